@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain.h: the chain of steps to reverse, the tiers that may hold bytes, and
+ * the budget; together a problem, which a strategy solves (plan.h).
+ *
+ *     struct neap_problem p = NEAP_PROBLEM_INIT;
+ *     p.chain.steps = 100000;
+ *     p.chain.state = 64 << 10;               bytes
+ *     p.chain.tape = 256 << 10;               bytes a step
+ *     p.chain.advance = p.chain.record = 1e-3; seconds a step
+ *     p.chain.backward = 2e-3;
+ *     p.memory = 64 << 20;                    bytes of fast memory
+ *
+ * Words: step t maps state t to state t+1. `advance` runs it without keeping
+ * anything, `record` keeps its tape, `backward` uses and frees the tape. Tier 0
+ * is the fast memory; tiers[0] of a problem is the first slow tier, "tier 1".
+ */
+#ifndef NEAP_CHAIN_H
+#define NEAP_CHAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NEAP_TIERS_MAX 8
+#define NEAP_INFINITE UINT64_MAX /* capacity of a tier without a limit */
+
+enum neap_tier_flags {
+	NEAP_TIER_SYNC = 1,   /* computation waits for every transfer */
+	NEAP_TIER_DUPLEX = 2, /* reads and writes have a channel each */
+};
+
+/* What the planner knows of a slow tier. */
+struct neap_tier_spec {
+	char name[24];
+	uint64_t capacity;  /* bytes, or NEAP_INFINITE */
+	double write_rate;  /* bytes a second; 0 means infinitely fast */
+	double read_rate;   /* bytes a second; 0 means infinitely fast */
+	double write_fixed; /* seconds a transfer, besides bytes/rate */
+	double read_fixed;  /* seconds a transfer, besides bytes/rate */
+	uint64_t staging;   /* bytes of tier 0 the tier's engine takes while in use */
+	uint32_t flags;	    /* enum neap_tier_flags */
+	uint32_t reserved;
+};
+
+enum neap_chain_flags {
+	/*
+	 * A classic problem: memory counts slots, the live state and the one
+	 * tape of the step being reversed are free; more tapes cannot be had.
+	 */
+	NEAP_CHAIN_CLASSIC = 1,
+};
+
+/*
+ * A uniform chain. `tape` is what a plan counts a step; where tapes vary,
+ * `tape_max` is the largest possible one and every plan keeps tape_max - tape
+ * bytes free besides the tapes, so that one worst-case tape always fits.
+ * `steps_cost` and the like for chains whose steps differ hang on `stages`.
+ */
+struct neap_stages; /* per-step sizes and costs: reserved, NULL for a uniform chain */
+
+struct neap_chain {
+	int64_t steps;	   /* T >= 0 */
+	uint64_t state;	   /* S bytes */
+	uint64_t tape;	   /* A bytes a step */
+	uint64_t tape_max; /* largest tape of a step; 0 means `tape` */
+	uint64_t adjoint;  /* bytes */
+	uint64_t live;	   /* bytes of the state being stepped; S, or 0 in classic problems */
+	double advance;	   /* f seconds a step */
+	double record;	   /* r seconds a step */
+	double backward;   /* b seconds a step */
+	double slot_write; /* seconds to copy the live state into a slot */
+	double slot_read;  /* seconds to copy a slot into the live state */
+	uint32_t flags;	   /* enum neap_chain_flags */
+	uint32_t reserved;
+	const struct neap_stages *stages;
+};
+
+struct neap_problem {
+	struct neap_chain chain;
+	uint64_t memory; /* budget of tier 0 in bytes (slots, in a classic problem) */
+	int ntiers;
+	struct neap_tier_spec tiers[NEAP_TIERS_MAX];
+};
+
+/* All zero. */
+#define NEAP_PROBLEM_INIT                                                                          \
+	{                                                                                          \
+		.memory = 0                                                                        \
+	}
+
+/*
+ * Checks every number of a problem: no negative, NaN or absurd values, no
+ * product that overflows. 0, or NEAP_EUSAGE with the detail line naming the
+ * value.
+ */
+NEAP_API int neap_problem_check(const struct neap_problem *problem);
+
+/*
+ * The least budget any strategy can work with: live state, one slot (for x_0),
+ * adjoint and one worst-case tape; without the slot when steps <= 1 and less
+ * where a slow tier can hold x_0.
+ */
+NEAP_API uint64_t neap_problem_least(const struct neap_problem *problem);
+
+/* Seconds to move `bytes` to (write != 0) or from a tier, alone on its channel. */
+NEAP_API double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h: strategies turn a problem (chain.h) into a schedule, a stream of
+ * actions; verify, simulate, draw and the sweep (sweep.h) consume it.
+ *
+ *     struct neap_plan plan;
+ *     struct neap_schedule *s;
+ *     neap_plan_make(&plan, &problem, "double", NULL);
+ *     neap_schedule_open(&s, &problem, &plan);
+ *     struct neap_action a;
+ *     while (neap_schedule_next(s, &a) > 0)
+ *             printf("%s %lld\n", neap_action_name(a.kind), (long long)a.t0);
+ *     neap_schedule_close(s);
+ *
+ * The rules of the action language (neap_verify checks them):
+ *  - Ranges are half open, [t0, t1). The live state starts as x_0.
+ *  - ADVANCE and RECORD need the live state at t0 and leave it at t1; RECORD
+ *    leaves a tape for each step of its range.
+ *  - TURN needs the live state at T, once, before any BACKWARD; it makes the
+ *    loss and the adjoint at T.
+ *  - BACKWARD needs the adjoint at t1 and the tapes of [t0, t1), frees them and
+ *    leaves the adjoint at t0. Its range is made of whole RECORDed ranges. The
+ *    live state is undefined after it, unless a GET into it is in flight.
+ *  - SAVE copies the live state into a free slot, LOAD copies a slot into the
+ *    live state (the slot stays), DROP frees a slot.
+ *  - PUT sends a state (of slot `slot`, or of the live state with NEAP_LIVE) or
+ *    the tapes of [t0, t1) to `place` of `tier` and returns at once; the source
+ *    may not change until WAIT of its ticket. GET brings a record back into a
+ *    free slot or the live state; the destination may not be used before its
+ *    WAIT. It may be issued while the PUT of the same place is in flight. A
+ *    record may be read more than once; FORGET frees its place.
+ *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
+ *    Every ticket is waited for.
+ */
+#ifndef NEAP_PLAN_H
+#define NEAP_PLAN_H
+
+#include <neap/chain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(NAME, text) */
+#define NEAP_ACTION_TABLE(X)                                                                       \
+	X(NEAP_ADVANCE, "advance")                                                                 \
+	X(NEAP_RECORD, "record")                                                                   \
+	X(NEAP_TURN, "turn")                                                                       \
+	X(NEAP_BACKWARD, "backward")                                                               \
+	X(NEAP_SAVE, "save")                                                                       \
+	X(NEAP_LOAD, "load")                                                                       \
+	X(NEAP_DROP, "drop")                                                                       \
+	X(NEAP_PUT, "put")                                                                         \
+	X(NEAP_GET, "get")                                                                         \
+	X(NEAP_WAIT, "wait")                                                                       \
+	X(NEAP_FORGET, "forget")
+
+enum neap_action_kind {
+#define NEAP_X(name, text) name,
+	NEAP_ACTION_TABLE(NEAP_X)
+#undef NEAP_X
+		NEAP_ACTION_KINDS
+};
+
+enum neap_payload { NEAP_STATE, NEAP_TAPE, NEAP_LOG };
+
+#define NEAP_LIVE (-1)	 /* slot number of the live state */
+#define NEAP_TICKETS 256 /* transfers in flight at most */
+
+/*
+ * One action. A state's time stands in t0 (SAVE, LOAD, DROP, PUT, GET, FORGET
+ * of a state); t1 is used by ranges only.
+ */
+struct neap_action {
+	uint8_t kind;	 /* enum neap_action_kind */
+	uint8_t payload; /* enum neap_payload */
+	uint16_t tier;	 /* 1 = the problem's tiers[0] */
+	int32_t ticket;
+	int64_t slot; /* SAVE LOAD DROP PUT GET; NEAP_LIVE */
+	int64_t t0, t1;
+	int64_t place; /* PUT GET FORGET: number of the record on its tier */
+};
+
+NEAP_API const char *neap_action_name(int kind);
+
+/* Parameters of a strategy; 0 means "choose the best". Unused ones are ignored. */
+struct neap_params {
+	int64_t chunk;	      /* c: steps between local checkpoints */
+	int64_t checkpoints;  /* k: local checkpoints (hierarchical: those that travel together) */
+	int64_t remote_chunk; /* R: steps between remote checkpoints */
+	int64_t interval;
+	int64_t period;
+	int64_t group;
+	int64_t tail;
+	int64_t kept_tapes;
+};
+
+struct neap_tier_use {
+	uint64_t peak_bytes;
+	uint64_t written;
+	uint64_t read;
+};
+
+struct neap_plan {
+	const char *strategy; /* a name of neap_strategy_name(), static */
+	const char *chosen;   /* auto: the strategy it stands for; else == strategy */
+	int feasible;
+	struct neap_params params; /* as chosen; those not used are 0 */
+	uint64_t arena_bytes;	   /* tier-0 bytes a run allocates: peak, worst-case tape kept */
+	uint64_t peak_bytes;	   /* tier 0 */
+	uint64_t slow_bytes;	   /* sum of the tiers' peaks */
+	struct neap_tier_use tiers[NEAP_TIERS_MAX];
+	int64_t slots;	       /* slots numbered 0..slots-1 are used */
+	int64_t advance_steps; /* forward steps without tape */
+	int64_t record_steps;  /* forward steps with tape */
+	double makespan;       /* seconds, everything charged */
+	double stall;	       /* of it, waiting for transfers */
+	double overhead;       /* makespan / (T (r + b)) - 1 */
+	double bound;	       /* no schedule is faster */
+	double gap;	       /* makespan / bound - 1 */
+	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
+	char why[160];	       /* infeasible: one line */
+};
+
+/* The strategies, in table order, "auto" last; NULL beyond the end. */
+NEAP_API const char *neap_strategy_name(int index);
+/* One line about a strategy and its paper; NULL when there is none of that name. */
+NEAP_API const char *neap_strategy_about(const char *name);
+
+/*
+ * Solves a problem by one strategy. Returns 0 when the question is well put,
+ * also when the answer is "infeasible" (plan->feasible == 0); NEAP_EUSAGE for an
+ * unknown strategy or bad numbers. params (may be NULL) fixes parameters.
+ */
+NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem,
+	const char *strategy, const struct neap_params *params);
+
+/*
+ * Opens the action stream of a feasible plan. Memory is O(slots + log T), never
+ * O(T). The problem is copied. Close with neap_schedule_close(NULL is fine).
+ */
+struct neap_schedule;
+NEAP_API int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
+	const struct neap_plan *plan);
+/* 1 and an action, 0 at the end, or a negative code. */
+NEAP_API int neap_schedule_next(struct neap_schedule *schedule, struct neap_action *action);
+NEAP_API void neap_schedule_close(struct neap_schedule *schedule);
+
+/*
+ * A schedule of one's own: `next` as neap_schedule_next, `close` frees `user`.
+ * For tests and for callers who bring their own strategy.
+ */
+NEAP_API int neap_schedule_wrap(struct neap_schedule **schedule,
+	int (*next)(void *user, struct neap_action *action), void (*close)(void *user), void *user);
+
+/*
+ * Consumers. Each pulls the schedule to its end (open a fresh one for each).
+ *
+ * verify: every rule above; NEAP_EILLEGAL with the detail line naming the
+ * action's number and what is wrong.
+ */
+struct neap_verdict {
+	uint64_t peak_bytes;  /* tier 0: adjoint, live, slots, tapes, staging of used tiers */
+	uint64_t arena_bytes; /* the same with one worst-case tape kept free */
+	struct neap_tier_use tiers[NEAP_TIERS_MAX];
+	int64_t slots; /* highest slot number used, plus 1 */
+	int64_t actions;
+	int64_t advance_steps, record_steps, backward_steps;
+	int64_t transfers_in_flight; /* at most, over all tiers */
+};
+NEAP_API int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+	struct neap_schedule *schedule);
+
+/*
+ * simulate: the makespan with one compute stream and, for each tier, a write and
+ * a read channel (one shared channel where it is not duplex), transfers in issue
+ * order. Assumes a legal schedule.
+ */
+struct neap_simulation {
+	double makespan;
+	double advance, record, backward, copies; /* seconds of computing, by kind */
+	double stall;				  /* waiting, all tiers */
+	double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
+	struct neap_tier_use tiers[NEAP_TIERS_MAX]; /* written and read only */
+};
+NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap_problem *problem,
+	struct neap_schedule *schedule);
+
+/*
+ * draw: an SVG of the simulated schedule, step number against time, one mark a
+ * kind of action, slow-tier traffic below. Text leaves through `write(user,
+ * text, length)`, which returns 0 or a negative code. At most `limit` marks
+ * (0: 200000), else NEAP_EUSAGE.
+ */
+NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule,
+	const char *title, int64_t limit, int (*write)(void *user, const char *text, size_t length),
+	void *user);
+
+/*
+ * A lower bound on the makespan of any schedule of the problem, in seconds. With
+ * no slow tier, the convex hull of the best recomputation; else T (r + b).
+ */
+NEAP_API double neap_bound(const struct neap_problem *problem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sweep.h: runs a schedule on a model: one forward and backward pass over the
+ * chain in one arena whose size the plan fixed.
+ *
+ *     struct neap_step_ops ops = {.size = sizeof ops, .advance = advance,
+ *             .record = record, .turn = turn, .backward = backward,
+ *             .state_bytes = S, .adjoint_bytes = S, .tape_bytes = A};
+ *     struct neap_sweep_options o = {.size = sizeof o, .steps = T, .memory = 16 << 20};
+ *     struct neap_sweep *sweep;
+ *     neap_sweep_create(&sweep, &ops, model, &o);
+ *     neap_sweep_run(sweep, x0, dx0, &loss, NULL);     as often as wanted
+ *     neap_sweep_free(sweep);
+ */
+#ifndef NEAP_SWEEP_H
+#define NEAP_SWEEP_H
+
+#include <neap/plan.h>
+#include <neap/tier.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What a model gives. Steps run over ranges [t0, t1), so that a model may fuse
+ * them. Callbacks return 0 or a negative code, which ends the sweep. Pointers
+ * into the arena are aligned to 64 bytes.
+ *
+ * `first` is 1 the first time a range is passed in a sweep and 0 ever after: losses and
+ * counts are gathered then and only then. advance and record must do the same
+ * arithmetic.
+ */
+struct neap_step_ops {
+	uint32_t size; /* sizeof(struct neap_step_ops) */
+	uint32_t reserved;
+
+	/* Moves the state from t0 to t1. */
+	int (*advance)(void *user, void *state, int64_t t0, int64_t t1, int first);
+
+	/*
+	 * The same, and writes the tapes of the steps, together, at `tape`. Stops
+	 * early, at *t_done < t1, where the room left is less than tape_max_bytes.
+	 * *used is the number of bytes written: at most `room`. At most 64 steps
+	 * are asked for at a time. May be asked for 0 tapes at t_done == t0.
+	 */
+	int (*record)(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+		size_t room, size_t *used, int64_t *t_done);
+
+	/* From the state at T: the loss, and the adjoint at T. */
+	int (*turn)(void *user, const void *state, void *adjoint, double *loss);
+
+	/*
+	 * Moves the adjoint from t1 down to t0, adding to the model's gradients.
+	 * `tape` is what one call of record over exactly [t0, t1) wrote.
+	 */
+	int (*backward)(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+
+	size_t state_bytes;
+	size_t adjoint_bytes;
+	size_t tape_bytes;     /* a step: the exact size, or a mean to plan with */
+	size_t tape_max_bytes; /* the largest a step may need; 0: tape_bytes, exact */
+
+	/* Optional: copies of a state held elsewhere, such as on a device [memcpy]. */
+	int (*save)(void *user, void *to, const void *state);
+	int (*load)(void *user, void *state, const void *from);
+	/* Optional: steps [t0, t1) come next [nothing]. */
+	void (*will_touch)(void *user, int64_t t0, int64_t t1);
+	/* Optional: the gradients, for a journal [no journal]. */
+	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
+	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
+};
+
+struct neap_sweep_options {
+	uint32_t size; /* sizeof(struct neap_sweep_options) */
+	int ntiers;
+	int64_t steps;
+	uint64_t memory;		  /* budget in bytes; 0: unlimited */
+	const char *strategy;		  /* NULL: "auto" */
+	struct neap_params params;	  /* 0: choose */
+	struct neap_tier *const *tiers;	  /* slow tiers, fastest first; borrowed */
+	double advance, record, backward; /* seconds a step, for planning; 0: 1, 1, 2 */
+	/* Asked between actions; non-zero ends the sweep with NEAP_EINTERRUPTED. */
+	int (*interrupted)(void *user);
+	void *interrupted_user;
+};
+
+struct neap_sweep;
+
+/* Plans and checks everything; maps no arena yet. ops is copied, user borrowed. */
+NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
+	void *user, const struct neap_sweep_options *options);
+
+/* Plans anew for other steps, sizes or costs (from ops and options as at create). */
+NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *options);
+
+/* The problem and plan in force; owned by the sweep. */
+NEAP_API const struct neap_plan *neap_sweep_plan(const struct neap_sweep *sweep);
+NEAP_API const struct neap_problem *neap_sweep_problem(const struct neap_sweep *sweep);
+
+struct neap_sweep_stats {
+	uint64_t arena_bytes;	/* mapped for this plan */
+	uint64_t peak_planned;	/* bytes */
+	uint64_t peak_measured; /* high-water mark of live bytes in the arena */
+	int64_t advance_steps, record_steps, backward_steps;
+	uint64_t written[NEAP_TIERS_MAX], read[NEAP_TIERS_MAX];
+	double seconds;			  /* wall clock, whole sweep */
+	double compute;			  /* inside the model's callbacks */
+	double advance, record, backward; /* of it, by kind */
+	double stall;			  /* waiting for transfers */
+	double predicted;		  /* the plan's makespan */
+	double predicted_stall;
+	uint64_t tape_bytes;	  /* bytes of tapes recorded, to learn the mean */
+	uint64_t tape_largest;	  /* mean bytes a step of the fullest record call */
+	int64_t overflows;	  /* tapes that did not fit where the plan put them */
+	int64_t recoveries;	  /* records lost, short, corrupt or refused */
+	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
+	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
+};
+
+/*
+ * One sweep. x0 is borrowed (NULL: all zero bytes) and must not change while the
+ * sweep runs: it is what lost records are recomputed from. dx0 (may be NULL)
+ * takes the adjoint at step 0, adjoint_bytes long. The arena stays mapped until
+ * neap_sweep_free or neap_sweep_release.
+ */
+NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats);
+
+/* Unmaps the arena; the next run maps it again. */
+NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
+NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tier.h: slow memory that holds records (states or tapes) by place number.
+ *
+ *     struct neap_tier *disk;
+ *     neap_tier_open_file(&disk, "/scratch", NULL);
+ *     neap_tier_format(disk, bytes_of_largest_record, number_of_places);
+ *     int64_t ticket;
+ *     neap_tier_put(disk, place, tag, state, bytes, &ticket);   returns at once
+ *     neap_tier_wait(disk, ticket);                 the request's error, once
+ *     neap_tier_close(disk);
+ *
+ * A record carries its tag (kind and first step), its length and an XXH3
+ * checksum, all checked when it is read.
+ */
+#ifndef NEAP_TIER_H
+#define NEAP_TIER_H
+
+#include <neap/chain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct neap_tier;
+
+/*
+ * What an engine provides; neap_tier_wrap makes a tier of it (other machines,
+ * devices, fault injection). Calls come from one thread. put and get return at
+ * once with a ticket; wait delivers the request's error exactly once. Optional
+ * slots may be NULL.
+ */
+struct neap_tier_ops {
+	uint32_t size; /* sizeof(struct neap_tier_ops) */
+	/* Room for `places` records of at most `bytes` each; drops what was there. */
+	int (*format)(void *self, uint64_t bytes, int64_t places, void *staging);
+	int (*put)(void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes,
+		int64_t *ticket);
+	int (*get)(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes,
+		int64_t *ticket);
+	int (*wait)(void *self, int64_t ticket);
+	/* Optional [nothing]: the place is free. */
+	int (*forget)(void *self, int64_t place);
+	/* Optional [0]: bytes of tier 0 needed for records of `bytes`; see format. */
+	uint64_t (*staging)(void *self, uint64_t bytes);
+	void (*close)(void *self);
+};
+
+/* Makes a tier of an engine. Takes `self`. spec: name, capacity, rates. */
+NEAP_API int neap_tier_wrap(struct neap_tier **tier, const struct neap_tier_ops *ops,
+	const struct neap_tier_spec *spec, void *self);
+
+/* A pool of ordinary memory of at most `capacity` bytes, filled on demand. */
+NEAP_API int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity);
+
+struct neap_file_options {
+	uint32_t size;	     /* sizeof(struct neap_file_options) */
+	uint32_t page_cache; /* 1: go through the page cache instead of O_DIRECT */
+	uint32_t in_memory;  /* 1: allow a directory in memory (tmpfs) */
+	uint32_t reserved;
+	uint64_t capacity; /* bytes; 0: what the file system has free */
+};
+
+/*
+ * A file in directory `dir` (or a file path, whose directory is used): unnamed,
+ * private, preallocated by format, opened with O_DIRECT, transfers on a
+ * background thread. The detail line says why a directory is refused.
+ */
+NEAP_API int neap_tier_open_file(
+	struct neap_tier **tier, const char *dir, const struct neap_file_options *options);
+
+NEAP_API int neap_tier_format(
+	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
+NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
+	uint64_t bytes, int64_t *ticket);
+NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
+	uint64_t bytes, int64_t *ticket);
+NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
+NEAP_API int neap_tier_forget(struct neap_tier *tier, int64_t place);
+
+/* What the planner needs to know; staging is for records of `bytes`. */
+NEAP_API void neap_tier_describe(
+	struct neap_tier *tier, uint64_t bytes, struct neap_tier_spec *spec);
+/* Sets the rates the planner is told (after a measurement). */
+NEAP_API void neap_tier_set_rates(
+	struct neap_tier *tier, double write_rate, double read_rate, double latency);
+/* Measures write and read rate with records of `bytes` for about `seconds`; sets them. */
+NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
+/* "O_DIRECT file in DIR", "memory", ...: one line, owned by the tier. */
+NEAP_API const char *neap_tier_about(const struct neap_tier *tier);
+NEAP_API void neap_tier_close(struct neap_tier *tier);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

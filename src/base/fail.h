@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fail.h: reporting a failure from inside neap: a code and one line of detail. */
+#ifndef NEAP_BASE_FAIL_H
+#define NEAP_BASE_FAIL_H
+
+#include <neap/status.h>
+
+/* Sets the thread's detail line and returns `code`. */
+NEAP_API int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for -errno: the line ends in the system's text. */
+NEAP_API int neap__fail_errno(int err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Puts a prefix ("train.h5: ") before the present detail line; returns code. */
+NEAP_API int neap__fail_in(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Forwards a negative answer. */
+#define NEAP_TRY(expression)                                                                       \
+	do {                                                                                       \
+		int neap_try_ = (expression);                                                      \
+		if (neap_try_ < 0)                                                                 \
+			return neap_try_;                                                          \
+	} while (0)
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int neap__text_add(struct neap__text *text, const char *format, ...)
+{
+	if (text->error)
+		return text->error;
+	for (;;) {
+		size_t left = text->room - text->length;
+		va_list args;
+		va_start(args, format);
+		int n = vsnprintf(
+			text->data ? text->data + text->length : NULL, left, format, args);
+		va_end(args);
+		if (n < 0)
+			return text->error = NEAP_EUSAGE;
+		if ((size_t)n < left) {
+			text->length += (size_t)n;
+			return 0;
+		}
+		size_t room = text->room * 2 + (size_t)n + 256;
+		char *data = realloc(text->data, room);
+		if (!data)
+			return text->error = -ENOMEM;
+		text->data = data;
+		text->room = room;
+	}
+}
+
+void neap__text_free(struct neap__text *text)
+{
+	free(text->data);
+	*text = (struct neap__text){0};
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h: a growing string, for text that leaves through buffers. */
+#ifndef NEAP_BASE_TEXT_H
+#define NEAP_BASE_TEXT_H
+
+#include <stddef.h>
+#include <neap/status.h>
+
+/* All zero to begin with; free with neap__text_free. */
+struct neap__text {
+	char *data; /* zero-terminated once anything was added */
+	size_t length, room;
+	int error; /* sticky: -ENOMEM */
+};
+
+NEAP_API int neap__text_add(struct neap__text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+NEAP_API void neap__text_free(struct neap__text *text);
+
+#endif

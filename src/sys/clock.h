@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NEAP_SYS_CLOCK_H
+#define NEAP_SYS_CLOCK_H
+
+#include <neap/status.h>
+
+/* Monotonic seconds. */
+NEAP_API double neap__seconds(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/memory.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int neap__map_pages(void **out, size_t bytes)
+{
+	void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return neap__fail_errno(errno, "cannot map %zu bytes of memory", bytes);
+	*out = p;
+	return 0;
+}
+
+void neap__unmap_pages(void *pages, size_t bytes)
+{
+	if (pages)
+		munmap(pages, bytes ? bytes : 1);
+}
+
+/* The value of "Key:   123 kB" in a /proc file, in bytes; 0 where absent. */
+static uint64_t proc_kilobytes(const char *path, const char *key)
+{
+	char line[256];
+	uint64_t kb = 0;
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof line, f)) {
+		if (strncmp(line, key, strlen(key)) == 0) {
+			kb = strtoull(line + strlen(key), NULL, 10);
+			break;
+		}
+	}
+	fclose(f);
+	return kb * 1024;
+}
+
+uint64_t neap__resident_peak(void)
+{
+	return proc_kilobytes("/proc/self/status", "VmHWM:");
+}
+
+int neap__resident_reset(void)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int rc = write(fd, "5", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return rc;
+}
+
+static int read_number(const char *path, uint64_t *out)
+{
+	char text[64] = "";
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return -1;
+	char *got = fgets(text, sizeof text, f);
+	fclose(f);
+	if (!got || text[0] < '0' || text[0] > '9')
+		return -1; /* "max", or empty */
+	*out = strtoull(text, NULL, 10);
+	return 0;
+}
+
+uint64_t neap__memory_free(void)
+{
+	static const char *const groups[][2] = {
+		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+		{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+			"/sys/fs/cgroup/memory/memory.usage_in_bytes"},
+	};
+	uint64_t least = proc_kilobytes("/proc/meminfo", "MemAvailable:");
+
+	for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+		uint64_t limit, used;
+		if (read_number(groups[i][0], &limit) < 0 || read_number(groups[i][1], &used) < 0)
+			continue;
+		uint64_t left = limit > used ? limit - used : 0;
+		if (left < least)
+			least = left;
+	}
+	return least;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.h: compute threads that park between jobs. One job at a time: `items`
+ * calls of fn, spread over the threads; returns when all are done. Which thread
+ * runs an item is not defined, so fn's result may depend on the item only.
+ */
+#ifndef NEAP_SYS_POOL_H
+#define NEAP_SYS_POOL_H
+
+#include <neap/status.h>
+
+struct neap__pool;
+
+/* threads >= 1 counts the caller's thread, which works too. */
+NEAP_API int neap__pool_create(struct neap__pool **pool, int threads);
+NEAP_API void neap__pool_run(
+	struct neap__pool *pool, int items, void (*fn)(void *arg, int item, int thread), void *arg);
+NEAP_API int neap__pool_threads(const struct neap__pool *pool);
+NEAP_API void neap__pool_free(struct neap__pool *pool);
+
+/* Processors this process may run on. */
+NEAP_API int neap__processors(void);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+#include "sys/outfile.h"
+#include "sys/pool.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+static void add_item(void *arg, int item, int thread)
+{
+	(void)thread;
+	((int *)arg)[item]++;
+}
+
+static void pool_runs_each_item_once(void **state)
+{
+	(void)state;
+	for (int threads = 1; threads <= 5; threads++) {
+		struct neap__pool *pool;
+		assert_int_equal(neap__pool_create(&pool, threads), 0);
+		int count[17] = {0};
+		for (int job = 0; job < 500; job++)
+			neap__pool_run(pool, job % 18, add_item, count);
+		/* item i runs in jobs with more than i items: 28 rounds, less the cut */
+		for (int i = 0; i < 17; i++) {
+			int expected = 0;
+			for (int job = 0; job < 500; job++)
+				expected += job % 18 > i;
+			assert_int_equal(count[i], expected);
+		}
+		neap__pool_free(pool);
+	}
+}
+
+static void file_is_whole_or_absent(void **state)
+{
+	(void)state;
+	char dir[] = "/tmp/neap-test-XXXXXX", path[64];
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/file", dir);
+
+	struct neap__outfile *file;
+	assert_int_equal(neap__outfile_open(&file, path), 0);
+	assert_int_equal(neap__outfile_write(file, "half", 4), 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+	neap__outfile_abort(file);
+
+	assert_int_equal(neap__write_file(path, "whole", 5), 0);
+	char *data;
+	size_t bytes;
+	assert_int_equal(neap__read_file(&data, &bytes, path, 100), 0);
+	assert_int_equal(bytes, 5);
+	assert_string_equal(data, "whole");
+	free(data);
+	assert_int_equal(neap__read_file(&data, &bytes, path, 4), NEAP_EFORMAT);
+	assert_true(neap__outfile_open(&file, dir) < 0);
+
+	DIR *d = opendir(dir);
+	int entries = 0;
+	while (readdir(d))
+		entries++;
+	closedir(d);
+	assert_int_equal(entries, 3); /* ".", "..", "file" */
+	unlink(path);
+	rmdir(dir);
+}
+
+static void resident_peak_follows_touch(void **state)
+{
+	(void)state;
+	void *pages;
+	assert_int_equal(neap__map_pages(&pages, 32 << 20), 0);
+	if (neap__resident_reset() < 0) {
+		print_message("# SKIP /proc/self/clear_refs cannot be written\n");
+		skip();
+	}
+	uint64_t before = neap__resident_peak();
+	memset(pages, 1, 32 << 20);
+	uint64_t after = neap__resident_peak();
+	assert_true(after - before >= 31u << 20);
+	neap__unmap_pages(pages, 32 << 20);
+	assert_true(neap__memory_free() > 1 << 20);
+	assert_true(neap__seconds() > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pool_runs_each_item_once),
+		cmocka_unit_test(file_is_whole_or_absent),
+		cmocka_unit_test(resident_peak_follows_touch),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
