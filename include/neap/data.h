@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data.h: recordings and data sets as spikes in time, and batches of them as a
+ * net wants them: binned at dt, sorted by step, prepared in the background.
+ *
+ *     struct neap_dataset *set;
+ *     neap_dataset_open(&set, "train.h5");
+ *     struct neap_loader_options o = {.size = sizeof o, .batch = 32, .dt = 1e-3};
+ *     struct neap_loader *loader;
+ *     neap_loader_open(&loader, set, &o);
+ *     neap_loader_start(loader, epoch, 0);
+ *     const struct neap_batch *batch;
+ *     while (neap_loader_next(loader, &batch) > 0)
+ *             ...
+ */
+#ifndef NEAP_DATA_H
+#define NEAP_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One sample of a batch: units[start[t] .. start[t+1]) spike in step t, ascending, each once. */
+struct neap_sequence {
+	int64_t length;	       /* steps; beyond it the sample is masked */
+	const uint32_t *start; /* [length + 1] */
+	const uint16_t *unit;
+	int label;	     /* -1 when there is none */
+	const float *target; /* regression; NULL otherwise */
+	int64_t index;	     /* number of the sample in its data set */
+};
+
+struct neap_batch {
+	int size;      /* samples */
+	int inputs;    /* channels */
+	int64_t steps; /* of the longest sample */
+	const struct neap_sequence *sequences;
+	size_t bytes; /* memory the batch takes */
+};
+
+/* The events of one sample, sorted by time. Owned by whoever filled it in. */
+struct neap_events {
+	int64_t count;
+	double *time; /* seconds */
+	uint16_t *unit;
+	double duration; /* seconds; 0: unknown */
+	int label, speaker;
+};
+
+struct neap_dataset;
+
+struct neap_dataset_info {
+	int64_t samples;
+	int inputs; /* channels */
+	int classes;
+	int speakers;	  /* 0: unknown */
+	double duration;  /* longest sample, seconds */
+	int64_t events;	  /* in all; 0: not counted */
+	const char *name; /* path, or "randman(...)"; owned by the data set */
+};
+
+/*
+ * Opens a file in the SHD layout, or "randman" or "randman:KEY=VALUE,..." for
+ * smooth random manifolds of spike times (Zenke and Vogels, Neural Computation
+ * 33, 2021): keys classes, units, dim, alpha, steps, samples, seed, spikes, noise.
+ */
+NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
+NEAP_API void neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
+NEAP_API int neap_dataset_label(const struct neap_dataset *set, int64_t index);
+NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index);
+/* Name of a class or a speaker; NULL where unknown. Owned by the set. */
+NEAP_API const char *neap_dataset_class_name(const struct neap_dataset *set, int label);
+NEAP_API const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker);
+/* Reads one sample; gives `events`, to be freed by neap_events_free. One thread at a time. */
+NEAP_API int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events);
+NEAP_API void neap_events_free(struct neap_events *events);
+NEAP_API void neap_dataset_close(struct neap_dataset *set);
+
+/*
+ * Splits samples in two by seed (`fraction` of them, stratified by class, go to
+ * the second part) or by speaker (`speaker` >= 0: the second part is that
+ * speaker's). Gives ascending index arrays, to be freed with free().
+ */
+NEAP_API int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed,
+	int speaker, int64_t **first, int64_t *nfirst, int64_t **second, int64_t *nsecond);
+
+struct neap_loader;
+
+struct neap_loader_options {
+	uint32_t size; /* sizeof(struct neap_loader_options) */
+	int batch;     /* samples; the last batch of an epoch may be smaller */
+	double dt;     /* seconds a step */
+	int64_t steps; /* cut samples beyond; 0: no limit */
+	int shuffle;   /* 1: order by (seed, epoch) */
+	uint64_t seed;
+	const int64_t *index; /* samples to use, borrowed; NULL: all */
+	int64_t count;
+};
+
+NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,
+	const struct neap_loader_options *options);
+NEAP_API int64_t neap_loader_batches(const struct neap_loader *loader);
+/* Begins an epoch at batch `first_batch`; a running one is dropped. */
+NEAP_API int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch);
+/* 1 and a batch, valid until the next call; 0 at the end of the epoch; or an error. */
+NEAP_API int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch);
+NEAP_API void neap_loader_close(struct neap_loader *loader);
+
+/* Writes the SHD layout (FORMATS: /spikes, /labels, /extra), whole or not at all. */
+struct neap_shd_writer;
+struct neap_attribute {
+	const char *name;
+	double value;
+};
+NEAP_API int neap_shd_create(struct neap_shd_writer **writer, const char *path, int inputs);
+NEAP_API int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *events);
+NEAP_API int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_names,
+	int classes, const char *const *speaker_names, int speakers,
+	const struct neap_attribute *attributes, int nattributes);
+NEAP_API void neap_shd_abort(struct neap_shd_writer *writer);
+
+/* Auditory model: recordings to spikes. Zero means the default in brackets. */
+struct neap_encoder_options {
+	uint32_t size;	    /* sizeof(struct neap_encoder_options) */
+	int channels;	    /* [128], at most 700 */
+	double low, high;   /* Hz [80, 3600]; high at most 0.45 of the sampling rate */
+	double rms;	    /* level every recording is set to [0.05] */
+	double preemphasis; /* [0.95]; negative: none */
+	double gain;	    /* [20] */
+	double tau;	    /* seconds [10e-3] */
+	double refractory;  /* seconds [1e-3]; negative: none */
+	double inhibition;  /* lateral inhibition [0.8]; negative: none */
+	int span;	    /* its reach in channels [12] */
+	double compression; /* exponent [0.3] */
+};
+
+/* One recording of n samples at `rate` Hz. Gives events (time-sorted). Thread-safe. */
+NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
+	const struct neap_encoder_options *options);
+
+struct neap_encode_options {
+	uint32_t size; /* sizeof(struct neap_encode_options) */
+	int threads;   /* 0: one a processor */
+	/* Extended regular expressions on the file name; group 1 is the name. NULL: the folder. */
+	const char *label, *speaker;
+	struct neap_encoder_options encoder;
+	/* Called as files finish; non-zero stops with NEAP_EINTERRUPTED. May be NULL. */
+	int (*progress)(void *user, int64_t done, int64_t total);
+	void *user;
+};
+
+struct neap_encode_report {
+	int64_t files, events;
+	int classes, speakers;
+	double seconds_of_audio;
+	double active; /* share of (channel, 1 ms) bins with a spike */
+};
+
+/* All recordings below `dir` (wav, flac, ...: what libsndfile reads) to one file at `out`. */
+NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
+	const char *out, const struct neap_encode_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net.h: recurrent and spiking networks as a chain of steps: cells, layers,
+ * readout; forward with or without tape, and backward, over any range of steps.
+ * A net knows nothing of schedules: its four step functions have the form that
+ * sweep.h asks of a model.
+ *
+ *     struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+ *     o.spec = "lif:256r,li";
+ *     o.inputs = 128;
+ *     o.classes = 10;
+ *     struct neap_net *net;
+ *     neap_net_create(&net, &o);
+ *     neap_net_begin(net, batch, &objective);      a batch of data.h
+ *     ... neap_net_advance, record, turn, backward over all steps ...
+ *     neap_net_end(net);                           gradients are complete
+ */
+#ifndef NEAP_NET_H
+#define NEAP_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/status.h>
+#include <neap/data.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum neap_precision { NEAP_FLOAT, NEAP_DOUBLE };
+
+/* What happens to a membrane that spikes (names as in the specification string). */
+enum neap_reset {
+	NEAP_RESET_SUBTRACT, /* "subtract": minus threshold, one step later (snnTorch) */
+	NEAP_RESET_ZERO,     /* "zero": to zero, one step later */
+	NEAP_RESET_HARD,     /* "hard": to reset_value at once (SpikingJelly, Norse, NIR) */
+	NEAP_RESET_SOFT,     /* "soft": minus threshold at once */
+};
+
+enum neap_surrogate {
+	NEAP_TRIANGLE,	 /* height max(0, 1 - |x|/width): compact */
+	NEAP_BOXCAR,	 /* 1/(2 width) [|x| <= width]: compact */
+	NEAP_SUPERSPIKE, /* 1/(1 + k|x|)^2, k = 1/width */
+	NEAP_SIGMOID,	 /* k s(1 - s), s = 1/(1 + exp(-k x)), k = 1/width */
+	NEAP_ATAN,	 /* (a/2)/(1 + (pi a x/2)^2), a = 1/width */
+	NEAP_GAUSSIAN,	 /* exp(-x^2/(2 width^2))/(width sqrt(2 pi)) */
+};
+
+/* How outputs over time become one answer. */
+enum neap_readout {
+	NEAP_READ_MEAN, /* mean over the sample's own steps */
+	NEAP_READ_SUM,
+	NEAP_READ_LAST,
+	NEAP_READ_MAX,	   /* largest over time, each output for itself */
+	NEAP_READ_STEP,	   /* a loss at every step, averaged */
+	NEAP_READ_SOFTMAX, /* sum over time of the softmax of the outputs */
+};
+
+/*
+ * Layers from the input up, separated by commas: NAME[:SIZE[r]][:KEY=VALUE]...
+ * `r` makes a layer recurrent; the last layer is a readout (`li`) whose size is
+ * the number of classes. Keys override the options below for one layer: reset,
+ * detach, tau, surrogate, width, height, support, threshold, reset_value,
+ * density, scale, delay.
+ * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
+ */
+struct neap_net_options {
+	uint32_t size; /* sizeof(struct neap_net_options) */
+	enum neap_precision precision;
+	const char *spec;
+	int inputs, classes;
+	double dt; /* seconds a step */
+	uint64_t seed;
+	enum neap_reset reset;
+	int detach; /* 1: no gradient through the reset */
+	enum neap_surrogate surrogate;
+	double width, height;
+	double support; /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
+	double threshold, reset_value;
+	double tau, tau_out;	/* seconds: membrane, readout */
+	int euler;		/* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
+	int delay;		/* 1: a layer sees the layer below one step late */
+	double scale;		/* W ~ N(0, (scale/sqrt(fan in))^2) */
+	double recurrent_scale; /* V ~ N(0, (recurrent_scale/sqrt(units))^2) */
+	double density;		/* of W and V; below 1 they are kept in compressed rows */
+	enum neap_readout readout;
+	int group;   /* samples whose gradients are summed together; 0: min(batch, 8) */
+	int threads; /* 0: one a processor */
+	int dense;   /* 1: force the dense kernels where sparse ones would do */
+	int smooth; /* 1: the spike is the integral of its surrogate (for gradient checks; dense) */
+};
+
+#define NEAP_NET_OPTIONS_INIT                                                                      \
+	{                                                                                          \
+		.size = sizeof(struct neap_net_options), .spec = "lif:256r,li", .dt = 1e-3,        \
+		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .threshold = 1.0,         \
+		.tau = 20e-3, .tau_out = 20e-3, .scale = 0.5, .recurrent_scale = 0.3,              \
+		.density = 1.0                                                                     \
+	}
+
+struct neap_net;
+
+NEAP_API int neap_net_create(struct neap_net **net, const struct neap_net_options *options);
+NEAP_API void neap_net_free(struct neap_net *net);
+
+/*
+ * A parameter tensor. Dense: rows x columns, a row an input unit, row-major
+ * (weights W[in][out]); biases have one row. Sparse: values in compressed rows.
+ * data holds floats or doubles by the net's precision; grad always doubles, as
+ * many as `count`, complete after neap_net_end.
+ */
+struct neap_param {
+	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", ... */
+	int64_t rows, columns;
+	int64_t count; /* rows * columns, or the number of kept connections */
+	void *data;
+	double *grad;
+	const uint32_t *row_start; /* [rows + 1]; NULL when dense */
+	const uint16_t *column;	   /* [count]; NULL when dense */
+	enum neap_precision precision;
+};
+
+NEAP_API int neap_net_params(const struct neap_net *net);
+NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
+
+/* Lower and upper bounds on the mean firing rate of each hidden unit, spikes a step. */
+struct neap_rate_penalty {
+	double upper, upper_weight; /* weight * sum_j max(0, r_j - upper)^2 */
+	double lower, lower_weight; /* weight * sum_j max(0, lower - r_j)^2 */
+	double l1, l2;		    /* l1 sum_j r_j + l2 sum_j r_j^2 */
+};
+
+/*
+ * A loss on one sample's answer z[classes]: returns its value and writes
+ * dz = d value / d z. target is NULL for classification, label -1 for regression.
+ */
+struct neap_loss {
+	const char *name; /* "cross-entropy", "mse" */
+	double (*value)(int classes, const double *z, int label, const float *target, double *dz);
+};
+NEAP_API const struct neap_loss *neap_loss_find(const char *name);
+NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end */
+
+/* Losses are averaged over the batch (over `batch` when given). */
+struct neap_objective {
+	const struct neap_loss *loss;
+	struct neap_rate_penalty rates;
+};
+
+/* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
+struct neap_net_sizes {
+	size_t state, adjoint;
+	size_t tape_mean; /* measured on what this net last recorded; a guess before */
+	size_t tape_max;
+	size_t weights, grads, workspace;
+};
+
+/*
+ * Binds a batch (borrowed until neap_net_end), zeroes gradients and counts and
+ * makes all room the steps need: the step functions allocate nothing.
+ */
+NEAP_API int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective);
+NEAP_API void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes);
+
+/* The step functions (sweep.h has their contract); `net` is a struct neap_net *. */
+NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, int first);
+NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done);
+NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *loss);
+NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+
+/* What the forward pass found; valid after turn. */
+struct neap_net_result {
+	double loss;	       /* mean over the batch, penalties included */
+	double penalty;	       /* of it */
+	int correct;	       /* samples whose largest answer is their label */
+	const int *prediction; /* [batch size] */
+	const double *answer;  /* [batch size][classes] */
+	double spikes;	       /* hidden spikes a unit and step, mean */
+	double support;	       /* units inside the surrogate's support, mean; when recorded */
+	int layers;	       /* hidden layers */
+	const double *rate;    /* [layers] mean spikes a unit and step */
+};
+NEAP_API void neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
+
+/* Adds up the groups' sums into the parameters' grad. */
+NEAP_API int neap_net_end(struct neap_net *net);
+
+/* XXH3 of the bytes of all gradients. */
+NEAP_API uint64_t neap_net_grad_hash(const struct neap_net *net);
+
+/* Makes a net from the options a net was created with, as canonical text and back. */
+NEAP_API const char *neap_net_spec(const struct neap_net *net);
+
+/*
+ * Gradient check: the analytic gradient of the smoothed net in double precision
+ * against central differences, over `probes` parameters spread over all tensors (0: all).
+ * Returns the worst relative error, |a - n| / max(|a|, |n|, 1e-6 * largest gradient).
+ */
+NEAP_API int neap_gradcheck(double *worst, const struct neap_net_options *options,
+	const struct neap_batch *batch, const struct neap_objective *objective, int probes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
