@@ -69,6 +69,13 @@ struct neap_file_options {
 NEAP_API int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options);
 
+/*
+ * Opens the tiers of a list "DIR|FILE|mem:SIZE[,...]", fastest first: at most
+ * NEAP_TIERS_MAX; sizes take K M G T. options (may be NULL) hold for the files.
+ */
+NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
+	const struct neap_file_options *options);
+
 NEAP_API int neap_tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
 NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h: the machine under a measurement, and clocks to measure with. */
+#ifndef NEAP_BENCH_H
+#define NEAP_BENCH_H
+
+#include <stdint.h>
+#include <neap/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct neap_machine {
+	char cpu[96];			    /* model name */
+	char isa[24];			    /* instruction set the kernels use: "reference" */
+	char os[96];			    /* system and release */
+	int processors;			    /* this process may run on */
+	uint64_t memory_total, memory_free; /* bytes, of the machine or its control group */
+};
+NEAP_API void neap_machine_describe(struct neap_machine *machine);
+
+/* Monotonic seconds. */
+NEAP_API double neap_clock(void);
+
+/* High-water mark of resident memory in bytes (VmHWM), and setting it back. */
+NEAP_API uint64_t neap_resident_peak(void);
+NEAP_API int neap_resident_reset(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

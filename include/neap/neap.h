@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* neap.h: everything of libneap. Nets, data and training: neap/train.h. */
+#ifndef NEAP_NEAP_H
+#define NEAP_NEAP_H
+
+#include <neap/status.h>
+#include <neap/chain.h>
+#include <neap/plan.h>
+#include <neap/tier.h>
+#include <neap/sweep.h>
+#include <neap/bench.h>
+
+#define NEAP_VERSION "0.1.0"
+
+#endif

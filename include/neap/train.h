@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train.h: training, evaluating and comparing strategies on real batches.
+ *
+ *     struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
+ *     o.data = "train.h5";
+ *     o.test = "test.h5";
+ *     o.out = "run";
+ *     o.sweep.memory = 16 << 20;
+ *     struct neap_train_result result;
+ *     neap_train(&result, &o);
+ *
+ * A run keeps in its folder model.safetensors (best on validation),
+ * last.safetensors (weights, optimizer, counters: where --resume goes on),
+ * metrics.csv (a row an epoch) and run.json (settings, plan, machine).
+ */
+#ifndef NEAP_TRAIN_H
+#define NEAP_TRAIN_H
+
+#include <neap/data.h>
+#include <neap/net.h>
+#include <neap/sweep.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How sweeps are to be run. */
+struct neap_sweep_settings {
+	uint64_t memory;      /* bytes of the arena; 0: half of what is free */
+	const char *strategy; /* NULL: "auto" */
+	struct neap_params params;
+	const char *slow;   /* slow tiers: "DIR|FILE|mem:SIZE,...", fastest first; NULL: none */
+	int slow_in_memory; /* 1: a DIR may be in memory (tmpfs) */
+	int page_cache;	    /* 1: files go through the page cache */
+};
+
+/* Where a run stands; handed to `progress` after every batch and every epoch. */
+struct neap_train_progress {
+	int epoch, epochs;	/* 0-based */
+	int64_t batch, batches; /* done in this epoch, of so many */
+	int64_t update;		/* optimizer steps so far */
+	double loss, accuracy;	/* running means of this epoch, training data */
+	double seconds;		/* since the run began or was resumed */
+	double samples_per_second;
+	uint64_t peak_planned, peak_measured; /* bytes, largest so far */
+	double spikes, support;		      /* activity of the last batch */
+	int epoch_done; /* 1: the epoch is complete and the numbers below hold */
+	double validation_loss, validation_accuracy;
+	double learning_rate;
+	int best; /* 1: the best on validation so far */
+};
+
+struct neap_train_options {
+	uint32_t size;	  /* sizeof(struct neap_train_options) */
+	const char *data; /* training set, a name for neap_dataset_open */
+	const char *test; /* or NULL: looked at once, at the end */
+	const char *out;  /* folder of the run */
+	int resume;	  /* 1: go on where `out` stands; afresh where it has no snapshot */
+	struct neap_net_options net; /* inputs, classes 0: from the data */
+	const char *loss;	     /* "cross-entropy" */
+	struct neap_rate_penalty rates;
+	const char *optimizer; /* "adam", "adamw", "sgd" */
+	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
+	const char *schedule; /* "cosine", "constant" */
+	int64_t warmup;	      /* updates */
+	double clip;	      /* global norm of the gradient; 0: off */
+	int epochs, batch;
+	int64_t max_steps;   /* cut samples beyond; 0: no limit */
+	double validation;   /* share of the training set held out */
+	const char *holdout; /* name of a speaker held out as validation instead; or NULL */
+	uint64_t seed;
+	struct neap_sweep_settings sweep;
+	double snapshot_seconds; /* also within an epoch; 0: at epoch ends only */
+	const char *command;	 /* command line, for run.json; may be NULL */
+	/* Non-zero: snapshot and stop with NEAP_EINTERRUPTED. May be NULL. */
+	int (*progress)(void *user, const struct neap_train_progress *progress);
+	/* One line of text without newline (the plan, what resumed). May be NULL. */
+	void (*say)(void *user, const char *line);
+	void *user;
+};
+
+/* The settings that learn spoken digits; `lif` and its neighbours. */
+#define NEAP_TRAIN_OPTIONS_INIT                                                                    \
+	{                                                                                          \
+		.size = sizeof(struct neap_train_options), .net = NEAP_NET_OPTIONS_INIT,           \
+		.loss = "cross-entropy", .rates = {.upper = 0.02, .upper_weight = 1.0},            \
+		.optimizer = "adam", .learning_rate = 4e-3, .momentum = 0.9, .beta1 = 0.9,         \
+		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = 50, .clip = 1.0,  \
+		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1                            \
+	}
+
+struct neap_eval_result {
+	int64_t samples, correct;
+	double accuracy, loss;
+	double low, high; /* Wilson interval of the accuracy, 95% */
+	int classes;
+	int64_t *confusion; /* [classes][classes], row = label; owned by the result */
+	int layers;
+	double *rates; /* [layers] spikes a unit and step; owned by the result */
+};
+NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
+
+struct neap_train_result {
+	int epochs_done;
+	int64_t updates;
+	int best_epoch; /* 1-based; 0: none */
+	double best_validation, train_loss, train_accuracy;
+	double seconds, seconds_per_epoch;
+	struct neap_plan plan;		      /* of the longest batch */
+	uint64_t peak_planned, peak_measured; /* largest over all sweeps */
+	uint64_t arena_bytes, weights_bytes, grads_bytes, optimizer_bytes, data_bytes;
+	int64_t overflows, recoveries;
+	double predicted, measured;		  /* seconds of all sweeps */
+	uint64_t weights_hash;			  /* of the final weights */
+	struct neap_eval_result validation, test; /* of the best model; samples 0: none */
+};
+NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
+NEAP_API void neap_train_result_free(struct neap_train_result *result);
+
+/* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
+struct neap_eval_options {
+	uint32_t size; /* sizeof(struct neap_eval_options) */
+	const char *model, *data;
+	int batch;						  /* 0: 64 */
+	int threads;						  /* 0: one a processor */
+	int (*progress)(void *user, int64_t done, int64_t total); /* may be NULL */
+	void *user;
+};
+NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
+
+/* One real batch under several strategies. */
+struct neap_compare_options {
+	uint32_t size; /* sizeof(struct neap_compare_options) */
+	const char *data;
+	struct neap_net_options net;
+	const char *loss;
+	struct neap_rate_penalty rates;
+	int batch;
+	int64_t max_steps;
+	int64_t first; /* number of the first sample */
+	uint64_t seed;
+	struct neap_sweep_settings sweep;
+	const char *const *strategies; /* NULL-terminated; NULL: all */
+	int repeats;		       /* runs of each, the median is reported; 0: 1 */
+	int no_reference;
+	int (*progress)(void *user, const char *strategy, int done, int total); /* may be NULL */
+	void *user;
+};
+
+struct neap_compare_run {
+	struct neap_plan plan;
+	int reference; /* store-all outside the budget */
+	int ran;       /* 0: infeasible, or `error` */
+	int error;
+	char what[200];		       /* why it did not run */
+	struct neap_sweep_stats stats; /* of the median run */
+	double seconds, spread;	       /* median, (max - min) / median */
+	double overhead;	       /* over the reference's seconds, minus 1; NaN without one */
+	double loss;
+	uint64_t grad_hash;
+};
+
+struct neap_compare_result {
+	int runs_count;
+	struct neap_compare_run *runs; /* owned by the result */
+	int64_t steps, lengths_total;
+	int batch;
+	uint64_t memory;
+	struct neap_problem problem; /* as measured: sizes and seconds a step */
+	uint64_t data_bytes, weights_bytes, grads_bytes;
+	double spikes, support;
+};
+NEAP_API int neap_compare(
+	struct neap_compare_result *result, const struct neap_compare_options *options);
+NEAP_API void neap_compare_result_free(struct neap_compare_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <neap/bench.h>
+#include "sys/clock.h"
+#include "sys/memory.h"
+#include "sys/pool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+static void cpu_name(char *out, size_t room)
+{
+	char line[256];
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	snprintf(out, room, "unknown");
+	if (!f)
+		return;
+	while (fgets(line, sizeof line, f)) {
+		char *value = strchr(line, ':');
+		if (strncmp(line, "model name", 10) != 0 || !value)
+			continue;
+		value += strspn(value, ": \t");
+		value[strcspn(value, "\n")] = '\0';
+		snprintf(out, room, "%s", value);
+		break;
+	}
+	fclose(f);
+}
+
+void neap_machine_describe(struct neap_machine *machine)
+{
+	struct utsname uts;
+	struct sysinfo info;
+
+	*machine = (struct neap_machine){.isa = "reference"};
+	cpu_name(machine->cpu, sizeof machine->cpu);
+	if (uname(&uts) == 0)
+		snprintf(machine->os, sizeof machine->os, "%.40s %.40s", uts.sysname, uts.release);
+	machine->processors = neap__processors();
+	machine->memory_free = neap__memory_free();
+	if (sysinfo(&info) == 0)
+		machine->memory_total = (uint64_t)info.totalram * info.mem_unit;
+}
+
+double neap_clock(void)
+{
+	return neap__seconds();
+}
+
+uint64_t neap_resident_peak(void)
+{
+	return neap__resident_peak();
+}
+
+int neap_resident_reset(void)
+{
+	return neap__resident_reset();
+}
