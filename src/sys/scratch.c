@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/scratch.h"
+#include "base/fail.h"
+#include "base/checked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* The directory meant by `path`: itself, or that of the file it names. */
+static int find_directory(char **out, const char *path)
+{
+	struct stat st;
+	if (path[0] == '\0')
+		return neap__fail(NEAP_EUSAGE, "'' is not a directory for slow memory");
+	if (stat(path, &st) < 0)
+		return neap__fail_errno(errno, "no directory for slow memory at '%s'", path);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is neither a directory nor a regular file: slow memory needs a directory",
+			path);
+	char *copy = strdup(path);
+	if (!copy)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	if (!S_ISDIR(st.st_mode)) {
+		char *parent = strdup(dirname(copy));
+		free(copy);
+		if (!parent)
+			return neap__fail_errno(ENOMEM, "'%s'", path);
+		copy = parent;
+	}
+	*out = copy;
+	return 0;
+}
+
+/* O_TMPFILE where the file system has it, else a name that is gone at once. */
+static int open_unnamed(const char *directory)
+{
+	int fd = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
+		return fd;
+	char *name;
+	if (asprintf(&name, "%s/.neap-XXXXXX", directory) < 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = mkostemp(name, O_CLOEXEC); /* 0600, O_EXCL: follows no link */
+	if (fd >= 0)
+		unlink(name);
+	int err = errno;
+	free(name);
+	errno = err;
+	return fd;
+}
+
+static int inspect(struct neap__scratch *scratch, unsigned flags)
+{
+	struct statfs fs;
+	struct statvfs vfs;
+	if (fstatfs(scratch->fd, &fs) < 0 || fstatvfs(scratch->fd, &vfs) < 0)
+		return neap__fail_errno(errno, "cannot inspect '%s'", scratch->directory);
+	scratch->room = neap__sat_mul(vfs.f_bavail, vfs.f_frsize);
+	scratch->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+	if (scratch->in_memory && !(flags & NEAP__SCRATCH_MEMORY))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' lies in memory (tmpfs), which is no slow memory: give a directory on a disk, "
+			"or allow memory by name",
+			scratch->directory);
+	if (scratch->in_memory || (flags & NEAP__SCRATCH_CACHED))
+		return 0;
+	int status = fcntl(scratch->fd, F_GETFL);
+	if (status < 0 || fcntl(scratch->fd, F_SETFL, status | O_DIRECT) < 0)
+		return neap__fail_errno(errno,
+			"the file system of '%s' cannot bypass the page cache (O_DIRECT): ask for the "
+			"page cache, or give another directory",
+			scratch->directory);
+	scratch->direct = 1;
+	return 0;
+}
+
+int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags)
+{
+	*scratch = (struct neap__scratch){.fd = -1};
+	NEAP_TRY(find_directory(&scratch->directory, path));
+	scratch->fd = open_unnamed(scratch->directory);
+	int rc = scratch->fd < 0
+			 ? neap__fail_errno(errno, "cannot create a file in '%s'", scratch->directory)
+			 : inspect(scratch, flags);
+	if (rc < 0)
+		neap__scratch_close(scratch);
+	return rc;
+}
+
+int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
+{
+	if (bytes > INT64_MAX)
+		return neap__fail(NEAP_EOVERFLOW, "a file of %llu bytes in '%s'",
+			(unsigned long long)bytes, scratch->directory);
+	NEAP_TRY(neap__scratch_truncate(scratch, bytes));
+	if (bytes == 0)
+		return 0;
+	int rc;
+	do
+		rc = fallocate(scratch->fd, 0, 0, (off_t)bytes);
+	while (rc < 0 && errno == EINTR);
+	if (rc == 0 || errno == EOPNOTSUPP)
+		return 0; /* without fallocate, a full disk shows at the write */
+	int err = errno;
+	(void)neap__scratch_truncate(scratch, 0);
+	return neap__fail_errno(err, "cannot reserve %llu bytes in '%s'", (unsigned long long)bytes,
+		scratch->directory);
+}
+
+/*
+ * A direct transfer that comes back short in mid-page goes on from the page's
+ * start. Two empty answers in a row end it.
+ */
+int neap__scratch_write(
+	struct neap__scratch *scratch, const void *from, size_t bytes, uint64_t offset)
+{
+	const char *p = from;
+	int empty = 0;
+	while (bytes > 0) {
+		ssize_t n = pwrite(scratch->fd, p, bytes, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return neap__fail_errno(errno, "cannot write to slow memory in '%s'",
+				scratch->directory);
+		if (scratch->direct && (size_t)n < bytes)
+			n -= n % NEAP__PAGE;
+		if (n == 0 && ++empty > 1)
+			return neap__fail_errno(
+				EIO, "cannot write to slow memory in '%s'", scratch->directory);
+		p += n;
+		bytes -= (size_t)n;
+		offset += (size_t)n;
+	}
+	return 0;
+}
+
+int neap__scratch_read(struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset)
+{
+	char *p = into;
+	while (bytes > 0) {
+		ssize_t n = pread(scratch->fd, p, bytes, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return neap__fail_errno(errno, "cannot read slow memory in '%s'",
+				scratch->directory);
+		size_t whole = (size_t)n;
+		if (scratch->direct && whole < bytes)
+			whole -= whole % NEAP__PAGE;
+		if (whole == 0)
+			return neap__fail(NEAP_ESHORT, "the slow memory file in '%s' ends early",
+				scratch->directory);
+		p += whole;
+		bytes -= whole;
+		offset += whole;
+	}
+	return 0;
+}
+
+int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes)
+{
+	int rc;
+	do
+		rc = ftruncate(scratch->fd, (off_t)bytes);
+	while (rc < 0 && errno == EINTR);
+	return rc == 0 ? 0
+		       : neap__fail_errno(errno, "cannot set the length of a file in '%s'",
+				 scratch->directory);
+}
+
+void neap__scratch_close(struct neap__scratch *scratch)
+{
+	if (scratch->fd >= 0)
+		close(scratch->fd);
+	free(scratch->directory);
+	*scratch = (struct neap__scratch){.fd = -1};
+}

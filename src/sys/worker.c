@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/worker.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum cell_state { CELL_FREE, CELL_POSTED, CELL_DONE };
+
+struct cell {
+	struct neap__job job;
+	uint32_t turn; /* tells a reused cell's tickets apart */
+	enum cell_state state;
+	int answer;
+	char detail[192];
+};
+
+/*
+ * `lock` guards everything below it. Cells are taken from a stack of free
+ * ones; posted cells stand in a ring, first in, first out. The thread reads a
+ * posted cell's job without the lock: nobody else touches it until it is done.
+ */
+struct neap__worker {
+	int (*run)(void *self, const struct neap__job *job);
+	void *self;
+	int depth;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t posted, done;
+	struct cell *cells;
+	int *free, nfree;
+	int *ring, head, count; /* count includes the running one */
+	int quit;
+};
+
+static void *worker_main(void *arg)
+{
+	struct neap__worker *worker = arg;
+
+	pthread_mutex_lock(&worker->lock);
+	for (;;) {
+		while (!worker->count && !worker->quit)
+			pthread_cond_wait(&worker->posted, &worker->lock);
+		if (!worker->count)
+			break;
+		struct cell *cell = &worker->cells[worker->ring[worker->head]];
+		pthread_mutex_unlock(&worker->lock);
+		int answer = worker->run(worker->self, &cell->job);
+		pthread_mutex_lock(&worker->lock);
+		cell->answer = answer;
+		cell->state = CELL_DONE;
+		if (answer < 0)
+			snprintf(cell->detail, sizeof cell->detail, "%s", neap_detail());
+		worker->head = (worker->head + 1) % worker->depth;
+		worker->count--;
+		pthread_cond_broadcast(&worker->done);
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return NULL;
+}
+
+static void release(struct neap__worker *worker)
+{
+	pthread_cond_destroy(&worker->done);
+	pthread_cond_destroy(&worker->posted);
+	pthread_mutex_destroy(&worker->lock);
+	free(worker->cells);
+	free(worker->free);
+	free(worker->ring);
+	free(worker);
+}
+
+int neap__worker_create(struct neap__worker **out, int depth,
+	int (*run)(void *self, const struct neap__job *job), void *self)
+{
+	if (depth < 1 || depth > 65535)
+		return neap__fail(NEAP_EUSAGE, "a worker's depth must be 1 to 65535, not %d", depth);
+	struct neap__worker *worker = calloc(1, sizeof *worker);
+	if (!worker)
+		return neap__fail_errno(ENOMEM, "background thread");
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->posted, NULL);
+	pthread_cond_init(&worker->done, NULL);
+	worker->run = run;
+	worker->self = self;
+	worker->depth = depth;
+	worker->cells = calloc((size_t)depth, sizeof *worker->cells);
+	worker->free = calloc((size_t)depth, sizeof *worker->free);
+	worker->ring = calloc((size_t)depth, sizeof *worker->ring);
+	if (!worker->cells || !worker->free || !worker->ring) {
+		release(worker);
+		return neap__fail_errno(ENOMEM, "background thread");
+	}
+	for (int i = depth - 1; i >= 0; i--)
+		worker->free[worker->nfree++] = i;
+
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the caller's threads */
+	int err = pthread_create(&worker->thread, NULL, worker_main, worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		release(worker);
+		return neap__fail_errno(err, "cannot start a background thread");
+	}
+	*out = worker;
+	return 0;
+}
+
+int neap__worker_post(struct neap__worker *worker, const struct neap__job *job, int64_t *ticket)
+{
+	pthread_mutex_lock(&worker->lock);
+	if (!worker->nfree) {
+		pthread_mutex_unlock(&worker->lock);
+		return neap__fail(-EAGAIN, "more than %d transfers in flight", worker->depth);
+	}
+	int index = worker->free[--worker->nfree];
+	struct cell *cell = &worker->cells[index];
+	cell->job = *job;
+	cell->state = CELL_POSTED;
+	worker->ring[(worker->head + worker->count++) % worker->depth] = index;
+	*ticket = (int64_t)cell->turn << 16 | index;
+	pthread_cond_signal(&worker->posted);
+	pthread_mutex_unlock(&worker->lock);
+	return 0;
+}
+
+int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
+{
+	int index = (int)(ticket & 0xffff);
+	if (ticket < 0 || index >= worker->depth)
+		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
+	pthread_mutex_lock(&worker->lock);
+	struct cell *cell = &worker->cells[index];
+	if (cell->state == CELL_FREE || cell->turn != (uint32_t)(ticket >> 16)) {
+		pthread_mutex_unlock(&worker->lock);
+		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
+	}
+	while (cell->state != CELL_DONE)
+		pthread_cond_wait(&worker->done, &worker->lock);
+	int answer = cell->answer;
+	if (answer < 0)
+		neap__fail(answer, "%s", cell->detail);
+	cell->state = CELL_FREE;
+	cell->turn++;
+	worker->free[worker->nfree++] = index;
+	pthread_mutex_unlock(&worker->lock);
+	return answer;
+}
+
+void neap__worker_idle(struct neap__worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (worker->count)
+		pthread_cond_wait(&worker->done, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+void neap__worker_free(struct neap__worker *worker)
+{
+	if (!worker)
+		return;
+	pthread_mutex_lock(&worker->lock);
+	worker->quit = 1;
+	pthread_cond_signal(&worker->posted);
+	pthread_mutex_unlock(&worker->lock);
+	pthread_join(worker->thread, NULL);
+	release(worker);
+}

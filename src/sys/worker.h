@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.h: one background thread that runs jobs in the order they were posted.
+ *
+ * A job's answer is delivered exactly once, by waiting for its ticket, together
+ * with the detail line of the failure. Nothing is allocated after create.
+ */
+#ifndef NEAP_SYS_WORKER_H
+#define NEAP_SYS_WORKER_H
+
+#include <stdint.h>
+#include <neap/status.h>
+
+struct neap__job {
+	int kind; /* the owner's */
+	int64_t place;
+	uint64_t tag;
+	void *data;
+	uint64_t bytes;
+};
+
+struct neap__worker;
+
+/* At most `depth` (1..65535) jobs posted and not waited for. run answers 0 or a negative code. */
+NEAP_API int neap__worker_create(struct neap__worker **worker, int depth,
+	int (*run)(void *self, const struct neap__job *job), void *self);
+/* Copies the job; returns at once. -EAGAIN when `depth` jobs were not waited for. */
+NEAP_API int neap__worker_post(
+	struct neap__worker *worker, const struct neap__job *job, int64_t *ticket);
+/* Blocks until the job is done; its answer. NEAP_EUSAGE: no such ticket. */
+NEAP_API int neap__worker_wait(struct neap__worker *worker, int64_t ticket);
+/* Blocks until every posted job is done; their answers stay to be waited for. */
+NEAP_API void neap__worker_idle(struct neap__worker *worker);
+/* Runs what was posted, then ends the thread. NULL is fine. */
+NEAP_API void neap__worker_free(struct neap__worker *worker);
+
+#endif
