@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h: what the subcommands of `neap` share: options, units, progress, JSON
+ * and the way failures leave. One subcommand a file; its row in main.c's table.
+ */
+#ifndef NEAP_CLI_H
+#define NEAP_CLI_H
+
+#include <cjson/cJSON.h>
+#include <neap/neap.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit codes of the contract. */
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+enum cli_kind {
+	CLI_FLAG,   /* int: set to 1 */
+	CLI_TEXT,   /* const char *: any text but an empty one */
+	CLI_INT,    /* int64_t within [low, high] */
+	CLI_COUNT,  /* int within [low, high] */
+	CLI_SIZE,   /* uint64_t bytes within [low, high]: 16M, 1.5G */
+	CLI_TIME,   /* double seconds within [low, high]: 1ms, 20us, 0.5s, 3 */
+	CLI_NUMBER, /* double within [low, high] */
+	CLI_CHOICE, /* int: index into the NULL-terminated choices */
+	CLI_LIST,   /* struct cli_list: the option may be repeated */
+};
+
+#define CLI_LIST_MAX 16
+struct cli_list {
+	int count;
+	const char *text[CLI_LIST_MAX];
+};
+
+/* One option: "--name ARGUMENT  help". Tables end with a row of name NULL. */
+struct cli_option {
+	const char *name; /* without the dashes */
+	enum cli_kind kind;
+	void *into;	      /* the default stands there before parsing */
+	const char *argument; /* for --help; NULL for flags */
+	const char *help;
+	double low, high; /* both 0: any value of the kind's own range */
+	const char *const *choices;
+	int *given; /* may be NULL: set to 1 when the option was there */
+};
+
+struct cli_command {
+	const char *name, *arguments, *about;
+	const char *examples; /* lines, each beginning with "  neap" */
+	const struct cli_option *options;
+	int least, most; /* positional arguments */
+};
+
+/*
+ * Parses `--name value`, `--name=value` and positionals (into `positional`, room
+ * for `most`). Returns the number of positionals, or -1 - exit code when the
+ * command is to end now: help was printed, or one line about what is wrong.
+ */
+int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional);
+
+/* Ends a command from cli_parse's negative answer. */
+#define CLI_ENDED(parsed) (-1 - (parsed))
+
+/* Prints "neap COMMAND: text" on standard error; returns CLI_USAGE. */
+int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same from a library code and its detail line; CLI_USAGE for bad input, else CLI_FAILED. */
+int cli_fail(const char *command, int code);
+
+/* Units (units.c). Whole text or -1. Sizes take K M G T P (powers of 1024). */
+int cli_parse_size(uint64_t *bytes, const char *text);
+int cli_parse_time(double *seconds, const char *text);
+int cli_parse_rate(double *bytes_per_second, const char *text); /* 500M or 500M/s; "inf" is 0 */
+int cli_parse_number(double *number, const char *text);
+int cli_parse_int(int64_t *number, const char *text);
+/* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
+const char *cli_show_size(char room[24], uint64_t bytes);
+const char *cli_show_time(char room[24], double seconds);
+
+/* NAME:key=value,... of --tier (tiers.c). classic: slots=, write=, read= in seconds a state. */
+int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command);
+
+/* The --strategy parameters and sweep options that train and compare share have names in one place.
+ */
+#define CLI_PARAM_OPTIONS(params)                                                                  \
+	{"chunk", CLI_INT, &(params).chunk, "N", "steps between local checkpoints", 1, 1e15, NULL, \
+		NULL},                                                                             \
+		{"checkpoints", CLI_INT, &(params).checkpoints, "N",                               \
+			"checkpoints kept (or, hierarchical, moved) together", 1, 1e15, NULL,      \
+			NULL},                                                                     \
+	{                                                                                          \
+		"remote-chunk", CLI_INT, &(params).remote_chunk, "N",                              \
+			"steps between remote checkpoints", 1, 1e15, NULL, NULL                    \
+	}
+
+/* Progress on standard error: a bar on a terminal, a line now and then elsewhere (progress.c). */
+struct cli_progress {
+	const char *label;
+	const char *unit; /* "files", "samples" */
+	double started, shown;
+	int terminal, drawn;
+};
+void cli_progress_start(struct cli_progress *progress, const char *label, const char *unit);
+/* done of total; `note` (may be NULL) follows the bar. */
+void cli_progress_show(struct cli_progress *progress, double done, double total, const char *note);
+/* Clears the bar, so that a line can be printed; the next show draws it again. */
+void cli_progress_clear(struct cli_progress *progress);
+
+/* 1 after SIGINT or SIGTERM, once cli_catch_signals was called; a second one kills. */
+void cli_catch_signals(void);
+int cli_interrupted(void);
+
+/* JSON with exact integers; NaN and infinities become null (json.c). */
+void cli_json_int(cJSON *object, const char *key, int64_t value);
+void cli_json_bytes(cJSON *object, const char *key, uint64_t value);
+void cli_json_number(cJSON *object, const char *key, double value);
+void cli_json_text(cJSON *object, const char *key, const char *value);
+/* The contract's keys of a plan; plan_seconds < 0 leaves that key out. */
+cJSON *cli_json_plan(
+	const struct neap_problem *problem, const struct neap_plan *plan, double plan_seconds);
+/* Parameters of a plan as "chunk=10 remote_chunk=100"; "" when there are none. */
+const char *cli_show_params(char room[160], const struct neap_params *params);
+/* Prints and frees the object; CLI_DONE, or CLI_FAILED when it cannot be written. */
+int cli_json_print(cJSON *object);
+
+/* Flushes standard output: CLI_DONE, or CLI_FAILED with a line. */
+int cli_finish(const char *command);
+
+/* The subcommands. argv[0] is the command's name. */
+int cli_plan(int argc, char **argv);
+int cli_train(int argc, char **argv);
+int cli_eval(int argc, char **argv);
+int cli_compare(int argc, char **argv);
+int cli_encode(int argc, char **argv);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c: the table of subcommands. */
+#include "cli.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *about;
+} commands[] = {
+	{"plan", cli_plan, "plan a chain of steps: what fits, how long it takes, why"},
+};
+
+static void help(FILE *to)
+{
+	fprintf(to,
+		"neap " NEAP_VERSION ": trains recurrent and spiking networks on sequences of any "
+		"length\nin a fixed amount of fast memory.\n\nusage: neap COMMAND [options]\n\n");
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].about);
+	fprintf(to, "\n'neap COMMAND --help' has the options and examples.\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "neap: a command is missing; 'neap --help' lists them\n");
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		(strcmp(argv[1], "help") == 0 && argc == 2)) {
+		help(stdout);
+		return cli_finish("--help");
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("neap " NEAP_VERSION "\n");
+		return cli_finish("--version");
+	}
+	if (strcmp(argv[1], "help") == 0) { /* neap help plan */
+		argv[1] = argv[2];
+		argv[2] = "--help";
+		argc = 3;
+	}
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	return cli_usage(argv[1], "unknown command; 'neap --help' lists them");
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c: option tables, parsed strictly; help made from the same tables. */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cli_usage(const char *command, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "neap %s: %s\n", command, line);
+	return CLI_USAGE;
+}
+
+int cli_fail(const char *command, int code)
+{
+	/* What the caller can mend by saying or providing something else. */
+	static const int input[] = {NEAP_EUSAGE, NEAP_EFORMAT, NEAP_EINFEASIBLE, NEAP_EOVERFLOW,
+		-ENOENT, -EACCES, -EISDIR, -ENOTDIR, -EEXIST, -EROFS, -EPERM, -ENAMETOOLONG, -ELOOP,
+		-EINVAL, -ENOTEMPTY, -ENXIO, -ENODEV};
+
+	cli_usage(command, "%s", neap_detail()[0] ? neap_detail() : neap_strerror(code));
+	for (size_t i = 0; i < sizeof input / sizeof input[0]; i++)
+		if (input[i] == code)
+			return CLI_USAGE;
+	return CLI_FAILED;
+}
+
+int cli_finish(const char *command)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_usage(command, "cannot write to standard output: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	return CLI_DONE;
+}
+
+static void print_help(const struct cli_command *command)
+{
+	printf("neap %s: %s\n\nusage: neap %s%s%s [options]\n\n", command->name, command->about,
+		command->name, command->arguments[0] ? " " : "", command->arguments);
+	for (const struct cli_option *o = command->options; o->name; o++) {
+		char left[64];
+		snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
+			o->argument ? o->argument : "");
+		printf("  %-26s %s", left, o->help);
+		for (int i = 0; o->choices && o->choices[i]; i++)
+			printf("%s%s", i ? ", " : ": ", o->choices[i]);
+		printf("\n");
+	}
+	printf("  %-26s %s\n\nexamples:\n%s", "--help", "this text", command->examples);
+}
+
+static int out_of_range(const char *command, const struct cli_option *option, const char *text)
+{
+	if (option->high >= 1e15)
+		return cli_usage(command, "--%s: '%s' is out of range; at least %.15g is accepted",
+			option->name, text, option->low);
+	return cli_usage(command, "--%s: '%s' is out of range; %.15g to %.15g is accepted",
+		option->name, text, option->low, option->high);
+}
+
+static int bad_kind(const char *command, const struct cli_option *option, const char *text)
+{
+	static const char *const wants[] = {
+		[CLI_INT] = "a whole number",
+		[CLI_COUNT] = "a whole number",
+		[CLI_SIZE] = "a size, such as 16M or 1.5G",
+		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",
+		[CLI_NUMBER] = "a number",
+	};
+	return cli_usage(command, "--%s: '%s' is not %s", option->name, text, wants[option->kind]);
+}
+
+static int set_choice(const char *command, const struct cli_option *option, const char *text)
+{
+	char all[512] = "";
+	for (int i = 0; option->choices[i]; i++) {
+		if (strcmp(option->choices[i], text) == 0) {
+			*(int *)option->into = i;
+			return CLI_DONE;
+		}
+		size_t n = strlen(all);
+		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", option->choices[i]);
+	}
+	return cli_usage(command, "--%s: '%s' is none of %s", option->name, text, all);
+}
+
+static int set_list(const char *command, const struct cli_option *option, const char *text)
+{
+	struct cli_list *list = option->into;
+	if (list->count == CLI_LIST_MAX)
+		return cli_usage(
+			command, "--%s: given more than %d times", option->name, CLI_LIST_MAX);
+	list->text[list->count++] = text;
+	return CLI_DONE;
+}
+
+static int set_number(const char *command, const struct cli_option *option, const char *text)
+{
+	double value = 0;
+	int64_t whole = 0;
+	uint64_t bytes = 0;
+	int bad = 0;
+
+	switch (option->kind) {
+	case CLI_INT:
+	case CLI_COUNT:
+		bad = cli_parse_int(&whole, text);
+		value = (double)whole;
+		break;
+	case CLI_SIZE:
+		bad = cli_parse_size(&bytes, text);
+		value = (double)bytes;
+		break;
+	case CLI_TIME:
+		bad = cli_parse_time(&value, text);
+		break;
+	default:
+		bad = cli_parse_number(&value, text);
+		break;
+	}
+	if (bad)
+		return bad_kind(command, option, text);
+	double low = option->low, high = option->high;
+	if (low == 0 && high == 0)
+		high = option->kind == CLI_COUNT ? 2147483647.0 : 9e18;
+	if (!(value >= low && value <= high))
+		return out_of_range(command, option, text);
+	if (option->kind == CLI_INT)
+		*(int64_t *)option->into = whole;
+	else if (option->kind == CLI_COUNT)
+		*(int *)option->into = (int)whole;
+	else if (option->kind == CLI_SIZE)
+		*(uint64_t *)option->into = bytes;
+	else
+		*(double *)option->into = value;
+	return CLI_DONE;
+}
+
+static int set_value(const char *command, const struct cli_option *option, const char *text)
+{
+	if (option->given)
+		*option->given = 1;
+	if (text[0] == '\0')
+		return cli_usage(command, "--%s: an empty value", option->name);
+	switch (option->kind) {
+	case CLI_TEXT:
+		*(const char **)option->into = text;
+		return CLI_DONE;
+	case CLI_CHOICE:
+		return set_choice(command, option, text);
+	case CLI_LIST:
+		return set_list(command, option, text);
+	default:
+		return set_number(command, option, text);
+	}
+}
+
+static const struct cli_option *find(const struct cli_option *options, const char *name, size_t n)
+{
+	for (; options->name; options++)
+		if (strlen(options->name) == n && memcmp(options->name, name, n) == 0)
+			return options;
+	return NULL;
+}
+
+/* One argument that begins with "--"; *i moves past a value of its own. */
+static int take_option(const struct cli_command *command, int argc, char **argv, int *i)
+{
+	const char *text = argv[*i] + 2;
+	size_t n = strcspn(text, "=");
+	const char *value = text[n] == '=' ? text + n + 1 : NULL;
+	const struct cli_option *option = find(command->options, text, n);
+
+	if (!option)
+		return cli_usage(command->name,
+			"unknown option '--%.*s'; 'neap %s --help' lists them", (int)n, text,
+			command->name);
+	if (option->kind == CLI_FLAG) {
+		if (value)
+			return cli_usage(command->name, "--%s takes no value", option->name);
+		*(int *)option->into = 1;
+		if (option->given)
+			*option->given = 1;
+		return CLI_DONE;
+	}
+	if (!value) {
+		if (*i + 1 >= argc)
+			return cli_usage(command->name, "--%s: a value (%s) is missing",
+				option->name, option->argument);
+		value = argv[++*i];
+	}
+	return set_value(command->name, option, value);
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
+{
+	int found = 0, only_positionals = 0;
+
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+		if (!only_positionals && strcmp(arg, "--") == 0) {
+			only_positionals = 1;
+		} else if (!only_positionals &&
+			   (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)) {
+			print_help(command);
+			return -1 - cli_finish(command->name);
+		} else if (!only_positionals && strncmp(arg, "--", 2) == 0) {
+			int rc = take_option(command, argc, argv, &i);
+			if (rc != CLI_DONE)
+				return -1 - rc;
+		} else if (!only_positionals && arg[0] == '-' && arg[1] != '\0') {
+			return -1 - cli_usage(command->name,
+					    "unknown option '%s'; options begin with two dashes",
+					    arg);
+		} else if (found == command->most) {
+			return -1 - cli_usage(command->name, "unexpected argument '%s'", arg);
+		} else if (arg[0] == '\0') {
+			return -1 - cli_usage(command->name, "an empty argument");
+		} else {
+			positional[found++] = arg;
+		}
+	}
+	if (found < command->least)
+		return -1 - cli_usage(command->name, "%s is missing; 'neap %s --help' has examples",
+				    command->arguments, command->name);
+	return found;
+}
