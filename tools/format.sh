@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Is every C file as clang-format would leave it?
+cd "$(dirname "$0")/.." || exit 2
+files=$(git ls-files '*.c' '*.h' 2>/dev/null)
+[ -n "$files" ] || files=$(find include src cli tests examples -name '*.[ch]')
+# shellcheck disable=SC2086
+clang-format --dry-run -Werror $files 2>&1 | grep -E 'error:' | sort -u -t: -k1,1 && {
+	echo "format: 'make format' mends this"
+	exit 1
+}
+echo "format: every C file is as clang-format leaves it"
