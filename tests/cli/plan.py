@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`neap plan` as a user calls it: the oracle tables, the contract's keys, drawings."""
+import csv
+import os
+import time
+import xml.etree.ElementTree as tree
+
+from harness import Folder, Tap, data_dir, neap, neap_json
+
+GOLDEN = [  # steps, slots, advance steps: Griewank and Walther 2000
+    (1, 1, 0), (2, 1, 1), (3, 2, 2), (100, 5, 316), (100, 10, 222), (100, 20, 178),
+    (1000, 10, 3636), (1000000, 10, 11647922)]
+KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "tiers", "advance_steps",
+        "record_steps", "makespan", "stall", "overhead", "bound", "gap", "plan_seconds"}
+BYTES = ["--steps", 5000, "--state", "64K", "--tape", "96K", "--memory", "8M", "--advance",
+         "1ms", "--backward", "2ms"]
+DISK = ["--tier", "disk:write=1G,read=1G,latency=100us"]
+
+
+def revolve(steps, slots):
+    plan = neap_json("plan", "--steps", steps, "--slots", slots, "--advance", 1, "--record", 1,
+                     "--backward", 1, "--strategy", "revolve")["plans"]
+    assert len(plan) == 1
+    return plan[0]
+
+
+def one_revolve(steps, slots, extra, limit=0.05):
+    plan = revolve(steps, slots)
+    if plan["advance_steps"] != extra:
+        return f"advance_steps {plan['advance_steps']}, expected {extra}"
+    if plan["record_steps"] != steps:
+        return f"record_steps {plan['record_steps']}"
+    if plan["plan_seconds"] > limit:
+        return f"planned in {plan['plan_seconds']} s"
+    return None
+
+
+def table(path):
+    wrong = []
+    rows = 0
+    for row in csv.DictReader(open(path)):
+        extra = row.get("gw_extra") or row.get("gw_extra_closed_form")
+        begin = time.perf_counter()
+        problem = one_revolve(int(row["n"]), int(row["s"]), int(float(extra)))
+        if time.perf_counter() - begin > 2:
+            problem = problem or "slow process"
+        rows += 1
+        if problem:
+            wrong.append(f"{row['n']},{row['s']}: {problem}")
+    return f"{len(wrong)} of {rows} rows: {wrong[:3]}" if wrong or not rows else None
+
+
+def keys():
+    for plan in neap_json("plan", *BYTES, *DISK)["plans"]:
+        missing = KEYS - plan.keys()
+        if missing:
+            return f"{plan['strategy']}: no {missing}"
+    return None
+
+
+def names():
+    found = [p["strategy"] for p in neap_json("plan", *BYTES, *DISK)["plans"]]
+    wanted = {"bptt", "standard", "remote", "hierarchical", "double", "revolve", "auto"}
+    return None if wanted <= set(found) else f"strategies {found}"
+
+
+def auto_is_never_worse():
+    plans = neap_json("plan", *BYTES, *DISK)["plans"]
+    feasible = [p for p in plans if p["feasible"]]
+    auto = next(p for p in plans if p["strategy"] == "auto")
+    best = min(p["makespan"] for p in feasible)
+    if auto["makespan"] > best * (1 + 1e-12):
+        return f"auto {auto['makespan']} best {best}"
+    for p in feasible:
+        if p["bound"] > p["makespan"] * (1 + 1e-12):
+            return f"{p['strategy']}: bound {p['bound']} above {p['makespan']}"
+        if p["peak_bytes"] > 8 << 20:
+            return f"{p['strategy']}: peak {p['peak_bytes']}"
+    return None
+
+
+def infeasible_names_a_budget_that_works():
+    base = ["plan", "--steps", 5000, "--state", "64K", "--tape", "96K", "--memory"]
+    plans = neap_json(*base, "100K", *DISK)["plans"]
+    for p in plans:
+        if p["feasible"] or not p["why"] or p["makespan"] is not None:
+            return f"{p}"
+        if p["least_bytes"] is None:
+            return f"{p['strategy']}: no least_bytes"
+        again = neap_json(*base, p["least_bytes"], *DISK, "--strategy", p["strategy"])["plans"][0]
+        if not again["feasible"]:
+            return f"{p['strategy']}: {p['least_bytes']} does not work: {again['why']}"
+    return None
+
+
+def no_steps():
+    for strategy in ("revolve", "standard", "double", "auto"):
+        plan = neap_json("plan", "--steps", 0, "--state", "1K", "--tape", "1K", "--memory", "1M",
+                         "--strategy", strategy, *DISK)["plans"][0]
+        if not plan["feasible"] or plan["makespan"] != 0 or plan["record_steps"] != 0:
+            return f"{plan}"
+    return None
+
+
+def classic_needs_bytes():
+    plan = neap_json("plan", "--steps", 100, "--slots", 5, "--strategy", "bptt")["plans"][0]
+    if plan["feasible"] or "needs bytes" not in plan["why"] or "least_slots" not in plan:
+        return f"{plan}"
+    return None
+
+
+def drawing(folder):
+    path = os.path.join(folder, "plan.svg")
+    done = neap("plan", "--steps", 32, "--slots", 4, "--strategy", "revolve", "--draw", path)
+    if done.returncode != 0:
+        return done.stderr
+    root = tree.parse(path).getroot()
+    marks = sum(1 for _ in root.iter())
+    return None if root.tag.endswith("svg") and marks > 60 else f"{root.tag} {marks}"
+
+
+def actions():
+    done = neap("plan", "--steps", 10, "--slots", 3, "--strategy", "revolve", "--actions")
+    lines = done.stdout.splitlines()
+    turns = [i for i, line in enumerate(lines) if line.startswith("turn")]
+    if done.returncode != 0 or len(turns) != 1:
+        return f"{done.stderr} {turns}"
+    backward = sum(int(x[2]) - int(x[1]) for x in map(str.split, lines) if x[0] == "backward")
+    return None if backward == 10 else f"{backward} steps reversed"
+
+
+with Tap() as tap, Folder() as folder:
+    for row in GOLDEN:
+        tap.run(f"revolve {row}", one_revolve, *row)
+    tap.run("every key of the contract", keys)
+    tap.run("every strategy", names)
+    tap.run("auto is never worse", auto_is_never_worse)
+    tap.run("an infeasible plan names a budget that works", infeasible_names_a_budget_that_works)
+    tap.run("no steps", no_steps)
+    tap.run("classic problems need bytes for tapes", classic_needs_bytes)
+    tap.run("a drawing is XML", drawing, folder)
+    tap.run("actions", actions)
+    shared = data_dir()
+    for name in ("revolve.csv", "revolve_large.csv"):
+        if shared:
+            tap.run(name, table, os.path.join(shared, "oracles", name))
+        else:
+            tap.skip(name, "no oracle tables here (NEAP_DATA)")
