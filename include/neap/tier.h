@@ -4,7 +4,7 @@
  *
  *     struct neap_tier *disk;
  *     neap_tier_open_file(&disk, "/scratch", NULL);
- *     neap_tier_format(disk, bytes_of_largest_record, number_of_places);
+ *     neap_tier_format(disk, bytes_of_largest_record, number_of_places, NULL);
  *     int64_t ticket;
  *     neap_tier_put(disk, place, tag, state, bytes, &ticket);   returns at once
  *     neap_tier_wait(disk, ticket);                 the request's error, once
@@ -76,6 +76,12 @@ NEAP_API int neap_tier_open_file(
 NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
 	const struct neap_file_options *options);
 
+/*
+ * Makes room for `places` records of at most `bytes` each and drops what was
+ * there; -ENOSPC where that exceeds the capacity. `staging` is aligned to 4096
+ * bytes, as many as neap_tier_describe says, borrowed until the next format or
+ * close; with NULL the engine takes memory of its own.
+ */
 NEAP_API int neap_tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
 NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
@@ -85,13 +91,19 @@ NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, 
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
 NEAP_API int neap_tier_forget(struct neap_tier *tier, int64_t place);
 
-/* What the planner needs to know; staging is for records of `bytes`. */
+/*
+ * What the planner needs to know: staging for records of `bytes`, capacity in
+ * bytes of such records (what trailers and padding take is off it already).
+ */
 NEAP_API void neap_tier_describe(
 	struct neap_tier *tier, uint64_t bytes, struct neap_tier_spec *spec);
 /* Sets the rates the planner is told (after a measurement). */
 NEAP_API void neap_tier_set_rates(
 	struct neap_tier *tier, double write_rate, double read_rate, double latency);
-/* Measures write and read rate with records of `bytes` for about `seconds`; sets them. */
+/*
+ * Measures write and read rate with records of `bytes` for about `seconds`; sets
+ * them, latency 0 (it is in the rates). Drops what the tier held: format it after.
+ */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
 /* "O_DIRECT file in DIR", "memory", ...: one line, owned by the tier. */
 NEAP_API const char *neap_tier_about(const struct neap_tier *tier);

@@ -9,3 +9,10 @@ double neap__seconds(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+void neap__sleep(double seconds)
+{
+	struct timespec left = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+	while (nanosleep(&left, &left) < 0)
+		;
+}

@@ -6,5 +6,7 @@
 
 /* Monotonic seconds. */
 NEAP_API double neap__seconds(void);
+/* Sleeps that many seconds, at least. */
+NEAP_API void neap__sleep(double seconds);
 
 #endif

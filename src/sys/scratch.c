@@ -25,7 +25,8 @@ static int find_directory(char **out, const char *path)
 		return neap__fail_errno(errno, "no directory for slow memory at '%s'", path);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is neither a directory nor a regular file: slow memory needs a directory",
+			"'%s' is neither a directory nor a regular file: slow memory needs a "
+			"directory",
 			path);
 	char *copy = strdup(path);
 	if (!copy)
@@ -71,7 +72,8 @@ static int inspect(struct neap__scratch *scratch, unsigned flags)
 	scratch->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 	if (scratch->in_memory && !(flags & NEAP__SCRATCH_MEMORY))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' lies in memory (tmpfs), which is no slow memory: give a directory on a disk, "
+			"'%s' lies in memory (tmpfs), which is no slow memory: give a directory on "
+			"a disk, "
 			"or allow memory by name",
 			scratch->directory);
 	if (scratch->in_memory || (flags & NEAP__SCRATCH_CACHED))
@@ -79,7 +81,8 @@ static int inspect(struct neap__scratch *scratch, unsigned flags)
 	int status = fcntl(scratch->fd, F_GETFL);
 	if (status < 0 || fcntl(scratch->fd, F_SETFL, status | O_DIRECT) < 0)
 		return neap__fail_errno(errno,
-			"the file system of '%s' cannot bypass the page cache (O_DIRECT): ask for the "
+			"the file system of '%s' cannot bypass the page cache (O_DIRECT): ask for "
+			"the "
 			"page cache, or give another directory",
 			scratch->directory);
 	scratch->direct = 1;
@@ -91,9 +94,9 @@ int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned
 	*scratch = (struct neap__scratch){.fd = -1};
 	NEAP_TRY(find_directory(&scratch->directory, path));
 	scratch->fd = open_unnamed(scratch->directory);
-	int rc = scratch->fd < 0
-			 ? neap__fail_errno(errno, "cannot create a file in '%s'", scratch->directory)
-			 : inspect(scratch, flags);
+	int rc = scratch->fd < 0 ? neap__fail_errno(errno, "cannot create a file in '%s'",
+					   scratch->directory)
+				 : inspect(scratch, flags);
 	if (rc < 0)
 		neap__scratch_close(scratch);
 	return rc;
@@ -133,8 +136,8 @@ int neap__scratch_write(
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return neap__fail_errno(errno, "cannot write to slow memory in '%s'",
-				scratch->directory);
+			return neap__fail_errno(
+				errno, "cannot write to slow memory in '%s'", scratch->directory);
 		if (scratch->direct && (size_t)n < bytes)
 			n -= n % NEAP__PAGE;
 		if (n == 0 && ++empty > 1)
@@ -155,8 +158,8 @@ int neap__scratch_read(struct neap__scratch *scratch, void *into, size_t bytes, 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return neap__fail_errno(errno, "cannot read slow memory in '%s'",
-				scratch->directory);
+			return neap__fail_errno(
+				errno, "cannot read slow memory in '%s'", scratch->directory);
 		size_t whole = (size_t)n;
 		if (scratch->direct && whole < bytes)
 			whole -= whole % NEAP__PAGE;

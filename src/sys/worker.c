@@ -77,7 +77,8 @@ int neap__worker_create(struct neap__worker **out, int depth,
 	int (*run)(void *self, const struct neap__job *job), void *self)
 {
 	if (depth < 1 || depth > 65535)
-		return neap__fail(NEAP_EUSAGE, "a worker's depth must be 1 to 65535, not %d", depth);
+		return neap__fail(
+			NEAP_EUSAGE, "a worker's depth must be 1 to 65535, not %d", depth);
 	struct neap__worker *worker = calloc(1, sizeof *worker);
 	if (!worker)
 		return neap__fail_errno(ENOMEM, "background thread");

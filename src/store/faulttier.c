@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/faulttier.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct fault {
+	struct neap_tier *inner;
+	const struct neap__faults *faults;
+	struct neap__fault_counts counts;
+	uint64_t taken;
+};
+
+/* A ticket is the inner one doubled, or odd: an answer that is known already. */
+static int64_t known(int answer)
+{
+	return (int64_t)-answer << 1 | 1;
+}
+
+static int refuse(struct fault *fault, int code, int64_t *ticket)
+{
+	fault->counts.failed++;
+	code = code ? code : -EIO;
+	if (fault->faults->at_once)
+		return neap__fail(code, "a fault was asked for");
+	*ticket = known(code);
+	return 0;
+}
+
+static int gone(const struct fault *fault)
+{
+	int64_t after = fault->faults->gone_after;
+	return after && fault->counts.puts + fault->counts.gets > after;
+}
+
+static int format(void *self, uint64_t bytes, int64_t places, void *staging)
+{
+	struct fault *fault = self;
+	fault->counts = (struct neap__fault_counts){0};
+	fault->taken = 0;
+	return neap_tier_format(fault->inner, bytes, places, staging);
+}
+
+static int put(
+	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
+{
+	struct fault *fault = self;
+	const struct neap__faults *f = fault->faults;
+	int64_t n = ++fault->counts.puts, inner;
+	fault->taken += bytes;
+	if (gone(fault) || n == f->fail_put)
+		return refuse(fault, f->code, ticket);
+	if (f->full_at && fault->taken > f->full_at)
+		return refuse(fault, -ENOSPC, ticket);
+	if (n == f->lose_put) {
+		*ticket = known(0);
+		return 0;
+	}
+	NEAP_TRY(neap_tier_put(fault->inner, place, tag, from, bytes, &inner));
+	*ticket = inner << 1;
+	if (n != f->corrupt_put && n != f->truncate_put)
+		return 0;
+	*ticket = known(0);
+	NEAP_TRY(neap_tier_wait(fault->inner, inner));
+	return neap__tier_poke(fault->inner, place, bytes / 2, n == f->corrupt_put ? 0x10 : 0);
+}
+
+static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
+{
+	struct fault *fault = self;
+	int64_t inner;
+	if (++fault->counts.gets == fault->faults->fail_get || gone(fault))
+		return refuse(fault, fault->faults->code, ticket);
+	NEAP_TRY(neap_tier_get(fault->inner, place, tag, into, bytes, &inner));
+	*ticket = inner << 1;
+	return 0;
+}
+
+static int wait_for(void *self, int64_t ticket)
+{
+	struct fault *fault = self;
+	if (fault->faults->delay_us)
+		neap__sleep(1e-6 * fault->faults->delay_us);
+	if (ticket & 1)
+		return ticket >> 1 ? neap__fail(-(int)(ticket >> 1), "a fault was asked for") : 0;
+	return neap_tier_wait(fault->inner, ticket >> 1);
+}
+
+static int forget(void *self, int64_t place)
+{
+	struct fault *fault = self;
+	return neap_tier_forget(fault->inner, place);
+}
+
+static uint64_t staging(void *self, uint64_t bytes)
+{
+	struct fault *fault = self;
+	struct neap_tier_spec spec;
+	neap_tier_describe(fault->inner, bytes, &spec);
+	return spec.staging;
+}
+
+static void close_fault(void *self)
+{
+	struct fault *fault = self;
+	neap_tier_close(fault->inner);
+	free(fault);
+}
+
+int neap__fault_open(
+	struct neap_tier **tier, struct neap_tier *inner, const struct neap__faults *faults)
+{
+	static const struct neap_tier_ops ops = {
+		.size = sizeof ops,
+		.format = format,
+		.put = put,
+		.get = get,
+		.wait = wait_for,
+		.forget = forget,
+		.staging = staging,
+		.close = close_fault,
+	};
+	struct fault *fault = calloc(1, sizeof *fault);
+	if (!fault)
+		return neap__fail_errno(ENOMEM, "fault tier");
+	fault->inner = inner;
+	fault->faults = faults;
+	int rc = neap_tier_wrap(tier, &ops, &inner->spec, fault);
+	if (rc < 0)
+		free(fault);
+	else
+		snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
+	return rc;
+}
+
+struct neap__fault_counts neap__fault_counts(const struct neap_tier *tier)
+{
+	const struct fault *fault = tier->self;
+	return fault->counts;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filetier.c: records in one unnamed, preallocated file. A record is a stream,
+ * payload then trailer then padding, moved in pieces through the staging buffer
+ * (aligned as O_DIRECT wants it) and hashed on its way.
+ */
+#include "store/tier.h"
+#include "store/record.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/memory.h"
+#include "sys/scratch.h"
+#include "sys/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE (UINT64_C(256) << 10)
+
+enum { PUT, GET };
+
+/* Everything but the worker changes only while the worker is idle. */
+struct file {
+	struct neap__worker *worker;
+	struct neap__scratch scratch;
+	uint64_t capacity, stride, epoch;
+	unsigned char *staging;
+	size_t piece;
+	void *own; /* staging of our own, where none was given */
+	size_t own_bytes;
+	XXH3_state_t *hash; /* the worker's */
+};
+
+static uint64_t footprint(void *self, uint64_t bytes)
+{
+	(void)self;
+	return neap__round_up(neap__sat_add(bytes, sizeof(struct neap__trailer)), NEAP__PAGE);
+}
+
+static uint64_t staging_bytes(void *self, uint64_t bytes)
+{
+	uint64_t whole = footprint(self, bytes);
+	return whole < PIECE ? whole : PIECE;
+}
+
+/* A window [at, at + n) of the record's stream, and a part of it that starts at `from`. */
+struct part {
+	uint64_t window, payload, bytes; /* offsets in the window and in the part */
+};
+
+/* What of the part [from, from + length) of the stream lies in [at, at + n). */
+static struct part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t n)
+{
+	uint64_t lo = from > at ? from : at;
+	uint64_t hi = from + length < at + n ? from + length : at + n;
+	return lo < hi ? (struct part){lo - at, lo - from, hi - lo} : (struct part){0};
+}
+
+static int run_put(struct file *file, const struct neap__job *job)
+{
+	uint64_t base = (uint64_t)job->place * file->stride, whole = footprint(file, job->bytes);
+	struct neap__trailer trailer = {0};
+	int sealed = 0;
+
+	XXH3_64bits_reset(file->hash);
+	for (uint64_t at = 0; at < whole; at += file->piece) {
+		uint64_t n = whole - at < file->piece ? whole - at : file->piece;
+		struct part data = overlap(0, job->bytes, at, n);
+		struct part tail = overlap(job->bytes, sizeof trailer, at, n);
+		memcpy(file->staging + data.window, (char *)job->data + data.payload, data.bytes);
+		XXH3_64bits_update(file->hash, file->staging + data.window, data.bytes);
+		if (tail.bytes && !sealed) {
+			neap__record_seal(&trailer, file->epoch, job->tag, job->place, job->bytes,
+				XXH3_64bits_digest(file->hash));
+			sealed = 1;
+		}
+		if (tail.bytes)
+			memcpy(file->staging + tail.window, (char *)&trailer + tail.payload,
+				tail.bytes);
+		uint64_t end = tail.bytes ? tail.window + tail.bytes : data.bytes;
+		memset(file->staging + end, 0, n - end);
+		NEAP_TRY(neap__scratch_write(&file->scratch, file->staging, n, base + at));
+	}
+	return 0;
+}
+
+static int run_get(struct file *file, const struct neap__job *job)
+{
+	uint64_t base = (uint64_t)job->place * file->stride, whole = footprint(file, job->bytes);
+	struct neap__trailer trailer = {0};
+
+	XXH3_64bits_reset(file->hash);
+	for (uint64_t at = 0; at < whole; at += file->piece) {
+		uint64_t n = whole - at < file->piece ? whole - at : file->piece;
+		NEAP_TRY(neap__scratch_read(&file->scratch, file->staging, n, base + at));
+		struct part data = overlap(0, job->bytes, at, n);
+		struct part tail = overlap(job->bytes, sizeof trailer, at, n);
+		memcpy((char *)job->data + data.payload, file->staging + data.window, data.bytes);
+		XXH3_64bits_update(file->hash, (char *)job->data + data.payload, data.bytes);
+		memcpy((char *)&trailer + tail.payload, file->staging + tail.window, tail.bytes);
+	}
+	return neap__record_check(&trailer, file->epoch, job->tag, job->place, job->bytes,
+		XXH3_64bits_digest(file->hash));
+}
+
+static int run(void *self, const struct neap__job *job)
+{
+	return job->kind == PUT ? run_put(self, job) : run_get(self, job);
+}
+
+static int use_staging(struct file *file, uint64_t bytes, void *staging)
+{
+	file->piece = staging_bytes(file, bytes);
+	if (!staging && file->own_bytes < file->piece) {
+		neap__unmap_pages(file->own, file->own_bytes);
+		file->own = NULL;
+		file->own_bytes = 0;
+		NEAP_TRY(neap__map_pages(&file->own, file->piece));
+		file->own_bytes = file->piece;
+	}
+	file->staging = staging ? staging : file->own;
+	if ((uintptr_t)file->staging % NEAP__PAGE != 0)
+		return neap__fail(NEAP_EUSAGE, "staging must be aligned to %d bytes", NEAP__PAGE);
+	return 0;
+}
+
+static int format(void *self, uint64_t bytes, int64_t places, void *staging)
+{
+	struct file *file = self;
+	uint64_t stride = footprint(self, bytes), size;
+	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 || size > file->capacity)
+		return neap__fail(-ENOSPC,
+			"'%s' has %llu bytes for slow memory: no room for %lld records of %llu "
+			"bytes",
+			file->scratch.directory, (unsigned long long)file->capacity,
+			(long long)places, (unsigned long long)stride);
+	neap__worker_idle(file->worker);
+	NEAP_TRY(use_staging(file, bytes, staging));
+	NEAP_TRY(neap__scratch_reserve(&file->scratch, size));
+	file->stride = stride;
+	file->epoch++; /* what the blocks hold from before is no record any more */
+	return 0;
+}
+
+static int post(struct file *file, int kind, int64_t place, uint64_t tag, void *data,
+	uint64_t bytes, int64_t *ticket)
+{
+	struct neap__job job = {kind, place, tag, data, bytes};
+	return neap__worker_post(file->worker, &job, ticket);
+}
+
+static int put(
+	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
+{
+	return post(self, PUT, place, tag, (void *)(uintptr_t)from, bytes, ticket);
+}
+
+static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
+{
+	return post(self, GET, place, tag, into, bytes, ticket);
+}
+
+static int wait_for(void *self, int64_t ticket)
+{
+	struct file *file = self;
+	return neap__worker_wait(file->worker, ticket);
+}
+
+static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
+{
+	struct file *file = self;
+	uint64_t at = (uint64_t)place * file->stride + offset, page = at - at % NEAP__PAGE;
+	neap__worker_idle(file->worker);
+	if (!mask)
+		return neap__scratch_truncate(&file->scratch, at);
+	NEAP_TRY(neap__scratch_read(&file->scratch, file->staging, NEAP__PAGE, page));
+	file->staging[at - page] ^= (unsigned char)mask;
+	return neap__scratch_write(&file->scratch, file->staging, NEAP__PAGE, page);
+}
+
+static void close_file(void *self)
+{
+	struct file *file = self;
+	neap__worker_free(file->worker);
+	neap__scratch_close(&file->scratch);
+	neap__unmap_pages(file->own, file->own_bytes);
+	XXH3_freeState(file->hash);
+	free(file);
+}
+
+static int wrap(struct neap_tier **tier, struct file *file)
+{
+	static const struct neap_tier_ops ops = {
+		.size = sizeof ops,
+		.format = format,
+		.put = put,
+		.get = get,
+		.wait = wait_for,
+		.staging = staging_bytes,
+		.close = close_file,
+	};
+	const struct neap_tier_spec spec = {
+		.name = "file",
+		.capacity = file->capacity,
+		.write_rate = 4e8,
+		.read_rate = 8e8,
+		.write_fixed = 1e-4,
+		.read_fixed = 1e-4,
+	};
+	const struct neap__scratch *scratch = &file->scratch;
+	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
+	(*tier)->footprint = footprint;
+	(*tier)->poke = poke;
+	snprintf((*tier)->about, sizeof(*tier)->about, "%s file in %.256s",
+		scratch->direct	     ? "O_DIRECT"
+		: scratch->in_memory ? "in-memory (tmpfs)"
+				     : "page-cached",
+		scratch->directory);
+	return 0;
+}
+
+int neap_tier_open_file(
+	struct neap_tier **tier, const char *dir, const struct neap_file_options *options)
+{
+	struct neap_file_options o = {0};
+	if (options && (options->size < sizeof(uint32_t) || options->size > sizeof o))
+		return neap__fail(NEAP_EUSAGE, "neap_file_options: set size to its sizeof");
+	if (options)
+		memcpy(&o, options, options->size);
+	struct file *file = calloc(1, sizeof *file);
+	if (!file)
+		return neap__fail_errno(ENOMEM, "file tier");
+	file->scratch.fd = -1;
+	file->hash = XXH3_createState();
+	unsigned flags = (o.page_cache ? NEAP__SCRATCH_CACHED : 0u) |
+			 (o.in_memory ? NEAP__SCRATCH_MEMORY : 0u);
+	int rc = file->hash ? 0 : neap__fail_errno(ENOMEM, "file tier");
+	if (rc == 0)
+		rc = neap__scratch_open(&file->scratch, dir ? dir : "", flags);
+	file->capacity = o.capacity ? o.capacity : file->scratch.room;
+	if (rc == 0)
+		rc = neap__worker_create(&file->worker, NEAP__REQUESTS, run, file);
+	if (rc == 0)
+		rc = wrap(tier, file);
+	if (rc < 0)
+		close_file(file);
+	return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h: a record on a medium: the payload, then a trailer that says what it
+ * is. A reader trusts nothing it has not checked.
+ */
+#ifndef NEAP_STORE_RECORD_H
+#define NEAP_STORE_RECORD_H
+
+#include <stdint.h>
+#include <xxhash.h>
+#include <neap/status.h>
+
+struct neap__trailer {
+	uint64_t magic;
+	uint64_t epoch; /* of the format that the record was written under */
+	uint64_t tag;
+	uint64_t place;
+	uint64_t bytes; /* of the payload */
+	uint64_t hash;	/* XXH3, 64 bits, of the payload */
+	uint64_t reserved[2];
+};
+_Static_assert(sizeof(struct neap__trailer) == 64, "part of the medium's layout");
+
+/* The trailer of a payload whose hash is known. */
+void neap__record_seal(struct neap__trailer *trailer, uint64_t epoch, uint64_t tag, int64_t place,
+	uint64_t bytes, uint64_t hash);
+
+/* NEAP_ELOST: not this record. NEAP_ECORRUPT: it is, but its payload changed. */
+int neap__record_check(const struct neap__trailer *trailer, uint64_t epoch, uint64_t tag,
+	int64_t place, uint64_t bytes, uint64_t hash);
+
+#endif
