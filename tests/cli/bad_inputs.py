@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Bad input of every kind: each case must end with exit code 2 and one line on
+standard error that names the command, print nothing on standard output and
+leave nothing behind. Options are read from --help, so a new one is covered by
+being there.
+"""
+import os
+import re
+import shutil
+import sys
+
+from harness import Folder, Tap, encode, neap, write_recordings, write_tone
+
+BIG = "9223372036854775808"
+NUMBER_ARGUMENTS = {"N", "T", "C", "BYTES", "TIME", "NUMBER", "RATE", "HZ", "X", "SHARE"}
+NEGATIVE_IS_FINE = {"reset-value", "lower"}
+ZERO_IS_BAD = {
+    "plan": ["state", "chunk", "checkpoints", "remote-chunk"],
+    "train": ["epochs", "batch", "dt", "memory", "chunk", "lr", "width", "tau", "density"],
+    "compare": ["batch", "dt", "memory", "chunk", "repeats"],
+    "encode": ["channels"],
+    "eval": [],
+}
+
+
+def snapshot(folder):
+    found = []
+    for root, dirs, files in os.walk(folder):
+        for name in dirs + files:
+            path = os.path.join(root, name)
+            size = os.path.getsize(path) if os.path.isfile(path) else 0
+            found.append((os.path.relpath(path, folder), size))
+    return sorted(found)
+
+
+def refused(folder, *args, needle=None):
+    before = snapshot(folder)
+    done = neap(*args, cwd=folder, timeout=60)
+    lines = done.stderr.splitlines()
+    if done.returncode != 2:
+        return f"exit {done.returncode}, stderr: {done.stderr[-300:]}"
+    if len(lines) != 1 or not lines[0].startswith("neap"):
+        return f"{len(lines)} lines: {done.stderr[-300:]}"
+    if done.stdout:
+        return f"standard output: {done.stdout[:100]}"
+    if needle and needle not in lines[0]:
+        return f"'{needle}' is not named: {lines[0]}"
+    if snapshot(folder) != before:
+        return f"left behind: {set(snapshot(folder)) ^ set(before)}"
+    return None
+
+
+def options_of(command):
+    """[(name, argument or None)] from --help."""
+    found = []
+    for line in neap(command, "--help").stdout.splitlines():
+        match = re.match(r"  --([a-z0-9-]+)(?: (\S+))?  ", line + "  ")
+        if match and match.group(1) != "help":
+            found.append((match.group(1), match.group(2)))
+    return found
+
+
+def option_cases(command, base):
+    """(arguments, needle) for every option of a command and every bad value."""
+    for name, argument in options_of(command):
+        option = f"--{name}"
+        rest = list(base)
+        if option in rest:  # said by the base already: take it out
+            at = rest.index(option)
+            del rest[at:at + 2]
+        if argument is None:
+            yield rest + [f"{option}=1"], option
+            continue
+        yield rest + [option], option
+        yield rest + [option, ""], option
+        if argument in NUMBER_ARGUMENTS:
+            for value in ("banana", "nan", BIG + "000000000000", "1x"):
+                yield rest + [option, value], option
+            if name not in NEGATIVE_IS_FINE:
+                yield rest + [option, "-1"], option
+            if name in ZERO_IS_BAD[command]:
+                yield rest + [option, "0"], option
+    yield list(base) + ["--no-such-option"], "--no-such-option"
+    yield list(base) + ["-x"], "-x"
+    yield list(base) + ["one", "two", "three", "four"], "unexpected"
+
+
+def small_cases():
+    """What the tables do not reach: (arguments, needle)."""
+    plan = ["plan", "--steps", "10", "--state", "1K", "--tape", "1K", "--memory", "1M"]
+    yield ["frobnicate"], "frobnicate"
+    yield ["plan"], "--steps"
+    yield plan + ["--strategy", "banana"], "banana"
+    yield plan + ["--slots", "3"], "--slots"
+    yield plan + ["--json", "--actions"], "--actions"
+    yield plan + ["--draw", "/nonexistent/dir/x.svg"], "/nonexistent"
+    yield plan + ["--draw", "."], "."
+    for tier in (":", "disk:capacity=", "disk:capacity=x", "disk:write=0", "disk:write=nan",
+                 "disk:speed=1", "disk:latency=-1", "disk:slots=3", "disk:write",
+                 "a-name-that-is-far-too-long-for-a-tier:", "disk:sync=1"):
+        yield plan + ["--tier", tier], "--tier"
+    yield plan + ["--tier", "a"] * 9, "--tier"
+    for state in ("1Q", "K", "1KK", "0x10", " 1", "1 ", "1e400", "--state"):
+        yield ["plan", "--steps", "10", "--state", state, "--tape", "1K", "--memory", "1M"], \
+            "--state"
+    for net in ("lif", "lif:256r", "li", "lif:0,li", "lif:-1,li", "lif:99999999r,li",
+                "banana:256,li", "lif:256r,,li", "lif:256r,li,li", "li,lif:256r", ",", "lif:xr,li",
+                "lif:256r:reset=banana,li", "lif:256r:tau=0,li", "lif:256r:nokey=1,li",
+                "lif:256r:tau,li", "lif:256rr,li"):
+        yield ["train", "train.h5", "--net", net, "--epochs", "1", "--memory", "8M"], "--net"
+        yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
+    for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "randman:",
+                 "randman:classes=0", "randman:banana=1", "randman:classes", "randman:units=-1",
+                 "randman:samples=" + BIG):
+        yield ["train", name, "--epochs", "1", "--memory", "8M"], name.split(":")[0]
+        yield ["compare", name, "--memory", "8M"], name.split(":")[0]
+        yield ["eval", "run", name], name.split(":")[0]
+    for run in ("missing", "folder", "text", "empty", "tone.wav"):
+        yield ["eval", run, "train.h5"], run
+    yield ["eval"], "missing"
+    yield ["eval", "run"], "missing"
+    yield ["train"], "missing"
+    yield ["compare"], "missing"
+    yield ["encode"], "missing"
+    yield ["train", "train.h5", "--out", "folder"], "folder"
+    yield ["train", "train.h5", "--out", "text"], "text"
+    yield ["train", "train.h5", "--out", "/nonexistent/dir/run"], "/nonexistent"
+    yield ["train", "train.h5", "--out", "/proc/run"], "/proc/run"
+    yield ["train", "train.h5", "--out", "r", "--memory", "1K"], "least"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/nonexistent"], \
+        "/nonexistent"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:"], "mem:"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:banana"], "banana"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/dev/shm"], "/dev/shm"
+    yield ["train", "train.h5", "--out", "r", "--holdout", "nobody"], "nobody"
+    yield ["train", "train.h5", "--out", "r", "--test", "missing.h5"], "missing.h5"
+    yield ["train", "train.h5", "--out", "r", "--strategy", "banana"], "banana"
+    yield ["train", "train.h5", "--out", "r", "--optimizer", "banana"], "banana"
+    yield ["train", "train.h5", "--out", "r", "--strategy", "double", "--memory", "8M"], "tier"
+    yield ["compare", "train.h5", "--memory", "1K"], "least"
+    yield ["compare", "train.h5", "--strategy", "banana"], "banana"
+    yield ["encode", "missing", "--out", "x.h5"], "missing"
+    yield ["encode", "empty", "--out", "x.h5"], "empty"
+    yield ["encode", "folder", "--out", "x.h5"], "folder"
+    yield ["encode", "wavs", "--out", "/nonexistent/x.h5"], "/nonexistent"
+    yield ["encode", "wavs", "--out", "folder"], "folder"
+    yield ["encode", "wavs", "--out", "train.h5"], "train.h5"
+    yield ["encode", "wavs", "--out", "x.h5", "--label", "("], "--label"
+    yield ["encode", "wavs", "--out", "x.h5", "--label", "nothing(x)"], "nothing(x)"
+    yield ["encode", "wavs", "--out", "x.h5", "--label", "[0-9]_.*"], "--label"
+    yield ["encode", "wavs", "--out", "x.h5", "--channels", "701"], "--channels"
+    yield ["encode", "wavs", "--out", "x.h5", "--low", "4000"], "low"
+    yield ["encode", "broken", "--out", "x.h5", "--label", "([0-9]+)_.*"], "0_a_0.wav"
+
+
+def cut(path, out, bytes_kept):
+    with open(path, "rb") as whole, open(out, "wb") as part:
+        part.write(whole.read(bytes_kept))
+
+
+def patched(path, out, old, new):
+    with open(path, "rb") as whole:
+        data = whole.read()
+    assert old in data, old
+    with open(out, "wb") as part:
+        part.write(data.replace(old, new))
+
+
+def file_cases(folder):
+    """Every format cut at many places, and with parts missing: (arguments, needle)."""
+    size = os.path.getsize(os.path.join(folder, "train.h5"))
+    places = sorted({0, 1, 7, 8, 9, 16, 24, 40, 48, 56, 95, 96, 97, 100, 136, size - 1, size - 2}
+                    | {size * k // 24 for k in range(1, 24)})
+    for n in places:
+        name = f"cut{n}.h5"
+        cut(os.path.join(folder, "train.h5"), os.path.join(folder, name), n)
+        yield ["train", name, "--out", "r", "--epochs", "1", "--memory", "8M"], name
+    for old, new in ((b"labels\0", b"lxbels\0"), (b"spikes\0", b"spxkes\0"),
+                     (b"times\0", b"txmes\0"), (b"units\0", b"uxits\0")):
+        name = f"no-{old[:-1].decode()}.h5"
+        patched(os.path.join(folder, "train.h5"), os.path.join(folder, name), old, new)
+        yield ["train", name, "--out", "r", "--epochs", "1", "--memory", "8M"], name
+    model = os.path.join(folder, "run", "model.safetensors")
+    whole = open(model, "rb").read()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    marks = {m.start() + d for m in re.finditer(rb'[{}:,"\[\]]', whole[:header]) for d in (0, 1)}
+    marks = sorted(marks)[:: max(1, len(marks) // 40)]
+    for n in sorted({0, 1, 7, 8, 9, header - 1, header, header + 1, len(whole) - 1, *marks}):
+        name = f"cut{n}.safetensors"
+        cut(model, os.path.join(folder, name), n)
+        yield ["eval", name, "train.h5"], name
+    for name, data in (("long", whole + b"\0"), ("huge", b"\xff" * 8 + whole[8:]),
+                       ("json", whole[:8] + b"[" + whole[9:])):
+        with open(os.path.join(folder, name + ".safetensors"), "wb") as out:
+            out.write(data)
+        yield ["eval", name + ".safetensors", "train.h5"], name
+    wav = os.path.join(folder, "wavs", "0_a_0.wav")
+    for n in (0, 1, 4, 8, 12, 16, 20, 24, 36, 40):
+        name = f"cutwav{n}"
+        os.mkdir(os.path.join(folder, name))
+        cut(wav, os.path.join(folder, name, "0_a_0.wav"), n)
+        yield ["encode", name, "--out", "x.h5", "--label", "([0-9]+)_.*"], "0_a_0.wav"
+
+
+def resume_cases(folder):
+    """A run folder whose snapshot is damaged or belongs to other settings."""
+    base = ["train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory", "8M",
+            "--batch", "8"]
+    for n in (0, 5, 8, 60):
+        name = f"run-cut{n}"
+        shutil.copytree(os.path.join(folder, "run"), os.path.join(folder, name))
+        last = os.path.join(folder, name, "last.safetensors")
+        cut(os.path.join(folder, "run", "last.safetensors"), last, n)
+        yield base + ["--out", name, "--resume"], "last.safetensors"
+    for option, value in (("--net", "lif:17r,li"), ("--seed", "99"), ("--batch", "9"),
+                          ("--dt", "2ms"), ("--optimizer", "sgd")):
+        yield base + [option, value, "--out", "run", "--resume"], option.lstrip("-")
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        write_recordings(os.path.join(folder, "wavs"))
+        os.mkdir(os.path.join(folder, "folder"))
+        os.mkdir(os.path.join(folder, "broken"))
+        open(os.path.join(folder, "broken", "0_a_0.wav"), "w").write("not a recording at all\n")
+        open(os.path.join(folder, "empty"), "w").close()
+        open(os.path.join(folder, "text"), "w").write("hello\nworld\n" * 100)
+        write_tone(os.path.join(folder, "tone.wav"), 440)
+        encode(os.path.join(folder, "wavs"), os.path.join(folder, "train.h5"))
+        done = neap("train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory",
+                    "8M", "--batch", "8", "--out", "run", cwd=folder)
+        if done.returncode != 0:
+            tap.check("a small run to damage", done.stderr)
+            return
+        bases = {
+            "plan": ["plan", "--steps", "10", "--state", "1K", "--tape", "1K", "--memory", "1M"],
+            "train": ["train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory",
+                      "8M", "--out", "r"],
+            "compare": ["compare", "train.h5", "--net", "lif:16r,li", "--memory", "8M"],
+            "eval": ["eval", "run", "train.h5"],
+            "encode": ["encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*"],
+        }
+        cases = list(small_cases())
+        for command, base in bases.items():
+            cases += option_cases(command, base)
+        cases += file_cases(folder)
+        cases += resume_cases(folder)
+        for args, needle in cases:
+            tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))
+        enough = len(cases) >= 150
+        tap.check("at least 150 cases", None if enough else f"{len(cases)}")
+
+
+main()
