@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c: `neap compare`: one real batch under every strategy. */
+#include "netoptions.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char examples[] =
+	"  neap compare train.h5 --memory 1M --slow /var/tmp\n"
+	"  neap compare train.h5 --dt 0.1ms --memory 4M --slow /var/tmp --strategy double\n"
+	"  neap compare randman:steps=10000 --net lif:256r,li --memory 2M --json\n";
+
+struct comparing {
+	struct cli_progress bar;
+	int quiet;
+};
+
+static int on_progress(void *user, const char *strategy, int done, int total)
+{
+	struct comparing *c = user;
+	if (strategy && c->bar.terminal)
+		cli_progress_show(&c->bar, done, total, strategy);
+	else if (!strategy)
+		cli_progress_clear(&c->bar);
+	return cli_interrupted();
+}
+
+static cJSON *json_run(const struct neap_compare_result *result, const struct neap_compare_run *run)
+{
+	char hash[24];
+	cJSON *o = cli_json_plan(&result->problem, &run->plan, -1);
+
+	if (run->reference)
+		cli_json_text(o, "role", "reference");
+	if (!run->ran) {
+		static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
+			"resident_growth", "recoveries", "overflows", "grad_hash"};
+		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
+			cJSON_AddNullToObject(o, missing[i]);
+		return o;
+	}
+	cli_json_bytes(o, "peak_measured", run->stats.peak_measured);
+	cli_json_number(o, "seconds", run->seconds);
+	cli_json_number(o, "spread", run->spread);
+	cli_json_number(o, "predicted", run->stats.predicted);
+	cli_json_number(o, "stall_measured", run->stats.stall);
+	cli_json_bytes(o, "resident_growth", run->stats.resident_growth);
+	cli_json_int(o, "recoveries", run->stats.recoveries);
+	cli_json_int(o, "overflows", run->stats.overflows);
+	cli_json_int(o, "recomputed", run->stats.recomputed);
+	cli_json_number(o, "loss", run->loss);
+	/* Measured here replaces the plan's prediction. */
+	cJSON_DeleteItemFromObject(o, "overhead");
+	cli_json_number(o, "overhead", run->overhead);
+	snprintf(hash, sizeof hash, "%016" PRIx64, run->grad_hash);
+	cli_json_text(o, "grad_hash", hash);
+	return o;
+}
+
+static int print_json(
+	const struct neap_compare_options *options, const struct neap_compare_result *result)
+{
+	const struct neap_chain *c = &result->problem.chain;
+	cJSON *o = cJSON_CreateObject(), *chain;
+
+	cli_json_text(o, "data", options->data);
+	cli_json_int(o, "batch", result->batch);
+	cli_json_int(o, "steps", result->steps);
+	cli_json_bytes(o, "budget", result->memory);
+	chain = cJSON_AddObjectToObject(o, "chain");
+	cli_json_bytes(chain, "state", c->state);
+	cli_json_bytes(chain, "adjoint", c->adjoint);
+	cli_json_bytes(chain, "tape", c->tape);
+	cli_json_bytes(chain, "tape_max", c->tape_max);
+	cli_json_number(chain, "advance", c->advance);
+	cli_json_number(chain, "record", c->record);
+	cli_json_number(chain, "backward", c->backward);
+	cli_json_bytes(o, "data_bytes", result->data_bytes);
+	cli_json_bytes(o, "weights_bytes", result->weights_bytes);
+	cli_json_bytes(o, "grads_bytes", result->grads_bytes);
+	cli_json_number(o, "spikes", result->spikes);
+	cli_json_number(o, "support", result->support);
+	cJSON *runs = cJSON_AddArrayToObject(o, "runs");
+	for (int i = 0; i < result->runs_count; i++)
+		cJSON_AddItemToArray(runs, json_run(result, &result->runs[i]));
+	return cli_json_print(o);
+}
+
+static void print_run(const struct neap_compare_run *run)
+{
+	char planned[24], measured[24], slow[24], time[24], stall[24], params[160], over[24] = "-";
+	const char *name = run->reference ? "reference" : run->plan.strategy;
+
+	if (!run->ran) {
+		printf("%-13s %s\n", name, run->what);
+		return;
+	}
+	if (isfinite(run->overhead))
+		snprintf(over, sizeof over, "%.1f%%", 100 * run->overhead);
+	cli_show_size(slow, run->plan.slow_bytes);
+	cli_show_params(params, &run->plan.params);
+	printf("%-13s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s\n", name,
+		cli_show_size(planned, run->plan.arena_bytes),
+		cli_show_size(measured, run->stats.peak_measured),
+		run->plan.slow_bytes ? slow : "-", cli_show_time(time, run->seconds), over,
+		cli_show_time(stall, run->stats.stall), run->grad_hash,
+		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
+		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params);
+}
+
+static int print_table(const struct neap_compare_result *result)
+{
+	const struct neap_chain *c = &result->problem.chain;
+	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24];
+
+	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
+		result->batch, result->steps, cli_show_size(state, c->state),
+		cli_show_size(tape, c->tape), cli_show_size(full, c->tape_max),
+		cli_show_size(memory, result->memory));
+	printf("a step: advance %s, record %s, backward %s; spikes %.2f%%, support %.2f%%\n\n",
+		cli_show_time(f, c->advance), cli_show_time(r, c->record),
+		cli_show_time(b, c->backward), 100 * result->spikes, 100 * result->support);
+	printf("%-13s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
+		"slow", "time", "overhead", "stall", "gradients", "parameters");
+	for (int i = 0; i < result->runs_count; i++)
+		print_run(&result->runs[i]);
+	return cli_finish("compare");
+}
+
+/* Different gradients are the one thing that may not happen. */
+static int same_gradients(const struct neap_compare_result *result)
+{
+	const struct neap_compare_run *first = NULL;
+	for (int i = 0; i < result->runs_count; i++) {
+		const struct neap_compare_run *run = &result->runs[i];
+		if (!run->ran)
+			continue;
+		if (!first)
+			first = run;
+		if (run->grad_hash != first->grad_hash)
+			return 0;
+	}
+	return 1;
+}
+
+static int run(const struct neap_compare_options *options, struct comparing *comparing, int json)
+{
+	struct neap_compare_result result;
+
+	cli_progress_start(&comparing->bar, "compare", "runs");
+	cli_catch_signals();
+	int rc = neap_compare(&result, options);
+	cli_progress_clear(&comparing->bar);
+	if (rc < 0)
+		return cli_fail("compare", rc);
+	int code = json ? print_json(options, &result) : print_table(&result);
+	if (code == CLI_DONE && !same_gradients(&result)) {
+		cli_usage("compare", "the gradients of two strategies differ: this is a defect");
+		code = CLI_FAILED;
+	}
+	neap_compare_result_free(&result);
+	return code;
+}
+
+int cli_compare(int argc, char **argv)
+{
+	struct comparing comparing = {0};
+	struct neap_train_options defaults = NEAP_TRAIN_OPTIONS_INIT;
+	struct neap_compare_options o = {.size = sizeof o,
+		.net = defaults.net,
+		.loss = defaults.loss,
+		.rates = defaults.rates,
+		.batch = defaults.batch,
+		.seed = 1,
+		.progress = on_progress,
+		.user = &comparing};
+	struct cli_net_choices choices;
+	struct cli_list strategies = {0};
+	const char *names[CLI_LIST_MAX + 1] = {0}, *data[1];
+	int64_t seed = 1;
+	int json = 0;
+	cli_net_choices_from(&choices, &o.net);
+	const struct cli_option options[] = {
+		CLI_NET_OPTIONS(o.net, choices),
+		CLI_LOSS_OPTIONS(o.loss, o.rates),
+		CLI_SWEEP_OPTIONS(o.sweep),
+		{"strategy", CLI_LIST, &strategies, "NAME", "may be repeated (default: all)", 0, 0,
+			NULL, NULL},
+		{"batch", CLI_COUNT, &o.batch, "N", "samples (default 32)", 1, 65536, NULL, NULL},
+		{"max-steps", CLI_INT, &o.max_steps, "N", "cut samples beyond (0: no)", 0, 1e12,
+			NULL, NULL},
+		{"first", CLI_INT, &o.first, "N", "which batch of the shuffled data", 0, 1e12, NULL,
+			NULL},
+		{"seed", CLI_INT, &seed, "N", "of weights and shuffling", 0, 1e15, NULL, NULL},
+		{"repeats", CLI_COUNT, &o.repeats, "N", "sweeps of each; the median counts", 1, 99,
+			NULL, NULL},
+		{"no-reference", CLI_FLAG, &o.no_reference, NULL,
+			"leave out store-all outside the budget", 0, 0, NULL, NULL},
+		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
+			NULL},
+		{0},
+	};
+	const struct cli_command command = {.name = "compare",
+		.arguments = "DATA",
+		.about = "runs one real batch under every strategy",
+		.examples = examples,
+		.options = options,
+		.least = 1,
+		.most = 1};
+	int parsed = cli_parse(&command, argc, argv, data);
+
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	o.data = data[0];
+	o.seed = o.net.seed = (uint64_t)seed;
+	cli_net_choices_into(&o.net, &choices);
+	for (int i = 0; i < strategies.count; i++)
+		names[i] = strategies.text[i];
+	if (strategies.count)
+		o.strategies = names;
+	return run(&o, &comparing, json);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* netoptions.h: the options that train and compare share: the net, the loss, the sweep. */
+#ifndef NEAP_CLI_NETOPTIONS_H
+#define NEAP_CLI_NETOPTIONS_H
+
+#include "cli.h"
+
+#include <neap/train.h>
+
+extern const char *const cli_resets[], *const cli_surrogates[], *const cli_readouts[],
+									*const cli_precisions[];
+
+/* Choices land in ints first; cli_net_choices moves them into the options. */
+struct cli_net_choices {
+	int reset, surrogate, readout, precision;
+};
+void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
+void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
+
+#define CLI_NET_OPTIONS(net, choices)                                                              \
+	{"net", CLI_TEXT, &(net).spec, "SPEC", "layers from the input up", 0, 0, NULL, NULL},      \
+		{"dt", CLI_TIME, &(net).dt, "TIME", "a step (default 1ms)", 1e-6, 10, NULL, NULL}, \
+		{"reset", CLI_CHOICE, &(choices).reset, "KIND", "what a spike resets", 0, 0,       \
+			cli_resets, NULL},                                                         \
+		{"detach", CLI_FLAG, &(net).detach, NULL, "no gradient through the reset", 0, 0,   \
+			NULL, NULL},                                                               \
+		{"surrogate", CLI_CHOICE, &(choices).surrogate, "KIND", "derivative of a spike",   \
+			0, 0, cli_surrogates, NULL},                                               \
+		{"width", CLI_NUMBER, &(net).width, "X", "of the surrogate (default 0.5)", 1e-6,   \
+			1e6, NULL, NULL},                                                          \
+		{"height", CLI_NUMBER, &(net).height, "X", "of the triangle (default 1)", 1e-6,    \
+			1e6, NULL, NULL},                                                          \
+		{"support", CLI_NUMBER, &(net).support, "X", "cut the surrogate beyond (0: no)",   \
+			0, 1e6, NULL, NULL},                                                       \
+		{"threshold", CLI_NUMBER, &(net).threshold, "X", "of a spike (default 1)", 1e-6,   \
+			1e6, NULL, NULL},                                                          \
+		{"reset-value", CLI_NUMBER, &(net).reset_value, "X", "of a hard reset", -1e6, 1e6, \
+			NULL, NULL},                                                               \
+		{"tau", CLI_TIME, &(net).tau, "TIME", "membrane (default 20ms)", 1e-6, 1e6, NULL,  \
+			NULL},                                                                     \
+		{"tau-out", CLI_TIME, &(net).tau_out, "TIME", "readout (default 20ms)", 1e-6, 1e6, \
+			NULL, NULL},                                                               \
+		{"euler", CLI_FLAG, &(net).euler, NULL, "decay 1 - dt/tau, not exp(-dt/tau)", 0,   \
+			0, NULL, NULL},                                                            \
+		{"delay", CLI_COUNT, &(net).delay, "N",                                            \
+			"steps until a layer sees the layer below: 0 or 1", 0, 1, NULL, NULL},     \
+		{"scale", CLI_NUMBER, &(net).scale, "X", "of input weights (default 0.5)", 0, 1e6, \
+			NULL, NULL},                                                               \
+		{"recurrent-scale", CLI_NUMBER, &(net).recurrent_scale, "X",                       \
+			"of recurrent weights (default 0.3)", 0, 1e6, NULL, NULL},                 \
+		{"density", CLI_NUMBER, &(net).density, "X", "share of connections kept", 1e-9, 1, \
+			NULL, NULL},                                                               \
+		{"readout", CLI_CHOICE, &(choices).readout, "KIND", "outputs over time as one", 0, \
+			0, cli_readouts, NULL},                                                    \
+		{"precision", CLI_CHOICE, &(choices).precision, "KIND", "of the arithmetic", 0, 0, \
+			cli_precisions, NULL},                                                     \
+		{"dense", CLI_FLAG, &(net).dense, NULL, "dense tapes and kernels", 0, 0, NULL,     \
+			NULL},                                                                     \
+		{"group", CLI_COUNT, &(net).group, "N",                                            \
+			"samples whose gradients are summed together (0: at most 8)", 0, 65536,    \
+			NULL, NULL},                                                               \
+	{                                                                                          \
+		"threads", CLI_COUNT, &(net).threads, "N", "0: one a processor", 0, 1024, NULL,    \
+			NULL                                                                       \
+	}
+
+#define CLI_LOSS_OPTIONS(loss, rates)                                                              \
+	{"loss", CLI_TEXT, &(loss), "NAME", "cross-entropy or mse", 0, 0, NULL, NULL},             \
+		{"rate-upper", CLI_NUMBER, &(rates).upper, "X",                                    \
+			"spikes a step above which units are penalised", 0, 1, NULL, NULL},        \
+		{"rate-weight", CLI_NUMBER, &(rates).upper_weight, "X", "of that penalty", 0, 1e9, \
+			NULL, NULL},                                                               \
+		{"rate-lower", CLI_NUMBER, &(rates).lower, "X",                                    \
+			"spikes a step below which units are penalised", 0, 1, NULL, NULL},        \
+		{"rate-lower-weight", CLI_NUMBER, &(rates).lower_weight, "X", "of that penalty",   \
+			0, 1e9, NULL, NULL},                                                       \
+		{"rate-l1", CLI_NUMBER, &(rates).l1, "X", "penalty on rates", 0, 1e9, NULL, NULL}, \
+	{                                                                                          \
+		"rate-l2", CLI_NUMBER, &(rates).l2, "X", "penalty on squared rates", 0, 1e9, NULL, \
+			NULL                                                                       \
+	}
+
+#define CLI_SWEEP_OPTIONS(sweep)                                                                   \
+	{"memory", CLI_SIZE, &(sweep).memory, "BYTES",                                             \
+		"budget of a sweep (default: half of what is free)", 1, 9e18, NULL, NULL},         \
+		CLI_PARAM_OPTIONS((sweep).params),                                                 \
+		{"slow", CLI_TEXT, &(sweep).slow, "LIST",                                          \
+			"slow memory: DIR|FILE|mem:SIZE,... fastest first", 0, 0, NULL, NULL},     \
+		{"slow-in-memory", CLI_FLAG, &(sweep).slow_in_memory, NULL,                        \
+			"accept a directory in memory (tmpfs)", 0, 0, NULL, NULL},                 \
+	{                                                                                          \
+		"page-cache", CLI_FLAG, &(sweep).page_cache, NULL,                                 \
+			"let slow files go through the page cache", 0, 0, NULL, NULL               \
+	}
+
+#endif
