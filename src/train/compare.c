@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare.c: one real batch under several strategies: plan, run, measure.
+ *
+ * The batch is swept once to learn what a step costs here and how large its
+ * tapes are; every strategy is then planned with those numbers. Gradients must
+ * agree in every bit, which is what grad_hash is for.
+ */
+#include <neap/bench.h>
+#include <neap/train.h>
+#include "base/fail.h"
+#include "sys/memory.h"
+#include "train/netops.h"
+#include "train/tiers.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CALIBRATION_STEPS = 256,
+	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
+};
+#define TAPE_MARGIN 1.02 /* over the batch's mean tape, so that chance alone does not overflow */
+
+struct comparison {
+	const struct neap_compare_options *options;
+	struct neap_compare_result *result;
+	struct neap_dataset *set;
+	struct neap_loader *loader;
+	const struct neap_batch *batch;
+	struct neap_net *net;
+	struct neap_objective objective;
+	struct neap__tiers tiers;
+	double advance, record, backward; /* seconds a step, measured */
+	size_t tape_plan;		  /* bytes a step, to plan with */
+	double reference;		  /* seconds of the reference run; NaN without one */
+};
+
+static int open_batch(struct comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	struct neap_dataset_info info;
+	struct neap_loader_options lo = {.size = sizeof lo,
+		.batch = o->batch,
+		.dt = o->net.dt,
+		.steps = o->max_steps,
+		.shuffle = 1,
+		.seed = o->seed};
+
+	NEAP_TRY(neap_dataset_open(&c->set, o->data));
+	NEAP_TRY(neap_loader_open(&c->loader, c->set, &lo));
+	NEAP_TRY(neap_loader_start(c->loader, 0, o->first));
+	int rc = neap_loader_next(c->loader, &c->batch);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return neap__fail(
+			NEAP_EUSAGE, "%s has no batch number %lld", o->data, (long long)o->first);
+	neap_dataset_info(c->set, &info);
+	struct neap_net_options net = o->net;
+	if (!net.inputs)
+		net.inputs = info.inputs;
+	if (!net.classes)
+		net.classes = info.classes;
+	NEAP_TRY(neap_net_create(&c->net, &net));
+	c->objective.loss = neap_loss_find(o->loss ? o->loss : "cross-entropy");
+	if (!c->objective.loss)
+		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", o->loss);
+	c->objective.rates = o->rates;
+	return neap_net_begin(c->net, c->batch, &c->objective);
+}
+
+static void sweep_options(const struct comparison *c, struct neap_sweep_options *so, int64_t steps,
+	const char *strategy)
+{
+	*so = (struct neap_sweep_options){.size = sizeof *so,
+		.steps = steps,
+		.memory = c->result->memory,
+		.strategy = strategy,
+		.params = c->options->sweep.params,
+		.tiers = c->tiers.tier,
+		.ntiers = c->tiers.count,
+		.advance = c->costs.advance,
+		.record = c->costs.record,
+		.backward = c->costs.backward};
+}
+
+/* The batch begun, with the mean tape to plan for. */
+static void net_ops(const struct comparison *c, struct neap_step_ops *ops)
+{
+	neap__netops_fill(ops, c->net);
+	if (c->costs.tape > 0 && c->costs.tape < (double)ops->tape_max_bytes)
+		ops->tape_bytes = (size_t)c->costs.tape;
+}
+
+/* A sweep over the first two steps: everything of ours but the arena is touched. */
+static int warm_up(struct comparison *c)
+{
+	struct neap_sweep_options so;
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep;
+	double loss;
+
+	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	net_ops(c, &ops);
+	sweep_options(c, &so, c->batch->steps < 2 ? c->batch->steps : 2, "bptt");
+	so.memory = 0;
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->net, &so));
+	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
+	neap_sweep_free(sweep);
+	return rc < 0 ? rc : neap_net_end(c->net);
+}
+
+/*
+ * What a step costs and how large tapes are: the first steps are timed, then a
+ * sweep within the budget goes over the whole batch.
+ */
+static int calibrate(struct comparison *c)
+{
+	struct neap_sweep_options so;
+	struct neap_sweep_stats stats;
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep;
+	double loss;
+
+	NEAP_TRY(neap__netops_measure(
+		&c->costs, c->net, c->batch, &c->objective, CALIBRATION_STEPS, CALIBRATION_ROOM));
+	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	net_ops(c, &ops);
+	sweep_options(c, &so, c->batch->steps, "auto");
+	so.params = (struct neap_params){0};
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->net, &so));
+	struct neap_problem *problem = &c->result->problem;
+	*problem = *neap_sweep_problem(sweep);
+	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
+	neap_sweep_free(sweep);
+	NEAP_TRY(rc);
+	if (stats.advance_steps > 0)
+		c->costs.advance = stats.advance / (double)stats.advance_steps;
+	if (stats.record_steps > 0) {
+		c->costs.record = stats.record / (double)stats.record_steps;
+		c->costs.tape = TAPE_MARGIN * (double)stats.tape_bytes / (double)stats.record_steps;
+	}
+	if (stats.backward_steps > 0)
+		c->costs.backward = stats.backward / (double)stats.backward_steps;
+	net_ops(c, &ops);
+	problem->chain.tape = ops.tape_bytes;
+	problem->chain.advance = c->costs.advance;
+	problem->chain.record = c->costs.record;
+	problem->chain.backward = c->costs.backward;
+
+	struct neap_net_result found;
+	neap_net_get_result(c->net, &found);
+	c->result->spikes = found.spikes;
+	c->result->support = found.support;
+	return neap_net_end(c->net);
+}
+
+/* One sweep of a planned run; the arena is mapped inside the measurement. */
+static int run_once(struct comparison *c, struct neap_sweep *sweep, struct neap_compare_run *run,
+	struct neap_sweep_stats *stats)
+{
+	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	neap_sweep_release(sweep);
+	int watched = neap__resident_reset() == 0;
+	uint64_t before = neap__resident_peak();
+	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
+	uint64_t after = neap__resident_peak();
+	NEAP_TRY(rc);
+	stats->resident_growth = watched && after > before ? after - before : 0;
+	NEAP_TRY(neap_net_end(c->net));
+	uint64_t hash = neap_net_grad_hash(c->net);
+	if (run->ran && hash != run->grad_hash)
+		return neap__fail(NEAP_EMODEL, "two sweeps of %s differ in their gradients",
+			run->plan.strategy);
+	run->grad_hash = hash;
+	run->ran = 1;
+	return 0;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct neap_sweep_stats *x = a, *y = b;
+	return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+enum { REPEATS_MAX = 99 };
+
+static int run_strategy(
+	struct comparison *c, struct neap_compare_run *run, const char *strategy, int repeats)
+{
+	struct neap_sweep_stats stats[REPEATS_MAX];
+	struct neap_sweep_options so;
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep = NULL;
+
+	net_ops(c, &ops);
+	sweep_options(c, &so, c->batch->steps, strategy);
+	if (run->reference)
+		so.memory = 0;
+	int rc = neap_sweep_create(&sweep, &ops, c->net, &so);
+	if (rc >= 0) {
+		run->plan = *neap_sweep_plan(sweep);
+		if (!run->reference)
+			c->result->problem = *neap_sweep_problem(sweep);
+		if (run->reference && run->plan.arena_bytes > neap__memory_free() / 2) {
+			snprintf(run->what, sizeof run->what,
+				"store-all would take more than half of the free memory");
+			neap_sweep_free(sweep);
+			return 0;
+		}
+		for (int i = 0; i < repeats && rc >= 0; i++)
+			rc = run_once(c, sweep, run, &stats[i]);
+	} else if (rc == NEAP_EINFEASIBLE) {
+		/* An answer, not a failure: the plan says why. */
+		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &so.params));
+		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
+		return 0;
+	}
+	neap_sweep_free(sweep);
+	if (rc < 0)
+		return rc;
+	qsort(stats, (size_t)repeats, sizeof stats[0], by_seconds);
+	run->stats = stats[repeats / 2];
+	run->seconds = run->stats.seconds;
+	run->spread = (stats[repeats - 1].seconds - stats[0].seconds) / run->seconds;
+	if (run->reference)
+		c->reference = run->seconds;
+	run->overhead = run->seconds / c->reference - 1;
+	return 0;
+}
+
+static int chosen(const struct neap_compare_options *o, const char *name)
+{
+	for (int i = 0; o->strategies && o->strategies[i]; i++)
+		if (strcmp(o->strategies[i], name) == 0)
+			return 1;
+	return o->strategies == NULL;
+}
+
+static int check_names(const struct neap_compare_options *o)
+{
+	for (int i = 0; o->strategies && o->strategies[i]; i++)
+		if (!neap_strategy_about(o->strategies[i]))
+			return neap__fail(NEAP_EUSAGE, "--strategy: '%s' is not a strategy",
+				o->strategies[i]);
+	if (o->repeats > REPEATS_MAX)
+		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MAX);
+	return 0;
+}
+
+static int run_all(struct comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	int total = !o->no_reference, done = 0;
+	for (int i = 0; neap_strategy_name(i); i++)
+		total += chosen(o, neap_strategy_name(i));
+	c->result->runs = calloc((size_t)total, sizeof *c->result->runs);
+	if (!c->result->runs)
+		return neap__fail_errno(ENOMEM, "compare");
+	for (int i = -1; i < 0 || neap_strategy_name(i); i++) {
+		const char *name = i < 0 ? "bptt" : neap_strategy_name(i);
+		if (i < 0 ? o->no_reference : !chosen(o, name))
+			continue;
+		if (o->progress && o->progress(o->user, name, done, total))
+			return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+		struct neap_compare_run *run = &c->result->runs[done++];
+		run->reference = i < 0;
+		run->overhead = NAN;
+		c->result->runs_count = done;
+		NEAP_TRY(run_strategy(c, run, name, o->repeats > 0 ? o->repeats : 1));
+	}
+	if (o->progress)
+		o->progress(o->user, NULL, done, total);
+	return 0;
+}
+
+static int compare(struct comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	struct neap_compare_result *r = c->result;
+	struct neap_net_sizes sizes;
+
+	NEAP_TRY(check_names(o));
+	NEAP_TRY(open_batch(c));
+	neap_net_get_sizes(c->net, &sizes);
+	r->memory = neap__memory_budget(&o->sweep);
+	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
+	NEAP_TRY(neap__tiers_measure(&c->tiers, sizes.state, 0.2));
+	NEAP_TRY(warm_up(c));
+	NEAP_TRY(calibrate(c));
+	r->steps = c->batch->steps;
+	r->batch = c->batch->size;
+	for (int b = 0; b < c->batch->size; b++)
+		r->lengths_total += c->batch->sequences[b].length;
+	r->data_bytes = c->batch->bytes;
+	r->weights_bytes = sizes.weights;
+	r->grads_bytes = sizes.grads;
+	NEAP_TRY(warm_up(c));
+	return run_all(c);
+}
+
+int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)
+{
+	struct comparison c = {.options = options, .result = result, .reference = NAN};
+
+	*result = (struct neap_compare_result){0};
+	int rc = compare(&c);
+	neap__tiers_close(&c.tiers);
+	neap_net_free(c.net);
+	neap_loader_close(c.loader);
+	neap_dataset_close(c.set);
+	if (rc < 0)
+		neap_compare_result_free(result);
+	return rc;
+}
+
+void neap_compare_result_free(struct neap_compare_result *result)
+{
+	free(result->runs);
+	*result = (struct neap_compare_result){0};
+}
