@@ -34,9 +34,8 @@ struct comparison {
 	struct neap_net *net;
 	struct neap_objective objective;
 	struct neap__tiers tiers;
-	double advance, record, backward; /* seconds a step, measured */
-	size_t tape_plan;		  /* bytes a step, to plan with */
-	double reference;		  /* seconds of the reference run; NaN without one */
+	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
+	double reference;	  /* seconds of the reference run; NaN without one */
 };
 
 static int open_batch(struct comparison *c)
