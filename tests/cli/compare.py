@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`neap compare` on real batches: one gradient, honest peaks, broken slow memory."""
+import os
+import subprocess
+
+from harness import Folder, Tap, encode, neap, neap_json, write_recordings
+
+NET = ["--net", "lif:64r,li", "--batch", "16"]
+RUN_KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "peak_measured",
+            "seconds", "stall_measured", "resident_growth", "recoveries", "overflows",
+            "grad_hash", "overhead"}
+
+
+def compare(data, *more, memory="1M", slow=None):
+    args = ["compare", data, *NET, "--memory", memory, *more]
+    if slow:
+        args += ["--slow", slow]
+    return neap_json(*args)
+
+
+def ran(result):
+    return [r for r in result["runs"] if r["grad_hash"]]
+
+
+def one_gradient(data, slow, more):
+    result = compare(data, *more, slow=slow)
+    names = {r["strategy"] for r in ran(result)}
+    hashes = {r["grad_hash"] for r in ran(result)}
+    wanted = {"standard", "remote", "hierarchical", "double", "revolve", "auto"}
+    if not wanted <= names:
+        return f"ran only {sorted(names)}"
+    return None if len(hashes) == 1 else f"{len(hashes)} different gradients"
+
+
+def thread_counts(data, slow):
+    hashes = set()
+    for threads in (1, 2, 3):
+        result = compare(data, "--threads", threads, slow=slow)
+        hashes |= {r["grad_hash"] for r in ran(result)}
+    return None if len(hashes) == 1 else f"{hashes}"
+
+
+def keys(data):
+    for run in compare(data)["runs"]:
+        if not RUN_KEYS <= run.keys():
+            return f"{run['strategy']}: no {RUN_KEYS - run.keys()}"
+    return None
+
+
+def peaks(data, slow, dense):
+    more = ["--dense"] if dense else []
+    result = compare(data, *more, slow=slow)
+    for run in ran(result):
+        if run.get("role") == "reference":
+            continue
+        if dense and run["peak_measured"] != run["peak_bytes"]:
+            return f"{run['strategy']}: {run['peak_measured']} is not {run['peak_bytes']}"
+        if run["peak_measured"] > run["arena_bytes"] or run["arena_bytes"] > result["budget"]:
+            return f"{run['strategy']}: {run['peak_measured']} {run['arena_bytes']}"
+    return None
+
+
+def resident(data, slow):
+    result = compare(data, memory="6M", slow=slow)
+    for run in ran(result):
+        limit = run["arena_bytes"] + (2 << 20)
+        if run["resident_growth"] > limit:
+            return f"{run['strategy']}: grew by {run['resident_growth']}, at most {limit}"
+    return None
+
+
+def least_budget_works(data):
+    done = neap("compare", data, *NET, "--memory", "1K")
+    if done.returncode != 2 or "least" not in done.stderr:
+        return f"{done.returncode} {done.stderr}"
+    words = done.stderr.replace(",", " ").replace(";", " ").split()
+    numbers = [int(w) for w in words if w.isdigit() and int(w) > 1024]
+    if not numbers:
+        return f"no least budget named: {done.stderr}"
+    result = compare(data, "--no-reference", memory=str(numbers[0]))
+    return None if ran(result) else f"{numbers[0]} bytes do not work"
+
+
+def bursts_overflow_and_stay_exact(data):
+    """A net whose activity comes in bursts: tapes outgrow the plan; no bit changes."""
+    result = compare(data, "--scale", "6", "--rate-weight", "0", memory="300K")
+    hashes = {r["grad_hash"] for r in ran(result)}
+    if len(hashes) != 1:
+        return f"{hashes}"
+    over = [r for r in ran(result) if r["peak_measured"] > result["budget"]
+            and r.get("role") != "reference"]
+    return f"{over}" if over else None
+
+
+def full_disk(data, folder):
+    mount = os.path.join(folder, "small")
+    os.mkdir(mount)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", mount],
+                      capture_output=True).returncode != 0:
+        return "skip"
+    try:
+        done = neap("compare", data, *NET, "--memory", "1M", "--strategy", "remote", "--slow",
+                    mount, "--slow-in-memory", "--chunk", "2")
+        refused = neap("compare", data, *NET, "--memory", "1M", "--slow", mount)
+        left = os.listdir(mount)
+    finally:
+        subprocess.run(["umount", mount], check=False)
+    if left:
+        return f"left behind: {left}"
+    if refused.returncode != 2 or len(refused.stderr.splitlines()) != 1:
+        return f"tmpfs was accepted unasked: {refused.stderr}"
+    if done.returncode == 0:
+        return None  # recovered: compare checks the gradients itself
+    lines = done.stderr.splitlines()
+    return None if len(lines) == 1 and done.returncode in (1, 2) else done.stderr
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        write_recordings(os.path.join(folder, "wavs"))
+        data = encode(os.path.join(folder, "wavs"), os.path.join(folder, "train.h5"))
+        slow = os.path.join(folder, "slow")
+        os.mkdir(slow)
+        for name, more in (
+                ("sparse", []), ("dense", ["--dense"]), ("no recurrence", ["--net", "lif:48,li"]),
+                ("two layers", ["--net", "lif:32r,lif:24r:reset=hard,li"]),
+                ("zero reset", ["--reset", "zero"]), ("sigmoid", ["--surrogate", "sigmoid"]),
+                ("a loss a step", ["--readout", "step"]), ("sparse weights", ["--density", "0.2"]),
+                ("fine steps", ["--dt", "0.25ms"]), ("double", ["--precision", "double"])):
+            memory = [] if name != "double" else ["--memory", "2M"]
+            tap.run(f"one gradient, {name}", one_gradient, data, slow, more + memory)
+        tap.run("one gradient over threads", thread_counts, data, slow)
+        tap.run("the contract's keys", keys, data)
+        tap.run("dense peaks are the plan's", peaks, data, slow, True)
+        tap.run("sparse peaks are within it", peaks, data, slow, False)
+        tap.run("resident memory grows by the arena", resident, data, slow)
+        tap.run("the least budget works", least_budget_works, data)
+        tap.run("bursts", bursts_overflow_and_stay_exact, data)
+        answer = full_disk(data, folder)
+        if answer == "skip":
+            tap.skip("a full disk", "mounting needs root")
+        else:
+            tap.check("a full disk", answer)
+        tap.check("the slow directory is empty", os.listdir(slow) and str(os.listdir(slow)) or None)
+
+
+main()

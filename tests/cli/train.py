@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`neap train` and `neap eval`: learning, resuming, interruption, one result."""
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import NEAP, Folder, Tap, neap, neap_json
+
+SETTINGS = ["--net", "lif:48r,li", "--batch", "16", "--epochs", "3", "--seed", "5"]
+DATA = "randman:classes=4,samples=40,units=20,steps=60,part=train"
+TEST = "randman:classes=4,samples=40,units=20,steps=60,part=test"
+
+
+def train(out, *more, data=DATA):
+    return neap_json("train", data, *SETTINGS, "--memory", "2M", "--out", out, *more)
+
+
+def weights(run):
+    with open(os.path.join(run, "last.safetensors"), "rb") as f:
+        whole = f.read()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8:8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            tensors[name] = whole[8 + length + begin:8 + length + end]
+    return tensors
+
+
+def learns(folder):
+    run = os.path.join(folder, "learns")
+    train(run, "--test", TEST)
+    rows = list(csv.DictReader(open(os.path.join(run, "metrics.csv"))))
+    if len(rows) != 3:
+        return f"{len(rows)} rows in metrics.csv"
+    result = neap_json("eval", run, TEST)
+    if not {"samples", "accuracy", "loss", "confusion", "rates"} <= result.keys():
+        return f"keys {result.keys()}"
+    if sum(map(sum, result["confusion"])) != result["samples"]:
+        return "the confusion matrix does not add up"
+    json.load(open(os.path.join(run, "run.json")))
+    return None if result["accuracy"] > 0.5 else f"accuracy {result['accuracy']}"
+
+
+def strategies_agree(folder, whole):
+    slow = os.path.join(folder, "slow")
+    os.makedirs(slow, exist_ok=True)
+    for i, more in enumerate((["--strategy", "revolve", "--memory", "700K"], ["--threads", "1"],
+                              ["--strategy", "double", "--slow", slow],
+                              ["--strategy", "standard", "--threads", "2"])):
+        run = os.path.join(folder, f"agree{i}")
+        train(run, *more)
+        if weights(run) != whole:
+            return f"{more}: other weights"
+    return None
+
+
+def killed_and_resumed(folder, whole, delay, kind):
+    run = os.path.join(folder, f"killed-{kind}-{delay}")
+    command = [NEAP, "train", DATA, *SETTINGS, "--memory", "2M", "--out", run, "--snapshot",
+               "50ms"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(delay)
+    process.send_signal(kind)
+    _, text = process.communicate(timeout=60)
+    if kind == signal.SIGINT and process.returncode not in (0, 1):
+        return f"exit {process.returncode}: {text}"
+    part = [name for name in os.listdir(run) if name.endswith(".part")] \
+        if os.path.isdir(run) else []
+    if kind == signal.SIGINT and part:
+        return f"half-written: {part}"
+    train(run, "--resume")
+    if weights(run) != whole:
+        return "other weights after --resume"
+    return None
+
+
+def refuses_an_existing_run(folder, run):
+    before = sorted(os.listdir(run))
+    done = neap("train", DATA, *SETTINGS, "--memory", "2M", "--out", run)
+    if done.returncode != 2 or "--resume" not in done.stderr:
+        return f"{done.returncode} {done.stderr}"
+    return None if sorted(os.listdir(run)) == before else "the folder changed"
+
+
+def peak_within_budget(folder):
+    result = train(os.path.join(folder, "peak"))
+    text = json.dumps(result)
+    peaks = [result.get("peak_measured"), result.get("peak_planned")]
+    if None in peaks:
+        return f"no peaks in {text[:300]}"
+    return None if peaks[0] <= 2 << 20 and peaks[1] <= 2 << 20 else f"{peaks}"
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        run = os.path.join(folder, "whole")
+        train(run)
+        whole = weights(run)
+        tap.run("learns, and evaluates", learns, folder)
+        tap.run("strategies, budgets and threads agree", strategies_agree, folder, whole)
+        for delay in (0.02, 0.1, 0.25, 0.5):
+            tap.run(f"SIGKILL after {delay} s", killed_and_resumed, folder, whole, delay,
+                    signal.SIGKILL)
+        for delay in (0.1, 0.3):
+            tap.run(f"SIGINT after {delay} s", killed_and_resumed, folder, whole, delay,
+                    signal.SIGINT)
+        tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
+        tap.run("peaks within the budget", peak_within_budget, folder)
+
+
+main()
