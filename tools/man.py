@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Man pages from the tool's own help, so that they cannot disagree.
+    man.py NEAP VERSION [COMMAND] > page
+"""
+import re
+import subprocess
+import sys
+
+
+def escape(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text[:1] in (".", "'") else text
+
+
+def help_of(neap, *command):
+    return subprocess.run([neap, *command, "--help"], capture_output=True, text=True,
+                          check=True).stdout
+
+
+def command_page(neap, version, command):
+    text = help_of(neap, command)
+    title, rest = text.split("\n\n", 1)
+    usage, rest = rest.split("\n\n", 1)
+    options, examples = rest.split("\n\nexamples:\n", 1)
+    out = [f'.TH NEAP\\-{command.upper()} 1 "" "neap {version}" "neap manual"', ".SH NAME",
+           f"neap\\-{command} \\- {escape(title.split(': ', 1)[1])}", ".SH SYNOPSIS",
+           f".B {escape(usage.split(': ', 1)[1])}", ".SH OPTIONS"]
+    for line in options.splitlines():
+        match = re.match(r"  (--\S+(?: \S+)?)\s+(.*)", line)
+        if match:
+            out += [".TP", f".B {escape(match.group(1))}", escape(match.group(2))]
+    out += [".SH EXAMPLES", ".nf", *map(escape, examples.splitlines()), ".fi", ".SH EXIT STATUS",
+            "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
+            ".BR neap (1)"]
+    return "\n".join(out) + "\n"
+
+
+def main_page(neap, version):
+    text = help_of(neap)
+    commands = re.findall(r"^  (\S+)\s+(.*)$", text, re.MULTILINE)
+    out = [f'.TH NEAP 1 "" "neap {version}" "neap manual"', ".SH NAME",
+           "neap \\- trains recurrent and spiking networks on sequences of any length in a fixed "
+           "amount of fast memory", ".SH SYNOPSIS", ".B neap COMMAND", "[options]",
+           ".SH DESCRIPTION",
+           "From a budget in bytes and the measured speed of the machine, neap plans which states "
+           "and tapes of a sequence to keep, which to send to slow storage and which to recompute, "
+           "and runs that plan with the transfers hidden behind the computation. The gradient is "
+           "bit for bit the one of plain backpropagation through time.", ".SH COMMANDS"]
+    for name, about in commands:
+        out += [".TP", f".BR neap\\-{name} (1)", escape(about)]
+    out += [".SH UNITS", "Sizes take K, M, G, T, P (powers of 1024); times s, ms, us; rates are a "
+            "size a second.", ".SH EXIT STATUS",
+            "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
+            ".BR libneap (3)"]
+    return "\n".join(out) + "\n"
+
+
+neap, version, *command = sys.argv[1:]
+print(command_page(neap, version, command[0]) if command else main_page(neap, version), end="")
