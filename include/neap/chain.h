@@ -69,7 +69,7 @@ struct neap_chain {
 	uint64_t tape;	   /* A bytes a step */
 	uint64_t tape_max; /* largest tape of a step; 0 means `tape` */
 	uint64_t adjoint;  /* bytes */
-	uint64_t live;	   /* bytes of the state being stepped; S, or 0 in classic problems */
+	uint64_t live;	   /* bytes of the state being stepped; 0: S (none in classic problems) */
 	double advance;	   /* f seconds a step */
 	double record;	   /* r seconds a step */
 	double backward;   /* b seconds a step */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <neap/chain.h>
+
+#include <math.h>
+#include <string.h>
+#include "base/checked.h"
+#include "base/fail.h"
+#include "strategy.h"
+
+/* No plan is sensible beyond these, and every product below stays in 63 bits. */
+#define STEPS_MOST ((int64_t)1000000000000)
+#define BYTES_MOST ((uint64_t)1 << 60)
+#define SECONDS_MOST 1e15
+
+static int check_bytes(const char *name, uint64_t value)
+{
+	if (value > BYTES_MOST)
+		return neap__fail(NEAP_EUSAGE, "%s: %llu is too large (at most 2^60)", name,
+			(unsigned long long)value);
+	return 0;
+}
+
+static int check_seconds(const char *name, double value)
+{
+	if (!(value >= 0 && value <= SECONDS_MOST))
+		return neap__fail(
+			NEAP_EUSAGE, "%s: %g is not a time between 0 and 1e15 s", name, value);
+	return 0;
+}
+
+static int check_rate(const char *tier, const char *name, double value)
+{
+	if (!(value >= 0 && value <= 1e30) || (value > 0 && value < 1e-9))
+		return neap__fail(NEAP_EUSAGE,
+			"tier %s: %s: %g is not a rate (0, or 1e-9 to 1e30 bytes a second)", tier,
+			name, value);
+	return 0;
+}
+
+static int check_tier(const struct neap_tier_spec *tier, int index)
+{
+	if (!memchr(tier->name, 0, sizeof tier->name))
+		return neap__fail(NEAP_EUSAGE, "tier %d: its name has no end", index + 1);
+	NEAP_TRY(check_rate(tier->name, "write rate", tier->write_rate));
+	NEAP_TRY(check_rate(tier->name, "read rate", tier->read_rate));
+	NEAP_TRY(check_seconds("tier: time of a write", tier->write_fixed));
+	NEAP_TRY(check_seconds("tier: time of a read", tier->read_fixed));
+	NEAP_TRY(check_bytes("tier: staging", tier->staging));
+	if (tier->flags & ~(uint32_t)(NEAP_TIER_SYNC | NEAP_TIER_DUPLEX))
+		return neap__fail(NEAP_EUSAGE, "tier %s: unknown flags", tier->name);
+	return 0;
+}
+
+static int check_sizes(const struct neap_chain *c)
+{
+	uint64_t step, all;
+	NEAP_TRY(check_bytes("state", c->state));
+	NEAP_TRY(check_bytes("tape", c->tape));
+	NEAP_TRY(check_bytes("tape_max", c->tape_max));
+	NEAP_TRY(check_bytes("adjoint", c->adjoint));
+	NEAP_TRY(check_bytes("live", c->live));
+	if (c->state < 1)
+		return neap__fail(NEAP_EUSAGE, "state: needs at least 1 byte");
+	if (c->tape_max && c->tape_max < c->tape)
+		return neap__fail(NEAP_EUSAGE, "tape_max: %llu is less than tape, %llu",
+			(unsigned long long)c->tape_max, (unsigned long long)c->tape);
+	if (c->flags & NEAP_CHAIN_CLASSIC &&
+		(c->state != 1 || c->tape || c->tape_max || c->adjoint || c->live))
+		return neap__fail(NEAP_EUSAGE,
+			"classic problem: state is 1 slot, tape, adjoint and live are 0");
+	if (neap__add_u64(&step, c->state, c->tape_max > c->tape ? c->tape_max : c->tape) ||
+		neap__mul_u64(&all, step, (uint64_t)c->steps) || all > BYTES_MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"steps: %lld steps of %llu bytes are more than 2^60 bytes",
+			(long long)c->steps, (unsigned long long)step);
+	return 0;
+}
+
+int neap_problem_check(const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	if (c->steps < 0 || c->steps > STEPS_MOST)
+		return neap__fail(
+			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);
+	if (c->flags & ~(uint32_t)NEAP_CHAIN_CLASSIC)
+		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
+	if (c->stages)
+		return neap__fail(NEAP_EUSAGE, "chain: only uniform chains are planned");
+	NEAP_TRY(check_sizes(c));
+	NEAP_TRY(check_seconds("advance", c->advance));
+	NEAP_TRY(check_seconds("record", c->record));
+	NEAP_TRY(check_seconds("backward", c->backward));
+	NEAP_TRY(check_seconds("slot_write", c->slot_write));
+	NEAP_TRY(check_seconds("slot_read", c->slot_read));
+	if (problem->ntiers < 0 || problem->ntiers > NEAP_TIERS_MAX)
+		return neap__fail(NEAP_EUSAGE, "tiers: %d is not between 0 and %d", problem->ntiers,
+			NEAP_TIERS_MAX);
+	for (int i = 0; i < problem->ntiers; i++)
+		NEAP_TRY(check_tier(&problem->tiers[i], i));
+	return 0;
+}
+
+uint64_t neap_problem_least(const struct neap_problem *problem)
+{
+	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
+	uint64_t state = problem->chain.state, tape = problem->chain.tape;
+	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
+	if (problem->chain.steps == 0)
+		return 0;
+	if (problem->chain.steps == 1)
+		return least;
+	least += state;
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		/* `remote` with as many chunks as the tier has places, and one. */
+		int64_t chunk =
+			neap__ceil_div(problem->chain.steps, neap__places(problem, tier) + 1);
+		uint64_t bytes = neap__fixed_bytes(problem, tier) + (uint64_t)chunk * tape;
+		if (bytes < least && (!classic || chunk == 1))
+			least = bytes;
+	}
+	return least;
+}
+
+double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes)
+{
+	double rate = write ? tier->write_rate : tier->read_rate;
+	double fixed = write ? tier->write_fixed : tier->read_fixed;
+	return rate > 0 ? fixed + (double)bytes / rate : fixed;
+}

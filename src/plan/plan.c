@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c: a problem and the name of a strategy in, a complete plan out. */
+#include <neap/plan.h>
+
+#include <math.h>
+#include <string.h>
+#include "base/fail.h"
+#include "strategy.h"
+
+static int check_params(const struct neap_params *params)
+{
+	const struct {
+		const char *name;
+		int64_t value;
+	} rows[] = {
+		{"chunk", params->chunk},
+		{"checkpoints", params->checkpoints},
+		{"remote_chunk", params->remote_chunk},
+		{"interval", params->interval},
+		{"period", params->period},
+		{"group", params->group},
+		{"tail", params->tail},
+		{"kept_tapes", params->kept_tapes},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].value < 0)
+			return neap__fail(NEAP_EUSAGE, "%s: %lld is negative", rows[i].name,
+				(long long)rows[i].value);
+	return 0;
+}
+
+/* a / b - 1; infinite where only b is 0. */
+static double excess(double a, double b)
+{
+	if (b > 0)
+		return a / b - 1;
+	return a > 0 ? INFINITY : 0;
+}
+
+int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *chain = &problem->chain;
+	memset(plan, 0, sizeof *plan);
+	plan->strategy = plan->chosen = row->name;
+	NEAP_TRY(row->solve(plan, problem, fixed));
+	if (!plan->feasible)
+		return 0;
+	plan->slow_bytes = 0;
+	for (int i = 0; i < problem->ntiers; i++)
+		plan->slow_bytes += plan->tiers[i].peak_bytes;
+	plan->overhead =
+		excess(plan->makespan, (double)chain->steps * (chain->record + chain->backward));
+	return 0;
+}
+
+int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
+	const struct neap_params *params)
+{
+	static const struct neap_params none;
+	memset(plan, 0, sizeof *plan);
+	const struct neap__strategy *row = neap__strategy_find(strategy);
+	if (!row)
+		return neap__fail(
+			NEAP_EUSAGE, "strategy: \"%s\" is unknown", strategy ? strategy : "(none)");
+	NEAP_TRY(neap_problem_check(problem));
+	NEAP_TRY(check_params(params ? params : &none));
+	plan->strategy = plan->chosen = row->name;
+	if (problem->chain.steps == 0) {
+		plan->chosen = neap__strategies[0]->name;
+		plan->feasible = 1;
+		return 0;
+	}
+	int rc = neap__plan_row(plan, row, problem, params ? params : &none);
+	plan->strategy = row->name;
+	if (rc < 0)
+		return rc;
+	plan->bound = neap_bound(problem);
+	if (plan->feasible)
+		plan->gap = excess(plan->makespan, plan->bound);
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * revolve: the fewest forward steps with s slots and one tape (Griewank and
+ * Walther 2000, Algorithm 799). With beta(s,t) = C(s+t, s) and t the least
+ * with beta(s,t) >= l, l steps starting in one of s slots take
+ *
+ *     extra(l,s) = t l - C(s+t, t-1)                    advance steps
+ *
+ * A segment is split so that its left part (fewer repetitions) is as long as
+ * optimality allows: y = min(beta(s,t-1), l - beta(s-1,t-1)). Then one of the
+ * two parts is always full, a beta number, which makes the number of saves
+ * computable: a full segment saves C(s-1+t, t) - 1 of its right parts (those of
+ * two steps or more), and the rest of the tree is one path.
+ *
+ * Peak: s S + A, s = min(slots that fit, T - 1), none for T = 1.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "schedule.h"
+#include "strategy.h"
+
+typedef unsigned __int128 wide;
+
+/*
+ * A segment of l >= 2 steps, s >= 1 slots (its own included), t the least with
+ * beta(s,t) >= l, so t >= 1; below = beta(s, t-1) < l. All parts of interest
+ * follow from `below` by one exact multiplication and division.
+ */
+struct segment {
+	int64_t l, s, t, below;
+};
+
+/* beta(s,t) >= l? beta(s,t) = below (s+t) / t. */
+static int holds(const struct segment *x)
+{
+	return (wide)x->below * (wide)(x->s + x->t) / (wide)x->t >= (wide)x->l;
+}
+
+/* Raises t until it holds; entered with below = beta(s, t-1) < l. */
+static void raise(struct segment *x)
+{
+	while (!holds(x)) {
+		x->below = (int64_t)((wide)x->below * (wide)(x->s + x->t) / (wide)x->t);
+		x->t++;
+	}
+}
+
+static struct segment segment(int64_t l, int64_t s)
+{
+	struct segment x = {.l = l, .s = s < l - 1 ? s : l - 1, .t = 1, .below = 1};
+	if (x.s == 1) { /* beta(1,t) = t + 1 */
+		x.t = l - 1;
+		x.below = l - 1;
+	}
+	raise(&x);
+	return x;
+}
+
+/* beta(s-1, t-1) and beta(s, t-2) of a segment; the latter is 0 for t = 1. */
+static int64_t beta_fewer(const struct segment *x)
+{
+	return (int64_t)((wide)x->below * (wide)x->s / (wide)(x->s + x->t - 1));
+}
+
+static int64_t beta_less(const struct segment *x)
+{
+	return (int64_t)((wide)x->below * (wide)(x->t - 1) / (wide)(x->s + x->t - 1));
+}
+
+/* Length of the left part. */
+static int64_t split(const struct segment *x)
+{
+	int64_t rest = x->l - beta_fewer(x);
+	return x->below < rest ? x->below : rest;
+}
+
+/* The left part, y >= 2 steps: beta(s,t-2) <= y <= beta(s,t-1). */
+static struct segment left_part(const struct segment *x, int64_t y)
+{
+	struct segment left = {.l = y, .s = x->s, .t = x->t - 1, .below = beta_less(x)};
+	if (left.below == y) {
+		left.t--;
+		left.below = (int64_t)((wide)left.below * (wide)left.t / (wide)(left.s + left.t));
+	}
+	return left;
+}
+
+/* The right part, l - y >= 2 steps in s - 1 >= 1 slots. */
+static struct segment right_part(const struct segment *x, int64_t y)
+{
+	struct segment right = {.l = x->l - y, .s = x->s - 1, .t = x->t, .below = beta_fewer(x)};
+	if (right.below == right.l) {
+		right.t--;
+		right.below =
+			(int64_t)((wide)right.below * (wide)right.t / (wide)(right.s + right.t));
+	}
+	return right;
+}
+
+/* Advance steps; -1 where they exceed 63 bits. */
+static int64_t extra(const struct segment *x)
+{
+	wide all = (wide)x->t * (wide)x->l;
+	wide saved = (wide)x->below * (wide)(x->s + x->t) / (wide)(x->s + 1);
+	return all - saved > (wide)INT64_MAX ? -1 : (int64_t)(all - saved);
+}
+
+int64_t neap__revolve_extra(int64_t steps, int64_t slots)
+{
+	if (steps < 2)
+		return 0;
+	struct segment x = segment(steps, slots);
+	return extra(&x);
+}
+
+/* Saves of a full segment: C(s-1+t, t) - 1, from beta(s,t) = l: l s / (s+t) - 1. */
+static int64_t saves_full(const struct segment *x)
+{
+	return (int64_t)((wide)x->l * (wide)x->s / (wide)(x->s + x->t)) - 1;
+}
+
+static int is_full(const struct segment *x)
+{
+	return (wide)x->below * (wide)(x->s + x->t) == (wide)x->l * (wide)x->t;
+}
+
+/* Saves besides the first: walks the one path of parts that are not full. */
+static int64_t saves(struct segment x)
+{
+	int64_t count = 0;
+	for (;;) {
+		if (is_full(&x))
+			return count + saves_full(&x);
+		if (x.t == 1) /* a checkpoint at every step but the last */
+			return count + x.l - 2;
+		int64_t y = split(&x);
+		struct segment left = {0}, right = {0};
+		if (y >= 2)
+			left = left_part(&x, y);
+		if (x.l - y >= 2 && x.s >= 2) {
+			right = right_part(&x, y);
+			count++;
+		}
+		int go_left = left.l && !is_full(&left), go_right = right.l && !is_full(&right);
+		if (!go_right && right.l)
+			count += saves_full(&right);
+		if (!go_left && left.l)
+			count += saves_full(&left);
+		if (!go_left && !go_right)
+			return count;
+		x = go_left ? left : right;
+	}
+}
+
+/* The least number of slots whose advance steps can be counted. */
+static int64_t slots_least(int64_t steps)
+{
+	int64_t s = steps > 1;
+	while (s > 0 && s < steps - 1) {
+		struct segment x = segment(steps, s);
+		if (extra(&x) >= 0)
+			break;
+		s++;
+	}
+	return s;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	int64_t steps = c->steps, pool = neap__pool(problem, 0), tape = (int64_t)c->tape;
+	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)c->state;
+	int64_t least = slots_least(steps);
+
+	if (fixed->checkpoints && steps > 1) {
+		least = fixed->checkpoints < steps - 1 ? fixed->checkpoints : steps - 1;
+		slots = slots >= least ? least : -1;
+	}
+	if (slots > steps - 1)
+		slots = steps - 1;
+	if (slots < least) {
+		uint64_t bytes =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
+		neap__refuse(plan, bytes, "%lld slot%s and a tape need %llu", (long long)least,
+			least == 1 ? "" : "s", (unsigned long long)bytes);
+		return 0;
+	}
+	plan->record_steps = steps;
+	double copies = 0;
+	if (steps > 1) {
+		struct segment x = segment(steps, slots);
+		plan->advance_steps = extra(&x);
+		if (plan->advance_steps < 0) {
+			neap__refuse(plan, 0, "%lld slots: more than 2^63 steps", (long long)slots);
+			return 0;
+		}
+		copies =
+			(double)(1 + saves(x)) * c->slot_write + (double)(steps - 1) * c->slot_read;
+	}
+	neap__accept(plan, problem, 0, slots, neap__bytes(problem, slots, 1));
+	plan->params.checkpoints = slots;
+	plan->makespan = (double)plan->advance_steps * c->advance +
+			 (double)steps * (c->record + c->backward) + copies;
+	return 0;
+}
+
+/* Left parts still to do, the topmost next; the start of number i is in slot i. */
+struct revolve {
+	struct {
+		int64_t t0;
+		struct segment part; /* l = 1: a single step */
+	} * stack;
+	int64_t depth, room;
+	int begun;
+};
+
+static int push(struct revolve *x, int64_t t0, struct segment part)
+{
+	if (x->depth == x->room) {
+		int64_t room = x->room ? 2 * x->room : 64;
+		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+		if (!stack)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->stack = stack;
+		x->room = room;
+	}
+	x->stack[x->depth].t0 = t0;
+	x->stack[x->depth].part = part;
+	x->depth++;
+	return 0;
+}
+
+/*
+ * Runs from the topmost start, whose state is live and, for two steps or more,
+ * stored in its slot, to the end of its part: splits, saves, and reverses the
+ * last step.
+ */
+static int descend(struct neap_schedule *s)
+{
+	struct revolve *x = s->self;
+	for (;;) {
+		int64_t t0 = x->stack[x->depth - 1].t0;
+		struct segment part = x->stack[x->depth - 1].part;
+		if (part.l == 1) {
+			x->depth--;
+			neap__record(s, t0, t0 + 1);
+			if (t0 + 1 == s->problem.chain.steps)
+				neap__turn(s);
+			neap__backward(s, t0, t0 + 1);
+			return 0;
+		}
+		int64_t y = split(&part);
+		x->stack[x->depth - 1].part =
+			y >= 2 ? left_part(&part, y) : (struct segment){.l = 1};
+		neap__advance(s, t0, t0 + y);
+		if (part.l - y >= 2) {
+			neap__save(s, x->depth, t0 + y);
+			NEAP_TRY(push(x, t0 + y, right_part(&part, y)));
+		} else {
+			NEAP_TRY(push(x, t0 + y, (struct segment){.l = 1}));
+		}
+	}
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct revolve *x = s->self;
+	if (x->depth == 0)
+		return 0;
+	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
+	if (!x->begun) {
+		x->begun = 1;
+		if (x->stack[0].part.l >= 2)
+			neap__save(s, 0, 0);
+	} else {
+		neap__load(s, slot, t0);
+		if (x->stack[slot].part.l == 1)
+			neap__drop(s, slot, t0);
+	}
+	return descend(s);
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct revolve *x = s->self;
+	free(x->stack);
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t steps = s->problem.chain.steps, slots = s->plan.params.checkpoints;
+	if (steps > 1 && slots < 1)
+		return neap__fail(NEAP_EUSAGE, "schedule: revolve: no slots");
+	struct revolve *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	return push(x, 0, steps > 1 ? segment(steps, slots) : (struct segment){.l = 1});
+}
+
+const struct neap__strategy neap__revolve = {"revolve",
+	"the fewest forward steps for a number of slots (Griewank and Walther 2000)", solve, open};

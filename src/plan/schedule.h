@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schedule.h: how a strategy emits actions. A strategy is a state machine: each
+ * call of `refill` pushes the next handful of actions (one chunk's worth) with
+ * the functions below; pushing none ends the schedule.
+ */
+#ifndef NEAP_PLAN_SCHEDULE_H
+#define NEAP_PLAN_SCHEDULE_H
+
+#include <neap/plan.h>
+
+struct neap_schedule {
+	/* Pushes the next actions; 0 or a negative code. NULL for wrapped ones. */
+	int (*refill)(struct neap_schedule *s);
+	void *self;			       /* the strategy's state, freed by close */
+	void (*fini)(struct neap_schedule *s); /* frees what hangs on self; may be NULL */
+	struct neap_problem problem;
+	struct neap_plan plan;
+	struct neap_action *queue; /* [head, length) are still to be handed out */
+	size_t head, length, room;
+	int error; /* sticky */
+
+	int (*user_next)(void *user, struct neap_action *action);
+	void (*user_close)(void *user);
+	void *user;
+};
+
+void neap__emit(struct neap_schedule *s, const struct neap_action *action);
+void neap__advance(struct neap_schedule *s, int64_t t0, int64_t t1); /* none if empty */
+void neap__record(struct neap_schedule *s, int64_t t0, int64_t t1);
+void neap__turn(struct neap_schedule *s);
+void neap__backward(struct neap_schedule *s, int64_t t0, int64_t t1);
+void neap__save(struct neap_schedule *s, int64_t slot, int64_t t);
+void neap__load(struct neap_schedule *s, int64_t slot, int64_t t);
+void neap__drop(struct neap_schedule *s, int64_t slot, int64_t t);
+/* A state to or from `place` of the plan's tier. */
+void neap__put(struct neap_schedule *s, int64_t slot, int64_t t, int64_t place, int32_t ticket);
+void neap__get(struct neap_schedule *s, int64_t slot, int64_t t, int64_t place, int32_t ticket);
+void neap__wait(struct neap_schedule *s, int32_t ticket);
+void neap__forget(struct neap_schedule *s, int64_t t, int64_t place);
+
+/*
+ * States on their way out through `room` staging slots 0..room-1 in rotation
+ * (room 0: straight from the live state, waiting for each). Tickets 0..room-1.
+ */
+struct neap__outbox {
+	int64_t room;
+	int64_t issued;	 /* states sent */
+	int64_t settled; /* of them, waited for and dropped */
+	int64_t times[16];
+};
+#define NEAP__OUTBOX_MOST 16
+
+/* Sends the live state, at t, to `place`. */
+void neap__outbox_send(struct neap_schedule *s, struct neap__outbox *box, int64_t t, int64_t place);
+/* Waits until staging slot `slot` is free; slot < 0: all of them. */
+void neap__outbox_free(struct neap_schedule *s, struct neap__outbox *box, int64_t slot);
+
+#endif

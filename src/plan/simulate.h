@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.h: the simulator's clock, one action at a time; draw looks at it too. */
+#ifndef NEAP_PLAN_SIMULATE_H
+#define NEAP_PLAN_SIMULATE_H
+
+#include <neap/plan.h>
+
+struct neap__clock {
+	const struct neap_problem *problem;
+	long double now;
+	/* When a channel is done with what was issued; `in` is used by duplex tiers only. */
+	long double out[NEAP_TIERS_MAX], in[NEAP_TIERS_MAX];
+	long double advance, record, backward, copies;
+	long double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
+	struct neap_tier_use use[NEAP_TIERS_MAX];
+	int highest; /* tickets at and above it were never used */
+	struct {
+		int tier; /* -1: not in flight */
+		int write;
+		int64_t place;
+		long double start, end;
+	} tickets[NEAP_TICKETS];
+};
+
+void neap__clock_init(struct neap__clock *clock, const struct neap_problem *problem);
+/* 0, or NEAP_EILLEGAL for a tier or ticket that does not exist. */
+int neap__clock_step(struct neap__clock *clock, const struct neap_action *action);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify: one pass over the actions, keeping what a sweep would keep: the slots,
+ * the tapes, the places of the tiers and the transfers in flight. Memory is
+ * O(slots + runs): tapes and places are kept as runs of equal spacing, so that
+ * 10^7 checkpoints that a strategy sends out in order are one row.
+ *
+ * The peak is that of the sweep's layout: slots at the top of the arena, numbered
+ * downwards, tapes a stack from the bottom. So it counts up to the highest slot
+ * in use and up to the topmost tape, gaps included.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "runs.h"
+#include "strategy.h"
+
+#define SLOTS_MOST ((int64_t)1 << 31)
+
+enum standing { FREE, HELD, ARRIVING };
+
+struct holder { /* a slot, or the live state */
+	int64_t t;
+	int32_t leaving; /* PUTs in flight from it */
+	int32_t standing;
+};
+
+struct flight {
+	int kind; /* NEAP_PUT, NEAP_GET; 0: ticket free (an ADVANCE has no ticket) */
+	int tier;
+	int64_t slot, t, place;
+};
+
+struct audit {
+	const struct neap_problem *p;
+	struct neap_verdict *out;
+	struct holder live, *slots;
+	int64_t room, top; /* of slots: allocated; highest in use, plus 1 */
+	struct neap__runs tapes;
+	struct neap__runs places[NEAP_TIERS_MAX];
+	int64_t place_top[NEAP_TIERS_MAX]; /* highest place used, plus 1 */
+	struct flight flights[NEAP_TICKETS];
+	int64_t in_flight;
+	int64_t adjoint; /* -1: none yet */
+	int turned;
+};
+
+#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
+typedef long long ll;
+
+static int range(const struct audit *v, const struct neap_action *a)
+{
+	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > v->p->chain.steps)
+		return ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0, (ll)a->t1,
+			(ll)v->p->chain.steps);
+	return 0;
+}
+
+/* The live state must be at t. */
+static int live_at(const struct audit *v, int64_t t)
+{
+	if (v->live.standing == ARRIVING)
+		return ILLEGAL("the live state is still arriving");
+	if (v->live.standing == FREE)
+		return ILLEGAL("the live state is undefined, needed at %lld", (ll)t);
+	if (v->live.t != t)
+		return ILLEGAL("the live state is at %lld, needed at %lld", (ll)v->live.t, (ll)t);
+	return 0;
+}
+
+static int live_may_change(const struct audit *v)
+{
+	if (v->live.leaving)
+		return ILLEGAL("the live state is still leaving for a tier");
+	return 0;
+}
+
+/* Grows the table so that slot n exists; NULL without memory or for a bad number. */
+static struct holder *slot_row(struct audit *v, int64_t n)
+{
+	if (n < 0 || n >= SLOTS_MOST)
+		return NULL;
+	if (n >= v->room) {
+		int64_t room = v->room ? v->room : 16;
+		while (room <= n)
+			room *= 2;
+		struct holder *slots = realloc(v->slots, (size_t)room * sizeof *slots);
+		if (!slots)
+			return NULL;
+		memset(slots + v->room, 0, (size_t)(room - v->room) * sizeof *slots);
+		v->slots = slots;
+		v->room = room;
+	}
+	return &v->slots[n];
+}
+
+static int slot_find(struct audit *v, int64_t n, struct holder **row)
+{
+	*row = slot_row(v, n);
+	if (!*row)
+		return n >= 0 && n < SLOTS_MOST ? neap__fail(-ENOMEM, "verify: out of memory")
+						: ILLEGAL("no slot %lld", (ll)n);
+	return 0;
+}
+
+static int slot_fill(struct audit *v, int64_t n, int64_t t, int standing)
+{
+	struct holder *row;
+	NEAP_TRY(slot_find(v, n, &row));
+	if (row->standing != FREE)
+		return ILLEGAL("slot %lld is in use", (ll)n);
+	*row = (struct holder){.t = t, .standing = standing};
+	if (n >= v->top)
+		v->top = n + 1;
+	if (v->top > v->out->slots)
+		v->out->slots = v->top;
+	return 0;
+}
+
+static int slot_holds(struct audit *v, int64_t n, int64_t t, struct holder **row)
+{
+	NEAP_TRY(slot_find(v, n, row));
+	if ((*row)->standing == ARRIVING)
+		return ILLEGAL("slot %lld is still arriving", (ll)n);
+	if ((*row)->standing != HELD)
+		return ILLEGAL("slot %lld is empty", (ll)n);
+	if ((*row)->t != t)
+		return ILLEGAL("slot %lld holds step %lld, not %lld", (ll)n, (ll)(*row)->t, (ll)t);
+	return 0;
+}
+
+static int do_advance(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(range(v, a));
+	NEAP_TRY(live_at(v, a->t0));
+	NEAP_TRY(live_may_change(v));
+	v->live.t = a->t1;
+	v->out->advance_steps += a->t1 - a->t0;
+	return 0;
+}
+
+static int do_record(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(range(v, a));
+	NEAP_TRY(live_at(v, a->t0));
+	NEAP_TRY(live_may_change(v));
+	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
+		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
+	NEAP_TRY(neap__runs_record(&v->tapes, a->t0, a->t1));
+	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && neap__runs_height(&v->tapes) > 1)
+		return ILLEGAL("more than one tape in a classic problem");
+	v->live.t = a->t1;
+	v->out->record_steps += a->t1 - a->t0;
+	return 0;
+}
+
+static int do_turn(struct audit *v, const struct neap_action *a)
+{
+	(void)a;
+	if (v->turned)
+		return ILLEGAL("a second turn");
+	NEAP_TRY(live_at(v, v->p->chain.steps));
+	v->turned = 1;
+	v->adjoint = v->p->chain.steps;
+	return 0;
+}
+
+static int do_backward(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(range(v, a));
+	if (!v->turned)
+		return ILLEGAL("backward before the turn");
+	if (v->adjoint != a->t1)
+		return ILLEGAL("the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
+	NEAP_TRY(live_may_change(v));
+	if (neap__runs_reverse(&v->tapes, a->t0, a->t1) < 0)
+		return ILLEGAL("the tapes of [%lld, %lld) are not there as whole records",
+			(ll)a->t0, (ll)a->t1);
+	v->adjoint = a->t0;
+	v->out->backward_steps += a->t1 - a->t0;
+	if (v->live.standing == HELD)
+		v->live.standing = FREE;
+	return 0;
+}
+
+static int do_save(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(live_at(v, a->t0));
+	return slot_fill(v, a->slot, a->t0, HELD);
+}
+
+static int do_load(struct audit *v, const struct neap_action *a)
+{
+	struct holder *row;
+	NEAP_TRY(slot_holds(v, a->slot, a->t0, &row));
+	if (v->live.standing == ARRIVING)
+		return ILLEGAL("the live state is still arriving");
+	NEAP_TRY(live_may_change(v));
+	v->live.t = a->t0;
+	v->live.standing = HELD;
+	return 0;
+}
+
+static int do_drop(struct audit *v, const struct neap_action *a)
+{
+	struct holder *row;
+	NEAP_TRY(slot_holds(v, a->slot, a->t0, &row));
+	if (row->leaving)
+		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
+	row->standing = FREE;
+	while (v->top > 0 && v->slots[v->top - 1].standing == FREE)
+		v->top--;
+	return 0;
+}
+
+/* Tier and ticket of a transfer; the ticket must be free. */
+static int transfer_check(struct audit *v, const struct neap_action *a)
+{
+	if (a->tier < 1 || a->tier > v->p->ntiers)
+		return ILLEGAL("no tier %d", a->tier);
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS)
+		return ILLEGAL("no ticket %d", a->ticket);
+	if (v->flights[a->ticket].kind)
+		return ILLEGAL("ticket %d is in flight", a->ticket);
+	if (a->payload != NEAP_STATE)
+		return ILLEGAL("only states travel");
+	return 0;
+}
+
+static void take_off(struct audit *v, const struct neap_action *a)
+{
+	v->flights[a->ticket] = (struct flight){.kind = a->kind,
+		.tier = a->tier - 1,
+		.slot = a->slot,
+		.t = a->t0,
+		.place = a->place};
+	if (++v->in_flight > v->out->transfers_in_flight)
+		v->out->transfers_in_flight = v->in_flight;
+}
+
+static int do_put(struct audit *v, const struct neap_action *a)
+{
+	struct holder *from = &v->live;
+	NEAP_TRY(transfer_check(v, a));
+	if (a->slot == NEAP_LIVE)
+		NEAP_TRY(live_at(v, a->t0));
+	else
+		NEAP_TRY(slot_holds(v, a->slot, a->t0, &from));
+	int tier = a->tier - 1;
+	struct neap_tier_use *use = &v->out->tiers[tier];
+	uint64_t state = v->p->chain.state;
+	if (a->place < 0 || a->place >= INT64_MAX / (int64_t)state)
+		return ILLEGAL("no place %lld", (ll)a->place);
+	if (neap__runs_find(&v->places[tier], a->place) >= 0)
+		return ILLEGAL("place %lld is in use", (ll)a->place);
+	if ((uint64_t)(a->place + 1) * state > v->p->tiers[tier].capacity)
+		return ILLEGAL("place %lld is beyond the tier's capacity", (ll)a->place);
+	NEAP_TRY(neap__runs_put(&v->places[tier], a->place, a->t0));
+	if (a->place >= v->place_top[tier])
+		v->place_top[tier] = a->place + 1;
+	use->peak_bytes = (uint64_t)v->place_top[tier] * state;
+	use->written += state;
+	from->leaving++;
+	take_off(v, a);
+	return 0;
+}
+
+static int do_get(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(transfer_check(v, a));
+	int tier = a->tier - 1;
+	if (neap__runs_find(&v->places[tier], a->place) != a->t0 || a->t0 < 0)
+		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
+	if (a->slot == NEAP_LIVE) {
+		if (v->live.standing == ARRIVING)
+			return ILLEGAL("the live state is still arriving");
+		NEAP_TRY(live_may_change(v));
+		v->live.standing = ARRIVING;
+	} else {
+		NEAP_TRY(slot_fill(v, a->slot, a->t0, ARRIVING));
+	}
+	v->out->tiers[tier].read += v->p->chain.state;
+	take_off(v, a);
+	return 0;
+}
+
+static int do_wait(struct audit *v, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !v->flights[a->ticket].kind)
+		return ILLEGAL("ticket %d is not in flight", a->ticket);
+	struct flight *f = &v->flights[a->ticket];
+	struct holder *end = f->slot == NEAP_LIVE ? &v->live : &v->slots[f->slot];
+	if (f->kind == NEAP_PUT) {
+		end->leaving--;
+	} else {
+		end->standing = HELD;
+		end->t = f->t;
+	}
+	f->kind = 0;
+	v->in_flight--;
+	return 0;
+}
+
+static int do_forget(struct audit *v, const struct neap_action *a)
+{
+	if (a->tier < 1 || a->tier > v->p->ntiers)
+		return ILLEGAL("no tier %d", a->tier);
+	int tier = a->tier - 1;
+	for (int i = 0; i < NEAP_TICKETS && v->in_flight; i++)
+		if (v->flights[i].kind && v->flights[i].tier == tier &&
+			v->flights[i].place == a->place)
+			return ILLEGAL("place %lld is in flight", (ll)a->place);
+	if (a->t0 < 0 || neap__runs_find(&v->places[tier], a->place) != a->t0)
+		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
+	return neap__runs_forget(&v->places[tier], a->place);
+}
+
+static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct neap_action *) = {
+	[NEAP_ADVANCE] = do_advance,
+	[NEAP_RECORD] = do_record,
+	[NEAP_TURN] = do_turn,
+	[NEAP_BACKWARD] = do_backward,
+	[NEAP_SAVE] = do_save,
+	[NEAP_LOAD] = do_load,
+	[NEAP_DROP] = do_drop,
+	[NEAP_PUT] = do_put,
+	[NEAP_GET] = do_get,
+	[NEAP_WAIT] = do_wait,
+	[NEAP_FORGET] = do_forget,
+};
+
+static void measure(struct audit *v)
+{
+	uint64_t bytes = (uint64_t)v->top * v->p->chain.state +
+			 (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
+	if (bytes > v->out->peak_bytes)
+		v->out->peak_bytes = bytes;
+}
+
+/* Once the bytes of slots and tapes are known: what is always there. */
+static void add_fixed(struct audit *v)
+{
+	struct neap_verdict *out = v->out;
+	if (v->p->chain.steps == 0)
+		return;
+	out->peak_bytes += v->p->chain.adjoint + neap__live_bytes(v->p);
+	for (int i = 0; i < v->p->ntiers; i++)
+		if (out->tiers[i].written || out->tiers[i].read)
+			out->peak_bytes += v->p->tiers[i].staging;
+	out->arena_bytes = out->peak_bytes + neap__tape_reserve(v->p);
+}
+
+static int complete(const struct audit *v)
+{
+	if (!v->turned)
+		return ILLEGAL("the schedule ends without a turn");
+	if (v->adjoint != 0)
+		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)v->adjoint);
+	if (v->in_flight)
+		return ILLEGAL(
+			"the schedule ends with %lld transfers not waited for", (ll)v->in_flight);
+	return 0;
+}
+
+static int audit(struct audit *v, struct neap_schedule *schedule)
+{
+	struct neap_action a;
+	int rc;
+	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
+		rc = a.kind < NEAP_ACTION_KINDS ? handlers[a.kind](v, &a)
+						: ILLEGAL("kind %d is unknown", a.kind);
+		if (rc < 0)
+			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
+				neap_action_name(a.kind));
+		v->out->actions++;
+		measure(v);
+	}
+	return rc < 0 ? rc : complete(v);
+}
+
+int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+	struct neap_schedule *schedule)
+{
+	struct audit v = {.p = problem, .out = verdict, .adjoint = -1};
+	memset(verdict, 0, sizeof *verdict);
+	NEAP_TRY(neap_problem_check(problem));
+	v.live = (struct holder){.t = 0, .standing = HELD};
+	int rc = audit(&v, schedule);
+	add_fixed(&v);
+	free(v.slots);
+	neap__runs_free(&v.tapes);
+	for (int i = 0; i < NEAP_TIERS_MAX; i++)
+		neap__runs_free(&v.places[i]);
+	return rc;
+}

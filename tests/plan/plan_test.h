@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_test.h: what the planner's tests share. */
+#ifndef NEAP_PLAN_TEST_H
+#define NEAP_PLAN_TEST_H
+
+#include "test.h"
+#include <neap/plan.h>
+#include "base/philox.h"
+
+/* S = A = 1 byte, unit costs, no adjoint; `memory` besides the live state. */
+static inline struct neap_problem unit_problem(int64_t steps, uint64_t memory)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	p.chain.steps = steps;
+	p.chain.state = p.chain.tape = p.chain.live = 1;
+	p.chain.advance = p.chain.record = p.chain.backward = 1;
+	p.memory = memory + 1;
+	return p;
+}
+
+static inline struct neap_problem classic_problem(int64_t steps, uint64_t slots)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	p.chain.steps = steps;
+	p.chain.state = 1;
+	p.chain.flags = NEAP_CHAIN_CLASSIC;
+	p.chain.advance = p.chain.record = p.chain.backward = 1;
+	p.memory = slots;
+	return p;
+}
+
+static inline void add_tier(struct neap_problem *p, uint64_t capacity, double fixed, uint32_t flags)
+{
+	struct neap_tier_spec *tier = &p->tiers[p->ntiers++];
+	snprintf(tier->name, sizeof tier->name, "tier%d", p->ntiers);
+	tier->capacity = capacity;
+	tier->write_fixed = tier->read_fixed = fixed;
+	tier->flags = flags;
+}
+
+struct random {
+	uint64_t seed, n;
+};
+
+static inline double uniform(struct random *r)
+{
+	return neap__random_uniform(r->seed, NEAP__STREAM_TEST, 0, r->n++);
+}
+
+static inline int64_t below(struct random *r, int64_t n)
+{
+	return (int64_t)neap__random_below(r->seed, NEAP__STREAM_TEST, 0, r->n++, (uint64_t)n);
+}
+
+/* Even on the logarithmic scale, between a and b. */
+static inline double decades(struct random *r, double a, double b)
+{
+	return a * pow(b / a, uniform(r));
+}
+
+static inline double maybe(struct random *r, double p, double value)
+{
+	return uniform(r) < p ? value : 0;
+}
+
+static inline struct neap_tier_spec random_tier(struct random *r, const struct neap_chain *c)
+{
+	struct neap_tier_spec t = {.name = "disk"};
+	double all = (double)c->steps * (double)c->state;
+	t.capacity = uniform(r) < 0.6 ? NEAP_INFINITE : (uint64_t)(all * decades(r, 1e-3, 2));
+	double rate = (double)c->state / fmax(c->advance, 1e-9);
+	t.write_rate = maybe(r, 0.8, rate * decades(r, 0.01, 100));
+	t.read_rate = maybe(r, 0.8, rate * decades(r, 0.01, 100));
+	t.write_fixed = maybe(r, 0.4, c->advance * decades(r, 0.01, 100));
+	t.read_fixed = maybe(r, 0.4, c->advance * decades(r, 0.01, 100));
+	t.staging = (uint64_t)maybe(r, 0.3, (double)c->state * decades(r, 0.1, 3));
+	t.flags = (uniform(r) < 0.3 ? NEAP_TIER_SYNC : 0u) |
+		  (uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u);
+	return t;
+}
+
+static inline struct neap_problem random_problem(struct random *r, double steps_most)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	struct neap_chain *c = &p.chain;
+	int classic = uniform(r) < 0.2;
+	c->steps = uniform(r) < 0.3 ? below(r, 12) : (int64_t)decades(r, 1, steps_most);
+	c->state = classic ? 1 : (uint64_t)decades(r, 1, 1e6);
+	if (!classic) {
+		c->tape = (uint64_t)((double)c->state * decades(r, 0.01, 100));
+		c->tape_max = (uint64_t)maybe(r, 0.3, (double)c->tape * decades(r, 1, 3));
+		c->adjoint = (uint64_t)maybe(r, 0.7, (double)c->state);
+		c->live = uniform(r) < 0.5 ? c->state : 0;
+	}
+	c->flags = classic ? NEAP_CHAIN_CLASSIC : 0;
+	c->advance = maybe(r, 0.95, decades(r, 1e-6, 1e-2));
+	c->record = c->advance * decades(r, 1, 4);
+	c->backward = maybe(r, 0.95, decades(r, 1e-6, 1e-2));
+	c->slot_write = maybe(r, 0.4, c->advance * decades(r, 0.01, 10));
+	c->slot_read = maybe(r, 0.4, c->advance * decades(r, 0.01, 10));
+	p.ntiers = (int)below(r, 3);
+	for (int i = 0; i < p.ntiers; i++)
+		p.tiers[i] = random_tier(r, c);
+	double all = (double)(c->state + (classic ? 0 : c->tape)) * (double)(c->steps + 1);
+	uint64_t least = neap_problem_least(&p);
+	p.memory = uniform(r) < 0.1 ? least : least + (uint64_t)(all * decades(r, 1e-4, 2));
+	if (uniform(r) < 0.05)
+		p.memory = least / 2;
+	return p;
+}
+
+/* Verifies a plan's schedule; fails the test with the detail line. */
+static inline struct neap_verdict verified(
+	const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_verdict v;
+	struct neap_schedule *s;
+	int rc = neap_schedule_open(&s, p, plan);
+	if (rc < 0)
+		fail_msg("%s: open: %s", plan->strategy, neap_detail());
+	rc = neap_verify(&v, p, s);
+	if (rc < 0)
+		fail_msg("%s (%s): verify: %s", plan->strategy, plan->chosen, neap_detail());
+	neap_schedule_close(s);
+	return v;
+}
+
+static inline struct neap_simulation simulated(
+	const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_simulation m;
+	struct neap_schedule *s;
+	assert_int_equal(neap_schedule_open(&s, p, plan), 0);
+	assert_int_equal(neap_simulate(&m, p, s), 0);
+	neap_schedule_close(s);
+	return m;
+}
+
+static inline int near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-18;
+}
+
+#endif
