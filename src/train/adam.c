@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * adam.c: Kingma and Ba 2015, algorithm 1. Weight decay, where asked for, is an
+ * L2 term in the gradient (adamw.c keeps it apart).
+ */
+#include "train/optimizer.h"
+
+#include <math.h>
+
+static void adam_step(const struct neap__rule_step *s)
+{
+	const struct neap__rule_settings *o = s->settings;
+	double *m = s->moment[0], *v = s->moment[1];
+	double first = 1 / (1 - pow(o->beta1, (double)s->update));
+	double second = 1 / (1 - pow(o->beta2, (double)s->update));
+
+	for (int64_t i = 0; i < s->count; i++) {
+		double w = neap__element(s->data, s->precision, i);
+		double g = s->grad[i] + o->weight_decay * w;
+		m[i] = o->beta1 * m[i] + (1 - o->beta1) * g;
+		v[i] = o->beta2 * v[i] + (1 - o->beta2) * g * g;
+		w -= s->rate * (m[i] * first) / (sqrt(v[i] * second) + o->epsilon);
+		neap__element_set(s->data, s->precision, i, w);
+	}
+}
+
+const struct neap__rule neap__adam = {"adam", {"first", "second"}, adam_step};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/evaluate.h"
+#include "train/model.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void neap__wilson(double *low, double *high, int64_t k, int64_t n)
+{
+	const double z = 1.959963984540054; /* normal quantile of 0.975 */
+	*low = 0;
+	*high = 1;
+	if (n <= 0)
+		return;
+	double p = (double)k / (double)n, w = z * z / (double)n;
+	double middle = (p + w / 2) / (1 + w);
+	double reach = z / (1 + w) * sqrt((p * (1 - p) + w / 4) / (double)n);
+	*low = k == 0 ? 0 : middle - reach;
+	*high = k == n ? 1 : middle + reach;
+}
+
+const struct neap_batch *neap__widen(
+	struct neap_batch *into, const struct neap_batch *batch, int inputs)
+{
+	*into = *batch;
+	into->inputs = inputs;
+	return into;
+}
+
+void neap_eval_result_free(struct neap_eval_result *result)
+{
+	if (!result)
+		return;
+	free(result->confusion);
+	free(result->rates);
+	*result = (struct neap_eval_result){0};
+}
+
+/* Sums over the samples so far. */
+struct sums {
+	double loss;
+	double *rate; /* [layers], times steps of samples */
+	double steps;
+};
+
+static int forward(struct neap_net *net, const struct neap_batch *batch)
+{
+	struct neap_net_sizes sizes;
+	void *pages;
+	double loss;
+
+	neap_net_get_sizes(net, &sizes);
+	size_t state = (size_t)neap__round_up(sizes.state, 64);
+	size_t bytes = (size_t)neap__sat_add(state, sizes.adjoint);
+	NEAP_TRY(neap__map_pages(&pages, bytes));
+	int rc = neap_net_advance(net, pages, 0, batch->steps, 1);
+	if (rc == 0)
+		rc = neap_net_turn(net, pages, (char *)pages + state, &loss);
+	neap__unmap_pages(pages, bytes);
+	return rc;
+}
+
+/* The first batch says how many layers there are. */
+static int grow(struct neap_eval_result *result, struct sums *sums, int layers)
+{
+	if (result->rates)
+		return 0;
+	result->layers = layers;
+	result->rates = calloc((size_t)layers + 1, sizeof *result->rates);
+	sums->rate = calloc((size_t)layers + 1, sizeof *sums->rate);
+	return result->rates && sums->rate ? 0 : neap__fail_errno(ENOMEM, "firing rates");
+}
+
+static int add_batch(struct neap_eval_result *result, struct sums *sums, const struct neap_net *net,
+	const struct neap_batch *batch)
+{
+	struct neap_net_result found;
+	double steps = 0;
+
+	neap_net_get_result(net, &found);
+	NEAP_TRY(grow(result, sums, found.layers));
+	for (int i = 0; i < batch->size; i++) {
+		const struct neap_sequence *s = &batch->sequences[i];
+		int guess = found.prediction[i];
+		steps += (double)s->length;
+		if (s->label < 0 || s->label >= result->classes || guess < 0 ||
+			guess >= result->classes)
+			continue;
+		result->confusion[(int64_t)s->label * result->classes + guess]++;
+		result->correct += guess == s->label;
+	}
+	result->samples += batch->size;
+	sums->loss += found.loss * batch->size;
+	sums->steps += steps;
+	for (int i = 0; i < result->layers; i++)
+		sums->rate[i] += found.rate[i] * steps;
+	return 0;
+}
+
+static int run_batch(struct neap_eval_result *result, struct sums *sums, struct neap_net *net,
+	const struct neap_batch *batch, const struct neap_objective *objective)
+{
+	NEAP_TRY(neap_net_begin(net, batch, objective));
+	int rc = forward(net, batch);
+	if (rc == 0)
+		rc = add_batch(result, sums, net, batch);
+	int ended = neap_net_end(net);
+	return rc < 0 ? rc : ended;
+}
+
+static void finish(struct neap_eval_result *result, const struct sums *sums)
+{
+	if (result->samples > 0) {
+		result->accuracy = (double)result->correct / (double)result->samples;
+		result->loss = sums->loss / (double)result->samples;
+	}
+	for (int i = 0; i < result->layers; i++)
+		result->rates[i] = sums->steps > 0 ? sums->rate[i] / sums->steps : 0;
+	neap__wilson(&result->low, &result->high, result->correct, result->samples);
+}
+
+int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
+	struct neap_loader *loader, const struct neap_net_options *options,
+	const struct neap_loss *loss, int (*progress)(void *user, int64_t done, int64_t total),
+	void *user, int64_t total)
+{
+	const struct neap_objective objective = {.loss = loss};
+	const struct neap_batch *batch;
+	struct neap_batch wide;
+	struct sums sums = {0};
+	int rc;
+
+	*result = (struct neap_eval_result){.classes = options->classes};
+	size_t cells = (size_t)options->classes * (size_t)options->classes;
+	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
+	if (!result->confusion)
+		return neap__fail_errno(ENOMEM, "a confusion table");
+	rc = neap_loader_start(loader, 0, 0);
+	while (rc >= 0 && (rc = neap_loader_next(loader, &batch)) > 0) {
+		rc = run_batch(
+			result, &sums, net, neap__widen(&wide, batch, options->inputs), &objective);
+		if (rc >= 0 && progress && progress(user, result->samples, total))
+			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted after %lld samples",
+				(long long)result->samples);
+	}
+	finish(result, &sums);
+	free(sums.rate);
+	if (rc < 0)
+		neap_eval_result_free(result);
+	return rc < 0 ? rc : 0;
+}
+
+/* RUN, RUN/model.safetensors or any file of the kind. */
+static int read_model(struct neap__safetensors *file, const char *path)
+{
+	struct stat st;
+	char *inside = NULL;
+
+	if (stat(path, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return neap__safetensors_read(file, path);
+	if (asprintf(&inside, "%s/model.safetensors", path) < 0)
+		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
+	int rc = neap__safetensors_read(file, inside);
+	free(inside);
+	return rc;
+}
+
+static const struct neap_loss *loss_of(const struct neap__safetensors *file)
+{
+	const char *name = neap__safetensors_meta(file, "neap.loss");
+	const struct neap_loss *loss = name ? neap_loss_find(name) : NULL;
+	return loss ? loss : neap_loss_at(0);
+}
+
+int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
+{
+	struct neap__safetensors file = {0};
+	struct neap_net_options net_options;
+	struct neap_net *net = NULL;
+	struct neap_dataset *set = NULL;
+	struct neap_loader *loader = NULL;
+	struct neap_dataset_info info;
+	int64_t max_steps = 0;
+
+	*result = (struct neap_eval_result){0};
+	if (!options->model || !options->data)
+		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
+	if (options->batch < 0 || options->threads < 0)
+		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
+	NEAP_TRY(read_model(&file, options->model));
+	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);
+	if (rc < 0)
+		rc = neap__fail_in(rc, "%s: ", options->model);
+	else
+		rc = neap_dataset_open(&set, options->data);
+	if (rc == 0)
+		rc = neap__model_fits(&file, &net_options, set);
+	if (rc == 0) {
+		struct neap_loader_options loading = {.size = sizeof loading,
+			.batch = options->batch ? options->batch : 64,
+			.dt = net_options.dt,
+			.steps = max_steps};
+		neap_dataset_info(set, &info);
+		rc = neap_loader_open(&loader, set, &loading);
+	}
+	if (rc == 0)
+		rc = neap__evaluate(result, net, loader, &net_options, loss_of(&file),
+			options->progress, options->user, info.samples);
+	neap_loader_close(loader);
+	neap_dataset_close(set);
+	neap_net_free(net);
+	neap__safetensors_free(&file);
+	return rc;
+}

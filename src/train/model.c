@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/model.h"
+#include "train/settings.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Names a tensor that goes with a parameter. */
+struct label {
+	char text[160];
+};
+
+static struct label label(const char *before, const char *name, const char *after)
+{
+	struct label l;
+	snprintf(l.text, sizeof l.text, "%s%s%s", before, name, after);
+	return l;
+}
+
+static enum neap__dtype dtype_of(enum neap_precision precision)
+{
+	return precision == NEAP_DOUBLE ? NEAP__F64 : NEAP__F32;
+}
+
+static int shape_of(const struct neap_param *param, uint64_t shape[2])
+{
+	shape[0] = (uint64_t)(param->column ? param->count : param->rows);
+	shape[1] = (uint64_t)param->columns;
+	return param->column ? 1 : 2;
+}
+
+void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net)
+{
+	struct neap_param param;
+	uint64_t shape[2], rows;
+
+	for (int i = 0; i < neap_net_params(net); i++) {
+		if (neap_net_param(net, i, &param) < 0)
+			continue;
+		int dims = shape_of(&param, shape);
+		neap__bundle_tensor(
+			bundle, param.name, dtype_of(param.precision), dims, shape, param.data);
+		if (!param.column)
+			continue;
+		rows = (uint64_t)param.rows + 1;
+		neap__bundle_tensor(bundle, label("", param.name, ".row_start").text, NEAP__U32, 1,
+			&rows, param.row_start);
+		neap__bundle_tensor(bundle, label("", param.name, ".column").text, NEAP__U16, 1,
+			shape, param.column);
+	}
+}
+
+static void meta_json(struct neap__bundle *bundle, const char *key, cJSON *json)
+{
+	char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+	if (text)
+		neap__bundle_meta(bundle, key, text);
+	else
+		bundle->error = -ENOMEM;
+	free(text);
+	cJSON_Delete(json);
+}
+
+void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_options *options,
+	const struct neap_dataset *set, int64_t max_steps)
+{
+	char text[32];
+	cJSON *names = cJSON_CreateArray();
+
+	for (int i = 0; i < options->classes; i++) {
+		const char *name = neap_dataset_class_name(set, i);
+		cJSON_AddItemToArray(names, name ? cJSON_CreateString(name) : cJSON_CreateNull());
+	}
+	neap__bundle_meta(bundle, "neap.format", "1");
+	meta_json(bundle, "neap.net", neap__net_json(options));
+	meta_json(bundle, "neap.classes", names);
+	snprintf(text, sizeof text, "%" PRId64, max_steps);
+	neap__bundle_meta(bundle, "neap.max_steps", text);
+}
+
+/* A tensor of the file that must have this type and shape. */
+static int take(void *into, const struct neap__safetensors *file, const char *name,
+	enum neap__dtype dtype, int dims, const uint64_t *shape)
+{
+	const struct neap__tensor *tensor = neap__safetensors_find(file, name);
+
+	if (!tensor)
+		return neap__fail(NEAP_EFORMAT, "tensor '%s' is missing", name);
+	int same = tensor->dtype == dtype && tensor->dims == dims;
+	for (int i = 0; same && i < dims; i++)
+		same = tensor->shape[i] == shape[i];
+	if (!same)
+		return neap__fail(NEAP_EFORMAT,
+			"tensor '%s' has another type or shape than the net's settings ask for",
+			name);
+	memcpy(into, tensor->data, tensor->bytes);
+	return 0;
+}
+
+/* A sparse parameter must connect the same units. */
+static int take_pattern(const struct neap_param *param, const struct neap__safetensors *file)
+{
+	uint64_t rows = (uint64_t)param->rows + 1, count = (uint64_t)param->count;
+	uint32_t *start = malloc((size_t)rows * sizeof *start);
+	uint16_t *column = malloc((size_t)count * sizeof *column + 1);
+	int rc = start && column ? 0 : neap__fail_errno(ENOMEM, "%s", param->name);
+
+	if (rc == 0)
+		rc = take(start, file, label("", param->name, ".row_start").text, NEAP__U32, 1,
+			&rows);
+	if (rc == 0)
+		rc = take(
+			column, file, label("", param->name, ".column").text, NEAP__U16, 1, &count);
+	if (rc == 0 && (memcmp(start, param->row_start, (size_t)rows * sizeof *start) != 0 ||
+			       memcmp(column, param->column, (size_t)count * sizeof *column) != 0))
+		rc = neap__fail(NEAP_EFORMAT,
+			"the connections of '%s' are not those of the net's seed", param->name);
+	free(start);
+	free(column);
+	return rc;
+}
+
+int neap__model_take(struct neap_net *net, const struct neap__safetensors *file)
+{
+	struct neap_param param;
+	uint64_t shape[2];
+
+	for (int i = 0; i < neap_net_params(net); i++) {
+		NEAP_TRY(neap_net_param(net, i, &param));
+		if (param.column)
+			NEAP_TRY(take_pattern(&param, file));
+		int dims = shape_of(&param, shape);
+		NEAP_TRY(
+			take(param.data, file, param.name, dtype_of(param.precision), dims, shape));
+	}
+	return 0;
+}
+
+void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer *optimizer,
+	const struct neap_net *net)
+{
+	const struct neap__rule *rule = optimizer->rule;
+	struct neap_param param;
+	char before[64];
+	uint64_t shape[2];
+
+	for (int i = 0; i < optimizer->tensors; i++) {
+		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
+			if (neap_net_param(net, i, &param) < 0)
+				continue;
+			snprintf(before, sizeof before, "%s.%s.", rule->name, rule->moments[m]);
+			int dims = shape_of(&param, shape);
+			neap__bundle_tensor(bundle, label(before, param.name, "").text, NEAP__F64,
+				dims, shape, optimizer->moment[i][m]);
+		}
+	}
+}
+
+int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net *net,
+	const struct neap__safetensors *file)
+{
+	const struct neap__rule *rule = optimizer->rule;
+	struct neap_param param;
+	char before[64];
+	uint64_t shape[2];
+
+	for (int i = 0; i < optimizer->tensors; i++) {
+		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
+			NEAP_TRY(neap_net_param(net, i, &param));
+			snprintf(before, sizeof before, "%s.%s.", rule->name, rule->moments[m]);
+			int dims = shape_of(&param, shape);
+			NEAP_TRY(take(optimizer->moment[i][m], file,
+				label(before, param.name, "").text, NEAP__F64, dims, shape));
+		}
+	}
+	return 0;
+}
+
+int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
+	const struct neap__safetensors *file, int threads)
+{
+	const char *text = neap__safetensors_meta(file, "neap.net");
+	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
+	cJSON *json = text ? cJSON_Parse(text) : NULL;
+
+	if (!json)
+		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+	int rc = neap__net_from_json(options, json);
+	if (rc == 0) {
+		options->threads = threads;
+		rc = neap_net_create(net, options);
+		/* Nonsense in a file is the file's fault. */
+		rc = rc == NEAP_EUSAGE ? NEAP_EFORMAT : rc;
+	}
+	options->spec = NULL; /* belonged to json */
+	cJSON_Delete(json);
+	if (rc < 0)
+		return rc;
+	*max_steps = cut ? strtoll(cut, NULL, 10) : 0;
+	rc = *max_steps < 0 ? neap__fail(NEAP_EFORMAT, "neap.max_steps is negative")
+			    : neap__model_take(*net, file);
+	if (rc < 0) {
+		neap_net_free(*net);
+		*net = NULL;
+	}
+	return rc;
+}
+
+int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
+	const struct neap_dataset *set)
+{
+	struct neap_dataset_info info;
+	const char *text = neap__safetensors_meta(file, "neap.classes");
+	cJSON *names = text ? cJSON_Parse(text) : NULL;
+	int rc = 0;
+
+	neap_dataset_info(set, &info);
+	if (info.inputs > options->inputs)
+		rc = neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
+			info.inputs, options->inputs);
+	else if (info.classes > options->classes)
+		rc = neap__fail(NEAP_EUSAGE, "%s has %d classes, the model knows %d", info.name,
+			info.classes, options->classes);
+	for (int i = 0; rc == 0 && i < info.classes; i++) {
+		const char *theirs = neap_dataset_class_name(set, i);
+		const char *ours = cJSON_GetStringValue(cJSON_GetArrayItem(names, i));
+		if (ours && theirs && strcmp(ours, theirs) != 0)
+			rc = neap__fail(NEAP_EUSAGE,
+				"class %d of %s is '%.60s', that of the model '%.60s'", i,
+				info.name, theirs, ours);
+	}
+	cJSON_Delete(names);
+	return rc;
+}
+
+uint64_t neap__weights_hash(const struct neap_net *net)
+{
+	struct neap_param param;
+	uint64_t hash = 0;
+
+	for (int i = 0; i < neap_net_params(net); i++) {
+		if (neap_net_param(net, i, &param) < 0)
+			continue;
+		size_t width = param.precision == NEAP_DOUBLE ? sizeof(double) : sizeof(float);
+		hash = XXH3_64bits_withSeed(param.data, (size_t)param.count * width, hash);
+	}
+	return hash;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h: a net's parameters and what is needed to use them, as safetensors. */
+#ifndef NEAP_TRAIN_MODEL_H
+#define NEAP_TRAIN_MODEL_H
+
+#include <neap/train.h>
+#include "train/optimizer.h"
+#include "train/safetensors.h"
+
+/* Tensors and metadata of a file in the making; texts and tables are its own. */
+struct neap__bundle {
+	struct neap__tensor *tensor;
+	struct neap__metadata *pair;
+	int tensors, pairs;
+	char **owned;
+	int nowned;
+	int error; /* sticky: -ENOMEM */
+};
+void neap__bundle_tensor(struct neap__bundle *bundle, const char *name, enum neap__dtype dtype,
+	int dims, const uint64_t *shape, const void *data);
+void neap__bundle_meta(struct neap__bundle *bundle, const char *key, const char *value);
+int neap__bundle_write(struct neap__bundle *bundle, const char *path);
+void neap__bundle_free(struct neap__bundle *bundle);
+
+/* Adds all parameters ("layer0.weight", ...; sparse ones with their rows and columns). */
+void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net);
+/* Adds the net's settings, the names of its classes and the cut of its samples. */
+void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_options *options,
+	const struct neap_dataset *set, int64_t max_steps);
+
+/* Adds and takes back the moments of an optimizer, "adam.first.layer0.weight", ... */
+void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer *optimizer,
+	const struct neap_net *net);
+int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net *net,
+	const struct neap__safetensors *file);
+
+/* Copies the parameters of a file into a net of the same shape. */
+int neap__model_take(struct neap_net *net, const struct neap__safetensors *file);
+/* The net a file describes, its parameters taken. threads: 0 for one a processor. */
+int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
+	const struct neap__safetensors *file, int threads);
+/* NEAP_EUSAGE where a data set does not fit the model: channels, classes, their names. */
+int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
+	const struct neap_dataset *set);
+
+/* XXH3 of the bytes of all parameters. */
+uint64_t neap__weights_hash(const struct neap_net *net);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/netops.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
+{
+	struct neap_net_sizes sizes;
+	neap_net_get_sizes(net, &sizes);
+	*ops = (struct neap_step_ops){.size = sizeof *ops,
+		.advance = neap_net_advance,
+		.record = neap_net_record,
+		.turn = neap_net_turn,
+		.backward = neap_net_backward,
+		.state_bytes = sizes.state,
+		.adjoint_bytes = sizes.adjoint,
+		.tape_bytes = sizes.tape_mean,
+		.tape_max_bytes = sizes.tape_max};
+}
+
+/* What one measurement needs, in pages of its own. */
+struct rooms {
+	size_t state, adjoint, tape;
+	char *pages;
+	size_t bytes;
+};
+
+static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t room)
+{
+	struct neap_net_sizes sizes;
+	uint64_t tape;
+
+	neap_net_get_sizes(net, &sizes);
+	tape = neap__sat_mul(sizes.tape_max, 64);
+	if (tape > room)
+		tape = room > sizes.tape_max ? room : sizes.tape_max;
+	*rooms = (struct rooms){.state = (size_t)neap__round_up(sizes.state, 64),
+		.adjoint = (size_t)neap__round_up(sizes.adjoint, 64),
+		.tape = (size_t)tape};
+	rooms->bytes = (size_t)neap__sat_add(neap__sat_add(rooms->state, rooms->adjoint), tape);
+	return neap__map_pages((void **)&rooms->pages, rooms->bytes);
+}
+
+/* Forward twice, backward over the last stretch that was recorded. */
+static int measure(
+	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+{
+	char *state = rooms->pages, *adjoint = state + rooms->state;
+	char *tape = adjoint + rooms->adjoint;
+	int64_t t = 0, done = 0, last = 0;
+	size_t used = 0;
+	double loss, most = 0, start = neap__seconds();
+
+	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
+	costs->advance = (neap__seconds() - start) / (double)steps;
+	memset(state, 0, rooms->state);
+	start = neap__seconds();
+	for (; t < steps; t = done) {
+		int64_t t1 = steps - t > 64 ? t + 64 : steps;
+		NEAP_TRY(neap_net_record(net, state, t, t1, 0, tape, rooms->tape, &used, &done));
+		if (done <= t)
+			return neap__fail(
+				NEAP_EMODEL, "a tape of %zu bytes holds no step", rooms->tape);
+		if ((double)used / (double)(done - t) > most)
+			most = (double)used / (double)(done - t);
+		last = t;
+	}
+	costs->record = (neap__seconds() - start) / (double)steps;
+	costs->tape = most;
+	NEAP_TRY(neap_net_turn(net, state, adjoint, &loss));
+	start = neap__seconds();
+	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
+	costs->backward = (neap__seconds() - start) / (double)(steps - last);
+	return 0;
+}
+
+int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
+	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
+	size_t room)
+{
+	struct neap_batch cut = *batch;
+	struct rooms rooms = {0};
+	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
+	int begun = 0, rc;
+
+	*costs = (struct neap__costs){1, 1, 2, 0};
+	if (!sequences)
+		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
+	cut.sequences = sequences;
+	cut.steps = batch->steps < steps ? batch->steps : steps;
+	for (int i = 0; i < batch->size; i++) {
+		sequences[i] = batch->sequences[i];
+		if (sequences[i].length > cut.steps)
+			sequences[i].length = cut.steps;
+	}
+	rc = neap_net_begin(net, &cut, objective);
+	if (rc < 0 || cut.steps == 0)
+		goto out;
+	begun = 1;
+	rc = make_rooms(&rooms, net, room);
+	if (rc == 0)
+		rc = measure(costs, net, cut.steps, &rooms);
+out:
+	neap__unmap_pages(rooms.pages, rooms.bytes);
+	if (begun || rc == 0) {
+		int ended = neap_net_end(net);
+		rc = rc < 0 ? rc : ended;
+	}
+	free(sequences);
+	return rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/optimizer.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct neap__rule *const rules[] = {&neap__adam, &neap__adamw, &neap__sgd};
+
+const struct neap__rule *neap__rule_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		if (strcmp(rules[i]->name, name) == 0)
+			return rules[i];
+	neap__fail(NEAP_EUSAGE, "unknown optimizer '%s'; adam, adamw and sgd are known", name);
+	return NULL;
+}
+
+int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+	const struct neap__rule_settings *settings, const struct neap_net *net)
+{
+	*optimizer = (struct neap__optimizer){.rule = rule, .settings = *settings};
+	optimizer->tensors = neap_net_params(net);
+	optimizer->moment = calloc((size_t)optimizer->tensors, sizeof *optimizer->moment);
+	if (!optimizer->moment)
+		goto out_of_memory;
+	for (int i = 0; i < optimizer->tensors; i++) {
+		struct neap_param param;
+		NEAP_TRY(neap_net_param(net, i, &param));
+		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
+			optimizer->moment[i][m] = calloc((size_t)param.count, sizeof(double));
+			if (!optimizer->moment[i][m] && param.count)
+				goto out_of_memory;
+			optimizer->bytes += (uint64_t)param.count * sizeof(double);
+		}
+	}
+	return 0;
+out_of_memory:
+	neap__optimizer_fini(optimizer);
+	return neap__fail_errno(ENOMEM, "moments of the optimizer");
+}
+
+void neap__optimizer_fini(struct neap__optimizer *optimizer)
+{
+	for (int i = 0; optimizer->moment && i < optimizer->tensors; i++)
+		for (int m = 0; m < NEAP__MOMENTS_MAX; m++)
+			free(optimizer->moment[i][m]);
+	free(optimizer->moment);
+	*optimizer = (struct neap__optimizer){0};
+}
+
+void neap__optimizer_step(
+	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update)
+{
+	for (int i = 0; i < optimizer->tensors; i++) {
+		struct neap_param param;
+		if (neap_net_param(net, i, &param) < 0)
+			continue;
+		struct neap__rule_step step = {.count = param.count,
+			.data = param.data,
+			.precision = param.precision,
+			.grad = param.grad,
+			.rate = rate,
+			.update = update,
+			.settings = &optimizer->settings};
+		memcpy(step.moment, optimizer->moment[i], sizeof step.moment);
+		optimizer->rule->step(&step);
+	}
+}

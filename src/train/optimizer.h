@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optimizer.h: rules that move parameters along their gradients, one a file, one
+ * row each in optimizer.c. Arithmetic is in double whatever the parameters are,
+ * in the order of the tensors and their elements: the result is a function of
+ * parameters, gradients and update number alone.
+ */
+#ifndef NEAP_TRAIN_OPTIMIZER_H
+#define NEAP_TRAIN_OPTIMIZER_H
+
+#include <neap/net.h>
+
+struct neap__rule_settings {
+	double momentum, beta1, beta2, epsilon, weight_decay;
+};
+
+#define NEAP__MOMENTS_MAX 2
+
+/* One tensor's step: n elements of data (float or double) and its moments. */
+struct neap__rule_step {
+	int64_t count;
+	void *data;
+	enum neap_precision precision;
+	const double *grad;
+	double *moment[NEAP__MOMENTS_MAX];
+	double rate;	/* learning rate of this update */
+	int64_t update; /* 1 for the first */
+	const struct neap__rule_settings *settings;
+};
+
+struct neap__rule {
+	const char *name;
+	const char *moments[NEAP__MOMENTS_MAX]; /* names in snapshots; NULL: unused */
+	void (*step)(const struct neap__rule_step *step);
+};
+
+extern const struct neap__rule neap__sgd, neap__adam, neap__adamw;
+
+/* By name; NULL with a detail line when there is none of it. */
+NEAP_API const struct neap__rule *neap__rule_find(const char *name);
+
+/* Moments of every tensor of a net, zero to begin with. */
+struct neap__optimizer {
+	const struct neap__rule *rule;
+	struct neap__rule_settings settings;
+	int tensors;
+	double *(*moment)[NEAP__MOMENTS_MAX]; /* [tensors][moments], each [count] */
+	uint64_t bytes;
+};
+NEAP_API int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+	const struct neap__rule_settings *settings, const struct neap_net *net);
+NEAP_API void neap__optimizer_fini(struct neap__optimizer *optimizer);
+
+/* Moves all parameters; update counts from 1. */
+NEAP_API void neap__optimizer_step(
+	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
+
+/*
+ * Euclidean norm of all gradients; where it is above `limit` > 0 they are scaled
+ * down to it (Pascanu, Mikolov, Bengio 2013). NaN or infinity comes back as it is.
+ */
+NEAP_API double neap__clip(const struct neap_net *net, double limit);
+
+/* An element of a tensor, whatever its precision. */
+static inline double neap__element(const void *data, enum neap_precision precision, int64_t i)
+{
+	return precision == NEAP_DOUBLE ? ((const double *)data)[i] : ((const float *)data)[i];
+}
+
+static inline void neap__element_set(
+	void *data, enum neap_precision precision, int64_t i, double value)
+{
+	if (precision == NEAP_DOUBLE)
+		((double *)data)[i] = value;
+	else
+		((float *)data)[i] = (float)value;
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * planning.c: a plan for each batch, from running averages of what the sweeps
+ * before it measured. Plans change the time a sweep takes, never its result.
+ */
+#include "train/trainer.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARGIN 1.1  /* tapes are planned this much above the largest recent mean */
+#define WINDOW 16   /* batches; the largest mean of one to two windows counts */
+#define MEMORY 0.25 /* weight of the last sweep in the average costs */
+#define TIMED 256   /* steps that are timed before the first plan */
+
+static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_options *options,
+	int64_t steps, int size)
+{
+	const struct neap_sweep_settings *s = &trainer->options.sweep;
+	const struct neap__costs *costs = &trainer->planning.costs;
+	double share = (double)size / trainer->options.batch;
+
+	*options = (struct neap_sweep_options){.size = sizeof *options,
+		.ntiers = trainer->tiers.count,
+		.steps = steps,
+		.memory = trainer->planning.memory,
+		.strategy = s->strategy,
+		.params = s->params,
+		.tiers = trainer->tiers.tier,
+		.advance = costs->advance * share,
+		.record = costs->record * share,
+		.backward = costs->backward * share};
+}
+
+/* Bytes a step to plan with for `size` samples. */
+static size_t plan_tape(const struct neap__planning *p, int size, size_t largest)
+{
+	double mean = fmax(p->tape[0], p->tape[1]) * size * p->margin;
+	uint64_t bytes = neap__round_up((uint64_t)fmax(mean, 1), 64);
+	return bytes < largest ? (size_t)bytes : largest;
+}
+
+static const char *megabytes(char room[24], uint64_t bytes)
+{
+	snprintf(room, 24, bytes < (1u << 20) ? "%.2f MiB" : "%.1f MiB", (double)bytes / 1048576);
+	return room;
+}
+
+static void say_tiers(const struct neap__trainer *trainer, const struct neap_problem *problem)
+{
+	for (int i = 0; i < trainer->tiers.count; i++)
+		neap__trainer_say(trainer, "slow tier %d: %s, write %.0f MB/s, read %.0f MB/s",
+			i + 1, neap_tier_about(trainer->tiers.tier[i]),
+			problem->tiers[i].write_rate / 1e6, problem->tiers[i].read_rate / 1e6);
+}
+
+/* What was chosen and what else there was. */
+static void say_plan(const struct neap__trainer *trainer)
+{
+	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
+	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
+	struct neap_plan other, second = {0};
+	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
+	char peak[24], budget[24], params[96] = "";
+	size_t n = 0;
+	const struct {
+		const char *name;
+		int64_t value;
+	} rows[] = {{"chunk", plan->params.chunk}, {"checkpoints", plan->params.checkpoints},
+		{"remote-chunk", plan->params.remote_chunk}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].value)
+			n += (size_t)snprintf(params + n, sizeof params - n, ", %s %lld",
+				rows[i].name, (long long)rows[i].value);
+	say_tiers(trainer, problem);
+	neap__trainer_say(trainer,
+		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, overhead %.1f%%, "
+		"%.3g s a sweep (no plan is faster than %.3g s)",
+		(long long)problem->chain.steps, named ? "" : "auto chose ", plan->chosen, params,
+		megabytes(peak, plan->peak_bytes), megabytes(budget, problem->memory),
+		100 * plan->overhead, plan->makespan, plan->bound);
+	if (named)
+		return;
+	const char *name;
+	for (int i = 0; (name = neap_strategy_name(i)); i++) {
+		if (strcmp(name, plan->strategy) == 0 ||
+			neap_plan_make(&other, problem, name, NULL) < 0 || !other.feasible)
+			continue;
+		fit++;
+		if (strcmp(name, plan->chosen) != 0 &&
+			(!second.feasible || other.makespan < second.makespan))
+			second = other;
+	}
+	if (second.feasible)
+		neap__trainer_say(trainer,
+			"%s is the fastest of the %d strategies that fit; next: %s, overhead "
+			"%.1f%%",
+			plan->chosen, fit, second.strategy, 100 * second.overhead);
+	else
+		neap__trainer_say(trainer, "%s is the only strategy that fits", plan->chosen);
+}
+
+/* Ops and options of the batch begun, and the sweep for `steps` steps of it. */
+static int first_plan(struct neap__trainer *trainer, int64_t steps, int size)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap_sweep_options options;
+	struct neap_net_sizes sizes;
+
+	neap_net_get_sizes(trainer->net, &sizes);
+	trainer->result->weights_bytes = sizes.weights;
+	trainer->result->grads_bytes = sizes.grads;
+	neap__netops_fill(&p->ops, trainer->net);
+	p->ops.tape_bytes = plan_tape(p, size, sizes.tape_max);
+	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
+	NEAP_TRY(neap__tiers_measure(
+		&trainer->tiers, record > sizes.state ? record : sizes.state, 0.1));
+	fill_options(trainer, &options, steps, size);
+	p->steps = steps;
+	return neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
+}
+
+int neap__planning_start(struct neap__trainer *trainer)
+{
+	struct neap__planning *p = &trainer->planning;
+	const struct neap_batch *batch;
+	struct neap_batch wide;
+	char budget[24];
+
+	p->margin = MARGIN;
+	p->memory = neap__memory_budget(&trainer->options.sweep);
+	if (trainer->options.sweep.memory == 0)
+		neap__trainer_say(
+			trainer, "memory: %s, half of what is free", megabytes(budget, p->memory));
+	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
+	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
+	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
+	wide = *batch;
+	wide.inputs = trainer->options.net.inputs;
+	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
+		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
+	double scale = (double)trainer->options.batch / batch->size;
+	p->costs.advance *= scale;
+	p->costs.record *= scale;
+	p->costs.backward *= scale;
+	p->tape[0] = p->costs.tape / batch->size;
+	if (trainer->data.longest < batch->steps)
+		trainer->data.longest = batch->steps;
+	NEAP_TRY(neap_net_begin(trainer->net, &wide, &trainer->objective));
+	int rc = first_plan(trainer, trainer->data.longest, batch->size);
+	int ended = neap_net_end(trainer->net);
+	NEAP_TRY(rc);
+	NEAP_TRY(ended);
+	trainer->result->plan = *neap_sweep_plan(trainer->sweep);
+	say_plan(trainer);
+	return 0;
+}
+
+int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap_sweep_options options;
+	struct neap_step_ops ops;
+	double start = neap__seconds();
+
+	neap__netops_fill(&ops, trainer->net);
+	ops.tape_bytes = plan_tape(p, batch->size, ops.tape_max_bytes);
+	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0)
+		return 0;
+	fill_options(trainer, &options, batch->steps, batch->size);
+	int rc = neap_sweep_replan(trainer->sweep, &ops, &options);
+	/*
+	 * A strategy asked for by name may not fit with tapes this full. Plan for
+	 * emptier ones: what does not fit is recomputed inside the budget.
+	 */
+	while (rc == NEAP_EINFEASIBLE && ops.tape_bytes > 64) {
+		ops.tape_bytes = ops.tape_bytes * 3 / 4;
+		rc = neap_sweep_replan(trainer->sweep, &ops, &options);
+	}
+	p->steps = batch->steps;
+	p->ops = ops;
+	p->seconds += neap__seconds() - start;
+	return rc;
+}
+
+static void average(double *mean, double seconds, int64_t steps, double scale)
+{
+	if (steps >= 8)
+		*mean += MEMORY * (seconds / (double)steps * scale - *mean);
+}
+
+static void keep_largest(int64_t *largest, uint64_t value)
+{
+	if ((int64_t)value > *largest)
+		*largest = (int64_t)value;
+}
+
+void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
+	const struct neap_sweep_stats *stats)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap__counters *c = &trainer->counters;
+	double scale = (double)trainer->options.batch / batch->size;
+
+	average(&p->costs.advance, stats->advance, stats->advance_steps, scale);
+	average(&p->costs.record, stats->record, stats->record_steps, scale);
+	average(&p->costs.backward, stats->backward, stats->backward_steps, scale);
+	if (p->sweeps++ % WINDOW == 0) {
+		p->tape[1] = p->sweeps > 1 ? p->tape[0] : 0;
+		p->tape[0] = 0;
+	}
+	if (stats->record_steps > 0) {
+		double mean = (double)stats->tape_bytes / (double)stats->record_steps / batch->size;
+		p->tape[0] = fmax(p->tape[0], mean);
+	}
+	if (stats->overflows > 0)
+		p->margin = fmin(p->margin * 1.15, 4);
+	else
+		p->margin = fmax(p->margin * 0.998, MARGIN);
+	c->overflows += stats->overflows;
+	c->recoveries += stats->recoveries;
+	c->predicted += stats->predicted;
+	c->measured += stats->seconds;
+	keep_largest(&c->arena, stats->arena_bytes);
+	keep_largest(&c->peak_planned, stats->peak_planned);
+	keep_largest(&c->peak_measured, stats->peak_measured);
+}

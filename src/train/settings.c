@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/settings.h"
+#include "train/jsonio.h"
+#include "base/fail.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { TEXT, COUNT, WHOLE, SEED, REAL, CHOICE };
+
+static const char *const precisions[] = {"float", "double", NULL};
+static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
+static const char *const surrogates[] = {
+	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+static const char *const readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
+
+struct setting {
+	const char *name;
+	enum kind kind;
+	size_t offset;		    /* in struct neap_train_options */
+	const char *const *choices; /* CHOICE */
+	double low, high;	    /* REAL, COUNT, WHOLE: what is accepted */
+};
+
+#define AT(field) offsetof(struct neap_train_options, field)
+#define BIG 1e300
+
+/* The net's come first: they are what a model's file keeps. */
+static const struct setting settings[] = {
+	{"net", TEXT, AT(net.spec), NULL, 0, 0},
+	{"precision", CHOICE, AT(net.precision), precisions, 0, 0},
+	{"inputs", COUNT, AT(net.inputs), NULL, 0, 65536},
+	{"classes", COUNT, AT(net.classes), NULL, 0, 65536},
+	{"dt", REAL, AT(net.dt), NULL, 1e-12, 1e6},
+	{"net_seed", SEED, AT(net.seed), NULL, 0, 0},
+	{"reset", CHOICE, AT(net.reset), resets, 0, 0},
+	{"detach", COUNT, AT(net.detach), NULL, 0, 1},
+	{"surrogate", CHOICE, AT(net.surrogate), surrogates, 0, 0},
+	{"width", REAL, AT(net.width), NULL, 1e-12, 1e12},
+	{"height", REAL, AT(net.height), NULL, -1e12, 1e12},
+	{"support", REAL, AT(net.support), NULL, 0, 1e12},
+	{"threshold", REAL, AT(net.threshold), NULL, -1e12, 1e12},
+	{"reset_value", REAL, AT(net.reset_value), NULL, -1e12, 1e12},
+	{"tau", REAL, AT(net.tau), NULL, 0, 1e12},
+	{"tau_out", REAL, AT(net.tau_out), NULL, 0, 1e12},
+	{"euler", COUNT, AT(net.euler), NULL, 0, 1},
+	{"delay", COUNT, AT(net.delay), NULL, 0, 1},
+	{"scale", REAL, AT(net.scale), NULL, 0, 1e12},
+	{"recurrent_scale", REAL, AT(net.recurrent_scale), NULL, 0, 1e12},
+	{"density", REAL, AT(net.density), NULL, 0, 1},
+	{"readout", CHOICE, AT(net.readout), readouts, 0, 0},
+	{"group", COUNT, AT(net.group), NULL, 0, 1 << 20},
+	{"dense", COUNT, AT(net.dense), NULL, 0, 1},
+	{"smooth", COUNT, AT(net.smooth), NULL, 0, 1},
+#define NET_SETTINGS 25
+	{"loss", TEXT, AT(loss), NULL, 0, 0},
+	{"rate_upper", REAL, AT(rates.upper), NULL, 0, 1e12},
+	{"rate_upper_weight", REAL, AT(rates.upper_weight), NULL, 0, 1e12},
+	{"rate_lower", REAL, AT(rates.lower), NULL, 0, 1e12},
+	{"rate_lower_weight", REAL, AT(rates.lower_weight), NULL, 0, 1e12},
+	{"rate_l1", REAL, AT(rates.l1), NULL, 0, 1e12},
+	{"rate_l2", REAL, AT(rates.l2), NULL, 0, 1e12},
+	{"optimizer", TEXT, AT(optimizer), NULL, 0, 0},
+	{"learning_rate", REAL, AT(learning_rate), NULL, 0, 1e12},
+	{"momentum", REAL, AT(momentum), NULL, 0, 1},
+	{"beta1", REAL, AT(beta1), NULL, 0, 1 - 1e-12},
+	{"beta2", REAL, AT(beta2), NULL, 0, 1 - 1e-12},
+	{"epsilon", REAL, AT(epsilon), NULL, 0, 1e12},
+	{"weight_decay", REAL, AT(weight_decay), NULL, 0, 1e12},
+	{"schedule", TEXT, AT(schedule), NULL, 0, 0},
+	{"warmup", WHOLE, AT(warmup), NULL, 0, 1e15},
+	{"clip", REAL, AT(clip), NULL, 0, BIG},
+	{"epochs", COUNT, AT(epochs), NULL, 1, 1 << 30},
+	{"batch", COUNT, AT(batch), NULL, 1, 1 << 20},
+	{"max_steps", WHOLE, AT(max_steps), NULL, 0, 1e15},
+	{"validation", REAL, AT(validation), NULL, 0, 0.99},
+	{"holdout", TEXT, AT(holdout), NULL, 0, 0},
+	{"seed", SEED, AT(seed), NULL, 0, 0},
+};
+#define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
+
+#define FIELD(type, base, s) (*(const type *)((const char *)(base) + (s)->offset))
+
+static void add_exact(cJSON *object, const struct setting *s, const void *base)
+{
+	char text[40] = "";
+	const char *shown = text;
+
+	switch (s->kind) {
+	case TEXT:
+		shown = FIELD(char *, base, s);
+		break;
+	case COUNT:
+		snprintf(text, sizeof text, "%d", FIELD(int, base, s));
+		break;
+	case WHOLE:
+		snprintf(text, sizeof text, "%" PRId64, FIELD(int64_t, base, s));
+		break;
+	case SEED:
+		snprintf(text, sizeof text, "%" PRIu64, FIELD(uint64_t, base, s));
+		break;
+	case REAL:
+		neap__exact(text, FIELD(double, base, s));
+		break;
+	case CHOICE:
+		shown = s->choices[FIELD(int, base, s)];
+		break;
+	}
+	cJSON_AddStringToObject(object, s->name, shown ? shown : "");
+}
+
+static void add_shown(cJSON *object, const struct setting *s, const void *base)
+{
+	if (s->kind == COUNT)
+		neap__json_int(object, s->name, FIELD(int, base, s));
+	else if (s->kind == WHOLE)
+		neap__json_int(object, s->name, FIELD(int64_t, base, s));
+	else if (s->kind == SEED)
+		neap__json_bytes(object, s->name, FIELD(uint64_t, base, s));
+	else if (s->kind == REAL)
+		neap__json_number(object, s->name, FIELD(double, base, s));
+	else if (s->kind == TEXT)
+		neap__json_text(object, s->name, FIELD(char *, base, s));
+	else
+		neap__json_text(object, s->name, s->choices[FIELD(int, base, s)]);
+}
+
+cJSON *neap__settings_json(const struct neap_train_options *options, int exact)
+{
+	cJSON *object = cJSON_CreateObject();
+	for (int i = 0; object && i < SETTINGS; i++)
+		(exact ? add_exact : add_shown)(object, &settings[i], options);
+	return object;
+}
+
+int neap__settings_same(const cJSON *was, const cJSON *now, const char *run)
+{
+	for (int i = 0; i < SETTINGS; i++) {
+		const char *name = settings[i].name;
+		const char *a = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(was, name));
+		const char *b = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(now, name));
+		if (!a || !b || strcmp(a, b) != 0)
+			return neap__fail(NEAP_EUSAGE,
+				"%s was begun with %s = %s, not %s: resume with the same settings, "
+				"or choose another folder",
+				run, name, a && *a ? a : "none", b && *b ? b : "none");
+	}
+	return 0;
+}
+
+cJSON *neap__net_json(const struct neap_net_options *net)
+{
+	struct neap_train_options whole = {.net = *net};
+	cJSON *object = cJSON_CreateObject();
+	for (int i = 0; object && i < NET_SETTINGS; i++)
+		add_exact(object, &settings[i], &whole);
+	return object;
+}
+
+static int set_choice(const struct setting *s, const char *text, int *out)
+{
+	for (int i = 0; s->choices[i]; i++) {
+		if (strcmp(s->choices[i], text) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int set_number(const struct setting *s, const char *text, void *base)
+{
+	char *end, *at = (char *)base + s->offset;
+
+	if (*text == '\0')
+		return -1;
+	if (s->kind == SEED) {
+		*(uint64_t *)at = strtoull(text, &end, 10);
+		return *end ? -1 : 0;
+	}
+	double value = strtod(text, &end);
+	if (*end || !(value >= s->low && value <= s->high))
+		return -1;
+	if (s->kind == COUNT)
+		*(int *)at = (int)value;
+	else if (s->kind == WHOLE)
+		*(int64_t *)at = (int64_t)value;
+	else
+		*(double *)at = value;
+	return 0;
+}
+
+int neap__net_from_json(struct neap_net_options *net, const cJSON *json)
+{
+	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
+
+	for (int i = 0; i < NET_SETTINGS; i++) {
+		const struct setting *s = &settings[i];
+		const char *text =
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, s->name));
+		int bad = !text;
+		if (text && s->kind == TEXT)
+			*(const char **)((char *)&whole + s->offset) = text;
+		else if (text && s->kind == CHOICE)
+			bad = set_choice(s, text, (int *)((char *)&whole + s->offset));
+		else if (text)
+			bad = set_number(s, text, &whole);
+		if (bad)
+			return neap__fail(NEAP_EFORMAT, "the net's setting %s is %s%.40s", s->name,
+				text ? "not acceptable: " : "missing", text ? text : "");
+	}
+	*net = whole.net;
+	return 0;
+}
+
+int neap__settings_check(const struct neap_train_options *options)
+{
+	for (int i = 0; i < SETTINGS; i++) {
+		const struct setting *s = &settings[i];
+		double value = s->kind == COUNT	  ? FIELD(int, options, s)
+			       : s->kind == WHOLE ? (double)FIELD(int64_t, options, s)
+			       : s->kind == REAL  ? FIELD(double, options, s)
+						  : 0;
+		int choice = s->kind == CHOICE ? FIELD(int, options, s) : 0, choices = 0;
+		while (s->kind == CHOICE && s->choices[choices])
+			choices++;
+		if (s->kind == CHOICE && (choice < 0 || choice >= choices))
+			return neap__fail(NEAP_EUSAGE, "%s: %d is none of its %d values", s->name,
+				choice, choices);
+		if (s->kind != TEXT && s->kind != CHOICE && s->kind != SEED &&
+			!(value >= s->low && value <= s->high))
+			return neap__fail(NEAP_EUSAGE, "%s: %.15g is out of range; %.15g to %.15g",
+				s->name, value, s->low, s->high);
+	}
+	return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* setup.c: everything a run needs, opened and checked before anything is written. */
+#include "train/trainer.h"
+#include "train/settings.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit)
+{
+	double steps = info->duration > 0 ? ceil(info->duration / dt) : 0;
+	if (limit > 0 && steps > (double)limit)
+		return limit;
+	return steps < 9e15 ? (int64_t)steps : INT64_MAX / 2;
+}
+
+static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
+{
+	struct neap_events events;
+
+	NEAP_TRY(neap_dataset_read(set, index, &events));
+	XXH3_64bits_update(hash, &events.count, sizeof events.count);
+	if (events.count > 0) {
+		size_t n = (size_t)events.count;
+		XXH3_64bits_update(hash, events.time, n * sizeof *events.time);
+		XXH3_64bits_update(hash, events.unit, n * sizeof *events.unit);
+	}
+	neap_events_free(&events);
+	return 0;
+}
+
+/* All labels and speakers, and the events of some samples: enough to tell data sets apart. */
+static int fingerprint(struct neap__data *data)
+{
+	const int64_t samples = data->info.samples, probes = samples < 32 ? samples : 32;
+	int64_t numbers[5] = {samples, data->info.inputs, data->info.classes, data->info.speakers,
+		data->info.events};
+	XXH3_state_t *hash = XXH3_createState();
+	int rc = 0;
+
+	if (!hash)
+		return neap__fail_errno(ENOMEM, "%s", data->info.name);
+	XXH3_64bits_reset(hash);
+	XXH3_64bits_update(hash, numbers, sizeof numbers);
+	for (int64_t i = 0; i < samples; i++) {
+		int pair[2] = {
+			neap_dataset_label(data->set, i), neap_dataset_speaker(data->set, i)};
+		XXH3_64bits_update(hash, pair, sizeof pair);
+	}
+	for (int64_t i = 0; i < probes && rc == 0; i++)
+		rc = hash_sample(
+			hash, data->set, i * (samples - 1) / (probes > 1 ? probes - 1 : 1));
+	data->fingerprint = XXH3_64bits_digest(hash);
+	XXH3_freeState(hash);
+	return rc;
+}
+
+static int find_speaker(int *speaker, const struct neap__data *data, const char *name)
+{
+	for (int i = 0; i < data->info.speakers; i++) {
+		const char *known = neap_dataset_speaker_name(data->set, i);
+		if (known && strcmp(known, name) == 0) {
+			*speaker = i;
+			return 0;
+		}
+	}
+	char known[160] = "none";
+	for (int i = 0, n = 0; i < data->info.speakers && n < 150; i++) {
+		const char *one = neap_dataset_speaker_name(data->set, i);
+		n += snprintf(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "",
+			one ? one : "?");
+	}
+	return neap__fail(NEAP_EUSAGE, "%s has no speaker '%s'; its speakers: %s", data->info.name,
+		name, known);
+}
+
+static int split(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__data *d = &trainer->data;
+	int speaker = -1;
+
+	d->nfirst = d->info.samples;
+	if (o->holdout)
+		NEAP_TRY(find_speaker(&speaker, d, o->holdout));
+	else if (!(o->validation > 0))
+		return 0;
+	NEAP_TRY(neap_dataset_split(d->set, o->validation, o->seed, speaker, &d->first, &d->nfirst,
+		&d->second, &d->nsecond));
+	if (d->nfirst == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"%s: no sample is left to train on beside the validation split",
+			d->info.name);
+	return 0;
+}
+
+/* Both sets must speak of the same channels and classes. */
+static int check_test(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	struct neap_dataset_info info;
+
+	neap_dataset_info(d->test, &info);
+	if (info.inputs > trainer->options.net.inputs)
+		return neap__fail(NEAP_EUSAGE, "%s has %d channels, %s has %d", info.name,
+			info.inputs, d->info.name, trainer->options.net.inputs);
+	if (info.classes > trainer->options.net.classes)
+		return neap__fail(NEAP_EUSAGE, "%s has %d classes, %s has %d", info.name,
+			info.classes, d->info.name, trainer->options.net.classes);
+	for (int i = 0; i < info.classes; i++) {
+		const char *a = neap_dataset_class_name(d->set, i);
+		const char *b = neap_dataset_class_name(d->test, i);
+		if (a && b && strcmp(a, b) != 0)
+			return neap__fail(NEAP_EUSAGE,
+				"class %d is '%.60s' in %s and '%.60s' in %s", i, b, info.name, a,
+				d->info.name);
+	}
+	return 0;
+}
+
+static int open_data(struct neap__trainer *trainer)
+{
+	struct neap_train_options *o = &trainer->options;
+	struct neap__data *d = &trainer->data;
+
+	NEAP_TRY(neap_dataset_open(&d->set, o->data));
+	neap_dataset_info(d->set, &d->info);
+	if (d->info.samples <= 0 || d->info.classes <= 0)
+		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
+			(long long)d->info.samples, d->info.classes);
+	if (o->net.inputs == 0)
+		o->net.inputs = d->info.inputs;
+	if (o->net.classes == 0)
+		o->net.classes = d->info.classes;
+	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d channels and %d classes, the net was given %d and %d",
+			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
+			o->net.classes);
+	NEAP_TRY(split(trainer));
+	NEAP_TRY(fingerprint(d));
+	d->longest = neap__longest(&d->info, o->net.dt, o->max_steps);
+	if (!o->test)
+		return 0;
+	NEAP_TRY(neap_dataset_open(&d->test, o->test));
+	return check_test(trainer);
+}
+
+static int open_loaders(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__data *d = &trainer->data;
+	struct neap_loader_options loading = {.size = sizeof loading,
+		.batch = o->batch,
+		.dt = o->net.dt,
+		.steps = o->max_steps,
+		.shuffle = 1,
+		.seed = o->seed,
+		.index = d->first,
+		.count = d->nfirst};
+
+	NEAP_TRY(neap_loader_open(&d->loader, d->set, &loading));
+	if (d->nsecond == 0)
+		return 0;
+	loading.shuffle = 0;
+	loading.index = d->second;
+	loading.count = d->nsecond;
+	return neap_loader_open(&d->validation, d->set, &loading);
+}
+
+static void say_data(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	neap__trainer_say(trainer,
+		"%s: %lld samples, %d channels, %d classes, at most %lld steps of %g s; %lld to "
+		"train on, %lld to validate",
+		d->info.name, (long long)d->info.samples, d->info.inputs, d->info.classes,
+		(long long)d->longest, trainer->options.net.dt, (long long)d->nfirst,
+		(long long)d->nsecond);
+}
+
+int neap__setup(struct neap__trainer *trainer)
+{
+	struct neap_train_options *o = &trainer->options;
+	struct neap__rule_settings settings = {
+		o->momentum, o->beta1, o->beta2, o->epsilon, o->weight_decay};
+	const struct neap__rule *rule = neap__rule_find(o->optimizer);
+
+	trainer->schedule = neap__schedule_find(o->schedule);
+	trainer->objective = (struct neap_objective){neap_loss_find(o->loss), o->rates};
+	if (!rule || !trainer->schedule)
+		return NEAP_EUSAGE;
+	if (!trainer->objective.loss)
+		return neap__fail(NEAP_EUSAGE, "unknown loss '%s'", o->loss);
+	NEAP_TRY(neap__settings_check(o));
+	if (o->net.seed == 0)
+		o->net.seed = o->seed;
+	NEAP_TRY(open_data(trainer));
+	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
+	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
+	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
+	NEAP_TRY(open_loaders(trainer));
+	say_data(trainer);
+	return 0;
+}
+
+void neap__teardown(struct neap__trainer *trainer)
+{
+	struct neap__data *d = &trainer->data;
+
+	neap_sweep_free(trainer->sweep);
+	neap_loader_close(d->loader);
+	neap_loader_close(d->validation);
+	neap__tiers_close(&trainer->tiers);
+	neap__optimizer_fini(&trainer->optimizer);
+	neap_net_free(trainer->net);
+	neap_dataset_close(d->test);
+	neap_dataset_close(d->set);
+	free(d->first);
+	free(d->second);
+	free(trainer->model);
+	free(trainer->last);
+	free(trainer->metrics);
+	free(trainer->run);
+}

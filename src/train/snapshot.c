@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot.c: last.safetensors, from which a run goes on bit for bit. */
+#include "train/trainer.h"
+#include "train/jsonio.h"
+#include "train/model.h"
+#include "train/settings.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <neap/bench.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How a counter is kept: a name and whether it is a whole number. */
+static const struct counter {
+	const char *name;
+	size_t offset;
+	int whole;
+} table[] = {
+#define WHOLE(field)                                                                               \
+	{                                                                                          \
+		"count." #field, offsetof(struct neap__counters, field), 1                         \
+	}
+#define REAL(field)                                                                                \
+	{                                                                                          \
+		"count." #field, offsetof(struct neap__counters, field), 0                         \
+	}
+	WHOLE(epoch),
+	WHOLE(batch),
+	WHOLE(update),
+	WHOLE(best_epoch),
+	REAL(best_validation),
+	REAL(seconds),
+	WHOLE(seen),
+	WHOLE(correct),
+	REAL(loss),
+	REAL(penalty),
+	REAL(spikes),
+	REAL(support),
+	WHOLE(overflows),
+	WHOLE(recoveries),
+	REAL(predicted),
+	REAL(measured),
+	WHOLE(peak_planned),
+	WHOLE(peak_measured),
+	WHOLE(arena),
+};
+#define COUNTERS (sizeof table / sizeof table[0])
+_Static_assert(COUNTERS * 8 == sizeof(struct neap__counters), "a counter has no row");
+
+static void add_counters(struct neap__bundle *bundle, const struct neap__counters *counters)
+{
+	char text[40];
+	for (size_t i = 0; i < COUNTERS; i++) {
+		const char *at = (const char *)counters + table[i].offset;
+		if (table[i].whole)
+			snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
+		else
+			neap__exact(text, *(const double *)at);
+		neap__bundle_meta(bundle, table[i].name, text);
+	}
+}
+
+static int take_counters(struct neap__counters *counters, const struct neap__safetensors *file)
+{
+	for (size_t i = 0; i < COUNTERS; i++) {
+		const char *text = neap__safetensors_meta(file, table[i].name);
+		char *at = (char *)counters + table[i].offset, *end = NULL;
+		if (!text || !*text)
+			return neap__fail(NEAP_EFORMAT, "'%s' is missing", table[i].name);
+		errno = 0;
+		if (table[i].whole)
+			*(int64_t *)at = strtoll(text, &end, 10);
+		else
+			*(double *)at = strtod(text, &end);
+		if (*end || errno || (table[i].whole && *(int64_t *)at < 0) ||
+			(!table[i].whole && !isfinite(*(double *)at)))
+			return neap__fail(NEAP_EFORMAT, "'%s' is '%.40s'", table[i].name, text);
+	}
+	return 0;
+}
+
+int neap__snapshot_save(struct neap__trainer *trainer)
+{
+	struct neap__bundle bundle = {0};
+	struct neap_machine machine;
+	char hex[24];
+	cJSON *settings = neap__settings_json(&trainer->options, 1);
+	char *text = settings ? cJSON_PrintUnformatted(settings) : NULL;
+
+	neap_machine_describe(&machine);
+	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
+	neap__model_describe(
+		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
+	neap__bundle_meta(&bundle, "neap.loss", trainer->options.loss);
+	neap__bundle_meta(&bundle, "neap.settings", text ? text : "");
+	neap__bundle_meta(&bundle, "neap.isa", machine.isa);
+	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	neap__bundle_meta(&bundle, "neap.data", hex);
+	add_counters(&bundle, &trainer->counters);
+	neap__model_add(&bundle, trainer->net);
+	neap__moments_add(&bundle, &trainer->optimizer, trainer->net);
+	int rc = text ? neap__bundle_write(&bundle, trainer->last)
+		      : neap__fail_errno(ENOMEM, "cannot write '%s'", trainer->last);
+	free(text);
+	cJSON_Delete(settings);
+	neap__bundle_free(&bundle);
+	trainer->snapshot = neap__seconds();
+	return rc;
+}
+
+/* Refuses a snapshot of another run. */
+static int check_same(struct neap__trainer *trainer, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, "neap.settings");
+	const char *data = neap__safetensors_meta(file, "neap.data");
+	const char *isa = neap__safetensors_meta(file, "neap.isa");
+	struct neap_machine machine;
+	char hex[24];
+	cJSON *was = text ? cJSON_Parse(text) : NULL, *now;
+
+	if (!was || !data || !isa) {
+		cJSON_Delete(was);
+		return neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
+	}
+	now = neap__settings_json(&trainer->options, 1);
+	int rc = neap__settings_same(was, now, trainer->options.out);
+	cJSON_Delete(was);
+	cJSON_Delete(now);
+	NEAP_TRY(rc);
+	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	if (strcmp(hex, data) != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"%s was begun with other data than %s: resume with the same data, or "
+			"choose another folder",
+			trainer->options.out, trainer->options.data);
+	neap_machine_describe(&machine);
+	if (strcmp(machine.isa, isa) != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"%s was begun with the instruction set '%.20s', here it is '%s': the "
+			"weights would differ",
+			trainer->options.out, isa, machine.isa);
+	return 0;
+}
+
+static int check_counters(const struct neap__trainer *trainer)
+{
+	const struct neap__counters *c = &trainer->counters;
+	int64_t batches = neap_loader_batches(trainer->data.loader);
+
+	if (c->epoch > trainer->options.epochs || c->batch > batches ||
+		c->update != c->epoch * batches + c->batch || c->best_epoch > c->epoch)
+		return neap__fail(NEAP_EFORMAT, "its counters contradict each other");
+	return 0;
+}
+
+int neap__snapshot_load(struct neap__trainer *trainer)
+{
+	struct neap__safetensors file;
+
+	if (access(trainer->last, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	NEAP_TRY(neap__safetensors_read(&file, trainer->last));
+	int rc = check_same(trainer, &file);
+	if (rc == 0) {
+		rc = neap__model_take(trainer->net, &file);
+		if (rc == 0)
+			rc = neap__moments_take(&trainer->optimizer, trainer->net, &file);
+		if (rc == 0)
+			rc = take_counters(&trainer->counters, &file);
+		if (rc == 0)
+			rc = check_counters(trainer);
+		if (rc < 0)
+			rc = neap__fail_in(rc, "%s: ", trainer->last);
+	}
+	neap__safetensors_free(&file);
+	trainer->session = trainer->counters.seconds;
+	return rc < 0 ? rc : 1;
+}

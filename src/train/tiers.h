@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tiers.h: the slow tiers that settings name, opened and measured. */
+#ifndef NEAP_TRAIN_TIERS_H
+#define NEAP_TRAIN_TIERS_H
+
+#include <neap/train.h>
+
+struct neap__tiers {
+	struct neap_tier *tier[NEAP_TIERS_MAX];
+	int count;
+};
+
+/* Opens the tiers of settings->slow; none where it is NULL. */
+NEAP_API int neap__tiers_open(
+	struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
+/* Tells the planner how fast they are, with records of `bytes`, for `seconds` each. */
+NEAP_API int neap__tiers_measure(struct neap__tiers *tiers, uint64_t bytes, double seconds);
+NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
+
+/* The arena's budget: settings->memory, or half of what is free. */
+NEAP_API uint64_t neap__memory_budget(const struct neap_sweep_settings *settings);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trainer.h: what the files of one training run share. */
+#ifndef NEAP_TRAIN_TRAINER_H
+#define NEAP_TRAIN_TRAINER_H
+
+#include <neap/train.h>
+#include "train/netops.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+#include "train/tiers.h"
+
+/*
+ * Where a run stands; all of it is in every snapshot. A row of the table in
+ * snapshot.c each; new fields need one too.
+ */
+struct neap__counters {
+	int64_t epoch, batch, update; /* epochs done, batches done in the next, updates */
+	int64_t best_epoch;	      /* 1-based; 0: none */
+	double best_validation;
+	double seconds; /* of all sessions */
+	/* Sums over the running epoch, training data. */
+	int64_t seen, correct;
+	double loss, penalty, spikes, support; /* times samples */
+	/* Sums over the run. */
+	int64_t overflows, recoveries;
+	double predicted, measured;
+	int64_t peak_planned, peak_measured, arena; /* largest */
+};
+
+/* The data of a run. */
+struct neap__data {
+	struct neap_dataset *set, *test;
+	struct neap_dataset_info info;
+	int64_t *first, *second; /* training and validation samples */
+	int64_t nfirst, nsecond;
+	struct neap_loader *loader, *validation;
+	uint64_t fingerprint;
+	int64_t longest; /* steps of the longest sample; 0: unknown */
+};
+
+/* How this run plans its sweeps: running averages of what was measured. */
+struct neap__planning {
+	struct neap__costs costs; /* a step of the largest batch */
+	double margin;		  /* planned over measured mean tape */
+	double tape[2];		  /* largest mean tape a sample, of two windows of batches */
+	int64_t sweeps;
+	double seconds; /* spent planning */
+	uint64_t memory;
+	/* What the plan in force was made for. */
+	int64_t steps;
+	struct neap_step_ops ops;
+};
+
+struct neap__trainer {
+	struct neap_train_options options; /* resolved */
+	struct neap_train_result *result;
+	struct neap__data data;
+	struct neap_net *net;
+	struct neap_objective objective;
+	const struct neap__schedule *schedule;
+	struct neap__optimizer optimizer;
+	struct neap__tiers tiers;
+	struct neap_sweep *sweep;
+	struct neap__planning planning;
+	struct neap__counters counters;
+	char *model, *last, *metrics, *run; /* paths */
+	double started, session;	    /* clock; seconds of the sessions before */
+	double snapshot;		    /* clock of the last snapshot */
+	int resumed;
+	const char *state; /* for run.json: "running", "interrupted", "done" */
+};
+
+/* One line to options.say. */
+void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
+int neap__setup(struct neap__trainer *trainer);
+void neap__teardown(struct neap__trainer *trainer);
+/* The longest sample of a data set in steps, cut to `limit` (0: none). */
+int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
+
+/* planning.c: the first plan, for the longest batch; and one for each batch begun. */
+int neap__planning_start(struct neap__trainer *trainer);
+int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch);
+void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
+	const struct neap_sweep_stats *stats);
+
+/* snapshot.c: last.safetensors. load answers 1 when there was one. */
+int neap__snapshot_save(struct neap__trainer *trainer);
+int neap__snapshot_load(struct neap__trainer *trainer);
+
+/* metrics.c: metrics.csv. start keeps the rows of the first `epochs` epochs. */
+int neap__metrics_start(const char *path, int64_t epochs);
+int neap__metrics_add(const struct neap__trainer *trainer, double rate,
+	const struct neap_eval_result *validation);
+
+/* runfile.c: run.json. */
+int neap__runfile_write(const struct neap__trainer *trainer);
+
+#endif
