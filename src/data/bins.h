@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bins.h: events to steps: which units spike in step t = floor(time / dt), each
+ * once and ascending. Samples one behind the other in arrays that only grow.
+ */
+#ifndef NEAP_DATA_BINS_H
+#define NEAP_DATA_BINS_H
+
+#include <neap/data.h>
+
+/* Longest sample in steps; the arrays of starts take four bytes a step. */
+#define NEAP__MOST_STEPS 400000000
+
+/* All zero to begin with. */
+struct neap__bins {
+	uint32_t *start;      /* length + 1 of each sample */
+	uint16_t *unit;	      /* of all samples */
+	size_t *first;	      /* [samples] where a sample's units begin */
+	size_t starts, units; /* used */
+	int samples;
+	size_t start_room, unit_room, first_room;
+	uint32_t *bin, *spare_bin; /* while sorting */
+	uint16_t *spare_unit;
+	size_t sort_room;
+	uint32_t *count; /* [65537] */
+};
+
+void neap__bins_clear(struct neap__bins *bins);
+/*
+ * Adds one sample; gives its length: to its duration's end, or to its last spike;
+ * at least 1, at most `steps` unless that is 0. NEAP_EFORMAT when it has too many.
+ */
+NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
+	double dt, int64_t steps, int64_t *length);
+size_t neap__bins_bytes(const struct neap__bins *bins);
+void neap__bins_free(struct neap__bins *bins);
+
+#endif

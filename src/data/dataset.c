@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/dataset.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first row whose `takes` says yes opens the data set. */
+static const struct neap__dataset_format *const formats[] = {
+	&neap__format_randman,
+	&neap__format_shd,
+};
+
+int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count)
+{
+	if (count <= buffer->room && buffer->room > 0)
+		return 0;
+	size_t room = count + count / 4 + 16, bytes;
+	if (neap__mul_size(&bytes, room, sizeof(double)) < 0)
+		return neap__fail(NEAP_EOVERFLOW, "%zu events are too many", count);
+	double *time = malloc(bytes);
+	uint16_t *unit = malloc(room * sizeof *unit);
+	if (!time || !unit) {
+		free(time);
+		free(unit);
+		return neap__fail_errno(ENOMEM, "room for %zu events", count);
+	}
+	free(buffer->events.time);
+	free(buffer->events.unit);
+	buffer->events.time = time;
+	buffer->events.unit = unit;
+	buffer->room = room;
+	return 0;
+}
+
+void neap__event_buffer_free(struct neap__event_buffer *buffer)
+{
+	neap_events_free(&buffer->events);
+	buffer->room = 0;
+}
+
+void neap_events_free(struct neap_events *events)
+{
+	if (!events)
+		return;
+	free(events->time);
+	free(events->unit);
+	memset(events, 0, sizeof *events);
+}
+
+struct event {
+	double time;
+	uint16_t unit;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+int neap__events_sort(struct neap_events *events)
+{
+	int64_t n = events->count, i = 1;
+	while (i < n && events->time[i - 1] <= events->time[i])
+		i++;
+	if (i >= n)
+		return 0; /* files are sorted as a rule */
+	struct event *all = malloc((size_t)n * sizeof *all);
+	if (!all)
+		return neap__fail_errno(ENOMEM, "sorting %lld events", (long long)n);
+	for (i = 0; i < n; i++)
+		all[i] = (struct event){events->time[i], events->unit[i]};
+	qsort(all, (size_t)n, sizeof *all, by_time);
+	for (i = 0; i < n; i++) {
+		events->time[i] = all[i].time;
+		events->unit[i] = all[i].unit;
+	}
+	free(all);
+	return 0;
+}
+
+void neap__names_free(char **names, int count)
+{
+	for (int i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+int neap_dataset_open(struct neap_dataset **out, const char *name)
+{
+	size_t i = 0;
+	*out = NULL;
+	if (!name || !*name)
+		return neap__fail(NEAP_EUSAGE, "the name of the data set is empty");
+	while (!formats[i]->takes(name))
+		i++;
+	char *copy = strdup(name);
+	if (!copy)
+		return neap__fail_errno(ENOMEM, "%s", name);
+	struct neap_dataset *set;
+	int rc = formats[i]->open(&set, name);
+	if (rc < 0) {
+		free(copy);
+		return rc;
+	}
+	set->name = copy;
+	set->info.name = copy;
+	pthread_mutex_init(&set->lock, NULL);
+	*out = set;
+	return 0;
+}
+
+void neap_dataset_close(struct neap_dataset *set)
+{
+	if (!set)
+		return;
+	set->ops->close(set);
+	pthread_mutex_destroy(&set->lock);
+	neap__names_free(set->class_names, set->nclass_names);
+	neap__names_free(set->speaker_names, set->nspeaker_names);
+	free(set->label);
+	free(set->speaker);
+	free(set->name);
+	free(set);
+}
+
+void neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info)
+{
+	*info = set->info;
+}
+
+int neap_dataset_label(const struct neap_dataset *set, int64_t index)
+{
+	return set->label && index >= 0 && index < set->info.samples ? set->label[index] : -1;
+}
+
+int neap_dataset_speaker(const struct neap_dataset *set, int64_t index)
+{
+	return set->speaker && index >= 0 && index < set->info.samples ? set->speaker[index] : -1;
+}
+
+const char *neap_dataset_class_name(const struct neap_dataset *set, int label)
+{
+	return label >= 0 && label < set->nclass_names ? set->class_names[label] : NULL;
+}
+
+const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker)
+{
+	return speaker >= 0 && speaker < set->nspeaker_names ? set->speaker_names[speaker] : NULL;
+}
+
+int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
+{
+	if (index < 0 || index >= set->info.samples)
+		return neap__fail(NEAP_EUSAGE, "%s: sample %lld of %lld", set->name,
+			(long long)index, (long long)set->info.samples);
+	pthread_mutex_lock(&set->lock);
+	int rc = set->ops->read(set, index, buffer);
+	pthread_mutex_unlock(&set->lock);
+	if (rc < 0)
+		return rc;
+	buffer->events.label = neap_dataset_label(set, index);
+	buffer->events.speaker = neap_dataset_speaker(set, index);
+	return 0;
+}
+
+int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events)
+{
+	struct neap__event_buffer buffer = {0};
+	int rc = neap__dataset_read(set, index, &buffer);
+	if (rc < 0)
+		neap__event_buffer_free(&buffer);
+	*events = buffer.events;
+	return rc;
+}

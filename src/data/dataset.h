@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dataset.h: what a kind of data set gives. One file a kind (shd.c, randman.c),
+ * one row each in the table of dataset.c.
+ */
+#ifndef NEAP_DATA_DATASET_H
+#define NEAP_DATA_DATASET_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <neap/data.h>
+
+/* Events with room to grow, so that reading a whole epoch allocates a few times only. */
+struct neap__event_buffer {
+	struct neap_events events;
+	size_t room;
+};
+
+/* Room for `count` events; keeps nothing of the old ones. 0 or -ENOMEM. */
+int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
+void neap__event_buffer_free(struct neap__event_buffer *buffer);
+
+struct neap__dataset_ops {
+	/* Fills in count, time, unit and duration; index is in range, the set's lock is held. */
+	int (*read)(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
+	/* Frees what the kind owns, not the set itself. */
+	void (*close)(struct neap_dataset *set);
+};
+
+/* A kind embeds this as its first member; it comes from calloc. */
+struct neap_dataset {
+	const struct neap__dataset_ops *ops;
+	pthread_mutex_t lock; /* one reader at a time: guards what ops->read changes */
+	struct neap_dataset_info info;
+	char *name;
+	int32_t *label, *speaker; /* [samples]; NULL: none */
+	char **class_names, **speaker_names;
+	int nclass_names, nspeaker_names;
+};
+
+struct neap__dataset_format {
+	const char *name;
+	/* Whether a data set's name asks for this kind. The last row takes all. */
+	int (*takes)(const char *name);
+	/* Gives a set with ops, info and label filled in; name and lock are the caller's. */
+	int (*open)(struct neap_dataset **set, const char *name);
+};
+
+extern const struct neap__dataset_format neap__format_randman, neap__format_shd;
+
+/* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
+NEAP_API int neap__dataset_read(
+	struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
+
+/* Sorts by (time, unit). 0 or -ENOMEM. */
+NEAP_API int neap__events_sort(struct neap_events *events);
+
+void neap__names_free(char **names, int count);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/h5.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Guards the whole of HDF5, which need not be built for threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void neap__h5_enter(struct neap__h5_guard *guard)
+{
+	pthread_mutex_lock(&lock);
+	H5Eget_auto2(H5E_DEFAULT, &guard->print, &guard->data);
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+void neap__h5_leave(const struct neap__h5_guard *guard)
+{
+	H5Eset_auto2(H5E_DEFAULT, guard->print, guard->data);
+	pthread_mutex_unlock(&lock);
+}
+
+int neap__h5_open(struct neap__h5_file *file, const char *path)
+{
+	struct stat st;
+	hsize_t user_block = 0;
+	hid_t access = -1, creation = -1;
+	int rc = 0;
+
+	memset(file, 0, sizeof *file);
+	file->id = -1;
+	file->path = path;
+	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file->fd < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (fstat(file->fd, &st) < 0) {
+		rc = neap__fail_errno(errno, "cannot read '%s'", path);
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		rc = S_ISDIR(st.st_mode)
+			     ? neap__fail_errno(EISDIR, "'%s': give an HDF5 file", path)
+			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
+		goto out;
+	}
+	file->bytes = (uint64_t)st.st_size;
+	if (H5Fis_hdf5(path) <= 0) {
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' is not an HDF5 file; 'neap encode' makes one of recordings", path);
+		goto out;
+	}
+	access = H5Pcreate(H5P_FILE_ACCESS);
+	H5Pset_file_locking(access, 0, 1); /* read only: some file systems have no locks */
+	file->id = H5Fopen(path, H5F_ACC_RDONLY, access);
+	if (file->id < 0) {
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': damaged or cut short: HDF5 cannot open it; make or copy it again",
+			path);
+		goto out;
+	}
+	creation = H5Fget_create_plist(file->id);
+	if (creation < 0 || H5Pget_sizes(creation, &file->address_bytes, &file->length_bytes) < 0 ||
+		H5Pget_userblock(creation, &user_block) < 0 || user_block != 0 ||
+		file->address_bytes > 8 || file->length_bytes > 8)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': has a user block or odd address sizes; rewrite it with h5repack",
+			path);
+out:
+	if (creation >= 0)
+		H5Pclose(creation);
+	if (access >= 0)
+		H5Pclose(access);
+	if (rc < 0)
+		neap__h5_close(file);
+	return rc;
+}
+
+void neap__h5_close(struct neap__h5_file *file)
+{
+	if (file->id >= 0)
+		H5Fclose(file->id);
+	if (file->fd >= 0)
+		close(file->fd);
+	file->id = -1;
+	file->fd = -1;
+}
+
+int neap__h5_has(const struct neap__h5_file *file, const char *name)
+{
+	char part[128];
+	size_t n = strlen(name);
+	if (n >= sizeof part)
+		return 0;
+	for (size_t i = 1; i <= n; i++) {
+		if (name[i] != '/' && name[i] != '\0')
+			continue;
+		memcpy(part, name, i);
+		part[i] = '\0';
+		if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0)
+			return 0;
+	}
+	return 1;
+}
+
+int neap__h5_attribute(const struct neap__h5_file *file, const char *name, double *value)
+{
+	if (H5Aexists(file->id, name) <= 0)
+		return 0;
+	hid_t attribute = H5Aopen(file->id, name, H5P_DEFAULT);
+	hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
+	hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
+	H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+	int ok = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+		 (kind == H5T_INTEGER || kind == H5T_FLOAT) &&
+		 H5Aread(attribute, H5T_NATIVE_DOUBLE, value) >= 0;
+	if (type >= 0)
+		H5Tclose(type);
+	if (space >= 0)
+		H5Sclose(space);
+	if (attribute >= 0)
+		H5Aclose(attribute);
+	return ok ? 1
+		  : neap__fail(NEAP_EFORMAT, "'%s': attribute '%s' is not one number", file->path,
+			    name);
+}
+
+/* Opens a one-dimensional data set; gives its class and length. */
+static int open_vector(
+	const struct neap__h5_file *file, const char *name, hid_t *set, hid_t *type, hsize_t *count)
+{
+	*set = *type = -1;
+	if (!neap__h5_has(file, name))
+		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
+	*set = H5Dopen2(file->id, name, H5P_DEFAULT);
+	*type = *set >= 0 ? H5Dget_type(*set) : -1;
+	hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
+	int ok = *type >= 0 && space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
+		 H5Sget_simple_extent_dims(space, count, NULL) == 1;
+	if (space >= 0)
+		H5Sclose(space);
+	if (ok)
+		return 0;
+	if (*type >= 0)
+		H5Tclose(*type);
+	if (*set >= 0)
+		H5Dclose(*set);
+	*set = *type = -1;
+	return neap__fail(
+		NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set", file->path, name);
+}
+
+/* Reads `count` numbers as `memory`, 8 bytes each. */
+static int read_vector(const struct neap__h5_file *file, const char *name, int64_t count,
+	H5T_class_t kind, hid_t memory, void **out)
+{
+	hid_t set, type;
+	hsize_t length;
+	NEAP_TRY(open_vector(file, name, &set, &type, &length));
+	int rc = 0;
+	H5T_class_t found = H5Tget_class(type);
+	void *data = NULL;
+	if (found != H5T_INTEGER && (found != H5T_FLOAT || kind != H5T_FLOAT))
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold %s", file->path, name,
+			kind == H5T_FLOAT ? "numbers" : "integers");
+	else if (length != (hsize_t)count)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu entries for %lld samples",
+			file->path, name, (unsigned long long)length, (long long)count);
+	else if (!(data = malloc((size_t)(count ? count : 1) * 8)))
+		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	else if (count > 0 && H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+		rc = neap__fail(
+			NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", file->path, name);
+	H5Tclose(type);
+	H5Dclose(set);
+	if (rc < 0)
+		free(data);
+	else
+		*out = data;
+	return rc;
+}
+
+int neap__h5_integers(const struct neap__h5_file *file, const char *name, int64_t count,
+	int64_t least, int64_t most, int32_t **out)
+{
+	void *data;
+	NEAP_TRY(read_vector(file, name, count, H5T_INTEGER, H5T_NATIVE_INT64, &data));
+	const int64_t *wide = data;
+	int32_t *narrow = malloc((size_t)(count ? count : 1) * sizeof *narrow);
+	int rc = narrow ? 0 : neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	for (int64_t i = 0; rc == 0 && i < count; i++) {
+		if (wide[i] < least || wide[i] > most)
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s': '%s'[%lld] is %lld; %lld to %lld are accepted", file->path,
+				name, (long long)i, (long long)wide[i], (long long)least,
+				(long long)most);
+		narrow[i] = (int32_t)wide[i];
+	}
+	free(data);
+	if (rc < 0)
+		free(narrow);
+	else
+		*out = narrow;
+	return rc;
+}
+
+int neap__h5_reals(const struct neap__h5_file *file, const char *name, int64_t count, double **out)
+{
+	void *data;
+	NEAP_TRY(read_vector(file, name, count, H5T_FLOAT, H5T_NATIVE_DOUBLE, &data));
+	*out = data;
+	return 0;
+}
+
+/* Fixed-length strings: one read of count * size bytes, then copies. */
+static int fixed_strings(const struct neap__h5_file *file, const char *name, int most, hid_t set,
+	hid_t type, hsize_t length, char **names)
+{
+	size_t size = H5Tget_size(type), bytes;
+	if (length > (hsize_t)most || size == 0 || size > 4096 ||
+		neap__mul_size(&bytes, (size_t)length, size) < 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' has too many or too long names",
+			file->path, name);
+	char *all = malloc(bytes ? bytes : 1);
+	int rc = all ? 0 : neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	if (rc == 0 && length > 0 && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0)
+		rc = neap__fail(
+			NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", file->path, name);
+	for (hsize_t i = 0; rc == 0 && i < length; i++) {
+		names[i] = strndup(all + i * size, size);
+		if (!names[i])
+			rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	}
+	free(all);
+	return rc;
+}
+
+static int variable_strings(
+	const struct neap__h5_file *file, const char *name, int count, char **names)
+{
+	struct neap__vlen rows;
+	NEAP_TRY(neap__vlen_open(&rows, file, name, H5T_STRING));
+	int rc = 0;
+	for (int i = 0; rc == 0 && i < count; i++) {
+		const unsigned char *data;
+		uint32_t length;
+		rc = neap__vlen_row(&rows, i, &data, &length);
+		if (rc == 0 && !(names[i] = strndup((const char *)data, length)))
+			rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	}
+	neap__vlen_close(&rows);
+	return rc;
+}
+
+int neap__h5_strings(
+	const struct neap__h5_file *file, const char *name, int most, char ***out, int *count)
+{
+	hid_t set, type;
+	hsize_t length;
+	NEAP_TRY(open_vector(file, name, &set, &type, &length));
+	int rc = 0;
+	char **names = NULL;
+	if (H5Tget_class(type) != H5T_STRING)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold strings", file->path, name);
+	else if (length > (hsize_t)most)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu names; at most %d are accepted",
+			file->path, name, (unsigned long long)length, most);
+	else if (!(names = calloc((size_t)length + 1, sizeof *names)))
+		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
+	else if (H5Tis_variable_str(type) > 0)
+		rc = variable_strings(file, name, (int)length, names);
+	else
+		rc = fixed_strings(file, name, most, set, type, length, names);
+	H5Tclose(type);
+	H5Dclose(set);
+	if (rc < 0) {
+		for (hsize_t i = 0; names && i < length; i++)
+			free(names[i]);
+		free(names);
+		return rc;
+	}
+	*out = names;
+	*count = (int)length;
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h5.h: the little of HDF5 that neap uses, made safe: one thread at a time, no
+ * error stack on standard error, sizes checked before anything is allocated.
+ *
+ * Every call of HDF5 stands between neap__h5_enter and neap__h5_leave.
+ */
+#ifndef NEAP_DATA_H5_H
+#define NEAP_DATA_H5_H
+
+#include <hdf5.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/status.h>
+
+/* The caller's error printing, put back by leave. */
+struct neap__h5_guard {
+	H5E_auto2_t print;
+	void *data;
+};
+void neap__h5_enter(struct neap__h5_guard *guard);
+void neap__h5_leave(const struct neap__h5_guard *guard);
+
+/* A file open for reading, through HDF5 and beside it. */
+struct neap__h5_file {
+	hid_t id;
+	int fd;
+	uint64_t bytes;			    /* of the file */
+	const char *path;		    /* borrowed; for messages */
+	size_t address_bytes, length_bytes; /* of numbers in its structures */
+};
+
+int neap__h5_open(struct neap__h5_file *file, const char *path);
+void neap__h5_close(struct neap__h5_file *file);
+/* Whether a link exists; `name` is absolute and every group above is looked at. */
+int neap__h5_has(const struct neap__h5_file *file, const char *name);
+/* A number in an attribute of the root; 1 found, 0 not there, or an error. */
+int neap__h5_attribute(const struct neap__h5_file *file, const char *name, double *value);
+/* One-dimensional data sets of exactly `count` numbers; *out from malloc. */
+int neap__h5_integers(const struct neap__h5_file *file, const char *name, int64_t count,
+	int64_t least, int64_t most, int32_t **out);
+int neap__h5_reals(const struct neap__h5_file *file, const char *name, int64_t count, double **out);
+/* Strings, of fixed or variable length, at most `most` of them. */
+int neap__h5_strings(
+	const struct neap__h5_file *file, const char *name, int most, char ***out, int *count);
+
+/*
+ * Rows of variable length. HDF5 1.10 trusts the length kept beside a row: a flipped
+ * bit there makes it read and write outside its buffers. So the references and the
+ * global heap (HDF5 File Format Specification 3.0, III.E) are read here, with
+ * every number checked against the file.
+ */
+struct neap__vlen {
+	const struct neap__h5_file *file; /* borrowed */
+	const char *name;		  /* borrowed */
+	hid_t base;			  /* type of an element in the file */
+	size_t base_bytes;
+	int64_t rows;
+	unsigned char *reference; /* [rows * reference_bytes] as in the file */
+	size_t reference_bytes;
+	unsigned char *heap; /* the heap collection read last */
+	size_t heap_bytes, heap_room;
+	uint64_t heap_address;
+};
+
+/* `kind`: class of the elements (H5T_FLOAT, H5T_INTEGER), or H5T_STRING. */
+int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, const char *name,
+	H5T_class_t kind);
+uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row);
+/* The row's bytes, inside the heap buffer: valid until the next call. */
+int neap__vlen_row(
+	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length);
+void neap__vlen_close(struct neap__vlen *vlen);
+
+#endif

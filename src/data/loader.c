@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches prepared one ahead on a thread of their own. Two frames: the caller
+ * holds one, the thread fills the other. What a batch holds is a function of
+ * (data set, options, epoch, number of the batch) alone.
+ */
+#include "data/dataset.h"
+#include "data/bins.h"
+#include "base/fail.h"
+#include "base/philox.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One batch and its memory, which only grows. */
+struct frame {
+	struct neap_batch batch;
+	struct neap_sequence *sequence; /* [options.batch] */
+	struct neap__bins bins;
+	int ready, rc;
+	char detail[512]; /* of rc, from the thread */
+};
+
+struct neap_loader {
+	struct neap_dataset *set; /* borrowed */
+	struct neap_loader_options options;
+	int64_t count, batches;
+	int64_t *order; /* [count]; written only while the thread is idle */
+	struct neap__event_buffer events;
+	int inputs;
+
+	pthread_t thread;
+	pthread_mutex_t lock; /* guards all below, and frames[i].ready */
+	pthread_cond_t changed;
+	int started, cancel, busy, quit;
+	int64_t next_made, next_given; /* numbers of batches */
+	struct frame frame[2];	       /* batch n is in frame n % 2 */
+	struct frame *held;	       /* by the caller, until its next call */
+};
+
+static int fill(struct neap_loader *loader, struct frame *frame, int64_t number)
+{
+	int64_t first = number * loader->options.batch;
+	int64_t left = loader->count - first;
+	int size = (int)(left < loader->options.batch ? left : loader->options.batch);
+	int64_t steps = 0;
+	neap__bins_clear(&frame->bins);
+	for (int i = 0; i < size; i++) {
+		struct neap_sequence *s = &frame->sequence[i];
+		int64_t index = loader->order[first + i];
+		if (__atomic_load_n(&loader->cancel, __ATOMIC_RELAXED))
+			return NEAP_EINTERRUPTED; /* nobody waits for this batch any more */
+		NEAP_TRY(neap__dataset_read(loader->set, index, &loader->events));
+		int rc = neap__bins_add(&frame->bins, &loader->events.events, loader->inputs,
+			loader->options.dt, loader->options.steps, &s->length);
+		if (rc < 0)
+			return neap__fail_in(
+				rc, "'%s': sample %lld: ", loader->set->name, (long long)index);
+		s->label = loader->events.events.label;
+		s->target = NULL;
+		s->index = index;
+		steps = s->length > steps ? s->length : steps;
+	}
+	/* The arrays have stopped moving: point into them. */
+	size_t at = 0;
+	for (int i = 0; i < size; i++) {
+		struct neap_sequence *s = &frame->sequence[i];
+		s->start = frame->bins.start + at;
+		s->unit = frame->bins.unit + frame->bins.first[i];
+		at += (size_t)s->length + 1;
+	}
+	frame->batch = (struct neap_batch){.size = size,
+		.inputs = loader->inputs,
+		.steps = steps,
+		.sequences = frame->sequence,
+		.bytes = neap__bins_bytes(&frame->bins) +
+			 (size_t)loader->options.batch * sizeof *frame->sequence};
+	return 0;
+}
+
+static int has_work(const struct neap_loader *loader)
+{
+	if (!loader->started || loader->cancel || loader->next_made >= loader->batches)
+		return 0;
+	return !loader->frame[loader->next_made % 2].ready;
+}
+
+static void *work(void *arg)
+{
+	struct neap_loader *loader = arg;
+	pthread_mutex_lock(&loader->lock);
+	for (;;) {
+		while (!loader->quit && !has_work(loader))
+			pthread_cond_wait(&loader->changed, &loader->lock);
+		if (loader->quit)
+			break;
+		int64_t number = loader->next_made;
+		struct frame *frame = &loader->frame[number % 2];
+		loader->busy = 1;
+		pthread_mutex_unlock(&loader->lock);
+
+		int rc = fill(loader, frame, number);
+		if (rc < 0)
+			snprintf(frame->detail, sizeof frame->detail, "%s", neap_detail());
+
+		pthread_mutex_lock(&loader->lock);
+		loader->busy = 0;
+		frame->rc = rc;
+		frame->ready = 1;
+		/* After an error there is nothing to make ahead. */
+		loader->next_made = rc < 0 ? loader->batches : number + 1;
+		pthread_cond_broadcast(&loader->changed);
+	}
+	pthread_mutex_unlock(&loader->lock);
+	return NULL;
+}
+
+static int check_options(const struct neap_dataset *set, const struct neap_loader_options *o)
+{
+	if (o->batch < 1 || o->batch > 1 << 20)
+		return neap__fail(
+			NEAP_EUSAGE, "a batch of %d; 1 to 1048576 samples are accepted", o->batch);
+	if (!(o->dt >= 1e-9 && o->dt <= 1e3))
+		return neap__fail(
+			NEAP_EUSAGE, "dt of %g s; 1e-9 to 1e3 seconds are accepted", o->dt);
+	if (o->steps < 0)
+		return neap__fail(NEAP_EUSAGE, "a limit of %lld steps", (long long)o->steps);
+	int64_t n = o->index ? o->count : set->info.samples;
+	if (n < 1)
+		return neap__fail(NEAP_EUSAGE, "'%s': no samples to load", set->name);
+	for (int64_t i = 0; o->index && i < n; i++)
+		if (o->index[i] < 0 || o->index[i] >= set->info.samples)
+			return neap__fail(NEAP_EUSAGE, "'%s': sample %lld of %lld", set->name,
+				(long long)o->index[i], (long long)set->info.samples);
+	return 0;
+}
+
+static void release(struct neap_loader *loader)
+{
+	for (int i = 0; i < 2; i++) {
+		free(loader->frame[i].sequence);
+		neap__bins_free(&loader->frame[i].bins);
+	}
+	neap__event_buffer_free(&loader->events);
+	free(loader->order);
+	free(loader);
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct neap_loader *loader)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int err = pthread_create(&loader->thread, NULL, work, loader);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err ? neap__fail_errno(err, "cannot start a thread to read '%s'", loader->set->name)
+		   : 0;
+}
+
+int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
+	const struct neap_loader_options *options)
+{
+	struct neap_loader_options o = {0};
+	*out = NULL;
+	memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+	NEAP_TRY(check_options(set, &o));
+	struct neap_loader *loader = calloc(1, sizeof *loader);
+	if (!loader)
+		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
+	loader->set = set;
+	loader->options = o;
+	loader->inputs = set->info.inputs;
+	loader->count = o.index ? o.count : set->info.samples;
+	loader->batches = (loader->count - 1) / o.batch + 1;
+	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
+	int rc = loader->order ? 0 : -ENOMEM;
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		loader->frame[i].sequence =
+			calloc((size_t)o.batch, sizeof *loader->frame[i].sequence);
+		if (!loader->frame[i].sequence)
+			rc = -ENOMEM;
+	}
+	if (rc < 0) {
+		release(loader);
+		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
+	}
+	pthread_mutex_init(&loader->lock, NULL);
+	pthread_cond_init(&loader->changed, NULL);
+	rc = start_thread(loader);
+	if (rc < 0) {
+		pthread_cond_destroy(&loader->changed);
+		pthread_mutex_destroy(&loader->lock);
+		release(loader);
+		return rc;
+	}
+	*out = loader;
+	return 0;
+}
+
+int64_t neap_loader_batches(const struct neap_loader *loader)
+{
+	return loader->batches;
+}
+
+/* Fisher and Yates, from the samples' given order: a function of (seed, epoch). */
+static void make_order(struct neap_loader *loader, int64_t epoch)
+{
+	const struct neap_loader_options *o = &loader->options;
+	for (int64_t i = 0; i < loader->count; i++)
+		loader->order[i] = o->index ? o->index[i] : i;
+	for (int64_t i = loader->count - 1; o->shuffle && i > 0; i--) {
+		int64_t j = (int64_t)neap__random_below(o->seed, NEAP__STREAM_SHUFFLE,
+			(uint32_t)epoch, (uint64_t)i, (uint64_t)i + 1);
+		int64_t swap = loader->order[i];
+		loader->order[i] = loader->order[j];
+		loader->order[j] = swap;
+	}
+}
+
+int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch)
+{
+	if (epoch < 0 || epoch > UINT32_MAX || first_batch < 0 || first_batch > loader->batches)
+		return neap__fail(NEAP_EUSAGE, "epoch %lld, batch %lld of %lld", (long long)epoch,
+			(long long)first_batch, (long long)loader->batches);
+	pthread_mutex_lock(&loader->lock);
+	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);
+	while (loader->busy)
+		pthread_cond_wait(&loader->changed, &loader->lock);
+	make_order(loader, epoch);
+	loader->frame[0].ready = loader->frame[1].ready = 0;
+	loader->next_made = first_batch;
+	loader->next_given = first_batch;
+	loader->held = NULL;
+	loader->started = 1;
+	__atomic_store_n(&loader->cancel, 0, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&loader->changed);
+	pthread_mutex_unlock(&loader->lock);
+	return 0;
+}
+
+int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch)
+{
+	int rc = 0;
+	*batch = NULL;
+	pthread_mutex_lock(&loader->lock);
+	if (!loader->started) {
+		pthread_mutex_unlock(&loader->lock);
+		return neap__fail(NEAP_EUSAGE, "neap_loader_next before neap_loader_start");
+	}
+	if (loader->held) {
+		loader->held->ready = 0;
+		loader->held = NULL;
+		pthread_cond_broadcast(&loader->changed);
+	}
+	int64_t number = loader->next_given;
+	if (number < loader->batches) {
+		struct frame *frame = &loader->frame[number % 2];
+		while (!frame->ready)
+			pthread_cond_wait(&loader->changed, &loader->lock);
+		rc = frame->rc;
+		if (rc < 0) {
+			rc = neap__fail(rc, "%s", frame->detail);
+		} else {
+			*batch = &frame->batch;
+			loader->next_given = number + 1;
+			loader->held = frame;
+			rc = 1;
+		}
+	}
+	pthread_mutex_unlock(&loader->lock);
+	return rc;
+}
+
+void neap_loader_close(struct neap_loader *loader)
+{
+	if (!loader)
+		return;
+	pthread_mutex_lock(&loader->lock);
+	loader->quit = 1;
+	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&loader->changed);
+	pthread_mutex_unlock(&loader->lock);
+	pthread_join(loader->thread, NULL);
+	pthread_cond_destroy(&loader->changed);
+	pthread_mutex_destroy(&loader->lock);
+	release(loader);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Smooth random manifolds of spike times (Zenke and Vogels, "The remarkable
+ * robustness of surrogate gradient learning", Neural Computation 33, 2021, 2.1):
+ * class c and unit u have f(x) = prod_d sum_k k^-alpha a sin(2 pi (k b x_d + p)) with
+ * a, b, p uniform in [0, 1); x uniform in the cube [0, 1]^dim is a sample; f, brought
+ * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness.
+ *
+ * Everything is a function of (seed, point): any sample can be made at any time.
+ */
+#include "data/dataset.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "base/philox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TWO_PI 6.283185307179586
+#define STEP 1e-3 /* seconds */
+/* Terms below this share of the first are left out; the paper's cut-off is 1000 terms. */
+#define SMALLEST_TERM 1e-3
+#define TEST_POINTS (1ull << 41) /* where the points of part=test begin */
+
+enum { GRID = 1024, MOST_TERMS = 1000 };
+
+struct values {
+	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first;
+};
+
+static const struct key {
+	const char *name;
+	size_t offset;
+	double least, most;
+	int whole;
+} keys[] = {
+	{"classes", offsetof(struct values, classes), 1, 1000, 1},
+	{"units", offsetof(struct values, units), 1, 65536, 1},
+	{"dim", offsetof(struct values, dim), 1, 16, 1},
+	{"alpha", offsetof(struct values, alpha), 0.5, 10, 0},
+	{"steps", offsetof(struct values, steps), 2, 1e8, 1},
+	{"samples", offsetof(struct values, samples), 1, 1e8, 1},
+	{"seed", offsetof(struct values, seed), 0, 9007199254740992.0, 1},
+	{"spikes", offsetof(struct values, spikes), 1, 1e7, 1},
+	{"noise", offsetof(struct values, noise), 0, 1e6, 0},
+	{"first", offsetof(struct values, first), 0, 1e12, 1},
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+struct randman {
+	struct neap_dataset set;
+	int classes, units, dim, terms;
+	uint64_t seed, first;
+	int64_t spikes;
+	double window, noise; /* seconds */
+	/* [classes * units]: terms of {amplitude, frequency, phase} for each dimension */
+	double *term;
+	double *low, *scale; /* [classes * units]: to [0, 1] */
+};
+
+static double value_at(const struct randman *r, int function, const double *x)
+{
+	double product = 1;
+	for (int d = 0; d < r->dim; d++) {
+		const double *t = r->term + 3 * (size_t)r->terms * (size_t)(function * r->dim + d);
+		double sum = 0;
+		for (int k = 0; k < r->terms; k++, t += 3)
+			sum += t[0] * sin(TWO_PI * (t[1] * x[d] + t[2]));
+		product *= sum;
+	}
+	return product;
+}
+
+static void draw_terms(struct randman *r, double alpha)
+{
+	size_t n = (size_t)(r->classes * r->units) * (size_t)r->dim * (size_t)r->terms;
+	for (size_t i = 0; i < n; i++) {
+		double k = (double)(i % (size_t)r->terms) + 1;
+		double *t = r->term + 3 * i;
+		for (uint32_t j = 0; j < 3; j++)
+			t[j] = neap__random_uniform(r->seed, NEAP__STREAM_RANDMAN, j, i);
+		t[0] *= pow(k, -alpha);
+		t[1] *= k;
+	}
+}
+
+/* Lowest and highest value of each function over GRID points of the manifold. */
+static void normalise(struct randman *r)
+{
+	double x[16];
+	for (int f = 0; f < r->classes * r->units; f++) {
+		double low = INFINITY, high = -INFINITY;
+		for (uint64_t i = 0; i < GRID; i++) {
+			for (int d = 0; d < r->dim; d++)
+				x[d] = r->dim == 1
+					       ? (double)i / (GRID - 1)
+					       : neap__random_uniform(r->seed, NEAP__STREAM_RANDMAN,
+							 0x100u + (uint32_t)d, i);
+			double v = value_at(r, f, x);
+			low = fmin(low, v);
+			high = fmax(high, v);
+		}
+		r->low[f] = low;
+		r->scale[f] = high > low ? 1 / (high - low) : 0;
+	}
+}
+
+/* Spikes of one window of time: one a unit, at the point (sample, window). */
+static void add_window(const struct randman *r, int label, uint64_t point, int64_t window,
+	struct neap_events *events)
+{
+	double x[16], start = (double)window * r->window, length = r->set.info.duration;
+	/* A generator a point: point and window together may need more than 64 bits. */
+	uint64_t key = neap__random_u64(r->seed, NEAP__STREAM_RANDMAN, 0x300u, point);
+	for (int d = 0; d < r->dim; d++)
+		x[d] = neap__random_uniform(
+			key, NEAP__STREAM_RANDMAN, 0x200u + (uint32_t)d, (uint64_t)window);
+	for (int u = 0; u < r->units; u++) {
+		int f = label * r->units + u;
+		double v = (value_at(r, f, x) - r->low[f]) * r->scale[f];
+		double time = start + fmin(fmax(v, 0), 1) * r->window;
+		if (r->noise > 0)
+			time += r->noise * neap__random_normal(key, NEAP__STREAM_RANDMAN,
+						   0x10000u + (uint32_t)u, (uint64_t)window);
+		/* Inside the last step at the latest. */
+		time = fmin(fmax(time, 0), length - 0.5 * STEP);
+		events->time[events->count] = time;
+		events->unit[events->count++] = (uint16_t)u;
+	}
+}
+
+static int randman_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
+{
+	struct randman *r = (struct randman *)set;
+	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)r->spikes * (size_t)r->units));
+	buffer->events.count = 0;
+	buffer->events.duration = set->info.duration;
+	for (int64_t w = 0; w < r->spikes; w++)
+		add_window(r, set->label[index], r->first + (uint64_t)index, w, &buffer->events);
+	return neap__events_sort(&buffer->events);
+}
+
+static void randman_close(struct neap_dataset *set)
+{
+	struct randman *r = (struct randman *)set;
+	free(r->term);
+	free(r->low);
+	free(r->scale);
+}
+
+static const struct neap__dataset_ops randman_ops = {randman_read, randman_close};
+
+static int set_key(struct values *values, const char *name, const char *text)
+{
+	char known[256] = "part";
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct key *key = &keys[i];
+		if (strcmp(key->name, name) != 0) {
+			size_t n = strlen(known);
+			snprintf(known + n, sizeof known - n, ", %s", key->name);
+			continue;
+		}
+		char *end;
+		errno = 0;
+		double value = strtod(text, &end);
+		if (end == text || *end || !(value >= key->least && value <= key->most) ||
+			(key->whole && value != floor(value)))
+			return neap__fail(NEAP_EUSAGE,
+				"randman: %s=%s; %s from %.15g to %.15g is accepted", name, text,
+				key->whole ? "a whole number" : "a number", key->least, key->most);
+		*(double *)((char *)values + key->offset) = value;
+		return 0;
+	}
+	return neap__fail(NEAP_EUSAGE, "randman: no key '%s'; the keys are %s", name, known);
+}
+
+/* "KEY=VALUE,..." into values; *test: part=test. */
+static int parse(struct values *values, int *test, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *pair;
+	int rc = copy ? 0 : neap__fail_errno(ENOMEM, "randman");
+	while (rc == 0 && (pair = strsep(&rest, ",")) != NULL) {
+		char *value = strchr(pair, '=');
+		if (!value) {
+			rc = neap__fail(NEAP_EUSAGE,
+				"randman: '%s' in '%s'; KEY=VALUE,... is accepted", pair, list);
+			break;
+		}
+		*value++ = '\0';
+		if (strcmp(pair, "part") != 0)
+			rc = set_key(values, pair, value);
+		else if (strcmp(value, "train") == 0 || strcmp(value, "test") == 0)
+			*test = value[1] == 'e';
+		else
+			rc = neap__fail(
+				NEAP_EUSAGE, "randman: part=%s; train or test is accepted", value);
+	}
+	free(copy);
+	return rc;
+}
+
+static int check(const struct values *v, int terms)
+{
+	if (v->spikes > v->steps)
+		return neap__fail(NEAP_EUSAGE,
+			"randman: spikes=%.0f in steps=%.0f; one a step and unit at most",
+			v->spikes, v->steps);
+	if (v->classes * v->units * v->dim * terms > 5e7)
+		return neap__fail(NEAP_EUSAGE,
+			"randman: classes * units * dim * %d terms is %.3g; at most 5e7 are "
+			"accepted (a larger alpha needs fewer terms)",
+			terms, v->classes * v->units * v->dim * terms);
+	if (v->spikes * v->units > 1e9)
+		return neap__fail(NEAP_EUSAGE,
+			"randman: spikes * units is %.3g; at most 1e9 are accepted",
+			v->spikes * v->units);
+	return 0;
+}
+
+static int allocate(struct randman *r)
+{
+	size_t functions = (size_t)(r->classes * r->units);
+	r->term = malloc(functions * (size_t)r->dim * (size_t)r->terms * 3 * sizeof(double));
+	r->low = malloc(functions * sizeof(double));
+	r->scale = malloc(functions * sizeof(double));
+	r->set.label = malloc((size_t)r->set.info.samples * sizeof(int32_t));
+	return r->term && r->low && r->scale && r->set.label ? 0
+							     : neap__fail_errno(ENOMEM, "randman");
+}
+
+static int randman_open(struct neap_dataset **out, const char *name)
+{
+	struct values v = {10, 70, 1, 2, 100, 1000, 0, 1, 0, 0};
+	int test = 0;
+	if (name[strlen("randman")] == ':')
+		NEAP_TRY(parse(&v, &test, name + strlen("randman:")));
+	int terms = (int)fmin(MOST_TERMS, floor(pow(SMALLEST_TERM, -1 / v.alpha) + 1e-9));
+	terms = terms < 1 ? 1 : terms;
+	NEAP_TRY(check(&v, terms));
+	struct randman *r = calloc(1, sizeof *r);
+	if (!r)
+		return neap__fail_errno(ENOMEM, "randman");
+	r->classes = (int)v.classes;
+	r->units = (int)v.units;
+	r->dim = (int)v.dim;
+	r->terms = terms;
+	r->seed = (uint64_t)v.seed;
+	r->first = (uint64_t)v.first + (test ? TEST_POINTS : 0);
+	r->spikes = (int64_t)v.spikes;
+	r->noise = v.noise * STEP;
+	r->set.ops = &randman_ops;
+	r->set.info.samples = (int64_t)v.samples;
+	r->set.info.inputs = r->units;
+	r->set.info.classes = r->classes;
+	r->set.info.duration = v.steps * STEP;
+	r->set.info.events = (int64_t)(v.spikes * v.units * v.samples);
+	r->window = r->set.info.duration / v.spikes;
+	int rc = allocate(r);
+	if (rc < 0) {
+		randman_close(&r->set);
+		free(r->set.label);
+		free(r);
+		return rc;
+	}
+	for (int64_t i = 0; i < r->set.info.samples; i++)
+		r->set.label[i] = (int32_t)((r->first + (uint64_t)i) % (uint64_t)r->classes);
+	draw_terms(r, v.alpha);
+	normalise(r);
+	*out = &r->set;
+	return 0;
+}
+
+static int takes_randman(const char *name)
+{
+	size_t n = strlen("randman");
+	return strncmp(name, "randman", n) == 0 && (name[n] == '\0' || name[n] == ':');
+}
+
+const struct neap__dataset_format neap__format_randman = {"randman", takes_randman, randman_open};

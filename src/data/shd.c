@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files in the layout of the Heidelberg Digits (Cramer, Stradmann, Schemmel,
+ * Zenke, "The Heidelberg spiking data sets", IEEE TNNLS 33, 2022):
+ * /spikes/times, /spikes/units, /labels; /extra/speaker, /extra/keys. Beside
+ * them neap writes /extra/duration, /extra/speaker_names and the attributes
+ * `inputs` and `longest` of the root.
+ */
+#include "data/dataset.h"
+#include "data/h5.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
+/* No recording lasts longer; what claims to is damaged. */
+#define LONGEST_SECONDS 1e6
+
+struct shd {
+	struct neap_dataset set;
+	char *path;
+	struct neap__h5_file file;
+	struct neap__vlen times, units;
+	double *duration; /* [samples] or NULL */
+	void *convert;	  /* one row in the course of conversion */
+	size_t convert_room;
+};
+
+/* One row of `vlen` as `type` (8 bytes an element), in shd->convert. */
+static int read_row(struct shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
+	uint32_t *length, void **out)
+{
+	const unsigned char *data;
+	NEAP_TRY(neap__vlen_row(vlen, row, &data, length));
+	if ((size_t)*length > shd->convert_room) {
+		size_t room = (size_t)*length + *length / 4;
+		void *grown = realloc(shd->convert, room * 8);
+		if (!grown)
+			return neap__fail_errno(ENOMEM, "'%s'", shd->path);
+		shd->convert = grown;
+		shd->convert_room = room;
+	}
+	*out = shd->convert;
+	if (*length == 0)
+		return 0;
+	memcpy(shd->convert, data, *length * vlen->base_bytes);
+	if (H5Tconvert(vlen->base, type, *length, shd->convert, NULL, H5P_DEFAULT) < 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' has a type that cannot be converted",
+			shd->path, vlen->name);
+	return 0;
+}
+
+static int read_times(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+{
+	void *row = NULL;
+	uint32_t n;
+	NEAP_TRY(read_row(shd, &shd->times, index, H5T_NATIVE_DOUBLE, &n, &row));
+	NEAP_TRY(neap__event_buffer_reserve(buffer, n));
+	const double *time = row;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!(time[i] >= 0 && time[i] <= LONGEST_SECONDS))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': /spikes/times of sample %lld holds %g; 0 to %g seconds are "
+				"accepted",
+				shd->path, (long long)index, time[i], LONGEST_SECONDS);
+		buffer->events.time[i] = time[i];
+	}
+	buffer->events.count = n;
+	return 0;
+}
+
+static int read_units(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+{
+	void *row = NULL;
+	uint32_t n;
+	NEAP_TRY(read_row(shd, &shd->units, index, H5T_NATIVE_INT64, &n, &row));
+	if (n != buffer->events.count)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': sample %lld has %lld /spikes/times but %u /spikes/units", shd->path,
+			(long long)index, (long long)buffer->events.count, n);
+	const int64_t *unit = row;
+	for (uint32_t i = 0; i < n; i++) {
+		if (unit[i] < 0 || unit[i] >= shd->set.info.inputs)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': /spikes/units of sample %lld holds %lld; 0 to %d are "
+				"accepted",
+				shd->path, (long long)index, (long long)unit[i],
+				shd->set.info.inputs - 1);
+		buffer->events.unit[i] = (uint16_t)unit[i];
+	}
+	return 0;
+}
+
+static int read_sample(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+{
+	NEAP_TRY(read_times(shd, index, buffer));
+	NEAP_TRY(read_units(shd, index, buffer));
+	NEAP_TRY(neap__events_sort(&buffer->events));
+	int64_t n = buffer->events.count;
+	double last = n > 0 ? buffer->events.time[n - 1] : 0;
+	buffer->events.duration = shd->duration ? fmax(shd->duration[index], last) : 0;
+	return 0;
+}
+
+static int shd_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
+{
+	struct neap__h5_guard guard;
+	neap__h5_enter(&guard);
+	int rc = read_sample((struct shd *)set, index, buffer);
+	neap__h5_leave(&guard);
+	return rc;
+}
+
+static void release(struct shd *shd)
+{
+	neap__vlen_close(&shd->times);
+	neap__vlen_close(&shd->units);
+	neap__h5_close(&shd->file);
+	free(shd->duration);
+	free(shd->convert);
+	free(shd->path);
+}
+
+static void shd_close(struct neap_dataset *set)
+{
+	struct neap__h5_guard guard;
+	neap__h5_enter(&guard);
+	release((struct shd *)set);
+	neap__h5_leave(&guard);
+}
+
+static const struct neap__dataset_ops shd_ops = {shd_read, shd_close};
+
+static int largest(const int32_t *value, int64_t count)
+{
+	int most = -1;
+	for (int64_t i = 0; value && i < count; i++)
+		most = value[i] > most ? value[i] : most;
+	return most;
+}
+
+/* Labels, speakers and their names. */
+static int read_labels(struct shd *shd)
+{
+	struct neap_dataset *set = &shd->set;
+	int64_t n = set->info.samples;
+	if (neap__h5_has(&shd->file, "/extra/keys"))
+		NEAP_TRY(neap__h5_strings(&shd->file, "/extra/keys", MOST_CLASSES,
+			&set->class_names, &set->nclass_names));
+	NEAP_TRY(neap__h5_integers(&shd->file, "/labels", n, 0,
+		(set->nclass_names ? set->nclass_names : MOST_CLASSES) - 1, &set->label));
+	set->info.classes = set->nclass_names ? set->nclass_names : largest(set->label, n) + 1;
+	if (neap__h5_has(&shd->file, "/extra/speaker_names"))
+		NEAP_TRY(neap__h5_strings(&shd->file, "/extra/speaker_names", MOST_CLASSES,
+			&set->speaker_names, &set->nspeaker_names));
+	if (neap__h5_has(&shd->file, "/extra/speaker")) {
+		NEAP_TRY(neap__h5_integers(
+			&shd->file, "/extra/speaker", n, 0, MOST_CLASSES - 1, &set->speaker));
+		set->info.speakers = largest(set->speaker, n) + 1;
+	}
+	if (set->nspeaker_names > set->info.speakers)
+		set->info.speakers = set->nspeaker_names;
+	return 0;
+}
+
+static int read_durations(struct shd *shd)
+{
+	int64_t n = shd->set.info.samples;
+	if (!neap__h5_has(&shd->file, "/extra/duration"))
+		return 0;
+	NEAP_TRY(neap__h5_reals(&shd->file, "/extra/duration", n, &shd->duration));
+	for (int64_t i = 0; i < n; i++)
+		if (!(shd->duration[i] >= 0 && shd->duration[i] <= LONGEST_SECONDS))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': /extra/duration[%lld] is %g; 0 to %g seconds are accepted",
+				shd->path, (long long)i, shd->duration[i], LONGEST_SECONDS);
+	return 0;
+}
+
+/* What a file of other hands does not say: channels and the longest sample. One pass over it. */
+static int survey(struct shd *shd, int channels_known)
+{
+	struct neap__event_buffer buffer = {0};
+	int most = -1, rc = 0;
+	double longest = 0;
+	for (int64_t i = 0; rc == 0 && i < shd->set.info.samples; i++) {
+		rc = read_sample(shd, i, &buffer);
+		if (rc < 0)
+			break;
+		const struct neap_events *e = &buffer.events;
+		for (int64_t k = 0; k < e->count; k++)
+			most = e->unit[k] > most ? e->unit[k] : most;
+		double end = e->count > 0 ? e->time[e->count - 1] : 0;
+		longest = fmax(longest, fmax(end, e->duration));
+	}
+	neap__event_buffer_free(&buffer);
+	shd->set.info.duration = longest;
+	if (!channels_known)
+		shd->set.info.inputs = most < SHD_CHANNELS ? SHD_CHANNELS : most + 1;
+	return rc;
+}
+
+static int describe(struct shd *shd)
+{
+	double inputs = 0, longest = 0;
+	struct neap_dataset_info *info = &shd->set.info;
+	int known, timed;
+	NEAP_TRY(known = neap__h5_attribute(&shd->file, "inputs", &inputs));
+	NEAP_TRY(timed = neap__h5_attribute(&shd->file, "longest", &longest));
+	if (known && !(inputs >= 1 && inputs <= 65536 && inputs == floor(inputs)))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': attribute 'inputs' is %g; 1 to 65536 channels are accepted",
+			shd->path, inputs);
+	if (timed && !(longest >= 0 && longest <= LONGEST_SECONDS))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': attribute 'longest' is %g; 0 to %g seconds are accepted", shd->path,
+			longest, LONGEST_SECONDS);
+	info->inputs = known ? (int)inputs : 65536;
+	for (int64_t i = 0; i < info->samples; i++)
+		info->events += neap__vlen_length(&shd->times, i);
+	if (!known || !timed)
+		return survey(shd, known);
+	info->duration = longest;
+	for (int64_t i = 0; shd->duration && i < info->samples; i++)
+		info->duration = fmax(info->duration, shd->duration[i]);
+	return 0;
+}
+
+static int open_all(struct shd *shd)
+{
+	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
+	NEAP_TRY(neap__vlen_open(&shd->times, &shd->file, "/spikes/times", H5T_FLOAT));
+	NEAP_TRY(neap__vlen_open(&shd->units, &shd->file, "/spikes/units", H5T_INTEGER));
+	if (shd->times.rows != shd->units.rows)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': /spikes/times has %lld samples, /spikes/units %lld", shd->path,
+			(long long)shd->times.rows, (long long)shd->units.rows);
+	if (shd->times.rows == 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': holds no samples", shd->path);
+	shd->set.info.samples = shd->times.rows;
+	NEAP_TRY(read_labels(shd));
+	NEAP_TRY(read_durations(shd));
+	return describe(shd);
+}
+
+static int shd_open(struct neap_dataset **out, const char *path)
+{
+	struct neap__h5_guard guard;
+	struct shd *shd = calloc(1, sizeof *shd);
+	char *copy = strdup(path);
+	if (!shd || !copy) {
+		free(shd);
+		free(copy);
+		return neap__fail_errno(ENOMEM, "%s", path);
+	}
+	shd->path = copy;
+	shd->set.ops = &shd_ops;
+	shd->file.id = shd->times.base = shd->units.base = -1;
+	shd->file.fd = -1;
+	neap__h5_enter(&guard);
+	int rc = open_all(shd);
+	if (rc < 0)
+		release(shd);
+	neap__h5_leave(&guard);
+	if (rc < 0) {
+		neap__names_free(shd->set.class_names, shd->set.nclass_names);
+		neap__names_free(shd->set.speaker_names, shd->set.nspeaker_names);
+		free(shd->set.label);
+		free(shd->set.speaker);
+		free(shd);
+		return rc;
+	}
+	*out = &shd->set;
+	return 0;
+}
+
+static int takes_any(const char *name)
+{
+	(void)name;
+	return 1;
+}
+
+const struct neap__dataset_format neap__format_shd = {"shd", takes_any, shd_open};

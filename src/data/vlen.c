@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of variable length, read from the global heap without trusting it.
+ * HDF5 gives the place of the references (contiguous or chunk by chunk, filters
+ * undone here); a reference is {length 4, heap address, object 4}, a heap
+ * collection "GCOL" {version 1, 3 unused, size}, then objects {number 2, uses 2,
+ * 4 unused, size, bytes padded to 8}.
+ */
+#include "data/h5.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static uint64_t little(const unsigned char *p, size_t bytes)
+{
+	uint64_t value = 0;
+	for (size_t i = 0; i < bytes; i++)
+		value |= (uint64_t)p[i] << (8 * i);
+	return value;
+}
+
+static int damaged(const struct neap__vlen *vlen, const char *what)
+{
+	return neap__fail(NEAP_EFORMAT, "'%s': '%s' is damaged: %s; make or copy the file again",
+		vlen->file->path, vlen->name, what);
+}
+
+static int read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset)
+{
+	unsigned char *p = data;
+	if (offset > vlen->file->bytes || bytes > vlen->file->bytes - offset)
+		return damaged(vlen, "a reference points outside the file");
+	while (bytes > 0) {
+		ssize_t n = pread(vlen->file->fd, p, bytes, (off_t)offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return neap__fail_errno(errno, "cannot read '%s'", vlen->file->path);
+		if (n == 0)
+			return damaged(vlen, "the file was cut short while it was read");
+		p += n;
+		offset += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static void unshuffle(unsigned char *out, const unsigned char *in, size_t bytes, size_t width)
+{
+	size_t n = bytes / width;
+	for (size_t j = 0; j < width; j++)
+		for (size_t i = 0; i < n; i++)
+			out[i * width + j] = in[j * n + i];
+	memcpy(out + n * width, in + n * width, bytes - n * width);
+}
+
+/*
+ * Undoes the filters of one chunk, last one first. `data` has `bytes` bytes in
+ * room for `want` + 64; `spare` is as large.
+ */
+static int unfilter(const struct neap__vlen *vlen, hid_t creation, uint32_t skipped,
+	unsigned char **data, unsigned char **spare, size_t bytes, size_t want)
+{
+	for (int i = H5Pget_nfilters(creation) - 1; i >= 0; i--) {
+		unsigned flags, config;
+		size_t nvalues = 0;
+		H5Z_filter_t id = H5Pget_filter2(
+			creation, (unsigned)i, &flags, &nvalues, NULL, 0, NULL, &config);
+		if (skipped >> i & 1)
+			continue;
+		unsigned char *out = *spare;
+		uLongf got = (uLongf)want + 64;
+		switch (id) {
+		case H5Z_FILTER_DEFLATE:
+			if (uncompress(out, &got, *data, (uLong)bytes) != Z_OK)
+				return damaged(vlen, "a compressed chunk does not unpack");
+			bytes = got;
+			break;
+		case H5Z_FILTER_SHUFFLE:
+			unshuffle(out, *data, bytes, vlen->reference_bytes);
+			break;
+		case H5Z_FILTER_FLETCHER32:
+			if (bytes < 4)
+				return damaged(vlen, "a chunk is short");
+			bytes -= 4;
+			continue;
+		default:
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s' uses HDF5 filter %d; rewrite it with h5repack -f "
+				"GZIP=6",
+				vlen->file->path, vlen->name, (int)id);
+		}
+		*spare = *data;
+		*data = out;
+	}
+	return bytes == want ? 0 : damaged(vlen, "a chunk has the wrong size");
+}
+
+static int read_chunk(
+	struct neap__vlen *vlen, hid_t set, hid_t creation, hsize_t first, hsize_t chunk)
+{
+	hsize_t stored = 0;
+	uint32_t skipped = 0;
+	size_t want, rows = (size_t)((hsize_t)vlen->rows - first);
+	unsigned char *to = vlen->reference + first * vlen->reference_bytes;
+	if (H5Dget_chunk_storage_size(set, &first, &stored) < 0 || stored == 0)
+		return 0; /* never written: empty rows */
+	if (stored > vlen->file->bytes || chunk > UINT32_MAX ||
+		neap__mul_size(&want, (size_t)chunk, vlen->reference_bytes) < 0)
+		return damaged(vlen, "a chunk is larger than the file");
+	size_t room = (stored > want ? (size_t)stored : want) + 64;
+	unsigned char *data = malloc(room), *spare = malloc(room);
+	int rc = data && spare ? 0 : neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
+	if (rc == 0 && H5Dread_chunk(set, H5P_DEFAULT, &first, &skipped, data) < 0)
+		rc = damaged(vlen, "a chunk cannot be read");
+	if (rc == 0)
+		rc = unfilter(vlen, creation, skipped, &data, &spare, (size_t)stored, want);
+	if (rc == 0)
+		memcpy(to, data, (rows < chunk ? rows : (size_t)chunk) * vlen->reference_bytes);
+	free(data);
+	free(spare);
+	return rc;
+}
+
+static int read_references(struct neap__vlen *vlen, hid_t set, hid_t creation)
+{
+	size_t bytes;
+	hsize_t chunk = 0;
+	/* Empty rows can be many without being in the file; nobody needs so many. */
+	if (vlen->rows > 1 << 28 ||
+		neap__mul_size(&bytes, (size_t)vlen->rows, vlen->reference_bytes) < 0)
+		return damaged(vlen, "it claims more than 2^28 rows");
+	vlen->reference = calloc(bytes ? bytes : 1, 1);
+	if (!vlen->reference)
+		return neap__fail_errno(ENOMEM, "'%s': '%s'", vlen->file->path, vlen->name);
+	switch (H5Pget_layout(creation)) {
+	case H5D_CONTIGUOUS: {
+		haddr_t at = H5Dget_offset(set);
+		return at == HADDR_UNDEF || bytes == 0 ? 0
+						       : read_at(vlen, vlen->reference, bytes, at);
+	}
+	case H5D_CHUNKED:
+		if (H5Pget_chunk(creation, 1, &chunk) != 1 || chunk == 0)
+			return damaged(vlen, "no chunk size");
+		for (hsize_t first = 0; first < (hsize_t)vlen->rows; first += chunk)
+			NEAP_TRY(read_chunk(vlen, set, creation, first, chunk));
+		return 0;
+	default:
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' is neither contiguous nor chunked; rewrite it with h5repack",
+			vlen->file->path, vlen->name);
+	}
+}
+
+/* Whether elements of the type are what the caller takes: simple and at most 8 bytes. */
+static int base_type(struct neap__vlen *vlen, hid_t type, H5T_class_t kind)
+{
+	int ok;
+	if (kind == H5T_STRING) {
+		ok = H5Tis_variable_str(type) > 0;
+		vlen->base_bytes = 1;
+	} else {
+		vlen->base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
+		vlen->base_bytes = vlen->base >= 0 ? H5Tget_size(vlen->base) : 0;
+		ok = vlen->base >= 0 && H5Tget_class(vlen->base) == kind && vlen->base_bytes >= 1 &&
+		     vlen->base_bytes <= 8;
+	}
+	return ok ? 0
+		  : neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold rows of %s",
+			    vlen->file->path, vlen->name,
+			    kind == H5T_FLOAT	  ? "floating-point numbers"
+			    : kind == H5T_INTEGER ? "integers"
+						  : "text");
+}
+
+int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, const char *name,
+	H5T_class_t kind)
+{
+	memset(vlen, 0, sizeof *vlen);
+	vlen->file = file;
+	vlen->name = name;
+	vlen->base = -1;
+	vlen->reference_bytes = 8 + file->address_bytes;
+	if (!neap__h5_has(file, name))
+		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
+	hid_t set = H5Dopen2(file->id, name, H5P_DEFAULT);
+	hid_t type = set >= 0 ? H5Dget_type(set) : -1;
+	hid_t space = set >= 0 ? H5Dget_space(set) : -1;
+	hid_t creation = set >= 0 ? H5Dget_create_plist(set) : -1;
+	hsize_t rows = 0;
+	int rc = 0;
+	if (type < 0 || space < 0 || creation < 0 || H5Sget_simple_extent_ndims(space) != 1 ||
+		H5Sget_simple_extent_dims(space, &rows, NULL) != 1)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set",
+			file->path, name);
+	if (rc == 0)
+		rc = base_type(vlen, type, kind);
+	if (rc == 0) {
+		vlen->rows = rows > INT64_MAX ? INT64_MAX : (int64_t)rows;
+		rc = read_references(vlen, set, creation);
+	}
+	if (creation >= 0)
+		H5Pclose(creation);
+	if (space >= 0)
+		H5Sclose(space);
+	if (type >= 0)
+		H5Tclose(type);
+	if (set >= 0)
+		H5Dclose(set);
+	if (rc < 0)
+		neap__vlen_close(vlen);
+	return rc;
+}
+
+uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row)
+{
+	return (uint32_t)little(vlen->reference + (size_t)row * vlen->reference_bytes, 4);
+}
+
+/* Brings the collection at `address` into the buffer, unless it is there. */
+static int load_heap(struct neap__vlen *vlen, uint64_t address)
+{
+	unsigned char head[16];
+	size_t length_bytes = vlen->file->length_bytes;
+	if (vlen->heap_bytes > 0 && vlen->heap_address == address)
+		return 0;
+	vlen->heap_bytes = 0;
+	NEAP_TRY(read_at(vlen, head, 8 + length_bytes, address));
+	uint64_t size = little(head + 8, length_bytes);
+	if (memcmp(head, "GCOL\1", 5) != 0 || size < 16 || size > vlen->file->bytes)
+		return damaged(vlen, "no heap where a row should be");
+	if (size > vlen->heap_room) {
+		unsigned char *heap = realloc(vlen->heap, size);
+		if (!heap)
+			return neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
+		vlen->heap = heap;
+		vlen->heap_room = size;
+	}
+	NEAP_TRY(read_at(vlen, vlen->heap, size, address));
+	vlen->heap_address = address;
+	vlen->heap_bytes = size;
+	return 0;
+}
+
+int neap__vlen_row(
+	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length)
+{
+	const unsigned char *reference = vlen->reference + (size_t)row * vlen->reference_bytes;
+	size_t address_bytes = vlen->file->address_bytes, length_bytes = vlen->file->length_bytes;
+	uint64_t address = little(reference + 4, address_bytes);
+	uint64_t number = little(reference + 4 + address_bytes, 4);
+	*length = neap__vlen_length(vlen, row);
+	*data = (const unsigned char *)"";
+	if (*length == 0)
+		return 0;
+	NEAP_TRY(load_heap(vlen, address));
+	size_t head = 8 + length_bytes, at = head;
+	while (vlen->heap_bytes - at >= head) {
+		const unsigned char *object = vlen->heap + at;
+		uint64_t size = little(object + 8, length_bytes);
+		uint64_t found = little(object, 2), room = vlen->heap_bytes - at - head;
+		if (found == 0)
+			break; /* the free space at the end */
+		if (size > room)
+			return damaged(vlen, "a heap object is larger than its heap");
+		if (found == number) {
+			if (size < (uint64_t)*length * vlen->base_bytes)
+				return damaged(vlen, "a row is longer than what is stored of it");
+			*data = object + head;
+			return 0;
+		}
+		uint64_t step = head + neap__round_up(size, 8);
+		if (step > vlen->heap_bytes - at)
+			break;
+		at += step;
+	}
+	return damaged(vlen, "a row is missing from its heap");
+}
+
+void neap__vlen_close(struct neap__vlen *vlen)
+{
+	if (vlen->base >= 0)
+		H5Tclose(vlen->base);
+	free(vlen->reference);
+	free(vlen->heap);
+	memset(vlen, 0, sizeof *vlen);
+	vlen->base = -1;
+}

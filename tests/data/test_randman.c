@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spikes.h"
+
+static struct neap_events sample(const char *name, int64_t index)
+{
+	struct neap_dataset *set;
+	struct neap_events e;
+	ok(neap_dataset_open(&set, name));
+	ok(neap_dataset_read(set, index, &e));
+	neap_dataset_close(set);
+	return e;
+}
+
+/* Time of each unit's first spike. */
+static void profile(const char *name, int64_t index, int units, double *time)
+{
+	struct neap_events e = sample(name, index);
+	for (int u = 0; u < units; u++)
+		time[u] = -1;
+	for (int64_t i = e.count - 1; i >= 0; i--)
+		time[e.unit[i]] = e.time[i];
+	neap_events_free(&e);
+}
+
+static double distance(const double *a, const double *b, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += (a[i] - b[i]) * (a[i] - b[i]);
+	return sum;
+}
+
+static void every_unit_spikes_in_time(void **state)
+{
+	(void)state;
+	struct neap_dataset *set;
+	struct neap_dataset_info info;
+	ok(neap_dataset_open(
+		&set, "randman:units=33,classes=4,steps=1000,spikes=20,samples=10,noise=3"));
+	neap_dataset_info(set, &info);
+	assert_int_equal(info.inputs, 33);
+	assert_int_equal(info.classes, 4);
+	assert_int_equal(info.samples, 10);
+	assert_int_equal(info.events, 10 * 20 * 33);
+	assert_true(fabs(info.duration - 1) < 1e-12);
+	for (int64_t i = 0; i < 10; i++) {
+		struct neap_events e;
+		int count[33] = {0};
+		ok(neap_dataset_read(set, i, &e));
+		assert_int_equal(e.count, 660);
+		assert_int_equal(e.label, i % 4);
+		for (int64_t k = 0; k < e.count; k++) {
+			count[e.unit[k]]++;
+			assert_true(e.time[k] >= 0 && e.time[k] < info.duration);
+			assert_true(k == 0 || e.time[k - 1] <= e.time[k]);
+		}
+		for (int u = 0; u < 33; u++)
+			assert_int_equal(count[u], 20);
+		neap_events_free(&e);
+	}
+	neap_dataset_close(set);
+}
+
+static void a_function_of_seed_and_point(void **state)
+{
+	(void)state;
+	double a[70], b[70];
+	profile("randman", 5, 70, a);
+	profile("randman:samples=7,first=0", 5, 70, b);
+	assert_memory_equal(a, b, sizeof a);
+	profile("randman:first=3", 2, 70, b); /* the same point */
+	assert_memory_equal(a, b, sizeof a);
+	profile("randman:part=test", 5, 70, b);
+	assert_memory_not_equal(a, b, sizeof a);
+	profile("randman:seed=1", 5, 70, b);
+	assert_memory_not_equal(a, b, sizeof a);
+	profile("randman:noise=1", 5, 70, b);
+	assert_memory_not_equal(a, b, sizeof a);
+}
+
+/* Train and test share their manifolds: the nearest training sample has the right class. */
+static void test_points_lie_on_the_manifolds(void **state)
+{
+	(void)state;
+	enum { TRAIN = 1000, TEST = 100, UNITS = 70 };
+	struct neap_dataset *train, *test;
+	double(*t)[UNITS] = calloc(TRAIN, sizeof *t);
+	int right = 0;
+	ok(neap_dataset_open(&train, "randman:samples=1000"));
+	ok(neap_dataset_open(&test, "randman:samples=100,part=test"));
+	for (int64_t i = 0; i < TRAIN; i++) {
+		struct neap_events e;
+		ok(neap_dataset_read(train, i, &e));
+		for (int64_t k = 0; k < e.count; k++)
+			t[i][e.unit[k]] = e.time[k];
+		neap_events_free(&e);
+	}
+	for (int64_t i = 0; i < TEST; i++) {
+		struct neap_events e;
+		double x[UNITS] = {0};
+		int64_t best = 0;
+		ok(neap_dataset_read(test, i, &e));
+		for (int64_t k = 0; k < e.count; k++)
+			x[e.unit[k]] = e.time[k];
+		for (int64_t j = 1; j < TRAIN; j++)
+			if (distance(x, t[j], UNITS) < distance(x, t[best], UNITS))
+				best = j;
+		right += neap_dataset_label(train, best) == e.label;
+		neap_events_free(&e);
+	}
+	free(t);
+	neap_dataset_close(train);
+	neap_dataset_close(test);
+	assert_true(right >= 98);
+}
+
+static void values_are_spread(void **state)
+{
+	(void)state;
+	struct neap_dataset *set;
+	ok(neap_dataset_open(&set, "randman:dim=2,alpha=1.5,samples=200"));
+	double sum = 0, square = 0;
+	int64_t n = 0;
+	for (int64_t i = 0; i < 200; i++) {
+		struct neap_events e;
+		ok(neap_dataset_read(set, i, &e));
+		for (int64_t k = 0; k < e.count; k++, n++) {
+			sum += e.time[k];
+			square += e.time[k] * e.time[k];
+		}
+		neap_events_free(&e);
+	}
+	double mean = sum / (double)n, deviation = sqrt(square / (double)n - mean * mean);
+	assert_true(mean > 0.035 && mean < 0.065);
+	assert_true(deviation > 0.015 && deviation < 0.04);
+	neap_dataset_close(set);
+}
+
+static void bad_names(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *word;
+	} cases[] = {
+		{"randman:", "KEY=VALUE"},
+		{"randman:classes", "KEY=VALUE"},
+		{"randman:classes=", "classes="},
+		{"randman:classes=0", "from 1 to 1000"},
+		{"randman:classes=-3", "from 1 to 1000"},
+		{"randman:classes=2.5", "whole"},
+		{"randman:classes=ten", "classes=ten"},
+		{"randman:classes=1e99", "classes=1e99"},
+		{"randman:units=65537", "units"},
+		{"randman:units=9223372036854775808", "units"},
+		{"randman:alpha=nan", "alpha"},
+		{"randman:alpha=0", "alpha"},
+		{"randman:steps=1", "steps"},
+		{"randman:samples=0", "samples"},
+		{"randman:noise=-1", "noise"},
+		{"randman:noise=inf", "noise"},
+		{"randman:spikes=200", "one a step"},
+		{"randman:seed=-1", "seed"},
+		{"randman:part=valid", "train or test"},
+		{"randman:colour=red", "no key 'colour'"},
+		{"randman:classes=3,,units=4", "KEY=VALUE"},
+		{"randman:units=60000,classes=1000,dim=16,alpha=0.5", "at most 5e7"},
+		{"randman:steps=100000000,spikes=10000000,units=1000", "spikes * units"},
+		{"", "empty"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct neap_dataset *set;
+		refused(neap_dataset_open(&set, cases[i].name), NEAP_EUSAGE, cases[i].word);
+		assert_null(set);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_unit_spikes_in_time),
+		cmocka_unit_test(a_function_of_seed_and_point),
+		cmocka_unit_test(test_points_lie_on_the_manifolds),
+		cmocka_unit_test(values_are_spread),
+		cmocka_unit_test(bad_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
