@@ -128,6 +128,9 @@ struct neap_sweep_stats {
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);
 
+/* With `on`, runs measure resident_growth (resets the kernel's high-water mark). */
+NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
+
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* actions.c: one action of a schedule, performed; a row a kind. */
+#include "sweep/internal.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+static int illegal(const struct neap_action *a, const char *what)
+{
+	return neap__fail(NEAP_EILLEGAL, "%s [%lld, %lld) slot %lld: %s", neap_action_name(a->kind),
+		(long long)a->t0, (long long)a->t1, (long long)a->slot, what);
+}
+
+static int check_live(const struct neap_sweep *s, const struct neap_action *a, int changes)
+{
+	if (s->live_t != a->t0)
+		return illegal(a, "the live state is at another step");
+	if (changes && s->live_pins)
+		return illegal(a, "the live state is being sent");
+	return 0;
+}
+
+static int check_range(const struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->t0 < 0 || a->t1 < a->t0 || a->t1 > s->problem.chain.steps)
+		return illegal(a, "no such steps");
+	return 0;
+}
+
+static int check_slot(const struct neap_sweep *s, const struct neap_action *a, int state)
+{
+	if (a->slot < 0 || a->slot >= s->arena.nslots)
+		return illegal(a, "no such slot");
+	const struct neap__slot *slot = &s->arena.slots[a->slot];
+	if (slot->state != state || (state == NEAP__SLOT_HELD && slot->t != a->t0))
+		return illegal(a, "the slot holds something else");
+	return 0;
+}
+
+static int advance(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_range(s, a));
+	NEAP_TRY(check_live(s, a, 1));
+	return neap__step_advance(s, a->t1);
+}
+
+static int record(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_range(s, a));
+	NEAP_TRY(check_live(s, a, 1));
+	struct neap__range *last = s->nranges ? &s->ranges[s->nranges - 1] : NULL;
+	if (last && last->t1 == a->t0)
+		last->t1 = a->t1;
+	else if (s->nranges < s->survey.ranges)
+		s->ranges[s->nranges++] = (struct neap__range){a->t0, a->t1};
+	else
+		return illegal(a, "more ranges than the schedule announced");
+	(void)neap__make_room(s, neap__sat_mul((uint64_t)(a->t1 - a->t0), neap__worst(s)), 0);
+	NEAP_TRY(neap__step_record(s, a->t1));
+	if (s->live_t == a->t1)
+		return 0;
+	s->stats.overflows++;
+	return neap__step_advance(s, a->t1);
+}
+
+static int turn(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->t0 != s->problem.chain.steps || s->position >= 0)
+		return illegal(a, "it belongs at the end, once");
+	NEAP_TRY(check_live(s, a, 0));
+	return neap__step_turn(s);
+}
+
+/* The range that holds [t0, t1) at its end loses it. */
+static struct neap__range *find_range(struct neap_sweep *s, const struct neap_action *a)
+{
+	for (int64_t i = s->nranges - 1; i >= 0; i--)
+		if (s->ranges[i].t1 == a->t1 && s->ranges[i].t0 <= a->t0)
+			return &s->ranges[i];
+	return NULL;
+}
+
+static int backward(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_range(s, a));
+	if (s->position != a->t1)
+		return illegal(a, "the adjoint is at another step");
+	struct neap__range *range = find_range(s, a);
+	if (!range && a->t0 < a->t1)
+		return illegal(a, "these steps were not recorded");
+	while (s->position > a->t0) {
+		int64_t below;
+		struct neap__extent *tape = neap__arena_find(&s->arena, s->position, &below);
+		if (tape && tape->t0 >= a->t0) {
+			NEAP_TRY(neap__step_backward(s, tape));
+			continue;
+		}
+		if (tape)
+			neap__arena_pop(&s->arena, tape); /* a repair's, across t0 */
+		NEAP_TRY(neap__refill(s, range->t0, a->t0, s->position));
+	}
+	if (a->t0 == a->t1)
+		return 0;
+	s->live_t = -1;
+	neap__transfer_resume(s);
+	range->t1 = a->t0;
+	if (range->t0 == range->t1) {
+		*range = s->ranges[--s->nranges];
+		neap__forget_repairs(s);
+	}
+	return 0;
+}
+
+static int save(struct neap_sweep *s, const struct neap_action *a)
+{
+	int64_t loose;
+	NEAP_TRY(check_live(s, a, 0));
+	NEAP_TRY(check_slot(s, a, NEAP__SLOT_FREE));
+	if (!neap__arena_loose(&s->arena, &loose))
+		NEAP_TRY(neap__make_room(s, s->arena.state, 1));
+	neap__arena_take(&s->arena, a->slot);
+	struct neap__slot *slot = &s->arena.slots[a->slot];
+	slot->state = NEAP__SLOT_HELD;
+	slot->t = a->t0;
+	return neap__copy_save(s, neap__arena_slot(&s->arena, a->slot));
+}
+
+static int load(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));
+	if (s->live_pins)
+		return illegal(a, "the live state is being sent");
+	return neap__copy_load(s, neap__arena_slot(&s->arena, a->slot), a->t0);
+}
+
+static int drop(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));
+	if (s->arena.slots[a->slot].pins)
+		return illegal(a, "the slot is being sent");
+	neap__arena_drop(&s->arena, a->slot);
+	return 0;
+}
+
+static int forget(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0 ||
+		a->place >= s->survey.places[a->tier - 1])
+		return illegal(a, "no such place");
+	s->records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
+	(void)neap_tier_forget(s->tiers[a->tier - 1], a->place);
+	return 0;
+}
+
+int neap__perform(struct neap_sweep *s, const struct neap_action *a)
+{
+	static int (*const rows[])(struct neap_sweep *, const struct neap_action *) = {
+		[NEAP_ADVANCE] = advance,
+		[NEAP_RECORD] = record,
+		[NEAP_TURN] = turn,
+		[NEAP_BACKWARD] = backward,
+		[NEAP_SAVE] = save,
+		[NEAP_LOAD] = load,
+		[NEAP_DROP] = drop,
+		[NEAP_PUT] = neap__transfer_put,
+		[NEAP_GET] = neap__transfer_get,
+		[NEAP_WAIT] = neap__transfer_wait,
+		[NEAP_FORGET] = forget,
+	};
+	if (a->kind >= NEAP_ACTION_KINDS)
+		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
+	return rows[a->kind](s, a);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h: a sweep from the inside. Who does what:
+ *   sweep.c    plans, sizes tables, maps the arena, the shell of a run
+ *   survey.c   one look over the schedule before a run: how large tables must be
+ *   actions.c  performs one action of the schedule
+ *   steps.c    calls the model: pieces, `first`, times, counts
+ *   transfer.c tickets: put, get, wait
+ *   repair.c   tapes that are missing and states that were lost, recomputed
+ */
+#ifndef NEAP_SWEEP_INTERNAL_H
+#define NEAP_SWEEP_INTERNAL_H
+
+#include <neap/sweep.h>
+#include "sweep/arena.h"
+
+#define NEAP__BLOCK 64 /* RECORD is cut where t is a multiple of this */
+
+/* What a schedule needs of tables, learnt before it runs. */
+struct neap__survey {
+	int64_t slots;
+	int64_t extents; /* tapes at most, in pieces */
+	int64_t ranges;	 /* separate recorded ranges at most */
+	int64_t places[NEAP_TIERS_MAX];
+};
+
+enum neap__ticket_state {
+	NEAP__TICKET_FREE,
+	NEAP__TICKET_FLYING,  /* the engine has it */
+	NEAP__TICKET_SETTLED, /* answered early: the answer waits for WAIT */
+	NEAP__TICKET_AGAIN,   /* a GET into the live state, to be issued once more */
+};
+
+struct neap__ticket {
+	int64_t engine; /* the engine's ticket */
+	int64_t slot, t, place;
+	int32_t answer;
+	uint16_t tier;
+	uint8_t state, put;
+};
+
+struct neap__range {
+	int64_t t0, t1;
+};
+
+#define NEAP__RECORD_NONE (-1)
+#define NEAP__RECORD_BAD (-2)
+
+struct neap_sweep {
+	/* as planned */
+	struct neap_step_ops ops;
+	void *user;
+	struct neap_sweep_options options;
+	struct neap_tier *tiers[NEAP_TIERS_MAX];
+	struct neap_problem problem;
+	struct neap_plan plan;
+	int fixed; /* tapes have one size */
+	int watch;
+	struct neap__survey survey;
+	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
+	int64_t *records[NEAP_TIERS_MAX]; /* time of the state at a place, or NEAP__RECORD_* */
+	struct neap__range *ranges;	  /* recorded, as the schedule believes */
+	/* A schedule from elsewhere than the plan, for tests; or NULL. */
+	int (*open)(void *user, struct neap_schedule **schedule);
+	void *open_user;
+
+	/* of a run */
+	struct neap__arena arena;
+	struct neap__ticket tickets[NEAP_TICKETS];
+	int64_t nranges;
+	int64_t live_t;	   /* time of the live state; -1: undefined */
+	int64_t live_pins; /* PUTs from it that were not waited for */
+	int64_t seen;	   /* steps before it were passed */
+	int64_t position;  /* of the adjoint; -1: before TURN */
+	uint64_t generation;
+	const void *x0;
+	double *loss;
+	int repairing;	  /* forward steps now are extra */
+	uint64_t leaf;	  /* bytes kept for tapes while a hole is refilled; 0: no hole */
+	uint64_t density; /* bytes a step of the last record call */
+	struct neap_sweep_stats stats;
+};
+
+static inline unsigned char *neap__live(const struct neap_sweep *s)
+{
+	return s->arena.base + s->arena.live;
+}
+
+static inline unsigned char *neap__adjoint(const struct neap_sweep *s)
+{
+	return s->arena.base + s->arena.adjoint;
+}
+
+/* The largest tape of a step, as the plan counts it. */
+static inline uint64_t neap__worst(const struct neap_sweep *s)
+{
+	const struct neap_chain *chain = &s->problem.chain;
+	return chain->tape_max ? chain->tape_max : chain->tape;
+}
+
+/* survey.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
+int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
+int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule);
+
+/* steps.c. All negative codes end the sweep. */
+int neap__step_advance(struct neap_sweep *s, int64_t t1);
+/*
+ * Records from the live state towards t1 until the gap is too small for one more
+ * worst-case tape; the live state says how far it came.
+ */
+int neap__step_record(struct neap_sweep *s, int64_t t1);
+int neap__step_turn(struct neap_sweep *s);
+int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent);
+int neap__copy_save(struct neap_sweep *s, void *to);
+int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t);
+
+/* transfer.c */
+int neap__transfer_put(struct neap_sweep *s, const struct neap_action *action);
+int neap__transfer_get(struct neap_sweep *s, const struct neap_action *action);
+int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *action);
+/* Ends early whatever flies from or to `slot` (NEAP_LIVE: the live state). */
+void neap__transfer_settle(struct neap_sweep *s, int64_t slot);
+/* Issues anew the GETs into the live state that a repair pushed aside. */
+void neap__transfer_resume(struct neap_sweep *s);
+/* Marks pushed-aside GETs; call after settle(NEAP_LIVE). 1 if there is one. */
+int neap__transfer_push_aside(struct neap_sweep *s);
+/* Reads a record into the live buffer now; a record that fails is marked bad. */
+int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t);
+void neap__transfer_drain(struct neap_sweep *s);
+
+/* repair.c */
+/*
+ * At least `bytes` of contiguous room: packs slots, gives up states kept for
+ * repairs and, if `evict`, the newest tapes. 0 when there is no more to be had.
+ */
+int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict);
+/* The live buffer becomes the state at t, from the nearest state there is. */
+int neap__restore(struct neap_sweep *s, int64_t t);
+/* A GET failed: recomputes the state at t into `slot` or the live state. */
+int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t);
+/*
+ * No tape ends at t: makes some that do, none of them across t0. Nothing at or
+ * above `low` and below t but tapes was to be recorded.
+ */
+int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
+/* Gives up the states kept for repairs at the top of the stack. */
+void neap__forget_repairs(struct neap_sweep *s);
+
+/* actions.c */
+int neap__perform(struct neap_sweep *s, const struct neap_action *action);
+
+/*
+ * A sweep over a schedule of one's own, opened anew for each run; peak and arena
+ * come from neap_verify. For tests.
+ */
+NEAP_API int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops,
+	void *user, const struct neap_sweep_options *options,
+	int (*open)(void *user, struct neap_schedule **schedule), void *open_user);
+/* Fills the arena, and what is freed in it, with 0xAA; a run checks what is outside. */
+NEAP_API void neap__sweep_poison(struct neap_sweep *sweep, int on);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * repair.c: recomputation that no plan foresaw, inside the same arena.
+ *
+ * A state that a slow tier lost, and the tapes of a hole (steps that were to be
+ * recorded, but whose tapes did not fit), both come from the nearest state that
+ * is left: the live one, a slot, one kept for this purpose, a record, x_0.
+ *
+ * A hole is refilled from its end: a leaf of tapes at a time, with states kept
+ * in the room beside the leaf, placed as Revolve places them (Griewank, Walther
+ * 2000) in units of a leaf. Those states stay on the tape stack while the hole
+ * lasts and give way to whatever the schedule asks for.
+ */
+#include "sweep/internal.h"
+#include "base/fail.h"
+
+int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
+{
+	struct neap__arena *arena = &s->arena;
+	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max) {
+		int64_t slot;
+		struct neap__extent *top = neap__arena_top(arena);
+		if (neap__arena_loose(arena, &slot)) {
+			if (arena->slots[slot].pins)
+				neap__transfer_settle(s, slot);
+			neap__arena_pack(arena, slot);
+		} else if (top && top->t0 == top->t1) {
+			neap__arena_pop(arena, top);
+		} else if (top && evict) {
+			neap__arena_pop(arena, top);
+			s->stats.overflows++;
+		} else {
+			return evict ? neap__fail(NEAP_EILLEGAL,
+					       "the arena of %llu bytes has no room for %llu more",
+					       (unsigned long long)arena->bytes,
+					       (unsigned long long)bytes)
+				     : 0;
+		}
+	}
+	return 0;
+}
+
+void neap__forget_repairs(struct neap_sweep *s)
+{
+	struct neap__extent *top;
+	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1)
+		neap__arena_pop(&s->arena, top);
+	s->leaf = 0;
+}
+
+struct source {
+	int64_t t;
+	const void *bytes; /* in memory; x_0 may be NULL */
+	int tier;	   /* of a record; 0: in memory */
+	int64_t place;
+};
+
+static void consider(struct source *best, struct source other, int64_t t)
+{
+	if (other.t <= t && other.t > best->t)
+		*best = other;
+}
+
+/* The latest state at or before t; those in memory are looked at first and win ties. */
+static struct source nearest(struct neap_sweep *s, int64_t t)
+{
+	const struct neap__arena *arena = &s->arena;
+	struct source best = {.t = 0, .bytes = s->x0};
+
+	for (int64_t i = 0; i < arena->nslots; i++)
+		if (arena->slots[i].state == NEAP__SLOT_HELD)
+			consider(&best,
+				(struct source){
+					arena->slots[i].t, neap__arena_slot(arena, i), 0, 0},
+				t);
+	for (int64_t i = 0; i < arena->nextents; i++)
+		if (arena->extents[i].t0 == arena->extents[i].t1)
+			consider(&best,
+				(struct source){arena->extents[i].t0,
+					arena->base + arena->extents[i].offset, 0, 0},
+				t);
+	if (s->live_t >= best.t && s->live_t <= t)
+		return (struct source){s->live_t, neap__live(s), 0, 0};
+	for (int tier = 1; tier <= s->problem.ntiers; tier++)
+		for (int64_t i = 0; i < s->survey.places[tier - 1]; i++)
+			consider(&best, (struct source){s->records[tier - 1][i], NULL, tier, i}, t);
+	return best;
+}
+
+/* The live buffer becomes the latest state at or before t that can be had. */
+static int load_nearest(struct neap_sweep *s, int64_t t)
+{
+	for (;;) {
+		struct source from = nearest(s, t);
+		if (from.tier == 0)
+			return from.bytes == neap__live(s) ? 0
+							   : neap__copy_load(s, from.bytes, from.t);
+		if (neap__transfer_fetch(s, from.tier, from.place, from.t) == 0)
+			return 0;
+		if (s->records[from.tier - 1][from.place] != NEAP__RECORD_BAD)
+			return neap__fail(NEAP_EMODEL, "a state that was read cannot be loaded");
+	}
+}
+
+int neap__restore(struct neap_sweep *s, int64_t t)
+{
+	NEAP_TRY(load_nearest(s, t));
+	return neap__step_advance(s, t);
+}
+
+int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
+{
+	int64_t old = s->live_t;
+	s->repairing++;
+	neap__transfer_settle(s, NEAP_LIVE);
+	int aside = neap__transfer_push_aside(s);
+	NEAP_TRY(neap__restore(s, t));
+	if (slot != NEAP_LIVE) {
+		NEAP_TRY(neap__copy_save(s, neap__arena_slot(&s->arena, slot)));
+		s->arena.slots[slot].state = NEAP__SLOT_HELD;
+		if (aside)
+			neap__transfer_resume(s);
+		else if (old >= 0)
+			NEAP_TRY(neap__restore(s, old));
+		else
+			s->live_t = -1;
+	}
+	s->repairing--;
+	return 0;
+}
+
+/* C(c + r, c), capped. */
+static int64_t reach(int64_t c, int64_t r)
+{
+	double steps = 1;
+	int64_t few = c < r ? c : r, many = c < r ? r : c;
+	for (int64_t i = 1; i <= few && steps < 1e15; i++)
+		steps = steps * (double)(many + i) / (double)i;
+	return steps < 1e15 ? (int64_t)(steps + 0.5) : INT64_C(1000000000000000);
+}
+
+/* How often Revolve passes a step at most: the least r with reach(c, r) >= units. */
+static int64_t repeats(int64_t units, int64_t c)
+{
+	int64_t r = 0;
+	if (c == 1)
+		return units - 1;
+	while (reach(c, r) < units)
+		r++;
+	return r;
+}
+
+/* Units to the next state kept, of `units` >= 2 with c states, the one at the start included. */
+static int64_t split(int64_t units, int64_t c)
+{
+	if (c <= 1)
+		return units - 1;
+	int64_t r = repeats(units, c);
+	int64_t least = units - reach(c - 1, r), fair = reach(c, r - 2), most = reach(c, r - 1);
+	int64_t y = r >= 2 && fair > least ? fair : least;
+	y = y < 1 ? 1 : y;
+	y = y > most ? most : y;
+	return y < units ? y : units - 1;
+}
+
+struct leaf {
+	uint64_t bytes;
+	int64_t steps;
+	int64_t states; /* that fit beside it */
+};
+
+static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
+{
+	uint64_t density = s->density ? s->density : s->problem.chain.tape + 1;
+	return bytes < density ? 1 : (int64_t)(bytes / density);
+}
+
+/* Half of `gap` for tapes, half for states; one worst-case tape at least. */
+static struct leaf share(const struct neap_sweep *s, uint64_t gap)
+{
+	uint64_t worst = neap__worst(s), half = gap / 2 - gap / 2 % 64;
+	uint64_t bytes = half > worst ? half : worst;
+	uint64_t rest = gap > bytes ? gap - bytes : 0;
+	return (struct leaf){bytes, leaf_steps(s, bytes), (int64_t)(rest / s->arena.state)};
+}
+
+/* Forward steps, about, to refill a hole of n steps with `gap` bytes of room. */
+static double cost(const struct neap_sweep *s, int64_t n, uint64_t gap)
+{
+	struct leaf leaf = share(s, gap);
+	if (gap < neap__worst(s))
+		return 1e300;
+	int64_t units = (n + leaf.steps - 1) / leaf.steps;
+	return (double)n * (double)(1 + repeats(units, leaf.states + 1));
+}
+
+/*
+ * A new hole [h0, t): the tapes below it stand in the way of the states that
+ * would make it cheap, and are given up where that pays.
+ */
+static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	uint64_t gap = neap__arena_gap(arena);
+	double best = cost(s, t - h0, gap);
+	int64_t keep = arena->nextents;
+	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
+		const struct neap__extent *extent = &arena->extents[i];
+		if (extent->t1 > h0 || extent->t0 < low || extent->t0 >= extent->t1)
+			break;
+		gap += extent->bytes;
+		double c = cost(s, t - extent->t0, gap);
+		if (c < best) {
+			best = c;
+			keep = i;
+		}
+	}
+	while (arena->nextents > keep) {
+		neap__arena_pop(arena, neap__arena_top(arena));
+		s->stats.overflows++;
+	}
+	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+	return 0;
+}
+
+/* Goes up from the live state, keeping states, to where the last leaf before t begins. */
+static int climb(struct neap_sweep *s, int64_t t, int kept)
+{
+	struct neap__arena *arena = &s->arena;
+	for (;;) {
+		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf);
+		uint64_t gap = neap__arena_gap(arena);
+		int64_t states = gap > s->leaf ? (int64_t)((gap - s->leaf) / arena->state) : 0;
+		if (n <= m)
+			return 0;
+		if (states < 1 || arena->nextents + 2 > arena->extents_max)
+			return neap__step_advance(s, t - m);
+		if (kept) {
+			int64_t y = split((n + m - 1) / m, states + 1) * m;
+			NEAP_TRY(neap__step_advance(s, s->live_t + (y < n ? y : n - m)));
+		}
+		struct neap__extent *state =
+			neap__arena_push(arena, s->live_t, s->live_t, arena->state);
+		NEAP_TRY(neap__copy_save(s, arena->base + state->offset));
+		kept = 1;
+	}
+}
+
+/* Records from the live state to t; what does not fit at the end is done without. */
+static int record_leaf(struct neap_sweep *s, int64_t t0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	int64_t floor = arena->nextents;
+	while (s->live_t < t) {
+		int64_t target = s->live_t < t0 ? t0 : t;
+		NEAP_TRY(neap__step_record(s, target));
+		if (s->live_t == target)
+			continue;
+		if (arena->nextents > floor) {
+			while (arena->nextents > floor)
+				neap__arena_pop(arena, neap__arena_top(arena));
+		} else {
+			NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+			floor = arena->nextents;
+		}
+	}
+	return 0;
+}
+
+int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	struct neap__extent *top;
+	int64_t below, h0;
+
+	s->repairing++;
+	neap__transfer_settle(s, NEAP_LIVE);
+	(void)neap__transfer_push_aside(s);
+	while ((top = neap__arena_top(arena)) && top->t0 == top->t1 && top->t0 >= t)
+		neap__arena_pop(arena, top);
+	if (!top || top->t0 < top->t1 || !s->leaf) {
+		neap__forget_repairs(s);
+		(void)neap__arena_find(arena, t, &below);
+		h0 = below > low ? below : low;
+		NEAP_TRY(open_hole(s, low, h0, t));
+	} else {
+		NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	}
+	(void)neap__arena_find(arena, t, &below);
+	h0 = below > low ? below : low;
+	NEAP_TRY(load_nearest(s, t - 1));
+	int kept = s->live_t >= h0;
+	NEAP_TRY(neap__step_advance(s, h0));
+	NEAP_TRY(climb(s, t, kept));
+	NEAP_TRY(record_leaf(s, t0, t));
+	s->repairing--;
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps.c: the model's callbacks, cut into pieces, timed and counted. */
+#include "sweep/internal.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <string.h>
+
+/* What a callback answered, as the sweep's answer. */
+static int answer(const char *name, int rc)
+{
+	if (rc > 0)
+		return neap__fail(NEAP_EMODEL, "the model's %s answered %d", name, rc);
+	return rc;
+}
+
+static int go_on(struct neap_sweep *s)
+{
+	if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
+		return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+	return 0;
+}
+
+static void charge(struct neap_sweep *s, double *kind, double start)
+{
+	double seconds = neap__seconds() - start;
+	*kind += seconds;
+	s->stats.compute += seconds;
+}
+
+/* The live state passed on to t. */
+static void passed(struct neap_sweep *s, int64_t t, int64_t *steps)
+{
+	*steps += t - s->live_t;
+	if (s->repairing)
+		s->stats.recomputed += t - s->live_t;
+	s->live_t = t;
+	if (t > s->seen)
+		s->seen = t;
+}
+
+int neap__step_advance(struct neap_sweep *s, int64_t t1)
+{
+	while (s->live_t < t1) {
+		int64_t t = s->live_t, end = neap__piece_end(t, t1, s->seen, 0);
+		NEAP_TRY(go_on(s));
+		double start = neap__seconds();
+		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);
+		charge(s, &s->stats.advance, start);
+		NEAP_TRY(answer("advance", rc));
+		passed(s, end, &s->stats.advance_steps);
+	}
+	return 0;
+}
+
+/* One piece; *stuck says that the model wants more room. */
+static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
+{
+	struct neap__arena *arena = &s->arena;
+	int64_t t = s->live_t, done = t;
+	uint64_t gap = neap__arena_gap(arena), tape = s->problem.chain.tape;
+	size_t used = 0;
+
+	*stuck = gap < neap__worst(s) || arena->nextents == arena->extents_max;
+	if (*stuck)
+		return 0;
+	if (s->fixed && (uint64_t)(end - t) * tape > gap)
+		end = t + (int64_t)(gap / tape);
+	uint64_t room = s->fixed ? (uint64_t)(end - t) * tape : gap;
+	double start = neap__seconds();
+	int rc = s->ops.record(s->user, neap__live(s), t, end, t >= s->seen,
+		arena->base + arena->top, room, &used, &done);
+	charge(s, &s->stats.record, start);
+	NEAP_TRY(answer("record", rc));
+	if (used > room || done < t || done > end)
+		return neap__fail(NEAP_EMODEL,
+			"the model's record of steps %lld to %lld used %zu of %llu bytes and "
+			"stopped at %lld",
+			(long long)t, (long long)end, used, (unsigned long long)room,
+			(long long)done);
+	if (done < end && (room - used >= neap__worst(s) || s->fixed))
+		return neap__fail(NEAP_EMODEL,
+			"the model's record stopped at step %lld with %llu bytes of room left",
+			(long long)done, (unsigned long long)(room - used));
+	*stuck = done < end;
+	if (done == t)
+		return 0;
+	uint64_t bytes = s->fixed ? (uint64_t)(done - t) * tape : neap__round_up(used, 64);
+	if (!neap__arena_push(arena, t, done, bytes < gap ? bytes : gap))
+		return neap__fail(NEAP_EILLEGAL, "more tapes than the schedule announced");
+	uint64_t mean = (used + (uint64_t)(done - t) - 1) / (uint64_t)(done - t);
+	s->density = bytes / (uint64_t)(done - t) + 1;
+	s->stats.tape_bytes += used;
+	if (mean > s->stats.tape_largest)
+		s->stats.tape_largest = mean;
+	passed(s, done, &s->stats.record_steps);
+	return 0;
+}
+
+int neap__step_record(struct neap_sweep *s, int64_t t1)
+{
+	int stuck = 0;
+	while (s->live_t < t1 && !stuck) {
+		NEAP_TRY(go_on(s));
+		NEAP_TRY(record_piece(s, neap__piece_end(s->live_t, t1, s->seen, 1), &stuck));
+	}
+	return 0;
+}
+
+int neap__step_turn(struct neap_sweep *s)
+{
+	double start = neap__seconds(), loss = 0;
+	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
+	charge(s, &s->stats.backward, start);
+	NEAP_TRY(answer("turn", rc));
+	if (s->loss)
+		*s->loss = loss;
+	s->position = s->problem.chain.steps;
+	return 0;
+}
+
+int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
+{
+	NEAP_TRY(go_on(s));
+	double start = neap__seconds();
+	int rc = s->ops.backward(
+		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);
+	charge(s, &s->stats.backward, start);
+	NEAP_TRY(answer("backward", rc));
+	s->stats.backward_steps += extent->t1 - extent->t0;
+	s->position = extent->t0;
+	neap__arena_pop(&s->arena, extent);
+	return 0;
+}
+
+int neap__copy_save(struct neap_sweep *s, void *to)
+{
+	if (s->ops.save)
+		return answer("save", s->ops.save(s->user, to, neap__live(s)));
+	if (to != neap__live(s))
+		memcpy(to, neap__live(s), s->ops.state_bytes);
+	return 0;
+}
+
+/* from NULL: x_0 is all zero bytes. */
+int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
+{
+	s->live_t = -1;
+	if (!from) {
+		memset(neap__live(s), 0, s->ops.state_bytes);
+		from = neap__live(s);
+	}
+	if (s->ops.load)
+		NEAP_TRY(answer("load", s->ops.load(s->user, neap__live(s), from)));
+	else if (from != neap__live(s))
+		memcpy(neap__live(s), from, s->ops.state_bytes);
+	s->live_t = t;
+	return 0;
+}

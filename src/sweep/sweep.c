@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep.c: plans, sizes the tables, maps the arena; the shell of a run. */
+#include "sweep/internal.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "store/tier.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
+
+/* Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
+static int take(void *full, size_t room, const void *given, uint32_t size, const char *name)
+{
+	if (size < sizeof(uint32_t) || size > room)
+		return neap__fail(NEAP_EUSAGE, "%s: set size to its sizeof", name);
+	memset(full, 0, room);
+	memcpy(full, given, size);
+	return 0;
+}
+
+static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
+{
+	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: advance, record, turn and backward are required");
+	if (ops->state_bytes == 0)
+		return neap__fail(NEAP_EUSAGE, "neap_step_ops: state_bytes is 0");
+	if (ops->tape_max_bytes && ops->tape_max_bytes < ops->tape_bytes)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: tape_max_bytes %zu is less than tape_bytes %zu",
+			ops->tape_max_bytes, ops->tape_bytes);
+	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
+		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
+	return 0;
+}
+
+/*
+ * The problem that the planner sees. Every size is rounded up to 64 bytes, a
+ * tape's too: what a step's tape takes is then the same wherever a record call
+ * begins, and the plan's peak is the run's, exactly.
+ */
+static void describe(
+	struct neap_problem *p, const struct neap_step_ops *ops, const struct neap_sweep_options *o)
+{
+	int fixed = !ops->tape_max_bytes || ops->tape_max_bytes == ops->tape_bytes;
+	*p = (struct neap_problem)NEAP_PROBLEM_INIT;
+	p->chain.steps = o->steps;
+	p->chain.state = p->chain.live = neap__round_up(ops->state_bytes, 64);
+	p->chain.adjoint = neap__round_up(ops->adjoint_bytes, 64);
+	p->chain.tape = neap__round_up(ops->tape_bytes, 64);
+	p->chain.tape_max = fixed ? 0 : neap__round_up(ops->tape_max_bytes, 64);
+	p->chain.advance = o->advance > 0 ? o->advance : 1;
+	p->chain.record = o->record > 0 ? o->record : 1;
+	p->chain.backward = o->backward > 0 ? o->backward : 2;
+	p->memory = o->memory ? o->memory : NEAP_INFINITE;
+	p->ntiers = o->ntiers;
+	for (int i = 0; i < o->ntiers; i++) {
+		neap_tier_describe(o->tiers[i], p->chain.state, &p->tiers[i]);
+		p->tiers[i].staging = neap__round_up(p->tiers[i].staging, 4096);
+	}
+}
+
+static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
+{
+	struct neap_verdict verdict;
+	NEAP_TRY(neap_verify(&verdict, &s->problem, schedule));
+	s->plan = (struct neap_plan){
+		.strategy = "own",
+		.chosen = "own",
+		.feasible = verdict.arena_bytes <= s->problem.memory,
+		.arena_bytes = verdict.arena_bytes,
+		.peak_bytes = verdict.peak_bytes,
+		.slots = verdict.slots,
+		.advance_steps = verdict.advance_steps,
+		.record_steps = verdict.record_steps,
+		.least_bytes = verdict.arena_bytes,
+		.why = "the schedule needs more",
+	};
+	memcpy(s->plan.tiers, verdict.tiers, sizeof s->plan.tiers);
+	return 0;
+}
+
+static int open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
+{
+	return s->open ? s->open(s->open_user, schedule)
+		       : neap_schedule_open(schedule, &s->problem, &s->plan);
+}
+
+static int make_plan(struct neap_sweep *s)
+{
+	struct neap_schedule *schedule;
+	if (s->open) {
+		NEAP_TRY(open_schedule(s, &schedule));
+		int rc = plan_own(s, schedule);
+		neap_schedule_close(schedule);
+		NEAP_TRY(rc);
+	} else {
+		const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+		NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
+	}
+	if (!s->plan.feasible)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"%s does not fit %llu bytes: %s; %llu bytes would do", s->plan.strategy,
+			(unsigned long long)s->problem.memory, s->plan.why,
+			(unsigned long long)s->plan.least_bytes);
+	NEAP_TRY(open_schedule(s, &schedule));
+	int rc = neap__survey(&s->survey, s->problem.ntiers, schedule);
+	neap_schedule_close(schedule);
+	return rc;
+}
+
+/* Offsets in the arena; only tiers that the schedule uses have staging. */
+static int lay_out(struct neap_sweep *s)
+{
+	const struct neap_chain *chain = &s->problem.chain;
+	struct neap__arena *arena = &s->arena;
+	uint64_t at = 0;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		s->staging[i] = at;
+		if (s->survey.places[i])
+			at = neap__sat_add(at, s->problem.tiers[i].staging);
+	}
+	arena->adjoint = at;
+	arena->live = neap__sat_add(arena->adjoint, chain->adjoint);
+	arena->tapes = neap__sat_add(arena->live, chain->live);
+	arena->state = chain->state;
+	arena->bytes = s->plan.arena_bytes;
+	if (chain->steps == 0)
+		arena->bytes = arena->tapes; /* a plan of no steps counts nothing */
+	if (arena->bytes > s->problem.memory)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"%llu bytes are less than live state and "
+			"adjoint: %llu bytes would do",
+			(unsigned long long)s->problem.memory, (unsigned long long)arena->bytes);
+	if (arena->tapes > arena->bytes || arena->bytes > SIZE_MAX / 2)
+		return neap__fail(NEAP_EILLEGAL,
+			"the plan's arena of %llu bytes lacks room for "
+			"the %llu of live state, adjoint and staging",
+			(unsigned long long)arena->bytes, (unsigned long long)arena->tapes);
+	return 0;
+}
+
+static int make_tables(struct neap_sweep *s)
+{
+	struct neap__survey *survey = &s->survey;
+	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, survey->extents + SPARE_EXTENTS));
+	s->ranges = calloc((size_t)survey->ranges + 1, sizeof *s->ranges);
+	if (!s->ranges)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		s->records[i] = calloc((size_t)survey->places[i] + 1, sizeof *s->records[i]);
+		if (!s->records[i])
+			return neap__fail_errno(ENOMEM, "tables of a sweep");
+	}
+	return 0;
+}
+
+static void free_tables(struct neap_sweep *s)
+{
+	neap__arena_fini(&s->arena);
+	free(s->ranges);
+	for (int i = 0; i < NEAP_TIERS_MAX; i++)
+		free(s->records[i]);
+}
+
+/* Plans all that is in `s`, which holds nothing yet. */
+static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *options)
+{
+	NEAP_TRY(take(&s->ops, sizeof s->ops, ops, ops->size, "neap_step_ops"));
+	NEAP_TRY(
+		take(&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
+	NEAP_TRY(check(&s->ops, &s->options));
+	for (int i = 0; i < s->options.ntiers; i++)
+		s->tiers[i] = s->options.tiers[i];
+	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
+	struct neap_sweep_options o = s->options;
+	o.tiers = s->tiers;
+	describe(&s->problem, &s->ops, &o);
+	s->fixed = s->problem.chain.tape_max == 0;
+	NEAP_TRY(neap_problem_check(&s->problem));
+	NEAP_TRY(make_plan(s));
+	NEAP_TRY(lay_out(s));
+	return make_tables(s);
+}
+
+static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void *user,
+	const struct neap_sweep_options *options,
+	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
+{
+	struct neap_sweep *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail_errno(ENOMEM, "sweep");
+	s->user = user;
+	s->open = open;
+	s->open_user = open_user;
+	int rc = prepare(s, ops, options);
+	if (rc < 0) {
+		neap_sweep_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
+	const struct neap_sweep_options *options)
+{
+	return create(sweep, ops, user, options, NULL, NULL);
+}
+
+int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
+	const struct neap_sweep_options *options,
+	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
+{
+	return create(sweep, ops, user, options, open, open_user);
+}
+
+/* Everything is made beside the old sweep, so that a refusal leaves it as it was. */
+int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *options)
+{
+	struct neap_sweep *fresh;
+	NEAP_TRY(create(&fresh, ops, s->user, options, s->open, s->open_user));
+	if (s->arena.base && s->arena.mapped >= fresh->arena.bytes &&
+		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
+		fresh->arena.base = s->arena.base;
+		fresh->arena.mapped = s->arena.mapped;
+		s->arena.base = NULL;
+	}
+	fresh->arena.poison = s->arena.poison;
+	fresh->generation = s->generation;
+	fresh->watch = s->watch;
+	free_tables(s);
+	*s = *fresh;
+	free(fresh);
+	return 0;
+}
+
+void neap_sweep_free(struct neap_sweep *s)
+{
+	if (!s)
+		return;
+	free_tables(s);
+	free(s);
+}
+
+const struct neap_plan *neap_sweep_plan(const struct neap_sweep *s)
+{
+	return &s->plan;
+}
+
+const struct neap_problem *neap_sweep_problem(const struct neap_sweep *s)
+{
+	return &s->problem;
+}
+
+void neap_sweep_watch(struct neap_sweep *s, int on)
+{
+	s->watch = on;
+}
+
+void neap__sweep_poison(struct neap_sweep *s, int on)
+{
+	s->arena.poison = on;
+}
+
+void neap_sweep_release(struct neap_sweep *s)
+{
+	neap__unmap_pages(s->arena.base, s->arena.mapped);
+	s->arena.base = NULL;
+	s->arena.mapped = 0;
+}
+
+static int map_arena(struct neap_sweep *s)
+{
+	struct neap__arena *arena = &s->arena;
+	void *pages;
+	if (arena->base && arena->mapped >= arena->bytes)
+		return 0;
+	neap_sweep_release(s);
+	uint64_t whole = neap__round_up(arena->bytes, 4096);
+	NEAP_TRY(neap__map_pages(&pages, whole));
+	arena->base = pages;
+	arena->mapped = whole;
+	return 0;
+}
+
+static int format_tiers(struct neap_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		int64_t places = s->survey.places[i];
+		void *staging = s->problem.tiers[i].staging ? s->arena.base + s->staging[i] : NULL;
+		if (places &&
+			!neap__tier_fits(s->tiers[i], s->problem.chain.state, places, staging))
+			NEAP_TRY(neap_tier_format(
+				s->tiers[i], s->problem.chain.state, places, staging));
+	}
+	return 0;
+}
+
+static void reset(struct neap_sweep *s)
+{
+	memset(s->tickets, 0, sizeof s->tickets);
+	for (int i = 0; i < s->problem.ntiers; i++)
+		for (int64_t j = 0; j < s->survey.places[i]; j++)
+			s->records[i][j] = NEAP__RECORD_NONE;
+	s->nranges = 0;
+	s->live_pins = 0;
+	s->live_t = s->position = -1;
+	s->seen = 0;
+	s->repairing = 0;
+	s->leaf = s->density = 0;
+	s->generation++;
+	s->stats = (struct neap_sweep_stats){
+		.arena_bytes = s->arena.bytes,
+		.peak_planned = s->plan.peak_bytes,
+		.predicted = s->plan.makespan,
+		.predicted_stall = s->plan.stall,
+	};
+	neap__arena_reset(&s->arena, s->arena.tapes);
+}
+
+static void announce(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (s->ops.will_touch &&
+		(a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_BACKWARD))
+		s->ops.will_touch(s->user, a->t0, a->t1);
+}
+
+/* One action ahead of the one performed, so that the model learns what comes. */
+static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
+{
+	struct neap_action now, next;
+	int more = neap_schedule_next(schedule, &now);
+	if (more > 0)
+		announce(s, &now);
+	while (more > 0) {
+		more = neap_schedule_next(schedule, &next);
+		NEAP_TRY(more);
+		if (more > 0)
+			announce(s, &next);
+		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
+			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		NEAP_TRY(neap__perform(s, &now));
+		now = next;
+	}
+	NEAP_TRY(more);
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state != NEAP__TICKET_FREE)
+			return neap__fail(NEAP_EILLEGAL, "ticket %d was not waited for", i);
+	if (s->position != 0)
+		return neap__fail(NEAP_EILLEGAL, "the schedule ended with the adjoint at step %lld",
+			(long long)s->position);
+	return 0;
+}
+
+/* What lies behind the arena in its mapping was poisoned and must still be. */
+static int check_poison(const struct neap_sweep *s)
+{
+	for (uint64_t i = s->arena.bytes; s->arena.poison && i < s->arena.mapped; i++)
+		if (s->arena.base[i] != 0xAA)
+			return neap__fail(NEAP_EMODEL, "the model wrote behind the arena");
+	return 0;
+}
+
+static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
+{
+	uint64_t resident = 0;
+	if (s->watch && neap__resident_reset() == 0)
+		resident = neap__resident_peak();
+	double start = neap__seconds();
+	reset(s);
+	int rc = neap__copy_load(s, s->x0, 0);
+	if (rc == 0)
+		rc = perform_all(s, schedule);
+	neap__transfer_drain(s);
+	if (rc == 0)
+		rc = check_poison(s);
+	if (rc == 0 && dx0)
+		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
+	s->stats.seconds = neap__seconds() - start;
+	s->stats.peak_measured = s->arena.peak;
+	if (resident) {
+		uint64_t peak = neap__resident_peak();
+		s->stats.resident_growth = peak > resident ? peak - resident : 0;
+	}
+	return rc;
+}
+
+int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(open_schedule(s, &schedule));
+	int rc = map_arena(s);
+	if (rc == 0)
+		rc = format_tiers(s);
+	if (rc == 0) {
+		s->x0 = x0;
+		s->loss = loss;
+		rc = run(s, schedule, dx0);
+		if (stats)
+			*stats = s->stats;
+	}
+	neap_schedule_close(schedule);
+	return rc;
+}

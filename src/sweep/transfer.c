@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
+#include "sweep/internal.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+/* Kind, sweep and step: a record of an earlier sweep is never taken for one of this. */
+static uint64_t tag(const struct neap_sweep *s, int64_t t)
+{
+	return (uint64_t)NEAP_STATE << 62 | (s->generation & 0x3fff) << 48 |
+	       ((uint64_t)t & ((UINT64_C(1) << 48) - 1));
+}
+
+static int64_t *record_at(struct neap_sweep *s, int tier, int64_t place)
+{
+	return &s->records[tier - 1][place];
+}
+
+static int begin(struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out)
+{
+	const char *name = neap_action_name(a->kind);
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
+		s->tickets[a->ticket].state != NEAP__TICKET_FREE)
+		return neap__fail(NEAP_EILLEGAL, "%s: ticket %d is in use", name, a->ticket);
+	if (a->slot != NEAP_LIVE && (a->slot < 0 || a->slot >= s->arena.nslots))
+		return neap__fail(NEAP_EILLEGAL, "%s: no slot %lld", name, (long long)a->slot);
+	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0 ||
+		a->place >= s->survey.places[a->tier - 1])
+		return neap__fail(NEAP_EILLEGAL, "%s: no place %lld on tier %d", name,
+			(long long)a->place, a->tier);
+	*out = &s->tickets[a->ticket];
+	**out = (struct neap__ticket){
+		.slot = a->slot,
+		.t = a->t0,
+		.place = a->place,
+		.tier = a->tier,
+		.put = a->kind == NEAP_PUT,
+	};
+	return 0;
+}
+
+/* An answer known at once waits for its WAIT like any other. */
+static void issued(struct neap__ticket *ticket, int rc)
+{
+	ticket->state = rc < 0 ? NEAP__TICKET_SETTLED : NEAP__TICKET_FLYING;
+	ticket->answer = rc;
+}
+
+int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
+{
+	struct neap__ticket *ticket = NULL;
+	const unsigned char *from = neap__live(s);
+	NEAP_TRY(begin(s, a, &ticket));
+	if (a->slot == NEAP_LIVE) {
+		if (s->live_t != a->t0)
+			return neap__fail(NEAP_EILLEGAL, "put: the live state is not at %lld",
+				(long long)a->t0);
+		NEAP_TRY(neap__copy_save(s, neap__live(s)));
+		s->live_pins++;
+	} else {
+		struct neap__slot *slot = &s->arena.slots[a->slot];
+		if (slot->state != NEAP__SLOT_HELD || slot->t != a->t0)
+			return neap__fail(NEAP_EILLEGAL, "put: slot %lld does not hold state %lld",
+				(long long)a->slot, (long long)a->t0);
+		from = neap__arena_slot(&s->arena, a->slot);
+		slot->pins++;
+	}
+	*record_at(s, a->tier, a->place) = a->t0;
+	issued(ticket, neap_tier_put(s->tiers[a->tier - 1], a->place, tag(s, a->t0), from,
+			       s->problem.chain.state, &ticket->engine));
+	s->stats.written[a->tier - 1] += s->problem.chain.state;
+	return 0;
+}
+
+static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__live(s)
+							: neap__arena_slot(&s->arena, ticket->slot);
+	issued(ticket, neap_tier_get(s->tiers[ticket->tier - 1], ticket->place, tag(s, ticket->t),
+			       into, s->problem.chain.state, &ticket->engine));
+	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
+}
+
+int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
+{
+	struct neap__ticket *ticket = NULL;
+	NEAP_TRY(begin(s, a, &ticket));
+	int64_t held = *record_at(s, a->tier, a->place);
+	if (held != a->t0 && held != NEAP__RECORD_BAD)
+		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
+			(long long)a->place, (long long)a->t0);
+	if (a->slot == NEAP_LIVE) {
+		if (s->live_pins)
+			return neap__fail(NEAP_EILLEGAL, "get: the live state is being sent");
+		s->live_t = -1;
+	} else {
+		struct neap__slot *slot = &s->arena.slots[a->slot];
+		int64_t loose;
+		if (slot->state != NEAP__SLOT_FREE)
+			return neap__fail(
+				NEAP_EILLEGAL, "get: slot %lld is in use", (long long)a->slot);
+		if (!neap__arena_loose(&s->arena, &loose))
+			NEAP_TRY(neap__make_room(s, s->arena.state, 1));
+		neap__arena_take(&s->arena, a->slot);
+		slot->state = NEAP__SLOT_AWAITED;
+		slot->t = a->t0;
+		slot->pins++;
+	}
+	if (held == NEAP__RECORD_BAD)
+		issued(ticket, NEAP_ELOST);
+	else
+		issue_get(s, ticket);
+	return 0;
+}
+
+static void settle(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	double start = neap__seconds();
+	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
+	ticket->state = NEAP__TICKET_SETTLED;
+	s->stats.stall += neap__seconds() - start;
+}
+
+void neap__transfer_settle(struct neap_sweep *s, int64_t slot)
+{
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
+			settle(s, &s->tickets[i]);
+}
+
+int neap__transfer_push_aside(struct neap_sweep *s)
+{
+	for (int i = 0; i < NEAP_TICKETS; i++) {
+		struct neap__ticket *ticket = &s->tickets[i];
+		if (ticket->state != NEAP__TICKET_SETTLED || ticket->put ||
+			ticket->slot != NEAP_LIVE || ticket->answer < 0)
+			continue;
+		ticket->state = NEAP__TICKET_AGAIN;
+		return 1;
+	}
+	return 0;
+}
+
+void neap__transfer_resume(struct neap_sweep *s)
+{
+	for (int i = 0; i < NEAP_TICKETS; i++) {
+		if (s->tickets[i].state != NEAP__TICKET_AGAIN)
+			continue;
+		s->live_t = -1;
+		issue_get(s, &s->tickets[i]);
+	}
+}
+
+/* Notes that a record is not to be had; counts it once. */
+static void mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t)
+{
+	int64_t *held = record_at(s, tier, place);
+	if (*held != t)
+		return; /* known already, forgotten or overwritten since */
+	*held = NEAP__RECORD_BAD;
+	s->stats.recoveries++;
+}
+
+int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
+		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
+		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
+	struct neap__ticket *ticket = &s->tickets[a->ticket];
+	if (ticket->state == NEAP__TICKET_FLYING)
+		settle(s, ticket);
+	ticket->state = NEAP__TICKET_FREE;
+
+	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
+	if (slot)
+		slot->pins--;
+	else if (ticket->put)
+		s->live_pins--;
+	if (ticket->answer < 0)
+		mark_bad(s, ticket->tier, ticket->place, ticket->t);
+	if (ticket->put)
+		return 0;
+	if (ticket->answer < 0)
+		return neap__recover(s, ticket->slot, ticket->t);
+	if (!slot)
+		return neap__copy_load(s, neap__live(s), ticket->t);
+	slot->state = NEAP__SLOT_HELD;
+	return 0;
+}
+
+int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t)
+{
+	struct neap__ticket ticket = {
+		.slot = NEAP_LIVE, .t = t, .place = place, .tier = (uint16_t)tier};
+	s->live_t = -1;
+	issue_get(s, &ticket);
+	if (ticket.state == NEAP__TICKET_FLYING)
+		settle(s, &ticket);
+	if (ticket.answer < 0) {
+		mark_bad(s, tier, place, t);
+		return ticket.answer;
+	}
+	return neap__copy_load(s, neap__live(s), t);
+}
+
+void neap__transfer_drain(struct neap_sweep *s)
+{
+	for (int i = 0; i < NEAP_TICKETS; i++) {
+		if (s->tickets[i].state == NEAP__TICKET_FLYING)
+			settle(s, &s->tickets[i]);
+		s->tickets[i].state = NEAP__TICKET_FREE;
+	}
+}
