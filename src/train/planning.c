@@ -58,8 +58,7 @@ static void say_tiers(const struct neap__trainer *trainer, const struct neap_pro
 			problem->tiers[i].write_rate / 1e6, problem->tiers[i].read_rate / 1e6);
 }
 
-/* What was chosen and what else there was. */
-static void say_plan(const struct neap__trainer *trainer)
+void neap__planning_say(const struct neap__trainer *trainer)
 {
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
@@ -77,6 +76,9 @@ static void say_plan(const struct neap__trainer *trainer)
 		if (rows[i].value)
 			n += (size_t)snprintf(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
+	if (trainer->options.sweep.memory == 0)
+		neap__trainer_say(trainer, "memory: %s, half of what is free",
+			megabytes(budget, problem->memory));
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
 		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, overhead %.1f%%, "
@@ -130,13 +132,9 @@ int neap__planning_start(struct neap__trainer *trainer)
 	struct neap__planning *p = &trainer->planning;
 	const struct neap_batch *batch;
 	struct neap_batch wide;
-	char budget[24];
 
 	p->margin = MARGIN;
 	p->memory = neap__memory_budget(&trainer->options.sweep);
-	if (trainer->options.sweep.memory == 0)
-		neap__trainer_say(
-			trainer, "memory: %s, half of what is free", megabytes(budget, p->memory));
 	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
 	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
@@ -157,7 +155,6 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);
 	trainer->result->plan = *neap_sweep_plan(trainer->sweep);
-	say_plan(trainer);
 	return 0;
 }
 

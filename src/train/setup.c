@@ -173,7 +173,7 @@ static int open_loaders(struct neap__trainer *trainer)
 	return neap_loader_open(&d->validation, d->set, &loading);
 }
 
-static void say_data(const struct neap__trainer *trainer)
+void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
 	neap__trainer_say(trainer,
@@ -204,9 +204,7 @@ int neap__setup(struct neap__trainer *trainer)
 	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
-	NEAP_TRY(open_loaders(trainer));
-	say_data(trainer);
-	return 0;
+	return open_loaders(trainer);
 }
 
 void neap__teardown(struct neap__trainer *trainer)

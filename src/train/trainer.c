@@ -320,14 +320,18 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 	} else if (mkdir(o->out, 0777) < 0) {
 		return neap__fail_errno(errno, "cannot make '%s'", o->out);
 	}
+	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
+	NEAP_TRY(neap__runfile_write(trainer));
+	/* Nothing is said before all was checked: bad input is answered by one line. */
+	neap__setup_say(trainer);
 	if (found)
 		neap__trainer_say(trainer,
 			"resumed from %s: %" PRId64 " epochs and %" PRId64 " batches are done",
 			trainer->last, c->epoch, c->batch);
 	else if (o->resume)
 		neap__trainer_say(trainer, "no snapshot in '%s': starting afresh", o->out);
-	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
-	return neap__runfile_write(trainer);
+	neap__planning_say(trainer);
+	return 0;
 }
 
 static int run(struct neap__trainer *trainer)

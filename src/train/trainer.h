@@ -76,12 +76,14 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
+void neap__setup_say(const struct neap__trainer *trainer);
 void neap__teardown(struct neap__trainer *trainer);
 /* The longest sample of a data set in steps, cut to `limit` (0: none). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 
 /* planning.c: the first plan, for the longest batch; and one for each batch begun. */
 int neap__planning_start(struct neap__trainer *trainer);
+void neap__planning_say(const struct neap__trainer *trainer); /* what was chosen, and why */
 int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch);
 void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
 	const struct neap_sweep_stats *stats);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.c: `neap eval`: accuracy, confusion and firing rates of a trained net. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <neap/train.h>
+
+static const char examples[] = "  neap eval run test.h5\n"
+			       "  neap eval run/last.safetensors test.h5 --json\n";
+
+struct evaluating {
+	struct cli_progress bar;
+};
+
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+	struct evaluating *e = user;
+	if (e->bar.terminal)
+		cli_progress_show(&e->bar, (double)done, (double)total, NULL);
+	return cli_interrupted();
+}
+
+static int print_json(const struct neap_eval_result *r)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	cli_json_int(o, "samples", r->samples);
+	cli_json_number(o, "accuracy", r->accuracy);
+	cli_json_number(o, "low", r->low);
+	cli_json_number(o, "high", r->high);
+	cli_json_number(o, "loss", r->loss);
+	cJSON *table = cJSON_AddArrayToObject(o, "confusion");
+	for (int i = 0; i < r->classes; i++) {
+		cJSON *row = cJSON_CreateArray();
+		for (int j = 0; j < r->classes; j++)
+			cJSON_AddItemToArray(
+				row, cJSON_CreateNumber(
+					     (double)r->confusion[i * (int64_t)r->classes + j]));
+		cJSON_AddItemToArray(table, row);
+	}
+	cJSON *rates = cJSON_AddArrayToObject(o, "rates");
+	for (int i = 0; i < r->layers; i++)
+		cJSON_AddItemToArray(rates, cJSON_CreateNumber(r->rates[i]));
+	return cli_json_print(o);
+}
+
+static int print_text(const struct neap_eval_result *r)
+{
+	printf("accuracy %.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64
+	       " samples, loss %.4f\n",
+		100 * r->accuracy, 100 * r->low, 100 * r->high, r->samples, r->loss);
+	for (int i = 0; i < r->layers; i++)
+		printf("layer %d: %.3f%% of its units spike in a step\n", i, 100 * r->rates[i]);
+	if (r->classes > 40)
+		return cli_finish("eval");
+	printf("\nconfusion, a row a label:\n     ");
+	for (int j = 0; j < r->classes; j++)
+		printf(" %5d", j);
+	printf("\n");
+	for (int i = 0; i < r->classes; i++) {
+		printf("%5d", i);
+		for (int j = 0; j < r->classes; j++)
+			printf(" %5" PRId64, r->confusion[i * (int64_t)r->classes + j]);
+		printf("\n");
+	}
+	return cli_finish("eval");
+}
+
+int cli_eval(int argc, char **argv)
+{
+	struct evaluating evaluating = {0};
+	struct neap_eval_options o = {
+		.size = sizeof o, .progress = on_progress, .user = &evaluating};
+	struct neap_eval_result result;
+	const char *named[2];
+	int json = 0;
+	const struct cli_option options[] = {
+		{"batch", CLI_COUNT, &o.batch, "N", "samples at a time (default 64)", 1, 65536,
+			NULL, NULL},
+		{"threads", CLI_COUNT, &o.threads, "N", "0: one a processor", 0, 1024, NULL, NULL},
+		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
+			NULL},
+		{0},
+	};
+	const struct cli_command command = {.name = "eval",
+		.arguments = "RUN DATA",
+		.about = "accuracy, confusion and firing rates of a trained network",
+		.examples = examples,
+		.options = options,
+		.least = 2,
+		.most = 2};
+	int parsed = cli_parse(&command, argc, argv, named);
+
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	o.model = named[0];
+	o.data = named[1];
+	cli_catch_signals();
+	cli_progress_start(&evaluating.bar, "eval", "samples");
+	int rc = neap_eval(&result, &o);
+	cli_progress_clear(&evaluating.bar);
+	if (rc < 0)
+		return cli_fail("eval", rc);
+	int code = json ? print_json(&result) : print_text(&result);
+	neap_eval_result_free(&result);
+	return code;
+}

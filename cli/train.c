@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train.c: `neap train`: learns a data set within a budget of bytes. */
+#include "netoptions.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char examples[] =
+	"  neap train train.h5 --test test.h5 --memory 16M --epochs 30 --out run\n"
+	"  neap train randman --net lif:128r,li --memory 4M --epochs 10\n"
+	"  neap train train.h5 --dt 0.1ms --memory 8M --slow /var/tmp --strategy double\n"
+	"  neap train train.h5 --out run --resume\n";
+
+struct training {
+	struct cli_progress bar;
+	const struct neap_train_options *options;
+	double first; /* samples done before this session */
+};
+
+static void on_line(void *user, const char *line)
+{
+	struct training *t = user;
+	cli_progress_clear(&t->bar);
+	fprintf(stderr, "%s\n", line);
+}
+
+static void show_epoch(struct training *t, const struct neap_train_progress *p)
+{
+	cli_progress_clear(&t->bar);
+	fprintf(stderr, "epoch %d/%d: loss %.4f, training %.1f%%", p->epoch + 1, p->epochs, p->loss,
+		100 * p->accuracy);
+	if (t->options->validation > 0 || t->options->holdout)
+		fprintf(stderr, ", validation %.1f%%%s", 100 * p->validation_accuracy,
+			p->best ? " (best)" : "");
+	fprintf(stderr, ", spikes %.2f%%, support %.2f%%\n", 100 * p->spikes, 100 * p->support);
+}
+
+static int on_progress(void *user, const struct neap_train_progress *p)
+{
+	struct training *t = user;
+	char note[96];
+	double batches = (double)p->batches * p->epochs, size = t->options->batch;
+	double done = ((double)p->epoch * (double)p->batches + (double)p->batch) * size;
+
+	if (p->epoch_done) {
+		show_epoch(t, p);
+		return cli_interrupted();
+	}
+	if (t->first < 0) { /* a rate of what this session does, not of those before it */
+		t->first = done - size;
+		cli_progress_start(&t->bar, "training", "samples");
+		t->bar.started -= p->seconds;
+	}
+	snprintf(note, sizeof note, "epoch %d/%d  loss %.4f  %.1f%%", p->epoch + 1, p->epochs,
+		p->loss, 100 * p->accuracy);
+	cli_progress_show(&t->bar, done - t->first, batches * size - t->first, note);
+	return cli_interrupted();
+}
+
+static void json_evaluation(cJSON *root, const char *key, const struct neap_eval_result *e)
+{
+	if (e->samples == 0) {
+		cJSON_AddNullToObject(root, key);
+		return;
+	}
+	cJSON *o = cJSON_AddObjectToObject(root, key);
+	cli_json_int(o, "samples", e->samples);
+	cli_json_number(o, "accuracy", e->accuracy);
+	cli_json_number(o, "low", e->low);
+	cli_json_number(o, "high", e->high);
+	cli_json_number(o, "loss", e->loss);
+}
+
+static int print_json(const struct neap_train_options *o, const struct neap_train_result *r)
+{
+	const struct neap_problem no_tiers = NEAP_PROBLEM_INIT;
+	char hash[24];
+	cJSON *root = cJSON_CreateObject();
+
+	cli_json_text(root, "out", o->out);
+	cli_json_int(root, "epochs", r->epochs_done);
+	cli_json_int(root, "updates", r->updates);
+	cli_json_int(root, "best_epoch", r->best_epoch);
+	cli_json_number(root, "train_loss", r->train_loss);
+	cli_json_number(root, "train_accuracy", r->train_accuracy);
+	json_evaluation(root, "validation", &r->validation);
+	json_evaluation(root, "test", &r->test);
+	cli_json_number(root, "seconds", r->seconds);
+	cli_json_number(root, "seconds_per_epoch", r->seconds_per_epoch);
+	cli_json_bytes(root, "memory", o->sweep.memory);
+	cJSON_AddItemToObject(root, "plan", cli_json_plan(&no_tiers, &r->plan, -1));
+	cli_json_bytes(root, "arena_bytes", r->arena_bytes);
+	cli_json_bytes(root, "peak_planned", r->peak_planned);
+	cli_json_bytes(root, "peak_measured", r->peak_measured);
+	cli_json_bytes(root, "weights_bytes", r->weights_bytes);
+	cli_json_bytes(root, "grads_bytes", r->grads_bytes);
+	cli_json_bytes(root, "optimizer_bytes", r->optimizer_bytes);
+	cli_json_bytes(root, "data_bytes", r->data_bytes);
+	cli_json_int(root, "overflows", r->overflows);
+	cli_json_int(root, "recoveries", r->recoveries);
+	cli_json_number(root, "predicted", r->predicted);
+	cli_json_number(root, "measured", r->measured);
+	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
+	cli_json_text(root, "weights_hash", hash);
+	return cli_json_print(root);
+}
+
+static void print_evaluation(const char *name, const struct neap_eval_result *e)
+{
+	if (e->samples > 0)
+		printf("%-11s %.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64
+		       " samples, loss %.4f\n",
+			name, 100 * e->accuracy, 100 * e->low, 100 * e->high, e->samples, e->loss);
+}
+
+static int print_summary(const struct neap_train_options *o, const struct neap_train_result *r)
+{
+	char a[24], b[24], c[24], d[24];
+
+	printf("epochs      %d, the best is number %d; %s, %s an epoch\n", r->epochs_done,
+		r->best_epoch, cli_show_time(a, r->seconds),
+		cli_show_time(b, r->seconds_per_epoch));
+	print_evaluation("validation", &r->validation);
+	print_evaluation("test", &r->test);
+	printf("memory      peak planned %s, measured %s, arena %s\n",
+		cli_show_size(a, r->peak_planned), cli_show_size(b, r->peak_measured),
+		cli_show_size(c, r->arena_bytes));
+	printf("beside it   weights %s, gradients %s, optimizer %s, largest batch %s\n",
+		cli_show_size(a, r->weights_bytes), cli_show_size(b, r->grads_bytes),
+		cli_show_size(c, r->optimizer_bytes), cli_show_size(d, r->data_bytes));
+	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
+	       " recoveries\n",
+		cli_show_time(a, r->predicted), cli_show_time(b, r->measured), r->overflows,
+		r->recoveries);
+	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n", o->out,
+		r->weights_hash);
+	return cli_finish("train");
+}
+
+/* The command line as one text, for run.json. */
+static char *join(int argc, char **argv)
+{
+	size_t room = sizeof "neap";
+	for (int i = 0; i < argc; i++)
+		room += strlen(argv[i]) + 1;
+	char *line = malloc(room), *at = line;
+	if (!line)
+		return NULL;
+	at = stpcpy(at, "neap");
+	for (int i = 0; i < argc; i++) {
+		*at++ = ' ';
+		at = stpcpy(at, argv[i]);
+	}
+	return line;
+}
+
+static int run(const struct neap_train_options *options, int json)
+{
+	struct neap_train_result result;
+
+	cli_catch_signals();
+	int rc = neap_train(&result, options);
+	cli_progress_clear(&((struct training *)options->user)->bar);
+	if (rc < 0)
+		return cli_fail("train", rc);
+	int code = json ? print_json(options, &result) : print_summary(options, &result);
+	neap_train_result_free(&result);
+	return code;
+}
+
+int cli_train(int argc, char **argv)
+{
+	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
+	struct training training = {.options = &o, .first = -1};
+	struct cli_net_choices choices;
+	const char *data[1] = {NULL};
+	int64_t seed = 1;
+	int json = 0;
+
+	o.out = "neap-run";
+	o.snapshot_seconds = 60;
+	o.progress = on_progress;
+	o.say = on_line;
+	o.user = &training;
+	cli_net_choices_from(&choices, &o.net);
+	const struct cli_option options[] = {
+		{"out", CLI_TEXT, &o.out, "FOLDER", "of the run (default neap-run)", 0, 0, NULL,
+			NULL},
+		{"resume", CLI_FLAG, &o.resume, NULL, "go on where the folder stands", 0, 0, NULL,
+			NULL},
+		{"test", CLI_TEXT, &o.test, "DATA", "looked at once, at the end", 0, 0, NULL, NULL},
+		CLI_SWEEP_OPTIONS(o.sweep),
+		{"strategy", CLI_TEXT, &o.sweep.strategy, "NAME", "of the plan (default auto)", 0,
+			0, NULL, NULL},
+		CLI_NET_OPTIONS(o.net, choices),
+		CLI_LOSS_OPTIONS(o.loss, o.rates),
+		{"epochs", CLI_COUNT, &o.epochs, "N", "(default 30)", 1, 1e9, NULL, NULL},
+		{"batch", CLI_COUNT, &o.batch, "N", "samples (default 32)", 1, 65536, NULL, NULL},
+		{"lr", CLI_NUMBER, &o.learning_rate, "X", "learning rate (default 0.004)", 0, 1e6,
+			NULL, NULL},
+		{"optimizer", CLI_TEXT, &o.optimizer, "NAME", "adam, adamw or sgd", 0, 0, NULL,
+			NULL},
+		{"momentum", CLI_NUMBER, &o.momentum, "X", "of sgd (default 0.9)", 0, 1, NULL,
+			NULL},
+		{"weight-decay", CLI_NUMBER, &o.weight_decay, "X", "(default 0)", 0, 1e6, NULL,
+			NULL},
+		{"schedule", CLI_TEXT, &o.schedule, "NAME", "cosine or constant", 0, 0, NULL, NULL},
+		{"warmup", CLI_INT, &o.warmup, "N", "updates (default 50)", 0, 1e15, NULL, NULL},
+		{"clip", CLI_NUMBER, &o.clip, "X", "norm of the gradient (default 1; 0: no limit)",
+			0, 1e30, NULL, NULL},
+		{"seed", CLI_INT, &seed, "N", "of weights, split and order", 0, 1e15, NULL, NULL},
+		{"validation", CLI_NUMBER, &o.validation, "X",
+			"share of DATA held out (default 0.1)", 0, 0.99, NULL, NULL},
+		{"holdout", CLI_TEXT, &o.holdout, "SPEAKER", "held out instead", 0, 0, NULL, NULL},
+		{"max-steps", CLI_INT, &o.max_steps, "N", "cut samples beyond (0: no)", 0, 1e12,
+			NULL, NULL},
+		{"snapshot", CLI_TIME, &o.snapshot_seconds, "TIME",
+			"between snapshots inside an epoch (default 60s; 0: none)", 0, 1e9, NULL,
+			NULL},
+		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
+			NULL},
+		{0},
+	};
+	const struct cli_command command = {.name = "train",
+		.arguments = "DATA",
+		.about = "learns a data set within a budget of fast memory",
+		.examples = examples,
+		.options = options,
+		.least = 0,
+		.most = 1};
+	int parsed = cli_parse(&command, argc, argv, data);
+
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	if (parsed == 0)
+		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
+					  "the data set that is built in");
+	o.data = data[0];
+	o.seed = o.net.seed = (uint64_t)seed;
+	cli_net_choices_into(&o.net, &choices);
+	char *line = join(argc, argv);
+	o.command = line;
+	int code = run(&o, json);
+	free(line);
+	return code;
+}
