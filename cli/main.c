@@ -10,6 +10,8 @@ static const struct {
 	const char *about;
 } commands[] = {
 	{"plan", cli_plan, "plan a chain of steps: what fits, how long it takes, why"},
+	{"train", cli_train, "learn a data set within a budget of fast memory"},
+	{"eval", cli_eval, "accuracy, confusion and firing rates of a trained network"},
 };
 
 static void help(FILE *to)
