@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kern.h: the inner loops of a net, as a table of functions. The reference
+ * table is plain C and is the specification; other tables override entries and
+ * must keep its order of sums or name themselves apart.
+ *
+ * Rows: a matrix has one row an input unit, so that a spike of unit j adds row
+ * j, and a gradient at unit j is a dot product with row j.
+ */
+#ifndef NEAP_KERN_KERN_H
+#define NEAP_KERN_KERN_H
+
+#include <stdint.h>
+#include "kern/real.h"
+
+/* A borrowed matrix: dense rows of `columns` values, or compressed rows. */
+struct neap__matrix {
+	const real *w;
+	int columns;
+	const uint32_t *row_start; /* [rows + 1]; NULL when dense */
+	const uint16_t *column;
+};
+
+struct neap__rows {
+	/* y[columns] += sum over k < count of v[k] * row id[k]; v NULL: ones. In order of k. */
+	void (*add)(real *y, const struct neap__matrix *m, const uint16_t *id, const real *v,
+		int count);
+	/* out[k] += row id[k] . x[columns] */
+	void (*dot)(real *out, const struct neap__matrix *m, const uint16_t *id, int count,
+		const real *x);
+	/* row id[k] of g += v[k] * x[columns]; v NULL: ones. g is shaped as m. */
+	void (*grad)(real *g, const struct neap__matrix *m, const uint16_t *id, const real *v,
+		int count, const real *x);
+};
+
+/* A surrogate derivative of the step at u = theta; zero beyond |u - theta| > cut. */
+struct neap__slope {
+	real theta, width, height, cut;
+};
+
+/* Rows of the surrogate tables; the order of enum neap_surrogate. */
+enum { NEAP__SURROGATES = 6 };
+
+struct neap__kernels {
+	const char *name;
+	struct neap__rows rows[2]; /* dense, compressed */
+	/* u = beta u + b */
+	void (*decay)(real *u, real beta, const real *b, int n);
+	/* x = a x */
+	void (*scale)(real *x, real a, int n);
+	/* y += x */
+	void (*sum)(real *y, const real *x, int n);
+	/* Lists the units with u > theta, ascending; returns how many. */
+	int (*spikes)(uint16_t *id, const real *u, int n, real theta);
+	/* The same, and the units with |u - theta| <= cut. */
+	int (*support)(uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta,
+		real cut);
+	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
+	void (*slope[NEAP__SURROGATES])(real *out, const real *u, int n,
+		const struct neap__slope *s);
+	void (*integral[NEAP__SURROGATES])(real *out, const real *u, int n,
+		const struct neap__slope *s);
+	/* total += part; part = 0 */
+	void (*fold)(double *total, real *part, int64_t n);
+};
+
+/* The table in use on this machine, in the precision of the including file. */
+#define neap__kernels_get NEAP_R(neap__kernels_get)
+const struct neap__kernels *neap__kernels_get(void);
+
+/* The plain table. */
+#define neap__kernels_reference NEAP_R(neap__kernels_reference)
+extern const struct neap__kernels neap__kernels_reference;
+
+/* The rows of the reference's surrogate tables. */
+#define NEAP__DECLARE_SURROGATE(name)                                                              \
+	void NEAP_R(neap__slope_##name)(                                                           \
+		real *out, const real *u, int n, const struct neap__slope *s);                     \
+	void NEAP_R(neap__integral_##name)(                                                        \
+		real *out, const real *u, int n, const struct neap__slope *s);
+NEAP__DECLARE_SURROGATE(triangle)
+NEAP__DECLARE_SURROGATE(boxcar)
+NEAP__DECLARE_SURROGATE(superspike)
+NEAP__DECLARE_SURROGATE(sigmoid)
+NEAP__DECLARE_SURROGATE(atan)
+NEAP__DECLARE_SURROGATE(gaussian)
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain kernels. Loops run over contiguous columns so that a compiler can
+ * vectorize them without changing a bit: sums over rows go in the order of the
+ * list, element by element; dot products keep LANES partial sums.
+ */
+#include "kern/kern.h"
+
+#include <string.h>
+
+enum { LANES = 16, TILE = 64 };
+
+#define NEAR 2 /* mark of a unit inside the support; 1 marks a spike */
+
+static void add_ones(real *restrict y, const real *w, const uint16_t *id, int count, int n)
+{
+	int k = 0;
+
+	for (; k + 4 <= count; k += 4) {
+		const real *a = w + (size_t)id[k] * n, *b = w + (size_t)id[k + 1] * n;
+		const real *c = w + (size_t)id[k + 2] * n, *d = w + (size_t)id[k + 3] * n;
+		for (int i = 0; i < n; i++)
+			y[i] = (((y[i] + a[i]) + b[i]) + c[i]) + d[i];
+	}
+	for (; k + 2 <= count; k += 2) {
+		const real *a = w + (size_t)id[k] * n, *b = w + (size_t)id[k + 1] * n;
+		for (int i = 0; i < n; i++)
+			y[i] = (y[i] + a[i]) + b[i];
+	}
+	for (; k < count; k++) {
+		const real *a = w + (size_t)id[k] * n;
+		for (int i = 0; i < n; i++)
+			y[i] += a[i];
+	}
+}
+
+static void add_dense(real *restrict y, const struct neap__matrix *m, const uint16_t *id,
+	const real *v, int count)
+{
+	int n = m->columns;
+
+	if (!v) {
+		add_ones(y, m->w, id, count, n);
+		return;
+	}
+	for (int k = 0; k < count; k++) {
+		const real *row = m->w + (size_t)id[k] * n;
+		real a = v[k];
+		for (int i = 0; i < n; i++)
+			y[i] += a * row[i];
+	}
+}
+
+static inline real dot(const real *restrict a, const real *restrict b, int n)
+{
+	real lane[LANES] = {0};
+	int i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (int k = 0; k < LANES; k++)
+			lane[k] += a[i + k] * b[i + k];
+	for (int k = 0; i < n; i++, k++)
+		lane[k] += a[i] * b[i];
+	for (int width = LANES / 2; width; width /= 2)
+		for (int k = 0; k < width; k++)
+			lane[k] += lane[k + width];
+	return lane[0];
+}
+
+static void dot_dense(real *restrict out, const struct neap__matrix *m, const uint16_t *id,
+	int count, const real *restrict x)
+{
+	int n = m->columns;
+
+	for (int k = 0; k < count; k++)
+		out[k] += dot(m->w + (size_t)id[k] * n, x, n);
+}
+
+static void grad_dense(real *restrict g, const struct neap__matrix *m, const uint16_t *id,
+	const real *v, int count, const real *restrict x)
+{
+	int n = m->columns;
+
+	for (int k = 0; k < count; k++) {
+		real *restrict row = g + (size_t)id[k] * n;
+		if (v) {
+			real a = v[k];
+			for (int i = 0; i < n; i++)
+				row[i] += a * x[i];
+		} else {
+			for (int i = 0; i < n; i++)
+				row[i] += x[i];
+		}
+	}
+}
+
+static void add_compressed(real *restrict y, const struct neap__matrix *m, const uint16_t *id,
+	const real *v, int count)
+{
+	for (int k = 0; k < count; k++) {
+		real a = v ? v[k] : (real)1;
+		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
+			y[m->column[e]] += a * m->w[e];
+	}
+}
+
+static void dot_compressed(real *restrict out, const struct neap__matrix *m, const uint16_t *id,
+	int count, const real *restrict x)
+{
+	for (int k = 0; k < count; k++) {
+		real sum = 0;
+		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
+			sum += m->w[e] * x[m->column[e]];
+		out[k] += sum;
+	}
+}
+
+static void grad_compressed(real *restrict g, const struct neap__matrix *m, const uint16_t *id,
+	const real *v, int count, const real *restrict x)
+{
+	for (int k = 0; k < count; k++) {
+		real a = v ? v[k] : (real)1;
+		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
+			g[e] += a * x[m->column[e]];
+	}
+}
+
+static void decay(real *restrict u, real beta, const real *restrict b, int n)
+{
+	for (int i = 0; i < n; i++)
+		u[i] = beta * u[i] + b[i];
+}
+
+static void scale(real *x, real a, int n)
+{
+	for (int i = 0; i < n; i++)
+		x[i] *= a;
+}
+
+static void sum(real *restrict y, const real *restrict x, int n)
+{
+	for (int i = 0; i < n; i++)
+		y[i] += x[i];
+}
+
+/* Calls `found` for every non-zero byte of a tile of marks. */
+#define EACH_MARK(mark, base, found)                                                               \
+	for (int word_ = 0; word_ < TILE; word_ += 8) {                                            \
+		uint64_t bits_;                                                                    \
+		memcpy(&bits_, (mark) + word_, 8);                                                 \
+		if (!bits_)                                                                        \
+			continue;                                                                  \
+		for (int byte_ = 0; byte_ < 8; byte_++) {                                          \
+			int m = (mark)[word_ + byte_];                                             \
+			int i = (base) + word_ + byte_;                                            \
+			found;                                                                     \
+		}                                                                                  \
+	}
+
+static int spikes(uint16_t *restrict id, const real *restrict u, int n, real theta)
+{
+	unsigned char mark[TILE];
+	int count = 0, base = 0;
+
+	for (; base + TILE <= n; base += TILE) {
+		for (int i = 0; i < TILE; i++)
+			mark[i] = u[base + i] > theta;
+		EACH_MARK(mark, base, {
+			if (m)
+				id[count++] = (uint16_t)i;
+		})
+	}
+	for (; base < n; base++)
+		if (u[base] > theta)
+			id[count++] = (uint16_t)base;
+	return count;
+}
+
+static inline int marks(real u, real theta, real cut)
+{
+	real x = u - theta;
+	return (u > theta) | ((x <= cut) & (x >= -cut)) * NEAR;
+}
+
+static int support(uint16_t *restrict id, uint16_t *restrict near, int *nnear,
+	const real *restrict u, int n, real theta, real cut)
+{
+	unsigned char mark[TILE];
+	int count = 0, inside = 0, base = 0;
+
+	for (; base + TILE <= n; base += TILE) {
+		for (int i = 0; i < TILE; i++)
+			mark[i] = (unsigned char)marks(u[base + i], theta, cut);
+		EACH_MARK(mark, base, {
+			if (m & 1)
+				id[count++] = (uint16_t)i;
+			if (m & NEAR)
+				near[inside++] = (uint16_t)i;
+		})
+	}
+	for (; base < n; base++) {
+		int m = marks(u[base], theta, cut);
+		if (m & 1)
+			id[count++] = (uint16_t)base;
+		if (m & NEAR)
+			near[inside++] = (uint16_t)base;
+	}
+	*nnear = inside;
+	return count;
+}
+
+static void fold(double *restrict total, real *restrict part, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		total[i] += (double)part[i];
+	memset(part, 0, (size_t)n * sizeof *part);
+}
+
+#define SURROGATES(what)                                                                           \
+	{                                                                                          \
+		NEAP_R(neap__##what##_triangle), NEAP_R(neap__##what##_boxcar),                    \
+			NEAP_R(neap__##what##_superspike), NEAP_R(neap__##what##_sigmoid),         \
+			NEAP_R(neap__##what##_atan), NEAP_R(neap__##what##_gaussian)               \
+	}
+
+const struct neap__kernels neap__kernels_reference = {
+	.name = "reference",
+	.rows = {{add_dense, dot_dense, grad_dense},
+		{add_compressed, dot_compressed, grad_compressed}},
+	.decay = decay,
+	.scale = scale,
+	.sum = sum,
+	.spikes = spikes,
+	.support = support,
+	.slope = SURROGATES(slope),
+	.integral = SURROGATES(integral),
+	.fold = fold,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inside.h: a net as the files of this folder see it, in either precision
+ * (numbers of the net's precision stand behind void *).
+ *
+ * Samples form groups; one thread carries a group through a range of steps.
+ * Layout of a state or an adjoint: groups, in them samples (each a multiple of
+ * 64 bytes), in them layers from the input up. Offsets in struct neap__layer
+ * count from the start of a sample. A state of all zero bytes is the one at
+ * step 0.
+ */
+#ifndef NEAP_NN_INSIDE_H
+#define NEAP_NN_INSIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/net.h>
+
+struct neap__pool;
+struct neap__cell;
+
+enum {
+	NEAP__BLOCK = 64,     /* steps whose weight gradients are summed together */
+	NEAP__TAPE_HEAD = 40, /* headers of a tape of one round */
+	NEAP__TAPE_GROUP = 16 /* a group's offset in a round, and of its first step */
+};
+
+/* One parameter tensor; struct neap_param shows it to the world. */
+struct neap__tensor {
+	char name[40];
+	int64_t rows, columns, count;
+	size_t offset, row_offset; /* first element and row, counted over all tensors */
+	void *data;
+	double *grad;
+	uint32_t *row_start; /* compressed rows; NULL when dense */
+	uint16_t *column;
+	double deviation; /* of the initial normal distribution; 0: starts at zero */
+};
+
+/* A layer, the readout included (the last one). */
+struct neap__layer {
+	const struct neap__cell *cell;
+	int index, n, below; /* units, units of the layer below */
+	int is_recurrent, delay;
+	enum neap_reset reset;
+	int detach;
+	enum neap_surrogate surrogate;
+	double width, height, support, threshold, reset_value;
+	double tau, scale, recurrent_scale, density;
+
+	double beta;	   /* decay a step */
+	double cut;	   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
+	int smooth, dense; /* dense: every unit counts as inside the support */
+	int keeps_spikes;  /* the last step's spikes are part of the state */
+	int keeps_support; /* so are the units that were inside the support */
+	int weight, recurrent, bias; /* tensors; recurrent may be -1 */
+
+	size_t state_at;   /* the cell's own numbers */
+	size_t spikes_at;  /* bitmap of the last spikes, or n numbers when smooth */
+	size_t support_at; /* bitmap */
+	size_t adjoint_at; /* d(in), n numbers, then what else the cell carries */
+};
+
+/* Spikes of one layer, sample and step: `count` ascending ids; value NULL: ones. */
+struct neap__list {
+	int count;
+	const uint16_t *id;
+	const void *value;
+	uint16_t *room;	  /* ids this list may fill in; NULL when borrowed */
+	void *value_room; /* n numbers, smooth nets only */
+};
+
+/* Gradient sums and scratch of one group. */
+struct neap__group {
+	int first, size;  /* samples of the batch */
+	int64_t steps;	  /* of its longest sample */
+	size_t state_at, adjoint_at;
+	void *part;	  /* sums of the block of steps being reversed, all tensors */
+	double *total;	  /* sums of the blocks before */
+	uint8_t *dirty;	  /* a row of part is not zero; one byte a row, all tensors */
+	double *spikes;	  /* spikes of every hidden unit, first passes only */
+	double support;	  /* units inside the support, and how many were asked */
+	double recorded;
+	double tape_bytes; /* written by record, and for how many samples and steps */
+	double tape_steps;
+	size_t step_tape;   /* the largest tape of a step, a multiple of 8 */
+	size_t round_bytes; /* used in the round of record in progress */
+	void *memory;	    /* all the above and below */
+
+	/* lists[parity of the step][sample * layers + layer] */
+	struct neap__list *spike_lists[2], *support_lists[2];
+	/* Scratch rows, as wide as the widest layer. */
+	void *wide[3];
+	void **late; /* [layers]: d(in) one step later, where a delay asks for it */
+	struct neap__view *views;
+	double *z, *dz; /* [classes] */
+};
+
+/* What a tape says about one layer, sample and step. */
+struct neap__view {
+	struct neap__list spikes, prev; /* prev: of the step before, reset to zero only */
+	int active;			/* units inside the support */
+	const uint16_t *active_id;
+	const void *u; /* their membranes */
+	int npre;
+	const uint16_t *pre_id;
+	const void *pre; /* membranes before a reset to zero */
+	const void *outputs;
+	uint16_t *ids[3]; /* scratch [n] each */
+	void *numbers[3]; /* scratch [n] each */
+};
+
+/* Where a cell works: one sample, layer and step. */
+struct neap__at {
+	struct neap_net *net;
+	struct neap__group *group;
+	const struct neap__layer *layer;
+	const struct neap_sequence *sequence;
+	int sample; /* in the batch */
+	int64_t t;
+	int first;
+	unsigned char *state;		 /* of the sample */
+	const struct neap__list *below;	 /* spikes that enter */
+	const struct neap__list *prev;	 /* own spikes of the step before */
+	struct neap__list *now;		 /* own spikes: filled in */
+	const struct neap__list *near_prev; /* units inside the support, likewise */
+	struct neap__list *near_now;
+};
+
+/*
+ * A cell in one precision. Sizes are in bytes. forward moves one sample by one
+ * step and, when tape is not NULL, writes the step's tape there (aligned to a
+ * number) and returns its size, a multiple of a number. view reads that tape
+ * back. backward turns d(in) and what else the adjoint holds from step t+1 to
+ * t; ds[k] is the gradient that reaches the spikes of the k-th active unit, the
+ * reset's part excluded.
+ */
+struct neap__cell_code {
+	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
+	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
+	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
+	/* Where in a sample's adjoint numbers stand that feed dS beside the rows; 0: none. */
+	size_t (*extra_at)(const struct neap__layer *layer);
+	size_t (*forward)(struct neap__at *at, unsigned char *tape);
+	size_t (*view)(
+		struct neap__at *at, const unsigned char *tape, struct neap__view *view);
+	void (*backward)(struct neap__at *at, unsigned char *adjoint,
+		const struct neap__view *view, void *ds);
+};
+
+/* A row of the table in cells.c. */
+struct neap__cell {
+	const char *name;
+	int readout;
+	const struct neap__cell_code *code[2]; /* by enum neap_precision */
+};
+
+const struct neap__cell *neap__cell_find(const char *name, size_t length);
+/* NULL beyond the end. */
+const struct neap__cell *neap__cell_at(int index);
+
+/* What runs a group over a range; one for each precision. */
+struct neap__engine {
+	size_t real;
+	void (*advance)(struct neap_net *net, struct neap__group *group, unsigned char *state,
+		int64_t t0, int64_t t1, int first);
+	/* Writes a table of offsets [t1 - t0] and the tapes; returns the bytes, a multiple of 8. */
+	size_t (*record)(struct neap_net *net, struct neap__group *group, unsigned char *state,
+		int64_t t0, int64_t t1, int first, unsigned char *tape);
+	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
+		int64_t t1, int64_t t0, const unsigned char *tape);
+	/* Answer and loss of one sample; fills in its adjoint. */
+	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
+		const unsigned char *state, unsigned char *adjoint, double *answer);
+	/* The penalty's gradient a spike: net->penalty. */
+	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
+	void (*fold)(struct neap_net *net, struct neap__group *group);
+};
+extern const struct neap__engine neap__engine_float, neap__engine_double;
+
+/* How a gradient check treats the spikes that a detached reset sees. */
+enum neap__frozen { NEAP__LIVE, NEAP__FREEZE, NEAP__FROZEN };
+
+struct neap_net {
+	struct neap_net_options options;
+	char *spec;
+	int nlayers; /* readout included; hidden layers are nlayers - 1 */
+	struct neap__layer *layers;
+	int ntensors;
+	struct neap__tensor *tensors;
+	size_t elements, rows; /* of all tensors */
+	const struct neap__engine *engine;
+	struct neap__pool *pool;
+	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
+	int widest, hidden; /* units of the widest layer; hidden units in all */
+
+	const struct neap_batch *batch;
+	struct neap_objective objective; /* loss NULL: forward only */
+	struct neap__group *groups;
+	int ngroups, group_room, group_size;
+	int sample_room;
+	size_t sample_state, sample_adjoint, sample_tape;
+	size_t state_bytes, adjoint_bytes, tape_max, group_memory;
+	double sample_steps; /* sum of lengths */
+	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
+
+	void **penalty;	   /* [layers]: gradient a spike, when there is a penalty */
+	int has_penalty;
+	double *step_loss; /* [sample]: sum of losses over steps (step readout) */
+	int *prediction;
+	double *answer, *rate;
+	struct neap_net_result result;
+
+	enum neap__frozen frozen;
+	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
+};
+
+/* Fills in options and layers from the specification string. */
+int neap__net_parse(struct neap_net *net);
+/* Makes, fills in and names the tensors. */
+int neap__net_tensors(struct neap_net *net);
+/* Offsets and sizes of a sample's state, adjoint and tape. */
+int neap__net_layout(struct neap_net *net);
+/* The memory of a group of at most `samples` samples. */
+int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
+void neap__group_free(struct neap__group *group);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where things lie: the offsets within a sample's state and adjoint, the size of
+ * its tape, and the memory of groups.
+ */
+#include "nn/inside.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct neap__cell_code *code(const struct neap_net *net, const struct neap__layer *layer)
+{
+	return layer->cell->code[net->options.precision];
+}
+
+static size_t place(size_t *total, size_t bytes)
+{
+	size_t at = *total;
+	*total = neap__round_up(at + bytes, 16);
+	return at;
+}
+
+/* Which surrogates end by themselves, at |u - threshold| = width. */
+static int is_compact(enum neap_surrogate surrogate)
+{
+	return surrogate == NEAP_TRIANGLE || surrogate == NEAP_BOXCAR;
+}
+
+static void derive(const struct neap_net *net, struct neap__layer *layer)
+{
+	const struct neap_net_options *o = &net->options;
+	const struct neap__layer *above = layer + 1;
+
+	layer->cut = is_compact(layer->surrogate) ? layer->width : INFINITY;
+	if (layer->support > 0 && layer->support < layer->cut)
+		layer->cut = layer->support;
+	layer->smooth = o->smooth;
+	layer->dense = o->dense || o->smooth || isinf(layer->cut);
+	layer->keeps_spikes = layer->is_recurrent || above->delay ||
+		layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
+	layer->keeps_support =
+		layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
+}
+
+int neap__net_layout(struct neap_net *net)
+{
+	size_t state = 0, adjoint = 0, tape = 0, real = net->engine->real;
+
+	for (int l = 0; l < net->nlayers; l++) {
+		struct neap__layer *layer = &net->layers[l];
+		size_t bits = (size_t)(layer->n + 7) / 8;
+		int hidden = !layer->cell->readout;
+
+		if (hidden)
+			derive(net, layer);
+		layer->state_at = place(&state, code(net, layer)->state_bytes(net, layer));
+		if (hidden && layer->keeps_spikes)
+			layer->spikes_at = place(&state, layer->smooth ? layer->n * real : bits);
+		if (hidden && layer->keeps_support)
+			layer->support_at = place(&state, bits);
+		layer->adjoint_at = place(&adjoint, code(net, layer)->adjoint_bytes(net, layer));
+		tape += code(net, layer)->tape_max(net, layer);
+		net->widest = layer->n > net->widest ? layer->n : net->widest;
+		net->hidden += hidden ? layer->n : 0;
+	}
+	net->sample_state = neap__round_up(state, 64);
+	net->sample_adjoint = neap__round_up(adjoint, 64);
+	net->sample_tape = tape;
+	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
+	if (!net->identity)
+		return neap__fail_errno(ENOMEM, "net");
+	for (int i = 0; i < net->widest; i++)
+		net->identity[i] = (uint16_t)i;
+	return 0;
+}
+
+/* Cuts pieces off a block; with base NULL only adds up what they take. */
+struct pieces {
+	unsigned char *base;
+	uint64_t used;
+};
+
+static void *take(struct pieces *from, uint64_t count, uint64_t size)
+{
+	void *piece = from->base ? from->base + from->used : NULL;
+	from->used = neap__sat_add(from->used, neap__sat_mul(count, size));
+	from->used = neap__round_up(from->used, 64);
+	return piece;
+}
+
+static void take_lists(const struct neap_net *net, struct neap__group *group, struct pieces *from,
+	int parity, int samples)
+{
+	size_t lists = (size_t)samples * net->nlayers;
+	struct neap__list *spikes = take(from, lists, sizeof *spikes);
+	struct neap__list *near = take(from, lists, sizeof *near);
+
+	group->spike_lists[parity] = spikes;
+	group->support_lists[parity] = near;
+	for (int l = 0; l < net->nlayers - 1; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		uint16_t *shared = NULL;
+		if (!layer->keeps_support) /* then only the present step's matters */
+			shared = take(from, layer->n, sizeof *shared);
+		for (int s = 0; s < samples; s++) {
+			struct neap__list a = {0}, b = {0};
+			a.id = a.room = take(from, layer->n, sizeof *a.room);
+			if (layer->smooth)
+				a.value_room = take(from, layer->n, net->engine->real);
+			b.id = b.room = shared ? shared
+				: layer->keeps_support ? take(from, layer->n, sizeof *b.room) : NULL;
+			if (from->base) {
+				spikes[(size_t)s * net->nlayers + l] = a;
+				near[(size_t)s * net->nlayers + l] = b;
+			}
+		}
+	}
+}
+
+static void take_group(
+	const struct neap_net *net, struct neap__group *group, struct pieces *from, int samples)
+{
+	size_t real = net->engine->real;
+
+	group->part = take(from, net->elements, real);
+	group->total = take(from, net->elements, sizeof *group->total);
+	group->dirty = take(from, net->rows, 1);
+	group->spikes = take(from, net->hidden, sizeof *group->spikes);
+	group->z = take(from, net->options.classes, sizeof *group->z);
+	group->dz = take(from, net->options.classes, sizeof *group->dz);
+	for (int i = 0; i < 3; i++)
+		group->wide[i] = take(from, net->widest, real);
+	group->late = take(from, net->nlayers, sizeof *group->late);
+	group->views = take(from, net->nlayers, sizeof *group->views);
+	for (int l = 0; l < net->nlayers; l++) {
+		int n = net->layers[l].n;
+		struct neap__view view = {0};
+		void *late = net->layers[l].delay ? take(from, n, real) : NULL;
+		for (int i = 0; i < 3 && !net->layers[l].cell->readout; i++) {
+			view.ids[i] = take(from, n, sizeof *view.ids[i]);
+			view.numbers[i] = take(from, n, real);
+		}
+		if (from->base) {
+			group->late[l] = late;
+			group->views[l] = view;
+		}
+	}
+	for (int parity = 0; parity < 2; parity++)
+		take_lists(net, group, from, parity, samples);
+}
+
+void neap__group_free(struct neap__group *group)
+{
+	free(group->memory);
+	*group = (struct neap__group){0};
+}
+
+int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
+{
+	struct neap__group measured;
+	struct pieces pieces = {0};
+
+	take_group(net, &measured, &pieces, samples);
+	if (pieces.used > PTRDIFF_MAX)
+		return neap__fail(NEAP_EOVERFLOW, "net too large for a group of %d samples", samples);
+	void *memory = aligned_alloc(64, pieces.used);
+	if (!memory)
+		return neap__fail_errno(ENOMEM, "%llu bytes for a group of %d samples",
+			(unsigned long long)pieces.used, samples);
+	memset(memory, 0, pieces.used);
+	net->group_memory = pieces.used;
+	pieces = (struct pieces){memory, 0};
+	*group = (struct neap__group){.memory = memory};
+	take_group(net, group, &pieces, samples);
+	return 0;
+}

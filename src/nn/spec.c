@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification string of a net: NAME[:SIZE[r]][:KEY=VALUE]..., layers by commas. */
+#include "nn/inside.h"
+#include "base/fail.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HIDDEN = 1, READOUT = 2 };
+enum kind { NUMBER, TIME, FLAG, WORD };
+
+static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
+static const char *const surrogates[] = {
+	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+
+/* One row a key; low is exclusive when open. */
+static const struct key {
+	const char *name;
+	enum kind kind;
+	size_t at;
+	int where;
+	double low, high;
+	int open;
+	const char *const *words;
+} keys[] = {
+#define AT(member) offsetof(struct neap__layer, member)
+	{"tau", TIME, AT(tau), HIDDEN | READOUT, 0, INFINITY, 1, NULL},
+	{"reset", WORD, AT(reset), HIDDEN, 0, 0, 0, resets},
+	{"detach", FLAG, AT(detach), HIDDEN, 0, 1, 0, NULL},
+	{"surrogate", WORD, AT(surrogate), HIDDEN, 0, 0, 0, surrogates},
+	{"width", NUMBER, AT(width), HIDDEN, 0, INFINITY, 1, NULL},
+	{"height", NUMBER, AT(height), HIDDEN, 0, INFINITY, 1, NULL},
+	{"support", NUMBER, AT(support), HIDDEN, 0, INFINITY, 0, NULL},
+	{"threshold", NUMBER, AT(threshold), HIDDEN, 0, INFINITY, 1, NULL},
+	{"reset_value", NUMBER, AT(reset_value), HIDDEN, -INFINITY, INFINITY, 0, NULL},
+	{"density", NUMBER, AT(density), HIDDEN | READOUT, 0, 1, 1, NULL},
+	{"scale", NUMBER, AT(scale), HIDDEN | READOUT, 0, INFINITY, 0, NULL},
+	{"recurrent_scale", NUMBER, AT(recurrent_scale), HIDDEN, 0, INFINITY, 0, NULL},
+	{"delay", FLAG, AT(delay), HIDDEN | READOUT, 0, 1, 0, NULL},
+#undef AT
+};
+enum { KEYS = sizeof keys / sizeof keys[0] };
+
+/* A word of the string: not terminated. */
+struct word {
+	const char *text;
+	int length;
+};
+
+static int same(struct word word, const char *name)
+{
+	return strlen(name) == (size_t)word.length && memcmp(name, word.text, strlen(name)) == 0;
+}
+
+/* Cuts the next word off at `stop` or the end; leaves *p behind the stop. */
+static struct word cut(const char **p, const char *end, char stop)
+{
+	const char *at = memchr(*p, stop, (size_t)(end - *p));
+	struct word word = {*p, (int)((at ? at : end) - *p)};
+	*p = at ? at + 1 : end;
+	return word;
+}
+
+static void *field(struct neap__layer *layer, const struct key *key)
+{
+	return (char *)layer + key->at;
+}
+
+static int in_range(const struct key *key, double v)
+{
+	return isfinite(v) && v <= key->high && (key->open ? v > key->low : v >= key->low);
+}
+
+static const char *wanted(const struct key *key)
+{
+	switch (key->kind) {
+	case TIME:
+		return "a positive time such as 20ms";
+	case FLAG:
+		return "0 or 1";
+	default:
+		break;
+	}
+	if (key->high == 1)
+		return "above 0 and at most 1";
+	return key->low < 0 ? "a finite number" : key->open ? "a number above 0" : "a number, 0 or more";
+}
+
+/* A decimal number, and for times a unit; NAN where it is none. */
+static double number(struct word word, enum kind kind)
+{
+	static const struct {
+		const char *unit;
+		double scale;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+	char text[64], *end;
+
+	if (word.length == 0 || word.length >= (int)sizeof text ||
+		!memchr("+-.0123456789", word.text[0], 13))
+		return NAN;
+	memcpy(text, word.text, (size_t)word.length);
+	text[word.length] = 0;
+	if (strpbrk(text, "xXnN") && !strstr(text, "ns"))
+		return NAN;
+	double v = strtod(text, &end);
+	if (end == text)
+		return NAN;
+	for (size_t i = 0; i < (kind == TIME ? sizeof units / sizeof units[0] : 1); i++)
+		if (strcmp(end, units[i].unit) == 0)
+			return v * units[i].scale;
+	return NAN;
+}
+
+static int set_word(struct neap__layer *layer, const struct key *key, struct word value)
+{
+	struct neap__text names = {0};
+
+	for (int i = 0; key->words[i]; i++)
+		if (same(value, key->words[i])) {
+			memcpy(field(layer, key), &i, sizeof i); /* enums are ints */
+			return 0;
+		}
+	for (int i = 0; key->words[i]; i++)
+		neap__text_add(&names, "%s%s", i ? ", " : "", key->words[i]);
+	int rc = neap__fail(NEAP_EUSAGE, "--net: %s '%.*s' is not one of %s", key->name,
+		value.length, value.text, names.data ? names.data : "");
+	neap__text_free(&names);
+	return rc;
+}
+
+static int set_key(struct neap__layer *layer, struct word name, struct word value)
+{
+	struct neap__text names = {0};
+	int where = layer->cell->readout ? READOUT : HIDDEN;
+
+	for (int i = 0; i < KEYS; i++) {
+		const struct key *key = &keys[i];
+		if (!same(name, key->name) || !(key->where & where))
+			continue;
+		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
+			return neap__fail(NEAP_EUSAGE,
+				"--net: delay: the first layer has no layer below it");
+		if (key->kind == WORD)
+			return set_word(layer, key, value);
+		double v = number(value, key->kind);
+		if (!in_range(key, v) || (key->kind == FLAG && v != 0 && v != 1))
+			return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'",
+				key->name, wanted(key), value.length, value.text);
+		if (key->kind == FLAG)
+			*(int *)field(layer, key) = (int)v;
+		else
+			*(double *)field(layer, key) = v;
+		return 0;
+	}
+	for (int i = 0; i < KEYS; i++)
+		if (keys[i].where & where)
+			neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
+	int rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s",
+		layer->cell->name, name.length, name.text, names.data ? names.data : "");
+	neap__text_free(&names);
+	return rc;
+}
+
+/* SIZE[r] */
+static int set_size(struct neap__layer *layer, struct word word)
+{
+	long n = 0;
+	int i = 0;
+
+	for (; i < word.length && word.text[i] >= '0' && word.text[i] <= '9' && n <= 65535; i++)
+		n = n * 10 + (word.text[i] - '0');
+	if (i < word.length && word.text[i] == 'r' && !layer->cell->readout) {
+		layer->is_recurrent = 1;
+		i++;
+	}
+	if (word.length == 0 || i != word.length || n < 1 || n > 65535)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: size of %s must be 1 to 65535%s, not '%.*s'", layer->cell->name,
+			layer->cell->readout ? "" : ", with r where recurrent", word.length,
+			word.text);
+	layer->n = (int)n;
+	return 0;
+}
+
+static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
+{
+	const struct neap_net_options *o = &net->options;
+
+	layer->reset = o->reset;
+	layer->detach = o->detach;
+	layer->surrogate = o->surrogate;
+	layer->width = o->width;
+	layer->height = o->height;
+	layer->support = o->support;
+	layer->threshold = o->threshold;
+	layer->reset_value = o->reset_value;
+	layer->tau = layer->cell->readout ? o->tau_out : o->tau;
+	layer->scale = layer->cell->readout ? 1.0 : o->scale;
+	layer->recurrent_scale = o->recurrent_scale;
+	layer->density = layer->cell->readout ? 1.0 : o->density;
+	layer->delay = layer->index > 0 && o->delay;
+}
+
+static int set_cell(struct neap__layer *layer, struct word name)
+{
+	struct neap__text names = {0};
+
+	layer->cell = neap__cell_find(name.text, (size_t)name.length);
+	if (layer->cell)
+		return 0;
+	for (int i = 0; neap__cell_at(i); i++)
+		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
+	int rc = neap__fail(NEAP_EUSAGE, "--net: there is no cell '%.*s'; there are %s",
+		name.length, name.text, names.data ? names.data : "");
+	neap__text_free(&names);
+	return rc;
+}
+
+/* NAME[:SIZE[r]][:KEY=VALUE]... */
+static int parse_layer(const struct neap_net *net, struct neap__layer *layer, struct word text)
+{
+	const char *p = text.text, *end = p + text.length;
+	int words = 0;
+
+	NEAP_TRY(set_cell(layer, cut(&p, end, ':')));
+	set_defaults(net, layer);
+	if (text.length > 0 && end[-1] == ':')
+		return neap__fail(NEAP_EUSAGE, "--net: '%.*s' ends in a colon", text.length,
+			text.text);
+	for (; p < end; words++) {
+		struct word word = cut(&p, end, ':');
+		const char *q = word.text;
+		if (memchr(word.text, '=', (size_t)word.length)) {
+			struct word name = cut(&q, word.text + word.length, '=');
+			NEAP_TRY(set_key(layer, name,
+				(struct word){q, (int)(word.text + word.length - q)}));
+		} else if (words == 0) {
+			NEAP_TRY(set_size(layer, word));
+		} else {
+			return neap__fail(NEAP_EUSAGE, "--net: '%.*s' is not KEY=VALUE",
+				word.length, word.text);
+		}
+	}
+	if (layer->cell->readout) {
+		if (layer->n && layer->n != net->options.classes)
+			return neap__fail(NEAP_EUSAGE,
+				"--net: %s has %d units, but there are %d classes",
+				layer->cell->name, layer->n, net->options.classes);
+		layer->n = net->options.classes;
+	} else if (!layer->n) {
+		return neap__fail(NEAP_EUSAGE, "--net: %s needs a size, such as %s:256r",
+			layer->cell->name, layer->cell->name);
+	}
+	return 0;
+}
+
+/* The options' own values, which no key may have replaced. */
+static int check_layer(const struct neap_net *net, struct neap__layer *layer)
+{
+	int where = layer->cell->readout ? READOUT : HIDDEN;
+	double dt = net->options.dt;
+
+	for (int i = 0; i < KEYS; i++) {
+		const struct key *key = &keys[i];
+		if (!(key->where & where))
+			continue;
+		if (key->kind == WORD) {
+			int word, count = 0;
+			memcpy(&word, field(layer, key), sizeof word);
+			while (key->words[count])
+				count++;
+			if (word < 0 || word >= count)
+				return neap__fail(NEAP_EUSAGE, "%s must be 0 to %d, not %d",
+					key->name, count - 1, word);
+			continue;
+		}
+		double v = key->kind == FLAG ? *(int *)field(layer, key)
+					     : *(double *)field(layer, key);
+		if (!in_range(key, v))
+			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
+				wanted(key), v);
+	}
+	if (net->options.euler && dt > layer->tau)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: tau %g s is shorter than a step of %g s (Euler)", layer->tau, dt);
+	layer->beta = net->options.euler ? 1 - dt / layer->tau : exp(-dt / layer->tau);
+	return 0;
+}
+
+static int write_layer(struct neap__text *text, struct neap__layer *layer)
+{
+	int where = layer->cell->readout ? READOUT : HIDDEN;
+
+	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
+		layer->is_recurrent ? "r" : "");
+	for (int i = 0; i < KEYS; i++) {
+		const struct key *key = &keys[i];
+		int word;
+		if (!(key->where & where) || (layer->index == 0 && !strcmp(key->name, "delay")))
+			continue;
+		memcpy(&word, field(layer, key), sizeof word);
+		if (key->kind == WORD)
+			neap__text_add(text, ":%s=%s", key->name, key->words[word]);
+		else if (key->kind == FLAG)
+			neap__text_add(text, ":%s=%d", key->name, word);
+		else
+			neap__text_add(text, ":%s=%.17g", key->name,
+				*(double *)field(layer, key));
+	}
+	return text->error;
+}
+
+int neap__net_parse(struct neap_net *net)
+{
+	const char *spec = net->options.spec, *p = spec, *end;
+	struct neap__text text = {0};
+	int layers = 1, rc = 0;
+
+	if (!spec || !*spec)
+		return neap__fail(NEAP_EUSAGE, "--net: empty; try lif:256r,li");
+	end = spec + strlen(spec);
+	for (const char *c = spec; *c; c++)
+		layers += *c == ',';
+	if (layers > 1000)
+		return neap__fail(NEAP_EUSAGE, "--net: %d layers; at most 1000", layers);
+	net->layers = calloc((size_t)layers, sizeof *net->layers);
+	if (!net->layers)
+		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
+	net->nlayers = layers;
+	for (int l = 0; l < layers; l++) {
+		struct neap__layer *layer = &net->layers[l];
+		struct word word = cut(&p, end, ',');
+		layer->index = l;
+		NEAP_TRY(parse_layer(net, layer, word));
+		if (l == layers - 1 && !layer->cell->readout)
+			return neap__fail(NEAP_EUSAGE,
+				"--net: the last layer must be a readout (li), not %s",
+				layer->cell->name);
+		if (l < layers - 1 && layer->cell->readout)
+			return neap__fail(NEAP_EUSAGE, "--net: %s may only be the last layer",
+				layer->cell->name);
+		NEAP_TRY(check_layer(net, layer));
+		layer->below = l ? net->layers[l - 1].n : net->options.inputs;
+	}
+	for (int l = 0; l < layers && !rc; l++)
+		rc = write_layer(&text, &net->layers[l]);
+	net->spec = text.data;
+	return rc ? neap__fail_errno(ENOMEM, "net") : 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameter tensors: shapes, names, random connections and initial values. */
+#include "nn/inside.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "base/philox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *aligned(size_t count, size_t size)
+{
+	return aligned_alloc(64, neap__round_up((uint64_t)count * size + 1, 64));
+}
+
+/* Keeps each connection with probability `density`, by (seed, tensor, element). */
+static int connect(const struct neap_net *net, struct neap__tensor *t, int index, double density)
+{
+	uint64_t seed = net->options.seed;
+	int64_t count = 0;
+
+	for (int64_t e = 0; e < t->rows * t->columns; e++)
+		count += neap__random_uniform(seed, NEAP__STREAM_MASK, (uint32_t)index,
+				 (uint64_t)e) < density;
+	if (count > UINT32_MAX)
+		return neap__fail(NEAP_EOVERFLOW, "%s: %lld connections are too many", t->name,
+			(long long)count);
+	t->row_start = aligned((size_t)t->rows + 1, sizeof *t->row_start);
+	t->column = aligned((size_t)count, sizeof *t->column);
+	if (!t->row_start || !t->column)
+		return neap__fail_errno(ENOMEM, "%s: %lld connections", t->name, (long long)count);
+	t->count = 0;
+	for (int64_t row = 0; row < t->rows; row++) {
+		t->row_start[row] = (uint32_t)t->count;
+		for (int64_t c = 0; c < t->columns; c++)
+			if (neap__random_uniform(seed, NEAP__STREAM_MASK, (uint32_t)index,
+				    (uint64_t)(row * t->columns + c)) < density)
+				t->column[t->count++] = (uint16_t)c;
+	}
+	t->row_start[t->rows] = (uint32_t)t->count;
+	return 0;
+}
+
+/* Values are functions of (seed, tensor, place in the dense tensor). */
+static void fill(const struct neap_net *net, struct neap__tensor *t, int index, double deviation)
+{
+	for (int64_t row = 0; row < t->rows; row++) {
+		int64_t k = t->row_start ? t->row_start[row] : row * t->columns;
+		int64_t end = t->row_start ? t->row_start[row + 1] : k + t->columns;
+		for (int64_t first = k; k < end; k++) {
+			int64_t c = t->column ? t->column[k] : k - first;
+			double v = deviation == 0 ? 0
+						  : deviation *
+							neap__random_normal(net->options.seed,
+								NEAP__STREAM_WEIGHTS, (uint32_t)index,
+								(uint64_t)(row * t->columns + c));
+			if (net->options.precision == NEAP_DOUBLE)
+				((double *)t->data)[k] = v;
+			else
+				((float *)t->data)[k] = (float)v;
+		}
+	}
+}
+
+static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
+	int64_t rows, double density, double deviation)
+{
+	struct neap__tensor *t = &net->tensors[index];
+
+	if (layer->cell->readout)
+		snprintf(t->name, sizeof t->name, "readout.%s", what);
+	else
+		snprintf(t->name, sizeof t->name, "layer%d.%s", layer->index, what);
+	t->rows = rows;
+	t->columns = layer->n;
+	t->count = rows * layer->n;
+	if (density < 1)
+		NEAP_TRY(connect(net, t, index, density));
+	t->data = aligned((size_t)t->count, net->engine->real);
+	if (!t->data)
+		return neap__fail_errno(ENOMEM, "%s: %lld x %d", t->name, (long long)rows, layer->n);
+	fill(net, t, index, deviation);
+	t->offset = net->elements;
+	t->row_offset = net->rows;
+	net->elements += neap__round_up((uint64_t)t->count, 16);
+	net->rows += (size_t)rows;
+	return 0;
+}
+
+int neap__net_tensors(struct neap_net *net)
+{
+	net->tensors = calloc((size_t)net->nlayers * 3, sizeof *net->tensors);
+	if (!net->tensors)
+		return neap__fail_errno(ENOMEM, "net of %d layers", net->nlayers);
+	for (int l = 0; l < net->nlayers; l++) {
+		struct neap__layer *layer = &net->layers[l];
+		double fan = sqrt(layer->density * layer->below);
+
+		layer->weight = net->ntensors++;
+		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->density,
+			layer->scale / fan));
+		layer->recurrent = -1;
+		if (layer->is_recurrent) {
+			fan = sqrt(layer->density * layer->n);
+			layer->recurrent = net->ntensors++;
+			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
+				layer->density, layer->recurrent_scale / fan));
+		}
+		layer->bias = net->ntensors++;
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, 1, 0));
+	}
+	double *grad = aligned(net->elements, sizeof *grad);
+	if (!grad)
+		return neap__fail_errno(ENOMEM, "gradients of %zu weights", net->elements);
+	for (size_t i = 0; i < net->elements; i++)
+		grad[i] = 0;
+	for (int i = 0; i < net->ntensors; i++)
+		net->tensors[i].grad = grad + net->tensors[i].offset;
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nets.h: random batches and plain sweeps for the tests of nets. */
+#ifndef NEAP_TEST_NETS_H
+#define NEAP_TEST_NETS_H
+
+#include "test.h"
+#include <neap/net.h>
+#include "base/philox.h"
+
+/* Input spikes with probability `rate`; sample b has lengths[b] steps (NULL: all). */
+struct batch_room {
+	struct neap_batch batch;
+	struct neap_sequence *sequences;
+	float *targets;
+};
+
+static inline void batch_make(struct batch_room *room, uint64_t seed, int size, int inputs,
+	int64_t steps, int classes, double rate, const int64_t *lengths)
+{
+	room->sequences = calloc((size_t)size, sizeof *room->sequences);
+	room->targets = calloc((size_t)size * (size_t)classes, sizeof *room->targets);
+	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0};
+	for (int b = 0; b < size; b++) {
+		int64_t length = lengths ? lengths[b] : steps;
+		uint32_t *start = calloc((size_t)length + 1, sizeof *start);
+		uint16_t *unit = calloc((size_t)length * (size_t)inputs + 1, sizeof *unit);
+		uint32_t count = 0;
+		for (int64_t t = 0; t < length; t++) {
+			for (int i = 0; i < inputs; i++)
+				if (neap__random_uniform(seed, NEAP__STREAM_TEST, (uint32_t)b,
+					    (uint64_t)(t * inputs + i)) < rate)
+					unit[count++] = (uint16_t)i;
+			start[t + 1] = count;
+		}
+		room->sequences[b] = (struct neap_sequence){.length = length, .start = start,
+			.unit = unit,
+			.label = (int)neap__random_below(seed, NEAP__STREAM_TEST, 1000000,
+				(uint64_t)b, (uint64_t)classes),
+			.index = b};
+		if (length > room->batch.steps)
+			room->batch.steps = length;
+	}
+}
+
+static inline void batch_free(struct batch_room *room)
+{
+	for (int b = 0; b < room->batch.size; b++) {
+		free((void *)room->sequences[b].start);
+		free((void *)room->sequences[b].unit);
+	}
+	free(room->sequences);
+	free(room->targets);
+}
+
+static inline void *room_for(size_t bytes)
+{
+	void *p = aligned_alloc(64, (bytes + 127) & ~(size_t)63);
+	assert_non_null(p);
+	memset(p, 0xA5, bytes);
+	return p;
+}
+
+/* Store everything; gradients are complete at the end. Returns the loss. */
+static inline double sweep_plain(struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective)
+{
+	struct neap_net_sizes sizes;
+	size_t used;
+	int64_t done;
+	double loss;
+
+	assert_int_equal(neap_net_begin(net, batch, objective), 0);
+	neap_net_get_sizes(net, &sizes);
+	size_t room = sizes.tape_max * (size_t)(batch->steps + 1);
+	void *state = room_for(sizes.state), *adjoint = room_for(sizes.adjoint);
+	void *tape = room_for(room);
+	memset(state, 0, sizes.state);
+	assert_int_equal(
+		neap_net_record(net, state, 0, batch->steps, 1, tape, room, &used, &done), 0);
+	assert_int_equal(done, batch->steps);
+	assert_int_equal(neap_net_turn(net, state, adjoint, &loss), 0);
+	assert_int_equal(neap_net_backward(net, adjoint, batch->steps, 0, tape), 0);
+	assert_int_equal(neap_net_end(net), 0);
+	free(state);
+	free(adjoint);
+	free(tape);
+	return loss;
+}
+
+static inline struct neap_net *net_make(const struct neap_net_options *options)
+{
+	struct neap_net *net;
+	int rc = neap_net_create(&net, options);
+	if (rc)
+		fprintf(stderr, "# %s\n", neap_detail());
+	assert_int_equal(rc, 0);
+	return net;
+}
+
+/* Largest difference of two nets' gradients, relative to the largest gradient of each tensor. */
+static inline double grad_distance(const struct neap_net *a, const struct neap_net *b)
+{
+	double worst = 0;
+
+	for (int i = 0; i < neap_net_params(a); i++) {
+		struct neap_param p, q;
+		double top = 1e-300, most = 0;
+		neap_net_param(a, i, &p);
+		neap_net_param(b, i, &q);
+		assert_int_equal(p.count, q.count);
+		for (int64_t k = 0; k < p.count; k++) {
+			top = fmax(top, fabs(p.grad[k]));
+			most = fmax(most, fabs(p.grad[k] - q.grad[k]));
+		}
+		worst = fmax(worst, most / top);
+	}
+	return worst;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Analytic gradients against central differences, over every variant of a net. */
+#include "nn/nets.h"
+
+static void check(const struct neap_net_options *o, const struct neap_objective *objective,
+	struct batch_room *room, int probes)
+{
+	double worst = 1;
+	int rc = neap_gradcheck(&worst, o, &room->batch, objective, probes);
+	if (rc || !(worst < 1e-5))
+		fprintf(stderr,
+			"# %s: reset %d detach %d surrogate %d support %g readout %d delay %d density "
+			"%g loss %s: rc %d, worst %g\n",
+			o->spec, o->reset, o->detach, o->surrogate, o->support, o->readout,
+			o->delay, o->density, objective->loss->name, rc, worst);
+	assert_int_equal(rc, 0);
+	assert_true(worst < 1e-5);
+}
+
+static struct neap_net_options options(const char *spec)
+{
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	o.spec = spec;
+	o.inputs = 7;
+	o.classes = 3;
+	o.seed = 11;
+	o.threads = 1;
+	o.scale = 2.0;
+	o.recurrent_scale = 0.7;
+	o.tau = o.tau_out = 5e-3;
+	return o;
+}
+
+static void make(struct batch_room *room)
+{
+	static const int64_t lengths[] = {9, 13, 4};
+	batch_make(room, 5, 3, 7, 13, 3, 0.3, lengths);
+}
+
+static const struct neap_objective *entropy(void)
+{
+	static struct neap_objective objective;
+	objective.loss = neap_loss_find("cross-entropy");
+	return &objective;
+}
+
+static void resets(void **arg)
+{
+	static const char *const specs[] = {"lif:6r,li", "lif:6,li", "lif:6r,lif:5,li",
+		"lif:5,lif:4r:delay=1,li", "lif:5r:reset=zero,lif:4r:reset=hard:delay=1,li:delay=1"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int reset = 0; reset < 4; reset++)
+			for (int detach = 0; detach < 2; detach++) {
+				struct neap_net_options o = options(specs[s]);
+				o.reset = (enum neap_reset)reset;
+				o.detach = detach;
+				o.reset_value = 0.2;
+				o.surrogate = NEAP_SIGMOID;
+				check(&o, entropy(), &room, 60);
+			}
+	batch_free(&room);
+}
+
+static void surrogates(void **arg)
+{
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (int surrogate = 0; surrogate < 6; surrogate++)
+		for (int cut = 0; cut < 2; cut++) {
+			struct neap_net_options o = options("lif:6r,lif:4:reset=soft,li");
+			o.surrogate = (enum neap_surrogate)surrogate;
+			o.support = cut ? 0.4 : 0;
+			check(&o, entropy(), &room, 80);
+		}
+	batch_free(&room);
+}
+
+static void readouts(void **arg)
+{
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (int i = 0; i < 3; i++) {
+		for (int c = 0; c < 3; c++)
+			room.targets[i * 3 + c] = (float)(0.3 * i - 0.2 * c);
+	}
+	for (int readout = 0; readout < 6; readout++)
+		for (int loss = 0; loss < 2; loss++)
+			for (int target = 0; target < 1 + loss; target++)
+				for (int delay = 0; delay < 2; delay++) {
+					struct neap_net_options o = options("lif:6r,li");
+					struct neap_objective objective = {.loss = neap_loss_at(loss)};
+					o.readout = (enum neap_readout)readout;
+					o.delay = delay;
+					o.surrogate = NEAP_GAUSSIAN;
+					for (int b = 0; b < 3; b++)
+						room.sequences[b].target =
+							target ? room.targets + 3 * b : NULL;
+					check(&o, &objective, &room, 60);
+				}
+	batch_free(&room);
+}
+
+static void penalties(void **arg)
+{
+	static const struct neap_rate_penalty penalties[] = {
+		{.upper = 0.05, .upper_weight = 3}, {.lower = 0.4, .lower_weight = 2}, {.l1 = 0.5},
+		{.l2 = 0.7}, {.upper = 0.1, .upper_weight = 1, .lower = 0.3, .lower_weight = 2, .l1 = 1, .l2 = 1}};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (int i = 0; i < 5; i++) {
+		struct neap_net_options o = options("lif:6r,lif:4,li");
+		struct neap_objective objective = *entropy();
+		objective.rates = penalties[i];
+		check(&o, &objective, &room, 60);
+	}
+	batch_free(&room);
+}
+
+static void densities(void **arg)
+{
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (int i = 0; i < 3; i++) {
+		struct neap_net_options o = options("lif:8r,lif:6r:reset=zero,li");
+		o.density = (const double[]){0.6, 0.3, 0.05}[i];
+		check(&o, entropy(), &room, 0);
+	}
+	struct neap_net_options o = options("lif:8r,li:density=0.5");
+	check(&o, entropy(), &room, 0);
+	batch_free(&room);
+}
+
+/* Several blocks of 64 steps, several groups, Euler decay. */
+static void long_ones(void **arg)
+{
+	static const int64_t lengths[] = {150, 131, 64, 65, 0};
+	struct batch_room room;
+	(void)arg;
+	batch_make(&room, 6, 5, 7, 150, 3, 0.1, lengths);
+	struct neap_net_options o = options("lif:6r,li");
+	o.group = 2;
+	o.euler = 1;
+	o.surrogate = NEAP_ATAN;
+	check(&o, entropy(), &room, 60);
+	batch_free(&room);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(resets),
+		cmocka_unit_test(surrogates),
+		cmocka_unit_test(readouts),
+		cmocka_unit_test(penalties),
+		cmocka_unit_test(densities),
+		cmocka_unit_test(long_ones),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
