@@ -22,6 +22,7 @@ struct neap__survey {
 	int64_t extents; /* tapes at most, in pieces */
 	int64_t ranges;	 /* separate recorded ranges at most */
 	int64_t places[NEAP_TIERS_MAX];
+	size_t queue; /* actions that the schedule queued at most */
 };
 
 enum neap__ticket_state {
@@ -101,6 +102,8 @@ static inline uint64_t neap__worst(const struct neap_sweep *s)
 /* survey.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
 int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
 int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule);
+/* Gives a fresh schedule the queue it will need, so that next() allocates nothing. */
+int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule);
 
 /* steps.c. All negative codes end the sweep. */
 int neap__step_advance(struct neap_sweep *s, int64_t t1);

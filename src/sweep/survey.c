@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweep/internal.h"
 #include "base/fail.h"
+#include "plan/schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record)
 {
@@ -58,5 +62,18 @@ int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *
 		if (ranges > survey->ranges)
 			survey->ranges = ranges;
 	}
+	survey->queue = schedule->room;
 	return rc;
+}
+
+int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule)
+{
+	if (schedule->room >= survey->queue)
+		return 0;
+	struct neap_action *queue = realloc(schedule->queue, survey->queue * sizeof *queue);
+	if (!queue)
+		return neap__fail_errno(ENOMEM, "queue of a schedule");
+	schedule->queue = queue;
+	schedule->room = survey->queue;
+	return 0;
 }

@@ -398,7 +398,9 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 {
 	struct neap_schedule *schedule;
 	NEAP_TRY(open_schedule(s, &schedule));
-	int rc = map_arena(s);
+	int rc = neap__survey_reserve(&s->survey, schedule);
+	if (rc == 0)
+		rc = map_arena(s);
 	if (rc == 0)
 		rc = format_tiers(s);
 	if (rc == 0) {

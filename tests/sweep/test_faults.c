@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records that are refused, lost, changed or cut off, each in turn: the gradient
+ * is the same to the bit, and the event is counted.
+ */
+#include "chainmodel.h"
+
+#include "store/faulttier.h"
+#include "sweep/internal.h"
+
+#define STEPS 180
+
+static int64_t sweeps, repaired;
+
+static struct neap_tier *inner_tier(int file)
+{
+	struct neap_tier *tier;
+	int rc = file ? neap_tier_open_file(&tier, "/var/tmp", NULL)
+		      : neap_tier_open_memory(&tier, NEAP_INFINITE);
+	return rc < 0 ? NULL : tier;
+}
+
+struct outcome {
+	struct neap_sweep_stats stats;
+	struct neap__fault_counts counts;
+};
+
+/* One sweep with faults, twice over: a sweep forgets the bad records of the one before. */
+static struct outcome run_with(struct model *m, const struct gradient *want, const char *strategy,
+	uint64_t memory, int file, const struct neap__faults *faults, int *feasible)
+{
+	struct outcome out = {0};
+	struct neap_tier *tier;
+	struct neap_sweep *sweep;
+	struct gradient got;
+	struct neap_step_ops ops = model_ops(m, m->extra_most ? 200 : 0);
+	assert_int_equal(neap__fault_open(&tier, inner_tier(file), faults), 0);
+	struct neap_sweep_options o = {.size = sizeof o,
+		.steps = m->steps,
+		.memory = memory,
+		.strategy = strategy,
+		.tiers = &tier,
+		.ntiers = 1};
+	int rc = neap_sweep_create(&sweep, &ops, m, &o);
+	*feasible = rc == 0;
+	if (rc == 0) {
+		neap__sweep_poison(sweep, 1);
+		for (int i = 0; i < 2; i++) {
+			rc = run_model(sweep, m, &got, &out.stats);
+			if (i == 0)
+				out.counts = neap__fault_counts(tier);
+			if (rc < 0 || m->broken[0] || memcmp(&got, want, sizeof got) != 0)
+				fail_msg("%s memory=%llu: %d %s; %s", strategy,
+					(unsigned long long)memory, rc,
+					rc < 0 ? neap_detail() : "gradient", m->broken);
+			assert_true(out.stats.peak_measured <= out.stats.arena_bytes);
+			if (i == 0)
+				continue;
+			/* The second sweep's calls have numbers beyond the faults. */
+			if (!faults->gone_after && !faults->full_at && !faults->truncate_put &&
+				out.stats.recoveries != 0)
+				fail_msg("%s memory=%llu: bad records in the second sweep "
+					 "(put %lld get %lld lose %lld corrupt %lld)",
+					strategy, (unsigned long long)memory,
+					(long long)faults->fail_put, (long long)faults->fail_get,
+					(long long)faults->lose_put,
+					(long long)faults->corrupt_put);
+		}
+		neap_sweep_free(sweep);
+	} else {
+		assert_int_equal(rc, NEAP_EINFEASIBLE);
+	}
+	neap_tier_close(tier);
+	return out;
+}
+
+/* The first sweep's statistics, too, for faults that must show. */
+static int64_t recoveries_of(struct model *m, const struct gradient *want, const char *strategy,
+	uint64_t memory, int file, const struct neap__faults *faults)
+{
+	struct neap_tier *tier;
+	struct neap_sweep *sweep;
+	struct neap_sweep_stats stats;
+	struct gradient got;
+	struct neap_step_ops ops = model_ops(m, m->extra_most ? 200 : 0);
+	assert_int_equal(neap__fault_open(&tier, inner_tier(file), faults), 0);
+	struct neap_sweep_options o = {.size = sizeof o,
+		.steps = m->steps,
+		.memory = memory,
+		.strategy = strategy,
+		.tiers = &tier,
+		.ntiers = 1};
+	assert_int_equal(neap_sweep_create(&sweep, &ops, m, &o), 0);
+	assert_int_equal(run_model(sweep, m, &got, &stats), 0);
+	assert_memory_equal(&got, want, sizeof got);
+	sweeps++;
+	repaired += stats.recoveries > 0;
+	assert_true((stats.recomputed > 0) <= (stats.recoveries + stats.overflows > 0));
+	neap_sweep_free(sweep);
+	neap_tier_close(tier);
+	return stats.recoveries;
+}
+
+enum { FAIL_PUT, FAIL_GET, LOSE_PUT, CORRUPT_PUT, TRUNCATE_PUT, GONE_AFTER, FAULTS };
+
+static struct neap__faults fault(int kind, int64_t n)
+{
+	struct neap__faults f = {.at_once = n % 3 == 1};
+	int64_t *const rows[FAULTS] = {&f.fail_put, &f.fail_get, &f.lose_put, &f.corrupt_put,
+		&f.truncate_put, &f.gone_after};
+	*rows[kind] = n;
+	return f;
+}
+
+static void check_strategy(struct model *m, const struct gradient *want, const char *strategy,
+	uint64_t memory, int file)
+{
+	static const struct neap__faults none;
+	int feasible;
+	struct outcome clean = run_with(m, want, strategy, memory, file, &none, &feasible);
+	if (!feasible || clean.counts.puts == 0)
+		return;
+	assert_int_equal(clean.counts.failed, 0);
+	for (int kind = 0; kind < FAULTS; kind++) {
+		int64_t calls = kind == FAIL_GET     ? clean.counts.gets
+				: kind == GONE_AFTER ? clean.counts.puts + clean.counts.gets
+						     : clean.counts.puts;
+		int64_t stride = file ? calls / 6 + 1 : 1;
+		for (int64_t n = 1; n <= calls; n += stride) {
+			struct neap__faults f = fault(kind, n);
+			run_with(m, want, strategy, memory, file, &f, &feasible);
+			int64_t seen = recoveries_of(m, want, strategy, memory, file, &f);
+			/* What no GET asks for again can be lost unnoticed. */
+			if (kind != GONE_AFTER && clean.counts.gets == clean.counts.puts)
+				assert_true(seen >= 1);
+		}
+	}
+	struct neap__faults full = {.full_at = 500};
+	run_with(m, want, strategy, memory, file, &full, &feasible);
+	struct neap__faults slow = {.delay_us = 30, .fail_get = 1};
+	run_with(m, want, strategy, memory, file, &slow, &feasible);
+}
+
+static void check(int64_t steps, uint32_t extra, int file)
+{
+	struct model m;
+	int swept = 0;
+	model_init(&m, steps, 11);
+	m.extra_most = extra;
+	struct gradient want = reference(&m);
+	for (int i = 0; neap_strategy_name(i); i++)
+		for (uint64_t memory = 2000; memory < 40000; memory *= 2) {
+			uint64_t staging = file ? 4096 : 0;
+			check_strategy(&m, &want, neap_strategy_name(i), memory + staging, file);
+			swept++;
+		}
+	assert_true(swept > 0);
+	model_fini(&m);
+}
+
+static void memory_faults(void **state)
+{
+	(void)state;
+	check(STEPS, 0, 0);
+}
+
+static uint32_t spiky(const struct model *m, int64_t t)
+{
+	return neap__random_below(m->seed, NEAP__STREAM_TEST, 2, (uint64_t)t / 20, 3) ? 3 : 64;
+}
+
+/* Overflows and lost records at once. */
+static void memory_faults_and_overflows(void **state)
+{
+	struct model m;
+	(void)state;
+	model_init(&m, STEPS, 12);
+	m.extra_most = 64;
+	m.extra = spiky;
+	struct gradient want = reference(&m);
+	for (int i = 0; neap_strategy_name(i); i++)
+		for (uint64_t memory = 3000; memory < 30000; memory *= 2)
+			check_strategy(&m, &want, neap_strategy_name(i), memory, 0);
+	model_fini(&m);
+}
+
+static void file_faults(void **state)
+{
+	struct neap_tier *tier = inner_tier(1);
+	(void)state;
+	if (!tier) {
+		print_message("no file tier in /var/tmp: %s\n", neap_detail());
+		skip();
+	}
+	neap_tier_close(tier);
+	check(STEPS, 0, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_faults),
+		cmocka_unit_test(memory_faults_and_overflows),
+		cmocka_unit_test(file_faults),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	printf("# %lld sweeps with a fault, %lld of them repaired\n", (long long)sweeps,
+		(long long)repaired);
+	return failed;
+}
