@@ -56,10 +56,10 @@ struct neap__kernels {
 	int (*support)(uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta,
 		real cut);
 	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
-	void (*slope[NEAP__SURROGATES])(real *out, const real *u, int n,
-		const struct neap__slope *s);
-	void (*integral[NEAP__SURROGATES])(real *out, const real *u, int n,
-		const struct neap__slope *s);
+	void (*slope[NEAP__SURROGATES])(
+		real *out, const real *u, int n, const struct neap__slope *s);
+	void (*integral[NEAP__SURROGATES])(
+		real *out, const real *u, int n, const struct neap__slope *s);
 	/* total += part; part = 0 */
 	void (*fold)(double *total, real *part, int64_t n);
 };
@@ -75,9 +75,9 @@ extern const struct neap__kernels neap__kernels_reference;
 /* The rows of the reference's surrogate tables. */
 #define NEAP__DECLARE_SURROGATE(name)                                                              \
 	void NEAP_R(neap__slope_##name)(                                                           \
-		real *out, const real *u, int n, const struct neap__slope *s);                     \
+		real * out, const real *u, int n, const struct neap__slope *s);                    \
 	void NEAP_R(neap__integral_##name)(                                                        \
-		real *out, const real *u, int n, const struct neap__slope *s);
+		real * out, const real *u, int n, const struct neap__slope *s);
 NEAP__DECLARE_SURROGATE(triangle)
 NEAP__DECLARE_SURROGATE(boxcar)
 NEAP__DECLARE_SURROGATE(superspike)

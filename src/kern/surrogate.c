@@ -82,7 +82,7 @@ static inline double gaussian_integral(double x, const struct neap__slope *s)
 /* The loops over units: the support is short, so double inside costs nothing that shows. */
 #define DEFINE(name, h, F)                                                                         \
 	void NEAP_R(neap__slope_##name)(                                                           \
-		real *out, const real *u, int n, const struct neap__slope *s)                      \
+		real * out, const real *u, int n, const struct neap__slope *s)                     \
 	{                                                                                          \
 		for (int i = 0; i < n; i++) {                                                      \
 			real x = u[i] - s->theta;                                                  \
@@ -91,7 +91,7 @@ static inline double gaussian_integral(double x, const struct neap__slope *s)
 		}                                                                                  \
 	}                                                                                          \
 	void NEAP_R(neap__integral_##name)(                                                        \
-		real *out, const real *u, int n, const struct neap__slope *s)                      \
+		real * out, const real *u, int n, const struct neap__slope *s)                     \
 	{                                                                                          \
 		double base = F(-(double)s->cut, s);                                               \
 		for (int i = 0; i < n; i++) {                                                      \

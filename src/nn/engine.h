@@ -19,8 +19,9 @@ static inline const struct neap__cell_code *neap__code(const struct neap__layer 
 static inline struct neap__matrix neap__weights(const struct neap_net *net, int tensor)
 {
 	const struct neap__tensor *t = &net->tensors[tensor];
-	return (struct neap__matrix){
-		.w = t->data, .columns = (int)t->columns, .row_start = t->row_start,
+	return (struct neap__matrix){.w = t->data,
+		.columns = (int)t->columns,
+		.row_start = t->row_start,
 		.column = t->column};
 }
 
@@ -32,8 +33,10 @@ static inline const struct neap__rows *neap__rows(
 
 static inline struct neap__slope neap__slope(const struct neap__layer *layer)
 {
-	return (struct neap__slope){.theta = (real)layer->threshold, .width = (real)layer->width,
-		.height = (real)layer->height, .cut = (real)layer->cut};
+	return (struct neap__slope){.theta = (real)layer->threshold,
+		.width = (real)layer->width,
+		.height = (real)layer->height,
+		.cut = (real)layer->cut};
 }
 
 /* Adds the rows of a list to y. */

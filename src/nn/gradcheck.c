@@ -32,21 +32,21 @@ static int check_make(struct check *check)
 	neap_net_get_sizes(net, &sizes);
 	tape = neap__round_up(neap__sat_mul(steps + 1, sizes.tape_max), 64);
 	if (tape > PTRDIFF_MAX)
-		return neap__fail(NEAP_EOVERFLOW, "gradient check of %llu steps",
-			(unsigned long long)steps);
+		return neap__fail(
+			NEAP_EOVERFLOW, "gradient check of %llu steps", (unsigned long long)steps);
 	check->state = aligned_alloc(64, neap__round_up(sizes.state, 64));
 	check->adjoint = aligned_alloc(64, neap__round_up(sizes.adjoint, 64));
 	check->tape = aligned_alloc(64, tape);
 	net->frozen_spikes = calloc((size_t)net->nlayers, sizeof *net->frozen_spikes);
 	if (!check->state || !check->adjoint || !check->tape || !net->frozen_spikes)
-		return neap__fail_errno(ENOMEM, "gradient check of %llu steps",
-			(unsigned long long)steps);
+		return neap__fail_errno(
+			ENOMEM, "gradient check of %llu steps", (unsigned long long)steps);
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		uint64_t n = neap__sat_mul(steps * (uint64_t)check->batch->size, net->layers[l].n);
 		if (n > PTRDIFF_MAX / sizeof(double) ||
 			!(net->frozen_spikes[l] = calloc(n + 1, sizeof(double))))
-			return neap__fail_errno(ENOMEM, "gradient check of %llu steps",
-				(unsigned long long)steps);
+			return neap__fail_errno(
+				ENOMEM, "gradient check of %llu steps", (unsigned long long)steps);
 	}
 	return 0;
 }
@@ -88,8 +88,7 @@ static int analyse(struct check *check)
 	net->frozen = NEAP__FREEZE;
 	NEAP_TRY(neap_net_begin(net, check->batch, check->objective));
 	memset(check->state, 0, net->state_bytes);
-	NEAP_TRY(neap_net_record(
-		net, check->state, 0, steps, 1, check->tape, room, &used, &done));
+	NEAP_TRY(neap_net_record(net, check->state, 0, steps, 1, check->tape, room, &used, &done));
 	NEAP_TRY(neap_net_turn(net, check->state, check->adjoint, &loss));
 	NEAP_TRY(neap_net_backward(net, check->adjoint, steps, 0, check->tape));
 	return neap_net_end(net);
@@ -146,8 +145,8 @@ static int probe_all(struct check *check, int probes, const double *gradient, do
 					    : (int64_t)neap__random_below(net->options.seed,
 						      NEAP__STREAM_TEST, (uint32_t)i, (uint64_t)k,
 						      (uint64_t)t->count);
-			NEAP_TRY(probe(check, (double *)t->data + e, gradient[t->offset + (size_t)e],
-				1e-6 * largest, &error));
+			NEAP_TRY(probe(check, (double *)t->data + e,
+				gradient[t->offset + (size_t)e], 1e-6 * largest, &error));
 			*worst = error > *worst ? error : *worst;
 		}
 	}

@@ -72,14 +72,14 @@ struct neap__list {
 
 /* Gradient sums and scratch of one group. */
 struct neap__group {
-	int first, size;  /* samples of the batch */
-	int64_t steps;	  /* of its longest sample */
+	int first, size; /* samples of the batch */
+	int64_t steps;	 /* of its longest sample */
 	size_t state_at, adjoint_at;
-	void *part;	  /* sums of the block of steps being reversed, all tensors */
-	double *total;	  /* sums of the blocks before */
-	uint8_t *dirty;	  /* a row of part is not zero; one byte a row, all tensors */
-	double *spikes;	  /* spikes of every hidden unit, first passes only */
-	double support;	  /* units inside the support, and how many were asked */
+	void *part;	/* sums of the block of steps being reversed, all tensors */
+	double *total;	/* sums of the blocks before */
+	uint8_t *dirty; /* a row of part is not zero; one byte a row, all tensors */
+	double *spikes; /* spikes of every hidden unit, first passes only */
+	double support; /* units inside the support, and how many were asked */
 	double recorded;
 	double tape_bytes; /* written by record, and for how many samples and steps */
 	double tape_steps;
@@ -119,10 +119,10 @@ struct neap__at {
 	int sample; /* in the batch */
 	int64_t t;
 	int first;
-	unsigned char *state;		 /* of the sample */
-	const struct neap__list *below;	 /* spikes that enter */
-	const struct neap__list *prev;	 /* own spikes of the step before */
-	struct neap__list *now;		 /* own spikes: filled in */
+	unsigned char *state;		    /* of the sample */
+	const struct neap__list *below;	    /* spikes that enter */
+	const struct neap__list *prev;	    /* own spikes of the step before */
+	struct neap__list *now;		    /* own spikes: filled in */
 	const struct neap__list *near_prev; /* units inside the support, likewise */
 	struct neap__list *near_now;
 };
@@ -142,10 +142,9 @@ struct neap__cell_code {
 	/* Where in a sample's adjoint numbers stand that feed dS beside the rows; 0: none. */
 	size_t (*extra_at)(const struct neap__layer *layer);
 	size_t (*forward)(struct neap__at *at, unsigned char *tape);
-	size_t (*view)(
-		struct neap__at *at, const unsigned char *tape, struct neap__view *view);
-	void (*backward)(struct neap__at *at, unsigned char *adjoint,
-		const struct neap__view *view, void *ds);
+	size_t (*view)(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
+	void (*backward)(struct neap__at *at, unsigned char *adjoint, const struct neap__view *view,
+		void *ds);
 };
 
 /* A row of the table in cells.c. */
@@ -204,7 +203,7 @@ struct neap_net {
 	double sample_steps; /* sum of lengths */
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
 
-	void **penalty;	   /* [layers]: gradient a spike, when there is a penalty */
+	void **penalty; /* [layers]: gradient a spike, when there is a penalty */
 	int has_penalty;
 	double *step_loss; /* [sample]: sum of losses over steps (step readout) */
 	int *prediction;

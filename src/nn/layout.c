@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct neap__cell_code *code(const struct neap_net *net, const struct neap__layer *layer)
+static const struct neap__cell_code *code(
+	const struct neap_net *net, const struct neap__layer *layer)
 {
 	return layer->cell->code[net->options.precision];
 }
@@ -41,9 +42,9 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	layer->smooth = o->smooth;
 	layer->dense = o->dense || o->smooth || isinf(layer->cut);
 	layer->keeps_spikes = layer->is_recurrent || above->delay ||
-		layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
-	layer->keeps_support =
-		layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
+			      layer->reset == NEAP_RESET_SUBTRACT ||
+			      layer->reset == NEAP_RESET_ZERO;
+	layer->keeps_support = layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
 }
 
 int neap__net_layout(struct neap_net *net)
@@ -112,7 +113,9 @@ static void take_lists(const struct neap_net *net, struct neap__group *group, st
 			if (layer->smooth)
 				a.value_room = take(from, layer->n, net->engine->real);
 			b.id = b.room = shared ? shared
-				: layer->keeps_support ? take(from, layer->n, sizeof *b.room) : NULL;
+					: layer->keeps_support
+						? take(from, layer->n, sizeof *b.room)
+						: NULL;
 			if (from->base) {
 				spikes[(size_t)s * net->nlayers + l] = a;
 				near[(size_t)s * net->nlayers + l] = b;
@@ -166,7 +169,8 @@ int neap__group_make(struct neap_net *net, struct neap__group *group, int sample
 
 	take_group(net, &measured, &pieces, samples);
 	if (pieces.used > PTRDIFF_MAX)
-		return neap__fail(NEAP_EOVERFLOW, "net too large for a group of %d samples", samples);
+		return neap__fail(
+			NEAP_EOVERFLOW, "net too large for a group of %d samples", samples);
 	void *memory = aligned_alloc(64, pieces.used);
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "%llu bytes for a group of %d samples",

@@ -86,23 +86,23 @@ static void keep_softmax(struct neap__at *at, const real *o, void *to)
 }
 
 /* Errors: dO += d loss / d O_t. */
-static void error_always(struct neap__at *at, const real *g, const real *o, const int64_t *steps,
-	real *dout)
+static void error_always(
+	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	(void)o, (void)steps;
 	for (int c = 0; c < at->layer->n; c++)
 		dout[c] += g[c];
 }
 
-static void error_last(struct neap__at *at, const real *g, const real *o, const int64_t *steps,
-	real *dout)
+static void error_last(
+	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	if (at->t == at->sequence->length - 1)
 		error_always(at, g, o, steps, dout);
 }
 
-static void error_max(struct neap__at *at, const real *g, const real *o, const int64_t *steps,
-	real *dout)
+static void error_max(
+	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	(void)o;
 	for (int c = 0; c < at->layer->n; c++)
@@ -110,8 +110,8 @@ static void error_max(struct neap__at *at, const real *g, const real *o, const i
 			dout[c] += g[c];
 }
 
-static void error_step(struct neap__at *at, const real *g, const real *o, const int64_t *steps,
-	real *dout)
+static void error_step(
+	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	const struct neap_loss *loss = at->net->objective.loss;
 	double *z = at->group->z, *dz = at->group->dz;
@@ -127,8 +127,8 @@ static void error_step(struct neap__at *at, const real *g, const real *o, const 
 		dout[c] += (real)(dz[c] * share);
 }
 
-static void error_softmax(struct neap__at *at, const real *g, const real *o, const int64_t *steps,
-	real *dout)
+static void error_softmax(
+	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	double *p = at->group->z, mean = 0;
 
@@ -201,16 +201,15 @@ static size_t forward(struct neap__at *at, unsigned char *tape)
 	return bytes;
 }
 
-static size_t view_tape(
-	struct neap__at *at, const unsigned char *tape, struct neap__view *view)
+static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct neap__view *view)
 {
 	view->outputs = tape;
 	return tape_max(at->net, at->layer);
 }
 
 /* dO = e + kappa dO_{+1}; d(in) = (1 - kappa) dO */
-static void backward(struct neap__at *at, unsigned char *adjoint,
-	const struct neap__view *view, void *ds)
+static void backward(
+	struct neap__at *at, unsigned char *adjoint, const struct neap__view *view, void *ds)
 {
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n;

@@ -44,7 +44,7 @@ static const real *reset_spikes(const struct neap__at *at, int64_t t, const void
 		return live;
 	int64_t n = at->layer->n, steps = net->batch->steps;
 	return (const real *)(const void *)(net->frozen_spikes[at->layer->index] +
-		(at->sample * steps + t) * n);
+					    (at->sample * steps + t) * n);
 }
 
 static void smooth_late_reset(const struct neap__at *at, real *u)
@@ -73,7 +73,7 @@ static void smooth_spikes(const struct neap__kernels *k, struct neap__at *at, re
 	at->now->value = s;
 	if (net->frozen == NEAP__FREEZE) {
 		double *to = net->frozen_spikes[layer->index] +
-			(at->sample * net->batch->steps + at->t) * n;
+			     (at->sample * net->batch->steps + at->t) * n;
 		for (int64_t i = 0; i < n; i++)
 			to[i] = (double)s[i];
 	}
@@ -223,8 +223,7 @@ static size_t forward(struct neap__at *at, unsigned char *tape)
 }
 
 /* The membranes of all units are on tape: finds spikes and support as the forward pass did. */
-static size_t view_dense(
-	struct neap__at *at, const unsigned char *p, struct neap__view *view)
+static size_t view_dense(struct neap__at *at, const unsigned char *p, struct neap__view *view)
 {
 	const struct neap__kernels *k = neap__kernels_get();
 	const struct neap__layer *layer = at->layer;
@@ -256,8 +255,8 @@ static size_t view_dense(
 	}
 	if (layer->smooth) {
 		k->integral[layer->surrogate](view->numbers[1], u, n, &slope);
-		view->spikes = (struct neap__list){
-			n, at->net->identity, view->numbers[1], NULL, NULL};
+		view->spikes =
+			(struct neap__list){n, at->net->identity, view->numbers[1], NULL, NULL};
 	} else {
 		int near;
 		count = layer->dense ? k->spikes(view->ids[0], u, n, slope.theta)
@@ -280,8 +279,7 @@ static size_t view_dense(
 	return dense_bytes(layer);
 }
 
-static size_t view_tape(
-	struct neap__at *at, const unsigned char *tape, struct neap__view *view)
+static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct neap__view *view)
 {
 	const struct neap__layer *layer = at->layer;
 	const uint16_t *head = (const uint16_t *)(const void *)tape;
@@ -325,13 +323,12 @@ static void mask(real *x, const struct neap__list *spikes)
 /*
  * With dU_{+1} the carried d(in) (for reset to zero (1-S) dU_{+1}), (R) unless detached:
  *   subtract: dS -= theta dU_{+1} (R); dU = beta dU_{+1} + s' dS
- *   zero:     dS -= pre_{+1} dU_{+1} (R, carried as the extra row); dU = beta (1-S) dU_{+1} + s' dS;
- *             d(in) = (1 - S_{-1}) dU
- *   hard:     dM = beta dH_{+1}; dS += (v_r - H) dM (R); dH = (1-S) dM + s' dS
- *   soft:     dM = beta dH_{+1}; dS -= theta dM (R); dH = dM + s' dS
+ *   zero:     dS -= pre_{+1} dU_{+1} (R, carried as the extra row); dU = beta (1-S) dU_{+1} + s'
+ * dS; d(in) = (1 - S_{-1}) dU hard:     dM = beta dH_{+1}; dS += (v_r - H) dM (R); dH = (1-S) dM +
+ * s' dS soft:     dM = beta dH_{+1}; dS -= theta dM (R); dH = dM + s' dS
  */
-static void backward(struct neap__at *at, unsigned char *adjoint,
-	const struct neap__view *view, void *ds_)
+static void backward(
+	struct neap__at *at, unsigned char *adjoint, const struct neap__view *view, void *ds_)
 {
 	const struct neap__kernels *k = neap__kernels_get();
 	const struct neap__layer *layer = at->layer;

@@ -48,8 +48,8 @@ static int build(struct neap_net *net)
 	int threads = net->options.threads ? net->options.threads : neap__processors();
 
 	NEAP_TRY(check_options(&net->options));
-	net->engine = net->options.precision == NEAP_DOUBLE ? &neap__engine_double
-							    : &neap__engine_float;
+	net->engine =
+		net->options.precision == NEAP_DOUBLE ? &neap__engine_double : &neap__engine_float;
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
@@ -123,9 +123,15 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 		return neap__fail(NEAP_EUSAGE, "the net has %d tensors; there is no number %d",
 			net->ntensors, index);
 	const struct neap__tensor *t = &net->tensors[index];
-	*param = (struct neap_param){.name = t->name, .rows = t->rows, .columns = t->columns,
-		.count = t->count, .data = t->data, .grad = t->grad, .row_start = t->row_start,
-		.column = t->column, .precision = net->options.precision};
+	*param = (struct neap_param){.name = t->name,
+		.rows = t->rows,
+		.columns = t->columns,
+		.count = t->count,
+		.data = t->data,
+		.grad = t->grad,
+		.row_start = t->row_start,
+		.column = t->column,
+		.precision = net->options.precision};
 	return 0;
 }
 
@@ -134,8 +140,8 @@ const char *neap_net_spec(const struct neap_net *net)
 	return net->spec;
 }
 
-static int check_sample(const struct neap_net *net, const struct neap_batch *batch,
-	const struct neap_sequence *s)
+static int check_sample(
+	const struct neap_net *net, const struct neap_batch *batch, const struct neap_sequence *s)
 {
 	long long index = (long long)s->index;
 
@@ -146,8 +152,7 @@ static int check_sample(const struct neap_net *net, const struct neap_batch *bat
 		return neap__fail(NEAP_EUSAGE, "sample %lld has label %d; the net has %d classes",
 			index, s->label, net->options.classes);
 	if (s->label < 0 && !s->target && net->objective.loss)
-		return neap__fail(
-			NEAP_EUSAGE, "sample %lld has neither label nor target", index);
+		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
 	for (int64_t t = 0; t < s->length; t++) {
 		if (s->start[t] > s->start[t + 1])
 			return neap__fail(NEAP_EUSAGE,
@@ -158,7 +163,8 @@ static int check_sample(const struct neap_net *net, const struct neap_batch *bat
 				(e > s->start[t] && s->unit[e] <= s->unit[e - 1]))
 				return neap__fail(NEAP_EUSAGE,
 					"sample %lld, step %lld: units must ascend below %d; found "
-					"%d", index, (long long)t, net->options.inputs, s->unit[e]);
+					"%d",
+					index, (long long)t, net->options.inputs, s->unit[e]);
 	}
 	return 0;
 }
@@ -223,7 +229,8 @@ static int deal(struct neap_net *net, int samples)
 		group->step_tape = neap__round_up(group->size * net->sample_tape, 8);
 		if (group->step_tape > UINT32_MAX / 2)
 			return neap__fail(NEAP_EOVERFLOW,
-				"a step of %d samples takes %zu bytes of tape; use a smaller --group",
+				"a step of %d samples takes %zu bytes of tape; use a smaller "
+				"--group",
 				group->size, group->step_tape);
 		tape += NEAP__TAPE_GROUP + group->step_tape;
 		memset(group->part, 0, net->elements * net->engine->real);
@@ -291,15 +298,16 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
 	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
 	net->result = (struct neap_net_result){.layers = net->nlayers - 1,
-		.prediction = net->prediction, .answer = net->answer, .rate = net->rate};
+		.prediction = net->prediction,
+		.answer = net->answer,
+		.rate = net->rate};
 	return 0;
 }
 
 void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 {
-	double alive = net->batch && net->batch->steps
-			       ? net->sample_steps / (double)net->batch->steps
-			       : 0;
+	double alive =
+		net->batch && net->batch->steps ? net->sample_steps / (double)net->batch->steps : 0;
 	double rate = net->tape_rate, bytes = 0, steps = 0;
 
 	for (int g = 0; g < net->ngroups; g++) {
@@ -309,9 +317,10 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	if (steps > 0)
 		rate = bytes / steps;
 	*sizes = (struct neap_net_sizes){.state = net->state_bytes,
-		.adjoint = net->adjoint_bytes, .tape_max = net->tape_max};
+		.adjoint = net->adjoint_bytes,
+		.tape_max = net->tape_max};
 	sizes->tape_mean = (size_t)(rate * alive) + NEAP__TAPE_HEAD / 8 +
-		(size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
+			   (size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
 	if (sizes->tape_mean > net->tape_max)
 		sizes->tape_mean = net->tape_max;
 	for (int i = 0; i < net->ntensors; i++)

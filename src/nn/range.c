@@ -31,7 +31,7 @@ struct job {
 	unsigned char *moving; /* state or adjoint */
 	int64_t t0, t1;
 	int first;
-	unsigned char *tape;	/* of the round, behind its header */
+	unsigned char *tape; /* of the round, behind its header */
 	const struct round_head *round;
 };
 
@@ -70,8 +70,8 @@ static void record_item(void *arg, int item, int thread)
 	(void)thread;
 	for (int g = 0; g < item; g++)
 		tape += group_room(&net->groups[g], job->t1 - job->t0);
-	group->round_bytes = net->engine->record(
-		net, group, job->moving, job->t0, job->t1, job->first, tape);
+	group->round_bytes =
+		net->engine->record(net, group, job->moving, job->t0, job->t1, job->first, tape);
 }
 
 /* Records [t0, t1) behind `round`; returns the bytes of the round. */
@@ -80,8 +80,8 @@ static size_t record_round(struct neap_net *net, void *state, int64_t t0, int64_
 {
 	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0];
 	unsigned char *tape = (unsigned char *)round + head, *from = tape, *to = tape;
-	struct job job = {.net = net, .moving = state, .t0 = t0, .t1 = t1, .first = first,
-		.tape = tape};
+	struct job job = {
+		.net = net, .moving = state, .t0 = t0, .t1 = t1, .first = first, .tape = tape};
 
 	round->previous = previous;
 	round->t0 = t0;
@@ -156,11 +156,15 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {
 		const struct round_head *round = (const void *)((const char *)tape + at);
-		struct job job = {.net = net, .moving = adjoint, .t0 = round->t0, .t1 = round->t1,
+		struct job job = {.net = net,
+			.moving = adjoint,
+			.t0 = round->t0,
+			.t1 = round->t1,
 			.round = round};
 		if (round->t1 != t1 || round->t0 < t0)
 			return neap__fail(NEAP_EMODEL,
-				"tape holds steps %lld to %lld where %lld to %lld are to be reversed",
+				"tape holds steps %lld to %lld where %lld to %lld are to be "
+				"reversed",
 				(long long)round->t0, (long long)round->t1, (long long)t0,
 				(long long)t1);
 		neap__pool_run(net->pool, net->ngroups, backward_item, &job);
@@ -180,7 +184,7 @@ static double penalty_at(const struct neap_rate_penalty *p, double r, double *sl
 
 	*slope = 2 * p->upper_weight * over - 2 * p->lower_weight * under + p->l1 + 2 * p->l2 * r;
 	return p->upper_weight * over * over + p->lower_weight * under * under + p->l1 * r +
-		p->l2 * r * r;
+	       p->l2 * r * r;
 }
 
 /* Rates of all hidden units; the penalty on them and its gradient a spike. */

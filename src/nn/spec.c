@@ -87,7 +87,9 @@ static const char *wanted(const struct key *key)
 	}
 	if (key->high == 1)
 		return "above 0 and at most 1";
-	return key->low < 0 ? "a finite number" : key->open ? "a number above 0" : "a number, 0 or more";
+	return key->low < 0 ? "a finite number"
+	       : key->open  ? "a number above 0"
+			    : "a number, 0 or more";
 }
 
 /* A decimal number, and for times a unit; NAN where it is none. */
@@ -142,8 +144,8 @@ static int set_key(struct neap__layer *layer, struct word name, struct word valu
 		if (!same(name, key->name) || !(key->where & where))
 			continue;
 		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
-			return neap__fail(NEAP_EUSAGE,
-				"--net: delay: the first layer has no layer below it");
+			return neap__fail(
+				NEAP_EUSAGE, "--net: delay: the first layer has no layer below it");
 		if (key->kind == WORD)
 			return set_word(layer, key, value);
 		double v = number(value, key->kind);
@@ -178,10 +180,9 @@ static int set_size(struct neap__layer *layer, struct word word)
 		i++;
 	}
 	if (word.length == 0 || i != word.length || n < 1 || n > 65535)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: size of %s must be 1 to 65535%s, not '%.*s'", layer->cell->name,
-			layer->cell->readout ? "" : ", with r where recurrent", word.length,
-			word.text);
+		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to 65535%s, not '%.*s'",
+			layer->cell->name, layer->cell->readout ? "" : ", with r where recurrent",
+			word.length, word.text);
 	layer->n = (int)n;
 	return 0;
 }
@@ -229,15 +230,15 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	NEAP_TRY(set_cell(layer, cut(&p, end, ':')));
 	set_defaults(net, layer);
 	if (text.length > 0 && end[-1] == ':')
-		return neap__fail(NEAP_EUSAGE, "--net: '%.*s' ends in a colon", text.length,
-			text.text);
+		return neap__fail(
+			NEAP_EUSAGE, "--net: '%.*s' ends in a colon", text.length, text.text);
 	for (; p < end; words++) {
 		struct word word = cut(&p, end, ':');
 		const char *q = word.text;
 		if (memchr(word.text, '=', (size_t)word.length)) {
 			struct word name = cut(&q, word.text + word.length, '=');
-			NEAP_TRY(set_key(layer, name,
-				(struct word){q, (int)(word.text + word.length - q)}));
+			NEAP_TRY(set_key(
+				layer, name, (struct word){q, (int)(word.text + word.length - q)}));
 		} else if (words == 0) {
 			NEAP_TRY(set_size(layer, word));
 		} else {
@@ -281,8 +282,8 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 		double v = key->kind == FLAG ? *(int *)field(layer, key)
 					     : *(double *)field(layer, key);
 		if (!in_range(key, v))
-			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
-				wanted(key), v);
+			return neap__fail(
+				NEAP_EUSAGE, "%s must be %s, not %g", key->name, wanted(key), v);
 	}
 	if (net->options.euler && dt > layer->tau)
 		return neap__fail(NEAP_EUSAGE,
@@ -308,8 +309,7 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 		else if (key->kind == FLAG)
 			neap__text_add(text, ":%s=%d", key->name, word);
 		else
-			neap__text_add(text, ":%s=%.17g", key->name,
-				*(double *)field(layer, key));
+			neap__text_add(text, ":%s=%.17g", key->name, *(double *)field(layer, key));
 	}
 	return text->error;
 }

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-static struct neap__list *list_of(struct neap__list *lists, const struct neap_net *net, int s, int l)
+static struct neap__list *list_of(
+	struct neap__list *lists, const struct neap_net *net, int s, int l)
 {
 	return &lists[(size_t)s * net->nlayers + l];
 }
@@ -35,8 +36,8 @@ static void bitmap_write(unsigned char *bits, const struct neap__list *list, int
 }
 
 /* The lists of the step before t0, from the state. */
-static void load_lists(struct neap_net *net, struct neap__group *group, unsigned char *state, int s,
-	int64_t t0)
+static void load_lists(
+	struct neap_net *net, struct neap__group *group, unsigned char *state, int s, int64_t t0)
 {
 	int parity = !(t0 & 1);
 
@@ -60,8 +61,8 @@ static void load_lists(struct neap_net *net, struct neap__group *group, unsigned
 }
 
 /* The lists of step t1 - 1, into the state. */
-static void save_lists(struct neap_net *net, struct neap__group *group, unsigned char *state, int s,
-	int64_t t1)
+static void save_lists(
+	struct neap_net *net, struct neap__group *group, unsigned char *state, int s, int64_t t1)
 {
 	int parity = !(t1 & 1);
 
@@ -106,9 +107,15 @@ static size_t sample_step(struct neap_net *net, struct neap__group *group, unsig
 
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		struct neap__at at = {.net = net, .group = group, .layer = layer,
-			.sequence = sequence, .sample = group->first + s, .t = t, .first = first,
-			.state = state, .prev = list_of(spikes[prev], net, s, l),
+		struct neap__at at = {.net = net,
+			.group = group,
+			.layer = layer,
+			.sequence = sequence,
+			.sample = group->first + s,
+			.t = t,
+			.first = first,
+			.state = state,
+			.prev = list_of(spikes[prev], net, s, l),
 			.now = list_of(spikes[now], net, s, l),
 			.near_prev = list_of(near[prev], net, s, l),
 			.near_now = list_of(near[now], net, s, l)};
@@ -190,8 +197,8 @@ static void weight_gradient(const struct neap__kernels *k, struct neap_net *net,
 
 	for (int j = 0; j < list->count; j++)
 		dirty[list->id[j]] = 1;
-	neap__rows(k, &m)->grad((real *)group->part + shape->offset, &m, list->id, list->value,
-		list->count, din);
+	neap__rows(k, &m)->grad(
+		(real *)group->part + shape->offset, &m, list->id, list->value, list->count, din);
 }
 
 static void bias_gradient(const struct neap__kernels *k, struct neap_net *net,
@@ -213,9 +220,8 @@ static void spike_gradient(const struct neap__kernels *k, struct neap__at *at,
 	struct neap_net *net = at->net;
 	const struct neap__layer *layer = at->layer, *above = layer + 1;
 	const real *din = (const real *)(const void *)(adjoint + layer->adjoint_at);
-	const real *up = above->delay
-				 ? at->group->late[above->index]
-				 : (const real *)(const void *)(adjoint + above->adjoint_at);
+	const real *up = above->delay ? at->group->late[above->index]
+				      : (const real *)(const void *)(adjoint + above->adjoint_at);
 	const real *penalty = net->has_penalty ? net->penalty[layer->index] : NULL;
 	size_t extra_at = neap__code(layer)->extra_at(layer);
 	const real *extra = extra_at ? (const real *)(const void *)(adjoint + extra_at) : NULL;
@@ -239,7 +245,10 @@ static size_t sample_reverse(const struct neap__kernels *k, struct neap_net *net
 	struct neap__group *group, unsigned char *adjoint, int s, int64_t t,
 	const unsigned char *tape)
 {
-	struct neap__at at = {.net = net, .group = group, .sample = group->first + s, .t = t,
+	struct neap__at at = {.net = net,
+		.group = group,
+		.sample = group->first + s,
+		.t = t,
 		.sequence = &net->batch->sequences[group->first + s]};
 	struct neap__list events = input_events(at.sequence, t);
 	struct neap__view *views = group->views;
@@ -277,8 +286,8 @@ static void fold_group(struct neap_net *net, struct neap__group *group)
 		for (int64_t row = 0; row < tensor->rows; row++) {
 			if (!dirty[row])
 				continue;
-			int64_t at = tensor->row_start ? tensor->row_start[row]
-						       : row * tensor->columns;
+			int64_t at =
+				tensor->row_start ? tensor->row_start[row] : row * tensor->columns;
 			int64_t end = tensor->row_start ? tensor->row_start[row + 1]
 							: at + tensor->columns;
 			dirty[row] = 0;

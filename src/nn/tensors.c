@@ -22,8 +22,8 @@ static int connect(const struct neap_net *net, struct neap__tensor *t, int index
 	int64_t count = 0;
 
 	for (int64_t e = 0; e < t->rows * t->columns; e++)
-		count += neap__random_uniform(seed, NEAP__STREAM_MASK, (uint32_t)index,
-				 (uint64_t)e) < density;
+		count += neap__random_uniform(
+				 seed, NEAP__STREAM_MASK, (uint32_t)index, (uint64_t)e) < density;
 	if (count > UINT32_MAX)
 		return neap__fail(NEAP_EOVERFLOW, "%s: %lld connections are too many", t->name,
 			(long long)count);
@@ -51,11 +51,12 @@ static void fill(const struct neap_net *net, struct neap__tensor *t, int index, 
 		int64_t end = t->row_start ? t->row_start[row + 1] : k + t->columns;
 		for (int64_t first = k; k < end; k++) {
 			int64_t c = t->column ? t->column[k] : k - first;
-			double v = deviation == 0 ? 0
-						  : deviation *
-							neap__random_normal(net->options.seed,
-								NEAP__STREAM_WEIGHTS, (uint32_t)index,
-								(uint64_t)(row * t->columns + c));
+			double v =
+				deviation == 0
+					? 0
+					: deviation * neap__random_normal(net->options.seed,
+							      NEAP__STREAM_WEIGHTS, (uint32_t)index,
+							      (uint64_t)(row * t->columns + c));
 			if (net->options.precision == NEAP_DOUBLE)
 				((double *)t->data)[k] = v;
 			else
@@ -80,7 +81,8 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 		NEAP_TRY(connect(net, t, index, density));
 	t->data = aligned((size_t)t->count, net->engine->real);
 	if (!t->data)
-		return neap__fail_errno(ENOMEM, "%s: %lld x %d", t->name, (long long)rows, layer->n);
+		return neap__fail_errno(
+			ENOMEM, "%s: %lld x %d", t->name, (long long)rows, layer->n);
 	fill(net, t, index, deviation);
 	t->offset = net->elements;
 	t->row_offset = net->rows;

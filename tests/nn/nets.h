@@ -32,10 +32,11 @@ static inline void batch_make(struct batch_room *room, uint64_t seed, int size, 
 					unit[count++] = (uint16_t)i;
 			start[t + 1] = count;
 		}
-		room->sequences[b] = (struct neap_sequence){.length = length, .start = start,
+		room->sequences[b] = (struct neap_sequence){.length = length,
+			.start = start,
 			.unit = unit,
-			.label = (int)neap__random_below(seed, NEAP__STREAM_TEST, 1000000,
-				(uint64_t)b, (uint64_t)classes),
+			.label = (int)neap__random_below(
+				seed, NEAP__STREAM_TEST, 1000000, (uint64_t)b, (uint64_t)classes),
 			.index = b};
 		if (length > room->batch.steps)
 			room->batch.steps = length;

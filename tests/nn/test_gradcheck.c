@@ -9,7 +9,8 @@ static void check(const struct neap_net_options *o, const struct neap_objective 
 	int rc = neap_gradcheck(&worst, o, &room->batch, objective, probes);
 	if (rc || !(worst < 1e-5))
 		fprintf(stderr,
-			"# %s: reset %d detach %d surrogate %d support %g readout %d delay %d density "
+			"# %s: reset %d detach %d surrogate %d support %g readout %d delay %d "
+			"density "
 			"%g loss %s: rc %d, worst %g\n",
 			o->spec, o->reset, o->detach, o->surrogate, o->support, o->readout,
 			o->delay, o->density, objective->loss->name, rc, worst);
@@ -47,7 +48,8 @@ static const struct neap_objective *entropy(void)
 static void resets(void **arg)
 {
 	static const char *const specs[] = {"lif:6r,li", "lif:6,li", "lif:6r,lif:5,li",
-		"lif:5,lif:4r:delay=1,li", "lif:5r:reset=zero,lif:4r:reset=hard:delay=1,li:delay=1"};
+		"lif:5,lif:4r:delay=1,li",
+		"lif:5r:reset=zero,lif:4r:reset=hard:delay=1,li:delay=1"};
 	struct batch_room room;
 	(void)arg;
 	make(&room);
@@ -93,7 +95,8 @@ static void readouts(void **arg)
 			for (int target = 0; target < 1 + loss; target++)
 				for (int delay = 0; delay < 2; delay++) {
 					struct neap_net_options o = options("lif:6r,li");
-					struct neap_objective objective = {.loss = neap_loss_at(loss)};
+					struct neap_objective objective = {
+						.loss = neap_loss_at(loss)};
 					o.readout = (enum neap_readout)readout;
 					o.delay = delay;
 					o.surrogate = NEAP_GAUSSIAN;
@@ -107,9 +110,14 @@ static void readouts(void **arg)
 
 static void penalties(void **arg)
 {
-	static const struct neap_rate_penalty penalties[] = {
-		{.upper = 0.05, .upper_weight = 3}, {.lower = 0.4, .lower_weight = 2}, {.l1 = 0.5},
-		{.l2 = 0.7}, {.upper = 0.1, .upper_weight = 1, .lower = 0.3, .lower_weight = 2, .l1 = 1, .l2 = 1}};
+	static const struct neap_rate_penalty penalties[] = {{.upper = 0.05, .upper_weight = 3},
+		{.lower = 0.4, .lower_weight = 2}, {.l1 = 0.5}, {.l2 = 0.7},
+		{.upper = 0.1,
+			.upper_weight = 1,
+			.lower = 0.3,
+			.lower_weight = 2,
+			.l1 = 1,
+			.l2 = 1}};
 	struct batch_room room;
 	(void)arg;
 	make(&room);
