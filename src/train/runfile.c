@@ -126,6 +126,7 @@ static void add_results(cJSON *root, const struct neap__trainer *trainer)
 	neap__json_number(o, "seconds", c->seconds);
 	neap__json_number(o, "sweep_seconds_predicted", c->predicted);
 	neap__json_number(o, "sweep_seconds_measured", c->measured);
+	neap__json_number(o, "planning_seconds", trainer->planning.seconds);
 	neap__json_int(o, "overflows", c->overflows);
 	neap__json_int(o, "recoveries", c->recoveries);
 	snprintf(hex, sizeof hex, "%016" PRIx64, r->weights_hash);

@@ -35,6 +35,7 @@ static const struct counter {
 	WHOLE(update),
 	WHOLE(best_epoch),
 	REAL(best_validation),
+	REAL(best_loss),
 	REAL(seconds),
 	WHOLE(seen),
 	WHOLE(correct),

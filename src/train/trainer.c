@@ -173,6 +173,21 @@ static int validate(struct neap__trainer *trainer, struct neap_eval_result *resu
 }
 
 /*
+ * More right; of as many, the lower loss; else the earlier. Without validation
+ * the last model is the best there is.
+ */
+static int is_best(const struct neap__trainer *trainer, const struct neap_eval_result *found)
+{
+	const struct neap__counters *c = &trainer->counters;
+
+	if (!trainer->data.validation || c->best_epoch == 0)
+		return 1;
+	if (found->accuracy != c->best_validation)
+		return found->accuracy > c->best_validation;
+	return found->loss < c->best_loss;
+}
+
+/*
  * Model and metrics first, the snapshot behind them: whatever is lost between,
  * the epoch's end is done again from the snapshot before, to the same bits.
  */
@@ -191,13 +206,12 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	progress.epoch_done = 1;
 	progress.validation_loss = r->validation.loss;
 	progress.validation_accuracy = r->validation.accuracy;
-	/* Without validation the last model is the best there is. */
-	progress.best = !trainer->data.validation || c->best_epoch == 0 ||
-			r->validation.accuracy > c->best_validation;
+	progress.best = is_best(trainer, &r->validation);
 	c->epoch++;
 	if (progress.best) {
 		c->best_epoch = c->epoch;
 		c->best_validation = r->validation.accuracy;
+		c->best_loss = r->validation.loss;
 		NEAP_TRY(save_model(trainer));
 	}
 	NEAP_TRY(neap__metrics_add(trainer, progress.learning_rate, &r->validation));

@@ -14,10 +14,10 @@
  * snapshot.c each; new fields need one too.
  */
 struct neap__counters {
-	int64_t epoch, batch, update; /* epochs done, batches done in the next, updates */
-	int64_t best_epoch;	      /* 1-based; 0: none */
-	double best_validation;
-	double seconds; /* of all sessions */
+	int64_t epoch, batch, update;	   /* epochs done, batches done in the next, updates */
+	int64_t best_epoch;		   /* 1-based; 0: none */
+	double best_validation, best_loss; /* accuracy and loss of it */
+	double seconds;			   /* of all sessions */
 	/* Sums over the running epoch, training data. */
 	int64_t seen, correct;
 	double loss, penalty, spikes, support; /* times samples */
