@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification string and options: what is refused, and with which words. */
+#include "nn/nets.h"
+
+static struct neap_net_options options(const char *spec)
+{
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	o.spec = spec;
+	o.inputs = 4;
+	o.classes = 3;
+	o.threads = 1;
+	return o;
+}
+
+static const struct {
+	const char *spec, *says;
+} bad[] = {
+	{"", "empty"},
+	{"lif", "needs a size"},
+	{"lif:", "colon"},
+	{"li", NULL},
+	{"lif:8", "last layer"},
+	{"li,li", "only be the last"},
+	{"lif:8,", "no cell ''"},
+	{",li", "no cell ''"},
+	{"lstm:8,li", "there are lif, li"},
+	{"lif:0,li", "1 to 65535"},
+	{"lif:-3,li", "1 to 65535"},
+	{"lif:65536,li", "1 to 65535"},
+	{"lif:99999999999999999999,li", "1 to 65535"},
+	{"lif:8rr,li", "1 to 65535"},
+	{"lif:8x,li", "1 to 65535"},
+	{"lif:r,li", "1 to 65535"},
+	{"lif:8::tau=1ms,li", "not KEY=VALUE"},
+	{"lif:8:9,li", "not KEY=VALUE"},
+	{"lif:8:tau,li", "not KEY=VALUE"},
+	{"lif:8:tau=,li", "tau must be a positive time"},
+	{"lif:8:tau=0,li", "tau must be"},
+	{"lif:8:tau=-1ms,li", "tau must be"},
+	{"lif:8:tau=nan,li", "tau must be"},
+	{"lif:8:tau=inf,li", "tau must be"},
+	{"lif:8:tau=0x10,li", "tau must be"},
+	{"lif:8:tau=1e999,li", "tau must be"},
+	{"lif:8:tau=5min,li", "tau must be"},
+	{"lif:8:width=20ms,li", "width must be"},
+	{"lif:8:width=0,li", "width must be"},
+	{"lif:8:height=-1,li", "height must be"},
+	{"lif:8:support=-1,li", "support must be"},
+	{"lif:8:threshold=0,li", "threshold must be"},
+	{"lif:8:density=0,li", "density must be above 0 and at most 1"},
+	{"lif:8:density=1.5,li", "density must be"},
+	{"lif:8:detach=2,li", "0 or 1"},
+	{"lif:8:detach=0.5,li", "0 or 1"},
+	{"lif:8:reset=none,li", "subtract, zero, hard, soft"},
+	{"lif:8:surrogate=relu,li", "triangle, boxcar"},
+	{"lif:8:beta=0.9,li", "no key 'beta'; it has tau, reset"},
+	{"lif:8:delay=1,li", "no layer below"},
+	{"lif:8,li:reset=zero", "no key 'reset'"},
+	{"lif:8,li:4", "there are 3 classes"},
+	{"lif:8,li:3r", "1 to 65535"},
+	{"lif:8,li:tau=0", "tau must be"},
+	{"lif:8 ,li", "1 to 65535"},
+};
+
+static void refusals(void **arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct neap_net_options o = options(bad[i].spec);
+		struct neap_net *net = (struct neap_net *)&o;
+		int rc = neap_net_create(&net, &o);
+		if (!bad[i].says) {
+			assert_int_equal(rc, 0);
+			neap_net_free(net);
+			continue;
+		}
+		if (rc != NEAP_EUSAGE || !strstr(neap_detail(), bad[i].says))
+			fprintf(stderr, "# '%s': %d, %s\n", bad[i].spec, rc, neap_detail());
+		assert_int_equal(rc, NEAP_EUSAGE);
+		assert_non_null(strstr(neap_detail(), bad[i].says));
+		assert_non_null(strstr(neap_detail(), "--net"));
+		assert_null(net);
+	}
+}
+
+#define REFUSED(change)                                                                            \
+	do {                                                                                       \
+		struct neap_net_options o = options("lif:8r,li");                                  \
+		struct neap_net *net;                                                              \
+		change;                                                                            \
+		assert_int_equal(neap_net_create(&net, &o), NEAP_EUSAGE);                          \
+		assert_null(net);                                                                  \
+	} while (0)
+
+static void bad_options(void **arg)
+{
+	(void)arg;
+	REFUSED(o.size = 0);
+	REFUSED(o.size = 100000);
+	REFUSED(o.spec = NULL);
+	REFUSED(o.inputs = 0);
+	REFUSED(o.inputs = 65537);
+	REFUSED(o.classes = 0);
+	REFUSED(o.classes = 65536);
+	REFUSED(o.dt = 0);
+	REFUSED(o.dt = NAN);
+	REFUSED(o.tau = -1);
+	REFUSED(o.tau_out = 0);
+	REFUSED(o.width = NAN);
+	REFUSED(o.density = 2);
+	REFUSED(o.group = -1);
+	REFUSED(o.threads = -1);
+	REFUSED(o.readout = (enum neap_readout)6);
+	REFUSED(o.reset = (enum neap_reset)4);
+	REFUSED(o.surrogate = (enum neap_surrogate)(-1));
+	REFUSED(o.precision = (enum neap_precision)2);
+	REFUSED((o.euler = 1, o.tau = 0.5e-3));
+}
+
+static void bad_batches(void **arg)
+{
+	struct neap_objective objective = {.loss = neap_loss_find("cross-entropy")};
+	struct neap_net_options o = options("lif:8r,li");
+	struct neap_net *net = net_make(&o);
+	struct batch_room room;
+	struct neap_batch batch;
+
+	(void)arg;
+	batch_make(&room, 1, 2, 4, 20, 3, 0.5, NULL);
+	assert_int_equal(neap_net_begin(net, NULL, &objective), NEAP_EUSAGE);
+	batch = room.batch;
+	batch.size = 0;
+	assert_int_equal(neap_net_begin(net, &batch, &objective), NEAP_EUSAGE);
+	batch = room.batch;
+	batch.inputs = 5;
+	assert_int_equal(neap_net_begin(net, &batch, &objective), NEAP_EUSAGE);
+	batch = room.batch;
+	batch.steps = 19;
+	assert_int_equal(neap_net_begin(net, &batch, &objective), NEAP_EUSAGE);
+	room.sequences[1].label = 3;
+	assert_int_equal(neap_net_begin(net, &room.batch, &objective), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "label 3"));
+	room.sequences[1].label = -1;
+	assert_int_equal(neap_net_begin(net, &room.batch, &objective), NEAP_EUSAGE);
+	assert_int_equal(neap_net_begin(net, &room.batch, NULL), 0); /* forward only */
+	room.sequences[1].label = 0;
+	uint16_t *unit = (uint16_t *)room.sequences[1].unit, last = unit[0];
+	unit[0] = 4;
+	assert_int_equal(neap_net_begin(net, &room.batch, &objective), NEAP_EUSAGE);
+	double loss;
+	assert_int_equal(neap_net_turn(net, unit, unit, &loss), NEAP_EUSAGE); /* nothing begun */
+	unit[0] = last;
+	assert_int_equal(neap_net_begin(net, &room.batch, &objective), 0);
+	neap_net_free(net);
+	batch_free(&room);
+}
+
+/* The canonical text makes the same net again, whatever the options beside it. */
+static void canonical(void **arg)
+{
+	struct neap_net_options o = options(
+		"lif:8r:tau=10ms:reset=hard,lif:6:surrogate=atan:delay=1:density=0.5,li:tau=7e-3");
+	struct neap_net *a = net_make(&o);
+
+	(void)arg;
+	struct neap_net_options p = options(neap_net_spec(a));
+	p.tau = 1;
+	p.reset = NEAP_RESET_SOFT;
+	p.density = 0.1;
+	p.scale = 9;
+	struct neap_net *b = net_make(&p);
+	assert_string_equal(neap_net_spec(a), neap_net_spec(b));
+	assert_non_null(strstr(neap_net_spec(a), "lif:8r:tau=0.01:reset=hard"));
+	for (int i = 0; i < neap_net_params(a); i++) {
+		struct neap_param x, y;
+		neap_net_param(a, i, &x);
+		neap_net_param(b, i, &y);
+		assert_int_equal(x.count, y.count);
+		assert_memory_equal(x.data, y.data, (size_t)x.count * sizeof(float));
+	}
+	neap_net_free(a);
+	neap_net_free(b);
+	neap_net_free(NULL);
+}
+
+static void losses(void **arg)
+{
+	double z[] = {1000, 0, -1000}, dz[3];
+	float y[] = {1, 2, 3};
+
+	(void)arg;
+	assert_null(neap_loss_find("hinge"));
+	assert_null(neap_loss_find(NULL));
+	assert_null(neap_loss_at(-1));
+	assert_string_equal(neap_loss_at(0)->name, "cross-entropy");
+	assert_true(neap_loss_find("cross-entropy")->value(3, z, 1, NULL, dz) == 1000);
+	assert_true(dz[0] == 1 && dz[1] == -1 && dz[2] == 0);
+	z[0] = 1, z[2] = 6;
+	assert_true(neap_loss_find("mse")->value(3, z, -1, y, dz) == 13.0 / 3);
+	assert_true(dz[0] == 0 && dz[1] == -4.0 / 3 && dz[2] == 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(bad_options),
+		cmocka_unit_test(bad_batches),
+		cmocka_unit_test(canonical),
+		cmocka_unit_test(losses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The same gradient by other ways: sparse against dense tapes, float against
+ * double, compressed rows against dense ones with zeros, parts of a batch
+ * against the whole.
+ */
+#include "nn/nets.h"
+
+static const char *const specs[] = {
+	"lif:70r,li",
+	"lif:70r:reset=zero,li",
+	"lif:70r:reset=hard:reset_value=0.1,li",
+	"lif:70r:reset=soft,li",
+	"lif:70r:reset=zero:detach=1,lif:40:reset=hard:detach=1,li",
+	"lif:70:reset=zero,lif:40r:detach=1,li",
+	"lif:65r:reset=soft:detach=1,lif:40r:reset=zero:delay=1,li:delay=1",
+};
+enum { SPECS = sizeof specs / sizeof specs[0] };
+
+static struct neap_net_options options(const char *spec)
+{
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	o.spec = spec;
+	o.inputs = 19;
+	o.classes = 5;
+	o.scale = 3;
+	o.threads = 1;
+	o.seed = 9;
+	o.precision = NEAP_DOUBLE;
+	return o;
+}
+
+static const int64_t lengths[] = {70, 90, 33, 1, 81, 64};
+
+static void make(struct batch_room *room, double rate)
+{
+	batch_make(room, 3, 6, 19, 0, 5, rate, lengths);
+}
+
+static const struct neap_objective *objective(void)
+{
+	static struct neap_objective o = {.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
+	o.loss = neap_loss_find("cross-entropy");
+	return &o;
+}
+
+static double largest(const struct neap_net *net, const char *name)
+{
+	double most = 0;
+	for (int i = 0; i < neap_net_params(net); i++) {
+		struct neap_param p;
+		neap_net_param(net, i, &p);
+		for (int64_t k = 0; k < p.count && !strcmp(p.name, name); k++)
+			most = fmax(most, fabs(p.grad[k]));
+	}
+	return most;
+}
+
+static void sparse_is_dense(void **arg)
+{
+	static const double rates[] = {0.05, 0.9}; /* the fuller one fills some tapes */
+	(void)arg;
+	for (int r = 0; r < 2; r++) {
+		struct batch_room room;
+		make(&room, rates[r]);
+		for (int s = 0; s < SPECS; s++)
+			for (int surrogate = 0; surrogate < 6; surrogate++) {
+				struct neap_net_options o = options(specs[s]);
+				o.surrogate = (enum neap_surrogate)surrogate;
+				o.support = surrogate == NEAP_TRIANGLE ? 0 : 0.45;
+				struct neap_net *sparse = net_make(&o);
+				o.dense = 1;
+				struct neap_net *dense = net_make(&o);
+				double a = sweep_plain(sparse, &room.batch, objective());
+				double b = sweep_plain(dense, &room.batch, objective());
+				struct neap_net_result result;
+				neap_net_get_result(sparse, &result);
+				assert_true(a == b);
+				assert_true(result.support > 0.01 && result.support < 0.9);
+				assert_true(result.spikes > 0.005);
+				assert_true(largest(sparse, "layer0.weight") > 1e-6);
+				assert_true(grad_distance(sparse, dense) < 1e-12);
+				neap_net_free(sparse);
+				neap_net_free(dense);
+			}
+		batch_free(&room);
+	}
+}
+
+static void copy_weights(const struct neap_net *to, const struct neap_net *from)
+{
+	for (int i = 0; i < neap_net_params(to); i++) {
+		struct neap_param p, q;
+		neap_net_param(to, i, &p);
+		neap_net_param(from, i, &q);
+		for (int64_t k = 0; k < p.count; k++)
+			((double *)p.data)[k] = (double)((float *)q.data)[k];
+	}
+}
+
+static void float_is_double(void **arg)
+{
+	struct batch_room room;
+
+	(void)arg;
+	make(&room, 0.05);
+	for (int s = 0; s < SPECS; s++)
+		for (int readout = 0; readout < 6; readout++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_net_result p, q;
+			o.readout = (enum neap_readout)readout;
+			o.precision = NEAP_FLOAT;
+			struct neap_net *a = net_make(&o);
+			o.precision = NEAP_DOUBLE;
+			struct neap_net *b = net_make(&o);
+			copy_weights(b, a);
+			double x = sweep_plain(a, &room.batch, objective());
+			double y = sweep_plain(b, &room.batch, objective());
+			neap_net_get_result(a, &p);
+			neap_net_get_result(b, &q);
+			assert_true(p.spikes == q.spikes); /* no spike at the edge, by seed */
+			assert_true(fabs(x - y) < 1e-4 * fabs(y));
+			assert_true(grad_distance(b, a) < 1e-4);
+			neap_net_free(a);
+			neap_net_free(b);
+		}
+	batch_free(&room);
+}
+
+/* A net in compressed rows is the dense net whose missing weights are zero. */
+static void compressed_is_dense(void **arg)
+{
+	static const double densities[] = {0.5, 0.02};
+	struct batch_room room;
+
+	(void)arg;
+	make(&room, 0.2);
+	for (int s = 0; s < SPECS; s++)
+		for (int d = 0; d < 2; d++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_param p, q;
+			o.density = densities[d];
+			struct neap_net *a = net_make(&o);
+			o.density = 1;
+			struct neap_net *b = net_make(&o);
+			for (int i = 0; i < neap_net_params(a); i++) {
+				neap_net_param(a, i, &p);
+				neap_net_param(b, i, &q);
+				if (!p.column) {
+					memcpy(q.data, p.data, (size_t)p.count * sizeof(double));
+					continue;
+				}
+				double kept = (double)p.count / (double)(p.rows * p.columns);
+				assert_true(fabs(kept - densities[d]) < 0.06);
+				memset(q.data, 0, (size_t)q.count * sizeof(double));
+				for (int64_t r = 0; r < p.rows; r++)
+					for (uint32_t e = p.row_start[r]; e < p.row_start[r + 1];
+						e++)
+						((double *)q.data)[r * q.columns + p.column[e]] =
+							((double *)p.data)[e];
+			}
+			double x = sweep_plain(a, &room.batch, objective());
+			double y = sweep_plain(b, &room.batch, objective());
+			assert_true(fabs(x - y) < 1e-12 * fabs(y));
+			for (int i = 0; i < neap_net_params(a); i++) {
+				neap_net_param(a, i, &p);
+				neap_net_param(b, i, &q);
+				for (int64_t r = 0; p.column && r < p.rows; r++)
+					for (uint32_t e = p.row_start[r]; e < p.row_start[r + 1];
+						e++) {
+						double g = q.grad[r * q.columns + p.column[e]];
+						assert_true(fabs(g - p.grad[e]) < 1e-12);
+					}
+			}
+			neap_net_free(a);
+			neap_net_free(b);
+		}
+	batch_free(&room);
+}
+
+/* The batch's gradient is the mean of its samples', whatever the groups. */
+static void batch_is_samples(void **arg)
+{
+	struct neap_objective plain = {.loss = neap_loss_find("mse")};
+	struct batch_room room;
+
+	(void)arg;
+	make(&room, 0.05);
+	for (int group = 0; group < 5; group++) {
+		struct neap_net_options o = options(specs[1]);
+		o.group = group;
+		struct neap_net *net = net_make(&o), *one = net_make(&o);
+		struct neap_param p, q;
+		double loss = sweep_plain(net, &room.batch, &plain), mean = 0, most = 0;
+		neap_net_param(net, 1, &p);
+		double *sum = calloc((size_t)p.count, sizeof *sum);
+		for (int b = 0; b < room.batch.size; b++) {
+			struct neap_batch alone = room.batch;
+			alone.size = 1;
+			alone.sequences += b;
+			mean += sweep_plain(one, &alone, &plain) / room.batch.size;
+			neap_net_param(one, 1, &q);
+			for (int64_t k = 0; k < p.count; k++)
+				sum[k] += q.grad[k] / room.batch.size;
+		}
+		assert_true(fabs(loss - mean) < 1e-14);
+		for (int64_t k = 0; k < p.count; k++) {
+			most = fmax(most, fabs(p.grad[k]));
+			assert_true(fabs(p.grad[k] - sum[k]) < 1e-13);
+		}
+		assert_true(most > 1e-6);
+		free(sum);
+		neap_net_free(net);
+		neap_net_free(one);
+	}
+	batch_free(&room);
+}
+
+/* Rates, predictions and the measured tape are what they say. */
+static void results(void **arg)
+{
+	struct batch_room room;
+	struct neap_net_result r;
+	struct neap_net_sizes before, after;
+
+	(void)arg;
+	make(&room, 0.05);
+	struct neap_net_options o = options("lif:70r,lif:40,li");
+	struct neap_net *net = net_make(&o);
+	assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);
+	neap_net_get_sizes(net, &before);
+	assert_true(before.tape_mean > 0 && before.tape_mean <= before.tape_max);
+	double loss = sweep_plain(net, &room.batch, objective());
+	neap_net_get_result(net, &r);
+	neap_net_get_sizes(net, &after);
+	assert_true(after.tape_mean != before.tape_mean);
+	assert_int_equal(r.layers, 2);
+	assert_true(r.loss == loss);
+	assert_true(fabs(r.spikes * 110 - r.rate[0] * 70 - r.rate[1] * 40) < 1e-12);
+	int correct = 0;
+	for (int b = 0; b < room.batch.size; b++) {
+		for (int c = 0; c < 5; c++)
+			assert_true(r.answer[5 * b + c] <= r.answer[5 * b + r.prediction[b]]);
+		correct += r.prediction[b] == room.sequences[b].label;
+	}
+	assert_int_equal(r.correct, correct);
+	neap_net_free(net);
+	batch_free(&room);
+}
+
+/* Weights: the asked deviation, a function of the seed alone, zero biases. */
+static void initial_weights(void **arg)
+{
+	struct neap_net_options o = options("lif:300r,li");
+	struct neap_param p, q;
+
+	(void)arg;
+	o.scale = 0.5;
+	o.inputs = 128;
+	struct neap_net *a = net_make(&o), *b = net_make(&o);
+	o.seed++;
+	struct neap_net *other = net_make(&o);
+	static const double want[] = {0.5 / 11.3137085, 0.3 / 17.3205081, 0, 1 / 17.3205081, 0};
+	static const char *const names[] = {"layer0.weight", "layer0.recurrent", "layer0.bias",
+		"readout.weight", "readout.bias"};
+	assert_int_equal(neap_net_params(a), 5);
+	for (int i = 0; i < 5; i++) {
+		double sum = 0;
+		neap_net_param(a, i, &p);
+		neap_net_param(b, i, &q);
+		assert_string_equal(p.name, names[i]);
+		assert_int_equal(p.count, p.rows * p.columns);
+		assert_memory_equal(p.data, q.data, (size_t)p.count * sizeof(double));
+		for (int64_t k = 0; k < p.count; k++)
+			sum += ((double *)p.data)[k] * ((double *)p.data)[k];
+		assert_true(fabs(sqrt(sum / (double)p.count) - want[i]) <= 0.05 * want[i]);
+	}
+	neap_net_param(a, 0, &p);
+	neap_net_param(other, 0, &q);
+	assert_memory_not_equal(p.data, q.data, (size_t)p.count * sizeof(double));
+	assert_int_equal(neap_net_param(a, 5, &p), NEAP_EUSAGE);
+	neap_net_free(a);
+	neap_net_free(b);
+	neap_net_free(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sparse_is_dense),
+		cmocka_unit_test(float_is_double),
+		cmocka_unit_test(compressed_is_dense),
+		cmocka_unit_test(batch_is_samples),
+		cmocka_unit_test(results),
+		cmocka_unit_test(initial_weights),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
