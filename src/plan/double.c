@@ -169,7 +169,7 @@ static int finish(struct neap_plan *plan, const struct neap_problem *problem, in
 		plan->advance_steps += (n - 2) * (2 * at->r - at->c) + 2 * first - last;
 		neap__tier_traffic(plan, problem, n - 1);
 	}
-	return neap__predict(plan, problem, at->r, 5 * m + 8, 64);
+	return neap__predict(plan, problem, at->r, 0);
 }
 
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
@@ -279,6 +279,11 @@ static void down(struct neap_schedule *s)
 	int last = x->j == x->n - 1;
 	if (x->i == 0 && !last)
 		arrive(s);
+	if (s->coarse && x->i > 0 && x->out.issued == x->out.settled && x->i < x->locals - 1) {
+		neap__compute(s, local_start(x, x->locals - 1) - local_start(x, x->i), 0,
+			x->locals - 1 - x->i, 0);
+		x->i = x->locals - 1;
+	}
 	if (x->i < x->locals - 1) {
 		if (x->i > 0 || last) {
 			neap__outbox_free(s, &x->out, slot(x, x->i));
@@ -297,6 +302,11 @@ static void up(struct neap_schedule *s)
 {
 	struct twofold *x = s->self;
 	int64_t from = slot(x, x->i), t0 = local_start(x, x->i);
+	if (s->coarse && x->i < x->locals - 2) {
+		neap__compute(s, 0, local_start(x, x->i + 1) - x->lo, 0, x->i + 1);
+		x->i = -1;
+		return;
+	}
 	neap__load(s, from, t0);
 	neap__drop(s, from, t0);
 	if (x->i == x->locals - 2)

@@ -165,7 +165,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = steps;
 	if (q)
 		neap__tier_traffic(plan, problem, q);
-	return neap__predict(plan, problem, best.c, 10, 2 * k + 128);
+	return neap__predict(plan, problem, best.c, k);
 }
 
 static int solve(
@@ -222,12 +222,33 @@ static void back(struct neap_schedule *s, int64_t i)
 			(int32_t)(WINDOW_MOST + next % x->window));
 }
 
+/* Chunks from here on are the last k, with nothing in flight: all at once. */
+static int skip_quiet(struct neap_schedule *s)
+{
+	struct hierarchical *x = s->self;
+	int64_t quiet = x->q + x->window, count;
+	if (!s->coarse || x->i < quiet)
+		return 0;
+	if (!x->back) {
+		count = x->n - 1 - x->i;
+		if (count < 1)
+			return 0;
+		neap__compute(s, start(s, x->n - 1) - start(s, x->i), 0, count, 0);
+		x->i = x->n - 1;
+		return 1;
+	}
+	count = x->i - quiet + 1;
+	neap__compute(s, 0, start(s, x->i + 1) - start(s, quiet), 0, count);
+	x->i = quiet - 1;
+	return 1;
+}
+
 static int refill(struct neap_schedule *s)
 {
 	struct hierarchical *x = s->self;
-	int64_t i = x->i;
-	if (i < 0)
+	if (x->i < 0 || skip_quiet(s))
 		return 0;
+	int64_t i = x->i;
 	if (!x->back && i < x->n - 1) {
 		forward(s, i);
 		x->i++;

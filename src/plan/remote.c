@@ -30,7 +30,7 @@ static int finish(struct neap_plan *plan, const struct neap_problem *problem, in
 	plan->record_steps = steps;
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	return neap__predict(plan, problem, c, 10, 128);
+	return neap__predict(plan, problem, c, 0);
 }
 
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,

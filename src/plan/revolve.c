@@ -213,7 +213,7 @@ struct revolve {
 		struct segment part; /* l = 1: a single step */
 	} * stack;
 	int64_t depth, room;
-	int begun;
+	int begun, down; /* down: the topmost start is live */
 };
 
 static int push(struct revolve *x, int64_t t0, struct segment part)
@@ -233,35 +233,30 @@ static int push(struct revolve *x, int64_t t0, struct segment part)
 }
 
 /*
- * Runs from the topmost start, whose state is live and, for two steps or more,
- * stored in its slot, to the end of its part: splits, saves, and reverses the
- * last step.
+ * One level down from the topmost start, whose state is live and, for two steps
+ * or more, stored in its slot: split and save, or reverse the one step left.
  */
 static int descend(struct neap_schedule *s)
 {
 	struct revolve *x = s->self;
-	for (;;) {
-		int64_t t0 = x->stack[x->depth - 1].t0;
-		struct segment part = x->stack[x->depth - 1].part;
-		if (part.l == 1) {
-			x->depth--;
-			neap__record(s, t0, t0 + 1);
-			if (t0 + 1 == s->problem.chain.steps)
-				neap__turn(s);
-			neap__backward(s, t0, t0 + 1);
-			return 0;
-		}
-		int64_t y = split(&part);
-		x->stack[x->depth - 1].part =
-			y >= 2 ? left_part(&part, y) : (struct segment){.l = 1};
-		neap__advance(s, t0, t0 + y);
-		if (part.l - y >= 2) {
-			neap__save(s, x->depth, t0 + y);
-			NEAP_TRY(push(x, t0 + y, right_part(&part, y)));
-		} else {
-			NEAP_TRY(push(x, t0 + y, (struct segment){.l = 1}));
-		}
+	int64_t t0 = x->stack[x->depth - 1].t0;
+	struct segment part = x->stack[x->depth - 1].part;
+	if (part.l == 1) {
+		x->depth--;
+		x->down = 0;
+		neap__record(s, t0, t0 + 1);
+		if (t0 + 1 == s->problem.chain.steps)
+			neap__turn(s);
+		neap__backward(s, t0, t0 + 1);
+		return 0;
 	}
+	int64_t y = split(&part);
+	x->stack[x->depth - 1].part = y >= 2 ? left_part(&part, y) : (struct segment){.l = 1};
+	neap__advance(s, t0, t0 + y);
+	if (part.l - y == 1)
+		return push(x, t0 + y, (struct segment){.l = 1});
+	neap__save(s, x->depth, t0 + y);
+	return push(x, t0 + y, right_part(&part, y));
 }
 
 static int refill(struct neap_schedule *s)
@@ -274,11 +269,12 @@ static int refill(struct neap_schedule *s)
 		x->begun = 1;
 		if (x->stack[0].part.l >= 2)
 			neap__save(s, 0, 0);
-	} else {
+	} else if (!x->down) {
 		neap__load(s, slot, t0);
 		if (x->stack[slot].part.l == 1)
 			neap__drop(s, slot, t0);
 	}
+	x->down = 1;
 	return descend(s);
 }
 

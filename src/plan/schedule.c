@@ -70,6 +70,16 @@ void neap__drop(struct neap_schedule *s, int64_t slot, int64_t t)
 	neap__emit(s, &(struct neap_action){.kind = NEAP_DROP, .slot = slot, .t0 = t, .t1 = t});
 }
 
+void neap__compute(
+	struct neap_schedule *s, int64_t advanced, int64_t recorded, int64_t saves, int64_t loads)
+{
+	neap__emit(s, &(struct neap_action){.kind = NEAP__COMPUTE,
+			      .t0 = advanced,
+			      .t1 = recorded,
+			      .slot = saves,
+			      .place = loads});
+}
+
 static void transfer(struct neap_schedule *s, uint8_t kind, int64_t slot, int64_t t, int64_t place,
 	int32_t ticket)
 {

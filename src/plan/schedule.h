@@ -19,11 +19,21 @@ struct neap_schedule {
 	struct neap_action *queue; /* [head, length) are still to be handed out */
 	size_t head, length, room;
 	int error; /* sticky */
+	/*
+	 * Coarse: the schedule is only going to be simulated, and stretches without
+	 * transfers may be emitted as one NEAP__COMPUTE.
+	 */
+	int coarse;
 
 	int (*user_next)(void *user, struct neap_action *action);
 	void (*user_close)(void *user);
 	void *user;
 };
+
+/* Internal kind: t0 steps advanced, t1 recorded and reversed, slot saves, place loads. */
+#define NEAP__COMPUTE NEAP_ACTION_KINDS
+void neap__compute(
+	struct neap_schedule *s, int64_t advanced, int64_t recorded, int64_t saves, int64_t loads);
 
 void neap__emit(struct neap_schedule *s, const struct neap_action *action);
 void neap__advance(struct neap_schedule *s, int64_t t0, int64_t t1); /* none if empty */

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "base/fail.h"
+#include "schedule.h"
 #include "simulate.h"
 
 static uint64_t bytes_of(const struct neap_problem *p, const struct neap_action *a)
@@ -96,6 +97,12 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		return compute(k, &k->copies, c->slot_write, 1);
 	case NEAP_LOAD:
 		return compute(k, &k->copies, c->slot_read, 1);
+	case NEAP__COMPUTE:
+		compute(k, &k->advance, c->advance, a->t0);
+		compute(k, &k->record, c->record, a->t1);
+		compute(k, &k->backward, c->backward, a->t1);
+		compute(k, &k->copies, c->slot_write, a->slot);
+		return compute(k, &k->copies, c->slot_read, a->place);
 	case NEAP_PUT:
 	case NEAP_GET:
 		transfer(k, a);

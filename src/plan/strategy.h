@@ -91,13 +91,14 @@ void neap__tier_traffic(struct neap_plan *plan, const struct neap_problem *probl
 
 /*
  * Makespan and stall by simulation of a plan whose schedule repeats every `unit`
- * steps with about `work` actions. In full up to a few million actions; longer
- * ones are simulated at two shorter lengths (n and 2n units, n at least
- * `transient`) and continued in a straight line, which is exact once the rhythm
- * of the transfers is periodic.
+ * steps, but for `quiet` units without transfers. In full up to 200,000 units;
+ * longer ones are simulated at quiet + n and quiet + 2n units, n = 20,000, and
+ * continued in a straight line, which is exact once the rhythm of the transfers
+ * is periodic: states waiting to go out are few (16 or 128), so only a rhythm
+ * within 1% of balance can take longer to settle, with an error far below that.
  */
-int neap__predict(struct neap_plan *plan, const struct neap_problem *problem, int64_t unit,
-	int64_t work, int64_t transient);
+int neap__predict(
+	struct neap_plan *plan, const struct neap_problem *problem, int64_t unit, int64_t quiet);
 
 /*
  * Calls attempt(plan, problem, fixed, tier) for each slow tier in turn until one

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Problems, the table of strategies, small chains, the simulator's clock, pictures. */
+#include "plan_test.h"
+#include <float.h>
+
+static void tier_seconds(void **state)
+{
+	(void)state;
+	struct neap_tier_spec t = {.write_rate = 100, .read_rate = 50, .write_fixed = 2};
+	assert_true(near(neap_tier_seconds(&t, 1, 1000), 12));
+	assert_true(near(neap_tier_seconds(&t, 0, 1000), 20));
+	t.read_rate = 0;
+	t.read_fixed = 3;
+	assert_true(near(neap_tier_seconds(&t, 0, 1000), 3));
+}
+
+static void checks(void **state)
+{
+	(void)state;
+	struct neap_problem good = unit_problem(100, 100);
+	add_tier(&good, NEAP_INFINITE, 1, 0);
+	assert_int_equal(neap_problem_check(&good), 0);
+	static const double bad[] = {-1, NAN, INFINITY, -INFINITY, DBL_MAX};
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		struct neap_problem p = good;                                                      \
+		p.field = value;                                                                   \
+		assert_int_equal(neap_problem_check(&p), NEAP_EUSAGE);                             \
+		assert_true(neap_detail()[0]);                                                     \
+	} while (0)
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		REFUSED(chain.advance, bad[i]);
+		REFUSED(chain.record, bad[i]);
+		REFUSED(chain.backward, bad[i]);
+		REFUSED(chain.slot_write, bad[i]);
+		REFUSED(chain.slot_read, bad[i]);
+		REFUSED(tiers[0].write_rate, bad[i]);
+		REFUSED(tiers[0].read_rate, bad[i]);
+		REFUSED(tiers[0].write_fixed, bad[i]);
+		REFUSED(tiers[0].read_fixed, bad[i]);
+	}
+	REFUSED(chain.steps, -1);
+	REFUSED(chain.steps, INT64_MAX);
+	REFUSED(chain.state, 0);
+	REFUSED(chain.state, UINT64_MAX);
+	REFUSED(chain.state, (uint64_t)1 << 56); /* a hundred of them are too many */
+	REFUSED(chain.tape, UINT64_MAX);
+	REFUSED(chain.adjoint, UINT64_MAX);
+	REFUSED(chain.live, UINT64_MAX);
+	REFUSED(tiers[0].staging, UINT64_MAX);
+	REFUSED(tiers[0].flags, 64);
+	REFUSED(chain.flags, 64);
+	REFUSED(chain.flags, NEAP_CHAIN_CLASSIC); /* with a tape in bytes */
+	REFUSED(ntiers, -1);
+	REFUSED(ntiers, NEAP_TIERS_MAX + 1);
+	REFUSED(chain.stages, (const struct neap_stages *)&good);
+	good.chain.tape = 5;
+	REFUSED(chain.tape_max, 4);
+	struct neap_plan plan;
+	assert_int_equal(neap_plan_make(&plan, &good, "nonesuch", NULL), NEAP_EUSAGE);
+	assert_int_equal(neap_plan_make(&plan, &good, NULL, NULL), NEAP_EUSAGE);
+	struct neap_params params = {.chunk = -1};
+	assert_int_equal(neap_plan_make(&plan, &good, "standard", &params), NEAP_EUSAGE);
+}
+
+static void names(void **state)
+{
+	static const char *const expected[] = {
+		"bptt", "standard", "remote", "hierarchical", "double", "revolve", "auto"};
+	(void)state;
+	size_t n = sizeof expected / sizeof expected[0];
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(neap_strategy_name((int)i), expected[i]);
+		assert_non_null(neap_strategy_about(expected[i]));
+	}
+	assert_null(neap_strategy_name((int)n));
+	assert_null(neap_strategy_name(-1));
+	assert_null(neap_strategy_about("nonesuch"));
+	assert_string_equal(neap_action_name(NEAP_FORGET), "forget");
+	assert_string_equal(neap_action_name(-1), "?");
+	assert_string_equal(neap_action_name(NEAP_ACTION_KINDS), "?");
+}
+
+/* T = 0: every strategy, any budget: nothing but the turn. */
+static void no_steps(void **state)
+{
+	(void)state;
+	for (int n = 0; neap_strategy_name(n); n++) {
+		struct neap_problem p = unit_problem(0, 0);
+		struct neap_plan plan;
+		struct neap_schedule *s;
+		struct neap_action a;
+		p.memory = 0;
+		assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(n), NULL), 0);
+		assert_true(plan.feasible && plan.makespan == 0 && plan.peak_bytes == 0);
+		assert_true(plan.overhead == 0 && plan.gap == 0 && plan.bound == 0);
+		assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+		assert_int_equal(neap_schedule_next(s, &a), 1);
+		assert_int_equal(a.kind, NEAP_TURN);
+		assert_int_equal(neap_schedule_next(s, &a), 0);
+		assert_int_equal(neap_schedule_next(s, &a), 0);
+		neap_schedule_close(s);
+		assert_int_equal(verified(&p, &plan).peak_bytes, 0);
+	}
+}
+
+static void one_step(void **state)
+{
+	(void)state;
+	struct neap_problem p = classic_problem(1, 0);
+	struct neap_plan plan;
+	assert_int_equal(neap_plan_make(&plan, &p, "revolve", NULL), 0);
+	assert_true(plan.feasible && plan.advance_steps == 0 && plan.slots == 0);
+	assert_int_equal(neap_plan_make(&plan, &p, "bptt", NULL), 0);
+	assert_true(plan.feasible);
+	p = unit_problem(1, 1);
+	for (int n = 0; neap_strategy_name(n); n++) {
+		assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(n), NULL), 0);
+		if (plan.feasible)
+			assert_int_equal(verified(&p, &plan).peak_bytes, 2);
+		else
+			assert_string_equal(plan.why, "needs a slow tier");
+	}
+}
+
+static void classic(void **state)
+{
+	(void)state;
+	struct neap_problem p = classic_problem(10, 0);
+	struct neap_plan plan;
+	assert_int_equal(neap_plan_make(&plan, &p, "revolve", NULL), 0);
+	assert_true(!plan.feasible && plan.least_bytes == 1);
+	assert_int_equal(neap_problem_least(&p), 1);
+	assert_int_equal(neap_plan_make(&plan, &p, "bptt", NULL), 0);
+	assert_true(!plan.feasible && plan.least_bytes == 0);
+	assert_non_null(strstr(plan.why, "needs bytes"));
+	struct neap_params params = {.chunk = 2};
+	assert_int_equal(neap_plan_make(&plan, &p, "standard", &params), 0);
+	assert_true(!plan.feasible && strstr(plan.why, "needs bytes"));
+	/* No slot, but a tier: every step's state is fetched from it. */
+	add_tier(&p, 9, 0.5, NEAP_TIER_SYNC);
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(plan.feasible);
+	assert_int_equal(verified(&p, &plan).slots, 0);
+	assert_int_equal(neap_problem_least(&p), 0);
+}
+
+static void least(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(100, 0);
+	p.chain.state = p.chain.live = 10;
+	p.chain.adjoint = 7;
+	p.chain.tape = 3;
+	p.chain.tape_max = 5;
+	assert_int_equal(neap_problem_least(&p), 10 + 10 + 7 + 5);
+	add_tier(&p, NEAP_INFINITE, 1, 0);
+	p.tiers[0].staging = 4;
+	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
+	p.tiers[0].capacity = 490; /* 49 states: chunks of two steps */
+	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4 + 3);
+	struct neap_plan plan;
+	p.memory = neap_problem_least(&p);
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(plan.feasible);
+	assert_int_equal(plan.arena_bytes, p.memory);
+	assert_int_equal(plan.peak_bytes, p.memory - 2);
+	p.memory--;
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(!plan.feasible && plan.least_bytes == p.memory + 1);
+}
+
+/* A tier too small is passed over for the next. */
+static void second_tier(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(100, 5);
+	struct neap_plan plan;
+	add_tier(&p, 3, 1, 0);
+	add_tier(&p, 1000, 1, 0);
+	assert_int_equal(neap_plan_make(&plan, &p, "remote", NULL), 0);
+	assert_true(plan.feasible && plan.tier == 2);
+	assert_int_equal(plan.tiers[0].written, 0);
+	assert_int_equal(verified(&p, &plan).tiers[1].peak_bytes, plan.slow_bytes);
+}
+
+struct script {
+	const struct neap_action *next;
+	int left, closed;
+};
+
+static int script_next(void *user, struct neap_action *action)
+{
+	struct script *s = user;
+	if (s->left == 0)
+		return 0;
+	*action = *s->next++;
+	s->left--;
+	return 1;
+}
+
+static void script_close(void *user)
+{
+	((struct script *)user)->closed++;
+}
+
+static double makespan(struct neap_problem *p, const struct neap_action *list, int count,
+	struct neap_simulation *m)
+{
+	struct script script = {list, count, 0};
+	struct neap_schedule *s;
+	assert_int_equal(neap_schedule_wrap(&s, script_next, script_close, &script), 0);
+	assert_int_equal(neap_simulate(m, p, s), 0);
+	neap_schedule_close(s);
+	assert_int_equal(script.closed, 1);
+	return m->makespan;
+}
+
+/* By hand: channels, their order, a GET behind its PUT. */
+static void clock_by_hand(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(10, 100);
+	struct neap_simulation m;
+	add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+	p.tiers[0].write_fixed = 5;
+	p.tiers[0].read_fixed = 2;
+	static const struct neap_action list[] = {
+		{.kind = NEAP_PUT, .tier = 1, .slot = 0, .place = 0, .ticket = 0},
+		{.kind = NEAP_PUT, .tier = 1, .slot = 1, .place = 1, .ticket = 1},
+		{.kind = NEAP_GET, .tier = 1, .slot = 2, .place = 0, .ticket = 2},
+		{.kind = NEAP_GET, .tier = 1, .slot = 3, .place = 7, .ticket = 3},
+		{.kind = NEAP_ADVANCE, .t0 = 0, .t1 = 6},
+		{.kind = NEAP_WAIT, .ticket = 2},
+		{.kind = NEAP_WAIT, .ticket = 0},
+		{.kind = NEAP_WAIT, .ticket = 3},
+		{.kind = NEAP_WAIT, .ticket = 1},
+	};
+	/* Writes end at 5 and 10; reads run 5..7 and 7..9, beside the second write. */
+	assert_true(near(makespan(&p, list, 9, &m), 10));
+	assert_true(near(m.stall_read[0], 3) && near(m.stall_write[0], 1));
+	assert_true(near(m.advance, 6));
+	p.tiers[0].flags = 0; /* one channel: writes to 10, reads to 12 and 14 */
+	assert_true(near(makespan(&p, list, 9, &m), 14));
+	assert_true(near(m.stall_read[0], 8) && near(m.stall_write[0], 0));
+	p.tiers[0].flags = NEAP_TIER_SYNC;
+	assert_true(near(makespan(&p, list, 9, &m), 20));
+	assert_true(near(m.stall, 14));
+}
+
+/* The hull of the best recomputation, against numbers worked out by hand. */
+static void bounds(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(10, 10);
+	assert_true(near(neap_bound(&p), 20)); /* all tapes fit */
+	p = classic_problem(3, 1);
+	assert_true(near(neap_bound(&p), 6 + 3));
+	p = unit_problem(3, 2); /* a slot and a tape, then two tapes: 2 steps again */
+	assert_true(near(neap_bound(&p), 6 + 2));
+	p.chain.record = 0.5; /* a forward step may be the cheaper record */
+	assert_true(near(neap_bound(&p), 4.5 + 1));
+	p = unit_problem(1000000000, 2); /* one slot: the far end of the hull */
+	assert_true(near(neap_bound(&p), 2e9 + 1e9 * (1e9 - 1) / 2));
+	add_tier(&p, NEAP_INFINITE, 1, 0);
+	assert_true(near(neap_bound(&p), 2e9));
+}
+
+struct text {
+	char *data;
+	size_t length;
+};
+
+static int keep(void *user, const char *text, size_t length)
+{
+	struct text *t = user;
+	t->data = realloc(t->data, t->length + length + 1);
+	memcpy(t->data + t->length, text, length);
+	t->length += length;
+	t->data[t->length] = 0;
+	return 0;
+}
+
+static int64_t occurrences(const char *text, const char *word)
+{
+	int64_t n = 0;
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		n++;
+	return n;
+}
+
+static void pictures(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(100, 12);
+	struct neap_plan plan;
+	struct neap_schedule *s;
+	struct text t = {0};
+	add_tier(&p, NEAP_INFINITE, 9, NEAP_TIER_DUPLEX);
+	for (int n = 0; neap_strategy_name(n); n++) {
+		assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(n), NULL), 0);
+		if (!plan.feasible)
+			continue;
+		struct neap_verdict v = verified(&p, &plan);
+		assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+		t.length = 0;
+		assert_int_equal(neap_draw(&p, s, "a < b & \"c\"", 0, keep, &t), 0);
+		neap_schedule_close(s);
+		assert_non_null(strstr(t.data, "a &lt; b &amp; &quot;c&quot;"));
+		assert_true(strncmp(t.data, "<svg", 4) == 0);
+		assert_non_null(strstr(t.data, "</svg>"));
+		assert_int_equal(occurrences(t.data, "<g "), occurrences(t.data, "</g>"));
+		assert_null(strstr(t.data, "nan"));
+		assert_true(occurrences(t.data, "<path ") < v.actions * 2);
+		if (plan.tiers[0].written)
+			assert_non_null(strstr(t.data, ">tier1</text>"));
+		const char *folder = getenv("NEAP_PICTURES");
+		if (folder) {
+			char path[4200];
+			snprintf(path, sizeof path, "%s/%s.svg", folder, plan.strategy);
+			FILE *f = fopen(path, "w");
+			assert_non_null(f);
+			fwrite(t.data, 1, t.length, f);
+			fclose(f);
+		}
+		assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+		assert_int_equal(neap_draw(&p, s, NULL, 2, keep, &t), NEAP_EUSAGE);
+		neap_schedule_close(s);
+	}
+	free(t.data);
+}
+
+/* Numbers from anywhere: an answer or NEAP_EUSAGE, and plans that can be opened. */
+static void absurd(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(5), 0};
+	static const double times[] = {0, 1, 1e-300, 1e15, -1, NAN, INFINITY, 1e308, 5e-324};
+	static const uint64_t sizes[] = {0, 1, 2, 1000, 1u << 30, (uint64_t)1 << 59,
+		(uint64_t)1 << 60, INT64_MAX, UINT64_MAX};
+	static const int64_t counts[] = {
+		0, 1, 2, 3, 1000, 1000000000, 1000000000000, INT64_MAX, -1};
+	int answered = 0;
+#define PICK(table) table[below(&r, uniform(&r) < 0.85 ? 4 : 9)]
+	for (int i = 0; i < 40000; i++) {
+		struct neap_problem p = NEAP_PROBLEM_INIT;
+		p.chain = (struct neap_chain){.steps = PICK(counts),
+			.state = PICK(sizes),
+			.tape = PICK(sizes),
+			.tape_max = PICK(sizes),
+			.adjoint = PICK(sizes),
+			.live = PICK(sizes),
+			.advance = PICK(times),
+			.record = PICK(times),
+			.backward = PICK(times),
+			.slot_write = PICK(times),
+			.slot_read = PICK(times),
+			.flags = (uint32_t)below(&r, 40) / 39};
+		p.memory = sizes[below(&r, 9)];
+		p.ntiers = (int)below(&r, 3);
+		for (int k = 0; k < p.ntiers; k++)
+			p.tiers[k] = (struct neap_tier_spec){.capacity = sizes[below(&r, 9)],
+				.write_rate = PICK(times),
+				.read_rate = PICK(times),
+				.write_fixed = PICK(times),
+				.read_fixed = PICK(times),
+				.staging = PICK(sizes),
+				.flags = (uint32_t)below(&r, 4)};
+		struct neap_params params = {.chunk = PICK(counts),
+			.checkpoints = PICK(counts),
+			.remote_chunk = PICK(counts)};
+		for (int n = 0; neap_strategy_name(n); n++) {
+			struct neap_plan plan;
+			struct neap_schedule *s;
+			struct neap_action a;
+			int rc = neap_plan_make(&plan, &p, neap_strategy_name(n), &params);
+			assert_true(rc == 0 || rc == NEAP_EUSAGE);
+			answered += rc == 0;
+			if (rc < 0 || !plan.feasible)
+				continue;
+			assert_true(plan.makespan >= 0 && plan.makespan <= 1e300);
+			assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+			for (int k = 0; k < 20 && neap_schedule_next(s, &a) > 0; k++)
+				assert_true(a.kind < NEAP_ACTION_KINDS);
+			neap_schedule_close(s);
+		}
+	}
+	assert_true(answered > 10000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tier_seconds),
+		cmocka_unit_test(checks),
+		cmocka_unit_test(names),
+		cmocka_unit_test(no_steps),
+		cmocka_unit_test(one_step),
+		cmocka_unit_test(classic),
+		cmocka_unit_test(least),
+		cmocka_unit_test(second_tier),
+		cmocka_unit_test(clock_by_hand),
+		cmocka_unit_test(bounds),
+		cmocka_unit_test(pictures),
+		cmocka_unit_test(absurd),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Known costs: Revolve's tables, an exhaustive search, and the paper's example. */
+#include "plan_test.h"
+#include <time.h>
+
+static struct neap_plan planned(
+	const struct neap_problem *p, const char *strategy, const struct neap_params *params)
+{
+	struct neap_plan plan;
+	if (neap_plan_make(&plan, p, strategy, params) < 0)
+		fail_msg("%s: %s", strategy, neap_detail());
+	return plan;
+}
+
+/* steps, slots, advance steps: a few rows of the tables below, always at hand. */
+static void revolve_embedded(void **state)
+{
+	static const int64_t rows[][3] = {
+		{1, 1, 0},
+		{2, 1, 1},
+		{3, 1, 3},
+		{3, 2, 2},
+		{4, 3, 3},
+		{5, 1, 10},
+		{5, 3, 5},
+		{100, 5, 316},
+		{100, 10, 222},
+		{100, 20, 178},
+		{1000, 2, 28820},
+		{1000, 10, 3636},
+		{1000, 100, 1898},
+		{1000000, 10, 11647922},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct neap_problem p = classic_problem(rows[i][0], (uint64_t)rows[i][1]);
+		struct neap_plan plan = planned(&p, "revolve", NULL);
+		assert_true(plan.feasible);
+		assert_int_equal(plan.advance_steps, rows[i][2]);
+		assert_int_equal(plan.record_steps, rows[i][0]);
+	}
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void table(const char *name, int *rows, double *slowest)
+{
+	char path[4200], line[256];
+	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	FILE *f = fopen(path, "r");
+	if (!f)
+		fail_msg("%s: cannot be read", path);
+	while (fgets(line, sizeof line, f)) {
+		long long n, s, extra;
+		if (sscanf(line, "%lld,%lld,%lld", &n, &s, &extra) != 3)
+			continue;
+		struct neap_problem p = classic_problem(n, (uint64_t)s);
+		p.chain.slot_write = p.chain.slot_read = (double)(*rows % 3);
+		double before = seconds();
+		struct neap_plan plan = planned(&p, "revolve", NULL);
+		double took = seconds() - before;
+		assert_true(plan.feasible);
+		if (plan.advance_steps != extra)
+			fail_msg("%s: n=%lld s=%lld: %lld, not %lld", name, n, s,
+				(long long)plan.advance_steps, extra);
+		if (!p.chain.slot_write)
+			assert_true(near(plan.makespan, plan.bound));
+		*slowest = took > *slowest ? took : *slowest;
+		++*rows;
+	}
+	fclose(f);
+}
+
+static void revolve_tables(void **state)
+{
+	int rows = 0;
+	double slowest = 0;
+	(void)state;
+	if (!test_data()) {
+		print_message("# SKIP no oracle tables\n");
+		skip();
+	}
+	table("revolve.csv", &rows, &slowest);
+	table("revolve_large.csv", &rows, &slowest);
+	fprintf(stderr, "# %d rows, slowest plan %.3f ms\n", rows, 1e3 * slowest);
+	assert_true(rows > 200);
+	assert_true(slowest < 0.05);
+}
+
+/* Exhaustive: the least advance steps for l steps, s slots, the start in one. */
+static int64_t search(int64_t l, int64_t s, int64_t (*memo)[12])
+{
+	if (l <= 1)
+		return 0;
+	if (s == 0)
+		return 1 << 20;
+	if (memo[l][s])
+		return memo[l][s];
+	int64_t best = INT64_MAX;
+	for (int64_t y = 1; y < l; y++) {
+		int64_t cost = y + search(l - y, s - 1, memo) + search(y, s, memo);
+		best = cost < best ? cost : best;
+	}
+	return memo[l][s] = best;
+}
+
+static void revolve_exhaustive(void **state)
+{
+	static int64_t memo[80][12];
+	(void)state;
+	for (int64_t l = 1; l < 80; l++)
+		for (int64_t s = 1; s < 12; s++) {
+			struct neap_problem p = classic_problem(l, (uint64_t)s);
+			p.chain.slot_write = 3;
+			p.chain.slot_read = 0.5;
+			struct neap_plan plan = planned(&p, "revolve", NULL);
+			assert_int_equal(plan.advance_steps, search(l, s, memo));
+			struct neap_verdict v = verified(&p, &plan);
+			assert_int_equal(v.advance_steps, plan.advance_steps);
+			assert_int_equal(v.peak_bytes, plan.peak_bytes);
+			assert_true(v.peak_bytes <= (uint64_t)s);
+			assert_true(near(simulated(&p, &plan).makespan, plan.makespan));
+		}
+}
+
+/* Saves are counted in closed form: against the schedule, on longer chains. */
+static void revolve_copies(void **state)
+{
+	(void)state;
+	for (int64_t s = 1; s < 60; s = s * 3 / 2 + 1)
+		for (int64_t l = 1; l < 20000; l = l * 5 / 4 + 1) {
+			struct neap_problem p = classic_problem(l, (uint64_t)s);
+			p.chain.slot_write = 1e6;
+			struct neap_plan plan = planned(&p, "revolve", NULL);
+			if (plan.advance_steps > 3000000)
+				continue;
+			assert_true(near(simulated(&p, &plan).makespan, plan.makespan));
+		}
+}
+
+/* S = A = 1, T = 900: memory besides the live state. */
+static void paper_example(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(900, 900);
+	assert_int_equal(planned(&p, "bptt", NULL).peak_bytes, 901);
+	p.memory--;
+	struct neap_plan plan = planned(&p, "bptt", NULL);
+	assert_false(plan.feasible);
+	assert_int_equal(plan.least_bytes, 901);
+
+	/* standard: 2 sqrt(T S A) = 60, less the slot of the chunk that is recorded at once. */
+	p = unit_problem(900, 59);
+	plan = planned(&p, "standard", NULL);
+	assert_true(plan.feasible);
+	assert_int_equal(plan.params.chunk, 30);
+	assert_int_equal(plan.peak_bytes, 60);
+	assert_int_equal(plan.advance_steps, 870);
+	p.memory--;
+	assert_false(planned(&p, "standard", NULL).feasible);
+	assert_int_equal(planned(&p, "standard", NULL).least_bytes, 60);
+
+	/* double, R = 30: 11, less one slot, with the live state as the prefetch buffer. */
+	struct neap_params params = {.remote_chunk = 30};
+	p = unit_problem(900, 10);
+	add_tier(&p, NEAP_INFINITE, 0.5, 0);
+	plan = planned(&p, "double", &params);
+	assert_true(plan.feasible);
+	assert_true(plan.peak_bytes <= 11);
+	assert_int_equal(plan.slow_bytes, 29);
+	p.memory = 2;
+	assert_int_equal(planned(&p, "double", &params).least_bytes, 11);
+
+	/* c = 10, k = 9: hierarchical and double both within 19 + W. */
+	params = (struct neap_params){.chunk = 10, .checkpoints = 9};
+	p = unit_problem(900, 19);
+	add_tier(&p, NEAP_INFINITE, 0.5, 0);
+	plan = planned(&p, "hierarchical", &params);
+	assert_true(plan.feasible);
+	assert_int_equal(plan.peak_bytes, 20);
+	assert_int_equal(plan.advance_steps, 890);
+	assert_int_equal(plan.tiers[0].written, 80);
+	plan = planned(&p, "double", &params);
+	assert_true(plan.feasible);
+	assert_true(plan.peak_bytes <= 20);
+	assert_int_equal(plan.params.remote_chunk, 90);
+	assert_int_equal(plan.tiers[0].written, 9);
+	assert_int_equal(plan.advance_steps, 9 * (2 * 90 - 10) + 80);
+
+	/* remote: S + c A. */
+	params = (struct neap_params){.chunk = 10};
+	plan = planned(&p, "remote", &params);
+	assert_true(plan.feasible);
+	assert_true(plan.peak_bytes <= 11);
+	assert_int_equal(plan.tiers[0].written, 89);
+}
+
+/* Closed-form times of the paper, where transfers are synchronous. */
+static void synchronous_times(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(900, 19);
+	add_tier(&p, NEAP_INFINITE, 0.25, NEAP_TIER_SYNC);
+	p.chain.record = 1.5;
+	p.chain.backward = 2;
+	struct neap_params params = {.chunk = 10, .remote_chunk = 90};
+	struct neap_plan plan = planned(&p, "double", &params);
+	assert_true(near(plan.makespan, 9 * 170 + 80 + 900 * 3.5 + 2 * 9 * 0.25));
+	assert_true(near(plan.stall, 2 * 9 * 0.25));
+	plan = planned(&p, "remote", &params);
+	assert_true(near(plan.makespan, 890 + 900 * 3.5 + 2 * 89 * 0.25));
+}
+
+/* Writes and reads that fit beside the computation cost nothing. */
+static void overlapped_times(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(900, 19);
+	add_tier(&p, NEAP_INFINITE, 8, 0);
+	struct neap_params params = {.chunk = 10, .remote_chunk = 90};
+	struct neap_plan plan = planned(&p, "double", &params);
+	assert_true(near(plan.makespan, 9 * 170 + 80 + 900 * 2));
+	assert_true(plan.stall == 0);
+	plan = planned(&p, "remote", &params);
+	assert_true(near(plan.makespan, 890 + 900 * 2));
+	params.checkpoints = 9;
+	plan = planned(&p, "hierarchical", &params);
+	assert_true(near(plan.makespan, 890 + 900 * 2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(revolve_embedded),
+		cmocka_unit_test(revolve_tables),
+		cmocka_unit_test(revolve_exhaustive),
+		cmocka_unit_test(revolve_copies),
+		cmocka_unit_test(paper_example),
+		cmocka_unit_test(synchronous_times),
+		cmocka_unit_test(overlapped_times),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

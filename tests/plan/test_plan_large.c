@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Long chains: planning, iterating and verifying T = 10^7 keeps under 1 MiB of
+ * heap with every strategy, and no plan takes long however long the chain.
+ * The allocator is counted here, below libneap; not under AddressSanitizer.
+ */
+#include "plan_test.h"
+#include <malloc.h>
+#include <time.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define COUNTED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COUNTED 0
+#endif
+#endif
+#ifndef COUNTED
+#define COUNTED 1
+#endif
+
+static size_t held, most;
+
+#if COUNTED
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void __libc_free(void *block);
+
+static void *count(void *block)
+{
+	if (block)
+		held += malloc_usable_size(block);
+	most = held > most ? held : most;
+	return block;
+}
+
+void *malloc(size_t size)
+{
+	return count(__libc_malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return count(__libc_calloc(n, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+	size_t before = old ? malloc_usable_size(old) : 0;
+	void *block = __libc_realloc(old, size);
+	if (block || size == 0)
+		held -= before;
+	return count(block);
+}
+
+void free(void *block)
+{
+	if (block)
+		held -= malloc_usable_size(block);
+	__libc_free(block);
+}
+#endif
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void ten_million(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *strategy;
+		uint64_t memory;
+		struct neap_params params;
+	} rows[] = {
+		{"bptt", 10000001, {0}},
+		{"standard", 6400, {0}},
+		{"revolve", 30, {0}},
+		{"remote", 1, {.chunk = 1}},
+		{"remote", 1000, {0}},
+		{"hierarchical", 2000, {.chunk = 1, .checkpoints = 1000}},
+		{"hierarchical", 2000, {0}},
+		{"double", 60, {.remote_chunk = 900}},
+		{"double", 6400, {0}},
+		{"auto", 6400, {0}},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct neap_problem p = unit_problem(10000000, rows[i].memory);
+		struct neap_plan plan;
+		add_tier(&p, NEAP_INFINITE, 0.7, 0);
+		size_t before = most = held;
+		double began = seconds();
+		assert_int_equal(neap_plan_make(&plan, &p, rows[i].strategy, &rows[i].params), 0);
+		double planned = seconds() - began;
+		if (!plan.feasible)
+			fail_msg("%s: %s", rows[i].strategy, plan.why);
+		struct neap_verdict v = verified(&p, &plan);
+		assert_int_equal(v.peak_bytes, plan.peak_bytes);
+		assert_int_equal(v.advance_steps, plan.advance_steps);
+		assert_int_equal(v.backward_steps, p.chain.steps);
+		assert_true(fabs(simulated(&p, &plan).makespan / plan.makespan - 1) < 1e-9);
+		fprintf(stderr, "# %-12s %9lld actions, heap %7zu bytes, planned in %.1f ms\n",
+			rows[i].strategy, (long long)v.actions, most - before, 1e3 * planned);
+		assert_true(most - before < 1 << 20);
+		assert_true(held == before);
+	}
+}
+
+/* However long the chain and whatever the budget, a plan is quick. */
+static void quick(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(4), 0};
+	double slowest = 0;
+	for (int i = 0; i < 400; i++) {
+		struct neap_problem p = random_problem(&r, 1e9);
+		p.chain.steps = (int64_t)decades(&r, 1e6, 1e9);
+		for (int n = 0; neap_strategy_name(n); n++) {
+			struct neap_plan plan;
+			double began = seconds();
+			int rc = neap_plan_make(&plan, &p, neap_strategy_name(n), NULL);
+			double took = seconds() - began;
+			if (rc < 0)
+				fail_msg("%s", neap_detail());
+			if (took > slowest) {
+				slowest = took;
+				fprintf(stderr, "# %s T=%lld M/S=%.3g A/S=%.3g: %.1f ms\n",
+					plan.strategy, (long long)p.chain.steps,
+					(double)p.memory / (double)p.chain.state,
+					(double)p.chain.tape / (double)p.chain.state, 1e3 * took);
+			}
+			if (plan.feasible)
+				assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+			if (plan.feasible)
+				assert_true(plan.arena_bytes <= p.memory);
+		}
+	}
+	assert_true(slowest < 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ten_million),
+		cmocka_unit_test(quick),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
