@@ -12,6 +12,7 @@ static const struct {
 	{"plan", cli_plan, "plan a chain of steps: what fits, how long it takes, why"},
 	{"train", cli_train, "learn a data set within a budget of fast memory"},
 	{"eval", cli_eval, "accuracy, confusion and firing rates of a trained network"},
+	{"encode", cli_encode, "turn recordings into spikes"},
 	{"compare", cli_compare, "run one real batch under every strategy"},
 };
 

@@ -66,7 +66,17 @@ struct neap_dataset_info {
 /*
  * Opens a file in the SHD layout, or "randman" or "randman:KEY=VALUE,..." for
  * smooth random manifolds of spike times (Zenke and Vogels, Neural Computation
- * 33, 2021): keys classes, units, dim, alpha, steps, samples, seed, spikes, noise.
+ * 33, 2021). Keys and their defaults:
+ *     classes=10 units=70 dim=1 (of the manifold) alpha=2 (smoothness)
+ *     steps=100 (of 1 ms) samples=1000 seed=0 (of manifolds and points)
+ *     spikes=1 (a unit; each in its share of the steps, at a point of its own)
+ *     noise=0 (standard deviation of spike times in steps)
+ *     part=train (or test: other points of the same manifolds) first=0 (point)
+ *
+ * Files: times of any floating-point, units and labels of any integer type. A file
+ * without the attributes `inputs` and `longest` (neap writes them) is read through
+ * once to find its channels (at least SHD's 700) and its longest sample.
+ * NEAP_EFORMAT or -errno; the detail line names file, data set and mend.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
 NEAP_API void neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
@@ -75,7 +85,7 @@ NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index)
 /* Name of a class or a speaker; NULL where unknown. Owned by the set. */
 NEAP_API const char *neap_dataset_class_name(const struct neap_dataset *set, int label);
 NEAP_API const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker);
-/* Reads one sample; gives `events`, to be freed by neap_events_free. One thread at a time. */
+/* Reads one sample; gives `events`, to be freed by neap_events_free. Takes the set's lock. */
 NEAP_API int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events);
 NEAP_API void neap_events_free(struct neap_events *events);
 NEAP_API void neap_dataset_close(struct neap_dataset *set);
@@ -110,7 +120,12 @@ NEAP_API int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_
 NEAP_API int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch);
 NEAP_API void neap_loader_close(struct neap_loader *loader);
 
-/* Writes the SHD layout (FORMATS: /spikes, /labels, /extra), whole or not at all. */
+/*
+ * Writes the SHD layout: /spikes/times (float32), /spikes/units, /labels, /extra/keys,
+ * /extra/speaker, and neap's own /extra/speaker_names and /extra/duration. Whole or
+ * not at all: written beside the name, flushed, renamed by finish, which frees the
+ * writer in any case. After a failed add only abort is left.
+ */
 struct neap_shd_writer;
 struct neap_attribute {
 	const char *name;
@@ -138,16 +153,20 @@ struct neap_encoder_options {
 	double compression; /* exponent [0.3] */
 };
 
-/* One recording of n samples at `rate` Hz. Gives events (time-sorted). Thread-safe. */
+/*
+ * One recording of n samples at `rate` Hz. Gives events (time-sorted). Thread-safe.
+ * The model runs at 8 kHz (or high / 0.45, if that is more) whatever the rate.
+ */
 NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *options);
 
 struct neap_encode_options {
 	uint32_t size; /* sizeof(struct neap_encode_options) */
 	int threads;   /* 0: one a processor */
-	/* Extended regular expressions on the file name; group 1 is the name. NULL: the folder. */
-	const char *label, *speaker;
-	struct neap_encoder_options encoder;
+	/* Extended regular expressions on the file name; group 1 is the name. */
+	const char *label;		     /* NULL: the folder the file is in */
+	const char *speaker;		     /* NULL: no speakers */
+	struct neap_encoder_options encoder; /* its size need not be set */
 	/* Called as files finish; non-zero stops with NEAP_EINTERRUPTED. May be NULL. */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
@@ -160,7 +179,11 @@ struct neap_encode_report {
 	double active; /* share of (channel, 1 ms) bins with a spike */
 };
 
-/* All recordings below `dir` (wav, flac, ...: what libsndfile reads) to one file at `out`. */
+/*
+ * All recordings below `dir` (wav, flac, ...: what libsndfile reads) to one file at
+ * `out`. Classes are numbered in the order of their names (numbers by value). Hidden
+ * files are passed over; any other that is not a recording is refused by name.
+ */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* encode.c: `neap encode`: recordings to spikes. */
+#include "cli.h"
+
+#include <neap/data.h>
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char examples[] =
+	"  neap encode digits/train --out train.h5 --label '([0-9]+)_.*' \\\n"
+	"      --speaker '[0-9]+_([a-z]+)_.*'\n"
+	"  neap encode commands --out commands.h5 --channels 256 --high 7000\n"
+	"  (without --label, a recording's class is the folder it is in)\n";
+
+struct request {
+	struct neap_encode_options options;
+	const char *out;
+	int json, force;
+};
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int show(void *user, int64_t done, int64_t total)
+{
+	cli_progress_show(user, (double)done, (double)total, NULL);
+	return cli_interrupted();
+}
+
+static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
+{
+	cJSON *object = cJSON_CreateObject();
+	cli_json_text(object, "out", out);
+	cli_json_int(object, "files", r->files);
+	cli_json_int(object, "classes", r->classes);
+	cli_json_int(object, "speakers", r->speakers);
+	cli_json_int(object, "events", r->events);
+	cli_json_number(object, "spikes_per_file", (double)r->events / (double)r->files);
+	cli_json_number(object, "active", r->active);
+	cli_json_number(object, "seconds_of_audio", r->seconds_of_audio);
+	cli_json_number(object, "seconds", seconds);
+	return cli_json_print(object);
+}
+
+static int report_text(const struct neap_encode_report *r, const char *out, double seconds)
+{
+	char took[24], audio[24], speakers[40] = "";
+	if (r->speakers)
+		snprintf(speakers, sizeof speakers, ", %d speakers", r->speakers);
+	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", out, r->files,
+		cli_show_time(audio, r->seconds_of_audio), r->classes, speakers);
+	printf("%.0f spikes a recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
+	       "real "
+	       "time\n",
+		(double)r->events / (double)r->files, 100 * r->active, cli_show_time(took, seconds),
+		r->seconds_of_audio / seconds);
+	return cli_finish("encode");
+}
+
+static int encode(struct request *r, const char *dir)
+{
+	struct cli_progress progress;
+	struct neap_encode_report report;
+	if (!r->force && access(r->out, F_OK) == 0)
+		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
+	cli_catch_signals();
+	cli_progress_start(&progress, "encode", "files");
+	r->options.progress = show;
+	r->options.user = &progress;
+	double started = now();
+	int rc = neap_encode_directory(&report, dir, r->out, &r->options);
+	double seconds = now() - started;
+	cli_progress_clear(&progress);
+	if (rc < 0)
+		return cli_fail("encode", rc);
+	return r->json ? report_json(&report, r->out, seconds)
+		       : report_text(&report, r->out, seconds);
+}
+
+int cli_encode(int argc, char **argv)
+{
+	struct request r = {.options = {.size = sizeof r.options}};
+	struct neap_encode_options *o = &r.options;
+	const struct cli_option options[] = {
+		{"out", CLI_TEXT, &r.out, "FILE.h5", "where the spikes go", 0, 0, NULL, NULL},
+		{"label", CLI_TEXT, &o->label, "REGEX",
+			"on the file name: group 1 is the class [the folder]", 0, 0, NULL, NULL},
+		{"speaker", CLI_TEXT, &o->speaker, "REGEX",
+			"on the file name: group 1 is the speaker [none]", 0, 0, NULL, NULL},
+		{"channels", CLI_COUNT, &o->encoder.channels, "N", "of the ear [128]", 1, 700, NULL,
+			NULL},
+		{"low", CLI_NUMBER, &o->encoder.low, "HZ", "centre of the lowest channel [80]", 1,
+			1e6, NULL, NULL},
+		{"high", CLI_NUMBER, &o->encoder.high, "HZ",
+			"centre of the highest, at most 0.45 of the sampling rate [3600]", 2, 1e6,
+			NULL, NULL},
+		{"threads", CLI_COUNT, &o->threads, "N", "[one a processor]", 1, 1024, NULL, NULL},
+		{"force", CLI_FLAG, &r.force, NULL, "replace FILE.h5 if it exists", 0, 0, NULL,
+			NULL},
+		{"json", CLI_FLAG, &r.json, NULL, "one JSON object on standard output", 0, 0, NULL,
+			NULL},
+		{NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0, NULL, NULL},
+	};
+	const struct cli_command command = {"encode", "DIR",
+		"Turns a folder of recordings (wav, flac, ...) into spikes, in the HDF5 layout of\n"
+		"the Heidelberg Digits: filters spaced as in the ear, compression, lateral\n"
+		"inhibition, one integrate-and-fire neuron a channel.",
+		examples, options, 1, 1};
+	const char *dir;
+	int parsed = cli_parse(&command, argc, argv, &dir);
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	if (!r.out)
+		return cli_usage("encode", "--out is missing: the file to write");
+	return encode(&r, dir);
+}

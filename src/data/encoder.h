@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NEAP_DATA_ENCODER_H
+#define NEAP_DATA_ENCODER_H
+
+#include <neap/data.h>
+
+/* Puts defaults in place of zeros and checks what is left. NEAP_EUSAGE. */
+int neap__encoder_settle(
+	struct neap_encoder_options *settled, const struct neap_encoder_options *options);
+/* Hz at which the model runs. Needs settled options. */
+double neap__encoder_rate(const struct neap_encoder_options *settled);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A folder of recordings to one file. Recordings are encoded in parallel, a block at
+ * a time, and written in the order of their names: the file does not depend on the
+ * number of threads, and memory holds one block.
+ */
+#include "data/encoder.h"
+#include "data/recordings.h"
+#include "base/fail.h"
+#include "sys/pool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILES_A_THREAD = 8 };
+
+struct item {
+	struct neap_events events;
+	double active; /* (channel, 1 ms) bins with a spike */
+	int rc;
+	char detail[512];
+};
+
+struct work {
+	const struct neap__recordings *recordings;
+	struct neap_encoder_options encoder;
+	int64_t first; /* of the block */
+	struct item *item;
+};
+
+/* Bins of 1 ms in which a channel spikes. Events are in order of time. */
+static double active_bins(const struct neap_events *events)
+{
+	double last[700], bins = 0;
+	for (int k = 0; k < 700; k++)
+		last[k] = -1;
+	for (int64_t i = 0; i < events->count; i++) {
+		double bin = (double)(int64_t)(events->time[i] * 1000 + 1e-6);
+		bins += bin > last[events->unit[i]];
+		last[events->unit[i]] = bin;
+	}
+	return bins;
+}
+
+static void encode_one(void *arg, int number, int thread)
+{
+	struct work *work = arg;
+	struct item *item = &work->item[number];
+	const struct neap__recording *file = &work->recordings->file[work->first + number];
+	float *samples = NULL;
+	int64_t count = 0;
+	double rate;
+	(void)thread;
+	memset(&item->events, 0, sizeof item->events);
+	item->rc = neap__recording_read(&samples, &count, &rate, file->path);
+	if (item->rc == 0) {
+		item->rc = neap_encode(&item->events, samples, count, rate, &work->encoder);
+		if (item->rc < 0)
+			neap__fail_in(item->rc, "'%s': ", file->path);
+		free(samples);
+	}
+	if (item->rc < 0) {
+		snprintf(item->detail, sizeof item->detail, "%s", neap_detail());
+		return;
+	}
+	item->events.label = file->class_number;
+	item->events.speaker = file->speaker_number;
+	item->active = active_bins(&item->events);
+}
+
+/* Adds the block's recordings to the file, up to the first that failed. */
+static int write_block(struct neap_shd_writer *writer, struct work *work, int size,
+	struct neap_encode_report *report, const struct neap_encode_options *options)
+{
+	int rc = 0;
+	for (int i = 0; i < size; i++) {
+		struct item *item = &work->item[i];
+		if (rc == 0 && item->rc < 0)
+			rc = neap__fail(item->rc, "%s", item->detail);
+		if (rc == 0)
+			rc = neap_shd_add(writer, &item->events);
+		if (rc == 0) {
+			report->files++;
+			report->events += item->events.count;
+			report->seconds_of_audio += item->events.duration;
+			report->active += item->active;
+		}
+		if (rc == 0 && options->progress &&
+			options->progress(options->user, report->files, work->recordings->count))
+			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted");
+		neap_events_free(&item->events);
+	}
+	return rc;
+}
+
+static int encode_all(struct neap_shd_writer *writer, struct neap__pool *pool, struct work *work,
+	struct neap_encode_report *report, const struct neap_encode_options *options)
+{
+	int64_t total = work->recordings->count;
+	int block = neap__pool_threads(pool) * FILES_A_THREAD, rc = 0;
+	work->item = calloc((size_t)block, sizeof *work->item);
+	if (!work->item)
+		return neap__fail_errno(ENOMEM, "encoding");
+	for (work->first = 0; rc == 0 && work->first < total; work->first += block) {
+		int64_t left = total - work->first;
+		int size = left < block ? (int)left : block;
+		neap__pool_run(pool, size, encode_one, work);
+		rc = write_block(writer, work, size, report, options);
+	}
+	free(work->item);
+	return rc;
+}
+
+static int finish(struct neap_shd_writer *writer, const struct neap__recordings *recordings,
+	const struct neap_encoder_options *o)
+{
+	const struct neap_attribute attributes[] = {
+		{"encoder_low", o->low},
+		{"encoder_high", o->high},
+		{"encoder_rms", o->rms},
+		{"encoder_preemphasis", o->preemphasis},
+		{"encoder_gain", o->gain},
+		{"encoder_tau", o->tau},
+		{"encoder_refractory", o->refractory},
+		{"encoder_inhibition", o->inhibition},
+		{"encoder_span", o->span},
+		{"encoder_compression", o->compression},
+		{"encoder_rate", neap__encoder_rate(o)},
+	};
+	return neap_shd_finish(writer, (const char *const *)recordings->classes,
+		recordings->nclasses, (const char *const *)recordings->speakers,
+		recordings->nspeakers, attributes, sizeof attributes / sizeof attributes[0]);
+}
+
+int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,
+	const struct neap_encode_options *options)
+{
+	struct neap_encode_options o = {0};
+	struct neap__recordings recordings = {0};
+	struct neap__pool *pool = NULL;
+	struct neap_shd_writer *writer = NULL;
+	struct work work = {.recordings = &recordings};
+
+	memset(report, 0, sizeof *report);
+	if (options)
+		memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+	if (!dir || !*dir)
+		return neap__fail(NEAP_EUSAGE, "the name of the folder is empty");
+	if (o.threads < 0 || o.threads > 1024)
+		return neap__fail(NEAP_EUSAGE, "%d threads; 0 to 1024 are accepted", o.threads);
+	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
+	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
+	NEAP_TRY(neap__recordings_find(&recordings, dir, o.label, o.speaker));
+	int rc = neap_shd_create(&writer, out, work.encoder.channels);
+	if (rc == 0)
+		rc = neap__pool_create(&pool, o.threads ? o.threads : neap__processors());
+	if (rc == 0)
+		rc = encode_all(writer, pool, &work, report, &o);
+	if (rc == 0) {
+		rc = finish(writer, &recordings, &work.encoder);
+		writer = NULL;
+	}
+	neap_shd_abort(writer);
+	neap__pool_free(pool);
+	report->classes = recordings.nclasses;
+	report->speakers = recordings.nspeakers;
+	double bins = report->seconds_of_audio * 1000 * work.encoder.channels;
+	report->active = bins > 0 ? report->active / bins : 0;
+	neap__recordings_free(&recordings);
+	return rc;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/recordings.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <regex.h>
+#include <sndfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DEEPEST = 32, MOST_NAMES = 65536, BLOCK_FRAMES = 65536 };
+
+static int no_memory(void)
+{
+	return neap__fail_errno(ENOMEM, "listing recordings");
+}
+
+static int add_file(struct neap__recordings *all, const char *path)
+{
+	if (all->count == all->room) {
+		int64_t room = all->room * 2 + 256;
+		struct neap__recording *file = realloc(all->file, (size_t)room * sizeof *file);
+		if (!file)
+			return no_memory();
+		all->file = file;
+		all->room = room;
+	}
+	struct neap__recording *file = &all->file[all->count];
+	memset(file, 0, sizeof *file);
+	file->path = strdup(path);
+	if (!file->path)
+		return no_memory();
+	all->count++;
+	return 0;
+}
+
+static int walk(struct neap__recordings *all, const char *dir, int depth);
+
+static int visit(struct neap__recordings *all, const char *dir, const char *name, int depth)
+{
+	struct stat st;
+	char *path;
+	size_t n = strlen(dir);
+	if (asprintf(&path, "%s%s%s", dir, n > 0 && dir[n - 1] == '/' ? "" : "/", name) < 0)
+		return no_memory();
+	int rc = 0;
+	if (stat(path, &st) < 0)
+		rc = neap__fail_errno(errno, "cannot read '%s'", path);
+	else if (S_ISDIR(st.st_mode))
+		rc = walk(all, path, depth + 1);
+	else if (S_ISREG(st.st_mode))
+		rc = add_file(all, path);
+	else
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' is neither a file nor a folder; hide it (.name) or move it away",
+			path);
+	free(path);
+	return rc;
+}
+
+static int walk(struct neap__recordings *all, const char *dir, int depth)
+{
+	if (depth > DEEPEST)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': folders more than %d deep; is a link going in circles?", dir,
+			DEEPEST);
+	DIR *folder = opendir(dir);
+	if (!folder)
+		return neap__fail_errno(errno, "cannot read folder '%s'", dir);
+	int rc = 0;
+	struct dirent *entry;
+	errno = 0;
+	while (rc == 0 && (entry = readdir(folder)) != NULL)
+		if (entry->d_name[0] != '.')
+			rc = visit(all, dir, entry->d_name, depth);
+	if (rc == 0 && errno != 0)
+		rc = neap__fail_errno(errno, "cannot read folder '%s'", dir);
+	closedir(folder);
+	return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct neap__recording *x = a, *y = b;
+	return strcmp(x->path, y->path);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* Name of the folder a file is in; the file must be below `dir`, not in it. */
+static int folder_name(char **out, const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	const char *end = strrchr(path, '/'), *begin = end;
+	while (begin > path + n && begin[-1] != '/')
+		begin--;
+	if (begin <= path + n || begin >= end)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is in no folder of its class below '%s': say where the name of the "
+			"class stands, as in --label '([0-9]+)_.*'",
+			path, dir);
+	*out = strndup(begin, (size_t)(end - begin));
+	return *out ? 0 : no_memory();
+}
+
+static int compile(regex_t *regex, const char *pattern, const char *what)
+{
+	char text[200];
+	int rc = regcomp(regex, pattern, REG_EXTENDED);
+	if (rc != 0) {
+		regerror(rc, regex, text, sizeof text);
+		return neap__fail(NEAP_EUSAGE, "%s '%s': %s", what, pattern, text);
+	}
+	if (regex->re_nsub >= 1)
+		return 0;
+	regfree(regex);
+	return neap__fail(NEAP_EUSAGE,
+		"%s '%s' has no group: put the name in parentheses, as in '([0-9]+)_.*'", what,
+		pattern);
+}
+
+static int group_one(
+	char **out, const regex_t *regex, const char *path, const char *pattern, const char *what)
+{
+	regmatch_t match[2];
+	const char *name = base_name(path);
+	if (regexec(regex, name, 2, match, 0) != 0 || match[1].rm_so < 0 ||
+		match[1].rm_eo <= match[1].rm_so)
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' finds no name in '%s'; change it, or hide the file (.name)", what,
+			pattern, path);
+	*out = strndup(name + match[1].rm_so, (size_t)(match[1].rm_eo - match[1].rm_so));
+	return *out ? 0 : no_memory();
+}
+
+static int name_files(
+	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
+{
+	regex_t by_label, by_speaker;
+	int rc = 0;
+	if (label)
+		NEAP_TRY(compile(&by_label, label, "--label"));
+	if (speaker && (rc = compile(&by_speaker, speaker, "--speaker")) < 0) {
+		if (label)
+			regfree(&by_label);
+		return rc;
+	}
+	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
+		struct neap__recording *file = &all->file[i];
+		rc = label ? group_one(&file->label, &by_label, file->path, label, "--label")
+			   : folder_name(&file->label, file->path, dir);
+		if (rc == 0 && speaker)
+			rc = group_one(
+				&file->speaker, &by_speaker, file->path, speaker, "--speaker");
+	}
+	if (label)
+		regfree(&by_label);
+	if (speaker)
+		regfree(&by_speaker);
+	return rc;
+}
+
+static int is_number(const char *text)
+{
+	return text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Numbers before words, by value whatever their length; words by their bytes. */
+static int by_name(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int nx = is_number(x), ny = is_number(y);
+	if (nx != ny)
+		return ny - nx;
+	if (nx) {
+		const char *p = x + strspn(x, "0"), *q = y + strspn(y, "0");
+		size_t np = strlen(p), nq = strlen(q);
+		if (np != nq)
+			return np < nq ? -1 : 1;
+		if (strcmp(p, q) != 0)
+			return strcmp(p, q);
+	}
+	return strcmp(x, y);
+}
+
+/* Sorted distinct names out of n; the strings stay their owner's. */
+static int distinct(char **name, int64_t n, char ***out, int *count, const char *what)
+{
+	int64_t kept = 0;
+	qsort(name, (size_t)n, sizeof *name, by_name);
+	for (int64_t i = 0; i < n; i++)
+		if (kept == 0 || strcmp(name[kept - 1], name[i]) != 0)
+			name[kept++] = name[i];
+	if (kept > MOST_NAMES)
+		return neap__fail(NEAP_EUSAGE, "%lld different %s; at most %d are accepted",
+			(long long)kept, what, MOST_NAMES);
+	*out = calloc((size_t)kept, sizeof **out);
+	if (!*out)
+		return no_memory();
+	for (*count = 0; *count < (int)kept; ++*count)
+		if (!((*out)[*count] = strdup(name[*count])))
+			return no_memory();
+	return 0;
+}
+
+static int number_of(char *const *names, int count, const char *name)
+{
+	char **found = bsearch(&name, names, (size_t)count, sizeof *names, by_name);
+	return found ? (int)(found - names) : -1;
+}
+
+static int number_files(struct neap__recordings *all, int speakers)
+{
+	char **name = malloc((size_t)all->count * sizeof *name);
+	if (!name)
+		return no_memory();
+	for (int64_t i = 0; i < all->count; i++)
+		name[i] = all->file[i].label;
+	int rc = distinct(name, all->count, &all->classes, &all->nclasses, "classes");
+	for (int64_t i = 0; speakers && i < all->count; i++)
+		name[i] = all->file[i].speaker;
+	if (rc == 0 && speakers)
+		rc = distinct(name, all->count, &all->speakers, &all->nspeakers, "speakers");
+	free(name);
+	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
+		struct neap__recording *file = &all->file[i];
+		file->class_number = number_of(all->classes, all->nclasses, file->label);
+		file->speaker_number =
+			speakers ? number_of(all->speakers, all->nspeakers, file->speaker) : -1;
+	}
+	return rc;
+}
+
+int neap__recordings_find(
+	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
+{
+	memset(all, 0, sizeof *all);
+	int rc = walk(all, dir, 0);
+	if (rc == 0 && all->count == 0)
+		rc = neap__fail(NEAP_EFORMAT, "'%s' holds no recordings", dir);
+	if (rc == 0) {
+		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
+		rc = name_files(all, dir, label, speaker);
+	}
+	if (rc == 0)
+		rc = number_files(all, speaker != NULL);
+	if (rc < 0)
+		neap__recordings_free(all);
+	return rc;
+}
+
+void neap__recordings_free(struct neap__recordings *all)
+{
+	for (int64_t i = 0; i < all->count; i++) {
+		free(all->file[i].path);
+		free(all->file[i].label);
+		free(all->file[i].speaker);
+	}
+	for (int i = 0; i < all->nclasses; i++)
+		free(all->classes[i]);
+	for (int i = 0; i < all->nspeakers; i++)
+		free(all->speakers[i]);
+	free(all->file);
+	free(all->classes);
+	free(all->speakers);
+	memset(all, 0, sizeof *all);
+}
+
+/* Averages the channels of one block. */
+static void mix(float *out, const float *in, int64_t frames, int channels)
+{
+	for (int64_t i = 0; i < frames; i++) {
+		double sum = 0;
+		for (int c = 0; c < channels; c++)
+			sum += in[i * channels + c];
+		out[i] = (float)(sum / channels);
+	}
+}
+
+/* Reads to the end whatever the header says; the answer is what was there. */
+static int read_frames(
+	SNDFILE *sound, const SF_INFO *info, float **samples, int64_t *count, const char *path)
+{
+	int64_t room = 0, n = 0;
+	float *all = NULL,
+	      *block = malloc((size_t)BLOCK_FRAMES * (size_t)info->channels * sizeof *block);
+	int rc = block ? 0 : neap__fail_errno(ENOMEM, "'%s'", path);
+	while (rc == 0) {
+		sf_count_t got = sf_readf_float(sound, block, BLOCK_FRAMES);
+		if (got <= 0)
+			break;
+		if (n + got > room) {
+			room = (n + got) * 2;
+			float *grown = realloc(all, (size_t)room * sizeof *all);
+			if (!grown) {
+				rc = neap__fail_errno(ENOMEM, "'%s'", path);
+				break;
+			}
+			all = grown;
+		}
+		mix(all + n, block, got, info->channels);
+		n += got;
+	}
+	free(block);
+	if (rc == 0 && sf_error(sound) != SF_ERR_NO_ERROR)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': damaged: %s", path, sf_strerror(sound));
+	else if (rc == 0 && n == 0)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' holds no samples; hide it (.name) or move it away", path);
+	else if (rc == 0 && n < info->frames && info->frames < SF_COUNT_MAX)
+		rc = neap__fail(NEAP_EFORMAT, "'%s' is cut short: %lld of %lld samples", path,
+			(long long)n, (long long)info->frames);
+	if (rc < 0) {
+		free(all);
+		return rc;
+	}
+	*samples = all;
+	*count = n;
+	return 0;
+}
+
+int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path)
+{
+	SF_INFO info = {0};
+	SNDFILE *sound = sf_open(path, SFM_READ, &info);
+	if (!sound)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not a recording that can be read (%s); hide it (.name) or move it "
+			"away",
+			path, sf_strerror(NULL));
+	int rc;
+	if (info.channels < 1 || info.channels > 1024 || info.samplerate < 100)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", path, info.channels,
+			info.samplerate);
+	else
+		rc = read_frames(sound, &info, samples, count, path);
+	*rate = info.samplerate;
+	sf_close(sound);
+	return rc;
+}

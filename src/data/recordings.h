@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recordings.h: what is in a folder of recordings, and who says what in it. */
+#ifndef NEAP_DATA_RECORDINGS_H
+#define NEAP_DATA_RECORDINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <neap/status.h>
+
+struct neap__recording {
+	char *path;    /* from `dir` on, with it */
+	char *label;   /* name of its class */
+	char *speaker; /* or NULL */
+	int class_number, speaker_number;
+};
+
+struct neap__recordings {
+	struct neap__recording *file; /* sorted by path */
+	int64_t count, room;
+	char **classes, **speakers; /* names, sorted: numbers by value, before words */
+	int nclasses, nspeakers;
+};
+
+/*
+ * Walks `dir`; hidden files and folders are passed over. `label` and `speaker` are
+ * extended regular expressions on the file name whose group 1 is the name; NULL:
+ * the folder a file is in, and no speakers. NEAP_EUSAGE, NEAP_EFORMAT or -errno.
+ */
+NEAP_API int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
+	const char *label, const char *speaker);
+NEAP_API void neap__recordings_free(struct neap__recordings *recordings);
+
+/* Reads one, all channels averaged; gives *samples, to be freed. NEAP_EFORMAT names the file. */
+NEAP_API int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path);
+
+#endif
