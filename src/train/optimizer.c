@@ -51,9 +51,22 @@ void neap__optimizer_fini(struct neap__optimizer *optimizer)
 	*optimizer = (struct neap__optimizer){0};
 }
 
-void neap__optimizer_step(
+/* A sum of x - x is 0 but where an x is NaN or infinite. */
+static int all_finite(const struct neap__rule_step *step)
+{
+	double sum = 0;
+	for (int64_t i = 0; i < step->count; i++) {
+		double x = neap__element(step->data, step->precision, i);
+		sum += x - x;
+	}
+	return sum == 0;
+}
+
+int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update)
 {
+	int finite = 1;
+
 	for (int i = 0; i < optimizer->tensors; i++) {
 		struct neap_param param;
 		if (neap_net_param(net, i, &param) < 0)
@@ -67,5 +80,7 @@ void neap__optimizer_step(
 			.settings = &optimizer->settings};
 		memcpy(step.moment, optimizer->moment[i], sizeof step.moment);
 		optimizer->rule->step(&step);
+		finite &= all_finite(&step);
 	}
+	return finite;
 }

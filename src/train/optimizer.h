@@ -51,8 +51,8 @@ NEAP_API int neap__optimizer_init(struct neap__optimizer *optimizer, const struc
 	const struct neap__rule_settings *settings, const struct neap_net *net);
 NEAP_API void neap__optimizer_fini(struct neap__optimizer *optimizer);
 
-/* Moves all parameters; update counts from 1. */
-NEAP_API void neap__optimizer_step(
+/* Moves all parameters; update counts from 1. 1, or 0 where one is no longer finite. */
+NEAP_API int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
 
 /*

@@ -89,8 +89,9 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	double norm = neap__clip(trainer->net, trainer->options.clip);
 	if (!isfinite(norm))
 		return diverged(trainer, "norm of the gradient", norm);
-	neap__optimizer_step(
-		&trainer->optimizer, trainer->net, rate_of(trainer, c->update), c->update + 1);
+	double rate = rate_of(trainer, c->update);
+	if (!neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1))
+		return diverged(trainer, "largest weight", INFINITY);
 	neap_net_get_result(trainer->net, &found);
 	add_sums(c, &found, batch->size);
 	c->batch++;

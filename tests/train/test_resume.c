@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that were stopped, politely or by SIGKILL, end in the bits of one that was not. */
+#include "runs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+struct stop {
+	int64_t update; /* stop after this many updates */
+	int at_epoch;	/* or at the end of an epoch */
+};
+
+static int stop_there(void *user, const struct neap_train_progress *p)
+{
+	struct stop *stop = user;
+	return stop->at_epoch ? p->epoch_done : !p->epoch_done && p->update >= stop->update;
+}
+
+static uint64_t whole(void)
+{
+	static uint64_t hash;
+	if (!hash) {
+		struct neap_train_options o = small_run("whole");
+		hash = train_hash(&o);
+	}
+	return hash;
+}
+
+static void interrupted_after_any_batch(void **state)
+{
+	(void)state;
+	whole();
+	for (int64_t update = 1; update <= 36; update += update < 14 ? 1 : 5) {
+		char name[32];
+		snprintf(name, sizeof name, "batch%d", (int)update);
+		struct neap_train_options o = small_run(name);
+		struct neap_train_result r;
+		struct stop stop = {.update = update};
+		o.progress = stop_there;
+		o.user = &stop;
+		assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+		assert_non_null(strstr(neap_detail(), "--resume"));
+		o.resume = 1;
+		o.progress = NULL;
+		o.sweep.memory = 200 << 10; /* memory, strategy and threads may change */
+		o.sweep.strategy = update % 2 ? "standard" : NULL;
+		o.net.threads = 1;
+		if (train_hash(&o) != whole())
+			fail_msg("stopped after update %d: other weights", (int)update);
+		char a[64];
+		snprintf(a, sizeof a, "%s/model.safetensors", name);
+		same_files(a, "whole/model.safetensors");
+	}
+}
+
+static void interrupted_again_and_again(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("again");
+	struct neap_train_result r;
+	struct stop stop = {.update = 0};
+	int rc = 0, sessions = 0;
+	o.progress = stop_there;
+	o.user = &stop;
+	for (; sessions < 50; sessions++) {
+		stop.update += 5;
+		rc = neap_train(&r, &o);
+		o.resume = 1;
+		if (rc != NEAP_EINTERRUPTED)
+			break;
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(sessions, 7); /* 36 updates */
+	assert_true(r.weights_hash == whole());
+	neap_train_result_free(&r);
+	same_files("again/model.safetensors", "whole/model.safetensors");
+}
+
+static void at_the_end_of_an_epoch(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("epoch");
+	struct neap_train_result r;
+	struct stop stop = {.at_epoch = 1};
+	o.progress = stop_there;
+	o.user = &stop;
+	assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+	o.resume = 1;
+	assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+	assert_int_equal(neap_train(&r, &o), 0);
+	assert_true(r.weights_hash == whole());
+	neap_train_result_free(&r);
+	/* a finished run can be resumed too: nothing is left but to evaluate */
+	assert_true(train_hash(&o) == whole());
+}
+
+static void rows_of(const char *name, int rows)
+{
+	char line[512];
+	int n = 0;
+	FILE *f = fopen(in_folder(name), "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		if (n++ > 0)
+			assert_int_equal(atoi(line), n - 1);
+	fclose(f);
+	assert_int_equal(n, rows + 1);
+}
+
+static void metrics_lose_what_the_snapshot_has_not(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("rows");
+	struct neap_train_result r;
+	struct stop stop = {.update = 30};
+	o.progress = stop_there;
+	o.user = &stop;
+	assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+	rows_of("rows/metrics.csv", 2);
+	FILE *f = fopen(in_folder("rows/metrics.csv"), "a");
+	fprintf(f, "3,36,0,0,0,0,0,0,0,0,0,0,0,0,0\n4,half a r");
+	fclose(f);
+	o.resume = 1;
+	o.progress = NULL;
+	assert_true(train_hash(&o) == whole());
+	rows_of("rows/metrics.csv", 3);
+}
+
+static void killed_in_mid_epoch(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("killed");
+	int kills = 0;
+	whole();
+	o.snapshot_seconds = 1e-9; /* after every batch */
+	for (int round = 0; round < 12; round++) {
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			struct neap_train_result r;
+			_exit(neap_train(&r, &o) == 0 ? 0 : 1);
+		}
+		struct timespec nap = {0, 15000000 + 9000000 * round};
+		nanosleep(&nap, NULL);
+		kill(child, SIGKILL);
+		int status;
+		assert_true(waitpid(child, &status, 0) == child);
+		kills += WIFSIGNALED(status);
+		if (WIFEXITED(status))
+			assert_int_equal(WEXITSTATUS(status), 0);
+		o.resume = 1; /* also before the first snapshot, or the folder */
+	}
+	assert_true(kills > 0);
+	o.snapshot_seconds = 0;
+	assert_true(train_hash(&o) == whole());
+	same_files("killed/model.safetensors", "whole/model.safetensors");
+}
+
+static char said[512];
+static void keep_line(void *user, const char *line)
+{
+	(void)user;
+	if (strstr(line, "afresh"))
+		snprintf(said, sizeof said, "%s", line);
+}
+
+static void without_a_snapshot_it_starts_afresh(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("afresh");
+	o.resume = 1;
+	o.say = keep_line;
+	assert_true(train_hash(&o) == whole());
+	assert_non_null(strstr(said, "afresh"));
+	assert_int_equal(unlink(in_folder("afresh/last.safetensors")), 0);
+	said[0] = '\0';
+	assert_true(train_hash(&o) == whole());
+	assert_non_null(strstr(said, "afresh"));
+}
+
+static void refused(const struct neap_train_options *o, int code, const char *says)
+{
+	struct neap_train_result r;
+	assert_int_equal(neap_train(&r, o), code);
+	if (!strstr(neap_detail(), says))
+		fail_msg("'%s' does not say '%s'", neap_detail(), says);
+}
+
+static void other_settings_are_refused(void **state)
+{
+	(void)state;
+	struct neap_train_options o;
+	whole();
+#define REFUSED(change, code, says)                                                                \
+	do {                                                                                       \
+		o = small_run("whole");                                                            \
+		o.resume = 1;                                                                      \
+		change;                                                                            \
+		refused(&o, code, says);                                                           \
+	} while (0)
+	REFUSED(o.net.spec = "lif:33r,li", NEAP_EUSAGE, "net = ");
+	REFUSED(o.seed = 2, NEAP_EUSAGE, "seed = 1, not 2");
+	REFUSED(o.batch = 8, NEAP_EUSAGE, "batch = 16, not 8");
+	REFUSED(o.epochs = 4, NEAP_EUSAGE, "epochs = 3, not 4");
+	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "learning_rate = 0.004, not 0.1");
+	REFUSED(o.optimizer = "sgd", NEAP_EUSAGE, "optimizer");
+	REFUSED(o.net.dt = 2e-3, NEAP_EUSAGE, "dt = 0.001, not 0.002");
+	REFUSED(o.data = "randman:classes=4,units=20,steps=60,samples=200,seed=4", NEAP_EUSAGE,
+		"other data");
+	o = small_run("whole"); /* and left as it was */
+	o.resume = 1;
+	assert_true(train_hash(&o) == whole());
+}
+
+/* A damaged snapshot is refused and left alone, wherever the damage is. */
+static void damaged_snapshots_are_refused(void **state)
+{
+	(void)state;
+	static char text[1 << 20];
+	struct neap_train_options o = small_run("whole");
+	struct neap_train_result r;
+	const char *path = in_folder("whole/last.safetensors");
+	whole();
+	o.resume = 1;
+	FILE *f = fopen(path, "rb");
+	size_t n = fread(text, 1, sizeof text, f);
+	fclose(f);
+	assert_true(n > 1000 && n < sizeof text);
+	for (size_t cut = 0; cut < n; cut += n / 7) {
+		f = fopen(path, "wb");
+		fwrite(text, 1, cut, f);
+		fclose(f);
+		int rc = neap_train(&r, &o);
+		if (rc != NEAP_EFORMAT || !strstr(neap_detail(), "last.safetensors"))
+			fail_msg("cut at %zu: %s: %s", cut, neap_strerror(rc), neap_detail());
+	}
+	char *place = memmem(text, n, "\"count.update\":\"36\"", 19);
+	assert_non_null(place);
+	place[16] = '7';
+	f = fopen(path, "wb");
+	fwrite(text, 1, n, f);
+	fclose(f);
+	assert_int_equal(neap_train(&r, &o), NEAP_EFORMAT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(interrupted_after_any_batch),
+		cmocka_unit_test(interrupted_again_and_again),
+		cmocka_unit_test(at_the_end_of_an_epoch),
+		cmocka_unit_test(metrics_lose_what_the_snapshot_has_not),
+		cmocka_unit_test(killed_in_mid_epoch),
+		cmocka_unit_test(without_a_snapshot_it_starts_afresh),
+		cmocka_unit_test(other_settings_are_refused),
+		cmocka_unit_test(damaged_snapshots_are_refused),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
