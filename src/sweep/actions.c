@@ -43,6 +43,14 @@ static int advance(struct neap_sweep *s, const struct neap_action *a)
 	return neap__step_advance(s, a->t1);
 }
 
+/* Room for another tape, once slots are packed and repairs forgotten? */
+static int more_room(struct neap_sweep *s)
+{
+	const struct neap__arena *arena = &s->arena;
+	return neap__make_room(s, neap__worst(s), 0) == 0 &&
+	       neap__arena_gap(arena) >= neap__worst(s) && arena->nextents < arena->extents_max;
+}
+
 static int record(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
@@ -54,8 +62,12 @@ static int record(struct neap_sweep *s, const struct neap_action *a)
 		s->ranges[s->nranges++] = (struct neap__range){a->t0, a->t1};
 	else
 		return illegal(a, "more ranges than the schedule announced");
-	(void)neap__make_room(s, neap__sat_mul((uint64_t)(a->t1 - a->t0), neap__worst(s)), 0);
-	NEAP_TRY(neap__step_record(s, a->t1));
+	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s);
+	uint64_t planned = neap__sat_mul((uint64_t)(a->t1 - a->t0), tape);
+	NEAP_TRY(neap__make_room(s, neap__sat_add(planned, worst - tape), 0));
+	do
+		NEAP_TRY(neap__step_record(s, a->t1));
+	while (s->live_t < a->t1 && more_room(s));
 	if (s->live_t == a->t1)
 		return 0;
 	s->stats.overflows++;

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random legal schedules, of no strategy: slots in any order, tapes kept across
+ * whole reversals, states sent and fetched at any moment, into slots and ahead
+ * into the live state; with tapes of any size and faults. NEAP_SEED, NEAP_ROUNDS.
+ */
+#include "chainmodel.h"
+
+#include "store/faulttier.h"
+#include "sweep/internal.h"
+
+#define ACTIONS 20000
+#define SLOTS 24
+
+struct source {
+	int record; /* else a slot */
+	int64_t id, t;
+	int32_t ahead; /* ticket of a GET into the live state; -1: none */
+};
+
+struct pending {
+	int32_t ticket;
+	int64_t slot, t, place;
+};
+
+struct maker {
+	uint64_t seed, draws;
+	struct neap_action actions[ACTIONS];
+	size_t count, at;
+	int busy[SLOTS];
+	int ticket_busy[NEAP_TICKETS];
+	int64_t places;
+	struct pending pending[SLOTS];
+	int npending;
+};
+
+static uint64_t draw(struct maker *k, uint64_t n)
+{
+	return neap__random_below(k->seed, NEAP__STREAM_TEST, 77, k->draws++, n);
+}
+
+static void emit(struct maker *k, struct neap_action a)
+{
+	assert_true(k->count < ACTIONS);
+	k->actions[k->count++] = a;
+}
+
+static int32_t ticket_of(struct maker *k)
+{
+	int32_t ticket = (int32_t)draw(k, NEAP_TICKETS);
+	while (k->ticket_busy[ticket])
+		ticket = (ticket + 1) % NEAP_TICKETS;
+	k->ticket_busy[ticket] = 1;
+	return ticket;
+}
+
+static void await(struct maker *k, int32_t ticket)
+{
+	emit(k, (struct neap_action){.kind = NEAP_WAIT, .tier = 1, .ticket = ticket});
+	k->ticket_busy[ticket] = 0;
+}
+
+static int64_t slot_of(struct maker *k)
+{
+	int64_t slot = (int64_t)draw(k, SLOTS);
+	for (int i = 0; i < SLOTS; i++, slot = (slot + 1) % SLOTS)
+		if (!k->busy[slot]) {
+			k->busy[slot] = 1;
+			return slot;
+		}
+	return -1;
+}
+
+static void drop(struct maker *k, int64_t slot, int64_t t)
+{
+	emit(k, (struct neap_action){.kind = NEAP_DROP, .slot = slot, .t0 = t, .t1 = t});
+	k->busy[slot] = 0;
+}
+
+static void settle_at(struct maker *k, int i)
+{
+	struct pending p = k->pending[i];
+	k->pending[i] = k->pending[--k->npending];
+	await(k, p.ticket);
+	drop(k, p.slot, p.t);
+}
+
+static void settle_one(struct maker *k)
+{
+	settle_at(k, (int)draw(k, (uint64_t)k->npending));
+}
+
+static struct source store(struct maker *k, int64_t t)
+{
+	int64_t slot = slot_of(k);
+	if (draw(k, 3) && k->npending)
+		settle_one(k);
+	if (slot >= 0)
+		emit(k, (struct neap_action){.kind = NEAP_SAVE, .slot = slot, .t0 = t, .t1 = t});
+	if (slot >= 0 && draw(k, 2))
+		return (struct source){0, slot, t, -1};
+	struct source s = {1, k->places++, t, -1};
+	int32_t ticket = ticket_of(k);
+	emit(k, (struct neap_action){.kind = NEAP_PUT,
+			.tier = 1,
+			.slot = slot >= 0 ? slot : NEAP_LIVE,
+			.place = s.id,
+			.t0 = t,
+			.t1 = t,
+			.ticket = ticket});
+	if (slot >= 0)
+		k->pending[k->npending++] = (struct pending){ticket, slot, t, s.id};
+	else
+		await(k, ticket);
+	return s;
+}
+
+static int32_t get(struct maker *k, const struct source *s, int64_t slot)
+{
+	int32_t ticket = ticket_of(k);
+	emit(k, (struct neap_action){.kind = NEAP_GET,
+			.tier = 1,
+			.slot = slot,
+			.place = s->id,
+			.t0 = s->t,
+			.t1 = s->t,
+			.ticket = ticket});
+	return ticket;
+}
+
+static void fetch(struct maker *k, struct source *s)
+{
+	int64_t slot = s->id;
+	if (s->record && s->ahead >= 0) {
+		await(k, s->ahead);
+		s->ahead = -1;
+		return;
+	}
+	if (s->record && (draw(k, 2) || (slot = slot_of(k)) < 0)) {
+		await(k, get(k, s, NEAP_LIVE));
+		return;
+	}
+	if (s->record) {
+		int32_t ticket = get(k, s, slot);
+		if (k->npending && draw(k, 2))
+			settle_one(k);
+		await(k, ticket);
+	}
+	emit(k, (struct neap_action){.kind = NEAP_LOAD, .slot = slot, .t0 = s->t, .t1 = s->t});
+	if (s->record)
+		drop(k, slot, s->t);
+}
+
+static void release(struct maker *k, const struct source *s)
+{
+	for (int i = k->npending - 1; s->record && i >= 0; i--)
+		if (k->pending[i].place == s->id)
+			settle_at(k, i);
+	if (s->record)
+		emit(k, (struct neap_action){.kind = NEAP_FORGET,
+				.tier = 1,
+				.place = s->id,
+				.t0 = s->t,
+				.t1 = s->t});
+	else
+		drop(k, s->id, s->t);
+}
+
+static void range(struct maker *k, int kind, int64_t t0, int64_t t1)
+{
+	emit(k, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1});
+}
+
+static void backward(struct maker *k, int64_t t0, int64_t t1, struct source *next)
+{
+	if (next && next->record && next->ahead < 0 && draw(k, 2))
+		next->ahead = get(k, next, NEAP_LIVE);
+	range(k, NEAP_BACKWARD, t0, t1);
+}
+
+static void reverse(
+	struct maker *k, struct source *s, int64_t t0, int64_t t1, int last, struct source *next)
+{
+	int64_t n = t1 - t0, mid = t0 + 1 + (int64_t)draw(k, (uint64_t)(n > 1 ? n - 1 : 1));
+	fetch(k, s);
+	if (n <= 3 || draw(k, (uint64_t)n) < 3) {
+		int cut = n > 1 && draw(k, 2);
+		if (cut)
+			range(k, NEAP_RECORD, t0, mid);
+		range(k, NEAP_RECORD, cut ? mid : t0, t1);
+		if (last)
+			range(k, NEAP_TURN, t1, t1);
+		if (cut && draw(k, 2)) {
+			backward(k, mid, t1, next);
+			t1 = mid;
+		}
+		backward(k, t0, t1, next);
+		return;
+	}
+	int keep = draw(k, 10) < 3;
+	range(k, keep ? NEAP_RECORD : NEAP_ADVANCE, t0, mid);
+	struct source upper = store(k, mid);
+	reverse(k, &upper, mid, t1, last, keep ? NULL : s);
+	release(k, &upper);
+	if (keep)
+		backward(k, t0, mid, next);
+	else
+		reverse(k, s, t0, mid, 0, next);
+}
+
+static void make(struct maker *k, int64_t steps, uint64_t seed)
+{
+	*k = (struct maker){.seed = seed};
+	struct source start = store(k, 0);
+	reverse(k, &start, 0, steps, 1, NULL);
+	release(k, &start);
+	while (k->npending)
+		settle_one(k);
+}
+
+static int maker_next(void *user, struct neap_action *action)
+{
+	struct maker *k = user;
+	if (k->at == k->count)
+		return 0;
+	*action = k->actions[k->at++];
+	return 1;
+}
+
+static int maker_open(void *user, struct neap_schedule **schedule)
+{
+	struct maker *k = user;
+	k->at = 0;
+	return neap_schedule_wrap(schedule, maker_next, NULL, k);
+}
+
+static uint32_t varied(const struct model *m, int64_t t)
+{
+	return neap__random_below(m->seed, NEAP__STREAM_TEST, 2, (uint64_t)t / 17, 4) ? 2 : 90;
+}
+
+/* Bytes that count at most, however slots are numbered; verify counts gaps between them. */
+static uint64_t exact_peak(const struct maker *k, const struct neap_problem *p)
+{
+	uint64_t used = p->chain.adjoint + p->chain.live, peak = used;
+	for (size_t i = 0; i < k->count; i++) {
+		const struct neap_action *a = &k->actions[i];
+		uint64_t tapes = (uint64_t)(a->t1 - a->t0) * p->chain.tape;
+		if (a->kind == NEAP_SAVE || (a->kind == NEAP_GET && a->slot >= 0))
+			used += p->chain.state;
+		else if (a->kind == NEAP_DROP)
+			used -= p->chain.state;
+		else if (a->kind == NEAP_RECORD)
+			used += tapes;
+		else if (a->kind == NEAP_BACKWARD)
+			used -= tapes;
+		peak = used > peak ? used : peak;
+	}
+	return peak;
+}
+
+struct totals {
+	int64_t actions, overflows, recoveries, runs;
+};
+
+static void check_round(uint64_t seed, int faulty, int vary, struct totals *totals)
+{
+	static struct maker k;
+	struct neap__faults faults = {0};
+	struct neap_tier *inner, *tier;
+	struct neap_sweep *sweep;
+	struct neap_sweep_stats stats;
+	struct gradient got;
+	struct model m;
+	uint64_t steps = 1 + neap__random_below(seed, NEAP__STREAM_TEST, 5, 0, 400);
+
+	model_init(&m, (int64_t)steps, seed);
+	make(&k, m.steps, seed);
+	m.extra_most = vary ? 90 : 0;
+	m.extra = varied;
+	struct gradient want = reference(&m);
+	struct neap_step_ops ops = model_ops(&m, vary ? 160 : 0);
+	assert_int_equal(neap_tier_open_memory(&inner, NEAP_INFINITE), 0);
+	if (faulty) {
+		int64_t *const rows[] = {&faults.fail_put, &faults.fail_get, &faults.lose_put,
+			&faults.corrupt_put, &faults.truncate_put, &faults.gone_after};
+		for (int i = 0; i < 6; i++)
+			if (draw(&k, 3) == 0)
+				*rows[i] = 1 + (int64_t)draw(&k, 40);
+		faults.at_once = (int)draw(&k, 2);
+	}
+	assert_int_equal(neap__fault_open(&tier, inner, &faults), 0);
+	struct neap_sweep_options o = {
+		.size = sizeof o, .steps = m.steps, .tiers = &tier, .ntiers = 1};
+	int rc = neap__sweep_create_over(&sweep, &ops, &m, &o, maker_open, &k);
+	if (rc < 0)
+		fail_msg("seed %llu: %s", (unsigned long long)seed, neap_detail());
+	neap__sweep_poison(sweep, 1);
+	const struct neap_problem *p = neap_sweep_problem(sweep);
+	uint64_t peak = exact_peak(&k, p);
+	assert_true(peak <= neap_sweep_plan(sweep)->peak_bytes);
+	sweep->arena.bytes = peak + (vary ? p->chain.tape_max - p->chain.tape : 0);
+	rc = run_model(sweep, &m, &got, &stats);
+	if (rc < 0 || m.broken[0] || memcmp(&got, &want, sizeof got) != 0)
+		fail_msg("seed %llu T=%lld: %d %s; %s", (unsigned long long)seed,
+			(long long)m.steps, rc, rc < 0 ? neap_detail() : "gradient", m.broken);
+	assert_true(stats.peak_measured <= stats.arena_bytes);
+	if (!vary && !stats.recoveries) {
+		assert_int_equal(stats.peak_measured, peak);
+		assert_int_equal(stats.recomputed, 0);
+	}
+	totals->runs++;
+	totals->actions += (int64_t)k.count;
+	totals->overflows += stats.overflows;
+	totals->recoveries += stats.recoveries;
+	neap_sweep_free(sweep);
+	neap_tier_close(tier);
+	model_fini(&m);
+}
+
+static void random_schedules(void **state)
+{
+	const char *given = getenv("NEAP_ROUNDS");
+	uint64_t seed = test_seed(1), rounds = given ? strtoull(given, NULL, 0) : 1500;
+	(void)state;
+	for (int mode = 0; mode < 4; mode++) {
+		struct totals totals = {0};
+		for (uint64_t i = 0; i < rounds; i++)
+			check_round(seed + i, mode & 1, mode & 2, &totals);
+		print_message("%lld schedules, %lld actions, %lld overflows, %lld recoveries\n",
+			(long long)totals.runs, (long long)totals.actions,
+			(long long)totals.overflows, (long long)totals.recoveries);
+		assert_true(rounds < 100 || (totals.recoveries > 0) == (mode & 1));
+		assert_true(rounds < 100 || mode < 2 || totals.overflows > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(random_schedules)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
