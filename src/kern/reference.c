@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+_Static_assert(
+	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are searched from the lowest byte");
+
 enum { LANES = 16, TILE = 64 };
 
 #define NEAR 2 /* mark of a unit inside the support; 1 marks a spike */
@@ -51,20 +54,25 @@ static void add_dense(real *restrict y, const struct neap__matrix *m, const uint
 	}
 }
 
+/* LANES partial sums, then four, then one by one; added up in a fixed order. */
 static inline real dot(const real *restrict a, const real *restrict b, int n)
 {
-	real lane[LANES] = {0};
+	real lane[LANES] = {0}, quad[4] = {0}, rest = 0;
 	int i = 0;
 
 	for (; i + LANES <= n; i += LANES)
 		for (int k = 0; k < LANES; k++)
 			lane[k] += a[i + k] * b[i + k];
-	for (int k = 0; i < n; i++, k++)
-		lane[k] += a[i] * b[i];
-	for (int width = LANES / 2; width; width /= 2)
-		for (int k = 0; k < width; k++)
-			lane[k] += lane[k + width];
-	return lane[0];
+	for (; i + 4 <= n; i += 4)
+		for (int k = 0; k < 4; k++)
+			quad[k] += a[i + k] * b[i + k];
+	for (; i < n; i++)
+		rest += a[i] * b[i];
+	for (int k = 0; k < 8; k++)
+		lane[k] += lane[k + 8];
+	for (int k = 0; k < 4; k++)
+		quad[k] += lane[k] + lane[k + 4];
+	return ((quad[0] + quad[2]) + (quad[1] + quad[3])) + rest;
 }
 
 static void dot_dense(real *restrict out, const struct neap__matrix *m, const uint16_t *id,
@@ -143,16 +151,16 @@ static void sum(real *restrict y, const real *restrict x, int n)
 		y[i] += x[i];
 }
 
-/* Calls `found` for every non-zero byte of a tile of marks. */
+/* Calls `found` with the place i and the mark m of every byte of a tile that is not 0. */
 #define EACH_MARK(mark, base, found)                                                               \
 	for (int word_ = 0; word_ < TILE; word_ += 8) {                                            \
 		uint64_t bits_;                                                                    \
 		memcpy(&bits_, (mark) + word_, 8);                                                 \
-		if (!bits_)                                                                        \
-			continue;                                                                  \
-		for (int byte_ = 0; byte_ < 8; byte_++) {                                          \
-			int m = (mark)[word_ + byte_];                                             \
+		while (bits_) {                                                                    \
+			int byte_ = __builtin_ctzll(bits_) >> 3;                                   \
 			int i = (base) + word_ + byte_;                                            \
+			int m = (mark)[word_ + byte_];                                             \
+			bits_ &= ~((uint64_t)0xFF << (8 * byte_));                                 \
 			found;                                                                     \
 		}                                                                                  \
 	}
@@ -166,8 +174,8 @@ static int spikes(uint16_t *restrict id, const real *restrict u, int n, real the
 		for (int i = 0; i < TILE; i++)
 			mark[i] = u[base + i] > theta;
 		EACH_MARK(mark, base, {
-			if (m)
-				id[count++] = (uint16_t)i;
+			(void)m;
+			id[count++] = (uint16_t)i;
 		})
 	}
 	for (; base < n; base++)
@@ -192,10 +200,10 @@ static int support(uint16_t *restrict id, uint16_t *restrict near, int *nnear,
 		for (int i = 0; i < TILE; i++)
 			mark[i] = (unsigned char)marks(u[base + i], theta, cut);
 		EACH_MARK(mark, base, {
-			if (m & 1)
-				id[count++] = (uint16_t)i;
-			if (m & NEAR)
-				near[inside++] = (uint16_t)i;
+			id[count] = (uint16_t)i;
+			count += m & 1;
+			near[inside] = (uint16_t)i;
+			inside += m >> 1;
 		})
 	}
 	for (; base < n; base++) {

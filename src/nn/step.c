@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+_Static_assert(
+	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are searched from the lowest byte");
+
 static struct neap__list *list_of(
 	struct neap__list *lists, const struct neap_net *net, int s, int l)
 {
