@@ -55,7 +55,7 @@ static int measure(
 	char *tape = adjoint + rooms->adjoint;
 	int64_t t = 0, done = 0, last = 0;
 	size_t used = 0;
-	double loss, most = 0, start = neap__seconds();
+	double loss, most = 0, all = 0, start = neap__seconds();
 
 	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
 	costs->advance = (neap__seconds() - start) / (double)steps;
@@ -69,10 +69,12 @@ static int measure(
 				NEAP_EMODEL, "a tape of %zu bytes holds no step", rooms->tape);
 		if ((double)used / (double)(done - t) > most)
 			most = (double)used / (double)(done - t);
+		all += (double)used;
 		last = t;
 	}
 	costs->record = (neap__seconds() - start) / (double)steps;
 	costs->tape = most;
+	costs->tape_mean = all / (double)steps;
 	NEAP_TRY(neap_net_turn(net, state, adjoint, &loss));
 	start = neap__seconds();
 	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
@@ -89,7 +91,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
 
-	*costs = (struct neap__costs){1, 1, 2, 0};
+	*costs = (struct neap__costs){1, 1, 2, 0, 0};
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
 	cut.sequences = sequences;

@@ -9,10 +9,10 @@
 /* The step functions and the sizes of the batch begun. `user` is the net. */
 NEAP_API void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net);
 
-/* Seconds a step, and bytes of tape a step in the fullest stretch seen. */
+/* Seconds a step; bytes of tape a step, in the fullest stretch seen and on average. */
 struct neap__costs {
 	double advance, record, backward;
-	double tape;
+	double tape, tape_mean;
 };
 
 /*

@@ -146,7 +146,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 	p->costs.advance *= scale;
 	p->costs.record *= scale;
 	p->costs.backward *= scale;
-	p->tape[0] = p->costs.tape / batch->size;
+	p->tape[0] = p->costs.tape_mean / batch->size;
 	if (trainer->data.longest < batch->steps)
 		trainer->data.longest = batch->steps;
 	NEAP_TRY(neap_net_begin(trainer->net, &wide, &trainer->objective));

@@ -74,6 +74,11 @@ struct neap__trainer {
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* epoch.c: the rest of the present epoch; adds to the samples seen in this session. */
+int neap__epoch(struct neap__trainer *trainer, double *samples);
+/* The net as it is on the validation split; samples 0 without one. */
+int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result);
+
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);

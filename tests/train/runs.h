@@ -10,18 +10,22 @@
 #define SMALL_DATA "randman:classes=4,units=20,steps=60,samples=200,seed=3"
 #define SMALL_TEST "randman:classes=4,units=20,steps=60,samples=100,seed=3,part=test"
 
-/* A folder for this program's runs, removed at its end. */
-static char folder[] = "/tmp/neap-runs-XXXXXX";
+/* A folder for this program's runs, removed at its end; in memory where that can be had. */
+static char folder[64];
 
 static inline int make_folder(void **state)
 {
 	(void)state;
+	snprintf(folder, sizeof folder, "/dev/shm/neap-runs-XXXXXX");
+	if (mkdtemp(folder))
+		return 0;
+	snprintf(folder, sizeof folder, "/tmp/neap-runs-XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
 
 static inline int remove_folder(void **state)
 {
-	char command[64];
+	char command[80];
 	(void)state;
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	return system(command);

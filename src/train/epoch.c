@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* epoch.c: one epoch: batches, validation, what is kept of it. */
+#include "train/trainer.h"
+#include "train/evaluate.h"
+#include "train/model.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static int64_t total_updates(const struct neap__trainer *trainer)
+{
+	return neap_loader_batches(trainer->data.loader) * trainer->options.epochs;
+}
+
+static double rate_of(const struct neap__trainer *trainer, int64_t update)
+{
+	return neap__schedule_rate(trainer->schedule, trainer->options.learning_rate,
+		trainer->options.warmup, update, total_updates(trainer));
+}
+
+static int diverged(const struct neap__trainer *trainer, const char *what, double value)
+{
+	const struct neap__counters *c = &trainer->counters;
+	return neap__fail(NEAP_EDIVERGED,
+		"the %s is %g in epoch %" PRId64 ", batch %" PRId64
+		": lower the learning rate or the clip; %s keeps the last good snapshot",
+		what, value, c->epoch + 1, c->batch + 1, trainer->options.out);
+}
+
+static void add_sums(struct neap__counters *c, const struct neap_net_result *found, int size)
+{
+	c->seen += size;
+	c->correct += found->correct;
+	c->loss += (found->loss - found->penalty) * size;
+	c->penalty += found->penalty * size;
+	c->spikes += found->spikes * size;
+	c->support += found->support * size;
+}
+
+/* One sweep; the batch is begun. */
+static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
+{
+	struct neap_sweep_stats stats;
+	double loss;
+
+	NEAP_TRY(neap__planning_batch(trainer, batch));
+	NEAP_TRY(neap_sweep_run(trainer->sweep, NULL, NULL, &loss, &stats));
+	neap__planning_learn(trainer, batch, &stats);
+	if (!isfinite(loss))
+		return diverged(trainer, "loss", loss);
+	return 0;
+}
+
+static int train_batch(struct neap__trainer *trainer, const struct neap_batch *given)
+{
+	struct neap__counters *c = &trainer->counters;
+	struct neap_net_result found;
+	struct neap_batch wide;
+	const struct neap_batch *batch = neap__widen(&wide, given, trainer->options.net.inputs);
+
+	if (batch->bytes > trainer->result->data_bytes)
+		trainer->result->data_bytes = batch->bytes;
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	int rc = sweep_batch(trainer, batch);
+	int ended = neap_net_end(trainer->net);
+	NEAP_TRY(rc);
+	NEAP_TRY(ended);
+	double norm = neap__clip(trainer->net, trainer->options.clip);
+	if (!isfinite(norm))
+		return diverged(trainer, "norm of the gradient", norm);
+	double rate = rate_of(trainer, c->update);
+	if (!neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1))
+		return diverged(trainer, "largest weight", INFINITY);
+	neap_net_get_result(trainer->net, &found);
+	add_sums(c, &found, batch->size);
+	c->batch++;
+	c->update++;
+	return 0;
+}
+
+static void fill_progress(
+	const struct neap__trainer *trainer, struct neap_train_progress *p, double samples)
+{
+	const struct neap__counters *c = &trainer->counters;
+	double n = c->seen > 0 ? (double)c->seen : 1;
+
+	*p = (struct neap_train_progress){.epoch = (int)c->epoch,
+		.epochs = trainer->options.epochs,
+		.batch = c->batch,
+		.batches = neap_loader_batches(trainer->data.loader),
+		.update = c->update,
+		.loss = c->loss / n,
+		.accuracy = (double)c->correct / n,
+		.seconds = neap__seconds() - trainer->started,
+		.peak_planned = (uint64_t)c->peak_planned,
+		.peak_measured = (uint64_t)c->peak_measured,
+		.spikes = c->spikes / n,
+		.support = c->support / n,
+		.learning_rate = rate_of(trainer, c->update > 0 ? c->update - 1 : 0)};
+	p->samples_per_second = p->seconds > 0 ? samples / p->seconds : 0;
+}
+
+static int interrupted(struct neap__trainer *trainer)
+{
+	const struct neap__counters *c = &trainer->counters;
+	trainer->state = "interrupted";
+	NEAP_TRY(neap__runfile_write(trainer));
+	return neap__fail(NEAP_EINTERRUPTED,
+		"interrupted after %" PRId64 " epochs and %" PRId64 " batches; --resume goes on "
+		"from %s",
+		c->epoch, c->batch, trainer->last);
+}
+
+/* After every batch: report, and snapshot where it is time to. */
+static int after_batch(struct neap__trainer *trainer, double samples)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap_train_progress progress;
+
+	fill_progress(trainer, &progress, samples);
+	if (o->progress && o->progress(o->user, &progress)) {
+		NEAP_TRY(neap__snapshot_save(trainer));
+		return interrupted(trainer);
+	}
+	if (o->snapshot_seconds > 0 && neap__seconds() - trainer->snapshot >= o->snapshot_seconds)
+		return neap__snapshot_save(trainer);
+	return 0;
+}
+
+static int save_model(struct neap__trainer *trainer)
+{
+	struct neap__bundle bundle = {0};
+	char epoch[24];
+
+	neap__model_describe(
+		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
+	neap__bundle_meta(&bundle, "neap.loss", trainer->options.loss);
+	snprintf(epoch, sizeof epoch, "%" PRId64, trainer->counters.epoch);
+	neap__bundle_meta(&bundle, "neap.epoch", epoch);
+	neap__model_add(&bundle, trainer->net);
+	int rc = neap__bundle_write(&bundle, trainer->model);
+	neap__bundle_free(&bundle);
+	return rc;
+}
+
+int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result)
+{
+	*result = (struct neap_eval_result){0};
+	if (!trainer->data.validation)
+		return 0;
+	return neap__evaluate(result, trainer->net, trainer->data.validation, &trainer->options.net,
+		trainer->objective.loss, NULL, NULL, trainer->data.nsecond);
+}
+
+/*
+ * More right; of as many, the lower loss; else the earlier. Without validation
+ * the last model is the best there is.
+ */
+static int is_best(const struct neap__trainer *trainer, const struct neap_eval_result *found)
+{
+	const struct neap__counters *c = &trainer->counters;
+
+	if (!trainer->data.validation || c->best_epoch == 0)
+		return 1;
+	if (found->accuracy != c->best_validation)
+		return found->accuracy > c->best_validation;
+	return found->loss < c->best_loss;
+}
+
+/*
+ * Model and metrics first, the snapshot behind them: whatever is lost between,
+ * the epoch's end is done again from the snapshot before, to the same bits.
+ */
+static int end_epoch(struct neap__trainer *trainer, double samples)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__counters *c = &trainer->counters;
+	struct neap_train_result *r = trainer->result;
+	struct neap_train_progress progress;
+
+	neap_eval_result_free(&r->validation);
+	NEAP_TRY(neap__validate(trainer, &r->validation));
+	fill_progress(trainer, &progress, samples);
+	r->train_loss = progress.loss;
+	r->train_accuracy = progress.accuracy;
+	progress.epoch_done = 1;
+	progress.validation_loss = r->validation.loss;
+	progress.validation_accuracy = r->validation.accuracy;
+	progress.best = is_best(trainer, &r->validation);
+	c->epoch++;
+	if (progress.best) {
+		c->best_epoch = c->epoch;
+		c->best_validation = r->validation.accuracy;
+		c->best_loss = r->validation.loss;
+		NEAP_TRY(save_model(trainer));
+	}
+	NEAP_TRY(neap__metrics_add(trainer, progress.learning_rate, &r->validation));
+	c->batch = c->seen = c->correct = 0;
+	c->loss = c->penalty = c->spikes = c->support = 0;
+	NEAP_TRY(neap__snapshot_save(trainer));
+	NEAP_TRY(neap__runfile_write(trainer));
+	if (o->progress && o->progress(o->user, &progress) && c->epoch < o->epochs)
+		return interrupted(trainer);
+	return 0;
+}
+
+int neap__epoch(struct neap__trainer *trainer, double *samples)
+{
+	struct neap__data *d = &trainer->data;
+	struct neap__counters *c = &trainer->counters;
+	const struct neap_batch *batch;
+	int rc = 0;
+
+	if (c->batch < neap_loader_batches(d->loader)) {
+		NEAP_TRY(neap_loader_start(d->loader, c->epoch, c->batch));
+		while ((rc = neap_loader_next(d->loader, &batch)) > 0) {
+			*samples += batch->size;
+			NEAP_TRY(train_batch(trainer, batch));
+			NEAP_TRY(after_batch(trainer, *samples));
+		}
+	}
+	NEAP_TRY(rc);
+	return end_epoch(trainer, *samples);
+}
