@@ -29,6 +29,7 @@
  *    free slot or the live state; the destination may not be used before its
  *    WAIT. It may be issued while the PUT of the same place is in flight. A
  *    record may be read more than once; FORGET frees its place.
+ *    Only states travel so far.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */
@@ -134,6 +135,10 @@ NEAP_API const char *neap_strategy_about(const char *name);
  * Solves a problem by one strategy. Returns 0 when the question is well put,
  * also when the answer is "infeasible" (plan->feasible == 0); NEAP_EUSAGE for an
  * unknown strategy or bad numbers. params (may be NULL) fixes parameters.
+ *
+ * T = 0 is feasible with any strategy and budget, all numbers zero: the schedule
+ * is one TURN, for which x_0 and the adjoint are the caller's. overhead and gap
+ * are infinite where only their divisor is 0.
  */
 NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params);
@@ -163,10 +168,16 @@ NEAP_API int neap_schedule_wrap(struct neap_schedule **schedule,
  * action's number and what is wrong.
  */
 struct neap_verdict {
-	uint64_t peak_bytes;  /* tier 0: adjoint, live, slots, tapes, staging of used tiers */
+	/*
+	 * Tier 0: adjoint, live, slots, tapes, staging of used tiers. Slots count
+	 * up to the highest in use and tapes up to the topmost of their stack,
+	 * gaps included: what a run needs, whose slots lie at the top of its
+	 * arena, numbered downwards, and its tapes at the bottom.
+	 */
+	uint64_t peak_bytes;
 	uint64_t arena_bytes; /* the same with one worst-case tape kept free */
-	struct neap_tier_use tiers[NEAP_TIERS_MAX];
-	int64_t slots; /* highest slot number used, plus 1 */
+	struct neap_tier_use tiers[NEAP_TIERS_MAX]; /* peak: up to the highest place used */
+	int64_t slots;				    /* highest slot number used, plus 1 */
 	int64_t actions;
 	int64_t advance_steps, record_steps, backward_steps;
 	int64_t transfers_in_flight; /* at most, over all tiers */

@@ -11,7 +11,7 @@
  * while m - 1 local chunks are reversed, and serves there as the first local
  * checkpoint; with m = 1, into the live buffer.
  *
- * Peak: max((m - 1) S + c A, d S), d staging slots (see remote.c): 2 S below the
+ * Peak: max((m - 1) S + c A, d S), d staging slots (as in remote.c): 2 S below the
  * paper's k S + c A + S with k = m.
  * For given m the largest c is best; m is searched.
  */
@@ -37,27 +37,32 @@ struct choice {
 	double cost;
 };
 
+static int64_t advanced(const struct neap_problem *p, int64_t r, int64_t c)
+{
+	int64_t n = remote_chunks(p, r), first = p->chain.steps - (n - 1) * r;
+	if (n == 1)
+		return p->chain.steps - (c < p->chain.steps ? c : p->chain.steps);
+	return r - c + (n - 2) * (2 * r - c) + 2 * first - (first < c ? first : c);
+}
+
 /* Closed form of what depends on (R, c), transfers in their steady rhythm. */
 static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 {
 	const struct neap_chain *h = &p->chain;
 	const struct neap_tier_spec *spec = &p->tiers[tier - 1];
-	double n = (double)remote_chunks(p, r), m = (double)neap__ceil_div(r, c);
+	double sent = (double)(remote_chunks(p, r) - 1), m = (double)neap__ceil_div(r, c);
 	double write = neap_tier_seconds(spec, 1, h->state);
 	double read = neap_tier_seconds(spec, 0, h->state);
-	double pass = (double)r * h->advance, again = (double)(r - c) * h->advance;
+	double pass = (double)r * h->advance + h->slot_write, hidden = (double)c * h->backward;
 	double copies = (m - 1) * (h->slot_write + h->slot_read);
-	double hidden = (m > 1 ? m - 1 : 1) * (double)c * (h->record + h->backward);
-	double forward = pass + h->slot_write;
+	double time = (double)advanced(p, r, c) * h->advance + (sent + 1) * copies;
 
-	if (m <= 1)
-		hidden = (double)c * h->backward;
 	if (spec->flags & NEAP_TIER_SYNC)
-		forward = pass + write, hidden = 0;
-	else if (write > forward)
-		forward = write;
-	return again + copies +
-	       (n - 1) * (forward + again + copies + (read > hidden ? read - hidden : 0));
+		return time + sent * (write + read);
+	if (m > 1)
+		hidden = (m - 1) * (double)c * (h->record + h->backward);
+	write = fmin(write, h->slot_write + fmax(0, write - pass));
+	return time + sent * (write + fmax(0, read - hidden));
 }
 
 static void consider(
@@ -148,28 +153,42 @@ static struct choice search(const struct neap_problem *p, int tier, const struct
 	return best;
 }
 
-static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct choice *at)
+/* The plan of (R, c) with so many staging slots. */
+static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct choice *at, int64_t room)
 {
-	int64_t steps = problem->chain.steps, n = remote_chunks(problem, at->r);
-	int64_t first = steps - (n - 1) * at->r, m = neap__ceil_div(at->r, at->c);
-	int64_t bytes = peak_of(problem, at->r, at->c);
-	int64_t room = n > 1 ? neap__outbox_room(problem, tier, bytes, n - 1) : 0;
-	int64_t staged = neap__bytes(problem, room, 0), slots = m - 1 > room ? m - 1 : room;
+	int64_t n = remote_chunks(problem, at->r), m = neap__ceil_div(at->r, at->c);
+	int64_t bytes = peak_of(problem, at->r, at->c), out = neap__bytes(problem, room, 0);
 
-	neap__accept(plan, problem, n > 1 ? tier : 0, slots, staged > bytes ? staged : bytes);
+	neap__accept(plan, problem, n > 1 ? tier : 0, m - 1 > room ? m - 1 : room,
+		out > bytes ? out : bytes);
 	plan->stage_slots = room;
 	plan->params.remote_chunk = at->r;
 	plan->params.chunk = at->c;
 	plan->params.checkpoints = m;
-	plan->record_steps = steps;
-	plan->advance_steps = at->r - at->c;
-	if (n > 1) {
-		int64_t last = first < at->c ? first : at->c;
-		plan->advance_steps += (n - 2) * (2 * at->r - at->c) + 2 * first - last;
+	plan->record_steps = problem->chain.steps;
+	plan->advance_steps = advanced(problem, at->r, at->c);
+	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	}
 	return neap__predict(plan, problem, at->r, 0);
+}
+
+static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct choice *at)
+{
+	int64_t sent = remote_chunks(problem, at->r) - 1;
+	int64_t bytes = peak_of(problem, at->r, at->c);
+	int64_t room = sent ? neap__outbox_room(problem, tier, bytes, sent) : 0;
+	struct neap_plan direct = *plan;
+
+	NEAP_TRY(staged(plan, problem, tier, at, room));
+	if (room == 0 || problem->chain.slot_write == 0)
+		return 0;
+	/* A copy into a slot may cost more than waiting for the write. */
+	NEAP_TRY(staged(&direct, problem, tier, at, 0));
+	if (direct.makespan < plan->makespan)
+		*plan = direct;
+	return 0;
 }
 
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,

@@ -8,8 +8,9 @@
  * room of the tapes that are not there yet.
  *
  * Peak: max(c A, d S), d = max(1, floor(c A / S)) up to 16, 0 on a synchronous
- * tier; the live state, S more, is that of the paper's S + c A.
- * Recomputation and traffic both fall with c: the largest c that fits is best.
+ * tier or where the copy costs more than the wait; the paper's S + c A counts the
+ * live state. Recomputation and traffic both fall with c: the largest c that fits
+ * is best.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +18,13 @@
 #include "schedule.h"
 #include "strategy.h"
 
-static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c)
+/* The plan of chunks of c with so many staging slots. */
+static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c,
+	int64_t room)
 {
 	int64_t steps = problem->chain.steps, n = neap__ceil_div(steps, c);
-	int64_t tapes = neap__bytes(problem, 0, c);
-	int64_t room = n > 1 ? neap__outbox_room(problem, tier, tapes, n - 1) : 0;
-	int64_t staged = neap__bytes(problem, room, 0);
-	neap__accept(plan, problem, n > 1 ? tier : 0, room, staged > tapes ? staged : tapes);
+	int64_t tapes = neap__bytes(problem, 0, c), out = neap__bytes(problem, room, 0);
+	neap__accept(plan, problem, n > 1 ? tier : 0, room, out > tapes ? out : tapes);
 	plan->stage_slots = room;
 	plan->params.chunk = c;
 	plan->advance_steps = steps - c;
@@ -31,6 +32,23 @@ static int finish(struct neap_plan *plan, const struct neap_problem *problem, in
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
 	return neap__predict(plan, problem, c, 0);
+}
+
+static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c)
+{
+	int64_t sent = neap__ceil_div(problem->chain.steps, c) - 1;
+	int64_t tapes = neap__bytes(problem, 0, c);
+	int64_t room = sent ? neap__outbox_room(problem, tier, tapes, sent) : 0;
+	struct neap_plan direct = *plan;
+
+	NEAP_TRY(staged(plan, problem, tier, c, room));
+	if (room == 0 || problem->chain.slot_write == 0)
+		return 0;
+	/* A copy into a slot may cost more than waiting for the write. */
+	NEAP_TRY(staged(&direct, problem, tier, c, 0));
+	if (direct.makespan < plan->makespan)
+		*plan = direct;
+	return 0;
 }
 
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,

@@ -212,6 +212,16 @@ int neap__predict(
 	return 0;
 }
 
+/* Of two answers: the feasible one, the faster one, the one that asks for less. */
+static int better(const struct neap_plan *a, const struct neap_plan *b)
+{
+	if (a->feasible != b->feasible)
+		return a->feasible;
+	if (a->feasible)
+		return a->makespan < b->makespan * (1 - 1e-12);
+	return a->least_bytes && (!b->least_bytes || a->least_bytes < b->least_bytes);
+}
+
 int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed,
 	int (*attempt)(struct neap_plan *, const struct neap_problem *, const struct neap_params *,
@@ -235,13 +245,7 @@ int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
 		struct neap_plan trial = *plan;
 		NEAP_TRY(attempt(&trial, problem, &params, tier));
-		if (trial.feasible) {
-			*plan = trial;
-			return 0;
-		}
-		if (tier == 1 ||
-			(trial.least_bytes &&
-				(!best.least_bytes || trial.least_bytes < best.least_bytes)))
+		if (tier == 1 || better(&trial, &best))
 			best = trial;
 	}
 	*plan = best;

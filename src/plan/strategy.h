@@ -101,9 +101,9 @@ int neap__predict(
 	struct neap_plan *plan, const struct neap_problem *problem, int64_t unit, int64_t quiet);
 
 /*
- * Calls attempt(plan, problem, fixed, tier) for each slow tier in turn until one
- * is feasible; else keeps the refusal with the least budget. In a classic problem
- * the chunk is one step, as only one tape can be had.
+ * Calls attempt(plan, problem, fixed, tier) for each slow tier and keeps the
+ * fastest plan, of equal ones the first; without one the refusal with the least
+ * budget. In a classic problem the chunk is one step: only one tape can be had.
  */
 int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed,

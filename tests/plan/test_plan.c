@@ -342,7 +342,7 @@ static void absurd(void **state)
 		0, 1, 2, 3, 1000, 1000000000, 1000000000000, INT64_MAX, -1};
 	int answered = 0;
 #define PICK(table) table[below(&r, uniform(&r) < 0.85 ? 4 : 9)]
-	for (int i = 0; i < 40000; i++) {
+	for (int i = 0; i < 8000; i++) {
 		struct neap_problem p = NEAP_PROBLEM_INIT;
 		p.chain = (struct neap_chain){.steps = PICK(counts),
 			.state = PICK(sizes),
@@ -385,7 +385,7 @@ static void absurd(void **state)
 			neap_schedule_close(s);
 		}
 	}
-	assert_true(answered > 10000);
+	assert_true(answered > 2000);
 }
 
 int main(void)

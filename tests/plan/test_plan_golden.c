@@ -68,7 +68,7 @@ static void table(const char *name, int *rows, double *slowest)
 		if (plan.advance_steps != extra)
 			fail_msg("%s: n=%lld s=%lld: %lld, not %lld", name, n, s,
 				(long long)plan.advance_steps, extra);
-		if (!p.chain.slot_write)
+		if (p.chain.slot_write == 0)
 			assert_true(near(plan.makespan, plan.bound));
 		*slowest = took > *slowest ? took : *slowest;
 		++*rows;
@@ -233,6 +233,41 @@ static void overlapped_times(void **state)
 	assert_true(near(plan.makespan, 890 + 900 * 2));
 }
 
+/*
+ * Slots that hold a state or a tape, one tape more for the step at hand: the
+ * bound's hull lies below the optimum, and near it.
+ */
+static void bound_mixed(void **state)
+{
+	char path[4200], line[256];
+	int rows = 0;
+	double sum = 0, worst = 0;
+	(void)state;
+	if (!test_data()) {
+		print_message("# SKIP no oracle tables\n");
+		skip();
+	}
+	snprintf(path, sizeof path, "%s/oracles/mixed.csv", test_data());
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		long long n, s, total;
+		if (sscanf(line, "%lld,%lld,%lld", &n, &s, &total) != 3)
+			continue;
+		struct neap_problem p = unit_problem(n, (uint64_t)s + 1);
+		double forward = neap_bound(&p) - (double)n; /* b = 1 */
+		if (forward > (double)total + 1e-9)
+			fail_msg("n=%lld s=%lld: bound %g above %lld", n, s, forward, total);
+		worst = fmax(worst, (double)total / forward - 1);
+		sum += (double)total / forward - 1;
+		rows++;
+	}
+	fclose(f);
+	fprintf(stderr, "# %d rows: optimum above the bound by %.2f%% on average, %.2f%% at most\n",
+		rows, 100 * sum / rows, 100 * worst);
+	assert_true(rows > 50 && sum / rows < 0.05);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +275,7 @@ int main(void)
 		cmocka_unit_test(revolve_tables),
 		cmocka_unit_test(revolve_exhaustive),
 		cmocka_unit_test(revolve_copies),
+		cmocka_unit_test(bound_mixed),
 		cmocka_unit_test(paper_example),
 		cmocka_unit_test(synchronous_times),
 		cmocka_unit_test(overlapped_times),

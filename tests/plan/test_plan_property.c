@@ -79,7 +79,7 @@ static void check_times(const struct neap_problem *p, const struct neap_plan *pl
 static void check_refusal(
 	const struct neap_problem *p, const struct neap_plan *plan, const struct neap_params *fixed)
 {
-	CHECK(plan->why[0] && !plan->makespan && !plan->peak_bytes && !plan->slots);
+	CHECK(plan->why[0] && plan->makespan == 0 && !plan->peak_bytes && !plan->slots);
 	CHECK(plan->least_bytes == 0 || plan->least_bytes > p->memory);
 	if (plan->least_bytes == 0)
 		return;
@@ -146,11 +146,64 @@ static void medium_chains(void **state)
 	}
 }
 
+/* The parameters chosen against every pair there is. */
+static void best_parameters(void **state)
+{
+	static const char *const strategies[] = {"standard", "remote", "hierarchical", "double"};
+	(void)state;
+	struct random r = {test_seed(6), 0};
+	double sum = 0, worst = 0;
+	int count = 0;
+	for (int i = 0; i < 300; i++) {
+		struct neap_problem p = random_problem(&r, 60);
+		if (p.chain.flags & NEAP_CHAIN_CLASSIC || p.ntiers == 0 || p.chain.steps < 1 ||
+			p.chain.steps > 60)
+			continue;
+		for (int n = 0; n < 4; n++) {
+			struct neap_plan plan, other;
+			double best = INFINITY;
+			assert_int_equal(neap_plan_make(&plan, &p, strategies[n], NULL), 0);
+			for (int64_t c = 1; c <= p.chain.steps; c++)
+				for (int64_t k = 1; k <= (n < 2 ? 1 : p.chain.steps); k++) {
+					struct neap_params params = {.chunk = c};
+					if (n == 2)
+						params.checkpoints = k;
+					else
+						params.remote_chunk = k;
+					assert_int_equal(
+						neap_plan_make(&other, &p, strategies[n], &params),
+						0);
+					if (other.feasible)
+						best = fmin(best, other.makespan);
+				}
+			assert_int_equal(plan.feasible, best < INFINITY);
+			if (!plan.feasible || best == 0)
+				continue;
+			double loss = plan.makespan / best - 1;
+			if (loss > worst) {
+				worst = loss;
+				fprintf(stderr, "# %s loses %.2f%%: c=%lld k=%lld R=%lld\n",
+					strategies[n], 100 * loss, (long long)plan.params.chunk,
+					(long long)plan.params.checkpoints,
+					(long long)plan.params.remote_chunk);
+				print_problem(&p);
+			}
+			sum += loss;
+			count++;
+		}
+	}
+	fprintf(stderr, "# %d plans lose %.3f%% on average, %.2f%% at most\n", count,
+		100 * sum / count, 100 * worst);
+	assert_true(count > 200);
+	assert_true(sum / count < 0.005 && worst < 0.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_chains),
 		cmocka_unit_test(medium_chains),
+		cmocka_unit_test(best_parameters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
