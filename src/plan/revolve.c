@@ -216,16 +216,28 @@ struct revolve {
 	int begun, down; /* down: the topmost start is live */
 };
 
+static int grow(struct revolve *x, int64_t room)
+{
+	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+	if (!stack)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->stack = stack;
+	x->room = room;
+	return 0;
+}
+
+static int64_t tables(struct neap_schedule *s, int64_t room)
+{
+	struct revolve *x = s->self;
+	if (room > x->room)
+		NEAP_TRY(grow(x, room));
+	return x->room;
+}
+
 static int push(struct revolve *x, int64_t t0, struct segment part)
 {
-	if (x->depth == x->room) {
-		int64_t room = x->room ? 2 * x->room : 64;
-		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-		if (!stack)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->stack = stack;
-		x->room = room;
-	}
+	if (x->depth == x->room)
+		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
 	x->stack[x->depth].t0 = t0;
 	x->stack[x->depth].part = part;
 	x->depth++;
@@ -294,6 +306,7 @@ static int open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
+	s->tables = tables;
 	return push(x, 0, steps > 1 ? segment(steps, slots) : (struct segment){.l = 1});
 }
 

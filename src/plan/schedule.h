@@ -14,6 +14,12 @@ struct neap_schedule {
 	int (*refill)(struct neap_schedule *s);
 	void *self;			       /* the strategy's state, freed by close */
 	void (*fini)(struct neap_schedule *s); /* frees what hangs on self; may be NULL */
+	/*
+	 * Grows the strategy's tables to `room` rows at least and answers how many
+	 * they have, or a negative code; NULL where they never grow. A sweep gives a
+	 * fresh schedule the room that a drained one had: no allocation while it runs.
+	 */
+	int64_t (*tables)(struct neap_schedule *s, int64_t room);
 	struct neap_problem problem;
 	struct neap_plan plan;
 	struct neap_action *queue; /* [head, length) are still to be handed out */

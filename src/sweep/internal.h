@@ -22,7 +22,8 @@ struct neap__survey {
 	int64_t extents; /* tapes at most, in pieces */
 	int64_t ranges;	 /* separate recorded ranges at most */
 	int64_t places[NEAP_TIERS_MAX];
-	size_t queue; /* actions that the schedule queued at most */
+	size_t queue;	/* actions that the schedule queued at most */
+	int64_t tables; /* rows that its strategy's tables took at most */
 };
 
 enum neap__ticket_state {

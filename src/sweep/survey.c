@@ -63,11 +63,17 @@ int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *
 			survey->ranges = ranges;
 	}
 	survey->queue = schedule->room;
+	survey->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
 	return rc;
 }
 
 int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule)
 {
+	if (schedule->tables) {
+		int64_t rows = schedule->tables(schedule, survey->tables);
+		if (rows < 0)
+			return (int)rows;
+	}
 	if (schedule->room >= survey->queue)
 		return 0;
 	struct neap_action *queue = realloc(schedule->queue, survey->queue * sizeof *queue);

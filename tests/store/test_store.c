@@ -22,7 +22,7 @@ static struct neap_tier *open_kind(int kind)
 		 : kind == 1 ? neap_tier_open_file(&tier, DISK, NULL)
 			     : neap_tier_open_file(&tier, DISK, &cached);
 	if (rc < 0)
-		print_message("kind %d: %s\n", kind, neap_detail());
+		print_message("# kind %d: %s\n", kind, neap_detail());
 	return tier;
 }
 
@@ -277,7 +277,7 @@ static void full_disk(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(name));
 	if (mount("tmpfs", name, "tmpfs", 0, "size=1m") < 0) {
-		print_message("cannot mount a small tmpfs (%s): not tested\n", strerror(errno));
+		print_message("# cannot mount a small tmpfs (%s): not tested\n", strerror(errno));
 		rmdir(name);
 		skip();
 	}
@@ -365,7 +365,7 @@ static void measured(void **state)
 			continue;
 		assert_int_equal(neap_tier_measure(tier, 1 << 20, 0.2), 0);
 		neap_tier_describe(tier, 1 << 20, &spec);
-		print_message("%s: %.0f MB/s out, %.0f MB/s in\n", neap_tier_about(tier),
+		print_message("# %s: %.0f MB/s out, %.0f MB/s in\n", neap_tier_about(tier),
 			spec.write_rate * 1e-6, spec.read_rate * 1e-6);
 		assert_true(spec.write_rate > 1e6 && spec.read_rate > 1e6);
 		assert_true(spec.write_fixed == 0);

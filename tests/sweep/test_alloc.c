@@ -172,7 +172,7 @@ static void resident(void **state)
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	neap_sweep_watch(sweep, 1);
 	assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
-	print_message("arena %llu bytes, resident growth %llu\n",
+	print_message("# arena %llu bytes, resident growth %llu\n",
 		(unsigned long long)stats.arena_bytes, (unsigned long long)stats.resident_growth);
 	assert_true(stats.resident_growth <= stats.arena_bytes + (2 << 20));
 	assert_true(stats.resident_growth == 0 || stats.resident_growth >= stats.arena_bytes / 2);

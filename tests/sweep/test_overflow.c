@@ -124,7 +124,7 @@ static void check_shape(const struct shape *shape, struct neap_tier **tiers, int
 		}
 		model_fini(&m);
 	}
-	print_message("%-10s %d tiers: %lld runs, %lld overflowed, %lld overflows, %lld steps "
+	print_message("# %-10s %d tiers: %lld runs, %lld overflowed, %lld overflows, %lld steps "
 		      "recomputed, at most %.1f a step\n",
 		shape->name, ntiers, (long long)totals.runs, (long long)totals.overflowed,
 		(long long)totals.overflows, (long long)totals.recomputed, totals.worst);
@@ -174,7 +174,7 @@ static void adversary(void **state)
 		fail_msg("%s", neap_detail());
 	assert_string_equal(m.broken, "");
 	assert_memory_equal(&got, &want, sizeof got);
-	print_message("adversary: %lld overflows, %.2f steps recomputed a step\n",
+	print_message("# adversary: %lld overflows, %.2f steps recomputed a step\n",
 		(long long)stats.overflows, (double)stats.recomputed / 20000);
 	assert_true(stats.overflows > 0);
 	assert_true(stats.recomputed < 4 * 20000);

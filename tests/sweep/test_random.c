@@ -327,7 +327,7 @@ static void random_schedules(void **state)
 		struct totals totals = {0};
 		for (uint64_t i = 0; i < rounds; i++)
 			check_round(seed + i, mode & 1, mode & 2, &totals);
-		print_message("%lld schedules, %lld actions, %lld overflows, %lld recoveries\n",
+		print_message("# %lld schedules, %lld actions, %lld overflows, %lld recoveries\n",
 			(long long)totals.runs, (long long)totals.actions,
 			(long long)totals.overflows, (long long)totals.recoveries);
 		assert_true(rounds < 100 || (totals.recoveries > 0) == (mode & 1));
