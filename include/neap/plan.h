@@ -111,9 +111,9 @@ struct neap_plan {
 	uint64_t peak_bytes;	   /* tier 0 */
 	uint64_t slow_bytes;	   /* sum of the tiers' peaks */
 	struct neap_tier_use tiers[NEAP_TIERS_MAX];
-	int64_t slots;	       /* slots numbered 0..slots-1 are used */
-	int64_t stage_slots;   /* of them, used to stage states on their way out */
-	int tier;	       /* the slow tier used, 1 = tiers[0]; 0: none */
+	int64_t slots;	     /* slots numbered 0..slots-1 are used */
+	int64_t stage_slots; /* of them, used to stage states on their way out */
+	int tier;	     /* the slow tier used, 1 = tiers[0]; 0: none */
 	int reserved;
 	int64_t advance_steps; /* forward steps without tape */
 	int64_t record_steps;  /* forward steps with tape */
