@@ -13,9 +13,20 @@
 
 /* Guards the whole of HDF5, which need not be built for threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * Every file is closed by us. HDF5's own clean-up at exit prints on standard error
+ * where a damaged file would not close.
+ */
+static void no_cleanup_at_exit(void)
+{
+	H5dont_atexit();
+}
 
 void neap__h5_enter(struct neap__h5_guard *guard)
 {
+	pthread_once(&once, no_cleanup_at_exit);
 	pthread_mutex_lock(&lock);
 	H5Eget_auto2(H5E_DEFAULT, &guard->print, &guard->data);
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

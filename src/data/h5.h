@@ -72,4 +72,14 @@ int neap__vlen_row(
 	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length);
 void neap__vlen_close(struct neap__vlen *vlen);
 
+/*
+ * Undoes the filters of a chunk, last one first; bit i of `skipped` set: filter i was
+ * not applied. *data has `bytes` bytes, elements of `width`; both *data and *spare
+ * have room for max(bytes, want) + NEAP__H5_SPARE and may change places. NULL, or
+ * what is wrong. (HDF5 itself no longer filters rows, but its older versions did.)
+ */
+enum { NEAP__H5_SPARE = 64 };
+NEAP_API const char *neap__h5_unfilter(const int *filter, int count, uint32_t skipped, size_t width,
+	unsigned char **data, unsigned char **spare, size_t bytes, size_t want);
+
 #endif

@@ -53,15 +53,24 @@ static int reserve(struct neap_shd_writer *writer, uint64_t bytes)
 	return 0;
 }
 
+/* Without the time of day: the same spikes make the same file. */
+static int create_group(hid_t file, const char *name)
+{
+	hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+	H5Pset_obj_track_times(creation, 0);
+	hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+	H5Pclose(creation);
+	return group >= 0 ? H5Gclose(group) : -1;
+}
+
 static hid_t create_rows(hid_t file, const char *name, hid_t base)
 {
 	hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK_ROWS;
 	hid_t type = H5Tvlen_create(base), space = H5Screate_simple(1, &none, &unlimited);
-	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
+	hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
 	H5Pset_chunk(creation, 1, &chunk);
-	H5Pset_create_intermediate_group(links, 1);
-	hid_t set = H5Dcreate2(file, name, type, space, links, creation, H5P_DEFAULT);
-	H5Pclose(links);
+	H5Pset_obj_track_times(creation, 0);
+	hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 	H5Pclose(creation);
 	H5Sclose(space);
 	H5Tclose(type);
@@ -76,17 +85,21 @@ static int create_file(struct neap_shd_writer *writer)
 	if (writer->fd < 0)
 		return failed(writer, errno);
 	NEAP_TRY(reserve(writer, ROOM_STEP));
-	hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+	H5Pset_obj_track_times(creation, 0);
 	H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
 	H5Pset_file_locking(access, 0, 1);
 	errno = 0;
 	/* Creation truncates; what was reserved is asked for again. */
-	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
 	H5Pclose(access);
+	H5Pclose(creation);
 	if (writer->file < 0)
 		return failed(writer, errno);
 	writer->reserved = 0;
 	NEAP_TRY(reserve(writer, 0));
+	if (create_group(writer->file, "/spikes") < 0 || create_group(writer->file, "/extra") < 0)
+		return failed(writer, errno);
 	writer->times = create_rows(writer->file, "/spikes/times", H5T_IEEE_F32LE);
 	writer->units = create_rows(writer->file, "/spikes/units", H5T_STD_U16LE);
 	return writer->times < 0 || writer->units < 0 ? failed(writer, errno) : 0;
@@ -251,22 +264,20 @@ static int write_vector(
 	hid_t file, const char *name, hid_t stored, hid_t memory, int64_t count, const void *data)
 {
 	hsize_t n = (hsize_t)count, chunk = 4096;
-	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), links = H5Pcreate(H5P_LINK_CREATE);
-	hid_t space = H5Screate_simple(1, &n, NULL);
-	H5Pset_create_intermediate_group(links, 1);
+	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, NULL);
+	H5Pset_obj_track_times(creation, 0);
 	if (H5Tget_class(stored) != H5T_STRING && count > 256) {
 		chunk = n < chunk ? n : chunk;
 		H5Pset_chunk(creation, 1, &chunk);
 		H5Pset_deflate(creation, 6);
 		H5Pset_fletcher32(creation);
 	}
-	hid_t set = H5Dcreate2(file, name, stored, space, links, creation, H5P_DEFAULT);
+	hid_t set = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 	int rc = set >= 0 && n > 0 ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)
 				   : (set >= 0 ? 0 : -1);
 	if (set >= 0)
 		H5Dclose(set);
 	H5Sclose(space);
-	H5Pclose(links);
 	H5Pclose(creation);
 	return rc;
 }

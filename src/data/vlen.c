@@ -59,46 +59,48 @@ static void unshuffle(unsigned char *out, const unsigned char *in, size_t bytes,
 	memcpy(out + n * width, in + n * width, bytes - n * width);
 }
 
-/*
- * Undoes the filters of one chunk, last one first. `data` has `bytes` bytes in
- * room for `want` + 64; `spare` is as large.
- */
-static int unfilter(const struct neap__vlen *vlen, hid_t creation, uint32_t skipped,
+const char *neap__h5_unfilter(const int *filter, int count, uint32_t skipped, size_t width,
 	unsigned char **data, unsigned char **spare, size_t bytes, size_t want)
 {
-	for (int i = H5Pget_nfilters(creation) - 1; i >= 0; i--) {
-		unsigned flags, config;
-		size_t nvalues = 0;
-		H5Z_filter_t id = H5Pget_filter2(
-			creation, (unsigned)i, &flags, &nvalues, NULL, 0, NULL, &config);
+	for (int i = count - 1; i >= 0; i--) {
+		unsigned char *out = *spare;
+		uLongf got = (uLongf)want + NEAP__H5_SPARE;
 		if (skipped >> i & 1)
 			continue;
-		unsigned char *out = *spare;
-		uLongf got = (uLongf)want + 64;
-		switch (id) {
+		switch (filter[i]) {
 		case H5Z_FILTER_DEFLATE:
 			if (uncompress(out, &got, *data, (uLong)bytes) != Z_OK)
-				return damaged(vlen, "a compressed chunk does not unpack");
+				return "a compressed chunk does not unpack";
 			bytes = got;
 			break;
 		case H5Z_FILTER_SHUFFLE:
-			unshuffle(out, *data, bytes, vlen->reference_bytes);
+			unshuffle(out, *data, bytes, width);
 			break;
-		case H5Z_FILTER_FLETCHER32:
+		case H5Z_FILTER_FLETCHER32: /* what it guards is checked value by value */
 			if (bytes < 4)
-				return damaged(vlen, "a chunk is short");
+				return "a chunk is short";
 			bytes -= 4;
 			continue;
 		default:
-			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s' uses HDF5 filter %d; rewrite it with h5repack -f "
-				"GZIP=6",
-				vlen->file->path, vlen->name, (int)id);
+			return "it is packed by a filter other than gzip, shuffle and fletcher32";
 		}
 		*spare = *data;
 		*data = out;
 	}
-	return bytes == want ? 0 : damaged(vlen, "a chunk has the wrong size");
+	return bytes == want ? NULL : "a chunk has the wrong size";
+}
+
+/* The filters of a data set; their number, or -1. */
+static int filters_of(hid_t creation, int filter[H5Z_MAX_NFILTERS])
+{
+	int count = H5Pget_nfilters(creation);
+	for (int i = 0; i < count && i < H5Z_MAX_NFILTERS; i++) {
+		unsigned flags, config;
+		size_t nvalues = 0;
+		filter[i] = H5Pget_filter2(
+			creation, (unsigned)i, &flags, &nvalues, NULL, 0, NULL, &config);
+	}
+	return count <= H5Z_MAX_NFILTERS ? count : -1;
 }
 
 static int read_chunk(
@@ -113,13 +115,19 @@ static int read_chunk(
 	if (stored > vlen->file->bytes || chunk > UINT32_MAX ||
 		neap__mul_size(&want, (size_t)chunk, vlen->reference_bytes) < 0)
 		return damaged(vlen, "a chunk is larger than the file");
-	size_t room = (stored > want ? (size_t)stored : want) + 64;
+	int filter[H5Z_MAX_NFILTERS], filters = filters_of(creation, filter);
+	if (filters < 0 || (filters == 0 && stored != want))
+		return damaged(vlen, "a chunk has the wrong size");
+	size_t room = (stored > want ? (size_t)stored : want) + NEAP__H5_SPARE;
 	unsigned char *data = malloc(room), *spare = malloc(room);
 	int rc = data && spare ? 0 : neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
 	if (rc == 0 && H5Dread_chunk(set, H5P_DEFAULT, &first, &skipped, data) < 0)
 		rc = damaged(vlen, "a chunk cannot be read");
-	if (rc == 0)
-		rc = unfilter(vlen, creation, skipped, &data, &spare, (size_t)stored, want);
+	if (rc == 0) {
+		const char *wrong = neap__h5_unfilter(filter, filters, skipped,
+			vlen->reference_bytes, &data, &spare, (size_t)stored, want);
+		rc = wrong ? damaged(vlen, wrong) : 0;
+	}
 	if (rc == 0)
 		memcpy(to, data, (rows < chunk ? rows : (size_t)chunk) * vlen->reference_bytes);
 	free(data);

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The auditory model and folders of recordings. */
+#include "spikes.h"
+#include "data/encoder.h"
+#include "data/gammatone.h"
+#include "data/recordings.h"
+#include "data/resample.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sndfile.h>
+#include <sys/stat.h>
+
+#define PI 3.141592653589793
+
+/* A chirp from 100 to 3500 Hz in n samples, with a beat. */
+static float *chirp(int64_t n, double rate)
+{
+	float *x = malloc((size_t)n * sizeof *x);
+	for (int64_t i = 0; i < n; i++) {
+		double t = (double)i / rate, T = (double)n / rate;
+		double phase = 2 * PI * (100 * t + (3400 / (2 * T)) * t * t);
+		x[i] = (float)(0.1 * (1 + 0.5 * sin(2 * PI * 4 * t)) * sin(phase) + 0.02);
+	}
+	return x;
+}
+
+static void a_tone_finds_its_channel(void **state)
+{
+	(void)state;
+	for (int k = 4; k < 60; k += 11) {
+		struct neap__gammatone bank;
+		float out[64], peak[64] = {0};
+		double f = neap__gammatone_centre(k, 64, 80, 3600);
+		ok(neap__gammatone_init(&bank, 64, 80, 3600, 16000));
+		for (int i = 0; i < 16000; i++) {
+			neap__gammatone_step(&bank, (float)sin(2 * PI * f * i / 16000), out);
+			for (int c = 0; i > 8000 && c < 64; c++)
+				peak[c] = out[c] > peak[c] ? out[c] : peak[c];
+		}
+		neap__gammatone_fini(&bank);
+		int best = 0;
+		for (int c = 1; c < 64; c++)
+			best = peak[c] > peak[best] ? c : best;
+		assert_int_equal(best, k);
+		assert_true(peak[k] > 0.97f && peak[k] < 1.03f);
+		/* Half an ERB-scale octave away little is left. */
+		assert_true(peak[k < 32 ? k + 16 : k - 16] < 0.1f);
+	}
+	assert_true(fabs(neap__gammatone_centre(0, 128, 80, 3600) - 80) < 1e-9);
+	assert_true(fabs(neap__gammatone_centre(127, 128, 80, 3600) - 3600) < 1e-9);
+}
+
+static void resampling_keeps_tones(void **state)
+{
+	(void)state;
+	static const double rates[] = {8000, 11025, 16000, 22050, 44100, 48000, 96000, 6000};
+	for (int r = 0; r < 8; r++) {
+		int64_t n = (int64_t)rates[r] / 2, m;
+		float *x = malloc((size_t)n * sizeof *x), *y;
+		for (int64_t i = 0; i < n; i++)
+			x[i] = (float)sin(2 * PI * 1000 * (double)i / rates[r]);
+		ok(neap__resample(&y, &m, x, n, rates[r], 8000));
+		assert_true(llabs(m - 4000) <= 1);
+		double worst = 0;
+		for (int64_t i = 200; i < m - 200; i++)
+			worst = fmax(worst, fabs(y[i] - sin(2 * PI * 1000 * (double)i / 8000)));
+		if (worst > 2e-4)
+			fail_msg("%g Hz: %g", rates[r], worst);
+		free(y);
+		/* A tone above the new band goes. */
+		if (rates[r] > 16000) {
+			for (int64_t i = 0; i < n; i++)
+				x[i] = (float)sin(2 * PI * 5000 * (double)i / rates[r]);
+			ok(neap__resample(&y, &m, x, n, rates[r], 8000));
+			for (int64_t i = 200; i < m - 200; i++)
+				assert_true(fabsf(y[i]) < 1e-3f);
+			free(y);
+		}
+		free(x);
+	}
+}
+
+static struct neap_events encode(const float *x, int64_t n, double rate)
+{
+	struct neap_events e;
+	ok(neap_encode(&e, x, n, rate, NULL));
+	return e;
+}
+
+/* Counts may move by a spike or two with the mathematical library; not by more. */
+static void golden_chirp(void **state)
+{
+	(void)state;
+	float *x = chirp(8000, 8000);
+	struct neap_events e = encode(x, 8000, 8000);
+	int quarter[4] = {0};
+	for (int64_t i = 0; i < e.count; i++) {
+		assert_true(e.time[i] >= 0 && e.time[i] < 1 && e.unit[i] < 128);
+		assert_true(i == 0 || e.time[i - 1] <= e.time[i]);
+		quarter[e.unit[i] / 32]++;
+	}
+	assert_true(e.duration == 1);
+	print_message("# %lld spikes: %d %d %d %d\n", (long long)e.count, quarter[0], quarter[1],
+		quarter[2], quarter[3]);
+	static const int golden[4] = {67, 169, 520, 1088};
+	for (int q = 0; q < 4; q++)
+		assert_true(abs(quarter[q] - golden[q]) <= 2 + golden[q] / 100);
+	/* Levels and offsets do not matter. */
+	for (int i = 0; i < 8000; i++)
+		x[i] = 7 * x[i] - 0.3f;
+	struct neap_events louder = encode(x, 8000, 8000);
+	assert_true(llabs(louder.count - e.count) <= 1 + e.count / 200);
+	/* A channel rests 1 ms. */
+	double last[128];
+	for (int k = 0; k < 128; k++)
+		last[k] = -1;
+	for (int64_t i = 0; i < e.count; i++) {
+		assert_true(e.time[i] - last[e.unit[i]] > 0.9999e-3);
+		last[e.unit[i]] = e.time[i];
+	}
+	neap_events_free(&e);
+	neap_events_free(&louder);
+	free(x);
+}
+
+/* The same sound at other rates: like spikes. */
+static void rates_agree(void **state)
+{
+	(void)state;
+	float *x = chirp(8000, 8000);
+	struct neap_events base = encode(x, 8000, 8000);
+	static const double rates[] = {16000, 22050, 44100, 48000};
+	for (int r = 0; r < 4; r++) {
+		float *y = chirp((int64_t)rates[r], rates[r]);
+		struct neap_events e = encode(y, (int64_t)rates[r], rates[r]);
+		int a[128] = {0}, b[128] = {0}, apart = 0;
+		for (int64_t i = 0; i < base.count; i++)
+			a[base.unit[i]]++;
+		for (int64_t i = 0; i < e.count; i++)
+			b[e.unit[i]]++;
+		for (int k = 0; k < 128; k++)
+			apart += abs(a[k] - b[k]);
+		print_message("# %g Hz: %lld spikes for %lld, %d apart\n", rates[r],
+			(long long)e.count, (long long)base.count, apart);
+		assert_true(llabs(e.count - base.count) < base.count / 20);
+		assert_true(apart < base.count / 10);
+		neap_events_free(&e);
+		free(y);
+	}
+	neap_events_free(&base);
+	free(x);
+}
+
+static void silence_and_edges(void **state)
+{
+	(void)state;
+	float zero[4000] = {0}, one[1] = {0.5f};
+	struct neap_events e = encode(zero, 4000, 8000);
+	assert_int_equal(e.count, 0);
+	assert_true(e.duration == 0.5);
+	neap_events_free(&e);
+	e = encode(one, 1, 8000);
+	neap_events_free(&e);
+	for (int i = 0; i < 4000; i++)
+		zero[i] = -3;
+	e = encode(zero, 4000, 44100);
+	assert_int_equal(e.count, 0);
+	neap_events_free(&e);
+	refused(neap_encode(&e, zero, 0, 8000, NULL), NEAP_EFORMAT, "empty");
+	refused(neap_encode(&e, zero, 9, 4000, NULL), NEAP_EUSAGE, "1800 Hz");
+	refused(neap_encode(&e, zero, 9, NAN, NULL), NEAP_EUSAGE, "sampling rate");
+	zero[5] = NAN;
+	refused(neap_encode(&e, zero, 9, 8000, NULL), NEAP_EFORMAT, "sample 5");
+	struct neap_encoder_options o = {.size = sizeof o, .channels = 701};
+	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "701 channels");
+	o = (struct neap_encoder_options){.size = sizeof o, .low = 4000};
+	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "not below");
+	o = (struct neap_encoder_options){.size = sizeof o, .tau = -1};
+	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "tau");
+	o = (struct neap_encoder_options){.size = sizeof o, .channels = 700, .high = 7000};
+	ok(neap_encode(&e, one, 1, 16000, &o));
+	neap_events_free(&e);
+}
+
+/* ---- folders ---- */
+
+static void sound(const char *path, const float *x, int64_t n, int rate, int channels)
+{
+	SF_INFO info = {.samplerate = rate,
+		.channels = channels,
+		.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16};
+	SNDFILE *file = sf_open(path, SFM_WRITE, &info);
+	assert_non_null(file);
+	assert_int_equal(sf_writef_float(file, x, n), n);
+	sf_close(file);
+}
+
+static char folder[64];
+
+static const char *in(const char *name)
+{
+	static char path[4][200];
+	static int turn;
+	char *p = path[turn++ % 4];
+	snprintf(p, sizeof path[0], "%s/%s", folder, name);
+	return p;
+}
+
+static void clear(const char *dir)
+{
+	char path[600];
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	while (d && (entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (unlink(path) < 0)
+			clear(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(dir);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/neap-test-encode-XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	float *x = chirp(2000, 8000);
+	for (int digit = 0; digit < 12; digit++)
+		for (int who = 0; who < 2; who++) {
+			char name[40];
+			snprintf(
+				name, sizeof name, "%d_%s_%d.wav", digit, who ? "bob" : "ann", who);
+			sound(in(name), x, 1000 + 50 * digit, 8000, 1);
+		}
+	free(x);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	clear(folder);
+	return 0;
+}
+
+static struct neap_encode_options by_name(int threads)
+{
+	return (struct neap_encode_options){.size = sizeof(struct neap_encode_options),
+		.threads = threads,
+		.label = "([0-9]+)_.*",
+		.speaker = "[0-9]+_([a-z]+)_.*"};
+}
+
+static int same_files(const char *a, const char *b)
+{
+	FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+	int x, y;
+	do {
+		x = fgetc(f);
+		y = fgetc(g);
+	} while (x == y && x != EOF);
+	fclose(f);
+	fclose(g);
+	return x == y;
+}
+
+static void folder_to_file(void **state)
+{
+	(void)state;
+	struct neap_encode_report report;
+	struct neap_encode_options o = by_name(1);
+	const char *one = scratch("one.h5"), *two = scratch("two.h5");
+	ok(neap_encode_directory(&report, folder, one, &o));
+	assert_int_equal(report.files, 24);
+	assert_int_equal(report.classes, 12);
+	assert_int_equal(report.speakers, 2);
+	assert_true(report.events > 1000 && report.active > 0.005 && report.active < 0.1);
+	o.threads = 3;
+	ok(neap_encode_directory(&report, folder, two, &o));
+	assert_true(same_files(one, two));
+	struct neap_dataset *set;
+	struct neap_dataset_info info;
+	ok(neap_dataset_open(&set, one));
+	neap_dataset_info(set, &info);
+	assert_int_equal(info.samples, 24);
+	assert_int_equal(info.inputs, 128);
+	assert_int_equal(info.events, report.events);
+	/* Numbers in order of value: 10 is after 9. */
+	assert_string_equal(neap_dataset_class_name(set, 2), "2");
+	assert_string_equal(neap_dataset_class_name(set, 10), "10");
+	assert_string_equal(neap_dataset_speaker_name(set, 0), "ann");
+	struct neap_events e;
+	ok(neap_dataset_read(set, 1, &e)); /* 0_bob_1.wav */
+	assert_int_equal(e.label, 0);
+	assert_int_equal(e.speaker, 1);
+	assert_true(e.duration == 0.125);
+	neap_events_free(&e);
+	neap_dataset_close(set);
+	unlink(one);
+	unlink(two);
+}
+
+static void stereo_and_folders(void **state)
+{
+	(void)state;
+	char dir[100], path[200];
+	const char *out = scratch("folders.h5");
+	snprintf(dir, sizeof dir, "%s-tree", folder);
+	mkdir(dir, 0700);
+	static const char *const classes[] = {"yes", "no"};
+	float *x = chirp(4000, 16000), stereo[8000];
+	for (int i = 0; i < 4000; i++)
+		stereo[2 * i] = stereo[2 * i + 1] = x[i];
+	for (int c = 0; c < 2; c++) {
+		snprintf(path, sizeof path, "%s/%s", dir, classes[c]);
+		mkdir(path, 0700);
+		snprintf(path, sizeof path, "%s/%s/a.wav", dir, classes[c]);
+		sound(path, c ? stereo : x, 4000, 16000, c + 1);
+	}
+	struct neap_encode_options o = {.size = sizeof o};
+	struct neap_encode_report report;
+	ok(neap_encode_directory(&report, dir, out, &o));
+	struct neap_dataset *set;
+	struct neap_events a, b;
+	ok(neap_dataset_open(&set, out));
+	assert_string_equal(neap_dataset_class_name(set, 0), "no");
+	ok(neap_dataset_read(set, 0, &a));
+	ok(neap_dataset_read(set, 1, &b));
+	assert_int_equal(a.count, b.count);
+	assert_int_equal(a.speaker, -1);
+	neap_events_free(&a);
+	neap_events_free(&b);
+	neap_dataset_close(set);
+	free(x);
+	clear(dir);
+	unlink(out);
+}
+
+static int stop_at(void *user, int64_t done, int64_t total)
+{
+	(void)total;
+	return done >= *(int *)user;
+}
+
+static void folder_mistakes(void **state)
+{
+	(void)state;
+	struct neap_encode_report report;
+	const char *out = scratch("mistakes.h5");
+	struct neap_encode_options o = by_name(2);
+	int limit = 5;
+	o.progress = stop_at;
+	o.user = &limit;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EINTERRUPTED, "interrupted");
+	assert_int_equal(report.files, 5);
+	o = by_name(2);
+	o.label = "([0-9+_.*";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--label");
+	o.label = "[0-9]+_.*";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "no group");
+	o.label = "([x-z]+)_";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "0_ann_0.wav");
+	o.label = NULL;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--label");
+	o = by_name(2);
+	o.speaker = "(x*)";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--speaker");
+	o = by_name(2);
+	refused(neap_encode_directory(&report, "/no/such/place", out, &o), -ENOENT,
+		"/no/such/place");
+	refused(neap_encode_directory(&report, in("0_ann_0.wav"), out, &o), -ENOTDIR,
+		"0_ann_0.wav");
+	refused(neap_encode_directory(&report, folder, "/no/such/place.h5", &o), -ENOENT,
+		"/no/such/place.h5");
+	refused(neap_encode_directory(&report, folder, folder, &o), -EISDIR, folder);
+	o.encoder.channels = 900;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "900 channels");
+	o = by_name(2);
+	o.encoder.high = 3700;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "0_ann_0.wav");
+
+	/* Files that are none: text, an empty one, a cut one; a hidden one is passed over. */
+	struct {
+		const char *name;
+		const char *word;
+	} odd[] = {{"1_readme_.txt", "not a recording"}, {"1_empty_.wav", "1_empty_.wav"},
+		{"1_cut_.wav", "1_cut_.wav"}};
+	for (int i = 0; i < 3; i++) {
+		const char *path = in(odd[i].name);
+		if (i < 2) {
+			FILE *f = fopen(path, "w");
+			if (i == 0)
+				fputs("These are recordings.\n", f);
+			fclose(f);
+		} else {
+			float x[10] = {0};
+			sound(path, x, 10, 8000, 1);
+			assert_int_equal(truncate(path, 44), 0); /* header, no samples */
+		}
+		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "high of");
+		struct neap_encode_options plain = by_name(2);
+		refused(neap_encode_directory(&report, folder, out, &plain), NEAP_EFORMAT,
+			odd[i].word);
+		unlink(path);
+	}
+	FILE *f = fopen(in(".hidden"), "w");
+	fclose(f);
+	o = by_name(0);
+	ok(neap_encode_directory(&report, folder, out, &o));
+	unlink(out);
+	char empty[100];
+	snprintf(empty, sizeof empty, "%s/sub", folder);
+	mkdir(empty, 0700);
+	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT, "no recordings");
+	/* A link in circles. */
+	char loop[120];
+	snprintf(loop, sizeof loop, "%s/loop", empty);
+	assert_int_equal(symlink(empty, loop), 0);
+	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT, "circles");
+	clear(empty);
+	assert_int_equal(access(out, F_OK), -1);
+}
+
+/* Real speech: what the recipe's numbers were measured on. */
+static void spoken_digits(void **state)
+{
+	(void)state;
+	char dir[4200], path[4300];
+	const char *data = test_data();
+	snprintf(dir, sizeof dir, "%s/data/fsdd/test", data ? data : "");
+	if (!data || access(dir, R_OK) != 0) {
+		print_message("# SKIP no recordings at NEAP_DATA or ../shared\n");
+		skip();
+	}
+	double events = 0, seconds = 0, active = 0;
+	int files = 0;
+	static const char *const who[] = {
+		"george", "jackson", "lucas", "nicolas", "theo", "yweweler"};
+	for (int k = 0; k < 60; k++, files++) {
+		float *x;
+		int64_t n;
+		double rate;
+		struct neap_events e;
+		snprintf(path, sizeof path, "%s/%d_%s_3.wav", dir, k / 6, who[k % 6]);
+		ok(neap__recording_read(&x, &n, &rate, path));
+		ok(neap_encode(&e, x, n, rate, NULL));
+		struct neap_events *p = &e;
+		double last[128];
+		for (int c = 0; c < 128; c++)
+			last[c] = -1;
+		for (int64_t i = 0; i < p->count; i++) {
+			double bin = floor(p->time[i] * 1000 + 1e-6);
+			active += bin != last[p->unit[i]];
+			last[p->unit[i]] = bin;
+		}
+		events += (double)e.count;
+		seconds += e.duration;
+		neap_events_free(&e);
+		free(x);
+	}
+	double rate = events / seconds / 128, share = active / (seconds * 1000 * 128);
+	print_message("# %.0f spikes a recording, %.1f a channel and second, %.2f%% active\n",
+		events / files, rate, 100 * share);
+	assert_true(rate > 27 && rate < 32);
+	assert_true(share > 0.027 && share < 0.032);
+	assert_true(events / files > 1400 && events / files < 1900);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tone_finds_its_channel),
+		cmocka_unit_test(resampling_keeps_tones),
+		cmocka_unit_test(golden_chirp),
+		cmocka_unit_test(rates_agree),
+		cmocka_unit_test(silence_and_edges),
+		cmocka_unit_test(folder_to_file),
+		cmocka_unit_test(stereo_and_folders),
+		cmocka_unit_test(folder_mistakes),
+		cmocka_unit_test(spoken_digits),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
