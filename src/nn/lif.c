@@ -140,7 +140,8 @@ static size_t tape_step(
 	const struct neap__at *at, const real *u, const real *pre, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
-	static const struct neap__list none;
+	static const uint16_t no_ids[1];
+	static const struct neap__list none = {.id = no_ids};
 	const struct neap__list *now = at->now, *near = at->near_now;
 	const struct neap__list *prev = &none, *near_prev = &none;
 

@@ -13,20 +13,39 @@ static const struct variant {
 	enum neap_precision precision;
 	enum neap_readout readout;
 	enum neap_surrogate surrogate;
-	double support, density;
+	double support, density, width; /* 0: the default */
 	int dense, smooth, delay;
 } variants[] = {
-	{"lif:70r,li", NEAP_FLOAT, NEAP_READ_MEAN, NEAP_TRIANGLE, 0, 1, 0, 0, 0},
-	{"lif:70r,li", NEAP_DOUBLE, NEAP_READ_MEAN, NEAP_TRIANGLE, 0, 1, 0, 0, 0},
-	{"lif:70r:reset=zero,lif:33:reset=hard,li", NEAP_FLOAT, NEAP_READ_MAX, NEAP_BOXCAR, 0, 1, 0,
-		0, 0},
-	{"lif:70:reset=hard,lif:33r:reset=zero,li", NEAP_DOUBLE, NEAP_READ_STEP, NEAP_BOXCAR, 0, 1,
-		0, 0, 1},
-	{"lif:70r:reset=soft,lif:33r,lif:20,li", NEAP_FLOAT, NEAP_READ_SOFTMAX, NEAP_SUPERSPIKE,
-		0.3, 0.3, 0, 0, 1},
-	{"lif:70r:reset=zero:detach=1,li", NEAP_FLOAT, NEAP_READ_LAST, NEAP_SIGMOID, 0, 1, 0, 0, 0},
-	{"lif:70r:reset=zero,li", NEAP_FLOAT, NEAP_READ_SUM, NEAP_GAUSSIAN, 0, 0.5, 1, 0, 0},
-	{"lif:30r:reset=zero,lif:20r,li", NEAP_DOUBLE, NEAP_READ_MEAN, NEAP_ATAN, 0, 1, 0, 1, 1},
+	{.spec = "lif:70r,li"},
+	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
+	{.spec = "lif:70r:reset=zero,lif:33:reset=hard,li",
+		.readout = NEAP_READ_MAX,
+		.surrogate = NEAP_BOXCAR},
+	{.spec = "lif:70:reset=hard,lif:33r:reset=zero,li",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.surrogate = NEAP_BOXCAR,
+		.delay = 1},
+	{.spec = "lif:70r:reset=soft,lif:33r,lif:20,li",
+		.readout = NEAP_READ_SOFTMAX,
+		.surrogate = NEAP_SUPERSPIKE,
+		.support = 0.3,
+		.density = 0.3,
+		.delay = 1},
+	{.spec = "lif:70r:reset=zero:detach=1,li",
+		.readout = NEAP_READ_LAST,
+		.surrogate = NEAP_SIGMOID},
+	{.spec = "lif:70r:reset=zero,li",
+		.readout = NEAP_READ_SUM,
+		.surrogate = NEAP_GAUSSIAN,
+		.density = 0.5,
+		.dense = 1},
+	{.spec = "lif:70r,lif:40r:reset=zero,li", .width = 1.2},
+	{.spec = "lif:30r:reset=zero,lif:20r,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_ATAN,
+		.smooth = 1,
+		.delay = 1},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -38,10 +57,13 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 	o.readout = v->readout;
 	o.surrogate = v->surrogate;
 	o.support = v->support;
-	o.density = v->density;
+	if (v->density > 0)
+		o.density = v->density;
 	o.dense = v->dense;
 	o.smooth = v->smooth;
 	o.delay = v->delay;
+	if (v->width > 0)
+		o.width = v->width;
 	o.inputs = 19;
 	o.classes = 5;
 	o.scale = 3;

@@ -56,32 +56,46 @@ static double largest(const struct neap_net *net, const char *name)
 	return most;
 }
 
+static void compare_dense(const struct neap_net_options *given, struct batch_room *room)
+{
+	struct neap_net_options o = *given;
+	struct neap_net *sparse = net_make(&o);
+	o.dense = 1;
+	struct neap_net *dense = net_make(&o);
+	struct neap_net_result result;
+	double a = sweep_plain(sparse, &room->batch, objective());
+	double b = sweep_plain(dense, &room->batch, objective());
+
+	assert_true(a == b);
+	neap_net_get_result(sparse, &result);
+	assert_true(result.support > 0.01 && result.support < 1);
+	assert_true(result.spikes > 0.005);
+	neap_net_get_result(dense, &result);
+	assert_true(result.support == 1);
+	assert_true(largest(sparse, "layer0.weight") > 1e-6);
+	assert_true(grad_distance(sparse, dense) < 1e-12);
+	neap_net_free(sparse);
+	neap_net_free(dense);
+}
+
+/* The widest supports fill the tapes, which then take their dense form. */
 static void sparse_is_dense(void **arg)
 {
-	static const double rates[] = {0.05, 0.9}; /* the fuller one fills some tapes */
+	static const double rates[] = {0.05, 0.9};
 	(void)arg;
 	for (int r = 0; r < 2; r++) {
 		struct batch_room room;
 		make(&room, rates[r]);
 		for (int s = 0; s < SPECS; s++)
-			for (int surrogate = 0; surrogate < 6; surrogate++) {
+			for (int surrogate = 0; surrogate < 8; surrogate++) {
 				struct neap_net_options o = options(specs[s]);
-				o.surrogate = (enum neap_surrogate)surrogate;
+				o.surrogate = (enum neap_surrogate)(surrogate % 6);
 				o.support = surrogate == NEAP_TRIANGLE ? 0 : 0.45;
-				struct neap_net *sparse = net_make(&o);
-				o.dense = 1;
-				struct neap_net *dense = net_make(&o);
-				double a = sweep_plain(sparse, &room.batch, objective());
-				double b = sweep_plain(dense, &room.batch, objective());
-				struct neap_net_result result;
-				neap_net_get_result(sparse, &result);
-				assert_true(a == b);
-				assert_true(result.support > 0.01 && result.support < 0.9);
-				assert_true(result.spikes > 0.005);
-				assert_true(largest(sparse, "layer0.weight") > 1e-6);
-				assert_true(grad_distance(sparse, dense) < 1e-12);
-				neap_net_free(sparse);
-				neap_net_free(dense);
+				if (surrogate >= 6) {
+					o.support = 0;
+					o.width = surrogate == 6 ? 1.01 : 2;
+				}
+				compare_dense(&o, &room);
 			}
 		batch_free(&room);
 	}
@@ -248,6 +262,49 @@ static void results(void **arg)
 	batch_free(&room);
 }
 
+/* Losses and spikes count on first passes only, however often a range is passed. */
+static void first_passes(void **arg)
+{
+	struct batch_room room;
+	struct neap_net_result plain, again;
+	struct neap_net_sizes sizes;
+
+	(void)arg;
+	make(&room, 0.05);
+	for (int readout = 0; readout < 6; readout++) {
+		struct neap_net_options o = options("lif:70r,li");
+		size_t used;
+		int64_t done;
+		double loss;
+		o.readout = (enum neap_readout)readout;
+		struct neap_net *net = net_make(&o);
+		sweep_plain(net, &room.batch, objective());
+		neap_net_get_result(net, &plain);
+		assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);
+		neap_net_get_sizes(net, &sizes);
+		unsigned char *state = room_for(sizes.state), *tape = room_for(sizes.tape_max * 91);
+		unsigned char *adjoint = room_for(sizes.adjoint);
+		for (int first = 1; first >= 0; first--) {
+			memset(state, 0, sizes.state);
+			neap_net_advance(net, state, 0, 50, first);
+			neap_net_record(
+				net, state, 50, 90, first, tape, sizes.tape_max * 91, &used, &done);
+			assert_int_equal(done, 90);
+		}
+		memset(state, 0, sizes.state);
+		neap_net_advance(net, state, 0, 90, 0);
+		neap_net_turn(net, state, adjoint, &loss);
+		neap_net_get_result(net, &again);
+		assert_true(loss == plain.loss && again.penalty == plain.penalty);
+		assert_true(again.spikes == plain.spikes && again.penalty > 0);
+		free(state);
+		free(tape);
+		free(adjoint);
+		neap_net_free(net);
+	}
+	batch_free(&room);
+}
+
 /* Weights: the asked deviation, a function of the seed alone, zero biases. */
 static void initial_weights(void **arg)
 {
@@ -292,6 +349,7 @@ int main(void)
 		cmocka_unit_test(compressed_is_dense),
 		cmocka_unit_test(batch_is_samples),
 		cmocka_unit_test(results),
+		cmocka_unit_test(first_passes),
 		cmocka_unit_test(initial_weights),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
