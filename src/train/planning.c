@@ -17,31 +17,66 @@
 #define MEMORY 0.25 /* weight of the last sweep in the average costs */
 #define TIMED 256   /* steps that are timed before the first plan */
 
+/* What a batch asks of a sweep: short samples leave the last steps to the long ones. */
+struct load {
+	int64_t steps;
+	int size;
+	double active; /* samples, mean over the steps */
+};
+
+static struct load load_of(const struct neap_batch *batch, int64_t limit)
+{
+	struct load load = {.steps = batch->steps < limit ? batch->steps : limit,
+		.size = batch->size,
+		.active = batch->size};
+	double all = 0;
+	for (int i = 0; i < batch->size; i++)
+		all += (double)(batch->sequences[i].length < limit ? batch->sequences[i].length
+								   : limit);
+	if (load.steps > 0)
+		load.active = fmax(all / (double)load.steps, 1);
+	return load;
+}
+
 static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_options *options,
-	int64_t steps, int size)
+	const struct load *load)
 {
 	const struct neap_sweep_settings *s = &trainer->options.sweep;
 	const struct neap__costs *costs = &trainer->planning.costs;
-	double share = (double)size / trainer->options.batch;
 
 	*options = (struct neap_sweep_options){.size = sizeof *options,
 		.ntiers = trainer->tiers.count,
-		.steps = steps,
+		.steps = load->steps,
 		.memory = trainer->planning.memory,
 		.strategy = s->strategy,
 		.params = s->params,
 		.tiers = trainer->tiers.tier,
-		.advance = costs->advance * share,
-		.record = costs->record * share,
-		.backward = costs->backward * share};
+		.advance = costs->advance * load->active,
+		.record = costs->record * load->active,
+		.backward = costs->backward * load->active};
 }
 
-/* Bytes a step to plan with for `size` samples. */
-static size_t plan_tape(const struct neap__planning *p, int size, size_t largest)
+static size_t whole_tape(double bytes, size_t largest)
 {
-	double mean = fmax(p->tape[0], p->tape[1]) * size * p->margin;
-	uint64_t bytes = neap__round_up((uint64_t)fmax(mean, 1), 64);
-	return bytes < largest ? (size_t)bytes : largest;
+	uint64_t rounded = neap__round_up((uint64_t)fmax(bytes, 1), 64);
+	return rounded < largest ? (size_t)rounded : largest;
+}
+
+/*
+ * Bytes a step to plan with. Where all tapes of the sweep fit, their mean over
+ * its steps counts; else the mean while every sample is still there, since plans
+ * then hold the tapes of few steps at a time.
+ */
+static size_t plan_tape(
+	const struct neap__planning *p, const struct load *load, const struct neap_step_ops *ops)
+{
+	double sample = fmax(p->tape[0], p->tape[1]) * p->margin;
+	size_t mean = whole_tape(sample * load->active, ops->tape_max_bytes);
+	uint64_t all = neap__sat_mul(mean, (uint64_t)load->steps);
+
+	all = neap__sat_add(all, neap__sat_mul(3, neap__round_up(ops->state_bytes, 64)));
+	all = neap__sat_add(all, neap__sat_add(ops->adjoint_bytes, ops->tape_max_bytes));
+	return all <= p->memory ? mean : whole_tape(sample * load->size, ops->tape_max_bytes);
 }
 
 static const char *megabytes(char room[24], uint64_t bytes)
@@ -108,7 +143,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 }
 
 /* Ops and options of the batch begun, and the sweep for `steps` steps of it. */
-static int first_plan(struct neap__trainer *trainer, int64_t steps, int size)
+static int first_plan(struct neap__trainer *trainer, const struct load *load)
 {
 	struct neap__planning *p = &trainer->planning;
 	struct neap_sweep_options options;
@@ -118,12 +153,12 @@ static int first_plan(struct neap__trainer *trainer, int64_t steps, int size)
 	trainer->result->weights_bytes = sizes.weights;
 	trainer->result->grads_bytes = sizes.grads;
 	neap__netops_fill(&p->ops, trainer->net);
-	p->ops.tape_bytes = plan_tape(p, size, sizes.tape_max);
+	p->ops.tape_bytes = plan_tape(p, load, &p->ops);
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
 	NEAP_TRY(neap__tiers_measure(
 		&trainer->tiers, record > sizes.state ? record : sizes.state, 0.1));
-	fill_options(trainer, &options, steps, size);
-	p->steps = steps;
+	fill_options(trainer, &options, load);
+	p->steps = load->steps;
 	return neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
 }
 
@@ -142,15 +177,21 @@ int neap__planning_start(struct neap__trainer *trainer)
 	wide.inputs = trainer->options.net.inputs;
 	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
 		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
-	double scale = (double)trainer->options.batch / batch->size;
-	p->costs.advance *= scale;
-	p->costs.record *= scale;
-	p->costs.backward *= scale;
-	p->tape[0] = p->costs.tape_mean / batch->size;
-	if (trainer->data.longest < batch->steps)
-		trainer->data.longest = batch->steps;
+	struct load load = load_of(&wide, TIMED);
+	p->costs.advance /= load.active;
+	p->costs.record /= load.active;
+	p->costs.backward /= load.active;
+	p->tape[0] = p->costs.tape_mean / load.active;
+	/* The longest batch to come: these samples and the longest of all. */
+	load = load_of(&wide, INT64_MAX);
+	double all = load.active * (double)load.steps;
+	if (trainer->data.longest < load.steps)
+		trainer->data.longest = load.steps;
+	load.steps = trainer->data.longest;
+	if (load.steps > 0)
+		load.active = fmin(1 + all / (double)load.steps, load.size);
 	NEAP_TRY(neap_net_begin(trainer->net, &wide, &trainer->objective));
-	int rc = first_plan(trainer, trainer->data.longest, batch->size);
+	int rc = first_plan(trainer, &load);
 	int ended = neap_net_end(trainer->net);
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);
@@ -163,13 +204,14 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 	struct neap__planning *p = &trainer->planning;
 	struct neap_sweep_options options;
 	struct neap_step_ops ops;
+	struct load load = load_of(batch, INT64_MAX);
 	double start = neap__seconds();
 
 	neap__netops_fill(&ops, trainer->net);
-	ops.tape_bytes = plan_tape(p, batch->size, ops.tape_max_bytes);
+	ops.tape_bytes = plan_tape(p, &load, &ops);
 	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0)
 		return 0;
-	fill_options(trainer, &options, batch->steps, batch->size);
+	fill_options(trainer, &options, &load);
 	int rc = neap_sweep_replan(trainer->sweep, &ops, &options);
 	/*
 	 * A strategy asked for by name may not fit with tapes this full. Plan for
@@ -202,7 +244,8 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 {
 	struct neap__planning *p = &trainer->planning;
 	struct neap__counters *c = &trainer->counters;
-	double scale = (double)trainer->options.batch / batch->size;
+	struct load load = load_of(batch, INT64_MAX);
+	double scale = 1 / load.active;
 
 	average(&p->costs.advance, stats->advance, stats->advance_steps, scale);
 	average(&p->costs.record, stats->record, stats->record_steps, scale);
@@ -212,7 +255,7 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 		p->tape[0] = 0;
 	}
 	if (stats->record_steps > 0) {
-		double mean = (double)stats->tape_bytes / (double)stats->record_steps / batch->size;
+		double mean = (double)stats->tape_bytes / (double)stats->record_steps * scale;
 		p->tape[0] = fmax(p->tape[0], mean);
 	}
 	if (stats->overflows > 0)

@@ -40,9 +40,9 @@ struct neap__data {
 
 /* How this run plans its sweeps: running averages of what was measured. */
 struct neap__planning {
-	struct neap__costs costs; /* a step of the largest batch */
+	struct neap__costs costs; /* a step and sample */
 	double margin;		  /* planned over measured mean tape */
-	double tape[2];		  /* largest mean tape a sample, of two windows of batches */
+	double tape[2];		  /* a step and sample: largest mean, of two windows of batches */
 	int64_t sweeps;
 	double seconds; /* spent planning */
 	uint64_t memory;
