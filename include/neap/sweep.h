@@ -27,6 +27,11 @@ extern "C" {
  * them. Callbacks return 0 or a negative code, which ends the sweep. Pointers
  * into the arena are aligned to 64 bytes.
  *
+ * The plan counts every size rounded up to 64 bytes, a step's tape too; tapes of
+ * one record call lie packed, as the model writes them. With tape_max_bytes above
+ * tape_bytes tapes vary: what does not fit where the plan put it is recomputed
+ * when it is needed, in the same arena, and counted as an overflow.
+ *
  * `first` is 1 the first time a range is passed in a sweep and 0 ever after: losses and
  * counts are gathered then and only then. advance and record must do the same
  * arithmetic.
@@ -61,7 +66,11 @@ struct neap_step_ops {
 	size_t tape_bytes;     /* a step: the exact size, or a mean to plan with */
 	size_t tape_max_bytes; /* the largest a step may need; 0: tape_bytes, exact */
 
-	/* Optional: copies of a state held elsewhere, such as on a device [memcpy]. */
+	/*
+	 * Optional: copies of a state held elsewhere, such as on a device [memcpy].
+	 * Where to == state (from == state), the bytes at `state` are to be made
+	 * (were made) the state's: they are sent to (came from) a slow tier.
+	 */
 	int (*save)(void *user, void *to, const void *state);
 	int (*load)(void *user, void *state, const void *from);
 	/* Optional: steps [t0, t1) come next [nothing]. */
@@ -87,11 +96,20 @@ struct neap_sweep_options {
 
 struct neap_sweep;
 
-/* Plans and checks everything; maps no arena yet. ops is copied, user borrowed. */
+/*
+ * Plans and checks everything; maps no arena yet. ops and options are copied,
+ * user and the tiers borrowed. Tables beside the arena: 32 bytes for each 64
+ * steps recorded at a time, 32 a slot, 8 a place of a tier, and 20 KiB.
+ * NEAP_EINFEASIBLE: the line names a budget that would do.
+ */
 NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
 	void *user, const struct neap_sweep_options *options);
 
-/* Plans anew for other steps, sizes or costs (from ops and options as at create). */
+/*
+ * Plans anew for other steps, sizes or costs (from ops and options as at create).
+ * Keeps the arena where it is large enough and within the budget. A refusal
+ * leaves the sweep as it was.
+ */
 NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options);
 
@@ -123,7 +141,9 @@ struct neap_sweep_stats {
  * One sweep. x0 is borrowed (NULL: all zero bytes) and must not change while the
  * sweep runs: it is what lost records are recomputed from. dx0 (may be NULL)
  * takes the adjoint at step 0, adjoint_bytes long. The arena stays mapped until
- * neap_sweep_free or neap_sweep_release.
+ * neap_sweep_free or neap_sweep_release. After an error (a callback's answer,
+ * NEAP_EINTERRUPTED, a tier that cannot be formatted) nothing is in flight and
+ * the sweep can run again.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);

@@ -8,6 +8,7 @@
 #include "sys/memory.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -234,7 +235,6 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		s->arena.base = NULL;
 	}
 	fresh->arena.poison = s->arena.poison;
-	fresh->generation = s->generation;
 	fresh->watch = s->watch;
 	free_tables(s);
 	*s = *fresh;
@@ -304,6 +304,13 @@ static int format_tiers(struct neap_sweep *s)
 	return 0;
 }
 
+/* Sweeps of this process are numbered, whichever object runs them; relaxed: a count. */
+static uint64_t next_generation(void)
+{
+	static atomic_uint_least64_t generations;
+	return atomic_fetch_add_explicit(&generations, 1, memory_order_relaxed);
+}
+
 static void reset(struct neap_sweep *s)
 {
 	memset(s->tickets, 0, sizeof s->tickets);
@@ -316,7 +323,7 @@ static void reset(struct neap_sweep *s)
 	s->seen = 0;
 	s->repairing = 0;
 	s->leaf = s->density = 0;
-	s->generation++;
+	s->generation = next_generation();
 	s->stats = (struct neap_sweep_stats){
 		.arena_bytes = s->arena.bytes,
 		.peak_planned = s->plan.peak_bytes,

@@ -196,12 +196,53 @@ static void file_faults(void **state)
 	check(STEPS, 0, 1);
 }
 
+/* A write is lost in the second sweep, where the first one's record still lies. */
+static void stale_records(void **state)
+{
+	(void)state;
+	for (int file = 0; file < 2; file++) {
+		struct neap_tier *inner = inner_tier(file), *tier;
+		struct neap__faults f = {0};
+		struct neap_sweep *sweep;
+		struct neap_sweep_stats stats;
+		struct gradient got;
+		struct model m;
+		if (!inner)
+			continue;
+		model_init(&m, STEPS, 31);
+		struct neap_step_ops ops = model_ops(&m, 0);
+		assert_int_equal(neap__fault_open(&tier, inner, &f), 0);
+		struct neap_sweep_options o = {.size = sizeof o,
+			.steps = STEPS,
+			.memory = 8000,
+			.strategy = "remote",
+			.tiers = &tier,
+			.ntiers = 1};
+		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+		assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
+		int64_t puts = neap__fault_counts(tier).puts;
+		assert_true(puts > 1);
+		for (int64_t lost = 1; lost <= puts; lost++) {
+			f.lose_put = lost * puts + lost;
+			m.w[0] += 0.25; /* another gradient each time */
+			struct gradient want = reference(&m);
+			assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
+			assert_memory_equal(&got, &want, sizeof got);
+			assert_int_equal(stats.recoveries, 1);
+		}
+		neap_sweep_free(sweep);
+		neap_tier_close(tier);
+		model_fini(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_faults),
 		cmocka_unit_test(memory_faults_and_overflows),
 		cmocka_unit_test(file_faults),
+		cmocka_unit_test(stale_records),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	printf("# %lld sweeps with a fault, %lld of them repaired\n", (long long)sweeps,

@@ -385,6 +385,17 @@ static void bad_arguments(void **state)
 	REFUSED(NEAP_EUSAGE, o.advance = INFINITY);
 	REFUSED(NEAP_EUSAGE, ops.state_bytes = SIZE_MAX);
 	REFUSED(NEAP_EINFEASIBLE, o.memory = 64);
+	/* No tape at all is fine. */
+	for (int i = 0; neap_strategy_name(i); i++) {
+		ops = good;
+		o = fine;
+		ops.tape_bytes = 0;
+		o.strategy = neap_strategy_name(i);
+		int rc = neap_sweep_create(&sweep, &ops, &m, &o);
+		assert_true(rc == 0 || rc == NEAP_EINFEASIBLE);
+		if (rc == 0)
+			neap_sweep_free(sweep);
+	}
 	model_fini(&m);
 }
 
