@@ -68,7 +68,7 @@ struct neap_dataset_info {
  * smooth random manifolds of spike times (Zenke and Vogels, Neural Computation
  * 33, 2021). Keys and their defaults:
  *     classes=10 units=70 dim=1 (of the manifold) alpha=2 (smoothness)
- *     steps=100 (of 1 ms) samples=1000 seed=0 (of manifolds and points)
+ *     steps=100 (of 1 ms) samples=4000 seed=0 (of manifolds and points)
  *     spikes=1 (a unit; each in its share of the steps, at a point of its own)
  *     noise=0 (standard deviation of spike times in steps)
  *     part=train (or test: other points of the same manifolds) first=0 (point)

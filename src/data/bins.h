@@ -25,14 +25,14 @@ struct neap__bins {
 	uint32_t *count; /* [65537] */
 };
 
-void neap__bins_clear(struct neap__bins *bins);
+NEAP_API void neap__bins_clear(struct neap__bins *bins);
 /*
  * Adds one sample; gives its length: to its duration's end, or to its last spike;
  * at least 1, at most `steps` unless that is 0. NEAP_EFORMAT when it has too many.
  */
 NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t steps, int64_t *length);
-size_t neap__bins_bytes(const struct neap__bins *bins);
-void neap__bins_free(struct neap__bins *bins);
+NEAP_API size_t neap__bins_bytes(const struct neap__bins *bins);
+NEAP_API void neap__bins_free(struct neap__bins *bins);
 
 #endif

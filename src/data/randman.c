@@ -233,7 +233,7 @@ static int allocate(struct randman *r)
 
 static int randman_open(struct neap_dataset **out, const char *name)
 {
-	struct values v = {10, 70, 1, 2, 100, 1000, 0, 1, 0, 0};
+	struct values v = {10, 70, 1, 2, 100, 4000, 0, 1, 0, 0};
 	int test = 0;
 	if (name[strlen("randman")] == ':')
 		NEAP_TRY(parse(&v, &test, name + strlen("randman:")));
