@@ -62,6 +62,8 @@ enum neap_readout {
  * the number of classes. Keys override the options below for one layer: reset,
  * detach, tau, surrogate, width, height, support, threshold, reset_value,
  * density, scale, delay.
+ * Times take s, ms, us or ns. For li only tau, scale (default 1), density (1) and
+ * delay apply; recurrent_scale is a key too.
  * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
  */
 struct neap_net_options {
@@ -77,11 +79,11 @@ struct neap_net_options {
 	double width, height;
 	double support; /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
 	double threshold, reset_value;
-	double tau, tau_out;	/* seconds: membrane, readout */
-	int euler;		/* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
-	int delay;		/* 1: a layer sees the layer below one step late */
-	double scale;		/* W ~ N(0, (scale/sqrt(fan in))^2) */
-	double recurrent_scale; /* V ~ N(0, (recurrent_scale/sqrt(units))^2) */
+	double tau, tau_out; /* seconds: membrane, readout */
+	int euler;	     /* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
+	int delay;	     /* 1: a layer sees the layer below one step late (inputs at once) */
+	double scale;	     /* W ~ N(0, (scale/sqrt(fan in))^2); fan in: density * units below */
+	double recurrent_scale; /* V ~ N(0, (recurrent_scale/sqrt(density * units))^2) */
 	double density;		/* of W and V; below 1 they are kept in compressed rows */
 	enum neap_readout readout;
 	int group;   /* samples whose gradients are summed together; 0: min(batch, 8) */
@@ -110,7 +112,7 @@ NEAP_API void neap_net_free(struct neap_net *net);
  * many as `count`, complete after neap_net_end.
  */
 struct neap_param {
-	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", ... */
+	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", "readout.weight" */
 	int64_t rows, columns;
 	int64_t count; /* rows * columns, or the number of kept connections */
 	void *data;
@@ -123,7 +125,10 @@ struct neap_param {
 NEAP_API int neap_net_params(const struct neap_net *net);
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
 
-/* Lower and upper bounds on the mean firing rate of each hidden unit, spikes a step. */
+/*
+ * Lower and upper bounds on the firing rate r_j of each hidden unit of every
+ * layer: its spikes in the batch over the sum of the samples' lengths.
+ */
 struct neap_rate_penalty {
 	double upper, upper_weight; /* weight * sum_j max(0, r_j - upper)^2 */
 	double lower, lower_weight; /* weight * sum_j max(0, lower - r_j)^2 */
@@ -141,7 +146,7 @@ struct neap_loss {
 NEAP_API const struct neap_loss *neap_loss_find(const char *name);
 NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end */
 
-/* Losses are averaged over the batch (over `batch` when given). */
+/* Losses are averaged over the batch; a rate penalty is added once. loss NULL: forward only. */
 struct neap_objective {
 	const struct neap_loss *loss;
 	struct neap_rate_penalty rates;
@@ -157,13 +162,18 @@ struct neap_net_sizes {
 
 /*
  * Binds a batch (borrowed until neap_net_end), zeroes gradients and counts and
- * makes all room the steps need: the step functions allocate nothing.
+ * makes all room the steps need: the step functions allocate nothing. Checks
+ * every event and label. objective NULL: forward only, labels may be missing.
  */
 NEAP_API int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective);
 NEAP_API void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes);
 
-/* The step functions (sweep.h has their contract); `net` is a struct neap_net *. */
+/*
+ * The step functions (sweep.h has their contract); `net` is a struct neap_net *.
+ * The state at step 0 is all zero bytes. turn takes adjoint NULL where no
+ * backward pass follows.
+ */
 NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, int first);
 NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
@@ -176,9 +186,9 @@ struct neap_net_result {
 	double penalty;	       /* of it */
 	int correct;	       /* samples whose largest answer is their label */
 	const int *prediction; /* [batch size] */
-	const double *answer;  /* [batch size][classes] */
+	const double *answer;  /* [batch size][classes]; of step losses the mean output */
 	double spikes;	       /* hidden spikes a unit and step, mean */
-	double support;	       /* units inside the surrogate's support, mean; when recorded */
+	double support;	       /* share of units inside the surrogate's support; when recorded */
 	int layers;	       /* hidden layers */
 	const double *rate;    /* [layers] mean spikes a unit and step */
 };
@@ -190,13 +200,18 @@ NEAP_API int neap_net_end(struct neap_net *net);
 /* XXH3 of the bytes of all gradients. */
 NEAP_API uint64_t neap_net_grad_hash(const struct neap_net *net);
 
-/* Makes a net from the options a net was created with, as canonical text and back. */
+/*
+ * The specification with every key of every layer said, so that it makes the
+ * same layers whatever the options beside it. Owned by the net.
+ */
 NEAP_API const char *neap_net_spec(const struct neap_net *net);
 
 /*
  * Gradient check: the analytic gradient of the smoothed net in double precision
  * against central differences, over `probes` parameters spread over all tensors (0: all).
- * Returns the worst relative error, |a - n| / max(|a|, |n|, 1e-6 * largest gradient).
+ * A detached reset sees the unperturbed net's spikes. Three lengths of difference
+ * are tried and the best counts: kinks spoil long ones, rounding short ones.
+ * Gives the worst relative error, |a - n| / max(|a|, |n|, 1e-6 * largest gradient).
  */
 NEAP_API int neap_gradcheck(double *worst, const struct neap_net_options *options,
 	const struct neap_batch *batch, const struct neap_objective *objective, int probes);

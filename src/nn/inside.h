@@ -168,7 +168,7 @@ struct neap__engine {
 		int64_t t0, int64_t t1, int first, unsigned char *tape);
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
 		int64_t t1, int64_t t0, const unsigned char *tape);
-	/* Answer and loss of one sample; fills in its adjoint. */
+	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
 	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
 		const unsigned char *state, unsigned char *adjoint, double *answer);
 	/* The penalty's gradient a spike: net->penalty. */

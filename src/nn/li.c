@@ -269,10 +269,10 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 	unsigned char *state = (unsigned char *)(uintptr_t)state_;
 	double steps = sequence->length > 0 ? (double)sequence->length : 1, value = 0;
 	double share = 1.0 / net->batch->size;
-	real *g = (real *)(void *)(adjoint + layer->adjoint_at) + 2 * (size_t)layer->n;
 
 	answer_of(layer, kind, sequence->length, state, answer);
-	memset(adjoint, 0, net->sample_adjoint);
+	if (adjoint)
+		memset(adjoint, 0, net->sample_adjoint);
 	if (!loss)
 		return 0;
 	value = loss->value(layer->n, answer, sequence->label, sequence->target, group->dz);
@@ -280,6 +280,9 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 		value = net->step_loss[sample] / steps;
 	if (kind == NEAP_READ_MEAN)
 		share /= steps;
+	if (!adjoint)
+		return value;
+	real *g = (real *)(void *)(adjoint + layer->adjoint_at) + 2 * (size_t)layer->n;
 	for (int c = 0; c < layer->n; c++)
 		g[c] = (real)(group->dz[c] * share);
 	if (kind == NEAP_READ_MAX)

@@ -237,8 +237,9 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 			sum += net->engine->turn(net, group, b,
 				(const unsigned char *)state + group->state_at +
 					s * net->sample_state,
-				(unsigned char *)adjoint + group->adjoint_at +
-					s * net->sample_adjoint,
+				adjoint ? (unsigned char *)adjoint + group->adjoint_at +
+						  s * net->sample_adjoint
+					: NULL,
 				z);
 			net->prediction[b] = largest(z, classes);
 			correct += net->prediction[b] == net->batch->sequences[b].label;
