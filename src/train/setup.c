@@ -221,8 +221,4 @@ void neap__teardown(struct neap__trainer *trainer)
 	neap_dataset_close(d->set);
 	free(d->first);
 	free(d->second);
-	free(trainer->model);
-	free(trainer->last);
-	free(trainer->metrics);
-	free(trainer->run);
 }

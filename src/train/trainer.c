@@ -6,13 +6,9 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 {
@@ -80,44 +76,15 @@ static void fill_result(const struct neap__trainer *trainer, int64_t epochs_befo
 	r->measured = c->measured;
 }
 
-static int make_paths(struct neap__trainer *trainer)
-{
-	const char *out = trainer->options.out;
-	if (asprintf(&trainer->model, "%s/model.safetensors", out) < 0 ||
-		asprintf(&trainer->last, "%s/last.safetensors", out) < 0 ||
-		asprintf(&trainer->metrics, "%s/metrics.csv", out) < 0 ||
-		asprintf(&trainer->run, "%s/run.json", out) < 0)
-		return neap__fail_errno(ENOMEM, "%s", out);
-	return 0;
-}
-
-/* Whether the folder may be used: 1 when it is there. */
-static int check_folder(const struct neap_train_options *o)
-{
-	struct stat st;
-
-	if (stat(o->out, &st) < 0)
-		return errno == ENOENT ? 0 : neap__fail_errno(errno, "cannot use '%s'", o->out);
-	if (!S_ISDIR(st.st_mode))
-		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
-	if (!o->resume)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' exists: --resume goes on with it, --out names another", o->out);
-	return 1;
-}
-
 static int begin_or_resume(struct neap__trainer *trainer, int there)
 {
 	const struct neap_train_options *o = &trainer->options;
 	const struct neap__counters *c = &trainer->counters;
 	int found = 0;
 
-	if (there) {
-		found = neap__snapshot_load(trainer);
-		NEAP_TRY(found);
-	} else if (mkdir(o->out, 0777) < 0) {
-		return neap__fail_errno(errno, "cannot make '%s'", o->out);
-	}
+	NEAP_TRY(neap__folder_take(trainer, there));
+	if (there)
+		NEAP_TRY(found = neap__snapshot_load(trainer));
 	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
 	NEAP_TRY(neap__runfile_write(trainer));
 	/* Nothing is said before all was checked: bad input is answered by one line. */
@@ -135,10 +102,10 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 static int run(struct neap__trainer *trainer)
 {
 	double samples = 0;
-	int there = check_folder(&trainer->options);
+	int there = neap__folder_check(&trainer->options);
 
 	NEAP_TRY(there);
-	NEAP_TRY(make_paths(trainer));
+	NEAP_TRY(neap__folder_paths(trainer));
 	NEAP_TRY(neap__setup(trainer));
 	NEAP_TRY(neap__planning_start(trainer));
 	NEAP_TRY(begin_or_resume(trainer, there));
@@ -155,7 +122,7 @@ static int run(struct neap__trainer *trainer)
 
 int neap_train(struct neap_train_result *result, const struct neap_train_options *options)
 {
-	struct neap__trainer trainer = {.result = result, .state = "running"};
+	struct neap__trainer trainer = {.result = result, .state = "running", .folder = -1};
 
 	*result = (struct neap_train_result){0};
 	if (options->size != sizeof *options)
@@ -170,6 +137,7 @@ int neap_train(struct neap_train_result *result, const struct neap_train_options
 	trainer.started = neap__seconds();
 	int rc = run(&trainer);
 	neap__teardown(&trainer);
+	neap__folder_leave(&trainer);
 	if (rc < 0)
 		neap_train_result_free(result);
 	return rc;

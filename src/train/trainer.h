@@ -63,6 +63,7 @@ struct neap__trainer {
 	struct neap_sweep *sweep;
 	struct neap__planning planning;
 	struct neap__counters counters;
+	int folder;			    /* open and locked while the run writes; or -1 */
 	char *model, *last, *metrics, *run; /* paths */
 	double started, session;	    /* clock; seconds of the sessions before */
 	double snapshot;		    /* clock of the last snapshot */
@@ -73,6 +74,15 @@ struct neap__trainer {
 /* One line to options.say. */
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * folder.c: check says 1 when the run's folder is there and may be used; take
+ * makes it, locks it and clears what a killed run left half-written.
+ */
+int neap__folder_check(const struct neap_train_options *options);
+int neap__folder_paths(struct neap__trainer *trainer);
+int neap__folder_take(struct neap__trainer *trainer, int there);
+void neap__folder_leave(struct neap__trainer *trainer);
 
 /* epoch.c: the rest of the present epoch; adds to the samples seen in this session. */
 int neap__epoch(struct neap__trainer *trainer, double *samples);

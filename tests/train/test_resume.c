@@ -3,7 +3,9 @@
 #include "runs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -156,6 +158,24 @@ static void killed_in_mid_epoch(void **state)
 	o.snapshot_seconds = 0;
 	assert_true(train_hash(&o) == whole());
 	same_files("killed/model.safetensors", "whole/model.safetensors");
+	char command[120]; /* four files, and nothing half-written */
+	snprintf(command, sizeof command, "test $(ls -A %s | wc -l) = 4", in_folder("killed"));
+	assert_int_equal(system(command), 0);
+}
+
+static void two_at_once_are_refused(void **state)
+{
+	(void)state;
+	whole();
+	int fd = open(in_folder("whole"), O_RDONLY | O_DIRECTORY);
+	assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+	struct neap_train_options o = small_run("whole");
+	struct neap_train_result r;
+	o.resume = 1;
+	assert_int_equal(neap_train(&r, &o), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "in use"));
+	close(fd);
+	assert_true(train_hash(&o) == whole());
 }
 
 static char said[512];
@@ -254,6 +274,7 @@ int main(void)
 		cmocka_unit_test(metrics_lose_what_the_snapshot_has_not),
 		cmocka_unit_test(killed_in_mid_epoch),
 		cmocka_unit_test(without_a_snapshot_it_starts_afresh),
+		cmocka_unit_test(two_at_once_are_refused),
 		cmocka_unit_test(other_settings_are_refused),
 		cmocka_unit_test(damaged_snapshots_are_refused),
 	};
