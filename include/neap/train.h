@@ -104,7 +104,8 @@ NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 struct neap_train_result {
 	int epochs_done;
 	int64_t updates;
-	int best_epoch; /* 1-based; 0: none */
+	/* 1-based; 0: none. More right; of as many the lower loss; else the earlier. */
+	int best_epoch;
 	double best_validation, train_loss, train_accuracy;
 	double seconds, seconds_per_epoch;
 	struct neap_plan plan;		      /* of the longest batch */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -163,6 +164,39 @@ static void killed_in_mid_epoch(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* From the second epoch on no file may grow beyond 4 KiB. */
+static int fill_the_disk(void *user, const struct neap_train_progress *p)
+{
+	(void)user;
+	if (p->epoch == 1 && p->batch == 1) {
+		const struct rlimit limit = {4096, 4096};
+		setrlimit(RLIMIT_FSIZE, &limit);
+	}
+	return 0;
+}
+
+static void a_full_disk_costs_no_snapshot(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("full");
+	whole();
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct neap_train_result r;
+		signal(SIGXFSZ, SIG_IGN);
+		o.progress = fill_the_disk;
+		int rc = neap_train(&r, &o);
+		_exit(rc == -EFBIG && strstr(neap_detail(), "safetensors") ? 0 : 1);
+	}
+	int status;
+	assert_true(waitpid(child, &status, 0) == child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	o.resume = 1;
+	assert_true(train_hash(&o) == whole());
+	same_files("full/model.safetensors", "whole/model.safetensors");
+}
+
 static void two_at_once_are_refused(void **state)
 {
 	(void)state;
@@ -274,6 +308,7 @@ int main(void)
 		cmocka_unit_test(metrics_lose_what_the_snapshot_has_not),
 		cmocka_unit_test(killed_in_mid_epoch),
 		cmocka_unit_test(without_a_snapshot_it_starts_afresh),
+		cmocka_unit_test(a_full_disk_costs_no_snapshot),
 		cmocka_unit_test(two_at_once_are_refused),
 		cmocka_unit_test(other_settings_are_refused),
 		cmocka_unit_test(damaged_snapshots_are_refused),
