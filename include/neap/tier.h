@@ -27,7 +27,9 @@ struct neap_tier;
 /*
  * What an engine provides; neap_tier_wrap makes a tier of it (other machines,
  * devices, fault injection). Calls come from one thread. put and get return at
- * once with a ticket; wait delivers the request's error exactly once. Optional
+ * once with a ticket; wait delivers the request's error exactly once. A get takes
+ * effect after the puts issued before it, and fails (NEAP_ELOST) where the place
+ * does not hold a whole record of that tag: tags differ between sweeps. Optional
  * slots may be NULL.
  */
 struct neap_tier_ops {

@@ -96,6 +96,9 @@ static int64_t recoveries_of(struct model *m, const struct gradient *want, const
 	sweeps++;
 	repaired += stats.recoveries > 0;
 	assert_true((stats.recomputed > 0) <= (stats.recoveries + stats.overflows > 0));
+	assert_int_equal(stats.advance_steps + stats.record_steps,
+		neap_sweep_plan(sweep)->advance_steps + neap_sweep_plan(sweep)->record_steps +
+			stats.recomputed);
 	neap_sweep_free(sweep);
 	neap_tier_close(tier);
 	return stats.recoveries;
