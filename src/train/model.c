@@ -10,6 +10,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#define MOMENTS "optimizer." /* what the names of moments begin with */
+
 /* Names a tensor that goes with a parameter. */
 struct label {
 	char text[160];
@@ -129,15 +131,22 @@ int neap__model_take(struct neap_net *net, const struct neap__safetensors *file)
 {
 	struct neap_param param;
 	uint64_t shape[2];
+	int expected = 0, there = 0;
 
 	for (int i = 0; i < neap_net_params(net); i++) {
 		NEAP_TRY(neap_net_param(net, i, &param));
+		expected += param.column ? 3 : 1;
 		if (param.column)
 			NEAP_TRY(take_pattern(&param, file));
 		int dims = shape_of(&param, shape);
 		NEAP_TRY(
 			take(param.data, file, param.name, dtype_of(param.precision), dims, shape));
 	}
+	for (int i = 0; i < file->tensors; i++)
+		there += strncmp(file->tensor[i].name, MOMENTS, strlen(MOMENTS)) != 0;
+	if (there != expected)
+		return neap__fail(
+			NEAP_EFORMAT, "%d tensors are there, the net has %d", there, expected);
 	return 0;
 }
 
@@ -153,7 +162,8 @@ void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			if (neap_net_param(net, i, &param) < 0)
 				continue;
-			snprintf(before, sizeof before, "%s.%s.", rule->name, rule->moments[m]);
+			snprintf(before, sizeof before, MOMENTS "%s.%s.", rule->name,
+				rule->moments[m]);
 			int dims = shape_of(&param, shape);
 			neap__bundle_tensor(bundle, label(before, param.name, "").text, NEAP__F64,
 				dims, shape, optimizer->moment[i][m]);
@@ -172,12 +182,40 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			NEAP_TRY(neap_net_param(net, i, &param));
-			snprintf(before, sizeof before, "%s.%s.", rule->name, rule->moments[m]);
+			snprintf(before, sizeof before, MOMENTS "%s.%s.", rule->name,
+				rule->moments[m]);
 			int dims = shape_of(&param, shape);
 			NEAP_TRY(take(optimizer->moment[i][m], file,
 				label(before, param.name, "").text, NEAP__F64, dims, shape));
 		}
 	}
+	return 0;
+}
+
+/*
+ * Roughly how many weights a specification asks for: a few bytes of text must
+ * not make a net of gigabytes that the file's tensors could never fill.
+ */
+static int check_size(const struct neap_net_options *options, const struct neap__safetensors *file)
+{
+	double inputs = options->inputs, weights = 0, bytes = 0;
+
+	for (const char *at = options->spec; *at;) {
+		size_t length = strcspn(at, ","), name = strcspn(at, ":,");
+		char *end = NULL;
+		double units = options->classes;
+		if (at[name] == ':' && at[name + 1] >= '0' && at[name + 1] <= '9')
+			units = strtod(at + name + 1, &end);
+		weights += inputs * units + (end && *end == 'r' ? units * units : 0);
+		inputs = units;
+		at += length + (at[length] == ',');
+	}
+	for (int i = 0; i < file->tensors; i++)
+		bytes += (double)file->tensor[i].bytes;
+	weights *= strstr(options->spec, "density") ? 0 : options->density / 2;
+	if (weights > bytes / sizeof(float) + 65536)
+		return neap__fail(NEAP_EFORMAT, "its tensors are too small for the net '%.60s'",
+			options->spec);
 	return 0;
 }
 
@@ -191,6 +229,8 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	if (!json)
 		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
 	int rc = neap__net_from_json(options, json);
+	if (rc == 0)
+		rc = check_size(options, file);
 	if (rc == 0) {
 		options->threads = threads;
 		rc = neap_net_create(net, options);
@@ -201,9 +241,11 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	cJSON_Delete(json);
 	if (rc < 0)
 		return rc;
-	*max_steps = cut ? strtoll(cut, NULL, 10) : 0;
-	rc = *max_steps < 0 ? neap__fail(NEAP_EFORMAT, "neap.max_steps is negative")
-			    : neap__model_take(*net, file);
+	char *end = NULL;
+	*max_steps = cut ? strtoll(cut, &end, 10) : 0;
+	rc = *max_steps < 0 || (end && *end)
+		     ? neap__fail(NEAP_EFORMAT, "neap.max_steps is '%.30s'", cut)
+		     : neap__model_take(*net, file);
 	if (rc < 0) {
 		neap_net_free(*net);
 		*net = NULL;

@@ -28,7 +28,7 @@ void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net);
 void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_options *options,
 	const struct neap_dataset *set, int64_t max_steps);
 
-/* Adds and takes back the moments of an optimizer, "adam.first.layer0.weight", ... */
+/* Adds and takes back the moments of an optimizer, "optimizer.adam.first.layer0.weight", ... */
 void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer *optimizer,
 	const struct neap_net *net);
 int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net *net,

@@ -229,6 +229,52 @@ static void eval_refuses_what_does_not_fit(void **state)
 	neap_eval_result_free(&r);
 }
 
+/* The model of `it_learns` with one text of its header changed to another. */
+static int eval_changed(const char *from, const char *to)
+{
+	static char text[1 << 20], out[(1 << 20) + 4096];
+	struct neap_eval_options o = {
+		.size = sizeof o, .model = in_folder("changed.safetensors"), .data = SMALL_TEST};
+	struct neap_eval_result r;
+	FILE *f = fopen(in_folder("learns/model.safetensors"), "rb");
+	size_t n = fread(text, 1, sizeof text, f), a = strlen(from), b = strlen(to);
+	fclose(f);
+	char *place = memmem(text, n, from, a);
+	assert_non_null(place);
+	size_t before = (size_t)(place - text);
+	uint64_t header;
+	memcpy(&header, text, 8);
+	header += b - a;
+	memcpy(out, text, before);
+	memcpy(out + before, to, b);
+	memcpy(out + before + b, place + a, n - before - a);
+	memcpy(out, &header, 8);
+	f = fopen(o.model, "wb");
+	fwrite(out, 1, n + b - a, f);
+	fclose(f);
+	int rc = neap_eval(&r, &o);
+	if (rc == 0)
+		neap_eval_result_free(&r);
+	return rc;
+}
+
+static void changed_models_are_refused(void **state)
+{
+	(void)state;
+	static const char *const changes[][2] = {{"lif:32r,li", "lif:65535r,lif:65535r,li"},
+		{"lif:32r,li", "lif:33r,li"}, {"lif:32r,li", "lif:32,li"}, {"lif:32r,li", "egg"},
+		{"lif:32r,li", ""}, {"\\\"inputs\\\":\\\"20\\\"", "\\\"inputs\\\":\\\"-1\\\""},
+		{"\\\"inputs\\\":\\\"20\\\"", "\\\"inputs\\\":\\\"65536\\\""},
+		{"\\\"dt\\\":\\\"0.001\\\"", "\\\"dt\\\":\\\"nan\\\""},
+		{"\\\"dt\\\":\\\"0.001\\\"", "\\\"td\\\":\\\"0.001\\\""}, {"subtract", "retract"},
+		{"\"neap.max_steps\":\"0\"", "\"neap.max_steps\":\"-1\""}, {"neap.net", "neap.nut"},
+		{"layer0.weight", "layer0.wait"}};
+	assert_int_equal(eval_changed("neap.format", "neap.format"), 0);
+	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+		if (eval_changed(changes[i][0], changes[i][1]) != NEAP_EFORMAT)
+			fail_msg("%s for %s was taken", changes[i][1], changes[i][0]);
+}
+
 static void divergence_ends_the_run(void **state)
 {
 	(void)state;
@@ -312,6 +358,7 @@ int main(void)
 		cmocka_unit_test(strategies_budgets_and_threads_agree),
 		cmocka_unit_test(bad_questions_are_refused),
 		cmocka_unit_test(eval_refuses_what_does_not_fit),
+		cmocka_unit_test(changed_models_are_refused),
 		cmocka_unit_test(divergence_ends_the_run),
 		cmocka_unit_test(without_validation_the_last_is_kept),
 		cmocka_unit_test(sparse_and_double_nets_are_kept_whole),
