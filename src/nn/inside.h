@@ -223,5 +223,7 @@ int neap__net_layout(struct neap_net *net);
 /* The memory of a group of at most `samples` samples. */
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
 void neap__group_free(struct neap__group *group);
+/* All of them. */
+void neap__groups_free(struct neap_net *net);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A net's life: making it, binding a batch, the gradients at the end. */
+/* A net's life: options, making it, what it shows of itself. */
 #include "nn/inside.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 
@@ -76,20 +75,11 @@ int neap_net_create(struct neap_net **out, const struct neap_net_options *option
 	return 0;
 }
 
-static void free_groups(struct neap_net *net)
-{
-	for (int g = 0; g < net->group_room; g++)
-		neap__group_free(&net->groups[g]);
-	free(net->groups);
-	net->groups = NULL;
-	net->group_room = net->ngroups = 0;
-}
-
 void neap_net_free(struct neap_net *net)
 {
 	if (!net)
 		return;
-	free_groups(net);
+	neap__groups_free(net);
 	for (int l = 0; l < net->nlayers && net->penalty; l++)
 		free(net->penalty[l]);
 	if (net->tensors)
@@ -138,223 +128,6 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 const char *neap_net_spec(const struct neap_net *net)
 {
 	return net->spec;
-}
-
-static int check_sample(
-	const struct neap_net *net, const struct neap_batch *batch, const struct neap_sequence *s)
-{
-	long long index = (long long)s->index;
-
-	if (s->length < 0 || s->length > batch->steps)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has %lld steps, its batch %lld", index,
-			(long long)s->length, (long long)batch->steps);
-	if (s->label >= net->options.classes)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has label %d; the net has %d classes",
-			index, s->label, net->options.classes);
-	if (s->label < 0 && !s->target && net->objective.loss)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
-	for (int64_t t = 0; t < s->length; t++) {
-		if (s->start[t] > s->start[t + 1])
-			return neap__fail(NEAP_EUSAGE,
-				"sample %lld: events of step %lld end before they start", index,
-				(long long)t);
-		for (uint32_t e = s->start[t]; e < s->start[t + 1]; e++)
-			if (s->unit[e] >= net->options.inputs ||
-				(e > s->start[t] && s->unit[e] <= s->unit[e - 1]))
-				return neap__fail(NEAP_EUSAGE,
-					"sample %lld, step %lld: units must ascend below %d; found "
-					"%d",
-					index, (long long)t, net->options.inputs, s->unit[e]);
-	}
-	return 0;
-}
-
-static int make_groups(struct neap_net *net, int samples, int count)
-{
-	if (samples <= net->group_size && count <= net->group_room)
-		return 0;
-	int size = samples > net->group_size ? samples : net->group_size;
-	int room = count > net->group_room ? count : net->group_room;
-	free_groups(net);
-	net->groups = calloc((size_t)room, sizeof *net->groups);
-	if (!net->groups)
-		return neap__fail_errno(ENOMEM, "%d groups", room);
-	net->group_room = room;
-	net->group_size = 0;
-	for (int g = 0; g < room; g++)
-		NEAP_TRY(neap__group_make(net, &net->groups[g], size));
-	net->group_size = size;
-	return 0;
-}
-
-static int make_samples(struct neap_net *net, int samples)
-{
-	if (samples <= net->sample_room)
-		return 0;
-	free(net->step_loss);
-	free(net->prediction);
-	free(net->answer);
-	net->sample_room = 0;
-	net->step_loss = malloc((size_t)samples * sizeof *net->step_loss);
-	net->prediction = malloc((size_t)samples * sizeof *net->prediction);
-	net->answer = malloc((size_t)samples * net->options.classes * sizeof *net->answer);
-	if (!net->step_loss || !net->prediction || !net->answer)
-		return neap__fail_errno(ENOMEM, "batch of %d samples", samples);
-	net->sample_room = samples;
-	return 0;
-}
-
-/* Deals the batch out to the groups and adds up the sizes of all. */
-static int deal(struct neap_net *net, int samples)
-{
-	uint64_t tape = NEAP__TAPE_HEAD;
-
-	net->state_bytes = net->adjoint_bytes = 0;
-	net->sample_steps = 0;
-	for (int g = 0; g < net->ngroups; g++) {
-		struct neap__group *group = &net->groups[g];
-		group->first = g * samples;
-		group->size = net->batch->size - group->first;
-		group->size = group->size < samples ? group->size : samples;
-		group->state_at = net->state_bytes;
-		group->adjoint_at = net->adjoint_bytes;
-		group->steps = 0;
-		for (int s = 0; s < group->size; s++) {
-			int64_t length = net->batch->sequences[group->first + s].length;
-			group->steps = length > group->steps ? length : group->steps;
-			net->sample_steps += (double)length;
-		}
-		net->state_bytes += group->size * net->sample_state;
-		net->adjoint_bytes += group->size * net->sample_adjoint;
-		group->step_tape = neap__round_up(group->size * net->sample_tape, 8);
-		if (group->step_tape > UINT32_MAX / 2)
-			return neap__fail(NEAP_EOVERFLOW,
-				"a step of %d samples takes %zu bytes of tape; use a smaller "
-				"--group",
-				group->size, group->step_tape);
-		tape += NEAP__TAPE_GROUP + group->step_tape;
-		memset(group->part, 0, net->elements * net->engine->real);
-		memset(group->total, 0, net->elements * sizeof *group->total);
-		memset(group->dirty, 0, net->rows);
-		memset(group->spikes, 0, (size_t)net->hidden * sizeof *group->spikes);
-		group->support = group->recorded = 0;
-	}
-	net->tape_max = tape;
-	return 0;
-}
-
-/* Bytes a sample and step: measured, or 17% of a number a unit before (SPEECH recipe). */
-static void measure_tape(struct neap_net *net)
-{
-	double bytes = 0, steps = 0;
-
-	for (int g = 0; g < net->ngroups; g++) {
-		bytes += net->groups[g].tape_bytes;
-		steps += net->groups[g].tape_steps;
-		net->groups[g].tape_bytes = net->groups[g].tape_steps = 0;
-	}
-	if (steps > 0)
-		net->tape_rate = bytes / steps;
-	if (net->tape_rate > 0)
-		return;
-	for (int l = 0; l < net->nlayers; l++) {
-		const struct neap__layer *layer = &net->layers[l];
-		const struct neap__cell_code *code = layer->cell->code[net->options.precision];
-		double most = (double)code->tape_max(net, layer);
-		int sparse = !layer->cell->readout && !layer->dense;
-		net->tape_rate += sparse ? 8 + 0.17 * most : most;
-	}
-}
-
-int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
-	const struct neap_objective *objective)
-{
-	if (!batch || batch->size < 1 || batch->steps < 0)
-		return neap__fail(NEAP_EUSAGE, "empty batch");
-	if (batch->inputs != net->options.inputs)
-		return neap__fail(NEAP_EUSAGE, "the batch has %d inputs, the net %d", batch->inputs,
-			net->options.inputs);
-	measure_tape(net);
-	net->batch = NULL;
-	net->objective = objective ? *objective : (struct neap_objective){0};
-	for (int b = 0; b < batch->size; b++)
-		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	int samples = net->options.group ? net->options.group : 8;
-	samples = samples < batch->size ? samples : batch->size;
-	int count = (batch->size + samples - 1) / samples;
-	NEAP_TRY(make_groups(net, samples, count));
-	NEAP_TRY(make_samples(net, batch->size));
-	net->ngroups = count;
-	net->batch = batch;
-	int rc = deal(net, samples);
-	if (rc < 0) {
-		net->batch = NULL;
-		return rc;
-	}
-	const struct neap_rate_penalty *p = &net->objective.rates;
-	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
-							  p->l1 != 0 || p->l2 != 0);
-	memset(net->step_loss, 0, (size_t)batch->size * sizeof *net->step_loss);
-	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
-	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
-	net->result = (struct neap_net_result){.layers = net->nlayers - 1,
-		.prediction = net->prediction,
-		.answer = net->answer,
-		.rate = net->rate};
-	return 0;
-}
-
-void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
-{
-	double alive =
-		net->batch && net->batch->steps ? net->sample_steps / (double)net->batch->steps : 0;
-	double rate = net->tape_rate, bytes = 0, steps = 0;
-
-	for (int g = 0; g < net->ngroups; g++) {
-		bytes += net->groups[g].tape_bytes;
-		steps += net->groups[g].tape_steps;
-	}
-	if (steps > 0)
-		rate = bytes / steps;
-	*sizes = (struct neap_net_sizes){.state = net->state_bytes,
-		.adjoint = net->adjoint_bytes,
-		.tape_max = net->tape_max};
-	sizes->tape_mean = (size_t)(rate * alive) + NEAP__TAPE_HEAD / 8 +
-			   (size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
-	if (sizes->tape_mean > net->tape_max)
-		sizes->tape_mean = net->tape_max;
-	for (int i = 0; i < net->ntensors; i++)
-		sizes->weights += (size_t)net->tensors[i].count * net->engine->real;
-	size_t sums = net->elements * (net->engine->real + sizeof(double));
-	sizes->grads = net->elements * sizeof(double) + (size_t)net->group_room * sums;
-	sizes->workspace = (size_t)net->group_room * (net->group_memory - sums);
-}
-
-enum { CHUNK = 8192 }; /* gradients added up at a time */
-
-/* Adds the groups' sums of one chunk of gradients, groups upwards. */
-static void add_chunk(void *arg, int item, int thread)
-{
-	struct neap_net *net = arg;
-	size_t from = (size_t)item * CHUNK, to = from + CHUNK;
-	double *grad = net->tensors[0].grad;
-
-	(void)thread;
-	to = to < net->elements ? to : net->elements;
-	for (int g = 0; g < net->ngroups; g++) {
-		const double *total = net->groups[g].total;
-		for (size_t i = from; i < to; i++)
-			grad[i] += total[i];
-	}
-}
-
-int neap_net_end(struct neap_net *net)
-{
-	if (!net->batch)
-		return 0;
-	neap__pool_run(net->pool, (int)((net->elements + CHUNK - 1) / CHUNK), add_chunk, net);
-	net->batch = NULL;
-	return 0;
 }
 
 uint64_t neap_net_grad_hash(const struct neap_net *net)

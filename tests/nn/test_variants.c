@@ -305,6 +305,77 @@ static void first_passes(void **arg)
 	batch_free(&room);
 }
 
+/* The bias gradients of a net of `steps` steps, reversed 64 at a time from kept states. */
+static void long_gradient(
+	enum neap_precision precision, const struct neap_batch *batch, double *gradient)
+{
+	struct neap_objective plain = {.loss = neap_loss_find("mse")};
+	struct neap_net_options o = options("lif:2,li");
+	struct neap_net_sizes z;
+	struct neap_param p;
+	int64_t n = (batch->steps + 63) / 64, done;
+	size_t used;
+	double loss;
+
+	o.inputs = 2;
+	o.readout = NEAP_READ_SUM;
+	o.precision = precision;
+	o.smooth = 1;
+	o.surrogate = NEAP_SIGMOID;
+	o.scale = 0.5;
+	struct neap_net *net = net_make(&o);
+	if (precision == NEAP_DOUBLE) {
+		o.precision = NEAP_FLOAT;
+		struct neap_net *rounded = net_make(&o);
+		copy_weights(net, rounded);
+		neap_net_free(rounded);
+	}
+	assert_int_equal(neap_net_begin(net, batch, &plain), 0);
+	neap_net_get_sizes(net, &z);
+	unsigned char *states = room_for(z.state * (size_t)(n + 1));
+	unsigned char *adjoint = room_for(z.adjoint), *tape = room_for(z.tape_max * 64);
+	memset(states, 0, z.state);
+	for (int64_t i = 0; i < n; i++) {
+		unsigned char *state = states + z.state * (size_t)i;
+		memcpy(state + z.state, state, z.state);
+		int64_t end = i == n - 1 ? batch->steps : 64 * i + 64;
+		neap_net_advance(net, state + z.state, 64 * i, end, 1);
+	}
+	neap_net_turn(net, states + z.state * (size_t)n, adjoint, &loss);
+	for (int64_t i = n - 1; i >= 0; i--) {
+		int64_t end = i == n - 1 ? batch->steps : 64 * i + 64;
+		neap_net_record(net, states + z.state * (size_t)i, 64 * i, end, 0, tape,
+			z.tape_max * 64, &used, &done);
+		assert_int_equal(done, end);
+		assert_int_equal(neap_net_backward(net, adjoint, end, 64 * i, tape), 0);
+	}
+	neap_net_end(net);
+	neap_net_param(net, 1, &p);
+	memcpy(gradient, p.grad, 2 * sizeof(double));
+	free(states);
+	free(adjoint);
+	free(tape);
+	neap_net_free(net);
+}
+
+/* Sums over many steps lose no digits in float: blocks are added up in double. */
+static void long_sums(void **arg)
+{
+	struct batch_room room;
+	double a[2], b[2];
+
+	(void)arg;
+	batch_make(&room, 3, 1, 2, 300000, 5, 0.3, NULL);
+	long_gradient(NEAP_FLOAT, &room.batch, a);
+	long_gradient(NEAP_DOUBLE, &room.batch, b);
+	for (int i = 0; i < 2; i++) {
+		fprintf(stderr, "# bias gradient %.9g, in double %.9g\n", a[i], b[i]);
+		assert_true(fabs(b[i]) > 1);
+		assert_true(fabs(a[i] - b[i]) < 2e-6 * fabs(b[i]));
+	}
+	batch_free(&room);
+}
+
 /* Weights: the asked deviation, a function of the seed alone, zero biases. */
 static void initial_weights(void **arg)
 {
@@ -350,6 +421,7 @@ int main(void)
 		cmocka_unit_test(batch_is_samples),
 		cmocka_unit_test(results),
 		cmocka_unit_test(first_passes),
+		cmocka_unit_test(long_sums),
 		cmocka_unit_test(initial_weights),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

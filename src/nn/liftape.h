@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* liftape.h: the tape of a lif layer, in the precision of the including file. */
+#ifndef NEAP_NN_LIFTAPE_H
+#define NEAP_NN_LIFTAPE_H
+
+#include "nn/engine.h"
+
+#define neap__lif_tape_max NEAP_R(neap__lif_tape_max)
+#define neap__lif_tape NEAP_R(neap__lif_tape)
+#define neap__lif_view NEAP_R(neap__lif_view)
+
+/* The most bytes a step takes: those of the dense form. */
+size_t neap__lif_tape_max(const struct neap__layer *layer);
+
+/*
+ * Writes a step's tape and returns its bytes. u: membranes the threshold saw;
+ * pre: those before a reset to zero, else u.
+ */
+size_t neap__lif_tape(
+	const struct neap__at *at, const real *u, const real *pre, unsigned char *tape);
+
+/* Reads it back; the numbers stay on the tape or in the view's scratch. Returns the bytes. */
+size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
+
+#endif
