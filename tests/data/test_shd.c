@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <zlib.h>
@@ -436,6 +437,10 @@ static int read_apart(const char *path)
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
+		/* cmocka catches these; here they are the answer. */
+		static const int crash[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+		for (int i = 0; i < 5; i++)
+			signal(crash[i], SIG_DFL);
 		alarm(20);
 		_exit(read_all(path));
 	}
