@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * internal.h: a sweep from the inside. Who does what:
- *   sweep.c    plans, sizes tables, maps the arena, the shell of a run
+ *   sweep.c    plans, lays the arena out, sizes tables
+ *   run.c      maps the arena, formats the tiers, pulls the schedule through
  *   survey.c   one look over the schedule before a run: how large tables must be
  *   actions.c  performs one action of the schedule
  *   steps.c    calls the model: pieces, `first`, times, counts
@@ -149,6 +150,9 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t);
 int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
 /* Gives up the states kept for repairs at the top of the stack. */
 void neap__forget_repairs(struct neap_sweep *s);
+
+/* sweep.c: the plan's schedule, or one's own. */
+int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
 
 /* actions.c */
 int neap__perform(struct neap_sweep *s, const struct neap_action *action);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c: one run: the arena mapped, the tiers formatted, every action performed. */
+#include "sweep/internal.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "store/tier.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static int map_arena(struct neap_sweep *s)
+{
+	struct neap__arena *arena = &s->arena;
+	void *pages;
+	if (arena->base && arena->mapped >= arena->bytes)
+		return 0;
+	neap_sweep_release(s);
+	uint64_t whole = neap__round_up(arena->bytes, 4096);
+	NEAP_TRY(neap__map_pages(&pages, whole));
+	arena->base = pages;
+	arena->mapped = whole;
+	return 0;
+}
+
+static int format_tiers(struct neap_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		int64_t places = s->survey.places[i];
+		void *staging = s->problem.tiers[i].staging ? s->arena.base + s->staging[i] : NULL;
+		if (places &&
+			!neap__tier_fits(s->tiers[i], s->problem.chain.state, places, staging))
+			NEAP_TRY(neap_tier_format(
+				s->tiers[i], s->problem.chain.state, places, staging));
+	}
+	return 0;
+}
+
+/* Sweeps of this process are numbered, whichever object runs them; relaxed: a count. */
+static uint64_t next_generation(void)
+{
+	static atomic_uint_least64_t generations;
+	return atomic_fetch_add_explicit(&generations, 1, memory_order_relaxed);
+}
+
+static void reset(struct neap_sweep *s)
+{
+	memset(s->tickets, 0, sizeof s->tickets);
+	for (int i = 0; i < s->problem.ntiers; i++)
+		for (int64_t j = 0; j < s->survey.places[i]; j++)
+			s->records[i][j] = NEAP__RECORD_NONE;
+	s->nranges = 0;
+	s->live_pins = 0;
+	s->live_t = s->position = -1;
+	s->seen = 0;
+	s->repairing = 0;
+	s->leaf = s->density = 0;
+	s->generation = next_generation();
+	s->stats = (struct neap_sweep_stats){
+		.arena_bytes = s->arena.bytes,
+		.peak_planned = s->plan.peak_bytes,
+		.predicted = s->plan.makespan,
+		.predicted_stall = s->plan.stall,
+	};
+	neap__arena_reset(&s->arena, s->arena.tapes);
+}
+
+static void announce(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (s->ops.will_touch &&
+		(a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_BACKWARD))
+		s->ops.will_touch(s->user, a->t0, a->t1);
+}
+
+/* One action ahead of the one performed, so that the model learns what comes. */
+static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
+{
+	struct neap_action now, next;
+	int more = neap_schedule_next(schedule, &now);
+	if (more > 0)
+		announce(s, &now);
+	while (more > 0) {
+		more = neap_schedule_next(schedule, &next);
+		NEAP_TRY(more);
+		if (more > 0)
+			announce(s, &next);
+		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
+			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		NEAP_TRY(neap__perform(s, &now));
+		now = next;
+	}
+	NEAP_TRY(more);
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state != NEAP__TICKET_FREE)
+			return neap__fail(NEAP_EILLEGAL, "ticket %d was not waited for", i);
+	if (s->position != 0)
+		return neap__fail(NEAP_EILLEGAL, "the schedule ended with the adjoint at step %lld",
+			(long long)s->position);
+	return 0;
+}
+
+/* What lies behind the arena in its mapping was poisoned and must still be. */
+static int check_poison(const struct neap_sweep *s)
+{
+	for (uint64_t i = s->arena.bytes; s->arena.poison && i < s->arena.mapped; i++)
+		if (s->arena.base[i] != 0xAA)
+			return neap__fail(NEAP_EMODEL, "the model wrote behind the arena");
+	return 0;
+}
+
+static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
+{
+	uint64_t resident = 0;
+	if (s->watch && neap__resident_reset() == 0)
+		resident = neap__resident_peak();
+	double start = neap__seconds();
+	reset(s);
+	int rc = neap__copy_load(s, s->x0, 0);
+	if (rc == 0)
+		rc = perform_all(s, schedule);
+	neap__transfer_drain(s);
+	if (rc == 0)
+		rc = check_poison(s);
+	if (rc == 0 && dx0)
+		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
+	s->stats.seconds = neap__seconds() - start;
+	s->stats.peak_measured = s->arena.peak;
+	if (resident) {
+		uint64_t peak = neap__resident_peak();
+		s->stats.resident_growth = peak > resident ? peak - resident : 0;
+	}
+	return rc;
+}
+
+int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(neap__open_schedule(s, &schedule));
+	int rc = neap__survey_reserve(&s->survey, schedule);
+	if (rc == 0)
+		rc = map_arena(s);
+	if (rc == 0)
+		rc = format_tiers(s);
+	if (rc == 0) {
+		s->x0 = x0;
+		s->loss = loss;
+		rc = run(s, schedule, dx0);
+		if (stats)
+			*stats = s->stats;
+	}
+	neap_schedule_close(schedule);
+	return rc;
+}
