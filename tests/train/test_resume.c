@@ -290,6 +290,15 @@ static void damaged_snapshots_are_refused(void **state)
 		if (rc != NEAP_EFORMAT || !strstr(neap_detail(), "last.safetensors"))
 			fail_msg("cut at %zu: %s: %s", cut, neap_strerror(rc), neap_detail());
 	}
+	char *isa = memmem(text, n, "\"neap.isa\":\"", 12);
+	assert_non_null(isa);
+	char letter = isa[12];
+	isa[12] = '?'; /* another machine's instruction set */
+	f = fopen(path, "wb");
+	fwrite(text, 1, n, f);
+	fclose(f);
+	refused(&o, NEAP_EUSAGE, "instruction set");
+	isa[12] = letter;
 	char *place = memmem(text, n, "\"count.update\":\"36\"", 19);
 	assert_non_null(place);
 	place[16] = '7';
