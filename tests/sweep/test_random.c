@@ -432,8 +432,63 @@ static void random_schedules(void **state)
 	}
 }
 
+/* A slot that is being sent moves to make room for tapes: only once it was sent. */
+static void sent_slot_moves(void **state)
+{
+	static const struct neap_action actions[] = {
+		{.kind = NEAP_SAVE, .slot = 0, .t0 = 0},
+		{.kind = NEAP_PUT, .tier = 1, .slot = 0, .t0 = 0, .place = 0, .ticket = 1},
+		{.kind = NEAP_WAIT, .ticket = 1},
+		{.kind = NEAP_ADVANCE, .t0 = 0, .t1 = 10},
+		{.kind = NEAP_SAVE, .slot = 1, .t0 = 10},
+		{.kind = NEAP_PUT, .tier = 1, .slot = 1, .t0 = 10, .place = 1, .ticket = 2},
+		{.kind = NEAP_DROP, .slot = 0, .t0 = 0},
+		{.kind = NEAP_ADVANCE, .t0 = 10, .t1 = 12},
+		{.kind = NEAP_RECORD, .t0 = 12, .t1 = 22},
+		{.kind = NEAP_TURN, .t0 = 22, .t1 = 22},
+		{.kind = NEAP_BACKWARD, .t0 = 12, .t1 = 22},
+		{.kind = NEAP_WAIT, .ticket = 2},
+		{.kind = NEAP_DROP, .slot = 1, .t0 = 10},
+		{.kind = NEAP_GET, .tier = 1, .slot = NEAP_LIVE, .t0 = 10, .place = 1, .ticket = 3},
+		{.kind = NEAP_WAIT, .ticket = 3},
+		{.kind = NEAP_RECORD, .t0 = 10, .t1 = 12},
+		{.kind = NEAP_BACKWARD, .t0 = 10, .t1 = 12},
+		{.kind = NEAP_GET, .tier = 1, .slot = NEAP_LIVE, .t0 = 0, .place = 0, .ticket = 3},
+		{.kind = NEAP_WAIT, .ticket = 3},
+		{.kind = NEAP_RECORD, .t0 = 0, .t1 = 10},
+		{.kind = NEAP_BACKWARD, .t0 = 0, .t1 = 10},
+	};
+	static struct maker k;
+	struct neap_tier *tier;
+	struct neap_sweep *sweep;
+	struct neap_sweep_stats stats;
+	struct gradient got;
+	struct model m;
+	(void)state;
+	memcpy(k.actions, actions, sizeof actions);
+	k.count = sizeof actions / sizeof actions[0];
+	model_init(&m, 22, 3);
+	struct gradient want = reference(&m);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	assert_int_equal(lazy_open(&tier), 0);
+	struct neap_sweep_options o = {
+		.size = sizeof o, .steps = m.steps, .tiers = &tier, .ntiers = 1};
+	assert_int_equal(neap__sweep_create_over(&sweep, &ops, &m, &o, maker_open, &k), 0);
+	neap__sweep_poison(sweep, 1);
+	sweep->arena.bytes = exact_peak(&k, neap_sweep_problem(sweep));
+	assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
+	assert_string_equal(m.broken, "");
+	assert_memory_equal(&got, &want, sizeof got);
+	assert_int_equal(stats.overflows, 0);
+	assert_int_equal(stats.peak_measured, sweep->arena.bytes);
+	neap_sweep_free(sweep);
+	neap_tier_close(tier);
+	model_fini(&m);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(random_schedules)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sent_slot_moves), cmocka_unit_test(random_schedules)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
