@@ -155,7 +155,8 @@ struct neap_objective {
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
 struct neap_net_sizes {
 	size_t state, adjoint;
-	size_t tape_mean; /* measured on what this net last recorded; a guess before */
+	size_t tape_mean; /* measured on what this net last recorded; a guess before; tape_max
+			     where every step's tape takes as much: dense, no sample ends early */
 	size_t tape_max;
 	size_t weights, grads, workspace;
 };

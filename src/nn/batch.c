@@ -118,6 +118,9 @@ static int deal(struct neap_net *net, int samples)
 		group->support = group->recorded = 0;
 	}
 	net->tape_max = tape;
+	net->fixed_tape = net->sample_steps == (double)net->batch->size * (double)net->batch->steps;
+	for (int l = 0; l < net->nlayers - 1; l++)
+		net->fixed_tape &= net->layers[l].dense;
 	return 0;
 }
 
@@ -199,7 +202,7 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 		.tape_max = net->tape_max};
 	sizes->tape_mean = (size_t)(rate * alive) + NEAP__TAPE_HEAD / 8 +
 			   (size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
-	if (sizes->tape_mean > net->tape_max)
+	if (sizes->tape_mean > net->tape_max || (net->batch && net->fixed_tape))
 		sizes->tape_mean = net->tape_max;
 	for (int i = 0; i < net->ntensors; i++)
 		sizes->weights += (size_t)net->tensors[i].count * net->engine->real;

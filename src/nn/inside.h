@@ -202,6 +202,7 @@ struct neap_net {
 	size_t state_bytes, adjoint_bytes, tape_max, group_memory;
 	double sample_steps; /* sum of lengths */
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
+	int fixed_tape;	     /* every step's tape takes tape_max: dense, and no sample ends early */
 
 	void **penalty; /* [layers]: gradient a spike, when there is a penalty */
 	int has_penalty;

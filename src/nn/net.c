@@ -143,5 +143,13 @@ uint64_t neap_net_grad_hash(const struct neap_net *net)
 
 void neap_net_get_result(const struct neap_net *net, struct neap_net_result *result)
 {
+	double support = 0, recorded = 0;
+
+	/* Of all that was recorded, also after turn. */
+	for (int g = 0; g < net->ngroups; g++) {
+		support += net->groups[g].support;
+		recorded += net->groups[g].recorded;
+	}
 	*result = net->result;
+	result->support = recorded > 0 ? support / recorded : 0;
 }

@@ -133,7 +133,7 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	}
 	head->last = last;
 	head->bytes = at;
-	*used = at;
+	*used = net->fixed_tape ? (size_t)(t - t0) * net->tape_max : at;
 	*t_done = t;
 	return 0;
 }
@@ -225,7 +225,7 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	struct neap_net *net = user;
 	int classes = net->options.classes, correct = 0;
-	double sum = 0, support = 0, recorded = 0;
+	double sum = 0;
 
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
@@ -244,13 +244,10 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 			net->prediction[b] = largest(z, classes);
 			correct += net->prediction[b] == net->batch->sequences[b].label;
 		}
-		support += group->support;
-		recorded += group->recorded;
 	}
 	net->result.penalty = gather_rates(net);
 	net->result.loss = sum / net->batch->size + net->result.penalty;
 	net->result.correct = correct;
-	net->result.support = recorded > 0 ? support / recorded : 0;
 	*loss = net->result.loss;
 	return 0;
 }

@@ -23,7 +23,7 @@ enum {
 	CALIBRATION_STEPS = 256,
 	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
 };
-#define TAPE_MARGIN 1.02 /* over the batch's mean tape, so that chance alone does not overflow */
+#define TAPE_MARGIN 1.05 /* over the batch's mean tape, so that chance alone does not overflow */
 
 struct comparison {
 	const struct neap_compare_options *options;
@@ -91,8 +91,8 @@ static void sweep_options(const struct comparison *c, struct neap_sweep_options 
 static void net_ops(const struct comparison *c, struct neap_step_ops *ops)
 {
 	neap__netops_fill(ops, c->net);
-	if (c->costs.tape > 0 && c->costs.tape < (double)ops->tape_max_bytes)
-		ops->tape_bytes = (size_t)c->costs.tape;
+	if (c->costs.tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
+		ops->tape_bytes = (size_t)fmin(c->costs.tape, (double)ops->tape_max_bytes);
 }
 
 /* A sweep over the first two steps: everything of ours but the arena is touched. */
@@ -196,6 +196,7 @@ static int run_strategy(
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep = NULL;
 
+	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
 	net_ops(c, &ops);
 	sweep_options(c, &so, c->batch->steps, strategy);
 	if (run->reference)

@@ -49,7 +49,8 @@ def keys(data):
 
 
 def peaks(data, slow, dense):
-    more = ["--dense"] if dense else []
+    """Fixed-size tapes: dense, and samples of one length."""
+    more = ["--dense", "--max-steps", "150"] if dense else []
     result = compare(data, *more, slow=slow)
     for run in ran(result):
         if run.get("role") == "reference":

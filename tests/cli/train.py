@@ -10,9 +10,10 @@ import time
 
 from harness import NEAP, Folder, Tap, neap, neap_json
 
-SETTINGS = ["--net", "lif:48r,li", "--batch", "16", "--epochs", "3", "--seed", "5"]
-DATA = "randman:classes=4,samples=40,units=20,steps=60,part=train"
-TEST = "randman:classes=4,samples=40,units=20,steps=60,part=test"
+SETTINGS = ["--net", "lif:48r,li", "--batch", "16", "--epochs", "3", "--seed", "5", "--warmup",
+            "5"]
+DATA = "randman:classes=4,samples=600,units=40,steps=60,part=train"
+TEST = "randman:classes=4,samples=200,units=40,steps=60,part=test"
 
 
 def train(out, *more, data=DATA):
