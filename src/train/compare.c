@@ -10,8 +10,7 @@
 #include <neap/train.h>
 #include "base/fail.h"
 #include "sys/memory.h"
-#include "train/netops.h"
-#include "train/tiers.h"
+#include "train/comparison.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,26 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CALIBRATION_STEPS = 256,
-	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
-};
 #define TAPE_MARGIN 1.05 /* over the batch's mean tape, so that chance alone does not overflow */
 
-struct comparison {
-	const struct neap_compare_options *options;
-	struct neap_compare_result *result;
-	struct neap_dataset *set;
-	struct neap_loader *loader;
-	const struct neap_batch *batch;
-	struct neap_net *net;
-	struct neap_objective objective;
-	struct neap__tiers tiers;
-	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
-	double reference;	  /* seconds of the reference run; NaN without one */
-};
-
-static int open_batch(struct comparison *c)
+static int open_batch(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	struct neap_dataset_info info;
@@ -72,31 +54,8 @@ static int open_batch(struct comparison *c)
 	return neap_net_begin(c->net, c->batch, &c->objective);
 }
 
-static void sweep_options(const struct comparison *c, struct neap_sweep_options *so, int64_t steps,
-	const char *strategy)
-{
-	*so = (struct neap_sweep_options){.size = sizeof *so,
-		.steps = steps,
-		.memory = c->result->memory,
-		.strategy = strategy,
-		.params = c->options->sweep.params,
-		.tiers = c->tiers.tier,
-		.ntiers = c->tiers.count,
-		.advance = c->costs.advance,
-		.record = c->costs.record,
-		.backward = c->costs.backward};
-}
-
-/* The batch begun, with the mean tape to plan for. */
-static void net_ops(const struct comparison *c, struct neap_step_ops *ops)
-{
-	neap__netops_fill(ops, c->net);
-	if (c->costs.tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
-		ops->tape_bytes = (size_t)fmin(c->costs.tape, (double)ops->tape_max_bytes);
-}
-
 /* A sweep over the first two steps: everything of ours but the arena is touched. */
-static int warm_up(struct comparison *c)
+static int warm_up(struct neap__comparison *c)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
@@ -104,8 +63,8 @@ static int warm_up(struct comparison *c)
 	double loss;
 
 	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
-	net_ops(c, &ops);
-	sweep_options(c, &so, c->batch->steps < 2 ? c->batch->steps : 2, "bptt");
+	neap__comparison_ops(c, &ops, 0);
+	neap__comparison_sweep(c, &so, c->batch->steps < 2 ? c->batch->steps : 2, "bptt");
 	so.memory = 0;
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->net, &so));
 	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
@@ -113,54 +72,53 @@ static int warm_up(struct comparison *c)
 	return rc < 0 ? rc : neap_net_end(c->net);
 }
 
+/* Steps whose tapes a plan holds at a time. */
+static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
+{
+	if (strcmp(plan->chosen, "bptt") == 0)
+		return steps;
+	return plan->params.chunk > 0 ? plan->params.chunk : 1;
+}
+
+enum { PLANS = 12 };
+
 /*
- * What a step costs and how large tapes are: the first steps are timed, then a
- * sweep within the budget goes over the whole batch.
+ * Plans a strategy where tapes vary: the fewer steps a chunk has, the larger its
+ * worst mean tape may be. From the batch's mean upwards until the chunks that a
+ * plan chooses have room for the fullest of them. *sweep is NULL where infeasible.
  */
-static int calibrate(struct comparison *c)
+static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
+	const char *strategy, uint64_t memory)
 {
 	struct neap_sweep_options so;
-	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
-	double loss;
+	int64_t steps = c->batch->steps;
+	double tape = TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
+	int rc = 0;
 
-	NEAP_TRY(neap__netops_measure(
-		&c->costs, c->net, c->batch, &c->objective, CALIBRATION_STEPS, CALIBRATION_ROOM));
-	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
-	net_ops(c, &ops);
-	sweep_options(c, &so, c->batch->steps, "auto");
-	so.params = (struct neap_params){0};
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->net, &so));
-	struct neap_problem *problem = &c->result->problem;
-	*problem = *neap_sweep_problem(sweep);
-	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
-	neap_sweep_free(sweep);
-	NEAP_TRY(rc);
-	if (stats.advance_steps > 0)
-		c->costs.advance = stats.advance / (double)stats.advance_steps;
-	if (stats.record_steps > 0) {
-		c->costs.record = stats.record / (double)stats.record_steps;
-		c->costs.tape = TAPE_MARGIN * (double)stats.tape_bytes / (double)stats.record_steps;
+	*sweep = NULL;
+	for (int i = 0; i < PLANS; i++) {
+		neap_sweep_free(*sweep);
+		*sweep = NULL;
+		neap__comparison_ops(c, &ops, tape);
+		neap__comparison_sweep(c, &so, steps, strategy);
+		so.memory = memory;
+		rc = neap_sweep_create(sweep, &ops, c->net, &so);
+		if (rc < 0)
+			break;
+		double needed = TAPE_MARGIN * neap__tapes_worst(&c->tapes,
+						      tapes_held(neap_sweep_plan(*sweep), steps));
+		if (needed <= tape)
+			break;
+		tape = needed;
 	}
-	if (stats.backward_steps > 0)
-		c->costs.backward = stats.backward / (double)stats.backward_steps;
-	net_ops(c, &ops);
-	problem->chain.tape = ops.tape_bytes;
-	problem->chain.advance = c->costs.advance;
-	problem->chain.record = c->costs.record;
-	problem->chain.backward = c->costs.backward;
-
-	struct neap_net_result found;
-	neap_net_get_result(c->net, &found);
-	c->result->spikes = found.spikes;
-	c->result->support = found.support;
-	return neap_net_end(c->net);
+	c->result->problem.chain.tape = ops.tape_bytes;
+	return rc;
 }
 
 /* One sweep of a planned run; the arena is mapped inside the measurement. */
-static int run_once(struct comparison *c, struct neap_sweep *sweep, struct neap_compare_run *run,
-	struct neap_sweep_stats *stats)
+static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
+	struct neap_compare_run *run, struct neap_sweep_stats *stats)
 {
 	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
 	neap_sweep_release(sweep);
@@ -189,19 +147,13 @@ static int by_seconds(const void *a, const void *b)
 enum { REPEATS_MAX = 99 };
 
 static int run_strategy(
-	struct comparison *c, struct neap_compare_run *run, const char *strategy, int repeats)
+	struct neap__comparison *c, struct neap_compare_run *run, const char *strategy, int repeats)
 {
 	struct neap_sweep_stats stats[REPEATS_MAX];
-	struct neap_sweep_options so;
-	struct neap_step_ops ops;
-	struct neap_sweep *sweep = NULL;
+	struct neap_sweep *sweep;
 
 	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
-	net_ops(c, &ops);
-	sweep_options(c, &so, c->batch->steps, strategy);
-	if (run->reference)
-		so.memory = 0;
-	int rc = neap_sweep_create(&sweep, &ops, c->net, &so);
+	int rc = plan_strategy(c, &sweep, strategy, run->reference ? 0 : c->result->memory);
 	if (rc >= 0) {
 		run->plan = *neap_sweep_plan(sweep);
 		if (!run->reference)
@@ -216,7 +168,8 @@ static int run_strategy(
 			rc = run_once(c, sweep, run, &stats[i]);
 	} else if (rc == NEAP_EINFEASIBLE) {
 		/* An answer, not a failure: the plan says why. */
-		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &so.params));
+		NEAP_TRY(neap_plan_make(
+			&run->plan, &c->result->problem, strategy, &c->options->sweep.params));
 		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}
@@ -252,7 +205,7 @@ static int check_names(const struct neap_compare_options *o)
 	return 0;
 }
 
-static int run_all(struct comparison *c)
+static int run_all(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	int total = !o->no_reference, done = 0;
@@ -278,7 +231,7 @@ static int run_all(struct comparison *c)
 	return 0;
 }
 
-static int compare(struct comparison *c)
+static int compare(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	struct neap_compare_result *r = c->result;
@@ -291,7 +244,7 @@ static int compare(struct comparison *c)
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
 	NEAP_TRY(neap__tiers_measure(&c->tiers, sizes.state, 0.2));
 	NEAP_TRY(warm_up(c));
-	NEAP_TRY(calibrate(c));
+	NEAP_TRY(neap__comparison_calibrate(c));
 	r->steps = c->batch->steps;
 	r->batch = c->batch->size;
 	for (int b = 0; b < c->batch->size; b++)
@@ -305,11 +258,12 @@ static int compare(struct comparison *c)
 
 int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)
 {
-	struct comparison c = {.options = options, .result = result, .reference = NAN};
+	struct neap__comparison c = {.options = options, .result = result, .reference = NAN};
 
 	*result = (struct neap_compare_result){0};
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
+	neap__tapes_free(&c.tapes);
 	neap_net_free(c.net);
 	neap_loader_close(c.loader);
 	neap_dataset_close(c.set);

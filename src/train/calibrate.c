@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate.c: what the steps of a batch cost on this machine. */
+#include "train/comparison.h"
+#include "base/fail.h"
+
+#include <math.h>
+
+enum {
+	CALIBRATION_STEPS = 256,
+	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
+};
+
+void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
+	int64_t steps, const char *strategy)
+{
+	*so = (struct neap_sweep_options){.size = sizeof *so,
+		.steps = steps,
+		.memory = c->result->memory,
+		.strategy = strategy,
+		.params = c->options->sweep.params,
+		.tiers = c->tiers.tier,
+		.ntiers = c->tiers.count,
+		.advance = c->costs.advance,
+		.record = c->costs.record,
+		.backward = c->costs.backward};
+}
+
+void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)
+{
+	neap__netops_fill(ops, c->net);
+	if (tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
+		ops->tape_bytes = (size_t)fmin(tape, (double)ops->tape_max_bytes);
+}
+
+/* The net's record, with a look at what it wrote. */
+struct watched {
+	struct neap_net *net;
+	struct neap__tapes *tapes;
+};
+
+static int watch_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
+{
+	struct watched *w = user;
+	return neap_net_advance(w->net, state, t0, t1, first);
+}
+
+static int watch_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct watched *w = user;
+	int rc = neap_net_record(w->net, state, t0, t1, first, tape, room, used, t_done);
+	if (rc >= 0)
+		neap__tapes_add(w->tapes, t0, *t_done, *used);
+	return rc;
+}
+
+static int watch_turn(void *user, const void *state, void *adjoint, double *loss)
+{
+	struct watched *w = user;
+	return neap_net_turn(w->net, state, adjoint, loss);
+}
+
+static int watch_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
+{
+	struct watched *w = user;
+	return neap_net_backward(w->net, adjoint, t1, t0, tape);
+}
+
+int neap__comparison_calibrate(struct neap__comparison *c)
+{
+	struct watched watched = {c->net, &c->tapes};
+	struct neap_sweep_options so;
+	struct neap_sweep_stats stats;
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep;
+	double loss;
+
+	NEAP_TRY(neap__tapes_make(&c->tapes, c->batch->steps));
+	NEAP_TRY(neap__netops_measure(
+		&c->costs, c->net, c->batch, &c->objective, CALIBRATION_STEPS, CALIBRATION_ROOM));
+	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	neap__comparison_ops(c, &ops, c->costs.tape);
+	ops.advance = watch_advance;
+	ops.record = watch_record;
+	ops.turn = watch_turn;
+	ops.backward = watch_backward;
+	neap__comparison_sweep(c, &so, c->batch->steps, "auto");
+	so.params = (struct neap_params){0};
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
+	c->result->problem = *neap_sweep_problem(sweep);
+	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
+	neap_sweep_free(sweep);
+	NEAP_TRY(rc);
+	if (stats.advance_steps > 0)
+		c->costs.advance = stats.advance / (double)stats.advance_steps;
+	if (stats.record_steps > 0)
+		c->costs.record = stats.record / (double)stats.record_steps;
+	if (stats.backward_steps > 0)
+		c->costs.backward = stats.backward / (double)stats.backward_steps;
+
+	struct neap_net_result found;
+	neap_net_get_result(c->net, &found);
+	c->result->spikes = found.spikes;
+	c->result->support = found.support;
+	return neap_net_end(c->net);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comparison.h: one real batch under several strategies, from the inside. */
+#ifndef NEAP_TRAIN_COMPARISON_H
+#define NEAP_TRAIN_COMPARISON_H
+
+#include <neap/train.h>
+#include "train/netops.h"
+#include "train/tapes.h"
+#include "train/tiers.h"
+
+struct neap__comparison {
+	const struct neap_compare_options *options;
+	struct neap_compare_result *result;
+	struct neap_dataset *set;
+	struct neap_loader *loader;
+	const struct neap_batch *batch;
+	struct neap_net *net;
+	struct neap_objective objective;
+	struct neap__tiers tiers;
+	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
+	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
+	double reference;	  /* seconds of the reference run; NaN without one */
+};
+
+/* What a sweep of `steps` steps under a strategy is to be, within the budget. */
+void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
+	int64_t steps, const char *strategy);
+
+/* The batch begun; `tape` bytes a step to plan with where they vary (0: the net's guess). */
+void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape);
+
+/*
+ * What a step costs and how large tapes are: the first steps are timed, then a
+ * sweep within the budget goes over the whole batch and records each step once.
+ */
+int neap__comparison_calibrate(struct neap__comparison *c);
+
+#endif
