@@ -5,8 +5,10 @@ cd "$(dirname "$0")/.." || exit 2
 files=$(git ls-files '*.c' '*.h' 2>/dev/null)
 [ -n "$files" ] || files=$(find include src cli tests examples -name '*.[ch]')
 # shellcheck disable=SC2086
-clang-format --dry-run -Werror $files 2>&1 | grep -E 'error:' | sort -u -t: -k1,1 && {
+breaches=$(clang-format --dry-run $files 2>&1 | grep -E 'warning:|error:' | sort -u -t: -k1,1)
+if [ -n "$breaches" ]; then
+	echo "$breaches"
 	echo "format: 'make format' mends this"
 	exit 1
-}
+fi
 echo "format: every C file is as clang-format leaves it"
