@@ -121,11 +121,11 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct neap_sweep_stats *stats)
 {
 	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
-	neap_sweep_release(sweep);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
 	uint64_t after = neap__resident_peak();
+	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
 	stats->resident_growth = watched && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->net));
@@ -146,36 +146,50 @@ static int by_seconds(const void *a, const void *b)
 
 enum { REPEATS_MAX = 99 };
 
-static int run_strategy(
-	struct neap__comparison *c, struct neap_compare_run *run, const char *strategy, int repeats)
-{
+/* A strategy while its sweeps are measured. */
+struct candidate {
+	const char *strategy;
+	struct neap_sweep *sweep; /* NULL: does not run */
 	struct neap_sweep_stats stats[REPEATS_MAX];
-	struct neap_sweep *sweep;
+};
 
+/* Plans; what cannot run says why and leaves no sweep. */
+static int prepare(
+	struct neap__comparison *c, struct candidate *candidate, struct neap_compare_run *run)
+{
+	const char *strategy = candidate->strategy;
+
+	run->overhead = NAN;
 	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
-	int rc = plan_strategy(c, &sweep, strategy, run->reference ? 0 : c->result->memory);
-	if (rc >= 0) {
-		run->plan = *neap_sweep_plan(sweep);
-		if (!run->reference)
-			c->result->problem = *neap_sweep_problem(sweep);
-		if (run->reference && run->plan.arena_bytes > neap__memory_free() / 2) {
-			snprintf(run->what, sizeof run->what,
-				"store-all would take more than half of the free memory");
-			neap_sweep_free(sweep);
-			return 0;
-		}
-		for (int i = 0; i < repeats && rc >= 0; i++)
-			rc = run_once(c, sweep, run, &stats[i]);
-	} else if (rc == NEAP_EINFEASIBLE) {
-		/* An answer, not a failure: the plan says why. */
+	int rc = plan_strategy(
+		c, &candidate->sweep, strategy, run->reference ? 0 : c->result->memory);
+	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		NEAP_TRY(neap_plan_make(
 			&run->plan, &c->result->problem, strategy, &c->options->sweep.params));
 		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}
-	neap_sweep_free(sweep);
-	if (rc < 0)
-		return rc;
+	NEAP_TRY(rc);
+	run->plan = *neap_sweep_plan(candidate->sweep);
+	if (!run->reference) {
+		c->result->problem = *neap_sweep_problem(candidate->sweep);
+	} else if (run->plan.arena_bytes > neap__memory_free() / 2) {
+		snprintf(run->what, sizeof run->what,
+			"store-all would take more than half of the free memory");
+		neap_sweep_free(candidate->sweep);
+		candidate->sweep = NULL;
+	}
+	return 0;
+}
+
+/* The median run counts. */
+static void summarise(struct neap__comparison *c, struct candidate *candidate,
+	struct neap_compare_run *run, int repeats)
+{
+	struct neap_sweep_stats *stats = candidate->stats;
+
+	if (!run->ran)
+		return;
 	qsort(stats, (size_t)repeats, sizeof stats[0], by_seconds);
 	run->stats = stats[repeats / 2];
 	run->seconds = run->stats.seconds;
@@ -183,7 +197,6 @@ static int run_strategy(
 	if (run->reference)
 		c->reference = run->seconds;
 	run->overhead = run->seconds / c->reference - 1;
-	return 0;
 }
 
 static int chosen(const struct neap_compare_options *o, const char *name)
@@ -205,30 +218,60 @@ static int check_names(const struct neap_compare_options *o)
 	return 0;
 }
 
+/*
+ * Strategies take turns, so that a machine that slows down for a while slows all
+ * of them alike.
+ */
+static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
+{
+	const struct neap_compare_options *o = c->options;
+	int count = c->result->runs_count, done = 0;
+
+	for (int i = 0; i < count; i++)
+		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
+	for (int r = 0; r < repeats; r++) {
+		for (int i = 0; i < count; i++, done++) {
+			const char *name = candidates[i].strategy;
+			if (o->progress && o->progress(o->user, name, done, count * repeats))
+				return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+			if (candidates[i].sweep)
+				NEAP_TRY(run_once(c, candidates[i].sweep, &c->result->runs[i],
+					&candidates[i].stats[r]));
+		}
+	}
+	for (int i = 0; i < count; i++)
+		summarise(c, &candidates[i], &c->result->runs[i], repeats);
+	if (o->progress)
+		o->progress(o->user, NULL, done, done);
+	return 0;
+}
+
 static int run_all(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
-	int total = !o->no_reference, done = 0;
-	for (int i = 0; neap_strategy_name(i); i++)
-		total += chosen(o, neap_strategy_name(i));
+	int total = 1, count = 0;
+
+	while (neap_strategy_name(total - 1))
+		total++;
+	struct candidate *candidates = calloc((size_t)total, sizeof *candidates);
 	c->result->runs = calloc((size_t)total, sizeof *c->result->runs);
-	if (!c->result->runs)
+	if (!candidates || !c->result->runs) {
+		free(candidates);
 		return neap__fail_errno(ENOMEM, "compare");
-	for (int i = -1; i < 0 || neap_strategy_name(i); i++) {
-		const char *name = i < 0 ? "bptt" : neap_strategy_name(i);
-		if (i < 0 ? o->no_reference : !chosen(o, name))
-			continue;
-		if (o->progress && o->progress(o->user, name, done, total))
-			return neap__fail(NEAP_EINTERRUPTED, "interrupted");
-		struct neap_compare_run *run = &c->result->runs[done++];
-		run->reference = i < 0;
-		run->overhead = NAN;
-		c->result->runs_count = done;
-		NEAP_TRY(run_strategy(c, run, name, o->repeats > 0 ? o->repeats : 1));
 	}
-	if (o->progress)
-		o->progress(o->user, NULL, done, total);
-	return 0;
+	if (!o->no_reference) {
+		candidates[count].strategy = "bptt";
+		c->result->runs[count++].reference = 1;
+	}
+	for (int i = 0; neap_strategy_name(i); i++)
+		if (chosen(o, neap_strategy_name(i)))
+			candidates[count++].strategy = neap_strategy_name(i);
+	c->result->runs_count = count;
+	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
+	for (int i = 0; i < count; i++)
+		neap_sweep_free(candidates[i].sweep);
+	free(candidates);
+	return rc;
 }
 
 static int compare(struct neap__comparison *c)
