@@ -14,9 +14,9 @@ reason = "no reason given"
 for line in program.stdout:
     if line.startswith("# "):
         reason = line[2:].strip().removeprefix("SKIP").strip() or reason
-    skipped = re.match(r"not (ok \d+ - \S+) # SKIP", line)
+    skipped = re.match(r"not ok (\d+) # SKIP (\S+)", line)
     if skipped:
-        line = f"{skipped.group(1)} # SKIP {reason}\n"
+        line = f"ok {skipped.group(1)} - {skipped.group(2)} # SKIP {reason}\n"
     sys.stdout.write(line)
     sys.stdout.flush()
 sys.exit(program.wait())
