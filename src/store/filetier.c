@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "sys/memory.h"
 #include "sys/scratch.h"
-#include "sys/worker.h"
+#include "store/worked.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,9 @@
 
 #define PIECE (UINT64_C(256) << 10)
 
-enum { PUT, GET };
-
 /* Everything but the worker changes only while the worker is idle. */
 struct file {
-	struct neap__worker *worker;
+	struct neap__worked worked; /* first */
 	struct neap__scratch scratch;
 	uint64_t capacity, stride, epoch;
 	unsigned char *staging;
@@ -107,7 +105,7 @@ static int run_get(struct file *file, const struct neap__job *job)
 
 static int run(void *self, const struct neap__job *job)
 {
-	return job->kind == PUT ? run_put(self, job) : run_get(self, job);
+	return job->kind == NEAP__PUT ? run_put(self, job) : run_get(self, job);
 }
 
 static int use_staging(struct file *file, uint64_t bytes, void *staging)
@@ -136,7 +134,7 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 			"bytes",
 			file->scratch.directory, (unsigned long long)file->capacity,
 			(long long)places, (unsigned long long)stride);
-	neap__worker_idle(file->worker);
+	neap__worker_idle(file->worked.worker);
 	NEAP_TRY(use_staging(file, bytes, staging));
 	NEAP_TRY(neap__scratch_reserve(&file->scratch, size));
 	file->stride = stride;
@@ -144,35 +142,11 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	return 0;
 }
 
-static int post(struct file *file, int kind, int64_t place, uint64_t tag, void *data,
-	uint64_t bytes, int64_t *ticket)
-{
-	struct neap__job job = {kind, place, tag, data, bytes};
-	return neap__worker_post(file->worker, &job, ticket);
-}
-
-static int put(
-	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
-{
-	return post(self, PUT, place, tag, (void *)(uintptr_t)from, bytes, ticket);
-}
-
-static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
-{
-	return post(self, GET, place, tag, into, bytes, ticket);
-}
-
-static int wait_for(void *self, int64_t ticket)
-{
-	struct file *file = self;
-	return neap__worker_wait(file->worker, ticket);
-}
-
 static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
 {
 	struct file *file = self;
 	uint64_t at = (uint64_t)place * file->stride + offset, page = at - at % NEAP__PAGE;
-	neap__worker_idle(file->worker);
+	neap__worker_idle(file->worked.worker);
 	if (!mask)
 		return neap__scratch_truncate(&file->scratch, at);
 	NEAP_TRY(neap__scratch_read(&file->scratch, file->staging, NEAP__PAGE, page));
@@ -183,7 +157,7 @@ static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
 static void close_file(void *self)
 {
 	struct file *file = self;
-	neap__worker_free(file->worker);
+	neap__worker_free(file->worked.worker);
 	neap__scratch_close(&file->scratch);
 	neap__unmap_pages(file->own, file->own_bytes);
 	XXH3_freeState(file->hash);
@@ -195,9 +169,9 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	static const struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,
-		.put = put,
-		.get = get,
-		.wait = wait_for,
+		.put = neap__worked_put,
+		.get = neap__worked_get,
+		.wait = neap__worked_wait,
 		.staging = staging_bytes,
 		.close = close_file,
 	};
@@ -241,7 +215,7 @@ int neap_tier_open_file(
 		rc = neap__scratch_open(&file->scratch, dir ? dir : "", flags);
 	file->capacity = o.capacity ? o.capacity : file->scratch.room;
 	if (rc == 0)
-		rc = neap__worker_create(&file->worker, NEAP__REQUESTS, run, file);
+		rc = neap__worker_create(&file->worked.worker, NEAP__REQUESTS, run, file);
 	if (rc == 0)
 		rc = wrap(tier, file);
 	if (rc < 0)

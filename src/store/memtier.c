@@ -5,18 +5,16 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/memory.h"
-#include "sys/worker.h"
+#include "store/worked.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PUT, GET };
-
 /* pool, stride and epoch change only while the worker is idle. */
 struct memory {
-	struct neap__worker *worker;
+	struct neap__worked worked; /* first */
 	unsigned char *pool;
 	size_t mapped;
 	uint64_t capacity, stride, epoch;
@@ -35,7 +33,7 @@ static int run(void *self, const struct neap__job *job)
 	struct neap__trailer *trailer =
 		(struct neap__trailer *)(record + neap__round_up(job->bytes, 64));
 
-	if (job->kind == PUT) {
+	if (job->kind == NEAP__PUT) {
 		memcpy(record, job->data, job->bytes);
 		neap__record_seal(trailer, memory->epoch, job->tag, job->place, job->bytes,
 			XXH3_64bits(job->data, job->bytes));
@@ -56,7 +54,7 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 			"a memory tier of %llu bytes has no room for %lld records of %llu bytes",
 			(unsigned long long)memory->capacity, (long long)places,
 			(unsigned long long)stride);
-	neap__worker_idle(memory->worker);
+	neap__worker_idle(memory->worked.worker);
 	if (size > memory->mapped || size < memory->mapped / 2) {
 		neap__unmap_pages(memory->pool, memory->mapped);
 		memory->pool = NULL;
@@ -71,34 +69,10 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	return 0;
 }
 
-static int post(struct memory *memory, int kind, int64_t place, uint64_t tag, void *data,
-	uint64_t bytes, int64_t *ticket)
-{
-	struct neap__job job = {kind, place, tag, data, bytes};
-	return neap__worker_post(memory->worker, &job, ticket);
-}
-
-static int put(
-	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
-{
-	return post(self, PUT, place, tag, (void *)(uintptr_t)from, bytes, ticket);
-}
-
-static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
-{
-	return post(self, GET, place, tag, into, bytes, ticket);
-}
-
-static int wait_for(void *self, int64_t ticket)
-{
-	struct memory *memory = self;
-	return neap__worker_wait(memory->worker, ticket);
-}
-
 static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
 {
 	struct memory *memory = self;
-	neap__worker_idle(memory->worker);
+	neap__worker_idle(memory->worked.worker);
 	unsigned char *record = memory->pool + (uint64_t)place * memory->stride;
 	if (mask)
 		record[offset] ^= (unsigned char)mask;
@@ -110,7 +84,7 @@ static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
 static void close_memory(void *self)
 {
 	struct memory *memory = self;
-	neap__worker_free(memory->worker);
+	neap__worker_free(memory->worked.worker);
 	neap__unmap_pages(memory->pool, memory->mapped);
 	free(memory);
 }
@@ -120,9 +94,9 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	static const struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,
-		.put = put,
-		.get = get,
-		.wait = wait_for,
+		.put = neap__worked_put,
+		.get = neap__worked_get,
+		.wait = neap__worked_wait,
 		.close = close_memory,
 	};
 	const struct neap_tier_spec spec = {
@@ -137,7 +111,7 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "memory tier");
 	memory->capacity = capacity;
-	int rc = neap__worker_create(&memory->worker, NEAP__REQUESTS, run, memory);
+	int rc = neap__worker_create(&memory->worked.worker, NEAP__REQUESTS, run, memory);
 	if (rc == 0)
 		rc = neap_tier_wrap(tier, &ops, &spec, memory);
 	if (rc < 0) {

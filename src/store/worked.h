@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worked.h: engines whose transfers run on one background thread (sys/worker.h)
+ * post them alike. An engine embeds struct neap__worked as its first member.
+ */
+#ifndef NEAP_STORE_WORKED_H
+#define NEAP_STORE_WORKED_H
+
+#include "sys/worker.h"
+
+enum neap__transfer { NEAP__PUT, NEAP__GET }; /* kind of a job */
+
+struct neap__worked {
+	struct neap__worker *worker;
+};
+
+/* Fill put, get and wait of struct neap_tier_ops. */
+int neap__worked_put(
+	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket);
+int neap__worked_get(
+	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket);
+int neap__worked_wait(void *self, int64_t ticket);
+
+#endif
