@@ -223,7 +223,7 @@ int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_op
 int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
-	struct neap_sweep *fresh;
+	struct neap_sweep *fresh = NULL;
 	NEAP_TRY(create(&fresh, ops, s->user, options, s->open, s->open_user));
 	if (s->arena.base && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
