@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/h5.h"
 #include "base/fail.h"
+#include "sys/rehearse.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,6 +19,7 @@
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
 /* No recording lasts longer; what claims to is damaged. */
 #define LONGEST_SECONDS 1e6
+#define REHEARSAL_SECONDS 60
 
 struct shd {
 	struct neap_dataset set;
@@ -229,7 +231,8 @@ static int describe(struct shd *shd)
 	return 0;
 }
 
-static int open_all(struct shd *shd)
+/* All that HDF5 itself parses. */
+static int open_tables(struct shd *shd)
 {
 	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
 	NEAP_TRY(neap__vlen_open(&shd->times, &shd->file, "/spikes/times", H5T_FLOAT));
@@ -242,7 +245,23 @@ static int open_all(struct shd *shd)
 		return neap__fail(NEAP_EFORMAT, "'%s': holds no samples", shd->path);
 	shd->set.info.samples = shd->times.rows;
 	NEAP_TRY(read_labels(shd));
-	NEAP_TRY(read_durations(shd));
+	return read_durations(shd);
+}
+
+static void rehearse(void *shd)
+{
+	(void)open_tables(shd);
+}
+
+static int open_all(struct shd *shd)
+{
+	/* HDF5 1.10 may crash where the structures of a file are damaged. */
+	int died = neap__rehearse(rehearse, shd, REHEARSAL_SECONDS);
+	if (died)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",
+			shd->path, died);
+	NEAP_TRY(open_tables(shd));
 	return describe(shd);
 }
 

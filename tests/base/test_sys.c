@@ -4,8 +4,10 @@
 #include "sys/memory.h"
 #include "sys/outfile.h"
 #include "sys/pool.h"
+#include "sys/rehearse.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 static void add_item(void *arg, int item, int thread)
@@ -85,12 +87,42 @@ static void resident_peak_follows_touch(void **state)
 	assert_true(neap__seconds() > 0);
 }
 
+static void crash(void *arg)
+{
+	raise(*(int *)arg);
+}
+
+static void return_(void *arg)
+{
+	*(int *)arg = 0;
+}
+
+static void sleep_on(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+}
+
+static void a_rehearsal_takes_the_crash(void **state)
+{
+	int number = SIGFPE;
+	(void)state;
+	assert_int_equal(neap__rehearse(crash, &number, 10), SIGFPE);
+	number = SIGSEGV;
+	assert_int_equal(neap__rehearse(crash, &number, 10), SIGSEGV);
+	assert_int_equal(neap__rehearse(return_, &number, 10), 0);
+	assert_int_equal(number, SIGSEGV); /* what the child did is forgotten */
+	assert_int_equal(neap__rehearse(sleep_on, NULL, 1), SIGALRM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pool_runs_each_item_once),
 		cmocka_unit_test(file_is_whole_or_absent),
 		cmocka_unit_test(resident_peak_follows_touch),
+		cmocka_unit_test(a_rehearsal_takes_the_crash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
