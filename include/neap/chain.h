@@ -53,6 +53,8 @@ enum neap_chain_flags {
 	 * tape of the step being reversed are free; more tapes cannot be had.
 	 */
 	NEAP_CHAIN_CLASSIC = 1,
+	/* Tapes stay in tier 0: only states travel to slow tiers. */
+	NEAP_CHAIN_TAPES_STAY = 2,
 };
 
 /*
