@@ -44,6 +44,8 @@ static int complete(struct request *r)
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
 		r->problem.memory = (uint64_t)r->slots;
+		if (r->strategy && strcmp(r->strategy, "mixed") == 0)
+			chain->flags |= NEAP_CHAIN_MIXED;
 	} else {
 		chain->live = chain->state;
 		if (!r->given.adjoint)

@@ -55,6 +55,8 @@ enum neap_chain_flags {
 	NEAP_CHAIN_CLASSIC = 1,
 	/* Tapes stay in tier 0: only states travel to slow tiers. */
 	NEAP_CHAIN_TAPES_STAY = 2,
+	/* With CLASSIC: a slot holds a state or a tape; one tape is still free. */
+	NEAP_CHAIN_MIXED = 4,
 };
 
 /*

@@ -16,6 +16,7 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__hierarchical,
 	&neap__double,
 	&neap__revolve,
+	&neap__mixed,
 	&neap__auto,
 	NULL,
 };

@@ -148,7 +148,8 @@ static int do_record(struct audit *v, const struct neap_action *a)
 	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
 		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
 	NEAP_TRY(neap__runs_record(&v->tapes, a->t0, a->t1));
-	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && neap__runs_height(&v->tapes) > 1)
+	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && !(v->p->chain.flags & NEAP_CHAIN_MIXED) &&
+		neap__runs_height(&v->tapes) > 1)
 		return ILLEGAL("more than one tape in a classic problem");
 	v->live.t = a->t1;
 	v->out->record_steps += a->t1 - a->t0;
@@ -334,6 +335,8 @@ static void measure(struct audit *v)
 {
 	uint64_t bytes = (uint64_t)v->top * v->p->chain.state +
 			 (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
+	if (v->p->chain.flags & NEAP_CHAIN_MIXED && neap__runs_height(&v->tapes) > 1)
+		bytes += (uint64_t)neap__runs_height(&v->tapes) - 1;
 	if (bytes > v->out->peak_bytes)
 		v->out->peak_bytes = bytes;
 }

@@ -68,12 +68,13 @@ static void names(void **state)
 	static const char *const expected[] = {
 		"bptt", "standard", "remote", "hierarchical", "double", "revolve", "auto"};
 	(void)state;
-	size_t n = sizeof expected / sizeof expected[0];
-	for (size_t i = 0; i < n; i++) {
-		assert_string_equal(neap_strategy_name((int)i), expected[i]);
+	int n = 0;
+	for (; neap_strategy_name(n); n++)
+		assert_non_null(neap_strategy_about(neap_strategy_name(n)));
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
 		assert_non_null(neap_strategy_about(expected[i]));
-	}
-	assert_null(neap_strategy_name((int)n));
+	assert_string_equal(neap_strategy_name(n - 1), "auto");
+	assert_null(neap_strategy_name(n + 1));
 	assert_null(neap_strategy_name(-1));
 	assert_null(neap_strategy_about("nonesuch"));
 	assert_string_equal(neap_action_name(NEAP_FORGET), "forget");
