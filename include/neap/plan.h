@@ -212,7 +212,8 @@ NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule 
 
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With
- * no slow tier, the convex hull of the best recomputation; else T (r + b).
+ * no slow tier, the convex hull of the best recomputation; with slow tiers, the linear
+ * program of src/plan/bound.c. Several tiers count as one with the sum of their rates.
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 
