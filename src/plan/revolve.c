@@ -21,26 +21,13 @@
 #include "segment.h"
 #include "strategy.h"
 
-/* The least number of slots whose advance steps can be counted. */
-static int64_t slots_least(int64_t steps)
-{
-	int64_t s = steps > 1;
-	while (s > 0 && s < steps - 1) {
-		struct neap__segment x = neap__segment(steps, s);
-		if (neap__segment_extra(&x) >= 0)
-			break;
-		s++;
-	}
-	return s;
-}
-
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *c = &problem->chain;
 	int64_t steps = c->steps, pool = neap__pool(problem, 0), tape = (int64_t)c->tape;
 	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)c->state;
-	int64_t least = slots_least(steps);
+	int64_t least = neap__segment_slots_least(steps);
 
 	if (fixed->checkpoints && steps > 1) {
 		least = fixed->checkpoints < steps - 1 ? fixed->checkpoints : steps - 1;

@@ -122,3 +122,15 @@ int64_t neap__segment_saves(struct neap__segment x)
 		x = go_left ? left : right;
 	}
 }
+
+int64_t neap__segment_slots_least(int64_t steps)
+{
+	int64_t s = steps > 1;
+	while (s > 0 && s < steps - 1) {
+		struct neap__segment x = neap__segment(steps, s);
+		if (neap__segment_extra(&x) >= 0)
+			break;
+		s++;
+	}
+	return s;
+}

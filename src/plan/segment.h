@@ -29,5 +29,7 @@ struct neap__segment neap__segment_right(const struct neap__segment *x, int64_t 
 int64_t neap__segment_extra(const struct neap__segment *x);
 /* Saves besides the first: walks the one path of parts that are not full. */
 int64_t neap__segment_saves(struct neap__segment x);
+/* The least number of slots whose advance steps can be counted. */
+int64_t neap__segment_slots_least(int64_t steps);
 
 #endif

@@ -17,6 +17,8 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__double,
 	&neap__revolve,
 	&neap__mixed,
+	&neap__diskrevolve,
+	&neap__hrevolve,
 	&neap__auto,
 	NULL,
 };

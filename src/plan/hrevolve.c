@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h-revolve: every level of memory, slots of tier 0 and places of the slow tiers, in
+ * one optimal recursion (nested.h; Herrmann and Pallez 2020); disk-revolve: the same
+ * with the slots and one slow tier, without limit if it is large enough (Aupy,
+ * Herrmann, Hovland, Robert 2016, with as many reads of a state as pay). Transfers
+ * are planned as waited for; of an asynchronous tier's read the next backward hides
+ * its part (descent.h).
+ *
+ * The levels stand in the order of (write, read), of (read, write) and of their sum;
+ * the best is taken. Where tiers take staging from the slots, each tier alone and
+ * none are tried as well. The last resort is Revolve's order in the slots.
+ *
+ * Peak: s S + A and the staging of the tiers in use, s slots used at most.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/fail.h"
+#include "descent.h"
+#include "strategy.h"
+
+/* Work of the exact tables worth one simulation. */
+#define WORK 20000
+
+enum order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
+
+/* Variants: set * ORDERS + order. Sets: all tiers, each alone, none, Revolve's order. */
+static int sets(const struct neap_problem *p)
+{
+	return p->ntiers + 3;
+}
+
+static double rank(const struct neap__level *x, int order)
+{
+	return order == WRITE_FIRST ? x->write : order == READ_FIRST ? x->read : x->write + x->read;
+}
+
+/* Is `a` to stand below `b`? */
+static int lower(const struct neap__level *a, const struct neap__level *b, int order)
+{
+	double x = rank(a, order), y = rank(b, order);
+	if (x != y)
+		return x < y;
+	return a->write + a->read < b->write + b->read;
+}
+
+static void insert(struct neap__nest *nest, struct neap__level level, int order)
+{
+	int i = nest->count++;
+	for (; i > 0 && lower(&level, &nest->level[i - 1], order); i--)
+		nest->level[i] = nest->level[i - 1];
+	nest->level[i] = level;
+}
+
+/* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
+static int arrange(struct neap__nest *nest, const struct neap_problem *p, int variant)
+{
+	int set = variant / ORDERS, order = variant % ORDERS;
+	int none = set > p->ntiers;
+	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool(p, 0);
+	*nest = (struct neap__nest){.length = p->chain.steps - 1,
+		.advance = p->chain.advance,
+		.revolve = set == p->ntiers + 2};
+	for (int tier = 1; tier <= p->ntiers; tier++)
+		if (!none && (set == 0 || set == tier)) {
+			uint64_t staging = p->tiers[tier - 1].staging;
+			pool = staging > (uint64_t)INT64_MAX / 2 ? -1 : pool - (int64_t)staging;
+			if (pool < 0)
+				return 0;
+		}
+	if (pool < tape)
+		return 0;
+	struct neap__level slots = {.slots = (pool - tape) / (int64_t)p->chain.state,
+		.write = neap__descent_write(p, 0),
+		.read = neap__descent_read(p, 0)};
+	insert(nest, slots, order);
+	for (int tier = 1; tier <= p->ntiers; tier++)
+		if (!none && (set == 0 || set == tier))
+			insert(nest,
+				(struct neap__level){.slots = neap__places(p, tier),
+					.write = neap__descent_write(p, tier),
+					.read = neap__descent_read(p, tier),
+					.tier = tier},
+				order);
+	return 1;
+}
+
+static int64_t work_of(const struct neap_params *params)
+{
+	int64_t effort = params->effort ? params->effort : 2000;
+	return effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
+}
+
+static void fill(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__nested *nested)
+{
+	const struct neap__nest *nest = neap__nested_nest(nested);
+	const struct neap__counts *counts = neap__nested_counts(nested);
+	struct neap__traffic traffic[NEAP__LEVELS_MOST];
+	for (int k = 0; k < nest->count; k++)
+		traffic[k] = (struct neap__traffic){.tier = nest->level[k].tier,
+			.written = counts->written[k],
+			.read = counts->read[k],
+			.peak = counts->peak[k]};
+	neap__descent_plan(plan, problem, counts->advanced, traffic, nest->count);
+	if (plan->feasible && neap__nested_lower(nested) > 0)
+		plan->model_bound = fmin(plan->makespan,
+			neap__nested_lower(nested) +
+				(double)problem->chain.steps *
+					(problem->chain.record + problem->chain.backward));
+}
+
+/* One variant: plan is filled where it is feasible. */
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int variant)
+{
+	struct neap__nest nest;
+	struct neap__nested *nested;
+	if (!arrange(&nest, problem, variant))
+		return 0;
+	int rc = neap__nested_solve(&nested, &nest, work_of(fixed));
+	if (rc == NEAP_EINFEASIBLE)
+		return 0;
+	if (rc < 0)
+		return rc;
+	fill(plan, problem, nested);
+	neap__nested_free(nested);
+	plan->variant = variant;
+	plan->params.effort = fixed->effort;
+	return 0;
+}
+
+/* Is the order of the levels another than with lower variants of the set? */
+static int is_new(const struct neap_problem *p, int variant)
+{
+	struct neap__nest nest, other;
+	if (!arrange(&nest, p, variant))
+		return 0;
+	for (int v = variant - variant % ORDERS; v < variant; v++) {
+		int same = arrange(&other, p, v);
+		for (int k = 0; same && k < nest.count; k++)
+			same = nest.level[k].tier == other.level[k].tier;
+		if (same)
+			return 0;
+	}
+	return 1;
+}
+
+static int try_set(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int set)
+{
+	for (int order = 0; order < ORDERS; order++) {
+		struct neap_plan trial = *plan;
+		int variant = set * ORDERS + order;
+		if (!is_new(problem, variant))
+			continue;
+		trial.feasible = 0;
+		NEAP_TRY(attempt(&trial, problem, fixed, variant));
+		if (trial.feasible &&
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
+			*plan = trial;
+	}
+	return 0;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_plan blank = *plan;
+	int staging = 0, last = sets(problem) - 1;
+	for (int i = 0; i < problem->ntiers; i++)
+		staging |= problem->tiers[i].staging > 0;
+	struct neap_plan best = blank;
+	NEAP_TRY(try_set(&best, problem, fixed, 0));
+	for (int set = 1; set < last; set++)
+		if ((staging && !(set == 1 && problem->ntiers == 1)) || !best.feasible) {
+			struct neap_plan trial = blank;
+			NEAP_TRY(try_set(&trial, problem, fixed, set));
+			if (trial.feasible &&
+				(!best.feasible || trial.makespan < best.makespan * (1 - 1e-13)))
+				best = trial;
+		}
+	if (!best.feasible)
+		NEAP_TRY(try_set(&best, problem, fixed, last));
+	*plan = best;
+	if (!best.feasible)
+		neap__descent_refuse(plan, problem);
+	return 0;
+}
+
+static int open(struct neap_schedule *s)
+{
+	struct neap__nest nest;
+	struct neap__nested *nested;
+	if (s->plan.variant < 0 || s->plan.variant >= sets(&s->problem) * ORDERS ||
+		!arrange(&nest, &s->problem, s->plan.variant))
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	NEAP_TRY(neap__nested_solve(&nested, &nest, work_of(&s->plan.params)));
+	return neap__descent_nested(s, nested);
+}
+
+/* One tier at a time, and its staging. */
+static int solve_disk(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_plan blank = *plan;
+	if (problem->ntiers == 0) {
+		neap__refuse(plan, 0, "needs a slow tier");
+		return 0;
+	}
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		struct neap_plan trial = blank;
+		NEAP_TRY(try_set(&trial, problem, fixed, tier));
+		if (trial.feasible &&
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
+			*plan = trial;
+	}
+	if (!plan->feasible)
+		NEAP_TRY(try_set(plan, problem, fixed, sets(problem) - 1));
+	if (!plan->feasible)
+		neap__descent_refuse(plan, problem);
+	return 0;
+}
+
+const struct neap__strategy neap__hrevolve = {"h-revolve",
+	"all tiers in one optimal recursion, transfers waited for (Herrmann and Pallez 2020)",
+	solve, open};
+
+const struct neap__strategy neap__diskrevolve = {"disk-revolve",
+	"slots and one slow tier, a state read as often as pays (Aupy, Herrmann and others 2016)",
+	solve_disk, open};
