@@ -24,6 +24,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "lp.h"
+#include "stages.h"
 #include "strategy.h"
 
 #define CELLS_MOST 4000000
@@ -386,6 +387,8 @@ static double bound_mixed(const struct neap_problem *problem)
 double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
+	if (c->stages)
+		return neap__stages_least_time(c);
 	if (c->flags & NEAP_CHAIN_MIXED)
 		return bound_mixed(problem);
 	double least = (double)c->steps * (c->record + c->backward);

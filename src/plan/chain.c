@@ -5,7 +5,9 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "stages.h"
 #include "strategy.h"
+#include "twotable.h"
 
 /* No plan is sensible beyond these, and every product below stays in 63 bits. */
 #define STEPS_MOST ((int64_t)1000000000000)
@@ -87,12 +89,14 @@ int neap_problem_check(const struct neap_problem *problem)
 		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
 	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "chain: only a classic problem is mixed");
-	if (c->stages)
-		return neap__fail(NEAP_EUSAGE, "chain: only uniform chains are planned");
-	NEAP_TRY(check_sizes(c));
-	NEAP_TRY(check_seconds("advance", c->advance));
-	NEAP_TRY(check_seconds("record", c->record));
-	NEAP_TRY(check_seconds("backward", c->backward));
+	if (c->stages) {
+		NEAP_TRY(neap__stages_check(c));
+	} else {
+		NEAP_TRY(check_sizes(c));
+		NEAP_TRY(check_seconds("advance", c->advance));
+		NEAP_TRY(check_seconds("record", c->record));
+		NEAP_TRY(check_seconds("backward", c->backward));
+	}
 	NEAP_TRY(check_seconds("slot_write", c->slot_write));
 	NEAP_TRY(check_seconds("slot_read", c->slot_read));
 	if (problem->ntiers < 0 || problem->ntiers > NEAP_TIERS_MAX)
@@ -110,6 +114,8 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
 	if (problem->chain.steps == 0)
 		return 0;
+	if (problem->chain.stages)
+		return neap__twotable_least(&problem->chain);
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;
