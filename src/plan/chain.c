@@ -120,11 +120,9 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 		return least;
 	least += state;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		/* `remote` with as many chunks as the tier has places, and one. */
-		int64_t chunk =
-			neap__ceil_div(problem->chain.steps, neap__places(problem, tier) + 1);
-		uint64_t bytes = neap__fixed_bytes(problem, tier) + (uint64_t)chunk * tape;
-		if (bytes < least && (!classic || chunk == 1))
+		/* x_0 in a place, and one tape: `h-revolve`. */
+		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
+		if (bytes < least && neap__places(problem, tier) > 0)
 			least = bytes;
 	}
 	return least;

@@ -320,9 +320,14 @@ double neap__descent_read(const struct neap_problem *p, int tier)
 void neap__descent_refuse(struct neap_plan *plan, const struct neap_problem *problem)
 {
 	int64_t least = neap__segment_slots_least(problem->chain.steps);
-	uint64_t bytes = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
-	neap__refuse(plan, bytes > problem->memory ? bytes : 0, "%lld slot%s and a tape need %llu",
-		(long long)least, least == 1 ? "" : "s", (unsigned long long)bytes);
+	uint64_t tape = problem->chain.tape, best;
+	best = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
+	for (int tier = 1; tier <= problem->ntiers; tier++)
+		if (neap__places(problem, tier) >= least &&
+			neap__fixed_bytes(problem, tier) + tape < best)
+			best = neap__fixed_bytes(problem, tier) + tape;
+	neap__refuse(plan, best > problem->memory ? best : 0, "%lld place%s and a tape need %llu",
+		(long long)least, least == 1 ? "" : "s", (unsigned long long)best);
 }
 
 /* bytes += states S; 1 beyond 63 bits. */
@@ -341,6 +346,7 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	uint64_t staging = 0;
 	int64_t slots = 0;
 	int tier = 0;
+	memset(plan->tiers, 0, sizeof plan->tiers);
 	for (int i = 0; i < count; i++) {
 		const struct neap__traffic *x = &traffic[i];
 		long double time = (long double)x->written * neap__descent_write(problem, x->tier) +

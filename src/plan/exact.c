@@ -318,7 +318,7 @@ int neap__exact(struct neap__nested *x, double most, int64_t work, double *cost)
 {
 	int64_t length = x->nest.length;
 	int top = x->nest.count - 1, rc = 1;
-	const struct neap__hull *h = neap__nested_o(x, top, 1 << 20);
+	const struct neap__hull *h = neap__nested_o(x, top, INT64_MAX);
 	struct job j = {.x = x, .length = length, .work = work};
 	double *room = NULL;
 

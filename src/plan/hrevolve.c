@@ -19,15 +19,26 @@
 #include "descent.h"
 #include "strategy.h"
 
-/* Work of the exact tables worth one simulation. */
-#define WORK 20000
+/* Work of the exact tables worth one simulation, and that short chains get in any case. */
+#define WORK 500
+#define SHORT 512
+#define SHORT_WORK 20000000
 
 enum order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
 
-/* Variants: set * ORDERS + order. Sets: all tiers, each alone, none, Revolve's order. */
+/*
+ * Variants: set * ORDERS + order. With n tiers, set 0 is all of them, 1..n each alone
+ * beside the slots, n+1 the slots alone; n+2 the slots alone in Revolve's order, beyond
+ * that each tier alone, without the slots, in that order.
+ */
 static int sets(const struct neap_problem *p)
 {
-	return p->ntiers + 3;
+	return 2 * p->ntiers + 3;
+}
+
+static int has(int set, int tier, int n)
+{
+	return set == 0 || set == tier || set == n + 2 + tier;
 }
 
 static double rank(const struct neap__level *x, int order)
@@ -56,13 +67,12 @@ static void insert(struct neap__nest *nest, struct neap__level level, int order)
 static int arrange(struct neap__nest *nest, const struct neap_problem *p, int variant)
 {
 	int set = variant / ORDERS, order = variant % ORDERS;
-	int none = set > p->ntiers;
 	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool(p, 0);
 	*nest = (struct neap__nest){.length = p->chain.steps - 1,
 		.advance = p->chain.advance,
-		.revolve = set == p->ntiers + 2};
+		.revolve = set > p->ntiers + 1};
 	for (int tier = 1; tier <= p->ntiers; tier++)
-		if (!none && (set == 0 || set == tier)) {
+		if (has(set, tier, p->ntiers)) {
 			uint64_t staging = p->tiers[tier - 1].staging;
 			pool = staging > (uint64_t)INT64_MAX / 2 ? -1 : pool - (int64_t)staging;
 			if (pool < 0)
@@ -73,9 +83,10 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 	struct neap__level slots = {.slots = (pool - tape) / (int64_t)p->chain.state,
 		.write = neap__descent_write(p, 0),
 		.read = neap__descent_read(p, 0)};
-	insert(nest, slots, order);
+	if (set <= p->ntiers + 2)
+		insert(nest, slots, order);
 	for (int tier = 1; tier <= p->ntiers; tier++)
-		if (!none && (set == 0 || set == tier))
+		if (has(set, tier, p->ntiers))
 			insert(nest,
 				(struct neap__level){.slots = neap__places(p, tier),
 					.write = neap__descent_write(p, tier),
@@ -85,10 +96,11 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 	return 1;
 }
 
-static int64_t work_of(const struct neap_params *params)
+static int64_t work_of(const struct neap_params *params, const struct neap__nest *nest)
 {
 	int64_t effort = params->effort ? params->effort : 2000;
-	return effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
+	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
+	return nest->length <= SHORT && work < SHORT_WORK ? SHORT_WORK : work;
 }
 
 static void fill(struct neap_plan *plan, const struct neap_problem *problem,
@@ -118,7 +130,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	struct neap__nested *nested;
 	if (!arrange(&nest, problem, variant))
 		return 0;
-	int rc = neap__nested_solve(&nested, &nest, work_of(fixed));
+	int rc = neap__nested_solve(&nested, &nest, work_of(fixed, &nest));
 	if (rc == NEAP_EINFEASIBLE)
 		return 0;
 	if (rc < 0)
@@ -163,27 +175,27 @@ static int try_set(struct neap_plan *plan, const struct neap_problem *problem,
 	return 0;
 }
 
+/* Sets from..to, as far as they are better than what is there. */
+static int try_sets(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int from, int to)
+{
+	for (int set = from; set <= to; set++)
+		NEAP_TRY(try_set(plan, problem, fixed, set));
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	const struct neap_plan blank = *plan;
-	int staging = 0, last = sets(problem) - 1;
-	for (int i = 0; i < problem->ntiers; i++)
+	int staging = 0, n = problem->ntiers;
+	for (int i = 0; i < n; i++)
 		staging |= problem->tiers[i].staging > 0;
-	struct neap_plan best = blank;
-	NEAP_TRY(try_set(&best, problem, fixed, 0));
-	for (int set = 1; set < last; set++)
-		if ((staging && !(set == 1 && problem->ntiers == 1)) || !best.feasible) {
-			struct neap_plan trial = blank;
-			NEAP_TRY(try_set(&trial, problem, fixed, set));
-			if (trial.feasible &&
-				(!best.feasible || trial.makespan < best.makespan * (1 - 1e-13)))
-				best = trial;
-		}
-	if (!best.feasible)
-		NEAP_TRY(try_set(&best, problem, fixed, last));
-	*plan = best;
-	if (!best.feasible)
+	NEAP_TRY(try_sets(plan, problem, fixed, 0, 0));
+	if (staging || !plan->feasible)
+		NEAP_TRY(try_sets(plan, problem, fixed, 1 + (n == 1 && plan->feasible), n + 1));
+	if (!plan->feasible)
+		NEAP_TRY(try_sets(plan, problem, fixed, n + 2, 2 * n + 2));
+	if (!plan->feasible)
 		neap__descent_refuse(plan, problem);
 	return 0;
 }
@@ -195,7 +207,7 @@ static int open(struct neap_schedule *s)
 	if (s->plan.variant < 0 || s->plan.variant >= sets(&s->problem) * ORDERS ||
 		!arrange(&nest, &s->problem, s->plan.variant))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
-	NEAP_TRY(neap__nested_solve(&nested, &nest, work_of(&s->plan.params)));
+	NEAP_TRY(neap__nested_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
 	return neap__descent_nested(s, nested);
 }
 
@@ -203,20 +215,14 @@ static int open(struct neap_schedule *s)
 static int solve_disk(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	const struct neap_plan blank = *plan;
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");
 		return 0;
 	}
-	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = blank;
-		NEAP_TRY(try_set(&trial, problem, fixed, tier));
-		if (trial.feasible &&
-			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
-			*plan = trial;
-	}
+	int n = problem->ntiers;
+	NEAP_TRY(try_sets(plan, problem, fixed, 1, n));
 	if (!plan->feasible)
-		NEAP_TRY(try_set(plan, problem, fixed, sets(problem) - 1));
+		NEAP_TRY(try_sets(plan, problem, fixed, n + 2, 2 * n + 2));
 	if (!plan->feasible)
 		neap__descent_refuse(plan, problem);
 	return 0;

@@ -172,6 +172,12 @@ static int open_row(struct neap__nested *x, int k)
 	return 0;
 }
 
+/* O with all places of all levels. */
+static const struct neap__hull *top_hull(const struct neap__nested *x)
+{
+	return neap__nested_o(x, x->nest.count - 1, INT64_MAX);
+}
+
 /* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
 static int build(struct neap__nested *x)
 {
@@ -199,7 +205,7 @@ static int build(struct neap__nested *x)
 		if (rc)
 			return rc;
 	}
-	return neap__nested_o(x, x->nest.count - 1, 1)->end < l;
+	return top_hull(x)->end < l;
 }
 
 /* Hulls that reach the length, and somewhat steeper ones if those are not large. */
@@ -214,8 +220,7 @@ static int build_all(struct neap__nested *x)
 	if (rc)
 		return neap__fail(NEAP_EINFEASIBLE, "too few places for as many steps");
 	double reached = x->steepest / 2;
-	const struct neap__hull *top = neap__nested_o(x, x->nest.count - 1, 1 << 20);
-	x->steepest = neap__hull_slope(top, l, reached) + slack;
+	x->steepest = neap__hull_slope(top_hull(x), l, reached) + slack;
 	if (x->steepest > 64 * reached || build(x) != 0) {
 		x->steepest = reached;
 		if (build(x) != 0)

@@ -158,8 +158,10 @@ static void least(void **state)
 	add_tier(&p, NEAP_INFINITE, 1, 0);
 	p.tiers[0].staging = 4;
 	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
-	p.tiers[0].capacity = 490; /* 49 states: chunks of two steps */
-	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4 + 3);
+	p.tiers[0].capacity = 9; /* no state */
+	assert_int_equal(neap_problem_least(&p), 10 + 10 + 7 + 5);
+	p.tiers[0].capacity = 19; /* one, read again and again */
+	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
 	struct neap_plan plan;
 	p.memory = neap_problem_least(&p);
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
