@@ -109,7 +109,6 @@ int neap_problem_check(const struct neap_problem *problem)
 
 uint64_t neap_problem_least(const struct neap_problem *problem)
 {
-	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 	uint64_t state = problem->chain.state, tape = problem->chain.tape;
 	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
 	if (problem->chain.steps == 0)
