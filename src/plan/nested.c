@@ -380,6 +380,34 @@ int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *ne
 	return attempt(nested, nest, work);
 }
 
+int64_t neap__nested_period(const struct neap__nest *nest, double fixed)
+{
+	struct neap__nested x = {0};
+	struct neap__nest longest = *nest;
+	longest.length = (int64_t)1 << 50;
+	normalise(&x, &longest);
+	struct neap__level *level = &x.nest.level[0];
+	double best = fixed / x.nest.advance, period = 1;
+	x.closed = (level->write == 0 && level->read == 0) || nest->revolve;
+	for (x.steepest = 8; x.nest.count > 0 && best > 0; x.steepest *= 2) {
+		double least = best;
+		if (build(&x) < 0)
+			break;
+		const struct neap__hull *h = top_hull(&x);
+		for (int64_t i = 0; i < h->count; i++) {
+			double at = h->s[i].at + h->s[i].length;
+			double value = h->s[i].value + h->s[i].slope * h->s[i].length;
+			value = (fixed / x.nest.advance + value) / (at + 1);
+			if (value <= least * (1 + 1e-12))
+				least = value, period = at + 1;
+		}
+		if (least <= x.steepest)
+			break;
+	}
+	free_hulls(&x);
+	return (int64_t)fmin(period, 1e15);
+}
+
 void neap__nested_free(struct neap__nested *x)
 {
 	if (!x)

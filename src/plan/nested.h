@@ -53,6 +53,11 @@ struct neap__nested;
  * NEAP_EINFEASIBLE without a place where one is needed, or with tables too large.
  */
 int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *nest, int64_t work);
+/*
+ * The largest m that minimises (fixed + m f + O(m - 1)) / m for the one level of a
+ * nest (Opt_0 with m steps), whatever its length.
+ */
+int64_t neap__nested_period(const struct neap__nest *nest, double fixed);
 void neap__nested_free(struct neap__nested *nested);
 /* The levels in use, lowest first (those without places are left out). */
 const struct neap__nest *neap__nested_nest(const struct neap__nested *nested);

@@ -91,7 +91,7 @@ static int64_t saves_full(const struct neap__segment *x)
 	return (int64_t)((wide)x->l * (wide)x->s / (wide)(x->s + x->t)) - 1;
 }
 
-static int is_full(const struct neap__segment *x)
+int neap__segment_full(const struct neap__segment *x)
 {
 	return (wide)x->below * (wide)(x->s + x->t) == (wide)x->l * (wide)x->t;
 }
@@ -100,7 +100,7 @@ int64_t neap__segment_saves(struct neap__segment x)
 {
 	int64_t count = 0;
 	for (;;) {
-		if (is_full(&x))
+		if (neap__segment_full(&x))
 			return count + saves_full(&x);
 		if (x.t == 1) /* a checkpoint at every step but the last */
 			return count + x.l - 2;
@@ -112,7 +112,8 @@ int64_t neap__segment_saves(struct neap__segment x)
 			right = neap__segment_right(&x, y);
 			count++;
 		}
-		int go_left = left.l && !is_full(&left), go_right = right.l && !is_full(&right);
+		int go_left = left.l && !neap__segment_full(&left),
+		    go_right = right.l && !neap__segment_full(&right);
 		if (!go_right && right.l)
 			count += saves_full(&right);
 		if (!go_left && left.l)

@@ -27,6 +27,8 @@ struct neap__segment neap__segment_left(const struct neap__segment *x, int64_t y
 struct neap__segment neap__segment_right(const struct neap__segment *x, int64_t y);
 /* Advance steps; -1 where they exceed 63 bits. */
 int64_t neap__segment_extra(const struct neap__segment *x);
+/* Is l = beta(s,t)? */
+int neap__segment_full(const struct neap__segment *x);
 /* Saves besides the first: walks the one path of parts that are not full. */
 int64_t neap__segment_saves(struct neap__segment x);
 /* The least number of slots whose advance steps can be counted. */

@@ -18,6 +18,8 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__revolve,
 	&neap__mixed,
 	&neap__chain,
+	&neap__multistage,
+	&neap__periodic,
 	&neap__diskrevolve,
 	&neap__hrevolve,
 	&neap__auto,

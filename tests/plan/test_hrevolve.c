@@ -180,9 +180,35 @@ static void table_two_level(void **state)
 	assert_true(rows > 600);
 }
 
+static void table_periodic(void **state)
+{
+	char line[512];
+	int rows = 0;
+	(void)state;
+	FILE *f = oracle("periodic_disk_revolve.csv");
+	while (fgets(line, sizeof line, f)) {
+		double l, n, cm, uf, ub, wd, rd, period;
+		if (sscanf(line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &l, &n, &cm, &uf, &ub, &wd, &rd,
+			    &period) != 8)
+			continue;
+		struct level level[2] = {{(uint64_t)cm, 0, 0}, {NEAP_INFINITE, wd, rd}};
+		struct neap_problem p = levelled((int64_t)n, uf, ub, level, 2);
+		struct neap_plan plan = checked(&p, "periodic", NULL);
+		struct neap_plan best = planned(&p, "disk-revolve", NULL);
+		if (!plan.feasible || plan.params.period != (int64_t)period)
+			fail_msg("%s: %lld", line, (long long)plan.params.period);
+		assert_true(plan.makespan >= best.makespan * (1 - 1e-12));
+		rows++;
+	}
+	fclose(f);
+	fprintf(stderr, "# periodic_disk_revolve.csv: %d rows\n", rows);
+	assert_true(rows > 600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_periodic),
 		cmocka_unit_test(table_hrevolve),
 		cmocka_unit_test(table_disk),
 		cmocka_unit_test(table_two_level),
