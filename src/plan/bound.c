@@ -23,6 +23,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include "descent.h"
 #include "lp.h"
 #include "stages.h"
 #include "strategy.h"
@@ -401,7 +402,7 @@ double neap_bound(const struct neap_problem *problem)
 	if (problem->ntiers > 0) {
 		/* Off by more than rounding can have cost. */
 		double more = (counted(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
-		return more > 0 ? least + more : least;
+		return fmax(more > 0 ? least + more : least, neap__hrevolve_bound(problem));
 	}
 	wide extra;
 	if (c->flags & NEAP_CHAIN_CLASSIC)

@@ -228,6 +228,48 @@ static int solve_disk(
 	return 0;
 }
 
+/* Costs no higher than the tiers', in an order in which both rise. */
+static void relax(struct neap__nest *nest)
+{
+	struct neap__level *first = &nest->level[0];
+	first->write = fmin(first->write, first->read); /* reads may go into a slot */
+	for (int k = nest->count - 2; k >= 0; k--) {
+		nest->level[k].write = fmin(nest->level[k].write, nest->level[k + 1].write);
+		nest->level[k].read = fmin(nest->level[k].read, nest->level[k + 1].read);
+	}
+}
+
+double neap__hrevolve_bound(const struct neap_problem *p)
+{
+	const struct neap_chain *c = &p->chain;
+	struct neap__nest nest = {.length = c->steps - 1, .advance = c->advance, .count = 1};
+	struct neap__nested *nested;
+	if (c->flags != NEAP_CHAIN_CLASSIC || c->steps < 2)
+		return 0;
+	int64_t slots = neap__pool(p, 0);
+	nest.level[0] = (struct neap__level){.slots = slots,
+		.write = neap__descent_write(p, 0),
+		.read = neap__descent_read(p, 0)};
+	for (int tier = 1; tier <= p->ntiers; tier++) {
+		if (!(p->tiers[tier - 1].flags & NEAP_TIER_SYNC))
+			return 0;
+		struct neap__level level = {.slots = neap__places(p, tier),
+			.write = neap__descent_write(p, tier),
+			.read = neap__descent_read(p, tier),
+			.tier = tier};
+		int i = nest.count++;
+		for (; i > 1 && lower(&level, &nest.level[i - 1], SUM); i--)
+			nest.level[i] = nest.level[i - 1];
+		nest.level[i] = level;
+	}
+	relax(&nest);
+	if (neap__nested_solve(&nested, &nest, nest.length <= SHORT ? SHORT_WORK : 0) < 0)
+		return 0;
+	double bound = neap__nested_lower(nested);
+	neap__nested_free(nested);
+	return bound + (double)c->steps * (c->record + c->backward);
+}
+
 const struct neap__strategy neap__hrevolve = {"h-revolve",
 	"all tiers in one optimal recursion, transfers waited for (Herrmann and Pallez 2020)",
 	solve, open};
