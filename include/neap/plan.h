@@ -35,7 +35,7 @@
  *    PUT takes a range made of whole RECORDed ranges; they stay where they are,
  *    untouchable, until its WAIT, and are gone after it. GET names a range that was
  *    PUT, exactly; its bytes count from the GET on, it may be reversed or sent after
- *    the WAIT, as one range. No tape of the range may be there at the time. A place
+ *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there at the time. A place
  *    for tapes takes the bytes of the longest range that its tier was ever sent.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
@@ -104,6 +104,28 @@ struct neap_params {
 	int64_t effort; /* simulations a search may take, or work worth as much; 0: 2000 */
 };
 
+/*
+ * Plans of blocks: the chain is a first, shorter block, blocks of record + advance
+ * steps, and a tail. Going up, each block records `record` steps in chunks and
+ * sends their tapes, sends the state after them and advances; the tail is reversed
+ * on the spot; then, block by block downwards, the state comes back and `advance`
+ * steps are reversed from it, then the tapes come back.
+ */
+enum neap_blocks_inner {
+	NEAP_BLOCKS_LEAF,      /* Revolve with leaves as long as there is room for tapes */
+	NEAP_BLOCKS_REVOLVE,   /* classic Revolve: one tape */
+	NEAP_BLOCKS_MULTIREAD, /* slots, and reading the block's state again at a price */
+};
+
+struct neap_blocks {
+	int64_t advance, record; /* steps a block; 0, 0: no blocks, not such a plan */
+	int64_t chunk;		 /* steps whose tapes travel together */
+	int64_t tail;
+	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
+	double price;		       /* MULTIREAD: seconds a read or write counts */
+	int32_t inner, reserved;
+};
+
 struct neap_tier_use {
 	uint64_t peak_bytes;
 	uint64_t written;
@@ -115,6 +137,7 @@ struct neap_plan {
 	const char *chosen;   /* auto: the strategy it stands for; else == strategy */
 	int feasible;
 	struct neap_params params; /* as chosen; those not used are 0 */
+	struct neap_blocks blocks; /* stream, async, auto; else all zero */
 	uint64_t arena_bytes;	   /* tier-0 bytes a run allocates: peak, worst-case tape kept */
 	uint64_t peak_bytes;	   /* tier 0 */
 	uint64_t slow_bytes;	   /* sum of the tiers' peaks */

@@ -17,6 +17,8 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__double,
 	&neap__revolve,
 	&neap__mixed,
+	&neap__stream,
+	&neap__async,
 	&neap__chain,
 	&neap__multistage,
 	&neap__periodic,

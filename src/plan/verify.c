@@ -255,6 +255,8 @@ static int transfer_check(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("tapes do not travel in this problem");
 	if (a->place < 0 || a->place >= INT64_MAX / 16)
 		return ILLEGAL("no place %lld", (ll)a->place);
+	if (a->payload == NEAP_TAPE && a->slot != 0)
+		return ILLEGAL("tapes have no slot %lld", (ll)a->slot);
 	return a->payload == NEAP_TAPE ? range(v, a) : 0;
 }
 
