@@ -176,20 +176,63 @@ static int open(struct neap_schedule *s)
 	return s->error;
 }
 
-static int measured(struct neap_plan *plan, const struct neap_problem *problem)
+/* The actions of a schedule, to be played again. */
+struct record {
+	struct neap_action *actions;
+	size_t count, room, next;
+};
+
+static int record_next(void *user, struct neap_action *a)
 {
-	struct neap_schedule *s;
-	struct neap_verdict v;
-	struct neap_simulation m;
-	NEAP_TRY(neap_schedule_open(&s, problem, plan));
-	int rc = neap_verify(&v, problem, s);
+	struct record *r = user;
+	if (r->next == r->count)
+		return 0;
+	*a = r->actions[r->next++];
+	return 1;
+}
+
+static int record_all(struct record *r, struct neap_schedule *s)
+{
+	struct neap_action a;
+	int rc;
+	while ((rc = neap_schedule_next(s, &a)) > 0) {
+		if (r->count == r->room) {
+			size_t room = r->room ? 2 * r->room : 256;
+			void *more = realloc(r->actions, room * sizeof a);
+			if (!more)
+				return neap__fail(-ENOMEM, "plan: out of memory");
+			r->actions = more;
+			r->room = room;
+		}
+		r->actions[r->count++] = a;
+	}
+	return rc;
+}
+
+static int replay(struct neap_schedule **s, struct record *r)
+{
+	r->next = 0;
+	return neap_schedule_wrap(s, record_next, NULL, r);
+}
+
+/* Verified and simulated at byte level. */
+static int measured(
+	struct neap_plan *plan, const struct neap_problem *problem, struct record *record)
+{
+	struct neap_schedule *s = NULL;
+	struct neap_verdict v = {0};
+	struct neap_simulation m = {0};
+	int rc = replay(&s, record);
+	if (rc == 0)
+		rc = neap_verify(&v, problem, s);
 	neap_schedule_close(s);
 	NEAP_TRY(rc);
 	if (v.peak_bytes > problem->memory)
 		return neap__fail(NEAP_EILLEGAL, "chain: the plan takes %llu bytes",
 			(unsigned long long)v.peak_bytes);
-	NEAP_TRY(neap_schedule_open(&s, problem, plan));
-	rc = neap_simulate(&m, problem, s);
+	rc = replay(&s, record);
+	if (rc == 0)
+		rc = neap_simulate(&m, problem, s);
 	neap_schedule_close(s);
 	plan->peak_bytes = v.peak_bytes;
 	plan->arena_bytes = v.arena_bytes;
@@ -218,8 +261,17 @@ static int solve(
 			(unsigned long long)least);
 		return 0;
 	}
+	struct neap_schedule *s = NULL;
+	struct record record = {0};
 	plan->feasible = 1;
-	return measured(plan, problem);
+	int rc = neap_schedule_open(&s, problem, plan);
+	if (rc == 0)
+		rc = record_all(&record, s);
+	neap_schedule_close(s);
+	if (rc == 0)
+		rc = measured(plan, problem, &record);
+	free(record.actions);
+	return rc;
 }
 
 const struct neap__strategy neap__chain = {"chain",

@@ -3,6 +3,7 @@
  * twotable: sizes are rounded up to levels, so whatever a table calls possible is;
  * `need` has the least bytes exactly, so that nothing possible is refused. Choices
  * are not stored but found again on the way down, where bytes are counted exactly.
+ * Most splits are worse at every level than what is known, which a few looks tell.
  */
 #include "twotable.h"
 
@@ -18,6 +19,7 @@
 #define LEVELS_MOST 20000   /* where they do */
 #define CELLS_MOST 30000000 /* floats in both tables */
 #define WORK_MOST 3e9
+#define TILE 8 /* columns done together: they share the rows of their left parts */
 #define NEVER (INT64_MAX / 4)
 
 /* Pairs i <= t in columns of t. */
@@ -37,7 +39,7 @@ struct split {
 	int64_t i, t, j;
 	int64_t advance_peak, record_peak; /* P(i,j,t,0) and P(i,j,t,1) */
 	double advance, record;		   /* seconds up to j */
-	double before;			   /* f_i + .. + f_{j-2} */
+	double before;			   /* f_i + .. + f_{j-1} */
 	int64_t widest;
 };
 
@@ -158,18 +160,24 @@ static int fill_need(struct neap__twotable *x)
 	return 0;
 }
 
+/* Levels that hold so many bytes; levels + 1: more than there are. */
 static int64_t up(const struct neap__twotable *x, int64_t bytes)
 {
-	double levels = ceil((double)bytes / x->unit * (1 - 1e-14));
-	return levels > (double)x->levels ? x->levels + 1 : (int64_t)larger((int64_t)levels, 0);
+	double exact = (double)bytes * x->per_byte;
+	if (exact > (double)x->levels)
+		return (double)bytes > (double)x->levels * x->unit ? x->levels + 1 : x->levels;
+	int64_t levels = (int64_t)exact;
+	levels -= levels > 0 && (double)(levels - 1) * x->unit >= (double)bytes;
+	return levels + ((double)levels * x->unit < (double)bytes);
 }
 
-static float *row_of(const struct neap__twotable *x, float *table, int64_t i, int64_t t)
+/* C or D of a pair. */
+static float *row_of(const struct neap__twotable *x, int taped, int64_t i, int64_t t)
 {
-	return table + pair(i, t) * (x->levels + 1);
+	return x->rows + (2 * pair(i, t) + taped) * (x->levels + 1);
 }
 
-/* best[m] = min(best[m], cost + right[m - shift] + left[m - shift_left]), m >= from. */
+/* best[m] = min(best[m], cost + right[m] + left[m]) */
 static void relax(float *restrict best, const float *restrict right, const float *restrict left,
 	int64_t from, int64_t to, float cost)
 {
@@ -179,48 +187,67 @@ static void relax(float *restrict best, const float *restrict right, const float
 	}
 }
 
-/* One split, advancing or recording up to j, in every level of memory. */
-static void relax_split(struct neap__twotable *x, const struct split *s, int taped, int record,
-	float *best, int64_t back)
+/*
+ * The last level at which a split may be better than what is known: both fall with
+ * memory, so where best[m] is not above the split's seconds at a higher level, m is
+ * out. Below `from` if there is none.
+ */
+static int64_t last_better(const float *best, const float *right, const float *left, int64_t from,
+	int64_t to, float cost)
 {
-	const struct neap_chain *c = x->chain;
-	int64_t keep = record ? resume_bytes(c, s->j) : (int64_t)c->stages->state[s->j];
-	int64_t right_by = up(x, keep);
-	int64_t left_by = (record ? up(x, tape_of(c, s->j - 1)) : 0) - back;
-	int64_t from = up(x, record ? s->record_peak : s->advance_peak);
-	from = larger(from, larger(right_by, left_by));
-	const float *right = row_of(x, taped ? x->d : x->c, s->j, s->t) - right_by;
-	const float *left = row_of(x, record ? x->d : x->c, s->i, s->j - 1) - left_by;
-	relax(best, right, left, from, x->levels - back, (float)(record ? s->record : s->advance));
+	while (to >= from) {
+		float reached = cost + right[to] + left[to];
+		if (best[to] > reached)
+			break;
+		int64_t low = from, high = to; /* best is above it below low, not from high on */
+		while (low < high) {
+			int64_t middle = (low + high) / 2;
+			if (best[middle] > reached)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		to = low - 1;
+	}
+	return to;
 }
 
+/* One split, advancing or recording up to j. */
+static void relax_split(struct neap__twotable *x, const struct split *s, int taped, int record,
+	int64_t tape, float *best)
+{
+	int64_t by = record ? x->by_tape[s->j] : x->by_state[s->j];
+	int64_t from = larger(by, up(x, record ? s->record_peak : s->advance_peak) + tape);
+	const float *right = row_of(x, taped, s->j, s->t) - by;
+	const float *left = row_of(x, record, s->i, s->j - 1);
+	float cost = (float)(record ? s->record : s->advance);
+	relax(best, right, left, from, last_better(best, right, left, from, x->levels, cost), cost);
+}
+
+/* A row, those of shorter parts being there. */
 static void fill_row(struct neap__twotable *x, int64_t i, int64_t t, int taped)
 {
 	const struct neap_chain *c = x->chain;
-	float *best = row_of(x, taped ? x->d : x->c, i, t);
-	int64_t back = taped ? up(x, tape_of(c, t)) : 0, top = x->levels - back;
+	float *best = row_of(x, taped, i, t);
+	int64_t tape = taped ? up(x, tape_of(c, t)) : 0;
 	for (int64_t m = 0; m <= x->levels; m++)
 		best[m] = INFINITY;
-	if (top < 0)
-		return; /* the tape alone is too much */
 	if (i == t) {
-		for (int64_t m = up(x, leaf_need(c, i, taped)); m <= x->levels; m++)
+		for (int64_t m = up(x, leaf_need(c, i, taped)) + tape; m <= x->levels; m++)
 			best[m] = (float)leaf_cost(c, i, taped);
 		return;
 	}
 	if (reverses_first(c, taped)) {
-		const float *left = row_of(x, x->c, i, t - 1);
-		for (int64_t m = up(x, first_need(x, i, t)); m <= top; m++)
-			best[m] = (float)c->stages->backward[t] + left[m + back];
-	} else {
-		for (struct split s = split_start(c, i, t); s.j < t;) {
-			split_next(&s);
-			relax_split(x, &s, taped, 0, best, back);
-			relax_split(x, &s, taped, 1, best, back);
-		}
+		const float *left = row_of(x, 0, i, t - 1);
+		for (int64_t m = up(x, first_need(x, i, t)) + tape; m <= x->levels; m++)
+			best[m] = (float)c->stages->backward[t] + left[m];
+		return;
 	}
-	for (int64_t m = top + 1; m <= x->levels; m++)
-		best[m] = best[top]; /* never asked for */
+	for (struct split s = split_start(c, i, t); s.j < t;) {
+		split_next(&s);
+		relax_split(x, &s, taped, 1, tape, best);
+		relax_split(x, &s, taped, 0, tape, best);
+	}
 }
 
 /* The greatest common divisor of all sizes. */
@@ -273,17 +300,26 @@ int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain
 	x->n = chain->steps;
 	NEAP_TRY(fill_need(x));
 	choose_levels(x, (int64_t)(memory - chain->stages->state[0]));
+	x->per_byte = 1 / x->unit;
 	size_t cells = (size_t)pair(0, x->n + 1) * (size_t)(x->levels + 1);
-	x->c = malloc(cells * sizeof *x->c);
-	x->d = malloc(cells * sizeof *x->d);
-	if (!x->c || !x->d)
+	x->rows = malloc(2 * cells * sizeof *x->rows);
+	x->by_state = malloc((size_t)(x->n + 1) * sizeof *x->by_state);
+	x->by_tape = malloc((size_t)(x->n + 1) * sizeof *x->by_tape);
+	if (!x->rows || !x->by_state || !x->by_tape)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	for (int64_t t = 0; t <= x->n; t++)
-		for (int64_t i = t; i >= 0; i--) {
-			fill_row(x, i, t, 0);
-			if (t < x->n)
-				fill_row(x, i, t, 1);
-		}
+	for (int64_t j = 1; j <= x->n; j++) {
+		x->by_state[j] = up(x, (int64_t)chain->stages->state[j]);
+		x->by_tape[j] = up(x, resume_bytes(chain, j));
+	}
+	for (int64_t first = 0; first <= x->n; first += TILE) {
+		int64_t last = first + TILE - 1 < x->n ? first + TILE - 1 : x->n;
+		for (int64_t i = last; i >= 0; i--)
+			for (int64_t t = larger(i, first); t <= last; t++) {
+				fill_row(x, i, t, 0);
+				if (t < x->n)
+					fill_row(x, i, t, 1);
+			}
+	}
 	return 0;
 }
 
@@ -291,8 +327,9 @@ void neap__twotable_free(struct neap__twotable *x)
 {
 	free(x->need_c);
 	free(x->need_d);
-	free(x->c);
-	free(x->d);
+	free(x->by_state);
+	free(x->by_tape);
+	free(x->rows);
 	memset(x, 0, sizeof *x);
 }
 
@@ -309,10 +346,11 @@ uint64_t neap__twotable_least(const struct neap_chain *chain)
 /* What the tables say of a part in so many bytes. */
 static double value(const struct neap__twotable *x, int taped, int64_t i, int64_t t, int64_t bytes)
 {
-	int64_t level = (int64_t)((double)bytes / x->unit * (1 + 1e-14));
+	int64_t all = bytes + (taped ? tape_of(x->chain, t) : 0);
+	int64_t level = (int64_t)((double)all / x->unit * (1 + 1e-14));
 	if (bytes < (taped ? x->need_d : x->need_c)[pair(i, t)])
 		return INFINITY;
-	return row_of(x, taped ? x->d : x->c, i, t)[level > x->levels ? x->levels : level];
+	return row_of(x, taped, i, t)[level > x->levels ? x->levels : level];
 }
 
 struct neap__twotable_choice neap__twotable_choose(

@@ -31,12 +31,14 @@
 
 struct neap__twotable {
 	const struct neap_chain *chain;
-	int64_t n;	 /* stages */
-	int64_t levels;	 /* 0..levels of memory */
-	double unit;	 /* bytes a level */
-	int64_t *need_c; /* least bytes that C(i,t,.), D(i,t,.) take, by pair */
+	int64_t n;		     /* stages */
+	int64_t levels;		     /* 0..levels of memory */
+	double unit;		     /* bytes a level */
+	double per_byte;	     /* 1 / unit */
+	int64_t *by_state, *by_tape; /* [n + 1] levels that a_j and B_j take */
+	int64_t *need_c;	     /* least bytes that C(i,t,.), D(i,t,.) take, by pair */
 	int64_t *need_d;
-	float *c, *d; /* [pairs][levels + 1] */
+	float *rows; /* [pairs][C, D][levels + 1]; levels of D count the tape of t */
 };
 
 struct neap__twotable_choice {
