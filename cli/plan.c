@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: `neap plan`: a chain given by numbers, planned by one strategy or all. */
+#include "chainfile.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -10,12 +11,13 @@
 struct request {
 	struct neap_problem problem;
 	struct neap_params params;
-	const char *strategy, *draw;
+	const char *strategy, *draw, *file;
+	struct cli_chain chain;
 	struct cli_list tiers;
 	int64_t slots;
 	int json, actions;
 	struct {
-		int steps, memory, slots, state, tape, adjoint, record;
+		int steps, memory, slots, state, tape, adjoint, record, advance, backward;
 	} given;
 };
 
@@ -24,11 +26,43 @@ static const char examples[] =
 	"  neap plan --steps 100000 --state 64K --tape 256K --memory 64M --advance 1ms \\\n"
 	"      --backward 2ms --tier disk:write=2G,read=1G,latency=100us --json\n"
 	"  neap plan --steps 1000 --slots 10 --strategy revolve --json\n"
+	"  neap plan --chain layers.json --memory 2G --strategy chain\n"
 	"  neap plan --steps 32 --slots 4 --strategy revolve --draw revolve.svg\n";
+
+/* --tier, after those of the chain file. */
+static int add_tiers(struct request *r, int classic)
+{
+	struct neap_problem *p = &r->problem;
+	if (p->ntiers + r->tiers.count > NEAP_TIERS_MAX)
+		return cli_usage("plan", "--tier: at most %d tiers", NEAP_TIERS_MAX);
+	for (int i = 0; i < r->tiers.count; i++) {
+		int rc = cli_parse_tier(&p->tiers[p->ntiers++], r->tiers.text[i], classic, "plan");
+		if (rc != CLI_DONE)
+			return rc;
+	}
+	return CLI_DONE;
+}
+
+/* Everything but the budget and further tiers is in the file. */
+static int complete_from_file(struct request *r)
+{
+	struct neap_chain *c = &r->problem.chain;
+	if (r->given.steps || r->given.slots || r->given.state || r->given.tape ||
+		r->given.adjoint || r->given.record || r->given.advance || r->given.backward)
+		return cli_usage("plan", "--chain: the file has the sizes and costs, no other "
+					 "option than --memory goes with it");
+	if (!r->given.memory)
+		return cli_usage("plan", "--memory is missing");
+	*c = (struct neap_chain){0};
+	int rc = cli_chain_read(&r->chain, &r->problem, r->file, "plan");
+	return rc == CLI_DONE ? add_tiers(r, 0) : rc;
+}
 
 /* Turns what was said into a problem; CLI_DONE or one line. */
 static int complete(struct request *r)
 {
+	if (r->file)
+		return complete_from_file(r);
 	struct neap_chain *chain = &r->problem.chain;
 	int classic = r->given.slots;
 
@@ -44,6 +78,8 @@ static int complete(struct request *r)
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
 		r->problem.memory = (uint64_t)r->slots;
+		if (r->strategy && strcmp(r->strategy, "mixed") == 0)
+			chain->flags |= NEAP_CHAIN_MIXED;
 	} else {
 		chain->live = chain->state;
 		if (!r->given.adjoint)
@@ -51,15 +87,7 @@ static int complete(struct request *r)
 	}
 	if (!r->given.record)
 		chain->record = chain->advance;
-	if (r->tiers.count > NEAP_TIERS_MAX)
-		return cli_usage("plan", "--tier: at most %d tiers", NEAP_TIERS_MAX);
-	for (int i = 0; i < r->tiers.count; i++) {
-		int rc = cli_parse_tier(&r->problem.tiers[i], r->tiers.text[i], classic, "plan");
-		if (rc != CLI_DONE)
-			return rc;
-	}
-	r->problem.ntiers = r->tiers.count;
-	return CLI_DONE;
+	return add_tiers(r, classic);
 }
 
 static int print_actions(const struct neap_problem *problem, const struct neap_plan *plan)
@@ -181,12 +209,16 @@ static int print_json(
 	cJSON *o = cJSON_CreateObject(), *chain = cJSON_AddObjectToObject(o, "chain");
 
 	cli_json_int(chain, "steps", c->steps);
-	cli_json_bytes(chain, "state", c->state);
-	cli_json_bytes(chain, "tape", c->tape);
-	cli_json_bytes(chain, "adjoint", c->adjoint);
-	cli_json_number(chain, "advance", c->advance);
-	cli_json_number(chain, "record", c->record);
-	cli_json_number(chain, "backward", c->backward);
+	if (r->file)
+		cli_json_text(chain, "file", r->file);
+	if (!c->stages) {
+		cli_json_bytes(chain, "state", c->state);
+		cli_json_bytes(chain, "tape", c->tape);
+		cli_json_bytes(chain, "adjoint", c->adjoint);
+		cli_json_number(chain, "advance", c->advance);
+		cli_json_number(chain, "record", c->record);
+		cli_json_number(chain, "backward", c->backward);
+	}
 	cli_json_bytes(o, "budget", r->problem.memory);
 	cJSON *list = cJSON_AddArrayToObject(o, "plans");
 	for (int i = 0; i < count; i++)
@@ -253,6 +285,8 @@ int cli_plan(int argc, char **argv)
 	const struct cli_option options[] = {
 		{"steps", CLI_INT, &c->steps, "T", "length of the chain", 0, 1e15, NULL,
 			&r.given.steps},
+		{"chain", CLI_TEXT, &r.file, "FILE", "chain file (JSON) instead of these numbers",
+			0, 0, NULL, NULL},
 		{"state", CLI_SIZE, &c->state, "BYTES", "state", 1, 9e18, NULL, &r.given.state},
 		{"tape", CLI_SIZE, &c->tape, "BYTES", "tape of a step", 0, 9e18, NULL,
 			&r.given.tape},
@@ -266,12 +300,12 @@ int cli_plan(int argc, char **argv)
 			"classic problem: C checkpoints, the initial state's included", 0, 1e15,
 			NULL, &r.given.slots},
 		{"advance", CLI_TIME, &c->advance, "TIME", "a step forward (default 1s)", 0, 1e12,
-			NULL, NULL},
+			NULL, &r.given.advance},
 		{"record", CLI_TIME, &c->record, "TIME",
 			"a step forward with tape (default: advance)", 0, 1e12, NULL,
 			&r.given.record},
 		{"backward", CLI_TIME, &c->backward, "TIME", "a step backward (default 2s)", 0,
-			1e12, NULL, NULL},
+			1e12, NULL, &r.given.backward},
 		{"slot-write", CLI_TIME, &c->slot_write, "TIME", "copy of a state into a slot", 0,
 			1e12, NULL, NULL},
 		{"slot-read", CLI_TIME, &c->slot_read, "TIME", "copy of a state out of a slot", 0,
@@ -299,5 +333,8 @@ int cli_plan(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	int rc = complete(&r);
-	return rc == CLI_DONE ? answer(&r) : rc;
+	if (rc == CLI_DONE)
+		rc = answer(&r);
+	cli_chain_free(&r.chain);
+	return rc;
 }

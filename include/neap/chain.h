@@ -53,15 +53,49 @@ enum neap_chain_flags {
 	 * tape of the step being reversed are free; more tapes cannot be had.
 	 */
 	NEAP_CHAIN_CLASSIC = 1,
+	/* Tapes stay in tier 0: only states travel to slow tiers. */
+	NEAP_CHAIN_TAPES_STAY = 2,
+	/* With CLASSIC: a slot holds a state or a tape; one tape is still free. */
+	NEAP_CHAIN_MIXED = 4,
+};
+
+enum neap_stages_flags {
+	/* The tape of stage i holds x_{i+1}: the chain can be resumed from it. */
+	NEAP_STAGES_TAPE_HOLDS_OUTPUT = 1,
+	/* Backward of stage i needs x_i, or the tape of stage i - 1 that holds it. */
+	NEAP_STAGES_BACKWARD_NEEDS_INPUT = 2,
 };
 
 /*
- * A uniform chain. `tape` is what a plan counts a step; where tapes vary,
- * `tape_max` is the largest possible one and every plan keeps tape_max - tape
- * bytes free besides the tapes, so that one worst-case tape always fits.
- * `steps_cost` and the like for chains whose steps differ hang on `stages`.
+ * Sizes and costs of a chain whose L = steps stages differ; stage i makes x_{i+1}
+ * of x_i, number L is the loss. Bytes and seconds. The gradient of x_i takes the
+ * bytes of x_i, or chain.adjoint bytes where that is not 0.
+ *
+ * What a stage takes while it runs, besides all that is kept: advance x_i, x_{i+1}
+ * and advance_tmp; record x_i, the tape, record_tmp, and x_{i+1} unless the tape
+ * holds it; backward the tape, the gradients of both its ends, backward_tmp and,
+ * where it is needed, x_i. A state that is live, in slots or in a tape counts once.
  */
-struct neap_stages; /* per-step sizes and costs: reserved, NULL for a uniform chain */
+struct neap_stages {
+	const double *advance;	      /* [L] */
+	const double *record;	      /* [L]; NULL: as advance */
+	const double *backward;	      /* [L + 1], the loss last */
+	const uint64_t *state;	      /* [L + 1] */
+	const uint64_t *tape;	      /* [L] */
+	const uint64_t *advance_tmp;  /* [L]; NULL: 0 */
+	const uint64_t *record_tmp;   /* [L]; NULL: as advance_tmp */
+	const uint64_t *backward_tmp; /* [L + 1]; NULL: 0 */
+	uint32_t flags;		      /* enum neap_stages_flags */
+	uint32_t reserved;
+};
+
+/*
+ * A uniform chain, or with `stages` one whose steps differ; then state, tape,
+ * tape_max, live, advance, record and backward below are not looked at. `tape` is
+ * what a plan counts a step; where tapes vary, `tape_max` is the largest possible
+ * one and every plan keeps tape_max - tape bytes free besides the tapes, so that
+ * one worst-case tape always fits.
+ */
 
 struct neap_chain {
 	int64_t steps;	   /* T >= 0 */
@@ -77,7 +111,7 @@ struct neap_chain {
 	double slot_read;  /* seconds to copy a slot into the live state */
 	uint32_t flags;	   /* enum neap_chain_flags */
 	uint32_t reserved;
-	const struct neap_stages *stages;
+	const struct neap_stages *stages; /* NULL: uniform; borrowed */
 };
 
 struct neap_problem {

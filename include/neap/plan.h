@@ -22,14 +22,21 @@
  *    leaves the adjoint at t0. Its range is made of whole RECORDed ranges. The
  *    live state is undefined after it, unless a GET into it is in flight.
  *  - SAVE copies the live state into a free slot, LOAD copies a slot into the
- *    live state (the slot stays), DROP frees a slot.
+ *    live state (the slot stays), DROP frees a slot. Where tapes hold their
+ *    stage's output, LOAD of payload NEAP_TAPE takes x_t0 from the tape of t0 - 1.
  *  - PUT sends a state (of slot `slot`, or of the live state with NEAP_LIVE) or
  *    the tapes of [t0, t1) to `place` of `tier` and returns at once; the source
  *    may not change until WAIT of its ticket. GET brings a record back into a
  *    free slot or the live state; the destination may not be used before its
  *    WAIT. It may be issued while the PUT of the same place is in flight. A
- *    record may be read more than once; FORGET frees its place.
- *    Only states travel so far.
+ *    record may be read more than once; FORGET frees its place. States and tapes
+ *    have places of their own on a tier, each numbered from 0.
+ *  - Tapes travel (payload NEAP_TAPE) unless the problem says NEAP_CHAIN_TAPES_STAY.
+ *    PUT takes a range made of whole RECORDed ranges; they stay where they are,
+ *    untouchable, until its WAIT, and are gone after it. GET names a range that was
+ *    PUT, exactly; its bytes count from the GET on, it may be reversed or sent after
+ *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there at the time. A place
+ *    for tapes takes the bytes of the longest range that its tier was ever sent.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */
@@ -94,6 +101,29 @@ struct neap_params {
 	int64_t group;
 	int64_t tail;
 	int64_t kept_tapes;
+	int64_t effort; /* simulations a search may take, or work worth as much; 0: 2000 */
+};
+
+/*
+ * Plans of blocks: the chain is a first, shorter block, blocks of record + advance
+ * steps, and a tail. Going up, each block records `record` steps in chunks and
+ * sends their tapes, sends the state after them and advances; the tail is reversed
+ * on the spot; then, block by block downwards, the state comes back and `advance`
+ * steps are reversed from it, then the tapes come back.
+ */
+enum neap_blocks_inner {
+	NEAP_BLOCKS_LEAF,      /* Revolve with leaves as long as there is room for tapes */
+	NEAP_BLOCKS_REVOLVE,   /* classic Revolve: one tape */
+	NEAP_BLOCKS_MULTIREAD, /* slots, and reading the block's state again at a price */
+};
+
+struct neap_blocks {
+	int64_t advance, record; /* steps a block; 0, 0: no blocks, not such a plan */
+	int64_t chunk;		 /* steps whose tapes travel together */
+	int64_t tail;
+	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
+	double price;		       /* MULTIREAD: seconds a read or write counts */
+	int32_t inner, reserved;
 };
 
 struct neap_tier_use {
@@ -107,14 +137,15 @@ struct neap_plan {
 	const char *chosen;   /* auto: the strategy it stands for; else == strategy */
 	int feasible;
 	struct neap_params params; /* as chosen; those not used are 0 */
+	struct neap_blocks blocks; /* stream, async, auto; else all zero */
 	uint64_t arena_bytes;	   /* tier-0 bytes a run allocates: peak, worst-case tape kept */
 	uint64_t peak_bytes;	   /* tier 0 */
 	uint64_t slow_bytes;	   /* sum of the tiers' peaks */
 	struct neap_tier_use tiers[NEAP_TIERS_MAX];
-	int64_t slots;	     /* slots numbered 0..slots-1 are used */
-	int64_t stage_slots; /* of them, used to stage states on their way out */
-	int tier;	     /* the slow tier used, 1 = tiers[0]; 0: none */
-	int reserved;
+	int64_t slots;	       /* slots numbered 0..slots-1 are used */
+	int64_t stage_slots;   /* of them, used to stage states on their way out */
+	int tier;	       /* the slow tier used, 1 = tiers[0]; 0: none */
+	int variant;	       /* the strategy's own: which of the arrangements it tried */
 	int64_t advance_steps; /* forward steps without tape */
 	int64_t record_steps;  /* forward steps with tape */
 	double makespan;       /* seconds, everything charged */
@@ -122,6 +153,7 @@ struct neap_plan {
 	double overhead;       /* makespan / (T (r + b)) - 1 */
 	double bound;	       /* no schedule is faster */
 	double gap;	       /* makespan / bound - 1 */
+	double model_bound;    /* no schedule of the strategy's own model is faster; 0: not known */
 	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
 	char why[160];	       /* infeasible: one line */
 };
@@ -169,10 +201,10 @@ NEAP_API int neap_schedule_wrap(struct neap_schedule **schedule,
  */
 struct neap_verdict {
 	/*
-	 * Tier 0: adjoint, live, slots, tapes, staging of used tiers. Slots count
-	 * up to the highest in use and tapes up to the topmost of their stack,
-	 * gaps included: what a run needs, whose slots lie at the top of its
-	 * arena, numbered downwards, and its tapes at the bottom.
+	 * Tier 0: adjoint, live, slots in use, tapes, staging of used tiers. Tapes
+	 * count up to the topmost of their stack, gaps included: what a run needs,
+	 * whose slots lie packed at the top of its arena and its tapes at the
+	 * bottom. Where tapes travel, those that are there count, without gaps.
 	 */
 	uint64_t peak_bytes;
 	uint64_t arena_bytes; /* the same with one worst-case tape kept free */
@@ -212,7 +244,8 @@ NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule 
 
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With
- * no slow tier, the convex hull of the best recomputation; else T (r + b).
+ * no slow tier, the convex hull of the best recomputation; with slow tiers, the linear
+ * program of src/plan/bound.c. Several tiers count as one with the sum of their rates.
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 

@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * auto: the fastest feasible strategy, by predicted makespan; ties go to the
- * earlier row of the table. Never worse than any of them by construction.
+ * earlier row of the table. Where that is not the lower bound and there is a slow
+ * tier, a search over plans of blocks (search.h) tries to do better. Never worse
+ * than any of them by construction.
  */
+#include <math.h>
 #include <string.h>
 #include "base/fail.h"
+#include "blocks.h"
+#include "search.h"
 #include "strategy.h"
+
+#define EFFORT 2000 /* simulations, unless params say otherwise */
+
+/* What the search finds through each tier, if it is better. */
+static int search(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	int64_t effort = fixed->effort ? fixed->effort : EFFORT;
+	double bound = neap_bound(problem);
+	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
+		fixed->remote_chunk || fixed->interval)
+		return 0;
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
+			return 0;
+		NEAP_TRY(neap__search_blocks(&trial, problem, tier, effort / problem->ntiers + 1,
+			plan->feasible ? plan->makespan : INFINITY));
+		if (trial.feasible &&
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+			*plan = trial;
+	}
+	return 0;
+}
 
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
@@ -25,8 +55,10 @@ static int solve(
 		if (!trial.feasible && trial.least_bytes && (!least || trial.least_bytes < least))
 			least = trial.least_bytes;
 	}
+	plan->feasible = found;
+	NEAP_TRY(search(plan, problem, fixed));
 	plan->strategy = name;
-	if (!found) {
+	if (!plan->feasible) {
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 		neap__refuse(plan, least,
 			least ? "no strategy fits %llu %s"
@@ -37,4 +69,4 @@ static int solve(
 }
 
 const struct neap__strategy neap__auto = {
-	"auto", "the fastest feasible of all strategies, by simulation", solve, NULL};
+	"auto", "the fastest feasible of all strategies, by simulation", solve, neap__blocks_open};

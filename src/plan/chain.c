@@ -5,7 +5,9 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "stages.h"
 #include "strategy.h"
+#include "twotable.h"
 
 /* No plan is sensible beyond these, and every product below stays in 63 bits. */
 #define STEPS_MOST ((int64_t)1000000000000)
@@ -82,14 +84,19 @@ int neap_problem_check(const struct neap_problem *problem)
 	if (c->steps < 0 || c->steps > STEPS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);
-	if (c->flags & ~(uint32_t)NEAP_CHAIN_CLASSIC)
+	if (c->flags &
+		~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_MIXED))
 		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
-	if (c->stages)
-		return neap__fail(NEAP_EUSAGE, "chain: only uniform chains are planned");
-	NEAP_TRY(check_sizes(c));
-	NEAP_TRY(check_seconds("advance", c->advance));
-	NEAP_TRY(check_seconds("record", c->record));
-	NEAP_TRY(check_seconds("backward", c->backward));
+	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE, "chain: only a classic problem is mixed");
+	if (c->stages) {
+		NEAP_TRY(neap__stages_check(c));
+	} else {
+		NEAP_TRY(check_sizes(c));
+		NEAP_TRY(check_seconds("advance", c->advance));
+		NEAP_TRY(check_seconds("record", c->record));
+		NEAP_TRY(check_seconds("backward", c->backward));
+	}
 	NEAP_TRY(check_seconds("slot_write", c->slot_write));
 	NEAP_TRY(check_seconds("slot_read", c->slot_read));
 	if (problem->ntiers < 0 || problem->ntiers > NEAP_TIERS_MAX)
@@ -102,20 +109,19 @@ int neap_problem_check(const struct neap_problem *problem)
 
 uint64_t neap_problem_least(const struct neap_problem *problem)
 {
-	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 	uint64_t state = problem->chain.state, tape = problem->chain.tape;
 	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
 	if (problem->chain.steps == 0)
 		return 0;
+	if (problem->chain.stages)
+		return neap__twotable_least(&problem->chain);
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		/* `remote` with as many chunks as the tier has places, and one. */
-		int64_t chunk =
-			neap__ceil_div(problem->chain.steps, neap__places(problem, tier) + 1);
-		uint64_t bytes = neap__fixed_bytes(problem, tier) + (uint64_t)chunk * tape;
-		if (bytes < least && (!classic || chunk == 1))
+		/* x_0 in a place, and one tape: `h-revolve`. */
+		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
+		if (bytes < least && neap__places(problem, tier) > 0)
 			least = bytes;
 	}
 	return least;

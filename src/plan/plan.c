@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
+#include "stages.h"
 #include "strategy.h"
 
 static int check_params(const struct neap_params *params)
@@ -43,14 +44,19 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_chain *chain = &problem->chain;
 	memset(plan, 0, sizeof *plan);
 	plan->strategy = plan->chosen = row->name;
+	if (chain->stages && !neap__takes_stages(row)) {
+		neap__refuse(plan, 0, "needs a uniform chain");
+		return 0;
+	}
 	NEAP_TRY(row->solve(plan, problem, fixed));
 	if (!plan->feasible)
 		return 0;
 	plan->slow_bytes = 0;
 	for (int i = 0; i < problem->ntiers; i++)
 		plan->slow_bytes += plan->tiers[i].peak_bytes;
-	plan->overhead =
-		excess(plan->makespan, (double)chain->steps * (chain->record + chain->backward));
+	plan->overhead = excess(plan->makespan,
+		chain->stages ? neap__stages_least_time(chain)
+			      : (double)chain->steps * (chain->record + chain->backward));
 	return 0;
 }
 

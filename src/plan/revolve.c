@@ -18,153 +18,8 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "schedule.h"
+#include "segment.h"
 #include "strategy.h"
-
-typedef unsigned __int128 wide;
-
-/*
- * A segment of l >= 2 steps, s >= 1 slots (its own included), t the least with
- * beta(s,t) >= l, so t >= 1; below = beta(s, t-1) < l. All parts of interest
- * follow from `below` by one exact multiplication and division.
- */
-struct segment {
-	int64_t l, s, t, below;
-};
-
-/* beta(s,t) >= l? beta(s,t) = below (s+t) / t. */
-static int holds(const struct segment *x)
-{
-	return (wide)x->below * (wide)(x->s + x->t) / (wide)x->t >= (wide)x->l;
-}
-
-/* Raises t until it holds; entered with below = beta(s, t-1) < l. */
-static void raise(struct segment *x)
-{
-	while (!holds(x)) {
-		x->below = (int64_t)((wide)x->below * (wide)(x->s + x->t) / (wide)x->t);
-		x->t++;
-	}
-}
-
-static struct segment segment(int64_t l, int64_t s)
-{
-	struct segment x = {.l = l, .s = s < l - 1 ? s : l - 1, .t = 1, .below = 1};
-	if (x.s == 1) { /* beta(1,t) = t + 1 */
-		x.t = l - 1;
-		x.below = l - 1;
-	}
-	raise(&x);
-	return x;
-}
-
-/* beta(s-1, t-1) and beta(s, t-2) of a segment; the latter is 0 for t = 1. */
-static int64_t beta_fewer(const struct segment *x)
-{
-	return (int64_t)((wide)x->below * (wide)x->s / (wide)(x->s + x->t - 1));
-}
-
-static int64_t beta_less(const struct segment *x)
-{
-	return (int64_t)((wide)x->below * (wide)(x->t - 1) / (wide)(x->s + x->t - 1));
-}
-
-/* Length of the left part. */
-static int64_t split(const struct segment *x)
-{
-	int64_t rest = x->l - beta_fewer(x);
-	return x->below < rest ? x->below : rest;
-}
-
-/* The left part, y >= 2 steps: beta(s,t-2) <= y <= beta(s,t-1). */
-static struct segment left_part(const struct segment *x, int64_t y)
-{
-	struct segment left = {.l = y, .s = x->s, .t = x->t - 1, .below = beta_less(x)};
-	if (left.below == y) {
-		left.t--;
-		left.below = (int64_t)((wide)left.below * (wide)left.t / (wide)(left.s + left.t));
-	}
-	return left;
-}
-
-/* The right part, l - y >= 2 steps in s - 1 >= 1 slots. */
-static struct segment right_part(const struct segment *x, int64_t y)
-{
-	struct segment right = {.l = x->l - y, .s = x->s - 1, .t = x->t, .below = beta_fewer(x)};
-	if (right.below == right.l) {
-		right.t--;
-		right.below =
-			(int64_t)((wide)right.below * (wide)right.t / (wide)(right.s + right.t));
-	}
-	return right;
-}
-
-/* Advance steps; -1 where they exceed 63 bits. */
-static int64_t extra(const struct segment *x)
-{
-	wide all = (wide)x->t * (wide)x->l;
-	wide saved = (wide)x->below * (wide)(x->s + x->t) / (wide)(x->s + 1);
-	return all - saved > (wide)INT64_MAX ? -1 : (int64_t)(all - saved);
-}
-
-int64_t neap__revolve_extra(int64_t steps, int64_t slots)
-{
-	if (steps < 2)
-		return 0;
-	struct segment x = segment(steps, slots);
-	return extra(&x);
-}
-
-/* Saves of a full segment: C(s-1+t, t) - 1, from beta(s,t) = l: l s / (s+t) - 1. */
-static int64_t saves_full(const struct segment *x)
-{
-	return (int64_t)((wide)x->l * (wide)x->s / (wide)(x->s + x->t)) - 1;
-}
-
-static int is_full(const struct segment *x)
-{
-	return (wide)x->below * (wide)(x->s + x->t) == (wide)x->l * (wide)x->t;
-}
-
-/* Saves besides the first: walks the one path of parts that are not full. */
-static int64_t saves(struct segment x)
-{
-	int64_t count = 0;
-	for (;;) {
-		if (is_full(&x))
-			return count + saves_full(&x);
-		if (x.t == 1) /* a checkpoint at every step but the last */
-			return count + x.l - 2;
-		int64_t y = split(&x);
-		struct segment left = {0}, right = {0};
-		if (y >= 2)
-			left = left_part(&x, y);
-		if (x.l - y >= 2 && x.s >= 2) {
-			right = right_part(&x, y);
-			count++;
-		}
-		int go_left = left.l && !is_full(&left), go_right = right.l && !is_full(&right);
-		if (!go_right && right.l)
-			count += saves_full(&right);
-		if (!go_left && left.l)
-			count += saves_full(&left);
-		if (!go_left && !go_right)
-			return count;
-		x = go_left ? left : right;
-	}
-}
-
-/* The least number of slots whose advance steps can be counted. */
-static int64_t slots_least(int64_t steps)
-{
-	int64_t s = steps > 1;
-	while (s > 0 && s < steps - 1) {
-		struct segment x = segment(steps, s);
-		if (extra(&x) >= 0)
-			break;
-		s++;
-	}
-	return s;
-}
 
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
@@ -172,7 +27,7 @@ static int solve(
 	const struct neap_chain *c = &problem->chain;
 	int64_t steps = c->steps, pool = neap__pool(problem, 0), tape = (int64_t)c->tape;
 	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)c->state;
-	int64_t least = slots_least(steps);
+	int64_t least = neap__segment_slots_least(steps);
 
 	if (fixed->checkpoints && steps > 1) {
 		least = fixed->checkpoints < steps - 1 ? fixed->checkpoints : steps - 1;
@@ -190,14 +45,14 @@ static int solve(
 	plan->record_steps = steps;
 	double copies = 0;
 	if (steps > 1) {
-		struct segment x = segment(steps, slots);
-		plan->advance_steps = extra(&x);
+		struct neap__segment x = neap__segment(steps, slots);
+		plan->advance_steps = neap__segment_extra(&x);
 		if (plan->advance_steps < 0) {
 			neap__refuse(plan, 0, "%lld slots: more than 2^63 steps", (long long)slots);
 			return 0;
 		}
-		copies =
-			(double)(1 + saves(x)) * c->slot_write + (double)(steps - 1) * c->slot_read;
+		copies = (double)(1 + neap__segment_saves(x)) * c->slot_write +
+			 (double)(steps - 1) * c->slot_read;
 	}
 	neap__accept(plan, problem, 0, slots, neap__bytes(problem, slots, 1));
 	plan->params.checkpoints = slots;
@@ -210,7 +65,7 @@ static int solve(
 struct revolve {
 	struct {
 		int64_t t0;
-		struct segment part; /* l = 1: a single step */
+		struct neap__segment part; /* l = 1: a single step */
 	} * stack;
 	int64_t depth, room;
 	int begun, down; /* down: the topmost start is live */
@@ -234,7 +89,7 @@ static int64_t tables(struct neap_schedule *s, int64_t room)
 	return x->room;
 }
 
-static int push(struct revolve *x, int64_t t0, struct segment part)
+static int push(struct revolve *x, int64_t t0, struct neap__segment part)
 {
 	if (x->depth == x->room)
 		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
@@ -252,7 +107,7 @@ static int descend(struct neap_schedule *s)
 {
 	struct revolve *x = s->self;
 	int64_t t0 = x->stack[x->depth - 1].t0;
-	struct segment part = x->stack[x->depth - 1].part;
+	struct neap__segment part = x->stack[x->depth - 1].part;
 	if (part.l == 1) {
 		x->depth--;
 		x->down = 0;
@@ -262,13 +117,14 @@ static int descend(struct neap_schedule *s)
 		neap__backward(s, t0, t0 + 1);
 		return 0;
 	}
-	int64_t y = split(&part);
-	x->stack[x->depth - 1].part = y >= 2 ? left_part(&part, y) : (struct segment){.l = 1};
+	int64_t y = neap__segment_split(&part);
+	x->stack[x->depth - 1].part =
+		y >= 2 ? neap__segment_left(&part, y) : (struct neap__segment){.l = 1};
 	neap__advance(s, t0, t0 + y);
 	if (part.l - y == 1)
-		return push(x, t0 + y, (struct segment){.l = 1});
+		return push(x, t0 + y, (struct neap__segment){.l = 1});
 	neap__save(s, x->depth, t0 + y);
-	return push(x, t0 + y, right_part(&part, y));
+	return push(x, t0 + y, neap__segment_right(&part, y));
 }
 
 static int refill(struct neap_schedule *s)
@@ -307,7 +163,7 @@ static int open(struct neap_schedule *s)
 	s->refill = refill;
 	s->fini = fini;
 	s->tables = tables;
-	return push(x, 0, steps > 1 ? segment(steps, slots) : (struct segment){.l = 1});
+	return push(x, 0, steps > 1 ? neap__segment(steps, slots) : (struct neap__segment){.l = 1});
 }
 
 const struct neap__strategy neap__revolve = {"revolve",

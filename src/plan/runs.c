@@ -134,16 +134,34 @@ int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1)
 				 .count = 1});
 }
 
+/* The row whose item ends at t1, or -1. */
+static int64_t row_ending(const struct neap__runs *r, int64_t t1)
+{
+	for (int64_t i = r->count - 1; i >= 0; i--) {
+		int64_t off = t1 - r->run[i].t;
+		if (off > 0 && off <= r->run[i].count * r->run[i].step && off % r->run[i].step == 0)
+			return i;
+	}
+	return -1;
+}
+
+int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1)
+{
+	while (t1 > t0) {
+		int64_t i = row_ending(r, t1);
+		if (i < 0)
+			return 0;
+		t1 = t0 > r->run[i].t
+			     ? t1 - (t1 - t0 + r->run[i].step - 1) / r->run[i].step * r->run[i].step
+			     : r->run[i].t;
+	}
+	return t1 == t0;
+}
+
 int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1)
 {
 	while (t1 > t0) {
-		int64_t i = r->count - 1;
-		for (; i >= 0; i--) {
-			const struct neap__run *row = &r->run[i];
-			int64_t off = t1 - row->t;
-			if (off > 0 && off <= row->count * row->step && off % row->step == 0)
-				break;
-		}
+		int64_t i = row_ending(r, t1);
 		if (i < 0)
 			return NEAP_EILLEGAL;
 		int64_t step = r->run[i].step, upto = (t1 - r->run[i].t) / step;

@@ -32,6 +32,8 @@ int neap__runs_forget(struct neap__runs *r, int64_t place);
  */
 int neap__runs_overlap(const struct neap__runs *r, int64_t t0, int64_t t1);
 int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1);
+/* 1 if [t0, t1) is made of whole ranges. */
+int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1);
 int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1);
 int64_t neap__runs_height(const struct neap__runs *r); /* steps up to the topmost */
 

@@ -9,9 +9,12 @@
 #include "base/fail.h"
 #include "schedule.h"
 #include "simulate.h"
+#include "stages.h"
 
 static uint64_t bytes_of(const struct neap_problem *p, const struct neap_action *a)
 {
+	if (p->chain.stages)
+		return neap__stages_bytes(p->chain.stages, a);
 	return a->payload == NEAP_STATE ? p->chain.state
 					: p->chain.tape * (uint64_t)(a->t1 - a->t0);
 }
@@ -25,11 +28,11 @@ void neap__clock_init(struct neap__clock *clock, const struct neap_problem *prob
 }
 
 /* End of the PUT of a place that is still in flight, or 0. */
-static long double put_end(const struct neap__clock *k, int tier, int64_t place)
+static long double put_end(const struct neap__clock *k, int tier, int payload, int64_t place)
 {
 	for (int i = 0; i < k->highest; i++)
 		if (k->tickets[i].tier == tier && k->tickets[i].write &&
-			k->tickets[i].place == place)
+			k->tickets[i].payload == payload && k->tickets[i].place == place)
 			return k->tickets[i].end;
 	return 0;
 }
@@ -54,12 +57,13 @@ static void transfer(struct neap__clock *k, const struct neap_action *a)
 		write || !(spec->flags & NEAP_TIER_DUPLEX) ? &k->out[tier] : &k->in[tier];
 	long double start = *channel > k->now ? *channel : k->now;
 	if (!write) {
-		long double ready = put_end(k, tier, a->place);
+		long double ready = put_end(k, tier, a->payload, a->place);
 		start = ready > start ? ready : start;
 	}
 	*channel = start + (long double)neap_tier_seconds(spec, write, bytes);
 	k->tickets[a->ticket].tier = tier;
 	k->tickets[a->ticket].write = write;
+	k->tickets[a->ticket].payload = a->payload;
 	k->tickets[a->ticket].place = a->place;
 	k->tickets[a->ticket].start = start;
 	k->tickets[a->ticket].end = *channel;
@@ -78,6 +82,15 @@ static int compute(struct neap__clock *k, long double *kind, double seconds, int
 	return 0;
 }
 
+/* Seconds of the steps of an action, each as long as it is. */
+static int compute_stages(struct neap__clock *k, const struct neap_action *a)
+{
+	long double *kind = a->kind == NEAP_ADVANCE  ? &k->advance
+			    : a->kind == NEAP_RECORD ? &k->record
+						     : &k->backward;
+	return compute(k, kind, neap__stages_seconds(&k->problem->chain, a), 1);
+}
+
 int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 {
 	const struct neap_chain *c = &k->problem->chain;
@@ -86,6 +99,8 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "simulate: tier %d does not exist", a->tier);
 	if ((moves || a->kind == NEAP_WAIT) && (a->ticket < 0 || a->ticket >= NEAP_TICKETS))
 		return neap__fail(NEAP_EILLEGAL, "simulate: no ticket %d", a->ticket);
+	if (c->stages && (a->kind <= NEAP_BACKWARD))
+		return compute_stages(k, a);
 	switch (a->kind) {
 	case NEAP_ADVANCE:
 		return compute(k, &k->advance, c->advance, a->t1 - a->t0);

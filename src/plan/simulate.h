@@ -16,7 +16,7 @@ struct neap__clock {
 	int highest; /* tickets at and above it were never used */
 	struct {
 		int tier; /* -1: not in flight */
-		int write;
+		int write, payload;
 		int64_t place;
 		long double start, end;
 	} tickets[NEAP_TICKETS];

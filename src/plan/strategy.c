@@ -16,6 +16,14 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__hierarchical,
 	&neap__double,
 	&neap__revolve,
+	&neap__mixed,
+	&neap__stream,
+	&neap__async,
+	&neap__chain,
+	&neap__multistage,
+	&neap__periodic,
+	&neap__diskrevolve,
+	&neap__hrevolve,
 	&neap__auto,
 	NULL,
 };
@@ -26,6 +34,11 @@ const struct neap__strategy *neap__strategy_find(const char *name)
 		if (strcmp(neap__strategies[i]->name, name) == 0)
 			return neap__strategies[i];
 	return NULL;
+}
+
+int neap__takes_stages(const struct neap__strategy *row)
+{
+	return row == &neap__chain || row == &neap__auto;
 }
 
 const char *neap_strategy_name(int index)

@@ -23,11 +23,14 @@ struct neap__strategy {
 };
 
 extern const struct neap__strategy neap__bptt, neap__standard, neap__remote, neap__hierarchical,
-	neap__double, neap__revolve, neap__auto;
+	neap__double, neap__revolve, neap__mixed, neap__stream, neap__async, neap__hrevolve, neap__diskrevolve, neap__multistage, neap__periodic, neap__chain,
+	neap__auto;
 
 /* NULL-terminated, "auto" last. */
 extern const struct neap__strategy *const neap__strategies[];
 const struct neap__strategy *neap__strategy_find(const char *name);
+/* Does it plan chains whose steps differ (chain.stages)? */
+int neap__takes_stages(const struct neap__strategy *row);
 
 /* One row's answer, complete with overhead and bound; T >= 1, checked problem. */
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,

@@ -5,15 +5,18 @@
  * O(slots + runs): tapes and places are kept as runs of equal spacing, so that
  * 10^7 checkpoints that a strategy sends out in order are one row.
  *
- * The peak is that of the sweep's layout: slots at the top of the arena, numbered
- * downwards, tapes a stack from the bottom. So it counts up to the highest slot
- * in use and up to the topmost tape, gaps included.
+ * The peak is that of the sweep's layout: slots at the top of the arena, which
+ * packs them, and tapes a stack from the bottom. So it counts the slots in use and
+ * goes up to the topmost tape, gaps included; where tapes travel there is no stack
+ * to speak of, and only those that are there count.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/checked.h"
 #include "base/fail.h"
 #include "runs.h"
+#include "stages.h"
 #include "strategy.h"
 
 #define SLOTS_MOST ((int64_t)1 << 31)
@@ -29,17 +32,24 @@ struct holder { /* a slot, or the live state */
 struct flight {
 	int kind; /* NEAP_PUT, NEAP_GET; 0: ticket free (an ADVANCE has no ticket) */
 	int tier;
-	int64_t slot, t, place;
+	int payload;
+	int64_t slot, t, t1, place;
 };
 
 struct audit {
 	const struct neap_problem *p;
 	struct neap_verdict *out;
 	struct holder live, *slots;
-	int64_t room, top; /* of slots: allocated; highest in use, plus 1 */
+	int64_t room, held; /* of slots: allocated; in use */
 	struct neap__runs tapes;
-	struct neap__runs places[NEAP_TIERS_MAX];
-	int64_t place_top[NEAP_TIERS_MAX]; /* highest place used, plus 1 */
+	int64_t steps_taped; /* steps whose tapes take room: there, leaving or arriving */
+	int travelled;	     /* tapes did */
+	uint64_t peak_held;  /* with the tapes that are there, without gaps */
+	struct store {
+		struct neap__runs states, from, to; /* places of states; of tapes: t0, t1 */
+		int64_t state_top, tape_top;	    /* highest place used, plus 1 */
+		int64_t longest;		    /* steps of the longest tape record */
+	} stores[NEAP_TIERS_MAX];
 	struct flight flights[NEAP_TICKETS];
 	int64_t in_flight;
 	int64_t adjoint; /* -1: none yet */
@@ -111,10 +121,9 @@ static int slot_fill(struct audit *v, int64_t n, int64_t t, int standing)
 	if (row->standing != FREE)
 		return ILLEGAL("slot %lld is in use", (ll)n);
 	*row = (struct holder){.t = t, .standing = standing};
-	if (n >= v->top)
-		v->top = n + 1;
-	if (v->top > v->out->slots)
-		v->out->slots = v->top;
+	v->held++;
+	if (n >= v->out->slots)
+		v->out->slots = n + 1;
 	return 0;
 }
 
@@ -140,6 +149,18 @@ static int do_advance(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
+/* The tapes of [t0, t1) must not be on their way out (NEAP_PUT) or in (NEAP_GET). */
+static int tapes_rest(const struct audit *v, int kind, int64_t t0, int64_t t1)
+{
+	for (int i = 0; v->travelled && v->in_flight && i < NEAP_TICKETS; i++) {
+		const struct flight *f = &v->flights[i];
+		if (f->kind == kind && f->payload == NEAP_TAPE && f->t < t1 && t0 < f->t1)
+			return ILLEGAL("tapes of [%lld, %lld) are still %s", (ll)f->t, (ll)f->t1,
+				kind == NEAP_PUT ? "leaving for a tier" : "arriving");
+	}
+	return 0;
+}
+
 static int do_record(struct audit *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
@@ -147,8 +168,11 @@ static int do_record(struct audit *v, const struct neap_action *a)
 	NEAP_TRY(live_may_change(v));
 	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
 		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
+	NEAP_TRY(tapes_rest(v, NEAP_GET, a->t0, a->t1));
 	NEAP_TRY(neap__runs_record(&v->tapes, a->t0, a->t1));
-	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && neap__runs_height(&v->tapes) > 1)
+	v->steps_taped += a->t1 - a->t0;
+	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && !(v->p->chain.flags & NEAP_CHAIN_MIXED) &&
+		neap__runs_height(&v->tapes) > 1)
 		return ILLEGAL("more than one tape in a classic problem");
 	v->live.t = a->t1;
 	v->out->record_steps += a->t1 - a->t0;
@@ -174,9 +198,11 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 	if (v->adjoint != a->t1)
 		return ILLEGAL("the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
 	NEAP_TRY(live_may_change(v));
+	NEAP_TRY(tapes_rest(v, NEAP_PUT, a->t0, a->t1));
 	if (neap__runs_reverse(&v->tapes, a->t0, a->t1) < 0)
 		return ILLEGAL("the tapes of [%lld, %lld) are not there as whole records",
 			(ll)a->t0, (ll)a->t1);
+	v->steps_taped -= a->t1 - a->t0;
 	v->adjoint = a->t0;
 	v->out->backward_steps += a->t1 - a->t0;
 	if (v->live.standing == HELD)
@@ -209,8 +235,7 @@ static int do_drop(struct audit *v, const struct neap_action *a)
 	if (row->leaving)
 		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
 	row->standing = FREE;
-	while (v->top > 0 && v->slots[v->top - 1].standing == FREE)
-		v->top--;
+	v->held--;
 	return 0;
 }
 
@@ -223,45 +248,105 @@ static int transfer_check(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("no ticket %d", a->ticket);
 	if (v->flights[a->ticket].kind)
 		return ILLEGAL("ticket %d is in flight", a->ticket);
-	if (a->payload != NEAP_STATE)
-		return ILLEGAL("only states travel");
-	return 0;
+	if (a->payload != NEAP_STATE && a->payload != NEAP_TAPE)
+		return ILLEGAL("only states and tapes travel");
+	if (a->payload == NEAP_TAPE &&
+		v->p->chain.flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY))
+		return ILLEGAL("tapes do not travel in this problem");
+	if (a->place < 0 || a->place >= INT64_MAX / 16)
+		return ILLEGAL("no place %lld", (ll)a->place);
+	if (a->payload == NEAP_TAPE && a->slot != 0)
+		return ILLEGAL("tapes have no slot %lld", (ll)a->slot);
+	return a->payload == NEAP_TAPE ? range(v, a) : 0;
 }
 
 static void take_off(struct audit *v, const struct neap_action *a)
 {
 	v->flights[a->ticket] = (struct flight){.kind = a->kind,
 		.tier = a->tier - 1,
+		.payload = a->payload,
 		.slot = a->slot,
 		.t = a->t0,
+		.t1 = a->t1,
 		.place = a->place};
 	if (++v->in_flight > v->out->transfers_in_flight)
 		v->out->transfers_in_flight = v->in_flight;
+}
+
+/* Room for the record at `place`: states and tapes are numbered apart. */
+static int store_grow(struct audit *v, const struct neap_action *a)
+{
+	struct store *x = &v->stores[a->tier - 1];
+	struct neap_tier_use *use = &v->out->tiers[a->tier - 1];
+	uint64_t states, tapes, each;
+	if (a->payload == NEAP_TAPE) {
+		if (a->place >= x->tape_top)
+			x->tape_top = a->place + 1;
+		if (a->t1 - a->t0 > x->longest)
+			x->longest = a->t1 - a->t0;
+	} else if (a->place >= x->state_top) {
+		x->state_top = a->place + 1;
+	}
+	each = (uint64_t)x->longest * v->p->chain.tape;
+	if (neap__mul_u64(&states, (uint64_t)x->state_top, v->p->chain.state) ||
+		neap__mul_u64(&tapes, (uint64_t)x->tape_top, each) ||
+		neap__add_u64(&tapes, tapes, states) || tapes > v->p->tiers[a->tier - 1].capacity)
+		return ILLEGAL("place %lld is beyond the tier's capacity", (ll)a->place);
+	use->peak_bytes = tapes;
+	return 0;
+}
+
+static int put_tapes(struct audit *v, const struct neap_action *a)
+{
+	struct store *x = &v->stores[a->tier - 1];
+	NEAP_TRY(tapes_rest(v, NEAP_PUT, a->t0, a->t1));
+	if (!neap__runs_whole(&v->tapes, a->t0, a->t1))
+		return ILLEGAL("the tapes of [%lld, %lld) are not there as whole records",
+			(ll)a->t0, (ll)a->t1);
+	if (neap__runs_find(&x->from, a->place) >= 0)
+		return ILLEGAL("place %lld is in use", (ll)a->place);
+	NEAP_TRY(store_grow(v, a));
+	NEAP_TRY(neap__runs_put(&x->from, a->place, a->t0));
+	NEAP_TRY(neap__runs_put(&x->to, a->place, a->t1));
+	v->out->tiers[a->tier - 1].written += (uint64_t)(a->t1 - a->t0) * v->p->chain.tape;
+	v->travelled = 1;
+	take_off(v, a);
+	return 0;
 }
 
 static int do_put(struct audit *v, const struct neap_action *a)
 {
 	struct holder *from = &v->live;
 	NEAP_TRY(transfer_check(v, a));
+	if (a->payload == NEAP_TAPE)
+		return put_tapes(v, a);
 	if (a->slot == NEAP_LIVE)
 		NEAP_TRY(live_at(v, a->t0));
 	else
 		NEAP_TRY(slot_holds(v, a->slot, a->t0, &from));
-	int tier = a->tier - 1;
-	struct neap_tier_use *use = &v->out->tiers[tier];
-	uint64_t state = v->p->chain.state;
-	if (a->place < 0 || a->place >= INT64_MAX / (int64_t)state)
-		return ILLEGAL("no place %lld", (ll)a->place);
-	if (neap__runs_find(&v->places[tier], a->place) >= 0)
+	struct store *x = &v->stores[a->tier - 1];
+	if (neap__runs_find(&x->states, a->place) >= 0)
 		return ILLEGAL("place %lld is in use", (ll)a->place);
-	if ((uint64_t)(a->place + 1) * state > v->p->tiers[tier].capacity)
-		return ILLEGAL("place %lld is beyond the tier's capacity", (ll)a->place);
-	NEAP_TRY(neap__runs_put(&v->places[tier], a->place, a->t0));
-	if (a->place >= v->place_top[tier])
-		v->place_top[tier] = a->place + 1;
-	use->peak_bytes = (uint64_t)v->place_top[tier] * state;
-	use->written += state;
+	NEAP_TRY(store_grow(v, a));
+	NEAP_TRY(neap__runs_put(&x->states, a->place, a->t0));
+	v->out->tiers[a->tier - 1].written += v->p->chain.state;
 	from->leaving++;
+	take_off(v, a);
+	return 0;
+}
+
+static int get_tapes(struct audit *v, const struct neap_action *a)
+{
+	struct store *x = &v->stores[a->tier - 1];
+	if (neap__runs_find(&x->from, a->place) != a->t0 ||
+		neap__runs_find(&x->to, a->place) != a->t1)
+		return ILLEGAL("place %lld does not hold the tapes of [%lld, %lld)", (ll)a->place,
+			(ll)a->t0, (ll)a->t1);
+	NEAP_TRY(tapes_rest(v, NEAP_GET, a->t0, a->t1));
+	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
+		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
+	v->steps_taped += a->t1 - a->t0;
+	v->out->tiers[a->tier - 1].read += (uint64_t)(a->t1 - a->t0) * v->p->chain.tape;
 	take_off(v, a);
 	return 0;
 }
@@ -269,8 +354,10 @@ static int do_put(struct audit *v, const struct neap_action *a)
 static int do_get(struct audit *v, const struct neap_action *a)
 {
 	NEAP_TRY(transfer_check(v, a));
+	if (a->payload == NEAP_TAPE)
+		return get_tapes(v, a);
 	int tier = a->tier - 1;
-	if (neap__runs_find(&v->places[tier], a->place) != a->t0 || a->t0 < 0)
+	if (neap__runs_find(&v->stores[tier].states, a->place) != a->t0 || a->t0 < 0)
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 	if (a->slot == NEAP_LIVE) {
 		if (v->live.standing == ARRIVING)
@@ -285,11 +372,26 @@ static int do_get(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
+/* The end of a transfer of tapes: they left, or they are there. */
+static int tapes_end(struct audit *v, const struct flight *f)
+{
+	if (f->kind == NEAP_GET)
+		return neap__runs_record(&v->tapes, f->t, f->t1);
+	v->steps_taped -= f->t1 - f->t;
+	return neap__runs_reverse(&v->tapes, f->t, f->t1);
+}
+
 static int do_wait(struct audit *v, const struct neap_action *a)
 {
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !v->flights[a->ticket].kind)
 		return ILLEGAL("ticket %d is not in flight", a->ticket);
 	struct flight *f = &v->flights[a->ticket];
+	if (f->payload == NEAP_TAPE) {
+		NEAP_TRY(tapes_end(v, f));
+		f->kind = 0;
+		v->in_flight--;
+		return 0;
+	}
 	struct holder *end = f->slot == NEAP_LIVE ? &v->live : &v->slots[f->slot];
 	if (f->kind == NEAP_PUT) {
 		end->leaving--;
@@ -309,11 +411,16 @@ static int do_forget(struct audit *v, const struct neap_action *a)
 	int tier = a->tier - 1;
 	for (int i = 0; i < NEAP_TICKETS && v->in_flight; i++)
 		if (v->flights[i].kind && v->flights[i].tier == tier &&
-			v->flights[i].place == a->place)
+			v->flights[i].payload == a->payload && v->flights[i].place == a->place)
 			return ILLEGAL("place %lld is in flight", (ll)a->place);
-	if (a->t0 < 0 || neap__runs_find(&v->places[tier], a->place) != a->t0)
+	struct store *x = &v->stores[tier];
+	int tapes = a->payload == NEAP_TAPE;
+	if (a->t0 < 0 || neap__runs_find(tapes ? &x->from : &x->states, a->place) != a->t0)
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
-	return neap__runs_forget(&v->places[tier], a->place);
+	if (!tapes)
+		return neap__runs_forget(&x->states, a->place);
+	NEAP_TRY(neap__runs_forget(&x->from, a->place));
+	return neap__runs_forget(&x->to, a->place);
 }
 
 static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct neap_action *) = {
@@ -332,10 +439,15 @@ static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct nea
 
 static void measure(struct audit *v)
 {
-	uint64_t bytes = (uint64_t)v->top * v->p->chain.state +
-			 (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
+	uint64_t slots = (uint64_t)v->held * v->p->chain.state;
+	uint64_t held = slots + (uint64_t)v->steps_taped * v->p->chain.tape;
+	uint64_t bytes = slots + (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
+	if (v->p->chain.flags & NEAP_CHAIN_MIXED && neap__runs_height(&v->tapes) > 1)
+		bytes += (uint64_t)neap__runs_height(&v->tapes) - 1;
 	if (bytes > v->out->peak_bytes)
 		v->out->peak_bytes = bytes;
+	if (held > v->peak_held)
+		v->peak_held = held;
 }
 
 /* Once the bytes of slots and tapes are known: what is always there. */
@@ -344,6 +456,8 @@ static void add_fixed(struct audit *v)
 	struct neap_verdict *out = v->out;
 	if (v->p->chain.steps == 0)
 		return;
+	if (v->travelled)
+		out->peak_bytes = v->peak_held;
 	out->peak_bytes += v->p->chain.adjoint + neap__live_bytes(v->p);
 	for (int i = 0; i < v->p->ntiers; i++)
 		if (out->tiers[i].written || out->tiers[i].read)
@@ -379,18 +493,27 @@ static int audit(struct audit *v, struct neap_schedule *schedule)
 	return rc < 0 ? rc : complete(v);
 }
 
+static void store_free(struct store *x)
+{
+	neap__runs_free(&x->states);
+	neap__runs_free(&x->from);
+	neap__runs_free(&x->to);
+}
+
 int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
 	struct audit v = {.p = problem, .out = verdict, .adjoint = -1};
 	memset(verdict, 0, sizeof *verdict);
 	NEAP_TRY(neap_problem_check(problem));
+	if (problem->chain.stages)
+		return neap__stages_verify(verdict, problem, schedule);
 	v.live = (struct holder){.t = 0, .standing = HELD};
 	int rc = audit(&v, schedule);
 	add_fixed(&v);
 	free(v.slots);
 	neap__runs_free(&v.tapes);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++)
-		neap__runs_free(&v.places[i]);
+		store_free(&v.stores[i]);
 	return rc;
 }

@@ -51,6 +51,7 @@ static void describe(
 	p->chain.state = p->chain.live = neap__round_up(ops->state_bytes, 64);
 	p->chain.adjoint = neap__round_up(ops->adjoint_bytes, 64);
 	p->chain.tape = neap__round_up(ops->tape_bytes, 64);
+	p->chain.flags = NEAP_CHAIN_TAPES_STAY;
 	p->chain.tape_max = fixed ? 0 : neap__round_up(ops->tape_max_bytes, 64);
 	p->chain.advance = o->advance > 0 ? o->advance : 1;
 	p->chain.record = o->record > 0 ? o->record : 1;

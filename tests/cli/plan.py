@@ -51,6 +51,14 @@ def table(path):
     return f"{len(wrong)} of {rows} rows: {wrong[:3]}" if wrong or not rows else None
 
 
+def mixed(rows):
+    for n, s, total in rows:
+        plan = neap_json("plan", "--steps", n, "--slots", s, "--strategy", "mixed")["plans"][0]
+        if plan["advance_steps"] + plan["record_steps"] != total:
+            return f"{n},{s}: {plan['advance_steps']} + {plan['record_steps']}, expected {total}"
+    return None if rows else "no rows"
+
+
 def keys():
     for plan in neap_json("plan", *BYTES, *DISK)["plans"]:
         missing = KEYS - plan.keys()
@@ -133,6 +141,7 @@ def actions():
 with Tap() as tap, Folder() as folder:
     for row in GOLDEN:
         tap.run(f"revolve {row}", one_revolve, *row)
+    tap.run("mixed", mixed, [(4, 2, 6), (50, 4, 164), (100, 10, 237)])
     tap.run("every key of the contract", keys)
     tap.run("every strategy", names)
     tap.run("auto is never worse", auto_is_never_worse)
@@ -142,6 +151,9 @@ with Tap() as tap, Folder() as folder:
     tap.run("a drawing is XML", drawing, folder)
     tap.run("actions", actions)
     shared = data_dir()
+    if shared:
+        tap.run("mixed.csv", mixed, [tuple(map(int, row))[:3] for row in list(csv.reader(
+            open(os.path.join(shared, "oracles", "mixed.csv"))))[1:]])
     for name in ("revolve.csv", "revolve_large.csv"):
         if shared:
             tap.run(name, table, os.path.join(shared, "oracles", name))

@@ -68,12 +68,13 @@ static void names(void **state)
 	static const char *const expected[] = {
 		"bptt", "standard", "remote", "hierarchical", "double", "revolve", "auto"};
 	(void)state;
-	size_t n = sizeof expected / sizeof expected[0];
-	for (size_t i = 0; i < n; i++) {
-		assert_string_equal(neap_strategy_name((int)i), expected[i]);
+	int n = 0;
+	for (; neap_strategy_name(n); n++)
+		assert_non_null(neap_strategy_about(neap_strategy_name(n)));
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
 		assert_non_null(neap_strategy_about(expected[i]));
-	}
-	assert_null(neap_strategy_name((int)n));
+	assert_string_equal(neap_strategy_name(n - 1), "auto");
+	assert_null(neap_strategy_name(n + 1));
 	assert_null(neap_strategy_name(-1));
 	assert_null(neap_strategy_about("nonesuch"));
 	assert_string_equal(neap_action_name(NEAP_FORGET), "forget");
@@ -157,8 +158,10 @@ static void least(void **state)
 	add_tier(&p, NEAP_INFINITE, 1, 0);
 	p.tiers[0].staging = 4;
 	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
-	p.tiers[0].capacity = 490; /* 49 states: chunks of two steps */
-	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4 + 3);
+	p.tiers[0].capacity = 9; /* no state */
+	assert_int_equal(neap_problem_least(&p), 10 + 10 + 7 + 5);
+	p.tiers[0].capacity = 19; /* one, read again and again */
+	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
 	struct neap_plan plan;
 	p.memory = neap_problem_least(&p);
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);

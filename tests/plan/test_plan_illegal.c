@@ -56,6 +56,11 @@ static int verify_list(const struct neap_problem *p, const struct neap_action *a
 	{                                                                                          \
 		.kind = NEAP_DROP, .slot = n, .t0 = t                                              \
 	}
+#define TAPE(what, a, b, where, with)                                                              \
+	{                                                                                          \
+		.kind = NEAP_##what, .payload = NEAP_TAPE, .tier = 1, .t0 = a, .t1 = b,            \
+		.place = where, .ticket = with                                                     \
+	}
 #define PUT(n, t, where, with)                                                                     \
 	{                                                                                          \
 		.kind = NEAP_PUT, .tier = 1, .slot = n, .t0 = t, .place = where, .ticket = with    \
@@ -167,15 +172,44 @@ static const struct {
 	{"no such tier", "no tier", {{.kind = NEAP_PUT, .tier = 2, .slot = L}, END}},
 	{"tier 0", "no tier", {{.kind = NEAP_GET, .tier = 0, .slot = L}, END}},
 	{"no such kind", "unknown", {{.kind = NEAP_ACTION_KINDS}, END}},
-	{"tapes do not travel", "only states",
-		{REC(0, 1), {.kind = NEAP_PUT, .payload = NEAP_TAPE, .tier = 1, .t1 = 1}, END}},
+	{"logs do not travel", "only states",
+		{REC(0, 1), {.kind = NEAP_PUT, .payload = NEAP_LOG, .tier = 1, .t1 = 1}, END}},
+	{"tapes out and back", NULL,
+		{REC(0, 2), TAPE(PUT, 0, 2, 0, 0), REC(2, 4), TURN, WAIT(0), BWD(2, 4),
+			TAPE(GET, 0, 2, 0, 0), WAIT(0), TAPE(FORGET, 0, 2, 0, 0), BWD(0, 2), END}},
+	{"no tapes", "not there", {REC(0, 1), TAPE(PUT, 1, 2, 0, 0), END}},
+	{"part of a record", "not there", {REC(0, 2), TAPE(PUT, 0, 1, 0, 0), END}},
+	{"tapes beyond the chain", "range", {REC(0, 2), TAPE(PUT, 0, 9, 0, 0), END}},
+	{"tapes sent twice", "still leaving",
+		{REC(0, 2), TAPE(PUT, 0, 2, 0, 0), TAPE(PUT, 0, 2, 1, 1), END}},
+	{"tapes reversed while leaving", "still leaving",
+		{REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), BWD(0, 4), END}},
+	{"tapes that left", "not there",
+		{REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), WAIT(0), BWD(0, 4), END}},
+	{"tapes that arrive", "not there",
+		{REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), WAIT(0), TAPE(GET, 0, 4, 0, 0), BWD(0, 4),
+			END}},
+	{"tapes there and got", "there already",
+		{REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), TAPE(GET, 0, 4, 0, 1), END}},
+	{"recorded while arriving", "still arriving",
+		{SAVE(0, 0), REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), WAIT(0), TAPE(GET, 0, 4, 0, 0),
+			LOAD(0, 0), REC(0, 2), END}},
+	{"half a tape record", "does not hold",
+		{REC(0, 4), TURN, TAPE(PUT, 0, 4, 0, 0), WAIT(0), TAPE(GET, 0, 2, 0, 0), END}},
+	{"a state where tapes are", "does not hold",
+		{REC(0, 4), TAPE(PUT, 0, 4, 0, 0), WAIT(0), GET(L, 0, 0, 0), END}},
+	{"tape place twice", "in use",
+		{REC(0, 2), TAPE(PUT, 0, 2, 0, 0), REC(2, 4), TAPE(PUT, 2, 4, 0, 1), END}},
+	{"tapes beyond capacity", "capacity", {REC(0, 4), TAPE(PUT, 0, 4, 2, 0), END}},
+	{"tapes forgotten in flight", "in flight",
+		{REC(0, 2), TAPE(PUT, 0, 2, 0, 0), TAPE(FORGET, 0, 2, 0, 0), END}},
 };
 
 static void every_rule(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(4, 100);
-	add_tier(&p, 8, 1, 0);
+	add_tier(&p, 8, 1, 0); /* 8 states, or two records of four tapes */
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		int64_t count = 0;
 		while (cases[i].actions[count].kind != 255)
@@ -191,7 +225,7 @@ static void every_rule(void **state)
 	}
 }
 
-/* The layout's peak: gaps under the highest slot and under the topmost tape count. */
+/* The layout's peak: slots are packed, gaps under the topmost tape count. */
 static void peaks(void **state)
 {
 	(void)state;
@@ -204,11 +238,24 @@ static void peaks(void **state)
 	p.chain.tape_max = 17;
 	assert_int_equal(verify_list(&p, high, 7, &v), 0);
 	assert_int_equal(v.slots, 6);
-	assert_int_equal(v.peak_bytes, 1000 + 1 + 6 + 40);
+	assert_int_equal(v.peak_bytes, 1000 + 1 + 1 + 40);
 	assert_int_equal(v.arena_bytes, v.peak_bytes + 7);
 	assert_int_equal(v.record_steps, 4);
 	assert_int_equal(v.backward_steps, 4);
 	assert_int_equal(v.actions, 7);
+
+	/* Where tapes travel, those that are there count: two chunks of three. */
+	static const struct neap_action away[] = {REC(0, 1), TAPE(PUT, 0, 1, 0, 0), REC(1, 2),
+		TAPE(PUT, 1, 2, 1, 1), WAIT(0), REC(2, 4), WAIT(1), TURN, TAPE(GET, 1, 2, 1, 0),
+		BWD(2, 4), WAIT(0), BWD(1, 2), TAPE(GET, 0, 1, 0, 1), WAIT(1), BWD(0, 1)};
+	add_tier(&p, 100, 1, 0);
+	assert_int_equal(verify_list(&p, away, 15, &v), 0);
+	assert_int_equal(v.peak_bytes, 1000 + 1 + 30);
+	assert_int_equal(v.tiers[0].written, 20);
+	assert_int_equal(v.tiers[0].read, 20);
+	assert_int_equal(v.tiers[0].peak_bytes, 20);
+	p.chain.flags = NEAP_CHAIN_TAPES_STAY;
+	assert_int_equal(verify_list(&p, away, 15, &v), NEAP_EILLEGAL);
 }
 
 static struct neap_action *collected(

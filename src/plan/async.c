@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * async: a state to the slow tier as often as possible without delaying the
+ * computation, every I = ceil(max(time of a write, f) / f) steps; on the way back
+ * Revolve between two of them, while the next one is read ahead (Kukreja,
+ * Hueckelheim, Gorman, arXiv 1806.01117). The last segment is reversed at once.
+ *
+ * Peak: s S + A, s the slots that fit, one of them for reading ahead if that pays.
+ */
+#include <math.h>
+#include "blocks.h"
+#include "base/fail.h"
+#include "strategy.h"
+
+#define INTERVAL_MOST 2000000 /* beyond it Revolve's tables are too large */
+
+static int64_t interval_of(
+	const struct neap_problem *problem, const struct neap_params *fixed, int tier)
+{
+	const struct neap_chain *c = &problem->chain;
+	double write = neap_tier_seconds(&problem->tiers[tier - 1], 1, c->state);
+	double interval = c->advance > 0 ? ceil(fmax(write, c->advance) / c->advance)
+					 : (write > 0 ? (double)c->steps : 1);
+	if (fixed->interval)
+		interval = (double)fixed->interval;
+	return interval < (double)c->steps ? (int64_t)interval : c->steps;
+}
+
+static int with_reserve(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	int64_t interval, struct neap__flow *flow)
+{
+	int64_t state = (int64_t)problem->chain.state;
+	struct neap_blocks blocks = {
+		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
+	int64_t n = neap__blocks_settled(problem, tier, &blocks);
+	struct neap_plan other = *plan;
+	NEAP_TRY(neap__blocks_evaluate(plan, problem, tier, &blocks, flow, n, NULL));
+	blocks.reserve = state;
+	NEAP_TRY(neap__blocks_evaluate(&other, problem, tier, &blocks, flow, n, NULL));
+	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
+		*plan = other;
+	else
+		blocks.reserve = 0;
+	return plan->feasible ? neap__blocks_evaluate(plan, problem, tier, &blocks, flow, 0, NULL)
+			      : 0;
+}
+
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	int64_t interval = interval_of(problem, fixed, tier);
+	struct neap__flow *flow;
+	if (interval > INTERVAL_MOST) {
+		neap__refuse(plan, 0, "a state every %lld steps leaves too much between them",
+			(long long)interval);
+		return 0;
+	}
+	NEAP_TRY(neap__flow_new(&flow));
+	int rc = with_reserve(plan, problem, tier, interval, flow);
+	neap__flow_free(flow);
+	if (rc < 0 || plan->feasible)
+		return rc;
+	int sent = interval < problem->chain.steps;
+	uint64_t least = neap__fixed_bytes(problem, sent ? tier : 0) +
+			 (uint64_t)neap__bytes(problem, interval > 1, 1);
+	if (least > problem->memory)
+		neap__refuse(plan,
+			problem->tiers[tier - 1].capacity == NEAP_INFINITE && interval < 10000
+				? least
+				: 0,
+			"a slot and a tape need %llu", (unsigned long long)least);
+	else
+		neap__refuse(plan, 0, "a state every %lld steps does not fit", (long long)interval);
+	return 0;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	return neap__over_tiers(plan, problem, fixed, attempt);
+}
+
+const struct neap__strategy neap__async = {"async",
+	"a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)", solve,
+	neap__blocks_open};

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hetero: the strategy `chain`: stages of different sizes and costs, by the dynamic
+ * program of twotable.h. A part is done by keeping its first state, going on to j
+ * (recording the last stage on the way or not), doing the right part and then the
+ * left one.
+ *
+ * Peak: found by verifying the schedule, at byte level, before it is offered.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "schedule.h"
+#include "stages.h"
+#include "strategy.h"
+#include "twotable.h"
+
+/* A part that is still to be done; x_i lies in `slot`, or in the tape of i - 1. */
+struct part {
+	int64_t i, t, bytes, slot;
+	int taped;
+};
+
+#define IN_TAPE (-1)
+#define NOT_KEPT (-2) /* x_L on its way to the loss */
+
+struct hetero {
+	struct neap__twotable tables;
+	struct part *stack;
+	int64_t *free_slots; /* [steps + 1] numbers that may be taken, the lowest last */
+	int64_t depth, free;
+	int64_t live; /* the live state's step, -1: none */
+};
+
+static int64_t take_slot(struct hetero *x)
+{
+	return x->free_slots[--x->free];
+}
+
+static void drop(struct neap_schedule *s, struct part *part)
+{
+	struct hetero *x = s->self;
+	if (part->slot < 0)
+		return;
+	neap__drop(s, part->slot, part->i);
+	x->free_slots[x->free++] = part->slot;
+	part->slot = NOT_KEPT;
+}
+
+static void bring(struct neap_schedule *s, const struct part *part)
+{
+	struct hetero *x = s->self;
+	if (x->live == part->i)
+		return;
+	x->live = part->i;
+	if (part->slot >= 0)
+		neap__load(s, part->slot, part->i);
+	else
+		neap__emit(s, &(struct neap_action){.kind = NEAP_LOAD,
+				      .payload = NEAP_TAPE,
+				      .t0 = part->i,
+				      .t1 = part->i});
+}
+
+static void reverse(struct neap_schedule *s, int64_t i)
+{
+	struct hetero *x = s->self;
+	neap__backward(s, i, i + 1);
+	x->live = -1;
+}
+
+static void do_leaf(struct neap_schedule *s, struct part part)
+{
+	struct hetero *x = s->self;
+	int needs = neap__backward_needs_input(s->problem.chain.stages);
+	if (part.i == s->problem.chain.steps) {
+		bring(s, &part);
+		neap__turn(s);
+		drop(s, &part);
+		x->live = -1;
+		return;
+	}
+	if (!part.taped) {
+		bring(s, &part);
+		if (!needs)
+			drop(s, &part);
+		neap__record(s, part.i, part.i + 1);
+	} else if (!needs) {
+		drop(s, &part);
+	}
+	reverse(s, part.i);
+	drop(s, &part);
+}
+
+static void push(struct hetero *x, struct part part)
+{
+	x->stack[x->depth++] = part;
+}
+
+static void do_split(struct neap_schedule *s, struct part part)
+{
+	struct hetero *x = s->self;
+	const struct neap_stages *stages = s->problem.chain.stages;
+	struct neap__twotable_choice k =
+		neap__twotable_choose(&x->tables, part.taped, part.i, part.t, part.bytes);
+	struct part left = {part.i, k.j - 1, k.left, part.slot, k.record};
+	struct part right = {k.j, part.t, k.right, NOT_KEPT, part.taped};
+	bring(s, &part);
+	neap__advance(s, part.i, k.record ? k.j - 1 : k.j);
+	if (k.record)
+		neap__record(s, k.j - 1, k.j);
+	x->live = k.j;
+	if (k.record && neap__tape_holds_output(stages)) {
+		right.slot = IN_TAPE;
+	} else if (k.j < s->problem.chain.steps) {
+		right.slot = take_slot(x);
+		neap__save(s, right.slot, k.j);
+	}
+	push(x, left);
+	push(x, right);
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct hetero *x = s->self;
+	if (x->depth == 0)
+		return 0;
+	struct part part = x->stack[--x->depth];
+	if (part.i == part.t) {
+		do_leaf(s, part);
+	} else if (part.taped && !neap__backward_needs_input(s->problem.chain.stages)) {
+		/* The tape is all it needs. */
+		reverse(s, part.t);
+		part.bytes += (int64_t)s->problem.chain.stages->tape[part.t];
+		part.t--;
+		part.taped = 0;
+		push(x, part);
+		return refill(s);
+	} else {
+		do_split(s, part);
+	}
+	return 0;
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct hetero *x = s->self;
+	neap__twotable_free(&x->tables);
+	free(x->stack);
+	free(x->free_slots);
+}
+
+static int open(struct neap_schedule *s)
+{
+	const struct neap_chain *c = &s->problem.chain;
+	if (!c->stages || c->steps > NEAP__TWOTABLE_STAGES)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	struct hetero *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	if (s->problem.memory < neap__twotable_least(c))
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	NEAP_TRY(neap__twotable_fill(&x->tables, c, s->problem.memory));
+	x->stack = malloc((size_t)(c->steps + 2) * sizeof *x->stack);
+	x->free_slots = malloc((size_t)(c->steps + 2) * sizeof *x->free_slots);
+	if (!x->stack || !x->free_slots)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	for (x->free = 0; x->free < c->steps + 2; x->free++)
+		x->free_slots[x->free] = c->steps + 1 - x->free;
+	int64_t slot = take_slot(x);
+	neap__save(s, slot, 0);
+	push(x, (struct part){
+			0, c->steps, (int64_t)(s->problem.memory - c->stages->state[0]), slot, 0});
+	return s->error;
+}
+
+/* The actions of a schedule, to be played again. */
+struct record {
+	struct neap_action *actions;
+	size_t count, room, next;
+};
+
+static int record_next(void *user, struct neap_action *a)
+{
+	struct record *r = user;
+	if (r->next == r->count)
+		return 0;
+	*a = r->actions[r->next++];
+	return 1;
+}
+
+static int record_all(struct record *r, struct neap_schedule *s)
+{
+	struct neap_action a;
+	int rc;
+	while ((rc = neap_schedule_next(s, &a)) > 0) {
+		if (r->count == r->room) {
+			size_t room = r->room ? 2 * r->room : 256;
+			void *more = realloc(r->actions, room * sizeof a);
+			if (!more)
+				return neap__fail(-ENOMEM, "plan: out of memory");
+			r->actions = more;
+			r->room = room;
+		}
+		r->actions[r->count++] = a;
+	}
+	return rc;
+}
+
+static int replay(struct neap_schedule **s, struct record *r)
+{
+	r->next = 0;
+	return neap_schedule_wrap(s, record_next, NULL, r);
+}
+
+/* Verified and simulated at byte level. */
+static int measured(
+	struct neap_plan *plan, const struct neap_problem *problem, struct record *record)
+{
+	struct neap_schedule *s = NULL;
+	struct neap_verdict v = {0};
+	struct neap_simulation m = {0};
+	int rc = replay(&s, record);
+	if (rc == 0)
+		rc = neap_verify(&v, problem, s);
+	neap_schedule_close(s);
+	NEAP_TRY(rc);
+	if (v.peak_bytes > problem->memory)
+		return neap__fail(NEAP_EILLEGAL, "chain: the plan takes %llu bytes",
+			(unsigned long long)v.peak_bytes);
+	rc = replay(&s, record);
+	if (rc == 0)
+		rc = neap_simulate(&m, problem, s);
+	neap_schedule_close(s);
+	plan->peak_bytes = v.peak_bytes;
+	plan->arena_bytes = v.arena_bytes;
+	plan->slots = v.slots;
+	plan->advance_steps = v.advance_steps;
+	plan->record_steps = v.record_steps;
+	plan->makespan = m.makespan;
+	return rc;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	(void)fixed;
+	if (!problem->chain.stages) {
+		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
+		return 0;
+	}
+	if (problem->chain.steps > NEAP__TWOTABLE_STAGES) {
+		neap__refuse(plan, 0, "more than %d stages", NEAP__TWOTABLE_STAGES);
+		return 0;
+	}
+	uint64_t least = neap__twotable_least(&problem->chain);
+	if (problem->memory < least) {
+		neap__refuse(plan, least, "the stages need %llu bytes at least",
+			(unsigned long long)least);
+		return 0;
+	}
+	struct neap_schedule *s = NULL;
+	struct record record = {0};
+	plan->feasible = 1;
+	int rc = neap_schedule_open(&s, problem, plan);
+	if (rc == 0)
+		rc = record_all(&record, s);
+	neap_schedule_close(s);
+	if (rc == 0)
+		rc = measured(plan, problem, &record);
+	free(record.actions);
+	return rc;
+}
+
+const struct neap__strategy neap__chain = {"chain",
+	"stages of different sizes and costs, by dynamic programming (after rotor)", solve, open};

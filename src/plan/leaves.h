@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leaves.h: Revolve whose leaves are many tapes long. Where a pool of P bytes has
+ * j states of S bytes in it, a part of m_j = floor((P - j S)/A) steps is recorded
+ * at once; a longer one keeps its first state, advances y steps, does the right
+ * part with j + 1 slots taken and then the left part with j taken again. Its
+ * advance steps
+ *
+ *     C(l,j) = 0 for l <= m_j, else min_y ( y + C(l-y, j+1) + C(y, j) )
+ *
+ * have the hull max_t ( t l - Phi_t(j) ) with Phi_t(j) = max( t m_j,
+ * Phi_{t-1}(j) + Phi_t(j+1) ), met at the full lengths L_t(j) = m_j or
+ * L_{t-1}(j) + L_t(j+1). S = A = 1 byte is the problem of slots that hold a state
+ * or a tape; A > P/2 is classic Revolve.
+ */
+#ifndef NEAP_PLAN_LEAVES_H
+#define NEAP_PLAN_LEAVES_H
+
+#include <stdint.h>
+
+/* What doing a part takes; its first save is the caller's. */
+struct neap__leaf_use {
+	int64_t advances, saves, loads;
+	int64_t peak; /* bytes of states and tapes */
+	int64_t slots;
+};
+
+/*
+ * A part of l steps with j slots taken. level > 0: it is full, l = L_level(j);
+ * 0: short, from the exact table; -1 - i: number i on the path of parts that are
+ * neither.
+ */
+struct neap__leaf_part {
+	int64_t l, j, level;
+};
+
+struct neap__leaf_vertex {
+	int64_t l;
+	struct neap__leaf_use use;
+};
+
+struct neap__leaf_turn { /* a split on the path: one side is full, of that level */
+	int64_t y, level;
+	int full_left;
+};
+
+struct neap__leaves {
+	int64_t steps, pool, state, tape;
+	int64_t slots; /* at most */
+	int64_t levels;
+	struct neap__leaf_vertex *vertex; /* [levels][slots + 1] */
+	int64_t exact;			  /* C(l,j) is known for l <= exact */
+	int32_t *least;			  /* [slots + 1][exact + 1] */
+	struct neap__leaf_turn *path;
+	int64_t turns;
+	struct neap__leaf_part end; /* of the path */
+	struct neap__leaf_part root;
+	struct neap__leaf_use use; /* of the whole */
+};
+
+/*
+ * Finds a way to do `steps` steps in `pool` bytes with `slots` slots at most,
+ * steps and tape at least 1, optimal where steps are few (some hundreds) or meet
+ * the hull, within some 1% elsewhere. Slots are left unused where the tables would
+ * not stay below 100 MB. 0, -ENOMEM, or NEAP_EINFEASIBLE: too few slots, or too
+ * few for a count of advance steps below 2^63. Free in every case.
+ */
+int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64_t state,
+	int64_t tape, int64_t slots);
+void neap__leaves_free(struct neap__leaves *x);
+
+/* m_j, or 0. */
+static inline int64_t neap__leaves_fit(const struct neap__leaves *x, int64_t j)
+{
+	int64_t left = x->pool - j * x->state;
+	return left < 0 ? 0 : left / x->tape;
+}
+
+/* Left length of a part longer than its leaf, and what to do with the two sides. */
+int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf_part *part,
+	struct neap__leaf_part *left, struct neap__leaf_part *right);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream: every step is recorded once; tapes leave for the slow tier in chunks of
+ * q steps as they are made and come back in reverse order; the last ones never
+ * leave. No step runs twice: where the tier keeps up with the computation nothing
+ * is faster.
+ *
+ * Peak: what the budget allows, c A at least.
+ */
+#include "blocks.h"
+#include "base/fail.h"
+#include "strategy.h"
+
+static int refuse(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t q)
+{
+	uint64_t least = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, 0, q);
+	uint64_t all = neap__fixed_bytes(problem, 0) +
+		       (uint64_t)neap__bytes(problem, 0, problem->chain.steps);
+	least = all < least ? all : least;
+	if (least <= problem->memory)
+		neap__refuse(plan, 0, "tier %s is too small for the tapes",
+			problem->tiers[tier - 1].name);
+	else
+		neap__refuse(plan, problem->tiers[tier - 1].capacity == NEAP_INFINITE ? least : 0,
+			"a chunk of %lld tapes needs %llu bytes", (long long)q,
+			(unsigned long long)least);
+	return 0;
+}
+
+/* Chunks of q; the tail is all that fits beside one, or exactly what was asked for. */
+static struct neap_blocks chunked(
+	const struct neap_problem *problem, int tier, int64_t q, int64_t given_tail)
+{
+	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
+	int64_t tail = fit - q > q ? fit - q : q;
+	int64_t all = neap__tapes_fit(problem, neap__pool(problem, 0));
+	if (all >= problem->chain.steps)
+		tail = problem->chain.steps;
+	if (given_tail)
+		tail = given_tail < fit ? given_tail : fit;
+	return (struct neap_blocks){.record = q, .chunk = q, .tail = tail};
+}
+
+static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier, struct neap__flow *flow)
+{
+	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
+	int64_t given = fixed->chunk < problem->chain.steps ? fixed->chunk : problem->chain.steps;
+	int64_t last = 0, settled;
+	if (neap__tapes_fit(problem, neap__pool(problem, 0)) >= problem->chain.steps &&
+		neap__pool(problem, 0) >= 0)
+		fit = problem->chain.steps; /* nothing has to leave */
+	struct neap_blocks best = {0};
+	for (int64_t d = 1; d <= 64; d *= 2) {
+		int64_t q = given ? given : fit / d;
+		struct neap_plan trial = *plan;
+		if (q < 1 || q == last)
+			break;
+		last = q;
+		struct neap_blocks blocks = chunked(problem, tier, q, fixed->tail);
+		settled = neap__blocks_settled(problem, tier, &blocks);
+		NEAP_TRY(
+			neap__blocks_evaluate(&trial, problem, tier, &blocks, flow, settled, NULL));
+		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan)) {
+			*plan = trial;
+			best = blocks;
+		}
+	}
+	if (!plan->feasible)
+		return refuse(plan, problem, tier, given ? given : 1);
+	return neap__blocks_evaluate(plan, problem, tier, &best, flow, 0, NULL);
+}
+
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	struct neap__flow *flow;
+	NEAP_TRY(neap__flow_new(&flow));
+	int rc = best_chunk(plan, problem, fixed, tier, flow);
+	neap__flow_free(flow);
+	return rc;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	if (problem->chain.flags & NEAP_CHAIN_CLASSIC) {
+		neap__refuse(plan, 0, "needs bytes: its tapes travel");
+		return 0;
+	}
+	if (problem->chain.flags & NEAP_CHAIN_TAPES_STAY) {
+		neap__refuse(plan, 0, "tapes do not travel in this problem");
+		return 0;
+	}
+	return neap__over_tiers(plan, problem, fixed, attempt);
+}
+
+const struct neap__strategy neap__stream = {"stream",
+	"every step recorded once, the tapes sent to slow memory and read back", solve,
+	neap__blocks_open};
