@@ -494,6 +494,31 @@ int neap__flow_next(struct neap__flow *x,
 	return x->error < 0 ? x->error : 1;
 }
 
+static int widen(int32_t **table, int64_t *rows, int64_t room)
+{
+	if (*rows >= room)
+		return 0;
+	void *grown = realloc(*table, (size_t)room * sizeof **table);
+	if (!grown)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	*table = grown;
+	*rows = room;
+	return 0;
+}
+
+int64_t neap__flow_tables(struct neap__flow *x, int64_t room)
+{
+	int64_t rows = neap__program_tables(&x->program, room);
+	if (rows < 0)
+		return rows;
+	NEAP_TRY(widen(&x->slots.free, &x->slots.room, room));
+	NEAP_TRY(widen(&x->tickets.free, &x->tickets.room, room));
+	NEAP_TRY(widen(&x->slot_of, &x->handles, room));
+	rows = rows > x->slots.room ? rows : x->slots.room;
+	rows = rows > x->tickets.room ? rows : x->tickets.room;
+	return rows > x->handles ? rows : x->handles;
+}
+
 int neap__flow_new(struct neap__flow **flow)
 {
 	*flow = calloc(1, sizeof **flow);
