@@ -24,6 +24,7 @@
 #define WINDOW 4096 /* operations, a power of two */
 #define LOOK 2048
 #define BATCH 1024 /* operations a batch may have, at most */
+#define AHEAD 100  /* GETs before the one whose need is nearest */
 #define GETS 1024  /* a power of two */
 
 struct get {
@@ -217,6 +218,9 @@ static void place_get(struct neap__flow *x, int64_t j)
 		low = x->head;
 	if (x->get_tail > x->get_head && low < get_at(x, x->get_tail - 1)->issue)
 		low = get_at(x, x->get_tail - 1)->issue;
+	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
+	if (x->get_tail - x->get_head >= AHEAD && low < get_at(x, x->get_tail - AHEAD)->need)
+		low = get_at(x, x->get_tail - AHEAD)->need;
 	if (x->sync)
 		low = j;
 	int fits = !lingers || op->held + op->pend + n <= x->pool;
