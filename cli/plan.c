@@ -11,7 +11,7 @@
 struct request {
 	struct neap_problem problem;
 	struct neap_params params;
-	const char *strategy, *draw, *file;
+	const char *strategy, *draw, *file, *steps;
 	struct cli_chain chain;
 	struct cli_list tiers;
 	int64_t slots;
@@ -58,11 +58,32 @@ static int complete_from_file(struct request *r)
 	return rc == CLI_DONE ? add_tiers(r, 0) : rc;
 }
 
+/* T, or A,B. */
+static int set_steps(struct request *r)
+{
+	struct neap_chain *c = &r->problem.chain;
+	size_t comma = strcspn(r->steps, ",");
+	char first[32] = "";
+	if (comma < sizeof first)
+		memcpy(first, r->steps, comma);
+	if (cli_parse_int(&c->steps, first) < 0 ||
+		(r->steps[comma] && cli_parse_int(&c->join, r->steps + comma + 1) < 0))
+		return cli_usage(
+			"plan", "--steps: '%s' is not a whole number (or two: A,B)", r->steps);
+	if (c->steps < 0 || c->steps > 1000000000000000)
+		return cli_usage("plan", "--steps: %s is not between 0 and 1e+15", r->steps);
+	if (r->steps[comma] && (c->join < 1 || c->steps < 1 || !r->given.slots))
+		return cli_usage("plan", "--steps: two chains have 1 step at least each and go "
+					 "with --slots");
+	return CLI_DONE;
+}
+
 /* Turns what was said into a problem; CLI_DONE or one line. */
 static int complete(struct request *r)
 {
-	if (r->file)
-		return complete_from_file(r);
+	int rc = r->file ? complete_from_file(r) : r->given.steps ? set_steps(r) : CLI_DONE;
+	if (r->file || rc != CLI_DONE)
+		return rc;
 	struct neap_chain *chain = &r->problem.chain;
 	int classic = r->given.slots;
 
@@ -209,6 +230,8 @@ static int print_json(
 	cJSON *o = cJSON_CreateObject(), *chain = cJSON_AddObjectToObject(o, "chain");
 
 	cli_json_int(chain, "steps", c->steps);
+	if (c->join)
+		cli_json_int(chain, "join", c->join);
 	if (r->file)
 		cli_json_text(chain, "file", r->file);
 	if (!c->stages) {
@@ -283,7 +306,8 @@ int cli_plan(int argc, char **argv)
 	struct request r = {.problem.chain = {.advance = 1, .backward = 2}};
 	struct neap_chain *c = &r.problem.chain;
 	const struct cli_option options[] = {
-		{"steps", CLI_INT, &c->steps, "T", "length of the chain", 0, 1e15, NULL,
+		{"steps", CLI_TEXT, &r.steps, "T",
+			"length of the chain; A,B: two chains that meet in one loss", 0, 0, NULL,
 			&r.given.steps},
 		{"chain", CLI_TEXT, &r.file, "FILE", "chain file (JSON) instead of these numbers",
 			0, 0, NULL, NULL},

@@ -112,6 +112,11 @@ struct neap_chain {
 	uint32_t flags;	   /* enum neap_chain_flags */
 	uint32_t reserved;
 	const struct neap_stages *stages; /* NULL: uniform; borrowed */
+	/*
+	 * Steps of a second chain that meets the first in one loss, 0: none. Classic
+	 * problems only; slots then hold every state kept, the two live ones too.
+	 */
+	int64_t join;
 };
 
 struct neap_problem {

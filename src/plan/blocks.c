@@ -8,7 +8,7 @@
 #include "program.h"
 #include "strategy.h"
 
-#define ACTIONS_MOST ((int64_t)12000000)
+#define ACTIONS_MOST ((int64_t)3000000)
 
 static void to_queue(void *user, const struct neap_action *action)
 {
@@ -30,6 +30,11 @@ static void fini(struct neap_schedule *s)
 	neap__flow_free(*(struct neap__flow **)s->self);
 }
 
+static int64_t tables(struct neap_schedule *s, int64_t room)
+{
+	return neap__flow_tables(*(struct neap__flow **)s->self, room);
+}
+
 int neap__blocks_open(struct neap_schedule *s)
 {
 	struct neap__flow **flow = s->self = calloc(1, sizeof *flow);
@@ -37,6 +42,7 @@ int neap__blocks_open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
+	s->tables = tables;
 	NEAP_TRY(neap__flow_new(flow));
 	int rc = neap__flow_start(*flow, &s->problem, s->plan.tier, &s->plan.blocks);
 	if (rc == NEAP_EINFEASIBLE)
@@ -61,7 +67,7 @@ static int run(struct neap__flow_total *total, struct neap__flow *flow,
 	struct neap_problem shorter = *problem;
 	shorter.chain.steps = steps;
 	int rc = neap__flow_start(flow, &shorter, tier, blocks);
-	for (int64_t i = 0; rc >= 0 && i < ACTIONS_MOST; i++)
+	for (int64_t i = 0; rc >= 0 && i < 2 * ACTIONS_MOST; i++)
 		if ((rc = neap__flow_next(flow, NULL, NULL)) <= 0)
 			break;
 	neap__flow_total(flow, total);
@@ -141,16 +147,15 @@ int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *pro
 	if (count == 0)
 		tier = 0;
 	int64_t settled = n ? n : neap__blocks_settled(problem, tier, &blocks);
-	int rc = NEAP_EINFEASIBLE;
-	int shorter = n > 0 && count > 3 * n;
-	if (!shorter)
-		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
-	if (rc == NEAP_EINFEASIBLE && (shorter || total.actions > ACTIONS_MOST / 2) &&
-		count > 3 * settled) {
+	int rc = NEAP_EINFEASIBLE, known = 0;
+	if (count > 3 * settled) {
 		rc = extrapolate(&total, flow, problem, tier, &blocks, count, settled, actions);
+		known = n > 0 || rc < 0 || total.actions > ACTIONS_MOST;
 		if (n == 0)
 			total.peak = (uint64_t)neap__pool(problem, tier);
 	}
+	if (!known)
+		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	return settle_on(plan, problem, tier, &blocks, &total);

@@ -390,6 +390,8 @@ double neap_bound(const struct neap_problem *problem)
 	const struct neap_chain *c = &problem->chain;
 	if (c->stages)
 		return neap__stages_least_time(c);
+	if (c->join)
+		return (double)(c->steps + c->join) * (c->record + c->backward);
 	if (c->flags & NEAP_CHAIN_MIXED)
 		return bound_mixed(problem);
 	double least = (double)c->steps * (c->record + c->backward);

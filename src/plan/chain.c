@@ -84,11 +84,14 @@ int neap_problem_check(const struct neap_problem *problem)
 	if (c->steps < 0 || c->steps > STEPS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);
-	if (c->flags &
-		~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_MIXED))
+	if (c->flags & ~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_MIXED))
 		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
 	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "chain: only a classic problem is mixed");
+	if (c->join && (c->join < 0 || c->join > STEPS_MOST || c->steps < 1 || problem->ntiers ||
+			       c->flags != NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE,
+			"join: two chains of 1 to 10^12 steps in slots, without tiers");
 	if (c->stages) {
 		NEAP_TRY(neap__stages_check(c));
 	} else {

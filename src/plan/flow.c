@@ -24,6 +24,7 @@
 #define WINDOW 4096 /* operations, a power of two */
 #define LOOK 2048
 #define BATCH 1024 /* operations a batch may have, at most */
+#define AHEAD 100  /* GETs before the one whose need is nearest */
 #define GETS 1024  /* a power of two */
 
 struct get {
@@ -217,6 +218,9 @@ static void place_get(struct neap__flow *x, int64_t j)
 		low = x->head;
 	if (x->get_tail > x->get_head && low < get_at(x, x->get_tail - 1)->issue)
 		low = get_at(x, x->get_tail - 1)->issue;
+	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
+	if (x->get_tail - x->get_head >= AHEAD && low < get_at(x, x->get_tail - AHEAD)->need)
+		low = get_at(x, x->get_tail - AHEAD)->need;
 	if (x->sync)
 		low = j;
 	int fits = !lingers || op->held + op->pend + n <= x->pool;
@@ -492,6 +496,31 @@ int neap__flow_next(struct neap__flow *x,
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
+}
+
+static int widen(int32_t **table, int64_t *rows, int64_t room)
+{
+	if (*rows >= room)
+		return 0;
+	void *grown = realloc(*table, (size_t)room * sizeof **table);
+	if (!grown)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	*table = grown;
+	*rows = room;
+	return 0;
+}
+
+int64_t neap__flow_tables(struct neap__flow *x, int64_t room)
+{
+	int64_t rows = neap__program_tables(&x->program, room);
+	if (rows < 0)
+		return rows;
+	NEAP_TRY(widen(&x->slots.free, &x->slots.room, room));
+	NEAP_TRY(widen(&x->tickets.free, &x->tickets.room, room));
+	NEAP_TRY(widen(&x->slot_of, &x->handles, room));
+	rows = rows > x->slots.room ? rows : x->slots.room;
+	rows = rows > x->tickets.room ? rows : x->tickets.room;
+	return rows > x->handles ? rows : x->handles;
 }
 
 int neap__flow_new(struct neap__flow **flow)

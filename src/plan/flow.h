@@ -30,6 +30,8 @@ int neap__flow_start(struct neap__flow *flow, const struct neap_problem *problem
  */
 int neap__flow_next(struct neap__flow *flow,
 	void (*emit)(void *user, const struct neap_action *action), void *user);
+/* Rows that its tables have, `room` at least: as struct neap_schedule's tables. */
+int64_t neap__flow_tables(struct neap__flow *flow, int64_t room);
 void neap__flow_total(const struct neap__flow *flow, struct neap__flow_total *total);
 
 #endif

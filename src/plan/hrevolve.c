@@ -193,8 +193,8 @@ static int solve(
 	NEAP_TRY(try_sets(plan, problem, fixed, 0, 0));
 	if (staging || !plan->feasible)
 		NEAP_TRY(try_sets(plan, problem, fixed, 1 + (n == 1 && plan->feasible), n + 1));
-	if (!plan->feasible)
-		NEAP_TRY(try_sets(plan, problem, fixed, n + 2, 2 * n + 2));
+	/* Tables cut short may have led astray; beyond that, a last resort. */
+	NEAP_TRY(try_sets(plan, problem, fixed, n + 2, plan->feasible ? n + 2 : 2 * n + 2));
 	if (!plan->feasible)
 		neap__descent_refuse(plan, problem);
 	return 0;

@@ -13,7 +13,8 @@
 #include "segment.h"
 
 #define VALUES_MOST 200000
-#define COST_MOST 4e18 /* advances: two of them still fit 63 bits */
+#define WALK_MOST ((int64_t)1 << 23) /* steps down Revolve's stack */
+#define COST_MOST 4e18		     /* advances: two of them still fit 63 bits */
 
 static uint64_t key_of(struct neap__stretch s)
 {
@@ -132,7 +133,10 @@ static void closed(const struct neap__nested *x, int64_t l, struct neap__value *
 {
 	const struct neap__level *level = &x->nest.level[0];
 	struct neap__segment s = neap__segment(l + 1, level->slots);
-	int64_t extra = neap__segment_extra(&s), saves = 1 + neap__segment_saves(s);
+	int64_t extra = neap__segment_extra(&s), saves = 0;
+	/* Free saves into slots need no count, which takes as long as the stack is deep. */
+	if (level->write > 0 || level->tier > 0)
+		saves = 1 + neap__segment_saves(s);
 	*v = (struct neap__value){.choice = 1};
 	v->c.advanced = extra;
 	v->c.written[0] = saves;
@@ -305,6 +309,10 @@ static int work_off(struct neap__nested *x, struct stack *stack)
 	while (stack->count > 0) {
 		struct neap__stretch s = stack->s[stack->count - 1], missing;
 		struct neap__value v;
+		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
+			x->walked += x->nest.level[0].slots;
+		if (x->walked > WALK_MOST && x->memo.count > 2)
+			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
 		if (neap__memo_find(x, s)) {
 			stack->count--;
 			continue;

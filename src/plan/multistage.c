@@ -15,6 +15,8 @@
 #include "descent.h"
 #include "strategy.h"
 
+#define PLACES_MOST 1000000 /* with tiers, unless asked for */
+
 typedef unsigned __int128 wide;
 
 /* C(n, k) of which the caller knows that it fits. */
@@ -184,8 +186,11 @@ static void search(struct neap_plan *plan, const struct neap_problem *p, int wit
 	int64_t most = places_most(p, with_tiers);
 	if (most < 0)
 		return;
+	/* Counting takes as long as the stack is deep. */
+	if (with_tiers && most > PLACES_MOST)
+		most = PLACES_MOST;
 	attempt(plan, p, with_tiers, most);
-	if (!with_tiers || most > 1000000)
+	if (!with_tiers || most == PLACES_MOST)
 		return;
 	/* From the slots alone upwards by 1/8, then by halved steps around the best. */
 	for (int64_t n = 1; n < most; n += n / 8 + 1)

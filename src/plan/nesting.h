@@ -54,8 +54,9 @@ struct neap__tables {
 
 struct neap__nested {
 	struct neap__nest nest;
-	int closed; /* level 0 is Revolve's closed form */
-	int cut;    /* not all places are used: tables would be too large */
+	int closed;	/* level 0 is Revolve's closed form */
+	int cut;	/* not all places are used: tables would be too large */
+	int64_t walked; /* down Revolve's stack */
 	double steepest;
 	struct neap__hull zero;	   /* {0}: nothing below level 0 */
 	struct neap__hull revolve; /* O of a closed level 0 */

@@ -44,6 +44,12 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_chain *chain = &problem->chain;
 	memset(plan, 0, sizeof *plan);
 	plan->strategy = plan->chosen = row->name;
+	if (chain->join && row == &neap__auto)
+		plan->chosen = (row = &neap__join)->name;
+	if (chain->join && row != &neap__join) {
+		neap__refuse(plan, 0, "plans one chain");
+		return 0;
+	}
 	if (chain->stages && !neap__takes_stages(row)) {
 		neap__refuse(plan, 0, "needs a uniform chain");
 		return 0;
@@ -55,8 +61,9 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	for (int i = 0; i < problem->ntiers; i++)
 		plan->slow_bytes += plan->tiers[i].peak_bytes;
 	plan->overhead = excess(plan->makespan,
-		chain->stages ? neap__stages_least_time(chain)
-			      : (double)chain->steps * (chain->record + chain->backward));
+		chain->stages
+			? neap__stages_least_time(chain)
+			: (double)(chain->steps + chain->join) * (chain->record + chain->backward));
 	return 0;
 }
 

@@ -371,6 +371,25 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
 	return make_tables(x);
 }
 
+int64_t neap__program_tables(struct neap__program *x, int64_t room)
+{
+	if (x->stack_room < room) {
+		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+		if (!stack)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->stack = stack;
+		x->stack_room = room;
+	}
+	if (x->handles_room < room) {
+		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
+		if (!handles)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->handles = handles;
+		x->handles_room = room;
+	}
+	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
+}
+
 void neap__program_free(struct neap__program *x)
 {
 	neap__phi_free(&x->inner);

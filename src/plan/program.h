@@ -99,6 +99,8 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
  */
 int neap__program_next(
 	struct neap__program *x, void (*push)(void *user, const struct neap__op *op), void *user);
+/* Rows of its tables, `room` at least, or -ENOMEM. */
+int64_t neap__program_tables(struct neap__program *x, int64_t room);
 void neap__program_free(struct neap__program *x);
 
 /* Blocks there are, for a chain of so many steps. */

@@ -20,7 +20,7 @@
 #define TRIED 1024
 #define RANKED 96
 #define SETTLED 16 /* blocks: enough to compare, the last few are run in full */
-#define FINALS 3
+#define FINALS 2
 #define STARTS 12
 #define WORTH 4000 /* actions a simulation may have before it counts as two */
 

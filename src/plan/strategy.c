@@ -20,6 +20,7 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__stream,
 	&neap__async,
 	&neap__chain,
+	&neap__join,
 	&neap__multistage,
 	&neap__periodic,
 	&neap__diskrevolve,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EFFORT 100	  /* simulations of `auto`: a sweep may be planned for every batch */
 #define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
 
 /* Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
@@ -99,6 +100,8 @@ static int make_plan(struct neap_sweep *s)
 		neap_schedule_close(schedule);
 		NEAP_TRY(rc);
 	} else {
+		if (s->options.params.effort == 0)
+			s->options.params.effort = EFFORT;
 		const char *strategy = s->options.strategy ? s->options.strategy : "auto";
 		NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
 	}

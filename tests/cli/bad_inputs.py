@@ -6,6 +6,7 @@ standard error that names the command, print nothing on standard output and
 leave nothing behind. Options are read from --help, so a new one is covered by
 being there.
 """
+import json
 import os
 import re
 import shutil
@@ -236,6 +237,42 @@ def resume_cases(folder):
         yield base + [option, value, "--out", "run", "--resume"], option.lstrip("-")
 
 
+GOOD_CHAIN = {"advance": [1, 2], "backward": [1, 1, 1], "state": [1, 2, 3], "tape": [4, 5]}
+
+
+def chain_cases(folder):
+    """Chain files with one thing wrong: (arguments, the file's name and the place)."""
+    bad = [("tape", None), ("tape", [4]), ("tape", [4, 5, 6]), ("tape", [4, -1]),
+           ("tape", [4, 0.5]), ("tape", [4, 1e30]), ("tape", "4"), ("tape", [1, 5]),
+           ("state", []), ("state", [1, 2, [3]]), ("advance", [1, -1]), ("advance", {}),
+           ("backward", [1, 1]), ("record", [True, 1]), ("advance_tmp", [1]),
+           ("backward_tmp", [0, 0, 1e19]), ("steps", 3), ("steps", -1), ("steps", 1.5),
+           ("tape_holds_output", 1), ("adjoint", "x"), ("slot_read", -1), ("tiers", {}),
+           ("tiers", [1]), ("tiers", [{}]), ("tiers", [{"name": ""}]),
+           ("tiers", [{"name": "d", "write": 0}]), ("tiers", [{"name": "d", "speed": 1}]),
+           ("tiers", [{"name": "d", "capacity": -1}]), ("tiers", [{"name": "d"}] * 9),
+           ("banana", 1)]
+    texts = [(key, json.dumps({k: v for k, v in {**GOOD_CHAIN, key: value}.items()
+                               if v is not None})) for key, value in bad]
+    texts += [("not JSON", text) for text in ("", "{", "{} x", "[1", '{"steps": nan}')]
+    texts += [("object", "[]"), ("object", "1"), ("advance: is missing", "{}"),
+              ("twice", '{"steps": 1, "steps": 1}'), ("not text", json.dumps(GOOD_CHAIN) + "\0")]
+    for i, (place, text) in enumerate(texts):
+        name = f"chain{i}.json"
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+        yield ["plan", "--chain", name, "--memory", "100"], place
+    with open(os.path.join(folder, "good.json"), "w") as file:
+        json.dump(GOOD_CHAIN, file)
+    yield ["plan", "--chain", "good.json"], "--memory"
+    yield ["plan", "--chain", "good.json", "--memory", "100", "--steps", "2"], "--chain"
+    for name in ("missing.json", "folder", "tone.wav"):
+        yield ["plan", "--chain", name, "--memory", "100"], name
+    for steps in ("1,", ",1", "1,2,3", "0,1", "1,0", "1,-1", "1,x"):
+        yield ["plan", "--steps", steps, "--slots", "5"], "--steps"
+    yield ["plan", "--steps", "4,4", "--state", "1K", "--tape", "1K", "--memory", "1M"], "--steps"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -262,6 +299,7 @@ def main():
         cases = list(small_cases())
         for command, base in bases.items():
             cases += option_cases(command, base)
+        cases += chain_cases(folder)
         cases += file_cases(folder)
         cases += resume_cases(folder)
         for args, needle in cases:

@@ -92,7 +92,7 @@ static void check_refusal(
 
 static void check_problem(struct random *r, const struct neap_problem *p, int long_ones)
 {
-	struct neap_plan plans[16], *plan;
+	struct neap_plan plans[32], *plan;
 	struct neap_params fixed = {0};
 	if (uniform(r) < 0.3)
 		fixed.chunk = 1 + below(r, p->chain.steps + 2);

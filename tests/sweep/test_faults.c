@@ -128,7 +128,7 @@ static void check_strategy(struct model *m, const struct gradient *want, const c
 		int64_t calls = kind == FAIL_GET     ? clean.counts.gets
 				: kind == GONE_AFTER ? clean.counts.puts + clean.counts.gets
 						     : clean.counts.puts;
-		int64_t stride = file ? calls / 6 + 1 : 1;
+		int64_t stride = calls / 6 + 1;
 		for (int64_t n = 1; n <= calls; n += stride) {
 			struct neap__faults f = fault(kind, n);
 			run_with(m, want, strategy, memory, file, &f, &feasible);

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains whose steps differ: the oracle tables, exhaustive search, properties. */
+#include <cjson/cJSON.h>
+#include <neap/chain.h>
+#include "plan_test.h"
+
+#define MOST 64
+
+struct chain {
+	double advance[MOST], record[MOST], backward[MOST + 1];
+	uint64_t state[MOST + 1], tape[MOST], advance_tmp[MOST], record_tmp[MOST],
+		backward_tmp[MOST + 1];
+	struct neap_stages stages;
+	struct neap_problem p;
+};
+
+static void wire(struct chain *c, int64_t steps)
+{
+	c->stages = (struct neap_stages){c->advance, NULL, c->backward, c->state, c->tape,
+		c->advance_tmp, NULL, c->backward_tmp,
+		NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT, 0};
+	c->p.chain.steps = steps;
+	c->p.chain.stages = &c->stages;
+}
+
+/* Plans, verifies and simulates; all agree. */
+static struct neap_plan checked(struct chain *c, uint64_t memory)
+{
+	struct neap_plan plan;
+	c->p.memory = memory;
+	if (neap_plan_make(&plan, &c->p, "chain", NULL) < 0)
+		fail_msg("chain: %s", neap_detail());
+	if (!plan.feasible)
+		return plan;
+	struct neap_verdict v = verified(&c->p, &plan);
+	assert_true(v.peak_bytes <= memory);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.advance_steps, plan.advance_steps);
+	assert_int_equal(v.record_steps, plan.record_steps);
+	assert_int_equal(v.record_steps >= c->p.chain.steps, 1);
+	assert_int_equal(v.backward_steps, c->p.chain.steps);
+	assert_true(near(simulated(&c->p, &plan).makespan, plan.makespan));
+	assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+	return plan;
+}
+
+static void embedded(void **state)
+{
+	/* fw, bw, a, ab, tmp of two chains; M, cost */
+	static struct chain c;
+	(void)state;
+	wire(&c, 8);
+	const int fw[] = {4, 5, 5, 5, 2, 3, 1, 2}, bw[] = {5, 8, 2, 6, 7, 2, 2, 7, 1},
+		  a[] = {3, 3, 4, 6, 1, 2, 5, 3, 6}, ab[] = {10, 13, 7, 6, 4, 11, 7, 10};
+	for (int i = 0; i < 9; i++) {
+		c.backward[i] = bw[i];
+		c.state[i] = (uint64_t)a[i];
+		if (i < 8)
+			c.advance[i] = fw[i], c.tape[i] = (uint64_t)ab[i];
+	}
+	static const int rows[][2] = {{26, 115}, {32, 98}, {39, 87}, {46, 79}};
+	for (size_t i = 0; i < 4; i++) {
+		struct neap_plan plan = checked(&c, (uint64_t)rows[i][0]);
+		assert_true(plan.feasible && plan.makespan <= rows[i][1]);
+	}
+	struct neap_plan plan = checked(&c, 1000);
+	assert_true(plan.makespan == 67 && plan.bound == 67);
+	assert_int_equal(neap_plan_make(&plan, &c.p, "revolve", NULL), 0);
+	assert_false(plan.feasible);
+	assert_string_equal(plan.why, "needs a uniform chain");
+	assert_int_equal(neap_plan_make(&plan, &c.p, "auto", NULL), 0);
+	assert_true(plan.feasible && plan.makespan == 67);
+	c.tape[3] = 0; /* smaller than the output it holds */
+	assert_int_equal(neap_problem_check(&c.p), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "tape[3]"));
+	c.tape[3] = 6;
+	c.advance[2] = -1;
+	assert_int_equal(neap_problem_check(&c.p), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "advance[2]"));
+}
+
+static void fill(double *times, uint64_t *bytes, const cJSON *list, int skip)
+{
+	const cJSON *item;
+	int i = 0;
+	cJSON_ArrayForEach(item, list)
+	{
+		if (i >= skip && times)
+			times[i - skip] = item->valuedouble;
+		else if (i >= skip)
+			bytes[i - skip] = (uint64_t)item->valuedouble;
+		i++;
+	}
+}
+
+static cJSON *load(const char *name)
+{
+	char path[4200];
+	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	FILE *f = fopen(path, "r");
+	if (!f)
+		fail_msg("%s: cannot be read", path);
+	char *text = calloc(1, 1 << 22);
+	assert_non_null(text);
+	assert_true(fread(text, 1, (1 << 22) - 1, f) > 0);
+	fclose(f);
+	cJSON *root = cJSON_Parse(text);
+	free(text);
+	assert_non_null(root);
+	return root;
+}
+
+static void table(const cJSON *chains, const char *name, int *rows, double *over)
+{
+	char path[4200], line[256], id[32];
+	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		static struct chain c;
+		long long steps, memory;
+		double persistent, plus, exact;
+		if (sscanf(line, "%31[^,],%lld,%lld,%lf,%lf,%lf", id, &steps, &memory, &persistent,
+			    &plus, &exact) != 6)
+			continue;
+		const cJSON *k = cJSON_GetObjectItem(chains, id);
+		assert_non_null(k);
+		memset(&c, 0, sizeof c);
+		wire(&c, steps);
+		fill(c.advance, NULL, cJSON_GetObjectItem(k, "fw"), 0);
+		fill(c.backward, NULL, cJSON_GetObjectItem(k, "bw"), 0);
+		fill(NULL, c.state, cJSON_GetObjectItem(k, "a"), 0);
+		fill(NULL, c.tape, cJSON_GetObjectItem(k, "ab"), 1);
+		fill(NULL, c.advance_tmp, cJSON_GetObjectItem(k, "fwd_tmp"), 0);
+		fill(NULL, c.backward_tmp, cJSON_GetObjectItem(k, "bwd_tmp"), 0);
+		struct neap_plan plan = checked(&c, (uint64_t)memory);
+		if (!plan.feasible)
+			fail_msg("%s at %lld: %s", id, memory, plan.why);
+		if (plan.makespan > plus || plan.makespan < exact)
+			fail_msg("%s at %lld: %g, exact %g, reference %g", id, memory,
+				plan.makespan, exact, plus);
+		*over += plan.makespan / exact - 1;
+		++*rows;
+	}
+	fclose(f);
+}
+
+static void tables(void **state)
+{
+	int rows = 0, more = 0;
+	double over = 0, unused = 0;
+	(void)state;
+	if (!test_data()) {
+		print_message("# SKIP no oracle tables\n");
+		skip();
+	}
+	cJSON *chains = load("chains.json");
+	table(chains, "chain_exact.csv", &rows, &over);
+	table(chains, "chain_medium.csv", &more, &unused);
+	cJSON_Delete(chains);
+	fprintf(stderr, "# %d rows, %.4f%% above the exact optimum on average; %d larger\n", rows,
+		100 * over / rows, more);
+	assert_true(rows > 500 && more > 100 && over / rows < 0.005);
+}
+
+static struct chain random_chain(struct random *r, int64_t steps, int64_t size)
+{
+	struct chain c = {0};
+	for (int64_t i = 0; i <= steps; i++) {
+		c.backward[i] = (double)below(r, 6);
+		c.state[i] = (uint64_t)below(r, size + 1);
+		c.backward_tmp[i] = (uint64_t)maybe(r, 0.2, (double)below(r, size));
+	}
+	for (int64_t i = 0; i < steps; i++) {
+		c.advance[i] = (double)(1 + below(r, 4));
+		c.record[i] = c.advance[i] + (double)below(r, 2);
+		c.tape[i] = c.state[i + 1] + (uint64_t)below(r, 2 * size);
+		c.advance_tmp[i] = (uint64_t)maybe(r, 0.2, (double)below(r, size));
+		c.record_tmp[i] = (uint64_t)maybe(r, 0.3, (double)below(r, size));
+	}
+	c.p.chain.adjoint = uniform(r) < 0.3 ? (uint64_t)(1 + below(r, size)) : 0;
+	return c;
+}
+
+static void vary(struct random *r, struct chain *c, int64_t steps)
+{
+	wire(c, steps);
+	c->stages.record = uniform(r) < 0.5 ? c->record : NULL;
+	c->stages.record_tmp = uniform(r) < 0.5 ? c->record_tmp : NULL;
+	c->stages.flags = uniform(r) < 0.5 ? 3 : (uint32_t)below(r, 4);
+	for (int64_t i = 0; i < steps && !(c->stages.flags & 1); i++)
+		c->tape[i] /= 2; /* a tape may be smaller than a state */
+}
+
+/*
+ * Exhaustive: states and tapes that are kept as bits, the adjoint's place (steps + 1:
+ * before the turn). Costs are whole: one bucket each.
+ */
+#define STEPS 4
+#define CODES ((STEPS + 2) << (2 * STEPS + 1))
+static int cost_of[CODES];
+static int bucket[400][CODES];
+static int filled[400];
+
+static void reach(int code, int cost)
+{
+	if (cost >= 400 || cost_of[code] <= cost)
+		return;
+	cost_of[code] = cost;
+	bucket[cost][filled[cost]++] = code;
+}
+
+struct view {
+	const struct chain *c;
+	int64_t n;
+	int adjoint, states, tapes, holds;
+	uint64_t bytes;
+};
+
+static uint64_t gradient(const struct chain *c, int64_t i)
+{
+	return c->p.chain.adjoint ? c->p.chain.adjoint : c->state[i];
+}
+
+static int present(const struct view *v, int64_t i)
+{
+	return v->states >> i & 1 || (i > 0 && v->holds && v->tapes >> (i - 1) & 1);
+}
+
+static uint64_t bytes_of(const struct view *v)
+{
+	uint64_t bytes = v->adjoint <= v->n ? gradient(v->c, v->adjoint) : 0;
+	for (int64_t i = 0; i <= v->n; i++) {
+		if (v->states >> i & 1 && !(i > 0 && v->holds && v->tapes >> (i - 1) & 1))
+			bytes += v->c->state[i];
+		if (i < v->n && v->tapes >> i & 1)
+			bytes += v->c->tape[i];
+	}
+	return bytes;
+}
+
+static int code_of(int adjoint, int states, int tapes)
+{
+	return (adjoint << (STEPS + 1) | states) << STEPS | tapes;
+}
+
+static void forward(const struct view *v, int64_t i, int cost)
+{
+	const struct neap_stages *s = &v->c->stages;
+	const double *record = s->record ? s->record : s->advance;
+	const uint64_t *tmp = s->record_tmp ? s->record_tmp : s->advance_tmp;
+	uint64_t memory = v->c->p.memory, out = v->c->state[i + 1];
+	if (!present(v, i))
+		return;
+	if (v->bytes + out + s->advance_tmp[i] <= memory)
+		reach(code_of(v->adjoint, v->states | 2 << i, v->tapes), cost + (int)s->advance[i]);
+	if (!(v->tapes >> i & 1) &&
+		v->bytes + (v->holds ? 0 : out) + v->c->tape[i] + tmp[i] <= memory)
+		reach(code_of(v->adjoint, v->states | (v->holds ? 0 : 2 << i), v->tapes | 1 << i),
+			cost + (int)record[i]);
+}
+
+static void visit(const struct chain *c, int code, int cost)
+{
+	int64_t n = c->p.chain.steps;
+	struct view v = {c, n, code >> (2 * STEPS + 1), code >> STEPS & ((2 << STEPS) - 1),
+		code & ((1 << STEPS) - 1), c->stages.flags & 1, 0};
+	v.bytes = bytes_of(&v);
+	int needs = (c->stages.flags & 2) != 0, i = v.adjoint - 1;
+	for (int k = 0; k <= n; k++) {
+		if (v.states >> k & 1)
+			reach(code_of(v.adjoint, v.states & ~(1 << k), v.tapes), cost);
+		if (k < n)
+			forward(&v, k, cost);
+	}
+	if (v.adjoint == n + 1 && present(&v, n) &&
+		v.bytes + gradient(c, n) + c->backward_tmp[n] <= c->p.memory)
+		reach(code_of((int)n, v.states, v.tapes), cost + (int)c->backward[n]);
+	if (v.adjoint >= 1 && v.adjoint <= n && v.tapes >> i & 1 && (!needs || present(&v, i)) &&
+		v.bytes + gradient(c, i) + c->backward_tmp[i] <= c->p.memory)
+		reach(code_of(i, v.states, v.tapes & ~(1 << i)), cost + (int)c->backward[i]);
+}
+
+/* The least cost, or -1. */
+static int exhaustive(const struct chain *c)
+{
+	for (int i = 0; i < CODES; i++)
+		cost_of[i] = 1 << 20;
+	memset(filled, 0, sizeof filled);
+	if (c->p.memory < c->state[0])
+		return -1;
+	reach(code_of((int)c->p.chain.steps + 1, 1, 0), 0);
+	for (int cost = 0; cost < 400; cost++)
+		for (int k = 0; k < filled[cost]; k++) {
+			int code = bucket[cost][k];
+			if (code >> (2 * STEPS + 1) == 0)
+				return cost;
+			if (cost_of[code] == cost)
+				visit(c, code, cost);
+		}
+	return -1;
+}
+
+static void tiny(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(21), 0};
+	double over = 0;
+	int count = 0, missed = 0;
+	for (int k = 0; k < 500; k++) {
+		int64_t steps = 1 + below(&r, STEPS);
+		struct chain c = random_chain(&r, steps, 5);
+		vary(&r, &c, steps);
+		uint64_t least = neap_problem_least(&c.p), all = 0;
+		for (int64_t i = 0; i < steps; i++)
+			all += c.tape[i] + c.state[i];
+		for (uint64_t memory = least > 3 ? least - 3 : 0; memory <= all + 8;
+			memory += 1 + (uint64_t)below(&r, 3)) {
+			struct neap_plan plan = checked(&c, memory);
+			int best = exhaustive(&c);
+			assert_int_equal(plan.feasible, memory >= least);
+			if (best < 0) {
+				assert_false(plan.feasible);
+				continue;
+			}
+			count++;
+			missed += !plan.feasible;
+			if (!plan.feasible)
+				continue;
+			if (plan.makespan < best)
+				fail_msg("%g below the optimum, %d", plan.makespan, best);
+			if (best > 0)
+				over += plan.makespan / best - 1;
+		}
+	}
+	fprintf(stderr, "# %d cases, %d called infeasible wrongly, %.3f%% above on average\n",
+		count, missed, 100 * over / count);
+	assert_true(count > 1000 && missed < count / 25 && over / count < 0.02);
+}
+
+/* Any sizes: feasible from least_bytes on, nothing recomputed with room for all. */
+static void properties(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(22), 0};
+	for (int k = 0; k < 150; k++) {
+		int64_t steps = 1 + below(&r, 40);
+		static struct chain c;
+		c = random_chain(&r, steps, k % 2 ? 1000000007 : 20);
+		vary(&r, &c, steps);
+		struct neap_plan plan = checked(&c, 0);
+		if (plan.feasible)
+			continue; /* all sizes are 0 */
+		uint64_t least = plan.least_bytes, all = 0;
+		assert_int_equal(least, neap_problem_least(&c.p));
+		assert_false(checked(&c, least - 1).feasible);
+		for (int64_t i = 0; i <= steps; i++)
+			all += 2 * c.state[i] + c.tape[i < steps ? i : 0] + c.backward_tmp[i] +
+			       2 * c.p.chain.adjoint +
+			       (i < steps ? c.advance_tmp[i] + c.record_tmp[i] : 0);
+		double before = INFINITY;
+		for (int i = 0; i <= 4; i++) {
+			plan = checked(&c, least + (all - least) / 4 * (uint64_t)i);
+			assert_true(plan.feasible);
+			assert_true(plan.makespan <= before * 1.05); /* levels are rounded */
+			before = plan.makespan;
+		}
+		assert_true(near(checked(&c, all).makespan, plan.bound));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(embedded),
+		cmocka_unit_test(tables),
+		cmocka_unit_test(tiny),
+		cmocka_unit_test(properties),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
