@@ -187,6 +187,8 @@ static int try_sets(struct neap_plan *plan, const struct neap_problem *problem,
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
+	if (neap__too_many_slots(plan, problem))
+		return 0;
 	int staging = 0, n = problem->ntiers;
 	for (int i = 0; i < n; i++)
 		staging |= problem->tiers[i].staging > 0;
@@ -215,6 +217,8 @@ static int open(struct neap_schedule *s)
 static int solve_disk(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
+	if (neap__too_many_slots(plan, problem))
+		return 0;
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");
 		return 0;

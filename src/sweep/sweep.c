@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFFORT 100	  /* simulations of `auto`: a sweep may be planned for every batch */
+#define EFFORT 1	  /* simulations of `auto`: a sweep may be planned for every batch */
 #define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
 
 /* Fills `full` from a struct of `size` bytes that may be an older, shorter one. */

@@ -102,7 +102,9 @@ static void by_definition(void **state)
 		for (int b = 1; b <= MOST; b++)
 			for (int slots = 2; slots <= a + b + 3; slots++) {
 				int steps = search(a, b, slots);
-				row(a, b, slots, steps >= NEVER ? (double)INFINITY : (double)(a + b + steps));
+				row(a, b, slots,
+					steps >= NEVER ? (double)INFINITY
+						       : (double)(a + b + steps));
 			}
 }
 

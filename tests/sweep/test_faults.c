@@ -8,6 +8,17 @@
 #include "store/faulttier.h"
 #include "sweep/internal.h"
 
+/*
+ * One strategy of each make: what loses records or room is the sweep's business, and most rows
+ * of the table differ in numbers only. NULL beyond the end.
+ */
+static const char *strategy_of_each_make(int index)
+{
+	static const char *const names[] = {"bptt", "standard", "remote", "hierarchical", "double",
+		"revolve", "mixed", "auto", NULL};
+	return names[index];
+}
+
 #define STEPS 180
 
 static int64_t sweeps, repaired;
@@ -128,7 +139,7 @@ static void check_strategy(struct model *m, const struct gradient *want, const c
 		int64_t calls = kind == FAIL_GET     ? clean.counts.gets
 				: kind == GONE_AFTER ? clean.counts.puts + clean.counts.gets
 						     : clean.counts.puts;
-		int64_t stride = calls / 6 + 1;
+		int64_t stride = file ? calls / 6 + 1 : 1;
 		for (int64_t n = 1; n <= calls; n += stride) {
 			struct neap__faults f = fault(kind, n);
 			run_with(m, want, strategy, memory, file, &f, &feasible);
@@ -151,10 +162,10 @@ static void check(int64_t steps, uint32_t extra, int file)
 	model_init(&m, steps, 11);
 	m.extra_most = extra;
 	struct gradient want = reference(&m);
-	for (int i = 0; neap_strategy_name(i); i++)
+	for (int i = 0; strategy_of_each_make(i); i++)
 		for (uint64_t memory = 2000; memory < 40000; memory *= 2) {
 			uint64_t staging = file ? 4096 : 0;
-			check_strategy(&m, &want, neap_strategy_name(i), memory + staging, file);
+			check_strategy(&m, &want, strategy_of_each_make(i), memory + staging, file);
 			swept++;
 		}
 	assert_true(swept > 0);
@@ -181,9 +192,9 @@ static void memory_faults_and_overflows(void **state)
 	m.extra_most = 64;
 	m.extra = spiky;
 	struct gradient want = reference(&m);
-	for (int i = 0; neap_strategy_name(i); i++)
+	for (int i = 0; strategy_of_each_make(i); i++)
 		for (uint64_t memory = 3000; memory < 30000; memory *= 2)
-			check_strategy(&m, &want, neap_strategy_name(i), memory, 0);
+			check_strategy(&m, &want, strategy_of_each_make(i), memory, 0);
 	model_fini(&m);
 }
 
