@@ -35,8 +35,8 @@
  *    PUT takes a range made of whole RECORDed ranges; they stay where they are,
  *    untouchable, until its WAIT, and are gone after it. GET names a range that was
  *    PUT, exactly; its bytes count from the GET on, it may be reversed or sent after
- *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there at the time. A place
- *    for tapes takes the bytes of the longest range that its tier was ever sent.
+ *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there at the time. A
+ * place for tapes takes the bytes of the longest range that its tier was ever sent.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */
