@@ -340,6 +340,8 @@ int cli_plan(int argc, char **argv)
 		{"strategy", CLI_TEXT, &r.strategy, "NAME", "one strategy (default: all)", 0, 0,
 			NULL, NULL},
 		CLI_PARAM_OPTIONS(r.params),
+		{"effort", CLI_INT, &r.params.effort, "N",
+			"simulations that auto may spend (default 2000)", 1, 1e9, NULL, NULL},
 		{"actions", CLI_FLAG, &r.actions, NULL, "print the schedule, an action a line", 0,
 			0, NULL, NULL},
 		{"draw", CLI_TEXT, &r.draw, "FILE.svg", "draw the schedule", 0, 0, NULL, NULL},
