@@ -150,7 +150,7 @@ static void quick(void **state)
 				assert_true(plan.arena_bytes <= p.memory);
 		}
 	}
-	assert_true(slowest < 5);
+	assert_true(slowest < (COUNTED ? 5 : 60)); /* sanitizers slow it down */
 }
 
 int main(void)
