@@ -187,7 +187,7 @@ static int try_sets(struct neap_plan *plan, const struct neap_problem *problem,
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem))
+	if (neap__too_many_slots(plan, problem, 1 << 12))
 		return 0;
 	int staging = 0, n = problem->ntiers;
 	for (int i = 0; i < n; i++)
@@ -217,7 +217,7 @@ static int open(struct neap_schedule *s)
 static int solve_disk(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem))
+	if (neap__too_many_slots(plan, problem, 1 << 12))
 		return 0;
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");

@@ -212,7 +212,7 @@ static void search(struct neap_plan *plan, const struct neap_problem *p, int wit
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem))
+	if (neap__too_many_slots(plan, problem, 1 << 20))
 		return 0;
 	int64_t steps = problem->chain.steps, given = fixed->checkpoints;
 	if (given > steps - 1)

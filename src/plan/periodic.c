@@ -161,7 +161,7 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *p, int tier
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem))
+	if (neap__too_many_slots(plan, problem, 1 << 12))
 		return 0;
 	const struct neap_plan blank = *plan;
 	if (problem->ntiers == 0) {

@@ -83,9 +83,8 @@ int64_t neap__pool(const struct neap_problem *p, int tier)
 	return pool > (uint64_t)INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)pool;
 }
 
-int neap__too_many_slots(struct neap_plan *plan, const struct neap_problem *p)
+int neap__too_many_slots(struct neap_plan *plan, const struct neap_problem *p, int64_t most)
 {
-	const int64_t most = 1 << 20;
 	int64_t pool = neap__pool(p, 0), slots;
 
 	slots = pool < 0 ? 0 : pool / (int64_t)p->chain.state;
