@@ -19,7 +19,9 @@ static int search(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *c = &problem->chain;
-	int64_t effort = fixed->effort ? fixed->effort : EFFORT;
+	/* A simulation of a very long chain takes longer. */
+	int64_t usual = c->steps > 100000000 ? EFFORT / 4 : EFFORT;
+	int64_t effort = fixed->effort ? fixed->effort : usual;
 	double bound = neap_bound(problem);
 	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
 		fixed->remote_chunk || fixed->interval)
