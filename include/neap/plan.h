@@ -35,8 +35,12 @@
  *    PUT takes a range made of whole RECORDed ranges; they stay where they are,
  *    untouchable, until its WAIT, and are gone after it. GET names a range that was
  *    PUT, exactly; its bytes count from the GET on, it may be reversed or sent after
- *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there at the time. A
- * place for tapes takes the bytes of the longest range that its tier was ever sent.
+ *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there
+ *    at the time. A place for tapes takes the bytes of the longest range that its
+ *    tier was ever sent.
+ *  - Where steps differ (chain.stages) each step's tape is a record of its own, that
+ *    may be sent with its neighbours and reversed without them; the state it holds
+ *    can be read while it leaves; and a place takes the bytes of what is in it.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */

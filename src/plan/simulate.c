@@ -99,6 +99,8 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "simulate: tier %d does not exist", a->tier);
 	if ((moves || a->kind == NEAP_WAIT) && (a->ticket < 0 || a->ticket >= NEAP_TICKETS))
 		return neap__fail(NEAP_EILLEGAL, "simulate: no ticket %d", a->ticket);
+	if (c->stages && moves && !neap__stages_hold(c, a))
+		return neap__fail(NEAP_EILLEGAL, "simulate: no such state or tapes");
 	if (c->stages && (a->kind <= NEAP_BACKWARD))
 		return compute_stages(k, a);
 	switch (a->kind) {

@@ -89,6 +89,13 @@ double neap__stages_seconds(const struct neap_chain *c, const struct neap_action
 	return seconds;
 }
 
+int neap__stages_hold(const struct neap_chain *c, const struct neap_action *a)
+{
+	if (a->payload == NEAP_STATE)
+		return a->t0 >= 0 && a->t0 <= c->steps;
+	return a->payload == NEAP_TAPE && a->t0 >= 0 && a->t0 < a->t1 && a->t1 <= c->steps;
+}
+
 uint64_t neap__stages_bytes(const struct neap_stages *s, const struct neap_action *a)
 {
 	uint64_t bytes = 0;

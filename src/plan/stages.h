@@ -15,6 +15,8 @@ double neap__stages_least_time(const struct neap_chain *chain);
 
 /* Seconds of an ADVANCE, RECORD, TURN or BACKWARD. */
 double neap__stages_seconds(const struct neap_chain *chain, const struct neap_action *a);
+/* Does the chain have the state or the tapes that an action moves? */
+int neap__stages_hold(const struct neap_chain *chain, const struct neap_action *a);
 /* Bytes of the state or the tapes that an action moves. */
 uint64_t neap__stages_bytes(const struct neap_stages *s, const struct neap_action *a);
 
