@@ -6,13 +6,11 @@
  */
 #include "chainfile.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST ((size_t)64 << 20)
 #define BYTES_MOST 1152921504606846976.0 /* 2^60 */
 #define SECONDS_MOST 1e15
 
@@ -62,6 +60,7 @@ static struct cli_column *column(struct cli_chain *chain, const struct key *key)
 	return (struct cli_column *)(void *)((char *)chain + key->offset);
 }
 
+/* *value is as it was where the answer is not CLI_DONE. */
 static int number(const struct reading *r, const cJSON *item, const char *name, int64_t index,
 	enum unit unit, double *value)
 {
@@ -70,13 +69,13 @@ static int number(const struct reading *r, const cJSON *item, const char *name, 
 		snprintf(place, sizeof place, "[%lld]", (long long)index);
 	if (!cJSON_IsNumber(item))
 		return complain(r, "%s%s: not a number", name, place);
-	*value = item->valuedouble;
-	if (unit == BYTES && !(*value >= 0 && *value <= BYTES_MOST && floor(*value) == *value))
+	double v = item->valuedouble;
+	if (unit == BYTES && !(v >= 0 && v <= BYTES_MOST && floor(v) == v))
 		return complain(r, "%s%s: %g is not a whole number of bytes between 0 and 2^60",
-			name, place, *value);
-	if (!(*value >= 0 && *value <= SECONDS_MOST) && unit == SECONDS)
-		return complain(
-			r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, *value);
+			name, place, v);
+	if (unit == SECONDS && !(v >= 0 && v <= SECONDS_MOST))
+		return complain(r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, v);
+	*value = v;
 	return CLI_DONE;
 }
 
@@ -327,62 +326,34 @@ static int interpret(struct reading *r, const cJSON *root)
 	return make_stages(r);
 }
 
-static int read_text(const struct reading *r, char **text)
+int cli_chain_parse(struct cli_chain *chain, struct neap_problem *problem, const char *text,
+	const char *path, const char *command)
 {
-	FILE *file = fopen(r->path, "re");
-	size_t length = 0, room = 0;
-	char *data = NULL;
-	*text = NULL;
-	if (!file)
-		return complain(r, "cannot be read: %s", strerror(errno));
-	for (;;) {
-		if (length + 1 >= room) {
-			room = room ? 2 * room : 4096;
-			char *more = room <= 2 * FILE_MOST ? realloc(data, room) : NULL;
-			if (!more) {
-				free(data);
-				fclose(file);
-				return complain(r, "larger than %zu bytes", FILE_MOST);
-			}
-			data = more;
-		}
-		size_t n = fread(data + length, 1, room - length - 1, file);
-		length += n;
-		if (n == 0)
-			break;
+	struct reading r = {path, command, chain, problem, -1, NULL, 0};
+	const char *end = NULL;
+	int rc;
+	*chain = (struct cli_chain){
+		.stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
+	cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
+	if (!root) {
+		int line = 1;
+		for (const char *c = text; end && c < end; c++)
+			line += *c == '\n';
+		return complain(&r, "line %d: not JSON", line);
 	}
-	int failed = ferror(file) ? errno : 0;
-	fclose(file);
-	data[length] = '\0';
-	*text = data;
-	if (failed)
-		return complain(r, "cannot be read: %s", strerror(failed));
-	if (strlen(data) != length)
-		return complain(r, "not text");
-	return CLI_DONE;
+	rc = interpret(&r, root);
+	cJSON_Delete(root);
+	return rc;
 }
 
 int cli_chain_read(struct cli_chain *chain, struct neap_problem *problem, const char *path,
 	const char *command)
 {
-	struct reading r = {path, command, chain, problem, -1, NULL, 0};
-	const char *end = NULL;
 	char *text;
-	*chain = (struct cli_chain){
-		.stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
-	int rc = read_text(&r, &text);
-	if (rc == CLI_DONE) {
-		cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
-		if (!root) {
-			int line = 1;
-			for (const char *c = text; end && c < end; c++)
-				line += *c == '\n';
-			rc = complain(&r, "line %d: not JSON", line);
-		} else {
-			rc = interpret(&r, root);
-		}
-		cJSON_Delete(root);
-	}
+	*chain = (struct cli_chain){0};
+	int rc = cli_read_text(&text, NULL, path, command);
+	if (rc == CLI_DONE)
+		rc = cli_chain_parse(chain, problem, text, path, command);
 	free(text);
 	return rc;
 }

@@ -29,6 +29,9 @@ struct cli_chain {
  */
 int cli_chain_read(struct cli_chain *chain, struct neap_problem *problem, const char *path,
 	const char *command);
+/* The same from text that came from `path`, which the lines name. */
+int cli_chain_parse(struct cli_chain *chain, struct neap_problem *problem, const char *text,
+	const char *path, const char *command);
 void cli_chain_free(struct cli_chain *chain);
 
 #endif

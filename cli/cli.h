@@ -123,6 +123,12 @@ const char *cli_show_params(char room[160], const struct neap_params *params);
 /* Prints and frees the object; CLI_DONE, or CLI_FAILED when it cannot be written. */
 int cli_json_print(cJSON *object);
 
+/*
+ * A whole text file, zero-terminated; `size` (may be NULL) is its length. Free
+ * `text` in every case. CLI_DONE or one line (textfile.c).
+ */
+int cli_read_text(char **text, size_t *size, const char *path, const char *command);
+
 /* Flushes standard output: CLI_DONE, or CLI_FAILED with a line. */
 int cli_finish(const char *command);
 

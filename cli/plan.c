@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: `neap plan`: a chain given by numbers, planned by one strategy or all. */
-#include "chainfile.h"
-#include "cli.h"
+#include "question.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,16 +8,9 @@
 #include <string.h>
 
 struct request {
-	struct neap_problem problem;
-	struct neap_params params;
-	const char *strategy, *draw, *file, *steps;
-	struct cli_chain chain;
-	struct cli_list tiers;
-	int64_t slots;
+	struct cli_question q;
+	const char *draw;
 	int json, actions;
-	struct {
-		int steps, memory, slots, state, tape, adjoint, record, advance, backward;
-	} given;
 };
 
 static const char examples[] =
@@ -28,88 +20,6 @@ static const char examples[] =
 	"  neap plan --steps 1000 --slots 10 --strategy revolve --json\n"
 	"  neap plan --chain layers.json --memory 2G --strategy chain\n"
 	"  neap plan --steps 32 --slots 4 --strategy revolve --draw revolve.svg\n";
-
-/* --tier, after those of the chain file. */
-static int add_tiers(struct request *r, int classic)
-{
-	struct neap_problem *p = &r->problem;
-	if (p->ntiers + r->tiers.count > NEAP_TIERS_MAX)
-		return cli_usage("plan", "--tier: at most %d tiers", NEAP_TIERS_MAX);
-	for (int i = 0; i < r->tiers.count; i++) {
-		int rc = cli_parse_tier(&p->tiers[p->ntiers++], r->tiers.text[i], classic, "plan");
-		if (rc != CLI_DONE)
-			return rc;
-	}
-	return CLI_DONE;
-}
-
-/* Everything but the budget and further tiers is in the file. */
-static int complete_from_file(struct request *r)
-{
-	struct neap_chain *c = &r->problem.chain;
-	if (r->given.steps || r->given.slots || r->given.state || r->given.tape ||
-		r->given.adjoint || r->given.record || r->given.advance || r->given.backward)
-		return cli_usage("plan", "--chain: the file has the sizes and costs, no other "
-					 "option than --memory goes with it");
-	if (!r->given.memory)
-		return cli_usage("plan", "--memory is missing");
-	*c = (struct neap_chain){0};
-	int rc = cli_chain_read(&r->chain, &r->problem, r->file, "plan");
-	return rc == CLI_DONE ? add_tiers(r, 0) : rc;
-}
-
-/* T, or A,B. */
-static int set_steps(struct request *r)
-{
-	struct neap_chain *c = &r->problem.chain;
-	size_t comma = strcspn(r->steps, ",");
-	char first[32] = "";
-	if (comma < sizeof first)
-		memcpy(first, r->steps, comma);
-	if (cli_parse_int(&c->steps, first) < 0 ||
-		(r->steps[comma] && cli_parse_int(&c->join, r->steps + comma + 1) < 0))
-		return cli_usage(
-			"plan", "--steps: '%s' is not a whole number (or two: A,B)", r->steps);
-	if (c->steps < 0 || c->steps > 1000000000000000)
-		return cli_usage("plan", "--steps: %s is not between 0 and 1e+15", r->steps);
-	if (r->steps[comma] && (c->join < 1 || c->steps < 1 || !r->given.slots))
-		return cli_usage("plan", "--steps: two chains have 1 step at least each and go "
-					 "with --slots");
-	return CLI_DONE;
-}
-
-/* Turns what was said into a problem; CLI_DONE or one line. */
-static int complete(struct request *r)
-{
-	int rc = r->file ? complete_from_file(r) : r->given.steps ? set_steps(r) : CLI_DONE;
-	if (r->file || rc != CLI_DONE)
-		return rc;
-	struct neap_chain *chain = &r->problem.chain;
-	int classic = r->given.slots;
-
-	if (!r->given.steps)
-		return cli_usage("plan", "--steps is missing; 'neap plan --help' has examples");
-	if (classic && (r->given.memory || r->given.state || r->given.tape || r->given.adjoint))
-		return cli_usage("plan",
-			"--slots counts checkpoints: --memory, --state, --tape and "
-			"--adjoint do not go with it");
-	if (!classic && !(r->given.memory && r->given.state && r->given.tape))
-		return cli_usage("plan", "--state, --tape and --memory are needed (or --slots)");
-	if (classic) {
-		chain->flags |= NEAP_CHAIN_CLASSIC;
-		chain->state = 1;
-		r->problem.memory = (uint64_t)r->slots;
-		if (r->strategy && strcmp(r->strategy, "mixed") == 0)
-			chain->flags |= NEAP_CHAIN_MIXED;
-	} else {
-		chain->live = chain->state;
-		if (!r->given.adjoint)
-			chain->adjoint = chain->state;
-	}
-	if (!r->given.record)
-		chain->record = chain->advance;
-	return add_tiers(r, classic);
-}
 
 static int print_actions(const struct neap_problem *problem, const struct neap_plan *plan)
 {
@@ -165,19 +75,19 @@ static int draw(const struct request *r, const struct neap_plan *plan)
 {
 	struct neap_schedule *schedule;
 	char beside[4096], title[200];
-	int rc = neap_schedule_open(&schedule, &r->problem, plan);
+	int rc = neap_schedule_open(&schedule, &r->q.problem, plan);
 
 	if (rc < 0)
 		return cli_fail("plan", rc);
-	snprintf(
-		title, sizeof title, "%s, %" PRId64 " steps", plan->chosen, r->problem.chain.steps);
+	snprintf(title, sizeof title, "%s, %" PRId64 " steps", plan->chosen,
+		r->q.problem.chain.steps);
 	int n = snprintf(beside, sizeof beside, "%s.part", r->draw);
 	FILE *file = n > 0 && (size_t)n < sizeof beside ? fopen(beside, "we") : NULL;
 	if (!file) {
 		neap_schedule_close(schedule);
 		return cli_usage("plan", "--draw: cannot write '%s': %s", r->draw, strerror(errno));
 	}
-	rc = neap_draw(&r->problem, schedule, title, 0, write_text, file);
+	rc = neap_draw(&r->q.problem, schedule, title, 0, write_text, file);
 	neap_schedule_close(schedule);
 	int closed = fclose(file);
 	if (rc >= 0 && closed == 0 && rename(beside, r->draw) == 0)
@@ -210,7 +120,7 @@ static void print_row(const struct neap_plan *plan, const char *best, int classi
 
 static int print_table(const struct request *r, const struct neap_plan *plans, int count)
 {
-	int classic = r->given.slots;
+	int classic = r->q.given.slots;
 	const char *best = NULL;
 
 	for (int i = 0; i < count; i++)
@@ -226,14 +136,14 @@ static int print_table(const struct request *r, const struct neap_plan *plans, i
 static int print_json(
 	const struct request *r, const struct neap_plan *plans, const double *seconds, int count)
 {
-	const struct neap_chain *c = &r->problem.chain;
+	const struct neap_chain *c = &r->q.problem.chain;
 	cJSON *o = cJSON_CreateObject(), *chain = cJSON_AddObjectToObject(o, "chain");
 
 	cli_json_int(chain, "steps", c->steps);
 	if (c->join)
 		cli_json_int(chain, "join", c->join);
-	if (r->file)
-		cli_json_text(chain, "file", r->file);
+	if (r->q.file)
+		cli_json_text(chain, "file", r->q.file);
 	if (!c->stages) {
 		cli_json_bytes(chain, "state", c->state);
 		cli_json_bytes(chain, "tape", c->tape);
@@ -242,10 +152,10 @@ static int print_json(
 		cli_json_number(chain, "record", c->record);
 		cli_json_number(chain, "backward", c->backward);
 	}
-	cli_json_bytes(o, "budget", r->problem.memory);
+	cli_json_bytes(o, "budget", r->q.problem.memory);
 	cJSON *list = cJSON_AddArrayToObject(o, "plans");
 	for (int i = 0; i < count; i++)
-		cJSON_AddItemToArray(list, cli_json_plan(&r->problem, &plans[i], seconds[i]));
+		cJSON_AddItemToArray(list, cli_json_plan(&r->q.problem, &plans[i], seconds[i]));
 	return cli_json_print(o);
 }
 
@@ -256,10 +166,10 @@ static int make_plans(struct request *r, struct neap_plan *plans, double *second
 	*count = 0;
 	for (int i = 0; neap_strategy_name(i) && *count < PLANS_MAX; i++) {
 		const char *name = neap_strategy_name(i);
-		if (r->strategy && strcmp(r->strategy, name) != 0)
+		if (r->q.strategy && strcmp(r->q.strategy, name) != 0)
 			continue;
 		double start = neap_clock();
-		int rc = neap_plan_make(&plans[*count], &r->problem, name, &r->params);
+		int rc = neap_plan_make(&plans[*count], &r->q.problem, name, &r->q.params);
 		if (rc < 0)
 			return cli_fail("plan", rc);
 		seconds[(*count)++] = neap_clock() - start;
@@ -271,19 +181,19 @@ static int make_plans(struct request *r, struct neap_plan *plans, double *second
 		size_t n = strlen(all);
 		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", neap_strategy_name(i));
 	}
-	return cli_usage("plan", "--strategy: '%s' is none of %s", r->strategy, all);
+	return cli_usage("plan", "--strategy: '%s' is none of %s", r->q.strategy, all);
 }
 
 static int answer(struct request *r)
 {
 	struct neap_plan plans[PLANS_MAX];
 	double seconds[PLANS_MAX];
-	int count, rc = neap_problem_check(&r->problem);
+	int count, rc = neap_problem_check(&r->q.problem);
 
 	if (rc < 0)
 		return cli_fail("plan", rc);
-	if ((r->draw || r->actions) && !r->strategy)
-		r->strategy = "auto";
+	if ((r->draw || r->actions) && !r->q.strategy)
+		r->q.strategy = "auto";
 	if (r->json && r->actions)
 		return cli_usage("plan", "--json and --actions do not go together");
 	rc = make_plans(r, plans, seconds, &count);
@@ -296,52 +206,16 @@ static int answer(struct request *r)
 		if (r->draw && (rc = draw(r, &plans[0])) != CLI_DONE)
 			return rc;
 		if (r->actions)
-			return print_actions(&r->problem, &plans[0]);
+			return print_actions(&r->q.problem, &plans[0]);
 	}
 	return r->json ? print_json(r, plans, seconds, count) : print_table(r, plans, count);
 }
 
 int cli_plan(int argc, char **argv)
 {
-	struct request r = {.problem.chain = {.advance = 1, .backward = 2}};
-	struct neap_chain *c = &r.problem.chain;
+	struct request r = {.q = CLI_QUESTION_INIT};
 	const struct cli_option options[] = {
-		{"steps", CLI_TEXT, &r.steps, "T",
-			"length of the chain; A,B: two chains that meet in one loss", 0, 0, NULL,
-			&r.given.steps},
-		{"chain", CLI_TEXT, &r.file, "FILE", "chain file (JSON) instead of these numbers",
-			0, 0, NULL, NULL},
-		{"state", CLI_SIZE, &c->state, "BYTES", "state", 1, 9e18, NULL, &r.given.state},
-		{"tape", CLI_SIZE, &c->tape, "BYTES", "tape of a step", 0, 9e18, NULL,
-			&r.given.tape},
-		{"tape-max", CLI_SIZE, &c->tape_max, "BYTES",
-			"largest tape of a step, where they vary", 0, 9e18, NULL, NULL},
-		{"adjoint", CLI_SIZE, &c->adjoint, "BYTES", "adjoint (default: the state's)", 0,
-			9e18, NULL, &r.given.adjoint},
-		{"memory", CLI_SIZE, &r.problem.memory, "BYTES", "budget of fast memory", 0, 9e18,
-			NULL, &r.given.memory},
-		{"slots", CLI_INT, &r.slots, "C",
-			"classic problem: C checkpoints, the initial state's included", 0, 1e15,
-			NULL, &r.given.slots},
-		{"advance", CLI_TIME, &c->advance, "TIME", "a step forward (default 1s)", 0, 1e12,
-			NULL, &r.given.advance},
-		{"record", CLI_TIME, &c->record, "TIME",
-			"a step forward with tape (default: advance)", 0, 1e12, NULL,
-			&r.given.record},
-		{"backward", CLI_TIME, &c->backward, "TIME", "a step backward (default 2s)", 0,
-			1e12, NULL, &r.given.backward},
-		{"slot-write", CLI_TIME, &c->slot_write, "TIME", "copy of a state into a slot", 0,
-			1e12, NULL, NULL},
-		{"slot-read", CLI_TIME, &c->slot_read, "TIME", "copy of a state out of a slot", 0,
-			1e12, NULL, NULL},
-		{"tier", CLI_LIST, &r.tiers, "NAME:...",
-			"slow tier: capacity=,write=,read=,latency= (or slots=), sync, duplex", 0,
-			0, NULL, NULL},
-		{"strategy", CLI_TEXT, &r.strategy, "NAME", "one strategy (default: all)", 0, 0,
-			NULL, NULL},
-		CLI_PARAM_OPTIONS(r.params),
-		{"effort", CLI_INT, &r.params.effort, "N",
-			"simulations that auto may spend (default 2000)", 1, 1e9, NULL, NULL},
+		CLI_QUESTION_OPTIONS(r.q),
 		{"actions", CLI_FLAG, &r.actions, NULL, "print the schedule, an action a line", 0,
 			0, NULL, NULL},
 		{"draw", CLI_TEXT, &r.draw, "FILE.svg", "draw the schedule", 0, 0, NULL, NULL},
@@ -358,9 +232,9 @@ int cli_plan(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	int rc = complete(&r);
+	int rc = cli_question_complete(&r.q);
 	if (rc == CLI_DONE)
 		rc = answer(&r);
-	cli_chain_free(&r.chain);
+	cli_question_free(&r.q);
 	return rc;
 }
