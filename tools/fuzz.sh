@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Fuzzes every parser in turn with libFuzzer, address and undefined sanitizers:
+# so many seconds of processor time each. What it learns stays in build-fuzz.
+#   fuzz.sh SECONDS [NAME...]     NAME: a folder of tests/fuzz/corpus; default: all
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-build-fuzz}
+seconds=${1:?"usage: fuzz.sh SECONDS [NAME...]"}
+shift
+[ $# -gt 0 ] || set -- $(ls tests/fuzz/corpus)
+
+[ -f $build/build.ninja ] ||
+	CC=${CC:-clang} meson setup $build --buildtype=debugoptimized -Dfuzz=true \
+		-Db_sanitize=address,undefined -Db_lundef=false
+for name in "$@"; do
+	ninja -C $build "tests/fuzz/fuzz_$name"
+done
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+export UBSAN_OPTIONS=print_stacktrace=1
+TIMEFORMAT='%U %S'
+for name in "$@"; do
+	learnt=$build/corpus-$name used=0 inputs=0
+	mkdir -p "$learnt"
+	# -max_total_time is wall clock, of which a busy machine gives only a part.
+	while [ "$used" -lt "$seconds" ]; do
+		log=$build/$name-log.txt
+		status=0
+		{ time "$build/tests/fuzz/fuzz_$name" -dict=tests/fuzz/$name.dict -max_len=2000 \
+			-max_total_time=$((seconds - used)) -timeout=10 -rss_limit_mb=2048 \
+			-artifact_prefix="$build/$name-" -print_final_stats=1 "$learnt" \
+			"tests/fuzz/corpus/$name" >"$log" 2>&1; } 2>"$log.time" || status=$?
+		if [ $status != 0 ]; then
+			tail -n 60 "$log"
+			echo "fuzz: $name: a finding; its input is in $build"
+			exit 1
+		fi
+		used=$((used + $(awk 'NF == 2 { print int($1 + $2) + 1 }' "$log.time")))
+		inputs=$((inputs + $(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")))
+	done
+	echo "fuzz: $name: $used s of processor time, $inputs inputs, no finding"
+done
