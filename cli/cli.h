@@ -137,6 +137,7 @@ int cli_plan(int argc, char **argv);
 int cli_train(int argc, char **argv);
 int cli_eval(int argc, char **argv);
 int cli_compare(int argc, char **argv);
+int cli_calibrate(int argc, char **argv);
 int cli_encode(int argc, char **argv);
 
 #endif

@@ -179,13 +179,15 @@ int cli_compare(int argc, char **argv)
 	struct cli_net_choices choices;
 	struct cli_list strategies = {0};
 	const char *names[CLI_LIST_MAX + 1] = {0}, *data[1];
+	const char *chain = NULL;
+	struct neap_problem costs;
 	int64_t seed = 1;
 	int json = 0;
 	cli_net_choices_from(&choices, &o.net);
 	const struct cli_option options[] = {
 		CLI_NET_OPTIONS(o.net, choices),
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
-		CLI_SWEEP_OPTIONS(o.sweep),
+		CLI_SWEEP_OPTIONS(o.sweep, chain),
 		{"strategy", CLI_LIST, &strategies, "NAME", "may be repeated (default: all)", 0, 0,
 			NULL, NULL},
 		{"batch", CLI_COUNT, &o.batch, "N", "samples (default 32)", 1, 65536, NULL, NULL},
@@ -213,6 +215,9 @@ int cli_compare(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	int code = cli_costs_read(&o.sweep, &costs, chain, "compare");
+	if (code != CLI_DONE)
+		return code;
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);

@@ -14,6 +14,7 @@ static const struct {
 	{"eval", cli_eval, "accuracy, confusion and firing rates of a trained network"},
 	{"encode", cli_encode, "turn recordings into spikes"},
 	{"compare", cli_compare, "run one real batch under every strategy"},
+	{"calibrate", cli_calibrate, "measure steps, copies and slow memory on this machine"},
 };
 
 static void help(FILE *to)

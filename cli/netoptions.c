@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "netoptions.h"
+#include "chainfile.h"
 
 /* In the order of the enums of net.h. */
 const char *const cli_resets[] = {"subtract", "zero", "hard", "soft", NULL};
@@ -22,4 +23,22 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->surrogate = (enum neap_surrogate)choices->surrogate;
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
+}
+
+int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,
+	const char *command)
+{
+	struct cli_chain chain;
+
+	*costs = (struct neap_problem)NEAP_PROBLEM_INIT;
+	if (!file)
+		return CLI_DONE;
+	int rc = cli_chain_read(&chain, costs, file, command);
+	if (rc == CLI_DONE && costs->chain.stages)
+		rc = cli_usage(command,
+			"%s: steps that differ; the costs of a sequence are numbers", file);
+	cli_chain_free(&chain);
+	if (rc == CLI_DONE)
+		sweep->costs = costs;
+	return rc;
 }

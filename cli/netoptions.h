@@ -80,10 +80,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			NULL                                                                       \
 	}
 
-#define CLI_SWEEP_OPTIONS(sweep)                                                                   \
+#define CLI_SLOW_OPTIONS(sweep)                                                                    \
 	{"memory", CLI_SIZE, &(sweep).memory, "BYTES",                                             \
 		"budget of a sweep (default: half of what is free)", 1, 9e18, NULL, NULL},         \
-		CLI_PARAM_OPTIONS((sweep).params),                                                 \
 		{"slow", CLI_TEXT, &(sweep).slow, "LIST",                                          \
 			"slow memory: DIR|FILE|mem:SIZE,... fastest first", 0, 0, NULL, NULL},     \
 		{"slow-in-memory", CLI_FLAG, &(sweep).slow_in_memory, NULL,                        \
@@ -92,5 +91,20 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		"page-cache", CLI_FLAG, &(sweep).page_cache, NULL,                                 \
 			"let slow files go through the page cache", 0, 0, NULL, NULL               \
 	}
+
+#define CLI_SWEEP_OPTIONS(sweep, chain)                                                            \
+	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS((sweep).params),                                \
+	{                                                                                          \
+		"chain", CLI_TEXT, &(chain), "FILE",                                               \
+			"costs as 'neap calibrate' measured them (default: measured anew)", 0, 0,  \
+			NULL, NULL                                                                 \
+	}
+
+/*
+ * Reads --chain FILE (NULL: none) into *costs and points sweep->costs there; lists are
+ * refused: the steps of a sequence are alike. CLI_DONE or one line.
+ */
+int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,
+	const char *command);
 
 #endif

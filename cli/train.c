@@ -175,6 +175,8 @@ int cli_train(int argc, char **argv)
 	struct training training = {.options = &o, .first = -1};
 	struct cli_net_choices choices;
 	const char *data[1] = {NULL};
+	const char *chain = NULL;
+	struct neap_problem costs;
 	int64_t seed = 1;
 	int json = 0;
 
@@ -190,7 +192,7 @@ int cli_train(int argc, char **argv)
 		{"resume", CLI_FLAG, &o.resume, NULL, "go on where the folder stands", 0, 0, NULL,
 			NULL},
 		{"test", CLI_TEXT, &o.test, "DATA", "looked at once, at the end", 0, 0, NULL, NULL},
-		CLI_SWEEP_OPTIONS(o.sweep),
+		CLI_SWEEP_OPTIONS(o.sweep, chain),
 		{"strategy", CLI_TEXT, &o.sweep.strategy, "NAME", "of the plan (default auto)", 0,
 			0, NULL, NULL},
 		CLI_NET_OPTIONS(o.net, choices),
@@ -236,12 +238,15 @@ int cli_train(int argc, char **argv)
 	if (parsed == 0)
 		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
 					  "the data set that is built in");
+	int code = cli_costs_read(&o.sweep, &costs, chain, "train");
+	if (code != CLI_DONE)
+		return code;
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);
 	char *line = join(argc, argv);
 	o.command = line;
-	int code = run(&o, json);
+	code = run(&o, json);
 	free(line);
 	return code;
 }

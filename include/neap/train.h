@@ -33,6 +33,11 @@ struct neap_sweep_settings {
 	const char *slow;   /* slow tiers: "DIR|FILE|mem:SIZE,...", fastest first; NULL: none */
 	int slow_in_memory; /* 1: a DIR may be in memory (tmpfs) */
 	int page_cache;	    /* 1: files go through the page cache */
+	/*
+	 * What steps and tiers cost, as measured before (a chain file): seconds a step of
+	 * a whole batch, the tiers of `slow` in their order. NULL: measured at the start.
+	 */
+	const struct neap_problem *costs;
 };
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */
@@ -175,6 +180,51 @@ struct neap_compare_result {
 NEAP_API int neap_compare(
 	struct neap_compare_result *result, const struct neap_compare_options *options);
 NEAP_API void neap_compare_result_free(struct neap_compare_result *result);
+
+/*
+ * Calibration: what the steps of a batch, copies of its state and slow tiers cost on
+ * this machine, and how much they slow each other when they run together.
+ */
+struct neap_calibrate_options {
+	uint32_t size; /* sizeof(struct neap_calibrate_options) */
+	const char *data;
+	struct neap_net_options net;
+	const char *loss;
+	struct neap_rate_penalty rates;
+	int batch;
+	int64_t max_steps;
+	int64_t first; /* number of the first batch */
+	uint64_t seed;
+	struct neap_sweep_settings sweep; /* memory bounds what is kept; the tiers of slow */
+	int repeats;			  /* of each measurement, the median counts; 0: 9 */
+	int64_t timed;			  /* steps that are timed; 0: 256 */
+	int (*progress)(void *user, const char *what, int done, int total); /* may be NULL */
+	void *user;
+};
+
+/* The median of several measurements, and the width of their middle half over it. */
+struct neap_timing {
+	double median, spread;
+};
+
+struct neap_calibrated_tier {
+	char about[320];
+	struct neap_timing write, read; /* bytes a second, beside what a record takes anyway */
+	double write_fixed, read_fixed; /* seconds that a record takes whatever its bytes */
+	double cpu;			/* seconds of computing lost a byte moved */
+	double slowed; /* rate while steps are computed over the rate alone, at most 1 */
+	uint64_t record_bytes;
+};
+
+struct neap_calibration {
+	struct neap_problem problem; /* the batch as a uniform chain; budget; tiers */
+	int batch;
+	struct neap_timing advance, record, backward; /* seconds a step */
+	struct neap_timing slot_write, slot_read;     /* seconds a copy of the state */
+	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
+};
+NEAP_API int neap_calibrate(
+	struct neap_calibration *calibration, const struct neap_calibrate_options *options);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)
 {
-	neap__netops_fill(ops, c->net);
+	neap__netops_fill(ops, c->one.net);
 	if (tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
 		ops->tape_bytes = (size_t)fmin(tape, (double)ops->tape_max_bytes);
 }
@@ -66,41 +66,53 @@ static int watch_backward(void *user, void *adjoint, int64_t t1, int64_t t0, con
 	return neap_net_backward(w->net, adjoint, t1, t0, tape);
 }
 
+/* What the kinds of steps that a sweep ran cost. */
+static void take_costs(struct neap__costs *costs, const struct neap_sweep_stats *stats)
+{
+	if (stats->advance_steps > 0)
+		costs->advance = stats->advance / (double)stats->advance_steps;
+	if (stats->record_steps > 0)
+		costs->record = stats->record / (double)stats->record_steps;
+	if (stats->backward_steps > 0)
+		costs->backward = stats->backward / (double)stats->backward_steps;
+}
+
 int neap__comparison_calibrate(struct neap__comparison *c)
 {
-	struct watched watched = {c->net, &c->tapes};
+	struct watched watched = {c->one.net, &c->tapes};
 	struct neap_sweep_options so;
 	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
 	double loss;
 
-	NEAP_TRY(neap__tapes_make(&c->tapes, c->batch->steps));
-	NEAP_TRY(neap__netops_measure(
-		&c->costs, c->net, c->batch, &c->objective, CALIBRATION_STEPS, CALIBRATION_ROOM));
-	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	NEAP_TRY(neap__tapes_make(&c->tapes, c->one.batch->steps));
+	NEAP_TRY(neap__netops_measure(&c->costs, c->one.net, c->one.batch, &c->one.objective,
+		CALIBRATION_STEPS, CALIBRATION_ROOM));
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	neap__comparison_ops(c, &ops, c->costs.tape);
 	ops.advance = watch_advance;
 	ops.record = watch_record;
 	ops.turn = watch_turn;
 	ops.backward = watch_backward;
-	neap__comparison_sweep(c, &so, c->batch->steps, "auto");
+	neap__comparison_sweep(c, &so, c->one.batch->steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
 	c->result->problem = *neap_sweep_problem(sweep);
 	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
 	neap_sweep_free(sweep);
 	NEAP_TRY(rc);
-	if (stats.advance_steps > 0)
-		c->costs.advance = stats.advance / (double)stats.advance_steps;
-	if (stats.record_steps > 0)
-		c->costs.record = stats.record / (double)stats.record_steps;
-	if (stats.backward_steps > 0)
-		c->costs.backward = stats.backward / (double)stats.backward_steps;
-
+	const struct neap_problem *known = c->options->sweep.costs;
+	if (known) {
+		c->costs.advance = known->chain.advance;
+		c->costs.record = known->chain.record;
+		c->costs.backward = known->chain.backward;
+	} else {
+		take_costs(&c->costs, &stats);
+	}
 	struct neap_net_result found;
-	neap_net_get_result(c->net, &found);
+	neap_net_get_result(c->one.net, &found);
 	c->result->spikes = found.spikes;
 	c->result->support = found.support;
-	return neap_net_end(c->net);
+	return neap_net_end(c->one.net);
 }

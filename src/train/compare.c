@@ -20,40 +20,6 @@
 
 #define TAPE_MARGIN 1.05 /* over the batch's mean tape, so that chance alone does not overflow */
 
-static int open_batch(struct neap__comparison *c)
-{
-	const struct neap_compare_options *o = c->options;
-	struct neap_dataset_info info;
-	struct neap_loader_options lo = {.size = sizeof lo,
-		.batch = o->batch,
-		.dt = o->net.dt,
-		.steps = o->max_steps,
-		.shuffle = 1,
-		.seed = o->seed};
-
-	NEAP_TRY(neap_dataset_open(&c->set, o->data));
-	NEAP_TRY(neap_loader_open(&c->loader, c->set, &lo));
-	NEAP_TRY(neap_loader_start(c->loader, 0, o->first));
-	int rc = neap_loader_next(c->loader, &c->batch);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return neap__fail(
-			NEAP_EUSAGE, "%s has no batch number %lld", o->data, (long long)o->first);
-	neap_dataset_info(c->set, &info);
-	struct neap_net_options net = o->net;
-	if (!net.inputs)
-		net.inputs = info.inputs;
-	if (!net.classes)
-		net.classes = info.classes;
-	NEAP_TRY(neap_net_create(&c->net, &net));
-	c->objective.loss = neap_loss_find(o->loss ? o->loss : "cross-entropy");
-	if (!c->objective.loss)
-		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", o->loss);
-	c->objective.rates = o->rates;
-	return neap_net_begin(c->net, c->batch, &c->objective);
-}
-
 /* A sweep over the first two steps: everything of ours but the arena is touched. */
 static int warm_up(struct neap__comparison *c)
 {
@@ -62,14 +28,14 @@ static int warm_up(struct neap__comparison *c)
 	struct neap_sweep *sweep;
 	double loss;
 
-	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	neap__comparison_ops(c, &ops, 0);
-	neap__comparison_sweep(c, &so, c->batch->steps < 2 ? c->batch->steps : 2, "bptt");
+	neap__comparison_sweep(c, &so, c->one.batch->steps < 2 ? c->one.batch->steps : 2, "bptt");
 	so.memory = 0;
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->net, &so));
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->one.net, &so));
 	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
 	neap_sweep_free(sweep);
-	return rc < 0 ? rc : neap_net_end(c->net);
+	return rc < 0 ? rc : neap_net_end(c->one.net);
 }
 
 /* Steps whose tapes a plan holds at a time. */
@@ -92,7 +58,7 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
-	int64_t steps = c->batch->steps;
+	int64_t steps = c->one.batch->steps;
 	double tape = TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
 	int rc = 0;
 
@@ -103,7 +69,7 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 		neap__comparison_ops(c, &ops, tape);
 		neap__comparison_sweep(c, &so, steps, strategy);
 		so.memory = memory;
-		rc = neap_sweep_create(sweep, &ops, c->net, &so);
+		rc = neap_sweep_create(sweep, &ops, c->one.net, &so);
 		if (rc < 0)
 			break;
 		double needed = TAPE_MARGIN * neap__tapes_worst(&c->tapes,
@@ -120,7 +86,7 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct neap_sweep_stats *stats)
 {
-	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
@@ -128,8 +94,8 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
 	stats->resident_growth = watched && after > before ? after - before : 0;
-	NEAP_TRY(neap_net_end(c->net));
-	uint64_t hash = neap_net_grad_hash(c->net);
+	NEAP_TRY(neap_net_end(c->one.net));
+	uint64_t hash = neap_net_grad_hash(c->one.net);
 	if (run->ran && hash != run->grad_hash)
 		return neap__fail(NEAP_EMODEL, "two sweeps of %s differ in their gradients",
 			run->plan.strategy);
@@ -160,7 +126,7 @@ static int prepare(
 	const char *strategy = candidate->strategy;
 
 	run->overhead = NAN;
-	NEAP_TRY(neap_net_begin(c->net, c->batch, &c->objective));
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	int rc = plan_strategy(
 		c, &candidate->sweep, strategy, run->reference ? 0 : c->result->memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
@@ -281,18 +247,26 @@ static int compare(struct neap__comparison *c)
 	struct neap_net_sizes sizes;
 
 	NEAP_TRY(check_names(o));
-	NEAP_TRY(open_batch(c));
-	neap_net_get_sizes(c->net, &sizes);
+	const struct neap__onebatch_source source = {.data = o->data,
+		.net = &o->net,
+		.loss = o->loss,
+		.rates = o->rates,
+		.batch = o->batch,
+		.max_steps = o->max_steps,
+		.first = o->first,
+		.seed = o->seed};
+	NEAP_TRY(neap__onebatch_open(&c->one, &source));
+	neap_net_get_sizes(c->one.net, &sizes);
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
-	NEAP_TRY(neap__tiers_measure(&c->tiers, sizes.state, 0.2));
+	NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
 	NEAP_TRY(warm_up(c));
 	NEAP_TRY(neap__comparison_calibrate(c));
-	r->steps = c->batch->steps;
-	r->batch = c->batch->size;
-	for (int b = 0; b < c->batch->size; b++)
-		r->lengths_total += c->batch->sequences[b].length;
-	r->data_bytes = c->batch->bytes;
+	r->steps = c->one.batch->steps;
+	r->batch = c->one.batch->size;
+	for (int b = 0; b < c->one.batch->size; b++)
+		r->lengths_total += c->one.batch->sequences[b].length;
+	r->data_bytes = c->one.batch->bytes;
 	r->weights_bytes = sizes.weights;
 	r->grads_bytes = sizes.grads;
 	NEAP_TRY(warm_up(c));
@@ -307,9 +281,7 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
 	neap__tapes_free(&c.tapes);
-	neap_net_free(c.net);
-	neap_loader_close(c.loader);
-	neap_dataset_close(c.set);
+	neap__onebatch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);
 	return rc;

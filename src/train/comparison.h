@@ -4,6 +4,7 @@
 #define NEAP_TRAIN_COMPARISON_H
 
 #include <neap/train.h>
+#include "train/onebatch.h"
 #include "train/netops.h"
 #include "train/tapes.h"
 #include "train/tiers.h"
@@ -11,11 +12,7 @@
 struct neap__comparison {
 	const struct neap_compare_options *options;
 	struct neap_compare_result *result;
-	struct neap_dataset *set;
-	struct neap_loader *loader;
-	const struct neap_batch *batch;
-	struct neap_net *net;
-	struct neap_objective objective;
+	struct neap__onebatch one;
 	struct neap__tiers tiers;
 	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
 	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */

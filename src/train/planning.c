@@ -15,6 +15,7 @@
 #define MARGIN 1.1  /* tapes are planned this much above the largest recent mean */
 #define WINDOW 16   /* batches; the largest mean of one to two windows counts */
 #define MEMORY 0.25 /* weight of the last sweep in the average costs */
+#define DRIFT 0.2   /* costs that moved further than this are planned for anew */
 #define TIMED 256   /* steps that are timed before the first plan */
 
 /* What a batch asks of a sweep: short samples leave the last steps to the long ones. */
@@ -155,10 +156,11 @@ static int first_plan(struct neap__trainer *trainer, const struct load *load)
 	neap__netops_fill(&p->ops, trainer->net);
 	p->ops.tape_bytes = plan_tape(p, load, &p->ops);
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
-	NEAP_TRY(neap__tiers_measure(
-		&trainer->tiers, record > sizes.state ? record : sizes.state, 0.1));
+	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
+		record > sizes.state ? record : sizes.state, 0.1));
 	fill_options(trainer, &options, load);
 	p->steps = load->steps;
+	p->planned = p->costs;
 	return neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
 }
 
@@ -178,6 +180,12 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
 		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
 	struct load load = load_of(&wide, TIMED);
+	const struct neap_problem *known = trainer->options.sweep.costs;
+	if (known) {
+		p->costs.advance = known->chain.advance;
+		p->costs.record = known->chain.record;
+		p->costs.backward = known->chain.backward;
+	}
 	p->costs.advance /= load.active;
 	p->costs.record /= load.active;
 	p->costs.backward /= load.active;
@@ -199,6 +207,18 @@ int neap__planning_start(struct neap__trainer *trainer)
 	return 0;
 }
 
+static int far(double now, double then)
+{
+	return fabs(now - then) > DRIFT * then;
+}
+
+/* Has a cost left what the plan in force was made for? */
+static int drifted(const struct neap__costs *now, const struct neap__costs *then)
+{
+	return far(now->advance, then->advance) || far(now->record, then->record) ||
+	       far(now->backward, then->backward);
+}
+
 int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
 {
 	struct neap__planning *p = &trainer->planning;
@@ -209,7 +229,8 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 
 	neap__netops_fill(&ops, trainer->net);
 	ops.tape_bytes = plan_tape(p, &load, &ops);
-	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0)
+	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0 &&
+		!drifted(&p->costs, &p->planned))
 		return 0;
 	fill_options(trainer, &options, &load);
 	int rc = neap_sweep_replan(trainer->sweep, &ops, &options);
@@ -223,6 +244,7 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 	}
 	p->steps = batch->steps;
 	p->ops = ops;
+	p->planned = p->costs;
 	p->seconds += neap__seconds() - start;
 	return rc;
 }

@@ -15,10 +15,22 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	return neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options);
 }
 
-int neap__tiers_measure(struct neap__tiers *tiers, uint64_t bytes, double seconds)
+int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	uint64_t bytes, double seconds)
 {
-	for (int i = 0; i < tiers->count; i++)
-		NEAP_TRY(neap_tier_measure(tiers->tier[i], bytes, seconds));
+	const struct neap_problem *known = settings->costs;
+
+	if (known && known->ntiers > 0 && known->ntiers != tiers->count)
+		return neap__fail(NEAP_EUSAGE, "--chain tells of %d slow tiers, --slow of %d",
+			known->ntiers, tiers->count);
+	for (int i = 0; i < tiers->count; i++) {
+		const struct neap_tier_spec *spec = known ? &known->tiers[i] : NULL;
+		if (known && known->ntiers > 0)
+			neap_tier_set_rates(tiers->tier[i], spec->write_rate, spec->read_rate,
+				spec->write_fixed);
+		else
+			NEAP_TRY(neap_tier_measure(tiers->tier[i], bytes, seconds));
+	}
 	return 0;
 }
 

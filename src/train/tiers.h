@@ -13,8 +13,12 @@ struct neap__tiers {
 /* Opens the tiers of settings->slow; none where it is NULL. */
 NEAP_API int neap__tiers_open(
 	struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
-/* Tells the planner how fast they are, with records of `bytes`, for `seconds` each. */
-NEAP_API int neap__tiers_measure(struct neap__tiers *tiers, uint64_t bytes, double seconds);
+/*
+ * Tells the planner how fast they are: as settings->costs says, else measured with
+ * records of `bytes`, for `seconds` each.
+ */
+NEAP_API int neap__tiers_measure(struct neap__tiers *tiers,
+	const struct neap_sweep_settings *settings, uint64_t bytes, double seconds);
 NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
 
 /* The arena's budget: settings->memory, or half of what is free. */

@@ -40,9 +40,10 @@ struct neap__data {
 
 /* How this run plans its sweeps: running averages of what was measured. */
 struct neap__planning {
-	struct neap__costs costs; /* a step and sample */
-	double margin;		  /* planned over measured mean tape */
-	double tape[2];		  /* a step and sample: largest mean, of two windows of batches */
+	struct neap__costs costs;   /* a step and sample */
+	struct neap__costs planned; /* costs when the plan in force was made */
+	double margin;		    /* planned over measured mean tape */
+	double tape[2];		    /* a step and sample: largest mean, of two windows of batches */
 	int64_t sweeps;
 	double seconds; /* spent planning */
 	uint64_t memory;
