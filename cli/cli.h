@@ -139,5 +139,6 @@ int cli_eval(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);
 int cli_encode(int argc, char **argv);
+int cli_bench(int argc, char **argv);
 
 #endif

@@ -6,6 +6,8 @@
 
 /* Monotonic seconds. */
 NEAP_API double neap__seconds(void);
+/* Processor seconds of this process, all threads. */
+double neap__cpu_seconds(void);
 /* Sleeps that many seconds, at least. */
 NEAP_API void neap__sleep(double seconds);
 

@@ -48,6 +48,11 @@ double neap_clock(void)
 	return neap__seconds();
 }
 
+double neap_cpu_clock(void)
+{
+	return neap__cpu_seconds();
+}
+
 uint64_t neap_resident_peak(void)
 {
 	return neap__resident_peak();

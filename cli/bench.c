@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.c: `neap bench`: named benchmarks, each row against its target. */
+#include "cli.h"
+
+#include <math.h>
+#include <neap/bench.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char examples[] = "  neap bench planner\n"
+			       "  neap bench planner --only h-revolve --runs 9\n"
+			       "  neap bench planner --json > planner.json\n";
+
+struct benching {
+	struct neap_machine machine;
+	cJSON *rows; /* NULL: a table */
+	int count, missed;
+};
+
+static const char *show(char room[24], const struct neap_bench_row *row, double value)
+{
+	if (!isfinite(value))
+		snprintf(room, 24, "-");
+	else if (strcmp(row->unit, "s") == 0)
+		cli_show_time(room, value);
+	else if (strcmp(row->unit, "bytes") == 0)
+		cli_show_size(room, (uint64_t)value);
+	else
+		snprintf(room, 24, "%.4g", value);
+	return room;
+}
+
+static void add_json(cJSON *rows, const struct neap_bench_row *row)
+{
+	cJSON *o = cJSON_CreateObject();
+	cli_json_text(o, "name", row->name);
+	cli_json_text(o, "what", row->what);
+	cli_json_text(o, "unit", row->unit);
+	cli_json_number(o, "value", row->value);
+	cli_json_number(o, "low", row->low);
+	cli_json_number(o, "high", row->high);
+	cli_json_int(o, "runs", row->runs);
+	cli_json_number(o, "target", row->target);
+	cJSON_AddBoolToObject(o, "met", row->met);
+	for (int i = 0; i < row->nmore; i++)
+		cli_json_number(o, row->more[i].name, row->more[i].value);
+	cJSON_AddItemToArray(rows, o);
+}
+
+static void head(const struct neap_machine *m)
+{
+	char total[24];
+	printf("# %s, %d processors, %s, %s, kernels: %s\n", m->cpu, m->processors,
+		cli_show_size(total, m->memory_total), m->os, m->isa);
+	printf("%-30s %10s %10s %10s %10s\n", "", "median", "least", "most", "target");
+}
+
+static int on_row(void *user, const struct neap_bench_row *row)
+{
+	struct benching *b = user;
+	char value[24], low[24], high[24], target[24];
+	b->count++;
+	b->missed += !row->met;
+	if (b->rows) {
+		add_json(b->rows, row);
+		return 0;
+	}
+	if (b->count == 1)
+		head(&b->machine);
+	printf("%-30s %10s %10s %10s %10s  %-4s  %s\n", row->name, show(value, row, row->value),
+		show(low, row, row->low), show(high, row, row->high),
+		show(target, row, row->target),
+		!isfinite(row->target) ? ""
+		: row->met	       ? "ok"
+				       : "OVER",
+		row->what);
+	fflush(stdout);
+	return 0;
+}
+
+static cJSON *json_machine(const struct neap_machine *m)
+{
+	cJSON *o = cJSON_CreateObject();
+	cli_json_text(o, "cpu", m->cpu);
+	cli_json_int(o, "processors", m->processors);
+	cli_json_bytes(o, "memory", m->memory_total);
+	cli_json_text(o, "os", m->os);
+	cli_json_text(o, "isa", m->isa);
+	return o;
+}
+
+static int run(const char *name, const struct neap_bench_options *options, int json)
+{
+	struct benching b = {0};
+	neap_machine_describe(&b.machine);
+	if (json)
+		b.rows = cJSON_CreateArray();
+	int rc = neap_bench_run(name, options, on_row, &b);
+	if (rc < 0) {
+		cJSON_Delete(b.rows);
+		return cli_fail("bench", rc);
+	}
+	if (!json) {
+		printf("%d rows, %d over their targets\n", b.count, b.missed);
+		return cli_finish("bench");
+	}
+	cJSON *o = cJSON_CreateObject();
+	cli_json_text(o, "benchmark", name);
+	cJSON_AddItemToObject(o, "machine", json_machine(&b.machine));
+	cJSON_AddItemToObject(o, "rows", b.rows);
+	cli_json_int(o, "missed", b.missed);
+	return cli_json_print(o);
+}
+
+/* "planner (how long plans take), ..." for what is not one of them. */
+static int unknown(const char *name)
+{
+	char all[512] = "";
+	for (int i = 0; neap_bench_name(i); i++) {
+		size_t n = strlen(all);
+		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", neap_bench_name(i));
+	}
+	return cli_usage("bench", "'%s' is none of %s", name, all);
+}
+
+int cli_bench(int argc, char **argv)
+{
+	struct neap_bench_options o = {0};
+	int json = 0;
+	const char *name = NULL;
+	const struct cli_option options[] = {
+		{"only", CLI_TEXT, &o.only, "TEXT", "rows whose name begins so", 0, 0, NULL, NULL},
+		{"runs", CLI_COUNT, &o.runs, "N", "runs of each row, the median counts", 1, 101,
+			NULL, NULL},
+		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
+			NULL},
+		{0},
+	};
+	const struct cli_command command = {.name = "bench",
+		.arguments = "NAME",
+		.about = "measures neap: 'planner' times the plans (processor time), each row "
+			 "against its target",
+		.examples = examples,
+		.options = options,
+		.least = 1,
+		.most = 1};
+	int parsed = cli_parse(&command, argc, argv, &name);
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	return neap_bench_about(name) ? run(name, &o, json) : unknown(name);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * benchmark.h: the table of named benchmarks behind bench.h, and what they share.
+ * To add one: a new file with its run function, a row in benchmark.c.
+ */
+#ifndef NEAP_BENCH_BENCHMARK_H
+#define NEAP_BENCH_BENCHMARK_H
+
+#include <neap/bench.h>
+
+/* A benchmark at work: options, and where rows go. */
+struct neap__bench {
+	struct neap_bench_options options;
+	int (*row)(void *user, const struct neap_bench_row *row);
+	void *user;
+	int rows; /* handed out */
+};
+
+struct neap__benchmark {
+	const char *name;
+	const char *about; /* one line */
+	int (*run)(struct neap__bench *bench);
+};
+
+extern const struct neap__benchmark neap__bench_planner;
+
+#define NEAP__BENCH_RUNS_MOST 101
+
+/* Is a row of that name asked for? */
+int neap__bench_wants(const struct neap__bench *bench, const char *name);
+/* Runs asked for, else `usual`. */
+int neap__bench_runs(const struct neap__bench *bench, int usual);
+/* Sets median, least, most and runs of a row from n >= 1 samples, which it sorts. */
+void neap__bench_sample(struct neap_bench_row *row, double *samples, int n);
+/* Sets `met` and hands the row out. */
+int neap__bench_row(struct neap__bench *bench, struct neap_bench_row *row);
+
+#endif
