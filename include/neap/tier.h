@@ -24,6 +24,12 @@ extern "C" {
 
 struct neap_tier;
 
+/* A piece of memory that a record of tapes is gathered from or scattered to. */
+struct neap_span {
+	void *at;
+	uint64_t bytes;
+};
+
 /*
  * What an engine provides; neap_tier_wrap makes a tier of it (other machines,
  * devices, fault injection). Calls come from one thread. put and get return at
@@ -46,6 +52,19 @@ struct neap_tier_ops {
 	/* Optional [0]: bytes of tier 0 needed for records of `bytes`; see format. */
 	uint64_t (*staging)(void *self, uint64_t bytes);
 	void (*close)(void *self);
+	/*
+	 * Optional, all three or none [tapes stay in tier 0]: records of tapes, each
+	 * the bytes of some spans one after the other, at places of their own. They are
+	 * as many bytes as were put, at most those of the format, and come back into
+	 * spans that may be cut elsewhere. The spans are borrowed until the wait.
+	 * format_tapes comes after format, which drops them; `staging` bytes were given
+	 * to that one.
+	 */
+	int (*format_tapes)(void *self, uint64_t bytes, int64_t places, uint64_t staging);
+	int (*put_tapes)(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+		int count, int64_t *ticket);
+	int (*get_tapes)(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+		int count, int64_t *ticket);
 };
 
 /* Makes a tier of an engine. Takes `self`. spec: name, capacity, rates. */
@@ -91,6 +110,19 @@ NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, 
 NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
 	uint64_t bytes, int64_t *ticket);
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
+
+/*
+ * Records of tapes (neap_tier_ops): 1 where the tier's engine takes them; room for
+ * `places` of at most `bytes`, after neap_tier_format, whose staging had so many
+ * bytes (0: as neap_tier_describe says); sent and brought back.
+ */
+NEAP_API int neap_tier_takes_tapes(const struct neap_tier *tier);
+NEAP_API int neap_tier_format_tapes(
+	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging);
+NEAP_API int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+NEAP_API int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
 NEAP_API int neap_tier_forget(struct neap_tier *tier, int64_t place);
 
 /*

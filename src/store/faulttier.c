@@ -44,13 +44,42 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	return neap_tier_format(fault->inner, bytes, places, staging);
 }
 
-static int put(
-	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t given)
 {
 	struct fault *fault = self;
+	return neap_tier_format_tapes(fault->inner, bytes, places, given);
+}
+
+/* A request as it came: `spans` for tapes, else one place in memory. */
+struct request {
+	int64_t place;
+	uint64_t tag, bytes;
+	void *at;
+	const struct neap_span *spans;
+	int count;
+};
+
+static struct request of_tapes(
+	int64_t place, uint64_t tag, const struct neap_span *spans, int count)
+{
+	struct request r = {.place = place, .tag = tag, .spans = spans, .count = count};
+	for (int i = 0; i < count; i++)
+		r.bytes += spans[i].bytes;
+	return r;
+}
+
+static int put_inner(struct fault *fault, const struct request *r, int64_t *ticket)
+{
+	return r->spans ? neap_tier_put_tapes(
+				  fault->inner, r->place, r->tag, r->spans, r->count, ticket)
+			: neap_tier_put(fault->inner, r->place, r->tag, r->at, r->bytes, ticket);
+}
+
+static int put_any(struct fault *fault, const struct request *r, int64_t *ticket)
+{
 	const struct neap__faults *f = fault->faults;
 	int64_t n = ++fault->counts.puts, inner;
-	fault->taken += bytes;
+	fault->taken += r->bytes;
 	if (gone(fault) || n == f->fail_put)
 		return refuse(fault, f->code, ticket);
 	if (f->full_at && fault->taken > f->full_at)
@@ -59,24 +88,55 @@ static int put(
 		*ticket = known(0);
 		return 0;
 	}
-	NEAP_TRY(neap_tier_put(fault->inner, place, tag, from, bytes, &inner));
+	NEAP_TRY(put_inner(fault, r, &inner));
 	*ticket = inner << 1;
 	if (n != f->corrupt_put && n != f->truncate_put)
 		return 0;
 	*ticket = known(0);
 	NEAP_TRY(neap_tier_wait(fault->inner, inner));
-	return neap__tier_poke(fault->inner, place, bytes / 2, n == f->corrupt_put ? 0x10 : 0);
+	return neap__tier_poke(fault->inner, r->spans != NULL, r->place, r->bytes / 2,
+		n == f->corrupt_put ? 0x10 : 0);
+}
+
+static int put(
+	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
+{
+	struct request r = {
+		.place = place, .tag = tag, .bytes = bytes, .at = (void *)(uintptr_t)from};
+	return put_any(self, &r, ticket);
+}
+
+static int put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	struct request r = of_tapes(place, tag, spans, count);
+	return put_any(self, &r, ticket);
+}
+
+static int get_any(struct fault *fault, const struct request *r, int64_t *ticket)
+{
+	int64_t inner;
+	if (++fault->counts.gets == fault->faults->fail_get || gone(fault))
+		return refuse(fault, fault->faults->code, ticket);
+	int rc = r->spans ? neap_tier_get_tapes(
+				    fault->inner, r->place, r->tag, r->spans, r->count, &inner)
+			  : neap_tier_get(fault->inner, r->place, r->tag, r->at, r->bytes, &inner);
+	NEAP_TRY(rc);
+	*ticket = inner << 1;
+	return 0;
 }
 
 static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
 {
-	struct fault *fault = self;
-	int64_t inner;
-	if (++fault->counts.gets == fault->faults->fail_get || gone(fault))
-		return refuse(fault, fault->faults->code, ticket);
-	NEAP_TRY(neap_tier_get(fault->inner, place, tag, into, bytes, &inner));
-	*ticket = inner << 1;
-	return 0;
+	struct request r = {.place = place, .tag = tag, .bytes = bytes, .at = into};
+	return get_any(self, &r, ticket);
+}
+
+static int get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	struct request r = of_tapes(place, tag, spans, count);
+	return get_any(self, &r, ticket);
 }
 
 static int wait_for(void *self, int64_t ticket)
@@ -113,7 +173,7 @@ static void close_fault(void *self)
 int neap__fault_open(
 	struct neap_tier **tier, struct neap_tier *inner, const struct neap__faults *faults)
 {
-	static const struct neap_tier_ops ops = {
+	struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,
 		.put = put,
@@ -123,6 +183,11 @@ int neap__fault_open(
 		.staging = staging,
 		.close = close_fault,
 	};
+	if (neap_tier_takes_tapes(inner)) {
+		ops.format_tapes = format_tapes;
+		ops.put_tapes = put_tapes;
+		ops.get_tapes = get_tapes;
+	}
 	struct fault *fault = calloc(1, sizeof *fault);
 	if (!fault)
 		return neap__fail_errno(ENOMEM, "fault tier");

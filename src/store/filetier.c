@@ -24,6 +24,7 @@ struct file {
 	struct neap__worked worked; /* first */
 	struct neap__scratch scratch;
 	uint64_t capacity, stride, epoch;
+	uint64_t states, tape_stride; /* bytes of all states; of a record of tapes, after them */
 	unsigned char *staging;
 	size_t piece;
 	void *own; /* staging of our own, where none was given */
@@ -56,56 +57,85 @@ static struct part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t
 	return lo < hi ? (struct part){lo - at, lo - from, hi - lo} : (struct part){0};
 }
 
-static int run_put(struct file *file, const struct neap__job *job)
+/* Where a record starts in the file. */
+static uint64_t record_at(const struct file *file, int tapes, int64_t place)
 {
-	uint64_t base = (uint64_t)job->place * file->stride, whole = footprint(file, job->bytes);
+	return tapes ? file->states + (uint64_t)place * file->tape_stride
+		     : (uint64_t)place * file->stride;
+}
+
+/* Copies between the spans and the window [at, at + n) of the stream, in staging, hashing. */
+static uint64_t copy(struct file *file, const struct neap__gather *gather, uint64_t at, uint64_t n)
+{
+	uint64_t from = 0, end = 0;
+	for (int i = 0; i < gather->count && from < at + n; i++) {
+		const struct neap_span *span = &gather->spans[i];
+		struct part data = overlap(from, span->bytes, at, n);
+		unsigned char *window = file->staging + data.window;
+		unsigned char *payload = (unsigned char *)span->at + data.payload;
+		from += span->bytes;
+		if (!data.bytes)
+			continue;
+		memcpy(gather->put ? window : payload, gather->put ? payload : window, data.bytes);
+		XXH3_64bits_update(file->hash, window, data.bytes);
+		end = data.window + data.bytes;
+	}
+	return end;
+}
+
+static int run_put(
+	struct file *file, const struct neap__job *job, const struct neap__gather *gather)
+{
+	uint64_t base = record_at(file, gather->tapes, job->place);
+	uint64_t whole = footprint(file, gather->bytes);
 	struct neap__trailer trailer = {0};
 	int sealed = 0;
 
 	XXH3_64bits_reset(file->hash);
 	for (uint64_t at = 0; at < whole; at += file->piece) {
 		uint64_t n = whole - at < file->piece ? whole - at : file->piece;
-		struct part data = overlap(0, job->bytes, at, n);
-		struct part tail = overlap(job->bytes, sizeof trailer, at, n);
-		memcpy(file->staging + data.window, (char *)job->data + data.payload, data.bytes);
-		XXH3_64bits_update(file->hash, file->staging + data.window, data.bytes);
+		struct part tail = overlap(gather->bytes, sizeof trailer, at, n);
+		uint64_t end = copy(file, gather, at, n);
 		if (tail.bytes && !sealed) {
-			neap__record_seal(&trailer, file->epoch, job->tag, job->place, job->bytes,
-				XXH3_64bits_digest(file->hash));
+			neap__record_seal(&trailer, file->epoch, job->tag, job->place,
+				gather->bytes, XXH3_64bits_digest(file->hash));
 			sealed = 1;
 		}
-		if (tail.bytes)
+		if (tail.bytes) {
 			memcpy(file->staging + tail.window, (char *)&trailer + tail.payload,
 				tail.bytes);
-		uint64_t end = tail.bytes ? tail.window + tail.bytes : data.bytes;
+			end = tail.window + tail.bytes;
+		}
 		memset(file->staging + end, 0, n - end);
 		NEAP_TRY(neap__scratch_write(&file->scratch, file->staging, n, base + at));
 	}
 	return 0;
 }
 
-static int run_get(struct file *file, const struct neap__job *job)
+static int run_get(
+	struct file *file, const struct neap__job *job, const struct neap__gather *gather)
 {
-	uint64_t base = (uint64_t)job->place * file->stride, whole = footprint(file, job->bytes);
+	uint64_t base = record_at(file, gather->tapes, job->place);
+	uint64_t whole = footprint(file, gather->bytes);
 	struct neap__trailer trailer = {0};
 
 	XXH3_64bits_reset(file->hash);
 	for (uint64_t at = 0; at < whole; at += file->piece) {
 		uint64_t n = whole - at < file->piece ? whole - at : file->piece;
 		NEAP_TRY(neap__scratch_read(&file->scratch, file->staging, n, base + at));
-		struct part data = overlap(0, job->bytes, at, n);
-		struct part tail = overlap(job->bytes, sizeof trailer, at, n);
-		memcpy((char *)job->data + data.payload, file->staging + data.window, data.bytes);
-		XXH3_64bits_update(file->hash, (char *)job->data + data.payload, data.bytes);
+		struct part tail = overlap(gather->bytes, sizeof trailer, at, n);
+		(void)copy(file, gather, at, n);
 		memcpy((char *)&trailer + tail.payload, file->staging + tail.window, tail.bytes);
 	}
-	return neap__record_check(&trailer, file->epoch, job->tag, job->place, job->bytes,
+	return neap__record_check(&trailer, file->epoch, job->tag, job->place, gather->bytes,
 		XXH3_64bits_digest(file->hash));
 }
 
 static int run(void *self, const struct neap__job *job)
 {
-	return job->kind == NEAP__PUT ? run_put(self, job) : run_get(self, job);
+	struct neap_span one;
+	struct neap__gather gather = neap__worked_gather(job, &one);
+	return gather.put ? run_put(self, job, &gather) : run_get(self, job, &gather);
 }
 
 static int use_staging(struct file *file, uint64_t bytes, void *staging)
@@ -124,28 +154,50 @@ static int use_staging(struct file *file, uint64_t bytes, void *staging)
 	return 0;
 }
 
-static int format(void *self, uint64_t bytes, int64_t places, void *staging)
+/* Blocks for so many records after `before` bytes. */
+static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t places)
 {
-	struct file *file = self;
-	uint64_t stride = footprint(self, bytes), size;
-	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 || size > file->capacity)
+	uint64_t size;
+	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 ||
+		neap__add_u64(&size, size, before) < 0 || size > file->capacity)
 		return neap__fail(-ENOSPC,
 			"'%s' has %llu bytes for slow memory: no room for %lld records of %llu "
 			"bytes",
 			file->scratch.directory, (unsigned long long)file->capacity,
 			(long long)places, (unsigned long long)stride);
 	neap__worker_idle(file->worked.worker);
-	NEAP_TRY(use_staging(file, bytes, staging));
 	NEAP_TRY(neap__scratch_reserve(&file->scratch, size));
-	file->stride = stride;
 	file->epoch++; /* what the blocks hold from before is no record any more */
 	return 0;
 }
 
-static int poke(void *self, int64_t place, uint64_t offset, unsigned mask)
+static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 {
 	struct file *file = self;
-	uint64_t at = (uint64_t)place * file->stride + offset, page = at - at % NEAP__PAGE;
+	uint64_t stride = footprint(self, bytes);
+	neap__worker_idle(file->worked.worker);
+	NEAP_TRY(use_staging(file, bytes, staging));
+	NEAP_TRY(reserve(file, 0, stride, places));
+	file->stride = stride;
+	file->states = stride * (uint64_t)places;
+	return 0;
+}
+
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	struct file *file = self;
+	uint64_t stride = footprint(self, bytes), piece = staging - staging % NEAP__PAGE;
+	NEAP_TRY(reserve(file, file->states, stride, places));
+	file->tape_stride = stride;
+	if (file->staging != file->own && piece > file->piece)
+		file->piece = piece < PIECE ? (size_t)piece : PIECE;
+	return 0;
+}
+
+static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask)
+{
+	struct file *file = self;
+	uint64_t at = record_at(file, tapes, place) + offset, page = at - at % NEAP__PAGE;
 	neap__worker_idle(file->worked.worker);
 	if (!mask)
 		return neap__scratch_truncate(&file->scratch, at);
@@ -174,6 +226,9 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.wait = neap__worked_wait,
 		.staging = staging_bytes,
 		.close = close_file,
+		.format_tapes = format_tapes,
+		.put_tapes = neap__worked_put_tapes,
+		.get_tapes = neap__worked_get_tapes,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "file",

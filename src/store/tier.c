@@ -19,6 +19,9 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	if (!full.format || !full.put || !full.get || !full.wait || !spec)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_tier_ops: format, put, get, wait and a spec are required");
+	if (!full.format_tapes != !full.put_tapes || !full.put_tapes != !full.get_tapes)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_tier_ops: format_tapes, put_tapes and get_tapes go together");
 	struct neap_tier *tier = calloc(1, sizeof *tier);
 	if (!tier)
 		return neap__fail_errno(ENOMEM, "slow tier");
@@ -37,6 +40,7 @@ int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, voi
 		return neap__fail(NEAP_EUSAGE, "%s: %lld places of %llu bytes", tier->about,
 			(long long)places, (unsigned long long)bytes);
 	tier->bytes = 0;
+	tier->tape_places = 0;
 	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging));
 	tier->bytes = bytes;
 	tier->places = places;
@@ -44,10 +48,46 @@ int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, voi
 	return 0;
 }
 
-int neap__tier_fits(
-	const struct neap_tier *tier, uint64_t bytes, int64_t places, const void *staging)
+int neap_tier_takes_tapes(const struct neap_tier *tier)
 {
-	return tier->bytes == bytes && tier->places >= places && tier->staging == staging;
+	return tier->ops.format_tapes != NULL;
+}
+
+int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	if (!tier->ops.format_tapes)
+		return neap__fail(NEAP_EUSAGE, "%s takes no tapes", tier->about);
+	if (bytes == 0 || places < 0 || tier->bytes == 0)
+		return neap__fail(NEAP_EUSAGE, "%s: %lld places of %llu bytes for tapes",
+			tier->about, (long long)places, (unsigned long long)bytes);
+	uint64_t least = tier->ops.staging ? tier->ops.staging(tier->self, tier->bytes) : 0;
+	int rc = tier->ops.format_tapes(
+		tier->self, bytes, places, staging > least ? staging : least);
+	tier->tape_bytes = bytes;
+	tier->tape_places = rc < 0 ? 0 : places;
+	return rc;
+}
+
+int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
+	struct neap__records tapes, const void *staging)
+{
+	return tier->bytes == states.bytes && tier->places >= states.places &&
+	       tier->staging == staging &&
+	       (tapes.places == 0 ||
+		       (tier->tape_bytes == tapes.bytes && tier->tape_places >= tapes.places));
+}
+
+static uint64_t area(const struct neap_tier *tier, struct neap__records records)
+{
+	uint64_t each =
+		tier->footprint ? tier->footprint(tier->self, records.bytes) : records.bytes;
+	return neap__sat_mul(each, (uint64_t)records.places);
+}
+
+uint64_t neap__tier_needs(
+	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes)
+{
+	return neap__sat_add(area(tier, states), area(tier, tapes));
 }
 
 static int check(const struct neap_tier *tier, int64_t place, uint64_t bytes)
@@ -72,6 +112,34 @@ int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *int
 {
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.get(tier->self, place, tag, into, bytes, ticket);
+}
+
+static int check_tapes(
+	const struct neap_tier *tier, int64_t place, const struct neap_span *spans, int count)
+{
+	uint64_t bytes = 0;
+	for (int i = 0; i < count; i++)
+		bytes = neap__sat_add(bytes, spans[i].bytes);
+	if (place < 0 || place >= tier->tape_places || bytes == 0 || bytes > tier->tape_bytes)
+		return neap__fail(NEAP_EUSAGE,
+			"%s: no place %lld for %llu bytes of tapes (%lld places of %llu bytes)",
+			tier->about, (long long)place, (unsigned long long)bytes,
+			(long long)tier->tape_places, (unsigned long long)tier->tape_bytes);
+	return 0;
+}
+
+int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	NEAP_TRY(check_tapes(tier, place, spans, count));
+	return tier->ops.put_tapes(tier->self, place, tag, spans, count, ticket);
+}
+
+int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	NEAP_TRY(check_tapes(tier, place, spans, count));
+	return tier->ops.get_tapes(tier->self, place, tag, spans, count, ticket);
 }
 
 int neap_tier_wait(struct neap_tier *tier, int64_t ticket)
@@ -102,11 +170,12 @@ void neap_tier_set_rates(
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
 }
 
-int neap__tier_poke(struct neap_tier *tier, int64_t place, uint64_t offset, unsigned mask)
+int neap__tier_poke(
+	struct neap_tier *tier, int tapes, int64_t place, uint64_t offset, unsigned mask)
 {
 	if (!tier->poke)
 		return neap__fail(NEAP_EUSAGE, "%s cannot be damaged", tier->about);
-	return tier->poke(tier->self, place, offset, mask);
+	return tier->poke(tier->self, tapes, place, offset, mask);
 }
 
 const char *neap_tier_about(const struct neap_tier *tier)

@@ -18,19 +18,32 @@ struct neap_tier {
 	uint64_t bytes;
 	int64_t places;
 	void *staging;
+	uint64_t tape_bytes; /* of records of tapes */
+	int64_t tape_places;
 	/* Optional [bytes]: what a record of `bytes` takes of the capacity. */
 	uint64_t (*footprint)(void *self, uint64_t bytes);
 	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
 	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
 	 */
-	int (*poke)(void *self, int64_t place, uint64_t offset, unsigned mask);
+	int (*poke)(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask);
+};
+
+/* Records of one size: states, or tapes. */
+struct neap__records {
+	uint64_t bytes;
+	int64_t places;
 };
 
 /* 1 when the last format gives room for such records with this staging. */
-NEAP_API int neap__tier_fits(
-	const struct neap_tier *tier, uint64_t bytes, int64_t places, const void *staging);
+NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
+	struct neap__records tapes, const void *staging);
+/* What they take of the medium; its size is spec.capacity. Saturates. */
+NEAP_API uint64_t neap__tier_needs(
+	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
 
-NEAP_API int neap__tier_poke(struct neap_tier *tier, int64_t place, uint64_t offset, unsigned mask);
+/* tapes: of a record of tapes, else of a state's. */
+NEAP_API int neap__tier_poke(
+	struct neap_tier *tier, int tapes, int64_t place, uint64_t offset, unsigned mask);
 
 #endif

@@ -20,6 +20,37 @@ int neap__worked_get(
 	return post(self, NEAP__GET, place, tag, into, bytes, ticket);
 }
 
+/* `bytes` of such a job counts its spans. */
+int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	return post(self, NEAP__PUT_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
+int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	return post(self, NEAP__GET_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
+struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap_span *one)
+{
+	struct neap__gather gather = {.spans = one, .count = 1, .bytes = job->bytes};
+	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES;
+	gather.tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
+	*one = (struct neap_span){job->data, job->bytes};
+	if (!gather.tapes)
+		return gather;
+	gather.spans = job->data;
+	gather.count = (int)job->bytes;
+	gather.bytes = 0;
+	for (int i = 0; i < gather.count; i++)
+		gather.bytes += gather.spans[i].bytes;
+	return gather;
+}
+
 int neap__worked_wait(void *self, int64_t ticket)
 {
 	struct neap__worked *worked = self;

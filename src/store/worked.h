@@ -6,9 +6,10 @@
 #ifndef NEAP_STORE_WORKED_H
 #define NEAP_STORE_WORKED_H
 
+#include <neap/tier.h>
 #include "sys/worker.h"
 
-enum neap__transfer { NEAP__PUT, NEAP__GET }; /* kind of a job */
+enum neap__transfer { NEAP__PUT, NEAP__GET, NEAP__PUT_TAPES, NEAP__GET_TAPES }; /* kind of a job */
 
 struct neap__worked {
 	struct neap__worker *worker;
@@ -19,6 +20,18 @@ int neap__worked_put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket);
 int neap__worked_get(
 	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket);
+int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket);
+int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket);
 int neap__worked_wait(void *self, int64_t ticket);
+
+/* What a job moves: its spans and their bytes in all. A state is one span, kept at *one. */
+struct neap__gather {
+	const struct neap_span *spans;
+	int count, put, tapes;
+	uint64_t bytes;
+};
+struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap_span *one);
 
 #endif

@@ -29,8 +29,9 @@ static int format_tiers(struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		int64_t places = s->survey.places[i];
 		void *staging = s->problem.tiers[i].staging ? s->arena.base + s->staging[i] : NULL;
-		if (places &&
-			!neap__tier_fits(s->tiers[i], s->problem.chain.state, places, staging))
+		if (places && !neap__tier_fits(s->tiers[i],
+				      (struct neap__records){s->problem.chain.state, places},
+				      (struct neap__records){0, 0}, staging))
 			NEAP_TRY(neap_tier_format(
 				s->tiers[i], s->problem.chain.state, places, staging));
 	}

@@ -159,7 +159,7 @@ static void flipped_bits(void **state)
 				continue; /* padding */
 			fill(data, BYTES, at);
 			assert_int_equal(put_wait(tier, 1, at, data, BYTES), 0);
-			assert_int_equal(neap__tier_poke(tier, 1, at, 1u << at % 8), 0);
+			assert_int_equal(neap__tier_poke(tier, 0, 1, at, 1u << at % 8), 0);
 			int rc = get_wait(tier, 1, at, back, BYTES);
 			assert_true(rc == NEAP_ELOST || rc == NEAP_ECORRUPT);
 			assert_true(neap_detail()[0] != '\0');
@@ -184,7 +184,7 @@ static void truncated(void **state)
 		assert_int_equal(neap_tier_format(tier, BYTES, 4, NULL), 0);
 		for (int64_t place = 0; place < 4; place++)
 			assert_int_equal(put_wait(tier, place, 7, data, BYTES), 0);
-		assert_int_equal(neap__tier_poke(tier, 2, 5000, 0), 0);
+		assert_int_equal(neap__tier_poke(tier, 0, 2, 5000, 0), 0);
 		assert_int_equal(get_wait(tier, 1, 7, back, BYTES), 0);
 		assert_int_equal(get_wait(tier, 2, 7, back, BYTES), NEAP_ESHORT);
 		assert_int_equal(get_wait(tier, 3, 7, back, BYTES), NEAP_ESHORT);
@@ -308,7 +308,7 @@ static void refused_write(void **state)
 	if (!tier)
 		skip();
 	assert_int_equal(neap_tier_format(tier, sizeof data, 4, NULL), 0);
-	assert_int_equal(neap__tier_poke(tier, 0, 0, 0), 0); /* nothing is reserved now */
+	assert_int_equal(neap__tier_poke(tier, 0, 0, 0, 0), 0); /* nothing is reserved now */
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
