@@ -170,7 +170,7 @@ static int staged(struct neap_plan *plan, const struct neap_problem *problem, in
 	plan->advance_steps = advanced(problem, at->r, at->c);
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	return neap__predict(plan, problem, at->r, 0);
+	return neap__predict(plan, problem);
 }
 
 static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier,
@@ -357,6 +357,31 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
+/* Remote chunks but the first, ragged one, and the last. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct twofold *x = s->self;
+	*every = x->phase == OUT && x->out.room > 0 ? x->out.room : 1;
+	if (x->phase == OUT)
+		return x->j > 0 && x->j < x->n - 1 ? x->n - 1 - x->j : 0;
+	if (x->phase == UP && x->i < 0)
+		return x->j > 1 ? x->j - 1 : 0;
+	return -1;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct twofold *x = s->self;
+	if (x->phase == OUT) {
+		x->j += units;
+		neap__outbox_skip(&x->out, units, units * x->r);
+		return;
+	}
+	x->j -= units;
+	if (x->slots > 0) /* each moves it by slots - 1 */
+		x->base = (x->base + units % x->slots * (x->slots - 1)) % x->slots;
+}
+
 static int open(struct neap_schedule *s)
 {
 	int64_t c = s->plan.params.chunk, r = s->plan.params.remote_chunk;
@@ -372,6 +397,8 @@ static int open(struct neap_schedule *s)
 	x->slots = neap__ceil_div(r, c) - 1;
 	x->out.room = s->plan.stage_slots;
 	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
 	return 0;
 }
 

@@ -165,7 +165,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = steps;
 	if (q)
 		neap__tier_traffic(plan, problem, q);
-	return neap__predict(plan, problem, best.c, k);
+	return neap__predict(plan, problem);
 }
 
 static int solve(
@@ -265,6 +265,23 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
+/* Chunks that wait for the transfer of one and start that of another. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct hierarchical *x = s->self;
+	int64_t i = x->i;
+	*every = x->window > 0 ? x->window : 1;
+	if (i < x->window || i >= x->q || i < 1)
+		return 0;
+	return x->back ? i - x->window : x->q - i;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct hierarchical *x = s->self;
+	x->i += x->back ? -units : units;
+}
+
 static int open(struct neap_schedule *s)
 {
 	int64_t c = s->plan.params.chunk, k = s->plan.params.checkpoints;
@@ -284,6 +301,8 @@ static int open(struct neap_schedule *s)
 	if (x->q > 0 && s->plan.tier < 1)
 		return neap__fail(NEAP_EUSAGE, "schedule: hierarchical: no tier");
 	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static int staged(struct neap_plan *plan, const struct neap_problem *problem, in
 	plan->record_steps = steps;
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	return neap__predict(plan, problem, c, 0);
+	return neap__predict(plan, problem);
 }
 
 static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c)
@@ -128,6 +128,24 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
+/* Chunks but the first, ragged one, and the last. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct remote *x = s->self;
+	*every = !x->back && x->out.room > 0 ? x->out.room : 1;
+	if (x->back)
+		return x->i > 0 ? x->i : 0;
+	return x->i > 0 && x->i < x->n - 1 ? x->n - 1 - x->i : 0;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct remote *x = s->self;
+	x->i += x->back ? -units : units;
+	if (!x->back)
+		neap__outbox_skip(&x->out, units, units * x->c);
+}
+
 static int open(struct neap_schedule *s)
 {
 	int64_t c = s->plan.params.chunk, steps = s->problem.chain.steps;
@@ -140,6 +158,8 @@ static int open(struct neap_schedule *s)
 	x->n = neap__ceil_div(steps, c);
 	x->out.room = s->plan.stage_slots;
 	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
 	return 0;
 }
 

@@ -144,6 +144,16 @@ void neap__outbox_free(struct neap_schedule *s, struct neap__outbox *box, int64_
 				settle_oldest(s, box);
 }
 
+void neap__outbox_skip(struct neap__outbox *box, int64_t units, int64_t steps)
+{
+	for (int64_t i = 0; i < box->room; i++)
+		box->times[i] += steps;
+	if (box->room > 0) {
+		box->issued += units;
+		box->settled += units;
+	}
+}
+
 int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
 {
 	if (s->user_next)

@@ -20,6 +20,14 @@ struct neap_schedule {
 	 * fresh schedule the room that a drained one had: no allocation while it runs.
 	 */
 	int64_t (*tables)(struct neap_schedule *s, int64_t room);
+	/*
+	 * For predicting long schedules. alike: how many of the next units are the same
+	 * but for their numbers, 0 where the phase changes, -1 within a unit; in *every,
+	 * units after which tickets come round. skip: leaves `units` of them out, a
+	 * multiple of *every; the schedule is then good for simulation only. NULL: none.
+	 */
+	int64_t (*alike)(struct neap_schedule *s, int64_t *every);
+	void (*skip)(struct neap_schedule *s, int64_t units);
 	struct neap_problem problem;
 	struct neap_plan plan;
 	struct neap_action *queue; /* [head, length) are still to be handed out */
@@ -69,6 +77,8 @@ struct neap__outbox {
 
 /* Sends the live state, at t, to `place`. */
 void neap__outbox_send(struct neap_schedule *s, struct neap__outbox *box, int64_t t, int64_t place);
+/* As if `units` more had been sent, a multiple of room, and as many settled. */
+void neap__outbox_skip(struct neap__outbox *box, int64_t units, int64_t steps);
 /* Waits until staging slot `slot` is free; slot < 0: all of them. */
 void neap__outbox_free(struct neap_schedule *s, struct neap__outbox *box, int64_t slot);
 

@@ -30,22 +30,34 @@ void neap__clock_init(struct neap__clock *clock, const struct neap_problem *prob
 /* End of the PUT of a place that is still in flight, or 0. */
 static long double put_end(const struct neap__clock *k, int tier, int payload, int64_t place)
 {
-	for (int i = 0; i < k->highest; i++)
-		if (k->tickets[i].tier == tier && k->tickets[i].write &&
-			k->tickets[i].payload == payload && k->tickets[i].place == place)
+	for (int i = 0, left = k->writing; i < k->highest && left > 0; i++) {
+		if (k->tickets[i].tier < 0 || !k->tickets[i].write)
+			continue;
+		left--;
+		if (k->tickets[i].tier == tier && k->tickets[i].payload == payload &&
+			k->tickets[i].place == place)
 			return k->tickets[i].end;
+	}
 	return 0;
+}
+
+/* The larger of two times. */
+static long double later(struct neap__clock *k, long double a, long double b)
+{
+	struct neap__clock_trace *t = k->trace;
+	if (t && t->count < t->room)
+		t->difference[t->count++] = a - b;
+	return a > b ? a : b;
 }
 
 static void stall_until(struct neap__clock *k, int tier, int write, long double end)
 {
-	if (end <= k->now)
-		return;
+	long double then = later(k, end, k->now);
 	if (write)
-		k->stall_write[tier] += end - k->now;
+		k->stall_write[tier] += then - k->now;
 	else
-		k->stall_read[tier] += end - k->now;
-	k->now = end;
+		k->stall_read[tier] += then - k->now;
+	k->now = then;
 }
 
 static void transfer(struct neap__clock *k, const struct neap_action *a)
@@ -55,11 +67,10 @@ static void transfer(struct neap__clock *k, const struct neap_action *a)
 	uint64_t bytes = bytes_of(k->problem, a);
 	long double *channel =
 		write || !(spec->flags & NEAP_TIER_DUPLEX) ? &k->out[tier] : &k->in[tier];
-	long double start = *channel > k->now ? *channel : k->now;
-	if (!write) {
-		long double ready = put_end(k, tier, a->payload, a->place);
-		start = ready > start ? ready : start;
-	}
+	long double start = later(k, *channel, k->now);
+	if (!write)
+		start = later(k, put_end(k, tier, a->payload, a->place), start);
+	k->writing += write - (k->tickets[a->ticket].tier >= 0 && k->tickets[a->ticket].write);
 	*channel = start + (long double)neap_tier_seconds(spec, write, bytes);
 	k->tickets[a->ticket].tier = tier;
 	k->tickets[a->ticket].write = write;
@@ -128,6 +139,7 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		if (k->tickets[a->ticket].tier >= 0)
 			stall_until(k, k->tickets[a->ticket].tier, k->tickets[a->ticket].write,
 				k->tickets[a->ticket].end);
+		k->writing -= k->tickets[a->ticket].tier >= 0 && k->tickets[a->ticket].write;
 		k->tickets[a->ticket].tier = -1;
 		break;
 	default:

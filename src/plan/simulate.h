@@ -5,6 +5,12 @@
 
 #include <neap/plan.h>
 
+/* Differences of the times that were compared, in order; what does not fit is not kept. */
+struct neap__clock_trace {
+	long double *difference;
+	int64_t count, room;
+};
+
 struct neap__clock {
 	const struct neap_problem *problem;
 	long double now;
@@ -13,7 +19,9 @@ struct neap__clock {
 	long double advance, record, backward, copies;
 	long double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
 	struct neap_tier_use use[NEAP_TIERS_MAX];
-	int highest; /* tickets at and above it were never used */
+	int highest;			 /* tickets at and above it were never used */
+	int writing;			 /* PUTs in flight */
+	struct neap__clock_trace *trace; /* NULL: not kept */
 	struct {
 		int tier; /* -1: not in flight */
 		int write, payload;

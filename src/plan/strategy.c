@@ -200,43 +200,6 @@ int64_t neap__outbox_room(const struct neap_problem *p, int tier, int64_t bytes,
 	return room < NEAP__OUTBOX_MOST ? room : NEAP__OUTBOX_MOST;
 }
 
-/* Transfers of a chain of so many steps, stretches between them as one action. */
-static int simulate_steps(struct neap_simulation *out, const struct neap_plan *plan,
-	const struct neap_problem *problem, int64_t steps)
-{
-	struct neap_problem shorter = *problem;
-	struct neap_schedule *s;
-	shorter.chain.steps = steps;
-	NEAP_TRY(neap_schedule_open(&s, &shorter, plan));
-	s->coarse = 1;
-	int rc = neap_simulate(out, &shorter, s);
-	neap_schedule_close(s);
-	return rc;
-}
-
-int neap__predict(
-	struct neap_plan *plan, const struct neap_problem *problem, int64_t unit, int64_t quiet)
-{
-	int64_t whole = 200000, part = 20000;
-	int64_t steps = problem->chain.steps, units = steps / unit;
-	struct neap_simulation a, b;
-
-	plan->chosen = plan->strategy;
-	if (units - quiet <= whole) {
-		NEAP_TRY(simulate_steps(&a, plan, problem, steps));
-		plan->makespan = a.makespan;
-		plan->stall = a.stall;
-		return 0;
-	}
-	int64_t short_units = quiet + part, long_units = quiet + 2 * part;
-	NEAP_TRY(simulate_steps(&a, plan, problem, steps - (units - short_units) * unit));
-	NEAP_TRY(simulate_steps(&b, plan, problem, steps - (units - long_units) * unit));
-	double more = (double)(units - long_units) / (double)part;
-	plan->makespan = b.makespan + more * (b.makespan - a.makespan);
-	plan->stall = b.stall + more * (b.stall - a.stall);
-	return 0;
-}
-
 /* Of two answers: the feasible one, the faster one, the one that asks for less. */
 static int better(const struct neap_plan *a, const struct neap_plan *b)
 {

@@ -99,15 +99,10 @@ void neap__accept(struct neap_plan *plan, const struct neap_problem *problem, in
 void neap__tier_traffic(struct neap_plan *plan, const struct neap_problem *problem, int64_t states);
 
 /*
- * Makespan and stall by simulation of a plan whose schedule repeats every `unit`
- * steps, but for `quiet` units without transfers. In full up to 200,000 units;
- * longer ones are simulated at quiet + n and quiet + 2n units, n = 20,000, and
- * continued in a straight line, which is exact once the rhythm of the transfers
- * is periodic: states waiting to go out are few (16 or 128), so only a rhythm
- * within 1% of balance can take longer to settle, with an error far below that.
+ * Makespan and stall of a plan by simulation; units that its schedule calls alike
+ * (schedule.h) are left out once their rhythm is known.
  */
-int neap__predict(
-	struct neap_plan *plan, const struct neap_problem *problem, int64_t unit, int64_t quiet);
+int neap__predict(struct neap_plan *plan, const struct neap_problem *problem);
 
 /*
  * Calls attempt(plan, problem, fixed, tier) for each slow tier and keeps the
