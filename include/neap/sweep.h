@@ -135,6 +135,8 @@ struct neap_sweep_stats {
 	int64_t recoveries;	  /* records lost, short, corrupt or refused */
 	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
 	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
+	uint64_t moved; /* stage chains: bytes moved within the arena, which had no gap large enough
+			 */
 };
 
 /*
@@ -154,6 +156,74 @@ NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
+
+/*
+ * Stage chains: the same for chains whose steps differ, as the layers of a net do.
+ * Stage i makes x_{i+1} of x_i, each state, tape and temporary with a size of its own
+ * (struct neap_stages, chain.h, which also says what lives while a stage runs).
+ *
+ *     struct neap_stage_ops ops = {.size = sizeof ops, .advance = advance,
+ *             .record = record, .turn = turn, .backward = backward};
+ *     struct neap_sweep_options o = {.size = sizeof o, .steps = L, .memory = 16 << 20};
+ *     struct neap_stage_sweep *sweep;
+ *     neap_stage_sweep_create(&sweep, &ops, model, &stages, &o);
+ *     neap_stage_sweep_run(sweep, x0, dx0, &loss, NULL);     as often as wanted
+ *     neap_stage_sweep_free(sweep);
+ *
+ * Every buffer has its place in the arena before the sweep starts. Pointers are
+ * aligned to 64 bytes and hold for one call: a buffer may lie elsewhere at the next,
+ * its bytes the same. tmp is NULL where the stage's temporary is of 0 bytes; what is
+ * written is undefined before. Callbacks return 0 or a negative code, which ends the
+ * sweep. `first` is 1 the first time a stage is passed in a sweep.
+ */
+struct neap_stage_ops {
+	uint32_t size; /* sizeof(struct neap_stage_ops) */
+	uint32_t reserved;
+
+	/* y = x_{i+1} of x = x_i. */
+	int (*advance)(void *user, int64_t i, const void *x, void *y, void *tmp, int first);
+
+	/*
+	 * The same, to the bit, and the tape. With NEAP_STAGES_TAPE_HOLDS_OUTPUT the
+	 * tape begins with x_{i+1}: y == tape.
+	 */
+	int (*record)(
+		void *user, int64_t i, const void *x, void *y, void *tape, void *tmp, int first);
+
+	/* Of x = x_L the loss, and dx, the gradient with respect to x. */
+	int (*turn)(void *user, const void *x, void *dx, void *tmp, double *loss);
+
+	/*
+	 * Of dy, the gradient with respect to x_{i+1}, that with respect to x_i: dx is
+	 * written, not added to; the model's own gradients are added to. dy may be used
+	 * up. x is NULL but with NEAP_STAGES_BACKWARD_NEEDS_INPUT.
+	 */
+	int (*backward)(void *user, int64_t i, const void *x, const void *tape, void *dy, void *dx,
+		void *tmp);
+
+	size_t adjoint_bytes; /* of the gradient of any state; 0: those of the state */
+};
+
+struct neap_stage_sweep;
+
+/*
+ * Plans, and places every buffer. Copies all but user. Of the options, tiers are
+ * refused (nothing leaves the fast memory) and seconds come from the stages. Tables
+ * beside the arena: 64 bytes a stage, some 250 for each call of a stage in the plan.
+ * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
+ */
+NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
+	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,
+	const struct neap_sweep_options *options);
+
+/* The problem, its sizes rounded up to 64 bytes, and plan in force; the sweep's. */
+NEAP_API const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_sweep *sweep);
+NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *sweep);
+
+/* As neap_sweep_run; dx0 takes the gradient with respect to x_0. */
+NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
+	double *loss, struct neap_sweep_stats *stats);
+NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,7 @@
 #define EFFORT 1	  /* simulations of `auto`: a sweep may be planned for every batch */
 #define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
 
-/* Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
-static int take(void *full, size_t room, const void *given, uint32_t size, const char *name)
+int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name)
 {
 	if (size < sizeof(uint32_t) || size > room)
 		return neap__fail(NEAP_EUSAGE, "%s: set size to its sizeof", name);
@@ -174,9 +173,9 @@ static void free_tables(struct neap_sweep *s)
 static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
-	NEAP_TRY(take(&s->ops, sizeof s->ops, ops, ops->size, "neap_step_ops"));
-	NEAP_TRY(
-		take(&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
+	NEAP_TRY(neap__take_struct(&s->ops, sizeof s->ops, ops, ops->size, "neap_step_ops"));
+	NEAP_TRY(neap__take_struct(
+		&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
 	for (int i = 0; i < s->options.ntiers; i++)
 		s->tiers[i] = s->options.tiers[i];
