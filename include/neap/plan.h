@@ -95,6 +95,14 @@ struct neap_action {
 
 NEAP_API const char *neap_action_name(int kind);
 
+/*
+ * An action as a line of text without its end, such as "advance 0 40", "save state
+ * at 40 slot 2" or "put tape 40 50 tier 1 place 3 ticket 0". Returns `room`'s pointer.
+ */
+#define NEAP_ACTION_TEXT 160
+NEAP_API const char *neap_action_show(
+	char room[NEAP_ACTION_TEXT], const struct neap_action *action);
+
 /* Parameters of a strategy; 0 means "choose the best". Unused ones are ignored. */
 struct neap_params {
 	int64_t chunk;	      /* c: steps between local checkpoints */
@@ -160,6 +168,12 @@ struct neap_plan {
 	double model_bound;    /* no schedule of the strategy's own model is faster; 0: not known */
 	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
 	char why[160];	       /* infeasible: one line */
+	/*
+	 * The schedule as a list, borrowed; neap_schedule_open plays it. NULL: the
+	 * strategy `chosen` makes the actions as they are asked for.
+	 */
+	const struct neap_action *actions;
+	int64_t action_count;
 };
 
 /* The strategies, in table order, "auto" last; NULL beyond the end. */
@@ -245,6 +259,37 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule,
 	const char *title, int64_t limit, int (*write)(void *user, const char *text, size_t length),
 	void *user);
+
+/*
+ * A feasible plan and its problem as text (docs/plan-format.md), which leaves
+ * through `write(user, text, length)`; that returns 0 or a negative code. The list of
+ * actions is part of it with NEAP_WRITE_ACTIONS (10^6 of them at most, else
+ * NEAP_EUSAGE), and always where the plan is a list itself or steps differ: then
+ * reading it takes no tables. NEAP_EINFEASIBLE for a plan that is not feasible.
+ */
+enum neap_write_flags { NEAP_WRITE_ACTIONS = 1 };
+NEAP_API int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
+	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user);
+
+/* A plan from text. chain.stages and plan.actions point to what it owns. */
+struct neap_saved {
+	struct neap_problem problem;
+	struct neap_plan plan;
+};
+
+/*
+ * Reads such text, of neap or of another program. Nothing is searched: the problem
+ * is checked, the schedule opened (strategies over several levels, and `chain`
+ * without its list, fill their tables again), verified and simulated, and whatever
+ * the text claims of it is compared: counts and bytes must be the same, times to
+ * nine digits. Only model_bound is taken on its word. Numbers that the text leaves
+ * out are those found. `walk` bounds the actions of the schedule, 0: any number.
+ * NEAP_EFORMAT or the code of a check, the detail line with the line's number where
+ * there is one.
+ */
+NEAP_API int neap_plan_read(
+	struct neap_saved **saved, const char *text, size_t length, int64_t walk);
+NEAP_API void neap_saved_free(struct neap_saved *saved);
 
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With

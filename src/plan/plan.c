@@ -22,6 +22,7 @@ static int check_params(const struct neap_params *params)
 		{"group", params->group},
 		{"tail", params->tail},
 		{"kept_tapes", params->kept_tapes},
+		{"effort", params->effort},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value < 0)
@@ -36,6 +37,25 @@ static double excess(double a, double b)
 	if (b > 0)
 		return a / b - 1;
 	return a > 0 ? INFINITY : 0;
+}
+
+void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	const struct neap_chain *chain = &problem->chain;
+	plan->slow_bytes = 0;
+	for (int i = 0; i < problem->ntiers; i++)
+		plan->slow_bytes += plan->tiers[i].peak_bytes;
+	plan->overhead = excess(plan->makespan,
+		chain->stages
+			? neap__stages_least_time(chain)
+			: (double)(chain->steps + chain->join) * (chain->record + chain->backward));
+}
+
+void neap__plan_bound(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	plan->bound = neap_bound(problem);
+	if (plan->feasible)
+		plan->gap = excess(plan->makespan, plan->bound);
 }
 
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
@@ -55,15 +75,8 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 		return 0;
 	}
 	NEAP_TRY(row->solve(plan, problem, fixed));
-	if (!plan->feasible)
-		return 0;
-	plan->slow_bytes = 0;
-	for (int i = 0; i < problem->ntiers; i++)
-		plan->slow_bytes += plan->tiers[i].peak_bytes;
-	plan->overhead = excess(plan->makespan,
-		chain->stages
-			? neap__stages_least_time(chain)
-			: (double)(chain->steps + chain->join) * (chain->record + chain->backward));
+	if (plan->feasible)
+		neap__plan_complete(plan, problem);
 	return 0;
 }
 
@@ -88,8 +101,6 @@ int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, c
 	plan->strategy = row->name;
 	if (rc < 0)
 		return rc;
-	plan->bound = neap_bound(problem);
-	if (plan->feasible)
-		plan->gap = excess(plan->makespan, plan->bound);
+	neap__plan_bound(plan, problem);
 	return 0;
 }

@@ -184,6 +184,16 @@ static int refill_empty(struct neap_schedule *s)
 	return 0;
 }
 
+/* A list of actions, as it is. */
+static int refill_list(struct neap_schedule *s)
+{
+	for (int i = 0; i < 32 && s->plan.action_count > 0; i++) {
+		neap__emit(s, s->plan.actions++);
+		s->plan.action_count--;
+	}
+	return 0;
+}
+
 int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
 	const struct neap_plan *plan)
 {
@@ -191,7 +201,7 @@ int neap_schedule_open(struct neap_schedule **schedule, const struct neap_proble
 	if (!plan->feasible)
 		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
 	const struct neap__strategy *row = neap__strategy_find(plan->chosen);
-	if (!row || !row->open)
+	if (!plan->actions && (!row || !row->open))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan names no strategy");
 	struct neap_schedule *s = calloc(1, sizeof *s);
 	if (!s)
@@ -199,7 +209,9 @@ int neap_schedule_open(struct neap_schedule **schedule, const struct neap_proble
 	s->problem = *problem;
 	s->plan = *plan;
 	int rc = 0;
-	if (problem->chain.steps == 0)
+	if (plan->actions)
+		s->refill = refill_list;
+	else if (problem->chain.steps == 0)
 		s->refill = refill_empty, s->plan.slots = 0;
 	else if (plan->tier < 0 || plan->tier > problem->ntiers || plan->stage_slots < 0 ||
 		 plan->stage_slots > NEAP__OUTBOX_MOST)

@@ -36,6 +36,10 @@ int neap__takes_stages(const struct neap__strategy *row);
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed);
 
+/* Of a feasible plan's tiers and makespan: slow_bytes and overhead; bound and gap. */
+void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem);
+void neap__plan_bound(struct neap_plan *plan, const struct neap_problem *problem);
+
 /* Infeasible: the least budget (0: none is known to help) and why. */
 void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
