@@ -129,6 +129,16 @@ int cli_json_print(cJSON *object);
  */
 int cli_read_text(char **text, size_t *size, const char *path, const char *command);
 
+/*
+ * Writes a text file beside its name and renames it, so that a failure leaves
+ * nothing: `make(user, write, file)` makes the text by calls of write(file, text,
+ * length). `option` is named where that fails. CLI_DONE or one line.
+ */
+typedef int cli_make(
+	const void *user, int (*write)(void *file, const char *text, size_t length), void *file);
+int cli_write_file(const char *option, const char *path, const char *command, cli_make *make,
+	const void *user);
+
 /* Flushes standard output: CLI_DONE, or CLI_FAILED with a line. */
 int cli_finish(const char *command);
 

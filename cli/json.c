@@ -94,7 +94,7 @@ cJSON *cli_json_plan(
 	const struct neap_problem *problem, const struct neap_plan *plan, double plan_seconds)
 {
 	static const char *const missing[] = {"peak_bytes", "slow_bytes", "advance_steps",
-		"record_steps", "makespan", "stall", "overhead", "gap"};
+		"record_steps", "makespan", "stall", "overhead", "gap", "model_bound"};
 	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 	cJSON *o = cJSON_CreateObject();
 
@@ -118,6 +118,7 @@ cJSON *cli_json_plan(
 		cli_json_number(o, "overhead", plan->overhead);
 		cli_json_number(o, "bound", plan->bound);
 		cli_json_number(o, "gap", plan->gap);
+		cli_json_number(o, "model_bound", plan->model_bound > 0 ? plan->model_bound : NAN);
 	} else {
 		cJSON_AddNullToObject(o, "params");
 		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)

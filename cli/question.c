@@ -87,6 +87,16 @@ int cli_question_complete(struct cli_question *q)
 	return add_tiers(q, classic);
 }
 
+int cli_question_asked(const struct cli_question *q)
+{
+	static const struct neap_params none;
+	const struct neap_chain *c = &q->problem.chain;
+	return q->given.steps || q->given.memory || q->given.slots || q->given.state ||
+	       q->given.tape || q->given.adjoint || q->given.record || q->given.advance ||
+	       q->given.backward || q->strategy || q->file || q->tiers.count > 0 || c->tape_max ||
+	       c->slot_write > 0 || c->slot_read > 0 || memcmp(&q->params, &none, sizeof none) != 0;
+}
+
 void cli_question_free(struct cli_question *q)
 {
 	cli_chain_free(&q->chain);

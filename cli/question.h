@@ -71,6 +71,8 @@ struct cli_question {
  * case. CLI_DONE or one line; neap_problem_check is still to come.
  */
 int cli_question_complete(struct cli_question *q);
+/* Was any of these options given? */
+int cli_question_asked(const struct cli_question *q);
 void cli_question_free(struct cli_question *q);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST ((size_t)64 << 20)
+#define FILE_MOST ((size_t)256 << 20)
 
 int cli_read_text(char **text, size_t *size, const char *path, const char *command)
 {
@@ -44,4 +44,29 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	if (strlen(data) != length)
 		return cli_usage(command, "%s: not text", path);
 	return CLI_DONE;
+}
+
+static int put_text(void *file, const char *text, size_t length)
+{
+	return fwrite(text, 1, length, file) == length ? 0 : errno ? -errno : -EIO;
+}
+
+int cli_write_file(
+	const char *option, const char *path, const char *command, cli_make *make, const void *user)
+{
+	char beside[4096];
+	int n = snprintf(beside, sizeof beside, "%s.part", path);
+	errno = ENAMETOOLONG;
+	FILE *file = n > 0 && (size_t)n < sizeof beside ? fopen(beside, "we") : NULL;
+	if (!file)
+		return cli_usage(
+			command, "--%s: cannot write '%s': %s", option, path, strerror(errno));
+	int rc = make(user, put_text, file), closed = fclose(file);
+	if (rc >= 0 && closed == 0 && rename(beside, path) == 0)
+		return CLI_DONE;
+	int err = rc < 0 && rc > -4096 ? -rc : errno;
+	remove(beside);
+	if (rc == NEAP_EUSAGE || rc == NEAP_EINFEASIBLE)
+		return cli_fail(command, rc);
+	return cli_usage(command, "--%s: cannot write '%s': %s", option, path, strerror(err));
 }

@@ -76,11 +76,12 @@ int cli_parse_size(uint64_t *bytes, const char *text)
 
 int cli_parse_time(double *seconds, const char *text)
 {
+	/* A part of a second divides: 100us is then the double nearest to 1e-4. */
 	static const struct {
 		const char *name;
-		double scale;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60},
-		{"h", 3600}};
+		double times, parts;
+	} units[] = {{"", 1, 1}, {"s", 1, 1}, {"ms", 1, 1e3}, {"us", 1, 1e6}, {"ns", 1, 1e9},
+		{"min", 60, 1}, {"h", 3600, 1}};
 	const char *rest;
 	double number;
 
@@ -88,7 +89,7 @@ int cli_parse_time(double *seconds, const char *text)
 		return -1;
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
 		if (strcmp(rest, units[i].name) == 0) {
-			*seconds = number * units[i].scale;
+			*seconds = number * units[i].times / units[i].parts;
 			return 0;
 		}
 	}

@@ -13,7 +13,8 @@ GOLDEN = [  # steps, slots, advance steps: Griewank and Walther 2000
     (1, 1, 0), (2, 1, 1), (3, 2, 2), (100, 5, 316), (100, 10, 222), (100, 20, 178),
     (1000, 10, 3636), (1000000, 10, 11647922)]
 KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "tiers", "advance_steps",
-        "record_steps", "makespan", "stall", "overhead", "bound", "gap", "plan_seconds"}
+        "record_steps", "makespan", "stall", "overhead", "bound", "gap", "model_bound",
+        "plan_seconds"}
 BYTES = ["--steps", 5000, "--state", "64K", "--tape", "96K", "--memory", "8M", "--advance",
          "1ms", "--backward", "2ms"]
 DISK = ["--tier", "disk:write=1G,read=1G,latency=100us"]
@@ -188,6 +189,82 @@ def actions():
     return None if backward == 10 else f"{backward} steps reversed"
 
 
+def rows_of(*question):
+    """The table's rows: (marked, strategy, rest); and the lines below."""
+    done = neap("plan", *question)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    lines = done.stdout.splitlines()
+    wide = [line for line in lines if len(line) > 120]
+    assert not wide, f"{len(wide[0])} columns: {wide[0]}"
+    end = lines.index("")
+    rows = [(line[0] == "*", *line[2:].split(maxsplit=1)) for line in lines[1:end]]
+    return rows, lines[end + 1:]
+
+
+def table_for_people():
+    rows, below = rows_of(*BYTES, *DISK)
+    plans = {p["strategy"]: p for p in neap_json("plan", *BYTES, *DISK)["plans"]}
+    if sorted(row[1] for row in rows) != sorted(plans):
+        return "not a row a strategy"
+    feasible = [plans[row[1]]["feasible"] for row in rows]
+    if feasible != sorted(feasible, reverse=True):
+        return "infeasible ones are not last"
+    times = [plans[row[1]]["makespan"] for row in rows if plans[row[1]]["feasible"]]
+    if any(a > b * (1 + 1e-9) for a, b in zip(times, times[1:])):
+        return f"not by makespan: {times}"
+    marked = {row[1] for row in rows if row[0]}
+    if marked != {"auto", plans["auto"].get("chosen", "auto")} or rows[0][1] != "auto":
+        return f"marked: {marked}"
+    for chosen, name, rest in rows:
+        plan = plans[name]
+        slower = plan["feasible"] and plan["makespan"] > 1.01 * times[0]
+        if slower and ("slower: recomputes" not in rest and "slower: waits for disk" not in rest
+                       and "slower: copies" not in rest):
+            return f"{name}: {rest}"
+        if not plan["feasible"] and "needs" not in rest and rest != plan["why"]:
+            return f"{name}: {rest}"
+    return None if any(line.startswith("bound: no schedule is faster than ")
+                       for line in below) else f"{below}"
+
+
+def needs_what_it_says():
+    """The budget in the last column works when it is typed."""
+    question = ["--steps", 5000, "--state", "100001", "--tape", "77777", *DISK]
+    rows, _ = rows_of(*question, "--memory", "250K")
+    done = 0
+    for _, name, rest in rows:
+        words = rest.split()
+        if words[0] == "needs" and len(words) == 3 and words[2].endswith("iB"):
+            size = words[1] + words[2].removesuffix("iB")
+            plan = neap_json("plan", *question, "--memory", size, "--strategy", name)["plans"][0]
+            done += 1
+            if not plan["feasible"]:
+                return f"{name}: {size}: {plan['why']}"
+    return None if done >= 5 else f"{done} rows"
+
+
+def waits_and_slots():
+    rows, _ = rows_of(*BYTES, "--tier", "tape:write=1M,read=1M,latency=10ms", "--memory", "3M")
+    if not any("waits for tape " in row[2] for row in rows):
+        return f"{rows}"
+    rows, _ = rows_of("--steps", 100, "--slots", 4)
+    return None if any("needs 99 slots" in row[2] for row in rows) else f"{rows}"
+
+
+def details():
+    question = ["--steps", 300, "--slots", 4, "--tier", "disk:slots=9,write=2,read=2"]
+    done = neap("plan", *question, "--strategy", "h-revolve").stdout
+    plan = neap_json("plan", *question, "--strategy", "h-revolve")["plans"][0]
+    wanted = ["strategy      h-revolve: ", "\npeak          ", "\ntier          disk: peak ",
+              f"written {plan['tiers'][0]['written']}, read {plan['tiers'][0]['read']}",
+              f"{plan['advance_steps']} steps without tape", "\nbound         ",
+              "\nmodel bound   "]
+    missing = [text for text in wanted if text not in done]
+    if missing or not plan["model_bound"] or plan["model_bound"] > plan["makespan"] * (1 + 1e-9):
+        return f"{missing} {plan['model_bound']}\n{done}"
+    return None
+
+
 with Tap() as tap, Folder() as folder:
     for row in GOLDEN:
         tap.run(f"revolve {row}", one_revolve, *row)
@@ -202,6 +279,10 @@ with Tap() as tap, Folder() as folder:
     tap.run("classic problems need bytes for tapes", classic_needs_bytes)
     tap.run("a drawing is XML", drawing, folder)
     tap.run("actions", actions)
+    tap.run("a table for people", table_for_people)
+    tap.run("a budget named in it works", needs_what_it_says)
+    tap.run("waiting, and slots", waits_and_slots)
+    tap.run("one plan at length", details)
     shared = data_dir()
     if shared:
         oracles = os.path.join(shared, "oracles")
