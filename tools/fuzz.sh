@@ -30,12 +30,12 @@ for name in "$@"; do
 			-max_total_time=$((seconds - used)) -timeout=10 -rss_limit_mb=2048 \
 			-artifact_prefix="$build/$name-" -print_final_stats=1 "$learnt" \
 			"tests/fuzz/corpus/$name" >"$log" 2>&1; } 2>"$log.time" || status=$?
+		used=$((used + $(awk 'NF == 2 { print int($1 + $2) + 1 }' "$log.time")))
 		if [ $status != 0 ]; then
 			tail -n 60 "$log"
-			echo "fuzz: $name: a finding; its input is in $build"
+			echo "fuzz: $name: a finding after $used s; its input is in $build"
 			exit 1
 		fi
-		used=$((used + $(awk 'NF == 2 { print int($1 + $2) + 1 }' "$log.time")))
 		inputs=$((inputs + $(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")))
 	done
 	echo "fuzz: $name: $used s of processor time, $inputs inputs, no finding"

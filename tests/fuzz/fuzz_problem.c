@@ -7,6 +7,7 @@
 
 #define STEPS_WALKED 300  /* schedules are walked up to so many steps */
 #define STAGES_PLANNED 40 /* stages that are planned: the tables are cubic */
+#define STEPS_PROVED 50	  /* h-revolve proves its plan the best, which takes its time */
 
 uint64_t fuzz_seed(const uint8_t *data, size_t size)
 {
@@ -88,8 +89,9 @@ void fuzz_plan(const struct neap_problem *p, const struct neap_params *given, ui
 	/* Where steps differ most strategies only say so. */
 	if (p->chain.stages && seed >> 8 & 7)
 		name = seed >> 8 & 1 ? "chain" : "auto";
-	int tables = p->chain.stages || strcmp(name, "auto") == 0;
-	if (steps > (p->chain.stages ? STAGES_PLANNED : STEPS_WALKED) && (tables || seed >> 12 & 7))
+	int tables = strstr("auto h-revolve disk-revolve", name) != NULL;
+	int64_t most = p->chain.stages ? STAGES_PLANNED : tables ? STEPS_PROVED : STEPS_WALKED;
+	if (steps > most && (tables || p->chain.stages || seed >> 12 & 7))
 		return; /* long chains now and then, and by closed forms */
 	params.effort = 1 + (int64_t)(seed >> 16 & 15);
 	double bound = neap_bound(p);
