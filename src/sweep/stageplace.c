@@ -24,7 +24,7 @@ struct place {
 	int64_t *placed;   /* of them, by offset */
 	int64_t *spare;	   /* [buffers] */
 	uint64_t *offsets; /* of the best order */
-	uint64_t best, budget;
+	uint64_t best;
 	int64_t work;
 };
 
@@ -85,6 +85,7 @@ static int by_time(const void *x, const void *y, void *place)
 
 static int (*const orders[])(const void *, const void *, void *) = {
 	by_life, by_size, by_area, by_time};
+#define ORDERS (int)(sizeof orders / sizeof *orders)
 
 /* The lowest free place for b; among those placed, where it stands in their order. */
 static int64_t fit(struct place *p, struct neap__stage_buffer *b, int64_t nplaced)
@@ -132,13 +133,13 @@ static void try_order(struct place *p)
 	}
 }
 
-/* Those that end above the budget to the front, otherwise as they were. */
-static void promote(struct place *p)
+/* Those that end above the limit to the front, otherwise as they were. */
+static void promote(struct place *p, uint64_t limit)
 {
 	int64_t front = 0, back = 0, n = p->program->nbuffers;
 	for (int64_t k = 0; k < n; k++) {
 		const struct neap__stage_buffer *b = &p->program->buffers[p->order[k]];
-		if (neap__sat_add(b->offset, b->bytes) > p->budget)
+		if (neap__sat_add(b->offset, b->bytes) > limit)
 			p->order[front++] = p->order[k];
 		else
 			p->spare[back++] = p->order[k];
@@ -154,19 +155,25 @@ static void start_order(struct place *p, int k)
 	try_order(p);
 }
 
-static void search(struct place *p)
+/* Goes on repairing until all fit `limit` or the work is done. */
+static void repair(struct place *p, uint64_t limit, int64_t work)
 {
-	const int norders = (int)(sizeof orders / sizeof *orders);
-	p->best = UINT64_MAX;
-	for (int k = 0; k < norders && p->best > p->program->peak; k++)
+	for (int k = 0; k < ORDERS && p->best > limit; k++) {
 		start_order(p, k);
-	for (int k = 0; k < norders && p->best > p->budget; k++) {
-		start_order(p, k);
-		for (int i = 0; i < REPAIRS && p->best > p->budget && p->work < WORK; i++) {
-			promote(p);
+		for (int i = 0; i < REPAIRS && p->best > limit && p->work < work; i++) {
+			promote(p, limit);
 			try_order(p);
 		}
 	}
+}
+
+static void search(struct place *p, uint64_t budget)
+{
+	p->best = UINT64_MAX;
+	for (int k = 0; k < ORDERS && p->best > p->program->peak; k++)
+		start_order(p, k);
+	repair(p, budget, WORK);
+	repair(p, p->program->peak, WORK / 10); /* a smaller arena, if it is cheap */
 }
 
 static void settle(struct place *p)
@@ -186,14 +193,14 @@ static void settle(struct place *p)
 int neap__stage_place(struct neap__stage_program *program, uint64_t budget)
 {
 	size_t n = (size_t)program->nbuffers;
-	struct place p = {.program = program, .budget = budget};
+	struct place p = {.program = program};
 	int rc = -ENOMEM;
 	p.order = malloc(3 * n * sizeof *p.order);
 	p.offsets = malloc(n * sizeof *p.offsets);
 	if (p.order && p.offsets) {
 		p.placed = p.order + n;
 		p.spare = p.order + 2 * n;
-		search(&p);
+		search(&p, budget);
 		rc = p.best <= budget;
 		if (rc)
 			settle(&p);
