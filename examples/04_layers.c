@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A deep net whose layers differ, in less memory than its activations take: 16 dense
- * layers of 24 to 320 units with tanh, a batch of 64, the squared distance to targets.
+ * layers of 16 to 192 units with tanh, a batch of 64, the squared distance to targets.
  * Layer i makes x_{i+1} = tanh(x_i W_i + b_i); its backward needs x_i and x_{i+1}.
  *
  * The strategy `chain` is told the bytes and the work of every layer, and decides which
@@ -19,12 +19,12 @@
 
 #define LAYERS 16
 #define BATCH 64
-#define WIDEST 320
+#define WIDEST 192
 #define TOLERANCE 1e-6 /* relative error of the gradient against differences */
 
 /* Units of x_0 .. x_16. */
 static const int width[LAYERS + 1] = {
-	48, 192, 320, 96, 256, 64, 160, 320, 32, 128, 288, 80, 24, 224, 112, 176, 40};
+	32, 112, 192, 64, 160, 40, 96, 192, 24, 80, 176, 48, 16, 128, 64, 104, 32};
 
 /* An activation x_i is [BATCH][width[i]]. */
 struct layer {

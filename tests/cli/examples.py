@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The examples are whole programs over public headers: they build with nothing but what
+pkg-config says, and the tables that they print keep what they claim."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+from harness import SOURCE, NEAP, Folder, Tap
+
+BUILD = os.path.dirname(NEAP)
+LIBRARY = os.path.join(BUILD, "src")
+SNAPSHOTS = 10 * 8000 + 8000 + 4032  # ten states of 03_wave, its adjoint, a tape
+
+
+def flags():
+    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"))
+    return subprocess.run(["pkg-config", "--cflags", "--libs", "neap"], env=env, check=True,
+                          capture_output=True, text=True).stdout.split()
+
+
+def build(source, program):
+    text = open(source).read()
+    foreign = [h for h in re.findall(r"#include\s+(\S+)", text)
+               if "/" in h and not re.fullmatch(r"<neap/\w+\.h>", h) or h.startswith('"')]
+    if foreign:
+        return f"includes {foreign}"
+    done = subprocess.run(
+        [os.environ.get("CC", "cc"), "-O1", source, *flags(), "-lm", f"-Wl,-rpath,{LIBRARY}",
+         "-o", program, *os.environ.get("NEAP_CFLAGS", "").split()],
+        capture_output=True, text=True)
+    return None if done.returncode == 0 else done.stderr
+
+
+def run(program, *args):
+    done = subprocess.run([program, *args], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def wave(program, strategies):
+    rows = {row[0]: row for row in map(str.split, run(program, "--steps", "4000").splitlines())
+            if len(row) == 8 and re.fullmatch(r"[0-9a-f]{16}", row[7])}
+    if set(rows) != set(strategies):
+        return f"rows {sorted(rows)}"
+    for name, (_, _, planned, measured, _, forward, _, gradient) in rows.items():
+        if gradient != rows["bptt"][7]:
+            return f"{name}: another gradient"
+        if name != "bptt" and not int(measured) <= int(planned) <= SNAPSHOTS:
+            return f"{name}: {measured} of {planned} bytes, budget {SNAPSHOTS}"
+        if int(forward) < 4000:
+            return f"{name}: {forward} steps forward"
+    return None
+
+
+def layers(program):
+    rows = [row for row in map(str.split, run(program).splitlines())
+            if len(row) == 8 and re.fullmatch(r"[0-9a-f]{16}", row[7])]
+    if len(rows) < 5 or len({row[7] for row in rows}) != 1:
+        return f"rows {rows}"
+    for budget, planned, measured, arena, *_ in rows:
+        most = int(budget) if budget != "none" else int(arena)
+        if not int(measured) <= int(arena) <= most or measured != planned:
+            return f"budget {budget}: {planned} planned, {measured} measured, arena {arena}"
+    return None if int(rows[-1][0]) < int(rows[1][0]) / 2 else "the least budget saves little"
+
+
+def usage(program):
+    for args in (["--steps", "3"], ["--steps"], ["--what", "1"]):
+        done = subprocess.run([program, *args], capture_output=True, text=True)
+        if done.returncode != 2 or done.stderr.count("\n") != 1:
+            return f"{args}: {done.returncode}, {done.stderr}"
+    return None
+
+
+with Tap() as tap, Folder() as folder:
+    if not shutil.which("pkg-config"):
+        tap.skip("examples", "there is no pkg-config")
+    else:
+        programs = {}
+        for source in sorted(glob.glob(os.path.join(SOURCE, "examples", "*.c"))):
+            name = os.path.basename(source)[:-2]
+            programs[name] = os.path.join(folder, name)
+            tap.run(f"{name} builds", build, source, programs[name])
+        tap.run("03_wave: one gradient in ten snapshots", wave, programs["03_wave"],
+                ["bptt", "revolve", "h-revolve", "async", "auto"])
+        tap.run("03_wave: bad usage", usage, programs["03_wave"])
+        tap.run("04_layers: one gradient at every budget", layers, programs["04_layers"])
