@@ -92,6 +92,13 @@ struct neap_sweep_options {
 	/* Asked between actions; non-zero ends the sweep with NEAP_EINTERRUPTED. */
 	int (*interrupted)(void *user);
 	void *interrupted_user;
+	/*
+	 * A plan to run instead of planning (neap_plan_read), with the costs and tier
+	 * rates it was made for; borrowed while the sweep lives. Sizes and tiers are
+	 * compared, the schedule is verified: NEAP_EUSAGE, NEAP_EILLEGAL. strategy,
+	 * params and costs above are not looked at.
+	 */
+	const struct neap_saved *saved;
 };
 
 struct neap_sweep;

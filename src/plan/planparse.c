@@ -332,10 +332,25 @@ static int64_t line_of(const struct neap__parsed *out, const char *name, enum ne
 	return 0;
 }
 
+/* No slot number needs to be beyond the list's length: tables are as long. */
+static int check_list(struct neap__parsed *out)
+{
+	for (int64_t i = 0; i < out->saved.plan.action_count; i++) {
+		struct neap_action *a = &out->actions[i];
+		if (a->slot >= out->saved.plan.action_count)
+			return neap__fail(NEAP_EFORMAT,
+				"[actions]: slot %lld is beyond the number of actions",
+				(ll)a->slot);
+		if (a->kind == NEAP_TURN)
+			a->t0 = a->t1 = out->saved.problem.chain.steps;
+	}
+	return 0;
+}
+
 /* What only the whole text tells. */
 static int complete(const struct parsing *p)
 {
-	const struct neap__parsed *out = p->out;
+	struct neap__parsed *out = p->out;
 	const struct neap_chain *c = &out->saved.problem.chain;
 	if (!p->ended)
 		return BAD(p, "the text stops before 'end'");
@@ -351,13 +366,7 @@ static int complete(const struct parsing *p)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
 	if (!(out->saved.plan.blocks.price >= 0 && out->saved.plan.blocks.price <= 1e15))
 		return neap__fail(NEAP_EFORMAT, "[blocks]: price is not between 0 and 1e15");
-	/* No slot number needs to be beyond the list's length; tables are as long. */
-	for (int64_t i = 0; i < out->saved.plan.action_count; i++)
-		if (out->actions[i].slot >= out->saved.plan.action_count)
-			return neap__fail(NEAP_EFORMAT,
-				"[actions]: slot %lld is beyond the number of actions",
-				(ll)out->actions[i].slot);
-	return 0;
+	return check_list(out);
 }
 
 int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length)

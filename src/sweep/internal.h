@@ -7,6 +7,7 @@
  *   actions.c  performs one action of the schedule
  *   steps.c    calls the model: pieces, `first`, times, counts
  *   transfer.c tickets: put, get, wait
+ *   replay.c   a plan that was made before, instead of planning
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
 #ifndef NEAP_SWEEP_INTERNAL_H
@@ -155,6 +156,9 @@ void neap__forget_repairs(struct neap_sweep *s);
 int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name);
 /* The plan's schedule, or one's own. */
 int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
+
+/* replay.c. Problem and plan from options.saved, in place of those that were described. */
+int neap__replay(struct neap_sweep *s);
 
 /* actions.c */
 int neap__perform(struct neap_sweep *s, const struct neap_action *action);

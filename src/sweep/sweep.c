@@ -98,6 +98,8 @@ static int make_plan(struct neap_sweep *s)
 		int rc = plan_own(s, schedule);
 		neap_schedule_close(schedule);
 		NEAP_TRY(rc);
+	} else if (s->options.saved) {
+		NEAP_TRY(neap__replay(s));
 	} else {
 		if (s->options.params.effort == 0)
 			s->options.params.effort = EFFORT;

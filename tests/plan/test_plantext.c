@@ -68,6 +68,8 @@ static void same_actions(struct neap_schedule *a, struct neap_schedule *b)
 		struct neap_action parsed;
 		assert_int_equal(neap__action_parse(&parsed, line), 0);
 		assert_string_equal(neap_action_show(again, &parsed), line);
+		if (x.kind == NEAP_TURN)
+			assert_true(x.t0 == y.t0 && x.t1 == y.t1);
 	} while (1);
 }
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.c: a sweep over a plan that was made before. Its schedule is the one that
+ * was saved: costs, tier rates and the budget are those it was made for. Sizes and
+ * tiers must be the sweep's own.
+ */
+#include "sweep/internal.h"
+#include "base/fail.h"
+
+#include <string.h>
+
+typedef unsigned long long ull;
+
+static int differs(const char *what, uint64_t saved, uint64_t here)
+{
+	return neap__fail(NEAP_EUSAGE,
+		"the saved plan is of another problem: %s is %llu there, %llu here", what,
+		(ull)saved, (ull)here);
+}
+
+static int same_chain(const struct neap_chain *a, const struct neap_chain *b)
+{
+	const struct {
+		const char *name;
+		uint64_t saved, here;
+	} rows[] = {
+		{"steps", (uint64_t)a->steps, (uint64_t)b->steps},
+		{"state", a->state, b->state},
+		{"tape", a->tape, b->tape},
+		{"tape_max", a->tape_max, b->tape_max},
+		{"adjoint", a->adjoint, b->adjoint},
+		{"live", a->live, b->live},
+	};
+	if (a->stages || a->join || a->flags & NEAP_CHAIN_CLASSIC)
+		return neap__fail(NEAP_EUSAGE,
+			"the saved plan is of another kind of problem: a sweep has one chain of "
+			"equal steps, in bytes");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].saved != rows[i].here)
+			return differs(rows[i].name, rows[i].saved, rows[i].here);
+	return 0;
+}
+
+/* A tier that holds more, or whose engine stages less, will do. */
+static int same_tiers(const struct neap_problem *a, const struct neap_problem *b)
+{
+	if (a->ntiers != b->ntiers)
+		return differs("the number of tiers", (uint64_t)a->ntiers, (uint64_t)b->ntiers);
+	for (int i = 0; i < a->ntiers; i++) {
+		if (a->tiers[i].capacity > b->tiers[i].capacity)
+			return differs(
+				"a tier's capacity", a->tiers[i].capacity, b->tiers[i].capacity);
+		if (a->tiers[i].staging < b->tiers[i].staging)
+			return differs(
+				"a tier's staging", a->tiers[i].staging, b->tiers[i].staging);
+	}
+	return 0;
+}
+
+int neap__replay(struct neap_sweep *s)
+{
+	const struct neap_saved *saved = s->options.saved;
+	struct neap_schedule *schedule;
+	struct neap_verdict verdict;
+	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
+	NEAP_TRY(neap_problem_check(&saved->problem));
+	NEAP_TRY(same_chain(&saved->problem.chain, &s->problem.chain));
+	NEAP_TRY(same_tiers(&saved->problem, &s->problem));
+	if (saved->plan.arena_bytes > s->problem.memory)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"the saved plan takes %llu bytes, more than %llu",
+			(ull)saved->plan.arena_bytes, (ull)s->problem.memory);
+	s->problem = saved->problem;
+	s->problem.chain.flags |= stay;
+	s->plan = saved->plan;
+	NEAP_TRY(neap_schedule_open(&schedule, &s->problem, &s->plan));
+	int rc = neap_verify(&verdict, &s->problem, schedule);
+	neap_schedule_close(schedule);
+	if (rc < 0)
+		return neap__fail_in(rc, "the saved plan: ");
+	if (verdict.arena_bytes > s->plan.arena_bytes)
+		return neap__fail(NEAP_EILLEGAL, "the saved plan takes %llu bytes, not %llu",
+			(ull)verdict.arena_bytes, (ull)s->plan.arena_bytes);
+	return 0;
+}
