@@ -15,6 +15,9 @@
 #include "strategy.h"
 #include "twotable.h"
 
+/* All sizes together are less: more is no better, and bytes stay in 63 bits. */
+#define MEMORY_MOST ((uint64_t)1 << 61)
+
 /* A part that is still to be done; x_i lies in `slot`, or in the tape of i - 1. */
 struct part {
 	int64_t i, t, bytes, slot;
@@ -162,7 +165,8 @@ static int open(struct neap_schedule *s)
 	s->fini = fini;
 	if (s->problem.memory < neap__twotable_least(c))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
-	NEAP_TRY(neap__twotable_fill(&x->tables, c, s->problem.memory));
+	uint64_t memory = s->problem.memory < MEMORY_MOST ? s->problem.memory : MEMORY_MOST;
+	NEAP_TRY(neap__twotable_fill(&x->tables, c, memory));
 	x->stack = malloc((size_t)(c->steps + 2) * sizeof *x->stack);
 	x->free_slots = malloc((size_t)(c->steps + 2) * sizeof *x->free_slots);
 	if (!x->stack || !x->free_slots)
@@ -171,8 +175,7 @@ static int open(struct neap_schedule *s)
 		x->free_slots[x->free] = c->steps + 1 - x->free;
 	int64_t slot = take_slot(x);
 	neap__save(s, slot, 0);
-	push(x, (struct part){
-			0, c->steps, (int64_t)(s->problem.memory - c->stages->state[0]), slot, 0});
+	push(x, (struct part){0, c->steps, (int64_t)(memory - c->stages->state[0]), slot, 0});
 	return s->error;
 }
 

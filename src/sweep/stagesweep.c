@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_MOST ((uint64_t)1 << 61) /* more than all sizes together can be */
-
 static int check(const struct neap_stage_ops *ops, const struct neap_stages *stages,
 	const struct neap_sweep_options *o)
 {
@@ -75,12 +73,11 @@ static int copy_stages(struct neap_stage_sweep *s, const struct neap_stages *fro
 
 static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages)
 {
-	uint64_t memory = s->options.memory;
 	s->problem = (struct neap_problem)NEAP_PROBLEM_INIT;
 	s->problem.chain.steps = s->options.steps;
 	s->problem.chain.stages = stages;
 	s->problem.chain.adjoint = s->ops.adjoint_bytes;
-	s->problem.memory = memory && memory < MEMORY_MOST ? memory : MEMORY_MOST;
+	s->problem.memory = s->options.memory ? s->options.memory : NEAP_INFINITE;
 	NEAP_TRY(neap_problem_check(&s->problem));
 	return copy_stages(s, stages);
 }

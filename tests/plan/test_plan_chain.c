@@ -65,6 +65,7 @@ static void embedded(void **state)
 	}
 	struct neap_plan plan = checked(&c, 1000);
 	assert_true(plan.makespan == 67 && plan.bound == 67);
+	assert_true(checked(&c, NEAP_INFINITE).makespan == 67);
 	assert_int_equal(neap_plan_make(&plan, &c.p, "revolve", NULL), 0);
 	assert_false(plan.feasible);
 	assert_string_equal(plan.why, "needs a uniform chain");
