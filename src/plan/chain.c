@@ -110,6 +110,19 @@ int neap_problem_check(const struct neap_problem *problem)
 	return 0;
 }
 
+/* Every tape kept: `bptt`; of them the tier (0: none) holds what it can: `stream`. */
+static uint64_t all_tapes(const struct neap_problem *p, int tier)
+{
+	uint64_t steps = (uint64_t)p->chain.steps, tape = p->chain.tape, there = 0;
+	if (p->chain.flags & NEAP_CHAIN_CLASSIC || (tier && p->chain.flags & NEAP_CHAIN_TAPES_STAY))
+		return UINT64_MAX;
+	if (tier && tape)
+		there = p->tiers[tier - 1].capacity / tape;
+	if (there > steps - 1)
+		there = steps - 1;
+	return neap__fixed_bytes(p, tier) + (steps - there) * tape;
+}
+
 uint64_t neap_problem_least(const struct neap_problem *problem)
 {
 	uint64_t state = problem->chain.state, tape = problem->chain.tape;
@@ -121,11 +134,15 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;
+	if (all_tapes(problem, 0) < least)
+		least = all_tapes(problem, 0);
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
 		/* x_0 in a place, and one tape: `h-revolve`. */
 		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
 		if (bytes < least && neap__places(problem, tier) > 0)
 			least = bytes;
+		if (all_tapes(problem, tier) < least)
+			least = all_tapes(problem, tier);
 	}
 	return least;
 }

@@ -11,19 +11,39 @@
 #include "base/fail.h"
 #include "strategy.h"
 
-static int refuse(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t q)
+/* Tapes that must stay where chunks of q travel: there is no room for more on the tier. */
+static int64_t stay(const struct neap_problem *problem, int tier, int64_t q)
 {
-	uint64_t least = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, 0, q);
-	uint64_t all = neap__fixed_bytes(problem, 0) +
-		       (uint64_t)neap__bytes(problem, 0, problem->chain.steps);
-	least = all < least ? all : least;
-	if (least <= problem->memory)
-		neap__refuse(plan, 0, "tier %s is too small for the tapes",
-			problem->tiers[tier - 1].name);
-	else
-		neap__refuse(plan, problem->tiers[tier - 1].capacity == NEAP_INFINITE ? least : 0,
-			"a chunk of %lld tapes needs %llu bytes", (long long)q,
-			(unsigned long long)least);
+	uint64_t capacity = problem->tiers[tier - 1].capacity;
+	uint64_t all = (uint64_t)neap__bytes(problem, 0, problem->chain.steps + q);
+	if (capacity >= all)
+		return 0;
+	int64_t places = (int64_t)(capacity / (uint64_t)neap__bytes(problem, 0, q));
+	return problem->chain.steps > places * q ? problem->chain.steps - places * q : 0;
+}
+
+/* Budget of chunks of q and `tail` tapes that stay (0: as many as must); 0: none works. */
+static uint64_t least_of(const struct neap_problem *problem, int tier, int64_t q, int64_t tail)
+{
+	int64_t most = stay(problem, tier, q);
+	if (most > 0 && tail > 0 && tail < most)
+		return 0;
+	most = tail > most ? tail : most;
+	return neap__fixed_bytes(problem, tier) +
+	       (uint64_t)neap__bytes(problem, 0, q > most ? q : most);
+}
+
+static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	int64_t steps = problem->chain.steps, q = fixed->chunk ? fixed->chunk : 1;
+	uint64_t all = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
+	uint64_t least = least_of(problem, tier, q < steps ? q : steps, fixed->tail);
+	if (all < least || !least)
+		least = fixed->tail && fixed->tail < steps ? least : all;
+	neap__refuse(plan, least > problem->memory ? least : 0,
+		"chunks of %lld tapes, %lld of them here, need %llu bytes", (long long)q,
+		(long long)stay(problem, tier, q), (unsigned long long)least);
 	return 0;
 }
 
@@ -32,7 +52,9 @@ static struct neap_blocks chunked(
 	const struct neap_problem *problem, int tier, int64_t q, int64_t given_tail)
 {
 	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
-	int64_t tail = fit - q > q ? fit - q : q;
+	int64_t tail = fit - q > q ? fit - q : q, must = stay(problem, tier, q);
+	if (tail < must)
+		tail = must;
 	int64_t all = neap__tapes_fit(problem, neap__pool(problem, 0));
 	if (all >= problem->chain.steps)
 		tail = problem->chain.steps;
@@ -51,13 +73,15 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		neap__pool(problem, 0) >= 0)
 		fit = problem->chain.steps; /* nothing has to leave */
 	struct neap_blocks best = {0};
-	for (int64_t d = 1; d <= 64; d *= 2) {
+	for (int64_t d = 1; d <= 64 || !plan->feasible; d *= 2) {
 		int64_t q = given ? given : fit / d;
 		struct neap_plan trial = *plan;
 		if (q < 1 || q == last)
 			break;
 		last = q;
 		struct neap_blocks blocks = chunked(problem, tier, q, fixed->tail);
+		if (blocks.tail > fit)
+			continue;
 		settled = neap__blocks_settled(problem, tier, &blocks);
 		NEAP_TRY(
 			neap__blocks_evaluate(&trial, problem, tier, &blocks, flow, settled, NULL));
@@ -67,7 +91,7 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		}
 	}
 	if (!plan->feasible)
-		return refuse(plan, problem, tier, given ? given : 1);
+		return refuse(plan, problem, fixed, tier);
 	return neap__blocks_evaluate(plan, problem, tier, &best, flow, 0, NULL);
 }
 
