@@ -151,12 +151,14 @@ int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *pro
 	if (count > 3 * settled) {
 		rc = extrapolate(&total, flow, problem, tier, &blocks, count, settled, actions);
 		known = n > 0 || rc < 0 || total.actions > ACTIONS_MOST;
-		if (n == 0)
-			total.peak = (uint64_t)neap__pool(problem, tier);
 	}
 	if (!known)
 		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
-	return settle_on(plan, problem, tier, &blocks, &total);
+	NEAP_TRY(settle_on(plan, problem, tier, &blocks, &total));
+	if (plan->feasible && known && n == 0) /* the peak is an estimate: no less than may be */
+		plan->arena_bytes =
+			neap__fixed_bytes(problem, tier) + (uint64_t)neap__pool(problem, tier);
+	return 0;
 }

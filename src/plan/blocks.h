@@ -8,8 +8,9 @@
 /*
  * Fills the plan as a strategy's solve does, or leaves feasible 0. Chains of more
  * than 3 n blocks are run with n and 2 n of them and continued in a straight line;
- * n = 0: in full, unless that takes more than some 10^7 actions, where the peak is
- * the whole pool. *actions (may be NULL) is increased by what was run.
+ * n = 0: in full, unless that takes more than some 10^6 actions, where the arena is
+ * the whole budget, and the peak that of 2 n blocks. *actions (may be NULL) is increased by what
+ * was run.
  */
 int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *blocks, struct neap__flow *flow, int64_t n, int64_t *actions);

@@ -249,6 +249,8 @@ static int writes(const struct neap__nested *x, struct neap__stretch s, struct n
 		*missing = p;
 		return 0;
 	}
+	if (s.k > 0 && value->choice == 0) /* nothing is done with it there */
+		return lower_levels(x, s, v, missing);
 	*v = *value;
 	v->c.cost += x->nest.level[s.k].write;
 	v->c.written[s.k]++;

@@ -62,7 +62,7 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 		int64_t end = t + n < t1 ? t + n : t1;
 		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
 	}
-	if (t1 == k->x->chain->steps)
+	if (t1 == k->x->chain->steps && k->x->plan.tail > 0) /* else it was before */
 		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
 	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
 		int64_t end = t + n < t1 ? t + n : t1;
