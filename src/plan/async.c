@@ -7,6 +7,7 @@
  *
  * Peak: s S + A, s the slots that fit, one of them for reading ahead if that pays.
  */
+#include <errno.h>
 #include <math.h>
 #include "blocks.h"
 #include "base/fail.h"
@@ -45,6 +46,62 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 			      : 0;
 }
 
+/* Is there a plan with so many slots? */
+static int works(const struct neap_problem *problem, int tier, int64_t interval, int64_t slots,
+	struct neap__flow *flow)
+{
+	struct neap_problem richer = *problem;
+	struct neap_plan trial = {.strategy = "async"};
+	richer.memory = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, slots, 1);
+	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, flow));
+	return trial.feasible;
+}
+
+/* The fewest slots: one, unless its tables or its schedule would be too long. */
+static int64_t slots_least(
+	const struct neap_problem *problem, int tier, int64_t interval, struct neap__flow *flow)
+{
+	int64_t low = interval > 1, high = low, rc;
+	while ((rc = works(problem, tier, interval, high, flow)) == 0 && high < interval)
+		high = 2 * high + 1;
+	if (rc <= 0)
+		return rc < 0 ? rc : -1;
+	for (low--; high - low > 1;) {
+		int64_t middle = low + (high - low) / 2;
+		rc = works(problem, tier, interval, middle, flow);
+		if (rc < 0)
+			return rc;
+		*(rc ? &high : &low) = middle;
+	}
+	return high;
+}
+
+static int refuse(
+	struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t interval)
+{
+	int64_t steps = problem->chain.steps, sent = neap__ceil_div(steps, interval) - 1;
+	struct neap__flow *flow;
+	if (sent > neap__places(problem, tier)) {
+		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
+			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
+		return 0;
+	}
+	tier = sent ? tier : 0;
+	NEAP_TRY(neap__flow_new(&flow));
+	int64_t slots = slots_least(problem, tier, interval, flow);
+	neap__flow_free(flow);
+	if (slots == -ENOMEM)
+		return -ENOMEM;
+	uint64_t least = neap__fixed_bytes(problem, tier) +
+			 (uint64_t)neap__bytes(problem, slots < 0 ? 0 : slots, 1);
+	if (slots < 0 || least <= problem->memory)
+		neap__refuse(plan, 0, "a state every %lld steps does not fit", (long long)interval);
+	else
+		neap__refuse(plan, least, "%lld slot%s and a tape need %llu", (long long)slots,
+			slots == 1 ? "" : "s", (unsigned long long)least);
+	return 0;
+}
+
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
@@ -60,18 +117,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	neap__flow_free(flow);
 	if (rc < 0 || plan->feasible)
 		return rc;
-	int sent = interval < problem->chain.steps;
-	uint64_t least = neap__fixed_bytes(problem, sent ? tier : 0) +
-			 (uint64_t)neap__bytes(problem, interval > 1, 1);
-	if (least > problem->memory)
-		neap__refuse(plan,
-			problem->tiers[tier - 1].capacity == NEAP_INFINITE && interval < 10000
-				? least
-				: 0,
-			"a slot and a tape need %llu", (unsigned long long)least);
-	else
-		neap__refuse(plan, 0, "a state every %lld steps does not fit", (long long)interval);
-	return 0;
+	return refuse(plan, problem, tier, interval);
 }
 
 static int solve(

@@ -99,6 +99,27 @@ static void consider_m(struct choice *best, const struct neap_problem *p, int ti
 		consider(best, p, tier, m > p->chain.steps / c ? p->chain.steps : m * c, c);
 }
 
+static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct choice *at)
+{
+	return neap__fixed_bytes(p, remote_chunks(p, at->r) > 1 ? tier : 0) +
+	       (uint64_t)peak_of(p, at->r, at->c);
+}
+
+/* The chunk that needs the least bytes in one remote chunk, that is without the tier; 0: none. */
+static struct choice least_alone(const struct neap_problem *p, const struct neap_params *fixed)
+{
+	int64_t steps = p->chain.steps, m = fixed->checkpoints, c = fixed->chunk;
+	if (fixed->remote_chunk) /* there is no other choice */
+		return (struct choice){0};
+	if (!c)
+		c = neap__chunk_least(p, steps, 1);
+	if (c > steps)
+		c = steps;
+	if (!fixed->chunk && m && neap__ceil_div(steps, c) > m)
+		c = neap__ceil_div(steps, m);
+	return (struct choice){steps, m && neap__ceil_div(steps, c) > m ? 0 : c, 0};
+}
+
 /* The (R, c) that needs the least bytes on this tier. */
 static struct choice least(const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
@@ -197,15 +218,18 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	struct choice best = search(problem, tier, fixed);
 	if (best.c)
 		return finish(plan, problem, tier, &best);
+	struct choice alone = least_alone(problem, fixed);
 	best = least(problem, tier, fixed);
+	if (alone.c && (remote_chunks(problem, best.r) - 1 > neap__places(problem, tier) ||
+			       bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
+		best = alone;
 	int64_t sent = remote_chunks(problem, best.r) - 1;
 	if (sent > neap__places(problem, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
 		return 0;
 	}
-	uint64_t bytes = neap__fixed_bytes(problem, sent ? tier : 0) +
-			 (uint64_t)peak_of(problem, best.r, best.c);
+	uint64_t bytes = bytes_of(problem, tier, &best);
 	neap__refuse(plan, bytes, "remote chunks of %lld and chunks of %lld steps need %llu",
 		(long long)best.r, (long long)best.c, (unsigned long long)bytes);
 	return 0;

@@ -88,7 +88,28 @@ static void consider(struct choice *best, const struct neap_problem *p, int tier
 		*best = (struct choice){c, k, time};
 }
 
-/* The (c, k) that needs the least bytes. */
+static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct choice *at)
+{
+	return neap__fixed_bytes(p, sent(p, at->c, at->k) ? tier : 0) +
+	       (uint64_t)neap__bytes(p, slots_of(p, at->c, at->k), at->c);
+}
+
+/* The (c, k) that needs the least bytes without the tier, c = 0: none. */
+static struct choice least_alone(const struct neap_problem *p, const struct neap_params *fixed)
+{
+	int64_t steps = p->chain.steps, c = fixed->chunk, k = fixed->checkpoints;
+	if (!c)
+		c = neap__chunk_least(p, steps, 1);
+	if (c > steps)
+		c = steps;
+	if (!fixed->chunk && k && neap__ceil_div(steps, c) - 1 > k)
+		c = neap__ceil_div(steps, k + 1);
+	if (!k)
+		k = neap__ceil_div(steps, c) > 2 ? neap__ceil_div(steps, c) - 1 : 1;
+	return (struct choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
+}
+
+/* The (c, k) that needs the least bytes with the tier. */
 static void least(struct choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed)
 {
@@ -142,17 +163,20 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t steps = problem->chain.steps;
 	struct choice best = search(problem, tier, fixed);
 	if (!best.c) {
+		struct choice alone = least_alone(problem, fixed);
 		least(&best, problem, tier, fixed);
-		int64_t q = sent(problem, best.c, best.k);
-		if (q > neap__places(problem, tier)) {
+		if (alone.c &&
+			(sent(problem, best.c, best.k) > neap__places(problem, tier) ||
+				bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
+			best = alone;
+		if (sent(problem, best.c, best.k) > neap__places(problem, tier)) {
 			neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 				problem->tiers[tier - 1].name,
 				(long long)neap__places(problem, tier));
 			return 0;
 		}
 		int64_t k = slots_of(problem, best.c, best.k);
-		uint64_t bytes = neap__fixed_bytes(problem, q ? tier : 0) +
-				 (uint64_t)neap__bytes(problem, k, best.c);
+		uint64_t bytes = bytes_of(problem, tier, &best);
 		neap__refuse(plan, bytes, "%lld slots and chunks of %lld steps need %llu",
 			(long long)k, (long long)best.c, (unsigned long long)bytes);
 		return 0;

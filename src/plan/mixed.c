@@ -44,14 +44,21 @@ static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
 	int64_t steps = problem->chain.steps;
 	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 	struct neap_problem richer = *problem;
+	uint64_t all =
+		classic ? UINT64_MAX
+			: neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
 	for (int64_t slots = steps > 1; slots < 8; slots++) {
 		struct neap__leaves x;
 		richer.memory =
 			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, slots, 1);
 		int rc = build(&x, &richer, slots);
 		neap__leaves_free(&x);
-		if (rc < 0)
+		if (rc < 0 && richer.memory < all)
 			continue;
+		if (richer.memory >= all) {
+			neap__refuse(plan, all, "all tapes need %llu", (unsigned long long)all);
+			return;
+		}
 		neap__refuse(plan, richer.memory, "%lld slot%s and a tape need %llu%s",
 			(long long)slots, slots == 1 ? "" : "s", (unsigned long long)richer.memory,
 			classic ? " slots" : "");

@@ -224,8 +224,19 @@ static int solve(
 			search(plan, problem, with_tiers);
 	if (plan->feasible)
 		return 0;
-	int64_t least = given > 0 ? given : neap__segment_slots_least(steps);
+	int64_t places = given > 0 ? given : neap__segment_slots_least(steps), least = places;
 	uint64_t bytes = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
+	uint64_t with_tiers = neap__fixed_bytes(problem, 0);
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		int64_t there = neap__places(problem, tier);
+		places = places > there ? places - there : 0;
+		with_tiers += problem->tiers[tier - 1].staging;
+	}
+	with_tiers += (uint64_t)neap__bytes(problem, places, 1);
+	if (problem->ntiers > 0 && with_tiers < bytes) {
+		bytes = with_tiers;
+		least = places;
+	}
 	neap__refuse(plan, bytes > problem->memory ? bytes : 0, "%lld slot%s and a tape need %llu",
 		(long long)least, least == 1 ? "" : "s", (unsigned long long)bytes);
 	return 0;

@@ -141,7 +141,9 @@ static int64_t best_period(const struct neap_problem *p, int tier)
 	return period > least ? period : least;
 }
 
-static int refuse(struct neap_plan *plan, const struct neap_problem *p, int tier, int64_t period)
+/* `asked`: the period is not ours to choose. */
+static int refuse(
+	struct neap_plan *plan, const struct neap_problem *p, int tier, int64_t period, int asked)
 {
 	int64_t m = period < p->chain.steps ? period : p->chain.steps;
 	int64_t least = neap__segment_slots_least(m);
@@ -153,6 +155,13 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *p, int tier
 	}
 	uint64_t bytes =
 		neap__fixed_bytes(p, alone ? 0 : tier) + (uint64_t)neap__bytes(p, least, 1);
+	if (!asked && neap__places(p, tier) >= p->chain.steps - 1) { /* a state every step */
+		uint64_t every = neap__fixed_bytes(p, tier) + (uint64_t)neap__bytes(p, 0, 1);
+		if (every < bytes) {
+			bytes = every;
+			least = 0;
+		}
+	}
 	neap__refuse(plan, bytes > p->memory ? bytes : 0, "%lld slot%s and a tape need %llu",
 		(long long)least, least == 1 ? "" : "s", (unsigned long long)bytes);
 	return 0;
@@ -175,7 +184,7 @@ static int solve(
 		if (!trial.feasible && !fixed->period)
 			NEAP_TRY(attempt(&trial, problem, tier, period = problem->chain.steps));
 		if (!trial.feasible)
-			refuse(&trial, problem, tier, period);
+			refuse(&trial, problem, tier, period, fixed->period > 0);
 		if (tier == 1 ||
 			(trial.feasible && (!plan->feasible || trial.makespan < plan->makespan)) ||
 			(!trial.feasible && !plan->feasible && trial.least_bytes &&

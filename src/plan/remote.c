@@ -72,6 +72,12 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 		int64_t chunk = given ? given : least;
 		uint64_t bytes = neap__fixed_bytes(problem, chunk < steps ? tier : 0) +
 				 (uint64_t)neap__bytes(problem, 0, chunk);
+		uint64_t whole =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
+		if (!given && whole < bytes) {
+			chunk = steps;
+			bytes = whole;
+		}
 		neap__refuse(plan, bytes, "chunks of %lld steps need %llu", (long long)chunk,
 			(unsigned long long)bytes);
 		return 0;

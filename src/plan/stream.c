@@ -22,13 +22,12 @@ static int64_t stay(const struct neap_problem *problem, int tier, int64_t q)
 	return problem->chain.steps > places * q ? problem->chain.steps - places * q : 0;
 }
 
-/* Budget of chunks of q and `tail` tapes that stay (0: as many as must); 0: none works. */
+/* Budget of chunks of q where at most `tail` tapes may stay (0: any number); 0: none works. */
 static uint64_t least_of(const struct neap_problem *problem, int tier, int64_t q, int64_t tail)
 {
 	int64_t most = stay(problem, tier, q);
 	if (most > 0 && tail > 0 && tail < most)
 		return 0;
-	most = tail > most ? tail : most;
 	return neap__fixed_bytes(problem, tier) +
 	       (uint64_t)neap__bytes(problem, 0, q > most ? q : most);
 }
@@ -39,8 +38,8 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t steps = problem->chain.steps, q = fixed->chunk ? fixed->chunk : 1;
 	uint64_t all = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
 	uint64_t least = least_of(problem, tier, q < steps ? q : steps, fixed->tail);
-	if (all < least || !least)
-		least = fixed->tail && fixed->tail < steps ? least : all;
+	if ((!fixed->tail || fixed->tail >= steps) && (all < least || !least))
+		least = all;
 	neap__refuse(plan, least > problem->memory ? least : 0,
 		"chunks of %lld tapes, %lld of them here, need %llu bytes", (long long)q,
 		(long long)stay(problem, tier, q), (unsigned long long)least);
