@@ -460,7 +460,7 @@ static void add_fixed(struct audit *v)
 		out->peak_bytes = v->peak_held;
 	out->peak_bytes += v->p->chain.adjoint + neap__live_bytes(v->p);
 	for (int i = 0; i < v->p->ntiers; i++)
-		if (out->tiers[i].written || out->tiers[i].read)
+		if (v->stores[i].state_top || v->stores[i].tape_top) /* used, if by no byte */
 			out->peak_bytes += v->p->tiers[i].staging;
 	out->arena_bytes = out->peak_bytes + neap__tape_reserve(v->p);
 }

@@ -7,7 +7,7 @@
 static double seconds(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* not what else runs here */
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
