@@ -105,8 +105,9 @@ struct neap_sweep;
 
 /*
  * Plans and checks everything; maps no arena yet. ops and options are copied,
- * user and the tiers borrowed. Tables beside the arena: 32 bytes for each 64
- * steps recorded at a time, 32 a slot, 8 a place of a tier, and 20 KiB.
+ * user and the tiers borrowed. Tables beside the arena: 40 bytes for each 64
+ * steps recorded at a time, 32 a slot, 8 a place of a tier, and 20 KiB; where tapes
+ * travel, that twice, 48 a place for tapes and 64 for each 64 steps they are of.
  * NEAP_EINFEASIBLE: the line names a budget that would do.
  */
 NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
@@ -151,8 +152,8 @@ struct neap_sweep_stats {
  * sweep runs: it is what lost records are recomputed from. dx0 (may be NULL)
  * takes the adjoint at step 0, adjoint_bytes long. The arena stays mapped until
  * neap_sweep_free or neap_sweep_release. After an error (a callback's answer,
- * NEAP_EINTERRUPTED, a tier that cannot be formatted) nothing is in flight and
- * the sweep can run again.
+ * NEAP_EINTERRUPTED) nothing is in flight and the sweep can run again. A tier
+ * that cannot be formatted, such as a full disk, is one that refuses every record.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);

@@ -55,22 +55,21 @@ static int record(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
 	NEAP_TRY(check_live(s, a, 1));
-	struct neap__range *last = s->nranges ? &s->ranges[s->nranges - 1] : NULL;
-	if (last && last->t1 == a->t0)
-		last->t1 = a->t1;
-	else if (s->nranges < s->survey.ranges)
-		s->ranges[s->nranges++] = (struct neap__range){a->t0, a->t1};
-	else
-		return illegal(a, "more ranges than the schedule announced");
+	if (a->t0 == a->t1)
+		return 0;
+	NEAP_TRY(neap__ranges_add(s, a->t0, a->t1));
 	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s);
 	uint64_t planned = neap__sat_mul((uint64_t)(a->t1 - a->t0), tape);
-	NEAP_TRY(neap__make_room(s, neap__sat_add(planned, worst - tape), 0));
+	if (!s->survey.travels)
+		NEAP_TRY(neap__make_room(s, neap__sat_add(planned, worst - tape), 0));
 	do
 		NEAP_TRY(neap__step_record(s, a->t1));
-	while (s->live_t < a->t1 && more_room(s));
+	while (s->live_t < a->t1 && !s->survey.travels && more_room(s));
 	if (s->live_t == a->t1)
 		return 0;
 	s->stats.overflows++;
+	if (s->survey.travels)
+		NEAP_TRY(neap__transfer_anchor(s));
 	return neap__step_advance(s, a->t1);
 }
 
@@ -82,23 +81,17 @@ static int turn(struct neap_sweep *s, const struct neap_action *a)
 	return neap__step_turn(s);
 }
 
-/* The range that holds [t0, t1) at its end loses it. */
-static struct neap__range *find_range(struct neap_sweep *s, const struct neap_action *a)
-{
-	for (int64_t i = s->nranges - 1; i >= 0; i--)
-		if (s->ranges[i].t1 == a->t1 && s->ranges[i].t0 <= a->t0)
-			return &s->ranges[i];
-	return NULL;
-}
-
 static int backward(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
 	if (s->position != a->t1)
 		return illegal(a, "the adjoint is at another step");
-	struct neap__range *range = find_range(s, a);
-	if (!range && a->t0 < a->t1)
+	if (a->t0 == a->t1)
+		return 0;
+	const struct neap__range *range = neap__ranges_find(s, a->t0, a->t1);
+	if (!range)
 		return illegal(a, "these steps were not recorded");
+	int64_t low = range->t0;
 	while (s->position > a->t0) {
 		int64_t below;
 		struct neap__extent *tape = neap__arena_find(&s->arena, s->position, &below);
@@ -108,27 +101,23 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 		}
 		if (tape)
 			neap__arena_pop(&s->arena, tape); /* a repair's, across t0 */
-		NEAP_TRY(neap__refill(s, range->t0, a->t0, s->position));
+		NEAP_TRY(neap__refill(s, low, a->t0, s->position));
 	}
-	if (a->t0 == a->t1)
-		return 0;
 	s->live_t = -1;
 	neap__transfer_resume(s);
-	range->t1 = a->t0;
-	if (range->t0 == range->t1) {
-		*range = s->ranges[--s->nranges];
+	NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
+	/* Where tapes were lost, more are likely to be: the states below serve them too. */
+	if (low == a->t0 && !(s->survey.travels && s->stats.recoveries))
 		neap__forget_repairs(s);
-	}
+	neap__tapes_resume(s);
 	return 0;
 }
 
 static int save(struct neap_sweep *s, const struct neap_action *a)
 {
-	int64_t loose;
 	NEAP_TRY(check_live(s, a, 0));
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_FREE));
-	if (!neap__arena_loose(&s->arena, &loose))
-		NEAP_TRY(neap__make_room(s, s->arena.state, 1));
+	NEAP_TRY(neap__make_slot_room(s));
 	neap__arena_take(&s->arena, a->slot);
 	struct neap__slot *slot = &s->arena.slots[a->slot];
 	slot->state = NEAP__SLOT_HELD;
@@ -150,17 +139,37 @@ static int drop(struct neap_sweep *s, const struct neap_action *a)
 	if (s->arena.slots[a->slot].pins)
 		return illegal(a, "the slot is being sent");
 	neap__arena_drop(&s->arena, a->slot);
+	neap__tapes_resume(s);
 	return 0;
 }
 
 static int forget(struct neap_sweep *s, const struct neap_action *a)
 {
-	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0 ||
-		a->place >= s->survey.places[a->tier - 1])
+	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0)
+		return illegal(a, "no such place");
+	if (a->payload == NEAP_TAPE)
+		return neap__tapes_forget(s, a);
+	if (a->place >= s->survey.places[a->tier - 1])
 		return illegal(a, "no such place");
 	s->records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
 	(void)neap_tier_forget(s->tiers[a->tier - 1], a->place);
 	return 0;
+}
+
+static int put(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->payload == NEAP_STATE)
+		return neap__transfer_put(s, a);
+	NEAP_TRY(check_range(s, a));
+	return neap__tapes_put(s, a);
+}
+
+static int get(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->payload == NEAP_STATE)
+		return neap__transfer_get(s, a);
+	NEAP_TRY(check_range(s, a));
+	return neap__tapes_get(s, a);
 }
 
 int neap__perform(struct neap_sweep *s, const struct neap_action *a)
@@ -173,8 +182,8 @@ int neap__perform(struct neap_sweep *s, const struct neap_action *a)
 		[NEAP_SAVE] = save,
 		[NEAP_LOAD] = load,
 		[NEAP_DROP] = drop,
-		[NEAP_PUT] = neap__transfer_put,
-		[NEAP_GET] = neap__transfer_get,
+		[NEAP_PUT] = put,
+		[NEAP_GET] = get,
 		[NEAP_WAIT] = neap__transfer_wait,
 		[NEAP_FORGET] = forget,
 	};

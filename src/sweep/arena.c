@@ -45,6 +45,7 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 	arena->positions = arena->free_hint = 0;
 	arena->nextents = 0;
 	arena->top = arena->tapes;
+	arena->held = 0;
 	arena->used = arena->peak = base;
 	if (arena->poison)
 		memset(arena->base, 0xAA, arena->mapped);
@@ -73,9 +74,20 @@ static unsigned char *at_position(const struct neap__arena *arena, int64_t posit
 	return arena->base + arena->bytes - (uint64_t)(position + 1) * arena->state;
 }
 
+/* The row of a slot among the tapes. */
+static struct neap__extent *row_of(const struct neap__arena *arena, int64_t slot)
+{
+	struct neap__extent *extent = arena->extents;
+	while (extent->slot != slot)
+		extent++;
+	return extent;
+}
+
 unsigned char *neap__arena_slot(const struct neap__arena *arena, int64_t slot)
 {
-	return at_position(arena, arena->slots[slot].position);
+	int64_t position = arena->slots[slot].position;
+	return position < 0 ? arena->base + row_of(arena, slot)->offset
+			    : at_position(arena, position);
 }
 
 /* The lowest free position is never below the hint. */
@@ -104,16 +116,42 @@ static void occupy(struct neap__arena *arena, int64_t slot, int64_t position)
 		arena->positions = position + 1;
 }
 
+static int position_left(const struct neap__arena *arena)
+{
+	int64_t free = arena->free_hint;
+	while (free < arena->positions && arena->occupant[free] >= 0)
+		free++;
+	return free < arena->positions || neap__arena_gap(arena) >= arena->state;
+}
+
+int neap__arena_takes(const struct neap__arena *arena)
+{
+	struct neap__place place;
+	return position_left(arena) || (arena->nextents < arena->extents_max &&
+					       neap__arena_fit(arena, arena->state, &place));
+}
+
 void neap__arena_take(struct neap__arena *arena, int64_t slot)
 {
-	occupy(arena, slot, lowest_free(arena));
-	count(arena, arena->state);
+	struct neap__place place;
+	if (position_left(arena) || !neap__arena_fit(arena, arena->state, &place)) {
+		occupy(arena, slot, lowest_free(arena));
+		count(arena, arena->state);
+		return;
+	}
+	neap__arena_insert(arena, &place, 0, 0, arena->state)->slot = (int32_t)slot;
+	arena->slots[slot].position = -1;
 }
 
 void neap__arena_drop(struct neap__arena *arena, int64_t slot)
 {
-	vacate(arena, arena->slots[slot].position);
-	arena->slots[slot].state = NEAP__SLOT_FREE;
+	struct neap__slot *row = &arena->slots[slot];
+	row->state = NEAP__SLOT_FREE;
+	if (row->position < 0) {
+		neap__arena_pop(arena, row_of(arena, slot));
+		return;
+	}
+	vacate(arena, row->position);
 	arena->used -= arena->state;
 }
 
@@ -133,31 +171,101 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 	vacate(arena, from);
 }
 
-struct neap__extent *neap__arena_push(
-	struct neap__arena *arena, int64_t t0, int64_t t1, uint64_t bytes)
+static uint64_t end_of(const struct neap__arena *arena, int64_t index)
+{
+	return index < 0 ? arena->tapes
+			 : arena->extents[index].offset + arena->extents[index].bytes;
+}
+
+int neap__arena_fit(const struct neap__arena *arena, uint64_t bytes, struct neap__place *place)
+{
+	int64_t i = arena->top - arena->tapes == arena->held ? arena->nextents : 0;
+	uint64_t below = end_of(arena, i - 1);
+	for (; i < arena->nextents; i++) {
+		uint64_t hole = arena->extents[i].offset - below;
+		if (hole >= bytes && hole > 0) {
+			*place = (struct neap__place){i, below, hole};
+			return 1;
+		}
+		below = end_of(arena, i);
+	}
+	*place = (struct neap__place){i, arena->top, neap__arena_gap(arena)};
+	return place->bytes >= bytes;
+}
+
+struct neap__extent *neap__arena_insert(struct neap__arena *arena, const struct neap__place *place,
+	int64_t t0, int64_t t1, uint64_t bytes)
 {
 	if (arena->nextents == arena->extents_max)
 		return NULL;
-	struct neap__extent *extent = &arena->extents[arena->nextents++];
-	*extent = (struct neap__extent){t0, t1, arena->top, bytes};
-	arena->top += bytes;
+	struct neap__extent *extent = &arena->extents[place->index];
+	memmove(extent + 1, extent, (size_t)(arena->nextents - place->index) * sizeof *extent);
+	*extent = (struct neap__extent){t0, t1, place->offset, bytes, -1, -1, 0};
+	arena->nextents++;
+	arena->top = end_of(arena, arena->nextents - 1);
+	arena->held += bytes;
 	count(arena, bytes);
 	return extent;
 }
 
-void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent)
+struct neap__extent *neap__arena_push(
+	struct neap__arena *arena, int64_t t0, int64_t t1, uint64_t bytes)
+{
+	struct neap__place place = {arena->nextents, arena->top, bytes};
+	return neap__arena_insert(arena, &place, t0, t1, bytes);
+}
+
+static void leave(struct neap__arena *arena, const struct neap__extent *extent)
 {
 	arena->used -= extent->bytes;
+	arena->held -= extent->bytes;
 	spoil(arena, arena->base + extent->offset, extent->bytes);
-	extent->t0 = 1;
-	extent->t1 = 0;
-	while (arena->nextents > 0) {
-		struct neap__extent *last = &arena->extents[arena->nextents - 1];
-		if (last->t0 <= last->t1)
-			break;
-		arena->top = last->offset;
-		arena->nextents--;
+}
+
+void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent)
+{
+	leave(arena, extent);
+	arena->nextents--;
+	memmove(extent, extent + 1,
+		(size_t)(&arena->extents[arena->nextents] - extent) * sizeof *extent);
+	arena->top = end_of(arena, arena->nextents - 1);
+}
+
+void neap__arena_release(struct neap__arena *arena, int flight)
+{
+	int64_t kept = 0;
+	for (int64_t i = 0; i < arena->nextents; i++) {
+		if (arena->extents[i].flight == flight)
+			leave(arena, &arena->extents[i]);
+		else
+			arena->extents[kept++] = arena->extents[i];
 	}
+	arena->nextents = kept;
+	arena->top = end_of(arena, kept - 1);
+}
+
+int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
+{
+	uint64_t below = arena->tapes;
+	int moved = 0;
+	if (arena->top - arena->tapes == arena->held)
+		return 0;
+	for (int64_t i = 0; i < arena->nextents; i++) {
+		struct neap__extent *extent = &arena->extents[i];
+		if (extent->offset - below >= bytes)
+			break;
+		if (extent->offset > below && !extent->pinned) {
+			uint64_t from = extent->offset, end = from + extent->bytes;
+			memmove(arena->base + below, arena->base + from, extent->bytes);
+			extent->offset = below;
+			uint64_t free = below + extent->bytes > from ? below + extent->bytes : from;
+			spoil(arena, arena->base + free, end - free);
+			moved = 1;
+		}
+		below = end_of(arena, i);
+	}
+	arena->top = end_of(arena, arena->nextents - 1);
+	return moved;
 }
 
 struct neap__extent *neap__arena_top(const struct neap__arena *arena)
@@ -170,7 +278,7 @@ struct neap__extent *neap__arena_find(const struct neap__arena *arena, int64_t t
 	int64_t end = -1;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
 		struct neap__extent *extent = &arena->extents[i];
-		if (extent->t0 >= extent->t1)
+		if (extent->t0 >= extent->t1 || extent->flight >= 0)
 			continue;
 		if (extent->t1 == t)
 			return extent;

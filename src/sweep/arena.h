@@ -6,8 +6,11 @@
  *
  * Slots are named by the schedule's numbers and lie at positions counted from
  * the top; a slot may move while nothing is in flight, so that free positions
- * never split the room for tapes. Tapes form a stack of extents. An extent with
- * t0 == t1 is a state kept for repairs (repair.c).
+ * never split the room for tapes. Tapes form extents, in order of their offsets:
+ * a stack where they all stay. Where tapes travel there are holes between them:
+ * tapes and, where the top has no room, slots go into these; what is not in flight
+ * can be moved down. An extent with t0 == t1 is a state: one kept for repairs
+ * (repair.c), or a slot's.
  */
 #ifndef NEAP_SWEEP_ARENA_H
 #define NEAP_SWEEP_ARENA_H
@@ -19,13 +22,22 @@ enum neap__slot_state { NEAP__SLOT_FREE, NEAP__SLOT_HELD, NEAP__SLOT_AWAITED };
 
 struct neap__slot {
 	int64_t t;
-	int64_t position;
-	int32_t pins; /* transfers in flight from or to it */
+	int64_t position; /* -1: among the tapes */
+	int32_t pins;	  /* transfers in flight from or to it */
 	int32_t state;
 };
 
 struct neap__extent {
-	int64_t t0, t1; /* t0 > t1: freed, waiting to become the top */
+	int64_t t0, t1;
+	uint64_t offset, bytes;
+	int32_t slot;	/* whose state it is, else -1 */
+	int16_t flight; /* ticket under which it leaves or comes, else -1 */
+	int16_t pinned; /* an engine is at it */
+};
+
+/* Room for an extent: as row `index` of the table. */
+struct neap__place {
+	int64_t index;
 	uint64_t offset, bytes;
 };
 
@@ -43,7 +55,8 @@ struct neap__arena {
 
 	struct neap__extent *extents;
 	int64_t nextents, extents_max;
-	uint64_t top; /* end of the stack */
+	uint64_t top;  /* end of the last extent */
+	uint64_t held; /* bytes of all extents */
 
 	uint64_t used, peak; /* bytes that count, now and at most */
 };
@@ -56,8 +69,10 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base);
 
 /* Contiguous bytes between the tapes and the slots. */
 uint64_t neap__arena_gap(const struct neap__arena *arena);
-/* Takes a position for a free slot; the gap must hold it or a position be free. */
+/* Takes a place for a free slot: a position, the gap, or a hole; one must be there. */
 void neap__arena_take(struct neap__arena *arena, int64_t slot);
+/* 1 if it would need to look no further. */
+int neap__arena_takes(const struct neap__arena *arena);
 void neap__arena_drop(struct neap__arena *arena, int64_t slot);
 unsigned char *neap__arena_slot(const struct neap__arena *arena, int64_t slot);
 /* 1 when a free position lies below an occupied one; *slot would move there. */
@@ -65,14 +80,29 @@ int neap__arena_loose(struct neap__arena *arena, int64_t *slot);
 /* Moves that slot into the free position. */
 void neap__arena_pack(struct neap__arena *arena, int64_t slot);
 
-/* Pushes an extent at the top of the stack; `bytes` must fit the gap. NULL: the table is full. */
+/* The lowest hole of `bytes` at least; the gap is the highest. 1 if there is one. */
+int neap__arena_fit(const struct neap__arena *arena, uint64_t bytes, struct neap__place *place);
+/* Puts an extent at the start of a place that has room for it. NULL: the table is full. */
+struct neap__extent *neap__arena_insert(struct neap__arena *arena, const struct neap__place *place,
+	int64_t t0, int64_t t1, uint64_t bytes);
+/* The same at the top; `bytes` must fit the gap. */
 struct neap__extent *neap__arena_push(
 	struct neap__arena *arena, int64_t t0, int64_t t1, uint64_t bytes);
-/* Frees an extent, and the freed ones below it once it was the top. */
+/* Frees an extent. */
 void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent);
-/* The top of the stack, or NULL. */
+/* Frees those of a flight. */
+void neap__arena_release(struct neap__arena *arena, int flight);
+/*
+ * Moves extents that are not pinned down, until there is a hole of `bytes`. 1 if
+ * any moved.
+ */
+int neap__arena_slide(struct neap__arena *arena, uint64_t bytes);
+/* The last extent, or NULL. */
 struct neap__extent *neap__arena_top(const struct neap__arena *arena);
-/* The tape that ends at t, or NULL; *below becomes the greatest end of a tape at or below t. */
+/*
+ * The tape that ends at t, or NULL; *below becomes the greatest end of a tape at or
+ * below t. Tapes in flight are not looked at.
+ */
 struct neap__extent *neap__arena_find(const struct neap__arena *arena, int64_t t, int64_t *below);
 
 #endif

@@ -6,7 +6,10 @@
  *   survey.c   one look over the schedule before a run: how large tables must be
  *   actions.c  performs one action of the schedule
  *   steps.c    calls the model: pieces, `first`, times, counts
+ *   ranges.c   which steps are recorded, as the schedule believes
+ *   room.c     makes room in the arena: what moves, what gives way
  *   transfer.c tickets: put, get, wait
+ *   travel.c   the same for tapes, which leave and come in pieces
  *   replay.c   a plan that was made before, instead of planning
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
@@ -24,8 +27,14 @@ struct neap__survey {
 	int64_t extents; /* tapes at most, in pieces */
 	int64_t ranges;	 /* separate recorded ranges at most */
 	int64_t places[NEAP_TIERS_MAX];
-	size_t queue;	/* actions that the schedule queued at most */
-	int64_t tables; /* rows that its strategy's tables took at most */
+	int travels;			     /* tapes do */
+	int64_t tape_places[NEAP_TIERS_MAX]; /* places for tapes */
+	int64_t longest[NEAP_TIERS_MAX];     /* steps of the longest range sent */
+	int64_t pieces;			     /* of tapes on the tiers at most */
+	int64_t spans;			     /* pieces of a range sent at most */
+	int64_t lanes;			     /* transfers of tapes in flight at most */
+	size_t queue;			     /* actions that the schedule queued at most */
+	int64_t tables;			     /* rows that its strategy's tables took at most */
 };
 
 enum neap__ticket_state {
@@ -33,18 +42,39 @@ enum neap__ticket_state {
 	NEAP__TICKET_FLYING,  /* the engine has it */
 	NEAP__TICKET_SETTLED, /* answered early: the answer waits for WAIT */
 	NEAP__TICKET_AGAIN,   /* a GET into the live state, to be issued once more */
+	NEAP__TICKET_LATER,   /* a GET of tapes that waits for room */
 };
+
+#define NEAP__NO_SLOT (-2) /* of a ticket of tapes */
 
 struct neap__ticket {
 	int64_t engine; /* the engine's ticket */
 	int64_t slot, t, place;
+	int64_t t1; /* tapes: the end of their range */
+	int64_t order;
 	int32_t answer;
+	int32_t lane; /* tapes in flight: their row of spans */
 	uint16_t tier;
-	uint8_t state, put;
+	uint8_t state, put, tapes;
 };
 
 struct neap__range {
 	int64_t t0, t1;
+};
+
+/* A piece of tapes on a tier, as it will lie in the arena: what one record call wrote. */
+struct neap__piece {
+	int64_t t0, t1;
+	uint64_t bytes;
+	int64_t next; /* row of the next one of its record, or of a free one; -1 */
+};
+
+/* What a place for tapes holds. */
+struct neap__sent {
+	int64_t t0, t1; /* t1 == t0: nothing */
+	int64_t first;	/* piece, or -1 */
+	uint64_t bytes;
+	int bad;
 };
 
 #define NEAP__RECORD_NONE (-1)
@@ -63,7 +93,14 @@ struct neap_sweep {
 	struct neap__survey survey;
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
 	int64_t *records[NEAP_TIERS_MAX]; /* time of the state at a place, or NEAP__RECORD_* */
-	struct neap__range *ranges;	  /* recorded, as the schedule believes */
+	/* Places for states: the schedule's, then ours, for what holes are refilled from. */
+	int64_t places[NEAP_TIERS_MAX];
+	struct neap__range *ranges;	 /* recorded, as the schedule believes */
+	uint64_t record[NEAP_TIERS_MAX]; /* bytes of a place for tapes; 0: none is used */
+	struct neap__sent *sent[NEAP_TIERS_MAX];
+	struct neap__piece *pieces;
+	int32_t *lanes;		 /* free ones */
+	struct neap_span *spans; /* survey.spans a lane */
 	/* A schedule from elsewhere than the plan, for tests; or NULL. */
 	int (*open)(void *user, struct neap_schedule **schedule);
 	void *open_user;
@@ -71,11 +108,15 @@ struct neap_sweep {
 	/* of a run */
 	struct neap__arena arena;
 	struct neap__ticket tickets[NEAP_TICKETS];
+	int64_t issued; /* tickets so far */
+	int64_t later;	/* of them, GETs of tapes that wait for room */
 	int64_t nranges;
-	int64_t live_t;	   /* time of the live state; -1: undefined */
-	int64_t live_pins; /* PUTs from it that were not waited for */
-	int64_t seen;	   /* steps before it were passed */
-	int64_t position;  /* of the adjoint; -1: before TURN */
+	int64_t free_piece, free_lanes;
+	int64_t anchored[NEAP_TIERS_MAX]; /* of our places */
+	int64_t live_t;			  /* time of the live state; -1: undefined */
+	int64_t live_pins;		  /* PUTs from it that were not waited for */
+	int64_t seen;			  /* steps before it were passed */
+	int64_t position;		  /* of the adjoint; -1: before TURN */
 	uint64_t generation;
 	const void *x0;
 	double *loss;
@@ -108,6 +149,12 @@ int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *
 /* Gives a fresh schedule the queue it will need, so that next() allocates nothing. */
 int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule);
 
+/* ranges.c: intervals, merged where they meet. */
+int neap__ranges_add(struct neap_sweep *s, int64_t t0, int64_t t1);
+int neap__ranges_cut(struct neap_sweep *s, int64_t t0, int64_t t1);
+/* The one that holds [t0, t1), or NULL. */
+const struct neap__range *neap__ranges_find(const struct neap_sweep *s, int64_t t0, int64_t t1);
+
 /* steps.c. All negative codes end the sweep. */
 int neap__step_advance(struct neap_sweep *s, int64_t t1);
 /*
@@ -132,14 +179,52 @@ void neap__transfer_resume(struct neap_sweep *s);
 int neap__transfer_push_aside(struct neap_sweep *s);
 /* Reads a record into the live buffer now; a record that fails is marked bad. */
 int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t);
+/* Keeps the live state on a tier where tapes begin to be missing, if a place is left. */
+int neap__transfer_anchor(struct neap_sweep *s);
 void neap__transfer_drain(struct neap_sweep *s);
 
-/* repair.c */
+/* Waits for a ticket in flight. */
+void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket);
+/* The oldest transfer whose memory cannot move ends early; 0 if there is none. */
+int neap__transfer_settle_oldest(struct neap_sweep *s);
+/* Is an engine at this slot? */
+int neap__transfer_flies(const struct neap_sweep *s, int64_t slot);
+void neap__ticket_issued(struct neap__ticket *ticket, int rc);
+uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t);
+int neap__ticket_begin(
+	struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out);
+
+/* travel.c */
+int neap__tapes_put(struct neap_sweep *s, const struct neap_action *action);
+int neap__tapes_get(struct neap_sweep *s, const struct neap_action *action);
+/* The end of a ticket, which is not in flight any more. */
+int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket);
+/* The engine answered. */
+void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket);
+/* Issues GETs that waited for room, as far as there is some. */
+void neap__tapes_resume(struct neap_sweep *s);
+/* Gives up the tapes that came, or come, and are not waited for: they come again later. */
+void neap__tapes_push_aside(struct neap_sweep *s);
+int neap__tapes_forget(struct neap_sweep *s, const struct neap_action *action);
+void neap__tapes_reset(struct neap_sweep *s);
+
+/* room.c */
 /*
- * At least `bytes` of contiguous room: packs slots, gives up states kept for
- * repairs and, if `evict`, the newest tapes. 0 when there is no more to be had.
+ * At least `bytes` in the gap: packs slots, moves tapes down, ends transfers that
+ * are in the way, gives up states kept for repairs and, if `evict`, the newest
+ * tapes. 0 when there is no more to be had.
  */
 int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict);
+/* The same for a slot, wherever it may lie; an error where there is none. */
+int neap__make_slot_room(struct neap_sweep *s);
+/* A hole of `bytes`; transfers are ended early for it only if `settle`. 1 if there is one. */
+int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place);
+/* Packs and moves what can be without waiting, so that the gap is as large as may be. */
+void neap__tidy(struct neap_sweep *s);
+/* Where to record `steps` steps, or the first of them. 0: nowhere. */
+int neap__tape_place(struct neap_sweep *s, int64_t steps, struct neap__place *place);
+
+/* repair.c */
 /* The live buffer becomes the state at t, from the nearest state there is. */
 int neap__restore(struct neap_sweep *s, int64_t t);
 /* A GET failed: recomputes the state at t into `slot` or the live state. */
@@ -149,7 +234,7 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t);
  * above `low` and below t but tapes was to be recorded.
  */
 int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
-/* Gives up the states kept for repairs at the top of the stack. */
+/* Gives up the states kept for repairs, at the top of the stack where tapes stay. */
 void neap__forget_repairs(struct neap_sweep *s);
 
 /* sweep.c. Fills `full` from a struct of `size` bytes that may be an older, shorter one. */

@@ -14,36 +14,23 @@
 #include "sweep/internal.h"
 #include "base/fail.h"
 
-int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
+/* A state at or above the adjoint serves nobody. Tapes may lie above it. */
+static void drop_states_from(struct neap_sweep *s, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
-	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max) {
-		int64_t slot;
-		struct neap__extent *top = neap__arena_top(arena);
-		if (neap__arena_loose(arena, &slot)) {
-			if (arena->slots[slot].pins)
-				neap__transfer_settle(s, slot);
-			neap__arena_pack(arena, slot);
-		} else if (top && top->t0 == top->t1) {
-			neap__arena_pop(arena, top);
-		} else if (top && evict) {
-			neap__arena_pop(arena, top);
-			s->stats.overflows++;
-		} else {
-			return evict ? neap__fail(NEAP_EILLEGAL,
-					       "the arena of %llu bytes has no room for %llu more",
-					       (unsigned long long)arena->bytes,
-					       (unsigned long long)bytes)
-				     : 0;
-		}
+	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
+		struct neap__extent *extent = &arena->extents[i];
+		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 >= t)
+			neap__arena_pop(arena, extent);
 	}
-	return 0;
 }
 
 void neap__forget_repairs(struct neap_sweep *s)
 {
 	struct neap__extent *top;
-	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1)
+	if (s->survey.travels)
+		drop_states_from(s, 0);
+	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1 && top->slot < 0)
 		neap__arena_pop(&s->arena, top);
 	s->leaf = 0;
 }
@@ -74,7 +61,7 @@ static struct source nearest(struct neap_sweep *s, int64_t t)
 					arena->slots[i].t, neap__arena_slot(arena, i), 0, 0},
 				t);
 	for (int64_t i = 0; i < arena->nextents; i++)
-		if (arena->extents[i].t0 == arena->extents[i].t1)
+		if (arena->extents[i].t0 == arena->extents[i].t1 && arena->extents[i].slot < 0)
 			consider(&best,
 				(struct source){arena->extents[i].t0,
 					arena->base + arena->extents[i].offset, 0, 0},
@@ -82,7 +69,7 @@ static struct source nearest(struct neap_sweep *s, int64_t t)
 	if (s->live_t >= best.t && s->live_t <= t)
 		return (struct source){s->live_t, neap__live(s), 0, 0};
 	for (int tier = 1; tier <= s->problem.ntiers; tier++)
-		for (int64_t i = 0; i < s->survey.places[tier - 1]; i++)
+		for (int64_t i = 0; i < s->places[tier - 1]; i++)
 			consider(&best, (struct source){s->records[tier - 1][i], NULL, tier, i}, t);
 	return best;
 }
@@ -207,7 +194,8 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 	int64_t keep = arena->nextents;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
 		const struct neap__extent *extent = &arena->extents[i];
-		if (extent->t1 > h0 || extent->t0 < low || extent->t0 >= extent->t1)
+		if (extent->t1 > h0 || extent->t0 < low || extent->t0 >= extent->t1 ||
+			extent->flight >= 0)
 			break;
 		gap += extent->bytes;
 		double c = cost(s, t - extent->t0, gap);
@@ -224,22 +212,29 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 	return 0;
 }
 
-/* Goes up from the live state, keeping states, to where the last leaf before t begins. */
-static int climb(struct neap_sweep *s, int64_t t, int kept)
+/*
+ * Goes up from the live state, keeping states, to where the last leaf before t
+ * begins, at `low` or above.
+ */
+static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
 {
 	struct neap__arena *arena = &s->arena;
 	for (;;) {
 		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf);
 		uint64_t gap = neap__arena_gap(arena);
 		int64_t states = gap > s->leaf ? (int64_t)((gap - s->leaf) / arena->state) : 0;
-		if (n <= m)
+		int64_t start = t - m > low ? t - m : low;
+		if (s->live_t >= start)
 			return 0;
-		if (states < 1 || arena->nextents + 2 > arena->extents_max)
-			return neap__step_advance(s, t - m);
+		if (states < 1 || n <= m || arena->nextents + 2 > arena->extents_max)
+			return neap__step_advance(s, start);
 		if (kept) {
 			int64_t y = split((n + m - 1) / m, states + 1) * m;
-			NEAP_TRY(neap__step_advance(s, s->live_t + (y < n ? y : n - m)));
+			y = s->live_t + (y < n ? y : n - m);
+			NEAP_TRY(neap__step_advance(s, y < start ? y : start));
 		}
+		if (s->live_t >= start && s->live_t > t - m)
+			return 0;
 		struct neap__extent *state =
 			neap__arena_push(arena, s->live_t, s->live_t, arena->state);
 		NEAP_TRY(neap__copy_save(s, arena->base + state->offset));
@@ -268,15 +263,87 @@ static int record_leaf(struct neap_sweep *s, int64_t t0, int64_t t)
 	return 0;
 }
 
-int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+static int64_t start_of_hole(const struct neap_sweep *s, int64_t low, int64_t t)
+{
+	int64_t below;
+	(void)neap__arena_find(&s->arena, t, &below);
+	return below > low ? below : low;
+}
+
+/* Is a state kept in the hole [h0, t)? Then it was opened before. */
+static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
+{
+	for (int64_t i = 0; i < s->arena.nextents; i++) {
+		const struct neap__extent *extent = &s->arena.extents[i];
+		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 > h0 &&
+			extent->t0 < t)
+			return 1;
+	}
+	return 0;
+}
+
+/* As open_hole, where the tapes below lie anywhere, and others are on their way in. */
+static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	struct neap__extent *tape;
+	uint64_t gap = neap__arena_gap(arena), arriving = 0;
+	int64_t below, keep = h0;
+	for (int64_t i = 0; i < arena->nextents; i++)
+		if (arena->extents[i].flight >= 0)
+			arriving += arena->extents[i].bytes;
+	if (arriving && cost(s, t - h0, gap + arriving) < 0.8 * cost(s, t - h0, gap)) {
+		neap__tapes_push_aside(s);
+		neap__tidy(s);
+		gap = neap__arena_gap(arena);
+	}
+	double best = cost(s, t - h0, gap);
+	for (int64_t h = h0; (tape = neap__arena_find(arena, h, &below)) && tape->t0 >= low;) {
+		h = tape->t0;
+		gap += tape->bytes;
+		if (cost(s, t - h, gap) < best) {
+			best = cost(s, t - h, gap);
+			keep = h;
+		}
+	}
+	for (int64_t h = h0; h > keep; s->stats.overflows++) {
+		tape = neap__arena_find(arena, h, &below);
+		h = tape->t0;
+		neap__arena_pop(arena, tape);
+	}
+	neap__tidy(s);
+	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+}
+
+/*
+ * Where tapes travel, the holes of a tier that lost much follow each other, each
+ * its own range, and nothing but x_0 may lie below: states are kept on the way from
+ * the nearest one to the hole, as for one hole that reaches so far down.
+ */
+static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	int64_t h0 = start_of_hole(s, low, t);
+	drop_states_from(s, t);
+	neap__tidy(s);
+	if (!state_within(s, h0, t))
+		open_far(s, low, h0, t);
+	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	h0 = start_of_hole(s, low, t);
+	uint64_t gap = neap__arena_gap(&s->arena);
+	if (s->leaf == 0 || s->leaf > gap)
+		s->leaf = share(s, gap).bytes;
+	int live = s->live_t >= 0;
+	NEAP_TRY(load_nearest(s, t - 1));
+	NEAP_TRY(climb(s, h0, t, !live));
+	return record_leaf(s, t0, t);
+}
+
+static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	struct neap__extent *top;
 	int64_t below, h0;
 
-	s->repairing++;
-	neap__transfer_settle(s, NEAP_LIVE);
-	(void)neap__transfer_push_aside(s);
 	while ((top = neap__arena_top(arena)) && top->t0 == top->t1 && top->t0 >= t)
 		neap__arena_pop(arena, top);
 	if (!top || top->t0 < top->t1 || !s->leaf) {
@@ -292,8 +359,16 @@ int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	NEAP_TRY(load_nearest(s, t - 1));
 	int kept = s->live_t >= h0;
 	NEAP_TRY(neap__step_advance(s, h0));
-	NEAP_TRY(climb(s, t, kept));
-	NEAP_TRY(record_leaf(s, t0, t));
+	NEAP_TRY(climb(s, h0, t, kept));
+	return record_leaf(s, t0, t);
+}
+
+int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	s->repairing++;
+	neap__transfer_settle(s, NEAP_LIVE);
+	(void)neap__transfer_push_aside(s);
+	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
 	s->repairing--;
 	return 0;
 }

@@ -41,18 +41,20 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b)
 	return 0;
 }
 
-/* A tier that holds more, or whose engine stages less, will do. */
-static int same_tiers(const struct neap_problem *a, const struct neap_problem *b)
+/* A tier that holds more, or whose engine can do with less staging, will do. */
+static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a)
 {
+	const struct neap_problem *b = &s->problem;
 	if (a->ntiers != b->ntiers)
 		return differs("the number of tiers", (uint64_t)a->ntiers, (uint64_t)b->ntiers);
 	for (int i = 0; i < a->ntiers; i++) {
 		if (a->tiers[i].capacity > b->tiers[i].capacity)
 			return differs(
 				"a tier's capacity", a->tiers[i].capacity, b->tiers[i].capacity);
-		if (a->tiers[i].staging < b->tiers[i].staging)
-			return differs(
-				"a tier's staging", a->tiers[i].staging, b->tiers[i].staging);
+		struct neap_tier_spec least;
+		neap_tier_describe(s->tiers[i], b->chain.state, &least);
+		if (a->tiers[i].staging < least.staging)
+			return differs("a tier's staging", a->tiers[i].staging, least.staging);
 	}
 	return 0;
 }
@@ -65,7 +67,7 @@ int neap__replay(struct neap_sweep *s)
 	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
 	NEAP_TRY(neap_problem_check(&saved->problem));
 	NEAP_TRY(same_chain(&saved->problem.chain, &s->problem.chain));
-	NEAP_TRY(same_tiers(&saved->problem, &s->problem));
+	NEAP_TRY(same_tiers(s, &saved->problem));
 	if (saved->plan.arena_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",

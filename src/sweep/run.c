@@ -24,16 +24,30 @@ static int map_arena(struct neap_sweep *s)
 	return 0;
 }
 
+static int format_tier(struct neap_sweep *s, int i)
+{
+	const struct neap_tier_spec *spec = &s->problem.tiers[i];
+	struct neap__records states = {s->problem.chain.state, s->places[i]};
+	struct neap__records tapes = {s->record[i], s->survey.tape_places[i]};
+	void *staging = spec->staging ? s->arena.base + s->staging[i] : NULL;
+	if ((states.places == 0 && tapes.places == 0) ||
+		neap__tier_fits(s->tiers[i], states, tapes, staging))
+		return 0;
+	NEAP_TRY(neap_tier_format(s->tiers[i], states.bytes, states.places, staging));
+	if (tapes.places == 0)
+		return 0;
+	return neap_tier_format_tapes(s->tiers[i], tapes.bytes, tapes.places, spec->staging);
+}
+
+/* A tier that cannot be formatted, such as a full disk, refuses every record: they are recomputed.
+ */
 static int format_tiers(struct neap_sweep *s)
 {
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		int64_t places = s->survey.places[i];
-		void *staging = s->problem.tiers[i].staging ? s->arena.base + s->staging[i] : NULL;
-		if (places && !neap__tier_fits(s->tiers[i],
-				      (struct neap__records){s->problem.chain.state, places},
-				      (struct neap__records){0, 0}, staging))
-			NEAP_TRY(neap_tier_format(
-				s->tiers[i], s->problem.chain.state, places, staging));
+		int rc = format_tier(s, i);
+		if (rc < 0 && rc > NEAP_EUSAGE)
+			rc = 0; /* the system's answer, not ours */
+		NEAP_TRY(rc);
 	}
 	return 0;
 }
@@ -48,8 +62,9 @@ static uint64_t next_generation(void)
 static void reset(struct neap_sweep *s)
 {
 	memset(s->tickets, 0, sizeof s->tickets);
+	memset(s->anchored, 0, sizeof s->anchored);
 	for (int i = 0; i < s->problem.ntiers; i++)
-		for (int64_t j = 0; j < s->survey.places[i]; j++)
+		for (int64_t j = 0; j < s->places[i]; j++)
 			s->records[i][j] = NEAP__RECORD_NONE;
 	s->nranges = 0;
 	s->live_pins = 0;
@@ -65,6 +80,7 @@ static void reset(struct neap_sweep *s)
 		.predicted_stall = s->plan.stall,
 	};
 	neap__arena_reset(&s->arena, s->arena.tapes);
+	neap__tapes_reset(s);
 }
 
 static void announce(struct neap_sweep *s, const struct neap_action *a)

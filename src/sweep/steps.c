@@ -54,23 +54,34 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 	return 0;
 }
 
+/* Where the next piece goes, of `steps` at most; 0: nowhere. */
+static int find_place(struct neap_sweep *s, int64_t steps, struct neap__place *place)
+{
+	struct neap__arena *arena = &s->arena;
+	if (s->survey.travels && !s->repairing)
+		return neap__tape_place(s, steps, place);
+	*place = (struct neap__place){arena->nextents, arena->top, neap__arena_gap(arena)};
+	return place->bytes >= neap__worst(s) && arena->nextents < arena->extents_max;
+}
+
 /* One piece; *stuck says that the model wants more room. */
 static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
 {
 	struct neap__arena *arena = &s->arena;
+	struct neap__place place;
 	int64_t t = s->live_t, done = t;
-	uint64_t gap = neap__arena_gap(arena), tape = s->problem.chain.tape;
+	uint64_t tape = s->problem.chain.tape;
 	size_t used = 0;
 
-	*stuck = gap < neap__worst(s) || arena->nextents == arena->extents_max;
+	*stuck = !find_place(s, end - t, &place);
 	if (*stuck)
 		return 0;
-	if (s->fixed && (uint64_t)(end - t) * tape > gap)
-		end = t + (int64_t)(gap / tape);
-	uint64_t room = s->fixed ? (uint64_t)(end - t) * tape : gap;
+	if (s->fixed && (uint64_t)(end - t) * tape > place.bytes)
+		end = t + (int64_t)(place.bytes / tape);
+	uint64_t room = s->fixed ? (uint64_t)(end - t) * tape : place.bytes;
 	double start = neap__seconds();
 	int rc = s->ops.record(s->user, neap__live(s), t, end, t >= s->seen,
-		arena->base + arena->top, room, &used, &done);
+		arena->base + place.offset, room, &used, &done);
 	charge(s, &s->stats.record, start);
 	NEAP_TRY(answer("record", rc));
 	if (used > room || done < t || done > end)
@@ -83,11 +94,12 @@ static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
 		return neap__fail(NEAP_EMODEL,
 			"the model's record stopped at step %lld with %llu bytes of room left",
 			(long long)done, (unsigned long long)(room - used));
-	*stuck = done < end;
+	*stuck = done < end && (s->repairing || !s->survey.travels);
 	if (done == t)
 		return 0;
 	uint64_t bytes = s->fixed ? (uint64_t)(done - t) * tape : neap__round_up(used, 64);
-	if (!neap__arena_push(arena, t, done, bytes < gap ? bytes : gap))
+	bytes = bytes < place.bytes ? bytes : place.bytes;
+	if (!neap__arena_insert(arena, &place, t, done, bytes))
 		return neap__fail(NEAP_EILLEGAL, "more tapes than the schedule announced");
 	uint64_t mean = (used + (uint64_t)(done - t) - 1) / (uint64_t)(done - t);
 	s->density = bytes / (uint64_t)(done - t) + 1;

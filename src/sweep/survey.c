@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* survey.c: one look over a schedule, so that every table is there before it runs. */
 #include "sweep/internal.h"
 #include "base/fail.h"
 #include "plan/schedule.h"
@@ -24,9 +25,8 @@ static int64_t pieces(int64_t t0, int64_t t1)
 
 static int check_tier(const struct neap_action *a, int ntiers)
 {
-	if (a->payload != NEAP_STATE)
-		return neap__fail(NEAP_EILLEGAL, "a sweep moves states only, no %s",
-			a->payload == NEAP_TAPE ? "tapes" : "logs");
+	if (a->payload != NEAP_STATE && a->payload != NEAP_TAPE)
+		return neap__fail(NEAP_EILLEGAL, "a sweep moves states and tapes only");
 	if (a->tier < 1 || a->tier > ntiers)
 		return neap__fail(NEAP_EILLEGAL, "%s: there is no tier %d",
 			neap_action_name(a->kind), a->tier);
@@ -36,32 +36,95 @@ static int check_tier(const struct neap_action *a, int ntiers)
 	return 0;
 }
 
+/* What is there while the schedule passes. */
+struct counts {
+	int64_t extents, ranges, pieces, lanes;
+	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
+};
+
+static void grow(int64_t *most, int64_t value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+static int transfer(
+	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+{
+	int tier = a->tier - 1;
+	NEAP_TRY(check_tier(a, ntiers));
+	if (a->payload == NEAP_STATE) {
+		grow(&survey->places[tier], a->place + 1);
+		return 0;
+	}
+	/* A piece may be cut once more, into the holes that there are. */
+	int64_t n = 2 * pieces(a->t0, a->t1);
+	grow(&survey->tape_places[tier], a->place + 1);
+	survey->travels = 1;
+	if (a->kind == NEAP_FORGET) {
+		now->pieces -= n;
+		return 0;
+	}
+	grow(&survey->longest[tier], a->t1 - a->t0);
+	grow(&survey->spans, n);
+	if (a->kind == NEAP_PUT)
+		now->pieces += n;
+	else
+		now->extents += pieces(a->t0, a->t1);
+	grow(&survey->pieces, now->pieces);
+	grow(&survey->lanes, ++now->lanes);
+	if (a->ticket >= 0 && a->ticket < NEAP_TICKETS)
+		now->flights[a->ticket] = *a;
+	return 0;
+}
+
+static void landed(struct counts *now, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || now->flights[a->ticket].kind == NEAP_WAIT)
+		return;
+	struct neap_action *flight = &now->flights[a->ticket];
+	if (flight->kind == NEAP_PUT) {
+		now->extents -= pieces(flight->t0, flight->t1);
+		now->ranges--;
+	} else {
+		now->ranges++;
+	}
+	flight->kind = NEAP_WAIT;
+	now->lanes--;
+}
+
+static int look_at(
+	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+{
+	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
+		grow(&survey->slots, a->slot + 1);
+	if (a->kind == NEAP_RECORD) {
+		now->extents += pieces(a->t0, a->t1);
+		now->ranges++;
+	} else if (a->kind == NEAP_BACKWARD) {
+		now->extents -= pieces(a->t0, a->t1);
+		now->ranges--;
+	} else if (a->kind == NEAP_PUT || a->kind == NEAP_GET || a->kind == NEAP_FORGET) {
+		NEAP_TRY(transfer(survey, now, a, ntiers));
+	} else if (a->kind == NEAP_WAIT) {
+		landed(now, a);
+	}
+	grow(&survey->extents, now->extents);
+	grow(&survey->ranges, now->ranges);
+	return 0;
+}
+
 int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule)
 {
+	struct counts now = {0};
 	struct neap_action a;
-	int64_t extents = 0, ranges = 0;
 	int rc;
 
 	*survey = (struct neap__survey){0};
-	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
-		if (a.slot >= survey->slots && a.kind >= NEAP_SAVE && a.kind <= NEAP_GET)
-			survey->slots = a.slot + 1;
-		if (a.kind == NEAP_RECORD) {
-			extents += pieces(a.t0, a.t1);
-			ranges++;
-		} else if (a.kind == NEAP_BACKWARD) {
-			extents -= pieces(a.t0, a.t1);
-			ranges--;
-		} else if (a.kind == NEAP_PUT || a.kind == NEAP_GET || a.kind == NEAP_FORGET) {
-			NEAP_TRY(check_tier(&a, ntiers));
-			if (a.place >= survey->places[a.tier - 1])
-				survey->places[a.tier - 1] = a.place + 1;
-		}
-		if (extents > survey->extents)
-			survey->extents = extents;
-		if (ranges > survey->ranges)
-			survey->ranges = ranges;
-	}
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		now.flights[i].kind = NEAP_WAIT;
+	while ((rc = neap_schedule_next(schedule, &a)) > 0)
+		NEAP_TRY(look_at(survey, &now, &a, ntiers));
 	survey->queue = schedule->room;
 	survey->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
 	return rc;

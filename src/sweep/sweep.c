@@ -3,6 +3,7 @@
 #include "sweep/internal.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "store/tier.h"
 #include "sys/memory.h"
 
 #include <errno.h>
@@ -37,6 +38,15 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 	return 0;
 }
 
+/* Records of tapes are long: more staging than states need, if it is little of the budget. */
+static uint64_t staging_of(const struct neap_problem *p, struct neap_tier *tier, uint64_t least)
+{
+	struct neap_tier_spec spec;
+	neap_tier_describe(tier, neap__sat_mul(p->chain.tape, NEAP__BLOCK), &spec);
+	int large = spec.staging > p->memory / 32 || !neap_tier_takes_tapes(tier);
+	return neap__round_up(large || spec.staging < least ? least : spec.staging, 4096);
+}
+
 /*
  * The problem that the planner sees. Every size is rounded up to 64 bytes, a
  * tape's too: what a step's tape takes is then the same wherever a record call
@@ -51,7 +61,6 @@ static void describe(
 	p->chain.state = p->chain.live = neap__round_up(ops->state_bytes, 64);
 	p->chain.adjoint = neap__round_up(ops->adjoint_bytes, 64);
 	p->chain.tape = neap__round_up(ops->tape_bytes, 64);
-	p->chain.flags = NEAP_CHAIN_TAPES_STAY;
 	p->chain.tape_max = fixed ? 0 : neap__round_up(ops->tape_max_bytes, 64);
 	p->chain.advance = o->advance > 0 ? o->advance : 1;
 	p->chain.record = o->record > 0 ? o->record : 1;
@@ -60,7 +69,9 @@ static void describe(
 	p->ntiers = o->ntiers;
 	for (int i = 0; i < o->ntiers; i++) {
 		neap_tier_describe(o->tiers[i], p->chain.state, &p->tiers[i]);
-		p->tiers[i].staging = neap__round_up(p->tiers[i].staging, 4096);
+		p->tiers[i].staging = staging_of(p, o->tiers[i], p->tiers[i].staging);
+		if (!neap_tier_takes_tapes(o->tiers[i]))
+			p->chain.flags = NEAP_CHAIN_TAPES_STAY;
 	}
 }
 
@@ -90,22 +101,79 @@ int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
 		       : neap_schedule_open(schedule, &s->problem, &s->plan);
 }
 
-static int make_plan(struct neap_sweep *s)
+static int solve(struct neap_sweep *s)
 {
 	struct neap_schedule *schedule;
 	if (s->open) {
 		NEAP_TRY(neap__open_schedule(s, &schedule));
 		int rc = plan_own(s, schedule);
 		neap_schedule_close(schedule);
-		NEAP_TRY(rc);
-	} else if (s->options.saved) {
-		NEAP_TRY(neap__replay(s));
-	} else {
-		if (s->options.params.effort == 0)
-			s->options.params.effort = EFFORT;
-		const char *strategy = s->options.strategy ? s->options.strategy : "auto";
-		NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
+		return rc;
 	}
+	if (s->options.saved)
+		return neap__replay(s);
+	if (s->options.params.effort == 0)
+		s->options.params.effort = EFFORT;
+	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	return neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params);
+}
+
+/*
+ * Bytes of a place for tapes. Where tapes vary, a range may take more than planned:
+ * up to twice that, if the tier has room for as much. Then states are kept where
+ * tapes do not fit, a quarter of the tapes' bytes at most.
+ */
+static void size_records(struct neap_sweep *s, int i)
+{
+	const struct neap_chain *c = &s->problem.chain;
+	const struct neap_tier *tier = s->tiers[i];
+	uint64_t steps = (uint64_t)s->survey.longest[i], planned = neap__sat_mul(steps, c->tape);
+	uint64_t most = neap__sat_mul(steps, neap__worst(s));
+	struct neap__records states = {c->state, s->survey.places[i]};
+	struct neap__records tapes = {neap__sat_mul(2, planned), s->survey.tape_places[i]};
+	s->record[i] = 0;
+	s->places[i] = states.places;
+	if (tapes.places == 0)
+		return;
+	if (tapes.bytes < neap__worst(s))
+		tapes.bytes = neap__worst(s);
+	if (tapes.bytes > most)
+		tapes.bytes = most;
+	if (neap__tier_needs(tier, states, tapes) > tier->spec.capacity && tapes.bytes > planned)
+		tapes.bytes = planned;
+	s->record[i] = tapes.bytes > 64 ? tapes.bytes : 64;
+	uint64_t room = neap__sat_mul(planned, (uint64_t)tapes.places) / 4 / c->state + 1;
+	states.places += room < (uint64_t)tapes.places ? (int64_t)room : tapes.places;
+	if (!s->fixed && neap__tier_needs(tier, states, tapes) <= tier->spec.capacity)
+		s->places[i] = states.places;
+}
+
+/*
+ * Headers and padding of records of tapes are not in the plan. Where they are more
+ * than a tier holds, its capacity is planned with that much less. 1 if it changed.
+ */
+static int shrink(struct neap_sweep *s)
+{
+	int changed = 0;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		const struct neap_tier *tier = s->tiers[i];
+		struct neap__records states = {s->problem.chain.state, s->places[i]};
+		struct neap__records tapes = {s->record[i], s->survey.tape_places[i]};
+		uint64_t needs = neap__tier_needs(tier, states, tapes);
+		if (needs <= tier->spec.capacity)
+			continue;
+		s->problem.tiers[i].capacity =
+			(uint64_t)((double)s->problem.tiers[i].capacity * 0.98 *
+				   (double)tier->spec.capacity / (double)needs);
+		changed = 1;
+	}
+	return changed;
+}
+
+static int plan_once(struct neap_sweep *s)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(solve(s));
 	if (!s->plan.feasible)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"%s does not fit %llu bytes: %s; %llu bytes would do", s->plan.strategy,
@@ -114,6 +182,16 @@ static int make_plan(struct neap_sweep *s)
 	NEAP_TRY(neap__open_schedule(s, &schedule));
 	int rc = neap__survey(&s->survey, s->problem.ntiers, schedule);
 	neap_schedule_close(schedule);
+	for (int i = 0; rc >= 0 && i < s->problem.ntiers; i++)
+		size_records(s, i);
+	return rc;
+}
+
+static int make_plan(struct neap_sweep *s)
+{
+	int rc = plan_once(s);
+	for (int i = 0; rc == 0 && !s->open && !s->options.saved && i < 4 && shrink(s); i++)
+		rc = plan_once(s);
 	return rc;
 }
 
@@ -125,7 +203,7 @@ static int lay_out(struct neap_sweep *s)
 	uint64_t at = 0;
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		s->staging[i] = at;
-		if (s->survey.places[i])
+		if (s->survey.places[i] || s->survey.tape_places[i])
 			at = neap__sat_add(at, s->problem.tiers[i].staging);
 	}
 	arena->adjoint = at;
@@ -148,27 +226,41 @@ static int lay_out(struct neap_sweep *s)
 	return 0;
 }
 
+static void *table(int64_t rows, size_t bytes)
+{
+	return calloc((size_t)rows + 1, bytes);
+}
+
 static int make_tables(struct neap_sweep *s)
 {
 	struct neap__survey *survey = &s->survey;
-	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, survey->extents + SPARE_EXTENTS));
-	s->ranges = calloc((size_t)survey->ranges + 1, sizeof *s->ranges);
-	if (!s->ranges)
-		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	/* Where tapes travel, a piece may be cut into the holes there are; slots lie there too. */
+	int64_t extents = survey->travels ? 2 * survey->extents + survey->slots : survey->extents;
+	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, extents + SPARE_EXTENTS));
+	s->ranges = table(survey->ranges, sizeof *s->ranges);
+	s->pieces = table(survey->pieces, sizeof *s->pieces);
+	s->lanes = table(survey->lanes, sizeof *s->lanes);
+	s->spans = table(survey->lanes * survey->spans, sizeof *s->spans);
+	int made = s->ranges && s->pieces && s->lanes && s->spans;
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		s->records[i] = calloc((size_t)survey->places[i] + 1, sizeof *s->records[i]);
-		if (!s->records[i])
-			return neap__fail_errno(ENOMEM, "tables of a sweep");
+		s->records[i] = table(s->places[i], sizeof *s->records[i]);
+		s->sent[i] = table(survey->tape_places[i], sizeof *s->sent[i]);
+		made = made && s->records[i] && s->sent[i];
 	}
-	return 0;
+	return made ? 0 : neap__fail_errno(ENOMEM, "tables of a sweep");
 }
 
 static void free_tables(struct neap_sweep *s)
 {
 	neap__arena_fini(&s->arena);
 	free(s->ranges);
-	for (int i = 0; i < NEAP_TIERS_MAX; i++)
+	free(s->pieces);
+	free(s->lanes);
+	free(s->spans);
+	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
 		free(s->records[i]);
+		free(s->sent[i]);
+	}
 }
 
 /* Plans all that is in `s`, which holds nothing yet. */

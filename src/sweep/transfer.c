@@ -5,9 +5,9 @@
 #include "sys/clock.h"
 
 /* Kind, sweep and step: a record of an earlier sweep is never taken for one of this. */
-static uint64_t tag(const struct neap_sweep *s, int64_t t)
+uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
 {
-	return (uint64_t)NEAP_STATE << 62 | (s->generation & 0x3fff) << 48 |
+	return (uint64_t)payload << 62 | (s->generation & 0x3fff) << 48 |
 	       ((uint64_t)t & ((UINT64_C(1) << 48) - 1));
 }
 
@@ -16,31 +16,35 @@ static int64_t *record_at(struct neap_sweep *s, int tier, int64_t place)
 	return &s->records[tier - 1][place];
 }
 
-static int begin(struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out)
+int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out)
 {
 	const char *name = neap_action_name(a->kind);
+	int tapes = a->payload == NEAP_TAPE;
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
 		s->tickets[a->ticket].state != NEAP__TICKET_FREE)
 		return neap__fail(NEAP_EILLEGAL, "%s: ticket %d is in use", name, a->ticket);
-	if (a->slot != NEAP_LIVE && (a->slot < 0 || a->slot >= s->arena.nslots))
+	if (!tapes && a->slot != NEAP_LIVE && (a->slot < 0 || a->slot >= s->arena.nslots))
 		return neap__fail(NEAP_EILLEGAL, "%s: no slot %lld", name, (long long)a->slot);
 	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0 ||
-		a->place >= s->survey.places[a->tier - 1])
+		a->place >= (tapes ? s->survey.tape_places : s->survey.places)[a->tier - 1])
 		return neap__fail(NEAP_EILLEGAL, "%s: no place %lld on tier %d", name,
 			(long long)a->place, a->tier);
 	*out = &s->tickets[a->ticket];
 	**out = (struct neap__ticket){
-		.slot = a->slot,
+		.slot = tapes ? NEAP__NO_SLOT : a->slot,
 		.t = a->t0,
+		.t1 = a->t1,
 		.place = a->place,
+		.order = s->issued++,
 		.tier = a->tier,
 		.put = a->kind == NEAP_PUT,
+		.tapes = (uint8_t)tapes,
 	};
 	return 0;
 }
 
 /* An answer known at once waits for its WAIT like any other. */
-static void issued(struct neap__ticket *ticket, int rc)
+void neap__ticket_issued(struct neap__ticket *ticket, int rc)
 {
 	ticket->state = rc < 0 ? NEAP__TICKET_SETTLED : NEAP__TICKET_FLYING;
 	ticket->answer = rc;
@@ -50,7 +54,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
 	const unsigned char *from = neap__live(s);
-	NEAP_TRY(begin(s, a, &ticket));
+	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	if (a->slot == NEAP_LIVE) {
 		if (s->live_t != a->t0)
 			return neap__fail(NEAP_EILLEGAL, "put: the live state is not at %lld",
@@ -66,8 +70,9 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 		slot->pins++;
 	}
 	*record_at(s, a->tier, a->place) = a->t0;
-	issued(ticket, neap_tier_put(s->tiers[a->tier - 1], a->place, tag(s, a->t0), from,
-			       s->problem.chain.state, &ticket->engine));
+	neap__ticket_issued(ticket, neap_tier_put(s->tiers[a->tier - 1], a->place,
+					    neap__record_tag(s, NEAP_STATE, a->t0), from,
+					    s->problem.chain.state, &ticket->engine));
 	s->stats.written[a->tier - 1] += s->problem.chain.state;
 	return 0;
 }
@@ -76,15 +81,16 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__live(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
-	issued(ticket, neap_tier_get(s->tiers[ticket->tier - 1], ticket->place, tag(s, ticket->t),
-			       into, s->problem.chain.state, &ticket->engine));
+	neap__ticket_issued(ticket, neap_tier_get(s->tiers[ticket->tier - 1], ticket->place,
+					    neap__record_tag(s, NEAP_STATE, ticket->t), into,
+					    s->problem.chain.state, &ticket->engine));
 	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
 }
 
 int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
-	NEAP_TRY(begin(s, a, &ticket));
+	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	int64_t held = *record_at(s, a->tier, a->place);
 	if (held != a->t0 && held != NEAP__RECORD_BAD)
 		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
@@ -95,37 +101,68 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		s->live_t = -1;
 	} else {
 		struct neap__slot *slot = &s->arena.slots[a->slot];
-		int64_t loose;
 		if (slot->state != NEAP__SLOT_FREE)
 			return neap__fail(
 				NEAP_EILLEGAL, "get: slot %lld is in use", (long long)a->slot);
-		if (!neap__arena_loose(&s->arena, &loose))
-			NEAP_TRY(neap__make_room(s, s->arena.state, 1));
+		NEAP_TRY(neap__make_slot_room(s));
 		neap__arena_take(&s->arena, a->slot);
 		slot->state = NEAP__SLOT_AWAITED;
 		slot->t = a->t0;
 		slot->pins++;
 	}
 	if (held == NEAP__RECORD_BAD)
-		issued(ticket, NEAP_ELOST);
+		neap__ticket_issued(ticket, NEAP_ELOST);
 	else
 		issue_get(s, ticket);
 	return 0;
 }
 
-static void settle(struct neap_sweep *s, struct neap__ticket *ticket)
+void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	double start = neap__seconds();
 	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
 	ticket->state = NEAP__TICKET_SETTLED;
 	s->stats.stall += neap__seconds() - start;
+	if (ticket->tapes)
+		neap__tapes_settled(s, ticket);
+}
+
+/* Tapes, and slots among them, are in the way; slots at the top only of each other. */
+static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return ticket->tapes || (ticket->slot >= 0 && s->arena.slots[ticket->slot].position < 0);
+}
+
+int neap__transfer_settle_oldest(struct neap_sweep *s)
+{
+	struct neap__ticket *oldest = NULL;
+	for (int i = 0; s->survey.travels && i < NEAP_TICKETS; i++) {
+		struct neap__ticket *ticket = &s->tickets[i];
+		if (ticket->state == NEAP__TICKET_FLYING && in_the_way(s, ticket) &&
+			(!oldest || ticket->order < oldest->order))
+			oldest = ticket;
+	}
+	if (!oldest)
+		return 0;
+	neap__transfer_end(s, oldest);
+	return 1;
+}
+
+int neap__transfer_flies(const struct neap_sweep *s, int64_t slot)
+{
+	if (s->arena.slots[slot].pins == 0)
+		return 0;
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
+			return 1;
+	return 0;
 }
 
 void neap__transfer_settle(struct neap_sweep *s, int64_t slot)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
-			settle(s, &s->tickets[i]);
+			neap__transfer_end(s, &s->tickets[i]);
 }
 
 int neap__transfer_push_aside(struct neap_sweep *s)
@@ -168,7 +205,9 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
 	struct neap__ticket *ticket = &s->tickets[a->ticket];
 	if (ticket->state == NEAP__TICKET_FLYING)
-		settle(s, ticket);
+		neap__transfer_end(s, ticket);
+	if (ticket->tapes)
+		return neap__tapes_wait(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
 
 	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
@@ -195,7 +234,7 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 	s->live_t = -1;
 	issue_get(s, &ticket);
 	if (ticket.state == NEAP__TICKET_FLYING)
-		settle(s, &ticket);
+		neap__transfer_end(s, &ticket);
 	if (ticket.answer < 0) {
 		mark_bad(s, tier, place, t);
 		return ticket.answer;
@@ -203,11 +242,34 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 	return neap__copy_load(s, neap__live(s), t);
 }
 
+int neap__transfer_anchor(struct neap_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		int64_t place = s->survey.places[i] + s->anchored[i], ticket;
+		if (place >= s->places[i])
+			continue;
+		NEAP_TRY(neap__copy_save(s, neap__live(s)));
+		s->anchored[i]++;
+		double start = neap__seconds();
+		int rc = neap_tier_put(s->tiers[i], place,
+			neap__record_tag(s, NEAP_STATE, s->live_t), neap__live(s),
+			s->problem.chain.state, &ticket);
+		if (rc == 0)
+			rc = neap_tier_wait(s->tiers[i], ticket);
+		s->stats.stall += neap__seconds() - start;
+		s->stats.written[i] += s->problem.chain.state;
+		s->stats.recoveries += rc < 0;
+		s->records[i][place] = rc < 0 ? NEAP__RECORD_BAD : s->live_t;
+		return 0;
+	}
+	return 0;
+}
+
 void neap__transfer_drain(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		if (s->tickets[i].state == NEAP__TICKET_FLYING)
-			settle(s, &s->tickets[i]);
+			neap__transfer_end(s, &s->tickets[i]);
 		s->tickets[i].state = NEAP__TICKET_FREE;
 	}
 }

@@ -15,7 +15,7 @@
 static const char *strategy_of_each_make(int index)
 {
 	static const char *const names[] = {"bptt", "standard", "remote", "hierarchical", "double",
-		"revolve", "mixed", "auto", NULL};
+		"revolve", "mixed", "stream", "auto", NULL};
 	return names[index];
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random legal schedules, of no strategy: slots in any order, tapes kept across
- * whole reversals, states sent and fetched at any moment, into slots and ahead
- * into the live state; with tapes of any size and faults. NEAP_SEED, NEAP_ROUNDS.
+ * whole reversals or sent and fetched meanwhile, states sent and fetched at any
+ * moment, into slots and ahead into the live state; with tapes of any size and
+ * faults. NEAP_SEED, NEAP_ROUNDS.
  */
 #include "chainmodel.h"
 
@@ -23,8 +24,21 @@ struct pending {
 	int64_t slot, t, place;
 };
 
+/* Tapes kept across a reversal. They are there (HOME), or on their way, or away. */
+struct kept {
+	int64_t t0, t1, place;
+	int32_t ticket;
+	enum { HOME, LEAVING, AWAY, COMING } where;
+};
+
+#define KEPT 400
+
 struct maker {
 	uint64_t seed, draws;
+	int travel; /* tapes do */
+	int64_t tape_places;
+	struct kept kept[KEPT];
+	int nkept;
 	struct neap_action actions[ACTIONS];
 	size_t count, at;
 	int busy[SLOTS];
@@ -171,11 +185,70 @@ static void range(struct maker *k, int kind, int64_t t0, int64_t t1)
 	emit(k, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1});
 }
 
+static void emit_tapes(struct maker *k, int kind, struct kept *x)
+{
+	emit(k, (struct neap_action){.kind = (uint8_t)kind,
+			.payload = NEAP_TAPE,
+			.tier = 1,
+			.place = x->place,
+			.t0 = x->t0,
+			.t1 = x->t1,
+			.ticket = x->ticket});
+}
+
+/* The next thing that can happen to kept tapes. */
+static void move(struct maker *k, struct kept *x)
+{
+	if (x->where == HOME) {
+		x->place = k->tape_places++;
+		x->ticket = ticket_of(k);
+		emit_tapes(k, NEAP_PUT, x);
+		x->where = LEAVING;
+	} else if (x->where == AWAY) {
+		x->ticket = ticket_of(k);
+		emit_tapes(k, NEAP_GET, x);
+		x->where = COMING;
+	} else {
+		await(k, x->ticket);
+		if (x->where == COMING && draw(k, 2))
+			emit_tapes(k, NEAP_FORGET, x);
+		x->where = x->where == LEAVING ? AWAY : HOME;
+	}
+}
+
+/* Some of the kept tapes move, now and then. */
+static void travel(struct maker *k)
+{
+	while (k->travel && k->nkept && draw(k, 3) == 0)
+		move(k, &k->kept[draw(k, (uint64_t)k->nkept)]);
+}
+
 static void backward(struct maker *k, int64_t t0, int64_t t1, struct source *next)
 {
 	if (next && next->record && next->ahead < 0 && draw(k, 2))
 		next->ahead = get(k, next, NEAP_LIVE);
 	range(k, NEAP_BACKWARD, t0, t1);
+	travel(k);
+}
+
+static void keep_tapes(struct maker *k, int64_t t0, int64_t t1)
+{
+	assert_true(k->nkept < KEPT);
+	int64_t cut = t0 + (int64_t)draw(k, (uint64_t)(t1 - t0));
+	if (cut > t0)
+		range(k, NEAP_RECORD, t0, cut);
+	range(k, NEAP_RECORD, cut, t1);
+	k->kept[k->nkept++] = (struct kept){t0, t1, 0, 0, HOME};
+	if (k->travel && draw(k, 2))
+		move(k, &k->kept[k->nkept - 1]);
+}
+
+/* The tapes kept last come home, to be reversed. */
+static void bring(struct maker *k)
+{
+	while (k->kept[k->nkept - 1].where != HOME)
+		move(k, &k->kept[k->nkept - 1]);
+	k->nkept--;
 }
 
 static void reverse(
@@ -198,10 +271,15 @@ static void reverse(
 		return;
 	}
 	int keep = draw(k, 10) < 3;
-	range(k, keep ? NEAP_RECORD : NEAP_ADVANCE, t0, mid);
+	if (keep)
+		keep_tapes(k, t0, mid);
+	else
+		range(k, NEAP_ADVANCE, t0, mid);
 	struct source upper = store(k, mid);
 	reverse(k, &upper, mid, t1, last, keep ? NULL : s);
 	release(k, &upper);
+	if (keep)
+		bring(k);
 	if (keep)
 		backward(k, t0, mid, next);
 	else
@@ -211,6 +289,7 @@ static void reverse(
 static void make(struct maker *k, int64_t steps, uint64_t seed)
 {
 	*k = (struct maker){.seed = seed};
+	k->travel = seed % 3 != 0;
 	struct source start = store(k, 0);
 	reverse(k, &start, 0, steps, 1, NULL);
 	release(k, &start);
@@ -243,10 +322,18 @@ static uint32_t varied(const struct model *m, int64_t t)
 static uint64_t exact_peak(const struct maker *k, const struct neap_problem *p)
 {
 	uint64_t used = p->chain.adjoint + p->chain.live, peak = used;
+	uint64_t leaving[NEAP_TICKETS] = {0};
 	for (size_t i = 0; i < k->count; i++) {
 		const struct neap_action *a = &k->actions[i];
 		uint64_t tapes = (uint64_t)(a->t1 - a->t0) * p->chain.tape;
-		if (a->kind == NEAP_SAVE || (a->kind == NEAP_GET && a->slot >= 0))
+		if (a->payload == NEAP_TAPE && a->kind == NEAP_PUT) {
+			leaving[a->ticket] = tapes;
+		} else if (a->payload == NEAP_TAPE) {
+			used += a->kind == NEAP_GET ? tapes : 0;
+		} else if (a->kind == NEAP_WAIT) {
+			used -= leaving[a->ticket];
+			leaving[a->ticket] = 0;
+		} else if (a->kind == NEAP_SAVE || (a->kind == NEAP_GET && a->slot >= 0))
 			used += p->chain.state;
 		else if (a->kind == NEAP_DROP)
 			used -= p->chain.state;
@@ -267,75 +354,122 @@ static uint64_t exact_peak(const struct maker *k, const struct neap_problem *p)
 #define LAZY 320
 
 struct lazy {
-	unsigned char *store;
-	uint64_t *tags; /* of the places */
-	uint64_t bytes;
+	struct shelf {
+		unsigned char *store;
+		uint64_t *tags; /* of the places */
+		uint64_t bytes;
+	} shelves[2]; /* states, tapes */
 	struct lazy_job {
-		unsigned char *at;
+		struct neap_span one;
+		const struct neap_span *spans;
 		int64_t place;
 		uint64_t tag;
-		int put, answer;
+		int count, put, answer;
 	} jobs[LAZY];
 	int64_t begun, done;
 };
+
+static void lazy_shelf(struct shelf *shelf, uint64_t bytes, int64_t places)
+{
+	free(shelf->store);
+	free(shelf->tags);
+	shelf->store = calloc((size_t)places + 1, bytes);
+	shelf->tags = calloc((size_t)places + 1, sizeof *shelf->tags);
+	memset(shelf->tags, 0xff, (size_t)places * sizeof *shelf->tags);
+	shelf->bytes = bytes;
+}
 
 static int lazy_format(void *self, uint64_t bytes, int64_t places, void *staging)
 {
 	struct lazy *lazy = self;
 	(void)staging;
-	free(lazy->store);
-	free(lazy->tags);
-	lazy->store = calloc((size_t)places + 1, bytes);
-	lazy->tags = calloc((size_t)places + 1, sizeof *lazy->tags);
-	memset(lazy->tags, 0xff, (size_t)places * sizeof *lazy->tags);
-	lazy->bytes = bytes;
+	lazy_shelf(&lazy->shelves[0], bytes, places);
+	return 0;
+}
+
+static int lazy_format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	struct lazy *lazy = self;
+	(void)staging;
+	lazy_shelf(&lazy->shelves[1], bytes, places);
+	return 0;
+}
+
+static struct lazy_job *lazy_post(
+	struct lazy *lazy, int put, int64_t place, uint64_t tag, int64_t *ticket)
+{
+	*ticket = lazy->begun++;
+	struct lazy_job *job = &lazy->jobs[*ticket % LAZY];
+	*job = (struct lazy_job){.place = place, .tag = tag, .put = put};
+	return job;
+}
+
+static int lazy_one(struct lazy_job *job, const void *at, uint64_t bytes)
+{
+	job->one = (struct neap_span){(void *)(uintptr_t)at, bytes};
 	return 0;
 }
 
 static int lazy_put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
 {
-	struct lazy *lazy = self;
-	(void)bytes;
-	*ticket = lazy->begun++;
-	lazy->jobs[*ticket % LAZY] =
-		(struct lazy_job){(unsigned char *)(uintptr_t)from, place, tag, 1, 0};
-	return 0;
+	return lazy_one(lazy_post(self, 1, place, tag, ticket), from, bytes);
 }
 
 static int lazy_get(
 	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
 {
-	struct lazy *lazy = self;
-	(void)bytes;
-	*ticket = lazy->begun++;
-	lazy->jobs[*ticket % LAZY] = (struct lazy_job){into, place, tag, 0, 0};
+	return lazy_one(lazy_post(self, 0, place, tag, ticket), into, bytes);
+}
+
+static int lazy_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	struct lazy_job *job = lazy_post(self, 1, place, tag, ticket);
+	job->spans = spans;
+	job->count = count;
 	return 0;
+}
+
+static int lazy_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	struct lazy_job *job = lazy_post(self, 0, place, tag, ticket);
+	job->spans = spans;
+	job->count = count;
+	return 0;
+}
+
+static void lazy_run(struct lazy *lazy, struct lazy_job *job)
+{
+	struct shelf *shelf = &lazy->shelves[job->spans != NULL];
+	unsigned char *record = shelf->store + (uint64_t)job->place * shelf->bytes;
+	const struct neap_span *spans = job->spans ? job->spans : &job->one;
+	if (!job->put && shelf->tags[job->place] != job->tag) {
+		job->answer = NEAP_ELOST;
+		return;
+	}
+	for (int i = 0; i < (job->spans ? job->count : 1); record += spans[i++].bytes)
+		memcpy(job->put ? record : spans[i].at, job->put ? spans[i].at : record,
+			spans[i].bytes);
+	shelf->tags[job->place] = job->tag;
 }
 
 static int lazy_wait(void *self, int64_t ticket)
 {
 	struct lazy *lazy = self;
-	for (; lazy->done <= ticket; lazy->done++) {
-		struct lazy_job *job = &lazy->jobs[lazy->done % LAZY];
-		unsigned char *record = lazy->store + (uint64_t)job->place * lazy->bytes;
-		if (job->put) {
-			memcpy(record, job->at, lazy->bytes);
-			lazy->tags[job->place] = job->tag;
-		} else if (lazy->tags[job->place] == job->tag) {
-			memcpy(job->at, record, lazy->bytes);
-		} else {
-			job->answer = NEAP_ELOST;
-		}
-	}
+	for (; lazy->done <= ticket; lazy->done++)
+		lazy_run(lazy, &lazy->jobs[lazy->done % LAZY]);
 	return lazy->jobs[ticket % LAZY].answer;
 }
 
 static void lazy_close(void *self)
 {
 	struct lazy *lazy = self;
-	free(lazy->store);
-	free(lazy->tags);
+	for (int i = 0; i < 2; i++) {
+		free(lazy->shelves[i].store);
+		free(lazy->shelves[i].tags);
+	}
 	free(lazy);
 }
 
@@ -346,7 +480,10 @@ static int lazy_open(struct neap_tier **tier)
 		.put = lazy_put,
 		.get = lazy_get,
 		.wait = lazy_wait,
-		.close = lazy_close};
+		.close = lazy_close,
+		.format_tapes = lazy_format_tapes,
+		.put_tapes = lazy_put_tapes,
+		.get_tapes = lazy_get_tapes};
 	static const struct neap_tier_spec spec = {.name = "lazy", .capacity = NEAP_INFINITE};
 	return neap_tier_wrap(tier, &ops, &spec, calloc(1, sizeof(struct lazy)));
 }
