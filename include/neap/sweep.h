@@ -216,7 +216,8 @@ struct neap_stage_sweep;
 
 /*
  * Plans, and places every buffer. Copies all but user. Of the options, tiers are
- * refused (nothing leaves the fast memory) and seconds come from the stages. Tables
+ * refused (nothing leaves the fast memory) and seconds come from the stages; a saved
+ * plan is one of the problem that neap_stage_sweep_problem gives. Tables
  * beside the arena: 64 bytes a stage, some 250 for each call of a stage in the plan.
  * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
  */

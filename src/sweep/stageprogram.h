@@ -6,6 +6,7 @@
  *   stageplace.c  a place in the arena for every buffer, for all its life
  *   stagemove.c   where that cannot be had in the budget: places, and moves between calls
  *   stagesweep.c  makes a sweep of them
+ *   stagereplay.c takes a saved plan instead of making one
  *   stagerun.c    runs it
  */
 #ifndef NEAP_SWEEP_STAGEPROGRAM_H

@@ -82,9 +82,8 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 	return copy_stages(s, stages);
 }
 
-static int plan(struct neap_stage_sweep *s)
+static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
 {
-	struct neap_schedule *schedule;
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
 	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
 	if (!s->plan.feasible && s->plan.least_bytes == 0)
@@ -94,7 +93,13 @@ static int plan(struct neap_stage_sweep *s)
 			"%s does not fit %llu bytes: %s; %llu bytes would do", s->plan.strategy,
 			(unsigned long long)s->problem.memory, s->plan.why,
 			(unsigned long long)s->plan.least_bytes);
-	NEAP_TRY(neap_schedule_open(&schedule, &s->problem, &s->plan));
+	return neap_schedule_open(schedule, &s->problem, &s->plan);
+}
+
+static int plan(struct neap_stage_sweep *s)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(s->options.saved ? neap__stage_replay(s, &schedule) : make_plan(s, &schedule));
 	int rc = neap__stage_walk(&s->program, &s->problem, schedule);
 	neap_schedule_close(schedule);
 	return rc;
@@ -105,7 +110,7 @@ static int place(struct neap_stage_sweep *s)
 	uint64_t budget = s->problem.memory & ~(uint64_t)63;
 	if (s->program.peak > budget) /* no steps: the plan counts nothing */
 		return neap__fail(NEAP_EINFEASIBLE,
-			"%llu bytes are less than x_0 and its gradient: %llu bytes would do",
+			"%llu bytes do not hold what the plan keeps: %llu bytes would do",
 			(unsigned long long)s->problem.memory, (unsigned long long)s->program.peak);
 	if (s->moving)
 		return neap__stage_move(&s->program, s->program.peak);

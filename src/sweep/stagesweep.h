@@ -25,6 +25,9 @@ struct neap_stage_sweep {
 	struct neap_sweep_stats stats;
 };
 
+/* stagereplay.c: checks options.saved, takes its plan and opens its schedule. */
+int neap__stage_replay(struct neap_stage_sweep *s, struct neap_schedule **schedule);
+
 /* For tests: fills what is not in use with 0xAA and checks that nobody writes there. */
 NEAP_API void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);
 

@@ -337,6 +337,55 @@ static void refusals(void **state)
 	neap_stage_sweep_free(NULL);
 }
 
+static int write_text(void *user, const char *text, size_t length)
+{
+	return fwrite(text, 1, length, user) == length ? 0 : -EIO;
+}
+
+/* The plan of one sweep, written and read, run by another; not by one of other sizes. */
+static void saved_plans(void **state)
+{
+	static struct stagemodel m;
+	struct stagegradient expected, g;
+	struct neap_stage_sweep *sweep, *again;
+	struct neap_sweep_stats planned, stats;
+	struct neap_saved *saved;
+	char *text;
+	size_t length;
+	(void)state;
+	m = small();
+	stagemodel_wire(&m);
+	stagemodel_reference(&m, &expected);
+	assert_int_equal(create(&sweep, &m, least_of(&m) + 300), 0);
+	assert_int_equal(stagemodel_run(sweep, &m, &g, &planned), 0);
+	FILE *f = open_memstream(&text, &length);
+	assert_non_null(f);
+	assert_int_equal(neap_plan_write(neap_stage_sweep_plan(sweep),
+				 neap_stage_sweep_problem(sweep), 0, write_text, f),
+		0);
+	fclose(f);
+	assert_int_equal(neap_plan_read(&saved, text, length, 0), 0);
+	struct neap_stage_ops ops = stagemodel_ops(&m);
+	struct neap_sweep_options o = {.size = sizeof o, .steps = m.n, .saved = saved};
+	if (neap_stage_sweep_create(&again, &ops, &m, &m.stages, &o) < 0)
+		fail_msg("%s", neap_detail());
+	assert_int_equal(stagemodel_run(again, &m, &g, &stats), 0);
+	assert_memory_equal(&g, &expected, sizeof g);
+	assert_int_equal(stats.peak_measured, planned.peak_measured);
+	assert_int_equal(stats.advance_steps, planned.advance_steps);
+	neap_stage_sweep_free(again);
+	o.memory = planned.peak_planned - 1;
+	assert_int_equal(
+		neap_stage_sweep_create(&again, &ops, &m, &m.stages, &o), NEAP_EINFEASIBLE);
+	o.memory = 0;
+	m.tape[2] += 64;
+	assert_int_equal(neap_stage_sweep_create(&again, &ops, &m, &m.stages, &o), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "tape[2]"));
+	neap_saved_free(saved);
+	neap_stage_sweep_free(sweep);
+	free(text);
+}
+
 static void no_stages(void **state)
 {
 	static struct stagemodel m;
@@ -406,6 +455,7 @@ int main(void)
 		cmocka_unit_test(failing_calls),
 		cmocka_unit_test(stray_writes),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(saved_plans),
 		cmocka_unit_test(no_stages),
 		cmocka_unit_test(no_allocation),
 	};
