@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "schedule.h"
+#include "simulate.h"
 #include "stages.h"
 #include "strategy.h"
 #include "twotable.h"
@@ -163,8 +164,6 @@ static int open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	if (s->problem.memory < neap__twotable_least(c))
-		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	uint64_t memory = s->problem.memory < MEMORY_MOST ? s->problem.memory : MEMORY_MOST;
 	NEAP_TRY(neap__twotable_fill(&x->tables, c, memory));
 	x->stack = malloc((size_t)(c->steps + 2) * sizeof *x->stack);
@@ -179,71 +178,46 @@ static int open(struct neap_schedule *s)
 	return s->error;
 }
 
-/* The actions of a schedule, to be played again. */
-struct record {
-	struct neap_action *actions;
-	size_t count, room, next;
+/* A schedule of which every action goes by the clock on its way. */
+struct timed {
+	struct neap_schedule *schedule;
+	struct neap__clock clock;
 };
 
-static int record_next(void *user, struct neap_action *a)
+static int timed_next(void *user, struct neap_action *a)
 {
-	struct record *r = user;
-	if (r->next == r->count)
-		return 0;
-	*a = r->actions[r->next++];
-	return 1;
-}
-
-static int record_all(struct record *r, struct neap_schedule *s)
-{
-	struct neap_action a;
-	int rc;
-	while ((rc = neap_schedule_next(s, &a)) > 0) {
-		if (r->count == r->room) {
-			size_t room = r->room ? 2 * r->room : 256;
-			void *more = realloc(r->actions, room * sizeof a);
-			if (!more)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			r->actions = more;
-			r->room = room;
-		}
-		r->actions[r->count++] = a;
-	}
+	struct timed *timed = user;
+	int rc = neap_schedule_next(timed->schedule, a);
+	if (rc > 0)
+		NEAP_TRY(neap__clock_step(&timed->clock, a));
 	return rc;
 }
 
-static int replay(struct neap_schedule **s, struct record *r)
+/* Verifies and simulates at byte level, in one pass. */
+static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 {
-	r->next = 0;
-	return neap_schedule_wrap(s, record_next, NULL, r);
-}
-
-/* Verified and simulated at byte level. */
-static int measured(
-	struct neap_plan *plan, const struct neap_problem *problem, struct record *record)
-{
+	struct timed timed = {0};
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {0};
-	struct neap_simulation m = {0};
-	int rc = replay(&s, record);
+	plan->feasible = 1;
+	NEAP_TRY(neap_schedule_open(&timed.schedule, problem, plan));
+	neap__clock_init(&timed.clock, problem);
+	int rc = neap_schedule_wrap(&s, timed_next, NULL, &timed);
 	if (rc == 0)
 		rc = neap_verify(&v, problem, s);
 	neap_schedule_close(s);
+	neap_schedule_close(timed.schedule);
 	NEAP_TRY(rc);
 	if (v.peak_bytes > problem->memory)
 		return neap__fail(NEAP_EILLEGAL, "chain: the plan takes %llu bytes",
 			(unsigned long long)v.peak_bytes);
-	rc = replay(&s, record);
-	if (rc == 0)
-		rc = neap_simulate(&m, problem, s);
-	neap_schedule_close(s);
 	plan->peak_bytes = v.peak_bytes;
 	plan->arena_bytes = v.arena_bytes;
 	plan->slots = v.slots;
 	plan->advance_steps = v.advance_steps;
 	plan->record_steps = v.record_steps;
-	plan->makespan = m.makespan;
-	return rc;
+	plan->makespan = (double)timed.clock.now;
+	return 0;
 }
 
 static int solve(
@@ -258,23 +232,12 @@ static int solve(
 		neap__refuse(plan, 0, "more than %d stages", NEAP__TWOTABLE_STAGES);
 		return 0;
 	}
+	int rc = measured(plan, problem);
+	if (rc != NEAP_EINFEASIBLE)
+		return rc;
 	uint64_t least = neap__twotable_least(&problem->chain);
-	if (problem->memory < least) {
-		neap__refuse(plan, least, "the stages need %llu bytes at least",
-			(unsigned long long)least);
-		return 0;
-	}
-	struct neap_schedule *s = NULL;
-	struct record record = {0};
-	plan->feasible = 1;
-	int rc = neap_schedule_open(&s, problem, plan);
-	if (rc == 0)
-		rc = record_all(&record, s);
-	neap_schedule_close(s);
-	if (rc == 0)
-		rc = measured(plan, problem, &record);
-	free(record.actions);
-	return rc;
+	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
+	return 0;
 }
 
 const struct neap__strategy neap__chain = {"chain",
