@@ -212,6 +212,41 @@ NEAP_API int neap_schedule_wrap(struct neap_schedule **schedule,
 	int (*next)(void *user, struct neap_action *action), void (*close)(void *user), void *user);
 
 /*
+ * A chain whose length nobody knows before it ends: adaptive time steps, an event.
+ * The caller performs action after action until its stopping rule fires:
+ *
+ *     neap_online_create(&online, &problem);         chain.steps is not looked at
+ *     while (neap_online_next(online, &a) > 0)
+ *             if (a.kind == NEAP_ADVANCE) {
+ *                     t = as far as it goes;          a.t0 <= t <= a.t1
+ *                     if (ended)
+ *                             neap_online_finish(online, t, t);
+ *             } else
+ *                     perform(&a);
+ *     neap_online_free(online);
+ *
+ * Until then these are ADVANCE, SAVE and DROP without an end, afterwards what
+ * reverses the chain, and 0. x_0 is saved first. With c slots the advance steps are
+ * the fewest there are, Revolve's for the length, up to (c+1)(c+2)/2 + 1 steps;
+ * beyond, some 3% more at most where c >= 6, 14% where c = 2. Tapes are kept in
+ * reverse, as many as there is room for (`mixed`). Tiers are not used.
+ *
+ * create: NEAP_EINFEASIBLE where x_0 and a tape do not fit; at most 65,536 slots
+ * are used. next: 1 and an action, or a negative code. Memory is O(slots).
+ *
+ * finish: the live state stands at `at`, within the last ADVANCE (behind it, where
+ * others followed), and the chain has `steps` >= `at` steps. Told at steps - 1, with
+ * the last step still to come, that one is recorded in passing; told at `steps`, it
+ * is done again: as many advance steps as for a chain one step longer. Told earlier,
+ * the rest is done as if it were not known. NEAP_EUSAGE for other numbers.
+ */
+struct neap_online;
+NEAP_API int neap_online_create(struct neap_online **online, const struct neap_problem *problem);
+NEAP_API int neap_online_next(struct neap_online *online, struct neap_action *action);
+NEAP_API int neap_online_finish(struct neap_online *online, int64_t at, int64_t steps);
+NEAP_API void neap_online_free(struct neap_online *online);
+
+/*
  * Consumers. Each pulls the schedule to its end (open a fresh one for each).
  *
  * verify: every rule above; NEAP_EILLEGAL with the detail line naming the

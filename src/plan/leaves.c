@@ -13,8 +13,11 @@
 #include "base/fail.h"
 
 #define VERTICES_MOST 1500000
+#define REACH_MOST 131072
 #define EXACT_CELLS 65536
 #define EXACT_WORK 10000000
+#define OPEN_CELLS 8192
+#define OPEN_WORK 200000
 #define BEAM_MOST 8
 #define BEAM_NODES 200000
 #define BEYOND (INT64_MAX / 4)
@@ -22,12 +25,6 @@
 
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
-
-static const struct neap__leaf_vertex *vertex(
-	const struct neap__leaves *x, int64_t level, int64_t j)
-{
-	return &x->vertex[(level - 1) * (x->slots + 1) + j];
-}
 
 static use_t leaf_use(const struct neap__leaves *x, int64_t l, int64_t j)
 {
@@ -54,7 +51,7 @@ static void fill_row(struct neap__leaves *x, int64_t level)
 		row[j] = (struct neap__leaf_vertex){m, leaf_use(x, m, j)};
 		if (level == 1 || j == x->slots)
 			continue;
-		const struct neap__leaf_vertex *left = vertex(x, level - 1, j),
+		const struct neap__leaf_vertex *left = neap__leaf_vertex(x, level - 1, j),
 					       *right = &row[j + 1];
 		if (right->l >= BEYOND || left->l + right->l > x->steps) {
 			row[j].l = BEYOND;
@@ -67,19 +64,20 @@ static void fill_row(struct neap__leaves *x, int64_t level)
 	}
 }
 
-/* Rows until the chain fits; NEAP_EINFEASIBLE where they would be too many. */
-static int fill_rows(struct neap__leaves *x)
+/* Rows until a part fits; NEAP_EINFEASIBLE where they would be more than `most` cells. */
+static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
 {
-	int64_t width = x->slots + 1, room = 0;
-	for (x->levels = 0; x->levels == 0 || vertex(x, x->levels, 0)->l < x->steps;) {
-		if ((x->levels + 1) * width > VERTICES_MOST)
+	int64_t width = x->slots + 1;
+	while (x->levels == 0 || neap__leaf_vertex(x, x->levels, j)->l < l) {
+		if ((x->levels + 1) * width > most)
 			return NEAP_EINFEASIBLE;
-		if (x->levels == room) {
-			room = room ? 2 * room : 4;
+		if (x->levels == x->room) {
+			int64_t room = x->room ? 2 * x->room : 4;
 			void *more = realloc(x->vertex, (size_t)(room * width) * sizeof *x->vertex);
 			if (!more)
 				return neap__fail(-ENOMEM, "plan: out of memory");
 			x->vertex = more;
+			x->room = room;
 		}
 		fill_row(x, ++x->levels);
 	}
@@ -91,10 +89,10 @@ static int32_t *least_row(const struct neap__leaves *x, int64_t j)
 	return x->least + j * (x->exact + 1);
 }
 
-static int fill_exact(struct neap__leaves *x)
+static int fill_exact(struct neap__leaves *x, int64_t cells, int64_t work)
 {
-	int64_t width = x->slots + 1, most = EXACT_CELLS / width - 1;
-	while (most > 0 && most * most / 2 > EXACT_WORK / width)
+	int64_t width = x->slots + 1, most = cells / width - 1;
+	while (most > 0 && most * most / 2 > work / width)
 		most = most * 7 / 8;
 	x->exact = most < x->steps ? most : x->steps;
 	if (x->exact < 0)
@@ -119,12 +117,12 @@ static int fill_exact(struct neap__leaves *x)
 }
 
 /* The first level whose full length is l or more; levels + 1 if there is none. */
-static int64_t level_of(const struct neap__leaves *x, int64_t l, int64_t j)
+int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j)
 {
 	int64_t low = 1, high = x->levels + 1;
 	while (low < high) {
 		int64_t middle = (low + high) / 2;
-		if (vertex(x, middle, j)->l >= l)
+		if (neap__leaf_vertex(x, middle, j)->l >= l)
 			high = middle;
 		else
 			low = middle + 1;
@@ -133,8 +131,8 @@ static int64_t level_of(const struct neap__leaves *x, int64_t l, int64_t j)
 }
 
 /* Is the part's cost known? Then which, and how it is told. */
-static int known(const struct neap__leaves *x, int64_t l, int64_t j, struct neap__leaf_part *part,
-	int64_t *cost)
+int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
+	struct neap__leaf_part *part, int64_t *cost)
 {
 	*part = (struct neap__leaf_part){.l = l, .j = j};
 	*cost = 0;
@@ -144,24 +142,24 @@ static int known(const struct neap__leaves *x, int64_t l, int64_t j, struct neap
 		*cost = least_row(x, j)[l];
 		return *cost < NEVER;
 	}
-	int64_t level = level_of(x, l, j);
-	if (level > x->levels || vertex(x, level, j)->l != l)
+	int64_t level = neap__leaves_level(x, l, j);
+	if (level > x->levels || neap__leaf_vertex(x, level, j)->l != l)
 		return 0;
 	part->level = level;
-	*cost = vertex(x, level, j)->use.advances;
+	*cost = neap__leaf_vertex(x, level, j)->use.advances;
 	return 1;
 }
 
 /* Chord between the full lengths around l. */
-static double worth(const struct neap__leaves *x, int64_t l, int64_t j)
+double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j)
 {
-	int64_t level = level_of(x, l, j);
+	int64_t level = neap__leaves_level(x, l, j);
 	if (level == 1)
 		return 0;
-	const struct neap__leaf_vertex *a = vertex(x, level - 1, j);
-	if (level > x->levels || vertex(x, level, j)->l >= BEYOND)
+	const struct neap__leaf_vertex *a = neap__leaf_vertex(x, level - 1, j);
+	if (level > x->levels || neap__leaf_vertex(x, level, j)->l >= BEYOND)
 		return (double)a->use.advances + (double)level * (double)(l - a->l);
-	const struct neap__leaf_vertex *b = vertex(x, level, j);
+	const struct neap__leaf_vertex *b = neap__leaf_vertex(x, level, j);
 	return (double)a->use.advances + (double)(b->use.advances - a->use.advances) *
 						 (double)(l - a->l) / (double)(b->l - a->l);
 }
@@ -190,7 +188,7 @@ static void offer(struct beam *b, const struct node *n)
 	int64_t cost, at = b->kept;
 	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaves_fit(b->x, n->j)))
 		return;
-	if (known(b->x, n->l, n->j, &part, &cost)) {
+	if (neap__leaves_known(b->x, n->l, n->j, &part, &cost)) {
 		if (b->end.l == 0 || n->cost + cost < b->end.cost) {
 			b->end = *n;
 			b->end.cost += cost;
@@ -225,7 +223,7 @@ static void expand(struct beam *b, int64_t parent, int64_t level)
 		int64_t j = side ? from.j : from.j + 1;
 		if (level < 1 || level > x->levels || j > x->slots)
 			continue;
-		const struct neap__leaf_vertex *v = vertex(x, level, j);
+		const struct neap__leaf_vertex *v = neap__leaf_vertex(x, level, j);
 		if (v->l >= from.l || v->l < 1)
 			continue;
 		struct node n = {.l = from.l - v->l,
@@ -233,7 +231,7 @@ static void expand(struct beam *b, int64_t parent, int64_t level)
 			.parent = parent,
 			.turn = {side ? v->l : from.l - v->l, level, side}};
 		n.cost = from.cost + n.turn.y + v->use.advances;
-		n.value = (double)n.cost + worth(x, n.l, n.j);
+		n.value = (double)n.cost + neap__leaves_worth(x, n.l, n.j);
 		offer(b, &n);
 	}
 }
@@ -242,7 +240,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 {
 	b->kept = 0;
 	for (int64_t i = first; i < last; i++) {
-		int64_t level = level_of(b->x, b->nodes[i].l, b->nodes[i].j);
+		int64_t level = neap__leaves_level(b->x, b->nodes[i].l, b->nodes[i].j);
 		for (int64_t near = level - 3; near <= level; near++)
 			if (near > 1)
 				expand(b, i, near);
@@ -318,14 +316,16 @@ int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf
 	int64_t y, level = part->level;
 	*left = (struct neap__leaf_part){.j = part->j};
 	*right = (struct neap__leaf_part){.j = part->j + 1};
-	if (x->slots == 1) {
-		y = part->l - neap__leaves_fit(x, 1);
+	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact))) {
+		y = part->l - neap__leaves_fit(x, x->slots);
 	} else if (level > 0) {
-		y = vertex(x, level - 1, part->j)->l;
+		y = neap__leaf_vertex(x, level - 1, part->j)->l;
 		left->level = level - 1;
 		right->level = level;
 	} else if (level == 0) {
 		y = split_exact(x, part->l, part->j);
+	} else if (level == NEAP__LEAF_LOOSE) {
+		return neap__leaves_split_loose(x, part, left, right);
 	} else {
 		const struct neap__leaf_turn *turn = &x->path[-1 - level];
 		int64_t next = -level < x->turns ? level - 1 : x->end.level;
@@ -339,27 +339,27 @@ int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf
 }
 
 /* What a part takes; recursion is no deeper than slots and levels. */
-static use_t measure(const struct neap__leaves *x, struct neap__leaf_part part)
+use_t neap__leaves_measure_known(const struct neap__leaves *x, struct neap__leaf_part part)
 {
 	struct neap__leaf_part left, right;
 	if (part.l <= neap__leaves_fit(x, part.j))
 		return leaf_use(x, part.l, part.j);
 	if (part.level > 0)
-		return vertex(x, part.level, part.j)->use;
+		return neap__leaf_vertex(x, part.level, part.j)->use;
 	int64_t y = neap__leaves_split(x, &part, &left, &right);
-	use_t a = measure(x, left), b = measure(x, right);
+	use_t a = neap__leaves_measure_known(x, left), b = neap__leaves_measure_known(x, right);
 	return join(&a, &b, y);
 }
 
 /* The path of splits, from its end up to the root: it may be long. */
 static use_t measure_path(const struct neap__leaves *x)
 {
-	use_t all = measure(x, x->end);
+	use_t all = neap__leaves_measure_known(x, x->end);
 	struct neap__leaf_part part = x->end;
 	for (int64_t i = x->turns - 1; i >= 0; i--) {
 		const struct neap__leaf_turn *turn = &x->path[i];
 		int64_t j = turn->full_left ? part.j - 1 : part.j;
-		use_t full = vertex(x, turn->level, turn->full_left ? j : j + 1)->use;
+		use_t full = neap__leaf_vertex(x, turn->level, turn->full_left ? j : j + 1)->use;
 		all = turn->full_left ? join(&full, &all, turn->y) : join(&all, &full, turn->y);
 		part.j = j;
 	}
@@ -367,17 +367,17 @@ static use_t measure_path(const struct neap__leaves *x)
 }
 
 /* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
-static int measure_line(struct neap__leaves *x)
+int neap__leaves_line(const struct neap__leaves *x, int64_t l, int64_t j, use_t *use)
 {
-	int64_t m0 = neap__leaves_fit(x, 0), m1 = neap__leaves_fit(x, 1);
-	int64_t k = (x->steps - m0 - 1) / m1 + 1, first = x->steps - k * m1;
-	wide advances = (wide)k * x->steps - (wide)m1 * k * (k + 1) / 2;
+	int64_t m0 = neap__leaves_fit(x, j), m1 = neap__leaves_fit(x, j + 1);
+	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
+	wide advances = (wide)k * l - (wide)m1 * k * (k + 1) / 2;
 	if (advances > (wide)INT64_MAX)
 		return NEAP_EINFEASIBLE;
-	use_t a = leaf_use(x, first, 0), b = leaf_use(x, m1, 1);
-	x->use = join(&a, &b, 0);
-	x->use.advances = (int64_t)advances;
-	x->use.loads = k;
+	use_t a = leaf_use(x, first, j), b = leaf_use(x, m1, j + 1);
+	*use = join(&a, &b, 0);
+	use->advances = (int64_t)advances;
+	use->loads = k;
 	return 0;
 }
 
@@ -396,23 +396,46 @@ static int64_t slots_useful(const struct neap__leaves *x)
 static int plan_slots(struct neap__leaves *x)
 {
 	if (x->slots == 1)
-		return measure_line(x);
-	NEAP_TRY(fill_exact(x));
+		return neap__leaves_line(x, x->steps, 0, &x->use);
+	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
 	if (x->exact == x->steps) {
-		x->use = measure(x, x->root);
+		x->use = neap__leaves_measure_known(x, x->root);
 		return 0;
 	}
-	NEAP_TRY(fill_rows(x));
+	NEAP_TRY(fill_rows(x, x->steps, 0, VERTICES_MOST));
 	struct neap__leaf_part part;
 	int64_t cost;
-	if (known(x, x->steps, 0, &part, &cost)) {
+	if (neap__leaves_known(x, x->steps, 0, &part, &cost)) {
 		x->root = part;
-		x->use = measure(x, x->root);
+		x->use = neap__leaves_measure_known(x, x->root);
 		return 0;
 	}
 	NEAP_TRY(search(x));
 	x->use = measure_path(x);
 	return 0;
+}
+
+int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j)
+{
+	int64_t width = x->slots + 1, most = width < 8192 ? REACH_MOST : 16 * width;
+	int rc = x->slots - j < 2 ? 0 : fill_rows(x, l, j, most);
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
+}
+
+int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
+	int64_t slots, int64_t levels)
+{
+	*x = (struct neap__leaves){
+		.steps = INT64_MAX / 8, .pool = pool, .state = state, .tape = tape, .slots = slots};
+	if (slots < 2)
+		return 0;
+	NEAP_TRY(fill_exact(x, OPEN_CELLS, OPEN_WORK));
+	int rc = neap__leaves_reach(x, 1, 0);
+	for (int64_t before = 0; rc == 0 && x->levels < levels && x->levels > before;) {
+		before = x->levels;
+		rc = neap__leaves_reach(x, neap__leaf_vertex(x, before, 0)->l + 1, 0);
+	}
+	return rc;
 }
 
 int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64_t state,
@@ -454,5 +477,5 @@ void neap__leaves_free(struct neap__leaves *x)
 	x->vertex = NULL;
 	x->least = NULL;
 	x->path = NULL;
-	x->turns = 0;
+	x->turns = x->levels = x->room = 0;
 }

@@ -47,7 +47,7 @@ struct neap__leaf_turn { /* a split on the path: one side is full, of that level
 struct neap__leaves {
 	int64_t steps, pool, state, tape;
 	int64_t slots; /* at most */
-	int64_t levels;
+	int64_t levels, room;
 	struct neap__leaf_vertex *vertex; /* [levels][slots + 1] */
 	int64_t exact;			  /* C(l,j) is known for l <= exact */
 	int32_t *least;			  /* [slots + 1][exact + 1] */
@@ -79,5 +79,51 @@ static inline int64_t neap__leaves_fit(const struct neap__leaves *x, int64_t j)
 /* Left length of a part longer than its leaf, and what to do with the two sides. */
 int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf_part *part,
 	struct neap__leaf_part *left, struct neap__leaf_part *right);
+
+/*
+ * Parts of any length (leafcost.c), found one by one and not planned in advance:
+ * `steps` is no limit. Tables for `levels` levels at least; neap__leaves_reach adds
+ * those that a part of l steps with j slots taken has use for, up to 8 MiB (1 KiB a slot, if that
+ * is more). 0 or -ENOMEM.
+ */
+int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
+	int64_t slots, int64_t levels);
+int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j);
+/*
+ * A part whose split is known, or of level NEAP__LEAF_LOOSE, which is split by
+ * looking one split ahead: optimal in a classic problem.
+ */
+#define NEAP__LEAF_LOOSE INT64_MIN
+struct neap__leaf_part neap__leaves_part(const struct neap__leaves *x, int64_t l, int64_t j);
+/* Its advance steps where they are known, else the hull's; NEAP__LEAF_NEVER: it cannot be done. */
+#define NEAP__LEAF_NEVER (INT64_MAX / 8)
+int64_t neap__leaves_cost(const struct neap__leaves *x, int64_t l, int64_t j);
+/* What doing a part of any length takes. */
+struct neap__leaf_use neap__leaves_measure(const struct neap__leaves *x, int64_t l, int64_t j);
+/* neap__leaves_split for a part of level NEAP__LEAF_LOOSE. */
+int64_t neap__leaves_split_loose(const struct neap__leaves *x, const struct neap__leaf_part *part,
+	struct neap__leaf_part *left, struct neap__leaf_part *right);
+
+/* Between leaves.c and leafcost.c. */
+/* Is the part's cost known? Then which, and how it is told. */
+int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
+	struct neap__leaf_part *part, int64_t *cost);
+/* The first level whose full length is l or more; levels + 1 if there is none. */
+int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j);
+/* Chord between the full lengths around l. */
+double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j);
+/* What a part that is not loose takes; recursion is no deeper than slots and levels. */
+struct neap__leaf_use neap__leaves_measure_known(
+	const struct neap__leaves *x, struct neap__leaf_part part);
+/* One slot left, l > m_j: leaves of m_{j+1} steps from the end, the first of at most m_j. */
+int neap__leaves_line(
+	const struct neap__leaves *x, int64_t l, int64_t j, struct neap__leaf_use *use);
+
+/* A full part; level from 1. */
+static inline const struct neap__leaf_vertex *neap__leaf_vertex(
+	const struct neap__leaves *x, int64_t level, int64_t j)
+{
+	return &x->vertex[(level - 1) * (x->slots + 1) + j];
+}
 
 #endif

@@ -17,6 +17,7 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__double,
 	&neap__revolve,
 	&neap__mixed,
+	&neap__online_row,
 	&neap__stream,
 	&neap__async,
 	&neap__chain,
