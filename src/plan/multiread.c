@@ -19,6 +19,8 @@
 #include <string.h>
 #include "base/fail.h"
 
+#define STEPS_MOST 4096 /* the tables' time is quadratic in them */
+
 int64_t neap__multiread_leaf(const struct neap__multiread *m, const struct neap_chain *chain,
 	int64_t pool, int64_t free_slots)
 {
@@ -82,7 +84,7 @@ int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *cha
 	int64_t pool, double price)
 {
 	int64_t state = (int64_t)chain->state, tape = (int64_t)chain->tape;
-	if (pool < tape)
+	if (pool < tape || steps > STEPS_MOST)
 		return NEAP_EINFEASIBLE;
 	m->steps = steps;
 	m->slots = (pool - tape) / state;

@@ -366,6 +366,8 @@ static int complete(const struct parsing *p)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
 	if (!(out->saved.plan.blocks.price >= 0 && out->saved.plan.blocks.price <= 1e15))
 		return neap__fail(NEAP_EFORMAT, "[blocks]: price is not between 0 and 1e15");
+	if (out->saved.plan.blocks.inner > NEAP_BLOCKS_MULTIREAD)
+		return neap__fail(NEAP_EFORMAT, "[blocks]: inner is not 0, 1 or 2");
 	return check_list(out);
 }
 

@@ -11,12 +11,17 @@
 #include "planparse.h"
 #include "strategy.h"
 
+#define SLOTS_MOST ((int64_t)1 << 31)
+
 typedef long long ll;
 
-/* A schedule of at most so many actions. */
+/*
+ * A schedule of at most so many actions, with no slot that is far beyond the budget:
+ * tables are as long as slot numbers are large.
+ */
 struct walk {
 	struct neap_schedule *inner;
-	int64_t left, most;
+	int64_t left, most, slots;
 };
 
 static int walk_next(void *user, struct neap_action *action)
@@ -25,7 +30,11 @@ static int walk_next(void *user, struct neap_action *action)
 	if (w->most && w->left-- <= 0)
 		return neap__fail(
 			NEAP_EUSAGE, "the schedule has more than %lld actions", (ll)w->most);
-	return neap_schedule_next(w->inner, action);
+	int rc = neap_schedule_next(w->inner, action);
+	if (rc > 0 && action->slot > w->slots)
+		return neap__fail(
+			NEAP_EINFEASIBLE, "slot %lld is beyond the budget", (ll)action->slot);
+	return rc;
 }
 
 static void walk_close(void *user)
@@ -38,6 +47,11 @@ static int open_walk(struct neap_schedule **s, struct walk *w, const struct neap
 {
 	*s = NULL;
 	w->left = w->most + 1; /* the last call says that there are no more */
+	w->slots = INT64_MAX;
+	if (!x->problem.chain.stages && !x->plan.actions) {
+		uint64_t slots = x->problem.memory / x->problem.chain.state;
+		w->slots = slots < (uint64_t)SLOTS_MOST ? (int64_t)slots + 256 : SLOTS_MOST;
+	}
 	NEAP_TRY(neap_schedule_open(&w->inner, &x->problem, &x->plan));
 	int rc = neap_schedule_wrap(s, walk_next, walk_close, w);
 	if (rc < 0)

@@ -362,8 +362,8 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
 	x->blocks = neap__blocks_count(&x->plan, chain->steps);
 	x->first = chain->steps - x->plan.tail - (x->blocks - 1) * unit;
 	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
-	if (plan->record > 0 &&
-		(chunk * (int64_t)chain->tape > pool || plan->record / plan->chunk > 500))
+	if (plan->record > 0 && ((chain->tape && chunk > pool / (int64_t)chain->tape) ||
+					plan->record / plan->chunk > 500))
 		return NEAP_EINFEASIBLE;
 	x->depth = x->handles_free = x->handles_made = x->spare = x->at = x->number = x->held = 0;
 	x->chunk = 0;

@@ -307,6 +307,35 @@ static void test_damage(void **state)
 	refused(own, "name disk", "name abcdefghijklmnopqrstuvwxyz", "line 12: name");
 }
 
+static const char blocks[] =
+	"neap plan 1\n[chain]\nsteps 100\nstate 8\ntape 1000000000000000\nadvance 1\n"
+	"record 1\nbackward 2\nmemory 3000000000000000\n[tier]\nname disk\n[plan]\n"
+	"strategy stream\ntier 1\n[blocks]\nrecord 1\nchunk 1\ntail 1\nend\n";
+
+/* Numbers of their kind that no strategy would choose: no overflow, no endless table. */
+static void test_hostile(void **state)
+{
+	(void)state;
+	struct neap_saved *saved = read_back("blocks", blocks, strlen(blocks));
+	neap_saved_free(saved);
+	refused(blocks, "record 1\nchunk 1", "record 1000000000000000\nchunk 1000000000000000",
+		"fit");
+	refused(blocks, "record 1\nchunk 1", "advance 100000000\ninner 2", "fit");
+	refused(blocks, "tail 1", "reserve 4611686018427387904", "fit");
+	refused(blocks, "tail 1", "tail 1\ninner 3", "inner");
+	/* Slots without end, of a budget of nine. */
+	refused(minimal, "steps 10", "steps 1000000000000", "budget");
+	refused(minimal, "standard\n[params]\nchunk 4",
+		"revolve\n[params]\ncheckpoints 1000000000000000", "");
+	struct neap__text text = {0};
+	neap__text_add(&text,
+		"neap plan 1\n[chain]\nsteps 1000000000000\nstate 1\nmemory 1000\n[plan]\n"
+		"strategy revolve\n[params]\ncheckpoints 1000000000000\nend\n");
+	assert_int_equal(neap_plan_read(&saved, text.data, text.length, 0), NEAP_EINFEASIBLE);
+	assert_non_null(strstr(neap_detail(), "beyond the budget"));
+	neap__text_free(&text);
+}
+
 /* Every prefix, and every byte changed, of every kind of text: refused or right. */
 static void test_every_cut(void **state)
 {
@@ -347,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_own_actions),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_every_cut),
 		cmocka_unit_test(test_walk),
 	};
