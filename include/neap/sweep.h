@@ -78,6 +78,21 @@ struct neap_step_ops {
 	/* Optional: the gradients, for a journal [no journal]. */
 	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
+
+	/*
+	 * Optional: the model tells when the chain ends [options.steps says]. Asked
+	 * with the state at t before step t is taken for the first time, once for each
+	 * t; answers enum neap_ended or a negative code. options.steps is not looked
+	 * at; memory must be given and is used in full, strategy is "online", there
+	 * are no tiers. neap_sweep_problem's steps are those of the last run.
+	 */
+	int (*ended)(void *user, const void *state, int64_t t);
+};
+
+enum neap_ended {
+	NEAP_GO_ON,
+	NEAP_ENDED,	/* T = t */
+	NEAP_LAST_STEP, /* T = t + 1: spares a few steps, where that can be told */
 };
 
 struct neap_sweep_options {

@@ -64,6 +64,16 @@ static void fill_row(struct neap__leaves *x, int64_t level)
 	}
 }
 
+static int make_rows(struct neap__leaves *x, int64_t room)
+{
+	void *more = realloc(x->vertex, (size_t)(room * (x->slots + 1)) * sizeof *x->vertex);
+	if (!more)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	x->vertex = more;
+	x->room = room;
+	return 0;
+}
+
 /* Rows until a part fits; NEAP_EINFEASIBLE where they would be more than `most` cells. */
 static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
 {
@@ -71,14 +81,8 @@ static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
 	while (x->levels == 0 || neap__leaf_vertex(x, x->levels, j)->l < l) {
 		if ((x->levels + 1) * width > most)
 			return NEAP_EINFEASIBLE;
-		if (x->levels == x->room) {
-			int64_t room = x->room ? 2 * x->room : 4;
-			void *more = realloc(x->vertex, (size_t)(room * width) * sizeof *x->vertex);
-			if (!more)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			x->vertex = more;
-			x->room = room;
-		}
+		if (x->levels == x->room)
+			NEAP_TRY(make_rows(x, x->room ? 2 * x->room : 4));
 		fill_row(x, ++x->levels);
 	}
 	return 0;
@@ -415,10 +419,22 @@ static int plan_slots(struct neap__leaves *x)
 	return 0;
 }
 
+/* Cells that parts of any length may take. */
+static int64_t cells_most(const struct neap__leaves *x)
+{
+	int64_t width = x->slots + 1;
+	return width < REACH_MOST / 16 ? REACH_MOST : 16 * width;
+}
+
+int neap__leaves_reserve(struct neap__leaves *x)
+{
+	int64_t rows = cells_most(x) / (x->slots + 1);
+	return x->slots < 2 || x->room >= rows ? 0 : make_rows(x, rows);
+}
+
 int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j)
 {
-	int64_t width = x->slots + 1, most = width < 8192 ? REACH_MOST : 16 * width;
-	int rc = x->slots - j < 2 ? 0 : fill_rows(x, l, j, most);
+	int rc = x->slots - j < 2 ? 0 : fill_rows(x, l, j, cells_most(x));
 	return rc == NEAP_EINFEASIBLE ? 0 : rc;
 }
 

@@ -89,6 +89,8 @@ int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf
 int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
 	int64_t slots, int64_t levels);
 int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j);
+/* Room for all that. */
+int neap__leaves_reserve(struct neap__leaves *x);
 /*
  * A part whose split is known, or of level NEAP__LEAF_LOOSE, which is split by
  * looking one split ahead: optimal in a classic problem.

@@ -31,4 +31,9 @@ void neap__online_fini(struct neap__online *x);
 /* Emits the next few actions; with x->steps known at the end none. */
 int neap__online_refill(struct neap__online *x, struct neap_schedule *s);
 
+/* onlinepush.c. Steps recorded at a time, at most. */
+int64_t neap__online_leaf(const struct neap_online *online);
+/* Tables as large as they get, so that next() allocates nothing; they are not touched. */
+int neap__online_reserve(struct neap_online *online);
+
 #endif

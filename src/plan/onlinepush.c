@@ -66,6 +66,20 @@ int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
 	return 0;
 }
 
+int64_t neap__online_leaf(const struct neap_online *o)
+{
+	return neap__leaves_fit(&o->x.costs, 0);
+}
+
+int neap__online_reserve(struct neap_online *o)
+{
+	NEAP_TRY(neap__leaves_reserve(&o->x.costs));
+	NEAP_TRY(neap__placement_reserve(&o->x.placement, o->x.costs.slots + 1));
+	o->s.room = 32;
+	o->s.queue = malloc(o->s.room * sizeof *o->s.queue);
+	return o->s.queue ? 0 : neap__fail(-ENOMEM, "online: out of memory");
+}
+
 void neap_online_free(struct neap_online *o)
 {
 	if (!o)

@@ -97,15 +97,22 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 	return low + 1;
 }
 
+int neap__placement_reserve(struct neap__placement *x, int64_t room)
+{
+	if (room <= x->room)
+		return 0;
+	struct neap__kept *kept = realloc(x->kept, (size_t)room * sizeof *kept);
+	if (!kept)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->kept = kept;
+	x->room = room;
+	return 0;
+}
+
 int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 {
-	if (x->count == x->room) {
-		struct neap__kept *kept = realloc(x->kept, (size_t)(2 * x->room) * sizeof *kept);
-		if (!kept)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->kept = kept;
-		x->room *= 2;
-	}
+	if (x->count == x->room)
+		NEAP_TRY(neap__placement_reserve(x, 2 * x->room));
 	int64_t slot = x->count < x->slots ? x->kept[x->count].slot : x->slots++;
 	x->kept[x->count++] = (struct neap__kept){.t = t, .slot = slot};
 	return slot;

@@ -48,6 +48,8 @@ struct neap__placement {
 
 /* x_0 is kept in slot 0. costs->slots at least 1. 0 or -ENOMEM. */
 int neap__placement_open(struct neap__placement *x, struct neap__leaves *costs);
+/* Room for so many. */
+int neap__placement_reserve(struct neap__placement *x, int64_t room);
 /* Is it time to keep the live state, at t? */
 int neap__placement_due(const struct neap__placement *x, int64_t t);
 /* The next such t, or one 2^40 steps ahead. */

@@ -10,6 +10,7 @@
  *   room.c     makes room in the arena: what moves, what gives way
  *   transfer.c tickets: put, get, wait
  *   travel.c   the same for tapes, which leave and come in pieces
+ *   online.c   chains whose length the model tells
  *   replay.c   a plan that was made before, instead of planning
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
@@ -106,6 +107,7 @@ struct neap_sweep {
 	void *open_user;
 
 	/* of a run */
+	struct neap_online *online; /* where the length is not known; else NULL */
 	struct neap__arena arena;
 	struct neap__ticket tickets[NEAP_TICKETS];
 	int64_t issued; /* tickets so far */
@@ -244,6 +246,11 @@ int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
 
 /* replay.c. Problem and plan from options.saved, in place of those that were described. */
 int neap__replay(struct neap_sweep *s);
+
+/* online.c: plan and survey; the actions of a run; all of them performed. */
+int neap__online_plan(struct neap_sweep *s);
+int neap__online_begin(struct neap_sweep *s);
+int neap__online_perform(struct neap_sweep *s);
 
 /* actions.c */
 int neap__perform(struct neap_sweep *s, const struct neap_action *action);

@@ -107,7 +107,11 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 		NEAP_TRY(neap__perform(s, &now));
 		now = next;
 	}
-	NEAP_TRY(more);
+	return more;
+}
+
+static int check_end(const struct neap_sweep *s)
+{
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state != NEAP__TICKET_FREE)
 			return neap__fail(NEAP_EILLEGAL, "ticket %d was not waited for", i);
@@ -135,7 +139,9 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	reset(s);
 	int rc = neap__copy_load(s, s->x0, 0);
 	if (rc == 0)
-		rc = perform_all(s, schedule);
+		rc = s->online ? neap__online_perform(s) : perform_all(s, schedule);
+	if (rc == 0)
+		rc = check_end(s);
 	neap__transfer_drain(s);
 	if (rc == 0)
 		rc = check_poison(s);
@@ -153,9 +159,14 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
-	struct neap_schedule *schedule;
-	NEAP_TRY(neap__open_schedule(s, &schedule));
-	int rc = neap__survey_reserve(&s->survey, schedule);
+	struct neap_schedule *schedule = NULL;
+	int rc;
+	if (s->ops.ended) {
+		rc = neap__online_begin(s);
+	} else {
+		NEAP_TRY(neap__open_schedule(s, &schedule));
+		rc = neap__survey_reserve(&s->survey, schedule);
+	}
 	if (rc == 0)
 		rc = map_arena(s);
 	if (rc == 0)
@@ -168,5 +179,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 			*stats = s->stats;
 	}
 	neap_schedule_close(schedule);
+	neap_online_free(s->online);
+	s->online = NULL;
 	return rc;
 }

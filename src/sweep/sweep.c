@@ -189,6 +189,8 @@ static int plan_once(struct neap_sweep *s)
 
 static int make_plan(struct neap_sweep *s)
 {
+	if (s->ops.ended)
+		return neap__online_plan(s);
 	int rc = plan_once(s);
 	for (int i = 0; rc == 0 && !s->open && !s->options.saved && i < 4 && shrink(s); i++)
 		rc = plan_once(s);

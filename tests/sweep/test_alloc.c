@@ -136,6 +136,37 @@ static void over_tiers(void **state)
 		neap_tier_close(tiers[--n]);
 }
 
+static int ended(void *user, const void *state, int64_t t)
+{
+	const struct model *m = user;
+	(void)state;
+	return t == m->steps ? NEAP_ENDED : NEAP_GO_ON;
+}
+
+static void unknown_length(void **state)
+{
+	struct model m;
+	(void)state;
+	model_init(&m, 20000, 4);
+	struct gradient want = reference(&m), got;
+	struct neap_step_ops ops = model_ops(&m, 0);
+	ops.advance = first_advance;
+	ops.record = first_record;
+	ops.backward = last_backward;
+	ops.ended = ended;
+	for (uint64_t memory = 700; memory < 200000; memory *= 3) {
+		struct neap_sweep *sweep;
+		struct neap_sweep_options o = {.size = sizeof o, .memory = memory};
+		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+		atomic_store(&counted, 0);
+		assert_int_equal(run_model(sweep, &m, &got, NULL), 0);
+		assert_memory_equal(&got, &want, sizeof got);
+		assert_int_equal(atomic_load(&counted), 0);
+		neap_sweep_free(sweep);
+	}
+	model_fini(&m);
+}
+
 /* The count itself works. */
 static void counts(void **state)
 {
@@ -186,6 +217,7 @@ int main(void)
 		cmocka_unit_test(counts),
 		cmocka_unit_test(without_tiers),
 		cmocka_unit_test(over_tiers),
+		cmocka_unit_test(unknown_length),
 		cmocka_unit_test(resident),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
