@@ -40,7 +40,9 @@
  *    tier was ever sent.
  *  - Where steps differ (chain.stages) each step's tape is a record of its own, that
  *    may be sent with its neighbours and reversed without them; the state it holds
- *    can be read while it leaves; and a place takes the bytes of what is in it.
+ *    can be read while it leaves and travels with it alone: no slot may hold a part
+ *    of a tape that has left, and the live state is undefined if it did. A place takes
+ *    the bytes of what is in it. The live state is undefined after TURN.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */

@@ -20,6 +20,7 @@ enum neap__stream {
 	NEAP__STREAM_DROPOUT,
 	NEAP__STREAM_AUGMENT,
 	NEAP__STREAM_TEST,
+	NEAP__STREAM_PLAN,
 };
 
 struct neap__philox4 {

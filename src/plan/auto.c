@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "blocks.h"
 #include "search.h"
+#include "stageauto.h"
 #include "strategy.h"
 
 #define EFFORT 2000 /* simulations, unless params say otherwise */
@@ -39,6 +40,17 @@ static int search(
 	return 0;
 }
 
+/* Unequal stages with tiers. */
+static int search_stages(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+	NEAP_TRY(neap__stageauto_solve(&trial, problem, fixed->effort));
+	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+		*plan = trial;
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -59,6 +71,8 @@ static int solve(
 	}
 	plan->feasible = found;
 	NEAP_TRY(search(plan, problem, fixed));
+	if (problem->chain.stages)
+		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
 	if (!plan->feasible) {
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
@@ -70,5 +84,10 @@ static int solve(
 	return 0;
 }
 
+static int open(struct neap_schedule *s)
+{
+	return s->problem.chain.stages ? neap__stageauto_open(s) : neap__blocks_open(s);
+}
+
 const struct neap__strategy neap__auto = {
-	"auto", "the fastest feasible of all strategies, by simulation", solve, neap__blocks_open};
+	"auto", "the fastest feasible of all strategies, by simulation", solve, open};

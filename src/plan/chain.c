@@ -130,7 +130,7 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (problem->chain.steps == 0)
 		return 0;
 	if (problem->chain.stages)
-		return neap__twotable_least(&problem->chain);
+		return neap__stages_least(problem);
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;

@@ -3,7 +3,8 @@
  * stageaudit: verify for chains whose steps differ. A state is kept while it is
  * live, in a slot or in a tape that is there, and counts once: SAVE and LOAD hand
  * it on. A tape on its way out counts, and can be read, until the WAIT; what is on
- * its way in counts, by itself, from the GET on and can be read after the WAIT. What
+ * its way in counts, by itself, from the GET on and can be read after the WAIT. The
+ * state that a tape holds travels with it: what was saved of it is a part of it. What
  * an action needs while it runs is in struct neap_stages. Sizes differ, so the peak
  * is that of what is kept; where it lies is up to whoever runs it.
  */
@@ -45,11 +46,12 @@ void neap__audit_tape(struct audit *v, int64_t i, enum tape there)
 	v->bytes += with_tape(v, i);
 }
 
-static void begin(struct audit *v, struct slot *row, int64_t t, int arriving)
+static void begin(struct audit *v, struct slot *row, int64_t t, enum origin origin)
 {
 	row->t = t;
-	row->arriving = arriving;
-	if (arriving)
+	row->arriving = origin == COMING;
+	row->part = origin == PART;
+	if (row->arriving)
 		v->bytes += v->stages->state[t];
 	else if (t != NOWHERE)
 		hold(v, t);
@@ -62,11 +64,11 @@ void neap__audit_arrived(struct audit *v, struct slot *row)
 	hold(v, row->t);
 }
 
-void neap__audit_live(struct audit *v, int64_t t, int arriving)
+void neap__audit_live(struct audit *v, int64_t t, enum origin origin)
 {
 	if (v->live.t != NOWHERE)
 		let_go(v, v->live.t);
-	begin(v, &v->live, t, arriving);
+	begin(v, &v->live, t, origin);
 }
 
 /* What is kept and `more`, for as long as an action runs. */
@@ -115,7 +117,7 @@ static int do_forward(struct audit *v, const struct neap_action *a)
 		uint64_t output = s->state[i + 1];
 		if (a->kind == NEAP_ADVANCE) {
 			measure(v, output + (uint64_t)neap__stage_advance_tmp(s, i));
-			neap__audit_live(v, i + 1, 0);
+			neap__audit_live(v, i + 1, OWN);
 			v->out->advance_steps++;
 			continue;
 		}
@@ -124,7 +126,7 @@ static int do_forward(struct audit *v, const struct neap_action *a)
 		measure(v, (neap__tape_holds_output(s) ? 0 : output) + s->tape[i] +
 				   (uint64_t)neap__stage_record_tmp(s, i));
 		neap__audit_tape(v, i, HERE);
-		neap__audit_live(v, i + 1, 0);
+		neap__audit_live(v, i + 1, neap__tape_holds_output(s) ? PART : OWN);
 		v->out->record_steps++;
 	}
 	return 0;
@@ -139,6 +141,8 @@ static int do_turn(struct audit *v, const struct neap_action *a)
 	NEAP_TRY(neap__audit_live_at(v, last));
 	v->bytes += (uint64_t)neap__stage_gradient(&v->p->chain, last);
 	measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, last));
+	if (!v->live.leaving)
+		neap__audit_live(v, NOWHERE, OWN); /* nothing needs x_L any more */
 	v->turned = 1;
 	v->adjoint = last;
 	return 0;
@@ -167,7 +171,7 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 		int needs = neap__backward_needs_input(v->stages);
 		NEAP_TRY(neap__audit_tape_rests(v, i));
 		if (!v->live.arriving && (!needs || v->live.t != i))
-			neap__audit_live(v, NOWHERE, 0);
+			neap__audit_live(v, NOWHERE, OWN);
 		if (needs && !v->held[i] && !neap__audit_in_tape(v, i))
 			return ILLEGAL("backward needs the state at %lld", (ll)i);
 		v->bytes += (uint64_t)neap__stage_gradient(c, i);
@@ -178,7 +182,7 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 		v->out->backward_steps++;
 	}
 	if (!v->live.arriving)
-		neap__audit_live(v, NOWHERE, 0);
+		neap__audit_live(v, NOWHERE, OWN);
 	return 0;
 }
 
@@ -190,7 +194,7 @@ static int slot_find(struct audit *v, int64_t n, struct slot **row)
 	return 0;
 }
 
-int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, int arriving)
+int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, enum origin origin)
 {
 	struct slot *row = NULL;
 	NEAP_TRY(slot_find(v, n, &row));
@@ -198,7 +202,8 @@ int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, int arriving)
 		return ILLEGAL("slot %lld is in use", (ll)n);
 	if (n >= v->out->slots)
 		v->out->slots = n + 1;
-	begin(v, row, t, arriving);
+	begin(v, row, t, origin);
+	v->parts[t] += row->part;
 	return 0;
 }
 
@@ -217,7 +222,7 @@ int neap__audit_slot_holds(struct audit *v, int64_t n, int64_t t, struct slot **
 static int do_save(struct audit *v, const struct neap_action *a)
 {
 	NEAP_TRY(neap__audit_live_at(v, a->t0));
-	return neap__audit_slot_fill(v, a->slot, a->t0, 0);
+	return neap__audit_slot_fill(v, a->slot, a->t0, v->live.part ? PART : OWN);
 }
 
 static int do_load(struct audit *v, const struct neap_action *a)
@@ -230,7 +235,7 @@ static int do_load(struct audit *v, const struct neap_action *a)
 		NEAP_TRY(neap__audit_slot_holds(v, a->slot, a->t0, &row));
 	}
 	NEAP_TRY(neap__audit_live_may_change(v));
-	neap__audit_live(v, a->t0, 0);
+	neap__audit_live(v, a->t0, !row || row->part ? PART : OWN);
 	return 0;
 }
 
@@ -241,6 +246,7 @@ static int do_drop(struct audit *v, const struct neap_action *a)
 	if (row->leaving)
 		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
 	let_go(v, row->t);
+	v->parts[row->t] -= row->part;
 	row->t = NOWHERE;
 	return 0;
 }
@@ -312,18 +318,20 @@ int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem 
 		.adjoint = -1};
 	v.slots = calloc((size_t)n + 2, sizeof *v.slots);
 	v.held = calloc((size_t)n + 1, sizeof *v.held);
+	v.parts = calloc((size_t)n + 1, sizeof *v.parts);
 	v.taped = calloc((size_t)n + 1, sizeof *v.taped);
 	int rc = -ENOMEM;
-	if (v.slots && v.held && v.taped) {
+	if (v.slots && v.held && v.parts && v.taped) {
 		for (int64_t i = 0; i < n + 2; i++)
 			v.slots[i].t = NOWHERE;
-		neap__audit_live(&v, 0, 0);
+		neap__audit_live(&v, 0, OWN);
 		rc = audit(&v, schedule);
 	} else {
 		neap__fail(rc, "verify: out of memory");
 	}
 	free(v.slots);
 	free(v.held);
+	free(v.parts);
 	free(v.taped);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++)
 		store_free(&v.stores[i]);

@@ -17,7 +17,9 @@ typedef long long ll;
 
 struct slot {
 	int64_t t; /* NOWHERE: free */
-	int32_t leaving, arriving;
+	int32_t leaving;
+	uint8_t arriving;
+	uint8_t part; /* of the tape that holds x_t, as long as that is there */
 };
 
 enum tape { ABSENT, HERE, LEAVING, ARRIVING };
@@ -40,6 +42,7 @@ struct audit {
 	struct slot live, *slots; /* slots: [steps + 2] */
 	int64_t most;
 	int32_t *held;	/* [steps + 1] how many of live and slots hold x_t, arrived */
+	int32_t *parts; /* [steps + 1] slots that hold x_t as a part of a tape */
 	uint8_t *taped; /* [steps] enum tape */
 	struct store stores[NEAP_TIERS_MAX];
 	struct flight flights[NEAP_TICKETS];
@@ -53,9 +56,10 @@ struct audit {
 int neap__audit_in_tape(const struct audit *v, int64_t t);
 /* What becomes of the tape of stage i. */
 void neap__audit_tape(struct audit *v, int64_t i, enum tape there);
-/* x_t, or no state (NOWHERE), in the live state; arriving ones may not be read yet. */
-void neap__audit_live(struct audit *v, int64_t t, int arriving);
-int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, int arriving);
+/* x_t, or no state (NOWHERE), in the live state or a slot. */
+enum origin { OWN, PART, COMING };
+void neap__audit_live(struct audit *v, int64_t t, enum origin origin);
+int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, enum origin origin);
 int neap__audit_slot_holds(struct audit *v, int64_t n, int64_t t, struct slot **row);
 /* The state that was to come into a slot or the live state is there. */
 void neap__audit_arrived(struct audit *v, struct slot *row);

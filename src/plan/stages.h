@@ -20,6 +20,9 @@ int neap__stages_hold(const struct neap_chain *chain, const struct neap_action *
 /* Bytes of the state or the tapes that an action moves. */
 uint64_t neap__stages_bytes(const struct neap_stages *s, const struct neap_action *a);
 
+/* The least budget known to do, by `chain` or, with tiers, with what does not fit away. */
+uint64_t neap__stages_least(const struct neap_problem *problem);
+
 /* neap_verify for such chains: the peak is that of what is kept, without gaps. */
 int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule);

@@ -83,6 +83,8 @@ int neap__audit_put(struct audit *v, const struct neap_action *a)
 		NEAP_TRY(neap__audit_live_at(v, a->t0));
 	else
 		NEAP_TRY(neap__audit_slot_holds(v, a->slot, a->t0, &from));
+	if (from->part && neap__audit_in_tape(v, a->t0))
+		return ILLEGAL("the state at %lld is a part of a tape", (ll)a->t0);
 	NEAP_TRY(store_grow(v, a));
 	NEAP_TRY(neap__runs_put(&v->stores[a->tier - 1].states, a->place, a->t0));
 	from->leaving++;
@@ -117,9 +119,9 @@ int neap__audit_get(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 	if (a->slot == NEAP_LIVE) {
 		NEAP_TRY(neap__audit_live_may_change(v));
-		neap__audit_live(v, a->t0, 1);
+		neap__audit_live(v, a->t0, COMING);
 	} else {
-		NEAP_TRY(neap__audit_slot_fill(v, a->slot, a->t0, 1));
+		NEAP_TRY(neap__audit_slot_fill(v, a->slot, a->t0, COMING));
 	}
 	v->out->tiers[tier].read += v->stages->state[a->t0];
 	take_off(v, a);
@@ -132,8 +134,15 @@ int neap__audit_wait(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("ticket %d is not in flight", a->ticket);
 	struct flight *f = &v->flights[a->ticket];
 	struct slot *end = f->slot == NEAP_LIVE ? &v->live : &v->slots[f->slot];
-	for (int64_t i = f->t; f->payload == NEAP_TAPE && i < f->t1; i++)
-		neap__audit_tape(v, i, f->kind == NEAP_PUT ? ABSENT : HERE);
+	for (int64_t i = f->t; f->payload == NEAP_TAPE && i < f->t1; i++) {
+		int left = f->kind == NEAP_PUT;
+		if (left && v->live.t == i + 1 && v->live.part && !v->live.arriving)
+			neap__audit_live(v, NOWHERE, OWN);
+		if (left && v->parts[i + 1])
+			return ILLEGAL(
+				"a slot holds the state at %lld as a part of the tape", (ll)i + 1);
+		neap__audit_tape(v, i, left ? ABSENT : HERE);
+	}
 	if (f->payload == NEAP_STATE && f->kind == NEAP_PUT)
 		end->leaving--;
 	else if (f->payload == NEAP_STATE)

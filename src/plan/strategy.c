@@ -21,6 +21,7 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__stream,
 	&neap__async,
 	&neap__chain,
+	&neap__pofo,
 	&neap__join,
 	&neap__multistage,
 	&neap__periodic,
@@ -40,7 +41,7 @@ const struct neap__strategy *neap__strategy_find(const char *name)
 
 int neap__takes_stages(const struct neap__strategy *row)
 {
-	return row == &neap__chain || row == &neap__auto;
+	return row == &neap__chain || row == &neap__pofo || row == &neap__auto;
 }
 
 const char *neap_strategy_name(int index)

@@ -81,18 +81,22 @@ static double makespan_of(const struct neap_problem *p, struct script s)
 
 /* The tape of step 0 goes out and comes back; x_0 and x_1 in slots. */
 static const struct neap_action travel[] = {
-	SLOT(NEAP_SAVE, 0, 0),			 /* 2 */
-	RUN(NEAP_RECORD, 0, 1),			 /* 2 + 4 */
-	SLOT(NEAP_SAVE, 1, 1),			 /* in the tape */
-	TAPES(NEAP_PUT, 0, 1, 0, 0),		 /* leaving */
-	RUN(NEAP_RECORD, 1, 2),			 /* 6 + 5 */
-	WAIT(0),				 /* 2 + 3 + 5 */
-	RUN(NEAP_TURN, 2, 2),			 /* + 1 */
-	RUN(NEAP_BACKWARD, 1, 2),		 /* 11 + 3, then 2 + 3 + 3 */
-	TAPES(NEAP_GET, 0, 1, 0, 0),		 /* + 4 */
-	SLOT(NEAP_DROP, 1, 1),			 /* - 3 */
-	WAIT(0), TAPES(NEAP_FORGET, 0, 1, 0, 0), /* */
-	RUN(NEAP_BACKWARD, 0, 1),		 /* 2 + 3 + 4 + 2 */
+	SLOT(NEAP_SAVE, 0, 0),		/* 2 */
+	RUN(NEAP_ADVANCE, 0, 1),	/* 2 + 3 */
+	SLOT(NEAP_SAVE, 1, 1),		/* not a part of the tape */
+	SLOT(NEAP_LOAD, 0, 0),		/* */
+	RUN(NEAP_RECORD, 0, 1),		/* 5 + 4, then 2 + 4 */
+	TAPES(NEAP_PUT, 0, 1, 0, 0),	/* leaving */
+	SLOT(NEAP_LOAD, 1, 1),		/* */
+	RUN(NEAP_RECORD, 1, 2),		/* 6 + 5 */
+	WAIT(0),			/* 2 + 3 + 5 */
+	RUN(NEAP_TURN, 2, 2),		/* + 1 */
+	RUN(NEAP_BACKWARD, 1, 2),	/* 11 + 3, then 2 + 3 + 3 */
+	TAPES(NEAP_GET, 0, 1, 0, 0),	/* + 4 */
+	SLOT(NEAP_DROP, 1, 1),		/* - 3 */
+	WAIT(0),			/* */
+	TAPES(NEAP_FORGET, 0, 1, 0, 0), /* */
+	RUN(NEAP_BACKWARD, 0, 1),	/* 2 + 3 + 4 + 2 */
 };
 enum { TRAVEL = sizeof travel / sizeof travel[0] };
 
@@ -107,10 +111,10 @@ static void travels(void **unused)
 	assert_int_equal(v.tiers[0].peak_bytes, 4);
 	assert_int_equal(v.tiers[0].written, 4);
 	assert_int_equal(v.tiers[0].read, 4);
-	/* PUT 1..5, turn to 6, backward to 8, GET to 12, backward to 14. */
-	assert_true(makespan_of(&p, (struct script){travel, TRAVEL, 0}) == 14);
-	p.tiers[0].flags = NEAP_TIER_SYNC;
+	/* PUT 2..6, turn to 7, backward to 9, GET to 13, backward to 15. */
 	assert_true(makespan_of(&p, (struct script){travel, TRAVEL, 0}) == 15);
+	p.tiers[0].flags = NEAP_TIER_SYNC;
+	assert_true(makespan_of(&p, (struct script){travel, TRAVEL, 0}) == 16);
 	p.tiers[0].flags = 0;
 	p.tiers[0].staging = 7;
 	assert_int_equal(verify_script(&v, &p, (struct script){travel, TRAVEL, 0}), 0);
@@ -125,17 +129,17 @@ static void pinned(void **unused)
 	struct neap_verdict v;
 	struct neap_action a[TRAVEL];
 	memcpy(a, travel, sizeof a);
-	a[5] = travel[6], a[6] = travel[7], a[7] = travel[5]; /* the WAIT after BACKWARD */
+	a[8] = travel[9], a[9] = travel[10], a[10] = travel[8]; /* the WAIT after BACKWARD */
 	if (verify_script(&v, &p, (struct script){a, TRAVEL, 0}) < 0)
 		fail_msg("%s", neap_detail());
 	assert_int_equal(v.peak_bytes, 15);
-	assert_true(makespan_of(&p, (struct script){a, TRAVEL, 0}) == 11);
+	assert_true(makespan_of(&p, (struct script){a, TRAVEL, 0}) == 12);
 	memcpy(a, travel, sizeof a);
-	a[7] = travel[8], a[8] = travel[7]; /* the GET before BACKWARD */
+	a[10] = travel[11], a[11] = travel[10]; /* the GET before BACKWARD */
 	if (verify_script(&v, &p, (struct script){a, TRAVEL, 0}) < 0)
 		fail_msg("%s", neap_detail());
 	assert_int_equal(v.peak_bytes, 18);
-	assert_true(makespan_of(&p, (struct script){a, TRAVEL, 0}) == 12);
+	assert_true(makespan_of(&p, (struct script){a, TRAVEL, 0}) == 13);
 }
 
 /* A state that arrives beside another copy of it takes room of its own. */
@@ -186,29 +190,33 @@ static void illegal(void **unused)
 	(void)unused;
 	struct neap_problem p = two_stages(4, 0);
 	const struct neap_action nothing = SLOT(NEAP_SAVE, 3, 1);
-	refused(&p, 3, (struct neap_action)TAPES(NEAP_PUT, 1, 2, 0, 0),
+	refused(&p, 5, (struct neap_action)TAPES(NEAP_PUT, 1, 2, 0, 0),
 		"the tape of 1 is not there");
-	refused(&p, 3, (struct neap_action)TAPES(NEAP_PUT, 0, 3, 0, 0), "not within");
-	refused(&p, 3, (struct neap_action)TAPES(NEAP_PUT, 0, 1, -1, 0), "no place -1");
-	refused(&p, 4, (struct neap_action)TAPES(NEAP_PUT, 0, 1, 1, 1), "leaving for a tier");
-	refused(&p, 4, (struct neap_action)TAPES(NEAP_FORGET, 0, 1, 0, 0), "in flight");
-	refused(&p, 6, (struct neap_action)TAPES(NEAP_GET, 0, 1, 1, 0), "does not hold");
-	refused(&p, 6, (struct neap_action)TAPES(NEAP_GET, 0, 2, 0, 0), "does not hold");
-	refused(&p, 9, (struct neap_action)TAPES(NEAP_GET, 0, 1, 0, 1), "there already");
-	refused(&p, 10, nothing, "is undefined");
-	refused(&p, 10, (struct neap_action)SLOT(NEAP_LOAD, 0, 0), "is in flight");
-	refused(&p, 8, (struct neap_action)SLOT(NEAP_LOAD, 1, 1), "ticket 0 is not in flight");
-	refused(&p, 5, (struct neap_action)TAPES(NEAP_GET, 0, 1, 0, 1), "there already");
+	refused(&p, 5, (struct neap_action)TAPES(NEAP_PUT, 0, 3, 0, 0), "not within");
+	refused(&p, 5, (struct neap_action)TAPES(NEAP_PUT, 0, 1, -1, 0), "no place -1");
+	refused(&p, 6, (struct neap_action)TAPES(NEAP_PUT, 0, 1, 1, 1), "leaving for a tier");
+	refused(&p, 6, (struct neap_action)TAPES(NEAP_FORGET, 0, 1, 0, 0), "in flight");
+	refused(&p, 9, (struct neap_action)TAPES(NEAP_GET, 0, 1, 1, 0), "does not hold");
+	refused(&p, 9, (struct neap_action)TAPES(NEAP_GET, 0, 2, 0, 0), "does not hold");
+	refused(&p, 12, (struct neap_action)TAPES(NEAP_GET, 0, 1, 0, 1), "there already");
+	refused(&p, 13, nothing, "is undefined");
+	refused(&p, 13, (struct neap_action)SLOT(NEAP_LOAD, 0, 0), "is in flight");
+	refused(&p, 11, (struct neap_action)SLOT(NEAP_LOAD, 1, 1), "ticket 0 is not in flight");
+	refused(&p, 8, (struct neap_action)TAPES(NEAP_GET, 0, 1, 0, 1), "there already");
+	/* What is a part of a tape goes with it. */
+	refused(&p, 6, (struct neap_action)SLOT(NEAP_SAVE, 2, 1), "a slot holds the state at 1");
+	refused(&p, 6, (struct neap_action)WAIT(0), "is undefined");
+	refused(&p, 6, (struct neap_action)STATE(NEAP_PUT, NEAP_LIVE, 1, 0, 1), "a part of a tape");
 	struct neap_action a = TAPES(NEAP_PUT, 0, 1, 0, 0);
 	a.slot = 1;
-	refused(&p, 3, a, "tapes have no slot");
+	refused(&p, 5, a, "tapes have no slot");
 	a.slot = 0;
 	a.payload = NEAP_LOG;
-	refused(&p, 3, a, "only states and tapes travel");
+	refused(&p, 5, a, "only states and tapes travel");
 	p.chain.flags = NEAP_CHAIN_TAPES_STAY;
-	refused(&p, 3, travel[3], "tapes do not travel");
+	refused(&p, 5, travel[5], "tapes do not travel");
 	p = two_stages(3, 0);
-	refused(&p, 3, travel[3], "4 bytes are beyond the tier's capacity");
+	refused(&p, 5, travel[5], "4 bytes are beyond the tier's capacity");
 	/* The simulator looks for no tape that does not exist. */
 	struct neap_simulation m;
 	struct neap_schedule *s;
