@@ -13,7 +13,7 @@
 
 #define EFFORT 2000
 #define STAGES_MOST NEAP__TWOTABLE_STAGES
-#define NODES 150 /* of the exact search, a simulation's worth of work */
+#define NODES 30 /* of the exact search, a simulation's worth of work */
 
 /* Where an exact schedule is faster than the outlines', takes it. */
 static int exact(struct neap__script *out, const struct neap__stagesearch *x, int64_t effort)
@@ -81,5 +81,21 @@ int neap__stageauto_open(struct neap_schedule *s)
 	if (rc == 0)
 		return neap__script_open(s, &script);
 	neap__script_free(&script);
+	return rc;
+}
+
+int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)
+{
+	struct neap__stagesearch x;
+	struct neap__script script = {0};
+	int rc = neap__stagesearch_init(&x, p, 0);
+	if (rc == 0)
+		rc = neap__stagesearch_greedy(&x);
+	if (rc == 0 && x.makespan < INFINITY)
+		rc = neap__stagesearch_script(&x, &script);
+	if (rc == 0 && x.makespan < INFINITY)
+		rc = neap__script_measure(plan, p, &script);
+	neap__script_free(&script);
+	neap__stagesearch_fini(&x);
 	return rc;
 }

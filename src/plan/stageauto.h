@@ -43,6 +43,9 @@ int neap__stagesearch_least(uint64_t *least, const struct neap_problem *problem)
  */
 int neap__stagesearch_greedy(struct neap__stagesearch *x);
 
+/* The plan that this alone finds: a baseline to compare with. */
+NEAP_API int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
+
 /* Moves, better ones taken, then worse ones less and less often. */
 int neap__stagesearch_improve(struct neap__stagesearch *x, double bound);
 

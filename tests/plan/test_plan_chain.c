@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains whose steps differ: the oracle tables, exhaustive search, properties. */
-#include <cjson/cJSON.h>
 #include <neap/chain.h>
-#include "chain_test.h"
+#include "oracle_test.h"
 
 static void embedded(void **state)
 {
@@ -40,37 +39,6 @@ static void embedded(void **state)
 	assert_non_null(strstr(neap_detail(), "advance[2]"));
 }
 
-static void fill(double *times, uint64_t *bytes, const cJSON *list, int skip)
-{
-	const cJSON *item;
-	int i = 0;
-	cJSON_ArrayForEach(item, list)
-	{
-		if (i >= skip && times)
-			times[i - skip] = item->valuedouble;
-		else if (i >= skip)
-			bytes[i - skip] = (uint64_t)item->valuedouble;
-		i++;
-	}
-}
-
-static cJSON *load(const char *name)
-{
-	char path[4200];
-	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
-	FILE *f = fopen(path, "r");
-	if (!f)
-		fail_msg("%s: cannot be read", path);
-	char *text = calloc(1, 1 << 22);
-	assert_non_null(text);
-	assert_true(fread(text, 1, (1 << 22) - 1, f) > 0);
-	fclose(f);
-	cJSON *root = cJSON_Parse(text);
-	free(text);
-	assert_non_null(root);
-	return root;
-}
-
 static void table(const cJSON *chains, const char *name, int *rows, double *over)
 {
 	char path[4200], line[256], id[32];
@@ -86,14 +54,7 @@ static void table(const cJSON *chains, const char *name, int *rows, double *over
 			continue;
 		const cJSON *k = cJSON_GetObjectItem(chains, id);
 		assert_non_null(k);
-		memset(&c, 0, sizeof c);
-		wire(&c, steps);
-		fill(c.advance, NULL, cJSON_GetObjectItem(k, "fw"), 0);
-		fill(c.backward, NULL, cJSON_GetObjectItem(k, "bw"), 0);
-		fill(NULL, c.state, cJSON_GetObjectItem(k, "a"), 0);
-		fill(NULL, c.tape, cJSON_GetObjectItem(k, "ab"), 1);
-		fill(NULL, c.advance_tmp, cJSON_GetObjectItem(k, "fwd_tmp"), 0);
-		fill(NULL, c.backward_tmp, cJSON_GetObjectItem(k, "bwd_tmp"), 0);
+		oracle_chain(&c, k, steps);
 		struct neap_plan plan = checked(&c, (uint64_t)memory);
 		if (!plan.feasible)
 			fail_msg("%s at %lld: %s", id, memory, plan.why);
@@ -122,35 +83,6 @@ static void tables(void **state)
 	fprintf(stderr, "# %d rows, %.4f%% above the exact optimum on average; %d larger\n", rows,
 		100 * over / rows, more);
 	assert_true(rows > 500 && more > 100 && over / rows < 0.005);
-}
-
-static struct chain random_chain(struct random *r, int64_t steps, int64_t size)
-{
-	struct chain c = {0};
-	for (int64_t i = 0; i <= steps; i++) {
-		c.backward[i] = (double)below(r, 6);
-		c.state[i] = (uint64_t)below(r, size + 1);
-		c.backward_tmp[i] = (uint64_t)maybe(r, 0.2, (double)below(r, size));
-	}
-	for (int64_t i = 0; i < steps; i++) {
-		c.advance[i] = (double)(1 + below(r, 4));
-		c.record[i] = c.advance[i] + (double)below(r, 2);
-		c.tape[i] = c.state[i + 1] + (uint64_t)below(r, 2 * size);
-		c.advance_tmp[i] = (uint64_t)maybe(r, 0.2, (double)below(r, size));
-		c.record_tmp[i] = (uint64_t)maybe(r, 0.3, (double)below(r, size));
-	}
-	c.p.chain.adjoint = uniform(r) < 0.3 ? (uint64_t)(1 + below(r, size)) : 0;
-	return c;
-}
-
-static void vary(struct random *r, struct chain *c, int64_t steps)
-{
-	wire(c, steps);
-	c->stages.record = uniform(r) < 0.5 ? c->record : NULL;
-	c->stages.record_tmp = uniform(r) < 0.5 ? c->record_tmp : NULL;
-	c->stages.flags = uniform(r) < 0.5 ? 3 : (uint32_t)below(r, 4);
-	for (int64_t i = 0; i < steps && !(c->stages.flags & 1); i++)
-		c->tape[i] /= 2; /* a tape may be smaller than a state */
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains whose steps differ, with tiers: the rules, and the strategies that offload. */
-#include "plan_test.h"
+#include "oracle_test.h"
+#include "plan/stageauto.h"
 
 /* Two stages; sizes small enough to add up by hand. */
 static const double advance[] = {1, 1}, backward[] = {2, 2, 1};
@@ -227,13 +228,229 @@ static void illegal(void **unused)
 	neap_schedule_close(s);
 }
 
-int main(void)
+/* Plans, verifies and simulates; all agree. */
+static struct neap_plan planned(const struct neap_problem *p, const char *strategy)
+{
+	struct neap_plan plan;
+	if (neap_plan_make(&plan, p, strategy, NULL) < 0)
+		fail_msg("%s: %s", strategy, neap_detail());
+	if (!plan.feasible)
+		return plan;
+	static struct neap_action actions[20000];
+	struct script script = {actions, 0, 0};
+	struct neap_schedule *s;
+	struct neap_verdict v;
+	if (neap_schedule_open(&s, p, &plan) < 0)
+		fail_msg("%s: open: %s", strategy, neap_detail());
+	while (script.n < 20000 && neap_schedule_next(s, &actions[script.n]) > 0)
+		script.n++;
+	neap_schedule_close(s);
+	if (verify_script(&v, p, script) < 0)
+		fail_msg("%s (%s): verify: %s", plan.strategy, plan.chosen, neap_detail());
+	assert_true(v.peak_bytes <= p->memory);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.backward_steps, p->chain.steps);
+	for (int i = 0; i < p->ntiers; i++) {
+		assert_true(v.tiers[i].peak_bytes <= p->tiers[i].capacity);
+		assert_int_equal(v.tiers[i].written, plan.tiers[i].written);
+	}
+	assert_true(near(makespan_of(p, script), plan.makespan));
+	assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+	return plan;
+}
+
+/* `auto` against exhaustive search, recomputation and two channels together. */
+static void oracle(void **unused)
+{
+	char path[4200], line[256], id[32], none[32];
+	long long steps, memory;
+	double beta, exact, over = 0, worst = 0;
+	int rows = 0, equal = 0;
+	(void)unused;
+	if (!test_data()) {
+		print_message("# SKIP no oracle tables\n");
+		skip();
+	}
+	cJSON *chains = load("chains_async.json");
+	snprintf(path, sizeof path, "%s/oracles/chain_async_exact.csv", test_data());
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		static struct chain c;
+		if (sscanf(line, "%31[^,],%lld,%lld,%lf,%31[^,],%lf", id, &steps, &memory, &beta,
+			    none, &exact) != 6 ||
+			isinf(exact))
+			continue;
+		oracle_chain(&c, cJSON_GetObjectItem(chains, id), steps);
+		c.p.memory = (uint64_t)memory;
+		add_tier(&c.p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+		c.p.tiers[0].write_rate = c.p.tiers[0].read_rate = beta;
+		struct neap_plan plan = planned(&c.p, "auto");
+		if (!plan.feasible)
+			fail_msg("%s at %lld: %s", id, memory, plan.why);
+		if (plan.makespan < exact * (1 - 1e-12))
+			fail_msg("%s at %lld: %g, below %g", id, memory, plan.makespan, exact);
+		double more = plan.makespan / exact - 1;
+		over += more;
+		worst = fmax(worst, more);
+		equal += more < 1e-12;
+		rows++;
+	}
+	fclose(f);
+	cJSON_Delete(chains);
+	fprintf(stderr, "# %d rows, %d exact, %.3f%% above on average, %.3f%% at worst\n", rows,
+		equal, 100 * over / rows, 100 * worst);
+	assert_true(rows > 100 && over / rows <= 0.03 && worst <= 0.15);
+}
+
+/* No strategy beats auto; what is refused is told how much would do. */
+static int compare(const struct neap_problem *p)
+{
+	static const char *const names[] = {"chain", "pofo"};
+	struct neap_plan plan = planned(p, "auto");
+	for (int i = 0; i < 2; i++) {
+		struct neap_plan other = planned(p, names[i]);
+		if (other.feasible &&
+			(!plan.feasible || plan.makespan > other.makespan * (1 + 1e-12)))
+			fail_msg("auto %g, %s %g", plan.makespan, names[i], other.makespan);
+	}
+	if (plan.feasible)
+		return 1;
+	struct neap_problem more = *p;
+	assert_true(plan.least_bytes > p->memory);
+	assert_int_equal(plan.least_bytes, neap_problem_least(p));
+	more.memory = plan.least_bytes;
+	assert_true(planned(&more, "auto").feasible);
+	return 0;
+}
+
+/* A few stages with tiers of every kind, none of them of any use among them. */
+static void kinds(void **unused)
+{
+	(void)unused;
+	struct random r = {test_seed(31), 0};
+	int feasible = 0, used = 0, slower = 0;
+	for (int k = 0; k < 150; k++) {
+		int64_t steps = 1 + below(&r, 5);
+		static struct chain c;
+		c = random_chain(&r, steps, 8);
+		vary(&r, &c, steps);
+		c.p.memory = neap_problem_least(&c.p);
+		c.p.memory = c.p.memory * (uint64_t)(7 + below(&r, 8)) / 10;
+		for (int64_t i = below(&r, 3); i >= 0; i--) {
+			uint64_t capacity =
+				uniform(&r) < 0.5 ? NEAP_INFINITE : (uint64_t)below(&r, 20);
+			add_tier(&c.p, capacity, maybe(&r, 0.3, uniform(&r)),
+				(uint32_t)below(&r, 4));
+			c.p.tiers[c.p.ntiers - 1].write_rate = maybe(&r, 0.9, decades(&r, 0.1, 20));
+			c.p.tiers[c.p.ntiers - 1].read_rate = maybe(&r, 0.9, decades(&r, 0.1, 20));
+			c.p.tiers[c.p.ntiers - 1].staging = (uint64_t)maybe(&r, 0.2, 2);
+		}
+		c.p.chain.flags = uniform(&r) < 0.2 ? NEAP_CHAIN_TAPES_STAY : 0;
+		c.p.chain.slot_write = maybe(&r, 0.1, 0.5);
+		if (!compare(&c.p))
+			continue;
+		struct neap_plan plan = planned(&c.p, "auto"), alone;
+		feasible++;
+		used += plan.slow_bytes > 0;
+		/* Places that hold nothing change nothing. */
+		for (int i = 0; i < c.p.ntiers; i++)
+			c.p.tiers[i].capacity = 0;
+		plan = planned(&c.p, "auto");
+		alone = planned(&c.p, "chain");
+		assert_int_equal(plan.slow_bytes, 0);
+		assert_true(plan.feasible >= alone.feasible);
+		slower += plan.feasible && alone.feasible && plan.makespan < alone.makespan;
+	}
+	fprintf(stderr, "# %d feasible, %d of them use a tier; %d times chain alone is beaten\n",
+		feasible, used, slower);
+	assert_true(feasible > 50 && used > 15);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Layers of six decades of sizes and speeds would hide what is compared: three do. */
+static void random_layers(struct random *r, struct chain *c)
+{
+	int64_t steps = 20 + below(r, 41);
+	double work = 0, bytes = 0;
+	memset(c, 0, sizeof *c);
+	for (int64_t i = 0; i <= steps; i++)
+		c->state[i] = (uint64_t)decades(r, 1e5, 2e6);
+	for (int64_t i = 0; i < steps; i++) {
+		c->advance[i] = decades(r, 1e-4, 2e-3);
+		c->record[i] = c->advance[i] * (1 + maybe(r, 0.3, 0.2 * uniform(r)));
+		c->backward[i] = c->advance[i] * (1 + 1.5 * uniform(r));
+		c->tape[i] = c->state[i + 1] + (uint64_t)decades(r, 1e5, 6e6);
+		c->advance_tmp[i] = (uint64_t)maybe(r, 0.2, decades(r, 1e4, 5e5));
+		c->backward_tmp[i] = (uint64_t)maybe(r, 0.2, decades(r, 1e4, 5e5));
+		work += c->advance[i];
+		bytes += (double)c->tape[i];
+	}
+	c->backward[steps] = 1e-4;
+	wire(c, steps);
+	c->stages.record = c->record;
+	c->stages.flags = uniform(r) < 0.75 ? 3 : (uint32_t)below(r, 4);
+	c->p.memory = (uint64_t)((double)neap_problem_least(&c->p) * (1.2 + 1.8 * uniform(r)));
+	add_tier(&c->p, uniform(r) < 0.8 ? NEAP_INFINITE : (uint64_t)(bytes * uniform(r)),
+		maybe(r, 0.3, 1e-5),
+		(uniform(r) < 0.2 ? NEAP_TIER_SYNC : 0u) |
+			(uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u));
+	c->p.tiers[0].write_rate = bytes / work * decades(r, 0.05, 2);
+	c->p.tiers[0].read_rate = c->p.tiers[0].write_rate * (1 + maybe(r, 0.3, 1));
+}
+
+static int layers_of = 20;
+
+static void layers(void **unused)
+{
+	(void)unused;
+	struct random r = {test_seed(32), 0};
+	static const char *const names[] = {"chain", "pofo", "auto"};
+	static double gap[4][256];
+	for (int k = 0; k < layers_of; k++) {
+		static struct chain c;
+		struct neap_plan plan[3], greedy = {0};
+		random_layers(&r, &c);
+		for (int i = 0; i < 3; i++) {
+			plan[i] = planned(&c.p, names[i]);
+			assert_true(plan[i].feasible);
+			gap[i][k] = plan[i].gap;
+		}
+		assert_int_equal(neap__chain_offload(&greedy, &c.p), 0);
+		assert_true(greedy.feasible);
+		gap[3][k] = greedy.makespan / plan[2].bound - 1;
+		for (int i = 0; i < 4; i++)
+			if (gap[2][k] > gap[i][k] + 1e-9)
+				fail_msg("chain %d: auto %g above the bound, %s %g", k, gap[2][k],
+					i < 3 ? names[i] : "greedy", gap[i][k]);
+	}
+	for (int i = 0; i < 4; i++)
+		qsort(gap[i], (size_t)layers_of, sizeof(double), by_size);
+	fprintf(stderr,
+		"# median gap to the bound: chain %.4f, pofo %.4f, greedy %.4f, auto %.4f\n",
+		gap[0][layers_of / 2], gap[1][layers_of / 2], gap[3][layers_of / 2],
+		gap[2][layers_of / 2]);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(travels),
 		cmocka_unit_test(pinned),
 		cmocka_unit_test(states),
 		cmocka_unit_test(illegal),
+		cmocka_unit_test(oracle),
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(layers),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest big[] = {cmocka_unit_test(layers)};
+	if (argc < 2 || strcmp(argv[1], "big") != 0)
+		return cmocka_run_group_tests(tests, NULL, NULL);
+	layers_of = 200;
+	return cmocka_run_group_tests(big, NULL, NULL);
 }
