@@ -33,17 +33,13 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 	int64_t state = (int64_t)problem->chain.state;
 	struct neap_blocks blocks = {
 		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
-	int64_t n = neap__blocks_settled(problem, tier, &blocks);
 	struct neap_plan other = *plan;
-	NEAP_TRY(neap__blocks_evaluate(plan, problem, tier, &blocks, flow, n, NULL));
+	NEAP_TRY(neap__blocks_evaluate(plan, problem, tier, &blocks, flow, 0, NULL));
 	blocks.reserve = state;
-	NEAP_TRY(neap__blocks_evaluate(&other, problem, tier, &blocks, flow, n, NULL));
+	NEAP_TRY(neap__blocks_evaluate(&other, problem, tier, &blocks, flow, 0, NULL));
 	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
 		*plan = other;
-	else
-		blocks.reserve = 0;
-	return plan->feasible ? neap__blocks_evaluate(plan, problem, tier, &blocks, flow, 0, NULL)
-			      : 0;
+	return 0;
 }
 
 /* Is there a plan with so many slots? */

@@ -134,6 +134,19 @@ static int settle_on(struct neap_plan *plan, const struct neap_problem *problem,
 	return 0;
 }
 
+/* In full, but for blocks whose rhythm is known. *actions counts what was performed. */
+static int run_whole(struct neap__flow_total *total, struct neap__flow *flow,
+	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
+	int64_t most, int64_t *actions)
+{
+	int64_t performed = 0;
+	int rc = neap__flow_run(flow, problem, tier, blocks, most, &performed);
+	neap__flow_total(flow, total);
+	if (actions)
+		*actions += performed;
+	return rc;
+}
+
 int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *given, struct neap__flow *flow, int64_t n, int64_t *actions)
 {
@@ -147,17 +160,25 @@ int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *pro
 	if (count == 0)
 		tier = 0;
 	int64_t settled = n ? n : neap__blocks_settled(problem, tier, &blocks);
-	int rc = NEAP_EINFEASIBLE, known = 0;
-	if (count > 3 * settled) {
+	int rc, estimated = 0;
+	if (n == 0) {
+		rc = run_whole(&total, flow, problem, tier, &blocks, ACTIONS_MOST, actions);
+		if (rc > 0 && count > 3 * settled) {
+			rc = extrapolate(
+				&total, flow, problem, tier, &blocks, count, settled, actions);
+			estimated = 1;
+		} else if (rc > 0) {
+			rc = NEAP_EINFEASIBLE; /* too long to run */
+		}
+	} else if (count > 3 * settled) {
 		rc = extrapolate(&total, flow, problem, tier, &blocks, count, settled, actions);
-		known = n > 0 || rc < 0 || total.actions > ACTIONS_MOST;
-	}
-	if (!known)
+	} else {
 		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
+	}
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	NEAP_TRY(settle_on(plan, problem, tier, &blocks, &total));
-	if (plan->feasible && known && n == 0) /* the peak is an estimate: no less than may be */
+	if (plan->feasible && estimated) /* the peak is an estimate: no less than may be */
 		plan->arena_bytes =
 			neap__fixed_bytes(problem, tier) + (uint64_t)neap__pool(problem, tier);
 	return 0;

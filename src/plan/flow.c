@@ -17,69 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
-#include "program.h"
-#include "simulate.h"
+#include "flowstate.h"
+#include "rhythm.h"
 #include "strategy.h"
 
-#define WINDOW 4096 /* operations, a power of two */
 #define LOOK 2048
 #define BATCH 1024 /* operations a batch may have, at most */
 #define AHEAD 100  /* GETs before the one whose need is nearest */
-#define GETS 1024  /* a power of two */
 
-struct get {
-	int64_t issue, need; /* numbers of operations */
-	int64_t t0, t1, place, bytes;
-	int32_t slot, ticket; /* NEAP_LIVE, or the slot it came to */
-	uint8_t tapes, live;
-};
-
-struct put { /* in flight, in order */
-	int64_t bytes, t0, t1, place;
-	int32_t slot, ticket; /* slot: its staging, or -1 */
-	uint8_t tapes;
-};
-
-struct numbers { /* free ones first reused, else the next */
-	int32_t *free;
-	int64_t nfree, made, room;
-};
-
-struct neap__flow {
-	struct neap__program program;
-	struct neap_problem problem;
-	struct neap__clock clock;
-	int tier, sync;
-	int64_t pool, state;
-	int ended;
-	int64_t head, tail; /* operations [head, tail) are in the window */
-	struct neap__op ops[WINDOW];
-	int64_t get_head, get_issued, get_tail; /* gets [head, issued) are in flight */
-	struct get gets[GETS];
-	int64_t put_head, put_tail;
-	struct put puts[NEAP_TICKETS];
-	int64_t arriving, leaving; /* bytes */
-	struct numbers slots, tickets;
-	int32_t *slot_of; /* of a handle */
-	int64_t handles;
-	void (*emit)(void *user, const struct neap_action *action);
-	void *user;
-	int error;
-	int64_t slots_now, tapes_now;
-	struct neap__flow_total total;
-};
-
-static struct neap__op *op_at(struct neap__flow *x, int64_t number)
-{
-	return &x->ops[number & (WINDOW - 1)];
-}
-
-static struct get *get_at(struct neap__flow *x, int64_t number)
-{
-	return &x->gets[number & (GETS - 1)];
-}
-
-static int32_t take(struct neap__flow *x, struct numbers *n)
+static int32_t take(struct neap__flow *x, struct neap__numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
@@ -96,7 +42,7 @@ static int32_t take(struct neap__flow *x, struct numbers *n)
 	return (int32_t)n->made++;
 }
 
-static void give(struct numbers *n, int32_t number)
+static void give(struct neap__numbers *n, int32_t number)
 {
 	n->free[n->nfree++] = number;
 }
@@ -164,7 +110,10 @@ static void drop_slot(struct neap__flow *x, int32_t slot, int64_t t)
 /* Waits for the oldest PUT. */
 static void settle(struct neap__flow *x)
 {
-	struct put *p = &x->puts[x->put_head++ % NEAP_TICKETS];
+	struct neap__flow_put *p = neap__flow_put(x, x->put_head++);
+	if (x->not_ended > 0)
+		neap__clock_note(&x->clock, x->not_ended);
+	x->not_ended = 0;
 	wait_ticket(x, p->ticket);
 	x->leaving -= p->bytes;
 	if (p->tapes)
@@ -173,12 +122,19 @@ static void settle(struct neap__flow *x)
 		drop_slot(x, p->slot, p->t0);
 }
 
-/* Those that have ended by the clock. */
+/* Those that have ended by the clock, give or take what rounding may have cost. */
 static void settle_ended(struct neap__flow *x)
 {
-	while (x->put_head < x->put_tail &&
-		x->clock.tickets[x->puts[x->put_head % NEAP_TICKETS].ticket].end <= x->clock.now)
+	while (x->put_head < x->put_tail) {
+		const struct neap__flow_put *p = neap__flow_put(x, x->put_head);
+		long double left = x->clock.tickets[p->ticket].end - x->clock.now;
+		if (left > neap__rhythm_doubt(&x->clock)) {
+			x->not_ended = left;
+			return;
+		}
+		neap__clock_note(&x->clock, left);
 		settle(x);
+	}
 }
 
 /* Transfers in flight: tickets left besides one for each kind of need. */
@@ -208,7 +164,7 @@ static int leaves_live(const struct neap__op *op)
 /* Gives the GET of the operation just appended, number j, its place. */
 static void place_get(struct neap__flow *x, int64_t j)
 {
-	struct neap__op *op = op_at(x, j);
+	struct neap__op *op = neap__flow_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
@@ -216,19 +172,21 @@ static void place_get(struct neap__flow *x, int64_t j)
 	int lingers = !tapes && op->handle < 0;
 	if (low < x->head)
 		low = x->head;
-	if (x->get_tail > x->get_head && low < get_at(x, x->get_tail - 1)->issue)
-		low = get_at(x, x->get_tail - 1)->issue;
+	if (x->get_tail > x->get_head && low < neap__flow_get(x, x->get_tail - 1)->issue)
+		low = neap__flow_get(x, x->get_tail - 1)->issue;
 	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
-	if (x->get_tail - x->get_head >= AHEAD && low < get_at(x, x->get_tail - AHEAD)->need)
-		low = get_at(x, x->get_tail - AHEAD)->need;
+	if (x->get_tail - x->get_head >= AHEAD &&
+		low < neap__flow_get(x, x->get_tail - AHEAD)->need)
+		low = neap__flow_get(x, x->get_tail - AHEAD)->need;
 	if (x->sync)
 		low = j;
 	int fits = !lingers || op->held + op->pend + n <= x->pool;
-	while (fits && i > low && op_at(x, i - 1)->held + op_at(x, i - 1)->pend + n <= x->pool)
+	while (fits && i > low &&
+		neap__flow_op(x, i - 1)->held + neap__flow_op(x, i - 1)->pend + n <= x->pool)
 		i--;
-	while (!tapes && live > low && leaves_live(op_at(x, live - 1)))
+	while (!tapes && live > low && leaves_live(neap__flow_op(x, live - 1)))
 		live--;
-	struct get g = {.issue = i,
+	struct neap__flow_get g = {.issue = i,
 		.need = j,
 		.t0 = op->t0,
 		.t1 = op->t1,
@@ -241,34 +199,36 @@ static void place_get(struct neap__flow *x, int64_t j)
 		g.bytes = 0;
 	}
 	for (int64_t k = g.issue; k < j + (lingers && !g.live); k++)
-		op_at(x, k)->pend += g.bytes;
-	*get_at(x, x->get_tail++) = g;
+		neap__flow_op(x, k)->pend += g.bytes;
+	*neap__flow_get(x, x->get_tail++) = g;
 }
 
 static void append(void *user, const struct neap__op *op)
 {
 	struct neap__flow *x = user;
 	int64_t j = x->tail++;
-	*op_at(x, j) = *op;
-	op_at(x, j)->pend = 0;
+	*neap__flow_op(x, j) = *op;
+	neap__flow_op(x, j)->pend = 0;
 	if (op->kind == NEAP__OP_NEED_STATE || op->kind == NEAP__OP_NEED_TAPES)
 		place_get(x, j);
 }
 
 static int fill(struct neap__flow *x)
 {
-	while (!x->ended && x->tail - x->head < LOOK && x->get_tail - x->get_head < GETS / 2) {
+	while (!x->ended && x->tail - x->head < LOOK &&
+		x->get_tail - x->get_head < NEAP__FLOW_GETS / 2) {
 		int rc = neap__program_next(&x->program, append, x);
 		if (rc < 0)
 			return rc;
-		if (x->tail - x->head > WINDOW - BATCH && rc > 0 && x->tail - x->head >= WINDOW)
+		if (x->tail - x->head > NEAP__FLOW_WINDOW - BATCH && rc > 0 &&
+			x->tail - x->head >= NEAP__FLOW_WINDOW)
 			return NEAP_EINFEASIBLE; /* a block of too many chunks */
 		x->ended = rc == 0;
 	}
 	return 0;
 }
 
-static void issue(struct neap__flow *x, struct get *g)
+static void issue(struct neap__flow *x, struct neap__flow_get *g)
 {
 	g->slot = g->tapes ? 0 : g->live ? NEAP_LIVE : take(x, &x->slots);
 	g->ticket = take(x, &x->tickets);
@@ -285,10 +245,10 @@ static void issue(struct neap__flow *x, struct get *g)
 }
 
 /* The PUT in flight to the place of a GET of tapes: they are still here. */
-static int64_t still_leaving(const struct neap__flow *x, const struct get *g)
+static int64_t still_leaving(struct neap__flow *x, const struct neap__flow_get *g)
 {
 	for (int64_t i = x->put_tail - 1; g->tapes && i >= x->put_head; i--) {
-		const struct put *p = &x->puts[i % NEAP_TICKETS];
+		const struct neap__flow_put *p = neap__flow_put(x, i);
 		if (p->tapes && p->place == g->place)
 			return i;
 	}
@@ -297,12 +257,13 @@ static int64_t still_leaving(const struct neap__flow *x, const struct get *g)
 
 static int issue_due(struct neap__flow *x, int64_t i)
 {
-	int64_t held = op_at(x, i)->held;
-	while (x->get_issued < x->get_tail && get_at(x, x->get_issued)->issue <= i) {
-		struct get *g = get_at(x, x->get_issued);
+	int64_t held = neap__flow_op(x, i)->held;
+	while (x->get_issued < x->get_tail && neap__flow_get(x, x->get_issued)->issue <= i) {
+		struct neap__flow_get *g = neap__flow_get(x, x->get_issued);
 		/* What an operation needs for itself is within `held` already. */
-		int64_t bytes =
-			g->need == i && (g->tapes || op_at(x, i)->handle >= 0) ? 0 : g->bytes;
+		int64_t bytes = g->need == i && (g->tapes || neap__flow_op(x, i)->handle >= 0)
+					? 0
+					: g->bytes;
 		int64_t put = still_leaving(x, g);
 		while (g->need == i && x->put_head <= put)
 			settle(x);
@@ -337,7 +298,7 @@ static int put_state(struct neap__flow *x, const struct neap__op *op)
 	plain(x, NEAP_SAVE, op->t0, op->t0, slot);
 	a.slot = slot;
 	act(x, a);
-	x->puts[x->put_tail++ % NEAP_TICKETS] = (struct put){.bytes = x->state,
+	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = x->state,
 		.t0 = op->t0,
 		.place = op->place,
 		.slot = slot,
@@ -359,7 +320,7 @@ static int put_tapes(struct neap__flow *x, const struct neap__op *op)
 		       .t0 = op->t0,
 		       .t1 = op->t1,
 		       .place = op->place});
-	x->puts[x->put_tail++ % NEAP_TICKETS] = (struct put){.bytes = bytes,
+	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = bytes,
 		.t0 = op->t0,
 		.t1 = op->t1,
 		.place = op->place,
@@ -374,7 +335,7 @@ static void forget(struct neap__flow *x, int payload, int64_t t0, int64_t t1, in
 {
 	/* Its PUT may not have been waited for. */
 	for (int64_t i = x->put_tail - 1; i >= x->put_head; i--) {
-		const struct put *p = &x->puts[i % NEAP_TICKETS];
+		const struct neap__flow_put *p = neap__flow_put(x, i);
 		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
 			while (x->put_head <= i)
 				settle(x);
@@ -405,7 +366,7 @@ static void bind(struct neap__flow *x, int32_t handle, int32_t slot)
 
 static void need_state(struct neap__flow *x, const struct neap__op *op)
 {
-	struct get *g = get_at(x, x->get_head++);
+	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
 	x->arriving -= g->bytes;
 	int32_t slot = g->slot;
@@ -425,7 +386,7 @@ static void need_state(struct neap__flow *x, const struct neap__op *op)
 
 static void need_tapes(struct neap__flow *x, const struct neap__op *op)
 {
-	struct get *g = get_at(x, x->get_head++);
+	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
 	x->arriving -= g->bytes;
 	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
@@ -473,7 +434,7 @@ static int64_t brought(struct neap__flow *x, const struct neap__op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
 		    (op->kind == NEAP__OP_NEED_STATE && op->handle >= 0);
-	return keeps ? get_at(x, x->get_head)->bytes : 0;
+	return keeps ? neap__flow_get(x, x->get_head)->bytes : 0;
 }
 
 int neap__flow_next(struct neap__flow *x,
@@ -488,7 +449,9 @@ int neap__flow_next(struct neap__flow *x,
 		return x->error;
 	}
 	int64_t i = x->head;
-	const struct neap__op *op = op_at(x, i);
+	const struct neap__op *op = neap__flow_op(x, i);
+	if (x->watch && op->begins)
+		neap__flow_pause(x, op->begins);
 	settle_ended(x);
 	NEAP_TRY(issue_due(x, i));
 	/* PUT_TAPES moves bytes from held to leaving: they were counted before. */
@@ -537,6 +500,7 @@ void neap__flow_free(struct neap__flow *x)
 	free(x->slots.free);
 	free(x->tickets.free);
 	free(x->slot_of);
+	free(x->watch);
 	free(x);
 }
 
@@ -554,6 +518,7 @@ int neap__flow_start(struct neap__flow *x, const struct neap_problem *problem, i
 	x->state = (int64_t)problem->chain.state;
 	neap__clock_init(&x->clock, &x->problem);
 	x->ended = x->error = 0;
+	x->not_ended = 0;
 	x->head = x->tail = 0;
 	x->get_head = x->get_issued = x->get_tail = 0;
 	x->put_head = x->put_tail = 0;

@@ -30,6 +30,13 @@ int neap__flow_start(struct neap__flow *flow, const struct neap_problem *problem
  */
 int neap__flow_next(struct neap__flow *flow,
 	void (*emit)(void *user, const struct neap_action *action), void *user);
+/*
+ * Start to end with nothing emitted, blocks left out where their rhythm is known: the
+ * same totals, whatever the length. `most`: operations it may perform; *performed is
+ * increased. 1 where that was too few, 0, or a negative code.
+ */
+int neap__flow_run(struct neap__flow *flow, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, int64_t most, int64_t *performed);
 /* Rows that its tables have, `room` at least: as struct neap_schedule's tables. */
 int64_t neap__flow_tables(struct neap__flow *flow, int64_t room);
 void neap__flow_total(const struct neap__flow *flow, struct neap__flow_total *total);

@@ -22,6 +22,8 @@ static void push(struct sink *k, struct neap__op op, int64_t grow, int64_t shrin
 	struct neap__program *x = k->x;
 	x->held += grow;
 	op.held = x->held;
+	op.begins = x->begins;
+	x->begins = NEAP__BEGINS_NOTHING;
 	k->push(k->user, &op);
 	x->number++;
 	x->held -= shrink;
@@ -246,6 +248,7 @@ static void block_up(struct sink *k)
 	struct neap__program *x = k->x;
 	struct block b = block_of(x, x->at);
 	int64_t n = chunks_of(x, b.record), tape = (int64_t)x->chain->tape;
+	x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
 		struct neap__op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
 		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
@@ -296,6 +299,7 @@ static int block_down(struct sink *k)
 		return 0;
 	}
 	struct block b = block_of(x, x->at);
+	x->begins = NEAP__BEGINS_DOWN;
 	x->phase = PHASE_CHUNKS;
 	x->chunk = chunks_of(x, b.record);
 	if (b.advance == 0)
@@ -366,9 +370,49 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
 					plan->record / plan->chunk > 500))
 		return NEAP_EINFEASIBLE;
 	x->depth = x->handles_free = x->handles_made = x->spare = x->at = x->number = x->held = 0;
-	x->chunk = 0;
+	x->chunk = x->begins = 0;
 	x->phase = x->blocks > 0 ? PHASE_UP : PHASE_TAIL;
 	return make_tables(x);
+}
+
+int64_t neap__program_alike(const struct neap__program *x, int begins)
+{
+	int64_t left = 0;
+	if (begins == NEAP__BEGINS_UP && x->phase == PHASE_UP)
+		left = x->blocks - 1 - x->at;
+	if (begins == NEAP__BEGINS_DOWN && x->at < x->blocks)
+		left = x->at - 1;
+	return left > 0 ? left : 0;
+}
+
+void neap__program_skip(struct neap__program *x, int begins, int64_t blocks)
+{
+	int64_t unit = x->plan.advance + x->plan.record, turned[1024];
+	if (begins == NEAP__BEGINS_UP) {
+		for (int64_t i = 0; i < 1024; i++)
+			turned[(i + blocks) % 1024] = x->puts[i];
+		memcpy(x->puts, turned, sizeof turned);
+		x->at += blocks;
+		return;
+	}
+	for (int64_t i = 0; i < x->depth; i++) {
+		struct neap__frame *f = &x->stack[i];
+		f->t0 -= blocks * unit;
+		if (f->place >= 0 && f->place < x->blocks)
+			f->place -= blocks;
+	}
+	x->at -= blocks;
+}
+
+void neap__program_shift(const struct neap__program *x, struct neap__op *op, int64_t blocks)
+{
+	int64_t unit = x->plan.advance + x->plan.record;
+	op->t0 += blocks * unit;
+	op->t1 += blocks * unit;
+	if (op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_NEED_TAPES)
+		op->place += blocks * chunks_of(x, x->plan.record);
+	else if (op->place < x->blocks)
+		op->place += blocks;
 }
 
 int64_t neap__program_tables(struct neap__program *x, int64_t room)

@@ -24,8 +24,11 @@ enum neap__op_kind {
 	NEAP__OP_FORGET, /* the state at `place` */
 };
 
+enum neap__op_begins { NEAP__BEGINS_NOTHING, NEAP__BEGINS_UP, NEAP__BEGINS_DOWN };
+
 struct neap__op {
 	uint8_t kind;
+	uint8_t begins; /* a block, going up or down */
 	int32_t handle; /* of a slot: the program's own number; -1: none */
 	int64_t t0, t1;
 	int64_t place;
@@ -82,6 +85,7 @@ struct neap__program {
 	int64_t at;    /* block at hand */
 	int64_t chunk; /* of the block, going down */
 	int phase;
+	uint8_t begins; /* of the next operation */
 	int64_t number; /* operations so far */
 	int64_t held;
 	int64_t puts[1024]; /* number of the last PUT of block i, at i % 1024 */
@@ -99,6 +103,14 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
  */
 int neap__program_next(
 	struct neap__program *x, void (*push)(void *user, const struct neap__op *op), void *user);
+/*
+ * For predicting: how many of the blocks to come are like the ones before them, the
+ * first and the last one not counted. skip: leaves so many out; shift: an operation
+ * before that is then one of a block as much higher, or lower where blocks < 0.
+ */
+int64_t neap__program_alike(const struct neap__program *x, int begins);
+void neap__program_skip(struct neap__program *x, int begins, int64_t blocks);
+void neap__program_shift(const struct neap__program *x, struct neap__op *op, int64_t blocks);
 /* Rows of its tables, `room` at least, or -ENOMEM. */
 int64_t neap__program_tables(struct neap__program *x, int64_t room);
 void neap__program_free(struct neap__program *x);

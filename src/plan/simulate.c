@@ -44,9 +44,7 @@ static long double put_end(const struct neap__clock *k, int tier, int payload, i
 /* The larger of two times. */
 static long double later(struct neap__clock *k, long double a, long double b)
 {
-	struct neap__clock_trace *t = k->trace;
-	if (t && t->count < t->room)
-		t->difference[t->count++] = a - b;
+	neap__clock_note(k, a - b);
 	return a > b ? a : b;
 }
 

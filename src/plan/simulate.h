@@ -30,6 +30,14 @@ struct neap__clock {
 	} tickets[NEAP_TICKETS];
 };
 
+/* Notes a comparison of times, in favour of the later one where it is positive. */
+static inline void neap__clock_note(struct neap__clock *clock, long double difference)
+{
+	struct neap__clock_trace *t = clock->trace;
+	if (t && t->count < t->room)
+		t->difference[t->count++] = difference;
+}
+
 void neap__clock_init(struct neap__clock *clock, const struct neap_problem *problem);
 /* 0, or NEAP_EILLEGAL for a tier or ticket that does not exist. */
 int neap__clock_step(struct neap__clock *clock, const struct neap_action *action);

@@ -67,11 +67,10 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 {
 	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
 	int64_t given = fixed->chunk < problem->chain.steps ? fixed->chunk : problem->chain.steps;
-	int64_t last = 0, settled;
+	int64_t last = 0;
 	if (neap__tapes_fit(problem, neap__pool(problem, 0)) >= problem->chain.steps &&
 		neap__pool(problem, 0) >= 0)
 		fit = problem->chain.steps; /* nothing has to leave */
-	struct neap_blocks best = {0};
 	for (int64_t d = 1; d <= 64 || !plan->feasible; d *= 2) {
 		int64_t q = given ? given : fit / d;
 		struct neap_plan trial = *plan;
@@ -81,17 +80,11 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		struct neap_blocks blocks = chunked(problem, tier, q, fixed->tail);
 		if (blocks.tail > fit)
 			continue;
-		settled = neap__blocks_settled(problem, tier, &blocks);
-		NEAP_TRY(
-			neap__blocks_evaluate(&trial, problem, tier, &blocks, flow, settled, NULL));
-		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan)) {
+		NEAP_TRY(neap__blocks_evaluate(&trial, problem, tier, &blocks, flow, 0, NULL));
+		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
-			best = blocks;
-		}
 	}
-	if (!plan->feasible)
-		return refuse(plan, problem, fixed, tier);
-	return neap__blocks_evaluate(plan, problem, tier, &best, flow, 0, NULL);
+	return plan->feasible ? 0 : refuse(plan, problem, fixed, tier);
 }
 
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,

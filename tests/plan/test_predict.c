@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What remote, hierarchical and double say of makespan and stall without going
- * through every chunk is what a full simulation finds, also where the rhythm of
- * the transfers takes long to settle: writes and reads that take a hair more or less
- * than what hides them.
+ * What plans say of makespan, stall and peak without going through every chunk or
+ * block is what a full simulation finds, also where the rhythm of the transfers takes
+ * long to settle: writes and reads that take a hair more or less than what hides them.
  */
 #include "plan_test.h"
 
-static const char *const strategies[] = {"remote", "hierarchical", "double"};
+static const char *const strategies[] = {"remote", "hierarchical", "double", "stream", "async"};
 
 /* Long chunk chains; write and read within a factor 1 +- 10^-1..10^-7 of a chunk or a step. */
 static struct neap_problem near_balance(struct random *r)
@@ -47,7 +46,13 @@ static void check(const struct neap_problem *p, const char *strategy, int64_t *l
 	if (!plan.feasible)
 		return;
 	struct neap_simulation full = simulated(p, &plan);
-	int64_t units = p->chain.steps / plan.params.chunk;
+	struct neap_verdict v = verified(p, &plan);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.advance_steps, plan.advance_steps);
+	assert_int_equal(v.record_steps, plan.record_steps);
+	assert_memory_equal(v.tiers, plan.tiers, sizeof v.tiers);
+	int64_t unit = plan.params.chunk ? plan.params.chunk : plan.params.interval;
+	int64_t units = unit ? p->chain.steps / unit : 1;
 	*longest = units > *longest ? units : *longest;
 	if (!near(full.makespan, plan.makespan) ||
 		fabs(full.stall - plan.stall) > 1e-9 * full.makespan)
@@ -61,12 +66,12 @@ static void balanced(void **state)
 	(void)state;
 	struct random r = {test_seed(31), 0};
 	int64_t longest = 0;
-	for (int i = 0; i < 250; i++) {
+	for (int i = 0; i < 60; i++) {
 		struct neap_problem p = near_balance(&r);
 		for (size_t s = 0; s < sizeof strategies / sizeof strategies[0]; s++)
 			check(&p, strategies[s], &longest);
 	}
-	assert_true(longest > 30000);
+	assert_true(longest > 10000);
 }
 
 static void any(void **state)
@@ -74,7 +79,7 @@ static void any(void **state)
 	(void)state;
 	struct random r = {test_seed(32), 0};
 	int64_t longest = 0;
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 100; i++) {
 		struct neap_problem p = random_problem(&r, 1e5);
 		for (size_t s = 0; s < sizeof strategies / sizeof strategies[0]; s++)
 			check(&p, strategies[s], &longest);
