@@ -163,7 +163,8 @@ int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *pro
 	int rc, estimated = 0;
 	if (n == 0) {
 		rc = run_whole(&total, flow, problem, tier, &blocks, ACTIONS_MOST, actions);
-		if (rc > 0 && count > 3 * settled) {
+		settled = settled < count / 8 ? settled : count / 8;
+		if (rc > 0 && settled > 0) {
 			rc = extrapolate(
 				&total, flow, problem, tier, &blocks, count, settled, actions);
 			estimated = 1;

@@ -62,6 +62,13 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
 	x->slots = pool < x->tape + x->state ? 0 : (pool - x->tape) / x->state;
 	if (x->slots > c->steps)
 		x->slots = c->steps; /* more is never of use */
+	/* Nor those beyond which two executions of each step reach longer chains. */
+	int64_t reach = 0, j = 0;
+	while (j < x->slots && reach < c->steps) {
+		wide more = leaf(x, ++j);
+		reach = more < c->steps - reach ? reach + (int64_t)more : c->steps;
+	}
+	x->slots = j;
 	if (x->slots > CELLS_MOST)
 		return -1;
 	x->phi = calloc((size_t)x->slots + 1, sizeof *x->phi);

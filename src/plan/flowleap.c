@@ -14,9 +14,9 @@
 #include "flowstate.h"
 #include "rhythm.h"
 
-#define TRIES 12	/* periods without a rhythm before longer ones are tried */
-#define OPERATIONS 1024 /* a period has at least: looking costs as much as some of them */
-#define WORTH 6		/* periods, less are performed */
+#define TRIES 12       /* periods without a rhythm before longer ones are tried */
+#define OPERATIONS 256 /* a period has at least: looking costs as much as some of them */
+#define WORTH 6	       /* periods, less are performed */
 
 /* What is in flight and has been counted between two blocks. */
 struct mark {

@@ -13,7 +13,7 @@
 
 #include "simulate.h"
 
-#define NEAP__RHYTHM_TRACE 2048 /* comparisons of a period; longer ones have no rhythm */
+#define NEAP__RHYTHM_TRACE 4096 /* comparisons of a period; longer ones have no rhythm */
 
 struct neap__rhythm {
 	struct neap__rhythm_period {
