@@ -9,11 +9,12 @@
  */
 #include <errno.h>
 #include <math.h>
-#include "blocks.h"
 #include "base/fail.h"
+#include "blocks.h"
+#include "phi.h"
 #include "strategy.h"
 
-#define INTERVAL_MOST 2000000 /* beyond it Revolve's tables are too large */
+#define INTERVAL_MOST 700000 /* beyond it a block has too many operations to run */
 
 static int64_t interval_of(
 	const struct neap_problem *problem, const struct neap_params *fixed, int tier)
@@ -42,34 +43,38 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 	return 0;
 }
 
-/* Is there a plan with so many slots? */
-static int works(const struct neap_problem *problem, int tier, int64_t interval, int64_t slots,
-	struct neap__flow *flow)
+/* Do Revolve's tables cover an interval with so many slots? They are small enough, or not. */
+static int covers(const struct neap_problem *problem, int64_t interval, int64_t slots)
 {
-	struct neap_problem richer = *problem;
-	struct neap_plan trial = {.strategy = "async"};
-	richer.memory = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, slots, 1);
-	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, flow));
-	return trial.feasible;
+	struct neap__phi phi = {0};
+	int64_t state = (int64_t)problem->chain.state, tape = (int64_t)problem->chain.tape;
+	int rc = neap__phi_make(&phi, interval, slots * state + tape, state, tape, 1);
+	int64_t reach = phi.reach;
+	neap__phi_free(&phi);
+	return rc < 0 ? rc : reach >= interval;
 }
 
-/* The fewest slots: one, unless its tables or its schedule would be too long. */
+/* The fewest slots with a plan: one, unless its tables would be too long; -1: none found. */
 static int64_t slots_least(
 	const struct neap_problem *problem, int tier, int64_t interval, struct neap__flow *flow)
 {
+	struct neap_problem richer = *problem;
+	struct neap_plan trial = {.strategy = "async"};
 	int64_t low = interval > 1, high = low, rc;
-	while ((rc = works(problem, tier, interval, high, flow)) == 0 && high < interval)
+	while ((rc = covers(problem, interval, high)) == 0 && high < interval)
 		high = 2 * high + 1;
+	for (low--; rc > 0 && high - low > 1;) {
+		int64_t middle = low + (high - low) / 2;
+		int enough = covers(problem, interval, middle);
+		if (enough < 0)
+			return enough;
+		*(enough ? &high : &low) = middle;
+	}
 	if (rc <= 0)
 		return rc < 0 ? rc : -1;
-	for (low--; high - low > 1;) {
-		int64_t middle = low + (high - low) / 2;
-		rc = works(problem, tier, interval, middle, flow);
-		if (rc < 0)
-			return rc;
-		*(rc ? &high : &low) = middle;
-	}
-	return high;
+	richer.memory = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, high, 1);
+	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, flow));
+	return trial.feasible ? high : -1;
 }
 
 static int refuse(
