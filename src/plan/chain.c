@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "longchain.h"
 #include "stages.h"
 #include "strategy.h"
 #include "twotable.h"
@@ -130,7 +131,9 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (problem->chain.steps == 0)
 		return 0;
 	if (problem->chain.stages)
-		return neap__stages_least(problem);
+		return problem->chain.steps > NEAP__TWOTABLE_STAGES
+			       ? neap__longchain_least(&problem->chain)
+			       : neap__stages_least(problem);
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;

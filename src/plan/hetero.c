@@ -9,7 +9,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/fail.h"
+#include "longchain.h"
 #include "schedule.h"
 #include "simulate.h"
 #include "stages.h"
@@ -157,8 +159,10 @@ static void fini(struct neap_schedule *s)
 static int open(struct neap_schedule *s)
 {
 	const struct neap_chain *c = &s->problem.chain;
-	if (!c->stages || c->steps > NEAP__TWOTABLE_STAGES)
+	if (!c->stages)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	if (c->steps > NEAP__TWOTABLE_STAGES)
+		return neap__longchain_open(s);
 	struct hetero *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
@@ -178,35 +182,67 @@ static int open(struct neap_schedule *s)
 	return s->error;
 }
 
+/* Advancing further than this in all is not followed step by step. */
+#define FOLLOWED_MOST ((int64_t)1000000000)
+
 /* A schedule of which every action goes by the clock on its way. */
 struct timed {
 	struct neap_schedule *schedule;
 	struct neap__clock clock;
+	double *sums; /* [steps + 1] seconds to advance to step i from 0 */
+	int64_t advanced;
+	int flat;
 };
 
 static int timed_next(void *user, struct neap_action *a)
 {
 	struct timed *timed = user;
 	int rc = neap_schedule_next(timed->schedule, a);
-	if (rc > 0)
+	if (rc > 0 && a->kind == NEAP_ADVANCE) {
+		double seconds = timed->sums[a->t1] - timed->sums[a->t0];
+		timed->clock.advance += seconds;
+		timed->clock.now += seconds;
+		timed->advanced += a->t1 - a->t0;
+		if (!timed->flat && timed->advanced > FOLLOWED_MOST)
+			return neap__fail(NEAP_EINFEASIBLE, "chain: more than 10^9 steps");
+	} else if (rc > 0) {
 		NEAP_TRY(neap__clock_step(&timed->clock, a));
+	}
 	return rc;
+}
+
+static int timed_init(struct timed *timed, const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	memset(timed, 0, sizeof *timed);
+	neap__clock_init(&timed->clock, problem);
+	timed->flat = neap__stages_flat(c);
+	timed->sums = malloc((size_t)(c->steps + 1) * sizeof *timed->sums);
+	if (!timed->sums)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	timed->sums[0] = 0;
+	for (int64_t i = 0; i < c->steps; i++)
+		timed->sums[i + 1] = timed->sums[i] + c->stages->advance[i];
+	return 0;
 }
 
 /* Verifies and simulates at byte level, in one pass. */
 static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 {
-	struct timed timed = {0};
+	struct timed timed;
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {0};
 	plan->feasible = 1;
-	NEAP_TRY(neap_schedule_open(&timed.schedule, problem, plan));
-	neap__clock_init(&timed.clock, problem);
-	int rc = neap_schedule_wrap(&s, timed_next, NULL, &timed);
+	int rc = timed_init(&timed, problem);
+	if (rc == 0)
+		rc = neap_schedule_open(&timed.schedule, problem, plan);
+	if (rc == 0)
+		rc = neap_schedule_wrap(&s, timed_next, NULL, &timed);
 	if (rc == 0)
 		rc = neap_verify(&v, problem, s);
 	neap_schedule_close(s);
 	neap_schedule_close(timed.schedule);
+	free(timed.sums);
 	NEAP_TRY(rc);
 	if (v.peak_bytes > problem->memory)
 		return neap__fail(NEAP_EILLEGAL, "chain: the plan takes %llu bytes",
@@ -220,6 +256,28 @@ static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 	return 0;
 }
 
+/* The better one of the arrangements. */
+static int solve_long(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	struct neap_plan best = *plan;
+	best.feasible = 0;
+	for (int variant = 0; variant < NEAP__LONGCHAIN_VARIANTS; variant++) {
+		struct neap_plan trial = *plan;
+		trial.variant = variant;
+		int rc = measured(&trial, problem);
+		if (rc < 0 && rc != NEAP_EINFEASIBLE)
+			return rc;
+		if (rc == 0 && (!best.feasible || trial.makespan < best.makespan))
+			best = trial;
+	}
+	*plan = best;
+	if (best.feasible)
+		return 0;
+	uint64_t least = neap__longchain_least(&problem->chain);
+	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -228,10 +286,8 @@ static int solve(
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
 		return 0;
 	}
-	if (problem->chain.steps > NEAP__TWOTABLE_STAGES) {
-		neap__refuse(plan, 0, "more than %d stages", NEAP__TWOTABLE_STAGES);
-		return 0;
-	}
+	if (problem->chain.steps > NEAP__TWOTABLE_STAGES)
+		return solve_long(plan, problem);
 	int rc = measured(plan, problem);
 	if (rc != NEAP_EINFEASIBLE)
 		return rc;

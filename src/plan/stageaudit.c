@@ -107,6 +107,20 @@ int neap__audit_live_may_change(const struct audit *v)
 	return 0;
 }
 
+/*
+ * All states are of one size, and x_i is held by the live state alone: no step up to
+ * `end` takes more than the next one. The step to be done then.
+ */
+static int64_t skip_ahead(struct audit *v, int64_t i, int64_t end)
+{
+	if (i >= end)
+		return i;
+	measure(v, v->stages->state[i]);
+	v->out->advance_steps += end - i;
+	neap__audit_live(v, end, 0);
+	return end;
+}
+
 static int do_forward(struct audit *v, const struct neap_action *a)
 {
 	const struct neap_stages *s = v->stages;
@@ -119,6 +133,8 @@ static int do_forward(struct audit *v, const struct neap_action *a)
 			measure(v, output + (uint64_t)neap__stage_advance_tmp(s, i));
 			neap__audit_live(v, i + 1, OWN);
 			v->out->advance_steps++;
+			if (v->flat && v->held[i + 1] == 1 && !neap__audit_in_tape(v, i + 1))
+				i = skip_ahead(v, i + 1, a->t1) - 1;
 			continue;
 		}
 		if (v->taped[i])
@@ -315,7 +331,8 @@ int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem 
 		.stages = problem->chain.stages,
 		.out = verdict,
 		.live.t = NOWHERE,
-		.adjoint = -1};
+		.adjoint = -1,
+		.flat = neap__stages_flat(&problem->chain)};
 	v.slots = calloc((size_t)n + 2, sizeof *v.slots);
 	v.held = calloc((size_t)n + 1, sizeof *v.held);
 	v.parts = calloc((size_t)n + 1, sizeof *v.parts);

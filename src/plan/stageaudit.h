@@ -50,6 +50,7 @@ struct audit {
 	uint64_t bytes; /* kept, the gradient included */
 	uint64_t staging;
 	int turned;
+	int flat; /* neap__stages_flat: long advances need not be followed step by step */
 };
 
 /* Is x_t counted with the tape of t - 1, and can be read there? */

@@ -74,6 +74,15 @@ double neap__stages_least_time(const struct neap_chain *c)
 	return (double)all;
 }
 
+int neap__stages_flat(const struct neap_chain *c)
+{
+	const struct neap_stages *s = c->stages;
+	for (int64_t i = 0; i < c->steps; i++)
+		if (s->state[i + 1] != s->state[0] || neap__stage_advance_tmp(s, i))
+			return 0;
+	return 1;
+}
+
 double neap__stages_seconds(const struct neap_chain *c, const struct neap_action *a)
 {
 	const struct neap_stages *s = c->stages;

@@ -13,6 +13,9 @@ int neap__stages_check(const struct neap_chain *chain);
 /* Record and backward of every stage once, and the loss: no schedule is faster. */
 double neap__stages_least_time(const struct neap_chain *chain);
 
+/* Are all states of one size, and does no advance take more? */
+int neap__stages_flat(const struct neap_chain *chain);
+
 /* Seconds of an ADVANCE, RECORD, TURN or BACKWARD. */
 double neap__stages_seconds(const struct neap_chain *chain, const struct neap_action *a);
 /* Does the chain have the state or the tapes that an action moves? */

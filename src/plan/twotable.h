@@ -29,7 +29,7 @@
 #include <neap/plan.h>
 #include "stageparts.h"
 
-#define NEAP__TWOTABLE_STAGES 2000 /* at most */
+#define NEAP__TWOTABLE_STAGES 2000 /* at most; longer chains: longchain.h */
 #define NEAP__TWOTABLE_CHUNK 48	   /* levels */
 #define NEAP__TWOTABLE_GROUP 4	   /* splits done together */
 

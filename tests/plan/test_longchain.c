@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains of very many stages: a uniform sequence whose tapes vary with t. */
+#include <time.h>
+#include "plan_test.h"
+
+#define STEPS 100000
+#define STATE 4096
+
+static double advance[STEPS], backward[STEPS + 1];
+static uint64_t states[STEPS + 1], tapes[STEPS], largest[STEPS], mean[STEPS];
+static struct neap_stages stages;
+
+/* Firing rates rise and fall, with bursts. */
+static struct neap_problem sequence(struct random *r, int64_t steps, uint32_t flags)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	uint64_t all = 0, most = 0;
+	for (int64_t i = 0; i <= steps; i++) {
+		states[i] = STATE;
+		backward[i] = 2;
+	}
+	for (int64_t i = 0; i < steps; i++) {
+		double t = (double)i / (double)steps;
+		double rate = 0.25 + 0.6 * fabs(sin(9 * t + 1)) + (sin(41 * t) > 0.8);
+		advance[i] = 1;
+		tapes[i] = (uint64_t)(4000 * rate * (0.8 + 0.4 * uniform(r)));
+		tapes[i] += flags & NEAP_STAGES_TAPE_HOLDS_OUTPUT ? STATE : 0;
+		all += tapes[i];
+		most = tapes[i] > most ? tapes[i] : most;
+	}
+	for (int64_t i = 0; i < steps; i++) {
+		largest[i] = most;
+		mean[i] = all / (uint64_t)steps;
+	}
+	stages = (struct neap_stages){
+		advance, NULL, backward, states, tapes, NULL, NULL, NULL, flags, 0};
+	p.chain.steps = steps;
+	p.chain.stages = &stages;
+	return p;
+}
+
+static uint64_t all_tapes(int64_t steps)
+{
+	uint64_t all = 0;
+	for (int64_t i = 0; i < steps; i++)
+		all += tapes[i];
+	return all;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * No schedule advances fewer steps: with Phi_t(p) = max(t p, Phi_{t-1}(p) + Phi_t(p - S))
+ * bytes of tapes times the executions that are saved, t a step, and the smallest
+ * tapes wherever they help, extra >= t (T - N(Phi_t / t)), N(x) tapes in x bytes.
+ */
+static double least_extra(int64_t steps, double pool)
+{
+	static uint64_t sorted[STEPS];
+	int64_t slots = (int64_t)fmin(pool / STATE, 50000);
+	double *phi = calloc((size_t)slots + 2, sizeof *phi), least = 0;
+	memcpy(sorted, tapes, (size_t)steps * sizeof *tapes);
+	qsort(sorted, (size_t)steps, sizeof *sorted, ascending);
+	for (int64_t t = 1, n = 0; t < 1000 && n < steps; t++) {
+		for (int64_t c = slots; c >= 0; c--)
+			phi[c] = fmax((double)t * (pool - (double)c * STATE), phi[c] + phi[c + 1]);
+		double left = phi[0] / (double)t;
+		for (n = 0; n < steps && left >= (double)sorted[n]; n++)
+			left -= (double)sorted[n];
+		least = fmax(least, (double)(t * (steps - n)));
+	}
+	free(phi);
+	return least;
+}
+
+/* Plans, verifies and simulates; all agree. */
+static struct neap_plan checked(const struct neap_problem *p)
+{
+	struct neap_plan plan;
+	if (neap_plan_make(&plan, p, "chain", NULL) < 0)
+		fail_msg("chain: %s", neap_detail());
+	if (!plan.feasible)
+		return plan;
+	struct neap_verdict v = verified(p, &plan);
+	assert_true(v.peak_bytes <= p->memory);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.advance_steps, plan.advance_steps);
+	assert_int_equal(v.backward_steps, p->chain.steps);
+	assert_true(near(simulated(p, &plan).makespan, plan.makespan));
+	return plan;
+}
+
+/* Never worse than as if every tape were the largest, feasible where that is. */
+static void never_worse(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(41), 0};
+	for (int k = 0; k < 12; k++) {
+		struct neap_problem p = sequence(&r, 3000 + below(&r, 3000), (uint32_t)k % 4);
+		double all = (double)all_tapes(p.chain.steps);
+		p.memory = k < 4 ? 4 * STATE + (uint64_t)below(&r, 40000)
+				 : (uint64_t)decades(&r, 60000, all / 3);
+		struct neap_plan plan = checked(&p);
+		stages.tape = largest;
+		struct neap_plan uniform_plan = checked(&p);
+		stages.tape = tapes;
+		assert_true(plan.feasible || !uniform_plan.feasible);
+		if (uniform_plan.feasible)
+			assert_true(plan.makespan <= uniform_plan.makespan * (1 + 1e-12));
+		if (!plan.feasible) {
+			p.memory = plan.least_bytes;
+			assert_true(checked(&p).feasible);
+		}
+	}
+}
+
+/* What a plan for tapes of the mean size takes in truth. */
+static uint64_t peak_of_mean(const struct neap_problem *p)
+{
+	struct neap_stages even = stages;
+	struct neap_problem assumed = *p;
+	struct neap_verdict v;
+	struct neap_schedule *s;
+	even.tape = mean;
+	assumed.chain.stages = &even;
+	struct neap_plan plan = checked(&assumed);
+	assert_int_equal(neap_schedule_open(&s, &assumed, &plan), 0);
+	assert_int_equal(neap_verify(&v, p, s), 0);
+	neap_schedule_close(s);
+	return v.peak_bytes;
+}
+
+/* 10^5 steps: in seconds, near the bound; a plan for the mean tape does not fit. */
+static void full_length(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(42), 0};
+	struct neap_problem p = sequence(&r, STEPS, 0);
+	uint64_t all = all_tapes(STEPS);
+	int overflows = 0;
+	const uint64_t budgets[] = {
+		10 * STATE + 5 * largest[0], 30 * largest[0], 1000 * largest[0], all / 10, all / 3};
+	for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+		clock_t start = clock();
+		p.memory = budgets[k];
+		struct neap_plan plan = checked(&p);
+		double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+		assert_true(plan.feasible);
+		double extra = (double)plan.advance_steps / STEPS;
+		double bound = least_extra(STEPS, (double)p.memory - STATE) / STEPS;
+		fprintf(stderr,
+			"# %.5f of all tapes: %.3f extra steps a step, at least %.3f; %.2f s\n",
+			(double)p.memory / (double)all, extra, bound, seconds);
+		assert_true(extra >= bound && extra + 3 < (bound + 3) * 1.5);
+		overflows += peak_of_mean(&p) > p.memory;
+	}
+	assert_true(overflows >= 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(never_worse),
+		cmocka_unit_test(full_length),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
