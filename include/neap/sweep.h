@@ -158,8 +158,7 @@ struct neap_sweep_stats {
 	int64_t recoveries;	  /* records lost, short, corrupt or refused */
 	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
 	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
-	uint64_t moved; /* stage chains: bytes moved within the arena, which had no gap large enough
-			 */
+	uint64_t moved;		  /* bytes moved within the arena, where no gap was large enough */
 };
 
 /*

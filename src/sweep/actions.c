@@ -109,7 +109,6 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 	/* Where tapes were lost, more are likely to be: the states below serve them too. */
 	if (low == a->t0 && !(s->survey.travels && s->stats.recoveries))
 		neap__forget_repairs(s);
-	neap__tapes_resume(s);
 	return 0;
 }
 
@@ -139,7 +138,6 @@ static int drop(struct neap_sweep *s, const struct neap_action *a)
 	if (s->arena.slots[a->slot].pins)
 		return illegal(a, "the slot is being sent");
 	neap__arena_drop(&s->arena, a->slot);
-	neap__tapes_resume(s);
 	return 0;
 }
 
@@ -189,5 +187,7 @@ int neap__perform(struct neap_sweep *s, const struct neap_action *a)
 	};
 	if (a->kind >= NEAP_ACTION_KINDS)
 		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
-	return rows[a->kind](s, a);
+	NEAP_TRY(rows[a->kind](s, a));
+	neap__tapes_resume(s);
+	return 0;
 }

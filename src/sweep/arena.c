@@ -45,7 +45,7 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 	arena->positions = arena->free_hint = 0;
 	arena->nextents = 0;
 	arena->top = arena->tapes;
-	arena->held = 0;
+	arena->held = arena->moved = arena->promised = 0;
 	arena->used = arena->peak = base;
 	if (arena->poison)
 		memset(arena->base, 0xAA, arena->mapped);
@@ -54,8 +54,11 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 static void count(struct neap__arena *arena, uint64_t bytes)
 {
 	arena->used += bytes;
-	if (arena->used > arena->peak)
-		arena->peak = arena->used;
+	uint64_t all = arena->used + arena->promised;
+	if (arena->promised && all > arena->bytes)
+		all = arena->used > arena->bytes ? arena->used : arena->bytes;
+	if (all > arena->peak)
+		arena->peak = all;
 }
 
 static void spoil(struct neap__arena *arena, void *at, uint64_t bytes)
@@ -167,6 +170,7 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 {
 	int64_t from = arena->slots[slot].position, to = lowest_free(arena);
 	memcpy(at_position(arena, to), at_position(arena, from), arena->state);
+	arena->moved += arena->state;
 	occupy(arena, slot, to);
 	vacate(arena, from);
 }
@@ -244,6 +248,17 @@ void neap__arena_release(struct neap__arena *arena, int flight)
 	arena->top = end_of(arena, kept - 1);
 }
 
+void neap__arena_promise(struct neap__arena *arena, uint64_t bytes)
+{
+	arena->promised += bytes;
+	count(arena, 0);
+}
+
+void neap__arena_keep_promise(struct neap__arena *arena, uint64_t bytes)
+{
+	arena->promised -= bytes;
+}
+
 int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 {
 	uint64_t below = arena->tapes;
@@ -258,6 +273,7 @@ int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 			uint64_t from = extent->offset, end = from + extent->bytes;
 			memmove(arena->base + below, arena->base + from, extent->bytes);
 			extent->offset = below;
+			arena->moved += extent->bytes;
 			uint64_t free = below + extent->bytes > from ? below + extent->bytes : from;
 			spoil(arena, arena->base + free, end - free);
 			moved = 1;

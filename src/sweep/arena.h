@@ -59,6 +59,8 @@ struct neap__arena {
 	uint64_t held; /* bytes of all extents */
 
 	uint64_t used, peak; /* bytes that count, now and at most */
+	uint64_t promised;   /* bytes for which there will be room: they count */
+	uint64_t moved;	     /* bytes, to make room */
 };
 
 /* Sizes the tables; 0 or -ENOMEM. fini frees them and the pages. */
@@ -92,6 +94,9 @@ struct neap__extent *neap__arena_push(
 void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent);
 /* Frees those of a flight. */
 void neap__arena_release(struct neap__arena *arena, int flight);
+/* Promises room, which something else may hold that will give way; or no longer. */
+void neap__arena_promise(struct neap__arena *arena, uint64_t bytes);
+void neap__arena_keep_promise(struct neap__arena *arena, uint64_t bytes);
 /*
  * Moves extents that are not pinned down, until there is a hole of `bytes`. 1 if
  * any moved.

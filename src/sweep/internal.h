@@ -21,6 +21,7 @@
 #include "sweep/arena.h"
 
 #define NEAP__BLOCK 64 /* RECORD is cut where t is a multiple of this */
+#define NEAP__CUTS 8   /* and where tapes travel up to so often more, to fill holes */
 
 /* What a schedule needs of tables, learnt before it runs. */
 struct neap__survey {
@@ -53,6 +54,7 @@ struct neap__ticket {
 	int64_t slot, t, place;
 	int64_t t1; /* tapes: the end of their range */
 	int64_t order;
+	uint64_t promised; /* bytes that count for tapes that are not there yet */
 	int32_t answer;
 	int32_t lane; /* tapes in flight: their row of spans */
 	uint16_t tier;
@@ -113,12 +115,12 @@ struct neap_sweep {
 	int64_t issued; /* tickets so far */
 	int64_t later;	/* of them, GETs of tapes that wait for room */
 	int64_t nranges;
-	int64_t free_piece, free_lanes;
-	int64_t anchored[NEAP_TIERS_MAX]; /* of our places */
-	int64_t live_t;			  /* time of the live state; -1: undefined */
-	int64_t live_pins;		  /* PUTs from it that were not waited for */
-	int64_t seen;			  /* steps before it were passed */
-	int64_t position;		  /* of the adjoint; -1: before TURN */
+	int64_t free_piece, fresh_piece, free_lanes; /* those from fresh_piece on were never used */
+	int64_t anchored[NEAP_TIERS_MAX];	     /* of our places */
+	int64_t live_t;				     /* time of the live state; -1: undefined */
+	int64_t live_pins;			     /* PUTs from it that were not waited for */
+	int64_t seen;				     /* steps before it were passed */
+	int64_t position;			     /* of the adjoint; -1: before TURN */
 	uint64_t generation;
 	const void *x0;
 	double *loss;
@@ -223,8 +225,8 @@ int neap__make_slot_room(struct neap_sweep *s);
 int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place);
 /* Packs and moves what can be without waiting, so that the gap is as large as may be. */
 void neap__tidy(struct neap_sweep *s);
-/* Where to record `steps` steps, or the first of them. 0: nowhere. */
-int neap__tape_place(struct neap_sweep *s, int64_t steps, struct neap__place *place);
+/* Where to record `steps` steps, or `least` of them at least if possible. 0: nowhere. */
+int neap__tape_place(struct neap_sweep *s, int64_t steps, int64_t least, struct neap__place *place);
 
 /* repair.c */
 /* The live buffer becomes the state at t, from the nearest state there is. */

@@ -10,8 +10,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-#define LEAST 32 /* steps that a record call is worth cutting for */
-
 enum { SETTLE = 1, EVICT = 2 };
 
 /* Extents that are slots being sent stay where they are. */
@@ -136,12 +134,12 @@ void neap__tidy(struct neap_sweep *s)
 	(void)slide(s, UINT64_MAX);
 }
 
-int neap__tape_place(struct neap_sweep *s, int64_t steps, struct neap__place *place)
+int neap__tape_place(struct neap_sweep *s, int64_t steps, int64_t least, struct neap__place *place)
 {
 	const struct neap__arena *arena = &s->arena;
 	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s), spare = worst - tape;
 	uint64_t all = neap__sat_add(neap__sat_mul((uint64_t)steps, tape), spare);
-	uint64_t some = neap__sat_add((steps < LEAST ? (uint64_t)steps : LEAST) * tape, spare);
+	uint64_t some = neap__sat_add((uint64_t)(least < steps ? least : steps) * tape, spare);
 	if (arena->nextents < arena->extents_max &&
 		(neap__arena_fit(arena, all, place) || neap__arena_fit(arena, some, place)))
 		return 1;

@@ -149,6 +149,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
 	s->stats.seconds = neap__seconds() - start;
 	s->stats.peak_measured = s->arena.peak;
+	s->stats.moved = s->arena.moved;
 	if (resident) {
 		uint64_t peak = neap__resident_peak();
 		s->stats.resident_growth = peak > resident ? peak - resident : 0;

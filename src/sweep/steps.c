@@ -54,18 +54,19 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 	return 0;
 }
 
-/* Where the next piece goes, of `steps` at most; 0: nowhere. */
-static int find_place(struct neap_sweep *s, int64_t steps, struct neap__place *place)
+/* Where the next of the piece [begin, end) goes; 0: nowhere. */
+static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct neap__place *place)
 {
 	struct neap__arena *arena = &s->arena;
 	if (s->survey.travels && !s->repairing)
-		return neap__tape_place(s, steps, place);
+		return neap__tape_place(
+			s, end - s->live_t, (end - begin + NEAP__CUTS - 1) / NEAP__CUTS, place);
 	*place = (struct neap__place){arena->nextents, arena->top, neap__arena_gap(arena)};
 	return place->bytes >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
 
-/* One piece; *stuck says that the model wants more room. */
-static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
+/* One call, of [begin, end); *stuck says that the model wants more room. */
+static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *stuck)
 {
 	struct neap__arena *arena = &s->arena;
 	struct neap__place place;
@@ -73,7 +74,7 @@ static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	uint64_t tape = s->problem.chain.tape;
 	size_t used = 0;
 
-	*stuck = !find_place(s, end - t, &place);
+	*stuck = !find_place(s, begin, end, &place);
 	if (*stuck)
 		return 0;
 	if (s->fixed && (uint64_t)(end - t) * tape > place.bytes)
@@ -112,10 +113,15 @@ static int record_piece(struct neap_sweep *s, int64_t end, int *stuck)
 
 int neap__step_record(struct neap_sweep *s, int64_t t1)
 {
+	int64_t begin = s->live_t, end = begin;
 	int stuck = 0;
 	while (s->live_t < t1 && !stuck) {
+		if (s->live_t >= end) {
+			begin = s->live_t;
+			end = neap__piece_end(begin, t1, s->seen, 1);
+		}
 		NEAP_TRY(go_on(s));
-		NEAP_TRY(record_piece(s, neap__piece_end(s->live_t, t1, s->seen, 1), &stuck));
+		NEAP_TRY(record_piece(s, begin, end, &stuck));
 	}
 	return 0;
 }

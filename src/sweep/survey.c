@@ -23,6 +23,16 @@ static int64_t pieces(int64_t t0, int64_t t1)
 	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__BLOCK - t0 / NEAP__BLOCK + 2;
 }
 
+/*
+ * The same where tapes travel: each piece may be cut into NEAP__CUTS more, to fill
+ * the holes that there are.
+ */
+static int64_t cut_pieces(int64_t t0, int64_t t1)
+{
+	int64_t n = t1 - t0, most = pieces(t0, t1) * (NEAP__CUTS + 1);
+	return n < 1 ? 0 : n < most ? n : most;
+}
+
 static int check_tier(const struct neap_action *a, int ntiers)
 {
 	if (a->payload != NEAP_STATE && a->payload != NEAP_TAPE)
@@ -38,7 +48,8 @@ static int check_tier(const struct neap_action *a, int ntiers)
 
 /* What is there while the schedule passes. */
 struct counts {
-	int64_t extents, ranges, pieces, lanes;
+	int64_t extents, most;			  /* cut for holes; at most */
+	int64_t whole, ranges, pieces, lanes;	  /* whole: extents that are not cut */
 	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
 };
 
@@ -57,8 +68,7 @@ static int transfer(
 		grow(&survey->places[tier], a->place + 1);
 		return 0;
 	}
-	/* A piece may be cut once more, into the holes that there are. */
-	int64_t n = 2 * pieces(a->t0, a->t1);
+	int64_t n = cut_pieces(a->t0, a->t1);
 	grow(&survey->tape_places[tier], a->place + 1);
 	survey->travels = 1;
 	if (a->kind == NEAP_FORGET) {
@@ -70,7 +80,7 @@ static int transfer(
 	if (a->kind == NEAP_PUT)
 		now->pieces += n;
 	else
-		now->extents += pieces(a->t0, a->t1);
+		now->extents += n;
 	grow(&survey->pieces, now->pieces);
 	grow(&survey->lanes, ++now->lanes);
 	if (a->ticket >= 0 && a->ticket < NEAP_TICKETS)
@@ -84,7 +94,7 @@ static void landed(struct counts *now, const struct neap_action *a)
 		return;
 	struct neap_action *flight = &now->flights[a->ticket];
 	if (flight->kind == NEAP_PUT) {
-		now->extents -= pieces(flight->t0, flight->t1);
+		now->extents -= cut_pieces(flight->t0, flight->t1);
 		now->ranges--;
 	} else {
 		now->ranges++;
@@ -99,17 +109,20 @@ static int look_at(
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
 		grow(&survey->slots, a->slot + 1);
 	if (a->kind == NEAP_RECORD) {
-		now->extents += pieces(a->t0, a->t1);
+		now->extents += cut_pieces(a->t0, a->t1);
+		now->whole += pieces(a->t0, a->t1);
 		now->ranges++;
 	} else if (a->kind == NEAP_BACKWARD) {
-		now->extents -= pieces(a->t0, a->t1);
+		now->extents -= cut_pieces(a->t0, a->t1);
+		now->whole -= pieces(a->t0, a->t1);
 		now->ranges--;
 	} else if (a->kind == NEAP_PUT || a->kind == NEAP_GET || a->kind == NEAP_FORGET) {
 		NEAP_TRY(transfer(survey, now, a, ntiers));
 	} else if (a->kind == NEAP_WAIT) {
 		landed(now, a);
 	}
-	grow(&survey->extents, now->extents);
+	grow(&survey->extents, now->whole);
+	grow(&now->most, now->extents);
 	grow(&survey->ranges, now->ranges);
 	return 0;
 }
@@ -125,6 +138,8 @@ int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *
 		now.flights[i].kind = NEAP_WAIT;
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
 		NEAP_TRY(look_at(survey, &now, &a, ntiers));
+	if (survey->travels)
+		survey->extents = now.most;
 	survey->queue = schedule->room;
 	survey->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
 	return rc;

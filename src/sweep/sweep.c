@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFFORT 1	  /* simulations of `auto`: a sweep may be planned for every batch */
+#define EFFORT 100	  /* simulations of `auto`: a sweep may be planned for every batch */
 #define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
 
 int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name)
@@ -236,8 +236,8 @@ static void *table(int64_t rows, size_t bytes)
 static int make_tables(struct neap_sweep *s)
 {
 	struct neap__survey *survey = &s->survey;
-	/* Where tapes travel, a piece may be cut into the holes there are; slots lie there too. */
-	int64_t extents = survey->travels ? 2 * survey->extents + survey->slots : survey->extents;
+	/* Where tapes travel, slots lie among them. */
+	int64_t extents = survey->extents + (survey->travels ? survey->slots : 0);
 	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, extents + SPARE_EXTENTS));
 	s->ranges = table(survey->ranges, sizeof *s->ranges);
 	s->pieces = table(survey->pieces, sizeof *s->pieces);

@@ -26,9 +26,8 @@ static int number_of(const struct neap_sweep *s, const struct neap__ticket *tick
 void neap__tapes_reset(struct neap_sweep *s)
 {
 	s->issued = s->later = 0;
-	s->free_piece = s->survey.pieces > 0 ? 0 : -1;
-	for (int64_t i = 0; i < s->survey.pieces; i++)
-		s->pieces[i].next = i + 1 < s->survey.pieces ? i + 1 : -1;
+	s->free_piece = -1;
+	s->fresh_piece = 0;
 	s->free_lanes = s->survey.lanes;
 	for (int64_t i = 0; i < s->survey.lanes; i++)
 		s->lanes[i] = (int32_t)i;
@@ -115,11 +114,14 @@ void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket)
 static int add_piece(struct neap_sweep *s, struct neap__sent *sent, int64_t **tail,
 	const struct neap__extent *extent, uint64_t most)
 {
-	int64_t i = s->free_piece;
-	if (i < 0 || sent->bytes + extent->bytes > most)
+	int64_t i = s->free_piece >= 0 ? s->free_piece : s->fresh_piece;
+	if (i >= s->survey.pieces || sent->bytes + extent->bytes > most)
 		return 0;
 	struct neap__piece *piece = &s->pieces[i];
-	s->free_piece = piece->next;
+	if (i == s->free_piece)
+		s->free_piece = piece->next;
+	else
+		s->fresh_piece++;
 	*piece = (struct neap__piece){extent->t0, extent->t1, extent->bytes, -1};
 	sent->bytes += extent->bytes;
 	**tail = i;
@@ -188,8 +190,12 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle)
 {
 	const struct neap__sent *sent = sent_at(s, ticket->tier, ticket->place);
-	if (!make_places(s, ticket, sent, settle))
+	neap__arena_keep_promise(&s->arena, ticket->promised);
+	if (!make_places(s, ticket, sent, settle)) {
+		neap__arena_promise(&s->arena, ticket->promised);
 		return 0;
+	}
+	ticket->promised = 0;
 	if (sent->bytes == 0)
 		ticket->state = NEAP__TICKET_SETTLED;
 	else
@@ -211,8 +217,12 @@ int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
 		return 0;
 	}
 	/* First come, first served: what is waited for first must not lose its room. */
-	if (s->later == 0 && (try_get(s, ticket, 0) || (s->fixed && try_get(s, ticket, 1))))
+	if (s->later == 0 && try_get(s, ticket, 0))
 		return 0;
+	/* Tapes of one size fit as soon as what is in the way has arrived: the room is theirs. */
+	if (s->fixed)
+		ticket->promised = sent->bytes;
+	neap__arena_promise(&s->arena, ticket->promised);
 	ticket->state = NEAP__TICKET_LATER;
 	s->later++;
 	return 0;
@@ -237,6 +247,7 @@ static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	s->later--;
 	if (!try_get(s, ticket, 1)) {
+		neap__arena_keep_promise(&s->arena, ticket->promised);
 		s->stats.overflows++;
 		ticket->answer = 0;
 	} else if (ticket->state == NEAP__TICKET_FLYING) {
@@ -282,7 +293,6 @@ int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 		return neap__ranges_add(s, ticket->t, ticket->t1);
 	}
 	neap__arena_release(&s->arena, number_of(s, ticket));
-	neap__tapes_resume(s);
 	return 0;
 }
 

@@ -43,6 +43,9 @@ static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
 {
 	if (strcmp(plan->chosen, "bptt") == 0)
 		return steps;
+	/* Where chunks leave, what is held while they wait for each other is about a tail. */
+	if (plan->blocks.record > 0 && plan->blocks.tail > plan->params.chunk)
+		return plan->blocks.tail;
 	return plan->params.chunk > 0 ? plan->params.chunk : 1;
 }
 
