@@ -30,6 +30,13 @@ static int refuse(struct fault *fault, int code, int64_t *ticket)
 	return 0;
 }
 
+/* Is request n among those that begin with `first`? */
+static int hit(const struct fault *fault, int64_t n, int64_t first)
+{
+	int64_t row = fault->faults->row ? fault->faults->row : 1;
+	return first && n >= first && n < first + row;
+}
+
 static int gone(const struct fault *fault)
 {
 	int64_t after = fault->faults->gone_after;
@@ -41,6 +48,8 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	struct fault *fault = self;
 	fault->counts = (struct neap__fault_counts){0};
 	fault->taken = 0;
+	if (fault->faults->no_format)
+		return neap__fail(-ENOSPC, "a fault was asked for");
 	return neap_tier_format(fault->inner, bytes, places, staging);
 }
 
@@ -80,22 +89,23 @@ static int put_any(struct fault *fault, const struct request *r, int64_t *ticket
 	const struct neap__faults *f = fault->faults;
 	int64_t n = ++fault->counts.puts, inner;
 	fault->taken += r->bytes;
-	if (gone(fault) || n == f->fail_put)
+	if (gone(fault) || hit(fault, n, f->fail_put))
 		return refuse(fault, f->code, ticket);
 	if (f->full_at && fault->taken > f->full_at)
 		return refuse(fault, -ENOSPC, ticket);
-	if (n == f->lose_put) {
+	if (hit(fault, n, f->lose_put)) {
 		*ticket = known(0);
 		return 0;
 	}
 	NEAP_TRY(put_inner(fault, r, &inner));
 	*ticket = inner << 1;
-	if (n != f->corrupt_put && n != f->truncate_put)
+	int corrupt = hit(fault, n, f->corrupt_put);
+	if (!corrupt && !hit(fault, n, f->truncate_put))
 		return 0;
 	*ticket = known(0);
 	NEAP_TRY(neap_tier_wait(fault->inner, inner));
-	return neap__tier_poke(fault->inner, r->spans != NULL, r->place, r->bytes / 2,
-		n == f->corrupt_put ? 0x10 : 0);
+	return neap__tier_poke(
+		fault->inner, r->spans != NULL, r->place, r->bytes / 2, corrupt ? 0x10 : 0);
 }
 
 static int put(
@@ -116,7 +126,7 @@ static int put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_
 static int get_any(struct fault *fault, const struct request *r, int64_t *ticket)
 {
 	int64_t inner;
-	if (++fault->counts.gets == fault->faults->fail_get || gone(fault))
+	if (hit(fault, ++fault->counts.gets, fault->faults->fail_get) || gone(fault))
 		return refuse(fault, fault->faults->code, ticket);
 	int rc = r->spans ? neap_tier_get_tapes(
 				    fault->inner, r->place, r->tag, r->spans, r->count, &inner)

@@ -17,9 +17,11 @@ struct neap__faults {
 	int64_t lose_put;     /* reports success and writes nothing */
 	int64_t corrupt_put;  /* one bit of the payload flips */
 	int64_t truncate_put; /* the medium ends in the middle of it */
+	int64_t row;	      /* these, and so many in a row; 0: 1 */
 	int64_t gone_after;   /* every put and get after this many requests fails */
 	uint64_t full_at;     /* puts fail with -ENOSPC once this many bytes were taken */
 	unsigned delay_us;    /* each wait takes that much longer */
+	int no_format;	      /* formatting answers -ENOSPC */
 };
 
 struct neap__fault_counts {

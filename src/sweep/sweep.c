@@ -38,13 +38,22 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 	return 0;
 }
 
-/* Records of tapes are long: more staging than states need, if it is little of the budget. */
-static uint64_t staging_of(const struct neap_problem *p, struct neap_tier *tier, uint64_t least)
+/*
+ * What the planner is told of a tier: with capacity for states, or, where tapes may
+ * go there, whose records are long and waste little, for those (shrink() below takes
+ * off what others waste). Long records want more staging than states, too, if that is
+ * little of the budget.
+ */
+static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier, int tapes)
 {
-	struct neap_tier_spec spec;
-	neap_tier_describe(tier, neap__sat_mul(p->chain.tape, NEAP__BLOCK), &spec);
-	int large = spec.staging > p->memory / 32 || !neap_tier_takes_tapes(tier);
-	return neap__round_up(large || spec.staging < least ? least : spec.staging, 4096);
+	struct neap_tier_spec *spec = &p->tiers[i], large;
+	neap_tier_describe(tier, p->chain.state, spec);
+	neap_tier_describe(tier, neap__sat_mul(p->chain.tape, NEAP__BLOCK), &large);
+	if (tapes && large.capacity > spec->capacity)
+		spec->capacity = large.capacity;
+	if (tapes && large.staging > spec->staging && large.staging <= p->memory / 32)
+		spec->staging = large.staging;
+	spec->staging = neap__round_up(spec->staging, 4096);
 }
 
 /*
@@ -67,12 +76,11 @@ static void describe(
 	p->chain.backward = o->backward > 0 ? o->backward : 2;
 	p->memory = o->memory ? o->memory : NEAP_INFINITE;
 	p->ntiers = o->ntiers;
-	for (int i = 0; i < o->ntiers; i++) {
-		neap_tier_describe(o->tiers[i], p->chain.state, &p->tiers[i]);
-		p->tiers[i].staging = staging_of(p, o->tiers[i], p->tiers[i].staging);
+	for (int i = 0; i < o->ntiers; i++)
 		if (!neap_tier_takes_tapes(o->tiers[i]))
 			p->chain.flags = NEAP_CHAIN_TAPES_STAY;
-	}
+	for (int i = 0; i < o->ntiers; i++)
+		describe_tier(p, i, o->tiers[i], p->chain.flags == 0);
 }
 
 static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
@@ -192,9 +200,17 @@ static int make_plan(struct neap_sweep *s)
 	if (s->ops.ended)
 		return neap__online_plan(s);
 	int rc = plan_once(s);
-	for (int i = 0; rc == 0 && !s->open && !s->options.saved && i < 4 && shrink(s); i++)
+	if (s->open || s->options.saved)
+		return rc;
+	for (int i = 0; rc == 0 && i < 4 && shrink(s); i++)
 		rc = plan_once(s);
-	return rc;
+	if (rc < 0 || !shrink(s))
+		return rc;
+	/* Nothing but states fits for certain. */
+	s->problem.chain.flags = NEAP_CHAIN_TAPES_STAY;
+	for (int i = 0; i < s->problem.ntiers; i++)
+		describe_tier(&s->problem, i, s->tiers[i], 0);
+	return plan_once(s);
 }
 
 /* Offsets in the arena; only tiers that the schedule uses have staging. */
