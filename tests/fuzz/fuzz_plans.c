@@ -26,8 +26,9 @@ static int costly(const char *text, size_t size)
 	FUZZ_CHECK(rc <= 0 && (rc == 0 || neap_detail()[0]), "%d without a line", rc);
 	const struct neap_plan *plan = &x->saved.plan;
 	const struct neap_chain *c = &x->saved.problem.chain;
-	int tables = rc == 0 && !plan->actions &&
-		     strstr("chain auto async h-revolve disk-revolve periodic join", plan->chosen);
+	int tables =
+		rc == 0 && !plan->actions &&
+		strstr("chain pofo auto async h-revolve disk-revolve periodic join", plan->chosen);
 	int skip = tables && (c->steps + c->join > STEPS_TABLED || plan->params.effort > 16);
 	neap__parsed_free(x);
 	free(x);

@@ -87,8 +87,9 @@ void fuzz_plan(const struct neap_problem *p, const struct neap_params *given, ui
 		count++;
 	const char *name = neap_strategy_name((int)(seed % (uint64_t)count));
 	/* Where steps differ most strategies only say so. */
+	static const char *const unequal[] = {"chain", "pofo", "auto"};
 	if (p->chain.stages && seed >> 8 & 7)
-		name = seed >> 8 & 1 ? "chain" : "auto";
+		name = unequal[(seed >> 8 & 7) % 3];
 	int tables = strstr("auto h-revolve disk-revolve", name) != NULL;
 	int64_t most = p->chain.stages ? STAGES_PLANNED : tables ? STEPS_PROVED : STEPS_WALKED;
 	if (steps > most && (tables || p->chain.stages || seed >> 12 & 7))
