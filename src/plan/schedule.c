@@ -213,6 +213,9 @@ int neap_schedule_open(struct neap_schedule **schedule, const struct neap_proble
 		s->refill = refill_list;
 	else if (problem->chain.steps == 0)
 		s->refill = refill_empty, s->plan.slots = 0;
+	else if ((problem->chain.stages && !neap__takes_stages(row)) ||
+		 (problem->chain.join && row != &neap__join))
+		rc = neap__fail(NEAP_EUSAGE, "schedule: %s: not a problem it plans", row->name);
 	else if (plan->tier < 0 || plan->tier > problem->ntiers || plan->stage_slots < 0 ||
 		 plan->stage_slots > NEAP__OUTBOX_MOST)
 		rc = neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");

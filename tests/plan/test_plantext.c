@@ -323,6 +323,19 @@ static void test_hostile(void **state)
 	refused(blocks, "record 1\nchunk 1", "advance 100000000\ninner 2", "fit");
 	refused(blocks, "tail 1", "reserve 4611686018427387904", "fit");
 	refused(blocks, "tail 1", "tail 1\ninner 3", "inner");
+	/* A strategy of uniform chains, on stages. */
+	static const char stages[] =
+		"neap plan 1\n[chain]\nsteps 1\nmemory 90\n[stages]\n"
+		"columns advance backward state tape\n0 1 1 8 8\n1 - 1 8 -\n[tier]\nname disk\n"
+		"[plan]\nstrategy chain\n[blocks]\nadvance 1\ntail 1\nend\n";
+	saved = read_back("stages", stages, strlen(stages));
+	neap_saved_free(saved);
+	for (int i = 0; neap_strategy_name(i); i++) {
+		char to[32];
+		snprintf(to, sizeof to, "strategy %s", neap_strategy_name(i));
+		if (strstr("chain pofo auto", neap_strategy_name(i)) == NULL)
+			refused(stages, "strategy chain", to, "not a problem it plans");
+	}
 	/* Slots without end, of a budget of nine. */
 	refused(minimal, "steps 10", "steps 1000000000000", "budget");
 	refused(minimal, "standard\n[params]\nchunk 4",
