@@ -26,12 +26,14 @@ for name in "$@"; do
 	while [ "$used" -lt "$seconds" ]; do
 		log=$build/$name-log.txt
 		status=0
+		turn=$((seconds - used < 300 ? seconds - used : 300))
 		{ time "$build/tests/fuzz/fuzz_$name" -dict=tests/fuzz/$name.dict -max_len=2000 \
-			-max_total_time=$((seconds - used)) -timeout=10 -rss_limit_mb=2048 \
+			-max_total_time=$turn -timeout=10 -rss_limit_mb=2048 \
 			-artifact_prefix="$build/$name-" -print_final_stats=1 "$learnt" \
 			"tests/fuzz/corpus/$name" >"$log" 2>&1; } 2>"$log.time" || status=$?
 		used=$((used + $(awk 'NF == 2 { print int($1 + $2) + 1 }' "$log.time")))
 		inputs=$((inputs + $(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")))
+		tail -n 1 "$log.time" >>"$build/$name-times.txt"
 		# -timeout is wall clock too: what takes less than 10 s of processor time by
 		# itself only waited for other processes.
 		if [ $status = 70 ]; then
