@@ -43,6 +43,13 @@
  *    can be read while it leaves and travels with it alone: no slot may hold a part
  *    of a tape that has left, and the live state is undefined if it did. A place takes
  *    the bytes of what is in it. The live state is undefined after TURN.
+ *  - Two chains into one loss (chain.join): the first has steps [0, a) and states 0
+ *    to a, the second steps [a + 1, a + 1 + b) and states a + 1 to a + 1 + b; step a
+ *    does not exist. Each chain has a live state and an adjoint of its own, which an
+ *    action on its steps or states uses; both live states start as the chains' first
+ *    ones. TURN, at a + 1 + b, needs both live states at their ends, makes both
+ *    adjoints and leaves both live states undefined. One tape is there at a time. A
+ *    budget of M counts slots in use and live states, whatever they hold.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, reusable after WAIT.
  *    Every ticket is waited for.
  */

@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "simulate.h"
+#include "strategy.h"
 
 #define LIMIT_DEFAULT 200000
 
@@ -299,7 +300,7 @@ static struct axes scale(const struct drawing *d, const struct neap__clock *k)
 		double unit;
 		const char *name;
 	} units[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}};
-	double seconds = (double)k->now, steps = (double)d->p->chain.steps;
+	double seconds = (double)k->now, steps = (double)neap__last_state(&d->p->chain);
 	struct axes x = {.seconds = seconds > 0 ? seconds : 1, .steps = steps > 0 ? steps : 1};
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
 		if (i == 0 || x.seconds >= units[i].unit)

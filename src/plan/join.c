@@ -1,107 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join: two chains of p and q steps that meet in one loss, M slots for every state
- * that is kept, the two ends of the first sweep included. That sweep keeps u
- * states; whichever part is reversed, of y steps, has the slots that are not taken
- * by the starts of parts still to come. With R(y,c) Revolve's advance steps,
+ * join: two chains of a and b steps that meet in one loss, M slots for every state
+ * there is, live ones included. The first sweep keeps u states and both ends;
+ * whichever part is reversed, of y steps, has the slots that are not taken by the
+ * starts of parts still to come. With R(y,c) Revolve's advance steps,
  *
  *     G(0,0,0) = 0
  *     G(p,q,u) = min( min_y R(y,M-u) + G(p-y,q,u-1), min_y R(y,M-u) + G(p,q-y,u-1) )
- *     advance steps = p + q + min_{u <= M-2} G(p,q,u),
+ *     advance steps = a + b + min_{u <= M-2} G(a,b,u),
  *
  * the first sweep's included, and every step is recorded once besides. The order
- * in which the chains are reversed matters, G finds it. R is convex in y, so the
- * best y of a row rises from entry to entry: divide and conquer.
+ * in which the chains are reversed matters; joinparts.c finds it. Equal to
+ * exhaustive search wherever that can be done.
  *
- * It counts; actions have one live state, so there is no schedule of them.
+ * Part number i has its start in slot i; the parts are Revolve's stack (revolve.h),
+ * which does the rest. Peak: M states at most.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
-#include "schedule.h"
+#include "joinparts.h"
+#include "revolve.h"
 #include "strategy.h"
 
 #define NEVER (INT64_MAX / 4)
-#define WORK_MOST 2e9
+#define PARTS_MOST 4000000
 
-/* A row or column of G of one u, every `stride`-th entry. */
-struct line {
-	const int64_t *from;
-	int64_t *into;
-	const int64_t *cost; /* R(y,M-u) */
-	int64_t stride;
+struct join {
+	struct neap__revolving revolve; /* first: a schedule's self */
+	struct neap__join_part *part;
+	int64_t count;
+	int64_t done; /* parts of the first sweep that were begun */
+	int64_t t;    /* where it stands */
+	int swept;    /* chains whose first sweep is done */
 };
 
-/* into[n] = min(into[n], cost[n-k] + from[k]) for n in [first, last], k in [low, high]. */
-static void convolve(const struct line *x, int64_t first, int64_t last, int64_t low, int64_t high)
+/* Slots that a problem of any budget has use for. */
+static int64_t slots_of(const struct neap_problem *p)
 {
-	if (first > last || low > high)
-		return;
-	int64_t n = (first + last) / 2, best = NEVER, at = -1;
-	for (int64_t k = low; k <= high && k < n; k++) {
-		int64_t before = x->from[k * x->stride], more = x->cost[n - k];
-		if (before < NEVER && more < NEVER && before + more < best) {
-			best = before + more;
-			at = k;
-		}
-	}
-	if (best < x->into[n * x->stride])
-		x->into[n * x->stride] = best;
-	convolve(x, first, n - 1, low, at < 0 ? high : at);
-	convolve(x, n + 1, last, at < 0 ? low : at, high);
+	int64_t all = p->chain.steps + p->chain.join + 2;
+	return p->memory > (uint64_t)all ? all : (int64_t)p->memory;
 }
 
-/* One more state kept: G(.,.,u) of G(.,.,u-1). */
-static void keep_one_more(
-	int64_t *into, const int64_t *from, const int64_t *cost, int64_t a, int64_t b)
+static void count(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__join_part *part, int64_t n)
 {
-	int64_t width = b + 1;
-	for (int64_t i = 0; i < (a + 1) * width; i++)
-		into[i] = NEVER;
-	for (int64_t q = 0; q <= b; q++) {
-		struct line x = {from + q, into + q, cost, width};
-		convolve(&x, 1, a, 0, a - 1);
-	}
-	for (int64_t p = 0; p <= a; p++) {
-		struct line x = {from + p * width, into + p * width, cost, 1};
-		convolve(&x, 1, b, 0, b - 1);
-	}
-}
-
-/* Advance steps; NEVER: too few slots. -ENOMEM. */
-static int count(int64_t *steps, int64_t a, int64_t b, int64_t slots, int64_t kept_most)
-{
-	size_t cells = (size_t)(a + 1) * (size_t)(b + 1);
-	int64_t longest = a > b ? a : b, best = NEVER;
-	int64_t *g = malloc(cells * sizeof *g), *next = malloc(cells * sizeof *next);
-	int64_t *cost = malloc((size_t)(longest + 1) * sizeof *cost);
-	int rc = g && next && cost ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
-	for (size_t i = 0; rc == 0 && i < cells; i++)
-		g[i] = i ? NEVER : 0;
-	for (int64_t u = 1; rc == 0 && u <= kept_most; u++) {
-		for (int64_t y = 1; y <= longest; y++) {
-			int64_t extra = neap__revolve_extra(y, slots - u);
-			cost[y] = extra < 0 || extra > NEVER ? NEVER : extra;
+	const struct neap_chain *c = &problem->chain;
+	int64_t slots = slots_of(problem), loads = c->steps + c->join, saves = n;
+	int64_t peak = n + 2, used = n;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t l = part[i].l, own = 1;
+		if (l > 1) {
+			struct neap__segment x = neap__segment(l, slots - 1 - i);
+			saves += neap__segment_saves(x);
+			own = x.s;
 		}
-		keep_one_more(next, g, cost, a, b);
-		int64_t *old = g;
-		g = next;
-		next = old;
-		if (g[cells - 1] < best)
-			best = g[cells - 1];
+		peak = i + own + 1 > peak ? i + own + 1 : peak;
+		used = i + own > used ? i + own : used;
 	}
-	free(g);
-	free(next);
-	free(cost);
-	*steps = best < NEVER ? best + a + b : NEVER;
-	return rc;
+	plan->feasible = 1;
+	plan->slots = used;
+	plan->peak_bytes = plan->arena_bytes = (uint64_t)peak;
+	plan->record_steps = c->steps + c->join;
+	plan->makespan = (double)plan->advance_steps * c->advance +
+			 (double)plan->record_steps * (c->record + c->backward) +
+			 (double)saves * c->slot_write + (double)loads * c->slot_read;
 }
 
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *c = &problem->chain;
-	int64_t a = c->steps, b = c->join, advances;
+	int64_t a = c->steps, b = c->join, n, advances;
+	struct neap__join_part *part;
 	(void)fixed;
 	if (b == 0) {
 		neap__refuse(plan, 0, "needs two chains (--steps A,B)");
@@ -111,37 +82,80 @@ static int solve(
 		neap__refuse(plan, 4, "two chains need 4 slots at least");
 		return 0;
 	}
-	/* A state kept at every step: nothing is left to do again. */
-	int64_t slots =
-		problem->memory > (uint64_t)(a + b + 2) ? a + b + 2 : (int64_t)problem->memory;
-	if ((double)(a + 1) * (double)(b + 1) * (double)(slots - 2) * 16 > WORK_MOST &&
-		slots < a + b + 2) {
+	if (slots_of(problem) > PARTS_MOST) {
+		neap__refuse(plan, 0, "cuts two chains into %d parts at most", PARTS_MOST);
+		return 0;
+	}
+	int rc = neap__join_parts(&part, &n, &advances, a, b, slots_of(problem));
+	if (rc == NEAP_EINFEASIBLE) {
 		neap__refuse(plan, (uint64_t)(a + b + 2), "chains too long to be searched");
 		return 0;
 	}
-	if (slots == a + b + 2)
-		advances = a + b;
+	NEAP_TRY(rc);
+	plan->advance_steps = a + b + advances;
+	if (advances < NEVER)
+		count(plan, problem, part, n);
 	else
-		NEAP_TRY(count(&advances, a, b, slots, slots - 2));
-	if (advances >= NEVER) {
 		neap__refuse(plan, (uint64_t)(a + b + 2), "more than 2^61 steps");
+	free(part);
+	return 0;
+}
+
+/* One more state kept on the way up, and on to the next, or to the chain's end. */
+static int sweep(struct join *x, struct neap_schedule *s)
+{
+	int64_t a = s->problem.chain.steps, end = x->swept ? a + 1 + s->problem.chain.join : a;
+	while (x->done < x->count && x->part[x->done].second != x->swept)
+		x->done++;
+	if (x->done < x->count) {
+		neap__save(s, x->done, x->t);
+		x->revolve.stack[x->done].t0 = x->t;
+		neap__advance(s, x->t, x->t + x->part[x->done].l);
+		x->t += x->part[x->done++].l;
 		return 0;
 	}
-	plan->feasible = 1;
-	plan->slots = slots;
-	plan->peak_bytes = plan->arena_bytes = (uint64_t)slots;
-	plan->advance_steps = advances;
-	plan->record_steps = a + b;
-	plan->makespan =
-		(double)advances * c->advance + (double)(a + b) * (c->record + c->backward);
+	if (x->t != end)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	x->done = 0;
+	x->t = a + 1;
+	if (x->swept++)
+		neap__emit(s, &(struct neap_action){.kind = NEAP_TURN, .t0 = end, .t1 = end});
 	return 0;
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct join *x = s->self;
+	while (x->swept < 2 && s->length == 0)
+		NEAP_TRY(sweep(x, s));
+	return s->length ? 0 : neap__revolve_next(&x->revolve, s);
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct join *x = s->self;
+	free(x->revolve.stack);
+	free(x->part);
 }
 
 static int open(struct neap_schedule *s)
 {
-	(void)s;
-	return neap__fail(NEAP_EUSAGE, "join: two live states; there are no actions for them");
+	const struct neap_chain *c = &s->problem.chain;
+	int64_t slots = slots_of(&s->problem), advances;
+	struct join *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	s->tables = neap__revolve_tables;
+	if (c->join < 1 || slots < 4 || slots > PARTS_MOST)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	NEAP_TRY(neap__join_parts(&x->part, &x->count, &advances, c->steps, c->join, slots));
+	for (int64_t i = 0; i < x->count; i++)
+		NEAP_TRY(neap__revolve_push(&x->revolve, 0, x->part[i].l, slots - 1 - i));
+	x->revolve.turned = 1; /* not by the last step */
+	return 0;
 }
 
 const struct neap__strategy neap__join = {
-	"join", "two chains into one loss: the fewest advance steps, counted", solve, open};
+	"join", "two chains into one loss, the fewest advance steps", solve, open};

@@ -342,7 +342,7 @@ static int check_list(struct neap__parsed *out)
 				"[actions]: slot %lld is beyond the number of actions",
 				(ll)a->slot);
 		if (a->kind == NEAP_TURN)
-			a->t0 = a->t1 = out->saved.problem.chain.steps;
+			a->t0 = a->t1 = neap__last_state(&out->saved.problem.chain);
 	}
 	return 0;
 }

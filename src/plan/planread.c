@@ -85,17 +85,6 @@ static int walk(struct neap_plan *found, const struct neap_saved *x, int64_t mos
 	return 0;
 }
 
-/* Two chains into one loss have numbers and no actions: they are counted again. */
-static int count_join(struct neap_plan *found, const struct neap_saved *x)
-{
-	if (x->plan.actions || strcmp(x->plan.chosen, neap__join.name) != 0)
-		return neap__fail(NEAP_EFORMAT, "two chains are planned by join");
-	NEAP_TRY(neap_plan_make(found, &x->problem, neap__join.name, NULL));
-	if (!found->feasible)
-		return neap__fail(NEAP_EINFEASIBLE, "join: %s", found->why);
-	return 0;
-}
-
 static int same_real(const struct neap__key *key, double a, double b, double makespan)
 {
 	int ratio = strcmp(key->name, "overhead") == 0 || strcmp(key->name, "gap") == 0;
@@ -172,7 +161,7 @@ static int check(struct neap__parsed *x, int64_t most)
 	struct neap_plan found = {0};
 	const struct neap_problem *p = &saved->problem;
 	NEAP_TRY(neap_problem_check(p));
-	NEAP_TRY(p->chain.join ? count_join(&found, saved) : walk(&found, saved, most));
+	NEAP_TRY(walk(&found, saved, most));
 	if (found.arena_bytes > p->memory)
 		return neap__fail(NEAP_EINFEASIBLE, "the plan takes %llu of a budget of %llu",
 			(unsigned long long)found.arena_bytes, (unsigned long long)p->memory);

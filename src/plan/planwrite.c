@@ -209,7 +209,7 @@ static int write_all(struct writing *w, const struct neap_plan *plan,
 	write_keys(w, NEAP__IN_PREDICTED, plan);
 	for (int i = 0; i < problem->ntiers; i++)
 		write_keys(w, NEAP__IN_USED, &plan->tiers[i]);
-	if (flags & NEAP_WRITE_ACTIONS || plan->actions || (c->stages && !c->join))
+	if (flags & NEAP_WRITE_ACTIONS || plan->actions || c->stages)
 		NEAP_TRY(write_actions(w, plan, problem));
 	neap__text_add(&w->text, "\nend\n");
 	return flush(w);

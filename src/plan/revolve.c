@@ -14,11 +14,11 @@
  *
  * Peak: s S + A, s = min(slots that fit, T - 1), none for T = 1.
  */
+#include "revolve.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
-#include "schedule.h"
-#include "segment.h"
 #include "strategy.h"
 
 static int solve(
@@ -61,17 +61,7 @@ static int solve(
 	return 0;
 }
 
-/* Left parts still to do, the topmost next; the start of number i is in slot i. */
-struct revolve {
-	struct {
-		int64_t t0;
-		struct neap__segment part; /* l = 1: a single step */
-	} * stack;
-	int64_t depth, room;
-	int begun, down; /* down: the topmost start is live */
-};
-
-static int grow(struct revolve *x, int64_t room)
+static int grow(struct neap__revolving *x, int64_t room)
 {
 	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
 	if (!stack)
@@ -81,15 +71,15 @@ static int grow(struct revolve *x, int64_t room)
 	return 0;
 }
 
-static int64_t tables(struct neap_schedule *s, int64_t room)
+int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room)
 {
-	struct revolve *x = s->self;
+	struct neap__revolving *x = s->self;
 	if (room > x->room)
 		NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
-static int push(struct revolve *x, int64_t t0, struct neap__segment part)
+static int push(struct neap__revolving *x, int64_t t0, struct neap__segment part)
 {
 	if (x->depth == x->room)
 		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
@@ -99,21 +89,26 @@ static int push(struct revolve *x, int64_t t0, struct neap__segment part)
 	return 0;
 }
 
+int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots)
+{
+	return push(x, t0, l > 1 ? neap__segment(l, slots) : (struct neap__segment){.l = 1});
+}
+
 /*
  * One level down from the topmost start, whose state is live and, for two steps
  * or more, stored in its slot: split and save, or reverse the one step left.
  */
-static int descend(struct neap_schedule *s)
+static int descend(struct neap__revolving *x, struct neap_schedule *s)
 {
-	struct revolve *x = s->self;
 	int64_t t0 = x->stack[x->depth - 1].t0;
 	struct neap__segment part = x->stack[x->depth - 1].part;
 	if (part.l == 1) {
 		x->depth--;
 		x->down = 0;
 		neap__record(s, t0, t0 + 1);
-		if (t0 + 1 == s->problem.chain.steps)
+		if (!x->turned)
 			neap__turn(s);
+		x->turned = 1;
 		neap__backward(s, t0, t0 + 1);
 		return 0;
 	}
@@ -127,28 +122,35 @@ static int descend(struct neap_schedule *s)
 	return push(x, t0 + y, neap__segment_right(&part, y));
 }
 
-static int refill(struct neap_schedule *s)
+int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s)
 {
-	struct revolve *x = s->self;
 	if (x->depth == 0)
 		return 0;
 	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
-	if (!x->begun) {
-		x->begun = 1;
-		if (x->stack[0].part.l >= 2)
-			neap__save(s, 0, 0);
-	} else if (!x->down) {
+	if (!x->down) {
 		neap__load(s, slot, t0);
 		if (x->stack[slot].part.l == 1)
 			neap__drop(s, slot, t0);
 	}
 	x->down = 1;
-	return descend(s);
+	return descend(x, s);
+}
+
+/* x_0 is live, and kept where there is more than one step. */
+static int refill(struct neap_schedule *s)
+{
+	struct neap__revolving *x = s->self;
+	if (!x->turned && x->depth == 1 && !x->down) {
+		x->down = 1;
+		if (x->stack[0].part.l >= 2)
+			neap__save(s, 0, 0);
+	}
+	return neap__revolve_next(x, s);
 }
 
 static void fini(struct neap_schedule *s)
 {
-	struct revolve *x = s->self;
+	struct neap__revolving *x = s->self;
 	free(x->stack);
 }
 
@@ -157,13 +159,13 @@ static int open(struct neap_schedule *s)
 	int64_t steps = s->problem.chain.steps, slots = s->plan.params.checkpoints;
 	if (steps > 1 && slots < 1)
 		return neap__fail(NEAP_EUSAGE, "schedule: revolve: no slots");
-	struct revolve *x = s->self = calloc(1, sizeof *x);
+	struct neap__revolving *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	s->tables = tables;
-	return push(x, 0, steps > 1 ? neap__segment(steps, slots) : (struct neap__segment){.l = 1});
+	s->tables = neap__revolve_tables;
+	return neap__revolve_push(x, 0, steps, slots);
 }
 
 const struct neap__strategy neap__revolve = {"revolve",

@@ -51,6 +51,12 @@ static inline uint64_t neap__live_bytes(const struct neap_problem *p)
 								    : p->chain.state;
 }
 
+/* The number of the last state; of two chains, the second one's. */
+static inline int64_t neap__last_state(const struct neap_chain *c)
+{
+	return c->join > 0 ? (int64_t)((uint64_t)c->steps + (uint64_t)c->join + 1) : c->steps;
+}
+
 /* What a worst-case tape takes beyond a planned one. */
 static inline uint64_t neap__tape_reserve(const struct neap_problem *p)
 {

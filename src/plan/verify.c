@@ -15,6 +15,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "joinaudit.h"
 #include "runs.h"
 #include "stages.h"
 #include "strategy.h"
@@ -508,6 +509,8 @@ int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem
 	NEAP_TRY(neap_problem_check(problem));
 	if (problem->chain.stages)
 		return neap__stages_verify(verdict, problem, schedule);
+	if (problem->chain.join)
+		return neap__join_verify(verdict, problem, schedule);
 	v.live = (struct holder){.t = 0, .standing = HELD};
 	int rc = audit(&v, schedule);
 	add_fixed(&v);

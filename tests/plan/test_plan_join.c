@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two chains into one loss: the table, the recurrence by its definition. */
 #include "plan_test.h"
+#include <time.h>
 
 static struct neap_plan planned(int64_t a, int64_t b, uint64_t slots)
 {
@@ -10,6 +11,28 @@ static struct neap_plan planned(int64_t a, int64_t b, uint64_t slots)
 	if (neap_plan_make(&plan, &p, "join", NULL) < 0)
 		fail_msg("join: %s", neap_detail());
 	return plan;
+}
+
+/* The schedule: legal, and what the plan says. */
+static void check(int64_t a, int64_t b, uint64_t slots)
+{
+	struct neap_problem p = classic_problem(a, slots);
+	struct neap_plan plan;
+	p.chain.join = b;
+	p.chain.slot_write = 0.25;
+	p.chain.slot_read = 0.125;
+	assert_int_equal(neap_plan_make(&plan, &p, "join", NULL), 0);
+	assert_true(plan.feasible);
+	struct neap_verdict v = verified(&p, &plan);
+	assert_int_equal(v.advance_steps, plan.advance_steps);
+	assert_int_equal(v.record_steps, a + b);
+	assert_int_equal(v.backward_steps, a + b);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.arena_bytes, plan.arena_bytes);
+	assert_int_equal(v.slots, plan.slots);
+	assert_true(v.peak_bytes <= slots);
+	struct neap_simulation m = simulated(&p, &plan);
+	assert_true(near(m.makespan, plan.makespan));
 }
 
 static void row(long long a, long long b, long long slots, double steps)
@@ -46,7 +69,8 @@ static void embedded(void **state)
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
 	assert_true(plan.feasible && plan.advance_steps == 7);
 	assert_string_equal(plan.chosen, "join");
-	assert_int_equal(neap_schedule_open(&s, &p, &plan), NEAP_EUSAGE);
+	assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+	neap_schedule_close(s);
 	p.chain.join = 0;
 	assert_int_equal(neap_plan_make(&plan, &p, "join", NULL), 0);
 	assert_false(plan.feasible);
@@ -132,12 +156,213 @@ static void table(void **state)
 	assert_true(rows > 100);
 }
 
+static void schedules(void **state)
+{
+	(void)state;
+	for (int64_t a = 1; a <= 12; a++)
+		for (int64_t b = 1; b <= 12; b++)
+			for (uint64_t slots = 4; slots <= (uint64_t)(a + b + 3); slots++)
+				check(a, b, slots);
+}
+
+/*
+ * Every way there is: which states are held, where the adjoints are. Steps go on
+ * from any held state, which may be kept; a step is reversed where its state is held.
+ */
+#define TINY 7
+static uint16_t cost[1 << (TINY + 2)][TINY + 1][TINY + 1][2]; /* + 1; 0: not reached */
+
+struct place {
+	int held, p, q, turned;
+};
+
+static struct place queue[2][1 << 18];
+static int queued[2];
+
+static void reach(struct place x, int value, int slots, int now)
+{
+	uint16_t *c = &cost[x.held][x.p][x.q][x.turned];
+	if (__builtin_popcount((unsigned)x.held) > slots || (*c && *c <= value + 1))
+		return;
+	*c = (uint16_t)(value + 1);
+	assert_true(queued[now] < 1 << 18);
+	queue[now][queued[now]++] = x;
+}
+
+/* Free moves stay in the queue, an advance goes to the other one. */
+static void expand(struct place x, int a, int b, int value, int slots, int now)
+{
+	int first_end = 1 << a, second_end = 1 << (a + 1 + b);
+	for (int t = 0; t <= a + 1 + b; t++) {
+		int bit = 1 << t, adjoint = t <= a ? x.p : a + 1 + x.q;
+		if (!(x.held & bit))
+			continue;
+		struct place y = x;
+		y.held = x.held & ~bit;
+		reach(y, value, slots, now);
+		if (t != a && t != a + 1 + b) {
+			y.held = x.held | bit << 1;
+			reach(y, value + 1, slots, !now);
+			y.held &= ~bit;
+			reach(y, value + 1, slots, !now);
+		}
+		if (x.turned && t + 1 == adjoint) {
+			y = x;
+			y.held &= ~bit;
+			*(t <= a ? &y.p : &y.q) -= 1;
+			reach(y, value, slots, now);
+		}
+	}
+	if (!x.turned && x.held & first_end && x.held & second_end) {
+		struct place y = x;
+		y.turned = 1;
+		reach(y, value, slots, now);
+	}
+}
+
+static int exhaustive(int a, int b, int slots)
+{
+	memset(cost, 0, sizeof cost);
+	queued[0] = queued[1] = 0;
+	reach((struct place){1 | 1 << (a + 1), a, b, 0}, 0, slots, 0);
+	for (int value = 0, now = 0; queued[now]; value++, now = !now) {
+		for (int i = 0; i < queued[now]; i++) {
+			struct place x = queue[now][i];
+			if (cost[x.held][x.p][x.q][x.turned] != value + 1)
+				continue;
+			if (x.turned && x.p == 0 && x.q == 0)
+				return value;
+			expand(x, a, b, value, slots, now);
+		}
+		queued[now] = 0;
+	}
+	return -1;
+}
+
+static void against_all_schedules(void **state)
+{
+	(void)state;
+	for (int a = 1; a < TINY; a++)
+		for (int b = 1; b <= a && a + b <= TINY; b++)
+			for (int slots = 4; slots <= a + b + 3; slots++) {
+				int steps = exhaustive(a, b, slots);
+				if (planned(a, b, (uint64_t)slots).advance_steps != steps)
+					fail_msg("a=%d b=%d M=%d: %d", a, b, slots, steps);
+			}
+}
+
+static void long_ones(void **state)
+{
+	static const int64_t rows[][3] = {{1000, 1000, 4}, {1000, 1000, 10}, {1000, 1000, 19},
+		{1000, 1000, 100}, {1900, 100, 30}, {30000, 20000, 40}, {100000, 1, 12}};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		clock_t before = clock();
+		struct neap_plan plan = planned(rows[i][0], rows[i][1], (uint64_t)rows[i][2]);
+		double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+		fprintf(stderr, "# %lld and %lld steps, %lld slots: %lld advances, %.1f ms\n",
+			(long long)rows[i][0], (long long)rows[i][1], (long long)rows[i][2],
+			(long long)plan.advance_steps, 1e3 * seconds);
+		assert_true(seconds < 1);
+		check(rows[i][0], rows[i][1], (uint64_t)rows[i][2]);
+	}
+}
+
+/* An action changed or left out is found. */
+struct bent {
+	struct neap_schedule *s;
+	int64_t n, at;
+	int how;
+};
+
+static int bend(void *user, struct neap_action *a)
+{
+	struct bent *x = user;
+	int rc = neap_schedule_next(x->s, a);
+	if (rc > 0 && x->n++ == x->at) {
+		if (x->how == 0)
+			return neap_schedule_next(x->s, a);
+		if (x->how == 1)
+			a->t0++, a->t1++;
+		if (x->how == 2)
+			a->t0 += 5, a->t1 += 5;
+		if (x->how == 3)
+			a->slot = 6;
+		if (x->how == 4)
+			a->kind = NEAP_PUT;
+	}
+	return rc;
+}
+
+static void illegal(void **state)
+{
+	struct neap_problem p = classic_problem(4, 6);
+	struct neap_plan plan;
+	int64_t found = 0, harmless = 0;
+	(void)state;
+	p.chain.join = 5;
+	assert_int_equal(neap_plan_make(&plan, &p, "join", NULL), 0);
+	for (int how = 0; how <= 4; how++)
+		for (int64_t at = 0;; at++) {
+			struct bent x = {.at = at, .how = how};
+			struct neap_schedule *s;
+			struct neap_verdict v;
+			assert_int_equal(neap_schedule_open(&x.s, &p, &plan), 0);
+			assert_int_equal(neap_schedule_wrap(&s, bend, NULL, &x), 0);
+			int rc = neap_verify(&v, &p, s);
+			neap_schedule_close(s);
+			neap_schedule_close(x.s);
+			if (x.n <= at)
+				break;
+			assert_true(rc == 0 || rc == NEAP_EILLEGAL);
+			if (rc == 0)
+				harmless++; /* a DROP too few, a slot that is not looked at */
+			else
+				found++;
+		}
+	assert_true(found > 150 && harmless < 60);
+	/* One slot less than the schedule takes. */
+	struct neap_schedule *s;
+	struct neap_verdict v;
+	assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+	p.memory--;
+	assert_int_equal(neap_verify(&v, &p, s), NEAP_EILLEGAL);
+	neap_schedule_close(s);
+}
+
+static int count_text(void *user, const char *text, size_t length)
+{
+	(void)text;
+	*(size_t *)user += length;
+	return 0;
+}
+
+static void picture(void **state)
+{
+	struct neap_problem p = classic_problem(9, 6);
+	struct neap_plan plan;
+	struct neap_schedule *s;
+	size_t length = 0;
+	(void)state;
+	p.chain.join = 7;
+	assert_int_equal(neap_plan_make(&plan, &p, "join", NULL), 0);
+	assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
+	assert_int_equal(neap_draw(&p, s, "join", 0, count_text, &length), 0);
+	neap_schedule_close(s);
+	assert_true(length > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(embedded),
 		cmocka_unit_test(by_definition),
 		cmocka_unit_test(table),
+		cmocka_unit_test(schedules),
+		cmocka_unit_test(against_all_schedules),
+		cmocka_unit_test(long_ones),
+		cmocka_unit_test(illegal),
+		cmocka_unit_test(picture),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
