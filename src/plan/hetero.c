@@ -5,12 +5,17 @@
  * (recording the last stage on the way or not), doing the right part and then the
  * left one.
  *
+ * Chains of more stages than the tables are for: by Revolve over the tapes as they are
+ * (longchain.h), or in blocks (groupchain.h), either also as if every tape were the
+ * largest; the fastest of the four.
+ *
  * Peak: found by verifying the schedule, at byte level, before it is offered.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "groupchain.h"
 #include "longchain.h"
 #include "schedule.h"
 #include "simulate.h"
@@ -162,7 +167,8 @@ static int open(struct neap_schedule *s)
 	if (!c->stages)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (c->steps > NEAP__TWOTABLE_STAGES)
-		return neap__longchain_open(s);
+		return s->plan.variant >= NEAP__LONGCHAIN_BLOCKS ? neap__groupchain_open(s)
+								 : neap__longchain_open(s);
 	struct hetero *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");

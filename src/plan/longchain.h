@@ -7,8 +7,10 @@
 
 /* The arrangements, plan.variant. */
 enum neap__longchain_variant {
-	NEAP__LONGCHAIN_TRUE,  /* places chosen by the tapes as they are */
-	NEAP__LONGCHAIN_WORST, /* as if every tape were the largest one */
+	NEAP__LONGCHAIN_TRUE,	/* places chosen by the tapes as they are */
+	NEAP__LONGCHAIN_WORST,	/* as if every tape were the largest one */
+	NEAP__LONGCHAIN_BLOCKS, /* blocks of stages: groupchain.h */
+	NEAP__LONGCHAIN_BLOCKS_WORST,
 	NEAP__LONGCHAIN_VARIANTS
 };
 

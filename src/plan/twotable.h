@@ -29,9 +29,9 @@
 #include <neap/plan.h>
 #include "stageparts.h"
 
-#define NEAP__TWOTABLE_STAGES 2000 /* at most; longer chains: longchain.h */
-#define NEAP__TWOTABLE_CHUNK 48	   /* levels */
-#define NEAP__TWOTABLE_GROUP 4	   /* splits done together */
+#define NEAP__TWOTABLE_STAGES 350 /* at most, all in 500 levels; longer chains: longchain.h */
+#define NEAP__TWOTABLE_CHUNK 48	  /* levels */
+#define NEAP__TWOTABLE_GROUP 4	  /* splits done together */
 
 struct neap__twotable {
 	const struct neap_chain *chain;

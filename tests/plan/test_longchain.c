@@ -2,6 +2,7 @@
 /* Chains of very many stages: a uniform sequence whose tapes vary with t. */
 #include <time.h>
 #include "plan_test.h"
+#include "count_heap.h"
 
 #define STEPS 100000
 #define STATE 4096
@@ -14,7 +15,7 @@ static struct neap_stages stages;
 static struct neap_problem sequence(struct random *r, int64_t steps, uint32_t flags)
 {
 	struct neap_problem p = NEAP_PROBLEM_INIT;
-	uint64_t all = 0, most = 0;
+	uint64_t all = 0, top = 0;
 	for (int64_t i = 0; i <= steps; i++) {
 		states[i] = STATE;
 		backward[i] = 2;
@@ -26,10 +27,10 @@ static struct neap_problem sequence(struct random *r, int64_t steps, uint32_t fl
 		tapes[i] = (uint64_t)(4000 * rate * (0.8 + 0.4 * uniform(r)));
 		tapes[i] += flags & NEAP_STAGES_TAPE_HOLDS_OUTPUT ? STATE : 0;
 		all += tapes[i];
-		most = tapes[i] > most ? tapes[i] : most;
+		top = tapes[i] > top ? tapes[i] : top;
 	}
 	for (int64_t i = 0; i < steps; i++) {
-		largest[i] = most;
+		largest[i] = top;
 		mean[i] = all / (uint64_t)steps;
 	}
 	stages = (struct neap_stages){
@@ -94,6 +95,40 @@ static struct neap_plan checked(const struct neap_problem *p)
 	return plan;
 }
 
+/* Sizes of every kind, all four flags: legal, and infeasible only below a budget that works. */
+static void unequal(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(43), 0};
+	static uint64_t temporary[STEPS + 1];
+	for (int k = 0; k < 16; k++) {
+		int64_t steps = 351 + below(&r, 600);
+		struct neap_problem p = sequence(&r, steps, (uint32_t)k % 4);
+		uint64_t scale = k % 3 == 2 ? (uint64_t)1 << 35 : 1, all = 0;
+		for (int64_t i = 0; i <= steps; i++) {
+			states[i] = scale * (uint64_t)below(&r, k % 5 ? 5000 : 1);
+			temporary[i] = scale * (uint64_t)maybe(&r, 0.1, 3000);
+			advance[i < steps ? i : 0] = (double)below(&r, 3);
+			backward[i] = (double)below(&r, 4);
+		}
+		for (int64_t i = 0; i < steps; i++) {
+			tapes[i] = states[i + 1] + scale * (uint64_t)below(&r, 9000);
+			all += tapes[i] + states[i];
+		}
+		stages.backward_tmp = k % 2 ? temporary : NULL;
+		stages.advance_tmp = k % 4 > 1 ? temporary : NULL;
+		p.chain.adjoint = k % 7 == 3 ? scale * 2000 : 0;
+		p.memory = 0;
+		struct neap_plan plan = checked(&p);
+		assert_true(plan.feasible || plan.least_bytes > 0);
+		assert_int_equal(plan.least_bytes, neap_problem_least(&p));
+		for (uint64_t more = 0; more < all; more += all / 5) {
+			p.memory = plan.least_bytes + more;
+			assert_true(checked(&p).feasible);
+		}
+	}
+}
+
 /* Never worse than as if every tape were the largest, feasible where that is. */
 static void never_worse(void **state)
 {
@@ -146,6 +181,7 @@ static void full_length(void **state)
 		10 * STATE + 5 * largest[0], 30 * largest[0], 1000 * largest[0], all / 10, all / 3};
 	for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
 		clock_t start = clock();
+		most = held;
 		p.memory = budgets[k];
 		struct neap_plan plan = checked(&p);
 		double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
@@ -153,17 +189,24 @@ static void full_length(void **state)
 		double extra = (double)plan.advance_steps / STEPS;
 		double bound = least_extra(STEPS, (double)p.memory - STATE) / STEPS;
 		fprintf(stderr,
-			"# %.5f of all tapes: %.3f extra steps a step, at least %.3f; %.2f s\n",
-			(double)p.memory / (double)all, extra, bound, seconds);
-		assert_true(extra >= bound && extra + 3 < (bound + 3) * 1.5);
+			"# %.5f of all tapes: %.3f extra steps a step, at least %.3f; "
+			"%.2f s, %.1f MiB\n",
+			(double)p.memory / (double)all, extra, bound, seconds,
+			(double)most / (1 << 20));
+		assert_true(most < (size_t)64 << 20);
+		double above = (extra + 3) / (bound + 3) - 1;
+		assert_true(extra >= bound && above < 0.5);
+		assert_true(k < 2 || above < 0.02);
 		overflows += peak_of_mean(&p) > p.memory;
 	}
-	assert_true(overflows >= 4);
+	fprintf(stderr, "# %d plans for the mean tape do not fit\n", overflows);
+	assert_true(overflows > 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unequal),
 		cmocka_unit_test(never_worse),
 		cmocka_unit_test(full_length),
 	};

@@ -262,11 +262,53 @@ static void properties(void **state)
 	}
 }
 
+/* Few stages, sizes of nothing and of 2^50, times of nothing, all flags. */
+static void edges(void **state)
+{
+	(void)state;
+	static struct chain c;
+	const uint64_t sizes[] = {0, 1, (uint64_t)1 << 50};
+	struct neap_plan none;
+	wire(&c, 0);
+	assert_int_equal(neap_plan_make(&none, &c.p, "chain", NULL), 0);
+	assert_true(none.feasible && none.makespan == 0);
+	assert_int_equal(verified(&c.p, &none).actions, 1);
+	for (int kind = 0; kind < 3 * 3 * 4 * 2 * 2; kind++) {
+		uint64_t size = sizes[kind % 3], tape = sizes[kind / 3 % 3];
+		double seconds = kind / 36 % 2;
+		for (int64_t steps = 1; steps <= 4; steps++) {
+			memset(&c, 0, sizeof c);
+			wire(&c, steps);
+			c.stages.flags = (uint32_t)(kind / 9 % 4);
+			c.p.chain.adjoint = kind / 72 % 2 ? 7 : 0;
+			for (int64_t i = 0; i <= steps; i++) {
+				c.state[i] = size;
+				c.tape[i] = c.stages.flags & 1 && tape < size ? size : tape;
+				c.advance[i] = c.backward[i] = seconds;
+			}
+			uint64_t least = neap_problem_least(&c.p);
+			struct neap_plan plan = checked(&c, least);
+			assert_true(plan.feasible);
+			assert_true(plan.makespan >= (double)steps * 2 * seconds);
+			if (least > 0) {
+				plan = checked(&c, least - 1);
+				assert_false(plan.feasible);
+				assert_int_equal(plan.least_bytes, least);
+			}
+			plan = checked(&c, UINT64_MAX);
+			assert_true(plan.feasible);
+			assert_true(
+				near(plan.makespan, steps ? (double)(2 * steps + 1) * seconds : 0));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(embedded),
 		cmocka_unit_test(tables),
+		cmocka_unit_test(edges),
 		cmocka_unit_test(tiny),
 		cmocka_unit_test(properties),
 	};

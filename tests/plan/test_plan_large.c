@@ -5,62 +5,8 @@
  * The allocator is counted here, below libneap; not under AddressSanitizer.
  */
 #include "plan_test.h"
-#include <malloc.h>
 #include <time.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COUNTED 0
-#endif
-#endif
-#ifndef COUNTED
-#define COUNTED 1
-#endif
-
-static size_t held, most;
-
-#if COUNTED
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void __libc_free(void *block);
-
-static void *count(void *block)
-{
-	if (block)
-		held += malloc_usable_size(block);
-	most = held > most ? held : most;
-	return block;
-}
-
-NEAP_API void *malloc(size_t size)
-{
-	return count(__libc_malloc(size));
-}
-
-NEAP_API void *calloc(size_t n, size_t size)
-{
-	return count(__libc_calloc(n, size));
-}
-
-NEAP_API void *realloc(void *old, size_t size)
-{
-	size_t before = old ? malloc_usable_size(old) : 0;
-	void *block = __libc_realloc(old, size);
-	if (block || size == 0)
-		held -= before;
-	return count(block);
-}
-
-NEAP_API void free(void *block)
-{
-	if (block)
-		held -= malloc_usable_size(block);
-	__libc_free(block);
-}
-#endif
+#include "count_heap.h"
 
 static double seconds(void)
 {
