@@ -9,7 +9,8 @@
 
 static const char examples[] = "  neap bench planner\n"
 			       "  neap bench planner --only h-revolve --runs 9\n"
-			       "  neap bench planner --json > planner.json\n";
+			       "  neap bench planner --json > planner.json\n"
+			       "  neap bench auto\n";
 
 struct benching {
 	struct neap_machine machine;
@@ -52,7 +53,7 @@ static void head(const struct neap_machine *m)
 	char total[24];
 	printf("# %s, %d processors, %s, %s, kernels: %s\n", m->cpu, m->processors,
 		cli_show_size(total, m->memory_total), m->os, m->isa);
-	printf("%-30s %10s %10s %10s %10s\n", "", "median", "least", "most", "target");
+	printf("%-44s %10s %10s %10s %10s\n", "", "median", "least", "most", "target");
 }
 
 static int on_row(void *user, const struct neap_bench_row *row)
@@ -67,7 +68,7 @@ static int on_row(void *user, const struct neap_bench_row *row)
 	}
 	if (b->count == 1)
 		head(&b->machine);
-	printf("%-30s %10s %10s %10s %10s  %-4s  %s\n", row->name, show(value, row, row->value),
+	printf("%-44s %10s %10s %10s %10s  %-4s  %s\n", row->name, show(value, row, row->value),
 		show(low, row, row->low), show(high, row, row->high),
 		show(target, row, row->target),
 		!isfinite(row->target) ? ""
@@ -138,8 +139,8 @@ int cli_bench(int argc, char **argv)
 	};
 	const struct cli_command command = {.name = "bench",
 		.arguments = "NAME",
-		.about = "measures neap: 'planner' times the plans (processor time), each row "
-			 "against its target",
+		.about = "measures neap: 'planner' times the plans (processor time), 'auto' "
+			 "compares it with the best named strategy",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -8,6 +8,7 @@
 
 static const struct neap__benchmark *const benchmarks[] = {
 	&neap__bench_planner,
+	&neap__bench_auto,
 	NULL,
 };
 

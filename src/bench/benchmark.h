@@ -22,7 +22,7 @@ struct neap__benchmark {
 	int (*run)(struct neap__bench *bench);
 };
 
-extern const struct neap__benchmark neap__bench_planner;
+extern const struct neap__benchmark neap__bench_planner, neap__bench_auto;
 
 #define NEAP__BENCH_RUNS_MOST 101
 

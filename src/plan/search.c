@@ -32,6 +32,7 @@ struct seed {
 struct search {
 	const struct neap_problem *p;
 	int tier;
+	double capacity;			       /* of the tier, bytes */
 	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
 	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
 	struct neap__flow *flow;
@@ -47,6 +48,25 @@ struct search {
 static int64_t whole(double x)
 {
 	return x < 0 ? 0 : x > 1e12 ? (int64_t)1000000000000 : (int64_t)(x + 1e-9);
+}
+
+/*
+ * A tier that is too small for the blocks gets longer ones: their tapes stay as many,
+ * more steps are advanced between them. 0 where it holds none of them.
+ */
+static int within_capacity(const struct search *s, struct neap_blocks *b)
+{
+	int64_t body = s->p->chain.steps - b->tail, unit = b->advance + b->record;
+	int64_t chunks = b->chunk ? (b->record + b->chunk - 1) / b->chunk : 0;
+	double tapes = (double)(chunks * b->chunk) * s->tape;
+	double fits = floor(s->capacity / (tapes + (b->advance ? s->state : 0)));
+	if (body <= 0 || ceil((double)body / (double)unit) <= fits)
+		return 1;
+	fits = floor(s->capacity / (tapes + s->state));
+	if (fits < 1)
+		return 0;
+	b->advance = whole(ceil((double)body / fits)) - b->record;
+	return b->advance > 0;
 }
 
 /* Numbers in range and of one meaning; 0 if there is nothing left of it. */
@@ -66,6 +86,9 @@ static int normal(const struct search *s, struct neap_blocks *b)
 		b->chunk = b->record;
 	if (b->chunk > fit)
 		b->chunk = fit;
+	if (b->advance + b->record < 1 || (b->record > 0 && b->chunk < 1) ||
+		(s->capacity < INFINITY && !within_capacity(s, b)))
+		return 0;
 	if (b->reserve < 0 || (double)b->reserve > s->pool - s->tape)
 		return 0;
 	if (b->tail_reserve < 0 || (double)b->tail_reserve > s->pool - s->tape)
@@ -138,6 +161,13 @@ static double tapes_beside(const struct search *s, double j, double extra)
 	return fmax(0, fmin(write, read));
 }
 
+/* Steps between states that just fill the tier. */
+static double full_tier(const struct search *s, double tail)
+{
+	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
+	return fmax(1, ceil(((double)s->p->chain.steps - tail) / fmax(places, 1)));
+}
+
 static void leaf_seeds(struct search *s)
 {
 	double l1 = floor(s->pool / s->tape);
@@ -145,7 +175,7 @@ static void leaf_seeds(struct search *s)
 	double f = fmax(s->f, 1e-12), cycle = fmax(s->r + s->b, 1e-12);
 	double lengths[] = {l1 / 2, l1, 2 * l1, sqrt(l1 * l2), l2, s->state_out / f,
 		2 * s->state_out / f, 4 * s->state_out / f, 8 * s->state_out / f,
-		s->state_in / cycle, 1};
+		s->state_in / cycle, 1, full_tier(s, 0), full_tier(s, l1)};
 	double reserves[] = {0, s->state, 2 * s->state, s->pool / 4, s->pool / 2};
 	static const double shares[] = {0, 0.5, 1, 1.3};
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
@@ -367,6 +397,7 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 	s->state = (double)c->state;
 	s->tape = (double)c->tape;
 	s->pool = (double)neap__pool(p, tier);
+	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	s->state_out = neap_tier_seconds(t, 1, c->state);
 	s->state_in = neap_tier_seconds(t, 0, c->state);
 	s->tape_out = t->write_rate > 0 ? s->tape / t->write_rate : 0;
