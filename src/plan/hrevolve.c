@@ -23,6 +23,15 @@
 #define WORK 500
 #define SHORT 512
 #define SHORT_WORK 20000000
+/*
+ * Beyond so many slots few stretches are looked at and nothing is proved: the problem
+ * is easy, and its tables would be large. Where copies cost, counting them takes as
+ * long as Revolve's stack is deep: no more slots than that are used, unless all states
+ * fit.
+ */
+#define SLOTS_MANY 4096
+#define STRETCHES 1500
+#define SLOTS_COUNTED ((int64_t)1 << 18)
 
 enum order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
 
@@ -63,6 +72,12 @@ static void insert(struct neap__nest *nest, struct neap__level level, int order)
 	nest->level[i] = level;
 }
 
+/* Of the places of a level those that are used: all of them, or as many as can be counted. */
+static int64_t counted(int64_t places, int64_t length, double cost)
+{
+	return cost > 0 && places > SLOTS_COUNTED && places < length ? SLOTS_COUNTED : places;
+}
+
 /* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
 static int arrange(struct neap__nest *nest, const struct neap_problem *p, int variant)
 {
@@ -80,7 +95,11 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 		}
 	if (pool < tape)
 		return 0;
-	struct neap__level slots = {.slots = (pool - tape) / (int64_t)p->chain.state,
+	int64_t room = (pool - tape) / (int64_t)p->chain.state;
+	if (room > SLOTS_MANY && room < nest->length)
+		nest->stretches = STRETCHES;
+	room = counted(room, nest->length, p->chain.slot_write + p->chain.slot_read);
+	struct neap__level slots = {.slots = room,
 		.write = neap__descent_write(p, 0),
 		.read = neap__descent_read(p, 0)};
 	if (set <= p->ntiers + 2)
@@ -88,7 +107,8 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 	for (int tier = 1; tier <= p->ntiers; tier++)
 		if (has(set, tier, p->ntiers))
 			insert(nest,
-				(struct neap__level){.slots = neap__places(p, tier),
+				(struct neap__level){
+					.slots = counted(neap__places(p, tier), nest->length, 1),
 					.write = neap__descent_write(p, tier),
 					.read = neap__descent_read(p, tier),
 					.tier = tier},
@@ -98,6 +118,8 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 
 static int64_t work_of(const struct neap_params *params, const struct neap__nest *nest)
 {
+	if (nest->stretches)
+		return 0;
 	int64_t effort = params->effort ? params->effort : 2000;
 	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
 	return nest->length <= SHORT && work < SHORT_WORK ? SHORT_WORK : work;
@@ -187,8 +209,6 @@ static int try_sets(struct neap_plan *plan, const struct neap_problem *problem,
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem, 1 << 12))
-		return 0;
 	int staging = 0, n = problem->ntiers;
 	for (int i = 0; i < n; i++)
 		staging |= problem->tiers[i].staging > 0;
@@ -217,8 +237,6 @@ static int open(struct neap_schedule *s)
 static int solve_disk(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem, 1 << 12))
-		return 0;
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");
 		return 0;

@@ -99,8 +99,6 @@ static int grow(struct neap__memo *t)
 
 static int keep(struct neap__memo *t, struct neap__stretch s, struct neap__value *v)
 {
-	if (t->count >= VALUES_MOST)
-		return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
 	if (t->count == t->room)
 		NEAP_TRY(grow(t));
 	v->key = key_of(s);
@@ -308,12 +306,15 @@ static int push(struct stack *stack, struct neap__stretch s)
 
 static int work_off(struct neap__nested *x, struct stack *stack)
 {
+	int64_t most = x->nest.stretches ? x->nest.stretches : VALUES_MOST;
 	while (stack->count > 0) {
 		struct neap__stretch s = stack->s[stack->count - 1], missing;
 		struct neap__value v;
 		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
 			x->walked += x->nest.level[0].slots;
-		if (x->walked > WALK_MOST && x->memo.count > 2)
+		/* Each of those on the stack will be one more. */
+		if (x->memo.count + stack->count > most ||
+			(x->walked > WALK_MOST && x->memo.count > 2))
 			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
 		if (neap__memo_find(x, s)) {
 			stack->count--;

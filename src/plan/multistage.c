@@ -15,7 +15,7 @@
 #include "descent.h"
 #include "strategy.h"
 
-#define PLACES_MOST 1000000 /* with tiers, unless asked for */
+#define PLACES_MOST 1000000 /* unless asked for, or all states fit */
 
 typedef unsigned __int128 wide;
 
@@ -187,7 +187,7 @@ static void search(struct neap_plan *plan, const struct neap_problem *p, int wit
 	if (most < 0)
 		return;
 	/* Counting takes as long as the stack is deep. */
-	if (with_tiers && most > PLACES_MOST)
+	if (most > PLACES_MOST && (with_tiers || most < p->chain.steps - 1))
 		most = PLACES_MOST;
 	attempt(plan, p, with_tiers, most);
 	if (!with_tiers || most == PLACES_MOST)
@@ -212,8 +212,6 @@ static void search(struct neap_plan *plan, const struct neap_problem *p, int wit
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem, 1 << 20))
-		return 0;
 	int64_t steps = problem->chain.steps, given = fixed->checkpoints;
 	if (given > steps - 1)
 		given = steps - 1;

@@ -32,7 +32,8 @@ struct neap__nest {
 	int64_t length; /* l = T - 1 */
 	double advance; /* f */
 	int count;
-	int revolve; /* level 0 alone, in Revolve's order whatever its copies cost */
+	int revolve;	   /* level 0 alone, in Revolve's order whatever its copies cost */
+	int64_t stretches; /* different ones that may be looked at; 0: some 10^5 */
 	struct neap__level level[NEAP__LEVELS_MOST];
 };
 

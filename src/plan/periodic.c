@@ -18,7 +18,9 @@
 #include "strategy.h"
 
 #define WORK 1000000
-#define SLOTS_MOST 4096 /* as many with copies that cost: Revolve's order */
+#define STRETCHES 1500
+#define SLOTS_COUNTED ((int64_t)1 << 18) /* their copies are counted one by one */
+#define SLOTS_MOST 4096			 /* as many with copies that cost: Revolve's order */
 
 struct periodic {
 	int64_t m, n;
@@ -28,7 +30,11 @@ struct periodic {
 static int64_t slots_of(const struct neap_problem *p, int tier)
 {
 	int64_t pool = neap__pool(p, tier), tape = (int64_t)p->chain.tape;
-	return pool < tape ? -1 : (pool - tape) / (int64_t)p->chain.state;
+	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)p->chain.state;
+	if (slots > SLOTS_COUNTED && slots < p->chain.steps - 1 &&
+		p->chain.slot_write + p->chain.slot_read > 0)
+		slots = SLOTS_COUNTED;
+	return slots;
 }
 
 /* Level 0 for stretches of so many steps, of whole ones `period`. */
@@ -39,7 +45,10 @@ static struct neap__nest inside(
 	nest.level[0] = (struct neap__level){.slots = slots < period - 1 ? slots : period - 1,
 		.write = neap__descent_write(p, 0),
 		.read = neap__descent_read(p, 0)};
-	nest.revolve = nest.level[0].slots > SLOTS_MOST;
+	if (nest.level[0].slots > SLOTS_MOST) {
+		nest.revolve = 1;
+		nest.stretches = STRETCHES;
+	}
 	return nest;
 }
 
@@ -170,8 +179,6 @@ static int refuse(
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	if (neap__too_many_slots(plan, problem, 1 << 12))
-		return 0;
 	const struct neap_plan blank = *plan;
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");

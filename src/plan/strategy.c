@@ -85,17 +85,6 @@ int64_t neap__pool(const struct neap_problem *p, int tier)
 	return pool > (uint64_t)INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)pool;
 }
 
-int neap__too_many_slots(struct neap_plan *plan, const struct neap_problem *p, int64_t most)
-{
-	int64_t pool = neap__pool(p, 0), slots;
-
-	slots = pool < 0 ? 0 : pool / (int64_t)p->chain.state;
-	if (slots <= most || p->chain.steps <= most)
-		return 0;
-	neap__refuse(plan, 0, "plans at most %lld slots", (long long)most);
-	return 1;
-}
-
 int64_t neap__places(const struct neap_problem *p, int tier)
 {
 	uint64_t places = p->tiers[tier - 1].capacity / p->chain.state;

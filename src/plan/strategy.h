@@ -75,12 +75,6 @@ int64_t neap__places(const struct neap_problem *p, int tier);
 /* Tapes that fit `bytes`, at most T; in a classic problem 1, which is free. */
 int64_t neap__tapes_fit(const struct neap_problem *p, int64_t bytes);
 
-/*
- * The strategies over several levels of memory keep tables or walk stacks that grow
- * with the slots: beyond `most` of them they leave the problem to others. 1 when refused.
- */
-int neap__too_many_slots(struct neap_plan *plan, const struct neap_problem *p, int64_t most);
-
 static inline int64_t neap__ceil_div(int64_t a, int64_t b)
 {
 	return a / b + (a % b != 0);

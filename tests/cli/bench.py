@@ -28,6 +28,14 @@ def gap_and_memory():
     assert len(memory) == 4 and all(row["value"] <= 64 << 20 for row in memory), memory
 
 
+def auto_gains():
+    rows = neap_json("bench", "auto")["rows"]
+    assert len(rows) >= 12, len(rows)
+    for row in rows:
+        assert row["value"] < 0.995 and abs(1 - row["value"] - row["gain"]) < 1e-12, row
+        assert 0 <= row["gap"] < row["named_gap"], row
+
+
 def table():
     done = neap("bench", "planner", "--only", "revolve, T = 10^9", "--runs", "1")
     assert done.returncode == 0, done.stderr
@@ -46,6 +54,7 @@ def refuses(word, *args):
 with Tap() as tap:
     tap.run("--json is one complete object", json_is_complete)
     tap.run("certified gap, memory", gap_and_memory)
+    tap.run("auto beats every named strategy", auto_gains)
     tap.run("a table with the machine and targets", table)
     tap.run("unknown benchmark", refuses, "planner", "plane")
     tap.run("no benchmark", refuses, "bench")
