@@ -21,6 +21,7 @@
 #define BEAM_MOST 8
 #define BEAM_NODES 200000
 #define BEYOND (INT64_MAX / 4)
+#define ADVANCES_MOST (INT64_MAX / 4)
 #define NEVER (INT32_MAX / 4)
 
 typedef __int128 wide;
@@ -53,7 +54,9 @@ static void fill_row(struct neap__leaves *x, int64_t level)
 			continue;
 		const struct neap__leaf_vertex *left = neap__leaf_vertex(x, level - 1, j),
 					       *right = &row[j + 1];
-		if (right->l >= BEYOND || left->l + right->l > x->steps) {
+		wide advances = (wide)left->l + left->use.advances + right->use.advances;
+		if (left->l >= BEYOND || right->l >= BEYOND || left->l + right->l > x->steps ||
+			advances > ADVANCES_MOST) {
 			row[j].l = BEYOND;
 			continue;
 		}
