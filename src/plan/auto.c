@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * auto: the fastest feasible strategy, by predicted makespan; ties go to the
- * earlier row of the table. Where that is not the lower bound and there is a slow
- * tier, a search over plans of blocks (search.h) tries to do better. Never worse
- * than any of them by construction.
+ * earlier row of the table, and rows after one at the lower bound are not asked. Where that is not
+ * the lower bound and there is a slow tier, a search over plans of blocks (search.h) tries to do
+ * better. Never worse than any of them by construction.
  */
 #include <math.h>
 #include <string.h>
@@ -16,14 +16,13 @@
 #define EFFORT 2000 /* simulations, unless params say otherwise */
 
 /* What the search finds through each tier, if it is better. */
-static int search(
-	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+static int search(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, double bound)
 {
 	const struct neap_chain *c = &problem->chain;
 	/* A simulation of a very long chain takes longer. */
 	int64_t usual = c->steps > 100000000 ? EFFORT / 4 : EFFORT;
 	int64_t effort = fixed->effort ? fixed->effort : usual;
-	double bound = neap_bound(problem);
 	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
 		fixed->remote_chunk || fixed->interval)
 		return 0;
@@ -55,10 +54,13 @@ static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const char *name = plan->strategy;
+	double bound = neap_bound(problem);
 	uint64_t least = 0;
 	int found = 0;
 	for (int i = 0; neap__strategies[i]; i++) {
 		struct neap_plan trial;
+		if (found && plan->makespan <= bound * (1 + 1e-12))
+			break; /* no other can be faster */
 		if (neap__strategies[i] == &neap__auto)
 			continue;
 		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
@@ -70,7 +72,7 @@ static int solve(
 			least = trial.least_bytes;
 	}
 	plan->feasible = found;
-	NEAP_TRY(search(plan, problem, fixed));
+	NEAP_TRY(search(plan, problem, fixed, bound));
 	if (problem->chain.stages)
 		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
