@@ -101,7 +101,7 @@ static void unequal(void **state)
 	(void)state;
 	struct random r = {test_seed(43), 0};
 	static uint64_t temporary[STEPS + 1];
-	for (int k = 0; k < 16; k++) {
+	for (int k = 0; k < 8; k++) {
 		int64_t steps = 351 + below(&r, 600);
 		struct neap_problem p = sequence(&r, steps, (uint32_t)k % 4);
 		uint64_t scale = k % 3 == 2 ? (uint64_t)1 << 35 : 1, all = 0;
@@ -122,7 +122,7 @@ static void unequal(void **state)
 		struct neap_plan plan = checked(&p);
 		assert_true(plan.feasible || plan.least_bytes > 0);
 		assert_int_equal(plan.least_bytes, neap_problem_least(&p));
-		for (uint64_t more = 0; more < all; more += all / 5) {
+		for (uint64_t more = 0; more < all; more += all / 2) {
 			p.memory = plan.least_bytes + more;
 			assert_true(checked(&p).feasible);
 		}
@@ -134,7 +134,7 @@ static void never_worse(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(41), 0};
-	for (int k = 0; k < 12; k++) {
+	for (int k = 0; k < 8; k++) {
 		struct neap_problem p = sequence(&r, 3000 + below(&r, 3000), (uint32_t)k % 4);
 		double all = (double)all_tapes(p.chain.steps);
 		p.memory = k < 4 ? 4 * STATE + (uint64_t)below(&r, 40000)
