@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include "descent.h"
 #include "lp.h"
-#include "stages.h"
+#include "stagebound.h"
 #include "strategy.h"
 
 #define CELLS_MOST 4000000
@@ -396,7 +396,7 @@ double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
 	if (c->stages)
-		return neap__stages_least_time(c);
+		return neap__stages_bound(problem);
 	if (c->join)
 		return (double)(c->steps + c->join) * (c->record + c->backward);
 	if (c->flags & NEAP_CHAIN_MIXED)
