@@ -305,6 +305,8 @@ static int make(struct neap__script *out, const struct neap_problem *p)
 		rc = neap__pofo_propose(&x);
 	if (rc == 0 && !(x.makespan < INFINITY))
 		rc = neap__stagesearch_extremes(&x);
+	if (rc == 0 && !(x.makespan < INFINITY))
+		rc = neap__stagesearch_chain(&x);
 	if (rc == 0)
 		rc = neap__stagesearch_script(&x, out);
 	neap__stagesearch_fini(&x);

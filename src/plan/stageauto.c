@@ -12,7 +12,6 @@
 #include "strategy.h"
 
 #define EFFORT 2000
-#define STAGES_MOST NEAP__TWOTABLE_STAGES
 #define NODES 30 /* of the exact search, a simulation's worth of work */
 
 /* Where an exact schedule is faster than the outlines', takes it. */
@@ -59,7 +58,7 @@ static int make(struct neap__script *out, const struct neap_problem *p, int64_t 
 int neap__stageauto_solve(struct neap_plan *plan, const struct neap_problem *p, int64_t effort)
 {
 	struct neap__script script = {0};
-	if (p->ntiers == 0 || p->chain.steps > STAGES_MOST)
+	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
 		return 0;
 	if (effort <= 0)
 		effort = EFFORT;

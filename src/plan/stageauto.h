@@ -8,8 +8,11 @@
 
 #include "outline.h"
 
+#define NEAP__STAGESEARCH_STAGES 300 /* at most; longer chains: the named strategies */
+
 /* A search: what is tried, and the best so far. */
 struct neap__stagesearch {
+	struct neap_problem bounded; /* its memory is below 2^61 */
 	const struct neap_problem *problem;
 	struct neap__offload fit;
 	struct neap__script plain;
@@ -34,7 +37,10 @@ int neap__stagesearch_relieve(
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
 int neap__stagesearch_extremes(struct neap__stagesearch *x);
-/* A budget in which these fit, or `chain` without tiers: the least one found. */
+/*
+ * A budget in which these fit, or `chain` without tiers: the least one found; the
+ * latter alone for more stages than are searched.
+ */
 int neap__stagesearch_least(uint64_t *least, const struct neap_problem *problem);
 
 /*
@@ -45,6 +51,9 @@ int neap__stagesearch_greedy(struct neap__stagesearch *x);
 
 /* The plan that this alone finds: a baseline to compare with. */
 NEAP_API int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
+
+/* The plan of `chain`, if it fits. */
+int neap__stagesearch_chain(struct neap__stagesearch *x);
 
 /* Moves, better ones taken, then worse ones less and less often. */
 int neap__stagesearch_improve(struct neap__stagesearch *x, double bound);

@@ -8,14 +8,18 @@
 #include "base/fail.h"
 #include "stageauto.h"
 
-#define RUNGS 24 /* budgets between this one and all there is */
+#define MEMORY_MOST ((uint64_t)1 << 61) /* more than all sizes */
+#define RUNGS 24			/* budgets between this one and all there is */
 
 /* Without tables. */
 static int search_init(struct neap__stagesearch *x, const struct neap_problem *p, int64_t effort)
 {
 	int64_t n = p->chain.steps;
 	memset(x, 0, sizeof *x);
-	x->problem = p;
+	x->bounded = *p;
+	if (p->memory > MEMORY_MOST)
+		x->bounded.memory = MEMORY_MOST;
+	x->problem = p = &x->bounded;
 	x->makespan = INFINITY;
 	x->left = effort;
 	NEAP_TRY(neap__offload_init(&x->fit, p));
@@ -29,6 +33,7 @@ int neap__stagesearch_init(
 {
 	int64_t n = p->chain.steps;
 	NEAP_TRY(search_init(x, p, effort));
+	p = x->problem;
 	if (n <= NEAP__TWOTABLE_STAGES) {
 		/* They hold for less memory too. */
 		uint64_t least = neap__twotable_least(&p->chain);
@@ -136,7 +141,7 @@ int neap__stagesearch_least(uint64_t *least, const struct neap_problem *p)
 	uint64_t low = 0, high = neap__twotable_least(&p->chain);
 	uint64_t all = all_bytes(&p->chain);
 	*least = high;
-	if (p->ntiers == 0)
+	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
 		return 0;
 	if (high > all)
 		high = all;
@@ -175,6 +180,15 @@ int neap__stagesearch_greedy(struct neap__stagesearch *x)
 	}
 	neap__twotable_free(&tables);
 	return rc;
+}
+
+int neap__stagesearch_chain(struct neap__stagesearch *x)
+{
+	double makespan;
+	if (!x->groups || x->problem->memory < neap__twotable_least(&x->problem->chain))
+		return 0;
+	neap__outline_spine(&x->trial, x->groups, (int64_t)x->problem->memory);
+	return neap__stagesearch_relieve(x, &x->trial, &makespan);
 }
 
 int neap__stagesearch_script(struct neap__stagesearch *x, struct neap__script *out)

@@ -367,6 +367,41 @@ static void kinds(void **unused)
 	assert_true(feasible > 50 && used > 15);
 }
 
+/* One stage, no limit, nothing at all: the ends of every range. */
+static void ends(void **unused)
+{
+	(void)unused;
+	static struct chain c;
+	static const char *const names[] = {"chain", "pofo", "auto"};
+	memset(&c, 0, sizeof c);
+	wire(&c, 1);
+	c.advance[0] = 1, c.backward[0] = 2, c.state[0] = c.state[1] = 3, c.tape[0] = 5;
+	add_tier(&c.p, NEAP_INFINITE, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		c.p.memory = NEAP_INFINITE;
+		assert_true(planned(&c.p, names[i]).makespan == 3);
+		/* x_0, both gradients and the tape; no tier can help. */
+		c.p.memory = 14;
+		assert_true(planned(&c.p, names[i]).makespan == 3);
+		c.p.memory = 13;
+		struct neap_plan plan = planned(&c.p, names[i]);
+		assert_false(plan.feasible);
+		assert_int_equal(plan.least_bytes, 14);
+		c.p.memory = 0;
+		assert_int_equal(planned(&c.p, names[i]).least_bytes, 14);
+	}
+	/* A tier that takes no time holds all of the second stage's room. */
+	wire(&c, 2);
+	c.advance[1] = 1, c.backward[1] = 2, c.state[2] = 3, c.tape[1] = 5;
+	c.p.memory = 14;
+	assert_false(planned(&c.p, "chain").feasible);
+	assert_true(planned(&c.p, "auto").makespan <= 7);
+	struct neap_plan nothing;
+	c.p.chain.steps = 0;
+	assert_int_equal(neap_plan_make(&nothing, &c.p, "auto", NULL), 0);
+	assert_true(nothing.feasible && nothing.makespan == 0);
+}
+
 static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -446,6 +481,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(illegal),
 		cmocka_unit_test(oracle),
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(ends),
 		cmocka_unit_test(layers),
 	};
 	const struct CMUnitTest big[] = {cmocka_unit_test(layers)};
