@@ -73,7 +73,7 @@ static int solve(
 	}
 	plan->feasible = found;
 	NEAP_TRY(search(plan, problem, fixed, bound));
-	if (problem->chain.stages)
+	if (problem->chain.stages && !(found && plan->makespan <= bound * (1 + 1e-9)))
 		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
 	if (!plan->feasible) {
