@@ -268,9 +268,131 @@ static void bound_mixed(void **state)
 	assert_true(rows > 50 && sum / rows < 0.05);
 }
 
+/* Which strategies can do a step or two with no slot or one: alone, and with a free tier. */
+enum { T1S0 = 1, T1S1 = 8, T1 = 9, T2S0 = 2, T2S1 = 4, ALL = 15 };
+static const struct {
+	const char *strategy;
+	int alone, with_tier;
+} least_rows[] = {
+	{"bptt", T1, T1},
+	{"standard", T1 | T2S1, T1 | T2S1},
+	{"remote", 0, ALL},
+	{"hierarchical", 0, T1 | T2S1}, /* at least one checkpoint is here */
+	{"double", 0, ALL},
+	{"revolve", T1 | T2S1, T1 | T2S1},
+	{"mixed", T1, T1}, /* slots that hold tapes are another problem */
+	{"stream", 0, 0},
+	{"async", 0, ALL},
+	{"chain", 0, 0},
+	{"join", 0, 0},
+	{"multistage", T1 | T2S1, ALL},
+	{"periodic", 0, ALL},
+	{"disk-revolve", 0, ALL},
+	{"h-revolve", T1 | T2S1, ALL},
+	{"online", T1S1 | T2S1, T1S1 | T2S1}, /* it keeps x_0, not knowing that it need not */
+	{"pofo", 0, 0},
+	{"auto", T1 | T2S1, ALL},
+};
+
+static void check_least(const char *strategy, int with_tier, int64_t steps, uint64_t slots, int can)
+{
+	struct neap_problem p = classic_problem(steps, slots);
+	if (with_tier)
+		add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_SYNC);
+	struct neap_plan plan = planned(&p, strategy, NULL);
+	if (plan.feasible != can)
+		fail_msg("%s, T=%lld, %llu slots%s: %s", strategy, (long long)steps,
+			(unsigned long long)slots, with_tier ? ", a tier" : "",
+			can ? plan.why : "feasible");
+	if (!can)
+		return;
+	assert_true(near(plan.makespan, (double)(steps > 1 ? 5 : 2 * steps)));
+	assert_true(plan.bound <= plan.makespan);
+	struct neap_verdict v = verified(&p, &plan);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_true(v.peak_bytes <= slots);
+}
+
+static void least_problems(void **state)
+{
+	(void)state;
+	for (int i = 0; neap_strategy_name(i); i++) {
+		size_t row = 0, rows = sizeof least_rows / sizeof least_rows[0];
+		const char *name = neap_strategy_name(i);
+		while (row < rows && strcmp(least_rows[row].strategy, name) != 0)
+			row++;
+		if (row == rows)
+			fail_msg("%s is not in the table", name);
+		for (int with_tier = 0; with_tier < 2; with_tier++) {
+			int can = with_tier ? least_rows[row].with_tier : least_rows[row].alone;
+			check_least(name, with_tier, 0, 0, 1);
+			check_least(name, with_tier, 0, 1, 1);
+			check_least(name, with_tier, 1, 0, (can & T1S0) != 0);
+			check_least(name, with_tier, 1, 1, (can & T1S1) != 0);
+			check_least(name, with_tier, 2, 0, (can & T2S0) != 0);
+			check_least(name, with_tier, 2, 1, (can & T2S1) != 0);
+		}
+	}
+}
+
+/* Budgets from nothing to more than there can be, sizes up to where they are refused. */
+static void extreme_budgets(void **state)
+{
+	static const uint64_t budgets[] = {
+		0, 1, (uint64_t)1 << 62, ((uint64_t)1 << 63) - 1, (uint64_t)1 << 63, UINT64_MAX};
+	static const struct {
+		int64_t steps;
+		uint64_t state, tape, adjoint, live, staging;
+	} sizes[] = {
+		{1, 1, 1, 0, 0, 0},
+		{2, 1, 0, 1, 1, 1},
+		{1000, 1, 1, 1, 1, 0},
+		{1, (uint64_t)1 << 59, (uint64_t)1 << 59, (uint64_t)1 << 60, (uint64_t)1 << 60,
+			(uint64_t)1 << 60},
+		{1 << 10, (uint64_t)1 << 49, (uint64_t)1 << 49, (uint64_t)1 << 60,
+			(uint64_t)1 << 60, (uint64_t)1 << 60},
+		{(int64_t)1000000000000, 1000, 1000, 1000, 1000, 1000},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		for (size_t b = 0; b < sizeof budgets / sizeof budgets[0]; b++)
+			for (int classic = 0; classic < 2; classic++) {
+				struct neap_problem p = classic_problem(sizes[i].steps, budgets[b]);
+				struct neap_params params = {.effort = 10};
+				if (!classic) {
+					p.chain.flags = 0;
+					p.chain.state = sizes[i].state;
+					p.chain.tape = sizes[i].tape;
+					p.chain.adjoint = sizes[i].adjoint;
+					p.chain.live = sizes[i].live;
+				}
+				add_tier(&p, NEAP_INFINITE, 1, 0);
+				add_tier(&p, budgets[b], 0, NEAP_TIER_SYNC | NEAP_TIER_DUPLEX);
+				p.tiers[0].staging = classic ? 0 : sizes[i].staging;
+				for (int n = 0; neap_strategy_name(n); n++) {
+					struct neap_plan plan =
+						planned(&p, neap_strategy_name(n), &params);
+					if (!plan.feasible)
+						continue;
+					assert_true(plan.arena_bytes <= p.memory);
+					assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+					if (p.chain.steps <= 1024)
+						assert_int_equal(verified(&p, &plan).peak_bytes,
+							plan.peak_bytes);
+				}
+				if (classic || b < 2)
+					continue;
+				struct neap_plan all = planned(&p, "bptt", NULL);
+				assert_true(all.feasible);
+				assert_true(near(planned(&p, "auto", &params).makespan, all.bound));
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(least_problems),
+		cmocka_unit_test(extreme_budgets),
 		cmocka_unit_test(revolve_embedded),
 		cmocka_unit_test(revolve_tables),
 		cmocka_unit_test(revolve_exhaustive),
