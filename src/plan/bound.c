@@ -64,7 +64,7 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
 		x->slots = c->steps; /* more is never of use */
 	/* Nor those beyond which two executions of each step reach longer chains. */
 	int64_t reach = 0, j = 0;
-	while (j < x->slots && reach < c->steps) {
+	while (j < x->slots && reach < c->steps && j <= CELLS_MOST) {
 		wide more = leaf(x, ++j);
 		reach = more < c->steps - reach ? reach + (int64_t)more : c->steps;
 	}

@@ -374,6 +374,7 @@ int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *ne
 			(*nested)->counts.peak[k] <= nest->level[top].slots)
 			return 0;
 		neap__nested_free(*nested);
+		*nested = NULL; /* the next attempt may fail */
 	} else if (rc != NEAP_EINFEASIBLE) {
 		return rc;
 	}
