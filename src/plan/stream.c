@@ -32,12 +32,20 @@ static uint64_t least_of(const struct neap_problem *problem, int tier, int64_t q
 	       (uint64_t)neap__bytes(problem, 0, q > most ? q : most);
 }
 
+/* The longest chunk there can be: no longer than what leaves. */
+static int64_t longest(const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	int64_t steps = problem->chain.steps;
+	return fixed->tail && fixed->tail < steps ? steps - fixed->tail : steps;
+}
+
 static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
 	int64_t steps = problem->chain.steps, q = fixed->chunk ? fixed->chunk : 1;
 	uint64_t all = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
-	uint64_t least = least_of(problem, tier, q < steps ? q : steps, fixed->tail);
+	int64_t most = longest(problem, fixed);
+	uint64_t least = least_of(problem, tier, q < most ? q : most, fixed->tail);
 	if ((!fixed->tail || fixed->tail >= steps) && (all < least || !least))
 		least = all;
 	neap__refuse(plan, least > problem->memory ? least : 0,
@@ -66,7 +74,8 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 	const struct neap_params *fixed, int tier, struct neap__flow *flow)
 {
 	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
-	int64_t given = fixed->chunk < problem->chain.steps ? fixed->chunk : problem->chain.steps;
+	int64_t most = longest(problem, fixed);
+	int64_t given = fixed->chunk < most ? fixed->chunk : most;
 	int64_t last = 0;
 	if (neap__tapes_fit(problem, neap__pool(problem, 0)) >= problem->chain.steps &&
 		neap__pool(problem, 0) >= 0)
