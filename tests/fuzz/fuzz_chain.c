@@ -28,7 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(data, size);
 	int rc = cli_chain_parse(&chain, &problem, text, "chain.json", "plan");
 	fuzz_refused(rc);
-	if (rc == CLI_DONE && problem.chain.steps <= 4096 && neap_problem_check(&problem) == 0) {
+	/* The least budget of unequal stages is searched for. */
+	int64_t most = problem.chain.stages ? 100 : 4096;
+	if (rc == CLI_DONE && problem.chain.steps <= most && neap_problem_check(&problem) == 0) {
 		problem.memory = budget(&problem, seed);
 		fuzz_plan(&problem, &params, seed);
 	}
