@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char examples[] =
 	"  neap calibrate train.h5 --slow /var/tmp --out chain.json\n"
@@ -153,30 +152,17 @@ static int print_table(const struct neap_calibration *c)
 	return cli_finish("calibrate");
 }
 
-/* Whole or not there: written beside its name, flushed, renamed. */
-static int save(const char *path, const struct neap_calibration *c)
+static int write_chain(
+	const void *user, int (*write)(void *file, const char *text, size_t length), void *file)
 {
-	cJSON *o = chain_file(c);
-	char *text = cJSON_Print(o), beside[4096];
+	cJSON *o = chain_file(user);
+	char *text = cJSON_Print(o);
 	cJSON_Delete(o);
-	if (!text)
-		return cli_usage("calibrate", "out of memory");
-	int n = snprintf(beside, sizeof beside, "%s.part", path);
-	FILE *file = n > 0 && (size_t)n < sizeof beside ? fopen(beside, "we") : NULL;
-	int failed = !file;
-	if (file) {
-		failed = fprintf(file, "%s\n", text) < 0 || fflush(file) != 0 ||
-			 fsync(fileno(file)) != 0;
-		failed |= fclose(file) != 0;
-		failed = failed || rename(beside, path) != 0;
-	}
+	int rc = text ? write(file, text, strlen(text)) : -ENOMEM;
+	if (rc == 0)
+		rc = write(file, "\n", 1);
 	free(text);
-	if (!failed)
-		return CLI_DONE;
-	int err = errno;
-	if (file)
-		unlink(beside);
-	return cli_usage("calibrate", "--out: cannot write '%s': %s", path, strerror(err));
+	return rc;
 }
 
 static int run(const struct neap_calibrate_options *options, const char *out, int json)
@@ -189,7 +175,7 @@ static int run(const struct neap_calibrate_options *options, const char *out, in
 	cli_progress_clear(options->user);
 	if (rc < 0)
 		return cli_fail("calibrate", rc);
-	int code = out ? save(out, &c) : CLI_DONE;
+	int code = out ? cli_write_file("out", out, "calibrate", write_chain, &c) : CLI_DONE;
 	if (code != CLI_DONE)
 		return code;
 	return json ? print_json(options->data, &c) : print_table(&c);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_MOST ((size_t)256 << 20)
 
@@ -61,7 +62,10 @@ int cli_write_file(
 	if (!file)
 		return cli_usage(
 			command, "--%s: cannot write '%s': %s", option, path, strerror(errno));
-	int rc = make(user, put_text, file), closed = fclose(file);
+	int rc = make(user, put_text, file);
+	if (rc >= 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
+		rc = errno ? -errno : -EIO;
+	int closed = fclose(file);
 	if (rc >= 0 && closed == 0 && rename(beside, path) == 0)
 		return CLI_DONE;
 	int err = rc < 0 && rc > -4096 ? -rc : errno;
