@@ -41,22 +41,6 @@ void neap__script_load_tape(struct neap__script *x, int64_t t)
 		&(struct neap_action){.kind = NEAP_LOAD, .payload = NEAP_TAPE, .t0 = t, .t1 = t});
 }
 
-int neap__script_read(struct neap__script *x, struct neap_schedule *s)
-{
-	struct neap_action a;
-	int rc;
-	while ((rc = neap_schedule_next(s, &a)) > 0) {
-		if (a.kind == NEAP_ADVANCE || a.kind == NEAP_RECORD)
-			neap__script_forward(x, a.kind, a.t0, a.t1);
-		else if (a.kind == NEAP_BACKWARD)
-			for (int64_t i = a.t1; i > a.t0; i--)
-				neap__script_forward(x, NEAP_BACKWARD, i - 1, i);
-		else
-			neap__script_add(x, &a);
-	}
-	return rc < 0 ? rc : x->error;
-}
-
 void neap__script_free(struct neap__script *x)
 {
 	free(x->a);

@@ -22,8 +22,6 @@ void neap__script_forward(struct neap__script *script, int kind, int64_t t0, int
 void neap__script_slot(struct neap__script *script, int kind, int64_t slot, int64_t t);
 /* x_t from the tape of t - 1. */
 void neap__script_load_tape(struct neap__script *script, int64_t t);
-/* All actions of a schedule, ranges cut into steps. 0 or a negative code. */
-int neap__script_read(struct neap__script *script, struct neap_schedule *s);
 void neap__script_free(struct neap__script *script);
 
 /*
