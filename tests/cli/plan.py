@@ -162,6 +162,22 @@ def no_steps():
     return None
 
 
+def few_steps():
+    """One or two steps, no slot or one: the answers by hand (advance 1, record 1, backward 1)."""
+    tier = ["--tier", "slow:slots=1,write=5,read=7"]
+    for steps, slots, more, strategy, cost in (
+            (1, 0, [], "revolve", 2), (1, 0, [], "h-revolve", 2), (1, 1, [], "auto", 2),
+            (2, 1, [], "revolve", 5), (2, 1, [], "h-revolve", 5), (2, 1, [], "auto", 5),
+            (2, 0, [], "revolve", None), (2, 0, [], "auto", None),
+            (2, 0, tier, "h-revolve", 5 + 5 + 7), (2, 1, tier, "h-revolve", 5)):
+        plan = neap_json("plan", "--steps", steps, "--slots", slots, "--advance", 1, "--record", 1,
+                         "--backward", 1, *more, "--strategy", strategy)["plans"][0]
+        got = plan["makespan"] if plan["feasible"] else None
+        if got != cost or (cost is None and plan["least_slots"] != 1):
+            return f"T={steps} slots={slots} {strategy}: {got}, expected {cost}"
+    return None
+
+
 def classic_needs_bytes():
     plan = neap_json("plan", "--steps", 100, "--slots", 5, "--strategy", "bptt")["plans"][0]
     if plan["feasible"] or "needs bytes" not in plan["why"] or "least_slots" not in plan:
@@ -276,6 +292,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("auto is never worse", auto_is_never_worse)
     tap.run("an infeasible plan names a budget that works", infeasible_names_a_budget_that_works)
     tap.run("no steps", no_steps)
+    tap.run("a step or two, no slot or one", few_steps)
     tap.run("classic problems need bytes for tapes", classic_needs_bytes)
     tap.run("a drawing is XML", drawing, folder)
     tap.run("actions", actions)
