@@ -65,6 +65,15 @@ struct neap_tier_ops {
 		int count, int64_t *ticket);
 	int (*get_tapes)(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
 		int count, int64_t *ticket);
+	/*
+	 * Optional, both or none [records end with the process]: for journals. sync:
+	 * every put that was waited for is on the medium for good. adopt: after the
+	 * formats; from now on records are of `epoch`, and those that an earlier process
+	 * put under that epoch are there again, if its formats were the same. 0: nothing
+	 * needs to outlive the process any more, and what is there is dropped.
+	 */
+	int (*sync)(void *self);
+	int (*adopt)(void *self, uint64_t epoch);
 };
 
 /* Makes a tier of an engine. Takes `self`. spec: name, capacity, rates. */
@@ -78,14 +87,18 @@ struct neap_file_options {
 	uint32_t size;	     /* sizeof(struct neap_file_options) */
 	uint32_t page_cache; /* 1: go through the page cache instead of O_DIRECT */
 	uint32_t in_memory;  /* 1: allow a directory in memory (tmpfs) */
-	uint32_t reserved;
-	uint64_t capacity; /* bytes; 0: what the file system has free */
+	uint32_t keep;	     /* 1: a file that outlives the process, for journals */
+	uint64_t capacity;   /* bytes; 0: what the file system has free */
 };
 
 /*
  * A file in directory `dir` (or a file path, whose directory is used): unnamed,
  * private, preallocated by format, opened with O_DIRECT, transfers on a
  * background thread. The detail line says why a directory is refused.
+ *
+ * With `keep` it is named neap.slow, carries a header and a lock and stays when the
+ * process dies, until a journalled sweep (sweep.h) over it is done. A file of that name
+ * that is not ours, a link, or one that another process has open is NEAP_EUSAGE.
  */
 NEAP_API int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options);
@@ -137,6 +150,7 @@ NEAP_API void neap_tier_set_rates(
 /*
  * Measures write and read rate with records of `bytes` for about `seconds`; sets
  * them, latency 0 (it is in the rates). Drops what the tier held: format it after.
+ * Where that is of an interrupted sweep, nothing is measured and the rates stay.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
 /* "O_DIRECT file in DIR", "memory", ...: one line, owned by the tier. */

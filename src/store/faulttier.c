@@ -173,6 +173,18 @@ static uint64_t staging(void *self, uint64_t bytes)
 	return spec.staging;
 }
 
+static int sync_inner(void *self)
+{
+	struct fault *fault = self;
+	return neap__tier_sync(fault->inner);
+}
+
+static int adopt_inner(void *self, uint64_t epoch)
+{
+	struct fault *fault = self;
+	return neap__tier_adopt(fault->inner, epoch);
+}
+
 static void close_fault(void *self)
 {
 	struct fault *fault = self;
@@ -198,6 +210,10 @@ int neap__fault_open(
 		ops.put_tapes = put_tapes;
 		ops.get_tapes = get_tapes;
 	}
+	if (inner->ops.sync) {
+		ops.sync = sync_inner;
+		ops.adopt = adopt_inner;
+	}
 	struct fault *fault = calloc(1, sizeof *fault);
 	if (!fault)
 		return neap__fail_errno(ENOMEM, "fault tier");
@@ -207,6 +223,8 @@ int neap__fault_open(
 	if (rc < 0)
 		free(fault);
 	else
+		(*tier)->holds = inner->holds;
+	if (rc == 0)
 		snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
 	return rc;
 }

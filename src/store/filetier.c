@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filetier.c: records in one unnamed, preallocated file. A record is a stream,
+ * filetier.c: records in one preallocated file, unnamed or kept. A record is a stream,
  * payload then trailer then padding, moved in pieces through the staging buffer
  * (aligned as O_DIRECT wants it) and hashed on its way.
  */
@@ -25,6 +25,7 @@ struct file {
 	struct neap__scratch scratch;
 	uint64_t capacity, stride, epoch;
 	uint64_t states, tape_stride; /* bytes of all states; of a record of tapes, after them */
+	int wanted;		      /* the file is to outlive the process */
 	unsigned char *staging;
 	size_t piece;
 	void *own; /* staging of our own, where none was given */
@@ -60,8 +61,9 @@ static struct part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t
 /* Where a record starts in the file. */
 static uint64_t record_at(const struct file *file, int tapes, int64_t place)
 {
-	return tapes ? file->states + (uint64_t)place * file->tape_stride
-		     : (uint64_t)place * file->stride;
+	uint64_t at = tapes ? file->states + (uint64_t)place * file->tape_stride
+			    : (uint64_t)place * file->stride;
+	return file->scratch.head + at;
 }
 
 /* Copies between the spans and the window [at, at + n) of the stream, in staging, hashing. */
@@ -166,7 +168,7 @@ static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t 
 			file->scratch.directory, (unsigned long long)file->capacity,
 			(long long)places, (unsigned long long)stride);
 	neap__worker_idle(file->worked.worker);
-	NEAP_TRY(neap__scratch_reserve(&file->scratch, size));
+	NEAP_TRY(neap__scratch_reserve(&file->scratch, file->scratch.head + size));
 	file->epoch++; /* what the blocks hold from before is no record any more */
 	return 0;
 }
@@ -206,10 +208,28 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	return neap__scratch_write(&file->scratch, file->staging, NEAP__PAGE, page);
 }
 
+static int sync_file(void *self)
+{
+	struct file *file = self;
+	neap__worker_idle(file->worked.worker);
+	return neap__scratch_sync(&file->scratch);
+}
+
+static int adopt(void *self, uint64_t epoch)
+{
+	struct file *file = self;
+	neap__worker_idle(file->worked.worker);
+	file->epoch = epoch ? epoch : file->epoch + 1;
+	file->wanted = epoch != 0;
+	return 0;
+}
+
 static void close_file(void *self)
 {
 	struct file *file = self;
 	neap__worker_free(file->worked.worker);
+	if (!file->wanted)
+		neap__scratch_remove(&file->scratch);
 	neap__scratch_close(&file->scratch);
 	neap__unmap_pages(file->own, file->own_bytes);
 	XXH3_freeState(file->hash);
@@ -229,6 +249,8 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.format_tapes = format_tapes,
 		.put_tapes = neap__worked_put_tapes,
 		.get_tapes = neap__worked_get_tapes,
+		.sync = sync_file,
+		.adopt = adopt,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "file",
@@ -242,6 +264,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
+	(*tier)->holds = file->wanted;
 	snprintf((*tier)->about, sizeof(*tier)->about, "%s file in %.256s",
 		scratch->direct	     ? "O_DIRECT"
 		: scratch->in_memory ? "in-memory (tmpfs)"
@@ -267,7 +290,10 @@ int neap_tier_open_file(
 			 (o.in_memory ? NEAP__SCRATCH_MEMORY : 0u);
 	int rc = file->hash ? 0 : neap__fail_errno(ENOMEM, "file tier");
 	if (rc == 0)
-		rc = neap__scratch_open(&file->scratch, dir ? dir : "", flags);
+		rc = o.keep ? neap__scratch_open_kept(
+				      &file->scratch, dir ? dir : "", "neap.slow", flags)
+			    : neap__scratch_open(&file->scratch, dir ? dir : "", flags);
+	file->wanted = file->scratch.existed;
 	file->capacity = o.capacity ? o.capacity : file->scratch.room;
 	if (rc == 0)
 		rc = neap__worker_create(&file->worked.worker, NEAP__REQUESTS, run, file);

@@ -53,6 +53,8 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 	if (bytes == 0 || !(seconds > 0) || neap__mul_u64(&both, bytes, IN_FLIGHT) < 0)
 		return neap__fail(NEAP_EUSAGE, "cannot measure with records of %llu bytes",
 			(unsigned long long)bytes);
+	if (tier->holds)
+		return 0;
 	uint64_t space = tier->spec.capacity < MEDIUM ? tier->spec.capacity : MEDIUM;
 	uint64_t fit = space / footprint;
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;

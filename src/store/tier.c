@@ -22,6 +22,8 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	if (!full.format_tapes != !full.put_tapes || !full.put_tapes != !full.get_tapes)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_tier_ops: format_tapes, put_tapes and get_tapes go together");
+	if (!full.sync != !full.adopt)
+		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: sync and adopt go together");
 	struct neap_tier *tier = calloc(1, sizeof *tier);
 	if (!tier)
 		return neap__fail_errno(ENOMEM, "slow tier");
@@ -168,6 +170,19 @@ void neap_tier_set_rates(
 	tier->spec.write_rate = write_rate;
 	tier->spec.read_rate = read_rate;
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
+}
+
+int neap__tier_sync(struct neap_tier *tier)
+{
+	return tier->ops.sync ? tier->ops.sync(tier->self) : 0;
+}
+
+int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
+{
+	if (!tier->ops.adopt)
+		return 0;
+	tier->holds = epoch != 0;
+	return tier->ops.adopt(tier->self, epoch);
 }
 
 int neap__tier_poke(

@@ -20,6 +20,7 @@ struct neap_tier {
 	void *staging;
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
+	int holds; /* records that an earlier process may want back: not to be overwritten */
 	/* Optional [bytes]: what a record of `bytes` takes of the capacity. */
 	uint64_t (*footprint)(void *self, uint64_t bytes);
 	/*
@@ -41,6 +42,10 @@ NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records 
 /* What they take of the medium; its size is spec.capacity. Saturates. */
 NEAP_API uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
+
+/* neap_tier_ops.sync and adopt; nothing where the engine has none. */
+NEAP_API int neap__tier_sync(struct neap_tier *tier);
+NEAP_API int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch);
 
 /* tapes: of a record of tapes, else of a state's. */
 NEAP_API int neap__tier_poke(

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* The directory meant by `path`: itself, or that of the file it names. */
-static int find_directory(char **out, const char *path)
+int neap__scratch_directory(char **out, const char *path)
 {
 	struct stat st;
 	if (path[0] == '\0')
@@ -62,7 +62,7 @@ static int open_unnamed(const char *directory)
 	return fd;
 }
 
-static int inspect(struct neap__scratch *scratch, unsigned flags)
+int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 {
 	struct statfs fs;
 	struct statvfs vfs;
@@ -92,11 +92,11 @@ static int inspect(struct neap__scratch *scratch, unsigned flags)
 int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags)
 {
 	*scratch = (struct neap__scratch){.fd = -1};
-	NEAP_TRY(find_directory(&scratch->directory, path));
+	NEAP_TRY(neap__scratch_directory(&scratch->directory, path));
 	scratch->fd = open_unnamed(scratch->directory);
 	int rc = scratch->fd < 0 ? neap__fail_errno(errno, "cannot create a file in '%s'",
 					   scratch->directory)
-				 : inspect(scratch, flags);
+				 : neap__scratch_inspect(scratch, flags);
 	if (rc < 0)
 		neap__scratch_close(scratch);
 	return rc;
@@ -107,7 +107,9 @@ int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 	if (bytes > INT64_MAX)
 		return neap__fail(NEAP_EOVERFLOW, "a file of %llu bytes in '%s'",
 			(unsigned long long)bytes, scratch->directory);
-	NEAP_TRY(neap__scratch_truncate(scratch, bytes));
+	struct stat st;
+	if (!scratch->name || fstat(scratch->fd, &st) < 0 || (uint64_t)st.st_size < bytes)
+		NEAP_TRY(neap__scratch_truncate(scratch, bytes));
 	if (bytes == 0)
 		return 0;
 	int rc;
@@ -117,7 +119,7 @@ int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 	if (rc == 0 || errno == EOPNOTSUPP)
 		return 0; /* without fallocate, a full disk shows at the write */
 	int err = errno;
-	(void)neap__scratch_truncate(scratch, 0);
+	(void)neap__scratch_truncate(scratch, scratch->head);
 	return neap__fail_errno(err, "cannot reserve %llu bytes in '%s'", (unsigned long long)bytes,
 		scratch->directory);
 }
@@ -189,5 +191,6 @@ void neap__scratch_close(struct neap__scratch *scratch)
 	if (scratch->fd >= 0)
 		close(scratch->fd);
 	free(scratch->directory);
+	free(scratch->name);
 	*scratch = (struct neap__scratch){.fd = -1};
 }

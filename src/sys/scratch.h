@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scratch.h: an unnamed private file for records: it has no name in its
- * directory, only this process can reach it, and it goes when it is closed.
+ * scratch.h: a private file for records. Unnamed, it has no name in its directory,
+ * only this process can reach it, and it goes when it is closed. Kept (scratchkept.c),
+ * it has a name, a header and a lock, and outlives the process.
  */
 #ifndef NEAP_SYS_SCRATCH_H
 #define NEAP_SYS_SCRATCH_H
@@ -23,6 +24,9 @@ struct neap__scratch {
 	int in_memory;	 /* tmpfs or ramfs */
 	uint64_t room;	 /* bytes free when it was opened */
 	char *directory; /* owned */
+	char *name;	 /* owned path of a kept one; NULL: unnamed */
+	uint64_t head;	 /* bytes of its header, before what is ours to write; else 0 */
+	int existed;	 /* it was there when it was opened, with our header */
 };
 
 /*
@@ -30,7 +34,21 @@ struct neap__scratch {
  * (missing, in memory, no O_DIRECT) leave a detail line that names the mend.
  */
 NEAP_API int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags);
-/* Makes it exactly `bytes` long, blocks reserved where the file system can. */
+/*
+ * The same under `name` in the directory: 0600, one process at a time, no link is
+ * followed. A file that is there must be the user's and begin with our header; its
+ * bytes are as they were left.
+ */
+NEAP_API int neap__scratch_open_kept(
+	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags);
+/* What was written is on the disk for good. */
+NEAP_API int neap__scratch_sync(struct neap__scratch *scratch);
+/* A kept one loses its name; it goes when it is closed. */
+NEAP_API void neap__scratch_remove(struct neap__scratch *scratch);
+/*
+ * Makes it exactly `bytes` long, header included, blocks reserved where the file system
+ * can. A kept one that is longer stays so.
+ */
 NEAP_API int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes);
 /* Whole transfers. NEAP_ESHORT where the file ends early. */
 NEAP_API int neap__scratch_write(
@@ -39,5 +57,9 @@ NEAP_API int neap__scratch_read(
 	struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset);
 NEAP_API int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
 NEAP_API void neap__scratch_close(struct neap__scratch *scratch);
+
+/* Within sys: the directory meant by a path; what file system it is, direct or not. */
+int neap__scratch_directory(char **directory, const char *path);
+int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags);
 
 #endif
