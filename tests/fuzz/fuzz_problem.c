@@ -7,7 +7,7 @@
 
 #define STEPS_WALKED 300  /* schedules are walked up to so many steps */
 #define STAGES_PLANNED 40 /* stages that are planned: the tables are cubic */
-#define STEPS_PROVED 50	  /* h-revolve proves its plan the best, which takes its time */
+#define STEPS_PROVED 30	  /* h-revolve proves its plan the best, which takes its time */
 
 uint64_t fuzz_seed(const uint8_t *data, size_t size)
 {
