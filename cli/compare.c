@@ -78,6 +78,9 @@ static int print_json(
 	cli_json_number(chain, "record", c->record);
 	cli_json_number(chain, "backward", c->backward);
 	cli_json_bytes(o, "data_bytes", result->data_bytes);
+	cli_json_bytes(o, "input_bytes", result->data_bytes);
+	cli_json_int(o, "window_steps", result->window_steps);
+	cli_json_number(o, "input_wait", result->input_wait);
 	cli_json_bytes(o, "weights_bytes", result->weights_bytes);
 	cli_json_bytes(o, "grads_bytes", result->grads_bytes);
 	cli_json_number(o, "spikes", result->spikes);
@@ -113,12 +116,15 @@ static void print_run(const struct neap_compare_run *run)
 static int print_table(const struct neap_compare_result *result)
 {
 	const struct neap_chain *c = &result->problem.chain;
-	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24];
+	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24], inputs[24];
 
 	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
 		result->batch, result->steps, cli_show_size(state, c->state),
 		cli_show_size(tape, c->tape), cli_show_size(full, c->tape_max),
 		cli_show_size(memory, result->memory));
+	if (result->window_steps)
+		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
+			result->window_steps, cli_show_size(inputs, result->data_bytes));
 	printf("a step: advance %s, record %s, backward %s; spikes %.2f%%, support %.2f%%\n\n",
 		cli_show_time(f, c->advance), cli_show_time(r, c->record),
 		cli_show_time(b, c->backward), 100 * result->spikes, 100 * result->support);

@@ -85,6 +85,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		"budget of a sweep (default: half of what is free)", 1, 9e18, NULL, NULL},         \
 		{"slow", CLI_TEXT, &(sweep).slow, "LIST",                                          \
 			"slow memory: DIR|FILE|mem:SIZE,... fastest first", 0, 0, NULL, NULL},     \
+		{"inputs", CLI_SIZE, &(sweep).inputs, "BYTES",                                     \
+			"bound on inputs of long samples, read in windows (default 16M)", 1, 9e18, \
+			NULL, NULL},                                                               \
 		{"slow-in-memory", CLI_FLAG, &(sweep).slow_in_memory, NULL,                        \
 			"accept a directory in memory (tmpfs)", 0, 0, NULL, NULL},                 \
 	{                                                                                          \

@@ -97,6 +97,9 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	cli_json_bytes(root, "grads_bytes", r->grads_bytes);
 	cli_json_bytes(root, "optimizer_bytes", r->optimizer_bytes);
 	cli_json_bytes(root, "data_bytes", r->data_bytes);
+	cli_json_bytes(root, "input_bytes", r->data_bytes);
+	cli_json_int(root, "window_steps", r->window_steps);
+	cli_json_number(root, "input_wait", r->input_wait);
 	cli_json_int(root, "overflows", r->overflows);
 	cli_json_int(root, "recoveries", r->recoveries);
 	cli_json_number(root, "predicted", r->predicted);

@@ -34,13 +34,40 @@ struct neap_sequence {
 	int64_t index;	     /* number of the sample in its data set */
 };
 
+struct neap_windows;
+
 struct neap_batch {
 	int size;      /* samples */
 	int inputs;    /* channels */
 	int64_t steps; /* of the longest sample */
 	const struct neap_sequence *sequences;
 	size_t bytes; /* memory the batch takes */
+	/* Not NULL: a long batch, whose events come in windows; start, unit of the sequences
+	   are NULL. Owned by the loader. */
+	struct neap_windows *windows;
 };
+
+/*
+ * Steps [from, to) of a long batch: sequences[i].start[t - from] is where step t
+ * begins in sequences[i].unit. length, label and the like are the batch's to tell.
+ */
+struct neap_window {
+	int64_t from, to;
+	const struct neap_sequence *sequences;
+};
+
+/*
+ * The window that holds step t, valid until the next call; from and to depend on the
+ * data and the loader's options alone, from is a multiple of 64 and to one or the last
+ * step. Windows are read ahead in the direction they are asked for in. One thread asks.
+ */
+NEAP_API int neap_windows_take(struct neap_windows *windows, int64_t t, struct neap_window *window);
+/* Steps [t0, t1) come next, from either end: where that is a jump, it is read ahead. */
+NEAP_API void neap_windows_expect(struct neap_windows *windows, int64_t t0, int64_t t1);
+/* Seconds that neap_windows_take waited for the reader, in all. */
+NEAP_API double neap_windows_waited(const struct neap_windows *windows);
+/* Steps of a window at most. */
+NEAP_API int64_t neap_windows_steps(const struct neap_windows *windows);
 
 /* The events of one sample, sorted by time. Owned by whoever filled it in. */
 struct neap_events {
@@ -109,6 +136,11 @@ struct neap_loader_options {
 	uint64_t seed;
 	const int64_t *index; /* samples to use, borrowed; NULL: all */
 	int64_t count;
+	/*
+	 * Bound in bytes on what long batches take: one that would take more than half of
+	 * it is read in windows, in so much memory whatever its length; 0: 16 MiB.
+	 */
+	uint64_t window_bytes;
 };
 
 NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,

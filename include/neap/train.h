@@ -33,6 +33,8 @@ struct neap_sweep_settings {
 	const char *slow;   /* slow tiers: "DIR|FILE|mem:SIZE,...", fastest first; NULL: none */
 	int slow_in_memory; /* 1: a DIR may be in memory (tmpfs) */
 	int page_cache;	    /* 1: files go through the page cache */
+	/* Bound on what the inputs of long batches take, which are read in windows; 0: 16 MiB. */
+	uint64_t inputs;
 	/*
 	 * What steps and tiers cost, as measured before (a chain file): seconds a step of
 	 * a whole batch, the tiers of `slow` in their order. NULL: measured at the start.
@@ -115,7 +117,10 @@ struct neap_train_result {
 	double seconds, seconds_per_epoch;
 	struct neap_plan plan;		      /* of the longest batch */
 	uint64_t peak_planned, peak_measured; /* largest over all sweeps */
-	uint64_t arena_bytes, weights_bytes, grads_bytes, optimizer_bytes, data_bytes;
+	uint64_t arena_bytes, weights_bytes, grads_bytes, optimizer_bytes;
+	uint64_t data_bytes;  /* the largest batch in memory, whole or in windows */
+	int64_t window_steps; /* of a window of a long batch; 0: all were held whole */
+	double input_wait;    /* seconds that sweeps waited for windows */
 	int64_t overflows, recoveries;
 	double predicted, measured;		  /* seconds of all sweeps */
 	uint64_t weights_hash;			  /* of the final weights */
@@ -175,6 +180,8 @@ struct neap_compare_result {
 	uint64_t memory;
 	struct neap_problem problem; /* as measured: sizes and seconds a step */
 	uint64_t data_bytes, weights_bytes, grads_bytes;
+	int64_t window_steps; /* of a window of a long batch; 0: it was held whole */
+	double input_wait;    /* seconds that sweeps waited for windows */
 	double spikes, support;
 };
 NEAP_API int neap_compare(

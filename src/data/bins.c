@@ -58,15 +58,16 @@ static double bin_of(double time, double dt)
 	return floor(x + 1e-6 + x * 6e-8);
 }
 
-static int sample_length(const struct neap_events *events, double dt, int64_t steps, int64_t *out)
+int neap__bins_length(
+	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *out)
 {
 	double length = 1;
-	if (events->duration > 0) {
-		double x = events->duration / dt;
+	if (duration > 0) {
+		double x = duration / dt;
 		length = fmax(length, ceil(x - 1e-6 - x * 1e-9));
 	}
-	if (events->count > 0)
-		length = fmax(length, bin_of(events->time[events->count - 1], dt) + 1);
+	if (count > 0)
+		length = fmax(length, bin_of(last, dt) + 1);
 	if (steps > 0)
 		length = fmin(length, (double)steps);
 	if (!(length <= NEAP__MOST_STEPS))
@@ -77,60 +78,62 @@ static int sample_length(const struct neap_events *events, double dt, int64_t st
 	return 0;
 }
 
-static int reserve_sort(struct neap__bins *bins, size_t n)
+static int reserve_sort(struct neap__bins *bins, size_t n, int inputs)
 {
-	size_t a = bins->sort_room, b = a, c = a, d = bins->count ? 65537 : 0;
+	size_t a = bins->sort_room, b = a, c = a;
 	NEAP_TRY(grow(&bins->bin, &a, n, sizeof *bins->bin));
 	NEAP_TRY(grow(&bins->spare_bin, &b, n, sizeof *bins->spare_bin));
 	NEAP_TRY(grow(&bins->spare_unit, &c, n, sizeof *bins->spare_unit));
-	NEAP_TRY(grow(&bins->count, &d, 65537, sizeof *bins->count));
 	bins->sort_room = a;
-	return 0;
+	return grow(&bins->count, &bins->count_room, (size_t)inputs, sizeof *bins->count);
 }
 
 /* By unit, keeping the order of equal ones, into the spare arrays; gives the events kept. */
 static size_t sort_units(struct neap__bins *bins, const struct neap_events *events, int inputs,
-	double dt, int64_t length)
+	double dt, int64_t from, int64_t to)
 {
-	size_t n = 0, sum = 0;
-	while (n < (size_t)events->count && bin_of(events->time[n], dt) < (double)length) {
-		bins->bin[n] = (uint32_t)bin_of(events->time[n], dt);
-		n++;
-	}
+	size_t n = (size_t)events->count, kept = 0, sum = 0;
 	memset(bins->count, 0, (size_t)inputs * sizeof *bins->count);
-	for (size_t i = 0; i < n; i++)
-		bins->count[events->unit[i]]++;
+	for (size_t i = 0; i < n; i++) {
+		double bin = bin_of(events->time[i], dt);
+		int inside = bin >= (double)from && bin < (double)to;
+		bins->bin[i] = inside ? (uint32_t)((int64_t)bin - from) : UINT32_MAX;
+		if (inside)
+			bins->count[events->unit[i]]++;
+	}
 	for (int u = 0; u < inputs; u++) {
 		uint32_t count = bins->count[u];
 		bins->count[u] = (uint32_t)sum;
 		sum += count;
 	}
 	for (size_t i = 0; i < n; i++) {
-		uint32_t to = bins->count[events->unit[i]]++;
-		bins->spare_bin[to] = bins->bin[i];
-		bins->spare_unit[to] = events->unit[i];
+		if (bins->bin[i] == UINT32_MAX)
+			continue;
+		uint32_t place = bins->count[events->unit[i]]++;
+		bins->spare_bin[place] = bins->bin[i];
+		bins->spare_unit[place] = events->unit[i];
+		kept++;
 	}
-	return n;
+	return kept;
 }
 
 /*
  * Two counting sorts, by unit and then by bin: linear in spikes, steps and units,
  * whatever the file holds. Then repeated units of a step are dropped.
  */
-int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs, double dt,
-	int64_t steps, int64_t *length)
+int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
+	double dt, int64_t from, int64_t to)
 {
-	NEAP_TRY(sample_length(events, dt, steps, length));
 	if (events->count >= UINT32_MAX)
 		return neap__fail(NEAP_EFORMAT, "%lld spikes; fewer than 2^32 are accepted",
 			(long long)events->count);
-	size_t T = (size_t)*length;
+	size_t T = (size_t)(to - from);
 	NEAP_TRY(grow(&bins->start, &bins->start_room, bins->starts + T + 1, sizeof(uint32_t)));
 	NEAP_TRY(grow(&bins->unit, &bins->unit_room, bins->units + (size_t)events->count,
 		sizeof(uint16_t)));
 	NEAP_TRY(grow(&bins->first, &bins->first_room, (size_t)bins->samples + 1, sizeof(size_t)));
-	NEAP_TRY(reserve_sort(bins, (size_t)events->count));
-	size_t n = sort_units(bins, events, inputs, dt, *length), kept = 0;
+	NEAP_TRY(reserve_sort(bins, (size_t)events->count, inputs));
+	size_t n = sort_units(bins, events, inputs, dt, from, to), kept = 0;
 
 	uint32_t *start = bins->start + bins->starts;
 	uint16_t *unit = bins->unit + bins->units;
@@ -142,18 +145,27 @@ int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, in
 	for (size_t i = 0; i < n;
 		i++) /* start[t] runs to the end of step t, which is start[t + 1] */
 		unit[start[bins->spare_bin[i]]++] = bins->spare_unit[i];
-	uint32_t from = 0;
+	uint32_t begin = 0;
 	for (size_t t = 0; t < T; t++) {
 		uint32_t end = start[t];
 		start[t] = (uint32_t)kept;
-		for (uint32_t i = from; i < end; i++)
-			if (i == from || unit[i] != unit[kept - 1])
+		for (uint32_t i = begin; i < end; i++)
+			if (i == begin || unit[i] != unit[kept - 1])
 				unit[kept++] = unit[i];
-		from = end;
+		begin = end;
 	}
 	start[T] = (uint32_t)kept;
 	bins->first[bins->samples++] = bins->units;
 	bins->starts += T + 1;
 	bins->units += kept;
 	return 0;
+}
+
+int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs, double dt,
+	int64_t steps, int64_t *length)
+{
+	int64_t n = events->count;
+	NEAP_TRY(neap__bins_length(
+		events->duration, n, n > 0 ? events->time[n - 1] : 0, dt, steps, length));
+	return neap__bins_add_part(bins, events, inputs, dt, 0, *length);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bins.h: events to steps: which units spike in step t = floor(time / dt), each
- * once and ascending. Samples one behind the other in arrays that only grow.
+ * once and ascending. Samples, or parts of some, one behind the other in arrays that only grow.
  */
 #ifndef NEAP_DATA_BINS_H
 #define NEAP_DATA_BINS_H
@@ -22,7 +22,8 @@ struct neap__bins {
 	uint32_t *bin, *spare_bin; /* while sorting */
 	uint16_t *spare_unit;
 	size_t sort_room;
-	uint32_t *count; /* [65537] */
+	uint32_t *count; /* [inputs] */
+	size_t count_room;
 };
 
 NEAP_API void neap__bins_clear(struct neap__bins *bins);
@@ -32,6 +33,13 @@ NEAP_API void neap__bins_clear(struct neap__bins *bins);
  */
 NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t steps, int64_t *length);
+/* The length that a sample of these events has; the last one is at `last` seconds. */
+int neap__bins_length(
+	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *length);
+/* Adds steps [from, to) of a sample; events of other steps are passed over. */
+int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
+	double dt, int64_t from, int64_t to);
+/* The arrays that a batch is made of. */
 NEAP_API size_t neap__bins_bytes(const struct neap__bins *bins);
 NEAP_API void neap__bins_free(struct neap__bins *bins);
 

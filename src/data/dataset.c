@@ -169,6 +169,26 @@ int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__eve
 	return 0;
 }
 
+int neap__dataset_extent(
+	struct neap_dataset *set, int64_t index, int prepare, struct neap__extent *extent)
+{
+	pthread_mutex_lock(&set->lock);
+	int rc = prepare ? set->ops->prepare(set, index) : 0;
+	if (rc == 0)
+		rc = set->ops->extent(set, index, extent);
+	pthread_mutex_unlock(&set->lock);
+	return rc;
+}
+
+int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+	struct neap__event_buffer *buffer)
+{
+	pthread_mutex_lock(&set->lock);
+	int rc = set->ops->part(set, index, from, to, most, buffer);
+	pthread_mutex_unlock(&set->lock);
+	return rc;
+}
+
 int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events)
 {
 	struct neap__event_buffer buffer = {0};

@@ -20,11 +20,28 @@ struct neap__event_buffer {
 int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
 void neap__event_buffer_free(struct neap__event_buffer *buffer);
 
+/* What there is of a sample that can be read in part. */
+struct neap__extent {
+	int64_t count;	 /* events */
+	double duration; /* seconds; 0: unknown */
+	double last;	 /* time of the last event, where the duration is unknown */
+};
+
 struct neap__dataset_ops {
 	/* Fills in count, time, unit and duration; index is in range, the set's lock is held. */
 	int (*read)(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 	/* Frees what the kind owns, not the set itself. */
 	void (*close)(struct neap_dataset *set);
+	/* Where samples can be read in part, all three; else NULL. Called as read is. */
+	int (*extent)(struct neap_dataset *set, int64_t index, struct neap__extent *extent);
+	/* Checks what `part` relies on, in memory that does not grow with the sample. */
+	int (*prepare)(struct neap_dataset *set, int64_t index);
+	/*
+	 * The events of [from, to) seconds, and maybe more around them, in any order, into a
+	 * buffer with room for `most`. 1, and nothing, where there are more.
+	 */
+	int (*part)(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+		struct neap__event_buffer *buffer);
 };
 
 /* A kind embeds this as its first member; it comes from calloc. */
@@ -51,6 +68,12 @@ extern const struct neap__dataset_format neap__format_randman, neap__format_shd;
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 NEAP_API int neap__dataset_read(
 	struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
+
+/* ops->extent, after ops->prepare if asked for; ops->part. Both take the set's lock. */
+int neap__dataset_extent(
+	struct neap_dataset *set, int64_t index, int prepare, struct neap__extent *extent);
+int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+	struct neap__event_buffer *buffer);
 
 /* Sorts by (time, unit). 0 or -ENOMEM. */
 NEAP_API int neap__events_sort(struct neap_events *events);

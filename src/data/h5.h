@@ -72,6 +72,21 @@ int neap__vlen_row(
 	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length);
 void neap__vlen_close(struct neap__vlen *vlen);
 
+/* A row as it lies in the file, in one piece. */
+struct neap__vlen_place {
+	uint64_t offset;
+	uint32_t length;
+};
+int neap__vlen_place(struct neap__vlen *vlen, int64_t row, struct neap__vlen_place *place);
+/* `count` elements from `first` on as `type`; `out` has room for 8 bytes each. */
+int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place *place,
+	uint32_t first, uint32_t count, hid_t type, void *out);
+
+/* vlen.c, for vlenpart.c: bytes of the file, checked; what is wrong with it; a number. */
+int neap__vlen_read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset);
+int neap__vlen_damaged(const struct neap__vlen *vlen, const char *what);
+uint64_t neap__h5_little(const unsigned char *p, size_t bytes);
+
 /*
  * Undoes the filters of a chunk, last one first; bit i of `skipped` set: filter i was
  * not applied. *data has `bytes` bytes, elements of `width`; both *data and *spare

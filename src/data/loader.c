@@ -2,10 +2,12 @@
 /*
  * Batches prepared one ahead on a thread of their own. Two frames: the caller
  * holds one, the thread fills the other. What a batch holds is a function of
- * (data set, options, epoch, number of the batch) alone.
+ * (data set, options, epoch, number of the batch) alone. Of a long batch the frame
+ * holds lengths and labels; its events come in windows (windows.c).
  */
 #include "data/dataset.h"
 #include "data/bins.h"
+#include "data/windows.h"
 #include "base/fail.h"
 #include "base/philox.h"
 
@@ -21,6 +23,7 @@ struct frame {
 	struct neap_batch batch;
 	struct neap_sequence *sequence; /* [options.batch] */
 	struct neap__bins bins;
+	int is_long;
 	int ready, rc;
 	char detail[512]; /* of rc, from the thread */
 };
@@ -31,6 +34,7 @@ struct neap_loader {
 	int64_t count, batches;
 	int64_t *order; /* [count]; written only while the thread is idle */
 	struct neap__event_buffer events;
+	struct neap_windows *windows; /* made for the first long batch; the caller's thread's */
 	int inputs;
 
 	pthread_t thread;
@@ -42,13 +46,73 @@ struct neap_loader {
 	struct frame *held;	       /* by the caller, until its next call */
 };
 
+#define WINDOW_BYTES (16u << 20)
+
+/* Length and label of a sample that is not read yet; the bytes it would take whole. */
+static int describe(struct neap_loader *loader, struct neap_sequence *s, int64_t index, int prepare,
+	double *bytes)
+{
+	const struct neap_loader_options *o = &loader->options;
+	struct neap__extent e;
+	NEAP_TRY(neap__dataset_extent(loader->set, index, prepare, &e));
+	int rc = neap__bins_length(e.duration, e.count, e.last, o->dt, o->steps, &s->length);
+	if (rc < 0)
+		return neap__fail_in(
+			rc, "'%s': sample %lld: ", loader->set->name, (long long)index);
+	s->start = NULL;
+	s->unit = NULL;
+	s->target = NULL;
+	s->label = neap_dataset_label(loader->set, index);
+	s->index = index;
+	*bytes += (double)(s->length + 1) * sizeof *s->start + (double)e.count * sizeof *s->unit;
+	return 0;
+}
+
+/* Is the batch too long to be held whole? Then its samples are described and checked. */
+static int long_batch(struct neap_loader *loader, struct frame *frame, int64_t first, int size)
+{
+	double bytes = 0;
+	frame->is_long = 0;
+	if (!loader->set->ops->part)
+		return 0;
+	for (int i = 0; i < size; i++)
+		NEAP_TRY(
+			describe(loader, &frame->sequence[i], loader->order[first + i], 0, &bytes));
+	if (bytes <= (double)loader->options.window_bytes / 2)
+		return 0;
+	frame->is_long = 1;
+	for (int i = 0; i < size; i++) {
+		if (__atomic_load_n(&loader->cancel, __ATOMIC_RELAXED))
+			return NEAP_EINTERRUPTED;
+		NEAP_TRY(
+			describe(loader, &frame->sequence[i], loader->order[first + i], 1, &bytes));
+	}
+	return 1;
+}
+
+static int64_t longest(const struct frame *frame, int size)
+{
+	int64_t steps = 0;
+	for (int i = 0; i < size; i++)
+		if (frame->sequence[i].length > steps)
+			steps = frame->sequence[i].length;
+	return steps;
+}
+
 static int fill(struct neap_loader *loader, struct frame *frame, int64_t number)
 {
 	int64_t first = number * loader->options.batch;
 	int64_t left = loader->count - first;
 	int size = (int)(left < loader->options.batch ? left : loader->options.batch);
-	int64_t steps = 0;
 	neap__bins_clear(&frame->bins);
+	int is_long = long_batch(loader, frame, first, size);
+	NEAP_TRY(is_long);
+	frame->batch = (struct neap_batch){.size = size, .inputs = loader->inputs};
+	frame->batch.sequences = frame->sequence;
+	if (is_long) {
+		frame->batch.steps = longest(frame, size);
+		return 0;
+	}
 	for (int i = 0; i < size; i++) {
 		struct neap_sequence *s = &frame->sequence[i];
 		int64_t index = loader->order[first + i];
@@ -63,7 +127,6 @@ static int fill(struct neap_loader *loader, struct frame *frame, int64_t number)
 		s->label = loader->events.events.label;
 		s->target = NULL;
 		s->index = index;
-		steps = s->length > steps ? s->length : steps;
 	}
 	/* The arrays have stopped moving: point into them. */
 	size_t at = 0;
@@ -73,12 +136,9 @@ static int fill(struct neap_loader *loader, struct frame *frame, int64_t number)
 		s->unit = frame->bins.unit + frame->bins.first[i];
 		at += (size_t)s->length + 1;
 	}
-	frame->batch = (struct neap_batch){.size = size,
-		.inputs = loader->inputs,
-		.steps = steps,
-		.sequences = frame->sequence,
-		.bytes = neap__bins_bytes(&frame->bins) +
-			 (size_t)loader->options.batch * sizeof *frame->sequence};
+	frame->batch.steps = longest(frame, size);
+	frame->batch.bytes = neap__bins_bytes(&frame->bins) +
+			     (size_t)loader->options.batch * sizeof *frame->sequence;
 	return 0;
 }
 
@@ -129,6 +189,9 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 			NEAP_EUSAGE, "dt of %g s; 1e-9 to 1e3 seconds are accepted", o->dt);
 	if (o->steps < 0)
 		return neap__fail(NEAP_EUSAGE, "a limit of %lld steps", (long long)o->steps);
+	if (o->window_bytes > SIZE_MAX / 4)
+		return neap__fail(
+			NEAP_EUSAGE, "windows of %llu bytes", (unsigned long long)o->window_bytes);
 	int64_t n = o->index ? o->count : set->info.samples;
 	if (n < 1)
 		return neap__fail(NEAP_EUSAGE, "'%s': no samples to load", set->name);
@@ -141,6 +204,7 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 
 static void release(struct neap_loader *loader)
 {
+	neap__windows_free(loader->windows);
 	for (int i = 0; i < 2; i++) {
 		free(loader->frame[i].sequence);
 		neap__bins_free(&loader->frame[i].bins);
@@ -169,6 +233,8 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	*out = NULL;
 	memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
 	NEAP_TRY(check_options(set, &o));
+	if (o.window_bytes == 0)
+		o.window_bytes = WINDOW_BYTES;
 	struct neap_loader *loader = calloc(1, sizeof *loader);
 	if (!loader)
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
@@ -222,11 +288,35 @@ static void make_order(struct neap_loader *loader, int64_t epoch)
 	}
 }
 
+/* The windows turn to the batch that is given out. */
+static int bind_windows(struct neap_loader *loader, struct frame *frame)
+{
+	const struct neap__windows_options o = {.set = loader->set,
+		.batch = loader->options.batch,
+		.inputs = loader->inputs,
+		.dt = loader->options.dt,
+		.bytes = loader->options.window_bytes};
+	if (!loader->windows)
+		NEAP_TRY(neap__windows_create(&loader->windows, &o));
+	neap__windows_bind(loader->windows, frame->sequence, frame->batch.size, frame->batch.steps);
+	frame->batch.windows = loader->windows;
+	frame->batch.bytes = (size_t)neap__windows_bytes(loader->windows);
+	return 1;
+}
+
+/* Nothing of the batch before is read any more: its frame may be filled anew. */
+static void unbind_windows(struct neap_loader *loader)
+{
+	if (loader->windows)
+		neap__windows_bind(loader->windows, NULL, 0, 0);
+}
+
 int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch)
 {
 	if (epoch < 0 || epoch > UINT32_MAX || first_batch < 0 || first_batch > loader->batches)
 		return neap__fail(NEAP_EUSAGE, "epoch %lld, batch %lld of %lld", (long long)epoch,
 			(long long)first_batch, (long long)loader->batches);
+	unbind_windows(loader);
 	pthread_mutex_lock(&loader->lock);
 	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);
 	while (loader->busy)
@@ -253,6 +343,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 		return neap__fail(NEAP_EUSAGE, "neap_loader_next before neap_loader_start");
 	}
 	if (loader->held) {
+		unbind_windows(loader);
 		loader->held->ready = 0;
 		loader->held = NULL;
 		pthread_cond_broadcast(&loader->changed);
@@ -272,7 +363,12 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 			rc = 1;
 		}
 	}
+	struct frame *given = rc > 0 ? loader->held : NULL;
 	pthread_mutex_unlock(&loader->lock);
+	if (given && given->is_long)
+		rc = bind_windows(loader, given);
+	if (rc < 0)
+		*batch = NULL;
 	return rc;
 }
 

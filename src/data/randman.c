@@ -23,6 +23,7 @@
 #define STEP 1e-3 /* seconds */
 /* Terms below this share of the first are left out; the paper's cut-off is 1000 terms. */
 #define SMALLEST_TERM 1e-3
+#define FARTHEST 9.0		 /* deviations that a normal number of 53 bits can be away */
 #define TEST_POINTS (1ull << 41) /* where the points of part=test begin */
 
 enum { GRID = 1024, MOST_TERMS = 1000 };
@@ -108,9 +109,18 @@ static void normalise(struct randman *r)
 	}
 }
 
-/* Spikes of one window of time: one a unit, at the point (sample, window). */
-static void add_window(const struct randman *r, int label, uint64_t point, int64_t window,
-	struct neap_events *events)
+/* What is kept of the spikes: [from, to) seconds. */
+struct span {
+	double from, to;
+	int64_t most; /* events */
+};
+
+/*
+ * Spikes of one window of time: one a unit, at the point (sample, window). 1 where there
+ * are more than are to be kept.
+ */
+static int add_window(const struct randman *r, int label, uint64_t point, int64_t window,
+	const struct span *span, struct neap_events *events)
 {
 	double x[16], start = (double)window * r->window, length = r->set.info.duration;
 	/* A generator a point: point and window together may need more than 64 bits. */
@@ -127,20 +137,62 @@ static void add_window(const struct randman *r, int label, uint64_t point, int64
 						   0x10000u + (uint32_t)u, (uint64_t)window);
 		/* Inside the last step at the latest. */
 		time = fmin(fmax(time, 0), length - 0.5 * STEP);
+		if (time < span->from || time >= span->to)
+			continue;
+		if (events->count == span->most)
+			return 1;
 		events->time[events->count] = time;
 		events->unit[events->count++] = (uint16_t)u;
 	}
+	return 0;
 }
 
 static int randman_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	struct randman *r = (struct randman *)set;
-	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)r->spikes * (size_t)r->units));
+	const struct span all = {-INFINITY, INFINITY, r->spikes * r->units};
+	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)all.most));
 	buffer->events.count = 0;
 	buffer->events.duration = set->info.duration;
 	for (int64_t w = 0; w < r->spikes; w++)
-		add_window(r, set->label[index], r->first + (uint64_t)index, w, &buffer->events);
+		(void)add_window(
+			r, set->label[index], r->first + (uint64_t)index, w, &all, &buffer->events);
 	return neap__events_sort(&buffer->events);
+}
+
+static int randman_extent(struct neap_dataset *set, int64_t index, struct neap__extent *extent)
+{
+	const struct randman *r = (struct randman *)set;
+	(void)index;
+	*extent = (struct neap__extent){r->spikes * r->units, set->info.duration, 0};
+	return 0;
+}
+
+static int randman_prepare(struct neap_dataset *set, int64_t index)
+{
+	(void)set;
+	(void)index;
+	return 0;
+}
+
+/* Spikes stay in their window but for noise (FARTHEST deviations at most, see philox.h). */
+static int randman_part(struct neap_dataset *set, int64_t index, double from, double to,
+	size_t most, struct neap__event_buffer *buffer)
+{
+	struct randman *r = (struct randman *)set;
+	const struct span span = {from, to, (int64_t)most};
+	double reach = FARTHEST * r->noise, last = (double)(r->spikes - 1);
+	/* What noise carried beyond the end comes back to the last step. */
+	double first = floor((from - reach) / r->window - 1e-6) - (r->noise > 0);
+	int64_t w = (int64_t)fmin(fmax(first, 0), last);
+	int64_t end = (int64_t)fmin(fmax(floor((to + reach) / r->window + 1e-6), 0), last);
+	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
+	buffer->events.count = 0;
+	for (; w <= end; w++)
+		if (add_window(r, set->label[index], r->first + (uint64_t)index, w, &span,
+			    &buffer->events))
+			return 1;
+	return 0;
 }
 
 static void randman_close(struct neap_dataset *set)
@@ -151,7 +203,8 @@ static void randman_close(struct neap_dataset *set)
 	free(r->scale);
 }
 
-static const struct neap__dataset_ops randman_ops = {randman_read, randman_close};
+static const struct neap__dataset_ops randman_ops = {
+	randman_read, randman_close, randman_extent, randman_prepare, randman_part};
 
 static int set_key(struct values *values, const char *name, const char *text)
 {

@@ -6,8 +6,7 @@
  * them neap writes /extra/duration, /extra/speaker_names and the attributes
  * `inputs` and `longest` of the root.
  */
-#include "data/dataset.h"
-#include "data/h5.h"
+#include "data/shd.h"
 #include "base/fail.h"
 #include "sys/rehearse.h"
 
@@ -17,22 +16,10 @@
 #include <string.h>
 
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
-/* No recording lasts longer; what claims to is damaged. */
-#define LONGEST_SECONDS 1e6
 #define REHEARSAL_SECONDS 60
 
-struct shd {
-	struct neap_dataset set;
-	char *path;
-	struct neap__h5_file file;
-	struct neap__vlen times, units;
-	double *duration; /* [samples] or NULL */
-	void *convert;	  /* one row in the course of conversion */
-	size_t convert_room;
-};
-
 /* One row of `vlen` as `type` (8 bytes an element), in shd->convert. */
-static int read_row(struct shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
+static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
 	uint32_t *length, void **out)
 {
 	const unsigned char *data;
@@ -55,7 +42,7 @@ static int read_row(struct shd *shd, struct neap__vlen *vlen, int64_t row, hid_t
 	return 0;
 }
 
-static int read_times(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+static int read_times(struct neap__shd *shd, int64_t index, struct neap__event_buffer *buffer)
 {
 	void *row = NULL;
 	uint32_t n;
@@ -63,18 +50,18 @@ static int read_times(struct shd *shd, int64_t index, struct neap__event_buffer 
 	NEAP_TRY(neap__event_buffer_reserve(buffer, n));
 	const double *time = row;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!(time[i] >= 0 && time[i] <= LONGEST_SECONDS))
+		if (!(time[i] >= 0 && time[i] <= NEAP__LONGEST_SECONDS))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': /spikes/times of sample %lld holds %g; 0 to %g seconds are "
 				"accepted",
-				shd->path, (long long)index, time[i], LONGEST_SECONDS);
+				shd->path, (long long)index, time[i], NEAP__LONGEST_SECONDS);
 		buffer->events.time[i] = time[i];
 	}
 	buffer->events.count = n;
 	return 0;
 }
 
-static int read_units(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+static int read_units(struct neap__shd *shd, int64_t index, struct neap__event_buffer *buffer)
 {
 	void *row = NULL;
 	uint32_t n;
@@ -96,7 +83,7 @@ static int read_units(struct shd *shd, int64_t index, struct neap__event_buffer 
 	return 0;
 }
 
-static int read_sample(struct shd *shd, int64_t index, struct neap__event_buffer *buffer)
+static int read_sample(struct neap__shd *shd, int64_t index, struct neap__event_buffer *buffer)
 {
 	NEAP_TRY(read_times(shd, index, buffer));
 	NEAP_TRY(read_units(shd, index, buffer));
@@ -111,12 +98,12 @@ static int shd_read(struct neap_dataset *set, int64_t index, struct neap__event_
 {
 	struct neap__h5_guard guard;
 	neap__h5_enter(&guard);
-	int rc = read_sample((struct shd *)set, index, buffer);
+	int rc = read_sample((struct neap__shd *)set, index, buffer);
 	neap__h5_leave(&guard);
 	return rc;
 }
 
-static void release(struct shd *shd)
+static void release(struct neap__shd *shd)
 {
 	neap__vlen_close(&shd->times);
 	neap__vlen_close(&shd->units);
@@ -130,11 +117,12 @@ static void shd_close(struct neap_dataset *set)
 {
 	struct neap__h5_guard guard;
 	neap__h5_enter(&guard);
-	release((struct shd *)set);
+	release((struct neap__shd *)set);
 	neap__h5_leave(&guard);
 }
 
-static const struct neap__dataset_ops shd_ops = {shd_read, shd_close};
+static const struct neap__dataset_ops shd_ops = {
+	shd_read, shd_close, neap__shd_extent, neap__shd_prepare, neap__shd_part};
 
 static int largest(const int32_t *value, int64_t count)
 {
@@ -145,7 +133,7 @@ static int largest(const int32_t *value, int64_t count)
 }
 
 /* Labels, speakers and their names. */
-static int read_labels(struct shd *shd)
+static int read_labels(struct neap__shd *shd)
 {
 	struct neap_dataset *set = &shd->set;
 	int64_t n = set->info.samples;
@@ -168,22 +156,22 @@ static int read_labels(struct shd *shd)
 	return 0;
 }
 
-static int read_durations(struct shd *shd)
+static int read_durations(struct neap__shd *shd)
 {
 	int64_t n = shd->set.info.samples;
 	if (!neap__h5_has(&shd->file, "/extra/duration"))
 		return 0;
 	NEAP_TRY(neap__h5_reals(&shd->file, "/extra/duration", n, &shd->duration));
 	for (int64_t i = 0; i < n; i++)
-		if (!(shd->duration[i] >= 0 && shd->duration[i] <= LONGEST_SECONDS))
+		if (!(shd->duration[i] >= 0 && shd->duration[i] <= NEAP__LONGEST_SECONDS))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': /extra/duration[%lld] is %g; 0 to %g seconds are accepted",
-				shd->path, (long long)i, shd->duration[i], LONGEST_SECONDS);
+				shd->path, (long long)i, shd->duration[i], NEAP__LONGEST_SECONDS);
 	return 0;
 }
 
 /* What a file of other hands does not say: channels and the longest sample. One pass over it. */
-static int survey(struct shd *shd, int channels_known)
+static int survey(struct neap__shd *shd, int channels_known)
 {
 	struct neap__event_buffer buffer = {0};
 	int most = -1, rc = 0;
@@ -205,7 +193,7 @@ static int survey(struct shd *shd, int channels_known)
 	return rc;
 }
 
-static int describe(struct shd *shd)
+static int describe(struct neap__shd *shd)
 {
 	double inputs = 0, longest = 0;
 	struct neap_dataset_info *info = &shd->set.info;
@@ -216,10 +204,10 @@ static int describe(struct shd *shd)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': attribute 'inputs' is %g; 1 to 65536 channels are accepted",
 			shd->path, inputs);
-	if (timed && !(longest >= 0 && longest <= LONGEST_SECONDS))
+	if (timed && !(longest >= 0 && longest <= NEAP__LONGEST_SECONDS))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': attribute 'longest' is %g; 0 to %g seconds are accepted", shd->path,
-			longest, LONGEST_SECONDS);
+			longest, NEAP__LONGEST_SECONDS);
 	info->inputs = known ? (int)inputs : 65536;
 	for (int64_t i = 0; i < info->samples; i++)
 		info->events += neap__vlen_length(&shd->times, i);
@@ -232,7 +220,7 @@ static int describe(struct shd *shd)
 }
 
 /* All that HDF5 itself parses. */
-static int open_tables(struct shd *shd)
+static int open_tables(struct neap__shd *shd)
 {
 	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
 	NEAP_TRY(neap__vlen_open(&shd->times, &shd->file, "/spikes/times", H5T_FLOAT));
@@ -253,7 +241,7 @@ static void rehearse(void *shd)
 	(void)open_tables(shd);
 }
 
-static int open_all(struct shd *shd)
+static int open_all(struct neap__shd *shd)
 {
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
 	int died = neap__rehearse(rehearse, shd, REHEARSAL_SECONDS);
@@ -268,7 +256,7 @@ static int open_all(struct shd *shd)
 static int shd_open(struct neap_dataset **out, const char *path)
 {
 	struct neap__h5_guard guard;
-	struct shd *shd = calloc(1, sizeof *shd);
+	struct neap__shd *shd = calloc(1, sizeof *shd);
 	char *copy = strdup(path);
 	if (!shd || !copy) {
 		free(shd);

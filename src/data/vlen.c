@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static uint64_t little(const unsigned char *p, size_t bytes)
+uint64_t neap__h5_little(const unsigned char *p, size_t bytes)
 {
 	uint64_t value = 0;
 	for (size_t i = 0; i < bytes; i++)
@@ -24,17 +24,17 @@ static uint64_t little(const unsigned char *p, size_t bytes)
 	return value;
 }
 
-static int damaged(const struct neap__vlen *vlen, const char *what)
+int neap__vlen_damaged(const struct neap__vlen *vlen, const char *what)
 {
 	return neap__fail(NEAP_EFORMAT, "'%s': '%s' is damaged: %s; make or copy the file again",
 		vlen->file->path, vlen->name, what);
 }
 
-static int read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset)
+int neap__vlen_read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset)
 {
 	unsigned char *p = data;
 	if (offset > vlen->file->bytes || bytes > vlen->file->bytes - offset)
-		return damaged(vlen, "a reference points outside the file");
+		return neap__vlen_damaged(vlen, "a reference points outside the file");
 	while (bytes > 0) {
 		ssize_t n = pread(vlen->file->fd, p, bytes, (off_t)offset);
 		if (n < 0 && errno == EINTR)
@@ -42,7 +42,7 @@ static int read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint
 		if (n < 0)
 			return neap__fail_errno(errno, "cannot read '%s'", vlen->file->path);
 		if (n == 0)
-			return damaged(vlen, "the file was cut short while it was read");
+			return neap__vlen_damaged(vlen, "the file was cut short while it was read");
 		p += n;
 		offset += (uint64_t)n;
 		bytes -= (size_t)n;
@@ -113,24 +113,24 @@ static int read_chunk(
 	unsigned char *to = vlen->reference + first * vlen->reference_bytes;
 	/* H5Dread_chunk believes the size in the index whatever room there is: read it here. */
 	if (H5Dget_chunk_info_by_coord(set, &first, &skipped, &at, &stored) < 0)
-		return damaged(vlen, "its index of chunks cannot be read");
+		return neap__vlen_damaged(vlen, "its index of chunks cannot be read");
 	if (at == HADDR_UNDEF || stored == 0)
 		return 0; /* never written: empty rows */
 	if (stored > vlen->file->bytes || chunk > UINT32_MAX ||
 		neap__mul_size(&want, (size_t)chunk, vlen->reference_bytes) < 0)
-		return damaged(vlen, "a chunk is larger than the file");
+		return neap__vlen_damaged(vlen, "a chunk is larger than the file");
 	int filter[H5Z_MAX_NFILTERS], filters = filters_of(creation, filter);
 	if (filters < 0 || (filters == 0 && stored != want))
-		return damaged(vlen, "a chunk has the wrong size");
+		return neap__vlen_damaged(vlen, "a chunk has the wrong size");
 	size_t room = (stored > want ? (size_t)stored : want) + NEAP__H5_SPARE;
 	unsigned char *data = malloc(room), *spare = malloc(room);
 	int rc = data && spare ? 0 : neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
 	if (rc == 0)
-		rc = read_at(vlen, data, (size_t)stored, at);
+		rc = neap__vlen_read_at(vlen, data, (size_t)stored, at);
 	if (rc == 0) {
 		const char *wrong = neap__h5_unfilter(filter, filters, skipped,
 			vlen->reference_bytes, &data, &spare, (size_t)stored, want);
-		rc = wrong ? damaged(vlen, wrong) : 0;
+		rc = wrong ? neap__vlen_damaged(vlen, wrong) : 0;
 	}
 	if (rc == 0)
 		memcpy(to, data, (rows < chunk ? rows : (size_t)chunk) * vlen->reference_bytes);
@@ -146,19 +146,20 @@ static int read_references(struct neap__vlen *vlen, hid_t set, hid_t creation)
 	/* Empty rows can be many without being in the file; nobody needs so many. */
 	if (vlen->rows > 1 << 28 ||
 		neap__mul_size(&bytes, (size_t)vlen->rows, vlen->reference_bytes) < 0)
-		return damaged(vlen, "it claims more than 2^28 rows");
+		return neap__vlen_damaged(vlen, "it claims more than 2^28 rows");
 	vlen->reference = calloc(bytes ? bytes : 1, 1);
 	if (!vlen->reference)
 		return neap__fail_errno(ENOMEM, "'%s': '%s'", vlen->file->path, vlen->name);
 	switch (H5Pget_layout(creation)) {
 	case H5D_CONTIGUOUS: {
 		haddr_t at = H5Dget_offset(set);
-		return at == HADDR_UNDEF || bytes == 0 ? 0
-						       : read_at(vlen, vlen->reference, bytes, at);
+		return at == HADDR_UNDEF || bytes == 0
+			       ? 0
+			       : neap__vlen_read_at(vlen, vlen->reference, bytes, at);
 	}
 	case H5D_CHUNKED:
 		if (H5Pget_chunk(creation, 1, &chunk) != 1 || chunk == 0)
-			return damaged(vlen, "no chunk size");
+			return neap__vlen_damaged(vlen, "no chunk size");
 		for (hsize_t first = 0; first < (hsize_t)vlen->rows; first += chunk)
 			NEAP_TRY(read_chunk(vlen, set, creation, first, chunk));
 		return 0;
@@ -231,7 +232,7 @@ int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, c
 
 uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row)
 {
-	return (uint32_t)little(vlen->reference + (size_t)row * vlen->reference_bytes, 4);
+	return (uint32_t)neap__h5_little(vlen->reference + (size_t)row * vlen->reference_bytes, 4);
 }
 
 /* Brings the collection at `address` into the buffer, unless it is there. */
@@ -242,10 +243,10 @@ static int load_heap(struct neap__vlen *vlen, uint64_t address)
 	if (vlen->heap_bytes > 0 && vlen->heap_address == address)
 		return 0;
 	vlen->heap_bytes = 0;
-	NEAP_TRY(read_at(vlen, head, 8 + length_bytes, address));
-	uint64_t size = little(head + 8, length_bytes);
+	NEAP_TRY(neap__vlen_read_at(vlen, head, 8 + length_bytes, address));
+	uint64_t size = neap__h5_little(head + 8, length_bytes);
 	if (memcmp(head, "GCOL\1", 5) != 0 || size < 16 || size > vlen->file->bytes)
-		return damaged(vlen, "no heap where a row should be");
+		return neap__vlen_damaged(vlen, "no heap where a row should be");
 	if (size > vlen->heap_room) {
 		unsigned char *heap = realloc(vlen->heap, size);
 		if (!heap)
@@ -253,7 +254,7 @@ static int load_heap(struct neap__vlen *vlen, uint64_t address)
 		vlen->heap = heap;
 		vlen->heap_room = size;
 	}
-	NEAP_TRY(read_at(vlen, vlen->heap, size, address));
+	NEAP_TRY(neap__vlen_read_at(vlen, vlen->heap, size, address));
 	vlen->heap_address = address;
 	vlen->heap_bytes = size;
 	return 0;
@@ -264,8 +265,8 @@ int neap__vlen_row(
 {
 	const unsigned char *reference = vlen->reference + (size_t)row * vlen->reference_bytes;
 	size_t address_bytes = vlen->file->address_bytes, length_bytes = vlen->file->length_bytes;
-	uint64_t address = little(reference + 4, address_bytes);
-	uint64_t number = little(reference + 4 + address_bytes, 4);
+	uint64_t address = neap__h5_little(reference + 4, address_bytes);
+	uint64_t number = neap__h5_little(reference + 4 + address_bytes, 4);
 	*length = neap__vlen_length(vlen, row);
 	*data = (const unsigned char *)"";
 	if (*length == 0)
@@ -274,15 +275,16 @@ int neap__vlen_row(
 	size_t head = 8 + length_bytes, at = head;
 	while (vlen->heap_bytes - at >= head) {
 		const unsigned char *object = vlen->heap + at;
-		uint64_t size = little(object + 8, length_bytes);
-		uint64_t found = little(object, 2), room = vlen->heap_bytes - at - head;
+		uint64_t size = neap__h5_little(object + 8, length_bytes);
+		uint64_t found = neap__h5_little(object, 2), room = vlen->heap_bytes - at - head;
 		if (found == 0)
 			break; /* the free space at the end */
 		if (size > room)
-			return damaged(vlen, "a heap object is larger than its heap");
+			return neap__vlen_damaged(vlen, "a heap object is larger than its heap");
 		if (found == number) {
 			if (size < (uint64_t)*length * vlen->base_bytes)
-				return damaged(vlen, "a row is longer than what is stored of it");
+				return neap__vlen_damaged(
+					vlen, "a row is longer than what is stored of it");
 			*data = object + head;
 			return 0;
 		}
@@ -291,7 +293,7 @@ int neap__vlen_row(
 			break;
 		at += step;
 	}
-	return damaged(vlen, "a row is missing from its heap");
+	return neap__vlen_damaged(vlen, "a row is missing from its heap");
 }
 
 void neap__vlen_close(struct neap__vlen *vlen)

@@ -31,6 +31,8 @@ static int check_sample(
 			index, s->label, net->options.classes);
 	if (s->label < 0 && !s->target && net->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
+	if (batch->windows)
+		return 0; /* what is read later is checked where it is read */
 	for (int64_t t = 0; t < s->length; t++) {
 		if (s->start[t] > s->start[t + 1])
 			return neap__fail(NEAP_EUSAGE,
@@ -167,6 +169,9 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	NEAP_TRY(make_samples(net, batch->size));
 	net->ngroups = count;
 	net->batch = batch;
+	net->events = batch->sequences;
+	net->events_from = 0;
+	net->events_to = batch->windows ? 0 : INT64_MAX;
 	int rc = deal(net, samples);
 	if (rc < 0) {
 		net->batch = NULL;
@@ -183,6 +188,28 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 		.answer = net->answer,
 		.rate = net->rate};
 	return 0;
+}
+
+int neap__net_window(struct neap_net *net, int64_t t)
+{
+	struct neap_window window;
+
+	if (net->events_from <= t && t < net->events_to)
+		return 0;
+	net->events_to = 0;
+	NEAP_TRY(neap_windows_take(net->batch->windows, t, &window));
+	net->events = window.sequences;
+	net->events_from = window.from;
+	net->events_to = window.to;
+	return 0;
+}
+
+void neap_net_will_touch(void *user, int64_t t0, int64_t t1)
+{
+	const struct neap_net *net = user;
+
+	if (net->batch && net->batch->windows)
+		neap_windows_expect(net->batch->windows, t0, t1);
 }
 
 void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)

@@ -194,6 +194,9 @@ struct neap_net {
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 
 	const struct neap_batch *batch;
+	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */
+	const struct neap_sequence *events;
+	int64_t events_from, events_to;
 	struct neap_objective objective; /* loss NULL: forward only */
 	struct neap__group *groups;
 	int ngroups, group_room, group_size;
@@ -215,6 +218,8 @@ struct neap_net {
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
 
+/* Makes sure that the events of step t are there: of a long batch, takes its window. */
+int neap__net_window(struct neap_net *net, int64_t t);
 /* Fills in options and layers from the specification string. */
 int neap__net_parse(struct neap_net *net);
 /* Makes, fills in and names the tensors. */

@@ -46,11 +46,15 @@ static void advance_item(void *arg, int item, int thread)
 int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
 	struct neap_net *net = user;
-	struct job job = {.net = net, .moving = state, .t0 = t0, .t1 = t1, .first = first};
+	struct job job = {.net = net, .moving = state, .first = first};
 
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	neap__pool_run(net->pool, net->ngroups, advance_item, &job);
+	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
+		NEAP_TRY(neap__net_window(net, job.t0));
+		job.t1 = t1 < net->events_to ? t1 : net->events_to;
+		neap__pool_run(net->pool, net->ngroups, advance_item, &job);
+	}
 	return 0;
 }
 
@@ -114,6 +118,8 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	while (t < t1 && room - at >= net->tape_max) {
 		uint64_t fit = (room - at) / net->tape_max;
 		int64_t n = t1 - t < NEAP__BLOCK ? t1 - t : NEAP__BLOCK;
+		NEAP_TRY(neap__net_window(net, t));
+		n = n < net->events_to - t ? n : net->events_to - t;
 		n = (uint64_t)n < fit ? n : (int64_t)fit;
 		for (int g = 0; g < net->ngroups; g++) /* offsets have 32 bits */
 			while (group_room(&net->groups[g], n) > UINT32_MAX)
@@ -125,6 +131,7 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 		t += n;
 	}
 	if (t == t0 && t0 < t1) { /* room for one step and the header, as promised */
+		NEAP_TRY(neap__net_window(net, t));
 		struct round_head *round = (struct round_head *)(void *)((char *)tape + at);
 		size_t bytes = record_round(net, state, t, t + 1, first, round, last);
 		last = at;
@@ -167,6 +174,10 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 				"reversed",
 				(long long)round->t0, (long long)round->t1, (long long)t0,
 				(long long)t1);
+		NEAP_TRY(neap__net_window(net, t1 - 1));
+		if (round->t0 < net->events_from)
+			return neap__fail(NEAP_EMODEL, "a tape from step %lld was cut by a window",
+				(long long)round->t0);
 		neap__pool_run(net->pool, net->ngroups, backward_item, &job);
 		t1 = round->t0;
 		at = round->previous;

@@ -83,10 +83,12 @@ static void save_lists(
 	}
 }
 
-static inline struct neap__list input_events(const struct neap_sequence *sequence, int64_t t)
+static inline struct neap__list input_events(const struct neap_net *net, int sample, int64_t t)
 {
-	return (struct neap__list){.count = (int)(sequence->start[t + 1] - sequence->start[t]),
-		.id = sequence->unit + sequence->start[t]};
+	const struct neap_sequence *events = &net->events[sample];
+	const uint32_t *start = events->start + (t - net->events_from);
+	return (struct neap__list){
+		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
 }
 
 static void count_spikes(double *total, const struct neap__list *list)
@@ -103,7 +105,7 @@ static size_t sample_step(struct neap_net *net, struct neap__group *group, unsig
 	struct neap__list **spikes = group->spike_lists, **near = group->support_lists;
 	int now = (int)(t & 1), prev = !now;
 	const struct neap_sequence *sequence = &net->batch->sequences[group->first + s];
-	struct neap__list events = input_events(sequence, t);
+	struct neap__list events = input_events(net, group->first + s, t);
 	const struct neap__list *below = &events;
 	double *total = group->spikes;
 	size_t bytes = 0;
@@ -253,7 +255,7 @@ static size_t sample_reverse(const struct neap__kernels *k, struct neap_net *net
 		.sample = group->first + s,
 		.t = t,
 		.sequence = &net->batch->sequences[group->first + s]};
-	struct neap__list events = input_events(at.sequence, t);
+	struct neap__list events = input_events(net, at.sample, t);
 	struct neap__view *views = group->views;
 	size_t bytes = 0;
 

@@ -66,6 +66,12 @@ static int watch_backward(void *user, void *adjoint, int64_t t1, int64_t t0, con
 	return neap_net_backward(w->net, adjoint, t1, t0, tape);
 }
 
+static void watch_will_touch(void *user, int64_t t0, int64_t t1)
+{
+	const struct watched *w = user;
+	neap_net_will_touch(w->net, t0, t1);
+}
+
 /* What the kinds of steps that a sweep ran cost. */
 static void take_costs(struct neap__costs *costs, const struct neap_sweep_stats *stats)
 {
@@ -95,6 +101,7 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 	ops.record = watch_record;
 	ops.turn = watch_turn;
 	ops.backward = watch_backward;
+	ops.will_touch = watch_will_touch;
 	neap__comparison_sweep(c, &so, c->one.batch->steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));

@@ -137,6 +137,7 @@ static int calibrate(struct run *r)
 		.rates = o->rates,
 		.batch = o->batch,
 		.max_steps = o->max_steps,
+		.window_bytes = o->sweep.inputs,
 		.first = o->first,
 		.seed = o->seed};
 	struct neap__work work;

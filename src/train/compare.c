@@ -256,6 +256,7 @@ static int compare(struct neap__comparison *c)
 		.rates = o->rates,
 		.batch = o->batch,
 		.max_steps = o->max_steps,
+		.window_bytes = o->sweep.inputs,
 		.first = o->first,
 		.seed = o->seed};
 	NEAP_TRY(neap__onebatch_open(&c->one, &source));
@@ -273,7 +274,12 @@ static int compare(struct neap__comparison *c)
 	r->weights_bytes = sizes.weights;
 	r->grads_bytes = sizes.grads;
 	NEAP_TRY(warm_up(c));
-	return run_all(c);
+	int rc = run_all(c);
+	if (c->one.batch->windows) {
+		r->window_steps = neap_windows_steps(c->one.batch->windows);
+		r->input_wait = neap_windows_waited(c->one.batch->windows);
+	}
+	return rc;
 }
 
 int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)

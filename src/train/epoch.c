@@ -64,7 +64,12 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	if (batch->bytes > trainer->result->data_bytes)
 		trainer->result->data_bytes = batch->bytes;
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
 	int rc = sweep_batch(trainer, batch);
+	if (batch->windows) {
+		trainer->result->window_steps = neap_windows_steps(batch->windows);
+		trainer->result->input_wait += neap_windows_waited(batch->windows) - waited;
+	}
 	int ended = neap_net_end(trainer->net);
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);

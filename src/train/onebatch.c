@@ -9,6 +9,7 @@ int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_
 		.batch = source->batch,
 		.dt = source->net->dt,
 		.steps = source->max_steps,
+		.window_bytes = source->window_bytes,
 		.shuffle = 1,
 		.seed = source->seed};
 

@@ -13,7 +13,8 @@ struct neap__onebatch_source {
 	struct neap_rate_penalty rates;
 	int batch;
 	int64_t max_steps;
-	int64_t first; /* number of the batch among the shuffled ones */
+	uint64_t window_bytes; /* neap_loader_options */
+	int64_t first;	       /* number of the batch among the shuffled ones */
 	uint64_t seed;
 };
 

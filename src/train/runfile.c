@@ -93,6 +93,8 @@ static void add_memory(cJSON *root, const struct neap__trainer *trainer)
 	neap__json_bytes(o, "gradients", r->grads_bytes);
 	neap__json_bytes(o, "optimizer", r->optimizer_bytes);
 	neap__json_bytes(o, "batch_largest", r->data_bytes);
+	neap__json_bytes(o, "input_bytes", r->data_bytes);
+	neap__json_int(o, "window_steps", r->window_steps);
 }
 
 static void add_evaluation(cJSON *root, const char *key, const struct neap_eval_result *e)

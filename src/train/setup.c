@@ -159,6 +159,7 @@ static int open_loaders(struct neap__trainer *trainer)
 		.batch = o->batch,
 		.dt = o->net.dt,
 		.steps = o->max_steps,
+		.window_bytes = o->sweep.inputs,
 		.shuffle = 1,
 		.seed = o->seed,
 		.index = d->first,

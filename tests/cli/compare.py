@@ -117,6 +117,25 @@ def full_disk(data, folder):
     return None if len(lines) == 1 and done.returncode in (1, 2) else done.stderr
 
 
+def windows(data, slow):
+    """Inputs in windows of a few steps: the same bits, in the memory that was allowed."""
+    hashes = set()
+    for inputs in ("64M", "100K"):
+        for more in ([], ["--dense", "--readout", "step"]):
+            for source in (data, "randman:steps=900,spikes=30,samples=40,units=30,noise=5"):
+                result = compare(source, "--dt", "0.1ms" if source == data else "1ms",
+                                 "--inputs", inputs, *more, memory="1M", slow=slow)
+                found = {r["grad_hash"] for r in ran(result)}
+                if len(found) != 1 or len(ran(result)) < 8:
+                    return f"{inputs} {more}: {len(ran(result))} ran, {found}"
+                hashes |= found
+                if (result["window_steps"] > 0) != (inputs == "100K"):
+                    return f"{inputs}: windows of {result['window_steps']} steps"
+                if inputs == "100K" and result["input_bytes"] > 100 << 10:
+                    return f"inputs take {result['input_bytes']} bytes"
+    return None if len(hashes) == 4 else f"{hashes}"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -133,6 +152,7 @@ def main():
             tap.run(f"one gradient, {name}", one_gradient, data, slow, more + memory)
         tap.run("one gradient over threads", thread_counts, data, slow)
         tap.run("the contract's keys", keys, data)
+        tap.run("inputs in windows", windows, data, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)
         tap.run("resident memory grows by the arena", resident, data, slow)

@@ -19,7 +19,7 @@ static inline void batch_make(struct batch_room *room, uint64_t seed, int size, 
 {
 	room->sequences = calloc((size_t)size, sizeof *room->sequences);
 	room->targets = calloc((size_t)size * (size_t)classes, sizeof *room->targets);
-	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0};
+	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0, NULL};
 	for (int b = 0; b < size; b++) {
 		int64_t length = lengths ? lengths[b] : steps;
 		uint32_t *start = calloc((size_t)length + 1, sizeof *start);

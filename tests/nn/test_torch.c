@@ -55,7 +55,7 @@ static void batch_of(struct batch_room *room, const cJSON *net)
 
 	room->sequences = calloc((size_t)size, sizeof *room->sequences);
 	room->targets = NULL;
-	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0};
+	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0, NULL};
 	cJSON_ArrayForEach(sample, samples)
 	{
 		const cJSON *events = cJSON_GetObjectItem(sample, "events");

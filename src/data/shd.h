@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shd.h: a file in the layout of the Heidelberg Digits, from the inside. */
+#ifndef NEAP_DATA_SHD_H
+#define NEAP_DATA_SHD_H
+
+#include "data/dataset.h"
+#include "data/h5.h"
+
+/* No recording lasts longer; what claims to is damaged. */
+#define NEAP__LONGEST_SECONDS 1e6
+
+struct neap__shd {
+	struct neap_dataset set;
+	char *path;
+	struct neap__h5_file file;
+	struct neap__vlen times, units;
+	double *duration; /* [samples] or NULL */
+	void *convert;	  /* one row in the course of conversion */
+	size_t convert_room;
+};
+
+/* shdpart.c: a sample in part (dataset.h). */
+int neap__shd_extent(struct neap_dataset *set, int64_t index, struct neap__extent *extent);
+int neap__shd_prepare(struct neap_dataset *set, int64_t index);
+int neap__shd_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+	struct neap__event_buffer *buffer);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows of a long batch. Four frames of one size: the one in use, the next in the
+ * direction of travel, and two behind, where a sweep that turns or recomputes finds
+ * what it left. A window begins at a multiple of its width; one whose events do not
+ * fit its frame is halved, so that bounds are a function of data and options alone.
+ *
+ * The caller's thread decides what is read into which frame; one background thread
+ * reads. A frame is its reader's from post to wait.
+ */
+#include "data/windows.h"
+#include "data/bins.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAMES = 4, NARROW = 64, WIDE = 16384 };
+
+struct frame {
+	int64_t asked;	/* the step it was read for */
+	int64_t ticket; /* -1: not being read */
+	int ready;
+	int64_t from, to;
+	uint64_t used;			/* when */
+	struct neap_sequence *sequence; /* [batch] */
+	uint32_t *start;		/* [batch * (wide + 1)] */
+	uint16_t *unit;			/* [units] */
+};
+
+struct neap_windows {
+	struct neap__windows_options options;
+	struct neap__worker *worker;
+	int64_t wide; /* steps of a window, a power of two times 64 */
+	size_t units; /* spikes a frame has room for */
+	size_t most;  /* events of one sample and window */
+	uint64_t bytes;
+
+	/* Of the batch bound. */
+	const struct neap_sequence *sequences;
+	int size;
+	int64_t steps;
+
+	struct frame frame[FRAMES];
+	struct frame *held; /* by the caller */
+	int down;	    /* direction of travel */
+	uint64_t clock;
+	double waited;
+
+	/* The reader's. */
+	struct neap__event_buffer events;
+	struct neap__bins bins;
+};
+
+/* Bytes that reading one event of a sample takes, beside the frames. */
+#define EVENT_BYTES                                                                                \
+	(sizeof(double) + 2 * sizeof(uint16_t) + 2 * sizeof(uint32_t) + 2 * sizeof(uint16_t))
+
+/*
+ * The widest windows whose starts take a quarter of the bound. What is left is for
+ * events: of the frames, and of the sample that is being read.
+ */
+static int share_out(struct neap_windows *w)
+{
+	const struct neap__windows_options *o = &w->options;
+	uint64_t batch = (uint64_t)o->batch, fixed = 0;
+
+	for (w->wide = WIDE;; w->wide /= 2) {
+		uint64_t steps = (uint64_t)w->wide + 1;
+		/* Room grows by a quarter and 64 more than asked for (bins.c). */
+		fixed = FRAMES * batch * (steps * sizeof(uint32_t) + sizeof(struct neap_sequence)) +
+			(steps * 5 / 4 + 64) * sizeof(uint32_t) +
+			(uint64_t)o->inputs * 5 / 4 * sizeof(uint32_t) + 4096;
+		if (fixed <= o->bytes / 4 || w->wide == NARROW)
+			break;
+	}
+	uint64_t share = batch < 8 ? batch : 8;
+	uint64_t one = FRAMES * sizeof(uint16_t) + (EVENT_BYTES * 5 / 4 + 1) / share;
+	uint64_t left = o->bytes > fixed ? o->bytes - fixed : 0;
+	w->units = (size_t)(left / one);
+	w->most = w->units / share;
+	if (w->most < 64)
+		return neap__fail(NEAP_EUSAGE,
+			"%llu bytes for windows of %d samples; %llu or more are accepted",
+			(unsigned long long)o->bytes, o->batch,
+			(unsigned long long)(fixed + 64 * share * one));
+	w->bytes = fixed + w->units * one;
+	return 0;
+}
+
+enum { FITS, TOO_MANY };
+
+/* Reads [from, to) into a frame; TOO_MANY where it is not large enough. */
+static int read_window(struct neap_windows *w, struct frame *frame, int64_t from, int64_t to)
+{
+	const struct neap__windows_options *o = &w->options;
+	/* Steps begin a little earlier than their time says (bins.c). */
+	double begin = ((double)from * (1 - 1e-6) - 0.01) * o->dt,
+	       end = ((double)to + 0.01) * o->dt;
+	size_t stride = (size_t)w->wide + 1, units = 0;
+
+	for (int i = 0; i < w->size; i++) {
+		struct neap_sequence *s = &frame->sequence[i];
+		uint32_t *start = frame->start + (size_t)i * stride;
+		*s = w->sequences[i];
+		int64_t last = s->length < to ? s->length : to;
+		s->start = start;
+		s->unit = frame->unit + units;
+		memset(start, 0, (size_t)(to - from + 1) * sizeof *start);
+		if (last <= from)
+			continue;
+		int rc = neap__dataset_part(o->set, s->index, begin, end, w->most, &w->events);
+		if (rc != 0)
+			return rc < 0 ? rc : TOO_MANY;
+		neap__bins_clear(&w->bins);
+		NEAP_TRY(neap__bins_add_part(
+			&w->bins, &w->events.events, o->inputs, o->dt, from, last));
+		if (w->bins.units > w->units - units)
+			return TOO_MANY;
+		memcpy(start, w->bins.start, (size_t)(last - from + 1) * sizeof *start);
+		for (int64_t t = last; t < to; t++)
+			start[t + 1 - from] = start[last - from];
+		memcpy(frame->unit + units, w->bins.unit, w->bins.units * sizeof *frame->unit);
+		units += w->bins.units;
+	}
+	frame->from = from;
+	frame->to = to;
+	return FITS;
+}
+
+static int run(void *self, const struct neap__job *job)
+{
+	struct neap_windows *w = self;
+	struct frame *frame = &w->frame[job->kind];
+
+	for (int64_t wide = w->wide; wide >= NARROW; wide /= 2) {
+		int64_t from = frame->asked / wide * wide;
+		int64_t to = from + wide < w->steps ? from + wide : w->steps;
+		int rc = read_window(w, frame, from, to);
+		if (rc <= 0)
+			return rc;
+	}
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': the events of steps %lld to %lld of a batch do not fit windows of %llu "
+		"bytes: "
+		"allow more, or take a shorter dt",
+		w->options.set->name, (long long)(frame->asked / NARROW * NARROW),
+		(long long)(frame->asked / NARROW * NARROW + NARROW),
+		(unsigned long long)w->options.bytes);
+}
+
+static int make_frames(struct neap_windows *w)
+{
+	size_t batch = (size_t)w->options.batch;
+
+	for (int i = 0; i < FRAMES; i++) {
+		struct frame *frame = &w->frame[i];
+		frame->ticket = -1;
+		frame->sequence = calloc(batch, sizeof *frame->sequence);
+		frame->start = malloc(batch * ((size_t)w->wide + 1) * sizeof *frame->start);
+		frame->unit = malloc(w->units * sizeof *frame->unit);
+		if (!frame->sequence || !frame->start || !frame->unit)
+			return neap__fail_errno(ENOMEM, "windows of '%s'", w->options.set->name);
+	}
+	return neap__event_buffer_reserve(&w->events, w->most);
+}
+
+int neap__windows_create(struct neap_windows **out, const struct neap__windows_options *options)
+{
+	struct neap_windows *w = calloc(1, sizeof *w);
+	*out = NULL;
+	if (!w)
+		return neap__fail_errno(ENOMEM, "windows of '%s'", options->set->name);
+	w->options = *options;
+	int rc = share_out(w);
+	if (rc == 0)
+		rc = make_frames(w);
+	if (rc == 0)
+		rc = neap__worker_create(&w->worker, FRAMES, run, w);
+	if (rc < 0)
+		neap__windows_free(w);
+	else
+		*out = w;
+	return rc;
+}
+
+/* Waits for what is being read into a frame; a failure leaves it empty. */
+static int settle(struct neap_windows *w, struct frame *frame)
+{
+	if (frame->ticket < 0)
+		return 0;
+	int rc = neap__worker_wait(w->worker, frame->ticket);
+	frame->ticket = -1;
+	frame->ready = rc == 0;
+	return rc;
+}
+
+void neap__windows_bind(
+	struct neap_windows *w, const struct neap_sequence *sequences, int size, int64_t steps)
+{
+	for (int i = 0; i < FRAMES; i++) {
+		(void)settle(w, &w->frame[i]);
+		w->frame[i].ready = 0;
+	}
+	w->sequences = sequences;
+	w->size = size;
+	w->steps = steps;
+	w->held = NULL;
+	w->down = 0;
+}
+
+void neap__windows_free(struct neap_windows *w)
+{
+	if (!w)
+		return;
+	neap__worker_free(w->worker);
+	for (int i = 0; i < FRAMES; i++) {
+		free(w->frame[i].sequence);
+		free(w->frame[i].start);
+		free(w->frame[i].unit);
+	}
+	neap__event_buffer_free(&w->events);
+	neap__bins_free(&w->bins);
+	free(w);
+}
+
+uint64_t neap__windows_bytes(const struct neap_windows *w)
+{
+	return w->bytes;
+}
+
+double neap_windows_waited(const struct neap_windows *w)
+{
+	return w->waited;
+}
+
+int64_t neap_windows_steps(const struct neap_windows *w)
+{
+	return w->wide;
+}
+
+static struct frame *find(struct neap_windows *w, int64_t t)
+{
+	for (int i = 0; i < FRAMES; i++) {
+		struct frame *frame = &w->frame[i];
+		if (frame->ready && frame->from <= t && t < frame->to)
+			return frame;
+	}
+	return NULL;
+}
+
+/* Has step t read into the frame that was not used for longest, unless it is there or on its way.
+ */
+static int fetch(struct neap_windows *w, int64_t t)
+{
+	struct frame *oldest = NULL;
+
+	if (t < 0 || t >= w->steps || find(w, t))
+		return 0;
+	for (int i = 0; i < FRAMES; i++) {
+		struct frame *frame = &w->frame[i];
+		if (frame->ticket >= 0 && frame->asked == t)
+			return 0;
+		if (frame->ticket < 0 && frame != w->held &&
+			(!oldest || !frame->ready || (oldest->ready && frame->used < oldest->used)))
+			oldest = frame;
+	}
+	if (!oldest)
+		return 0; /* all are busy: later */
+	struct neap__job job = {.kind = (int)(oldest - w->frame)};
+	oldest->ready = 0;
+	oldest->asked = t;
+	oldest->used = w->clock;
+	int rc = neap__worker_post(w->worker, &job, &oldest->ticket);
+	if (rc < 0)
+		oldest->ticket = -1;
+	return rc;
+}
+
+/* The frame that holds step t, read now if it must be. */
+static int obtain(struct neap_windows *w, int64_t t, struct frame **out)
+{
+	double start;
+
+	if ((*out = find(w, t)) != NULL)
+		return 0;
+	start = neap__seconds();
+	w->held = NULL;
+	for (int i = 0; i < FRAMES && !*out; i++) { /* it may be on its way */
+		(void)settle(w, &w->frame[i]);
+		*out = find(w, t);
+	}
+	if (!*out) {
+		NEAP_TRY(fetch(w, t));
+		for (int i = 0; i < FRAMES; i++)
+			NEAP_TRY(settle(w, &w->frame[i]));
+		*out = find(w, t);
+	}
+	w->waited += neap__seconds() - start;
+	return *out ? 0 : neap__fail(NEAP_EMODEL, "window of step %lld", (long long)t);
+}
+
+int neap_windows_take(struct neap_windows *w, int64_t t, struct neap_window *window)
+{
+	struct frame *frame, *before = w->held;
+	int64_t from = before ? before->from : 0;
+
+	if (t < 0 || t >= w->steps)
+		return neap__fail(
+			NEAP_EUSAGE, "step %lld of %lld", (long long)t, (long long)w->steps);
+	NEAP_TRY(obtain(w, t, &frame));
+	if (before && frame->from != from)
+		w->down = frame->from < from;
+	w->held = frame;
+	frame->used = ++w->clock;
+	*window = (struct neap_window){frame->from, frame->to, frame->sequence};
+	return fetch(w, w->down ? frame->from - 1 : frame->to);
+}
+
+void neap_windows_expect(struct neap_windows *w, int64_t t0, int64_t t1)
+{
+	/* What a sweep jumps to is the start of a range; its other end it reaches by steps. */
+	if (t0 < t1)
+		(void)fetch(w, t0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* windows.h: the events of a long batch, a window of steps at a time, read ahead. */
+#ifndef NEAP_DATA_WINDOWS_H
+#define NEAP_DATA_WINDOWS_H
+
+#include "data/dataset.h"
+
+struct neap__windows_options {
+	struct neap_dataset *set; /* borrowed; its samples can be read in part */
+	int batch, inputs;
+	double dt;
+	uint64_t bytes; /* bound on all memory of the windows */
+};
+
+/* NEAP_EUSAGE, naming the bound, where that is too little for 64 steps. */
+int neap__windows_create(
+	struct neap_windows **windows, const struct neap__windows_options *options);
+/* The windows of a batch from now on; its sequences (length, index) are borrowed. */
+void neap__windows_bind(struct neap_windows *windows, const struct neap_sequence *sequences,
+	int size, int64_t steps);
+uint64_t neap__windows_bytes(const struct neap_windows *windows);
+void neap__windows_free(struct neap_windows *windows);
+
+#endif
