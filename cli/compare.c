@@ -27,6 +27,27 @@ static int on_progress(void *user, const char *strategy, int done, int total)
 	return cli_interrupted();
 }
 
+static void json_direction(cJSON *pieces, const char *name, double first, double last)
+{
+	cJSON *o = cJSON_AddObjectToObject(pieces, name);
+	cli_json_number(o, "first_tenth", first);
+	cli_json_number(o, "last_tenth", last);
+	cli_json_number(o, "ratio", last / first);
+}
+
+/* Seconds a step along the sweep. */
+static void json_pace(cJSON *o, const struct neap_pace *pace)
+{
+	if (pace->piece == 0) {
+		cJSON_AddNullToObject(o, "pieces");
+		return;
+	}
+	cJSON *pieces = cJSON_AddObjectToObject(o, "pieces");
+	cli_json_int(pieces, "steps", pace->piece);
+	json_direction(pieces, "forward", pace->forward_first, pace->forward_last);
+	json_direction(pieces, "backward", pace->backward_first, pace->backward_last);
+}
+
 static cJSON *json_run(const struct neap_compare_result *result, const struct neap_compare_run *run)
 {
 	char hash[24];
@@ -51,6 +72,10 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	cli_json_int(o, "overflows", run->stats.overflows);
 	cli_json_int(o, "recomputed", run->stats.recomputed);
 	cli_json_number(o, "loss", run->loss);
+	cli_json_int(o, "steps", run->steps);
+	cli_json_number(
+		o, "seconds_per_step", run->steps > 0 ? run->seconds / (double)run->steps : NAN);
+	json_pace(o, &run->pace);
 	/* Measured here replaces the plan's prediction. */
 	cJSON_DeleteItemFromObject(o, "overhead");
 	cli_json_number(o, "overhead", run->overhead);
@@ -91,10 +116,11 @@ static int print_json(
 	return cli_json_print(o);
 }
 
-static void print_run(const struct neap_compare_run *run)
+static void print_run(const struct neap_compare_run *run, int64_t steps)
 {
 	char planned[24], measured[24], slow[24], time[24], stall[24], params[160], over[24] = "-";
 	const char *name = run->reference ? "reference" : run->plan.strategy;
+	char cut[40] = "";
 
 	if (!run->ran) {
 		printf("%-13s %s\n", name, run->what);
@@ -104,13 +130,15 @@ static void print_run(const struct neap_compare_run *run)
 		snprintf(over, sizeof over, "%.1f%%", 100 * run->overhead);
 	cli_show_size(slow, run->plan.slow_bytes);
 	cli_show_params(params, &run->plan.params);
-	printf("%-13s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s\n", name,
+	if (run->steps < steps)
+		snprintf(cut, sizeof cut, " (%" PRId64 " steps)", run->steps);
+	printf("%-13s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s%s\n", name,
 		cli_show_size(planned, run->plan.arena_bytes),
 		cli_show_size(measured, run->stats.peak_measured),
 		run->plan.slow_bytes ? slow : "-", cli_show_time(time, run->seconds), over,
 		cli_show_time(stall, run->stats.stall), run->grad_hash,
 		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
-		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params);
+		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params, cut);
 }
 
 static int print_table(const struct neap_compare_result *result)
@@ -131,7 +159,7 @@ static int print_table(const struct neap_compare_result *result)
 	printf("%-13s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
 		"slow", "time", "overhead", "stall", "gradients", "parameters");
 	for (int i = 0; i < result->runs_count; i++)
-		print_run(&result->runs[i]);
+		print_run(&result->runs[i], result->steps);
 	return cli_finish("compare");
 }
 
@@ -141,7 +169,7 @@ static int same_gradients(const struct neap_compare_result *result)
 	const struct neap_compare_run *first = NULL;
 	for (int i = 0; i < result->runs_count; i++) {
 		const struct neap_compare_run *run = &result->runs[i];
-		if (!run->ran)
+		if (!run->ran || run->steps != result->steps)
 			continue;
 		if (!first)
 			first = run;
@@ -206,6 +234,9 @@ int cli_compare(int argc, char **argv)
 			NULL, NULL},
 		{"no-reference", CLI_FLAG, &o.no_reference, NULL,
 			"leave out store-all outside the budget", 0, 0, NULL, NULL},
+		{"reference-memory", CLI_SIZE, &o.reference_memory, "BYTES",
+			"store-all over the first steps that so much memory holds", 1, 9e18, NULL,
+			NULL},
 		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
 			NULL},
 		{0},

@@ -175,6 +175,9 @@ NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0,
 /* With `on`, runs measure resident_growth (resets the kernel's high-water mark). */
 NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 
+/* Maps the arena and touches every page of it, so that the next run waits for none. */
+NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
+
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);

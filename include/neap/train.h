@@ -155,8 +155,23 @@ struct neap_compare_options {
 	const char *const *strategies; /* NULL-terminated; NULL: all */
 	int repeats;		       /* runs of each, the median is reported; 0: 1 */
 	int no_reference;
+	/*
+	 * Store-all as reference in so much memory, over the first steps that it holds; 0: over
+	 * all steps, if that is at most half of the free memory.
+	 */
+	uint64_t reference_memory;
 	int (*progress)(void *user, const char *strategy, int done, int total); /* may be NULL */
 	void *user;
+};
+
+/*
+ * Seconds a step, waits and recomputation included, over pieces of a hundredth of the
+ * steps: the median of the first tenth of the pieces in a direction's course, and of the
+ * last. Forward is the first pass.
+ */
+struct neap_pace {
+	int64_t piece; /* steps; 0: too few, NaN below */
+	double forward_first, forward_last, backward_first, backward_last;
 };
 
 struct neap_compare_run {
@@ -166,8 +181,10 @@ struct neap_compare_run {
 	int error;
 	char what[200];		       /* why it did not run */
 	struct neap_sweep_stats stats; /* of the median run */
+	struct neap_pace pace;	       /* likewise */
+	int64_t steps;		       /* fewer than the batch's: a reference over its first */
 	double seconds, spread;	       /* median, (max - min) / median */
-	double overhead;	       /* over the reference's seconds, minus 1; NaN without one */
+	double overhead; /* over the reference's seconds a step, minus 1; NaN without one */
 	double loss;
 	uint64_t grad_hash;
 };

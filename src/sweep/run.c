@@ -24,6 +24,14 @@ static int map_arena(struct neap_sweep *s)
 	return 0;
 }
 
+int neap_sweep_touch(struct neap_sweep *s)
+{
+	NEAP_TRY(map_arena(s));
+	for (uint64_t i = 0; i < s->arena.mapped; i += 4096)
+		((volatile unsigned char *)s->arena.base)[i] = 0;
+	return 0;
+}
+
 static int format_tier(struct neap_sweep *s, int i)
 {
 	const struct neap_tier_spec *spec = &s->problem.tiers[i];

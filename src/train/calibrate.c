@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c: what the steps of a batch cost on this machine. */
 #include "train/comparison.h"
+#include "train/stretches.h"
 #include "base/fail.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum {
 	CALIBRATION_STEPS = 256,
 	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
+	LONG = 32768,		    /* steps beyond which a batch is not swept to measure it */
+	SWEPT = 8192,		    /* of a long one, so many are */
 };
 
 void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
@@ -83,26 +88,23 @@ static void take_costs(struct neap__costs *costs, const struct neap_sweep_stats 
 		costs->backward = stats->backward / (double)stats->backward_steps;
 }
 
-int neap__comparison_calibrate(struct neap__comparison *c)
+/* A sweep within the budget over the batch begun, or its first steps: times, and tapes if asked. */
+static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct neap__tapes *tapes)
 {
-	struct watched watched = {c->one.net, &c->tapes};
+	struct watched watched = {c->one.net, tapes};
 	struct neap_sweep_options so;
 	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
 	double loss;
 
-	NEAP_TRY(neap__tapes_make(&c->tapes, c->one.batch->steps));
-	NEAP_TRY(neap__netops_measure(&c->costs, c->one.net, c->one.batch, &c->one.objective,
-		CALIBRATION_STEPS, CALIBRATION_ROOM));
-	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	neap__comparison_ops(c, &ops, c->costs.tape);
 	ops.advance = watch_advance;
 	ops.record = watch_record;
 	ops.turn = watch_turn;
 	ops.backward = watch_backward;
 	ops.will_touch = watch_will_touch;
-	neap__comparison_sweep(c, &so, c->one.batch->steps, "auto");
+	neap__comparison_sweep(c, &so, steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
 	c->result->problem = *neap_sweep_problem(sweep);
@@ -121,5 +123,43 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 	neap_net_get_result(c->one.net, &found);
 	c->result->spikes = found.spikes;
 	c->result->support = found.support;
+	return 0;
+}
+
+static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequences)
+{
+	const struct neap_batch cut = neap__batch_cut(c->one.batch, sequences, SWEPT);
+	uint64_t room = c->result->memory < CALIBRATION_ROOM ? c->result->memory : CALIBRATION_ROOM;
+	struct neap__tapes tapes = {0};
+
+	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
+	int rc = neap_net_begin(c->one.net, &cut, &c->one.objective);
+	if (rc == 0)
+		rc = calibrating_sweep(c, SWEPT, &tapes);
+	neap__tapes_free(&tapes);
+	NEAP_TRY(rc);
+	NEAP_TRY(neap_net_end(c->one.net));
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
+	NEAP_TRY(neap__stretches_measure(&c->tapes, c->one.net, c->one.batch, (size_t)room));
+	return neap_net_end(c->one.net);
+}
+
+int neap__comparison_calibrate(struct neap__comparison *c)
+{
+	const struct neap_batch *batch = c->one.batch;
+
+	NEAP_TRY(neap__netops_measure(&c->costs, c->one.net, batch, &c->one.objective,
+		CALIBRATION_STEPS, CALIBRATION_ROOM));
+	if (batch->steps > LONG) {
+		struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
+		if (!sequences)
+			return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
+		int rc = calibrate_long(c, sequences);
+		free(sequences);
+		return rc;
+	}
+	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	NEAP_TRY(calibrating_sweep(c, batch->steps, &c->tapes));
 	return neap_net_end(c->one.net);
 }

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAPE_MARGIN 1.05 /* over the batch's mean tape, so that chance alone does not overflow */
-
 /* A sweep over the first two steps: everything of ours but the arena is touched. */
 static int warm_up(struct neap__comparison *c)
 {
@@ -49,6 +47,12 @@ static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
 	return plan->params.chunk > 0 ? plan->params.chunk : 1;
 }
 
+/* What one sweep took. */
+struct measured {
+	struct neap_sweep_stats stats;
+	struct neap_pace pace;
+};
+
 enum { PLANS = 12 };
 
 /*
@@ -62,7 +66,7 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
 	int64_t steps = c->one.batch->steps;
-	double tape = TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
+	double tape = NEAP__TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
 	int rc = 0;
 
 	*sweep = NULL;
@@ -72,11 +76,13 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 		neap__comparison_ops(c, &ops, tape);
 		neap__comparison_sweep(c, &so, steps, strategy);
 		so.memory = memory;
-		rc = neap_sweep_create(sweep, &ops, c->one.net, &so);
+		neap__pieces_watch(&c->pieces, &ops, c->one.net);
+		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
 		if (rc < 0)
 			break;
-		double needed = TAPE_MARGIN * neap__tapes_worst(&c->tapes,
-						      tapes_held(neap_sweep_plan(*sweep), steps));
+		double needed =
+			NEAP__TAPE_MARGIN *
+			neap__tapes_worst(&c->tapes, tapes_held(neap_sweep_plan(*sweep), steps));
 		if (needed <= tape)
 			break;
 		tape = needed;
@@ -85,17 +91,27 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 	return rc;
 }
 
-/* One sweep of a planned run; the arena is mapped inside the measurement. */
+/*
+ * One sweep of a planned run; the arena is mapped inside the measurement, but for the
+ * reference's, which may be larger than the rest of the sweep takes.
+ */
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
-	struct neap_compare_run *run, struct neap_sweep_stats *stats)
+	struct neap_compare_run *run, struct measured *measured)
 {
-	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
+	struct neap_sweep_stats *stats = &measured->stats;
+	const struct neap_batch *batch = run->reference ? &c->reference_batch : c->one.batch;
+
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	if (run->reference)
+		NEAP_TRY(neap_sweep_touch(sweep));
+	neap__pieces_start(&c->pieces, batch->steps);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
+	neap__pieces_pace(&c->pieces, &measured->pace);
 	stats->resident_growth = watched && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));
 	uint64_t hash = neap_net_grad_hash(c->one.net);
@@ -109,8 +125,8 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 
 static int by_seconds(const void *a, const void *b)
 {
-	const struct neap_sweep_stats *x = a, *y = b;
-	return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+	const struct measured *x = a, *y = b;
+	return (x->stats.seconds > y->stats.seconds) - (x->stats.seconds < y->stats.seconds);
 }
 
 enum { REPEATS_MAX = 99 };
@@ -119,7 +135,7 @@ enum { REPEATS_MAX = 99 };
 struct candidate {
 	const char *strategy;
 	struct neap_sweep *sweep; /* NULL: does not run */
-	struct neap_sweep_stats stats[REPEATS_MAX];
+	struct measured run[REPEATS_MAX];
 };
 
 /* Plans; what cannot run says why and leaves no sweep. */
@@ -129,9 +145,11 @@ static int prepare(
 	const char *strategy = candidate->strategy;
 
 	run->overhead = NAN;
+	run->steps = c->one.batch->steps;
+	if (run->reference)
+		return neap__reference_prepare(c, &candidate->sweep, run);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	int rc = plan_strategy(
-		c, &candidate->sweep, strategy, run->reference ? 0 : c->result->memory);
+	int rc = plan_strategy(c, &candidate->sweep, strategy, c->result->memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		NEAP_TRY(neap_plan_make(
 			&run->plan, &c->result->problem, strategy, &c->options->sweep.params));
@@ -140,14 +158,7 @@ static int prepare(
 	}
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(candidate->sweep);
-	if (!run->reference) {
-		c->result->problem = *neap_sweep_problem(candidate->sweep);
-	} else if (run->plan.arena_bytes > neap__memory_free() / 2) {
-		snprintf(run->what, sizeof run->what,
-			"store-all would take more than half of the free memory");
-		neap_sweep_free(candidate->sweep);
-		candidate->sweep = NULL;
-	}
+	c->result->problem = *neap_sweep_problem(candidate->sweep);
 	return 0;
 }
 
@@ -155,17 +166,19 @@ static int prepare(
 static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	struct neap_compare_run *run, int repeats)
 {
-	struct neap_sweep_stats *stats = candidate->stats;
+	struct measured *all = candidate->run;
+	double steps = run->steps > 0 ? (double)run->steps : 1;
 
 	if (!run->ran)
 		return;
-	qsort(stats, (size_t)repeats, sizeof stats[0], by_seconds);
-	run->stats = stats[repeats / 2];
+	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
+	run->stats = all[repeats / 2].stats;
+	run->pace = all[repeats / 2].pace;
 	run->seconds = run->stats.seconds;
-	run->spread = (stats[repeats - 1].seconds - stats[0].seconds) / run->seconds;
+	run->spread = (all[repeats - 1].stats.seconds - all[0].stats.seconds) / run->seconds;
 	if (run->reference)
-		c->reference = run->seconds;
-	run->overhead = run->seconds / c->reference - 1;
+		c->reference = run->seconds / steps;
+	run->overhead = run->seconds / steps / c->reference - 1;
 }
 
 static int chosen(const struct neap_compare_options *o, const char *name)
@@ -205,7 +218,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 				return neap__fail(NEAP_EINTERRUPTED, "interrupted");
 			if (candidates[i].sweep)
 				NEAP_TRY(run_once(c, candidates[i].sweep, &c->result->runs[i],
-					&candidates[i].stats[r]));
+					&candidates[i].run[r]));
 		}
 	}
 	for (int i = 0; i < count; i++)
@@ -290,6 +303,7 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
 	neap__tapes_free(&c.tapes);
+	free(c.cut);
 	neap__onebatch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);

@@ -5,9 +5,13 @@
 
 #include <neap/train.h>
 #include "train/onebatch.h"
+#include "train/pieces.h"
 #include "train/netops.h"
 #include "train/tapes.h"
 #include "train/tiers.h"
+
+/* Over the batch's mean tape, so that chance alone does not overflow. */
+#define NEAP__TAPE_MARGIN 1.05
 
 struct neap__comparison {
 	const struct neap_compare_options *options;
@@ -16,7 +20,10 @@ struct neap__comparison {
 	struct neap__tiers tiers;
 	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
 	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
-	double reference;	  /* seconds of the reference run; NaN without one */
+	double reference;	  /* seconds a step of the reference run; NaN without one */
+	struct neap__pieces pieces;
+	struct neap_batch reference_batch; /* the batch, or its first steps */
+	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
 };
 
 /* What a sweep of `steps` steps under a strategy is to be, within the budget. */
@@ -27,8 +34,16 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape);
 
 /*
- * What a step costs and how large tapes are: the first steps are timed, then a
- * sweep within the budget goes over the whole batch and records each step once.
+ * reference.c: store-all outside the budget, over what it holds of the batch; *sweep
+ * NULL, and run->what, where it is not to run.
+ */
+int neap__reference_prepare(
+	struct neap__comparison *c, struct neap_sweep **sweep, struct neap_compare_run *run);
+
+/*
+ * What a step costs and how large tapes are: the first steps are timed, then a sweep
+ * within the budget goes over the whole batch; over the first steps of a long one,
+ * whose tapes are then sampled all along it.
  */
 int neap__comparison_calibrate(struct neap__comparison *c);
 

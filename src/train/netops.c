@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/netops.h"
+#include "train/stretches.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -87,7 +88,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
 	size_t room)
 {
-	struct neap_batch cut = *batch;
+	struct neap_batch cut;
 	struct rooms rooms = {0};
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
@@ -95,13 +96,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	*costs = (struct neap__costs){1, 1, 2, 0, 0};
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
-	cut.sequences = sequences;
-	cut.steps = batch->steps < steps ? batch->steps : steps;
-	for (int i = 0; i < batch->size; i++) {
-		sequences[i] = batch->sequences[i];
-		if (sequences[i].length > cut.steps)
-			sequences[i].length = cut.steps;
-	}
+	cut = neap__batch_cut(batch, sequences, steps);
 	rc = neap_net_begin(net, &cut, objective);
 	if (rc < 0 || cut.steps == 0)
 		goto out;

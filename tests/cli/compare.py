@@ -3,6 +3,7 @@
 """`neap compare` on real batches: one gradient, honest peaks, broken slow memory."""
 import os
 import subprocess
+import time
 
 from harness import Folder, Tap, encode, neap, neap_json, write_recordings
 
@@ -136,6 +137,49 @@ def windows(data, slow):
     return None if len(hashes) == 4 else f"{hashes}"
 
 
+def reference_of_first_steps(slow):
+    """Store-all over what fits the memory given; strategies against its seconds a step."""
+    result = compare("randman:steps=6500,spikes=130,samples=16,units=30", "--strategy", "double",
+                     "--reference-memory", "600K", slow=slow, memory="300K")
+    reference, double = result["runs"]
+    if not 64 <= reference["steps"] < 6500 or reference["arena_bytes"] > 600 << 10:
+        return f"{reference['steps']} steps in {reference['arena_bytes']} bytes"
+    if reference["peak_measured"] < 400 << 10:
+        return f"only {reference['peak_measured']} bytes are used"
+    over = double["seconds_per_step"] / reference["seconds_per_step"] - 1
+    if abs(over - double["overhead"]) > 1e-6 * abs(over) + 1e-9 or double["steps"] != 6500:
+        return f"overhead {double['overhead']}, {over} a step"
+    pieces = double["pieces"]
+    ratios = [pieces[way]["last_tenth"] / pieces[way]["first_tenth"] / pieces[way]["ratio"]
+              for way in ("forward", "backward")]
+    return None if pieces["steps"] == 65 and all(abs(r - 1) < 1e-6 for r in ratios) else f"{pieces}"
+
+
+def resident_peak(*args):
+    """VmHWM of a run of the tool, looked at all the time."""
+    with subprocess.Popen([os.environ["NEAP_BIN"], *args], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as child:
+        peak = 0
+        while child.poll() is None:
+            with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
+                for line in status:
+                    if line.startswith("VmHWM"):
+                        peak = max(peak, int(line.split()[1]) << 10)
+            time.sleep(0.002)
+    assert child.returncode == 0, f"{args}: {child.returncode}"
+    return peak
+
+
+def memory_does_not_grow(slow):
+    """Ten times the steps in the memory of the first; a batch held whole would take 4 MB more."""
+    peaks = [resident_peak("compare", f"randman:steps={steps},spikes={steps // 50},samples=8,"
+                           "units=20,alpha=4", "--net", "lif:32r,li", "--batch", "8", "--memory",
+                           "1M", "--inputs", "300K", "--strategy", "auto", "--no-reference",
+                           "--slow", slow) for steps in (10000, 100000)]
+    grown = peaks[1] - peaks[0]
+    return None if grown < 1 << 20 else f"{peaks[0]} and {peaks[1]} bytes"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -153,6 +197,8 @@ def main():
         tap.run("one gradient over threads", thread_counts, data, slow)
         tap.run("the contract's keys", keys, data)
         tap.run("inputs in windows", windows, data, slow)
+        tap.run("reference of the first steps", reference_of_first_steps, slow)
+        tap.run("memory does not grow with the steps", memory_does_not_grow, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)
         tap.run("resident memory grows by the arena", resident, data, slow)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/stretches.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/memory.h"
+
+#include <string.h>
+
+enum { STRETCHES = 64, LENGTH = 256, BEFORE = 256, BLOCK = 64 };
+
+struct neap_batch neap__batch_cut(
+	const struct neap_batch *batch, struct neap_sequence *sequences, int64_t steps)
+{
+	struct neap_batch cut = *batch;
+
+	cut.sequences = sequences;
+	cut.steps = batch->steps < steps ? batch->steps : steps;
+	for (int i = 0; i < batch->size; i++) {
+		sequences[i] = batch->sequences[i];
+		if (sequences[i].length > cut.steps)
+			sequences[i].length = cut.steps;
+	}
+	return cut;
+}
+
+struct rooms {
+	char *state, *tape;
+	size_t state_bytes, tape_bytes;
+};
+
+/* Runs from `from` and records [t, t + LENGTH) as steps [at, at + LENGTH). */
+static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct rooms *rooms,
+	int64_t from, int64_t t, int64_t at)
+{
+	int64_t end = t + LENGTH, done = t;
+	size_t used;
+
+	memset(rooms->state, 0, rooms->state_bytes);
+	NEAP_TRY(neap_net_advance(net, rooms->state, from, t, 0));
+	for (; t < end; at += done - t, t = done) {
+		int64_t t1 = (t / BLOCK + 1) * BLOCK;
+		NEAP_TRY(neap_net_record(net, rooms->state, t, t1 < end ? t1 : end, 0, rooms->tape,
+			rooms->tape_bytes, &used, &done));
+		if (done <= t)
+			return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
+				rooms->tape_bytes);
+		neap__tapes_add(tapes, at, at + done - t, used);
+	}
+	return 0;
+}
+
+int neap__stretches_measure(struct neap__tapes *tapes, struct neap_net *net,
+	const struct neap_batch *batch, size_t room)
+{
+	struct neap_net_sizes sizes;
+	struct rooms rooms;
+	void *pages;
+
+	NEAP_TRY(neap__tapes_make(tapes, STRETCHES * LENGTH));
+	neap_net_get_sizes(net, &sizes);
+	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
+	if (tape > room)
+		tape = room > sizes.tape_max ? room : sizes.tape_max;
+	rooms.state_bytes = (size_t)neap__round_up(sizes.state, 64);
+	rooms.tape_bytes = (size_t)tape;
+	size_t bytes = (size_t)neap__sat_add(rooms.state_bytes, tape);
+	NEAP_TRY(neap__map_pages(&pages, bytes));
+	rooms.state = pages;
+	rooms.tape = rooms.state + rooms.state_bytes;
+	int64_t last = (batch->steps - LENGTH) / BLOCK;
+	int rc = 0;
+	for (int i = 0; i < STRETCHES && rc == 0; i++) {
+		int64_t t = (int64_t)((double)last * (i + 0.5) / STRETCHES) * BLOCK;
+		rc = stretch(
+			tapes, net, &rooms, t < BEFORE ? 0 : t - BEFORE, t, (int64_t)i * LENGTH);
+	}
+	neap__unmap_pages(pages, bytes);
+	return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stretches.h: what is learnt of a batch too long to be swept only to measure it. */
+#ifndef NEAP_TRAIN_STRETCHES_H
+#define NEAP_TRAIN_STRETCHES_H
+
+#include <neap/net.h>
+#include "train/tapes.h"
+
+/* The first `steps` steps of a batch: one of its own, `sequences` with room for all samples. */
+struct neap_batch neap__batch_cut(
+	const struct neap_batch *batch, struct neap_sequence *sequences, int64_t steps);
+
+/*
+ * Tapes of stretches all along the batch, one behind the other in `tapes`: 64 of 256
+ * steps. Before each the net runs for 256 steps from rest, so that it is as active as
+ * it would be. The batch is begun; takes at most `room` bytes for tapes, or one worst
+ * case.
+ */
+int neap__stretches_measure(struct neap__tapes *tapes, struct neap_net *net,
+	const struct neap_batch *batch, size_t room);
+
+#endif

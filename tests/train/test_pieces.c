@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long pieces of a sweep take, over models whose steps last as long as they are told. */
+#include "test.h"
+#include "sys/clock.h"
+#include "train/pieces.h"
+
+#include <math.h>
+
+enum { STEPS = 6400 };
+
+struct slow {
+	int64_t from, to; /* these steps last longer, forward */
+	int64_t back;	  /* below this one backward does */
+	int64_t calls;
+};
+
+static void last(double seconds)
+{
+	for (double end = neap__seconds() + seconds; neap__seconds() < end;)
+		;
+}
+
+static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
+{
+	struct slow *s = user;
+	(void)first;
+	*(int64_t *)state += t1 - t0;
+	s->calls++;
+	for (int64_t t = t0; t < t1; t++)
+		last(t >= s->from && t < s->to ? 8e-6 : 2e-6);
+	return 0;
+}
+
+static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	(void)room;
+	memset(tape, 0, (size_t)(t1 - t0) * 64);
+	*used = (size_t)(t1 - t0) * 64;
+	*t_done = t1;
+	return advance(user, state, t0, t1, first);
+}
+
+static int turn(void *user, const void *state, void *adjoint, double *loss)
+{
+	(void)user;
+	assert_int_equal(*(const int64_t *)state, STEPS);
+	*(int64_t *)adjoint = STEPS;
+	*loss = 1;
+	return 0;
+}
+
+static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
+{
+	struct slow *s = user;
+	(void)tape;
+	assert_int_equal(*(int64_t *)adjoint, t1);
+	*(int64_t *)adjoint = t0;
+	for (int64_t t = t1; t-- > t0;)
+		last(t < s->back ? 8e-6 : 2e-6);
+	return 0;
+}
+
+static struct neap_pace sweep(
+	struct slow *slow, const char *strategy, uint64_t memory, int64_t steps)
+{
+	struct neap__pieces pieces = {0};
+	struct neap_step_ops ops = {.size = sizeof ops,
+		.advance = advance,
+		.record = record,
+		.turn = turn,
+		.backward = backward,
+		.state_bytes = 64,
+		.adjoint_bytes = 64,
+		.tape_bytes = 64};
+	struct neap_sweep_options o = {
+		.size = sizeof o, .steps = steps, .memory = memory, .strategy = strategy};
+	struct neap_sweep *s;
+	struct neap_pace pace;
+	double loss;
+	neap__pieces_watch(&pieces, &ops, slow);
+	assert_int_equal(neap_sweep_create(&s, &ops, &pieces, &o), 0);
+	assert_int_equal(neap_sweep_touch(s), 0);
+	for (int i = 0; i < 2; i++) { /* a second run starts afresh */
+		neap__pieces_start(&pieces, steps);
+		assert_int_equal(neap_sweep_run(s, NULL, NULL, &loss, NULL), 0);
+		if (pieces.piece == 0)
+			continue;
+		/* A range may reach over the end of a piece, and the last over two. */
+		const struct neap__course *f = &pieces.forward, *b = &pieces.backward;
+		assert_in_range(f->marks, 95, 101);
+		assert_in_range(b->marks, 95, 101);
+		assert_int_equal(f->at[0], 0);
+		assert_int_equal(f->at[f->marks - 1], steps);
+		assert_int_equal(b->at[0], steps);
+		assert_int_equal(b->at[b->marks - 1], 0);
+	}
+	neap__pieces_pace(&pieces, &pace);
+	neap_sweep_free(s);
+	return pace;
+}
+
+static void slower_at_the_end(void **state)
+{
+	(void)state;
+	struct slow slow = {.from = STEPS * 8 / 10, .to = STEPS, .back = STEPS * 2 / 10};
+	struct neap_pace p = sweep(&slow, "bptt", 0, STEPS);
+	assert_int_equal(p.piece, 64);
+	assert_true(p.forward_last > 1.5 * p.forward_first);
+	assert_true(p.backward_last > 1.5 * p.backward_first);
+}
+
+static void slower_at_the_start(void **state)
+{
+	(void)state;
+	struct slow slow = {.from = 0, .to = STEPS * 2 / 10, .back = 0};
+	struct neap_pace p = sweep(&slow, "bptt", 0, STEPS);
+	assert_true(p.forward_first > 1.5 * p.forward_last);
+}
+
+/* Long calls of advance are cut, recomputation counts where it happens. */
+static void with_recomputation(void **state)
+{
+	(void)state;
+	struct slow slow = {0};
+	struct neap_pace p = sweep(&slow, "double", 100 * 64, STEPS);
+	assert_true(slow.calls > 100);
+	assert_true(isfinite(p.forward_first) && isfinite(p.backward_last));
+	assert_true(p.backward_first + p.backward_last > p.forward_first + p.forward_last);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slower_at_the_end),
+		cmocka_unit_test(slower_at_the_start),
+		cmocka_unit_test(with_recomputation),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
