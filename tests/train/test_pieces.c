@@ -123,7 +123,7 @@ static void with_recomputation(void **state)
 {
 	(void)state;
 	struct slow slow = {0};
-	struct neap_pace p = sweep(&slow, "double", 100 * 64, STEPS);
+	struct neap_pace p = sweep(&slow, "revolve", 100 * 64, STEPS);
 	assert_true(slow.calls > 100);
 	assert_true(isfinite(p.forward_first) && isfinite(p.backward_last));
 	assert_true(p.backward_first + p.backward_last > p.forward_first + p.forward_last);
