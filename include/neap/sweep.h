@@ -75,7 +75,13 @@ struct neap_step_ops {
 	int (*load)(void *user, void *state, const void *from);
 	/* Optional: steps [t0, t1) come next [nothing]. */
 	void (*will_touch)(void *user, int64_t t0, int64_t t1);
-	/* Optional: the gradients, for a journal [no journal]. */
+	/*
+	 * Optional: for a journal [no journal]. What the callbacks above have gathered in
+	 * the model so far, gradients and whatever is kept where `first` is 1, goes out
+	 * through write(to, bytes, count), as many bytes each time; grad_load takes it
+	 * back through read(from, bytes, count), whatever the model held before. Both
+	 * answer 0 or a negative code, which is to be passed on.
+	 */
 	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
 
@@ -114,7 +120,47 @@ struct neap_sweep_options {
 	 * params and costs above are not looked at.
 	 */
 	const struct neap_saved *saved;
+	/*
+	 * A directory for a journal: the sweep can be resumed there (see below).
+	 * journal_seconds between commits, 0: 30; at least 30 times what the last one
+	 * took; below 0: before every call of the model, for tests. journal_key stands
+	 * for what else the result depends on, such as parameters and data: a hash of
+	 * them. journal_in_memory: the directory may lie in memory (tmpfs).
+	 */
+	const char *journal;
+	double journal_seconds;
+	uint64_t journal_key;
+	int journal_in_memory;
 };
+
+/*
+ * Journals. The file neap.journal in that directory takes a commit now and then: all
+ * that the run keeps in the arena and its tables, and what the model gathered, whole or
+ * not at all. Whatever ends the process, kill -9 too, the same program run again goes on
+ * from the last commit, with the same plan: gradients, loss and dx0 are those of a sweep
+ * that was never interrupted, to the bit. Steps passed after that commit are passed again,
+ * `first` as before, and the model is as it was then: grad_load saw to it.
+ *
+ *     const struct neap_file_options kept = {.size = sizeof kept, .keep = 1};
+ *     neap_tier_open_file(&tier, "/scratch", &kept);    its records outlive the process
+ *     options.journal = "/scratch";
+ *     neap_sweep_create(&sweep, ...);       takes the plan of a journal that is there
+ *     neap_sweep_run(sweep, x0, dx0, &loss, &stats);          starts, or goes on
+ *     ... save what it gave ...
+ *     neap_sweep_free(sweep);               the journal of a run that ended goes
+ *
+ * Records of tiers that do not outlive the process (memory; files without `keep`), or
+ * that were lost meanwhile, are recomputed. NEAP_EUSAGE, one line: a journal of another
+ * model, x_0, key or strategy; one that another process has open; a file of its name that
+ * is not ours, or a link; a directory in memory; a model without grad_save and grad_load.
+ * NEAP_EINTERRUPTED takes a last commit. A commit that fails is counted, nothing else.
+ *
+ * Beside the arena a journal takes 64 KiB of memory, and on its disk up to twice the
+ * arena, the tables and what the model saves. While a commit is written, from the arena
+ * itself and past the page cache where that can be, the sweep waits: 3% of the time at
+ * most. The tiers must live until neap_sweep_free. Another plan (neap_sweep_replan) drops
+ * the journal. Not yet: chains of unknown length, stage chains.
+ */
 
 struct neap_sweep;
 
@@ -159,6 +205,10 @@ struct neap_sweep_stats {
 	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
 	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
 	uint64_t moved;		  /* bytes moved within the arena, where no gap was large enough */
+	/* Of a journal; the other numbers of a sweep that goes on count from its beginning. */
+	int64_t commits, commits_failed;
+	double journal; /* seconds in commits */
+	int64_t spared; /* steps, forward and backward, that were done when it went on */
 };
 
 /*

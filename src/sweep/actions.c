@@ -39,7 +39,9 @@ static int check_slot(const struct neap_sweep *s, const struct neap_action *a, i
 static int advance(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
-	NEAP_TRY(check_live(s, a, 1));
+	if (s->book.stage == NEAP__NOT_BEGUN)
+		NEAP_TRY(check_live(s, a, 1));
+	s->book.stage = NEAP__BEGUN;
 	return neap__step_advance(s, a->t1);
 }
 
@@ -51,25 +53,36 @@ static int more_room(struct neap_sweep *s)
 	       neap__arena_gap(arena) >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
 
-static int record(struct neap_sweep *s, const struct neap_action *a)
+static int begin_record(struct neap_sweep *s, const struct neap_action *a)
 {
-	NEAP_TRY(check_range(s, a));
 	NEAP_TRY(check_live(s, a, 1));
-	if (a->t0 == a->t1)
-		return 0;
 	NEAP_TRY(neap__ranges_add(s, a->t0, a->t1));
 	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s);
 	uint64_t planned = neap__sat_mul((uint64_t)(a->t1 - a->t0), tape);
-	if (!s->survey.travels)
-		NEAP_TRY(neap__make_room(s, neap__sat_add(planned, worst - tape), 0));
-	do
-		NEAP_TRY(neap__step_record(s, a->t1));
-	while (s->live_t < a->t1 && !s->survey.travels && more_room(s));
-	if (s->live_t == a->t1)
-		return 0;
-	s->stats.overflows++;
 	if (s->survey.travels)
-		NEAP_TRY(neap__transfer_anchor(s));
+		return 0;
+	return neap__make_room(s, neap__sat_add(planned, worst - tape), 0);
+}
+
+static int record(struct neap_sweep *s, const struct neap_action *a)
+{
+	NEAP_TRY(check_range(s, a));
+	if (a->t0 == a->t1)
+		return check_live(s, a, 1);
+	if (s->book.stage == NEAP__NOT_BEGUN)
+		NEAP_TRY(begin_record(s, a));
+	if (s->book.stage != NEAP__OVERFLOWED) {
+		s->book.stage = NEAP__BEGUN;
+		do
+			NEAP_TRY(neap__step_record(s, a->t1));
+		while (s->live_t < a->t1 && !s->survey.travels && more_room(s));
+		if (s->live_t == a->t1)
+			return 0;
+		s->stats.overflows++;
+		if (s->survey.travels)
+			NEAP_TRY(neap__transfer_anchor(s));
+	}
+	s->book.stage = NEAP__OVERFLOWED;
 	return neap__step_advance(s, a->t1);
 }
 
@@ -84,16 +97,18 @@ static int turn(struct neap_sweep *s, const struct neap_action *a)
 static int backward(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
-	if (s->position != a->t1)
+	if (s->book.stage == NEAP__NOT_BEGUN && s->position != a->t1)
 		return illegal(a, "the adjoint is at another step");
 	if (a->t0 == a->t1)
 		return 0;
+	s->book.stage = NEAP__BEGUN;
 	const struct neap__range *range = neap__ranges_find(s, a->t0, a->t1);
 	if (!range)
 		return illegal(a, "these steps were not recorded");
 	int64_t low = range->t0;
 	while (s->position > a->t0) {
 		int64_t below;
+		neap__journal_point(s);
 		struct neap__extent *tape = neap__arena_find(&s->arena, s->position, &below);
 		if (tape && tape->t0 >= a->t0) {
 			NEAP_TRY(neap__step_backward(s, tape));
@@ -189,5 +204,6 @@ int neap__perform(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
 	NEAP_TRY(rows[a->kind](s, a));
 	neap__tapes_resume(s);
+	neap__journal_told(s, a);
 	return 0;
 }

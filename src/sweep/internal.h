@@ -12,6 +12,8 @@
  *   travel.c   the same for tapes, which leave and come in pieces
  *   online.c   chains whose length the model tells
  *   replay.c   a plan that was made before, instead of planning
+ *   journal.c  commits, and a sweep that goes on from the last one
+ *   subject.c  which sweep a journal is of
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
 #ifndef NEAP_SWEEP_INTERNAL_H
@@ -19,6 +21,7 @@
 
 #include <neap/sweep.h>
 #include "sweep/arena.h"
+#include "sweep/journal.h"
 
 #define NEAP__BLOCK 64 /* RECORD is cut where t is a multiple of this */
 #define NEAP__CUTS 8   /* and where tapes travel up to so often more, to fill holes */
@@ -77,6 +80,7 @@ struct neap__sent {
 	int64_t t0, t1; /* t1 == t0: nothing */
 	int64_t first;	/* piece, or -1 */
 	uint64_t bytes;
+	uint64_t period; /* of the journal, in which it was put */
 	int bad;
 };
 
@@ -107,6 +111,7 @@ struct neap_sweep {
 	/* A schedule from elsewhere than the plan, for tests; or NULL. */
 	int (*open)(void *user, struct neap_schedule **schedule);
 	void *open_user;
+	struct neap__book book;
 
 	/* of a run */
 	struct neap_online *online; /* where the length is not known; else NULL */
@@ -160,6 +165,8 @@ int neap__ranges_cut(struct neap_sweep *s, int64_t t0, int64_t t1);
 const struct neap__range *neap__ranges_find(const struct neap_sweep *s, int64_t t0, int64_t t1);
 
 /* steps.c. All negative codes end the sweep. */
+/* NEAP_EINTERRUPTED if the caller wants an end. */
+int neap__interrupted(struct neap_sweep *s);
 int neap__step_advance(struct neap_sweep *s, int64_t t1);
 /*
  * Records from the live state towards t1 until the gap is too small for one more
@@ -248,6 +255,31 @@ int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
 
 /* replay.c. Problem and plan from options.saved, in place of those that were described. */
 int neap__replay(struct neap_sweep *s);
+
+/* journal.c. At create: opens the journal that the options ask for. */
+int neap__journal_attach(struct neap_sweep *s);
+/* At free: the journal goes if the last run ended, else it stays. */
+void neap__journal_give_up(struct neap_sweep *s);
+/* A new plan for the sweep `old`, whose journal is dropped. */
+void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old);
+/* A run begins: it goes on from the last commit, if there is one, else at x_0. */
+int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule);
+/* An action was performed. */
+void neap__journal_told(struct neap_sweep *s, const struct neap_action *a);
+/* A commit may be taken here, if it is time; transfers end, extents of tapes may leave. */
+void neap__journal_point(struct neap_sweep *s);
+/* A commit if one may be taken: the run is going to end early. */
+void neap__journal_last(struct neap_sweep *s);
+void neap__journal_end(struct neap_sweep *s, int rc);
+
+/* subject.c. Compares with a journal that is there, and takes its plan. */
+int neap__subject_take(struct neap_sweep *s);
+/* After planning: sizes of records as they were. */
+void neap__subject_size(struct neap_sweep *s);
+/* Is all the same that is known only at a run? */
+int neap__subject_same(const struct neap_sweep *s);
+/* Starts the journal anew, for commits of at most so many bytes. */
+int neap__subject_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most);
 
 /* online.c: plan and survey; the actions of a run; all of them performed. */
 int neap__online_plan(struct neap_sweep *s);

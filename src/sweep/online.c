@@ -97,8 +97,7 @@ int neap__online_perform(struct neap_sweep *s)
 	int told = 0, more;
 	NEAP_TRY(ask(s, &told));
 	while ((more = neap_online_next(s->online, &a)) > 0) {
-		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
-			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		NEAP_TRY(neap__interrupted(s));
 		if (s->ops.will_touch && a.kind <= NEAP_BACKWARD && a.kind != NEAP_TURN)
 			s->ops.will_touch(s->user, a.t0, a.t1);
 		if (a.kind == NEAP_ADVANCE && !told)

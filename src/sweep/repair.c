@@ -366,9 +366,11 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	s->repairing++;
+	s->book.filling = 1;
 	neap__transfer_settle(s, NEAP_LIVE);
 	(void)neap__transfer_push_aside(s);
 	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
+	s->book.filling = 0;
 	s->repairing--;
 	return 0;
 }

@@ -18,15 +18,17 @@ static int differs(const char *what, uint64_t saved, uint64_t here)
 		(ull)saved, (ull)here);
 }
 
-static int same_chain(const struct neap_chain *a, const struct neap_chain *b)
+/* `mean`: that of tapes that vary counts. */
+static int same_chain(const struct neap_chain *a, const struct neap_chain *b, int mean)
 {
+	int varies = b->tape_max > 0 && !mean;
 	const struct {
 		const char *name;
 		uint64_t saved, here;
 	} rows[] = {
 		{"steps", (uint64_t)a->steps, (uint64_t)b->steps},
 		{"state", a->state, b->state},
-		{"tape", a->tape, b->tape},
+		{"tape", a->tape, varies ? a->tape : b->tape},
 		{"tape_max", a->tape_max, b->tape_max},
 		{"adjoint", a->adjoint, b->adjoint},
 		{"live", a->live, b->live},
@@ -41,14 +43,17 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b)
 	return 0;
 }
 
-/* A tier that holds more, or whose engine can do with less staging, will do. */
-static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a)
+/*
+ * A tier that holds more, or whose engine can do with less staging, will do; where a
+ * sweep goes on, what it has written takes room, and a tier that is full now refuses.
+ */
+static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a, int room)
 {
 	const struct neap_problem *b = &s->problem;
 	if (a->ntiers != b->ntiers)
 		return differs("the number of tiers", (uint64_t)a->ntiers, (uint64_t)b->ntiers);
 	for (int i = 0; i < a->ntiers; i++) {
-		if (a->tiers[i].capacity > b->tiers[i].capacity)
+		if (room && a->tiers[i].capacity > b->tiers[i].capacity)
 			return differs(
 				"a tier's capacity", a->tiers[i].capacity, b->tiers[i].capacity);
 		struct neap_tier_spec least;
@@ -66,8 +71,9 @@ int neap__replay(struct neap_sweep *s)
 	struct neap_verdict verdict;
 	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
 	NEAP_TRY(neap_problem_check(&saved->problem));
-	NEAP_TRY(same_chain(&saved->problem.chain, &s->problem.chain));
-	NEAP_TRY(same_tiers(s, &saved->problem));
+	int own = saved != s->book.plan;
+	NEAP_TRY(same_chain(&saved->problem.chain, &s->problem.chain, own));
+	NEAP_TRY(same_tiers(s, &saved->problem, own));
 	if (saved->plan.arena_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",

@@ -80,6 +80,9 @@ static void reset(struct neap_sweep *s)
 	s->seen = 0;
 	s->repairing = 0;
 	s->leaf = s->density = 0;
+	s->book.done = s->book.stage = s->book.filling = 0;
+	s->book.told = s->book.period = 0;
+	s->book.before = 0;
 	s->generation = next_generation();
 	s->stats = (struct neap_sweep_stats){
 		.arena_bytes = s->arena.bytes,
@@ -110,8 +113,7 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 		NEAP_TRY(more);
 		if (more > 0)
 			announce(s, &next);
-		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
-			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		NEAP_TRY(neap__interrupted(s));
 		NEAP_TRY(neap__perform(s, &now));
 		now = next;
 	}
@@ -147,6 +149,8 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	reset(s);
 	int rc = neap__copy_load(s, s->x0, 0);
 	if (rc == 0)
+		rc = neap__journal_start(s, schedule);
+	if (rc == 0)
 		rc = s->online ? neap__online_perform(s) : perform_all(s, schedule);
 	if (rc == 0)
 		rc = check_end(s);
@@ -156,6 +160,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	if (rc == 0 && dx0)
 		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
 	s->stats.seconds = neap__seconds() - start;
+	neap__journal_end(s, rc);
 	s->stats.peak_measured = s->arena.peak;
 	s->stats.moved = s->arena.moved;
 	if (resident) {

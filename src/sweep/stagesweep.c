@@ -27,6 +27,9 @@ static int check(const struct neap_stage_ops *ops, const struct neap_stages *sta
 		return neap__fail(NEAP_EUSAGE,
 			"neap_sweep_options: a sweep of stages uses no slow tier, not %d",
 			o->ntiers);
+	if (o->journal)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_sweep_options: a sweep of stages cannot have a journal yet");
 	return 0;
 }
 

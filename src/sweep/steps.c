@@ -15,11 +15,18 @@ static int answer(const char *name, int rc)
 	return rc;
 }
 
+int neap__interrupted(struct neap_sweep *s)
+{
+	if (!s->options.interrupted || !s->options.interrupted(s->options.interrupted_user))
+		return 0;
+	neap__journal_last(s);
+	return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+}
+
 static int go_on(struct neap_sweep *s)
 {
-	if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
-		return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
-	return 0;
+	neap__journal_point(s);
+	return neap__interrupted(s);
 }
 
 static void charge(struct neap_sweep *s, double *kind, double start)
@@ -132,6 +139,7 @@ int neap__step_turn(struct neap_sweep *s)
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
 	charge(s, &s->stats.backward, start);
 	NEAP_TRY(answer("turn", rc));
+	s->book.loss = loss;
 	if (s->loss)
 		*s->loss = loss;
 	s->position = s->problem.chain.steps;
@@ -140,7 +148,7 @@ int neap__step_turn(struct neap_sweep *s)
 
 int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
 {
-	NEAP_TRY(go_on(s));
+	NEAP_TRY(neap__interrupted(s));
 	double start = neap__seconds();
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);

@@ -297,7 +297,9 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	describe(&s->problem, &s->ops, &o);
 	s->fixed = s->problem.chain.tape_max == 0;
 	NEAP_TRY(neap_problem_check(&s->problem));
+	NEAP_TRY(neap__journal_attach(s));
 	NEAP_TRY(make_plan(s));
+	neap__subject_size(s);
 	NEAP_TRY(lay_out(s));
 	return make_tables(s);
 }
@@ -339,7 +341,12 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
 	struct neap_sweep *fresh = NULL;
-	NEAP_TRY(create(&fresh, ops, s->user, options, s->open, s->open_user));
+	struct neap_sweep_options o;
+	NEAP_TRY(neap__take_struct(&o, sizeof o, options, options->size, "neap_sweep_options"));
+	o.size = sizeof o;
+	o.journal = NULL;
+	NEAP_TRY(create(&fresh, ops, s->user, &o, s->open, s->open_user));
+	neap__journal_inherit(fresh, s);
 	if (s->arena.base && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
 		fresh->arena.base = s->arena.base;
@@ -358,6 +365,7 @@ void neap_sweep_free(struct neap_sweep *s)
 {
 	if (!s)
 		return;
+	neap__journal_give_up(s);
 	free_tables(s);
 	free(s);
 }

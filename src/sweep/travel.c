@@ -85,7 +85,8 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 			spans[n++] = (struct neap_span){at, extent->bytes};
 	}
 	struct neap_tier *tier = s->tiers[ticket->tier - 1];
-	uint64_t tag = neap__record_tag(s, NEAP_TAPE, ticket->t);
+	/* Two puts of one range may cut it differently: those of two periods are not the same. */
+	uint64_t tag = neap__record_tag(s, NEAP_TAPE, ticket->t) ^ (sent->period & 0x3fff) << 48;
 	if (ticket->put)
 		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	else
@@ -160,6 +161,7 @@ int neap__tapes_put(struct neap_sweep *s, const struct neap_action *a)
 	give_pieces(s, sent);
 	sent->t0 = a->t0;
 	sent->t1 = a->t1;
+	sent->period = s->book.period;
 	gather(s, ticket, sent);
 	if (sent->bytes == 0)
 		ticket->state = NEAP__TICKET_SETTLED;

@@ -2,6 +2,7 @@
 #ifndef NEAP_SYS_CLOCK_H
 #define NEAP_SYS_CLOCK_H
 
+#include <stdint.h>
 #include <neap/status.h>
 
 /* Monotonic seconds. */
@@ -10,5 +11,7 @@ NEAP_API double neap__seconds(void);
 double neap__cpu_seconds(void);
 /* Sleeps that many seconds, at least. */
 NEAP_API void neap__sleep(double seconds);
+/* A number, not 0, that nobody else draws: to tell runs apart, never to compute with. */
+NEAP_API uint64_t neap__unique(void);
 
 #endif

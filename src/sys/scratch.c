@@ -79,7 +79,10 @@ int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 	if (scratch->in_memory || (flags & NEAP__SCRATCH_CACHED))
 		return 0;
 	int status = fcntl(scratch->fd, F_GETFL);
-	if (status < 0 || fcntl(scratch->fd, F_SETFL, status | O_DIRECT) < 0)
+	int direct = status >= 0 && fcntl(scratch->fd, F_SETFL, status | O_DIRECT) == 0;
+	if (!direct && flags & NEAP__SCRATCH_EITHER)
+		return 0;
+	if (!direct)
 		return neap__fail_errno(errno,
 			"the file system of '%s' cannot bypass the page cache (O_DIRECT): ask for "
 			"the "

@@ -16,6 +16,7 @@
 enum neap__scratch_flags {
 	NEAP__SCRATCH_CACHED = 1, /* through the page cache, not O_DIRECT */
 	NEAP__SCRATCH_MEMORY = 2, /* a file system in memory will do; it is never direct */
+	NEAP__SCRATCH_EITHER = 4, /* O_DIRECT where the file system has it */
 };
 
 struct neap__scratch {

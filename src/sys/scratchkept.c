@@ -71,6 +71,16 @@ static int check_head(struct neap__scratch *scratch, const char *name)
 	return 0;
 }
 
+/* So that the name is there, too, when the machine dies; some file systems refuse. */
+static void sync_name(const struct neap__scratch *scratch)
+{
+	int fd = open(scratch->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)fsync(fd);
+		close(fd);
+	}
+}
+
 /* A file that is new, or that a process made and did not come to write to. */
 static int write_head(struct neap__scratch *scratch, const char *name)
 {
@@ -80,6 +90,7 @@ static int write_head(struct neap__scratch *scratch, const char *name)
 	memcpy(page, &head, sizeof head);
 	if (pwrite(scratch->fd, page, sizeof page, 0) != (ssize_t)sizeof page)
 		return neap__fail_errno(errno ? errno : EIO, "cannot write '%s'", scratch->name);
+	sync_name(scratch);
 	return 0;
 }
 

@@ -77,6 +77,18 @@ static uint32_t wild(const struct model *m, int64_t t)
 	       32;
 }
 
+static const char *journal; /* a directory, or NULL */
+
+static int save_none(void *user, int (*write)(void *, const void *, size_t), void *to)
+{
+	return write(to, ((struct model *)user)->dw, sizeof(double));
+}
+
+static int load_none(void *user, int (*read)(void *, void *, size_t), void *from)
+{
+	return read(from, ((struct model *)user)->dw, sizeof(double));
+}
+
 static void check(struct neap_tier **tiers, int ntiers, uint32_t extra)
 {
 	struct model m;
@@ -88,6 +100,8 @@ static void check(struct neap_tier **tiers, int ntiers, uint32_t extra)
 	ops.advance = first_advance;
 	ops.record = first_record;
 	ops.backward = last_backward;
+	ops.grad_save = save_none;
+	ops.grad_load = load_none;
 	for (int i = 0; neap_strategy_name(i); i++)
 		for (uint64_t memory = 6000; memory < 2000000; memory *= 4) {
 			struct neap_sweep *sweep;
@@ -97,7 +111,9 @@ static void check(struct neap_tier **tiers, int ntiers, uint32_t extra)
 				.memory = memory,
 				.strategy = neap_strategy_name(i),
 				.tiers = tiers,
-				.ntiers = ntiers};
+				.ntiers = ntiers,
+				.journal = journal,
+				.journal_seconds = 0.01};
 			if (neap_sweep_create(&sweep, &ops, &m, &o) < 0)
 				continue;
 			atomic_store(&counted, 0);
@@ -134,6 +150,23 @@ static void over_tiers(void **state)
 	check(tiers + n - 1, 1, 32);
 	while (n > 0)
 		neap_tier_close(tiers[--n]);
+}
+
+static void with_a_journal(void **state)
+{
+	char directory[] = "/var/tmp/neap-alloc-XXXXXX";
+	struct neap_file_options o = {.size = sizeof o, .keep = 1};
+	struct neap_tier *tier;
+	(void)state;
+	journal = mkdtemp(directory);
+	assert_non_null(journal);
+	check(NULL, 0, 0);
+	if (neap_tier_open_file(&tier, directory, &o) == 0) {
+		check(&tier, 1, 32);
+		neap_tier_close(tier);
+	}
+	journal = NULL;
+	assert_int_equal(rmdir(directory), 0);
 }
 
 static int ended(void *user, const void *state, int64_t t)
@@ -217,6 +250,7 @@ int main(void)
 		cmocka_unit_test(counts),
 		cmocka_unit_test(without_tiers),
 		cmocka_unit_test(over_tiers),
+		cmocka_unit_test(with_a_journal),
 		cmocka_unit_test(unknown_length),
 		cmocka_unit_test(resident),
 	};

@@ -264,8 +264,8 @@ static void any_sweep_is_exact(void **state)
 	print_message("# %lld sweeps, %lld at a least budget, %lld broken off before, %lld plans "
 		      "refused, %lld file tiers, %lld recoveries, %lld overflows\n",
 		(long long)totals.sweeps, (long long)totals.least, (long long)totals.broken_off,
-		(long long)totals.refused, (long long)totals.by_file,
-		(long long)totals.recoveries, (long long)totals.overflows);
+		(long long)totals.refused, (long long)totals.by_file, (long long)totals.recoveries,
+		(long long)totals.overflows);
 	assert_true(rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0));
 }
 
