@@ -103,7 +103,7 @@ static void check(struct neap_tier **tiers, int ntiers, uint32_t extra)
 	ops.grad_save = save_none;
 	ops.grad_load = load_none;
 	for (int i = 0; neap_strategy_name(i); i++)
-		for (uint64_t memory = 6000; memory < 2000000; memory *= 4) {
+		for (uint64_t memory = 6000; memory < 2000000; memory *= journal ? 32 : 4) {
 			struct neap_sweep *sweep;
 			struct gradient got;
 			struct neap_sweep_options o = {.size = sizeof o,
