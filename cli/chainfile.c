@@ -235,6 +235,15 @@ static int read_key(struct reading *r, const cJSON *item)
 		k->adjoint_given = 1;
 		return rc;
 	}
+	if (strcmp(name, "log") == 0) {
+		rc = number(r, item, name, -1, BYTES, &value);
+		c->log = (uint64_t)value;
+		return rc;
+	}
+	if (strcmp(name, "replay") == 0) {
+		k->replay_given = 1;
+		return number(r, item, name, -1, SECONDS, &c->replay);
+	}
 	if (strcmp(name, "slot_write") == 0)
 		return number(r, item, name, -1, SECONDS, &c->slot_write);
 	if (strcmp(name, "slot_read") == 0)
@@ -259,6 +268,8 @@ static void make_uniform(struct reading *r)
 	c->tape = (uint64_t)k->tape.scalar;
 	if (!k->adjoint_given)
 		c->adjoint = c->state;
+	if (!k->replay_given && c->log)
+		c->replay = c->record;
 }
 
 static const void *values(const struct cli_column *c)
@@ -269,6 +280,9 @@ static const void *values(const struct cli_column *c)
 static int make_stages(struct reading *r)
 {
 	struct cli_chain *k = r->chain;
+	if (r->problem->chain.log || k->replay_given)
+		return complain(r, "%s: goes with steps that do not differ",
+			r->problem->chain.log ? "log" : "replay");
 	if (r->steps > 1000000)
 		return complain(r, "steps: more than 1000000 stages");
 	for (size_t i = 0; i < KEYS; i++) {

@@ -19,7 +19,7 @@ struct cli_column {
 struct cli_chain {
 	struct cli_column advance, record, backward, state, tape, advance_tmp, record_tmp,
 		backward_tmp;
-	int adjoint_given, flags_given;
+	int adjoint_given, flags_given, replay_given;
 	struct neap_stages stages; /* borrows the lists */
 };
 

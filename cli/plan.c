@@ -39,6 +39,10 @@ static int print_json(const struct cli_plans *plans)
 		cli_json_number(chain, "advance", c->advance);
 		cli_json_number(chain, "record", c->record);
 		cli_json_number(chain, "backward", c->backward);
+		if (c->log) {
+			cli_json_bytes(chain, "log", c->log);
+			cli_json_number(chain, "replay", c->replay);
+		}
 	}
 	cli_json_bytes(o, "budget", plans->problem->memory);
 	cJSON *list = cJSON_AddArrayToObject(o, "plans");

@@ -24,7 +24,8 @@ static int complete_from_file(struct cli_question *q)
 {
 	struct neap_chain *c = &q->problem.chain;
 	if (q->given.steps || q->given.slots || q->given.state || q->given.tape ||
-		q->given.adjoint || q->given.record || q->given.advance || q->given.backward)
+		q->given.adjoint || q->given.record || q->given.advance || q->given.backward ||
+		q->given.log || q->given.replay)
 		return cli_usage("plan", "--chain: the file has the sizes and costs, no other "
 					 "option than --memory goes with it");
 	if (!q->given.memory)
@@ -65,10 +66,11 @@ int cli_question_complete(struct cli_question *q)
 
 	if (!q->given.steps)
 		return cli_usage("plan", "--steps is missing; 'neap plan --help' has examples");
-	if (classic && (q->given.memory || q->given.state || q->given.tape || q->given.adjoint))
+	if (classic && (q->given.memory || q->given.state || q->given.tape || q->given.adjoint ||
+			       q->given.log))
 		return cli_usage("plan",
-			"--slots counts checkpoints: --memory, --state, --tape and "
-			"--adjoint do not go with it");
+			"--slots counts checkpoints: --memory, --state, --tape, --adjoint and "
+			"--log do not go with it");
 	if (!classic && !(q->given.memory && q->given.state && q->given.tape))
 		return cli_usage("plan", "--state, --tape and --memory are needed (or --slots)");
 	if (classic) {
@@ -84,6 +86,10 @@ int cli_question_complete(struct cli_question *q)
 	}
 	if (!q->given.record)
 		chain->record = chain->advance;
+	if (q->given.replay && !q->given.log)
+		return cli_usage("plan", "--replay: there is nothing to replay without --log");
+	if (!q->given.replay)
+		chain->replay = q->given.log ? chain->record : 0;
 	return add_tiers(q, classic);
 }
 
@@ -93,8 +99,9 @@ int cli_question_asked(const struct cli_question *q)
 	const struct neap_chain *c = &q->problem.chain;
 	return q->given.steps || q->given.memory || q->given.slots || q->given.state ||
 	       q->given.tape || q->given.adjoint || q->given.record || q->given.advance ||
-	       q->given.backward || q->strategy || q->file || q->tiers.count > 0 || c->tape_max ||
-	       c->slot_write > 0 || c->slot_read > 0 || memcmp(&q->params, &none, sizeof none) != 0;
+	       q->given.backward || q->given.log || q->given.replay || q->strategy || q->file ||
+	       q->tiers.count > 0 || c->tape_max || c->slot_write > 0 || c->slot_read > 0 ||
+	       memcmp(&q->params, &none, sizeof none) != 0;
 }
 
 void cli_question_free(struct cli_question *q)

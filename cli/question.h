@@ -14,7 +14,8 @@ struct cli_question {
 	struct cli_list tiers;
 	int64_t slots;
 	struct {
-		int steps, memory, slots, state, tape, adjoint, record, advance, backward;
+		int steps, memory, slots, state, tape, adjoint, record, advance, backward, log,
+			replay;
 	} given;
 };
 
@@ -39,6 +40,9 @@ struct cli_question {
 			"largest tape of a step, where they vary", 0, 9e18, NULL, NULL},           \
 		{"adjoint", CLI_SIZE, &(q).problem.chain.adjoint, "BYTES",                         \
 			"adjoint (default: the state's)", 0, 9e18, NULL, &(q).given.adjoint},      \
+		{"log", CLI_SIZE, &(q).problem.chain.log, "BYTES",                                 \
+			"log of a step, from which its tape can be made again", 1, 9e18, NULL,     \
+			&(q).given.log},                                                           \
 		{"memory", CLI_SIZE, &(q).problem.memory, "BYTES", "budget of fast memory", 0,     \
 			9e18, NULL, &(q).given.memory},                                            \
 		{"slots", CLI_INT, &(q).slots, "C",                                                \
@@ -51,6 +55,9 @@ struct cli_question {
 			&(q).given.record},                                                        \
 		{"backward", CLI_TIME, &(q).problem.chain.backward, "TIME",                        \
 			"a step backward (default 2s)", 0, 1e12, NULL, &(q).given.backward},       \
+		{"replay", CLI_TIME, &(q).problem.chain.replay, "TIME",                            \
+			"a tape made again from state and log (default: record)", 0, 1e12, NULL,   \
+			&(q).given.replay},                                                        \
 		{"slot-write", CLI_TIME, &(q).problem.chain.slot_write, "TIME",                    \
 			"copy of a state into a slot", 0, 1e12, NULL, NULL},                       \
 		{"slot-read", CLI_TIME, &(q).problem.chain.slot_read, "TIME",                      \

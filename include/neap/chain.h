@@ -117,6 +117,13 @@ struct neap_chain {
 	 * problems only; slots then hold every state kept, the two live ones too.
 	 */
 	int64_t join;
+	/*
+	 * A log of what a step did, from which its tape can be made again once the state
+	 * before it is there (the spikes of a spiking net): bytes a step, 0: there is
+	 * none. Uniform chains in bytes only.
+	 */
+	uint64_t log;
+	double replay; /* seconds a step to make a tape from state and log */
 };
 
 struct neap_problem {

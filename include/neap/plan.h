@@ -38,6 +38,11 @@
  *    the WAIT, as one range. `slot` is 0 in both. No tape of the range may be there
  *    at the time. A place for tapes takes the bytes of the longest range that its
  *    tier was ever sent.
+ *  - Logs (payload NEAP_LOG, chain.log): ADVANCE of that payload leaves a log of its
+ *    range, from which RECORD of that payload makes the tapes of [t0, t1), whole logged
+ *    ranges, in chain.replay seconds a step; the logs stay. DROP frees whole logged
+ *    ranges, PUT, GET and FORGET move them as they do tapes, with which they share the
+ *    places of a tier.
  *  - Where steps differ (chain.stages) each step's tape is a record of its own, that
  *    may be sent with its neighbours and reversed without them; the state it holds
  *    can be read while it leaves and travels with it alone: no slot may hold a part
@@ -97,7 +102,7 @@ struct neap_action {
 	uint8_t payload; /* enum neap_payload */
 	uint16_t tier;	 /* 1 = the problem's tiers[0] */
 	int32_t ticket;
-	int64_t slot; /* SAVE LOAD DROP PUT GET; NEAP_LIVE */
+	int64_t slot; /* SAVE LOAD DROP PUT GET of a state; NEAP_LIVE */
 	int64_t t0, t1;
 	int64_t place; /* PUT GET FORGET: number of the record on its tier */
 };
@@ -106,7 +111,8 @@ NEAP_API const char *neap_action_name(int kind);
 
 /*
  * An action as a line of text without its end, such as "advance 0 40", "save state
- * at 40 slot 2" or "put tape 40 50 tier 1 place 3 ticket 0". Returns `room`'s pointer.
+ * at 40 slot 2", "put tape 40 50 tier 1 place 3 ticket 0" or "record log 0 40". Returns `room`'s
+ * pointer.
  */
 #define NEAP_ACTION_TEXT 160
 NEAP_API const char *neap_action_show(
@@ -266,7 +272,8 @@ struct neap_verdict {
 	 * Tier 0: adjoint, live, slots in use, tapes, staging of used tiers. Tapes
 	 * count up to the topmost of their stack, gaps included: what a run needs,
 	 * whose slots lie packed at the top of its arena and its tapes at the
-	 * bottom. Where tapes travel, those that are there count, without gaps.
+	 * bottom. Where tapes travel or there are logs, those that are there count,
+	 * without gaps.
 	 */
 	uint64_t peak_bytes;
 	uint64_t arena_bytes; /* the same with one worst-case tape kept free */

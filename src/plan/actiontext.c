@@ -7,14 +7,15 @@
 #include <string.h>
 #include "plantext.h"
 
-/* "state at 40" or "tape 40 50". */
+/* "state at 40", "tape 40 50" or "log 40 50". */
 static int show_payload(char *room, size_t n, const struct neap_action *a)
 {
-	if (a->payload != NEAP_TAPE)
+	const char *name = a->payload == NEAP_LOG ? "log" : "tape";
+	if (a->payload == NEAP_STATE)
 		return snprintf(room, n, " state at %" PRId64, a->t0);
 	if (a->kind == NEAP_LOAD || a->kind == NEAP_FORGET)
-		return snprintf(room, n, " tape at %" PRId64, a->t0);
-	return snprintf(room, n, " tape %" PRId64 " %" PRId64, a->t0, a->t1);
+		return snprintf(room, n, " %s at %" PRId64, name, a->t0);
+	return snprintf(room, n, " %s %" PRId64 " %" PRId64, name, a->t0, a->t1);
 }
 
 const char *neap_action_show(char room[NEAP_ACTION_TEXT], const struct neap_action *a)
@@ -24,7 +25,8 @@ const char *neap_action_show(char room[NEAP_ACTION_TEXT], const struct neap_acti
 	int range = a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_BACKWARD;
 	int moves = a->kind == NEAP_PUT || a->kind == NEAP_GET;
 	if (range)
-		n += (size_t)snprintf(room + n, most - n, " %" PRId64 " %" PRId64, a->t0, a->t1);
+		n += (size_t)snprintf(room + n, most - n, "%s %" PRId64 " %" PRId64,
+			a->payload == NEAP_LOG ? " log" : "", a->t0, a->t1);
 	else if (a->kind != NEAP_TURN && a->kind != NEAP_WAIT)
 		n += (size_t)show_payload(room + n, most - n, a);
 	if (moves || a->kind == NEAP_FORGET)
@@ -33,7 +35,7 @@ const char *neap_action_show(char room[NEAP_ACTION_TEXT], const struct neap_acti
 	if (moves || a->kind == NEAP_WAIT)
 		n += (size_t)snprintf(room + n, most - n, " ticket %d", a->ticket);
 	if (range || a->kind == NEAP_TURN || a->kind == NEAP_WAIT || a->kind == NEAP_FORGET ||
-		a->payload == NEAP_TAPE)
+		a->payload != NEAP_STATE)
 		return room;
 	if (a->slot == NEAP_LIVE)
 		snprintf(room + n, most - n, " live");
@@ -77,6 +79,8 @@ static int parse_payload(struct words *w, struct neap_action *a)
 	int at_step = a->kind == NEAP_LOAD || a->kind == NEAP_FORGET;
 	if (word(w, "state"))
 		at_step = 1;
+	else if (a->kind != NEAP_SAVE && a->kind != NEAP_LOAD && word(w, "log"))
+		a->payload = NEAP_LOG;
 	else if (!word(w, "tape") || a->kind == NEAP_SAVE || a->kind == NEAP_DROP)
 		return 0;
 	else
@@ -92,7 +96,7 @@ static int parse_payload(struct words *w, struct neap_action *a)
 static int parse_slot(struct words *w, struct neap_action *a)
 {
 	int moves = a->kind == NEAP_PUT || a->kind == NEAP_GET;
-	if (a->payload == NEAP_TAPE)
+	if (a->payload != NEAP_STATE)
 		return 1;
 	if (moves && word(w, "live")) {
 		a->slot = NEAP_LIVE;
@@ -125,6 +129,9 @@ static int parse(struct words *w, struct neap_action *a)
 	switch (a->kind) {
 	case NEAP_ADVANCE:
 	case NEAP_RECORD:
+		if (word(w, "log"))
+			a->payload = NEAP_LOG;
+		/* fall through */
 	case NEAP_BACKWARD:
 		return number(w, &a->t0, INT64_MAX) && number(w, &a->t1, INT64_MAX);
 	case NEAP_TURN:

@@ -392,9 +392,25 @@ static double bound_mixed(const struct neap_problem *problem)
 	return neap_bound(&p);
 }
 
+/*
+ * With a log: as if the log took no room, no time to move, and were there from the start;
+ * but a step's first passage logs it or makes its tape.
+ */
+static double bound_logged(const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	struct neap_problem p = *problem;
+	p.chain.log = 0;
+	p.chain.record = c->replay;
+	double each = fmin(c->record, c->advance + c->replay) + c->backward;
+	return fmax(neap_bound(&p), (double)c->steps * each);
+}
+
 double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
+	if (c->log && c->replay < c->record)
+		return bound_logged(problem);
 	if (c->stages)
 		return neap__stages_bound(problem);
 	if (c->join)

@@ -62,6 +62,7 @@ static int check_sizes(const struct neap_chain *c)
 	NEAP_TRY(check_bytes("tape_max", c->tape_max));
 	NEAP_TRY(check_bytes("adjoint", c->adjoint));
 	NEAP_TRY(check_bytes("live", c->live));
+	NEAP_TRY(check_bytes("log", c->log));
 	if (c->state < 1)
 		return neap__fail(NEAP_EUSAGE, "state: needs at least 1 byte");
 	if (c->tape_max && c->tape_max < c->tape)
@@ -72,6 +73,7 @@ static int check_sizes(const struct neap_chain *c)
 		return neap__fail(NEAP_EUSAGE,
 			"classic problem: state is 1 slot, tape, adjoint and live are 0");
 	if (neap__add_u64(&step, c->state, c->tape_max > c->tape ? c->tape_max : c->tape) ||
+		neap__add_u64(&step, step, c->log) ||
 		neap__mul_u64(&all, step, (uint64_t)c->steps) || all > BYTES_MOST)
 		return neap__fail(NEAP_EUSAGE,
 			"steps: %lld steps of %llu bytes are more than 2^60 bytes",
@@ -93,6 +95,9 @@ int neap_problem_check(const struct neap_problem *problem)
 			       c->flags != NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE,
 			"join: two chains of 1 to 10^12 steps in slots, without tiers");
+	NEAP_TRY(check_seconds("replay", c->replay));
+	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE, "log: goes with a uniform chain in bytes");
 	if (c->stages) {
 		NEAP_TRY(neap__stages_check(c));
 	} else {

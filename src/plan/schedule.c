@@ -112,6 +112,48 @@ void neap__forget(struct neap_schedule *s, int64_t t, int64_t place)
 	transfer(s, NEAP_FORGET, 0, t, place, 0);
 }
 
+static void log_action(struct neap_schedule *s, uint8_t kind, int64_t t0, int64_t t1, int64_t place,
+	int32_t ticket)
+{
+	neap__emit(s, &(struct neap_action){.kind = kind,
+			      .payload = NEAP_LOG,
+			      .tier = (uint16_t)(kind >= NEAP_PUT ? s->plan.tier : 0),
+			      .ticket = ticket,
+			      .t0 = t0,
+			      .t1 = t1,
+			      .place = place});
+}
+
+void neap__advance_log(struct neap_schedule *s, int64_t t0, int64_t t1)
+{
+	log_action(s, NEAP_ADVANCE, t0, t1, 0, 0);
+}
+
+void neap__record_log(struct neap_schedule *s, int64_t t0, int64_t t1)
+{
+	log_action(s, NEAP_RECORD, t0, t1, 0, 0);
+}
+
+void neap__drop_log(struct neap_schedule *s, int64_t t0, int64_t t1)
+{
+	log_action(s, NEAP_DROP, t0, t1, 0, 0);
+}
+
+void neap__put_log(struct neap_schedule *s, int64_t t0, int64_t t1, int64_t place, int32_t ticket)
+{
+	log_action(s, NEAP_PUT, t0, t1, place, ticket);
+}
+
+void neap__get_log(struct neap_schedule *s, int64_t t0, int64_t t1, int64_t place, int32_t ticket)
+{
+	log_action(s, NEAP_GET, t0, t1, place, ticket);
+}
+
+void neap__forget_log(struct neap_schedule *s, int64_t t0, int64_t place)
+{
+	log_action(s, NEAP_FORGET, t0, t0, place, 0);
+}
+
 static void settle_oldest(struct neap_schedule *s, struct neap__outbox *box)
 {
 	int64_t slot = box->settled % box->room;

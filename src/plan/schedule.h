@@ -63,6 +63,14 @@ void neap__get(struct neap_schedule *s, int64_t slot, int64_t t, int64_t place, 
 void neap__wait(struct neap_schedule *s, int32_t ticket);
 void neap__forget(struct neap_schedule *s, int64_t t, int64_t place);
 
+/* The same with or from a log of [t0, t1), and what moves it. */
+void neap__advance_log(struct neap_schedule *s, int64_t t0, int64_t t1);
+void neap__record_log(struct neap_schedule *s, int64_t t0, int64_t t1);
+void neap__drop_log(struct neap_schedule *s, int64_t t0, int64_t t1);
+void neap__put_log(struct neap_schedule *s, int64_t t0, int64_t t1, int64_t place, int32_t ticket);
+void neap__get_log(struct neap_schedule *s, int64_t t0, int64_t t1, int64_t place, int32_t ticket);
+void neap__forget_log(struct neap_schedule *s, int64_t t0, int64_t place);
+
 /*
  * States on their way out through `room` staging slots 0..room-1 in rotation
  * (room 0: straight from the live state, waiting for each). Tickets 0..room-1.

@@ -15,8 +15,8 @@ static uint64_t bytes_of(const struct neap_problem *p, const struct neap_action 
 {
 	if (p->chain.stages)
 		return neap__stages_bytes(p->chain.stages, a);
-	return a->payload == NEAP_STATE ? p->chain.state
-					: p->chain.tape * (uint64_t)(a->t1 - a->t0);
+	uint64_t step = a->payload == NEAP_LOG ? p->chain.log : p->chain.tape;
+	return a->payload == NEAP_STATE ? p->chain.state : step * (uint64_t)(a->t1 - a->t0);
 }
 
 void neap__clock_init(struct neap__clock *clock, const struct neap_problem *problem)
@@ -116,7 +116,8 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 	case NEAP_ADVANCE:
 		return compute(k, &k->advance, c->advance, a->t1 - a->t0);
 	case NEAP_RECORD:
-		return compute(k, &k->record, c->record, a->t1 - a->t0);
+		return compute(k, &k->record, a->payload == NEAP_LOG ? c->replay : c->record,
+			a->t1 - a->t0);
 	case NEAP_BACKWARD:
 		return compute(k, &k->backward, c->backward, a->t1 - a->t0);
 	case NEAP_SAVE:

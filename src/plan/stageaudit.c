@@ -305,8 +305,11 @@ static int audit(struct audit *v, struct neap_schedule *schedule)
 	int rc;
 	measure(v, 0);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
-		rc = a.kind < NEAP_ACTION_KINDS ? handlers[a.kind](v, &a)
-						: ILLEGAL("kind %d is unknown", a.kind);
+		if (a.payload == NEAP_LOG)
+			rc = ILLEGAL("there are no logs in this problem");
+		else
+			rc = a.kind < NEAP_ACTION_KINDS ? handlers[a.kind](v, &a)
+							: ILLEGAL("kind %d is unknown", a.kind);
 		if (rc < 0)
 			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
 				neap_action_name(a.kind));

@@ -20,6 +20,7 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__online_row,
 	&neap__stream,
 	&neap__async,
+	&neap__logreplay,
 	&neap__chain,
 	&neap__pofo,
 	&neap__join,

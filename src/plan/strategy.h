@@ -24,8 +24,8 @@ struct neap__strategy {
 
 extern const struct neap__strategy neap__bptt, neap__standard, neap__remote, neap__hierarchical,
 	neap__double, neap__revolve, neap__mixed, neap__online_row, neap__stream, neap__async,
-	neap__hrevolve, neap__diskrevolve, neap__multistage, neap__periodic, neap__chain,
-	neap__pofo, neap__join, neap__auto;
+	neap__logreplay, neap__hrevolve, neap__diskrevolve, neap__multistage, neap__periodic,
+	neap__chain, neap__pofo, neap__join, neap__auto;
 
 /* NULL-terminated, "auto" last. */
 extern const struct neap__strategy *const neap__strategies[];

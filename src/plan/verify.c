@@ -7,8 +7,8 @@
  *
  * The peak is that of the sweep's layout: slots at the top of the arena, which
  * packs them, and tapes a stack from the bottom. So it counts the slots in use and
- * goes up to the topmost tape, gaps included; where tapes travel there is no stack
- * to speak of, and only those that are there count.
+ * goes up to the topmost tape, gaps included; where tapes travel or logs are kept there
+ * is no stack to speak of, and only what is there counts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,14 +42,16 @@ struct audit {
 	struct neap_verdict *out;
 	struct holder live, *slots;
 	int64_t room, held; /* of slots: allocated; in use */
-	struct neap__runs tapes;
-	int64_t steps_taped; /* steps whose tapes take room: there, leaving or arriving */
-	int travelled;	     /* tapes did */
-	uint64_t peak_held;  /* with the tapes that are there, without gaps */
+	struct neap__runs tapes, logs;
+	int64_t steps_taped;  /* steps whose tapes take room: there, leaving or arriving */
+	int64_t steps_logged; /* the same of logs */
+	int travelled;	      /* tapes did, or there were logs */
+	uint64_t peak_held;   /* with the tapes that are there, without gaps */
 	struct store {
 		struct neap__runs states, from, to; /* places of states; of tapes: t0, t1 */
+		struct neap__runs logs;		    /* those of the latter that are of logs */
 		int64_t state_top, tape_top;	    /* highest place used, plus 1 */
-		int64_t longest;		    /* steps of the longest tape record */
+		int64_t longest, longest_log;	    /* steps of the longest record */
 	} stores[NEAP_TIERS_MAX];
 	struct flight flights[NEAP_TICKETS];
 	int64_t in_flight;
@@ -140,25 +142,79 @@ static int slot_holds(struct audit *v, int64_t n, int64_t t, struct holder **row
 	return 0;
 }
 
+/* What there is of tapes or of logs. */
+static struct neap__runs *kept(struct audit *v, int payload)
+{
+	return payload == NEAP_LOG ? &v->logs : &v->tapes;
+}
+
+static int64_t *kept_steps(struct audit *v, int payload)
+{
+	return payload == NEAP_LOG ? &v->steps_logged : &v->steps_taped;
+}
+
+static uint64_t kept_bytes(const struct audit *v, const struct neap_action *a)
+{
+	return (uint64_t)(a->t1 - a->t0) *
+	       (a->payload == NEAP_LOG ? v->p->chain.log : v->p->chain.tape);
+}
+
+/* "tapes" or "logs" */
+static const char *plural(int payload)
+{
+	return payload == NEAP_LOG ? "logs" : "tapes";
+}
+
+/* The tapes or logs of [t0, t1) must not be on their way out (NEAP_PUT) or in (NEAP_GET). */
+static int at_rest(const struct audit *v, int payload, int kind, int64_t t0, int64_t t1)
+{
+	for (int i = 0; v->travelled && v->in_flight && i < NEAP_TICKETS; i++) {
+		const struct flight *f = &v->flights[i];
+		if (f->kind == kind && f->payload == payload && f->t < t1 && t0 < f->t1)
+			return ILLEGAL("%s of [%lld, %lld) are still %s", plural(payload), (ll)f->t,
+				(ll)f->t1, kind == NEAP_PUT ? "leaving for a tier" : "arriving");
+	}
+	return 0;
+}
+
+/* No tape, or log, of the range may be there or arriving. */
+static int absent(struct audit *v, const struct neap_action *a, int payload)
+{
+	if (neap__runs_overlap(kept(v, payload), a->t0, a->t1))
+		return ILLEGAL("a %s of [%lld, %lld) is there already",
+			payload == NEAP_LOG ? "log" : "tape", (ll)a->t0, (ll)a->t1);
+	return at_rest(v, payload, NEAP_GET, a->t0, a->t1);
+}
+
+static int whole(struct audit *v, const struct neap_action *a, int payload)
+{
+	if (!neap__runs_whole(kept(v, payload), a->t0, a->t1))
+		return ILLEGAL("the %s of [%lld, %lld) are not there as whole records",
+			plural(payload), (ll)a->t0, (ll)a->t1);
+	return 0;
+}
+
+static int logs_exist(struct audit *v)
+{
+	if (!v->p->chain.log)
+		return ILLEGAL("there are no logs in this problem");
+	v->travelled = 1;
+	return 0;
+}
+
 static int do_advance(struct audit *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
 	NEAP_TRY(live_at(v, a->t0));
 	NEAP_TRY(live_may_change(v));
+	if (a->payload == NEAP_LOG) {
+		NEAP_TRY(logs_exist(v));
+		NEAP_TRY(absent(v, a, NEAP_LOG));
+		NEAP_TRY(neap__runs_record(&v->logs, a->t0, a->t1));
+		v->steps_logged += a->t1 - a->t0;
+	}
 	v->live.t = a->t1;
 	v->out->advance_steps += a->t1 - a->t0;
-	return 0;
-}
-
-/* The tapes of [t0, t1) must not be on their way out (NEAP_PUT) or in (NEAP_GET). */
-static int tapes_rest(const struct audit *v, int kind, int64_t t0, int64_t t1)
-{
-	for (int i = 0; v->travelled && v->in_flight && i < NEAP_TICKETS; i++) {
-		const struct flight *f = &v->flights[i];
-		if (f->kind == kind && f->payload == NEAP_TAPE && f->t < t1 && t0 < f->t1)
-			return ILLEGAL("tapes of [%lld, %lld) are still %s", (ll)f->t, (ll)f->t1,
-				kind == NEAP_PUT ? "leaving for a tier" : "arriving");
-	}
 	return 0;
 }
 
@@ -167,9 +223,12 @@ static int do_record(struct audit *v, const struct neap_action *a)
 	NEAP_TRY(range(v, a));
 	NEAP_TRY(live_at(v, a->t0));
 	NEAP_TRY(live_may_change(v));
-	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
-		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
-	NEAP_TRY(tapes_rest(v, NEAP_GET, a->t0, a->t1));
+	if (a->payload == NEAP_LOG) {
+		NEAP_TRY(logs_exist(v));
+		NEAP_TRY(whole(v, a, NEAP_LOG));
+		NEAP_TRY(at_rest(v, NEAP_LOG, NEAP_PUT, a->t0, a->t1));
+	}
+	NEAP_TRY(absent(v, a, NEAP_TAPE));
 	NEAP_TRY(neap__runs_record(&v->tapes, a->t0, a->t1));
 	v->steps_taped += a->t1 - a->t0;
 	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && !(v->p->chain.flags & NEAP_CHAIN_MIXED) &&
@@ -199,10 +258,9 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 	if (v->adjoint != a->t1)
 		return ILLEGAL("the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
 	NEAP_TRY(live_may_change(v));
-	NEAP_TRY(tapes_rest(v, NEAP_PUT, a->t0, a->t1));
-	if (neap__runs_reverse(&v->tapes, a->t0, a->t1) < 0)
-		return ILLEGAL("the tapes of [%lld, %lld) are not there as whole records",
-			(ll)a->t0, (ll)a->t1);
+	NEAP_TRY(at_rest(v, NEAP_TAPE, NEAP_PUT, a->t0, a->t1));
+	NEAP_TRY(whole(v, a, NEAP_TAPE));
+	NEAP_TRY(neap__runs_reverse(&v->tapes, a->t0, a->t1));
 	v->steps_taped -= a->t1 - a->t0;
 	v->adjoint = a->t0;
 	v->out->backward_steps += a->t1 - a->t0;
@@ -229,9 +287,20 @@ static int do_load(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
+static int drop_log(struct audit *v, const struct neap_action *a)
+{
+	NEAP_TRY(range(v, a));
+	NEAP_TRY(at_rest(v, NEAP_LOG, NEAP_PUT, a->t0, a->t1));
+	NEAP_TRY(whole(v, a, NEAP_LOG));
+	v->steps_logged -= a->t1 - a->t0;
+	return neap__runs_reverse(&v->logs, a->t0, a->t1);
+}
+
 static int do_drop(struct audit *v, const struct neap_action *a)
 {
 	struct holder *row;
+	if (a->payload == NEAP_LOG)
+		return drop_log(v, a);
 	NEAP_TRY(slot_holds(v, a->slot, a->t0, &row));
 	if (row->leaving)
 		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
@@ -249,16 +318,16 @@ static int transfer_check(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("no ticket %d", a->ticket);
 	if (v->flights[a->ticket].kind)
 		return ILLEGAL("ticket %d is in flight", a->ticket);
-	if (a->payload != NEAP_STATE && a->payload != NEAP_TAPE)
-		return ILLEGAL("only states and tapes travel");
-	if (a->payload == NEAP_TAPE &&
+	if (a->payload > NEAP_LOG)
+		return ILLEGAL("only states, tapes and logs travel");
+	if (a->payload != NEAP_STATE &&
 		v->p->chain.flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY))
-		return ILLEGAL("tapes do not travel in this problem");
+		return ILLEGAL("%s do not travel in this problem", plural(a->payload));
 	if (a->place < 0 || a->place >= INT64_MAX / 16)
 		return ILLEGAL("no place %lld", (ll)a->place);
-	if (a->payload == NEAP_TAPE && a->slot != 0)
-		return ILLEGAL("tapes have no slot %lld", (ll)a->slot);
-	return a->payload == NEAP_TAPE ? range(v, a) : 0;
+	if (a->payload != NEAP_STATE && a->slot != 0)
+		return ILLEGAL("%s have no slot %lld", plural(a->payload), (ll)a->slot);
+	return a->payload != NEAP_STATE ? range(v, a) : 0;
 }
 
 static void take_off(struct audit *v, const struct neap_action *a)
@@ -274,21 +343,24 @@ static void take_off(struct audit *v, const struct neap_action *a)
 		v->out->transfers_in_flight = v->in_flight;
 }
 
-/* Room for the record at `place`: states and tapes are numbered apart. */
+/* Room for the record at `place`: states are numbered apart from tapes and logs. */
 static int store_grow(struct audit *v, const struct neap_action *a)
 {
 	struct store *x = &v->stores[a->tier - 1];
 	struct neap_tier_use *use = &v->out->tiers[a->tier - 1];
-	uint64_t states, tapes, each;
-	if (a->payload == NEAP_TAPE) {
+	uint64_t states, tapes, each, log;
+	if (a->payload != NEAP_STATE) {
+		int64_t *longest = a->payload == NEAP_LOG ? &x->longest_log : &x->longest;
 		if (a->place >= x->tape_top)
 			x->tape_top = a->place + 1;
-		if (a->t1 - a->t0 > x->longest)
-			x->longest = a->t1 - a->t0;
+		if (a->t1 - a->t0 > *longest)
+			*longest = a->t1 - a->t0;
 	} else if (a->place >= x->state_top) {
 		x->state_top = a->place + 1;
 	}
 	each = (uint64_t)x->longest * v->p->chain.tape;
+	log = (uint64_t)x->longest_log * v->p->chain.log;
+	each = log > each ? log : each;
 	if (neap__mul_u64(&states, (uint64_t)x->state_top, v->p->chain.state) ||
 		neap__mul_u64(&tapes, (uint64_t)x->tape_top, each) ||
 		neap__add_u64(&tapes, tapes, states) || tapes > v->p->tiers[a->tier - 1].capacity)
@@ -300,16 +372,18 @@ static int store_grow(struct audit *v, const struct neap_action *a)
 static int put_tapes(struct audit *v, const struct neap_action *a)
 {
 	struct store *x = &v->stores[a->tier - 1];
-	NEAP_TRY(tapes_rest(v, NEAP_PUT, a->t0, a->t1));
-	if (!neap__runs_whole(&v->tapes, a->t0, a->t1))
-		return ILLEGAL("the tapes of [%lld, %lld) are not there as whole records",
-			(ll)a->t0, (ll)a->t1);
+	if (a->payload == NEAP_LOG)
+		NEAP_TRY(logs_exist(v));
+	NEAP_TRY(at_rest(v, a->payload, NEAP_PUT, a->t0, a->t1));
+	NEAP_TRY(whole(v, a, a->payload));
 	if (neap__runs_find(&x->from, a->place) >= 0)
 		return ILLEGAL("place %lld is in use", (ll)a->place);
 	NEAP_TRY(store_grow(v, a));
 	NEAP_TRY(neap__runs_put(&x->from, a->place, a->t0));
 	NEAP_TRY(neap__runs_put(&x->to, a->place, a->t1));
-	v->out->tiers[a->tier - 1].written += (uint64_t)(a->t1 - a->t0) * v->p->chain.tape;
+	if (a->payload == NEAP_LOG)
+		NEAP_TRY(neap__runs_put(&x->logs, a->place, 0));
+	v->out->tiers[a->tier - 1].written += kept_bytes(v, a);
 	v->travelled = 1;
 	take_off(v, a);
 	return 0;
@@ -319,7 +393,7 @@ static int do_put(struct audit *v, const struct neap_action *a)
 {
 	struct holder *from = &v->live;
 	NEAP_TRY(transfer_check(v, a));
-	if (a->payload == NEAP_TAPE)
+	if (a->payload != NEAP_STATE)
 		return put_tapes(v, a);
 	if (a->slot == NEAP_LIVE)
 		NEAP_TRY(live_at(v, a->t0));
@@ -336,18 +410,22 @@ static int do_put(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
+/* Is what is at the place, tapes or a log, of the action's kind? */
+static int is_kind(const struct store *x, const struct neap_action *a)
+{
+	return (neap__runs_find(&x->logs, a->place) == 0) == (a->payload == NEAP_LOG);
+}
+
 static int get_tapes(struct audit *v, const struct neap_action *a)
 {
 	struct store *x = &v->stores[a->tier - 1];
 	if (neap__runs_find(&x->from, a->place) != a->t0 ||
-		neap__runs_find(&x->to, a->place) != a->t1)
-		return ILLEGAL("place %lld does not hold the tapes of [%lld, %lld)", (ll)a->place,
-			(ll)a->t0, (ll)a->t1);
-	NEAP_TRY(tapes_rest(v, NEAP_GET, a->t0, a->t1));
-	if (neap__runs_overlap(&v->tapes, a->t0, a->t1))
-		return ILLEGAL("a tape of [%lld, %lld) is there already", (ll)a->t0, (ll)a->t1);
-	v->steps_taped += a->t1 - a->t0;
-	v->out->tiers[a->tier - 1].read += (uint64_t)(a->t1 - a->t0) * v->p->chain.tape;
+		neap__runs_find(&x->to, a->place) != a->t1 || !is_kind(x, a))
+		return ILLEGAL("place %lld does not hold the %s of [%lld, %lld)", (ll)a->place,
+			plural(a->payload), (ll)a->t0, (ll)a->t1);
+	NEAP_TRY(absent(v, a, a->payload));
+	*kept_steps(v, a->payload) += a->t1 - a->t0;
+	v->out->tiers[a->tier - 1].read += kept_bytes(v, a);
 	take_off(v, a);
 	return 0;
 }
@@ -355,7 +433,7 @@ static int get_tapes(struct audit *v, const struct neap_action *a)
 static int do_get(struct audit *v, const struct neap_action *a)
 {
 	NEAP_TRY(transfer_check(v, a));
-	if (a->payload == NEAP_TAPE)
+	if (a->payload != NEAP_STATE)
 		return get_tapes(v, a);
 	int tier = a->tier - 1;
 	if (neap__runs_find(&v->stores[tier].states, a->place) != a->t0 || a->t0 < 0)
@@ -377,9 +455,9 @@ static int do_get(struct audit *v, const struct neap_action *a)
 static int tapes_end(struct audit *v, const struct flight *f)
 {
 	if (f->kind == NEAP_GET)
-		return neap__runs_record(&v->tapes, f->t, f->t1);
-	v->steps_taped -= f->t1 - f->t;
-	return neap__runs_reverse(&v->tapes, f->t, f->t1);
+		return neap__runs_record(kept(v, f->payload), f->t, f->t1);
+	*kept_steps(v, f->payload) -= f->t1 - f->t;
+	return neap__runs_reverse(kept(v, f->payload), f->t, f->t1);
 }
 
 static int do_wait(struct audit *v, const struct neap_action *a)
@@ -387,7 +465,7 @@ static int do_wait(struct audit *v, const struct neap_action *a)
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !v->flights[a->ticket].kind)
 		return ILLEGAL("ticket %d is not in flight", a->ticket);
 	struct flight *f = &v->flights[a->ticket];
-	if (f->payload == NEAP_TAPE) {
+	if (f->payload != NEAP_STATE) {
 		NEAP_TRY(tapes_end(v, f));
 		f->kind = 0;
 		v->in_flight--;
@@ -415,12 +493,15 @@ static int do_forget(struct audit *v, const struct neap_action *a)
 			v->flights[i].payload == a->payload && v->flights[i].place == a->place)
 			return ILLEGAL("place %lld is in flight", (ll)a->place);
 	struct store *x = &v->stores[tier];
-	int tapes = a->payload == NEAP_TAPE;
-	if (a->t0 < 0 || neap__runs_find(tapes ? &x->from : &x->states, a->place) != a->t0)
+	int tapes = a->payload != NEAP_STATE;
+	if (a->t0 < 0 || neap__runs_find(tapes ? &x->from : &x->states, a->place) != a->t0 ||
+		(tapes && !is_kind(x, a)))
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 	if (!tapes)
 		return neap__runs_forget(&x->states, a->place);
 	NEAP_TRY(neap__runs_forget(&x->from, a->place));
+	if (a->payload == NEAP_LOG)
+		NEAP_TRY(neap__runs_forget(&x->logs, a->place));
 	return neap__runs_forget(&x->to, a->place);
 }
 
@@ -441,7 +522,8 @@ static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct nea
 static void measure(struct audit *v)
 {
 	uint64_t slots = (uint64_t)v->held * v->p->chain.state;
-	uint64_t held = slots + (uint64_t)v->steps_taped * v->p->chain.tape;
+	uint64_t held = slots + (uint64_t)v->steps_taped * v->p->chain.tape +
+			(uint64_t)v->steps_logged * v->p->chain.log;
 	uint64_t bytes = slots + (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
 	if (v->p->chain.flags & NEAP_CHAIN_MIXED && neap__runs_height(&v->tapes) > 1)
 		bytes += (uint64_t)neap__runs_height(&v->tapes) - 1;
@@ -499,6 +581,7 @@ static void store_free(struct store *x)
 	neap__runs_free(&x->states);
 	neap__runs_free(&x->from);
 	neap__runs_free(&x->to);
+	neap__runs_free(&x->logs);
 }
 
 int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
@@ -516,6 +599,7 @@ int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem
 	add_fixed(&v);
 	free(v.slots);
 	neap__runs_free(&v.tapes);
+	neap__runs_free(&v.logs);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++)
 		store_free(&v.stores[i]);
 	return rc;

@@ -143,7 +143,7 @@ def infeasible_names_a_budget_that_works():
     for p in plans:
         if p["feasible"] or not p["why"] or p["makespan"] is not None:
             return f"{p}"
-        if p["least_bytes"] is None and p["strategy"] in ("chain", "join", "pofo"):
+        if p["least_bytes"] is None and p["strategy"] in ("chain", "join", "pofo", "replay"):
             continue  # another kind of problem
         if p["least_bytes"] is None:
             return f"{p['strategy']}: no least_bytes"
@@ -281,6 +281,47 @@ def details():
     return None
 
 
+def logs(folder):
+    """A log makes `replay` possible: options and a chain file ask the same question."""
+    slow = ["--tier", "disk:write=2M,read=2M"]
+    question = ["--steps", 20000, "--state", "64K", "--tape", "12K", "--memory", "8M", "--advance",
+                "1ms", "--record", "1.2ms", "--backward", "2ms", "--log", 700, "--replay", "0.7ms"]
+    answer = neap_json("plan", *question, *slow)
+    plans = {p["strategy"]: p for p in answer["plans"]}
+    replay, auto = plans["replay"], plans["auto"]
+    if not replay["feasible"] or replay["peak_bytes"] > 8 << 20 or \
+            not replay["params"].get("interval") or replay["bound"] > replay["makespan"]:
+        return f"{replay}"
+    if answer["chain"]["log"] != 700 or answer["chain"]["replay"] != 0.7e-3:
+        return f"{answer['chain']}"
+    if any(p["feasible"] and p["makespan"] < auto["makespan"] * (1 - 1e-12)
+           for p in plans.values()):
+        return "auto is worse"
+    if replay["makespan"] >= plans["stream"]["makespan"]:
+        return "stream is faster through so slow a tier"
+    path = os.path.join(folder, "logs.json")
+    with open(path, "w") as file:
+        json.dump({"steps": 20000, "advance": 1e-3, "record": 1.2e-3, "backward": 2e-3,
+                   "state": 64 << 10, "tape": 12 << 10, "log": 700, "replay": 0.7e-3,
+                   "tape_holds_output": False, "backward_needs_input": False}, file)
+    other = neap_json("plan", "--chain", path, "--memory", "8M", "--strategy", "replay",
+                      *slow)["plans"][0]
+    if other["makespan"] != replay["makespan"]:
+        return f"from a file {other}"
+    actions = neap("plan", *question, "--strategy", "replay", *slow, "--actions").stdout
+    for kind in ("advance log", "record log", "drop log"):
+        if kind not in actions:
+            return f"no {kind}"
+    none = neap_json("plan", *BYTES, *DISK, "--strategy", "replay")["plans"][0]
+    if none["feasible"] or "needs a log" not in none["why"]:
+        return f"without a log: {none}"
+    for wrong in (["--replay", "1ms"], ["--log", 0], ["--log", "many"]):
+        done = neap("plan", *BYTES, *wrong)
+        if done.returncode != 2 or done.stdout or len(done.stderr.splitlines()) > 2:
+            return f"{wrong}: {done.stderr}"
+    return None
+
+
 with Tap() as tap, Folder() as folder:
     for row in GOLDEN:
         tap.run(f"revolve {row}", one_revolve, *row)
@@ -300,6 +341,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("a budget named in it works", needs_what_it_says)
     tap.run("waiting, and slots", waits_and_slots)
     tap.run("one plan at length", details)
+    tap.run("logs", logs, folder)
     shared = data_dir()
     if shared:
         oracles = os.path.join(shared, "oracles")

@@ -106,6 +106,10 @@ static inline struct neap_problem random_problem(struct random *r, double steps_
 	p.memory = uniform(r) < 0.1 ? least : least + (uint64_t)(all * decades(r, 1e-4, 2));
 	if (uniform(r) < 0.05)
 		p.memory = least / 2;
+	if (!classic && uniform(r) < 0.4) {
+		c->log = (uint64_t)((double)c->tape * decades(r, 0.01, 2)) + 1;
+		c->replay = c->record * decades(r, 0.1, 2);
+	}
 	return p;
 }
 

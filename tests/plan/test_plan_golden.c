@@ -283,6 +283,7 @@ static const struct {
 	{"mixed", T1, T1}, /* slots that hold tapes are another problem */
 	{"stream", 0, 0},
 	{"async", 0, ALL},
+	{"replay", 0, 0}, /* classic problems have no log */
 	{"chain", 0, 0},
 	{"join", 0, 0},
 	{"multistage", T1 | T2S1, ALL},
