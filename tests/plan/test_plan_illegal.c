@@ -172,7 +172,7 @@ static const struct {
 	{"no such tier", "no tier", {{.kind = NEAP_PUT, .tier = 2, .slot = L}, END}},
 	{"tier 0", "no tier", {{.kind = NEAP_GET, .tier = 0, .slot = L}, END}},
 	{"no such kind", "unknown", {{.kind = NEAP_ACTION_KINDS}, END}},
-	{"logs do not travel", "only states",
+	{"logs where there are none", "no logs",
 		{REC(0, 1), {.kind = NEAP_PUT, .payload = NEAP_LOG, .tier = 1, .t1 = 1}, END}},
 	{"tapes out and back", NULL,
 		{REC(0, 2), TAPE(PUT, 0, 2, 0, 0), REC(2, 4), TURN, WAIT(0), BWD(2, 4),

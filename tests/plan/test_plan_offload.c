@@ -213,7 +213,7 @@ static void illegal(void **unused)
 	refused(&p, 5, a, "tapes have no slot");
 	a.slot = 0;
 	a.payload = NEAP_LOG;
-	refused(&p, 5, a, "only states and tapes travel");
+	refused(&p, 5, a, "no logs");
 	p.chain.flags = NEAP_CHAIN_TAPES_STAY;
 	refused(&p, 5, travel[5], "tapes do not travel");
 	p = two_stages(3, 0);
