@@ -13,6 +13,7 @@ static const char examples[] =
 	"  neap encode digits/train --out train.h5 --label '([0-9]+)_.*' \\\n"
 	"      --speaker '[0-9]+_([a-z]+)_.*'\n"
 	"  neap encode commands --out commands.h5 --channels 256 --high 7000\n"
+	"  neap encode digits/train --out long.h5 --label '([0-9]+)_.*' --concat 10s\n"
 	"  (without --label, a recording's class is the folder it is in)\n";
 
 struct request {
@@ -39,19 +40,21 @@ static int report_json(const struct neap_encode_report *r, const char *out, doub
 	cJSON *object = cJSON_CreateObject();
 	cli_json_text(object, "out", out);
 	cli_json_int(object, "files", r->files);
+	cli_json_int(object, "samples", r->samples);
 	cli_json_int(object, "classes", r->classes);
 	cli_json_int(object, "speakers", r->speakers);
 	cli_json_int(object, "events", r->events);
 	cli_json_number(object, "spikes_per_file", (double)r->events / (double)r->files);
 	cli_json_number(object, "active", r->active);
 	cli_json_number(object, "seconds_of_audio", r->seconds_of_audio);
+	cli_json_number(object, "seconds_left", r->seconds_left);
 	cli_json_number(object, "seconds", seconds);
 	return cli_json_print(object);
 }
 
 static int report_text(const struct neap_encode_report *r, const char *out, double seconds)
 {
-	char took[24], audio[24], speakers[40] = "";
+	char took[24], audio[24], left[24], speakers[40] = "";
 	if (r->speakers)
 		snprintf(speakers, sizeof speakers, ", %d speakers", r->speakers);
 	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", out, r->files,
@@ -61,6 +64,9 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	       "time\n",
 		(double)r->events / (double)r->files, 100 * r->active, cli_show_time(took, seconds),
 		r->seconds_of_audio / seconds);
+	if (r->samples != r->files)
+		printf("%" PRId64 " samples of one length; %s of the recordings made none\n",
+			r->samples, cli_show_time(left, r->seconds_left));
 	return cli_finish("encode");
 }
 
@@ -101,6 +107,9 @@ int cli_encode(int argc, char **argv)
 		{"high", CLI_NUMBER, &o->encoder.high, "HZ",
 			"centre of the highest, at most 0.45 of the sampling rate [3600]", 2, 1e6,
 			NULL, NULL},
+		{"concat", CLI_TIME, &o->concat, "TIME",
+			"samples so long, of a class's and speaker's recordings end to end [no]",
+			1e-3, 1e5, NULL, NULL},
 		{"threads", CLI_COUNT, &o->threads, "N", "[one a processor]", 1, 1024, NULL, NULL},
 		{"force", CLI_FLAG, &r.force, NULL, "replace FILE.h5 if it exists", 0, 0, NULL,
 			NULL},

@@ -199,16 +199,22 @@ struct neap_encode_options {
 	const char *label;		     /* NULL: the folder the file is in */
 	const char *speaker;		     /* NULL: no speakers */
 	struct neap_encoder_options encoder; /* its size need not be set */
+	/*
+	 * Seconds of a sample: recordings of a class and speaker end to end, cut where a
+	 * sample is full; what fills none is dropped. 0: a recording is a sample.
+	 */
+	double concat;
 	/* Called as files finish; non-zero stops with NEAP_EINTERRUPTED. May be NULL. */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
 };
 
 struct neap_encode_report {
-	int64_t files, events;
+	int64_t files, events, samples;
 	int classes, speakers;
 	double seconds_of_audio;
-	double active; /* share of (channel, 1 ms) bins with a spike */
+	double seconds_left; /* of it, in no sample (concat) */
+	double active;	     /* share of (channel, 1 ms) bins with a spike */
 };
 
 /*

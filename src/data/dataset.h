@@ -70,10 +70,10 @@ NEAP_API int neap__dataset_read(
 	struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 
 /* ops->extent, after ops->prepare if asked for; ops->part. Both take the set's lock. */
-int neap__dataset_extent(
+NEAP_API int neap__dataset_extent(
 	struct neap_dataset *set, int64_t index, int prepare, struct neap__extent *extent);
-int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
-	struct neap__event_buffer *buffer);
+NEAP_API int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to,
+	size_t most, struct neap__event_buffer *buffer);
 
 /* Sorts by (time, unit). 0 or -ENOMEM. */
 NEAP_API int neap__events_sort(struct neap_events *events);

@@ -4,6 +4,7 @@
  * a time, and written in the order of their names: the file does not depend on the
  * number of threads, and memory holds one block.
  */
+#include "data/concat.h"
 #include "data/encoder.h"
 #include "data/recordings.h"
 #include "base/fail.h"
@@ -71,7 +72,7 @@ static void encode_one(void *arg, int number, int thread)
 }
 
 /* Adds the block's recordings to the file, up to the first that failed. */
-static int write_block(struct neap_shd_writer *writer, struct work *work, int size,
+static int write_block(struct neap__concat *concat, struct work *work, int size,
 	struct neap_encode_report *report, const struct neap_encode_options *options)
 {
 	int rc = 0;
@@ -80,7 +81,7 @@ static int write_block(struct neap_shd_writer *writer, struct work *work, int si
 		if (rc == 0 && item->rc < 0)
 			rc = neap__fail(item->rc, "%s", item->detail);
 		if (rc == 0)
-			rc = neap_shd_add(writer, &item->events);
+			rc = neap__concat_add(concat, &item->events);
 		if (rc == 0) {
 			report->files++;
 			report->events += item->events.count;
@@ -95,7 +96,7 @@ static int write_block(struct neap_shd_writer *writer, struct work *work, int si
 	return rc;
 }
 
-static int encode_all(struct neap_shd_writer *writer, struct neap__pool *pool, struct work *work,
+static int encode_all(struct neap__concat *concat, struct neap__pool *pool, struct work *work,
 	struct neap_encode_report *report, const struct neap_encode_options *options)
 {
 	int64_t total = work->recordings->count;
@@ -107,7 +108,7 @@ static int encode_all(struct neap_shd_writer *writer, struct neap__pool *pool, s
 		int64_t left = total - work->first;
 		int size = left < block ? (int)left : block;
 		neap__pool_run(pool, size, encode_one, work);
-		rc = write_block(writer, work, size, report, options);
+		rc = write_block(concat, work, size, report, options);
 	}
 	free(work->item);
 	return rc;
@@ -150,14 +151,27 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 		return neap__fail(NEAP_EUSAGE, "the name of the folder is empty");
 	if (o.threads < 0 || o.threads > 1024)
 		return neap__fail(NEAP_EUSAGE, "%d threads; 0 to 1024 are accepted", o.threads);
+	if (!(o.concat == 0 || (o.concat >= 1e-3 && o.concat <= 1e5)))
+		return neap__fail(NEAP_EUSAGE,
+			"samples of %g s; 0.001 to 100000 seconds are accepted", o.concat);
 	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
 	NEAP_TRY(neap__recordings_find(&recordings, dir, o.label, o.speaker));
+	if (o.concat > 0)
+		neap__recordings_sort(&recordings);
 	int rc = neap_shd_create(&writer, out, work.encoder.channels);
 	if (rc == 0)
 		rc = neap__pool_create(&pool, o.threads ? o.threads : neap__processors());
+	struct neap__concat concat = {.writer = writer, .seconds = o.concat};
 	if (rc == 0)
-		rc = encode_all(writer, pool, &work, report, &o);
+		rc = encode_all(&concat, pool, &work, report, &o);
+	neap__concat_end(&concat);
+	report->samples = concat.written;
+	report->seconds_left = concat.left;
+	if (rc == 0 && concat.written == 0)
+		rc = neap__fail(NEAP_EUSAGE,
+			"no class and speaker of '%s' has recordings of %g s; less is accepted",
+			dir, o.concat);
 	if (rc == 0) {
 		rc = finish(writer, &recordings, &work.encoder);
 		writer = NULL;

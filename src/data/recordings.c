@@ -241,6 +241,21 @@ static int number_files(struct neap__recordings *all, int speakers)
 	return rc;
 }
 
+static int by_class(const void *a, const void *b)
+{
+	const struct neap__recording *x = a, *y = b;
+	if (x->class_number != y->class_number)
+		return x->class_number < y->class_number ? -1 : 1;
+	if (x->speaker_number != y->speaker_number)
+		return x->speaker_number < y->speaker_number ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+void neap__recordings_sort(struct neap__recordings *all)
+{
+	qsort(all->file, (size_t)all->count, sizeof *all->file, by_class);
+}
+
 int neap__recordings_find(
 	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
 {

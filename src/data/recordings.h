@@ -28,6 +28,8 @@ struct neap__recordings {
  */
 NEAP_API int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 	const char *label, const char *speaker);
+/* By class, speaker and path. */
+void neap__recordings_sort(struct neap__recordings *recordings);
 NEAP_API void neap__recordings_free(struct neap__recordings *recordings);
 
 /* Reads one, all channels averaged; gives *samples, to be freed. NEAP_EFORMAT names the file. */

@@ -2,6 +2,7 @@
 /* setup.c: everything a run needs, opened and checked before anything is written. */
 #include "train/trainer.h"
 #include "train/settings.h"
+#include "data/dataset.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -19,10 +20,42 @@ int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t l
 	return steps < 9e15 ? (int64_t)steps : INT64_MAX / 2;
 }
 
+enum { HASHED_WHOLE = 1 << 20, HASHED = 1 << 16 }; /* events */
+
+/* Of a sample too long to be held: how much there is, and some events from three places. */
+static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t index,
+	const struct neap__extent *extent)
+{
+	struct neap__event_buffer buffer = {0};
+	double end = extent->duration > 0 ? extent->duration : extent->last;
+	double length = end * HASHED / (double)extent->count;
+	int rc = 0;
+
+	XXH3_64bits_update(hash, extent, sizeof *extent);
+	for (int i = 0; i < 3 && rc >= 0; i++) {
+		double from = (end - length) * i / 2;
+		rc = neap__dataset_part(
+			set, index, from, from + length, (size_t)4 * HASHED, &buffer);
+		if (rc != 0)
+			continue; /* a burst: none of it */
+		size_t n = (size_t)buffer.events.count;
+		XXH3_64bits_update(hash, buffer.events.time, n * sizeof *buffer.events.time);
+		XXH3_64bits_update(hash, buffer.events.unit, n * sizeof *buffer.events.unit);
+	}
+	neap__event_buffer_free(&buffer);
+	return rc < 0 ? rc : 0;
+}
+
 static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
 {
 	struct neap_events events;
+	struct neap__extent extent;
 
+	if (set->ops->part) {
+		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
+		if (extent.count > HASHED_WHOLE)
+			return hash_parts(hash, set, index, &extent);
+	}
 	NEAP_TRY(neap_dataset_read(set, index, &events));
 	XXH3_64bits_update(hash, &events.count, sizeof events.count);
 	if (events.count > 0) {
