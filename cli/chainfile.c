@@ -169,6 +169,7 @@ static int read_tier_key(
 		tier->write_fixed = tier->read_fixed = value;
 	} else if (strcmp(item->string, "cpu") == 0) {
 		rc = number(r, item, name, -1, SECONDS, &value);
+		tier->cpu = value;
 	} else if (strcmp(item->string, "duplex") == 0) {
 		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_DUPLEX, &given);
 	} else if (strcmp(item->string, "sync") == 0) {

@@ -84,6 +84,21 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	return o;
 }
 
+/* The slow tiers as the plans were told of them. */
+static void json_tiers(cJSON *object, const struct neap_problem *p)
+{
+	cJSON *tiers = cJSON_AddArrayToObject(object, "tiers");
+	for (int i = 0; i < p->ntiers; i++) {
+		cJSON *tier = cJSON_CreateObject();
+		cli_json_text(tier, "name", p->tiers[i].name);
+		cli_json_number(tier, "write", p->tiers[i].write_rate);
+		cli_json_number(tier, "read", p->tiers[i].read_rate);
+		cli_json_number(tier, "latency", p->tiers[i].write_fixed);
+		cli_json_number(tier, "cpu", p->tiers[i].cpu);
+		cJSON_AddItemToArray(tiers, tier);
+	}
+}
+
 static int print_json(
 	const struct neap_compare_options *options, const struct neap_compare_result *result)
 {
@@ -102,6 +117,7 @@ static int print_json(
 	cli_json_number(chain, "advance", c->advance);
 	cli_json_number(chain, "record", c->record);
 	cli_json_number(chain, "backward", c->backward);
+	json_tiers(o, &result->problem);
 	cli_json_bytes(o, "data_bytes", result->data_bytes);
 	cli_json_bytes(o, "input_bytes", result->data_bytes);
 	cli_json_int(o, "window_steps", result->window_steps);
@@ -144,6 +160,7 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 static int print_table(const struct neap_compare_result *result)
 {
 	const struct neap_chain *c = &result->problem.chain;
+	const struct neap_tier_spec *tiers = result->problem.tiers;
 	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24], inputs[24];
 
 	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
@@ -153,9 +170,14 @@ static int print_table(const struct neap_compare_result *result)
 	if (result->window_steps)
 		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
 			result->window_steps, cli_show_size(inputs, result->data_bytes));
-	printf("a step: advance %s, record %s, backward %s; spikes %.2f%%, support %.2f%%\n\n",
+	printf("a step: advance %s, record %s, backward %s; spikes %.2f%%, support %.2f%%\n",
 		cli_show_time(f, c->advance), cli_show_time(r, c->record),
 		cli_show_time(b, c->backward), 100 * result->spikes, 100 * result->support);
+	for (int i = 0; i < result->problem.ntiers; i++)
+		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
+			tiers[i].name, tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,
+			cli_show_time(f, tiers[i].cpu * 1073741824));
+	printf("\n");
 	printf("%-13s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
 		"slow", "time", "overhead", "stall", "gradients", "parameters");
 	for (int i = 0; i < result->runs_count; i++)

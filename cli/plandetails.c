@@ -39,8 +39,12 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 	if (steps > 0)
 		printf(": %.3g for each step of the chain",
 			(double)(plan->advance_steps + plan->record_steps) / steps);
-	printf("\nmakespan      %s, %s of it waiting for transfers\n",
+	printf("\nmakespan      %s, %s of it waiting for transfers",
 		cli_show_time(time, plan->makespan), cli_show_time(stall, plan->stall));
+	if (cli_plan_lost(p, plan) > 0)
+		printf(", %s computing slowed by them",
+			cli_show_time(stall, cli_plan_lost(p, plan)));
+	printf("\n");
 	printf("overhead      %s over keeping every tape\n",
 		cli_show_percent(percent, plan->overhead));
 	printf("bound         %s: no schedule is faster; gap %s\n",

@@ -63,8 +63,10 @@ struct cli_question {
 		{"slot-read", CLI_TIME, &(q).problem.chain.slot_read, "TIME",                      \
 			"copy of a state out of a slot", 0, 1e12, NULL, NULL},                     \
 		{"tier", CLI_LIST, &(q).tiers, "NAME:...",                                         \
-			"slow tier: capacity=,write=,read=,latency= (or slots=), sync, duplex", 0, \
-			0, NULL, NULL},                                                            \
+			"slow tier: capacity=,write=,read=,latency=,cpu= (or slots=), sync, "      \
+			"duplex; "                                                                 \
+			"cpu: computing lost a byte moved, or 300ms/1G",                           \
+			0, 0, NULL, NULL},                                                         \
 		{"strategy", CLI_TEXT, &(q).strategy, "NAME", "one strategy (default: all)", 0, 0, \
 			NULL, NULL},                                                               \
 		CLI_PARAM_OPTIONS((q).params),                                                     \

@@ -37,6 +37,24 @@ static int set_read(struct parsing *p, const char *value)
 			  : cli_parse_rate(&p->tier->read_rate, value);
 }
 
+/* Seconds a byte; a time for a size, such as 300ms/G, too. */
+static int set_cpu(struct parsing *p, const char *value)
+{
+	char time[64];
+	size_t n = strcspn(value, "/");
+	uint64_t bytes = 1;
+	if (n >= sizeof time)
+		return -1;
+	memcpy(time, value, n);
+	time[n] = '\0';
+	if (value[n] && (cli_parse_size(&bytes, value + n + 1) < 0 || bytes == 0))
+		return -1;
+	if (cli_parse_time(&p->tier->cpu, time) < 0)
+		return -1;
+	p->tier->cpu /= (double)bytes;
+	return 0;
+}
+
 static int set_latency(struct parsing *p, const char *value)
 {
 	if (cli_parse_time(&p->tier->write_fixed, value) < 0)
@@ -58,6 +76,7 @@ static const struct {
 	{"read", 1, set_read, "a rate, such as 500M"},
 	{"read", 2, set_read, "seconds a state"},
 	{"latency", 1, set_latency, "a time"},
+	{"cpu", 3, set_cpu, "a time a byte or for a size, such as 300ms/1G"},
 };
 
 static int set_key(struct parsing *p, const char *word, char *value, const char *command)
@@ -80,7 +99,8 @@ static int set_key(struct parsing *p, const char *word, char *value, const char 
 	else
 		return cli_usage(command,
 			"--tier: unknown key '%s'; %s, sync, async, duplex are known", word,
-			p->classic ? "slots, write, read" : "capacity, write, read, latency");
+			p->classic ? "slots, write, read, cpu"
+				   : "capacity, write, read, latency, cpu");
 	return CLI_DONE;
 }
 

@@ -45,6 +45,12 @@ struct neap_tier_spec {
 	uint64_t staging;   /* bytes of tier 0 the tier's engine takes while in use */
 	uint32_t flags;	    /* enum neap_tier_flags */
 	uint32_t reserved;
+	/*
+	 * Seconds of computing lost a byte moved, either way: what copies, checksums and
+	 * a busy memory cost the computation that goes on beside the transfer. Charged as
+	 * a transfer is issued; not on a synchronous tier, beside which nothing goes on.
+	 */
+	double cpu;
 };
 
 enum neap_chain_flags {
@@ -155,6 +161,8 @@ NEAP_API uint64_t neap_problem_least(const struct neap_problem *problem);
 
 /* Seconds to move `bytes` to (write != 0) or from a tier, alone on its channel. */
 NEAP_API double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes);
+/* Seconds of computing that moving `bytes` to or from a tier costs, besides waiting for it. */
+NEAP_API double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes);
 
 #ifdef __cplusplus
 }

@@ -289,12 +289,14 @@ NEAP_API int neap_verify(struct neap_verdict *verdict, const struct neap_problem
 /*
  * simulate: the makespan with one compute stream and, for each tier, a write and
  * a read channel (one shared channel where it is not duplex), transfers in issue
- * order. Assumes a legal schedule.
+ * order. A transfer costs the stream neap_tier_lost seconds as it is issued. Assumes a
+ * legal schedule. makespan = computing + copies + lost + stall.
  */
 struct neap_simulation {
 	double makespan;
 	double advance, record, backward, copies; /* seconds of computing, by kind */
 	double stall;				  /* waiting, all tiers */
+	double lost;				  /* computing lost to transfers beside it */
 	double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
 	struct neap_tier_use tiers[NEAP_TIERS_MAX]; /* written and read only */
 };

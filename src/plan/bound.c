@@ -17,7 +17,8 @@
  *     U = Phi_t(P) or t nm + nk Phi_{t-1}(P)
  *     V = h sum_{j<t} Phi_j + w sum_{j<t-1} Phi_j or h Phi_{t-1} + (R-h) Phi_{t-2}
  *
- * (all four hold), and each channel carries what it is to carry in X1 and X2. Of
+ * (all four hold), and each channel carries what it is to carry in X1 and X2, and
+ * takes from the computation what that costs it (neap_tier_lost). Of
  * several tiers the rates and the capacities are added up, which only helps, and
  * a schedule that waits for every transfer waits for the fastest tier.
  */
@@ -119,7 +120,8 @@ static wide extra_steps(const struct neap_chain *c, int64_t pool)
 /* All slow tiers as one. Seconds a state, and a tape in as long a transfer as fits. */
 struct channel {
 	double state_out, state_in, tape_out, tape_in;
-	double capacity; /* bytes */
+	double state_lost, tape_lost; /* of computing, each way */
+	double capacity;	      /* bytes */
 	int sync, shared;
 };
 
@@ -142,7 +144,7 @@ static double together(double a, double b, int sync)
 static struct channel channel_of(const struct neap_problem *p, double pool)
 {
 	const struct neap_chain *c = &p->chain;
-	struct channel k = {INFINITY, INFINITY, INFINITY, INFINITY, 0, 1, 0};
+	struct channel k = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0, 1, 0};
 	double n = c->tape ? fmax(1, floor(pool / (double)c->tape)) : 1;
 	for (int i = 0; i < p->ntiers; i++)
 		k.sync &= (p->tiers[i].flags & NEAP_TIER_SYNC) != 0;
@@ -152,6 +154,8 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 		k.state_in = together(k.state_in, each(t, 0, c->state, 1), k.sync);
 		k.tape_out = together(k.tape_out, each(t, 1, c->tape, n), k.sync);
 		k.tape_in = together(k.tape_in, each(t, 0, c->tape, n), k.sync);
+		k.state_lost = fmin(k.state_lost, neap_tier_lost(t, c->state));
+		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, c->tape));
 		k.capacity += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	}
 	k.shared = p->ntiers == 1 && !(p->tiers[0].flags & NEAP_TIER_DUPLEX);
@@ -174,23 +178,29 @@ static void add(struct counting *x, struct neap__lp_row row)
 	neap__lp_add(&x->lp, &row);
 }
 
-/* Computing, and the waits of a synchronous tier. */
+/*
+ * Computing, what transfers cost it, and the waits of a synchronous tier. A transfer
+ * issued before the turn is one of those before it: what a GET brings has its room in
+ * fast memory from then on.
+ */
 static void add_phases(struct counting *x)
 {
 	const struct channel *k = &x->k;
+	double state_out = k->sync ? k->state_out : k->state_lost;
+	double state_in = k->sync ? k->state_in : k->state_lost;
+	double tape_out = k->sync ? k->tape_out : k->tape_lost;
+	double tape_in = k->sync ? k->tape_in : k->tape_lost;
 	struct neap__lp_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
 	before.g[X1] = after.g[X2] = 1;
 	before.g[TA] = before.g[NM] = -(x->r - x->f);
 	after.g[TA] = after.g[NM] = x->r;
 	after.g[EX] = -x->f;
-	if (k->sync) {
-		before.g[TA] -= k->tape_out;
-		before.g[SH] -= k->state_out;
-		after.g[TA] -= k->tape_in;
-		after.g[TV] -= k->tape_out + k->tape_in;
-		after.g[SW] -= k->state_out;
-		after.g[SR] -= k->state_in;
-	}
+	before.g[TA] -= tape_out;
+	before.g[SH] -= state_out;
+	after.g[TA] -= tape_in;
+	after.g[TV] -= tape_out + tape_in;
+	after.g[SW] -= state_out;
+	after.g[SR] -= state_in;
 	add(x, before);
 	add(x, after);
 }
@@ -369,6 +379,8 @@ static double counted(const struct neap_problem *p, int64_t pool)
 		x->k.state_in /= unit;
 		x->k.tape_out /= unit;
 		x->k.tape_in /= unit;
+		x->k.state_lost /= unit;
+		x->k.tape_lost /= unit;
 		x->lp.cost[X1] = x->lp.cost[X2] = 1;
 		add_phases(x);
 		add_limits(x);

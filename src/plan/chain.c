@@ -49,6 +49,7 @@ static int check_tier(const struct neap_tier_spec *tier, int index)
 	NEAP_TRY(check_seconds("tier: time of a write", tier->write_fixed));
 	NEAP_TRY(check_seconds("tier: time of a read", tier->read_fixed));
 	NEAP_TRY(check_bytes("tier: staging", tier->staging));
+	NEAP_TRY(check_seconds("tier: cpu", tier->cpu));
 	if (tier->flags & ~(uint32_t)(NEAP_TIER_SYNC | NEAP_TIER_DUPLEX))
 		return neap__fail(NEAP_EUSAGE, "tier %s: unknown flags", tier->name);
 	return 0;
@@ -160,4 +161,9 @@ double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t 
 	double rate = write ? tier->write_rate : tier->read_rate;
 	double fixed = write ? tier->write_fixed : tier->read_fixed;
 	return rate > 0 ? fixed + (double)bytes / rate : fixed;
+}
+
+double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes)
+{
+	return tier->flags & NEAP_TIER_SYNC ? 0 : tier->cpu * (double)bytes;
 }

@@ -304,8 +304,11 @@ int neap__descent_nested(struct neap_schedule *s, struct neap__nested *nested)
 
 double neap__descent_write(const struct neap_problem *p, int tier)
 {
-	return tier ? neap_tier_seconds(&p->tiers[tier - 1], 1, p->chain.state)
-		    : p->chain.slot_write;
+	if (tier == 0)
+		return p->chain.slot_write;
+	const struct neap_tier_spec *spec = &p->tiers[tier - 1];
+	return fmax(
+		neap_tier_seconds(spec, 1, p->chain.state), neap_tier_lost(spec, p->chain.state));
 }
 
 double neap__descent_read(const struct neap_problem *p, int tier)
@@ -314,7 +317,9 @@ double neap__descent_read(const struct neap_problem *p, int tier)
 		return p->chain.slot_read;
 	const struct neap_tier_spec *spec = &p->tiers[tier - 1];
 	double read = neap_tier_seconds(spec, 0, p->chain.state);
-	return spec->flags & NEAP_TIER_SYNC ? read : fmax(0, read - p->chain.backward);
+	return spec->flags & NEAP_TIER_SYNC
+		       ? read
+		       : fmax(neap_tier_lost(spec, p->chain.state), read - p->chain.backward);
 }
 
 void neap__descent_refuse(struct neap_plan *plan, const struct neap_problem *problem)
@@ -342,7 +347,7 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	int64_t advanced, const struct neap__traffic *traffic, int count)
 {
 	const struct neap_chain *c = &problem->chain;
-	long double copies = 0, stall = 0;
+	long double copies = 0, stall = 0, lost = 0;
 	uint64_t staging = 0;
 	int64_t slots = 0;
 	int tier = 0;
@@ -359,7 +364,10 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 		if (x->written == 0)
 			continue;
 		struct neap_tier_use *use = &plan->tiers[x->tier - 1];
-		stall += time;
+		long double costs = (long double)(x->written + x->read) *
+				    neap_tier_lost(&problem->tiers[x->tier - 1], c->state);
+		lost += costs;
+		stall += time - costs;
 		tier = tier ? tier : x->tier;
 		staging += problem->tiers[x->tier - 1].staging;
 		if (add_states(&use->peak_bytes, x->peak, c->state) ||
@@ -379,5 +387,5 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	plan->stall = (double)stall;
 	plan->makespan = (double)((long double)advanced * c->advance +
 				  (long double)c->steps * ((long double)c->record + c->backward) +
-				  copies + stall);
+				  copies + lost + stall);
 }

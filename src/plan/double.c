@@ -61,8 +61,9 @@ static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 		return time + sent * (write + read);
 	if (m > 1)
 		hidden = (m - 1) * (double)c * (h->record + h->backward);
-	write = fmin(write, h->slot_write + fmax(0, write - pass));
-	return time + sent * (write + fmax(0, read - hidden));
+	double lost = neap_tier_lost(spec, h->state);
+	write = fmin(fmax(lost, write), h->slot_write + fmax(lost, write - pass));
+	return time + sent * (write + fmax(lost, read - hidden));
 }
 
 static void consider(

@@ -13,6 +13,7 @@
  * For a given k the largest c is best; k is searched.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include "base/fail.h"
 #include "schedule.h"
@@ -57,8 +58,8 @@ static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 		(double)(h->steps - c) * h->advance + (n - 1) * (h->slot_write + h->slot_read);
 	if (spec->flags & NEAP_TIER_SYNC)
 		return time + q * (write + read);
-	return time +
-	       q * ((write > forward ? write - forward : 0) + (read > back ? read - back : 0));
+	double lost = neap_tier_lost(spec, h->state);
+	return time + q * (fmax(lost, write - forward) + fmax(lost, read - back));
 }
 
 /* Largest c that fits k slots. */

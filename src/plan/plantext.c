@@ -11,7 +11,7 @@
 /* A new member is to be written and read, too: a row below, then these sizes. */
 _Static_assert(sizeof(struct neap_chain) == 128, "rows of [chain]");
 _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
-_Static_assert(sizeof(struct neap_tier_spec) == 80, "rows of [tier]");
+_Static_assert(sizeof(struct neap_tier_spec) == 88, "rows of [tier]");
 _Static_assert(sizeof(struct neap_params) == 72, "rows of [params]");
 _Static_assert(sizeof(struct neap_blocks) == 64, "rows of [blocks]");
 _Static_assert(sizeof(struct neap_tier_use) == 24, "rows of [used]");
@@ -76,6 +76,7 @@ const struct neap__key neap__plan_keys[] = {
 	TIER(REAL, write_fixed),
 	TIER(REAL, read_fixed),
 	TIER(BYTES, staging),
+	{NEAP__IN_TIER, "cpu", NEAP__KEY_REAL, 0, offsetof(struct neap_tier_spec, cpu), 0},
 	FLAG(TIER, "sync", neap_tier_spec, flags, NEAP_TIER_SYNC),
 	FLAG(TIER, "duplex", neap_tier_spec, flags, NEAP_TIER_DUPLEX),
 	PLAN(PLAN, NAME, 1, strategy),

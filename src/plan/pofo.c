@@ -38,6 +38,7 @@ struct fluid {
 	int levels, holds, needs, sync, stay;
 	double memory, unit;
 	double out, in, out_fixed, in_fixed; /* bytes a second; seconds a transfer */
+	double lost;			     /* seconds of computing a byte, there and back */
 	float *f; /* [n + 1][x_i in a tape][m][q][b]; negative: not yet */
 };
 
@@ -94,7 +95,7 @@ static double send(const struct fluid *x, double bytes, double *q, double *b)
 		return there + back;
 	*q += bytes + x->out_fixed * x->out;
 	*b += bytes + x->in_fixed * x->in;
-	return 0;
+	return bytes * x->lost;
 }
 
 /* A unit of stages: seconds up and down, bytes it takes besides what is kept. */
@@ -211,6 +212,7 @@ static void set_rates(struct fluid *x, const struct neap_tier_spec *tier)
 	x->in = tier->read_rate > 0 ? tier->read_rate : 1e30;
 	x->out_fixed = tier->write_fixed;
 	x->in_fixed = tier->read_fixed;
+	x->lost = 2 * neap_tier_lost(tier, 1);
 	x->sync = (tier->flags & NEAP_TIER_SYNC) != 0;
 }
 

@@ -35,6 +35,7 @@ struct search {
 	double capacity;			       /* of the tier, bytes */
 	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
 	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
+	double state_lost, tape_lost;		       /* seconds of computing each, either way */
 	struct neap__flow *flow;
 	struct neap__phi phi; /* of the whole pool, for the score */
 	int64_t effort;
@@ -116,7 +117,9 @@ static double fluid(const struct search *s, const struct neap_blocks *b)
 	const struct neap_tier_spec *t = &s->p->tiers[s->tier - 1];
 	out += k * s->tape_out + ceil(k / q) * t->write_fixed;
 	in += k * s->tape_in + ceil(k / q) * t->read_fixed;
-	double up = k * s->r + j * s->f, down = k * s->b + j * (s->r + s->b) + again(s, b);
+	double lost = k * s->tape_lost + (b->advance ? s->state_lost : 0);
+	double up = k * s->r + j * s->f + lost;
+	double down = k * s->b + j * (s->r + s->b) + again(s, b) + lost;
 	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
 	double rest = (double)b->tail * (s->r + s->b) + (b->tail ? again(s, b) / 4 : 0);
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
@@ -154,10 +157,10 @@ static void stream_seeds(struct search *s)
 /* Tapes worth sending with J advanced steps: until a channel is just full. */
 static double tapes_beside(const struct search *s, double j, double extra)
 {
-	double write = s->tape_out > s->r ? (j * s->f - s->state_out) / (s->tape_out - s->r) : 1e12;
-	double read = s->tape_in > s->b
-			      ? (j * (s->r + s->b) + extra - s->state_in) / (s->tape_in - s->b)
-			      : 1e12;
+	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
+	double out = s->state_out - s->state_lost, in = s->state_in - s->state_lost;
+	double write = s->tape_out > r ? (j * s->f - out) / (s->tape_out - r) : 1e12;
+	double read = s->tape_in > b ? (j * (s->r + s->b) + extra - in) / (s->tape_in - b) : 1e12;
 	return fmax(0, fmin(write, read));
 }
 
@@ -402,6 +405,8 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 	s->state_in = neap_tier_seconds(t, 0, c->state);
 	s->tape_out = t->write_rate > 0 ? s->tape / t->write_rate : 0;
 	s->tape_in = t->read_rate > 0 ? s->tape / t->read_rate : 0;
+	s->state_lost = neap_tier_lost(t, c->state);
+	s->tape_lost = neap_tier_lost(t, c->tape);
 }
 
 int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,

@@ -3,6 +3,7 @@
  * simulate: one pass over the actions with a clock for the computation and one
  * for each channel. A transfer starts when it is issued, when its channel is
  * done with the earlier ones and, for a GET, when the PUT of its place has ended.
+ * What it costs the computation (neap_tier_lost) passes as it is issued.
  * Sums are kept in long double: a chain may have 10^9 actions.
  */
 #include <string.h>
@@ -81,6 +82,7 @@ static void transfer(struct neap__clock *k, const struct neap_action *a)
 	*(write ? &k->use[tier].written : &k->use[tier].read) += bytes;
 	if (spec->flags & NEAP_TIER_SYNC)
 		stall_until(k, tier, write, *channel);
+	k->now += (long double)neap_tier_lost(spec, bytes);
 }
 
 static int compute(struct neap__clock *k, long double *kind, double seconds, int64_t steps)
@@ -170,6 +172,7 @@ int neap_simulate(struct neap_simulation *out, const struct neap_problem *proble
 		out->stall_write[i] = (double)k.stall_write[i];
 		out->stall_read[i] = (double)k.stall_read[i];
 		out->tiers[i] = k.use[i];
+		out->lost += neap_tier_lost(&problem->tiers[i], k.use[i].written + k.use[i].read);
 		stall += k.stall_write[i] + k.stall_read[i];
 	}
 	out->stall = (double)stall;

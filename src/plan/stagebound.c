@@ -9,12 +9,12 @@
  *     or is recorded after it, for which stage i runs a second time.
  *
  * With shares k_i, s_i, z_i of 1, r record, f advance, b backward, A bytes, w and v
- * seconds to write and to read the tape of i, M what the gradient of x_L and the loss
- * leave of the budget, and S bytes on all tiers:
+ * seconds to write and to read the tape of i, l what either costs the computation, M what the
+ * gradient of x_L and the loss leave of the budget, and S bytes on all tiers:
  *
  *     sum k_i A_i <= M        sum s_i A_i <= S
- *     X >= sum (k_i + s_i) r_i + z_i min(f_i, r_i)        X >= sum s_i w_i
- *     Y >= sum b_i + z_i r_i                              Y >= sum s_i v_i
+ *     X >= sum (k_i + s_i) r_i + z_i min(f_i, r_i) + s_i l_i      X >= sum s_i w_i
+ *     Y >= sum b_i + z_i r_i + s_i l_i                            Y >= sum s_i v_i
  *
  * and nothing is faster than X + Y + the loss at their least. Any weights of the two
  * rows of X and of Y, and any price of a byte of S, leave a fractional knapsack whose
@@ -30,6 +30,7 @@
 
 struct link {
 	double out, in; /* seconds a byte */
+	double lost;	/* of computing, a byte either way */
 	double bytes;	/* capacity */
 	int sync, any;
 };
@@ -52,7 +53,7 @@ struct weights {
 
 static struct link link_of(const struct neap_problem *p)
 {
-	struct link l = {.sync = 1};
+	struct link l = {.sync = 1, .lost = INFINITY};
 	double out = 0, in = 0, fastest_out = 0, fastest_in = 0;
 	for (int i = 0; i < p->ntiers; i++) {
 		const struct neap_tier_spec *t = &p->tiers[i];
@@ -61,6 +62,7 @@ static struct link link_of(const struct neap_problem *p)
 		if (t->capacity == 0 || p->chain.flags & NEAP_CHAIN_TAPES_STAY)
 			continue;
 		l.any = 1;
+		l.lost = fmin(l.lost, neap_tier_lost(t, 1));
 		l.bytes += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 		out += write;
 		in += read;
@@ -94,11 +96,12 @@ static double weighed(const struct turn *m, struct weights w)
 		double kept = w.before * record;
 		double other = w.before * fmin(s->advance[i], record) + w.after * record;
 		double out = m->link.out * bytes, in = m->link.in * bytes;
+		double lost = m->link.any ? (w.before + w.after) * m->link.lost * bytes : 0;
 		if (m->link.any && m->link.sync)
 			other = fmin(other, kept + out + in + w.price * bytes);
 		else if (m->link.any)
-			other = fmin(other,
-				kept + (1 - w.before) * out + (1 - w.after) * in + w.price * bytes);
+			other = fmin(other, kept + lost + (1 - w.before) * out +
+						    (1 - w.after) * in + w.price * bytes);
 		all += w.after * s->backward[i] + other;
 		if (other > kept)
 			m->item[n++] = (struct item){bytes, other - kept};

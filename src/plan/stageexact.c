@@ -217,6 +217,7 @@ static void transfer(struct search *x, int64_t from, int put, uint32_t bit)
 	struct spot a = node->spot;
 	int duplex = (x->tier->flags & NEAP_TIER_DUPLEX) != 0;
 	double rest = 0, seconds = neap_tier_seconds(x->tier, put, (uint64_t)size_of(x, bit));
+	double lost = neap_tier_lost(x->tier, (uint64_t)size_of(x, bit));
 	if (a.flights == FLIGHTS)
 		return;
 	if (!put && bytes_of(x, &a) + size_of(x, bit) > x->memory)
@@ -239,7 +240,9 @@ static void transfer(struct search *x, int64_t from, int put, uint32_t bit)
 		pass(x, &a, rest + seconds);
 	else
 		seconds = -rest; /* no time passes */
-	reach(x, &a, node->time + rest + seconds, from, put ? MOVE_PUT : MOVE_GET, bit);
+	if (lost > 0)
+		pass(x, &a, lost);
+	reach(x, &a, node->time + rest + seconds + lost, from, put ? MOVE_PUT : MOVE_GET, bit);
 }
 
 static void transfers(struct search *x, int64_t from)

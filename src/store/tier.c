@@ -185,6 +185,11 @@ int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
 	return tier->ops.adopt(tier->self, epoch);
 }
 
+void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte)
+{
+	tier->spec.cpu = seconds_a_byte;
+}
+
 int neap__tier_poke(
 	struct neap_tier *tier, int tapes, int64_t place, uint64_t offset, unsigned mask)
 {

@@ -77,15 +77,16 @@ static void watch_will_touch(void *user, int64_t t0, int64_t t1)
 	neap_net_will_touch(w->net, t0, t1);
 }
 
-/* What the kinds of steps that a sweep ran cost. */
-static void take_costs(struct neap__costs *costs, const struct neap_sweep_stats *stats)
+/* What the kinds of steps that a sweep ran cost, `share` of it without its transfers. */
+static void take_costs(
+	struct neap__costs *costs, const struct neap_sweep_stats *stats, double share)
 {
 	if (stats->advance_steps > 0)
-		costs->advance = stats->advance / (double)stats->advance_steps;
+		costs->advance = share * stats->advance / (double)stats->advance_steps;
 	if (stats->record_steps > 0)
-		costs->record = stats->record / (double)stats->record_steps;
+		costs->record = share * stats->record / (double)stats->record_steps;
 	if (stats->backward_steps > 0)
-		costs->backward = stats->backward / (double)stats->backward_steps;
+		costs->backward = share * stats->backward / (double)stats->backward_steps;
 }
 
 /* A sweep within the budget over the batch begun, or its first steps: times, and tapes if asked. */
@@ -117,7 +118,7 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 		c->costs.record = known->chain.record;
 		c->costs.backward = known->chain.backward;
 	} else {
-		take_costs(&c->costs, &stats);
+		take_costs(&c->costs, &stats, neap__undisturbed(&c->result->problem, &stats));
 	}
 	struct neap_net_result found;
 	neap_net_get_result(c->one.net, &found);

@@ -278,6 +278,8 @@ static int compare(struct neap__comparison *c)
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
 	NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
 	NEAP_TRY(warm_up(c));
+	NEAP_TRY(neap__tiers_beside(
+		&c->tiers, &o->sweep, c->one.net, c->one.batch, &c->one.objective));
 	NEAP_TRY(neap__comparison_calibrate(c));
 	r->steps = c->one.batch->steps;
 	r->batch = c->one.batch->size;

@@ -143,13 +143,15 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer, "%s is the only strategy that fits", plan->chosen);
 }
 
-/* Ops and options of the batch begun, and the sweep for `steps` steps of it. */
-static int first_plan(struct neap__trainer *trainer, const struct load *load)
+/* Ops and options of a batch, and the sweep for `steps` steps of it. */
+static int first_plan(
+	struct neap__trainer *trainer, const struct neap_batch *batch, const struct load *load)
 {
 	struct neap__planning *p = &trainer->planning;
 	struct neap_sweep_options options;
 	struct neap_net_sizes sizes;
 
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	neap_net_get_sizes(trainer->net, &sizes);
 	trainer->result->weights_bytes = sizes.weights;
 	trainer->result->grads_bytes = sizes.grads;
@@ -158,6 +160,9 @@ static int first_plan(struct neap__trainer *trainer, const struct load *load)
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
 	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
 		record > sizes.state ? record : sizes.state, 0.1));
+	NEAP_TRY(neap__tiers_beside(&trainer->tiers, &trainer->options.sweep, trainer->net, batch,
+		&trainer->objective));
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	fill_options(trainer, &options, load);
 	p->steps = load->steps;
 	p->planned = p->costs;
@@ -198,8 +203,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 	load.steps = trainer->data.longest;
 	if (load.steps > 0)
 		load.active = fmin(1 + all / (double)load.steps, load.size);
-	NEAP_TRY(neap_net_begin(trainer->net, &wide, &trainer->objective));
-	int rc = first_plan(trainer, &load);
+	int rc = first_plan(trainer, &wide, &load);
 	int ended = neap_net_end(trainer->net);
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);
@@ -267,11 +271,12 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 	struct neap__planning *p = &trainer->planning;
 	struct neap__counters *c = &trainer->counters;
 	struct load load = load_of(batch, INT64_MAX);
+	double share = neap__undisturbed(neap_sweep_problem(trainer->sweep), stats);
 	double scale = 1 / load.active;
 
-	average(&p->costs.advance, stats->advance, stats->advance_steps, scale);
-	average(&p->costs.record, stats->record, stats->record_steps, scale);
-	average(&p->costs.backward, stats->backward, stats->backward_steps, scale);
+	average(&p->costs.advance, stats->advance, stats->advance_steps, share * scale);
+	average(&p->costs.record, stats->record, stats->record_steps, share * scale);
+	average(&p->costs.backward, stats->backward, stats->backward_steps, share * scale);
 	if (p->sweeps++ % WINDOW == 0) {
 		p->tape[1] = p->sweeps > 1 ? p->tape[0] : 0;
 		p->tape[0] = 0;

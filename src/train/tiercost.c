@@ -3,6 +3,7 @@
  * tiercost.c: the time of a record as a straight line in its bytes, from small and large
  * ones, and how much transfers and a computation slow each other: transfers that last
  * longer than the computation are issued, then it runs, then the transfers are waited for.
+ * Each such run follows one without transfers and is compared to that.
  */
 #include "train/tiercost.h"
 #include "base/checked.h"
@@ -15,12 +16,13 @@
 
 enum {
 	SMALL = 4096,
-	LARGE = 1 << 18, /* bytes of records; a large one is at least this */
-	BESIDE = 16,	 /* records in flight beside the computation */
+	LARGE = 1 << 18,   /* bytes of records; a large one is at least this */
+	BESIDE = 16,	   /* buffers and places of what travels beside the computation */
+	BESIDE_MOST = 200, /* records in flight there */
 	REPEATS_MOST = 99,
 };
-#define BESIDE_MOST (UINT64_C(64) << 20) /* bytes of buffers beside the computation */
-#define NEVER 1e15			 /* bytes a second that no medium reaches */
+#define BUFFER_MOST (UINT64_C(4) << 20) /* bytes of one such buffer */
+#define NEVER 1e15			/* bytes a second that no medium reaches */
 #define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
 
 static int by_value(const void *a, const void *b)
@@ -84,19 +86,21 @@ static int rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint
 	return 0;
 }
 
-/* Records that travel beside the computation. */
+/* Records that travel beside the computation, each buffer several times. */
 struct cargo {
 	unsigned char *data;
 	uint64_t bytes; /* of one */
-	int64_t tickets[BESIDE];
+	int count;
+	int64_t tickets[BESIDE_MOST];
 };
 
 static int issue(struct neap_tier *tier, struct cargo *cargo, int write, int *issued)
 {
-	for (*issued = 0; *issued < BESIDE; (*issued)++)
-		NEAP_TRY(transfer(tier, write, *issued,
-			cargo->data + (uint64_t)*issued * cargo->bytes, cargo->bytes,
-			&cargo->tickets[*issued]));
+	for (*issued = 0; *issued < cargo->count; (*issued)++) {
+		int place = *issued % BESIDE;
+		NEAP_TRY(transfer(tier, write, place, cargo->data + (uint64_t)place * cargo->bytes,
+			cargo->bytes, &cargo->tickets[*issued]));
+	}
 	return 0;
 }
 
@@ -121,52 +125,56 @@ static int together(struct neap_tier *tier, struct cargo *cargo, int write,
 }
 
 /* What both lose in one direction: seconds of computing a byte, and the rate's share. */
-static int beside(struct neap_tier *tier, struct cargo *cargo, int write,
-	const struct neap__work *work, const struct line *line, int repeats, double *cpu,
-	double *slowed)
+static int one_way(struct neap_tier *tier, struct cargo *cargo, int write,
+	const struct neap__work *work, const struct neap_tier_spec *spec, int repeats,
+	struct neap__beside *found)
 {
-	double lost[REPEATS_MOST], share[REPEATS_MOST], computing, moving;
-	double all = BESIDE * (double)cargo->bytes;
+	double lost[REPEATS_MOST], share[REPEATS_MOST], alone, computing, moving;
+	double all = cargo->count * (double)cargo->bytes;
+	double least = cargo->count * neap_tier_seconds(spec, write, cargo->bytes);
 
 	for (int i = 0; i < repeats; i++) {
+		double start = neap__seconds();
+		NEAP_TRY(work->run(work->user));
+		alone = neap__seconds() - start;
 		NEAP_TRY(together(tier, cargo, write, work, &computing, &moving));
 		double part = fmin(computing / moving, 1); /* of the transfers, beside it */
-		lost[i] = fmax(computing - work->alone, 0) / (all * part);
-		share[i] = fmin(BESIDE * line->fixed + all / line->rate, moving) / moving;
+		lost[i] = (computing - alone) / (all * part);
+		share[i] = fmin(least, moving) / moving;
 	}
-	*cpu = neap__timing_of(lost, repeats).median;
-	*slowed = neap__timing_of(share, repeats).median;
+	found->cpu = fmax(neap__timing_of(lost, repeats).median, 0);
+	found->slowed = neap__timing_of(share, repeats).median;
 	return 0;
 }
 
-static int interference(struct neap_calibrated_tier *cost, struct neap_tier *tier,
+int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats)
 {
 	struct neap_tier_spec spec;
+	struct neap__beside found[2] = {{0, 1}, {0, 1}};
 	struct cargo cargo;
-	const struct line lines[2] = {
-		{cost->read.median, cost->read_fixed}, {cost->write.median, cost->write_fixed}};
-	double cpu[2], slowed[2], computing, moving;
-	double rate = fmax(cost->write.median, cost->read.median);
-	double wanted = fmin(OUTLAST * work->alone * rate, (double)BESIDE_MOST);
+	double computing, moving;
 
+	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	neap_tier_describe(tier, 4096, &spec);
-	wanted = fmin(wanted, (double)spec.capacity / 2);
-	cargo.bytes = (uint64_t)(wanted / BESIDE) & ~UINT64_C(63);
+	double wanted = OUTLAST * work->alone * fmax(spec.write_rate, spec.read_rate);
+	uint64_t each = (uint64_t)fmin(fmin(wanted, (double)spec.capacity / 2) / BESIDE, 1e15);
+	cargo.bytes = (each < BUFFER_MOST ? each : BUFFER_MOST) & ~UINT64_C(63);
 	if (cargo.bytes < 4096)
 		cargo.bytes = 4096;
+	cargo.count = (int)fmax(fmin(wanted / (double)cargo.bytes, BESIDE_MOST), BESIDE);
 	NEAP_TRY(neap_tier_format(tier, cargo.bytes, BESIDE, NULL));
 	NEAP_TRY(neap__map_pages((void **)&cargo.data, BESIDE * cargo.bytes));
 	for (uint64_t i = 0; i < BESIDE * cargo.bytes; i++)
 		cargo.data[i] = (unsigned char)(i * 2654435761u >> 13);
 	int rc = together(tier, &cargo, 1, NULL, &computing, &moving); /* there is what is read */
 	for (int write = 1; rc == 0 && write >= 0; write--)
-		rc = beside(tier, &cargo, write, work, &lines[write], repeats, &cpu[write],
-			&slowed[write]);
+		rc = one_way(tier, &cargo, write, work, &spec, repeats, &found[write]);
 	neap__unmap_pages(cargo.data, BESIDE * cargo.bytes);
 	NEAP_TRY(rc);
-	cost->cpu = (cpu[0] + cpu[1]) / 2;
-	cost->slowed = fmin(slowed[0], slowed[1]);
+	beside->cpu = (found[0].cpu + found[1].cpu) / 2;
+	beside->slowed = fmin(found[0].slowed, found[1].slowed);
+	neap_tier_set_cpu(tier, beside->cpu);
 	return 0;
 }
 
@@ -181,8 +189,11 @@ int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *
 	for (; about[n] && n < sizeof cost->about - 1; n++)
 		cost->about[n] = about[n];
 	NEAP_TRY(rates(cost, tier, bytes, repeats, seconds));
-	NEAP_TRY(interference(cost, tier, work, repeats));
 	neap_tier_set_rates(tier, cost->write.median, cost->read.median,
 		fmin(cost->write_fixed, cost->read_fixed));
+	struct neap__beside beside;
+	NEAP_TRY(neap__tiercost_beside(&beside, tier, work, repeats));
+	cost->cpu = beside.cpu;
+	cost->slowed = beside.slowed;
 	return 0;
 }

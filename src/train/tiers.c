@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/tiers.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 #include "sys/memory.h"
+#include "train/netops.h"
+#include "train/tiercost.h"
+
+#include <math.h>
+
+enum { BESIDE_STEPS = 64, BESIDE_REPEATS = 3 };
+#define BESIDE_SECONDS 0.2	      /* of steps beside which transfers run, at most */
+#define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
 
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
 {
@@ -32,6 +41,59 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 			NEAP_TRY(neap_tier_measure(tiers->tier[i], bytes, seconds));
 	}
 	return 0;
+}
+
+struct steps {
+	struct neap_net *net;
+	const struct neap_batch *batch;
+	const struct neap_objective *objective;
+	int64_t count;
+};
+
+static int run_steps(void *user)
+{
+	const struct steps *s = user;
+	struct neap__costs costs;
+	return neap__netops_measure(&costs, s->net, s->batch, s->objective, s->count, BESIDE_ROOM);
+}
+
+int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective)
+{
+	const struct neap_problem *known = settings->costs;
+	struct steps steps = {net, batch, objective, BESIDE_STEPS};
+	struct neap__work work = {run_steps, &steps, 0};
+	struct neap__beside beside;
+
+	for (int i = 0; known && known->ntiers > 0 && i < tiers->count; i++)
+		neap_tier_set_cpu(tiers->tier[i], known->tiers[i].cpu);
+	if (tiers->count == 0 || batch->steps == 0 || (known && known->ntiers > 0))
+		return 0;
+	for (int i = 0; i < 2; i++) { /* warm, then timed */
+		double start = neap__seconds();
+		NEAP_TRY(run_steps(&steps));
+		work.alone = neap__seconds() - start;
+		if (work.alone > BESIDE_SECONDS) {
+			steps.count = (int64_t)fmax(4, BESIDE_STEPS * BESIDE_SECONDS / work.alone);
+			work.alone = BESIDE_SECONDS;
+		}
+	}
+	for (int i = 0; i < tiers->count; i++) {
+		int rc = neap__tiercost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
+		/* That a tier is full or broken is found out later. */
+		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))
+			return rc;
+	}
+	return 0;
+}
+
+double neap__undisturbed(const struct neap_problem *problem, const struct neap_sweep_stats *stats)
+{
+	double lost = 0;
+	for (int i = 0; i < problem->ntiers; i++)
+		lost += neap_tier_lost(&problem->tiers[i], stats->written[i] + stats->read[i]);
+	return stats->compute > 0 ? fmax(1 - lost / stats->compute, 0.5) : 1;
 }
 
 void neap__tiers_close(struct neap__tiers *tiers)

@@ -19,6 +19,19 @@ NEAP_API int neap__tiers_open(
  */
 NEAP_API int neap__tiers_measure(struct neap__tiers *tiers,
 	const struct neap_sweep_settings *settings, uint64_t bytes, double seconds);
+/*
+ * Tells it what transfers cost the computation: as settings->costs says, else measured
+ * beside the first steps of a batch, which is begun and ended.
+ */
+NEAP_API int neap__tiers_beside(struct neap__tiers *tiers,
+	const struct neap_sweep_settings *settings, struct neap_net *net,
+	const struct neap_batch *batch, const struct neap_objective *objective);
+/*
+ * The share of a sweep's seconds a step that its steps would have taken without the
+ * transfers beside them, by what those are said to cost; 0.5 at least.
+ */
+NEAP_API double neap__undisturbed(
+	const struct neap_problem *problem, const struct neap_sweep_stats *stats);
 NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
 
 /* The arena's budget: settings->memory, or half of what is free. */

@@ -24,7 +24,7 @@
 #define TINY_SPOTS (1 << 20)
 #define TINY_TIME 8192
 
-enum { OP_NONE, OP_ADVANCE, OP_RECORD, OP_BACKWARD, OP_SAVE, OP_LOAD };
+enum { OP_NONE, OP_ADVANCE, OP_RECORD, OP_BACKWARD, OP_SAVE, OP_LOAD, OP_LOST };
 enum { MOVE_NONE, MOVE_SLOT, MOVE_LIVE, MOVE_TAPES };
 enum { LIVE_NONE = 0, LIVE_AT = 1, LIVE_PARKED = 64 }; /* + t; parked: arrived, not waited for */
 
@@ -47,6 +47,7 @@ struct tiny {
 	int sync, duplex, classic; /* classic: 1, with tapes in slots 2 */
 	int travel;		   /* tapes do */
 	double out_fixed, out_byte, in_fixed, in_byte;
+	int lost; /* seconds of computing a byte; of what does not wait */
 };
 
 struct tiny_search {
@@ -151,7 +152,8 @@ static inline void tiny_clean(const struct tiny *k, struct spot *s)
 	s->far &= (uint8_t)(keep | far);
 	s->far_tapes &= (uint8_t)(keep | tapes);
 	int t = s->live >= LIVE_PARKED ? s->live - LIVE_PARKED : s->live - LIVE_AT;
-	int busy = (s->op != OP_NONE && s->op != OP_BACKWARD) || s->out.kind == MOVE_LIVE;
+	int free = s->op == OP_NONE || s->op == OP_BACKWARD || s->op == OP_LOST;
+	int busy = !free || s->out.kind == MOVE_LIVE;
 	if (s->live && t >= s->adjoint && !busy)
 		s->live = LIVE_NONE;
 }
@@ -266,6 +268,23 @@ static inline int tiny_seconds(double fixed, double byte, int64_t bytes)
 	return (int)lround(fixed + byte * (double)bytes);
 }
 
+/*
+ * What a transfer that begins costs the computation passes before the next operation.
+ * 0 where so many begin at once that no schedule of use does that.
+ */
+static inline int tiny_lose(const struct tiny *k, struct spot *s, int64_t bytes)
+{
+	int seconds = k->sync ? 0 : k->lost * (int)bytes;
+	if (seconds == 0)
+		return 1;
+	if (s->op == OP_NONE)
+		s->op = OP_LOST;
+	if (s->left + seconds > UINT8_MAX)
+		return 0;
+	s->left = (uint8_t)(s->left + seconds);
+	return 1;
+}
+
 /* Tapes that lie still: recorded, not in use, not moving. */
 static inline int tiny_still(const struct spot *s)
 {
@@ -291,7 +310,8 @@ static inline void tiny_put(struct tiny_search *x, struct spot s, int kind, int 
 		return;
 	s.out = (struct move){(uint8_t)kind, (uint8_t)t0, (uint8_t)t1,
 		(uint8_t)tiny_seconds(k->out_fixed, k->out_byte, bytes)};
-	tiny_settle(x, s, x->now);
+	if (tiny_lose(k, &s, bytes))
+		tiny_settle(x, s, x->now);
 }
 
 static inline void tiny_puts(struct tiny_search *x, const struct spot *at)
@@ -306,7 +326,7 @@ static inline void tiny_puts(struct tiny_search *x, const struct spot *at)
 		int saving = at->op == OP_SAVE && live == t;
 		if (tiny_bit(at->slots, t) && !arriving && !saving)
 			tiny_put(x, *at, MOVE_SLOT, t, 0);
-		if (live == t && at->op == OP_NONE)
+		if (live == t && (at->op == OP_NONE || at->op == OP_LOST))
 			tiny_put(x, *at, MOVE_LIVE, t, 0);
 	}
 	for (int t0 = 0; k->travel && t0 <= last; t0++)
@@ -331,14 +351,16 @@ static inline void tiny_get(struct tiny_search *x, struct spot s, int kind, int 
 		return;
 	s.in = (struct move){(uint8_t)kind, (uint8_t)t0, (uint8_t)t1,
 		(uint8_t)tiny_seconds(k->in_fixed, k->in_byte, bytes)};
-	tiny_settle(x, s, x->now);
+	if (tiny_lose(k, &s, bytes))
+		tiny_settle(x, s, x->now);
 }
 
 static inline void tiny_gets(struct tiny_search *x, const struct spot *at)
 {
 	const struct tiny *k = x->k;
 	int last = at->adjoint <= k->steps ? at->adjoint - 1 : k->steps - 1, leaving = 0;
-	int may_live = at->out.kind != MOVE_LIVE && (at->op == OP_NONE || at->op == OP_BACKWARD);
+	int idle = at->op == OP_NONE || at->op == OP_BACKWARD || at->op == OP_LOST;
+	int may_live = at->out.kind != MOVE_LIVE && idle;
 	if (at->out.kind == MOVE_TAPES)
 		leaving = tiny_range(at->out.t0, at->out.t1);
 	for (int t = 0; t <= last; t++) {

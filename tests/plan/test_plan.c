@@ -38,6 +38,7 @@ static void checks(void **state)
 		REFUSED(tiers[0].read_rate, bad[i]);
 		REFUSED(tiers[0].write_fixed, bad[i]);
 		REFUSED(tiers[0].read_fixed, bad[i]);
+		REFUSED(tiers[0].cpu, bad[i]);
 	}
 	REFUSED(chain.steps, -1);
 	REFUSED(chain.steps, INT64_MAX);
@@ -249,6 +250,40 @@ static void clock_by_hand(void **state)
 	p.tiers[0].flags = NEAP_TIER_SYNC;
 	assert_true(near(makespan(&p, list, 9, &m), 20));
 	assert_true(near(m.stall, 14));
+	/* Four transfers of a byte cost a second each, unless the tier is waited for. */
+	p.tiers[0].cpu = 1;
+	assert_true(near(makespan(&p, list, 9, &m), 20) && near(m.lost, 0));
+	p.tiers[0].flags = NEAP_TIER_DUPLEX;
+	/* Writes 0..5 and 5..10; reads 5..7 and 7..9; computing 4..10. */
+	assert_true(near(makespan(&p, list, 9, &m), 10));
+	assert_true(near(m.lost, 4) && near(m.stall, 0));
+	p.tiers[0].cpu = 2;
+	assert_true(near(makespan(&p, list, 9, &m), 14));
+	assert_true(near(m.lost, 8) && near(m.stall, 0));
+}
+
+/* Where moving bytes costs more computing than recomputing, nothing moves. */
+static void costly_transfers(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(2000, 100);
+	struct neap_plan plan, mixed;
+	add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(near(plan.makespan, 4000) && plan.slow_bytes > 0);
+	assert_int_equal(neap_plan_make(&mixed, &p, "mixed", NULL), 0);
+	double extra = mixed.makespan - 4000, before = 4000;
+	for (double cpu = 1e-3; cpu < 10; cpu *= 2) {
+		p.tiers[0].cpu = cpu;
+		assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+		assert_true(plan.makespan <= mixed.makespan * (1 + 1e-12));
+		assert_true(plan.makespan >= before * (1 - 1e-12));
+		/* All tapes out and back at most. */
+		assert_true(plan.makespan <= 4000 + 2 * 2000 * cpu + 1e-9);
+		assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+		before = plan.makespan;
+	}
+	assert_true(extra > 0 && plan.slow_bytes == 0 && near(plan.makespan, mixed.makespan));
 }
 
 /* The hull of the best recomputation, against numbers worked out by hand. */
@@ -403,6 +438,7 @@ int main(void)
 		cmocka_unit_test(least),
 		cmocka_unit_test(second_tier),
 		cmocka_unit_test(clock_by_hand),
+		cmocka_unit_test(costly_transfers),
 		cmocka_unit_test(bounds),
 		cmocka_unit_test(pictures),
 		cmocka_unit_test(absurd),

@@ -2,7 +2,8 @@
 /*
  * Tiny random problems against the exhaustive optimum (exhaustive.h): no bound above
  * it, no plan below it, no plan where there is no schedule. Without a slow tier and
- * with one: synchronous or not, duplex or not, finite capacity, latency, staging.
+ * with one: synchronous or not, duplex or not, finite capacity, latency, staging,
+ * free or at the cost of computing.
  *
  *     test_plan_exhaustive [ROUNDS]      NEAP_SEED repeats a run
  */
@@ -20,10 +21,11 @@ static void tell(const struct neap_problem *p, const struct tiny *k)
 {
 	fprintf(stderr,
 		"# T=%d flags=%u pool=%lld S=%lld A=%lld f=%d r=%d b=%d save=%d load=%d; tier %d "
-		"sync %d duplex %d room %lld out %g+%g/B in %g+%g/B; memory %llu staging %llu\n",
+		"sync %d duplex %d room %lld out %g+%g/B in %g+%g/B lost %d/B; memory %llu staging "
+		"%llu\n",
 		k->steps, p->chain.flags, (long long)k->pool, (long long)k->state,
 		(long long)k->tape, k->f, k->r, k->b, k->save, k->load, k->tier, k->sync, k->duplex,
-		(long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte,
+		(long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte, k->lost,
 		(unsigned long long)p->memory, (unsigned long long)p->tiers[0].staging);
 }
 
@@ -68,6 +70,7 @@ static struct neap_problem problem_of(const struct tiny *k)
 	p.tiers[0].read_fixed = k->in_fixed;
 	p.tiers[0].write_rate = k->out_byte > 0 ? 1 / k->out_byte : 0;
 	p.tiers[0].read_rate = k->in_byte > 0 ? 1 / k->in_byte : 0;
+	p.tiers[0].cpu = k->lost;
 	return p;
 }
 
@@ -220,6 +223,8 @@ static void with_tier(void **state)
 			k.out_byte = k.in_byte = upto(&r, 1);
 		if (uniform(&r) < 0.4)
 			k.out_fixed = upto(&r, 5), k.in_fixed = upto(&r, 5);
+		if (uniform(&r) < 0.3)
+			k.lost = 1 + upto(&r, 1);
 		struct neap_problem p = problem_of(&k);
 		p.tiers[0].staging = k.classic ? 0 : staging;
 		check(&p, &k);

@@ -345,6 +345,7 @@ static void kinds(void **unused)
 			c.p.tiers[c.p.ntiers - 1].write_rate = maybe(&r, 0.9, decades(&r, 0.1, 20));
 			c.p.tiers[c.p.ntiers - 1].read_rate = maybe(&r, 0.9, decades(&r, 0.1, 20));
 			c.p.tiers[c.p.ntiers - 1].staging = (uint64_t)maybe(&r, 0.2, 2);
+			c.p.tiers[c.p.ntiers - 1].cpu = maybe(&r, 0.3, decades(&r, 0.01, 3));
 		}
 		c.p.chain.flags = uniform(&r) < 0.2 ? NEAP_CHAIN_TAPES_STAY : 0;
 		c.p.chain.slot_write = maybe(&r, 0.1, 0.5);
@@ -437,6 +438,7 @@ static void random_layers(struct random *r, struct chain *c)
 			(uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u));
 	c->p.tiers[0].write_rate = bytes / work * decades(r, 0.05, 2);
 	c->p.tiers[0].read_rate = c->p.tiers[0].write_rate * (1 + maybe(r, 0.3, 1));
+	c->p.tiers[0].cpu = maybe(r, 0.3, work / bytes * decades(r, 0.01, 1));
 }
 
 static int layers_of = 20;

@@ -27,10 +27,13 @@ static void print_problem(const struct neap_problem *p)
 		c->backward, c->slot_write, c->slot_read, c->flags, (long long)c->join,
 		(unsigned long long)c->log, c->replay, (unsigned long long)p->memory);
 	for (int i = 0; i < p->ntiers; i++)
-		fprintf(stderr, "# tier cap=%llu w=%g r=%g wf=%g rf=%g staging=%llu flags=%u\n",
+		fprintf(stderr,
+			"# tier cap=%llu w=%g r=%g wf=%g rf=%g staging=%llu flags=%u "
+			"cpu=%g\n",
 			(unsigned long long)p->tiers[i].capacity, p->tiers[i].write_rate,
 			p->tiers[i].read_rate, p->tiers[i].write_fixed, p->tiers[i].read_fixed,
-			(unsigned long long)p->tiers[i].staging, p->tiers[i].flags);
+			(unsigned long long)p->tiers[i].staging, p->tiers[i].flags,
+			p->tiers[i].cpu);
 }
 
 /* Each kind of finding once in full; how often it came at the end. */
@@ -126,7 +129,7 @@ static void check_times(const struct neap_problem *p, const struct neap_plan *pl
 	if (!near(m.makespan, plan->makespan))
 		found(p, plan, "makespan", both, __LINE__);
 	CHECK(fabs(m.stall - plan->stall) <= 1e-9 * m.makespan);
-	CHECK(near(m.makespan, m.advance + m.record + m.backward + m.copies + m.stall));
+	CHECK(near(m.makespan, m.advance + m.record + m.backward + m.copies + m.lost + m.stall));
 	CHECK(plan->bound <= plan->makespan * (1 + 1e-12));
 	for (int i = 0; i < p->ntiers; i++) {
 		CHECK(m.tiers[i].written == plan->tiers[i].written);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wide.h: random problems of every kind the planner takes: no tier to eight, waited
- * for or not, duplex or not, tiny to unlimited capacity, latency, staging; sizes and
+ * for or not, duplex or not, tiny to unlimited capacity, latency, staging, computing
+ * lost to transfers; sizes and
  * costs over six decades, or small whole numbers, or nothing; tapes that vary, that
  * stay, that are free; classic problems, with tapes in slots, or with a second chain;
  * a step to 10^6; budgets from nothing to plenty, most of them short.
@@ -47,6 +48,7 @@ static inline struct neap_tier_spec wide_tier(struct random *r, const struct nea
 	t.read_fixed = chance(r, 0.5) ? t.write_fixed : maybe(r, 0.4, step * decades(r, 1e-3, 1e3));
 	if (!(c->flags & NEAP_CHAIN_CLASSIC))
 		t.staging = (uint64_t)maybe(r, 0.2, (double)c->state * decades(r, 0.1, 5));
+	t.cpu = maybe(r, 0.3, decades(r, 1e-4, 1e3) / rate);
 	t.flags = (chance(r, 0.3) ? NEAP_TIER_SYNC : 0u) | (chance(r, 0.5) ? NEAP_TIER_DUPLEX : 0u);
 	return t;
 }
