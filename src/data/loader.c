@@ -367,6 +367,10 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 	pthread_mutex_unlock(&loader->lock);
 	if (given && given->is_long)
 		rc = bind_windows(loader, given);
+	if (rc == 0) { /* the epoch is over: another loader's may begin */
+		neap__windows_free(loader->windows);
+		loader->windows = NULL;
+	}
 	if (rc < 0)
 		*batch = NULL;
 	return rc;

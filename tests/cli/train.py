@@ -61,6 +61,25 @@ def strategies_agree(folder, whole):
     return None
 
 
+def windows(folder):
+    """Long samples: inputs in windows give the weights and the scores of inputs held whole."""
+    long = "randman:classes=3,samples=24,units=20,steps=3000,spikes=100"
+    runs = {}
+    for inputs in ("64M", "150K"):
+        run = os.path.join(folder, f"windows{inputs}")
+        done = neap_json("train", long, "--net", "lif:16r,li", "--batch", "8", "--epochs", "2",
+                         "--seed", "5", "--validation", "0.3", "--memory", "500K", "--inputs",
+                         inputs, "--out", run)
+        told = json.load(open(os.path.join(run, "run.json")))
+        memory = told["memory"]
+        if (done["window_steps"] > 0) != (inputs == "150K"):
+            return f"{inputs}: windows of {done['window_steps']} steps"
+        if inputs == "150K" and not 0 < memory["input_bytes"] <= 150 << 10:
+            return f"inputs take {memory['input_bytes']} bytes"
+        runs[inputs] = done["weights_hash"], told["results"]["best_validation"], weights(run)
+    return None if runs["64M"] == runs["150K"] else "other weights"
+
+
 def killed_and_resumed(folder, whole, delay, kind):
     run = os.path.join(folder, f"killed-{kind}-{delay}")
     command = [NEAP, "train", DATA, *SETTINGS, "--memory", "2M", "--out", run, "--snapshot",
@@ -105,6 +124,7 @@ def main():
         whole = weights(run)
         tap.run("learns, and evaluates", learns, folder)
         tap.run("strategies, budgets and threads agree", strategies_agree, folder, whole)
+        tap.run("inputs in windows", windows, folder)
         for delay in (0.02, 0.1, 0.25, 0.5):
             tap.run(f"SIGKILL after {delay} s", killed_and_resumed, folder, whole, delay,
                     signal.SIGKILL)
