@@ -94,11 +94,11 @@ static void of_random_manifolds(void **state)
 {
 	(void)state;
 	static const char *const names[] = {
-		"randman:steps=20000,spikes=400,samples=7,units=20",
-		"randman:steps=9000,spikes=200,samples=4,units=20,noise=30",
-		"randman:steps=9999,spikes=1,samples=3,units=50,noise=400",
-		"randman:steps=3001,spikes=3001,samples=5,units=9",
-		"randman:steps=8000,spikes=7,samples=3,units=100,dim=2",
+		"randman:classes=2,alpha=4,steps=20000,spikes=400,samples=4,units=20",
+		"randman:classes=2,alpha=4,steps=9000,spikes=200,samples=4,units=20,noise=30",
+		"randman:classes=2,alpha=4,steps=9999,spikes=1,samples=3,units=50,noise=400",
+		"randman:classes=2,alpha=4,steps=3001,spikes=3001,samples=5,units=9",
+		"randman:classes=2,alpha=4,steps=8000,spikes=7,samples=3,units=100,dim=2",
 	};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		struct pair p;
@@ -166,12 +166,13 @@ static void what_is_refused(void **state)
 	close_pair(&p);
 	unlink(path);
 
-	open_pair(&p, "randman:steps=20000,samples=4", 1e-3, 4, 5000);
+	open_pair(&p, "randman:classes=2,alpha=4,steps=20000,samples=4", 1e-3, 4, 5000);
 	refused(neap_loader_next(p.parts, &p.windowed), NEAP_EUSAGE, "windows of 4 samples");
 	close_pair(&p);
 
 	/* Every unit in every step: more than so little memory can hold of 64 steps. */
-	open_pair(&p, "randman:steps=5000,spikes=5000,samples=2,units=300", 1e-3, 2, 50000);
+	open_pair(&p, "randman:classes=1,alpha=9,steps=5000,spikes=5000,samples=2,units=300", 1e-3,
+		2, 50000);
 	ok(neap_loader_next(p.parts, &p.windowed));
 	struct neap_window w;
 	refused(neap_windows_take(p.windowed->windows, 0, &w), NEAP_EFORMAT, "do not fit");
@@ -183,7 +184,8 @@ static void left_early(void **state)
 {
 	(void)state;
 	struct pair p;
-	open_pair(&p, "randman:steps=20000,spikes=400,samples=12,units=20", 1e-3, 2, 40000);
+	open_pair(&p, "randman:classes=2,alpha=4,steps=20000,spikes=400,samples=12,units=20", 1e-3,
+		2, 40000);
 	for (int epoch = 0; epoch < 3; epoch++) {
 		struct neap_window w;
 		ok(neap_loader_start(p.parts, epoch, epoch));
