@@ -135,4 +135,5 @@ def main():
         tap.run("peaks within the budget", peak_within_budget, folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
