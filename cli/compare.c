@@ -71,6 +71,10 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	cli_json_int(o, "recoveries", run->stats.recoveries);
 	cli_json_int(o, "overflows", run->stats.overflows);
 	cli_json_int(o, "recomputed", run->stats.recomputed);
+	if (run->stats.commits || run->stats.spared) {
+		cli_json_int(o, "commits", run->stats.commits);
+		cli_json_int(o, "spared", run->stats.spared);
+	}
 	cli_json_number(o, "loss", run->loss);
 	cli_json_int(o, "steps", run->steps);
 	cli_json_number(
@@ -254,6 +258,11 @@ int cli_compare(int argc, char **argv)
 		{"seed", CLI_INT, &seed, "N", "of weights and shuffling", 0, 1e15, NULL, NULL},
 		{"repeats", CLI_COUNT, &o.repeats, "N", "sweeps of each; the median counts", 1, 99,
 			NULL, NULL},
+		{"journal", CLI_TEXT, &o.sweep.journal, "DIR",
+			"resume there a sweep that was killed; for one --strategy", 0, 0, NULL,
+			NULL},
+		{"journal-every", CLI_TIME, &o.sweep.journal_seconds, "TIME",
+			"between its commits (default 30s)", 1e-9, 1e9, NULL, NULL},
 		{"no-reference", CLI_FLAG, &o.no_reference, NULL,
 			"leave out store-all outside the budget", 0, 0, NULL, NULL},
 		{"reference-memory", CLI_SIZE, &o.reference_memory, "BYTES",

@@ -180,6 +180,10 @@ NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int
 	size_t room, size_t *used, int64_t *t_done);
 NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *loss);
 NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+NEAP_API int neap_net_grad_save(
+	void *net, int (*write)(void *to, const void *from, size_t bytes), void *to);
+NEAP_API int neap_net_grad_load(
+	void *net, int (*read)(void *from, void *to, size_t bytes), void *from);
 NEAP_API void neap_net_will_touch(void *net, int64_t t0, int64_t t1);
 
 /* What the forward pass found; valid after turn. */

@@ -228,6 +228,9 @@ NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 /* Maps the arena and touches every page of it, so that the next run waits for none. */
 NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
 
+/* 1: the directory holds a journal to go on from; 0: none; NEAP_EUSAGE as at create. */
+NEAP_API int neap_journal_there(const char *directory, int in_memory);
+
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);

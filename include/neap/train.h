@@ -40,6 +40,9 @@ struct neap_sweep_settings {
 	 * a whole batch, the tiers of `slow` in their order. NULL: measured at the start.
 	 */
 	const struct neap_problem *costs;
+	/* A directory for a journal (sweep.h), and seconds between its commits; compare only. */
+	const char *journal;
+	double journal_seconds;
 };
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */

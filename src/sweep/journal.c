@@ -242,6 +242,16 @@ int neap__journal_attach(struct neap_sweep *s)
 	return neap__subject_take(s);
 }
 
+int neap_journal_there(const char *directory, int in_memory)
+{
+	struct neap__journal *file;
+	size_t bytes;
+	NEAP_TRY(neap__journal_open(&file, directory, in_memory));
+	int there = neap__journal_subject(file, &bytes) != NULL;
+	neap__journal_close(file);
+	return there;
+}
+
 static void adopt(struct neap_sweep *s, uint64_t epoch)
 {
 	for (int i = 0; i < s->problem.ntiers; i++)

@@ -105,6 +105,8 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 	ops.turn = watch_turn;
 	ops.backward = watch_backward;
 	ops.will_touch = watch_will_touch;
+	ops.grad_save = NULL;
+	ops.grad_load = NULL;
 	neap__comparison_sweep(c, &so, steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));

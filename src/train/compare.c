@@ -70,12 +70,16 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 	int rc = 0;
 
 	*sweep = NULL;
-	for (int i = 0; i < PLANS; i++) {
+	for (int i = 0; i < (c->goes_on ? 1 : PLANS); i++) {
 		neap_sweep_free(*sweep);
 		*sweep = NULL;
 		neap__comparison_ops(c, &ops, tape);
 		neap__comparison_sweep(c, &so, steps, strategy);
 		so.memory = memory;
+		so.journal = c->options->sweep.journal;
+		so.journal_seconds = c->options->sweep.journal_seconds;
+		so.journal_in_memory = c->options->sweep.slow_in_memory;
+		so.journal_key = so.journal ? neap__comparison_key(c) : 0;
 		neap__pieces_watch(&c->pieces, &ops, c->one.net);
 		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
 		if (rc < 0)
@@ -104,7 +108,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
 	if (run->reference)
 		NEAP_TRY(neap_sweep_touch(sweep));
-	neap__pieces_start(&c->pieces, batch->steps);
+	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
@@ -241,7 +245,7 @@ static int run_all(struct neap__comparison *c)
 		free(candidates);
 		return neap__fail_errno(ENOMEM, "compare");
 	}
-	if (!o->no_reference) {
+	if (!o->no_reference && !o->sweep.journal) {
 		candidates[count].strategy = "bptt";
 		c->result->runs[count++].reference = 1;
 	}
@@ -254,6 +258,19 @@ static int run_all(struct neap__comparison *c)
 		neap_sweep_free(candidates[i].sweep);
 	free(candidates);
 	return rc;
+}
+
+/* Measuring would overwrite the records that a sweep is to go on with. */
+static int look_for_journal(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	if (!o->sweep.journal)
+		return 0;
+	if (!o->strategies || !o->strategies[0] || o->strategies[1] || o->repeats > 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--journal is for one sweep: give one --strategy, and no --repeats");
+	c->goes_on = neap_journal_there(o->sweep.journal, o->sweep.slow_in_memory);
+	return c->goes_on;
 }
 
 static int compare(struct neap__comparison *c)
@@ -276,11 +293,14 @@ static int compare(struct neap__comparison *c)
 	neap_net_get_sizes(c->one.net, &sizes);
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
-	NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
-	NEAP_TRY(warm_up(c));
-	NEAP_TRY(neap__tiers_beside(
-		&c->tiers, &o->sweep, c->one.net, c->one.batch, &c->one.objective));
-	NEAP_TRY(neap__comparison_calibrate(c));
+	NEAP_TRY(look_for_journal(c));
+	if (!c->goes_on) {
+		NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
+		NEAP_TRY(warm_up(c));
+		NEAP_TRY(neap__tiers_beside(
+			&c->tiers, &o->sweep, c->one.net, c->one.batch, &c->one.objective));
+		NEAP_TRY(neap__comparison_calibrate(c));
+	}
 	r->steps = c->one.batch->steps;
 	r->batch = c->one.batch->size;
 	for (int b = 0; b < c->one.batch->size; b++)
@@ -288,7 +308,8 @@ static int compare(struct neap__comparison *c)
 	r->data_bytes = c->one.batch->bytes;
 	r->weights_bytes = sizes.weights;
 	r->grads_bytes = sizes.grads;
-	NEAP_TRY(warm_up(c));
+	if (!c->goes_on)
+		NEAP_TRY(warm_up(c));
 	int rc = run_all(c);
 	if (c->one.batch->windows) {
 		r->window_steps = neap_windows_steps(c->one.batch->windows);

@@ -20,6 +20,7 @@ struct neap__comparison {
 	struct neap__tiers tiers;
 	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
 	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
+	int goes_on;		  /* from a journal: nothing is measured, its plan is run */
 	double reference;	  /* seconds a step of the reference run; NaN without one */
 	struct neap__pieces pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
@@ -32,6 +33,9 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 
 /* The batch begun; `tape` bytes a step to plan with where they vary (0: the net's guess). */
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape);
+
+/* journalkey.c: for neap_sweep_options.journal_key. */
+uint64_t neap__comparison_key(const struct neap__comparison *c);
 
 /*
  * reference.c: store-all outside the budget, over what it holds of the batch; *sweep

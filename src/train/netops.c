@@ -19,6 +19,8 @@ void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
 		.record = neap_net_record,
 		.turn = neap_net_turn,
 		.backward = neap_net_backward,
+		.grad_save = neap_net_grad_save,
+		.grad_load = neap_net_grad_load,
 		.will_touch = neap_net_will_touch,
 		.state_bytes = sizes.state,
 		.adjoint_bytes = sizes.adjoint,

@@ -74,6 +74,18 @@ static void will_touch(void *user, int64_t t0, int64_t t1)
 	p->ops.will_touch(p->user, t0, t1);
 }
 
+static int grad_save(void *user, int (*write)(void *, const void *, size_t), void *to)
+{
+	struct neap__pieces *p = user;
+	return p->ops.grad_save(p->user, write, to);
+}
+
+static int grad_load(void *user, int (*read)(void *, void *, size_t), void *from)
+{
+	struct neap__pieces *p = user;
+	return p->ops.grad_load(p->user, read, from);
+}
+
 void neap__pieces_watch(struct neap__pieces *p, struct neap_step_ops *ops, void *user)
 {
 	p->ops = *ops;
@@ -83,6 +95,8 @@ void neap__pieces_watch(struct neap__pieces *p, struct neap_step_ops *ops, void 
 	ops->turn = turn;
 	ops->backward = backward;
 	ops->will_touch = ops->will_touch ? will_touch : NULL;
+	ops->grad_save = ops->grad_save ? grad_save : NULL;
+	ops->grad_load = ops->grad_load ? grad_load : NULL;
 }
 
 void neap__pieces_start(struct neap__pieces *p, int64_t steps)

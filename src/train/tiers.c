@@ -16,7 +16,8 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 {
 	struct neap_file_options options = {.size = sizeof options,
 		.page_cache = settings->page_cache != 0,
-		.in_memory = settings->slow_in_memory != 0};
+		.in_memory = settings->slow_in_memory != 0,
+		.keep = settings->journal != NULL};
 
 	*tiers = (struct neap__tiers){0};
 	if (!settings->slow)
