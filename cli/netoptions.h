@@ -84,7 +84,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{"memory", CLI_SIZE, &(sweep).memory, "BYTES",                                             \
 		"budget of a sweep (default: half of what is free)", 1, 9e18, NULL, NULL},         \
 		{"slow", CLI_TEXT, &(sweep).slow, "LIST",                                          \
-			"slow memory: DIR|FILE|mem:SIZE,... fastest first", 0, 0, NULL, NULL},     \
+			"slow memory: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR: striped", 0,   \
+			0, NULL, NULL},                                                            \
 		{"inputs", CLI_SIZE, &(sweep).inputs, "BYTES",                                     \
 			"bound on inputs of long samples, read in windows (default 16M)", 1, 9e18, \
 			NULL, NULL},                                                               \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need and that are missing.
 set -eu
-packages='build-essential meson ninja-build pkg-config python3 libxxhash-dev libcjson-dev
+packages='build-essential meson ninja-build pkg-config python3 libxxhash-dev libcjson-dev liburing-dev
 libhdf5-dev libsndfile1-dev libcmocka-dev clang-format librsvg2-bin'
 
 missing=

@@ -93,8 +93,12 @@ struct neap_file_options {
 
 /*
  * A file in directory `dir` (or a file path, whose directory is used): unnamed,
- * private, preallocated by format, opened with O_DIRECT, transfers on a
- * background thread. The detail line says why a directory is refused.
+ * private, preallocated by format, opened with O_DIRECT. "DIR+DIR..." deals records
+ * out over files in several directories, each as large as the others allow; a path
+ * that exists is one, whatever its name. Transfers run in the background, through
+ * io_uring where it works, else a pool of threads; the environment variable NEAP_IO
+ * (uring, threads, or sync: within the calls) forces one. The detail line says why a
+ * directory, or NEAP_IO, is refused.
  *
  * With `keep` it is named neap.slow, carries a header and a lock and stays when the
  * process dies, until a journalled sweep (sweep.h) over it is done. A file of that name
@@ -104,7 +108,7 @@ NEAP_API int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options);
 
 /*
- * Opens the tiers of a list "DIR|FILE|mem:SIZE[,...]", fastest first: at most
+ * Opens the tiers of a list "DIR[+DIR...]|FILE|mem:SIZE[,...]", fastest first: at most
  * NEAP_TIERS_MAX; sizes take K M G T. options (may be NULL) hold for the files.
  */
 NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
@@ -155,7 +159,7 @@ NEAP_API void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte);
  * Where that is of an interrupted sweep, nothing is measured and the rates stay.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
-/* "O_DIRECT file in DIR", "memory", ...: one line, owned by the tier. */
+/* "O_DIRECT file in DIR, uring", "memory", ...: one line, owned by the tier. */
 NEAP_API const char *neap_tier_about(const struct neap_tier *tier);
 NEAP_API void neap_tier_close(struct neap_tier *tier);
 

@@ -30,7 +30,8 @@ struct neap_sweep_settings {
 	uint64_t memory;      /* bytes of the arena; 0: half of what is free */
 	const char *strategy; /* NULL: "auto" */
 	struct neap_params params;
-	const char *slow;   /* slow tiers: "DIR|FILE|mem:SIZE,...", fastest first; NULL: none */
+	const char
+		*slow; /* slow tiers: "DIR[+DIR...]|FILE|mem:SIZE,...", fastest first; NULL: none */
 	int slow_in_memory; /* 1: a DIR may be in memory (tmpfs) */
 	int page_cache;	    /* 1: files go through the page cache */
 	/* Bound on what the inputs of long batches take, which are read in windows; 0: 16 MiB. */

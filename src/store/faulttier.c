@@ -185,6 +185,18 @@ static int adopt_inner(void *self, uint64_t epoch)
 	return neap__tier_adopt(fault->inner, epoch);
 }
 
+static uint64_t deep(void *self, uint64_t bytes)
+{
+	const struct fault *fault = self;
+	return neap__tier_staging(fault->inner, bytes, NEAP_INFINITE);
+}
+
+static void lend(void *self, uint64_t bytes)
+{
+	const struct fault *fault = self;
+	neap__tier_lend(fault->inner, bytes);
+}
+
 static void close_fault(void *self)
 {
 	struct fault *fault = self;
@@ -220,13 +232,15 @@ int neap__fault_open(
 	fault->inner = inner;
 	fault->faults = faults;
 	int rc = neap_tier_wrap(tier, &ops, &inner->spec, fault);
-	if (rc < 0)
+	if (rc < 0) {
 		free(fault);
-	else
-		(*tier)->holds = inner->holds;
-	if (rc == 0)
-		snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
-	return rc;
+		return rc;
+	}
+	(*tier)->holds = inner->holds;
+	(*tier)->deep = deep;
+	(*tier)->lend = lend;
+	snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
+	return 0;
 }
 
 struct neap__fault_counts neap__fault_counts(const struct neap_tier *tier)

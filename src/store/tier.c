@@ -36,18 +36,45 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	return 0;
 }
 
-int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
+int neap__tier_format(
+	struct neap_tier *tier, uint64_t bytes, int64_t places, const struct neap__staging *staging)
 {
 	if (bytes == 0 || places < 0)
 		return neap__fail(NEAP_EUSAGE, "%s: %lld places of %llu bytes", tier->about,
 			(long long)places, (unsigned long long)bytes);
 	tier->bytes = 0;
 	tier->tape_places = 0;
-	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging));
+	if (staging->at)
+		neap__tier_lend(tier, staging->bytes);
+	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging->at));
 	tier->bytes = bytes;
 	tier->places = places;
-	tier->staging = staging;
+	tier->staging = *staging;
 	return 0;
+}
+
+int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
+{
+	return neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
+}
+
+void neap__tier_lend(struct neap_tier *tier, uint64_t bytes)
+{
+	if (tier->lend)
+		tier->lend(tier->self, bytes);
+}
+
+static uint64_t least_staging(const struct neap_tier *tier, uint64_t bytes)
+{
+	return tier->ops.staging ? tier->ops.staging(tier->self, bytes) : 0;
+}
+
+uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget)
+{
+	uint64_t least = least_staging(tier, bytes), share = budget / NEAP__STAGING_SHARE;
+	uint64_t deep = tier->deep ? tier->deep(tier->self, bytes) : least;
+	uint64_t wanted = deep < share ? deep : share;
+	return least && wanted > least ? wanted - wanted % least : least; /* the least is a piece */
 }
 
 int neap_tier_takes_tapes(const struct neap_tier *tier)
@@ -62,7 +89,7 @@ int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t place
 	if (bytes == 0 || places < 0 || tier->bytes == 0)
 		return neap__fail(NEAP_EUSAGE, "%s: %lld places of %llu bytes for tapes",
 			tier->about, (long long)places, (unsigned long long)bytes);
-	uint64_t least = tier->ops.staging ? tier->ops.staging(tier->self, tier->bytes) : 0;
+	uint64_t least = least_staging(tier, tier->bytes);
 	int rc = tier->ops.format_tapes(
 		tier->self, bytes, places, staging > least ? staging : least);
 	tier->tape_bytes = bytes;
@@ -71,10 +98,12 @@ int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t place
 }
 
 int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
-	struct neap__records tapes, const void *staging)
+	struct neap__records tapes, const struct neap__staging *staging)
 {
+	const struct neap__staging *has = &tier->staging;
 	return tier->bytes == states.bytes && tier->places >= states.places &&
-	       tier->staging == staging &&
+	       has->at == staging->at && has->bytes == staging->bytes &&
+	       has->mapping == staging->mapping &&
 	       (tapes.places == 0 ||
 		       (tier->tape_bytes == tapes.bytes && tier->tape_places >= tapes.places));
 }
@@ -157,7 +186,7 @@ int neap_tier_forget(struct neap_tier *tier, int64_t place)
 void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier_spec *spec)
 {
 	*spec = tier->spec;
-	spec->staging = tier->ops.staging ? tier->ops.staging(tier->self, bytes) : 0;
+	spec->staging = least_staging(tier, bytes);
 	if (!tier->footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
 		return;
 	uint64_t footprint = tier->footprint(tier->self, bytes);

@@ -9,20 +9,33 @@
 #define NEAP__REQUESTS (NEAP__TICKETS_OF_A_SCHEDULE + 64)
 #define NEAP__TICKETS_OF_A_SCHEDULE 256
 
+/*
+ * Staging that a sweep hands to a tier. `mapping` tells memory from other memory that
+ * once had the same address: engines may hold on to the pages.
+ */
+struct neap__staging {
+	void *at;
+	uint64_t bytes; /* 0: as many as neap_tier_describe says */
+	uint64_t mapping;
+};
+
 struct neap_tier {
 	struct neap_tier_ops ops;
 	void *self;
 	struct neap_tier_spec spec; /* capacity in bytes of the medium */
-	char about[320];
+	char about[384];
 	/* As formatted last; bytes == 0: not at all. */
 	uint64_t bytes;
 	int64_t places;
-	void *staging;
+	struct neap__staging staging;
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
 	int holds; /* records that an earlier process may want back: not to be overwritten */
 	/* Optional [bytes]: what a record of `bytes` takes of the capacity. */
 	uint64_t (*footprint)(void *self, uint64_t bytes);
+	/* Optional, both or none: staging that keeps it busy; how much formats bring. */
+	uint64_t (*deep)(void *self, uint64_t bytes);
+	void (*lend)(void *self, uint64_t bytes);
 	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
 	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
@@ -38,7 +51,18 @@ struct neap__records {
 
 /* 1 when the last format gives room for such records with this staging. */
 NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
-	struct neap__records tapes, const void *staging);
+	struct neap__records tapes, const struct neap__staging *staging);
+#define NEAP__STAGING_SHARE 32 /* one part of a budget in so many, beyond the least */
+/*
+ * Staging for records of `bytes` out of a budget: as much as keeps the engine busy, up
+ * to that share of the budget, or the least that works.
+ */
+NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
+/* Formats from now on bring so many bytes of staging, or the engine takes as many. */
+NEAP_API void neap__tier_lend(struct neap_tier *tier, uint64_t bytes);
+/* neap_tier_format with all that is known of the staging. */
+NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
+	const struct neap__staging *staging);
 /* What they take of the medium; its size is spec.capacity. Saturates. */
 NEAP_API uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tierlist.c: tiers by name, "DIR|FILE|mem:SIZE[,...]". */
+/* tierlist.c: tiers by name, "DIR[+DIR...]|FILE|mem:SIZE[,...]". */
 #include "store/tier.h"
 #include "base/checked.h"
 #include "base/fail.h"

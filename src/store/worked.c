@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/worked.h"
+#include "store/mover.h"
 
 static int post(struct neap__worked *worked, int kind, int64_t place, uint64_t tag, void *data,
 	uint64_t bytes, int64_t *ticket)
 {
 	struct neap__job job = {kind, place, tag, data, bytes};
-	return neap__worker_post(worked->worker, &job, ticket);
+	return worked->mover ? neap__mover_post(worked->mover, &job, ticket)
+			     : neap__worker_post(worked->worker, &job, ticket);
 }
 
 int neap__worked_put(
@@ -54,5 +56,6 @@ struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap
 int neap__worked_wait(void *self, int64_t ticket)
 {
 	struct neap__worked *worked = self;
-	return neap__worker_wait(worked->worker, ticket);
+	return worked->mover ? neap__mover_wait(worked->mover, ticket)
+			     : neap__worker_wait(worked->worker, ticket);
 }

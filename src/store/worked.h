@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worked.h: engines whose transfers run on one background thread (sys/worker.h)
- * post them alike. An engine embeds struct neap__worked as its first member.
+ * worked.h: engines whose transfers run in the background post them alike, to one
+ * thread (sys/worker.h) or to a mover (store/mover.h). An engine embeds struct
+ * neap__worked as its first member.
  */
 #ifndef NEAP_STORE_WORKED_H
 #define NEAP_STORE_WORKED_H
@@ -11,8 +12,12 @@
 
 enum neap__transfer { NEAP__PUT, NEAP__GET, NEAP__PUT_TAPES, NEAP__GET_TAPES }; /* kind of a job */
 
+struct neap__mover;
+
+/* One of them. */
 struct neap__worked {
 	struct neap__worker *worker;
+	struct neap__mover *mover;
 };
 
 /* Fill put, get and wait of struct neap_tier_ops. */

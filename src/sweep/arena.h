@@ -44,6 +44,7 @@ struct neap__place {
 struct neap__arena {
 	unsigned char *base; /* NULL: not mapped */
 	uint64_t mapped;
+	uint64_t mapping;	       /* tells its pages from earlier ones */
 	uint64_t bytes;		       /* in use by this plan */
 	uint64_t adjoint, live, tapes; /* offsets */
 	uint64_t state;		       /* bytes of a slot */

@@ -10,8 +10,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Counts what all sweeps of this process do; relaxed: a number. */
+static uint64_t next_number(atomic_uint_least64_t *count)
+{
+	return atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+}
+
 static int map_arena(struct neap_sweep *s)
 {
+	static atomic_uint_least64_t mappings;
 	struct neap__arena *arena = &s->arena;
 	void *pages;
 	if (arena->base && arena->mapped >= arena->bytes)
@@ -21,6 +28,7 @@ static int map_arena(struct neap_sweep *s)
 	NEAP_TRY(neap__map_pages(&pages, whole));
 	arena->base = pages;
 	arena->mapped = whole;
+	arena->mapping = next_number(&mappings);
 	return 0;
 }
 
@@ -37,11 +45,14 @@ static int format_tier(struct neap_sweep *s, int i)
 	const struct neap_tier_spec *spec = &s->problem.tiers[i];
 	struct neap__records states = {s->problem.chain.state, s->places[i]};
 	struct neap__records tapes = {s->record[i], s->survey.tape_places[i]};
-	void *staging = spec->staging ? s->arena.base + s->staging[i] : NULL;
+	struct neap__staging staging = {0};
+	if (spec->staging)
+		staging = (struct neap__staging){
+			s->arena.base + s->staging[i], spec->staging, s->arena.mapping};
 	if ((states.places == 0 && tapes.places == 0) ||
-		neap__tier_fits(s->tiers[i], states, tapes, staging))
+		neap__tier_fits(s->tiers[i], states, tapes, &staging))
 		return 0;
-	NEAP_TRY(neap_tier_format(s->tiers[i], states.bytes, states.places, staging));
+	NEAP_TRY(neap__tier_format(s->tiers[i], states.bytes, states.places, &staging));
 	if (tapes.places == 0)
 		return 0;
 	return neap_tier_format_tapes(s->tiers[i], tapes.bytes, tapes.places, spec->staging);
@@ -60,15 +71,9 @@ static int format_tiers(struct neap_sweep *s)
 	return 0;
 }
 
-/* Sweeps of this process are numbered, whichever object runs them; relaxed: a count. */
-static uint64_t next_generation(void)
-{
-	static atomic_uint_least64_t generations;
-	return atomic_fetch_add_explicit(&generations, 1, memory_order_relaxed);
-}
-
 static void reset(struct neap_sweep *s)
 {
+	static atomic_uint_least64_t generations; /* whichever object runs them */
 	memset(s->tickets, 0, sizeof s->tickets);
 	memset(s->anchored, 0, sizeof s->anchored);
 	for (int i = 0; i < s->problem.ntiers; i++)
@@ -83,7 +88,7 @@ static void reset(struct neap_sweep *s)
 	s->book.done = s->book.stage = s->book.filling = 0;
 	s->book.told = s->book.period = 0;
 	s->book.before = 0;
-	s->generation = next_generation();
+	s->generation = next_number(&generations);
 	s->stats = (struct neap_sweep_stats){
 		.arena_bytes = s->arena.bytes,
 		.peak_planned = s->plan.peak_bytes,

@@ -41,18 +41,21 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 /*
  * What the planner is told of a tier: with capacity for states, or, where tapes may
  * go there, whose records are long and waste little, for those (shrink() below takes
- * off what others waste). Long records want more staging than states, too, if that is
- * little of the budget.
+ * off what others waste).
  */
 static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier, int tapes)
 {
 	struct neap_tier_spec *spec = &p->tiers[i], large;
+	uint64_t block = neap__sat_mul(p->chain.tape, NEAP__BLOCK), staging;
 	neap_tier_describe(tier, p->chain.state, spec);
-	neap_tier_describe(tier, neap__sat_mul(p->chain.tape, NEAP__BLOCK), &large);
+	neap_tier_describe(tier, block, &large);
 	if (tapes && large.capacity > spec->capacity)
 		spec->capacity = large.capacity;
-	if (tapes && large.staging > spec->staging && large.staging <= p->memory / 32)
-		spec->staging = large.staging;
+	staging = neap__tier_staging(tier, p->chain.state, p->memory);
+	if (tapes && block > p->chain.state)
+		staging = neap__tier_staging(tier, block, p->memory);
+	if (staging > spec->staging && staging <= p->memory / NEAP__STAGING_SHARE)
+		spec->staging = staging;
 	spec->staging = neap__round_up(spec->staging, 4096);
 }
 
@@ -195,11 +198,27 @@ static int plan_once(struct neap_sweep *s)
 	return rc;
 }
 
+/* Tiers do with the least staging; 1 if any had more. */
+static int lessen_staging(struct neap_sweep *s)
+{
+	int had = 0;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		struct neap_tier_spec least;
+		neap_tier_describe(s->tiers[i], s->problem.chain.state, &least);
+		least.staging = neap__round_up(least.staging, 4096);
+		had |= s->problem.tiers[i].staging > least.staging;
+		s->problem.tiers[i].staging = least.staging;
+	}
+	return had;
+}
+
 static int make_plan(struct neap_sweep *s)
 {
 	if (s->ops.ended)
 		return neap__online_plan(s);
 	int rc = plan_once(s);
+	if (rc == NEAP_EINFEASIBLE && !s->options.saved && lessen_staging(s))
+		rc = plan_once(s);
 	if (s->open || s->options.saved)
 		return rc;
 	for (int i = 0; rc == 0 && i < 4 && shrink(s); i++)

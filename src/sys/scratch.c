@@ -66,9 +66,12 @@ int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 {
 	struct statfs fs;
 	struct statvfs vfs;
-	if (fstatfs(scratch->fd, &fs) < 0 || fstatvfs(scratch->fd, &vfs) < 0)
+	struct stat st;
+	if (fstatfs(scratch->fd, &fs) < 0 || fstatvfs(scratch->fd, &vfs) < 0 ||
+		fstat(scratch->fd, &st) < 0)
 		return neap__fail_errno(errno, "cannot inspect '%s'", scratch->directory);
 	scratch->room = neap__sat_mul(vfs.f_bavail, vfs.f_frsize);
+	scratch->device = (uint64_t)st.st_dev;
 	scratch->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 	if (scratch->in_memory && !(flags & NEAP__SCRATCH_MEMORY))
 		return neap__fail(NEAP_EUSAGE,
@@ -90,6 +93,12 @@ int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 			scratch->directory);
 	scratch->direct = 1;
 	return 0;
+}
+
+int neap__scratch_exists(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0;
 }
 
 int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags)
@@ -127,6 +136,15 @@ int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 		scratch->directory);
 }
 
+int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code)
+{
+	if (code == NEAP_ESHORT)
+		return neap__fail(
+			code, "the slow memory file in '%s' ends early", scratch->directory);
+	return neap__fail_errno(-code, "cannot %s slow memory in '%s'", write ? "write to" : "read",
+		scratch->directory);
+}
+
 /*
  * A direct transfer that comes back short in mid-page goes on from the page's
  * start. Two empty answers in a row end it.
@@ -141,13 +159,11 @@ int neap__scratch_write(
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return neap__fail_errno(
-				errno, "cannot write to slow memory in '%s'", scratch->directory);
+			return neap__scratch_explain(scratch, 1, -errno);
 		if (scratch->direct && (size_t)n < bytes)
 			n -= n % NEAP__PAGE;
 		if (n == 0 && ++empty > 1)
-			return neap__fail_errno(
-				EIO, "cannot write to slow memory in '%s'", scratch->directory);
+			return neap__scratch_explain(scratch, 1, -EIO);
 		p += n;
 		bytes -= (size_t)n;
 		offset += (size_t)n;
@@ -163,14 +179,12 @@ int neap__scratch_read(struct neap__scratch *scratch, void *into, size_t bytes, 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return neap__fail_errno(
-				errno, "cannot read slow memory in '%s'", scratch->directory);
+			return neap__scratch_explain(scratch, 0, -errno);
 		size_t whole = (size_t)n;
 		if (scratch->direct && whole < bytes)
 			whole -= whole % NEAP__PAGE;
 		if (whole == 0)
-			return neap__fail(NEAP_ESHORT, "the slow memory file in '%s' ends early",
-				scratch->directory);
+			return neap__scratch_explain(scratch, 0, NEAP_ESHORT);
 		p += whole;
 		bytes -= whole;
 		offset += whole;

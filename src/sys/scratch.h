@@ -24,6 +24,7 @@ struct neap__scratch {
 	int direct;	 /* O_DIRECT */
 	int in_memory;	 /* tmpfs or ramfs */
 	uint64_t room;	 /* bytes free when it was opened */
+	uint64_t device; /* that its file system is on */
 	char *directory; /* owned */
 	char *name;	 /* owned path of a kept one; NULL: unnamed */
 	uint64_t head;	 /* bytes of its header, before what is ours to write; else 0 */
@@ -35,6 +36,8 @@ struct neap__scratch {
  * (missing, in memory, no O_DIRECT) leave a detail line that names the mend.
  */
 NEAP_API int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags);
+/* 1 if there is something of that name. */
+NEAP_API int neap__scratch_exists(const char *path);
 /*
  * The same under `name` in the directory: 0600, one process at a time, no link is
  * followed. A file that is there must be the user's and begin with our header; its
@@ -56,6 +59,8 @@ NEAP_API int neap__scratch_write(
 	struct neap__scratch *scratch, const void *from, size_t bytes, uint64_t offset);
 NEAP_API int neap__scratch_read(
 	struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset);
+/* Their detail line, on whichever thread; returns the code. */
+NEAP_API int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code);
 NEAP_API int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
 NEAP_API void neap__scratch_close(struct neap__scratch *scratch);
 

@@ -7,6 +7,7 @@
 #include "sys/scratch.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +103,19 @@ static int still_there(const struct neap__scratch *scratch, struct stat *st)
 	       named.st_ino == st->st_ino && named.st_dev == st->st_dev;
 }
 
+/* What a process had in flight when it was killed holds its lock a moment longer. */
+static int lock(const struct neap__scratch *scratch)
+{
+	for (int i = 0; i < 50; i++) {
+		if (flock(scratch->fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return 0; /* a file system without locks */
+		neap__sleep(0.01);
+	}
+	return -1;
+}
+
 static int open_locked(struct neap__scratch *scratch, struct stat *st)
 {
 	for (int i = 0; i < 16; i++) {
@@ -113,7 +127,7 @@ static int open_locked(struct neap__scratch *scratch, struct stat *st)
 					       "it, or give another directory");
 		if (scratch->fd < 0)
 			return neap__fail_errno(errno, "cannot open '%s'", scratch->name);
-		if (flock(scratch->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		if (lock(scratch) < 0)
 			return refuse(scratch, "is in use by another run: give another directory");
 		if (still_there(scratch, st))
 			return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/tiers.h"
 #include "base/fail.h"
+#include "store/tier.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 #include "train/netops.h"
@@ -22,7 +23,12 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	*tiers = (struct neap__tiers){0};
 	if (!settings->slow)
 		return 0;
-	return neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options);
+	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
+	/* They are measured with the staging that sweeps will have. */
+	for (int i = 0; i < tiers->count; i++)
+		neap__tier_lend(
+			tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
+	return 0;
 }
 
 int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,

@@ -149,15 +149,16 @@ static void capacity(void **state)
 {
 	struct neap_tier *tier, *plain;
 	struct neap__records states = {64, 10}, tapes = {1000, 8};
+	struct neap__staging none_given = {0};
 	(void)state;
 	assert_int_equal(neap_tier_open_memory(&tier, 10 * 128 + 8 * (1024 + 64)), 0);
 	assert_int_equal(neap__tier_needs(tier, states, tapes), 10 * 128 + 8 * (1024 + 64));
 	assert_int_equal(neap_tier_format(tier, 64, 10, NULL), 0);
-	assert_false(neap__tier_fits(tier, states, tapes, NULL));
+	assert_false(neap__tier_fits(tier, states, tapes, &none_given));
 	assert_int_equal(neap_tier_format_tapes(tier, 1000, 9, 0), -ENOSPC);
 	assert_int_equal(neap_tier_format_tapes(tier, UINT64_MAX, 9, 0), -ENOSPC);
 	assert_int_equal(neap_tier_format_tapes(tier, 1000, 8, 0), 0);
-	assert_true(neap__tier_fits(tier, states, tapes, NULL));
+	assert_true(neap__tier_fits(tier, states, tapes, &none_given));
 	neap_tier_close(tier);
 
 	/* An engine without them: tapes are refused, and half of the calls are none. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* requests.h: the inside of a mover: its requests (mover.c) and pieces (pump.c). */
+#ifndef NEAP_STORE_REQUESTS_H
+#define NEAP_STORE_REQUESTS_H
+
+#include "store/mover.h"
+#include "store/record.h"
+#include "store/worked.h"
+
+#include <pthread.h>
+
+enum neap__request_state { NEAP__FREE, NEAP__POSTED, NEAP__RUNNING, NEAP__DONE };
+
+/* What is known of a record while pieces of it pass. */
+struct neap__stream {
+	XXH3_state_t *hash;
+	struct neap__trailer trailer;
+	int sealed;
+};
+
+/* The lock guards all down to `order`; the rest is the pump's while it is RUNNING. */
+struct neap__request {
+	enum neap__request_state state;
+	uint32_t turn;		     /* tells a reused request's tickets apart */
+	struct neap__request *next;  /* in its queue */
+	struct neap__request *after; /* an earlier one of the same place, or NULL */
+	uint32_t after_turn;
+	int64_t order;
+	int answer;
+	char detail[192];
+	struct neap__gather gather;
+	struct neap_span one;
+	int64_t place;
+	uint64_t tag, base, whole;   /* of the record: tag, where it lies, bytes there */
+	uint64_t begun, settled;     /* bytes of it: started, and passed */
+	int flying;		     /* pieces */
+	struct neap__stream *stream; /* while RUNNING */
+};
+
+/* A piece of the staging, and what passes through it. */
+struct neap__passage {
+	struct neap__move move;	       /* first */
+	struct neap__request *request; /* NULL: free */
+	uint64_t at;		       /* in the record */
+	int arrived;		       /* read, and an earlier one not */
+};
+
+#define NEAP__STREAMS (NEAP__MOVES + 2) /* one for each piece and for each way */
+
+struct neap__mover {
+	struct neap__stripes *stripes;
+	const struct neap__layout *layout;
+	struct neap__engine engine;
+	pthread_t thread;
+	int has_thread;
+
+	/* The pump's; others touch it only while nothing is posted. */
+	struct neap__passage passages[NEAP__MOVES];
+	int npassages;
+	unsigned char *staging;
+	size_t piece;
+	struct neap__stream streams[NEAP__STREAMS], *free_streams[NEAP__STREAMS];
+	int nfree_streams;
+	struct neap__request *current[2]; /* pieces of it are yet to begin; [1]: write */
+	int way;			  /* that had the last piece */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t posted, done;
+	struct neap__request *requests, **free;
+	int64_t *lies; /* of each request not done: its place and kind, else -1 */
+	int nfree, outstanding;
+	int asleep; /* the thread, if there is one: nobody pumps */
+	int64_t orders;
+	struct {
+		struct neap__request *first, *last;
+	} queues[2]; /* POSTED; [1]: writes */
+	int quit;
+};
+
+/* Takes the next request of a way that may begin, or NULL. */
+struct neap__request *neap__mover_take(struct neap__mover *mover, int way);
+/* Its answer is known. */
+void neap__mover_done(struct neap__mover *mover, struct neap__request *request);
+
+/* Begins what can begin and waits for a piece; 0 when there was nothing to do. */
+int neap__pump(struct neap__mover *mover);
+/* Begins no more pieces of what is RUNNING. */
+void neap__pump_stop(struct neap__mover *mover);
+
+#endif

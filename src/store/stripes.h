@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stripes.h: one row of bytes over several scratch files, dealt out in turns: byte
+ * b lies in file (b / NEAP__STRIPE) % count. One file holds it as it is.
+ */
+#ifndef NEAP_STORE_STRIPES_H
+#define NEAP_STORE_STRIPES_H
+
+#include "sys/engine.h"
+
+#define NEAP__STRIPE (UINT64_C(256) << 10) /* bytes of a turn */
+
+struct neap__stripes {
+	struct neap__scratch files[NEAP__FILES];
+	int count;
+	uint64_t room; /* bytes free when they were opened: as the least of them allows */
+	char *list;    /* the directories, as given. Owned */
+};
+
+/* Where a byte lies, and how many bytes go on from there in the same file. */
+struct neap__stripe {
+	int file;
+	uint64_t offset, run;
+};
+
+/*
+ * Opens a file in each directory of "DIR[+DIR...]", kept under `name` or, where that is
+ * NULL, unnamed; flags as of neap__scratch_open.
+ */
+NEAP_API int neap__stripes_open(
+	struct neap__stripes *stripes, const char *list, const char *name, unsigned flags);
+/* Makes room for `bytes`. */
+NEAP_API int neap__stripes_reserve(struct neap__stripes *stripes, uint64_t bytes);
+NEAP_API struct neap__stripe neap__stripe_at(const struct neap__stripes *stripes, uint64_t at);
+NEAP_API void neap__stripes_close(struct neap__stripes *stripes);
+
+#endif

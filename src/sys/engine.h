@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h: what moves pieces between memory and scratch files, several at a time.
+ *
+ *     struct neap__engine engine;
+ *     neap__engine_open(&engine, 8);
+ *     neap__engine_start(&engine, &move);               returns at once
+ *     struct neap__move *done = neap__engine_finish(&engine);
+ *     neap__engine_close(&engine);
+ *
+ * One thread at a time talks to an engine. To add one: a new file with its row, a
+ * place in engine.c's table.
+ */
+#ifndef NEAP_SYS_ENGINE_H
+#define NEAP_SYS_ENGINE_H
+
+#include "sys/scratch.h"
+
+#define NEAP__MOVES 16 /* in flight at most */
+#define NEAP__FILES 8  /* attached at most */
+
+/* One piece on its way: whole pages of memory and file where the file is direct. */
+struct neap__move {
+	struct neap__scratch *file;
+	int number; /* of the file, as attached */
+	int write;
+	void *at;
+	size_t bytes;
+	uint64_t offset;
+	int answer;		 /* when finished: 0 or a code; the detail line may be lost */
+	struct neap__move *next; /* the engine's */
+};
+
+struct neap__engine_kind {
+	const char *name;
+	int blocks; /* `start` returns when the move is finished */
+	/* 0 or -errno; `depth` moves in flight at most. */
+	int (*open)(void **self, int depth);
+	/* Never fails: what goes wrong is the move's answer. */
+	void (*start)(void *self, struct neap__move *move);
+	/* Sleeps until one of those in flight is finished; there is one. */
+	struct neap__move *(*finish)(void *self);
+	/* Optional, while nothing flies: files that moves will name, by number. */
+	void (*attach)(void *self, const struct neap__scratch *files, int count);
+	/*
+	 * Optional, while nothing flies: memory that moves will come from and go to,
+	 * until the next call; bytes == 0: any. It must stay mapped as it is.
+	 */
+	void (*lend)(void *self, void *memory, size_t bytes);
+	void (*close)(void *self);
+};
+
+extern const struct neap__engine_kind neap__engine_uring, neap__engine_threads, neap__engine_sync;
+
+struct neap__engine {
+	const struct neap__engine_kind *kind; /* NULL: closed */
+	void *self;
+	int flying;
+	char about[96]; /* its name, and why another one is not used */
+};
+
+/*
+ * Opens the one that NEAP_IO names, else the first of the table that works here.
+ * NEAP_EUSAGE where NEAP_IO names none, or one that does not work here.
+ */
+NEAP_API int neap__engine_open(struct neap__engine *engine, int depth);
+NEAP_API void neap__engine_start(struct neap__engine *engine, struct neap__move *move);
+/* NULL: none is in flight. */
+NEAP_API struct neap__move *neap__engine_finish(struct neap__engine *engine);
+NEAP_API void neap__engine_attach(
+	struct neap__engine *engine, const struct neap__scratch *files, int count);
+NEAP_API void neap__engine_lend(struct neap__engine *engine, void *memory, size_t bytes);
+NEAP_API void neap__engine_close(struct neap__engine *engine);
+
+/* For engines: does a move on the calling thread and sets its answer. */
+void neap__move_now(struct neap__move *move);
+
+#endif

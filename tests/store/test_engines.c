@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What moves data, whichever it is: any staging, any order of requests, several
+ * directories; requests that are forgotten or given up; memory that was mapped anew.
+ */
+#include "../test.h"
+
+#include <errno.h>
+#include <neap/tier.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/philox.h"
+#include "store/stripes.h"
+#include "store/tier.h"
+#include "sys/engine.h"
+
+#define DISK "/var/tmp"
+
+static int is_sync(const struct neap_tier *tier)
+{
+	return strstr(neap_tier_about(tier), ", sync") != NULL;
+}
+
+/* A byte of the record with a tag. */
+static void fill(unsigned char *data, uint64_t bytes, uint64_t tag)
+{
+	for (uint64_t i = 0; i < bytes; i++)
+		data[i] = (unsigned char)((i * 2654435761u + tag * 40503u) >> 9);
+}
+
+static void choice(void **state)
+{
+	struct neap_tier *tier = NULL;
+	const char *before = getenv("NEAP_IO");
+	char *kept = before ? strdup(before) : NULL;
+	(void)state;
+	static const char *const names[] = {"threads", "sync"};
+	for (int i = 0; i < 2; i++) {
+		setenv("NEAP_IO", names[i], 1);
+		assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
+		assert_non_null(strstr(neap_tier_about(tier), names[i]));
+		neap_tier_close(tier);
+	}
+	setenv("NEAP_IO", "uring", 1);
+	int rc = neap_tier_open_file(&tier, DISK, NULL);
+	if (rc == 0) {
+		assert_non_null(strstr(neap_tier_about(tier), ", uring"));
+		neap_tier_close(tier);
+	} else {
+		assert_int_equal(rc, NEAP_EUSAGE);
+		assert_non_null(strstr(neap_detail(), "NEAP_IO=uring does not work here"));
+	}
+	setenv("NEAP_IO", "", 1); /* as if it were not there */
+	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
+	if (rc < 0)
+		assert_non_null(strstr(neap_tier_about(tier), "threads (no uring: "));
+	neap_tier_close(tier);
+	setenv("NEAP_IO", "aio", 1);
+	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "NEAP_IO='aio'"));
+	if (kept)
+		setenv("NEAP_IO", kept, 1);
+	else
+		unsetenv("NEAP_IO");
+	free(kept);
+}
+
+enum { PLACES = 24, FLYING = 40, ROUNDS = 250, STATE = 4000 };
+#define MOST 700000
+
+/* What lies at a place, as the requests were posted. */
+struct model {
+	uint64_t tag, bytes; /* 0: nothing */
+};
+
+struct flight {
+	int64_t ticket;
+	unsigned char *data; /* of its own */
+	struct neap_span spans[2];
+	uint64_t tag, bytes;
+	int get;
+	int expect; /* 0 or NEAP_ELOST */
+};
+
+static void land(struct neap_tier *tier, struct flight *f)
+{
+	static unsigned char want[MOST];
+	int rc = neap_tier_wait(tier, f->ticket);
+	if (rc != f->expect)
+		fail_msg("%d, not %d: %s", rc, f->expect, neap_detail());
+	if (f->get && rc == 0) {
+		fill(want, f->bytes, f->tag);
+		assert_memory_equal(f->data, want, f->bytes);
+	}
+	free(f->data);
+	f->data = NULL;
+}
+
+static uint64_t pick(uint64_t seed, uint64_t n, int k, uint64_t below)
+{
+	return neap__random_below(seed, NEAP__STREAM_TEST, (uint32_t)k, n, below);
+}
+
+/* One request: a put, a get of what is there, or of what is not. */
+static void post(struct neap_tier *tier, struct model at[2][PLACES], struct flight *f,
+	uint64_t seed, uint64_t n, uint64_t most)
+{
+	int64_t place = (int64_t)pick(seed, n, 0, PLACES);
+	int tapes = (int)pick(seed, n, 1, 2), kind = (int)pick(seed, n, 2, 5);
+	struct model *m = &at[tapes][place];
+	*f = (struct flight){.get = kind > 1, .tag = n + 1};
+	f->bytes = 1 + pick(seed, n, 3, tapes ? most : STATE);
+	if (f->get && kind < 4 && m->bytes) {
+		f->tag = m->tag;
+		f->bytes = m->bytes;
+	} else if (f->get) {
+		f->expect = NEAP_ELOST;
+	} else {
+		*m = (struct model){f->tag, f->bytes};
+	}
+	f->data = malloc(f->bytes);
+	if (!f->get)
+		fill(f->data, f->bytes, f->tag);
+	uint64_t cut = f->bytes / 3;
+	f->spans[0] = (struct neap_span){f->data, cut};
+	f->spans[1] = (struct neap_span){f->data + cut, f->bytes - cut};
+	int rc;
+	if (tapes)
+		rc = f->get ? neap_tier_get_tapes(tier, place, f->tag, f->spans, 2, &f->ticket)
+			    : neap_tier_put_tapes(tier, place, f->tag, f->spans, 2, &f->ticket);
+	else
+		rc = f->get ? neap_tier_get(tier, place, f->tag, f->data, f->bytes, &f->ticket)
+			    : neap_tier_put(tier, place, f->tag, f->data, f->bytes, &f->ticket);
+	assert_int_equal(rc, 0);
+}
+
+static void random_requests(struct neap_tier *tier, uint64_t seed, uint64_t most)
+{
+	struct model at[2][PLACES] = {0};
+	struct flight flights[FLYING] = {0};
+	for (uint64_t n = 0; n < ROUNDS; n++) {
+		struct flight *f = &flights[pick(seed, n, 4, FLYING)];
+		if (f->data)
+			land(tier, f);
+		else
+			post(tier, at, f, seed, n, most);
+	}
+	for (int i = 0; i < FLYING; i++)
+		if (flights[i].data)
+			land(tier, &flights[i]);
+}
+
+static void check_random(const char *where, const struct neap_file_options *options)
+{
+	static const uint64_t stagings[] = {0, 4096, 12288, 65536, 262144, 655360, 4 << 20};
+	struct neap_tier *tier;
+	if (neap_tier_open_file(&tier, where, options) < 0) {
+		print_message("# %s: %s\n", where, neap_detail());
+		return;
+	}
+	for (uint64_t i = 0; i < 2 * sizeof stagings / sizeof stagings[0]; i++) {
+		uint64_t most = i % 2 ? MOST : 9000;
+		struct neap__staging staging = {.bytes = stagings[i / 2], .mapping = i};
+		struct neap_tier_spec least;
+		neap_tier_describe(tier, STATE, &least);
+		assert_int_equal(least.staging, 4096);
+		if (staging.bytes)
+			staging.at = aligned_alloc(4096, staging.bytes);
+		assert_int_equal(neap__tier_format(tier, STATE, PLACES, &staging), 0);
+		assert_int_equal(neap_tier_format_tapes(tier, MOST, PLACES, staging.bytes), 0);
+		random_requests(tier, 77 + i, most);
+		assert_int_equal(neap_tier_format(tier, 64, 1, NULL), 0); /* lets go of it */
+		free(staging.at);
+	}
+	neap_tier_close(tier);
+}
+
+static void any_order(void **state)
+{
+	static const struct neap_file_options cached = {.size = sizeof cached, .page_cache = 1};
+	(void)state;
+	check_random(DISK, NULL);
+	check_random(DISK, &cached);
+}
+
+enum { DIRS = 3 };
+static char dirs[DIRS][64], striped[256]; /* "a+b+c" */
+
+static int make_dirs(void **state)
+{
+	(void)state;
+	for (int i = 0; i < DIRS; i++) {
+		snprintf(dirs[i], sizeof dirs[i], DISK "/neap-stripe-XXXXXX");
+		if (!mkdtemp(dirs[i]))
+			return -1;
+	}
+	snprintf(striped, sizeof striped, "%s+%s+%s", dirs[0], dirs[1], dirs[2]);
+	return 0;
+}
+
+static int remove_dirs(void **state)
+{
+	int rc = 0;
+	(void)state;
+	for (int i = 0; i < DIRS; i++)
+		rc |= rmdir(dirs[i]); /* empty */
+	return rc;
+}
+
+static void stripes(void **state)
+{
+	struct neap__stripes s = {0};
+	(void)state;
+	check_random(striped, NULL);
+	assert_int_equal(neap__stripes_open(&s, striped, NULL, 0), 0);
+	assert_int_equal(s.count, DIRS);
+	/* Every byte has a place of its own, and the files are as long as that takes. */
+	uint64_t ends[DIRS] = {0}, size = 10 * NEAP__STRIPE + 4096;
+	for (uint64_t at = 0; at < size; at += 4096) {
+		struct neap__stripe x = neap__stripe_at(&s, at);
+		assert_int_equal(x.file, at / NEAP__STRIPE % DIRS);
+		assert_int_equal(x.offset, ends[x.file]);
+		assert_int_equal(x.run, NEAP__STRIPE - at % NEAP__STRIPE);
+		ends[x.file] += 4096;
+	}
+	assert_int_equal(neap__stripes_reserve(&s, size), 0);
+	for (int i = 0; i < DIRS; i++)
+		assert_int_equal(lseek(s.files[i].fd, 0, SEEK_END), ends[i]);
+	neap__stripes_close(&s);
+}
+
+/* On one disk stripes do not make it larger; each of several directories must do. */
+static void stripe_lists(void **state)
+{
+	struct neap_tier *tier, *tiers[NEAP_TIERS_MAX];
+	struct neap_tier_spec one, three;
+	char list[1024];
+	int n;
+	(void)state;
+	assert_int_equal(neap_tier_open_file(&tier, dirs[0], NULL), 0);
+	neap_tier_describe(tier, 4032, &one);
+	neap_tier_close(tier);
+	snprintf(list, sizeof list, "mem:1M,%s,%s", striped, dirs[1]);
+	assert_int_equal(neap_tiers_open(tiers, &n, list, NULL), 0);
+	assert_int_equal(n, 3);
+	neap_tier_describe(tiers[1], 4032, &three);
+	assert_true(three.capacity < one.capacity / 2 * 3);
+	assert_non_null(strstr(neap_tier_about(tiers[1]), striped));
+	assert_non_null(strstr(neap_tier_about(tiers[1]), "files in"));
+	while (n > 0)
+		neap_tier_close(tiers[--n]);
+	snprintf(list, sizeof list, "%s+/no/such/place", dirs[0]);
+	assert_int_equal(neap_tier_open_file(&tier, list, NULL), -ENOENT);
+	assert_non_null(strstr(neap_detail(), "/no/such/place"));
+	snprintf(list, sizeof list, "%s+", dirs[0]);
+	assert_int_equal(neap_tier_open_file(&tier, list, NULL), NEAP_EUSAGE);
+	list[0] = '\0';
+	for (int i = 0; i < 9; i++)
+		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? "+" : "",
+			DISK);
+	assert_int_equal(neap_tier_open_file(&tier, list, NULL), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "more than 8 directories"));
+	/* A plus in a name that exists is part of it. */
+	snprintf(list, sizeof list, "%s/a+b", dirs[0]);
+	assert_int_equal(mkdir(list, 0700), 0);
+	int rc = neap_tier_open_file(&tier, list, NULL);
+	assert_int_equal(rmdir(list), 0);
+	assert_int_equal(rc, 0);
+	neap_tier_close(tier);
+}
+
+/* One of the files is cut short: what lay there is gone, the rest is not. */
+static void lost_stripe(void **state)
+{
+	enum { PLACE = 2, BYTES = 1000000 };
+	struct neap_tier *tier;
+	int64_t ticket;
+	(void)state;
+	assert_int_equal(neap_tier_open_file(&tier, striped, NULL), 0);
+	assert_int_equal(neap_tier_format(tier, BYTES, 3, NULL), 0);
+	unsigned char *data = malloc(BYTES);
+	for (int i = 0; i < 3; i++) {
+		fill(data, BYTES, 5);
+		assert_int_equal(neap_tier_put(tier, i, 5, data, BYTES, &ticket), 0);
+		assert_int_equal(neap_tier_wait(tier, ticket), 0);
+	}
+	assert_int_equal(neap__tier_poke(tier, 0, 1, BYTES / 2, 1), 0);
+	assert_int_equal(neap_tier_get(tier, 1, 5, data, BYTES, &ticket), 0);
+	assert_int_equal(neap_tier_wait(tier, ticket), NEAP_ECORRUPT);
+	assert_int_equal(neap__tier_poke(tier, 0, PLACE, BYTES / 2, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(neap_tier_get(tier, i, 5, data, BYTES, &ticket), 0);
+		int rc = neap_tier_wait(tier, ticket);
+		assert_int_equal(rc, i == 0 ? 0 : i == 1 ? NEAP_ECORRUPT : NEAP_ESHORT);
+	}
+	neap_tier_close(tier);
+	free(data);
+}
+
+/* A queued write of a state that nobody wants is not written; its answer is 0. */
+static void forgotten(void **state)
+{
+	enum { MANY = 200, BYTES = 400000 };
+	struct neap_tier *tier;
+	int64_t tickets[MANY];
+	int lost = 0;
+	(void)state;
+	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
+	assert_int_equal(neap_tier_format(tier, BYTES, MANY, NULL), 0);
+	unsigned char *data = malloc(BYTES), *back = malloc(BYTES);
+	fill(data, BYTES, 1);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(neap_tier_put(tier, i, 1, data, BYTES, &tickets[i]), 0);
+	for (int i = MANY / 2; i < MANY; i++)
+		assert_int_equal(neap_tier_forget(tier, i), 0);
+	assert_int_equal(neap_tier_forget(tier, 0), 0); /* begun, or done */
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(neap_tier_wait(tier, tickets[i]), 0);
+	for (int i = 0; i < MANY; i++) {
+		int64_t ticket;
+		assert_int_equal(neap_tier_get(tier, i, 1, back, BYTES, &ticket), 0);
+		int rc = neap_tier_wait(tier, ticket);
+		if (i > 0 && i < MANY / 2)
+			assert_int_equal(rc, 0);
+		assert_true(rc == 0 || rc == NEAP_ELOST);
+		lost += rc == NEAP_ELOST;
+	}
+	print_message("# %d of %d writes were spared\n", lost, MANY);
+	assert_true(is_sync(tier) ? lost == 0 : lost > MANY / 4);
+	/* One that is read all the same is written. */
+	int64_t put, get;
+	for (int i = 0; i < MANY - 1; i++)
+		assert_int_equal(neap_tier_put(tier, i, 2, data, BYTES, &tickets[i]), 0);
+	assert_int_equal(neap_tier_put(tier, MANY - 1, 2, data, BYTES, &put), 0);
+	assert_int_equal(neap_tier_get(tier, MANY - 1, 2, back, BYTES, &get), 0);
+	assert_int_equal(neap_tier_forget(tier, MANY - 1), 0);
+	assert_int_equal(neap_tier_wait(tier, get), 0);
+	assert_memory_equal(back, data, BYTES);
+	neap_tier_close(tier); /* while the rest flies */
+	free(data);
+	free(back);
+}
+
+/* Other pages at an address that the engine knows from before. */
+static void mapped_anew(void **state)
+{
+	enum { BYTES = 3000000 };
+	struct neap_tier *tier;
+	uint64_t room = 2 << 20;
+	int64_t ticket;
+	void *at = NULL;
+	(void)state;
+	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
+	unsigned char *data = malloc(BYTES), *back = malloc(BYTES);
+	for (uint64_t i = 1; i < 20; i++) {
+		at = mmap(at, room, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+		assert_ptr_not_equal(at, MAP_FAILED);
+		struct neap__staging staging = {at, room, i};
+		struct neap__records states = {BYTES, 2}, tapes = {0, 0};
+		assert_false(neap__tier_fits(tier, states, tapes, &staging));
+		assert_int_equal(neap__tier_format(tier, BYTES, 2, &staging), 0);
+		assert_true(neap__tier_fits(tier, states, tapes, &staging));
+		fill(data, BYTES, i);
+		assert_int_equal(neap_tier_put(tier, 1, i, data, BYTES, &ticket), 0);
+		assert_int_equal(neap_tier_wait(tier, ticket), 0);
+		assert_int_equal(neap_tier_get(tier, 1, i, back, BYTES, &ticket), 0);
+		assert_int_equal(neap_tier_wait(tier, ticket), 0);
+		assert_memory_equal(data, back, BYTES);
+	}
+	neap_tier_close(tier);
+	munmap(at, room);
+	free(data);
+	free(back);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(choice),
+		cmocka_unit_test(any_order),
+		cmocka_unit_test_setup_teardown(stripes, make_dirs, remove_dirs),
+		cmocka_unit_test_setup_teardown(stripe_lists, make_dirs, remove_dirs),
+		cmocka_unit_test_setup_teardown(lost_stripe, make_dirs, remove_dirs),
+		cmocka_unit_test(forgotten),
+		cmocka_unit_test(mapped_anew),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
