@@ -79,6 +79,7 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	cli_json_int(o, "steps", run->steps);
 	cli_json_number(
 		o, "seconds_per_step", run->steps > 0 ? run->seconds / (double)run->steps : NAN);
+	cli_json_number(o, "input_wait", run->input_wait);
 	json_pace(o, &run->pace);
 	/* Measured here replaces the plan's prediction. */
 	cJSON_DeleteItemFromObject(o, "overhead");

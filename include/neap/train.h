@@ -186,6 +186,7 @@ struct neap_compare_run {
 	char what[200];		       /* why it did not run */
 	struct neap_sweep_stats stats; /* of the median run */
 	struct neap_pace pace;	       /* likewise */
+	double input_wait;	       /* seconds that it waited for windows of inputs */
 	int64_t steps;		       /* fewer than the batch's: a reference over its first */
 	double seconds, spread;	       /* median, (max - min) / median */
 	double overhead; /* over the reference's seconds a step, minus 1; NaN without one */

@@ -47,10 +47,17 @@ static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
 	return plan->params.chunk > 0 ? plan->params.chunk : 1;
 }
 
+static double waited(const struct neap__comparison *c)
+{
+	const struct neap_windows *windows = c->one.batch->windows;
+	return windows ? neap_windows_waited(windows) : 0;
+}
+
 /* What one sweep took. */
 struct measured {
 	struct neap_sweep_stats stats;
 	struct neap_pace pace;
+	double input_wait;
 };
 
 enum { PLANS = 12 };
@@ -109,6 +116,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	if (run->reference)
 		NEAP_TRY(neap_sweep_touch(sweep));
 	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
+	double wait = waited(c);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
@@ -116,6 +124,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
 	neap__pieces_pace(&c->pieces, &measured->pace);
+	measured->input_wait = waited(c) - wait;
 	stats->resident_growth = watched && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));
 	uint64_t hash = neap_net_grad_hash(c->one.net);
@@ -178,6 +187,7 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
 	run->stats = all[repeats / 2].stats;
 	run->pace = all[repeats / 2].pace;
+	run->input_wait = all[repeats / 2].input_wait;
 	run->seconds = run->stats.seconds;
 	run->spread = (all[repeats - 1].stats.seconds - all[0].stats.seconds) / run->seconds;
 	if (run->reference)
@@ -311,10 +321,9 @@ static int compare(struct neap__comparison *c)
 	if (!c->goes_on)
 		NEAP_TRY(warm_up(c));
 	int rc = run_all(c);
-	if (c->one.batch->windows) {
+	if (c->one.batch->windows)
 		r->window_steps = neap_windows_steps(c->one.batch->windows);
-		r->input_wait = neap_windows_waited(c->one.batch->windows);
-	}
+	r->input_wait = waited(c);
 	return rc;
 }
 
