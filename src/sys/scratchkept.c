@@ -106,7 +106,7 @@ static int still_there(const struct neap__scratch *scratch, struct stat *st)
 /* What a process had in flight when it was killed holds its lock a moment longer. */
 static int lock(const struct neap__scratch *scratch)
 {
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 100; i++) {
 		if (flock(scratch->fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK)

@@ -4,9 +4,13 @@
 pkg-config says, and the tables that they print keep what they claim."""
 import glob
 import os
+import random
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
+import time
 
 from harness import SOURCE, NEAP, Folder, Tap
 
@@ -67,6 +71,34 @@ def layers(program):
     return None if int(rows[-1][0]) < int(rows[1][0]) / 2 else "the least budget saves little"
 
 
+def journal(program, folder):
+    """Killed at moments drawn at random, started again each time: what one run in peace prints."""
+    whole = run(program, "--steps", "400000")
+    start = time.monotonic()
+    if run(program, "--steps", "400000", "--journal", folder, "--every", "0.001") != whole:
+        return "another gradient with a journal"
+    most = time.monotonic() - start
+    draw = random.Random(3)
+    for kills in range(20):
+        process = subprocess.Popen([program, "--steps", "400000", "--journal", folder, "--every",
+                                    "0.001"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        try:
+            out, said = process.communicate(timeout=most * (0.4 + draw.random()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, said = process.communicate()
+        if process.returncode == 0:
+            if out != whole:
+                return f"after {kills} kills: {out}"
+            if set(os.listdir(folder)) & {"neap.journal", "neap.slow"}:
+                return "files are left"
+        elif process.returncode != -signal.SIGKILL:
+            return f"{process.returncode}: {said}"
+    out = run(program, "--steps", "400000", "--journal", folder)
+    return None if out == whole else f"at last: {out}"
+
+
 def usage(program):
     for args in (["--steps", "3"], ["--steps"], ["--what", "1"]):
         done = subprocess.run([program, *args], capture_output=True, text=True)
@@ -88,3 +120,5 @@ with Tap() as tap, Folder() as folder:
                 ["bptt", "revolve", "h-revolve", "async", "auto"])
         tap.run("03_wave: bad usage", usage, programs["03_wave"])
         tap.run("04_layers: one gradient at every budget", layers, programs["04_layers"])
+        with tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
+            tap.run("06_journal: killed and started again", journal, programs["06_journal"], disk)
