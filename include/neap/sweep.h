@@ -93,6 +93,25 @@ struct neap_step_ops {
 	 * are no tiers. neap_sweep_problem's steps are those of the last run.
 	 */
 	int (*ended)(void *user, const void *state, int64_t t);
+
+	/*
+	 * Optional, both or neither: a log of what steps did, from which their tapes can be
+	 * made again for less than record costs [no log: strategy "replay" is infeasible].
+	 *
+	 * advance_log: as advance, and writes the log of the steps, together, at `log`. Stops
+	 * early, at *t_done < t1, where the room left is less than log_max_bytes. *used is
+	 * the number of bytes written: at most `room`.
+	 *
+	 * replay: as record with `first` 0, to the bit in state and tape, of steps whose log
+	 * is there: one call of advance_log from log_t0 on, over [t0, t1) and perhaps more,
+	 * wrote it at `log`.
+	 */
+	int (*advance_log)(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
+		size_t room, size_t *used, int64_t *t_done);
+	int (*replay)(void *user, void *state, int64_t t0, int64_t t1, const void *log,
+		int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
+	size_t log_bytes;     /* a step: the exact size, or a mean to plan with */
+	size_t log_max_bytes; /* the largest a step may need; 0: log_bytes, exact */
 };
 
 enum neap_ended {
@@ -131,6 +150,7 @@ struct neap_sweep_options {
 	double journal_seconds;
 	uint64_t journal_key;
 	int journal_in_memory;
+	double replay; /* seconds a step, for planning; 0: as record */
 };
 
 /*
@@ -209,6 +229,11 @@ struct neap_sweep_stats {
 	int64_t commits, commits_failed;
 	double journal; /* seconds in commits */
 	int64_t spared; /* steps, forward and backward, that were done when it went on */
+	/* Where there are logs: of record_steps those replayed, and their seconds. */
+	int64_t replay_steps;
+	double replay;
+	uint64_t log_bytes; /* written, and for how many steps, to learn the mean */
+	int64_t logged_steps;
 };
 
 /*

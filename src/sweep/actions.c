@@ -42,7 +42,7 @@ static int advance(struct neap_sweep *s, const struct neap_action *a)
 	if (s->book.stage == NEAP__NOT_BEGUN)
 		NEAP_TRY(check_live(s, a, 1));
 	s->book.stage = NEAP__BEGUN;
-	return neap__step_advance(s, a->t1);
+	return a->payload == NEAP_LOG ? neap__step_log(s, a->t1) : neap__step_advance(s, a->t1);
 }
 
 /* Room for another tape, once slots are packed and repairs forgotten? */
@@ -149,6 +149,10 @@ static int load(struct neap_sweep *s, const struct neap_action *a)
 
 static int drop(struct neap_sweep *s, const struct neap_action *a)
 {
+	if (a->payload == NEAP_LOG) {
+		neap__logs_drop(s, a->t0, a->t1);
+		return 0;
+	}
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));
 	if (s->arena.slots[a->slot].pins)
 		return illegal(a, "the slot is being sent");
@@ -160,7 +164,7 @@ static int forget(struct neap_sweep *s, const struct neap_action *a)
 {
 	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0)
 		return illegal(a, "no such place");
-	if (a->payload == NEAP_TAPE)
+	if (a->payload != NEAP_STATE)
 		return neap__tapes_forget(s, a);
 	if (a->place >= s->survey.places[a->tier - 1])
 		return illegal(a, "no such place");

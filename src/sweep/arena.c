@@ -294,7 +294,8 @@ struct neap__extent *neap__arena_find(const struct neap__arena *arena, int64_t t
 	int64_t end = -1;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
 		struct neap__extent *extent = &arena->extents[i];
-		if (extent->t0 >= extent->t1 || extent->flight >= 0)
+		if (extent->t0 >= extent->t1 || extent->flight >= 0 ||
+			extent->slot == NEAP__LOG_EXTENT)
 			continue;
 		if (extent->t1 == t)
 			return extent;

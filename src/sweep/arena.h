@@ -10,7 +10,7 @@
  * a stack where they all stay. Where tapes travel there are holes between them:
  * tapes and, where the top has no room, slots go into these; what is not in flight
  * can be moved down. An extent with t0 == t1 is a state: one kept for repairs
- * (repair.c), or a slot's.
+ * (repair.c), or a slot's. Logs lie among the tapes.
  */
 #ifndef NEAP_SWEEP_ARENA_H
 #define NEAP_SWEEP_ARENA_H
@@ -27,10 +27,12 @@ struct neap__slot {
 	int32_t state;
 };
 
+#define NEAP__LOG_EXTENT (-2)
+
 struct neap__extent {
 	int64_t t0, t1;
 	uint64_t offset, bytes;
-	int32_t slot;	/* whose state it is, else -1 */
+	int32_t slot;	/* whose state it is, else -1; NEAP__LOG_EXTENT: a log */
 	int16_t flight; /* ticket under which it leaves or comes, else -1 */
 	int16_t pinned; /* an engine is at it */
 };

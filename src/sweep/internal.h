@@ -9,7 +9,8 @@
  *   ranges.c   which steps are recorded, as the schedule believes
  *   room.c     makes room in the arena: what moves, what gives way
  *   transfer.c tickets: put, get, wait
- *   travel.c   the same for tapes, which leave and come in pieces
+ *   travel.c   the same for tapes and logs, which leave and come in pieces
+ *   logs.c     steps that are logged, and logs that are given up
  *   online.c   chains whose length the model tells
  *   replay.c   a plan that was made before, instead of planning
  *   journal.c  commits, and a sweep that goes on from the last one
@@ -23,8 +24,9 @@
 #include "sweep/arena.h"
 #include "sweep/journal.h"
 
-#define NEAP__BLOCK 64 /* RECORD is cut where t is a multiple of this */
-#define NEAP__CUTS 8   /* and where tapes travel up to so often more, to fill holes */
+#define NEAP__BLOCK 64	     /* RECORD is cut where t is a multiple of this */
+#define NEAP__LOG_BLOCK 1024 /* steps logged in one piece at most */
+#define NEAP__CUTS 8	     /* and where tapes travel up to so often more, to fill holes */
 
 /* What a schedule needs of tables, learnt before it runs. */
 struct neap__survey {
@@ -35,6 +37,7 @@ struct neap__survey {
 	int travels;			     /* tapes do */
 	int64_t tape_places[NEAP_TIERS_MAX]; /* places for tapes */
 	int64_t longest[NEAP_TIERS_MAX];     /* steps of the longest range sent */
+	int64_t longest_log[NEAP_TIERS_MAX]; /* the same of logs */
 	int64_t pieces;			     /* of tapes on the tiers at most */
 	int64_t spans;			     /* pieces of a range sent at most */
 	int64_t lanes;			     /* transfers of tapes in flight at most */
@@ -61,7 +64,7 @@ struct neap__ticket {
 	int32_t answer;
 	int32_t lane; /* tapes in flight: their row of spans */
 	uint16_t tier;
-	uint8_t state, put, tapes;
+	uint8_t state, put, tapes; /* tapes: NEAP_TAPE, NEAP_LOG; 0: a state */
 };
 
 struct neap__range {
@@ -95,7 +98,8 @@ struct neap_sweep {
 	struct neap_tier *tiers[NEAP_TIERS_MAX];
 	struct neap_problem problem;
 	struct neap_plan plan;
-	int fixed; /* tapes have one size */
+	int fixed;     /* tapes have one size */
+	int fixed_log; /* so have logs */
 	int watch;
 	struct neap__survey survey;
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
@@ -152,6 +156,22 @@ static inline uint64_t neap__worst(const struct neap_sweep *s)
 	return chain->tape_max ? chain->tape_max : chain->tape;
 }
 
+/* The same of a log. */
+static inline uint64_t neap__worst_log(const struct neap_sweep *s)
+{
+	uint64_t most = (s->ops.log_max_bytes + 63) / 64 * 64, mean = s->problem.chain.log;
+	return most > mean ? most : mean;
+}
+
+/* logs.c: pieces that logs of [t0, t1) may come in; steps logged; logs given up. */
+int64_t neap__log_pieces(int64_t t0, int64_t t1);
+int neap__step_log(struct neap_sweep *s, int64_t t1);
+void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1);
+/* The log of step t, or NULL. */
+const struct neap__extent *neap__log_find(const struct neap_sweep *s, int64_t t);
+/* Room for other things, at the price of a log; 0 if there is none to give up. */
+int neap__log_evict(struct neap_sweep *s);
+
 /* survey.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
 int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
 int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule);
@@ -165,6 +185,12 @@ int neap__ranges_cut(struct neap_sweep *s, int64_t t0, int64_t t1);
 const struct neap__range *neap__ranges_find(const struct neap_sweep *s, int64_t t0, int64_t t1);
 
 /* steps.c. All negative codes end the sweep. */
+/* Before a call of the model: an end asked for, a commit; after it: its answer, its time. */
+int neap__step_go_on(struct neap_sweep *s);
+int neap__step_answer(const char *name, int rc);
+void neap__step_charge(struct neap_sweep *s, double *kind, double start);
+/* The live state passed on to t; *steps counts. */
+void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps);
 /* NEAP_EINTERRUPTED if the caller wants an end. */
 int neap__interrupted(struct neap_sweep *s);
 int neap__step_advance(struct neap_sweep *s, int64_t t1);
@@ -232,6 +258,8 @@ int neap__make_slot_room(struct neap_sweep *s);
 int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place);
 /* Packs and moves what can be without waiting, so that the gap is as large as may be. */
 void neap__tidy(struct neap_sweep *s);
+/* A place for a log of so many bytes, or of half of them at least. 0: nowhere. */
+int neap__log_place(struct neap_sweep *s, uint64_t bytes, struct neap__place *place);
 /* Where to record `steps` steps, or `least` of them at least if possible. 0: nowhere. */
 int neap__tape_place(struct neap_sweep *s, int64_t steps, int64_t least, struct neap__place *place);
 

@@ -32,6 +32,7 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 		{"tape_max", a->tape_max, b->tape_max},
 		{"adjoint", a->adjoint, b->adjoint},
 		{"live", a->live, b->live},
+		{"log", a->log, b->log || !mean ? b->log : a->log},
 	};
 	if (a->stages || a->join || a->flags & NEAP_CHAIN_CLASSIC)
 		return neap__fail(NEAP_EUSAGE,

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-enum { SETTLE = 1, EVICT = 2 };
+enum { SETTLE = 1, EVICT = 2, LOGS = 4 };
 
 /* Extents that are slots being sent stay where they are. */
 static void pin_slots(struct neap_sweep *s)
@@ -56,7 +56,7 @@ static int evict_tape(struct neap_sweep *s)
 {
 	for (int64_t i = s->arena.nextents - 1; i >= 0; i--) {
 		struct neap__extent *extent = &s->arena.extents[i];
-		if (extent->pinned || extent->t0 == extent->t1)
+		if (extent->pinned || extent->t0 == extent->t1 || extent->slot == NEAP__LOG_EXTENT)
 			continue;
 		neap__arena_pop(&s->arena, extent);
 		s->stats.overflows++;
@@ -91,7 +91,8 @@ static int loosen(struct neap_sweep *s, uint64_t bytes, int how)
 		neap__arena_pop(arena, state);
 		return 1;
 	}
-	return (how & SETTLE && release_sent(s)) || (how & EVICT && evict_tape(s));
+	return (how & SETTLE && release_sent(s)) || (how & LOGS && neap__log_evict(s)) ||
+	       (how & EVICT && evict_tape(s));
 }
 
 static int refuse(const struct neap_sweep *s, uint64_t bytes)
@@ -104,7 +105,7 @@ int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
 {
 	struct neap__arena *arena = &s->arena;
 	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max)
-		if (!loosen(s, UINT64_MAX, SETTLE | (evict ? EVICT : 0)))
+		if (!loosen(s, UINT64_MAX, SETTLE | LOGS | (evict ? EVICT : 0)))
 			return evict ? refuse(s, bytes) : 0;
 	return 0;
 }
@@ -112,18 +113,28 @@ int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
 int neap__make_slot_room(struct neap_sweep *s)
 {
 	while (!neap__arena_takes(&s->arena))
-		if (!loosen(s, s->arena.state, SETTLE | EVICT))
+		if (!loosen(s, s->arena.state, SETTLE | LOGS | EVICT))
 			return refuse(s, s->arena.state);
 	return 0;
 }
 
-int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place)
+static int hole(struct neap_sweep *s, uint64_t bytes, int how, struct neap__place *place)
 {
 	struct neap__arena *arena = &s->arena;
 	while (arena->nextents == arena->extents_max || !neap__arena_fit(arena, bytes, place))
-		if (!loosen(s, bytes, settle ? SETTLE : 0))
+		if (!loosen(s, bytes, how))
 			return 0;
 	return 1;
+}
+
+int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place)
+{
+	return hole(s, bytes, settle ? SETTLE | LOGS : 0, place);
+}
+
+int neap__log_place(struct neap_sweep *s, uint64_t bytes, struct neap__place *place)
+{
+	return hole(s, bytes, SETTLE, place) || hole(s, bytes / 2, SETTLE, place);
 }
 
 void neap__tidy(struct neap_sweep *s)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What a callback answered, as the sweep's answer. */
-static int answer(const char *name, int rc)
+int neap__step_answer(const char *name, int rc)
 {
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s answered %d", name, rc);
@@ -23,13 +23,13 @@ int neap__interrupted(struct neap_sweep *s)
 	return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
 }
 
-static int go_on(struct neap_sweep *s)
+int neap__step_go_on(struct neap_sweep *s)
 {
 	neap__journal_point(s);
 	return neap__interrupted(s);
 }
 
-static void charge(struct neap_sweep *s, double *kind, double start)
+void neap__step_charge(struct neap_sweep *s, double *kind, double start)
 {
 	double seconds = neap__seconds() - start;
 	*kind += seconds;
@@ -37,7 +37,7 @@ static void charge(struct neap_sweep *s, double *kind, double start)
 }
 
 /* The live state passed on to t. */
-static void passed(struct neap_sweep *s, int64_t t, int64_t *steps)
+void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 {
 	*steps += t - s->live_t;
 	if (s->repairing)
@@ -51,12 +51,12 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 {
 	while (s->live_t < t1) {
 		int64_t t = s->live_t, end = neap__piece_end(t, t1, s->seen, 0);
-		NEAP_TRY(go_on(s));
+		NEAP_TRY(neap__step_go_on(s));
 		double start = neap__seconds();
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);
-		charge(s, &s->stats.advance, start);
-		NEAP_TRY(answer("advance", rc));
-		passed(s, end, &s->stats.advance_steps);
+		neap__step_charge(s, &s->stats.advance, start);
+		NEAP_TRY(neap__step_answer("advance", rc));
+		neap__step_passed(s, end, &s->stats.advance_steps);
 	}
 	return 0;
 }
@@ -72,6 +72,25 @@ static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct n
 	return place->bytes >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
 
+/* From the steps' log, where there is one. */
+static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t room, size_t *used,
+	int64_t *done, const struct neap__extent *log)
+{
+	int64_t t = s->live_t;
+	double start = neap__seconds();
+	int rc;
+	if (log)
+		rc = s->ops.replay(s->user, neap__live(s), t, end, s->arena.base + log->offset,
+			log->t0, tape, room, used, done);
+	else
+		rc = s->ops.record(
+			s->user, neap__live(s), t, end, t >= s->seen, tape, room, used, done);
+	neap__step_charge(s, log ? &s->stats.replay : &s->stats.record, start);
+	if (rc == 0 && log)
+		s->stats.replay_steps += *done - t;
+	return neap__step_answer(log ? "replay" : "record", rc);
+}
+
 /* One call, of [begin, end); *stuck says that the model wants more room. */
 static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *stuck)
 {
@@ -84,14 +103,13 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	*stuck = !find_place(s, begin, end, &place);
 	if (*stuck)
 		return 0;
+	const struct neap__extent *log = t < s->seen ? neap__log_find(s, t) : NULL;
+	if (log && log->t1 < end)
+		end = log->t1;
 	if (s->fixed && (uint64_t)(end - t) * tape > place.bytes)
 		end = t + (int64_t)(place.bytes / tape);
 	uint64_t room = s->fixed ? (uint64_t)(end - t) * tape : place.bytes;
-	double start = neap__seconds();
-	int rc = s->ops.record(s->user, neap__live(s), t, end, t >= s->seen,
-		arena->base + place.offset, room, &used, &done);
-	charge(s, &s->stats.record, start);
-	NEAP_TRY(answer("record", rc));
+	NEAP_TRY(make_tapes(s, end, arena->base + place.offset, room, &used, &done, log));
 	if (used > room || done < t || done > end)
 		return neap__fail(NEAP_EMODEL,
 			"the model's record of steps %lld to %lld used %zu of %llu bytes and "
@@ -114,7 +132,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	s->stats.tape_bytes += used;
 	if (mean > s->stats.tape_largest)
 		s->stats.tape_largest = mean;
-	passed(s, done, &s->stats.record_steps);
+	neap__step_passed(s, done, &s->stats.record_steps);
 	return 0;
 }
 
@@ -127,7 +145,7 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 			begin = s->live_t;
 			end = neap__piece_end(begin, t1, s->seen, 1);
 		}
-		NEAP_TRY(go_on(s));
+		NEAP_TRY(neap__step_go_on(s));
 		NEAP_TRY(record_piece(s, begin, end, &stuck));
 	}
 	return 0;
@@ -137,8 +155,8 @@ int neap__step_turn(struct neap_sweep *s)
 {
 	double start = neap__seconds(), loss = 0;
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
-	charge(s, &s->stats.backward, start);
-	NEAP_TRY(answer("turn", rc));
+	neap__step_charge(s, &s->stats.backward, start);
+	NEAP_TRY(neap__step_answer("turn", rc));
 	s->book.loss = loss;
 	if (s->loss)
 		*s->loss = loss;
@@ -152,8 +170,8 @@ int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
 	double start = neap__seconds();
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);
-	charge(s, &s->stats.backward, start);
-	NEAP_TRY(answer("backward", rc));
+	neap__step_charge(s, &s->stats.backward, start);
+	NEAP_TRY(neap__step_answer("backward", rc));
 	s->stats.backward_steps += extent->t1 - extent->t0;
 	s->position = extent->t0;
 	neap__arena_pop(&s->arena, extent);
@@ -163,7 +181,7 @@ int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
 int neap__copy_save(struct neap_sweep *s, void *to)
 {
 	if (s->ops.save)
-		return answer("save", s->ops.save(s->user, to, neap__live(s)));
+		return neap__step_answer("save", s->ops.save(s->user, to, neap__live(s)));
 	if (to != neap__live(s))
 		memcpy(to, neap__live(s), s->ops.state_bytes);
 	return 0;
@@ -178,7 +196,7 @@ int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 		from = neap__live(s);
 	}
 	if (s->ops.load)
-		NEAP_TRY(answer("load", s->ops.load(s->user, neap__live(s), from)));
+		NEAP_TRY(neap__step_answer("load", s->ops.load(s->user, neap__live(s), from)));
 	else if (from != neap__live(s))
 		memcpy(neap__live(s), from, s->ops.state_bytes);
 	s->live_t = t;

@@ -35,8 +35,8 @@ static int64_t cut_pieces(int64_t t0, int64_t t1)
 
 static int check_tier(const struct neap_action *a, int ntiers)
 {
-	if (a->payload != NEAP_STATE && a->payload != NEAP_TAPE)
-		return neap__fail(NEAP_EILLEGAL, "a sweep moves states and tapes only");
+	if (a->payload > NEAP_LOG)
+		return neap__fail(NEAP_EILLEGAL, "a sweep moves states, tapes and logs only");
 	if (a->tier < 1 || a->tier > ntiers)
 		return neap__fail(NEAP_EILLEGAL, "%s: there is no tier %d",
 			neap_action_name(a->kind), a->tier);
@@ -53,6 +53,12 @@ struct counts {
 	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
 };
 
+/* Pieces that the action's tapes or logs may come in. */
+static int64_t pieces_of(const struct neap_action *a)
+{
+	return a->payload == NEAP_LOG ? neap__log_pieces(a->t0, a->t1) : cut_pieces(a->t0, a->t1);
+}
+
 static void grow(int64_t *most, int64_t value)
 {
 	if (value > *most)
@@ -68,14 +74,15 @@ static int transfer(
 		grow(&survey->places[tier], a->place + 1);
 		return 0;
 	}
-	int64_t n = cut_pieces(a->t0, a->t1);
+	int64_t n = pieces_of(a);
 	grow(&survey->tape_places[tier], a->place + 1);
 	survey->travels = 1;
 	if (a->kind == NEAP_FORGET) {
 		now->pieces -= n;
 		return 0;
 	}
-	grow(&survey->longest[tier], a->t1 - a->t0);
+	grow(&(a->payload == NEAP_LOG ? survey->longest_log : survey->longest)[tier],
+		a->t1 - a->t0);
 	grow(&survey->spans, n);
 	if (a->kind == NEAP_PUT)
 		now->pieces += n;
@@ -93,11 +100,12 @@ static void landed(struct counts *now, const struct neap_action *a)
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || now->flights[a->ticket].kind == NEAP_WAIT)
 		return;
 	struct neap_action *flight = &now->flights[a->ticket];
+	int tapes = flight->payload == NEAP_TAPE;
 	if (flight->kind == NEAP_PUT) {
-		now->extents -= cut_pieces(flight->t0, flight->t1);
-		now->ranges--;
+		now->extents -= pieces_of(flight);
+		now->ranges -= tapes;
 	} else {
-		now->ranges++;
+		now->ranges += tapes;
 	}
 	flight->kind = NEAP_WAIT;
 	now->lanes--;
@@ -108,7 +116,11 @@ static int look_at(
 {
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
 		grow(&survey->slots, a->slot + 1);
-	if (a->kind == NEAP_RECORD) {
+	if (a->payload == NEAP_LOG && (a->kind == NEAP_ADVANCE || a->kind == NEAP_DROP)) {
+		int64_t n = pieces_of(a);
+		now->extents += a->kind == NEAP_ADVANCE ? n : -n;
+		survey->travels = 1;
+	} else if (a->kind == NEAP_RECORD) {
 		now->extents += cut_pieces(a->t0, a->t1);
 		now->whole += pieces(a->t0, a->t1);
 		now->ranges++;

@@ -33,6 +33,13 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: tape_max_bytes %zu is less than tape_bytes %zu",
 			ops->tape_max_bytes, ops->tape_bytes);
+	if (!ops->advance_log != !ops->replay || (ops->advance_log && ops->log_bytes == 0))
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: advance_log, replay and log_bytes go together");
+	if (ops->log_max_bytes && ops->log_max_bytes < ops->log_bytes)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
+			ops->log_max_bytes, ops->log_bytes);
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;
@@ -77,6 +84,8 @@ static void describe(
 	p->chain.advance = o->advance > 0 ? o->advance : 1;
 	p->chain.record = o->record > 0 ? o->record : 1;
 	p->chain.backward = o->backward > 0 ? o->backward : 2;
+	p->chain.log = ops->replay ? neap__round_up(ops->log_bytes, 64) : 0;
+	p->chain.replay = o->replay > 0 ? o->replay : p->chain.record;
 	p->memory = o->memory ? o->memory : NEAP_INFINITE;
 	p->ntiers = o->ntiers;
 	for (int i = 0; i < o->ntiers; i++)
@@ -140,14 +149,20 @@ static void size_records(struct neap_sweep *s, int i)
 	const struct neap_tier *tier = s->tiers[i];
 	uint64_t steps = (uint64_t)s->survey.longest[i], planned = neap__sat_mul(steps, c->tape);
 	uint64_t most = neap__sat_mul(steps, neap__worst(s));
+	uint64_t logged = (uint64_t)s->survey.longest_log[i], worst = neap__worst(s);
+	if (neap__sat_mul(logged, c->log) > planned) {
+		planned = neap__sat_mul(logged, c->log);
+		worst = neap__worst_log(s);
+		most = neap__sat_mul(logged, worst);
+	}
 	struct neap__records states = {c->state, s->survey.places[i]};
 	struct neap__records tapes = {neap__sat_mul(2, planned), s->survey.tape_places[i]};
 	s->record[i] = 0;
 	s->places[i] = states.places;
 	if (tapes.places == 0)
 		return;
-	if (tapes.bytes < neap__worst(s))
-		tapes.bytes = neap__worst(s);
+	if (tapes.bytes < worst)
+		tapes.bytes = worst;
 	if (tapes.bytes > most)
 		tapes.bytes = most;
 	if (neap__tier_needs(tier, states, tapes) > tier->spec.capacity && tapes.bytes > planned)
@@ -315,6 +330,7 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	o.tiers = s->tiers;
 	describe(&s->problem, &s->ops, &o);
 	s->fixed = s->problem.chain.tape_max == 0;
+	s->fixed_log = neap__worst_log(s) == s->problem.chain.log;
 	NEAP_TRY(neap_problem_check(&s->problem));
 	NEAP_TRY(neap__journal_attach(s));
 	NEAP_TRY(make_plan(s));

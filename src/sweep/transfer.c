@@ -19,7 +19,7 @@ static int64_t *record_at(struct neap_sweep *s, int tier, int64_t place)
 int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out)
 {
 	const char *name = neap_action_name(a->kind);
-	int tapes = a->payload == NEAP_TAPE;
+	int tapes = a->payload != NEAP_STATE;
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
 		s->tickets[a->ticket].state != NEAP__TICKET_FREE)
 		return neap__fail(NEAP_EILLEGAL, "%s: ticket %d is in use", name, a->ticket);
@@ -38,7 +38,7 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 		.order = s->issued++,
 		.tier = a->tier,
 		.put = a->kind == NEAP_PUT,
-		.tapes = (uint8_t)tapes,
+		.tapes = a->payload,
 	};
 	return 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * travel.c: tapes that leave for a tier and come back, in the pieces that record
+ * travel.c: tapes, and logs, that leave for a tier and come back, in the pieces that record
  * calls made of them. A record of tapes is its pieces one after the other; how many
  * bytes each has stays here, since a GET must find room for them.
  *
  * Tapes that are not there when their range is sent (they did not fit), that a tier
  * lost, or for which there is no room when they are waited for, are holes among the
- * steps recorded: BACKWARD refills them (repair.c).
+ * steps recorded: BACKWARD refills them (repair.c). A log that is not there costs its
+ * steps a record instead of a replay.
  */
 #include "sweep/internal.h"
 #include "base/fail.h"
@@ -63,6 +64,17 @@ static struct neap__extent *find_piece(
 	return NULL;
 }
 
+/* Do the bytes of the ticket's kind not vary? */
+static int is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
+}
+
+static int is_kind(const struct neap__extent *extent, int payload)
+{
+	return (extent->slot == NEAP__LOG_EXTENT) == (payload == NEAP_LOG);
+}
+
 /* Hands a record to its engine, once all of its extents have their places. */
 static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__sent *sent)
 {
@@ -86,7 +98,8 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 	}
 	struct neap_tier *tier = s->tiers[ticket->tier - 1];
 	/* Two puts of one range may cut it differently: those of two periods are not the same. */
-	uint64_t tag = neap__record_tag(s, NEAP_TAPE, ticket->t) ^ (sent->period & 0x3fff) << 48;
+	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (sent->period & 0x3fff)
+									       << 48;
 	if (ticket->put)
 		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	else
@@ -102,7 +115,7 @@ void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket)
 	int flight = number_of(s, ticket);
 	s->lanes[s->free_lanes++] = ticket->lane;
 	/* The plan counts what was sent until its WAIT; room is short only where tapes vary. */
-	if (ticket->put ? !s->fixed : ticket->answer < 0) {
+	if (ticket->put ? !is_fixed(s, ticket) : ticket->answer < 0) {
 		neap__arena_release(&s->arena, flight);
 		return;
 	}
@@ -138,7 +151,7 @@ static void gather(struct neap_sweep *s, struct neap__ticket *ticket, struct nea
 	for (int64_t i = 0; i < arena->nextents; i++) {
 		struct neap__extent *extent = &arena->extents[i];
 		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= sent->t0 ||
-			extent->t0 >= sent->t1)
+			extent->t0 >= sent->t1 || !is_kind(extent, ticket->tapes))
 			continue;
 		if (extent->t0 >= sent->t0 && extent->t1 <= sent->t1 && n < s->survey.spans &&
 			add_piece(s, sent, &tail, extent, s->record[ticket->tier - 1])) {
@@ -156,7 +169,8 @@ int neap__tapes_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
-	NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
+	if (a->payload == NEAP_TAPE)
+		NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
 	struct neap__sent *sent = sent_at(s, a->tier, a->place);
 	give_pieces(s, sent);
 	sent->t0 = a->t0;
@@ -182,8 +196,11 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 			neap__arena_release(&s->arena, flight);
 			return 0;
 		}
-		neap__arena_insert(&s->arena, &place, piece->t0, piece->t1, piece->bytes)->flight =
-			(int16_t)flight;
+		struct neap__extent *extent =
+			neap__arena_insert(&s->arena, &place, piece->t0, piece->t1, piece->bytes);
+		extent->flight = (int16_t)flight;
+		if (ticket->tapes == NEAP_LOG)
+			extent->slot = NEAP__LOG_EXTENT;
 	}
 	return 1;
 }
@@ -222,7 +239,7 @@ int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
 	if (s->later == 0 && try_get(s, ticket, 0))
 		return 0;
 	/* Tapes of one size fit as soon as what is in the way has arrived: the room is theirs. */
-	if (s->fixed)
+	if (is_fixed(s, ticket))
 		ticket->promised = sent->bytes;
 	neap__arena_promise(&s->arena, ticket->promised);
 	ticket->state = NEAP__TICKET_LATER;
@@ -292,7 +309,7 @@ int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 	}
 	if (!ticket->put) {
 		arrived(s, number_of(s, ticket));
-		return neap__ranges_add(s, ticket->t, ticket->t1);
+		return ticket->tapes == NEAP_LOG ? 0 : neap__ranges_add(s, ticket->t, ticket->t1);
 	}
 	neap__arena_release(&s->arena, number_of(s, ticket));
 	return 0;
