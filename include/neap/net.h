@@ -159,6 +159,7 @@ struct neap_net_sizes {
 			     where every step's tape takes as much: dense, no sample ends early */
 	size_t tape_max;
 	size_t weights, grads, workspace;
+	size_t log_mean, log_max; /* of a step's log; 0: the net has none */
 };
 
 /*
@@ -178,6 +179,14 @@ NEAP_API void neap_net_get_sizes(const struct neap_net *net, struct neap_net_siz
 NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, int first);
 NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
+/*
+ * The same with a log of the spikes, of nets whose units are all connected and spike (not
+ * `smooth`): NEAP_EUSAGE where log_max is 0.
+ */
+NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
+	void *log, size_t room, size_t *used, int64_t *t_done);
+NEAP_API int neap_net_replay(void *net, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
 NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *loss);
 NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 NEAP_API int neap_net_grad_save(

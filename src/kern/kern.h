@@ -11,6 +11,7 @@
 #define NEAP_KERN_KERN_H
 
 #include <stdint.h>
+#include "kern/events.h"
 #include "kern/real.h"
 
 /* A borrowed matrix: dense rows of `columns` values, or compressed rows. */
@@ -63,6 +64,32 @@ struct neap__kernels {
 	/* total += part; part = 0 */
 	void (*fold)(double *total, real *part, int64_t n);
 };
+
+/* Resets that take a step to come (late), or none. */
+enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
+
+enum { NEAP__STRIP = 8 * (16 / (int)sizeof(real)) }; /* units */
+
+/*
+ * `steps` steps of n units whose incoming spikes are known: of the layer below, and own
+ * ones of the step before. As decay, add, add, and the reset, one step after the other.
+ */
+struct neap__walk {
+	int n, steps, stride, in_rows;
+	enum neap__walk_reset reset;
+	real beta, theta, to;
+	real *u;	      /* [n] moved on, resets done */
+	real *out;	      /* [steps][stride] before the reset; padded to strips */
+	const real *bias;     /* [n] */
+	const real *in, *own; /* packed; own NULL: not recurrent */
+	const struct neap__events *arriving; /* [steps] */
+	const struct neap__events *spiked;   /* [steps] own, of the step before each */
+};
+#define neap__walk_strip NEAP_R(neap__walk_strip)
+void neap__walk_strip(const struct neap__walk *walk, int strip);
+/* Rows of n weights, strip after strip, padded with zeros: strips * rows * NEAP__STRIP. */
+#define neap__walk_pack NEAP_R(neap__walk_pack)
+void neap__walk_pack(real *packed, const real *w, int rows, int n);
 
 /* The table in use on this machine, in the precision of the including file. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)

@@ -87,7 +87,7 @@ static int make_samples(struct neap_net *net, int samples)
 /* Deals the batch out to the groups and adds up the sizes of all. */
 static int deal(struct neap_net *net, int samples)
 {
-	uint64_t tape = NEAP__TAPE_HEAD;
+	uint64_t tape = NEAP__TAPE_HEAD, log = NEAP__TAPE_HEAD;
 
 	net->state_bytes = net->adjoint_bytes = 0;
 	net->sample_steps = 0;
@@ -113,6 +113,8 @@ static int deal(struct neap_net *net, int samples)
 				"--group",
 				group->size, group->step_tape);
 		tape += NEAP__TAPE_GROUP + group->step_tape;
+		group->step_log = neap__round_up(group->size * net->sample_log, 8);
+		log += NEAP__TAPE_GROUP + group->step_log;
 		memset(group->part, 0, net->elements * net->engine->real);
 		memset(group->total, 0, net->elements * sizeof *group->total);
 		memset(group->dirty, 0, net->rows);
@@ -120,10 +122,28 @@ static int deal(struct neap_net *net, int samples)
 		group->support = group->recorded = 0;
 	}
 	net->tape_max = tape;
+	net->log_max = net->has_log ? log : 0;
+	net->is_packed = 0;
 	net->fixed_tape = net->sample_steps == (double)net->batch->size * (double)net->batch->steps;
 	for (int l = 0; l < net->nlayers - 1; l++)
 		net->fixed_tape &= net->layers[l].dense;
 	return 0;
+}
+
+/* The same of logs; 3% of the units before. */
+static void measure_log(struct neap_net *net)
+{
+	double bytes = 0, steps = 0;
+
+	for (int g = 0; g < net->ngroups; g++) {
+		bytes += net->groups[g].log_bytes;
+		steps += net->groups[g].log_steps;
+		net->groups[g].log_bytes = net->groups[g].log_steps = 0;
+	}
+	if (steps > 0)
+		net->log_rate = bytes / steps;
+	if (!(net->log_rate > 0))
+		net->log_rate = 4 + 0.03 * (double)net->sample_log;
 }
 
 /* Bytes a sample and step: measured, or 17% of a number a unit before (SPEECH recipe). */
@@ -158,6 +178,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 		return neap__fail(NEAP_EUSAGE, "the batch has %d inputs, the net %d", batch->inputs,
 			net->options.inputs);
 	measure_tape(net);
+	measure_log(net);
 	net->batch = NULL;
 	net->objective = objective ? *objective : (struct neap_objective){0};
 	for (int b = 0; b < batch->size; b++)
@@ -217,25 +238,36 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	double alive =
 		net->batch && net->batch->steps ? net->sample_steps / (double)net->batch->steps : 0;
 	double rate = net->tape_rate, bytes = 0, steps = 0;
+	double log_rate = net->log_rate, log_bytes = 0, log_steps = 0;
 
 	for (int g = 0; g < net->ngroups; g++) {
 		bytes += net->groups[g].tape_bytes;
 		steps += net->groups[g].tape_steps;
+		log_bytes += net->groups[g].log_bytes;
+		log_steps += net->groups[g].log_steps;
 	}
+	if (log_steps > 0)
+		log_rate = log_bytes / log_steps;
 	if (steps > 0)
 		rate = bytes / steps;
 	*sizes = (struct neap_net_sizes){.state = net->state_bytes,
 		.adjoint = net->adjoint_bytes,
-		.tape_max = net->tape_max};
+		.tape_max = net->tape_max,
+		.log_max = net->log_max};
 	sizes->tape_mean = (size_t)(rate * alive) + NEAP__TAPE_HEAD / 8 +
 			   (size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
 	if (sizes->tape_mean > net->tape_max || (net->batch && net->fixed_tape))
 		sizes->tape_mean = net->tape_max;
+	if (net->has_log)
+		sizes->log_mean = (size_t)(log_rate * alive) + NEAP__TAPE_HEAD / 8 +
+				  (size_t)net->ngroups * NEAP__TAPE_GROUP / 2;
+	if (sizes->log_mean > net->log_max)
+		sizes->log_mean = net->log_max;
 	for (int i = 0; i < net->ntensors; i++)
 		sizes->weights += (size_t)net->tensors[i].count * net->engine->real;
 	size_t sums = net->elements * (net->engine->real + sizeof(double));
 	sizes->grads = net->elements * sizeof(double) + (size_t)net->group_room * sums;
-	sizes->workspace = (size_t)net->group_room * (net->group_memory - sums);
+	sizes->workspace = (size_t)net->group_room * (net->group_memory - sums) + net->packed_bytes;
 }
 
 enum { CHUNK = 8192 }; /* gradients added up at a time */

@@ -47,6 +47,52 @@ static inline void neap__gather(const struct neap__kernels *k, const struct neap
 	neap__rows(k, &m)->add(y, &m, list->id, list->value, list->count);
 }
 
+static inline struct neap__list *neap__list_of(
+	struct neap__list *lists, const struct neap_net *net, int s, int l)
+{
+	return &lists[(size_t)s * net->nlayers + l];
+}
+
+static inline struct neap__list neap__input_events(
+	const struct neap_net *net, int sample, int64_t t)
+{
+	const struct neap_sequence *events = &net->events[sample];
+	const uint32_t *start = events->start + (t - net->events_from);
+	return (struct neap__list){
+		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
+}
+
+static inline int64_t neap__length_of(
+	const struct neap_net *net, const struct neap__group *group, int s)
+{
+	return net->batch->sequences[group->first + s].length;
+}
+
+#define neap__group_load NEAP_R(neap__group_load)
+#define neap__group_save NEAP_R(neap__group_save)
+#define neap__sample_step NEAP_R(neap__sample_step)
+/* step.c: the spikes of the step before t0, and of t1 - 1, from the states and into them. */
+void neap__group_load(
+	struct neap_net *net, struct neap__group *group, unsigned char *state, int64_t t0);
+void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1);
+/*
+ * One sample by one step; returns the bytes of tape. rows: membranes of each hidden layer
+ * before the reset, where a walk made them; NULL: from the state.
+ */
+size_t neap__sample_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int s, int64_t t, int first, unsigned char *tape, void *const *rows);
+
+/* relive.c: rows of struct neap__engine. */
+#define neap__log_group NEAP_R(neap__log_group)
+#define neap__replay_group NEAP_R(neap__replay_group)
+#define neap__pack_net NEAP_R(neap__pack_net)
+size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first, unsigned char *log);
+size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
+void neap__pack_net(struct neap_net *net);
+
 #define neap__turn_sample NEAP_R(neap__turn_sample)
 double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sample,
 	const unsigned char *state, unsigned char *adjoint, double *answer);

@@ -18,11 +18,14 @@
 
 struct neap__pool;
 struct neap__cell;
+struct neap__events;
 
 enum {
-	NEAP__BLOCK = 64,     /* steps whose weight gradients are summed together */
-	NEAP__TAPE_HEAD = 40, /* headers of a tape of one round */
-	NEAP__TAPE_GROUP = 16 /* a group's offset in a round, and of its first step */
+	NEAP__BLOCK = 64,      /* steps whose weight gradients are summed together */
+	NEAP__TAPE_HEAD = 40,  /* headers of a tape of one round */
+	NEAP__TAPE_GROUP = 16, /* a group's offset in a round, and of its first step */
+	NEAP__REPLAYED = 32,   /* steps replayed at a time */
+	NEAP__LAYERS_MOST = 64 /* of a net that has a log */
 };
 
 /* One parameter tensor; struct neap_param shows it to the world. */
@@ -53,6 +56,7 @@ struct neap__layer {
 	int smooth, dense; /* dense: every unit counts as inside the support */
 	int keeps_spikes;  /* the last step's spikes are part of the state */
 	int keeps_support; /* so are the units that were inside the support */
+	int logged;	   /* spikes go into the log: others than the readout see them */
 	int weight, recurrent, bias; /* tensors; recurrent may be -1 */
 
 	size_t state_at;   /* the cell's own numbers */
@@ -84,8 +88,15 @@ struct neap__group {
 	double tape_bytes; /* written by record, and for how many samples and steps */
 	double tape_steps;
 	size_t step_tape;   /* the largest tape of a step, a multiple of 8 */
+	size_t step_log;    /* the same of a log */
+	int room;	    /* samples there is memory for */
 	size_t round_bytes; /* used in the round of record in progress */
-	void *memory;	    /* all the above and below */
+	double log_bytes;   /* as tape_bytes, tape_steps */
+	double log_steps;
+	/* Of a replay: rows [layers][sample][NEAP__REPLAYED][stride], and the spikes known. */
+	void **rows;			   /* [layers] */
+	struct neap__events *spikes_known; /* [layers][sample][NEAP__REPLAYED + 1] */
+	void *memory;			   /* all the above and below */
 
 	/* lists[parity of the step][sample * layers + layer] */
 	struct neap__list *spike_lists[2], *support_lists[2];
@@ -142,6 +153,13 @@ struct neap__cell_code {
 	/* Where in a sample's adjoint numbers stand that feed dS beside the rows; 0: none. */
 	size_t (*extra_at)(const struct neap__layer *layer);
 	size_t (*forward)(struct neap__at *at, unsigned char *tape);
+	/*
+	 * Optional, for layers whose spikes were logged [none: such a net has no log].
+	 * walk fills in the constants of a struct neap__walk; finish does the rest of
+	 * forward with membranes that it made, which it may change.
+	 */
+	void (*walk)(const struct neap__layer *layer, void *walk);
+	size_t (*finish)(struct neap__at *at, void *membranes, unsigned char *tape);
 	size_t (*view)(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
 	void (*backward)(struct neap__at *at, unsigned char *adjoint, const struct neap__view *view,
 		void *ds);
@@ -166,6 +184,14 @@ struct neap__engine {
 	/* Writes a table of offsets [t1 - t0] and the tapes; returns the bytes, a multiple of 8. */
 	size_t (*record)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, int first, unsigned char *tape);
+	/* The same of a log, and no tape. */
+	size_t (*log)(struct neap_net *net, struct neap__group *group, unsigned char *state,
+		int64_t t0, int64_t t1, int first, unsigned char *log);
+	/* As record, from logs[t1 - t0], a step's each. */
+	size_t (*replay)(struct neap_net *net, struct neap__group *group, unsigned char *state,
+		int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
+	/* Brings the weights into the order that replay reads them in. */
+	void (*pack)(struct neap_net *net);
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
 		int64_t t1, int64_t t0, const unsigned char *tape);
 	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
@@ -205,7 +231,13 @@ struct neap_net {
 	size_t state_bytes, adjoint_bytes, tape_max, group_memory;
 	double sample_steps; /* sum of lengths */
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
-	int fixed_tape;	     /* every step's tape takes tape_max: dense, and no sample ends early */
+	double log_rate;     /* the same of logs */
+	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
+	size_t sample_log, log_max, strip;
+	void **packed; /* [tensors] weights as replay reads them, where has_log */
+	size_t packed_bytes;
+	int is_packed;	/* they are those of the batch begun */
+	int fixed_tape; /* every step's tape takes tape_max: dense, and no sample ends early */
 
 	void **penalty; /* [layers]: gradient a spike, when there is a penalty */
 	int has_penalty;

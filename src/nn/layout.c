@@ -6,6 +6,7 @@
 #include "nn/inside.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "kern/events.h"
 
 #include <errno.h>
 #include <math.h>
@@ -47,6 +48,21 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	layer->keeps_support = layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
 }
 
+/* Spikes that others than the readout see go into the log. */
+static void derive_log(struct neap_net *net)
+{
+	net->has_log = !net->options.smooth && net->nlayers <= NEAP__LAYERS_MOST;
+	for (int l = 0; l < net->nlayers - 1; l++) {
+		struct neap__layer *layer = &net->layers[l];
+		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;
+		if (layer->logged)
+			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
+		if (layer->density < 1 || !code(net, layer)->walk)
+			net->has_log = 0;
+	}
+	net->strip = 8 * (16 / net->engine->real);
+}
+
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, real = net->engine->real;
@@ -71,6 +87,7 @@ int neap__net_layout(struct neap_net *net)
 	net->sample_state = neap__round_up(state, 64);
 	net->sample_adjoint = neap__round_up(adjoint, 64);
 	net->sample_tape = tape;
+	derive_log(net);
 	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
 	if (!net->identity)
 		return neap__fail_errno(ENOMEM, "net");
@@ -152,6 +169,17 @@ static void take_group(
 			group->views[l] = view;
 		}
 	}
+	group->rows = take(from, net->nlayers, sizeof *group->rows);
+	for (int l = 0; net->has_log && l < net->nlayers - 1; l++) {
+		uint64_t stride = neap__round_up((uint64_t)net->layers[l].n, net->strip);
+		void *rows = take(from, (uint64_t)samples * NEAP__REPLAYED * stride, real);
+		if (from->base)
+			group->rows[l] = rows;
+	}
+	group->room = samples;
+	group->spikes_known = take(from,
+		net->has_log ? (uint64_t)net->nlayers * samples * (NEAP__REPLAYED + 1) : 0,
+		sizeof *group->spikes_known);
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);
 }

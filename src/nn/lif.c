@@ -70,21 +70,15 @@ static void reset_at_once(const struct neap__at *at, real *u)
 	}
 }
 
-static size_t forward(struct neap__at *at, unsigned char *tape)
+/* From membranes before the reset: spikes, tape, reset. */
+static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 {
 	const struct neap__kernels *k = neap__kernels_get();
 	const struct neap__layer *layer = at->layer;
-	struct neap_net *net = at->net;
-	real *u = (real *)(void *)(at->state + layer->state_at);
+	real *u = membranes;
 	real theta = (real)layer->threshold, *pre = u;
 	int n = layer->n;
 	int late = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
-
-	/* u = beta u + b + W x + V S_{-1} */
-	k->decay(u, (real)layer->beta, net->tensors[layer->bias].data, n);
-	neap__gather(k, net, layer->weight, at->below, u);
-	if (layer->is_recurrent)
-		neap__gather(k, net, layer->recurrent, at->prev, u);
 
 	if (layer->reset == NEAP_RESET_ZERO && tape) {
 		pre = at->group->wide[0];
@@ -116,6 +110,38 @@ static size_t forward(struct neap__at *at, unsigned char *tape)
 	if (!late)
 		reset_at_once(at, u);
 	return bytes;
+}
+
+static size_t forward(struct neap__at *at, unsigned char *tape)
+{
+	const struct neap__kernels *k = neap__kernels_get();
+	const struct neap__layer *layer = at->layer;
+	struct neap_net *net = at->net;
+	real *u = (real *)(void *)(at->state + layer->state_at);
+
+	/* u = beta u + b + W x + V S_{-1} */
+	k->decay(u, (real)layer->beta, net->tensors[layer->bias].data, layer->n);
+	neap__gather(k, net, layer->weight, at->below, u);
+	if (layer->is_recurrent)
+		neap__gather(k, net, layer->recurrent, at->prev, u);
+	return finish(at, u, tape);
+}
+
+/* The same up to the reset, over many steps. */
+static void walk(const struct neap__layer *layer, void *walk_)
+{
+	static const enum neap__walk_reset resets[] = {
+		[NEAP_RESET_SUBTRACT] = NEAP__WALK_SUBTRACT,
+		[NEAP_RESET_ZERO] = NEAP__WALK_ZERO,
+		[NEAP_RESET_HARD] = NEAP__WALK_HARD,
+		[NEAP_RESET_SOFT] = NEAP__WALK_SOFT,
+	};
+	struct neap__walk *w = walk_;
+
+	w->reset = resets[layer->reset];
+	w->beta = (real)layer->beta;
+	w->theta = (real)layer->threshold;
+	w->to = (real)layer->reset_value;
 }
 
 /* x = (1 - S) x */
@@ -206,6 +232,8 @@ const struct neap__cell_code NEAP_R(neap__lif) = {
 	.tape_max = tape_max,
 	.extra_at = extra_at,
 	.forward = forward,
+	.walk = walk,
+	.finish = finish,
 	.view = neap__lif_view,
 	.backward = backward,
 };

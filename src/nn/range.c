@@ -26,6 +26,9 @@ struct round_head {
 _Static_assert(sizeof(struct tape_head) + sizeof(struct round_head) == NEAP__TAPE_HEAD,
 	"a tape of one step must fit in tape_max");
 
+/* What a round holds, and what makes it. */
+enum writing { RECORD, REPLAY, LOG };
+
 struct job {
 	struct neap_net *net;
 	unsigned char *moving; /* state or adjoint */
@@ -33,6 +36,8 @@ struct job {
 	int first;
 	unsigned char *tape; /* of the round, behind its header */
 	const struct round_head *round;
+	enum writing writing;
+	const struct tape_head *log; /* REPLAY */
 };
 
 static void advance_item(void *arg, int item, int thread)
@@ -58,91 +63,171 @@ int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	return 0;
 }
 
-/* The most a group's tapes of n steps take, their table included. */
-static size_t group_room(const struct neap__group *group, int64_t n)
+/* The most a group's tapes (or logs) of n steps take, their table included. */
+static size_t group_room(const struct neap__group *group, int64_t n, enum writing writing)
 {
-	return (((size_t)n * sizeof(uint32_t) + 7) & ~(size_t)7) + (size_t)n * group->step_tape;
+	size_t step = writing == LOG ? group->step_log : group->step_tape;
+	return (((size_t)n * sizeof(uint32_t) + 7) & ~(size_t)7) + (size_t)n * step;
 }
 
-static void record_item(void *arg, int item, int thread)
+/* Where the group's log of each step of [t0, t1) is. */
+static void find_logs(const unsigned char **logs, const struct job *job, int group)
+{
+	for (uint64_t at = job->log->last; at;) {
+		const struct round_head *round =
+			(const void *)((const char *)(const void *)job->log + at);
+		const unsigned char *first = (const unsigned char *)round + round->group[group];
+		const uint32_t *offset = (const uint32_t *)(const void *)first;
+		for (int64_t t = round->t0; t < round->t1; t++)
+			if (t >= job->t0 && t < job->t1)
+				logs[t - job->t0] = first + offset[t - round->t0];
+		at = round->previous;
+	}
+}
+
+static void round_item(void *arg, int item, int thread)
 {
 	struct job *job = arg;
 	struct neap_net *net = job->net;
 	struct neap__group *group = &net->groups[item];
+	const unsigned char *logs[NEAP__BLOCK];
 	unsigned char *tape = job->tape;
 
 	(void)thread;
 	for (int g = 0; g < item; g++)
-		tape += group_room(&net->groups[g], job->t1 - job->t0);
-	group->round_bytes =
-		net->engine->record(net, group, job->moving, job->t0, job->t1, job->first, tape);
+		tape += group_room(&net->groups[g], job->t1 - job->t0, job->writing);
+	if (job->writing == REPLAY) {
+		find_logs(logs, job, item);
+		group->round_bytes =
+			net->engine->replay(net, group, job->moving, job->t0, job->t1, logs, tape);
+		return;
+	}
+	group->round_bytes = (job->writing == LOG ? net->engine->log : net->engine->record)(
+		net, group, job->moving, job->t0, job->t1, job->first, tape);
 }
 
-/* Records [t0, t1) behind `round`; returns the bytes of the round. */
-static size_t record_round(struct neap_net *net, void *state, int64_t t0, int64_t t1, int first,
-	struct round_head *round, uint64_t previous)
+/* Writes the tapes or logs of the job's steps behind `round`; returns the bytes of the round. */
+static size_t write_round(struct job *job, struct round_head *round, uint64_t previous)
 {
+	struct neap_net *net = job->net;
 	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0];
 	unsigned char *tape = (unsigned char *)round + head, *from = tape, *to = tape;
-	struct job job = {
-		.net = net, .moving = state, .t0 = t0, .t1 = t1, .first = first, .tape = tape};
 
+	job->tape = tape;
 	round->previous = previous;
-	round->t0 = t0;
-	round->t1 = t1;
-	neap__pool_run(net->pool, net->ngroups, record_item, &job);
+	round->t0 = job->t0;
+	round->t1 = job->t1;
+	neap__pool_run(net->pool, net->ngroups, round_item, job);
 	for (int g = 0; g < net->ngroups; g++) {
 		struct neap__group *group = &net->groups[g];
 		memmove(to, from, group->round_bytes);
 		round->group[g] = (uint64_t)(to - (unsigned char *)round);
 		to += group->round_bytes;
-		from += group_room(group, t1 - t0);
+		from += group_room(group, job->t1 - job->t0, job->writing);
 	}
 	return (size_t)(to - (unsigned char *)round);
 }
 
-int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+/* Rounds until t1, or until a step more might not fit; `most` is the largest there is. */
+static int write_rounds(struct job *job, int64_t t0, int64_t t1, size_t most, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
-	struct neap_net *net = user;
+	struct neap_net *net = job->net;
 	struct tape_head *head = tape;
 	uint64_t at = sizeof *head, last = 0;
 	int64_t t = t0;
 
 	*used = 0;
 	*t_done = t0;
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	if (room < net->tape_max)
+	if (room < most)
 		return 0;
-	while (t < t1 && room - at >= net->tape_max) {
-		uint64_t fit = (room - at) / net->tape_max;
+	/* Room for one step and the header, as promised, is enough for the first one. */
+	while (t < t1 && (room - at >= most || t == t0)) {
+		uint64_t fit = room - at >= most ? (room - at) / most : 1;
 		int64_t n = t1 - t < NEAP__BLOCK ? t1 - t : NEAP__BLOCK;
 		NEAP_TRY(neap__net_window(net, t));
 		n = n < net->events_to - t ? n : net->events_to - t;
 		n = (uint64_t)n < fit ? n : (int64_t)fit;
 		for (int g = 0; g < net->ngroups; g++) /* offsets have 32 bits */
-			while (group_room(&net->groups[g], n) > UINT32_MAX)
+			while (group_room(&net->groups[g], n, job->writing) > UINT32_MAX)
 				n = (n + 1) / 2;
-		struct round_head *round = (struct round_head *)(void *)((char *)tape + at);
-		size_t bytes = record_round(net, state, t, t + n, first, round, last);
+		job->t0 = t;
+		job->t1 = t + n;
+		size_t bytes =
+			write_round(job, (struct round_head *)(void *)((char *)tape + at), last);
 		last = at;
 		at += bytes;
 		t += n;
 	}
-	if (t == t0 && t0 < t1) { /* room for one step and the header, as promised */
-		NEAP_TRY(neap__net_window(net, t));
-		struct round_head *round = (struct round_head *)(void *)((char *)tape + at);
-		size_t bytes = record_round(net, state, t, t + 1, first, round, last);
-		last = at;
-		at += bytes;
-		t++;
-	}
 	head->last = last;
 	head->bytes = at;
-	*used = net->fixed_tape ? (size_t)(t - t0) * net->tape_max : at;
+	*used = at;
 	*t_done = t;
 	return 0;
+}
+
+static int write_tapes(struct job *job, int64_t t0, int64_t t1, void *tape, size_t room,
+	size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = job->net;
+
+	NEAP_TRY(write_rounds(job, t0, t1, net->tape_max, tape, room, used, t_done));
+	if (net->fixed_tape)
+		*used = (size_t)(*t_done - t0) * net->tape_max;
+	return 0;
+}
+
+int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	struct job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
+
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	return write_tapes(&job, t0, t1, tape, room, used, t_done);
+}
+
+static int check_log(const struct neap_net *net)
+{
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	return net->has_log ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
+}
+
+int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	struct job job = {.net = net, .moving = state, .first = first, .writing = LOG};
+
+	NEAP_TRY(check_log(net));
+	return write_rounds(&job, t0, t1, net->log_max, log, room, used, t_done);
+}
+
+int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	const struct tape_head *head = log;
+	struct job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
+	int64_t from = -1, to = -1;
+
+	NEAP_TRY(check_log(net));
+	for (uint64_t at = head->last; at;) {
+		const struct round_head *round = (const void *)((const char *)log + at);
+		from = round->t0;
+		to = to < 0 ? round->t1 : to;
+		at = round->previous;
+	}
+	if (from != log_t0 || t0 < from || t1 > to)
+		return neap__fail(NEAP_EMODEL,
+			"a log holds steps %lld to %lld where %lld to %lld are to be replayed",
+			(long long)from, (long long)to, (long long)t0, (long long)t1);
+	if (!net->is_packed)
+		net->engine->pack(net);
+	net->is_packed = 1;
+	return write_tapes(&job, t0, t1, tape, room, used, t_done);
 }
 
 static void backward_item(void *arg, int item, int thread)

@@ -11,12 +11,6 @@
 _Static_assert(
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are searched from the lowest byte");
 
-static struct neap__list *list_of(
-	struct neap__list *lists, const struct neap_net *net, int s, int l)
-{
-	return &lists[(size_t)s * net->nlayers + l];
-}
-
 static int bitmap_read(uint16_t *id, const unsigned char *bits, int n)
 {
 	int count = 0;
@@ -46,8 +40,8 @@ static void load_lists(
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		struct neap__list *list = list_of(group->spike_lists[parity], net, s, l);
-		struct neap__list *near = list_of(group->support_lists[parity], net, s, l);
+		struct neap__list *list = neap__list_of(group->spike_lists[parity], net, s, l);
+		struct neap__list *near = neap__list_of(group->support_lists[parity], net, s, l);
 		list->count = near->count = 0;
 		if (layer->keeps_spikes && layer->smooth) {
 			memcpy(list->value_room, state + layer->spikes_at,
@@ -71,7 +65,7 @@ static void save_lists(
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		struct neap__list *list = list_of(group->spike_lists[parity], net, s, l);
+		struct neap__list *list = neap__list_of(group->spike_lists[parity], net, s, l);
 		if (layer->keeps_spikes && layer->smooth)
 			memcpy(state + layer->spikes_at, list->value,
 				(size_t)layer->n * sizeof(real));
@@ -79,16 +73,8 @@ static void save_lists(
 			bitmap_write(state + layer->spikes_at, list, layer->n);
 		if (layer->keeps_support)
 			bitmap_write(state + layer->support_at,
-				list_of(group->support_lists[parity], net, s, l), layer->n);
+				neap__list_of(group->support_lists[parity], net, s, l), layer->n);
 	}
-}
-
-static inline struct neap__list input_events(const struct neap_net *net, int sample, int64_t t)
-{
-	const struct neap_sequence *events = &net->events[sample];
-	const uint32_t *start = events->start + (t - net->events_from);
-	return (struct neap__list){
-		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
 }
 
 static void count_spikes(double *total, const struct neap__list *list)
@@ -98,14 +84,13 @@ static void count_spikes(double *total, const struct neap__list *list)
 		total[list->id[k]] += s ? (double)s[k] : 1.0;
 }
 
-/* One sample by one step; returns the bytes of tape. */
-static size_t sample_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
-	int s, int64_t t, int first, unsigned char *tape)
+size_t neap__sample_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int s, int64_t t, int first, unsigned char *tape, void *const *rows)
 {
 	struct neap__list **spikes = group->spike_lists, **near = group->support_lists;
 	int now = (int)(t & 1), prev = !now;
 	const struct neap_sequence *sequence = &net->batch->sequences[group->first + s];
-	struct neap__list events = input_events(net, group->first + s, t);
+	struct neap__list events = neap__input_events(net, group->first + s, t);
 	const struct neap__list *below = &events;
 	double *total = group->spikes;
 	size_t bytes = 0;
@@ -120,12 +105,14 @@ static size_t sample_step(struct neap_net *net, struct neap__group *group, unsig
 			.t = t,
 			.first = first,
 			.state = state,
-			.prev = list_of(spikes[prev], net, s, l),
-			.now = list_of(spikes[now], net, s, l),
-			.near_prev = list_of(near[prev], net, s, l),
-			.near_now = list_of(near[now], net, s, l)};
-		at.below = l && layer->delay ? list_of(spikes[prev], net, s, l - 1) : below;
-		bytes += neap__code(layer)->forward(&at, tape ? tape + bytes : NULL);
+			.prev = neap__list_of(spikes[prev], net, s, l),
+			.now = neap__list_of(spikes[now], net, s, l),
+			.near_prev = neap__list_of(near[prev], net, s, l),
+			.near_now = neap__list_of(near[now], net, s, l)};
+		at.below = l && layer->delay ? neap__list_of(spikes[prev], net, s, l - 1) : below;
+		unsigned char *to = tape ? tape + bytes : NULL;
+		bytes += rows && !layer->cell->readout ? neap__code(layer)->finish(&at, rows[l], to)
+						       : neap__code(layer)->forward(&at, to);
 		if (layer->cell->readout)
 			break;
 		if (first)
@@ -134,11 +121,6 @@ static size_t sample_step(struct neap_net *net, struct neap__group *group, unsig
 		below = at.now;
 	}
 	return bytes;
-}
-
-static int64_t length_of(const struct neap_net *net, const struct neap__group *group, int s)
-{
-	return net->batch->sequences[group->first + s].length;
 }
 
 static void advance_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
@@ -151,13 +133,34 @@ static void advance_group(struct neap_net *net, struct neap__group *group, unsig
 	}
 	state += group->state_at;
 	for (int s = 0; s < group->size; s++, state += net->sample_state) {
-		int64_t end = length_of(net, group, s) < t1 ? length_of(net, group, s) : t1;
+		int64_t end =
+			neap__length_of(net, group, s) < t1 ? neap__length_of(net, group, s) : t1;
 		if (end <= t0)
 			continue;
 		load_lists(net, group, state, s, t0);
 		for (int64_t t = t0; t < end; t++)
-			sample_step(net, group, state, s, t, first, NULL);
+			neap__sample_step(net, group, state, s, t, first, NULL, NULL);
 		save_lists(net, group, state, s, end);
+	}
+}
+
+void neap__group_load(
+	struct neap_net *net, struct neap__group *group, unsigned char *state, int64_t t0)
+{
+	state += group->state_at;
+	for (int s = 0; s < group->size; s++)
+		if (neap__length_of(net, group, s) > t0)
+			load_lists(net, group, state + s * net->sample_state, s, t0);
+}
+
+void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1)
+{
+	state += group->state_at;
+	for (int s = 0; s < group->size; s++) {
+		int64_t length = neap__length_of(net, group, s), end = length < t1 ? length : t1;
+		if (end > t0)
+			save_lists(net, group, state + s * net->sample_state, s, end);
 	}
 }
 
@@ -167,26 +170,20 @@ static size_t record_group(struct neap_net *net, struct neap__group *group, unsi
 	size_t bytes = ((size_t)(t1 - t0) * sizeof(uint32_t) + 7) & ~(size_t)7, head = bytes;
 	uint32_t *offset = (uint32_t *)(void *)tape;
 
-	state += group->state_at;
 	memset(tape, 0, bytes);
-	for (int s = 0; s < group->size; s++)
-		if (length_of(net, group, s) > t0)
-			load_lists(net, group, state + s * net->sample_state, s, t0);
+	neap__group_load(net, group, state, t0);
 	for (int64_t t = t0; t < t1; t++) {
 		offset[t - t0] = (uint32_t)bytes;
 		for (int s = 0; s < group->size; s++) {
-			if (length_of(net, group, s) <= t)
+			if (neap__length_of(net, group, s) <= t)
 				continue;
-			bytes += sample_step(net, group, state + s * net->sample_state, s, t, first,
-				tape + bytes);
+			bytes += neap__sample_step(net, group,
+				state + group->state_at + s * net->sample_state, s, t, first,
+				tape + bytes, NULL);
 			group->tape_steps += 1;
 		}
 	}
-	for (int s = 0; s < group->size; s++) {
-		int64_t end = length_of(net, group, s) < t1 ? length_of(net, group, s) : t1;
-		if (end > t0)
-			save_lists(net, group, state + s * net->sample_state, s, end);
-	}
+	neap__group_save(net, group, state, t0, t1);
 	group->tape_bytes += (double)(bytes - head);
 	memset(tape + bytes, 0, -bytes & 7);
 	return (bytes + 7) & ~(size_t)7;
@@ -255,7 +252,7 @@ static size_t sample_reverse(const struct neap__kernels *k, struct neap_net *net
 		.sample = group->first + s,
 		.t = t,
 		.sequence = &net->batch->sequences[group->first + s]};
-	struct neap__list events = input_events(net, at.sample, t);
+	struct neap__list events = neap__input_events(net, at.sample, t);
 	struct neap__view *views = group->views;
 	size_t bytes = 0;
 
@@ -311,7 +308,7 @@ static void backward_group(struct neap_net *net, struct neap__group *group, unsi
 	for (int64_t t = t1 - 1; t >= t0; t--) {
 		const unsigned char *p = tape + offset[t - t0];
 		for (int s = 0; s < group->size; s++)
-			if (length_of(net, group, s) > t)
+			if (neap__length_of(net, group, s) > t)
 				p += sample_reverse(
 					k, net, group, adjoint + s * net->sample_adjoint, s, t, p);
 		if (t % NEAP__BLOCK == 0 && group->steps > t)
@@ -328,6 +325,9 @@ const struct neap__engine neap__engine_this = {
 	.real = sizeof(real),
 	.advance = advance_group,
 	.record = record_group,
+	.log = neap__log_group,
+	.replay = neap__replay_group,
+	.pack = neap__pack_net,
 	.backward = backward_group,
 	.turn = neap__turn_sample,
 	.penalty = set_penalty,
