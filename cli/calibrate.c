@@ -53,6 +53,10 @@ static cJSON *chain_file(const struct neap_calibration *c)
 	cli_json_bytes(o, "adjoint", chain->adjoint);
 	cli_json_number(o, "advance", chain->advance);
 	cli_json_number(o, "record", chain->record);
+	if (chain->log) {
+		cli_json_bytes(o, "log", chain->log);
+		cli_json_number(o, "replay", chain->replay);
+	}
 	cli_json_number(o, "backward", chain->backward);
 	cli_json_number(o, "slot_write", chain->slot_write);
 	cli_json_number(o, "slot_read", chain->slot_read);
@@ -94,6 +98,8 @@ static int print_json(const char *data, const struct neap_calibration *c)
 	cJSON_AddItemToObject(o, "chain", chain_file(c));
 	cJSON_AddItemToObject(o, "advance", timing(&c->advance));
 	cJSON_AddItemToObject(o, "record", timing(&c->record));
+	if (c->problem.chain.log)
+		cJSON_AddItemToObject(o, "replay", timing(&c->replay));
 	cJSON_AddItemToObject(o, "backward", timing(&c->backward));
 	cJSON_AddItemToObject(o, "slot_write", timing(&c->slot_write));
 	cJSON_AddItemToObject(o, "slot_read", timing(&c->slot_read));
@@ -137,6 +143,8 @@ static int print_table(const struct neap_calibration *c)
 		chain->steps, cli_show_size(state, chain->state), cli_show_size(tape, chain->tape));
 	print_time("advance a step", &c->advance);
 	print_time("record a step", &c->record);
+	if (c->problem.chain.log)
+		print_time("replay a step", &c->replay);
 	print_time("backward a step", &c->backward);
 	print_time("a state into a slot", &c->slot_write);
 	print_time("a state from a slot", &c->slot_read);

@@ -121,6 +121,10 @@ static int print_json(
 	cli_json_bytes(chain, "tape_max", c->tape_max);
 	cli_json_number(chain, "advance", c->advance);
 	cli_json_number(chain, "record", c->record);
+	if (c->log) {
+		cli_json_bytes(chain, "log", c->log);
+		cli_json_number(chain, "replay", c->replay);
+	}
 	cli_json_number(chain, "backward", c->backward);
 	json_tiers(o, &result->problem);
 	cli_json_bytes(o, "data_bytes", result->data_bytes);
@@ -182,6 +186,9 @@ static int print_table(const struct neap_compare_result *result)
 		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
 			tiers[i].name, tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,
 			cli_show_time(f, tiers[i].cpu * 1073741824));
+	if (c->log)
+		printf("a log of the spikes takes %s a step, a tape made from it %s\n",
+			cli_show_size(full, c->log), cli_show_time(r, c->replay));
 	printf("\n");
 	printf("%-13s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
 		"slow", "time", "overhead", "stall", "gradients", "parameters");

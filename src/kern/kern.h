@@ -68,14 +68,12 @@ struct neap__kernels {
 /* Resets that take a step to come (late), or none. */
 enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
 
-enum { NEAP__STRIP = 8 * (16 / (int)sizeof(real)) }; /* units */
-
 /*
  * `steps` steps of n units whose incoming spikes are known: of the layer below, and own
  * ones of the step before. As decay, add, add, and the reset, one step after the other.
  */
 struct neap__walk {
-	int n, steps, stride, in_rows;
+	int n, steps, stride, in_rows, strip; /* strip: neap__walk_units() */
 	enum neap__walk_reset reset;
 	real beta, theta, to;
 	real *u;	      /* [n] moved on, resets done */
@@ -87,9 +85,12 @@ struct neap__walk {
 };
 #define neap__walk_strip NEAP_R(neap__walk_strip)
 void neap__walk_strip(const struct neap__walk *walk, int strip);
-/* Rows of n weights, strip after strip, padded with zeros: strips * rows * NEAP__STRIP. */
+/* Units of a strip on this machine: as many as its registers hold. */
+#define neap__walk_units NEAP_R(neap__walk_units)
+int neap__walk_units(void);
+/* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */
 #define neap__walk_pack NEAP_R(neap__walk_pack)
-void neap__walk_pack(real *packed, const real *w, int rows, int n);
+void neap__walk_pack(real *packed, const real *w, int rows, int n, int strip);
 
 /* The table in use on this machine, in the precision of the including file. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)

@@ -24,7 +24,7 @@ enum {
 	NEAP__BLOCK = 64,      /* steps whose weight gradients are summed together */
 	NEAP__TAPE_HEAD = 40,  /* headers of a tape of one round */
 	NEAP__TAPE_GROUP = 16, /* a group's offset in a round, and of its first step */
-	NEAP__REPLAYED = 32,   /* steps replayed at a time */
+	NEAP__REPLAYED = 16,   /* steps replayed at a time */
 	NEAP__LAYERS_MOST = 64 /* of a net that has a log */
 };
 
@@ -190,6 +190,7 @@ struct neap__engine {
 	/* As record, from logs[t1 - t0], a step's each. */
 	size_t (*replay)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
+	int (*strip)(void); /* units that replay goes through together */
 	/* Brings the weights into the order that replay reads them in. */
 	void (*pack)(struct neap_net *net);
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,

@@ -60,7 +60,7 @@ static void derive_log(struct neap_net *net)
 		if (layer->density < 1 || !code(net, layer)->walk)
 			net->has_log = 0;
 	}
-	net->strip = 8 * (16 / net->engine->real);
+	net->strip = (size_t)net->engine->strip();
 }
 
 int neap__net_layout(struct neap_net *net)

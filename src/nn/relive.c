@@ -100,24 +100,27 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 	}
 }
 
-static size_t stride_of(const struct neap__layer *layer)
+static size_t stride_of(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return ((size_t)layer->n + NEAP__STRIP - 1) / NEAP__STRIP * NEAP__STRIP;
+	return ((size_t)layer->n + net->strip - 1) / net->strip * net->strip;
 }
 
-static real *row_of(const struct neap__group *group, const struct neap__layer *layer, int s)
+static real *row_of(const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int s)
 {
-	return (real *)group->rows[layer->index] + (size_t)s * NEAP__REPLAYED * stride_of(layer);
+	return (real *)group->rows[layer->index] +
+	       (size_t)s * NEAP__REPLAYED * stride_of(net, layer);
 }
 
 /* The membranes of a layer: strips outside, so that their weights stay near. */
 static void walk_layer(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	const struct neap__layer *layer, int64_t t0, int64_t t1)
 {
-	int l = layer->index, strips = (int)(stride_of(layer) / NEAP__STRIP);
+	int l = layer->index, strips = (int)(stride_of(net, layer) / net->strip);
 	struct neap__walk w = {.n = layer->n,
-		.stride = (int)stride_of(layer),
+		.stride = (int)stride_of(net, layer),
 		.in_rows = layer->below,
+		.strip = (int)net->strip,
 		.bias = net->tensors[layer->bias].data,
 		.in = net->packed[layer->weight],
 		.own = layer->is_recurrent ? net->packed[layer->recurrent] : NULL};
@@ -128,7 +131,7 @@ static void walk_layer(struct neap_net *net, struct neap__group *group, unsigned
 			unsigned char *sample = state + group->state_at + s * net->sample_state;
 			w.steps = steps_of(net, group, s, t0, t1);
 			w.u = (real *)(void *)(sample + layer->state_at);
-			w.out = row_of(group, layer, s);
+			w.out = row_of(net, group, layer, s);
 			w.spiked = known(net, group, l + 1, s);
 			w.arriving = known(net, group, l, s) + !(l && layer->delay);
 			if (w.steps > 0)
@@ -156,8 +159,9 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 				if (neap__length_of(net, group, s) <= t)
 					continue;
 				for (int l = 0; l < net->nlayers - 1; l++)
-					rows[l] = row_of(group, &net->layers[l], s) +
-						  (size_t)(t - from) * stride_of(&net->layers[l]);
+					rows[l] = row_of(net, group, &net->layers[l], s) +
+						  (size_t)(t - from) *
+							  stride_of(net, &net->layers[l]);
 				bytes += neap__sample_step(net, group,
 					state + group->state_at + s * net->sample_state, s, t, 0,
 					tape + bytes, rows);
@@ -176,5 +180,6 @@ void neap__pack_net(struct neap_net *net)
 	for (int i = 0; i < net->ntensors; i++)
 		if (net->packed[i])
 			neap__walk_pack(net->packed[i], net->tensors[i].data,
-				(int)net->tensors[i].rows, (int)net->tensors[i].columns);
+				(int)net->tensors[i].rows, (int)net->tensors[i].columns,
+				(int)net->strip);
 }

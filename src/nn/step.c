@@ -327,6 +327,7 @@ const struct neap__engine neap__engine_this = {
 	.record = record_group,
 	.log = neap__log_group,
 	.replay = neap__replay_group,
+	.strip = neap__walk_units,
 	.pack = neap__pack_net,
 	.backward = backward_group,
 	.turn = neap__turn_sample,

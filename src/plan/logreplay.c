@@ -29,6 +29,7 @@
 
 #define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_KEPT)
 
+#define SLOTS_TRIED 20000 /* blocks with states in slots beyond which one length is tried */
 #define NO_MORE 2
 
 /* Tickets of logs going up and coming back; the outbox of states has 0 to 15. */
@@ -98,7 +99,7 @@ static int offer_both(struct neap_plan *plan, struct neap__logblocks *x)
  */
 static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k)
 {
-	if (x->tier == 0)
+	if (x->tier == 0 || (x->mode & NEAP__LOG_SLOTS && x->n > SLOTS_TRIED))
 		return 0;
 	if (most <= ALL_UP_TO)
 		return k < most ? most - k : 0;

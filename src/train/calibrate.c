@@ -27,7 +27,8 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.ntiers = c->tiers.count,
 		.advance = c->costs.advance,
 		.record = c->costs.record,
-		.backward = c->costs.backward};
+		.backward = c->costs.backward,
+		.replay = c->costs.replay};
 }
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)
@@ -83,8 +84,9 @@ static void take_costs(
 {
 	if (stats->advance_steps > 0)
 		costs->advance = share * stats->advance / (double)stats->advance_steps;
-	if (stats->record_steps > 0)
-		costs->record = share * stats->record / (double)stats->record_steps;
+	if (stats->record_steps > stats->replay_steps)
+		costs->record =
+			share * stats->record / (double)(stats->record_steps - stats->replay_steps);
 	if (stats->backward_steps > 0)
 		costs->backward = share * stats->backward / (double)stats->backward_steps;
 }
@@ -107,6 +109,8 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 	ops.will_touch = watch_will_touch;
 	ops.grad_save = NULL;
 	ops.grad_load = NULL;
+	ops.advance_log = NULL; /* tapes are looked at as they are recorded */
+	ops.replay = NULL;
 	neap__comparison_sweep(c, &so, steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
@@ -119,6 +123,7 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 		c->costs.advance = known->chain.advance;
 		c->costs.record = known->chain.record;
 		c->costs.backward = known->chain.backward;
+		c->costs.replay = known->chain.replay;
 	} else {
 		take_costs(&c->costs, &stats, neap__undisturbed(&c->result->problem, &stats));
 	}

@@ -49,6 +49,7 @@ static int time_steps(void *user)
 static int steps(struct run *r, struct neap__work *work)
 {
 	double f[REPEATS_MOST], rec[REPEATS_MOST], b[REPEATS_MOST], whole[REPEATS_MOST];
+	double rho[REPEATS_MOST];
 	double mean = 0;
 
 	NEAP_TRY(time_steps(r)); /* warm: pages, caches, threads */
@@ -60,6 +61,7 @@ static int steps(struct run *r, struct neap__work *work)
 		f[i] = r->costs.advance;
 		rec[i] = r->costs.record;
 		b[i] = r->costs.backward;
+		rho[i] = r->costs.replay;
 		mean += r->costs.tape_mean / r->repeats;
 	}
 	struct neap_calibration *c = r->result;
@@ -67,6 +69,13 @@ static int steps(struct run *r, struct neap__work *work)
 	c->advance = neap__timing_of(f, r->repeats);
 	c->record = neap__timing_of(rec, r->repeats);
 	c->backward = neap__timing_of(b, r->repeats);
+	if (r->sizes.log_max > 0) {
+		struct neap_step_ops ops;
+		c->replay = neap__timing_of(rho, r->repeats);
+		chain->replay = c->replay.median;
+		neap__netops_fill(&ops, r->one.net);
+		chain->log = neap__round_up(ops.log_bytes, 64);
+	}
 	chain->advance = c->advance.median;
 	chain->record = c->record.median;
 	chain->backward = c->backward.median;

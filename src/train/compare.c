@@ -44,6 +44,9 @@ static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
 	/* Where chunks leave, what is held while they wait for each other is about a tail. */
 	if (plan->blocks.record > 0 && plan->blocks.tail > plan->params.chunk)
 		return plan->blocks.tail;
+	int64_t interval = plan->params.interval, tail = plan->params.tail;
+	if (strcmp(plan->chosen, "replay") == 0)
+		return interval && (interval < tail || tail == 0) ? interval : tail;
 	return plan->params.chunk > 0 ? plan->params.chunk : 1;
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOG_SPARE 16 /* a part of the mean log, so that chance alone does not overflow */
+
 void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
 {
 	struct neap_net_sizes sizes;
@@ -26,11 +28,21 @@ void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
 		.adjoint_bytes = sizes.adjoint,
 		.tape_bytes = sizes.tape_mean,
 		.tape_max_bytes = sizes.tape_max};
+	if (sizes.log_max == 0)
+		return;
+	ops->advance_log = neap_net_advance_log;
+	ops->replay = neap_net_replay;
+	ops->log_max_bytes = sizes.log_max;
+	ops->log_bytes = sizes.log_mean + sizes.log_mean / LOG_SPARE;
+	if (ops->log_bytes > ops->log_max_bytes)
+		ops->log_bytes = ops->log_max_bytes;
 }
+
+enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
 
 /* What one measurement needs, in pages of its own. */
 struct rooms {
-	size_t state, adjoint, tape;
+	size_t state, adjoint, tape, log;
 	char *pages;
 	size_t bytes;
 };
@@ -46,9 +58,49 @@ static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t ro
 		tape = room > sizes.tape_max ? room : sizes.tape_max;
 	*rooms = (struct rooms){.state = (size_t)neap__round_up(sizes.state, 64),
 		.adjoint = (size_t)neap__round_up(sizes.adjoint, 64),
-		.tape = (size_t)tape};
-	rooms->bytes = (size_t)neap__sat_add(neap__sat_add(rooms->state, rooms->adjoint), tape);
+		.tape = (size_t)neap__round_up(tape, 64),
+		.log = (size_t)neap__sat_mul(sizes.log_max, LOGGED)};
+	rooms->bytes = (size_t)neap__sat_add(neap__sat_add(2 * rooms->state, rooms->adjoint),
+		neap__sat_add(rooms->tape, rooms->log));
 	return neap__map_pages((void **)&rooms->pages, rooms->bytes);
+}
+
+/*
+ * All steps logged and replayed, a stretch at a time. What logging costs more than an
+ * advance is a replay's, which it is done for.
+ */
+static int measure_log(
+	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+{
+	char *state = rooms->pages, *tape = state + rooms->state + rooms->adjoint;
+	char *log = tape + rooms->tape, *before = log + rooms->log;
+	double logging = 0, replaying = 0, start;
+	size_t used = 0;
+	int64_t end, done;
+
+	memset(state, 0, rooms->state);
+	for (int64_t t = 0; t < steps; t = end) {
+		memcpy(before, state, rooms->state);
+		start = neap__seconds();
+		NEAP_TRY(neap_net_advance_log(net, state, t,
+			steps - t > LOGGED ? t + LOGGED : steps, 0, log, rooms->log, &used, &end));
+		logging += neap__seconds() - start;
+		if (end <= t)
+			return neap__fail(
+				NEAP_EMODEL, "a log of %zu bytes holds no step", rooms->log);
+		start = neap__seconds();
+		for (int64_t at = t; at < end; at = done) {
+			NEAP_TRY(neap_net_replay(
+				net, before, at, end, log, t, tape, rooms->tape, &used, &done));
+			if (done <= at)
+				return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
+					rooms->tape);
+		}
+		replaying += neap__seconds() - start;
+	}
+	double more = logging / (double)steps - costs->advance;
+	costs->replay = replaying / (double)steps + (more > 0 ? more : 0);
+	return 0;
 }
 
 /* Forward twice, backward over the last stretch that was recorded. */
@@ -83,7 +135,7 @@ static int measure(
 	start = neap__seconds();
 	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
 	costs->backward = (neap__seconds() - start) / (double)(steps - last);
-	return 0;
+	return rooms->log ? measure_log(costs, net, steps, rooms) : 0;
 }
 
 int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
@@ -95,7 +147,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
 
-	*costs = (struct neap__costs){1, 1, 2, 0, 0};
+	*costs = (struct neap__costs){1, 1, 2, 1, 0, 0};
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
 	cut = neap__batch_cut(batch, sequences, steps);

@@ -12,12 +12,13 @@ NEAP_API void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net
 /* Seconds a step; bytes of tape a step, in the fullest stretch seen and on average. */
 struct neap__costs {
 	double advance, record, backward;
+	double replay; /* what logging costs more than an advance included; 0: no log */
 	double tape, tape_mean;
 };
 
 /*
  * Times the first steps (at most `steps`) of a batch: forward without tape, with
- * tape, and backward. Begins and ends the batch; leaves weights alone and
+ * tape, backward, and logged and replayed. Begins and ends the batch; leaves weights alone and
  * gradients undefined. Takes at most `room` bytes for tapes, or one worst case.
  */
 NEAP_API int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,

@@ -48,6 +48,24 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	return rc;
 }
 
+static int advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap__pieces *p = user;
+	int rc = p->ops.advance_log(p->user, state, t0, t1, first, log, room, used, t_done);
+
+	if (rc == 0 && first && *t_done > t0)
+		passed(p, *t_done);
+	return rc;
+}
+
+static int replay(void *user, void *state, int64_t t0, int64_t t1, const void *log, int64_t log_t0,
+	void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap__pieces *p = user;
+	return p->ops.replay(p->user, state, t0, t1, log, log_t0, tape, room, used, t_done);
+}
+
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	struct neap__pieces *p = user;
@@ -94,6 +112,8 @@ void neap__pieces_watch(struct neap__pieces *p, struct neap_step_ops *ops, void 
 	ops->record = record;
 	ops->turn = turn;
 	ops->backward = backward;
+	ops->advance_log = ops->advance_log ? advance_log : NULL;
+	ops->replay = ops->replay ? replay : NULL;
 	ops->will_touch = ops->will_touch ? will_touch : NULL;
 	ops->grad_save = ops->grad_save ? grad_save : NULL;
 	ops->grad_load = ops->grad_load ? grad_load : NULL;

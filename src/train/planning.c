@@ -54,7 +54,8 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.tiers = trainer->tiers.tier,
 		.advance = costs->advance * load->active,
 		.record = costs->record * load->active,
-		.backward = costs->backward * load->active};
+		.backward = costs->backward * load->active,
+		.replay = costs->replay * load->active};
 }
 
 static size_t whole_tape(double bytes, size_t largest)
@@ -190,10 +191,12 @@ int neap__planning_start(struct neap__trainer *trainer)
 		p->costs.advance = known->chain.advance;
 		p->costs.record = known->chain.record;
 		p->costs.backward = known->chain.backward;
+		p->costs.replay = known->chain.replay;
 	}
 	p->costs.advance /= load.active;
 	p->costs.record /= load.active;
 	p->costs.backward /= load.active;
+	p->costs.replay /= load.active;
 	p->tape[0] = p->costs.tape_mean / load.active;
 	/* The longest batch to come: these samples and the longest of all. */
 	load = load_of(&wide, INT64_MAX);
@@ -233,6 +236,9 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 
 	neap__netops_fill(&ops, trainer->net);
 	ops.tape_bytes = plan_tape(p, &load, &ops);
+	/* A log is about as long as the last batch's: no reason for another plan. */
+	if (ops.log_bytes <= p->ops.log_bytes && ops.log_bytes >= p->ops.log_bytes / 5 * 4)
+		ops.log_bytes = p->ops.log_bytes;
 	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0 &&
 		!drifted(&p->costs, &p->planned))
 		return 0;
@@ -275,7 +281,9 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 	double scale = 1 / load.active;
 
 	average(&p->costs.advance, stats->advance, stats->advance_steps, share * scale);
-	average(&p->costs.record, stats->record, stats->record_steps, share * scale);
+	average(&p->costs.record, stats->record, stats->record_steps - stats->replay_steps,
+		share * scale);
+	average(&p->costs.replay, stats->replay, stats->replay_steps, share * scale);
 	average(&p->costs.backward, stats->backward, stats->backward_steps, share * scale);
 	if (p->sweeps++ % WINDOW == 0) {
 		p->tape[1] = p->sweeps > 1 ? p->tape[0] : 0;
