@@ -250,7 +250,7 @@ struct neap_calibration {
 	int batch;
 	struct neap_timing advance, record, backward; /* seconds a step */
 	struct neap_timing replay; /* of a tape from state and log; 0: the net has no log */
-	struct neap_timing slot_write, slot_read;     /* seconds a copy of the state */
+	struct neap_timing slot_write, slot_read; /* seconds a copy of the state */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
 };
 NEAP_API int neap_calibrate(
