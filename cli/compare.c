@@ -74,6 +74,7 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	if (run->stats.commits || run->stats.spared) {
 		cli_json_int(o, "commits", run->stats.commits);
 		cli_json_int(o, "spared", run->stats.spared);
+		cli_json_number(o, "journal", run->stats.journal);
 	}
 	cli_json_number(o, "loss", run->loss);
 	cli_json_int(o, "steps", run->steps);

@@ -13,7 +13,8 @@
  *   logs.c     steps that are logged, and logs that are given up
  *   online.c   chains whose length the model tells
  *   replay.c   a plan that was made before, instead of planning
- *   journal.c  commits, and a sweep that goes on from the last one
+ *   journal.c  a journal, and a run that goes on from its last commit
+ *   commit.c   what a commit holds, when it is taken, how it comes back
  *   subject.c  which sweep a journal is of
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
@@ -294,11 +295,19 @@ void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old);
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule);
 /* An action was performed. */
 void neap__journal_told(struct neap_sweep *s, const struct neap_action *a);
+void neap__journal_end(struct neap_sweep *s, int rc);
+
+/* commit.c */
 /* A commit may be taken here, if it is time; transfers end, extents of tapes may leave. */
 void neap__journal_point(struct neap_sweep *s);
+/* Where to stop between t and t1, so that a call of the model does not outlast a commit's time. */
+int64_t neap__journal_stretch(const struct neap_sweep *s, int64_t t, int64_t t1);
 /* A commit if one may be taken: the run is going to end early. */
 void neap__journal_last(struct neap_sweep *s);
-void neap__journal_end(struct neap_sweep *s, int rc);
+/* Tables and arena as they were written; the schedule is still at its beginning. */
+int neap__commit_load(struct neap_sweep *s);
+/* Bytes of the largest commit there can be, of `gathered` bytes of the model. */
+uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered);
 
 /* subject.c. Compares with a journal that is there, and takes its plan. */
 int neap__subject_take(struct neap_sweep *s);

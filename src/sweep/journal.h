@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h: what a sweep with a journal knows of it (journal.c, subject.c).
+ * journal.h: what a sweep with a journal knows of it (journal.c, commit.c, subject.c).
  *
  * Commits are taken between two calls of the model, in mid-action too: everything the
  * run has in its tables and its arena, and what the model gathered. A sweep that goes
@@ -13,12 +13,15 @@
 #include <neap/sweep.h>
 #include "store/journalfile.h"
 
+#define NEAP__JOURNAL_SECONDS 30.0 /* between commits */
+
 /* What a journal is about: a sweep goes on only if all of it is the same. Text follows. */
 struct neap__subject {
 	uint32_t version, ntiers;
 	int64_t steps;
 	uint64_t state, adjoint, tape, tape_max; /* as the model says */
-	uint64_t key, x0;			 /* x0: a hash of it */
+	uint64_t log_max;
+	uint64_t key, x0; /* x0: a hash of it */
 	uint64_t arena;
 	int64_t slots, extents, ranges, pieces, spans, lanes;
 	int64_t places[NEAP_TIERS_MAX], tape_places[NEAP_TIERS_MAX];

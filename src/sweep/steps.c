@@ -50,7 +50,8 @@ void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 int neap__step_advance(struct neap_sweep *s, int64_t t1)
 {
 	while (s->live_t < t1) {
-		int64_t t = s->live_t, end = neap__piece_end(t, t1, s->seen, 0);
+		int64_t t = s->live_t;
+		int64_t end = neap__journal_stretch(s, t, neap__piece_end(t, t1, s->seen, 0));
 		NEAP_TRY(neap__step_go_on(s));
 		double start = neap__seconds();
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);

@@ -45,6 +45,7 @@ static void describe(struct neap__subject *subject, const struct neap_sweep *s)
 		.adjoint = s->ops.adjoint_bytes,
 		.tape = s->ops.tape_bytes,
 		.tape_max = s->ops.tape_max_bytes,
+		.log_max = s->ops.log_max_bytes,
 		.key = s->options.journal_key,
 	};
 	if (!s->open)
@@ -85,6 +86,7 @@ static int same_model(const struct neap_sweep *s, const struct neap__subject *th
 		{"adjoint_bytes", there->adjoint, here.adjoint},
 		{"tape_bytes", varies ? 0 : there->tape, varies ? 0 : here.tape},
 		{"tape_max_bytes", there->tape_max, here.tape_max},
+		{"log_max_bytes", there->log_max, here.log_max},
 		{"the key", there->key, here.key},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

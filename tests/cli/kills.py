@@ -77,7 +77,7 @@ class Campaign:
         return None
 
 
-LONG = ["randman:steps=30000,samples=64,classes=4,units=50", "--net", "lif:64r,li", "--memory",
+LONG = ["randman:steps=12000,samples=64,classes=4,units=50", "--net", "lif:64r,li", "--memory",
         "400K", "--batch", "16", "--no-reference"]
 
 
