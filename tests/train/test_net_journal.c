@@ -21,6 +21,8 @@ static const struct row rows[] = {
 		2},
 	{"lif:24r,li", "auto", "cross-entropy", NEAP_FLOAT, 0, 1, 0, 0, NEAP_READ_STEP, 0},
 	{"lif:16r,lif:16,li", "bptt", "cross-entropy", NEAP_FLOAT, 0, 0, 1, 0, NEAP_READ_MAX, 1},
+	{"lif:24r,lif:16r,li", "replay", "cross-entropy", NEAP_FLOAT, 0, 1, 0, 0, NEAP_READ_MEAN,
+		2},
 	{"lif:16,li", "revolve", "cross-entropy", NEAP_DOUBLE, 0, 1, 0, 1, NEAP_READ_MEAN, 0},
 };
 
@@ -84,7 +86,7 @@ static int part(struct outcome *out, const struct row *row, const struct neap_ba
 		.steps = batch->steps,
 		.memory = strcmp(row->strategy, "bptt") == 0
 				  ? 0
-				  : 8 * sizes.state + sizes.adjoint + 9 * sizes.tape_max,
+				  : 8 * sizes.state + sizes.adjoint + 16 * sizes.tape_max,
 		.strategy = row->strategy,
 		.interrupted = stop,
 		.interrupted_user = &stopping,
