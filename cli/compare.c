@@ -14,7 +14,7 @@ static const char examples[] =
 
 struct comparing {
 	struct cli_progress bar;
-	int quiet;
+	int verbose;
 };
 
 static int on_progress(void *user, const char *strategy, int done, int total)
@@ -48,6 +48,18 @@ static void json_pace(cJSON *o, const struct neap_pace *pace)
 	json_direction(pieces, "backward", pace->backward_first, pace->backward_last);
 }
 
+/* Where the seconds went: compute + copies + stall_measured, and little beside. */
+static void json_times(cJSON *o, const struct neap_sweep_stats *stats)
+{
+	cli_json_number(o, "stall_measured", stats->stall);
+	cJSON *stalls = cJSON_AddObjectToObject(o, "stalls");
+	for (int i = 0; i < NEAP_STALLS; i++)
+		cli_json_number(stalls, neap_stall_name(i), stats->stalls[i]);
+	cli_json_number(o, "compute", stats->compute);
+	cli_json_number(o, "slowdown", stats->slowdown);
+	cli_json_number(o, "copies", stats->copies);
+}
+
 static cJSON *json_run(const struct neap_compare_result *result, const struct neap_compare_run *run)
 {
 	char hash[24];
@@ -57,7 +69,8 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 		cli_json_text(o, "role", "reference");
 	if (!run->ran) {
 		static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
-			"resident_growth", "recoveries", "overflows", "grad_hash"};
+			"stalls", "compute", "slowdown", "copies", "resident_growth", "recoveries",
+			"overflows", "grad_hash"};
 		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
 			cJSON_AddNullToObject(o, missing[i]);
 		return o;
@@ -66,7 +79,7 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	cli_json_number(o, "seconds", run->seconds);
 	cli_json_number(o, "spread", run->spread);
 	cli_json_number(o, "predicted", run->stats.predicted);
-	cli_json_number(o, "stall_measured", run->stats.stall);
+	json_times(o, &run->stats);
 	cli_json_bytes(o, "resident_growth", run->stats.resident_growth);
 	cli_json_int(o, "recoveries", run->stats.recoveries);
 	cli_json_int(o, "overflows", run->stats.overflows);
@@ -142,9 +155,25 @@ static int print_json(
 	return cli_json_print(o);
 }
 
+/* Where a run's seconds went, the plan's word beside what was measured. */
+static void print_times(const struct neap_compare_run *run)
+{
+	const struct neap_sweep_stats *s = &run->stats;
+	char a[24], b[24];
+	printf("              computing %s, %s%s more than planned", cli_show_time(a, s->compute),
+		s->slowdown < 0 ? "-" : "", cli_show_time(b, fabs(s->slowdown)));
+	printf(" (%s to transfers); copies %s; waits", cli_show_time(a, s->predicted_lost),
+		cli_show_time(b, s->copies));
+	for (int i = 0; i < NEAP_STALLS; i++)
+		printf("%s %s %s", i ? "," : "", neap_stall_name(i),
+			cli_show_time(a, s->stalls[i]));
+	printf(" (planned %s)\n", cli_show_time(a, s->predicted_stall));
+}
+
 static void print_run(const struct neap_compare_run *run, int64_t steps)
 {
-	char planned[24], measured[24], slow[24], time[24], stall[24], params[160], over[24] = "-";
+	char predicted[24], planned[24], measured[24], slow[24], time[24], stall[24], params[160],
+		over[24] = "-";
 	const char *name = run->reference ? "reference" : run->plan.strategy;
 	char cut[40] = "";
 
@@ -158,16 +187,17 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 	cli_show_params(params, &run->plan.params);
 	if (run->steps < steps)
 		snprintf(cut, sizeof cut, " (%" PRId64 " steps)", run->steps);
-	printf("%-13s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s%s\n", name,
+	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s%s\n", name,
 		cli_show_size(planned, run->plan.arena_bytes),
 		cli_show_size(measured, run->stats.peak_measured),
-		run->plan.slow_bytes ? slow : "-", cli_show_time(time, run->seconds), over,
-		cli_show_time(stall, run->stats.stall), run->grad_hash,
+		run->plan.slow_bytes ? slow : "-", cli_show_time(predicted, run->stats.predicted),
+		cli_show_time(time, run->seconds), over, cli_show_time(stall, run->stats.stall),
+		run->grad_hash,
 		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
 		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params, cut);
 }
 
-static int print_table(const struct neap_compare_result *result)
+static int print_table(const struct neap_compare_result *result, int verbose)
 {
 	const struct neap_chain *c = &result->problem.chain;
 	const struct neap_tier_spec *tiers = result->problem.tiers;
@@ -191,10 +221,13 @@ static int print_table(const struct neap_compare_result *result)
 		printf("a log of the spikes takes %s a step, a tape made from it %s\n",
 			cli_show_size(full, c->log), cli_show_time(r, c->replay));
 	printf("\n");
-	printf("%-13s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
-		"slow", "time", "overhead", "stall", "gradients", "parameters");
-	for (int i = 0; i < result->runs_count; i++)
+	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
+		"slow", "predicted", "time", "overhead", "stall", "gradients", "parameters");
+	for (int i = 0; i < result->runs_count; i++) {
 		print_run(&result->runs[i], result->steps);
+		if (verbose && result->runs[i].ran)
+			print_times(&result->runs[i]);
+	}
 	return cli_finish("compare");
 }
 
@@ -224,7 +257,10 @@ static int run(const struct neap_compare_options *options, struct comparing *com
 	cli_progress_clear(&comparing->bar);
 	if (rc < 0)
 		return cli_fail("compare", rc);
-	int code = json ? print_json(options, &result) : print_table(&result);
+	int code = json ? print_json(options, &result) : print_table(&result, comparing->verbose);
+	if (options->sweep.trace && result.trace_dropped && !json)
+		fprintf(stderr, "neap compare: %s: %" PRId64 " older events were dropped\n",
+			options->sweep.trace, result.trace_dropped);
 	if (code == CLI_DONE && !same_gradients(&result)) {
 		cli_usage("compare", "the gradients of two strategies differ: this is a defect");
 		code = CLI_FAILED;
@@ -277,6 +313,11 @@ int cli_compare(int argc, char **argv)
 		{"reference-memory", CLI_SIZE, &o.reference_memory, "BYTES",
 			"store-all over the first steps that so much memory holds", 1, 9e18, NULL,
 			NULL},
+		{"trace", CLI_TEXT, &o.sweep.trace, "FILE",
+			"what the last sweep of each did when: trace events, for Perfetto", 0, 0,
+			NULL, NULL},
+		{"verbose", CLI_FLAG, &comparing.verbose, NULL,
+			"a line more for each: where its time went", 0, 0, NULL, NULL},
 		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
 			NULL},
 		{0},

@@ -192,6 +192,11 @@ int cli_train(int argc, char **argv)
 	const struct cli_option options[] = {
 		{"out", CLI_TEXT, &o.out, "FOLDER", "of the run (default neap-run)", 0, 0, NULL,
 			NULL},
+		{"trace", CLI_TEXT, &o.sweep.trace, "FILE",
+			"what a sweep did when: trace events, for Perfetto", 0, 0, NULL, NULL},
+		{"trace-batch", CLI_INT, &o.sweep.trace_batch, "N",
+			"the batch of this session to trace (default: the last)", 1, 1e12, NULL,
+			NULL},
 		{"resume", CLI_FLAG, &o.resume, NULL, "go on where the folder stands", 0, 0, NULL,
 			NULL},
 		{"test", CLI_TEXT, &o.test, "DATA", "looked at once, at the end", 0, 0, NULL, NULL},

@@ -8,6 +8,7 @@
 #include <neap/plan.h>
 #include <neap/tier.h>
 #include <neap/sweep.h>
+#include <neap/trace.h>
 #include <neap/bench.h>
 
 #define NEAP_VERSION "0.1.0"

@@ -17,6 +17,7 @@
 
 #include <neap/plan.h>
 #include <neap/tier.h>
+#include <neap/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,6 +152,8 @@ struct neap_sweep_options {
 	uint64_t journal_key;
 	int journal_in_memory;
 	double replay; /* seconds a step, for planning; 0: as record */
+	/* Keeps what the last run did when; borrowed. NULL: nothing does. */
+	struct neap_trace *trace;
 };
 
 /*
@@ -206,6 +209,18 @@ NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_
 NEAP_API const struct neap_plan *neap_sweep_plan(const struct neap_sweep *sweep);
 NEAP_API const struct neap_problem *neap_sweep_problem(const struct neap_sweep *sweep);
 
+/* What a sweep waited for. */
+enum neap_stall {
+	NEAP_STALL_PUT,	   /* a write, since the plan needs its memory or its end */
+	NEAP_STALL_GET,	   /* data to arrive */
+	NEAP_STALL_ROOM,   /* room that the plan did not ask for: fuller tapes, refills */
+	NEAP_STALL_REPAIR, /* what recoveries, refills and anchors for them read and write */
+	NEAP_STALL_ISSUE,  /* handing transfers over; all of them, where the engine blocks */
+	NEAP_STALLS
+};
+/* "put", "get", "room", "repair", "issue"; NULL beyond. */
+NEAP_API const char *neap_stall_name(int stall);
+
 struct neap_sweep_stats {
 	uint64_t arena_bytes;	/* mapped for this plan */
 	uint64_t peak_planned;	/* bytes */
@@ -234,6 +249,10 @@ struct neap_sweep_stats {
 	double replay;
 	uint64_t log_bytes; /* written, and for how many steps, to learn the mean */
 	int64_t logged_steps;
+	double stalls[NEAP_STALLS]; /* `stall` by enum neap_stall: they add up to it */
+	double copies;		    /* copying states within tier 0 */
+	double slowdown;	    /* compute, less what the plan's costs say of the steps done */
+	double predicted_lost;	    /* of `predicted`: what transfers cost the computation */
 };
 
 /*

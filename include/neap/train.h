@@ -44,6 +44,13 @@ struct neap_sweep_settings {
 	/* A directory for a journal (sweep.h), and seconds between its commits; compare only. */
 	const char *journal;
 	double journal_seconds;
+	/*
+	 * A file for what sweeps did when (neap/trace.h): of the last run of each strategy
+	 * compared; of the batch `trace_batch` of a training session, from 1, or of its last
+	 * one (0). Up to 2^20 events in all; the oldest are dropped. NULL: none.
+	 */
+	const char *trace;
+	int64_t trace_batch;
 };
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */
@@ -205,6 +212,7 @@ struct neap_compare_result {
 	int64_t window_steps; /* of a window of a long batch; 0: it was held whole */
 	double input_wait;    /* seconds that sweeps waited for windows */
 	double spikes, support;
+	int64_t trace_dropped; /* events that sweep.trace had no room for */
 };
 NEAP_API int neap_compare(
 	struct neap_compare_result *result, const struct neap_compare_options *options);

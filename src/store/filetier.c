@@ -221,6 +221,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
+	(*tier)->times = neap__worked_times;
 	(*tier)->holds = file->wanted;
 	(*tier)->deep = staging_deep;
 	(*tier)->lend = lend;

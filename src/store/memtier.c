@@ -164,6 +164,7 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	}
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
+	(*tier)->times = neap__worked_times;
 	if (capacity == NEAP_INFINITE)
 		snprintf((*tier)->about, sizeof(*tier)->about, "memory");
 	else

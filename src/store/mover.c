@@ -4,6 +4,7 @@
 #include "store/tier.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ struct neap__request *neap__mover_take(struct neap__mover *m, int way)
 	if (r && may_begin(r)) {
 		m->queues[way].first = r->next;
 		r->state = NEAP__RUNNING;
+		r->begun_at = neap__seconds();
 	} else {
 		r = NULL;
 	}
@@ -44,6 +46,7 @@ struct neap__request *neap__mover_take(struct neap__mover *m, int way)
 static void set_done(struct neap__mover *m, struct neap__request *r)
 {
 	r->state = NEAP__DONE;
+	r->done_at = neap__seconds();
 	m->lies[r - m->requests] = -1;
 	m->outstanding--;
 	pthread_cond_broadcast(&m->done);
@@ -103,6 +106,7 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 {
 	r->state = NEAP__POSTED;
 	r->answer = 0;
+	r->begun_at = 0;
 	r->order = m->orders++;
 	r->gather = neap__worked_gather(job, &r->one);
 	r->place = job->place;
@@ -150,6 +154,8 @@ int neap__mover_wait(struct neap__mover *m, int64_t ticket)
 	while (r->state != NEAP__DONE)
 		pthread_cond_wait(&m->done, &m->lock);
 	int answer = r->answer;
+	m->begun_at = r->begun_at;
+	m->done_at = r->done_at;
 	if (answer < 0)
 		neap__fail(answer, "%s", r->detail);
 	r->state = NEAP__FREE;
@@ -157,6 +163,12 @@ int neap__mover_wait(struct neap__mover *m, int64_t ticket)
 	m->free[m->nfree++] = r;
 	pthread_mutex_unlock(&m->lock);
 	return answer;
+}
+
+void neap__mover_times(const struct neap__mover *m, double *start, double *end)
+{
+	*start = m->begun_at;
+	*end = m->done_at;
 }
 
 void neap__mover_idle(struct neap__mover *m)

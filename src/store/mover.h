@@ -35,6 +35,8 @@ void neap__mover_stage(struct neap__mover *mover, void *staging, size_t bytes, s
 /* As of sys/worker.h. */
 int neap__mover_post(struct neap__mover *mover, const struct neap__job *job, int64_t *ticket);
 int neap__mover_wait(struct neap__mover *mover, int64_t ticket);
+/* When the request waited for last was begun and done, in seconds of sys/clock.h. */
+void neap__mover_times(const struct neap__mover *mover, double *start, double *end);
 /* Blocks until every request is done; their answers stay to be waited for. */
 void neap__mover_idle(struct neap__mover *mover);
 /* A state that was not begun to be written there need not be, unless it is read. */

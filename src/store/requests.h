@@ -27,6 +27,7 @@ struct neap__request {
 	uint32_t after_turn;
 	int64_t order;
 	int answer;
+	double begun_at, done_at; /* seconds of sys/clock.h; 0: never begun */
 	char detail[192];
 	struct neap__gather gather;
 	struct neap_span one;
@@ -71,6 +72,7 @@ struct neap__mover {
 	int nfree, outstanding;
 	int asleep; /* the thread, if there is one: nobody pumps */
 	int64_t orders;
+	double begun_at, done_at; /* of the request waited for last; its waiter's */
 	struct {
 		struct neap__request *first, *last;
 	} queues[2]; /* POSTED; [1]: writes */

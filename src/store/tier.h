@@ -37,6 +37,11 @@ struct neap_tier {
 	uint64_t (*deep)(void *self, uint64_t bytes);
 	void (*lend)(void *self, uint64_t bytes);
 	/*
+	 * Optional [not known]: when the transfer waited for last was begun and done, in
+	 * seconds of sys/clock.h.
+	 */
+	void (*times)(void *self, double *start, double *end);
+	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
 	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
 	 */

@@ -59,3 +59,12 @@ int neap__worked_wait(void *self, int64_t ticket)
 	return worked->mover ? neap__mover_wait(worked->mover, ticket)
 			     : neap__worker_wait(worked->worker, ticket);
 }
+
+void neap__worked_times(void *self, double *start, double *end)
+{
+	const struct neap__worked *worked = self;
+	if (worked->mover)
+		neap__mover_times(worked->mover, start, end);
+	else
+		neap__worker_times(worked->worker, start, end);
+}

@@ -78,7 +78,7 @@ static int record(struct neap_sweep *s, const struct neap_action *a)
 		while (s->live_t < a->t1 && !s->survey.travels && more_room(s));
 		if (s->live_t == a->t1)
 			return 0;
-		s->stats.overflows++;
+		neap__overflowed(s, s->live_t, a->t1);
 		if (s->survey.travels)
 			NEAP_TRY(neap__transfer_anchor(s));
 	}

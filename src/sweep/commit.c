@@ -157,7 +157,7 @@ static void commit(struct neap_sweep *s)
 	int rc = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_FLYING)
-			neap__transfer_end(s, &s->tickets[i]);
+			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
 	double start = neap__seconds();
 	for (int i = 0; rc == 0 && i < s->problem.ntiers; i++)
 		rc = neap__tier_sync(s->tiers[i]);

@@ -16,6 +16,7 @@
  *   journal.c  a journal, and a run that goes on from its last commit
  *   commit.c   what a commit holds, when it is taken, how it comes back
  *   subject.c  which sweep a journal is of
+ *   trace.c    what happened when; tracewrite.c makes JSON of it
  *   repair.c   tapes that are missing and states that were lost, recomputed
  */
 #ifndef NEAP_SWEEP_INTERNAL_H
@@ -23,6 +24,7 @@
 
 #include <neap/sweep.h>
 #include "sweep/arena.h"
+#include "sweep/trace.h"
 #include "sweep/journal.h"
 
 #define NEAP__BLOCK 64	     /* RECORD is cut where t is a multiple of this */
@@ -66,6 +68,8 @@ struct neap__ticket {
 	int32_t lane; /* tapes in flight: their row of spans */
 	uint16_t tier;
 	uint8_t state, put, tapes; /* tapes: NEAP_TAPE, NEAP_LOG; 0: a state */
+	double issued;		   /* when it was handed over */
+	uint64_t bytes;
 };
 
 struct neap__range {
@@ -102,6 +106,7 @@ struct neap_sweep {
 	int fixed;     /* tapes have one size */
 	int fixed_log; /* so have logs */
 	int watch;
+	int replanned; /* since the last run */
 	struct neap__survey survey;
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
 	int64_t *records[NEAP_TIERS_MAX]; /* time of the state at a place, or NEAP__RECORD_* */
@@ -172,6 +177,12 @@ void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1);
 const struct neap__extent *neap__log_find(const struct neap_sweep *s, int64_t t);
 /* Room for other things, at the price of a log; 0 if there is none to give up. */
 int neap__log_evict(struct neap_sweep *s);
+/* steps.c. Charges the time since `start` to a reason and to `stall`; traced. */
+void neap__stalled(struct neap_sweep *s, enum neap_stall reason, double start,
+	const struct neap__ticket *ticket);
+/* A tape of [t0, t1) that did not fit, a record of t that was lost: counted, and traced. */
+void neap__overflowed(struct neap_sweep *s, int64_t t0, int64_t t1);
+void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1);
 
 /* survey.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
 int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
@@ -189,7 +200,8 @@ const struct neap__range *neap__ranges_find(const struct neap_sweep *s, int64_t 
 /* Before a call of the model: an end asked for, a commit; after it: its answer, its time. */
 int neap__step_go_on(struct neap_sweep *s);
 int neap__step_answer(const char *name, int rc);
-void neap__step_charge(struct neap_sweep *s, double *kind, double start);
+void neap__step_charge(
+	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1);
 /* The live state passed on to t; *steps counts. */
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps);
 /* NEAP_EINTERRUPTED if the caller wants an end. */
@@ -222,12 +234,16 @@ int neap__transfer_anchor(struct neap_sweep *s);
 void neap__transfer_drain(struct neap_sweep *s);
 
 /* Waits for a ticket in flight. */
-void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket);
+void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason);
 /* The oldest transfer whose memory cannot move ends early; 0 if there is none. */
 int neap__transfer_settle_oldest(struct neap_sweep *s);
 /* Is an engine at this slot? */
 int neap__transfer_flies(const struct neap_sweep *s, int64_t slot);
-void neap__ticket_issued(struct neap__ticket *ticket, int rc);
+/* Handed over at `start`: the engine's answer. */
+void neap__ticket_issued(
+	struct neap_sweep *s, struct neap__ticket *ticket, double start, uint64_t bytes, int rc);
+/* An answer known without the engine. */
+void neap__ticket_answered(struct neap__ticket *ticket, int rc);
 uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t);
 int neap__ticket_begin(
 	struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out);

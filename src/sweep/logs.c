@@ -53,8 +53,8 @@ int neap__log_evict(struct neap_sweep *s)
 	}
 	if (!first)
 		return 0;
+	neap__overflowed(s, first->t0, first->t1);
 	neap__arena_pop(&s->arena, first);
-	s->stats.overflows++;
 	return 1;
 }
 
@@ -89,7 +89,7 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	double start = neap__seconds();
 	int rc = s->ops.advance_log(s->user, neap__live(s), t, end, t >= s->seen,
 		s->arena.base + place.offset, room, &used, &done);
-	neap__step_charge(s, &s->stats.advance, start);
+	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);
 	NEAP_TRY(neap__step_answer("advance_log", rc));
 	NEAP_TRY(check(s, end, room, used, done));
 	*stuck = done == t;

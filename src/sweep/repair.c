@@ -13,6 +13,7 @@
  */
 #include "sweep/internal.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 /* A state at or above the adjoint serves nobody. Tapes may lie above it. */
 static void drop_states_from(struct neap_sweep *s, int64_t t)
@@ -95,8 +96,17 @@ int neap__restore(struct neap_sweep *s, int64_t t)
 	return neap__step_advance(s, t);
 }
 
+/* Around what a repair did. */
+static void trace_repair(struct neap_sweep *s, uint32_t kind, double start, int64_t t0, int64_t t1)
+{
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = start, .end = neap__seconds(), .t0 = t0, .t1 = t1, .kind = kind});
+}
+
 int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
 {
+	double start = neap__seconds();
 	int64_t old = s->live_t;
 	s->repairing++;
 	neap__transfer_settle(s, NEAP_LIVE);
@@ -113,6 +123,7 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
 			s->live_t = -1;
 	}
 	s->repairing--;
+	trace_repair(s, NEAP__EVENT_RECOVER, start, t, t);
 	return 0;
 }
 
@@ -205,8 +216,9 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 		}
 	}
 	while (arena->nextents > keep) {
+		const struct neap__extent *top = neap__arena_top(arena);
+		neap__overflowed(s, top->t0, top->t1);
 		neap__arena_pop(arena, neap__arena_top(arena));
-		s->stats.overflows++;
 	}
 	s->leaf = share(s, neap__arena_gap(arena)).bytes;
 	return 0;
@@ -306,8 +318,9 @@ static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 			keep = h;
 		}
 	}
-	for (int64_t h = h0; h > keep; s->stats.overflows++) {
+	for (int64_t h = h0; h > keep;) {
 		tape = neap__arena_find(arena, h, &below);
+		neap__overflowed(s, tape->t0, h);
 		h = tape->t0;
 		neap__arena_pop(arena, tape);
 	}
@@ -365,6 +378,7 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 
 int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
+	double start = neap__seconds();
 	s->repairing++;
 	s->book.filling = 1;
 	neap__transfer_settle(s, NEAP_LIVE);
@@ -372,5 +386,6 @@ int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
 	s->book.filling = 0;
 	s->repairing--;
+	trace_repair(s, NEAP__EVENT_REFILL, start, t0, t);
 	return 0;
 }

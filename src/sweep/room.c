@@ -58,8 +58,8 @@ static int evict_tape(struct neap_sweep *s)
 		struct neap__extent *extent = &s->arena.extents[i];
 		if (extent->pinned || extent->t0 == extent->t1 || extent->slot == NEAP__LOG_EXTENT)
 			continue;
+		neap__overflowed(s, extent->t0, extent->t1);
 		neap__arena_pop(&s->arena, extent);
-		s->stats.overflows++;
 		return 1;
 	}
 	return 0;

@@ -95,6 +95,9 @@ static void reset(struct neap_sweep *s)
 		.predicted = s->plan.makespan,
 		.predicted_stall = s->plan.stall,
 	};
+	for (int i = 0; i < s->problem.ntiers; i++)
+		s->stats.predicted_lost += neap_tier_lost(
+			&s->problem.tiers[i], s->plan.tiers[i].written + s->plan.tiers[i].read);
 	neap__arena_reset(&s->arena, s->arena.tapes);
 	neap__tapes_reset(s);
 }
@@ -145,6 +148,26 @@ static int check_poison(const struct neap_sweep *s)
 	return 0;
 }
 
+static void begin_trace(struct neap_sweep *s, double start)
+{
+	neap__trace_begin(s->options.trace, &s->problem, &s->plan, start);
+	if (s->replanned)
+		neap__trace_add(s->options.trace,
+			&(struct neap__event){
+				.start = start, .end = start, .kind = NEAP__EVENT_REPLAN});
+	s->replanned = 0;
+}
+
+/* What the plan's costs say of the steps that were done. */
+static double planned_seconds(const struct neap_sweep *s)
+{
+	const struct neap_chain *c = &s->problem.chain;
+	return (double)s->stats.advance_steps * c->advance +
+	       (double)(s->stats.record_steps - s->stats.replay_steps) * c->record +
+	       (double)s->stats.replay_steps * c->replay +
+	       (double)s->stats.backward_steps * c->backward;
+}
+
 static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 {
 	uint64_t resident = 0;
@@ -152,6 +175,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 		resident = neap__resident_peak();
 	double start = neap__seconds();
 	reset(s);
+	begin_trace(s, start);
 	int rc = neap__copy_load(s, s->x0, 0);
 	if (rc == 0)
 		rc = neap__journal_start(s, schedule);
@@ -168,10 +192,12 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	neap__journal_end(s, rc);
 	s->stats.peak_measured = s->arena.peak;
 	s->stats.moved = s->arena.moved;
+	s->stats.slowdown = s->stats.compute - planned_seconds(s);
 	if (resident) {
 		uint64_t peak = neap__resident_peak();
 		s->stats.resident_growth = peak > resident ? peak - resident : 0;
 	}
+	neap__trace_end(s->options.trace, &s->stats);
 	return rc;
 }
 

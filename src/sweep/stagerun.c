@@ -107,6 +107,10 @@ static int perform(struct run *r, const struct neap__stage_call *call)
 	void *x = at(s, call, NEAP__X), *y = at(s, call, NEAP__Y), *tmp = at(s, call, NEAP__TMP);
 	void *tape = at(s, call, NEAP__TAPE), *dx = at(s, call, NEAP__DX);
 	double loss = 0, start = neap__seconds(), *kind = &s->stats.backward;
+	static const uint32_t events[] = {[NEAP_ADVANCE] = NEAP__EVENT_ADVANCE,
+		[NEAP_RECORD] = NEAP__EVENT_RECORD,
+		[NEAP_TURN] = NEAP__EVENT_TURN,
+		[NEAP_BACKWARD] = NEAP__EVENT_BACKWARD};
 	int rc;
 
 	if (call->kind == NEAP_ADVANCE) {
@@ -125,9 +129,15 @@ static int perform(struct run *r, const struct neap__stage_call *call)
 		rc = s->ops.backward(s->user, call->i, x, tape, at(s, call, NEAP__DY), dx, tmp);
 		s->stats.backward_steps++;
 	}
-	double seconds = neap__seconds() - start;
-	*kind += seconds;
-	s->stats.compute += seconds;
+	double end = neap__seconds();
+	*kind += end - start;
+	s->stats.compute += end - start;
+	neap__trace_add(
+		s->options.trace, &(struct neap__event){.start = start,
+					  .end = end,
+					  .t0 = call->i,
+					  .t1 = call->kind == NEAP_TURN ? call->i : call->i + 1,
+					  .kind = events[call->kind]});
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s of stage %lld answered %d",
 			neap_action_name(call->kind), (long long)call->i, rc);
@@ -177,6 +187,7 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 		.predicted = s->plan.makespan,
 	};
 	double start = neap__seconds();
+	neap__trace_begin(s->options.trace, &s->problem, &s->plan, start);
 	if (s->poison)
 		memset(s->base, POISON, s->mapped);
 	if (x0)
@@ -189,6 +200,8 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 	if (rc == 0 && dx0)
 		memcpy(dx0, at(s, &p->calls[p->ncalls - 1], NEAP__DX), s->dx0_bytes);
 	s->stats.seconds = neap__seconds() - start;
+	s->stats.slowdown = s->stats.compute - s->plan.makespan;
+	neap__trace_end(s->options.trace, &s->stats);
 	if (stats)
 		*stats = s->stats;
 	return rc;

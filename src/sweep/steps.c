@@ -29,11 +29,53 @@ int neap__step_go_on(struct neap_sweep *s)
 	return neap__interrupted(s);
 }
 
-void neap__step_charge(struct neap_sweep *s, double *kind, double start)
+void neap__step_charge(
+	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1)
 {
-	double seconds = neap__seconds() - start;
-	*kind += seconds;
-	s->stats.compute += seconds;
+	double end = neap__seconds();
+	*kind += end - start;
+	s->stats.compute += end - start;
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = start, .end = end, .t0 = t0, .t1 = t1, .kind = event});
+}
+
+void neap__stalled(struct neap_sweep *s, enum neap_stall reason, double start,
+	const struct neap__ticket *ticket)
+{
+	double end = neap__seconds();
+	s->stats.stalls[reason] += end - start;
+	s->stats.stall += end - start;
+	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
+						  .end = end,
+						  .t0 = ticket->t,
+						  .t1 = ticket->tapes ? ticket->t1 : ticket->t,
+						  .kind = NEAP__EVENT_WAIT + (uint32_t)reason,
+						  .flags = ticket->tapes ? NEAP__EVENT_TAPES : 0,
+						  .tier = ticket->tier});
+}
+
+/* A moment on the computation's track. */
+static void mark(struct neap_sweep *s, uint32_t kind, int tier, int64_t t0, int64_t t1)
+{
+	if (!s->options.trace)
+		return;
+	double now = neap__seconds();
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = now, .end = now, .t0 = t0, .t1 = t1, .kind = kind, .tier = tier});
+}
+
+void neap__overflowed(struct neap_sweep *s, int64_t t0, int64_t t1)
+{
+	s->stats.overflows++;
+	mark(s, NEAP__EVENT_OVERFLOW, 0, t0, t1);
+}
+
+void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
+{
+	s->stats.recoveries++;
+	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
 }
 
 /* The live state passed on to t. */
@@ -55,7 +97,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 		NEAP_TRY(neap__step_go_on(s));
 		double start = neap__seconds();
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);
-		neap__step_charge(s, &s->stats.advance, start);
+		neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, end);
 		NEAP_TRY(neap__step_answer("advance", rc));
 		neap__step_passed(s, end, &s->stats.advance_steps);
 	}
@@ -86,7 +128,8 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	else
 		rc = s->ops.record(
 			s->user, neap__live(s), t, end, t >= s->seen, tape, room, used, done);
-	neap__step_charge(s, log ? &s->stats.replay : &s->stats.record, start);
+	neap__step_charge(s, log ? &s->stats.replay : &s->stats.record, start,
+		log ? NEAP__EVENT_REPLAY : NEAP__EVENT_RECORD, t, *done);
 	if (rc == 0 && log)
 		s->stats.replay_steps += *done - t;
 	return neap__step_answer(log ? "replay" : "record", rc);
@@ -156,7 +199,7 @@ int neap__step_turn(struct neap_sweep *s)
 {
 	double start = neap__seconds(), loss = 0;
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
-	neap__step_charge(s, &s->stats.backward, start);
+	neap__step_charge(s, &s->stats.backward, start, NEAP__EVENT_TURN, s->live_t, s->live_t);
 	NEAP_TRY(neap__step_answer("turn", rc));
 	s->book.loss = loss;
 	if (s->loss)
@@ -171,7 +214,8 @@ int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
 	double start = neap__seconds();
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);
-	neap__step_charge(s, &s->stats.backward, start);
+	neap__step_charge(
+		s, &s->stats.backward, start, NEAP__EVENT_BACKWARD, extent->t0, extent->t1);
 	NEAP_TRY(neap__step_answer("backward", rc));
 	s->stats.backward_steps += extent->t1 - extent->t0;
 	s->position = extent->t0;
@@ -179,18 +223,31 @@ int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
 	return 0;
 }
 
+static void copied(struct neap_sweep *s, double start, int64_t t)
+{
+	double end = neap__seconds();
+	s->stats.copies += end - start;
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = start, .end = end, .t0 = t, .t1 = t, .kind = NEAP__EVENT_COPY});
+}
+
 int neap__copy_save(struct neap_sweep *s, void *to)
 {
+	double start = neap__seconds();
+	int rc = 0;
 	if (s->ops.save)
-		return neap__step_answer("save", s->ops.save(s->user, to, neap__live(s)));
-	if (to != neap__live(s))
+		rc = neap__step_answer("save", s->ops.save(s->user, to, neap__live(s)));
+	else if (to != neap__live(s))
 		memcpy(to, neap__live(s), s->ops.state_bytes);
-	return 0;
+	copied(s, start, s->live_t);
+	return rc;
 }
 
 /* from NULL: x_0 is all zero bytes. */
 int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 {
+	double start = neap__seconds();
 	s->live_t = -1;
 	if (!from) {
 		memset(neap__live(s), 0, s->ops.state_bytes);
@@ -200,6 +257,7 @@ int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 		NEAP_TRY(neap__step_answer("load", s->ops.load(s->user, neap__live(s), from)));
 	else if (from != neap__live(s))
 		memcpy(neap__live(s), from, s->ops.state_bytes);
+	copied(s, start, t);
 	s->live_t = t;
 	return 0;
 }

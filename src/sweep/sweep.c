@@ -390,6 +390,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	}
 	fresh->arena.poison = s->arena.poison;
 	fresh->watch = s->watch;
+	fresh->replanned = 1;
 	free_tables(s);
 	*s = *fresh;
 	free(fresh);

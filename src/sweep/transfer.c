@@ -2,6 +2,7 @@
 /* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
 #include "sweep/internal.h"
 #include "base/fail.h"
+#include "store/tier.h"
 #include "sys/clock.h"
 
 /* Kind, sweep and step: a record of an earlier sweep is never taken for one of this. */
@@ -44,10 +45,45 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 }
 
 /* An answer known at once waits for its WAIT like any other. */
-void neap__ticket_issued(struct neap__ticket *ticket, int rc)
+void neap__ticket_answered(struct neap__ticket *ticket, int rc)
 {
+	ticket->state = NEAP__TICKET_SETTLED;
+	ticket->answer = rc;
+}
+
+void neap__ticket_issued(
+	struct neap_sweep *s, struct neap__ticket *ticket, double start, uint64_t bytes, int rc)
+{
+	ticket->issued = start;
+	ticket->bytes = bytes;
 	ticket->state = rc < 0 ? NEAP__TICKET_SETTLED : NEAP__TICKET_FLYING;
 	ticket->answer = rc;
+	neap__stalled(s, NEAP_STALL_ISSUE, start, ticket);
+}
+
+/* What the engine says of when it moved the bytes of a ticket, within what is known. */
+static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	const struct neap_tier *tier = s->tiers[ticket->tier - 1];
+	double now = neap__seconds(), start = 0, end = 0;
+	if (!s->options.trace)
+		return;
+	if (tier->times)
+		tier->times(tier->self, &start, &end);
+	if (!(start >= ticket->issued && end >= start && end <= now))
+		start = ticket->issued, end = now;
+	neap__trace_add(
+		s->options.trace, &(struct neap__event){.queued = ticket->issued,
+					  .start = start,
+					  .end = end,
+					  .t0 = ticket->t,
+					  .t1 = ticket->tapes ? ticket->t1 : ticket->t,
+					  .bytes = ticket->bytes,
+					  .kind = NEAP__EVENT_TRANSFER,
+					  .flags = (ticket->put ? NEAP__EVENT_PUT : 0u) |
+						   (ticket->tapes ? NEAP__EVENT_TAPES : 0u) |
+						   (ticket->answer < 0 ? NEAP__EVENT_FAILED : 0u),
+					  .tier = ticket->tier});
 }
 
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
@@ -70,9 +106,11 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 		slot->pins++;
 	}
 	*record_at(s, a->tier, a->place) = a->t0;
-	neap__ticket_issued(ticket, neap_tier_put(s->tiers[a->tier - 1], a->place,
-					    neap__record_tag(s, NEAP_STATE, a->t0), from,
-					    s->problem.chain.state, &ticket->engine));
+	double start = neap__seconds();
+	int rc = neap_tier_put(s->tiers[a->tier - 1], a->place,
+		neap__record_tag(s, NEAP_STATE, a->t0), from, s->problem.chain.state,
+		&ticket->engine);
+	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
 	s->stats.written[a->tier - 1] += s->problem.chain.state;
 	return 0;
 }
@@ -81,9 +119,11 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__live(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
-	neap__ticket_issued(ticket, neap_tier_get(s->tiers[ticket->tier - 1], ticket->place,
-					    neap__record_tag(s, NEAP_STATE, ticket->t), into,
-					    s->problem.chain.state, &ticket->engine));
+	double start = neap__seconds();
+	int rc = neap_tier_get(s->tiers[ticket->tier - 1], ticket->place,
+		neap__record_tag(s, NEAP_STATE, ticket->t), into, s->problem.chain.state,
+		&ticket->engine);
+	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
 	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
 }
 
@@ -111,18 +151,19 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		slot->pins++;
 	}
 	if (held == NEAP__RECORD_BAD)
-		neap__ticket_issued(ticket, NEAP_ELOST);
+		neap__ticket_answered(ticket, NEAP_ELOST);
 	else
 		issue_get(s, ticket);
 	return 0;
 }
 
-void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket)
+void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason)
 {
 	double start = neap__seconds();
 	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
 	ticket->state = NEAP__TICKET_SETTLED;
-	s->stats.stall += neap__seconds() - start;
+	neap__stalled(s, reason, start, ticket);
+	trace_transfer(s, ticket);
 	if (ticket->tapes)
 		neap__tapes_settled(s, ticket);
 }
@@ -144,7 +185,7 @@ int neap__transfer_settle_oldest(struct neap_sweep *s)
 	}
 	if (!oldest)
 		return 0;
-	neap__transfer_end(s, oldest);
+	neap__transfer_end(s, oldest, NEAP_STALL_ROOM);
 	return 1;
 }
 
@@ -162,7 +203,8 @@ void neap__transfer_settle(struct neap_sweep *s, int64_t slot)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
-			neap__transfer_end(s, &s->tickets[i]);
+			neap__transfer_end(s, &s->tickets[i],
+				s->repairing ? NEAP_STALL_REPAIR : NEAP_STALL_ROOM);
 }
 
 int neap__transfer_push_aside(struct neap_sweep *s)
@@ -195,7 +237,7 @@ static void mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t)
 	if (*held != t)
 		return; /* known already, forgotten or overwritten since */
 	*held = NEAP__RECORD_BAD;
-	s->stats.recoveries++;
+	neap__lost(s, tier, t, t);
 }
 
 int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
@@ -205,7 +247,7 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
 	struct neap__ticket *ticket = &s->tickets[a->ticket];
 	if (ticket->state == NEAP__TICKET_FLYING)
-		neap__transfer_end(s, ticket);
+		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
 	if (ticket->tapes)
 		return neap__tapes_wait(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
@@ -234,7 +276,7 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 	s->live_t = -1;
 	issue_get(s, &ticket);
 	if (ticket.state == NEAP__TICKET_FLYING)
-		neap__transfer_end(s, &ticket);
+		neap__transfer_end(s, &ticket, NEAP_STALL_REPAIR);
 	if (ticket.answer < 0) {
 		mark_bad(s, tier, place, t);
 		return ticket.answer;
@@ -245,21 +287,27 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 int neap__transfer_anchor(struct neap_sweep *s)
 {
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		int64_t place = s->survey.places[i] + s->anchored[i], ticket;
+		int64_t place = s->survey.places[i] + s->anchored[i];
 		if (place >= s->places[i])
 			continue;
 		NEAP_TRY(neap__copy_save(s, neap__live(s)));
 		s->anchored[i]++;
+		struct neap__ticket own = {.t = s->live_t,
+			.slot = NEAP_LIVE,
+			.place = place,
+			.tier = (uint16_t)(i + 1),
+			.put = 1};
 		double start = neap__seconds();
 		int rc = neap_tier_put(s->tiers[i], place,
 			neap__record_tag(s, NEAP_STATE, s->live_t), neap__live(s),
-			s->problem.chain.state, &ticket);
-		if (rc == 0)
-			rc = neap_tier_wait(s->tiers[i], ticket);
-		s->stats.stall += neap__seconds() - start;
+			s->problem.chain.state, &own.engine);
+		neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
+		if (own.state == NEAP__TICKET_FLYING)
+			neap__transfer_end(s, &own, NEAP_STALL_REPAIR);
 		s->stats.written[i] += s->problem.chain.state;
-		s->stats.recoveries += rc < 0;
-		s->records[i][place] = rc < 0 ? NEAP__RECORD_BAD : s->live_t;
+		if (own.answer < 0)
+			neap__lost(s, i + 1, s->live_t, s->live_t);
+		s->records[i][place] = own.answer < 0 ? NEAP__RECORD_BAD : s->live_t;
 		return 0;
 	}
 	return 0;
@@ -269,7 +317,7 @@ void neap__transfer_drain(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		if (s->tickets[i].state == NEAP__TICKET_FLYING)
-			neap__transfer_end(s, &s->tickets[i]);
+			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
 		s->tickets[i].state = NEAP__TICKET_FREE;
 	}
 }

@@ -11,6 +11,7 @@
  */
 #include "sweep/internal.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 
@@ -81,7 +82,7 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 	int64_t from = 0;
 	int n = 0, rc;
 	if (s->free_lanes == 0) {
-		neap__ticket_issued(ticket, -EAGAIN);
+		neap__ticket_answered(ticket, -EAGAIN);
 		return;
 	}
 	ticket->lane = s->lanes[--s->free_lanes];
@@ -100,11 +101,12 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 	/* Two puts of one range may cut it differently: those of two periods are not the same. */
 	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (sent->period & 0x3fff)
 									       << 48;
+	double start = neap__seconds();
 	if (ticket->put)
 		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	else
 		rc = neap_tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
-	neap__ticket_issued(ticket, rc);
+	neap__ticket_issued(s, ticket, start, sent->bytes, rc);
 	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += sent->bytes;
 	if (rc < 0)
 		neap__tapes_settled(s, ticket);
@@ -159,8 +161,8 @@ static void gather(struct neap_sweep *s, struct neap__ticket *ticket, struct nea
 			n++;
 			continue;
 		}
+		neap__overflowed(s, extent->t0, extent->t1);
 		neap__arena_pop(arena, extent);
-		s->stats.overflows++;
 		i--;
 	}
 }
@@ -232,7 +234,7 @@ int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
 			"get: place %lld does not hold the tapes of [%lld, %lld)",
 			(long long)a->place, (long long)a->t0, (long long)a->t1);
 	if (sent->bad) {
-		neap__ticket_issued(ticket, NEAP_ELOST);
+		neap__ticket_answered(ticket, NEAP_ELOST);
 		return 0;
 	}
 	/* First come, first served: what is waited for first must not lose its room. */
@@ -267,10 +269,10 @@ static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 	s->later--;
 	if (!try_get(s, ticket, 1)) {
 		neap__arena_keep_promise(&s->arena, ticket->promised);
-		s->stats.overflows++;
+		neap__overflowed(s, ticket->t, ticket->t1);
 		ticket->answer = 0;
 	} else if (ticket->state == NEAP__TICKET_FLYING) {
-		neap__transfer_end(s, ticket);
+		neap__transfer_end(s, ticket, NEAP_STALL_ROOM);
 	}
 }
 
@@ -281,7 +283,7 @@ void neap__tapes_push_aside(struct neap_sweep *s)
 		if (!ticket->tapes || ticket->put)
 			continue;
 		if (ticket->state == NEAP__TICKET_FLYING)
-			neap__transfer_end(s, ticket);
+			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
 		if (ticket->state != NEAP__TICKET_SETTLED || ticket->answer < 0)
 			continue;
 		neap__arena_release(&s->arena, i);
@@ -305,7 +307,7 @@ int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 	ticket->state = NEAP__TICKET_FREE;
 	if (ticket->answer < 0 && sent->t0 == ticket->t && sent->t1 == ticket->t1 && !sent->bad) {
 		sent->bad = 1;
-		s->stats.recoveries++;
+		neap__lost(s, ticket->tier, ticket->t, ticket->t1);
 	}
 	if (!ticket->put) {
 		arrived(s, number_of(s, ticket));

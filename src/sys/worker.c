@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/worker.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@ struct cell {
 	uint32_t turn; /* tells a reused cell's tickets apart */
 	enum cell_state state;
 	int answer;
+	double start, end;
 	char detail[192];
 };
 
@@ -34,6 +36,7 @@ struct neap__worker {
 	int *free, nfree;
 	int *ring, head, count; /* count includes the running one */
 	int quit;
+	double start, end; /* of the job waited for last; its waiter's */
 };
 
 static void *worker_main(void *arg)
@@ -48,9 +51,13 @@ static void *worker_main(void *arg)
 			break;
 		struct cell *cell = &worker->cells[worker->ring[worker->head]];
 		pthread_mutex_unlock(&worker->lock);
+		double start = neap__seconds();
 		int answer = worker->run(worker->self, &cell->job);
+		double end = neap__seconds();
 		pthread_mutex_lock(&worker->lock);
 		cell->answer = answer;
+		cell->start = start;
+		cell->end = end;
 		cell->state = CELL_DONE;
 		if (answer < 0)
 			snprintf(cell->detail, sizeof cell->detail, "%s", neap_detail());
@@ -143,6 +150,8 @@ int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
 	while (cell->state != CELL_DONE)
 		pthread_cond_wait(&worker->done, &worker->lock);
 	int answer = cell->answer;
+	worker->start = cell->start;
+	worker->end = cell->end;
 	if (answer < 0)
 		neap__fail(answer, "%s", cell->detail);
 	cell->state = CELL_FREE;
@@ -150,6 +159,12 @@ int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
 	worker->free[worker->nfree++] = index;
 	pthread_mutex_unlock(&worker->lock);
 	return answer;
+}
+
+void neap__worker_times(const struct neap__worker *worker, double *start, double *end)
+{
+	*start = worker->start;
+	*end = worker->end;
 }
 
 void neap__worker_idle(struct neap__worker *worker)

@@ -29,6 +29,8 @@ NEAP_API int neap__worker_post(
 	struct neap__worker *worker, const struct neap__job *job, int64_t *ticket);
 /* Blocks until the job is done; its answer. NEAP_EUSAGE: no such ticket. */
 NEAP_API int neap__worker_wait(struct neap__worker *worker, int64_t ticket);
+/* When the job waited for last was begun and done, in seconds of sys/clock.h. */
+NEAP_API void neap__worker_times(const struct neap__worker *worker, double *start, double *end);
 /* Blocks until every posted job is done; their answers stay to be waited for. */
 NEAP_API void neap__worker_idle(struct neap__worker *worker);
 /* Runs what was posted, then ends the thread. NULL is fine. */

@@ -28,7 +28,8 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.advance = c->costs.advance,
 		.record = c->costs.record,
 		.backward = c->costs.backward,
-		.replay = c->costs.replay};
+		.replay = c->costs.replay,
+		.trace = c->trace};
 }
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)

@@ -150,9 +150,47 @@ enum { REPEATS_MAX = 99 };
 /* A strategy while its sweeps are measured. */
 struct candidate {
 	const char *strategy;
+	struct neap_trace *trace; /* NULL: none */
 	struct neap_sweep *sweep; /* NULL: does not run */
 	struct measured run[REPEATS_MAX];
 };
+
+#define TRACE_EVENTS ((int64_t)1 << 20) /* in all */
+#define TRACE_LEAST ((int64_t)1 << 16)	/* of one strategy */
+
+/* A trace for each; one file of nothing, so that a path that will not do is known early. */
+static int make_traces(const struct neap__comparison *c, struct candidate *candidates)
+{
+	const char *path = c->options->sweep.trace;
+	int count = c->result->runs_count;
+	int64_t share = TRACE_EVENTS / (count > 0 ? count : 1);
+
+	if (!path)
+		return 0;
+	NEAP_TRY(neap_trace_write(path, NULL, 0));
+	for (int i = 0; i < count; i++) {
+		const char *name =
+			c->result->runs[i].reference ? "reference" : candidates[i].strategy;
+		NEAP_TRY(neap_trace_create(
+			&candidates[i].trace, name, share > TRACE_LEAST ? share : TRACE_LEAST));
+	}
+	return 0;
+}
+
+static int write_traces(const struct neap__comparison *c, const struct candidate *candidates)
+{
+	struct neap_trace *traces[64];
+	int n = 0;
+
+	if (!c->options->sweep.trace)
+		return 0;
+	for (int i = 0; i < c->result->runs_count && n < 64; i++)
+		if (c->result->runs[i].ran)
+			traces[n++] = candidates[i].trace;
+	for (int i = 0; i < n; i++)
+		c->result->trace_dropped += neap_trace_dropped(traces[i]);
+	return neap_trace_write(c->options->sweep.trace, traces, n);
+}
 
 /* Plans; what cannot run says why and leaves no sweep. */
 static int prepare(
@@ -226,8 +264,11 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	const struct neap_compare_options *o = c->options;
 	int count = c->result->runs_count, done = 0;
 
-	for (int i = 0; i < count; i++)
+	NEAP_TRY(make_traces(c, candidates));
+	for (int i = 0; i < count; i++) {
+		c->trace = candidates[i].trace;
 		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
+	}
 	for (int r = 0; r < repeats; r++) {
 		for (int i = 0; i < count; i++, done++) {
 			const char *name = candidates[i].strategy;
@@ -267,8 +308,12 @@ static int run_all(struct neap__comparison *c)
 			candidates[count++].strategy = neap_strategy_name(i);
 	c->result->runs_count = count;
 	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
-	for (int i = 0; i < count; i++)
+	if (rc == 0)
+		rc = write_traces(c, candidates);
+	for (int i = 0; i < count; i++) {
 		neap_sweep_free(candidates[i].sweep);
+		neap_trace_free(candidates[i].trace);
+	}
 	free(candidates);
 	return rc;
 }

@@ -21,6 +21,7 @@ struct neap__comparison {
 	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
 	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
 	int goes_on;		  /* from a journal: nothing is measured, its plan is run */
+	struct neap_trace *trace; /* of the strategy that is planned, or NULL */
 	double reference;	  /* seconds a step of the reference run; NaN without one */
 	struct neap__pieces pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */

@@ -49,6 +49,8 @@ static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *b
 	NEAP_TRY(neap__planning_batch(trainer, batch));
 	NEAP_TRY(neap_sweep_run(trainer->sweep, NULL, NULL, &loss, &stats));
 	neap__planning_learn(trainer, batch, &stats);
+	if (trainer->trace && trainer->planning.sweeps == trainer->options.sweep.trace_batch)
+		NEAP_TRY(neap__trainer_trace(trainer));
 	if (!isfinite(loss))
 		return diverged(trainer, "loss", loss);
 	return 0;

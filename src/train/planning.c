@@ -16,7 +16,8 @@
 #define WINDOW 16   /* batches; the largest mean of one to two windows counts */
 #define MEMORY 0.25 /* weight of the last sweep in the average costs */
 #define DRIFT 0.2   /* costs that moved further than this are planned for anew */
-#define TIMED 256   /* steps that are timed before the first plan */
+#define TRACE_EVENTS ((int64_t)1 << 18)
+#define TIMED 256 /* steps that are timed before the first plan */
 
 /* What a batch asks of a sweep: short samples leave the last steps to the long ones. */
 struct load {
@@ -55,7 +56,8 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.advance = costs->advance * load->active,
 		.record = costs->record * load->active,
 		.backward = costs->backward * load->active,
-		.replay = costs->replay * load->active};
+		.replay = costs->replay * load->active,
+		.trace = trainer->trace};
 }
 
 static size_t whole_tape(double bytes, size_t largest)
@@ -176,6 +178,10 @@ int neap__planning_start(struct neap__trainer *trainer)
 	const struct neap_batch *batch;
 	struct neap_batch wide;
 
+	if (trainer->options.sweep.trace) {
+		NEAP_TRY(neap_trace_write(trainer->options.sweep.trace, NULL, 0)); /* can it be? */
+		NEAP_TRY(neap_trace_create(&trainer->trace, "train", TRACE_EVENTS));
+	}
 	p->margin = MARGIN;
 	p->memory = neap__memory_budget(&trainer->options.sweep);
 	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
@@ -265,6 +271,20 @@ static void average(double *mean, double seconds, int64_t steps, double scale)
 		*mean += MEMORY * (seconds / (double)steps * scale - *mean);
 }
 
+static void add_sweep(struct neap_sweep_stats *sum, const struct neap_sweep_stats *stats)
+{
+	sum->seconds += stats->seconds;
+	sum->predicted += stats->predicted;
+	sum->predicted_stall += stats->predicted_stall;
+	sum->predicted_lost += stats->predicted_lost;
+	sum->compute += stats->compute;
+	sum->copies += stats->copies;
+	sum->slowdown += stats->slowdown;
+	sum->stall += stats->stall;
+	for (int i = 0; i < NEAP_STALLS; i++)
+		sum->stalls[i] += stats->stalls[i];
+}
+
 static void keep_largest(int64_t *largest, uint64_t value)
 {
 	if ((int64_t)value > *largest)
@@ -297,6 +317,7 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 		p->margin = fmin(p->margin * 1.15, 4);
 	else
 		p->margin = fmax(p->margin * 0.998, MARGIN);
+	add_sweep(&trainer->sweeps, stats);
 	c->overflows += stats->overflows;
 	c->recoveries += stats->recoveries;
 	c->predicted += stats->predicted;

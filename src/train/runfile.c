@@ -97,6 +97,25 @@ static void add_memory(cJSON *root, const struct neap__trainer *trainer)
 	neap__json_int(o, "window_steps", r->window_steps);
 }
 
+/* Where the seconds of this session's sweeps went. */
+static void add_sweeps(cJSON *root, const struct neap__trainer *trainer)
+{
+	const struct neap_sweep_stats *s = &trainer->sweeps;
+	cJSON *o = cJSON_AddObjectToObject(root, "sweeps"), *stalls;
+
+	neap__json_number(o, "seconds", s->seconds);
+	neap__json_number(o, "predicted", s->predicted);
+	neap__json_number(o, "compute", s->compute);
+	neap__json_number(o, "slowdown", s->slowdown);
+	neap__json_number(o, "slowdown_predicted", s->predicted_lost);
+	neap__json_number(o, "copies", s->copies);
+	neap__json_number(o, "stall", s->stall);
+	neap__json_number(o, "stall_predicted", s->predicted_stall);
+	stalls = cJSON_AddObjectToObject(o, "stalls");
+	for (int i = 0; i < NEAP_STALLS; i++)
+		neap__json_number(stalls, neap_stall_name(i), s->stalls[i]);
+}
+
 static void add_evaluation(cJSON *root, const char *key, const struct neap_eval_result *e)
 {
 	if (e->samples == 0) {
@@ -153,6 +172,7 @@ int neap__runfile_write(const struct neap__trainer *trainer)
 	add_machine(root);
 	add_plan(root, trainer);
 	add_memory(root, trainer);
+	add_sweeps(root, trainer);
 	add_results(root, trainer);
 	char *text = cJSON_Print(root);
 	int rc = text ? neap__write_file(trainer->run, text, strlen(text))

@@ -246,6 +246,7 @@ void neap__teardown(struct neap__trainer *trainer)
 	struct neap__data *d = &trainer->data;
 
 	neap_sweep_free(trainer->sweep);
+	neap_trace_free(trainer->trace);
 	neap_loader_close(d->loader);
 	neap_loader_close(d->validation);
 	neap__tiers_close(&trainer->tiers);

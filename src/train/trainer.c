@@ -99,6 +99,20 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 	return 0;
 }
 
+int neap__trainer_trace(struct neap__trainer *trainer)
+{
+	const char *path = trainer->options.sweep.trace;
+
+	NEAP_TRY(neap_trace_write(path, &trainer->trace, 1));
+	trainer->traced = trainer->planning.sweeps;
+	neap__trainer_say(trainer,
+		"trace of batch %" PRId64 " in '%s': %" PRId64 " events, %" PRId64
+		" older ones dropped",
+		trainer->traced, path, neap_trace_events(trainer->trace),
+		neap_trace_dropped(trainer->trace));
+	return 0;
+}
+
 static int run(struct neap__trainer *trainer)
 {
 	double samples = 0;
@@ -117,6 +131,10 @@ static int run(struct neap__trainer *trainer)
 	if (rc == 0)
 		rc = finish(trainer);
 	fill_result(trainer, before);
+	if (trainer->trace && !trainer->traced && trainer->planning.sweeps > 0) {
+		int written = neap__trainer_trace(trainer);
+		rc = rc < 0 ? rc : written;
+	}
 	return rc;
 }
 

@@ -53,6 +53,9 @@ struct neap__planning {
 };
 
 struct neap__trainer {
+	struct neap_trace *trace;	   /* of the sweep before, or NULL */
+	int64_t traced;			   /* the sweep in the file; 0: none yet */
+	struct neap_sweep_stats sweeps;	   /* sums of seconds and stalls, of this session */
 	struct neap_train_options options; /* resolved */
 	struct neap_train_result *result;
 	struct neap__data data;
@@ -73,6 +76,8 @@ struct neap__trainer {
 };
 
 /* One line to options.say. */
+/* Writes the sweep before to the file of traces, and says so. */
+int neap__trainer_trace(struct neap__trainer *trainer);
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
