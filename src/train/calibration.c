@@ -12,6 +12,7 @@
 #include "train/tiercost.h"
 #include "train/tiers.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
@@ -70,11 +71,9 @@ static int steps(struct run *r, struct neap__work *work)
 	c->record = neap__timing_of(rec, r->repeats);
 	c->backward = neap__timing_of(b, r->repeats);
 	if (r->sizes.log_max > 0) {
-		struct neap_step_ops ops;
 		c->replay = neap__timing_of(rho, r->repeats);
 		chain->replay = c->replay.median;
-		neap__netops_fill(&ops, r->one.net);
-		chain->log = neap__round_up(ops.log_bytes, 64);
+		chain->log = neap__round_up((uint64_t)fmax(r->costs.log_mean, 1), 64);
 	}
 	chain->advance = c->advance.median;
 	chain->record = c->record.median;

@@ -74,7 +74,7 @@ static int measure_log(
 {
 	char *state = rooms->pages, *tape = state + rooms->state + rooms->adjoint;
 	char *log = tape + rooms->tape, *before = log + rooms->log;
-	double logging = 0, replaying = 0, start;
+	double logging = 0, replaying = 0, bytes = 0, start;
 	size_t used = 0;
 	int64_t end, done;
 
@@ -85,6 +85,7 @@ static int measure_log(
 		NEAP_TRY(neap_net_advance_log(net, state, t,
 			steps - t > LOGGED ? t + LOGGED : steps, 0, log, rooms->log, &used, &end));
 		logging += neap__seconds() - start;
+		bytes += (double)used;
 		if (end <= t)
 			return neap__fail(
 				NEAP_EMODEL, "a log of %zu bytes holds no step", rooms->log);
@@ -98,6 +99,7 @@ static int measure_log(
 		}
 		replaying += neap__seconds() - start;
 	}
+	costs->log_mean = bytes / (double)steps;
 	double more = logging / (double)steps - costs->advance;
 	costs->replay = replaying / (double)steps + (more > 0 ? more : 0);
 	return 0;
@@ -147,7 +149,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
 
-	*costs = (struct neap__costs){1, 1, 2, 1, 0, 0};
+	*costs = (struct neap__costs){1, 1, 2, 1, 0, 0, 0};
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
 	cut = neap__batch_cut(batch, sequences, steps);

@@ -14,6 +14,7 @@ struct neap__costs {
 	double advance, record, backward;
 	double replay; /* what logging costs more than an advance included; 0: no log */
 	double tape, tape_mean;
+	double log_mean; /* bytes a step */
 };
 
 /*
