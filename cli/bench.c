@@ -10,7 +10,8 @@
 static const char examples[] = "  neap bench planner\n"
 			       "  neap bench planner --only h-revolve --runs 9\n"
 			       "  neap bench planner --json > planner.json\n"
-			       "  neap bench auto\n";
+			       "  neap bench auto\n"
+			       "  neap bench store --dir /scratch\n";
 
 struct benching {
 	struct neap_machine machine;
@@ -133,6 +134,9 @@ int cli_bench(int argc, char **argv)
 		{"only", CLI_TEXT, &o.only, "TEXT", "rows whose name begins so", 0, 0, NULL, NULL},
 		{"runs", CLI_COUNT, &o.runs, "N", "runs of each row, the median counts", 1, 101,
 			NULL, NULL},
+		{"dir", CLI_TEXT, &o.directory, "DIR",
+			"'store': a directory on the disk to measure (default /var/tmp)", 0, 0,
+			NULL, NULL},
 		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
 			NULL},
 		{0},
@@ -140,7 +144,8 @@ int cli_bench(int argc, char **argv)
 	const struct cli_command command = {.name = "bench",
 		.arguments = "NAME",
 		.about = "measures neap: 'planner' times the plans (processor time), 'auto' "
-			 "compares it with the best named strategy",
+			 "compares it with the best named strategy, 'store' moves slow memory "
+			 "through each engine, beside fio where that is installed",
 		.examples = examples,
 		.options = options,
 		.least = 1,

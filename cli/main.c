@@ -15,7 +15,7 @@ static const struct {
 	{"encode", cli_encode, "turn recordings into spikes"},
 	{"compare", cli_compare, "run one real batch under every strategy"},
 	{"calibrate", cli_calibrate, "measure steps, copies and slow memory on this machine"},
-	{"bench", cli_bench, "measure the planner against its targets"},
+	{"bench", cli_bench, "measure the planner and slow memory against their targets"},
 };
 
 static void help(FILE *to)

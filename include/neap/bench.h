@@ -41,8 +41,9 @@ NEAP_API int neap_resident_reset(void);
 
 /* How a benchmark is run; all zero: as it stands. */
 struct neap_bench_options {
-	int runs;	  /* of each row, the median counts; 0: the benchmark's own number */
-	const char *only; /* rows whose name begins so; NULL: all. Borrowed */
+	int runs;	       /* of each row, the median counts; 0: the benchmark's own number */
+	const char *only;      /* rows whose name begins so; NULL: all. Borrowed */
+	const char *directory; /* on the disk to measure; NULL: /var/tmp. Borrowed */
 };
 
 #define NEAP_BENCH_MORE 8

@@ -162,6 +162,19 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	return neap__scratch_write(scratch, staging, NEAP__PAGE, page);
 }
 
+static int cached(void *self, uint64_t *bytes)
+{
+	struct file *file = self;
+	neap__mover_idle(file->worked.mover);
+	*bytes = 0;
+	for (int i = 0; i < file->stripes.count; i++) {
+		uint64_t one;
+		NEAP_TRY(neap__scratch_cached(&file->stripes.files[i], &one));
+		*bytes += one;
+	}
+	return 0;
+}
+
 static int sync_file(void *self)
 {
 	struct file *file = self;
@@ -223,6 +236,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	(*tier)->poke = poke;
 	(*tier)->times = neap__worked_times;
 	(*tier)->holds = file->wanted;
+	(*tier)->cached = cached;
 	(*tier)->deep = staging_deep;
 	(*tier)->lend = lend;
 	snprintf((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",

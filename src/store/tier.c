@@ -201,6 +201,12 @@ void neap_tier_set_rates(
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
 }
 
+int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes)
+{
+	*bytes = 0;
+	return tier->cached ? tier->cached(tier->self, bytes) : 0;
+}
+
 int neap__tier_sync(struct neap_tier *tier)
 {
 	return tier->ops.sync ? tier->ops.sync(tier->self) : 0;

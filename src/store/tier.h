@@ -36,6 +36,8 @@ struct neap_tier {
 	/* Optional, both or none: staging that keeps it busy; how much formats bring. */
 	uint64_t (*deep)(void *self, uint64_t bytes);
 	void (*lend)(void *self, uint64_t bytes);
+	/* Optional: bytes of what the medium holds that are in the page cache. */
+	int (*cached)(void *self, uint64_t *bytes);
 	/*
 	 * Optional [not known]: when the transfer waited for last was begun and done, in
 	 * seconds of sys/clock.h.
@@ -71,6 +73,9 @@ NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t p
 /* What they take of the medium; its size is spec.capacity. Saturates. */
 NEAP_API uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
+
+/* Bytes of the tier's files in the page cache. */
+NEAP_API int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);
 
 /* neap_tier_ops.sync and adopt; nothing where the engine has none. */
 NEAP_API int neap__tier_sync(struct neap_tier *tier);

@@ -62,6 +62,8 @@ NEAP_API int neap__scratch_read(
 /* Their detail line, on whichever thread; returns the code. */
 NEAP_API int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code);
 NEAP_API int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
+/* Bytes of it that are in the page cache. */
+NEAP_API int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes);
 NEAP_API void neap__scratch_close(struct neap__scratch *scratch);
 
 /* Within sys: the directory meant by a path; what file system it is, direct or not. */

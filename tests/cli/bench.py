@@ -36,6 +36,17 @@ def auto_gains():
         assert 0 <= row["gap"] < row["named_gap"], row
 
 
+def store_rows():
+    rows = neap_json("bench", "store", "--only", "sync", "--runs", "1")["rows"]
+    assert [row["name"] for row in rows] == ["sync write, fresh blocks", "sync write", "sync read"], rows
+    for row in rows:
+        assert row["rate"] > 1e6 and row["cpu_seconds_a_gib"] > 0 and row["depth"] == 8, row
+        if row["value"] is None:
+            assert "no fio here" in row["what"], row
+        else:
+            assert abs(row["value"] * row["rate"] - row["fio_rate"]) < 1e-6 * row["fio_rate"], row
+
+
 def table():
     done = neap("bench", "planner", "--only", "revolve, T = 10^9", "--runs", "1")
     assert done.returncode == 0, done.stderr
@@ -55,8 +66,10 @@ with Tap() as tap:
     tap.run("--json is one complete object", json_is_complete)
     tap.run("certified gap, memory", gap_and_memory)
     tap.run("auto beats every named strategy", auto_gains)
+    tap.run("store: what moved, beside fio", store_rows)
     tap.run("a table with the machine and targets", table)
     tap.run("unknown benchmark", refuses, "planner", "plane")
     tap.run("no benchmark", refuses, "bench")
     tap.run("no such row", refuses, "begins with", "planner", "--only", "nothing")
+    tap.run("no such disk", refuses, "no-such-disk", "store", "--dir", "/no-such-disk")
     tap.run("no runs", refuses, "runs", "planner", "--runs", "0")

@@ -299,6 +299,32 @@ static void lost_stripe(void **state)
 	free(data);
 }
 
+/* What goes past the page cache leaves nothing there; what goes through it does. */
+static void page_cache(void **state)
+{
+	static const struct neap_file_options cached = {.size = sizeof cached, .page_cache = 1};
+	enum { BYTES = 1 << 20, MANY = 48 };
+	(void)state;
+	unsigned char *data = calloc(1, BYTES);
+	for (int k = 0; k < 2; k++) {
+		struct neap_tier *tier;
+		uint64_t bytes;
+		int64_t ticket;
+		assert_int_equal(neap_tier_open_file(&tier, DISK, k ? &cached : NULL), 0);
+		assert_int_equal(neap_tier_format(tier, BYTES, MANY, NULL), 0);
+		for (int i = 0; i < 2 * MANY; i++) {
+			int rc = i < MANY ? neap_tier_put(tier, i, 1, data, BYTES, &ticket)
+					  : neap_tier_get(tier, i - MANY, 1, data, BYTES, &ticket);
+			assert_int_equal(rc, 0);
+			assert_int_equal(neap_tier_wait(tier, ticket), 0);
+		}
+		assert_int_equal(neap__tier_cached(tier, &bytes), 0);
+		assert_true(k ? bytes > MANY / 2 * (uint64_t)BYTES : bytes <= 1 << 20);
+		neap_tier_close(tier);
+	}
+	free(data);
+}
+
 /* A queued write of a state that nobody wants is not written; its answer is 0. */
 static void forgotten(void **state)
 {
@@ -384,6 +410,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stripes, make_dirs, remove_dirs),
 		cmocka_unit_test_setup_teardown(stripe_lists, make_dirs, remove_dirs),
 		cmocka_unit_test_setup_teardown(lost_stripe, make_dirs, remove_dirs),
+		cmocka_unit_test(page_cache),
 		cmocka_unit_test(forgotten),
 		cmocka_unit_test(mapped_anew),
 	};

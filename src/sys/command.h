@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.h: another program, run to its end. */
+#ifndef NEAP_SYS_COMMAND_H
+#define NEAP_SYS_COMMAND_H
+
+#include <stddef.h>
+#include <neap/status.h>
+
+/*
+ * Runs argv[0], found as a shell finds it, and keeps the first size - 1 bytes of its
+ * output, ended with 0. Its exit status, or -ENOENT where there is no such program, or
+ * another -errno.
+ */
+NEAP_API int neap__command(const char *const *argv, char *out, size_t size);
+
+#endif
