@@ -50,7 +50,7 @@ static int run(void *self, const struct neap__job *job)
 			memcpy(record, span->at, span->bytes);
 		else
 			memcpy(span->at, record, span->bytes);
-		XXH3_64bits_update(memory->hash, span->at, span->bytes);
+		neap__record_hash(memory->hash, span->at, span->bytes);
 		record += span->bytes;
 	}
 	uint64_t hash = XXH3_64bits_digest(memory->hash);

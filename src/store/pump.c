@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NEAR (UINT64_C(16) << 10) /* bytes */
+
 /* A window [at, at + n) of the record's stream, and a part of it that starts at `from`. */
 struct part {
 	uint64_t window, payload, bytes; /* offsets in the window and in the part */
@@ -25,6 +27,18 @@ static struct part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t
 	uint64_t lo = from > at ? from : at;
 	uint64_t hi = from + length < at + n ? from + length : at + n;
 	return lo < hi ? (struct part){lo - at, lo - from, hi - lo} : (struct part){0};
+}
+
+/* In parts that are still in the nearest cache when they are hashed. */
+static void copy_hashed(
+	const struct neap__request *r, unsigned char *here, unsigned char *payload, uint64_t bytes)
+{
+	int put = r->gather.put;
+	for (uint64_t at = 0, n; at < bytes; at += n) {
+		n = bytes - at < NEAR ? bytes - at : NEAR;
+		memcpy((put ? here : payload) + at, (put ? payload : here) + at, n);
+		neap__record_hash(r->stream->hash, here + at, n);
+	}
 }
 
 /* Copies between the spans and a window, hashing; the end of what was copied. */
@@ -40,8 +54,7 @@ static uint64_t copy(const struct neap__request *r, unsigned char *window, uint6
 		from += span->bytes;
 		if (!data.bytes)
 			continue;
-		memcpy(gather->put ? here : payload, gather->put ? payload : here, data.bytes);
-		XXH3_64bits_update(r->stream->hash, here, data.bytes);
+		copy_hashed(r, here, payload, data.bytes);
 		end = data.window + data.bytes;
 	}
 	return end;

@@ -25,6 +25,9 @@ _Static_assert(sizeof(struct neap__trailer) == 64, "part of the medium's layout"
 void neap__record_seal(struct neap__trailer *trailer, uint64_t epoch, uint64_t tag, int64_t place,
 	uint64_t bytes, uint64_t hash);
 
+/* Goes on with the hash of a payload. */
+void neap__record_hash(XXH3_state_t *state, const void *data, size_t bytes);
+
 /* NEAP_ELOST: not this record. NEAP_ECORRUPT: it is, but its payload changed. */
 int neap__record_check(const struct neap__trailer *trailer, uint64_t epoch, uint64_t tag,
 	int64_t place, uint64_t bytes, uint64_t hash);
