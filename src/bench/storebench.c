@@ -206,7 +206,12 @@ static int run(struct neap__bench *bench)
 	if (!b)
 		return neap__fail_errno(ENOMEM, "benchmark store");
 	b->directory = bench->options.directory ? bench->options.directory : "/var/tmp";
-	int rc = neap__map_pages((void **)&b->data, FLYING * WHOLE);
+	struct neap_tier *tier;
+	int rc = neap_tier_open_file(&tier, b->directory, NULL); /* fio would make one */
+	if (rc == 0) {
+		neap_tier_close(tier);
+		rc = neap__map_pages((void **)&b->data, FLYING * WHOLE);
+	}
 	for (uint64_t i = 0; rc == 0 && i < FLYING * WHOLE; i++)
 		b->data[i] = (unsigned char)(i * 2654435761u >> 13);
 	if (rc == 0)

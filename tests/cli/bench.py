@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """neap bench: rows, targets, one JSON object, bad usage."""
+import sys
+
 from harness import Tap, neap, neap_json
 
 ROW = {"name", "what", "unit", "value", "low", "high", "runs", "target", "met"}
@@ -66,7 +68,8 @@ with Tap() as tap:
     tap.run("--json is one complete object", json_is_complete)
     tap.run("certified gap, memory", gap_and_memory)
     tap.run("auto beats every named strategy", auto_gains)
-    tap.run("store: what moved, beside fio", store_rows)
+    if "all" in sys.argv:  # moves several GiB
+        tap.run("store: what moved, beside fio", store_rows)
     tap.run("a table with the machine and targets", table)
     tap.run("unknown benchmark", refuses, "planner", "plane")
     tap.run("no benchmark", refuses, "bench")
