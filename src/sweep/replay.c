@@ -22,6 +22,7 @@ static int differs(const char *what, uint64_t saved, uint64_t here)
 static int same_chain(const struct neap_chain *a, const struct neap_chain *b, int mean)
 {
 	int varies = b->tape_max > 0 && !mean;
+	uint64_t log = mean ? (b->log ? b->log : a->log) : a->log && b->log ? a->log : b->log;
 	const struct {
 		const char *name;
 		uint64_t saved, here;
@@ -32,7 +33,7 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 		{"tape_max", a->tape_max, b->tape_max},
 		{"adjoint", a->adjoint, b->adjoint},
 		{"live", a->live, b->live},
-		{"log", a->log, b->log || !mean ? b->log : a->log},
+		{"log", a->log, log},
 	};
 	if (a->stages || a->join || a->flags & NEAP_CHAIN_CLASSIC)
 		return neap__fail(NEAP_EUSAGE,
