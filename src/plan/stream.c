@@ -63,9 +63,10 @@ static struct neap_blocks chunked(
 	if (tail < must)
 		tail = must;
 	int64_t all = neap__tapes_fit(problem, neap__pool(problem, 0));
-	if (all >= problem->chain.steps)
-		tail = problem->chain.steps;
-	if (given_tail)
+	int64_t steps = problem->chain.steps;
+	if (all >= steps)
+		tail = steps;
+	if (given_tail && (all < steps || given_tail < steps))
 		tail = given_tail < fit ? given_tail : fit;
 	return (struct neap_blocks){.record = q, .chunk = q, .tail = tail};
 }
