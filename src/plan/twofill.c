@@ -5,7 +5,7 @@
  * memory, so a split whose value at the last level of half a chunk is not below what
  * is known at its first cannot be better in it. The splits that were best in the
  * neighbourhood come first; those left are done four at a time. Where there is room
- * for all tapes, nothing is left to look for.
+ * for all tapes, nothing is left to look for. Compiled for each kind of vectors.
  */
 #include "twotable.h"
 
@@ -46,6 +46,8 @@ struct filling {
 	int64_t full; /* the level from which on nothing is recomputed */
 	float room;   /* levels that a way has for sure */
 	int all_fit;  /* every split has room for its way at all levels */
+	int32_t first;	/* the level of the chunk from which on there is a way at all */
+	int64_t partly; /* splits listed that have room at the upper levels only */
 };
 
 static float *left_chunk(const struct neap__twotable *x, int taped, int64_t i, int64_t t)
@@ -84,12 +86,9 @@ static int64_t split_from(const struct filling *f, int32_t split)
 		f->x->by[split % 2][split / 2], neap__twotable_up(f->x, peak + f->after) + f->tape);
 }
 
-/* One split, at the levels that have room for its way. */
-static void relax_one(struct filling *f, int32_t split)
+/* One split, from a level of the chunk on. */
+static void relax_from(struct filling *f, int32_t split, int64_t from)
 {
-	int64_t from = larger(split_from(f, split) - f->m, 0);
-	if (from >= CHUNK)
-		return;
 	const float *right = right_of(f, split), *left = left_of(f, split);
 	float cost = cost_of(f, split);
 	for (int64_t m = from; m < CHUNK; m++) {
@@ -100,6 +99,12 @@ static void relax_one(struct filling *f, int32_t split)
 		f->last = f->best[CHUNK - 1];
 		f->winner = split;
 	}
+}
+
+/* One split, at the levels that have room for its way. */
+static void relax_one(struct filling *f, int32_t split)
+{
+	relax_from(f, split, larger(split_from(f, split) - f->m, f->first));
 }
 
 /* GROUP splits with room at all levels. */
@@ -161,7 +166,7 @@ static int64_t list_fitting(struct filling *f, int32_t split, struct known known
 	return count + (end - list);
 }
 
-/* The same where some have room at the upper levels only: those are done at once. */
+/* The same where some have room at the upper levels only: those get a list of their own. */
 static int64_t list_others(struct filling *f, int record, struct known known, int64_t count)
 {
 	struct neap__twotable *x = f->x;
@@ -171,8 +176,14 @@ static int64_t list_others(struct filling *f, int record, struct known known, in
 	for (int64_t k = 0; k < f->t - f->i; k++) {
 		int32_t split = (int32_t)(2 * (f->i + 1 + k)) + record;
 		if (way[k] > f->room || by[k] > f->m) {
-			if (high[k] < known.low && way[k] < f->room + CHUNK + 2)
-				relax_one(f, split);
+			float above = way[k] - f->room;
+			if (!(high[k] < known.low) || above > CHUNK + 2)
+				continue;
+			int32_t from = above + 2 < (float)f->first && by[k] <= f->m + f->first
+					       ? f->first
+					       : (int32_t)larger(split_from(f, split) - f->m, f->first);
+			x->partly[f->partly++] =
+				(struct neap__twotable_partly){split, from, low[k], high[k]};
 			continue;
 		}
 		if (high[k] < f->last) {
@@ -233,14 +244,21 @@ static void fill_splits(struct filling *f)
 	double room = (double)(f->m - f->tape) - (double)f->after * x->per_byte;
 	f->room = (float)room * (1 - 1e-6f);
 	f->all_fit = x->most[at] <= f->room && x->furthest[at] <= f->m;
+	f->first = (int32_t)larger(first, 0);
 	relax_likely(f);
-	struct known known = {f->best[larger(first, 0)], f->best[larger(first, HALF)]};
+	struct known known = {f->best[f->first], f->best[larger(first, HALF)]};
 	int64_t count = list_splits(f, 1, known, 0);
 	count = list_splits(f, 0, known, count);
 	for (int k = 1; count && k < GROUP; k++)
 		x->likely[count + k - 1] = x->likely[count - 1];
 	for (int64_t k = 0; k < count; k += GROUP)
 		relax_group(f, x->likely + k);
+	for (int64_t k = 0; k < f->partly; k++) {
+		const struct neap__twotable_partly *p = &x->partly[k];
+		if (p->from < HALF ? p->low < f->best[p->from] || p->high < f->best[HALF]
+				   : p->from < CHUNK && p->high < f->best[p->from])
+			relax_from(f, p->split, p->from);
+	}
 }
 
 /* A chunk of a row, those of shorter parts being there. */
@@ -378,7 +396,7 @@ static void prepare_full(struct neap__twotable *x, int64_t i, int64_t t, int tap
 	x->full[taped][at] = (int32_t)(full < INT32_MAX / 2 ? full : INT32_MAX / 2);
 }
 
-void neap__twotable_rows(struct neap__twotable *x)
+void NEAP__TWOTABLE_ROWS(struct neap__twotable *x)
 {
 	for (int64_t j = 1; j <= x->n; j++) {
 		x->by[0][j] = (int32_t)neap__twotable_up(x, (int64_t)x->chain->stages->state[j]);

@@ -113,6 +113,7 @@ static int allocate(struct neap__twotable *x)
 	x->most = array(x, pairs);
 	x->furthest = array(x, pairs);
 	x->likely = array(x, 2 * n + GROUP);
+	x->partly = array(x, 2 * n * sizeof *x->partly / 4);
 	return x->narrays > 0 ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
@@ -129,7 +130,12 @@ int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain
 	uint64_t free_bytes = memory - chain->stages->state[0];
 	choose_levels(x, free_bytes < INT64_MAX ? (int64_t)free_bytes : INT64_MAX);
 	NEAP_TRY(allocate(x));
-	neap__twotable_rows(x);
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		neap__twotable_rows_avx2(x);
+	else
+#endif
+		neap__twotable_rows(x);
 	return 0;
 }
 

@@ -21,7 +21,7 @@
  * C(i,t-1,m + A_{t+1}), and without h either x_i is given up before the backward of
  * C(i,i). After Beaumont et al. (rotor), which prunes feasible plans and exceeds its
  * limit; O(L^3 M) for L stages and M levels of memory, of which a few in a hundred
- * are looked at: 200 stages with 500 levels take 0.2 to 0.5 s.
+ * are looked at: 200 stages with 500 levels take 0.3 to 0.5 s.
  */
 #ifndef NEAP_PLAN_TWOTABLE_H
 #define NEAP_PLAN_TWOTABLE_H
@@ -32,6 +32,12 @@
 #define NEAP__TWOTABLE_STAGES 350 /* at most, all in 500 levels; longer chains: longchain.h */
 #define NEAP__TWOTABLE_CHUNK 48	  /* levels */
 #define NEAP__TWOTABLE_GROUP 4	  /* splits done together */
+
+/* A split that has room at the upper levels of a chunk only. */
+struct neap__twotable_partly {
+	int32_t split, from; /* no room below this level of it */
+	float low, high;     /* its values at the ends of both halves */
+};
 
 struct neap__twotable {
 	const struct neap_chain *chain;
@@ -60,6 +66,7 @@ struct neap__twotable {
 	int32_t *winners[2];
 	float *values[2]; /* of splits at these levels */
 	int32_t *likely;  /* a list of splits */
+	struct neap__twotable_partly *partly;
 	void *arrays[40]; /* all of them */
 	int narrays;	  /* negative: there was no memory */
 };
@@ -82,8 +89,12 @@ static inline float *neap__twotable_row(
 	return x->rows[taped] + neap__pair(i, t) * x->stride;
 }
 
-/* Fills the rows; the rest is there. */
-void neap__twotable_rows(struct neap__twotable *x);
+/* Fills the rows; the rest is there. The same numbers with any vectors. */
+#ifndef NEAP__TWOTABLE_ROWS
+#define NEAP__TWOTABLE_ROWS neap__twotable_rows
+#endif
+void NEAP__TWOTABLE_ROWS(struct neap__twotable *x);
+void neap__twotable_rows_avx2(struct neap__twotable *x);
 
 struct neap__twotable_choice {
 	int64_t j;	     /* 0: none, a leaf */
