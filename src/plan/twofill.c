@@ -43,9 +43,9 @@ struct filling {
 	int32_t winner; /* the split that is best at the last level */
 	float last;	/* its value there */
 	float *best;
-	int64_t full; /* the level from which on nothing is recomputed */
-	float room;   /* levels that a way has for sure */
-	int all_fit;  /* every split has room for its way at all levels */
+	int64_t full;	/* the level from which on nothing is recomputed */
+	float room;	/* levels that a way has for sure */
+	int all_fit;	/* every split has room for its way at all levels */
 	int32_t first;	/* the level of the chunk from which on there is a way at all */
 	int64_t partly; /* splits listed that have room at the upper levels only */
 };
@@ -179,9 +179,10 @@ static int64_t list_others(struct filling *f, int record, struct known known, in
 			float above = way[k] - f->room;
 			if (!(high[k] < known.low) || above > CHUNK + 2)
 				continue;
-			int32_t from = above + 2 < (float)f->first && by[k] <= f->m + f->first
-					       ? f->first
-					       : (int32_t)larger(split_from(f, split) - f->m, f->first);
+			int32_t from =
+				above + 2 < (float)f->first && by[k] <= f->m + f->first
+					? f->first
+					: (int32_t)larger(split_from(f, split) - f->m, f->first);
 			x->partly[f->partly++] =
 				(struct neap__twotable_partly){split, from, low[k], high[k]};
 			continue;

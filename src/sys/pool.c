@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.c: a job is a number that rises. A thread that waits for the next one, or for
+ * the others to end, looks for as long as it would take to wake it, and sleeps then:
+ * whoever comes later pays for the waking, and only then.
+ */
 #include "sys/pool.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,22 +21,33 @@ struct worker {
 	int index;
 };
 
+#define LOOK 50e-6 /* seconds; a sleeper of a virtual machine takes so long to wake */
+#define GLANCES 64 /* between looks at the clock */
+
 /*
- * `lock` guards job, busy and quit. `next` hands out items: relaxed is enough,
- * since the lock orders fn, arg and items before a job and its results after it.
+ * `job`, published last, orders fn, arg, items and next before the work on them; `busy`
+ * orders results before the end. Whoever sleeps says so in `sleepers` or `waits` under
+ * `lock` before it looks a last time; whoever changes what is looked at looks there next.
  */
 struct neap__pool {
 	int threads; /* workers are threads - 1 */
 	struct worker *workers;
+	double look;
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
-	unsigned long job;
-	int busy, quit;
+	atomic_ulong job;
+	atomic_int busy, quit, sleepers, waits, next;
 	void (*fn)(void *arg, int item, int thread);
 	void *arg;
 	int items;
-	atomic_int next;
 };
+
+static void glance(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
 
 static void work(struct neap__pool *pool, int thread)
 {
@@ -42,27 +59,70 @@ static void work(struct neap__pool *pool, int thread)
 	}
 }
 
+static int called(struct neap__pool *pool, unsigned long seen)
+{
+	return atomic_load(&pool->job) != seen || atomic_load(&pool->quit);
+}
+
+/* Waits for a job after the one seen, or the end. */
+static void wait_for_job(struct neap__pool *pool, unsigned long seen)
+{
+	double until = neap__seconds() + pool->look;
+	do {
+		for (int k = 0; k < GLANCES; k++) {
+			if (called(pool, seen))
+				return;
+			glance();
+		}
+	} while (neap__seconds() < until);
+	pthread_mutex_lock(&pool->lock);
+	atomic_fetch_add(&pool->sleepers, 1);
+	while (!called(pool, seen))
+		pthread_cond_wait(&pool->start, &pool->lock);
+	atomic_fetch_sub(&pool->sleepers, 1);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void wait_for_others(struct neap__pool *pool)
+{
+	double until = neap__seconds() + pool->look;
+	do {
+		for (int k = 0; k < GLANCES; k++) {
+			if (!atomic_load(&pool->busy))
+				return;
+			glance();
+		}
+	} while (neap__seconds() < until);
+	pthread_mutex_lock(&pool->lock);
+	atomic_store(&pool->waits, 1);
+	while (atomic_load(&pool->busy))
+		pthread_cond_wait(&pool->done, &pool->lock);
+	atomic_store(&pool->waits, 0);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void wake(struct neap__pool *pool, pthread_cond_t *whom)
+{
+	pthread_mutex_lock(&pool->lock);
+	pthread_cond_broadcast(whom);
+	pthread_mutex_unlock(&pool->lock);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
 	struct neap__pool *pool = worker->pool;
 	unsigned long seen = 0;
 
-	pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		while (!pool->quit && pool->job == seen)
-			pthread_cond_wait(&pool->start, &pool->lock);
-		if (pool->quit)
-			break;
-		seen = pool->job;
-		pthread_mutex_unlock(&pool->lock);
+		wait_for_job(pool, seen);
+		if (atomic_load(&pool->quit))
+			return NULL;
+		seen = atomic_load(&pool->job); /* the next one waits for this worker */
 		work(pool, worker->index);
-		pthread_mutex_lock(&pool->lock);
-		if (--pool->busy == 0)
-			pthread_cond_signal(&pool->done);
+		if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->waits))
+			wake(pool, &pool->done);
 	}
-	pthread_mutex_unlock(&pool->lock);
-	return NULL;
 }
 
 int neap__pool_create(struct neap__pool **out, int threads)
@@ -76,6 +136,7 @@ int neap__pool_create(struct neap__pool **out, int threads)
 	pthread_cond_init(&pool->start, NULL);
 	pthread_cond_init(&pool->done, NULL);
 	pool->threads = 1;
+	pool->look = threads <= neap__processors() ? LOOK : 0;
 	pool->workers = calloc((size_t)threads, sizeof *pool->workers);
 	if (!pool->workers) {
 		neap__pool_free(pool);
@@ -110,20 +171,16 @@ void neap__pool_run(
 			fn(arg, i, 0);
 		return;
 	}
-	pthread_mutex_lock(&pool->lock);
 	pool->fn = fn;
 	pool->arg = arg;
 	pool->items = items;
 	atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-	pool->busy = pool->threads - 1;
-	pool->job++;
-	pthread_cond_broadcast(&pool->start);
-	pthread_mutex_unlock(&pool->lock);
+	atomic_store_explicit(&pool->busy, pool->threads - 1, memory_order_relaxed);
+	atomic_fetch_add(&pool->job, 1);
+	if (atomic_load(&pool->sleepers))
+		wake(pool, &pool->start);
 	work(pool, 0);
-	pthread_mutex_lock(&pool->lock);
-	while (pool->busy > 0)
-		pthread_cond_wait(&pool->done, &pool->lock);
-	pthread_mutex_unlock(&pool->lock);
+	wait_for_others(pool);
 }
 
 int neap__pool_threads(const struct neap__pool *pool)
@@ -135,10 +192,8 @@ void neap__pool_free(struct neap__pool *pool)
 {
 	if (!pool)
 		return;
-	pthread_mutex_lock(&pool->lock);
-	pool->quit = 1;
-	pthread_cond_broadcast(&pool->start);
-	pthread_mutex_unlock(&pool->lock);
+	atomic_store(&pool->quit, 1);
+	wake(pool, &pool->start);
 	for (int i = 0; i < pool->threads - 1; i++)
 		pthread_join(pool->workers[i].thread, NULL);
 	pthread_cond_destroy(&pool->done);
