@@ -75,7 +75,8 @@ static cJSON *chain_file(const struct neap_calibration *c)
 		cli_json_number(tier, "write", spec->write_rate);
 		cli_json_number(tier, "read", spec->read_rate);
 		cli_json_number(tier, "latency", spec->write_fixed);
-		cli_json_number(tier, "cpu", c->tiers[i].cpu);
+		cli_json_number(tier, "cpu", spec->cpu);
+		cli_json_number(tier, "cpu_fixed", spec->cpu_fixed);
 		cJSON_AddItemToArray(tiers, tier);
 	}
 	return o;
@@ -114,6 +115,7 @@ static int print_json(const char *data, const struct neap_calibration *c)
 		cli_json_number(item, "write_fixed", tier->write_fixed);
 		cli_json_number(item, "read_fixed", tier->read_fixed);
 		cli_json_number(item, "cpu", tier->cpu);
+		cli_json_number(item, "cpu_fixed", tier->cpu_fixed);
 		cli_json_number(item, "slowed", tier->slowed);
 		cJSON_AddItemToArray(tiers, item);
 	}
@@ -154,8 +156,10 @@ static int print_table(const struct neap_calibration *c)
 			cli_show_size(record, tier->record_bytes));
 		print_rate("write", &tier->write, tier->write_fixed);
 		print_rate("read", &tier->read, tier->read_fixed);
-		printf("  beside a computation   %.0f%% of the rate; a GiB moved costs it %s\n",
-			100 * tier->slowed, cli_show_time(time, tier->cpu * 1073741824));
+		printf("  beside a computation   %.0f%% of the rate; a record costs it %s, "
+		       "a GiB %s\n",
+			100 * tier->slowed, cli_show_time(record, tier->cpu_fixed),
+			cli_show_time(time, tier->cpu * 1073741824));
 	}
 	return cli_finish("calibrate");
 }

@@ -170,6 +170,9 @@ static int read_tier_key(
 	} else if (strcmp(item->string, "cpu") == 0) {
 		rc = number(r, item, name, -1, SECONDS, &value);
 		tier->cpu = value;
+	} else if (strcmp(item->string, "cpu_fixed") == 0) {
+		rc = number(r, item, name, -1, SECONDS, &value);
+		tier->cpu_fixed = value;
 	} else if (strcmp(item->string, "duplex") == 0) {
 		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_DUPLEX, &given);
 	} else if (strcmp(item->string, "sync") == 0) {

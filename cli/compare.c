@@ -114,6 +114,7 @@ static void json_tiers(cJSON *object, const struct neap_problem *p)
 		cli_json_number(tier, "read", p->tiers[i].read_rate);
 		cli_json_number(tier, "latency", p->tiers[i].write_fixed);
 		cli_json_number(tier, "cpu", p->tiers[i].cpu);
+		cli_json_number(tier, "cpu_fixed", p->tiers[i].cpu_fixed);
 		cJSON_AddItemToArray(tiers, tier);
 	}
 }

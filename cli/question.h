@@ -63,7 +63,8 @@ struct cli_question {
 		{"slot-read", CLI_TIME, &(q).problem.chain.slot_read, "TIME",                      \
 			"copy of a state out of a slot", 0, 1e12, NULL, NULL},                     \
 		{"tier", CLI_LIST, &(q).tiers, "NAME:...",                                         \
-			"slow tier: capacity=,write=,read=,latency=,cpu= (or slots=), sync, "      \
+			"slow tier: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or slots=), " \
+			"sync, "                                                                   \
 			"duplex; "                                                                 \
 			"cpu: computing lost a byte moved, or 300ms/1G",                           \
 			0, 0, NULL, NULL},                                                         \

@@ -55,6 +55,11 @@ static int set_cpu(struct parsing *p, const char *value)
 	return 0;
 }
 
+static int set_cpu_fixed(struct parsing *p, const char *value)
+{
+	return cli_parse_time(&p->tier->cpu_fixed, value);
+}
+
 static int set_latency(struct parsing *p, const char *value)
 {
 	if (cli_parse_time(&p->tier->write_fixed, value) < 0)
@@ -77,6 +82,7 @@ static const struct {
 	{"read", 2, set_read, "seconds a state"},
 	{"latency", 1, set_latency, "a time"},
 	{"cpu", 3, set_cpu, "a time a byte or for a size, such as 300ms/1G"},
+	{"cpu_fixed", 3, set_cpu_fixed, "a time"},
 };
 
 static int set_key(struct parsing *p, const char *word, char *value, const char *command)
@@ -99,8 +105,8 @@ static int set_key(struct parsing *p, const char *word, char *value, const char 
 	else
 		return cli_usage(command,
 			"--tier: unknown key '%s'; %s, sync, async, duplex are known", word,
-			p->classic ? "slots, write, read, cpu"
-				   : "capacity, write, read, latency, cpu");
+			p->classic ? "slots, write, read, cpu, cpu_fixed"
+				   : "capacity, write, read, latency, cpu, cpu_fixed");
 	return CLI_DONE;
 }
 

@@ -51,6 +51,7 @@ struct neap_tier_spec {
 	 * a transfer is issued; not on a synchronous tier, beside which nothing goes on.
 	 */
 	double cpu;
+	double cpu_fixed; /* seconds of computing a transfer costs, besides cpu * bytes */
 };
 
 enum neap_chain_flags {
@@ -161,7 +162,7 @@ NEAP_API uint64_t neap_problem_least(const struct neap_problem *problem);
 
 /* Seconds to move `bytes` to (write != 0) or from a tier, alone on its channel. */
 NEAP_API double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes);
-/* Seconds of computing that moving `bytes` to or from a tier costs, besides waiting for it. */
+/* Seconds of computing that a transfer of `bytes` costs, besides waiting for it. */
 NEAP_API double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes);
 
 #ifdef __cplusplus

@@ -176,7 +176,8 @@ struct neap_plan {
 	int64_t advance_steps; /* forward steps without tape */
 	int64_t record_steps;  /* forward steps with tape */
 	double makespan;       /* seconds, everything charged */
-	double stall;	       /* of it, waiting for transfers */
+	double stall;	       /* of it, waiting for transfers, */
+	double lost;	       /* and computing lost to those beside it */
 	double overhead;       /* makespan / (T (r + b)) - 1 */
 	double bound;	       /* no schedule is faster */
 	double gap;	       /* makespan / bound - 1 */

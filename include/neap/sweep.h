@@ -253,6 +253,7 @@ struct neap_sweep_stats {
 	double copies;		    /* copying states within tier 0 */
 	double slowdown;	    /* compute, less what the plan's costs say of the steps done */
 	double predicted_lost;	    /* of `predicted`: what transfers cost the computation */
+	double lost;		    /* of compute, as the plan's costs say of those done */
 };
 
 /*

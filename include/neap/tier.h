@@ -151,8 +151,9 @@ NEAP_API void neap_tier_describe(
 /* Sets the rates the planner is told (after a measurement). */
 NEAP_API void neap_tier_set_rates(
 	struct neap_tier *tier, double write_rate, double read_rate, double latency);
-/* Sets what a byte moved costs the computation beside it (struct neap_tier_spec, cpu). */
-NEAP_API void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte);
+/* Sets what transfers cost the computation beside them (cpu of struct neap_tier_spec). */
+NEAP_API void neap_tier_set_cpu(
+	struct neap_tier *tier, double seconds_a_byte, double seconds_a_transfer);
 /*
  * Measures write and read rate with records of `bytes` for about `seconds`; sets
  * them, latency 0 (it is in the rates). Drops what the tier held: format it after.

@@ -248,7 +248,7 @@ struct neap_calibrated_tier {
 	char about[320];
 	struct neap_timing write, read; /* bytes a second, beside what a record takes anyway */
 	double write_fixed, read_fixed; /* seconds that a record takes whatever its bytes */
-	double cpu;			/* seconds of computing lost a byte moved */
+	double cpu, cpu_fixed;		/* seconds of computing lost a byte moved, and a record */
 	double slowed; /* rate while steps are computed over the rate alone, at most 1 */
 	uint64_t record_bytes;
 };

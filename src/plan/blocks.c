@@ -97,6 +97,7 @@ static int extrapolate(struct neap__flow_total *out, struct neap__flow *flow,
 	*out = b;
 	out->makespan = b.makespan + (double)more * (b.makespan - a.makespan);
 	out->stall = b.stall + (double)more * (b.stall - a.stall);
+	out->lost = b.lost + (double)more * (b.lost - a.lost);
 	out->advanced = line(a.advanced, b.advanced, more);
 	out->recorded = line(a.recorded, b.recorded, more);
 	out->actions = line(a.actions, b.actions, more);
@@ -126,6 +127,7 @@ static int settle_on(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = t->recorded;
 	plan->makespan = t->makespan;
 	plan->stall = t->stall;
+	plan->lost = t->lost;
 	if (tier > 0) {
 		plan->tiers[tier - 1].peak_bytes = bytes;
 		plan->tiers[tier - 1].written = t->written;

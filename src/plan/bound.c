@@ -155,7 +155,8 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 		k.tape_out = together(k.tape_out, each(t, 1, c->tape, n), k.sync);
 		k.tape_in = together(k.tape_in, each(t, 0, c->tape, n), k.sync);
 		k.state_lost = fmin(k.state_lost, neap_tier_lost(t, c->state));
-		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, c->tape));
+		double fixed = neap_tier_lost(t, 0); /* of up to n tapes */
+		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, c->tape) - fixed + fixed / n);
 		k.capacity += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	}
 	k.shared = p->ntiers == 1 && !(p->tiers[0].flags & NEAP_TIER_DUPLEX);

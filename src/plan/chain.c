@@ -50,6 +50,7 @@ static int check_tier(const struct neap_tier_spec *tier, int index)
 	NEAP_TRY(check_seconds("tier: time of a read", tier->read_fixed));
 	NEAP_TRY(check_bytes("tier: staging", tier->staging));
 	NEAP_TRY(check_seconds("tier: cpu", tier->cpu));
+	NEAP_TRY(check_seconds("tier: cpu_fixed", tier->cpu_fixed));
 	if (tier->flags & ~(uint32_t)(NEAP_TIER_SYNC | NEAP_TIER_DUPLEX))
 		return neap__fail(NEAP_EUSAGE, "tier %s: unknown flags", tier->name);
 	return 0;
@@ -165,5 +166,5 @@ double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t 
 
 double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes)
 {
-	return tier->flags & NEAP_TIER_SYNC ? 0 : tier->cpu * (double)bytes;
+	return tier->flags & NEAP_TIER_SYNC ? 0 : tier->cpu_fixed + tier->cpu * (double)bytes;
 }

@@ -385,6 +385,7 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	plan->advance_steps = advanced;
 	plan->record_steps = c->steps;
 	plan->stall = (double)stall;
+	plan->lost = (double)lost;
 	plan->makespan = (double)((long double)advanced * c->advance +
 				  (long double)c->steps * ((long double)c->record + c->backward) +
 				  copies + lost + stall);

@@ -535,6 +535,7 @@ void neap__flow_total(const struct neap__flow *x, struct neap__flow_total *total
 	*total = x->total;
 	total->makespan = (double)x->clock.now;
 	total->slots = x->slots.made;
+	total->lost = (double)x->clock.lost;
 	total->stall = 0;
 	for (int i = 0; i < x->problem.ntiers; i++)
 		total->stall += (double)(x->clock.stall_write[i] + x->clock.stall_read[i]);

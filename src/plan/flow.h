@@ -11,7 +11,7 @@
 
 /* What a schedule came to, when it ended. */
 struct neap__flow_total {
-	double makespan, stall;
+	double makespan, stall, lost;
 	uint64_t peak; /* bytes of slots and tapes */
 	int64_t slots, advanced, recorded, actions;
 	int64_t state_places, tape_places, longest; /* of the tier */

@@ -82,6 +82,7 @@ static int walk(struct neap_plan *found, const struct neap_saved *x, int64_t mos
 	memcpy(found->tiers, v.tiers, sizeof found->tiers);
 	found->makespan = m.makespan;
 	found->stall = m.stall;
+	found->lost = m.lost;
 	return 0;
 }
 

@@ -11,11 +11,11 @@
 /* A new member is to be written and read, too: a row below, then these sizes. */
 _Static_assert(sizeof(struct neap_chain) == 128, "rows of [chain]");
 _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
-_Static_assert(sizeof(struct neap_tier_spec) == 88, "rows of [tier]");
+_Static_assert(sizeof(struct neap_tier_spec) == 96, "rows of [tier]");
 _Static_assert(sizeof(struct neap_params) == 72, "rows of [params]");
 _Static_assert(sizeof(struct neap_blocks) == 64, "rows of [blocks]");
 _Static_assert(sizeof(struct neap_tier_use) == 24, "rows of [used]");
-_Static_assert(sizeof(struct neap_plan) == 648, "rows of [plan] and [predicted]");
+_Static_assert(sizeof(struct neap_plan) == 656, "rows of [plan] and [predicted]");
 
 const char *const neap__section_names[NEAP__SECTIONS] = {
 	"chain", "stages", "tier", "plan", "params", "blocks", "predicted", "used", "actions"};
@@ -77,6 +77,8 @@ const struct neap__key neap__plan_keys[] = {
 	TIER(REAL, read_fixed),
 	TIER(BYTES, staging),
 	{NEAP__IN_TIER, "cpu", NEAP__KEY_REAL, 0, offsetof(struct neap_tier_spec, cpu), 0},
+	{NEAP__IN_TIER, "cpu_fixed", NEAP__KEY_REAL, 0, offsetof(struct neap_tier_spec, cpu_fixed),
+		0},
 	FLAG(TIER, "sync", neap_tier_spec, flags, NEAP_TIER_SYNC),
 	FLAG(TIER, "duplex", neap_tier_spec, flags, NEAP_TIER_DUPLEX),
 	PLAN(PLAN, NAME, 1, strategy),
@@ -109,6 +111,7 @@ const struct neap__key neap__plan_keys[] = {
 	PLAN(PREDICTED, LONG, 1, record_steps),
 	PLAN(PREDICTED, REAL, 1, makespan),
 	PLAN(PREDICTED, REAL, 1, stall),
+	PLAN(PREDICTED, REAL, 0, lost),
 	PLAN(PREDICTED, REAL, 1, overhead),
 	PLAN(PREDICTED, REAL, 1, bound),
 	PLAN(PREDICTED, REAL, 1, gap),

@@ -212,7 +212,7 @@ static void set_rates(struct fluid *x, const struct neap_tier_spec *tier)
 	x->in = tier->read_rate > 0 ? tier->read_rate : 1e30;
 	x->out_fixed = tier->write_fixed;
 	x->in_fixed = tier->read_fixed;
-	x->lost = 2 * neap_tier_lost(tier, 1);
+	x->lost = 2 * (neap_tier_lost(tier, 1) - neap_tier_lost(tier, 0));
 	x->sync = (tier->flags & NEAP_TIER_SYNC) != 0;
 }
 

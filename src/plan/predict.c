@@ -82,6 +82,7 @@ static int drive(struct watch *w, struct neap_plan *plan)
 		stall += w->clock.stall_write[i] + w->clock.stall_read[i];
 	plan->makespan = (double)w->clock.now;
 	plan->stall = (double)stall;
+	plan->lost = (double)w->clock.lost;
 	return rc;
 }
 

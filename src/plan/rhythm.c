@@ -92,6 +92,7 @@ const struct neap__clock *neap__rhythm_leap(
 		k->use[i].written += (uint64_t)periods * (k->use[i].written - b->use[i].written);
 		k->use[i].read += (uint64_t)periods * (k->use[i].read - b->use[i].read);
 	}
+	k->lost = neap__rhythm_move(k->lost, b->lost, periods);
 	k->now = neap__rhythm_move(k->now, b->now, periods);
 	return b;
 }

@@ -86,6 +86,7 @@ int neap__script_measure(
 	plan->record_steps = v.record_steps;
 	plan->makespan = m.makespan;
 	plan->stall = m.stall;
+	plan->lost = m.lost;
 	plan->tier = 0;
 	memcpy(plan->tiers, v.tiers, sizeof plan->tiers);
 	for (int i = p->ntiers; i > 0; i--)

@@ -118,6 +118,7 @@ static double fluid(const struct search *s, const struct neap_blocks *b)
 	out += k * s->tape_out + ceil(k / q) * t->write_fixed;
 	in += k * s->tape_in + ceil(k / q) * t->read_fixed;
 	double lost = k * s->tape_lost + (b->advance ? s->state_lost : 0);
+	lost += ceil(k / q) * neap_tier_lost(t, 0);
 	double up = k * s->r + j * s->f + lost;
 	double down = k * s->b + j * (s->r + s->b) + again(s, b) + lost;
 	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
@@ -406,7 +407,7 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 	s->tape_out = t->write_rate > 0 ? s->tape / t->write_rate : 0;
 	s->tape_in = t->read_rate > 0 ? s->tape / t->read_rate : 0;
 	s->state_lost = neap_tier_lost(t, c->state);
-	s->tape_lost = neap_tier_lost(t, c->tape);
+	s->tape_lost = neap_tier_lost(t, c->tape) - neap_tier_lost(t, 0);
 }
 
 int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,

@@ -82,6 +82,7 @@ static void transfer(struct neap__clock *k, const struct neap_action *a)
 	*(write ? &k->use[tier].written : &k->use[tier].read) += bytes;
 	if (spec->flags & NEAP_TIER_SYNC)
 		stall_until(k, tier, write, *channel);
+	k->lost += (long double)neap_tier_lost(spec, bytes);
 	k->now += (long double)neap_tier_lost(spec, bytes);
 }
 
@@ -167,12 +168,12 @@ int neap_simulate(struct neap_simulation *out, const struct neap_problem *proble
 	out->record = (double)k.record;
 	out->backward = (double)k.backward;
 	out->copies = (double)k.copies;
+	out->lost = (double)k.lost;
 	long double stall = 0;
 	for (int i = 0; i < problem->ntiers; i++) {
 		out->stall_write[i] = (double)k.stall_write[i];
 		out->stall_read[i] = (double)k.stall_read[i];
 		out->tiers[i] = k.use[i];
-		out->lost += neap_tier_lost(&problem->tiers[i], k.use[i].written + k.use[i].read);
 		stall += k.stall_write[i] + k.stall_read[i];
 	}
 	out->stall = (double)stall;

@@ -17,6 +17,7 @@ struct neap__clock {
 	/* When a channel is done with what was issued; `in` is used by duplex tiers only. */
 	long double out[NEAP_TIERS_MAX], in[NEAP_TIERS_MAX];
 	long double advance, record, backward, copies;
+	long double lost;
 	long double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
 	struct neap_tier_use use[NEAP_TIERS_MAX];
 	int highest;			 /* tickets at and above it were never used */

@@ -62,7 +62,7 @@ static struct link link_of(const struct neap_problem *p)
 		if (t->capacity == 0 || p->chain.flags & NEAP_CHAIN_TAPES_STAY)
 			continue;
 		l.any = 1;
-		l.lost = fmin(l.lost, neap_tier_lost(t, 1));
+		l.lost = fmin(l.lost, neap_tier_lost(t, 1) - neap_tier_lost(t, 0));
 		l.bytes += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 		out += write;
 		in += read;

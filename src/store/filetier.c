@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE NEAP__STRIPE /* less moves slower, more no faster */
-#define DEEP 8		   /* of them in flight keep a disk busy */
+#define PIECE NEAP__STRIPE		 /* less moves slower, more no faster */
+#define PIECE_LEAST ((uint64_t)32 << 10) /* smaller ones are not made of larger records */
+#define FEW 4
+#define DEEP 8 /* of them in flight keep a disk busy */
 
 /* Everything changes only while the mover is idle. */
 struct file {
@@ -57,10 +59,16 @@ static void lend(void *self, uint64_t bytes)
 	file->lent = bytes;
 }
 
-/* `bytes` of staging for records that take `whole`, in pieces as large as they can be. */
+/*
+ * `bytes` of staging for records that take `whole`: several pieces rather than large
+ * ones, so that some fly while another is filled.
+ */
 static void stage(struct file *file, uint64_t bytes, uint64_t whole)
 {
 	uint64_t piece = whole < PIECE ? whole : PIECE;
+	uint64_t share = bytes / FEW & ~(uint64_t)(NEAP__PAGE - 1);
+	share = share > PIECE_LEAST ? share : PIECE_LEAST;
+	piece = piece < share ? piece : share;
 	piece = piece < bytes ? piece : bytes - bytes % NEAP__PAGE;
 	neap__mover_stage(file->worked.mover, file->staging, bytes, piece);
 }

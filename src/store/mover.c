@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "sys/priority.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ static void *work(void *arg)
 {
 	struct neap__mover *m = arg;
 	int busy = 0, quit = 0;
+	neap__run_promptly();
 	while (busy || !quit) {
 		pthread_mutex_lock(&m->lock);
 		while (!busy && !m->queues[0].first && !m->queues[1].first && !m->quit) {

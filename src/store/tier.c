@@ -220,9 +220,10 @@ int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
 	return tier->ops.adopt(tier->self, epoch);
 }
 
-void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte)
+void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte, double seconds_a_transfer)
 {
 	tier->spec.cpu = seconds_a_byte;
+	tier->spec.cpu_fixed = seconds_a_transfer;
 }
 
 int neap__tier_poke(

@@ -94,10 +94,8 @@ static void reset(struct neap_sweep *s)
 		.peak_planned = s->plan.peak_bytes,
 		.predicted = s->plan.makespan,
 		.predicted_stall = s->plan.stall,
+		.predicted_lost = s->plan.lost,
 	};
-	for (int i = 0; i < s->problem.ntiers; i++)
-		s->stats.predicted_lost += neap_tier_lost(
-			&s->problem.tiers[i], s->plan.tiers[i].written + s->plan.tiers[i].read);
 	neap__arena_reset(&s->arena, s->arena.tapes);
 	neap__tapes_reset(s);
 }

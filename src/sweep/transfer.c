@@ -58,6 +58,7 @@ void neap__ticket_issued(
 	ticket->bytes = bytes;
 	ticket->state = rc < 0 ? NEAP__TICKET_SETTLED : NEAP__TICKET_FLYING;
 	ticket->answer = rc;
+	s->stats.lost += neap_tier_lost(&s->problem.tiers[ticket->tier - 1], bytes);
 	neap__stalled(s, NEAP_STALL_ISSUE, start, ticket);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* enginethreads.c: a pool of threads, each in a read or a write of its own. */
 #include "sys/engine.h"
+#include "sys/priority.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct pool {
 static void *work(void *arg)
 {
 	struct pool *pool = arg;
+	neap__run_promptly();
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
 		while (!pool->first && !pool->quit)

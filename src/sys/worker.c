@@ -2,6 +2,7 @@
 #include "sys/worker.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "sys/priority.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -43,6 +44,7 @@ static void *worker_main(void *arg)
 {
 	struct neap__worker *worker = arg;
 
+	neap__run_promptly();
 	pthread_mutex_lock(&worker->lock);
 	for (;;) {
 		while (!worker->count && !worker->quit)

@@ -92,6 +92,23 @@ static void take_costs(
 		costs->backward = share * stats->backward / (double)stats->backward_steps;
 }
 
+/* A sweep that nothing disturbs instead, where the budget has one. */
+static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step_ops *ops,
+	struct watched *watched, const struct neap_sweep_options *so)
+{
+	struct neap_sweep_options alone = *so;
+	struct neap_sweep *other;
+	if (so->ntiers == 0)
+		return 0;
+	alone.ntiers = 0;
+	int rc = neap_sweep_create(&other, ops, watched, &alone);
+	if (rc < 0)
+		return rc == NEAP_EINFEASIBLE ? 0 : rc;
+	neap_sweep_free(*sweep);
+	*sweep = other;
+	return 0;
+}
+
 /* A sweep within the budget over the batch begun, or its first steps: times, and tapes if asked. */
 static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct neap__tapes *tapes)
 {
@@ -116,6 +133,7 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
 	c->result->problem = *neap_sweep_problem(sweep);
+	NEAP_TRY(leave_out_transfers(&sweep, &ops, &watched, &so));
 	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
 	neap_sweep_free(sweep);
 	NEAP_TRY(rc);
@@ -126,7 +144,7 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 		c->costs.backward = known->chain.backward;
 		c->costs.replay = known->chain.replay;
 	} else {
-		take_costs(&c->costs, &stats, neap__undisturbed(&c->result->problem, &stats));
+		take_costs(&c->costs, &stats, neap__undisturbed(&stats));
 	}
 	struct neap_net_result found;
 	neap_net_get_result(c->one.net, &found);

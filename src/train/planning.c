@@ -297,7 +297,7 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 	struct neap__planning *p = &trainer->planning;
 	struct neap__counters *c = &trainer->counters;
 	struct load load = load_of(batch, INT64_MAX);
-	double share = neap__undisturbed(neap_sweep_problem(trainer->sweep), stats);
+	double share = neap__undisturbed(stats);
 	double scale = 1 / load.active;
 
 	average(&p->costs.advance, stats->advance, stats->advance_steps, share * scale);

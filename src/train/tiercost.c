@@ -6,7 +6,6 @@
  * Each such run follows one without transfers and is compared to that.
  */
 #include "train/tiercost.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -16,13 +15,14 @@
 
 enum {
 	SMALL = 4096,
-	LARGE = 1 << 18,   /* bytes of records; a large one is at least this */
-	BESIDE = 16,	   /* buffers and places of what travels beside the computation */
-	BESIDE_MOST = 200, /* records in flight there */
+	LARGE = 1 << 18,	/* bytes of records; a large one is at least this */
+	BESIDE_SMALL = 1 << 14, /* of records that travel beside the computation */
+	BESIDE_LARGE = 1 << 19,
+	BESIDE = 16,	   /* their buffers and places */
+	BESIDE_MOST = 240, /* and how many are issued at once */
 	REPEATS_MOST = 99,
 };
-#define BUFFER_MOST (UINT64_C(4) << 20) /* bytes of one such buffer */
-#define NEVER 1e15			/* bytes a second that no medium reaches */
+#define NEVER 1e15  /* bytes a second that no medium reaches */
 #define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
 
 static int by_value(const void *a, const void *b)
@@ -60,13 +60,17 @@ static struct line line_of(double small_rate, double large_rate, uint64_t large)
 	return (struct line){rate, fmax(small_time - SMALL / rate, 0)};
 }
 
-static int rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
+int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
 	int repeats, double seconds)
 {
 	double write[REPEATS_MOST], read[REPEATS_MOST];
 	double write_fixed[REPEATS_MOST], read_fixed[REPEATS_MOST];
 	struct neap_tier_spec small, large;
+	struct neap_calibrated_tier own;
 
+	cost = cost ? cost : &own;
+	bytes = bytes < LARGE ? LARGE : bytes;
+	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	for (int i = 0; i < repeats; i++) {
 		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
 		neap_tier_describe(tier, SMALL, &small);
@@ -83,6 +87,8 @@ static int rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint
 	cost->read = neap__timing_of(read, repeats);
 	cost->write_fixed = neap__timing_of(write_fixed, repeats).median;
 	cost->read_fixed = neap__timing_of(read_fixed, repeats).median;
+	neap_tier_set_rates(tier, cost->write.median, cost->read.median,
+		(cost->write_fixed + cost->read_fixed) / 2);
 	return 0;
 }
 
@@ -94,28 +100,29 @@ struct cargo {
 	int64_t tickets[BESIDE_MOST];
 };
 
-static int issue(struct neap_tier *tier, struct cargo *cargo, int write, int *issued)
+/* Reads and writes in turn, of places that differ. */
+static int issue(struct neap_tier *tier, struct cargo *cargo, int *issued)
 {
 	for (*issued = 0; *issued < cargo->count; (*issued)++) {
 		int place = *issued % BESIDE;
-		NEAP_TRY(transfer(tier, write, place, cargo->data + (uint64_t)place * cargo->bytes,
-			cargo->bytes, &cargo->tickets[*issued]));
+		NEAP_TRY(transfer(tier, place % 2, place,
+			cargo->data + (uint64_t)place * cargo->bytes, cargo->bytes,
+			&cargo->tickets[*issued]));
 	}
 	return 0;
 }
 
 /* One computation with transfers beside it: its seconds, and the transfers'. */
-static int together(struct neap_tier *tier, struct cargo *cargo, int write,
-	const struct neap__work *work, double *computing, double *moving)
+static int together(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
+	double *computing, double *moving)
 {
 	int issued, rc;
 	double start = neap__seconds();
 
-	rc = issue(tier, cargo, write, &issued);
-	double begun = neap__seconds();
-	if (rc == 0 && work)
+	rc = issue(tier, cargo, &issued);
+	if (rc == 0)
 		rc = work->run(work->user);
-	*computing = neap__seconds() - begun;
+	*computing = neap__seconds() - start;
 	for (int i = 0; i < issued; i++) {
 		int answer = neap_tier_wait(tier, cargo->tickets[i]);
 		rc = rc < 0 ? rc : answer;
@@ -124,57 +131,93 @@ static int together(struct neap_tier *tier, struct cargo *cargo, int write,
 	return rc;
 }
 
-/* What both lose in one direction: seconds of computing a byte, and the rate's share. */
-static int one_way(struct neap_tier *tier, struct cargo *cargo, int write,
-	const struct neap__work *work, const struct neap_tier_spec *spec, int repeats,
-	struct neap__beside *found)
+/* Every place has a record. */
+static int put_all(struct neap_tier *tier, const struct cargo *cargo)
+{
+	int rc = 0;
+	for (int64_t place = 0, ticket; rc == 0 && place < BESIDE; place++) {
+		rc = transfer(tier, 1, place, cargo->data + (uint64_t)place * cargo->bytes,
+			cargo->bytes, &ticket);
+		if (rc == 0)
+			rc = neap_tier_wait(tier, ticket);
+	}
+	return rc;
+}
+
+/* What a record of one size costs the computation, and the rate's share beside it. */
+struct toll {
+	double lost, slowed;
+};
+
+static int repeat(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
+	const struct neap_tier_spec *spec, int repeats, struct toll *toll)
 {
 	double lost[REPEATS_MOST], share[REPEATS_MOST], alone, computing, moving;
-	double all = cargo->count * (double)cargo->bytes;
-	double least = cargo->count * neap_tier_seconds(spec, write, cargo->bytes);
+	double least = cargo->count / 2.0 *
+		       (neap_tier_seconds(spec, 0, cargo->bytes) +
+			       neap_tier_seconds(spec, 1, cargo->bytes));
 
 	for (int i = 0; i < repeats; i++) {
 		double start = neap__seconds();
 		NEAP_TRY(work->run(work->user));
 		alone = neap__seconds() - start;
-		NEAP_TRY(together(tier, cargo, write, work, &computing, &moving));
+		NEAP_TRY(together(tier, cargo, work, &computing, &moving));
 		double part = fmin(computing / moving, 1); /* of the transfers, beside it */
-		lost[i] = (computing - alone) / (all * part);
+		lost[i] = (computing - alone) / (cargo->count * part);
 		share[i] = fmin(least, moving) / moving;
 	}
-	found->cpu = fmax(neap__timing_of(lost, repeats).median, 0);
-	found->slowed = neap__timing_of(share, repeats).median;
+	toll->lost = fmax(neap__timing_of(lost, repeats).median, 0);
+	toll->slowed = neap__timing_of(share, repeats).median;
 	return 0;
+}
+
+static int measure_toll(struct neap_tier *tier, uint64_t bytes, const struct neap__work *work,
+	int repeats, struct toll *toll)
+{
+	struct neap_tier_spec spec;
+	struct cargo cargo = {.bytes = bytes};
+
+	neap_tier_describe(tier, bytes, &spec);
+	double each = fmax(neap_tier_seconds(&spec, 0, bytes), neap_tier_seconds(&spec, 1, bytes));
+	double wanted = each > 0 ? OUTLAST * work->alone / each : BESIDE_MOST;
+	cargo.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
+	NEAP_TRY(neap_tier_format(tier, bytes, BESIDE, NULL));
+	NEAP_TRY(neap__map_pages((void **)&cargo.data, BESIDE * bytes));
+	for (uint64_t i = 0; i < BESIDE * bytes; i++)
+		cargo.data[i] = (unsigned char)(i * 2654435761u >> 13);
+	int rc = put_all(tier, &cargo);
+	if (rc == 0)
+		rc = repeat(tier, &cargo, work, &spec, repeats, toll);
+	neap__unmap_pages(cargo.data, BESIDE * bytes);
+	return rc;
 }
 
 int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats)
 {
 	struct neap_tier_spec spec;
-	struct neap__beside found[2] = {{0, 1}, {0, 1}};
-	struct cargo cargo;
-	double computing, moving;
+	struct toll small, large;
 
+	neap_tier_describe(tier, SMALL, &spec);
+	uint64_t most = spec.capacity / (2 * BESIDE) & ~UINT64_C(4095);
+	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
+	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
+	*beside = (struct neap__beside){0, 0, 1};
+	if (most < 4096)
+		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
-	neap_tier_describe(tier, 4096, &spec);
-	double wanted = OUTLAST * work->alone * fmax(spec.write_rate, spec.read_rate);
-	uint64_t each = (uint64_t)fmin(fmin(wanted, (double)spec.capacity / 2) / BESIDE, 1e15);
-	cargo.bytes = (each < BUFFER_MOST ? each : BUFFER_MOST) & ~UINT64_C(63);
-	if (cargo.bytes < 4096)
-		cargo.bytes = 4096;
-	cargo.count = (int)fmax(fmin(wanted / (double)cargo.bytes, BESIDE_MOST), BESIDE);
-	NEAP_TRY(neap_tier_format(tier, cargo.bytes, BESIDE, NULL));
-	NEAP_TRY(neap__map_pages((void **)&cargo.data, BESIDE * cargo.bytes));
-	for (uint64_t i = 0; i < BESIDE * cargo.bytes; i++)
-		cargo.data[i] = (unsigned char)(i * 2654435761u >> 13);
-	int rc = together(tier, &cargo, 1, NULL, &computing, &moving); /* there is what is read */
-	for (int write = 1; rc == 0 && write >= 0; write--)
-		rc = one_way(tier, &cargo, write, work, &spec, repeats, &found[write]);
-	neap__unmap_pages(cargo.data, BESIDE * cargo.bytes);
-	NEAP_TRY(rc);
-	beside->cpu = (found[0].cpu + found[1].cpu) / 2;
-	beside->slowed = fmin(found[0].slowed, found[1].slowed);
-	neap_tier_set_cpu(tier, beside->cpu);
+	NEAP_TRY(measure_toll(tier, few, work, repeats, &small));
+	NEAP_TRY(measure_toll(tier, many, work, repeats, &large));
+	if (many > few)
+		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
+	else
+		beside->cpu = large.lost / (double)many;
+	beside->fixed = fmax(small.lost - beside->cpu * (double)few, 0);
+	beside->slowed = fmin(large.slowed, 1);
+	neap_tier_set_cpu(tier, beside->cpu, beside->fixed);
+	if (beside->slowed > 0)
+		neap_tier_set_rates(tier, spec.write_rate * beside->slowed,
+			spec.read_rate * beside->slowed, spec.write_fixed / beside->slowed);
 	return 0;
 }
 
@@ -188,12 +231,11 @@ int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *
 	*cost = (struct neap_calibrated_tier){.record_bytes = bytes, .slowed = 1};
 	for (; about[n] && n < sizeof cost->about - 1; n++)
 		cost->about[n] = about[n];
-	NEAP_TRY(rates(cost, tier, bytes, repeats, seconds));
-	neap_tier_set_rates(tier, cost->write.median, cost->read.median,
-		fmin(cost->write_fixed, cost->read_fixed));
+	NEAP_TRY(neap__tiercost_rates(cost, tier, bytes, repeats, seconds));
 	struct neap__beside beside;
 	NEAP_TRY(neap__tiercost_beside(&beside, tier, work, repeats));
 	cost->cpu = beside.cpu;
+	cost->cpu_fixed = beside.fixed;
 	cost->slowed = beside.slowed;
 	return 0;
 }

@@ -17,21 +17,28 @@ struct neap__work {
 
 /* What transfers and a computation take from each other. */
 struct neap__beside {
-	double cpu;    /* seconds of computing lost a byte moved */
-	double slowed; /* rate beside the computation over the rate alone, at most 1 */
+	double cpu, fixed; /* seconds of computing lost a byte moved, and a record */
+	double slowed;	   /* rate beside the computation over the rate alone, at most 1 */
 };
 
 /*
- * Measures that with `repeats` runs of `work` alone and in each direction, on a tier
- * whose rates are known. Sets the tier's cpu. Drops what the tier held.
+ * Measures how fast a tier is alone, with records of 4 KiB and of `bytes` (at least
+ * 256 KiB), `repeats` times for `seconds`, and sets its rates. `cost` (may be NULL) gets
+ * all of it. Drops what the tier held.
+ */
+int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
+	int repeats, double seconds);
+
+/*
+ * Measures that with `repeats` runs of `work` beside small and beside large records,
+ * each after one alone, on a tier whose rates are known. Sets the tier's cpu, and its
+ * rates to those beside the computation. Drops what the tier held.
  */
 int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats);
 
 /*
- * What a record of up to `bytes` (at least 256 KiB) takes, and what transfers and `work`
- * take from each other. `seconds`: for each of `repeats` measurements.
- * Sets the tier's rates and cpu. Drops what the tier held.
+ * Both of these.
  */
 int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
 	uint64_t bytes, const struct neap__work *work, int repeats, double seconds);

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-enum { BESIDE_STEPS = 64, BESIDE_REPEATS = 3 };
-#define BESIDE_SECONDS 0.2	      /* of steps beside which transfers run, at most */
+enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
+#define BESIDE_SECONDS 0.025	      /* of steps beside which transfers run, at most */
 #define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
 
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
@@ -45,7 +45,8 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 			neap_tier_set_rates(tiers->tier[i], spec->write_rate, spec->read_rate,
 				spec->write_fixed);
 		else
-			NEAP_TRY(neap_tier_measure(tiers->tier[i], bytes, seconds));
+			NEAP_TRY(neap__tiercost_rates(NULL, tiers->tier[i], bytes, RATE_REPEATS,
+				seconds / (2 * RATE_REPEATS)));
 	}
 	return 0;
 }
@@ -74,7 +75,7 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 	struct neap__beside beside;
 
 	for (int i = 0; known && known->ntiers > 0 && i < tiers->count; i++)
-		neap_tier_set_cpu(tiers->tier[i], known->tiers[i].cpu);
+		neap_tier_set_cpu(tiers->tier[i], known->tiers[i].cpu, known->tiers[i].cpu_fixed);
 	if (tiers->count == 0 || batch->steps == 0 || (known && known->ntiers > 0))
 		return 0;
 	for (int i = 0; i < 2; i++) { /* warm, then timed */
@@ -95,12 +96,9 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 	return 0;
 }
 
-double neap__undisturbed(const struct neap_problem *problem, const struct neap_sweep_stats *stats)
+double neap__undisturbed(const struct neap_sweep_stats *stats)
 {
-	double lost = 0;
-	for (int i = 0; i < problem->ntiers; i++)
-		lost += neap_tier_lost(&problem->tiers[i], stats->written[i] + stats->read[i]);
-	return stats->compute > 0 ? fmax(1 - lost / stats->compute, 0.5) : 1;
+	return stats->compute > 0 ? fmax(1 - stats->lost / stats->compute, 0.5) : 1;
 }
 
 void neap__tiers_close(struct neap__tiers *tiers)

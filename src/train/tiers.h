@@ -15,7 +15,7 @@ NEAP_API int neap__tiers_open(
 	struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
 /*
  * Tells the planner how fast they are: as settings->costs says, else measured with
- * records of `bytes`, for `seconds` each.
+ * records of up to `bytes`, for `seconds` or a little more.
  */
 NEAP_API int neap__tiers_measure(struct neap__tiers *tiers,
 	const struct neap_sweep_settings *settings, uint64_t bytes, double seconds);
@@ -30,8 +30,7 @@ NEAP_API int neap__tiers_beside(struct neap__tiers *tiers,
  * The share of a sweep's seconds a step that its steps would have taken without the
  * transfers beside them, by what those are said to cost; 0.5 at least.
  */
-NEAP_API double neap__undisturbed(
-	const struct neap_problem *problem, const struct neap_sweep_stats *stats);
+NEAP_API double neap__undisturbed(const struct neap_sweep_stats *stats);
 NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
 
 /* The arena's budget: settings->memory, or half of what is free. */
