@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define TURN 100000 /* nanoseconds, the shortest that Linux grants (6.12 and later) */
-#define LESS 10 /* of niceness */
+#define LESS 10	    /* of niceness */
 #define LEAST (-20)
 
 /* The system's struct sched_attr as of its first version, which glibc does not have. */

@@ -42,7 +42,7 @@ void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops
 /* The net's record, with a look at what it wrote. */
 struct watched {
 	struct neap_net *net;
-	struct neap__tapes *tapes;
+	struct neap__tapes *tapes; /* NULL: not looked at */
 };
 
 static int watch_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
@@ -56,7 +56,7 @@ static int watch_record(void *user, void *state, int64_t t0, int64_t t1, int fir
 {
 	struct watched *w = user;
 	int rc = neap_net_record(w->net, state, t0, t1, first, tape, room, used, t_done);
-	if (rc >= 0)
+	if (rc >= 0 && w->tapes)
 		neap__tapes_add(w->tapes, t0, *t_done, *used);
 	return rc;
 }
@@ -109,15 +109,33 @@ static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step
 	return 0;
 }
 
-/* A sweep within the budget over the batch begun, or its first steps: times, and tapes if asked. */
-static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct neap__tapes *tapes)
+/* Once to see the tapes and to touch all memory, once more for the times. */
+static int run_twice(struct neap__comparison *c, struct neap_sweep *sweep, struct watched *watched,
+	const struct neap_batch *batch, struct neap_sweep_stats *stats)
+{
+	struct neap_net_result found;
+	double loss;
+	for (int pass = 0; pass < 2; pass++) {
+		NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+		NEAP_TRY(neap_sweep_run(sweep, NULL, NULL, &loss, stats));
+		watched->tapes = NULL;
+		neap_net_get_result(c->one.net, &found);
+		NEAP_TRY(neap_net_end(c->one.net));
+	}
+	c->result->spikes = found.spikes;
+	c->result->support = found.support;
+	return 0;
+}
+
+/* Sweeps within the budget over a batch: times, and tapes. */
+static int calibrating_sweep(
+	struct neap__comparison *c, const struct neap_batch *batch, struct neap__tapes *tapes)
 {
 	struct watched watched = {c->one.net, tapes};
 	struct neap_sweep_options so;
 	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
-	double loss;
 
 	neap__comparison_ops(c, &ops, c->costs.tape);
 	ops.advance = watch_advance;
@@ -129,12 +147,12 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 	ops.grad_load = NULL;
 	ops.advance_log = NULL; /* tapes are looked at as they are recorded */
 	ops.replay = NULL;
-	neap__comparison_sweep(c, &so, steps, "auto");
+	neap__comparison_sweep(c, &so, batch->steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
 	c->result->problem = *neap_sweep_problem(sweep);
 	NEAP_TRY(leave_out_transfers(&sweep, &ops, &watched, &so));
-	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
+	int rc = run_twice(c, sweep, &watched, batch, &stats);
 	neap_sweep_free(sweep);
 	NEAP_TRY(rc);
 	const struct neap_problem *known = c->options->sweep.costs;
@@ -146,10 +164,6 @@ static int calibrating_sweep(struct neap__comparison *c, int64_t steps, struct n
 	} else {
 		take_costs(&c->costs, &stats, neap__undisturbed(&stats));
 	}
-	struct neap_net_result found;
-	neap_net_get_result(c->one.net, &found);
-	c->result->spikes = found.spikes;
-	c->result->support = found.support;
 	return 0;
 }
 
@@ -160,12 +174,9 @@ static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequ
 	struct neap__tapes tapes = {0};
 
 	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
-	int rc = neap_net_begin(c->one.net, &cut, &c->one.objective);
-	if (rc == 0)
-		rc = calibrating_sweep(c, SWEPT, &tapes);
+	int rc = calibrating_sweep(c, &cut, &tapes);
 	neap__tapes_free(&tapes);
 	NEAP_TRY(rc);
-	NEAP_TRY(neap_net_end(c->one.net));
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	NEAP_TRY(neap__stretches_measure(&c->tapes, c->one.net, c->one.batch, (size_t)room));
 	return neap_net_end(c->one.net);
@@ -186,7 +197,5 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		return rc;
 	}
 	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
-	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	NEAP_TRY(calibrating_sweep(c, batch->steps, &c->tapes));
-	return neap_net_end(c->one.net);
+	return calibrating_sweep(c, batch, &c->tapes);
 }
