@@ -115,8 +115,6 @@ void cli_json_int(cJSON *object, const char *key, int64_t value);
 void cli_json_bytes(cJSON *object, const char *key, uint64_t value);
 void cli_json_number(cJSON *object, const char *key, double value);
 void cli_json_text(cJSON *object, const char *key, const char *value);
-/* Seconds of computing that a plan's transfers cost. */
-double cli_plan_lost(const struct neap_problem *problem, const struct neap_plan *plan);
 /* The contract's keys of a plan; plan_seconds < 0 leaves that key out. */
 cJSON *cli_json_plan(
 	const struct neap_problem *problem, const struct neap_plan *plan, double plan_seconds);

@@ -90,15 +90,6 @@ static void add_tiers(
 	}
 }
 
-double cli_plan_lost(const struct neap_problem *problem, const struct neap_plan *plan)
-{
-	double lost = 0;
-	for (int i = 0; i < problem->ntiers; i++)
-		lost += neap_tier_lost(
-			&problem->tiers[i], plan->tiers[i].written + plan->tiers[i].read);
-	return lost;
-}
-
 cJSON *cli_json_plan(
 	const struct neap_problem *problem, const struct neap_plan *plan, double plan_seconds)
 {
@@ -124,7 +115,7 @@ cJSON *cli_json_plan(
 		cli_json_int(o, "record_steps", plan->record_steps);
 		cli_json_number(o, "makespan", plan->makespan);
 		cli_json_number(o, "stall", plan->stall);
-		cli_json_number(o, "lost", cli_plan_lost(problem, plan));
+		cli_json_number(o, "lost", plan->lost);
 		cli_json_number(o, "overhead", plan->overhead);
 		cli_json_number(o, "bound", plan->bound);
 		cli_json_number(o, "gap", plan->gap);

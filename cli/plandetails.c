@@ -41,9 +41,8 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 			(double)(plan->advance_steps + plan->record_steps) / steps);
 	printf("\nmakespan      %s, %s of it waiting for transfers",
 		cli_show_time(time, plan->makespan), cli_show_time(stall, plan->stall));
-	if (cli_plan_lost(p, plan) > 0)
-		printf(", %s computing slowed by them",
-			cli_show_time(stall, cli_plan_lost(p, plan)));
+	if (plan->lost > 0)
+		printf(", %s computing slowed by them", cli_show_time(stall, plan->lost));
 	printf("\n");
 	printf("overhead      %s over keeping every tape\n",
 		cli_show_percent(percent, plan->overhead));

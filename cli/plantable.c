@@ -91,7 +91,7 @@ static void why_slower(char room[96], const struct neap_problem *p, const struct
 	char slower[24];
 	double more = plan->makespan - best->makespan, stall = plan->stall - best->stall;
 	double again = forward(p, plan) - forward(p, best);
-	double lost = cli_plan_lost(p, plan) - cli_plan_lost(p, best);
+	double lost = plan->lost - best->lost;
 	double steps = (double)p->chain.steps + (double)p->chain.join;
 	if (more <= 0.0005 * best->makespan) {
 		snprintf(room, 96, "as fast");
@@ -104,7 +104,7 @@ static void why_slower(char room[96], const struct neap_problem *p, const struct
 			100 * plan->stall / plan->makespan);
 	else if (lost > 0.5 * more)
 		snprintf(room + n, 96 - n, "loses %.0f%% to transfers",
-			100 * cli_plan_lost(p, plan) / plan->makespan);
+			100 * plan->lost / plan->makespan);
 	else if (again > 0)
 		snprintf(room + n, 96 - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
 	else

@@ -53,10 +53,8 @@ size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned
 }
 
 /* Spikes known of row l (0: the inputs) and a sample: [0] before the first step, then of each. */
-static struct neap__events *known(
-	const struct neap_net *net, const struct neap__group *group, int row, int s)
+static struct neap__events *known(const struct neap__group *group, int row, int s)
 {
-	(void)net;
 	return group->spikes_known + ((size_t)row * group->room + s) * (NEAP__REPLAYED + 1);
 }
 
@@ -76,7 +74,7 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 		for (int l = 0; l < net->nlayers - 1; l++) {
 			const struct neap__list *list =
 				neap__list_of(group->spike_lists[!(t0 & 1)], net, s, l);
-			*known(net, group, l + 1, s) = (struct neap__events){list->id, list->count};
+			*known(group, l + 1, s) = (struct neap__events){list->id, list->count};
 		}
 	for (int64_t t = t0; t < t1; t++) {
 		const unsigned char *p = logs[t - t0];
@@ -84,7 +82,7 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 			if (neap__length_of(net, group, s) <= t)
 				continue;
 			struct neap__list input = neap__input_events(net, group->first + s, t);
-			known(net, group, 0, s)[t - t0 + 1] =
+			known(group, 0, s)[t - t0 + 1] =
 				(struct neap__events){input.id, input.count};
 			for (int l = 0; l < net->nlayers - 1; l++) {
 				uint16_t count;
@@ -92,7 +90,7 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 					continue;
 				memcpy(&count, p, sizeof count);
 				p += sizeof count;
-				known(net, group, l + 1, s)[t - t0 + 1] = (struct neap__events){
+				known(group, l + 1, s)[t - t0 + 1] = (struct neap__events){
 					(const uint16_t *)(const void *)p, count};
 				p += (size_t)count * sizeof(uint16_t);
 			}
@@ -132,8 +130,8 @@ static void walk_layer(struct neap_net *net, struct neap__group *group, unsigned
 			w.steps = steps_of(net, group, s, t0, t1);
 			w.u = (real *)(void *)(sample + layer->state_at);
 			w.out = row_of(net, group, layer, s);
-			w.spiked = known(net, group, l + 1, s);
-			w.arriving = known(net, group, l, s) + !(l && layer->delay);
+			w.spiked = known(group, l + 1, s);
+			w.arriving = known(group, l, s) + !(l && layer->delay);
 			if (w.steps > 0)
 				neap__walk_strip(&w, strip);
 		}
