@@ -20,7 +20,7 @@ def measured(folder):
         return f"{len(found['tiers'])} tiers"
     for tier in found["tiers"]:
         rates = tier["write"]["median"] > 0 and tier["read"]["median"] > 0
-        if not rates or not 0 < tier["slowed"] <= 1 or tier["cpu"] < 0:
+        if not rates or not 0 < tier["slowed"] <= 1 or min(tier["cpu"], tier["cpu_fixed"]) < 0:
             return f"tier: {tier}"
         if tier["write_fixed"] < 0 or tier["read_fixed"] < 0:
             return f"latency: {tier}"

@@ -98,7 +98,7 @@ def uniform_file(folder):
         json.dump({"steps": 5000, "advance": 1e-3, "backward": 2e-3, "state": 64 << 10,
                    "tape": 96 << 10, "tape_holds_output": False, "backward_needs_input": False,
                    "spread": 0.01, "tiers": [{"name": "disk", "write": 2 ** 30, "read": 2 ** 30,
-                                              "latency": 1e-4, "cpu": 0}]}, file)
+                                              "latency": 1e-4, "cpu": 0, "cpu_fixed": 0}]}, file)
     def planned(*options):
         plans = neap_json("plan", *options)["plans"]
         for plan in plans:

@@ -47,7 +47,8 @@ struct tiny {
 	int sync, duplex, classic; /* classic: 1, with tapes in slots 2 */
 	int travel;		   /* tapes do */
 	double out_fixed, out_byte, in_fixed, in_byte;
-	int lost; /* seconds of computing a byte; of what does not wait */
+	int lost,
+		lost_fixed; /* seconds of computing a byte and a transfer; of what does not wait */
 };
 
 struct tiny_search {
@@ -274,7 +275,7 @@ static inline int tiny_seconds(double fixed, double byte, int64_t bytes)
  */
 static inline int tiny_lose(const struct tiny *k, struct spot *s, int64_t bytes)
 {
-	int seconds = k->sync ? 0 : k->lost * (int)bytes;
+	int seconds = k->sync ? 0 : k->lost_fixed + k->lost * (int)bytes;
 	if (seconds == 0)
 		return 1;
 	if (s->op == OP_NONE)

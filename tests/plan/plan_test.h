@@ -75,6 +75,7 @@ static inline struct neap_tier_spec random_tier(struct random *r, const struct n
 	t.read_fixed = maybe(r, 0.4, c->advance * decades(r, 0.01, 100));
 	t.staging = (uint64_t)maybe(r, 0.3, (double)c->state * decades(r, 0.1, 3));
 	t.cpu = maybe(r, 0.3, decades(r, 1e-3, 1e2) / rate);
+	t.cpu_fixed = maybe(r, 0.3, c->advance * decades(r, 1e-3, 1e2));
 	t.flags = (uniform(r) < 0.3 ? NEAP_TIER_SYNC : 0u) |
 		  (uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u);
 	return t;

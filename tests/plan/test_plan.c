@@ -39,6 +39,7 @@ static void checks(void **state)
 		REFUSED(tiers[0].write_fixed, bad[i]);
 		REFUSED(tiers[0].read_fixed, bad[i]);
 		REFUSED(tiers[0].cpu, bad[i]);
+		REFUSED(tiers[0].cpu_fixed, bad[i]);
 	}
 	REFUSED(chain.steps, -1);
 	REFUSED(chain.steps, INT64_MAX);

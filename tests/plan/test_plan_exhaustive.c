@@ -21,12 +21,14 @@ static void tell(const struct neap_problem *p, const struct tiny *k)
 {
 	fprintf(stderr,
 		"# T=%d flags=%u pool=%lld S=%lld A=%lld f=%d r=%d b=%d save=%d load=%d; tier %d "
-		"sync %d duplex %d room %lld out %g+%g/B in %g+%g/B lost %d/B; memory %llu staging "
+		"sync %d duplex %d room %lld out %g+%g/B in %g+%g/B lost %d+%d/B; memory %llu "
+		"staging "
 		"%llu\n",
 		k->steps, p->chain.flags, (long long)k->pool, (long long)k->state,
 		(long long)k->tape, k->f, k->r, k->b, k->save, k->load, k->tier, k->sync, k->duplex,
-		(long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte, k->lost,
-		(unsigned long long)p->memory, (unsigned long long)p->tiers[0].staging);
+		(long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte,
+		k->lost_fixed, k->lost, (unsigned long long)p->memory,
+		(unsigned long long)p->tiers[0].staging);
 }
 
 /* The optimum with the tier and its staging, or without. */
@@ -71,6 +73,7 @@ static struct neap_problem problem_of(const struct tiny *k)
 	p.tiers[0].write_rate = k->out_byte > 0 ? 1 / k->out_byte : 0;
 	p.tiers[0].read_rate = k->in_byte > 0 ? 1 / k->in_byte : 0;
 	p.tiers[0].cpu = k->lost;
+	p.tiers[0].cpu_fixed = k->lost_fixed;
 	return p;
 }
 
@@ -227,6 +230,8 @@ static void with_tier(void **state)
 			k.out_fixed = upto(&r, 5), k.in_fixed = upto(&r, 5);
 		if (uniform(&r) < 0.3)
 			k.lost = 1 + upto(&r, 1);
+		if (uniform(&r) < 0.3)
+			k.lost_fixed = 1 + upto(&r, 2);
 		struct neap_problem p = problem_of(&k);
 		p.tiers[0].staging = k.classic ? 0 : staging;
 		check(&p, &k);

@@ -346,6 +346,7 @@ static void kinds(void **unused)
 			c.p.tiers[c.p.ntiers - 1].read_rate = maybe(&r, 0.9, decades(&r, 0.1, 20));
 			c.p.tiers[c.p.ntiers - 1].staging = (uint64_t)maybe(&r, 0.2, 2);
 			c.p.tiers[c.p.ntiers - 1].cpu = maybe(&r, 0.3, decades(&r, 0.01, 3));
+			c.p.tiers[c.p.ntiers - 1].cpu_fixed = maybe(&r, 0.3, decades(&r, 0.1, 30));
 		}
 		c.p.chain.flags = uniform(&r) < 0.2 ? NEAP_CHAIN_TAPES_STAY : 0;
 		c.p.chain.slot_write = maybe(&r, 0.1, 0.5);

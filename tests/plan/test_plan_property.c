@@ -29,11 +29,11 @@ static void print_problem(const struct neap_problem *p)
 	for (int i = 0; i < p->ntiers; i++)
 		fprintf(stderr,
 			"# tier cap=%llu w=%g r=%g wf=%g rf=%g staging=%llu flags=%u "
-			"cpu=%g\n",
+			"cpu=%g cpu_fixed=%g\n",
 			(unsigned long long)p->tiers[i].capacity, p->tiers[i].write_rate,
 			p->tiers[i].read_rate, p->tiers[i].write_fixed, p->tiers[i].read_fixed,
-			(unsigned long long)p->tiers[i].staging, p->tiers[i].flags,
-			p->tiers[i].cpu);
+			(unsigned long long)p->tiers[i].staging, p->tiers[i].flags, p->tiers[i].cpu,
+			p->tiers[i].cpu_fixed);
 }
 
 /* Each kind of finding once in full; how often it came at the end. */

@@ -35,6 +35,7 @@ static struct neap_problem near_balance(struct random *r)
 	whole = (double)chunk * (uniform(r) < 0.5 ? c->backward : c->record + c->backward);
 	t->read_fixed = whole * (uniform(r) < 0.2 ? 1 : 1 - off);
 	t->cpu = maybe(r, 0.3, c->advance / (double)c->state * decades(r, 1e-3, 1));
+	t->cpu_fixed = maybe(r, 0.3, c->advance * decades(r, 1e-3, 1));
 	t->flags = (uniform(r) < 0.1 ? NEAP_TIER_SYNC : 0u) |
 		   (uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u);
 	return p;

@@ -49,6 +49,7 @@ static inline struct neap_tier_spec wide_tier(struct random *r, const struct nea
 	if (!(c->flags & NEAP_CHAIN_CLASSIC))
 		t.staging = (uint64_t)maybe(r, 0.2, (double)c->state * decades(r, 0.1, 5));
 	t.cpu = maybe(r, 0.3, decades(r, 1e-4, 1e3) / rate);
+	t.cpu_fixed = maybe(r, 0.3, step * decades(r, 1e-3, 1e2));
 	t.flags = (chance(r, 0.3) ? NEAP_TIER_SYNC : 0u) | (chance(r, 0.5) ? NEAP_TIER_DUPLEX : 0u);
 	return t;
 }
