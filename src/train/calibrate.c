@@ -175,6 +175,8 @@ static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequ
 
 	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
 	int rc = calibrating_sweep(c, &cut, &tapes);
+	if (rc == 0)
+		rc = neap__comparison_toll(c, &cut, neap__tapes_worst(&tapes, SWEPT));
 	neap__tapes_free(&tapes);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
@@ -197,5 +199,6 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		return rc;
 	}
 	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
-	return calibrating_sweep(c, batch, &c->tapes);
+	NEAP_TRY(calibrating_sweep(c, batch, &c->tapes));
+	return neap__comparison_toll(c, batch, neap__tapes_worst(&c->tapes, batch->steps));
 }
