@@ -222,7 +222,7 @@ enum neap_stall {
 NEAP_API const char *neap_stall_name(int stall);
 
 struct neap_sweep_stats {
-	uint64_t arena_bytes;	/* mapped for this plan */
+	uint64_t arena_bytes;	/* for this plan; with tiers that were lost, what else was taken */
 	uint64_t peak_planned;	/* bytes */
 	uint64_t peak_measured; /* high-water mark of live bytes in the arena */
 	int64_t advance_steps, record_steps, backward_steps;
@@ -263,6 +263,8 @@ struct neap_sweep_stats {
  * neap_sweep_free or neap_sweep_release. After an error (a callback's answer,
  * NEAP_EINTERRUPTED) nothing is in flight and the sweep can run again. A tier
  * that cannot be formatted, such as a full disk, is one that refuses every record.
+ * Where tiers refuse or lose everything, the plan may be given up: the rest is then
+ * reversed in fast memory, the arena and what `memory` has beyond it.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);

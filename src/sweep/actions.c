@@ -119,7 +119,7 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 		NEAP_TRY(neap__refill(s, low, a->t0, s->position));
 	}
 	s->live_t = -1;
-	neap__transfer_resume(s);
+	(void)neap__transfer_resume(s);
 	NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
 	/* Where tapes were lost, more are likely to be: the states below serve them too. */
 	if (low == a->t0 && !(s->survey.travels && s->stats.recoveries))

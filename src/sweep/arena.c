@@ -175,6 +175,15 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 	vacate(arena, from);
 }
 
+void neap__arena_grow(struct neap__arena *arena, uint64_t bytes)
+{
+	uint64_t held = (uint64_t)arena->positions * arena->state;
+	uint64_t from = arena->bytes - held, to = from + bytes;
+	memmove(arena->base + to, arena->base + from, held);
+	spoil(arena, arena->base + from, bytes < held ? bytes : held);
+	arena->bytes += bytes;
+}
+
 static uint64_t end_of(const struct neap__arena *arena, int64_t index)
 {
 	return index < 0 ? arena->tapes

@@ -85,6 +85,9 @@ int neap__arena_loose(struct neap__arena *arena, int64_t *slot);
 /* Moves that slot into the free position. */
 void neap__arena_pack(struct neap__arena *arena, int64_t slot);
 
+/* Makes it larger by so many bytes, which are mapped. Nothing is in flight; slots are packed. */
+void neap__arena_grow(struct neap__arena *arena, uint64_t bytes);
+
 /* The lowest hole of `bytes` at least; the gap is the highest. 1 if there is one. */
 int neap__arena_fit(const struct neap__arena *arena, uint64_t bytes, struct neap__place *place);
 /* Puts an extent at the start of a place that has room for it. NULL: the table is full. */

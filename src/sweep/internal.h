@@ -17,7 +17,10 @@
  *   commit.c   what a commit holds, when it is taken, how it comes back
  *   subject.c  which sweep a journal is of
  *   trace.c    what happened when; tracewrite.c makes JSON of it
- *   repair.c   tapes that are missing and states that were lost, recomputed
+ *   repair.c   states that were lost, recomputed
+ *   refill.c   tapes that are missing, recomputed
+ *   mend.c     records that were lost, written again when their state is passed
+ *   alone.c    the rest of a sweep without its plan, where the tiers are gone
  */
 #ifndef NEAP_SWEEP_INTERNAL_H
 #define NEAP_SWEEP_INTERNAL_H
@@ -92,8 +95,21 @@ struct neap__sent {
 	int bad;
 };
 
+/* What is known of a place for states: the time of the one it holds, or */
 #define NEAP__RECORD_NONE (-1)
-#define NEAP__RECORD_BAD (-2)
+
+/* that of one that is not to be had. Its own inverse. */
+static inline int64_t neap__record_bad(int64_t t)
+{
+	return -2 - t;
+}
+
+static inline int neap__record_is_bad(int64_t held)
+{
+	return held <= -2;
+}
+
+enum { NEAP__PLANNED, NEAP__ALONE_SOON, NEAP__ALONE };
 
 struct neap_sweep {
 	/* as planned */
@@ -109,7 +125,7 @@ struct neap_sweep {
 	int replanned; /* since the last run */
 	struct neap__survey survey;
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
-	int64_t *records[NEAP_TIERS_MAX]; /* time of the state at a place, or NEAP__RECORD_* */
+	int64_t *records[NEAP_TIERS_MAX]; /* what is at a place for states: see above */
 	/* Places for states: the schedule's, then ours, for what holes are refilled from. */
 	int64_t places[NEAP_TIERS_MAX];
 	struct neap__range *ranges;	 /* recorded, as the schedule believes */
@@ -132,6 +148,10 @@ struct neap_sweep {
 	int64_t nranges;
 	int64_t free_piece, fresh_piece, free_lanes; /* those from fresh_piece on were never used */
 	int64_t anchored[NEAP_TIERS_MAX];	     /* of our places */
+	int64_t mended[NEAP_TIERS_MAX];		     /* records written again after a loss */
+	int64_t doubts[NEAP_TIERS_MAX];		     /* such writes refused, reads in vain since */
+	int alone;				     /* NEAP__ALONE: the plan is given up */
+	uint64_t grown;				     /* bytes of the arena beyond the plan's */
 	int64_t live_t;				     /* time of the live state; -1: undefined */
 	int64_t live_pins;			     /* PUTs from it that were not waited for */
 	int64_t seen;				     /* steps before it were passed */
@@ -223,14 +243,18 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *action);
 int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *action);
 /* Ends early whatever flies from or to `slot` (NEAP_LIVE: the live state). */
 void neap__transfer_settle(struct neap_sweep *s, int64_t slot);
-/* Issues anew the GETs into the live state that a repair pushed aside. */
-void neap__transfer_resume(struct neap_sweep *s);
-/* Marks pushed-aside GETs; call after settle(NEAP_LIVE). 1 if there is one. */
-int neap__transfer_push_aside(struct neap_sweep *s);
+/* Issues anew the GETs into the live state that a repair pushed aside. 1 if there is one. */
+int neap__transfer_resume(struct neap_sweep *s);
+/* Marks pushed-aside GETs; call after settle(NEAP_LIVE). */
+void neap__transfer_push_aside(struct neap_sweep *s);
+/* Notes that a record is not to be had; counts it once. */
+void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t);
 /* Reads a record into the live buffer now; a record that fails is marked bad. */
 int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t);
 /* Keeps the live state on a tier where tapes begin to be missing, if a place is left. */
 int neap__transfer_anchor(struct neap_sweep *s);
+/* Writes the live state now; *answer: what became of it. */
+int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *answer);
 void neap__transfer_drain(struct neap_sweep *s);
 
 /* Waits for a ticket in flight. */
@@ -286,13 +310,12 @@ int neap__restore(struct neap_sweep *s, int64_t t);
 /* A GET failed: recomputes the state at t into `slot` or the live state. */
 int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t);
 /*
- * No tape ends at t: makes some that do, none of them across t0. Nothing at or
+ * refill.c. No tape ends at t: makes some that do, none of them across t0. Nothing at or
  * above `low` and below t but tapes was to be recorded.
  */
 int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
-/* Gives up the states kept for repairs, at the top of the stack where tapes stay. */
+/* repair.c. Gives up the states kept for repairs, at the top of the stack where tapes stay. */
 void neap__forget_repairs(struct neap_sweep *s);
-
 /* sweep.c. Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
 int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name);
 /* The plan's schedule, or one's own. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: one run: the arena mapped, the tiers formatted, every action performed. */
-#include "sweep/internal.h"
+#include "sweep/mend.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier.h"
@@ -24,8 +24,12 @@ static int map_arena(struct neap_sweep *s)
 	if (arena->base && arena->mapped >= arena->bytes)
 		return 0;
 	neap_sweep_release(s);
-	uint64_t whole = neap__round_up(arena->bytes, 4096);
-	NEAP_TRY(neap__map_pages(&pages, whole));
+	/* Pages of the spare bytes are not touched unless they are needed. */
+	uint64_t whole = neap__round_up(arena->bytes + neap__alone_spare(s), 4096);
+	if (neap__map_pages(&pages, whole) < 0) {
+		whole = neap__round_up(arena->bytes, 4096);
+		NEAP_TRY(neap__map_pages(&pages, whole));
+	}
 	arena->base = pages;
 	arena->mapped = whole;
 	arena->mapping = next_number(&mappings);
@@ -35,7 +39,7 @@ static int map_arena(struct neap_sweep *s)
 int neap_sweep_touch(struct neap_sweep *s)
 {
 	NEAP_TRY(map_arena(s));
-	for (uint64_t i = 0; i < s->arena.mapped; i += 4096)
+	for (uint64_t i = 0; i < s->arena.bytes; i += 4096)
 		((volatile unsigned char *)s->arena.base)[i] = 0;
 	return 0;
 }
@@ -76,6 +80,8 @@ static void reset(struct neap_sweep *s)
 	static atomic_uint_least64_t generations; /* whichever object runs them */
 	memset(s->tickets, 0, sizeof s->tickets);
 	memset(s->anchored, 0, sizeof s->anchored);
+	memset(s->mended, 0, sizeof s->mended);
+	memset(s->doubts, 0, sizeof s->doubts);
 	for (int i = 0; i < s->problem.ntiers; i++)
 		for (int64_t j = 0; j < s->places[i]; j++)
 			s->records[i][j] = NEAP__RECORD_NONE;
@@ -83,7 +89,7 @@ static void reset(struct neap_sweep *s)
 	s->live_pins = 0;
 	s->live_t = s->position = -1;
 	s->seen = 0;
-	s->repairing = 0;
+	s->repairing = s->alone = 0;
 	s->leaf = s->density = 0;
 	s->book.done = s->book.stage = s->book.filling = 0;
 	s->book.told = s->book.period = 0;
@@ -111,6 +117,8 @@ static void announce(struct neap_sweep *s, const struct neap_action *a)
 static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap_action now, next;
+	if (s->alone) /* it was when the journal was written */
+		return neap__alone(s);
 	int more = neap_schedule_next(schedule, &now);
 	if (more > 0)
 		announce(s, &now);
@@ -121,6 +129,8 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 			announce(s, &next);
 		NEAP_TRY(neap__interrupted(s));
 		NEAP_TRY(neap__perform(s, &now));
+		if (s->alone)
+			return neap__alone(s);
 		now = next;
 	}
 	return more;
@@ -184,6 +194,8 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	neap__transfer_drain(s);
 	if (rc == 0)
 		rc = check_poison(s);
+	s->arena.bytes -= s->grown;
+	s->grown = 0;
 	if (rc == 0 && dx0)
 		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
 	s->stats.seconds = neap__seconds() - start;

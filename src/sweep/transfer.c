@@ -133,7 +133,7 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 	struct neap__ticket *ticket = NULL;
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	int64_t held = *record_at(s, a->tier, a->place);
-	if (held != a->t0 && held != NEAP__RECORD_BAD)
+	if (held != a->t0 && held != neap__record_bad(a->t0))
 		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
 			(long long)a->place, (long long)a->t0);
 	if (a->slot == NEAP_LIVE) {
@@ -151,7 +151,7 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		slot->t = a->t0;
 		slot->pins++;
 	}
-	if (held == NEAP__RECORD_BAD)
+	if (neap__record_is_bad(held))
 		neap__ticket_answered(ticket, NEAP_ELOST);
 	else
 		issue_get(s, ticket);
@@ -208,7 +208,7 @@ void neap__transfer_settle(struct neap_sweep *s, int64_t slot)
 				s->repairing ? NEAP_STALL_REPAIR : NEAP_STALL_ROOM);
 }
 
-int neap__transfer_push_aside(struct neap_sweep *s)
+void neap__transfer_push_aside(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
@@ -216,28 +216,29 @@ int neap__transfer_push_aside(struct neap_sweep *s)
 			ticket->slot != NEAP_LIVE || ticket->answer < 0)
 			continue;
 		ticket->state = NEAP__TICKET_AGAIN;
-		return 1;
 	}
-	return 0;
 }
 
-void neap__transfer_resume(struct neap_sweep *s)
+int neap__transfer_resume(struct neap_sweep *s)
 {
+	int resumed = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		if (s->tickets[i].state != NEAP__TICKET_AGAIN)
 			continue;
 		s->live_t = -1;
 		issue_get(s, &s->tickets[i]);
+		resumed = 1;
 	}
+	return resumed;
 }
 
-/* Notes that a record is not to be had; counts it once. */
-static void mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t)
+void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t)
 {
 	int64_t *held = record_at(s, tier, place);
 	if (*held != t)
 		return; /* known already, forgotten or overwritten since */
-	*held = NEAP__RECORD_BAD;
+	*held = neap__record_bad(t);
+	s->doubts[tier - 1] += s->mended[tier - 1] > 0;
 	neap__lost(s, tier, t, t);
 }
 
@@ -259,11 +260,12 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 	else if (ticket->put)
 		s->live_pins--;
 	if (ticket->answer < 0)
-		mark_bad(s, ticket->tier, ticket->place, ticket->t);
+		neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
 	if (ticket->put)
 		return 0;
 	if (ticket->answer < 0)
 		return neap__recover(s, ticket->slot, ticket->t);
+	s->doubts[ticket->tier - 1] = 0;
 	if (!slot)
 		return neap__copy_load(s, neap__live(s), ticket->t);
 	slot->state = NEAP__SLOT_HELD;
@@ -279,36 +281,45 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 	if (ticket.state == NEAP__TICKET_FLYING)
 		neap__transfer_end(s, &ticket, NEAP_STALL_REPAIR);
 	if (ticket.answer < 0) {
-		mark_bad(s, tier, place, t);
+		neap__transfer_mark_bad(s, tier, place, t);
 		return ticket.answer;
 	}
+	s->doubts[tier - 1] = 0;
 	return neap__copy_load(s, neap__live(s), t);
+}
+
+int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *answer)
+{
+	struct neap__ticket own = {.t = s->live_t,
+		.slot = NEAP_LIVE,
+		.place = place,
+		.tier = (uint16_t)tier,
+		.put = 1};
+	NEAP_TRY(neap__copy_save(s, neap__live(s)));
+	double start = neap__seconds();
+	int rc =
+		neap_tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
+			neap__live(s), s->problem.chain.state, &own.engine);
+	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
+	if (own.state == NEAP__TICKET_FLYING)
+		neap__transfer_end(s, &own, NEAP_STALL_REPAIR);
+	s->stats.written[tier - 1] += s->problem.chain.state;
+	*answer = own.answer;
+	return 0;
 }
 
 int neap__transfer_anchor(struct neap_sweep *s)
 {
+	int answer;
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		int64_t place = s->survey.places[i] + s->anchored[i];
 		if (place >= s->places[i])
 			continue;
-		NEAP_TRY(neap__copy_save(s, neap__live(s)));
 		s->anchored[i]++;
-		struct neap__ticket own = {.t = s->live_t,
-			.slot = NEAP_LIVE,
-			.place = place,
-			.tier = (uint16_t)(i + 1),
-			.put = 1};
-		double start = neap__seconds();
-		int rc = neap_tier_put(s->tiers[i], place,
-			neap__record_tag(s, NEAP_STATE, s->live_t), neap__live(s),
-			s->problem.chain.state, &own.engine);
-		neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
-		if (own.state == NEAP__TICKET_FLYING)
-			neap__transfer_end(s, &own, NEAP_STALL_REPAIR);
-		s->stats.written[i] += s->problem.chain.state;
-		if (own.answer < 0)
+		NEAP_TRY(neap__transfer_store(s, i + 1, place, &answer));
+		if (answer < 0)
 			neap__lost(s, i + 1, s->live_t, s->live_t);
-		s->records[i][place] = own.answer < 0 ? NEAP__RECORD_BAD : s->live_t;
+		s->records[i][place] = answer < 0 ? neap__record_bad(s->live_t) : s->live_t;
 		return 0;
 	}
 	return 0;
