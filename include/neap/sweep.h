@@ -154,6 +154,7 @@ struct neap_sweep_options {
 	double replay; /* seconds a step, for planning; 0: as record */
 	/* Keeps what the last run did when; borrowed. NULL: nothing does. */
 	struct neap_trace *trace;
+	double slot_write, slot_read; /* seconds a copy of the state, for planning */
 };
 
 /*

@@ -86,6 +86,8 @@ static void describe(
 	p->chain.backward = o->backward > 0 ? o->backward : 2;
 	p->chain.log = ops->replay ? neap__round_up(ops->log_bytes, 64) : 0;
 	p->chain.replay = o->replay > 0 ? o->replay : p->chain.record;
+	p->chain.slot_write = o->slot_write;
+	p->chain.slot_read = o->slot_read;
 	p->memory = o->memory ? o->memory : NEAP_INFINITE;
 	p->ntiers = o->ntiers;
 	for (int i = 0; i < o->ntiers; i++)

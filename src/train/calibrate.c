@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c: what the steps of a batch cost on this machine. */
 #include "train/comparison.h"
+#include "train/copycost.h"
 #include "train/stretches.h"
+#include "base/checked.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 
 enum {
 	CALIBRATION_STEPS = 256,
+	COPY_REPEATS = 5,
 	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
 	LONG = 32768,		    /* steps beyond which a batch is not swept to measure it */
 	SWEPT = 8192,		    /* of a long one, so many are */
@@ -29,6 +32,8 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.record = c->costs.record,
 		.backward = c->costs.backward,
 		.replay = c->costs.replay,
+		.slot_write = c->costs.slot_write,
+		.slot_read = c->costs.slot_read,
 		.trace = c->trace};
 }
 
@@ -161,6 +166,8 @@ static int calibrating_sweep(
 		c->costs.record = known->chain.record;
 		c->costs.backward = known->chain.backward;
 		c->costs.replay = known->chain.replay;
+		c->costs.slot_write = known->chain.slot_write;
+		c->costs.slot_read = known->chain.slot_read;
 	} else {
 		take_costs(&c->costs, &stats, neap__undisturbed(&stats));
 	}
@@ -188,8 +195,16 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 {
 	const struct neap_batch *batch = c->one.batch;
 
+	struct neap_net_sizes sizes;
+	struct neap_timing write, read;
+
 	NEAP_TRY(neap__netops_measure(&c->costs, c->one.net, batch, &c->one.objective,
 		CALIBRATION_STEPS, CALIBRATION_ROOM));
+	neap_net_get_sizes(c->one.net, &sizes);
+	NEAP_TRY(neap__copycost_measure(
+		&write, &read, neap__round_up(sizes.state, 64), c->result->memory, COPY_REPEATS));
+	c->costs.slot_write = write.median;
+	c->costs.slot_read = read.median;
 	if (batch->steps > LONG) {
 		struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 		if (!sequences)

@@ -6,14 +6,13 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "sys/memory.h"
+#include "train/copycost.h"
 #include "train/netops.h"
 #include "train/onebatch.h"
 #include "train/tiercost.h"
 #include "train/tiers.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
 #define ROOM ((size_t)64 << 20) /* bytes for tapes while steps are timed, at most */
@@ -85,36 +84,15 @@ static int steps(struct run *r, struct neap__work *work)
 	return 0;
 }
 
-static double one_copy(void *to, const void *from, size_t bytes, int times)
-{
-	double start = neap__seconds();
-	for (int i = 0; i < times; i++) {
-		memcpy(to, from, bytes);
-		__asm__ volatile("" : : "r"(to) : "memory");
-	}
-	return (neap__seconds() - start) / times;
-}
-
-/* A copy of a state from one place to another and back, outside the caches if it is large. */
 static int copies(struct run *r)
 {
-	double write[REPEATS_MOST], read[REPEATS_MOST];
-	size_t bytes = (size_t)neap__round_up(r->sizes.state, 64);
-	int times = bytes < (1u << 20) ? 32 : 1;
-	char *pages;
+	struct neap_calibration *c = r->result;
 
 	NEAP_TRY(tell(r, "copies"));
-	NEAP_TRY(neap__map_pages((void **)&pages, (size_t)neap__sat_mul(2, bytes)));
-	memset(pages, 1, 2 * bytes);
-	for (int i = 0; i < r->repeats; i++) {
-		write[i] = one_copy(pages + bytes, pages, bytes, times);
-		read[i] = one_copy(pages, pages + bytes, bytes, times);
-	}
-	neap__unmap_pages(pages, 2 * bytes);
-	r->result->slot_write = neap__timing_of(write, r->repeats);
-	r->result->slot_read = neap__timing_of(read, r->repeats);
-	r->result->problem.chain.slot_write = r->result->slot_write.median;
-	r->result->problem.chain.slot_read = r->result->slot_read.median;
+	NEAP_TRY(neap__copycost_measure(&c->slot_write, &c->slot_read,
+		neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
+	c->problem.chain.slot_write = c->slot_write.median;
+	c->problem.chain.slot_read = c->slot_read.median;
 	return 0;
 }
 

@@ -149,7 +149,7 @@ int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
 
-	*costs = (struct neap__costs){1, 1, 2, 1, 0, 0, 0};
+	*costs = (struct neap__costs){.advance = 1, .record = 1, .backward = 2, .replay = 1};
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
 	cut = neap__batch_cut(batch, sequences, steps);

@@ -61,8 +61,7 @@ static int stream_twice(
 	return 0;
 }
 
-int neap__comparison_toll(
-	struct neap__comparison *c, const struct neap_batch *batch, double tape)
+int neap__comparison_toll(struct neap__comparison *c, const struct neap_batch *batch, double tape)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
