@@ -12,7 +12,7 @@
 #include <math.h>
 
 #define MOST 20	  /* times what was measured beside the first steps */
-#define LEAST 0.1 /* of it */
+#define LEAST 0.5 /* of it: what differs from sweep to sweep is no smaller than that */
 #define FULL 0.03 /* of a pass waited for its channel: that was full */
 
 /* The rate of a channel that moved `bytes` in a pass of `seconds`, of them `waited`. */

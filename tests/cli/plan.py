@@ -108,6 +108,19 @@ def uniform_file(folder):
     return None if same else "the plans differ"
 
 
+def transfers_cost():
+    """A second for so many bytes and a second for each transfer."""
+    def lost(costs):
+        plan = neap_json("plan", *BYTES, "--tier", "disk:write=1G,read=1G," + costs,
+                         "--strategy", "async")["plans"][0]
+        return plan["lost"], plan["tiers"][0]["written"] + plan["tiers"][0]["read"]
+    seconds, moved = lost("cpu=1ms/64K")
+    again, _ = lost("cpu_fixed=1ms")
+    if abs(seconds - 1e-3 * moved / 65536) > 1e-9 or abs(again - seconds) > 1e-9:
+        return f"{moved} bytes of states cost {seconds} and {again} s"
+    return None
+
+
 def keys():
     for plan in neap_json("plan", *BYTES, *DISK)["plans"]:
         missing = KEYS - plan.keys()
@@ -328,6 +341,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("mixed", mixed, [(4, 2, 6), (50, 4, 164), (100, 10, 237)])
     tap.run("join", join, [(1, 1, 3, "inf"), (1, 1, 5, 2), (1, 4, 4, 8), (1, 4, 5, 7)])
     tap.run("a uniform chain file", uniform_file, folder)
+    tap.run("what transfers cost", transfers_cost)
     tap.run("every key of the contract", keys)
     tap.run("every strategy", names)
     tap.run("auto is never worse", auto_is_never_worse)
