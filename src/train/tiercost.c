@@ -17,8 +17,8 @@ enum {
 	SMALL = 4096,
 	LARGE = 1 << 18,	/* bytes of records; a large one is at least this */
 	BESIDE_SMALL = 1 << 14, /* of records that travel beside the computation */
-	BESIDE_LARGE = 1 << 19,
-	BESIDE = 16,	   /* their buffers and places */
+	BESIDE_LARGE = 1 << 18,
+	BESIDE = 8,	   /* their buffers and places */
 	BESIDE_MOST = 240, /* and how many are issued at once */
 	REPEATS_MOST = 99,
 };
