@@ -32,8 +32,6 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.record = c->costs.record,
 		.backward = c->costs.backward,
 		.replay = c->costs.replay,
-		.slot_write = c->costs.slot_write,
-		.slot_read = c->costs.slot_read,
 		.trace = c->trace};
 }
 

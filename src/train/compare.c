@@ -152,6 +152,7 @@ struct candidate {
 	const char *strategy;
 	struct neap_trace *trace; /* NULL: none */
 	struct neap_sweep *sweep; /* NULL: does not run */
+	double predicted;
 	struct measured run[REPEATS_MAX];
 };
 
@@ -213,6 +214,7 @@ static int prepare(
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(candidate->sweep);
 	c->result->problem = *neap_sweep_problem(candidate->sweep);
+	candidate->predicted = neap__comparison_predicted(c, candidate->sweep);
 	return 0;
 }
 
@@ -227,6 +229,8 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 		return;
 	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
 	run->stats = all[repeats / 2].stats;
+	if (!run->reference && !c->goes_on)
+		run->stats.predicted = candidate->predicted;
 	run->pace = all[repeats / 2].pace;
 	run->input_wait = all[repeats / 2].input_wait;
 	run->seconds = run->stats.seconds;

@@ -53,6 +53,12 @@ int neap__reference_prepare(
 int neap__comparison_calibrate(struct neap__comparison *c);
 
 /*
+ * Seconds that a sweep's plan takes with its copies. Plans are made without them:
+ * strategies that mind copies need tables of tens of megabytes, for a few percent.
+ */
+double neap__comparison_predicted(const struct neap__comparison *c, const struct neap_sweep *sweep);
+
+/*
  * toll.c: what transfers cost the computation and how fast they are, told to the tier
  * that a sweep under `stream` uses; `tape` bytes a step. Costs are known. Nothing where
  * there is no such sweep within the budget.

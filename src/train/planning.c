@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "train/copycost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #define DRIFT 0.2   /* costs that moved further than this are planned for anew */
 #define TRACE_EVENTS ((int64_t)1 << 18)
 #define TIMED 256 /* steps that are timed before the first plan */
-#define COPY_REPEATS 3
 
 /* What a batch asks of a sweep: short samples leave the last steps to the long ones. */
 struct load {
@@ -59,8 +57,6 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.record = costs->record * load->active,
 		.backward = costs->backward * load->active,
 		.replay = costs->replay * load->active,
-		.slot_write = costs->slot_write,
-		.slot_read = costs->slot_read,
 		.trace = trainer->trace};
 }
 
@@ -151,23 +147,6 @@ void neap__planning_say(const struct neap__trainer *trainer)
 }
 
 /* Ops and options of a batch, and the sweep for `steps` steps of it. */
-static int copy_costs(struct neap__trainer *trainer, size_t state)
-{
-	struct neap__planning *p = &trainer->planning;
-	const struct neap_problem *known = trainer->options.sweep.costs;
-	struct neap_timing write = {0, 0}, read = {0, 0};
-	if (known) {
-		write.median = known->chain.slot_write;
-		read.median = known->chain.slot_read;
-	} else {
-		NEAP_TRY(neap__copycost_measure(
-			&write, &read, neap__round_up(state, 64), p->memory, COPY_REPEATS));
-	}
-	p->costs.slot_write = write.median;
-	p->costs.slot_read = read.median;
-	return 0;
-}
-
 static int first_plan(
 	struct neap__trainer *trainer, const struct neap_batch *batch, const struct load *load)
 {
@@ -181,7 +160,6 @@ static int first_plan(
 	trainer->result->grads_bytes = sizes.grads;
 	neap__netops_fill(&p->ops, trainer->net);
 	p->ops.tape_bytes = plan_tape(p, load, &p->ops);
-	NEAP_TRY(copy_costs(trainer, sizes.state));
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
 	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
 		record > sizes.state ? record : sizes.state, 0.1));
