@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/comparison.h"
 
-double neap__comparison_predicted(
-	const struct neap__comparison *c, const struct neap_sweep *sweep)
+double neap__comparison_predicted(const struct neap__comparison *c, const struct neap_sweep *sweep)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	const struct neap_plan *plan = neap_sweep_plan(sweep);
