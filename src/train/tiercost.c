@@ -69,7 +69,12 @@ int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *ti
 	struct neap_calibrated_tier own;
 
 	cost = cost ? cost : &own;
+	neap_tier_describe(tier, SMALL, &small);
+	uint64_t most =
+		small.capacity / 4 & ~UINT64_C(4095); /* two in flight, and what they take */
 	bytes = bytes < LARGE ? LARGE : bytes;
+	bytes = bytes < most ? bytes : most;
+	bytes = bytes > SMALL ? bytes : 2 * SMALL;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	for (int i = 0; i < repeats; i++) {
 		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));

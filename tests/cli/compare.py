@@ -181,6 +181,13 @@ def memory_does_not_grow(slow):
     return None if grown < 1 << 20 else f"{peaks[0]} and {peaks[1]} bytes"
 
 
+def small_tier():
+    """Slow memory with less room than the records that it would be measured with."""
+    runs = neap_json("compare", "randman:steps=3000,spikes=60,samples=8", "--net", "lif:32r,li",
+                     "--memory", "400K", "--slow", "mem:300K", "--strategy", "auto")["runs"]
+    return None if runs[-1]["grad_hash"] == runs[0]["grad_hash"] else "the gradients differ"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -199,6 +206,7 @@ def main():
         tap.run("the contract's keys", keys, data)
         tap.run("inputs in windows", windows, data, slow)
         tap.run("reference of the first steps", reference_of_first_steps, slow)
+        tap.run("a small tier", small_tier)
         tap.run("memory does not grow with the steps", memory_does_not_grow, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)
