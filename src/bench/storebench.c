@@ -3,7 +3,8 @@
  * store: what the file tier moves through each engine, records hashed and copied on
  * their way, beside what fio moves with the same blocks, as many in flight, on the same
  * disk in the same run. Blocks are written fresh (reserved, never written: the file
- * system notes each first write) and again, then read. Last, what of a large slow file
+ * system notes each first write) and again, then read. Neither begins while the file
+ * system still discards what the one before it has left. Last, what of a large slow file
  * stays in the page cache.
  */
 #include "benchmark.h"
@@ -19,6 +20,7 @@
 #include "fio.h"
 #include "store/tier.h"
 #include "sys/memory.h"
+#include "sys/scratch.h"
 
 #define RECORD ((UINT64_C(4) << 20) - 64) /* with its trailer 4 MiB */
 #define WHOLE (UINT64_C(4) << 20)
@@ -84,7 +86,9 @@ static int run_engine(struct bench *b, int engine, struct neap__moved *moved)
 		return 0;
 	NEAP_TRY(rc);
 	b->works[engine] = 1;
-	rc = neap_tier_format(tier, RECORD, RECORDS, NULL);
+	rc = neap__scratch_settle(b->directory);
+	if (rc == 0)
+		rc = neap_tier_format(tier, RECORD, RECORDS, NULL);
 	for (int pass = 0; pass < PASSES && rc == 0; pass++)
 		rc = move(b, tier, pass != READ, RECORDS, &moved[pass]);
 	neap_tier_close(tier);
@@ -96,7 +100,7 @@ static int run_fio(struct bench *b, struct neap__moved *moved)
 	char path[4096];
 	snprintf(path, sizeof path, "%s/neap-fio-%ld", b->directory, (long)getpid());
 	struct neap__fio fio = {path, RECORDS * WHOLE, BLOCK, DEPTH};
-	int rc = 0;
+	int rc = neap__scratch_settle(b->directory);
 	for (int pass = 0; pass < PASSES && rc == 0; pass++)
 		rc = neap__fio_run(&moved[pass], &fio, pass != READ);
 	unlink(path);

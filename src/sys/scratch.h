@@ -47,6 +47,11 @@ NEAP_API int neap__scratch_open_kept(
 	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags);
 /* What was written is on the disk for good. */
 NEAP_API int neap__scratch_sync(struct neap__scratch *scratch);
+/*
+ * Waits until the file system of a directory has done what it put off: blocks of files
+ * that are gone are discarded after the next commit, and the disk is busy with it.
+ */
+NEAP_API int neap__scratch_settle(const char *directory);
 /* A kept one loses its name; it goes when it is closed. */
 NEAP_API void neap__scratch_remove(struct neap__scratch *scratch);
 /*
