@@ -11,10 +11,34 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define LARGE                                                                                      \
+	((size_t)2 << 20) /* bytes of a large page: fewer look-ups, and fewer pieces to a disk */
+
+static void *map(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* At the start of a large page; what is mapped around it is given back. */
+static void *map_large(size_t bytes)
+{
+	size_t more = LARGE - 4096;
+	unsigned char *p = bytes + more < bytes ? MAP_FAILED : map(bytes + more);
+	if (p == MAP_FAILED)
+		return p;
+	size_t before = -(uintptr_t)p % LARGE, end = (bytes + 4095) & ~(size_t)4095;
+	if (before)
+		munmap(p, before);
+	if (before + end < bytes + more)
+		munmap(p + before + end, bytes + more - before - end);
+	madvise(p + before, bytes - bytes % LARGE, MADV_HUGEPAGE);
+	return p + before;
+}
+
 int neap__map_pages(void **out, size_t bytes)
 {
-	void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = bytes >= LARGE ? map_large(bytes) : map(bytes ? bytes : 1);
 	if (p == MAP_FAILED)
 		return neap__fail_errno(errno, "cannot map %zu bytes of memory", bytes);
 	*out = p;
