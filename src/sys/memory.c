@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LARGE                                                                                      \
-	((size_t)2 << 20) /* bytes of a large page: fewer look-ups, and fewer pieces to a disk */
+/* Bytes of a large page: fewer look-ups, and fewer pieces of memory to a disk. */
+#define LARGE ((size_t)2 << 20)
 
 static void *map(size_t bytes)
 {
