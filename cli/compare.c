@@ -104,12 +104,14 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 }
 
 /* The slow tiers as the plans were told of them. */
-static void json_tiers(cJSON *object, const struct neap_problem *p)
+static void json_tiers(cJSON *object, const struct neap_compare_result *result)
 {
+	const struct neap_problem *p = &result->problem;
 	cJSON *tiers = cJSON_AddArrayToObject(object, "tiers");
 	for (int i = 0; i < p->ntiers; i++) {
 		cJSON *tier = cJSON_CreateObject();
 		cli_json_text(tier, "name", p->tiers[i].name);
+		cli_json_text(tier, "about", result->tier_about[i]);
 		cli_json_number(tier, "write", p->tiers[i].write_rate);
 		cli_json_number(tier, "read", p->tiers[i].read_rate);
 		cli_json_number(tier, "latency", p->tiers[i].write_fixed);
@@ -141,7 +143,7 @@ static int print_json(
 		cli_json_number(chain, "replay", c->replay);
 	}
 	cli_json_number(chain, "backward", c->backward);
-	json_tiers(o, &result->problem);
+	json_tiers(o, result);
 	cli_json_bytes(o, "data_bytes", result->data_bytes);
 	cli_json_bytes(o, "input_bytes", result->data_bytes);
 	cli_json_int(o, "window_steps", result->window_steps);
@@ -216,7 +218,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 		cli_show_time(b, c->backward), 100 * result->spikes, 100 * result->support);
 	for (int i = 0; i < result->problem.ntiers; i++)
 		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
-			tiers[i].name, tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,
+			result->tier_about[i], tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,
 			cli_show_time(f, tiers[i].cpu * 1073741824));
 	if (c->log)
 		printf("a log of the spikes takes %s a step, a tape made from it %s\n",

@@ -207,7 +207,8 @@ struct neap_compare_result {
 	int64_t steps, lengths_total;
 	int batch;
 	uint64_t memory;
-	struct neap_problem problem; /* as measured: sizes and seconds a step */
+	struct neap_problem problem;	      /* as measured: sizes and seconds a step */
+	char tier_about[NEAP_TIERS_MAX][320]; /* where each lies, page-cached or not, its engine */
 	uint64_t data_bytes, weights_bytes, grads_bytes;
 	int64_t window_steps; /* of a window of a long batch; 0: it was held whole */
 	double input_wait;    /* seconds that sweeps waited for windows */

@@ -355,6 +355,9 @@ static int compare(struct neap__comparison *c)
 	neap_net_get_sizes(c->one.net, &sizes);
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
+	for (int i = 0; i < c->tiers.count; i++)
+		snprintf(r->tier_about[i], sizeof r->tier_about[i], "%s",
+			neap_tier_about(c->tiers.tier[i]));
 	NEAP_TRY(look_for_journal(c));
 	if (!c->goes_on) {
 		NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
