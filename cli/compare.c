@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <neap/bench.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +127,10 @@ static int print_json(
 {
 	const struct neap_chain *c = &result->problem.chain;
 	cJSON *o = cJSON_CreateObject(), *chain;
+	struct neap_machine machine;
 
+	neap_machine_describe(&machine);
+	cli_json_text(o, "isa", machine.isa);
 	cli_json_text(o, "data", options->data);
 	cli_json_int(o, "batch", result->batch);
 	cli_json_int(o, "steps", result->steps);

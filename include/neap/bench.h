@@ -21,10 +21,10 @@ extern "C" {
 #endif
 
 struct neap_machine {
-	char cpu[96];			    /* model name */
-	char isa[24];			    /* instruction set the kernels use: "reference" */
-	char os[96];			    /* system and release */
-	int processors;			    /* this process may run on */
+	char cpu[96];	/* model name */
+	char isa[24];	/* of the kernels: "plain", "avx2", "avx512"; NEAP_ISA chooses; "none" */
+	char os[96];	/* system and release */
+	int processors; /* this process may run on */
 	uint64_t memory_total, memory_free; /* bytes, of the machine or its control group */
 };
 NEAP_API void neap_machine_describe(struct neap_machine *machine);

@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kern/kern.h"
 
-const struct neap__kernels *neap__kernels_get(void)
+#include <pthread.h>
+
+static struct neap__kernels tables[NEAP__ISAS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The reference in full, then what the instruction set does better. */
+static void fill(void)
 {
-	return &neap__kernels_reference;
+	static void (*const put[NEAP__ISAS])(struct neap__kernels *) = {
+		[NEAP__ISA_PLAIN] = NEAP_R(neap__vector_plain),
+#ifdef __x86_64__
+		[NEAP__ISA_AVX2] = NEAP_R(neap__vector_avx2),
+		[NEAP__ISA_AVX512] = NEAP_R(neap__vector_avx512),
+#endif
+	};
+	for (int i = 0; i < NEAP__ISAS; i++) {
+		tables[i] = neap__kernels_reference;
+		tables[i].name = neap__isa_name((enum neap__isa)i);
+		if (put[i])
+			put[i](&tables[i]);
+	}
+}
+
+const struct neap__kernels *neap__kernels_get(enum neap__isa isa)
+{
+	pthread_once(&once, fill);
+	return &tables[isa];
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kern.h: the inner loops of a net, as a table of functions. The reference
- * table is plain C and is the specification; other tables override entries and
- * must keep its order of sums or name themselves apart.
+ * kern.h: the inner loops of a net, as a table of functions. The reference table is
+ * plain C and is the specification. Vector tables (one an instruction set) override
+ * entries: dot products may add up their columns in another order and fuse products
+ * with sums, all else keeps the reference's bits.
  *
- * Rows: a matrix has one row an input unit, so that a spike of unit j adds row
- * j, and a gradient at unit j is a dot product with row j.
+ * Rows: a matrix has one row an input unit, so that a spike of unit j adds row j, and a
+ * gradient at unit j is a dot product with row j. A call serves all samples of a group,
+ * so that a row is fetched once for those that need it. What a sample gets does not
+ * depend on which others are there.
  */
 #ifndef NEAP_KERN_KERN_H
 #define NEAP_KERN_KERN_H
@@ -13,6 +16,7 @@
 #include <stdint.h>
 #include "kern/events.h"
 #include "kern/real.h"
+#include "sys/isa.h"
 
 /* A borrowed matrix: dense rows of `columns` values, or compressed rows. */
 struct neap__matrix {
@@ -22,16 +26,24 @@ struct neap__matrix {
 	const uint16_t *column;
 };
 
+/* What one sample of a group has in a product. */
+struct neap__share {
+	const uint16_t *id; /* rows, ascending */
+	const real *v;	    /* [count] their factors; NULL: ones */
+	int count;
+	real *out;	/* add: [columns]; dot: [count] */
+	const real *in; /* dot, grad: [columns] */
+};
+
+/* Products of a matrix with all shares, one after the other or at once. */
 struct neap__rows {
-	/* y[columns] += sum over k < count of v[k] * row id[k]; v NULL: ones. In order of k. */
-	void (*add)(real *y, const struct neap__matrix *m, const uint16_t *id, const real *v,
-		int count);
-	/* out[k] += row id[k] . x[columns] */
-	void (*dot)(real *out, const struct neap__matrix *m, const uint16_t *id, int count,
-		const real *x);
-	/* row id[k] of g += v[k] * x[columns]; v NULL: ones. g is shaped as m. */
-	void (*grad)(real *g, const struct neap__matrix *m, const uint16_t *id, const real *v,
-		int count, const real *x);
+	/* out[columns] += sum over k < count of v[k] * row id[k]. In order of k. */
+	void (*add)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+	/* out[k] += row id[k] . in */
+	void (*dot)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+	/* row id[k] of g += v[k] * in. In order of the shares. g is shaped as m. */
+	void (*grad)(
+		real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
 };
 
 /* A surrogate derivative of the step at u = theta; zero beyond |u - theta| > cut. */
@@ -42,6 +54,24 @@ struct neap__slope {
 /* Rows of the surrogate tables; the order of enum neap_surrogate. */
 enum { NEAP__SURROGATES = 6 };
 
+/* Resets that take a step to come (late), or none. */
+enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
+
+/*
+ * `steps` steps of n units whose incoming spikes are known: of the layer below, and own
+ * ones of the step before. As decay, add, add, and the reset, one step after the other.
+ */
+struct neap__walk {
+	int n, steps, stride, in_rows;
+	enum neap__walk_reset reset;
+	real beta, theta, to;
+	real *u;	      /* [n] moved on, resets done */
+	real *out;	      /* [steps][stride] before the reset; padded to strips */
+	const real *bias;     /* [n] */
+	const real *in, *own; /* packed; own NULL: not recurrent */
+	const struct neap__events *arriving; /* [steps] */
+	const struct neap__events *spiked;   /* [steps] own, of the step before each */
+};
 struct neap__kernels {
 	const char *name;
 	struct neap__rows rows[2]; /* dense, compressed */
@@ -63,42 +93,28 @@ struct neap__kernels {
 		real *out, const real *u, int n, const struct neap__slope *s);
 	/* total += part; part = 0 */
 	void (*fold)(double *total, real *part, int64_t n);
+	/* The units of a strip of the walk: as many as the registers hold. */
+	int walk_units;
+	void (*walk)(const struct neap__walk *walk, int strip);
 };
 
-/* Resets that take a step to come (late), or none. */
-enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
-
-/*
- * `steps` steps of n units whose incoming spikes are known: of the layer below, and own
- * ones of the step before. As decay, add, add, and the reset, one step after the other.
- */
-struct neap__walk {
-	int n, steps, stride, in_rows, strip; /* strip: neap__walk_units() */
-	enum neap__walk_reset reset;
-	real beta, theta, to;
-	real *u;	      /* [n] moved on, resets done */
-	real *out;	      /* [steps][stride] before the reset; padded to strips */
-	const real *bias;     /* [n] */
-	const real *in, *own; /* packed; own NULL: not recurrent */
-	const struct neap__events *arriving; /* [steps] */
-	const struct neap__events *spiked;   /* [steps] own, of the step before each */
-};
-#define neap__walk_strip NEAP_R(neap__walk_strip)
-void neap__walk_strip(const struct neap__walk *walk, int strip);
-/* Units of a strip on this machine: as many as its registers hold. */
-#define neap__walk_units NEAP_R(neap__walk_units)
-int neap__walk_units(void);
 /* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */
 #define neap__walk_pack NEAP_R(neap__walk_pack)
 void neap__walk_pack(real *packed, const real *w, int rows, int n, int strip);
 
-/* The table in use on this machine, in the precision of the including file. */
+/* The table of an instruction set that this machine has. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)
-const struct neap__kernels *neap__kernels_get(void);
+NEAP_API const struct neap__kernels *neap__kernels_get(enum neap__isa isa);
 
 /* The plain table. */
 #define neap__kernels_reference NEAP_R(neap__kernels_reference)
-extern const struct neap__kernels neap__kernels_reference;
+NEAP_API extern const struct neap__kernels neap__kernels_reference;
+
+/* vector.c, once an instruction set: puts its functions into a full table. */
+#define NEAP__DECLARE_VECTOR(isa) void NEAP_R(neap__vector_##isa)(struct neap__kernels * kernels);
+NEAP__DECLARE_VECTOR(plain)
+NEAP__DECLARE_VECTOR(avx2)
+NEAP__DECLARE_VECTOR(avx512)
 
 /* The rows of the reference's surrogate tables. */
 #define NEAP__DECLARE_SURROGATE(name)                                                              \

@@ -37,20 +37,19 @@ static void add_ones(real *restrict y, const real *w, const uint16_t *id, int co
 	}
 }
 
-static void add_dense(real *restrict y, const struct neap__matrix *m, const uint16_t *id,
-	const real *v, int count)
+static void add_dense(const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
 	int n = m->columns;
 
-	if (!v) {
-		add_ones(y, m->w, id, count, n);
-		return;
-	}
-	for (int k = 0; k < count; k++) {
-		const real *row = m->w + (size_t)id[k] * n;
-		real a = v[k];
-		for (int i = 0; i < n; i++)
-			y[i] += a * row[i];
+	for (const struct neap__share *s = share; s < share + shares; s++) {
+		if (!s->v)
+			add_ones(s->out, m->w, s->id, s->count, n);
+		for (int k = 0; s->v && k < s->count; k++) {
+			const real *restrict row = m->w + (size_t)s->id[k] * n;
+			real *restrict y = s->out, a = s->v[k];
+			for (int i = 0; i < n; i++)
+				y[i] += a * row[i];
+		}
 	}
 }
 
@@ -75,62 +74,65 @@ static inline real dot(const real *restrict a, const real *restrict b, int n)
 	return ((quad[0] + quad[2]) + (quad[1] + quad[3])) + rest;
 }
 
-static void dot_dense(real *restrict out, const struct neap__matrix *m, const uint16_t *id,
-	int count, const real *restrict x)
+static void dot_dense(const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
 	int n = m->columns;
 
-	for (int k = 0; k < count; k++)
-		out[k] += dot(m->w + (size_t)id[k] * n, x, n);
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int k = 0; k < s->count; k++)
+			s->out[k] += dot(m->w + (size_t)s->id[k] * n, s->in, n);
 }
 
-static void grad_dense(real *restrict g, const struct neap__matrix *m, const uint16_t *id,
-	const real *v, int count, const real *restrict x)
+static void grad_dense(
+	real *g, const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
 	int n = m->columns;
 
-	for (int k = 0; k < count; k++) {
-		real *restrict row = g + (size_t)id[k] * n;
-		if (v) {
-			real a = v[k];
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int k = 0; k < s->count; k++) {
+			real *restrict row = g + (size_t)s->id[k] * n;
+			const real *restrict x = s->in;
+			real a = s->v ? s->v[k] : (real)1;
 			for (int i = 0; i < n; i++)
 				row[i] += a * x[i];
-		} else {
-			for (int i = 0; i < n; i++)
-				row[i] += x[i];
 		}
-	}
 }
 
-static void add_compressed(real *restrict y, const struct neap__matrix *m, const uint16_t *id,
-	const real *v, int count)
+static void add_compressed(
+	const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
-	for (int k = 0; k < count; k++) {
-		real a = v ? v[k] : (real)1;
-		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
-			y[m->column[e]] += a * m->w[e];
-	}
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int k = 0; k < s->count; k++) {
+			real a = s->v ? s->v[k] : (real)1;
+			uint32_t end = m->row_start[s->id[k] + 1];
+			for (uint32_t e = m->row_start[s->id[k]]; e < end; e++)
+				s->out[m->column[e]] += a * m->w[e];
+		}
 }
 
-static void dot_compressed(real *restrict out, const struct neap__matrix *m, const uint16_t *id,
-	int count, const real *restrict x)
+static void dot_compressed(
+	const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
-	for (int k = 0; k < count; k++) {
-		real sum = 0;
-		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
-			sum += m->w[e] * x[m->column[e]];
-		out[k] += sum;
-	}
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int k = 0; k < s->count; k++) {
+			real sum = 0;
+			uint32_t end = m->row_start[s->id[k] + 1];
+			for (uint32_t e = m->row_start[s->id[k]]; e < end; e++)
+				sum += m->w[e] * s->in[m->column[e]];
+			s->out[k] += sum;
+		}
 }
 
-static void grad_compressed(real *restrict g, const struct neap__matrix *m, const uint16_t *id,
-	const real *v, int count, const real *restrict x)
+static void grad_compressed(
+	real *restrict g, const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
-	for (int k = 0; k < count; k++) {
-		real a = v ? v[k] : (real)1;
-		for (uint32_t e = m->row_start[id[k]]; e < m->row_start[id[k] + 1]; e++)
-			g[e] += a * x[m->column[e]];
-	}
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int k = 0; k < s->count; k++) {
+			real a = s->v ? s->v[k] : (real)1;
+			uint32_t end = m->row_start[s->id[k] + 1];
+			for (uint32_t e = m->row_start[s->id[k]]; e < end; e++)
+				g[e] += a * s->in[m->column[e]];
+		}
 }
 
 static void decay(real *restrict u, real beta, const real *restrict b, int n)

@@ -39,14 +39,6 @@ static inline struct neap__slope neap__slope(const struct neap__layer *layer)
 		.cut = (real)layer->cut};
 }
 
-/* Adds the rows of a list to y. */
-static inline void neap__gather(const struct neap__kernels *k, const struct neap_net *net,
-	int tensor, const struct neap__list *list, real *y)
-{
-	struct neap__matrix m = neap__weights(net, tensor);
-	neap__rows(k, &m)->add(y, &m, list->id, list->value, list->count);
-}
-
 static inline struct neap__list *neap__list_of(
 	struct neap__list *lists, const struct neap_net *net, int s, int l)
 {
@@ -62,33 +54,65 @@ static inline struct neap__list neap__input_events(
 		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
 }
 
+/* Scratch of the sample in a slot: rows as wide as the widest layer. */
+static inline real *neap__scratch_row(const struct neap_net *net, void *rows, int slot)
+{
+	return (real *)(void *)((char *)rows + (size_t)slot * net->row_bytes);
+}
+
 static inline int64_t neap__length_of(
 	const struct neap_net *net, const struct neap__group *group, int s)
 {
 	return net->batch->sequences[group->first + s].length;
 }
 
+/* lists.c: the spikes of the step before t0, and of t1 - 1, from the states and into them. */
 #define neap__group_load NEAP_R(neap__group_load)
 #define neap__group_save NEAP_R(neap__group_save)
-#define neap__sample_step NEAP_R(neap__sample_step)
-/* step.c: the spikes of the step before t0, and of t1 - 1, from the states and into them. */
 void neap__group_load(
 	struct neap_net *net, struct neap__group *group, unsigned char *state, int64_t t0);
 void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1);
-/*
- * One sample by one step; returns the bytes of tape. rows: membranes of each hidden layer
- * before the reset, where a walk made them; NULL: from the state.
- */
-size_t neap__sample_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
-	int s, int64_t t, int first, unsigned char *tape, void *const *rows);
 
-/* relive.c: rows of struct neap__engine. */
+/* forward.c */
+#define neap__group_alive NEAP_R(neap__group_alive)
+#define neap__group_step NEAP_R(neap__group_step)
+#define neap__tapes_begin NEAP_R(neap__tapes_begin)
+#define neap__tapes_end NEAP_R(neap__tapes_end)
+#define neap__advance_group NEAP_R(neap__advance_group)
+#define neap__record_group NEAP_R(neap__record_group)
 #define neap__log_group NEAP_R(neap__log_group)
-#define neap__replay_group NEAP_R(neap__replay_group)
-#define neap__pack_net NEAP_R(neap__pack_net)
+/* Fills in group->at for the samples that have a step t, in their order; returns how many. */
+int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t);
+/*
+ * All samples by one step; returns the bytes of tape. sums: what a walk made of the
+ * hidden layers' sums; NULL: makes them.
+ */
+size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t, int first, unsigned char *tape,
+	real *(*sums)(const struct neap_net *net, const struct neap__group *group, int layer,
+		int slot, int64_t t));
+/* The table of offsets before the tapes of n steps, cleared; what is written, rounded up. */
+size_t neap__tapes_begin(unsigned char *tape, int64_t n);
+size_t neap__tapes_end(unsigned char *tape, size_t bytes);
+/* Rows of struct neap__engine. */
+void neap__advance_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first);
+size_t neap__record_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first, unsigned char *tape);
 size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, int first, unsigned char *log);
+
+/* reverse.c: rows of struct neap__engine. */
+#define neap__backward_group NEAP_R(neap__backward_group)
+#define neap__fold_group NEAP_R(neap__fold_group)
+void neap__backward_group(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
+	int64_t t1, int64_t t0, const unsigned char *tape);
+void neap__fold_group(struct neap_net *net, struct neap__group *group);
+
+/* relive.c: rows of struct neap__engine. */
+#define neap__replay_group NEAP_R(neap__replay_group)
+#define neap__pack_net NEAP_R(neap__pack_net)
 size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
 void neap__pack_net(struct neap_net *net);

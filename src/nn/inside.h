@@ -15,8 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
+#include "sys/isa.h"
 
 struct neap__pool;
+struct neap__kernels;
 struct neap__cell;
 struct neap__events;
 
@@ -95,16 +97,20 @@ struct neap__group {
 	double log_steps;
 	/* Of a replay: rows [layers][sample][NEAP__REPLAYED][stride], and the spikes known. */
 	void **rows;			   /* [layers] */
+	int64_t walked_from;		   /* the step of their first row */
 	struct neap__events *spikes_known; /* [layers][sample][NEAP__REPLAYED + 1] */
 	void *memory;			   /* all the above and below */
 
 	/* lists[parity of the step][sample * layers + layer] */
 	struct neap__list *spike_lists[2], *support_lists[2];
-	/* Scratch rows, as wide as the widest layer. */
-	void *wide[3];
-	void **late; /* [layers]: d(in) one step later, where a delay asks for it */
-	struct neap__view *views;
-	double *z, *dz; /* [classes] */
+	/* Scratch rows, as wide as the widest layer (neap_net.row_bytes). */
+	void *wide[2];
+	void *sums;  /* [sample] of products: forward into a cell, backward into dS */
+	void **late; /* [layers][sample]: d(in) one step later, where a delay asks for it */
+	struct neap__view *views; /* [layers][sample] */
+	struct neap__at *at;	  /* [sample] those that have not ended */
+	void *shares;		  /* [sample] struct neap__share */
+	double *z, *dz;		  /* [classes] */
 };
 
 /* What a tape says about one layer, sample and step. */
@@ -127,10 +133,12 @@ struct neap__at {
 	struct neap__group *group;
 	const struct neap__layer *layer;
 	const struct neap_sequence *sequence;
-	int sample; /* in the batch */
+	int sample, slot; /* in the batch, in the group */
 	int64_t t;
 	int first;
-	unsigned char *state;		    /* of the sample */
+	unsigned char *state;		    /* of the sample, forward */
+	unsigned char *adjoint;		    /* of the sample, backward */
+	void *sums;			    /* forward: of the layer's products */
 	const struct neap__list *below;	    /* spikes that enter */
 	const struct neap__list *prev;	    /* own spikes of the step before */
 	struct neap__list *now;		    /* own spikes: filled in */
@@ -139,12 +147,24 @@ struct neap__at {
 };
 
 /*
- * A cell in one precision. Sizes are in bytes. forward moves one sample by one
- * step and, when tape is not NULL, writes the step's tape there (aligned to a
- * number) and returns its size, a multiple of a number. view reads that tape
- * back. backward turns d(in) and what else the adjoint holds from step t+1 to
- * t; ds[k] is the gradient that reaches the spikes of the k-th active unit, the
- * reset's part excluded.
+ * A cell in one precision. Sizes are in bytes. A step goes layer by layer over the
+ * samples of a group, and so that a weight row serves all of them the products with
+ * weights are made outside the cell, for all samples at once:
+ *
+ * forward: `start` for each sample gives the row that the products are added to, W x
+ * first, then V S_{-1}: begun with what comes before them (the bias, a decayed state).
+ * It lies in the state, or is `row`, scratch as wide as the layer. `finish` for each
+ * sample does the rest from there: fills in at->now and, when tape is not NULL, writes
+ * the step's tape there (aligned to a number) and returns its size, a multiple of a
+ * number.
+ *
+ * backward: `view` reads that tape back. Then dS of the active units is summed up from
+ * the layer above, recurrent weights, penalty and the extra row. `backward` turns d(in)
+ * and what else the adjoint holds from step t+1 to t; ds[k] is the gradient that
+ * reaches the spikes of the k-th active unit, the reset's part excluded. Gradients of
+ * weights are made outside from d(in) and the lists.
+ *
+ * What a sample gets must not depend on the others, nor on the order they come in.
  */
 struct neap__cell_code {
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
@@ -152,17 +172,16 @@ struct neap__cell_code {
 	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
 	/* Where in a sample's adjoint numbers stand that feed dS beside the rows; 0: none. */
 	size_t (*extra_at)(const struct neap__layer *layer);
-	size_t (*forward)(struct neap__at *at, unsigned char *tape);
+	void *(*start)(struct neap__at *at, void *row);
+	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
 	/*
-	 * Optional, for layers whose spikes were logged [none: such a net has no log].
-	 * walk fills in the constants of a struct neap__walk; finish does the rest of
-	 * forward with membranes that it made, which it may change.
+	 * Optional, for layers whose spikes were logged [none: such a net has no log]:
+	 * fills in the constants of a struct neap__walk, which makes the sums of many
+	 * steps; finish may change them.
 	 */
 	void (*walk)(const struct neap__layer *layer, void *walk);
-	size_t (*finish)(struct neap__at *at, void *membranes, unsigned char *tape);
 	size_t (*view)(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
-	void (*backward)(struct neap__at *at, unsigned char *adjoint, const struct neap__view *view,
-		void *ds);
+	void (*backward)(struct neap__at *at, const struct neap__view *view, void *ds);
 };
 
 /* A row of the table in cells.c. */
@@ -190,7 +209,9 @@ struct neap__engine {
 	/* As record, from logs[t1 - t0], a step's each. */
 	size_t (*replay)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
-	int (*strip)(void); /* units that replay goes through together */
+	/* The kernels of an instruction set. */
+	const struct neap__kernels *(*kernels)(enum neap__isa isa);
+	int (*strip)(const struct neap_net *net); /* units that replay goes through together */
 	/* Brings the weights into the order that replay reads them in. */
 	void (*pack)(struct neap_net *net);
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
@@ -216,9 +237,11 @@ struct neap_net {
 	struct neap__tensor *tensors;
 	size_t elements, rows; /* of all tensors */
 	const struct neap__engine *engine;
+	const struct neap__kernels *kernels;
 	struct neap__pool *pool;
 	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
+	size_t row_bytes;   /* of a scratch row of the widest layer */
 
 	const struct neap_batch *batch;
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */

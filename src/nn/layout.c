@@ -6,7 +6,7 @@
 #include "nn/inside.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "kern/events.h"
+#include "kern/kern.h"
 
 #include <errno.h>
 #include <math.h>
@@ -60,12 +60,12 @@ static void derive_log(struct neap_net *net)
 		if (layer->density < 1 || !code(net, layer)->walk)
 			net->has_log = 0;
 	}
-	net->strip = (size_t)net->engine->strip();
+	net->strip = (size_t)net->engine->strip(net);
 }
 
 int neap__net_layout(struct neap_net *net)
 {
-	size_t state = 0, adjoint = 0, tape = 0, real = net->engine->real;
+	size_t state = 0, adjoint = 0, tape = 0, bytes = net->engine->real;
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
@@ -76,7 +76,7 @@ int neap__net_layout(struct neap_net *net)
 			derive(net, layer);
 		layer->state_at = place(&state, code(net, layer)->state_bytes(net, layer));
 		if (hidden && layer->keeps_spikes)
-			layer->spikes_at = place(&state, layer->smooth ? layer->n * real : bits);
+			layer->spikes_at = place(&state, layer->smooth ? layer->n * bytes : bits);
 		if (hidden && layer->keeps_support)
 			layer->support_at = place(&state, bits);
 		layer->adjoint_at = place(&adjoint, code(net, layer)->adjoint_bytes(net, layer));
@@ -87,6 +87,7 @@ int neap__net_layout(struct neap_net *net)
 	net->sample_state = neap__round_up(state, 64);
 	net->sample_adjoint = neap__round_up(adjoint, 64);
 	net->sample_tape = tape;
+	net->row_bytes = neap__round_up((uint64_t)net->widest * bytes, 64);
 	derive_log(net);
 	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
 	if (!net->identity)
@@ -141,38 +142,52 @@ static void take_lists(const struct neap_net *net, struct neap__group *group, st
 	}
 }
 
+/* What a layer's tapes are read into, and its last d(in). */
+static void take_views(const struct neap_net *net, struct neap__group *group, struct pieces *from,
+	int l, int samples)
+{
+	const struct neap__layer *layer = &net->layers[l];
+	uint64_t n = (uint64_t)layer->n;
+	void *late = layer->delay ? take(from, n * samples, net->engine->real) : NULL;
+
+	for (int s = 0; s < samples; s++) {
+		struct neap__view view = {0};
+		for (int i = 0; i < 3 && !layer->cell->readout; i++) {
+			view.ids[i] = take(from, n, sizeof *view.ids[i]);
+			view.numbers[i] = take(from, n, net->engine->real);
+		}
+		if (from->base)
+			group->views[(size_t)l * samples + s] = view;
+	}
+	if (from->base)
+		group->late[l] = late;
+}
+
 static void take_group(
 	const struct neap_net *net, struct neap__group *group, struct pieces *from, int samples)
 {
-	size_t real = net->engine->real;
+	size_t bytes = net->engine->real;
 
-	group->part = take(from, net->elements, real);
+	group->part = take(from, net->elements, bytes);
 	group->total = take(from, net->elements, sizeof *group->total);
 	group->dirty = take(from, net->rows, 1);
 	group->spikes = take(from, net->hidden, sizeof *group->spikes);
 	group->z = take(from, net->options.classes, sizeof *group->z);
 	group->dz = take(from, net->options.classes, sizeof *group->dz);
-	for (int i = 0; i < 3; i++)
-		group->wide[i] = take(from, net->widest, real);
+	for (int i = 0; i < 2; i++)
+		group->wide[i] = take(from, 1, net->row_bytes);
+	group->sums = take(from, samples, net->row_bytes);
+	group->at = take(from, samples, sizeof *group->at);
+	/* Pointers and counts, the same in either precision. */
+	group->shares = take(from, samples, sizeof(struct neap__share));
 	group->late = take(from, net->nlayers, sizeof *group->late);
-	group->views = take(from, net->nlayers, sizeof *group->views);
-	for (int l = 0; l < net->nlayers; l++) {
-		int n = net->layers[l].n;
-		struct neap__view view = {0};
-		void *late = net->layers[l].delay ? take(from, n, real) : NULL;
-		for (int i = 0; i < 3 && !net->layers[l].cell->readout; i++) {
-			view.ids[i] = take(from, n, sizeof *view.ids[i]);
-			view.numbers[i] = take(from, n, real);
-		}
-		if (from->base) {
-			group->late[l] = late;
-			group->views[l] = view;
-		}
-	}
+	group->views = take(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
+	for (int l = 0; l < net->nlayers; l++)
+		take_views(net, group, from, l, samples);
 	group->rows = take(from, net->nlayers, sizeof *group->rows);
 	for (int l = 0; net->has_log && l < net->nlayers - 1; l++) {
 		uint64_t stride = neap__round_up((uint64_t)net->layers[l].n, net->strip);
-		void *rows = take(from, (uint64_t)samples * NEAP__REPLAYED * stride, real);
+		void *rows = take(from, (uint64_t)samples * NEAP__REPLAYED * stride, bytes);
 		if (from->base)
 			group->rows[l] = rows;
 	}

@@ -180,18 +180,21 @@ static size_t extra_at(const struct neap__layer *layer)
 	return 0;
 }
 
-static size_t forward(struct neap__at *at, unsigned char *tape)
+static void *start(struct neap__at *at, void *row)
 {
-	const struct neap__kernels *k = neap__kernels_get();
 	const struct neap__layer *layer = at->layer;
-	struct neap_net *net = at->net;
-	enum neap_readout kind = net->options.readout;
+	memcpy(row, at->net->tensors[layer->bias].data, (size_t)layer->n * sizeof(real));
+	return row;
+}
+
+static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
+{
+	const struct neap__layer *layer = at->layer;
+	enum neap_readout kind = at->net->options.readout;
 	size_t bytes = (size_t)layer->n * sizeof(real);
-	real *o = (real *)(void *)(at->state + layer->state_at), *in = at->group->wide[0];
+	real *o = (real *)(void *)(at->state + layer->state_at), *in = sums;
 	real kappa = (real)layer->beta, rest = (real)(1.0 - layer->beta);
 
-	memcpy(in, net->tensors[layer->bias].data, bytes);
-	neap__gather(k, net, layer->weight, at->below, in);
 	for (int c = 0; c < layer->n; c++)
 		o[c] = kappa * o[c] + rest * in[c];
 	readouts[kind].keep(at, o, own(at->state, layer));
@@ -208,10 +211,10 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 }
 
 /* dO = e + kappa dO_{+1}; d(in) = (1 - kappa) dO */
-static void backward(
-	struct neap__at *at, unsigned char *adjoint, const struct neap__view *view, void *ds)
+static void backward(struct neap__at *at, const struct neap__view *view, void *ds)
 {
 	const struct neap__layer *layer = at->layer;
+	unsigned char *adjoint = at->adjoint;
 	int n = layer->n;
 	real *din = (real *)(void *)(adjoint + layer->adjoint_at), *dout = din + n, *g = dout + n;
 	real kappa = (real)layer->beta, rest = (real)(1.0 - layer->beta);
@@ -230,7 +233,8 @@ const struct neap__cell_code NEAP_R(neap__li) = {
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = tape_max,
 	.extra_at = extra_at,
-	.forward = forward,
+	.start = start,
+	.finish = finish,
 	.view = view_tape,
 	.backward = backward,
 };

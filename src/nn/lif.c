@@ -73,7 +73,7 @@ static void reset_at_once(const struct neap__at *at, real *u)
 /* From membranes before the reset: spikes, tape, reset. */
 static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 {
-	const struct neap__kernels *k = neap__kernels_get();
+	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
 	real *u = membranes;
 	real theta = (real)layer->threshold, *pre = u;
@@ -112,22 +112,19 @@ static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 	return bytes;
 }
 
-static size_t forward(struct neap__at *at, unsigned char *tape)
+/* u = beta u + b, to which W x + V S_{-1} is added. */
+static void *start(struct neap__at *at, void *row)
 {
-	const struct neap__kernels *k = neap__kernels_get();
 	const struct neap__layer *layer = at->layer;
-	struct neap_net *net = at->net;
+	const struct neap_net *net = at->net;
 	real *u = (real *)(void *)(at->state + layer->state_at);
 
-	/* u = beta u + b + W x + V S_{-1} */
-	k->decay(u, (real)layer->beta, net->tensors[layer->bias].data, layer->n);
-	neap__gather(k, net, layer->weight, at->below, u);
-	if (layer->is_recurrent)
-		neap__gather(k, net, layer->recurrent, at->prev, u);
-	return finish(at, u, tape);
+	(void)row;
+	net->kernels->decay(u, (real)layer->beta, net->tensors[layer->bias].data, layer->n);
+	return u;
 }
 
-/* The same up to the reset, over many steps. */
+/* The same with its sums, over many steps. */
 static void walk(const struct neap__layer *layer, void *walk_)
 {
 	static const enum neap__walk_reset resets[] = {
@@ -163,13 +160,12 @@ static void mask(real *x, const struct neap__list *spikes)
  * dS; d(in) = (1 - S_{-1}) dU hard:     dM = beta dH_{+1}; dS += (v_r - H) dM (R); dH = (1-S) dM +
  * s' dS soft:     dM = beta dH_{+1}; dS -= theta dM (R); dH = dM + s' dS
  */
-static void backward(
-	struct neap__at *at, unsigned char *adjoint, const struct neap__view *view, void *ds_)
+static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
 {
-	const struct neap__kernels *k = neap__kernels_get();
+	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
 	struct neap__slope slope = neap__slope(layer);
-	real *du = (real *)(void *)(adjoint + layer->adjoint_at), *ds = ds_;
+	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *ds = ds_;
 	real *height = at->group->wide[1];
 	const real *u = view->u;
 	const uint16_t *id = view->active_id;
@@ -231,9 +227,9 @@ const struct neap__cell_code NEAP_R(neap__lif) = {
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = tape_max,
 	.extra_at = extra_at,
-	.forward = forward,
-	.walk = walk,
+	.start = start,
 	.finish = finish,
+	.walk = walk,
 	.view = neap__lif_view,
 	.backward = backward,
 };

@@ -112,7 +112,7 @@ size_t neap__lif_tape(
 /* The membranes of all units are on tape: finds spikes and support as the forward pass did. */
 static size_t view_dense(struct neap__at *at, const unsigned char *p, struct neap__view *view)
 {
-	const struct neap__kernels *k = neap__kernels_get();
+	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n, count = 0;
 	const real *u = (const real *)(const void *)p;

@@ -71,10 +71,13 @@ static int make_packed(struct neap_net *net)
 static int build(struct neap_net *net)
 {
 	int threads = net->options.threads ? net->options.threads : neap__processors();
+	enum neap__isa isa;
 
 	NEAP_TRY(check_options(&net->options));
 	net->engine =
 		net->options.precision == NEAP_DOUBLE ? &neap__engine_double : &neap__engine_float;
+	NEAP_TRY(neap__isa_choose(&isa));
+	net->kernels = net->engine->kernels(isa);
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));

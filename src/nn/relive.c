@@ -14,44 +14,6 @@
 
 #include <string.h>
 
-static size_t write_list(unsigned char *to, const struct neap__list *list)
-{
-	uint16_t count = (uint16_t)list->count;
-	memcpy(to, &count, sizeof count);
-	memcpy(to + sizeof count, list->id, (size_t)count * sizeof *list->id);
-	return sizeof count + (size_t)count * sizeof *list->id;
-}
-
-size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
-	int64_t t0, int64_t t1, int first, unsigned char *log)
-{
-	size_t bytes = ((size_t)(t1 - t0) * sizeof(uint32_t) + 7) & ~(size_t)7, head = bytes;
-	uint32_t *offset = (uint32_t *)(void *)log;
-
-	memset(log, 0, bytes);
-	neap__group_load(net, group, state, t0);
-	for (int64_t t = t0; t < t1; t++) {
-		offset[t - t0] = (uint32_t)bytes;
-		for (int s = 0; s < group->size; s++) {
-			if (neap__length_of(net, group, s) <= t)
-				continue;
-			neap__sample_step(net, group,
-				state + group->state_at + s * net->sample_state, s, t, first, NULL,
-				NULL);
-			for (int l = 0; l < net->nlayers - 1; l++)
-				if (net->layers[l].logged)
-					bytes += write_list(log + bytes,
-						neap__list_of(
-							group->spike_lists[t & 1], net, s, l));
-			group->log_steps += 1;
-		}
-	}
-	neap__group_save(net, group, state, t0, t1);
-	group->log_bytes += (double)(bytes - head);
-	memset(log + bytes, 0, -bytes & 7);
-	return (bytes + 7) & ~(size_t)7;
-}
-
 /* Spikes known of row l (0: the inputs) and a sample: [0] before the first step, then of each. */
 static struct neap__events *known(const struct neap__group *group, int row, int s)
 {
@@ -118,7 +80,6 @@ static void walk_layer(struct neap_net *net, struct neap__group *group, unsigned
 	struct neap__walk w = {.n = layer->n,
 		.stride = (int)stride_of(net, layer),
 		.in_rows = layer->below,
-		.strip = (int)net->strip,
 		.bias = net->tensors[layer->bias].data,
 		.in = net->packed[layer->weight],
 		.own = layer->is_recurrent ? net->packed[layer->recurrent] : NULL};
@@ -133,44 +94,39 @@ static void walk_layer(struct neap_net *net, struct neap__group *group, unsigned
 			w.spiked = known(group, l + 1, s);
 			w.arriving = known(group, l, s) + !(l && layer->delay);
 			if (w.steps > 0)
-				neap__walk_strip(&w, strip);
+				net->kernels->walk(&w, strip);
 		}
+}
+
+/* The sums that the walk made of step t. */
+static real *walked(
+	const struct neap_net *net, const struct neap__group *group, int layer, int slot, int64_t t)
+{
+	return row_of(net, group, &net->layers[layer], slot) +
+	       (size_t)(t - group->walked_from) * stride_of(net, &net->layers[layer]);
 }
 
 size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape)
 {
-	size_t bytes = ((size_t)(t1 - t0) * sizeof(uint32_t) + 7) & ~(size_t)7, head = bytes;
+	size_t head = neap__tapes_begin(tape, t1 - t0), bytes = head;
 	uint32_t *offset = (uint32_t *)(void *)tape;
-	void *rows[NEAP__LAYERS_MOST];
 
-	memset(tape, 0, bytes);
 	neap__group_load(net, group, state, t0);
 	for (int64_t from = t0, to; from < t1; from = to) {
 		to = from + NEAP__REPLAYED < t1 ? from + NEAP__REPLAYED : t1;
+		group->walked_from = from;
 		learn(net, group, from, to, logs + (from - t0));
 		for (int l = 0; l < net->nlayers - 1; l++)
 			walk_layer(net, group, state, &net->layers[l], from, to);
 		for (int64_t t = from; t < to; t++) {
 			offset[t - t0] = (uint32_t)bytes;
-			for (int s = 0; s < group->size; s++) {
-				if (neap__length_of(net, group, s) <= t)
-					continue;
-				for (int l = 0; l < net->nlayers - 1; l++)
-					rows[l] = row_of(net, group, &net->layers[l], s) +
-						  (size_t)(t - from) *
-							  stride_of(net, &net->layers[l]);
-				bytes += neap__sample_step(net, group,
-					state + group->state_at + s * net->sample_state, s, t, 0,
-					tape + bytes, rows);
-				group->tape_steps += 1;
-			}
+			bytes += neap__group_step(net, group, state, t, 0, tape + bytes, walked);
 		}
 	}
 	neap__group_save(net, group, state, t0, t1);
 	group->tape_bytes += (double)(bytes - head);
-	memset(tape + bytes, 0, -bytes & 7);
-	return (bytes + 7) & ~(size_t)7;
+	return neap__tapes_end(tape, bytes);
 }
 
 void neap__pack_net(struct neap_net *net)

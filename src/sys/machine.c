@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <neap/bench.h>
 #include "sys/clock.h"
+#include "sys/isa.h"
 #include "sys/memory.h"
 #include "sys/pool.h"
 
@@ -32,12 +33,14 @@ void neap_machine_describe(struct neap_machine *machine)
 {
 	struct utsname uts;
 	struct sysinfo info;
+	enum neap__isa isa;
 
-	*machine = (struct neap_machine){.isa = "reference"};
+	*machine = (struct neap_machine){.processors = neap__processors()};
+	snprintf(machine->isa, sizeof machine->isa, "%s",
+		neap__isa_choose(&isa) == 0 ? neap__isa_name(isa) : "none");
 	cpu_name(machine->cpu, sizeof machine->cpu);
 	if (uname(&uts) == 0)
 		snprintf(machine->os, sizeof machine->os, "%.40s %.40s", uts.sysname, uts.release);
-	machine->processors = neap__processors();
 	machine->memory_free = neap__memory_free();
 	if (sysinfo(&info) == 0)
 		machine->memory_total = (uint64_t)info.totalram * info.mem_unit;

@@ -46,15 +46,15 @@ def clean(folder, before):
             os.unlink(whole)
 
 
-def refused(folder, *args, needle=None):
+def refused(folder, *args, needle=None, env=None):
     before = snapshot(folder)
-    problem = one_line(folder, before, *args, needle=needle)
+    problem = one_line(folder, before, *args, needle=needle, env=env)
     clean(folder, before)
     return problem
 
 
-def one_line(folder, before, *args, needle=None):
-    done = neap(*args, cwd=folder, timeout=60)
+def one_line(folder, before, *args, needle=None, env=None):
+    done = neap(*args, cwd=folder, timeout=60, env=env)
     lines = done.stderr.splitlines()
     if done.returncode != 2:
         return f"exit {done.returncode}, stderr: {done.stderr[-300:]}"
@@ -304,6 +304,10 @@ def main():
         cases += resume_cases(folder)
         for args, needle in cases:
             tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))
+        for command in ("train", "compare", "eval"):
+            tap.run(f"NEAP_ISA=sse9 {command}",
+                    lambda c=command: refused(folder, *bases[c], needle="NEAP_ISA='sse9'",
+                                              env={"NEAP_ISA": "sse9"}))
         enough = len(cases) >= 150
         tap.check("at least 150 cases", None if enough else f"{len(cases)}")
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every instruction set that this machine has against the reference: all sizes about
+ * those of vectors, numbers that lie anywhere, lists of any length, samples alone and
+ * together. Compiled in either precision.
+ */
+#include "test.h"
+
+#include "base/philox.h"
+#include "kern/kern.h"
+
+#include <float.h>
+#include <math.h>
+
+static const int sizes[] = {
+	1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 511, 516};
+enum { SIZES = sizeof sizes / sizeof sizes[0], ROWS = 37, SHARES = 9 };
+
+static const real epsilon = sizeof(real) == sizeof(double) ? (real)DBL_EPSILON : (real)FLT_EPSILON;
+
+static uint64_t drawn;
+
+static double draw(void)
+{
+	return neap__random_uniform(5, NEAP__STREAM_TEST, 0, drawn++);
+}
+
+/* Numbers that begin `off` behind a line of the cache, with a guard behind them. */
+struct numbers {
+	real *all, *at;
+	size_t count;
+};
+
+static struct numbers numbers(size_t count, int off)
+{
+	struct numbers x = {.count = count};
+	x.all = aligned_alloc(64, (count + 32) * sizeof *x.all / 64 * 64 + 64);
+	assert_non_null(x.all);
+	x.at = x.all + off;
+	for (size_t i = 0; i < count; i++)
+		x.at[i] = (real)(draw() - 0.5);
+	x.at[count] = 77;
+	return x;
+}
+
+static void numbers_free(struct numbers *x)
+{
+	assert_true(x->at[x->count] == 77);
+	free(x->all);
+}
+
+/* A product of up to SHARES samples, and the magnitudes behind each of its results. */
+struct problem {
+	struct neap__matrix m;
+	struct neap__share share[SHARES];
+	int shares, off;
+	struct numbers w, g, in, out, v;
+	uint16_t id[SHARES][ROWS];
+};
+
+enum lists { SAME, SOME, MANY, NONE, LISTS };
+
+static void make(struct problem *p, int n, int shares, enum lists lists, int factors, int off)
+{
+	static const double shared[] = {1, 0.1, 0.8, 0};
+	*p = (struct problem){.m = {.columns = n}, .shares = shares, .off = off};
+	p->w = numbers((size_t)ROWS * n, off);
+	p->g = numbers((size_t)ROWS * n, off);
+	p->in = numbers((size_t)shares * n, off);
+	p->out = numbers((size_t)shares * (ROWS + n), off);
+	p->v = numbers((size_t)shares * ROWS, off);
+	p->m.w = p->w.at;
+	for (int s = 0; s < shares; s++) {
+		uint16_t *id = p->id[lists == SAME ? 0 : s];
+		int count = 0;
+		for (int i = 0; i < ROWS; i++)
+			if (draw() < shared[lists])
+				id[count++] = (uint16_t)i;
+		p->share[s] = (struct neap__share){.id = id,
+			.v = factors ? p->v.at + s * ROWS : NULL,
+			.count = count,
+			.in = p->in.at + s * n,
+			.out = p->out.at + s * (ROWS + n)};
+	}
+}
+
+static void problem_free(struct problem *p)
+{
+	numbers_free(&p->w);
+	numbers_free(&p->g);
+	numbers_free(&p->in);
+	numbers_free(&p->out);
+	numbers_free(&p->v);
+}
+
+static struct numbers copy_of(const struct numbers *x)
+{
+	struct numbers y = numbers(x->count, (int)(x->at - x->all));
+	memcpy(y.at, x->at, x->count * sizeof *y.at);
+	return y;
+}
+
+static void put_back(struct numbers *x, const struct numbers *from)
+{
+	memcpy(x->at, from->at, x->count * sizeof *x->at);
+}
+
+/* The largest difference, in roundings of sums of so many terms below 1/4. */
+static double distance(const struct numbers *a, const struct numbers *b, int terms)
+{
+	double worst = 0;
+	for (size_t i = 0; i < a->count; i++) {
+		assert_true(isfinite(a->at[i]));
+		worst = fmax(worst, fabs((double)a->at[i] - (double)b->at[i]));
+	}
+	return worst / ((double)epsilon * (1 + terms / 4.0));
+}
+
+static int equal(const struct numbers *a, const struct numbers *b)
+{
+	return memcmp(a->at, b->at, a->count * sizeof *a->at) == 0;
+}
+
+typedef void checker(
+	const struct neap__rows *rows, struct problem *p, const struct numbers *before);
+
+/* What the reference makes of it, this table, and this table sample by sample. */
+static void check_add(
+	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+{
+	neap__kernels_reference.rows[0].add(&p->m, p->share, p->shares);
+	struct numbers expected = copy_of(&p->out);
+	put_back(&p->out, before);
+	rows->add(&p->m, p->share, p->shares);
+	assert_true(distance(&p->out, &expected, ROWS) < 2);
+	assert_true(p->share->v || equal(&p->out, &expected));
+	struct numbers together = copy_of(&p->out);
+	put_back(&p->out, before);
+	for (int s = 0; s < p->shares; s++)
+		rows->add(&p->m, &p->share[s], 1);
+	assert_true(equal(&p->out, &together));
+	numbers_free(&expected);
+	numbers_free(&together);
+}
+
+static void check_dot(
+	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+{
+	neap__kernels_reference.rows[0].dot(&p->m, p->share, p->shares);
+	struct numbers expected = copy_of(&p->out);
+	put_back(&p->out, before);
+	rows->dot(&p->m, p->share, p->shares);
+	assert_true(distance(&p->out, &expected, p->m.columns) < 2);
+	struct numbers together = copy_of(&p->out);
+	put_back(&p->out, before);
+	for (int s = 0; s < p->shares; s++)
+		rows->dot(&p->m, &p->share[s], 1);
+	assert_true(equal(&p->out, &together));
+	numbers_free(&expected);
+	numbers_free(&together);
+}
+
+static void check_grad(
+	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+{
+	(void)before;
+	struct numbers start = copy_of(&p->g);
+	neap__kernels_reference.rows[0].grad(p->g.at, &p->m, p->share, p->shares);
+	struct numbers expected = copy_of(&p->g);
+	put_back(&p->g, &start);
+	rows->grad(p->g.at, &p->m, p->share, p->shares);
+	assert_true(distance(&p->g, &expected, p->shares) < 2);
+	assert_true(p->share->v || equal(&p->g, &expected));
+	struct numbers together = copy_of(&p->g);
+	put_back(&p->g, &start);
+	for (int s = 0; s < p->shares; s++)
+		rows->grad(p->g.at, &p->m, &p->share[s], 1);
+	assert_true(equal(&p->g, &together));
+	numbers_free(&start);
+	numbers_free(&expected);
+	numbers_free(&together);
+}
+
+static void check_all(checker *check)
+{
+	for (int isa = 0; isa < NEAP__ISAS; isa++) {
+		if (!neap__isa_works((enum neap__isa)isa))
+			continue;
+		const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
+		assert_string_equal(k->name, neap__isa_name((enum neap__isa)isa));
+		for (int i = 0; i < SIZES; i++)
+			for (int shares = 1; shares <= SHARES; shares++)
+				for (int lists = 0; lists < LISTS; lists++)
+					for (int factors = 0; factors < 2; factors++) {
+						struct problem p;
+						make(&p, sizes[i], shares, (enum lists)lists,
+							factors, (i + shares) % 3);
+						struct numbers before = copy_of(&p.out);
+						check(&k->rows[0], &p, &before);
+						numbers_free(&before);
+						problem_free(&p);
+					}
+	}
+}
+
+static void add(void **arg)
+{
+	(void)arg;
+	check_all(check_add);
+}
+
+static void dot(void **arg)
+{
+	(void)arg;
+	check_all(check_dot);
+}
+
+static void grad(void **arg)
+{
+	(void)arg;
+	check_all(check_grad);
+}
+
+/* The names, and what is refused. */
+static void chosen(void **arg)
+{
+	const char *kept = getenv("NEAP_ISA");
+	enum neap__isa isa;
+
+	(void)arg;
+	for (int i = 0; i < NEAP__ISAS; i++) {
+		setenv("NEAP_ISA", neap__isa_name((enum neap__isa)i), 1);
+		int works = neap__isa_works((enum neap__isa)i);
+		assert_int_equal(neap__isa_choose(&isa), works ? 0 : NEAP_EUSAGE);
+		if (works)
+			assert_int_equal(isa, i);
+		else
+			assert_non_null(strstr(neap_detail(), "no such instructions"));
+	}
+	setenv("NEAP_ISA", "sse9", 1);
+	assert_int_equal(neap__isa_choose(&isa), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "NEAP_ISA='sse9'"));
+	setenv("NEAP_ISA", "", 1); /* as if it were not there */
+	assert_int_equal(neap__isa_choose(&isa), 0);
+	assert_true(neap__isa_works(isa));
+	assert_true(isa == NEAP__ISAS - 1 || !neap__isa_works((enum neap__isa)(isa + 1)));
+	if (kept)
+		setenv("NEAP_ISA", kept, 1);
+	else
+		unsetenv("NEAP_ISA");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(add),
+		cmocka_unit_test(dot),
+		cmocka_unit_test(grad),
+		cmocka_unit_test(chosen),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
