@@ -155,6 +155,11 @@ struct neap_sweep_options {
 	/* Keeps what the last run did when; borrowed. NULL: nothing does. */
 	struct neap_trace *trace;
 	double slot_write, slot_read; /* seconds a copy of the state, for planning */
+	/*
+	 * Seconds without a byte moved by a tier until a transfer of it is given up
+	 * (neap_tier_set_patience); its record counts as lost. 0 or infinite: never.
+	 */
+	double patience;
 };
 
 /*
@@ -237,7 +242,7 @@ struct neap_sweep_stats {
 	uint64_t tape_bytes;	  /* bytes of tapes recorded, to learn the mean */
 	uint64_t tape_largest;	  /* mean bytes a step of the fullest record call */
 	int64_t overflows;	  /* tapes that did not fit where the plan put them */
-	int64_t recoveries;	  /* records lost, short, corrupt or refused */
+	int64_t recoveries;	  /* records lost, short, corrupt, late or refused */
 	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
 	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
 	uint64_t moved;		  /* bytes moved within the arena, where no gap was large enough */
@@ -255,6 +260,7 @@ struct neap_sweep_stats {
 	double slowdown;	    /* compute, less what the plan's costs say of the steps done */
 	double predicted_lost;	    /* of `predicted`: what transfers cost the computation */
 	double lost;		    /* of compute, as the plan's costs say of those done */
+	int64_t late;		    /* transfers given up: see neap_sweep_options.patience */
 };
 
 /*
@@ -265,7 +271,9 @@ struct neap_sweep_stats {
  * NEAP_EINTERRUPTED) nothing is in flight and the sweep can run again. A tier
  * that cannot be formatted, such as a full disk, is one that refuses every record.
  * Where tiers refuse or lose everything, the plan may be given up: the rest is then
- * reversed in fast memory, the arena and what `memory` has beyond it.
+ * reversed in fast memory, the arena and what `memory` has beyond it. What `patience`
+ * gave up and the system still holds may touch the tier's staging at any time: that
+ * part of the arena stays mapped when the sweep is freed or released.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);

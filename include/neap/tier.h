@@ -74,6 +74,14 @@ struct neap_tier_ops {
 	 */
 	int (*sync)(void *self);
 	int (*adopt)(void *self, uint64_t epoch);
+	/*
+	 * Optional [without end]: from now on what blocks gives up after so many seconds in
+	 * which nothing at all was moved; 0: never. A wait answers -ETIMEDOUT then: its
+	 * request is over, and its memory and spans are not touched any more.
+	 */
+	void (*set_patience)(void *self, double seconds);
+	/* Optional [0]: 1 while a request that was given up may still touch the staging. */
+	int (*clings)(void *self);
 };
 
 /* Makes a tier of an engine. Takes `self`. spec: name, capacity, rates. */
@@ -127,6 +135,19 @@ NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, 
 NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
 	uint64_t bytes, int64_t *ticket);
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
+
+/*
+ * Waits (a wait for a request; those of format, sync and close for all) give up, the
+ * request's with -ETIMEDOUT, once the tier has moved nothing for so many seconds: a disk
+ * that hangs, a network file system whose server is away. One that is merely slow moves
+ * something. After each request that is given up the next has half the time, until
+ * something is moved again. What is given up is not touched any more, but `staging` may
+ * be while neap_tier_clings: it must stay mapped, with a tier that was closed for ever.
+ * seconds 0 or infinite, as at first: no wait gives up. Within calls of the system that
+ * the tier makes on the caller's thread (NEAP_IO=sync, preallocation, fsync) none can.
+ */
+NEAP_API void neap_tier_set_patience(struct neap_tier *tier, double seconds);
+NEAP_API int neap_tier_clings(struct neap_tier *tier);
 
 /*
  * Records of tapes (neap_tier_ops): 1 where the tier's engine takes them; room for

@@ -12,7 +12,10 @@ struct fault {
 	const struct neap__faults *faults;
 	struct neap__fault_counts counts;
 	uint64_t taken;
+	double patience;
 };
+
+#define HUNG INT64_MAX /* the ticket of one that hangs */
 
 /* A ticket is the inner one doubled, or odd: an answer that is known already. */
 static int64_t known(int answer)
@@ -35,6 +38,29 @@ static int hit(const struct fault *fault, int64_t n, int64_t first)
 {
 	int64_t row = fault->faults->row ? fault->faults->row : 1;
 	return first && n >= first && n < first + row;
+}
+
+/* Requests that hang are never made. */
+static int hangs(struct fault *fault, int64_t n, int64_t first, int64_t *ticket)
+{
+	int64_t after = fault->faults->hang_after;
+	int all = after && fault->counts.puts + fault->counts.gets > after;
+	if (atomic_load(&fault->faults->released) || !(all || hit(fault, n, first)))
+		return 0;
+	fault->counts.hung++;
+	*ticket = HUNG;
+	return 1;
+}
+
+static int wait_for_hung(const struct fault *fault)
+{
+	double start = neap__seconds();
+	while (!atomic_load(&fault->faults->released)) {
+		if (fault->patience > 0 && neap__seconds() - start > fault->patience)
+			return neap__fail(-ETIMEDOUT, "a fault was asked for");
+		neap__sleep(2e-4);
+	}
+	return neap__fail(-EIO, "a fault was asked for");
 }
 
 static int gone(const struct fault *fault)
@@ -97,6 +123,8 @@ static int put_any(struct fault *fault, const struct request *r, int64_t *ticket
 		*ticket = known(0);
 		return 0;
 	}
+	if (hangs(fault, n, f->hang_put, ticket))
+		return 0;
 	NEAP_TRY(put_inner(fault, r, &inner));
 	*ticket = inner << 1;
 	int corrupt = hit(fault, n, f->corrupt_put);
@@ -128,6 +156,8 @@ static int get_any(struct fault *fault, const struct request *r, int64_t *ticket
 	int64_t inner;
 	if (hit(fault, ++fault->counts.gets, fault->faults->fail_get) || gone(fault))
 		return refuse(fault, fault->faults->code, ticket);
+	if (hangs(fault, fault->counts.gets, fault->faults->hang_get, ticket))
+		return 0;
 	int rc = r->spans ? neap_tier_get_tapes(
 				    fault->inner, r->place, r->tag, r->spans, r->count, &inner)
 			  : neap_tier_get(fault->inner, r->place, r->tag, r->at, r->bytes, &inner);
@@ -154,6 +184,8 @@ static int wait_for(void *self, int64_t ticket)
 	struct fault *fault = self;
 	if (fault->faults->delay_us)
 		neap__sleep(1e-6 * fault->faults->delay_us);
+	if (ticket == HUNG)
+		return wait_for_hung(fault);
 	if (ticket & 1)
 		return ticket >> 1 ? neap__fail(-(int)(ticket >> 1), "a fault was asked for") : 0;
 	return neap_tier_wait(fault->inner, ticket >> 1);
@@ -163,6 +195,19 @@ static int forget(void *self, int64_t place)
 {
 	struct fault *fault = self;
 	return neap_tier_forget(fault->inner, place);
+}
+
+static void set_patience(void *self, double seconds)
+{
+	struct fault *fault = self;
+	fault->patience = seconds;
+	neap_tier_set_patience(fault->inner, seconds);
+}
+
+static int clings(void *self)
+{
+	struct fault *fault = self;
+	return neap_tier_clings(fault->inner);
 }
 
 static uint64_t staging(void *self, uint64_t bytes)
@@ -216,6 +261,8 @@ int neap__fault_open(
 		.forget = forget,
 		.staging = staging,
 		.close = close_fault,
+		.set_patience = set_patience,
+		.clings = clings,
 	};
 	if (neap_tier_takes_tapes(inner)) {
 		ops.format_tapes = format_tapes;

@@ -3,6 +3,7 @@
 #ifndef NEAP_STORE_FAULTTIER_H
 #define NEAP_STORE_FAULTTIER_H
 
+#include <stdatomic.h>
 #include "store/tier.h"
 
 /*
@@ -22,10 +23,14 @@ struct neap__faults {
 	uint64_t full_at;     /* puts fail with -ENOSPC once this many bytes were taken */
 	unsigned delay_us;    /* each wait takes that much longer */
 	int no_format;	      /* formatting answers -ENOSPC */
+	int64_t hang_put;     /* never done; the wait has patience, or sleeps till `released` */
+	int64_t hang_get;
+	int64_t hang_after; /* every put and get after this many requests hangs */
+	atomic_int released;
 };
 
 struct neap__fault_counts {
-	int64_t puts, gets, failed;
+	int64_t puts, gets, failed, hung;
 };
 
 /* Takes `inner`. `faults` is borrowed and read at every call. */

@@ -116,7 +116,7 @@ static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t 
 			"bytes",
 			file->stripes.list, (unsigned long long)file->capacity, (long long)places,
 			(unsigned long long)stride);
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	NEAP_TRY(neap__stripes_reserve(&file->stripes, size));
 	file->layout.epoch++; /* what the blocks hold from before is no record any more */
 	return 0;
@@ -126,7 +126,7 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 {
 	struct file *file = self;
 	uint64_t stride = footprint(self, bytes);
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	NEAP_TRY(use_staging(file, bytes, staging));
 	NEAP_TRY(reserve(file, 0, stride, places));
 	file->layout.stride = stride;
@@ -162,7 +162,7 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	struct neap__scratch *scratch = &file->stripes.files[stripe.file];
 	uint64_t in = stripe.offset % NEAP__PAGE, page = stripe.offset - in;
 	unsigned char *staging = file->staging;
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	if (!mask)
 		return neap__scratch_truncate(scratch, stripe.offset);
 	NEAP_TRY(neap__scratch_read(scratch, staging, NEAP__PAGE, page));
@@ -173,7 +173,7 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 static int cached(void *self, uint64_t *bytes)
 {
 	struct file *file = self;
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	*bytes = 0;
 	for (int i = 0; i < file->stripes.count; i++) {
 		uint64_t one;
@@ -186,7 +186,7 @@ static int cached(void *self, uint64_t *bytes)
 static int sync_file(void *self)
 {
 	struct file *file = self;
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	for (int i = 0; i < file->stripes.count; i++)
 		NEAP_TRY(neap__scratch_sync(&file->stripes.files[i]));
 	return 0;
@@ -195,21 +195,42 @@ static int sync_file(void *self)
 static int adopt(void *self, uint64_t epoch)
 {
 	struct file *file = self;
-	neap__mover_idle(file->worked.mover);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
 	file->layout.epoch = epoch ? epoch : file->layout.epoch + 1;
 	file->wanted = epoch != 0;
 	return 0;
 }
 
-static void close_file(void *self)
+static void set_patience(void *self, double seconds)
 {
 	struct file *file = self;
-	neap__mover_free(file->worked.mover);
+	neap__mover_patience(file->worked.mover, seconds);
+}
+
+static int clings(void *self)
+{
+	struct file *file = self;
+	return neap__mover_clings(file->worked.mover);
+}
+
+/* Once nothing is in flight. */
+static void free_file(void *self)
+{
+	struct file *file = self;
 	for (int i = 0; i < file->stripes.count && !file->wanted; i++)
 		neap__scratch_remove(&file->stripes.files[i]);
 	neap__stripes_close(&file->stripes);
 	neap__unmap_pages(file->own, file->own_bytes);
 	free(file);
+}
+
+static void close_file(void *self)
+{
+	struct file *file = self;
+	if (file->worked.mover)
+		neap__mover_free(file->worked.mover, free_file, file);
+	else
+		free_file(file);
 }
 
 static int wrap(struct neap_tier **tier, struct file *file)
@@ -228,6 +249,8 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.get_tapes = neap__worked_get_tapes,
 		.sync = sync_file,
 		.adopt = adopt,
+		.set_patience = set_patience,
+		.clings = clings,
 	};
 	const struct neap__engine *engine = neap__mover_engine(file->worked.mover);
 	const struct neap_tier_spec spec = {

@@ -6,9 +6,11 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
+#include "sys/waiting.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 uint64_t neap__record_whole(uint64_t bytes)
@@ -28,9 +30,23 @@ static int may_begin(const struct neap__request *r)
 	return !r->after || r->after->turn != r->after_turn || r->after->state == NEAP__DONE;
 }
 
+/* With the lock. What comes after a put that hangs would hang, and all behind it. */
+static void refuse_stuck(struct neap__mover *m, int way)
+{
+	struct neap__request *r;
+	while ((r = m->queues[way].first) != NULL && !may_begin(r) &&
+		r->after->state == NEAP__ABANDONED) {
+		neap__mover_unqueue(m, r);
+		r->answer = -ETIMEDOUT;
+		snprintf(r->detail, sizeof r->detail, "an earlier transfer of the place hangs");
+		neap__mover_set_done(m, r);
+	}
+}
+
 struct neap__request *neap__mover_take(struct neap__mover *m, int way)
 {
 	pthread_mutex_lock(&m->lock);
+	refuse_stuck(m, way);
 	struct neap__request *r = m->queues[way].first;
 	if (r && may_begin(r)) {
 		m->queues[way].first = r->next;
@@ -43,10 +59,21 @@ struct neap__request *neap__mover_take(struct neap__mover *m, int way)
 	return r;
 }
 
-/* With the lock. */
-static void set_done(struct neap__mover *m, struct neap__request *r)
+void neap__mover_give_back(struct neap__mover *m, struct neap__request *r)
 {
-	r->state = NEAP__DONE;
+	r->state = NEAP__FREE;
+	r->turn++;
+	m->free[m->nfree++] = r;
+}
+
+void neap__mover_set_done(struct neap__mover *m, struct neap__request *r)
+{
+	if (r->state == NEAP__ABANDONED) {
+		m->abandoned--;
+		neap__mover_give_back(m, r);
+	} else {
+		r->state = NEAP__DONE;
+	}
 	r->done_at = neap__seconds();
 	m->lies[r - m->requests] = -1;
 	m->outstanding--;
@@ -56,8 +83,45 @@ static void set_done(struct neap__mover *m, struct neap__request *r)
 void neap__mover_done(struct neap__mover *m, struct neap__request *r)
 {
 	pthread_mutex_lock(&m->lock);
-	set_done(m, r);
+	neap__mover_set_done(m, r);
 	pthread_mutex_unlock(&m->lock);
+}
+
+void neap__mover_unqueue(struct neap__mover *m, struct neap__request *r)
+{
+	int way = r->gather.put;
+	struct neap__request *before = NULL;
+	for (struct neap__request *at = m->queues[way].first; at != r; at = at->next)
+		before = at;
+	*(before ? &before->next : &m->queues[way].first) = r->next;
+	if (m->queues[way].last == r)
+		m->queues[way].last = before;
+	for (int i = 0; i < NEAP__REQUESTS; i++) {
+		struct neap__request *follower = &m->requests[i];
+		if (follower->after != r || follower->after_turn != r->turn)
+			continue;
+		follower->after = r->after; /* it waits for what r waited for */
+		follower->after_turn = r->after_turn;
+	}
+}
+
+/* Nobody else knows it any more. */
+static void dismantle(struct neap__mover *m)
+{
+	void (*after)(void *arg) = m->after;
+	void *arg = m->arg;
+	neap__engine_close(&m->engine);
+	for (int i = 0; i < NEAP__STREAMS; i++)
+		XXH3_freeState(m->streams[i].hash);
+	pthread_cond_destroy(&m->done);
+	pthread_cond_destroy(&m->posted);
+	pthread_mutex_destroy(&m->lock);
+	free(m->requests);
+	free(m->free);
+	free(m->lies);
+	free(m);
+	if (after)
+		after(arg);
 }
 
 static void *work(void *arg)
@@ -79,6 +143,13 @@ static void *work(void *arg)
 			neap__pump_stop(m);
 		busy = neap__pump(m);
 	}
+	pthread_mutex_lock(&m->lock);
+	m->ended = 1;
+	int left = m->left;
+	pthread_cond_broadcast(&m->done);
+	pthread_mutex_unlock(&m->lock);
+	if (left)
+		dismantle(m);
 	return NULL;
 }
 
@@ -109,6 +180,8 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 	r->state = NEAP__POSTED;
 	r->answer = 0;
 	r->begun_at = 0;
+	r->posted_at = neap__seconds();
+	r->touched = 0;
 	r->order = m->orders++;
 	r->gather = neap__worked_gather(job, &r->one);
 	r->place = job->place;
@@ -121,16 +194,21 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 
 int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t *ticket)
 {
+	int tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
+	int64_t lies = job->place << 1 | tapes;
 	pthread_mutex_lock(&m->lock);
-	if (!m->nfree) {
+	struct neap__request *after = last_at(m, lies);
+	int stuck = after && after->state == NEAP__ABANDONED;
+	if (stuck || !m->nfree) {
 		pthread_mutex_unlock(&m->lock);
-		return neap__fail(-EAGAIN, "more than %d transfers in flight", NEAP__REQUESTS);
+		return stuck ? neap__fail(-ETIMEDOUT, "an earlier transfer of the place hangs")
+			     : neap__fail(
+				       -EAGAIN, "more than %d transfers in flight", NEAP__REQUESTS);
 	}
 	struct neap__request *r = m->free[--m->nfree];
 	int index = (int)(r - m->requests);
 	describe(m, r, job);
-	int64_t lies = job->place << 1 | r->gather.tapes;
-	r->after = last_at(m, lies);
+	r->after = after;
 	r->after_turn = r->after ? r->after->turn : 0;
 	m->lies[index] = lies;
 	enqueue(m, r);
@@ -142,27 +220,44 @@ int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t
 	return 0;
 }
 
-int neap__mover_wait(struct neap__mover *m, int64_t ticket)
+int neap__mover_find(struct neap__mover *m, int64_t ticket, struct neap__request **r)
 {
 	int index = (int)(ticket & 0xffff);
-	if (ticket < 0 || index >= NEAP__REQUESTS)
+	*r = ticket >= 0 && index < NEAP__REQUESTS ? &m->requests[index] : NULL;
+	if (!*r || (*r)->state == NEAP__FREE || (*r)->state == NEAP__ABANDONED ||
+		(*r)->turn != (uint32_t)(ticket >> 16))
 		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
-	pthread_mutex_lock(&m->lock);
-	struct neap__request *r = &m->requests[index];
-	if (r->state == NEAP__FREE || r->turn != (uint32_t)(ticket >> 16)) {
-		pthread_mutex_unlock(&m->lock);
-		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
-	}
-	while (r->state != NEAP__DONE)
-		pthread_cond_wait(&m->done, &m->lock);
-	int answer = r->answer;
+	return 0;
+}
+
+/* With the lock: until it is done, or given up. */
+static int await(struct neap__mover *m, struct neap__request *r)
+{
+	struct neap__vigil vigil;
+	neap__vigil_begin(m, &vigil, r->posted_at);
+	while (r->state != NEAP__DONE && neap__vigil_goes_on(m, &vigil))
+		;
 	m->begun_at = r->begun_at;
+	m->done_at = neap__seconds();
+	if (r->state != NEAP__DONE) {
+		m->lates++;
+		neap__mover_abandon(m, r);
+		return neap__fail(-ETIMEDOUT, "a slow tier moved nothing for %.3g s", m->patience);
+	}
 	m->done_at = r->done_at;
-	if (answer < 0)
-		neap__fail(answer, "%s", r->detail);
-	r->state = NEAP__FREE;
-	r->turn++;
-	m->free[m->nfree++] = r;
+	if (r->answer < 0)
+		neap__fail(r->answer, "%s", r->detail);
+	neap__mover_give_back(m, r);
+	return r->answer;
+}
+
+int neap__mover_wait(struct neap__mover *m, int64_t ticket)
+{
+	struct neap__request *r;
+	pthread_mutex_lock(&m->lock);
+	int answer = neap__mover_find(m, ticket, &r);
+	if (answer == 0)
+		answer = await(m, r);
 	pthread_mutex_unlock(&m->lock);
 	return answer;
 }
@@ -173,27 +268,27 @@ void neap__mover_times(const struct neap__mover *m, double *start, double *end)
 	*end = m->done_at;
 }
 
-void neap__mover_idle(struct neap__mover *m)
+int neap__mover_idle(struct neap__mover *m)
 {
+	struct neap__vigil vigil;
+	int busy;
 	pthread_mutex_lock(&m->lock);
-	while (m->outstanding || !m->asleep)
-		pthread_cond_wait(&m->done, &m->lock);
+	neap__vigil_begin(m, &vigil, neap__seconds());
+	while ((busy = m->outstanding || !m->asleep) && neap__vigil_goes_on(m, &vigil))
+		;
+	m->lates += busy;
 	pthread_mutex_unlock(&m->lock);
+	return busy ? neap__fail(-ETIMEDOUT, "transfers of a slow tier hang") : 0;
 }
 
-/* Only the last one of its place: others would no longer wait for what it waits for. */
+/* Only the last one of its place: a get behind it wants it. */
 void neap__mover_forget(struct neap__mover *m, int64_t place)
 {
 	pthread_mutex_lock(&m->lock);
-	struct neap__request *r = last_at(m, place << 1), *before = NULL;
+	struct neap__request *r = last_at(m, place << 1);
 	if (r && r->state == NEAP__POSTED && r->gather.put) {
-		struct neap__request *at = m->queues[1].first;
-		for (; at != r; at = at->next)
-			before = at;
-		*(before ? &before->next : &m->queues[1].first) = r->next;
-		if (m->queues[1].last == r)
-			m->queues[1].last = before;
-		set_done(m, r);
+		neap__mover_unqueue(m, r);
+		neap__mover_set_done(m, r);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -254,7 +349,7 @@ int neap__mover_create(
 	m->layout = layout;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->posted, NULL);
-	pthread_cond_init(&m->done, NULL);
+	neap__cond_init(&m->done);
 	int rc = make_tables(m);
 	if (rc == 0)
 		rc = neap__engine_open(&m->engine, NEAP__MOVES);
@@ -263,7 +358,7 @@ int neap__mover_create(
 		rc = m->engine.kind->blocks ? 0 : start_thread(m);
 	}
 	if (rc < 0)
-		neap__mover_free(m);
+		neap__mover_free(m, NULL, NULL);
 	else
 		*out = m;
 	return rc;
@@ -274,31 +369,39 @@ static void give_up(struct neap__mover *m)
 {
 	for (int way = 0; way < 2; way++)
 		while (m->queues[way].first) {
-			m->queues[way].first->answer = -ECANCELED;
-			set_done(m, m->queues[way].first);
-			m->queues[way].first = m->queues[way].first->next;
+			struct neap__request *r = m->queues[way].first;
+			neap__mover_unqueue(m, r);
+			r->answer = -ECANCELED;
+			neap__mover_set_done(m, r);
 		}
 }
 
-void neap__mover_free(struct neap__mover *m)
+/*
+ * A thread that waits for a system call that hangs cannot be ended. It is left behind with
+ * all that the call may touch, and takes that down itself if the call ever returns.
+ */
+void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg)
 {
+	struct neap__vigil vigil;
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
 	give_up(m);
 	m->quit = 1;
+	m->after = after;
+	m->arg = arg;
 	pthread_cond_signal(&m->posted);
+	neap__vigil_begin(m, &vigil, neap__seconds());
+	while (m->has_thread && !m->ended && neap__vigil_goes_on(m, &vigil))
+		;
+	int left = m->left = m->has_thread && !m->ended;
+	pthread_t thread = m->thread;
 	pthread_mutex_unlock(&m->lock);
+	if (left) {
+		pthread_detach(thread);
+		return;
+	}
 	if (m->has_thread)
-		pthread_join(m->thread, NULL);
-	neap__engine_close(&m->engine);
-	for (int i = 0; i < NEAP__STREAMS; i++)
-		XXH3_freeState(m->streams[i].hash);
-	pthread_cond_destroy(&m->done);
-	pthread_cond_destroy(&m->posted);
-	pthread_mutex_destroy(&m->lock);
-	free(m->requests);
-	free(m->free);
-	free(m->lies);
-	free(m);
+		pthread_join(thread, NULL);
+	dismantle(m);
 }

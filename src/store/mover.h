@@ -35,13 +35,26 @@ void neap__mover_stage(struct neap__mover *mover, void *staging, size_t bytes, s
 /* As of sys/worker.h. */
 int neap__mover_post(struct neap__mover *mover, const struct neap__job *job, int64_t *ticket);
 int neap__mover_wait(struct neap__mover *mover, int64_t ticket);
+/* The request is not wanted any more, nor its memory needed. Instead of its wait. */
+int neap__mover_cancel(struct neap__mover *mover, int64_t ticket);
+/*
+ * From now on what blocks gives up, with -ETIMEDOUT, once nothing was moved for so many
+ * seconds; 0: never. Requests are given up as if cancelled.
+ */
+void neap__mover_patience(struct neap__mover *mover, double seconds);
+/* 1: requests that were given up may still read and write the staging. */
+int neap__mover_clings(struct neap__mover *mover);
 /* When the request waited for last was begun and done, in seconds of sys/clock.h. */
 void neap__mover_times(const struct neap__mover *mover, double *start, double *end);
-/* Blocks until every request is done; their answers stay to be waited for. */
-void neap__mover_idle(struct neap__mover *mover);
+/* Blocks until every request is done; their answers stay to be waited for. 0 or -ETIMEDOUT. */
+int neap__mover_idle(struct neap__mover *mover);
 /* A state that was not begun to be written there need not be, unless it is read. */
 void neap__mover_forget(struct neap__mover *mover, int64_t place);
-/* Gives up what is posted; pieces in flight land first. NULL is fine. */
-void neap__mover_free(struct neap__mover *mover);
+/*
+ * Gives up what is posted; pieces in flight land first. Then after(arg), which frees what
+ * the mover borrowed: before this returns or, where pieces hang, whenever they came back.
+ * NULL is fine.
+ */
+void neap__mover_free(struct neap__mover *mover, void (*after)(void *arg), void *arg);
 
 #endif

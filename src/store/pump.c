@@ -134,8 +134,20 @@ static struct neap__request *pick(struct neap__mover *m)
 	return NULL;
 }
 
+/* Nobody waits for it any more. */
+static void drop(struct neap__mover *m, struct neap__request *r)
+{
+	fail(m, r, neap__fail(-ETIMEDOUT, "nobody waits for it"));
+	if (r->flying == 0)
+		end(m, r);
+}
+
 static void begin(struct neap__mover *m, struct neap__request *r, struct neap__passage *p)
 {
+	if (!neap__mover_touch(m, r)) {
+		drop(m, r);
+		return;
+	}
 	struct neap__stripe stripe = neap__stripe_at(m->stripes, r->base + r->begun);
 	uint64_t bytes = r->whole - r->begun;
 	bytes = bytes < m->piece ? bytes : m->piece;
@@ -155,6 +167,7 @@ static void begin(struct neap__mover *m, struct neap__request *r, struct neap__p
 	r->flying++;
 	if (r->gather.put)
 		fill(m, r, p);
+	neap__mover_leave(m, r);
 	if (r->begun == r->whole)
 		m->current[r->gather.put] = NULL;
 	neap__engine_start(&m->engine, &p->move);
@@ -192,8 +205,12 @@ static void land(struct neap__mover *m, struct neap__passage *p)
 		p->request = NULL;
 	}
 	while (!r->gather.put && (p = next_arrived(m, r)) != NULL) {
-		if (r->answer == 0)
+		if (r->answer == 0 && !neap__mover_touch(m, r)) {
+			fail(m, r, neap__fail(-ETIMEDOUT, "nobody waits for it"));
+		} else if (r->answer == 0) {
 			empty(r, p);
+			neap__mover_leave(m, r);
+		}
 		r->settled += p->move.bytes;
 		p->request = NULL;
 	}
@@ -210,9 +227,10 @@ int neap__pump(struct neap__mover *m)
 	struct neap__request *r;
 	while ((p = free_passage(m)) != NULL && (r = pick(m)) != NULL)
 		begin(m, r, p);
-	struct neap__move *move = neap__engine_finish(&m->engine);
+	struct neap__move *move = neap__engine_finish(&m->engine, neap__mover_watch(m));
 	if (!move)
-		return 0;
+		return m->engine.flying > 0;
+	neap__mover_moved(m);
 	land(m, (struct neap__passage *)move);
 	return 1;
 }

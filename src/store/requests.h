@@ -9,7 +9,13 @@
 
 #include <pthread.h>
 
-enum neap__request_state { NEAP__FREE, NEAP__POSTED, NEAP__RUNNING, NEAP__DONE };
+enum neap__request_state {
+	NEAP__FREE,
+	NEAP__POSTED,
+	NEAP__RUNNING,
+	NEAP__DONE,
+	NEAP__ABANDONED, /* answered; pieces of it may fly, the pump alone knows it */
+};
 
 /* What is known of a record while pieces of it pass. */
 struct neap__stream {
@@ -27,7 +33,8 @@ struct neap__request {
 	uint32_t after_turn;
 	int64_t order;
 	int answer;
-	double begun_at, done_at; /* seconds of sys/clock.h; 0: never begun */
+	double posted_at, begun_at, done_at; /* seconds of sys/clock.h; 0: never begun */
+	int touched;			     /* the pump is at its memory, or its spans */
 	char detail[192];
 	struct neap__gather gather;
 	struct neap_span one;
@@ -75,14 +82,48 @@ struct neap__mover {
 	double begun_at, done_at; /* of the request waited for last; its waiter's */
 	struct {
 		struct neap__request *first, *last;
-	} queues[2]; /* POSTED; [1]: writes */
-	int quit;
+	} queues[2];	 /* POSTED; [1]: writes */
+	int quit, ended; /* the thread is to end, has ended */
+	/* Set where nobody waits for the thread any more: it cleans up. */
+	int left;
+	void (*after)(void *arg);
+	void *arg;
+	double patience; /* seconds; 0: without end */
+	double moved_at; /* when something was moved last */
+	int lates;	 /* requests abandoned since */
+	int abandoned;	 /* that are not over */
 };
 
 /* Takes the next request of a way that may begin, or NULL. */
 struct neap__request *neap__mover_take(struct neap__mover *mover, int way);
 /* Its answer is known. */
 void neap__mover_done(struct neap__mover *mover, struct neap__request *request);
+
+/* With the lock: the same, of one that is not in a queue. */
+void neap__mover_set_done(struct neap__mover *mover, struct neap__request *request);
+/* With the lock: takes a POSTED one out of its queue. */
+void neap__mover_unqueue(struct neap__mover *mover, struct neap__request *request);
+/* With the lock: whose ticket this is. */
+int neap__mover_find(struct neap__mover *mover, int64_t ticket, struct neap__request **request);
+/* With the lock: nobody holds its ticket any more. */
+void neap__mover_give_back(struct neap__mover *mover, struct neap__request *request);
+
+/* late.c */
+/* With the lock. Waits that end once nothing was moved for the mover's patience. */
+struct neap__vigil {
+	double waited, moved_at;
+};
+void neap__vigil_begin(const struct neap__mover *mover, struct neap__vigil *vigil, double since);
+/* Waits a while for `done`; 0 when that has lasted too long. */
+int neap__vigil_goes_on(struct neap__mover *mover, struct neap__vigil *vigil);
+/* With the lock: answers a request that is not DONE; its memory is its owner's from now on. */
+void neap__mover_abandon(struct neap__mover *mover, struct neap__request *request);
+/* The pump's, around what it does to a request's memory; 0: it was abandoned. */
+int neap__mover_touch(struct neap__mover *mover, struct neap__request *request);
+void neap__mover_leave(struct neap__mover *mover, struct neap__request *request);
+/* The pump's: something was moved; seconds to wait for the next before looking around. */
+void neap__mover_moved(struct neap__mover *mover);
+double neap__mover_watch(struct neap__mover *mover);
 
 /* Begins what can begin and waits for a piece; 0 when there was nothing to do. */
 int neap__pump(struct neap__mover *mover);

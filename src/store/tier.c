@@ -178,6 +178,17 @@ int neap_tier_wait(struct neap_tier *tier, int64_t ticket)
 	return tier->ops.wait(tier->self, ticket);
 }
 
+void neap_tier_set_patience(struct neap_tier *tier, double seconds)
+{
+	if (tier->ops.set_patience)
+		tier->ops.set_patience(tier->self, seconds);
+}
+
+int neap_tier_clings(struct neap_tier *tier)
+{
+	return tier->ops.clings ? tier->ops.clings(tier->self) : 0;
+}
+
 int neap_tier_forget(struct neap_tier *tier, int64_t place)
 {
 	return tier->ops.forget ? tier->ops.forget(tier->self, place) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweep/arena.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "sys/memory.h"
 
@@ -29,9 +30,19 @@ int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents)
 	return 0;
 }
 
+void neap__arena_unmap(struct neap__arena *arena)
+{
+	uint64_t kept = arena->clung ? neap__round_up(arena->adjoint, 4096) : 0;
+	if (kept < arena->mapped)
+		neap__unmap_pages(arena->base + kept, arena->mapped - kept);
+	arena->base = NULL;
+	arena->mapped = 0;
+	arena->clung = 0;
+}
+
 void neap__arena_fini(struct neap__arena *arena)
 {
-	neap__unmap_pages(arena->base, arena->mapped);
+	neap__arena_unmap(arena);
 	free(arena->slots);
 	free(arena->occupant);
 	free(arena->extents);

@@ -51,6 +51,7 @@ struct neap__arena {
 	uint64_t adjoint, live, tapes; /* offsets */
 	uint64_t state;		       /* bytes of a slot */
 	int poison;		       /* fill what is freed with 0xAA */
+	int clung;		       /* to its staging, by transfers that were given up */
 
 	struct neap__slot *slots;
 	int64_t *occupant; /* of a position; -1: free */
@@ -69,6 +70,8 @@ struct neap__arena {
 /* Sizes the tables; 0 or -ENOMEM. fini frees them and the pages. */
 int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents);
 void neap__arena_fini(struct neap__arena *arena);
+/* Gives its pages back, but staging to which somebody clings: that is left behind. */
+void neap__arena_unmap(struct neap__arena *arena);
 /* Empties it; `base` bytes count from the start (adjoint, live, staging in use). */
 void neap__arena_reset(struct neap__arena *arena, uint64_t base);
 

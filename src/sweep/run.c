@@ -75,6 +75,18 @@ static int format_tiers(struct neap_sweep *s)
 	return 0;
 }
 
+/* Whether staging of this arena is not free: asked while the tiers are there. */
+static void note_clinging(struct neap_sweep *s)
+{
+	struct neap__arena *arena = &s->arena;
+	arena->clung = 0;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		const unsigned char *staging = s->tiers[i]->staging.at;
+		arena->clung |= staging >= arena->base && staging < arena->base + arena->mapped &&
+				neap_tier_clings(s->tiers[i]);
+	}
+}
+
 static void reset(struct neap_sweep *s)
 {
 	static atomic_uint_least64_t generations; /* whichever object runs them */
@@ -224,6 +236,8 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	}
 	if (rc == 0)
 		rc = map_arena(s);
+	for (int i = 0; i < s->problem.ntiers; i++)
+		neap_tier_set_patience(s->tiers[i], s->options.patience);
 	if (rc == 0)
 		rc = format_tiers(s);
 	if (rc == 0) {
@@ -233,6 +247,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		if (stats)
 			*stats = s->stats;
 	}
+	note_clinging(s);
 	neap_schedule_close(schedule);
 	neap_online_free(s->online);
 	s->online = NULL;

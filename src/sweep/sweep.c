@@ -4,7 +4,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier.h"
-#include "sys/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +39,9 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
 			ops->log_max_bytes, ops->log_bytes);
+	if (!(o->patience >= 0))
+		return neap__fail(
+			NEAP_EUSAGE, "neap_sweep_options: a patience of %g seconds", o->patience);
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;
@@ -384,7 +386,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	o.journal = NULL;
 	NEAP_TRY(create(&fresh, ops, s->user, &o, s->open, s->open_user));
 	neap__journal_inherit(fresh, s);
-	if (s->arena.base && s->arena.mapped >= fresh->arena.bytes &&
+	if (s->arena.base && !s->arena.clung && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
 		fresh->arena.base = s->arena.base;
 		fresh->arena.mapped = s->arena.mapped;
@@ -430,7 +432,5 @@ void neap__sweep_poison(struct neap_sweep *s, int on)
 
 void neap_sweep_release(struct neap_sweep *s)
 {
-	neap__unmap_pages(s->arena.base, s->arena.mapped);
-	s->arena.base = NULL;
-	s->arena.mapped = 0;
+	neap__arena_unmap(&s->arena);
 }

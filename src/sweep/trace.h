@@ -22,7 +22,12 @@ enum neap__event_kind {
 	NEAP__EVENTS
 };
 
-enum { NEAP__EVENT_PUT = 1, NEAP__EVENT_TAPES = 2, NEAP__EVENT_FAILED = 4 };
+enum {
+	NEAP__EVENT_PUT = 1,
+	NEAP__EVENT_TAPES = 2,
+	NEAP__EVENT_FAILED = 4,
+	NEAP__EVENT_LATE = 8, /* given up */
+};
 
 struct neap__event {
 	double start, end, queued; /* of sys/clock.h; queued: since when, of a transfer */

@@ -140,12 +140,13 @@ static void write_transfer(struct writing *w, const struct neap_trace *t, int pi
 	print(w,
 		"{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"transfer\","
 		"\"name\":\"%s %s\",\"args\":{\"t0\":%lld,\"t1\":%lld,\"bytes\":%llu,"
-		"\"queued_us\":%.3f,\"failed\":%s}}",
+		"\"queued_us\":%.3f,\"failed\":%s%s}}",
 		pid, track(channel_of(e), lane), micros(t, e->start), (e->end - e->start) * 1e6,
 		e->flags & NEAP__EVENT_PUT ? "put" : "get",
 		e->flags & NEAP__EVENT_TAPES ? "tape" : "state", (long long)e->t0, (long long)e->t1,
 		(unsigned long long)e->bytes, (e->start - e->queued) * 1e6,
-		e->flags & NEAP__EVENT_FAILED ? "true" : "false");
+		e->flags & NEAP__EVENT_FAILED ? "true" : "false",
+		e->flags & NEAP__EVENT_LATE ? ",\"late\":true" : "");
 }
 
 static int by_start(const void *a, const void *b)
@@ -199,8 +200,8 @@ static void write_totals(struct writing *w, const struct neap_trace *t, int firs
 	print(w, "\"slowdown\":%.9g,\"stall\":%.9g,\"stalls\":{", s->slowdown, s->stall);
 	for (int i = 0; i < NEAP_STALLS; i++)
 		print(w, "%s\"%s\":%.9g", i ? "," : "", neap_stall_name(i), s->stalls[i]);
-	print(w, "},\"recoveries\":%lld,\"overflows\":%lld}", (long long)s->recoveries,
-		(long long)s->overflows);
+	print(w, "},\"recoveries\":%lld,\"late\":%lld,\"overflows\":%lld}",
+		(long long)s->recoveries, (long long)s->late, (long long)s->overflows);
 }
 
 static void write_all(

@@ -5,6 +5,8 @@
 #include "store/tier.h"
 #include "sys/clock.h"
 
+#include <errno.h>
+
 /* Kind, sweep and step: a record of an earlier sweep is never taken for one of this. */
 uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
 {
@@ -62,6 +64,11 @@ void neap__ticket_issued(
 	neap__stalled(s, NEAP_STALL_ISSUE, start, ticket);
 }
 
+static int is_late(const struct neap__ticket *ticket)
+{
+	return ticket->answer == -ETIMEDOUT;
+}
+
 /* What the engine says of when it moved the bytes of a ticket, within what is known. */
 static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *ticket)
 {
@@ -83,7 +90,8 @@ static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *tick
 					  .kind = NEAP__EVENT_TRANSFER,
 					  .flags = (ticket->put ? NEAP__EVENT_PUT : 0u) |
 						   (ticket->tapes ? NEAP__EVENT_TAPES : 0u) |
-						   (ticket->answer < 0 ? NEAP__EVENT_FAILED : 0u),
+						   (ticket->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
+						   (is_late(ticket) ? NEAP__EVENT_LATE : 0u),
 					  .tier = ticket->tier});
 }
 
@@ -163,6 +171,7 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 	double start = neap__seconds();
 	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
 	ticket->state = NEAP__TICKET_SETTLED;
+	s->stats.late += is_late(ticket);
 	neap__stalled(s, reason, start, ticket);
 	trace_transfer(s, ticket);
 	if (ticket->tapes)

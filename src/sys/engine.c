@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/engine.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,10 @@ static const struct neap__engine_kind *const kinds[] = {
 	&neap__engine_sync,
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+#define GLANCE 2e-4 /* seconds */
+
+struct neap__hold *neap__engine_hold;
 
 static int open_named(struct neap__engine *engine, const char *name, int depth)
 {
@@ -32,11 +37,10 @@ static int open_named(struct neap__engine *engine, const char *name, int depth)
 		NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: uring, threads or sync", name);
 }
 
-int neap__engine_open(struct neap__engine *engine, int depth)
+static int open_any(struct neap__engine *engine, int depth)
 {
 	const char *name = getenv("NEAP_IO");
 	int first = 0, rc = 0;
-	*engine = (struct neap__engine){0};
 	if (depth < 1 || depth > NEAP__MOVES)
 		return neap__fail(NEAP_EUSAGE, "%d moves in flight: 1 to %d", depth, NEAP__MOVES);
 	if (name && *name)
@@ -58,18 +62,73 @@ int neap__engine_open(struct neap__engine *engine, int depth)
 	return neap__fail_errno(-rc, "cannot start moving data");
 }
 
+int neap__engine_open(struct neap__engine *engine, int depth)
+{
+	*engine = (struct neap__engine){0};
+	NEAP_TRY(open_any(engine, depth));
+	engine->hold = engine->kind->blocks ? NULL : neap__engine_hold;
+	return 0;
+}
+
+/* Is this one of those that a test wants to hang? */
+static int holds(struct neap__hold *hold, const struct neap__move *move)
+{
+	long long n = atomic_fetch_add(move->write ? &hold->writes : &hold->reads, 1) + 1;
+	long long first = move->write ? hold->write : hold->read;
+	long long row = hold->row ? hold->row : 1;
+	int hit = first && n >= first && n < first + row && !atomic_load(&hold->released);
+	atomic_fetch_add(&hold->held, hit);
+	return hit;
+}
+
 void neap__engine_start(struct neap__engine *engine, struct neap__move *move)
 {
 	engine->flying++;
+	if (engine->hold && engine->hold->delay_us)
+		neap__sleep(1e-6 * engine->hold->delay_us);
+	if (engine->hold && holds(engine->hold, move)) {
+		move->next = engine->held;
+		engine->held = move;
+		engine->nheld++;
+		return;
+	}
 	engine->kind->start(engine->self, move);
 }
 
-struct neap__move *neap__engine_finish(struct neap__engine *engine)
+static void let_go(struct neap__engine *engine)
+{
+	while (engine->held && atomic_load(&engine->hold->released)) {
+		struct neap__move *move = engine->held;
+		engine->held = move->next;
+		engine->nheld--;
+		engine->kind->start(engine->self, move);
+	}
+}
+
+/* Looks again and again whether what is held was let go. */
+static struct neap__move *finish_held(struct neap__engine *engine, double seconds)
+{
+	double end = neap__seconds() + seconds;
+	struct neap__move *move = NULL;
+	do {
+		let_go(engine);
+		if (engine->flying > engine->nheld)
+			move = engine->kind->finish(
+				engine->self, engine->nheld && seconds > GLANCE ? GLANCE : seconds);
+		else
+			neap__sleep(GLANCE);
+	} while (!move && neap__seconds() < end);
+	return move;
+}
+
+struct neap__move *neap__engine_finish(struct neap__engine *engine, double seconds)
 {
 	if (engine->flying == 0)
 		return NULL;
-	engine->flying--;
-	return engine->kind->finish(engine->self);
+	struct neap__move *move = engine->hold ? finish_held(engine, seconds)
+					       : engine->kind->finish(engine->self, seconds);
+	engine->flying -= move != NULL;
+	return move;
 }
 
 void neap__engine_attach(struct neap__engine *engine, const struct neap__scratch *files, int count)

@@ -5,7 +5,7 @@
  *     struct neap__engine engine;
  *     neap__engine_open(&engine, 8);
  *     neap__engine_start(&engine, &move);               returns at once
- *     struct neap__move *done = neap__engine_finish(&engine);
+ *     struct neap__move *done = neap__engine_finish(&engine, INFINITY);
  *     neap__engine_close(&engine);
  *
  * One thread at a time talks to an engine. To add one: a new file with its row, a
@@ -14,6 +14,7 @@
 #ifndef NEAP_SYS_ENGINE_H
 #define NEAP_SYS_ENGINE_H
 
+#include "sys/hold.h"
 #include "sys/scratch.h"
 
 #define NEAP__MOVES 16 /* in flight at most */
@@ -38,8 +39,11 @@ struct neap__engine_kind {
 	int (*open)(void **self, int depth);
 	/* Never fails: what goes wrong is the move's answer. */
 	void (*start)(void *self, struct neap__move *move);
-	/* Sleeps until one of those in flight is finished; there is one. */
-	struct neap__move *(*finish)(void *self);
+	/*
+	 * Sleeps until one of those in flight is finished; there is one. For so many
+	 * seconds at most, then NULL; INFINITY: without end.
+	 */
+	struct neap__move *(*finish)(void *self, double seconds);
 	/* Optional, while nothing flies: files that moves will name, by number. */
 	void (*attach)(void *self, const struct neap__scratch *files, int count);
 	/*
@@ -56,6 +60,9 @@ struct neap__engine {
 	const struct neap__engine_kind *kind; /* NULL: closed */
 	void *self;
 	int flying;
+	struct neap__hold *hold; /* or NULL */
+	struct neap__move *held; /* by it */
+	int nheld;
 	char about[96]; /* its name, and why another one is not used */
 };
 
@@ -65,8 +72,8 @@ struct neap__engine {
  */
 NEAP_API int neap__engine_open(struct neap__engine *engine, int depth);
 NEAP_API void neap__engine_start(struct neap__engine *engine, struct neap__move *move);
-/* NULL: none is in flight. */
-NEAP_API struct neap__move *neap__engine_finish(struct neap__engine *engine);
+/* NULL: none is in flight, or none was finished within so many seconds. */
+NEAP_API struct neap__move *neap__engine_finish(struct neap__engine *engine, double seconds);
 NEAP_API void neap__engine_attach(
 	struct neap__engine *engine, const struct neap__scratch *files, int count);
 NEAP_API void neap__engine_lend(struct neap__engine *engine, void *memory, size_t bytes);

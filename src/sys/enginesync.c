@@ -24,8 +24,9 @@ static void start(void *self, struct neap__move *move)
 	sync->done = move;
 }
 
-static struct neap__move *finish(void *self)
+static struct neap__move *finish(void *self, double seconds)
 {
+	(void)seconds;
 	struct sync *sync = self;
 	struct neap__move *move = sync->done;
 	sync->done = move->next;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* enginethreads.c: a pool of threads, each in a read or a write of its own. */
 #include "sys/engine.h"
+#include "sys/clock.h"
 #include "sys/priority.h"
+#include "sys/waiting.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,7 +72,7 @@ static int open_pool(void **self, int depth)
 		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->started, NULL);
-	pthread_cond_init(&pool->finished, NULL);
+	neap__cond_init(&pool->finished);
 	pool->last = &pool->first;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the caller's threads */
@@ -98,14 +100,16 @@ static void start(void *self, struct neap__move *move)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static struct neap__move *finish(void *self)
+static struct neap__move *finish(void *self, double seconds)
 {
 	struct pool *pool = self;
+	double end = neap__seconds() + seconds;
 	pthread_mutex_lock(&pool->lock);
-	while (!pool->done)
-		pthread_cond_wait(&pool->finished, &pool->lock);
+	for (double left = seconds; !pool->done && left > 0; left = end - neap__seconds())
+		neap__cond_wait(&pool->finished, &pool->lock, left);
 	struct neap__move *move = pool->done;
-	pool->done = move->next;
+	if (move)
+		pool->done = move->next;
 	pthread_mutex_unlock(&pool->lock);
 	return move;
 }

@@ -10,6 +10,8 @@
 #include <liburing.h>
 #include <stdlib.h>
 
+#define LONG 1e8 /* seconds: for ever */
+
 struct uring {
 	struct io_uring ring;
 	int files;			/* registered */
@@ -82,12 +84,38 @@ static void settle(struct neap__move *move, int result)
 		neap__move_now(move);
 }
 
-static struct neap__move *finish(void *self)
+/* What is finished, or NULL after so many seconds. Signals make it look again. */
+static struct io_uring_cqe *await(struct uring *uring, double seconds)
+{
+	struct io_uring_cqe *cqe = NULL;
+	double end = neap__seconds() + seconds;
+	for (;;) {
+		if (io_uring_peek_cqe(&uring->ring, &cqe) == 0 && cqe)
+			return cqe;
+		double left = end - neap__seconds();
+		if (left <= 0)
+			return NULL;
+		if (left > LONG) {
+			submit(uring, 1);
+			continue;
+		}
+		struct __kernel_timespec limit = {
+			(int64_t)left, (long long)((left - (double)(int64_t)left) * 1e9)};
+		if (io_uring_sq_ready(&uring->ring))
+			submit(uring, 0);
+		int rc = io_uring_wait_cqe_timeout(&uring->ring, &cqe, &limit);
+		if (rc < 0 && rc != -ETIME && rc != -EINTR)
+			neap__sleep(1e-3);
+		cqe = NULL;
+	}
+}
+
+static struct neap__move *finish(void *self, double seconds)
 {
 	struct uring *uring = self;
-	struct io_uring_cqe *cqe = NULL;
-	while (io_uring_peek_cqe(&uring->ring, &cqe) < 0 || !cqe)
-		submit(uring, 1);
+	struct io_uring_cqe *cqe = await(uring, seconds);
+	if (!cqe)
+		return NULL;
 	struct neap__move *move = io_uring_cqe_get_data(cqe);
 	int result = cqe->res;
 	io_uring_cqe_seen(&uring->ring, cqe);

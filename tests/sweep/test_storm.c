@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sweeps drawn at random: length, costs, strategy, budget down to the least, up to
- * three tiers of memory and file with capacities, engines, rates, delays and faults,
- * tapes of one size or many; some break off in a callback and run again, some plan
+ * three tiers of memory and file with capacities, engines, rates, delays, faults and
+ * hangs, tapes of one size or many; some break off in a callback and run again, some plan
  * anew in between. The adjoint is right each time, to the bit, and nothing hangs.
  *   test_storm [SWEEPS]     NEAP_SEED
  */
@@ -10,7 +10,10 @@
 
 #include "store/faulttier.h"
 #include "sweep/internal.h"
+#include "sys/clock.h"
+#include "sys/hold.h"
 
+#include <dirent.h>
 #include <signal.h>
 
 #define EFFORT 10
@@ -32,8 +35,10 @@ struct round {
 };
 
 static struct {
-	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least;
+	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient;
 } totals;
+
+static struct neap__hold hold; /* of the files of a round */
 
 static char now[400]; /* for the alarm */
 
@@ -81,6 +86,45 @@ static void draw_faults(struct round *r, struct neap__faults *f)
 	f->no_format = draw(r, 20) == 0;
 	if (draw(r, 6) == 0)
 		f->full_at = draw_size(r, 16);
+}
+
+/* Calls that never end, of the tiers or deep in the engines of files. */
+static void draw_hangs(struct round *r)
+{
+	memset(&hold, 0, sizeof hold);
+	r->options.patience = draw(r, 2) ? 1e-3 * (double)draw_size(r, 3) : 0;
+	if (r->options.patience == 0)
+		return;
+	totals.patient++;
+	for (int i = 0; i < NEAP_TIERS_MAX && draw(r, 3); i++) {
+		struct neap__faults *f = &r->faults[i];
+		int64_t *const at[] = {&f->hang_put, &f->hang_get, &f->hang_after};
+		*at[draw(r, 3)] = (int64_t)draw_size(r, 5);
+	}
+	if (draw(r, 2))
+		*(draw(r, 2) ? &hold.write : &hold.read) = (int64_t)draw_size(r, 5);
+	hold.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
+}
+
+static int open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* What hangs comes back into what was left behind for it, which goes then. */
+static void let_go(int files)
+{
+	atomic_store(&hold.released, 1);
+	alarm(STUCK);
+	while (open_files() > files)
+		neap__sleep(1e-4);
+	alarm(0);
 }
 
 /* Which engine moves the bytes of a file is asked for by its name. */
@@ -133,6 +177,7 @@ static const char *draw_strategy(struct round *r)
 
 static void draw_options(struct round *r)
 {
+	double patience = r->options.patience;
 	r->options = (struct neap_sweep_options){.size = sizeof r->options,
 		.steps = r->model.steps,
 		.memory = 600 + draw_size(r, 17),
@@ -140,6 +185,7 @@ static void draw_options(struct round *r)
 		.params = {.effort = EFFORT},
 		.tiers = r->tiers,
 		.ntiers = r->ntiers,
+		.patience = patience,
 		.advance = 1e-6 * (double)draw_size(r, 8),
 		.record = 1e-6 * (double)draw_size(r, 8),
 		.backward = 1e-6 * (double)draw_size(r, 8)};
@@ -196,6 +242,9 @@ static void check_run(struct round *r, struct neap_sweep *sweep)
 	totals.sweeps++;
 	totals.recoveries += stats.recoveries;
 	totals.overflows += stats.overflows;
+	totals.late += stats.late;
+	if (stats.late && !r->options.patience)
+		fail_msg("%s: late without patience", r->about);
 }
 
 /* A callback fails somewhere: its answer comes back, nothing flies, and the sweep can run again. */
@@ -228,6 +277,7 @@ static void one_round(uint64_t seed)
 	struct round r = {.seed = seed};
 	struct neap_sweep *sweep;
 	int64_t steps = (int64_t)draw_size(&r, 10) - (int64_t)draw(&r, 2);
+	int files = open_files();
 
 	model_init(&r.model, steps, seed);
 	if (draw(&r, 2)) {
@@ -236,7 +286,10 @@ static void one_round(uint64_t seed)
 	}
 	r.want = reference(&r.model);
 	r.ops = model_ops(&r.model, r.model.extra_most ? 160 + 64 * draw(&r, 4) : 0);
+	draw_hangs(&r);
+	neap__engine_hold = &hold;
 	draw_tiers(&r);
+	neap__engine_hold = NULL;
 	draw_options(&r);
 	if (draw_sweep(&r, &sweep)) {
 		neap__sweep_poison(sweep, 1);
@@ -251,6 +304,7 @@ static void one_round(uint64_t seed)
 	}
 	for (int i = 0; i < r.ntiers; i++)
 		neap_tier_close(r.tiers[i]);
+	let_go(files);
 	model_fini(&r.model);
 }
 
@@ -262,11 +316,13 @@ static void any_sweep_is_exact(void **state)
 	for (uint64_t i = 0; i < rounds || totals.sweeps < (int64_t)rounds; i++)
 		one_round(seed + i);
 	print_message("# %lld sweeps, %lld at a least budget, %lld broken off before, %lld plans "
-		      "refused, %lld file tiers, %lld recoveries, %lld overflows\n",
+		      "refused, %lld file tiers, %lld recoveries, %lld overflows, %lld late in "
+		      "%lld sweeps with patience\n",
 		(long long)totals.sweeps, (long long)totals.least, (long long)totals.broken_off,
 		(long long)totals.refused, (long long)totals.by_file, (long long)totals.recoveries,
-		(long long)totals.overflows);
-	assert_true(rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0));
+		(long long)totals.overflows, (long long)totals.late, (long long)totals.patient);
+	assert_true(
+		rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0 && totals.late > 0));
 }
 
 int main(int argc, char **argv)
