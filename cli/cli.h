@@ -21,6 +21,7 @@ enum cli_kind {
 	CLI_COUNT,  /* int within [low, high] */
 	CLI_SIZE,   /* uint64_t bytes within [low, high]: 16M, 1.5G */
 	CLI_TIME,   /* double seconds within [low, high]: 1ms, 20us, 0.5s, 3 */
+	CLI_LIMIT,  /* the same, or inf */
 	CLI_NUMBER, /* double within [low, high] */
 	CLI_CHOICE, /* int: index into the NULL-terminated choices */
 	CLI_LIST,   /* struct cli_list: the option may be repeated */

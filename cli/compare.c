@@ -71,7 +71,7 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	if (!run->ran) {
 		static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
 			"stalls", "compute", "slowdown", "copies", "resident_growth", "recoveries",
-			"overflows", "grad_hash"};
+			"late", "overflows", "grad_hash"};
 		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
 			cJSON_AddNullToObject(o, missing[i]);
 		return o;
@@ -83,6 +83,7 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	json_times(o, &run->stats);
 	cli_json_bytes(o, "resident_growth", run->stats.resident_growth);
 	cli_json_int(o, "recoveries", run->stats.recoveries);
+	cli_json_int(o, "late", run->stats.late);
 	cli_json_int(o, "overflows", run->stats.overflows);
 	cli_json_int(o, "recomputed", run->stats.recomputed);
 	if (run->stats.commits || run->stats.spared) {
@@ -174,7 +175,11 @@ static void print_times(const struct neap_compare_run *run)
 	for (int i = 0; i < NEAP_STALLS; i++)
 		printf("%s %s %s", i ? "," : "", neap_stall_name(i),
 			cli_show_time(a, s->stalls[i]));
-	printf(" (planned %s)\n", cli_show_time(a, s->predicted_stall));
+	printf(" (planned %s)", cli_show_time(a, s->predicted_stall));
+	if (s->recoveries || s->late)
+		printf("; %" PRId64 " recoveries, %" PRId64 " transfers late", s->recoveries,
+			s->late);
+	printf("\n");
 }
 
 static void print_run(const struct neap_compare_run *run, int64_t steps)
@@ -285,6 +290,7 @@ int cli_compare(int argc, char **argv)
 		.loss = defaults.loss,
 		.rates = defaults.rates,
 		.batch = defaults.batch,
+		.sweep = defaults.sweep,
 		.seed = 1,
 		.progress = on_progress,
 		.user = &comparing};

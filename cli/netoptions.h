@@ -98,6 +98,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 
 #define CLI_SWEEP_OPTIONS(sweep, chain)                                                            \
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS((sweep).params),                                \
+		{"patience", CLI_LIMIT, &(sweep).patience, "TIME",                                 \
+			"until slow memory that moves nothing is given up (default: 30s or 4 "     \
+			"forward passes; 0: never)",                                               \
+			0, 1e9, NULL, NULL},                                                       \
 	{                                                                                          \
 		"chain", CLI_TEXT, &(chain), "FILE",                                               \
 			"costs as 'neap calibrate' measured them (default: measured anew)", 0, 0,  \

@@ -40,6 +40,7 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_COUNT] = "a whole number",
 		[CLI_SIZE] = "a size, such as 16M or 1.5G",
 		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",
+		[CLI_LIMIT] = "a time, such as 30s or 5min, or inf",
 		[CLI_NUMBER] = "a number",
 	};
 	return cli_usage(command, "--%s: '%s' is not %s", option->name, text, wants[option->kind]);
@@ -85,6 +86,13 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	case CLI_SIZE:
 		bad = cli_parse_size(&bytes, text);
 		value = (double)bytes;
+		break;
+	case CLI_LIMIT:
+		if (strcmp(text, "inf") == 0) {
+			*(double *)option->into = INFINITY;
+			return CLI_DONE;
+		}
+		bad = cli_parse_time(&value, text);
 		break;
 	case CLI_TIME:
 		bad = cli_parse_time(&value, text);

@@ -102,6 +102,7 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	cli_json_number(root, "input_wait", r->input_wait);
 	cli_json_int(root, "overflows", r->overflows);
 	cli_json_int(root, "recoveries", r->recoveries);
+	cli_json_int(root, "late", r->late);
 	cli_json_number(root, "predicted", r->predicted);
 	cli_json_number(root, "measured", r->measured);
 	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
@@ -133,9 +134,9 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 		cli_show_size(a, r->weights_bytes), cli_show_size(b, r->grads_bytes),
 		cli_show_size(c, r->optimizer_bytes), cli_show_size(d, r->data_bytes));
 	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
-	       " recoveries\n",
+	       " recoveries (%" PRId64 " late)\n",
 		cli_show_time(a, r->predicted), cli_show_time(b, r->measured), r->overflows,
-		r->recoveries);
+		r->recoveries, r->late);
 	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n", o->out,
 		r->weights_hash);
 	return cli_finish("train");

@@ -51,6 +51,11 @@ struct neap_sweep_settings {
 	 */
 	const char *trace;
 	int64_t trace_batch;
+	/*
+	 * Of each sweep (neap_sweep_options), in seconds; 0 or infinite: no transfer is given
+	 * up. Below 0: 30 s or four times a forward pass, whichever is more.
+	 */
+	double patience;
 };
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */
@@ -105,7 +110,9 @@ struct neap_train_options {
 		.loss = "cross-entropy", .rates = {.upper = 0.02, .upper_weight = 1.0},            \
 		.optimizer = "adam", .learning_rate = 4e-3, .momentum = 0.9, .beta1 = 0.9,         \
 		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = 50, .clip = 1.0,  \
-		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1                            \
+		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1, .sweep = {                \
+			.patience = -1                                                             \
+		}                                                                                  \
 	}
 
 struct neap_eval_result {
@@ -133,8 +140,9 @@ struct neap_train_result {
 	int64_t window_steps; /* of a window of a long batch; 0: all were held whole */
 	double input_wait;    /* seconds that sweeps waited for windows */
 	int64_t overflows, recoveries;
-	double predicted, measured;		  /* seconds of all sweeps */
-	uint64_t weights_hash;			  /* of the final weights */
+	int64_t late;		    /* transfers given up in this session: see patience */
+	double predicted, measured; /* seconds of all sweeps */
+	uint64_t weights_hash;	    /* of the final weights */
 	struct neap_eval_result validation, test; /* of the best model; samples 0: none */
 };
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,6 +106,14 @@ void neap__mover_unqueue(struct neap__mover *m, struct neap__request *r)
 	}
 }
 
+/* Released when one is gone: who reads 0 comes after all that they did. */
+static atomic_int left_behind;
+
+int neap__movers_left(void)
+{
+	return atomic_load_explicit(&left_behind, memory_order_acquire);
+}
+
 /* Nobody else knows it any more. */
 static void dismantle(struct neap__mover *m)
 {
@@ -148,8 +157,10 @@ static void *work(void *arg)
 	int left = m->left;
 	pthread_cond_broadcast(&m->done);
 	pthread_mutex_unlock(&m->lock);
-	if (left)
-		dismantle(m);
+	if (!left)
+		return NULL;
+	dismantle(m);
+	atomic_fetch_sub_explicit(&left_behind, 1, memory_order_release);
 	return NULL;
 }
 
@@ -396,6 +407,7 @@ void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg
 		;
 	int left = m->left = m->has_thread && !m->ended;
 	pthread_t thread = m->thread;
+	atomic_fetch_add_explicit(&left_behind, left, memory_order_relaxed);
 	pthread_mutex_unlock(&m->lock);
 	if (left) {
 		pthread_detach(thread);

@@ -7,15 +7,14 @@
 #define NEAP_SYS_HOLD_H
 
 #include <stdatomic.h>
-#include <stdint.h>
 #include <neap/status.h>
 
 /* Reads and writes are numbered from 1, over all engines opened under it. 0: none. */
 struct neap__hold {
-	int64_t read, write; /* the first that is held */
-	int64_t row;	     /* and so many of its kind from there; 0: 1 */
-	unsigned delay_us;   /* every move takes that much longer */
-	atomic_int released; /* set to 1: they are made now, late */
+	atomic_llong read, write; /* the first that is held */
+	atomic_llong row;	  /* and so many of its kind from there; 0: 1 */
+	atomic_uint delay_us;	  /* every move takes that much longer */
+	atomic_int released;	  /* set to 1: they are made now, late */
 	atomic_llong reads, writes, held;
 };
 

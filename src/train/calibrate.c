@@ -32,7 +32,8 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.record = c->costs.record,
 		.backward = c->costs.backward,
 		.replay = c->costs.replay,
-		.trace = c->trace};
+		.trace = c->trace,
+		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance)};
 }
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)

@@ -57,7 +57,8 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.record = costs->record * load->active,
 		.backward = costs->backward * load->active,
 		.replay = costs->replay * load->active,
-		.trace = trainer->trace};
+		.trace = trainer->trace,
+		.patience = neap__patience(s, load->steps, costs->advance * load->active)};
 }
 
 static size_t whole_tape(double bytes, size_t largest)
@@ -283,6 +284,7 @@ static void add_sweep(struct neap_sweep_stats *sum, const struct neap_sweep_stat
 	sum->stall += stats->stall;
 	for (int i = 0; i < NEAP_STALLS; i++)
 		sum->stalls[i] += stats->stalls[i];
+	sum->late += stats->late;
 }
 
 static void keep_largest(int64_t *largest, uint64_t value)

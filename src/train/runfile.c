@@ -114,6 +114,7 @@ static void add_sweeps(cJSON *root, const struct neap__trainer *trainer)
 	stalls = cJSON_AddObjectToObject(o, "stalls");
 	for (int i = 0; i < NEAP_STALLS; i++)
 		neap__json_number(stalls, neap_stall_name(i), s->stalls[i]);
+	neap__json_int(o, "late", s->late);
 }
 
 static void add_evaluation(cJSON *root, const char *key, const struct neap_eval_result *e)

@@ -10,6 +10,8 @@
 #include <math.h>
 
 enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
+#define PATIENCE 30.0		      /* seconds: systems give a disk as long for a command */
+#define PASSES 4		      /* what is recomputed for a record costs a pass at most */
 #define BESIDE_SECONDS 0.025	      /* of steps beside which transfers run, at most */
 #define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
 
@@ -25,9 +27,11 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 		return 0;
 	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
 	/* They are measured with the staging that sweeps will have. */
-	for (int i = 0; i < tiers->count; i++)
+	for (int i = 0; i < tiers->count; i++) {
 		neap__tier_lend(
 			tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
+		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
+	}
 	return 0;
 }
 
@@ -94,6 +98,13 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 			return rc;
 	}
 	return 0;
+}
+
+double neap__patience(const struct neap_sweep_settings *settings, int64_t steps, double advance)
+{
+	if (settings->patience >= 0)
+		return settings->patience;
+	return fmax(PATIENCE, PASSES * (double)steps * fmax(advance, 0));
 }
 
 double neap__undisturbed(const struct neap_sweep_stats *stats)

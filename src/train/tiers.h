@@ -31,6 +31,9 @@ NEAP_API int neap__tiers_beside(struct neap__tiers *tiers,
  * transfers beside them, by what those are said to cost; 0.5 at least.
  */
 NEAP_API double neap__undisturbed(const struct neap_sweep_stats *stats);
+/* Of a sweep of so many steps, each so many seconds long: neap_sweep_options.patience. */
+NEAP_API double neap__patience(
+	const struct neap_sweep_settings *settings, int64_t steps, double advance);
 NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
 
 /* The arena's budget: settings->memory, or half of what is free. */

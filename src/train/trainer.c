@@ -72,6 +72,7 @@ static void fill_result(const struct neap__trainer *trainer, int64_t epochs_befo
 	r->arena_bytes = (uint64_t)c->arena;
 	r->overflows = c->overflows;
 	r->recoveries = c->recoveries;
+	r->late = trainer->sweeps.late;
 	r->predicted = c->predicted;
 	r->measured = c->measured;
 }

@@ -9,7 +9,7 @@ from harness import Folder, Tap, encode, neap, neap_json, write_recordings
 
 NET = ["--net", "lif:64r,li", "--batch", "16"]
 RUN_KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "peak_measured",
-            "seconds", "stall_measured", "resident_growth", "recoveries", "overflows",
+            "seconds", "stall_measured", "resident_growth", "recoveries", "late", "overflows",
             "grad_hash", "overhead"}
 
 

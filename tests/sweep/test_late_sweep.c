@@ -7,11 +7,10 @@
 #include "chainmodel.h"
 
 #include "store/faulttier.h"
+#include "store/mover.h"
 #include "sweep/internal.h"
 #include "sys/clock.h"
 #include "sys/hold.h"
-
-#include <dirent.h>
 
 #define EFFORT 10
 #define STEPS 72
@@ -133,17 +132,6 @@ static void any_call_hangs(void **state)
 	assert_true(calls > 200);
 }
 
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
 enum { FREE_SWEEP_FIRST, CLOSE_TIER_FIRST, PLAN_ANEW, RELEASE, ENDS };
 
 /*
@@ -159,7 +147,6 @@ static void hanging_file(
 	struct neap_sweep_stats stats;
 	struct gradient got;
 	struct neap_step_ops ops = model_ops(m, 0);
-	int before = open_files();
 	memset(&hold, 0, sizeof hold);
 	*(write ? &hold.write : &hold.read) = n;
 	hold.row = how == RELEASE ? 3 : 100000;
@@ -196,7 +183,7 @@ static void hanging_file(
 		neap_tier_close(tier);
 	assert_true(neap__seconds() - start < LONG);
 	atomic_store(&hold.released, 1);
-	for (start = neap__seconds(); open_files() > before; neap__sleep(1e-4))
+	for (start = neap__seconds(); neap__movers_left(); neap__sleep(1e-4))
 		assert_true(neap__seconds() - start < LONG);
 	sweeps += 2;
 }

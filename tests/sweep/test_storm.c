@@ -9,11 +9,11 @@
 #include "chainmodel.h"
 
 #include "store/faulttier.h"
+#include "store/mover.h"
 #include "sweep/internal.h"
 #include "sys/clock.h"
 #include "sys/hold.h"
 
-#include <dirent.h>
 #include <signal.h>
 
 #define EFFORT 10
@@ -106,23 +106,12 @@ static void draw_hangs(struct round *r)
 	hold.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
 }
 
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
 /* What hangs comes back into what was left behind for it, which goes then. */
-static void let_go(int files)
+static void let_go(void)
 {
 	atomic_store(&hold.released, 1);
 	alarm(STUCK);
-	while (open_files() > files)
+	while (neap__movers_left())
 		neap__sleep(1e-4);
 	alarm(0);
 }
@@ -243,7 +232,7 @@ static void check_run(struct round *r, struct neap_sweep *sweep)
 	totals.recoveries += stats.recoveries;
 	totals.overflows += stats.overflows;
 	totals.late += stats.late;
-	if (stats.late && !r->options.patience)
+	if (stats.late && r->options.patience == 0)
 		fail_msg("%s: late without patience", r->about);
 }
 
@@ -277,7 +266,6 @@ static void one_round(uint64_t seed)
 	struct round r = {.seed = seed};
 	struct neap_sweep *sweep;
 	int64_t steps = (int64_t)draw_size(&r, 10) - (int64_t)draw(&r, 2);
-	int files = open_files();
 
 	model_init(&r.model, steps, seed);
 	if (draw(&r, 2)) {
@@ -304,7 +292,7 @@ static void one_round(uint64_t seed)
 	}
 	for (int i = 0; i < r.ntiers; i++)
 		neap_tier_close(r.tiers[i]);
-	let_go(files);
+	let_go();
 	model_fini(&r.model);
 }
 
