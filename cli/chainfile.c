@@ -252,6 +252,8 @@ static int read_key(struct reading *r, const cJSON *item)
 		return number(r, item, name, -1, SECONDS, &c->slot_write);
 	if (strcmp(name, "slot_read") == 0)
 		return number(r, item, name, -1, SECONDS, &c->slot_read);
+	if (strcmp(name, "call") == 0)
+		return number(r, item, name, -1, SECONDS, &c->call);
 	if (strcmp(name, "spread") == 0)
 		return number(r, item, name, -1, SECONDS, &value);
 	if (strcmp(name, "tiers") == 0)
@@ -287,6 +289,8 @@ static int make_stages(struct reading *r)
 	if (r->problem->chain.log || k->replay_given)
 		return complain(r, "%s: goes with steps that do not differ",
 			r->problem->chain.log ? "log" : "replay");
+	if (r->problem->chain.call > 0)
+		return complain(r, "call: where steps differ each is a call, which holds it");
 	if (r->steps > 1000000)
 		return complain(r, "steps: more than 1000000 stages");
 	for (size_t i = 0; i < KEYS; i++) {

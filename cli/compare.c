@@ -148,6 +148,7 @@ static int print_json(
 		cli_json_number(chain, "replay", c->replay);
 	}
 	cli_json_number(chain, "backward", c->backward);
+	cli_json_number(chain, "call", c->call);
 	json_tiers(o, result);
 	cli_json_bytes(o, "data_bytes", result->data_bytes);
 	cli_json_bytes(o, "input_bytes", result->data_bytes);

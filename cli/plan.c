@@ -43,6 +43,8 @@ static int print_json(const struct cli_plans *plans)
 			cli_json_bytes(chain, "log", c->log);
 			cli_json_number(chain, "replay", c->replay);
 		}
+		if (c->call > 0)
+			cli_json_number(chain, "call", c->call);
 	}
 	cli_json_bytes(o, "budget", plans->problem->memory);
 	cJSON *list = cJSON_AddArrayToObject(o, "plans");

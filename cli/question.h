@@ -58,6 +58,9 @@ struct cli_question {
 		{"replay", CLI_TIME, &(q).problem.chain.replay, "TIME",                            \
 			"a tape made again from state and log (default: record)", 0, 1e12, NULL,   \
 			&(q).given.replay},                                                        \
+		{"call", CLI_TIME, &(q).problem.chain.call, "TIME",                                \
+			"what each call of the model costs besides its steps (default 0)", 0,      \
+			1e12, NULL, NULL},                                                         \
 		{"slot-write", CLI_TIME, &(q).problem.chain.slot_write, "TIME",                    \
 			"copy of a state into a slot", 0, 1e12, NULL, NULL},                       \
 		{"slot-read", CLI_TIME, &(q).problem.chain.slot_read, "TIME",                      \

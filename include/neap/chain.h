@@ -131,6 +131,13 @@ struct neap_chain {
 	 */
 	uint64_t log;
 	double replay; /* seconds a step to make a tape from state and log */
+	/*
+	 * Seconds that a call of advance, record or backward takes besides its steps: each
+	 * such action of a schedule is one call. Plans are predicted and compared with it;
+	 * strategies do not look at it as they choose their splits. Uniform chains only: where
+	 * stages differ, each is a call of its own, whose seconds hold it.
+	 */
+	double call;
 };
 
 struct neap_problem {

@@ -21,9 +21,12 @@
  * takes from the computation what that costs it (neap_tier_lost). Of
  * several tiers the rates and the capacities are added up, which only helps, and
  * a schedule that waits for every transfer waits for the fastest tier.
+ *
+ * The price of calls (chain.call) is spread over steps (callbound.h).
  */
 #include <math.h>
 #include <stdlib.h>
+#include "callbound.h"
 #include "descent.h"
 #include "lp.h"
 #include "stagebound.h"
@@ -422,6 +425,9 @@ static double bound_logged(const struct neap_problem *problem)
 double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
+	struct neap_problem spread;
+	if (neap__calls_spread(&spread, problem))
+		return neap_bound(&spread);
 	if (c->log && c->replay < c->record)
 		return bound_logged(problem);
 	if (c->stages)

@@ -107,6 +107,7 @@ int neap_problem_check(const struct neap_problem *problem)
 		NEAP_TRY(check_seconds("advance", c->advance));
 		NEAP_TRY(check_seconds("record", c->record));
 		NEAP_TRY(check_seconds("backward", c->backward));
+		NEAP_TRY(check_seconds("call", c->call));
 	}
 	NEAP_TRY(check_seconds("slot_write", c->slot_write));
 	NEAP_TRY(check_seconds("slot_read", c->slot_read));

@@ -317,9 +317,9 @@ double neap__descent_read(const struct neap_problem *p, int tier)
 		return p->chain.slot_read;
 	const struct neap_tier_spec *spec = &p->tiers[tier - 1];
 	double read = neap_tier_seconds(spec, 0, p->chain.state);
-	return spec->flags & NEAP_TIER_SYNC
-		       ? read
-		       : fmax(neap_tier_lost(spec, p->chain.state), read - p->chain.backward);
+	return spec->flags & NEAP_TIER_SYNC ? read
+					    : fmax(neap_tier_lost(spec, p->chain.state),
+						      read - p->chain.backward - p->chain.call);
 }
 
 void neap__descent_refuse(struct neap_plan *plan, const struct neap_problem *problem)
@@ -388,5 +388,5 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	plan->lost = (double)lost;
 	plan->makespan = (double)((long double)advanced * c->advance +
 				  (long double)c->steps * ((long double)c->record + c->backward) +
-				  copies + lost + stall);
+				  neap__descent_calls(c) + copies + lost + stall);
 }

@@ -47,6 +47,12 @@ int neap__descent_nested(struct neap_schedule *s, struct neap__nested *nested);
 double neap__descent_write(const struct neap_problem *p, int tier);
 double neap__descent_read(const struct neap_problem *p, int tier);
 
+/* Seconds of its calls: each step is recorded and reversed alone, each split is an advance. */
+static inline double neap__descent_calls(const struct neap_chain *c)
+{
+	return (3 * (double)c->steps - 1) * c->call;
+}
+
 /* Transfers of a place: counts of one level or group of depths. */
 struct neap__traffic {
 	int tier;

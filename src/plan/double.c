@@ -45,6 +45,12 @@ static int64_t advanced(const struct neap_problem *p, int64_t r, int64_t c)
 	return r - c + (n - 2) * (2 * r - c) + 2 * first - (first < c ? first : c);
 }
 
+static int64_t local_chunks(const struct neap_problem *p, int64_t r, int64_t c)
+{
+	int64_t sent = remote_chunks(p, r) - 1;
+	return sent * neap__ceil_div(r, c) + neap__ceil_div(p->chain.steps - sent * r, c);
+}
+
 /* Closed form of what depends on (R, c), transfers in their steady rhythm. */
 static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 {
@@ -53,14 +59,16 @@ static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 	double sent = (double)(remote_chunks(p, r) - 1), m = (double)neap__ceil_div(r, c);
 	double write = neap_tier_seconds(spec, 1, h->state);
 	double read = neap_tier_seconds(spec, 0, h->state);
-	double pass = (double)r * h->advance + h->slot_write, hidden = (double)c * h->backward;
+	double pass = (double)r * h->advance + h->slot_write + h->call;
+	double hidden = (double)c * h->backward + h->call;
 	double copies = (m - 1) * (h->slot_write + h->slot_read);
-	double time = (double)advanced(p, r, c) * h->advance + (sent + 1) * copies;
+	double time = (double)advanced(p, r, c) * h->advance + (sent + 1) * copies +
+		      (double)(3 * local_chunks(p, r, c) - 1) * h->call;
 
 	if (spec->flags & NEAP_TIER_SYNC)
 		return time + sent * (write + read);
 	if (m > 1)
-		hidden = (m - 1) * (double)c * (h->record + h->backward);
+		hidden = (m - 1) * ((double)c * (h->record + h->backward) + 2 * h->call);
 	double lost = neap_tier_lost(spec, h->state);
 	write = fmin(fmax(lost, write), h->slot_write + fmax(lost, write - pass));
 	return time + sent * (write + fmax(lost, read - hidden));

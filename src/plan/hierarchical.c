@@ -52,10 +52,10 @@ static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 	double q = (double)sent(p, c, k), n = (double)neap__ceil_div(h->steps, c);
 	double write = neap_tier_seconds(spec, 1, h->state);
 	double read = neap_tier_seconds(spec, 0, h->state);
-	double forward = (double)c * h->advance + h->slot_write;
-	double back = (double)c * (h->record + h->backward) + h->slot_read;
-	double time =
-		(double)(h->steps - c) * h->advance + (n - 1) * (h->slot_write + h->slot_read);
+	double forward = (double)c * h->advance + h->slot_write + h->call;
+	double back = (double)c * (h->record + h->backward) + h->slot_read + 2 * h->call;
+	double time = (double)(h->steps - c) * h->advance +
+		      (n - 1) * (h->slot_write + h->slot_read + 3 * h->call);
 	if (spec->flags & NEAP_TIER_SYNC)
 		return time + q * (write + read);
 	double lost = neap_tier_lost(spec, h->state);

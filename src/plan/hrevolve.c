@@ -141,7 +141,8 @@ static void fill(struct neap_plan *plan, const struct neap_problem *problem,
 		plan->model_bound = fmin(plan->makespan,
 			neap__nested_lower(nested) +
 				(double)problem->chain.steps *
-					(problem->chain.record + problem->chain.backward));
+					(problem->chain.record + problem->chain.backward) +
+				neap__descent_calls(&problem->chain));
 }
 
 /* One variant: plan is filled where it is feasible. */

@@ -64,7 +64,8 @@ static void count(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = c->steps + c->join;
 	plan->makespan = (double)plan->advance_steps * c->advance +
 			 (double)plan->record_steps * (c->record + c->backward) +
-			 (double)saves * c->slot_write + (double)loads * c->slot_read;
+			 (double)saves * c->slot_write + (double)loads * c->slot_read +
+			 (double)(3 * plan->record_steps) * c->call;
 }
 
 static int solve(

@@ -94,7 +94,8 @@ static int solve(
 		plan->makespan = (double)c->steps * (c->record + c->backward) +
 				 (double)x.use.advances * c->advance +
 				 (double)(x.use.saves + (x.use.loads > 0)) * c->slot_write +
-				 (double)x.use.loads * c->slot_read;
+				 (double)x.use.loads * c->slot_read +
+				 (double)(3 * x.use.loads + 2) * c->call;
 	}
 	neap__leaves_free(&x);
 	return rc;

@@ -16,14 +16,19 @@
 #define STEPS_MOST 100000000 /* with more than SLOTS_FAR slots */
 #define SLOTS_FAR 64
 
-/* All that the sweep takes; use->advances NEAP__LEAF_NEVER or more: too many. */
-static int count(struct neap__leaf_use *use, struct neap__online *x, int64_t steps)
+/*
+ * All that the sweep takes, in *calls calls of the model; use->advances NEAP__LEAF_NEVER
+ * or more: too many.
+ */
+static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
 {
 	struct neap__placement *list = &x->placement;
 	struct neap__kept gone;
 	int64_t t = 0;
 	*use = (struct neap__leaf_use){.saves = 1, .advances = steps - 1};
+	*calls = 2 + (steps > 1); /* the last step; the way to it */
 	while (steps > 1 && (t = neap__placement_until(list, t)) < steps - 1) {
+		++*calls;
 		if (!neap__placement_due(list, t))
 			continue;
 		NEAP_TRY(neap__placement_keep(list, t, &gone));
@@ -44,6 +49,7 @@ static int count(struct neap__leaf_use *use, struct neap__online *x, int64_t ste
 		use->advances += part.advances < 0 ? NEAP__LEAF_NEVER : part.advances;
 		use->saves += part.saves;
 		use->loads += part.loads + 1;
+		*calls += 3 * part.loads + 2; /* its splits, its leaves twice */
 		use->slots = part.slots > use->slots ? part.slots : use->slots;
 		use->peak = part.peak > use->peak ? part.peak : use->peak;
 	}
@@ -51,7 +57,7 @@ static int count(struct neap__leaf_use *use, struct neap__online *x, int64_t ste
 }
 
 static void accept(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__leaf_use *use, int64_t slots, int64_t tape)
+	const struct neap__leaf_use *use, int64_t calls, int64_t slots, int64_t tape)
 {
 	const struct neap_chain *c = &problem->chain;
 	int64_t free = c->flags & NEAP_CHAIN_CLASSIC ? tape : 0;
@@ -64,7 +70,7 @@ static void accept(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = c->steps;
 	plan->makespan = (double)c->steps * (c->record + c->backward) +
 			 (double)use->advances * c->advance + (double)use->saves * c->slot_write +
-			 (double)use->loads * c->slot_read;
+			 (double)use->loads * c->slot_read + (double)calls * c->call;
 }
 
 static int solve(
@@ -74,6 +80,7 @@ static int solve(
 	int64_t slots = neap__online_slots(problem), steps = c->steps;
 	struct neap__online x;
 	struct neap__leaf_use use;
+	int64_t calls;
 
 	if (slots < 1) {
 		uint64_t bytes =
@@ -96,11 +103,11 @@ static int solve(
 	}
 	int rc = neap__online_init(&x, problem, slots);
 	if (rc == 0)
-		rc = count(&use, &x, steps);
+		rc = count(&use, &calls, &x, steps);
 	if (rc == 0 && use.advances >= NEAP__LEAF_NEVER)
 		neap__refuse(plan, 0, "%lld slots: more than 2^60 steps", (long long)slots);
 	else if (rc == 0)
-		accept(plan, problem, &use, slots, x.costs.tape);
+		accept(plan, problem, &use, calls, slots, x.costs.tape);
 	neap__online_fini(&x);
 	return rc;
 }

@@ -48,7 +48,8 @@ void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *prob
 	plan->overhead = excess(plan->makespan,
 		chain->stages
 			? neap__stages_least_time(chain)
-			: (double)(chain->steps + chain->join) * (chain->record + chain->backward));
+			: (double)(chain->steps + chain->join) * (chain->record + chain->backward) +
+				  (chain->join ? 4 : 2) * chain->call);
 }
 
 void neap__plan_bound(struct neap_plan *plan, const struct neap_problem *problem)

@@ -57,7 +57,8 @@ static int solve(
 	neap__accept(plan, problem, 0, slots, neap__bytes(problem, slots, 1));
 	plan->params.checkpoints = slots;
 	plan->makespan = (double)plan->advance_steps * c->advance +
-			 (double)steps * (c->record + c->backward) + copies;
+			 (double)steps * (c->record + c->backward) + copies +
+			 (double)(3 * steps - 1) * c->call;
 	return 0;
 }
 

@@ -44,7 +44,10 @@ struct neap_schedule {
 	void *user;
 };
 
-/* Internal kind: t0 steps advanced, t1 recorded and reversed, slot saves, place loads. */
+/*
+ * Internal kind: t0 steps advanced, t1 recorded and reversed, slot saves, place loads; a
+ * call of ADVANCE after each save, of RECORD and of BACKWARD after each load.
+ */
 #define NEAP__COMPUTE NEAP_ACTION_KINDS
 void neap__compute(
 	struct neap_schedule *s, int64_t advanced, int64_t recorded, int64_t saves, int64_t loads);

@@ -94,6 +94,14 @@ static int compute(struct neap__clock *k, long double *kind, double seconds, int
 	return 0;
 }
 
+/* One call of the model. */
+static int call(
+	struct neap__clock *k, long double *kind, double seconds, const struct neap_action *a)
+{
+	compute(k, kind, k->problem->chain.call, 1);
+	return compute(k, kind, seconds, a->t1 - a->t0);
+}
+
 /* Seconds of the steps of an action, each as long as it is. */
 static int compute_stages(struct neap__clock *k, const struct neap_action *a)
 {
@@ -117,12 +125,11 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		return compute_stages(k, a);
 	switch (a->kind) {
 	case NEAP_ADVANCE:
-		return compute(k, &k->advance, c->advance, a->t1 - a->t0);
+		return call(k, &k->advance, c->advance, a);
 	case NEAP_RECORD:
-		return compute(k, &k->record, a->payload == NEAP_LOG ? c->replay : c->record,
-			a->t1 - a->t0);
+		return call(k, &k->record, a->payload == NEAP_LOG ? c->replay : c->record, a);
 	case NEAP_BACKWARD:
-		return compute(k, &k->backward, c->backward, a->t1 - a->t0);
+		return call(k, &k->backward, c->backward, a);
 	case NEAP_SAVE:
 		return compute(k, &k->copies, c->slot_write, 1);
 	case NEAP_LOAD:
@@ -131,6 +138,9 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 		compute(k, &k->advance, c->advance, a->t0);
 		compute(k, &k->record, c->record, a->t1);
 		compute(k, &k->backward, c->backward, a->t1);
+		compute(k, &k->advance, c->call, a->slot);
+		compute(k, &k->record, c->call, a->place);
+		compute(k, &k->backward, c->call, a->place);
 		compute(k, &k->copies, c->slot_write, a->slot);
 		return compute(k, &k->copies, c->slot_read, a->place);
 	case NEAP_PUT:

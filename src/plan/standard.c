@@ -47,9 +47,9 @@ static int solve(
 	plan->params.chunk = c;
 	plan->advance_steps = steps - c;
 	plan->record_steps = steps;
-	plan->makespan = (double)steps * (k->record + k->backward) +
-			 (double)(steps - c) * k->advance +
-			 (double)(n - 1) * (k->slot_write + k->slot_read);
+	plan->makespan =
+		(double)steps * (k->record + k->backward) + (double)(steps - c) * k->advance +
+		(double)(n - 1) * (k->slot_write + k->slot_read) + (double)(3 * n - 1) * k->call;
 	return 0;
 }
 

@@ -121,6 +121,32 @@ def transfers_cost():
     return None
 
 
+def calls_cost(folder):
+    """Revolve calls the model for one step at a time: T - 1 advances, T records, T backwards."""
+    priced = neap_json("plan", *BYTES, *DISK, "--call", "5us")
+    free = neap_json("plan", *BYTES, *DISK)
+    plans = {p["strategy"]: p["makespan"] for p in priced["plans"] if p["feasible"]}
+    extra = {p["strategy"]: plans[p["strategy"]] - p["makespan"] for p in free["plans"]
+             if p["feasible"]}
+    if abs(extra["revolve"] - 14999 * 5e-6) > 1e-9 or min(extra.values()) <= 0:
+        return f"{extra}"
+    if priced["chain"]["call"] != 5e-6 or min(plans.values()) < plans["auto"] * (1 - 1e-12):
+        return f"{priced['chain']}, {plans}"
+    path = os.path.join(folder, "calls.json")
+    chain = {"steps": 5000, "advance": 1e-3, "backward": 2e-3, "state": 64 << 10,
+             "tape": 96 << 10, "tape_holds_output": False, "backward_needs_input": False,
+             "call": 5e-6}
+    with open(path, "w") as file:
+        json.dump(chain, file)
+    same = neap_json("plan", "--chain", path, "--memory", "8M", *DISK, "--strategy", "revolve")
+    if same["plans"][0]["makespan"] != plans["revolve"]:
+        return f"from a file {same['plans'][0]}"
+    with open(path, "w") as file:
+        json.dump({**chain, "steps": 2, "tape": [1, 2]}, file)
+    done = neap("plan", "--chain", path, "--memory", "8M")
+    return None if done.returncode == 2 and "call" in done.stderr else done.stderr
+
+
 def keys():
     for plan in neap_json("plan", *BYTES, *DISK)["plans"]:
         missing = KEYS - plan.keys()
@@ -342,6 +368,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("join", join, [(1, 1, 3, "inf"), (1, 1, 5, 2), (1, 4, 4, 8), (1, 4, 5, 7)])
     tap.run("a uniform chain file", uniform_file, folder)
     tap.run("what transfers cost", transfers_cost)
+    tap.run("what calls cost", calls_cost, folder)
     tap.run("every key of the contract", keys)
     tap.run("every strategy", names)
     tap.run("auto is never worse", auto_is_never_worse)

@@ -28,7 +28,7 @@ enum { OP_NONE, OP_ADVANCE, OP_RECORD, OP_BACKWARD, OP_SAVE, OP_LOAD, OP_LOST };
 enum { MOVE_NONE, MOVE_SLOT, MOVE_LIVE, MOVE_TAPES };
 enum { LIVE_NONE = 0, LIVE_AT = 1, LIVE_PARKED = 64 }; /* + t; parked: arrived, not waited for */
 
-/* 16 bytes without gaps, compared and hashed as they lie. */
+/* 24 bytes without gaps, compared and hashed as they lie. */
 struct spot {
 	uint8_t adjoint; /* T + 1: before the turn */
 	uint8_t live;
@@ -37,6 +37,12 @@ struct spot {
 	struct move {
 		uint8_t kind, t0, t1, left; /* state t0, or tapes of [t0, t1) */
 	} out, in;
+	/*
+	 * The call that goes on, or that the next step may go on with at no further price: an
+	 * operation, or OP_NONE; `with`: the steps whose tapes it made so far, or, of
+	 * BACKWARD, those whose tapes were there as it began.
+	 */
+	uint8_t call, with, unused[6];
 };
 
 struct tiny {
@@ -44,6 +50,7 @@ struct tiny {
 	int64_t pool, state, tape; /* bytes */
 	int64_t room;		   /* of the tier */
 	int f, r, b, save, load;   /* seconds */
+	int price;		   /* seconds a call */
 	int sync, duplex, classic; /* classic: 1, with tapes in slots 2 */
 	int travel;		   /* tapes do */
 	double out_fixed, out_byte, in_fixed, in_byte;
@@ -76,9 +83,10 @@ static inline int tiny_ahead(const struct tiny *k, const struct spot *s)
 
 static inline void tiny_push(struct tiny_search *x, const struct spot *s, int32_t time)
 {
-	uint64_t a[2];
+	uint64_t a[3];
 	memcpy(a, s, sizeof a);
-	uint64_t h = (a[0] ^ a[1] * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+	uint64_t h = (a[0] ^ (a[1] + a[2] * 0x94d049bb133111ebu) * 0x9e3779b97f4a7c15u) *
+		     0xbf58476d1ce4e5b9u;
 	size_t mask = 2 * TINY_SPOTS - 1, i = (size_t)(h ^ h >> 29) & mask;
 	int32_t key = time + tiny_ahead(x->k, s);
 	if (key >= TINY_TIME)
@@ -200,8 +208,29 @@ static inline void tiny_settle(struct tiny_search *x, struct spot s, int32_t tim
 static inline void tiny_begin(struct tiny_search *x, struct spot s, int op, int seconds)
 {
 	s.op = (uint8_t)op;
+	if (op == OP_SAVE || op == OP_LOAD)
+		s.call = s.with = 0;
 	s.left = (uint8_t)seconds;
 	tiny_settle(x, s, x->now);
+}
+
+static inline int tiny_still(const struct spot *s);
+
+/* A step of a call: of the one that goes on, or of a new one. */
+static inline void tiny_step(
+	struct tiny_search *x, const struct spot *at, struct spot s, int op, int seconds, int t)
+{
+	int goes_on = s.call == op && (op != OP_BACKWARD || tiny_bit(s.with, t));
+	if (x->k->price == 0) {
+		tiny_begin(x, s, op, seconds);
+		return;
+	}
+	if (!goes_on)
+		s.with = op == OP_BACKWARD ? (uint8_t)tiny_still(at) : 0;
+	if (op == OP_RECORD)
+		s.with |= (uint8_t)(1 << t);
+	s.call = (uint8_t)op;
+	tiny_begin(x, s, op, seconds + (goes_on ? 0 : x->k->price));
 }
 
 static inline void tiny_ops(struct tiny_search *x, const struct spot *at)
@@ -213,11 +242,11 @@ static inline void tiny_ops(struct tiny_search *x, const struct spot *at)
 	int last = turned ? s.adjoint - 1 : k->steps - 1; /* the last step of use */
 	if (t >= 0 && !leaving) {
 		if (t < last || (!turned && t == last))
-			tiny_begin(x, s, OP_ADVANCE, k->f);
+			tiny_step(x, at, s, OP_ADVANCE, k->f, t);
 		if (t <= last && !tiny_bit(s.tapes, t)) {
 			s.tapes |= (uint8_t)(1 << t);
 			if (tiny_fits(k, &s))
-				tiny_begin(x, s, OP_RECORD, k->r);
+				tiny_step(x, at, s, OP_RECORD, k->r, t);
 			s = *at;
 		}
 	}
@@ -229,6 +258,7 @@ static inline void tiny_ops(struct tiny_search *x, const struct spot *at)
 	}
 	if (t == k->steps && !turned) {
 		s.adjoint = (uint8_t)k->steps;
+		s.call = s.with = 0;
 		tiny_settle(x, s, x->now);
 		s = *at;
 	}
@@ -241,7 +271,7 @@ static inline void tiny_ops(struct tiny_search *x, const struct spot *at)
 		if (s.live < LIVE_PARKED)
 			s.live = LIVE_NONE;
 		if (!tiny_bit(moving, last))
-			tiny_begin(x, s, OP_BACKWARD, k->b);
+			tiny_step(x, at, s, OP_BACKWARD, k->b, last);
 		s = *at;
 	}
 	for (int u = 0; u <= last; u++) {
@@ -279,7 +309,7 @@ static inline int tiny_lose(const struct tiny *k, struct spot *s, int64_t bytes)
 	if (seconds == 0)
 		return 1;
 	if (s->op == OP_NONE)
-		s->op = OP_LOST;
+		s->op = OP_LOST, s->call = s->with = 0;
 	if (s->left + seconds > UINT8_MAX)
 		return 0;
 	s->left = (uint8_t)(s->left + seconds);
@@ -309,6 +339,8 @@ static inline void tiny_put(struct tiny_search *x, struct spot s, int kind, int 
 		s.far |= (uint8_t)(1 << t0);
 	if (!tiny_fits_far(k, &s))
 		return;
+	if (kind == MOVE_TAPES && s.call == OP_RECORD && s.with & tiny_range(t0, t1))
+		s.call = s.with = 0; /* its tapes leave when it has ended */
 	s.out = (struct move){(uint8_t)kind, (uint8_t)t0, (uint8_t)t1,
 		(uint8_t)tiny_seconds(k->out_fixed, k->out_byte, bytes)};
 	if (tiny_lose(k, &s, bytes))
@@ -347,7 +379,9 @@ static inline void tiny_get(struct tiny_search *x, struct spot s, int kind, int 
 	else if (kind == MOVE_SLOT)
 		s.slots |= (uint8_t)(1 << t0);
 	else
-		s.live = LIVE_NONE;
+		s.live = LIVE_NONE, s.call = s.call == OP_BACKWARD ? s.call : 0;
+	if (!s.call)
+		s.with = 0;
 	if (!tiny_fits(k, &s))
 		return;
 	s.in = (struct move){(uint8_t)kind, (uint8_t)t0, (uint8_t)t1,
@@ -416,6 +450,8 @@ static inline void tiny_pass(struct tiny_search *x, struct spot s)
 		step = s.in.left;
 	if (step == 256)
 		return;
+	if (!s.op)
+		s.call = s.with = 0;
 	s.left = (uint8_t)(s.op ? s.left - step : 0);
 	s.out.left = (uint8_t)(s.out.kind ? s.out.left - step : 0);
 	s.in.left = (uint8_t)(s.in.kind ? s.in.left - step : 0);

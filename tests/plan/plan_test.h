@@ -81,6 +81,13 @@ static inline struct neap_tier_spec random_tier(struct random *r, const struct n
 	return t;
 }
 
+/* What a call costs, of draws of its own: the other numbers are as they were without it. */
+static inline double random_call(const struct random *r, double advance)
+{
+	struct random own = {r->seed ^ 0x63616c6c, r->n};
+	return maybe(&own, 0.3, (advance > 0 ? advance : 1) * decades(&own, 0.01, 100));
+}
+
 static inline struct neap_problem random_problem(struct random *r, double steps_most)
 {
 	struct neap_problem p = NEAP_PROBLEM_INIT;
@@ -112,6 +119,7 @@ static inline struct neap_problem random_problem(struct random *r, double steps_
 		c->log = (uint64_t)((double)c->tape * decades(r, 0.01, 2)) + 1;
 		c->replay = c->record * decades(r, 0.1, 2);
 	}
+	c->call = random_call(r, c->advance);
 	return p;
 }
 

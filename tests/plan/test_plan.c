@@ -34,6 +34,7 @@ static void checks(void **state)
 		REFUSED(chain.backward, bad[i]);
 		REFUSED(chain.slot_write, bad[i]);
 		REFUSED(chain.slot_read, bad[i]);
+		REFUSED(chain.call, bad[i]);
 		REFUSED(tiers[0].write_rate, bad[i]);
 		REFUSED(tiers[0].read_rate, bad[i]);
 		REFUSED(tiers[0].write_fixed, bad[i]);

@@ -20,13 +20,14 @@ static struct totals {
 static void tell(const struct neap_problem *p, const struct tiny *k)
 {
 	fprintf(stderr,
-		"# T=%d flags=%u pool=%lld S=%lld A=%lld f=%d r=%d b=%d save=%d load=%d; tier %d "
+		"# T=%d flags=%u pool=%lld S=%lld A=%lld f=%d r=%d b=%d save=%d load=%d call=%d; "
+		"tier %d "
 		"sync %d duplex %d room %lld out %g+%g/B in %g+%g/B lost %d+%d/B; memory %llu "
 		"staging "
 		"%llu\n",
 		k->steps, p->chain.flags, (long long)k->pool, (long long)k->state,
-		(long long)k->tape, k->f, k->r, k->b, k->save, k->load, k->tier, k->sync, k->duplex,
-		(long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte,
+		(long long)k->tape, k->f, k->r, k->b, k->save, k->load, k->price, k->tier, k->sync,
+		k->duplex, (long long)k->room, k->out_fixed, k->out_byte, k->in_fixed, k->in_byte,
 		k->lost_fixed, k->lost, (unsigned long long)p->memory,
 		(unsigned long long)p->tiers[0].staging);
 }
@@ -59,6 +60,7 @@ static struct neap_problem problem_of(const struct tiny *k)
 	c->backward = k->b;
 	c->slot_write = k->save;
 	c->slot_read = k->load;
+	c->call = k->price;
 	p.memory = (uint64_t)(k->pool + (k->classic ? 0 : k->state)); /* the live state */
 	if (k->classic)
 		c->flags = NEAP_CHAIN_CLASSIC | (k->classic == 2 ? NEAP_CHAIN_MIXED : 0u);
@@ -183,6 +185,13 @@ static struct tiny random_tiny(struct random *r, int steps_most)
 	return k;
 }
 
+/* Of draws of its own: what else is drawn stays as it was. */
+static int random_price(const struct random *r)
+{
+	struct random own = {r->seed + 50, r->n};
+	return uniform(&own) < 0.4 ? 1 + upto(&own, 3) : 0;
+}
+
 static void report(const char *what)
 {
 	const struct totals *t = &totals;
@@ -201,6 +210,7 @@ static void alone(void **state)
 	totals = (struct totals){0};
 	for (int i = 0; i < 150 * rounds; i++) {
 		struct tiny k = random_tiny(&r, 7);
+		k.price = random_price(&r);
 		struct neap_problem p = problem_of(&k);
 		check(&p, &k);
 	}
@@ -232,6 +242,7 @@ static void with_tier(void **state)
 			k.lost = 1 + upto(&r, 1);
 		if (uniform(&r) < 0.3)
 			k.lost_fixed = 1 + upto(&r, 2);
+		k.price = random_price(&r);
 		struct neap_problem p = problem_of(&k);
 		p.tiers[0].staging = k.classic ? 0 : staging;
 		check(&p, &k);

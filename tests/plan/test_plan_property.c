@@ -20,12 +20,12 @@ static void print_problem(const struct neap_problem *p)
 	fprintf(stderr,
 		"# problem %d: T=%lld S=%llu A=%llu max=%llu adj=%llu live=%llu f=%g r=%g b=%g "
 		"sw=%g sr=%g "
-		"flags=%u join=%lld log=%llu rho=%g M=%llu\n",
+		"flags=%u join=%lld log=%llu rho=%g call=%g M=%llu\n",
 		problem_number, (long long)c->steps, (unsigned long long)c->state,
 		(unsigned long long)c->tape, (unsigned long long)c->tape_max,
 		(unsigned long long)c->adjoint, (unsigned long long)c->live, c->advance, c->record,
 		c->backward, c->slot_write, c->slot_read, c->flags, (long long)c->join,
-		(unsigned long long)c->log, c->replay, (unsigned long long)p->memory);
+		(unsigned long long)c->log, c->replay, c->call, (unsigned long long)p->memory);
 	for (int i = 0; i < p->ntiers; i++)
 		fprintf(stderr,
 			"# tier cap=%llu w=%g r=%g wf=%g rf=%g staging=%llu flags=%u "

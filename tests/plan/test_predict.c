@@ -38,6 +38,7 @@ static struct neap_problem near_balance(struct random *r)
 	t->cpu_fixed = maybe(r, 0.3, c->advance * decades(r, 1e-3, 1));
 	t->flags = (uniform(r) < 0.1 ? NEAP_TIER_SYNC : 0u) |
 		   (uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0u);
+	c->call = random_call(r, c->advance);
 	return p;
 }
 

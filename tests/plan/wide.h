@@ -126,6 +126,7 @@ static inline struct neap_problem wide_problem(struct random *r)
 		chance(r, 0.4)) {
 		c->join = 1 + below(r, 40);
 		p.memory = (uint64_t)below(r, c->steps + c->join + 6);
+		c->call = random_call(r, c->advance);
 		return p;
 	}
 	p.ntiers = chance(r, 0.3)   ? 0
@@ -135,6 +136,7 @@ static inline struct neap_problem wide_problem(struct random *r)
 	for (int i = 0; i < p.ntiers; i++)
 		p.tiers[i] = wide_tier(r, c);
 	p.memory = wide_budget(r, &p);
+	c->call = random_call(r, c->advance);
 	return p;
 }
 
