@@ -13,6 +13,7 @@
 #ifndef NEAP_KERN_KERN_H
 #define NEAP_KERN_KERN_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "kern/events.h"
 #include "kern/real.h"
@@ -46,6 +47,16 @@ struct neap__rows {
 		real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
 };
 
+/* Rows that many steps add to, and what: row[k] of g gets x row from[e] for all e of k. */
+struct neap__bundle {
+	int rows;
+	const uint16_t *row;   /* ascending */
+	const uint32_t *start; /* [rows + 1] */
+	const uint32_t *from;
+	const real *x;
+	size_t stride; /* numbers from one row of x to the next */
+};
+
 /* A surrogate derivative of the step at u = theta; zero beyond |u - theta| > cut. */
 struct neap__slope {
 	real theta, width, height, cut;
@@ -75,6 +86,8 @@ struct neap__walk {
 struct neap__kernels {
 	const char *name;
 	struct neap__rows rows[2]; /* dense, compressed */
+	/* Rows of g, dense, of so many columns: every sum in the order of `from`. */
+	void (*gather)(real *g, int columns, const struct neap__bundle *bundle);
 	/* u = beta u + b */
 	void (*decay)(real *u, real beta, const real *b, int n);
 	/* x = a x */

@@ -135,6 +135,18 @@ static void grad_compressed(
 		}
 }
 
+static void gather(real *g, int columns, const struct neap__bundle *b)
+{
+	for (int k = 0; k < b->rows; k++) {
+		real *restrict row = g + (size_t)b->row[k] * columns;
+		for (uint32_t e = b->start[k]; e < b->start[k + 1]; e++) {
+			const real *restrict x = b->x + (size_t)b->from[e] * b->stride;
+			for (int i = 0; i < columns; i++)
+				row[i] += x[i];
+		}
+	}
+}
+
 static void decay(real *restrict u, real beta, const real *restrict b, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -237,6 +249,7 @@ const struct neap__kernels neap__kernels_reference = {
 	.name = "reference",
 	.rows = {{add_dense, dot_dense, grad_dense},
 		{add_compressed, dot_compressed, grad_compressed}},
+	.gather = gather,
 	.decay = decay,
 	.scale = scale,
 	.sum = sum,

@@ -7,7 +7,15 @@
 
 void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 {
+	kernels->rows[0].add = NEAP_V(neap__adds);
 	kernels->rows[0].dot = NEAP_V(neap__dots);
+	kernels->rows[0].grad = NEAP_V(neap__grads);
+	kernels->gather = NEAP_V(neap__gather);
+	kernels->decay = NEAP_V(neap__decay);
+	kernels->scale = NEAP_V(neap__scale);
+	kernels->sum = NEAP_V(neap__sum);
+	kernels->spikes = NEAP_V(neap__spikes);
+	kernels->support = NEAP_V(neap__support);
 	kernels->walk = NEAP_V(neap__walk);
 	kernels->walk_units = NEAP__WALK_VECTORS * WIDE;
 }

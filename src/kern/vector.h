@@ -58,19 +58,48 @@ INLINE void store(real *p, vec v)
 	*(vec_at *)(void *)p = v;
 }
 
+/* All ones in the first `count` lanes. */
+INLINE mask first_lanes(int count)
+{
+	mask lanes;
+	EACH_REGISTER(int i = 0; i < WIDE; i++)
+	lanes[i] = i;
+	return lanes < (mask){0} + (lane)count;
+}
+
 /* The first `count` < WIDE numbers; zeros behind them, and nothing there is touched. */
 INLINE vec load_part(const real *p, int count)
 {
+#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+	return (vec)_mm512_maskz_loadu_pd((__mmask8)((1U << count) - 1), p);
+#elif NEAP__VECTOR == 64
+	return (vec)_mm512_maskz_loadu_ps((__mmask16)((1U << count) - 1), p);
+#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+	return (vec)_mm256_maskload_pd(p, (__m256i)first_lanes(count));
+#elif NEAP__VECTOR == 32
+	return (vec)_mm256_maskload_ps(p, (__m256i)first_lanes(count));
+#else
 	vec v = {0};
 	for (int i = 0; i < count; i++)
 		v[i] = p[i];
 	return v;
+#endif
 }
 
 INLINE void store_part(real *p, vec v, int count)
 {
+#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+	_mm512_mask_storeu_pd(p, (__mmask8)((1U << count) - 1), (__m512d)v);
+#elif NEAP__VECTOR == 64
+	_mm512_mask_storeu_ps(p, (__mmask16)((1U << count) - 1), (__m512)v);
+#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+	_mm256_maskstore_pd(p, (__m256i)first_lanes(count), (__m256d)v);
+#elif NEAP__VECTOR == 32
+	_mm256_maskstore_ps(p, (__m256i)first_lanes(count), (__m256)v);
+#else
 	for (int i = 0; i < count; i++)
 		p[i] = v[i];
+#endif
 }
 
 /* a b + c, rounded once where the machine can. */
@@ -89,40 +118,79 @@ INLINE vec multiply_add(vec a, vec b, vec c)
 #endif
 }
 
-/* The vector with its halves, or the halves of parts of 2 `by` numbers, changed over. */
-#define SWAP_2(v, by) __builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1)
-#define SWAP_4(v, by) __builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3)
-#define SWAP_8(v, by)                                                                              \
-	__builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3, (by) ^ 4, (by) ^ 5,  \
-		(by) ^ 6, (by) ^ 7)
-#define SWAP_16(v, by)                                                                             \
+/* The same vector, each lane i with what lane i ^ by had. */
+#if NEAP__LANES == 16
+#define SWAP(v, by)                                                                                \
 	__builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3, (by) ^ 4, (by) ^ 5,  \
 		(by) ^ 6, (by) ^ 7, (by) ^ 8, (by) ^ 9, (by) ^ 10, (by) ^ 11, (by) ^ 12,           \
 		(by) ^ 13, (by) ^ 14, (by) ^ 15)
+#elif NEAP__LANES == 8
+#define SWAP(v, by)                                                                                \
+	__builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3, (by) ^ 4, (by) ^ 5,  \
+		(by) ^ 6, (by) ^ 7)
+#elif NEAP__LANES == 4
+#define SWAP(v, by) __builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3)
+#else
+#define SWAP(v, by) __builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1)
+#endif
 
 /* The sum of a vector's numbers: halves upon each other. */
 INLINE real reduce(vec v)
 {
 #if NEAP__LANES == 16
-	v += SWAP_16(v, 8);
-	v += SWAP_16(v, 4);
-	v += SWAP_16(v, 2);
-	v += SWAP_16(v, 1);
-#elif NEAP__LANES == 8
-	v += SWAP_8(v, 4);
-	v += SWAP_8(v, 2);
-	v += SWAP_8(v, 1);
-#elif NEAP__LANES == 4
-	v += SWAP_4(v, 2);
-	v += SWAP_4(v, 1);
-#else
-	v += SWAP_2(v, 1);
+	v += SWAP(v, 8);
 #endif
+#if NEAP__LANES >= 8
+	v += SWAP(v, 4);
+#endif
+#if NEAP__LANES >= 4
+	v += SWAP(v, 2);
+#endif
+	v += SWAP(v, 1);
 	return v[0];
 }
 
-/* The vector kernels, each in the file of its name. */
+/* to[0..3] += the sums of four vectors, each made as reduce makes it. */
+INLINE void add_reduced(real *to, const vec *v)
+{
+#if NEAP__LANES == 8 && !defined NEAP_REAL_DOUBLE
+	vec a = v[0], b = v[1], c = v[2], d = v[3];
+	vec ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+		 __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+	vec cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 8, 9, 10, 11) +
+		 __builtin_shufflevector(c, d, 4, 5, 6, 7, 12, 13, 14, 15);
+	vec acbd = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
+		   __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+	acbd += SWAP(acbd, 1);
+	__m128 sum = _mm256_castps256_ps128(
+		(__m256)__builtin_shufflevector(acbd, acbd, 0, 4, 2, 6, 0, 4, 2, 6));
+	_mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), sum));
+#elif NEAP__LANES == 4
+	vec a = v[0], b = v[1], c = v[2], d = v[3];
+	vec ab = __builtin_shufflevector(a, b, 0, 1, 4, 5) +
+		 __builtin_shufflevector(a, b, 2, 3, 6, 7);
+	vec cd = __builtin_shufflevector(c, d, 0, 1, 4, 5) +
+		 __builtin_shufflevector(c, d, 2, 3, 6, 7);
+	store(to, load(to) + (__builtin_shufflevector(ab, cd, 0, 2, 4, 6) +
+				     __builtin_shufflevector(ab, cd, 1, 3, 5, 7)));
+#else
+	EACH_REGISTER(int i = 0; i < 4; i++)
+	to[i] += reduce(v[i]);
+#endif
+}
+
+/* The vector kernels; kern.h says what their entries do. */
+void NEAP_V(neap__adds)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+void NEAP_V(neap__grads)(
+	real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
 void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *bundle);
+int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
+int NEAP_V(neap__support)(
+	uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta, real cut);
+void NEAP_V(neap__decay)(real *u, real beta, const real *b, int n);
+void NEAP_V(neap__scale)(real *x, real a, int n);
+void NEAP_V(neap__sum)(real *y, const real *x, int n);
 void NEAP_V(neap__walk)(const struct neap__walk *walk, int strip);
 enum { NEAP__WALK_VECTORS = 8 }; /* in a strip of the walk */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch in a net: checking it, dealing it out to groups, sizes, and the gradients at its end. */
 #include "nn/inside.h"
+#include "nn/kept.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
@@ -13,7 +14,11 @@ void neap__groups_free(struct neap_net *net)
 {
 	for (int g = 0; g < net->group_room; g++)
 		neap__group_free(&net->groups[g]);
+	for (int i = 0; net->kept && i < neap__pool_threads(net->pool); i++)
+		neap__kept_free(&net->kept[i]);
+	free(net->kept);
 	free(net->groups);
+	net->kept = NULL;
 	net->groups = NULL;
 	net->group_room = net->ngroups = 0;
 }
@@ -61,6 +66,11 @@ static int make_groups(struct neap_net *net, int samples, int count)
 		return neap__fail_errno(ENOMEM, "%d groups", room);
 	net->group_room = room;
 	net->group_size = 0;
+	net->kept = calloc((size_t)neap__pool_threads(net->pool), sizeof *net->kept);
+	if (!net->kept)
+		return neap__fail_errno(ENOMEM, "%d groups", room);
+	for (int i = 0; i < neap__pool_threads(net->pool); i++)
+		NEAP_TRY(neap__kept_make(net, &net->kept[i], size));
 	for (int g = 0; g < room; g++)
 		NEAP_TRY(neap__group_make(net, &net->groups[g], size));
 	net->group_size = size;
@@ -268,6 +278,9 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	size_t sums = net->elements * (net->engine->real + sizeof(double));
 	sizes->grads = net->elements * sizeof(double) + (size_t)net->group_room * sums;
 	sizes->workspace = (size_t)net->group_room * (net->group_memory - sums) + net->packed_bytes;
+	if (net->kept)
+		sizes->workspace += (size_t)neap__pool_threads(net->pool) *
+				    neap__kept_bytes(net, net->group_size);
 }
 
 enum { CHUNK = 8192 }; /* gradients added up at a time */

@@ -60,6 +60,11 @@ static inline real *neap__scratch_row(const struct neap_net *net, void *rows, in
 	return (real *)(void *)((char *)rows + (size_t)slot * net->row_bytes);
 }
 
+static inline struct neap__view *neap__view_of(const struct neap__at *at, int layer)
+{
+	return &at->group->views[(size_t)layer * at->group->room + at->slot];
+}
+
 static inline int64_t neap__length_of(
 	const struct neap_net *net, const struct neap__group *group, int s)
 {
@@ -102,6 +107,34 @@ size_t neap__record_group(struct neap_net *net, struct neap__group *group, unsig
 	int64_t t0, int64_t t1, int first, unsigned char *tape);
 size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, int first, unsigned char *log);
+
+/*
+ * weights.c: begin with the adjoint of a range's end; step before each step that a sample
+ * has; keep each sample's d(in) when its cell has made it; then add; end adds up all that
+ * waits.
+ */
+#define neap__weights_begin NEAP_R(neap__weights_begin)
+#define neap__weights_step NEAP_R(neap__weights_step)
+#define neap__weights_keep NEAP_R(neap__weights_keep)
+#define neap__weights_add NEAP_R(neap__weights_add)
+#define neap__weights_end NEAP_R(neap__weights_end)
+#define neap__bias_add NEAP_R(neap__bias_add)
+#define neap__kept_din NEAP_R(neap__kept_din)
+void neap__weights_begin(
+	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
+void neap__weights_step(struct neap_net *net, struct neap__group *group);
+void neap__weights_keep(const struct neap__at *at);
+/*
+ * The gradient of a layer's tensor that carries the spikes of layer `from` (-1: the
+ * inputs) into d(in) of this step, or (next) of the one after it.
+ */
+void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int tensor, int from, int next);
+void neap__weights_end(struct neap_net *net, struct neap__group *group);
+void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer);
+/* A layer's d(in) one step later. */
+const real *neap__kept_din(const struct neap__at *at, int layer);
 
 /* reverse.c: rows of struct neap__engine. */
 #define neap__backward_group NEAP_R(neap__backward_group)

@@ -21,6 +21,7 @@ struct neap__pool;
 struct neap__kernels;
 struct neap__cell;
 struct neap__events;
+struct neap__kept;
 
 enum {
 	NEAP__BLOCK = 64,      /* steps whose weight gradients are summed together */
@@ -105,11 +106,11 @@ struct neap__group {
 	struct neap__list *spike_lists[2], *support_lists[2];
 	/* Scratch rows, as wide as the widest layer (neap_net.row_bytes). */
 	void *wide[2];
-	void *sums;  /* [sample] of products: forward into a cell, backward into dS */
-	void **late; /* [layers][sample]: d(in) one step later, where a delay asks for it */
+	void *sums;		  /* [sample] of products: forward into a cell, backward into dS */
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended */
 	void *shares;		  /* [sample] struct neap__share */
+	struct neap__kept *kept;  /* of the thread that works on it */
 	double *z, *dz;		  /* [classes] */
 };
 
@@ -250,6 +251,7 @@ struct neap_net {
 	struct neap_objective objective; /* loss NULL: forward only */
 	struct neap__group *groups;
 	int ngroups, group_room, group_size;
+	struct neap__kept *kept; /* [threads] for groups of group_size */
 	int sample_room;
 	size_t sample_state, sample_adjoint, sample_tape;
 	size_t state_bytes, adjoint_bytes, tape_max, group_memory;

@@ -4,9 +4,9 @@
  * its tape, and the memory of groups.
  */
 #include "nn/inside.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "kern/kern.h"
+#include "nn/pieces.h"
 
 #include <errno.h>
 #include <math.h>
@@ -97,26 +97,12 @@ int neap__net_layout(struct neap_net *net)
 	return 0;
 }
 
-/* Cuts pieces off a block; with base NULL only adds up what they take. */
-struct pieces {
-	unsigned char *base;
-	uint64_t used;
-};
-
-static void *take(struct pieces *from, uint64_t count, uint64_t size)
-{
-	void *piece = from->base ? from->base + from->used : NULL;
-	from->used = neap__sat_add(from->used, neap__sat_mul(count, size));
-	from->used = neap__round_up(from->used, 64);
-	return piece;
-}
-
-static void take_lists(const struct neap_net *net, struct neap__group *group, struct pieces *from,
-	int parity, int samples)
+static void take_lists(const struct neap_net *net, struct neap__group *group,
+	struct neap__pieces *from, int parity, int samples)
 {
 	size_t lists = (size_t)samples * net->nlayers;
-	struct neap__list *spikes = take(from, lists, sizeof *spikes);
-	struct neap__list *near = take(from, lists, sizeof *near);
+	struct neap__list *spikes = neap__piece(from, lists, sizeof *spikes);
+	struct neap__list *near = neap__piece(from, lists, sizeof *near);
 
 	group->spike_lists[parity] = spikes;
 	group->support_lists[parity] = near;
@@ -124,15 +110,15 @@ static void take_lists(const struct neap_net *net, struct neap__group *group, st
 		const struct neap__layer *layer = &net->layers[l];
 		uint16_t *shared = NULL;
 		if (!layer->keeps_support) /* then only the present step's matters */
-			shared = take(from, layer->n, sizeof *shared);
+			shared = neap__piece(from, layer->n, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
-			a.id = a.room = take(from, layer->n, sizeof *a.room);
+			a.id = a.room = neap__piece(from, layer->n, sizeof *a.room);
 			if (layer->smooth)
-				a.value_room = take(from, layer->n, net->engine->real);
+				a.value_room = neap__piece(from, layer->n, net->engine->real);
 			b.id = b.room = shared ? shared
 					: layer->keeps_support
-						? take(from, layer->n, sizeof *b.room)
+						? neap__piece(from, layer->n, sizeof *b.room)
 						: NULL;
 			if (from->base) {
 				spikes[(size_t)s * net->nlayers + l] = a;
@@ -142,57 +128,53 @@ static void take_lists(const struct neap_net *net, struct neap__group *group, st
 	}
 }
 
-/* What a layer's tapes are read into, and its last d(in). */
-static void take_views(const struct neap_net *net, struct neap__group *group, struct pieces *from,
-	int l, int samples)
+/* What a layer's tapes are read into. */
+static void take_views(const struct neap_net *net, struct neap__group *group,
+	struct neap__pieces *from, int l, int samples)
 {
 	const struct neap__layer *layer = &net->layers[l];
 	uint64_t n = (uint64_t)layer->n;
-	void *late = layer->delay ? take(from, n * samples, net->engine->real) : NULL;
 
 	for (int s = 0; s < samples; s++) {
 		struct neap__view view = {0};
 		for (int i = 0; i < 3 && !layer->cell->readout; i++) {
-			view.ids[i] = take(from, n, sizeof *view.ids[i]);
-			view.numbers[i] = take(from, n, net->engine->real);
+			view.ids[i] = neap__piece(from, n, sizeof *view.ids[i]);
+			view.numbers[i] = neap__piece(from, n, net->engine->real);
 		}
 		if (from->base)
 			group->views[(size_t)l * samples + s] = view;
 	}
-	if (from->base)
-		group->late[l] = late;
 }
 
-static void take_group(
-	const struct neap_net *net, struct neap__group *group, struct pieces *from, int samples)
+static void take_group(const struct neap_net *net, struct neap__group *group,
+	struct neap__pieces *from, int samples)
 {
 	size_t bytes = net->engine->real;
 
-	group->part = take(from, net->elements, bytes);
-	group->total = take(from, net->elements, sizeof *group->total);
-	group->dirty = take(from, net->rows, 1);
-	group->spikes = take(from, net->hidden, sizeof *group->spikes);
-	group->z = take(from, net->options.classes, sizeof *group->z);
-	group->dz = take(from, net->options.classes, sizeof *group->dz);
+	group->part = neap__piece(from, net->elements, bytes);
+	group->total = neap__piece(from, net->elements, sizeof *group->total);
+	group->dirty = neap__piece(from, net->rows, 1);
+	group->spikes = neap__piece(from, net->hidden, sizeof *group->spikes);
+	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
+	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)
-		group->wide[i] = take(from, 1, net->row_bytes);
-	group->sums = take(from, samples, net->row_bytes);
-	group->at = take(from, samples, sizeof *group->at);
+		group->wide[i] = neap__piece(from, 1, net->row_bytes);
+	group->sums = neap__piece(from, samples, net->row_bytes);
+	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
-	group->shares = take(from, samples, sizeof(struct neap__share));
-	group->late = take(from, net->nlayers, sizeof *group->late);
-	group->views = take(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
+	group->shares = neap__piece(from, samples, sizeof(struct neap__share));
+	group->views = neap__piece(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)
 		take_views(net, group, from, l, samples);
-	group->rows = take(from, net->nlayers, sizeof *group->rows);
+	group->rows = neap__piece(from, net->nlayers, sizeof *group->rows);
 	for (int l = 0; net->has_log && l < net->nlayers - 1; l++) {
 		uint64_t stride = neap__round_up((uint64_t)net->layers[l].n, net->strip);
-		void *rows = take(from, (uint64_t)samples * NEAP__REPLAYED * stride, bytes);
+		void *rows = neap__piece(from, (uint64_t)samples * NEAP__REPLAYED * stride, bytes);
 		if (from->base)
 			group->rows[l] = rows;
 	}
 	group->room = samples;
-	group->spikes_known = take(from,
+	group->spikes_known = neap__piece(from,
 		net->has_log ? (uint64_t)net->nlayers * samples * (NEAP__REPLAYED + 1) : 0,
 		sizeof *group->spikes_known);
 	for (int parity = 0; parity < 2; parity++)
@@ -208,7 +190,7 @@ void neap__group_free(struct neap__group *group)
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
 {
 	struct neap__group measured;
-	struct pieces pieces = {0};
+	struct neap__pieces pieces = {0};
 
 	take_group(net, &measured, &pieces, samples);
 	if (pieces.used > PTRDIFF_MAX)
@@ -220,7 +202,7 @@ int neap__group_make(struct neap_net *net, struct neap__group *group, int sample
 			(unsigned long long)pieces.used, samples);
 	memset(memory, 0, pieces.used);
 	net->group_memory = pieces.used;
-	pieces = (struct pieces){memory, 0};
+	pieces = (struct neap__pieces){memory, 0};
 	*group = (struct neap__group){.memory = memory};
 	take_group(net, group, &pieces, samples);
 	return 0;

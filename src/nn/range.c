@@ -7,6 +7,7 @@
  * within a round.
  */
 #include "nn/inside.h"
+#include "nn/kept.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 
@@ -235,7 +236,7 @@ static void backward_item(void *arg, int item, int thread)
 	struct job *job = arg;
 	struct neap_net *net = job->net;
 	const unsigned char *tape = (const unsigned char *)job->round + job->round->group[item];
-	(void)thread;
+	net->groups[item].kept = &net->kept[thread];
 	net->engine->backward(net, &net->groups[item], job->moving, job->t1, job->t0, tape);
 }
 

@@ -6,87 +6,14 @@
  */
 #include "nn/engine.h"
 
-#include <string.h>
-
-static struct neap__view *view_of(const struct neap__at *at, int layer)
-{
-	return &at->group->views[(size_t)layer * at->group->room + at->slot];
-}
-
-static real *adjoint_row(const struct neap__at *at, const struct neap__layer *layer)
-{
-	return (real *)(void *)(at->adjoint + layer->adjoint_at);
-}
-
-static real *late_row(const struct neap__at *at, const struct neap__layer *layer)
-{
-	return (real *)at->group->late[layer->index] + (size_t)at->slot * layer->n;
-}
-
-static void dot_rows(const struct neap_net *net, struct neap__share *shares, int count, int tensor)
-{
-	struct neap__matrix m = neap__weights(net, tensor);
-	neap__rows(net->kernels, &m)->dot(&m, shares, count);
-}
-
-/* dW += S' d(in) in the block's sums. */
-static void grad_rows(struct neap_net *net, struct neap__group *group, struct neap__share *shares,
-	int count, int tensor)
-{
-	struct neap__matrix m = neap__weights(net, tensor);
-	const struct neap__tensor *shape = &net->tensors[tensor];
-	uint8_t *dirty = group->dirty + shape->row_offset;
-
-	for (int i = 0; i < count; i++)
-		for (int j = 0; j < shares[i].count; j++)
-			dirty[shares[i].id[j]] = 1;
-	neap__rows(net->kernels, &m)->grad((real *)group->part + shape->offset, &m, shares, count);
-}
-
-static struct neap__share grad_share(const struct neap__list *list, const real *in)
-{
-	return (struct neap__share){
-		.id = list->id, .v = list->value, .count = list->count, .in = in};
-}
-
-/* Weight gradients of the connections of `layer` that carry the spikes of `from`. */
-static void weight_gradient(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *layer, int tensor, int from)
-{
-	struct neap__share *shares = group->shares;
-	int count = 0;
-
-	for (int i = 0; i < alive; i++) {
-		const struct neap__at *at = &group->at[i];
-		struct neap__list events = {0};
-		int recurrent = from == layer->index, late = layer->delay && !recurrent;
-		if ((recurrent || late) && at->t + 1 >= at->sequence->length)
-			continue; /* the spikes of the last step arrive nowhere */
-		if (from < 0)
-			events = neap__input_events(net, at->sample, at->t);
-		shares[count++] = grad_share(from < 0 ? &events : &view_of(at, from)->spikes,
-			late ? late_row(at, layer) : adjoint_row(at, layer));
-	}
-	grad_rows(net, group, shares, count, tensor);
-}
-
-static void bias_gradient(
-	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
-{
-	const struct neap__tensor *shape = &net->tensors[layer->bias];
-
-	group->dirty[shape->row_offset] = 1;
-	for (int i = 0; i < alive; i++)
-		net->kernels->sum((real *)group->part + shape->offset,
-			adjoint_row(&group->at[i], layer), (int)shape->columns);
-}
-
 /* What reaches the spikes of active units beside products: the penalty and the extra row. */
-static void start_ds(const struct neap__at *at, const struct neap__view *view, real *ds)
+static void start_ds(const struct neap__at *at)
 {
 	const struct neap_net *net = at->net;
 	const struct neap__layer *layer = at->layer;
 	const real *penalty = net->has_penalty ? net->penalty[layer->index] : NULL;
+	const struct neap__view *view = neap__view_of(at, layer->index);
+	real *ds = neap__scratch_row(net, at->group->sums, at->slot);
 	size_t extra_at = neap__code(layer)->extra_at(layer);
 	const real *extra = extra_at ? (const real *)(const void *)(at->adjoint + extra_at) : NULL;
 
@@ -95,33 +22,29 @@ static void start_ds(const struct neap__at *at, const struct neap__view *view, r
 			(extra ? extra[view->active_id[k]] : 0);
 }
 
-/* dS of the active units: from the layer above, and through recurrent weights. */
-static void spike_gradient(struct neap_net *net, struct neap__group *group, int alive)
+/*
+ * dS += V . d(in) of `layer`, which sees the spikes of the samples' layer in the same step
+ * or (next) in the one after it: after the last one there is none.
+ */
+static void add_products(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int tensor, int next)
 {
-	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
 	struct neap__share *shares = group->shares;
+	struct neap__matrix m = neap__weights(net, tensor);
 	int count = 0;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
-		const struct neap__view *view = view_of(at, layer->index);
-		shares[i] = (struct neap__share){.id = view->active_id,
+		const struct neap__view *view = neap__view_of(at, at->layer->index);
+		if (next && at->t + 1 >= at->sequence->length)
+			continue;
+		shares[count++] = (struct neap__share){.id = view->active_id,
 			.count = view->active,
 			.out = neap__scratch_row(net, group->sums, at->slot),
-			.in = above->delay ? late_row(at, above) : adjoint_row(at, above)};
-		start_ds(at, view, shares[i].out);
+			.in = next ? neap__kept_din(at, layer->index)
+				   : (const real *)(const void *)(at->adjoint + layer->adjoint_at)};
 	}
-	dot_rows(net, shares, alive, above->weight);
-	if (!layer->is_recurrent)
-		return;
-	for (int i = 0; i < alive; i++) {
-		const struct neap__at *at = &group->at[i];
-		if (at->t + 1 >= at->sequence->length)
-			continue;
-		shares[count] = shares[i];
-		shares[count++].in = adjoint_row(at, layer);
-	}
-	dot_rows(net, shares, count, layer->recurrent);
+	neap__rows(net->kernels, &m)->dot(&m, shares, count);
 }
 
 /* All samples from step t + 1 to t. */
@@ -132,32 +55,29 @@ static void reverse_step(
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
 			at->layer = &net->layers[l];
-			tape += neap__code(at->layer)->view(at, tape, view_of(at, l));
+			tape += neap__code(at->layer)->view(at, tape, neap__view_of(at, l));
 		}
 	for (int l = net->nlayers - 1; l >= 0; l--) {
 		const struct neap__layer *layer = &net->layers[l];
 		for (int i = 0; i < alive; i++) {
-			struct neap__at *at = &group->at[i];
-			at->layer = layer;
-			if (layer->delay)
-				memcpy(late_row(at, layer), adjoint_row(at, layer),
-					(size_t)layer->n * sizeof(real));
+			group->at[i].layer = layer;
+			if (!layer->cell->readout)
+				start_ds(&group->at[i]);
 		}
-		if (!layer->cell->readout) {
-			spike_gradient(net, group, alive);
-			if (layer[1].delay)
-				weight_gradient(net, group, alive, layer + 1, layer[1].weight, l);
-			if (layer->is_recurrent)
-				weight_gradient(net, group, alive, layer, layer->recurrent, l);
-		}
+		if (!layer->cell->readout)
+			add_products(net, group, alive, layer + 1, layer[1].weight, layer[1].delay);
+		if (layer->is_recurrent)
+			add_products(net, group, alive, layer, layer->recurrent, 1);
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
-			neap__code(layer)->backward(
-				at, view_of(at, l), neap__scratch_row(net, group->sums, at->slot));
+			neap__code(layer)->backward(at, neap__view_of(at, l),
+				neap__scratch_row(net, group->sums, at->slot));
+			neap__weights_keep(at);
 		}
-		bias_gradient(net, group, alive, layer);
-		if (!layer->delay)
-			weight_gradient(net, group, alive, layer, layer->weight, l - 1);
+		neap__bias_add(net, group, alive, layer);
+		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
+		if (layer->is_recurrent)
+			neap__weights_add(net, group, alive, layer, layer->recurrent, l, 1);
 	}
 }
 
@@ -188,14 +108,20 @@ void neap__backward_group(struct neap_net *net, struct neap__group *group, unsig
 {
 	const uint32_t *offset = (const uint32_t *)(const void *)tape;
 
+	neap__weights_begin(net, group, adjoint);
 	for (int64_t t = t1 - 1; t >= t0; t--) {
 		int alive = neap__group_alive(net, group, t);
 		for (int i = 0; i < alive; i++)
 			group->at[i].adjoint = adjoint + group->adjoint_at +
 					       group->at[i].slot * net->sample_adjoint;
-		if (alive)
-			reverse_step(net, group, alive, tape + offset[t - t0]);
-		if (t % NEAP__BLOCK == 0 && group->steps > t)
+		if (!alive)
+			continue;
+		neap__weights_step(net, group);
+		reverse_step(net, group, alive, tape + offset[t - t0]);
+		if (t % NEAP__BLOCK == 0) {
+			neap__weights_end(net, group);
 			neap__fold_group(net, group);
+		}
 	}
+	neap__weights_end(net, group);
 }

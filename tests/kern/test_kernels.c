@@ -14,7 +14,7 @@
 
 static const int sizes[] = {
 	1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 511, 516};
-enum { SIZES = sizeof sizes / sizeof sizes[0], ROWS = 37, SHARES = 9 };
+enum { SIZES = sizeof sizes / sizeof sizes[0], ROWS = 37, SHARES = 9, WIDEST = 516 };
 
 static const real epsilon = sizeof(real) == sizeof(double) ? (real)DBL_EPSILON : (real)FLT_EPSILON;
 
@@ -221,6 +221,88 @@ static void grad(void **arg)
 	check_all(check_grad);
 }
 
+/* Rows that many rows are added to, some of them often. */
+static void gather(void **arg)
+{
+	enum { LENDERS = 23, EVENTS = 200 };
+	(void)arg;
+	for (int isa = 0; isa < NEAP__ISAS; isa++)
+		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
+			uint16_t row[ROWS];
+			uint32_t start[ROWS + 1], from[EVENTS];
+			int n = sizes[i], events = 0, rows = 0, off = i % 3;
+			struct numbers x = numbers((size_t)LENDERS * (n + 5), off);
+			struct numbers g = numbers((size_t)ROWS * n, off), before = copy_of(&g);
+			struct neap__bundle b = {0, row, start, from, x.at, (size_t)n + 5};
+			for (int r = 0; r < ROWS; r++) {
+				int count = draw() < 0.3 ? 0 : (int)(draw() * 9);
+				if (count == 0)
+					continue;
+				start[rows] = (uint32_t)events;
+				row[rows++] = (uint16_t)r;
+				while (count-- && events < EVENTS)
+					from[events++] = (uint32_t)(draw() * LENDERS);
+			}
+			start[rows] = (uint32_t)events;
+			b.rows = rows;
+			neap__kernels_reference.gather(g.at, n, &b);
+			struct numbers expected = copy_of(&g);
+			put_back(&g, &before);
+			neap__kernels_get((enum neap__isa)isa)->gather(g.at, n, &b);
+			assert_true(equal(&g, &expected) && !equal(&g, &before));
+			numbers_free(&x);
+			numbers_free(&g);
+			numbers_free(&before);
+			numbers_free(&expected);
+		}
+}
+
+/* Spikes, supports, decay: also exactly at the threshold and at the edge of the support. */
+static void states(void **arg)
+{
+	const struct neap__kernels *r = &neap__kernels_reference;
+	(void)arg;
+	for (int isa = 0; isa < NEAP__ISAS; isa++)
+		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
+			const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
+			uint16_t id[2][WIDEST], near[2][WIDEST];
+			int n = sizes[i], nnear[2], off = i % 3;
+			struct numbers u = numbers((size_t)n, off), b = numbers((size_t)n, off);
+			struct numbers v = copy_of(&u);
+			for (int j = 0; j < n; j++)
+				if (draw() < 0.5)
+					u.at[j] = v.at[j] = (real)((int)(draw() * 5) - 2) / 8;
+			for (int from = 0; from <= 1; from++) {
+				int m = n - from;
+				int count = r->spikes(id[0], u.at + from, m, (real)0.125);
+				assert_int_equal(
+					k->spikes(id[1], u.at + from, m, (real)0.125), count);
+				assert_memory_equal(id[0], id[1], (size_t)count * 2);
+				assert_int_equal(r->support(id[0], near[0], &nnear[0], u.at + from,
+							 m, (real)0.125, (real)0.125),
+					count);
+				assert_int_equal(k->support(id[1], near[1], &nnear[1], u.at + from,
+							 m, (real)0.125, (real)0.125),
+					count);
+				assert_int_equal(nnear[0], nnear[1]);
+				assert_memory_equal(id[0], id[1], (size_t)count * 2);
+				assert_memory_equal(near[0], near[1], (size_t)nnear[0] * 2);
+			}
+			r->decay(u.at, (real)0.9, b.at, n);
+			k->decay(v.at, (real)0.9, b.at, n);
+			assert_true(equal(&u, &v));
+			r->sum(u.at, b.at, n);
+			k->sum(v.at, b.at, n);
+			assert_true(equal(&u, &v));
+			r->scale(u.at, (real)0.7, n);
+			k->scale(v.at, (real)0.7, n);
+			assert_true(equal(&u, &v));
+			numbers_free(&u);
+			numbers_free(&v);
+			numbers_free(&b);
+		}
+}
+
 /* The names, and what is refused. */
 static void chosen(void **arg)
 {
@@ -256,6 +338,8 @@ int main(void)
 		cmocka_unit_test(add),
 		cmocka_unit_test(dot),
 		cmocka_unit_test(grad),
+		cmocka_unit_test(gather),
+		cmocka_unit_test(states),
 		cmocka_unit_test(chosen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

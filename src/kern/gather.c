@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gather: rows of a gradient that many steps add to. A strip of STRIP vectors of a row
+ * stays in registers while all that is added to it passes, in its order; strips go
+ * outside, so that the strip of what is added stays in a near cache for all rows. The
+ * gradient is read and written once for all of them.
+ */
+#include "kern/vector.h"
+
+enum { STRIP = 8, AHEAD = 4 };
+
+INLINE void strip(
+	real *g, const struct neap__bundle *b, uint32_t from, uint32_t to, int column, int vectors)
+{
+	vec a[STRIP];
+
+	EACH_REGISTER(int i = 0; i < vectors; i++)
+	a[i] = load(g + column + i * WIDE);
+	for (uint32_t e = from; e < to; e++) {
+		const real *x = b->x + (size_t)b->from[e] * b->stride + column;
+		EACH_REGISTER(int i = 0; i < vectors; i++)
+		a[i] += load(x + i * WIDE);
+	}
+	EACH_REGISTER(int i = 0; i < vectors; i++)
+	store(g + column + i * WIDE, a[i]);
+}
+
+/* The columns that do not fill a vector. */
+INLINE void strip_part(
+	real *g, const struct neap__bundle *b, uint32_t from, uint32_t to, int column, int count)
+{
+	vec a = load_part(g + column, count);
+
+	for (uint32_t e = from; e < to; e++)
+		a += load_part(b->x + (size_t)b->from[e] * b->stride + column, count);
+	store_part(g + column, a, count);
+}
+
+/* The strip's lines of a row that comes soon. */
+INLINE void expect(const real *g, int column)
+{
+	EACH_REGISTER(int i = 0; i < STRIP * NEAP__VECTOR; i += 64)
+	__builtin_prefetch((const char *)(g + column) + i, 1);
+}
+
+void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *b)
+{
+	int column = 0;
+
+	for (; column + STRIP * WIDE <= columns; column += STRIP * WIDE)
+		for (int k = 0; k < b->rows; k++) {
+			if (k + AHEAD < b->rows)
+				expect(g + (size_t)b->row[k + AHEAD] * columns, column);
+			strip(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1],
+				column, STRIP);
+		}
+	for (; column + WIDE <= columns; column += WIDE)
+		for (int k = 0; k < b->rows; k++)
+			strip(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1],
+				column, 1);
+	for (int k = 0; column < columns && k < b->rows; k++)
+		strip_part(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1], column,
+			columns - column);
+}
