@@ -26,7 +26,7 @@ static int map_arena(struct neap_sweep *s)
 	neap_sweep_release(s);
 	/* Pages of the spare bytes are not touched unless they are needed. */
 	uint64_t whole = neap__round_up(arena->bytes + neap__alone_spare(s), 4096);
-	if (neap__map_pages(&pages, whole) < 0) {
+	if (neap__map_partly(&pages, whole, arena->bytes) < 0) {
 		whole = neap__round_up(arena->bytes, 4096);
 		NEAP_TRY(neap__map_pages(&pages, whole));
 	}

@@ -20,8 +20,11 @@ static void *map(size_t bytes)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* At the start of a large page; what is mapped around it is given back. */
-static void *map_large(size_t bytes)
+/*
+ * At the start of a large page; what is mapped around it is given back. A large page is
+ * resident as a whole: none reaches beyond what is used.
+ */
+static void *map_large(size_t bytes, size_t used)
 {
 	size_t more = LARGE - 4096;
 	unsigned char *p = bytes + more < bytes ? MAP_FAILED : map(bytes + more);
@@ -32,13 +35,18 @@ static void *map_large(size_t bytes)
 		munmap(p, before);
 	if (before + end < bytes + more)
 		munmap(p + before + end, bytes + more - before - end);
-	madvise(p + before, bytes - bytes % LARGE, MADV_HUGEPAGE);
+	madvise(p + before, used - used % LARGE, MADV_HUGEPAGE);
 	return p + before;
 }
 
 int neap__map_pages(void **out, size_t bytes)
 {
-	void *p = bytes >= LARGE ? map_large(bytes) : map(bytes ? bytes : 1);
+	return neap__map_partly(out, bytes, bytes);
+}
+
+int neap__map_partly(void **out, size_t bytes, size_t used)
+{
+	void *p = used >= LARGE ? map_large(bytes, used) : map(bytes ? bytes : 1);
 	if (p == MAP_FAILED)
 		return neap__fail_errno(errno, "cannot map %zu bytes of memory", bytes);
 	*out = p;

@@ -9,6 +9,8 @@
 
 /* Zeroed private pages, not yet resident. 0 or -errno. */
 NEAP_API int neap__map_pages(void **out, size_t bytes);
+/* The same, where no more than the first `used` of them are likely to be touched. */
+NEAP_API int neap__map_partly(void **out, size_t bytes, size_t used);
 NEAP_API void neap__unmap_pages(void *pages, size_t bytes);
 
 /* High-water mark of resident memory (VmHWM) in bytes; 0 where unknown. */
