@@ -60,6 +60,7 @@ static cJSON *chain_file(const struct neap_calibration *c)
 	cli_json_number(o, "backward", chain->backward);
 	cli_json_number(o, "slot_write", chain->slot_write);
 	cli_json_number(o, "slot_read", chain->slot_read);
+	cli_json_number(o, "call", chain->call);
 	cli_json_number(o, "spread", largest_spread(c));
 	cJSON_AddBoolToObject(o, "tape_holds_output", 0);
 	cJSON_AddBoolToObject(o, "backward_needs_input", 0);
@@ -104,6 +105,7 @@ static int print_json(const char *data, const struct neap_calibration *c)
 	cJSON_AddItemToObject(o, "backward", timing(&c->backward));
 	cJSON_AddItemToObject(o, "slot_write", timing(&c->slot_write));
 	cJSON_AddItemToObject(o, "slot_read", timing(&c->slot_read));
+	cJSON_AddItemToObject(o, "call", timing(&c->call));
 	cJSON *tiers = cJSON_AddArrayToObject(o, "tiers");
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
@@ -150,6 +152,7 @@ static int print_table(const struct neap_calibration *c)
 	print_time("backward a step", &c->backward);
 	print_time("a state into a slot", &c->slot_write);
 	print_time("a state from a slot", &c->slot_read);
+	print_time("a call", &c->call);
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
 		printf("\n%s, records up to %s\n", tier->about,

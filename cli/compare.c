@@ -80,6 +80,9 @@ static cJSON *json_run(const struct neap_compare_result *result, const struct ne
 	cli_json_number(o, "seconds", run->seconds);
 	cli_json_number(o, "spread", run->spread);
 	cli_json_number(o, "predicted", run->stats.predicted);
+	cli_json_number(o, "pace", run->slowed);
+	cli_json_number(o, "expected", run->expected);
+	cli_json_number(o, "ratio", run->ratio);
 	json_times(o, &run->stats);
 	cli_json_bytes(o, "resident_growth", run->stats.resident_growth);
 	cli_json_int(o, "recoveries", run->stats.recoveries);
@@ -203,7 +206,7 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s%s\n", name,
 		cli_show_size(planned, run->plan.arena_bytes),
 		cli_show_size(measured, run->stats.peak_measured),
-		run->plan.slow_bytes ? slow : "-", cli_show_time(predicted, run->stats.predicted),
+		run->plan.slow_bytes ? slow : "-", cli_show_time(predicted, run->expected),
 		cli_show_time(time, run->seconds), over, cli_show_time(stall, run->stats.stall),
 		run->grad_hash,
 		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
@@ -223,9 +226,11 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	if (result->window_steps)
 		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
 			result->window_steps, cli_show_size(inputs, result->data_bytes));
-	printf("a step: advance %s, record %s, backward %s; spikes %.2f%%, support %.2f%%\n",
+	printf("a step: advance %s, record %s, backward %s; a call %s; spikes %.2f%%, support "
+	       "%.2f%%\n",
 		cli_show_time(f, c->advance), cli_show_time(r, c->record),
-		cli_show_time(b, c->backward), 100 * result->spikes, 100 * result->support);
+		cli_show_time(b, c->backward), cli_show_time(inputs, c->call), 100 * result->spikes,
+		100 * result->support);
 	for (int i = 0; i < result->problem.ntiers; i++)
 		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
 			result->tier_about[i], tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,

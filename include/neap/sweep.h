@@ -160,6 +160,7 @@ struct neap_sweep_options {
 	 * (neap_tier_set_patience); its record counts as lost. 0 or infinite: never.
 	 */
 	double patience;
+	double call;		      /* seconds a call besides its steps, for planning */
 };
 
 /*
@@ -261,6 +262,8 @@ struct neap_sweep_stats {
 	double predicted_lost;	    /* of `predicted`: what transfers cost the computation */
 	double lost;		    /* of compute, as the plan's costs say of those done */
 	int64_t late;		    /* transfers given up: see neap_sweep_options.patience */
+	/* Calls of the model; record's with replay's. */
+	int64_t advance_calls, record_calls, backward_calls;
 };
 
 /*

@@ -204,6 +204,12 @@ struct neap_compare_run {
 	double input_wait;	       /* seconds that it waited for windows of inputs */
 	int64_t steps;		       /* fewer than the batch's: a reference over its first */
 	double seconds, spread;	       /* median, (max - min) / median */
+	/*
+	 * How much longer steps took beside that sweep than as costs were measured (by a few
+	 * first steps, before it and after it), and the plan's time on so slow a machine.
+	 */
+	double slowed, expected;
+	double ratio;	 /* the median over the runs of seconds / expected, each its own */
 	double overhead; /* over the reference's seconds a step, minus 1; NaN without one */
 	double loss;
 	uint64_t grad_hash;
@@ -268,6 +274,7 @@ struct neap_calibration {
 	struct neap_timing advance, record, backward; /* seconds a step */
 	struct neap_timing replay; /* of a tape from state and log; 0: the net has no log */
 	struct neap_timing slot_write, slot_read; /* seconds a copy of the state */
+	struct neap_timing call; /* seconds a call of the model, besides its steps */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
 };
 NEAP_API int neap_calibrate(

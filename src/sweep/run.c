@@ -185,7 +185,9 @@ static double planned_seconds(const struct neap_sweep *s)
 	return (double)s->stats.advance_steps * c->advance +
 	       (double)(s->stats.record_steps - s->stats.replay_steps) * c->record +
 	       (double)s->stats.replay_steps * c->replay +
-	       (double)s->stats.backward_steps * c->backward;
+	       (double)s->stats.backward_steps * c->backward +
+	       (double)(s->stats.advance_calls + s->stats.record_calls + s->stats.backward_calls) *
+		       c->call;
 }
 
 static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)

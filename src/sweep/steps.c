@@ -35,6 +35,9 @@ void neap__step_charge(
 	double end = neap__seconds();
 	*kind += end - start;
 	s->stats.compute += end - start;
+	s->stats.advance_calls += event == NEAP__EVENT_ADVANCE;
+	s->stats.record_calls += event == NEAP__EVENT_RECORD || event == NEAP__EVENT_REPLAY;
+	s->stats.backward_calls += event == NEAP__EVENT_BACKWARD;
 	neap__trace_add(s->options.trace,
 		&(struct neap__event){
 			.start = start, .end = end, .t0 = t0, .t1 = t1, .kind = event});

@@ -90,6 +90,7 @@ static void describe(
 	p->chain.replay = o->replay > 0 ? o->replay : p->chain.record;
 	p->chain.slot_write = o->slot_write;
 	p->chain.slot_read = o->slot_read;
+	p->chain.call = o->call;
 	p->memory = o->memory ? o->memory : NEAP_INFINITE;
 	p->ntiers = o->ntiers;
 	for (int i = 0; i < o->ntiers; i++)

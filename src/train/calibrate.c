@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c: what the steps of a batch cost on this machine. */
+#include "train/callcost.h"
 #include "train/comparison.h"
 #include "train/copycost.h"
 #include "train/stretches.h"
@@ -32,6 +33,7 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.record = c->costs.record,
 		.backward = c->costs.backward,
 		.replay = c->costs.replay,
+		.call = c->costs.call,
 		.trace = c->trace,
 		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance)};
 }
@@ -83,17 +85,23 @@ static void watch_will_touch(void *user, int64_t t0, int64_t t1)
 	neap_net_will_touch(w->net, t0, t1);
 }
 
+/* Seconds a step of one kind, its calls apart. */
+static void take_cost(double *cost, double seconds, int64_t steps, int64_t calls, double call)
+{
+	if (steps > 0)
+		*cost = fmax(seconds - (double)calls * call, seconds / 2) / (double)steps;
+}
+
 /* What the kinds of steps that a sweep ran cost, `share` of it without its transfers. */
 static void take_costs(
 	struct neap__costs *costs, const struct neap_sweep_stats *stats, double share)
 {
-	if (stats->advance_steps > 0)
-		costs->advance = share * stats->advance / (double)stats->advance_steps;
-	if (stats->record_steps > stats->replay_steps)
-		costs->record =
-			share * stats->record / (double)(stats->record_steps - stats->replay_steps);
-	if (stats->backward_steps > 0)
-		costs->backward = share * stats->backward / (double)stats->backward_steps;
+	take_cost(&costs->advance, share * stats->advance, stats->advance_steps,
+		stats->advance_calls, costs->call);
+	take_cost(&costs->record, share * stats->record, stats->record_steps - stats->replay_steps,
+		stats->replay_steps ? 0 : stats->record_calls, costs->call);
+	take_cost(&costs->backward, share * stats->backward, stats->backward_steps,
+		stats->backward_calls, costs->call);
 }
 
 /* A sweep that nothing disturbs instead, where the budget has one. */
@@ -118,14 +126,17 @@ static int run_twice(struct neap__comparison *c, struct neap_sweep *sweep, struc
 	const struct neap_batch *batch, struct neap_sweep_stats *stats)
 {
 	struct neap_net_result found;
-	double loss;
+	double loss, before = 0, after;
 	for (int pass = 0; pass < 2; pass++) {
+		NEAP_TRY(neap__yardstick(&before, c));
 		NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
 		NEAP_TRY(neap_sweep_run(sweep, NULL, NULL, &loss, stats));
 		watched->tapes = NULL;
 		neap_net_get_result(c->one.net, &found);
 		NEAP_TRY(neap_net_end(c->one.net));
 	}
+	NEAP_TRY(neap__yardstick(&after, c));
+	c->yardstick = (before + after) / 2;
 	c->result->spikes = found.spikes;
 	c->result->support = found.support;
 	return 0;
@@ -167,6 +178,7 @@ static int calibrating_sweep(
 		c->costs.replay = known->chain.replay;
 		c->costs.slot_write = known->chain.slot_write;
 		c->costs.slot_read = known->chain.slot_read;
+		c->costs.call = known->chain.call;
 	} else {
 		take_costs(&c->costs, &stats, neap__undisturbed(&stats));
 	}
@@ -204,6 +216,8 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		&write, &read, neap__round_up(sizes.state, 64), c->result->memory, COPY_REPEATS));
 	c->costs.slot_write = write.median;
 	c->costs.slot_read = read.median;
+	NEAP_TRY(neap__callcost_measure(
+		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
 	if (batch->steps > LONG) {
 		struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 		if (!sequences)

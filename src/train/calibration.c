@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "train/callcost.h"
 #include "train/copycost.h"
 #include "train/netops.h"
 #include "train/onebatch.h"
@@ -96,6 +97,22 @@ static int copies(struct run *r)
 	return 0;
 }
 
+static int calls(struct run *r)
+{
+	struct neap_chain *chain = &r->result->problem.chain;
+	double prices[REPEATS_MOST];
+
+	for (int i = 0; i < r->repeats; i++) {
+		NEAP_TRY(tell(r, "calls"));
+		NEAP_TRY(neap__callcost_measure(&r->costs, r->one.net, r->one.batch,
+			&r->one.objective, r->result->problem.memory));
+		prices[i] = r->costs.call;
+	}
+	r->result->call = neap__timing_of(prices, r->repeats);
+	chain->call = r->result->call.median;
+	return 0;
+}
+
 static int tiers(struct run *r, const struct neap__work *work)
 {
 	struct neap_calibration *c = r->result;
@@ -143,11 +160,12 @@ static int calibrate(struct run *r)
 	r->repeats = o->repeats ? o->repeats : REPEATS;
 	r->timed = o->timed > 0 ? o->timed : TIMED;
 	r->room = c->problem.memory < ROOM ? (size_t)c->problem.memory : ROOM;
-	r->total = r->repeats + 1 + r->tiers.count;
+	r->total = 2 * r->repeats + 1 + r->tiers.count;
 	if (r->one.batch->steps == 0)
 		return neap__fail(NEAP_EUSAGE, "%s: the batch has no steps to time", o->data);
 	NEAP_TRY(steps(r, &work));
 	NEAP_TRY(copies(r));
+	NEAP_TRY(calls(r));
 	return tiers(r, &work);
 }
 

@@ -61,6 +61,8 @@ struct measured {
 	struct neap_sweep_stats stats;
 	struct neap_pace pace;
 	double input_wait;
+	double slowed; /* the yardstick beside it over the one beside the calibration */
+	double expected;
 };
 
 enum { PLANS = 12 };
@@ -115,13 +117,13 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_sweep_stats *stats = &measured->stats;
 	const struct neap_batch *batch = run->reference ? &c->reference_batch : c->one.batch;
 
+	double before_it = c->yardstick_now;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	if (run->reference)
-		NEAP_TRY(neap_sweep_touch(sweep));
 	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
 	double wait = waited(c);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
+	NEAP_TRY(neap_sweep_touch(sweep));
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
@@ -136,7 +138,19 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
+	measured->slowed = 1;
+	if (!c->goes_on) {
+		NEAP_TRY(neap__yardstick(&c->yardstick_now, c));
+		measured->slowed = (before_it + c->yardstick_now) / (2 * c->yardstick);
+	}
+	measured->expected = neap__comparison_predicted(c, sweep, measured->slowed);
 	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -214,7 +228,7 @@ static int prepare(
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(candidate->sweep);
 	c->result->problem = *neap_sweep_problem(candidate->sweep);
-	candidate->predicted = neap__comparison_predicted(c, candidate->sweep);
+	candidate->predicted = neap__comparison_predicted(c, candidate->sweep, 1);
 	return 0;
 }
 
@@ -223,6 +237,7 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	struct neap_compare_run *run, int repeats)
 {
 	struct measured *all = candidate->run;
+	double ratio[REPEATS_MAX];
 	double steps = run->steps > 0 ? (double)run->steps : 1;
 
 	if (!run->ran)
@@ -231,6 +246,12 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	run->stats = all[repeats / 2].stats;
 	if (!run->reference && !c->goes_on)
 		run->stats.predicted = candidate->predicted;
+	for (int i = 0; i < repeats; i++)
+		ratio[i] = all[i].stats.seconds / all[i].expected;
+	qsort(ratio, (size_t)repeats, sizeof ratio[0], by_value);
+	run->ratio = ratio[repeats / 2];
+	run->slowed = all[repeats / 2].slowed;
+	run->expected = all[repeats / 2].expected;
 	run->pace = all[repeats / 2].pace;
 	run->input_wait = all[repeats / 2].input_wait;
 	run->seconds = run->stats.seconds;
@@ -269,6 +290,8 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	int count = c->result->runs_count, done = 0;
 
 	NEAP_TRY(make_traces(c, candidates));
+	if (!c->goes_on)
+		NEAP_TRY(neap__yardstick(&c->yardstick_now, c));
 	for (int i = 0; i < count; i++) {
 		c->trace = candidates[i].trace;
 		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));

@@ -23,6 +23,11 @@ struct neap__comparison {
 	int goes_on;		  /* from a journal: nothing is measured, its plan is run */
 	struct neap_trace *trace; /* of the strategy that is planned, or NULL */
 	double reference;	  /* seconds a step of the reference run; NaN without one */
+	/*
+	 * Seconds of the yardstick, a few first steps, beside the sweeps: as costs were
+	 * measured, and last.
+	 */
+	double yardstick, yardstick_now;
 	struct neap__pieces pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
@@ -53,10 +58,18 @@ int neap__reference_prepare(
 int neap__comparison_calibrate(struct neap__comparison *c);
 
 /*
- * Seconds that a sweep's plan takes with its copies. Plans are made without them:
- * strategies that mind copies need tables of tens of megabytes, for a few percent.
+ * Seconds that a sweep's plan takes with its copies, on a machine that computes `pace`
+ * times as long. Plans are made without copies: strategies that mind them need tables of
+ * tens of megabytes, for a few percent.
  */
-double neap__comparison_predicted(const struct neap__comparison *c, const struct neap_sweep *sweep);
+double neap__comparison_predicted(
+	const struct neap__comparison *c, const struct neap_sweep *sweep, double pace);
+
+/*
+ * yardstick.c: seconds that a few first steps take now, as an average step. Begins and
+ * ends the batch; gradients are undefined.
+ */
+int neap__yardstick(double *seconds, const struct neap__comparison *c);
 
 /*
  * toll.c: what transfers cost the computation and how fast they are, told to the tier

@@ -14,8 +14,10 @@ struct neap__costs {
 	double advance, record, backward;
 	double replay; /* what logging costs more than an advance included; 0: no log */
 	double tape, tape_mean;
-	double log_mean;	      /* bytes a step */
-	double slot_write, slot_read; /* a copy of the state; not of neap__netops_measure */
+	double log_mean; /* bytes a step */
+	/* Not of neap__netops_measure: a copy of the state; a call besides its steps. */
+	double slot_write, slot_read;
+	double call;
 };
 
 /*

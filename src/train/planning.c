@@ -4,6 +4,7 @@
  * before it measured. Plans change the time a sweep takes, never its result.
  */
 #include "train/trainer.h"
+#include "train/callcost.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -57,6 +58,7 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.record = costs->record * load->active,
 		.backward = costs->backward * load->active,
 		.replay = costs->replay * load->active,
+		.call = costs->call,
 		.trace = trainer->trace,
 		.patience = neap__patience(s, load->steps, costs->advance * load->active)};
 }
@@ -192,6 +194,8 @@ int neap__planning_start(struct neap__trainer *trainer)
 	wide.inputs = trainer->options.net.inputs;
 	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
 		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
+	NEAP_TRY(neap__callcost_measure(
+		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
 	struct load load = load_of(&wide, TIMED);
 	const struct neap_problem *known = trainer->options.sweep.costs;
 	if (known) {
@@ -199,6 +203,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 		p->costs.record = known->chain.record;
 		p->costs.backward = known->chain.backward;
 		p->costs.replay = known->chain.replay;
+		p->costs.call = known->chain.call;
 	}
 	p->costs.advance /= load.active;
 	p->costs.record /= load.active;
@@ -266,10 +271,12 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 	return rc;
 }
 
-static void average(double *mean, double seconds, int64_t steps, double scale)
+/* Of seconds, `called` went to calls. */
+static void average(double *mean, double seconds, double called, int64_t steps, double scale)
 {
 	if (steps >= 8)
-		*mean += MEMORY * (seconds / (double)steps * scale - *mean);
+		*mean += MEMORY *
+			 (fmax(seconds - called, seconds / 2) / (double)steps * scale - *mean);
 }
 
 static void add_sweep(struct neap_sweep_stats *sum, const struct neap_sweep_stats *stats)
@@ -302,11 +309,15 @@ void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch
 	double share = neap__undisturbed(stats);
 	double scale = 1 / load.active;
 
-	average(&p->costs.advance, stats->advance, stats->advance_steps, share * scale);
-	average(&p->costs.record, stats->record, stats->record_steps - stats->replay_steps,
-		share * scale);
-	average(&p->costs.replay, stats->replay, stats->replay_steps, share * scale);
-	average(&p->costs.backward, stats->backward, stats->backward_steps, share * scale);
+	double call = p->costs.call;
+	average(&p->costs.advance, stats->advance, call * (double)stats->advance_calls,
+		stats->advance_steps, share * scale);
+	average(&p->costs.record, stats->record,
+		stats->replay_steps ? 0 : call * (double)stats->record_calls,
+		stats->record_steps - stats->replay_steps, share * scale);
+	average(&p->costs.replay, stats->replay, 0, stats->replay_steps, share * scale);
+	average(&p->costs.backward, stats->backward, call * (double)stats->backward_calls,
+		stats->backward_steps, share * scale);
 	if (p->sweeps++ % WINDOW == 0) {
 		p->tape[1] = p->sweeps > 1 ? p->tape[0] : 0;
 		p->tape[0] = 0;

@@ -16,6 +16,8 @@ def measured(folder):
     for key in ("advance", "record", "backward", "slot_write", "slot_read"):
         if not found[key]["median"] > 0 or not found[key]["spread"] >= 0:
             return f"{key}: {found[key]}"
+    if found["call"]["median"] < 0 or found["chain"]["call"] != found["call"]["median"]:
+        return f"call: {found['call']}"
     if len(found["tiers"]) != 2:
         return f"{len(found['tiers'])} tiers"
     for tier in found["tiers"]:
@@ -35,9 +37,9 @@ def planned(folder):
     with open(path) as file:
         chain = json.load(file)
     plan = neap_json("plan", "--chain", path, "--memory", "4M", "--strategy", "bptt")
-    for key in ("steps", "state", "tape", "adjoint", "advance", "record", "backward"):
-        if plan["chain"][key] != chain[key]:
-            return f"{key}: planned with {plan['chain'][key]}, measured {chain[key]}"
+    for key in ("steps", "state", "tape", "adjoint", "advance", "record", "backward", "call"):
+        if plan["chain"].get(key, 0) != chain[key]:
+            return f"{key}: planned with {plan['chain'].get(key)}, measured {chain[key]}"
     return None
 
 
