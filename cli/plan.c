@@ -60,8 +60,11 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 		const char *name = neap_strategy_name(i);
 		if (q->strategy && strcmp(q->strategy, name) != 0)
 			continue;
+		struct neap_plan *plan = &plans->plan[plans->count];
 		double start = neap_clock();
-		int rc = neap_plan_make(&plans->plan[plans->count], &q->problem, name, &q->params);
+		int rc = plans->count == 0 ? neap_plan_make(plan, &q->problem, name, &q->params)
+					   : neap_plan_make_bounded(plan, &q->problem, name,
+						     &q->params, plans->plan[0].bound);
 		if (rc < 0)
 			return cli_fail("plan", rc);
 		plans->seconds[plans->count++] = neap_clock() - start;

@@ -178,7 +178,7 @@ struct neap_plan {
 	double makespan;       /* seconds, everything charged */
 	double stall;	       /* of it, waiting for transfers, */
 	double lost;	       /* and computing lost to those beside it */
-	double overhead;       /* makespan / (T (r + b)) - 1 */
+	double overhead;       /* makespan / (T (r + b) + 2 calls) - 1 */
 	double bound;	       /* no schedule is faster */
 	double gap;	       /* makespan / bound - 1 */
 	double model_bound;    /* no schedule of the strategy's own model is faster; 0: not known */
@@ -208,6 +208,12 @@ NEAP_API const char *neap_strategy_about(const char *name);
  */
 NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params);
+/*
+ * The same where `bound`, neap_bound's answer, is known, such as from the problem's plan by
+ * another strategy: that may take longer than the plan.
+ */
+NEAP_API int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
+	const char *strategy, const struct neap_params *params, double bound);
 
 /*
  * Opens the action stream of a feasible plan. Memory is O(slots + log T), never
@@ -290,7 +296,8 @@ NEAP_API int neap_verify(struct neap_verdict *verdict, const struct neap_problem
 /*
  * simulate: the makespan with one compute stream and, for each tier, a write and
  * a read channel (one shared channel where it is not duplex), transfers in issue
- * order. A transfer costs the stream neap_tier_lost seconds as it is issued. Assumes a
+ * order. Each ADVANCE, RECORD and BACKWARD is a call, which takes chain.call besides its
+ * steps. A transfer costs the stream neap_tier_lost seconds as it is issued. Assumes a
  * legal schedule. makespan = computing + copies + lost + stall.
  */
 struct neap_simulation {

@@ -52,9 +52,9 @@ void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *prob
 				  (chain->join ? 4 : 2) * chain->call);
 }
 
-void neap__plan_bound(struct neap_plan *plan, const struct neap_problem *problem)
+void neap__plan_bound(struct neap_plan *plan, double bound)
 {
-	plan->bound = neap_bound(problem);
+	plan->bound = bound;
 	if (plan->feasible)
 		plan->gap = excess(plan->makespan, plan->bound);
 }
@@ -81,8 +81,9 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	return 0;
 }
 
-int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
-	const struct neap_params *params)
+/* bound below 0: not known. */
+static int make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
+	const struct neap_params *params, double bound)
 {
 	static const struct neap_params none;
 	memset(plan, 0, sizeof *plan);
@@ -102,6 +103,18 @@ int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, c
 	plan->strategy = row->name;
 	if (rc < 0)
 		return rc;
-	neap__plan_bound(plan, problem);
+	neap__plan_bound(plan, bound < 0 ? neap_bound(problem) : bound);
 	return 0;
+}
+
+int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
+	const struct neap_params *params)
+{
+	return make(plan, problem, strategy, params, -1);
+}
+
+int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
+	const char *strategy, const struct neap_params *params, double bound)
+{
+	return make(plan, problem, strategy, params, fmax(bound, 0));
 }

@@ -171,7 +171,7 @@ static int check(struct neap__parsed *x, int64_t most)
 		found.makespan = 0; /* the loss is the caller's */
 	neap__plan_complete(&found, p);
 	if (p->chain.steps > 0)
-		neap__plan_bound(&found, p);
+		neap__plan_bound(&found, neap_bound(p));
 	/* The one number that only a search could tell. */
 	found.model_bound = saved->plan.model_bound;
 	if (!(found.model_bound >= 0 && found.model_bound <= found.makespan * (1 + 1e-9)))

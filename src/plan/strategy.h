@@ -39,7 +39,7 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 
 /* Of a feasible plan's tiers and makespan: slow_bytes and overhead; bound and gap. */
 void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem);
-void neap__plan_bound(struct neap_plan *plan, const struct neap_problem *problem);
+void neap__plan_bound(struct neap_plan *plan, double bound);
 
 /* Infeasible: the least budget (0: none is known to help) and why. */
 void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ...)

@@ -92,11 +92,11 @@ static void take(struct neap__costs *costs, const struct pair *pair,
 
 	if (ranges->advance_steps == 0 || calls == 0)
 		return;
-	double alone = ranges->advance / (double)ranges->advance_steps *
-			       (double)single->advance_steps +
-		       (ranges->record / (double)ranges->record_steps +
-			       ranges->backward / (double)ranges->backward_steps) *
-			       steps;
+	double alone =
+		ranges->advance / (double)ranges->advance_steps * (double)single->advance_steps +
+		(ranges->record / (double)ranges->record_steps +
+			ranges->backward / (double)ranges->backward_steps) *
+			steps;
 	costs->call = fmax((work(single) - alone) / (double)calls, 0);
 	if (said > 0) {
 		costs->slot_write *= single->copies / said;

@@ -108,8 +108,8 @@ static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
 }
 
 /*
- * One sweep of a planned run; the arena is mapped inside the measurement, but for the
- * reference's, which may be larger than the rest of the sweep takes.
+ * One sweep of a planned run, in an arena whose pages are there, as they are in training
+ * after the first batch; what they take of memory is within the measurement.
  */
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct measured *measured)
