@@ -160,7 +160,7 @@ struct neap_sweep_options {
 	 * (neap_tier_set_patience); its record counts as lost. 0 or infinite: never.
 	 */
 	double patience;
-	double call;		      /* seconds a call besides its steps, for planning */
+	double call; /* seconds a call besides its steps, for planning */
 };
 
 /*
