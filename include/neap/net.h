@@ -64,6 +64,9 @@ enum neap_readout {
  * density, scale, delay.
  * Times take s, ms, us or ns. For li only tau, scale (default 1), density (1) and
  * delay apply; recurrent_scale is a key too.
+ * Cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1)
+ * and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction one step
+ * later (docs/cells.md has their equations).
  * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
  */
 struct neap_net_options {

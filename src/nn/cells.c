@@ -4,7 +4,9 @@
 #include <string.h>
 
 static const struct neap__cell cells[] = {
-#define NEAP__X(cell, readout) {#cell, readout, {&neap__##cell##_float, &neap__##cell##_double}},
+#define NEAP__X(cell, traits)                                                                      \
+	{#cell, traits, ((traits)&NEAP__READOUT) != 0,                                             \
+		{&neap__##cell##_float, &neap__##cell##_double}},
 	NEAP__CELLS(NEAP__X)
 #undef NEAP__X
 };

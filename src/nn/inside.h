@@ -53,8 +53,10 @@ struct neap__layer {
 	enum neap_surrogate surrogate;
 	double width, height, support, threshold, reset_value;
 	double tau, scale, recurrent_scale, density;
+	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them */
 
 	double beta;	   /* decay a step */
+	double alpha, rho; /* the same of tau_syn, tau_adapt */
 	double cut;	   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
 	int smooth, dense; /* dense: every unit counts as inside the support */
 	int keeps_spikes;  /* the last step's spikes are part of the state */
@@ -185,9 +187,24 @@ struct neap__cell_code {
 	void (*backward)(struct neap__at *at, const struct neap__view *view, void *ds);
 };
 
+/* What a cell is, and which keys of the specification string it has. */
+enum neap__trait {
+	NEAP__READOUT = 1,
+	NEAP__HIDDEN = 1 << 1,
+	NEAP__LEAKS = 1 << 2,  /* tau */
+	NEAP__SPIKES = 1 << 3, /* threshold and surrogate */
+	NEAP__RESETS = 1 << 4, /* ways to reset */
+	NEAP__DETACHES = 1 << 5,
+	NEAP__SYNAPSE = 1 << 6, /* tau_syn */
+	NEAP__ADAPTS = 1 << 7,	/* tau_adapt */
+	NEAP__RAISES = 1 << 8,	/* a threshold that spikes raise: adapt */
+	NEAP__COUPLES = 1 << 9, /* adaptation by membrane and spikes: a, b */
+};
+
 /* A row of the table in cells.c. */
 struct neap__cell {
 	const char *name;
+	int traits; /* of enum neap__trait */
 	int readout;
 	const struct neap__cell_code *code[2]; /* by enum neap_precision */
 };

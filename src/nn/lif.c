@@ -5,50 +5,25 @@
  * through recurrent weights, theta the threshold.
  */
 #include "nn/liftape.h"
+#include "nn/spiking.h"
 
 #include <string.h>
 
-/* Spikes the reset sees at step t: those of step t - 1 or t; frozen in gradient checks. */
-static const real *reset_spikes(const struct neap__at *at, int64_t t, const void *live)
-{
-	const struct neap_net *net = at->net;
-	if (net->frozen != NEAP__FROZEN || !at->layer->detach)
-		return live;
-	int64_t n = at->layer->n, steps = net->batch->steps;
-	return (const real *)(const void *)(net->frozen_spikes[at->layer->index] +
-					    (at->sample * steps + t) * n);
-}
-
-static void smooth_late_reset(const struct neap__at *at, real *u)
+/* u = (1 - S_{-1}) u */
+static void late_zero(const struct neap__at *at, real *u)
 {
 	const struct neap__layer *layer = at->layer;
-	real theta = (real)layer->threshold;
 
 	if (at->t == 0)
 		return; /* nothing has spiked yet */
-	const real *s = reset_spikes(at, at->t - 1, at->prev->value);
-	for (int i = 0; i < layer->n; i++)
-		u[i] = layer->reset == NEAP_RESET_ZERO ? u[i] * (1 - s[i]) : u[i] - theta * s[i];
-}
-
-static void smooth_spikes(const struct neap__kernels *k, struct neap__at *at, real *u)
-{
-	const struct neap__layer *layer = at->layer;
-	struct neap_net *net = at->net;
-	struct neap__slope slope = neap__slope(layer);
-	real *s = at->now->value_room;
-	int64_t n = layer->n;
-
-	k->integral[layer->surrogate](s, u, layer->n, &slope);
-	at->now->count = layer->n;
-	at->now->id = net->identity;
-	at->now->value = s;
-	if (net->frozen == NEAP__FREEZE) {
-		double *to = net->frozen_spikes[layer->index] +
-			     (at->sample * net->batch->steps + at->t) * n;
-		for (int64_t i = 0; i < n; i++)
-			to[i] = (double)s[i];
+	if (layer->smooth) {
+		const real *s = neap__reset_spikes(at, at->t - 1, at->prev->value);
+		for (int i = 0; i < layer->n; i++)
+			u[i] *= 1 - s[i];
+		return;
 	}
+	for (int j = 0; j < at->prev->count; j++)
+		u[at->prev->id[j]] = 0;
 }
 
 static void reset_at_once(const struct neap__at *at, real *u)
@@ -59,7 +34,7 @@ static void reset_at_once(const struct neap__at *at, real *u)
 	int hard = layer->reset == NEAP_RESET_HARD;
 
 	if (layer->smooth) {
-		const real *s = reset_spikes(at, at->t, now->value);
+		const real *s = neap__reset_spikes(at, at->t, now->value);
 		for (int i = 0; i < layer->n; i++)
 			u[i] = hard ? (1 - s[i]) * u[i] + to * s[i] : u[i] - theta * s[i];
 		return;
@@ -73,10 +48,8 @@ static void reset_at_once(const struct neap__at *at, real *u)
 /* From membranes before the reset: spikes, tape, reset. */
 static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 {
-	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
-	real *u = membranes;
-	real theta = (real)layer->threshold, *pre = u;
+	real *u = membranes, *pre = u;
 	int n = layer->n;
 	int late = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
 
@@ -84,29 +57,11 @@ static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 		pre = at->group->wide[0];
 		memcpy(pre, u, (size_t)n * sizeof *u);
 	}
-	if (late && layer->smooth)
-		smooth_late_reset(at, u);
-	else if (late)
-		for (int j = 0; j < at->prev->count; j++) {
-			int i = at->prev->id[j];
-			u[i] = layer->reset == NEAP_RESET_ZERO ? 0 : u[i] - theta;
-		}
-
-	struct neap__list *now = at->now, *near = at->near_now;
-	if (layer->smooth) {
-		smooth_spikes(k, at, u);
-	} else if (!layer->dense && (tape || layer->keeps_support)) {
-		now->count = k->support(
-			now->room, near->room, &near->count, u, n, theta, (real)layer->cut);
-	} else {
-		now->count = k->spikes(now->room, u, n, theta);
-	}
-	size_t bytes = 0;
-	if (tape) {
-		bytes = neap__lif_tape(at, u, pre, tape);
-		at->group->support += layer->dense ? n : near->count;
-		at->group->recorded += n;
-	}
+	if (layer->reset == NEAP_RESET_ZERO)
+		late_zero(at, u);
+	if (layer->reset == NEAP_RESET_SUBTRACT)
+		neap__late_reset(at, u, (real)layer->threshold);
+	size_t bytes = neap__spike(at, u, pre, tape);
 	if (!late)
 		reset_at_once(at, u);
 	return bytes;
@@ -164,10 +119,8 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 {
 	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
-	struct neap__slope slope = neap__slope(layer);
 	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *ds = ds_;
-	real *height = at->group->wide[1];
-	const real *u = view->u;
+	const real *u = view->u, *height = neap__heights(at, view);
 	const uint16_t *id = view->active_id;
 	real theta = (real)layer->threshold, to = (real)layer->reset_value;
 	int n = layer->n, active = view->active;
@@ -184,7 +137,6 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 			ds[i] -= theta * du[id[i]];
 	if (layer->reset == NEAP_RESET_HARD)
 		mask(du, &view->spikes);
-	k->slope[layer->surrogate](height, u, active, &slope);
 	for (int i = 0; i < active; i++)
 		du[id[i]] += height[i] * ds[i];
 	if (layer->reset != NEAP_RESET_ZERO)

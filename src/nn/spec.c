@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HIDDEN = 1, READOUT = 2 };
 enum kind { NUMBER, TIME, FLAG, WORD };
 
 static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
 static const char *const surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
 
-/* One row a key; low is exclusive when open. */
+/* One row a key, of the cells that have one of the traits; low is exclusive when open. */
 static const struct key {
 	const char *name;
 	enum kind kind;
@@ -26,21 +25,29 @@ static const struct key {
 	double low, high;
 	int open;
 	const char *const *words;
+	double fallback; /* of keys that no option stands behind */
 } keys[] = {
 #define AT(member) offsetof(struct neap__layer, member)
-	{"tau", TIME, AT(tau), HIDDEN | READOUT, 0, INFINITY, 1, NULL},
-	{"reset", WORD, AT(reset), HIDDEN, 0, 0, 0, resets},
-	{"detach", FLAG, AT(detach), HIDDEN, 0, 1, 0, NULL},
-	{"surrogate", WORD, AT(surrogate), HIDDEN, 0, 0, 0, surrogates},
-	{"width", NUMBER, AT(width), HIDDEN, 0, INFINITY, 1, NULL},
-	{"height", NUMBER, AT(height), HIDDEN, 0, INFINITY, 1, NULL},
-	{"support", NUMBER, AT(support), HIDDEN, 0, INFINITY, 0, NULL},
-	{"threshold", NUMBER, AT(threshold), HIDDEN, 0, INFINITY, 1, NULL},
-	{"reset_value", NUMBER, AT(reset_value), HIDDEN, -INFINITY, INFINITY, 0, NULL},
-	{"density", NUMBER, AT(density), HIDDEN | READOUT, 0, 1, 1, NULL},
-	{"scale", NUMBER, AT(scale), HIDDEN | READOUT, 0, INFINITY, 0, NULL},
-	{"recurrent_scale", NUMBER, AT(recurrent_scale), HIDDEN, 0, INFINITY, 0, NULL},
-	{"delay", FLAG, AT(delay), HIDDEN | READOUT, 0, 1, 0, NULL},
+#define ALL (NEAP__HIDDEN | NEAP__READOUT)
+	{"tau", TIME, AT(tau), NEAP__LEAKS, 0, INFINITY, 1, NULL, 0},
+	{"tau_syn", TIME, AT(tau_syn), NEAP__SYNAPSE, 0, INFINITY, 1, NULL, 5e-3},
+	{"tau_adapt", TIME, AT(tau_adapt), NEAP__ADAPTS, 0, INFINITY, 1, NULL, 100e-3},
+	{"adapt", NUMBER, AT(adapt), NEAP__RAISES, 0, INFINITY, 0, NULL, 0.1},
+	{"a", NUMBER, AT(a), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.1},
+	{"b", NUMBER, AT(b), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.2},
+	{"reset", WORD, AT(reset), NEAP__RESETS, 0, 0, 0, resets, 0},
+	{"detach", FLAG, AT(detach), NEAP__DETACHES, 0, 1, 0, NULL, 0},
+	{"surrogate", WORD, AT(surrogate), NEAP__SPIKES, 0, 0, 0, surrogates, 0},
+	{"width", NUMBER, AT(width), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
+	{"height", NUMBER, AT(height), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
+	{"support", NUMBER, AT(support), NEAP__SPIKES, 0, INFINITY, 0, NULL, 0},
+	{"threshold", NUMBER, AT(threshold), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
+	{"reset_value", NUMBER, AT(reset_value), NEAP__RESETS, -INFINITY, INFINITY, 0, NULL, 0},
+	{"density", NUMBER, AT(density), ALL, 0, 1, 1, NULL, 0},
+	{"scale", NUMBER, AT(scale), ALL, 0, INFINITY, 0, NULL, 0},
+	{"recurrent_scale", NUMBER, AT(recurrent_scale), NEAP__HIDDEN, 0, INFINITY, 0, NULL, 0},
+	{"delay", FLAG, AT(delay), ALL, 0, 1, 0, NULL, 0},
+#undef ALL
 #undef AT
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
@@ -137,7 +144,7 @@ static int set_word(struct neap__layer *layer, const struct key *key, struct wor
 static int set_key(struct neap__layer *layer, struct word name, struct word value)
 {
 	struct neap__text names = {0};
-	int where = layer->cell->readout ? READOUT : HIDDEN;
+	int where = layer->cell->traits;
 
 	for (int i = 0; i < KEYS; i++) {
 		const struct key *key = &keys[i];
@@ -191,7 +198,10 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 {
 	const struct neap_net_options *o = &net->options;
 
-	layer->reset = o->reset;
+	for (int i = 0; i < KEYS; i++)
+		if (keys[i].fallback > 0)
+			*(double *)field(layer, &keys[i]) = keys[i].fallback;
+	layer->reset = layer->cell->traits & NEAP__RESETS ? o->reset : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;
 	layer->width = o->width;
@@ -259,11 +269,22 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	return 0;
 }
 
+/* What is left of a number after a step, by its time constant. */
+static int decay_of(const struct neap_net *net, const char *name, double tau, double *decay)
+{
+	double dt = net->options.dt;
+
+	if (net->options.euler && dt > tau)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s %g s is shorter than a step of %g s (Euler)", name, tau, dt);
+	*decay = net->options.euler ? 1 - dt / tau : exp(-dt / tau);
+	return 0;
+}
+
 /* The options' own values, which no key may have replaced. */
 static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 {
-	int where = layer->cell->readout ? READOUT : HIDDEN;
-	double dt = net->options.dt;
+	int where = layer->cell->traits;
 
 	for (int i = 0; i < KEYS; i++) {
 		const struct key *key = &keys[i];
@@ -285,16 +306,18 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 			return neap__fail(
 				NEAP_EUSAGE, "%s must be %s, not %g", key->name, wanted(key), v);
 	}
-	if (net->options.euler && dt > layer->tau)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: tau %g s is shorter than a step of %g s (Euler)", layer->tau, dt);
-	layer->beta = net->options.euler ? 1 - dt / layer->tau : exp(-dt / layer->tau);
+	if (where & NEAP__LEAKS)
+		NEAP_TRY(decay_of(net, "tau", layer->tau, &layer->beta));
+	if (where & NEAP__SYNAPSE)
+		NEAP_TRY(decay_of(net, "tau_syn", layer->tau_syn, &layer->alpha));
+	if (where & NEAP__ADAPTS)
+		NEAP_TRY(decay_of(net, "tau_adapt", layer->tau_adapt, &layer->rho));
 	return 0;
 }
 
 static int write_layer(struct neap__text *text, struct neap__layer *layer)
 {
-	int where = layer->cell->readout ? READOUT : HIDDEN;
+	int where = layer->cell->traits;
 
 	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
 		layer->is_recurrent ? "r" : "");

@@ -125,7 +125,8 @@ def small_cases():
     for net in ("lif", "lif:256r", "lif:0,li", "lif:-1,li", "lif:99999999r,li",
                 "banana:256,li", "lif:256r,,li", "lif:256r,li,li", "li,lif:256r", ",", "lif:xr,li",
                 "lif:256r:reset=banana,li", "lif:256r:tau=0,li", "lif:256r:nokey=1,li",
-                "lif:256r:tau,li", "lif:256rr,li"):
+                "lif:256r:tau,li", "lif:256rr,li", "cubalif:256r:reset=zero,li",
+                "alif:256r:tau_adapt=0,li", "adlif:256r:b=banana,li"):
         yield ["train", "train.h5", "--net", net, "--epochs", "1", "--memory", "8M"], "--net"
         yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
     for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "randman:",

@@ -66,6 +66,33 @@ static void resets(void **arg)
 	batch_free(&room);
 }
 
+/* The other cells that spike, in nets of their own kind and among others. */
+static void spiking_cells(void **arg)
+{
+	static const char *const specs[] = {"cubalif:6r:tau_syn=3ms,li",
+		"cubalif:5:scale=1,lif:4r:delay=1,cubalif:4r:tau_syn=8ms,li:delay=1",
+		"alif:6r:tau_adapt=12ms:adapt=0.4,li",
+		"alif:5:adapt=0.3,alif:4r:delay=1:tau_adapt=7ms,li",
+		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6,li",
+		"adlif:5:scale=6:a=-0.2,adlif:4r:delay=1:scale=8:tau_adapt=6ms,li",
+		"alif:4r,adlif:4r:scale=6,cubalif:4r,lif:3r:reset=zero,li"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int detach = 0; detach < 2; detach++)
+			for (int euler = 0; euler < 2; euler++) {
+				struct neap_net_options o = options(specs[s]);
+				struct neap_objective objective = *entropy();
+				objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
+				o.detach = detach;
+				o.euler = euler;
+				o.surrogate = NEAP_SIGMOID;
+				check(&o, &objective, &room, 0);
+			}
+	batch_free(&room);
+}
+
 static void surrogates(void **arg)
 {
 	struct batch_room room;
@@ -164,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resets),
+		cmocka_unit_test(spiking_cells),
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(penalties),

@@ -46,6 +46,15 @@ static const struct variant {
 		.surrogate = NEAP_ATAN,
 		.smooth = 1,
 		.delay = 1},
+	{.spec = "cubalif:70r,li"},
+	{.spec = "cubalif:40:tau_syn=2ms,alif:33r:adapt=0.2:delay=1,li", .precision = NEAP_DOUBLE},
+	{.spec = "alif:70r:detach=1,li", .surrogate = NEAP_SUPERSPIKE, .support = 0.4},
+	{.spec = "adlif:70r:scale=40,li"},
+	{.spec = "adlif:40r:scale=40,adlif:33:scale=40,li", .density = 0.4, .dense = 1},
+	{.spec = "alif:20r,adlif:20r:scale=20,cubalif:10r,li",
+		.surrogate = NEAP_SIGMOID,
+		.smooth = 1,
+		.delay = 1},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

@@ -23,7 +23,16 @@ static const struct {
 	{"li,li", "only be the last"},
 	{"lif:8,", "no cell ''"},
 	{",li", "no cell ''"},
-	{"lstm:8,li", "there are lif, li"},
+	{"gnu:8,li", "there are lif, cubalif, alif"},
+	{"lif:8:tau_syn=5ms,li", "lif has no key 'tau_syn'; it has tau, reset"},
+	{"cubalif:8:tau_syn=0,li", "tau_syn must be a positive time"},
+	{"cubalif:8:reset=hard,li", "cubalif has no key 'reset'; it has tau, tau_syn, detach"},
+	{"alif:8:tau_adapt=-1ms,li", "tau_adapt must be a positive time"},
+	{"alif:8:adapt=-1,li", "adapt must be a number, 0 or more"},
+	{"alif:8:a=1,li", "alif has no key 'a'"},
+	{"adlif:8:a=x,li", "a must be a finite number"},
+	{"adlif:8:b=inf,li", "b must be a finite number"},
+	{"adlif:8:adapt=1,li", "adlif has no key 'adapt'"},
 	{"lif:0,li", "1 to 65535"},
 	{"lif:-3,li", "1 to 65535"},
 	{"lif:65536,li", "1 to 65535"},
@@ -115,6 +124,8 @@ static void bad_options(void **arg)
 	REFUSED(o.surrogate = (enum neap_surrogate)(-1));
 	REFUSED(o.precision = (enum neap_precision)2);
 	REFUSED((o.euler = 1, o.tau = 0.5e-3));
+	REFUSED((o.euler = 1, o.spec = "cubalif:8:tau_syn=0.5ms,li"));
+	REFUSED((o.euler = 1, o.spec = "alif:8:tau_adapt=0.5ms,li"));
 }
 
 static void bad_batches(void **arg)
@@ -183,6 +194,32 @@ static void canonical(void **arg)
 	neap_net_free(NULL);
 }
 
+/* The same of every cell: with the keys given, and with their defaults. */
+static void canonical_cells(void **arg)
+{
+	static const char *const specs[] = {
+		"cubalif:8r:tau_syn=3ms:detach=1,li",
+		"alif:8r:tau_adapt=30ms:adapt=0.7:threshold=0.9,li",
+		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
+		"cubalif:8,alif:7:delay=1,adlif:6r,li",
+	};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct neap_net_options o = options(specs[i]);
+		struct neap_net *a = net_make(&o);
+		struct neap_net_options p = options(neap_net_spec(a));
+		p.tau = 1;
+		p.detach = 1;
+		p.reset = NEAP_RESET_SOFT;
+		p.threshold = 3;
+		struct neap_net *b = net_make(&p);
+		assert_string_equal(neap_net_spec(a), neap_net_spec(b));
+		neap_net_free(a);
+		neap_net_free(b);
+	}
+}
+
 static void losses(void **arg)
 {
 	double z[] = {1000, 0, -1000}, dz[3];
@@ -207,6 +244,7 @@ int main(void)
 		cmocka_unit_test(bad_options),
 		cmocka_unit_test(bad_batches),
 		cmocka_unit_test(canonical),
+		cmocka_unit_test(canonical_cells),
 		cmocka_unit_test(losses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loss, spikes and gradients equal those of PyTorch, step by step
- * (torch_dump.json, made by make_torch_dump.py).
+ * (torch_dump.json, made by make_torch_dump.py: lif; torch_cells.json, made by
+ * make_torch_cells.py: the other cells).
  */
 #include "nn/nets.h"
 #include "nn/inside.h"
@@ -10,21 +11,34 @@
 
 static cJSON *dump;
 
-static int load(void **arg)
+static cJSON *read_dump(const char *name)
 {
 	char path[4096];
 	const char *source = getenv("NEAP_SOURCE");
-	(void)arg;
-	snprintf(path, sizeof path, "%s/tests/nn/torch_dump.json", source ? source : ".");
+	snprintf(path, sizeof path, "%s/tests/nn/%s", source ? source : ".", name);
 	FILE *file = fopen(path, "rb");
 	if (!file)
-		return -1;
+		return NULL;
 	char *text = calloc(1, 1 << 20);
 	size_t n = fread(text, 1, (1 << 20) - 1, file);
 	fclose(file);
-	dump = cJSON_ParseWithLength(text, n);
+	cJSON *json = cJSON_ParseWithLength(text, n);
 	free(text);
-	return dump ? 0 : -1;
+	return json;
+}
+
+/* Both dumps as one. */
+static int load(void **arg)
+{
+	cJSON *more = read_dump("torch_cells.json"), *net;
+	(void)arg;
+	dump = read_dump("torch_dump.json");
+	if (!dump || !more)
+		return -1;
+	while ((net = cJSON_DetachItemFromArray(cJSON_GetObjectItem(more, "nets"), 0)))
+		cJSON_AddItemToArray(cJSON_GetObjectItem(dump, "nets"), net);
+	cJSON_Delete(more);
+	return 0;
 }
 
 static int unload(void **arg)
@@ -130,7 +144,8 @@ static void compare_spikes(struct neap_net *net, const cJSON *from, const struct
 				const struct neap__layer *layer = &net->layers[l];
 				const unsigned char *bits =
 					state + (size_t)b * net->sample_state + layer->spikes_at;
-				if (t >= batch->sequences[b].length || !layer->keeps_spikes)
+				if (t >= batch->sequences[b].length || !layer->keeps_spikes ||
+					!(layer->cell->traits & NEAP__SPIKES))
 					continue;
 				const cJSON *ids = cJSON_GetArrayItem(
 					cJSON_GetArrayItem(cJSON_GetArrayItem(samples, b), l),

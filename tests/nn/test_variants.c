@@ -14,6 +14,12 @@ static const char *const specs[] = {
 	"lif:70r:reset=zero:detach=1,lif:40:reset=hard:detach=1,li",
 	"lif:70:reset=zero,lif:40r:detach=1,li",
 	"lif:65r:reset=soft:detach=1,lif:40r:reset=zero:delay=1,li:delay=1",
+	"cubalif:70r:scale=0.7,li",
+	"cubalif:65:detach=1:tau_syn=2ms:scale=1,cubalif:40r:scale=1:delay=1,li",
+	"alif:70r,li",
+	"alif:65:adapt=0.3,alif:40r:detach=1:delay=1,li",
+	"adlif:70r:scale=40,li",
+	"adlif:65r:scale=40:detach=1,adlif:40:scale=40,li",
 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
 
