@@ -64,9 +64,12 @@ enum neap_readout {
  * density, scale, delay.
  * Times take s, ms, us or ns. For li only tau, scale (default 1), density (1) and
  * delay apply; recurrent_scale is a key too.
- * Cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1)
- * and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction one step
- * later (docs/cells.md has their equations).
+ * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
+ * adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction
+ * one step later. Gated cells are rnn (activation=tanh or relu), lstm, gru and egru;
+ * they are recurrent, r or not, and have no tau and no reset (docs/cells.md has their
+ * equations). What is said of rates and spikes below is, for outputs that are numbers,
+ * the mean of those.
  * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
  */
 struct neap_net_options {
@@ -110,12 +113,13 @@ NEAP_API void neap_net_free(struct neap_net *net);
 
 /*
  * A parameter tensor. Dense: rows x columns, a row an input unit, row-major
- * (weights W[in][out]); biases have one row. Sparse: values in compressed rows.
+ * (weights W[in][out]; of gated cells the gates' columns stand side by side, in PyTorch's
+ * order); biases have one row. Sparse: values in compressed rows.
  * data holds floats or doubles by the net's precision; grad always doubles, as
  * many as `count`, complete after neap_net_end.
  */
 struct neap_param {
-	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", "readout.weight" */
+	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", "readout.weight"; of egru "layer0.candidate" */
 	int64_t rows, columns;
 	int64_t count; /* rows * columns, or the number of kept connections */
 	void *data;

@@ -13,8 +13,13 @@
 	X(cubalif, NEAP__LIF | NEAP__SYNAPSE)                                                      \
 	X(alif, NEAP__LIF | NEAP__ADAPTS | NEAP__RAISES)                                           \
 	X(adlif, NEAP__LIF | NEAP__ADAPTS | NEAP__COUPLES)                                         \
+	X(rnn, NEAP__GATED | NEAP__SQUASHES)                                                       \
+	X(lstm, NEAP__GATED)                                                                       \
+	X(gru, NEAP__GATED)                                                                        \
+	X(egru, NEAP__GATED | NEAP__SPIKES)                                                        \
 	X(li, NEAP__READOUT | NEAP__LEAKS)
 
+#define NEAP__GATED (NEAP__HIDDEN | NEAP__RECURS)
 #define NEAP__LIF (NEAP__HIDDEN | NEAP__LEAKS | NEAP__SPIKES | NEAP__DETACHES)
 
 #define NEAP__X(cell, traits)                                                                      \

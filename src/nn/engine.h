@@ -117,6 +117,7 @@ size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned
 #define neap__weights_step NEAP_R(neap__weights_step)
 #define neap__weights_keep NEAP_R(neap__weights_keep)
 #define neap__weights_add NEAP_R(neap__weights_add)
+#define neap__weights_add_now NEAP_R(neap__weights_add_now)
 #define neap__weights_end NEAP_R(neap__weights_end)
 #define neap__bias_add NEAP_R(neap__bias_add)
 #define neap__kept_din NEAP_R(neap__kept_din)
@@ -130,6 +131,8 @@ void neap__weights_keep(const struct neap__at *at);
  */
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int from, int next);
+/* The same of the shares in group->shares, at once. */
+void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor);
 void neap__weights_end(struct neap_net *net, struct neap__group *group);
 void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer);

@@ -81,8 +81,18 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
-		shares[i] = share_of(group->at[i].prev, group->at[i].sums);
+		shares[i] =
+			share_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
 	add_rows(net, shares, alive, layer->recurrent);
+	if (layer->candidate < 0)
+		return;
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		void *room = group->views[(size_t)layer->index * group->room + at->slot].numbers[0];
+		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
+		shares[i] = share_of(&gated, (real *)at->sums + layer->at.candidate_at);
+	}
+	add_rows(net, shares, alive, layer->candidate);
 }
 
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,

@@ -41,6 +41,24 @@ struct neap__tensor {
 	uint32_t *row_start; /* compressed rows; NULL when dense */
 	uint16_t *column;
 	double deviation; /* of the initial normal distribution; 0: starts at zero */
+	int takes_spikes; /* and no numbers */
+};
+
+enum neap__activation { NEAP__TANH, NEAP__RELU };
+
+/* What the lists of a layer's outputs hold. */
+enum neap__outputs {
+	NEAP__ONES,    /* spikes: units alone */
+	NEAP__NUMBERS, /* the units that are not 0, and their numbers */
+	NEAP__ALL      /* all units, and their numbers */
+};
+
+/*
+ * The row of a cell's sums, in sizes of the layer: as many columns as W, V and the row
+ * itself have, and where those of V and of a second product begin. All zero: 1, 1, 1, 0, 0.
+ */
+struct neap__widths {
+	int in, own, sums, own_at, candidate_at;
 };
 
 /* A layer, the readout included (the last one). */
@@ -54,20 +72,24 @@ struct neap__layer {
 	double width, height, support, threshold, reset_value;
 	double tau, scale, recurrent_scale, density;
 	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them */
+	enum neap__activation activation;
 
 	double beta;	   /* decay a step */
 	double alpha, rho; /* the same of tau_syn, tau_adapt */
 	double cut;	   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
 	int smooth, dense; /* dense: every unit counts as inside the support */
-	int keeps_spikes;  /* the last step's spikes are part of the state */
-	int keeps_support; /* so are the units that were inside the support */
-	int logged;	   /* spikes go into the log: others than the readout see them */
+	enum neap__outputs outputs;
+	int keeps_spikes;	     /* the last step's spikes are part of the state */
+	int keeps_support;	     /* so are the units that were inside the support */
+	int logged;		     /* spikes go into the log: others than the readout see them */
 	int weight, recurrent, bias; /* tensors; recurrent may be -1 */
+	int candidate;		     /* tensor of the second product; -1: none */
+	struct neap__widths at;	     /* columns, and where they begin */
 
 	size_t state_at;   /* the cell's own numbers */
-	size_t spikes_at;  /* bitmap of the last spikes, or n numbers when smooth */
+	size_t spikes_at;  /* bitmap of the last spikes, or n numbers where outputs are */
 	size_t support_at; /* bitmap */
-	size_t adjoint_at; /* d(in), n numbers, then what else the cell carries */
+	size_t adjoint_at; /* d(in), at.sums numbers, then what else the cell carries */
 };
 
 /* Spikes of one layer, sample and step: `count` ascending ids; value NULL: ones. */
@@ -76,7 +98,7 @@ struct neap__list {
 	const uint16_t *id;
 	const void *value;
 	uint16_t *room;	  /* ids this list may fill in; NULL when borrowed */
-	void *value_room; /* n numbers, smooth nets only */
+	void *value_room; /* n numbers, where outputs are */
 };
 
 /* Gradient sums and scratch of one group. */
@@ -126,8 +148,9 @@ struct neap__view {
 	const uint16_t *pre_id;
 	const void *pre; /* membranes before a reset to zero */
 	const void *outputs;
-	uint16_t *ids[3]; /* scratch [n] each */
-	void *numbers[3]; /* scratch [n] each */
+	struct neap__list gated; /* what entered the second product; its ids to be asked for dS */
+	uint16_t *ids[3];	 /* scratch [n] each */
+	void *numbers[3];	 /* scratch [n] each */
 };
 
 /* Where a cell works: one sample, layer and step. */
@@ -170,6 +193,10 @@ struct neap__at {
  * What a sample gets must not depend on the others, nor on the order they come in.
  */
 struct neap__cell_code {
+	struct neap__widths widths;
+	enum neap__outputs outputs;
+	int has_candidate; /* a second product, with gated outputs of the step before */
+	int is_dense;	   /* every tape takes tape_max */
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
@@ -183,6 +210,17 @@ struct neap__cell_code {
 	 * steps; finish may change them.
 	 */
 	void (*walk)(const struct neap__layer *layer, void *walk);
+	/* NEAP__NUMBERS only: fills in the numbers of the units listed, from the state. */
+	void (*recall)(const struct neap__layer *layer, const unsigned char *state,
+		struct neap__list *list);
+	/*
+	 * has_candidate only. Forward, between the products: the list that enters the second
+	 * one; `room` is scratch [n]. Backward, after `backward`: q are the products of the
+	 * candidate's d(in) with the rows of view->gated; fills in what follows from them, and
+	 * the list again, for the gradient of weights.
+	 */
+	struct neap__list (*gate)(struct neap__at *at, void *sums, void *room);
+	void (*ungate)(struct neap__at *at, struct neap__view *view, const void *q);
 	size_t (*view)(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
 	void (*backward)(struct neap__at *at, const struct neap__view *view, void *ds);
 };
@@ -195,10 +233,12 @@ enum neap__trait {
 	NEAP__SPIKES = 1 << 3, /* threshold and surrogate */
 	NEAP__RESETS = 1 << 4, /* ways to reset */
 	NEAP__DETACHES = 1 << 5,
-	NEAP__SYNAPSE = 1 << 6, /* tau_syn */
-	NEAP__ADAPTS = 1 << 7,	/* tau_adapt */
-	NEAP__RAISES = 1 << 8,	/* a threshold that spikes raise: adapt */
-	NEAP__COUPLES = 1 << 9, /* adaptation by membrane and spikes: a, b */
+	NEAP__SYNAPSE = 1 << 6,	  /* tau_syn */
+	NEAP__ADAPTS = 1 << 7,	  /* tau_adapt */
+	NEAP__RAISES = 1 << 8,	  /* a threshold that spikes raise: adapt */
+	NEAP__COUPLES = 1 << 9,	  /* adaptation by membrane and spikes: a, b */
+	NEAP__SQUASHES = 1 << 10, /* activation */
+	NEAP__RECURS = 1 << 11,	  /* is recurrent, r or not */
 };
 
 /* A row of the table in cells.c. */
@@ -259,7 +299,7 @@ struct neap_net {
 	struct neap__pool *pool;
 	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
-	size_t row_bytes;   /* of a scratch row of the widest layer */
+	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
 
 	const struct neap_batch *batch;
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */

@@ -15,7 +15,7 @@ enum {
 
 size_t neap__kept_stride(const struct neap_net *net, int layer)
 {
-	size_t bytes = (size_t)net->layers[layer].n * net->engine->real;
+	size_t bytes = (size_t)net->layers[layer].at.sums * net->engine->real;
 	return neap__round_up(bytes, 256) | 256;
 }
 
@@ -29,7 +29,7 @@ static int steps_of(int samples)
 static int waits(const struct neap_net *net, int tensor)
 {
 	return !net->options.smooth && !net->tensors[tensor].row_start &&
-	       net->tensors[tensor].rows > 1;
+	       net->tensors[tensor].takes_spikes;
 }
 
 static void take_all(

@@ -41,11 +41,22 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	if (layer->support > 0 && layer->support < layer->cut)
 		layer->cut = layer->support;
 	layer->smooth = o->smooth;
-	layer->dense = o->dense || o->smooth || isinf(layer->cut);
+	layer->dense = o->dense || o->smooth || isinf(layer->cut) || code(net, layer)->is_dense;
+	layer->outputs = o->smooth ? NEAP__ALL : code(net, layer)->outputs;
 	layer->keeps_spikes = layer->is_recurrent || above->delay ||
 			      layer->reset == NEAP_RESET_SUBTRACT ||
 			      layer->reset == NEAP_RESET_ZERO;
 	layer->keeps_support = layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
+}
+
+static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
+{
+	struct neap__widths w = code(net, layer)->widths;
+
+	if (!w.sums)
+		w = (struct neap__widths){1, 1, 1, 0, 0};
+	layer->at = (struct neap__widths){w.in * layer->n, w.own * layer->n, w.sums * layer->n,
+		w.own_at * layer->n, w.candidate_at * layer->n};
 }
 
 /* Spikes that others than the readout see go into the log. */
@@ -66,28 +77,32 @@ static void derive_log(struct neap_net *net)
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, bytes = net->engine->real;
+	int row = 0;
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		size_t bits = (size_t)(layer->n + 7) / 8;
 		int hidden = !layer->cell->readout;
 
+		derive_widths(net, layer);
 		if (hidden)
 			derive(net, layer);
 		layer->state_at = place(&state, code(net, layer)->state_bytes(net, layer));
 		if (hidden && layer->keeps_spikes)
-			layer->spikes_at = place(&state, layer->smooth ? layer->n * bytes : bits);
+			layer->spikes_at = place(
+				&state, layer->outputs == NEAP__ALL ? layer->n * bytes : bits);
 		if (hidden && layer->keeps_support)
 			layer->support_at = place(&state, bits);
 		layer->adjoint_at = place(&adjoint, code(net, layer)->adjoint_bytes(net, layer));
 		tape += code(net, layer)->tape_max(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
+		row = layer->at.sums > row ? layer->at.sums : row;
 		net->hidden += hidden ? layer->n : 0;
 	}
 	net->sample_state = neap__round_up(state, 64);
 	net->sample_adjoint = neap__round_up(adjoint, 64);
 	net->sample_tape = tape;
-	net->row_bytes = neap__round_up((uint64_t)net->widest * bytes, 64);
+	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
 	derive_log(net);
 	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
 	if (!net->identity)
@@ -114,7 +129,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
 			a.id = a.room = neap__piece(from, layer->n, sizeof *a.room);
-			if (layer->smooth)
+			if (layer->outputs != NEAP__ONES)
 				a.value_room = neap__piece(from, layer->n, net->engine->real);
 			b.id = b.room = shared ? shared
 					: layer->keeps_support

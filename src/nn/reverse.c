@@ -6,6 +6,13 @@
  */
 #include "nn/engine.h"
 
+#include <string.h>
+
+static const real *din_of(const struct neap__at *at, const struct neap__layer *layer)
+{
+	return (const real *)(const void *)(at->adjoint + layer->adjoint_at);
+}
+
 /* What reaches the spikes of active units beside products: the penalty and the extra row. */
 static void start_ds(const struct neap__at *at)
 {
@@ -31,7 +38,7 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 {
 	struct neap__share *shares = group->shares;
 	struct neap__matrix m = neap__weights(net, tensor);
-	int count = 0;
+	int count = 0, column = tensor == layer->recurrent ? layer->at.own_at : 0;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
@@ -41,10 +48,37 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 		shares[count++] = (struct neap__share){.id = view->active_id,
 			.count = view->active,
 			.out = neap__scratch_row(net, group->sums, at->slot),
-			.in = next ? neap__kept_din(at, layer->index)
-				   : (const real *)(const void *)(at->adjoint + layer->adjoint_at)};
+			.in = column +
+			      (next ? neap__kept_din(at, layer->index) : din_of(at, layer))};
 	}
 	neap__rows(net->kernels, &m)->dot(&m, shares, count);
+}
+
+/* The second product: back through it, and its weights' gradient. */
+static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer;
+	struct neap__matrix m = neap__weights(net, layer->candidate);
+	struct neap__share *shares = group->shares;
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		const struct neap__list *gated = &neap__view_of(at, layer->index)->gated;
+		shares[i] = (struct neap__share){.id = gated->id,
+			.count = gated->count,
+			.out = neap__scratch_row(net, group->sums, at->slot),
+			.in = din_of(at, layer) + layer->at.candidate_at};
+		memset(shares[i].out, 0, (size_t)gated->count * sizeof(real));
+	}
+	neap__rows(net->kernels, &m)->dot(&m, shares, alive);
+	for (int i = 0; i < alive; i++) {
+		struct neap__view *view = neap__view_of(&group->at[i], layer->index);
+		neap__code(layer)->ungate(&group->at[i], view, shares[i].out);
+		shares[i].id = view->gated.id;
+		shares[i].v = view->gated.value;
+		shares[i].count = view->gated.count;
+	}
+	neap__weights_add_now(net, group, alive, layer->candidate);
 }
 
 /* All samples from step t + 1 to t. */
@@ -72,8 +106,11 @@ static void reverse_step(
 			struct neap__at *at = &group->at[i];
 			neap__code(layer)->backward(at, neap__view_of(at, l),
 				neap__scratch_row(net, group->sums, at->slot));
-			neap__weights_keep(at);
 		}
+		if (layer->candidate >= 0)
+			reverse_candidate(net, group, alive);
+		for (int i = 0; i < alive; i++)
+			neap__weights_keep(&group->at[i]);
 		neap__bias_add(net, group, alive, layer);
 		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
 		if (layer->is_recurrent)

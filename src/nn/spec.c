@@ -12,6 +12,7 @@
 
 enum kind { NUMBER, TIME, FLAG, WORD };
 
+static const char *const activations[] = {"tanh", "relu", NULL};
 static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
 static const char *const surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
@@ -35,6 +36,7 @@ static const struct key {
 	{"adapt", NUMBER, AT(adapt), NEAP__RAISES, 0, INFINITY, 0, NULL, 0.1},
 	{"a", NUMBER, AT(a), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.1},
 	{"b", NUMBER, AT(b), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.2},
+	{"activation", WORD, AT(activation), NEAP__SQUASHES, 0, 0, 0, activations, 0},
 	{"reset", WORD, AT(reset), NEAP__RESETS, 0, 0, 0, resets, 0},
 	{"detach", FLAG, AT(detach), NEAP__DETACHES, 0, 1, 0, NULL, 0},
 	{"surrogate", WORD, AT(surrogate), NEAP__SPIKES, 0, 0, 0, surrogates, 0},
@@ -201,6 +203,7 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].fallback > 0)
 			*(double *)field(layer, &keys[i]) = keys[i].fallback;
+	layer->is_recurrent = (layer->cell->traits & NEAP__RECURS) != 0;
 	layer->reset = layer->cell->traits & NEAP__RESETS ? o->reset : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;

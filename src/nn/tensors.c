@@ -66,7 +66,7 @@ static void fill(const struct neap_net *net, struct neap__tensor *t, int index, 
 }
 
 static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
-	int64_t rows, double density, double deviation)
+	int64_t rows, int64_t columns, double density, double deviation)
 {
 	struct neap__tensor *t = &net->tensors[index];
 
@@ -75,14 +75,14 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	else
 		snprintf(t->name, sizeof t->name, "layer%d.%s", layer->index, what);
 	t->rows = rows;
-	t->columns = layer->n;
-	t->count = rows * layer->n;
+	t->columns = columns;
+	t->count = rows * columns;
 	if (density < 1)
 		NEAP_TRY(connect(net, t, index, density));
 	t->data = aligned((size_t)t->count, net->engine->real);
 	if (!t->data)
 		return neap__fail_errno(
-			ENOMEM, "%s: %lld x %d", t->name, (long long)rows, layer->n);
+			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
 	fill(net, t, index, deviation);
 	t->offset = net->elements;
 	t->row_offset = net->rows;
@@ -91,9 +91,11 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	return 0;
 }
 
+enum { TENSORS = 4 }; /* a layer, at most */
+
 int neap__net_tensors(struct neap_net *net)
 {
-	net->tensors = calloc((size_t)net->nlayers * 3, sizeof *net->tensors);
+	net->tensors = calloc((size_t)net->nlayers * TENSORS, sizeof *net->tensors);
 	if (!net->tensors)
 		return neap__fail_errno(ENOMEM, "net of %d layers", net->nlayers);
 	for (int l = 0; l < net->nlayers; l++) {
@@ -101,17 +103,25 @@ int neap__net_tensors(struct neap_net *net)
 		double fan = sqrt(layer->density * layer->below);
 
 		layer->weight = net->ntensors++;
-		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->density,
-			layer->scale / fan));
-		layer->recurrent = -1;
+		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->at.in,
+			layer->density, layer->scale / fan));
+		net->tensors[layer->weight].takes_spikes =
+			l == 0 || layer[-1].outputs == NEAP__ONES;
+		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
 			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
+				layer->at.own, layer->density, layer->recurrent_scale / fan));
+			net->tensors[layer->recurrent].takes_spikes = layer->outputs == NEAP__ONES;
+		}
+		if (layer->cell->code[net->options.precision]->has_candidate) {
+			layer->candidate = net->ntensors++;
+			NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
 				layer->density, layer->recurrent_scale / fan));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, 1, 0));
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->at.sums, 1, 0));
 	}
 	double *grad = aligned(net->elements, sizeof *grad);
 	if (!grad)

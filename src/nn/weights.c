@@ -20,7 +20,7 @@ static void keep(const struct neap_net *net, struct neap__kept *kept, int l, int
 {
 	const struct neap__layer *layer = &net->layers[l];
 	memcpy(kept_row(net, kept, l, step, slot), adjoint + layer->adjoint_at,
-		(size_t)layer->n * sizeof(real));
+		(size_t)layer->at.sums * sizeof(real));
 }
 
 void neap__weights_begin(
@@ -35,6 +35,12 @@ void neap__weights_begin(
 				adjoint + group->adjoint_at + s * net->sample_adjoint);
 }
 
+/* Where in d(in) the columns of a tensor begin. */
+static int column_of(const struct neap__layer *layer, int tensor)
+{
+	return tensor == layer->recurrent ? layer->at.own_at : 0;
+}
+
 /* Adds what was noted of a tensor, sorted by rows. */
 static void add_noted(struct neap_net *net, struct neap__group *group, int l, int tensor)
 {
@@ -47,7 +53,7 @@ static void add_noted(struct neap_net *net, struct neap__group *group, int l, in
 	struct neap__bundle bundle = {.row = kept->row,
 		.start = start,
 		.from = kept->from,
-		.x = kept->rows[l],
+		.x = (real *)kept->rows[l] + column_of(&net->layers[l], tensor),
 		.stride = neap__kept_stride(net, l) / sizeof(real)};
 
 	if (count == 0)
@@ -127,7 +133,7 @@ static void note(struct neap__kept *kept, int tensor, const struct neap__list *l
 	kept->count[tensor] += (size_t)list->count;
 }
 
-static void add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
+void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	const struct neap__tensor *shape = &net->tensors[tensor];
@@ -163,10 +169,11 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			shares[count++] = (struct neap__share){.id = list->id,
 				.v = list->value,
 				.count = list->count,
-				.in = kept_row(net, kept, layer->index, step, at->slot)};
+				.in = kept_row(net, kept, layer->index, step, at->slot) +
+				      column_of(layer, tensor)};
 	}
 	if (count)
-		add_now(net, group, count, tensor);
+		neap__weights_add_now(net, group, count, tensor);
 }
 
 void neap__bias_add(

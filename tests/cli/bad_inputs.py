@@ -126,7 +126,8 @@ def small_cases():
                 "banana:256,li", "lif:256r,,li", "lif:256r,li,li", "li,lif:256r", ",", "lif:xr,li",
                 "lif:256r:reset=banana,li", "lif:256r:tau=0,li", "lif:256r:nokey=1,li",
                 "lif:256r:tau,li", "lif:256rr,li", "cubalif:256r:reset=zero,li",
-                "alif:256r:tau_adapt=0,li", "adlif:256r:b=banana,li"):
+                "alif:256r:tau_adapt=0,li", "adlif:256r:b=banana,li",
+                "rnn:256:activation=gelu,li", "lstm:256:tau=1ms,li", "egru:256:reset=zero,li"):
         yield ["train", "train.h5", "--net", net, "--epochs", "1", "--memory", "8M"], "--net"
         yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
     for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "randman:",

@@ -88,6 +88,68 @@ class Adlif(Spiking):
         return self.u
 
 
+class Egru(Spiking):
+    def __init__(self, n, below, threshold, delay=False, kind="triangle", width=0.5, scale=1.0):
+        self.n, self.delay, self.threshold = n, delay, threshold
+        self.event = surrogate(kind, width, 1.0)
+        self.w = weights(below, 3 * n, scale=scale / math.sqrt(below))
+        self.v, self.vz = (weights(n, m * n, scale=scale / math.sqrt(n)) for m in (2, 1))
+        self.b = weights(3 * n, scale=0.1)
+
+    def tensors(self):
+        return {"weight": self.w, "recurrent": self.v, "candidate": self.vz, "bias": self.b}
+
+    def start(self):
+        self.y = self.c = torch.zeros(self.n)
+
+    def step(self, x, margins):
+        n = self.n
+        row = x @ self.w + self.b
+        u, r = torch.sigmoid(row[:2 * n] + self.y @ self.v).split(n)
+        z = torch.tanh(row[2 * n:] + (r * self.y) @ self.vz)
+        self.c = u * z + (1 - u) * self.c - self.y
+        margins.append((self.c.detach() - self.threshold).abs().min().item())
+        self.y = self.c * self.event(self.c - self.threshold)
+        return self.y
+
+
+class Gated:
+    """PyTorch's own cell; gates of ours are columns, of PyTorch rows."""
+
+    def __init__(self, cell, n, below, delay=False, scale=1.0):
+        self.n, self.delay, self.cell = n, delay, cell(below, n)
+        for p in self.cell.parameters():
+            p.data = torch.round(torch.randn(p.shape) * (scale / math.sqrt(n)) * 1e6) / 1e6
+
+    def tensors(self):
+        cell, two = self.cell, isinstance(self.cell, torch.nn.GRUCell)
+        bias = torch.cat([cell.bias_ih, cell.bias_hh]) if two else cell.bias_ih + cell.bias_hh
+        slope = torch.cat([cell.bias_ih.grad, cell.bias_hh.grad]) if two else cell.bias_ih.grad
+        return {"weight": turned(cell.weight_ih), "recurrent": turned(cell.weight_hh),
+                "bias": with_grad(bias, slope)}
+
+    def start(self):
+        self.y = torch.zeros(self.n)
+        self.memory = torch.zeros(self.n)
+
+    def step(self, x, margins):
+        if isinstance(self.cell, torch.nn.LSTMCell):
+            self.y, self.memory = (v[0] for v in self.cell(x[None], (self.y[None], self.memory[None])))
+        else:
+            self.y = self.cell(x[None], self.y[None])[0]
+        return self.y
+
+
+def with_grad(value, grad):
+    value = value.detach().clone()
+    value.grad = grad
+    return value
+
+
+def turned(weight):
+    return with_grad(weight.t(), weight.grad.t())
+
+
 def run(name, spec, layers, inputs, classes, lengths, rate):
     """As run of make_torch_dump: mean readout, cross-entropy, without penalties."""
     w = weights(layers[-1].n, classes, scale=2 / math.sqrt(layers[-1].n))
@@ -142,6 +204,25 @@ def nets():
         [Adlif(14, 10, True, 18, tau=10e-3, tau_adapt=30e-3, a=0.1, b=0.3),
          Adlif(9, 14, True, 20, tau=8e-3, tau_adapt=12e-3, a=-0.05, b=0.2, detach=True, delay=True)],
         10, 3, [50, 31, 70], 0.08)
+
+
+    nn = torch.nn
+    yield lambda: run(
+        "rnn", "rnn:9,rnn:7:activation=relu:delay=1,li:tau=20ms",
+        [Gated(nn.RNNCell, 9, 10), Gated(lambda i, n: nn.RNNCell(i, n, nonlinearity="relu"), 7, 9, delay=True)],
+        10, 3, [40, 21], 0.1)
+    yield lambda: run(
+        "lstm", "lstm:8,lstm:5:delay=1,li:tau=20ms",
+        [Gated(nn.LSTMCell, 8, 10, scale=2.0), Gated(nn.LSTMCell, 5, 8, delay=True, scale=2.0)],
+        10, 3, [40, 21], 0.1)
+    yield lambda: run(
+        "gru", "gru:8,gru:5:delay=1,li:tau=20ms",
+        [Gated(nn.GRUCell, 8, 10, scale=2.0), Gated(nn.GRUCell, 5, 8, delay=True, scale=2.0)],
+        10, 3, [40, 21], 0.1)
+    yield lambda: run(
+        "egru", "egru:9:threshold=0.15,egru:7:threshold=0.1:surrogate=superspike:width=0.3:delay=1,li:tau=20ms",
+        [Egru(9, 10, 0.15, scale=2.0), Egru(7, 9, 0.1, delay=True, kind="superspike", width=0.3, scale=2.0)],
+        10, 3, [40, 21], 0.1)
 
 
 def main():

@@ -93,6 +93,31 @@ static void spiking_cells(void **arg)
 	batch_free(&room);
 }
 
+/* Cells whose outputs are numbers, alone, upon each other and among cells that spike. */
+static void gated_cells(void **arg)
+{
+	static const char *const specs[] = {"rnn:6,li",
+		/* of full density: a unit that nothing reaches lies on the kink */
+		"rnn:5:activation=relu:density=1,rnn:4:delay=1:density=1,li", "lstm:6,li",
+		"lstm:4,lstm:5:delay=1,li:delay=1", "gru:6,li", "gru:4,gru:5:delay=1,li:delay=1",
+		"egru:6:threshold=0.2,li", "egru:5:threshold=0.1,egru:4:threshold=0.1:delay=1,li",
+		"egru:4:threshold=0.2,lif:4:scale=9,gru:3:delay=1,li",
+		"gru:4,lif:5r:reset=zero,lstm:3:delay=1,alif:4,rnn:3,li"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int sparse = 0; sparse < 2; sparse++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_objective objective = *entropy();
+			objective.rates = (struct neap_rate_penalty){.l1 = 0.1, .l2 = 0.7};
+			o.density = sparse ? 0.6 : 1;
+			o.surrogate = NEAP_SIGMOID;
+			check(&o, &objective, &room, 0);
+		}
+	batch_free(&room);
+}
+
 static void surrogates(void **arg)
 {
 	struct batch_room room;
@@ -192,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resets),
 		cmocka_unit_test(spiking_cells),
+		cmocka_unit_test(gated_cells),
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(penalties),

@@ -25,6 +25,13 @@ static const struct {
 	{",li", "no cell ''"},
 	{"gnu:8,li", "there are lif, cubalif, alif"},
 	{"lif:8:tau_syn=5ms,li", "lif has no key 'tau_syn'; it has tau, reset"},
+	{"rnn:8:activation=gelu,li", "activation 'gelu' is not one of tanh, relu"},
+	{"rnn:8:tau=1ms,li", "rnn has no key 'tau'; it has activation, density"},
+	{"lstm:8:threshold=1,li", "lstm has no key 'threshold'"},
+	{"egru:8:tau=1ms,li", "egru has no key 'tau'; it has surrogate, width"},
+	{"egru:8:threshold=0,li", "threshold must be a number above 0"},
+	{"gru,li", "gru needs a size"},
+	{"gru:8:activation=tanh,li", "gru has no key 'activation'"},
 	{"cubalif:8:tau_syn=0,li", "tau_syn must be a positive time"},
 	{"cubalif:8:reset=hard,li", "cubalif has no key 'reset'; it has tau, tau_syn, detach"},
 	{"alif:8:tau_adapt=-1ms,li", "tau_adapt must be a positive time"},
@@ -201,6 +208,9 @@ static void canonical_cells(void **arg)
 		"cubalif:8r:tau_syn=3ms:detach=1,li",
 		"alif:8r:tau_adapt=30ms:adapt=0.7:threshold=0.9,li",
 		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
+		"rnn:8:activation=relu:recurrent_scale=0.9,li",
+		"egru:8:threshold=0.2:width=0.3:surrogate=atan,li",
+		"lstm:8:density=0.5,gru:7:delay=1,li",
 		"cubalif:8,alif:7:delay=1,adlif:6r,li",
 	};
 

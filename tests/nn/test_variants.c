@@ -7,6 +7,14 @@
 #include "nn/nets.h"
 
 static const char *const specs[] = {
+	"rnn:40:recurrent_scale=1,li",
+	"rnn:30:activation=relu,rnn:20:delay=1,li",
+	"lstm:40:recurrent_scale=1,li",
+	"lstm:30,lif:40r:reset=zero,lstm:20:delay=1,li",
+	"egru:40:threshold=0.2:recurrent_scale=1,li",
+	"egru:30:threshold=0.1,lif:40r,egru:20:threshold=0.1:delay=1,li",
+	"gru:40:recurrent_scale=1,li",
+	"gru:30,cubalif:40:scale=1,gru:20:delay=1,li",
 	"lif:70r,li",
 	"lif:70r:reset=zero,li",
 	"lif:70r:reset=hard:reset_value=0.1,li",
@@ -21,7 +29,7 @@ static const char *const specs[] = {
 	"adlif:70r:scale=40,li",
 	"adlif:65r:scale=40:detach=1,adlif:40:scale=40,li",
 };
-enum { SPECS = sizeof specs / sizeof specs[0] };
+enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 
 static struct neap_net_options options(const char *spec)
 {
@@ -92,7 +100,7 @@ static void sparse_is_dense(void **arg)
 	for (int r = 0; r < 2; r++) {
 		struct batch_room room;
 		make(&room, rates[r]);
-		for (int s = 0; s < SPECS; s++)
+		for (int s = SPARSE; s < SPECS; s++)
 			for (int surrogate = 0; surrogate < 8; surrogate++) {
 				struct neap_net_options o = options(specs[s]);
 				o.surrogate = (enum neap_surrogate)(surrogate % 6);
@@ -138,7 +146,10 @@ static void float_is_double(void **arg)
 			double y = sweep_plain(b, &room.batch, objective());
 			neap_net_get_result(a, &p);
 			neap_net_get_result(b, &q);
-			assert_true(p.spikes == q.spikes); /* no spike at the edge, by seed */
+			if (s < SPARSE) /* means of numbers */
+				assert_true(fabs(p.spikes - q.spikes) < 1e-4 * fabs(q.spikes));
+			else /* no spike at the edge, by seed */
+				assert_true(p.spikes == q.spikes);
 			assert_true(fabs(x - y) < 1e-4 * fabs(y));
 			assert_true(grad_distance(b, a) < 1e-4);
 			neap_net_free(a);
@@ -207,7 +218,7 @@ static void batch_is_samples(void **arg)
 	(void)arg;
 	make(&room, 0.05);
 	for (int group = 0; group < 5; group++) {
-		struct neap_net_options o = options(specs[1]);
+		struct neap_net_options o = options(specs[SPARSE + 1]);
 		o.group = group;
 		struct neap_net *net = net_make(&o), *one = net_make(&o);
 		struct neap_param p, q;
