@@ -114,12 +114,12 @@ NEAP_API void neap_net_free(struct neap_net *net);
 /*
  * A parameter tensor. Dense: rows x columns, a row an input unit, row-major
  * (weights W[in][out]; of gated cells the gates' columns stand side by side, in PyTorch's
- * order); biases have one row. Sparse: values in compressed rows.
+ * order; egru has a tensor "layer0.candidate" besides); biases have one row. Sparse: values in compressed rows.
  * data holds floats or doubles by the net's precision; grad always doubles, as
  * many as `count`, complete after neap_net_end.
  */
 struct neap_param {
-	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", "readout.weight"; of egru "layer0.candidate" */
+	const char *name; /* "layer0.weight", "layer0.recurrent", "layer0.bias", "readout.weight" */
 	int64_t rows, columns;
 	int64_t count; /* rows * columns, or the number of kept connections */
 	void *data;
