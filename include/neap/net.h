@@ -114,7 +114,8 @@ NEAP_API void neap_net_free(struct neap_net *net);
 /*
  * A parameter tensor. Dense: rows x columns, a row an input unit, row-major
  * (weights W[in][out]; of gated cells the gates' columns stand side by side, in PyTorch's
- * order; egru has a tensor "layer0.candidate" besides); biases have one row. Sparse: values in compressed rows.
+ * order; egru has a tensor "layer0.candidate" besides); biases have one row. Sparse:
+ * values in compressed rows.
  * data holds floats or doubles by the net's precision; grad always doubles, as
  * many as `count`, complete after neap_net_end.
  */
