@@ -36,20 +36,6 @@ static int warm_up(struct neap__comparison *c)
 	return rc < 0 ? rc : neap_net_end(c->one.net);
 }
 
-/* Steps whose tapes a plan holds at a time. */
-static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
-{
-	if (strcmp(plan->chosen, "bptt") == 0)
-		return steps;
-	/* Where chunks leave, what is held while they wait for each other is about a tail. */
-	if (plan->blocks.record > 0 && plan->blocks.tail > plan->params.chunk)
-		return plan->blocks.tail;
-	int64_t interval = plan->params.interval, tail = plan->params.tail;
-	if (strcmp(plan->chosen, "replay") == 0)
-		return interval && (interval < tail || tail == 0) ? interval : tail;
-	return plan->params.chunk > 0 ? plan->params.chunk : 1;
-}
-
 static double waited(const struct neap__comparison *c)
 {
 	const struct neap_windows *windows = c->one.batch->windows;
@@ -64,48 +50,6 @@ struct measured {
 	double slowed; /* the yardstick beside it over the one beside the calibration */
 	double expected;
 };
-
-enum { PLANS = 12 };
-
-/*
- * Plans a strategy where tapes vary: the fewer steps a chunk has, the larger its
- * worst mean tape may be. From the batch's mean upwards until the chunks that a
- * plan chooses have room for the fullest of them. *sweep is NULL where infeasible.
- */
-static int plan_strategy(struct neap__comparison *c, struct neap_sweep **sweep,
-	const char *strategy, uint64_t memory)
-{
-	struct neap_sweep_options so;
-	struct neap_step_ops ops;
-	int64_t steps = c->one.batch->steps;
-	double tape = NEAP__TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
-	int rc = 0;
-
-	*sweep = NULL;
-	for (int i = 0; i < (c->goes_on ? 1 : PLANS); i++) {
-		neap_sweep_free(*sweep);
-		*sweep = NULL;
-		neap__comparison_ops(c, &ops, tape);
-		neap__comparison_sweep(c, &so, steps, strategy);
-		so.memory = memory;
-		so.journal = c->options->sweep.journal;
-		so.journal_seconds = c->options->sweep.journal_seconds;
-		so.journal_in_memory = c->options->sweep.slow_in_memory;
-		so.journal_key = so.journal ? neap__comparison_key(c) : 0;
-		neap__pieces_watch(&c->pieces, &ops, c->one.net);
-		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
-		if (rc < 0)
-			break;
-		double needed =
-			NEAP__TAPE_MARGIN *
-			neap__tapes_worst(&c->tapes, tapes_held(neap_sweep_plan(*sweep), steps));
-		if (needed <= tape)
-			break;
-		tape = needed;
-	}
-	c->result->problem.chain.tape = ops.tape_bytes;
-	return rc;
-}
 
 /*
  * One sweep of a planned run, in an arena whose pages are there, as they are in training
@@ -218,7 +162,7 @@ static int prepare(
 	if (run->reference)
 		return neap__reference_prepare(c, &candidate->sweep, run);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	int rc = plan_strategy(c, &candidate->sweep, strategy, c->result->memory);
+	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, c->result->memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		NEAP_TRY(neap_plan_make(
 			&run->plan, &c->result->problem, strategy, &c->options->sweep.params));

@@ -58,6 +58,14 @@ int neap__reference_prepare(
 int neap__comparison_calibrate(struct neap__comparison *c);
 
 /*
+ * Plans a strategy where tapes vary: the fewer steps a chunk has, the larger its
+ * worst mean tape may be. From the batch's mean upwards until the chunks that a
+ * plan chooses have room for the fullest of them. *sweep is NULL where infeasible.
+ */
+int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
+	const char *strategy, uint64_t memory);
+
+/*
  * Seconds that a sweep's plan takes with its copies, on a machine that computes `pace`
  * times as long. Plans are made without copies: strategies that mind them need tables of
  * tens of megabytes, for a few percent.
