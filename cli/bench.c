@@ -11,6 +11,7 @@ static const char examples[] = "  neap bench planner\n"
 			       "  neap bench planner --only h-revolve --runs 9\n"
 			       "  neap bench planner --json > planner.json\n"
 			       "  neap bench auto\n"
+			       "  neap bench kernels --only 'avx2 dots 512'\n"
 			       "  neap bench store --dir /scratch\n";
 
 struct benching {
@@ -145,7 +146,9 @@ int cli_bench(int argc, char **argv)
 		.arguments = "NAME",
 		.about = "measures neap: 'planner' times the plans (processor time), 'auto' "
 			 "compares it with the best named strategy, 'store' moves slow memory "
-			 "through each engine, beside fio where that is installed",
+			 "through each engine, beside fio where that is installed, 'kernels' sets "
+			 "the "
+			 "inner loops against what this machine can read and multiply",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -10,6 +10,7 @@ static const struct neap__benchmark *const benchmarks[] = {
 	&neap__bench_planner,
 	&neap__bench_auto,
 	&neap__bench_store,
+	&neap__bench_kernels,
 	NULL,
 };
 

@@ -22,7 +22,8 @@ struct neap__benchmark {
 	int (*run)(struct neap__bench *bench);
 };
 
-extern const struct neap__benchmark neap__bench_planner, neap__bench_auto, neap__bench_store;
+extern const struct neap__benchmark neap__bench_planner, neap__bench_auto, neap__bench_store,
+	neap__bench_kernels;
 
 #define NEAP__BENCH_RUNS_MOST 101
 

@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adds: rows of weights that arrive at samples. Spikes: the rows of a list go four at a
- * time, so that the sums are read and written once for four; element by element in the
+ * adds: rows of weights that arrive at samples. Spikes: the rows of a list go TOGETHER
+ * at a time, so that the sums are read and written once for them; element by element in the
  * list's order. Numbers: one row after the other, its products fused with the sums.
  */
+#include "kern/blocks.h"
 #include "kern/vector.h"
 
-enum { TOGETHER = 4 };
+enum { TOGETHER = 8 };
 
-static void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, int rows)
+INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, int rows)
 {
 	const real *row[TOGETHER];
 	int n = m->columns, i = 0;
 
-	EACH_REGISTER(int r = 0; r < TOGETHER; r++)
-	row[r] = m->w + (size_t)id[r < rows ? r : 0] * n;
-	if (rows == TOGETHER)
-		for (; i + WIDE <= n; i += WIDE) {
-			vec a = load(y + i);
-			EACH_REGISTER(int r = 0; r < TOGETHER; r++)
-			a += load(row[r] + i);
-			store(y + i, a);
-		}
+	EACH_REGISTER(int r = 0; r < rows; r++)
+	row[r] = m->w + (size_t)id[r] * n;
 	for (; i + WIDE <= n; i += WIDE) {
 		vec a = load(y + i);
-		for (int r = 0; r < rows; r++)
-			a += load(row[r] + i);
+		EACH_REGISTER(int r = 0; r < rows; r++)
+		a += load(row[r] + i);
 		store(y + i, a);
 	}
 	if (i == n)
 		return;
 	vec a = load_part(y + i, n - i);
-	for (int r = 0; r < rows; r++)
-		a += load_part(row[r] + i, n - i);
+	EACH_REGISTER(int r = 0; r < rows; r++)
+	a += load_part(row[r] + i, n - i);
 	store_part(y + i, a, n - i);
+}
+
+static void add_spikes(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
+{
+	const uint16_t *id = share->id;
+
+	for (; k + TOGETHER <= to; k += TOGETHER)
+		add_ones(share->out, m, id + k, TOGETHER);
+	if (to - k >= 4) {
+		add_ones(share->out, m, id + k, 4);
+		k += 4;
+	}
+	if (to - k >= 2) {
+		add_ones(share->out, m, id + k, 2);
+		k += 2;
+	}
+	if (to > k)
+		add_ones(share->out, m, id + k, 1);
 }
 
 INLINE void add_row(real *y, const real *row, real factor, int n)
@@ -48,18 +60,19 @@ INLINE void add_row(real *y, const real *row, real factor, int n)
 			multiply_add(v, load_part(row + i, n - i), load_part(y + i, n - i)), n - i);
 }
 
+static void add_list(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
+{
+	if (!share->v)
+		add_spikes(m, share, k, to);
+	else
+		for (; k < to; k++)
+			add_row(share->out, m->w + (size_t)share->id[k] * m->columns, share->v[k],
+				m->columns);
+}
+
 void NEAP_V(neap__adds)(const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
-	int n = m->columns;
-
-	for (const struct neap__share *s = share; s < share + shares; s++)
-		if (s->v)
-			for (int k = 0; k < s->count; k++)
-				add_row(s->out, m->w + (size_t)s->id[k] * n, s->v[k], n);
-		else
-			for (int k = 0; k < s->count; k += TOGETHER)
-				add_ones(s->out, m, s->id + k,
-					s->count - k < TOGETHER ? s->count - k : TOGETHER);
+	neap__blocks(m, share, shares, add_list);
 }
 
 void NEAP_V(neap__grads)(

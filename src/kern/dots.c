@@ -10,13 +10,13 @@
  * latency of their sums; rows go in blocks that stay in the near cache until every
  * sample has had its own of them.
  */
+#include "kern/blocks.h"
 #include "kern/vector.h"
 
 enum {
 	ROWS = 4, /* what add_reduced takes */
 	SAMPLES = NEAP__VECTOR == 64 ? 4 : 2,
-	ROWS_ALONE = 8,
-	BLOCK_BYTES = 128 * 1024
+	ROWS_ALONE = 8
 };
 
 /* a[s][r] = row[r] . x[s], before the lanes are added up */
@@ -81,58 +81,49 @@ static void dots_same(const struct neap__matrix *m, const struct neap__share *sh
 	}
 }
 
-/* Up to ROWS_ALONE rows of one share from k on; what is missing repeats the first. */
-static void one_sample(
-	const struct neap__matrix *m, const struct neap__share *share, int k, int rows)
+/* A tile of one sample; `tile` rows, of which the last may repeat the first. */
+INLINE void one_sample(
+	const struct neap__matrix *m, const struct neap__share *share, int k, int rows, int tile)
 {
 	const real *row[ROWS_ALONE], *x = share->in;
 	vec a[ROWS_ALONE];
 	int n = m->columns, i = 0;
 
-	EACH_REGISTER(int r = 0; r < ROWS_ALONE; r++)
+	EACH_REGISTER(int r = 0; r < tile; r++)
 	{
 		row[r] = m->w + (size_t)share->id[r < rows ? k + r : k] * n;
 		a[r] = (vec){0};
 	}
 	for (; i + WIDE <= n; i += WIDE) {
 		vec y = load(x + i);
-		EACH_REGISTER(int r = 0; r < ROWS_ALONE; r++)
+		EACH_REGISTER(int r = 0; r < tile; r++)
 		a[r] = multiply_add(load(row[r] + i), y, a[r]);
 	}
 	if (i < n) {
 		vec y = load_part(x + i, n - i);
-		EACH_REGISTER(int r = 0; r < ROWS_ALONE; r++)
+		EACH_REGISTER(int r = 0; r < tile; r++)
 		a[r] = multiply_add(load_part(row[r] + i, n - i), y, a[r]);
 	}
-	EACH_REGISTER(int q = 0; q < ROWS_ALONE; q += ROWS)
-	if (q + ROWS <= rows)
+	EACH_REGISTER(int q = 0; q < tile; q += ROWS)
+	if (q + ROWS <= rows && q + ROWS <= tile)
 		add_reduced(share->out + k + q, a + q);
 	else
 		EACH_REGISTER(int r = q; r < q + ROWS; r++)
-	if (r < rows)
+	if (r < rows && r < tile)
 		share->out[k + r] += reduce(a[r]);
 }
 
-/* Block after block of rows, in each all samples; at most MOST. */
-enum { MOST = 64 };
-static void dots_few(const struct neap__matrix *m, const struct neap__share *share, int shares)
+/* Rows [k, to) of one share's list. */
+static void some_rows(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
 {
-	int at[MOST] = {0}, left = 0;
-	int rows = BLOCK_BYTES / (int)sizeof(real) / m->columns + 1;
-
-	for (int s = 0; s < shares; s++)
-		left += share[s].count;
-	for (int end = rows; left > 0; end += rows)
-		for (int s = 0; s < shares; s++) {
-			int to = at[s];
-			while (to < share[s].count && share[s].id[to] < end)
-				to++;
-			left -= to - at[s];
-			for (; at[s] < to; at[s] += ROWS_ALONE)
-				one_sample(m, share + s, at[s],
-					to - at[s] < ROWS_ALONE ? to - at[s] : ROWS_ALONE);
-			at[s] = to;
-		}
+	for (; to - k >= ROWS_ALONE; k += ROWS_ALONE)
+		one_sample(m, share, k, ROWS_ALONE, ROWS_ALONE);
+	if (to - k > ROWS)
+		one_sample(m, share, k, to - k, ROWS_ALONE);
+	else if (to - k > 1)
+		one_sample(m, share, k, to - k, ROWS);
+	else if (to > k)
+		one_sample(m, share, k, 1, 1);
 }
 
 void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *share, int shares)
@@ -145,6 +136,5 @@ void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *
 		dots_same(m, share, shares);
 		return;
 	}
-	for (int s = 0; s < shares; s += MOST)
-		dots_few(m, share + s, shares - s < MOST ? shares - s : MOST);
+	neap__blocks(m, share, shares, some_rows);
 }

@@ -2,27 +2,38 @@
 /*
  * gather: rows of a gradient that many steps add to. A strip of STRIP vectors of a row
  * stays in registers while all that is added to it passes, in its order; strips go
- * outside, so that the strip of what is added stays in a near cache for all rows. The
+ * outside, and the strip of what is added is brought together first, so that it stays in
+ * a near cache for all rows. The
  * gradient is read and written once for all of them.
  */
 #include "kern/vector.h"
 
 enum { STRIP = 8, AHEAD = 4 };
 
+/* x: the strip's columns of the rows that are added, `stride` numbers apart. */
 INLINE void strip(
-	real *g, const struct neap__bundle *b, uint32_t from, uint32_t to, int column, int vectors)
+	real *g, const real *x, size_t stride, const uint32_t *from, uint32_t count, int vectors)
 {
 	vec a[STRIP];
 
 	EACH_REGISTER(int i = 0; i < vectors; i++)
-	a[i] = load(g + column + i * WIDE);
-	for (uint32_t e = from; e < to; e++) {
-		const real *x = b->x + (size_t)b->from[e] * b->stride + column;
+	a[i] = load(g + i * WIDE);
+	for (uint32_t e = 0; e < count; e++) {
+		const real *row = x + (size_t)from[e] * stride;
 		EACH_REGISTER(int i = 0; i < vectors; i++)
-		a[i] += load(x + i * WIDE);
+		a[i] += load(row + i * WIDE);
 	}
 	EACH_REGISTER(int i = 0; i < vectors; i++)
-	store(g + column + i * WIDE, a[i]);
+	store(g + i * WIDE, a[i]);
+}
+
+/* A strip's columns of all that is added, brought together. */
+INLINE void pack(const struct neap__bundle *b, int column)
+{
+	for (int j = 0; j < b->lenders; j++)
+		EACH_REGISTER(int i = 0; i < STRIP; i++)
+	store(b->strip + ((size_t)j * STRIP + i) * WIDE,
+		load(b->x + (size_t)j * b->stride + column + i * WIDE));
 }
 
 /* The columns that do not fill a vector. */
@@ -47,17 +58,19 @@ void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *b)
 {
 	int column = 0;
 
-	for (; column + STRIP * WIDE <= columns; column += STRIP * WIDE)
+	for (; column + STRIP * WIDE <= columns; column += STRIP * WIDE) {
+		pack(b, column);
 		for (int k = 0; k < b->rows; k++) {
 			if (k + AHEAD < b->rows)
 				expect(g + (size_t)b->row[k + AHEAD] * columns, column);
-			strip(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1],
-				column, STRIP);
+			strip(g + (size_t)b->row[k] * columns + column, b->strip, STRIP * WIDE,
+				b->from + b->start[k], b->start[k + 1] - b->start[k], STRIP);
 		}
+	}
 	for (; column + WIDE <= columns; column += WIDE)
 		for (int k = 0; k < b->rows; k++)
-			strip(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1],
-				column, 1);
+			strip(g + (size_t)b->row[k] * columns + column, b->x + column, b->stride,
+				b->from + b->start[k], b->start[k + 1] - b->start[k], 1);
 	for (int k = 0; column < columns && k < b->rows; k++)
 		strip_part(g + (size_t)b->row[k] * columns, b, b->start[k], b->start[k + 1], column,
 			columns - column);

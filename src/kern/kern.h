@@ -53,9 +53,12 @@ struct neap__bundle {
 	const uint16_t *row;   /* ascending */
 	const uint32_t *start; /* [rows + 1] */
 	const uint32_t *from;
+	int lenders; /* rows of x */
 	const real *x;
 	size_t stride; /* numbers from one row of x to the next */
+	real *strip;   /* scratch: NEAP__STRIP_BYTES a row of x, aligned to 64 */
 };
+enum { NEAP__STRIP_BYTES = 512 };
 
 /* A surrogate derivative of the step at u = theta; zero beyond |u - theta| > cut. */
 struct neap__slope {
@@ -109,6 +112,9 @@ struct neap__kernels {
 	/* The units of a strip of the walk: as many as the registers hold. */
 	int walk_units;
 	void (*walk)(const struct neap__walk *walk, int strip);
+	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */
+	real (*ceiling_read)(const real *x, int64_t count);
+	int (*ceiling_products)(real *out, int64_t rounds);
 };
 
 /* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */

@@ -16,6 +16,8 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->sum = NEAP_V(neap__sum);
 	kernels->spikes = NEAP_V(neap__spikes);
 	kernels->support = NEAP_V(neap__support);
+	kernels->ceiling_read = NEAP_V(neap__ceiling_read);
+	kernels->ceiling_products = NEAP_V(neap__ceiling_products);
 	kernels->walk = NEAP_V(neap__walk);
 	kernels->walk_units = NEAP__WALK_VECTORS * WIDE;
 }

@@ -191,6 +191,8 @@ int NEAP_V(neap__support)(
 void NEAP_V(neap__decay)(real *u, real beta, const real *b, int n);
 void NEAP_V(neap__scale)(real *x, real a, int n);
 void NEAP_V(neap__sum)(real *y, const real *x, int n);
+real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
+int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
 void NEAP_V(neap__walk)(const struct neap__walk *walk, int strip);
 enum { NEAP__WALK_VECTORS = 8 }; /* in a strip of the walk */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/kept.h"
+#include "kern/kern.h"
 #include "nn/inside.h"
 #include "nn/pieces.h"
 #include "base/fail.h"
@@ -16,7 +17,7 @@ enum {
 size_t neap__kept_stride(const struct neap_net *net, int layer)
 {
 	size_t bytes = (size_t)net->layers[layer].at.sums * net->engine->real;
-	return neap__round_up(bytes, 256) | 256;
+	return neap__round_up(bytes, 64);
 }
 
 static int steps_of(int samples)
@@ -63,6 +64,7 @@ static void take_all(
 	kept->start = neap__piece(from, most_rows + 1, sizeof *kept->start);
 	kept->row = neap__piece(from, most_rows, sizeof *kept->row);
 	kept->from = neap__piece(from, most, sizeof *kept->from);
+	kept->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
 }
 
 size_t neap__kept_bytes(const struct neap_net *net, int samples)

@@ -30,10 +30,11 @@ struct neap__kept {
 	size_t *count, *room;	    /* [tensors] */
 	uint32_t *start, *from;	    /* of the sort: [rows + 1], [events] */
 	uint16_t *row;		    /* [rows] */
+	void *strip;		    /* scratch of kernels: [(steps + 1) * samples] */
 	void *memory;
 };
 
-/* Bytes from one kept row of a layer to the next: not a power of two, which caches dislike. */
+/* Bytes from one kept row of a layer to the next. */
 size_t neap__kept_stride(const struct neap_net *net, int layer);
 /* Memory for groups of at most `samples` samples. */
 int neap__kept_make(struct neap_net *net, struct neap__kept *kept, int samples);

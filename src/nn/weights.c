@@ -53,6 +53,8 @@ static void add_noted(struct neap_net *net, struct neap__group *group, int l, in
 	struct neap__bundle bundle = {.row = kept->row,
 		.start = start,
 		.from = kept->from,
+		.lenders = (kept->step + 1) * kept->samples,
+		.strip = kept->strip,
 		.x = (real *)kept->rows[l] + column_of(&net->layers[l], tensor),
 		.stride = neap__kept_stride(net, l) / sizeof(real)};
 

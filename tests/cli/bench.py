@@ -49,6 +49,20 @@ def store_rows():
             assert abs(row["value"] * row["rate"] - row["fio_rate"]) < 1e-6 * row["fio_rate"], row
 
 
+def kernel_rows():
+    out = neap_json("bench", "kernels", "--only", "plain dots 256", "--runs", "1")
+    rows = out["rows"]
+    assert [row["name"] for row in rows] == [f"plain dots 256 {a}%" for a in ("0.5", 2, 10, 50)], rows
+    for row in rows:
+        assert row["value"] > 0 and row["attained"] > 0, row
+        assert abs(row["events_per_second"] * 256 * 4 - row["bytes_per_second"]) < 1, row
+        assert min(row["near_ceiling"], row["far_ceiling"], row["flops_ceiling"]) > 1e8, row
+    isa = out["machine"]["isa"]
+    rows = neap_json("bench", "kernels", "--only", f"{isa} dense", "--runs", "1")["rows"]
+    dense = [row for row in rows if " dense from " in row["name"]]
+    assert len(dense) == 4 and all(0 < row["value"] <= 1.05 for row in dense), dense
+
+
 def table():
     done = neap("bench", "planner", "--only", "revolve, T = 10^9", "--runs", "1")
     assert done.returncode == 0, done.stderr
@@ -70,6 +84,7 @@ with Tap() as tap:
     tap.run("auto beats every named strategy", auto_gains)
     if "all" in sys.argv:  # moves several GiB
         tap.run("store: what moved, beside fio", store_rows)
+    tap.run("kernels: rates beside ceilings", kernel_rows)
     tap.run("a table with the machine and targets", table)
     tap.run("unknown benchmark", refuses, "planner", "plane")
     tap.run("no benchmark", refuses, "bench")

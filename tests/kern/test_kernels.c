@@ -233,7 +233,14 @@ static void gather(void **arg)
 			int n = sizes[i], events = 0, rows = 0, off = i % 3;
 			struct numbers x = numbers((size_t)LENDERS * (n + 5), off);
 			struct numbers g = numbers((size_t)ROWS * n, off), before = copy_of(&g);
-			struct neap__bundle b = {0, row, start, from, x.at, (size_t)n + 5};
+			real *strip = aligned_alloc(64, LENDERS * NEAP__STRIP_BYTES);
+			struct neap__bundle b = {.row = row,
+				.start = start,
+				.from = from,
+				.lenders = LENDERS,
+				.x = x.at,
+				.stride = (size_t)n + 5,
+				.strip = strip};
 			for (int r = 0; r < ROWS; r++) {
 				int count = draw() < 0.3 ? 0 : (int)(draw() * 9);
 				if (count == 0)
@@ -250,6 +257,7 @@ static void gather(void **arg)
 			put_back(&g, &before);
 			neap__kernels_get((enum neap__isa)isa)->gather(g.at, n, &b);
 			assert_true(equal(&g, &expected) && !equal(&g, &before));
+			free(strip);
 			numbers_free(&x);
 			numbers_free(&g);
 			numbers_free(&before);
