@@ -156,12 +156,21 @@ def reference_of_first_steps(slow):
     return None if pieces["steps"] == 65 and all(abs(r - 1) < 1e-6 for r in ratios) else f"{pieces}"
 
 
+def program(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
 def resident_peak(*args):
-    """VmHWM of a run of the tool, looked at all the time."""
+    """VmHWM of a run of the tool, looked at all the time from when it is no copy of this script."""
     with subprocess.Popen([os.environ["NEAP_BIN"], *args], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as child:
-        peak = 0
+        peak, mine = 0, os.readlink("/proc/self/exe")
         while child.poll() is None:
+            if peak == 0 and program(child.pid) in (None, mine):
+                continue
             with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
                 for line in status:
                     if line.startswith("VmHWM"):
