@@ -27,7 +27,7 @@ enum {
 	STEPS = 64,
 	TURNS = 16, /* different lists, one after the other */
 	LARGEST = 4096,
-	NEAR = 16 * 1024,	     /* bytes in a near cache for certain */
+	NEAR = 16 * 1024,	       /* bytes in a near cache for certain */
 	STRIPS = STEPS * SAMPLES * 256 /* of what grads adds: kern/gather.c */
 };
 
@@ -44,7 +44,7 @@ struct work {
 	real *w, *x, *out; /* [N][N], [STEPS * SAMPLES][N], the same */
 	uint16_t *id;	   /* [TURNS][SAMPLES][N] */
 	struct neap__share share[TURNS][SAMPLES];
-	uint16_t *row;	/* of the grads' bundle */
+	uint16_t *row; /* of the grads' bundle */
 	uint32_t *start, *from;
 	real *strip;
 	struct neap__bundle bundle;
@@ -159,8 +159,7 @@ static void make_bundle(struct work *b, double activity)
 	uint64_t drawn = 0;
 	uint32_t events = 0;
 
-	b->bundle = (struct neap__bundle){
-		.row = b->row,
+	b->bundle = (struct neap__bundle){.row = b->row,
 		.start = b->start,
 		.from = b->from,
 		.lenders = STEPS * SAMPLES,
@@ -205,8 +204,8 @@ static int report(struct neap__bench *bench, struct work *b, const char *name,
 	if (judged)
 		row.target = row.value * share.value / ATTAINED;
 	snprintf(row.what, sizeof row.what,
-		"%.0f%% of attainable; %.3g events/s, %.3g GB/s, %.3g Gflop/s",
-		100 * share.value, b->events / row.value, b->events * bytes / row.value / 1e9,
+		"%.0f%% of attainable; %.3g events/s, %.3g GB/s, %.3g Gflop/s", 100 * share.value,
+		b->events / row.value, b->events * bytes / row.value / 1e9,
 		flops / row.value / 1e9);
 	row.nmore = 6;
 	row.more[0].name = "attained";

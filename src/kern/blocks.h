@@ -29,8 +29,8 @@ static inline int neap__block_rows(
 /* Block after block, sample after sample, the rows [from, to) of its list. */
 static inline void neap__blocks(const struct neap__matrix *m, const struct neap__share *share,
 	int shares,
-	void (*rows)(const struct neap__matrix *m, const struct neap__share *share, int from,
-		int to))
+	void (*rows)(
+		const struct neap__matrix *m, const struct neap__share *share, int from, int to))
 {
 	int at[NEAP__BLOCK_SHARES] = {0}, left = 0;
 
