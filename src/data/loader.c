@@ -2,11 +2,10 @@
 /*
  * Batches prepared one ahead on a thread of their own. Two frames: the caller
  * holds one, the thread fills the other. What a batch holds is a function of
- * (data set, options, epoch, number of the batch) alone. Of a long batch the frame
- * holds lengths and labels; its events come in windows (windows.c).
+ * (data set, options, epoch, number of the batch) alone.
  */
 #include "data/dataset.h"
-#include "data/bins.h"
+#include "data/frame.h"
 #include "data/windows.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -18,128 +17,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One batch and its memory, which only grows. */
-struct frame {
-	struct neap_batch batch;
-	struct neap_sequence *sequence; /* [options.batch] */
-	struct neap__bins bins;
-	int is_long;
-	int ready, rc;
-	char detail[512]; /* of rc, from the thread */
-};
-
 struct neap_loader {
 	struct neap_dataset *set; /* borrowed */
 	struct neap_loader_options options;
 	int64_t count, batches;
 	int64_t *order; /* [count]; written only while the thread is idle */
+	struct neap__source source;
 	struct neap__event_buffer events;
 	struct neap_windows *windows; /* made for the first long batch; the caller's thread's */
-	int inputs;
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards all below, and frames[i].ready */
 	pthread_cond_t changed;
 	int started, cancel, busy, quit;
 	int64_t next_made, next_given; /* numbers of batches */
-	struct frame frame[2];	       /* batch n is in frame n % 2 */
-	struct frame *held;	       /* by the caller, until its next call */
+	struct neap__frame frame[2];   /* batch n is in frame n % 2 */
+	struct neap__frame *held;      /* by the caller, until its next call */
 };
 
 #define WINDOW_BYTES (16u << 20)
 
-/* Length and label of a sample that is not read yet; the bytes it would take whole. */
-static int describe(struct neap_loader *loader, struct neap_sequence *s, int64_t index, int prepare,
-	double *bytes)
+static int fill(struct neap_loader *loader, struct neap__frame *frame, int64_t number)
 {
-	const struct neap_loader_options *o = &loader->options;
-	struct neap__extent e;
-	NEAP_TRY(neap__dataset_extent(loader->set, index, prepare, &e));
-	int rc = neap__bins_length(e.duration, e.count, e.last, o->dt, o->steps, &s->length);
-	if (rc < 0)
-		return neap__fail_in(
-			rc, "'%s': sample %lld: ", loader->set->name, (long long)index);
-	s->start = NULL;
-	s->unit = NULL;
-	s->target = NULL;
-	s->label = neap_dataset_label(loader->set, index);
-	s->index = index;
-	*bytes += (double)(s->length + 1) * sizeof *s->start + (double)e.count * sizeof *s->unit;
-	return 0;
-}
-
-/* Is the batch too long to be held whole? Then its samples are described and checked. */
-static int long_batch(struct neap_loader *loader, struct frame *frame, int64_t first, int size)
-{
-	double bytes = 0;
-	frame->is_long = 0;
-	if (!loader->set->ops->part)
-		return 0;
-	for (int i = 0; i < size; i++)
-		NEAP_TRY(
-			describe(loader, &frame->sequence[i], loader->order[first + i], 0, &bytes));
-	if (bytes <= (double)loader->options.window_bytes / 2)
-		return 0;
-	frame->is_long = 1;
-	for (int i = 0; i < size; i++) {
-		if (__atomic_load_n(&loader->cancel, __ATOMIC_RELAXED))
-			return NEAP_EINTERRUPTED;
-		NEAP_TRY(
-			describe(loader, &frame->sequence[i], loader->order[first + i], 1, &bytes));
-	}
-	return 1;
-}
-
-static int64_t longest(const struct frame *frame, int size)
-{
-	int64_t steps = 0;
-	for (int i = 0; i < size; i++)
-		if (frame->sequence[i].length > steps)
-			steps = frame->sequence[i].length;
-	return steps;
-}
-
-static int fill(struct neap_loader *loader, struct frame *frame, int64_t number)
-{
-	int64_t first = number * loader->options.batch;
-	int64_t left = loader->count - first;
+	int64_t first = number * loader->options.batch, left = loader->count - first;
 	int size = (int)(left < loader->options.batch ? left : loader->options.batch);
-	neap__bins_clear(&frame->bins);
-	int is_long = long_batch(loader, frame, first, size);
-	NEAP_TRY(is_long);
-	frame->batch = (struct neap_batch){.size = size, .inputs = loader->inputs};
-	frame->batch.sequences = frame->sequence;
-	if (is_long) {
-		frame->batch.steps = longest(frame, size);
-		return 0;
-	}
-	for (int i = 0; i < size; i++) {
-		struct neap_sequence *s = &frame->sequence[i];
-		int64_t index = loader->order[first + i];
-		if (__atomic_load_n(&loader->cancel, __ATOMIC_RELAXED))
-			return NEAP_EINTERRUPTED; /* nobody waits for this batch any more */
-		NEAP_TRY(neap__dataset_read(loader->set, index, &loader->events));
-		int rc = neap__bins_add(&frame->bins, &loader->events.events, loader->inputs,
-			loader->options.dt, loader->options.steps, &s->length);
-		if (rc < 0)
-			return neap__fail_in(
-				rc, "'%s': sample %lld: ", loader->set->name, (long long)index);
-		s->label = loader->events.events.label;
-		s->target = NULL;
-		s->index = index;
-	}
-	/* The arrays have stopped moving: point into them. */
-	size_t at = 0;
-	for (int i = 0; i < size; i++) {
-		struct neap_sequence *s = &frame->sequence[i];
-		s->start = frame->bins.start + at;
-		s->unit = frame->bins.unit + frame->bins.first[i];
-		at += (size_t)s->length + 1;
-	}
-	frame->batch.steps = longest(frame, size);
-	frame->batch.bytes = neap__bins_bytes(&frame->bins) +
-			     (size_t)loader->options.batch * sizeof *frame->sequence;
-	return 0;
+	return neap__frame_fill(frame, &loader->source, loader->order + first, size);
 }
 
 static int has_work(const struct neap_loader *loader)
@@ -159,7 +61,7 @@ static void *work(void *arg)
 		if (loader->quit)
 			break;
 		int64_t number = loader->next_made;
-		struct frame *frame = &loader->frame[number % 2];
+		struct neap__frame *frame = &loader->frame[number % 2];
 		loader->busy = 1;
 		pthread_mutex_unlock(&loader->lock);
 
@@ -205,10 +107,8 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 static void release(struct neap_loader *loader)
 {
 	neap__windows_free(loader->windows);
-	for (int i = 0; i < 2; i++) {
-		free(loader->frame[i].sequence);
-		neap__bins_free(&loader->frame[i].bins);
-	}
+	for (int i = 0; i < 2; i++)
+		neap__frame_free(&loader->frame[i]);
 	neap__event_buffer_free(&loader->events);
 	free(loader->order);
 	free(loader);
@@ -240,17 +140,20 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
 	loader->set = set;
 	loader->options = o;
-	loader->inputs = set->info.inputs;
+	loader->source = (struct neap__source){.set = set,
+		.batch = o.batch,
+		.inputs = set->info.inputs,
+		.dt = o.dt,
+		.steps = o.steps,
+		.window_bytes = o.window_bytes,
+		.cancel = &loader->cancel,
+		.events = &loader->events};
 	loader->count = o.index ? o.count : set->info.samples;
 	loader->batches = (loader->count - 1) / o.batch + 1;
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
 	int rc = loader->order ? 0 : -ENOMEM;
-	for (int i = 0; rc == 0 && i < 2; i++) {
-		loader->frame[i].sequence =
-			calloc((size_t)o.batch, sizeof *loader->frame[i].sequence);
-		if (!loader->frame[i].sequence)
-			rc = -ENOMEM;
-	}
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = neap__frame_init(&loader->frame[i], &loader->source);
 	if (rc < 0) {
 		release(loader);
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
@@ -289,11 +192,11 @@ static void make_order(struct neap_loader *loader, int64_t epoch)
 }
 
 /* The windows turn to the batch that is given out. */
-static int bind_windows(struct neap_loader *loader, struct frame *frame)
+static int bind_windows(struct neap_loader *loader, struct neap__frame *frame)
 {
 	const struct neap__windows_options o = {.set = loader->set,
 		.batch = loader->options.batch,
-		.inputs = loader->inputs,
+		.inputs = loader->source.inputs,
 		.dt = loader->options.dt,
 		.bytes = loader->options.window_bytes};
 	if (!loader->windows)
@@ -350,7 +253,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 	}
 	int64_t number = loader->next_given;
 	if (number < loader->batches) {
-		struct frame *frame = &loader->frame[number % 2];
+		struct neap__frame *frame = &loader->frame[number % 2];
 		while (!frame->ready)
 			pthread_cond_wait(&loader->changed, &loader->lock);
 		rc = frame->rc;
@@ -363,7 +266,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 			rc = 1;
 		}
 	}
-	struct frame *given = rc > 0 ? loader->held : NULL;
+	struct neap__frame *given = rc > 0 ? loader->held : NULL;
 	pthread_mutex_unlock(&loader->lock);
 	if (given && given->is_long)
 		rc = bind_windows(loader, given);

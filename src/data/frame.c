@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/frame.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int neap__frame_init(struct neap__frame *frame, const struct neap__source *source)
+{
+	frame->sequence = calloc((size_t)source->batch, sizeof *frame->sequence);
+	return frame->sequence ? 0 : neap__fail_errno(ENOMEM, "loading '%s'", source->set->name);
+}
+
+void neap__frame_free(struct neap__frame *frame)
+{
+	free(frame->sequence);
+	neap__bins_free(&frame->bins);
+}
+
+static int cancelled(const struct neap__source *source)
+{
+	return __atomic_load_n(source->cancel, __ATOMIC_RELAXED);
+}
+
+static int fail_sample(const struct neap__source *source, int64_t index, int rc)
+{
+	return neap__fail_in(rc, "'%s': sample %lld: ", source->set->name, (long long)index);
+}
+
+/* Length and label of a sample that is not read yet; the bytes it would take whole. */
+static int describe(const struct neap__source *source, struct neap_sequence *s, int64_t index,
+	int prepare, double *bytes)
+{
+	struct neap__extent e;
+	NEAP_TRY(neap__dataset_extent(source->set, index, prepare, &e));
+	int rc = neap__bins_length(
+		e.duration, e.count, e.last, source->dt, source->steps, &s->length);
+	if (rc < 0)
+		return fail_sample(source, index, rc);
+	s->start = NULL;
+	s->unit = NULL;
+	s->target = NULL;
+	s->label = neap_dataset_label(source->set, index);
+	s->index = index;
+	*bytes += (double)(s->length + 1) * sizeof *s->start + (double)e.count * sizeof *s->unit;
+	return 0;
+}
+
+/* Is the batch too long to be held whole? Then its samples are described and checked. */
+static int long_batch(struct neap__frame *frame, const struct neap__source *source,
+	const int64_t *index, int size)
+{
+	double bytes = 0;
+	frame->is_long = 0;
+	if (!source->set->ops->part)
+		return 0;
+	for (int i = 0; i < size; i++)
+		NEAP_TRY(describe(source, &frame->sequence[i], index[i], 0, &bytes));
+	if (bytes <= (double)source->window_bytes / 2)
+		return 0;
+	frame->is_long = 1;
+	for (int i = 0; i < size; i++) {
+		if (cancelled(source))
+			return NEAP_EINTERRUPTED;
+		NEAP_TRY(describe(source, &frame->sequence[i], index[i], 1, &bytes));
+	}
+	return 1;
+}
+
+static int64_t longest(const struct neap__frame *frame, int size)
+{
+	int64_t steps = 0;
+	for (int i = 0; i < size; i++)
+		if (frame->sequence[i].length > steps)
+			steps = frame->sequence[i].length;
+	return steps;
+}
+
+/* Reads and bins one sample behind those before it. */
+static int add_sample(struct neap__frame *frame, const struct neap__source *source,
+	struct neap_sequence *s, int64_t index)
+{
+	struct neap_events *events = &source->events->events;
+
+	NEAP_TRY(neap__dataset_read(source->set, index, source->events));
+	int rc = neap__bins_add(
+		&frame->bins, events, source->inputs, source->dt, source->steps, &s->length);
+	if (rc < 0)
+		return fail_sample(source, index, rc);
+	s->label = events->label;
+	s->target = NULL;
+	s->index = index;
+	return 0;
+}
+
+/* The arrays have stopped moving: point into them. */
+static void point(struct neap__frame *frame, int size)
+{
+	size_t at = 0;
+	for (int i = 0; i < size; i++) {
+		struct neap_sequence *s = &frame->sequence[i];
+		s->start = frame->bins.start + at;
+		s->unit = frame->bins.unit + frame->bins.first[i];
+		at += (size_t)s->length + 1;
+	}
+}
+
+int neap__frame_fill(struct neap__frame *frame, const struct neap__source *source,
+	const int64_t *index, int size)
+{
+	neap__bins_clear(&frame->bins);
+	int is_long = long_batch(frame, source, index, size);
+	NEAP_TRY(is_long);
+	frame->batch = (struct neap_batch){
+		.size = size, .inputs = source->inputs, .sequences = frame->sequence};
+	if (is_long) {
+		frame->batch.steps = longest(frame, size);
+		return 0;
+	}
+	for (int i = 0; i < size; i++) {
+		if (cancelled(source))
+			return NEAP_EINTERRUPTED;
+		NEAP_TRY(add_sample(frame, source, &frame->sequence[i], index[i]));
+	}
+	point(frame, size);
+	frame->batch.steps = longest(frame, size);
+	frame->batch.bytes =
+		neap__bins_bytes(&frame->bins) + (size_t)source->batch * sizeof *frame->sequence;
+	return 0;
+}
