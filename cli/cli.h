@@ -74,6 +74,7 @@ int cli_parse_time(double *seconds, const char *text);
 int cli_parse_rate(double *bytes_per_second, const char *text); /* 500M or 500M/s; "inf" is 0 */
 int cli_parse_number(double *number, const char *text);
 int cli_parse_int(int64_t *number, const char *text);
+int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1-X to 1+X */
 /* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
 const char *cli_show_size(char room[24], uint64_t bytes);
 const char *cli_show_time(char room[24], double seconds);

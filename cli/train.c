@@ -10,6 +10,7 @@ static const char examples[] =
 	"  neap train train.h5 --test test.h5 --memory 16M --epochs 30 --out run\n"
 	"  neap train randman --net lif:128r,li --memory 4M --epochs 10\n"
 	"  neap train train.h5 --dt 0.1ms --memory 8M --slow /var/tmp --strategy double\n"
+	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
 	"  neap train train.h5 --out run --resume\n";
 
 struct training {
@@ -179,7 +180,7 @@ int cli_train(int argc, char **argv)
 	struct training training = {.options = &o, .first = -1};
 	struct cli_net_choices choices;
 	const char *data[1] = {NULL};
-	const char *chain = NULL;
+	const char *chain = NULL, *stretch = NULL;
 	struct neap_problem costs;
 	int64_t seed = 1;
 	int json = 0;
@@ -226,6 +227,15 @@ int cli_train(int argc, char **argv)
 		{"holdout", CLI_TEXT, &o.holdout, "SPEAKER", "held out instead", 0, 0, NULL, NULL},
 		{"max-steps", CLI_INT, &o.max_steps, "N", "cut samples beyond (0: no)", 0, 1e12,
 			NULL, NULL},
+		{"shift", CLI_COUNT, &o.augment.shift, "N",
+			"move each training sample's channels by a draw in [-N, N]", 0, 65535, NULL,
+			NULL},
+		{"jitter", CLI_TIME, &o.augment.jitter, "TIME",
+			"move each training spike by a normal draw of this deviation", 0, 1000,
+			NULL, NULL},
+		{"stretch", CLI_TEXT, &stretch, "A:B",
+			"times of a training sample times a draw in [A, B]; X: 1-X to 1+X", 0, 0,
+			NULL, NULL},
 		{"snapshot", CLI_TIME, &o.snapshot_seconds, "TIME",
 			"between snapshots inside an epoch (default 60s; 0: none)", 0, 1e9, NULL,
 			NULL},
@@ -247,6 +257,10 @@ int cli_train(int argc, char **argv)
 	if (parsed == 0)
 		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
 					  "the data set that is built in");
+	if (stretch && cli_parse_span(&o.augment.stretch_low, &o.augment.stretch_high, stretch) < 0)
+		return cli_usage("train",
+			"--stretch: '%s' is no span such as 0.9:1.1, nor 0.1, which is the same",
+			stretch);
 	int code = cli_costs_read(&o.sweep, &costs, chain, "train");
 	if (code != CLI_DONE)
 		return code;

@@ -30,6 +30,20 @@ int cli_parse_number(double *number, const char *text)
 	return leading_number(number, text, &rest) == 0 && *rest == '\0' ? 0 : -1;
 }
 
+int cli_parse_span(double *low, double *high, const char *text)
+{
+	const char *rest;
+	double first;
+
+	if (leading_number(&first, text, &rest) < 0)
+		return -1;
+	*low = *rest ? first : 1 - first;
+	*high = 1 + first;
+	if (*rest && (*rest != ':' || cli_parse_number(high, rest + 1) < 0))
+		return -1;
+	return *low > 0 && *low <= *high ? 0 : -1;
+}
+
 int cli_parse_int(int64_t *number, const char *text)
 {
 	char *end;

@@ -125,6 +125,25 @@ NEAP_API void neap_dataset_close(struct neap_dataset *set);
 NEAP_API int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed,
 	int speaker, int64_t **first, int64_t *nfirst, int64_t **second, int64_t *nsecond);
 
+/*
+ * Training samples varied anew in every epoch. What becomes of a sample is a function of
+ * (seed, epoch, sample) alone, whatever the batch, the window or the thread; label and
+ * index stay. Applied in this order; zero: off.
+ */
+struct neap_augment {
+	/* All times of a sample, and its length, times a draw in [low, high], 0.01 to 100. */
+	double stretch_low, stretch_high;
+	/*
+	 * Each spike moves by a normal draw of this standard deviation in seconds, rounded to
+	 * whole steps. Spikes of a unit that meet in a step become one; the sample
+	 * keeps its length, and spikes that leave it are dropped.
+	 */
+	double jitter;
+	/* All units of a sample move by a whole number in [-shift, shift]; beyond the edges
+	   they are dropped. */
+	int shift;
+};
+
 struct neap_loader;
 
 struct neap_loader_options {
@@ -141,6 +160,7 @@ struct neap_loader_options {
 	 * it is read in windows, in so much memory whatever its length; 0: 16 MiB.
 	 */
 	uint64_t window_bytes;
+	struct neap_augment augment; /* by `seed` and the epoch started */
 };
 
 NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,

@@ -93,6 +93,7 @@ struct neap_train_options {
 	double validation;   /* share of the training set held out */
 	const char *holdout; /* name of a speaker held out as validation instead; or NULL */
 	uint64_t seed;
+	struct neap_augment augment; /* of the training samples; never of validation and test */
 	struct neap_sweep_settings sweep;
 	double snapshot_seconds; /* also within an epoch; 0: at epoch ends only */
 	const char *command;	 /* command line, for run.json; may be NULL */

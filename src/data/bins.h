@@ -34,11 +34,11 @@ NEAP_API void neap__bins_clear(struct neap__bins *bins);
 NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t steps, int64_t *length);
 /* The length that a sample of these events has; the last one is at `last` seconds. */
-int neap__bins_length(
+NEAP_API int neap__bins_length(
 	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *length);
 /* Adds steps [from, to) of a sample; events of other steps are passed over. */
-int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
-	double dt, int64_t from, int64_t to);
+NEAP_API int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events,
+	int inputs, double dt, int64_t from, int64_t to);
 /* The arrays that a batch is made of. */
 NEAP_API size_t neap__bins_bytes(const struct neap__bins *bins);
 NEAP_API void neap__bins_free(struct neap__bins *bins);

@@ -33,6 +33,8 @@ static int describe(const struct neap__source *source, struct neap_sequence *s, 
 {
 	struct neap__extent e;
 	NEAP_TRY(neap__dataset_extent(source->set, index, prepare, &e));
+	if (source->augment)
+		neap__augment_extent(source->augment, index, &e);
 	int rc = neap__bins_length(
 		e.duration, e.count, e.last, source->dt, source->steps, &s->length);
 	if (rc < 0)
@@ -76,6 +78,21 @@ static int64_t longest(const struct neap__frame *frame, int size)
 	return steps;
 }
 
+/* The length is known before: what is moved beyond it is dropped. */
+static int add_augmented(struct neap__frame *frame, const struct neap__source *source,
+	struct neap_sequence *s, int64_t index)
+{
+	struct neap_events *events = &source->events->events;
+	int64_t n = events->count;
+	struct neap__extent e = {n, events->duration, n > 0 ? events->time[n - 1] : 0};
+
+	neap__augment_extent(source->augment, index, &e);
+	NEAP_TRY(neap__bins_length(
+		e.duration, e.count, e.last, source->dt, source->steps, &s->length));
+	neap__augment_apply(source->augment, index, events);
+	return neap__bins_add_part(&frame->bins, events, source->inputs, source->dt, 0, s->length);
+}
+
 /* Reads and bins one sample behind those before it. */
 static int add_sample(struct neap__frame *frame, const struct neap__source *source,
 	struct neap_sequence *s, int64_t index)
@@ -83,8 +100,9 @@ static int add_sample(struct neap__frame *frame, const struct neap__source *sour
 	struct neap_events *events = &source->events->events;
 
 	NEAP_TRY(neap__dataset_read(source->set, index, source->events));
-	int rc = neap__bins_add(
-		&frame->bins, events, source->inputs, source->dt, source->steps, &s->length);
+	int rc = source->augment ? add_augmented(frame, source, s, index)
+				 : neap__bins_add(&frame->bins, events, source->inputs, source->dt,
+					   source->steps, &s->length);
 	if (rc < 0)
 		return fail_sample(source, index, rc);
 	s->label = events->label;

@@ -6,6 +6,7 @@
 #ifndef NEAP_DATA_FRAME_H
 #define NEAP_DATA_FRAME_H
 
+#include "data/augment.h"
 #include "data/bins.h"
 #include "data/dataset.h"
 
@@ -14,8 +15,9 @@ struct neap__source {
 	struct neap_dataset *set; /* borrowed */
 	int batch, inputs;
 	double dt;
-	int64_t steps;			   /* cut samples beyond; 0: no limit */
-	uint64_t window_bytes;		   /* a batch of more than half of it is long */
+	const struct neap__augment *augment; /* borrowed; NULL: none */
+	int64_t steps;			     /* cut samples beyond; 0: no limit */
+	uint64_t window_bytes;		     /* a batch of more than half of it is long */
 	const int *cancel;		   /* becomes 1 where nobody waits for the batch any more */
 	struct neap__event_buffer *events; /* borrowed: of the sample being read */
 };

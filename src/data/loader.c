@@ -23,6 +23,7 @@ struct neap_loader {
 	int64_t count, batches;
 	int64_t *order; /* [count]; written only while the thread is idle */
 	struct neap__source source;
+	struct neap__augment augment; /* its epoch is written only while the threads are idle */
 	struct neap__event_buffer events;
 	struct neap_windows *windows; /* made for the first long batch; the caller's thread's */
 
@@ -91,6 +92,7 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 			NEAP_EUSAGE, "dt of %g s; 1e-9 to 1e3 seconds are accepted", o->dt);
 	if (o->steps < 0)
 		return neap__fail(NEAP_EUSAGE, "a limit of %lld steps", (long long)o->steps);
+	NEAP_TRY(neap__augment_check(&o->augment));
 	if (o->window_bytes > SIZE_MAX / 4)
 		return neap__fail(
 			NEAP_EUSAGE, "windows of %llu bytes", (unsigned long long)o->window_bytes);
@@ -140,10 +142,13 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
 	loader->set = set;
 	loader->options = o;
+	loader->augment = (struct neap__augment){
+		.options = o.augment, .inputs = set->info.inputs, .dt = o.dt, .seed = o.seed};
 	loader->source = (struct neap__source){.set = set,
 		.batch = o.batch,
 		.inputs = set->info.inputs,
 		.dt = o.dt,
+		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
 		.steps = o.steps,
 		.window_bytes = o.window_bytes,
 		.cancel = &loader->cancel,
@@ -198,6 +203,7 @@ static int bind_windows(struct neap_loader *loader, struct neap__frame *frame)
 		.batch = loader->options.batch,
 		.inputs = loader->source.inputs,
 		.dt = loader->options.dt,
+		.augment = loader->source.augment,
 		.bytes = loader->options.window_bytes};
 	if (!loader->windows)
 		NEAP_TRY(neap__windows_create(&loader->windows, &o));
@@ -225,6 +231,7 @@ int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_b
 	while (loader->busy)
 		pthread_cond_wait(&loader->changed, &loader->lock);
 	make_order(loader, epoch);
+	loader->augment.epoch = (uint32_t)epoch;
 	loader->frame[0].ready = loader->frame[1].ready = 0;
 	loader->next_made = first_batch;
 	loader->next_given = first_batch;

@@ -94,6 +94,19 @@ static int share_out(struct neap_windows *w)
 
 enum { FITS, TOO_MANY };
 
+/* The events of [from, to) seconds of a sample, and some around them, augmented. */
+static int read_part(struct neap_windows *w, int64_t index, double from, double to)
+{
+	const struct neap__windows_options *o = &w->options;
+
+	if (o->augment)
+		neap__augment_reach(o->augment, index, &from, &to);
+	int rc = neap__dataset_part(o->set, index, from, to, w->most, &w->events);
+	if (rc == 0 && o->augment)
+		neap__augment_apply(o->augment, index, &w->events.events);
+	return rc;
+}
+
 /* Reads [from, to) into a frame; TOO_MANY where it is not large enough. */
 static int read_window(struct neap_windows *w, struct frame *frame, int64_t from, int64_t to)
 {
@@ -113,7 +126,7 @@ static int read_window(struct neap_windows *w, struct frame *frame, int64_t from
 		memset(start, 0, (size_t)(to - from + 1) * sizeof *start);
 		if (last <= from)
 			continue;
-		int rc = neap__dataset_part(o->set, s->index, begin, end, w->most, &w->events);
+		int rc = read_part(w, s->index, begin, end);
 		if (rc != 0)
 			return rc < 0 ? rc : TOO_MANY;
 		neap__bins_clear(&w->bins);

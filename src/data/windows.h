@@ -3,13 +3,15 @@
 #ifndef NEAP_DATA_WINDOWS_H
 #define NEAP_DATA_WINDOWS_H
 
+#include "data/augment.h"
 #include "data/dataset.h"
 
 struct neap__windows_options {
 	struct neap_dataset *set; /* borrowed; its samples can be read in part */
 	int batch, inputs;
 	double dt;
-	uint64_t bytes; /* bound on all memory of the windows */
+	const struct neap__augment *augment; /* borrowed; NULL: none */
+	uint64_t bytes;			     /* bound on all memory of the windows */
 };
 
 /* NEAP_EUSAGE, naming the bound, where that is too little for 64 steps. */

@@ -79,6 +79,10 @@ static const struct setting settings[] = {
 	{"validation", REAL, AT(validation), NULL, 0, 0.99},
 	{"holdout", TEXT, AT(holdout), NULL, 0, 0},
 	{"seed", SEED, AT(seed), NULL, 0, 0},
+	{"stretch_low", REAL, AT(augment.stretch_low), NULL, 0, 100},
+	{"stretch_high", REAL, AT(augment.stretch_high), NULL, 0, 100},
+	{"jitter", REAL, AT(augment.jitter), NULL, 0, 1000},
+	{"shift", COUNT, AT(augment.shift), NULL, 0, 65535},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -142,11 +146,13 @@ int neap__settings_same(const cJSON *was, const cJSON *now, const char *run)
 		const char *name = settings[i].name;
 		const char *a = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(was, name));
 		const char *b = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(now, name));
-		if (!a || !b || strcmp(a, b) != 0)
+		if (!a)
+			a = "0"; /* begun before the setting was there: off */
+		if (!b || strcmp(a, b) != 0)
 			return neap__fail(NEAP_EUSAGE,
 				"%s was begun with %s = %s, not %s: resume with the same settings, "
 				"or choose another folder",
-				run, name, a && *a ? a : "none", b && *b ? b : "none");
+				run, name, *a ? a : "none", b && *b ? b : "none");
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* setup.c: everything a run needs, opened and checked before anything is written. */
 #include "train/trainer.h"
 #include "train/settings.h"
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "base/fail.h"
 
@@ -177,7 +178,9 @@ static int open_data(struct neap__trainer *trainer)
 			o->net.classes);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(fingerprint(d));
-	d->longest = neap__longest(&d->info, o->net.dt, o->max_steps);
+	struct neap_dataset_info info = d->info;
+	info.duration = neap__augment_longest(&o->augment, info.duration);
+	d->longest = neap__longest(&info, o->net.dt, o->max_steps);
 	if (!o->test)
 		return 0;
 	NEAP_TRY(neap_dataset_open(&d->test, o->test));
@@ -194,6 +197,7 @@ static int open_loaders(struct neap__trainer *trainer)
 		.steps = o->max_steps,
 		.window_bytes = o->sweep.inputs,
 		.shuffle = 1,
+		.augment = o->augment,
 		.seed = o->seed,
 		.index = d->first,
 		.count = d->nfirst};
@@ -202,6 +206,7 @@ static int open_loaders(struct neap__trainer *trainer)
 	if (d->nsecond == 0)
 		return 0;
 	loading.shuffle = 0;
+	loading.augment = (struct neap_augment){0};
 	loading.index = d->second;
 	loading.count = d->nsecond;
 	return neap_loader_open(&d->validation, d->set, &loading);

@@ -154,6 +154,10 @@ def small_cases():
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:banana"], "banana"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/dev/shm"], "/dev/shm"
     yield ["train", "train.h5", "--out", "r", "--holdout", "nobody"], "nobody"
+    for span in ("banana", "1.2:0.8", "0.9:", ":1.1", "0.9:1.1x", "0.9:nan", "1", "-0.1", "0:1"):
+        yield ["train", "train.h5", "--out", "r", f"--stretch={span}"], "--stretch"
+    yield ["train", "train.h5", "--out", "r", "--stretch", "0.001:1"], "stretch"
+    yield ["train", "train.h5", "--out", "r", "--stretch", "1:1000"], "stretch"
     yield ["train", "train.h5", "--out", "r", "--test", "missing.h5"], "missing.h5"
     yield ["train", "train.h5", "--out", "r", "--strategy", "banana"], "banana"
     yield ["train", "train.h5", "--out", "r", "--optimizer", "banana"], "banana"

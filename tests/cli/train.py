@@ -80,6 +80,17 @@ def windows(folder):
     return None if runs["64M"] == runs["150K"] else "other weights"
 
 
+def augmented(folder):
+    """What is drawn for a sample depends on the seed, the epoch and the sample alone."""
+    vary = ["--shift", "3", "--jitter", "2ms", "--stretch", "0.8:1.2"]
+    hashes = {}
+    for i, more in enumerate((vary, vary[:4] + ["--stretch", "0.2", "--threads", "1", "--strategy",
+                              "revolve"], vary[:4], vary[2:], [])):
+        done = train(os.path.join(folder, f"augmented{i}"), *more)
+        hashes.setdefault(done["weights_hash"], []).append(i)
+    return None if sorted(hashes.values()) == [[0, 1], [2], [3], [4]] else str(hashes)
+
+
 def killed_and_resumed(folder, whole, delay, kind):
     run = os.path.join(folder, f"killed-{kind}-{delay}")
     command = [NEAP, "train", DATA, *SETTINGS, "--memory", "2M", "--out", run, "--snapshot",
@@ -125,6 +136,7 @@ def main():
         tap.run("learns, and evaluates", learns, folder)
         tap.run("strategies, budgets and threads agree", strategies_agree, folder, whole)
         tap.run("inputs in windows", windows, folder)
+        tap.run("augmented", augmented, folder)
         for delay in (0.02, 0.1, 0.25, 0.5):
             tap.run(f"SIGKILL after {delay} s", killed_and_resumed, folder, whole, delay,
                     signal.SIGKILL)

@@ -8,9 +8,12 @@ struct pair {
 	const struct neap_batch *all, *windowed;
 };
 
-static void open_pair(struct pair *p, const char *name, double dt, int batch, uint64_t bytes)
+static void open_augmented(struct pair *p, const char *name, double dt, int batch, uint64_t bytes,
+	const struct neap_augment *augment)
 {
 	struct neap_loader_options o = {.size = sizeof o, .batch = batch, .dt = dt, .shuffle = 1};
+	if (augment)
+		o.augment = *augment;
 	*p = (struct pair){0};
 	ok(neap_dataset_open(&p->set, name));
 	o.window_bytes = 1u << 30;
@@ -19,6 +22,11 @@ static void open_pair(struct pair *p, const char *name, double dt, int batch, ui
 	ok(neap_loader_open(&p->parts, p->set, &o));
 	ok(neap_loader_start(p->whole, 0, 0));
 	ok(neap_loader_start(p->parts, 0, 0));
+}
+
+static void open_pair(struct pair *p, const char *name, double dt, int batch, uint64_t bytes)
+{
+	open_augmented(p, name, dt, batch, bytes, NULL);
 }
 
 static int next(struct pair *p)
@@ -154,6 +162,33 @@ static void of_files(void **state)
 	unlink(path);
 }
 
+/* Augmented samples are the same in windows: what a window needs is found around it. */
+static void of_augmented(void **state)
+{
+	(void)state;
+	static const struct neap_augment augments[] = {
+		{.shift = 5},
+		{.stretch_low = 0.6, .stretch_high = 1.7},
+		{.jitter = 4e-3},
+		{.stretch_low = 0.9, .stretch_high = 1.1, .jitter = 3e-3, .shift = 2},
+	};
+	const char *path = scratch("augmented.h5");
+	write_long(path, 4, 40, 1);
+	for (size_t i = 0; i < 8; i++) {
+		struct pair p;
+		uint64_t bytes = i % 2 && augments[i / 2].jitter > 0 ? 400000 : 60000;
+		open_augmented(&p,
+			i % 2 ? path
+			      : "randman:classes=2,alpha=4,steps=9000,spikes=200,samples=4,"
+				"units=20,noise=30",
+			i % 2 ? 1e-4 : 1e-3, 2, bytes, &augments[i / 2]);
+		while (next(&p))
+			check_batch(&p, bytes);
+		close_pair(&p);
+	}
+	unlink(path);
+}
+
 static void what_is_refused(void **state)
 {
 	(void)state;
@@ -202,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_random_manifolds),
 		cmocka_unit_test(of_files),
+		cmocka_unit_test(of_augmented),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(left_early),
 	};

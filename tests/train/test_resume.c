@@ -58,6 +58,40 @@ static void interrupted_after_any_batch(void **state)
 	}
 }
 
+static struct neap_train_options augmented_run(const char *name)
+{
+	struct neap_train_options o = small_run(name);
+	o.augment = (struct neap_augment){
+		.stretch_low = 0.9, .stretch_high = 1.2, .jitter = 2e-3, .shift = 2};
+	return o;
+}
+
+/* What is drawn for a sample depends on the epoch and the sample, not on the session. */
+static void augmented_and_interrupted(void **state)
+{
+	(void)state;
+	struct neap_train_options o = augmented_run("augmented");
+	uint64_t hash = train_hash(&o);
+	assert_true(hash != whole());
+	for (int64_t update = 3; update <= 33; update += 10) {
+		char name[32];
+		snprintf(name, sizeof name, "augmented%d", (int)update);
+		struct neap_train_result r;
+		struct stop stop = {.update = update};
+		o = augmented_run(name);
+		o.progress = stop_there;
+		o.user = &stop;
+		assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+		o.resume = 1;
+		o.progress = NULL;
+		o.sweep.memory = 200 << 10;
+		o.sweep.strategy = update % 4 == 1 ? "standard" : NULL;
+		o.net.threads = 1;
+		if (train_hash(&o) != hash)
+			fail_msg("stopped after update %d: other weights", (int)update);
+	}
+}
+
 static void interrupted_again_and_again(void **state)
 {
 	(void)state;
@@ -260,6 +294,10 @@ static void other_settings_are_refused(void **state)
 	REFUSED(o.epochs = 4, NEAP_EUSAGE, "epochs = 3, not 4");
 	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "learning_rate = 0.004, not 0.1");
 	REFUSED(o.optimizer = "sgd", NEAP_EUSAGE, "optimizer");
+	REFUSED(o.augment.shift = 2, NEAP_EUSAGE, "shift = 0, not 2");
+	REFUSED(o.augment.jitter = 2e-3, NEAP_EUSAGE, "jitter = 0, not 0.002");
+	REFUSED((o.augment.stretch_low = 0.5, o.augment.stretch_high = 1), NEAP_EUSAGE,
+		"stretch_low = 0, not 0.5");
 	REFUSED(o.net.dt = 2e-3, NEAP_EUSAGE, "dt = 0.001, not 0.002");
 	REFUSED(o.data = "randman:classes=4,units=20,steps=60,samples=200,seed=4", NEAP_EUSAGE,
 		"other data");
@@ -312,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interrupted_after_any_batch),
+		cmocka_unit_test(augmented_and_interrupted),
 		cmocka_unit_test(interrupted_again_and_again),
 		cmocka_unit_test(at_the_end_of_an_epoch),
 		cmocka_unit_test(metrics_lose_what_the_snapshot_has_not),

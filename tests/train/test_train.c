@@ -79,18 +79,24 @@ static void it_learns(void **state)
 	neap_train_result_free(&r);
 }
 
-static void run_json_tells_all(void **state)
+static cJSON *read_json(const char *name)
 {
-	(void)state;
-	FILE *f = fopen(in_folder("learns/run.json"), "r");
+	FILE *f = fopen(in_folder(name), "r");
 	static char text[1 << 16];
 	assert_non_null(f);
 	text[fread(text, 1, sizeof text - 1, f)] = '\0';
 	fclose(f);
 	cJSON *root = cJSON_Parse(text);
+	assert_non_null(root);
+	return root;
+}
+
+static void run_json_tells_all(void **state)
+{
+	(void)state;
+	cJSON *root = read_json("learns/run.json");
 	static const char *const keys[] = {"command", "settings", "sweep", "data", "machine", "isa",
 		"versions", "plan", "memory", "results"};
-	assert_non_null(root);
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		if (!cJSON_GetObjectItem(root, keys[i]))
 			fail_msg("run.json has no '%s'", keys[i]);
@@ -100,7 +106,8 @@ static void run_json_tells_all(void **state)
 	cJSON_Delete(root);
 
 	int rows = 0;
-	f = fopen(in_folder("learns/metrics.csv"), "r");
+	char text[512];
+	FILE *f = fopen(in_folder("learns/metrics.csv"), "r");
 	assert_non_null(f);
 	while (fgets(text, sizeof text, f))
 		rows++;
@@ -300,6 +307,38 @@ static void divergence_ends_the_run(void **state)
 	neap__safetensors_free(&file);
 }
 
+/* Weights that stand still: the same score on the validation split, another loss in training. */
+static void only_training_samples_are_augmented(void **state)
+{
+	(void)state;
+	struct neap_train_result plain, augmented;
+	struct neap_train_options o = small_run("plain");
+	o.learning_rate = 0;
+	o.epochs = 1;
+	o.test = SMALL_DATA;
+	assert_int_equal(neap_train(&plain, &o), 0);
+	o.out = in_folder("augmented");
+	o.augment = (struct neap_augment){
+		.stretch_low = 0.5, .stretch_high = 2, .jitter = 5e-3, .shift = 3};
+	assert_int_equal(neap_train(&augmented, &o), 0);
+	assert_true(plain.weights_hash == augmented.weights_hash);
+	assert_true(plain.validation.loss == augmented.validation.loss);
+	assert_true(plain.test.loss == augmented.test.loss);
+	assert_true(plain.train_loss != augmented.train_loss);
+	neap_train_result_free(&plain);
+	neap_train_result_free(&augmented);
+	cJSON *root = read_json("augmented/run.json"), *settings;
+	settings = cJSON_GetObjectItem(root, "settings");
+	assert_true(cJSON_GetObjectItem(settings, "stretch_low")->valuedouble == 0.5);
+	assert_true(cJSON_GetObjectItem(settings, "stretch_high")->valuedouble == 2);
+	assert_true(cJSON_GetObjectItem(settings, "jitter")->valuedouble == 5e-3);
+	assert_int_equal(cJSON_GetObjectItem(settings, "shift")->valueint, 3);
+	/* Planned for samples of twice the length. */
+	cJSON *data = cJSON_GetObjectItem(root, "data");
+	assert_int_equal(cJSON_GetObjectItem(data, "longest_steps")->valueint, 120);
+	cJSON_Delete(root);
+}
+
 static void without_validation_the_last_is_kept(void **state)
 {
 	(void)state;
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test(eval_refuses_what_does_not_fit),
 		cmocka_unit_test(changed_models_are_refused),
 		cmocka_unit_test(divergence_ends_the_run),
+		cmocka_unit_test(only_training_samples_are_augmented),
 		cmocka_unit_test(without_validation_the_last_is_kept),
 		cmocka_unit_test(sparse_and_double_nets_are_kept_whole),
 		cmocka_unit_test(wilson_is_wilsons),
