@@ -152,5 +152,6 @@ int cli_compare(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);
 int cli_encode(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_study(int argc, char **argv);
 
 #endif

@@ -16,6 +16,7 @@ static const struct {
 	{"compare", cli_compare, "run one real batch under every strategy"},
 	{"calibrate", cli_calibrate, "measure steps, copies and slow memory on this machine"},
 	{"bench", cli_bench, "measure the planner and slow memory against their targets"},
+	{"study", cli_study, "measure what strategies cost, draw it, explain it"},
 };
 
 static void help(FILE *to)

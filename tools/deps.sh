@@ -3,7 +3,7 @@
 # Installs the Debian packages that building and testing need and that are missing.
 set -eu
 packages='build-essential meson ninja-build pkg-config python3 libxxhash-dev libcjson-dev liburing-dev
-libhdf5-dev libsndfile1-dev libcmocka-dev clang-format librsvg2-bin'
+libhdf5-dev libsndfile1-dev libcmocka-dev clang-format librsvg2-bin gnuplot-nox'
 
 missing=
 for package in $packages; do

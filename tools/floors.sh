@@ -19,6 +19,7 @@ train:base sys kern nn data sweep plan store
 cuda:base sys kern nn data sweep plan store train
 mpi:base sys kern nn data sweep plan store train
 bench:base sys kern nn data sweep plan store train
+study:base sys kern nn data sweep plan store train
 '
 status=0
 for row in $(printf '%s' "$law" | tr ' ' ','); do
@@ -54,7 +55,7 @@ if grep -rniE 'checkpoint' src/nn src/kern src/data; then
 	status=1
 fi
 # Above the libraries: public headers only.
-if grep -rnE '#[[:space:]]*include "(base|sys|plan|store|kern|nn|data|sweep|train|bench)/' cli examples; then
+if grep -rnE '#[[:space:]]*include "(base|sys|plan|store|kern|nn|data|sweep|train|bench|study)/' cli examples; then
 	echo "floors: cli/ and examples/ include public headers only"
 	status=1
 fi

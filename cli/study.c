@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* study.c: `neap study`: experiments, their points and figures, a report. */
+#include "cli.h"
+
+#include <neap/study.h>
+#include <string.h>
+
+#define NAMES_MOST 16
+
+static const char examples[] = "  neap study --out study\n"
+			       "  neap study schedules asymptotics --out study --png\n"
+			       "  neap study --full --slow /scratch --out study-full\n";
+
+static int on_progress(void *user, const char *point, int done, int total)
+{
+	struct cli_progress *bar = user;
+	if (point && total > 0)
+		cli_progress_show(bar, done, total, point);
+	else
+		cli_progress_clear(bar);
+	return cli_interrupted();
+}
+
+static void on_line(void *user, const char *line)
+{
+	cli_progress_clear(user);
+	fprintf(stderr, "%s\n", line);
+}
+
+/* "'schedules' (what ...), ...": for --help and for what is none. */
+static const char *all_names(char *room, size_t size)
+{
+	size_t n = 0;
+	for (int i = 0; neap_study_name(i) && n < size; i++)
+		n += (size_t)snprintf(
+			room + n, size - n, "%s'%s'", i ? ", " : "", neap_study_name(i));
+	return room;
+}
+
+int cli_study(int argc, char **argv)
+{
+	struct neap_study_options o = {.size = sizeof o};
+	struct cli_progress bar;
+	int quick = 0, full = 0, tiny = 0;
+	char all[512], about[800];
+	const char *names[NAMES_MOST];
+	const struct cli_option options[] = {
+		{"out", CLI_TEXT, &o.out, "DIR",
+			"folder of points, figures and report; a study goes on where it was "
+			"interrupted",
+			0, 0, NULL, NULL},
+		{"quick", CLI_FLAG, &quick, NULL, "within minutes (default)", 0, 0, NULL, NULL},
+		{"full", CLI_FLAG, &full, NULL, "within two hours", 0, 0, NULL, NULL},
+		{"tiny", CLI_FLAG, &tiny, NULL, "within seconds, to see that it works", 0, 0, NULL,
+			NULL},
+		{"slow", CLI_TEXT, &o.slow, "DIR", "directory for slow memory (default /var/tmp)",
+			0, 0, NULL, NULL},
+		{"png", CLI_FLAG, &o.png, NULL, "a PNG beside each SVG, by rsvg-convert", 0, 0,
+			NULL, NULL},
+		{0},
+	};
+	snprintf(about, sizeof about,
+		"measures what strategies cost and draws it (by gnuplot); experiments, all by "
+		"default: %s",
+		all_names(all, sizeof all));
+	const struct cli_command command = {.name = "study",
+		.arguments = "[EXPERIMENT...]",
+		.about = about,
+		.examples = examples,
+		.options = options,
+		.least = 0,
+		.most = NAMES_MOST};
+	int count = cli_parse(&command, argc, argv, names);
+	if (count < 0)
+		return CLI_ENDED(count);
+	if (!o.out)
+		return cli_usage("study", "--out is missing: a folder for points and figures");
+	if (quick + full + tiny > 1)
+		return cli_usage("study", "--quick, --full and --tiny: one of them");
+	for (int i = 0; i < count; i++)
+		if (!neap_study_about(names[i]))
+			return cli_usage("study", "'%s' is none of %s", names[i], all);
+	o.scale = full ? NEAP_STUDY_FULL : tiny ? NEAP_STUDY_TINY : NEAP_STUDY_QUICK;
+	o.progress = on_progress;
+	o.say = on_line;
+	o.user = &bar;
+	cli_catch_signals();
+	cli_progress_start(&bar, "study", "points");
+	int rc = neap_study_run(&o, names, count);
+	cli_progress_clear(&bar);
+	return rc < 0 ? cli_fail("study", rc) : CLI_DONE;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * synthetic.h: a model for schedules: a state and a tape of given sizes, steps of given
+ * lengths. The state counts the steps it has made and the tape notes the step it is of;
+ * backward fails where they do not fit.
+ */
+#ifndef NEAP_STUDY_SYNTHETIC_H
+#define NEAP_STUDY_SYNTHETIC_H
+
+#include <neap/sweep.h>
+
+struct neap__synthetic {
+	int64_t steps;
+	size_t state, tape, adjoint;	  /* bytes, 8 at least */
+	double advance, record, backward; /* seconds a step, spent on the processor */
+};
+
+/*
+ * Runs `repeats` sweeps within `memory`; stats are those of the median one by time,
+ * plan that of the sweep. tier: the slow memory, or NULL.
+ */
+int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
+	const struct neap__synthetic *model, uint64_t memory, const char *strategy,
+	const struct neap_params *params, struct neap_tier *tier, int repeats);
+
+#endif
