@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the frameworks on top of PyTorch share: tensors, spike function, readout, loss."""
+import torch
+
+KINDS = {"float": torch.float32, "double": torch.float64}
+
+
+def spike(width, height):
+    """The step function whose derivative is a triangle."""
+
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (x > 0).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * torch.clamp(x.abs() * (-height / width) + height, min=0)
+
+    return Spike.apply
+
+
+class TorchNet:
+    """Inputs made once; subclasses give hidden(way) -> spikes [step][sample][unit]."""
+
+    VERSION = "PyTorch " + torch.__version__
+    WAYS = ["eager"]
+
+    def __init__(self, problem, precision):
+        self.problem, self.kind = problem, KINDS[precision]
+        self.x = torch.from_numpy(problem.dense("float32" if precision == "float" else "float64"))
+        self.labels = torch.from_numpy(problem.labels)
+        self.leaves = {}
+        self.steps = problem.steps
+        self.w_out, self.b_out = self.leaf("readout.weight"), self.leaf("readout.bias")
+        self.build(problem)
+
+    def leaf(self, name, scale=1.0, transposed=False):
+        """A parameter of ours from one of neap's: times scale, perhaps transposed."""
+        values = torch.from_numpy(self.problem.weight(name) * scale).to(self.kind)
+        if name.endswith(".bias"):
+            values = values.reshape(-1)
+        tensor = (values.t() if transposed else values).contiguous().requires_grad_()
+        self.leaves[name] = (tensor, scale, transposed)
+        return tensor
+
+    def adopt(self, module, attribute, name, scale=1.0, transposed=True):
+        """The same as the parameter `attribute` of a module."""
+        parameter = torch.nn.Parameter(self.leaf(name, scale, transposed).detach())
+        setattr(module, attribute, parameter)
+        self.leaves[name] = (parameter, scale, transposed)
+
+    def gradients(self):
+        out = {}
+        for name, (tensor, scale, transposed) in self.leaves.items():
+            grad = tensor.grad.t() if transposed else tensor.grad
+            out[name] = (grad * scale).contiguous().numpy()
+        return out
+
+    def threads(self, count):
+        torch.set_num_threads(count)
+
+    def readout(self, spikes):
+        """Leaky readout over all steps, its mean over time, cross-entropy."""
+        kappa = self.problem.decay
+        current = torch.matmul(spikes, self.w_out) + self.b_out
+        out = torch.zeros_like(current[0])
+        answer = out
+        for now in current.unbind(0):
+            out = torch.lerp(now, out, kappa)
+            answer = answer + out
+        return torch.nn.functional.cross_entropy(answer / len(current), self.labels)
+
+    def clear(self):
+        for tensor, _, _ in self.leaves.values():
+            tensor.grad = None
+
+    def loss(self, way):
+        return self.readout(self.hidden(way))
+
+    def step(self, way):
+        self.clear()
+        loss = self.loss(way)
+        loss.backward()
+        return loss.item()
+
+    def warm(self, way):
+        """A few steps of the sequence, so that what is made once is made."""
+        x, self.x = self.x, self.x[: min(self.shortest(way), len(self.x))]
+        self.steps = len(self.x)
+        try:
+            self.step(way)
+            self.step(way)
+        finally:
+            self.x = x
+            self.steps = len(x)
+            self.clear()
+
+    def shortest(self, way):
+        return 4

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/peers: its scripts parse and tell their options; neap agrees with the system's PyTorch."""
+import ast
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ["NEAP_SOURCE"]
+HELPER = os.environ["NEAP_PEERSTEP"]
+PEERS = os.path.join(SOURCE, "bench", "peers")
+count = failed = 0
+
+
+def check(name, problem=None, skip=None):
+    global count, failed
+    count += 1
+    failed += problem is not None
+    print(f"{'not ok' if problem else 'ok'} {count} - {name}" + (f" # SKIP {skip}" if skip else ""), flush=True)
+    if problem:
+        print("# " + str(problem).replace("\n", "\n# "), flush=True)
+
+
+def run(*command, **more):
+    quiet = dict(os.environ, OMP_WAIT_POLICY="passive")  # threads of PyTorch wait asleep
+    return subprocess.run(command, env=quiet, capture_output=True, text=True, timeout=200, errors="replace",
+                          stdin=subprocess.DEVNULL, check=False, **more)
+
+
+def parses(path):
+    with open(path, encoding="utf-8") as file:
+        try:
+            ast.parse(file.read())
+        except SyntaxError as error:
+            return str(error)
+    return None
+
+
+def torch():
+    """An interpreter with PyTorch and NumPy, or None."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        probe = "import importlib.util as u; assert u.find_spec('torch') and u.find_spec('numpy')"
+        if os.path.exists(python) and run(python, "-c", probe).returncode == 0:
+            return python
+    return None
+
+
+def agrees(python, framework, folder):
+    """Loss and gradients of a short sequence, in double precision, at two sizes of threads."""
+    out = os.path.join(folder, "out.json")
+    done = run(python, os.path.join(PEERS, "beside.py"), "--helper", HELPER, "--only", framework, "--case", "LIF",
+               "--steps", "24", "--hidden", "64", "--batch", "8", "--rounds", "1", "--fraction", "10", "--ways", "eager", "--json", out)
+    if done.returncode != 0:
+        return done.stderr
+    with open(out, encoding="utf-8") as file:
+        case = json.load(file)["cases"][0]
+    rows = [row for row in case["rows"] if row["name"].startswith("PyTorch")]
+    if not rows:
+        return "no row of PyTorch: " + done.stderr
+    for row in rows:
+        if not row["check"]["agrees"] or row["check"]["tensors"] != 5:
+            return f"{row['name']}: {row['check']}"
+        if not row["growth"] > row["neap_growth"] > 0:
+            return f"memory: {row['growth']} beside {row['neap_growth']}"
+    if not case["spikes"] > 0 or not case["support"] > 0:
+        return f"a silent network: {case['spikes']}"
+    return None
+
+
+def sees_a_difference(python):
+    """What agree.py calls different."""
+    done = run(python, "-c", "import numpy, agree; x = numpy.ones(9); print(agree.difference(x, x * (1 + 2e-4)))",
+               cwd=PEERS)
+    return None if done.returncode == 0 and 1.9e-4 < float(done.stdout) < 2.1e-4 else done.stdout + done.stderr
+
+
+def main():
+    for path in sorted(glob.glob(os.path.join(PEERS, "*.py"))):
+        check(os.path.basename(path) + " parses", parses(path))
+    for script in (["bench/peers/run.sh"], [sys.executable, "bench/peers/beside.py"],
+                   [sys.executable, "bench/peers/peer.py"]):
+        done = run(*script, "--help", cwd=SOURCE)
+        check(script[-1] + " --help", None if done.returncode == 0 and "--" in done.stdout + "--" else done.stderr)
+    python = torch()
+    missing = None if python else "no interpreter with PyTorch and NumPy"
+    with tempfile.TemporaryDirectory() as folder:
+        check("PyTorch's loss and gradients are neap's", agrees(python, "torch", folder) if python else None, missing)
+    check("two ten-thousandths are a difference", sees_a_difference(python) if python else None, missing)
+    print(f"1..{count}")
+    return failed != 0
+
+
+sys.exit(main())
