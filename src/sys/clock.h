@@ -8,7 +8,7 @@
 /* Monotonic seconds. */
 NEAP_API double neap__seconds(void);
 /* Processor seconds of this process, all threads. */
-double neap__cpu_seconds(void);
+NEAP_API double neap__cpu_seconds(void);
 /* Sleeps that many seconds, at least. */
 NEAP_API void neap__sleep(double seconds);
 /* A number, not 0, that nobody else draws: to tell runs apart, never to compute with. */

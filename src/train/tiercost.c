@@ -149,15 +149,31 @@ static int put_all(struct neap_tier *tier, const struct cargo *cargo)
 	return rc;
 }
 
-/* What a record of one size costs the computation, and the rate's share beside it. */
+/*
+ * What a record of one size costs the computation, the rate's share beside it, and the
+ * processor seconds it takes with nothing beside it.
+ */
 struct toll {
-	double lost, slowed;
+	double lost, slowed, busy;
 };
+
+static int alone(struct neap_tier *tier, struct cargo *cargo, double *busy)
+{
+	double start = neap__cpu_seconds();
+	int issued, rc = issue(tier, cargo, &issued);
+	for (int i = 0; i < issued; i++) {
+		int answer = neap_tier_wait(tier, cargo->tickets[i]);
+		rc = rc < 0 ? rc : answer;
+	}
+	*busy = (neap__cpu_seconds() - start) / cargo->count;
+	return rc;
+}
 
 static int repeat(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
 	const struct neap_tier_spec *spec, int repeats, struct toll *toll)
 {
-	double lost[REPEATS_MOST], share[REPEATS_MOST], alone, computing, moving;
+	double lost[REPEATS_MOST], share[REPEATS_MOST], busy[REPEATS_MOST];
+	double undisturbed, computing, moving;
 	double least = cargo->count / 2.0 *
 		       (neap_tier_seconds(spec, 0, cargo->bytes) +
 			       neap_tier_seconds(spec, 1, cargo->bytes));
@@ -165,14 +181,16 @@ static int repeat(struct neap_tier *tier, struct cargo *cargo, const struct neap
 	for (int i = 0; i < repeats; i++) {
 		double start = neap__seconds();
 		NEAP_TRY(work->run(work->user));
-		alone = neap__seconds() - start;
+		undisturbed = neap__seconds() - start;
+		NEAP_TRY(alone(tier, cargo, &busy[i]));
 		NEAP_TRY(together(tier, cargo, work, &computing, &moving));
 		double part = fmin(computing / moving, 1); /* of the transfers, beside it */
-		lost[i] = (computing - alone) / (cargo->count * part);
+		lost[i] = (computing - undisturbed) / (cargo->count * part);
 		share[i] = fmin(least, moving) / moving;
 	}
 	toll->lost = fmax(neap__timing_of(lost, repeats).median, 0);
 	toll->slowed = neap__timing_of(share, repeats).median;
+	toll->busy = neap__timing_of(busy, repeats).median;
 	return 0;
 }
 
@@ -207,7 +225,7 @@ int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	uint64_t most = spec.capacity / (2 * BESIDE) & ~UINT64_C(4095);
 	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
 	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
-	*beside = (struct neap__beside){0, 0, 1};
+	*beside = (struct neap__beside){.slowed = 1, .most = INFINITY};
 	if (most < 4096)
 		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
@@ -217,7 +235,9 @@ int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
 	else
 		beside->cpu = large.lost / (double)many;
-	beside->fixed = fmax(small.lost - beside->cpu * (double)few, 0);
+	beside->most = large.busy / (double)many;
+	beside->cpu = fmin(beside->cpu, beside->most);
+	beside->fixed = fmin(fmax(small.lost - beside->cpu * (double)few, 0), small.busy);
 	beside->slowed = fmin(large.slowed, 1);
 	neap_tier_set_cpu(tier, beside->cpu, beside->fixed);
 	if (beside->slowed > 0)

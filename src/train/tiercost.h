@@ -19,6 +19,11 @@ struct neap__work {
 struct neap__beside {
 	double cpu, fixed; /* seconds of computing lost a byte moved, and a record */
 	double slowed;	   /* rate beside the computation over the rate alone, at most 1 */
+	/*
+	 * Processor seconds that moving a byte takes: where all threads wait for the one
+	 * that they are taken from, the computation loses as much, and never more.
+	 */
+	double most;
 };
 
 /*

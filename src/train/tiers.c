@@ -93,6 +93,7 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 	}
 	for (int i = 0; i < tiers->count; i++) {
 		int rc = neap__tiercost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
+		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
 		/* That a tier is full or broken is found out later. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))
 			return rc;

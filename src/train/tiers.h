@@ -7,6 +7,7 @@
 
 struct neap__tiers {
 	struct neap_tier *tier[NEAP_TIERS_MAX];
+	double cpu_most[NEAP_TIERS_MAX]; /* a bound of its cpu; 0: not measured */
 	int count;
 };
 

@@ -23,12 +23,16 @@ static double rate_of(double told, uint64_t bytes, double seconds, double waited
 }
 
 static void take_toll(
-	struct neap_tier *tier, uint64_t record, int at, const struct neap_sweep_stats *stats)
+	struct neap__tiers *tiers, uint64_t record, int at, const struct neap_sweep_stats *stats)
 {
+	struct neap_tier *tier = tiers->tier[at];
+	double most = tiers->cpu_most[at];
 	struct neap_tier_spec spec;
 	neap_tier_describe(tier, record, &spec);
 	if (stats->lost > 0) {
 		double times = fmin(fmax(stats->slowdown / stats->lost, LEAST), MOST);
+		if (most > 0 && spec.cpu * times > most)
+			times = most / spec.cpu;
 		neap_tier_set_cpu(tier, spec.cpu * times, spec.cpu_fixed * times);
 	}
 	neap_tier_set_rates(tier,
@@ -57,7 +61,7 @@ static int stream_twice(
 	}
 	neap_net_get_sizes(c->one.net, &sizes);
 	if (stats.recoveries == 0)
-		take_toll(c->tiers.tier[tier - 1], sizes.state, tier - 1, &stats);
+		take_toll(&c->tiers, sizes.state, tier - 1, &stats);
 	return 0;
 }
 
