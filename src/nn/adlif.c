@@ -15,12 +15,6 @@
 
 #include <string.h>
 
-static void *start(struct neap__at *at, void *row)
-{
-	const struct neap__layer *layer = at->layer;
-	return memcpy(row, at->net->tensors[layer->bias].data, (size_t)layer->n * sizeof(real));
-}
-
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
@@ -63,36 +57,10 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	}
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return 2 * (size_t)layer->n * sizeof(real);
-}
-
-static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return 3 * (size_t)layer->n * sizeof(real);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return neap__lif_tape_max(layer);
-}
-
-static size_t extra_at(const struct neap__layer *layer)
-{
-	(void)layer;
-	return 0;
-}
-
 const struct neap__cell_code NEAP_R(neap__adlif) = {
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
-	.extra_at = extra_at,
-	.start = start,
+	.rows = {.state = 2, .adjoint = 3},
+	.tape_max = neap__lif_tape_max,
+	.start = neap__start_bias,
 	.finish = finish,
 	.view = neap__lif_view,
 	.backward = backward,

@@ -172,8 +172,7 @@ static void measure_tape(struct neap_net *net)
 		return;
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		const struct neap__cell_code *code = layer->cell->code[net->options.precision];
-		double most = (double)code->tape_max(net, layer);
+		double most = (double)neap__layer_tape(net, layer);
 		int sparse = !layer->cell->readout && !layer->dense;
 		net->tape_rate += sparse ? 8 + 0.17 * most : most;
 	}

@@ -50,35 +50,9 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		di[i] = du[i] + alpha * di[i];
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return 2 * (size_t)layer->n * sizeof(real);
-}
-
-static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return 2 * (size_t)layer->n * sizeof(real);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return neap__lif_tape_max(layer);
-}
-
-static size_t extra_at(const struct neap__layer *layer)
-{
-	(void)layer;
-	return 0;
-}
-
 const struct neap__cell_code NEAP_R(neap__cubalif) = {
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
-	.extra_at = extra_at,
+	.rows = {.state = 2, .adjoint = 2},
+	.tape_max = neap__lif_tape_max,
 	.start = start,
 	.finish = finish,
 	.view = neap__lif_view,

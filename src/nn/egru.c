@@ -211,30 +211,12 @@ static void ungate(struct neap__at *at, struct neap__view *view, const void *q_)
 	view->gated = (struct neap__list){.count = count, .id = id, .value = gated};
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return (size_t)layer->n * sizeof(real);
-}
-
-static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	return (GATES + 2) * state_bytes(net, layer);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
-	return TAPE * state_bytes(net, layer);
-}
-
 const struct neap__cell_code NEAP_R(neap__egru) = {
 	.widths = {.in = GATES, .own = 2, .sums = GATES, .candidate_at = 2},
 	.outputs = NEAP__NUMBERS,
 	.has_candidate = 1,
 	.is_dense = 1,
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
+	.rows = {.state = 1, .adjoint = GATES + 2, .tape = TAPE},
 	.extra_at = extra_at,
 	.start = neap__start_bias,
 	.finish = finish,

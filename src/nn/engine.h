@@ -71,6 +71,10 @@ static inline int64_t neap__length_of(
 	return net->batch->sequences[group->first + s].length;
 }
 
+/* Sums that begin with the bias: a `start` of struct neap__cell_code. */
+#define neap__start_bias NEAP_R(neap__start_bias)
+void *neap__start_bias(struct neap__at *at, void *row);
+
 /* lists.c: the spikes of the step before t0, and of t1 - 1, from the states and into them. */
 #define neap__group_load NEAP_R(neap__group_load)
 #define neap__group_save NEAP_R(neap__group_save)

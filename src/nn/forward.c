@@ -25,6 +25,13 @@ int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t
 	return alive;
 }
 
+void *neap__start_bias(struct neap__at *at, void *row)
+{
+	const struct neap__layer *layer = at->layer;
+	return memcpy(
+		row, at->net->tensors[layer->bias].data, (size_t)layer->at.sums * sizeof(real));
+}
+
 static void count_spikes(double *total, const struct neap__list *list)
 {
 	const real *s = list->value;

@@ -82,31 +82,11 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	}
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net, (void)layer;
-	return 0; /* h is kept as the last outputs */
-}
-
-static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return (2 * GATES + 1) * (size_t)layer->n * sizeof(real);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return TAPE * (size_t)layer->n * sizeof(real);
-}
-
 const struct neap__cell_code NEAP_R(neap__gru) = {
 	.widths = {.in = GATES, .own = GATES, .sums = 2 * GATES, .own_at = GATES},
 	.outputs = NEAP__ALL,
 	.is_dense = 1,
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
+	.rows = {.adjoint = 2 * GATES + 1, .tape = TAPE}, /* h is kept as the last outputs */
 	.extra_at = extra_at,
 	.start = neap__start_bias,
 	.finish = finish,

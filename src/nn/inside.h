@@ -197,10 +197,15 @@ struct neap__cell_code {
 	enum neap__outputs outputs;
 	int has_candidate; /* a second product, with gated outputs of the step before */
 	int is_dense;	   /* every tape takes tape_max */
+	/* Rows of n numbers that a state, an adjoint, the largest tape takes; or a function says.
+	 */
+	struct {
+		int state, adjoint, tape;
+	} rows;
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
-	/* Where in a sample's adjoint numbers stand that feed dS beside the rows; 0: none. */
+	/* Optional [0]: where in a sample's adjoint numbers stand that feed dS beside the rows. */
 	size_t (*extra_at)(const struct neap__layer *layer);
 	void *(*start)(struct neap__at *at, void *row);
 	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
@@ -341,6 +346,8 @@ int neap__net_parse(struct neap_net *net);
 int neap__net_tensors(struct neap_net *net);
 /* Offsets and sizes of a sample's state, adjoint and tape. */
 int neap__net_layout(struct neap_net *net);
+/* The most bytes of tape that a sample's step takes in a layer. */
+size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer);
 /* The memory of a group of at most `samples` samples. */
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
 void neap__group_free(struct neap__group *group);

@@ -74,6 +74,18 @@ static void derive_log(struct neap_net *net)
 	net->strip = (size_t)net->engine->strip(net);
 }
 
+static size_t bytes_of(const struct neap_net *net, const struct neap__layer *layer, int rows,
+	size_t (*bytes)(const struct neap_net *net, const struct neap__layer *layer))
+{
+	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->engine->real;
+}
+
+size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
+{
+	const struct neap__cell_code *c = code(net, layer);
+	return bytes_of(net, layer, c->rows.tape, c->tape_max);
+}
+
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, bytes = net->engine->real;
@@ -81,20 +93,23 @@ int neap__net_layout(struct neap_net *net)
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
+		const struct neap__cell_code *c = code(net, layer);
 		size_t bits = (size_t)(layer->n + 7) / 8;
 		int hidden = !layer->cell->readout;
 
 		derive_widths(net, layer);
 		if (hidden)
 			derive(net, layer);
-		layer->state_at = place(&state, code(net, layer)->state_bytes(net, layer));
+		layer->state_at =
+			place(&state, bytes_of(net, layer, c->rows.state, c->state_bytes));
 		if (hidden && layer->keeps_spikes)
 			layer->spikes_at = place(
 				&state, layer->outputs == NEAP__ALL ? layer->n * bytes : bits);
 		if (hidden && layer->keeps_support)
 			layer->support_at = place(&state, bits);
-		layer->adjoint_at = place(&adjoint, code(net, layer)->adjoint_bytes(net, layer));
-		tape += code(net, layer)->tape_max(net, layer);
+		layer->adjoint_at =
+			place(&adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
+		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
 		row = layer->at.sums > row ? layer->at.sums : row;
 		net->hidden += hidden ? layer->n : 0;

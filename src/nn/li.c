@@ -174,19 +174,6 @@ static size_t tape_max(const struct neap_net *net, const struct neap__layer *lay
 	return readouts[net->options.readout].outputs ? (size_t)layer->n * sizeof(real) : 0;
 }
 
-static size_t extra_at(const struct neap__layer *layer)
-{
-	(void)layer;
-	return 0;
-}
-
-static void *start(struct neap__at *at, void *row)
-{
-	const struct neap__layer *layer = at->layer;
-	memcpy(row, at->net->tensors[layer->bias].data, (size_t)layer->n * sizeof(real));
-	return row;
-}
-
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
@@ -232,8 +219,7 @@ const struct neap__cell_code NEAP_R(neap__li) = {
 	.state_bytes = state_bytes,
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = tape_max,
-	.extra_at = extra_at,
-	.start = start,
+	.start = neap__start_bias,
 	.finish = finish,
 	.view = view_tape,
 	.backward = backward,

@@ -151,12 +151,6 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	mask(du, &view->prev);
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return (size_t)layer->n * sizeof(real);
-}
-
 static size_t extra_at(const struct neap__layer *layer)
 {
 	int extra = layer->reset == NEAP_RESET_ZERO && !layer->detach;
@@ -165,19 +159,14 @@ static size_t extra_at(const struct neap__layer *layer)
 
 static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return (extra_at(layer) ? 2 : 1) * state_bytes(net, layer);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
 	(void)net;
-	return neap__lif_tape_max(layer);
+	return (extra_at(layer) ? 2 : 1) * (size_t)layer->n * sizeof(real);
 }
 
 const struct neap__cell_code NEAP_R(neap__lif) = {
-	.state_bytes = state_bytes,
+	.rows = {.state = 1},
 	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
+	.tape_max = neap__lif_tape_max,
 	.extra_at = extra_at,
 	.start = start,
 	.finish = finish,

@@ -25,8 +25,9 @@ static inline size_t up(size_t bytes)
 	return (bytes + sizeof(real) - 1) & ~(sizeof(real) - 1);
 }
 
-size_t neap__lif_tape_max(const struct neap__layer *layer)
+size_t neap__lif_tape_max(const struct neap_net *net, const struct neap__layer *layer)
 {
+	(void)net;
 	size_t n = (size_t)layer->n, bytes = head_bytes(layer) + n * sizeof(real);
 	if (layer->reset == NEAP_RESET_ZERO)
 		bytes += layer->smooth ? n * sizeof(real) : up((n + 7) / 8);
@@ -54,7 +55,7 @@ static size_t tape_dense(const struct neap__at *at, const real *u, unsigned char
 		for (int k = 0; k < at->prev->count; k++)
 			p[at->prev->id[k] >> 3] |= (unsigned char)(1 << (at->prev->id[k] & 7));
 	}
-	return neap__lif_tape_max(layer);
+	return neap__lif_tape_max(at->net, layer);
 }
 
 static uint16_t *put_ids(uint16_t *to, const struct neap__list *list)
@@ -88,7 +89,7 @@ size_t neap__lif_tape(
 	size_t numbers = (size_t)near->count + near_prev->count;
 	size_t ids = (size_t)now->count + near->count + prev->count + near_prev->count;
 	size_t bytes = up(head_bytes(layer) + numbers * sizeof(real) + ids * sizeof(uint16_t));
-	if (bytes >= neap__lif_tape_max(layer))
+	if (bytes >= neap__lif_tape_max(at->net, layer))
 		return tape_dense(at, pre, tape);
 
 	uint16_t *head = (uint16_t *)(void *)tape;
@@ -157,13 +158,13 @@ static size_t view_dense(struct neap__at *at, const unsigned char *p, struct nea
 			view->active = near;
 			view->active_id = view->ids[1];
 			view->u = v;
-			return neap__lif_tape_max(layer);
+			return neap__lif_tape_max(at->net, layer);
 		}
 	}
 	view->active = n;
 	view->active_id = at->net->identity;
 	view->u = u;
-	return neap__lif_tape_max(layer);
+	return neap__lif_tape_max(at->net, layer);
 }
 
 size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct neap__view *view)

@@ -10,7 +10,7 @@
 #define neap__lif_view NEAP_R(neap__lif_view)
 
 /* The most bytes a step takes: those of the dense form. */
-size_t neap__lif_tape_max(const struct neap__layer *layer);
+size_t neap__lif_tape_max(const struct neap_net *net, const struct neap__layer *layer);
 
 /*
  * Writes a step's tape and returns its bytes. u: membranes the threshold saw;

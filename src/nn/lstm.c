@@ -80,30 +80,11 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	}
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return (size_t)layer->n * sizeof(real);
-}
-
-static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	return (GATES + 1) * state_bytes(net, layer);
-}
-
-static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
-{
-	return TAPE * state_bytes(net, layer);
-}
-
 const struct neap__cell_code NEAP_R(neap__lstm) = {
 	.widths = {.in = GATES, .own = GATES, .sums = GATES},
 	.outputs = NEAP__ALL,
 	.is_dense = 1,
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
-	.extra_at = neap__no_extra,
+	.rows = {.state = 1, .adjoint = GATES + 1, .tape = TAPE},
 	.start = neap__start_bias,
 	.finish = finish,
 	.view = view_tape,

@@ -19,16 +19,3 @@ void neap__view_all(const struct neap__at *at, struct neap__view *view, const re
 	view->active = at->layer->n;
 	view->active_id = all;
 }
-
-void *neap__start_bias(struct neap__at *at, void *row)
-{
-	const struct neap__layer *layer = at->layer;
-	return memcpy(
-		row, at->net->tensors[layer->bias].data, (size_t)layer->at.sums * sizeof(real));
-}
-
-size_t neap__no_extra(const struct neap__layer *layer)
-{
-	(void)layer;
-	return 0;
-}

@@ -21,7 +21,8 @@ static void start_ds(const struct neap__at *at)
 	const real *penalty = net->has_penalty ? net->penalty[layer->index] : NULL;
 	const struct neap__view *view = neap__view_of(at, layer->index);
 	real *ds = neap__scratch_row(net, at->group->sums, at->slot);
-	size_t extra_at = neap__code(layer)->extra_at(layer);
+	const struct neap__cell_code *code = neap__code(layer);
+	size_t extra_at = code->extra_at ? code->extra_at(layer) : 0;
 	const real *extra = extra_at ? (const real *)(const void *)(at->adjoint + extra_at) : NULL;
 
 	for (int k = 0; k < view->active; k++)

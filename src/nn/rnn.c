@@ -47,25 +47,10 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 			din[i] = h[i] > 0 ? dh[i] : 0;
 }
 
-static size_t state_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net, (void)layer;
-	return 0; /* h is kept as the last outputs */
-}
-
-static size_t row_bytes(const struct neap_net *net, const struct neap__layer *layer)
-{
-	(void)net;
-	return (size_t)layer->n * sizeof(real);
-}
-
 const struct neap__cell_code NEAP_R(neap__rnn) = {
 	.outputs = NEAP__ALL,
 	.is_dense = 1,
-	.state_bytes = state_bytes,
-	.adjoint_bytes = row_bytes,
-	.tape_max = row_bytes,
-	.extra_at = neap__no_extra,
+	.rows = {.adjoint = 1, .tape = 1}, /* h is kept as the last outputs */
 	.start = neap__start_bias,
 	.finish = finish,
 	.view = view_tape,
