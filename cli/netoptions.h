@@ -50,6 +50,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			"of recurrent weights (default 0.3)", 0, 1e6, NULL, NULL},                 \
 		{"density", CLI_NUMBER, &(net).density, "X", "share of connections kept", 1e-9, 1, \
 			NULL, NULL},                                                               \
+		{"dropout", CLI_NUMBER, &(net).dropout, "X",                                       \
+			"share of hidden units that training keeps from the layer above", 0, 0.99, \
+			NULL, NULL},                                                               \
 		{"readout", CLI_CHOICE, &(choices).readout, "KIND", "outputs over time as one", 0, \
 			0, cli_readouts, NULL},                                                    \
 		{"precision", CLI_CHOICE, &(choices).precision, "KIND", "of the arithmetic", 0, 0, \

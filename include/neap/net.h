@@ -61,7 +61,7 @@ enum neap_readout {
  * `r` makes a layer recurrent; the last layer is a readout (`li`) whose size is
  * the number of classes. Keys override the options below for one layer: reset,
  * detach, tau, surrogate, width, height, support, threshold, reset_value,
- * density, scale, delay.
+ * density, scale, delay, dropout.
  * Times take s, ms, us or ns. For li only tau, scale (default 1), density (1) and
  * delay apply; recurrent_scale is a key too.
  * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
@@ -91,6 +91,12 @@ struct neap_net_options {
 	double scale;	     /* W ~ N(0, (scale/sqrt(fan in))^2); fan in: density * units below */
 	double recurrent_scale; /* V ~ N(0, (recurrent_scale/sqrt(density * units))^2) */
 	double density;		/* of W and V; below 1 they are kept in compressed rows */
+	/*
+	 * Share of a hidden layer's units, 0 to 0.99, whose outputs do not reach the layer above
+	 * while training (struct neap_objective); those of the others count 1/(1 - dropout). A
+	 * unit is kept or dropped for a whole sequence; recurrent connections are not touched.
+	 */
+	double dropout;
 	enum neap_readout readout;
 	int group;   /* samples whose gradients are summed together; 0: min(batch, 8) */
 	int threads; /* 0: one a processor */
@@ -158,6 +164,11 @@ NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end
 struct neap_objective {
 	const struct neap_loss *loss;
 	struct neap_rate_penalty rates;
+	/*
+	 * 0: nothing is dropped, as in evaluation. Else which units dropout keeps is drawn by
+	 * (net's seed, this number, index of the sample, layer, unit): a number an epoch.
+	 */
+	uint32_t dropout;
 };
 
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
@@ -188,8 +199,8 @@ NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, in
 NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
 /*
- * The same with a log of the spikes, of nets whose units are all connected and spike (not
- * `smooth`): NEAP_EUSAGE where log_max is 0.
+ * The same with a log of the spikes, of nets of lif whose units are all connected (not
+ * `smooth`), with no dropout between hidden layers: NEAP_EUSAGE where log_max is 0.
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);

@@ -178,6 +178,19 @@ static void measure_tape(struct neap_net *net)
 	}
 }
 
+static void begin_dropout(struct neap_net *net)
+{
+	net->drops = net->can_drop && net->objective.dropout > 0;
+	for (int i = 0; i < net->ntensors; i++)
+		net->tensors[i].factor = 1;
+	for (int l = 1; l < net->nlayers; l++)
+		if (net->drops)
+			net->tensors[net->layers[l].weight].factor =
+				neap__dropout_scale(&net->layers[l - 1]);
+	for (int g = 0; net->drops && g < net->ngroups; g++)
+		net->engine->draw(net, &net->groups[g]);
+}
+
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
@@ -207,6 +220,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 		net->batch = NULL;
 		return rc;
 	}
+	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
 							  p->l1 != 0 || p->l2 != 0);

@@ -157,6 +157,25 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
 void neap__pack_net(struct neap_net *net);
 
+/* dropout.c */
+#define neap__dropout_draw NEAP_R(neap__dropout_draw)
+#define neap__drops NEAP_R(neap__drops)
+#define neap__dropout_list NEAP_R(neap__dropout_list)
+#define neap__dropout_raise NEAP_R(neap__dropout_raise)
+#define neap__dropout_gradient NEAP_R(neap__dropout_gradient)
+/* A row of struct neap__engine: which units of the group's samples are kept. */
+void neap__dropout_draw(struct neap_net *net, struct neap__group *group);
+/* Does the batch begun drop outputs of a layer? */
+int neap__drops(const struct neap_net *net, const struct neap__layer *layer);
+/* What of a layer's outputs goes up, as it is, and then raised; in scratch of the slot. */
+struct neap__list neap__dropout_list(const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int slot, const struct neap__list *outputs);
+void neap__dropout_raise(const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int slot, struct neap__list *list);
+/* What comes down to the active units, in place. */
+void neap__dropout_gradient(const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int slot, const struct neap__view *view, real *ds);
+
 #define neap__turn_sample NEAP_R(neap__turn_sample)
 double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sample,
 	const unsigned char *state, unsigned char *adjoint, double *answer);

@@ -72,17 +72,21 @@ static struct neap__share share_of(const struct neap__list *list, real *out)
 /* at->sums = what the cell starts with + W x + V S_{-1} */
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
-	const struct neap__layer *layer = group->at->layer;
+	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
 	struct neap__share *shares = group->shares;
+	int drops = layer->index > 0 && neap__drops(net, below);
 
 	for (int i = 0; i < alive; i++) {
 		struct neap__at *at = &group->at[i];
-		struct neap__list events = {0};
-		if (!at->below)
-			events = neap__input_events(net, at->sample, at->t);
+		struct neap__list arriving =
+			at->below ? *at->below : neap__input_events(net, at->sample, at->t);
+		if (drops) {
+			arriving = neap__dropout_list(net, group, below, at->slot, &arriving);
+			neap__dropout_raise(net, group, below, at->slot, &arriving);
+		}
 		at->sums =
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
-		shares[i] = share_of(at->below ? at->below : &events, at->sums);
+		shares[i] = share_of(&arriving, at->sums);
 	}
 	add_rows(net, shares, alive, layer->weight);
 	if (!layer->is_recurrent)

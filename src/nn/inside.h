@@ -42,6 +42,7 @@ struct neap__tensor {
 	uint16_t *column;
 	double deviation; /* of the initial normal distribution; 0: starts at zero */
 	int takes_spikes; /* and no numbers */
+	double factor;	  /* of its gradient, in the batch begun */
 };
 
 enum neap__activation { NEAP__TANH, NEAP__RELU };
@@ -65,12 +66,13 @@ struct neap__widths {
 struct neap__layer {
 	const struct neap__cell *cell;
 	int index, n, below; /* units, units of the layer below */
+	int hidden_at;	     /* hidden units below it, in all */
 	int is_recurrent, delay;
 	enum neap_reset reset;
 	int detach;
 	enum neap_surrogate surrogate;
 	double width, height, support, threshold, reset_value;
-	double tau, scale, recurrent_scale, density;
+	double tau, scale, recurrent_scale, density, dropout;
 	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them */
 	enum neap__activation activation;
 
@@ -99,6 +101,13 @@ struct neap__list {
 	const void *value;
 	uint16_t *room;	  /* ids this list may fill in; NULL when borrowed */
 	void *value_room; /* n numbers, where outputs are */
+};
+
+/* Which units dropout keeps, and scratch for what of their outputs goes up. */
+struct neap__mask {
+	uint8_t *kept; /* [sample][hidden units]: not dropped */
+	uint16_t *ids; /* [sample][widest] */
+	void *values;  /* [sample] scratch rows */
 };
 
 /* Gradient sums and scratch of one group. */
@@ -136,6 +145,7 @@ struct neap__group {
 	void *shares;		  /* [sample] struct neap__share */
 	struct neap__kept *kept;  /* of the thread that works on it */
 	double *z, *dz;		  /* [classes] */
+	struct neap__mask mask;	  /* of nets that drop */
 };
 
 /* What a tape says about one layer, sample and step. */
@@ -275,6 +285,8 @@ struct neap__engine {
 	/* The kernels of an instruction set. */
 	const struct neap__kernels *(*kernels)(enum neap__isa isa);
 	int (*strip)(const struct neap_net *net); /* units that replay goes through together */
+	/* Which units dropout keeps in the batch begun. */
+	void (*draw)(struct neap_net *net, struct neap__group *group);
 	/* Brings the weights into the order that replay reads them in. */
 	void (*pack)(struct neap_net *net);
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
@@ -320,6 +332,8 @@ struct neap_net {
 	double sample_steps; /* sum of lengths */
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
 	double log_rate;     /* the same of logs */
+	int can_drop;	     /* a layer has dropout */
+	int drops;	     /* and it is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
 	size_t sample_log, log_max, strip;
 	void **packed; /* [tensors] weights as replay reads them, where has_log */
@@ -337,6 +351,12 @@ struct neap_net {
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
+
+/* By what dropout raises the outputs that it lets through. */
+static inline double neap__dropout_scale(const struct neap__layer *layer)
+{
+	return 1 / (1 - layer->dropout);
+}
 
 /* Makes sure that the events of step t are there: of a long batch, takes its window. */
 int neap__net_window(struct neap_net *net, int64_t t);

@@ -68,7 +68,9 @@ static void derive_log(struct neap_net *net)
 		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
-		if (layer->density < 1 || !code(net, layer)->walk)
+		/* What dropout lets through has another weight, which a walk does not know. */
+		if (layer->density < 1 || !code(net, layer)->walk ||
+			(l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip = (size_t)net->engine->strip(net);
@@ -112,6 +114,8 @@ int neap__net_layout(struct neap_net *net)
 		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
 		row = layer->at.sums > row ? layer->at.sums : row;
+		layer->hidden_at = net->hidden;
+		net->can_drop |= hidden && layer->dropout > 0;
 		net->hidden += hidden ? layer->n : 0;
 	}
 	net->sample_state = neap__round_up(state, 64);
@@ -203,6 +207,10 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 		if (from->base)
 			group->rows[l] = rows;
 	}
+	uint64_t dropping = net->can_drop ? (uint64_t)samples : 0;
+	group->mask.kept = neap__piece(from, dropping, (uint64_t)net->hidden);
+	group->mask.ids = neap__piece(from, dropping * net->widest, sizeof *group->mask.ids);
+	group->mask.values = neap__piece(from, dropping, net->row_bytes);
 	group->room = samples;
 	group->spikes_known = neap__piece(from,
 		net->has_log ? (uint64_t)net->nlayers * samples * (NEAP__REPLAYED + 1) : 0,

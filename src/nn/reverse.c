@@ -13,14 +13,13 @@ static const real *din_of(const struct neap__at *at, const struct neap__layer *l
 	return (const real *)(const void *)(at->adjoint + layer->adjoint_at);
 }
 
-/* What reaches the spikes of active units beside products: the penalty and the extra row. */
-static void start_ds(const struct neap__at *at)
+/* dS of the active units = what reaches them beside products: the penalty and the extra row. */
+static void start_beside(const struct neap__at *at, real *ds)
 {
 	const struct neap_net *net = at->net;
 	const struct neap__layer *layer = at->layer;
 	const real *penalty = net->has_penalty ? net->penalty[layer->index] : NULL;
 	const struct neap__view *view = neap__view_of(at, layer->index);
-	real *ds = neap__scratch_row(net, at->group->sums, at->slot);
 	const struct neap__cell_code *code = neap__code(layer);
 	size_t extra_at = code->extra_at ? code->extra_at(layer) : 0;
 	const real *extra = extra_at ? (const real *)(const void *)(at->adjoint + extra_at) : NULL;
@@ -53,6 +52,33 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 			      (next ? neap__kept_din(at, layer->index) : din_of(at, layer))};
 	}
 	neap__rows(net->kernels, &m)->dot(&m, shares, count);
+}
+
+/* dS from above and beside; what dropout kept from going up sends nothing down. */
+static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
+	real *beside = group->wide[0];
+	int drops = neap__drops(net, layer);
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		real *ds = neap__scratch_row(net, group->sums, at->slot);
+		if (drops)
+			memset(ds, 0, (size_t)layer->n * sizeof *ds);
+		else
+			start_beside(at, ds);
+	}
+	add_products(net, group, alive, above, above->weight, above->delay);
+	for (int i = 0; drops && i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		const struct neap__view *view = neap__view_of(at, layer->index);
+		real *ds = neap__scratch_row(net, group->sums, at->slot);
+		neap__dropout_gradient(net, group, layer, at->slot, view, ds);
+		start_beside(at, beside);
+		for (int k = 0; k < view->active; k++)
+			ds[k] += beside[k];
+	}
 }
 
 /* The second product: back through it, and its weights' gradient. */
@@ -94,13 +120,10 @@ static void reverse_step(
 		}
 	for (int l = net->nlayers - 1; l >= 0; l--) {
 		const struct neap__layer *layer = &net->layers[l];
-		for (int i = 0; i < alive; i++) {
+		for (int i = 0; i < alive; i++)
 			group->at[i].layer = layer;
-			if (!layer->cell->readout)
-				start_ds(&group->at[i]);
-		}
 		if (!layer->cell->readout)
-			add_products(net, group, alive, layer + 1, layer[1].weight, layer[1].delay);
+			start_ds(net, group, alive);
 		if (layer->is_recurrent)
 			add_products(net, group, alive, layer, layer->recurrent, 1);
 		for (int i = 0; i < alive; i++) {
@@ -136,6 +159,8 @@ void neap__fold_group(struct neap_net *net, struct neap__group *group)
 			int64_t end = tensor->row_start ? tensor->row_start[row + 1]
 							: at + tensor->columns;
 			dirty[row] = 0;
+			if (tensor->factor != 1)
+				k->scale(part + at, (real)tensor->factor, (int)(end - at));
 			k->fold(total + at, part + at, end - at);
 		}
 	}

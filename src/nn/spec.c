@@ -48,6 +48,7 @@ static const struct key {
 	{"density", NUMBER, AT(density), ALL, 0, 1, 1, NULL, 0},
 	{"scale", NUMBER, AT(scale), ALL, 0, INFINITY, 0, NULL, 0},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), NEAP__HIDDEN, 0, INFINITY, 0, NULL, 0},
+	{"dropout", NUMBER, AT(dropout), NEAP__HIDDEN, 0, 0.99, 0, NULL, 0},
 	{"delay", FLAG, AT(delay), ALL, 0, 1, 0, NULL, 0},
 #undef ALL
 #undef AT
@@ -94,6 +95,8 @@ static const char *wanted(const struct key *key)
 	default:
 		break;
 	}
+	if (key->high < 1)
+		return "0 to 0.99";
 	if (key->high == 1)
 		return "above 0 and at most 1";
 	return key->low < 0 ? "a finite number"
@@ -216,6 +219,7 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	layer->scale = layer->cell->readout ? 1.0 : o->scale;
 	layer->recurrent_scale = o->recurrent_scale;
 	layer->density = layer->cell->readout ? 1.0 : o->density;
+	layer->dropout = o->dropout;
 	layer->delay = layer->index > 0 && o->delay;
 }
 

@@ -154,23 +154,24 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 	struct neap__kept *kept = group->kept;
 	struct neap__share *shares = group->shares;
 	int count = 0, step = kept->step - next;
+	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
-		const struct neap__list *list;
-		struct neap__list events;
+		struct neap__list list;
 		if (next && at->t + 1 >= at->sequence->length)
 			continue; /* the spikes of the last step arrive nowhere */
-		if (from < 0)
-			events = neap__input_events(net, at->sample, at->t);
-		list = from < 0 ? &events : &neap__view_of(at, from)->spikes;
+		list = from < 0 ? neap__input_events(net, at->sample, at->t)
+				: neap__view_of(at, from)->spikes;
+		if (drops)
+			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
 		if (kept->room[tensor])
-			note(kept, tensor, list,
+			note(kept, tensor, &list,
 				(uint32_t)step * (uint32_t)kept->samples + (uint32_t)at->slot);
 		else
-			shares[count++] = (struct neap__share){.id = list->id,
-				.v = list->value,
-				.count = list->count,
+			shares[count++] = (struct neap__share){.id = list.id,
+				.v = list.value,
+				.count = list.count,
 				.in = kept_row(net, kept, layer->index, step, at->slot) +
 				      column_of(layer, tensor)};
 	}

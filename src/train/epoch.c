@@ -65,6 +65,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 
 	if (batch->bytes > trainer->result->data_bytes)
 		trainer->result->data_bytes = batch->bytes;
+	trainer->objective.dropout = (uint32_t)c->epoch + 1;
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
 	int rc = sweep_batch(trainer, batch);

@@ -34,6 +34,7 @@ int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_
 	if (!one->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);
 	one->objective.rates = source->rates;
+	one->objective.dropout = 1; /* as in the first epoch */
 	return neap_net_begin(one->net, one->batch, &one->objective);
 }
 

@@ -79,6 +79,7 @@ static const struct setting settings[] = {
 	{"validation", REAL, AT(validation), NULL, 0, 0.99},
 	{"holdout", TEXT, AT(holdout), NULL, 0, 0},
 	{"seed", SEED, AT(seed), NULL, 0, 0},
+	{"dropout", REAL, AT(net.dropout), NULL, 0, 0.99},
 	{"stretch_low", REAL, AT(augment.stretch_low), NULL, 0, 100},
 	{"stretch_high", REAL, AT(augment.stretch_high), NULL, 0, 100},
 	{"jitter", REAL, AT(augment.jitter), NULL, 0, 1000},

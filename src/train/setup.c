@@ -231,7 +231,8 @@ int neap__setup(struct neap__trainer *trainer)
 	const struct neap__rule *rule = neap__rule_find(o->optimizer);
 
 	trainer->schedule = neap__schedule_find(o->schedule);
-	trainer->objective = (struct neap_objective){neap_loss_find(o->loss), o->rates};
+	trainer->objective = (struct neap_objective){
+		.loss = neap_loss_find(o->loss), .rates = o->rates, .dropout = 1};
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;
 	if (!trainer->objective.loss)

@@ -197,6 +197,27 @@ static void densities(void **arg)
 	batch_free(&room);
 }
 
+static void dropouts(void **arg)
+{
+	static const char *const specs[] = {"lif:12r:dropout=0.5,li",
+		"lif:12r:dropout=0.3,lif:9:reset=zero:dropout=0.6,li",
+		"lif:12:reset=hard:dropout=0.5,lif:9r:delay=1:dropout=0.2,li:delay=1",
+		"gru:9:dropout=0.3,egru:8:threshold=0.1:dropout=0.4,adlif:8r:scale=6,li"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (int i = 0; i < 12; i++) {
+		struct neap_net_options o = options(specs[i % 4]);
+		struct neap_objective objective = *entropy();
+		objective.rates = (struct neap_rate_penalty){.upper = 0.1, .upper_weight = 1};
+		objective.dropout = 1 + (uint32_t)i;
+		o.density = i < 8 ? 1 : 0.6;
+		o.detach = i % 2;
+		check(&o, &objective, &room, 0);
+	}
+	batch_free(&room);
+}
+
 /* Several blocks of 64 steps, several groups, Euler decay. */
 static void long_ones(void **arg)
 {
@@ -222,6 +243,7 @@ int main(void)
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
+		cmocka_unit_test(dropouts),
 		cmocka_unit_test(long_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,13 @@ static const struct variant {
 		.surrogate = NEAP_SIGMOID,
 		.smooth = 1,
 		.delay = 1},
+	{.spec = "lif:70r:dropout=0.4,lif:33:reset=zero:delay=1:dropout=0.2,li"},
+	{.spec = "lif:40r:reset=hard:dropout=0.5,lif:33r,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "gru:20:dropout=0.3,adlif:33r:scale=40:dropout=0.3,egru:20:dropout=0.5,li",
+		.gated = 1},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -105,7 +112,8 @@ static void make(struct batch_room *room)
 
 static const struct neap_objective *objective(void)
 {
-	static struct neap_objective o = {.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
+	static struct neap_objective o = {
+		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}, .dropout = 3};
 	o.loss = neap_loss_find("cross-entropy");
 	return &o;
 }

@@ -27,6 +27,7 @@ static const struct variant {
 		0.2},
 	{"lif:70r:reset=zero:detach=1,li", NEAP_FLOAT, NEAP_READ_LAST, 0, 0, 19, 3, 1, 0.1},
 	{"lif:70r:reset=zero,lif:9r,li", NEAP_FLOAT, NEAP_READ_MEAN, 1, 0, 19, 3, 1, 0.1},
+	{"lif:70r,lif:33r:dropout=0.4,li", NEAP_FLOAT, NEAP_READ_SUM, 0, 0, 19, 3, 2, 0.1},
 	{"lif:257r,lif:100:reset=subtract,li", NEAP_FLOAT, NEAP_READ_MEAN, 0, 0, 64, 8, 2, 0.05},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
@@ -130,7 +131,7 @@ static void same_bytes(void **state)
 	(void)state;
 	for (int v = 0; v < VARIANTS; v++) {
 		struct neap_net *net = variant_net(&variants[v]);
-		struct neap_objective o = {.loss = neap_loss_find("cross-entropy")};
+		struct neap_objective o = {.loss = neap_loss_find("cross-entropy"), .dropout = 1};
 		struct neap_net_result result;
 		struct batch_room batch;
 		double loss;

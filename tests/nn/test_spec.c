@@ -65,6 +65,8 @@ static const struct {
 	{"lif:8:threshold=0,li", "threshold must be"},
 	{"lif:8:density=0,li", "density must be above 0 and at most 1"},
 	{"lif:8:density=1.5,li", "density must be"},
+	{"lif:8:dropout=1,li", "dropout must be 0 to 0.99"},
+	{"lif:8,li:dropout=0.5", "li has no key 'dropout'"},
 	{"lif:8:detach=2,li", "0 or 1"},
 	{"lif:8:detach=0.5,li", "0 or 1"},
 	{"lif:8:reset=none,li", "subtract, zero, hard, soft"},
@@ -124,6 +126,8 @@ static void bad_options(void **arg)
 	REFUSED(o.tau_out = 0);
 	REFUSED(o.width = NAN);
 	REFUSED(o.density = 2);
+	REFUSED(o.dropout = 1);
+	REFUSED(o.dropout = -0.1);
 	REFUSED(o.group = -1);
 	REFUSED(o.threads = -1);
 	REFUSED(o.readout = (enum neap_readout)6);
@@ -210,7 +214,7 @@ static void canonical_cells(void **arg)
 		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
 		"rnn:8:activation=relu:recurrent_scale=0.9,li",
 		"egru:8:threshold=0.2:width=0.3:surrogate=atan,li",
-		"lstm:8:density=0.5,gru:7:delay=1,li",
+		"lstm:8:density=0.5:dropout=0.25,gru:7:delay=1,li",
 		"cubalif:8,alif:7:delay=1,adlif:6r,li",
 	};
 
@@ -223,6 +227,7 @@ static void canonical_cells(void **arg)
 		p.detach = 1;
 		p.reset = NEAP_RESET_SOFT;
 		p.threshold = 3;
+		p.dropout = 0.5;
 		struct neap_net *b = net_make(&p);
 		assert_string_equal(neap_net_spec(a), neap_net_spec(b));
 		neap_net_free(a);

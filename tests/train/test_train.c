@@ -320,6 +320,7 @@ static void only_training_samples_are_augmented(void **state)
 	o.out = in_folder("augmented");
 	o.augment = (struct neap_augment){
 		.stretch_low = 0.5, .stretch_high = 2, .jitter = 5e-3, .shift = 3};
+	o.net.dropout = 0.3;
 	assert_int_equal(neap_train(&augmented, &o), 0);
 	assert_true(plain.weights_hash == augmented.weights_hash);
 	assert_true(plain.validation.loss == augmented.validation.loss);
@@ -333,6 +334,7 @@ static void only_training_samples_are_augmented(void **state)
 	assert_true(cJSON_GetObjectItem(settings, "stretch_high")->valuedouble == 2);
 	assert_true(cJSON_GetObjectItem(settings, "jitter")->valuedouble == 5e-3);
 	assert_int_equal(cJSON_GetObjectItem(settings, "shift")->valueint, 3);
+	assert_true(cJSON_GetObjectItem(settings, "dropout")->valuedouble == 0.3);
 	/* Planned for samples of twice the length. */
 	cJSON *data = cJSON_GetObjectItem(root, "data");
 	assert_int_equal(cJSON_GetObjectItem(data, "longest_steps")->valueint, 120);
