@@ -239,6 +239,11 @@ static int read_key(struct reading *r, const cJSON *item)
 		k->adjoint_given = 1;
 		return rc;
 	}
+	if (strcmp(name, "tape_mean") == 0) {
+		rc = number(r, item, name, -1, BYTES, &value);
+		c->tape_mean = (uint64_t)value;
+		return rc;
+	}
 	if (strcmp(name, "log") == 0) {
 		rc = number(r, item, name, -1, BYTES, &value);
 		c->log = (uint64_t)value;
@@ -291,6 +296,8 @@ static int make_stages(struct reading *r)
 			r->problem->chain.log ? "log" : "replay");
 	if (r->problem->chain.call > 0)
 		return complain(r, "call: where steps differ each is a call, which holds it");
+	if (r->problem->chain.tape_mean > 0)
+		return complain(r, "tape_mean: where steps differ each has a tape of its own");
 	if (r->steps > 1000000)
 		return complain(r, "steps: more than 1000000 stages");
 	for (size_t i = 0; i < KEYS; i++) {

@@ -143,6 +143,7 @@ static int print_json(
 	cli_json_bytes(chain, "state", c->state);
 	cli_json_bytes(chain, "adjoint", c->adjoint);
 	cli_json_bytes(chain, "tape", c->tape);
+	cli_json_bytes(chain, "tape_mean", c->tape_mean ? c->tape_mean : c->tape);
 	cli_json_bytes(chain, "tape_max", c->tape_max);
 	cli_json_number(chain, "advance", c->advance);
 	cli_json_number(chain, "record", c->record);

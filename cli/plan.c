@@ -35,6 +35,8 @@ static int print_json(const struct cli_plans *plans)
 	if (!c->stages) {
 		cli_json_bytes(chain, "state", c->state);
 		cli_json_bytes(chain, "tape", c->tape);
+		if (c->tape_mean)
+			cli_json_bytes(chain, "tape_mean", c->tape_mean);
 		cli_json_bytes(chain, "adjoint", c->adjoint);
 		cli_json_number(chain, "advance", c->advance);
 		cli_json_number(chain, "record", c->record);

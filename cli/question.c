@@ -100,8 +100,8 @@ int cli_question_asked(const struct cli_question *q)
 	return q->given.steps || q->given.memory || q->given.slots || q->given.state ||
 	       q->given.tape || q->given.adjoint || q->given.record || q->given.advance ||
 	       q->given.backward || q->given.log || q->given.replay || q->strategy || q->file ||
-	       q->tiers.count > 0 || c->tape_max || c->slot_write > 0 || c->slot_read > 0 ||
-	       c->call > 0 || memcmp(&q->params, &none, sizeof none) != 0;
+	       q->tiers.count > 0 || c->tape_max || c->tape_mean || c->slot_write > 0 ||
+	       c->slot_read > 0 || c->call > 0 || memcmp(&q->params, &none, sizeof none) != 0;
 }
 
 void cli_question_free(struct cli_question *q)

@@ -38,6 +38,9 @@ struct cli_question {
 			NULL, &(q).given.tape},                                                    \
 		{"tape-max", CLI_SIZE, &(q).problem.chain.tape_max, "BYTES",                       \
 			"largest tape of a step, where they vary", 0, 9e18, NULL, NULL},           \
+		{"tape-mean", CLI_SIZE, &(q).problem.chain.tape_mean, "BYTES",                     \
+			"what a step's tape takes in transfers, where they vary (default: tape)",  \
+			0, 9e18, NULL, NULL},                                                      \
 		{"adjoint", CLI_SIZE, &(q).problem.chain.adjoint, "BYTES",                         \
 			"adjoint (default: the state's)", 0, 9e18, NULL, &(q).given.adjoint},      \
 		{"log", CLI_SIZE, &(q).problem.chain.log, "BYTES",                                 \

@@ -138,6 +138,12 @@ struct neap_chain {
 	 * stages differ, each is a call of its own, whose seconds hold it.
 	 */
 	double call;
+	/*
+	 * Bytes a step that transfers of tapes take, where tapes vary: their mean, at most
+	 * `tape`, which leaves room for the fullest. 0: `tape`. Memory and the places of a
+	 * tier are counted with `tape`.
+	 */
+	uint64_t tape_mean;
 };
 
 struct neap_problem {

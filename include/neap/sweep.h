@@ -113,6 +113,9 @@ struct neap_step_ops {
 		int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
 	size_t log_bytes;     /* a step: the exact size, or a mean to plan with */
 	size_t log_max_bytes; /* the largest a step may need; 0: log_bytes, exact */
+
+	/* Of tapes that vary: the mean, where tape_bytes leaves room above it [tape_bytes]. */
+	size_t tape_mean_bytes;
 };
 
 enum neap_ended {

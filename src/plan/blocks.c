@@ -54,7 +54,7 @@ int64_t neap__blocks_settled(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks)
 {
 	const struct neap_chain *c = &problem->chain;
-	double sent = (double)blocks->record * (double)c->tape + (double)c->state;
+	double sent = (double)blocks->record * (double)neap__tape_sent(c) + (double)c->state;
 	double n = 4 * (double)(neap__pool(problem, tier) + (int64_t)c->state) / sent;
 	return n < 16 ? 16 : n > 20000 ? 20000 : (int64_t)n;
 }

@@ -149,17 +149,18 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 	const struct neap_chain *c = &p->chain;
 	struct channel k = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0, 1, 0};
 	double n = c->tape ? fmax(1, floor(pool / (double)c->tape)) : 1;
+	uint64_t tape = neap__tape_sent(c);
 	for (int i = 0; i < p->ntiers; i++)
 		k.sync &= (p->tiers[i].flags & NEAP_TIER_SYNC) != 0;
 	for (int i = 0; i < p->ntiers; i++) {
 		const struct neap_tier_spec *t = &p->tiers[i];
 		k.state_out = together(k.state_out, each(t, 1, c->state, 1), k.sync);
 		k.state_in = together(k.state_in, each(t, 0, c->state, 1), k.sync);
-		k.tape_out = together(k.tape_out, each(t, 1, c->tape, n), k.sync);
-		k.tape_in = together(k.tape_in, each(t, 0, c->tape, n), k.sync);
+		k.tape_out = together(k.tape_out, each(t, 1, tape, n), k.sync);
+		k.tape_in = together(k.tape_in, each(t, 0, tape, n), k.sync);
 		k.state_lost = fmin(k.state_lost, neap_tier_lost(t, c->state));
 		double fixed = neap_tier_lost(t, 0); /* of up to n tapes */
-		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, c->tape) - fixed + fixed / n);
+		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, tape) - fixed + fixed / n);
 		k.capacity += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	}
 	k.shared = p->ntiers == 1 && !(p->tiers[0].flags & NEAP_TIER_DUPLEX);

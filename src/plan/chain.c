@@ -62,6 +62,7 @@ static int check_sizes(const struct neap_chain *c)
 	NEAP_TRY(check_bytes("state", c->state));
 	NEAP_TRY(check_bytes("tape", c->tape));
 	NEAP_TRY(check_bytes("tape_max", c->tape_max));
+	NEAP_TRY(check_bytes("tape_mean", c->tape_mean));
 	NEAP_TRY(check_bytes("adjoint", c->adjoint));
 	NEAP_TRY(check_bytes("live", c->live));
 	NEAP_TRY(check_bytes("log", c->log));
@@ -70,6 +71,9 @@ static int check_sizes(const struct neap_chain *c)
 	if (c->tape_max && c->tape_max < c->tape)
 		return neap__fail(NEAP_EUSAGE, "tape_max: %llu is less than tape, %llu",
 			(unsigned long long)c->tape_max, (unsigned long long)c->tape);
+	if (c->tape_mean > c->tape)
+		return neap__fail(NEAP_EUSAGE, "tape_mean: %llu is more than tape, %llu",
+			(unsigned long long)c->tape_mean, (unsigned long long)c->tape);
 	if (c->flags & NEAP_CHAIN_CLASSIC &&
 		(c->state != 1 || c->tape || c->tape_max || c->adjoint || c->live))
 		return neap__fail(NEAP_EUSAGE,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A new member is to be written and read, too: a row below, then these sizes. */
-_Static_assert(sizeof(struct neap_chain) == 136, "rows of [chain]");
+_Static_assert(sizeof(struct neap_chain) == 144, "rows of [chain]");
 _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
 _Static_assert(sizeof(struct neap_tier_spec) == 96, "rows of [tier]");
 _Static_assert(sizeof(struct neap_params) == 72, "rows of [params]");
@@ -64,6 +64,7 @@ const struct neap__key neap__plan_keys[] = {
 	CHAIN(BYTES, 0, log),
 	CHAIN(REAL, 0, replay),
 	CHAIN(REAL, 0, call),
+	CHAIN(BYTES, 0, tape_mean),
 	FLAG(CHAIN, "classic", neap_problem, chain.flags, NEAP_CHAIN_CLASSIC),
 	FLAG(CHAIN, "tapes_stay", neap_problem, chain.flags, NEAP_CHAIN_TAPES_STAY),
 	FLAG(CHAIN, "mixed", neap_problem, chain.flags, NEAP_CHAIN_MIXED),

@@ -404,10 +404,11 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	s->state_out = neap_tier_seconds(t, 1, c->state);
 	s->state_in = neap_tier_seconds(t, 0, c->state);
-	s->tape_out = t->write_rate > 0 ? s->tape / t->write_rate : 0;
-	s->tape_in = t->read_rate > 0 ? s->tape / t->read_rate : 0;
+	double sent = (double)neap__tape_sent(c);
+	s->tape_out = t->write_rate > 0 ? sent / t->write_rate : 0;
+	s->tape_in = t->read_rate > 0 ? sent / t->read_rate : 0;
 	s->state_lost = neap_tier_lost(t, c->state);
-	s->tape_lost = neap_tier_lost(t, c->tape) - neap_tier_lost(t, 0);
+	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
 }
 
 int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,

@@ -11,12 +11,13 @@
 #include "schedule.h"
 #include "simulate.h"
 #include "stages.h"
+#include "strategy.h"
 
 static uint64_t bytes_of(const struct neap_problem *p, const struct neap_action *a)
 {
 	if (p->chain.stages)
 		return neap__stages_bytes(p->chain.stages, a);
-	uint64_t step = a->payload == NEAP_LOG ? p->chain.log : p->chain.tape;
+	uint64_t step = a->payload == NEAP_LOG ? p->chain.log : neap__tape_sent(&p->chain);
 	return a->payload == NEAP_STATE ? p->chain.state : step * (uint64_t)(a->t1 - a->t0);
 }
 

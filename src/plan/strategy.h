@@ -63,6 +63,12 @@ static inline uint64_t neap__tape_reserve(const struct neap_problem *p)
 	return p->chain.tape_max ? p->chain.tape_max - p->chain.tape : 0;
 }
 
+/* Bytes a step that transfers of tapes take. */
+static inline uint64_t neap__tape_sent(const struct neap_chain *c)
+{
+	return c->tape_mean ? c->tape_mean : c->tape;
+}
+
 /*
  * Bytes no strategy can do without, whatever its parameters: adjoint, live
  * state, the worst-case reserve and the staging of `tier` (0: none).

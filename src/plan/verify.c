@@ -153,10 +153,11 @@ static int64_t *kept_steps(struct audit *v, int payload)
 	return payload == NEAP_LOG ? &v->steps_logged : &v->steps_taped;
 }
 
-static uint64_t kept_bytes(const struct audit *v, const struct neap_action *a)
+/* What the tapes or logs of an action take on a channel. */
+static uint64_t sent_bytes(const struct audit *v, const struct neap_action *a)
 {
 	return (uint64_t)(a->t1 - a->t0) *
-	       (a->payload == NEAP_LOG ? v->p->chain.log : v->p->chain.tape);
+	       (a->payload == NEAP_LOG ? v->p->chain.log : neap__tape_sent(&v->p->chain));
 }
 
 /* "tapes" or "logs" */
@@ -383,7 +384,7 @@ static int put_tapes(struct audit *v, const struct neap_action *a)
 	NEAP_TRY(neap__runs_put(&x->to, a->place, a->t1));
 	if (a->payload == NEAP_LOG)
 		NEAP_TRY(neap__runs_put(&x->logs, a->place, 0));
-	v->out->tiers[a->tier - 1].written += kept_bytes(v, a);
+	v->out->tiers[a->tier - 1].written += sent_bytes(v, a);
 	v->travelled = 1;
 	take_off(v, a);
 	return 0;
@@ -425,7 +426,7 @@ static int get_tapes(struct audit *v, const struct neap_action *a)
 			plural(a->payload), (ll)a->t0, (ll)a->t1);
 	NEAP_TRY(absent(v, a, a->payload));
 	*kept_steps(v, a->payload) += a->t1 - a->t0;
-	v->out->tiers[a->tier - 1].read += kept_bytes(v, a);
+	v->out->tiers[a->tier - 1].read += sent_bytes(v, a);
 	take_off(v, a);
 	return 0;
 }

@@ -83,6 +83,8 @@ static void describe(
 	p->chain.adjoint = neap__round_up(ops->adjoint_bytes, 64);
 	p->chain.tape = neap__round_up(ops->tape_bytes, 64);
 	p->chain.tape_max = fixed ? 0 : neap__round_up(ops->tape_max_bytes, 64);
+	uint64_t mean = fixed ? 0 : neap__round_up(ops->tape_mean_bytes, 64);
+	p->chain.tape_mean = mean < p->chain.tape ? mean : 0;
 	p->chain.advance = o->advance > 0 ? o->advance : 1;
 	p->chain.record = o->record > 0 ? o->record : 1;
 	p->chain.backward = o->backward > 0 ? o->backward : 2;

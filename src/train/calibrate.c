@@ -4,6 +4,8 @@
 #include "train/comparison.h"
 #include "train/copycost.h"
 #include "train/stretches.h"
+#include "train/toll.h"
+#include "train/watch.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -43,70 +45,12 @@ void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops
 	neap__netops_fill(ops, c->one.net);
 	if (tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
 		ops->tape_bytes = (size_t)fmin(tape, (double)ops->tape_max_bytes);
-}
-
-/* The net's record, with a look at what it wrote. */
-struct watched {
-	struct neap_net *net;
-	struct neap__tapes *tapes; /* NULL: not looked at */
-};
-
-static int watch_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
-{
-	struct watched *w = user;
-	return neap_net_advance(w->net, state, t0, t1, first);
-}
-
-static int watch_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
-	size_t room, size_t *used, int64_t *t_done)
-{
-	struct watched *w = user;
-	int rc = neap_net_record(w->net, state, t0, t1, first, tape, room, used, t_done);
-	if (rc >= 0 && w->tapes)
-		neap__tapes_add(w->tapes, t0, *t_done, *used);
-	return rc;
-}
-
-static int watch_turn(void *user, const void *state, void *adjoint, double *loss)
-{
-	struct watched *w = user;
-	return neap_net_turn(w->net, state, adjoint, loss);
-}
-
-static int watch_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
-{
-	struct watched *w = user;
-	return neap_net_backward(w->net, adjoint, t1, t0, tape);
-}
-
-static void watch_will_touch(void *user, int64_t t0, int64_t t1)
-{
-	const struct watched *w = user;
-	neap_net_will_touch(w->net, t0, t1);
-}
-
-/* Seconds a step of one kind, its calls apart. */
-static void take_cost(double *cost, double seconds, int64_t steps, int64_t calls, double call)
-{
-	if (steps > 0)
-		*cost = fmax(seconds - (double)calls * call, seconds / 2) / (double)steps;
-}
-
-/* What the kinds of steps that a sweep ran cost, `share` of it without its transfers. */
-static void take_costs(
-	struct neap__costs *costs, const struct neap_sweep_stats *stats, double share)
-{
-	take_cost(&costs->advance, share * stats->advance, stats->advance_steps,
-		stats->advance_calls, costs->call);
-	take_cost(&costs->record, share * stats->record, stats->record_steps - stats->replay_steps,
-		stats->replay_steps ? 0 : stats->record_calls, costs->call);
-	take_cost(&costs->backward, share * stats->backward, stats->backward_steps,
-		stats->backward_calls, costs->call);
+	ops->tape_mean_bytes = (size_t)c->costs.tape_mean;
 }
 
 /* A sweep that nothing disturbs instead, where the budget has one. */
 static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step_ops *ops,
-	struct watched *watched, const struct neap_sweep_options *so)
+	struct neap__watched *watched, const struct neap_sweep_options *so)
 {
 	struct neap_sweep_options alone = *so;
 	struct neap_sweep *other;
@@ -121,68 +65,65 @@ static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step
 	return 0;
 }
 
-/* Once to see the tapes and to touch all memory, once more for the times. */
-static int run_twice(struct neap__comparison *c, struct neap_sweep *sweep, struct watched *watched,
-	const struct neap_batch *batch, struct neap_sweep_stats *stats)
+/* What the user's chain says instead. */
+static void take_known(struct neap__costs *costs, const struct neap_chain *known)
 {
+	costs->advance = known->advance;
+	costs->record = known->record;
+	costs->backward = known->backward;
+	costs->replay = known->replay;
+	costs->slot_write = known->slot_write;
+	costs->slot_read = known->slot_read;
+	costs->call = known->call;
+}
+
+/* The first sweep sees the tapes and touches all memory; those that take turns are timed. */
+static int sweeps(struct neap__comparison *c, struct neap_sweep *sweep,
+	struct neap__watched *watched, const struct neap_batch *batch)
+{
+	const struct neap__tapes *tapes = watched->tapes;
+	struct neap_sweep_stats stats;
 	struct neap_net_result found;
-	double loss, before = 0, after;
-	for (int pass = 0; pass < 2; pass++) {
-		NEAP_TRY(neap__yardstick(&before, c));
-		NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-		NEAP_TRY(neap_sweep_run(sweep, NULL, NULL, &loss, stats));
-		watched->tapes = NULL;
-		neap_net_get_result(c->one.net, &found);
-		NEAP_TRY(neap_net_end(c->one.net));
-	}
-	NEAP_TRY(neap__yardstick(&after, c));
-	c->yardstick = (before + after) / 2;
+	struct neap_sweep *stream;
+	double loss;
+
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	NEAP_TRY(neap_sweep_run(sweep, NULL, NULL, &loss, &stats));
+	neap_sweep_release(sweep);
+	neap_net_get_result(c->one.net, &found);
 	c->result->spikes = found.spikes;
 	c->result->support = found.support;
-	return 0;
+	watched->tapes = NULL;
+	c->costs.tape_mean = neap__tapes_worst(tapes, batch->steps);
+	int rc = neap__toll_sweep(&stream, c, batch->steps);
+	NEAP_TRY(neap_net_end(c->one.net));
+	if (rc == 0)
+		rc = neap__toll_measure(c, batch, sweep, stream);
+	neap_sweep_free(stream);
+	return rc;
 }
 
 /* Sweeps within the budget over a batch: times, and tapes. */
 static int calibrating_sweep(
 	struct neap__comparison *c, const struct neap_batch *batch, struct neap__tapes *tapes)
 {
-	struct watched watched = {c->one.net, tapes};
+	struct neap__watched watched = {c->one.net, tapes};
 	struct neap_sweep_options so;
-	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
 
 	neap__comparison_ops(c, &ops, c->costs.tape);
-	ops.advance = watch_advance;
-	ops.record = watch_record;
-	ops.turn = watch_turn;
-	ops.backward = watch_backward;
-	ops.will_touch = watch_will_touch;
-	ops.grad_save = NULL;
-	ops.grad_load = NULL;
-	ops.advance_log = NULL; /* tapes are looked at as they are recorded */
-	ops.replay = NULL;
+	neap__tapes_watch(&ops);
 	neap__comparison_sweep(c, &so, batch->steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
 	c->result->problem = *neap_sweep_problem(sweep);
 	NEAP_TRY(leave_out_transfers(&sweep, &ops, &watched, &so));
-	int rc = run_twice(c, sweep, &watched, batch, &stats);
+	int rc = sweeps(c, sweep, &watched, batch);
 	neap_sweep_free(sweep);
-	NEAP_TRY(rc);
-	const struct neap_problem *known = c->options->sweep.costs;
-	if (known) {
-		c->costs.advance = known->chain.advance;
-		c->costs.record = known->chain.record;
-		c->costs.backward = known->chain.backward;
-		c->costs.replay = known->chain.replay;
-		c->costs.slot_write = known->chain.slot_write;
-		c->costs.slot_read = known->chain.slot_read;
-		c->costs.call = known->chain.call;
-	} else {
-		take_costs(&c->costs, &stats, neap__undisturbed(&stats));
-	}
-	return 0;
+	if (c->options->sweep.costs)
+		take_known(&c->costs, &c->options->sweep.costs->chain);
+	return rc;
 }
 
 static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequences)
@@ -193,12 +134,11 @@ static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequ
 
 	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
 	int rc = calibrating_sweep(c, &cut, &tapes);
-	if (rc == 0)
-		rc = neap__comparison_toll(c, &cut, neap__tapes_worst(&tapes, SWEPT));
 	neap__tapes_free(&tapes);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	NEAP_TRY(neap__stretches_measure(&c->tapes, c->one.net, c->one.batch, (size_t)room));
+	c->costs.tape_mean = neap__tapes_worst(&c->tapes, c->one.batch->steps);
 	return neap_net_end(c->one.net);
 }
 
@@ -227,6 +167,5 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		return rc;
 	}
 	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
-	NEAP_TRY(calibrating_sweep(c, batch, &c->tapes));
-	return neap__comparison_toll(c, batch, neap__tapes_worst(&c->tapes, batch->steps));
+	return calibrating_sweep(c, batch, &c->tapes);
 }

@@ -2,17 +2,19 @@
 /*
  * callcost.c: the price of a call shows in a sweep only: the net's threads were idle
  * for a moment, its state was copied by another one, lists are read again. Both sweeps
- * run in turns, and the least times count: what disturbs only adds.
+ * run in turns: machines change their pace by more than that, but not at once. The median
+ * of the turns counts.
  */
 #include "train/callcost.h"
 #include "train/stretches.h"
+#include "train/tiercost.h"
 #include "base/fail.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { TURNS = 4, STEPS_MOST = 512, STEPS_LEAST = 16 };
+enum { TURNS = 9, STEPS_MOST = 512, STEPS_LEAST = 16 };
 #define SECONDS 0.05 /* a sweep, about */
 #define LONG 2e-3    /* seconds a step, beyond which a call is no part of it worth knowing */
 #define MEMORY ((uint64_t)32 << 20)
@@ -52,22 +54,6 @@ static double work(const struct neap_sweep_stats *stats)
 	return stats->seconds - stats->copies - stats->stall;
 }
 
-static void keep_least(struct neap_sweep_stats *least, const struct neap_sweep_stats *stats)
-{
-	if (stats->overflows > 0)
-		return;
-	if (least->seconds == 0) {
-		*least = *stats;
-		return;
-	}
-	double least_work = fmin(work(least), work(stats));
-	least->copies = fmin(least->copies, stats->copies);
-	least->seconds = least_work + least->copies + least->stall;
-	least->advance = fmin(least->advance, stats->advance);
-	least->record = fmin(least->record, stats->record);
-	least->backward = fmin(least->backward, stats->backward);
-}
-
 /* What the copies of a sweep take, by what they are said to. */
 static double copies_said(const struct neap_sweep *sweep, const struct neap__costs *costs)
 {
@@ -84,24 +70,15 @@ static double copies_said(const struct neap_sweep *sweep, const struct neap__cos
 	return rc < 0 ? 0 : simulation.copies;
 }
 
-static void take(struct neap__costs *costs, const struct pair *pair,
-	const struct neap_sweep_stats *ranges, const struct neap_sweep_stats *single)
+/* Seconds a call, by one turn. */
+static double price(const struct neap_sweep_stats *ranges, const struct neap_sweep_stats *single)
 {
-	double steps = (double)pair->cut.steps, said = copies_said(pair->single, costs);
 	int64_t calls = single->advance_calls + single->record_calls + single->backward_calls;
-
-	if (ranges->advance_steps == 0 || calls == 0)
-		return;
 	double alone =
 		ranges->advance / (double)ranges->advance_steps * (double)single->advance_steps +
-		(ranges->record / (double)ranges->record_steps +
-			ranges->backward / (double)ranges->backward_steps) *
-			steps;
-	costs->call = fmax((work(single) - alone) / (double)calls, 0);
-	if (said > 0) {
-		costs->slot_write *= single->copies / said;
-		costs->slot_read *= single->copies / said;
-	}
+		ranges->record / (double)ranges->record_steps * (double)single->record_steps +
+		ranges->backward / (double)ranges->backward_steps * (double)single->backward_steps;
+	return (work(single) - alone) / (double)calls;
 }
 
 static int run(struct pair *pair, struct neap_sweep *sweep, const struct neap_objective *objective,
@@ -119,18 +96,27 @@ static int run(struct pair *pair, struct neap_sweep *sweep, const struct neap_ob
 static int measure(
 	struct neap__costs *costs, struct pair *pair, const struct neap_objective *objective)
 {
-	struct neap_sweep_stats ranges = {0}, single = {0}, stats;
+	double prices[TURNS], copies[TURNS], said = copies_said(pair->single, costs);
+	struct neap_sweep_stats ranges, single;
+	int n = 0;
 
-	for (int turn = 0; turn < TURNS; turn++) {
-		NEAP_TRY(run(pair, pair->ranges, objective, &stats));
-		if (turn > 0)
-			keep_least(&ranges, &stats);
-		NEAP_TRY(run(pair, pair->single, objective, &stats));
-		if (turn > 0)
-			keep_least(&single, &stats);
+	for (int turn = 0; turn <= TURNS; turn++) {
+		NEAP_TRY(run(pair, pair->ranges, objective, &ranges));
+		NEAP_TRY(run(pair, pair->single, objective, &single));
+		if (turn == 0 || ranges.overflows > 0 || single.overflows > 0 ||
+			ranges.advance_steps == 0)
+			continue;
+		prices[n] = price(&ranges, &single);
+		copies[n++] = single.copies;
 	}
-	if (ranges.seconds > 0 && single.seconds > 0)
-		take(costs, pair, &ranges, &single);
+	if (n == 0)
+		return 0;
+	costs->call = fmax(neap__timing_of(prices, n).median, 0);
+	if (said > 0) {
+		double times = neap__timing_of(copies, n).median / said;
+		costs->slot_write *= times;
+		costs->slot_read *= times;
+	}
 	return 0;
 }
 

@@ -79,11 +79,4 @@ double neap__comparison_predicted(
  */
 int neap__yardstick(double *seconds, const struct neap__comparison *c);
 
-/*
- * toll.c: what transfers cost the computation and how fast they are, told to the tier
- * that a sweep under `stream` uses; `tape` bytes a step. Costs are known. Nothing where
- * there is no such sweep within the budget.
- */
-int neap__comparison_toll(struct neap__comparison *c, const struct neap_batch *batch, double tape);
-
 #endif

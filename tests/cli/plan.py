@@ -121,6 +121,21 @@ def transfers_cost():
     return None
 
 
+def mean_tapes():
+    """Room for the fullest tape, channels with the mean one."""
+    slow = ["--tier", "disk:write=50M,read=50M", "--strategy", "stream"]
+    full, half = (neap_json("plan", *BYTES, *slow, *more)["plans"][0]
+                  for more in ([], ["--tape-mean", "48K"]))
+    one, other = full["tiers"][0], half["tiers"][0]
+    if half["params"]["chunk"] > 84 or half["makespan"] >= full["makespan"]:
+        return f"{full}, {half}"
+    if other["written"] % (48 << 10) or one["written"] % (96 << 10) or \
+            other["written"] * 2 > other["peak_bytes"]:
+        return f"{one}, {other}"
+    done = neap("plan", *BYTES, "--tape-mean", "97K")
+    return None if done.returncode == 2 and "tape_mean" in done.stderr else done.stderr
+
+
 def calls_cost(folder):
     """Revolve calls the model for one step at a time: T - 1 advances, T records, T backwards."""
     priced = neap_json("plan", *BYTES, *DISK, "--call", "5us")
@@ -369,6 +384,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("a uniform chain file", uniform_file, folder)
     tap.run("what transfers cost", transfers_cost)
     tap.run("what calls cost", calls_cost, folder)
+    tap.run("tapes that vary", mean_tapes)
     tap.run("every key of the contract", keys)
     tap.run("every strategy", names)
     tap.run("auto is never worse", auto_is_never_worse)

@@ -48,6 +48,7 @@ static void checks(void **state)
 	REFUSED(chain.state, UINT64_MAX);
 	REFUSED(chain.state, (uint64_t)1 << 56); /* a hundred of them are too many */
 	REFUSED(chain.tape, UINT64_MAX);
+	REFUSED(chain.tape_mean, good.chain.tape + 1);
 	REFUSED(chain.adjoint, UINT64_MAX);
 	REFUSED(chain.live, UINT64_MAX);
 	REFUSED(tiers[0].staging, UINT64_MAX);

@@ -136,6 +136,8 @@ static inline struct neap_problem wide_problem(struct random *r)
 	for (int i = 0; i < p.ntiers; i++)
 		p.tiers[i] = wide_tier(r, c);
 	p.memory = wide_budget(r, &p);
+	if (c->tape && chance(r, 0.3))
+		c->tape_mean = (uint64_t)below(r, (int64_t)c->tape + 1);
 	c->call = random_call(r, c->advance);
 	return p;
 }

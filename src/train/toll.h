@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* toll.h: what steps cost in a sweep, and what transfers cost them. */
+#ifndef NEAP_TRAIN_TOLL_H
+#define NEAP_TRAIN_TOLL_H
+
+#include "train/comparison.h"
+
+/*
+ * A sweep under `stream` of the batch that is begun, tapes as large as their mean; *sweep
+ * NULL where the budget has none, no tier is there or costs are given.
+ */
+int neap__toll_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps);
+
+/*
+ * Sweeps without and with (stream; may be NULL) transfers take turns, with the yardstick
+ * between them. Sets the costs of steps and the yardstick that belongs to them, and tells
+ * the tier what transfers cost the computation and how fast it was. Begins and ends the
+ * batch; gradients are undefined.
+ */
+int neap__toll_measure(struct neap__comparison *c, const struct neap_batch *batch,
+	struct neap_sweep *alone, struct neap_sweep *stream);
+
+#endif
