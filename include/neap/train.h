@@ -160,6 +160,14 @@ struct neap_eval_options {
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 
+/* A strategy under parameters of its own; all of a comparison share one calibration. */
+struct neap_compare_case {
+	const char *strategy;
+	struct neap_params params;
+	uint64_t memory; /* budget in bytes; 0: sweep.memory */
+	int least;	 /* 1: the least budget that its parameters can do with, instead */
+};
+
 /* One real batch under several strategies. */
 struct neap_compare_options {
 	uint32_t size; /* sizeof(struct neap_compare_options) */
@@ -173,7 +181,13 @@ struct neap_compare_options {
 	uint64_t seed;
 	struct neap_sweep_settings sweep;
 	const char *const *strategies; /* NULL-terminated; NULL: all */
-	int repeats;		       /* runs of each, the median is reported; 0: 1 */
+	/*
+	 * Cases, so many, instead of strategies; runs are in their order, after the
+	 * reference. sweep.params are not looked at.
+	 */
+	const struct neap_compare_case *cases;
+	int cases_count;
+	int repeats; /* runs of each, the median is reported; 0: 1 */
 	int no_reference;
 	/*
 	 * Store-all as reference in so much memory, over the first steps that it holds; 0: over

@@ -31,7 +31,7 @@ struct neap__experiment {
 };
 
 extern const struct neap__experiment neap__study_schedules, neap__study_asymptotics,
-	neap__study_length, neap__study_howfar;
+	neap__study_length;
 
 /* An experiment at work. */
 struct neap__study {
@@ -46,7 +46,7 @@ struct neap__study {
 	int unpainted;
 	struct neap__text report;
 	struct neap__text agreement; /* points that the model misses */
-	int exact, sizes, close, times;
+	int exact, sizes, within, bounded, close, times;
 };
 
 /* 1: the point is to be measured now; 0: it is there, or only counted; or a code. */

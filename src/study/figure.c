@@ -27,8 +27,12 @@ static void axis(struct neap__text *out, char which, int log, double low, double
 	neap__text_add(out, "%sset logscale %c 10\n", log ? "" : "un", which);
 	neap__text_add(out, "set format %c '%s'\n", which,
 		log && (high > 2e4 || low < 1e-3) ? "10^{%L}" : "%g");
-	if (log && high > 0 && low > 0 && high / low < 12)
-		neap__text_add(out, "set %ctics add (%g, %g)\n", which, low, high);
+	if (!log || !(high > 0 && low > 0 && high / low < 12))
+		return;
+	if (which == 'x')
+		neap__text_add(out, "set xtics add (%g, %g)\n", low, high);
+	for (double ten = pow(10, floor(log10(low))); which == 'y' && ten <= high; ten *= 10)
+		neap__text_add(out, "set ytics add (%g, %g)\n", 2 * ten, 5 * ten);
 }
 
 static void end_panel(struct neap__figure *f)
@@ -39,6 +43,10 @@ static void end_panel(struct neap__figure *f)
 	neap__text_add(&f->plots, "set xtics auto\nset ytics auto\n");
 	axis(&f->plots, 'x', f->flags & NEAP__LOG_X, r->x0, r->x1);
 	axis(&f->plots, 'y', f->flags & NEAP__LOG_Y, r->y0, r->y1);
+	if ((f->flags & NEAP__LOG_X) || (r->x0 == r->x1 && r->x0 > 0))
+		neap__text_add(&f->plots, "set xrange [%g:%g]\n", r->x0 / 1.4, r->x1 * 1.4);
+	else
+		neap__text_add(&f->plots, "set xrange [*:*]\n");
 	if (f->flags & NEAP__LOG_Y) /* marks off the frame */
 		neap__text_add(&f->plots, "set yrange [%g:%g]\n", r->y0 / 1.6, r->y1 * 1.6);
 	else

@@ -27,8 +27,8 @@ void neap__report_machine(char *room, size_t size)
 }
 
 /*
- * Rows with peak_bytes and peak_measured, makespan and seconds, are the model against
- * the measurement; `fixed` 0 says that tapes vary, where memory is only bounded.
+ * Rows with peak_bytes and peak_measured, predicted and seconds, are the model against
+ * the measurement. Where tapes vary (`tapes`), or logs, memory is only bounded.
  */
 static void weigh(struct neap__study *s)
 {
@@ -41,7 +41,13 @@ static void weigh(struct neap__study *s)
 		double model = neap__row_number(s, i, "predicted");
 		double seconds = neap__row_number(s, i, "seconds");
 		const char *point = neap__row_text(s, i, "point");
-		if (sizes && isfinite(planned) && isfinite(peak)) {
+		int varies = neap__row_is(s, i, "tapes", "vary") ||
+			     neap__row_is(s, i, "chosen", "replay");
+		if (varies && isfinite(peak)) {
+			s->bounded++;
+			s->within += peak <= neap__row_number(s, i, "memory") ||
+				     neap__row_is(s, i, "strategy", "reference");
+		} else if (sizes && isfinite(planned) && isfinite(peak)) {
 			s->sizes++;
 			s->exact += fabs(planned - peak) < 0.5;
 			if (fabs(planned - peak) >= 0.5)
@@ -52,7 +58,8 @@ static void weigh(struct neap__study *s)
 					100 * (peak / planned - 1));
 		}
 		if (times && isfinite(model) && isfinite(seconds) && model > 0) {
-			double off = seconds / model - 1;
+			double ratio = neap__row_number(s, i, "ratio");
+			double off = (isfinite(ratio) ? ratio : seconds / model) - 1;
 			s->times++;
 			s->close += fabs(off) <= CLOSE;
 			if (fabs(off) > CLOSE)
@@ -94,15 +101,19 @@ int neap__study_figure(struct neap__study *study, struct neap__figure *figure, c
 
 static void write_agreement(const struct neap__study *s, struct neap__text *out)
 {
-	if (s->sizes + s->times == 0)
+	if (s->sizes + s->times + s->bounded == 0)
 		return;
 	neap__text_add(out, "\n## Model against measurement\n\n");
 	if (s->sizes)
 		neap__text_add(out,
 			"Peak of fast memory: as planned, to the byte, in %d of %d points.\n",
 			s->exact, s->sizes);
+	if (s->bounded)
+		neap__text_add(out,
+			"\nWhere tapes or logs vary: within the budget in %d of %d points.\n",
+			s->within, s->bounded);
 	if (s->times)
-		neap__text_add(out, "Time: within %.0f%% of the model's in %d of %d points.\n",
+		neap__text_add(out, "\nTime: within %.0f%% of the model's in %d of %d points.\n",
 			100 * CLOSE, s->close, s->times);
 	if (s->agreement.length)
 		neap__text_add(out,

@@ -16,6 +16,7 @@
 static const struct neap__experiment *const experiments[] = {
 	&neap__study_schedules,
 	&neap__study_asymptotics,
+	&neap__study_length,
 	NULL,
 };
 

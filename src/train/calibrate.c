@@ -28,7 +28,7 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.steps = steps,
 		.memory = c->result->memory,
 		.strategy = strategy,
-		.params = c->options->sweep.params,
+		.params = c->params,
 		.tiers = c->tiers.tier,
 		.ntiers = c->tiers.count,
 		.advance = c->costs.advance,

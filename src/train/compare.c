@@ -107,7 +107,7 @@ enum { REPEATS_MAX = 99 };
 
 /* A strategy while its sweeps are measured. */
 struct candidate {
-	const char *strategy;
+	struct neap_compare_case as;
 	struct neap_trace *trace; /* NULL: none */
 	struct neap_sweep *sweep; /* NULL: does not run */
 	double predicted;
@@ -129,7 +129,7 @@ static int make_traces(const struct neap__comparison *c, struct candidate *candi
 	NEAP_TRY(neap_trace_write(path, NULL, 0));
 	for (int i = 0; i < count; i++) {
 		const char *name =
-			c->result->runs[i].reference ? "reference" : candidates[i].strategy;
+			c->result->runs[i].reference ? "reference" : candidates[i].as.strategy;
 		NEAP_TRY(neap_trace_create(
 			&candidates[i].trace, name, share > TRACE_LEAST ? share : TRACE_LEAST));
 	}
@@ -151,21 +151,39 @@ static int write_traces(const struct neap__comparison *c, const struct candidate
 	return neap_trace_write(c->options->sweep.trace, traces, n);
 }
 
+/* The budget of a case. */
+static int budget_of(
+	struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as)
+{
+	struct neap_problem problem = c->result->problem;
+	struct neap_plan plan;
+
+	*memory = as->memory ? as->memory : c->result->memory;
+	if (!as->least)
+		return 0;
+	problem.memory = 1;
+	NEAP_TRY(neap_plan_make(&plan, &problem, as->strategy, &as->params));
+	*memory = plan.feasible || plan.least_bytes == 0 ? 1 : plan.least_bytes;
+	return 0;
+}
+
 /* Plans; what cannot run says why and leaves no sweep. */
 static int prepare(
 	struct neap__comparison *c, struct candidate *candidate, struct neap_compare_run *run)
 {
-	const char *strategy = candidate->strategy;
+	const char *strategy = candidate->as.strategy;
+	uint64_t memory;
 
 	run->overhead = NAN;
 	run->steps = c->one.batch->steps;
+	c->params = candidate->as.params;
 	if (run->reference)
 		return neap__reference_prepare(c, &candidate->sweep, run);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, c->result->memory);
+	NEAP_TRY(budget_of(c, &memory, &candidate->as));
+	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
-		NEAP_TRY(neap_plan_make(
-			&run->plan, &c->result->problem, strategy, &c->options->sweep.params));
+		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
 		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}
@@ -219,6 +237,9 @@ static int check_names(const struct neap_compare_options *o)
 		if (!neap_strategy_about(o->strategies[i]))
 			return neap__fail(NEAP_EUSAGE, "--strategy: '%s' is not a strategy",
 				o->strategies[i]);
+	for (int i = 0; i < o->cases_count; i++)
+		if (!o->cases[i].strategy || !neap_strategy_about(o->cases[i].strategy))
+			return neap__fail(NEAP_EUSAGE, "case %d of a comparison: no strategy", i);
 	if (o->repeats > REPEATS_MAX)
 		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MAX);
 	return 0;
@@ -242,7 +263,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	}
 	for (int r = 0; r < repeats; r++) {
 		for (int i = 0; i < count; i++, done++) {
-			const char *name = candidates[i].strategy;
+			const char *name = candidates[i].as.strategy;
 			if (o->progress && o->progress(o->user, name, done, count * repeats))
 				return neap__fail(NEAP_EINTERRUPTED, "interrupted");
 			if (candidates[i].sweep)
@@ -260,9 +281,9 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 static int run_all(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
-	int total = 1, count = 0;
+	int total = 1 + o->cases_count, count = 0;
 
-	while (neap_strategy_name(total - 1))
+	for (int i = 0; neap_strategy_name(i); i++)
 		total++;
 	struct candidate *candidates = calloc((size_t)total, sizeof *candidates);
 	c->result->runs = calloc((size_t)total, sizeof *c->result->runs);
@@ -271,12 +292,15 @@ static int run_all(struct neap__comparison *c)
 		return neap__fail_errno(ENOMEM, "compare");
 	}
 	if (!o->no_reference && !o->sweep.journal) {
-		candidates[count].strategy = "bptt";
+		candidates[count].as = (struct neap_compare_case){"bptt", o->sweep.params, 0, 0};
 		c->result->runs[count++].reference = 1;
 	}
-	for (int i = 0; neap_strategy_name(i); i++)
+	for (int i = 0; i < o->cases_count; i++)
+		candidates[count++].as = o->cases[i];
+	for (int i = 0; o->cases_count == 0 && neap_strategy_name(i); i++)
 		if (chosen(o, neap_strategy_name(i)))
-			candidates[count++].strategy = neap_strategy_name(i);
+			candidates[count++].as = (struct neap_compare_case){
+				neap_strategy_name(i), o->sweep.params, 0, 0};
 	c->result->runs_count = count;
 	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
 	if (rc == 0)

@@ -18,11 +18,12 @@ struct neap__comparison {
 	struct neap_compare_result *result;
 	struct neap__onebatch one;
 	struct neap__tiers tiers;
-	struct neap__tapes tapes; /* as the calibrating sweep recorded them */
-	struct neap__costs costs; /* a step's seconds and bytes of tape, as measured here */
-	int goes_on;		  /* from a journal: nothing is measured, its plan is run */
-	struct neap_trace *trace; /* of the strategy that is planned, or NULL */
-	double reference;	  /* seconds a step of the reference run; NaN without one */
+	struct neap__tapes tapes;  /* as the calibrating sweep recorded them */
+	struct neap__costs costs;  /* a step's seconds and bytes of tape, as measured here */
+	struct neap_params params; /* of the strategy that is planned */
+	int goes_on;		   /* from a journal: nothing is measured, its plan is run */
+	struct neap_trace *trace;  /* of the strategy that is planned, or NULL */
+	double reference;	   /* seconds a step of the reference run; NaN without one */
 	/*
 	 * Seconds of the yardstick, a few first steps, beside the sweeps: as costs were
 	 * measured, and last.

@@ -56,7 +56,10 @@ def memory_is_exact(folder):
     checked = 0
     for name in EXPERIMENTS:
         for row in rows_of(folder, name):
-            if row.get("peak_measured") and row.get("peak_bytes"):
+            if row.get("peak_measured") and row.get("tapes") == "vary":
+                assert row["strategy"] == "reference" or \
+                    int(row["peak_measured"]) <= int(row["memory"]), (name, row)
+            elif row.get("peak_measured") and row.get("peak_bytes") and row.get("chosen") != "replay":
                 assert row["peak_measured"] == row["peak_bytes"], (name, row)
                 checked += 1
     assert checked > 10, checked

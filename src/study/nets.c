@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nets.c: see nets.h. */
+#include "nets.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include "base/checked.h"
+#include "base/fail.h"
+#include "train/onebatch.h"
+
+static int go_on(const struct neap__study *s)
+{
+	const struct neap_study_options *o = &s->options;
+	return o->progress ? o->progress(o->user, s->point, s->done, s->missing) : 0;
+}
+
+static int on_compare(void *user, const char *strategy, int done, int total)
+{
+	(void)strategy;
+	(void)done;
+	(void)total;
+	return go_on(user);
+}
+
+void neap__net_options(struct neap_compare_options *options, struct neap__netroom *room,
+	const struct neap__study *study, const struct neap__netcase *net)
+{
+	int64_t spikes = net->spikes ? net->spikes : net->steps / 50 + 1;
+	snprintf(room->data, sizeof room->data, "randman:steps=%lld,spikes=%lld,samples=%d",
+		(long long)net->steps, (long long)spikes, net->batch);
+	snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
+	*options = (struct neap_compare_options){.size = sizeof *options,
+		.data = room->data,
+		.net = NEAP_NET_OPTIONS_INIT,
+		.loss = "cross-entropy",
+		.batch = net->batch,
+		.seed = 1,
+		.repeats = 3,
+		.progress = on_compare,
+		.user = (void *)(uintptr_t)study};
+	options->net.spec = room->spec;
+	options->net.scale = net->scale > 0 ? net->scale : 2;
+	options->net.seed = 1;
+	options->net.dense = net->dense;
+	options->net.threads = 1; /* the other processors move data */
+	options->sweep.slow = study->options.slow;
+}
+
+int neap__net_chain(struct neap_problem *problem, const struct neap__study *study,
+	const struct neap__netcase *net)
+{
+	struct neap_compare_options o;
+	struct neap__netroom room;
+	struct neap_calibration found;
+
+	neap__net_options(&o, &room, study, net);
+	const struct neap_calibrate_options c = {.size = sizeof c,
+		.data = o.data,
+		.net = o.net,
+		.loss = o.loss,
+		.batch = o.batch,
+		.seed = o.seed,
+		.sweep = o.sweep,
+		.repeats = 5,
+		.timed = 128,
+		.progress = on_compare,
+		.user = o.user};
+	NEAP_TRY(neap_calibrate(&found, &c));
+	*problem = found.problem;
+	problem->chain.steps = net->steps;
+	return 0;
+}
+
+/* The slow directory's file as the planner is told of it, transfers for nothing. */
+static int free_tier(struct neap_problem *p, const struct neap__study *study)
+{
+	struct neap_tier *tier;
+	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
+	neap_tier_describe(tier, p->chain.state, &p->tiers[0]);
+	neap_tier_close(tier);
+	p->ntiers = 1;
+	return 0;
+}
+
+int neap__net_sizes(struct neap_problem *problem, const struct neap__study *study,
+	const struct neap__netcase *net)
+{
+	struct neap_compare_options o;
+	struct neap__netroom room;
+	struct neap__onebatch one;
+	struct neap_net_sizes sizes;
+
+	neap__net_options(&o, &room, study, net);
+	const struct neap__onebatch_source source = {
+		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
+	int rc = neap__onebatch_open(&one, &source);
+	if (rc == 0)
+		neap_net_get_sizes(one.net, &sizes);
+	neap__onebatch_close(&one);
+	NEAP_TRY(rc);
+	*problem = (struct neap_problem){.chain = {.steps = net->steps,
+						 .state = neap__round_up(sizes.state, 64),
+						 .tape = neap__round_up(sizes.tape_mean, 64),
+						 .tape_max = neap__round_up(sizes.tape_max, 64),
+						 .adjoint = neap__round_up(sizes.adjoint, 64),
+						 .advance = 1e-6,
+						 .record = 1e-6,
+						 .backward = 2e-6}};
+	return free_tier(problem, study);
+}
+
+/* A number, or nothing where there is none. */
+static const char *number(char room[32], double value)
+{
+	if (isfinite(value))
+		snprintf(room, 32, "%.6g", value);
+	else
+		room[0] = '\0';
+	return room;
+}
+
+int neap__net_row(struct neap__study *study, const char *before, const struct neap__netcase *net,
+	const struct neap_compare_result *result, const struct neap_compare_run *run)
+{
+	const struct neap_sweep_stats *st = &run->stats;
+	char predicted[32], seconds[32], ratio[32], pace[32], spread[32], overhead[32];
+
+	if (!run->ran)
+		return neap__study_row(study, "%s%s,,%d,%lld,%s,%llu,,,,,,,,,,,,,,", before,
+			run->reference ? "reference" : run->plan.strategy, net->units,
+			(long long)run->steps, net->dense ? "fixed" : "vary",
+			(unsigned long long)result->memory);
+	return neap__study_row(study,
+		"%s%s,%s,%d,%lld,%s,%llu,%llu,%llu,%llu,%s,%s,%s,%s,%s,%s,%llu,%.6g,%lld,%lld,"
+		"%016" PRIx64,
+		before, run->reference ? "reference" : run->plan.strategy, run->plan.chosen,
+		net->units, (long long)run->steps, net->dense ? "fixed" : "vary",
+		(unsigned long long)result->memory, (unsigned long long)run->plan.peak_bytes,
+		(unsigned long long)st->peak_measured, (unsigned long long)run->plan.slow_bytes,
+		number(predicted, run->expected), number(seconds, run->seconds),
+		number(ratio, run->ratio), number(pace, run->slowed), number(spread, run->spread),
+		number(overhead, run->overhead), (unsigned long long)st->resident_growth, st->stall,
+		(long long)st->overflows, (long long)st->recoveries, run->grad_hash);
+}
+
+int neap__net_rows(struct neap__study *study, const char *before, const struct neap__netcase *net,
+	const struct neap_compare_options *options)
+{
+	struct neap_compare_result result;
+	NEAP_TRY(neap_compare(&result, options));
+	int rc = 0;
+	for (int i = 0; rc == 0 && i < result.runs_count; i++)
+		rc = neap__net_row(study, before, net, &result, &result.runs[i]);
+	neap_compare_result_free(&result);
+	return rc;
+}
