@@ -81,6 +81,12 @@ static int on_row(void *user, const struct neap_bench_row *row)
 	return 0;
 }
 
+static int interrupted(void *user)
+{
+	(void)user;
+	return cli_interrupted();
+}
+
 static cJSON *json_machine(const struct neap_machine *m)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -98,6 +104,7 @@ static int run(const char *name, const struct neap_bench_options *options, int j
 	neap_machine_describe(&b.machine);
 	if (json)
 		b.rows = cJSON_CreateArray();
+	cli_catch_signals();
 	int rc = neap_bench_run(name, options, on_row, &b);
 	if (rc < 0) {
 		cJSON_Delete(b.rows);
@@ -128,7 +135,7 @@ static int unknown(const char *name)
 
 int cli_bench(int argc, char **argv)
 {
-	struct neap_bench_options o = {0};
+	struct neap_bench_options o = {.interrupted = interrupted};
 	int json = 0;
 	const char *name = NULL;
 	const struct cli_option options[] = {
@@ -144,11 +151,11 @@ int cli_bench(int argc, char **argv)
 	};
 	const struct cli_command command = {.name = "bench",
 		.arguments = "NAME",
-		.about = "measures neap: 'planner' times the plans (processor time), 'auto' "
-			 "compares it with the best named strategy, 'store' moves slow memory "
-			 "through each engine, beside fio where that is installed, 'kernels' sets "
-			 "the "
-			 "inner loops against what this machine can read and multiply",
+		.about =
+			"measures neap against targets: 'planner' times plans, 'auto' compares its "
+			"plans with those of the best named strategy, 'store' moves slow memory "
+			"through each engine, beside fio where that is installed, 'kernels' sets "
+			"inner loops against what this machine can read and multiply",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -108,7 +108,9 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 /* Clears the bar, so that a line can be printed; the next show draws it again. */
 void cli_progress_clear(struct cli_progress *progress);
 
-/* 1 after SIGINT or SIGTERM, once cli_catch_signals was called; a second one kills. */
+/* Before anything else: streams that are closed, and limits on files (process.c). */
+void cli_begin(void);
+/* 1 after SIGINT, SIGTERM or SIGHUP, once cli_catch_signals was called; a second one kills. */
 void cli_catch_signals(void);
 int cli_interrupted(void);
 

@@ -118,7 +118,7 @@ int cli_encode(int argc, char **argv)
 		{NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0, NULL, NULL},
 	};
 	const struct cli_command command = {"encode", "DIR",
-		"Turns a folder of recordings (wav, flac, ...) into spikes, in the HDF5 layout of\n"
+		"turns a folder of recordings (wav, flac, ...) into spikes, in the HDF5 layout of\n"
 		"the Heidelberg Digits: filters spaced as in the ear, compression, lateral\n"
 		"inhibition, one integrate-and-fire neuron a channel.",
 		examples, options, 1, 1};

@@ -15,7 +15,7 @@ static const struct {
 	{"encode", cli_encode, "turn recordings into spikes"},
 	{"compare", cli_compare, "run one real batch under every strategy"},
 	{"calibrate", cli_calibrate, "measure steps, copies and slow memory on this machine"},
-	{"bench", cli_bench, "measure the planner and slow memory against their targets"},
+	{"bench", cli_bench, "measure plans, kernels and slow memory against their targets"},
 	{"study", cli_study, "measure what strategies cost, draw it, explain it"},
 };
 
@@ -31,6 +31,7 @@ static void help(FILE *to)
 
 int main(int argc, char **argv)
 {
+	cli_begin();
 	if (argc < 2) {
 		fprintf(stderr, "neap: a command is missing; 'neap --help' lists them\n");
 		return CLI_USAGE;

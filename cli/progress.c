@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c: where long work stands, and being asked to stop. */
+/* progress.c: where long work stands: a bar within the width of a terminal, or lines. */
 #include "cli.h"
 
-#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define BAR 28
+#define BAR_LEAST 6 /* a shorter one says nothing */
+
+/* Columns of the terminal; 80 where nothing is known. */
+static int columns(void)
+{
+	struct winsize size;
+	const char *text = getenv("COLUMNS");
+	int said = text ? atoi(text) : 0;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return said > 0 ? said : 80;
+}
+
+/* Does it move the cursor? */
+static int terminal(void)
+{
+	const char *name = getenv("TERM");
+	return isatty(STDERR_FILENO) && name && strcmp(name, "dumb") != 0;
+}
 
 void cli_progress_start(struct cli_progress *progress, const char *label, const char *unit)
 {
-	*progress = (struct cli_progress){.label = label,
-		.unit = unit,
-		.started = neap_clock(),
-		.terminal = isatty(STDERR_FILENO)};
+	*progress = (struct cli_progress){
+		.label = label, .unit = unit, .started = neap_clock(), .terminal = terminal()};
 	progress->shown = progress->started;
 }
 
@@ -24,11 +42,30 @@ void cli_progress_clear(struct cli_progress *progress)
 	progress->drawn = 0;
 }
 
+/* One line within the terminal: a longer one would stay when the next is drawn over it. */
+static void draw_bar(const char *label, double share, const char *after)
+{
+	char bar[BAR + 1], line[400];
+	int width = columns() - 1;
+	int room = width - (int)(strlen(label) + strlen(after) + sizeof " [] 100%  " - 1);
+	int all = room > BAR ? BAR : room, full = (int)(share * all);
+	width = width < (int)sizeof line - 1 ? width : (int)sizeof line - 1;
+	if (all >= BAR_LEAST) {
+		memset(bar, '.', sizeof bar);
+		memset(bar, '#', full > all ? (size_t)all : (size_t)full);
+		bar[all] = '\0';
+		snprintf(line, sizeof line, "%s [%s] %3.0f%%  %s", label, bar, 100 * share, after);
+	} else {
+		snprintf(line, sizeof line, "%s %3.0f%%  %s", label, 100 * share, after);
+	}
+	fprintf(stderr, "\r\033[K%.*s", width > 0 ? width : 0, line);
+}
+
 void cli_progress_show(struct cli_progress *progress, double done, double total, const char *note)
 {
 	double now = neap_clock(), spent = now - progress->started;
 	int whole = done >= total;
-	char left[24], rate[32] = "";
+	char left[24], rate[32] = "", after[300];
 
 	/* Ten times a second for a person; for a log, every ten seconds. */
 	if (!whole && now - progress->shown < (progress->terminal ? 0.1 : 10))
@@ -40,39 +77,14 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	if (spent > 0)
 		snprintf(rate, sizeof rate, "%.3g %s/s", done / spent, progress->unit);
 	cli_show_time(left, share > 0 ? spent / share - spent : 1.0 / 0.0);
+	snprintf(after, sizeof after, "%s  %s left%s%s", rate, left, note ? "  " : "",
+		note ? note : "");
 	if (progress->terminal) {
-		char bar[BAR + 1];
-		int full = (int)(share * BAR);
-		memset(bar, '.', BAR);
-		memset(bar, '#', full > BAR ? BAR : (size_t)full);
-		bar[BAR] = '\0';
-		fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s  %s left%s%s", progress->label, bar,
-			100 * share, rate, left, note ? "  " : "", note ? note : "");
+		draw_bar(progress->label, share, after);
 		progress->drawn = 1;
 	} else {
-		fprintf(stderr, "%s %.0f/%.0f %s  %s  %s left%s%s\n", progress->label, done, total,
-			progress->unit, rate, left, note ? "  " : "", note ? note : "");
+		fprintf(stderr, "%s %.0f/%.0f %s  %s\n", progress->label, done, total,
+			progress->unit, after);
 	}
 	fflush(stderr);
-}
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
-void cli_catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
-int cli_interrupted(void)
-{
-	return interrupted;
 }

@@ -44,6 +44,9 @@ struct neap_bench_options {
 	int runs;	       /* of each row, the median counts; 0: the benchmark's own number */
 	const char *only;      /* rows whose name begins so; NULL: all. Borrowed */
 	const char *directory; /* on the disk to measure; NULL: /var/tmp. Borrowed */
+	/* Asked between measurements; non-zero ends them with NEAP_EINTERRUPTED. May be NULL. */
+	int (*interrupted)(void *user);
+	void *interrupted_user;
 };
 
 #define NEAP_BENCH_MORE 8

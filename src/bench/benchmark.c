@@ -63,11 +63,20 @@ void neap__bench_sample(struct neap_bench_row *row, double *samples, int n)
 	row->value = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
 }
 
+int neap__bench_stopped(const struct neap__bench *bench)
+{
+	const struct neap_bench_options *o = &bench->options;
+	if (o->interrupted && o->interrupted(o->interrupted_user))
+		return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+	return 0;
+}
+
 int neap__bench_row(struct neap__bench *bench, struct neap_bench_row *row)
 {
 	row->met = isnan(row->target) || row->value <= row->target;
 	bench->rows++;
-	return bench->row(bench->user, row);
+	NEAP_TRY(bench->row(bench->user, row));
+	return neap__bench_stopped(bench);
 }
 
 int neap_bench_run(const char *name, const struct neap_bench_options *options,

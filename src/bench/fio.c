@@ -49,6 +49,8 @@ int neap__fio_run(struct neap__moved *moved, const struct neap__fio *fio, int wr
 		rc = neap__fail(NEAP_EFORMAT, "fio ended with status %d", rc);
 	else if (rc == -ENOENT)
 		rc = neap__fail_errno(ENOENT, "fio");
+	else if (rc < 0)
+		rc = neap__fail_errno(-rc, "fio did not end by itself");
 	if (rc == 0)
 		rc = read_report(moved, fio, write, text);
 	free(text);

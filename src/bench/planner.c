@@ -35,6 +35,7 @@ static int time_runs(struct neap_bench_row *row, struct neap_plan *plan,
 	int runs = neap__bench_runs(bench, 5), n = 0;
 	while (n < runs) {
 		NEAP_TRY(time_plan(&samples[n++], plan, problem, strategy));
+		NEAP_TRY(neap__bench_stopped(bench));
 		if (n == 3 && samples[0] > 0.3 && bench->options.runs == 0)
 			break;
 	}

@@ -77,9 +77,11 @@ static int move(struct bench *b, struct neap_tier *tier, int write, int64_t reco
 }
 
 /* Three passes of one engine; it may not work here, which is no failure. */
-static int run_engine(struct bench *b, int engine, struct neap__moved *moved)
+static int run_engine(
+	const struct neap__bench *bench, struct bench *b, int engine, struct neap__moved *moved)
 {
 	struct neap_tier *tier;
+	NEAP_TRY(neap__bench_stopped(bench));
 	setenv("NEAP_IO", engines[engine], 1);
 	int rc = neap_tier_open_file(&tier, b->directory, NULL);
 	if (rc == NEAP_EUSAGE && strstr(neap_detail(), "does not work here"))
@@ -89,13 +91,15 @@ static int run_engine(struct bench *b, int engine, struct neap__moved *moved)
 	rc = neap__scratch_settle(b->directory);
 	if (rc == 0)
 		rc = neap_tier_format(tier, RECORD, RECORDS, NULL);
-	for (int pass = 0; pass < PASSES && rc == 0; pass++)
+	for (int pass = 0; pass < PASSES && rc == 0; pass++) {
 		rc = move(b, tier, pass != READ, RECORDS, &moved[pass]);
+		rc = rc < 0 ? rc : neap__bench_stopped(bench);
+	}
 	neap_tier_close(tier);
 	return rc;
 }
 
-static int run_fio(struct bench *b, struct neap__moved *moved)
+static int run_fio(const struct neap__bench *bench, struct bench *b, struct neap__moved *moved)
 {
 	char path[4096];
 	snprintf(path, sizeof path, "%s/neap-fio-%ld", b->directory, (long)getpid());
@@ -104,6 +108,7 @@ static int run_fio(struct bench *b, struct neap__moved *moved)
 	for (int pass = 0; pass < PASSES && rc == 0; pass++)
 		rc = neap__fio_run(&moved[pass], &fio, pass != READ);
 	unlink(path);
+	NEAP_TRY(neap__bench_stopped(bench)); /* whatever has become of fio */
 	b->no_fio = rc == -ENOENT;
 	return b->no_fio ? 0 : rc;
 }
@@ -165,10 +170,10 @@ static int speeds(struct neap__bench *bench, struct bench *b)
 		any |= wanted[engine];
 	}
 	for (int i = 0; i < runs && any; i++) {
-		NEAP_TRY(run_fio(b, b->samples[i].fio));
+		NEAP_TRY(run_fio(bench, b, b->samples[i].fio));
 		for (int engine = 0; engine < ENGINES; engine++)
 			if (wanted[engine])
-				NEAP_TRY(run_engine(b, engine, b->samples[i].own[engine]));
+				NEAP_TRY(run_engine(bench, b, engine, b->samples[i].own[engine]));
 	}
 	for (int engine = 0; engine < ENGINES; engine++)
 		for (int pass = 0; pass < PASSES; pass++)

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What whoever starts the tool may do to it: close its streams, limit its files, hang up, interrupt
+it at any moment, give it a narrow terminal or one that moves no cursor."""
+import fcntl
+import os
+import pty
+import re
+import resource
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from harness import NEAP, Folder, Tap, write_recordings
+
+DATA = "randman:steps=500,samples=600,classes=4"
+LONG = ["train", DATA, "--net", "lif:64r,li", "--epochs", "1000", "--memory", "1M"]
+SHORT = ["train", DATA, "--net", "lif:64r,li", "--epochs", "1", "--memory", "1M"]
+
+
+def started(*args, cwd, **more):
+    return subprocess.Popen([NEAP, *args], cwd=cwd, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            errors="replace", **more)
+
+
+def until(process, seen, seconds=60):
+    """Waits until seen() or the process ends."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and not seen() and time.monotonic() < end:
+        time.sleep(0.02)
+    return process.poll() is None and seen()
+
+
+def closed(folder):
+    """No file takes the number of a stream that is closed: what is printed would go there."""
+    def close():
+        for fd in (0, 1, 2):
+            os.close(fd)
+    process = subprocess.Popen([NEAP, *LONG, "--out", "closed", "--slow", folder], cwd=folder,
+                               preexec_fn=close)
+    began = until(process, lambda: os.path.exists(os.path.join(folder, "closed/run.json")))
+    found = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in (0, 1, 2)] if began else None
+    process.kill()
+    process.wait()
+    return None if found == ["/dev/null"] * 3 else f"0, 1 and 2 are {found}"
+
+
+def limited(folder):
+    """Writes beyond RLIMIT_FSIZE: one line, nothing half-written."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    plan = ["plan", "--steps", "1000", "--state", "1K", "--tape", "1K", "--memory", "64K",
+            "--strategy", "revolve", "--actions", "--save", "x.plan"]
+    for args, code in ((plan, 2), (SHORT + ["--out", "limited"], 1)):
+        process = started(*args, cwd=folder, preexec_fn=limit)
+        said = process.communicate(timeout=60)[1].splitlines()
+        if process.returncode != code or "File too large" not in said[-1]:
+            return f"{args[0]}: exit {process.returncode}: {said}"
+    left = [name for _, _, names in os.walk(folder) for name in names if ".part" in name]
+    return f"left behind: {left}" if left else None
+
+
+def stopped(folder, number):
+    """A snapshot is what is left of training, and a line that says so."""
+    out = f"stopped{number}"
+    process = started(*LONG, "--out", out, cwd=folder)
+    if not until(process, lambda: os.path.exists(os.path.join(folder, out, "model.safetensors"))):
+        return f"did not begin: {process.communicate()[1]}"
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1].splitlines()
+    if process.returncode != 1 or "--resume goes on" not in said[-1]:
+        return f"exit {process.returncode}: {said[-1:]}"
+    found = sorted(os.listdir(os.path.join(folder, out)))
+    return None if found == ["last.safetensors", "metrics.csv", "model.safetensors",
+                             "run.json"] else f"left behind: {found}"
+
+
+def hung_up(folder):
+    """nohup: the signal is ignored, and stays so."""
+    process = started(*LONG, "--out", "nohup", cwd=folder,
+                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    if not until(process, lambda: os.path.exists(os.path.join(folder, "nohup/metrics.csv"))):
+        return f"did not begin: {process.communicate()[1]}"
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    lives = process.poll() is None
+    process.kill()
+    process.communicate()
+    return None if lives else "it ended"
+
+
+def encoding(folder):
+    """Encoding that is hung up leaves no half of a file."""
+    process = started("encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*", "--threads", "1",
+                      cwd=folder)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGHUP)
+    said = process.communicate(timeout=60)[1]
+    left = [name for name in os.listdir(folder) if ".part" in name]
+    if process.returncode not in (0, 1, -signal.SIGHUP) or left:
+        return f"exit {process.returncode}, left behind {left}: {said}"
+    return None
+
+
+def measuring(folder):
+    """A benchmark that is interrupted says so."""
+    process = started("bench", "planner", "--runs", "101", cwd=folder)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    return None if process.returncode == 1 and said == "neap bench: interrupted\n" \
+        else f"exit {process.returncode}: {said}"
+
+
+def on_terminal(folder, columns, name):
+    """What training prints on a terminal of so many columns."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([NEAP, *SHORT, "--epochs", "12", "--out", f"w{columns}{name}"],
+                               cwd=folder, stdout=subprocess.DEVNULL, stderr=its,
+                               env={**os.environ, "TERM": name})
+    os.close(its)
+    text = b""
+    try:
+        while more := os.read(ours, 4096):
+            text += more
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    return text.decode() if process.wait() == 0 else f"exit {process.returncode}: {text}"
+
+
+def narrow(folder, columns):
+    text = on_terminal(folder, columns, "xterm")
+    drawn = re.findall(r"\r\x1b\[K([^\r\n]+)(?=\r)", text)
+    bars = [line for line in drawn if line.startswith("training")]
+    wide = [line for line in bars if len(line) >= columns]
+    if not bars:
+        return f"nothing is drawn: {text[-300:]}"
+    return f"{columns} columns: {wide[0]}" if wide else None
+
+
+def plain(folder):
+    text = on_terminal(folder, 80, "dumb")
+    return "moves the cursor" if "\x1b" in text else None
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        write_recordings(os.path.join(folder, "wavs"))
+        tap.run("closed streams", closed, folder)
+        tap.run("a limit on the size of files", limited, folder)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            tap.run(f"train, {number.name}", stopped, folder, number)
+        tap.run("nohup", hung_up, folder)
+        tap.run("encode, hung up", encoding, folder)
+        tap.run("bench, interrupted", measuring, folder)
+        for columns in (120, 80, 40, 12):
+            tap.run(f"progress in {columns} columns", narrow, folder, columns)
+        tap.run("progress where no cursor moves", plain, folder)
+
+
+main()
