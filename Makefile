@@ -29,6 +29,7 @@ bench: all
 
 install: all
 	meson install -C $(BUILD)
+	@if test -z "$$DESTDIR" && test "$$(id -u)" = 0; then ldconfig; fi # so that programs find them
 
 asan: | deps
 	@tools/sanitize.sh address,undefined

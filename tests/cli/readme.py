@@ -15,10 +15,12 @@ def example(folder):
     source, program = os.path.join(folder, "model.c"), os.path.join(folder, "model")
     with open(source, "w") as f:
         f.write(code)
+    flags = re.search(r"    cc model\.c (.*)", readme).group(1)
     library = os.path.join(os.path.dirname(NEAP), "src")
     done = subprocess.run(
         [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Werror", source, "-o", program, "-I",
-         os.path.join(SOURCE, "include"), "-L", library, "-lneap", "-lm",
+         os.path.join(SOURCE, "include"), "-L", library,
+         *flags.replace("$(pkg-config --cflags --libs neap)", "-lneap").split(),
          f"-Wl,-rpath,{library}", *os.environ.get("NEAP_CFLAGS", "").split()],
         capture_output=True, text=True)
     if done.returncode != 0:
