@@ -51,7 +51,11 @@ def main_page(neap, version):
     for name, about in commands:
         out += [".TP", f".BR neap\\-{name} (1)", escape(about)]
     out += [".SH UNITS", "Sizes take K, M, G, T, P (powers of 1024); times s, ms, us; rates are a "
-            "size a second.", ".SH EXIT STATUS",
+            "size a second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
+            "The kernels' instruction set: plain, avx2 or avx512; the widest there is by default. "
+            "Gradients are the same to the last bit on one of them.", ".TP", ".B NEAP_IO",
+            "What moves data to slow memory in files: uring, threads or sync, where nothing "
+            "overlaps; the first that works here by default.", ".SH EXIT STATUS",
             "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
             ".BR libneap (3)"]
     return "\n".join(out) + "\n"
