@@ -261,6 +261,9 @@ int cli_train(int argc, char **argv)
 		return cli_usage("train",
 			"--stretch: '%s' is no span such as 0.9:1.1, nor 0.1, which is the same",
 			stretch);
+	if (stretch && (o.augment.stretch_low < 0.01 || o.augment.stretch_high > 100))
+		return cli_usage(
+			"train", "--stretch: '%s' is out of range; 0.01:100 is accepted", stretch);
 	int code = cli_costs_read(&o.sweep, &costs, chain, "train");
 	if (code != CLI_DONE)
 		return code;

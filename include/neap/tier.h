@@ -179,6 +179,7 @@ NEAP_API void neap_tier_set_cpu(
  * Measures write and read rate with records of `bytes` for about `seconds`; sets
  * them, latency 0 (it is in the rates). Drops what the tier held: format it after.
  * Where that is of an interrupted sweep, nothing is measured and the rates stay.
+ * NEAP_EINFEASIBLE where it has no room for two records.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
 /* "O_DIRECT file in DIR, uring", "memory", ...: one line, owned by the tier. */

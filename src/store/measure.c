@@ -54,6 +54,11 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 		return 0;
 	uint64_t space = tier->spec.capacity < MEDIUM ? tier->spec.capacity : MEDIUM;
 	uint64_t fit = space / footprint;
+	if (tier->spec.capacity / footprint < IN_FLIGHT)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"slow memory of %llu bytes (%s) is too small: %llu bytes would do",
+			(unsigned long long)tier->spec.capacity, tier->spec.name,
+			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
 	NEAP_TRY(neap_tier_format(tier, bytes, places, NULL));
 	/* Pages: from other addresses copies would be slower than from an arena. */

@@ -204,6 +204,9 @@ void neap__stalled(struct neap_sweep *s, enum neap_stall reason, double start,
 void neap__overflowed(struct neap_sweep *s, int64_t t0, int64_t t1);
 void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1);
 
+/* refuse.c. NEAP_EINFEASIBLE with its line for a plan that is not feasible, else 0. */
+int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory);
+
 /* survey.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
 int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
 int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule);

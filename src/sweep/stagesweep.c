@@ -89,13 +89,7 @@ static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule
 {
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
 	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
-	if (!s->plan.feasible && s->plan.least_bytes == 0)
-		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", s->plan.strategy, s->plan.why);
-	if (!s->plan.feasible)
-		return neap__fail(NEAP_EINFEASIBLE,
-			"%s does not fit %llu bytes: %s; %llu bytes would do", s->plan.strategy,
-			(unsigned long long)s->problem.memory, s->plan.why,
-			(unsigned long long)s->plan.least_bytes);
+	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
 	return neap_schedule_open(schedule, &s->problem, &s->plan);
 }
 

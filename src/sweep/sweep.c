@@ -207,11 +207,7 @@ static int plan_once(struct neap_sweep *s)
 {
 	struct neap_schedule *schedule;
 	NEAP_TRY(solve(s));
-	if (!s->plan.feasible)
-		return neap__fail(NEAP_EINFEASIBLE,
-			"%s does not fit %llu bytes: %s; %llu bytes would do", s->plan.strategy,
-			(unsigned long long)s->problem.memory, s->plan.why,
-			(unsigned long long)s->plan.least_bytes);
+	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
 	NEAP_TRY(neap__open_schedule(s, &schedule));
 	int rc = neap__survey(&s->survey, s->problem.ntiers, schedule);
 	neap_schedule_close(schedule);

@@ -77,11 +77,14 @@ int neap__folder_take(struct neap__trainer *trainer, int there)
 		return neap__fail_errno(errno, "cannot write in '%s'", out);
 	if (there)
 		sweep_out(trainer->folder);
+	trainer->made = !there;
 	return 0;
 }
 
 void neap__folder_leave(struct neap__trainer *trainer)
 {
+	if (trainer->made)
+		rmdir(trainer->options.out); /* where nothing could be written */
 	if (trainer->folder >= 0)
 		close(trainer->folder);
 	free(trainer->model);

@@ -71,13 +71,14 @@ struct neap__trainer {
 	char *model, *last, *metrics, *run; /* paths */
 	double started, session;	    /* clock; seconds of the sessions before */
 	double snapshot;		    /* clock of the last snapshot */
+	int made;			    /* the folder, by this session */
 	int resumed;
 	const char *state; /* for run.json: "running", "interrupted", "done" */
 };
 
-/* One line to options.say. */
 /* Writes the sweep before to the file of traces, and says so. */
 int neap__trainer_trace(struct neap__trainer *trainer);
+/* One line to options.say. */
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

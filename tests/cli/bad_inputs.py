@@ -23,6 +23,9 @@ ZERO_IS_BAD = {
     "compare": ["batch", "dt", "memory", "chunk", "repeats"],
     "encode": ["channels"],
     "eval": [],
+    "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
+    "bench": ["runs"],
+    "study": [],
 }
 
 
@@ -101,7 +104,8 @@ def option_cases(command, base):
                 yield rest + [option, "0"], option
     yield list(base) + ["--no-such-option"], "--no-such-option"
     yield list(base) + ["-x"], "-x"
-    yield list(base) + ["one", "two", "three", "four"], "unexpected"
+    yield list(base) + ["one", "two", "three", "four"], \
+        "one" if command == "study" else "unexpected"  # any number of names is fine there
 
 
 def small_cases():
@@ -153,6 +157,7 @@ def small_cases():
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:"], "mem:"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:banana"], "banana"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/dev/shm"], "/dev/shm"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:1K"], "bytes would do"
     yield ["train", "train.h5", "--out", "r", "--holdout", "nobody"], "nobody"
     for span in ("banana", "1.2:0.8", "0.9:", ":1.1", "0.9:1.1x", "0.9:nan", "1", "-0.1", "0:1"):
         yield ["train", "train.h5", "--out", "r", f"--stretch={span}"], "--stretch"
@@ -161,7 +166,9 @@ def small_cases():
     yield ["train", "train.h5", "--out", "r", "--test", "missing.h5"], "missing.h5"
     yield ["train", "train.h5", "--out", "r", "--strategy", "banana"], "banana"
     yield ["train", "train.h5", "--out", "r", "--optimizer", "banana"], "banana"
-    yield ["train", "train.h5", "--out", "r", "--strategy", "double", "--memory", "8M"], "tier"
+    yield ["train", "train.h5", "--out", "r", "--strategy", "double", "--memory", "8M"], \
+        "double: needs a slow tier"
+    yield ["train", "train.h5", "--out", "r", "--stretch", "0.5:1000"], "--stretch"
     yield ["compare", "train.h5", "--memory", "1K"], "bytes would do"
     yield ["compare", "train.h5", "--strategy", "banana"], "banana"
     yield ["encode", "missing", "--out", "x.h5"], "missing"
@@ -301,6 +308,9 @@ def main():
             "compare": ["compare", "train.h5", "--net", "lif:16r,li", "--memory", "8M"],
             "eval": ["eval", "run", "train.h5"],
             "encode": ["encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*"],
+            "calibrate": ["calibrate", "train.h5", "--net", "lif:16r,li", "--out", "c.json"],
+            "bench": ["bench", "planner", "--only", "revolve"],
+            "study": ["study", "schedules", "--tiny", "--out", "s"],
         }
         cases = list(small_cases())
         for command, base in bases.items():
@@ -310,7 +320,7 @@ def main():
         cases += resume_cases(folder)
         for args, needle in cases:
             tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))
-        for command in ("train", "compare", "eval"):
+        for command in ("train", "compare", "eval", "calibrate"):
             tap.run(f"NEAP_ISA=sse9 {command}",
                     lambda c=command: refused(folder, *bases[c], needle="NEAP_ISA='sse9'",
                                               env={"NEAP_ISA": "sse9"}))
