@@ -41,21 +41,21 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 {
 	struct training *t = user;
 	char note[96];
-	double batches = (double)p->batches * p->epochs, size = t->options->batch;
-	double done = ((double)p->epoch * (double)p->batches + (double)p->batch) * size;
+	double all = (double)p->epochs * (double)p->samples;
+	double done = (double)p->epoch * (double)p->samples + (double)p->sample;
 
 	if (p->epoch_done) {
 		show_epoch(t, p);
 		return cli_interrupted();
 	}
 	if (t->first < 0) { /* a rate of what this session does, not of those before it */
-		t->first = done - size;
+		t->first = done - p->samples_per_second * p->seconds;
 		cli_progress_start(&t->bar, "training", "samples");
 		t->bar.started -= p->seconds;
 	}
 	snprintf(note, sizeof note, "epoch %d/%d  loss %.4f  %.1f%%", p->epoch + 1, p->epochs,
 		p->loss, 100 * p->accuracy);
-	cli_progress_show(&t->bar, done - t->first, batches * size - t->first, note);
+	cli_progress_show(&t->bar, done - t->first, all - t->first, note);
 	return cli_interrupted();
 }
 

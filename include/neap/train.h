@@ -60,11 +60,12 @@ struct neap_sweep_settings {
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */
 struct neap_train_progress {
-	int epoch, epochs;	/* 0-based */
-	int64_t batch, batches; /* done in this epoch, of so many */
-	int64_t update;		/* optimizer steps so far */
-	double loss, accuracy;	/* running means of this epoch, training data */
-	double seconds;		/* since the run began or was resumed */
+	int epoch, epochs;	 /* 0-based */
+	int64_t batch, batches;	 /* done in this epoch, of so many */
+	int64_t sample, samples; /* likewise */
+	int64_t update;		 /* optimizer steps so far */
+	double loss, accuracy;	 /* running means of this epoch, training data */
+	double seconds;		 /* since the run began or was resumed */
 	double samples_per_second;
 	uint64_t peak_planned, peak_measured; /* bytes, largest so far */
 	double spikes, support;		      /* activity of the last batch */

@@ -96,7 +96,8 @@ static int sweeps(struct neap__comparison *c, struct neap_sweep *sweep,
 	watched->tapes = NULL;
 	c->costs.tape_mean = neap__tapes_worst(tapes, batch->steps);
 	int rc = neap__toll_sweep(&stream, c, batch->steps);
-	NEAP_TRY(neap_net_end(c->one.net));
+	int ended = neap_net_end(c->one.net);
+	rc = rc < 0 ? rc : ended;
 	if (rc == 0)
 		rc = neap__toll_measure(c, batch, sweep, stream);
 	neap_sweep_free(stream);

@@ -99,6 +99,8 @@ static void fill_progress(
 		.epochs = trainer->options.epochs,
 		.batch = c->batch,
 		.batches = neap_loader_batches(trainer->data.loader),
+		.sample = c->seen,
+		.samples = trainer->data.nfirst,
 		.update = c->update,
 		.loss = c->loss / n,
 		.accuracy = (double)c->correct / n,

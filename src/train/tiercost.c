@@ -77,10 +77,11 @@ int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *ti
 	bytes = bytes > SMALL ? bytes : 2 * SMALL;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	for (int i = 0; i < repeats; i++) {
-		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
-		neap_tier_describe(tier, SMALL, &small);
+		/* Where the tier is too small that is said of the larger ones. */
 		NEAP_TRY(neap_tier_measure(tier, bytes, seconds));
 		neap_tier_describe(tier, bytes, &large);
+		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
+		neap_tier_describe(tier, SMALL, &small);
 		struct line w = line_of(small.write_rate, large.write_rate, bytes);
 		struct line r = line_of(small.read_rate, large.read_rate, bytes);
 		write[i] = w.rate;

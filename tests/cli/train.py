@@ -128,6 +128,16 @@ def peak_within_budget(folder):
     return None if peaks[0] <= 2 << 20 and peaks[1] <= 2 << 20 else f"{peaks}"
 
 
+def counts_samples(folder):
+    """Progress is told in samples, also where the last batch of an epoch is not full."""
+    for batch in ("70", "4096"):
+        done = neap("train", DATA, "--net", "lif:16r,li", "--epochs", "2", "--batch", batch,
+                    "--memory", "4M", "--out", os.path.join(folder, "counts" + batch))
+        if "training 1080/1080 samples" not in done.stderr:
+            return f"batches of {batch}: {done.stderr[-300:]}"
+    return None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         run = os.path.join(folder, "whole")
@@ -144,6 +154,7 @@ def main():
             tap.run(f"SIGINT after {delay} s", killed_and_resumed, folder, whole, delay,
                     signal.SIGINT)
         tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
+        tap.run("progress counts samples", counts_samples, folder)
         tap.run("peaks within the budget", peak_within_budget, folder)
 
 
