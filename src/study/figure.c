@@ -24,7 +24,7 @@ void neap__figure_begin(struct neap__figure *figure, const char *name)
 /* Numbers as such, powers of ten where an axis goes far. */
 static void axis(struct neap__text *out, char which, int log, double low, double high)
 {
-	neap__text_add(out, "%sset logscale %c 10\n", log ? "" : "un", which);
+	neap__text_add(out, "%sset logscale %c\n", log ? "" : "un", which);
 	neap__text_add(out, "set format %c '%s'\n", which,
 		log && (high > 2e4 || low < 1e-3) ? "10^{%L}" : "%g");
 	if (!log || !(high > 0 && low > 0 && high / low < 12))

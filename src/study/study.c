@@ -17,6 +17,8 @@ static const struct neap__experiment *const experiments[] = {
 	&neap__study_schedules,
 	&neap__study_asymptotics,
 	&neap__study_length,
+	&neap__study_howfar,
+	&neap__study_truncated,
 	NULL,
 };
 
