@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # neap beside PyTorch, snnTorch, Norse, SpikingJelly and Spyx: time and memory of a step.
 # Installs them (fixed versions from PyPI, 5 GB) in a virtual environment on first use;
-# what cannot be had is skipped, aloud. The rest of the words go to beside.py.
+# what cannot be had is skipped, aloud. The rest of the words go to beside.py; with
+# --rows FILE a run that was stopped goes on.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

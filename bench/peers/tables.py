@@ -26,33 +26,61 @@ def agreement(check):
     return f"{check['loss']:.0e}, {check['gradients']:.0e}" + ("" if check["agrees"] else " (differs)")
 
 
-def case(result):
-    shape = result["case"]
-    lines = [f"{shape['name']}, B={shape['batch']}, T={shape['steps']}:", ""]
-    if "spikes" in result:
-        lines[0] = lines[0][:-1] + (f"; measured {100 * result['spikes']:.2g}% of units spiking, "
-                                    f"{100 * result['support']:.2g}% inside the surrogate's support:")
-    lines += ["| | cell | threads | a step | neap, same cell | ratio | memory | over neap's | "
-              "loss, gradients differ by |",
-              "|---|---|---|---|---|---|---|---|---|"]
-    for row in result["rows"]:
-        if "error" in row:
-            lines.append(f"| {row['name']} | {row['cell']} | {row['threads']} | {row['error'][:70]} |||||  |")
+def line(row):
+    """A row as one line, for whoever waits."""
+    threads = f", {row['threads']} thread{'s' if row['threads'] > 1 else ''}" if "threads" in row else ""
+    if "error" in row:
+        return f"{row['name']}{threads}: {row['error'][:200]}"
+    if row["what"] == "check":
+        return f"{row['name']}: loss and gradients differ by {agreement(row['check'])}"
+    within = f" within 1/{row['fraction']} of its memory" if row.get("fraction") else ""
+    return (f"{row['name']}{threads}: {seconds(row['seconds'])}, {size(row['growth'])}; neap{within} "
+            f"{seconds(row['neap_seconds'])}, {size(row['neap_growth'])}: {ratio(row['ratio'])}")
+
+
+def timed(row, check):
+    name = row["name"]
+    if row.get("fraction"):
+        name += f"; neap within 1/{row['fraction']} of its memory (`{row['neap_plan']}`)"
+    return " | ".join(["| " + name, row["cell"], str(row["threads"]), seconds(row["seconds"]),
+                       seconds(row["neap_seconds"]), ratio(row["ratio"]), size(row["growth"]),
+                       size(row["neap_growth"]), ratio(row["growth"] / max(row["neap_growth"], 1)),
+                       agreement(check)]) + " |"
+
+
+def case(rows):
+    """The table of one case."""
+    shape = rows[0]["case"]
+    title = f"{shape['name']}, B={shape['batch']}, T={shape['steps']}"
+    for row in rows:
+        if shape["kind"] == "lif" and "spikes" in row:
+            title += (f"; measured {100 * row['spikes']:.2g}% of units spiking, "
+                      f"{100 * row['support']:.2g}% inside the surrogate's support")
+            break
+    lines = [title + ":", "", "| | cell | threads | a step | neap, same cell | ratio | memory | neap's | ratio | "
+             "loss, gradients differ by |", "|---|---|---|---|---|---|---|---|---|---|"]
+    checks = {(row["framework"], row["way"]): row.get("check") for row in rows if row["what"] == "check"}
+    for row in rows:
+        if row["what"] != "time":
             continue
-        if "seconds" not in row:
-            continue  # compared, not timed
-        ours = row.get("neap_seconds")
-        lines.append(" | ".join(["| " + row["name"], row["cell"], str(row["threads"]), seconds(row["seconds"]),
-                                 seconds(ours) if ours else "", ratio(row["ratio"]) if ours else "",
-                                 size(row["growth"]),
-                                 ratio(row["growth"] / row["neap_growth"]) if row.get("neap_growth") else "",
-                                 agreement(row.get("check")) if not row["name"].startswith("neap") else ""]) + " |")
+        if "error" in row:
+            lines.append(f"| {row['name']} | {row['cell']} | {row['threads']} | {row['error'][:70]} |" + " |" * 6)
+        else:
+            lines.append(timed(row, checks.get((row["framework"], row["way"]))))
     return "\n".join(lines)
 
 
-def document(results):
-    out = [f"On {results['machine']}; neap {results['neap']}; " + ", ".join(sorted(results["versions"])) + "."]
-    out += [case(result) for result in results["cases"]]
-    if results["absent"]:
-        out.append("Left out: " + "; ".join(sorted(results["absent"])) + ".")
+def document(rows, absent):
+    """Tables of all cases, in the order of their first rows."""
+    if not rows:
+        return "No rows.\n"
+    found = {name: sorted({str(row[name]) for row in rows}) for name in ("machine", "neap")}
+    versions = sorted({row["ways"][0] for row in rows})
+    out = [f"On {'; '.join(found['machine'])}; neap {', '.join(found['neap'])}; " + ", ".join(versions) + "."]
+    groups = {}
+    for row in rows:
+        groups.setdefault(str(row["case"]), []).append(row)
+    out += [case(group) for group in groups.values()]
+    if absent:
+        out.append("Left out: " + "; ".join(sorted(set(absent))) + ".")
     return "\n\n".join(out) + "\n"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row: a framework and neap compute the same step, in turns."""
+import os
+import statistics
+import sys
+import time
+
+from process import Broken, Neap, Peer
+
+PAUSE = 0.05  # seconds between steps: threads of the process before go to sleep
+
+
+class Absent(Exception):
+    """A framework that is not installed here."""
+
+
+def timed(run, times):
+    reply = run()
+    times.append(reply["seconds"])
+    time.sleep(PAUSE)
+
+
+class Bench:
+    """What rows of one case share: neap's data and weights as files, made once a cell."""
+
+    def __init__(self, helper, system_python, case, folder, rounds):
+        self.helper, self.system_python, self.case = helper, system_python, case
+        self.folder, self.rounds = folder, rounds
+        self.losses = {}
+
+    def cell_folder(self, cell):
+        return os.path.join(self.folder, cell.replace(" ", "").replace(",", "-"))
+
+    def export(self, cell, gradients):
+        import agree  # needs NumPy, which --help does not
+        if cell not in self.losses or (gradients and self.losses[cell] is None):
+            self.losses[cell] = agree.export(self.helper, self.case, cell, self.cell_folder(cell),
+                                             gradients)
+
+    def environment(self, framework):
+        """The system's PyTorch is twice slower with the default BLAS and two threads."""
+        folder = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
+        if framework == "debian" and os.path.isdir(folder):
+            return {"LD_LIBRARY_PATH": folder}
+        return {}
+
+    def open_peer(self, framework, cell, precision):
+        python = self.system_python if framework == "debian" else sys.executable
+        peer = Peer(python, framework, self.cell_folder(cell), precision, 2,
+                    self.environment(framework))
+        if peer.absent:
+            peer.close()
+            raise Absent(f"{framework} ({peer.absent})")
+        return peer
+
+    def ways(self, framework, cell):
+        """Version and ways of a framework."""
+        self.export(cell, False)
+        peer = self.open_peer(framework, cell, "float")
+        peer.close()
+        return peer.hello["version"], peer.hello["ways"]
+
+    def check(self, framework, cell, way):
+        """Differences of loss and gradients in double precision."""
+        import agree
+        self.export(cell, True)
+        peer = self.open_peer(framework, cell, "double")
+        try:
+            return {"check": agree.check(peer, way, self.cell_folder(cell), self.losses[cell])}
+        finally:
+            peer.close()
+
+    def time(self, framework, cell, way, threads, fraction):
+        """Medians, and ratios of the same round. fraction: neap within that part of the memory."""
+        self.export(cell, False)
+        peer = self.open_peer(framework, cell, "float")
+        try:
+            growth = peer.ask("prepare", way, threads=threads)["growth"]
+            net = Neap(self.helper, self.case, cell, threads=threads)
+        except Broken:
+            peer.close()
+            raise
+        try:
+            own_way = "auto" if fraction else "bptt"
+            own = net.prepare(own_way, growth // fraction if fraction else 0)
+            theirs, ours = [], []
+            for _ in range(self.rounds):
+                timed(lambda: peer.ask("step", way, threads=threads), theirs)
+                timed(lambda: net.step(own_way), ours)
+        finally:
+            net.close()
+            peer.close()
+        middle = statistics.median
+        return {"seconds": middle(theirs), "spread": (max(theirs) - min(theirs)) / middle(theirs),
+                "growth": growth, "neap_seconds": middle(ours), "neap_growth": own["growth"],
+                "neap_spread": (max(ours) - min(ours)) / middle(ours), "rounds": self.rounds,
+                "ratio": middle([a / b for a, b in zip(theirs, ours)]), "neap_plan": own["strategy"],
+                "spikes": own["spikes"], "support": own["support"]}
