@@ -3,9 +3,15 @@
  * pool.c: a job is a number that rises. A thread that waits for the next one, or for
  * the others to end, looks for as long as it would take to wake it, and sleeps then:
  * whoever comes later pays for the waking, and only then.
+ *
+ * Two threads that take turns on one processor look while the other one waits for it, and
+ * as each of them sleeps half of the time the system sees no reason to part them, though
+ * another processor is idle: a job of microseconds then takes a hundred. So whoever finds
+ * itself where an earlier thread of the pool is leaves.
  */
 #include "sys/pool.h"
 #include "base/fail.h"
+#include "sys/apart.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -19,10 +25,13 @@ struct worker {
 	struct neap__pool *pool;
 	pthread_t thread;
 	int index;
+	atomic_int processor;	/* where it began its last job */
+	unsigned long moved_at; /* the job for which it left a processor last */
 };
 
 #define LOOK 50e-6 /* seconds; a sleeper of a virtual machine takes so long to wake */
 #define GLANCES 64 /* between looks at the clock */
+#define STAY 64	   /* jobs, at least, between two moves of a thread */
 
 /*
  * `job`, published last, orders fn, arg, items and next before the work on them; `busy`
@@ -37,6 +46,7 @@ struct neap__pool {
 	pthread_cond_t start, done;
 	atomic_ulong job;
 	atomic_int busy, quit, sleepers, waits, next;
+	atomic_int processor; /* where the caller's thread began the job */
 	void (*fn)(void *arg, int item, int thread);
 	void *arg;
 	int items;
@@ -108,6 +118,22 @@ static void wake(struct neap__pool *pool, pthread_cond_t *whom)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* Leaves the processor of the caller's thread, or of an earlier worker. */
+static void part(struct worker *worker, unsigned long job)
+{
+	struct neap__pool *pool = worker->pool;
+	int here = neap__processor(), taken = atomic_load(&pool->processor) == here;
+
+	for (int i = 0; i + 1 < worker->index && !taken; i++)
+		taken = atomic_load(&pool->workers[i].processor) == here;
+	if (taken && job - worker->moved_at >= STAY) {
+		worker->moved_at = job;
+		neap__leave_processor(here);
+		here = neap__processor();
+	}
+	atomic_store(&worker->processor, here);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
@@ -119,6 +145,8 @@ static void *worker_main(void *arg)
 		if (atomic_load(&pool->quit))
 			return NULL;
 		seen = atomic_load(&pool->job); /* the next one waits for this worker */
+		if (pool->look > 0)
+			part(worker, seen);
 		work(pool, worker->index);
 		if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->waits))
 			wake(pool, &pool->done);
@@ -150,6 +178,8 @@ int neap__pool_create(struct neap__pool **out, int threads)
 		struct worker *worker = &pool->workers[i - 1];
 		worker->pool = pool;
 		worker->index = i;
+		worker->moved_at = 0ul - STAY;
+		atomic_init(&worker->processor, -1);
 		err = pthread_create(&worker->thread, NULL, worker_main, worker);
 		if (!err)
 			pool->threads++;
@@ -176,6 +206,7 @@ void neap__pool_run(
 	pool->items = items;
 	atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
 	atomic_store_explicit(&pool->busy, pool->threads - 1, memory_order_relaxed);
+	atomic_store_explicit(&pool->processor, neap__processor(), memory_order_relaxed);
 	atomic_fetch_add(&pool->job, 1);
 	if (atomic_load(&pool->sleepers))
 		wake(pool, &pool->start);

@@ -10,12 +10,14 @@
 #include "train/tiercost.h"
 #include "base/fail.h"
 #include "store/tier.h"
+#include "sys/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-enum { PAIRS = 3 };
-#define LONG_PAIR 3.0 /* seconds of both sweeps, beyond which there is one pair */
-#define FULL 0.03     /* of a pass waited for its channel: that was full */
+enum { PAIRS = 5 };
+#define LONG 4.0  /* seconds, after which no other pair begins */
+#define FULL 0.03 /* of a pass waited for its channel: that was full */
 
 /* Seconds a step of one kind, its calls apart. */
 static void take_cost(double *cost, double seconds, int64_t steps, int64_t calls, double call)
@@ -58,24 +60,32 @@ static double rate_of(double told, uint64_t bytes, double seconds, double waited
 	return waited > FULL * seconds || (told > 0 && told < found) ? found : told;
 }
 
-/* Every byte costs `lost` over all bytes; the line between small and large ones stays. */
+/*
+ * What transfers cost in all was measured; of it a record's own cost is what it was
+ * beside the first steps, and the rest is the bytes'.
+ */
+static void tell_cpu(struct neap_tier *tier, const struct neap_tier_spec *spec, double most,
+	double lost, double bytes, double said)
+{
+	double records = fmax(said - spec->cpu * bytes, 0), fixed = spec->cpu_fixed;
+
+	lost = fmax(lost, 0);
+	if (lost < records)
+		fixed *= lost / records;
+	double each = fmax(lost - records, 0) / bytes;
+	neap_tier_set_cpu(tier, most > 0 ? fmin(each, most) : each, fixed);
+}
+
 static void tell(const struct neap__tiers *tiers, uint64_t record, int at, double lost,
 	const struct neap_sweep_stats *stats)
 {
 	struct neap_tier *tier = tiers->tier[at];
-	double most = tiers->cpu_most[at], bytes = (double)(stats->written[at] + stats->read[at]);
+	double bytes = (double)stats->written[at] + (double)stats->read[at];
 	struct neap_tier_spec spec;
 
 	neap_tier_describe(tier, record, &spec);
-	if (stats->lost > 0) {
-		double times = fmax(lost, 0) / stats->lost;
-		if (most > 0 && spec.cpu * times > most)
-			times = most / spec.cpu;
-		neap_tier_set_cpu(tier, spec.cpu * times, spec.cpu_fixed * times);
-	} else if (bytes > 0) {
-		double each = fmax(lost, 0) / bytes;
-		neap_tier_set_cpu(tier, most > 0 ? fmin(each, most) : each, 0);
-	}
+	if (bytes > 0)
+		tell_cpu(tier, &spec, tiers->cpu_most[at], lost, bytes, stats->lost);
 	neap_tier_set_rates(tier,
 		rate_of(spec.write_rate, stats->written[at], stats->advance + stats->record,
 			stats->stalls[NEAP_STALL_PUT]),
@@ -120,31 +130,24 @@ static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struc
 struct turn {
 	struct neap_sweep_stats stats;
 	struct neap__costs costs;
-	double yardstick; /* before it */
+	double yardstick; /* beside it */
 };
 
 static int run_alone(struct neap__comparison *c, struct neap_sweep *sweep,
 	const struct neap_batch *batch, struct turn *turn)
 {
-	NEAP_TRY(neap__yardstick(&turn->yardstick, c));
 	NEAP_TRY(run(c, sweep, batch, &turn->stats));
 	turn->costs = c->costs;
 	take_costs(&turn->costs, &turn->stats, neap__undisturbed(&turn->stats));
 	return 0;
 }
 
-/* The one of n that took the median time. */
-static int median_turn(const struct turn *turns, int n)
+/* Seconds of a sweep by those of the yardstick beside it. */
+static int by_pace(const void *a, const void *b)
 {
-	for (int i = 0; i < n; i++) {
-		int below = 0;
-		for (int k = 0; k < n; k++)
-			below += turns[k].stats.seconds < turns[i].stats.seconds ||
-				 (turns[k].stats.seconds == turns[i].stats.seconds && k < i);
-		if (below == n / 2)
-			return i;
-	}
-	return 0;
+	const struct turn *x = a, *y = b;
+	double m = x->stats.seconds / x->yardstick, n = y->stats.seconds / y->yardstick;
+	return (m > n) - (m < n);
 }
 
 int neap__toll_measure(struct neap__comparison *c, const struct neap_batch *batch,
@@ -153,29 +156,29 @@ int neap__toll_measure(struct neap__comparison *c, const struct neap_batch *batc
 	struct neap_sweep_stats stats = {0};
 	struct turn turns[PAIRS + 1];
 	struct neap_net_sizes sizes;
-	double lost[PAIRS], last;
-	int pairs = stream ? PAIRS : 0, tolls = 0;
+	double lost[PAIRS], before, after, start = neap__seconds();
+	int pairs = stream ? PAIRS : PAIRS / 2, tolls = 0;
 
 	if (stream) /* writes the blocks of the slow file for the first time */
 		NEAP_TRY(run(c, stream, batch, &stats));
-	NEAP_TRY(run_alone(c, alone, batch, &turns[0]));
-	for (int i = 0; i < pairs; i++) {
-		NEAP_TRY(run(c, stream, batch, &stats));
-		if (turns[i].stats.seconds + stats.seconds > LONG_PAIR)
-			pairs = i + 1;
-		NEAP_TRY(run_alone(c, alone, batch, &turns[i + 1]));
-		if (stats.recoveries == 0 && stats.overflows == 0)
+	NEAP_TRY(neap__yardstick(&before, c));
+	for (int i = 0; i <= pairs; i++, before = after) {
+		if (i > 0 && stream)
+			NEAP_TRY(run(c, stream, batch, &stats));
+		NEAP_TRY(run_alone(c, alone, batch, &turns[i]));
+		NEAP_TRY(neap__yardstick(&after, c));
+		turns[i].yardstick = (before + after) / 2;
+		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
 			lost[tolls++] =
-				stats.compute - (seconds_at(&turns[i].costs, &stats) +
-							seconds_at(&turns[i + 1].costs, &stats)) /
+				stats.compute - (seconds_at(&turns[i - 1].costs, &stats) +
+							seconds_at(&turns[i].costs, &stats)) /
 							2;
+		if (i > 0 && neap__seconds() - start > LONG)
+			pairs = i;
 	}
-	NEAP_TRY(neap__yardstick(&last, c));
-	int median = median_turn(turns, pairs + 1);
-	c->costs = turns[median].costs;
-	c->yardstick =
-		(turns[median].yardstick + (median < pairs ? turns[median + 1].yardstick : last)) /
-		2;
+	qsort(turns, (size_t)pairs + 1, sizeof turns[0], by_pace);
+	c->costs = turns[(pairs + 1) / 2].costs;
+	c->yardstick = turns[(pairs + 1) / 2].yardstick;
 	if (tolls == 0)
 		return 0;
 	neap_net_get_sizes(c->one.net, &sizes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
+#include "sys/apart.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 #include "sys/outfile.h"
@@ -7,6 +8,7 @@
 #include "sys/rehearse.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -14,6 +16,28 @@ static void add_item(void *arg, int item, int thread)
 {
 	(void)thread;
 	((int *)arg)[item]++;
+}
+
+/* Elsewhere, and free to go anywhere as before. */
+static void threads_part(void **state)
+{
+	(void)state;
+	cpu_set_t before, after;
+	int elsewhere = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	for (int i = 0; i < 100; i++) {
+		int here = neap__processor();
+		neap__leave_processor(here);
+		elsewhere += neap__processor() != here;
+	}
+	neap__leave_processor(-1);
+	assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+	if (CPU_COUNT(&before) > 1)
+		assert_true(elsewhere > 0);
+	else
+		assert_int_equal(elsewhere, 0);
 }
 
 static void pool_runs_each_item_once(void **state)
@@ -119,6 +143,7 @@ static void a_rehearsal_takes_the_crash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_part),
 		cmocka_unit_test(pool_runs_each_item_once),
 		cmocka_unit_test(file_is_whole_or_absent),
 		cmocka_unit_test(resident_peak_follows_touch),
