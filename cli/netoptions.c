@@ -8,6 +8,7 @@ const char *const cli_surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
 const char *const cli_readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
 const char *const cli_precisions[] = {"float", "double", NULL};
+const char *const cli_learns[] = {"none", "tau", NULL};
 
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net)
 {
@@ -15,6 +16,7 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->surrogate = (int)net->surrogate;
 	choices->readout = (int)net->readout;
 	choices->precision = (int)net->precision;
+	choices->learn = (int)net->learn;
 }
 
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices)
@@ -23,6 +25,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->surrogate = (enum neap_surrogate)choices->surrogate;
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
+	net->learn = (enum neap_learn)choices->learn;
 }
 
 int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,

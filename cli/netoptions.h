@@ -8,11 +8,12 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[], *const cli_surrogates[], *const cli_readouts[],
-									*const cli_precisions[];
+									*const cli_precisions[],
+										*const cli_learns[];
 
 /* Choices land in ints first; cli_net_choices moves them into the options. */
 struct cli_net_choices {
-	int reset, surrogate, readout, precision;
+	int reset, surrogate, readout, precision, learn;
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
@@ -40,6 +41,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			NULL},                                                                     \
 		{"tau-out", CLI_TIME, &(net).tau_out, "TIME", "readout (default 20ms)", 1e-6, 1e6, \
 			NULL, NULL},                                                               \
+		{"learn", CLI_CHOICE, &(choices).learn, "KIND",                                    \
+			"beside weights: the time constants of each unit", 0, 0, cli_learns,       \
+			NULL},                                                                     \
 		{"euler", CLI_FLAG, &(net).euler, NULL, "decay 1 - dt/tau, not exp(-dt/tau)", 0,   \
 			0, NULL, NULL},                                                            \
 		{"delay", CLI_COUNT, &(net).delay, "N",                                            \

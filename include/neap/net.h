@@ -46,6 +46,12 @@ enum neap_surrogate {
 	NEAP_GAUSSIAN,	 /* exp(-x^2/(2 width^2))/(width sqrt(2 pi)) */
 };
 
+/* What a layer learns beside its weights. */
+enum neap_learn {
+	NEAP_LEARN_NONE, /* "none" */
+	NEAP_LEARN_TAU,	 /* "tau": the time constants of its cell, of each unit */
+};
+
 /* How outputs over time become one answer. */
 enum neap_readout {
 	NEAP_READ_MEAN, /* mean over the sample's own steps */
@@ -60,10 +66,10 @@ enum neap_readout {
  * Layers from the input up, separated by commas: NAME[:SIZE[r]][:KEY=VALUE]...
  * `r` makes a layer recurrent; the last layer is a readout (`li`) whose size is
  * the number of classes. Keys override the options below for one layer: reset,
- * detach, tau, surrogate, width, height, support, threshold, reset_value,
+ * detach, tau, learn, surrogate, width, height, support, threshold, reset_value,
  * density, scale, delay, dropout.
- * Times take s, ms, us or ns. For li only tau, scale (default 1), density (1) and
- * delay apply; recurrent_scale is a key too.
+ * Times take s, ms, us or ns. For li only tau, learn, scale (default 1), density (1)
+ * and delay apply; recurrent_scale is a key too.
  * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
  * adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction
  * one step later. Gated cells are rnn (activation=tanh or relu), lstm, gru and egru;
@@ -86,9 +92,10 @@ struct neap_net_options {
 	double support; /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
 	double threshold, reset_value;
 	double tau, tau_out; /* seconds: membrane, readout */
-	int euler;	     /* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
-	int delay;	     /* 1: a layer sees the layer below one step late (inputs at once) */
-	double scale;	     /* W ~ N(0, (scale/sqrt(fan in))^2); fan in: density * units below */
+	enum neap_learn learn;
+	int euler;    /* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
+	int delay;    /* 1: a layer sees the layer below one step late (inputs at once) */
+	double scale; /* W ~ N(0, (scale/sqrt(fan in))^2); fan in: density * units below */
 	double recurrent_scale; /* V ~ N(0, (recurrent_scale/sqrt(density * units))^2) */
 	double density;		/* of W and V; below 1 they are kept in compressed rows */
 	/*
@@ -121,7 +128,9 @@ NEAP_API void neap_net_free(struct neap_net *net);
  * A parameter tensor. Dense: rows x columns, a row an input unit, row-major
  * (weights W[in][out]; of gated cells the gates' columns stand side by side, in PyTorch's
  * order; egru has a tensor "layer0.candidate" besides); biases have one row. Sparse:
- * values in compressed rows.
+ * values in compressed rows. Behind all others, where a layer learns time constants, one row
+ * "layer0.leak" and, of tau_syn or tau_adapt, "layer0.leak_syn" or "layer0.leak_adapt":
+ * a decay a step is 1/(1 + exp(-value)).
  * data holds floats or doubles by the net's precision; grad always doubles, as
  * many as `count`, complete after neap_net_end.
  */
@@ -134,6 +143,7 @@ struct neap_param {
 	const uint32_t *row_start; /* [rows + 1]; NULL when dense */
 	const uint16_t *column;	   /* [count]; NULL when dense */
 	enum neap_precision precision;
+	int is_leak; /* values stand for time constants: weight decay leaves them alone */
 };
 
 NEAP_API int neap_net_params(const struct neap_net *net);
@@ -200,7 +210,8 @@ NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int
 	size_t room, size_t *used, int64_t *t_done);
 /*
  * The same with a log of the spikes, of nets of lif whose units are all connected (not
- * `smooth`), with no dropout between hidden layers: NEAP_EUSAGE where log_max is 0.
+ * `smooth`), with no dropout between hidden layers and no learned time constants: NEAP_EUSAGE
+ * where log_max is 0.
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);

@@ -8,7 +8,11 @@
  *
  * State: U, a, and a bitmap of the last spikes. Adjoint: dU, da. Tape: as lif's, with
  * U - kappa a for U.
+ *
+ * Where the leaks are learned (leak.h), traces of U by tau's parameter and of a by tau_adapt's:
+ *   P = beta P_{-1} + beta' U_{-1}; A = rho A_{-1} + rho' a_{-1}
  */
+#include "nn/leak.h"
 #include "nn/liftape.h"
 #include "nn/spiking.h"
 
@@ -18,7 +22,7 @@ static void *start(struct neap__at *at, void *row)
 	real *u = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	at->net->kernels->decay(u, (real)layer->beta, at->net->tensors[layer->bias].data, layer->n);
+	neap__leak_decay(at, NEAP__MEMBRANE, u, at->net->tensors[layer->bias].data);
 	return u;
 }
 
@@ -29,12 +33,17 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	real *u = sums, *a = u + n, *seen = at->group->wide[0];
 	real kappa = (real)layer->adapt;
 
-	at->net->kernels->scale(a, (real)layer->rho, n);
+	neap__leak_scale(at, NEAP__BEHIND, a);
 	neap__late_spikes(at, a, 1);
 	neap__late_reset(at, u, (real)layer->threshold);
 	for (int i = 0; i < n; i++)
 		seen[i] = u[i] - kappa * a[i];
-	return neap__spike(at, seen, seen, tape);
+	size_t bytes = neap__spike(at, seen, seen, tape);
+	if (neap__learned(layer)) {
+		neap__leak_follow(at, NEAP__MEMBRANE, neap__trace(at, NEAP__MEMBRANE), u);
+		neap__leak_follow(at, NEAP__BEHIND, neap__trace(at, NEAP__BEHIND), a);
+	}
+	return bytes;
 }
 
 static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
@@ -50,16 +59,21 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		int i = view->active_id[k];
 		e[k] = height[k] * (ds[k] + da[i] - theta * du[i]);
 	}
-	at->net->kernels->scale(du, (real)layer->beta, n);
-	at->net->kernels->scale(da, (real)layer->rho, n);
-	for (int k = 0; k < view->active; k++) {
+	neap__leak_scale(at, NEAP__MEMBRANE, du);
+	neap__leak_scale(at, NEAP__BEHIND, da);
+	for (int k = 0; k < view->active; k++)
 		du[view->active_id[k]] += e[k];
-		da[view->active_id[k]] -= kappa * e[k];
-	}
+	if (neap__learned(layer))
+		neap__leak_add(at, NEAP__MEMBRANE, view, e);
+	for (int k = 0; k < view->active; k++)
+		da[view->active_id[k]] += e[k] *= -kappa;
+	if (neap__learned(layer))
+		neap__leak_add(at, NEAP__BEHIND, view, e);
 }
 
 const struct neap__cell_code NEAP_R(neap__alif) = {
 	.rows = {.state = 2, .adjoint = 2},
+	.traces = 2,
 	.tape_max = neap__lif_tape_max,
 	.start = start,
 	.finish = finish,

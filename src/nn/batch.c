@@ -220,6 +220,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 		net->batch = NULL;
 		return rc;
 	}
+	for (int l = 0; l < net->nlayers; l++)
+		net->engine->leak(net, &net->layers[l]);
 	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||

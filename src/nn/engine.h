@@ -157,6 +157,10 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
 void neap__pack_net(struct neap_net *net);
 
+/* leak.c: a row of struct neap__engine. */
+#define neap__leak_begin NEAP_R(neap__leak_begin)
+void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer);
+
 /* dropout.c */
 #define neap__dropout_draw NEAP_R(neap__dropout_draw)
 #define neap__drops NEAP_R(neap__drops)

@@ -24,11 +24,12 @@ struct neap__events;
 struct neap__kept;
 
 enum {
-	NEAP__BLOCK = 64,      /* steps whose weight gradients are summed together */
-	NEAP__TAPE_HEAD = 40,  /* headers of a tape of one round */
-	NEAP__TAPE_GROUP = 16, /* a group's offset in a round, and of its first step */
-	NEAP__REPLAYED = 16,   /* steps replayed at a time */
-	NEAP__LAYERS_MOST = 64 /* of a net that has a log */
+	NEAP__BLOCK = 64,	/* steps whose weight gradients are summed together */
+	NEAP__TAPE_HEAD = 40,	/* headers of a tape of one round */
+	NEAP__TAPE_GROUP = 16,	/* a group's offset in a round, and of its first step */
+	NEAP__REPLAYED = 16,	/* steps replayed at a time */
+	NEAP__LAYERS_MOST = 64, /* of a net that has a log */
+	NEAP__LEAKS_MOST = 2	/* time constants of a cell */
 };
 
 /* One parameter tensor; struct neap_param shows it to the world. */
@@ -42,6 +43,7 @@ struct neap__tensor {
 	uint16_t *column;
 	double deviation; /* of the initial normal distribution; 0: starts at zero */
 	int takes_spikes; /* and no numbers */
+	int is_leak;	  /* logits of decays */
 	double factor;	  /* of its gradient, in the batch begun */
 };
 
@@ -62,6 +64,14 @@ struct neap__widths {
 	int in, own, sums, own_at, candidate_at;
 };
 
+/* A decay a step of each unit (leak.h): by tau, and by tau_syn or tau_adapt. */
+enum { NEAP__MEMBRANE, NEAP__BEHIND };
+struct neap__leak {
+	double start;		    /* by the time constant given */
+	int tensor;		    /* its logits, where it is learned; -1: fixed */
+	void *decay, *rest, *slope; /* [n]: decay, 1 - decay, d decay / d logit (fixed: 0) */
+};
+
 /* A layer, the readout included (the last one). */
 struct neap__layer {
 	const struct neap__cell *cell;
@@ -76,8 +86,9 @@ struct neap__layer {
 	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them */
 	enum neap__activation activation;
 
-	double beta;	   /* decay a step */
-	double alpha, rho; /* the same of tau_syn, tau_adapt */
+	enum neap_learn learn;
+	int nleaks; /* time constants of the cell */
+	struct neap__leak leaks[NEAP__LEAKS_MOST];
 	double cut;	   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
 	int smooth, dense; /* dense: every unit counts as inside the support */
 	enum neap__outputs outputs;
@@ -91,6 +102,7 @@ struct neap__layer {
 	size_t state_at;   /* the cell's own numbers */
 	size_t spikes_at;  /* bitmap of the last spikes, or n numbers where outputs are */
 	size_t support_at; /* bitmap */
+	size_t traces_at;  /* rows of n numbers, of leaks that are learned */
 	size_t adjoint_at; /* d(in), at.sums numbers, then what else the cell carries */
 };
 
@@ -101,13 +113,6 @@ struct neap__list {
 	const void *value;
 	uint16_t *room;	  /* ids this list may fill in; NULL when borrowed */
 	void *value_room; /* n numbers, where outputs are */
-};
-
-/* Which units dropout keeps, and scratch for what of their outputs goes up. */
-struct neap__mask {
-	uint8_t *kept; /* [sample][hidden units]: not dropped */
-	uint16_t *ids; /* [sample][widest] */
-	void *values;  /* [sample] scratch rows */
 };
 
 /* Gradient sums and scratch of one group. */
@@ -145,7 +150,13 @@ struct neap__group {
 	void *shares;		  /* [sample] struct neap__share */
 	struct neap__kept *kept;  /* of the thread that works on it */
 	double *z, *dz;		  /* [classes] */
-	struct neap__mask mask;	  /* of nets that drop */
+	/* Of nets that drop: which units are kept, and scratch for what of their outputs goes up.
+	 */
+	struct {
+		uint8_t *kept; /* [sample][hidden units] */
+		uint16_t *ids; /* [sample][widest] */
+		void *values;  /* [sample] scratch rows */
+	} mask;
 };
 
 /* What a tape says about one layer, sample and step. */
@@ -158,6 +169,8 @@ struct neap__view {
 	const uint16_t *pre_id;
 	const void *pre; /* membranes before a reset to zero */
 	const void *outputs;
+	const void *trace[NEAP__LEAKS_MOST]; /* of leaks that are learned, at the active units */
+	int whole_trace;		     /* or of all units */
 	struct neap__list gated; /* what entered the second product; its ids to be asked for dS */
 	uint16_t *ids[3];	 /* scratch [n] each */
 	void *numbers[3];	 /* scratch [n] each */
@@ -212,6 +225,7 @@ struct neap__cell_code {
 	struct {
 		int state, adjoint, tape;
 	} rows;
+	int traces; /* rows of a state where the leaks are learned */
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
@@ -285,7 +299,9 @@ struct neap__engine {
 	/* The kernels of an instruction set. */
 	const struct neap__kernels *(*kernels)(enum neap__isa isa);
 	int (*strip)(const struct neap_net *net); /* units that replay goes through together */
-	/* Which units dropout keeps in the batch begun. */
+	/* The decays of a layer in the batch begun. */
+	void (*leak)(struct neap_net *net, const struct neap__layer *layer);
+	/* Which units dropout keeps in it. */
 	void (*draw)(struct neap_net *net, struct neap__group *group);
 	/* Brings the weights into the order that replay reads them in. */
 	void (*pack)(struct neap_net *net);
@@ -351,6 +367,12 @@ struct neap_net {
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
+
+/* Decays of a layer that are learned. */
+static inline int neap__learned(const struct neap__layer *layer)
+{
+	return layer->learn == NEAP_LEARN_TAU ? layer->nleaks : 0;
+}
 
 /* By what dropout raises the outputs that it lets through. */
 static inline double neap__dropout_scale(const struct neap__layer *layer)

@@ -69,7 +69,7 @@ static void derive_log(struct neap_net *net)
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || !code(net, layer)->walk ||
+		if (layer->density < 1 || !code(net, layer)->walk || neap__learned(layer) ||
 			(l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
@@ -104,6 +104,8 @@ int neap__net_layout(struct neap_net *net)
 			derive(net, layer);
 		layer->state_at =
 			place(&state, bytes_of(net, layer, c->rows.state, c->state_bytes));
+		if (neap__learned(layer))
+			layer->traces_at = place(&state, (size_t)c->traces * layer->n * bytes);
 		if (hidden && layer->keeps_spikes)
 			layer->spikes_at = place(
 				&state, layer->outputs == NEAP__ALL ? layer->n * bytes : bits);

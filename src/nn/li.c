@@ -5,8 +5,11 @@
  *
  * State: O, then a readout's own numbers. Adjoint: d(in) = (1 - kappa) dO, dO,
  * g = d loss / d answer over the batch, then, for `max`, a step for each class.
+ *
+ * Where kappa is learned (leak.h) its gradient is the sum of dO kappa' (O_{-1} - in): every
+ * class has an error in most steps, so that the factor of dO goes on tape, after the outputs.
  */
-#include "nn/engine.h"
+#include "nn/leak.h"
 
 #include <float.h>
 #include <math.h>
@@ -171,30 +174,42 @@ static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer
 
 static size_t tape_max(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return readouts[net->options.readout].outputs ? (size_t)layer->n * sizeof(real) : 0;
+	int rows = readouts[net->options.readout].outputs + neap__learned(layer);
+	return (size_t)rows * (size_t)layer->n * sizeof(real);
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
+	const struct neap__leak *leak = &layer->leaks[NEAP__MEMBRANE];
 	enum neap_readout kind = at->net->options.readout;
-	size_t bytes = (size_t)layer->n * sizeof(real);
-	real *o = (real *)(void *)(at->state + layer->state_at), *in = sums;
-	real kappa = (real)layer->beta, rest = (real)(1.0 - layer->beta);
+	size_t bytes = readouts[kind].outputs ? (size_t)layer->n * sizeof(real) : 0;
+	const real *kappa = leak->decay, *rest = leak->rest, *slope = leak->slope, *in = sums;
+	real *o = (real *)(void *)(at->state + layer->state_at);
 
+	if (tape && neap__learned(layer)) {
+		real *factor = (real *)(void *)(tape + bytes);
+		for (int c = 0; c < layer->n; c++)
+			factor[c] = slope[c] * (o[c] - in[c]);
+	}
 	for (int c = 0; c < layer->n; c++)
-		o[c] = kappa * o[c] + rest * in[c];
+		o[c] = kappa[c] * o[c] + rest[c] * in[c];
 	readouts[kind].keep(at, o, own(at->state, layer));
-	if (!tape || !readouts[kind].outputs)
+	if (!tape)
 		return 0;
 	memcpy(tape, o, bytes);
-	return bytes;
+	return tape_max(at->net, layer);
 }
 
 static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct neap__view *view)
 {
+	size_t bytes = tape_max(at->net, at->layer);
+
 	view->outputs = tape;
-	return tape_max(at->net, at->layer);
+	view->active = at->layer->n;
+	view->active_id = at->net->identity;
+	view->trace[NEAP__MEMBRANE] = tape + bytes - (size_t)at->layer->n * sizeof(real);
+	return bytes;
 }
 
 /* dO = e + kappa dO_{+1}; d(in) = (1 - kappa) dO */
@@ -204,15 +219,16 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	unsigned char *adjoint = at->adjoint;
 	int n = layer->n;
 	real *din = (real *)(void *)(adjoint + layer->adjoint_at), *dout = din + n, *g = dout + n;
-	real kappa = (real)layer->beta, rest = (real)(1.0 - layer->beta);
+	const real *rest = layer->leaks[NEAP__MEMBRANE].rest;
 
 	(void)ds;
-	for (int c = 0; c < n; c++)
-		dout[c] *= kappa;
+	neap__leak_scale(at, NEAP__MEMBRANE, dout);
 	readouts[at->net->options.readout].error(
 		at, g, view->outputs, steps_of(adjoint, layer), dout);
 	for (int c = 0; c < n; c++)
-		din[c] = rest * dout[c];
+		din[c] = rest[c] * dout[c];
+	if (neap__learned(layer))
+		neap__leak_add(at, NEAP__MEMBRANE, view, dout);
 }
 
 const struct neap__cell_code NEAP_R(neap__li) = {

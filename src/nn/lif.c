@@ -4,6 +4,7 @@
  * stand beside the code; dS is what reaches a spike from the layer above and
  * through recurrent weights, theta the threshold.
  */
+#include "nn/leak.h"
 #include "nn/liftape.h"
 #include "nn/spiking.h"
 
@@ -45,6 +46,31 @@ static void reset_at_once(const struct neap__at *at, real *u)
 	}
 }
 
+/* x = (1 - S) x */
+static void mask(real *x, const struct neap__list *spikes)
+{
+	const real *s = spikes->value;
+	if (s)
+		for (int i = 0; i < spikes->count; i++)
+			x[i] *= 1 - s[i];
+	else
+		for (int k = 0; k < spikes->count; k++)
+			x[spikes->id[k]] = 0;
+}
+
+/* The trace from step t to t + 1: what the leak hands on of it, and the membrane left. */
+static void follow(const struct neap__at *at, const real *u)
+{
+	enum neap_reset reset = at->layer->reset;
+	real *trace = neap__trace(at, 0);
+
+	if (reset == NEAP_RESET_HARD)
+		mask(trace, at->now);
+	neap__leak_follow(at, NEAP__MEMBRANE, trace, u);
+	if (reset == NEAP_RESET_ZERO)
+		mask(trace, at->now);
+}
+
 /* From membranes before the reset: spikes, tape, reset. */
 static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 {
@@ -64,6 +90,8 @@ static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 	size_t bytes = neap__spike(at, u, pre, tape);
 	if (!late)
 		reset_at_once(at, u);
+	if (neap__learned(layer))
+		follow(at, u);
 	return bytes;
 }
 
@@ -71,11 +99,10 @@ static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 static void *start(struct neap__at *at, void *row)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap_net *net = at->net;
 	real *u = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	net->kernels->decay(u, (real)layer->beta, net->tensors[layer->bias].data, layer->n);
+	neap__leak_decay(at, NEAP__MEMBRANE, u, at->net->tensors[layer->bias].data);
 	return u;
 }
 
@@ -91,21 +118,9 @@ static void walk(const struct neap__layer *layer, void *walk_)
 	struct neap__walk *w = walk_;
 
 	w->reset = resets[layer->reset];
-	w->beta = (real)layer->beta;
+	w->beta = (real)layer->leaks[NEAP__MEMBRANE].start;
 	w->theta = (real)layer->threshold;
 	w->to = (real)layer->reset_value;
-}
-
-/* x = (1 - S) x */
-static void mask(real *x, const struct neap__list *spikes)
-{
-	const real *s = spikes->value;
-	if (s)
-		for (int i = 0; i < spikes->count; i++)
-			x[i] *= 1 - s[i];
-	else
-		for (int k = 0; k < spikes->count; k++)
-			x[spikes->id[k]] = 0;
 }
 
 /*
@@ -117,7 +132,6 @@ static void mask(real *x, const struct neap__list *spikes)
  */
 static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
 {
-	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
 	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *ds = ds_;
 	const real *u = view->u, *height = neap__heights(at, view);
@@ -128,7 +142,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	if (!layer->detach && layer->reset == NEAP_RESET_SUBTRACT)
 		for (int i = 0; i < active; i++)
 			ds[i] -= theta * du[id[i]];
-	k->scale(du, (real)layer->beta, n);
+	neap__leak_scale(at, NEAP__MEMBRANE, du);
 	if (!layer->detach && layer->reset == NEAP_RESET_HARD)
 		for (int i = 0; i < active; i++)
 			ds[i] += (to - u[i]) * du[id[i]];
@@ -138,7 +152,9 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	if (layer->reset == NEAP_RESET_HARD)
 		mask(du, &view->spikes);
 	for (int i = 0; i < active; i++)
-		du[id[i]] += height[i] * ds[i];
+		du[id[i]] += ds[i] *= height[i];
+	if (neap__learned(layer))
+		neap__leak_add(at, NEAP__MEMBRANE, view, ds);
 	if (layer->reset != NEAP_RESET_ZERO)
 		return;
 	if (!layer->detach) {
@@ -165,6 +181,7 @@ static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer
 
 const struct neap__cell_code NEAP_R(neap__lif) = {
 	.rows = {.state = 1},
+	.traces = 1,
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = neap__lif_tape_max,
 	.extra_at = extra_at,

@@ -2,13 +2,15 @@
 /*
  * Tape of a lif layer, a step and a sample: {spikes, near, [prev, pre]} counts
  * (16 bits each), then, sparse: membranes of the units near the threshold
- * (inside the support), [membranes before a reset to zero], ids of the spikes,
- * of the near units, [of the last spikes and of the units those membranes belong
- * to]. Where that would take more than a membrane a unit, near is DENSE and the
- * membranes of all units follow [before the reset, and a bitmap or numbers for
- * the last spikes]. In brackets: reset to zero only.
+ * (inside the support), [membranes before a reset to zero], traces of learned
+ * leaks (leak.h) at the near units, ids of the spikes, of the near units, [of the
+ * last spikes and of the units those membranes belong to]. Where that would take
+ * more than a membrane (and its traces) a unit, near is DENSE and the membranes
+ * of all units follow [before the reset, and a bitmap or numbers for the last
+ * spikes], then their traces. In brackets: reset to zero only.
  */
 #include "nn/liftape.h"
+#include "nn/leak.h"
 
 #include <string.h>
 
@@ -28,7 +30,8 @@ static inline size_t up(size_t bytes)
 size_t neap__lif_tape_max(const struct neap_net *net, const struct neap__layer *layer)
 {
 	(void)net;
-	size_t n = (size_t)layer->n, bytes = head_bytes(layer) + n * sizeof(real);
+	size_t n = (size_t)layer->n, rows = 1 + (size_t)neap__learned(layer);
+	size_t bytes = head_bytes(layer) + rows * n * sizeof(real);
 	if (layer->reset == NEAP_RESET_ZERO)
 		bytes += layer->smooth ? n * sizeof(real) : up((n + 7) / 8);
 	return bytes;
@@ -55,6 +58,11 @@ static size_t tape_dense(const struct neap__at *at, const real *u, unsigned char
 		for (int k = 0; k < at->prev->count; k++)
 			p[at->prev->id[k] >> 3] |= (unsigned char)(1 << (at->prev->id[k] & 7));
 	}
+	/* Traces come last. */
+	n *= (size_t)neap__learned(layer);
+	if (n)
+		memcpy(tape + neap__lif_tape_max(at->net, layer) - n * sizeof(real),
+			neap__trace(at, 0), n * sizeof(real));
 	return neap__lif_tape_max(at->net, layer);
 }
 
@@ -86,7 +94,8 @@ size_t neap__lif_tape(
 		prev = at->prev;
 		near_prev = layer->keeps_support ? at->near_prev : &none;
 	}
-	size_t numbers = (size_t)near->count + near_prev->count;
+	size_t numbers =
+		(size_t)near->count * (1 + (size_t)neap__learned(layer)) + (size_t)near_prev->count;
 	size_t ids = (size_t)now->count + near->count + prev->count + near_prev->count;
 	size_t bytes = up(head_bytes(layer) + numbers * sizeof(real) + ids * sizeof(uint16_t));
 	if (bytes >= neap__lif_tape_max(at->net, layer))
@@ -104,6 +113,8 @@ size_t neap__lif_tape(
 	real *v = (real *)(void *)(tape + head_bytes(layer));
 	v = put_membranes(v, u, near);
 	v = put_membranes(v, pre, near_prev);
+	for (int i = 0; i < neap__learned(layer); i++)
+		v = put_membranes(v, neap__trace(at, i), near);
 	uint16_t *p = (uint16_t *)(void *)v;
 	p = put_ids(put_ids(put_ids(put_ids(p, now), near), prev), near_prev);
 	memset(p, 0, (size_t)(tape + bytes - (unsigned char *)p));
@@ -118,6 +129,12 @@ static size_t view_dense(struct neap__at *at, const unsigned char *p, struct nea
 	int n = layer->n, count = 0;
 	const real *u = (const real *)(const void *)p;
 	struct neap__slope slope = neap__slope(layer);
+	size_t most = neap__lif_tape_max(at->net, layer);
+
+	view->whole_trace = 1;
+	for (int i = 0; i < neap__learned(layer); i++)
+		view->trace[i] = p - head_bytes(layer) + most -
+				 (size_t)(neap__learned(layer) - i) * n * sizeof(real);
 
 	if (layer->reset == NEAP_RESET_ZERO) {
 		real *after = view->numbers[0];
@@ -158,13 +175,13 @@ static size_t view_dense(struct neap__at *at, const unsigned char *p, struct nea
 			view->active = near;
 			view->active_id = view->ids[1];
 			view->u = v;
-			return neap__lif_tape_max(at->net, layer);
+			return most;
 		}
 	}
 	view->active = n;
 	view->active_id = at->net->identity;
 	view->u = u;
-	return neap__lif_tape_max(at->net, layer);
+	return most;
 }
 
 size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct neap__view *view)
@@ -179,8 +196,13 @@ size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct nea
 	int nprev = layer->reset == NEAP_RESET_ZERO ? head[2] : 0;
 	int npre = layer->reset == NEAP_RESET_ZERO ? head[3] : 0;
 	const real *v = (const real *)(const void *)p;
-	const uint16_t *id = (const uint16_t *)(const void *)(v + head[1] + npre);
+	const real *traces = v + head[1] + npre;
+	const uint16_t *id =
+		(const uint16_t *)(const void *)(traces + head[1] * neap__learned(layer));
 
+	view->whole_trace = 0;
+	for (int i = 0; i < neap__learned(layer); i++)
+		view->trace[i] = traces + (size_t)i * head[1];
 	view->u = v;
 	view->pre = v + head[1];
 	view->spikes = (struct neap__list){head[0], id, NULL, NULL, NULL};

@@ -112,6 +112,9 @@ void neap_net_free(struct neap_net *net)
 	neap__groups_free(net);
 	for (int l = 0; l < net->nlayers && net->penalty; l++)
 		free(net->penalty[l]);
+	for (int l = 0; l < net->nlayers && net->layers; l++)
+		for (int i = 0; i < NEAP__LEAKS_MOST; i++)
+			free(net->layers[l].leaks[i].decay);
 	if (net->tensors)
 		free(net->tensors[0].grad);
 	for (int i = 0; i < net->ntensors; i++) {
@@ -153,6 +156,7 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 		.grad = t->grad,
 		.row_start = t->row_start,
 		.column = t->column,
+		.is_leak = t->is_leak,
 		.precision = net->options.precision};
 	return 0;
 }

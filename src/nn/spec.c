@@ -13,6 +13,7 @@
 enum kind { NUMBER, TIME, FLAG, WORD };
 
 static const char *const activations[] = {"tanh", "relu", NULL};
+static const char *const learns[] = {"none", "tau", NULL};
 static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
 static const char *const surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
@@ -49,6 +50,7 @@ static const struct key {
 	{"scale", NUMBER, AT(scale), ALL, 0, INFINITY, 0, NULL, 0},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), NEAP__HIDDEN, 0, INFINITY, 0, NULL, 0},
 	{"dropout", NUMBER, AT(dropout), NEAP__HIDDEN, 0, 0.99, 0, NULL, 0},
+	{"learn", WORD, AT(learn), NEAP__LEAKS, 0, 0, 0, learns, 0},
 	{"delay", FLAG, AT(delay), ALL, 0, 1, 0, NULL, 0},
 #undef ALL
 #undef AT
@@ -207,6 +209,7 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 		if (keys[i].fallback > 0)
 			*(double *)field(layer, &keys[i]) = keys[i].fallback;
 	layer->is_recurrent = (layer->cell->traits & NEAP__RECURS) != 0;
+	layer->learn = o->learn;
 	layer->reset = layer->cell->traits & NEAP__RESETS ? o->reset : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;
@@ -277,14 +280,20 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 }
 
 /* What is left of a number after a step, by its time constant. */
-static int decay_of(const struct neap_net *net, const char *name, double tau, double *decay)
+static int decay_of(
+	const struct neap_net *net, struct neap__layer *layer, const char *name, double tau)
 {
-	double dt = net->options.dt;
+	double dt = net->options.dt, *decay = &layer->leaks[layer->nleaks++].start;
 
 	if (net->options.euler && dt > tau)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s %g s is shorter than a step of %g s (Euler)", name, tau, dt);
 	*decay = net->options.euler ? 1 - dt / tau : exp(-dt / tau);
+	if (layer->learn == NEAP_LEARN_TAU && *decay < 1e-9)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: learn=tau: %s %g s leaves nothing after a step of %g s to learn "
+			"from",
+			name, tau, dt);
 	return 0;
 }
 
@@ -314,11 +323,11 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 				NEAP_EUSAGE, "%s must be %s, not %g", key->name, wanted(key), v);
 	}
 	if (where & NEAP__LEAKS)
-		NEAP_TRY(decay_of(net, "tau", layer->tau, &layer->beta));
+		NEAP_TRY(decay_of(net, layer, "tau", layer->tau));
 	if (where & NEAP__SYNAPSE)
-		NEAP_TRY(decay_of(net, "tau_syn", layer->tau_syn, &layer->alpha));
+		NEAP_TRY(decay_of(net, layer, "tau_syn", layer->tau_syn));
 	if (where & NEAP__ADAPTS)
-		NEAP_TRY(decay_of(net, "tau_adapt", layer->tau_adapt, &layer->rho));
+		NEAP_TRY(decay_of(net, layer, "tau_adapt", layer->tau_adapt));
 	return 0;
 }
 

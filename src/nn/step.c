@@ -20,6 +20,7 @@ const struct neap__engine neap__engine_this = {
 	.replay = neap__replay_group,
 	.kernels = neap__kernels_get,
 	.strip = strip,
+	.leak = neap__leak_begin,
 	.draw = neap__dropout_draw,
 	.pack = neap__pack_net,
 	.backward = neap__backward_group,

@@ -91,7 +91,45 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	return 0;
 }
 
-enum { TENSORS = 4 }; /* a layer, at most */
+enum { TENSORS = 4 + NEAP__LEAKS_MOST }; /* a layer, at most */
+
+static int make_decays(const struct neap_net *net, struct neap__layer *layer)
+{
+	for (int l = 0; l < layer->nleaks; l++) {
+		struct neap__leak *leak = &layer->leaks[l];
+		size_t row = (size_t)layer->n * net->engine->real;
+		char *rows = calloc(3, row);
+		if (!rows)
+			return neap__fail_errno(ENOMEM, "decays of %d units", layer->n);
+		leak->decay = rows;
+		leak->rest = rows + row;
+		leak->slope = rows + 2 * row;
+	}
+	return 0;
+}
+
+/* Tensors of the decays that a layer learns: logits of what the time constants say. */
+static int make_leaks(struct neap_net *net, struct neap__layer *layer)
+{
+	const char *second = layer->cell->traits & NEAP__SYNAPSE ? "leak_syn" : "leak_adapt";
+
+	for (int l = 0; l < NEAP__LEAKS_MOST; l++)
+		layer->leaks[l].tensor = l < neap__learned(layer) ? net->ntensors++ : -1;
+	for (int l = 0; l < neap__learned(layer); l++) {
+		struct neap__leak *leak = &layer->leaks[l];
+		struct neap__tensor *t = &net->tensors[leak->tensor];
+		double logit = log(leak->start / (1 - leak->start));
+		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE ? "leak" : second, 1,
+			layer->n, 1, 0));
+		t->is_leak = 1;
+		for (int i = 0; i < layer->n; i++)
+			if (net->options.precision == NEAP_DOUBLE)
+				((double *)t->data)[i] = logit;
+			else
+				((float *)t->data)[i] = (float)logit;
+	}
+	return make_decays(net, layer);
+}
 
 int neap__net_tensors(struct neap_net *net)
 {
@@ -123,6 +161,9 @@ int neap__net_tensors(struct neap_net *net)
 		layer->bias = net->ntensors++;
 		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->at.sums, 1, 0));
 	}
+	/* Behind all others: the weights begin as they do where nothing else is learned. */
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(make_leaks(net, &net->layers[l]));
 	double *grad = aligned(net->elements, sizeof *grad);
 	if (!grad)
 		return neap__fail_errno(ENOMEM, "gradients of %zu weights", net->elements);

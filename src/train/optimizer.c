@@ -71,13 +71,16 @@ int neap__optimizer_step(
 		struct neap_param param;
 		if (neap_net_param(net, i, &param) < 0)
 			continue;
+		struct neap__rule_settings settings = optimizer->settings;
+		if (param.is_leak)
+			settings.weight_decay = 0;
 		struct neap__rule_step step = {.count = param.count,
 			.data = param.data,
 			.precision = param.precision,
 			.grad = param.grad,
 			.rate = rate,
 			.update = update,
-			.settings = &optimizer->settings};
+			.settings = &settings};
 		memcpy(step.moment, optimizer->moment[i], sizeof step.moment);
 		optimizer->rule->step(&step);
 		finite &= all_finite(&step);

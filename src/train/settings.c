@@ -15,6 +15,7 @@ static const char *const precisions[] = {"float", "double", NULL};
 static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
 static const char *const surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+static const char *const learns[] = {"none", "tau", NULL};
 static const char *const readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
 
 struct setting {
@@ -79,6 +80,7 @@ static const struct setting settings[] = {
 	{"validation", REAL, AT(validation), NULL, 0, 0.99},
 	{"holdout", TEXT, AT(holdout), NULL, 0, 0},
 	{"seed", SEED, AT(seed), NULL, 0, 0},
+	{"learn", CHOICE, AT(net.learn), learns, 0, 0},
 	{"dropout", REAL, AT(net.dropout), NULL, 0, 0.99},
 	{"stretch_low", REAL, AT(augment.stretch_low), NULL, 0, 100},
 	{"stretch_high", REAL, AT(augment.stretch_high), NULL, 0, 100},
@@ -147,8 +149,8 @@ int neap__settings_same(const cJSON *was, const cJSON *now, const char *run)
 		const char *name = settings[i].name;
 		const char *a = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(was, name));
 		const char *b = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(now, name));
-		if (!a)
-			a = "0"; /* begun before the setting was there: off */
+		if (!a) /* begun before the setting was there: off */
+			a = settings[i].kind == CHOICE ? settings[i].choices[0] : "0";
 		if (!b || strcmp(a, b) != 0)
 			return neap__fail(NEAP_EUSAGE,
 				"%s was begun with %s = %s, not %s: resume with the same settings, "

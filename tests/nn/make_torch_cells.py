@@ -150,11 +150,11 @@ def turned(weight):
     return with_grad(weight.t(), weight.grad.t())
 
 
-def run(name, spec, layers, inputs, classes, lengths, rate):
-    """As run of make_torch_dump: mean readout, cross-entropy, without penalties."""
+def run(name, spec, layers, inputs, classes, lengths, rate, leak=None):
+    """As run of make_torch_dump: mean readout, cross-entropy, without penalties. leak: logit of kappa."""
     w = weights(layers[-1].n, classes, scale=2 / math.sqrt(layers[-1].n))
     b = weights(classes, scale=0.1)
-    kappa = math.exp(-DT / 20e-3)
+    kappa = math.exp(-DT / 20e-3) if leak is None else torch.sigmoid(leak)
     margins, losses, spikes, samples = [1], [], [], []
     for index, length in enumerate(lengths):
         x = (torch.rand(length, inputs) < rate).to(torch.float64)
@@ -178,6 +178,10 @@ def run(name, spec, layers, inputs, classes, lengths, rate):
         return None  # a membrane so near the threshold that rounding decides
     tensors = {f"layer{i}.{key}": v for i, layer in enumerate(layers) for key, v in layer.tensors().items()}
     tensors.update({"readout.weight": w, "readout.bias": b})
+    tensors.update({f"layer{i}.{key}": v for i, layer in enumerate(layers)
+                    for key, v in getattr(layer, "leaks", {}).items()})
+    if leak is not None:
+        tensors["readout.leak"] = leak
     print(name, "loss", loss.item(), "margin", min(margins))
     return {"name": name, "spec": spec, "readout": "mean", "inputs": inputs, "classes": classes,
             "penalty": {"upper": 0, "upper_weight": 0, "l2": 0}, "samples": samples, "spikes": spikes,
@@ -225,11 +229,12 @@ def nets():
         10, 3, [40, 21], 0.1)
 
 
-def main():
-    with open(sys.argv[1] if len(sys.argv) > 1 else "torch_cells.json", "w", encoding="ascii") as file:
+def write(nets, path):
+    with open(path, "w", encoding="ascii") as file:
         json.dump({"torch": torch.__version__, "dt": DT, "nets": [first(make) for make in nets()]}, file,
                   separators=(",", ":"))
         file.write("\n")
 
 
-main()
+if __name__ == "__main__":
+    write(nets, sys.argv[1] if len(sys.argv) > 1 else "torch_cells.json")

@@ -218,6 +218,35 @@ static void dropouts(void **arg)
 	batch_free(&room);
 }
 
+/* Time constants that are learned, of every cell that has them, by either kind of decay. */
+static void learned_leaks(void **arg)
+{
+	static const char *const specs[] = {"lif:6r:learn=tau,li:learn=tau",
+		"lif:5r:reset=zero:learn=tau,lif:4r:learn=tau:delay=1,li",
+		"lif:5r:reset=hard:learn=tau,lif:4:reset=soft:learn=tau,li:learn=tau:delay=1",
+		"cubalif:6r:tau_syn=3ms:learn=tau,li:learn=tau",
+		"alif:6r:tau_adapt=12ms:adapt=0.4:learn=tau,li",
+		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6:learn=tau,li",
+		"adlif:5:scale=6:a=-0.2:learn=tau,cubalif:4r:delay=1:learn=tau,alif:4r:learn=tau,"
+		"li"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int i = 0; i < 8; i++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_objective objective = *entropy();
+			objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
+			o.reset_value = 0.2;
+			o.detach = i & 1;
+			o.euler = i >> 1 & 1;
+			o.surrogate = i & 4 ? NEAP_TRIANGLE : NEAP_SIGMOID;
+			o.readout = (enum neap_readout)(i % 6);
+			check(&o, &objective, &room, 0);
+		}
+	batch_free(&room);
+}
+
 /* Several blocks of 64 steps, several groups, Euler decay. */
 static void long_ones(void **arg)
 {
@@ -244,6 +273,7 @@ int main(void)
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),
+		cmocka_unit_test(learned_leaks),
 		cmocka_unit_test(long_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

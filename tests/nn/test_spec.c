@@ -65,6 +65,10 @@ static const struct {
 	{"lif:8:threshold=0,li", "threshold must be"},
 	{"lif:8:density=0,li", "density must be above 0 and at most 1"},
 	{"lif:8:density=1.5,li", "density must be"},
+	{"lif:8:learn=beta,li", "learn 'beta' is not one of none, tau"},
+	{"lif:8:learn=tau:tau=1us,li", "learn=tau: tau 1e-06 s leaves nothing"},
+	{"alif:8:learn=tau:tau_adapt=1us,li", "learn=tau: tau_adapt 1e-06 s"},
+	{"gru:8:learn=tau,li", "gru has no key 'learn'"},
 	{"lif:8:dropout=1,li", "dropout must be 0 to 0.99"},
 	{"lif:8,li:dropout=0.5", "li has no key 'dropout'"},
 	{"lif:8:detach=2,li", "0 or 1"},
@@ -127,6 +131,8 @@ static void bad_options(void **arg)
 	REFUSED(o.width = NAN);
 	REFUSED(o.density = 2);
 	REFUSED(o.dropout = 1);
+	REFUSED(o.learn = (enum neap_learn)2);
+	REFUSED((o.euler = 1, o.learn = NEAP_LEARN_TAU, o.tau = o.dt)); /* leaves nothing */
 	REFUSED(o.dropout = -0.1);
 	REFUSED(o.group = -1);
 	REFUSED(o.threads = -1);
@@ -216,6 +222,7 @@ static void canonical_cells(void **arg)
 		"egru:8:threshold=0.2:width=0.3:surrogate=atan,li",
 		"lstm:8:density=0.5:dropout=0.25,gru:7:delay=1,li",
 		"cubalif:8,alif:7:delay=1,adlif:6r,li",
+		"lif:8:learn=tau,cubalif:7:learn=tau,adlif:6:learn=none,li:learn=tau",
 	};
 
 	(void)arg;
@@ -228,6 +235,7 @@ static void canonical_cells(void **arg)
 		p.reset = NEAP_RESET_SOFT;
 		p.threshold = 3;
 		p.dropout = 0.5;
+		p.learn = NEAP_LEARN_TAU;
 		struct neap_net *b = net_make(&p);
 		assert_string_equal(neap_net_spec(a), neap_net_spec(b));
 		neap_net_free(a);

@@ -2,7 +2,8 @@
 /*
  * Loss, spikes and gradients equal those of PyTorch, step by step
  * (torch_dump.json, made by make_torch_dump.py: lif; torch_cells.json, made by
- * make_torch_cells.py: the other cells).
+ * make_torch_cells.py: the other cells; torch_leaks.json, made by make_torch_leaks.py:
+ * time constants that are learned).
  */
 #include "nn/nets.h"
 #include "nn/inside.h"
@@ -27,17 +28,20 @@ static cJSON *read_dump(const char *name)
 	return json;
 }
 
-/* Both dumps as one. */
+/* All dumps as one. */
 static int load(void **arg)
 {
-	cJSON *more = read_dump("torch_cells.json"), *net;
+	static const char *const others[] = {"torch_cells.json", "torch_leaks.json"};
 	(void)arg;
 	dump = read_dump("torch_dump.json");
-	if (!dump || !more)
-		return -1;
-	while ((net = cJSON_DetachItemFromArray(cJSON_GetObjectItem(more, "nets"), 0)))
-		cJSON_AddItemToArray(cJSON_GetObjectItem(dump, "nets"), net);
-	cJSON_Delete(more);
+	for (int i = 0; i < 2; i++) {
+		cJSON *more = read_dump(others[i]), *net;
+		if (!dump || !more)
+			return -1;
+		while ((net = cJSON_DetachItemFromArray(cJSON_GetObjectItem(more, "nets"), 0)))
+			cJSON_AddItemToArray(cJSON_GetObjectItem(dump, "nets"), net);
+		cJSON_Delete(more);
+	}
 	return 0;
 }
 

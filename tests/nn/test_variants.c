@@ -28,6 +28,11 @@ static const char *const specs[] = {
 	"alif:65:adapt=0.3,alif:40r:detach=1:delay=1,li",
 	"adlif:70r:scale=40,li",
 	"adlif:65r:scale=40:detach=1,adlif:40:scale=40,li",
+	"lif:70r:learn=tau,lif:40:reset=zero:learn=tau,li:learn=tau",
+	"lif:70r:reset=hard:learn=tau,lif:40:reset=soft:learn=tau:detach=1,li:learn=tau",
+	"cubalif:70r:scale=0.7:learn=tau,li:learn=tau",
+	"alif:70r:learn=tau,lif:40r:reset=zero:detach=1:learn=tau,li",
+	"adlif:70r:scale=40:learn=tau,li:learn=tau",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 

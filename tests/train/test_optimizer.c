@@ -108,11 +108,11 @@ static void unknown_names_are_refused(void **state)
 	assert_non_null(strstr(neap_detail(), "'linear'"));
 }
 
-static struct neap_net *small_net(enum neap_precision precision)
+static struct neap_net *net_of(enum neap_precision precision, const char *spec)
 {
 	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
 	struct neap_net *net;
-	o.spec = "lif:3r,li";
+	o.spec = spec;
 	o.inputs = 4;
 	o.classes = 2;
 	o.seed = 1;
@@ -120,6 +120,11 @@ static struct neap_net *small_net(enum neap_precision precision)
 	o.precision = precision;
 	assert_int_equal(neap_net_create(&net, &o), 0);
 	return net;
+}
+
+static struct neap_net *small_net(enum neap_precision precision)
+{
+	return net_of(precision, "lif:3r,li");
 }
 
 static void set_grads(struct neap_net *net, double value)
@@ -179,6 +184,40 @@ static void optimizer_moves_every_tensor(void **state)
 	neap_net_free(net);
 }
 
+/* Of time constants a decay of parameters would make the shortest there are. */
+static void weight_decay_leaves_leaks_alone(void **state)
+{
+	static const char *const names[] = {"adam", "adamw", "sgd"};
+	(void)state;
+	for (int n = 0; n < 3; n++) {
+		struct neap_net *net = net_of(NEAP_DOUBLE, "lif:3r:learn=tau,li:learn=tau");
+		struct neap__rule_settings decay = usual;
+		struct neap__optimizer optimizer;
+		struct neap_param param;
+		double before[16];
+		int leaks = 0;
+		decay.weight_decay = 0.1;
+		assert_int_equal(
+			neap__optimizer_init(&optimizer, neap__rule_find(names[n]), &decay, net),
+			0);
+		set_grads(net, 0);
+		for (int i = 0; i < neap_net_params(net); i++) {
+			neap_net_param(net, i, &param);
+			before[i] = ((double *)param.data)[0];
+		}
+		assert_true(neap__optimizer_step(&optimizer, net, 0.5, 1));
+		for (int i = 0; i < neap_net_params(net); i++) {
+			neap_net_param(net, i, &param);
+			int moved = ((double *)param.data)[0] != before[i];
+			assert_true(moved == (before[i] != 0 && !param.is_leak));
+			leaks += param.is_leak;
+		}
+		assert_int_equal(leaks, 2);
+		neap__optimizer_fini(&optimizer);
+		neap_net_free(net);
+	}
+}
+
 static void schedules_rise_and_fall(void **state)
 {
 	(void)state;
@@ -212,6 +251,7 @@ int main(void)
 		cmocka_unit_test(unknown_names_are_refused),
 		cmocka_unit_test(clip_scales_to_the_norm),
 		cmocka_unit_test(optimizer_moves_every_tensor),
+		cmocka_unit_test(weight_decay_leaves_leaks_alone),
 		cmocka_unit_test(schedules_rise_and_fall),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

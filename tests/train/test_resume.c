@@ -64,6 +64,7 @@ static struct neap_train_options augmented_run(const char *name)
 	o.augment = (struct neap_augment){
 		.stretch_low = 0.9, .stretch_high = 1.2, .jitter = 2e-3, .shift = 2};
 	o.net.dropout = 0.2;
+	o.net.learn = NEAP_LEARN_TAU;
 	return o;
 }
 
@@ -295,6 +296,7 @@ static void other_settings_are_refused(void **state)
 	REFUSED(o.epochs = 4, NEAP_EUSAGE, "epochs = 3, not 4");
 	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "learning_rate = 0.004, not 0.1");
 	REFUSED(o.optimizer = "sgd", NEAP_EUSAGE, "optimizer");
+	REFUSED(o.net.learn = NEAP_LEARN_TAU, NEAP_EUSAGE, "learn = none, not tau");
 	REFUSED(o.net.dropout = 0.5, NEAP_EUSAGE, "dropout = 0, not 0.5");
 	REFUSED(o.augment.shift = 2, NEAP_EUSAGE, "shift = 0, not 2");
 	REFUSED(o.augment.jitter = 2e-3, NEAP_EUSAGE, "jitter = 0, not 0.002");

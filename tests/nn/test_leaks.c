@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time constants that are learned: where they begin, how far they go, what they take. */
+#include "nn/nets.h"
+
+static const int64_t lengths[] = {70, 90, 33, 1};
+
+static struct neap_net_options options(const char *spec)
+{
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	o.spec = spec;
+	o.inputs = 19;
+	o.classes = 5;
+	o.scale = 3;
+	o.threads = 1;
+	o.seed = 9;
+	o.precision = NEAP_DOUBLE;
+	return o;
+}
+
+static const struct neap_objective *objective(void)
+{
+	static struct neap_objective o;
+	o.loss = neap_loss_find("cross-entropy");
+	return &o;
+}
+
+static double largest(const struct neap_param *p)
+{
+	double most = 0;
+	for (int64_t k = 0; k < p->count; k++)
+		most = fmax(most, fabs(p->grad[k]));
+	return most;
+}
+
+/* They begin where time constants and step say; weights as where nothing else is learned. */
+static void beginning(void **arg)
+{
+	static const struct {
+		const char *name;
+		double tau;
+	} want[] = {{"layer0.leak", 12e-3}, {"layer0.leak_syn", 3e-3}, {"layer1.leak", 20e-3},
+		{"layer1.leak_adapt", 70e-3}, {"readout.leak", 15e-3}};
+	struct neap_net_options o =
+		options("cubalif:30:tau=12ms:tau_syn=3ms:scale=1,adlif:20r:tau_adapt=70ms:scale=40,"
+			"gru:9,li:tau=15ms");
+	struct batch_room room;
+	struct neap_param p, q;
+
+	(void)arg;
+	batch_make(&room, 3, 4, 19, 0, 5, 0.05, lengths);
+	for (int euler = 0; euler < 2; euler++) {
+		o.euler = euler;
+		o.learn = NEAP_LEARN_NONE;
+		struct neap_net *fixed = net_make(&o);
+		o.learn = NEAP_LEARN_TAU;
+		struct neap_net *net = net_make(&o);
+		int weights = neap_net_params(fixed);
+		double a = sweep_plain(net, &room.batch, objective());
+		double b = sweep_plain(fixed, &room.batch, objective());
+		assert_true(fabs(a - b) < 1e-12 * fabs(b));
+		assert_true(grad_distance(fixed, net) < 1e-9);
+		assert_int_equal(neap_net_params(net), weights + 5);
+		for (int i = 0; i < weights; i++) {
+			neap_net_param(net, i, &p);
+			neap_net_param(fixed, i, &q);
+			assert_string_equal(p.name, q.name);
+			assert_memory_equal(p.data, q.data, (size_t)p.count * sizeof(double));
+			assert_false(p.is_leak);
+		}
+		for (int i = 0; i < 5; i++) {
+			double tau = want[i].tau;
+			neap_net_param(net, weights + i, &p);
+			assert_string_equal(p.name, want[i].name);
+			assert_true(p.is_leak);
+			assert_int_equal(p.rows, 1);
+			for (int64_t k = 0; k < p.count; k++)
+				assert_true(fabs(1 / (1 + exp(-((double *)p.data)[k])) -
+						    (euler ? 1 - o.dt / tau : exp(-o.dt / tau))) <
+					    1e-14);
+			assert_true(largest(&p) > 1e-7);
+		}
+		neap_net_free(fixed);
+		neap_net_free(net);
+	}
+	batch_free(&room);
+}
+
+/* However far a parameter goes, what is left after a step stays below 1. */
+static void extremes(void **arg)
+{
+	static const double logits[] = {40, 800, -800};
+	struct batch_room room;
+
+	(void)arg;
+	batch_make(&room, 3, 4, 19, 0, 5, 0.05, lengths);
+	for (int i = 0; i < 6; i++) {
+		struct neap_net_options o = options("lif:30r,li");
+		struct neap_param p;
+		o.learn = NEAP_LEARN_TAU;
+		o.precision = i < 3 ? NEAP_DOUBLE : NEAP_FLOAT;
+		struct neap_net *net = net_make(&o);
+		neap_net_param(net, neap_net_params(net) - 2, &p);
+		assert_string_equal(p.name, "layer0.leak");
+		for (int64_t k = 0; k < p.count; k++)
+			if (o.precision == NEAP_DOUBLE)
+				((double *)p.data)[k] = logits[i % 3];
+			else
+				((float *)p.data)[k] = (float)logits[i % 3];
+		assert_true(isfinite(sweep_plain(net, &room.batch, objective())));
+		assert_true(isfinite(largest(&p)));
+		neap_net_free(net);
+	}
+	batch_free(&room);
+}
+
+/* Bytes as docs/cells.md has them, in float, of 64 units and 5 classes. */
+static void bytes(void **arg)
+{
+	static const struct {
+		const char *spec;
+		int traces, on_tape; /* rows of a state; of a dense tape */
+	} cells[] = {{"lif:64r,li", 1, 1}, {"cubalif:64r,li", 3, 2}, {"alif:64r,li", 2, 2},
+		{"adlif:64r,li", 4, 2}, {"lif:64r:reset=zero,li", 1, 1}};
+	struct batch_room room;
+	struct neap_net_sizes fixed, learned;
+
+	(void)arg;
+	batch_make(&room, 3, 1, 19, 20, 5, 0.05, NULL);
+	for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+		char spec[64];
+		struct neap_net_options o = options(cells[i].spec);
+		o.precision = NEAP_FLOAT;
+		struct neap_net *net = net_make(&o);
+		assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);
+		neap_net_get_sizes(net, &fixed);
+		neap_net_free(net);
+		snprintf(spec, sizeof spec, "%.*s:learn=tau,li", (int)strlen(cells[i].spec) - 3,
+			cells[i].spec);
+		o.spec = spec;
+		net = net_make(&o);
+		assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);
+		neap_net_get_sizes(net, &learned);
+		neap_net_free(net);
+		assert_int_equal(learned.state, fixed.state + 256 * (size_t)cells[i].traces);
+		assert_int_equal(learned.tape_max, fixed.tape_max + 256 * (size_t)cells[i].on_tape);
+		assert_int_equal(learned.adjoint, fixed.adjoint);
+		assert_int_equal(learned.log_max, 0);
+	}
+	batch_free(&room);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(beginning),
+		cmocka_unit_test(extremes),
+		cmocka_unit_test(bytes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
