@@ -159,6 +159,7 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 	c->costs.slot_read = read.median;
 	NEAP_TRY(neap__callcost_measure(
 		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
+	NEAP_TRY(neap__yardstick_make(c));
 	if (batch->steps > LONG) {
 		struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 		if (!sequences)

@@ -382,6 +382,7 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	neap__tiers_close(&c.tiers);
 	neap__tapes_free(&c.tapes);
 	free(c.cut);
+	neap__yardstick_free(&c.yard);
 	neap__onebatch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);

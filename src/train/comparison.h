@@ -13,6 +13,13 @@
 /* Over the batch's mean tape, so that chance alone does not overflow. */
 #define NEAP__TAPE_MARGIN 1.05
 
+/* A sweep over a few first steps, again and again: the machine's pace. */
+struct neap__yardstick {
+	struct neap_sweep *sweep; /* NULL: there is none within the budget */
+	struct neap_batch batch;
+	struct neap_sequence *sequences; /* [batch size] */
+};
+
 struct neap__comparison {
 	const struct neap_compare_options *options;
 	struct neap_compare_result *result;
@@ -29,6 +36,7 @@ struct neap__comparison {
 	 * measured, and last.
 	 */
 	double yardstick, yardstick_now;
+	struct neap__yardstick yard;
 	struct neap__pieces pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
@@ -75,9 +83,11 @@ double neap__comparison_predicted(
 	const struct neap__comparison *c, const struct neap_sweep *sweep, double pace);
 
 /*
- * yardstick.c: seconds that a few first steps take now, as an average step. Begins and
- * ends the batch; gradients are undefined.
+ * yardstick.c: made once costs are known about; then seconds that its sweep takes now, 1
+ * where there is none. Both begin and end the batch; gradients are undefined.
  */
-int neap__yardstick(double *seconds, const struct neap__comparison *c);
+int neap__yardstick_make(struct neap__comparison *c);
+int neap__yardstick(double *seconds, struct neap__comparison *c);
+void neap__yardstick_free(struct neap__yardstick *yard);
 
 #endif
