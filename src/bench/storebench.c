@@ -50,6 +50,7 @@ struct sample {
 
 struct bench {
 	const char *directory;
+	uint64_t room;	     /* bytes free there */
 	unsigned char *data; /* FLYING records */
 	int no_fio, works[ENGINES];
 	struct sample samples[NEAP__BENCH_RUNS_MOST];
@@ -161,6 +162,14 @@ static int wants(const struct neap__bench *bench, int engine, int pass)
 	return neap__bench_wants(bench, name);
 }
 
+static int needs(const struct bench *b, int64_t records)
+{
+	if (b->room >= (uint64_t)records * WHOLE)
+		return 0;
+	return neap__fail(NEAP_EUSAGE, "'%s' has %llu bytes free; %llu would do", b->directory,
+		(unsigned long long)b->room, (unsigned long long)((uint64_t)records * WHOLE));
+}
+
 static int speeds(struct neap__bench *bench, struct bench *b)
 {
 	int runs = neap__bench_runs(bench, 5), wanted[ENGINES] = {0}, any = 0;
@@ -169,6 +178,7 @@ static int speeds(struct neap__bench *bench, struct bench *b)
 			wanted[engine] |= wants(bench, engine, pass);
 		any |= wanted[engine];
 	}
+	NEAP_TRY(any ? needs(b, RECORDS) : 0);
 	for (int i = 0; i < runs && any; i++) {
 		NEAP_TRY(run_fio(bench, b, b->samples[i].fio));
 		for (int engine = 0; engine < ENGINES; engine++)
@@ -192,6 +202,7 @@ static int page_cache(struct neap__bench *bench, struct bench *b)
 	uint64_t cached = 0;
 	if (!neap__bench_wants(bench, row.name))
 		return 0;
+	NEAP_TRY(needs(b, LARGE));
 	NEAP_TRY(neap_tier_open_file(&tier, b->directory, NULL));
 	int rc = neap_tier_format(tier, RECORD, LARGE, NULL);
 	if (rc == 0)
@@ -216,8 +227,11 @@ static int run(struct neap__bench *bench)
 		return neap__fail_errno(ENOMEM, "benchmark store");
 	b->directory = bench->options.directory ? bench->options.directory : "/var/tmp";
 	struct neap_tier *tier;
+	struct neap_tier_spec spec;
 	int rc = neap_tier_open_file(&tier, b->directory, NULL); /* fio would make one */
 	if (rc == 0) {
+		neap_tier_describe(tier, RECORD, &spec);
+		b->room = spec.capacity;
 		neap_tier_close(tier);
 		rc = neap__map_pages((void **)&b->data, FLYING * WHOLE);
 	}

@@ -57,7 +57,7 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 	if (tier->spec.capacity / footprint < IN_FLIGHT)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"slow memory of %llu bytes (%s) is too small: %llu bytes would do",
-			(unsigned long long)tier->spec.capacity, tier->spec.name,
+			(unsigned long long)tier->spec.capacity, tier->about,
 			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
 	NEAP_TRY(neap_tier_format(tier, bytes, places, NULL));

@@ -82,15 +82,19 @@ static void sync_name(const struct neap__scratch *scratch)
 	}
 }
 
-/* A file that is new, or that a process made and did not come to write to. */
+/* A file that is new, or that a process made and did not come to write to; gone if that fails. */
 static int write_head(struct neap__scratch *scratch, const char *name)
 {
 	char page[NEAP__PAGE] = {0};
 	struct head head;
 	make_head(&head, name);
 	memcpy(page, &head, sizeof head);
-	if (pwrite(scratch->fd, page, sizeof page, 0) != (ssize_t)sizeof page)
-		return neap__fail_errno(errno ? errno : EIO, "cannot write '%s'", scratch->name);
+	ssize_t n = pwrite(scratch->fd, page, sizeof page, 0);
+	if (n != (ssize_t)sizeof page) {
+		int err = n < 0 ? errno : ENOSPC;
+		neap__scratch_remove(scratch);
+		return neap__fail_errno(err, "cannot write '%s'", scratch->name);
+	}
 	sync_name(scratch);
 	return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
@@ -242,6 +244,24 @@ static void not_in_memory(void **state)
 	remove_folder();
 }
 
+/* A disk that is full, as far as this process is told: nothing stays. */
+static void no_room(void **unused)
+{
+	struct rlimit old, none;
+	struct neap_tier *tier;
+	(void)unused;
+	fresh_folder();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none = (struct rlimit){100, old.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	int rc = open_kept(&tier);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_true(rc < 0 && rc > NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), path));
+	remove_folder();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(not_ours),
 		cmocka_unit_test(one_process_at_a_time),
 		cmocka_unit_test(not_in_memory),
+		cmocka_unit_test(no_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
