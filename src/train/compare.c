@@ -18,24 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sweep over the first two steps: everything of ours but the arena is touched. */
-static int warm_up(struct neap__comparison *c)
-{
-	struct neap_sweep_options so;
-	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
-	double loss;
-
-	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	neap__comparison_ops(c, &ops, 0);
-	neap__comparison_sweep(c, &so, c->one.batch->steps < 2 ? c->one.batch->steps : 2, "bptt");
-	so.memory = 0;
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->one.net, &so));
-	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
-	neap_sweep_free(sweep);
-	return rc < 0 ? rc : neap_net_end(c->one.net);
-}
-
 static double waited(const struct neap__comparison *c)
 {
 	const struct neap_windows *windows = c->one.batch->windows;
@@ -350,13 +332,8 @@ static int compare(struct neap__comparison *c)
 		snprintf(r->tier_about[i], sizeof r->tier_about[i], "%s",
 			neap_tier_about(c->tiers.tier[i]));
 	NEAP_TRY(look_for_journal(c));
-	if (!c->goes_on) {
-		NEAP_TRY(neap__tiers_measure(&c->tiers, &o->sweep, sizes.state, 0.2));
-		NEAP_TRY(warm_up(c));
-		NEAP_TRY(neap__tiers_beside(
-			&c->tiers, &o->sweep, c->one.net, c->one.batch, &c->one.objective));
+	if (!c->goes_on)
 		NEAP_TRY(neap__comparison_calibrate(c));
-	}
 	r->steps = c->one.batch->steps;
 	r->batch = c->one.batch->size;
 	for (int b = 0; b < c->one.batch->size; b++)
@@ -364,8 +341,6 @@ static int compare(struct neap__comparison *c)
 	r->data_bytes = c->one.batch->bytes;
 	r->weights_bytes = sizes.weights;
 	r->grads_bytes = sizes.grads;
-	if (!c->goes_on)
-		NEAP_TRY(warm_up(c));
 	int rc = run_all(c);
 	if (c->one.batch->windows)
 		r->window_steps = neap_windows_steps(c->one.batch->windows);

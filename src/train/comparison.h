@@ -62,7 +62,8 @@ int neap__reference_prepare(
 /*
  * What a step costs and how large tapes are: the first steps are timed, then a sweep
  * within the budget goes over the whole batch; over the first steps of a long one,
- * whose tapes are then sampled all along it.
+ * whose tapes are then sampled all along it. The tiers are measured, too. All of it
+ * again where the machine's pace was another one a moment later.
  */
 int neap__comparison_calibrate(struct neap__comparison *c);
 
