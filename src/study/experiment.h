@@ -31,7 +31,7 @@ struct neap__experiment {
 };
 
 extern const struct neap__experiment neap__study_schedules, neap__study_asymptotics,
-	neap__study_length, neap__study_howfar, neap__study_truncated;
+	neap__study_length, neap__study_howfar, neap__study_truncated, neap__study_async;
 
 /* An experiment at work. */
 struct neap__study {

@@ -19,6 +19,7 @@ static const struct neap__experiment *const experiments[] = {
 	&neap__study_length,
 	&neap__study_howfar,
 	&neap__study_truncated,
+	&neap__study_async,
 	NULL,
 };
 

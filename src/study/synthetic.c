@@ -10,12 +10,21 @@
 
 #define REPEATS_MOST 15
 
-/* Busy for so long. */
-static void spend(double seconds)
+/* A model at work. */
+struct work {
+	struct neap__synthetic model;
+	double turned; /* clock at the last turn */
+};
+
+struct timed {
+	struct neap_sweep_stats stats;
+	double forward;
+};
+
+/* Busy until so long after `start`. */
+static void spend(double start, double seconds)
 {
-	if (seconds <= 0)
-		return;
-	for (double end = neap_clock() + seconds; neap_clock() < end;)
+	while (seconds > 0 && neap_clock() - start < seconds)
 		;
 }
 
@@ -28,18 +37,20 @@ static int step_of(const void *state, int64_t t)
 
 static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
-	const struct neap__synthetic *m = user;
+	double start = neap_clock();
+	const struct neap__synthetic *m = &((const struct work *)user)->model;
 	(void)first;
 	NEAP_TRY(step_of(state, t0));
 	memcpy(state, &t1, sizeof t1);
-	spend(m->advance * (double)(t1 - t0));
+	spend(start, m->advance * (double)(t1 - t0));
 	return 0;
 }
 
 static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
-	const struct neap__synthetic *m = user;
+	double start = neap_clock();
+	const struct neap__synthetic *m = &((const struct work *)user)->model;
 	int64_t n = (int64_t)(room / m->tape);
 	(void)first;
 	NEAP_TRY(step_of(state, t0));
@@ -52,13 +63,15 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	*used = (size_t)n * m->tape;
 	*t_done = t0 + n;
 	memcpy(state, t_done, sizeof *t_done);
-	spend(m->record * (double)n);
+	spend(start, m->record * (double)n);
 	return 0;
 }
 
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
-	const struct neap__synthetic *m = user;
+	struct work *work = user;
+	const struct neap__synthetic *m = &work->model;
+	work->turned = neap_clock();
 	NEAP_TRY(step_of(state, m->steps));
 	memset(adjoint, 0, m->adjoint);
 	memcpy(adjoint, &m->steps, sizeof m->steps);
@@ -68,19 +81,20 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 
 static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
-	const struct neap__synthetic *m = user;
+	double start = neap_clock();
+	const struct neap__synthetic *m = &((const struct work *)user)->model;
 	NEAP_TRY(step_of(adjoint, t1));
 	for (int64_t t = t0; t < t1; t++)
 		NEAP_TRY(step_of((const char *)tape + (size_t)(t - t0) * m->tape, t));
 	memcpy(adjoint, &t0, sizeof t0);
-	spend(m->backward * (double)(t1 - t0));
+	spend(start, m->backward * (double)(t1 - t0));
 	return 0;
 }
 
 static int by_seconds(const void *a, const void *b)
 {
-	const struct neap_sweep_stats *x = a, *y = b;
-	return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+	const struct timed *x = a, *y = b;
+	return (x->stats.seconds > y->stats.seconds) - (x->stats.seconds < y->stats.seconds);
 }
 
 int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
@@ -105,22 +119,27 @@ int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
 		.advance = fmax(model->advance, 1e-9),
 		.record = fmax(model->record, 1e-9),
 		.backward = fmax(model->backward, 1e-9)};
-	struct neap_sweep_stats all[REPEATS_MOST];
+	struct timed all[REPEATS_MOST];
 	struct neap_sweep *sweep;
-	struct neap__synthetic m = *model;
+	struct work work = {*model, 0};
 	double loss;
 
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, &m, &o));
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, &work, &o));
 	*plan = *neap_sweep_plan(sweep);
 	plan->actions = NULL; /* the sweep's */
 	plan->action_count = 0;
 	int rc = neap_sweep_touch(sweep);
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
-	for (int i = 0; rc == 0 && i < repeats; i++)
-		rc = neap_sweep_run(sweep, NULL, NULL, &loss, &all[i]);
+	for (int i = 0; rc == 0 && i < repeats; i++) {
+		double start = neap_clock();
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, &all[i].stats);
+		all[i].forward = work.turned - start;
+	}
 	neap_sweep_free(sweep);
 	NEAP_TRY(rc);
 	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
-	*stats = all[repeats / 2];
+	*stats = all[repeats / 2].stats;
+	if (model->forward)
+		*model->forward = all[repeats / 2].forward;
 	return 0;
 }

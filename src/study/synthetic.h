@@ -13,6 +13,7 @@ struct neap__synthetic {
 	int64_t steps;
 	size_t state, tape, adjoint;	  /* bytes, 8 at least */
 	double advance, record, backward; /* seconds a step, spent on the processor */
+	double *forward;		  /* takes the seconds before the turn; or NULL */
 };
 
 /*
