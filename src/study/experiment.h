@@ -31,7 +31,9 @@ struct neap__experiment {
 };
 
 extern const struct neap__experiment neap__study_schedules, neap__study_asymptotics,
-	neap__study_length, neap__study_howfar, neap__study_truncated, neap__study_async;
+	neap__study_length, neap__study_howfar, neap__study_truncated, neap__study_async,
+	neap__study_sizes, neap__study_chunks, neap__study_remotes, neap__study_sparsity,
+	neap__study_stability;
 
 /* An experiment at work. */
 struct neap__study {

@@ -92,11 +92,13 @@ void neap__figure_series(
 	else
 		snprintf(title, sizeof title, "notitle");
 	const char *with = (look & NEAP__MARKS) && (look & NEAP__LINE) ? "linespoints"
-			   : look & NEAP__MARKS			       ? "points"
+			   : look & (NEAP__MARKS | NEAP__RING)	       ? "points"
 								       : "lines";
 	char mark[32] = "";
 	if (look & NEAP__MARKS)
 		snprintf(mark, sizeof mark, " pt %d ps 0.9", s->mark);
+	if (look & NEAP__RING)
+		snprintf(mark, sizeof mark, " pt %d ps 2", s->mark);
 	snprintf(figure->pending, sizeof figure->pending,
 		"$s%d with %s lc rgb '%s' lw 1.8 dt %d%s %s", figure->series, with, s->colour,
 		look & NEAP__DASHED ? 2 : 1, mark, title);

@@ -17,7 +17,7 @@
 enum { NEAP__LOG_X = 1, NEAP__LOG_Y = 2, NEAP__ZERO_Y = 4 /* the axis begins at 0 */ };
 
 /* How a series looks: marks, a line, or both. */
-enum { NEAP__MARKS = 1, NEAP__LINE = 2, NEAP__DASHED = 4 };
+enum { NEAP__MARKS = 1, NEAP__LINE = 2, NEAP__DASHED = 4, NEAP__RING = 8 /* around a mark */ };
 
 struct neap__panel_range {
 	double x0, x1, y0, y1;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "train/netops.h"
 #include "train/onebatch.h"
 
 static int go_on(const struct neap__study *s)
@@ -41,6 +42,10 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 		.user = (void *)(uintptr_t)study};
 	options->net.spec = room->spec;
 	options->net.scale = net->scale > 0 ? net->scale : 2;
+	if (net->recurrent > 0)
+		options->net.recurrent_scale = net->recurrent;
+	if (net->threshold > 0)
+		options->net.threshold = net->threshold;
 	options->net.seed = 1;
 	options->net.dense = net->dense;
 	options->net.threads = 1; /* the other processors move data */
@@ -108,6 +113,56 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 						 .record = 1e-6,
 						 .backward = 2e-6}};
 	return free_tier(problem, study);
+}
+
+static int sweep_once(struct neap_sweep_stats *stats, struct neap_plan *plan,
+	struct neap__onebatch *one, const struct neap_sweep_options *o)
+{
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep;
+	double loss;
+
+	neap__netops_fill(&ops, one->net);
+	NEAP_TRY(neap_sweep_create(&sweep, &ops, one->net, o));
+	*plan = *neap_sweep_plan(sweep);
+	plan->actions = NULL; /* the sweep's */
+	plan->action_count = 0;
+	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
+	neap_sweep_free(sweep);
+	return rc < 0 ? rc : neap_net_end(one->net);
+}
+
+int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
+	const struct neap__study *study, const struct neap__netcase *net, const char *strategy,
+	const struct neap_params *params, uint64_t memory)
+{
+	struct neap_sweep_options so = {
+		.size = sizeof so, .steps = net->steps, .memory = memory, .strategy = strategy};
+	struct neap_compare_options o;
+	struct neap__netroom room;
+	struct neap__onebatch one;
+	struct neap_tier *tier;
+	struct neap_problem p;
+
+	if (params)
+		so.params = *params;
+	if (memory == 0) {
+		NEAP_TRY(neap__net_sizes(&p, study, net));
+		NEAP_TRY(neap__plan_least(plan, &p, strategy, params));
+		so.memory = p.memory;
+	}
+	neap__net_options(&o, &room, study, net);
+	const struct neap__onebatch_source source = {
+		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
+	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
+	so.tiers = &tier;
+	so.ntiers = 1;
+	int rc = neap__onebatch_open(&one, &source);
+	if (rc == 0)
+		rc = sweep_once(stats, plan, &one, &so);
+	neap__onebatch_close(&one);
+	neap_tier_close(tier);
+	return rc;
 }
 
 /* A number, or nothing where there is none. */

@@ -20,6 +20,11 @@ static const struct neap__experiment *const experiments[] = {
 	&neap__study_howfar,
 	&neap__study_truncated,
 	&neap__study_async,
+	&neap__study_sizes,
+	&neap__study_chunks,
+	&neap__study_remotes,
+	&neap__study_sparsity,
+	&neap__study_stability,
 	NULL,
 };
 

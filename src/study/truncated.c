@@ -125,39 +125,6 @@ static void close_pass(struct pass *p)
 	free(p->tape);
 }
 
-/* All gradients, one after the other; their number. */
-static int64_t gradient(const struct neap_net *net, double **values)
-{
-	struct neap_param param;
-	int64_t count = 0, at = 0;
-
-	for (int i = 0; i < neap_net_params(net); i++)
-		count += neap_net_param(net, i, &param) == 0 ? param.count : 0;
-	*values = malloc((size_t)count * sizeof **values);
-	for (int i = 0; *values && i < neap_net_params(net); i++)
-		if (neap_net_param(net, i, &param) == 0) {
-			memcpy(*values + at, param.grad, (size_t)param.count * sizeof **values);
-			at += param.count;
-		}
-	return *values ? count : 0;
-}
-
-/* Cosine of two gradients, and |g - whole| / |whole|. */
-static void distance(
-	const double *whole, const double *g, int64_t count, double *cosine, double *error)
-{
-	double ww = 0, gg = 0, wg = 0, dd = 0;
-	for (int64_t i = 0; i < count; i++) {
-		double d = g[i] - whole[i];
-		ww += whole[i] * whole[i];
-		gg += g[i] * g[i];
-		wg += whole[i] * g[i];
-		dd += d * d;
-	}
-	*cosine = wg / sqrt(ww * gg);
-	*error = sqrt(dd / ww);
-}
-
 static int by_value(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
@@ -181,11 +148,11 @@ static int windows(struct neap__study *study, struct pass *p, const struct task 
 		if (rc < 0)
 			break;
 		qsort(seconds, REPEATS, sizeof seconds[0], by_value);
-		int64_t count = gradient(p->one.net, &g);
+		int64_t count = neap__net_gradient(p->one.net, &g);
 		if (i == 0)
 			whole = g;
 		if (whole && g)
-			distance(whole, g, count, &cosine, &error);
+			neap__net_distance(whole, g, count, &cosine, &error);
 		if (i > 0)
 			free(g);
 		rc = neap__study_row(study, "%s,%s,%lld,%lld,%llu,%.6g,%.9g,%.6g,%016llx",
