@@ -85,31 +85,65 @@ static int measure(struct neap__study *study)
 	return 0;
 }
 
-/* The row of a strategy with the least in a column; -1: there is none. */
-static int best(const struct neap__study *study, const char *strategy, const char *column)
+/* Steps between transfers of the pairs whose memory is compared. */
+#define SPAN 64
+
+/* Half way, on a scale of ratios, between the least and the most memory of the pairs. */
+static double budget_of(const struct neap__study *study, const char *strategy)
+{
+	double least = INFINITY, most = 0;
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		if (neap__row_is(study, i, "strategy", strategy)) {
+			least = fmin(least, neap__row_number(study, i, "peak_bytes"));
+			most = fmax(most, neap__row_number(study, i, "peak_bytes"));
+		}
+	return sqrt(least * most);
+}
+
+static int counts(const struct neap__study *study, int row, const char *strategy, int times)
+{
+	if (!neap__row_is(study, row, "strategy", strategy))
+		return 0;
+	if (times)
+		return neap__row_number(study, row, "peak_bytes") <= budget_of(study, strategy);
+	return neap__row_number(study, row, "chunk") * neap__row_number(study, row, "count") ==
+	       SPAN;
+}
+
+/* The row with the least in a column, of those that count; -1: there is none. */
+static int best(
+	const struct neap__study *study, const char *strategy, const char *column, int times)
 {
 	int found = -1;
 	for (int i = 0; i < neap__points_count(study->points); i++) {
 		double value = neap__row_number(study, i, column);
-		if (neap__row_is(study, i, "strategy", strategy) && isfinite(value) &&
+		if (counts(study, i, strategy, times) && isfinite(value) &&
 			(found < 0 || value < neap__row_number(study, found, column)))
 			found = i;
 	}
 	return found;
 }
 
-static void add_best(struct neap__study *study, const char *strategy, const char *what,
-	const char *column, const char *measured, double unit, const char *name)
+static void add_best(struct neap__study *study, const char *strategy, int times)
 {
-	int model = best(study, strategy, column), real = best(study, strategy, measured);
+	const char *measured = times ? "seconds" : "peak_measured";
+	int model = best(study, strategy, times ? "predicted" : "peak_bytes", times);
+	int real = best(study, strategy, measured, times);
+	double unit = times ? 1e-3 : MIB;
+	const char *name = times ? "ms" : "MiB";
+	char what[64];
+
 	if (model < 0 || real < 0)
 		return;
+	if (times)
+		snprintf(what, sizeof what, "time within %.3g MiB",
+			budget_of(study, strategy) / MIB);
+	else
+		snprintf(what, sizeof what, "memory where c k = %d", SPAN);
 	double there = neap__row_number(study, model, measured);
 	double least = neap__row_number(study, real, measured);
 	neap__text_add(&study->report,
-		"| `%s` | %s | chunk %s, %s checkpoints | %.4g %s | chunk %s, %s checkpoints | "
-		"%.4g "
-		"%s | %+.1f%% |\n",
+		"| `%s` | %s | c = %s, k = %s | %.4g %s | c = %s, k = %s | %.4g %s | %+.1f%% |\n",
 		strategy, what, neap__row_text(study, model, "chunk"),
 		neap__row_text(study, model, "count"), there / unit, name,
 		neap__row_text(study, real, "chunk"), neap__row_text(study, real, "count"),
@@ -136,7 +170,7 @@ static void panel(
 	char title[96], key[32];
 
 	snprintf(title, sizeof title, "%s: %s", strategy, times ? "time" : "peak of fast memory");
-	neap__figure_panel(f, title, "chunk (steps)", times ? "milliseconds" : "MiB",
+	neap__figure_panel(f, title, "c: steps of a chunk", times ? "milliseconds" : "MiB",
 		NEAP__LOG_X | (times ? 0 : NEAP__LOG_Y));
 	for (int k = 0; k < g.counts; k++)
 		for (int measured = 0; measured < 2; measured++) {
@@ -151,8 +185,8 @@ static void panel(
 							study, i, measured ? real : model) /
 							unit);
 		}
-	mark(study, f, best(study, strategy, model), real, unit, 5, "best by the model");
-	mark(study, f, best(study, strategy, real), real, unit, 6, "best measured");
+	mark(study, f, best(study, strategy, model, times), real, unit, 5, "best by the model");
+	mark(study, f, best(study, strategy, real, times), real, unit, 6, "best measured");
 }
 
 static int draw(struct neap__study *study)
@@ -167,8 +201,8 @@ static int draw(struct neap__study *study)
 		"|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
 	for (int i = 0; i < 2; i++) {
-		add_best(study, strategies[i], "memory", "peak_bytes", "peak_measured", MIB, "MiB");
-		add_best(study, strategies[i], "time", "predicted", "seconds", 1e-3, "ms");
+		add_best(study, strategies[i], 0);
+		add_best(study, strategies[i], 1);
 	}
 	for (int i = 0; i < 2; i++) {
 		char name[32];

@@ -41,6 +41,7 @@ static void weigh(struct neap__study *s)
 		double model = neap__row_number(s, i, "predicted");
 		double seconds = neap__row_number(s, i, "seconds");
 		const char *point = neap__row_text(s, i, "point");
+		const char *strategy = neap__row_text(s, i, "strategy");
 		int varies = neap__row_is(s, i, "tapes", "vary") ||
 			     neap__row_is(s, i, "chosen", "replay");
 		if (varies && isfinite(peak)) {
@@ -52,9 +53,10 @@ static void weigh(struct neap__study *s)
 			s->exact += fabs(planned - peak) < 0.5;
 			if (fabs(planned - peak) >= 0.5)
 				neap__text_add(&s->agreement,
-					"| %s %s | fast memory | %.0f bytes | %.0f bytes | %+.1f%% "
+					"| %s %s | `%s` | fast memory | %.0f bytes | %.0f bytes | "
+					"%+.1f%% "
 					"|\n",
-					s->experiment->name, point, planned, peak,
+					s->experiment->name, point, strategy, planned, peak,
 					100 * (peak / planned - 1));
 		}
 		if (times && isfinite(model) && isfinite(seconds) && model > 0) {
@@ -64,8 +66,9 @@ static void weigh(struct neap__study *s)
 			s->close += fabs(off) <= CLOSE;
 			if (fabs(off) > CLOSE)
 				neap__text_add(&s->agreement,
-					"| %s %s | time | %.3g s | %.3g s | %+.0f%% |\n",
-					s->experiment->name, point, model, seconds, 100 * off);
+					"| %s %s | `%s` | time | %.3g s | %.3g s | %+.0f%% |\n",
+					s->experiment->name, point, strategy, model, seconds,
+					100 * off);
 		}
 	}
 }
@@ -113,11 +116,16 @@ static void write_agreement(const struct neap__study *s, struct neap__text *out)
 			"\nWhere tapes or logs vary: within the budget in %d of %d points.\n",
 			s->within, s->bounded);
 	if (s->times)
-		neap__text_add(out, "\nTime: within %.0f%% of the model's in %d of %d points.\n",
-			100 * CLOSE, s->close, s->times);
+		neap__text_add(out,
+			"\nTime: within %.0f%% of the model's in %d of %d points (%s: the aim is "
+			"nine "
+			"of ten).\n",
+			100 * CLOSE, s->close, s->times,
+			10 * s->close >= 9 * s->times ? "reached" : "missed");
 	if (s->agreement.length)
 		neap__text_add(out,
-			"\n| point | | model | measured | off |\n|---|---|---|---|---|\n%s",
+			"\n| point | strategy | | model | measured | off "
+			"|\n|---|---|---|---|---|---|\n%s",
 			s->agreement.data);
 }
 

@@ -157,9 +157,11 @@ static void panel(struct neap__study *s, struct neap__figure *f, int dense)
 	neap__figure_panel(f, dense ? "Dense tapes" : "Sparse tapes",
 		"spikes of a unit and step (%)", "milliseconds a batch", NEAP__LOG_X | NEAP__LOG_Y);
 	for (int k = 0; strategies[k]; k++) {
-		neap__figure_series(f, strategies[k], 0, NULL, NEAP__MARKS);
+		int outside = strcmp(strategies[k], "bptt") == 0;
+		neap__figure_series(
+			f, strategies[k], 0, outside ? "store-all, outside" : NULL, NEAP__MARKS);
 		for (int a = 0; a < ACTIVITIES; a++) {
-			int i = row_of(s, a, dense, strategies[k]);
+			int i = row_of(s, a, dense, outside ? "reference" : strategies[k]);
 			if (i >= 0)
 				neap__figure_xy(f, neap__row_number(s, i, "spikes"),
 					1e3 * neap__row_number(s, i, "seconds"));
