@@ -60,6 +60,30 @@ struct neap__bundle {
 };
 enum { NEAP__STRIP_BYTES = 512 };
 
+/* A dense matrix in strips of columns, its rows one after the other in each, padded with zeros. */
+struct neap__strips {
+	const real *w;
+	int rows, columns;
+};
+
+/*
+ * Outer products of many steps: row k of g, from <= k < to, gets x[e][k] * y[e] for all e,
+ * in its columns [left, right).
+ */
+struct neap__outer {
+	int columns, count, from, to, left, right;
+	const real *const *x; /* [count][to] */
+	const real *const *y; /* [count][right] */
+	real *room;	      /* scratch: neap__outer_room numbers, aligned to 64 bytes */
+};
+enum { NEAP__OUTER_DEPTH = 256, NEAP__OUTER_STRIP = 48, NEAP__OUTER_HIGH = 8 };
+
+/* Scratch for so many rows at a time. */
+static inline uint64_t neap__outer_room(uint64_t rows)
+{
+	return NEAP__OUTER_DEPTH * (NEAP__OUTER_STRIP + NEAP__OUTER_HIGH + rows);
+}
+
 /* A surrogate derivative of the step at u = theta; zero beyond |u - theta| > cut. */
 struct neap__slope {
 	real theta, width, height, cut;
@@ -91,6 +115,11 @@ struct neap__kernels {
 	struct neap__rows rows[2]; /* dense, compressed */
 	/* Rows of g, dense, of so many columns: every sum in the order of `from`. */
 	void (*gather)(real *g, int columns, const struct neap__bundle *bundle);
+	/* out[columns] += sum over k < rows of v[k] * row k. In order of k. */
+	void (*product)(const struct neap__strips *m, const struct neap__share *share, int shares);
+	int product_columns; /* of its strips */
+	/* In order of e. */
+	void (*outer)(real *g, const struct neap__outer *outer);
 	/* u = beta u + b */
 	void (*decay)(real *u, real beta, const real *b, int n);
 	/* x = a x */
@@ -118,8 +147,11 @@ struct neap__kernels {
 };
 
 /* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */
-#define neap__walk_pack NEAP_R(neap__walk_pack)
-void neap__walk_pack(real *packed, const real *w, int rows, int n, int strip);
+#define neap__pack NEAP_R(neap__pack)
+NEAP_API void neap__pack(real *packed, const real *w, int rows, int n, int strip);
+/* The same of the matrix turned: n rows of `rows` numbers. */
+#define neap__pack_turned NEAP_R(neap__pack_turned)
+NEAP_API void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip);
 
 /* The table of an instruction set that this machine has. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)

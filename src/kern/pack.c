@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Row by row within a strip, so that a strip's weights lie together. */
-void neap__walk_pack(real *packed, const real *w, int rows, int n, int strip)
+void neap__pack(real *packed, const real *w, int rows, int n, int strip)
 {
 	for (int from = 0; from < n; from += strip)
 		for (int j = 0; j < rows; j++, packed += strip) {
@@ -12,4 +12,17 @@ void neap__walk_pack(real *packed, const real *w, int rows, int n, int strip)
 			memset(packed, 0, (size_t)strip * sizeof(real));
 			memcpy(packed, w + (size_t)j * n + from, (size_t)most * sizeof(real));
 		}
+}
+
+/* Row by row of w, so that it is read in its order; what is written lies near. */
+void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip)
+{
+	for (int from = 0; from < rows; from += strip, packed += (size_t)n * strip) {
+		int most = rows - from < strip ? rows - from : strip;
+		if (most < strip)
+			memset(packed, 0, (size_t)n * strip * sizeof(real));
+		for (int j = 0; j < most; j++)
+			for (int k = 0; k < n; k++)
+				packed[(size_t)k * strip + j] = w[(size_t)(from + j) * n + k];
+	}
 }

@@ -238,6 +238,33 @@ static void fold(double *restrict total, real *restrict part, int64_t n)
 	memset(part, 0, (size_t)n * sizeof *part);
 }
 
+enum { STRIP = 16 };
+
+static void product(const struct neap__strips *m, const struct neap__share *share, int shares)
+{
+	for (const struct neap__share *s = share; s < share + shares; s++)
+		for (int from = 0; from < m->columns; from += STRIP) {
+			const real *row = m->w + (size_t)from * m->rows;
+			int n = m->columns - from < STRIP ? m->columns - from : STRIP;
+			for (int k = 0; k < m->rows; k++, row += STRIP)
+				for (int i = 0; i < n; i++)
+					s->out[from + i] += s->v[k] * row[i];
+		}
+}
+
+static void outer(real *g, const struct neap__outer *o)
+{
+	int n = o->columns;
+
+	for (int e = 0; e < o->count; e++)
+		for (int k = o->from; k < o->to; k++) {
+			real *restrict row = g + (size_t)k * n, x = o->x[e][k];
+			const real *restrict y = o->y[e];
+			for (int i = o->left; i < o->right; i++)
+				row[i] += x * y[i];
+		}
+}
+
 #define SURROGATES(what)                                                                           \
 	{                                                                                          \
 		NEAP_R(neap__##what##_triangle), NEAP_R(neap__##what##_boxcar),                    \
@@ -250,6 +277,9 @@ const struct neap__kernels neap__kernels_reference = {
 	.rows = {{add_dense, dot_dense, grad_dense},
 		{add_compressed, dot_compressed, grad_compressed}},
 	.gather = gather,
+	.product = product,
+	.product_columns = STRIP,
+	.outer = outer,
 	.decay = decay,
 	.scale = scale,
 	.sum = sum,

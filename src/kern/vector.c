@@ -11,6 +11,9 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->rows[0].dot = NEAP_V(neap__dots);
 	kernels->rows[0].grad = NEAP_V(neap__grads);
 	kernels->gather = NEAP_V(neap__gather);
+	kernels->product = NEAP_V(neap__product);
+	kernels->product_columns = NEAP_V(neap__product_columns);
+	kernels->outer = NEAP_V(neap__outer);
 	kernels->decay = NEAP_V(neap__decay);
 	kernels->scale = NEAP_V(neap__scale);
 	kernels->sum = NEAP_V(neap__sum);

@@ -102,6 +102,25 @@ INLINE void store_part(real *p, vec v, int count)
 #endif
 }
 
+/* One number in every lane. */
+INLINE vec spread(real x)
+{
+#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+	return (vec)_mm512_set1_pd(x);
+#elif NEAP__VECTOR == 64
+	return (vec)_mm512_set1_ps(x);
+#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+	return (vec)_mm256_set1_pd(x);
+#elif NEAP__VECTOR == 32
+	return (vec)_mm256_set1_ps(x);
+#else
+	vec v;
+	EACH_REGISTER(int i = 0; i < WIDE; i++)
+	v[i] = x;
+	return v;
+#endif
+}
+
 /* a b + c, rounded once where the machine can. */
 INLINE vec multiply_add(vec a, vec b, vec c)
 {
@@ -185,6 +204,10 @@ void NEAP_V(neap__grads)(
 	real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
 void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *share, int shares);
 void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *bundle);
+void NEAP_V(neap__product)(
+	const struct neap__strips *m, const struct neap__share *share, int shares);
+extern const int NEAP_V(neap__product_columns);
+void NEAP_V(neap__outer)(real *g, const struct neap__outer *outer);
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
 int NEAP_V(neap__support)(
 	uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta, real cut);

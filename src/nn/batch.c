@@ -2,6 +2,7 @@
 /* A batch in a net: checking it, dealing it out to groups, sizes, and the gradients at its end. */
 #include "nn/inside.h"
 #include "nn/kept.h"
+#include "nn/outers.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
@@ -14,13 +15,21 @@ void neap__groups_free(struct neap_net *net)
 {
 	for (int g = 0; g < net->group_room; g++)
 		neap__group_free(&net->groups[g]);
-	for (int i = 0; net->kept && i < neap__pool_threads(net->pool); i++)
+	for (int g = 0; g < net->grads_room; g++)
+		neap__grads_free(&net->grads[g]);
+	for (int i = 0; i < net->nkept; i++)
 		neap__kept_free(&net->kept[i]);
+	for (int i = 0; net->crew && i < neap__pool_threads(net->pool); i++)
+		neap__crew_free(&net->crew[i]);
+	free(net->crew);
 	free(net->kept);
+	free(net->grads);
 	free(net->groups);
+	net->crew = NULL;
 	net->kept = NULL;
+	net->grads = NULL;
 	net->groups = NULL;
-	net->group_room = net->ngroups = 0;
+	net->group_room = net->ngroups = net->grads_room = net->ngrads = net->nkept = 0;
 }
 
 static int check_sample(
@@ -54,26 +63,80 @@ static int check_sample(
 	return 0;
 }
 
-static int make_groups(struct neap_net *net, int samples, int count)
+/* How a batch is dealt out: samples whose gradients are summed together, and samples of a group. */
+struct deal {
+	int summed, carried, ngrads, ngroups;
+};
+
+enum { SUMMED = 8, SUMMED_DENSE = 32, CARRIED_LEAST = 4, CARRIED_MOST = 8 };
+
+/* Where the net is dense, a fourth of those summed together; not a question of threads. */
+static struct deal deal_of(const struct neap_net *net, int batch)
 {
-	if (samples <= net->group_size && count <= net->group_room)
+	int most = net->dense ? SUMMED_DENSE : SUMMED;
+	struct deal d = {.summed = net->options.group ? net->options.group : most};
+
+	d.summed = d.summed < batch ? d.summed : batch;
+	d.carried = d.summed;
+	if (net->dense) {
+		int fourth = (d.summed + 3) / 4;
+		fourth = fourth < CARRIED_LEAST ? CARRIED_LEAST : fourth;
+		fourth = fourth > CARRIED_MOST ? CARRIED_MOST : fourth;
+		d.carried = fourth < d.summed ? fourth : d.summed;
+	}
+	d.ngrads = (batch + d.summed - 1) / d.summed;
+	int last = batch - (d.ngrads - 1) * d.summed;
+	d.ngroups = (d.ngrads - 1) * ((d.summed + d.carried - 1) / d.carried) +
+		    (last + d.carried - 1) / d.carried;
+	return d;
+}
+
+/* Scratch of gradients: of each thread, or each sum. */
+static int make_kept(struct neap_net *net, int samples)
+{
+	int threads = neap__pool_threads(net->pool), kept = net->dense ? net->grads_room : threads;
+
+	net->kept = calloc((size_t)kept, sizeof *net->kept);
+	if (net->dense)
+		net->crew = calloc((size_t)threads, sizeof *net->crew);
+	if (!net->kept || (net->dense && !net->crew))
+		return neap__fail_errno(ENOMEM, "%d groups", kept);
+	for (; net->nkept < kept; net->nkept++)
+		NEAP_TRY(neap__kept_make(net, &net->kept[net->nkept], samples));
+	for (int i = 0; i < threads && net->dense; i++)
+		NEAP_TRY(neap__crew_make(net, &net->crew[i], (int64_t)net->kept->steps * samples));
+	return 0;
+}
+
+static int larger(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int make_groups(struct neap_net *net, const struct deal *deal)
+{
+	if (deal->summed <= net->grads_size && deal->ngrads <= net->grads_room &&
+		deal->carried <= net->group_size && deal->ngroups <= net->group_room)
 		return 0;
-	int size = samples > net->group_size ? samples : net->group_size;
-	int room = count > net->group_room ? count : net->group_room;
+	int size = larger(deal->carried, net->group_size);
+	int summed = larger(deal->summed, net->grads_size);
+	int room = larger(deal->ngroups, net->group_room);
+	int sums = larger(deal->ngrads, net->grads_room);
 	neap__groups_free(net);
+	net->group_size = net->grads_size = 0;
 	net->groups = calloc((size_t)room, sizeof *net->groups);
-	if (!net->groups)
+	net->grads = calloc((size_t)sums, sizeof *net->grads);
+	if (!net->groups || !net->grads)
 		return neap__fail_errno(ENOMEM, "%d groups", room);
 	net->group_room = room;
-	net->group_size = 0;
-	net->kept = calloc((size_t)neap__pool_threads(net->pool), sizeof *net->kept);
-	if (!net->kept)
-		return neap__fail_errno(ENOMEM, "%d groups", room);
-	for (int i = 0; i < neap__pool_threads(net->pool); i++)
-		NEAP_TRY(neap__kept_make(net, &net->kept[i], size));
+	net->grads_room = sums;
+	NEAP_TRY(make_kept(net, summed));
+	for (int g = 0; g < sums; g++)
+		NEAP_TRY(neap__grads_make(net, &net->grads[g]));
 	for (int g = 0; g < room; g++)
 		NEAP_TRY(neap__group_make(net, &net->groups[g], size));
 	net->group_size = size;
+	net->grads_size = summed;
 	return 0;
 }
 
@@ -94,46 +157,59 @@ static int make_samples(struct neap_net *net, int samples)
 	return 0;
 }
 
+/* A group's samples, and the sizes of all that they need. */
+static int fill(struct neap_net *net, struct neap__group *group)
+{
+	group->state_at = net->state_bytes;
+	group->adjoint_at = net->adjoint_bytes;
+	group->steps = 0;
+	for (int s = 0; s < group->size; s++) {
+		int64_t length = net->batch->sequences[group->first + s].length;
+		group->steps = length > group->steps ? length : group->steps;
+		net->sample_steps += (double)length;
+	}
+	net->state_bytes += group->size * net->sample_state;
+	net->adjoint_bytes += group->size * net->sample_adjoint;
+	group->step_tape = neap__round_up(group->size * net->sample_tape, 8);
+	if (group->step_tape > UINT32_MAX / 2)
+		return neap__fail(NEAP_EOVERFLOW,
+			"a step of %d samples takes %zu bytes of tape; use a smaller --group",
+			group->size, group->step_tape);
+	group->step_log = neap__round_up(group->size * net->sample_log, 8);
+	memset(group->spikes, 0, (size_t)net->hidden * sizeof *group->spikes);
+	group->support = group->recorded = 0;
+	return 0;
+}
+
 /* Deals the batch out to the groups and adds up the sizes of all. */
-static int deal(struct neap_net *net, int samples)
+static int deal_out(struct neap_net *net, const struct deal *deal)
 {
 	uint64_t tape = NEAP__TAPE_HEAD, log = NEAP__TAPE_HEAD;
+	struct neap__group *group = net->groups;
 
 	net->state_bytes = net->adjoint_bytes = 0;
 	net->sample_steps = 0;
-	for (int g = 0; g < net->ngroups; g++) {
-		struct neap__group *group = &net->groups[g];
-		group->first = g * samples;
-		group->size = net->batch->size - group->first;
-		group->size = group->size < samples ? group->size : samples;
-		group->state_at = net->state_bytes;
-		group->adjoint_at = net->adjoint_bytes;
-		group->steps = 0;
-		for (int s = 0; s < group->size; s++) {
-			int64_t length = net->batch->sequences[group->first + s].length;
-			group->steps = length > group->steps ? length : group->steps;
-			net->sample_steps += (double)length;
+	for (int g = 0; g < net->ngrads; g++) {
+		struct neap__grads *grads = &net->grads[g];
+		int left = net->batch->size - g * deal->summed;
+		grads->first = g * deal->summed;
+		grads->size = left < deal->summed ? left : deal->summed;
+		memset(grads->part, 0, net->elements * net->engine->real);
+		memset(grads->total, 0, net->elements * sizeof *grads->total);
+		memset(grads->dirty, 0, net->rows);
+		for (int s = 0; s < grads->size; s += deal->carried, group++) {
+			left = grads->size - s;
+			group->grads = grads;
+			group->first = grads->first + s;
+			group->size = left < deal->carried ? left : deal->carried;
+			NEAP_TRY(fill(net, group));
+			tape += NEAP__TAPE_GROUP + group->step_tape;
+			log += NEAP__TAPE_GROUP + group->step_log;
 		}
-		net->state_bytes += group->size * net->sample_state;
-		net->adjoint_bytes += group->size * net->sample_adjoint;
-		group->step_tape = neap__round_up(group->size * net->sample_tape, 8);
-		if (group->step_tape > UINT32_MAX / 2)
-			return neap__fail(NEAP_EOVERFLOW,
-				"a step of %d samples takes %zu bytes of tape; use a smaller "
-				"--group",
-				group->size, group->step_tape);
-		tape += NEAP__TAPE_GROUP + group->step_tape;
-		group->step_log = neap__round_up(group->size * net->sample_log, 8);
-		log += NEAP__TAPE_GROUP + group->step_log;
-		memset(group->part, 0, net->elements * net->engine->real);
-		memset(group->total, 0, net->elements * sizeof *group->total);
-		memset(group->dirty, 0, net->rows);
-		memset(group->spikes, 0, (size_t)net->hidden * sizeof *group->spikes);
-		group->support = group->recorded = 0;
 	}
 	net->tape_max = tape;
 	net->log_max = net->has_log ? log : 0;
-	net->is_packed = 0;
+	net->is_packed = net->has_strips = 0;
 	net->fixed_tape = net->sample_steps == (double)net->batch->size * (double)net->batch->steps;
 	for (int l = 0; l < net->nlayers - 1; l++)
 		net->fixed_tape &= net->layers[l].dense;
@@ -205,17 +281,16 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->objective = objective ? *objective : (struct neap_objective){0};
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	int samples = net->options.group ? net->options.group : 8;
-	samples = samples < batch->size ? samples : batch->size;
-	int count = (batch->size + samples - 1) / samples;
-	NEAP_TRY(make_groups(net, samples, count));
+	struct deal deal = deal_of(net, batch->size);
+	NEAP_TRY(make_groups(net, &deal));
 	NEAP_TRY(make_samples(net, batch->size));
-	net->ngroups = count;
+	net->ngroups = deal.ngroups;
+	net->ngrads = deal.ngrads;
 	net->batch = batch;
 	net->events = batch->sequences;
 	net->events_from = 0;
 	net->events_to = batch->windows ? 0 : INT64_MAX;
-	int rc = deal(net, samples);
+	int rc = deal_out(net, &deal);
 	if (rc < 0) {
 		net->batch = NULL;
 		return rc;
@@ -291,16 +366,18 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	for (int i = 0; i < net->ntensors; i++)
 		sizes->weights += (size_t)net->tensors[i].count * net->engine->real;
 	size_t sums = net->elements * (net->engine->real + sizeof(double));
-	sizes->grads = net->elements * sizeof(double) + (size_t)net->group_room * sums;
-	sizes->workspace = (size_t)net->group_room * (net->group_memory - sums) + net->packed_bytes;
-	if (net->kept)
-		sizes->workspace += (size_t)neap__pool_threads(net->pool) *
-				    neap__kept_bytes(net, net->group_size);
+	sizes->grads = net->elements * sizeof(double) + (size_t)net->grads_room * sums;
+	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes;
+	sizes->workspace += (size_t)net->nkept * neap__kept_bytes(net, net->grads_size);
+	if (net->crew)
+		sizes->workspace +=
+			(size_t)neap__pool_threads(net->pool) *
+			neap__crew_bytes(net, (int64_t)net->kept->steps * net->grads_size);
 }
 
 enum { CHUNK = 8192 }; /* gradients added up at a time */
 
-/* Adds the groups' sums of one chunk of gradients, groups upwards. */
+/* Adds the sums of one chunk of gradients, samples upwards. */
 static void add_chunk(void *arg, int item, int thread)
 {
 	struct neap_net *net = arg;
@@ -309,8 +386,8 @@ static void add_chunk(void *arg, int item, int thread)
 
 	(void)thread;
 	to = to < net->elements ? to : net->elements;
-	for (int g = 0; g < net->ngroups; g++) {
-		const double *total = net->groups[g].total;
+	for (int g = 0; g < net->ngrads; g++) {
+		const double *total = net->grads[g].total;
 		for (size_t i = from; i < to; i++)
 			grad[i] += total[i];
 	}

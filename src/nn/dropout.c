@@ -69,6 +69,15 @@ void neap__dropout_raise(const struct neap_net *net, const struct neap__group *g
 	list->value = value;
 }
 
+void neap__dropout_all(real *to, const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int slot, const real *outputs, real scale)
+{
+	const uint8_t *kept = kept_of(net, group, layer, slot);
+
+	for (int i = 0; i < layer->n; i++)
+		to[i] = kept[i] ? scale * outputs[i] : 0;
+}
+
 void neap__dropout_gradient(const struct neap_net *net, const struct neap__group *group,
 	const struct neap__layer *layer, int slot, const struct neap__view *view, real *ds)
 {

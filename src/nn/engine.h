@@ -83,6 +83,17 @@ void neap__group_load(
 void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1);
 
+/* products.c: rows of kern.h's struct neap__rows, or dense products; shares may change. */
+#define neap__products_add NEAP_R(neap__products_add)
+#define neap__products_dot NEAP_R(neap__products_dot)
+#define neap__strips_fill NEAP_R(neap__strips_fill)
+void neap__products_add(
+	const struct neap_net *net, struct neap__share *shares, int count, int tensor);
+void neap__products_dot(
+	const struct neap_net *net, struct neap__share *shares, int count, int tensor);
+/* Brings the weights into strips. */
+void neap__strips_fill(struct neap_net *net);
+
 /* forward.c */
 #define neap__group_alive NEAP_R(neap__group_alive)
 #define neap__group_step NEAP_R(neap__group_step)
@@ -125,6 +136,7 @@ size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned
 #define neap__weights_end NEAP_R(neap__weights_end)
 #define neap__bias_add NEAP_R(neap__bias_add)
 #define neap__kept_din NEAP_R(neap__kept_din)
+#define neap__outputs_keep NEAP_R(neap__outputs_keep)
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
 void neap__weights_step(struct neap_net *net, struct neap__group *group);
@@ -142,13 +154,44 @@ void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer);
 /* A layer's d(in) one step later. */
 const real *neap__kept_din(const struct neap__at *at, int layer);
+/* Of a dense net: the outputs of the step. */
+void neap__outputs_keep(const struct neap__at *at);
+
+/* noted.c: rows of d(in) and outputs, of a sample's row and a step counted from the range's end. */
+#define neap__kept_row NEAP_R(neap__kept_row)
+#define neap__kept_outputs NEAP_R(neap__kept_outputs)
+#define neap__column_of NEAP_R(neap__column_of)
+#define neap__note NEAP_R(neap__note)
+#define neap__noted_add NEAP_R(neap__noted_add)
+real *neap__kept_row(
+	const struct neap_net *net, const struct neap__kept *kept, int layer, int step, int row);
+/* up: what of the outputs goes up. */
+real *neap__kept_outputs(const struct neap_net *net, const struct neap__kept *kept, int layer,
+	int step, int row, int up);
+/* Where in d(in) the columns of a tensor begin. */
+int neap__column_of(const struct neap__layer *layer, int tensor);
+/* The spikes of a list, which add row `from` of d(in). */
+void neap__note(struct neap__kept *kept, int tensor, const struct neap__list *list, uint32_t from);
+/* Adds what was noted of a tensor; `lenders` rows of d(in) are in use. */
+void neap__noted_add(struct neap_net *net, struct neap__grads *grads, struct neap__kept *kept,
+	int layer, int tensor, int lenders);
 
 /* reverse.c: rows of struct neap__engine. */
 #define neap__backward_group NEAP_R(neap__backward_group)
-#define neap__fold_group NEAP_R(neap__fold_group)
+#define neap__fold_tensor NEAP_R(neap__fold_tensor)
 void neap__backward_group(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
-	int64_t t1, int64_t t0, const unsigned char *tape);
-void neap__fold_group(struct neap_net *net, struct neap__group *group);
+	int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0);
+/* The sums of a block, of `count` numbers of a tensor, go to those of the blocks before. */
+#define neap__fold_part NEAP_R(neap__fold_part)
+void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,
+	int64_t count);
+/* The sums of a block of a tensor go to those of the blocks before. */
+void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int tensor);
+
+/* outers.c: a row of struct neap__engine. */
+#define neap__outers_parcel NEAP_R(neap__outers_parcel)
+void neap__outers_parcel(struct neap_net *net, struct neap__grads *grads,
+	const struct neap__parcel *parcel, struct neap__crew *crew, int64_t t1, int64_t t0);
 
 /* relive.c: rows of struct neap__engine. */
 #define neap__replay_group NEAP_R(neap__replay_group)
@@ -176,6 +219,10 @@ struct neap__list neap__dropout_list(const struct neap_net *net, const struct ne
 	const struct neap__layer *layer, int slot, const struct neap__list *outputs);
 void neap__dropout_raise(const struct neap_net *net, const struct neap__group *group,
 	const struct neap__layer *layer, int slot, struct neap__list *list);
+/* The same of outputs of all units: what goes up, raised by `scale`; 0 where nothing does. */
+#define neap__dropout_all NEAP_R(neap__dropout_all)
+void neap__dropout_all(real *to, const struct neap_net *net, const struct neap__group *group,
+	const struct neap__layer *layer, int slot, const real *outputs, real scale);
 /* What comes down to the active units, in place. */
 void neap__dropout_gradient(const struct neap_net *net, const struct neap__group *group,
 	const struct neap__layer *layer, int slot, const struct neap__view *view, real *ds);

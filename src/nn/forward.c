@@ -57,12 +57,6 @@ static void enter(struct neap_net *net, struct neap__group *group, int alive, in
 	}
 }
 
-static void add_rows(const struct neap_net *net, struct neap__share *shares, int count, int tensor)
-{
-	struct neap__matrix m = neap__weights(net, tensor);
-	neap__rows(net->kernels, &m)->add(&m, shares, count);
-}
-
 static struct neap__share share_of(const struct neap__list *list, real *out)
 {
 	return (struct neap__share){
@@ -80,7 +74,12 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		struct neap__at *at = &group->at[i];
 		struct neap__list arriving =
 			at->below ? *at->below : neap__input_events(net, at->sample, at->t);
-		if (drops) {
+		if (drops && below->outputs == NEAP__ALL) {
+			real *to = neap__scratch_row(net, group->mask.values, at->slot);
+			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
+				(real)neap__dropout_scale(below));
+			arriving.value = to;
+		} else if (drops) {
 			arriving = neap__dropout_list(net, group, below, at->slot, &arriving);
 			neap__dropout_raise(net, group, below, at->slot, &arriving);
 		}
@@ -88,13 +87,13 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
 		shares[i] = share_of(&arriving, at->sums);
 	}
-	add_rows(net, shares, alive, layer->weight);
+	neap__products_add(net, shares, alive, layer->weight);
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
 		shares[i] =
 			share_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
-	add_rows(net, shares, alive, layer->recurrent);
+	neap__products_add(net, shares, alive, layer->recurrent);
 	if (layer->candidate < 0)
 		return;
 	for (int i = 0; i < alive; i++) {
@@ -103,7 +102,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
 		shares[i] = share_of(&gated, (real *)at->sums + layer->at.candidate_at);
 	}
-	add_rows(net, shares, alive, layer->candidate);
+	neap__products_add(net, shares, alive, layer->candidate);
 }
 
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,

@@ -22,6 +22,8 @@ struct neap__kernels;
 struct neap__cell;
 struct neap__events;
 struct neap__kept;
+struct neap__crew;
+struct neap__parcel;
 
 enum {
 	NEAP__BLOCK = 64,	/* steps whose weight gradients are summed together */
@@ -115,14 +117,24 @@ struct neap__list {
 	void *value_room; /* n numbers, where outputs are */
 };
 
-/* Gradient sums and scratch of one group. */
+/* Gradient sums of the samples that are summed together. */
+struct neap__grads {
+	int first, size; /* samples of the batch */
+	void *part;	 /* sums of the block of steps being reversed, all tensors */
+	double *total;	 /* sums of the blocks before */
+	uint8_t *dirty;	 /* a row of part is not zero; one byte a row, all tensors */
+	void *memory;
+};
+
+/*
+ * What one thread carries through a range: the samples of one struct neap__grads, or some
+ * of them where the net is `dense` (outers.h).
+ */
 struct neap__group {
 	int first, size; /* samples of the batch */
 	int64_t steps;	 /* of its longest sample */
 	size_t state_at, adjoint_at;
-	void *part;	/* sums of the block of steps being reversed, all tensors */
-	double *total;	/* sums of the blocks before */
-	uint8_t *dirty; /* a row of part is not zero; one byte a row, all tensors */
+	struct neap__grads *grads;
 	double *spikes; /* spikes of every hidden unit, first passes only */
 	double support; /* units inside the support, and how many were asked */
 	double recorded;
@@ -148,7 +160,8 @@ struct neap__group {
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended */
 	void *shares;		  /* [sample] struct neap__share */
-	struct neap__kept *kept;  /* of the thread that works on it */
+	struct neap__kept *kept;  /* of the thread that works on it, or of its grads */
+	int step;		  /* rows in use there */
 	double *z, *dz;		  /* [classes] */
 	/* Of nets that drop: which units are kept, and scratch for what of their outputs goes up.
 	 */
@@ -303,16 +316,20 @@ struct neap__engine {
 	void (*leak)(struct neap_net *net, const struct neap__layer *layer);
 	/* Which units dropout keeps in it. */
 	void (*draw)(struct neap_net *net, struct neap__group *group);
-	/* Brings the weights into the order that replay reads them in. */
+	/* Brings the weights into the order that replay, and dense products, read them in. */
 	void (*pack)(struct neap_net *net);
+	void (*fill_strips)(struct neap_net *net);
+	int (*strip_columns)(const struct neap_net *net); /* of dense products */
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
-		int64_t t1, int64_t t0, const unsigned char *tape);
+		int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0);
+	/* Of a dense net, after backward of all groups: gradients of its steps [t0, t1). */
+	void (*outers)(struct neap_net *net, struct neap__grads *grads,
+		const struct neap__parcel *parcel, struct neap__crew *crew, int64_t t1, int64_t t0);
 	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
 	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
 		const unsigned char *state, unsigned char *adjoint, double *answer);
 	/* The penalty's gradient a spike: net->penalty. */
 	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
-	void (*fold)(struct neap_net *net, struct neap__group *group);
 };
 extern const struct neap__engine neap__engine_float, neap__engine_double;
 
@@ -341,7 +358,14 @@ struct neap_net {
 	struct neap_objective objective; /* loss NULL: forward only */
 	struct neap__group *groups;
 	int ngroups, group_room, group_size;
-	struct neap__kept *kept; /* [threads] for groups of group_size */
+	struct neap__grads *grads;
+	int ngrads, grads_room, grads_size;
+	struct neap__kept *kept; /* [threads], or [grads_room], for grads_size samples */
+	int nkept;
+	int dense; /* outputs of hidden layers are numbers of all units, weights dense rows */
+	struct neap__crew *crew;      /* [threads] where dense */
+	struct neap__parcel *parcels; /* the work on a struct neap__grads, cut in pieces */
+	int nparcels;
 	int sample_room;
 	size_t sample_state, sample_adjoint, sample_tape;
 	size_t state_bytes, adjoint_bytes, tape_max, group_memory;
@@ -354,7 +378,10 @@ struct neap_net {
 	size_t sample_log, log_max, strip;
 	void **packed; /* [tensors] weights as replay reads them, where has_log */
 	size_t packed_bytes;
-	int is_packed;	/* they are those of the batch begun */
+	int is_packed; /* they are those of the batch begun */
+	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */
+	void **strips, **turned;
+	int has_strips; /* they are those of the batch begun */
 	int fixed_tape; /* every step's tape takes tape_max: dense, and no sample ends early */
 
 	void **penalty; /* [layers]: gradient a spike, when there is a penalty */
@@ -386,11 +413,17 @@ int neap__net_window(struct neap_net *net, int64_t t);
 int neap__net_parse(struct neap_net *net);
 /* Makes, fills in and names the tensors. */
 int neap__net_tensors(struct neap_net *net);
+/* Room for the weights in the order of a replay, and in strips. */
+int neap__net_packed(struct neap_net *net);
+void neap__packed_free(struct neap_net *net);
 /* Offsets and sizes of a sample's state, adjoint and tape. */
 int neap__net_layout(struct neap_net *net);
 /* The most bytes of tape that a sample's step takes in a layer. */
 size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer);
-/* The memory of a group of at most `samples` samples. */
+/* The memory of gradients, and of a group of at most `samples` samples. */
+int neap__grads_make(struct neap_net *net, struct neap__grads *grads);
+void neap__grads_free(struct neap__grads *grads);
+
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
 void neap__group_free(struct neap__group *group);
 /* All of them. */

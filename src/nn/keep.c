@@ -22,11 +22,15 @@ static void move(struct mover *m, void *at, size_t bytes)
 		m->rc = m->write ? m->write(m->other, at, bytes) : m->read(m->other, at, bytes);
 }
 
+static void move_grads(struct mover *m, const struct neap_net *net, struct neap__grads *grads)
+{
+	move(m, grads->part, net->elements * net->engine->real);
+	move(m, grads->total, net->elements * sizeof *grads->total);
+	move(m, grads->dirty, net->rows);
+}
+
 static void move_group(struct mover *m, const struct neap_net *net, struct neap__group *group)
 {
-	move(m, group->part, net->elements * net->engine->real);
-	move(m, group->total, net->elements * sizeof *group->total);
-	move(m, group->dirty, net->rows);
 	move(m, group->spikes, (size_t)net->hidden * sizeof *group->spikes);
 	move(m, &group->support, sizeof group->support);
 	move(m, &group->recorded, sizeof group->recorded);
@@ -40,6 +44,8 @@ static int move_all(struct mover *m, struct neap_net *net)
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	size_t samples = (size_t)net->batch->size;
+	for (int g = 0; g < net->ngrads; g++)
+		move_grads(m, net, &net->grads[g]);
 	for (int g = 0; g < net->ngroups; g++)
 		move_group(m, net, &net->groups[g]);
 	for (int l = 0; l < net->nlayers; l++)

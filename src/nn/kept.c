@@ -20,6 +20,12 @@ size_t neap__kept_stride(const struct neap_net *net, int layer)
 	return neap__round_up(bytes, 64);
 }
 
+size_t neap__kept_outputs_stride(const struct neap_net *net, int layer)
+{
+	const struct neap__layer *l = &net->layers[layer];
+	return neap__round_up((size_t)l->n * net->engine->real, 64) * (l->dropout > 0 ? 2 : 1);
+}
+
 static int steps_of(int samples)
 {
 	int steps = SAMPLE_STEPS / samples;
@@ -29,6 +35,8 @@ static int steps_of(int samples)
 /* Spikes of dense rows wait; numbers and compressed rows are added at once. */
 static int waits(const struct neap_net *net, int tensor)
 {
+	if (net->dense)
+		return tensor == net->layers[0].weight;
 	return !net->options.smooth && !net->tensors[tensor].row_start &&
 	       net->tensors[tensor].takes_spikes;
 }
@@ -42,6 +50,7 @@ static void take_all(
 	kept->samples = samples;
 	kept->steps = steps_of(samples);
 	kept->rows = neap__piece(from, net->nlayers, sizeof *kept->rows);
+	kept->outputs = neap__piece(from, net->nlayers, sizeof *kept->outputs);
 	kept->noted = neap__piece(from, net->ntensors, sizeof *kept->noted);
 	kept->count = neap__piece(from, net->ntensors, sizeof *kept->count);
 	kept->room = neap__piece(from, net->ntensors, sizeof *kept->room);
@@ -49,6 +58,11 @@ static void take_all(
 		void *row = neap__piece(from, rows, neap__kept_stride(net, l));
 		if (from->base)
 			kept->rows[l] = row;
+	}
+	for (int l = 0; net->dense && l < net->nlayers - 1; l++) {
+		void *row = neap__piece(from, rows, neap__kept_outputs_stride(net, l));
+		if (from->base)
+			kept->outputs[l] = row;
 	}
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;

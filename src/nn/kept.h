@@ -6,6 +6,9 @@
  * kept, spikes are noted with the row they add, and at the end they are sorted by
  * gradient row (a counting sort, which keeps their order) and added row by row.
  *
+ * A dense net keeps its layers' outputs, too, and takes the sum of outer products
+ * (outers.h); noted are the events of its inputs alone.
+ *
  * Every gradient is summed in the order in which spikes were noted, downwards in t and
  * upwards in samples, so where the waiting ends changes no bit.
  */
@@ -24,8 +27,8 @@ struct neap__noted {
 
 struct neap__kept {
 	int samples, steps; /* room for so many samples, and steps beside the one before */
-	int step;	    /* of those, in use; row (step * samples + slot) is a sample's */
-	void **rows;	    /* [layers][(steps + 1) * samples][stride] */
+	void **rows;	    /* [layers][(steps + 1) * samples][stride]; row step * samples + slot */
+	void **outputs;	    /* the same of outputs, of a dense net's hidden layers */
 	struct neap__noted **noted; /* [tensors] */
 	size_t *count, *room;	    /* [tensors] */
 	uint32_t *start, *from;	    /* of the sort: [rows + 1], [events] */
@@ -36,7 +39,9 @@ struct neap__kept {
 
 /* Bytes from one kept row of a layer to the next. */
 size_t neap__kept_stride(const struct neap_net *net, int layer);
-/* Memory for groups of at most `samples` samples. */
+/* The same of a row of outputs; where a layer has dropout, and of what goes up of them. */
+size_t neap__kept_outputs_stride(const struct neap_net *net, int layer);
+/* Memory for sums over at most `samples` samples. */
 int neap__kept_make(struct neap_net *net, struct neap__kept *kept, int samples);
 void neap__kept_free(struct neap__kept *kept);
 /* Bytes that it takes. */

@@ -76,6 +76,17 @@ static void derive_log(struct neap_net *net)
 	net->strip = (size_t)net->engine->strip(net);
 }
 
+static void derive_dense(struct neap_net *net)
+{
+	net->dense = net->nlayers > 1;
+	for (int l = 0; l < net->nlayers - 1; l++)
+		net->dense &= code(net, &net->layers[l])->outputs == NEAP__ALL &&
+			      net->layers[l].density >= 1;
+	net->dense &= net->layers[net->nlayers - 1].density >= 1;
+	for (int l = 0; l < net->nlayers; l++) /* their gradients are added step by step */
+		net->dense &= !neap__learned(&net->layers[l]);
+}
+
 static size_t bytes_of(const struct neap_net *net, const struct neap__layer *layer, int rows,
 	size_t (*bytes)(const struct neap_net *net, const struct neap__layer *layer))
 {
@@ -125,6 +136,7 @@ int neap__net_layout(struct neap_net *net)
 	net->sample_tape = tape;
 	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
 	derive_log(net);
+	derive_dense(net);
 	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
 	if (!net->identity)
 		return neap__fail_errno(ENOMEM, "net");
@@ -187,9 +199,6 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 {
 	size_t bytes = net->engine->real;
 
-	group->part = neap__piece(from, net->elements, bytes);
-	group->total = neap__piece(from, net->elements, sizeof *group->total);
-	group->dirty = neap__piece(from, net->rows, 1);
 	group->spikes = neap__piece(from, net->hidden, sizeof *group->spikes);
 	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
 	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
@@ -219,6 +228,36 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 		sizeof *group->spikes_known);
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);
+}
+
+static void take_grads(
+	const struct neap_net *net, struct neap__grads *grads, struct neap__pieces *from)
+{
+	grads->part = neap__piece(from, net->elements, net->engine->real);
+	grads->total = neap__piece(from, net->elements, sizeof *grads->total);
+	grads->dirty = neap__piece(from, net->rows, 1);
+}
+
+void neap__grads_free(struct neap__grads *grads)
+{
+	free(grads->memory);
+	*grads = (struct neap__grads){0};
+}
+
+int neap__grads_make(struct neap_net *net, struct neap__grads *grads)
+{
+	struct neap__grads measured;
+	struct neap__pieces pieces = {0};
+
+	take_grads(net, &measured, &pieces);
+	void *memory = pieces.used <= PTRDIFF_MAX ? aligned_alloc(64, pieces.used) : NULL;
+	if (!memory)
+		return neap__fail_errno(
+			ENOMEM, "%llu bytes for gradients", (unsigned long long)pieces.used);
+	pieces = (struct neap__pieces){memory, 0};
+	*grads = (struct neap__grads){.memory = memory};
+	take_grads(net, grads, &pieces);
+	return 0;
 }
 
 void neap__group_free(struct neap__group *group)

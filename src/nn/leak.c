@@ -67,11 +67,11 @@ void neap__leak_add(
 	const struct neap__at *at, int leak, const struct neap__view *view, const real *e)
 {
 	const struct neap__tensor *shape = &at->net->tensors[at->layer->leaks[leak].tensor];
-	real *sum = (real *)at->group->part + shape->offset;
+	real *sum = (real *)at->group->grads->part + shape->offset;
 	const real *trace = view->trace[leak];
 	const uint16_t *id = view->active_id;
 
-	at->group->dirty[shape->row_offset] = 1;
+	at->group->grads->dirty[shape->row_offset] = 1;
 	for (int k = 0; k < view->active; k++)
 		sum[id[k]] += e[k] * trace[view->whole_trace ? id[k] : k];
 }

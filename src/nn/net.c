@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A net's life: options, making it, what it shows of itself. */
 #include "nn/inside.h"
+#include "nn/outers.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
@@ -43,31 +44,6 @@ static int make_arrays(struct neap_net *net)
 	return 0;
 }
 
-/* Room for the weights in the order of a replay. */
-static int make_packed(struct neap_net *net)
-{
-	net->packed = calloc((size_t)net->ntensors + 1, sizeof *net->packed);
-	if (!net->packed)
-		return neap__fail_errno(ENOMEM, "net");
-	for (int l = 0; net->has_log && l < net->nlayers - 1; l++) {
-		const struct neap__layer *layer = &net->layers[l];
-		uint64_t row = neap__round_up((uint64_t)layer->n, net->strip) * net->engine->real;
-		const int tensors[] = {layer->weight, layer->is_recurrent ? layer->recurrent : -1};
-		for (int i = 0; i < 2; i++) {
-			if (tensors[i] < 0)
-				continue;
-			uint64_t bytes = neap__round_up(
-				neap__sat_mul((uint64_t)net->tensors[tensors[i]].rows, row), 64);
-			net->packed[tensors[i]] =
-				bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
-			if (!net->packed[tensors[i]])
-				return neap__fail_errno(ENOMEM, "net");
-			net->packed_bytes += bytes;
-		}
-	}
-	return 0;
-}
-
 static int build(struct neap_net *net)
 {
 	int threads = net->options.threads ? net->options.threads : neap__processors();
@@ -82,7 +58,8 @@ static int build(struct neap_net *net)
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
 	NEAP_TRY(make_arrays(net));
-	NEAP_TRY(make_packed(net));
+	NEAP_TRY(neap__net_packed(net));
+	NEAP_TRY(neap__parcels_make(net));
 	return neap__pool_create(&net->pool, threads);
 }
 
@@ -118,7 +95,6 @@ void neap_net_free(struct neap_net *net)
 	if (net->tensors)
 		free(net->tensors[0].grad);
 	for (int i = 0; i < net->ntensors; i++) {
-		free(net->packed ? net->packed[i] : NULL);
 		free(net->tensors[i].data);
 		free(net->tensors[i].row_start);
 		free(net->tensors[i].column);
@@ -127,7 +103,8 @@ void neap_net_free(struct neap_net *net)
 	free(net->tensors);
 	free(net->layers);
 	free(net->identity);
-	free(net->packed);
+	neap__packed_free(net);
+	free(net->parcels);
 	free(net->penalty);
 	free(net->rate);
 	free(net->step_loss);

@@ -8,6 +8,7 @@
  */
 #include "nn/inside.h"
 #include "nn/kept.h"
+#include "nn/outers.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 
@@ -41,6 +42,17 @@ struct job {
 	const struct tape_head *log; /* REPLAY */
 };
 
+/* There is a batch, and weights in strips. */
+static int check_batch(struct neap_net *net)
+{
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	if (!net->has_strips)
+		net->engine->fill_strips(net);
+	net->has_strips = 1;
+	return 0;
+}
+
 static void advance_item(void *arg, int item, int thread)
 {
 	struct job *job = arg;
@@ -54,8 +66,7 @@ int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	struct neap_net *net = user;
 	struct job job = {.net = net, .moving = state, .first = first};
 
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	NEAP_TRY(check_batch(net));
 	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
 		NEAP_TRY(neap__net_window(net, job.t0));
 		job.t1 = t1 < net->events_to ? t1 : net->events_to;
@@ -121,7 +132,8 @@ static size_t write_round(struct job *job, struct round_head *round, uint64_t pr
 	neap__pool_run(net->pool, net->ngroups, round_item, job);
 	for (int g = 0; g < net->ngroups; g++) {
 		struct neap__group *group = &net->groups[g];
-		memmove(to, from, group->round_bytes);
+		if (to != from)
+			memmove(to, from, group->round_bytes);
 		round->group[g] = (uint64_t)(to - (unsigned char *)round);
 		to += group->round_bytes;
 		from += group_room(group, job->t1 - job->t0, job->writing);
@@ -184,15 +196,13 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	struct neap_net *net = user;
 	struct job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
 
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	NEAP_TRY(check_batch(net));
 	return write_tapes(&job, t0, t1, tape, room, used, t_done);
 }
 
-static int check_log(const struct neap_net *net)
+static int check_log(struct neap_net *net)
 {
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	NEAP_TRY(check_batch(net));
 	return net->has_log ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
 }
 
@@ -236,8 +246,40 @@ static void backward_item(void *arg, int item, int thread)
 	struct job *job = arg;
 	struct neap_net *net = job->net;
 	const unsigned char *tape = (const unsigned char *)job->round + job->round->group[item];
-	net->groups[item].kept = &net->kept[thread];
-	net->engine->backward(net, &net->groups[item], job->moving, job->t1, job->t0, tape);
+	struct neap__group *group = &net->groups[item];
+	group->kept = &net->kept[net->dense ? group->grads - net->grads : thread];
+	net->engine->backward(net, group, job->moving, job->t1, job->t0, tape, job->round->t0);
+}
+
+static void parcel_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	struct neap_net *net = job->net;
+	net->engine->outers(net, &net->grads[item % net->ngrads], &net->parcels[item / net->ngrads],
+		&net->crew[thread], job->t1, job->t0);
+}
+
+/*
+ * The steps of a round. Where the net is dense, all groups go through as many as are kept,
+ * not beyond a block's end, then the gradients of those are summed.
+ */
+static void reverse_round(struct job *job)
+{
+	struct neap_net *net = job->net;
+	const struct round_head *round = job->round;
+
+	for (job->t1 = round->t1; job->t1 > round->t0; job->t1 = job->t0) {
+		job->t0 = round->t0;
+		if (net->dense) {
+			int64_t block = (job->t1 - 1) / NEAP__BLOCK * NEAP__BLOCK;
+			int64_t most = job->t1 - net->kept->steps;
+			job->t0 = job->t0 > block ? job->t0 : block;
+			job->t0 = job->t0 > most ? job->t0 : most;
+		}
+		neap__pool_run(net->pool, net->ngroups, backward_item, job);
+		if (net->dense)
+			neap__pool_run(net->pool, net->ngrads * net->nparcels, parcel_item, job);
+	}
 }
 
 int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
@@ -245,15 +287,10 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 	struct neap_net *net = user;
 	const struct tape_head *head = tape;
 
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	NEAP_TRY(check_batch(net));
 	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {
 		const struct round_head *round = (const void *)((const char *)tape + at);
-		struct job job = {.net = net,
-			.moving = adjoint,
-			.t0 = round->t0,
-			.t1 = round->t1,
-			.round = round};
+		struct job job = {.net = net, .moving = adjoint, .round = round};
 		if (round->t1 != t1 || round->t0 < t0)
 			return neap__fail(NEAP_EMODEL,
 				"tape holds steps %lld to %lld where %lld to %lld are to be "
@@ -264,7 +301,7 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 		if (round->t0 < net->events_from)
 			return neap__fail(NEAP_EMODEL, "a tape from step %lld was cut by a window",
 				(long long)round->t0);
-		neap__pool_run(net->pool, net->ngroups, backward_item, &job);
+		reverse_round(&job);
 		t1 = round->t0;
 		at = round->previous;
 	}

@@ -133,7 +133,6 @@ void neap__pack_net(struct neap_net *net)
 {
 	for (int i = 0; i < net->ntensors; i++)
 		if (net->packed[i])
-			neap__walk_pack(net->packed[i], net->tensors[i].data,
-				(int)net->tensors[i].rows, (int)net->tensors[i].columns,
-				(int)net->strip);
+			neap__pack(net->packed[i], net->tensors[i].data, (int)net->tensors[i].rows,
+				(int)net->tensors[i].columns, (int)net->strip);
 }

@@ -37,8 +37,7 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 	const struct neap__layer *layer, int tensor, int next)
 {
 	struct neap__share *shares = group->shares;
-	struct neap__matrix m = neap__weights(net, tensor);
-	int count = 0, column = tensor == layer->recurrent ? layer->at.own_at : 0;
+	int count = 0, column = neap__column_of(layer, tensor);
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
@@ -51,7 +50,7 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 			.in = column +
 			      (next ? neap__kept_din(at, layer->index) : din_of(at, layer))};
 	}
-	neap__rows(net->kernels, &m)->dot(&m, shares, count);
+	neap__products_dot(net, shares, count, tensor);
 }
 
 /* dS from above and beside; what dropout kept from going up sends nothing down. */
@@ -85,7 +84,6 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer;
-	struct neap__matrix m = neap__weights(net, layer->candidate);
 	struct neap__share *shares = group->shares;
 
 	for (int i = 0; i < alive; i++) {
@@ -97,7 +95,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 			.in = din_of(at, layer) + layer->at.candidate_at};
 		memset(shares[i].out, 0, (size_t)gated->count * sizeof(real));
 	}
-	neap__rows(net->kernels, &m)->dot(&m, shares, alive);
+	neap__products_dot(net, shares, alive, layer->candidate);
 	for (int i = 0; i < alive; i++) {
 		struct neap__view *view = neap__view_of(&group->at[i], layer->index);
 		neap__code(layer)->ungate(&group->at[i], view, shares[i].out);
@@ -135,6 +133,11 @@ static void reverse_step(
 			reverse_candidate(net, group, alive);
 		for (int i = 0; i < alive; i++)
 			neap__weights_keep(&group->at[i]);
+		if (net->dense) { /* later, and with those of other groups */
+			for (int i = 0; i < alive && !layer->cell->readout; i++)
+				neap__outputs_keep(&group->at[i]);
+			continue;
+		}
 		neap__bias_add(net, group, alive, layer);
 		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
 		if (layer->is_recurrent)
@@ -142,32 +145,34 @@ static void reverse_step(
 	}
 }
 
-void neap__fold_group(struct neap_net *net, struct neap__group *group)
+void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,
+	int64_t count)
 {
-	const struct neap__kernels *k = net->kernels;
+	const struct neap__tensor *t = &net->tensors[tensor];
+	real *part = (real *)grads->part + t->offset + at;
 
-	for (int i = 0; i < net->ntensors; i++) {
-		const struct neap__tensor *tensor = &net->tensors[i];
-		uint8_t *dirty = group->dirty + tensor->row_offset;
-		real *part = (real *)group->part + tensor->offset;
-		double *total = group->total + tensor->offset;
-		for (int64_t row = 0; row < tensor->rows; row++) {
-			if (!dirty[row])
-				continue;
-			int64_t at =
-				tensor->row_start ? tensor->row_start[row] : row * tensor->columns;
-			int64_t end = tensor->row_start ? tensor->row_start[row + 1]
-							: at + tensor->columns;
-			dirty[row] = 0;
-			if (tensor->factor != 1)
-				k->scale(part + at, (real)tensor->factor, (int)(end - at));
-			k->fold(total + at, part + at, end - at);
-		}
+	if (t->factor != 1)
+		net->kernels->scale(part, (real)t->factor, (int)count);
+	net->kernels->fold(grads->total + t->offset + at, part, count);
+}
+
+void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int index)
+{
+	const struct neap__tensor *tensor = &net->tensors[index];
+	uint8_t *dirty = grads->dirty + tensor->row_offset;
+
+	for (int64_t row = 0; row < tensor->rows; row++) {
+		if (!dirty[row])
+			continue;
+		int64_t at = tensor->row_start ? tensor->row_start[row] : row * tensor->columns;
+		int64_t end = tensor->row_start ? tensor->row_start[row + 1] : at + tensor->columns;
+		dirty[row] = 0;
+		neap__fold_part(net, grads, index, at, end - at);
 	}
 }
 
 void neap__backward_group(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
-	int64_t t1, int64_t t0, const unsigned char *tape)
+	int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0)
 {
 	const uint32_t *offset = (const uint32_t *)(const void *)tape;
 
@@ -177,14 +182,19 @@ void neap__backward_group(struct neap_net *net, struct neap__group *group, unsig
 		for (int i = 0; i < alive; i++)
 			group->at[i].adjoint = adjoint + group->adjoint_at +
 					       group->at[i].slot * net->sample_adjoint;
+		if (net->dense)
+			group->step = (int)(t1 - t);
 		if (!alive)
 			continue;
-		neap__weights_step(net, group);
-		reverse_step(net, group, alive, tape + offset[t - t0]);
-		if (t % NEAP__BLOCK == 0) {
+		if (!net->dense)
+			neap__weights_step(net, group);
+		reverse_step(net, group, alive, tape + offset[t - tape_t0]);
+		if (t % NEAP__BLOCK == 0 && !net->dense) {
 			neap__weights_end(net, group);
-			neap__fold_group(net, group);
+			for (int i = 0; i < net->ntensors; i++)
+				neap__fold_tensor(net, group->grads, i);
 		}
 	}
-	neap__weights_end(net, group);
+	if (!net->dense)
+		neap__weights_end(net, group);
 }

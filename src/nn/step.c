@@ -7,6 +7,11 @@ static int strip(const struct neap_net *net)
 	return net->kernels->walk_units;
 }
 
+static int strip_columns(const struct neap_net *net)
+{
+	return net->kernels->product_columns;
+}
+
 static void set_penalty(struct neap_net *net, int layer, int unit, double value)
 {
 	((real *)net->penalty[layer])[unit] = (real)value;
@@ -23,8 +28,10 @@ const struct neap__engine neap__engine_this = {
 	.leak = neap__leak_begin,
 	.draw = neap__dropout_draw,
 	.pack = neap__pack_net,
+	.strip_columns = strip_columns,
+	.fill_strips = neap__strips_fill,
 	.backward = neap__backward_group,
+	.outers = neap__outers_parcel,
 	.turn = neap__turn_sample,
 	.penalty = set_penalty,
-	.fold = neap__fold_group,
 };

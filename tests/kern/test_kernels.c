@@ -221,6 +221,101 @@ static void grad(void **arg)
 	check_all(check_grad);
 }
 
+static void check_product(
+	const struct neap__kernels *k, int columns, int shares, int turned, int off)
+{
+	enum { DEEP = 2 * NEAP__OUTER_DEPTH + 3 };
+	int rows = columns % 2 ? ROWS : DEEP, strip = k->product_columns;
+	size_t strips = (size_t)(columns + strip - 1) / strip;
+	struct numbers w = numbers((size_t)rows * columns, off);
+	struct numbers v = numbers((size_t)shares * rows, off);
+	struct numbers out = numbers((size_t)shares * columns, off), expected = copy_of(&out);
+	struct numbers alone = copy_of(&out), packed = numbers(strips * rows * strip, 0);
+	struct neap__matrix m = {.w = w.at, .columns = columns};
+	struct neap__strips s = {packed.at, rows, columns};
+	struct neap__share share[2 * SHARES];
+	uint16_t id[DEEP];
+
+	for (int i = 0; i < rows; i++)
+		id[i] = (uint16_t)i;
+	for (int i = 0; i < shares; i++)
+		share[i] = (struct neap__share){.id = id,
+			.v = v.at + (size_t)i * rows,
+			.count = rows,
+			.out = expected.at + (size_t)i * columns};
+	k->rows[0].add(&m, share, shares);
+	if (turned) {
+		struct numbers other = numbers((size_t)rows * columns, off);
+		for (int i = 0; i < rows; i++)
+			for (int j = 0; j < columns; j++)
+				other.at[(size_t)j * rows + i] = w.at[(size_t)i * columns + j];
+		neap__pack_turned(packed.at, other.at, columns, rows, strip);
+		numbers_free(&other);
+	} else
+		neap__pack(packed.at, w.at, rows, columns, strip);
+	for (int i = 0; i < shares; i++)
+		share[i].out = out.at + (size_t)i * columns;
+	k->product(&s, share, shares);
+	assert_true(equal(&out, &expected)); /* what lists of all rows make */
+	for (int i = 0; i < shares; i++) {
+		share[i].out = alone.at + (size_t)i * columns;
+		k->product(&s, &share[i], 1);
+	}
+	assert_true(equal(&out, &alone));
+	numbers_free(&w);
+	numbers_free(&v);
+	numbers_free(&out);
+	numbers_free(&expected);
+	numbers_free(&alone);
+	numbers_free(&packed);
+}
+
+static void check_outer(const struct neap__kernels *k, int columns, int count, int off)
+{
+	enum { MOST = 600 };
+	struct numbers x = numbers((size_t)count * ROWS, off);
+	struct numbers y = numbers((size_t)count * columns, off);
+	struct numbers g = numbers((size_t)ROWS * columns, off), by_term = copy_of(&g);
+	struct numbers expected = copy_of(&g);
+	struct numbers room = numbers(neap__outer_room(ROWS), 0);
+	const real *xs[MOST], *ys[MOST];
+	struct neap__outer o = {.columns = columns,
+		.count = count,
+		.to = ROWS,
+		.right = columns,
+		.x = xs,
+		.y = ys,
+		.room = room.at};
+
+	for (int e = 0; e < count; e++) {
+		xs[e] = x.at + (size_t)e * ROWS;
+		ys[e] = y.at + (size_t)e * columns;
+	}
+	neap__kernels_reference.outer(expected.at, &o);
+	for (int part = 0; part < 4; part++) { /* each element in one of them */
+		o.from = part & 1 ? ROWS / 2 : 0;
+		o.to = part & 1 ? ROWS : ROWS / 2;
+		o.left = part & 2 ? columns / 3 : 0;
+		o.right = part & 2 ? columns : columns / 3;
+		k->outer(g.at, &o);
+	}
+	o.from = o.left = 0;
+	for (int e = 0; e < count; e++) {
+		o.count = 1;
+		o.x = xs + e;
+		o.y = ys + e;
+		k->outer(by_term.at, &o);
+	}
+	assert_true(equal(&g, &by_term));
+	assert_true(distance(&g, &expected, count) < 2);
+	numbers_free(&x);
+	numbers_free(&y);
+	numbers_free(&g);
+	numbers_free(&by_term);
+	numbers_free(&expected);
+	numbers_free(&room);
+}
+
 /* Rows that many rows are added to, some of them often. */
 static void gather(void **arg)
 {
@@ -263,6 +358,31 @@ static void gather(void **arg)
 			numbers_free(&before);
 			numbers_free(&expected);
 		}
+}
+
+/* A matrix in strips against rows of it, and a turned one against its columns; each sample alone.
+ */
+static void product(void **arg)
+{
+	(void)arg;
+	for (int isa = 0; isa < NEAP__ISAS; isa++)
+		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++)
+			for (int shares = 1; shares <= 2 * SHARES; shares++)
+				for (int turned = 0; turned < 2; turned++)
+					check_product(neap__kernels_get((enum neap__isa)isa),
+						sizes[i], shares, turned, (i + shares) % 3);
+}
+
+/* Many terms at once against one after the other, and against the reference. */
+static void outer(void **arg)
+{
+	static const int counts[] = {1, 7, 255, 256, 257, 600};
+	(void)arg;
+	for (int isa = 0; isa < NEAP__ISAS; isa++)
+		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++)
+			for (int c = 0; c < 6; c++)
+				check_outer(neap__kernels_get((enum neap__isa)isa), sizes[i],
+					counts[c], i % 3);
 }
 
 /* Spikes, supports, decay: also exactly at the threshold and at the edge of the support. */
@@ -347,6 +467,8 @@ int main(void)
 		cmocka_unit_test(dot),
 		cmocka_unit_test(grad),
 		cmocka_unit_test(gather),
+		cmocka_unit_test(product),
+		cmocka_unit_test(outer),
 		cmocka_unit_test(states),
 		cmocka_unit_test(chosen),
 	};
