@@ -64,7 +64,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		{"dense", CLI_FLAG, &(net).dense, NULL, "dense tapes and kernels", 0, 0, NULL,     \
 			NULL},                                                                     \
 		{"group", CLI_COUNT, &(net).group, "N",                                            \
-			"samples whose gradients are summed together (0: at most 8)", 0, 65536,    \
+			"samples summed together (0: at most 8; rnn, lstm, gru: 32)", 0, 65536,    \
 			NULL, NULL},                                                               \
 	{                                                                                          \
 		"threads", CLI_COUNT, &(net).threads, "N", "0: one a processor", 0, 1024, NULL,    \

@@ -105,7 +105,9 @@ struct neap_net_options {
 	 */
 	double dropout;
 	enum neap_readout readout;
-	int group;   /* samples whose gradients are summed together; 0: min(batch, 8) */
+	/* Samples whose gradients are summed together; 0: at most 8, or 32 where all hidden cells
+	   are dense: rnn, lstm, gru. */
+	int group;
 	int threads; /* 0: one a processor */
 	int dense;   /* 1: force the dense kernels where sparse ones would do */
 	int smooth; /* 1: the spike is the integral of its surrogate (for gradient checks; dense) */

@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "base/philox.h"
 #include "kern/kern.h"
+#include "productbench.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -328,6 +329,9 @@ static int run(struct neap__bench *bench)
 			release(b);
 		}
 	free(b);
+	for (int isa = 0; isa < NEAP__ISAS && rc == 0; isa++)
+		if (neap__isa_works((enum neap__isa)isa))
+			rc = neap__bench_products(bench, (enum neap__isa)isa);
 	return rc;
 }
 

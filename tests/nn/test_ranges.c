@@ -16,6 +16,7 @@ static const struct variant {
 	double support, density, width; /* 0: the default */
 	int dense, smooth, delay;
 	int gated; /* outputs are numbers */
+	int group; /* 0: 3 */
 } variants[] = {
 	{.spec = "lif:70r,li"},
 	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
@@ -56,6 +57,11 @@ static const struct variant {
 	{.spec = "lstm:40,li", .readout = NEAP_READ_STEP, .gated = 1},
 	{.spec = "lif:30r,lstm:33,li", .precision = NEAP_DOUBLE, .delay = 1, .gated = 1},
 	{.spec = "gru:40,li", .readout = NEAP_READ_MAX, .gated = 1},
+	{.spec = "lstm:260,li", .gated = 1, .group = 11}, /* parcels of rows and columns */
+	{.spec = "gru:33:dropout=0.4,rnn:20:delay=1:dropout=0.2,li",
+		.precision = NEAP_DOUBLE,
+		.gated = 1,
+		.group = 9},
 	{.spec = "gru:33,lif:30r:reset=zero,li", .density = 0.4, .delay = 1, .gated = 1},
 	{.spec = "egru:40:threshold=0.2,li", .gated = 1},
 	{.spec = "egru:33:threshold=0.1,egru:20:threshold=0.1,li",
@@ -114,7 +120,7 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 	o.inputs = 19;
 	o.classes = 5;
 	o.scale = 3;
-	o.group = 3;
+	o.group = v->group ? v->group : 3;
 	o.threads = threads;
 	o.seed = 4;
 	return net_make(&o);
@@ -262,6 +268,39 @@ static void same_bits(void **arg)
 				assert_true(out.hash == hash);
 				assert_true(again.spikes == result.spikes);
 				assert_true(again.penalty == result.penalty);
+				free(out.bytes);
+			}
+			neap_net_free(net);
+		}
+	}
+	batch_free(&room);
+}
+
+/* Sums over more samples than 64 steps are kept of, and the default of --group. */
+static void many(void **arg)
+{
+	static const char *const specs[] = {"lstm:20,gru:9:delay=1,li", "rnn:20:dropout=0.3,li"};
+	int64_t many_lengths[42];
+	struct batch_room room;
+
+	(void)arg;
+	for (int b = 0; b < 42; b++)
+		many_lengths[b] = lengths[b % 11];
+	batch_make(&room, 8, 42, 19, 0, 5, 0.1, many_lengths);
+	for (int v = 0; v < 2; v++) {
+		uint64_t hash = 0;
+		for (int threads = 1; threads <= 3; threads++) {
+			struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+			o.spec = specs[v];
+			o.precision = v ? NEAP_DOUBLE : NEAP_FLOAT;
+			o.inputs = 19;
+			o.classes = 5;
+			o.threads = threads;
+			struct neap_net *net = net_make(&o);
+			for (int pieces = 1; pieces < 30; pieces = pieces * 5 + 2) {
+				struct outcome out = sweep_cut(net, &room.batch, 3, pieces);
+				assert_true(hash == 0 || out.hash == hash);
+				hash = out.hash;
 				free(out.bytes);
 			}
 			neap_net_free(net);
@@ -462,6 +501,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_bits),
+		cmocka_unit_test(many),
 		cmocka_unit_test(masks),
 		cmocka_unit_test(padding),
 		cmocka_unit_test(tiny_room),
