@@ -14,8 +14,8 @@ int cli_plan_actions(const struct neap_problem *problem, const struct neap_plan 
 
 	if (rc < 0)
 		return cli_fail("plan", rc);
-	while ((rc = neap_schedule_next(schedule, &a)) > 0)
-		puts(neap_action_show(line, &a));
+	while ((rc = neap_schedule_next(schedule, &a)) > 0 && puts(neap_action_show(line, &a)) >= 0)
+		;
 	neap_schedule_close(schedule);
 	return rc < 0 ? cli_fail("plan", rc) : cli_finish("plan");
 }

@@ -121,7 +121,7 @@ int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit)
 	int rc = 0;
 	char *buffer = NULL;
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would be waited for */
 	if (fd < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	if (fstat(fd, &st) < 0) {

@@ -134,13 +134,13 @@ def small_cases():
                 "rnn:256:activation=gelu,li", "lstm:256:tau=1ms,li", "egru:256:reset=zero,li"):
         yield ["train", "train.h5", "--net", net, "--epochs", "1", "--memory", "8M"], "--net"
         yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
-    for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "randman:",
+    for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "pipe", "randman:",
                  "randman:classes=0", "randman:banana=1", "randman:classes", "randman:units=-1",
                  "randman:samples=" + BIG):
         yield ["train", name, "--epochs", "1", "--memory", "8M"], name.split(":")[0]
         yield ["compare", name, "--memory", "8M"], name.split(":")[0]
         yield ["eval", "run", name], name.split(":")[0]
-    for run in ("missing", "folder", "text", "empty", "tone.wav"):
+    for run in ("missing", "folder", "text", "empty", "tone.wav", "pipe"):
         yield ["eval", run, "train.h5"], run
     yield ["eval"], "missing"
     yield ["eval", "run"], "missing"
@@ -295,6 +295,7 @@ def main():
         open(os.path.join(folder, "empty"), "w").close()
         open(os.path.join(folder, "text"), "w").write("hello\nworld\n" * 100)
         write_tone(os.path.join(folder, "tone.wav"), 440)
+        os.mkfifo(os.path.join(folder, "pipe"))
         encode(os.path.join(folder, "wavs"), os.path.join(folder, "train.h5"))
         done = neap("train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory",
                     "8M", "--batch", "8", "--out", "run", cwd=folder)

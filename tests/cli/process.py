@@ -63,6 +63,16 @@ def limited(folder):
     return f"left behind: {left}" if left else None
 
 
+def full(folder):
+    """Standard output that takes nothing ends what is printed."""
+    with open("/dev/full", "w") as out:
+        done = subprocess.run([NEAP, "plan", "--steps", "1000000000", "--slots", "1000", "--strategy",
+                               "revolve", "--actions"], stdout=out, stderr=subprocess.PIPE,
+                              text=True, timeout=60, check=False)
+    return None if done.returncode == 1 and "cannot write to standard output" in done.stderr \
+        else f"exit {done.returncode}: {done.stderr}"
+
+
 def stopped(folder, number):
     """A snapshot is what is left of training, and a line that says so."""
     out = f"stopped{number}"
@@ -153,6 +163,7 @@ def main():
         write_recordings(os.path.join(folder, "wavs"))
         tap.run("closed streams", closed, folder)
         tap.run("a limit on the size of files", limited, folder)
+        tap.run("a full standard output", full, folder)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             tap.run(f"train, {number.name}", stopped, folder, number)
         tap.run("nohup", hung_up, folder)
