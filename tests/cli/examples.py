@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The examples are whole programs over public headers: they build with nothing but what
-pkg-config says, and the tables that they print keep what they claim."""
+pkg-config says, and the tables that they print keep what they claim. The recipe digits.sh runs."""
 import glob
+import json
 import os
 import random
 import re
@@ -12,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import SOURCE, NEAP, Folder, Tap
+from harness import SOURCE, NEAP, Folder, Tap, neap_json, write_recordings
 
 BUILD = os.path.dirname(NEAP)
 LIBRARY = os.path.join(BUILD, "src")
@@ -107,7 +108,37 @@ def usage(program):
     return None
 
 
+def digits(folder):
+    """The recipe, on tones: every settings runs, and a speaker held out is in one set alone."""
+    recordings, work = os.path.join(folder, "recordings"), os.path.join(folder, "digits")
+    script = os.path.join(SOURCE, "examples", "digits.sh")
+    env = dict(os.environ, NEAP=NEAP, DIGITS=work)
+    for part in ("train", "test"):
+        write_recordings(os.path.join(recordings, part), classes=2)
+    names = re.search(r"RECORDINGS \[([a-z|]+)\]", open(script).read()).group(1).split("|")
+    for settings in names:
+        for more in ([], ["--without", "b"]):
+            run = f"{settings}{'-without-b' if more else ''}"
+            done = subprocess.run([script, recordings, settings, *more, "--epochs", "1"], env=env,
+                                  capture_output=True, text=True, timeout=120)
+            if done.returncode:
+                return f"{settings} {more}: {done.stderr}"
+            result = json.load(open(os.path.join(work, run, "run.json")))
+            if result["data"]["samples"] != (6 if more else 12):
+                return f"{run}: {result['data']}"
+            tested = neap_json("eval", os.path.join(work, run),
+                               os.path.join(work, "only-b.h5" if more else "test.h5"))
+            if tested["samples"] != (6 if more else 12):
+                return f"{run}: tested on {tested['samples']}"
+    for bad in ([], [recordings, "deepest"], [recordings, "small", "--without"]):
+        done = subprocess.run([script, *bad], env=env, capture_output=True, text=True)
+        if done.returncode != 2 or done.stderr.count("\n") != 1:
+            return f"{bad}: {done.returncode}, {done.stderr}"
+    return None
+
+
 with Tap() as tap, Folder() as folder:
+    tap.run("digits.sh: every settings, a speaker held out", digits, folder)
     if not shutil.which("pkg-config"):
         tap.skip("examples", "there is no pkg-config")
     else:

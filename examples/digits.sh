@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Spoken digits, from recordings to a score: encodes them, trains, tests once.
+#   examples/digits.sh RECORDINGS [SETTINGS] [--without SPEAKER] [--seed N ...]
+# RECORDINGS holds train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav, such as those of the Free
+# Spoken Digit Dataset (https://github.com/Jakobovski/free-spoken-digit-dataset; its test set are
+# numbers 0 to 4). SETTINGS: one of the list below. --without SPEAKER: trains on the others'
+# recordings alone and tests on those of the speaker in train/. What else is said goes to
+# neap train. Spikes and runs lie in the folder digits (DIGITS=folder), the tool is build/neap
+# (NEAP=tool). The model kept is the best on a tenth of the training set; docs/speech.md has what
+# each reaches.
+set -eu
+usage="usage: $0 RECORDINGS [small|deep|varied] [--without SPEAKER] [OPTIONS of neap train]"
+[ $# -ge 1 ] || { echo "$usage" >&2; exit 2; }
+recordings=$1 settings=small without=
+shift
+case ${1:-} in [a-z]*) settings=$1; shift ;; esac
+if [ "${1:-}" = --without ]; then
+	[ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
+	without=$2
+	shift 2
+fi
+neap=${NEAP:-$(dirname "$0")/../build/neap} work=${DIGITS:-digits}
+
+case $settings in
+small) # 256 recurrent units, a step a millisecond
+	set -- --net lif:256r,li --dt 1ms "$@" ;;
+deep) # two layers of them, 2 ms
+	set -- --net lif:256r,lif:256r,li --dt 2ms --scale 0.8 --rate-upper 0.03 "$@" ;;
+varied) # adaptation below, samples that vary: for speakers that were not heard before
+	set -- --net adlif:256r:scale=10,lif:256r:scale=0.8,li --dt 2ms --rate-upper 0.03 \
+		--shift 3 --jitter 2ms --stretch 0.85:1.2 "$@" ;;
+*)
+	echo "$usage" >&2
+	exit 2 ;;
+esac
+
+encode() { # FOLDER NAME
+	[ -e "$work/$2.h5" ] || "$neap" encode "$1" --out "$work/$2.h5" \
+		--label '([0-9]+)_.*' --speaker '[0-9]+_([a-z]+)_.*'
+}
+
+mkdir -p "$work"
+if [ -z "$without" ]; then
+	train=train test=test
+	encode "$recordings/train" train
+	encode "$recordings/test" test
+else
+	train=without-$without test=only-$without
+	rm -rf "$work/links"
+	mkdir -p "$work/links/$train" "$work/links/$test"
+	for file in "$(cd "$recordings/train" && pwd)"/*; do
+		case ${file##*/} in
+		*_"$without"_*) ln -s "$file" "$work/links/$test/" ;;
+		*) ln -s "$file" "$work/links/$train/" ;;
+		esac
+	done
+	encode "$work/links/$train" "$train"
+	encode "$work/links/$test" "$test"
+fi
+exec "$neap" train "$work/$train.h5" --test "$work/$test.h5" --memory 16M --epochs 30 \
+	--out "$work/$settings${without:+-without-$without}" "$@"
