@@ -156,7 +156,7 @@ static int plan_widths(struct neap__study *study)
 {
 	struct widths w = {0};
 	struct neap_plan plan;
-	int64_t count = neap__study_scaled(study, 4, 6, 2);
+	int64_t count = neap__study_scaled(study, 3, 6, 2);
 	for (w.count = 0; w.count < count; w.count++) {
 		const struct neap__netcase net = {
 			.units = NARROW << w.count, .batch = BATCH, .steps = SHORT, .dense = 1};

@@ -68,7 +68,7 @@ static int measure(struct neap__study *study)
 {
 	static const int64_t steps[] = {100, 300, 1000, 3000, 10000, 30000};
 	static const int units[] = {64, 128, 256, 512, 1024, 2048};
-	int64_t most = neap__study_scaled(study, 4, 6, 1);
+	int64_t most = neap__study_scaled(study, 3, 6, 1);
 	int rc;
 	for (int i = 0; i < most; i++) {
 		const struct neap__netcase net = {
