@@ -73,6 +73,41 @@ def exponents(folder):
         assert abs(fitted - expected) < 0.02, line
 
 
+def gradients_are_one(folder):
+    """Every strategy has the bits of store-all; a truncated pass does not."""
+    for name in EXPERIMENTS:
+        hashes = {}
+        for row in rows_of(folder, name):
+            if row.get("grad_hash"):
+                hashes.setdefault(row["point"], {}).setdefault(row["strategy"], row["grad_hash"])
+        for point, found in hashes.items():
+            cut = found.pop("truncated", None)
+            assert len(set(found.values())) == 1, (name, point, found)
+            assert cut not in found.values(), (name, point, cut)
+
+
+def weights_stay(folder):
+    rows = [row for row in rows_of(folder, "stability") if row["what"] == "updates"]
+    assert int(rows[-1]["updates"]) >= 20 and int(rows[-1]["recoveries"]) >= 10, rows[-1]
+    assert all(row["differing"] == "0" for row in rows), rows
+    errors = [float(row["error"]) for row in rows_of(folder, "stability") if row["error"]]
+    assert errors and max(errors) < 1e-5, errors
+
+
+def auto_reaches_farthest(folder):
+    rows = [row for row in rows_of(folder, "howfar") if row["size"] and row["what"] == "steps"]
+    for allowed in {row["allowed"] for row in rows}:
+        sizes = {row["strategy"]: float(row["size"]) for row in rows if row["allowed"] == allowed}
+        assert sizes["auto"] >= 0.98 * max(sizes.values()), sizes
+
+
+def auto_is_never_slower(folder):
+    rows = [row for row in rows_of(folder, "async") if row["axis"] == "tau"]
+    for point in {row["point"] for row in rows}:
+        times = {row["strategy"]: float(row["predicted"]) for row in rows if row["point"] == point}
+        assert times["auto"] <= min(times.values()) * (1 + 1e-9), times
+
+
 def nothing_twice(folder):
     before = {name: os.stat(os.path.join(folder, name + ".csv")).st_mtime_ns for name in EXPERIMENTS}
     done = study(folder)
@@ -142,6 +177,10 @@ with Tap() as tap:
         tap.run("columns", columns, folder)
         tap.run("memory is as planned, to the byte", memory_is_exact, folder)
         tap.run("exponents", exponents, folder)
+        tap.run("one gradient, truncated ones differ", gradients_are_one, folder)
+        tap.run("weights stay the same under faults", weights_stay, folder)
+        tap.run("auto reaches farthest", auto_reaches_farthest, folder)
+        tap.run("auto is never slower, planned", auto_is_never_slower, folder)
         tap.run("what is complete is not run again", nothing_twice, folder)
         tap.run("a folder of another scale", refuses_scale, folder)
     for number in (signal.SIGKILL, signal.SIGINT):
