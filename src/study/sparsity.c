@@ -21,15 +21,15 @@
 static const struct activity {
 	const char *label;
 	double scale, recurrent, threshold;
-	int tiny; /* part of a tiny study */
+	int level; /* of the least study that has it: 0 full, 1 quick, 2 tiny */
 } activities[] = {
-	{"quiet", 0.8, 0, 0, 0},
+	{"quiet", 0.8, 0, 0, 1},
 	{"low", 1.2, 0, 0, 0},
-	{"middle", 2, 0, 0, 1},
+	{"middle", 2, 0, 0, 2},
 	{"high", 4, 0, 0, 0},
-	{"loud", 10, 0, 0, 0},
-	{"saturated", 2, 0, 0.05, 0},
-	{"bursts", 1, 2, 0, 1},
+	{"loud", 10, 0, 0, 1},
+	{"saturated", 2, 0, 0.05, 1},
+	{"bursts", 1, 2, 0, 2},
 	{"storms", 2, 6, 0, 0},
 };
 enum { ACTIVITIES = sizeof activities / sizeof activities[0] };
@@ -72,7 +72,7 @@ static int measure(struct neap__study *study)
 {
 	for (int i = 0; i < ACTIVITIES; i++)
 		for (int dense = 0; dense < 2; dense++) {
-			if (study->options.scale == NEAP_STUDY_TINY && !activities[i].tiny)
+			if (activities[i].level < neap__study_scaled(study, 1, 0, 2))
 				continue;
 			int rc = neap__study_point(
 				study, "%s %s", activities[i].label, dense ? "dense" : "sparse");
