@@ -197,6 +197,13 @@ static int forget(void *self, int64_t place)
 	return neap_tier_forget(fault->inner, place);
 }
 
+/* Those that hang were begun. */
+static int cancel(void *self, int64_t ticket)
+{
+	struct fault *fault = self;
+	return ticket & 1 ? 0 : neap__tier_cancel(fault->inner, ticket >> 1);
+}
+
 static void set_patience(void *self, double seconds)
 {
 	struct fault *fault = self;
@@ -285,6 +292,7 @@ int neap__fault_open(
 	}
 	(*tier)->holds = inner->holds;
 	(*tier)->deep = deep;
+	(*tier)->cancel = cancel;
 	(*tier)->lend = lend;
 	snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
 	return 0;

@@ -266,6 +266,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
 	(*tier)->times = neap__worked_times;
+	(*tier)->cancel = neap__worked_cancel;
 	(*tier)->holds = file->wanted;
 	(*tier)->cached = cached;
 	(*tier)->deep = staging_deep;

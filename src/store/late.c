@@ -75,13 +75,11 @@ int neap__mover_cancel(struct neap__mover *m, int64_t ticket)
 {
 	struct neap__request *r;
 	pthread_mutex_lock(&m->lock);
-	int rc = neap__mover_find(m, ticket, &r);
-	if (rc == 0 && r->state == NEAP__DONE)
-		neap__mover_give_back(m, r);
-	else if (rc == 0)
+	int posted = neap__mover_find(m, ticket, &r) == 0 && r->state == NEAP__POSTED;
+	if (posted)
 		neap__mover_abandon(m, r);
 	pthread_mutex_unlock(&m->lock);
-	return rc;
+	return posted;
 }
 
 int neap__mover_touch(struct neap__mover *m, struct neap__request *r)

@@ -35,11 +35,11 @@ void neap__mover_stage(struct neap__mover *mover, void *staging, size_t bytes, s
 /* As of sys/worker.h. */
 int neap__mover_post(struct neap__mover *mover, const struct neap__job *job, int64_t *ticket);
 int neap__mover_wait(struct neap__mover *mover, int64_t ticket);
-/* The request is not wanted any more, nor its memory needed. Instead of its wait. */
+/* 1: it was not begun and is not made; its ticket is gone. 0: it is to be waited for. */
 int neap__mover_cancel(struct neap__mover *mover, int64_t ticket);
 /*
  * From now on what blocks gives up, with -ETIMEDOUT, once nothing was moved for so many
- * seconds; 0: never. Requests are given up as if cancelled.
+ * seconds; 0: never.
  */
 void neap__mover_patience(struct neap__mover *mover, double seconds);
 /* 1: requests that were given up may still read and write the staging. */

@@ -212,6 +212,11 @@ void neap_tier_set_rates(
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
 }
 
+int neap__tier_cancel(struct neap_tier *tier, int64_t ticket)
+{
+	return tier->cancel ? tier->cancel(tier->self, ticket) : 0;
+}
+
 int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes)
 {
 	*bytes = 0;

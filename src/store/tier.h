@@ -43,6 +43,8 @@ struct neap_tier {
 	 * seconds of sys/clock.h.
 	 */
 	void (*times)(void *self, double *start, double *end);
+	/* Optional [0]: see neap__tier_cancel. */
+	int (*cancel)(void *self, int64_t ticket);
 	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
 	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
@@ -73,6 +75,12 @@ NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t p
 /* What they take of the medium; its size is spec.capacity. Saturates. */
 NEAP_API uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
+
+/*
+ * A transfer that is not wanted any more. 1: it was not begun, and is not made; its ticket
+ * is gone. 0: it is to be waited for, as ever.
+ */
+NEAP_API int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
 
 /* Bytes of the tier's files in the page cache. */
 NEAP_API int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);

@@ -60,6 +60,12 @@ int neap__worked_wait(void *self, int64_t ticket)
 			     : neap__worker_wait(worked->worker, ticket);
 }
 
+int neap__worked_cancel(void *self, int64_t ticket)
+{
+	struct neap__worked *worked = self;
+	return worked->mover ? neap__mover_cancel(worked->mover, ticket) : 0;
+}
+
 void neap__worked_times(void *self, double *start, double *end)
 {
 	const struct neap__worked *worked = self;

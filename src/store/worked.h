@@ -30,6 +30,8 @@ int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct
 int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
 	int count, int64_t *ticket);
 int neap__worked_wait(void *self, int64_t ticket);
+/* Fills cancel of struct neap_tier. */
+int neap__worked_cancel(void *self, int64_t ticket);
 /* Fills times of struct neap_tier. */
 void neap__worked_times(void *self, double *start, double *end);
 

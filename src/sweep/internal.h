@@ -248,7 +248,7 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *action);
 void neap__transfer_settle(struct neap_sweep *s, int64_t slot);
 /* Issues anew the GETs into the live state that a repair pushed aside. 1 if there is one. */
 int neap__transfer_resume(struct neap_sweep *s);
-/* Marks pushed-aside GETs; call after settle(NEAP_LIVE). */
+/* Ends what flies from or to the live state; GETs into it are made later. */
 void neap__transfer_push_aside(struct neap_sweep *s);
 /* Notes that a record is not to be had; counts it once. */
 void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t);
@@ -260,6 +260,11 @@ int neap__transfer_anchor(struct neap_sweep *s);
 int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *answer);
 void neap__transfer_drain(struct neap_sweep *s);
 
+/*
+ * A GET in flight that will be made again later need not be made now; 1 if it was not
+ * begun: it is SETTLED then, with nothing read.
+ */
+int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket);
 /* Waits for a ticket in flight. */
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason);
 /* The oldest transfer whose memory cannot move ends early; 0 if there is none. */

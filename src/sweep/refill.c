@@ -273,7 +273,6 @@ int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	double start = neap__seconds();
 	s->repairing++;
 	s->book.filling = 1;
-	neap__transfer_settle(s, NEAP_LIVE);
 	neap__transfer_push_aside(s);
 	if (s->alone)
 		neap__alone_shed(s, t);

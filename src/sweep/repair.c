@@ -114,7 +114,6 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
 	double start = neap__seconds();
 	int64_t old = s->live_t;
 	s->repairing++;
-	neap__transfer_settle(s, NEAP_LIVE);
 	neap__transfer_push_aside(s);
 	NEAP_TRY(neap__repair_load(s, t));
 	s->alone = neap__alone_pays(s, t) ? NEAP__ALONE_SOON : NEAP__PLANNED;

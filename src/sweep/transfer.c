@@ -178,6 +178,20 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 		neap__tapes_settled(s, ticket);
 }
 
+int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	int tier = ticket->tier - 1;
+	if (ticket->put || !neap__tier_cancel(s->tiers[tier], ticket->engine))
+		return 0;
+	ticket->state = NEAP__TICKET_SETTLED;
+	ticket->answer = 0;
+	s->stats.read[tier] -= ticket->bytes;
+	s->stats.lost -= neap_tier_lost(&s->problem.tiers[tier], ticket->bytes);
+	if (ticket->tapes)
+		neap__tapes_settled(s, ticket);
+	return 1;
+}
+
 /* Tapes, and slots among them, are in the way; slots at the top only of each other. */
 static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *ticket)
 {
@@ -221,6 +235,9 @@ void neap__transfer_push_aside(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
+		if (ticket->state == NEAP__TICKET_FLYING && ticket->slot == NEAP_LIVE &&
+			!neap__transfer_cancel(s, ticket))
+			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
 		if (ticket->state != NEAP__TICKET_SETTLED || ticket->put ||
 			ticket->slot != NEAP_LIVE || ticket->answer < 0)
 			continue;

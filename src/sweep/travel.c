@@ -282,7 +282,7 @@ void neap__tapes_push_aside(struct neap_sweep *s)
 		struct neap__ticket *ticket = &s->tickets[i];
 		if (!ticket->tapes || ticket->put)
 			continue;
-		if (ticket->state == NEAP__TICKET_FLYING)
+		if (ticket->state == NEAP__TICKET_FLYING && !neap__transfer_cancel(s, ticket))
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
 		if (ticket->state != NEAP__TICKET_SETTLED || ticket->answer < 0)
 			continue;

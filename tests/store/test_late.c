@@ -174,6 +174,36 @@ static void those_behind(void **state)
 	neap_tier_close(tier);
 }
 
+/* What was not begun need not be made; what was is waited for. */
+static void cancelled(void **state)
+{
+	static unsigned char data[BYTES], into[BYTES], other[BYTES];
+	(void)state;
+	if (blocks())
+		skip();
+	struct neap_tier *tier = open_tier(4096);
+	memset(data, 6, sizeof data);
+	assert_int_equal(wait_long(tier, put(tier, 0, 60, data)), 0);
+	assert_int_equal(wait_long(tier, put(tier, 1, 61, data)), 0);
+	neap_tier_set_patience(tier, 0);
+	hang(0, 1);
+	int64_t first = get(tier, 0, 60, into), second = get(tier, 1, 61, other);
+	int64_t third = put(tier, 1, 62, data);
+	while (!atomic_load(&hold.held))
+		neap__sleep(1e-4);
+	assert_int_equal(neap__tier_cancel(tier, first), 0);
+	assert_int_equal(neap__tier_cancel(tier, second), 1);
+	assert_int_equal(neap_tier_wait(tier, second), NEAP_EUSAGE);
+	memset(other, 0xEE, sizeof other);
+	atomic_store(&hold.released, 1);
+	assert_int_equal(neap_tier_wait(tier, first), 0);
+	assert_int_equal(neap_tier_wait(tier, third), 0);
+	assert_int_equal(neap__tier_cancel(tier, first), 0);
+	all_bytes(into, 6);
+	all_bytes(other, 0xEE);
+	neap_tier_close(tier);
+}
+
 /* Where all of the staging hangs the tier is gone, for twice the patience in all. */
 static void gone(void **state)
 {
@@ -419,6 +449,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(late_get),
 		cmocka_unit_test(late_put),
 		cmocka_unit_test(those_behind),
+		cmocka_unit_test(cancelled),
 		cmocka_unit_test(gone),
 		cmocka_unit_test(slow),
 		cmocka_unit_test(close_while_it_hangs),
