@@ -19,7 +19,7 @@ static void fill(void)
 	for (int i = 0; i < NEAP__ISAS; i++) {
 		tables[i] = neap__kernels_reference;
 		tables[i].name = neap__isa_name((enum neap__isa)i);
-		if (put[i])
+		if (put[i] && neap__isa_works((enum neap__isa)i)) /* compiled for it */
 			put[i](&tables[i]);
 	}
 }

@@ -120,6 +120,9 @@ struct neap__kernels {
 	int product_columns; /* of its strips */
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
+	/* Row by row in place (squash.h). */
+	void (*sigmoids)(real *x, int n);
+	void (*tanhs)(real *x, int n);
 	/* u = beta u + b */
 	void (*decay)(real *u, real beta, const real *b, int n);
 	/* x = a x */

@@ -5,6 +5,7 @@
  * list, element by element; dot products keep LANES partial sums.
  */
 #include "kern/kern.h"
+#include "kern/squash.h"
 
 #include <string.h>
 
@@ -280,6 +281,8 @@ const struct neap__kernels neap__kernels_reference = {
 	.product = product,
 	.product_columns = STRIP,
 	.outer = outer,
+	.sigmoids = neap__sigmoids,
+	.tanhs = neap__tanhs,
 	.decay = decay,
 	.scale = scale,
 	.sum = sum,

@@ -14,6 +14,8 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->product = NEAP_V(neap__product);
 	kernels->product_columns = NEAP_V(neap__product_columns);
 	kernels->outer = NEAP_V(neap__outer);
+	kernels->sigmoids = NEAP_V(neap__squash_sigmoids);
+	kernels->tanhs = NEAP_V(neap__squash_tanhs);
 	kernels->decay = NEAP_V(neap__decay);
 	kernels->scale = NEAP_V(neap__scale);
 	kernels->sum = NEAP_V(neap__sum);

@@ -208,6 +208,8 @@ void NEAP_V(neap__product)(
 	const struct neap__strips *m, const struct neap__share *share, int shares);
 extern const int NEAP_V(neap__product_columns);
 void NEAP_V(neap__outer)(real *g, const struct neap__outer *outer);
+void NEAP_V(neap__squash_sigmoids)(real *x, int n);
+void NEAP_V(neap__squash_tanhs)(real *x, int n);
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
 int NEAP_V(neap__support)(
 	uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta, real cut);

@@ -15,7 +15,6 @@
  * beside W, V and penalty. Tape: u, r, z, c_{-1}; c and y are made again from it.
  */
 #include "nn/outputs.h"
-#include "kern/squash.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static struct neap__list gate(struct neap__at *at, void *sums, void *room)
 	const struct neap__list *y = at->prev;
 	const real *v = y->value;
 
-	neap__sigmoids(sums, 2 * n);
+	at->net->kernels->sigmoids(sums, 2 * n);
 	for (int k = 0; k < y->count; k++)
 		gated[k] = r[y->id[k]] * v[k];
 	return (struct neap__list){.count = y->count, .id = y->id, .value = gated};
@@ -103,7 +102,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	real *before = at->group->wide[0];
 	size_t row = (size_t)n * sizeof *c;
 
-	neap__tanhs(z, n);
+	at->net->kernels->tanhs(z, n);
 	memcpy(before, c, row);
 	move(c, u, z, before, at->prev, n);
 	struct neap__list y = events(at, c, now->room, now->value_room);

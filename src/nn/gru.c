@@ -12,7 +12,6 @@
  * h_{-1}; h is made again from it.
  */
 #include "nn/outputs.h"
-#include "kern/squash.h"
 
 #include <string.h>
 
@@ -33,10 +32,10 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 
 	for (size_t k = 0; k < 2 * n; k++)
 		r[k] += own[k];
-	neap__sigmoids(r, 2 * at->layer->n);
+	at->net->kernels->sigmoids(r, 2 * at->layer->n);
 	for (size_t k = 0; k < n; k++)
 		fresh[k] += r[k] * q[k];
-	neap__tanhs(fresh, at->layer->n);
+	at->net->kernels->tanhs(fresh, at->layer->n);
 	mix(neap__give_all(at), z, fresh, before, n);
 	if (!tape)
 		return 0;

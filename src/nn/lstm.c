@@ -11,15 +11,14 @@
  * c and h are made again from it.
  */
 #include "nn/outputs.h"
-#include "kern/squash.h"
 
 #include <string.h>
 
 enum { GATES = 4, TAPE = 5 };
 
 /* From gates and c_{-1}: squashed = tanh c, h; moved to c where it is not NULL. */
-__attribute__((noinline)) static void cell(
-	const real *gate, const real *before, real *moved, real *squashed, real *h, int n)
+__attribute__((noinline)) static void cell(const struct neap__kernels *kernels, const real *gate,
+	const real *before, real *moved, real *squashed, real *h, int n)
 {
 	const real *i = gate, *f = i + n, *g = f + n, *o = g + n;
 
@@ -27,7 +26,7 @@ __attribute__((noinline)) static void cell(
 		squashed[k] = f[k] * before[k] + i[k] * g[k];
 	if (moved)
 		memcpy(moved, squashed, (size_t)n * sizeof *moved);
-	neap__tanhs(squashed, n);
+	kernels->tanhs(squashed, n);
 	for (int k = 0; k < n; k++)
 		h[k] = o[k] * squashed[k];
 }
@@ -39,14 +38,14 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	real *gate = sums, *c = (real *)(void *)(at->state + layer->state_at);
 	size_t row = (size_t)n * sizeof *c;
 
-	neap__sigmoids(gate, 2 * n);
-	neap__tanhs(gate + 2 * n, n);
-	neap__sigmoids(gate + 3 * n, n);
+	at->net->kernels->sigmoids(gate, 2 * n);
+	at->net->kernels->tanhs(gate + 2 * n, n);
+	at->net->kernels->sigmoids(gate + 3 * n, n);
 	if (tape) {
 		memcpy(tape, gate, GATES * row);
 		memcpy(tape + GATES * row, c, row);
 	}
-	cell(gate, c, c, at->group->wide[0], neap__give_all(at), n);
+	cell(at->net->kernels, gate, c, c, at->group->wide[0], neap__give_all(at), n);
 	return tape ? TAPE * row : 0;
 }
 
@@ -55,7 +54,8 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 	const real *gate = (const real *)(const void *)tape;
 	int n = at->layer->n;
 
-	cell(gate, gate + GATES * (size_t)n, NULL, view->numbers[1], view->numbers[0], n);
+	cell(at->net->kernels, gate, gate + GATES * (size_t)n, NULL, view->numbers[1],
+		view->numbers[0], n);
 	neap__view_all(at, view, view->numbers[0]);
 	view->outputs = tape;
 	return TAPE * (size_t)n * sizeof(real);

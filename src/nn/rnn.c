@@ -6,7 +6,6 @@
  * State: h. Adjoint: d(in). Tape: h.
  */
 #include "nn/outputs.h"
-#include "kern/squash.h"
 
 #include <string.h>
 
@@ -17,7 +16,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	size_t bytes = (size_t)layer->n * sizeof *h;
 
 	if (layer->activation == NEAP__TANH)
-		neap__tanhs(in, layer->n);
+		at->net->kernels->tanhs(in, layer->n);
 	else
 		for (int i = 0; i < layer->n; i++)
 			in[i] = in[i] > 0 ? in[i] : 0;

@@ -431,6 +431,31 @@ static void states(void **arg)
 		}
 }
 
+/* Sigmoid and tanh keep the reference's bits, also far out. */
+static void squashes(void **arg)
+{
+	const struct neap__kernels *r = &neap__kernels_reference;
+	(void)arg;
+	for (int isa = 0; isa < NEAP__ISAS; isa++)
+		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
+			const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
+			struct numbers x = numbers((size_t)sizes[i], i % 3), y;
+			for (int j = 0; j < sizes[i]; j++)
+				x.at[j] *= (real)(j % 5 ? 20 : 2000);
+			y = copy_of(&x);
+			r->sigmoids(x.at, sizes[i]);
+			k->sigmoids(y.at, sizes[i]);
+			assert_true(equal(&x, &y));
+			r->scale(x.at, -3, sizes[i]);
+			k->scale(y.at, -3, sizes[i]);
+			r->tanhs(x.at, sizes[i]);
+			k->tanhs(y.at, sizes[i]);
+			assert_true(equal(&x, &y));
+			numbers_free(&x);
+			numbers_free(&y);
+		}
+}
+
 /* The names, and what is refused. */
 static void chosen(void **arg)
 {
@@ -470,6 +495,7 @@ int main(void)
 		cmocka_unit_test(product),
 		cmocka_unit_test(outer),
 		cmocka_unit_test(states),
+		cmocka_unit_test(squashes),
 		cmocka_unit_test(chosen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
