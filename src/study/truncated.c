@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static int pass_once(struct pass *p, double *seconds)
 
 static void *aligned(size_t bytes)
 {
-	return aligned_alloc(64, (size_t)neap__round_up(bytes, 64));
+	return bytes < PTRDIFF_MAX ? aligned_alloc(64, (size_t)neap__round_up(bytes, 64)) : NULL;
 }
 
 static int open_pass(

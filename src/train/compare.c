@@ -165,10 +165,7 @@ static int prepare(
 	NEAP_TRY(budget_of(c, &memory, &candidate->as));
 	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
-		struct neap_problem problem = c->result->problem;
-		if (problem.chain.tape_mean > problem.chain.tape) /* that one is not rounded */
-			problem.chain.tape_mean = 0;
-		NEAP_TRY(neap_plan_make(&run->plan, &problem, strategy, &c->params));
+		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
 		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* varying.c: plans of compare, where tapes vary from step to step. */
 #include "train/comparison.h"
+#include "base/checked.h"
 
 #include <string.h>
 
@@ -51,6 +52,6 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 			break;
 		tape = needed;
 	}
-	c->result->problem.chain.tape = ops.tape_bytes;
+	c->result->problem.chain.tape = neap__round_up(ops.tape_bytes, 64); /* as sweeps do */
 	return rc;
 }

@@ -197,6 +197,15 @@ def small_tier():
     return None if runs[-1]["grad_hash"] == runs[0]["grad_hash"] else "the gradients differ"
 
 
+def refused_tapes():
+    """A strategy that does not fit is an answer, whatever bytes tapes have on average."""
+    runs = neap_json("compare", "randman:steps=2000,spikes=41,samples=8", "--net", "lif:256r",
+                     "--scale", "4", "--memory", 1664000, "--threads", 1, "--strategy", "bptt",
+                     "--strategy", "standard")["runs"]
+    ran = [run["strategy"] for run in runs if run.get("seconds")]
+    return None if ran == ["bptt", "standard"] else f"{ran}"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -218,6 +227,7 @@ def main():
         tap.run("inputs in windows", windows, data, slow)
         tap.run("reference of the first steps", reference_of_first_steps, slow)
         tap.run("a small tier", small_tier)
+        tap.run("tapes that do not fit", refused_tapes)
         tap.run("memory does not grow with the steps", memory_does_not_grow, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)
