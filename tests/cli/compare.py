@@ -199,7 +199,7 @@ def small_tier():
 
 def refused_tapes():
     """A strategy that does not fit is an answer, whatever bytes tapes have on average."""
-    runs = neap_json("compare", "randman:steps=2000,spikes=41,samples=8", "--net", "lif:256r",
+    runs = neap_json("compare", "randman:steps=2000,spikes=41,samples=8", "--net", "lif:256r,li",
                      "--scale", "4", "--memory", 1664000, "--threads", 1, "--strategy", "bptt",
                      "--strategy", "standard")["runs"]
     ran = [run["strategy"] for run in runs if run.get("seconds")]
