@@ -11,8 +11,20 @@ class Net(TorchNet):
         if problem.shared:  # neap's own weights, else those of PyTorch's generator
             self.adopt(self.layer, "weight_ih_l0", "layer0.weight")
             self.adopt(self.layer, "weight_hh_l0", "layer0.recurrent")
-            self.adopt(self.layer, "bias_ih_l0", "layer0.bias")
-            torch.nn.init.zeros_(self.layer.bias_hh_l0)
+            self.adopt_biases(torch.from_numpy(problem.weight("layer0.bias")).reshape(-1))
+
+    def adopt_biases(self, values):
+        """Both of PyTorch's stand in one row for a GRU; for an LSTM the row is their sum."""
+        rows = values.to(self.kind).split(len(self.layer.bias_ih_l0))
+        with torch.no_grad():
+            self.layer.bias_ih_l0.copy_(rows[0])
+            self.layer.bias_hh_l0.copy_(rows[1] if len(rows) > 1 else torch.zeros_like(rows[0]))
+        self.biases = [self.layer.bias_ih_l0, self.layer.bias_hh_l0][:len(rows)]
+
+    def gradients(self):
+        out = super().gradients()
+        out["layer0.bias"] = torch.cat([bias.grad for bias in self.biases]).numpy()
+        return out
 
     def hidden(self, way):
         return self.layer(self.x)[0]
