@@ -211,13 +211,50 @@ static int read_tiers(struct reading *r, const cJSON *list)
 	return CLI_DONE;
 }
 
+#define NOWHERE ((size_t)-1)
+
+/* One number for the whole chain. */
+static const struct scalar {
+	const char *name;
+	enum unit unit;
+	size_t offset, given; /* of the value in neap_chain, of a flag in cli_chain; NOWHERE */
+} scalars[] = {
+	{"adjoint", BYTES, offsetof(struct neap_chain, adjoint),
+		offsetof(struct cli_chain, adjoint_given)},
+	{"tape_mean", BYTES, offsetof(struct neap_chain, tape_mean), NOWHERE},
+	{"log", BYTES, offsetof(struct neap_chain, log), NOWHERE},
+	{"replay", SECONDS, offsetof(struct neap_chain, replay),
+		offsetof(struct cli_chain, replay_given)},
+	{"slot_write", SECONDS, offsetof(struct neap_chain, slot_write), NOWHERE},
+	{"slot_read", SECONDS, offsetof(struct neap_chain, slot_read), NOWHERE},
+	{"call", SECONDS, offsetof(struct neap_chain, call), NOWHERE},
+	{"spread", SECONDS, NOWHERE, NOWHERE}, /* said, not used */
+};
+enum { SCALARS = sizeof scalars / sizeof scalars[0] };
+
+static int read_scalar(struct reading *r, const cJSON *item, const struct scalar *scalar)
+{
+	char *chain = (char *)&r->problem->chain, *given = (char *)r->chain;
+	double value = 0;
+
+	int rc = number(r, item, scalar->name, -1, scalar->unit, &value);
+	if (rc != CLI_DONE)
+		return rc;
+	if (scalar->given != NOWHERE)
+		*(int *)(given + scalar->given) = 1;
+	if (scalar->offset == NOWHERE)
+		return CLI_DONE;
+	if (scalar->unit == BYTES)
+		*(uint64_t *)(chain + scalar->offset) = (uint64_t)value;
+	else
+		*(double *)(chain + scalar->offset) = value;
+	return CLI_DONE;
+}
+
 static int read_key(struct reading *r, const cJSON *item)
 {
 	struct cli_chain *k = r->chain;
-	struct neap_chain *c = &r->problem->chain;
 	const char *name = item->string;
-	double value = 0;
-	int rc;
 	for (size_t i = 0; i < KEYS; i++)
 		if (strcmp(keys[i].name, name) == 0)
 			return read_list(r, item, &keys[i]);
@@ -233,34 +270,9 @@ static int read_key(struct reading *r, const cJSON *item)
 	if (strcmp(name, "backward_needs_input") == 0)
 		return read_flag(r, item, name, &k->stages.flags, NEAP_STAGES_BACKWARD_NEEDS_INPUT,
 			&k->flags_given);
-	if (strcmp(name, "adjoint") == 0) {
-		rc = number(r, item, name, -1, BYTES, &value);
-		c->adjoint = (uint64_t)value;
-		k->adjoint_given = 1;
-		return rc;
-	}
-	if (strcmp(name, "tape_mean") == 0) {
-		rc = number(r, item, name, -1, BYTES, &value);
-		c->tape_mean = (uint64_t)value;
-		return rc;
-	}
-	if (strcmp(name, "log") == 0) {
-		rc = number(r, item, name, -1, BYTES, &value);
-		c->log = (uint64_t)value;
-		return rc;
-	}
-	if (strcmp(name, "replay") == 0) {
-		k->replay_given = 1;
-		return number(r, item, name, -1, SECONDS, &c->replay);
-	}
-	if (strcmp(name, "slot_write") == 0)
-		return number(r, item, name, -1, SECONDS, &c->slot_write);
-	if (strcmp(name, "slot_read") == 0)
-		return number(r, item, name, -1, SECONDS, &c->slot_read);
-	if (strcmp(name, "call") == 0)
-		return number(r, item, name, -1, SECONDS, &c->call);
-	if (strcmp(name, "spread") == 0)
-		return number(r, item, name, -1, SECONDS, &value);
+	for (size_t i = 0; i < SCALARS; i++)
+		if (strcmp(scalars[i].name, name) == 0)
+			return read_scalar(r, item, &scalars[i]);
 	if (strcmp(name, "tiers") == 0)
 		return read_tiers(r, item);
 	return complain(r, "%.60s: unknown key", name);

@@ -221,8 +221,8 @@ struct neap_compare_run {
 	int64_t steps;		       /* fewer than the batch's: a reference over its first */
 	double seconds, spread;	       /* median, (max - min) / median */
 	/*
-	 * How much longer steps took beside that sweep than as costs were measured (by a few
-	 * first steps, before it and after it), and the plan's time on so slow a machine.
+	 * How much longer steps took beside that sweep than as it was planned (by sweeps without
+	 * transfers just before it and after it), and the plan's time at what they took then.
 	 */
 	double slowed, expected;
 	double ratio;	 /* the median over the runs of seconds / expected, each its own */

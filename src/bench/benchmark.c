@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "sys/clock.h"
 
 static const struct neap__benchmark *const benchmarks[] = {
 	&neap__bench_planner,
@@ -61,6 +62,20 @@ void neap__bench_sample(struct neap_bench_row *row, double *samples, int n)
 	row->low = samples[0];
 	row->high = samples[n - 1];
 	row->value = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
+}
+
+double neap__bench_seconds(void (*fn)(void *work), void *work, double spell)
+{
+	double from = neap__seconds(), passed = 0;
+	int calls = 0;
+
+	for (int more = 1; passed < spell; more *= 2) {
+		for (int i = 0; i < more; i++)
+			fn(work);
+		calls += more;
+		passed = neap__seconds() - from;
+	}
+	return passed / calls;
 }
 
 int neap__bench_stopped(const struct neap__bench *bench)

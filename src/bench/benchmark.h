@@ -33,6 +33,8 @@ int neap__bench_wants(const struct neap__bench *bench, const char *name);
 int neap__bench_runs(const struct neap__bench *bench, int usual);
 /* Sets median, least, most and runs of a row from n >= 1 samples, which it sorts. */
 void neap__bench_sample(struct neap_bench_row *row, double *samples, int n);
+/* Seconds of fn(work), called again and again for `spell` seconds at least. */
+double neap__bench_seconds(void (*fn)(void *work), void *work, double spell);
 /* NEAP_EINTERRUPTED if the caller wants an end. */
 int neap__bench_stopped(const struct neap__bench *bench);
 /* Sets `met` and hands the row out. */

@@ -57,54 +57,52 @@ struct ceilings {
 	double near, far, products; /* bytes, bytes and flops a second */
 };
 
-static void forward(struct work *b)
+static void forward(void *work)
 {
+	struct work *b = work;
 	b->kernels->rows[0].add(&b->m, b->share[b->turn++ % TURNS], SAMPLES);
 }
 
-static void dots(struct work *b)
+static void dots(void *work)
 {
+	struct work *b = work;
 	b->kernels->rows[0].dot(&b->m, b->share[b->turn++ % TURNS], SAMPLES);
 }
 
-static void grads(struct work *b)
+static void grads(void *work)
 {
+	struct work *b = work;
 	b->kernels->gather(b->w, b->n, &b->bundle);
 }
 
-static void read_near(struct work *b)
+static void read_near(void *work)
 {
+	struct work *b = work;
 	b->out[0] += b->kernels->ceiling_read(b->x, b->near / (int)sizeof(real));
 }
 
-static void read_far(struct work *b)
+static void read_far(void *work)
 {
+	struct work *b = work;
 	b->out[0] += b->kernels->ceiling_read(b->w, (int64_t)b->n * b->n);
 }
 
-static void multiply(struct work *b)
+static void multiply(void *work)
 {
+	struct work *b = work;
 	b->out[0] = 0;
 	b->kernels->ceiling_products(b->out, 1000);
 }
 
 /* Seconds a call, the least of three spells. */
-static double seconds_of(struct work *b, void (*fn)(struct work *))
+/* The best of three spells. */
+static double seconds_of(struct work *b, void (*fn)(void *work))
 {
 	double best = INFINITY;
 
 	fn(b);
-	for (int spell = 0; spell < 3; spell++) {
-		double from = neap__seconds(), passed = 0;
-		int calls = 0;
-		for (int more = 1; passed < SPELL; more *= 2) {
-			for (int i = 0; i < more; i++)
-				fn(b);
-			calls += more;
-			passed = neap__seconds() - from;
-		}
-		best = fmin(best, passed / calls);
-	}
+	for (int spell = 0; spell < 3; spell++)
+		best = fmin(best, neap__bench_seconds(fn, b, SPELL));
 	return best;
 }
 
@@ -183,7 +181,7 @@ static void make_bundle(struct work *b, double activity)
 }
 
 static int report(struct neap__bench *bench, struct work *b, const char *name,
-	void (*fn)(struct work *), double fetches, int judged)
+	void (*fn)(void *work), double fetches, int judged)
 {
 	struct neap_bench_row row = {.unit = "s", .target = NAN};
 	double samples[NEAP__BENCH_RUNS_MOST], attained[NEAP__BENCH_RUNS_MOST];
@@ -250,7 +248,7 @@ static int rows_of(struct neap__bench *bench, struct work *b, int widest)
 {
 	static const struct {
 		const char *name;
-		void (*fn)(struct work *);
+		void (*fn)(void *work);
 		double fetches; /* of a row, written back included */
 	} kernels[] = {{"forward", forward, 1}, {"dots", dots, 1}, {"grads", grads, 2}};
 	char name[48];

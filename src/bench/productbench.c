@@ -37,8 +37,9 @@ struct work {
 	int samples;
 };
 
-static void ours(struct work *b)
+static void ours(void *work)
 {
+	struct work *b = work;
 	if (b->kind != GRADIENT) {
 		b->kernels->product(&b->m, b->share, b->samples);
 		return;
@@ -56,28 +57,15 @@ static void ours(struct work *b)
 	}
 }
 
-static void theirs(struct work *b)
+static void theirs(void *work)
 {
+	struct work *b = work;
 	if (b->kind == FORWARD)
 		b->blas.gemm(&b->blas, b->samples, WIDE, UNITS, b->x, 0, b->w, 0, b->y);
 	else if (b->kind == BACKWARD)
 		b->blas.gemm(&b->blas, b->samples, UNITS, WIDE, b->y, 0, b->w, 1, b->x);
 	else
 		b->blas.gemm(&b->blas, UNITS, WIDE, b->samples, b->x, 1, b->y, 0, b->w);
-}
-
-static double seconds_of(struct work *b, void (*fn)(struct work *))
-{
-	double from = neap__seconds(), passed = 0;
-	int calls = 0;
-
-	for (int more = 1; passed < SPELL; more *= 2) {
-		for (int i = 0; i < more; i++)
-			fn(b);
-		calls += more;
-		passed = neap__seconds() - from;
-	}
-	return passed / calls;
 }
 
 static void prepare(struct work *b, enum kind kind, int samples)
@@ -134,8 +122,8 @@ static int rows_of(struct neap__bench *bench, struct work *b, enum kind kind, in
 		return 0;
 	prepare(b, kind, samples);
 	for (int i = 0; i < runs; i++) {
-		mine[i] = seconds_of(b, ours);
-		other[i] = b->blas.library ? seconds_of(b, theirs) : 0;
+		mine[i] = neap__bench_seconds(ours, b, SPELL);
+		other[i] = b->blas.library ? neap__bench_seconds(theirs, b, SPELL) : 0;
 	}
 	if (b->blas.library) {
 		NEAP_TRY(report(bench, b, &peer, other, runs, b->blas.name));

@@ -82,69 +82,67 @@ static void take_known(struct neap__costs *costs, const struct neap_chain *known
 }
 
 /* The first sweep sees the tapes and touches all memory; those that take turns are timed. */
-static int sweeps(struct neap__comparison *c, struct neap_sweep *sweep,
-	struct neap__watched *watched, const struct neap_batch *batch)
+static int sweeps(struct neap__comparison *c, const struct neap__tapes *tapes)
 {
-	const struct neap__tapes *tapes = watched->tapes;
+	struct neap__alone *alone = &c->alone;
 	struct neap_sweep_stats stats;
 	struct neap_net_result found;
-	struct neap_sweep *stream;
+	struct neap_sweep *stream = NULL;
 	double loss;
 
-	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	NEAP_TRY(neap_sweep_run(sweep, NULL, NULL, &loss, &stats));
-	neap_sweep_release(sweep);
-	neap_net_get_result(c->one.net, &found);
-	c->result->spikes = found.spikes;
-	c->result->support = found.support;
-	watched->tapes = NULL;
-	c->costs.tape_mean = neap__tapes_worst(tapes, batch->steps);
-	int rc = neap__toll_sweep(&stream, c, batch->steps);
+	NEAP_TRY(neap_net_begin(c->one.net, &alone->batch, &c->one.objective));
+	int rc = neap_sweep_run(alone->sweep, NULL, NULL, &loss, &stats);
+	neap_sweep_release(alone->sweep);
+	if (rc == 0) {
+		neap_net_get_result(c->one.net, &found);
+		c->result->spikes = found.spikes;
+		c->result->support = found.support;
+		alone->watched.tapes = NULL;
+		c->costs.tape_mean = neap__tapes_worst(tapes, alone->batch.steps);
+		rc = neap__toll_sweep(&stream, c, alone->batch.steps);
+	}
 	int ended = neap_net_end(c->one.net);
 	rc = rc < 0 ? rc : ended;
 	if (rc == 0)
-		rc = neap__toll_measure(c, batch, sweep, stream);
+		rc = neap__toll_measure(c, stream);
 	neap_sweep_free(stream);
 	return rc;
 }
 
-/* Sweeps within the budget over a batch: times, and tapes. */
-static int calibrating_sweep(
-	struct neap__comparison *c, const struct neap_batch *batch, struct neap__tapes *tapes)
+/* Sweeps within the budget over the batch `alone` has: times, and tapes. */
+static int calibrating_sweep(struct neap__comparison *c, struct neap__tapes *tapes)
 {
-	struct neap__watched watched = {c->one.net, tapes};
+	struct neap__alone *alone = &c->alone;
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
 
+	alone->watched = (struct neap__watched){c->one.net, tapes};
 	neap__comparison_ops(c, &ops, c->costs.tape);
 	neap__tapes_watch(&ops);
-	neap__comparison_sweep(c, &so, batch->steps, "auto");
+	neap__comparison_sweep(c, &so, alone->batch.steps, "auto");
 	so.params = (struct neap_params){0};
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, &watched, &so));
-	c->result->problem = *neap_sweep_problem(sweep);
-	NEAP_TRY(leave_out_transfers(&sweep, &ops, &watched, &so));
-	int rc = sweeps(c, sweep, &watched, batch);
-	neap_sweep_free(sweep);
-	if (c->options->sweep.costs)
-		take_known(&c->costs, &c->options->sweep.costs->chain);
-	return rc;
+	NEAP_TRY(neap_sweep_create(&alone->sweep, &ops, &alone->watched, &so));
+	c->result->problem = *neap_sweep_problem(alone->sweep);
+	NEAP_TRY(leave_out_transfers(&alone->sweep, &ops, &alone->watched, &so));
+	return sweeps(c, tapes);
 }
 
-static int calibrate_long(struct neap__comparison *c, struct neap_sequence *sequences)
+static int calibrate_long(struct neap__comparison *c)
 {
-	const struct neap_batch cut = neap__batch_cut(c->one.batch, sequences, SWEPT);
 	uint64_t room = c->result->memory < CALIBRATION_ROOM ? c->result->memory : CALIBRATION_ROOM;
 	struct neap__tapes tapes = {0};
 
 	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
-	int rc = calibrating_sweep(c, &cut, &tapes);
+	int rc = calibrating_sweep(c, &tapes);
 	neap__tapes_free(&tapes);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	NEAP_TRY(neap__stretches_measure(&c->tapes, c->one.net, c->one.batch, (size_t)room));
-	c->costs.tape_mean = neap__tapes_worst(&c->tapes, c->one.batch->steps);
-	return neap_net_end(c->one.net);
+	rc = neap__stretches_measure(
+		&c->tapes, &c->alone.dearer, c->one.net, c->one.batch, SWEPT, (size_t)room);
+	if (rc == 0)
+		c->costs.tape_mean = neap__tapes_worst(&c->tapes, c->one.batch->steps);
+	int ended = neap_net_end(c->one.net);
+	return rc < 0 ? rc : ended;
 }
 
 /* A sweep over the first two steps: everything of ours but the arena is touched. */
@@ -180,22 +178,22 @@ static int measure_costs(struct neap__comparison *c)
 	c->costs.slot_read = read.median;
 	NEAP_TRY(neap__callcost_measure(
 		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
-	NEAP_TRY(neap__yardstick_make(c));
+	c->alone.batch = *batch;
+	c->alone.dearer = 1;
 	if (batch->steps > LONG) {
-		struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
-		if (!sequences)
+		c->alone.sequences = calloc((size_t)batch->size, sizeof *c->alone.sequences);
+		if (!c->alone.sequences)
 			return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
-		int rc = calibrate_long(c, sequences);
-		free(sequences);
-		return rc;
+		c->alone.batch = neap__batch_cut(batch, c->alone.sequences, SWEPT);
+		return calibrate_long(c);
 	}
 	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
-	return calibrating_sweep(c, batch, &c->tapes);
+	return calibrating_sweep(c, &c->tapes);
 }
 
 /*
- * Costs, as the machine is. Where it was disturbed meanwhile (a look at the yardstick
- * after a moment tells) all is measured again.
+ * Costs, as the machine is. Where it was disturbed meanwhile (another look after a moment
+ * tells) all is measured again.
  */
 int neap__comparison_calibrate(struct neap__comparison *c)
 {
@@ -210,10 +208,15 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		NEAP_TRY(neap__tiers_beside(
 			&c->tiers, settings, c->one.net, c->one.batch, &c->one.objective));
 		neap__tapes_free(&c->tapes);
-		neap__yardstick_free(&c->yard);
+		neap__alone_free(&c->alone);
 		NEAP_TRY(measure_costs(c));
-		NEAP_TRY(neap__yardstick(&c->yardstick_now, c));
-		drift = fabs(log(c->yardstick_now / c->yardstick));
+		c->alone.costs = c->costs;
+		neap__costs_scale(&c->costs, c->alone.dearer);
+		if (settings->costs)
+			take_known(&c->costs, &settings->costs->chain);
+		c->planned.costs = c->costs;
+		NEAP_TRY(neap__alone_look(c));
+		drift = fabs(log(c->now.pace));
 	}
 	return warm_up(c);
 }

@@ -29,9 +29,17 @@ struct measured {
 	struct neap_sweep_stats stats;
 	struct neap_pace pace;
 	double input_wait;
-	double slowed; /* the yardstick beside it over the one beside the calibration */
-	double expected;
+	double slowed, expected; /* by the sweeps without transfers just before and after it */
 };
+
+/* The plan's time at what steps cost between two sweeps without transfers. */
+static double expect(const struct neap_sweep *sweep, const struct neap__turn *before,
+	const struct neap__turn *after)
+{
+	return (neap__comparison_predicted(sweep, before) +
+		       neap__comparison_predicted(sweep, after)) /
+	       2;
+}
 
 /*
  * One sweep of a planned run, in an arena whose pages are there, as they are in training
@@ -43,7 +51,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_sweep_stats *stats = &measured->stats;
 	const struct neap_batch *batch = run->reference ? &c->reference_batch : c->one.batch;
 
-	double before_it = c->yardstick_now;
+	const struct neap__turn last = c->now;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
 	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
 	double wait = waited(c);
@@ -64,12 +72,10 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
-	measured->slowed = 1;
-	if (!c->goes_on) {
-		NEAP_TRY(neap__yardstick(&c->yardstick_now, c));
-		measured->slowed = (before_it + c->yardstick_now) / (2 * c->yardstick);
-	}
-	measured->expected = neap__comparison_predicted(c, sweep, measured->slowed);
+	NEAP_TRY(neap__alone_look(c));
+	measured->slowed = (last.pace + c->now.pace) / 2;
+	measured->expected =
+		c->goes_on ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
 	return 0;
 }
 
@@ -172,7 +178,7 @@ static int prepare(
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(candidate->sweep);
 	c->result->problem = *neap_sweep_problem(candidate->sweep);
-	candidate->predicted = neap__comparison_predicted(c, candidate->sweep, 1);
+	candidate->predicted = neap__comparison_predicted(candidate->sweep, &c->planned);
 	return 0;
 }
 
@@ -237,8 +243,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	int count = c->result->runs_count, done = 0;
 
 	NEAP_TRY(make_traces(c, candidates));
-	if (!c->goes_on)
-		NEAP_TRY(neap__yardstick(&c->yardstick_now, c));
+	NEAP_TRY(neap__alone_look(c));
 	for (int i = 0; i < count; i++) {
 		c->trace = candidates[i].trace;
 		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
@@ -350,14 +355,15 @@ static int compare(struct neap__comparison *c)
 
 int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)
 {
-	struct neap__comparison c = {.options = options, .result = result, .reference = NAN};
+	struct neap__comparison c = {
+		.options = options, .result = result, .reference = NAN, .planned = {.pace = 1}};
 
 	*result = (struct neap_compare_result){0};
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
 	neap__tapes_free(&c.tapes);
 	free(c.cut);
-	neap__yardstick_free(&c.yard);
+	neap__alone_free(&c.alone);
 	neap__onebatch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);

@@ -9,15 +9,29 @@
 #include "train/netops.h"
 #include "train/tapes.h"
 #include "train/tiers.h"
+#include "train/watch.h"
 
 /* Over the batch's mean tape, so that chance alone does not overflow. */
 #define NEAP__TAPE_MARGIN 1.05
 
-/* A sweep over a few first steps, again and again: the machine's pace. */
-struct neap__yardstick {
-	struct neap_sweep *sweep; /* NULL: there is none within the budget */
-	struct neap_batch batch;
-	struct neap_sequence *sequences; /* [batch size] */
+/* What steps cost at one moment, and by how much longer all took than as they were planned with. */
+struct neap__turn {
+	struct neap__costs costs;
+	double pace;
+};
+
+/*
+ * A sweep that nothing disturbs, by the fastest plan without transfers (with them, where
+ * the budget has none), again and again.
+ */
+struct neap__alone {
+	struct neap_sweep *sweep; /* NULL: not made */
+	struct neap__watched watched;
+	struct neap_batch batch;	 /* the whole one, or its first steps */
+	struct neap_sequence *sequences; /* [batch size] of those; or NULL */
+	struct neap__costs costs;	 /* what it said while it was calibrated with */
+	double seconds;			 /* that it took then; 0 before */
+	double dearer;			 /* the steps of the whole batch than those of `batch` */
 };
 
 struct neap__comparison {
@@ -31,12 +45,9 @@ struct neap__comparison {
 	int goes_on;		   /* from a journal: nothing is measured, its plan is run */
 	struct neap_trace *trace;  /* of the strategy that is planned, or NULL */
 	double reference;	   /* seconds a step of the reference run; NaN without one */
-	/*
-	 * Seconds of the yardstick, a few first steps, beside the sweeps: as costs were
-	 * measured, and last.
-	 */
-	double yardstick, yardstick_now;
-	struct neap__yardstick yard;
+	struct neap__alone alone;
+	struct neap__turn planned; /* what plans are made with */
+	struct neap__turn now;	   /* as steps cost when they were last looked at */
 	struct neap__pieces pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
@@ -76,19 +87,22 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	const char *strategy, uint64_t memory);
 
 /*
- * Seconds that a sweep's plan takes with its copies, on a machine that computes `pace`
- * times as long. Plans are made without copies: strategies that mind them need tables of
- * tens of megabytes, for a few percent.
+ * Seconds that a sweep's plan takes with its copies at what steps cost at that moment; all
+ * else that the processors do takes `pace` times as long as it was planned. Plans are made
+ * without copies: strategies that mind them need tables of tens of megabytes, for a few
+ * percent.
  */
-double neap__comparison_predicted(
-	const struct neap__comparison *c, const struct neap_sweep *sweep, double pace);
+double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__turn *turn);
+
+/* Steps take `times` as long. */
+void neap__costs_scale(struct neap__costs *costs, double times);
 
 /*
- * yardstick.c: made once costs are known about; then seconds that its sweep takes now, 1
- * where there is none. Both begin and end the batch; gradients are undefined.
+ * alone.c: runs the sweep without transfers, which begins and ends the batch (gradients
+ * are undefined), and sets `now`. Nothing is run, and costs are as planned, where a sweep
+ * goes on from a journal.
  */
-int neap__yardstick_make(struct neap__comparison *c);
-int neap__yardstick(double *seconds, struct neap__comparison *c);
-void neap__yardstick_free(struct neap__yardstick *yard);
+int neap__alone_look(struct neap__comparison *c);
+void neap__alone_free(struct neap__alone *alone);
 
 #endif

@@ -2,22 +2,24 @@
 #include "train/comparison.h"
 
 /* All that the processors do takes `pace` times as long; what the tiers do does not. */
-static void slow_down(struct neap_problem *problem, double pace)
+static void take_turn(struct neap_problem *problem, const struct neap__turn *turn)
 {
 	struct neap_chain *c = &problem->chain;
-	double *const costs[] = {&c->advance, &c->record, &c->backward, &c->replay, &c->slot_write,
-		&c->slot_read, &c->call};
 
-	for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++)
-		*costs[i] *= pace;
+	c->advance = turn->costs.advance;
+	c->record = turn->costs.record;
+	c->backward = turn->costs.backward;
+	c->replay *= turn->pace;
+	c->call *= turn->pace;
+	c->slot_write = turn->pace * turn->costs.slot_write;
+	c->slot_read = turn->pace * turn->costs.slot_read;
 	for (int i = 0; i < problem->ntiers; i++) {
-		problem->tiers[i].cpu *= pace;
-		problem->tiers[i].cpu_fixed *= pace;
+		problem->tiers[i].cpu *= turn->pace;
+		problem->tiers[i].cpu_fixed *= turn->pace;
 	}
 }
 
-double neap__comparison_predicted(
-	const struct neap__comparison *c, const struct neap_sweep *sweep, double pace)
+double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__turn *turn)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	const struct neap_plan *plan = neap_sweep_plan(sweep);
@@ -25,11 +27,9 @@ double neap__comparison_predicted(
 	struct neap_schedule *schedule;
 
 	if (neap_schedule_open(&schedule, &problem, plan) < 0)
-		return plan->makespan * pace;
-	problem.chain.slot_write = c->costs.slot_write;
-	problem.chain.slot_read = c->costs.slot_read;
-	slow_down(&problem, pace);
+		return plan->makespan * turn->pace;
+	take_turn(&problem, turn);
 	int rc = neap_simulate(&simulation, &problem, schedule);
 	neap_schedule_close(schedule);
-	return rc < 0 ? plan->makespan * pace : simulation.makespan;
+	return rc < 0 ? plan->makespan * turn->pace : simulation.makespan;
 }

@@ -2,6 +2,7 @@
 #include "train/stretches.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 #include "sys/memory.h"
 
 #include <string.h>
@@ -28,15 +29,19 @@ struct rooms {
 	size_t state_bytes, tape_bytes;
 };
 
-/* Runs from `from` and records [t, t + LENGTH) as steps [at, at + LENGTH). */
+/*
+ * Runs for a while and records [t, t + LENGTH), as steps [at, at + LENGTH) of the tapes
+ * (NULL: none), which adds to *seconds.
+ */
 static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct rooms *rooms,
-	int64_t from, int64_t t, int64_t at)
+	int64_t t, int64_t at, double *seconds)
 {
 	int64_t end = t + LENGTH, done = t;
 	size_t used;
 
 	memset(rooms->state, 0, rooms->state_bytes);
-	NEAP_TRY(neap_net_advance(net, rooms->state, from, t, 0));
+	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
+	double start = neap__seconds();
 	for (; t < end; at += done - t, t = done) {
 		int64_t t1 = (t / BLOCK + 1) * BLOCK;
 		NEAP_TRY(neap_net_record(net, rooms->state, t, t1 < end ? t1 : end, 0, rooms->tape,
@@ -44,13 +49,21 @@ static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct
 		if (done <= t)
 			return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
 				rooms->tape_bytes);
-		neap__tapes_add(tapes, at, at + done - t, used);
+		if (tapes)
+			neap__tapes_add(tapes, at, at + done - t, used);
 	}
+	*seconds += neap__seconds() - start;
 	return 0;
 }
 
-int neap__stretches_measure(struct neap__tapes *tapes, struct neap_net *net,
-	const struct neap_batch *batch, size_t room)
+/* The i-th of stretches that are spread over some first steps. */
+static int64_t place(int i, int64_t steps)
+{
+	return (int64_t)((double)((steps - LENGTH) / BLOCK) * (i + 0.5) / STRETCHES) * BLOCK;
+}
+
+int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct neap_net *net,
+	const struct neap_batch *batch, int64_t first, size_t room)
 {
 	struct neap_net_sizes sizes;
 	struct rooms rooms;
@@ -67,13 +80,14 @@ int neap__stretches_measure(struct neap__tapes *tapes, struct neap_net *net,
 	NEAP_TRY(neap__map_pages(&pages, bytes));
 	rooms.state = pages;
 	rooms.tape = rooms.state + rooms.state_bytes;
-	int64_t last = (batch->steps - LENGTH) / BLOCK;
+	double all = 0, begin = 0;
 	int rc = 0;
 	for (int i = 0; i < STRETCHES && rc == 0; i++) {
-		int64_t t = (int64_t)((double)last * (i + 0.5) / STRETCHES) * BLOCK;
-		rc = stretch(
-			tapes, net, &rooms, t < BEFORE ? 0 : t - BEFORE, t, (int64_t)i * LENGTH);
+		rc = stretch(tapes, net, &rooms, place(i, batch->steps), (int64_t)i * LENGTH, &all);
+		if (rc == 0)
+			rc = stretch(NULL, net, &rooms, place(i, first), 0, &begin);
 	}
+	*dearer = begin > 0 ? all / begin : 1;
 	neap__unmap_pages(pages, bytes);
 	return rc;
 }

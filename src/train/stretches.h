@@ -13,10 +13,11 @@ struct neap_batch neap__batch_cut(
 /*
  * Tapes of stretches all along the batch, one behind the other in `tapes`: 64 of 256
  * steps. Before each the net runs for 256 steps from rest, so that it is as active as
- * it would be. The batch is begun; takes at most `room` bytes for tapes, or one worst
- * case.
+ * it would be. *dearer: seconds that recording them takes over those of as many among the
+ * `first` steps, in turns. The batch is begun; takes at most `room` bytes for tapes, or
+ * one worst case.
  */
-int neap__stretches_measure(struct neap__tapes *tapes, struct neap_net *net,
-	const struct neap_batch *batch, size_t room);
+int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct neap_net *net,
+	const struct neap_batch *batch, int64_t first, size_t room);
 
 #endif

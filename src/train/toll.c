@@ -127,58 +127,57 @@ static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struc
 }
 
 /* A sweep without transfers. */
-struct turn {
+struct alone {
 	struct neap_sweep_stats stats;
-	struct neap__costs costs;
-	double yardstick; /* beside it */
+	struct neap__turn turn;
 };
 
-static int run_alone(struct neap__comparison *c, struct neap_sweep *sweep,
-	const struct neap_batch *batch, struct turn *turn)
+int neap__toll_alone(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__turn *turn)
 {
-	NEAP_TRY(run(c, sweep, batch, &turn->stats));
-	turn->costs = c->costs;
-	take_costs(&turn->costs, &turn->stats, neap__undisturbed(&turn->stats));
+	const struct neap__alone *alone = &c->alone;
+	int calibrated = alone->seconds > 0;
+
+	NEAP_TRY(run(c, alone->sweep, &alone->batch, stats));
+	turn->pace = calibrated ? stats->compute / alone->seconds : 1;
+	turn->costs = calibrated ? alone->costs : c->costs;
+	neap__costs_scale(&turn->costs, turn->pace); /* what it says nothing of */
+	take_costs(&turn->costs, stats, neap__undisturbed(stats));
 	return 0;
 }
 
-/* Seconds of a sweep by those of the yardstick beside it. */
-static int by_pace(const void *a, const void *b)
+static int by_seconds(const void *a, const void *b)
 {
-	const struct turn *x = a, *y = b;
-	double m = x->stats.seconds / x->yardstick, n = y->stats.seconds / y->yardstick;
-	return (m > n) - (m < n);
+	const struct alone *x = a, *y = b;
+	return (x->stats.compute > y->stats.compute) - (x->stats.compute < y->stats.compute);
 }
 
-int neap__toll_measure(struct neap__comparison *c, const struct neap_batch *batch,
-	struct neap_sweep *alone, struct neap_sweep *stream)
+int neap__toll_measure(struct neap__comparison *c, struct neap_sweep *stream)
 {
+	const struct neap_batch *batch = &c->alone.batch;
 	struct neap_sweep_stats stats = {0};
-	struct turn turns[PAIRS + 1];
+	struct alone turns[PAIRS + 1];
 	struct neap_net_sizes sizes;
-	double lost[PAIRS], before, after, start = neap__seconds();
+	double lost[PAIRS], start = neap__seconds();
 	int pairs = stream ? PAIRS : PAIRS / 2, tolls = 0;
 
 	if (stream) /* writes the blocks of the slow file for the first time */
 		NEAP_TRY(run(c, stream, batch, &stats));
-	NEAP_TRY(neap__yardstick(&before, c));
-	for (int i = 0; i <= pairs; i++, before = after) {
+	for (int i = 0; i <= pairs; i++) {
 		if (i > 0 && stream)
 			NEAP_TRY(run(c, stream, batch, &stats));
-		NEAP_TRY(run_alone(c, alone, batch, &turns[i]));
-		NEAP_TRY(neap__yardstick(&after, c));
-		turns[i].yardstick = (before + after) / 2;
+		NEAP_TRY(neap__toll_alone(c, &turns[i].stats, &turns[i].turn));
 		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
 			lost[tolls++] =
-				stats.compute - (seconds_at(&turns[i - 1].costs, &stats) +
-							seconds_at(&turns[i].costs, &stats)) /
+				stats.compute - (seconds_at(&turns[i - 1].turn.costs, &stats) +
+							seconds_at(&turns[i].turn.costs, &stats)) /
 							2;
 		if (i > 0 && neap__seconds() - start > LONG)
 			pairs = i;
 	}
-	qsort(turns, (size_t)pairs + 1, sizeof turns[0], by_pace);
-	c->costs = turns[(pairs + 1) / 2].costs;
-	c->yardstick = turns[(pairs + 1) / 2].yardstick;
+	qsort(turns, (size_t)pairs + 1, sizeof turns[0], by_seconds);
+	c->costs = turns[(pairs + 1) / 2].turn.costs;
+	c->alone.seconds = turns[(pairs + 1) / 2].stats.compute;
 	if (tolls == 0)
 		return 0;
 	neap_net_get_sizes(c->one.net, &sizes);

@@ -11,13 +11,16 @@
  */
 int neap__toll_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps);
 
+/* The sweep without transfers once more: what it took, and the costs that it tells of. */
+int neap__toll_alone(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__turn *turn);
+
 /*
- * Sweeps without and with (stream; may be NULL) transfers take turns, with the yardstick
- * between them. Sets the costs of steps and the yardstick that belongs to them, and tells
- * the tier what transfers cost the computation and how fast it was. Begins and ends the
- * batch; gradients are undefined.
+ * Sweeps without and with (stream; may be NULL) transfers take turns. Sets the costs of
+ * steps and the seconds of the sweep without that they were taken from, and tells the tier
+ * what transfers cost the computation and how fast it was. Begins and ends the batch;
+ * gradients are undefined.
  */
-int neap__toll_measure(struct neap__comparison *c, const struct neap_batch *batch,
-	struct neap_sweep *alone, struct neap_sweep *stream);
+int neap__toll_measure(struct neap__comparison *c, struct neap_sweep *stream);
 
 #endif

@@ -52,6 +52,9 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 			break;
 		tape = needed;
 	}
-	c->result->problem.chain.tape = neap__round_up(ops.tape_bytes, 64); /* as sweeps do */
+	struct neap_chain *chain = &c->result->problem.chain; /* tapes as sweeps have them */
+	uint64_t mean = chain->tape_max ? neap__round_up(ops.tape_mean_bytes, 64) : 0;
+	chain->tape = neap__round_up(ops.tape_bytes, 64);
+	chain->tape_mean = mean < chain->tape ? mean : 0;
 	return rc;
 }

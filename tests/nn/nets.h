@@ -7,6 +7,20 @@
 #include <neap/net.h>
 #include "base/philox.h"
 
+/* Nineteen inputs, five classes, one thread, in double precision. */
+static inline struct neap_net_options net_options(const char *spec)
+{
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	o.spec = spec;
+	o.inputs = 19;
+	o.classes = 5;
+	o.scale = 3;
+	o.threads = 1;
+	o.seed = 9;
+	o.precision = NEAP_DOUBLE;
+	return o;
+}
+
 /* Input spikes with probability `rate`; sample b has lengths[b] steps (NULL: all). */
 struct batch_room {
 	struct neap_batch batch;

@@ -4,19 +4,6 @@
 
 static const int64_t lengths[] = {70, 90, 33, 1};
 
-static struct neap_net_options options(const char *spec)
-{
-	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
-	o.spec = spec;
-	o.inputs = 19;
-	o.classes = 5;
-	o.scale = 3;
-	o.threads = 1;
-	o.seed = 9;
-	o.precision = NEAP_DOUBLE;
-	return o;
-}
-
 static const struct neap_objective *objective(void)
 {
 	static struct neap_objective o;
@@ -40,9 +27,9 @@ static void beginning(void **arg)
 		double tau;
 	} want[] = {{"layer0.leak", 12e-3}, {"layer0.leak_syn", 3e-3}, {"layer1.leak", 20e-3},
 		{"layer1.leak_adapt", 70e-3}, {"readout.leak", 15e-3}};
-	struct neap_net_options o =
-		options("cubalif:30:tau=12ms:tau_syn=3ms:scale=1,adlif:20r:tau_adapt=70ms:scale=40,"
-			"gru:9,li:tau=15ms");
+	struct neap_net_options o = net_options(
+		"cubalif:30:tau=12ms:tau_syn=3ms:scale=1,adlif:20r:tau_adapt=70ms:scale=40,"
+		"gru:9,li:tau=15ms");
 	struct batch_room room;
 	struct neap_param p, q;
 
@@ -94,7 +81,7 @@ static void extremes(void **arg)
 	(void)arg;
 	batch_make(&room, 3, 4, 19, 0, 5, 0.05, lengths);
 	for (int i = 0; i < 6; i++) {
-		struct neap_net_options o = options("lif:30r,li");
+		struct neap_net_options o = net_options("lif:30r,li");
 		struct neap_param p;
 		o.learn = NEAP_LEARN_TAU;
 		o.precision = i < 3 ? NEAP_DOUBLE : NEAP_FLOAT;
@@ -128,7 +115,7 @@ static void bytes(void **arg)
 	batch_make(&room, 3, 1, 19, 20, 5, 0.05, NULL);
 	for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
 		char spec[64];
-		struct neap_net_options o = options(cells[i].spec);
+		struct neap_net_options o = net_options(cells[i].spec);
 		o.precision = NEAP_FLOAT;
 		struct neap_net *net = net_make(&o);
 		assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);

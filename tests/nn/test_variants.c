@@ -36,19 +36,6 @@ static const char *const specs[] = {
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 
-static struct neap_net_options options(const char *spec)
-{
-	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
-	o.spec = spec;
-	o.inputs = 19;
-	o.classes = 5;
-	o.scale = 3;
-	o.threads = 1;
-	o.seed = 9;
-	o.precision = NEAP_DOUBLE;
-	return o;
-}
-
 static const int64_t lengths[] = {70, 90, 33, 1, 81, 64};
 
 static void make(struct batch_room *room, double rate)
@@ -107,7 +94,7 @@ static void sparse_is_dense(void **arg)
 		make(&room, rates[r]);
 		for (int s = SPARSE; s < SPECS; s++)
 			for (int surrogate = 0; surrogate < 8; surrogate++) {
-				struct neap_net_options o = options(specs[s]);
+				struct neap_net_options o = net_options(specs[s]);
 				o.surrogate = (enum neap_surrogate)(surrogate % 6);
 				o.support = surrogate == NEAP_TRIANGLE ? 0 : 0.45;
 				if (surrogate >= 6) {
@@ -139,7 +126,7 @@ static void float_is_double(void **arg)
 	make(&room, 0.05);
 	for (int s = 0; s < SPECS; s++)
 		for (int readout = 0; readout < 6; readout++) {
-			struct neap_net_options o = options(specs[s]);
+			struct neap_net_options o = net_options(specs[s]);
 			struct neap_net_result p, q;
 			o.readout = (enum neap_readout)readout;
 			o.precision = NEAP_FLOAT;
@@ -173,7 +160,7 @@ static void compressed_is_dense(void **arg)
 	make(&room, 0.2);
 	for (int s = 0; s < SPECS; s++)
 		for (int d = 0; d < 2; d++) {
-			struct neap_net_options o = options(specs[s]);
+			struct neap_net_options o = net_options(specs[s]);
 			struct neap_param p, q;
 			o.density = densities[d];
 			struct neap_net *a = net_make(&o);
@@ -223,7 +210,7 @@ static void batch_is_samples(void **arg)
 	(void)arg;
 	make(&room, 0.05);
 	for (int group = 0; group < 5; group++) {
-		struct neap_net_options o = options(specs[SPARSE + 1]);
+		struct neap_net_options o = net_options(specs[SPARSE + 1]);
 		o.group = group;
 		struct neap_net *net = net_make(&o), *one = net_make(&o);
 		struct neap_param p, q;
@@ -261,7 +248,7 @@ static void results(void **arg)
 
 	(void)arg;
 	make(&room, 0.05);
-	struct neap_net_options o = options("lif:70r,lif:40,li");
+	struct neap_net_options o = net_options("lif:70r,lif:40,li");
 	struct neap_net *net = net_make(&o);
 	assert_int_equal(neap_net_begin(net, &room.batch, objective()), 0);
 	neap_net_get_sizes(net, &before);
@@ -294,7 +281,7 @@ static void first_passes(void **arg)
 	(void)arg;
 	make(&room, 0.05);
 	for (int readout = 0; readout < 6; readout++) {
-		struct neap_net_options o = options("lif:70r,li");
+		struct neap_net_options o = net_options("lif:70r,li");
 		size_t used;
 		int64_t done;
 		double loss;
@@ -332,7 +319,7 @@ static void long_gradient(
 	enum neap_precision precision, const struct neap_batch *batch, double *gradient)
 {
 	struct neap_objective plain = {.loss = neap_loss_find("mse")};
-	struct neap_net_options o = options("lif:2,li");
+	struct neap_net_options o = net_options("lif:2,li");
 	struct neap_net_sizes z;
 	struct neap_param p;
 	int64_t n = (batch->steps + 63) / 64, done;
@@ -401,7 +388,7 @@ static void long_sums(void **arg)
 /* Weights: the asked deviation, a function of the seed alone, zero biases. */
 static void initial_weights(void **arg)
 {
-	struct neap_net_options o = options("lif:300r,li");
+	struct neap_net_options o = net_options("lif:300r,li");
 	struct neap_param p, q;
 
 	(void)arg;
