@@ -8,19 +8,24 @@
  * directory. On the axis "tau" nothing runs: plans for transfers of tau steps each, where
  * constant intervals lose to no transfers at all.
  */
+#include <errno.h>
 #include <math.h>
+#include <neap/bench.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/checked.h"
 #include "base/fail.h"
 #include "experiment.h"
 #include "synthetic.h"
+#include "train/copycost.h"
 
 #define ADJOINT 64
 #define MIB 1048576.0
 
 static const char *const strategies[] = {"revolve", "disk-revolve", "async", "auto", NULL};
 static const int slots[] = {5, 10, 20};
-enum { SLOTS = sizeof slots / sizeof slots[0] };
+enum { SLOTS = sizeof slots / sizeof slots[0], TRANSFERS = 31, COPIES = 5 };
 
 struct setting {
 	const char *axis;
@@ -79,9 +84,60 @@ static int planned(struct neap__study *study, const struct setting *s)
 	return neap__study_done(study);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Seconds from asking to having, states one at a time as sweeps with one buffer move them:
+ * three of four took no longer. Handing one over is the computation's.
+ */
+static int time_transfers(struct neap_tier *tier, const struct setting *s, char *data)
+{
+	double seconds[2][TRANSFERS], issue[2 * TRANSFERS];
+	for (int i = 0; i < 2 * TRANSFERS; i++) {
+		int write = i % 2 == 0;
+		int64_t ticket;
+		neap__synthetic_spend(neap_clock(), fmin(3 * s->advance, 1e-3));
+		double start = neap_clock();
+		NEAP_TRY(write ? neap_tier_put(tier, 0, 0, data, s->state, &ticket)
+			       : neap_tier_get(tier, 0, 0, data, s->state, &ticket));
+		issue[i] = neap_clock() - start;
+		NEAP_TRY(neap_tier_wait(tier, ticket));
+		seconds[write][i / 2] = neap_clock() - start;
+	}
+	for (int write = 0; write < 2; write++)
+		qsort(seconds[write], TRANSFERS, sizeof(double), by_value);
+	qsort(issue, (size_t)2 * TRANSFERS, sizeof(double), by_value);
+	neap_tier_set_rates(tier, (double)s->state / seconds[1][TRANSFERS * 3 / 4],
+		(double)s->state / seconds[0][TRANSFERS * 3 / 4], 0);
+	neap_tier_set_cpu(tier, 0, issue[TRANSFERS]);
+	return 0;
+}
+
+static int measure_tier(struct neap_tier *tier, const struct setting *s)
+{
+	char *data = aligned_alloc(4096, (size_t)neap__round_up(s->state, 4096));
+	if (!data)
+		return neap__fail_errno(ENOMEM, "a state");
+	memset(data, 1, s->state);
+	int rc = neap_tier_format(tier, s->state, 1, NULL);
+	if (rc == 0)
+		rc = time_transfers(tier, s, data);
+	free(data);
+	return rc;
+}
+
 static int run(struct neap__study *study, const struct setting *s, struct neap_tier *tier)
 {
+	struct neap_timing slot_write, slot_read;
+	struct neap_tier_spec spec;
 	double forward = 0;
+
+	NEAP_TRY(measure_tier(tier, s));
+	NEAP_TRY(neap__copycost_measure(&slot_write, &slot_read, s->state, UINT64_MAX, COPIES));
 	const struct neap__synthetic model = {.steps = s->steps,
 		.state = s->state,
 		.tape = s->state,
@@ -89,11 +145,10 @@ static int run(struct neap__study *study, const struct setting *s, struct neap_t
 		.advance = s->advance,
 		.record = s->advance,
 		.backward = s->advance,
+		.slot_write = slot_write.median,
+		.slot_read = slot_read.median,
 		.forward = &forward};
 	int repeats = (int)neap__study_scaled(study, 3, 5, 1);
-	struct neap_tier_spec spec;
-
-	NEAP_TRY(neap_tier_measure(tier, s->state, 0.05));
 	neap_tier_describe(tier, s->state, &spec);
 	double transfer = neap_tier_seconds(&spec, 1, s->state) / s->advance;
 	for (int i = 0; strategies[i]; i++) {

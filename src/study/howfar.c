@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * howfar: the longest sequence and the largest net within a fixed budget for each
- * strategy, at overheads of 10, 50 and 100%: planned from sizes and costs measured here,
- * then run at 10, 100 and more times the length and at 4 times the width.
+ * strategy, at overheads of 10, 50 and 100%: planned from sizes and costs measured here;
+ * those at 10% are run, and so are 10, 100 and more times the length and 4 times the width.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,8 +18,10 @@
 #define NARROW 64 /* units that store-all holds in the budget, at LONG steps */
 #define LONG 1000
 #define MOST 16384 /* times SHORT */
+#define RUN 1000   /* the same, of those at 10% that are run */
 #define EFFORT 100 /* simulations of a search */
 #define WIDTHS_MOST 8
+#define MIB 1048576.0
 
 static const double allowed[] = {0.1, 0.5, 1.0};
 static const char *const strategies[] = {"bptt", "standard", "remote", "hierarchical", "double",
@@ -128,6 +130,14 @@ static int make_wide(void *user, struct neap_problem *problem, double units)
 	return 0;
 }
 
+/* A row of what was not run. */
+static int add_planned(struct neap__study *study, const char *what, double limit, double size,
+	const char *strategy, uint64_t memory)
+{
+	return neap__study_row(study, "%s,%g,%.0f,%s,,,,fixed,%llu,,,,,,,,,,,,,,", what, limit,
+		size, strategy, (unsigned long long)memory);
+}
+
 static int table(struct neap__study *study, const char *what, make_chain *make, void *user,
 	double low, double most, uint64_t memory)
 {
@@ -135,8 +145,7 @@ static int table(struct neap__study *study, const char *what, make_chain *make, 
 		for (size_t k = 0; k < sizeof allowed / sizeof allowed[0]; k++) {
 			double size;
 			NEAP_TRY(largest(&size, make, user, strategies[i], low, most, allowed[k]));
-			NEAP_TRY(neap__study_row(study, "%s,%g,%.0f,%s,,,,fixed,%llu,,,,,,,,,,,,,,",
-				what, allowed[k], size, strategies[i], (unsigned long long)memory));
+			NEAP_TRY(add_planned(study, what, allowed[k], size, strategies[i], memory));
 		}
 	return neap__study_done(study);
 }
@@ -189,31 +198,66 @@ static int enough(const struct neap__study *study, int scale)
 	       study->options.scale == NEAP_STUDY_FULL;
 }
 
-static int run_one(struct neap__study *study, const struct run *r)
+/* A strategy (NULL: all), and store-all beside it, at that many steps or units. */
+static int run_size(
+	struct neap__study *study, const char *before, const char *strategy, int wide, int64_t size)
 {
 	struct neap_compare_case cases[sizeof strategies / sizeof strategies[0]];
-	const struct neap__netcase net = {.units = r->wide ? NARROW * r->times : UNITS,
+	const struct neap__netcase net = {.units = wide ? (int)size : UNITS,
 		.batch = BATCH,
-		.steps = r->wide ? LONG : (int64_t)SHORT * r->times,
+		.steps = wide ? LONG : size,
 		.dense = 1};
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	uint64_t memory = 0;
-	char before[64];
 	int count = 0;
 
-	reached(study, r->wide ? "units" : "steps", "bptt", allowed[0], &memory);
+	reached(study, wide ? "units" : "steps", "bptt", allowed[0], &memory);
 	for (int i = 0; strategies[i]; i++)
-		if (!r->strategy || strcmp(strategies[i], r->strategy) == 0)
+		if (!strategy || strcmp(strategies[i], strategy) == 0)
 			cases[count++] = (struct neap_compare_case){.strategy = strategies[i]};
 	neap__net_options(&o, &room, study, &net);
 	o.sweep.memory = memory;
 	o.cases = cases;
 	o.cases_count = count;
 	o.repeats = net.steps > 50000 ? 1 : (int)neap__study_scaled(study, 3, 5, 1);
-	snprintf(before, sizeof before, "%s,,%d,", r->label, r->times);
 	NEAP_TRY(neap__net_rows(study, before, &net, &o));
 	return neap__study_done(study);
+}
+
+/* In a short study those that the papers are about, and the best. */
+static int is_run(const struct neap__study *study, const char *strategy)
+{
+	return study->options.scale == NEAP_STUDY_FULL || strcmp(strategy, "auto") == 0 ||
+	       (study->options.scale == NEAP_STUDY_QUICK && strcmp(strategy, "double") == 0);
+}
+
+/* What a strategy reaches at 10%, run; the steps at most RUN times store-all's. */
+static int run_reached(struct neap__study *study, int wide)
+{
+	for (int i = 0; strategies[i]; i++) {
+		const char *what = wide ? "largest" : "longest", *strategy = strategies[i];
+		uint64_t memory = 0;
+		char before[64];
+
+		if (!is_run(study, strategy))
+			continue;
+		int rc = neap__study_point(study, "%s at 10%% %s", what, strategy);
+		NEAP_TRY(rc);
+		if (rc == 0)
+			continue;
+		double size =
+			reached(study, wide ? "units" : "steps", strategy, allowed[0], &memory);
+		if (!(size > 0)) { /* it has nothing within 10% */
+			NEAP_TRY(add_planned(study, what, allowed[0], 0, strategy, memory));
+			NEAP_TRY(neap__study_done(study));
+			continue;
+		}
+		size = fmin(size, wide ? size : (double)SHORT * RUN);
+		snprintf(before, sizeof before, "%s,%g,%.0f,", what, allowed[0], size);
+		NEAP_TRY(run_size(study, before, strategy, wide, (int64_t)size));
+	}
+	return 0;
 }
 
 static int measure(struct neap__study *study)
@@ -222,11 +266,19 @@ static int measure(struct neap__study *study)
 	NEAP_TRY(rc > 0 ? plan_lengths(study) : rc);
 	NEAP_TRY(rc = neap__study_point(study, "largest"));
 	NEAP_TRY(rc > 0 ? plan_widths(study) : rc);
+	NEAP_TRY(run_reached(study, 0));
+	NEAP_TRY(run_reached(study, 1));
 	for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
 		if (!enough(study, runs[i].scale))
 			continue;
 		NEAP_TRY(rc = neap__study_point(study, "%s", runs[i].label));
-		NEAP_TRY(rc > 0 ? run_one(study, &runs[i]) : rc);
+		if (rc > 0) {
+			const struct run *r = &runs[i];
+			char before[64];
+			snprintf(before, sizeof before, "%s,,%d,", r->label, r->times);
+			NEAP_TRY(run_size(study, before, r->strategy, r->wide,
+				(int64_t)(r->wide ? NARROW : SHORT) * r->times));
+		}
 	}
 	return 0;
 }
@@ -246,6 +298,69 @@ static void add_times(
 	}
 }
 
+/* The row of a run at what a strategy reaches at 10%; -1: none. */
+static int run_of(const struct neap__study *s, const char *what, const char *strategy)
+{
+	for (int i = 0; i < neap__points_count(s->points); i++)
+		if (neap__row_is(s, i, "what", what) && neap__row_is(s, i, "strategy", strategy) &&
+			isfinite(neap__row_number(s, i, "seconds")))
+			return i;
+	return -1;
+}
+
+static void add_claim(struct neap__study *s, int row, const char *column, double base)
+{
+	if (row < 0) {
+		neap__text_add(&s->report, " none | | | |");
+		return;
+	}
+	double size = neap__row_number(s, row, column);
+	neap__text_add(&s->report, " %.0f (%.3gx) | %+.1f%% | %.2f MiB | %.2f MiB |", size,
+		size / base, 100 * neap__row_number(s, row, "overhead"),
+		neap__row_number(s, row, "peak_measured") / MIB,
+		neap__row_number(s, row, "resident") / MIB);
+}
+
+/* Store-all beside a run. */
+static void add_beside(struct neap__study *s, const char *what)
+{
+	int row = run_of(s, what, "auto"), all = row;
+	while (all > 0 && !neap__row_is(s, all, "strategy", "reference"))
+		all--;
+	if (row < 0)
+		neap__text_add(&s->report, " | | | |");
+	else
+		neap__text_add(&s->report, " %s | | %.2f MiB | %.2f MiB |",
+			neap__row_text(s, row, strcmp(what, "longest") == 0 ? "steps" : "units"),
+			neap__row_number(s, all, "peak_measured") / MIB,
+			neap__row_number(s, all, "resident") / MIB);
+}
+
+static void add_claims(struct neap__study *s)
+{
+	neap__text_add(&s->report,
+		"\nThe longest and the largest that were planned within 10%%, run (at most %d "
+		"times "
+		"as long). Overhead: over store-all, both measured. Arena: what was used of it; "
+		"resident: what the process grew by in the sweep, of all kinds. The last row is "
+		"store-all where `auto` is.\n\n"
+		"| strategy | longest: steps | overhead | arena | resident | largest: units | "
+		"overhead | arena | resident |\n|---|---|---|---|---|---|---|---|---|\n",
+		RUN);
+	for (int i = 0; strategies[i]; i++) {
+		if (!is_run(s, strategies[i]))
+			continue;
+		neap__text_add(&s->report, "| `%s` |", strategies[i]);
+		add_claim(s, run_of(s, "longest", strategies[i]), "steps", SHORT);
+		add_claim(s, run_of(s, "largest", strategies[i]), "units", NARROW);
+		neap__text_add(&s->report, "\n");
+	}
+	neap__text_add(&s->report, "| store-all |");
+	add_beside(s, "longest");
+	add_beside(s, "largest");
+	neap__text_add(&s->report, "\n");
+}
+
 static void add_runs(struct neap__study *s)
 {
 	neap__text_add(&s->report, "\nRun, in the same memory; store-all beside them in as much as "
@@ -258,7 +373,8 @@ static void add_runs(struct neap__study *s)
 		double seconds = neap__row_number(s, i, "seconds");
 		double overhead = neap__row_number(s, i, "overhead");
 		char over[32] = "";
-		if (!isfinite(seconds))
+		if (!isfinite(seconds) || neap__row_is(s, i, "what", "longest") ||
+			neap__row_is(s, i, "what", "largest"))
 			continue;
 		if (isfinite(overhead))
 			snprintf(over, sizeof over, "%.1f%%", 100 * overhead);
@@ -266,8 +382,8 @@ static void add_runs(struct neap__study *s)
 			"| %s | `%s` | %s | %s | %.2f MiB | %.1f MiB | %.3g s | %.3g s | %s |\n",
 			neap__row_text(s, i, "what"), neap__row_text(s, i, "strategy"),
 			neap__row_text(s, i, "steps"), neap__row_text(s, i, "units"),
-			neap__row_number(s, i, "peak_measured") / 1048576,
-			neap__row_number(s, i, "slow_bytes") / 1048576, seconds,
+			neap__row_number(s, i, "peak_measured") / MIB,
+			neap__row_number(s, i, "slow_bytes") / MIB, seconds,
 			neap__row_number(s, i, "predicted"), over);
 	}
 }
@@ -289,14 +405,14 @@ static int draw(struct neap__study *study)
 		"were measured lie on straight lines of their logarithms.\n\n"
 		"| strategy | longer, 10%% | 50%% | 100%% | larger, 10%% | 50%% | 100%% |\n"
 		"|---|---|---|---|---|---|---|\n",
-		UNITS, (double)memory / 1048576, SHORT, LONG, (double)narrow / 1048576, NARROW,
-		BATCH);
+		UNITS, (double)memory / MIB, SHORT, LONG, (double)narrow / MIB, NARROW, BATCH);
 	for (int i = 0; strategies[i]; i++) {
 		neap__text_add(&study->report, "| `%s` |", strategies[i]);
 		add_times(study, "steps", strategies[i], SHORT, longest);
 		add_times(study, "units", strategies[i], NARROW, widest);
 		neap__text_add(&study->report, "\n");
 	}
+	add_claims(study);
 	add_runs(study);
 	neap__figure_begin(&f, "howfar");
 	for (int wide = 0; wide < 2; wide++) {

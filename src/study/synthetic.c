@@ -21,8 +21,7 @@ struct timed {
 	double forward;
 };
 
-/* Busy until so long after `start`. */
-static void spend(double start, double seconds)
+void neap__synthetic_spend(double start, double seconds)
 {
 	while (seconds > 0 && neap_clock() - start < seconds)
 		;
@@ -42,7 +41,7 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	(void)first;
 	NEAP_TRY(step_of(state, t0));
 	memcpy(state, &t1, sizeof t1);
-	spend(start, m->advance * (double)(t1 - t0));
+	neap__synthetic_spend(start, m->advance * (double)(t1 - t0));
 	return 0;
 }
 
@@ -63,7 +62,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	*used = (size_t)n * m->tape;
 	*t_done = t0 + n;
 	memcpy(state, t_done, sizeof *t_done);
-	spend(start, m->record * (double)n);
+	neap__synthetic_spend(start, m->record * (double)n);
 	return 0;
 }
 
@@ -87,7 +86,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	for (int64_t t = t0; t < t1; t++)
 		NEAP_TRY(step_of((const char *)tape + (size_t)(t - t0) * m->tape, t));
 	memcpy(adjoint, &t0, sizeof t0);
-	spend(start, m->backward * (double)(t1 - t0));
+	neap__synthetic_spend(start, m->backward * (double)(t1 - t0));
 	return 0;
 }
 
@@ -118,7 +117,9 @@ int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
 		.tiers = &tier,
 		.advance = fmax(model->advance, 1e-9),
 		.record = fmax(model->record, 1e-9),
-		.backward = fmax(model->backward, 1e-9)};
+		.backward = fmax(model->backward, 1e-9),
+		.slot_write = model->slot_write,
+		.slot_read = model->slot_read};
 	struct timed all[REPEATS_MOST];
 	struct neap_sweep *sweep;
 	struct work work = {*model, 0};

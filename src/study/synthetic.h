@@ -13,6 +13,7 @@ struct neap__synthetic {
 	int64_t steps;
 	size_t state, tape, adjoint;	  /* bytes, 8 at least */
 	double advance, record, backward; /* seconds a step, spent on the processor */
+	double slot_write, slot_read;	  /* of a copy of a state: plans count them */
 	double *forward;		  /* takes the seconds before the turn; or NULL */
 };
 
@@ -23,5 +24,8 @@ struct neap__synthetic {
 int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap__synthetic *model, uint64_t memory, const char *strategy,
 	const struct neap_params *params, struct neap_tier *tier, int repeats);
+
+/* Busy until so long after `start` (neap_clock). */
+void neap__synthetic_spend(double start, double seconds);
 
 #endif

@@ -186,6 +186,17 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 	vacate(arena, from);
 }
 
+void neap__arena_raise(struct neap__arena *arena, int64_t slot, int64_t other)
+{
+	int64_t from = arena->slots[slot].position, to = arena->slots[other].position;
+	memcpy(at_position(arena, from), at_position(arena, to), arena->state);
+	arena->moved += arena->state;
+	arena->slots[slot].position = to;
+	arena->slots[other].position = from;
+	arena->occupant[to] = slot;
+	arena->occupant[from] = other;
+}
+
 void neap__arena_grow(struct neap__arena *arena, uint64_t bytes)
 {
 	uint64_t held = (uint64_t)arena->positions * arena->state;

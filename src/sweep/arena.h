@@ -87,6 +87,8 @@ unsigned char *neap__arena_slot(const struct neap__arena *arena, int64_t slot);
 int neap__arena_loose(struct neap__arena *arena, int64_t *slot);
 /* Moves that slot into the free position. */
 void neap__arena_pack(struct neap__arena *arena, int64_t slot);
+/* A slot that holds nothing yet takes the place of another, which moves to its. */
+void neap__arena_raise(struct neap__arena *arena, int64_t slot, int64_t other);
 
 /* Makes it larger by so many bytes, which are mapped. Nothing is in flight; slots are packed. */
 void neap__arena_grow(struct neap__arena *arena, uint64_t bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
 #include "sweep/internal.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier.h"
 #include "sys/clock.h"
@@ -136,6 +137,27 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
 }
 
+/*
+ * A state that comes cannot move while it does: were others above it, which are needed
+ * before it and dropped meanwhile, the room that they leave would be no tape's. Where
+ * room is short it changes places with the topmost of these.
+ */
+static void raise_awaited(struct neap_sweep *s, int64_t awaited)
+{
+	struct neap__arena *arena = &s->arena;
+	const struct neap__slot *slot = &arena->slots[awaited];
+
+	if (neap__arena_gap(arena) >= neap__sat_add(arena->state, neap__worst(s)))
+		return;
+	for (int64_t at = 0; at < slot->position; at++) {
+		const struct neap__slot *other = &arena->slots[arena->occupant[at]];
+		if (other->state == NEAP__SLOT_HELD && other->pins == 0 && other->t > slot->t) {
+			neap__arena_raise(arena, awaited, arena->occupant[at]);
+			return;
+		}
+	}
+}
+
 int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
@@ -157,6 +179,7 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		neap__arena_take(&s->arena, a->slot);
 		slot->state = NEAP__SLOT_AWAITED;
 		slot->t = a->t0;
+		raise_awaited(s, a->slot);
 		slot->pins++;
 	}
 	if (neap__record_is_bad(held))

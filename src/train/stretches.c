@@ -29,19 +29,24 @@ struct rooms {
 	size_t state_bytes, tape_bytes;
 };
 
+static double waited(const struct neap_batch *batch)
+{
+	return batch->windows ? neap_windows_waited(batch->windows) : 0;
+}
+
 /*
  * Runs for a while and records [t, t + LENGTH), as steps [at, at + LENGTH) of the tapes
- * (NULL: none), which adds to *seconds.
+ * (NULL: none), which adds to *seconds but for waits for inputs.
  */
-static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct rooms *rooms,
-	int64_t t, int64_t at, double *seconds)
+static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct neap_batch *batch,
+	const struct rooms *rooms, int64_t t, int64_t at, double *seconds)
 {
 	int64_t end = t + LENGTH, done = t;
 	size_t used;
 
 	memset(rooms->state, 0, rooms->state_bytes);
 	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
-	double start = neap__seconds();
+	double start = neap__seconds() - waited(batch);
 	for (; t < end; at += done - t, t = done) {
 		int64_t t1 = (t / BLOCK + 1) * BLOCK;
 		NEAP_TRY(neap_net_record(net, rooms->state, t, t1 < end ? t1 : end, 0, rooms->tape,
@@ -52,7 +57,7 @@ static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct
 		if (tapes)
 			neap__tapes_add(tapes, at, at + done - t, used);
 	}
-	*seconds += neap__seconds() - start;
+	*seconds += neap__seconds() - waited(batch) - start;
 	return 0;
 }
 
@@ -83,9 +88,10 @@ int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct ne
 	double all = 0, begin = 0;
 	int rc = 0;
 	for (int i = 0; i < STRETCHES && rc == 0; i++) {
-		rc = stretch(tapes, net, &rooms, place(i, batch->steps), (int64_t)i * LENGTH, &all);
+		rc = stretch(tapes, net, batch, &rooms, place(i, batch->steps), (int64_t)i * LENGTH,
+			&all);
 		if (rc == 0)
-			rc = stretch(NULL, net, &rooms, place(i, first), 0, &begin);
+			rc = stretch(NULL, net, batch, &rooms, place(i, first), 0, &begin);
 	}
 	*dearer = begin > 0 ? all / begin : 1;
 	neap__unmap_pages(pages, bytes);
