@@ -206,7 +206,7 @@ static void randman_close(struct neap_dataset *set)
 static const struct neap__dataset_ops randman_ops = {
 	randman_read, randman_close, randman_extent, randman_prepare, randman_part};
 
-static int set_key(struct values *values, const char *name, const char *text)
+static int set_key(struct values *values, unsigned *given, const char *name, const char *text)
 {
 	char known[256] = "part";
 	for (size_t i = 0; i < KEYS; i++) {
@@ -224,6 +224,9 @@ static int set_key(struct values *values, const char *name, const char *text)
 			return neap__fail(NEAP_EUSAGE,
 				"randman: %s=%s; %s from %.15g to %.15g is accepted", name, text,
 				key->whole ? "a whole number" : "a number", key->least, key->most);
+		if (*given & 1u << i)
+			return neap__fail(NEAP_EUSAGE, "randman: %s is there twice", name);
+		*given |= 1u << i;
 		*(double *)((char *)values + key->offset) = value;
 		return 0;
 	}
@@ -234,6 +237,7 @@ static int set_key(struct values *values, const char *name, const char *text)
 static int parse(struct values *values, int *test, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *pair;
+	unsigned given = 0;
 	int rc = copy ? 0 : neap__fail_errno(ENOMEM, "randman");
 	while (rc == 0 && (pair = strsep(&rest, ",")) != NULL) {
 		char *value = strchr(pair, '=');
@@ -244,9 +248,11 @@ static int parse(struct values *values, int *test, const char *list)
 		}
 		*value++ = '\0';
 		if (strcmp(pair, "part") != 0)
-			rc = set_key(values, pair, value);
+			rc = set_key(values, &given, pair, value);
+		else if (given & 1u << KEYS)
+			rc = neap__fail(NEAP_EUSAGE, "randman: part is there twice");
 		else if (strcmp(value, "train") == 0 || strcmp(value, "test") == 0)
-			*test = value[1] == 'e';
+			*test = value[1] == 'e', given |= 1u << KEYS;
 		else
 			rc = neap__fail(
 				NEAP_EUSAGE, "randman: part=%s; train or test is accepted", value);

@@ -135,7 +135,8 @@ def small_cases():
         yield ["train", "train.h5", "--net", net, "--epochs", "1", "--memory", "8M"], "--net"
         yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
     for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "pipe", "randman:",
-                 "randman:classes=0", "randman:banana=1", "randman:classes", "randman:units=-1",
+                 "randman:classes=0", "randman:banana=1", "randman:classes", "randman:steps=50,steps=60",
+                 "randman:part=test,part=test", "randman:units=-1",
                  "randman:samples=" + BIG):
         yield ["train", name, "--epochs", "1", "--memory", "8M"], name.split(":")[0]
         yield ["compare", name, "--memory", "8M"], name.split(":")[0]

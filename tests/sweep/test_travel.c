@@ -133,6 +133,28 @@ static void over_file(void **state)
 	check_plans(1, 60);
 }
 
+/* States come while others are dropped: in the least memory no tape waits for them. */
+static void states_that_come(void **state)
+{
+	struct model m;
+	int64_t ran = 0;
+	(void)state;
+	init(&m, 0);
+	struct gradient want = reference(&m);
+	for (uint64_t memory = 600; memory < 4000; memory += 64)
+		for (double rate = 20; rate < 100; rate += 16) {
+			struct neap_sweep_stats stats = {0};
+			struct neap_tier *tier;
+			assert_int_equal(neap_tier_open_memory(&tier, NEAP_INFINITE), 0);
+			int did = sweep_once(&m, &want, memory, "async", rated(tier, rate), &stats);
+			neap_tier_close(tier);
+			ran += did && stats.read[0] > 0;
+			assert_true(stats.stalls[NEAP_STALL_ROOM] == 0);
+		}
+	assert_true(ran > 20);
+	model_fini(&m);
+}
+
 /* Requests that fail in a row, the tier gone from some point on, no tier at all. */
 static void check_faults(uint32_t extra, double rate)
 {
@@ -231,6 +253,7 @@ static void without_tapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states_that_come),
 		cmocka_unit_test(over_memory),
 		cmocka_unit_test(over_file),
 		cmocka_unit_test(faults),
