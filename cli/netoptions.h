@@ -64,8 +64,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		{"dense", CLI_FLAG, &(net).dense, NULL, "dense tapes and kernels", 0, 0, NULL,     \
 			NULL},                                                                     \
 		{"group", CLI_COUNT, &(net).group, "N",                                            \
-			"samples summed together (0: at most 8; rnn, lstm, gru: 32)", 0, 65536,    \
-			NULL, NULL},                                                               \
+			"samples summed together (0: 8, of 64 and more 16; rnn, lstm, gru: 32)",   \
+			0, 65536, NULL, NULL},                                                     \
 	{                                                                                          \
 		"threads", CLI_COUNT, &(net).threads, "N", "0: one a processor", 0, 1024, NULL,    \
 			NULL                                                                       \

@@ -105,8 +105,8 @@ struct neap_net_options {
 	 */
 	double dropout;
 	enum neap_readout readout;
-	/* Samples whose gradients are summed together; 0: at most 8, or 32 where all hidden cells
-	   are dense: rnn, lstm, gru. */
+	/* Samples whose gradients are summed together; 0: at most 8, 16 in batches of 64 and more,
+	   32 where all hidden cells are dense: rnn, lstm, gru. */
 	int group;
 	int threads; /* 0: one a processor */
 	int dense;   /* 1: force the dense kernels where sparse ones would do */

@@ -68,12 +68,13 @@ struct deal {
 	int summed, carried, ngrads, ngroups;
 };
 
-enum { SUMMED = 8, SUMMED_DENSE = 32, CARRIED_LEAST = 4, CARRIED_MOST = 8 };
+enum { SUMMED = 8, SUMMED_MANY = 16, MANY = 64, SUMMED_DENSE = 32 };
+enum { CARRIED_LEAST = 4, CARRIED_MOST = 8 };
 
 /* Where the net is dense, a fourth of those summed together; not a question of threads. */
 static struct deal deal_of(const struct neap_net *net, int batch)
 {
-	int most = net->dense ? SUMMED_DENSE : SUMMED;
+	int most = net->dense ? SUMMED_DENSE : batch < MANY ? SUMMED : SUMMED_MANY;
 	struct deal d = {.summed = net->options.group ? net->options.group : most};
 
 	d.summed = d.summed < batch ? d.summed : batch;

@@ -21,16 +21,31 @@ void neap__figure_begin(struct neap__figure *figure, const char *name)
 	snprintf(figure->name, sizeof figure->name, "%s", name);
 }
 
+/* Ticks of a logarithmic axis of about a decade: doublings, or both ends. */
+static void x_ticks(struct neap__text *out, double low, double high)
+{
+	double doublings = log2(high / low);
+	if (fabs(doublings - round(doublings)) > 1e-6 || doublings < 1) {
+		neap__text_add(out, "set xtics add (%g, %g)\n", low, high);
+		return;
+	}
+	neap__text_add(out, "set xtics (%g", low);
+	for (double x = 2 * low; x <= high * 1.001; x *= 2)
+		neap__text_add(out, ", %g", x);
+	neap__text_add(out, ")\n");
+}
+
 /* Numbers as such, powers of ten where an axis goes far. */
 static void axis(struct neap__text *out, char which, int log, double low, double high)
 {
+	int narrow = log && high > 0 && low > 0 && high / low < 12;
 	neap__text_add(out, "%sset logscale %c\n", log ? "" : "un", which);
 	neap__text_add(out, "set format %c '%s'\n", which,
-		log && (high > 2e4 || low < 1e-3) ? "10^{%L}" : "%g");
-	if (!log || !(high > 0 && low > 0 && high / low < 12))
+		log && !narrow && (high > 2e4 || low < 1e-3) ? "10^{%L}" : "%g");
+	if (!narrow)
 		return;
 	if (which == 'x')
-		neap__text_add(out, "set xtics add (%g, %g)\n", low, high);
+		x_ticks(out, low, high);
 	for (double ten = pow(10, floor(log10(low))); which == 'y' && ten <= high; ten *= 10)
 		neap__text_add(out, "set ytics add (%g, %g)\n", 2 * ten, 5 * ten);
 }

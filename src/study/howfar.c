@@ -18,7 +18,8 @@
 #define NARROW 64 /* units that store-all holds in the budget, at LONG steps */
 #define LONG 1000
 #define MOST 16384 /* times SHORT */
-#define RUN 1000   /* the same, of those at 10% that are run */
+#define RUN 1000   /* the same, of those at 10% that are run; RUN_QUICK in a short study */
+#define RUN_QUICK 32
 #define EFFORT 100 /* simulations of a search */
 #define WIDTHS_MOST 8
 #define MIB 1048576.0
@@ -198,6 +199,14 @@ static int enough(const struct neap__study *study, int scale)
 	       study->options.scale == NEAP_STUDY_FULL;
 }
 
+/* Short sweeps are disturbed most. */
+static int repeats_of(const struct neap__study *study, const struct neap__netcase *net)
+{
+	double work = (double)net->steps * net->units * net->units;
+	int most = (int)neap__study_scaled(study, 9, 25, 1);
+	return work < 2e8 ? most : work < 2e9 ? (most + 4) / 5 : (most + 8) / 9;
+}
+
 /* A strategy (NULL: all), and store-all beside it, at that many steps or units. */
 static int run_size(
 	struct neap__study *study, const char *before, const char *strategy, int wide, int64_t size)
@@ -220,9 +229,8 @@ static int run_size(
 	o.sweep.memory = memory;
 	o.cases = cases;
 	o.cases_count = count;
-	o.repeats = net.steps > 50000 ? 1 : (int)neap__study_scaled(study, 3, 5, 1);
-	NEAP_TRY(neap__net_rows(study, before, &net, &o));
-	return neap__study_done(study);
+	o.repeats = repeats_of(study, &net);
+	return neap__net_rows(study, before, &net, &o);
 }
 
 /* In a short study those that the papers are about, and the best. */
@@ -232,13 +240,34 @@ static int is_run(const struct neap__study *study, const char *strategy)
 	       (study->options.scale == NEAP_STUDY_QUICK && strcmp(strategy, "double") == 0);
 }
 
-/* What a strategy reaches at 10%, run; the steps at most RUN times store-all's. */
+/* Runs a strategy at a size, and at smaller ones until the measured overhead is 10%. */
+static int run_down(struct neap__study *study, const char *strategy, int wide, double size)
+{
+	const double least = wide ? NARROW : SHORT;
+	const char *what = wide ? "largest" : "longest";
+	char before[64];
+
+	for (;;) {
+		snprintf(before, sizeof before, "%s,%g,%.0f,", what, allowed[0], size);
+		NEAP_TRY(run_size(study, before, strategy, wide, (int64_t)size));
+		int last = neap__points_count(study->points) - 1;
+		if (neap__row_number(study, last, "overhead") <= allowed[0] || size <= least)
+			return neap__study_done(study);
+		size = fmax(least, floor(size / (wide ? sqrt(2) : 2)));
+	}
+}
+
+static int64_t longest_run(const struct neap__study *study)
+{
+	return neap__study_scaled(study, RUN_QUICK, RUN, RUN_QUICK);
+}
+
+/* From what was planned within 10%, the steps at most so many times store-all's. */
 static int run_reached(struct neap__study *study, int wide)
 {
 	for (int i = 0; strategies[i]; i++) {
 		const char *what = wide ? "largest" : "longest", *strategy = strategies[i];
 		uint64_t memory = 0;
-		char before[64];
 
 		if (!is_run(study, strategy))
 			continue;
@@ -248,14 +277,14 @@ static int run_reached(struct neap__study *study, int wide)
 			continue;
 		double size =
 			reached(study, wide ? "units" : "steps", strategy, allowed[0], &memory);
-		if (!(size > 0)) { /* it has nothing within 10% */
-			NEAP_TRY(add_planned(study, what, allowed[0], 0, strategy, memory));
-			NEAP_TRY(neap__study_done(study));
+		if (size > 0) {
+			if (!wide)
+				size = fmin(size, (double)(SHORT * longest_run(study)));
+			NEAP_TRY(run_down(study, strategy, wide, size));
 			continue;
 		}
-		size = fmin(size, wide ? size : (double)SHORT * RUN);
-		snprintf(before, sizeof before, "%s,%g,%.0f,", what, allowed[0], size);
-		NEAP_TRY(run_size(study, before, strategy, wide, (int64_t)size));
+		NEAP_TRY(add_planned(study, what, allowed[0], 0, strategy, memory));
+		NEAP_TRY(neap__study_done(study));
 	}
 	return 0;
 }
@@ -278,6 +307,7 @@ static int measure(struct neap__study *study)
 			snprintf(before, sizeof before, "%s,,%d,", r->label, r->times);
 			NEAP_TRY(run_size(study, before, r->strategy, r->wide,
 				(int64_t)(r->wide ? NARROW : SHORT) * r->times));
+			NEAP_TRY(neap__study_done(study));
 		}
 	}
 	return 0;
@@ -298,14 +328,17 @@ static void add_times(
 	}
 }
 
-/* The row of a run at what a strategy reaches at 10%; -1: none. */
+/* The row of the largest run of a strategy within 10%; -1: none. */
 static int run_of(const struct neap__study *s, const char *what, const char *strategy)
 {
+	int best = -1;
 	for (int i = 0; i < neap__points_count(s->points); i++)
 		if (neap__row_is(s, i, "what", what) && neap__row_is(s, i, "strategy", strategy) &&
-			isfinite(neap__row_number(s, i, "seconds")))
-			return i;
-	return -1;
+			neap__row_number(s, i, "overhead") <= allowed[0] &&
+			(best < 0 ||
+				neap__row_number(s, i, "size") > neap__row_number(s, best, "size")))
+			best = i;
+	return best;
 }
 
 static void add_claim(struct neap__study *s, int row, const char *column, double base)
@@ -339,14 +372,15 @@ static void add_beside(struct neap__study *s, const char *what)
 static void add_claims(struct neap__study *s)
 {
 	neap__text_add(&s->report,
-		"\nThe longest and the largest that were planned within 10%%, run (at most %d "
-		"times "
-		"as long). Overhead: over store-all, both measured. Arena: what was used of it; "
+		"\nThe longest and the largest whose measured overhead over store-all is within "
+		"10%%: "
+		"run at what was planned so (at most %d times as long), then at half as many "
+		"steps, or 0.7 times as many units, until it is. Arena: what was used of it; "
 		"resident: what the process grew by in the sweep, of all kinds. The last row is "
 		"store-all where `auto` is.\n\n"
 		"| strategy | longest: steps | overhead | arena | resident | largest: units | "
 		"overhead | arena | resident |\n|---|---|---|---|---|---|---|---|---|\n",
-		RUN);
+		(int)longest_run(s));
 	for (int i = 0; strategies[i]; i++) {
 		if (!is_run(s, strategies[i]))
 			continue;
