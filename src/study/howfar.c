@@ -397,12 +397,12 @@ static void add_claims(struct neap__study *s)
 
 static void add_runs(struct neap__study *s)
 {
-	neap__text_add(&s->report, "\nRun, in the same memory; store-all beside them in as much as "
-				   "it needs. Arena: what "
-				   "was used of it. Overhead: over store-all, both measured.\n\n"
-				   "| | strategy | steps | units | arena | slow memory | a sweep | "
-				   "predicted | overhead "
-				   "|\n|---|---|---|---|---|---|---|---|---|\n");
+	neap__text_add(&s->report,
+		"\nRun, in the same memory; store-all beside them in as much as it needs. Arena: "
+		"what was used of it; resident: what the process grew by in the sweep; inputs are "
+		"beside both. Overhead: over store-all, both measured.\n\n"
+		"| | strategy | steps | units | arena | resident | slow memory | a sweep | "
+		"predicted | overhead |\n|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < neap__points_count(s->points); i++) {
 		double seconds = neap__row_number(s, i, "seconds");
 		double overhead = neap__row_number(s, i, "overhead");
@@ -413,10 +413,13 @@ static void add_runs(struct neap__study *s)
 		if (isfinite(overhead))
 			snprintf(over, sizeof over, "%.1f%%", 100 * overhead);
 		neap__text_add(&s->report,
-			"| %s | `%s` | %s | %s | %.2f MiB | %.1f MiB | %.3g s | %.3g s | %s |\n",
+			"| %s | `%s` | %s | %s | %.2f MiB | %.2f MiB | %.1f MiB | %.3g s | %.3g s "
+			"| "
+			"%s |\n",
 			neap__row_text(s, i, "what"), neap__row_text(s, i, "strategy"),
 			neap__row_text(s, i, "steps"), neap__row_text(s, i, "units"),
 			neap__row_number(s, i, "peak_measured") / MIB,
+			neap__row_number(s, i, "resident") / MIB,
 			neap__row_number(s, i, "slow_bytes") / MIB, seconds,
 			neap__row_number(s, i, "predicted"), over);
 	}

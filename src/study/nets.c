@@ -28,7 +28,8 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 	const struct neap__study *study, const struct neap__netcase *net)
 {
 	int64_t spikes = net->spikes ? net->spikes : net->steps / 50 + 1;
-	/* Long sequences come from smoother manifolds, which are made faster than they are used. */
+	/* Of long sequences the inputs are made at once, from smoother manifolds: making them again
+	   for each pass, in windows, would be most of what the other processors do. */
 	snprintf(room->data, sizeof room->data, "randman:steps=%lld,spikes=%lld,samples=%d%s",
 		(long long)net->steps, (long long)spikes, net->batch,
 		net->steps > 20000 ? ",alpha=3" : "");
@@ -52,6 +53,8 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 	options->net.dense = net->dense;
 	options->net.threads = 1; /* the other processors move data */
 	options->sweep.slow = study->options.slow;
+	if (net->steps > 20000)
+		options->sweep.inputs = (uint64_t)1 << 30;
 }
 
 int neap__net_chain(struct neap_problem *problem, const struct neap__study *study,
