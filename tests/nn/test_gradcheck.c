@@ -227,8 +227,8 @@ static void learned_leaks(void **arg)
 		"cubalif:6r:tau_syn=3ms:learn=tau,li:learn=tau",
 		"alif:6r:tau_adapt=12ms:adapt=0.4:learn=tau,li",
 		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6:learn=tau,li",
-		"adlif:5:scale=6:a=-0.2:learn=tau,cubalif:4r:delay=1:learn=tau,alif:4r:learn=tau,"
-		"li"};
+		("adlif:5:scale=6:a=-0.2:learn=tau,cubalif:4r:delay=1:learn=tau,alif:4r:learn=tau,"
+		 "li")};
 	struct batch_room room;
 	(void)arg;
 	make(&room);
