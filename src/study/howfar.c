@@ -18,8 +18,10 @@
 #define NARROW 64 /* units that store-all holds in the budget, at LONG steps */
 #define LONG 1000
 #define MOST 16384 /* times SHORT */
-#define RUN 1000   /* the same, of those at 10% that are run; RUN_QUICK in a short study */
-#define RUN_QUICK 32
+#define RUN 1000   /* the same, of those at 10% that are run, and times NARROW */
+#define RUN_WIDE 32
+#define RUN_QUICK 32 /* in a short study */
+#define RUN_WIDE_QUICK 8
 #define EFFORT 100 /* simulations of a search */
 #define WIDTHS_MOST 8
 #define MIB 1048576.0
@@ -37,7 +39,7 @@ static const struct run {
 	{"10x longer", NULL, 0, 10, NEAP_STUDY_TINY},
 	{"4x larger", NULL, 1, 4, NEAP_STUDY_QUICK},
 	{"100x longer", "auto", 0, 100, NEAP_STUDY_QUICK},
-	{"1000x longer", "auto", 0, 1000, NEAP_STUDY_QUICK},
+	{"1000x longer", "auto", 0, 1000, NEAP_STUDY_FULL},
 	{"10000x longer", "auto", 0, 10000, NEAP_STUDY_FULL},
 };
 
@@ -203,8 +205,8 @@ static int enough(const struct neap__study *study, int scale)
 static int repeats_of(const struct neap__study *study, const struct neap__netcase *net)
 {
 	double work = (double)net->steps * net->units * net->units;
-	int most = (int)neap__study_scaled(study, 9, 25, 1);
-	return work < 2e8 ? most : work < 2e9 ? (most + 4) / 5 : (most + 8) / 9;
+	int most = (int)neap__study_scaled(study, 5, 25, 1);
+	return work < 2e8 ? most : work < 2e9 ? (most + 4) / 5 : (most + 8) / 9; /* 25, 5, 3 */
 }
 
 /* A strategy (NULL: all), and store-all beside it, at that many steps or units. */
@@ -233,11 +235,10 @@ static int run_size(
 	return neap__net_rows(study, before, &net, &o);
 }
 
-/* In a short study those that the papers are about, and the best. */
+/* In a short study the best alone. */
 static int is_run(const struct neap__study *study, const char *strategy)
 {
-	return study->options.scale == NEAP_STUDY_FULL || strcmp(strategy, "auto") == 0 ||
-	       (study->options.scale == NEAP_STUDY_QUICK && strcmp(strategy, "double") == 0);
+	return study->options.scale == NEAP_STUDY_FULL || strcmp(strategy, "auto") == 0;
 }
 
 /* Runs a strategy at a size, and at smaller ones until the measured overhead is 10%. */
@@ -257,9 +258,11 @@ static int run_down(struct neap__study *study, const char *strategy, int wide, d
 	}
 }
 
-static int64_t longest_run(const struct neap__study *study)
+/* Times store-all's steps or units that are run at most. */
+static int most_run(const struct neap__study *study, int wide)
 {
-	return neap__study_scaled(study, RUN_QUICK, RUN, RUN_QUICK);
+	return wide ? (int)neap__study_scaled(study, RUN_WIDE_QUICK, RUN_WIDE, RUN_WIDE_QUICK)
+		    : (int)neap__study_scaled(study, RUN_QUICK, RUN, RUN_QUICK);
 }
 
 /* From what was planned within 10%, the steps at most so many times store-all's. */
@@ -278,8 +281,7 @@ static int run_reached(struct neap__study *study, int wide)
 		double size =
 			reached(study, wide ? "units" : "steps", strategy, allowed[0], &memory);
 		if (size > 0) {
-			if (!wide)
-				size = fmin(size, (double)(SHORT * longest_run(study)));
+			size = fmin(size, (wide ? NARROW : SHORT) * most_run(study, wide));
 			NEAP_TRY(run_down(study, strategy, wide, size));
 			continue;
 		}
@@ -374,13 +376,14 @@ static void add_claims(struct neap__study *s)
 	neap__text_add(&s->report,
 		"\nThe longest and the largest whose measured overhead over store-all is within "
 		"10%%: "
-		"run at what was planned so (at most %d times as long), then at half as many "
+		"run at what was planned so (at most %d times as long and %d times as wide), then "
+		"at half as many "
 		"steps, or 0.7 times as many units, until it is. Arena: what was used of it; "
 		"resident: what the process grew by in the sweep, of all kinds. The last row is "
 		"store-all where `auto` is.\n\n"
 		"| strategy | longest: steps | overhead | arena | resident | largest: units | "
 		"overhead | arena | resident |\n|---|---|---|---|---|---|---|---|---|\n",
-		(int)longest_run(s));
+		most_run(s, 0), most_run(s, 1));
 	for (int i = 0; strategies[i]; i++) {
 		if (!is_run(s, strategies[i]))
 			continue;

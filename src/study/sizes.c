@@ -39,7 +39,7 @@ static int run(struct neap__study *study, const struct neap__netcase *net, const
 
 static int measure(struct neap__study *study)
 {
-	int sizes = (int)neap__study_scaled(study, 4, 6, 1);
+	int sizes = (int)neap__study_scaled(study, 3, 6, 1);
 	for (int i = 0; i < TASKS; i++)
 		for (int k = 0; k < sizes; k++) {
 			const struct neap__netcase net = {.units = 64 << k,
