@@ -338,13 +338,12 @@ static int draw(struct neap__study *study)
 
 	neap__text_add(&study->report,
 		"Steps that keep a processor busy for 100 us forward and 100 us back, states of "
-		"256 "
-		"KiB unless the axis says otherwise, slots for so many states besides the live "
-		"one; "
-		"tapes take no room. Overhead is over a sweep that keeps every tape. Marks are "
-		"measured (medians), lines are plans, with transfers at the rates measured just "
-		"before. `revolve` has no slow memory; `disk-revolve` waits for every transfer in "
-		"its plan; `async` sends a state as often as one can be written.\n");
+		"64 KiB unless the axis says otherwise (1 MiB over tau), slots for so many "
+		"states besides the live one; a tape takes as much as a state. Overhead is over a "
+		"sweep that keeps every tape. Marks are measured (medians), lines are plans, with "
+		"transfers as they take one at a time, three of four no longer, just before. "
+		"`revolve` has no slow memory; `disk-revolve` waits for every transfer in its "
+		"plan; `async` sends a state as often as one can be written.\n");
 	say_losses(study);
 	neap__figure_begin(&f, "async");
 	for (int c = 0; c < SLOTS; c++)
