@@ -58,8 +58,8 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 	arena->top = arena->tapes;
 	arena->held = arena->moved = arena->promised = 0;
 	arena->used = arena->peak = base;
-	if (arena->poison)
-		memset(arena->base, 0xAA, arena->mapped);
+	if (arena->poison) /* but staging: a late write of the run before may be at it */
+		memset(arena->base + arena->adjoint, 0xAA, arena->mapped - arena->adjoint);
 }
 
 static void count(struct neap__arena *arena, uint64_t bytes)
