@@ -95,7 +95,6 @@ static void multiply(void *work)
 }
 
 /* Seconds a call, the least of three spells. */
-/* The best of three spells. */
 static double seconds_of(struct work *b, void (*fn)(void *work))
 {
 	double best = INFINITY;

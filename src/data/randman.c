@@ -251,11 +251,13 @@ static int parse(struct values *values, int *test, const char *list)
 			rc = set_key(values, &given, pair, value);
 		else if (given & 1u << KEYS)
 			rc = neap__fail(NEAP_EUSAGE, "randman: part is there twice");
-		else if (strcmp(value, "train") == 0 || strcmp(value, "test") == 0)
-			*test = value[1] == 'e', given |= 1u << KEYS;
-		else
+		else if (strcmp(value, "train") != 0 && strcmp(value, "test") != 0)
 			rc = neap__fail(
 				NEAP_EUSAGE, "randman: part=%s; train or test is accepted", value);
+		else {
+			*test = value[1] == 'e';
+			given |= 1u << KEYS;
+		}
 	}
 	free(copy);
 	return rc;
