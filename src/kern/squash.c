@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* squash: the plain rows of the table. */
 #include "kern/squash.h"
+
+typedef real number;
+#ifdef NEAP_REAL_DOUBLE
+typedef uint64_t word;
+#else
+typedef uint32_t word;
+#endif
+
+static inline real within(real x, real most)
+{
+	return x > most ? most : x < -most ? -most : x;
+}
+
 #include "kern/squashing.h"
 
 void neap__sigmoids(real *x, int n)
 {
-	sigmoids(x, n);
+	for (int i = 0; i < n; i++)
+		x[i] = sigmoid(x[i]);
 }
 
 void neap__tanhs(real *x, int n)
 {
-	tanhs(x, n);
+	for (int i = 0; i < n; i++)
+		x[i] = hyperbolic(x[i]);
 }

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * squashing.h: sigmoid and tanh by one exp(x) - 1, in operations that compilers turn into
- * vectors and that round the same everywhere. x log2(e) = k + f with k whole and |f| <= 1/2;
+ * squashing.h: sigmoid and tanh by one exp(x) - 1, in operations that round the same
+ * everywhere. x log2(e) = k + f with k whole and |f| <= 1/2;
  * exp(x) - 1 = 2^k (2^f - 1) + (2^k - 1), and 2^f - 1 is its Taylor series, which keeps the
  * digits of a small x. Errors stay within 4 units in the last place of 1.
+ *
+ * Written for one number or a vector of them: before including it define `number`, a `word`
+ * of unsigned integers as wide, and within(x, most), x brought into [-most, most].
  */
 #ifndef NEAP_KERN_SQUASHING_H
 #define NEAP_KERN_SQUASHING_H
 
-#include "kern/kern.h"
-
 #include <string.h>
 
 #ifdef NEAP_REAL_DOUBLE
-typedef uint64_t bits;
 enum { MANTISSA = 52, BIAS = 1023, TERMS = 14 };
 #define MOST ((real)700)
 #define WHOLE ((real)6755399441055744.0) /* 1.5 2^52: what is added to it loses its fraction */
 #else
-typedef uint32_t bits;
 enum { MANTISSA = 23, BIAS = 127, TERMS = 8 };
 #define MOST ((real)85)
 #define WHOLE ((real)12582912.0)
@@ -32,41 +31,33 @@ static const double series[] = {0, 0.693147180559945309, 0.240226506959100712,
 	2.56784359934882051e-11, 1.36914888539041289e-12, 6.77872635482254563e-14};
 
 /* exp(x) - 1 for |x| <= MOST */
-static inline real less_one(real x)
+static inline number less_one(number x)
 {
 	/* log2(e) in two parts: k is whole, so that x - k ln(2) loses nothing */
-	real shifted = x * (real)1.44269504088896341 + WHOLE;
-	real k = shifted - WHOLE;
+	number shifted = x * (real)1.44269504088896341 + WHOLE;
+	number k = shifted - WHOLE;
 	real high = (real)0.693145751953125, low = (real)1.42860682030941723e-6;
-	real f = ((x - k * high) - k * low) * (real)1.44269504088896341;
-	real p = 0, scale;
-	bits b;
+	number f = ((x - k * high) - k * low) * (real)1.44269504088896341;
+	number p = f * (real)series[TERMS], scale;
+	word b;
 
-	for (int i = TERMS; i >= 1; i--)
+	for (int i = TERMS - 1; i >= 1; i--)
 		p = (p + (real)series[i]) * f;
 	memcpy(&b, &shifted, sizeof b);
-	b = (bits)(b + BIAS) << MANTISSA;
+	b = (b + BIAS) << MANTISSA;
 	memcpy(&scale, &b, sizeof scale);
-	return p * scale + (scale - 1);
+	return p * scale + (scale - (real)1);
 }
 
-static inline real within(real x, real most)
+static inline number sigmoid(number x)
 {
-	return x > most ? most : x < -most ? -most : x;
+	return (real)1 / ((real)2 + less_one(within(-x, MOST)));
 }
 
-static inline void sigmoids(real *x, int n)
+static inline number hyperbolic(number x)
 {
-	for (int i = 0; i < n; i++)
-		x[i] = 1 / (2 + less_one(within(-x[i], MOST)));
-}
-
-static inline void tanhs(real *x, int n)
-{
-	for (int i = 0; i < n; i++) {
-		real e = less_one(within(2 * x[i], 50));
-		x[i] = e / (e + 2);
-	}
+	number e = less_one(within((real)2 * x, 50));
+	return e / (e + (real)2);
 }
 
 #endif
