@@ -96,20 +96,38 @@ enum { NEAP__SURROGATES = 6 };
 enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
 
 /*
- * `steps` steps of n units whose incoming spikes are known: of the layer below, and own
- * ones of the step before. As decay, add, add, and the reset, one step after the other.
+ * Steps of n units whose incoming spikes are known: of the layer below, and own ones of the
+ * step before. As decay, add, add, and the reset, one step after the other.
  */
 struct neap__walk {
-	int n, steps, stride, in_rows;
+	int n, stride;
 	enum neap__walk_reset reset;
-	real beta, theta, to;
-	real *u;	      /* [n] moved on, resets done */
-	real *out;	      /* [steps][stride] before the reset; padded to strips */
-	const real *bias;     /* [n] */
-	const real *in, *own; /* packed; own NULL: not recurrent */
-	const struct neap__events *arriving; /* [steps] */
-	const struct neap__events *spiked;   /* [steps] own, of the step before each */
+	real beta, theta, to, cut;
+	const real *bias; /* [n] */
+	const real *w;	  /* packed: weights in, then own ones */
+	int rows;	  /* of it */
+	int most;	  /* units kept of a step */
 };
+
+/* A sample that walks. */
+struct neap__walker {
+	int steps;
+	const int *count;	/* [steps] spikes that arrive */
+	const uint32_t *from;	/* of all of them: the bytes of a strip before their row */
+	const uint64_t *spiked; /* a bit a unit: it did in the step before the first */
+	void *u;		/* reals [n]: moved on, resets done */
+	/*
+	 * Reals [steps][stride], padded to strips: before the reset, of all units; or where
+	 * near is not NULL, of those alone whose membranes the threshold sees within cut: strip
+	 * by strip these are appended, and kept[] counts them, also those beyond `most`, which
+	 * are not kept. NEAP__STRIP_SPARE more may be written.
+	 */
+	void *value;
+	void *near; /* the units, 16 bits each, steps as far apart */
+	int *kept;  /* [steps] begun with 0 */
+};
+enum { NEAP__SPARE = 16, NEAP__STRIP_SPARE = 64 };
+
 struct neap__kernels {
 	const char *name;
 	struct neap__rows rows[2]; /* dense, compressed */
@@ -131,9 +149,10 @@ struct neap__kernels {
 	void (*sum)(real *y, const real *x, int n);
 	/* Lists the units with u > theta, ascending; returns how many. */
 	int (*spikes)(uint16_t *id, const real *u, int n, real theta);
-	/* The same, and the units with |u - theta| <= cut. */
-	int (*support)(uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta,
-		real cut);
+	/* The same, and the units with |u - theta| <= cut, and their u; NEAP__SPARE more of both.
+	 */
+	int (*support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u, int n,
+		real theta, real cut);
 	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
 	void (*slope[NEAP__SURROGATES])(
 		real *out, const real *u, int n, const struct neap__slope *s);
@@ -143,7 +162,7 @@ struct neap__kernels {
 	void (*fold)(double *total, real *part, int64_t n);
 	/* The units of a strip of the walk: as many as the registers hold. */
 	int walk_units;
-	void (*walk)(const struct neap__walk *walk, int strip);
+	void (*walk)(const struct neap__walk *walk, const struct neap__walker *q, int strip);
 	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */
 	real (*ceiling_read)(const real *x, int64_t count);
 	int (*ceiling_products)(real *out, int64_t rounds);
@@ -152,7 +171,11 @@ struct neap__kernels {
 /* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */
 #define neap__pack NEAP_R(neap__pack)
 NEAP_API void neap__pack(real *packed, const real *w, int rows, int n, int strip);
-/* The same of the matrix turned: n rows of `rows` numbers. */
+/* The same of rows [first, first + rows) of a matrix that has `all`. */
+#define neap__pack_part NEAP_R(neap__pack_part)
+NEAP_API void neap__pack_part(
+	real *packed, const real *w, int rows, int n, int strip, int first, int all);
+/* As neap__pack, of the matrix turned: n rows of `rows` numbers. */
 #define neap__pack_turned NEAP_R(neap__pack_turned)
 NEAP_API void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip);
 

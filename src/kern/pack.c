@@ -4,14 +4,20 @@
 #include <string.h>
 
 /* Row by row within a strip, so that a strip's weights lie together. */
-void neap__pack(real *packed, const real *w, int rows, int n, int strip)
+void neap__pack_part(real *packed, const real *w, int rows, int n, int strip, int first, int all)
 {
-	for (int from = 0; from < n; from += strip)
+	packed += (size_t)first * strip;
+	for (int from = 0; from < n; from += strip, packed += (size_t)(all - rows) * strip)
 		for (int j = 0; j < rows; j++, packed += strip) {
 			int most = n - from < strip ? n - from : strip;
 			memset(packed, 0, (size_t)strip * sizeof(real));
 			memcpy(packed, w + (size_t)j * n + from, (size_t)most * sizeof(real));
 		}
+}
+
+void neap__pack(real *packed, const real *w, int rows, int n, int strip)
+{
+	neap__pack_part(packed, w, rows, n, strip, 0, rows);
 }
 
 /* Row by row of w, so that it is read in its order; what is written lies near. */

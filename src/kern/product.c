@@ -18,24 +18,6 @@ enum {
 
 const int NEAP_V(neap__product_columns) = STRIP;
 
-/* Vector i of a strip's `columns` numbers. */
-INLINE vec load_some(const real *p, int i, int columns)
-{
-	int left = columns - i * WIDE;
-	return left >= WIDE ? load(p + i * WIDE)
-	       : left > 0   ? load_part(p + i * WIDE, left)
-			    : (vec){0};
-}
-
-INLINE void store_some(real *p, int i, int columns, vec v)
-{
-	int left = columns - i * WIDE;
-	if (left >= WIDE)
-		store(p + i * WIDE, v);
-	else if (left > 0)
-		store_part(p + i * WIDE, v, left);
-}
-
 /* c[r][columns] += sum over k < depth of a[r][k * step] * row k of b. */
 INLINE void tile(real *const *c, const real *const *a, size_t step, const real *b, int depth,
 	int high, int columns)

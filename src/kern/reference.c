@@ -205,7 +205,7 @@ static inline int marks(real u, real theta, real cut)
 	return (u > theta) | ((x <= cut) & (x >= -cut)) * NEAR;
 }
 
-static int support(uint16_t *restrict id, uint16_t *restrict near, int *nnear,
+static int support(uint16_t *restrict id, uint16_t *restrict near, real *restrict value, int *nnear,
 	const real *restrict u, int n, real theta, real cut)
 {
 	unsigned char mark[TILE];
@@ -218,6 +218,7 @@ static int support(uint16_t *restrict id, uint16_t *restrict near, int *nnear,
 			id[count] = (uint16_t)i;
 			count += m & 1;
 			near[inside] = (uint16_t)i;
+			value[inside] = u[i];
 			inside += m >> 1;
 		})
 	}
@@ -225,8 +226,9 @@ static int support(uint16_t *restrict id, uint16_t *restrict near, int *nnear,
 		int m = marks(u[base], theta, cut);
 		if (m & 1)
 			id[count++] = (uint16_t)base;
-		if (m & NEAR)
-			near[inside++] = (uint16_t)base;
+		value[inside] = u[base];
+		near[inside] = (uint16_t)base;
+		inside += m >> 1;
 	}
 	*nnear = inside;
 	return count;

@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state: passes over the membranes of a layer: comparisons of a vector at once, as bits. */
-#include "kern/vector.h"
+#include "kern/lanes.h"
 
 enum { TILE = 64 };
 
-/* Bit i: lane i is set. */
-INLINE uint64_t bits_of(mask m)
-{
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
-	return _mm512_movepi64_mask((__m512i)m);
-#elif NEAP__VECTOR == 64
-	return _mm512_movepi32_mask((__m512i)m);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
-	return (uint64_t)_mm256_movemask_pd((__m256d)m);
-#elif NEAP__VECTOR == 32
-	return (uint64_t)_mm256_movemask_ps((__m256)m);
-#else
-	uint64_t bits = 0;
-	for (int i = 0; i < WIDE; i++)
-		bits |= (uint64_t)(m[i] & 1) << i;
-	return bits;
-#endif
-}
+#if NEAP__VECTOR == 32 && !defined NEAP_REAL_DOUBLE
+uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 
-INLINE int put_bits(uint16_t *id, int count, uint64_t bits, int base)
+void NEAP_V(neap__state_begin)(void)
 {
-	for (; bits; bits &= bits - 1)
-		id[count++] = (uint16_t)(base + __builtin_ctzll(bits));
-	return count;
+	for (unsigned bits = 0; bits < 1 << NEAP__LANES; bits++) {
+		uint64_t set = 0;
+		int count = 0;
+		for (uint64_t i = 0; i < NEAP__LANES; i++)
+			if (bits >> i & 1)
+				set |= i << (8 * count++);
+		NEAP_V(neap__set_lanes)[bits] = set;
+	}
 }
+#else
+void NEAP_V(neap__state_begin)(void)
+{
+}
+#endif
 
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta)
 {
@@ -46,26 +40,28 @@ int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta)
 	return count;
 }
 
-int NEAP_V(neap__support)(
-	uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta, real cut)
+int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u,
+	int n, real theta, real cut)
 {
 	int count = 0, inside = 0;
 
 	for (int base = 0; base < n; base += TILE) {
-		uint64_t bits = 0, close = 0;
+		uint64_t bits = 0;
 		int i = base, end = n - base < TILE ? n : base + TILE;
 		for (; i + WIDE <= end; i += WIDE) {
 			vec v = load(u + i), x = v - theta;
 			bits |= bits_of(v > theta) << (i - base);
-			close |= bits_of((x <= cut) & (x >= -cut)) << (i - base);
+			inside += keep_lanes(
+				near + inside, value + inside, v, (x <= cut) & (x >= -cut), i);
 		}
-		for (; i < end; i++) {
-			real x = u[i] - theta;
-			bits |= (uint64_t)(u[i] > theta) << (i - base);
-			close |= (uint64_t)((x <= cut) & (x >= -cut)) << (i - base);
+		if (i < end) {
+			vec v = load_part(u + i, end - i), x = v - theta;
+			mask there = first_lanes(end - i);
+			bits |= bits_of((v > theta) & there) << (i - base);
+			inside += keep_lanes(near + inside, value + inside, v,
+				(x <= cut) & (x >= -cut) & there, i);
 		}
 		count = put_bits(id, count, bits, base);
-		inside = put_bits(near, inside, close, base);
 	}
 	*nnear = inside;
 	return count;

@@ -7,6 +7,7 @@
 
 void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 {
+	NEAP_V(neap__state_begin)();
 	kernels->rows[0].add = NEAP_V(neap__adds);
 	kernels->rows[0].dot = NEAP_V(neap__dots);
 	kernels->rows[0].grad = NEAP_V(neap__grads);

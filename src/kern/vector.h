@@ -102,6 +102,24 @@ INLINE void store_part(real *p, vec v, int count)
 #endif
 }
 
+/* Vector i of a row of `columns` numbers. */
+INLINE vec load_some(const real *p, int i, int columns)
+{
+	int left = columns - i * WIDE;
+	return left >= WIDE ? load(p + i * WIDE)
+	       : left > 0   ? load_part(p + i * WIDE, left)
+			    : (vec){0};
+}
+
+INLINE void store_some(real *p, int i, int columns, vec v)
+{
+	int left = columns - i * WIDE;
+	if (left >= WIDE)
+		store(p + i * WIDE, v);
+	else if (left > 0)
+		store_part(p + i * WIDE, v, left);
+}
+
 /* One number in every lane. */
 INLINE vec spread(real x)
 {
@@ -211,14 +229,16 @@ void NEAP_V(neap__outer)(real *g, const struct neap__outer *outer);
 void NEAP_V(neap__squash_sigmoids)(real *x, int n);
 void NEAP_V(neap__squash_tanhs)(real *x, int n);
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
-int NEAP_V(neap__support)(
-	uint16_t *id, uint16_t *near, int *nnear, const real *u, int n, real theta, real cut);
+int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u,
+	int n, real theta, real cut);
 void NEAP_V(neap__decay)(real *u, real beta, const real *b, int n);
 void NEAP_V(neap__scale)(real *x, real a, int n);
 void NEAP_V(neap__sum)(real *y, const real *x, int n);
 real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
-void NEAP_V(neap__walk)(const struct neap__walk *walk, int strip);
-enum { NEAP__WALK_VECTORS = 8 }; /* in a strip of the walk */
+void NEAP_V(neap__walk)(const struct neap__walk *walk, const struct neap__walker *q, int strip);
+enum { NEAP__WALK_VECTORS = 4 }; /* in a strip of the walk */
+/* Tables of state.c, before its first use. */
+void NEAP_V(neap__state_begin)(void);
 
 #endif

@@ -1,91 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * walk: membranes of a strip of units over many steps, all incoming spikes known. The
- * strip's membranes stay in registers and its weights in a near cache; every sum is made
+ * membranes stay in registers and the strip's weights in a near cache; every sum is made
  * in the order in which one step after the other makes it, and never fused, so that the
- * bits are the same.
+ * bits are the same. A strip has as many vectors as keep the adders busy, and no more, so
+ * that its weights take little of the cache.
  */
-#include "kern/vector.h"
+#include "kern/lanes.h"
+
+enum { V = NEAP__WALK_VECTORS, UNITS = V * WIDE };
 
 struct strip {
-	vec v[NEAP__WALK_VECTORS];
+	int from, n; /* units */
+	const real *rows;
+	vec bias[V];
+	mask there[V];
 };
 
-/* Adds the rows of the list, in its order. */
-static inline void gather(struct strip *u, const real *w, const struct neap__events *e)
+INLINE struct strip strip_of(const struct neap__walk *w, int strip)
 {
-	const vec *rows = (const vec *)(const void *)w;
-	vec a = u->v[0], b = u->v[1], c = u->v[2], d = u->v[3];
-	vec p = u->v[4], q = u->v[5], r = u->v[6], s = u->v[7];
-	for (int k = 0; k < e->count; k++) {
-		const vec *row = rows + (size_t)e->id[k] * NEAP__WALK_VECTORS;
-		a += row[0];
-		b += row[1];
-		c += row[2];
-		d += row[3];
-		p += row[4];
-		q += row[5];
-		r += row[6];
-		s += row[7];
+	struct strip s = {.from = strip * UNITS};
+
+	s.n = w->n - s.from < UNITS ? w->n - s.from : UNITS;
+	s.rows = w->w + (size_t)strip * w->rows * UNITS;
+	EACH_REGISTER(int i = 0; i < V; i++)
+	{
+		s.bias[i] = load_some(w->bias + s.from, i, s.n);
+		s.there[i] = first_lanes(s.n - i * WIDE);
 	}
-	u->v[0] = a;
-	u->v[1] = b;
-	u->v[2] = c;
-	u->v[3] = d;
-	u->v[4] = p;
-	u->v[5] = q;
-	u->v[6] = r;
-	u->v[7] = s;
+	return s;
 }
 
-/* What a unit that spiked becomes. */
-static inline void reset(struct strip *u, const mask *m, const struct neap__walk *w)
+/* The lanes of units from `from` on whose bits are set. */
+INLINE mask marked(const uint64_t *bits, int from)
 {
-	int fixed = w->reset == NEAP__WALK_ZERO || w->reset == NEAP__WALK_HARD;
-	vec to = (vec){0} + (w->reset == NEAP__WALK_HARD ? w->to : 0);
-	for (int i = 0; i < NEAP__WALK_VECTORS; i++) {
-		mask yes = (mask)(fixed ? to : u->v[i] - w->theta);
-		u->v[i] = (vec)((m[i] & yes) | (~m[i] & (mask)u->v[i]));
-	}
+	mask set;
+
+	EACH_REGISTER(int i = 0; i < WIDE; i++)
+	set[i] = (lane)(bits[from / 64] >> (from % 64 + i) & 1);
+	return -set;
 }
 
-void NEAP_V(neap__walk)(const struct neap__walk *w, int strip)
+/* What a unit that spiked becomes: `to` where `fixed` is set. */
+struct reset {
+	vec theta, to;
+	mask fixed;
+};
+
+INLINE vec reset(vec u, mask spiked, struct reset r)
 {
-	enum { UNITS = NEAP__WALK_VECTORS * WIDE };
-	int from = strip * UNITS, n = w->n - from < UNITS ? w->n - from : UNITS;
+	mask yes = (r.fixed & (mask)r.to) | (~r.fixed & (mask)(u - r.theta));
+	return (vec)((spiked & yes) | (~spiked & (mask)u));
+}
+
+INLINE void go(
+	const struct neap__walk *w, const struct neap__walker *q, int strip, int late, int listed)
+{
+	struct strip s = strip_of(w, strip);
+	int fixed = w->reset == NEAP__WALK_ZERO || w->reset == NEAP__WALK_HARD, most = w->most;
+	struct reset r = {(vec){0} + w->theta, (vec){0} + (w->reset == NEAP__WALK_HARD ? w->to : 0),
+		(mask){0} - fixed};
+	vec beta = spread(w->beta), cut = spread(w->cut), u[V];
+	const uint32_t *from = q->from;
+	real *value = (real *)q->value + (listed ? 0 : s.from);
+	real *near = q->near; /* steps are as far apart as those of the values */
+	mask spiked[V];
+
+	EACH_REGISTER(int i = 0; i < V; i++)
+	{
+		u[i] = load_some((const real *)q->u + s.from, i, s.n);
+		spiked[i] = late ? marked(q->spiked, s.from + i * WIDE) : (mask){0};
+	}
+	for (int t = 0; t < q->steps; t++, value += w->stride, near += w->stride) {
+		EACH_REGISTER(int i = 0; i < V; i++)
+		u[i] = beta * u[i] + s.bias[i];
+		for (const uint32_t *end = from + q->count[t]; from < end; from++)
+			EACH_REGISTER(int i = 0; i < V; i++)
+		u[i] += load((const real *)(const void *)((const char *)s.rows + *from) + i * WIDE);
+		EACH_REGISTER(int i = 0; i < V && !listed; i++)
+		store(value + i * WIDE, u[i]);
+		EACH_REGISTER(int i = 0; i < V && late; i++)
+		u[i] = reset(u[i], spiked[i], r);
+		if (listed) {
+			int count = q->kept[t], at = count < most ? count : most, more = 0;
+			EACH_REGISTER(int i = 0; i < V; i++)
+			{
+				vec x = u[i] - r.theta;
+				more += keep_lanes((uint16_t *)(void *)near + at + more,
+					value + at + more, u[i],
+					(x <= cut) & (x >= -cut) & s.there[i], s.from + i * WIDE);
+			}
+			q->kept[t] = count + more;
+		}
+		EACH_REGISTER(int i = 0; i < V; i++)
+		{
+			spiked[i] = u[i] > r.theta;
+			u[i] = late ? u[i] : reset(u[i], spiked[i], r);
+		}
+	}
+	EACH_REGISTER(int i = 0; i < V; i++)
+	store_some((real *)q->u + s.from, i, s.n, u[i]);
+}
+
+void NEAP_V(neap__walk)(const struct neap__walk *w, const struct neap__walker *q, int strip)
+{
 	int late = w->reset == NEAP__WALK_ZERO || w->reset == NEAP__WALK_SUBTRACT;
-	const real *in = w->in + (size_t)strip * w->in_rows * UNITS;
-	const real *own = w->own ? w->own + (size_t)strip * w->n * UNITS : NULL;
-	real padded[UNITS] = {0};
-	struct strip u, bias;
-	mask m[NEAP__WALK_VECTORS];
 
-	memcpy(padded, w->bias + from, (size_t)n * sizeof(real));
-	memcpy(&bias, padded, sizeof bias);
-	memset(padded, 0, sizeof padded);
-	for (int k = 0; late && k < w->spiked->count; k++)
-		if (w->spiked->id[k] >= from && w->spiked->id[k] < from + UNITS)
-			padded[w->spiked->id[k] - from] = 1;
-	memcpy(&u, padded, sizeof u);
-	for (int i = 0; i < NEAP__WALK_VECTORS; i++)
-		m[i] = (mask)(u.v[i] > (vec){0});
-	memcpy(padded, w->u + from, (size_t)n * sizeof(real));
-	memset(padded + n, 0, (size_t)(UNITS - n) * sizeof(real));
-	memcpy(&u, padded, sizeof u);
-	for (int t = 0; t < w->steps; t++) {
-		for (int i = 0; i < NEAP__WALK_VECTORS; i++)
-			u.v[i] = w->beta * u.v[i] + bias.v[i];
-		gather(&u, in, &w->arriving[t]);
-		if (own)
-			gather(&u, own, &w->spiked[t]);
-		memcpy(w->out + (size_t)t * w->stride + from, &u, sizeof u);
-		if (late)
-			reset(&u, m, w);
-		for (int i = 0; i < NEAP__WALK_VECTORS; i++)
-			m[i] = (mask)(u.v[i] > (vec){0} + w->theta);
-		if (!late)
-			reset(&u, m, w);
-	}
-	memcpy(padded, &u, sizeof u);
-	memcpy(w->u + from, padded, (size_t)n * sizeof(real));
+	if (late && q->near)
+		go(w, q, strip, 1, 1);
+	else if (late)
+		go(w, q, strip, 1, 0);
+	else if (q->near)
+		go(w, q, strip, 0, 1);
+	else
+		go(w, q, strip, 0, 0);
 }

@@ -105,13 +105,12 @@ void neap__strips_fill(struct neap_net *net);
 /* Fills in group->at for the samples that have a step t, in their order; returns how many. */
 int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t);
 /*
- * All samples by one step; returns the bytes of tape. sums: what a walk made of the
- * hidden layers' sums; NULL: makes them.
+ * All samples by one step; returns the bytes of tape. walked: what ends the step of a sample
+ * in a hidden layer that walked; NULL: none did.
  */
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t, int first, unsigned char *tape,
-	real *(*sums)(const struct neap_net *net, const struct neap__group *group, int layer,
-		int slot, int64_t t));
+	size_t (*walked)(struct neap__at *at, unsigned char *tape));
 /* The table of offsets before the tapes of n steps, cleared; what is written, rounded up. */
 size_t neap__tapes_begin(unsigned char *tape, int64_t n);
 size_t neap__tapes_end(unsigned char *tape, size_t bytes);

@@ -5,6 +5,7 @@
  * of them, and sums over samples do not depend on how a range was cut.
  */
 #include "nn/engine.h"
+#include "nn/replay.h"
 
 #include <string.h>
 
@@ -107,8 +108,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t, int first, unsigned char *tape,
-	real *(*sums)(const struct neap_net *net, const struct neap__group *group, int layer,
-		int slot, int64_t t))
+	size_t (*walked)(struct neap__at *at, unsigned char *tape))
 {
 	int alive = neap__group_alive(net, group, t);
 	double *total = group->spikes;
@@ -121,16 +121,15 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	}
 	for (int l = 0; l < net->nlayers && alive; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		int known = sums && !layer->cell->readout;
+		int known = walked && !layer->cell->readout;
 		enter(net, group, alive, l);
 		if (!known)
 			make_sums(net, group, alive);
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
-			if (known)
-				at->sums = sums(net, group, l, at->slot, t);
-			bytes +=
-				neap__code(layer)->finish(at, at->sums, tape ? tape + bytes : NULL);
+			unsigned char *to = tape ? tape + bytes : NULL;
+			bytes += known ? walked(at, to)
+				       : neap__code(layer)->finish(at, at->sums, to);
 			if (first && !layer->cell->readout)
 				count_spikes(total, at->now);
 		}
@@ -179,12 +178,24 @@ size_t neap__record_group(struct neap_net *net, struct neap__group *group, unsig
 	return neap__tapes_end(tape, bytes);
 }
 
-static size_t write_list(unsigned char *to, const struct neap__list *list)
+static size_t write_list(
+	unsigned char *to, const struct neap__layer *layer, const struct neap__list *list)
 {
-	uint16_t count = (uint16_t)list->count;
-	memcpy(to, &count, sizeof count);
-	memcpy(to + sizeof count, list->id, (size_t)count * sizeof *list->id);
-	return sizeof count + (size_t)count * sizeof *list->id;
+	uint16_t *id = (uint16_t *)(void *)to;
+	size_t bytes = (size_t)list->count * sizeof *id;
+
+	if (!neap__log_marks(layer)) {
+		*id++ = (uint16_t)list->count;
+		memcpy(id, list->id, bytes);
+		return bytes + sizeof *id;
+	}
+	if (!list->count) {
+		*id = NEAP__LOG_NONE;
+		return sizeof *id;
+	}
+	memcpy(id, list->id, bytes);
+	id[list->count - 1] |= NEAP__LOG_LAST;
+	return bytes;
 }
 
 /* The log of the step just made (relive.c has its layout). */
@@ -198,7 +209,7 @@ static size_t write_log(
 			continue;
 		for (int l = 0; l < net->nlayers - 1; l++)
 			if (net->layers[l].logged)
-				bytes += write_list(log + bytes,
+				bytes += write_list(log + bytes, &net->layers[l],
 					neap__list_of(group->spike_lists[t & 1], net, s, l));
 		group->log_steps += 1;
 	}

@@ -24,12 +24,12 @@ struct neap__events;
 struct neap__kept;
 struct neap__crew;
 struct neap__parcel;
+struct neap__replay;
 
 enum {
 	NEAP__BLOCK = 64,	/* steps whose weight gradients are summed together */
 	NEAP__TAPE_HEAD = 40,	/* headers of a tape of one round */
 	NEAP__TAPE_GROUP = 16,	/* a group's offset in a round, and of its first step */
-	NEAP__REPLAYED = 16,	/* steps replayed at a time */
 	NEAP__LAYERS_MOST = 64, /* of a net that has a log */
 	NEAP__LEAKS_MOST = 2	/* time constants of a cell */
 };
@@ -146,11 +146,8 @@ struct neap__group {
 	size_t round_bytes; /* used in the round of record in progress */
 	double log_bytes;   /* as tape_bytes, tape_steps */
 	double log_steps;
-	/* Of a replay: rows [layers][sample][NEAP__REPLAYED][stride], and the spikes known. */
-	void **rows;			   /* [layers] */
-	int64_t walked_from;		   /* the step of their first row */
-	struct neap__events *spikes_known; /* [layers][sample][NEAP__REPLAYED + 1] */
-	void *memory;			   /* all the above and below */
+	struct neap__replay *replay; /* of a net that has a log */
+	void *memory;		     /* all the above and below */
 
 	/* lists[parity of the step][sample * layers + layer] */
 	struct neap__list *spike_lists[2], *support_lists[2];
@@ -252,6 +249,15 @@ struct neap__cell_code {
 	 * steps; finish may change them.
 	 */
 	void (*walk)(const struct neap__layer *layer, void *walk);
+	/*
+	 * With it: whether a tape of so many spikes and units inside the support has these units
+	 * alone, and no membranes of others; and that tape, from what at->now and `near` list
+	 * and the membranes of the latter.
+	 */
+	int (*lists)(
+		const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
+	size_t (*listed)(const struct neap__at *at, const struct neap__list *near,
+		const void *membranes, unsigned char *tape);
 	/* NEAP__NUMBERS only: fills in the numbers of the units listed, from the state. */
 	void (*recall)(const struct neap__layer *layer, const unsigned char *state,
 		struct neap__list *list);
@@ -376,7 +382,7 @@ struct neap_net {
 	int drops;	     /* and it is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
 	size_t sample_log, log_max, strip;
-	void **packed; /* [tensors] weights as replay reads them, where has_log */
+	void **packed; /* [layers] weights as replay reads them, where has_log */
 	size_t packed_bytes;
 	int is_packed; /* they are those of the batch begun */
 	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "kern/kern.h"
 #include "nn/pieces.h"
+#include "nn/replay.h"
 
 #include <errno.h>
 #include <math.h>
@@ -158,16 +159,17 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 		const struct neap__layer *layer = &net->layers[l];
 		uint16_t *shared = NULL;
 		if (!layer->keeps_support) /* then only the present step's matters */
-			shared = neap__piece(from, layer->n, sizeof *shared);
+			shared = neap__piece(from, layer->n + NEAP__SPARE, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
 			a.id = a.room = neap__piece(from, layer->n, sizeof *a.room);
 			if (layer->outputs != NEAP__ONES)
 				a.value_room = neap__piece(from, layer->n, net->engine->real);
-			b.id = b.room = shared ? shared
-					: layer->keeps_support
-						? neap__piece(from, layer->n, sizeof *b.room)
-						: NULL;
+			b.id = b.room =
+				shared ? shared
+				: layer->keeps_support
+					? neap__piece(from, layer->n + NEAP__SPARE, sizeof *b.room)
+					: NULL;
 			if (from->base) {
 				spikes[(size_t)s * net->nlayers + l] = a;
 				near[(size_t)s * net->nlayers + l] = b;
@@ -186,8 +188,8 @@ static void take_views(const struct neap_net *net, struct neap__group *group,
 	for (int s = 0; s < samples; s++) {
 		struct neap__view view = {0};
 		for (int i = 0; i < 3 && !layer->cell->readout; i++) {
-			view.ids[i] = neap__piece(from, n, sizeof *view.ids[i]);
-			view.numbers[i] = neap__piece(from, n, net->engine->real);
+			view.ids[i] = neap__piece(from, n + NEAP__SPARE, sizeof *view.ids[i]);
+			view.numbers[i] = neap__piece(from, n + NEAP__SPARE, net->engine->real);
 		}
 		if (from->base)
 			group->views[(size_t)l * samples + s] = view;
@@ -203,7 +205,7 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
 	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)
-		group->wide[i] = neap__piece(from, 1, net->row_bytes);
+		group->wide[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
 	group->sums = neap__piece(from, samples, net->row_bytes);
 	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
@@ -211,21 +213,12 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->views = neap__piece(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)
 		take_views(net, group, from, l, samples);
-	group->rows = neap__piece(from, net->nlayers, sizeof *group->rows);
-	for (int l = 0; net->has_log && l < net->nlayers - 1; l++) {
-		uint64_t stride = neap__round_up((uint64_t)net->layers[l].n, net->strip);
-		void *rows = neap__piece(from, (uint64_t)samples * NEAP__REPLAYED * stride, bytes);
-		if (from->base)
-			group->rows[l] = rows;
-	}
+	group->replay = net->has_log ? neap__replay_take(net, from, samples) : NULL;
 	uint64_t dropping = net->can_drop ? (uint64_t)samples : 0;
 	group->mask.kept = neap__piece(from, dropping, (uint64_t)net->hidden);
 	group->mask.ids = neap__piece(from, dropping * net->widest, sizeof *group->mask.ids);
 	group->mask.values = neap__piece(from, dropping, net->row_bytes);
 	group->room = samples;
-	group->spikes_known = neap__piece(from,
-		net->has_log ? (uint64_t)net->nlayers * samples * (NEAP__REPLAYED + 1) : 0,
-		sizeof *group->spikes_known);
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);
 }

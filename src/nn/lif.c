@@ -188,6 +188,8 @@ const struct neap__cell_code NEAP_R(neap__lif) = {
 	.start = start,
 	.finish = finish,
 	.walk = walk,
+	.lists = neap__lif_lists,
+	.listed = neap__lif_listed,
 	.view = neap__lif_view,
 	.backward = backward,
 };

@@ -79,6 +79,36 @@ static real *put_membranes(real *to, const real *u, const struct neap__list *lis
 	return to + list->count;
 }
 
+/* Where no step before and no traces are on tape. */
+static size_t listed_bytes(const struct neap__layer *layer, int spikes, int near)
+{
+	size_t ids = (size_t)spikes + (size_t)near;
+	return up(head_bytes(layer) + (size_t)near * sizeof(real) + ids * sizeof(uint16_t));
+}
+
+int neap__lif_lists(
+	const struct neap_net *net, const struct neap__layer *layer, int spikes, int near)
+{
+	return !layer->dense && layer->reset != NEAP_RESET_ZERO && !neap__learned(layer) &&
+	       listed_bytes(layer, spikes, near) < neap__lif_tape_max(net, layer);
+}
+
+size_t neap__lif_listed(const struct neap__at *at, const struct neap__list *near,
+	const void *membranes, unsigned char *tape)
+{
+	uint16_t *head = (uint16_t *)(void *)tape;
+	real *v = (real *)(void *)(tape + head_bytes(at->layer));
+	size_t bytes = listed_bytes(at->layer, at->now->count, near->count);
+
+	memset(tape + bytes - sizeof(real), 0, sizeof(real)); /* what is behind the last */
+	memset(tape, 0, head_bytes(at->layer));
+	head[0] = (uint16_t)at->now->count;
+	head[1] = (uint16_t)near->count;
+	memcpy(v, membranes, (size_t)near->count * sizeof *v);
+	put_ids(put_ids((uint16_t *)(void *)(v + near->count), at->now), near);
+	return bytes;
+}
+
 size_t neap__lif_tape(
 	const struct neap__at *at, const real *u, const real *pre, unsigned char *tape)
 {
@@ -90,6 +120,8 @@ size_t neap__lif_tape(
 
 	if (layer->dense)
 		return tape_dense(at, pre, tape);
+	if (neap__lif_lists(at->net, layer, now->count, near->count))
+		return neap__lif_listed(at, near, u, tape);
 	if (layer->reset == NEAP_RESET_ZERO) {
 		prev = at->prev;
 		near_prev = layer->keeps_support ? at->near_prev : &none;
@@ -111,8 +143,8 @@ size_t neap__lif_tape(
 		head[2] = head[3] = 0;
 	}
 	real *v = (real *)(void *)(tape + head_bytes(layer));
-	v = put_membranes(v, u, near);
-	v = put_membranes(v, pre, near_prev);
+	memcpy(v, u, (size_t)near->count * sizeof *v);
+	v = put_membranes(v + near->count, pre, near_prev);
 	for (int i = 0; i < neap__learned(layer); i++)
 		v = put_membranes(v, neap__trace(at, i), near);
 	uint16_t *p = (uint16_t *)(void *)v;
@@ -165,16 +197,13 @@ static size_t view_dense(struct neap__at *at, const unsigned char *p, struct nea
 	} else {
 		int near;
 		count = layer->dense ? k->spikes(view->ids[0], u, n, slope.theta)
-				     : k->support(view->ids[0], view->ids[1], &near, u, n,
-					       slope.theta, slope.cut);
+				     : k->support(view->ids[0], view->ids[1], view->numbers[2],
+					       &near, u, n, slope.theta, slope.cut);
 		view->spikes = (struct neap__list){count, view->ids[0], NULL, NULL, NULL};
 		if (!layer->dense) {
-			real *v = view->numbers[2];
-			for (int i = 0; i < near; i++)
-				v[i] = u[view->ids[1][i]];
 			view->active = near;
 			view->active_id = view->ids[1];
-			view->u = v;
+			view->u = view->numbers[2];
 			return most;
 		}
 	}

@@ -7,17 +7,26 @@
 
 #define neap__lif_tape_max NEAP_R(neap__lif_tape_max)
 #define neap__lif_tape NEAP_R(neap__lif_tape)
+#define neap__lif_lists NEAP_R(neap__lif_lists)
+#define neap__lif_listed NEAP_R(neap__lif_listed)
 #define neap__lif_view NEAP_R(neap__lif_view)
 
 /* The most bytes a step takes: those of the dense form. */
 size_t neap__lif_tape_max(const struct neap_net *net, const struct neap__layer *layer);
 
 /*
- * Writes a step's tape and returns its bytes. u: membranes the threshold saw;
- * pre: those before a reset to zero, else u.
+ * Writes a step's tape and returns its bytes. near: membranes the threshold saw of
+ * at->near_now (of a dense layer: nothing); pre: all those before a reset to zero, else
+ * before none.
  */
 size_t neap__lif_tape(
-	const struct neap__at *at, const real *u, const real *pre, unsigned char *tape);
+	const struct neap__at *at, const real *near, const real *pre, unsigned char *tape);
+
+/* Rows of struct neap__cell_code. */
+int neap__lif_lists(
+	const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
+size_t neap__lif_listed(const struct neap__at *at, const struct neap__list *near,
+	const void *membranes, unsigned char *tape);
 
 /* Reads it back; the numbers stay on the tape or in the view's scratch. Returns the bytes. */
 size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct neap__view *view);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packed: room for weights in the order that a replay, or a dense product, reads them in. */
-#include "nn/inside.h"
+#include "nn/replay.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -39,7 +39,7 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 
 int neap__net_packed(struct neap_net *net)
 {
-	size_t count = (size_t)net->ntensors + 1;
+	size_t count = (size_t)(net->ntensors + net->nlayers);
 
 	net->packed = calloc(count, sizeof *net->packed);
 	net->strips = calloc(count, sizeof *net->strips);
@@ -48,12 +48,9 @@ int neap__net_packed(struct neap_net *net)
 		return neap__fail_errno(ENOMEM, "net");
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		const int tensors[] = {layer->weight, layer->is_recurrent ? layer->recurrent : -1};
-		for (int i = 0; i < 2 && net->has_log; i++)
-			if (tensors[i] >= 0)
-				NEAP_TRY(make(net, &net->packed[tensors[i]],
-					net->tensors[tensors[i]].rows, layer->n,
-					(int64_t)net->strip));
+		if (net->has_log)
+			NEAP_TRY(make(net, &net->packed[l], neap__walk_rows(layer), layer->n,
+				(int64_t)net->strip));
 		NEAP_TRY(make_strips(net, layer, layer[1].weight));
 		if (layer->is_recurrent)
 			NEAP_TRY(make_strips(net, layer, layer->recurrent));
@@ -64,8 +61,9 @@ int neap__net_packed(struct neap_net *net)
 
 void neap__packed_free(struct neap_net *net)
 {
+	for (int l = 0; l < net->nlayers; l++)
+		free(net->packed ? net->packed[l] : NULL);
 	for (int i = 0; i < net->ntensors; i++) {
-		free(net->packed ? net->packed[i] : NULL);
 		free(net->strips ? net->strips[i] : NULL);
 		free(net->turned ? net->turned[i] : NULL);
 	}

@@ -393,7 +393,8 @@ static void states(void **arg)
 	for (int isa = 0; isa < NEAP__ISAS; isa++)
 		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
 			const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
-			uint16_t id[2][WIDEST], near[2][WIDEST];
+			uint16_t id[2][WIDEST], near[2][WIDEST + NEAP__SPARE];
+			real value[2][WIDEST + NEAP__SPARE];
 			int n = sizes[i], nnear[2], off = i % 3;
 			struct numbers u = numbers((size_t)n, off), b = numbers((size_t)n, off);
 			struct numbers v = copy_of(&u);
@@ -406,15 +407,17 @@ static void states(void **arg)
 				assert_int_equal(
 					k->spikes(id[1], u.at + from, m, (real)0.125), count);
 				assert_memory_equal(id[0], id[1], (size_t)count * 2);
-				assert_int_equal(r->support(id[0], near[0], &nnear[0], u.at + from,
-							 m, (real)0.125, (real)0.125),
+				assert_int_equal(r->support(id[0], near[0], value[0], &nnear[0],
+							 u.at + from, m, (real)0.125, (real)0.125),
 					count);
-				assert_int_equal(k->support(id[1], near[1], &nnear[1], u.at + from,
-							 m, (real)0.125, (real)0.125),
+				assert_int_equal(k->support(id[1], near[1], value[1], &nnear[1],
+							 u.at + from, m, (real)0.125, (real)0.125),
 					count);
 				assert_int_equal(nnear[0], nnear[1]);
 				assert_memory_equal(id[0], id[1], (size_t)count * 2);
 				assert_memory_equal(near[0], near[1], (size_t)nnear[0] * 2);
+				assert_memory_equal(
+					value[0], value[1], (size_t)nnear[0] * sizeof(real));
 			}
 			r->decay(u.at, (real)0.9, b.at, n);
 			k->decay(v.at, (real)0.9, b.at, n);
