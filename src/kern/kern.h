@@ -192,6 +192,7 @@ NEAP_API extern const struct neap__kernels neap__kernels_reference;
 NEAP__DECLARE_VECTOR(plain)
 NEAP__DECLARE_VECTOR(avx2)
 NEAP__DECLARE_VECTOR(avx512)
+NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
 
 /* The rows of the reference's surrogate tables. */
 #define NEAP__DECLARE_SURROGATE(name)                                                              \

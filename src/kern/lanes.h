@@ -8,13 +8,13 @@
 /* Bit i: lane i is set. */
 INLINE uint64_t bits_of(mask m)
 {
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
 	return _mm512_movepi64_mask((__m512i)m);
-#elif NEAP__VECTOR == 64
+#elif NEAP__INTRINSICS == 64
 	return _mm512_movepi32_mask((__m512i)m);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && defined NEAP_REAL_DOUBLE
 	return (uint64_t)_mm256_movemask_pd((__m256d)m);
-#elif NEAP__VECTOR == 32
+#elif NEAP__INTRINSICS == 32
 	return (uint64_t)_mm256_movemask_ps((__m256)m);
 #else
 	uint64_t bits = 0;
@@ -31,7 +31,7 @@ INLINE int put_bits(uint16_t *id, int count, uint64_t bits, int base)
 	return count;
 }
 
-#if NEAP__VECTOR == 32 && !defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
 /* Of so many bits, the lanes that are set, a byte each. */
 extern uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 #endif
@@ -44,14 +44,14 @@ INLINE int keep_lanes(uint16_t *id, real *value, vec v, mask lanes, int base)
 {
 	uint64_t bits = bits_of(lanes);
 
-#if NEAP__VECTOR == 64 && !defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && !defined NEAP_REAL_DOUBLE
 	__m512i all = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 	__m512i at = _mm512_maskz_compress_epi32((__mmask16)bits, all);
 	store(value, (vec)_mm512_maskz_compress_ps((__mmask16)bits, (__m512)v));
 	_mm256_storeu_si256((__m256i_u *)(void *)id,
 		_mm512_cvtepi32_epi16(_mm512_add_epi32(at, _mm512_set1_epi32(base))));
 	return __builtin_popcountll(bits);
-#elif NEAP__VECTOR == 32 && !defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
 	__m128i at =
 		_mm_loadl_epi64((const __m128i_u *)(const void *)&NEAP_V(neap__set_lanes)[bits]);
 	store(value, (vec)_mm256_permutevar8x32_ps((__m256)v, _mm256_cvtepu8_epi32(at)));

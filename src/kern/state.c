@@ -4,7 +4,7 @@
 
 enum { TILE = 64 };
 
-#if NEAP__VECTOR == 32 && !defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
 uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 
 void NEAP_V(neap__state_begin)(void)

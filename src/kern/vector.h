@@ -16,9 +16,11 @@
 #define NEAP_V(name) NEAP__PASTE(NEAP__PASTE(name, NEAP__ISA), NEAP__PRECISION_NAME)
 #ifdef NEAP_REAL_DOUBLE
 #define NEAP__PRECISION_NAME double
+#define NEAP__FUSED __builtin_fma
 typedef int64_t lane;
 #else
 #define NEAP__PRECISION_NAME float
+#define NEAP__FUSED __builtin_fmaf
 typedef int32_t lane;
 #endif
 
@@ -29,7 +31,13 @@ typedef int32_t lane;
 #else
 #define NEAP__VECTOR 16
 #endif
-#if NEAP__VECTOR > 16
+/* The width of intrinsics; without AVX-512's, tests/kern lowers its kernels lane by lane. */
+#if NEAP__VECTOR == 64 && !defined __AVX512F__
+#define NEAP__INTRINSICS 0
+#else
+#define NEAP__INTRINSICS NEAP__VECTOR
+#endif
+#if NEAP__INTRINSICS > 16
 #include <immintrin.h>
 #endif
 #ifdef NEAP_REAL_DOUBLE
@@ -70,13 +78,13 @@ INLINE mask first_lanes(int count)
 /* The first `count` < WIDE numbers; zeros behind them, and nothing there is touched. */
 INLINE vec load_part(const real *p, int count)
 {
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm512_maskz_loadu_pd((__mmask8)((1U << count) - 1), p);
-#elif NEAP__VECTOR == 64
+#elif NEAP__INTRINSICS == 64
 	return (vec)_mm512_maskz_loadu_ps((__mmask16)((1U << count) - 1), p);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm256_maskload_pd(p, (__m256i)first_lanes(count));
-#elif NEAP__VECTOR == 32
+#elif NEAP__INTRINSICS == 32
 	return (vec)_mm256_maskload_ps(p, (__m256i)first_lanes(count));
 #else
 	vec v = {0};
@@ -88,13 +96,13 @@ INLINE vec load_part(const real *p, int count)
 
 INLINE void store_part(real *p, vec v, int count)
 {
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
 	_mm512_mask_storeu_pd(p, (__mmask8)((1U << count) - 1), (__m512d)v);
-#elif NEAP__VECTOR == 64
+#elif NEAP__INTRINSICS == 64
 	_mm512_mask_storeu_ps(p, (__mmask16)((1U << count) - 1), (__m512)v);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && defined NEAP_REAL_DOUBLE
 	_mm256_maskstore_pd(p, (__m256i)first_lanes(count), (__m256d)v);
-#elif NEAP__VECTOR == 32
+#elif NEAP__INTRINSICS == 32
 	_mm256_maskstore_ps(p, (__m256i)first_lanes(count), (__m256)v);
 #else
 	for (int i = 0; i < count; i++)
@@ -123,13 +131,13 @@ INLINE void store_some(real *p, int i, int columns, vec v)
 /* One number in every lane. */
 INLINE vec spread(real x)
 {
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm512_set1_pd(x);
-#elif NEAP__VECTOR == 64
+#elif NEAP__INTRINSICS == 64
 	return (vec)_mm512_set1_ps(x);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm256_set1_pd(x);
-#elif NEAP__VECTOR == 32
+#elif NEAP__INTRINSICS == 32
 	return (vec)_mm256_set1_ps(x);
 #else
 	vec v;
@@ -142,14 +150,18 @@ INLINE vec spread(real x)
 /* a b + c, rounded once where the machine can. */
 INLINE vec multiply_add(vec a, vec b, vec c)
 {
-#if NEAP__VECTOR == 64 && defined NEAP_REAL_DOUBLE
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif NEAP__VECTOR == 64
+#elif NEAP__INTRINSICS == 64
 	return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif NEAP__VECTOR == 32 && defined NEAP_REAL_DOUBLE
+#elif NEAP__INTRINSICS == 32 && defined NEAP_REAL_DOUBLE
 	return (vec)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#elif NEAP__VECTOR == 32
+#elif NEAP__INTRINSICS == 32
 	return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif NEAP__VECTOR == 64
+	EACH_REGISTER(int i = 0; i < WIDE; i++)
+	c[i] = NEAP__FUSED(a[i], b[i], c[i]);
+	return c;
 #else
 	return a * b + c;
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every instruction set that this machine has against the reference: all sizes about
+ * Every table that works on this machine against the reference: all sizes about
  * those of vectors, numbers that lie anywhere, lists of any length, samples alone and
  * together. Compiled in either precision.
  */
 #include "test.h"
 
 #include "base/philox.h"
-#include "kern/kern.h"
+#include "kern/tables.h"
 
 #include <float.h>
 #include <math.h>
@@ -183,11 +183,12 @@ static void check_grad(
 
 static void check_all(checker *check)
 {
-	for (int isa = 0; isa < NEAP__ISAS; isa++) {
-		if (!neap__isa_works((enum neap__isa)isa))
+	for (int t = 0; t < TABLES; t++) {
+		const struct neap__kernels *k = table(t);
+		if (!k)
 			continue;
-		const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
-		assert_string_equal(k->name, neap__isa_name((enum neap__isa)isa));
+		assert_string_equal(
+			k->name, t == LOWERED ? "lowered" : neap__isa_name((enum neap__isa)t));
 		for (int i = 0; i < SIZES; i++)
 			for (int shares = 1; shares <= SHARES; shares++)
 				for (int lists = 0; lists < LISTS; lists++)
@@ -321,8 +322,8 @@ static void gather(void **arg)
 {
 	enum { LENDERS = 23, EVENTS = 200 };
 	(void)arg;
-	for (int isa = 0; isa < NEAP__ISAS; isa++)
-		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
+	for (int t = 0; t < TABLES; t++)
+		for (int i = 0; i < SIZES && table(t); i++) {
 			uint16_t row[ROWS];
 			uint32_t start[ROWS + 1], from[EVENTS];
 			int n = sizes[i], events = 0, rows = 0, off = i % 3;
@@ -350,7 +351,7 @@ static void gather(void **arg)
 			neap__kernels_reference.gather(g.at, n, &b);
 			struct numbers expected = copy_of(&g);
 			put_back(&g, &before);
-			neap__kernels_get((enum neap__isa)isa)->gather(g.at, n, &b);
+			table(t)->gather(g.at, n, &b);
 			assert_true(equal(&g, &expected) && !equal(&g, &before));
 			free(strip);
 			numbers_free(&x);
@@ -365,12 +366,12 @@ static void gather(void **arg)
 static void product(void **arg)
 {
 	(void)arg;
-	for (int isa = 0; isa < NEAP__ISAS; isa++)
-		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++)
+	for (int t = 0; t < TABLES; t++)
+		for (int i = 0; i < SIZES && table(t); i++)
 			for (int shares = 1; shares <= 2 * SHARES; shares++)
 				for (int turned = 0; turned < 2; turned++)
-					check_product(neap__kernels_get((enum neap__isa)isa),
-						sizes[i], shares, turned, (i + shares) % 3);
+					check_product(table(t), sizes[i], shares, turned,
+						(i + shares) % 3);
 }
 
 /* Many terms at once against one after the other, and against the reference. */
@@ -378,11 +379,10 @@ static void outer(void **arg)
 {
 	static const int counts[] = {1, 7, 255, 256, 257, 600};
 	(void)arg;
-	for (int isa = 0; isa < NEAP__ISAS; isa++)
-		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++)
+	for (int t = 0; t < TABLES; t++)
+		for (int i = 0; i < SIZES && table(t); i++)
 			for (int c = 0; c < 6; c++)
-				check_outer(neap__kernels_get((enum neap__isa)isa), sizes[i],
-					counts[c], i % 3);
+				check_outer(table(t), sizes[i], counts[c], i % 3);
 }
 
 /* Spikes, supports, decay: also exactly at the threshold and at the edge of the support. */
@@ -390,9 +390,9 @@ static void states(void **arg)
 {
 	const struct neap__kernels *r = &neap__kernels_reference;
 	(void)arg;
-	for (int isa = 0; isa < NEAP__ISAS; isa++)
-		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
-			const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
+	for (int t = 0; t < TABLES; t++)
+		for (int i = 0; i < SIZES && table(t); i++) {
+			const struct neap__kernels *k = table(t);
 			uint16_t id[2][WIDEST], near[2][WIDEST + NEAP__SPARE];
 			real value[2][WIDEST + NEAP__SPARE];
 			int n = sizes[i], nnear[2], off = i % 3;
@@ -439,9 +439,9 @@ static void squashes(void **arg)
 {
 	const struct neap__kernels *r = &neap__kernels_reference;
 	(void)arg;
-	for (int isa = 0; isa < NEAP__ISAS; isa++)
-		for (int i = 0; i < SIZES && neap__isa_works((enum neap__isa)isa); i++) {
-			const struct neap__kernels *k = neap__kernels_get((enum neap__isa)isa);
+	for (int t = 0; t < TABLES; t++)
+		for (int i = 0; i < SIZES && table(t); i++) {
+			const struct neap__kernels *k = table(t);
 			struct numbers x = numbers((size_t)sizes[i], i % 3), y;
 			for (int j = 0; j < sizes[i]; j++)
 				x.at[j] *= (real)(j % 5 ? 20 : 2000);
