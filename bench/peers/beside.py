@@ -28,6 +28,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Module -> cell that it shares with neap.
 FRAMEWORKS = {"torch": "subtract", "debian": "subtract", "snntorch": "subtract, detached",
               "norse": "hard, detached", "spikingjelly": "hard", "spyx": "subtract"}
+# The modules for cells that PyTorch has itself, and the part of its memory that neap also runs within.
+GATED = {"torch": "gated", "debian": "gated_debian"}
+GATED_FRACTION = 10
 
 
 def say(text):
@@ -66,9 +69,11 @@ class Run:
 
     def frameworks(self, case):
         if case["kind"] != "lif":
-            return {"gated": case["kind"]} if not self.o.only or "torch" in self.o.only else {}
-        return {name: cell for name, cell in FRAMEWORKS.items()
-                if (not self.o.only or name in self.o.only) and (name != "debian" or self.o.system_python)}
+            return {GATED[name]: case["kind"] for name in GATED if self.has(name)}
+        return {name: cell for name, cell in FRAMEWORKS.items() if self.has(name)}
+
+    def has(self, name):
+        return (not self.o.only or name in self.o.only) and (name != "debian" or self.o.system_python)
 
     def ways(self, bench, framework, cell):
         """[version, ways], from rows of before where there are some: starting a framework takes seconds."""
@@ -84,13 +89,16 @@ class Run:
             if self.o.ways and way not in self.o.ways:
                 continue
             plain = framework == "torch" and way == "eager"
+            gated = framework in GATED.values()
             if not self.o.no_check:
                 yield dict(base, way=way, what="check")
             if self.o.rounds:
                 yield dict(base, way=way, what="time", threads=2)
             if self.o.rounds and plain:
                 yield dict(base, way=way, what="time", threads=1)
-                yield dict(base, way=way, what="time", threads=2, fraction=self.o.fraction)
+            if self.o.rounds and (plain or gated):
+                yield dict(base, way=way, what="time", threads=2,
+                           fraction=GATED_FRACTION if gated else self.o.fraction)
 
     def measure(self, bench, unit, ways):
         row = dict(unit, ways=ways, name=ways[0] if len(ways[1]) == 1 else f"{ways[0]}, {unit['way']}", **self.about)

@@ -40,12 +40,12 @@ class Bench:
     def environment(self, framework):
         """The system's PyTorch is twice slower with the default BLAS and two threads."""
         folder = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
-        if framework == "debian" and os.path.isdir(folder):
+        if framework.endswith("debian") and os.path.isdir(folder):
             return {"LD_LIBRARY_PATH": folder}
         return {}
 
     def open_peer(self, framework, cell, precision):
-        python = self.system_python if framework == "debian" else sys.executable
+        python = self.system_python if framework.endswith("debian") else sys.executable
         peer = Peer(python, framework, self.cell_folder(cell), precision, 2,
                     self.environment(framework))
         if peer.absent:
