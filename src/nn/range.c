@@ -40,6 +40,7 @@ struct job {
 	const struct round_head *round;
 	enum writing writing;
 	const struct tape_head *log; /* REPLAY */
+	struct round_head *written;  /* the round of a writing in progress */
 };
 
 /* There is a batch, and weights in strips. */
@@ -97,17 +98,24 @@ static void find_logs(const unsigned char **logs, const struct job *job, int gro
 	}
 }
 
+/* Where a group writes its tapes: behind the most that those before it can take. */
+static unsigned char *room_of(const struct job *job, int group)
+{
+	unsigned char *tape = job->tape;
+	for (int g = 0; g < group; g++)
+		tape += group_room(&job->net->groups[g], job->t1 - job->t0, job->writing);
+	return tape;
+}
+
 static void round_item(void *arg, int item, int thread)
 {
 	struct job *job = arg;
 	struct neap_net *net = job->net;
 	struct neap__group *group = &net->groups[item];
 	const unsigned char *logs[NEAP__BLOCK];
-	unsigned char *tape = job->tape;
+	unsigned char *tape = room_of(job, item);
 
 	(void)thread;
-	for (int g = 0; g < item; g++)
-		tape += group_room(&net->groups[g], job->t1 - job->t0, job->writing);
 	if (job->writing == REPLAY) {
 		find_logs(logs, job, item);
 		group->round_bytes =
@@ -118,27 +126,49 @@ static void round_item(void *arg, int item, int thread)
 		net, group, job->moving, job->t0, job->t1, job->first, tape);
 }
 
+enum { MOVED_ALONE = 64 << 10 }; /* bytes that one thread moves as fast as several */
+
+static void move_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	unsigned char *to = (unsigned char *)job->written + job->written->group[item];
+	const unsigned char *from = room_of(job, item);
+
+	(void)thread;
+	if (to != from)
+		memmove(to, from, job->net->groups[item].round_bytes);
+}
+
+/* Moves what the groups wrote together; where nothing lands on what is yet to move, at once. */
+static void move_together(struct job *job, size_t bytes)
+{
+	struct neap_net *net = job->net;
+
+	if (net->ngroups > 1 && bytes > MOVED_ALONE && job->tape + bytes <= room_of(job, 1))
+		neap__pool_run(net->pool, net->ngroups, move_item, job);
+	else
+		for (int g = 0; g < net->ngroups; g++)
+			move_item(job, g, 0);
+}
+
 /* Writes the tapes or logs of the job's steps behind `round`; returns the bytes of the round. */
 static size_t write_round(struct job *job, struct round_head *round, uint64_t previous)
 {
 	struct neap_net *net = job->net;
-	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0];
-	unsigned char *tape = (unsigned char *)round + head, *from = tape, *to = tape;
+	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0], end = head;
 
-	job->tape = tape;
+	job->written = round;
+	job->tape = (unsigned char *)round + head;
 	round->previous = previous;
 	round->t0 = job->t0;
 	round->t1 = job->t1;
 	neap__pool_run(net->pool, net->ngroups, round_item, job);
 	for (int g = 0; g < net->ngroups; g++) {
-		struct neap__group *group = &net->groups[g];
-		if (to != from)
-			memmove(to, from, group->round_bytes);
-		round->group[g] = (uint64_t)(to - (unsigned char *)round);
-		to += group->round_bytes;
-		from += group_room(group, job->t1 - job->t0, job->writing);
+		round->group[g] = end;
+		end += net->groups[g].round_bytes;
 	}
-	return (size_t)(to - (unsigned char *)round);
+	move_together(job, end - head);
+	return end;
 }
 
 /* Rounds until t1, or until a step more might not fit; `most` is the largest there is. */
@@ -308,80 +338,5 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 	if (t1 != t0)
 		return neap__fail(NEAP_EMODEL, "tape begins at step %lld, not %lld", (long long)t1,
 			(long long)t0);
-	return 0;
-}
-
-/* Value of the penalty at rate r, and its slope. */
-static double penalty_at(const struct neap_rate_penalty *p, double r, double *slope)
-{
-	double over = r > p->upper ? r - p->upper : 0, under = r < p->lower ? p->lower - r : 0;
-
-	*slope = 2 * p->upper_weight * over - 2 * p->lower_weight * under + p->l1 + 2 * p->l2 * r;
-	return p->upper_weight * over * over + p->lower_weight * under * under + p->l1 * r +
-	       p->l2 * r * r;
-}
-
-/* Rates of all hidden units; the penalty on them and its gradient a spike. */
-static double gather_rates(struct neap_net *net)
-{
-	double penalty = 0, all = 0, steps = net->sample_steps > 0 ? net->sample_steps : 1;
-	int unit = 0;
-
-	for (int l = 0; l < net->nlayers - 1; l++) {
-		double layer = 0;
-		for (int j = 0; j < net->layers[l].n; j++, unit++) {
-			double spikes = 0, slope;
-			for (int g = 0; g < net->ngroups; g++)
-				spikes += net->groups[g].spikes[unit];
-			layer += spikes;
-			if (!net->has_penalty)
-				continue;
-			penalty += penalty_at(&net->objective.rates, spikes / steps, &slope);
-			net->engine->penalty(net, l, j, slope / steps);
-		}
-		net->rate[l] = layer / steps / net->layers[l].n;
-		all += layer;
-	}
-	net->result.spikes = net->hidden ? all / steps / net->hidden : 0;
-	return penalty;
-}
-
-static int largest(const double *z, int n)
-{
-	int best = 0;
-	for (int c = 1; c < n; c++)
-		if (z[c] > z[best])
-			best = c;
-	return best;
-}
-
-int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
-{
-	struct neap_net *net = user;
-	int classes = net->options.classes, correct = 0;
-	double sum = 0;
-
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	for (int g = 0; g < net->ngroups; g++) {
-		struct neap__group *group = &net->groups[g];
-		for (int s = 0; s < group->size; s++) {
-			int b = group->first + s;
-			double *z = net->answer + (size_t)b * classes;
-			sum += net->engine->turn(net, group, b,
-				(const unsigned char *)state + group->state_at +
-					s * net->sample_state,
-				adjoint ? (unsigned char *)adjoint + group->adjoint_at +
-						  s * net->sample_adjoint
-					: NULL,
-				z);
-			net->prediction[b] = largest(z, classes);
-			correct += net->prediction[b] == net->batch->sequences[b].label;
-		}
-	}
-	net->result.penalty = gather_rates(net);
-	net->result.loss = sum / net->batch->size + net->result.penalty;
-	net->result.correct = correct;
-	*loss = net->result.loss;
 	return 0;
 }

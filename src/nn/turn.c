@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* turn: answers, losses and the penalty on rates, and the adjoint they begin with. */
+#include "nn/inside.h"
+#include "base/fail.h"
+
+/* Value of the penalty at rate r, and its slope. */
+static double penalty_at(const struct neap_rate_penalty *p, double r, double *slope)
+{
+	double over = r > p->upper ? r - p->upper : 0, under = r < p->lower ? p->lower - r : 0;
+
+	*slope = 2 * p->upper_weight * over - 2 * p->lower_weight * under + p->l1 + 2 * p->l2 * r;
+	return p->upper_weight * over * over + p->lower_weight * under * under + p->l1 * r +
+	       p->l2 * r * r;
+}
+
+/* Rates of all hidden units; the penalty on them and its gradient a spike. */
+static double gather_rates(struct neap_net *net)
+{
+	double penalty = 0, all = 0, steps = net->sample_steps > 0 ? net->sample_steps : 1;
+	int unit = 0;
+
+	for (int l = 0; l < net->nlayers - 1; l++) {
+		double layer = 0;
+		for (int j = 0; j < net->layers[l].n; j++, unit++) {
+			double spikes = 0, slope;
+			for (int g = 0; g < net->ngroups; g++)
+				spikes += net->groups[g].spikes[unit];
+			layer += spikes;
+			if (!net->has_penalty)
+				continue;
+			penalty += penalty_at(&net->objective.rates, spikes / steps, &slope);
+			net->engine->penalty(net, l, j, slope / steps);
+		}
+		net->rate[l] = layer / steps / net->layers[l].n;
+		all += layer;
+	}
+	net->result.spikes = net->hidden ? all / steps / net->hidden : 0;
+	return penalty;
+}
+
+static int largest(const double *z, int n)
+{
+	int best = 0;
+	for (int c = 1; c < n; c++)
+		if (z[c] > z[best])
+			best = c;
+	return best;
+}
+
+int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
+{
+	struct neap_net *net = user;
+	int classes = net->options.classes, correct = 0;
+	double sum = 0;
+
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	for (int g = 0; g < net->ngroups; g++) {
+		struct neap__group *group = &net->groups[g];
+		for (int s = 0; s < group->size; s++) {
+			int b = group->first + s;
+			double *z = net->answer + (size_t)b * classes;
+			sum += net->engine->turn(net, group, b,
+				(const unsigned char *)state + group->state_at +
+					s * net->sample_state,
+				adjoint ? (unsigned char *)adjoint + group->adjoint_at +
+						  s * net->sample_adjoint
+					: NULL,
+				z);
+			net->prediction[b] = largest(z, classes);
+			correct += net->prediction[b] == net->batch->sequences[b].label;
+		}
+	}
+	net->result.penalty = gather_rates(net);
+	net->result.loss = sum / net->batch->size + net->result.penalty;
+	net->result.correct = correct;
+	*loss = net->result.loss;
+	return 0;
+}
