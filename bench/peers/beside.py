@@ -28,9 +28,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Module -> cell that it shares with neap.
 FRAMEWORKS = {"torch": "subtract", "debian": "subtract", "snntorch": "subtract, detached",
               "norse": "hard, detached", "spikingjelly": "hard", "spyx": "subtract"}
-# The modules for cells that PyTorch has itself, and the part of its memory that neap also runs within.
+# The modules for cells that PyTorch has itself.
 GATED = {"torch": "gated", "debian": "gated_debian"}
-GATED_FRACTION = 10
+# The parts of PyTorch's memory that neap also runs within.
+LOOP_FRACTION, GATED_FRACTION = 50, 10
 
 
 def say(text):
@@ -98,7 +99,7 @@ class Run:
                 yield dict(base, way=way, what="time", threads=1)
             if self.o.rounds and (plain or gated):
                 yield dict(base, way=way, what="time", threads=2,
-                           fraction=GATED_FRACTION if gated else self.o.fraction)
+                           fraction=self.o.fraction or (GATED_FRACTION if gated else LOOP_FRACTION))
 
     def measure(self, bench, unit, ways):
         row = dict(unit, ways=ways, name=ways[0] if len(ways[1]) == 1 else f"{ways[0]}, {unit['way']}", **self.about)
@@ -149,8 +150,9 @@ def arguments():
     parser.add_argument("--only", action="append", metavar="NAME", choices=sorted(FRAMEWORKS),
                         help="only this framework; may be repeated: " + ", ".join(FRAMEWORKS))
     parser.add_argument("--ways", action="append", metavar="WAY", help="only this way to write it; may be repeated")
-    parser.add_argument("--fraction", type=int, default=50, metavar="N",
-                        help="neap also runs within 1/N of what PyTorch's loop takes (default 50)")
+    parser.add_argument("--fraction", type=int, metavar="N",
+                        help="neap also runs within 1/N of what PyTorch takes (default: 50 for its loop, 10 for "
+                        "its LSTM and GRU)")
     parser.add_argument("--no-check", action="store_true", help="do not compare losses and gradients")
     parser.add_argument("--system-python", default="", metavar="FILE", help="an interpreter with another PyTorch")
     parser.add_argument("--rows", metavar="FILE",

@@ -160,7 +160,7 @@ struct neap__kernels {
 		real *out, const real *u, int n, const struct neap__slope *s);
 	/* total += part; part = 0 */
 	void (*fold)(double *total, real *part, int64_t n);
-	/* The units of a strip of the walk: as many as the registers hold. */
+	/* The units of a strip of the walk. */
 	int walk_units;
 	void (*walk)(const struct neap__walk *walk, const struct neap__walker *q, int strip);
 	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */

@@ -63,7 +63,7 @@ INLINE void go(
 	vec beta = spread(w->beta), cut = spread(w->cut), u[V];
 	const uint32_t *from = q->from;
 	real *value = (real *)q->value + (listed ? 0 : s.from);
-	real *near = q->near; /* steps are as far apart as those of the values */
+	real *near = listed ? q->near : value; /* steps are as far apart as those of the values */
 	mask spiked[V];
 
 	EACH_REGISTER(int i = 0; i < V; i++)

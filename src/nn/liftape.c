@@ -110,7 +110,7 @@ size_t neap__lif_listed(const struct neap__at *at, const struct neap__list *near
 }
 
 size_t neap__lif_tape(
-	const struct neap__at *at, const real *u, const real *pre, unsigned char *tape)
+	const struct neap__at *at, const real *membranes, const real *pre, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	static const uint16_t no_ids[1];
@@ -121,7 +121,7 @@ size_t neap__lif_tape(
 	if (layer->dense)
 		return tape_dense(at, pre, tape);
 	if (neap__lif_lists(at->net, layer, now->count, near->count))
-		return neap__lif_listed(at, near, u, tape);
+		return neap__lif_listed(at, near, membranes, tape);
 	if (layer->reset == NEAP_RESET_ZERO) {
 		prev = at->prev;
 		near_prev = layer->keeps_support ? at->near_prev : &none;
@@ -143,7 +143,7 @@ size_t neap__lif_tape(
 		head[2] = head[3] = 0;
 	}
 	real *v = (real *)(void *)(tape + head_bytes(layer));
-	memcpy(v, u, (size_t)near->count * sizeof *v);
+	memcpy(v, membranes, (size_t)near->count * sizeof *v);
 	v = put_membranes(v + near->count, pre, near_prev);
 	for (int i = 0; i < neap__learned(layer); i++)
 		v = put_membranes(v, neap__trace(at, i), near);

@@ -15,12 +15,12 @@
 size_t neap__lif_tape_max(const struct neap_net *net, const struct neap__layer *layer);
 
 /*
- * Writes a step's tape and returns its bytes. near: membranes the threshold saw of
- * at->near_now (of a dense layer: nothing); pre: all those before a reset to zero, else
- * before none.
+ * Writes a step's tape and returns its bytes. membranes: what the threshold saw
+ * of the units in at->near_now (dense layers: not read); pre: of all units before a reset to
+ * zero, else what the threshold saw.
  */
 size_t neap__lif_tape(
-	const struct neap__at *at, const real *near, const real *pre, unsigned char *tape);
+	const struct neap__at *at, const real *membranes, const real *pre, unsigned char *tape);
 
 /* Rows of struct neap__cell_code. */
 int neap__lif_lists(

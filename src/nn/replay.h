@@ -35,7 +35,7 @@ struct neap__replay {
 	 * the last row what the layer began with.
 	 */
 	void **rows;
-	int **kept; /* [layers] [sample][NEAP__REPLAYED] how many; ALL_UNITS: all */
+	int **kept; /* [layers] [sample][NEAP__REPLAYED] how many; NEAP__ALL_UNITS */
 	/* Of one layer (kern.h): samples, spikes that arrive in a step, and their rows. */
 	struct neap__walker *walkers; /* [sample] */
 	int *counts;		      /* [sample][NEAP__REPLAYED] */

@@ -245,12 +245,68 @@ static void refusals(void **state)
 	neap_net_free(net);
 }
 
+/*
+ * Bytes of tapes and logs by activity: at most 1.05 times 2 a spike and 6 a unit inside the
+ * support, and 2 a spike; and two threads, which also move them together, write what one does.
+ */
+static void sizes(void **state)
+{
+	enum { STEPS = 64, SAMPLES = 64, UNITS = 512 };
+	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
+	struct batch_room batch;
+	struct rooms r[2];
+	size_t tape[2], log[2];
+	int64_t done;
+	(void)state;
+	o.spec = "lif:512r:scale=2:recurrent_scale=0.5:width=0.4,li";
+	o.inputs = 100;
+	o.classes = 5;
+	batch_make(&batch, 8, SAMPLES, o.inputs, STEPS, 5, 0.02, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct neap_objective objective = {.loss = neap_loss_find("cross-entropy")};
+		struct neap_net_result result;
+		double loss, cells = STEPS * SAMPLES * UNITS;
+		o.threads = i + 1;
+		struct neap_net *net = net_make(&o);
+		assert_int_equal(neap_net_begin(net, &batch.batch, &objective), 0);
+		r[i] = rooms_for(net, STEPS);
+		memset(r[i].state, 0, r[i].sizes.state);
+		assert_int_equal(neap_net_advance_log(net, r[i].state, 0, STEPS, 0, r[i].log,
+					 r[i].log_room, &log[i], &done),
+			0);
+		assert_int_equal(done, STEPS);
+		memset(r[i].state, 0, r[i].sizes.state);
+		assert_int_equal(neap_net_record(net, r[i].state, 0, STEPS, 1, r[i].tape, r[i].room,
+					 &tape[i], &done),
+			0);
+		assert_int_equal(done, STEPS);
+		assert_int_equal(neap_net_turn(net, r[i].state, r[i].adjoint, &loss), 0);
+		neap_net_get_result(net, &result);
+		double a = result.spikes, p = result.support;
+		double tapes = (double)tape[i] / cells / (2 * a + 6 * p);
+		double logs = (double)log[i] / cells / (2 * a);
+		fprintf(stderr, "# %.3g%% spikes, %.3g%% inside: tape %.3f, log %.3f\n", 100 * a,
+			100 * p, tapes, logs);
+		assert_true(a > 0.01 && a < 0.04 && p > 0.05 && p < 0.2);
+		assert_true(tapes <= 1.05 && logs <= 1.05);
+		assert_int_equal(neap_net_end(net), 0);
+		neap_net_free(net);
+	}
+	assert_true(tape[0] == tape[1] && tape[0] > 1 << 20 && log[0] == log[1]);
+	assert_memory_equal(r[0].tape, r[1].tape, tape[0]);
+	assert_memory_equal(r[0].log, r[1].log, log[0]);
+	rooms_free(&r[0]);
+	rooms_free(&r[1]);
+	batch_free(&batch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_bytes),
 		cmocka_unit_test(short_of_room),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(sizes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
