@@ -95,36 +95,42 @@ enum { NEAP__SURROGATES = 6 };
 /* Resets that take a step to come (late), or none. */
 enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
 
-/*
- * Steps of n units whose incoming spikes are known: of the layer below, and own ones of the
- * step before. As decay, add, add, and the reset, one step after the other.
- */
-struct neap__walk {
-	int n, stride;
-	enum neap__walk_reset reset;
-	real beta, theta, to, cut;
-	const real *bias; /* [n] */
-	const real *w;	  /* packed: weights in, then own ones */
-	int rows;	  /* of it */
-	int most;	  /* units kept of a step */
+/* Rows of a strip of weights that arrive at its units in each of many steps. */
+struct neap__arrivals {
+	int steps, units;	/* units: there are so many in the strip */
+	const uint16_t *count;	/* [steps] */
+	const uint16_t *row;	/* of all steps */
+	const real *begin;	/* [units] what a step's sums begin with; NULL: what they hold */
+	real *sums;		/* [steps][walk_units] */
 };
 
-/* A sample that walks. */
+/* Units that decay, get their sums, and are reset, one step after the other. */
+struct neap__walk {
+	enum neap__walk_reset reset;
+	real beta, theta, to, cut;
+};
+
+/* A sample's strip of units that walks. */
 struct neap__walker {
-	int steps;
-	const int *count;	/* [steps] spikes that arrive */
-	const uint32_t *from;	/* of all of them: the bytes of a strip before their row */
-	const uint64_t *spiked; /* a bit a unit: it did in the step before the first */
-	void *u;		/* reals [n]: moved on, resets done */
+	int steps, units;
+	const real *sums; /* [steps][walk_units] what arrives */
+	uint64_t spiked;  /* bits: in the step before the first */
+	real *u;	  /* [units] moved on, resets done */
 	/*
-	 * Reals [steps][stride], padded to strips: before the reset, of all units; or where
-	 * near is not NULL, of those alone whose membranes the threshold sees within cut: strip
-	 * by strip these are appended, and kept[] counts them, also those beyond `most`, which
-	 * are not kept. NEAP__STRIP_SPARE more may be written.
+	 * [steps][walk_units] before the reset; or, where near is not NULL, one step after the
+	 * other those alone that the threshold sees within cut: at most `most` of them, and
+	 * NEAP__STRIP_SPARE numbers more may be written.
 	 */
-	void *value;
-	void *near; /* the units, 16 bits each, steps as far apart */
-	int *kept;  /* [steps] begun with 0 */
+	real *value;
+	void *near; /* [steps] walk_units bits: which these are */
+	int *kept;	/* [steps] how many they are is added */
+	int most;
+};
+
+/* What a strip kept of many steps, from a step on. */
+struct neap__found {
+	const void *near; /* [steps] */
+	const real *value;
 };
 enum { NEAP__SPARE = 16, NEAP__STRIP_SPARE = 64 };
 
@@ -147,10 +153,9 @@ struct neap__kernels {
 	void (*scale)(real *x, real a, int n);
 	/* y += x */
 	void (*sum)(real *y, const real *x, int n);
-	/* Lists the units with u > theta, ascending; returns how many. */
+	/* Lists the units with u > theta, ascending; returns how many; NEAP__SPARE more. */
 	int (*spikes)(uint16_t *id, const real *u, int n, real theta);
-	/* The same, and the units with |u - theta| <= cut, and their u; NEAP__SPARE more of both.
-	 */
+	/* The same, and the units with |u - theta| <= cut, and their u; NEAP__SPARE more of all. */
 	int (*support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u, int n,
 		real theta, real cut);
 	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
@@ -160,9 +165,18 @@ struct neap__kernels {
 		real *out, const real *u, int n, const struct neap__slope *s);
 	/* total += part; part = 0 */
 	void (*fold)(double *total, real *part, int64_t n);
-	/* The units of a strip of the walk. */
+	/* Units of a strip, at most 64. */
 	int walk_units;
-	void (*walk)(const struct neap__walk *walk, const struct neap__walker *q, int strip);
+	/* sums[t] += the rows of step t, in their order. */
+	void (*currents)(const real *strip, const struct neap__arrivals *arrivals);
+	/* Returns how many membranes were kept; more than `most`: some are lost. */
+	int (*walk)(const struct neap__walk *walk, const struct neap__walker *q);
+	/*
+	 * Lists the units that all strips kept of step t, and their membranes: the first ones
+	 * there, which are passed over. Returns how many; NEAP__SPARE more of both, first of
+	 * the membranes.
+	 */
+	int (*collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
 	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */
 	real (*ceiling_read)(const real *x, int64_t count);
 	int (*ceiling_products)(real *out, int64_t rounds);

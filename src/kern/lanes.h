@@ -37,34 +37,42 @@ extern uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 #endif
 
 /*
- * The lanes that are set: their units, counted from base, and what they hold; returns how
- * many. Up to NEAP__SPARE of either are written behind them.
+ * The units of the lanes that are set, counted from base; returns how many. Up to NEAP__SPARE
+ * more are written behind them.
  */
-INLINE int keep_lanes(uint16_t *id, real *value, vec v, mask lanes, int base)
+INLINE int list_lanes(uint16_t *id, uint64_t bits, int base)
 {
-	uint64_t bits = bits_of(lanes);
-
 #if NEAP__INTRINSICS == 64 && !defined NEAP_REAL_DOUBLE
 	__m512i all = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 	__m512i at = _mm512_maskz_compress_epi32((__mmask16)bits, all);
-	store(value, (vec)_mm512_maskz_compress_ps((__mmask16)bits, (__m512)v));
 	_mm256_storeu_si256((__m256i_u *)(void *)id,
 		_mm512_cvtepi32_epi16(_mm512_add_epi32(at, _mm512_set1_epi32(base))));
 	return __builtin_popcountll(bits);
 #elif NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
-	__m128i at =
-		_mm_loadl_epi64((const __m128i_u *)(const void *)&NEAP_V(neap__set_lanes)[bits]);
-	store(value, (vec)_mm256_permutevar8x32_ps((__m256)v, _mm256_cvtepu8_epi32(at)));
-	_mm_storeu_si128((__m128i_u *)(void *)id,
-		_mm_add_epi16(_mm_cvtepu8_epi16(at), _mm_set1_epi16((short)base)));
+	__m128i at = _mm_cvtepu8_epi16(
+		_mm_loadl_epi64((const __m128i_u *)(const void *)&NEAP_V(neap__set_lanes)[bits]));
+	_mm_storeu_si128((__m128i_u *)(void *)id, _mm_add_epi16(at, _mm_set1_epi16((short)base)));
+	return __builtin_popcountll(bits);
+#else
+	return put_bits(id, 0, bits, base);
+#endif
+}
+
+/* The same of what they hold. */
+INLINE int keep_lanes(real *value, vec v, uint64_t bits)
+{
+#if NEAP__INTRINSICS == 64 && !defined NEAP_REAL_DOUBLE
+	store(value, (vec)_mm512_maskz_compress_ps((__mmask16)bits, (__m512)v));
+	return __builtin_popcountll(bits);
+#elif NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
+	__m256i at = _mm256_cvtepu8_epi32(
+		_mm_loadl_epi64((const __m128i_u *)(const void *)&NEAP_V(neap__set_lanes)[bits]));
+	store(value, (vec)_mm256_permutevar8x32_ps((__m256)v, at));
 	return __builtin_popcountll(bits);
 #else
 	int count = 0;
-	for (; bits; bits &= bits - 1, count++) {
-		int i = __builtin_ctzll(bits);
-		id[count] = (uint16_t)(base + i);
-		value[count] = v[i];
-	}
+	for (; bits; bits &= bits - 1)
+		value[count++] = v[__builtin_ctzll(bits)];
 	return count;
 #endif
 }

@@ -2,8 +2,6 @@
 /* state: passes over the membranes of a layer: comparisons of a vector at once, as bits. */
 #include "kern/lanes.h"
 
-enum { TILE = 64 };
-
 #if NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
 uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 
@@ -26,42 +24,36 @@ void NEAP_V(neap__state_begin)(void)
 
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta)
 {
-	int count = 0;
+	int count = 0, i = 0;
 
-	for (int base = 0; base < n; base += TILE) {
-		uint64_t bits = 0;
-		int i = base, end = n - base < TILE ? n : base + TILE;
-		for (; i + WIDE <= end; i += WIDE)
-			bits |= bits_of(load(u + i) > theta) << (i - base);
-		for (; i < end; i++)
-			bits |= (uint64_t)(u[i] > theta) << (i - base);
-		count = put_bits(id, count, bits, base);
-	}
+	for (; i + WIDE <= n; i += WIDE)
+		count += list_lanes(id + count, bits_of(load(u + i) > theta), i);
+	for (; i < n; i++)
+		if (u[i] > theta)
+			id[count++] = (uint16_t)i;
 	return count;
 }
 
 int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u,
 	int n, real theta, real cut)
 {
-	int count = 0, inside = 0;
+	int count = 0, inside = 0, i = 0;
 
-	for (int base = 0; base < n; base += TILE) {
-		uint64_t bits = 0;
-		int i = base, end = n - base < TILE ? n : base + TILE;
-		for (; i + WIDE <= end; i += WIDE) {
-			vec v = load(u + i), x = v - theta;
-			bits |= bits_of(v > theta) << (i - base);
-			inside += keep_lanes(
-				near + inside, value + inside, v, (x <= cut) & (x >= -cut), i);
+	for (; i + WIDE <= n; i += WIDE) {
+		vec v = load(u + i), x = v - theta;
+		uint64_t bits = bits_of((x <= cut) & (x >= -cut));
+		count += list_lanes(id + count, bits_of(v > theta), i);
+		list_lanes(near + inside, bits, i);
+		inside += keep_lanes(value + inside, v, bits);
+	}
+	for (; i < n; i++) {
+		real x = u[i] - theta;
+		if (u[i] > theta)
+			id[count++] = (uint16_t)i;
+		if (x <= cut && x >= -cut) {
+			near[inside] = (uint16_t)i;
+			value[inside++] = u[i];
 		}
-		if (i < end) {
-			vec v = load_part(u + i, end - i), x = v - theta;
-			mask there = first_lanes(end - i);
-			bits |= bits_of((v > theta) & there) << (i - base);
-			inside += keep_lanes(near + inside, value + inside, v,
-				(x <= cut) & (x >= -cut) & there, i);
-		}
-		count = put_bits(id, count, bits, base);
 	}
 	*nnear = inside;
 	return count;

@@ -24,6 +24,8 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->support = NEAP_V(neap__support);
 	kernels->ceiling_read = NEAP_V(neap__ceiling_read);
 	kernels->ceiling_products = NEAP_V(neap__ceiling_products);
+	kernels->currents = NEAP_V(neap__currents);
 	kernels->walk = NEAP_V(neap__walk);
+	kernels->collect = NEAP_V(neap__collect);
 	kernels->walk_units = NEAP__WALK_VECTORS * WIDE;
 }

@@ -248,7 +248,9 @@ void NEAP_V(neap__scale)(real *x, real a, int n);
 void NEAP_V(neap__sum)(real *y, const real *x, int n);
 real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
-void NEAP_V(neap__walk)(const struct neap__walk *walk, const struct neap__walker *q, int strip);
+void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *arrivals);
+int NEAP_V(neap__walk)(const struct neap__walk *walk, const struct neap__walker *q);
+int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
 enum { NEAP__WALK_VECTORS = 4 }; /* in a strip of the walk */
 /* Tables of state.c, before its first use. */
 void NEAP_V(neap__state_begin)(void);

@@ -1,117 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk: membranes of a strip of units over many steps, all incoming spikes known. The
- * membranes stay in registers and the strip's weights in a near cache; every sum is made
- * in the order in which one step after the other makes it, and never fused, so that the
- * bits are the same. A strip has as many vectors as keep the adders busy, and no more, so
- * that its weights take little of the cache.
+ * walk: membranes of a strip of units over many steps, from the currents that arrive
+ * (currents.c). They stay in registers; every sum is made as one step after the other makes
+ * it, and never fused, so that the bits are the same. Either all membranes are kept, or
+ * those that the threshold sees near, in one run for all steps: collect puts together what
+ * the strips kept of a step.
  */
 #include "kern/lanes.h"
 
 enum { V = NEAP__WALK_VECTORS, UNITS = V * WIDE };
 
-struct strip {
-	int from, n; /* units */
-	const real *rows;
-	vec bias[V];
-	mask there[V];
-};
+/* A bit for each unit of a strip. */
+#if NEAP__LANES * 4 == 64
+typedef uint64_t units;
+#elif NEAP__LANES * 4 == 32
+typedef uint32_t units;
+#elif NEAP__LANES * 4 == 16
+typedef uint16_t units;
+#else
+typedef uint8_t units;
+#endif
+_Static_assert(sizeof(units) * 8 == UNITS, "a bit for each unit");
 
-INLINE struct strip strip_of(const struct neap__walk *w, int strip)
-{
-	struct strip s = {.from = strip * UNITS};
-
-	s.n = w->n - s.from < UNITS ? w->n - s.from : UNITS;
-	s.rows = w->w + (size_t)strip * w->rows * UNITS;
-	EACH_REGISTER(int i = 0; i < V; i++)
-	{
-		s.bias[i] = load_some(w->bias + s.from, i, s.n);
-		s.there[i] = first_lanes(s.n - i * WIDE);
-	}
-	return s;
-}
-
-/* The lanes of units from `from` on whose bits are set. */
-INLINE mask marked(const uint64_t *bits, int from)
+/* The lanes from `from` on whose bits are set. */
+INLINE mask marked(uint64_t bits, int from)
 {
 	mask set;
 
 	EACH_REGISTER(int i = 0; i < WIDE; i++)
-	set[i] = (lane)(bits[from / 64] >> (from % 64 + i) & 1);
+	set[i] = (lane)(bits >> (from + i) & 1);
 	return -set;
 }
 
-/* What a unit that spiked becomes: `to` where `fixed` is set. */
-struct reset {
-	vec theta, to;
-	mask fixed;
-};
-
-INLINE vec reset(vec u, mask spiked, struct reset r)
+/* What becomes of the units that spiked. */
+INLINE vec reset(enum neap__walk_reset kind, vec u, mask spiked, vec theta, vec to)
 {
-	mask yes = (r.fixed & (mask)r.to) | (~r.fixed & (mask)(u - r.theta));
-	return (vec)((spiked & yes) | (~spiked & (mask)u));
+	switch (kind) {
+	case NEAP__WALK_ZERO:
+		return (vec)(~spiked & (mask)u);
+	case NEAP__WALK_HARD:
+		return (vec)((~spiked & (mask)u) | (spiked & (mask)to));
+	case NEAP__WALK_SUBTRACT:
+	case NEAP__WALK_SOFT:
+	default:
+		return u - (vec)(spiked & (mask)theta);
+	}
 }
 
-INLINE void go(
-	const struct neap__walk *w, const struct neap__walker *q, int strip, int late, int listed)
+INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum neap__walk_reset kind,
+	int listed)
 {
-	struct strip s = strip_of(w, strip);
-	int fixed = w->reset == NEAP__WALK_ZERO || w->reset == NEAP__WALK_HARD, most = w->most;
-	struct reset r = {(vec){0} + w->theta, (vec){0} + (w->reset == NEAP__WALK_HARD ? w->to : 0),
-		(mask){0} - fixed};
-	vec beta = spread(w->beta), cut = spread(w->cut), u[V];
-	const uint32_t *from = q->from;
-	real *value = (real *)q->value + (listed ? 0 : s.from);
-	real *near = listed ? q->near : value; /* steps are as far apart as those of the values */
+	int late = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = q->most, kept = 0, lost = 0;
+	vec beta = spread(w->beta), theta = spread(w->theta), cut = spread(w->cut), u[V];
+	vec to = spread(w->to);
+	uint64_t there = q->units < 64 ? ((uint64_t)1 << q->units) - 1 : ~(uint64_t)0;
+	const real *sums = q->sums;
+	real *value = q->value;
 	mask spiked[V];
 
 	EACH_REGISTER(int i = 0; i < V; i++)
 	{
-		u[i] = load_some((const real *)q->u + s.from, i, s.n);
-		spiked[i] = late ? marked(q->spiked, s.from + i * WIDE) : (mask){0};
+		u[i] = load_some(q->u, i, q->units);
+		spiked[i] = late ? marked(q->spiked, i * WIDE) : (mask){0};
 	}
-	for (int t = 0; t < q->steps; t++, value += w->stride, near += w->stride) {
+	for (int t = 0; t < q->steps; t++, sums += UNITS) {
+		uint64_t near = 0;
 		EACH_REGISTER(int i = 0; i < V; i++)
-		u[i] = beta * u[i] + s.bias[i];
-		for (const uint32_t *end = from + q->count[t]; from < end; from++)
-			EACH_REGISTER(int i = 0; i < V; i++)
-		u[i] += load((const real *)(const void *)((const char *)s.rows + *from) + i * WIDE);
+		u[i] = beta * u[i] + load(sums + i * WIDE);
 		EACH_REGISTER(int i = 0; i < V && !listed; i++)
-		store(value + i * WIDE, u[i]);
+		store(value + t * UNITS + i * WIDE, u[i]);
 		EACH_REGISTER(int i = 0; i < V && late; i++)
-		u[i] = reset(u[i], spiked[i], r);
+		u[i] = reset(kind, u[i], spiked[i], theta, to);
+		lost |= kept > most;
+		kept = kept < most ? kept : most;
+		EACH_REGISTER(int i = 0; i < V && listed; i++)
+		{
+			vec x = u[i] - theta;
+			uint64_t bits =
+				bits_of((x <= cut) & (x >= -cut)) & (there >> (i * WIDE));
+			near |= bits << (i * WIDE);
+			kept += keep_lanes(value + kept, u[i], bits);
+		}
 		if (listed) {
-			int count = q->kept[t], at = count < most ? count : most, more = 0;
-			EACH_REGISTER(int i = 0; i < V; i++)
-			{
-				vec x = u[i] - r.theta;
-				more += keep_lanes((uint16_t *)(void *)near + at + more,
-					value + at + more, u[i],
-					(x <= cut) & (x >= -cut) & s.there[i], s.from + i * WIDE);
-			}
-			q->kept[t] = count + more;
+			((units *)q->near)[t] = (units)near;
+			q->kept[t] += __builtin_popcountll(near);
 		}
 		EACH_REGISTER(int i = 0; i < V; i++)
 		{
-			spiked[i] = u[i] > r.theta;
-			u[i] = late ? u[i] : reset(u[i], spiked[i], r);
+			spiked[i] = u[i] > theta;
+			u[i] = late ? u[i] : reset(kind, u[i], spiked[i], theta, to);
 		}
 	}
 	EACH_REGISTER(int i = 0; i < V; i++)
-	store_some((real *)q->u + s.from, i, s.n, u[i]);
+	store_some(q->u, i, q->units, u[i]);
+	return lost ? most + 1 : kept;
 }
 
-void NEAP_V(neap__walk)(const struct neap__walk *w, const struct neap__walker *q, int strip)
+int NEAP_V(neap__walk)(const struct neap__walk *w, const struct neap__walker *q)
 {
-	int late = w->reset == NEAP__WALK_ZERO || w->reset == NEAP__WALK_SUBTRACT;
+	switch (w->reset) {
+	case NEAP__WALK_SUBTRACT:
+		return q->near ? go(w, q, NEAP__WALK_SUBTRACT, 1) : go(w, q, NEAP__WALK_SUBTRACT, 0);
+	case NEAP__WALK_ZERO:
+		return q->near ? go(w, q, NEAP__WALK_ZERO, 1) : go(w, q, NEAP__WALK_ZERO, 0);
+	case NEAP__WALK_HARD:
+		return q->near ? go(w, q, NEAP__WALK_HARD, 1) : go(w, q, NEAP__WALK_HARD, 0);
+	case NEAP__WALK_SOFT:
+	default:
+		return q->near ? go(w, q, NEAP__WALK_SOFT, 1) : go(w, q, NEAP__WALK_SOFT, 0);
+	}
+}
 
-	if (late && q->near)
-		go(w, q, strip, 1, 1);
-	else if (late)
-		go(w, q, strip, 1, 0);
-	else if (q->near)
-		go(w, q, strip, 0, 1);
-	else
-		go(w, q, strip, 0, 0);
+int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t)
+{
+	int count = 0, at = 0;
+
+	for (struct neap__found *s = strip; s < strip + strips; s++) {
+		int here = __builtin_popcountll(((const units *)s->near)[t]);
+		for (int k = 0; k < here; k += WIDE)
+			store(value + count + k, load(s->value + k));
+		s->value += here;
+		count += here;
+	}
+	for (int s = 0; s < strips; s++) {
+		uint64_t near = ((const units *)strip[s].near)[t];
+		EACH_REGISTER(int i = 0; i < V; i++)
+		at += list_lanes(id + at, near >> (i * WIDE) & (~(uint64_t)0 >> (64 - WIDE)),
+			s * UNITS + i * WIDE);
+	}
+	return count;
 }

@@ -205,6 +205,12 @@ struct neap__at {
 	struct neap__list *near_now;
 };
 
+/* Where the parts of a tape go that lists units (struct neap__cell_code). */
+struct neap__listing {
+	void *membranes;
+	uint16_t *spikes, *near;
+};
+
 /*
  * A cell in one precision. Sizes are in bytes. A step goes layer by layer over the
  * samples of a group, and so that a weight row serves all of them the products with
@@ -245,19 +251,20 @@ struct neap__cell_code {
 	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
 	/*
 	 * Optional, for layers whose spikes were logged [none: such a net has no log]:
-	 * fills in the constants of a struct neap__walk, which makes the sums of many
-	 * steps; finish may change them.
+	 * fills in the constants of a struct neap__walk, which makes the membranes of many
+	 * steps; and what finish does from there, which may change them.
 	 */
 	void (*walk)(const struct neap__layer *layer, void *walk);
+	size_t (*walked)(struct neap__at *at, void *membranes, unsigned char *tape);
 	/*
 	 * With it: whether a tape of so many spikes and units inside the support has these units
-	 * alone, and no membranes of others; and that tape, from what at->now and `near` list
-	 * and the membranes of the latter.
+	 * alone, and no membranes of others; and that tape but for these three, which go where
+	 * `to` then says: membranes first, then spikes, then units. Returns its bytes.
 	 */
 	int (*lists)(
 		const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
-	size_t (*listed)(const struct neap__at *at, const struct neap__list *near,
-		const void *membranes, unsigned char *tape);
+	size_t (*listed)(const struct neap__layer *layer, int spikes, int near, unsigned char *tape,
+		struct neap__listing *to);
 	/* NEAP__NUMBERS only: fills in the numbers of the units listed, from the state. */
 	void (*recall)(const struct neap__layer *layer, const unsigned char *state,
 		struct neap__list *list);

@@ -162,7 +162,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 			shared = neap__piece(from, layer->n + NEAP__SPARE, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
-			a.id = a.room = neap__piece(from, layer->n, sizeof *a.room);
+			a.id = a.room = neap__piece(from, layer->n + NEAP__SPARE, sizeof *a.room);
 			if (layer->outputs != NEAP__ONES)
 				a.value_room = neap__piece(from, layer->n, net->engine->real);
 			b.id = b.room =

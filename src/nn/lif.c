@@ -72,7 +72,7 @@ static void follow(const struct neap__at *at, const real *u)
 }
 
 /* From membranes before the reset: spikes, tape, reset. */
-static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
+static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	real *u = membranes, *pre = u;
@@ -95,18 +95,16 @@ static size_t finish(struct neap__at *at, void *membranes, unsigned char *tape)
 	return bytes;
 }
 
-/* u = beta u + b, to which W x + V S_{-1} is added. */
-static void *start(struct neap__at *at, void *row)
+/* u = beta u + (b + W x + V S_{-1}) */
+static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
-	const struct neap__layer *layer = at->layer;
-	real *u = (real *)(void *)(at->state + layer->state_at);
+	real *u = (real *)(void *)(at->state + at->layer->state_at);
 
-	(void)row;
-	neap__leak_decay(at, NEAP__MEMBRANE, u, at->net->tensors[layer->bias].data);
-	return u;
+	neap__leak_decay(at, NEAP__MEMBRANE, u, sums);
+	return spike(at, u, tape);
 }
 
-/* The same with its sums, over many steps. */
+/* The same over many steps. */
 static void walk(const struct neap__layer *layer, void *walk_)
 {
 	static const enum neap__walk_reset resets[] = {
@@ -185,8 +183,9 @@ const struct neap__cell_code NEAP_R(neap__lif) = {
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = neap__lif_tape_max,
 	.extra_at = extra_at,
-	.start = start,
+	.start = neap__start_bias,
 	.finish = finish,
+	.walked = spike,
 	.walk = walk,
 	.lists = neap__lif_lists,
 	.listed = neap__lif_listed,

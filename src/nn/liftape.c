@@ -93,19 +93,20 @@ int neap__lif_lists(
 	       listed_bytes(layer, spikes, near) < neap__lif_tape_max(net, layer);
 }
 
-size_t neap__lif_listed(const struct neap__at *at, const struct neap__list *near,
-	const void *membranes, unsigned char *tape)
+size_t neap__lif_listed(const struct neap__layer *layer, int spikes, int near, unsigned char *tape,
+	struct neap__listing *to)
 {
 	uint16_t *head = (uint16_t *)(void *)tape;
-	real *v = (real *)(void *)(tape + head_bytes(at->layer));
-	size_t bytes = listed_bytes(at->layer, at->now->count, near->count);
+	real *v = (real *)(void *)(tape + head_bytes(layer));
+	size_t bytes = listed_bytes(layer, spikes, near);
 
 	memset(tape + bytes - sizeof(real), 0, sizeof(real)); /* what is behind the last */
-	memset(tape, 0, head_bytes(at->layer));
-	head[0] = (uint16_t)at->now->count;
-	head[1] = (uint16_t)near->count;
-	memcpy(v, membranes, (size_t)near->count * sizeof *v);
-	put_ids(put_ids((uint16_t *)(void *)(v + near->count), at->now), near);
+	memset(tape, 0, head_bytes(layer));
+	head[0] = (uint16_t)spikes;
+	head[1] = (uint16_t)near;
+	to->membranes = v;
+	to->spikes = (uint16_t *)(void *)(v + near);
+	to->near = to->spikes + spikes;
 	return bytes;
 }
 
@@ -120,8 +121,14 @@ size_t neap__lif_tape(
 
 	if (layer->dense)
 		return tape_dense(at, pre, tape);
-	if (neap__lif_lists(at->net, layer, now->count, near->count))
-		return neap__lif_listed(at, near, membranes, tape);
+	if (neap__lif_lists(at->net, layer, now->count, near->count)) {
+		struct neap__listing to;
+		size_t bytes = neap__lif_listed(layer, now->count, near->count, tape, &to);
+		memcpy(to.membranes, membranes, (size_t)near->count * sizeof *membranes);
+		put_ids(to.spikes, now);
+		put_ids(to.near, near);
+		return bytes;
+	}
 	if (layer->reset == NEAP_RESET_ZERO) {
 		prev = at->prev;
 		near_prev = layer->keeps_support ? at->near_prev : &none;

@@ -25,8 +25,8 @@ size_t neap__lif_tape(
 /* Rows of struct neap__cell_code. */
 int neap__lif_lists(
 	const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
-size_t neap__lif_listed(const struct neap__at *at, const struct neap__list *near,
-	const void *membranes, unsigned char *tape);
+size_t neap__lif_listed(const struct neap__layer *layer, int spikes, int near, unsigned char *tape,
+	struct neap__listing *to);
 
 /* Reads it back; the numbers stay on the tape or in the view's scratch. Returns the bytes. */
 size_t neap__lif_view(struct neap__at *at, const unsigned char *tape, struct neap__view *view);

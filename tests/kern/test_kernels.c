@@ -393,7 +393,7 @@ static void states(void **arg)
 	for (int t = 0; t < TABLES; t++)
 		for (int i = 0; i < SIZES && table(t); i++) {
 			const struct neap__kernels *k = table(t);
-			uint16_t id[2][WIDEST], near[2][WIDEST + NEAP__SPARE];
+			uint16_t id[2][WIDEST + NEAP__SPARE], near[2][WIDEST + NEAP__SPARE];
 			real value[2][WIDEST + NEAP__SPARE];
 			int n = sizes[i], nnear[2], off = i % 3;
 			struct numbers u = numbers((size_t)n, off), b = numbers((size_t)n, off);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk over many steps against decay, add, add and the reset, one step after the
- * other: the same bits, for every table, reset and size about those of strips, of all units
- * or of those inside the support. Compiled in either precision.
+ * Currents and the walk over many steps against bias, add, add, decay and the reset, one step
+ * after the other: the same bits, for every table, reset and size about those of strips, of
+ * all units or of those inside the support, rows at once or in parts, with room or without.
+ * Compiled in either precision.
  */
 #include "test.h"
 
@@ -87,10 +88,12 @@ static void expect(struct layer *layer, enum neap__walk_reset reset, struct expe
 	memcpy(u, layer->u, (size_t)n * sizeof *u);
 	for (int t = 0; t < STEPS; t++) {
 		struct neap__events *before = &layer->spiked[t], *now = before + 1;
-		neap__kernels_reference.decay(u, beta, layer->bias, n);
-		add(u, layer->in, n, &layer->arriving[t]);
+		real sums[WIDEST];
+		memcpy(sums, layer->bias, (size_t)n * sizeof *sums);
+		add(sums, layer->in, n, &layer->arriving[t]);
 		if (layer->recurrent)
-			add(u, layer->own, n, before);
+			add(sums, layer->own, n, before);
+		neap__kernels_reference.decay(u, beta, sums, n);
 		memcpy(e->all[t], u, (size_t)n * sizeof *u);
 		if (late)
 			reset_units(u, before, reset);
@@ -102,79 +105,114 @@ static void expect(struct layer *layer, enum neap__walk_reset reset, struct expe
 	}
 }
 
-static uint32_t *list(uint32_t *to, const struct neap__events *e, int first, int units)
+static uint16_t *list(uint16_t *to, const struct neap__events *e, int first, int from, int end)
 {
 	for (int k = 0; k < e->count; k++)
-		*to++ = (uint32_t)((first + e->id[k]) * units) * (uint32_t)sizeof(real);
+		if (first + e->id[k] >= from && first + e->id[k] < end)
+			*to++ = (uint16_t)(first + e->id[k] - from);
 	return to;
 }
 
+enum { MOST_UNITS = 64 }; /* of a strip */
+
+/* The currents of a strip, of rows [from, end) after those before. */
+static void arrive(const struct neap__kernels *k, const struct layer *layer, const real *strip,
+	int first, int from, int end, real *sums)
+{
+	uint16_t rows[STEPS * (BELOW + WIDEST)], counts[STEPS], *to = rows;
+	int units = k->walk_units, left = layer->n - first;
+
+	for (int t = 0; t < STEPS; t++) {
+		uint16_t *begin = to;
+		to = list(to, &layer->arriving[t], 0, from, end);
+		if (layer->recurrent)
+			to = list(to, &layer->spiked[t], BELOW, from, end);
+		counts[t] = (uint16_t)(to - begin);
+	}
+	struct neap__arrivals a = {.steps = STEPS,
+		.units = left < units ? left : units,
+		.count = counts,
+		.row = rows,
+		.begin = from ? NULL : layer->bias + first,
+		.sums = sums};
+	k->currents(strip + (size_t)from * units, &a);
+}
+
+/* What the strips kept of each step, put together. */
+static void check_kept(const struct neap__kernels *k, struct neap__found *found, int strips,
+	const int *kept, const struct expected *e)
+{
+	real value[WIDEST + NEAP__SPARE];
+	uint16_t near[WIDEST + NEAP__SPARE];
+
+	for (int t = 0; t < STEPS; t++) {
+		size_t count = (size_t)e->kept[t];
+		assert_int_equal(kept[t], e->kept[t]);
+		assert_int_equal(k->collect(near, value, found, strips, t), e->kept[t]);
+		assert_memory_equal(near, e->near[t], count * sizeof *near);
+		assert_memory_equal(value, e->value[t], count * sizeof *value);
+	}
+}
+
+/* `part`: rows added at a time. `most`: of all membranes together; negative: they are whole. */
 static void check(const struct neap__kernels *k, struct layer *layer, enum neap__walk_reset reset,
-	int listed, int most)
+	int part, int most)
 {
 	static struct expected e;
+	static real sums[STEPS * MOST_UNITS] __attribute__((aligned(64)));
 	int n = layer->n, units = k->walk_units, strips = (n + units - 1) / units;
-	int all = BELOW + layer->recurrent * n, kept[STEPS] = {0}, counts[STEPS];
-	size_t row = (size_t)strips * (size_t)units, stride = row + 2 * NEAP__STRIP_SPARE;
-	uint32_t *rows = calloc((size_t)all * STEPS + 1, sizeof *rows), *to = rows;
-	real *w = aligned_alloc(64, (size_t)all * row * sizeof *w);
-	real *out = aligned_alloc(64, STEPS * stride * sizeof *out);
-	uint16_t *near = calloc(STEPS * stride, sizeof(real));
+	int all = BELOW + layer->recurrent * n, listed = most >= 0, used = 0, kept[STEPS] = {0};
+	size_t room = (size_t)STEPS * strips * units + NEAP__STRIP_SPARE;
+	real *w = aligned_alloc(64, (size_t)all * strips * units * sizeof *w);
+	real *out = malloc(room * sizeof *out);
+	uint64_t *near = calloc((size_t)strips * STEPS, sizeof *near), spiked[WIDEST / 64 + 2] = {0};
+	struct neap__found *found = calloc((size_t)strips, sizeof *found);
 	real u[WIDEST + 1];
-	uint64_t spiked[WIDEST / 64 + 2] = {0};
 
-	assert_true(rows && w && out && near);
+	assert_true(w && out && near && found && units <= MOST_UNITS);
 	expect(layer, reset, &e);
 	neap__pack_part(w, layer->in, BELOW, n, units, 0, all);
 	if (layer->recurrent)
 		neap__pack_part(w, layer->own, n, n, units, BELOW, all);
-	for (int t = 0; t < STEPS; t++) {
-		uint32_t *from = to;
-		to = list(to, &layer->arriving[t], 0, units);
-		if (layer->recurrent)
-			to = list(to, &layer->spiked[t], BELOW, units);
-		counts[t] = (int)(to - from);
-	}
 	for (int i = 0; i < layer->spiked->count; i++)
 		spiked[layer->spiked->id[i] / 64] |= (uint64_t)1 << layer->spiked->id[i] % 64;
 	memcpy(u, layer->u, (size_t)n * sizeof *u);
 	u[n] = 77;
-	struct neap__walk walk = {.n = n,
-		.stride = (int)stride,
-		.reset = reset,
-		.beta = beta,
-		.theta = theta,
-		.to = hard_to,
-		.cut = cut,
-		.bias = layer->bias,
-		.w = w,
-		.rows = all,
-		.most = most};
-	struct neap__walker q = {.steps = STEPS,
-		.count = counts,
-		.from = rows,
-		.spiked = spiked,
-		.u = u,
-		.value = out,
-		.near = listed ? near : NULL,
-		.kept = kept};
-	for (int strip = 0; strip < strips; strip++)
-		k->walk(&walk, &q, strip);
-	for (int t = 0; t < STEPS && !listed; t++)
-		assert_memory_equal(out + (size_t)t * stride, e.all[t], (size_t)n * sizeof(real));
-	for (int t = 0; t < STEPS && listed; t++) {
-		const char *ids = (const char *)near + (size_t)t * stride * sizeof(real);
-		size_t count = (size_t)(kept[t] < most ? kept[t] : most);
-		assert_int_equal(kept[t], e.kept[t]);
-		assert_memory_equal(ids, e.near[t], count * sizeof(uint16_t));
-		assert_memory_equal(out + (size_t)t * stride, e.value[t], count * sizeof(real));
+	struct neap__walk walk = {
+		.reset = reset, .beta = beta, .theta = theta, .to = hard_to, .cut = cut};
+	for (int strip = 0; strip < strips && (!listed || used <= most); strip++) {
+		int first = strip * units, left = n - first;
+		struct neap__walker q = {.steps = STEPS,
+			.units = left < units ? left : units,
+			.sums = sums,
+			.spiked = spiked[first / 64] >> first % 64,
+			.u = u + first,
+			.value = out + (listed ? used : first * STEPS),
+			.near = listed ? near + (size_t)strip * STEPS : NULL,
+			.kept = kept,
+			.most = most - used};
+		for (int from = 0; from < all; from += part)
+			arrive(k, layer, w + (size_t)strip * all * units, first, from,
+				from + part < all ? from + part : all, sums);
+		found[strip] = (struct neap__found){q.near, q.value};
+		used += k->walk(&walk, &q);
+		for (int t = 0; t < STEPS && !listed; t++)
+			assert_memory_equal(q.value + (size_t)t * units, e.all[t] + first,
+				(size_t)q.units * sizeof(real));
 	}
-	assert_memory_equal(u, e.u, (size_t)n * sizeof *u);
+	int needed = 0;
+	for (int t = 0; t < STEPS; t++)
+		needed += e.kept[t];
+	assert_true(!listed || (used > most) == (needed > most));
+	if (listed && used <= most)
+		check_kept(k, found, strips, kept, &e);
+	if (!listed || used <= most)
+		assert_memory_equal(u, e.u, (size_t)n * sizeof *u);
 	assert_true(u[n] == 77);
-	free(rows);
 	free(w);
 	free(out);
 	free(near);
+	free(found);
 }
 
 static void walks(void **arg)
@@ -187,9 +225,12 @@ static void walks(void **arg)
 				for (int recurrent = 0; recurrent < 2; recurrent++) {
 					enum neap__walk_reset kind = (enum neap__walk_reset)reset;
 					make(&layer, sizes[i], recurrent);
-					check(table(t), &layer, kind, 0, 0);
-					check(table(t), &layer, kind, 1, sizes[i]);
-					check(table(t), &layer, kind, 1, sizes[i] / 8);
+					int all = BELOW + recurrent * sizes[i];
+					check(table(t), &layer, kind, all, -1);
+					check(table(t), &layer, kind, 9, -1);
+					check(table(t), &layer, kind, all, STEPS * sizes[i]);
+					check(table(t), &layer, kind, 9, sizes[i]);
+					check(table(t), &layer, kind, all, sizes[i] / 2);
 				}
 }
 
