@@ -97,11 +97,11 @@ enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, N
 
 /* Rows of a strip of weights that arrive at its units in each of many steps. */
 struct neap__arrivals {
-	int steps, units;	/* units: there are so many in the strip */
-	const uint16_t *count;	/* [steps] */
-	const uint16_t *row;	/* of all steps */
-	const real *begin;	/* [units] what a step's sums begin with; NULL: what they hold */
-	real *sums;		/* [steps][walk_units] */
+	int steps, units;      /* units: there are so many in the strip */
+	const uint16_t *count; /* [steps] */
+	const uint16_t *row;   /* of all steps */
+	const real *begin;     /* [units] what a step's sums begin with; NULL: what they hold */
+	real *sums;	       /* [steps][walk_units] */
 };
 
 /* Units that decay, get their sums, and are reset, one step after the other. */
@@ -123,7 +123,7 @@ struct neap__walker {
 	 */
 	real *value;
 	void *near; /* [steps] walk_units bits: which these are */
-	int *kept;	/* [steps] how many they are is added */
+	int *kept;  /* [steps] how many they are is added */
 	int most;
 };
 

@@ -50,7 +50,8 @@ INLINE vec reset(enum neap__walk_reset kind, vec u, mask spiked, vec theta, vec 
 INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum neap__walk_reset kind,
 	int listed)
 {
-	int late = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = q->most, kept = 0, lost = 0;
+	int late = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = q->most, kept = 0,
+	    lost = 0;
 	vec beta = spread(w->beta), theta = spread(w->theta), cut = spread(w->cut), u[V];
 	vec to = spread(w->to);
 	uint64_t there = q->units < 64 ? ((uint64_t)1 << q->units) - 1 : ~(uint64_t)0;
@@ -76,8 +77,7 @@ INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum nea
 		EACH_REGISTER(int i = 0; i < V && listed; i++)
 		{
 			vec x = u[i] - theta;
-			uint64_t bits =
-				bits_of((x <= cut) & (x >= -cut)) & (there >> (i * WIDE));
+			uint64_t bits = bits_of((x <= cut) & (x >= -cut)) & (there >> (i * WIDE));
 			near |= bits << (i * WIDE);
 			kept += keep_lanes(value + kept, u[i], bits);
 		}
@@ -100,7 +100,8 @@ int NEAP_V(neap__walk)(const struct neap__walk *w, const struct neap__walker *q)
 {
 	switch (w->reset) {
 	case NEAP__WALK_SUBTRACT:
-		return q->near ? go(w, q, NEAP__WALK_SUBTRACT, 1) : go(w, q, NEAP__WALK_SUBTRACT, 0);
+		return q->near ? go(w, q, NEAP__WALK_SUBTRACT, 1)
+			       : go(w, q, NEAP__WALK_SUBTRACT, 0);
 	case NEAP__WALK_ZERO:
 		return q->near ? go(w, q, NEAP__WALK_ZERO, 1) : go(w, q, NEAP__WALK_ZERO, 0);
 	case NEAP__WALK_HARD:

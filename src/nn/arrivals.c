@@ -69,8 +69,8 @@ void neap__arrivals_list(const struct neap_net *net, struct neap__group *group,
 			r->rows[at] = row;
 			for (int t = 0; t < steps; t++) {
 				uint16_t *begin = row;
-				row = put_rows(row, neap__arriving(group, layer, s) + t, below_bits, 0,
-					from, to);
+				row = put_rows(row, neap__arriving(group, layer, s) + t, below_bits,
+					0, from, to);
 				if (layer->is_recurrent)
 					row = put_rows(row, neap__own_known(group, layer, s) + t,
 						own_bits, layer->below, from, to);

@@ -46,7 +46,8 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 		for (int l = 0; l < net->nlayers - 1; l++) {
 			const struct neap__list *list =
 				neap__list_of(group->spike_lists[!(t0 & 1)], net, s, l);
-			*neap__known(group, l + 1, s) = (struct neap__events){list->id, list->count};
+			*neap__known(group, l + 1, s) =
+				(struct neap__events){list->id, list->count};
 		}
 	for (int64_t t = t0; t < t1; t++) {
 		const unsigned char *p = logs[t - t0];
@@ -325,7 +326,8 @@ static size_t put_listed(const struct neap__at *at, int near, int t, unsigned ch
 
 	if (bytes + NEAP__SPARE * sizeof(real) <= neap__layer_tape(at->net, layer)) {
 		k->collect(to.near, to.membranes, found, strips, t);
-		memset(to.near + near, 0, (size_t)(tape + bytes - (unsigned char *)(to.near + near)));
+		memset(to.near + near, 0,
+			(size_t)(tape + bytes - (unsigned char *)(to.near + near)));
 	} else {
 		k->collect(r->ids, r->row, found, strips, t);
 		memcpy(to.membranes, r->row, (size_t)near * sizeof(real));

@@ -6,8 +6,7 @@ static void take_layer(const struct neap_net *net, struct neap__pieces *from,
 	struct neap__replay *r, const struct neap__layer *layer, uint64_t samples)
 {
 	uint64_t strips = samples * (uint64_t)neap__walk_strips(net, layer);
-	void *values =
-		neap__piece(from, samples * neap__value_room(net, layer), net->engine->real);
+	void *values = neap__piece(from, samples * neap__value_room(net, layer), net->engine->real);
 	void *near = neap__piece(from, strips, neap__near_bytes(net));
 	struct neap__found *found = neap__piece(from, strips, sizeof *found);
 	int *kept = neap__piece(from, samples * NEAP__REPLAYED, sizeof *kept);
@@ -45,8 +44,7 @@ struct neap__replay *neap__replay_take(
 	}
 	to->used = neap__piece(from, n, sizeof *to->used);
 	to->ids = neap__piece(from, (uint64_t)net->widest + NEAP__SPARE, sizeof *to->ids);
-	to->row = neap__piece(
-		from, (uint64_t)net->widest + NEAP__STRIP_SPARE, net->engine->real);
+	to->row = neap__piece(from, (uint64_t)net->widest + NEAP__STRIP_SPARE, net->engine->real);
 	to->counts = neap__piece(from, parts * n * NEAP__REPLAYED, sizeof *to->counts);
 	to->rows = neap__piece(from, parts * n, sizeof *to->rows);
 	/* Two steps in which all units spike; many, where few do. */

@@ -27,9 +27,9 @@ static inline int neap__log_marks(const struct neap__layer *layer)
 }
 
 struct neap__replay {
-	int64_t from; /* the first of those steps */
-	int steps;    /* so many at a time, for now */
-	int whole;    /* of so many ranges to come all membranes are kept */
+	int64_t from;		    /* the first of those steps */
+	int steps;		    /* so many at a time, for now */
+	int whole;		    /* of so many ranges to come all membranes are kept */
 	unsigned char *before;	    /* states of the group before them */
 	struct neap__events *known; /* [layers][sample][NEAP__REPLAYED + 1] */
 	/*
@@ -37,8 +37,8 @@ struct neap__replay {
 	 * strip after strip; or of NEAP__WHOLE steps all, [strip][step][unit].
 	 */
 	void **values;
-	void **near; /* [layers] [sample][strip][NEAP__REPLAYED] a bit a unit */
-	int *used;   /* [sample] of the values of one layer */
+	void **near;		    /* [layers] [sample][strip][NEAP__REPLAYED] a bit a unit */
+	int *used;		    /* [sample] of the values of one layer */
 	struct neap__found **found; /* [layers] [sample][strip] what is not yet on tape */
 	int **kept; /* [layers] [sample][NEAP__REPLAYED] how many; NEAP__ALL_UNITS */
 	/* Of one step: units and membranes. */

@@ -165,7 +165,8 @@ static void check(const struct neap__kernels *k, struct layer *layer, enum neap_
 	size_t room = (size_t)STEPS * strips * units + NEAP__STRIP_SPARE;
 	real *w = aligned_alloc(64, (size_t)all * strips * units * sizeof *w);
 	real *out = malloc(room * sizeof *out);
-	uint64_t *near = calloc((size_t)strips * STEPS, sizeof *near), spiked[WIDEST / 64 + 2] = {0};
+	uint64_t *near = calloc((size_t)strips * STEPS, sizeof *near),
+		 spiked[WIDEST / 64 + 2] = {0};
 	struct neap__found *found = calloc((size_t)strips, sizeof *found);
 	real u[WIDEST + 1];
 
