@@ -7,7 +7,7 @@
 #include "kern/blocks.h"
 #include "kern/vector.h"
 
-enum { TOGETHER = 8 };
+enum { TOGETHER = 8, NARROW = 3 };
 
 INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, int rows)
 {
@@ -28,6 +28,28 @@ INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, 
 	EACH_REGISTER(int r = 0; r < rows; r++)
 	a += load_part(row[r] + i, n - i);
 	store_part(y + i, a, n - i);
+}
+
+/* Few columns: the sums stay in registers. */
+INLINE void add_narrow(
+	const struct neap__matrix *m, const struct neap__share *share, int k, int to, int full)
+{
+	int n = m->columns, left = n - full * WIDE;
+	real *y = share->out;
+	vec a[NARROW + 1];
+
+	EACH_REGISTER(int i = 0; i < full; i++)
+	a[i] = load(y + i * WIDE);
+	a[full] = load_part(y + full * WIDE, left);
+	for (; k < to; k++) {
+		const real *row = m->w + (size_t)share->id[k] * n;
+		EACH_REGISTER(int i = 0; i < full; i++)
+		a[i] += load(row + i * WIDE);
+		a[full] += load_part(row + full * WIDE, left);
+	}
+	EACH_REGISTER(int i = 0; i < full; i++)
+	store(y + i * WIDE, a[i]);
+	store_part(y + full * WIDE, a[full], left);
 }
 
 static void add_spikes(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
@@ -62,12 +84,28 @@ INLINE void add_row(real *y, const real *row, real factor, int n)
 
 static void add_list(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
 {
-	if (!share->v)
-		add_spikes(m, share, k, to);
-	else
-		for (; k < to; k++)
+	int full = share->v ? NARROW + 1 : m->columns / WIDE;
+
+	switch (full) {
+	case 0:
+		add_narrow(m, share, k, to, 0);
+		break;
+	case 1:
+		add_narrow(m, share, k, to, 1);
+		break;
+	case 2:
+		add_narrow(m, share, k, to, 2);
+		break;
+	case NARROW:
+		add_narrow(m, share, k, to, NARROW);
+		break;
+	default:
+		if (!share->v)
+			add_spikes(m, share, k, to);
+		for (; k < to && share->v; k++)
 			add_row(share->out, m->w + (size_t)share->id[k] * m->columns, share->v[k],
 				m->columns);
+	}
 }
 
 void NEAP_V(neap__adds)(const struct neap__matrix *m, const struct neap__share *share, int shares)

@@ -11,7 +11,7 @@ enum {
 	NEAP__BLOCK_LEAST = 16	 /* rows of each sample in a block, about: fills tiles */
 };
 
-/* Rows of a block: near enough, and with enough of each sample's. */
+/* Rows of a block: near enough, and with enough of each sample's. 0: one block has them all. */
 static inline int neap__block_rows(
 	const struct neap__matrix *m, const struct neap__share *share, int shares)
 {
@@ -23,7 +23,8 @@ static inline int neap__block_rows(
 		all += count;
 	}
 	int64_t filled = (int64_t)NEAP__BLOCK_LEAST * shares * span / all;
-	return filled < rows ? rows : filled < span ? (int)filled : span;
+	filled = filled < rows ? rows : filled;
+	return filled < span ? (int)filled : 0;
 }
 
 /* Block after block, sample after sample, the rows [from, to) of its list. */
@@ -40,7 +41,10 @@ static inline void neap__blocks(const struct neap__matrix *m, const struct neap_
 	}
 	int step = neap__block_rows(m, share, shares);
 	for (int s = 0; s < shares; s++)
-		left += share[s].count;
+		if (step)
+			left += share[s].count;
+		else if (share[s].count)
+			rows(m, share + s, 0, share[s].count);
 	for (int64_t end = step; left > 0; end += step)
 		for (int s = 0; s < shares; s++) {
 			int to = at[s];

@@ -24,6 +24,12 @@ INLINE uint64_t bits_of(mask m)
 #endif
 }
 
+/* Without its sign. */
+INLINE vec absolute(vec x)
+{
+	return (vec)((mask)x & ~(mask)spread((real)-0.0));
+}
+
 INLINE int put_bits(uint16_t *id, int count, uint64_t bits, int base)
 {
 	for (; bits; bits &= bits - 1)

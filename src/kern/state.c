@@ -41,7 +41,7 @@ int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear,
 
 	for (; i + WIDE <= n; i += WIDE) {
 		vec v = load(u + i), x = v - theta;
-		uint64_t bits = bits_of((x <= cut) & (x >= -cut));
+		uint64_t bits = bits_of(absolute(x) <= cut);
 		count += list_lanes(id + count, bits_of(v > theta), i);
 		list_lanes(near + inside, bits, i);
 		inside += keep_lanes(value + inside, v, bits);

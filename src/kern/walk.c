@@ -77,7 +77,7 @@ INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum nea
 		EACH_REGISTER(int i = 0; i < V && listed; i++)
 		{
 			vec x = u[i] - theta;
-			uint64_t bits = bits_of((x <= cut) & (x >= -cut)) & (there >> (i * WIDE));
+			uint64_t bits = bits_of(absolute(x) <= cut) & (there >> (i * WIDE));
 			near |= bits << (i * WIDE);
 			kept += keep_lanes(value + kept, u[i], bits);
 		}
