@@ -51,8 +51,8 @@ else
 	mkdir -p "$work/links/$train" "$work/links/$test"
 	for file in "$(cd "$recordings/train" && pwd)"/*; do
 		case ${file##*/} in
-		*_"$without"_*) ln -s "$file" "$work/links/$test/" ;;
-		*) ln -s "$file" "$work/links/$train/" ;;
+		*_"$without"_*) ln -sf "$file" "$work/links/$test/" ;;
+		*) ln -sf "$file" "$work/links/$train/" ;;
 		esac
 	done
 	encode "$work/links/$train" "$train"

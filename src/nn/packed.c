@@ -39,9 +39,9 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 
 int neap__net_packed(struct neap_net *net)
 {
-	size_t count = (size_t)(net->ntensors + net->nlayers);
+	size_t count = (size_t)net->ntensors;
 
-	net->packed = calloc(count, sizeof *net->packed);
+	net->packed = calloc((size_t)net->nlayers, sizeof *net->packed);
 	net->strips = calloc(count, sizeof *net->strips);
 	net->turned = calloc(count, sizeof *net->turned);
 	if (!net->packed || !net->strips || !net->turned)
