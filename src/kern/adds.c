@@ -2,12 +2,13 @@
 /*
  * adds: rows of weights that arrive at samples. Spikes: the rows of a list go TOGETHER
  * at a time, so that the sums are read and written once for them; element by element in the
- * list's order. Numbers: one row after the other, its products fused with the sums.
+ * list's order. Of few columns the sums stay in registers. Numbers: one row after the other, its
+ * products fused with the sums.
  */
 #include "kern/blocks.h"
 #include "kern/vector.h"
 
-enum { TOGETHER = 8, NARROW = 3 };
+enum { TOGETHER = 8, NARROW = 3 /* whole vectors of a row */ };
 
 INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, int rows)
 {
@@ -84,9 +85,13 @@ INLINE void add_row(real *y, const real *row, real factor, int n)
 
 static void add_list(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
 {
-	int full = share->v ? NARROW + 1 : m->columns / WIDE;
-
-	switch (full) {
+	if (share->v) {
+		for (; k < to; k++)
+			add_row(share->out, m->w + (size_t)share->id[k] * m->columns, share->v[k],
+				m->columns);
+		return;
+	}
+	switch (m->columns / WIDE) {
 	case 0:
 		add_narrow(m, share, k, to, 0);
 		break;
@@ -100,11 +105,7 @@ static void add_list(const struct neap__matrix *m, const struct neap__share *sha
 		add_narrow(m, share, k, to, NARROW);
 		break;
 	default:
-		if (!share->v)
-			add_spikes(m, share, k, to);
-		for (; k < to && share->v; k++)
-			add_row(share->out, m->w + (size_t)share->id[k] * m->columns, share->v[k],
-				m->columns);
+		add_spikes(m, share, k, to);
 	}
 }
 

@@ -173,8 +173,8 @@ struct neap__kernels {
 	int (*walk)(const struct neap__walk *walk, const struct neap__walker *q);
 	/*
 	 * Lists the units that all strips kept of step t, and their membranes: the first ones
-	 * there, which are passed over. Returns how many; NEAP__SPARE more of both, first of
-	 * the membranes.
+	 * there, which are passed over. Returns how many. Membranes are written before units,
+	 * NEAP__SPARE more of both.
 	 */
 	int (*collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
 	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */
