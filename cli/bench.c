@@ -3,7 +3,7 @@
 #include "cli.h"
 
 #include <math.h>
-#include <neap/bench.h>
+#include <neap/machine.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * calibrate.c: `neap calibrate`: what steps, copies and slow memory cost here, as a
  * table and as a chain file that plan, train and compare read.
  */
-#include "netoptions.h"
+#include "net_options.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -79,7 +79,7 @@ int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1
 const char *cli_show_size(char room[24], uint64_t bytes);
 const char *cli_show_time(char room[24], double seconds);
 
-/* NAME:key=value,... of --tier (tiers.c). classic: slots=, write=, read= in seconds a state. */
+/* NAME:key=value,... of --tier (tier_option.c). classic: slots=, write=, read= in seconds a state. */
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command);
 
 /* The --strategy parameters and sweep options that train and compare share have names in one place.
@@ -129,7 +129,7 @@ int cli_json_print(cJSON *object);
 
 /*
  * A whole text file, zero-terminated; `size` (may be NULL) is its length. Free
- * `text` in every case. CLI_DONE or one line (textfile.c).
+ * `text` in every case. CLI_DONE or one line (text_file.c).
  */
 int cli_read_text(char **text, size_t *size, const char *path, const char *command);
 

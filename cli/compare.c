@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c: `neap compare`: one real batch under every strategy. */
-#include "netoptions.h"
+#include "net_options.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <neap/bench.h>
+#include <neap/machine.h>
 #include <stdlib.h>
 #include <string.h>
 

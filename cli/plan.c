@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: `neap plan`: a chain, planned by one strategy or all, or a plan from a file. */
-#include "planner.h"
-#include "question.h"
+#include "plan_command.h"
+#include "problem_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

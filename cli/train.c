@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
-#include "netoptions.h"
+#include "net_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <neap/tier.h>
 #include <neap/sweep.h>
 #include <neap/trace.h>
-#include <neap/bench.h>
+#include <neap/machine.h>
 
 #define NEAP_VERSION "0.1.0"
 

@@ -82,7 +82,7 @@ int neap__vlen_place(struct neap__vlen *vlen, int64_t row, struct neap__vlen_pla
 int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place *place,
 	uint32_t first, uint32_t count, hid_t type, void *out);
 
-/* vlen.c, for vlenpart.c: bytes of the file, checked; what is wrong with it; a number. */
+/* vlen.c, for vlen_part.c: bytes of the file, checked; what is wrong with it; a number. */
 int neap__vlen_read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset);
 int neap__vlen_damaged(const struct neap__vlen *vlen, const char *what);
 uint64_t neap__h5_little(const unsigned char *p, size_t bytes);

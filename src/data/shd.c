@@ -8,7 +8,7 @@
  */
 #include "data/shd.h"
 #include "base/fail.h"
-#include "sys/rehearse.h"
+#include "sys/child_trial.h"
 
 #include <errno.h>
 #include <math.h>

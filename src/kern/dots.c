@@ -10,7 +10,7 @@
  * latency of their sums; rows go in blocks that stay in the near cache until every
  * sample has had its own of them.
  */
-#include "kern/blocks.h"
+#include "kern/row_blocks.h"
 #include "kern/vector.h"
 
 enum {

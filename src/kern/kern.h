@@ -144,7 +144,7 @@ struct neap__kernels {
 	int product_columns; /* of its strips */
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
-	/* Row by row in place (squash.h). */
+	/* Row by row in place (sigmoid.h). */
 	void (*sigmoids)(real *x, int n);
 	void (*tanhs)(real *x, int n);
 	/* u = beta u + b */

@@ -5,7 +5,7 @@
  * list, element by element; dot products keep LANES partial sums.
  */
 #include "kern/kern.h"
-#include "kern/squash.h"
+#include "kern/sigmoid.h"
 
 #include <string.h>
 

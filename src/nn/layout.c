@@ -3,11 +3,11 @@
  * Where things lie: the offsets within a sample's state and adjoint, the size of
  * its tape, and the memory of groups.
  */
-#include "nn/inside.h"
+#include "nn/core/net_state.h"
 #include "base/fail.h"
 #include "kern/kern.h"
-#include "nn/pieces.h"
-#include "nn/replay.h"
+#include "base/bump_alloc.h"
+#include "nn/replay/replay_memory.h"
 
 #include <errno.h>
 #include <math.h>

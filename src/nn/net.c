@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A net's life: options, making it, what it shows of itself. */
-#include "nn/inside.h"
-#include "nn/outers.h"
+#include "nn/core/net_state.h"
+#include "nn/gradients/outer_products.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"

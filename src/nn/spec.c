@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification string of a net: NAME[:SIZE[r]][:KEY=VALUE]..., layers by commas. */
-#include "nn/inside.h"
+#include "nn/core/net_state.h"
 #include "base/fail.h"
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameter tensors: shapes, names, random connections and initial values. */
-#include "nn/inside.h"
+#include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn: answers, losses and the penalty on rates, and the adjoint they begin with. */
-#include "nn/inside.h"
+#include "nn/core/net_state.h"
 #include "base/fail.h"
 
 /* Value of the penalty at rate r, and its slope. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mover.c: requests: tickets, queues, who may begin; pump.c moves their pieces. */
-#include "store/requests.h"
-#include "store/tier.h"
+/* mover.c: requests: tickets, queues, who may begin; piece_io.c moves their pieces. */
+#include "store/mover_state.h"
+#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
-#include "sys/waiting.h"
+#include "sys/condition.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/tier.h"
+#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"

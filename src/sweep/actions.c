@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actions.c: one action of a schedule, performed; a row a kind. */
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 

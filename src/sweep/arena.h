@@ -10,7 +10,7 @@
  * a stack where they all stay. Where tapes travel there are holes between them:
  * tapes and, where the top has no room, slots go into these; what is not in flight
  * can be moved down. An extent with t0 == t1 is a state: one kept for repairs
- * (repair.c), or a slot's. Logs lie among the tapes.
+ * (recover_states.c), or a slot's. Logs lie among the tapes.
  */
 #ifndef NEAP_SWEEP_ARENA_H
 #define NEAP_SWEEP_ARENA_H

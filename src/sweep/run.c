@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: one run: the arena mapped, the tiers formatted, every action performed. */
-#include "sweep/mend.h"
+#include "sweep/repair/rewrite_records.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: the model's callbacks, cut into pieces, timed and counted. */
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"

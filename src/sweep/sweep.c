@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep.c: makes a sweep: plans it, lays the arena out, sizes the tables. */
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier.h"
+#include "store/tier_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

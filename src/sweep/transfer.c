@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #ifndef NEAP_SYS_ENGINE_H
 #define NEAP_SYS_ENGINE_H
 
-#include "sys/hold.h"
+#include "sys/stall_injection.h"
 #include "sys/scratch.h"
 
 #define NEAP__MOVES 16 /* in flight at most */

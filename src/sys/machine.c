@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <neap/bench.h>
+#include <neap/machine.h>
 #include "sys/clock.h"
 #include "sys/isa.h"
 #include "sys/memory.h"

@@ -11,7 +11,7 @@
  */
 #include "sys/pool.h"
 #include "base/fail.h"
-#include "sys/apart.h"
+#include "sys/cpu_spread.h"
 #include "sys/clock.h"
 
 #include <errno.h>

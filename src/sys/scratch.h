@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scratch.h: a private file for records. Unnamed, it has no name in its directory,
- * only this process can reach it, and it goes when it is closed. Kept (scratchkept.c),
+ * only this process can reach it, and it goes when it is closed. Kept (scratch_kept.c),
  * it has a name, a header and a lock, and outlives the process.
  */
 #ifndef NEAP_SYS_SCRATCH_H

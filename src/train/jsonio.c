@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *neap__exact(char room[40], double value)
+const char *neap__json_exact(char room[40], double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(room, 40, "%.*g", digits, value);
@@ -34,7 +34,7 @@ void neap__json_number(cJSON *object, const char *key, double value)
 {
 	char text[40];
 	if (isfinite(value))
-		cJSON_AddRawToObject(object, key, neap__exact(text, value));
+		cJSON_AddRawToObject(object, key, neap__json_exact(text, value));
 	else
 		cJSON_AddNullToObject(object, key);
 }

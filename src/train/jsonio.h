@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The shortest decimal text that reads back to the same double. */
-const char *neap__exact(char room[40], double value);
+const char *neap__json_exact(char room[40], double value);
 
 void neap__json_int(cJSON *object, const char *key, int64_t value);
 void neap__json_bytes(cJSON *object, const char *key, uint64_t value);

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "sys/clock.h"
-#include "sys/outfile.h"
+#include "sys/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

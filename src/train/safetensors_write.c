@@ -2,7 +2,7 @@
 #include "train/safetensors.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/outfile.h"
+#include "sys/atomic_file.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

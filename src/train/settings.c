@@ -110,7 +110,7 @@ static void add_exact(cJSON *object, const struct setting *s, const void *base)
 		snprintf(text, sizeof text, "%" PRIu64, FIELD(uint64_t, base, s));
 		break;
 	case REAL:
-		neap__exact(text, FIELD(double, base, s));
+		neap__json_exact(text, FIELD(double, base, s));
 		break;
 	case CHOICE:
 		shown = s->choices[FIELD(int, base, s)];

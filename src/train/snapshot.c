@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-#include <neap/bench.h>
+#include <neap/machine.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -62,7 +62,7 @@ static void add_counters(struct neap__bundle *bundle, const struct neap__counter
 		if (table[i].whole)
 			snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
 		else
-			neap__exact(text, *(const double *)at);
+			neap__json_exact(text, *(const double *)at);
 		neap__bundle_meta(bundle, table[i].name, text);
 	}
 }

@@ -4,10 +4,10 @@
 #define NEAP_TRAIN_TRAINER_H
 
 #include <neap/train.h>
-#include "train/netops.h"
+#include "measure/net_steps.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
-#include "train/tiers.h"
+#include "train/learning_rate.h"
+#include "measure/slow_tiers.h"
 
 /*
  * Where a run stands; all of it is in every snapshot. A row of the table in
@@ -83,7 +83,7 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * folder.c: check says 1 when the run's folder is there and may be used; take
+ * run_folder.c: check says 1 when the run's folder is there and may be used; take
  * makes it, locks it and clears what a killed run left half-written.
  */
 int neap__folder_check(const struct neap_train_options *options);
@@ -103,7 +103,7 @@ void neap__teardown(struct neap__trainer *trainer);
 /* The longest sample of a data set in steps, cut to `limit` (0: none). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 
-/* planning.c: the first plan, for the longest batch; and one for each batch begun. */
+/* batch_planning.c: the first plan, for the longest batch; and one for each batch begun. */
 int neap__planning_start(struct neap__trainer *trainer);
 void neap__planning_say(const struct neap__trainer *trainer); /* what was chosen, and why */
 int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch);
@@ -119,7 +119,7 @@ int neap__metrics_start(const char *path, int64_t epochs);
 int neap__metrics_add(const struct neap__trainer *trainer, double rate,
 	const struct neap_eval_result *validation);
 
-/* runfile.c: run.json. */
+/* run_json.c: run.json. */
 int neap__runfile_write(const struct neap__trainer *trainer);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
-#include "sys/apart.h"
+#include "sys/cpu_spread.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
-#include "sys/outfile.h"
+#include "sys/atomic_file.h"
 #include "sys/pool.h"
-#include "sys/rehearse.h"
+#include "sys/child_trial.h"
 
 #include <dirent.h>
 #include <sched.h>

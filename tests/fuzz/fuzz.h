@@ -2,7 +2,7 @@
 /*
  * fuzz.h: what the fuzz targets share. A target reads text from outside as the
  * tool does, and does with what it holds what the tool would do: check, plan,
- * verify, simulate. libFuzzer drives it (-Dfuzz=true, tools/fuzz.sh), and replay.c
+ * verify, simulate. libFuzzer drives it (-Dfuzz=true, tools/fuzz.sh), and corpus_main.c
  * wherever there is a compiler.
  */
 #ifndef NEAP_TEST_FUZZ_H

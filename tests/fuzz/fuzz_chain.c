@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_chain.c: chain files, planned within a budget that follows from the text. */
-#include "chainfile.h"
+#include "chain_file.h"
 #include "fuzz.h"
 
 /* From less than the least budget to more than all. */

@@ -5,7 +5,7 @@
  */
 #include "base/text.h"
 #include "fuzz.h"
-#include "plan/planparse.h"
+#include "plan/text/plan_parse.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * fuzz_tiers.c: the options of `neap plan` with their sizes, times and tiers, and
  * the lists of `--slow`; one argument a line.
  */
-#include "question.h"
+#include "problem_options.h"
 #include "fuzz.h"
 
 #include <string.h>

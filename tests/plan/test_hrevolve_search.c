@@ -5,7 +5,7 @@
  */
 #include "levels_test.h"
 
-/* The recurrence of nested.h as it stands there: o[k][m][l] and p[k][m][l]. */
+/* The recurrence of level_solver.h as it stands there: o[k][m][l] and p[k][m][l]. */
 #define LONG 40
 #define DEEP 7
 

@@ -151,7 +151,7 @@ static struct neap_problem bytes_problem(struct random *r, double steps_most)
 	return p;
 }
 
-/* C(l,j) of leaves.h by its definition. */
+/* C(l,j) of leaf_revolve.h by its definition. */
 static int64_t search(const struct neap_problem *p, int64_t pool)
 {
 	static int64_t c[64][161];

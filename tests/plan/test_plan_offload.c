@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains whose steps differ, with tiers: the rules, and the strategies that offload. */
 #include "oracle_test.h"
-#include "plan/stageauto.h"
+#include "plan/offload/offload_search.h"
 
 /* Two stages; sizes small enough to add up by hand. */
 static const double advance[] = {1, 1}, backward[] = {2, 2, 1};

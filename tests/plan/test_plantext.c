@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 #include "base/text.h"
-#include "plan/actiontext.h"
+#include "plan/text/action_text.h"
 #include "plan_test.h"
 
 static int collect(void *user, const char *text, size_t length)

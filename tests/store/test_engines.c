@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/philox.h"
 #include "store/stripes.h"
-#include "store/tier.h"
+#include "store/tier_state.h"
 #include "sys/engine.h"
 
 #define DISK "/var/tmp"

@@ -7,7 +7,7 @@
 #include <neap/tier.h>
 #include "../test.h"
 #include "base/philox.h"
-#include "store/faulttier.h"
+#include "store/fault_tier.h"
 
 #define DISK "/var/tmp"
 #define MOST 700000

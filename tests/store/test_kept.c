@@ -10,7 +10,7 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <linux/magic.h>
-#include "store/tier.h"
+#include "store/tier_state.h"
 
 #define RECORD 10000
 #define PLACES 5

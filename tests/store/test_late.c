@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include "base/philox.h"
 #include "store/mover.h"
-#include "store/tier.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
-#include "sys/hold.h"
+#include "sys/stall_injection.h"
 
 #define DISK "/var/tmp"
 #define PATIENCE 0.2 /* seconds */

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <neap/tier.h>
 #include "base/philox.h"
-#include "store/faulttier.h"
+#include "store/fault_tier.h"
 #include "sys/worker.h"
 
 #define DISK "/var/tmp"

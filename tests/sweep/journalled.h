@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <linux/magic.h>
 #include <time.h>
-#include "store/tier.h"
+#include "store/tier_state.h"
 
 enum tiers { NO_TIER, FILE_TIER, MEMORY_TIER, BOTH_TIERS, LOST_TIER, TIER_KINDS };
 

@@ -5,8 +5,8 @@
  */
 #include "chainmodel.h"
 
-#include "store/faulttier.h"
-#include "sweep/internal.h"
+#include "store/fault_tier.h"
+#include "sweep/sweep_state.h"
 
 /*
  * Every row of the table takes part; those that plan other chains (`chain`, `join`) or

@@ -6,11 +6,11 @@
  */
 #include "chainmodel.h"
 
-#include "store/faulttier.h"
+#include "store/fault_tier.h"
 #include "store/mover.h"
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 #include "sys/clock.h"
-#include "sys/hold.h"
+#include "sys/stall_injection.h"
 
 #define EFFORT 10
 #define STEPS 72

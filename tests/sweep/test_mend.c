@@ -7,8 +7,8 @@
  */
 #include "journalled.h"
 
-#include "store/faulttier.h"
-#include "sweep/internal.h"
+#include "store/fault_tier.h"
+#include "sweep/sweep_state.h"
 
 enum loss { NOTHING, ONCE, TWICE, READS, GONE, GONE_LATE, LOSSES };
 

@@ -4,7 +4,7 @@
  * within the budget, at every length; tapes of varying size, errors, a second run.
  */
 #include "chainmodel.h"
-#include "sweep/internal.h"
+#include "sweep/sweep_state.h"
 
 static int64_t told_at; /* what the model's rule says: at this step */
 static int how;		/* enum neap_ended */

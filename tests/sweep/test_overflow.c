@@ -5,8 +5,8 @@
  */
 #include "chainmodel.h"
 
-#include "store/tier.h"
-#include "sweep/internal.h"
+#include "store/tier_state.h"
+#include "sweep/sweep_state.h"
 
 /*
  * Every row of the table takes part; those that plan other chains (`chain`, `join`) or

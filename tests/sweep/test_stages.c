@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sweeps over chains of stages that differ: the gradient, the budget, the places. */
 #include "stagemodel.h"
-#include "sweep/stagesweep.h"
+#include "sweep/stages/stage_sweep.h"
 #include "../nn/allocations.h"
 
 struct random {

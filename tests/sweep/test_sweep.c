@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include "base/checked.h"
-#include "store/faulttier.h"
-#include "sweep/internal.h"
+#include "store/fault_tier.h"
+#include "sweep/sweep_state.h"
 
 static struct neap_sweep_options options_of(
 	int64_t steps, uint64_t memory, const char *strategy, struct neap_tier **tiers, int ntiers)

@@ -7,9 +7,9 @@
 #include "chainmodel.h"
 
 #include <math.h>
-#include "store/faulttier.h"
-#include "sweep/internal.h"
-#include "sys/outfile.h"
+#include "store/fault_tier.h"
+#include "sweep/sweep_state.h"
+#include "sys/atomic_file.h"
 
 #define STEPS 700
 

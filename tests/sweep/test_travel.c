@@ -7,8 +7,8 @@
 #include "chainmodel.h"
 
 #include <math.h>
-#include "store/faulttier.h"
-#include "sweep/internal.h"
+#include "store/fault_tier.h"
+#include "sweep/sweep_state.h"
 
 #define STEPS 900
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A net's sweep that stops anywhere and goes on with another net of the same weights. */
 #include "nn/nets.h"
-#include "train/netops.h"
+#include "measure/net_steps.h"
 
 #include <neap/sweep.h>
 #include <sys/statfs.h>

@@ -2,7 +2,7 @@
 /* Optimizers, clipping and schedules against numbers worked out by hand. */
 #include "test.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/learning_rate.h"
 
 static const struct neap__rule_settings usual = {
 	.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};

@@ -2,7 +2,7 @@
 /* How long pieces of a sweep take, over models whose steps last as long as they are told. */
 #include "test.h"
 #include "sys/clock.h"
-#include "train/pieces.h"
+#include "measure/sweep_pace.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "test.h"
 #include "train/safetensors.h"
 #include "base/philox.h"
-#include "sys/outfile.h"
+#include "sys/atomic_file.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
-#include "train/tapes.h"
+#include "measure/tape_sizes.h"
 
 static void worst_window(void **state)
 {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/fio.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "sys/command.h"
+
+#define OUTPUT (256 << 10) /* bytes of its report, at most */
+
+static double number(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItem(o, name);
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static int read_report(
+	struct neap__moved *moved, const struct neap__fio *fio, int write, const char *text)
+{
+	cJSON *root = cJSON_Parse(text);
+	const cJSON *job = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "jobs"), 0);
+	const cJSON *way = cJSON_GetObjectItem(job, write ? "write" : "read");
+	double seconds = number(way, "runtime") * 1e-3;
+	double busy = (number(job, "usr_cpu") + number(job, "sys_cpu")) / 100;
+	moved->rate = number(way, "bw_bytes");
+	moved->cpu = busy * seconds / (double)fio->bytes;
+	int done = number(way, "io_bytes") >= (double)fio->bytes && moved->rate > 0;
+	cJSON_Delete(root);
+	return done ? 0 : neap__fail(NEAP_EFORMAT, "fio's report is not understood");
+}
+
+int neap__fio_run(struct neap__moved *moved, const struct neap__fio *fio, int write)
+{
+	char size[32], block[32], depth[32], name[4096];
+	const char *argv[] = {"fio", "--name=neap", "--ioengine=io_uring", "--direct=1",
+		"--registerfiles=1", "--fixedbufs=1", "--thread", "--output-format=json",
+		write ? "--rw=write" : "--rw=read", size, block, depth, name, NULL};
+	snprintf(size, sizeof size, "--size=%llu", (unsigned long long)fio->bytes);
+	snprintf(block, sizeof block, "--bs=%llu", (unsigned long long)fio->block);
+	snprintf(depth, sizeof depth, "--iodepth=%d", fio->depth);
+	snprintf(name, sizeof name, "--filename=%s", fio->path);
+	char *text = malloc(OUTPUT);
+	if (!text)
+		return neap__fail_errno(ENOMEM, "fio's report");
+	int rc = neap__command(argv, text, OUTPUT);
+	if (rc > 0)
+		rc = neap__fail(NEAP_EFORMAT, "fio ended with status %d", rc);
+	else if (rc == -ENOENT)
+		rc = neap__fail_errno(ENOENT, "fio");
+	else if (rc < 0)
+		rc = neap__fail_errno(-rc, "fio did not end by itself");
+	if (rc == 0)
+		rc = read_report(moved, fio, write, text);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c: see report.h. */
+#include "study/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/fail.h"
+#include "sys/atomic_file.h"
+
+#define PATH 4200
+#define CLOSE 0.15 /* times within so much of the model's agree with it */
+
+static void say(const struct neap__study *s, const char *line)
+{
+	if (s->options.say)
+		s->options.say(s->options.user, line);
+}
+
+void neap__report_machine(char *room, size_t size)
+{
+	struct neap_machine m;
+	neap_machine_describe(&m);
+	snprintf(room, size, "%s, %d processors, %.1f GiB, %s, kernels: %s", m.cpu, m.processors,
+		(double)m.memory_total / 1073741824.0, m.os, m.isa);
+}
+
+/*
+ * Rows with peak_bytes and peak_measured, predicted and seconds, are the model against
+ * the measurement. Where tapes vary (`tapes`), or logs, memory is only bounded.
+ */
+static void weigh(struct neap__study *s)
+{
+	int sizes = neap__points_column(s->points, "peak_measured");
+	int times = neap__points_column(s->points, "seconds") &&
+		    neap__points_column(s->points, "predicted");
+	for (int i = 0; i < neap__points_count(s->points); i++) {
+		double planned = neap__row_number(s, i, "peak_bytes");
+		double peak = neap__row_number(s, i, "peak_measured");
+		double model = neap__row_number(s, i, "predicted");
+		double seconds = neap__row_number(s, i, "seconds");
+		const char *point = neap__row_text(s, i, "point");
+		const char *strategy = neap__row_text(s, i, "strategy");
+		int varies = neap__row_is(s, i, "tapes", "vary") ||
+			     neap__row_is(s, i, "chosen", "replay");
+		if (varies && isfinite(peak)) {
+			s->bounded++;
+			s->within += peak <= neap__row_number(s, i, "memory") ||
+				     neap__row_is(s, i, "strategy", "reference");
+		} else if (sizes && isfinite(planned) && isfinite(peak)) {
+			s->sizes++;
+			s->exact += fabs(planned - peak) < 0.5;
+			if (fabs(planned - peak) >= 0.5)
+				neap__text_add(&s->agreement,
+					"| %s %s | `%s` | fast memory | %.0f bytes | %.0f bytes | "
+					"%+.1f%% "
+					"|\n",
+					s->experiment->name, point, strategy, planned, peak,
+					100 * (peak / planned - 1));
+		}
+		if (times && isfinite(model) && isfinite(seconds) && model > 0) {
+			double ratio = neap__row_number(s, i, "ratio");
+			double off = (isfinite(ratio) ? ratio : seconds / model) - 1;
+			s->times++;
+			s->close += fabs(off) <= CLOSE;
+			if (fabs(off) > CLOSE)
+				neap__text_add(&s->agreement,
+					"| %s %s | `%s` | time | %.3g s | %.3g s | %+.0f%% |\n",
+					s->experiment->name, point, strategy, model, seconds,
+					100 * off);
+		}
+	}
+}
+
+int neap__report_section(struct neap__study *study)
+{
+	neap__text_add(&study->report, "\n## %s: %s\n\n", study->experiment->name,
+		study->experiment->about);
+	NEAP_TRY(study->experiment->draw(study));
+	neap__text_add(&study->report, "\nPoints: `%s.csv`.\n", study->experiment->name);
+	weigh(study);
+	return 0;
+}
+
+void neap__report_missing(struct neap__study *study, int count)
+{
+	neap__text_add(&study->report, "\n## %s: %s\n\nNot measured: %d points are missing.\n",
+		study->experiment->name, study->experiment->about, count);
+}
+
+int neap__study_figure(struct neap__study *study, struct neap__figure *figure, const char *caption)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%s", figure->name);
+	int rc = neap__figure_end(figure, study->options.out, study->options.png);
+	NEAP_TRY(rc);
+	if (rc == 1)
+		neap__text_add(&study->report, "\n![%s](%s.svg)\n\n%s\n", name, name, caption);
+	else
+		study->undrawn++;
+	return 0;
+}
+
+static void write_agreement(const struct neap__study *s, struct neap__text *out)
+{
+	if (s->sizes + s->times + s->bounded == 0)
+		return;
+	neap__text_add(out, "\n## Model against measurement\n\n");
+	if (s->sizes)
+		neap__text_add(out,
+			"Peak of fast memory: as planned, to the byte, in %d of %d points.\n",
+			s->exact, s->sizes);
+	if (s->bounded)
+		neap__text_add(out,
+			"\nWhere tapes or logs vary: within the budget in %d of %d points.\n",
+			s->within, s->bounded);
+	if (s->times)
+		neap__text_add(out,
+			"\nTime: within %.0f%% of the model's in %d of %d points (%s: the aim is "
+			"nine "
+			"of ten).\n",
+			100 * CLOSE, s->close, s->times,
+			10 * s->close >= 9 * s->times ? "reached" : "missed");
+	if (s->agreement.length)
+		neap__text_add(out,
+			"\n| point | strategy | | model | measured | off "
+			"|\n|---|---|---|---|---|---|\n%s",
+			s->agreement.data);
+}
+
+int neap__report_write(struct neap__study *study)
+{
+	static const char *const scales[] = {"quick", "full", "tiny"};
+	struct neap__text out = {0};
+	char machine[256], path[PATH], line[PATH + 64];
+
+	neap__report_machine(machine, sizeof machine);
+	neap__text_add(&out,
+		"# What strategies cost, measured\n\n"
+		"`neap study --%s`, slow memory in `%s`. %s.\n"
+		"A strategy has the same colour and mark in every figure.\n%s",
+		scales[study->options.scale], study->options.slow, machine,
+		study->report.data ? study->report.data : "");
+	write_agreement(study, &out);
+	snprintf(path, sizeof path, "%s/report.md", study->options.out);
+	int rc = out.error || study->report.error ? neap__fail_errno(ENOMEM, "%s", path)
+						  : neap__write_file(path, out.data, out.length);
+	neap__text_free(&out);
+	NEAP_TRY(rc);
+	if (study->undrawn) {
+		snprintf(line, sizeof line,
+			"%d figures are not drawn: gnuplot is not installed (Debian: gnuplot-nox); "
+			"their scripts and points are there",
+			study->undrawn);
+		say(study, line);
+	}
+	snprintf(line, sizeof line, "report: %s", path);
+	say(study, line);
+	return 0;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_study.c: the table of experiments, and a study from its folder to its report. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/fail.h"
+#include "study/experiment.h"
+#include "study/report.h"
+#include "sys/atomic_file.h"
+
+#define PATH 4200
+
+static const struct neap__experiment *const experiments[] = {
+	&neap__study_schedules,
+	&neap__study_asymptotics,
+	&neap__study_length,
+	&neap__study_howfar,
+	&neap__study_truncated,
+	&neap__study_async,
+	&neap__study_sizes,
+	&neap__study_chunks,
+	&neap__study_remotes,
+	&neap__study_sparsity,
+	&neap__study_stability,
+	NULL,
+};
+
+static const char *const scales[] = {"quick", "full", "tiny"};
+
+static const struct neap__experiment *find(const char *name)
+{
+	for (int i = 0; name && experiments[i]; i++)
+		if (strcmp(experiments[i]->name, name) == 0)
+			return experiments[i];
+	return NULL;
+}
+
+const char *neap_study_name(int index)
+{
+	for (int i = 0; experiments[i]; i++)
+		if (i == index)
+			return experiments[i]->name;
+	return NULL;
+}
+
+const char *neap_study_about(const char *name)
+{
+	const struct neap__experiment *row = find(name);
+	return row ? row->about : NULL;
+}
+
+int64_t neap__study_scaled(
+	const struct neap__study *study, int64_t quick, int64_t full, int64_t tiny)
+{
+	int scale = study->options.scale;
+	return scale == NEAP_STUDY_FULL ? full : scale == NEAP_STUDY_TINY ? tiny : quick;
+}
+
+static int tell(struct neap__study *s, const char *point)
+{
+	const struct neap_study_options *o = &s->options;
+	if (o->progress && o->progress(o->user, point, s->done, s->missing))
+		return neap__fail(NEAP_EINTERRUPTED, "interrupted; run it again to go on");
+	return 0;
+}
+
+int neap__study_point(struct neap__study *study, const char *format, ...)
+{
+	va_list args;
+	char name[200];
+	va_start(args, format);
+	vsnprintf(study->point, sizeof study->point, format, args);
+	va_end(args);
+	if (neap__points_has(study->points, study->point))
+		return 0;
+	if (study->counting) {
+		study->missing++;
+		return 0;
+	}
+	snprintf(name, sizeof name, "%s %s", study->experiment->name, study->point);
+	NEAP_TRY(tell(study, name));
+	return 1;
+}
+
+int neap__study_row(struct neap__study *study, const char *format, ...)
+{
+	char *values = NULL;
+	va_list args;
+	va_start(args, format);
+	int n = vasprintf(&values, format, args);
+	va_end(args);
+	if (n < 0)
+		return neap__fail_errno(ENOMEM, "study");
+	int rc = neap__points_add(study->points, study->point, values);
+	free(values);
+	return rc;
+}
+
+int neap__study_done(struct neap__study *study)
+{
+	study->done++;
+	return neap__points_write(study->points);
+}
+
+static int open_points(struct neap__study *s, const struct neap__experiment *experiment)
+{
+	char path[PATH];
+	snprintf(path, sizeof path, "%s/%s.csv", s->options.out, experiment->name);
+	s->experiment = experiment;
+	return neap__points_open(&s->points, path, experiment->columns);
+}
+
+static void close_points(struct neap__study *s)
+{
+	neap__points_free(s->points);
+	s->points = NULL;
+}
+
+/* Points of an experiment that its file does not have. */
+static int missing(struct neap__study *s, const struct neap__experiment *experiment, int *count)
+{
+	int before = s->missing;
+	NEAP_TRY(open_points(s, experiment));
+	s->counting = 1;
+	int rc = experiment->measure(s);
+	s->counting = 0;
+	*count = s->missing - before;
+	s->missing = before;
+	close_points(s);
+	return rc;
+}
+
+static int measure(struct neap__study *s, const struct neap__experiment *experiment)
+{
+	NEAP_TRY(open_points(s, experiment));
+	int rc = experiment->measure(s);
+	close_points(s);
+	return rc;
+}
+
+static int report(struct neap__study *s)
+{
+	for (int i = 0; experiments[i]; i++) {
+		int count = 0;
+		NEAP_TRY(missing(s, experiments[i], &count));
+		NEAP_TRY(open_points(s, experiments[i]));
+		int there = neap__points_count(s->points) > 0;
+		int rc = 0;
+		if (count == 0 && there)
+			rc = neap__report_section(s);
+		else
+			neap__report_missing(s, count);
+		close_points(s);
+		NEAP_TRY(rc);
+	}
+	return neap__report_write(s);
+}
+
+/* The folder is of one scale and one machine: times of two do not mix. */
+static int check_folder(struct neap__study *s)
+{
+	char path[PATH], machine[256], line[400], *text = NULL;
+	struct stat st;
+	size_t bytes;
+
+	if (mkdir(s->options.out, 0777) < 0 && errno != EEXIST)
+		return neap__fail_errno(errno, "--out: cannot make '%s'", s->options.out);
+	if (stat(s->options.out, &st) < 0 || !S_ISDIR(st.st_mode))
+		return neap__fail(NEAP_EUSAGE, "--out: '%s' is not a folder", s->options.out);
+	neap__report_machine(machine, sizeof machine);
+	snprintf(line, sizeof line, "neap study, %s, slow memory in %s\n%s\n",
+		scales[s->options.scale], s->options.slow, machine);
+	snprintf(path, sizeof path, "%s/study.txt", s->options.out);
+	if (stat(path, &st) < 0)
+		return neap__write_file(path, line, strlen(line));
+	NEAP_TRY(neap__read_file(&text, &bytes, path, 4096));
+	int same = strcmp(text, line) == 0;
+	free(text);
+	return same ? 0
+		    : neap__fail(NEAP_EUSAGE,
+			      "--out: '%s' holds a study of other settings or another machine "
+			      "(study.txt there); give a folder of its own",
+			      s->options.out);
+}
+
+static int check(struct neap__study *s, const char *const *names, int count)
+{
+	if (!s->options.out || !s->options.out[0])
+		return neap__fail(NEAP_EUSAGE, "a study needs a folder");
+	if (strlen(s->options.out) > 2000)
+		return neap__fail(NEAP_EUSAGE, "--out: the name is too long");
+	if (s->options.scale < 0 || s->options.scale > NEAP_STUDY_TINY)
+		return neap__fail(NEAP_EUSAGE, "scale: %d is none", s->options.scale);
+	for (int i = 0; i < count; i++)
+		if (!find(names[i]))
+			return neap__fail(NEAP_EUSAGE, "experiment: \"%s\" is unknown", names[i]);
+	return check_folder(s);
+}
+
+static int asked(const struct neap__experiment *x, const char *const *names, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(names[i], x->name) == 0)
+			return 1;
+	return count == 0;
+}
+
+static int run(struct neap__study *s, const char *const *names, int count)
+{
+	int all = 0;
+	for (int i = 0; experiments[i]; i++) {
+		int n = 0;
+		if (asked(experiments[i], names, count))
+			NEAP_TRY(missing(s, experiments[i], &n));
+		all += n;
+	}
+	s->missing = all;
+	for (int i = 0; experiments[i]; i++)
+		if (asked(experiments[i], names, count))
+			NEAP_TRY(measure(s, experiments[i]));
+	return tell(s, NULL);
+}
+
+int neap_study_run(const struct neap_study_options *options, const char *const *names, int count)
+{
+	struct neap__study s = {.options = *options};
+	if (!s.options.slow)
+		s.options.slow = "/var/tmp";
+	NEAP_TRY(check(&s, names, count));
+	int rc = run(&s, names, count);
+	if (rc == 0)
+		rc = report(&s);
+	neap__text_free(&s.report);
+	neap__text_free(&s.agreement);
+	return rc;
+}

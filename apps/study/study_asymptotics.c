@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * asymptotics: how the least fast memory grows with the steps. Peaks of plans over six
+ * powers of ten, fitted to T^a, and of real sweeps' arenas as far as these are quick.
+ *
+ * S = A = 1 KiB; a slow memory without a limit. Peaks are counted less the live state
+ * and the adjoint, which every strategy needs whatever T is.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/fail.h"
+#include "study/experiment.h"
+#include "study/synthetic.h"
+
+#define SIZE 1024
+#define ADJOINT 64
+#define FITTED 1e4 /* steps from which on peaks are fitted */
+
+enum rule { NONE, ROOT_REMOTE, ROOT_CHUNK };
+
+static const struct grown {
+	const char *label, *strategy;
+	enum rule rule;
+	double exponent;
+	const char *what;
+} grown[] = {
+	{"bptt", "bptt", NONE, 1, "every tape"},
+	{"standard", "standard", NONE, 0.5, "chunks of sqrt(T) steps"},
+	{"remote", "remote", ROOT_CHUNK, 0.5, "chunks of sqrt(T) steps"},
+	{"double", "double", ROOT_REMOTE, 0.25, "remote chunks of sqrt(T) steps"},
+	{"revolve", "revolve", NONE, 0, "one slot"},
+	{"stream", "stream", NONE, 0, "one tape at a time"},
+};
+
+#define KINDS (sizeof grown / sizeof grown[0])
+
+static struct neap_params params_of(const struct grown *g, int64_t steps)
+{
+	int64_t root = (int64_t)ceil(sqrt((double)steps) - 1e-9);
+	struct neap_params params = {0};
+	if (g->rule == ROOT_REMOTE)
+		params.remote_chunk = root;
+	if (g->rule == ROOT_CHUNK)
+		params.chunk = root;
+	return params;
+}
+
+static struct neap_problem problem_of(struct neap_tier *tier, int64_t steps)
+{
+	struct neap_problem p = {.chain = {.steps = steps,
+					 .state = SIZE,
+					 .tape = SIZE,
+					 .adjoint = ADJOINT,
+					 .advance = 1e-9,
+					 .record = 1e-9,
+					 .backward = 1e-9},
+		.ntiers = 1};
+	neap_tier_describe(tier, SIZE, &p.tiers[0]);
+	p.tiers[0].capacity = NEAP_INFINITE;
+	return p;
+}
+
+static int peak(struct neap__study *study, struct neap_tier *tier, const struct grown *g,
+	int64_t steps, int run)
+{
+	struct neap_problem p = problem_of(tier, steps);
+	struct neap_params params = params_of(g, steps);
+	struct neap_plan plan, same;
+	struct neap_sweep_stats stats;
+	char measured[32] = "";
+
+	NEAP_TRY(neap__plan_least(&plan, &p, g->strategy, &params));
+	if (!plan.feasible)
+		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", g->label, plan.why);
+	if (run) {
+		const struct neap__synthetic model = {
+			.steps = steps, .state = SIZE, .tape = SIZE, .adjoint = ADJOINT};
+		NEAP_TRY(neap__synthetic_run(
+			&stats, &same, &model, p.memory, g->strategy, &params, tier, 1));
+		snprintf(
+			measured, sizeof measured, "%llu", (unsigned long long)stats.peak_measured);
+	}
+	NEAP_TRY(neap__study_row(study, "%s,%lld,%llu,%s,%llu", g->label, (long long)steps,
+		(unsigned long long)plan.peak_bytes, measured,
+		(unsigned long long)plan.slow_bytes));
+	return neap__study_done(study);
+}
+
+static int measure(struct neap__study *study)
+{
+	int64_t most = neap__study_scaled(study, 10000, 100000, 1000);
+	struct neap_tier *tier;
+	int rc = neap_tier_open_memory(&tier, (uint64_t)1 << 30);
+	for (size_t i = 0; rc >= 0 && i < KINDS; i++)
+		for (int e = 4; rc >= 0 && e <= 16; e++) {
+			int64_t steps = (int64_t)round(pow(10, e / 2.0));
+			/* Revolve with one slot runs T^2/2 steps. */
+			int run = strcmp(grown[i].label, "revolve") == 0 ? steps <= 1000
+									 : steps <= most;
+			rc = neap__study_point(
+				study, "%s T=%lld", grown[i].label, (long long)steps);
+			if (rc > 0)
+				rc = peak(study, tier, &grown[i], steps, run);
+		}
+	neap_tier_close(tier);
+	return rc < 0 ? rc : 0;
+}
+
+static double less(double bytes)
+{
+	return bytes - SIZE - ADJOINT;
+}
+
+/* Exponent of a strategy's peaks; *exact of *runs arenas were as planned. */
+static double fit(const struct neap__study *study, const char *label, int *exact, int *runs)
+{
+	double x[64], y[64];
+	int n = 0;
+	*exact = *runs = 0;
+	for (int i = 0; i < neap__points_count(study->points) && n < 64; i++) {
+		double steps = neap__row_number(study, i, "steps");
+		double bytes = neap__row_number(study, i, "peak_bytes");
+		double measured = neap__row_number(study, i, "peak_measured");
+		if (!neap__row_is(study, i, "strategy", label))
+			continue;
+		if (isfinite(measured)) {
+			*runs += 1;
+			*exact += measured == bytes;
+		}
+		if (steps >= FITTED) {
+			x[n] = steps;
+			y[n++] = less(bytes);
+		}
+	}
+	return neap__fit_power(x, y, n);
+}
+
+static void series(struct neap__study *study, struct neap__figure *f, const char *label,
+	const char *column, const char *key, int look)
+{
+	neap__figure_series(f, label, 0, key, look);
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		if (neap__row_is(study, i, "strategy", label))
+			neap__figure_xy(f, neap__row_number(study, i, "steps"),
+				less(neap__row_number(study, i, column)) / 1024);
+}
+
+static int draw(struct neap__study *study)
+{
+	struct neap__figure f;
+	char key[80];
+	neap__text_add(&study->report,
+		"The least fast memory that a strategy can do with, less the live state and the "
+		"adjoint, over the steps; a state and a tape take 1 KiB each. Lines are plans, "
+		"marks are arenas of sweeps that ran. Exponents are fitted from T = 10^4 on.\n\n"
+		"| strategy | | exponent | expected | arenas as planned "
+		"|\n|---|---|---|---|---|\n");
+	neap__figure_begin(&f, "asymptotics");
+	neap__figure_panel(
+		&f, "Least fast memory", "steps T", "fast memory (KiB)", NEAP__LOG_X | NEAP__LOG_Y);
+	for (size_t i = 0; i < KINDS; i++) {
+		int exact, runs;
+		double a = fit(study, grown[i].label, &exact, &runs);
+		a = fabs(a) < 5e-4 ? 0 : a;
+		neap__text_add(&study->report, "| `%s` | %s | %.3f | %g | %d of %d |\n",
+			grown[i].label, grown[i].what, a, grown[i].exponent, exact, runs);
+		snprintf(key, sizeof key, "%s: T^{%.2f}", grown[i].label, a);
+		series(study, &f, grown[i].label, "peak_bytes", "", NEAP__LINE);
+		series(study, &f, grown[i].label, "peak_measured", key, NEAP__MARKS);
+	}
+	return neap__study_figure(study, &f,
+		"`remote` keeps the tapes of a chunk of sqrt(T) steps, `double` cuts remote chunks "
+		"of sqrt(T) steps once more; `revolve` and `stream` pay with time and with slow "
+		"memory.");
+}
+
+const struct neap__experiment neap__study_asymptotics = {"asymptotics",
+	"how the least fast memory grows with the steps",
+	"strategy,steps,peak_bytes,peak_measured,slow_bytes", measure, draw};

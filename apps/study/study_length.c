@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * length: time of a batch and peak of fast memory over the steps, and over the units of
+ * a net at T = 300. Strategies that cut a chain into chunks run at the parameters that
+ * the asymptotics ask for; the others within the memory that `standard` takes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/fail.h"
+#include "study/experiment.h"
+#include "study/net_cases.h"
+
+#define BATCH 16
+#define UNITS 256
+#define STEPS 300
+
+/* Those that share the memory of the first, and those with the least for their chunks. */
+static const char *const sharing[] = {
+	"standard", "revolve", "mixed", "disk-revolve", "async", "stream", "auto"};
+static const char *const cutting[] = {"remote", "hierarchical", "double"};
+enum { SHARING = sizeof sharing / sizeof sharing[0], CUTTING = sizeof cutting / sizeof cutting[0] };
+static const char *const shown[] = {"reference", "standard", "remote", "hierarchical", "double",
+	"revolve", "async", "stream", "auto", NULL};
+
+/* Chunks that take the least memory; double's remote chunks have sqrt(T) steps. */
+static struct neap_params params_of(const struct neap_problem *p, const char *strategy)
+{
+	double ratio = (double)p->chain.state / (double)p->chain.tape;
+	double root = ceil(sqrt((double)p->chain.steps));
+	struct neap_params params = {0};
+
+	params.chunk = (int64_t)fmax(1, round(sqrt((double)p->chain.steps * ratio)));
+	if (strcmp(strategy, "hierarchical") == 0)
+		params.checkpoints = 4;
+	if (strcmp(strategy, "double") == 0) {
+		params.remote_chunk = (int64_t)root;
+		params.chunk = (int64_t)fmin(root, fmax(1, round(sqrt(root * ratio))));
+	}
+	return params;
+}
+
+static int run_point(struct neap__study *study, const char *axis, const struct neap__netcase *net)
+{
+	struct neap_compare_case cases[SHARING + CUTTING];
+	struct neap_compare_options o;
+	struct neap__netroom room;
+	struct neap_problem p;
+	struct neap_plan plan;
+
+	NEAP_TRY(neap__net_sizes(&p, study, net));
+	NEAP_TRY(neap__plan_least(&plan, &p, "standard", NULL));
+	neap__net_options(&o, &room, study, net);
+	o.sweep.memory = p.memory;
+	o.repeats = (int)neap__study_scaled(study, 3, 7, 1);
+	for (int i = 0; i < SHARING; i++)
+		cases[i] = (struct neap_compare_case){.strategy = sharing[i]};
+	for (int i = 0; i < CUTTING; i++)
+		cases[SHARING + i] = (struct neap_compare_case){
+			.strategy = cutting[i], .params = params_of(&p, cutting[i]), .least = 1};
+	o.cases = cases;
+	o.cases_count = SHARING + CUTTING;
+	NEAP_TRY(neap__net_rows(study, axis, net, &o));
+	return neap__study_done(study);
+}
+
+static int measure(struct neap__study *study)
+{
+	static const int64_t steps[] = {100, 300, 1000, 3000, 10000, 30000};
+	static const int units[] = {64, 128, 256, 512, 1024, 2048};
+	int64_t most = neap__study_scaled(study, 3, 6, 1);
+	int rc;
+	for (int i = 0; i < most; i++) {
+		const struct neap__netcase net = {
+			.units = UNITS, .batch = BATCH, .steps = steps[i], .dense = 1};
+		NEAP_TRY(rc = neap__study_point(study, "T=%lld", (long long)steps[i]));
+		if (rc > 0)
+			NEAP_TRY(run_point(study, "T,", &net));
+	}
+	for (int i = 0; i < most; i++) {
+		const struct neap__netcase net = {
+			.units = units[i], .batch = BATCH, .steps = STEPS, .dense = 1};
+		NEAP_TRY(rc = neap__study_point(study, "N=%d", units[i]));
+		if (rc > 0)
+			NEAP_TRY(run_point(study, "N,", &net));
+	}
+	return 0;
+}
+
+struct curve {
+	const char *axis, *x, *y; /* rows, columns */
+	double unit;
+	int each; /* over the steps */
+};
+
+static void series(struct neap__study *study, struct neap__figure *f, const struct curve *c,
+	const char *strategy, const char *key, int look)
+{
+	const char *shade = strcmp(strategy, "reference") == 0 ? "bptt" : strategy;
+	neap__figure_series(f, shade, 0, key, look);
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		if (neap__row_is(study, i, "axis", c->axis) &&
+			neap__row_is(study, i, "strategy", strategy))
+			neap__figure_xy(f, neap__row_number(study, i, c->x),
+				neap__row_number(study, i, c->y) / c->unit /
+					(c->each ? neap__row_number(study, i, "steps") : 1));
+}
+
+static void panel(struct neap__study *study, struct neap__figure *f, const struct curve *measured,
+	const struct curve *model)
+{
+	for (int i = 0; shown[i]; i++) {
+		series(study, f, model, shown[i], "", NEAP__LINE);
+		series(study, f, measured, shown[i], i ? NULL : "bptt (store-all)", NEAP__MARKS);
+	}
+}
+
+static int draw(struct neap__study *study)
+{
+	static const struct curve time[2] = {
+		{"T", "steps", "seconds", 1e-6, 1}, {"T", "steps", "predicted", 1e-6, 1}};
+	static const struct curve memory[2] = {{"T", "steps", "peak_measured", 1048576, 0},
+		{"T", "steps", "peak_bytes", 1048576, 0}};
+	static const struct curve units[2] = {{"N", "units", "peak_measured", 1048576, 0},
+		{"N", "units", "peak_bytes", 1048576, 0}};
+	static const struct curve price[2] = {
+		{"N", "units", "seconds", 1e-6, 1}, {"N", "units", "predicted", 1e-6, 1}};
+	struct neap__figure f;
+	const int flags = NEAP__LOG_X | NEAP__LOG_Y;
+
+	neap__text_add(&study->report,
+		"Batches of %d sequences through `lif:%dr,li` (over T), and through nets of N "
+		"units at T = %d; dense tapes of one size. `remote` and `hierarchical` keep chunks "
+		"of sqrt(T S/A) steps (k = 4), `double` remote chunks of sqrt(T) steps and in them "
+		"chunks of sqrt(sqrt(T) S/A), each in the least memory for that; the others have "
+		"what `standard` needs at its best. Marks are measured (medians), lines "
+		"are the model: the plan's peak, and the time that it predicts from the costs of "
+		"steps and transfers measured before.\n",
+		BATCH, UNITS, STEPS);
+	neap__figure_begin(&f, "length");
+	neap__figure_panel(&f, "Time of a batch, N = 256", "steps T", "microseconds a step", flags);
+	panel(study, &f, &time[0], &time[1]);
+	neap__figure_panel(&f, "Peak of fast memory, N = 256", "steps T", "MiB", flags);
+	panel(study, &f, &memory[0], &memory[1]);
+	neap__figure_panel(&f, "Peak of fast memory, T = 300", "units N", "MiB", flags);
+	panel(study, &f, &units[0], &units[1]);
+	neap__figure_panel(&f, "Time of a batch, T = 300", "units N", "microseconds a step", flags);
+	panel(study, &f, &price[0], &price[1]);
+	return neap__study_figure(study, &f,
+		"Store-all grows with T, `standard` and what shares its budget with its root, "
+		"`double` slower still. Where marks leave their line, the table at the end names "
+		"them.");
+}
+
+const struct neap__experiment neap__study_length = {"length",
+	"time and fast memory over steps and model size", "axis," NEAP__NET_COLUMNS, measure, draw};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schedules: what strategies do with 32 steps, drawn from their plans: step against
+ * time, the states kept, transfers below. Nothing is timed: the same picture anywhere.
+ *
+ * S = A = 1 MiB, f = r = 1 ms, b = 2 ms; a state takes 2 ms to the slow memory or back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include "base/fail.h"
+#include "study/experiment.h"
+#include "sys/atomic_file.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define STEPS 32
+#define PATH 4200
+
+static const struct drawn {
+	const char *label, *strategy;
+	uint64_t memory; /* MiB; 0: the least its parameters need */
+	struct neap_params params;
+	const char *what;
+} drawn[] = {
+	{"bptt", "bptt", 0, {0}, "keeps every tape"},
+	{"standard", "standard", 0, {.chunk = 6}, "a state every 6 steps in fast memory"},
+	{"chunk-1", "hierarchical", 0, {.chunk = 6, .checkpoints = 1},
+		"hierarchical, k = 1: states leave one by one"},
+	{"chunk-3", "hierarchical", 0, {.chunk = 4, .checkpoints = 3},
+		"hierarchical, k = 3: three states travel together"},
+	{"remote", "remote", 0, {.chunk = 6}, "a state every 6 steps in slow memory"},
+	{"double", "double", 0, {.remote_chunk = 12, .chunk = 4},
+		"a state every 12 steps far away, within them one every 4 steps near by"},
+	{"revolve", "revolve", 6, {0}, "the fewest steps again for the slots there are"},
+	{"async", "async", 6, {0}, "states leave as often as the channel lets them"},
+	{"stream", "stream", 8, {0}, "tapes leave, nothing is computed again"},
+	{"disk-revolve", "disk-revolve", 6, {0}, "Revolve over two levels of memory"},
+	{"auto", "auto", 6, {0}, "the fastest found within 6 MiB"},
+};
+
+static struct neap_problem problem_of(const struct drawn *d)
+{
+	struct neap_problem p = {.chain = {.steps = STEPS,
+					 .state = MIB,
+					 .tape = MIB,
+					 .adjoint = MIB,
+					 .advance = 1e-3,
+					 .record = 1e-3,
+					 .backward = 2e-3},
+		.memory = d->memory * MIB,
+		.ntiers = 1};
+	p.tiers[0] = (struct neap_tier_spec){.name = "slow",
+		.capacity = NEAP_INFINITE,
+		.write_rate = 500.0 * (double)MIB,
+		.read_rate = 500.0 * (double)MIB,
+		.flags = NEAP_TIER_DUPLEX};
+	return p;
+}
+
+static int plan_of(struct neap_plan *plan, struct neap_problem *p, const struct drawn *d)
+{
+	*p = problem_of(d);
+	if (d->memory)
+		return neap_plan_make(plan, p, d->strategy, &d->params);
+	return neap__plan_least(plan, p, d->strategy, &d->params);
+}
+
+static int measure(struct neap__study *study)
+{
+	for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+		const struct drawn *d = &drawn[i];
+		struct neap_problem p;
+		struct neap_plan plan;
+		int rc = neap__study_point(study, "%s", d->label);
+		NEAP_TRY(rc);
+		if (rc == 0)
+			continue;
+		NEAP_TRY(plan_of(&plan, &p, d));
+		if (!plan.feasible)
+			return neap__fail(NEAP_EINFEASIBLE, "%s: %s", d->label, plan.why);
+		NEAP_TRY(neap__study_row(study, "%s,%s,%llu,%llu,%lld,%lld,%.9g,%.9g,%.9g",
+			plan.strategy, plan.chosen, (unsigned long long)plan.peak_bytes,
+			(unsigned long long)plan.slow_bytes, (long long)plan.advance_steps,
+			(long long)plan.record_steps, plan.makespan, plan.stall, plan.overhead));
+		NEAP_TRY(neap__study_done(study));
+	}
+	return 0;
+}
+
+static int write_file(void *user, const char *text, size_t length)
+{
+	return neap__outfile_write(user, text, length);
+}
+
+static int draw_one(struct neap__study *study, const struct drawn *d)
+{
+	struct neap__outfile *file = NULL;
+	struct neap_schedule *schedule = NULL;
+	struct neap_problem p;
+	struct neap_plan plan;
+	char path[PATH], title[160], name[64];
+
+	NEAP_TRY(plan_of(&plan, &p, d));
+	snprintf(name, sizeof name, "schedules-%s", d->label);
+	snprintf(path, sizeof path, "%s/%s.svg", study->options.out, name);
+	snprintf(title, sizeof title, "%s: %s (%.0f MiB, %.0f ms)", d->label, d->what,
+		(double)plan.peak_bytes / (double)MIB, 1e3 * plan.makespan);
+	NEAP_TRY(neap_schedule_open(&schedule, &p, &plan));
+	int rc = neap__outfile_open(&file, path);
+	if (rc == 0)
+		rc = neap_draw(&p, schedule, title, 0, write_file, file);
+	if (rc < 0)
+		neap__outfile_abort(file);
+	else
+		rc = neap__outfile_commit(file);
+	neap_schedule_close(schedule);
+	NEAP_TRY(rc);
+	if (study->options.png)
+		NEAP_TRY(neap__figure_png(study->options.out, name));
+	neap__text_add(&study->report, "\n![%s](%s.svg)\n", title, name);
+	return 0;
+}
+
+static int draw(struct neap__study *study)
+{
+	neap__text_add(&study->report,
+		"%d steps; a state and a tape take 1 MiB each, a step 1 ms forward and 2 ms back, "
+		"a "
+		"state 2 ms to or from slow memory. Time runs to the right, steps upwards: a thin "
+		"blue line advances, a wide orange one records tapes, a green one reverses; grey "
+		"lines are states kept in fast memory, bars below are transfers.\n\n"
+		"| schedule | strategy | fast memory | slow memory | steps without tape | time | "
+		"overhead |\n|---|---|---|---|---|---|---|\n",
+		STEPS);
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		neap__text_add(&study->report,
+			"| %s | `%s` | %.1f MiB | %.1f MiB | %s | %.0f ms | %.1f%% |\n",
+			neap__row_text(study, i, "point"), neap__row_text(study, i, "strategy"),
+			neap__row_number(study, i, "peak_bytes") / (double)MIB,
+			neap__row_number(study, i, "slow_bytes") / (double)MIB,
+			neap__row_text(study, i, "advance_steps"),
+			1e3 * neap__row_number(study, i, "makespan"),
+			100 * neap__row_number(study, i, "overhead"));
+	for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++)
+		NEAP_TRY(draw_one(study, &drawn[i]));
+	return 0;
+}
+
+const struct neap__experiment neap__study_schedules = {"schedules",
+	"what each strategy does with 32 steps",
+	"strategy,chosen,peak_bytes,slow_bytes,advance_steps,record_steps,makespan,stall,overhead",
+	measure, draw};

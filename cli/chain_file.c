@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain_file.c: chain files: sizes and costs of a chain as JSON, a list where steps
+ * differ, a number where they do not. Strict: what is not known, not a number of
+ * the right kind or not of the right length is one line with the file and the place.
+ */
+#include "chain_file.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES_MOST 1152921504606846976.0 /* 2^60 */
+#define SECONDS_MOST 1e15
+
+struct reading {
+	const char *path, *command;
+	struct cli_chain *chain;
+	struct neap_problem *problem;
+	int64_t steps;	       /* -1: not known yet */
+	const char *length_of; /* the key that told it */
+	int lists;
+};
+
+static int complain(const struct reading *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static int complain(const struct reading *r, const char *format, ...)
+{
+	char line[300];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	return cli_usage(r->command, "%s: %s", r->path, line);
+}
+
+enum unit { BYTES, SECONDS };
+
+/* The lists of a chain file; `more`: one entry more than there are steps. */
+static const struct key {
+	const char *name;
+	enum unit unit;
+	int more, needed;
+	size_t offset; /* of the column in struct cli_chain */
+} keys[] = {
+	{"advance", SECONDS, 0, 1, offsetof(struct cli_chain, advance)},
+	{"record", SECONDS, 0, 0, offsetof(struct cli_chain, record)},
+	{"backward", SECONDS, 1, 1, offsetof(struct cli_chain, backward)},
+	{"state", BYTES, 1, 1, offsetof(struct cli_chain, state)},
+	{"tape", BYTES, 0, 1, offsetof(struct cli_chain, tape)},
+	{"advance_tmp", BYTES, 0, 0, offsetof(struct cli_chain, advance_tmp)},
+	{"record_tmp", BYTES, 0, 0, offsetof(struct cli_chain, record_tmp)},
+	{"backward_tmp", BYTES, 1, 0, offsetof(struct cli_chain, backward_tmp)},
+};
+#define KEYS (sizeof keys / sizeof keys[0])
+
+static struct cli_column *column(struct cli_chain *chain, const struct key *key)
+{
+	return (struct cli_column *)(void *)((char *)chain + key->offset);
+}
+
+/* *value is as it was where the answer is not CLI_DONE. */
+static int number(const struct reading *r, const cJSON *item, const char *name, int64_t index,
+	enum unit unit, double *value)
+{
+	char place[64] = "";
+	if (index >= 0)
+		snprintf(place, sizeof place, "[%lld]", (long long)index);
+	if (!cJSON_IsNumber(item))
+		return complain(r, "%s%s: not a number", name, place);
+	double v = item->valuedouble;
+	if (unit == BYTES && !(v >= 0 && v <= BYTES_MOST && floor(v) == v))
+		return complain(r, "%s%s: %g is not a whole number of bytes between 0 and 2^60",
+			name, place, v);
+	if (unit == SECONDS && !(v >= 0 && v <= SECONDS_MOST))
+		return complain(r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, v);
+	*value = v;
+	return CLI_DONE;
+}
+
+static int set_steps(struct reading *r, int64_t steps, const char *name)
+{
+	if (r->steps >= 0 && steps != r->steps)
+		return complain(r, "%s: tells of %lld steps, %s of %lld", name, (long long)steps,
+			r->length_of, (long long)r->steps);
+	r->steps = steps;
+	r->length_of = name;
+	return CLI_DONE;
+}
+
+static int read_list(struct reading *r, const cJSON *item, const struct key *key)
+{
+	struct cli_column *c = column(r->chain, key);
+	const cJSON *entry;
+	int64_t n = 0, i = 0;
+	c->given = 1;
+	if (!cJSON_IsArray(item))
+		return number(r, item, key->name, -1, key->unit, &c->scalar);
+	cJSON_ArrayForEach(entry, item) n++;
+	if (n < key->more)
+		return complain(r, "%s: is empty", key->name);
+	int rc = set_steps(r, n - key->more, key->name);
+	if (rc != CLI_DONE)
+		return rc;
+	r->lists++;
+	c->list = calloc((size_t)n + 1, sizeof *c->list);
+	if (!c->list)
+		return complain(r, "%s: out of memory", key->name);
+	cJSON_ArrayForEach(entry, item)
+	{
+		double value = 0;
+		rc = number(r, entry, key->name, i, key->unit, &value);
+		if (rc != CLI_DONE)
+			return rc;
+		if (key->unit == BYTES)
+			c->list[i].bytes = (uint64_t)value;
+		else
+			c->list[i].seconds = value;
+		i++;
+	}
+	return CLI_DONE;
+}
+
+static int read_flag(struct reading *r, const cJSON *item, const char *name, uint32_t *flags,
+	uint32_t bit, int *given)
+{
+	if (!cJSON_IsBool(item))
+		return complain(r, "%s: neither true nor false", name);
+	*given = 1;
+	*flags = cJSON_IsTrue(item) ? *flags | bit : *flags & ~bit;
+	return CLI_DONE;
+}
+
+static int read_rate(struct reading *r, const cJSON *item, const char *name, double *rate)
+{
+	if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
+		return CLI_DONE;
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1e-9 && item->valuedouble <= 1e30))
+		return complain(r, "%s: not a rate in bytes a second", name);
+	*rate = item->valuedouble;
+	return CLI_DONE;
+}
+
+static int read_tier_key(
+	struct reading *r, struct neap_tier_spec *tier, const cJSON *item, const char *place)
+{
+	char name[96];
+	double value = 0;
+	int rc = CLI_DONE, given;
+	snprintf(name, sizeof name, "%s.%.40s", place, item->string);
+	if (strcmp(item->string, "name") == 0) {
+		if (!cJSON_IsString(item) || !item->valuestring[0] ||
+			strlen(item->valuestring) >= sizeof tier->name)
+			return complain(r, "%s: not a name of 1 to %zu characters", name,
+				sizeof tier->name - 1);
+		memcpy(tier->name, item->valuestring, strlen(item->valuestring) + 1);
+	} else if (strcmp(item->string, "capacity") == 0) {
+		if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
+			return CLI_DONE;
+		rc = number(r, item, name, -1, BYTES, &value);
+		tier->capacity = (uint64_t)value;
+	} else if (strcmp(item->string, "write") == 0) {
+		rc = read_rate(r, item, name, &tier->write_rate);
+	} else if (strcmp(item->string, "read") == 0) {
+		rc = read_rate(r, item, name, &tier->read_rate);
+	} else if (strcmp(item->string, "latency") == 0) {
+		rc = number(r, item, name, -1, SECONDS, &value);
+		tier->write_fixed = tier->read_fixed = value;
+	} else if (strcmp(item->string, "cpu") == 0) {
+		rc = number(r, item, name, -1, SECONDS, &value);
+		tier->cpu = value;
+	} else if (strcmp(item->string, "cpu_fixed") == 0) {
+		rc = number(r, item, name, -1, SECONDS, &value);
+		tier->cpu_fixed = value;
+	} else if (strcmp(item->string, "duplex") == 0) {
+		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_DUPLEX, &given);
+	} else if (strcmp(item->string, "sync") == 0) {
+		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_SYNC, &given);
+	} else {
+		rc = complain(r, "%s: unknown key", name);
+	}
+	return rc;
+}
+
+static int read_tiers(struct reading *r, const cJSON *list)
+{
+	const cJSON *item, *entry;
+	if (!cJSON_IsArray(list))
+		return complain(r, "tiers: not a list");
+	cJSON_ArrayForEach(item, list)
+	{
+		char place[32];
+		struct neap_problem *p = r->problem;
+		snprintf(place, sizeof place, "tiers[%d]", p->ntiers);
+		if (p->ntiers == NEAP_TIERS_MAX)
+			return complain(r, "tiers: more than %d", NEAP_TIERS_MAX);
+		if (!cJSON_IsObject(item))
+			return complain(r, "%s: not an object", place);
+		struct neap_tier_spec *tier = &p->tiers[p->ntiers++];
+		*tier = (struct neap_tier_spec){.capacity = NEAP_INFINITE};
+		cJSON_ArrayForEach(entry, item)
+		{
+			int rc = read_tier_key(r, tier, entry, place);
+			if (rc != CLI_DONE)
+				return rc;
+		}
+		if (!tier->name[0])
+			return complain(r, "%s: has no name", place);
+	}
+	return CLI_DONE;
+}
+
+#define NOWHERE ((size_t)-1)
+
+/* One number for the whole chain. */
+static const struct scalar {
+	const char *name;
+	enum unit unit;
+	size_t offset, given; /* of the value in neap_chain, of a flag in cli_chain; NOWHERE */
+} scalars[] = {
+	{"adjoint", BYTES, offsetof(struct neap_chain, adjoint),
+		offsetof(struct cli_chain, adjoint_given)},
+	{"tape_mean", BYTES, offsetof(struct neap_chain, tape_mean), NOWHERE},
+	{"log", BYTES, offsetof(struct neap_chain, log), NOWHERE},
+	{"replay", SECONDS, offsetof(struct neap_chain, replay),
+		offsetof(struct cli_chain, replay_given)},
+	{"slot_write", SECONDS, offsetof(struct neap_chain, slot_write), NOWHERE},
+	{"slot_read", SECONDS, offsetof(struct neap_chain, slot_read), NOWHERE},
+	{"call", SECONDS, offsetof(struct neap_chain, call), NOWHERE},
+	{"spread", SECONDS, NOWHERE, NOWHERE}, /* said, not used */
+};
+enum { SCALARS = sizeof scalars / sizeof scalars[0] };
+
+static int read_scalar(struct reading *r, const cJSON *item, const struct scalar *scalar)
+{
+	char *chain = (char *)&r->problem->chain, *given = (char *)r->chain;
+	double value = 0;
+
+	int rc = number(r, item, scalar->name, -1, scalar->unit, &value);
+	if (rc != CLI_DONE)
+		return rc;
+	if (scalar->given != NOWHERE)
+		*(int *)(given + scalar->given) = 1;
+	if (scalar->offset == NOWHERE)
+		return CLI_DONE;
+	if (scalar->unit == BYTES)
+		*(uint64_t *)(chain + scalar->offset) = (uint64_t)value;
+	else
+		*(double *)(chain + scalar->offset) = value;
+	return CLI_DONE;
+}
+
+static int read_key(struct reading *r, const cJSON *item)
+{
+	struct cli_chain *k = r->chain;
+	const char *name = item->string;
+	for (size_t i = 0; i < KEYS; i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return read_list(r, item, &keys[i]);
+	if (strcmp(name, "steps") == 0) {
+		if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
+			item->valuedouble > 1e12 || floor(item->valuedouble) != item->valuedouble)
+			return complain(r, "steps: not a whole number between 0 and 1e12");
+		return set_steps(r, (int64_t)item->valuedouble, "steps");
+	}
+	if (strcmp(name, "tape_holds_output") == 0)
+		return read_flag(r, item, name, &k->stages.flags, NEAP_STAGES_TAPE_HOLDS_OUTPUT,
+			&k->flags_given);
+	if (strcmp(name, "backward_needs_input") == 0)
+		return read_flag(r, item, name, &k->stages.flags, NEAP_STAGES_BACKWARD_NEEDS_INPUT,
+			&k->flags_given);
+	for (size_t i = 0; i < SCALARS; i++)
+		if (strcmp(scalars[i].name, name) == 0)
+			return read_scalar(r, item, &scalars[i]);
+	if (strcmp(name, "tiers") == 0)
+		return read_tiers(r, item);
+	return complain(r, "%.60s: unknown key", name);
+}
+
+/* Every step as every other, and no layer chain: a uniform chain. */
+static void make_uniform(struct reading *r)
+{
+	struct neap_chain *c = &r->problem->chain;
+	const struct cli_chain *k = r->chain;
+	c->steps = r->steps;
+	c->advance = k->advance.scalar;
+	c->record = k->record.given ? k->record.scalar : c->advance;
+	c->backward = k->backward.scalar;
+	c->state = c->live = (uint64_t)k->state.scalar;
+	c->tape = (uint64_t)k->tape.scalar;
+	if (!k->adjoint_given)
+		c->adjoint = c->state;
+	if (!k->replay_given && c->log)
+		c->replay = c->record;
+}
+
+static const void *values(const struct cli_column *c)
+{
+	return c->list;
+}
+
+static int make_stages(struct reading *r)
+{
+	struct cli_chain *k = r->chain;
+	if (r->problem->chain.log || k->replay_given)
+		return complain(r, "%s: goes with steps that do not differ",
+			r->problem->chain.log ? "log" : "replay");
+	if (r->problem->chain.call > 0)
+		return complain(r, "call: where steps differ each is a call, which holds it");
+	if (r->problem->chain.tape_mean > 0)
+		return complain(r, "tape_mean: where steps differ each has a tape of its own");
+	if (r->steps > 1000000)
+		return complain(r, "steps: more than 1000000 stages");
+	for (size_t i = 0; i < KEYS; i++) {
+		struct cli_column *c = column(k, &keys[i]);
+		int64_t n = r->steps + keys[i].more;
+		if (!c->given || c->list)
+			continue;
+		c->list = calloc((size_t)n + 1, sizeof *c->list);
+		if (!c->list)
+			return complain(r, "%s: out of memory", keys[i].name);
+		for (int64_t j = 0; j < n; j++)
+			if (keys[i].unit == BYTES)
+				c->list[j].bytes = (uint64_t)c->scalar;
+			else if (j < r->steps) /* the loss of a number of seconds is free */
+				c->list[j].seconds = c->scalar;
+	}
+	k->stages.advance = values(&k->advance);
+	k->stages.record = values(&k->record);
+	k->stages.backward = values(&k->backward);
+	k->stages.state = values(&k->state);
+	k->stages.tape = values(&k->tape);
+	k->stages.advance_tmp = values(&k->advance_tmp);
+	k->stages.record_tmp = values(&k->record_tmp);
+	k->stages.backward_tmp = values(&k->backward_tmp);
+	r->problem->chain.steps = r->steps;
+	r->problem->chain.stages = &k->stages;
+	return CLI_DONE;
+}
+
+static int interpret(struct reading *r, const cJSON *root)
+{
+	struct cli_chain *k = r->chain;
+	const cJSON *item, *other;
+	if (!cJSON_IsObject(root))
+		return complain(r, "not a JSON object");
+	cJSON_ArrayForEach(item, root)
+	{
+		for (other = root->child; other != item; other = other->next)
+			if (strcmp(other->string, item->string) == 0)
+				return complain(r, "%.60s: is there twice", item->string);
+		int rc = read_key(r, item);
+		if (rc != CLI_DONE)
+			return rc;
+	}
+	for (size_t i = 0; i < KEYS; i++)
+		if (keys[i].needed && !column(k, &keys[i])->given)
+			return complain(r, "%s: is missing", keys[i].name);
+	if (r->steps < 0)
+		return complain(r, "steps: is missing (it may be left out only beside lists)");
+	int temporaries = k->advance_tmp.given || k->record_tmp.given || k->backward_tmp.given;
+	if (r->lists == 0 && !temporaries && !(k->flags_given && k->stages.flags)) {
+		make_uniform(r);
+		return CLI_DONE;
+	}
+	return make_stages(r);
+}
+
+int cli_chain_parse(struct cli_chain *chain, struct neap_problem *problem, const char *text,
+	const char *path, const char *command)
+{
+	struct reading r = {path, command, chain, problem, -1, NULL, 0};
+	const char *end = NULL;
+	int rc;
+	*chain = (struct cli_chain){
+		.stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
+	cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
+	if (!root) {
+		int line = 1;
+		for (const char *c = text; end && c < end; c++)
+			line += *c == '\n';
+		return complain(&r, "line %d: not JSON", line);
+	}
+	rc = interpret(&r, root);
+	cJSON_Delete(root);
+	return rc;
+}
+
+int cli_chain_read(struct cli_chain *chain, struct neap_problem *problem, const char *path,
+	const char *command)
+{
+	char *text;
+	*chain = (struct cli_chain){0};
+	int rc = cli_read_text(&text, NULL, path, command);
+	if (rc == CLI_DONE)
+		rc = cli_chain_parse(chain, problem, text, path, command);
+	free(text);
+	return rc;
+}
+
+void cli_chain_free(struct cli_chain *chain)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		free(column(chain, &keys[i])->list);
+}

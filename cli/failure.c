@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* failure.c: how a command that cannot go on leaves: one line and an exit code. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+int cli_usage(const char *command, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "neap %s: %s\n", command, line);
+	return CLI_USAGE;
+}
+
+int cli_fail(const char *command, int code)
+{
+	/* What the caller can mend by saying or providing something else. */
+	static const int input[] = {NEAP_EUSAGE, NEAP_EFORMAT, NEAP_EINFEASIBLE, NEAP_EOVERFLOW,
+		-ENOENT, -EACCES, -EISDIR, -ENOTDIR, -EEXIST, -EROFS, -EPERM, -ENAMETOOLONG, -ELOOP,
+		-EINVAL, -ENOTEMPTY, -ENXIO, -ENODEV};
+
+	cli_usage(command, "%s", neap_detail()[0] ? neap_detail() : neap_strerror(code));
+	for (size_t i = 0; i < sizeof input / sizeof input[0]; i++)
+		if (input[i] == code)
+			return CLI_USAGE;
+	return CLI_FAILED;
+}
+
+int cli_finish(const char *command)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_usage(command, "cannot write to standard output: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	return CLI_DONE;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net_options.h"
+#include "chain_file.h"
+
+/* In the order of the enums of net.h. */
+const char *const cli_resets[] = {"subtract", "zero", "hard", "soft", NULL};
+const char *const cli_surrogates[] = {
+	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+const char *const cli_readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
+const char *const cli_precisions[] = {"float", "double", NULL};
+const char *const cli_learns[] = {"none", "tau", NULL};
+
+void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net)
+{
+	choices->reset = (int)net->reset;
+	choices->surrogate = (int)net->surrogate;
+	choices->readout = (int)net->readout;
+	choices->precision = (int)net->precision;
+	choices->learn = (int)net->learn;
+}
+
+void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices)
+{
+	net->reset = (enum neap_reset)choices->reset;
+	net->surrogate = (enum neap_surrogate)choices->surrogate;
+	net->readout = (enum neap_readout)choices->readout;
+	net->precision = (enum neap_precision)choices->precision;
+	net->learn = (enum neap_learn)choices->learn;
+}
+
+int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,
+	const char *command)
+{
+	struct cli_chain chain;
+
+	*costs = (struct neap_problem)NEAP_PROBLEM_INIT;
+	if (!file)
+		return CLI_DONE;
+	int rc = cli_chain_read(&chain, costs, file, command);
+	if (rc == CLI_DONE && costs->chain.stages)
+		rc = cli_usage(command,
+			"%s: steps that differ; the costs of a sequence are numbers", file);
+	cli_chain_free(&chain);
+	if (rc == CLI_DONE)
+		sweep->costs = costs;
+	return rc;
+}

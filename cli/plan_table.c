@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_table.c: the strategies of a problem side by side, the fastest first; beside
+ * each that was not chosen, why. Those that fit no budget come last.
+ */
+#include "plan_command.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cli_show_percent(char room[24], double ratio)
+{
+	if (!isfinite(ratio))
+		snprintf(room, 24, "-");
+	else
+		snprintf(room, 24, fabs(ratio) < 100 ? "%.1f%%" : "%.3g%%", 100 * fabs(ratio));
+	return room;
+}
+
+const char *cli_show_room(char room[24], const struct neap_problem *problem, uint64_t bytes)
+{
+	if (problem->chain.flags & NEAP_CHAIN_CLASSIC)
+		snprintf(room, 24, "%" PRIu64, bytes);
+	else
+		cli_show_size(room, bytes);
+	return room;
+}
+
+const char *cli_show_least(char room[24], const struct neap_problem *problem, uint64_t bytes)
+{
+	uint64_t unit = 1;
+	if (problem->chain.flags & NEAP_CHAIN_CLASSIC || bytes > UINT64_MAX / 2)
+		return cli_show_room(room, problem, bytes);
+	while (bytes / unit >= 1024)
+		unit *= 1024;
+	/* Three digits, as cli_show_size has them. */
+	uint64_t step = bytes / unit >= 100 ? unit : bytes / unit >= 10 ? unit / 10 : unit / 100;
+	if (step > 1)
+		bytes += (step - bytes % step) % step;
+	return cli_show_size(room, bytes);
+}
+
+/* Forward steps, with tape or without, for each step of the chain. */
+static double forward(const struct neap_problem *p, const struct neap_plan *plan)
+{
+	double steps = (double)p->chain.steps + (double)p->chain.join;
+	return steps > 0 ? (double)(plan->advance_steps + plan->record_steps) / steps : 0;
+}
+
+/* Feasible before infeasible, fast before slow, a budget to be had before none. */
+static int compare(const struct neap_plan *a, const struct neap_plan *b)
+{
+	if (a->feasible != b->feasible)
+		return b->feasible - a->feasible;
+	if (a->feasible)
+		return (a->makespan > b->makespan * (1 + 1e-12)) -
+		       (b->makespan > a->makespan * (1 + 1e-12));
+	if (!a->least_bytes != !b->least_bytes)
+		return !a->least_bytes - !b->least_bytes;
+	return (a->least_bytes > b->least_bytes) - (a->least_bytes < b->least_bytes);
+}
+
+/* An insertion sort: equal rows stay in the order of strategies, auto before them. */
+static void sort(const struct neap_plan **rows, const struct cli_plans *plans)
+{
+	for (int i = 0; i < plans->count; i++) {
+		const struct neap_plan *plan = &plans->plan[i];
+		int to = i, first = strcmp(plan->strategy, "auto") == 0;
+		for (; to > 0 && compare(plan, rows[to - 1]) < first; to--)
+			rows[to] = rows[to - 1];
+		rows[to] = plan;
+	}
+}
+
+/* The tier that is waited for: the plan's own, or that of most traffic. */
+static const char *waited_for(const struct neap_problem *p, const struct neap_plan *plan)
+{
+	int best = 0;
+	for (int i = 1; i < p->ntiers; i++)
+		if (plan->tiers[i].written + plan->tiers[i].read >
+			plan->tiers[best].written + plan->tiers[best].read)
+			best = i;
+	return plan->tier > 0 ? p->tiers[plan->tier - 1].name : p->tiers[best].name;
+}
+
+static void why_slower(char room[96], const struct neap_problem *p, const struct neap_plan *plan,
+	const struct neap_plan *best)
+{
+	char slower[24];
+	double more = plan->makespan - best->makespan, stall = plan->stall - best->stall;
+	double again = forward(p, plan) - forward(p, best);
+	double lost = plan->lost - best->lost;
+	double steps = (double)p->chain.steps + (double)p->chain.join;
+	if (more <= 0.0005 * best->makespan) {
+		snprintf(room, 96, "as fast");
+		return;
+	}
+	size_t n = (size_t)snprintf(room, 96, "%s slower: ",
+		cli_show_percent(slower, best->makespan > 0 ? more / best->makespan : INFINITY));
+	if (p->ntiers > 0 && stall > 0.5 * more)
+		snprintf(room + n, 96 - n, "waits for %.16s %.0f%%", waited_for(p, plan),
+			100 * plan->stall / plan->makespan);
+	else if (lost > 0.5 * more)
+		snprintf(room + n, 96 - n, "loses %.0f%% to transfers",
+			100 * plan->lost / plan->makespan);
+	else if (again > 0)
+		snprintf(room + n, 96 - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
+	else
+		snprintf(room + n, 96 - n, "copies states");
+}
+
+static void why_not(char room[96], const struct neap_problem *p, const struct neap_plan *plan,
+	const struct neap_plan *best)
+{
+	char least[24];
+	int classic = (p->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
+	if (plan->feasible)
+		why_slower(room, p, plan, best);
+	else if (plan->least_bytes)
+		snprintf(room, 96, "needs %s%s", cli_show_least(least, p, plan->least_bytes),
+			classic ? " slots" : "");
+	else
+		snprintf(room, 96, "%.90s", plan->why);
+}
+
+static void print_row(const struct neap_problem *p, const struct neap_plan *plan,
+	const struct neap_plan *best, int chosen)
+{
+	char peak[24], slow[24], time[24], over[24], gap[24], why[160];
+	if (chosen)
+		cli_show_params(why, &plan->params);
+	else
+		why_not(why, p, plan, best);
+	if (!plan->feasible) {
+		printf("  %-13s %s\n", plan->strategy, why);
+		return;
+	}
+	printf("%s %-13s %9s %9s %7.2f %9s %9s %8s%s%s\n", chosen ? "*" : " ", plan->strategy,
+		cli_show_room(peak, p, plan->peak_bytes),
+		plan->slow_bytes ? cli_show_room(slow, p, plan->slow_bytes) : "-", forward(p, plan),
+		cli_show_time(time, plan->makespan), cli_show_percent(over, plan->overhead),
+		cli_show_percent(gap, plan->gap), why[0] ? "  " : "", why);
+}
+
+int cli_plans_table(const struct cli_plans *plans)
+{
+	const struct neap_plan *rows[CLI_PLANS_MAX];
+	const struct neap_problem *p = plans->problem;
+	char bound[24];
+	sort(rows, plans);
+	const struct neap_plan *best = rows[0];
+	printf("  %-13s %9s %9s %7s %9s %9s %8s  %s\n", "strategy",
+		p->chain.flags & NEAP_CHAIN_CLASSIC ? "slots" : "peak", "slow", "forward",
+		"makespan", "overhead", "gap", "why not");
+	for (int i = 0; i < plans->count; i++)
+		print_row(p, rows[i], best,
+			best->feasible &&
+				(rows[i] == best || strcmp(rows[i]->strategy, best->chosen) == 0));
+	printf("\n");
+	if (best->feasible)
+		printf("* fastest; forward: steps run forward for each step of the chain\n");
+	printf("bound: no schedule is faster than %s\n", cli_show_time(bound, rows[0]->bound));
+	return cli_finish("plan");
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tier_option.c: --tier NAME:key=value,... for problems given by numbers. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct parsing {
+	struct neap_tier_spec *tier;
+	int classic;
+};
+
+static int set_capacity(struct parsing *p, const char *value)
+{
+	int64_t slots;
+	if (strcmp(value, "inf") == 0) {
+		p->tier->capacity = NEAP_INFINITE;
+		return 0;
+	}
+	if (!p->classic)
+		return cli_parse_size(&p->tier->capacity, value);
+	if (cli_parse_int(&slots, value) < 0 || slots < 0)
+		return -1;
+	p->tier->capacity = (uint64_t)slots;
+	return 0;
+}
+
+static int set_write(struct parsing *p, const char *value)
+{
+	return p->classic ? cli_parse_time(&p->tier->write_fixed, value)
+			  : cli_parse_rate(&p->tier->write_rate, value);
+}
+
+static int set_read(struct parsing *p, const char *value)
+{
+	return p->classic ? cli_parse_time(&p->tier->read_fixed, value)
+			  : cli_parse_rate(&p->tier->read_rate, value);
+}
+
+/* Seconds a byte; a time for a size, such as 300ms/G, too. */
+static int set_cpu(struct parsing *p, const char *value)
+{
+	char time[64];
+	size_t n = strcspn(value, "/");
+	uint64_t bytes = 1;
+	if (n >= sizeof time)
+		return -1;
+	memcpy(time, value, n);
+	time[n] = '\0';
+	if (value[n] && (cli_parse_size(&bytes, value + n + 1) < 0 || bytes == 0))
+		return -1;
+	if (cli_parse_time(&p->tier->cpu, time) < 0)
+		return -1;
+	p->tier->cpu /= (double)bytes;
+	return 0;
+}
+
+static int set_cpu_fixed(struct parsing *p, const char *value)
+{
+	return cli_parse_time(&p->tier->cpu_fixed, value);
+}
+
+static int set_latency(struct parsing *p, const char *value)
+{
+	if (cli_parse_time(&p->tier->write_fixed, value) < 0)
+		return -1;
+	p->tier->read_fixed = p->tier->write_fixed;
+	return 0;
+}
+
+static const struct {
+	const char *key;
+	int forms; /* 1: in bytes, 2: classic */
+	int (*set)(struct parsing *p, const char *value);
+	const char *wants;
+} keys[] = {
+	{"capacity", 1, set_capacity, "a size or inf"},
+	{"slots", 2, set_capacity, "a whole number or inf"},
+	{"write", 1, set_write, "a rate, such as 500M"},
+	{"write", 2, set_write, "seconds a state"},
+	{"read", 1, set_read, "a rate, such as 500M"},
+	{"read", 2, set_read, "seconds a state"},
+	{"latency", 1, set_latency, "a time"},
+	{"cpu", 3, set_cpu, "a time a byte or for a size, such as 300ms/1G"},
+	{"cpu_fixed", 3, set_cpu_fixed, "a time"},
+};
+
+static int set_key(struct parsing *p, const char *word, char *value, const char *command)
+{
+	int form = p->classic ? 2 : 1;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		if (strcmp(keys[i].key, word) != 0 || !(keys[i].forms & form))
+			continue;
+		if (!value || keys[i].set(p, value) < 0)
+			return cli_usage(command, "--tier: %s='%s' is not %s", word,
+				value ? value : "", keys[i].wants);
+		return CLI_DONE;
+	}
+	if (!value && strcmp(word, "sync") == 0)
+		p->tier->flags |= NEAP_TIER_SYNC;
+	else if (!value && strcmp(word, "async") == 0)
+		p->tier->flags &= ~(uint32_t)NEAP_TIER_SYNC;
+	else if (!value && strcmp(word, "duplex") == 0)
+		p->tier->flags |= NEAP_TIER_DUPLEX;
+	else
+		return cli_usage(command,
+			"--tier: unknown key '%s'; %s, sync, async, duplex are known", word,
+			p->classic ? "slots, write, read, cpu, cpu_fixed"
+				   : "capacity, write, read, latency, cpu, cpu_fixed");
+	return CLI_DONE;
+}
+
+int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command)
+{
+	char copy[512], *rest = copy;
+	struct parsing p = {tier, classic};
+	size_t n = strlen(text), name = strcspn(text, ":");
+
+	*tier = (struct neap_tier_spec){
+		.capacity = NEAP_INFINITE, .flags = classic ? NEAP_TIER_SYNC : 0};
+	if (n >= sizeof copy)
+		return cli_usage(command, "--tier: longer than %zu characters", sizeof copy - 1);
+	if (name == 0 || name >= sizeof tier->name)
+		return cli_usage(command,
+			"--tier: '%s' needs a name of 1 to %zu characters before ':'", text,
+			sizeof tier->name - 1);
+	memcpy(copy, text, n + 1);
+	copy[name] = '\0';
+	memcpy(tier->name, copy, name + 1);
+	rest = text[name] == ':' ? copy + name + 1 : NULL;
+	while (rest && *rest) {
+		char *word = rest, *end = strchr(rest, ',');
+		rest = end ? end + 1 : NULL;
+		if (end)
+			*end = '\0';
+		char *value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		int rc = set_key(&p, word, value, command);
+		if (rc != CLI_DONE)
+			return rc;
+	}
+	return CLI_DONE;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the SHD layout. The file's structures carry checksums (file format of
+ * HDF5 1.10), so that a damaged file is recognised. HDF5 does not survive a full
+ * disk: room is asked of the file system before HDF5 needs it.
+ */
+#include "data/dataset.h"
+#include "data/h5.h"
+#include "base/fail.h"
+#include "sys/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK_ROWS = 1024, ROOM_STEP = 256 * 1024 };
+
+struct neap_shd_writer {
+	char *path;
+	struct neap__outfile *beside;
+	int fd; /* the file beside, to reserve room in it */
+	uint64_t need, reserved;
+	hid_t file, times, units;
+	int inputs;
+	int64_t count, room;
+	uint16_t *label, *speaker;
+	double *duration, longest;
+	int speakers;	/* 1: some sample has a speaker; 0: none has */
+	float *convert; /* one sample's times */
+	size_t convert_room;
+};
+
+static int failed(const struct neap_shd_writer *writer, int err)
+{
+	return neap__fail_errno(err ? err : EIO, "cannot write '%s'", writer->path);
+}
+
+/* Makes sure that `bytes` more can be written. */
+static int reserve(struct neap_shd_writer *writer, uint64_t bytes)
+{
+	writer->need += bytes;
+	if (writer->need <= writer->reserved)
+		return 0;
+	uint64_t want = writer->need + ROOM_STEP + writer->need / 16;
+	if (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)want) < 0 && errno != EOPNOTSUPP &&
+		errno != ENOSYS)
+		return failed(writer, errno);
+	writer->reserved = want;
+	return 0;
+}
+
+/* Without the time of day: the same spikes make the same file. */
+static int create_group(hid_t file, const char *name)
+{
+	hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+	H5Pset_obj_track_times(creation, 0);
+	hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+	H5Pclose(creation);
+	return group >= 0 ? H5Gclose(group) : -1;
+}
+
+static hid_t create_rows(hid_t file, const char *name, hid_t base)
+{
+	hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK_ROWS;
+	hid_t type = H5Tvlen_create(base), space = H5Screate_simple(1, &none, &unlimited);
+	hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+	H5Pset_chunk(creation, 1, &chunk);
+	H5Pset_obj_track_times(creation, 0);
+	hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+	H5Pclose(creation);
+	H5Sclose(space);
+	H5Tclose(type);
+	return set;
+}
+
+static int create_file(struct neap_shd_writer *writer)
+{
+	NEAP_TRY(neap__outfile_open(&writer->beside, writer->path));
+	const char *name = neap__outfile_name(writer->beside);
+	writer->fd = open(name, O_WRONLY | O_CLOEXEC);
+	if (writer->fd < 0)
+		return failed(writer, errno);
+	NEAP_TRY(reserve(writer, ROOM_STEP));
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+	H5Pset_obj_track_times(creation, 0);
+	H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+	H5Pset_file_locking(access, 0, 1);
+	errno = 0;
+	/* Creation truncates; what was reserved is asked for again. */
+	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+	H5Pclose(access);
+	H5Pclose(creation);
+	if (writer->file < 0)
+		return failed(writer, errno);
+	writer->reserved = 0;
+	NEAP_TRY(reserve(writer, 0));
+	if (create_group(writer->file, "/spikes") < 0 || create_group(writer->file, "/extra") < 0)
+		return failed(writer, errno);
+	writer->times = create_rows(writer->file, "/spikes/times", H5T_IEEE_F32LE);
+	writer->units = create_rows(writer->file, "/spikes/units", H5T_STD_U16LE);
+	return writer->times < 0 || writer->units < 0 ? failed(writer, errno) : 0;
+}
+
+/* Closes the HDF5 side; negative when its last writes failed. */
+static int close_hdf5(struct neap_shd_writer *writer)
+{
+	int rc = 0;
+	errno = 0;
+	if (writer->times >= 0 && H5Dclose(writer->times) < 0)
+		rc = -1;
+	if (writer->units >= 0 && H5Dclose(writer->units) < 0)
+		rc = -1;
+	if (writer->file >= 0 && H5Fclose(writer->file) < 0)
+		rc = -1;
+	writer->times = writer->units = writer->file = -1;
+	return rc;
+}
+
+static void release(struct neap_shd_writer *writer)
+{
+	struct neap__h5_guard guard;
+	neap__h5_enter(&guard);
+	(void)close_hdf5(writer);
+	neap__h5_leave(&guard);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	neap__outfile_abort(writer->beside);
+	free(writer->label);
+	free(writer->speaker);
+	free(writer->duration);
+	free(writer->convert);
+	free(writer->path);
+	free(writer);
+}
+
+int neap_shd_create(struct neap_shd_writer **out, const char *path, int inputs)
+{
+	struct neap__h5_guard guard;
+	*out = NULL;
+	if (!path || !*path)
+		return neap__fail(NEAP_EUSAGE, "the name of the file to write is empty");
+	if (inputs < 1 || inputs > 65536)
+		return neap__fail(
+			NEAP_EUSAGE, "'%s': %d channels; 1 to 65536 are accepted", path, inputs);
+	struct neap_shd_writer *writer = calloc(1, sizeof *writer);
+	if (!writer)
+		return neap__fail_errno(ENOMEM, "cannot write '%s'", path);
+	writer->fd = -1;
+	writer->file = writer->times = writer->units = -1;
+	writer->inputs = inputs;
+	writer->path = strdup(path);
+	if (!writer->path) {
+		release(writer);
+		return neap__fail_errno(ENOMEM, "cannot write '%s'", path);
+	}
+	neap__h5_enter(&guard);
+	int rc = create_file(writer);
+	neap__h5_leave(&guard);
+	if (rc < 0)
+		release(writer);
+	else
+		*out = writer;
+	return rc;
+}
+
+static int check_events(const struct neap_shd_writer *writer, const struct neap_events *events)
+{
+	long long sample = (long long)writer->count;
+	if (events->label < 0 || events->label > 65535 || events->speaker > 65535)
+		return neap__fail(NEAP_EUSAGE,
+			"sample %lld: label %d, speaker %d; 0 to 65535 are accepted", sample,
+			events->label, events->speaker);
+	if (events->count < 0 || events->count > UINT32_MAX / 16 ||
+		!(events->duration >= 0 && events->duration <= 1e6))
+		return neap__fail(NEAP_EUSAGE, "sample %lld: %lld events in %g seconds", sample,
+			(long long)events->count, events->duration);
+	for (int64_t i = 0; i < events->count; i++)
+		if (events->unit[i] >= writer->inputs ||
+			!(events->time[i] >= 0 && events->time[i] <= 1e6))
+			return neap__fail(NEAP_EUSAGE,
+				"sample %lld: unit %d at %g s; units below %d and times of 0 to "
+				"1e6 s are accepted",
+				sample, events->unit[i], events->time[i], writer->inputs);
+	return 0;
+}
+
+static int grow(struct neap_shd_writer *writer, size_t events)
+{
+	if (writer->count == writer->room) {
+		size_t room = (size_t)writer->room * 2 + 64;
+		uint16_t *label = realloc(writer->label, room * sizeof *label);
+		writer->label = label ? label : writer->label;
+		uint16_t *speaker = realloc(writer->speaker, room * sizeof *speaker);
+		writer->speaker = speaker ? speaker : writer->speaker;
+		double *duration = realloc(writer->duration, room * sizeof *duration);
+		writer->duration = duration ? duration : writer->duration;
+		if (!label || !speaker || !duration)
+			return failed(writer, ENOMEM);
+		writer->room = (int64_t)room;
+	}
+	if (events > writer->convert_room) {
+		float *convert = realloc(writer->convert, events * sizeof *convert);
+		if (!convert)
+			return failed(writer, ENOMEM);
+		writer->convert = convert;
+		writer->convert_room = events;
+	}
+	return 0;
+}
+
+/* Appends one row of `n` elements. */
+static int append(hid_t set, int64_t row, hid_t base, size_t n, void *data)
+{
+	hsize_t rows = (hsize_t)row + 1, start = (hsize_t)row, one = 1;
+	hvl_t value = {n, data};
+	if (H5Dset_extent(set, &rows) < 0)
+		return -1;
+	hid_t type = H5Tvlen_create(base), file = H5Dget_space(set);
+	hid_t memory = H5Screate_simple(1, &one, NULL);
+	int rc = H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &one, NULL);
+	if (rc >= 0)
+		rc = H5Dwrite(set, type, memory, file, H5P_DEFAULT, &value);
+	H5Sclose(memory);
+	H5Sclose(file);
+	H5Tclose(type);
+	return rc;
+}
+
+int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *events)
+{
+	struct neap__h5_guard guard;
+	NEAP_TRY(check_events(writer, events));
+	size_t n = (size_t)events->count;
+	NEAP_TRY(grow(writer, n));
+	for (size_t i = 0; i < n; i++)
+		writer->convert[i] = (float)events->time[i];
+	/* Both rows, their heaps' waste, the references. */
+	NEAP_TRY(reserve(writer, n * 6 + 2 * 4096 + 256));
+	neap__h5_enter(&guard);
+	errno = 0;
+	int rc = append(writer->times, writer->count, H5T_NATIVE_FLOAT, n, writer->convert);
+	if (rc >= 0)
+		rc = append(writer->units, writer->count, H5T_NATIVE_UINT16, n, events->unit);
+	int err = errno;
+	neap__h5_leave(&guard);
+	if (rc < 0)
+		return failed(writer, err);
+	writer->label[writer->count] = (uint16_t)events->label;
+	writer->speaker[writer->count] = (uint16_t)(events->speaker < 0 ? 0 : events->speaker);
+	writer->speakers |= events->speaker >= 0;
+	writer->duration[writer->count] = events->duration;
+	double end = n > 0 ? events->time[n - 1] : 0;
+	writer->longest = fmax(writer->longest, fmax(end, events->duration));
+	writer->count++;
+	return 0;
+}
+
+/* A data set of `count` elements, compressed where that can gain something. */
+static int write_vector(
+	hid_t file, const char *name, hid_t stored, hid_t memory, int64_t count, const void *data)
+{
+	hsize_t n = (hsize_t)count, chunk = 4096;
+	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, NULL);
+	H5Pset_obj_track_times(creation, 0);
+	if (H5Tget_class(stored) != H5T_STRING && count > 256) {
+		chunk = n < chunk ? n : chunk;
+		H5Pset_chunk(creation, 1, &chunk);
+		H5Pset_deflate(creation, 6);
+		H5Pset_fletcher32(creation);
+	}
+	hid_t set = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+	int rc = set >= 0 && n > 0 ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)
+				   : (set >= 0 ? 0 : -1);
+	if (set >= 0)
+		H5Dclose(set);
+	H5Sclose(space);
+	H5Pclose(creation);
+	return rc;
+}
+
+static int write_names(hid_t file, const char *path, const char *const *names, int count)
+{
+	hid_t type = H5Tcopy(H5T_C_S1);
+	H5Tset_size(type, H5T_VARIABLE);
+	H5Tset_cset(type, H5T_CSET_UTF8);
+	int rc = write_vector(file, path, type, type, count, names);
+	H5Tclose(type);
+	return rc;
+}
+
+static int write_attribute(hid_t file, const char *name, double value)
+{
+	hid_t space = H5Screate(H5S_SCALAR);
+	hid_t attribute = H5Acreate2(file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+	int rc = attribute >= 0 ? H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value) : -1;
+	if (attribute >= 0)
+		H5Aclose(attribute);
+	H5Sclose(space);
+	return rc;
+}
+
+/* Everything after the spikes; negative when HDF5 failed. */
+static int write_rest(struct neap_shd_writer *writer, const char *const *class_names, int classes,
+	const char *const *speaker_names, int speakers, const struct neap_attribute *attributes,
+	int nattributes)
+{
+	hid_t file = writer->file;
+	int64_t n = writer->count;
+	int rc = write_vector(file, "/labels", H5T_STD_U16LE, H5T_NATIVE_UINT16, n, writer->label);
+	if (rc >= 0)
+		rc = write_vector(file, "/extra/duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, n,
+			writer->duration);
+	if (rc >= 0 && writer->speakers)
+		rc = write_vector(file, "/extra/speaker", H5T_STD_U16LE, H5T_NATIVE_UINT16, n,
+			writer->speaker);
+	if (rc >= 0 && classes > 0)
+		rc = write_names(file, "/extra/keys", class_names, classes);
+	if (rc >= 0 && speakers > 0)
+		rc = write_names(file, "/extra/speaker_names", speaker_names, speakers);
+	if (rc >= 0)
+		rc = write_attribute(file, "inputs", writer->inputs);
+	if (rc >= 0)
+		rc = write_attribute(file, "longest", writer->longest);
+	for (int i = 0; rc >= 0 && i < nattributes; i++)
+		rc = write_attribute(file, attributes[i].name, attributes[i].value);
+	return rc;
+}
+
+static uint64_t text_bytes(const char *const *names, int count)
+{
+	uint64_t bytes = 0;
+	for (int i = 0; i < count; i++)
+		bytes += strlen(names[i]) + 64;
+	return bytes;
+}
+
+/* Gives back what was reserved beyond the end. */
+static int trim(struct neap_shd_writer *writer)
+{
+	struct stat st;
+	return fstat(writer->fd, &st) < 0 || ftruncate(writer->fd, st.st_size) < 0
+		       ? failed(writer, errno)
+		       : 0;
+}
+
+int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_names, int classes,
+	const char *const *speaker_names, int speakers, const struct neap_attribute *attributes,
+	int nattributes)
+{
+	struct neap__h5_guard guard;
+	int rc = 0;
+	for (int64_t i = 0; rc == 0 && i < writer->count; i++)
+		if (classes > 0 && writer->label[i] >= classes)
+			rc = neap__fail(NEAP_EUSAGE, "'%s': sample %lld has label %d of %d classes",
+				writer->path, (long long)i, writer->label[i], classes);
+	if (rc == 0)
+		rc = reserve(writer, (uint64_t)writer->count * 16 + (uint64_t)nattributes * 256 +
+					     text_bytes(class_names, classes) +
+					     text_bytes(speaker_names, speakers) + 65536);
+	if (rc < 0) {
+		release(writer);
+		return rc;
+	}
+	neap__h5_enter(&guard);
+	errno = 0;
+	rc = write_rest(
+		writer, class_names, classes, speaker_names, speakers, attributes, nattributes);
+	int err = errno;
+	if (close_hdf5(writer) < 0)
+		rc = -1;
+	if (rc < 0)
+		rc = failed(writer, err ? err : errno);
+	neap__h5_leave(&guard);
+	if (rc == 0)
+		rc = trim(writer);
+	if (rc == 0) {
+		rc = neap__outfile_commit(writer->beside);
+		writer->beside = NULL;
+	}
+	release(writer);
+	return rc;
+}
+
+void neap_shd_abort(struct neap_shd_writer *writer)
+{
+	if (writer)
+		release(writer);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_blocks.h: rows in blocks that stay near until every sample has had its own of them. */
+#ifndef NEAP_KERN_BLOCKS_H
+#define NEAP_KERN_BLOCKS_H
+
+#include "kern/kern.h"
+
+enum {
+	NEAP__BLOCK_BYTES = 128 * 1024,
+	NEAP__BLOCK_SHARES = 64, /* at most, that take turns */
+	NEAP__BLOCK_LEAST = 16	 /* rows of each sample in a block, about: fills tiles */
+};
+
+/* Rows of a block: near enough, and with enough of each sample's. 0: one block has them all. */
+static inline int neap__block_rows(
+	const struct neap__matrix *m, const struct neap__share *share, int shares)
+{
+	int rows = NEAP__BLOCK_BYTES / (int)sizeof(real) / m->columns + 1, span = 1, all = 1;
+
+	for (int s = 0; s < shares; s++) {
+		int count = share[s].count, end = count ? share[s].id[count - 1] + 1 : 1;
+		span = end > span ? end : span;
+		all += count;
+	}
+	int64_t filled = (int64_t)NEAP__BLOCK_LEAST * shares * span / all;
+	filled = filled < rows ? rows : filled;
+	return filled < span ? (int)filled : 0;
+}
+
+/* Block after block, sample after sample, the rows [from, to) of its list. */
+static inline void neap__blocks(const struct neap__matrix *m, const struct neap__share *share,
+	int shares,
+	void (*rows)(
+		const struct neap__matrix *m, const struct neap__share *share, int from, int to))
+{
+	int at[NEAP__BLOCK_SHARES] = {0}, left = 0;
+
+	for (; shares > NEAP__BLOCK_SHARES; shares -= NEAP__BLOCK_SHARES) {
+		neap__blocks(m, share, NEAP__BLOCK_SHARES, rows);
+		share += NEAP__BLOCK_SHARES;
+	}
+	int step = neap__block_rows(m, share, shares);
+	for (int s = 0; s < shares; s++)
+		if (step)
+			left += share[s].count;
+		else if (share[s].count)
+			rows(m, share + s, 0, share[s].count);
+	for (int64_t end = step; left > 0; end += step)
+		for (int s = 0; s < shares; s++) {
+			int to = at[s];
+			while (to < share[s].count && share[s].id[to] < end)
+				to++;
+			if (to > at[s])
+				rows(m, share + s, at[s], to);
+			left -= to - at[s];
+			at[s] = to;
+		}
+}
+
+#endif

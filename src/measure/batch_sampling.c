@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/batch_sampling.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <string.h>
+
+enum { STRETCHES = 64, LENGTH = 256, BEFORE = 256, BLOCK = 64 };
+
+struct neap_batch neap__batch_cut(
+	const struct neap_batch *batch, struct neap_sequence *sequences, int64_t steps)
+{
+	struct neap_batch cut = *batch;
+
+	cut.sequences = sequences;
+	cut.steps = batch->steps < steps ? batch->steps : steps;
+	for (int i = 0; i < batch->size; i++) {
+		sequences[i] = batch->sequences[i];
+		if (sequences[i].length > cut.steps)
+			sequences[i].length = cut.steps;
+	}
+	return cut;
+}
+
+struct rooms {
+	char *state, *tape;
+	size_t state_bytes, tape_bytes;
+};
+
+static double waited(const struct neap_batch *batch)
+{
+	return batch->windows ? neap_windows_waited(batch->windows) : 0;
+}
+
+/*
+ * Runs for a while and records [t, t + LENGTH), as steps [at, at + LENGTH) of the tapes
+ * (NULL: none), which adds to *seconds but for waits for inputs.
+ */
+static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct neap_batch *batch,
+	const struct rooms *rooms, int64_t t, int64_t at, double *seconds)
+{
+	int64_t end = t + LENGTH, done = t;
+	size_t used;
+
+	memset(rooms->state, 0, rooms->state_bytes);
+	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
+	double start = neap__seconds() - waited(batch);
+	for (; t < end; at += done - t, t = done) {
+		int64_t t1 = (t / BLOCK + 1) * BLOCK;
+		NEAP_TRY(neap_net_record(net, rooms->state, t, t1 < end ? t1 : end, 0, rooms->tape,
+			rooms->tape_bytes, &used, &done));
+		if (done <= t)
+			return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
+				rooms->tape_bytes);
+		if (tapes)
+			neap__tapes_add(tapes, at, at + done - t, used);
+	}
+	*seconds += neap__seconds() - waited(batch) - start;
+	return 0;
+}
+
+/* The i-th of stretches that are spread over some first steps. */
+static int64_t place(int i, int64_t steps)
+{
+	return (int64_t)((double)((steps - LENGTH) / BLOCK) * (i + 0.5) / STRETCHES) * BLOCK;
+}
+
+int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct neap_net *net,
+	const struct neap_batch *batch, int64_t first, size_t room)
+{
+	struct neap_net_sizes sizes;
+	struct rooms rooms;
+	void *pages;
+
+	NEAP_TRY(neap__tapes_make(tapes, STRETCHES * LENGTH));
+	neap_net_get_sizes(net, &sizes);
+	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
+	if (tape > room)
+		tape = room > sizes.tape_max ? room : sizes.tape_max;
+	rooms.state_bytes = (size_t)neap__round_up(sizes.state, 64);
+	rooms.tape_bytes = (size_t)tape;
+	size_t bytes = (size_t)neap__sat_add(rooms.state_bytes, tape);
+	NEAP_TRY(neap__map_pages(&pages, bytes));
+	rooms.state = pages;
+	rooms.tape = rooms.state + rooms.state_bytes;
+	double all = 0, begin = 0;
+	int rc = 0;
+	for (int i = 0; i < STRETCHES && rc == 0; i++) {
+		rc = stretch(tapes, net, batch, &rooms, place(i, batch->steps), (int64_t)i * LENGTH,
+			&all);
+		if (rc == 0)
+			rc = stretch(NULL, net, batch, &rooms, place(i, first), 0, &begin);
+	}
+	*dearer = begin > 0 ? all / begin : 1;
+	neap__unmap_pages(pages, bytes);
+	return rc;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calibration.c: `neap calibrate`: what the first steps of a batch cost, a copy of its
+ * state, and the slow tiers, each several times.
+ */
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "measure/call_cost.h"
+#include "measure/copy_cost.h"
+#include "measure/net_steps.h"
+#include "measure/one_batch.h"
+#include "measure/tier_cost.h"
+#include "measure/slow_tiers.h"
+
+#include <math.h>
+
+enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
+#define ROOM ((size_t)64 << 20) /* bytes for tapes while steps are timed, at most */
+#define TIER_SECONDS 0.2	/* for each measurement of a tier's rates */
+
+struct run {
+	const struct neap_calibrate_options *options;
+	struct neap_calibration *result;
+	struct neap__onebatch one;
+	struct neap__tiers tiers;
+	struct neap_net_sizes sizes;
+	struct neap__costs costs; /* of the last measurement */
+	int64_t timed;
+	size_t room;
+	int repeats, done, total;
+};
+
+static int tell(struct run *r, const char *what)
+{
+	const struct neap_calibrate_options *o = r->options;
+	if (o->progress && o->progress(o->user, what, r->done++, r->total))
+		return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+	return 0;
+}
+
+/* Forward, forward with tapes and a stretch backward. */
+static int time_steps(void *user)
+{
+	struct run *r = user;
+	return neap__netops_measure(
+		&r->costs, r->one.net, r->one.batch, &r->one.objective, r->timed, r->room);
+}
+
+static int steps(struct run *r, struct neap__work *work)
+{
+	double f[REPEATS_MOST], rec[REPEATS_MOST], b[REPEATS_MOST], whole[REPEATS_MOST];
+	double rho[REPEATS_MOST];
+	double mean = 0;
+
+	NEAP_TRY(time_steps(r)); /* warm: pages, caches, threads */
+	for (int i = 0; i < r->repeats; i++) {
+		NEAP_TRY(tell(r, "steps"));
+		double start = neap__seconds();
+		NEAP_TRY(time_steps(r));
+		whole[i] = neap__seconds() - start;
+		f[i] = r->costs.advance;
+		rec[i] = r->costs.record;
+		b[i] = r->costs.backward;
+		rho[i] = r->costs.replay;
+		mean += r->costs.tape_mean / r->repeats;
+	}
+	struct neap_calibration *c = r->result;
+	struct neap_chain *chain = &c->problem.chain;
+	c->advance = neap__timing_of(f, r->repeats);
+	c->record = neap__timing_of(rec, r->repeats);
+	c->backward = neap__timing_of(b, r->repeats);
+	if (r->sizes.log_max > 0) {
+		c->replay = neap__timing_of(rho, r->repeats);
+		chain->replay = c->replay.median;
+		chain->log = neap__round_up((uint64_t)fmax(r->costs.log_mean, 1), 64);
+	}
+	chain->advance = c->advance.median;
+	chain->record = c->record.median;
+	chain->backward = c->backward.median;
+	chain->tape = neap__round_up((uint64_t)(mean > 64 ? mean : 64), 64);
+	if (chain->tape > chain->tape_max)
+		chain->tape = chain->tape_max;
+	*work = (struct neap__work){time_steps, r, neap__timing_of(whole, r->repeats).median};
+	return 0;
+}
+
+static int copies(struct run *r)
+{
+	struct neap_calibration *c = r->result;
+
+	NEAP_TRY(tell(r, "copies"));
+	NEAP_TRY(neap__copycost_measure(&c->slot_write, &c->slot_read,
+		neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
+	c->problem.chain.slot_write = c->slot_write.median;
+	c->problem.chain.slot_read = c->slot_read.median;
+	return 0;
+}
+
+static int calls(struct run *r)
+{
+	struct neap_chain *chain = &r->result->problem.chain;
+	double prices[REPEATS_MOST];
+
+	for (int i = 0; i < r->repeats; i++) {
+		NEAP_TRY(tell(r, "calls"));
+		NEAP_TRY(neap__callcost_measure(&r->costs, r->one.net, r->one.batch,
+			&r->one.objective, r->result->problem.memory));
+		prices[i] = r->costs.call;
+	}
+	r->result->call = neap__timing_of(prices, r->repeats);
+	chain->call = r->result->call.median;
+	return 0;
+}
+
+static int tiers(struct run *r, const struct neap__work *work)
+{
+	struct neap_calibration *c = r->result;
+	uint64_t record = neap__sat_mul(c->problem.chain.tape, 64);
+
+	if (record < r->sizes.state)
+		record = r->sizes.state;
+	for (int i = 0; i < r->tiers.count; i++) {
+		NEAP_TRY(tell(r, "slow memory"));
+		NEAP_TRY(neap__tiercost_measure(
+			&c->tiers[i], r->tiers.tier[i], record, work, r->repeats, TIER_SECONDS));
+		neap_tier_describe(r->tiers.tier[i], record, &c->problem.tiers[i]);
+	}
+	c->problem.ntiers = r->tiers.count;
+	return 0;
+}
+
+static int calibrate(struct run *r)
+{
+	const struct neap_calibrate_options *o = r->options;
+	struct neap_calibration *c = r->result;
+	const struct neap__onebatch_source source = {.data = o->data,
+		.net = &o->net,
+		.loss = o->loss,
+		.rates = o->rates,
+		.batch = o->batch,
+		.max_steps = o->max_steps,
+		.window_bytes = o->sweep.inputs,
+		.first = o->first,
+		.seed = o->seed};
+	struct neap__work work;
+
+	if (o->repeats < 0 || o->repeats > REPEATS_MOST)
+		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MOST);
+	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
+	NEAP_TRY(neap__onebatch_open(&r->one, &source));
+	neap_net_get_sizes(r->one.net, &r->sizes);
+	NEAP_TRY(neap_net_end(r->one.net));
+	c->batch = r->one.batch->size;
+	c->problem.memory = neap__memory_budget(&o->sweep);
+	c->problem.chain = (struct neap_chain){.steps = r->one.batch->steps,
+		.state = neap__round_up(r->sizes.state, 64),
+		.adjoint = neap__round_up(r->sizes.adjoint, 64),
+		.tape_max = neap__round_up(r->sizes.tape_max, 64)};
+	r->repeats = o->repeats ? o->repeats : REPEATS;
+	r->timed = o->timed > 0 ? o->timed : TIMED;
+	r->room = c->problem.memory < ROOM ? (size_t)c->problem.memory : ROOM;
+	r->total = 2 * r->repeats + 1 + r->tiers.count;
+	if (r->one.batch->steps == 0)
+		return neap__fail(NEAP_EUSAGE, "%s: the batch has no steps to time", o->data);
+	NEAP_TRY(steps(r, &work));
+	NEAP_TRY(copies(r));
+	NEAP_TRY(calls(r));
+	return tiers(r, &work);
+}
+
+int neap_calibrate(
+	struct neap_calibration *calibration, const struct neap_calibrate_options *options)
+{
+	struct run r = {.options = options, .result = calibration};
+
+	*calibration = (struct neap_calibration){0};
+	int rc = calibrate(&r);
+	if (rc == 0)
+		rc = tell(&r, NULL);
+	neap__tiers_close(&r.tiers);
+	neap__onebatch_close(&r.one);
+	return rc;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comparison_key.c: what the gradients of a batch depend on, as one number. */
+#include "measure/comparison.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+static uint64_t text(uint64_t key, const char *name)
+{
+	return name ? XXH3_64bits_withSeed(name, strlen(name), key) : key;
+}
+
+/* The weights stand for the net's shape and seed; the events of a batch for themselves by name. */
+uint64_t neap__comparison_key(const struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	const struct neap_net_options *net = &o->net;
+	const struct neap_batch *batch = c->one.batch;
+	struct neap_param param;
+	char rest[600];
+	uint64_t key = text(text(text(1, o->data), o->loss), neap_net_spec(c->one.net));
+
+	for (int i = 0; i < neap_net_params(c->one.net); i++)
+		if (neap_net_param(c->one.net, i, &param) == 0)
+			key = XXH3_64bits_withSeed(param.data,
+				(size_t)param.count * (param.precision == NEAP_DOUBLE
+								      ? sizeof(double)
+								      : sizeof(float)),
+				key);
+	for (int b = 0; b < batch->size; b++) {
+		const struct neap_sequence *s = &batch->sequences[b];
+		const int64_t row[] = {s->index, s->length, s->label};
+		key = XXH3_64bits_withSeed(row, sizeof row, key);
+	}
+	snprintf(rest, sizeof rest, "%a %a %a %a %a %a %a %a %a %a %d %d %d %d %d %d %d %d",
+		net->dt, net->tau, net->tau_out, net->threshold, net->reset_value, net->width,
+		net->height, net->support, o->rates.upper, o->rates.lower, (int)net->reset,
+		net->detach, (int)net->surrogate, net->euler, net->delay, (int)net->readout,
+		net->group, net->smooth);
+	key = text(key, rest);
+	snprintf(rest, sizeof rest, "%a %a %a %a %lld", o->rates.upper_weight,
+		o->rates.lower_weight, o->rates.l1, o->rates.l2, (long long)o->max_steps);
+	return text(key, rest);
+}

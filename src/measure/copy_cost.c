@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy_cost.c: the live state is in a near cache, the slots are where a pass over all of
+ * them has left them.
+ */
+#include "measure/copy_cost.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+#include "measure/tier_cost.h"
+
+#include <string.h>
+
+#define MOST ((uint64_t)32 << 20)
+enum { REPEATS_MOST = 99 };
+
+/* One copy to each slot, or from it: seconds each. */
+static double pass(char *live, char *slots, uint64_t bytes, uint64_t count, int write)
+{
+	double start = neap__seconds();
+	for (uint64_t i = 0; i < count; i++) {
+		char *slot = slots + i * bytes;
+		memcpy(write ? slot : live, write ? live : slot, bytes);
+		__asm__ volatile("" : : "r"(slot), "r"(live) : "memory");
+	}
+	return (neap__seconds() - start) / (double)count;
+}
+
+int neap__copycost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
+	uint64_t memory, int repeats)
+{
+	double out[REPEATS_MOST], in[REPEATS_MOST];
+	uint64_t region = memory < MOST ? memory : MOST;
+	uint64_t count = bytes > 0 && region / bytes > 1 ? region / bytes : 1;
+	uint64_t all = neap__sat_mul(count + 1, bytes);
+	void *pages;
+
+	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
+	NEAP_TRY(neap__map_pages(&pages, all));
+	memset(pages, 1, all);
+	char *live = pages, *slots = live + bytes;
+	for (int i = 0; i < repeats; i++) {
+		out[i] = pass(live, slots, bytes, count, 1);
+		in[i] = pass(live, slots, bytes, count, 0);
+	}
+	neap__unmap_pages(pages, all);
+	*write = neap__timing_of(out, repeats);
+	*read = neap__timing_of(in, repeats);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy_cost.h: what a copy of the state into a slot and back takes. */
+#ifndef NEAP_TRAIN_COPYCOST_H
+#define NEAP_TRAIN_COPYCOST_H
+
+#include <neap/train.h>
+
+/*
+ * Seconds a copy of `bytes` from one place to slots all over `memory` bytes (32 MiB at
+ * most are used) takes, and back: medians of `repeats` (99 at most) passes over them.
+ */
+int neap__copycost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
+	uint64_t memory, int repeats);
+
+#endif

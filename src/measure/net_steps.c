@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/net_steps.h"
+#include "measure/batch_sampling.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_SPARE 16 /* a part of the mean log, so that chance alone does not overflow */
+
+void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
+{
+	struct neap_net_sizes sizes;
+	neap_net_get_sizes(net, &sizes);
+	*ops = (struct neap_step_ops){.size = sizeof *ops,
+		.advance = neap_net_advance,
+		.record = neap_net_record,
+		.turn = neap_net_turn,
+		.backward = neap_net_backward,
+		.grad_save = neap_net_grad_save,
+		.grad_load = neap_net_grad_load,
+		.will_touch = neap_net_will_touch,
+		.state_bytes = sizes.state,
+		.adjoint_bytes = sizes.adjoint,
+		.tape_bytes = sizes.tape_mean,
+		.tape_max_bytes = sizes.tape_max};
+	if (sizes.log_max == 0)
+		return;
+	ops->advance_log = neap_net_advance_log;
+	ops->replay = neap_net_replay;
+	ops->log_max_bytes = sizes.log_max;
+	ops->log_bytes = sizes.log_mean + sizes.log_mean / LOG_SPARE;
+	if (ops->log_bytes > ops->log_max_bytes)
+		ops->log_bytes = ops->log_max_bytes;
+}
+
+enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
+
+/* What one measurement needs, in pages of its own. */
+struct rooms {
+	size_t state, adjoint, tape, log;
+	char *pages;
+	size_t bytes;
+};
+
+static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t room)
+{
+	struct neap_net_sizes sizes;
+	uint64_t tape;
+
+	neap_net_get_sizes(net, &sizes);
+	tape = neap__sat_mul(sizes.tape_max, 64);
+	if (tape > room)
+		tape = room > sizes.tape_max ? room : sizes.tape_max;
+	*rooms = (struct rooms){.state = (size_t)neap__round_up(sizes.state, 64),
+		.adjoint = (size_t)neap__round_up(sizes.adjoint, 64),
+		.tape = (size_t)neap__round_up(tape, 64),
+		.log = (size_t)neap__sat_mul(sizes.log_max, LOGGED)};
+	rooms->bytes = (size_t)neap__sat_add(neap__sat_add(2 * rooms->state, rooms->adjoint),
+		neap__sat_add(rooms->tape, rooms->log));
+	return neap__map_pages((void **)&rooms->pages, rooms->bytes);
+}
+
+/*
+ * All steps logged and replayed, a stretch at a time. What logging costs more than an
+ * advance is a replay's, which it is done for.
+ */
+static int measure_log(
+	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+{
+	char *state = rooms->pages, *tape = state + rooms->state + rooms->adjoint;
+	char *log = tape + rooms->tape, *before = log + rooms->log;
+	double logging = 0, replaying = 0, bytes = 0, start;
+	size_t used = 0;
+	int64_t end, done;
+
+	memset(state, 0, rooms->state);
+	for (int64_t t = 0; t < steps; t = end) {
+		memcpy(before, state, rooms->state);
+		start = neap__seconds();
+		NEAP_TRY(neap_net_advance_log(net, state, t,
+			steps - t > LOGGED ? t + LOGGED : steps, 0, log, rooms->log, &used, &end));
+		logging += neap__seconds() - start;
+		bytes += (double)used;
+		if (end <= t)
+			return neap__fail(
+				NEAP_EMODEL, "a log of %zu bytes holds no step", rooms->log);
+		start = neap__seconds();
+		for (int64_t at = t; at < end; at = done) {
+			NEAP_TRY(neap_net_replay(
+				net, before, at, end, log, t, tape, rooms->tape, &used, &done));
+			if (done <= at)
+				return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
+					rooms->tape);
+		}
+		replaying += neap__seconds() - start;
+	}
+	costs->log_mean = bytes / (double)steps;
+	double more = logging / (double)steps - costs->advance;
+	costs->replay = replaying / (double)steps + (more > 0 ? more : 0);
+	return 0;
+}
+
+/* Forward twice, backward over the last stretch that was recorded. */
+static int measure(
+	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+{
+	char *state = rooms->pages, *adjoint = state + rooms->state;
+	char *tape = adjoint + rooms->adjoint;
+	int64_t t = 0, done = 0, last = 0;
+	size_t used = 0;
+	double loss, most = 0, all = 0, start = neap__seconds();
+
+	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
+	costs->advance = (neap__seconds() - start) / (double)steps;
+	memset(state, 0, rooms->state);
+	start = neap__seconds();
+	for (; t < steps; t = done) {
+		int64_t t1 = steps - t > 64 ? t + 64 : steps;
+		NEAP_TRY(neap_net_record(net, state, t, t1, 0, tape, rooms->tape, &used, &done));
+		if (done <= t)
+			return neap__fail(
+				NEAP_EMODEL, "a tape of %zu bytes holds no step", rooms->tape);
+		if ((double)used / (double)(done - t) > most)
+			most = (double)used / (double)(done - t);
+		all += (double)used;
+		last = t;
+	}
+	costs->record = (neap__seconds() - start) / (double)steps;
+	costs->tape = most;
+	costs->tape_mean = all / (double)steps;
+	NEAP_TRY(neap_net_turn(net, state, adjoint, &loss));
+	start = neap__seconds();
+	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
+	costs->backward = (neap__seconds() - start) / (double)(steps - last);
+	return rooms->log ? measure_log(costs, net, steps, rooms) : 0;
+}
+
+int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
+	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
+	size_t room)
+{
+	struct neap_batch cut;
+	struct rooms rooms = {0};
+	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
+	int begun = 0, rc;
+
+	*costs = (struct neap__costs){.advance = 1, .record = 1, .backward = 2, .replay = 1};
+	if (!sequences)
+		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
+	cut = neap__batch_cut(batch, sequences, steps);
+	rc = neap_net_begin(net, &cut, objective);
+	if (rc < 0 || cut.steps == 0)
+		goto out;
+	begun = 1;
+	rc = make_rooms(&rooms, net, room);
+	if (rc == 0)
+		rc = measure(costs, net, cut.steps, &rooms);
+out:
+	neap__unmap_pages(rooms.pages, rooms.bytes);
+	if (begun || rc == 0) {
+		int ended = neap_net_end(net);
+		rc = rc < 0 ? rc : ended;
+	}
+	free(sequences);
+	return rc;
+}

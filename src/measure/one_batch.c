@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/one_batch.h"
+#include "base/fail.h"
+
+int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_source *source)
+{
+	struct neap_dataset_info info;
+	struct neap_loader_options lo = {.size = sizeof lo,
+		.batch = source->batch,
+		.dt = source->net->dt,
+		.steps = source->max_steps,
+		.window_bytes = source->window_bytes,
+		.shuffle = 1,
+		.seed = source->seed};
+
+	*one = (struct neap__onebatch){0};
+	NEAP_TRY(neap_dataset_open(&one->set, source->data));
+	NEAP_TRY(neap_loader_open(&one->loader, one->set, &lo));
+	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
+	int rc = neap_loader_next(one->loader, &one->batch);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return neap__fail(NEAP_EUSAGE, "%s has no batch number %lld", source->data,
+			(long long)source->first);
+	neap_dataset_info(one->set, &info);
+	struct neap_net_options net = *source->net;
+	if (!net.inputs)
+		net.inputs = info.inputs;
+	if (!net.classes)
+		net.classes = info.classes;
+	NEAP_TRY(neap_net_create(&one->net, &net));
+	one->objective.loss = neap_loss_find(source->loss ? source->loss : "cross-entropy");
+	if (!one->objective.loss)
+		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);
+	one->objective.rates = source->rates;
+	one->objective.dropout = 1; /* as in the first epoch */
+	return neap_net_begin(one->net, one->batch, &one->objective);
+}
+
+void neap__onebatch_close(struct neap__onebatch *one)
+{
+	neap_net_free(one->net);
+	neap_loader_close(one->loader);
+	neap_dataset_close(one->set);
+	*one = (struct neap__onebatch){0};
+}

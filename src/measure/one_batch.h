@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* one_batch.h: one batch of a data set and a fresh net for it. */
+#ifndef NEAP_TRAIN_ONEBATCH_H
+#define NEAP_TRAIN_ONEBATCH_H
+
+#include <neap/data.h>
+#include <neap/net.h>
+
+struct neap__onebatch_source {
+	const char *data;
+	const struct neap_net_options *net; /* inputs, classes 0: from the data */
+	const char *loss;		    /* NULL: cross-entropy */
+	struct neap_rate_penalty rates;
+	int batch;
+	int64_t max_steps;
+	uint64_t window_bytes; /* neap_loader_options */
+	int64_t first;	       /* number of the batch among the shuffled ones */
+	uint64_t seed;
+};
+
+struct neap__onebatch {
+	struct neap_dataset *set;
+	struct neap_loader *loader;
+	const struct neap_batch *batch;
+	struct neap_net *net;
+	struct neap_objective objective;
+};
+
+/* The batch is begun. Close it in every case. */
+int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_source *source);
+void neap__onebatch_close(struct neap__onebatch *one);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_comparison.c: one real batch under several strategies: plan, run, measure.
+ *
+ * The batch is swept once to learn what a step costs here and how large its
+ * tapes are; every strategy is then planned with those numbers. Gradients must
+ * agree in every bit, which is what grad_hash is for.
+ */
+#include <neap/machine.h>
+#include <neap/train.h>
+#include "base/fail.h"
+#include "sys/memory.h"
+#include "measure/comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double waited(const struct neap__comparison *c)
+{
+	const struct neap_windows *windows = c->one.batch->windows;
+	return windows ? neap_windows_waited(windows) : 0;
+}
+
+/* What one sweep took. */
+struct measured {
+	struct neap_sweep_stats stats;
+	struct neap_pace pace;
+	double input_wait;
+	double slowed, expected; /* by the sweeps without transfers just before and after it */
+};
+
+/* The plan's time at what steps cost between two sweeps without transfers. */
+static double expect(const struct neap_sweep *sweep, const struct neap__turn *before,
+	const struct neap__turn *after)
+{
+	return (neap__comparison_predicted(sweep, before) +
+		       neap__comparison_predicted(sweep, after)) /
+	       2;
+}
+
+/*
+ * One sweep of a planned run, in an arena whose pages are there, as they are in training
+ * after the first batch; what they take of memory is within the measurement.
+ */
+static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
+	struct neap_compare_run *run, struct measured *measured)
+{
+	struct neap_sweep_stats *stats = &measured->stats;
+	const struct neap_batch *batch = run->reference ? &c->reference_batch : c->one.batch;
+
+	const struct neap__turn last = c->now;
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
+	double wait = waited(c);
+	int watched = neap__resident_reset() == 0;
+	uint64_t before = neap__resident_peak();
+	NEAP_TRY(neap_sweep_touch(sweep));
+	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
+	uint64_t after = neap__resident_peak();
+	neap_sweep_release(sweep);
+	NEAP_TRY(rc);
+	neap__pieces_pace(&c->pieces, &measured->pace);
+	measured->input_wait = waited(c) - wait;
+	stats->resident_growth = watched && after > before ? after - before : 0;
+	NEAP_TRY(neap_net_end(c->one.net));
+	uint64_t hash = neap_net_grad_hash(c->one.net);
+	if (run->ran && hash != run->grad_hash)
+		return neap__fail(NEAP_EMODEL, "two sweeps of %s differ in their gradients",
+			run->plan.strategy);
+	run->grad_hash = hash;
+	run->ran = 1;
+	NEAP_TRY(neap__alone_look(c));
+	measured->slowed = (last.pace + c->now.pace) / 2;
+	measured->expected =
+		c->goes_on ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct measured *x = a, *y = b;
+	return (x->stats.seconds > y->stats.seconds) - (x->stats.seconds < y->stats.seconds);
+}
+
+enum { REPEATS_MAX = 99 };
+
+/* A strategy while its sweeps are measured. */
+struct candidate {
+	struct neap_compare_case as;
+	struct neap_trace *trace; /* NULL: none */
+	struct neap_sweep *sweep; /* NULL: does not run */
+	double predicted;
+	struct measured run[REPEATS_MAX];
+};
+
+#define TRACE_EVENTS ((int64_t)1 << 20) /* in all */
+#define TRACE_LEAST ((int64_t)1 << 16)	/* of one strategy */
+
+/* A trace for each; one file of nothing, so that a path that will not do is known early. */
+static int make_traces(const struct neap__comparison *c, struct candidate *candidates)
+{
+	const char *path = c->options->sweep.trace;
+	int count = c->result->runs_count;
+	int64_t share = TRACE_EVENTS / (count > 0 ? count : 1);
+
+	if (!path)
+		return 0;
+	NEAP_TRY(neap_trace_write(path, NULL, 0));
+	for (int i = 0; i < count; i++) {
+		const char *name =
+			c->result->runs[i].reference ? "reference" : candidates[i].as.strategy;
+		NEAP_TRY(neap_trace_create(
+			&candidates[i].trace, name, share > TRACE_LEAST ? share : TRACE_LEAST));
+	}
+	return 0;
+}
+
+static int write_traces(const struct neap__comparison *c, const struct candidate *candidates)
+{
+	struct neap_trace *traces[64];
+	int n = 0;
+
+	if (!c->options->sweep.trace)
+		return 0;
+	for (int i = 0; i < c->result->runs_count && n < 64; i++)
+		if (c->result->runs[i].ran)
+			traces[n++] = candidates[i].trace;
+	for (int i = 0; i < n; i++)
+		c->result->trace_dropped += neap_trace_dropped(traces[i]);
+	return neap_trace_write(c->options->sweep.trace, traces, n);
+}
+
+/* The budget of a case. */
+static int budget_of(
+	struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as)
+{
+	struct neap_problem problem = c->result->problem;
+	struct neap_plan plan;
+
+	*memory = as->memory ? as->memory : c->result->memory;
+	if (!as->least)
+		return 0;
+	problem.memory = 1;
+	NEAP_TRY(neap_plan_make(&plan, &problem, as->strategy, &as->params));
+	*memory = plan.feasible || plan.least_bytes == 0 ? 1 : plan.least_bytes;
+	return 0;
+}
+
+/* Plans; what cannot run says why and leaves no sweep. */
+static int prepare(
+	struct neap__comparison *c, struct candidate *candidate, struct neap_compare_run *run)
+{
+	const char *strategy = candidate->as.strategy;
+	uint64_t memory;
+
+	run->overhead = NAN;
+	run->steps = c->one.batch->steps;
+	c->params = candidate->as.params;
+	if (run->reference)
+		return neap__reference_prepare(c, &candidate->sweep, run);
+	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
+	NEAP_TRY(budget_of(c, &memory, &candidate->as));
+	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
+	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
+		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
+		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
+		return 0;
+	}
+	NEAP_TRY(rc);
+	run->plan = *neap_sweep_plan(candidate->sweep);
+	c->result->problem = *neap_sweep_problem(candidate->sweep);
+	candidate->predicted = neap__comparison_predicted(candidate->sweep, &c->planned);
+	return 0;
+}
+
+/* The median run counts. */
+static void summarise(struct neap__comparison *c, struct candidate *candidate,
+	struct neap_compare_run *run, int repeats)
+{
+	struct measured *all = candidate->run;
+	double ratio[REPEATS_MAX];
+	double steps = run->steps > 0 ? (double)run->steps : 1;
+
+	if (!run->ran)
+		return;
+	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
+	run->stats = all[repeats / 2].stats;
+	if (!run->reference && !c->goes_on)
+		run->stats.predicted = candidate->predicted;
+	for (int i = 0; i < repeats; i++)
+		ratio[i] = all[i].stats.seconds / all[i].expected;
+	qsort(ratio, (size_t)repeats, sizeof ratio[0], by_value);
+	run->ratio = ratio[repeats / 2];
+	run->slowed = all[repeats / 2].slowed;
+	run->expected = all[repeats / 2].expected;
+	run->pace = all[repeats / 2].pace;
+	run->input_wait = all[repeats / 2].input_wait;
+	run->seconds = run->stats.seconds;
+	run->spread = (all[repeats - 1].stats.seconds - all[0].stats.seconds) / run->seconds;
+	if (run->reference)
+		c->reference = run->seconds / steps;
+	run->overhead = run->seconds / steps / c->reference - 1;
+}
+
+static int chosen(const struct neap_compare_options *o, const char *name)
+{
+	for (int i = 0; o->strategies && o->strategies[i]; i++)
+		if (strcmp(o->strategies[i], name) == 0)
+			return 1;
+	return o->strategies == NULL;
+}
+
+static int check_names(const struct neap_compare_options *o)
+{
+	for (int i = 0; o->strategies && o->strategies[i]; i++)
+		if (!neap_strategy_about(o->strategies[i]))
+			return neap__fail(NEAP_EUSAGE, "--strategy: '%s' is not a strategy",
+				o->strategies[i]);
+	for (int i = 0; i < o->cases_count; i++)
+		if (!o->cases[i].strategy || !neap_strategy_about(o->cases[i].strategy))
+			return neap__fail(NEAP_EUSAGE, "case %d of a comparison: no strategy", i);
+	if (o->repeats > REPEATS_MAX)
+		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MAX);
+	return 0;
+}
+
+/*
+ * Strategies take turns, so that a machine that slows down for a while slows all
+ * of them alike.
+ */
+static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
+{
+	const struct neap_compare_options *o = c->options;
+	int count = c->result->runs_count, done = 0;
+
+	NEAP_TRY(make_traces(c, candidates));
+	NEAP_TRY(neap__alone_look(c));
+	for (int i = 0; i < count; i++) {
+		c->trace = candidates[i].trace;
+		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
+	}
+	for (int r = 0; r < repeats; r++) {
+		for (int i = 0; i < count; i++, done++) {
+			const char *name = candidates[i].as.strategy;
+			if (o->progress && o->progress(o->user, name, done, count * repeats))
+				return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+			if (candidates[i].sweep)
+				NEAP_TRY(run_once(c, candidates[i].sweep, &c->result->runs[i],
+					&candidates[i].run[r]));
+		}
+	}
+	for (int i = 0; i < count; i++)
+		summarise(c, &candidates[i], &c->result->runs[i], repeats);
+	if (o->progress)
+		o->progress(o->user, NULL, done, done);
+	return 0;
+}
+
+static int run_all(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	int total = 1 + o->cases_count, count = 0;
+
+	for (int i = 0; neap_strategy_name(i); i++)
+		total++;
+	struct candidate *candidates = calloc((size_t)total, sizeof *candidates);
+	c->result->runs = calloc((size_t)total, sizeof *c->result->runs);
+	if (!candidates || !c->result->runs) {
+		free(candidates);
+		return neap__fail_errno(ENOMEM, "compare");
+	}
+	if (!o->no_reference && !o->sweep.journal) {
+		candidates[count].as = (struct neap_compare_case){"bptt", o->sweep.params, 0, 0};
+		c->result->runs[count++].reference = 1;
+	}
+	for (int i = 0; i < o->cases_count; i++)
+		candidates[count++].as = o->cases[i];
+	for (int i = 0; o->cases_count == 0 && neap_strategy_name(i); i++)
+		if (chosen(o, neap_strategy_name(i)))
+			candidates[count++].as = (struct neap_compare_case){
+				neap_strategy_name(i), o->sweep.params, 0, 0};
+	c->result->runs_count = count;
+	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
+	if (rc == 0)
+		rc = write_traces(c, candidates);
+	for (int i = 0; i < count; i++) {
+		neap_sweep_free(candidates[i].sweep);
+		neap_trace_free(candidates[i].trace);
+	}
+	free(candidates);
+	return rc;
+}
+
+/* Measuring would overwrite the records that a sweep is to go on with. */
+static int look_for_journal(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	if (!o->sweep.journal)
+		return 0;
+	if (!o->strategies || !o->strategies[0] || o->strategies[1] || o->repeats > 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--journal is for one sweep: give one --strategy, and no --repeats");
+	c->goes_on = neap_journal_there(o->sweep.journal, o->sweep.slow_in_memory);
+	return c->goes_on;
+}
+
+static int compare(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	struct neap_compare_result *r = c->result;
+	struct neap_net_sizes sizes;
+
+	NEAP_TRY(check_names(o));
+	const struct neap__onebatch_source source = {.data = o->data,
+		.net = &o->net,
+		.loss = o->loss,
+		.rates = o->rates,
+		.batch = o->batch,
+		.max_steps = o->max_steps,
+		.window_bytes = o->sweep.inputs,
+		.first = o->first,
+		.seed = o->seed};
+	NEAP_TRY(neap__onebatch_open(&c->one, &source));
+	neap_net_get_sizes(c->one.net, &sizes);
+	r->memory = neap__memory_budget(&o->sweep);
+	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
+	for (int i = 0; i < c->tiers.count; i++)
+		snprintf(r->tier_about[i], sizeof r->tier_about[i], "%s",
+			neap_tier_about(c->tiers.tier[i]));
+	NEAP_TRY(look_for_journal(c));
+	if (!c->goes_on)
+		NEAP_TRY(neap__comparison_calibrate(c));
+	r->steps = c->one.batch->steps;
+	r->batch = c->one.batch->size;
+	for (int b = 0; b < c->one.batch->size; b++)
+		r->lengths_total += c->one.batch->sequences[b].length;
+	r->data_bytes = c->one.batch->bytes;
+	r->weights_bytes = sizes.weights;
+	r->grads_bytes = sizes.grads;
+	int rc = run_all(c);
+	if (c->one.batch->windows)
+		r->window_steps = neap_windows_steps(c->one.batch->windows);
+	r->input_wait = waited(c);
+	return rc;
+}
+
+int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)
+{
+	struct neap__comparison c = {
+		.options = options, .result = result, .reference = NAN, .planned = {.pace = 1}};
+
+	*result = (struct neap_compare_result){0};
+	int rc = compare(&c);
+	neap__tiers_close(&c.tiers);
+	neap__tapes_free(&c.tapes);
+	free(c.cut);
+	neap__alone_free(&c.alone);
+	neap__onebatch_close(&c.one);
+	if (rc < 0)
+		neap_compare_result_free(result);
+	return rc;
+}
+
+void neap_compare_result_free(struct neap_compare_result *result)
+{
+	free(result->runs);
+	*result = (struct neap_compare_result){0};
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/slow_tiers.h"
+#include "base/fail.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+#include "measure/net_steps.h"
+#include "measure/tier_cost.h"
+
+#include <math.h>
+
+enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
+#define PATIENCE 30.0		      /* seconds: systems give a disk as long for a command */
+#define PASSES 4		      /* what is recomputed for a record costs a pass at most */
+#define BESIDE_SECONDS 0.025	      /* of steps beside which transfers run, at most */
+#define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
+
+int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
+{
+	struct neap_file_options options = {.size = sizeof options,
+		.page_cache = settings->page_cache != 0,
+		.in_memory = settings->slow_in_memory != 0,
+		.keep = settings->journal != NULL};
+
+	*tiers = (struct neap__tiers){0};
+	if (!settings->slow)
+		return 0;
+	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
+	/* They are measured with the staging that sweeps will have. */
+	for (int i = 0; i < tiers->count; i++) {
+		neap__tier_lend(
+			tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
+		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
+	}
+	return 0;
+}
+
+int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	uint64_t bytes, double seconds)
+{
+	const struct neap_problem *known = settings->costs;
+
+	if (known && known->ntiers > 0 && known->ntiers != tiers->count)
+		return neap__fail(NEAP_EUSAGE, "--chain tells of %d slow tiers, --slow of %d",
+			known->ntiers, tiers->count);
+	for (int i = 0; i < tiers->count; i++) {
+		const struct neap_tier_spec *spec = known ? &known->tiers[i] : NULL;
+		if (known && known->ntiers > 0)
+			neap_tier_set_rates(tiers->tier[i], spec->write_rate, spec->read_rate,
+				spec->write_fixed);
+		else
+			NEAP_TRY(neap__tiercost_rates(NULL, tiers->tier[i], bytes, RATE_REPEATS,
+				seconds / (2 * RATE_REPEATS)));
+	}
+	return 0;
+}
+
+struct steps {
+	struct neap_net *net;
+	const struct neap_batch *batch;
+	const struct neap_objective *objective;
+	int64_t count;
+};
+
+static int run_steps(void *user)
+{
+	const struct steps *s = user;
+	struct neap__costs costs;
+	return neap__netops_measure(&costs, s->net, s->batch, s->objective, s->count, BESIDE_ROOM);
+}
+
+int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective)
+{
+	const struct neap_problem *known = settings->costs;
+	struct steps steps = {net, batch, objective, BESIDE_STEPS};
+	struct neap__work work = {run_steps, &steps, 0};
+	struct neap__beside beside;
+
+	for (int i = 0; known && known->ntiers > 0 && i < tiers->count; i++)
+		neap_tier_set_cpu(tiers->tier[i], known->tiers[i].cpu, known->tiers[i].cpu_fixed);
+	if (tiers->count == 0 || batch->steps == 0 || (known && known->ntiers > 0))
+		return 0;
+	for (int i = 0; i < 2; i++) { /* warm, then timed */
+		double start = neap__seconds();
+		NEAP_TRY(run_steps(&steps));
+		work.alone = neap__seconds() - start;
+		if (work.alone > BESIDE_SECONDS) {
+			steps.count = (int64_t)fmax(4, BESIDE_STEPS * BESIDE_SECONDS / work.alone);
+			work.alone = BESIDE_SECONDS;
+		}
+	}
+	for (int i = 0; i < tiers->count; i++) {
+		int rc = neap__tiercost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
+		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
+		/* That a tier is full or broken is found out later. */
+		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))
+			return rc;
+	}
+	return 0;
+}
+
+double neap__patience(const struct neap_sweep_settings *settings, int64_t steps, double advance)
+{
+	if (settings->patience >= 0)
+		return settings->patience;
+	return fmax(PATIENCE, PASSES * (double)steps * fmax(advance, 0));
+}
+
+double neap__undisturbed(const struct neap_sweep_stats *stats)
+{
+	return stats->compute > 0 ? fmax(1 - stats->lost / stats->compute, 0.5) : 1;
+}
+
+void neap__tiers_close(struct neap__tiers *tiers)
+{
+	for (int i = 0; i < tiers->count; i++)
+		neap_tier_close(tiers->tier[i]);
+	*tiers = (struct neap__tiers){0};
+}
+
+uint64_t neap__memory_budget(const struct neap_sweep_settings *settings)
+{
+	return settings->memory ? settings->memory : neap__memory_free() / 2;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slow_tiers.h: the slow tiers that settings name, opened and measured. */
+#ifndef NEAP_TRAIN_TIERS_H
+#define NEAP_TRAIN_TIERS_H
+
+#include <neap/train.h>
+
+struct neap__tiers {
+	struct neap_tier *tier[NEAP_TIERS_MAX];
+	double cpu_most[NEAP_TIERS_MAX]; /* a bound of its cpu; 0: not measured */
+	int count;
+};
+
+/* Opens the tiers of settings->slow; none where it is NULL. */
+NEAP_API int neap__tiers_open(
+	struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
+/*
+ * Tells the planner how fast they are: as settings->costs says, else measured with
+ * records of up to `bytes`, for `seconds` or a little more.
+ */
+NEAP_API int neap__tiers_measure(struct neap__tiers *tiers,
+	const struct neap_sweep_settings *settings, uint64_t bytes, double seconds);
+/*
+ * Tells it what transfers cost the computation: as settings->costs says, else measured
+ * beside the first steps of a batch, which is begun and ended.
+ */
+NEAP_API int neap__tiers_beside(struct neap__tiers *tiers,
+	const struct neap_sweep_settings *settings, struct neap_net *net,
+	const struct neap_batch *batch, const struct neap_objective *objective);
+/*
+ * The share of a sweep's seconds a step that its steps would have taken without the
+ * transfers beside them, by what those are said to cost; 0.5 at least.
+ */
+NEAP_API double neap__undisturbed(const struct neap_sweep_stats *stats);
+/* Of a sweep of so many steps, each so many seconds long: neap_sweep_options.patience. */
+NEAP_API double neap__patience(
+	const struct neap_sweep_settings *settings, int64_t steps, double advance);
+NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
+
+/* The arena's budget: settings->memory, or half of what is free. */
+NEAP_API uint64_t neap__memory_budget(const struct neap_sweep_settings *settings);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tier_cost.c: the time of a record as a straight line in its bytes, from small and large
+ * ones, and how much transfers and a computation slow each other: transfers that last
+ * longer than the computation are issued, then it runs, then the transfers are waited for.
+ * Each such run follows one without transfers and is compared to that.
+ */
+#include "measure/tier_cost.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+	SMALL = 4096,
+	LARGE = 1 << 18,	/* bytes of records; a large one is at least this */
+	BESIDE_SMALL = 1 << 14, /* of records that travel beside the computation */
+	BESIDE_LARGE = 1 << 18,
+	BESIDE = 8,	   /* their buffers and places */
+	BESIDE_MOST = 240, /* and how many are issued at once */
+	REPEATS_MOST = 99,
+};
+#define NEVER 1e15  /* bytes a second that no medium reaches */
+#define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+struct neap_timing neap__timing_of(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof *values, by_value);
+	double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+	return (struct neap_timing){median, median > 0 ? (values[n - 1] - values[0]) / median : 0};
+}
+
+static int transfer(struct neap_tier *tier, int write, int64_t place, void *data, uint64_t bytes,
+	int64_t *ticket)
+{
+	return write ? neap_tier_put(tier, place, (uint64_t)place, data, bytes, ticket)
+		     : neap_tier_get(tier, place, (uint64_t)place, data, bytes, ticket);
+}
+
+struct line {
+	double rate, fixed;
+};
+
+/* The time of a record as fixed + bytes / rate, from the rates of small and large ones. */
+static struct line line_of(double small_rate, double large_rate, uint64_t large)
+{
+	double small_time = SMALL / small_rate, large_time = (double)large / large_rate;
+	double rate = ((double)large - SMALL) / (large_time - small_time);
+
+	if (!(large_time > small_time) || !(rate < NEVER))
+		return (struct line){large_rate, 0}; /* noise: nothing is fixed */
+	return (struct line){rate, fmax(small_time - SMALL / rate, 0)};
+}
+
+int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
+	int repeats, double seconds)
+{
+	double write[REPEATS_MOST], read[REPEATS_MOST];
+	double write_fixed[REPEATS_MOST], read_fixed[REPEATS_MOST];
+	struct neap_tier_spec small, large;
+	struct neap_calibrated_tier own;
+
+	cost = cost ? cost : &own;
+	neap_tier_describe(tier, SMALL, &small);
+	uint64_t most =
+		small.capacity / 4 & ~UINT64_C(4095); /* two in flight, and what they take */
+	bytes = bytes < LARGE ? LARGE : bytes;
+	bytes = bytes < most ? bytes : most;
+	bytes = bytes > SMALL ? bytes : 2 * SMALL;
+	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
+	for (int i = 0; i < repeats; i++) {
+		/* Where the tier is too small that is said of the larger ones. */
+		NEAP_TRY(neap_tier_measure(tier, bytes, seconds));
+		neap_tier_describe(tier, bytes, &large);
+		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
+		neap_tier_describe(tier, SMALL, &small);
+		struct line w = line_of(small.write_rate, large.write_rate, bytes);
+		struct line r = line_of(small.read_rate, large.read_rate, bytes);
+		write[i] = w.rate;
+		read[i] = r.rate;
+		write_fixed[i] = w.fixed;
+		read_fixed[i] = r.fixed;
+	}
+	cost->write = neap__timing_of(write, repeats);
+	cost->read = neap__timing_of(read, repeats);
+	cost->write_fixed = neap__timing_of(write_fixed, repeats).median;
+	cost->read_fixed = neap__timing_of(read_fixed, repeats).median;
+	neap_tier_set_rates(tier, cost->write.median, cost->read.median,
+		(cost->write_fixed + cost->read_fixed) / 2);
+	return 0;
+}
+
+/* Records that travel beside the computation, each buffer several times. */
+struct cargo {
+	unsigned char *data;
+	uint64_t bytes; /* of one */
+	int count;
+	int64_t tickets[BESIDE_MOST];
+};
+
+/* Reads and writes in turn, of places that differ. */
+static int issue(struct neap_tier *tier, struct cargo *cargo, int *issued)
+{
+	for (*issued = 0; *issued < cargo->count; (*issued)++) {
+		int place = *issued % BESIDE;
+		NEAP_TRY(transfer(tier, place % 2, place,
+			cargo->data + (uint64_t)place * cargo->bytes, cargo->bytes,
+			&cargo->tickets[*issued]));
+	}
+	return 0;
+}
+
+/* One computation with transfers beside it: its seconds, and the transfers'. */
+static int together(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
+	double *computing, double *moving)
+{
+	int issued, rc;
+	double start = neap__seconds();
+
+	rc = issue(tier, cargo, &issued);
+	if (rc == 0)
+		rc = work->run(work->user);
+	*computing = neap__seconds() - start;
+	for (int i = 0; i < issued; i++) {
+		int answer = neap_tier_wait(tier, cargo->tickets[i]);
+		rc = rc < 0 ? rc : answer;
+	}
+	*moving = neap__seconds() - start;
+	return rc;
+}
+
+/* Every place has a record. */
+static int put_all(struct neap_tier *tier, const struct cargo *cargo)
+{
+	int rc = 0;
+	for (int64_t place = 0, ticket; rc == 0 && place < BESIDE; place++) {
+		rc = transfer(tier, 1, place, cargo->data + (uint64_t)place * cargo->bytes,
+			cargo->bytes, &ticket);
+		if (rc == 0)
+			rc = neap_tier_wait(tier, ticket);
+	}
+	return rc;
+}
+
+/*
+ * What a record of one size costs the computation, the rate's share beside it, and the
+ * processor seconds it takes with nothing beside it.
+ */
+struct toll {
+	double lost, slowed, busy;
+};
+
+static int alone(struct neap_tier *tier, struct cargo *cargo, double *busy)
+{
+	double start = neap__cpu_seconds();
+	int issued, rc = issue(tier, cargo, &issued);
+	for (int i = 0; i < issued; i++) {
+		int answer = neap_tier_wait(tier, cargo->tickets[i]);
+		rc = rc < 0 ? rc : answer;
+	}
+	*busy = (neap__cpu_seconds() - start) / cargo->count;
+	return rc;
+}
+
+static int repeat(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
+	const struct neap_tier_spec *spec, int repeats, struct toll *toll)
+{
+	double lost[REPEATS_MOST], share[REPEATS_MOST], busy[REPEATS_MOST];
+	double undisturbed, computing, moving;
+	double least = cargo->count / 2.0 *
+		       (neap_tier_seconds(spec, 0, cargo->bytes) +
+			       neap_tier_seconds(spec, 1, cargo->bytes));
+
+	for (int i = 0; i < repeats; i++) {
+		double start = neap__seconds();
+		NEAP_TRY(work->run(work->user));
+		undisturbed = neap__seconds() - start;
+		NEAP_TRY(alone(tier, cargo, &busy[i]));
+		NEAP_TRY(together(tier, cargo, work, &computing, &moving));
+		double part = fmin(computing / moving, 1); /* of the transfers, beside it */
+		lost[i] = (computing - undisturbed) / (cargo->count * part);
+		share[i] = fmin(least, moving) / moving;
+	}
+	toll->lost = fmax(neap__timing_of(lost, repeats).median, 0);
+	toll->slowed = neap__timing_of(share, repeats).median;
+	toll->busy = neap__timing_of(busy, repeats).median;
+	return 0;
+}
+
+static int measure_toll(struct neap_tier *tier, uint64_t bytes, const struct neap__work *work,
+	int repeats, struct toll *toll)
+{
+	struct neap_tier_spec spec;
+	struct cargo cargo = {.bytes = bytes};
+
+	neap_tier_describe(tier, bytes, &spec);
+	double each = fmax(neap_tier_seconds(&spec, 0, bytes), neap_tier_seconds(&spec, 1, bytes));
+	double wanted = each > 0 ? OUTLAST * work->alone / each : BESIDE_MOST;
+	cargo.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
+	NEAP_TRY(neap_tier_format(tier, bytes, BESIDE, NULL));
+	NEAP_TRY(neap__map_pages((void **)&cargo.data, BESIDE * bytes));
+	for (uint64_t i = 0; i < BESIDE * bytes; i++)
+		cargo.data[i] = (unsigned char)(i * 2654435761u >> 13);
+	int rc = put_all(tier, &cargo);
+	if (rc == 0)
+		rc = repeat(tier, &cargo, work, &spec, repeats, toll);
+	neap__unmap_pages(cargo.data, BESIDE * bytes);
+	return rc;
+}
+
+int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
+	const struct neap__work *work, int repeats)
+{
+	struct neap_tier_spec spec;
+	struct toll small, large;
+
+	neap_tier_describe(tier, SMALL, &spec);
+	uint64_t most = spec.capacity / (2 * BESIDE) & ~UINT64_C(4095);
+	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
+	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
+	*beside = (struct neap__beside){.slowed = 1, .most = INFINITY};
+	if (most < 4096)
+		return 0;
+	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
+	NEAP_TRY(measure_toll(tier, few, work, repeats, &small));
+	NEAP_TRY(measure_toll(tier, many, work, repeats, &large));
+	if (many > few)
+		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
+	else
+		beside->cpu = large.lost / (double)many;
+	beside->most = large.busy / (double)many;
+	beside->cpu = fmin(beside->cpu, beside->most);
+	beside->fixed = fmin(fmax(small.lost - beside->cpu * (double)few, 0), small.busy);
+	beside->slowed = fmin(large.slowed, 1);
+	neap_tier_set_cpu(tier, beside->cpu, beside->fixed);
+	if (beside->slowed > 0)
+		neap_tier_set_rates(tier, spec.write_rate * beside->slowed,
+			spec.read_rate * beside->slowed, spec.write_fixed / beside->slowed);
+	return 0;
+}
+
+int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
+	uint64_t bytes, const struct neap__work *work, int repeats, double seconds)
+{
+	const char *about = neap_tier_about(tier);
+	size_t n = 0;
+
+	bytes = bytes < LARGE ? LARGE : bytes;
+	*cost = (struct neap_calibrated_tier){.record_bytes = bytes, .slowed = 1};
+	for (; about[n] && n < sizeof cost->about - 1; n++)
+		cost->about[n] = about[n];
+	NEAP_TRY(neap__tiercost_rates(cost, tier, bytes, repeats, seconds));
+	struct neap__beside beside;
+	NEAP_TRY(neap__tiercost_beside(&beside, tier, work, repeats));
+	cost->cpu = beside.cpu;
+	cost->cpu_fixed = beside.fixed;
+	cost->slowed = beside.slowed;
+	return 0;
+}

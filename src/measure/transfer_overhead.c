@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer_overhead.c: what transfers cost in a sweep. What was measured beside the first steps alone
+ * misses what else a sweep does to its caches and its threads; a sweep that streams tells.
+ * Machines change their pace within seconds by more than a toll: the sweep that streams
+ * is compared to those without transfers just before and after it. A channel that was
+ * waited for was full.
+ */
+#include "measure/transfer_overhead.h"
+#include "measure/tier_cost.h"
+#include "base/fail.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { PAIRS = 5 };
+#define LONG 4.0  /* seconds, after which no other pair begins */
+#define FULL 0.03 /* of a pass waited for its channel: that was full */
+
+/* Seconds a step of one kind, its calls apart. */
+static void take_cost(double *cost, double seconds, int64_t steps, int64_t calls, double call)
+{
+	if (steps > 0)
+		*cost = fmax(seconds - (double)calls * call, seconds / 2) / (double)steps;
+}
+
+/* What the kinds of steps that a sweep ran cost, `share` of it without its transfers. */
+static void take_costs(
+	struct neap__costs *costs, const struct neap_sweep_stats *stats, double share)
+{
+	take_cost(&costs->advance, share * stats->advance, stats->advance_steps,
+		stats->advance_calls, costs->call);
+	take_cost(&costs->record, share * stats->record, stats->record_steps - stats->replay_steps,
+		stats->replay_steps ? 0 : stats->record_calls, costs->call);
+	take_cost(&costs->backward, share * stats->backward, stats->backward_steps,
+		stats->backward_calls, costs->call);
+}
+
+/* What the steps and calls that a sweep ran would have taken at these costs. */
+static double seconds_at(const struct neap__costs *costs, const struct neap_sweep_stats *stats)
+{
+	int64_t calls = stats->advance_calls + stats->record_calls + stats->backward_calls;
+	return (double)stats->advance_steps * costs->advance +
+	       (double)(stats->record_steps - stats->replay_steps) * costs->record +
+	       (double)stats->replay_steps * costs->replay +
+	       (double)stats->backward_steps * costs->backward + (double)calls * costs->call;
+}
+
+/*
+ * The rate of a channel that moved `bytes` in a pass of `seconds` and `waited`. Where it
+ * was not waited for it is at least that.
+ */
+static double rate_of(double told, uint64_t bytes, double seconds, double waited)
+{
+	double found = (double)bytes / (seconds + waited);
+	if (bytes == 0)
+		return told;
+	return waited > FULL * seconds || (told > 0 && told < found) ? found : told;
+}
+
+/*
+ * What transfers cost in all was measured; of it a record's own cost is what it was
+ * beside the first steps, and the rest is the bytes'.
+ */
+static void tell_cpu(struct neap_tier *tier, const struct neap_tier_spec *spec, double most,
+	double lost, double bytes, double said)
+{
+	double records = fmax(said - spec->cpu * bytes, 0), fixed = spec->cpu_fixed;
+
+	lost = fmax(lost, 0);
+	if (lost < records)
+		fixed *= lost / records;
+	double each = fmax(lost - records, 0) / bytes;
+	neap_tier_set_cpu(tier, most > 0 ? fmin(each, most) : each, fixed);
+}
+
+static void tell(const struct neap__tiers *tiers, uint64_t record, int at, double lost,
+	const struct neap_sweep_stats *stats)
+{
+	struct neap_tier *tier = tiers->tier[at];
+	double bytes = (double)stats->written[at] + (double)stats->read[at];
+	struct neap_tier_spec spec;
+
+	neap_tier_describe(tier, record, &spec);
+	if (bytes > 0)
+		tell_cpu(tier, &spec, tiers->cpu_most[at], lost, bytes, stats->lost);
+	neap_tier_set_rates(tier,
+		rate_of(spec.write_rate, stats->written[at], stats->advance + stats->record,
+			stats->stalls[NEAP_STALL_PUT]),
+		rate_of(spec.read_rate, stats->read[at], stats->backward,
+			stats->stalls[NEAP_STALL_GET]),
+		spec.write_fixed);
+}
+
+int neap__toll_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps)
+{
+	struct neap_sweep_options so;
+	struct neap_step_ops ops;
+
+	*sweep = NULL;
+	if (c->tiers.count == 0 || c->options->sweep.costs)
+		return 0;
+	neap__comparison_ops(c, &ops, NEAP__TAPE_MARGIN * c->costs.tape_mean);
+	neap__comparison_sweep(c, &so, steps, "stream");
+	so.params = (struct neap_params){0};
+	int rc = neap_sweep_create(sweep, &ops, c->one.net, &so);
+	if (rc == 0 && neap_sweep_plan(*sweep)->tier == 0) {
+		neap_sweep_free(*sweep);
+		*sweep = NULL;
+	}
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
+}
+
+static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struct neap_batch *batch,
+	struct neap_sweep_stats *stats)
+{
+	double loss;
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	int rc = neap_sweep_touch(sweep);
+	if (rc == 0)
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
+	neap_sweep_release(sweep); /* one arena at a time */
+	int ended = neap_net_end(c->one.net);
+	return rc < 0 ? rc : ended;
+}
+
+/* A sweep without transfers. */
+struct alone {
+	struct neap_sweep_stats stats;
+	struct neap__turn turn;
+};
+
+int neap__toll_alone(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__turn *turn)
+{
+	const struct neap__alone *alone = &c->alone;
+	int calibrated = alone->seconds > 0;
+
+	NEAP_TRY(run(c, alone->sweep, &alone->batch, stats));
+	turn->pace = calibrated ? stats->compute / alone->seconds : 1;
+	turn->costs = calibrated ? alone->costs : c->costs;
+	neap__costs_scale(&turn->costs, turn->pace); /* what it says nothing of */
+	take_costs(&turn->costs, stats, neap__undisturbed(stats));
+	return 0;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct alone *x = a, *y = b;
+	return (x->stats.compute > y->stats.compute) - (x->stats.compute < y->stats.compute);
+}
+
+int neap__toll_measure(struct neap__comparison *c, struct neap_sweep *stream)
+{
+	const struct neap_batch *batch = &c->alone.batch;
+	struct neap_sweep_stats stats = {0};
+	struct alone turns[PAIRS + 1];
+	struct neap_net_sizes sizes;
+	double lost[PAIRS], start = neap__seconds();
+	int pairs = stream ? PAIRS : PAIRS / 2, tolls = 0;
+
+	if (stream) /* writes the blocks of the slow file for the first time */
+		NEAP_TRY(run(c, stream, batch, &stats));
+	for (int i = 0; i <= pairs; i++) {
+		if (i > 0 && stream)
+			NEAP_TRY(run(c, stream, batch, &stats));
+		NEAP_TRY(neap__toll_alone(c, &turns[i].stats, &turns[i].turn));
+		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
+			lost[tolls++] =
+				stats.compute - (seconds_at(&turns[i - 1].turn.costs, &stats) +
+							seconds_at(&turns[i].turn.costs, &stats)) /
+							2;
+		if (i > 0 && neap__seconds() - start > LONG)
+			pairs = i;
+	}
+	qsort(turns, (size_t)pairs + 1, sizeof turns[0], by_seconds);
+	c->costs = turns[(pairs + 1) / 2].turn.costs;
+	c->alone.seconds = turns[(pairs + 1) / 2].stats.compute;
+	if (tolls == 0)
+		return 0;
+	neap_net_get_sizes(c->one.net, &sizes);
+	tell(&c->tiers, sizes.state, neap_sweep_plan(stream)->tier - 1,
+		neap__timing_of(lost, tolls).median, &stats);
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/cells/leak.h"
+
+#include <math.h>
+
+/* The most below 1. */
+static real below_one(void)
+{
+	return sizeof(real) == sizeof(double) ? (real)(1 - 0x1p-53) : (real)(1 - 0x1p-24);
+}
+
+/* The decays of a batch, from the parameters. */
+void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int l = 0; l < NEAP__LEAKS_MOST; l++) {
+		const struct neap__leak *leak = &layer->leaks[l];
+		real *decay = leak->decay, *rest = leak->rest, *slope = leak->slope;
+		if (!decay)
+			continue;
+		const real *p = leak->tensor < 0 ? NULL : net->tensors[leak->tensor].data;
+		for (int i = 0; i < layer->n; i++) {
+			double d = p ? 1 / (1 + exp(-(double)p[i])) : leak->start;
+			double r = p ? 1 / (1 + exp((double)p[i])) : 1 - leak->start;
+			decay[i] = p && d > (double)below_one() ? below_one() : (real)d;
+			rest[i] = (real)r;
+			slope[i] = p ? (real)(d * r) : 0;
+		}
+	}
+}
+
+void neap__leak_decay(const struct neap__at *at, int leak, real *u, const real *b)
+{
+	const struct neap__leak *own = &at->layer->leaks[leak];
+	const real *decay = own->decay;
+
+	if (own->tensor < 0) {
+		at->net->kernels->decay(u, (real)own->start, b, at->layer->n);
+		return;
+	}
+	for (int i = 0; i < at->layer->n; i++)
+		u[i] = decay[i] * u[i] + b[i];
+}
+
+void neap__leak_scale(const struct neap__at *at, int leak, real *x)
+{
+	const struct neap__leak *own = &at->layer->leaks[leak];
+	const real *decay = own->decay;
+
+	if (own->tensor < 0) {
+		at->net->kernels->scale(x, (real)own->start, at->layer->n);
+		return;
+	}
+	for (int i = 0; i < at->layer->n; i++)
+		x[i] *= decay[i];
+}
+
+void neap__leak_follow(const struct neap__at *at, int leak, real *trace, const real *x)
+{
+	const struct neap__leak *own = &at->layer->leaks[leak];
+	const real *decay = own->decay, *slope = own->slope;
+
+	for (int i = 0; i < at->layer->n; i++)
+		trace[i] = decay[i] * trace[i] + slope[i] * x[i];
+}
+
+void neap__leak_add(
+	const struct neap__at *at, int leak, const struct neap__view *view, const real *e)
+{
+	const struct neap__tensor *shape = &at->net->tensors[at->layer->leaks[leak].tensor];
+	real *sum = (real *)at->group->grads->part + shape->offset;
+	const real *trace = view->trace[leak];
+	const uint16_t *id = view->active_id;
+
+	at->group->grads->dirty[shape->row_offset] = 1;
+	for (int k = 0; k < view->active; k++)
+		sum[id[k]] += e[k] * trace[view->whole_trace ? id[k] : k];
+}

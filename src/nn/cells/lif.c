@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lif: the leaky integrate-and-fire cell, with its four resets. The equations
+ * stand beside the code; dS is what reaches a spike from the layer above and
+ * through recurrent weights, theta the threshold.
+ */
+#include "nn/cells/leak.h"
+#include "nn/cells/lif_tape.h"
+#include "nn/cells/spiking.h"
+
+#include <string.h>
+
+/* u = (1 - S_{-1}) u */
+static void late_zero(const struct neap__at *at, real *u)
+{
+	const struct neap__layer *layer = at->layer;
+
+	if (at->t == 0)
+		return; /* nothing has spiked yet */
+	if (layer->smooth) {
+		const real *s = neap__reset_spikes(at, at->t - 1, at->prev->value);
+		for (int i = 0; i < layer->n; i++)
+			u[i] *= 1 - s[i];
+		return;
+	}
+	for (int j = 0; j < at->prev->count; j++)
+		u[at->prev->id[j]] = 0;
+}
+
+static void reset_at_once(const struct neap__at *at, real *u)
+{
+	const struct neap__layer *layer = at->layer;
+	const struct neap__list *now = at->now;
+	real theta = (real)layer->threshold, to = (real)layer->reset_value;
+	int hard = layer->reset == NEAP_RESET_HARD;
+
+	if (layer->smooth) {
+		const real *s = neap__reset_spikes(at, at->t, now->value);
+		for (int i = 0; i < layer->n; i++)
+			u[i] = hard ? (1 - s[i]) * u[i] + to * s[i] : u[i] - theta * s[i];
+		return;
+	}
+	for (int k = 0; k < now->count; k++) {
+		int i = now->id[k];
+		u[i] = hard ? to : u[i] - theta;
+	}
+}
+
+/* x = (1 - S) x */
+static void mask(real *x, const struct neap__list *spikes)
+{
+	const real *s = spikes->value;
+	if (s)
+		for (int i = 0; i < spikes->count; i++)
+			x[i] *= 1 - s[i];
+	else
+		for (int k = 0; k < spikes->count; k++)
+			x[spikes->id[k]] = 0;
+}
+
+/* The trace from step t to t + 1: what the leak hands on of it, and the membrane left. */
+static void follow(const struct neap__at *at, const real *u)
+{
+	enum neap_reset reset = at->layer->reset;
+	real *trace = neap__trace(at, 0);
+
+	if (reset == NEAP_RESET_HARD)
+		mask(trace, at->now);
+	neap__leak_follow(at, NEAP__MEMBRANE, trace, u);
+	if (reset == NEAP_RESET_ZERO)
+		mask(trace, at->now);
+}
+
+/* From membranes before the reset: spikes, tape, reset. */
+static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
+{
+	const struct neap__layer *layer = at->layer;
+	real *u = membranes, *pre = u;
+	int n = layer->n;
+	int late = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
+
+	if (layer->reset == NEAP_RESET_ZERO && tape) {
+		pre = at->group->wide[0];
+		memcpy(pre, u, (size_t)n * sizeof *u);
+	}
+	if (layer->reset == NEAP_RESET_ZERO)
+		late_zero(at, u);
+	if (layer->reset == NEAP_RESET_SUBTRACT)
+		neap__late_reset(at, u, (real)layer->threshold);
+	size_t bytes = neap__spike(at, u, pre, tape);
+	if (!late)
+		reset_at_once(at, u);
+	if (neap__learned(layer))
+		follow(at, u);
+	return bytes;
+}
+
+/* u = beta u + (b + W x + V S_{-1}) */
+static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
+{
+	real *u = (real *)(void *)(at->state + at->layer->state_at);
+
+	neap__leak_decay(at, NEAP__MEMBRANE, u, sums);
+	return spike(at, u, tape);
+}
+
+/* The same over many steps. */
+static void walk(const struct neap__layer *layer, void *walk_)
+{
+	static const enum neap__walk_reset resets[] = {
+		[NEAP_RESET_SUBTRACT] = NEAP__WALK_SUBTRACT,
+		[NEAP_RESET_ZERO] = NEAP__WALK_ZERO,
+		[NEAP_RESET_HARD] = NEAP__WALK_HARD,
+		[NEAP_RESET_SOFT] = NEAP__WALK_SOFT,
+	};
+	struct neap__walk *w = walk_;
+
+	w->reset = resets[layer->reset];
+	w->beta = (real)layer->leaks[NEAP__MEMBRANE].start;
+	w->theta = (real)layer->threshold;
+	w->to = (real)layer->reset_value;
+}
+
+/*
+ * With dU_{+1} the carried d(in) (for reset to zero (1-S) dU_{+1}), (R) unless detached:
+ *   subtract: dS -= theta dU_{+1} (R); dU = beta dU_{+1} + s' dS
+ *   zero:     dS -= pre_{+1} dU_{+1} (R, carried as the extra row); dU = beta (1-S) dU_{+1} + s'
+ * dS; d(in) = (1 - S_{-1}) dU hard:     dM = beta dH_{+1}; dS += (v_r - H) dM (R); dH = (1-S) dM +
+ * s' dS soft:     dM = beta dH_{+1}; dS -= theta dM (R); dH = dM + s' dS
+ */
+static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
+{
+	const struct neap__layer *layer = at->layer;
+	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *ds = ds_;
+	const real *u = view->u, *height = neap__heights(at, view);
+	const uint16_t *id = view->active_id;
+	real theta = (real)layer->threshold, to = (real)layer->reset_value;
+	int n = layer->n, active = view->active;
+
+	if (!layer->detach && layer->reset == NEAP_RESET_SUBTRACT)
+		for (int i = 0; i < active; i++)
+			ds[i] -= theta * du[id[i]];
+	neap__leak_scale(at, NEAP__MEMBRANE, du);
+	if (!layer->detach && layer->reset == NEAP_RESET_HARD)
+		for (int i = 0; i < active; i++)
+			ds[i] += (to - u[i]) * du[id[i]];
+	if (!layer->detach && layer->reset == NEAP_RESET_SOFT)
+		for (int i = 0; i < active; i++)
+			ds[i] -= theta * du[id[i]];
+	if (layer->reset == NEAP_RESET_HARD)
+		mask(du, &view->spikes);
+	for (int i = 0; i < active; i++)
+		du[id[i]] += ds[i] *= height[i];
+	if (neap__learned(layer))
+		neap__leak_add(at, NEAP__MEMBRANE, view, ds);
+	if (layer->reset != NEAP_RESET_ZERO)
+		return;
+	if (!layer->detach) {
+		real *extra = du + n;
+		const real *pre = view->pre;
+		memset(extra, 0, (size_t)n * sizeof *extra);
+		for (int i = 0; i < view->npre; i++)
+			extra[view->pre_id[i]] = -pre[i] * du[view->pre_id[i]];
+	}
+	mask(du, &view->prev);
+}
+
+static size_t extra_at(const struct neap__layer *layer)
+{
+	int extra = layer->reset == NEAP_RESET_ZERO && !layer->detach;
+	return extra ? layer->adjoint_at + (size_t)layer->n * sizeof(real) : 0;
+}
+
+static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer *layer)
+{
+	(void)net;
+	return (extra_at(layer) ? 2 : 1) * (size_t)layer->n * sizeof(real);
+}
+
+const struct neap__cell_code NEAP_R(neap__lif) = {
+	.rows = {.state = 1},
+	.traces = 1,
+	.adjoint_bytes = adjoint_bytes,
+	.tape_max = neap__lif_tape_max,
+	.extra_at = extra_at,
+	.start = neap__start_bias,
+	.finish = finish,
+	.walked = spike,
+	.walk = walk,
+	.lists = neap__lif_lists,
+	.listed = neap__lif_listed,
+	.view = neap__lif_view,
+	.backward = backward,
+};

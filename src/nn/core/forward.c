@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranges of steps of one group, forward: with tapes, with a log or with neither. A step
+ * goes layer by layer over the samples, in their order, so that a weight row serves all
+ * of them, and sums over samples do not depend on how a range was cut.
+ */
+#include "nn/core/precision.h"
+#include "nn/replay/replay_memory.h"
+
+#include <string.h>
+
+int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t)
+{
+	int alive = 0;
+
+	for (int s = 0; s < group->size; s++) {
+		if (neap__length_of(net, group, s) <= t)
+			continue;
+		group->at[alive++] = (struct neap__at){.net = net,
+			.group = group,
+			.sequence = &net->batch->sequences[group->first + s],
+			.sample = group->first + s,
+			.slot = s,
+			.t = t};
+	}
+	return alive;
+}
+
+void *neap__start_bias(struct neap__at *at, void *row)
+{
+	const struct neap__layer *layer = at->layer;
+	return memcpy(
+		row, at->net->tensors[layer->bias].data, (size_t)layer->at.sums * sizeof(real));
+}
+
+static void count_spikes(double *total, const struct neap__list *list)
+{
+	const real *s = list->value;
+	for (int k = 0; k < list->count; k++)
+		total[list->id[k]] += s ? (double)s[k] : 1.0;
+}
+
+/* Where the samples are in layer l. */
+static void enter(struct neap_net *net, struct neap__group *group, int alive, int l)
+{
+	const struct neap__layer *layer = &net->layers[l];
+	struct neap__list **spikes = group->spike_lists, **near = group->support_lists;
+
+	for (struct neap__at *at = group->at; at < group->at + alive; at++) {
+		int now = (int)(at->t & 1), prev = !now, s = at->slot;
+		at->layer = layer;
+		at->prev = neap__list_of(spikes[prev], net, s, l);
+		at->now = neap__list_of(spikes[now], net, s, l);
+		at->near_prev = neap__list_of(near[prev], net, s, l);
+		at->near_now = neap__list_of(near[now], net, s, l);
+		at->below =
+			l ? neap__list_of(spikes[layer->delay ? prev : now], net, s, l - 1) : NULL;
+	}
+}
+
+static struct neap__share share_of(const struct neap__list *list, real *out)
+{
+	return (struct neap__share){
+		.id = list->id, .v = list->value, .count = list->count, .out = out};
+}
+
+/* at->sums = what the cell starts with + W x + V S_{-1} */
+static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
+	struct neap__share *shares = group->shares;
+	int drops = layer->index > 0 && neap__drops(net, below);
+
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		struct neap__list arriving =
+			at->below ? *at->below : neap__input_events(net, at->sample, at->t);
+		if (drops && below->outputs == NEAP__ALL) {
+			real *to = neap__scratch_row(net, group->mask.values, at->slot);
+			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
+				(real)neap__dropout_scale(below));
+			arriving.value = to;
+		} else if (drops) {
+			arriving = neap__dropout_list(net, group, below, at->slot, &arriving);
+			neap__dropout_raise(net, group, below, at->slot, &arriving);
+		}
+		at->sums =
+			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
+		shares[i] = share_of(&arriving, at->sums);
+	}
+	neap__products_add(net, shares, alive, layer->weight);
+	if (!layer->is_recurrent)
+		return;
+	for (int i = 0; i < alive; i++)
+		shares[i] =
+			share_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
+	neap__products_add(net, shares, alive, layer->recurrent);
+	if (layer->candidate < 0)
+		return;
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		void *room = group->views[(size_t)layer->index * group->room + at->slot].numbers[0];
+		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
+		shares[i] = share_of(&gated, (real *)at->sums + layer->at.candidate_at);
+	}
+	neap__products_add(net, shares, alive, layer->candidate);
+}
+
+size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t, int first, unsigned char *tape,
+	size_t (*walked)(struct neap__at *at, unsigned char *tape))
+{
+	int alive = neap__group_alive(net, group, t);
+	double *total = group->spikes;
+	size_t bytes = 0;
+
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		at->first = first;
+		at->state = state + group->state_at + at->slot * net->sample_state;
+	}
+	for (int l = 0; l < net->nlayers && alive; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		int known = walked && !layer->cell->readout;
+		enter(net, group, alive, l);
+		if (!known)
+			make_sums(net, group, alive);
+		for (int i = 0; i < alive; i++) {
+			struct neap__at *at = &group->at[i];
+			unsigned char *to = tape ? tape + bytes : NULL;
+			bytes += known ? walked(at, to)
+				       : neap__code(layer)->finish(at, at->sums, to);
+			if (first && !layer->cell->readout)
+				count_spikes(total, at->now);
+		}
+		total += layer->n;
+	}
+	if (tape)
+		group->tape_steps += alive;
+	return bytes;
+}
+
+void neap__advance_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first)
+{
+	neap__group_load(net, group, state, t0);
+	for (int64_t t = t0; t < t1; t++)
+		neap__group_step(net, group, state, t, first, NULL, NULL);
+	neap__group_save(net, group, state, t0, t1);
+}
+
+size_t neap__tapes_begin(unsigned char *tape, int64_t n)
+{
+	size_t bytes = ((size_t)n * sizeof(uint32_t) + 7) & ~(size_t)7;
+	memset(tape, 0, bytes);
+	return bytes;
+}
+
+size_t neap__tapes_end(unsigned char *tape, size_t bytes)
+{
+	memset(tape + bytes, 0, -bytes & 7);
+	return (bytes + 7) & ~(size_t)7;
+}
+
+size_t neap__record_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first, unsigned char *tape)
+{
+	size_t head = neap__tapes_begin(tape, t1 - t0), bytes = head;
+	uint32_t *offset = (uint32_t *)(void *)tape;
+
+	neap__group_load(net, group, state, t0);
+	for (int64_t t = t0; t < t1; t++) {
+		offset[t - t0] = (uint32_t)bytes;
+		bytes += neap__group_step(net, group, state, t, first, tape + bytes, NULL);
+	}
+	neap__group_save(net, group, state, t0, t1);
+	group->tape_bytes += (double)(bytes - head);
+	return neap__tapes_end(tape, bytes);
+}
+
+static size_t write_list(
+	unsigned char *to, const struct neap__layer *layer, const struct neap__list *list)
+{
+	uint16_t *id = (uint16_t *)(void *)to;
+	size_t bytes = (size_t)list->count * sizeof *id;
+
+	if (!neap__log_marks(layer)) {
+		*id++ = (uint16_t)list->count;
+		memcpy(id, list->id, bytes);
+		return bytes + sizeof *id;
+	}
+	if (!list->count) {
+		*id = NEAP__LOG_NONE;
+		return sizeof *id;
+	}
+	memcpy(id, list->id, bytes);
+	id[list->count - 1] |= NEAP__LOG_LAST;
+	return bytes;
+}
+
+/* The log of the step just made (replay_steps.c has its layout). */
+static size_t write_log(
+	const struct neap_net *net, struct neap__group *group, int64_t t, unsigned char *log)
+{
+	size_t bytes = 0;
+
+	for (int s = 0; s < group->size; s++) {
+		if (neap__length_of(net, group, s) <= t)
+			continue;
+		for (int l = 0; l < net->nlayers - 1; l++)
+			if (net->layers[l].logged)
+				bytes += write_list(log + bytes, &net->layers[l],
+					neap__list_of(group->spike_lists[t & 1], net, s, l));
+		group->log_steps += 1;
+	}
+	return bytes;
+}
+
+size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
+	int64_t t0, int64_t t1, int first, unsigned char *log)
+{
+	size_t head = neap__tapes_begin(log, t1 - t0), bytes = head;
+	uint32_t *offset = (uint32_t *)(void *)log;
+
+	neap__group_load(net, group, state, t0);
+	for (int64_t t = t0; t < t1; t++) {
+		offset[t - t0] = (uint32_t)bytes;
+		neap__group_step(net, group, state, t, first, NULL, NULL);
+		bytes += write_log(net, group, t, log + bytes);
+	}
+	neap__group_save(net, group, state, t0, t1);
+	group->log_bytes += (double)(bytes - head);
+	return neap__tapes_end(log, bytes);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * products: weights times what samples have. Where all units of a layer have outputs, or are
+ * asked for theirs, that is a dense product, made from weights in strips; else rows of a list.
+ * Which it is depends on the sample's own list alone.
+ */
+#include "nn/core/precision.h"
+
+/* How many shares from the first on have a list of all rows, or (full 0) have not. */
+static int run_of(const struct neap__share *shares, int count, int rows, int full)
+{
+	int n = 0;
+	while (n < count && (shares[n].count == rows) == full)
+		n++;
+	return n;
+}
+
+void neap__products_add(
+	const struct neap_net *net, struct neap__share *shares, int count, int tensor)
+{
+	struct neap__matrix m = neap__weights(net, tensor);
+	int rows = (int)net->tensors[tensor].rows;
+	struct neap__strips s = {net->strips[tensor], rows, m.columns};
+
+	for (int n, full = s.w != NULL; count > 0; shares += n, count -= n, full = !full) {
+		n = s.w ? run_of(shares, count, rows, full) : count;
+		if (n && full)
+			net->kernels->product(&s, shares, n);
+		else if (n)
+			neap__rows(net->kernels, &m)->add(&m, shares, n);
+	}
+}
+
+void neap__products_dot(
+	const struct neap_net *net, struct neap__share *shares, int count, int tensor)
+{
+	struct neap__matrix m = neap__weights(net, tensor);
+	int rows = (int)net->tensors[tensor].rows;
+	struct neap__strips s = {net->turned[tensor], m.columns, rows};
+
+	for (int n, full = s.w != NULL; count > 0; shares += n, count -= n, full = !full) {
+		n = s.w ? run_of(shares, count, rows, full) : count;
+		for (int i = 0; i < n && full; i++)
+			shares[i].v = shares[i].in;
+		if (n && full)
+			net->kernels->product(&s, shares, n);
+		else if (n)
+			neap__rows(net->kernels, &m)->dot(&m, shares, n);
+	}
+}
+
+void neap__strips_fill(struct neap_net *net)
+{
+	int strip = net->kernels->product_columns;
+
+	for (int i = 0; i < net->ntensors; i++) {
+		const struct neap__tensor *t = &net->tensors[i];
+		if (net->strips[i])
+			neap__pack(net->strips[i], t->data, (int)t->rows, (int)t->columns, strip);
+		if (net->turned[i])
+			neap__pack_turned(
+				net->turned[i], t->data, (int)t->rows, (int)t->columns, strip);
+	}
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranges of steps of one group, backward: layer by layer from the top over the samples,
+ * in their order. Every sum into a weight's gradient goes downwards in t and upwards in
+ * samples, however a range was cut.
+ */
+#include "nn/core/precision.h"
+
+#include <string.h>
+
+static const real *din_of(const struct neap__at *at, const struct neap__layer *layer)
+{
+	return (const real *)(const void *)(at->adjoint + layer->adjoint_at);
+}
+
+/* dS of the active units = what reaches them beside products: the penalty and the extra row. */
+static void start_beside(const struct neap__at *at, real *ds)
+{
+	const struct neap_net *net = at->net;
+	const struct neap__layer *layer = at->layer;
+	const real *penalty = net->has_penalty ? net->penalty[layer->index] : NULL;
+	const struct neap__view *view = neap__view_of(at, layer->index);
+	const struct neap__cell_code *code = neap__code(layer);
+	size_t extra_at = code->extra_at ? code->extra_at(layer) : 0;
+	const real *extra = extra_at ? (const real *)(const void *)(at->adjoint + extra_at) : NULL;
+
+	for (int k = 0; k < view->active; k++)
+		ds[k] = (penalty ? penalty[view->active_id[k]] : 0) +
+			(extra ? extra[view->active_id[k]] : 0);
+}
+
+/*
+ * dS += V . d(in) of `layer`, which sees the spikes of the samples' layer in the same step
+ * or (next) in the one after it: after the last one there is none.
+ */
+static void add_products(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int tensor, int next)
+{
+	struct neap__share *shares = group->shares;
+	int count = 0, column = neap__column_of(layer, tensor);
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		const struct neap__view *view = neap__view_of(at, at->layer->index);
+		if (next && at->t + 1 >= at->sequence->length)
+			continue;
+		shares[count++] = (struct neap__share){.id = view->active_id,
+			.count = view->active,
+			.out = neap__scratch_row(net, group->sums, at->slot),
+			.in = column +
+			      (next ? neap__kept_din(at, layer->index) : din_of(at, layer))};
+	}
+	neap__products_dot(net, shares, count, tensor);
+}
+
+/* dS from above and beside; what dropout kept from going up sends nothing down. */
+static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
+	real *beside = group->wide[0];
+	int drops = neap__drops(net, layer);
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		real *ds = neap__scratch_row(net, group->sums, at->slot);
+		if (drops)
+			memset(ds, 0, (size_t)layer->n * sizeof *ds);
+		else
+			start_beside(at, ds);
+	}
+	add_products(net, group, alive, above, above->weight, above->delay);
+	for (int i = 0; drops && i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		const struct neap__view *view = neap__view_of(at, layer->index);
+		real *ds = neap__scratch_row(net, group->sums, at->slot);
+		neap__dropout_gradient(net, group, layer, at->slot, view, ds);
+		start_beside(at, beside);
+		for (int k = 0; k < view->active; k++)
+			ds[k] += beside[k];
+	}
+}
+
+/* The second product: back through it, and its weights' gradient. */
+static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer;
+	struct neap__share *shares = group->shares;
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		const struct neap__list *gated = &neap__view_of(at, layer->index)->gated;
+		shares[i] = (struct neap__share){.id = gated->id,
+			.count = gated->count,
+			.out = neap__scratch_row(net, group->sums, at->slot),
+			.in = din_of(at, layer) + layer->at.candidate_at};
+		memset(shares[i].out, 0, (size_t)gated->count * sizeof(real));
+	}
+	neap__products_dot(net, shares, alive, layer->candidate);
+	for (int i = 0; i < alive; i++) {
+		struct neap__view *view = neap__view_of(&group->at[i], layer->index);
+		neap__code(layer)->ungate(&group->at[i], view, shares[i].out);
+		shares[i].id = view->gated.id;
+		shares[i].v = view->gated.value;
+		shares[i].count = view->gated.count;
+	}
+	neap__weights_add_now(net, group, alive, layer->candidate);
+}
+
+/* All samples from step t + 1 to t. */
+static void reverse_step(
+	struct neap_net *net, struct neap__group *group, int alive, const unsigned char *tape)
+{
+	for (int l = 0; l < net->nlayers; l++)
+		for (int i = 0; i < alive; i++) {
+			struct neap__at *at = &group->at[i];
+			at->layer = &net->layers[l];
+			tape += neap__code(at->layer)->view(at, tape, neap__view_of(at, l));
+		}
+	for (int l = net->nlayers - 1; l >= 0; l--) {
+		const struct neap__layer *layer = &net->layers[l];
+		for (int i = 0; i < alive; i++)
+			group->at[i].layer = layer;
+		if (!layer->cell->readout)
+			start_ds(net, group, alive);
+		if (layer->is_recurrent)
+			add_products(net, group, alive, layer, layer->recurrent, 1);
+		for (int i = 0; i < alive; i++) {
+			struct neap__at *at = &group->at[i];
+			neap__code(layer)->backward(at, neap__view_of(at, l),
+				neap__scratch_row(net, group->sums, at->slot));
+		}
+		if (layer->candidate >= 0)
+			reverse_candidate(net, group, alive);
+		for (int i = 0; i < alive; i++)
+			neap__weights_keep(&group->at[i]);
+		if (net->dense) { /* later, and with those of other groups */
+			for (int i = 0; i < alive && !layer->cell->readout; i++)
+				neap__outputs_keep(&group->at[i]);
+			continue;
+		}
+		neap__bias_add(net, group, alive, layer);
+		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
+		if (layer->is_recurrent)
+			neap__weights_add(net, group, alive, layer, layer->recurrent, l, 1);
+	}
+}
+
+void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,
+	int64_t count)
+{
+	const struct neap__tensor *t = &net->tensors[tensor];
+	real *part = (real *)grads->part + t->offset + at;
+
+	if (t->factor != 1)
+		net->kernels->scale(part, (real)t->factor, (int)count);
+	net->kernels->fold(grads->total + t->offset + at, part, count);
+}
+
+void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int index)
+{
+	const struct neap__tensor *tensor = &net->tensors[index];
+	uint8_t *dirty = grads->dirty + tensor->row_offset;
+
+	for (int64_t row = 0; row < tensor->rows; row++) {
+		if (!dirty[row])
+			continue;
+		int64_t at = tensor->row_start ? tensor->row_start[row] : row * tensor->columns;
+		int64_t end = tensor->row_start ? tensor->row_start[row + 1] : at + tensor->columns;
+		dirty[row] = 0;
+		neap__fold_part(net, grads, index, at, end - at);
+	}
+}
+
+void neap__backward_group(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
+	int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0)
+{
+	const uint32_t *offset = (const uint32_t *)(const void *)tape;
+
+	neap__weights_begin(net, group, adjoint);
+	for (int64_t t = t1 - 1; t >= t0; t--) {
+		int alive = neap__group_alive(net, group, t);
+		for (int i = 0; i < alive; i++)
+			group->at[i].adjoint = adjoint + group->adjoint_at +
+					       group->at[i].slot * net->sample_adjoint;
+		if (net->dense)
+			group->step = (int)(t1 - t);
+		if (!alive)
+			continue;
+		if (!net->dense)
+			neap__weights_step(net, group);
+		reverse_step(net, group, alive, tape + offset[t - tape_t0]);
+		if (t % NEAP__BLOCK == 0 && !net->dense) {
+			neap__weights_end(net, group);
+			for (int i = 0; i < net->ntensors; i++)
+				neap__fold_tensor(net, group->grads, i);
+		}
+	}
+	if (!net->dense)
+		neap__weights_end(net, group);
+}

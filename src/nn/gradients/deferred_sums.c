@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/gradients/deferred_sums.h"
+#include "kern/kern.h"
+#include "nn/core/net_state.h"
+#include "base/bump_alloc.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SAMPLE_STEPS = 1024, /* kept rows of a layer, about: a strip of them fits in a near cache */
+	NOTED = 16384	     /* spikes noted of a tensor, or what one step may bring */
+};
+
+size_t neap__kept_stride(const struct neap_net *net, int layer)
+{
+	size_t bytes = (size_t)net->layers[layer].at.sums * net->engine->real;
+	return neap__round_up(bytes, 64);
+}
+
+size_t neap__kept_outputs_stride(const struct neap_net *net, int layer)
+{
+	const struct neap__layer *l = &net->layers[layer];
+	return neap__round_up((size_t)l->n * net->engine->real, 64) * (l->dropout > 0 ? 2 : 1);
+}
+
+static int steps_of(int samples)
+{
+	int steps = SAMPLE_STEPS / samples;
+	return steps < 1 ? 1 : steps > NEAP__BLOCK ? NEAP__BLOCK : steps;
+}
+
+/* Spikes of dense rows wait; numbers and compressed rows are added at once. */
+static int waits(const struct neap_net *net, int tensor)
+{
+	if (net->dense)
+		return tensor == net->layers[0].weight;
+	return !net->options.smooth && !net->tensors[tensor].row_start &&
+	       net->tensors[tensor].takes_spikes;
+}
+
+static void take_all(
+	const struct neap_net *net, struct neap__kept *kept, int samples, struct neap__pieces *from)
+{
+	uint64_t rows = ((uint64_t)steps_of(samples) + 1) * samples;
+	uint64_t most_rows = 0, most = 0;
+
+	kept->samples = samples;
+	kept->steps = steps_of(samples);
+	kept->rows = neap__piece(from, net->nlayers, sizeof *kept->rows);
+	kept->outputs = neap__piece(from, net->nlayers, sizeof *kept->outputs);
+	kept->noted = neap__piece(from, net->ntensors, sizeof *kept->noted);
+	kept->count = neap__piece(from, net->ntensors, sizeof *kept->count);
+	kept->room = neap__piece(from, net->ntensors, sizeof *kept->room);
+	for (int l = 0; l < net->nlayers; l++) {
+		void *row = neap__piece(from, rows, neap__kept_stride(net, l));
+		if (from->base)
+			kept->rows[l] = row;
+	}
+	for (int l = 0; net->dense && l < net->nlayers - 1; l++) {
+		void *row = neap__piece(from, rows, neap__kept_outputs_stride(net, l));
+		if (from->base)
+			kept->outputs[l] = row;
+	}
+	for (int i = 0; i < net->ntensors; i++) {
+		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
+		uint64_t room = waits(net, i) ? step > NOTED ? step : NOTED : 0;
+		void *noted = neap__piece(from, room, sizeof **kept->noted);
+		most_rows = all > most_rows ? all : most_rows;
+		most = room > most ? room : most;
+		if (from->base) {
+			kept->noted[i] = noted;
+			kept->room[i] = room;
+		}
+	}
+	kept->start = neap__piece(from, most_rows + 1, sizeof *kept->start);
+	kept->row = neap__piece(from, most_rows, sizeof *kept->row);
+	kept->from = neap__piece(from, most, sizeof *kept->from);
+	kept->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
+}
+
+size_t neap__kept_bytes(const struct neap_net *net, int samples)
+{
+	struct neap__kept kept;
+	struct neap__pieces pieces = {0};
+	take_all(net, &kept, samples, &pieces);
+	return pieces.used;
+}
+
+int neap__kept_make(struct neap_net *net, struct neap__kept *kept, int samples)
+{
+	size_t bytes = neap__kept_bytes(net, samples);
+	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
+
+	if (!memory)
+		return neap__fail_errno(
+			ENOMEM, "%zu bytes for gradients of %d samples", bytes, samples);
+	memset(memory, 0, bytes);
+	*kept = (struct neap__kept){.memory = memory};
+	take_all(net, kept, samples, &(struct neap__pieces){memory, 0});
+	return 0;
+}
+
+void neap__kept_free(struct neap__kept *kept)
+{
+	free(kept->memory);
+	*kept = (struct neap__kept){0};
+}

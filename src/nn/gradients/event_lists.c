@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* noted: spikes that wait for the sum of a weight gradient, and that sum (deferred_sums.h). */
+#include "nn/core/precision.h"
+#include "nn/gradients/deferred_sums.h"
+
+#include <string.h>
+
+real *neap__kept_row(
+	const struct neap_net *net, const struct neap__kept *kept, int layer, int step, int row)
+{
+	size_t at = (size_t)step * kept->samples + row;
+	return (real *)(void *)((char *)kept->rows[layer] + at * neap__kept_stride(net, layer));
+}
+
+/* Where the batch drops some, what goes up stands behind all. */
+real *neap__kept_outputs(const struct neap_net *net, const struct neap__kept *kept, int layer,
+	int step, int row, int up)
+{
+	size_t at = (size_t)step * kept->samples + row,
+	       stride = neap__kept_outputs_stride(net, layer);
+	size_t behind = up && neap__drops(net, &net->layers[layer]) ? stride / 2 : 0;
+	return (real *)(void *)((char *)kept->outputs[layer] + at * stride + behind);
+}
+
+int neap__column_of(const struct neap__layer *layer, int tensor)
+{
+	return tensor == layer->recurrent   ? layer->at.own_at
+	       : tensor == layer->candidate ? layer->at.candidate_at
+					    : 0;
+}
+
+void neap__note(struct neap__kept *kept, int tensor, const struct neap__list *list, uint32_t from)
+{
+	struct neap__noted *to = kept->noted[tensor] + kept->count[tensor];
+
+	for (int k = 0; k < list->count; k++)
+		to[k] = (struct neap__noted){list->id[k], from};
+	kept->count[tensor] += (size_t)list->count;
+}
+
+/* Sorted by rows, so that each is read and written once. */
+void neap__noted_add(struct neap_net *net, struct neap__grads *grads, struct neap__kept *kept,
+	int l, int tensor, int lenders)
+{
+	const struct neap__noted *noted = kept->noted[tensor];
+	const struct neap__tensor *t = &net->tensors[tensor];
+	uint8_t *dirty = grads->dirty + t->row_offset;
+	uint32_t *start = kept->start, sum = 0;
+	size_t count = kept->count[tensor], rows = (size_t)t->rows;
+	struct neap__bundle bundle = {.row = kept->row,
+		.start = start,
+		.from = kept->from,
+		.lenders = lenders,
+		.strip = kept->strip,
+		.x = (real *)kept->rows[l] + neap__column_of(&net->layers[l], tensor),
+		.stride = neap__kept_stride(net, l) / sizeof(real)};
+
+	if (count == 0)
+		return;
+	memset(start, 0, (rows + 1) * sizeof *start);
+	for (size_t i = 0; i < count; i++)
+		start[noted[i].row]++;
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t n = start[i];
+		start[i] = sum;
+		sum += n;
+	}
+	for (size_t i = 0; i < count; i++)
+		kept->from[start[noted[i].row]++] = noted[i].from;
+	/* start[i] is where row i ends: rows without spikes drop out. */
+	sum = 0;
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t end = start[i];
+		if (end == sum)
+			continue;
+		kept->row[bundle.rows] = (uint16_t)i;
+		start[bundle.rows++] = sum;
+		dirty[i] = 1;
+		sum = end;
+	}
+	start[bundle.rows] = sum;
+	net->kernels->gather((real *)grads->part + t->offset, (int)t->columns, &bundle);
+	kept->count[tensor] = 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gradient_state.c: what a net has gathered in the middle of a sweep, for a journal: sums of
+ * gradients, of the block of steps in progress too, what first passes counted, and what
+ * the turn found. All of it lies where the batch put it; moving it out and in is one walk.
+ */
+#include "nn/core/net_state.h"
+#include "base/fail.h"
+
+#include <string.h>
+
+struct mover {
+	int (*write)(void *to, const void *from, size_t bytes); /* or: */
+	int (*read)(void *from, void *to, size_t bytes);
+	void *other;
+	int rc; /* the first refusal */
+};
+
+static void move(struct mover *m, void *at, size_t bytes)
+{
+	if (m->rc == 0 && bytes > 0)
+		m->rc = m->write ? m->write(m->other, at, bytes) : m->read(m->other, at, bytes);
+}
+
+static void move_grads(struct mover *m, const struct neap_net *net, struct neap__grads *grads)
+{
+	move(m, grads->part, net->elements * net->engine->real);
+	move(m, grads->total, net->elements * sizeof *grads->total);
+	move(m, grads->dirty, net->rows);
+}
+
+static void move_group(struct mover *m, const struct neap_net *net, struct neap__group *group)
+{
+	move(m, group->spikes, (size_t)net->hidden * sizeof *group->spikes);
+	move(m, &group->support, sizeof group->support);
+	move(m, &group->recorded, sizeof group->recorded);
+	move(m, &group->tape_bytes, sizeof group->tape_bytes);
+	move(m, &group->tape_steps, sizeof group->tape_steps);
+}
+
+static int move_all(struct mover *m, struct neap_net *net)
+{
+	struct neap_net_result *found = &net->result;
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	size_t samples = (size_t)net->batch->size;
+	for (int g = 0; g < net->ngrads; g++)
+		move_grads(m, net, &net->grads[g]);
+	for (int g = 0; g < net->ngroups; g++)
+		move_group(m, net, &net->groups[g]);
+	for (int l = 0; l < net->nlayers; l++)
+		move(m, net->penalty[l], (size_t)net->layers[l].n * net->engine->real);
+	move(m, net->step_loss, samples * sizeof *net->step_loss);
+	move(m, net->prediction, samples * sizeof *net->prediction);
+	move(m, net->answer, samples * (size_t)net->options.classes * sizeof *net->answer);
+	move(m, net->rate, (size_t)net->nlayers * sizeof *net->rate);
+	move(m, &found->loss, sizeof found->loss);
+	move(m, &found->penalty, sizeof found->penalty);
+	move(m, &found->correct, sizeof found->correct);
+	move(m, &found->spikes, sizeof found->spikes);
+	return m->rc;
+}
+
+int neap_net_grad_save(void *net, int (*write)(void *to, const void *from, size_t bytes), void *to)
+{
+	struct mover m = {.write = write, .other = to};
+	return move_all(&m, net);
+}
+
+int neap_net_grad_load(void *net, int (*read)(void *from, void *to, size_t bytes), void *from)
+{
+	struct mover m = {.read = read, .other = from};
+	return move_all(&m, net);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/core/net_state.h"
+#include "nn/gradients/outer_products.h"
+#include "base/bump_alloc.h"
+#include "base/fail.h"
+#include "kern/kern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { ROWS = 256, COLUMNS = 1024, STRIP = NEAP__OUTER_STRIP };
+
+/* Equal pieces of at most `most`, multiples of `unit`. */
+static int piece_of(int n, int most, int unit)
+{
+	int pieces = (n + most - 1) / most, size = (n + pieces - 1) / pieces;
+	return (size + unit - 1) / unit * unit;
+}
+
+static void put(struct neap_net *net, struct neap__parcel parcel)
+{
+	if (net->parcels)
+		net->parcels[net->nparcels] = parcel;
+	net->nparcels++;
+}
+
+static void cut(struct neap_net *net, int layer, int tensor)
+{
+	int rows = (int)net->tensors[tensor].rows, columns = (int)net->tensors[tensor].columns;
+	int high = piece_of(rows, ROWS, NEAP__OUTER_HIGH), wide = piece_of(columns, COLUMNS, STRIP);
+
+	for (int from = 0; from < rows; from += high)
+		for (int left = 0; left < columns; left += wide)
+			put(net, (struct neap__parcel){NEAP__PARCEL_OUTER, layer, tensor, from,
+					 from + high < rows ? from + high : rows, left,
+					 left + wide < columns ? left + wide : columns});
+}
+
+/* The longest first. */
+static void cut_all(struct neap_net *net)
+{
+	net->nparcels = 0;
+	put(net, (struct neap__parcel){.tensor = net->layers[0].weight});
+	for (int l = 0; l < net->nlayers; l++) {
+		if (l > 0)
+			cut(net, l, net->layers[l].weight);
+		if (net->layers[l].is_recurrent)
+			cut(net, l, net->layers[l].recurrent);
+	}
+	for (int l = 0; l < net->nlayers; l++)
+		put(net, (struct neap__parcel){.kind = NEAP__PARCEL_BIAS,
+				 .layer = l,
+				 .tensor = net->layers[l].bias});
+}
+
+int neap__parcels_make(struct neap_net *net)
+{
+	if (!net->dense)
+		return 0;
+	cut_all(net);
+	net->parcels = calloc((size_t)net->nparcels, sizeof *net->parcels);
+	if (!net->parcels)
+		return neap__fail_errno(ENOMEM, "net");
+	cut_all(net);
+	return 0;
+}
+
+static void take(const struct neap_net *net, struct neap__crew *crew, int64_t terms,
+	struct neap__pieces *from)
+{
+	crew->x = neap__piece(from, (uint64_t)terms, sizeof *crew->x);
+	crew->y = neap__piece(from, (uint64_t)terms, sizeof *crew->y);
+	crew->room = neap__piece(from, neap__outer_room(ROWS), net->engine->real);
+}
+
+size_t neap__crew_bytes(const struct neap_net *net, int64_t terms)
+{
+	struct neap__crew crew;
+	struct neap__pieces pieces = {0};
+	take(net, &crew, terms, &pieces);
+	return pieces.used;
+}
+
+int neap__crew_make(struct neap_net *net, struct neap__crew *crew, int64_t terms)
+{
+	size_t bytes = neap__crew_bytes(net, terms);
+	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
+
+	if (!memory)
+		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
+	*crew = (struct neap__crew){.memory = memory};
+	take(net, crew, terms, &(struct neap__pieces){memory, 0});
+	return 0;
+}
+
+void neap__crew_free(struct neap__crew *crew)
+{
+	free(crew->memory);
+	*crew = (struct neap__crew){0};
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gradients of weights: dW += S' d(in), summed downwards in t and upwards in samples,
+ * however a range was cut: at once, or kept for many steps (deferred_sums.h).
+ */
+#include "nn/core/precision.h"
+#include "nn/gradients/deferred_sums.h"
+
+#include <string.h>
+
+/* The row of a sample of the group: its place among those that are summed together. */
+static int row_of(const struct neap__group *group, int slot)
+{
+	return group->first - group->grads->first + slot;
+}
+
+static void keep(const struct neap_net *net, struct neap__kept *kept, int l, int step, int slot,
+	const unsigned char *adjoint)
+{
+	const struct neap__layer *layer = &net->layers[l];
+	memcpy(neap__kept_row(net, kept, l, step, slot), adjoint + layer->adjoint_at,
+		(size_t)layer->at.sums * sizeof(real));
+}
+
+void neap__weights_begin(
+	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint)
+{
+	struct neap__kept *kept = group->kept;
+
+	group->step = 0;
+	for (int s = 0; s < group->size; s++)
+		for (int l = 0; l < net->nlayers; l++)
+			keep(net, kept, l, 0, row_of(group, s),
+				adjoint + group->adjoint_at + s * net->sample_adjoint);
+}
+
+void neap__weights_end(struct neap_net *net, struct neap__group *group)
+{
+	struct neap__kept *kept = group->kept;
+	int lenders = (group->step + 1) * kept->samples;
+
+	for (int l = 0; l < net->nlayers; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		neap__noted_add(net, group->grads, kept, l, layer->weight, lenders);
+		if (layer->is_recurrent)
+			neap__noted_add(net, group->grads, kept, l, layer->recurrent, lenders);
+		memmove(kept->rows[l], neap__kept_row(net, kept, l, group->step, 0),
+			(size_t)kept->samples * neap__kept_stride(net, l));
+	}
+	group->step = 0;
+}
+
+void neap__weights_step(struct neap_net *net, struct neap__group *group)
+{
+	struct neap__kept *kept = group->kept;
+	int full = group->step == kept->steps;
+
+	for (int i = 0; i < net->ntensors && !full; i++)
+		full = kept->room[i] &&
+		       kept->room[i] - kept->count[i] < (size_t)net->tensors[i].rows * group->size;
+	if (full)
+		neap__weights_end(net, group);
+	group->step++;
+}
+
+void neap__weights_keep(const struct neap__at *at)
+{
+	const struct neap__group *group = at->group;
+	keep(at->net, group->kept, at->layer->index, group->step, row_of(group, at->slot),
+		at->adjoint);
+}
+
+void neap__outputs_keep(const struct neap__at *at)
+{
+	const struct neap__group *group = at->group;
+	int l = at->layer->index, row = row_of(group, at->slot);
+	const real *outputs = neap__view_of(at, l)->spikes.value;
+
+	memcpy(neap__kept_outputs(at->net, group->kept, l, group->step, row, 0), outputs,
+		(size_t)at->layer->n * sizeof(real));
+	if (neap__drops(at->net, at->layer))
+		neap__dropout_all(neap__kept_outputs(at->net, group->kept, l, group->step, row, 1),
+			at->net, group, at->layer, at->slot, outputs, 1);
+}
+
+const real *neap__kept_din(const struct neap__at *at, int layer)
+{
+	const struct neap__group *group = at->group;
+	return neap__kept_row(
+		at->net, group->kept, layer, group->step - 1, row_of(group, at->slot));
+}
+
+void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
+{
+	struct neap__matrix m = neap__weights(net, tensor);
+	const struct neap__tensor *shape = &net->tensors[tensor];
+	const struct neap__share *shares = group->shares;
+	uint8_t *dirty = group->grads->dirty + shape->row_offset;
+
+	for (int i = 0; i < count; i++)
+		for (int j = 0; j < shares[i].count; j++)
+			dirty[shares[i].id[j]] = 1;
+	neap__rows(net->kernels, &m)
+		->grad((real *)group->grads->part + shape->offset, &m, shares, count);
+}
+
+void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int tensor, int from, int next)
+{
+	struct neap__kept *kept = group->kept;
+	struct neap__share *shares = group->shares;
+	int count = 0, step = group->step - next;
+	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		struct neap__list list;
+		if (next && at->t + 1 >= at->sequence->length)
+			continue; /* the spikes of the last step arrive nowhere */
+		list = from < 0 ? neap__input_events(net, at->sample, at->t)
+				: neap__view_of(at, from)->spikes;
+		if (drops)
+			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
+		if (kept->room[tensor])
+			neap__note(kept, tensor, &list,
+				(uint32_t)step * (uint32_t)kept->samples + (uint32_t)at->slot);
+		else
+			shares[count++] = (struct neap__share){.id = list.id,
+				.v = list.value,
+				.count = list.count,
+				.in = neap__kept_row(net, kept, layer->index, step, at->slot) +
+				      neap__column_of(layer, tensor)};
+	}
+	if (count)
+		neap__weights_add_now(net, group, count, tensor);
+}
+
+void neap__bias_add(
+	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
+{
+	const struct neap__tensor *shape = &net->tensors[layer->bias];
+
+	group->grads->dirty[shape->row_offset] = 1;
+	for (int i = 0; i < alive; i++)
+		net->kernels->sum((real *)group->grads->part + shape->offset,
+			(real *)(void *)(group->at[i].adjoint + layer->adjoint_at),
+			(int)shape->columns);
+}

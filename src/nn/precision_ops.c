@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of what runs a group, in this precision. */
+#include "nn/core/precision.h"
+
+static int strip(const struct neap_net *net)
+{
+	return net->kernels->walk_units;
+}
+
+static int strip_columns(const struct neap_net *net)
+{
+	return net->kernels->product_columns;
+}
+
+static void set_penalty(struct neap_net *net, int layer, int unit, double value)
+{
+	((real *)net->penalty[layer])[unit] = (real)value;
+}
+
+const struct neap__engine neap__engine_this = {
+	.real = sizeof(real),
+	.advance = neap__advance_group,
+	.record = neap__record_group,
+	.log = neap__log_group,
+	.replay = neap__replay_group,
+	.kernels = neap__kernels_get,
+	.strip = strip,
+	.leak = neap__leak_begin,
+	.draw = neap__dropout_draw,
+	.pack = neap__pack_net,
+	.strip_columns = strip_columns,
+	.fill_strips = neap__strips_fill,
+	.backward = neap__backward_group,
+	.outers = neap__outers_parcel,
+	.turn = neap__turn_sample,
+	.penalty = set_penalty,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay_events.h: the spikes known to a group whose steps are replayed, and the rows of weights
+ * that arrive with them.
+ */
+#ifndef NEAP_NN_ARRIVALS_H
+#define NEAP_NN_ARRIVALS_H
+
+#include "nn/core/precision.h"
+#include "nn/replay/replay_memory.h"
+
+/* Spikes known of row l (0: the inputs) and a sample: [0] before the first step, then of each. */
+static inline struct neap__events *neap__known(const struct neap__group *group, int row, int s)
+{
+	return group->replay->known + ((size_t)row * group->room + s) * (NEAP__REPLAYED + 1);
+}
+
+/* A layer's own, and those that arrive at it: in the step before [0], then in each. */
+static inline const struct neap__events *neap__own_known(
+	const struct neap__group *group, const struct neap__layer *layer, int s)
+{
+	return neap__known(group, layer->index + 1, s);
+}
+
+static inline const struct neap__events *neap__arriving(
+	const struct neap__group *group, const struct neap__layer *layer, int s)
+{
+	return neap__known(group, layer->index, s) + !(layer->index && layer->delay);
+}
+
+/* What of an id of layer `index` is its unit; index -1: of an input. */
+static inline unsigned neap__unit_bits(const struct neap_net *net, int index)
+{
+	return index >= 0 && neap__log_marks(&net->layers[index]) ? NEAP__LOG_LAST - 1 : 0xFFFF;
+}
+
+/* Steps that a sample has in [t0, t1). */
+static inline int neap__steps_in(
+	const struct neap_net *net, const struct neap__group *group, int s, int64_t t0, int64_t t1)
+{
+	int64_t end = neap__length_of(net, group, s);
+	end = end < t1 ? end : t1;
+	return end > t0 ? (int)(end - t0) : 0;
+}
+
+#define neap__arrivals_fit NEAP_R(neap__arrivals_fit)
+#define neap__arrivals_list NEAP_R(neap__arrivals_list)
+/* Is there room for the rows of [t0, t1), for each layer? */
+int neap__arrivals_fit(
+	const struct neap_net *net, const struct neap__group *group, int64_t t0, int64_t t1);
+/* Fills in counts and rows of a layer: part by part of the weights, sample by sample. */
+void neap__arrivals_list(const struct neap_net *net, struct neap__group *group,
+	const struct neap__layer *layer, int64_t t0, int64_t t1);
+
+#endif

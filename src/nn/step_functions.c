@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step functions: every group walks the range on one thread. A tape is a
+ * header and rounds. A round holds some steps of all groups: each group first
+ * writes where its largest tapes would fit, then what was written is moved
+ * together, so that `room` is never overstepped and nothing is waited for
+ * within a round.
+ */
+#include "nn/core/net_state.h"
+#include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/outer_products.h"
+#include "base/fail.h"
+#include "sys/pool.h"
+
+#include <string.h>
+
+struct tape_head {
+	uint64_t last; /* offset of the last round */
+	uint64_t bytes;
+};
+
+struct round_head {
+	uint64_t previous; /* offset of the round before; 0: none */
+	int64_t t0, t1;
+	uint64_t group[]; /* offsets of the groups' tapes from here */
+};
+
+_Static_assert(sizeof(struct tape_head) + sizeof(struct round_head) == NEAP__TAPE_HEAD,
+	"a tape of one step must fit in tape_max");
+
+/* What a round holds, and what makes it. */
+enum writing { RECORD, REPLAY, LOG };
+
+struct job {
+	struct neap_net *net;
+	unsigned char *moving; /* state or adjoint */
+	int64_t t0, t1;
+	int first;
+	unsigned char *tape; /* of the round, behind its header */
+	const struct round_head *round;
+	enum writing writing;
+	const struct tape_head *log; /* REPLAY */
+	struct round_head *written;  /* the round of a writing in progress */
+};
+
+/* There is a batch, and weights in strips. */
+static int check_batch(struct neap_net *net)
+{
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	if (!net->has_strips)
+		net->engine->fill_strips(net);
+	net->has_strips = 1;
+	return 0;
+}
+
+static void advance_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	struct neap_net *net = job->net;
+	(void)thread;
+	net->engine->advance(net, &net->groups[item], job->moving, job->t0, job->t1, job->first);
+}
+
+int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
+{
+	struct neap_net *net = user;
+	struct job job = {.net = net, .moving = state, .first = first};
+
+	NEAP_TRY(check_batch(net));
+	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
+		NEAP_TRY(neap__net_window(net, job.t0));
+		job.t1 = t1 < net->events_to ? t1 : net->events_to;
+		neap__pool_run(net->pool, net->ngroups, advance_item, &job);
+	}
+	return 0;
+}
+
+/* The most a group's tapes (or logs) of n steps take, their table included. */
+static size_t group_room(const struct neap__group *group, int64_t n, enum writing writing)
+{
+	size_t step = writing == LOG ? group->step_log : group->step_tape;
+	return (((size_t)n * sizeof(uint32_t) + 7) & ~(size_t)7) + (size_t)n * step;
+}
+
+/* Where the group's log of each step of [t0, t1) is. */
+static void find_logs(const unsigned char **logs, const struct job *job, int group)
+{
+	for (uint64_t at = job->log->last; at;) {
+		const struct round_head *round =
+			(const void *)((const char *)(const void *)job->log + at);
+		const unsigned char *first = (const unsigned char *)round + round->group[group];
+		const uint32_t *offset = (const uint32_t *)(const void *)first;
+		for (int64_t t = round->t0; t < round->t1; t++)
+			if (t >= job->t0 && t < job->t1)
+				logs[t - job->t0] = first + offset[t - round->t0];
+		at = round->previous;
+	}
+}
+
+/* Where a group writes its tapes: behind the most that those before it can take. */
+static unsigned char *room_of(const struct job *job, int group)
+{
+	unsigned char *tape = job->tape;
+	for (int g = 0; g < group; g++)
+		tape += group_room(&job->net->groups[g], job->t1 - job->t0, job->writing);
+	return tape;
+}
+
+static void round_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	struct neap_net *net = job->net;
+	struct neap__group *group = &net->groups[item];
+	const unsigned char *logs[NEAP__BLOCK];
+	unsigned char *tape = room_of(job, item);
+
+	(void)thread;
+	if (job->writing == REPLAY) {
+		find_logs(logs, job, item);
+		group->round_bytes =
+			net->engine->replay(net, group, job->moving, job->t0, job->t1, logs, tape);
+		return;
+	}
+	group->round_bytes = (job->writing == LOG ? net->engine->log : net->engine->record)(
+		net, group, job->moving, job->t0, job->t1, job->first, tape);
+}
+
+enum { MOVED_ALONE = 64 << 10 }; /* bytes that one thread moves as fast as several */
+
+static void move_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	unsigned char *to = (unsigned char *)job->written + job->written->group[item];
+	const unsigned char *from = room_of(job, item);
+
+	(void)thread;
+	if (to != from)
+		memmove(to, from, job->net->groups[item].round_bytes);
+}
+
+/* Moves what the groups wrote together; where nothing lands on what is yet to move, at once. */
+static void move_together(struct job *job, size_t bytes)
+{
+	struct neap_net *net = job->net;
+
+	if (net->ngroups > 1 && bytes > MOVED_ALONE && job->tape + bytes <= room_of(job, 1))
+		neap__pool_run(net->pool, net->ngroups, move_item, job);
+	else
+		for (int g = 0; g < net->ngroups; g++)
+			move_item(job, g, 0);
+}
+
+/* Writes the tapes or logs of the job's steps behind `round`; returns the bytes of the round. */
+static size_t write_round(struct job *job, struct round_head *round, uint64_t previous)
+{
+	struct neap_net *net = job->net;
+	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0], end = head;
+
+	job->written = round;
+	job->tape = (unsigned char *)round + head;
+	round->previous = previous;
+	round->t0 = job->t0;
+	round->t1 = job->t1;
+	neap__pool_run(net->pool, net->ngroups, round_item, job);
+	for (int g = 0; g < net->ngroups; g++) {
+		round->group[g] = end;
+		end += net->groups[g].round_bytes;
+	}
+	move_together(job, end - head);
+	return end;
+}
+
+/* Rounds until t1, or until a step more might not fit; `most` is the largest there is. */
+static int write_rounds(struct job *job, int64_t t0, int64_t t1, size_t most, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = job->net;
+	struct tape_head *head = tape;
+	uint64_t at = sizeof *head, last = 0;
+	int64_t t = t0;
+
+	*used = 0;
+	*t_done = t0;
+	if (room < most)
+		return 0;
+	/* Room for one step and the header, as promised, is enough for the first one. */
+	while (t < t1 && (room - at >= most || t == t0)) {
+		uint64_t fit = room - at >= most ? (room - at) / most : 1;
+		int64_t n = t1 - t < NEAP__BLOCK ? t1 - t : NEAP__BLOCK;
+		NEAP_TRY(neap__net_window(net, t));
+		n = n < net->events_to - t ? n : net->events_to - t;
+		n = (uint64_t)n < fit ? n : (int64_t)fit;
+		for (int g = 0; g < net->ngroups; g++) /* offsets have 32 bits */
+			while (group_room(&net->groups[g], n, job->writing) > UINT32_MAX)
+				n = (n + 1) / 2;
+		job->t0 = t;
+		job->t1 = t + n;
+		size_t bytes =
+			write_round(job, (struct round_head *)(void *)((char *)tape + at), last);
+		last = at;
+		at += bytes;
+		t += n;
+	}
+	head->last = last;
+	head->bytes = at;
+	*used = at;
+	*t_done = t;
+	return 0;
+}
+
+static int write_tapes(struct job *job, int64_t t0, int64_t t1, void *tape, size_t room,
+	size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = job->net;
+
+	NEAP_TRY(write_rounds(job, t0, t1, net->tape_max, tape, room, used, t_done));
+	if (net->fixed_tape)
+		*used = (size_t)(*t_done - t0) * net->tape_max;
+	return 0;
+}
+
+int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	struct job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
+
+	NEAP_TRY(check_batch(net));
+	return write_tapes(&job, t0, t1, tape, room, used, t_done);
+}
+
+static int check_log(struct neap_net *net)
+{
+	NEAP_TRY(check_batch(net));
+	return net->has_log ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
+}
+
+int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	struct job job = {.net = net, .moving = state, .first = first, .writing = LOG};
+
+	NEAP_TRY(check_log(net));
+	return write_rounds(&job, t0, t1, net->log_max, log, room, used, t_done);
+}
+
+int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap_net *net = user;
+	const struct tape_head *head = log;
+	struct job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
+	int64_t from = -1, to = -1;
+
+	NEAP_TRY(check_log(net));
+	for (uint64_t at = head->last; at;) {
+		const struct round_head *round = (const void *)((const char *)log + at);
+		from = round->t0;
+		to = to < 0 ? round->t1 : to;
+		at = round->previous;
+	}
+	if (from != log_t0 || t0 < from || t1 > to)
+		return neap__fail(NEAP_EMODEL,
+			"a log holds steps %lld to %lld where %lld to %lld are to be replayed",
+			(long long)from, (long long)to, (long long)t0, (long long)t1);
+	if (!net->is_packed)
+		net->engine->pack(net);
+	net->is_packed = 1;
+	return write_tapes(&job, t0, t1, tape, room, used, t_done);
+}
+
+static void backward_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	struct neap_net *net = job->net;
+	const unsigned char *tape = (const unsigned char *)job->round + job->round->group[item];
+	struct neap__group *group = &net->groups[item];
+	group->kept = &net->kept[net->dense ? group->grads - net->grads : thread];
+	net->engine->backward(net, group, job->moving, job->t1, job->t0, tape, job->round->t0);
+}
+
+static void parcel_item(void *arg, int item, int thread)
+{
+	struct job *job = arg;
+	struct neap_net *net = job->net;
+	net->engine->outers(net, &net->grads[item % net->ngrads], &net->parcels[item / net->ngrads],
+		&net->crew[thread], job->t1, job->t0);
+}
+
+/*
+ * The steps of a round. Where the net is dense, all groups go through as many as are kept,
+ * not beyond a block's end, then the gradients of those are summed.
+ */
+static void reverse_round(struct job *job)
+{
+	struct neap_net *net = job->net;
+	const struct round_head *round = job->round;
+
+	for (job->t1 = round->t1; job->t1 > round->t0; job->t1 = job->t0) {
+		job->t0 = round->t0;
+		if (net->dense) {
+			int64_t block = (job->t1 - 1) / NEAP__BLOCK * NEAP__BLOCK;
+			int64_t most = job->t1 - net->kept->steps;
+			job->t0 = job->t0 > block ? job->t0 : block;
+			job->t0 = job->t0 > most ? job->t0 : most;
+		}
+		neap__pool_run(net->pool, net->ngroups, backward_item, job);
+		if (net->dense)
+			neap__pool_run(net->pool, net->ngrads * net->nparcels, parcel_item, job);
+	}
+}
+
+int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
+{
+	struct neap_net *net = user;
+	const struct tape_head *head = tape;
+
+	NEAP_TRY(check_batch(net));
+	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {
+		const struct round_head *round = (const void *)((const char *)tape + at);
+		struct job job = {.net = net, .moving = adjoint, .round = round};
+		if (round->t1 != t1 || round->t0 < t0)
+			return neap__fail(NEAP_EMODEL,
+				"tape holds steps %lld to %lld where %lld to %lld are to be "
+				"reversed",
+				(long long)round->t0, (long long)round->t1, (long long)t0,
+				(long long)t1);
+		NEAP_TRY(neap__net_window(net, t1 - 1));
+		if (round->t0 < net->events_from)
+			return neap__fail(NEAP_EMODEL, "a tape from step %lld was cut by a window",
+				(long long)round->t0);
+		reverse_round(&job);
+		t1 = round->t0;
+		at = round->previous;
+	}
+	if (t1 != t0)
+		return neap__fail(NEAP_EMODEL, "tape begins at step %lld, not %lld", (long long)t1,
+			(long long)t0);
+	return 0;
+}

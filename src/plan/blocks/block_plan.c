@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/blocks/block_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/block_program.h"
+#include "plan/core/strategy.h"
+
+#define ACTIONS_MOST ((int64_t)3000000)
+
+static void to_queue(void *user, const struct neap_action *action)
+{
+	neap__emit(user, action);
+}
+
+static int refill(struct neap_schedule *s)
+{
+	int rc = 1;
+	while (rc > 0 && s->length == 0)
+		rc = neap__flow_next(*(struct neap__flow **)s->self, to_queue, s);
+	if (rc == NEAP_EINFEASIBLE)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
+	return rc < 0 ? rc : 0;
+}
+
+static void fini(struct neap_schedule *s)
+{
+	neap__flow_free(*(struct neap__flow **)s->self);
+}
+
+static int64_t tables(struct neap_schedule *s, int64_t room)
+{
+	return neap__flow_tables(*(struct neap__flow **)s->self, room);
+}
+
+int neap__blocks_open(struct neap_schedule *s)
+{
+	struct neap__flow **flow = s->self = calloc(1, sizeof *flow);
+	if (!flow)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	s->tables = tables;
+	NEAP_TRY(neap__flow_new(flow));
+	int rc = neap__flow_start(*flow, &s->problem, s->plan.tier, &s->plan.blocks);
+	if (rc == NEAP_EINFEASIBLE)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
+	return rc;
+}
+
+int64_t neap__blocks_settled(
+	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks)
+{
+	const struct neap_chain *c = &problem->chain;
+	double sent = (double)blocks->record * (double)neap__tape_sent(c) + (double)c->state;
+	double n = 4 * (double)(neap__pool(problem, tier) + (int64_t)c->state) / sent;
+	return n < 16 ? 16 : n > 20000 ? 20000 : (int64_t)n;
+}
+
+/* A chain of so many steps, start to end. */
+static int run(struct neap__flow_total *total, struct neap__flow *flow,
+	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
+	int64_t steps, int64_t *actions)
+{
+	struct neap_problem shorter = *problem;
+	shorter.chain.steps = steps;
+	int rc = neap__flow_start(flow, &shorter, tier, blocks);
+	for (int64_t i = 0; rc >= 0 && i < 2 * ACTIONS_MOST; i++)
+		if ((rc = neap__flow_next(flow, NULL, NULL)) <= 0)
+			break;
+	neap__flow_total(flow, total);
+	if (actions)
+		*actions += total->actions;
+	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* too long to run */
+}
+
+static int64_t line(int64_t a, int64_t b, int64_t more)
+{
+	return b + (b - a) * more;
+}
+
+/*
+ * Totals of n and 2 n blocks, continued to `blocks`: counts grow by the same number
+ * each n blocks, and what is left over is run as a part of both.
+ */
+static int extrapolate(struct neap__flow_total *out, struct neap__flow *flow,
+	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
+	int64_t blocks, int64_t n, int64_t *actions)
+{
+	int64_t unit = plan->advance + plan->record, steps = problem->chain.steps;
+	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
+	struct neap__flow_total a, b;
+	NEAP_TRY(run(&a, flow, problem, tier, plan, steps - (blocks - rest) * unit, actions));
+	NEAP_TRY(run(&b, flow, problem, tier, plan, steps - (blocks - rest - n) * unit, actions));
+	*out = b;
+	out->makespan = b.makespan + (double)more * (b.makespan - a.makespan);
+	out->stall = b.stall + (double)more * (b.stall - a.stall);
+	out->lost = b.lost + (double)more * (b.lost - a.lost);
+	out->advanced = line(a.advanced, b.advanced, more);
+	out->recorded = line(a.recorded, b.recorded, more);
+	out->actions = line(a.actions, b.actions, more);
+	out->state_places = line(a.state_places, b.state_places, more);
+	out->tape_places = line(a.tape_places, b.tape_places, more);
+	out->written = (uint64_t)line((int64_t)a.written, (int64_t)b.written, more);
+	out->read = (uint64_t)line((int64_t)a.read, (int64_t)b.read, more);
+	return 0;
+}
+
+static int settle_on(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, const struct neap__flow_total *t)
+{
+	const struct neap_chain *c = &problem->chain;
+	uint64_t bytes = (uint64_t)t->state_places * c->state +
+			 (uint64_t)t->tape_places * (uint64_t)t->longest * c->tape;
+	if (tier > 0 && bytes > problem->tiers[tier - 1].capacity)
+		return 0;
+	neap__accept(plan, problem, tier, t->slots, (int64_t)t->peak);
+	plan->blocks = *blocks;
+	plan->params = (struct neap_params){.tail = blocks->tail, .kept_tapes = blocks->record};
+	if (blocks->advance > 0)
+		plan->params.interval = blocks->advance + blocks->record;
+	if (blocks->record > 0)
+		plan->params.chunk = blocks->chunk;
+	plan->advance_steps = t->advanced;
+	plan->record_steps = t->recorded;
+	plan->makespan = t->makespan;
+	plan->stall = t->stall;
+	plan->lost = t->lost;
+	if (tier > 0) {
+		plan->tiers[tier - 1].peak_bytes = bytes;
+		plan->tiers[tier - 1].written = t->written;
+		plan->tiers[tier - 1].read = t->read;
+	}
+	return 0;
+}
+
+/* In full, but for blocks whose rhythm is known. *actions counts what was performed. */
+static int run_whole(struct neap__flow_total *total, struct neap__flow *flow,
+	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
+	int64_t most, int64_t *actions)
+{
+	int64_t performed = 0;
+	int rc = neap__flow_run(flow, problem, tier, blocks, most, &performed);
+	neap__flow_total(flow, total);
+	if (actions)
+		*actions += performed;
+	return rc;
+}
+
+int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *given, struct neap__flow *flow, int64_t n, int64_t *actions)
+{
+	struct neap_blocks blocks = *given;
+	struct neap__flow_total total;
+	plan->feasible = 0;
+	memset(plan->tiers, 0, sizeof plan->tiers);
+	if (blocks.tail > problem->chain.steps)
+		blocks.tail = problem->chain.steps;
+	int64_t count = neap__blocks_count(&blocks, problem->chain.steps);
+	if (count == 0)
+		tier = 0;
+	int64_t settled = n ? n : neap__blocks_settled(problem, tier, &blocks);
+	int rc, estimated = 0;
+	if (n == 0) {
+		rc = run_whole(&total, flow, problem, tier, &blocks, ACTIONS_MOST, actions);
+		settled = settled < count / 8 ? settled : count / 8;
+		if (rc > 0 && settled > 0) {
+			rc = extrapolate(
+				&total, flow, problem, tier, &blocks, count, settled, actions);
+			estimated = 1;
+		} else if (rc > 0) {
+			rc = NEAP_EINFEASIBLE; /* too long to run */
+		}
+	} else if (count > 3 * settled) {
+		rc = extrapolate(&total, flow, problem, tier, &blocks, count, settled, actions);
+	} else {
+		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
+	}
+	if (rc < 0)
+		return rc == NEAP_EINFEASIBLE ? 0 : rc;
+	NEAP_TRY(settle_on(plan, problem, tier, &blocks, &total));
+	if (plan->feasible && estimated) /* the peak is an estimate: no less than may be */
+		plan->arena_bytes =
+			neap__fixed_bytes(problem, tier) + (uint64_t)neap__pool(problem, tier);
+	return 0;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/blocks/block_program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
+
+#define PIECES 8 /* of a leaf, so that its tapes make room one after the other */
+
+struct sink {
+	struct neap__program *x;
+	void (*push)(void *user, const struct neap__op *op);
+	void *user;
+};
+
+/* grow: bytes held from the operation on; shrink: no longer after it. */
+static void push(struct sink *k, struct neap__op op, int64_t grow, int64_t shrink)
+{
+	struct neap__program *x = k->x;
+	x->held += grow;
+	op.held = x->held;
+	op.begins = x->begins;
+	x->begins = NEAP__BEGINS_NOTHING;
+	k->push(k->user, &op);
+	x->number++;
+	x->held -= shrink;
+}
+
+static void range(struct sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
+{
+	push(k, (struct neap__op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1}, grow,
+		shrink);
+}
+
+static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t place)
+{
+	int64_t bytes = (int64_t)k->x->chain->state;
+	push(k,
+		(struct neap__op){
+			.kind = (uint8_t)kind, .t0 = t, .t1 = t, .handle = handle, .place = place},
+		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
+}
+
+static void need(struct sink *k, struct neap__frame *f)
+{
+	push(k,
+		(struct neap__op){.kind = NEAP__OP_NEED_STATE,
+			.t0 = f->t0,
+			.t1 = f->t0,
+			.handle = f->handle,
+			.place = f->place,
+			.after = f->put},
+		f->handle >= 0 ? (int64_t)k->x->chain->state : 0, 0);
+}
+
+/* Steps [t0, t0 + l) recorded and reversed; the turn between them at the chain's end. */
+static void leaf(struct sink *k, int64_t t0, int64_t l)
+{
+	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l, n = (l + PIECES - 1) / PIECES;
+	for (int64_t t = t0; t < t1; t += n) {
+		int64_t end = t + n < t1 ? t + n : t1;
+		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
+	}
+	if (t1 == k->x->chain->steps && k->x->plan.tail > 0) /* else it was before */
+		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
+	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
+		int64_t end = t + n < t1 ? t + n : t1;
+		range(k, NEAP__OP_BACKWARD, t, end, 0, (end - t) * tape);
+	}
+}
+
+static int enter(struct neap__program *x, struct neap__frame frame)
+{
+	if (x->depth == x->stack_room) {
+		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
+		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+		if (!stack)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->stack = stack;
+		x->stack_room = room;
+	}
+	x->stack[x->depth++] = frame;
+	return 0;
+}
+
+static int take_handle(struct neap__program *x, int32_t *handle)
+{
+	if (x->handles_free > 0) {
+		*handle = x->handles[--x->handles_free];
+		return 0;
+	}
+	if (x->handles_made == x->handles_room) {
+		int64_t room = x->handles_room ? 2 * x->handles_room : 64;
+		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
+		if (!handles)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->handles = handles;
+		x->handles_room = room;
+	}
+	*handle = (int32_t)x->handles_made++;
+	return 0;
+}
+
+static void drop(struct sink *k, struct neap__frame *f)
+{
+	struct neap__program *x = k->x;
+	if (f->handle < 0)
+		return;
+	state(k, NEAP__OP_DROP, f->t0, f->handle, 0);
+	x->handles[x->handles_free++] = f->handle;
+	f->handle = -1;
+}
+
+/* The start becomes live; `keep`: and stays, or comes to be, in a slot. */
+static int arrive(struct sink *k, struct neap__frame *f, int keep)
+{
+	if (f->live) {
+		if (keep && f->handle < 0) {
+			NEAP_TRY(take_handle(k->x, &f->handle));
+			state(k, NEAP__OP_SAVE, f->t0, f->handle, 0);
+		}
+	} else if (f->handle >= 0) {
+		state(k, NEAP__OP_LOAD, f->t0, f->handle, 0);
+	} else {
+		if (keep)
+			NEAP_TRY(take_handle(k->x, &f->handle));
+		need(k, f);
+	}
+	f->live = 1;
+	if (!keep)
+		drop(k, f);
+	return 0;
+}
+
+static void leave(struct sink *k, struct neap__frame *f)
+{
+	struct neap__program *x = k->x;
+	leaf(k, f->t0, f->l);
+	if (f->place >= x->blocks)
+		x->spare--;
+	x->depth--;
+}
+
+/* One level of leaf-Revolve (recompute_cost.h). */
+static int descend_leaf(struct sink *k)
+{
+	struct neap__program *x = k->x;
+	struct neap__frame *f = &x->stack[x->depth - 1];
+	const struct neap__phi *phi = f->tail ? &x->tail : &x->inner;
+	int64_t most = neap__phi_leaf(phi, f->j);
+	int first = !f->live && f->handle < 0;
+	NEAP_TRY(arrive(k, f, f->l > most));
+	if (first)
+		state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
+	if (f->l <= most) {
+		leave(k, f);
+		return 0;
+	}
+	int64_t y = neap__phi_split(phi, f->l, f->j), t = f->t0 + y;
+	if (y < 1)
+		return NEAP_EINFEASIBLE;
+	struct neap__frame right = {.t0 = t,
+		.l = f->l - y,
+		.j = f->j + 1,
+		.place = -1,
+		.handle = -1,
+		.live = 1,
+		.tail = f->tail};
+	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
+	f->l = y;
+	f->live = 0;
+	return enter(x, right);
+}
+
+/* One level of multi-read; f->j slots are free. */
+static int descend_multiread(struct sink *k)
+{
+	struct neap__program *x = k->x;
+	struct neap__frame *f = &x->stack[x->depth - 1];
+	const struct neap__multiread *m = &x->multiread;
+	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
+	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
+	NEAP_TRY(arrive(k, f, row.split > 0 && row.how == NEAP__MR_KEEP));
+	if (row.split == 0) {
+		if (f->place >= 0)
+			state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
+		leave(k, f);
+		return 0;
+	}
+	if (row.how == NEAP__MR_WRITE) {
+		f->place = x->blocks + x->spare++;
+		f->put = x->number;
+		state(k, NEAP__OP_PUT_STATE, f->t0, -1, f->place);
+		return 0;
+	}
+	int64_t y = row.split, t = f->t0 + y;
+	struct neap__frame right = {.t0 = t,
+		.l = f->l - y,
+		.j = f->j - (row.how == NEAP__MR_KEEP),
+		.place = -1,
+		.handle = -1,
+		.live = 1,
+		.multiread = 1};
+	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
+	f->l = y;
+	f->live = 0;
+	return enter(x, right);
+}
+
+/* First step, steps recorded and steps advanced of block i. */
+struct block {
+	int64_t t0, record, advance;
+};
+
+static struct block block_of(const struct neap__program *x, int64_t i)
+{
+	int64_t unit = x->plan.advance + x->plan.record;
+	if (i > 0)
+		return (struct block){x->first + (i - 1) * unit, x->plan.record, x->plan.advance};
+	int64_t advance = x->plan.advance < x->first ? x->plan.advance : x->first;
+	return (struct block){0, x->first - advance, advance};
+}
+
+static int64_t chunks_of(const struct neap__program *x, int64_t record)
+{
+	return record ? (record + x->plan.chunk - 1) / x->plan.chunk : 0;
+}
+
+/* Chunk n of block i; the places of a block's chunks follow each other. */
+static struct neap__op chunk_op(const struct neap__program *x, int kind, int64_t i, int64_t n)
+{
+	struct block b = block_of(x, i);
+	int64_t t0 = b.t0 + n * x->plan.chunk, end = b.t0 + b.record;
+	int64_t t1 = t0 + x->plan.chunk < end ? t0 + x->plan.chunk : end;
+	return (struct neap__op){.kind = (uint8_t)kind,
+		.handle = -1,
+		.t0 = t0,
+		.t1 = t1,
+		.place = i * chunks_of(x, x->plan.record) + n,
+		.after = x->puts[i % 1024]};
+}
+
+static void block_up(struct sink *k)
+{
+	struct neap__program *x = k->x;
+	struct block b = block_of(x, x->at);
+	int64_t n = chunks_of(x, b.record), tape = (int64_t)x->chain->tape;
+	x->begins = NEAP__BEGINS_UP;
+	for (int64_t i = 0; i < n; i++) {
+		struct neap__op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
+		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
+		x->puts[x->at % 1024] = x->number;
+		x->held -= (put.t1 - put.t0) * tape;
+		push(k, put, 0, 0);
+	}
+	int64_t t = b.t0 + b.record;
+	if (b.advance > 0) {
+		x->puts[x->at % 1024] = x->number;
+		state(k, NEAP__OP_PUT_STATE, t, -1, x->at);
+		range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
+	}
+	if (++x->at == x->blocks)
+		x->phase = PHASE_TAIL;
+}
+
+static int tail_begin(struct sink *k)
+{
+	struct neap__program *x = k->x;
+	int64_t steps = x->chain->steps, tail = x->plan.tail;
+	x->phase = PHASE_INNER;
+	if (tail == 0) {
+		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
+		return 0;
+	}
+	return enter(x, (struct neap__frame){.t0 = steps - tail,
+				.l = tail,
+				.place = -1,
+				.handle = -1,
+				.live = 1,
+				.tail = 1});
+}
+
+/* The recursion is done: the next part below it. */
+static int block_down(struct sink *k)
+{
+	struct neap__program *x = k->x;
+	if (x->phase == PHASE_CHUNKS && x->chunk > 0) {
+		struct neap__op op = chunk_op(x, NEAP__OP_NEED_TAPES, x->at, --x->chunk);
+		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
+		push(k, op, bytes, 0);
+		range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
+		return 0;
+	}
+	if (--x->at < 0) {
+		x->phase = PHASE_END;
+		return 0;
+	}
+	struct block b = block_of(x, x->at);
+	x->begins = NEAP__BEGINS_DOWN;
+	x->phase = PHASE_CHUNKS;
+	x->chunk = chunks_of(x, b.record);
+	if (b.advance == 0)
+		return 0;
+	int multiread = x->plan.inner == NEAP_BLOCKS_MULTIREAD;
+	return enter(x, (struct neap__frame){.t0 = b.t0 + b.record,
+				.l = b.advance,
+				.j = multiread ? x->multiread.slots : 0,
+				.place = x->at,
+				.put = x->puts[x->at % 1024],
+				.handle = -1,
+				.multiread = (uint8_t)multiread});
+}
+
+int neap__program_next(
+	struct neap__program *x, void (*push_op)(void *user, const struct neap__op *op), void *user)
+{
+	struct sink k = {x, push_op, user};
+	if (x->depth > 0)
+		NEAP_TRY(x->stack[x->depth - 1].multiread ? descend_multiread(&k)
+							  : descend_leaf(&k));
+	else if (x->phase == PHASE_UP)
+		block_up(&k);
+	else if (x->phase == PHASE_TAIL)
+		NEAP_TRY(tail_begin(&k));
+	else if (x->phase != PHASE_END)
+		NEAP_TRY(block_down(&k));
+	return x->phase != PHASE_END;
+}
+
+static int make_tables(struct neap__program *x)
+{
+	const struct neap_chain *c = x->chain;
+	int64_t s = (int64_t)c->state, a = (int64_t)c->tape;
+	int64_t one = x->plan.inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
+	int64_t pool = x->pool - x->plan.reserve;
+	if (pool < 0 || x->plan.tail_reserve > x->pool)
+		return NEAP_EINFEASIBLE;
+	if (x->plan.tail > 0) {
+		NEAP_TRY(neap__phi_make(
+			&x->tail, x->plan.tail, x->pool - x->plan.tail_reserve, s, a, one));
+		if (x->tail.reach < x->plan.tail)
+			return NEAP_EINFEASIBLE;
+	}
+	if (x->blocks == 0 || x->plan.advance == 0)
+		return 0;
+	if (x->plan.inner == NEAP_BLOCKS_MULTIREAD)
+		return neap__multiread_make(&x->multiread, c, x->plan.advance, pool, x->plan.price);
+	NEAP_TRY(neap__phi_make(&x->inner, x->plan.advance, pool, s, a, one));
+	return x->inner.reach < x->plan.advance ? NEAP_EINFEASIBLE : 0;
+}
+
+int neap__program_start(struct neap__program *x, const struct neap_chain *chain, int64_t pool,
+	const struct neap_blocks *plan)
+{
+	int64_t unit = plan->advance + plan->record;
+	x->chain = chain;
+	x->plan = *plan;
+	x->pool = pool;
+	if (unit < 1 || plan->tail < 0 || (plan->record > 0 && plan->chunk < 1))
+		return NEAP_EINFEASIBLE;
+	if (x->plan.tail > chain->steps)
+		x->plan.tail = chain->steps;
+	x->blocks = neap__blocks_count(&x->plan, chain->steps);
+	x->first = chain->steps - x->plan.tail - (x->blocks - 1) * unit;
+	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
+	if (plan->record > 0 && ((chain->tape && chunk > pool / (int64_t)chain->tape) ||
+					plan->record / plan->chunk > 500))
+		return NEAP_EINFEASIBLE;
+	x->depth = x->handles_free = x->handles_made = x->spare = x->at = x->number = x->held = 0;
+	x->chunk = x->begins = 0;
+	x->phase = x->blocks > 0 ? PHASE_UP : PHASE_TAIL;
+	return make_tables(x);
+}
+
+int64_t neap__program_alike(const struct neap__program *x, int begins)
+{
+	int64_t left = 0;
+	if (begins == NEAP__BEGINS_UP && x->phase == PHASE_UP)
+		left = x->blocks - 1 - x->at;
+	if (begins == NEAP__BEGINS_DOWN && x->at < x->blocks)
+		left = x->at - 1;
+	return left > 0 ? left : 0;
+}
+
+void neap__program_skip(struct neap__program *x, int begins, int64_t blocks)
+{
+	int64_t unit = x->plan.advance + x->plan.record, turned[1024];
+	if (begins == NEAP__BEGINS_UP) {
+		for (int64_t i = 0; i < 1024; i++)
+			turned[(i + blocks) % 1024] = x->puts[i];
+		memcpy(x->puts, turned, sizeof turned);
+		x->at += blocks;
+		return;
+	}
+	for (int64_t i = 0; i < x->depth; i++) {
+		struct neap__frame *f = &x->stack[i];
+		f->t0 -= blocks * unit;
+		if (f->place >= 0 && f->place < x->blocks)
+			f->place -= blocks;
+	}
+	x->at -= blocks;
+}
+
+void neap__program_shift(const struct neap__program *x, struct neap__op *op, int64_t blocks)
+{
+	int64_t unit = x->plan.advance + x->plan.record;
+	op->t0 += blocks * unit;
+	op->t1 += blocks * unit;
+	if (op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_NEED_TAPES)
+		op->place += blocks * chunks_of(x, x->plan.record);
+	else if (op->place < x->blocks)
+		op->place += blocks;
+}
+
+int64_t neap__program_tables(struct neap__program *x, int64_t room)
+{
+	if (x->stack_room < room) {
+		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+		if (!stack)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->stack = stack;
+		x->stack_room = room;
+	}
+	if (x->handles_room < room) {
+		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
+		if (!handles)
+			return neap__fail(-ENOMEM, "schedule: out of memory");
+		x->handles = handles;
+		x->handles_room = room;
+	}
+	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
+}
+
+void neap__program_free(struct neap__program *x)
+{
+	neap__phi_free(&x->inner);
+	neap__phi_free(&x->tail);
+	neap__multiread_free(&x->multiread);
+	free(x->stack);
+	free(x->handles);
+	memset(x, 0, sizeof *x);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search: seeds over all kinds of blocks, ranked by a fluid score (which of the
+ * computation and the two channels takes longest a step, if all overlapped), the
+ * best ones simulated, then coordinate descent from the best of those. Everything
+ * is counted, nothing is timed.
+ */
+#include "plan/blocks/block_search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/block_plan.h"
+#include "plan/blocks/block_program.h"
+#include "plan/core/strategy.h"
+
+#define SEEDS 2400
+#define TRIED 1024
+#define RANKED 96
+#define SETTLED 16 /* blocks: enough to compare, the last few are run in full */
+#define FINALS 2
+#define STARTS 12
+#define WORTH 4000 /* actions a simulation may have before it counts as two */
+
+struct seed {
+	struct neap_blocks b;
+	double score;
+};
+
+struct search {
+	const struct neap_problem *p;
+	int tier;
+	double capacity;			       /* of the tier, bytes */
+	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
+	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
+	double state_lost, tape_lost;		       /* seconds of computing each, either way */
+	struct neap__flow *flow;
+	struct neap__phi phi; /* of the whole pool, for the score */
+	int64_t effort;
+	int64_t nseeds, ntried;
+	struct seed seeds[SEEDS];
+	struct seed tried[TRIED]; /* score: makespan */
+	struct seed best[RANKED];
+	int64_t nbest;
+};
+
+static int64_t whole(double x)
+{
+	return x < 0 ? 0 : x > 1e12 ? (int64_t)1000000000000 : (int64_t)(x + 1e-9);
+}
+
+/*
+ * A tier that is too small for the blocks gets longer ones: their tapes stay as many,
+ * more steps are advanced between them. 0 where it holds none of them.
+ */
+static int within_capacity(const struct search *s, struct neap_blocks *b)
+{
+	int64_t body = s->p->chain.steps - b->tail, unit = b->advance + b->record;
+	int64_t chunks = b->chunk ? (b->record + b->chunk - 1) / b->chunk : 0;
+	double tapes = (double)(chunks * b->chunk) * s->tape;
+	double fits = floor(s->capacity / (tapes + (b->advance ? s->state : 0)));
+	if (body <= 0 || ceil((double)body / (double)unit) <= fits)
+		return 1;
+	fits = floor(s->capacity / (tapes + s->state));
+	if (fits < 1)
+		return 0;
+	b->advance = whole(ceil((double)body / fits)) - b->record;
+	return b->advance > 0;
+}
+
+/* Numbers in range and of one meaning; 0 if there is nothing left of it. */
+static int normal(const struct search *s, struct neap_blocks *b)
+{
+	int64_t steps = s->p->chain.steps, fit = whole(s->pool / fmax(s->tape, 1e-9));
+	if (b->advance < 0 || b->record < 0 || b->tail < 0)
+		return 0;
+	if (b->record > 0 && s->p->chain.flags & (NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_CLASSIC))
+		return 0;
+	b->advance = b->advance < steps ? b->advance : steps;
+	b->record = b->record < steps ? b->record : steps;
+	b->tail = b->tail < steps ? b->tail : steps;
+	if (b->chunk < 1)
+		b->chunk = 1;
+	if (b->chunk > b->record)
+		b->chunk = b->record;
+	if (b->chunk > fit)
+		b->chunk = fit;
+	if (b->advance + b->record < 1 || (b->record > 0 && b->chunk < 1) ||
+		(s->capacity < INFINITY && !within_capacity(s, b)))
+		return 0;
+	if (b->reserve < 0 || (double)b->reserve > s->pool - s->tape)
+		return 0;
+	if (b->tail_reserve < 0 || (double)b->tail_reserve > s->pool - s->tape)
+		return 0;
+	if (b->inner == NEAP_BLOCKS_MULTIREAD && (b->advance < 1 || b->advance > 600))
+		return 0;
+	if (b->inner != NEAP_BLOCKS_MULTIREAD)
+		b->price = 0;
+	if (b->inner == NEAP_BLOCKS_LEAF && b->advance > s->phi.reach)
+		return 0;
+	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
+}
+
+/* Extra forward seconds of a block; optimistic. */
+static double again(const struct search *s, const struct neap_blocks *b)
+{
+	int64_t l = b->advance < s->phi.reach ? b->advance : s->phi.reach;
+	return l > 0 ? s->f * neap__phi_extra(&s->phi, l, 0) : 0;
+}
+
+static double fluid(const struct search *s, const struct neap_blocks *b)
+{
+	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	double out = b->advance ? s->state_out : 0, in = b->advance ? s->state_in : 0;
+	const struct neap_tier_spec *t = &s->p->tiers[s->tier - 1];
+	out += k * s->tape_out + ceil(k / q) * t->write_fixed;
+	in += k * s->tape_in + ceil(k / q) * t->read_fixed;
+	double lost = k * s->tape_lost + (b->advance ? s->state_lost : 0);
+	lost += ceil(k / q) * neap_tier_lost(t, 0);
+	double up = k * s->r + j * s->f + lost;
+	double down = k * s->b + j * (s->r + s->b) + again(s, b) + lost;
+	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
+	double rest = (double)b->tail * (s->r + s->b) + (b->tail ? again(s, b) / 4 : 0);
+	if (b->inner == NEAP_BLOCKS_MULTIREAD)
+		down = down * 0.97 + (double)b->reserve * 1e-9;
+	if (!(t->flags & NEAP_TIER_DUPLEX) && t->flags & NEAP_TIER_SYNC)
+		return (up + out + down + in) * body + rest;
+	return (fmax(up, out) + fmax(down, in)) * body + rest;
+}
+
+static void seed(struct search *s, struct neap_blocks b)
+{
+	if (s->nseeds == SEEDS || !normal(s, &b))
+		return;
+	s->seeds[s->nseeds++] = (struct seed){b, fluid(s, &b)};
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct seed *x = a, *y = b;
+	if (x->score != y->score)
+		return x->score < y->score ? -1 : 1;
+	return memcmp(&x->b, &y->b, sizeof x->b);
+}
+
+static void stream_seeds(struct search *s)
+{
+	for (double d = 2; d <= 32; d *= 2) {
+		double q = fmax(1, floor(s->pool / (d * s->tape)));
+		double tail = fmax(1, (1 - 1 / d) * s->pool / s->tape);
+		seed(s, (struct neap_blocks){
+				.record = whole(q), .chunk = whole(q), .tail = whole(tail)});
+	}
+}
+
+/* Tapes worth sending with J advanced steps: until a channel is just full. */
+static double tapes_beside(const struct search *s, double j, double extra)
+{
+	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
+	double out = s->state_out - s->state_lost, in = s->state_in - s->state_lost;
+	double write = s->tape_out > r ? (j * s->f - out) / (s->tape_out - r) : 1e12;
+	double read = s->tape_in > b ? (j * (s->r + s->b) + extra - in) / (s->tape_in - b) : 1e12;
+	return fmax(0, fmin(write, read));
+}
+
+/* Steps between states that just fill the tier. */
+static double full_tier(const struct search *s, double tail)
+{
+	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
+	return fmax(1, ceil(((double)s->p->chain.steps - tail) / fmax(places, 1)));
+}
+
+static void leaf_seeds(struct search *s)
+{
+	double l1 = floor(s->pool / s->tape);
+	double l2 = s->pool > s->state + s->tape ? l1 + floor((s->pool - s->state) / s->tape) : l1;
+	double f = fmax(s->f, 1e-12), cycle = fmax(s->r + s->b, 1e-12);
+	double lengths[] = {l1 / 2, l1, 2 * l1, sqrt(l1 * l2), l2, s->state_out / f,
+		2 * s->state_out / f, 4 * s->state_out / f, 8 * s->state_out / f,
+		s->state_in / cycle, 1, full_tier(s, 0), full_tier(s, l1)};
+	double reserves[] = {0, s->state, 2 * s->state, s->pool / 4, s->pool / 2};
+	static const double shares[] = {0, 0.5, 1, 1.3};
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		for (int j = 0; j < 5; j++)
+			for (int k = 0; k < 4; k++)
+				for (int tail = 0; tail < 2; tail++) {
+					struct neap_blocks b = {
+						.advance = whole(fmax(1, ceil(lengths[i] - 1e-9))),
+						.tail = tail ? whole(l1) : 0,
+						.reserve = whole(reserves[j]),
+						.chunk = whole(fmax(1, s->pool / (8 * s->tape)))};
+					double n = tapes_beside(s, (double)b.advance, again(s, &b));
+					b.record = whole(shares[k] * fmin(n, 4 * l1));
+					if (k == 0 || b.record > 0)
+						seed(s, b);
+				}
+}
+
+static void multiread_seeds(struct search *s)
+{
+	static const double prices[] = {0, 0.02, 0.1, 0.3, 1};
+	double base = s->state_out / fmax(s->f, 1e-12);
+	double lengths[] = {base, 2 * base, 4 * base, 8 * base, 32};
+	if ((s->pool - s->tape) / s->state > 10)
+		return;
+	for (int i = 0; i < 5; i++)
+		for (int j = 0; j < 5; j++)
+			for (int reserve = 0; reserve < 2; reserve++)
+				for (int tail = 0; tail < 2; tail++)
+					seed(s, (struct neap_blocks){
+							.advance = whole(
+								fmax(1, ceil(lengths[i] - 1e-9))),
+							.inner = NEAP_BLOCKS_MULTIREAD,
+							.price = prices[j] * s->state_in,
+							.reserve = reserve ? whole(s->state) : 0,
+							.tail = tail ? whole(s->pool / s->tape)
+								     : 0});
+}
+
+/* Makespan of a candidate, INFINITY where it does not fit; remembered. */
+static int value(struct search *s, struct neap_blocks *b, double *makespan)
+{
+	struct neap_plan plan;
+	*makespan = INFINITY;
+	if (s->effort <= 0 || !normal(s, b))
+		return 0;
+	for (int64_t i = 0; i < s->ntried; i++)
+		if (memcmp(&s->tried[i].b, b, sizeof *b) == 0) {
+			*makespan = s->tried[i].score;
+			return 0;
+		}
+	memset(&plan, 0, sizeof plan);
+	int64_t actions = 0, n = neap__blocks_settled(s->p, s->tier, b);
+	NEAP_TRY(neap__blocks_evaluate(
+		&plan, s->p, s->tier, b, s->flow, n < SETTLED ? n : SETTLED, &actions));
+	if (b->inner == NEAP_BLOCKS_MULTIREAD)
+		actions += b->advance * b->advance / 8;
+	s->effort -= 1 + actions / WORTH;
+	if (plan.feasible)
+		*makespan = plan.makespan;
+	s->tried[s->ntried < TRIED ? s->ntried++ : TRIED - 1] = (struct seed){*b, *makespan};
+	return 0;
+}
+
+/* The n-th neighbour, or 0 beyond the last. */
+static int neighbour(
+	const struct search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
+{
+	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+	struct neap_blocks *b = to;
+	*b = *from;
+	if (n < 24) {
+		double x = factors[n % 6];
+		int64_t *at[] = {&b->advance, &b->record, &b->tail};
+		if (n >= 18) {
+			b->price *= x;
+			return 1;
+		}
+		int64_t *v = at[n / 6], old = *v;
+		*v = whole((double)old * x + 0.5);
+		if (*v == old)
+			*v = x < 1 ? old - 1 : old + 1;
+		return 1;
+	}
+	int64_t state = (int64_t)s->state, pool = whole(s->pool), fit = whole(s->pool / s->tape);
+	int64_t unit = b->advance + b->record, body = s->p->chain.steps - b->tail;
+	int64_t tapes = b->record * (int64_t)s->tape;
+	int64_t reserves[] = {0, state, b->reserve + state, b->reserve / 2, b->reserve * 3 / 2,
+		tapes, tapes + state, pool / 2};
+	int64_t tails[] = {0, fit, b->tail + fit, b->tail + (unit ? body % unit : 0)};
+	int64_t spares[] = {0, state, 2 * state, pool / 8, pool / 3};
+	n -= 24;
+	if (n < 8)
+		b->reserve = reserves[n];
+	else if (n < 12)
+		b->tail = tails[n - 8];
+	else if (n < 17)
+		b->tail_reserve = spares[n - 12];
+	else if (n < 19) {
+		b->chunk = n == 17 ? b->chunk / 2 : b->chunk * 2;
+	} else if (n < 21) {
+		double x = n == 19 ? 0.5 : 2;
+		b->advance = whole((double)b->advance * x);
+		b->record = whole((double)b->record * x);
+		b->chunk = whole((double)b->chunk * x);
+	} else if (n == 21) {
+		b->record = 0;
+	} else if (n == 22) {
+		b->inner = NEAP_BLOCKS_LEAF;
+	} else if (n == 23) {
+		b->inner = NEAP_BLOCKS_MULTIREAD;
+		b->price = b->price > 0 ? b->price : 0.1 * s->state_in;
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
+/* First improvement, coordinate after coordinate, until a round gains little. */
+static int descend(struct search *s, struct seed *x)
+{
+	double before = INFINITY;
+	while (s->effort > 0 && x->score < before * (1 - 1e-4)) {
+		struct neap_blocks to;
+		before = x->score;
+		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
+			double makespan;
+			NEAP_TRY(value(s, &to, &makespan));
+			if (makespan < x->score)
+				*x = (struct seed){to, makespan};
+		}
+	}
+	return 0;
+}
+
+/* The best seeds by score; a share of them of each kind of block. */
+static int rank(struct search *s)
+{
+	int64_t most = s->effort / 8 < RANKED ? s->effort / 8 : RANKED;
+	int64_t quota[2] = {most / 2, most - most / 2};
+	qsort(s->seeds, (size_t)s->nseeds, sizeof *s->seeds, by_score);
+	for (int64_t i = 0; i < s->nseeds && s->nbest < RANKED; i++) {
+		struct seed x = s->seeds[i];
+		int kind = x.b.inner == NEAP_BLOCKS_MULTIREAD;
+		if (i > 0 && memcmp(&x.b, &s->seeds[i - 1].b, sizeof x.b) == 0)
+			continue;
+		if (quota[kind] <= 0)
+			continue;
+		quota[kind]--;
+		NEAP_TRY(value(s, &x.b, &x.score));
+		if (x.score < INFINITY)
+			s->best[s->nbest++] = x;
+	}
+	qsort(s->best, (size_t)s->nbest, sizeof *s->best, by_score);
+	return 0;
+}
+
+/* Of each kind the best one first, then the others as they come. */
+static void order_starts(struct search *s)
+{
+	for (int64_t i = 1; i < s->nbest; i++) {
+		struct seed x = s->best[i];
+		if (x.b.inner == s->best[0].b.inner)
+			continue;
+		memmove(&s->best[2], &s->best[1], (size_t)(i - 1) * sizeof x);
+		s->best[1] = x;
+		return;
+	}
+}
+
+static int look(struct search *s, double below)
+{
+	stream_seeds(s);
+	leaf_seeds(s);
+	multiread_seeds(s);
+	NEAP_TRY(rank(s));
+	order_starts(s);
+	int64_t starts = s->nbest < STARTS ? s->nbest : STARTS;
+	double bound = neap_bound(s->p);
+	for (int64_t i = 0; i < starts && s->effort > 0; i++) {
+		if (i > 1 && s->best[i].score > 2 * fmin(below, s->best[0].score))
+			continue;
+		NEAP_TRY(descend(s, &s->best[i]));
+		if (s->best[i].score <= bound * (1 + 1e-6))
+			break;
+	}
+	qsort(s->best, (size_t)s->nbest, sizeof *s->best, by_score);
+	return 0;
+}
+
+/* The best few in full: short runs do not see a backlog that grows slowly. */
+static int decide(struct search *s, struct neap_plan *plan)
+{
+	int64_t done = 0;
+	for (int64_t i = 0; i < s->nbest && done < FINALS; i++) {
+		struct neap_plan trial = *plan;
+		if (i > 0 && (memcmp(&s->best[i].b, &s->best[i - 1].b, sizeof s->best[i].b) == 0 ||
+				     (plan->feasible && s->best[i].score >= plan->makespan)))
+			continue;
+		NEAP_TRY(neap__blocks_evaluate(
+			&trial, s->p, s->tier, &s->best[i].b, s->flow, 0, NULL));
+		done++;
+		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
+			*plan = trial;
+	}
+	return 0;
+}
+
+static void describe(struct search *s, const struct neap_problem *p, int tier, int64_t effort)
+{
+	const struct neap_chain *c = &p->chain;
+	const struct neap_tier_spec *t = &p->tiers[tier - 1];
+	s->p = p;
+	s->tier = tier;
+	s->effort = effort;
+	s->f = c->advance;
+	s->r = c->record;
+	s->b = c->backward;
+	s->state = (double)c->state;
+	s->tape = (double)c->tape;
+	s->pool = (double)neap__pool(p, tier);
+	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
+	s->state_out = neap_tier_seconds(t, 1, c->state);
+	s->state_in = neap_tier_seconds(t, 0, c->state);
+	double sent = (double)neap__tape_sent(c);
+	s->tape_out = t->write_rate > 0 ? sent / t->write_rate : 0;
+	s->tape_in = t->read_rate > 0 ? sent / t->read_rate : 0;
+	s->state_lost = neap_tier_lost(t, c->state);
+	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
+}
+
+int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	int64_t effort, double below)
+{
+	int64_t pool = neap__pool(problem, tier);
+	plan->feasible = 0;
+	if (problem->chain.tape < 1 || pool < (int64_t)problem->chain.tape)
+		return 0;
+	struct search *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	describe(s, problem, tier, effort);
+	int64_t longest = problem->chain.steps < 1000000 ? problem->chain.steps : 1000000;
+	int rc = neap__flow_new(&s->flow);
+	if (rc == 0)
+		rc = neap__phi_make(&s->phi, longest, pool, (int64_t)problem->chain.state,
+			(int64_t)problem->chain.tape, 0);
+	if (rc == 0)
+		rc = look(s, below);
+	if (rc == 0)
+		rc = decide(s, plan);
+	neap__phi_free(&s->phi);
+	neap__flow_free(s->flow);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multiread: the splits of a block of l steps whose first state lies on the slow
+ * tier, with c free slots of C, leaf m_c = floor((P - (C-c) S)/A), at a price rho
+ * (seconds) of reading or writing a state:
+ *
+ *     V1(l,c) = 0 if l <= m_c, else min_y  y f + V0(l-y,c) + rho + V1(y,c)   read again
+ *                                          y f + V0(l-y,c-1) + V1(y,c)       kept in a slot
+ *     V0(l,c) = 0 if l <= m_c, else min_y  y f + V0(l-y,c-1) + V0(y,c)
+ *                                   or     rho + V1(l,c)                     written
+ *
+ * V1: the state is live and on the tier, V0: only live. O(l^2 C).
+ */
+#include "plan/blocks/block_program.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+#define STEPS_MOST 4096 /* the tables' time is quadratic in them */
+
+int64_t neap__multiread_leaf(const struct neap__multiread *m, const struct neap_chain *chain,
+	int64_t pool, int64_t free_slots)
+{
+	int64_t bytes = pool - (m->slots - free_slots) * (int64_t)chain->state;
+	if (bytes < (int64_t)chain->tape)
+		return 0;
+	return chain->tape ? bytes / (int64_t)chain->tape : m->steps;
+}
+
+static int reserve(struct neap__multiread *m, int64_t cells)
+{
+	if (cells <= m->room)
+		return 0;
+	size_t n = (size_t)cells;
+	free(m->stored);
+	free(m->cost);
+	m->room = 0;
+	m->stored = calloc(2 * n, sizeof *m->stored);
+	m->cost = calloc(2 * n, sizeof *m->cost);
+	if (!m->stored || !m->cost)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	m->room = cells;
+	return 0;
+}
+
+/* V0 and V1 of l steps with c slots, all smaller ones known. */
+static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, double price)
+{
+	int64_t w = m->steps + 1;
+	double *v0 = m->cost + c * w, *v1 = m->cost + m->room + c * w;
+	const double *less = c > 0 ? v0 - w : NULL;
+	struct neap__multiread_row kept = {0, NEAP__MR_KEEP}, again = {0, NEAP__MR_AGAIN};
+	struct neap__multiread_row fresh = kept;
+	double keep = INFINITY, reread = INFINITY, alone = INFINITY;
+	for (int64_t y = 1; y < l; y++) {
+		double go = (double)y * f;
+		if (less && go + less[l - y] + v1[y] < keep) {
+			keep = go + less[l - y] + v1[y];
+			kept.split = (int32_t)y;
+		}
+		if (less && go + less[l - y] + v0[y] < alone) {
+			alone = go + less[l - y] + v0[y];
+			fresh.split = (int32_t)y;
+		}
+		if (go + v0[l - y] + v1[y] < reread) {
+			reread = go + v0[l - y] + v1[y];
+			again.split = (int32_t)y;
+		}
+	}
+	v1[l] = keep <= reread + price ? keep : reread + price;
+	m->stored[c * w + l] = keep <= reread + price ? kept : again;
+	v0[l] = alone;
+	if (v1[l] + price < alone) {
+		v0[l] = v1[l] + price;
+		fresh = (struct neap__multiread_row){1, NEAP__MR_WRITE};
+	}
+	m->fresh[c * w + l] = fresh;
+}
+
+int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *chain, int64_t steps,
+	int64_t pool, double price)
+{
+	int64_t state = (int64_t)chain->state, tape = (int64_t)chain->tape;
+	if (pool < tape || steps > STEPS_MOST)
+		return NEAP_EINFEASIBLE;
+	m->steps = steps;
+	m->slots = (pool - tape) / state;
+	if (m->slots > 10)
+		m->slots = 10;
+	if (m->slots > steps)
+		m->slots = steps;
+	int64_t w = steps + 1;
+	NEAP_TRY(reserve(m, (m->slots + 1) * w));
+	m->fresh = m->stored + m->room;
+	/* V0(l,c) asks for V0 and V1 of shorter ones with c, and V0 with c - 1. */
+	for (int64_t c = 0; c <= m->slots; c++) {
+		int64_t leaf = neap__multiread_leaf(m, chain, pool, c);
+		for (int64_t l = 0; l <= steps; l++) {
+			if (l > leaf) {
+				fill(m, l, c, chain->advance, price);
+				continue;
+			}
+			m->cost[c * w + l] = m->cost[m->room + c * w + l] = 0;
+			m->stored[c * w + l] = m->fresh[c * w + l] =
+				(struct neap__multiread_row){0, NEAP__MR_KEEP};
+		}
+	}
+	return m->cost[m->room + m->slots * w + steps] < INFINITY ? 0 : NEAP_EINFEASIBLE;
+}
+
+void neap__multiread_free(struct neap__multiread *m)
+{
+	free(m->stored);
+	free(m->cost);
+	memset(m, 0, sizeof *m);
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow: a window of LOOK operations ahead of the one at hand. A GET is given the
+ * earliest place at which all operations up to its use still fit beside it and
+ * the GETs before it; that needs no clock and cannot deadlock: a GET never takes
+ * memory that something before its use needs, and PUTs always end. A clock of the
+ * planned speeds only decides when a PUT is waited for at no cost, and whether a
+ * GET is put off while PUTs still hold its memory; other speeds cost time, never
+ * memory.
+ *
+ * A state comes into a slot, or, where nothing but BACKWARD lies between, into
+ * the live buffer.
+ */
+#include "plan/blocks/prefetch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/prefetch_state.h"
+#include "plan/core/steady_state.h"
+#include "plan/core/strategy.h"
+
+#define LOOK 2048
+#define BATCH 1024 /* operations a batch may have, at most */
+#define AHEAD 100  /* GETs before the one whose need is nearest */
+
+static int32_t take(struct neap__flow *x, struct neap__numbers *n)
+{
+	if (n->nfree > 0)
+		return n->free[--n->nfree];
+	if (n->made == n->room) {
+		int64_t room = n->room ? 2 * n->room : 64;
+		void *grown = realloc(n->free, (size_t)room * sizeof *n->free);
+		if (!grown) {
+			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
+			return 0;
+		}
+		n->free = grown;
+		n->room = room;
+	}
+	return (int32_t)n->made++;
+}
+
+static void give(struct neap__numbers *n, int32_t number)
+{
+	n->free[n->nfree++] = number;
+}
+
+/* Bytes and counts as verify sees them. */
+static void account(struct neap__flow *x, const struct neap_action *a)
+{
+	struct neap__flow_total *t = &x->total;
+	int64_t n = a->t1 - a->t0, before = x->tapes_now;
+	int tapes = a->payload == NEAP_TAPE;
+	if (a->kind == NEAP_SAVE || (a->kind == NEAP_GET && !tapes && a->slot != NEAP_LIVE))
+		x->slots_now++;
+	else if (a->kind == NEAP_DROP)
+		x->slots_now--;
+	else if (a->kind == NEAP_RECORD || (a->kind == NEAP_GET && tapes))
+		x->tapes_now += n;
+	else if (a->kind == NEAP_BACKWARD)
+		x->tapes_now -= n;
+	if (x->tapes_now > before || a->kind == NEAP_SAVE || a->kind == NEAP_GET) {
+		uint64_t bytes = (uint64_t)x->slots_now * (uint64_t)x->state +
+				 (uint64_t)x->tapes_now * x->problem.chain.tape;
+		if (bytes > t->peak)
+			t->peak = bytes;
+	}
+	if (a->kind == NEAP_ADVANCE)
+		t->advanced += n;
+	if (a->kind == NEAP_RECORD)
+		t->recorded += n;
+	if (a->kind == NEAP_PUT && tapes) {
+		t->longest = n > t->longest ? n : t->longest;
+		t->tape_places = a->place >= t->tape_places ? a->place + 1 : t->tape_places;
+	} else if (a->kind == NEAP_PUT) {
+		t->state_places = a->place >= t->state_places ? a->place + 1 : t->state_places;
+	}
+	t->actions++;
+}
+
+static void act(struct neap__flow *x, struct neap_action a)
+{
+	account(x, &a);
+	if (x->error >= 0 && neap__clock_step(&x->clock, &a) < 0)
+		x->error = NEAP_EILLEGAL;
+	if (x->emit)
+		x->emit(x->user, &a);
+}
+
+static void plain(struct neap__flow *x, int kind, int64_t t0, int64_t t1, int32_t slot)
+{
+	act(x, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .slot = slot});
+}
+
+static void wait_ticket(struct neap__flow *x, int32_t ticket)
+{
+	act(x, (struct neap_action){
+		       .kind = NEAP_WAIT, .tier = (uint16_t)x->tier, .ticket = ticket});
+	give(&x->tickets, ticket);
+}
+
+static void drop_slot(struct neap__flow *x, int32_t slot, int64_t t)
+{
+	plain(x, NEAP_DROP, t, t, slot);
+	give(&x->slots, slot);
+}
+
+/* Waits for the oldest PUT. */
+static void settle(struct neap__flow *x)
+{
+	struct neap__flow_put *p = neap__flow_put(x, x->put_head++);
+	if (x->not_ended > 0)
+		neap__clock_note(&x->clock, x->not_ended);
+	x->not_ended = 0;
+	wait_ticket(x, p->ticket);
+	x->leaving -= p->bytes;
+	if (p->tapes)
+		x->tapes_now -= p->t1 - p->t0;
+	else if (p->slot >= 0)
+		drop_slot(x, p->slot, p->t0);
+}
+
+/* Those that have ended by the clock, give or take what rounding may have cost. */
+static void settle_ended(struct neap__flow *x)
+{
+	while (x->put_head < x->put_tail) {
+		const struct neap__flow_put *p = neap__flow_put(x, x->put_head);
+		long double left = x->clock.tickets[p->ticket].end - x->clock.now;
+		if (left > neap__rhythm_doubt(&x->clock)) {
+			x->not_ended = left;
+			return;
+		}
+		neap__clock_note(&x->clock, left);
+		settle(x);
+	}
+}
+
+/* Transfers in flight: tickets left besides one for each kind of need. */
+static int tickets_left(const struct neap__flow *x)
+{
+	return NEAP_TICKETS - 2 - (int)(x->put_tail - x->put_head + x->get_issued - x->get_head);
+}
+
+/* Waits for PUTs until so many bytes fit beside `held`; 0 or NEAP_EINFEASIBLE. */
+static int make_room(struct neap__flow *x, int64_t held, int64_t bytes)
+{
+	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
+		if (x->put_head == x->put_tail)
+			return held + x->arriving + bytes > x->pool ? NEAP_EINFEASIBLE : 0;
+		settle(x);
+	}
+	return 0;
+}
+
+/* Does only BACKWARD, and what leaves the live buffer alone, happen in `op`? */
+static int leaves_live(const struct neap__op *op)
+{
+	return op->kind == NEAP__OP_BACKWARD || op->kind == NEAP__OP_NEED_TAPES ||
+	       op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_DROP;
+}
+
+/* Gives the GET of the operation just appended, number j, its place. */
+static void place_get(struct neap__flow *x, int64_t j)
+{
+	struct neap__op *op = neap__flow_op(x, j);
+	int tapes = op->kind == NEAP__OP_NEED_TAPES;
+	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
+	int64_t low = op->after + 1, i = j, live = j;
+	/* A slot that is not kept is there until it was copied. */
+	int lingers = !tapes && op->handle < 0;
+	if (low < x->head)
+		low = x->head;
+	if (x->get_tail > x->get_head && low < neap__flow_get(x, x->get_tail - 1)->issue)
+		low = neap__flow_get(x, x->get_tail - 1)->issue;
+	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
+	if (x->get_tail - x->get_head >= AHEAD &&
+		low < neap__flow_get(x, x->get_tail - AHEAD)->need)
+		low = neap__flow_get(x, x->get_tail - AHEAD)->need;
+	if (x->sync)
+		low = j;
+	int fits = !lingers || op->held + op->pend + n <= x->pool;
+	while (fits && i > low &&
+		neap__flow_op(x, i - 1)->held + neap__flow_op(x, i - 1)->pend + n <= x->pool)
+		i--;
+	while (!tapes && live > low && leaves_live(neap__flow_op(x, live - 1)))
+		live--;
+	struct neap__flow_get g = {.issue = i,
+		.need = j,
+		.t0 = op->t0,
+		.t1 = op->t1,
+		.place = op->place,
+		.bytes = n,
+		.tapes = (uint8_t)tapes};
+	if (!tapes && (live <= i || i == j)) {
+		g.issue = live;
+		g.live = 1;
+		g.bytes = 0;
+	}
+	for (int64_t k = g.issue; k < j + (lingers && !g.live); k++)
+		neap__flow_op(x, k)->pend += g.bytes;
+	*neap__flow_get(x, x->get_tail++) = g;
+}
+
+static void append(void *user, const struct neap__op *op)
+{
+	struct neap__flow *x = user;
+	int64_t j = x->tail++;
+	*neap__flow_op(x, j) = *op;
+	neap__flow_op(x, j)->pend = 0;
+	if (op->kind == NEAP__OP_NEED_STATE || op->kind == NEAP__OP_NEED_TAPES)
+		place_get(x, j);
+}
+
+static int fill(struct neap__flow *x)
+{
+	while (!x->ended && x->tail - x->head < LOOK &&
+		x->get_tail - x->get_head < NEAP__FLOW_GETS / 2) {
+		int rc = neap__program_next(&x->program, append, x);
+		if (rc < 0)
+			return rc;
+		if (x->tail - x->head > NEAP__FLOW_WINDOW - BATCH && rc > 0 &&
+			x->tail - x->head >= NEAP__FLOW_WINDOW)
+			return NEAP_EINFEASIBLE; /* a block of too many chunks */
+		x->ended = rc == 0;
+	}
+	return 0;
+}
+
+static void issue(struct neap__flow *x, struct neap__flow_get *g)
+{
+	g->slot = g->tapes ? 0 : g->live ? NEAP_LIVE : take(x, &x->slots);
+	g->ticket = take(x, &x->tickets);
+	act(x, (struct neap_action){.kind = NEAP_GET,
+		       .payload = g->tapes ? NEAP_TAPE : NEAP_STATE,
+		       .tier = (uint16_t)x->tier,
+		       .ticket = g->ticket,
+		       .slot = g->slot,
+		       .t0 = g->t0,
+		       .t1 = g->t1,
+		       .place = g->place});
+	x->arriving += g->bytes;
+	x->get_issued++;
+}
+
+/* The PUT in flight to the place of a GET of tapes: they are still here. */
+static int64_t still_leaving(struct neap__flow *x, const struct neap__flow_get *g)
+{
+	for (int64_t i = x->put_tail - 1; g->tapes && i >= x->put_head; i--) {
+		const struct neap__flow_put *p = neap__flow_put(x, i);
+		if (p->tapes && p->place == g->place)
+			return i;
+	}
+	return -1;
+}
+
+static int issue_due(struct neap__flow *x, int64_t i)
+{
+	int64_t held = neap__flow_op(x, i)->held;
+	while (x->get_issued < x->get_tail && neap__flow_get(x, x->get_issued)->issue <= i) {
+		struct neap__flow_get *g = neap__flow_get(x, x->get_issued);
+		/* What an operation needs for itself is within `held` already. */
+		int64_t bytes = g->need == i && (g->tapes || neap__flow_op(x, i)->handle >= 0)
+					? 0
+					: g->bytes;
+		int64_t put = still_leaving(x, g);
+		while (g->need == i && x->put_head <= put)
+			settle(x);
+		if (g->need == i)
+			NEAP_TRY(make_room(x, held, bytes));
+		else if (put >= x->put_head && put >= 0)
+			return 0;
+		else if (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1)
+			return 0; /* later, or by waiting at its need */
+		issue(x, g);
+	}
+	return 0;
+}
+
+static int put_state(struct neap__flow *x, const struct neap__op *op)
+{
+	struct neap_action a = {.kind = NEAP_PUT,
+		.tier = (uint16_t)x->tier,
+		.slot = NEAP_LIVE,
+		.t0 = op->t0,
+		.t1 = op->t0,
+		.place = op->place};
+	int staged = !x->sync && op->held + x->arriving + x->state <= x->pool;
+	NEAP_TRY(make_room(x, op->held, staged ? x->state : 0));
+	a.ticket = take(x, &x->tickets);
+	if (!staged) {
+		act(x, a);
+		wait_ticket(x, a.ticket);
+		return 0;
+	}
+	int32_t slot = take(x, &x->slots);
+	plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+	a.slot = slot;
+	act(x, a);
+	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = x->state,
+		.t0 = op->t0,
+		.place = op->place,
+		.slot = slot,
+		.ticket = a.ticket};
+	x->leaving += x->state;
+	return 0;
+}
+
+static int put_tapes(struct neap__flow *x, const struct neap__op *op)
+{
+	int64_t bytes = (op->t1 - op->t0) * (int64_t)x->problem.chain.tape;
+	while (tickets_left(x) < 1 && x->put_head < x->put_tail)
+		settle(x);
+	int32_t ticket = take(x, &x->tickets);
+	act(x, (struct neap_action){.kind = NEAP_PUT,
+		       .payload = NEAP_TAPE,
+		       .tier = (uint16_t)x->tier,
+		       .ticket = ticket,
+		       .t0 = op->t0,
+		       .t1 = op->t1,
+		       .place = op->place});
+	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = bytes,
+		.t0 = op->t0,
+		.t1 = op->t1,
+		.place = op->place,
+		.slot = -1,
+		.ticket = ticket,
+		.tapes = 1};
+	x->leaving += bytes;
+	return 0;
+}
+
+static void forget(struct neap__flow *x, int payload, int64_t t0, int64_t t1, int64_t place)
+{
+	/* Its PUT may not have been waited for. */
+	for (int64_t i = x->put_tail - 1; i >= x->put_head; i--) {
+		const struct neap__flow_put *p = neap__flow_put(x, i);
+		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
+			while (x->put_head <= i)
+				settle(x);
+	}
+	act(x, (struct neap_action){.kind = NEAP_FORGET,
+		       .payload = (uint8_t)payload,
+		       .tier = (uint16_t)x->tier,
+		       .t0 = t0,
+		       .t1 = t1,
+		       .place = place});
+}
+
+/* Remembers the slot of a handle. */
+static void bind(struct neap__flow *x, int32_t handle, int32_t slot)
+{
+	if (handle >= x->handles) {
+		int64_t room = 2 * (int64_t)handle + 64;
+		void *grown = realloc(x->slot_of, (size_t)room * sizeof *x->slot_of);
+		if (!grown) {
+			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
+			return;
+		}
+		x->slot_of = grown;
+		x->handles = room;
+	}
+	x->slot_of[handle] = slot;
+}
+
+static void need_state(struct neap__flow *x, const struct neap__op *op)
+{
+	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
+	wait_ticket(x, g->ticket);
+	x->arriving -= g->bytes;
+	int32_t slot = g->slot;
+	if (!g->live)
+		plain(x, NEAP_LOAD, op->t0, op->t0, slot);
+	if (op->handle < 0) {
+		if (!g->live)
+			drop_slot(x, slot, op->t0);
+		return;
+	}
+	if (g->live) {
+		slot = take(x, &x->slots);
+		plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+	}
+	bind(x, op->handle, slot);
+}
+
+static void need_tapes(struct neap__flow *x, const struct neap__op *op)
+{
+	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
+	wait_ticket(x, g->ticket);
+	x->arriving -= g->bytes;
+	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
+}
+
+static void slot_op(struct neap__flow *x, const struct neap__op *op)
+{
+	if (op->kind == NEAP__OP_SAVE) {
+		int32_t slot = take(x, &x->slots);
+		plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+		bind(x, op->handle, slot);
+	} else if (op->kind == NEAP__OP_LOAD) {
+		plain(x, NEAP_LOAD, op->t0, op->t0, x->slot_of[op->handle]);
+	} else {
+		drop_slot(x, x->slot_of[op->handle], op->t0);
+	}
+}
+
+static int perform(struct neap__flow *x, const struct neap__op *op)
+{
+	static const uint8_t kinds[] = {[NEAP__OP_ADVANCE] = NEAP_ADVANCE,
+		[NEAP__OP_RECORD] = NEAP_RECORD,
+		[NEAP__OP_TURN] = NEAP_TURN,
+		[NEAP__OP_BACKWARD] = NEAP_BACKWARD};
+	if (op->kind == NEAP__OP_PUT_STATE)
+		return put_state(x, op);
+	if (op->kind == NEAP__OP_PUT_TAPES)
+		return put_tapes(x, op);
+	if (op->kind == NEAP__OP_NEED_STATE)
+		need_state(x, op);
+	else if (op->kind == NEAP__OP_NEED_TAPES)
+		need_tapes(x, op);
+	else if (op->kind == NEAP__OP_FORGET)
+		forget(x, NEAP_STATE, op->t0, op->t0, op->place);
+	else if (op->kind == NEAP__OP_SAVE || op->kind == NEAP__OP_LOAD ||
+		 op->kind == NEAP__OP_DROP)
+		slot_op(x, op);
+	else
+		plain(x, kinds[op->kind], op->t0, op->t1, 0);
+	return 0;
+}
+
+/* Bytes that GETs brought for this very operation: they are within its `held`. */
+static int64_t brought(struct neap__flow *x, const struct neap__op *op)
+{
+	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
+		    (op->kind == NEAP__OP_NEED_STATE && op->handle >= 0);
+	return keeps ? neap__flow_get(x, x->get_head)->bytes : 0;
+}
+
+int neap__flow_next(struct neap__flow *x,
+	void (*emit)(void *user, const struct neap_action *action), void *user)
+{
+	x->emit = emit;
+	x->user = user;
+	NEAP_TRY(fill(x));
+	if (x->head == x->tail) {
+		while (x->put_head < x->put_tail)
+			settle(x);
+		return x->error;
+	}
+	int64_t i = x->head;
+	const struct neap__op *op = neap__flow_op(x, i);
+	if (x->watch && op->begins)
+		neap__flow_pause(x, op->begins);
+	settle_ended(x);
+	NEAP_TRY(issue_due(x, i));
+	/* PUT_TAPES moves bytes from held to leaving: they were counted before. */
+	NEAP_TRY(make_room(x, op->held - brought(x, op), 0));
+	NEAP_TRY(perform(x, op));
+	x->head++;
+	return x->error < 0 ? x->error : 1;
+}
+
+static int widen(int32_t **table, int64_t *rows, int64_t room)
+{
+	if (*rows >= room)
+		return 0;
+	void *grown = realloc(*table, (size_t)room * sizeof **table);
+	if (!grown)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	*table = grown;
+	*rows = room;
+	return 0;
+}
+
+int64_t neap__flow_tables(struct neap__flow *x, int64_t room)
+{
+	int64_t rows = neap__program_tables(&x->program, room);
+	if (rows < 0)
+		return rows;
+	NEAP_TRY(widen(&x->slots.free, &x->slots.room, room));
+	NEAP_TRY(widen(&x->tickets.free, &x->tickets.room, room));
+	NEAP_TRY(widen(&x->slot_of, &x->handles, room));
+	rows = rows > x->slots.room ? rows : x->slots.room;
+	rows = rows > x->tickets.room ? rows : x->tickets.room;
+	return rows > x->handles ? rows : x->handles;
+}
+
+int neap__flow_new(struct neap__flow **flow)
+{
+	*flow = calloc(1, sizeof **flow);
+	return *flow ? 0 : neap__fail(-ENOMEM, "schedule: out of memory");
+}
+
+void neap__flow_free(struct neap__flow *x)
+{
+	if (!x)
+		return;
+	neap__program_free(&x->program);
+	free(x->slots.free);
+	free(x->tickets.free);
+	free(x->slot_of);
+	free(x->watch);
+	free(x);
+}
+
+int neap__flow_start(struct neap__flow *x, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks)
+{
+	int64_t pool = neap__pool(problem, tier);
+	if (pool < 0 || (blocks->record > 0 && problem->chain.flags & (NEAP_CHAIN_TAPES_STAY |
+									      NEAP_CHAIN_CLASSIC)))
+		return NEAP_EINFEASIBLE;
+	x->problem = *problem;
+	x->tier = tier;
+	x->sync = tier > 0 && (problem->tiers[tier - 1].flags & NEAP_TIER_SYNC) != 0;
+	x->pool = pool;
+	x->state = (int64_t)problem->chain.state;
+	neap__clock_init(&x->clock, &x->problem);
+	x->ended = x->error = 0;
+	x->not_ended = 0;
+	x->head = x->tail = 0;
+	x->get_head = x->get_issued = x->get_tail = 0;
+	x->put_head = x->put_tail = 0;
+	x->arriving = x->leaving = 0;
+	x->slots.nfree = x->slots.made = 0;
+	x->tickets.nfree = x->tickets.made = 0;
+	x->slots_now = x->tapes_now = 0;
+	memset(&x->total, 0, sizeof x->total);
+	return neap__program_start(&x->program, &x->problem.chain, pool, blocks);
+}
+
+void neap__flow_total(const struct neap__flow *x, struct neap__flow_total *total)
+{
+	*total = x->total;
+	total->makespan = (double)x->clock.now;
+	total->slots = x->slots.made;
+	total->lost = (double)x->clock.lost;
+	total->stall = 0;
+	for (int i = 0; i < x->problem.ntiers; i++)
+		total->stall += (double)(x->clock.stall_write[i] + x->clock.stall_read[i]);
+	if (x->tier > 0) {
+		total->written = x->clock.use[x->tier - 1].written;
+		total->read = x->clock.use[x->tier - 1].read;
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lp: dual simplex on a dense dictionary. Row i says basic_i = b_i + sum a_ij x_j
+ * over the variables that are 0; costs c_j >= 0 throughout, so c is a feasible
+ * dual and its objective a lower bound. Variables 0..n-1 are the program's, n + i
+ * is the slack of row i.
+ */
+#include "plan/bound/linear_program.h"
+
+#include <math.h>
+#include <string.h>
+
+#define N NEAP__LP_VARS
+#define ROUNDS 600
+#define TINY 1e-13L
+
+struct dictionary {
+	int rows, at[N], basic[NEAP__LP_ROWS];
+	long double c[N], b[NEAP__LP_ROWS], a[NEAP__LP_ROWS][N];
+};
+
+void neap__lp_add(struct neap__lp *lp, const struct neap__lp_row *row)
+{
+	double most = fabs(row->rhs);
+	if (lp->rows == NEAP__LP_ROWS)
+		return; /* fewer rows: a weaker bound, still one */
+	for (int j = 0; j < N; j++)
+		most = fmax(most, fabs(row->g[j]));
+	if (!(most > 0 && most < INFINITY))
+		return;
+	struct neap__lp_row *to = &lp->row[lp->rows++];
+	for (int j = 0; j < N; j++)
+		to->g[j] = row->g[j] / most;
+	to->rhs = row->rhs / most;
+}
+
+static void init(struct dictionary *d, const struct neap__lp *lp)
+{
+	d->rows = lp->rows;
+	for (int j = 0; j < N; j++) {
+		d->at[j] = j;
+		d->c[j] = lp->cost[j];
+	}
+	for (int i = 0; i < d->rows; i++) {
+		d->basic[i] = N + i;
+		d->b[i] = -lp->row[i].rhs;
+		for (int j = 0; j < N; j++)
+			d->a[i][j] = lp->row[i].g[j];
+	}
+}
+
+/* The most violated row; after many rounds the lowest-numbered one, against cycles. */
+static int leaving(const struct dictionary *d, int round)
+{
+	int best = -1;
+	for (int i = 0; i < d->rows; i++) {
+		if (d->b[i] >= -1e-12L)
+			continue;
+		if (best < 0 ||
+			(round < ROUNDS / 2 ? d->b[i] < d->b[best] : d->basic[i] < d->basic[best]))
+			best = i;
+	}
+	return best;
+}
+
+static int entering(const struct dictionary *d, int r)
+{
+	int best = -1;
+	for (int j = 0; j < N; j++) {
+		long double a = d->a[r][j];
+		if (a <= TINY)
+			continue;
+		long double here = d->c[j] / a, least = best < 0 ? 0 : d->c[best] / d->a[r][best];
+		if (best < 0 || here < least - 1e-15L || (here <= least && a > d->a[r][best]))
+			best = j;
+	}
+	return best;
+}
+
+static void pivot(struct dictionary *d, int r, int e)
+{
+	long double p = d->a[r][e];
+	int name = d->basic[r];
+	d->basic[r] = d->at[e];
+	d->at[e] = name;
+	d->b[r] = -d->b[r] / p;
+	for (int j = 0; j < N; j++)
+		d->a[r][j] = j == e ? 1 / p : -d->a[r][j] / p;
+	for (int i = 0; i < d->rows; i++) {
+		long double f = d->a[i][e];
+		if (i == r || f == 0)
+			continue;
+		d->b[i] += f * d->b[r];
+		for (int j = 0; j < N; j++)
+			d->a[i][j] = j == e ? f * d->a[r][e] : d->a[i][j] + f * d->a[r][j];
+	}
+	long double f = d->c[e];
+	for (int j = 0; j < N; j++)
+		d->c[j] = j == e ? f * d->a[r][e] : d->c[j] + f * d->a[r][j];
+	for (int j = 0; j < N; j++)
+		if (d->c[j] < 0)
+			d->c[j] = 0; /* rounding; checked at the end */
+}
+
+/* y b, if y A <= c up to rounding. */
+static double value(const struct dictionary *d, const struct neap__lp *lp)
+{
+	long double sum[N] = {0}, size[N], bound = 0;
+	for (int j = 0; j < N; j++)
+		size[j] = 1;
+	for (int k = 0; k < N; k++) {
+		if (d->at[k] < N)
+			continue;
+		const struct neap__lp_row *row = &lp->row[d->at[k] - N];
+		bound += d->c[k] * row->rhs;
+		for (int j = 0; j < N; j++) {
+			sum[j] += d->c[k] * row->g[j];
+			size[j] += fabsl(d->c[k] * row->g[j]);
+		}
+	}
+	for (int j = 0; j < N; j++)
+		if (!(sum[j] <= lp->cost[j] + 1e-11L * size[j]))
+			return 0;
+	return (double)bound;
+}
+
+double neap__lp_bound(const struct neap__lp *lp)
+{
+	struct dictionary d;
+	init(&d, lp);
+	for (int round = 0; round < ROUNDS; round++) {
+		int r = leaving(&d, round);
+		int e = r < 0 ? -1 : entering(&d, r);
+		if (e < 0)
+			break;
+		pivot(&d, r, e);
+	}
+	double bound = value(&d, lp);
+	return bound > 0 ? bound : 0;
+}

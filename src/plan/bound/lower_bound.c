@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bound: every step is recorded and reversed once, T (r + b), and without a slow
+ * tier a pool of P bytes forces max_t ( t T - Phi_t(P) ) further forward steps
+ * (recompute_cost.h). Any t gives a valid bound, so the levels may stop early: at the maximum
+ * (the terms are concave in t), or after CELLS_MOST entries. With one slot the
+ * rows have a closed form, and classic problems (one tape a leaf) use Revolve's,
+ * where the hull is the optimum itself.
+ *
+ * With slow tiers, a counting argument over what crosses the turn (TURN), as a
+ * linear program. Before it, X1 seconds, every step runs once; e2 forward steps
+ * come after it. a tapes are written before the turn and read after it, v recorded
+ * and written after it, h states written before and w after it, R reads of states
+ * after it, nm tapes and nk states lie in fast memory at the turn. For every t:
+ *
+ *     t T - e2 <= t a + (t-1) v + U + V
+ *     U = Phi_t(P) or t nm + nk Phi_{t-1}(P)
+ *     V = h sum_{j<t} Phi_j + w sum_{j<t-1} Phi_j or h Phi_{t-1} + (R-h) Phi_{t-2}
+ *
+ * (all four hold), and each channel carries what it is to carry in X1 and X2, and
+ * takes from the computation what that costs it (neap_tier_lost). Of
+ * several tiers the rates and the capacities are added up, which only helps, and
+ * a schedule that waits for every transfer waits for the fastest tier.
+ *
+ * The price of calls (chain.call) is spread over steps (call_bound.h).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "plan/bound/call_bound.h"
+#include "plan/levels/level_schedule.h"
+#include "plan/bound/linear_program.h"
+#include "plan/bound/stage_bound.h"
+#include "plan/core/strategy.h"
+
+#define CELLS_MOST 4000000
+#define LEVELS_MOST 400000 /* entries, with slow tiers */
+
+typedef __int128 wide;
+
+/* Phi_t beside j slots is phi[j], j <= slots. */
+struct levels {
+	int64_t pool, state, tape, slots; /* tape 0: a leaf is one tape, which is free */
+	int64_t t;
+	wide *phi;
+};
+
+static wide leaf(const struct levels *x, int64_t j)
+{
+	return x->tape ? (x->pool - j * x->state) / x->tape : 1;
+}
+
+static void next_level(struct levels *x)
+{
+	x->t++;
+	for (int64_t j = x->slots; j >= 0; j--) {
+		wide flat = x->t * leaf(x, j);
+		wide split = j < x->slots ? x->phi[j] + x->phi[j + 1] : 0;
+		x->phi[j] = flat > split ? flat : split;
+	}
+}
+
+/* Free x->phi. -1: too large, or out of memory. */
+static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *c)
+{
+	*x = (struct levels){.pool = pool, .state = (int64_t)c->state, .tape = (int64_t)c->tape};
+	x->slots = pool < x->tape + x->state ? 0 : (pool - x->tape) / x->state;
+	if (x->slots > c->steps)
+		x->slots = c->steps; /* more is never of use */
+	/* Nor those beyond which two executions of each step reach longer chains. */
+	int64_t reach = 0, j = 0;
+	while (j < x->slots && reach < c->steps && j <= CELLS_MOST) {
+		wide more = leaf(x, ++j);
+		reach = more < c->steps - reach ? reach + (int64_t)more : c->steps;
+	}
+	x->slots = j;
+	if (x->slots > CELLS_MOST)
+		return -1;
+	x->phi = calloc((size_t)x->slots + 1, sizeof *x->phi);
+	return x->phi ? 0 : -1;
+}
+
+/*
+ * One slot: Phi_t = Phi_{t-1} + t b once that exceeds t a (a, b: tapes without
+ * and with the slot), so Phi_t = t(t+1)/2 b + const from the present t on; the
+ * maximum of t T - Phi_t lies at t = T/b or so.
+ */
+static wide one_slot(wide phi, int64_t t, int64_t steps, int64_t b)
+{
+	wide best = 0, base = phi - (wide)t * (t + 1) / 2 * b;
+	for (int64_t u = steps / b - 2; u <= steps / b + 1; u++)
+		if (u >= t) {
+			wide value = (wide)u * steps - ((wide)u * (u + 1) / 2 * b + base);
+			best = value > best ? value : best;
+		}
+	return best;
+}
+
+static wide extra_steps(const struct neap_chain *c, int64_t pool)
+{
+	struct levels x;
+	int64_t steps = c->steps, tape = (int64_t)c->tape;
+	wide best = 0;
+	if (tape == 0 || pool / tape >= steps || pool < tape + (int64_t)c->state ||
+		levels_init(&x, pool, c) < 0)
+		return 0; /* nothing to recompute, nothing possible, or too large */
+	for (int64_t cells = 0; cells < CELLS_MOST; cells += x.slots + 1) {
+		wide before = x.phi[0];
+		next_level(&x);
+		wide value = (wide)x.t * steps - x.phi[0];
+		if (value < best)
+			break;
+		best = value;
+		if (x.slots == 1 && x.phi[0] == before + x.phi[1]) {
+			wide far = one_slot(x.phi[0], x.t, steps, (pool - x.state) / tape);
+			best = far > best ? far : best;
+			break;
+		}
+	}
+	free(x.phi);
+	return best;
+}
+
+/* All slow tiers as one. Seconds a state, and a tape in as long a transfer as fits. */
+struct channel {
+	double state_out, state_in, tape_out, tape_in;
+	double state_lost, tape_lost; /* of computing, each way */
+	double capacity;	      /* bytes */
+	int sync, shared;
+};
+
+/* Seconds an item, where `n` of `bytes` travel together. */
+static double each(const struct neap_tier_spec *tier, int out, uint64_t bytes, double n)
+{
+	double rate = out ? tier->write_rate : tier->read_rate;
+	double fixed = out ? tier->write_fixed : tier->read_fixed;
+	return fixed / n + (rate > 0 ? (double)bytes / rate : 0);
+}
+
+/* Two tiers side by side, or one after the other. */
+static double together(double a, double b, int sync)
+{
+	if (sync)
+		return fmin(a, b);
+	return a > 0 && b > 0 ? 1 / (1 / a + 1 / b) : 0;
+}
+
+static struct channel channel_of(const struct neap_problem *p, double pool)
+{
+	const struct neap_chain *c = &p->chain;
+	struct channel k = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0, 1, 0};
+	double n = c->tape ? fmax(1, floor(pool / (double)c->tape)) : 1;
+	uint64_t tape = neap__tape_sent(c);
+	for (int i = 0; i < p->ntiers; i++)
+		k.sync &= (p->tiers[i].flags & NEAP_TIER_SYNC) != 0;
+	for (int i = 0; i < p->ntiers; i++) {
+		const struct neap_tier_spec *t = &p->tiers[i];
+		k.state_out = together(k.state_out, each(t, 1, c->state, 1), k.sync);
+		k.state_in = together(k.state_in, each(t, 0, c->state, 1), k.sync);
+		k.tape_out = together(k.tape_out, each(t, 1, tape, n), k.sync);
+		k.tape_in = together(k.tape_in, each(t, 0, tape, n), k.sync);
+		k.state_lost = fmin(k.state_lost, neap_tier_lost(t, c->state));
+		double fixed = neap_tier_lost(t, 0); /* of up to n tapes */
+		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, tape) - fixed + fixed / n);
+		k.capacity += t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
+	}
+	k.shared = p->ntiers == 1 && !(p->tiers[0].flags & NEAP_TIER_DUPLEX);
+	return k;
+}
+
+/* The program's variables, in units of T steps and `unit` seconds a step. */
+enum { X1, X2, TA, TV, SH, SW, SR, NM, NK, EX };
+
+struct counting {
+	struct neap__lp lp;
+	const struct neap_chain *c;
+	double steps, pool, state, tape; /* bytes */
+	double f, r, b;			 /* in units; f: the cheaper way forward */
+	struct channel k;		 /* its times in units */
+};
+
+static void add(struct counting *x, struct neap__lp_row row)
+{
+	neap__lp_add(&x->lp, &row);
+}
+
+/*
+ * Computing, what transfers cost it, and the waits of a synchronous tier. A transfer
+ * issued before the turn is one of those before it: what a GET brings has its room in
+ * fast memory from then on.
+ */
+static void add_phases(struct counting *x)
+{
+	const struct channel *k = &x->k;
+	double state_out = k->sync ? k->state_out : k->state_lost;
+	double state_in = k->sync ? k->state_in : k->state_lost;
+	double tape_out = k->sync ? k->tape_out : k->tape_lost;
+	double tape_in = k->sync ? k->tape_in : k->tape_lost;
+	struct neap__lp_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
+	before.g[X1] = after.g[X2] = 1;
+	before.g[TA] = before.g[NM] = -(x->r - x->f);
+	after.g[TA] = after.g[NM] = x->r;
+	after.g[EX] = -x->f;
+	before.g[TA] -= tape_out;
+	before.g[SH] -= state_out;
+	after.g[TA] -= tape_in;
+	after.g[TV] -= tape_out + tape_in;
+	after.g[SW] -= state_out;
+	after.g[SR] -= state_in;
+	add(x, before);
+	add(x, after);
+}
+
+static void add_channels(struct counting *x)
+{
+	const struct channel *k = &x->k;
+	struct neap__lp_row out1 = {0}, out2 = {0}, in = {0};
+	out1.g[X1] = out2.g[X2] = in.g[X2] = 1;
+	out1.g[TA] = -k->tape_out;
+	out1.g[SH] = -k->state_out;
+	out2.g[TV] = -k->tape_out;
+	out2.g[SW] = -k->state_out;
+	in.g[TA] = in.g[TV] = -k->tape_in;
+	in.g[SR] = -k->state_in;
+	add(x, out1);
+	if (k->shared) {
+		for (int j = TA; j <= EX; j++)
+			in.g[j] += out2.g[j];
+	} else {
+		add(x, out2);
+	}
+	add(x, in);
+}
+
+/* Where no buffer fits beside the tape at hand, transfers and computing take turns. */
+static void add_staging(struct counting *x)
+{
+	const struct channel *k = &x->k;
+	struct neap__lp_row row = {.rhs = x->r};
+	row.g[X2] = 1;
+	row.g[TA] = row.g[NM] = x->r;
+	row.g[SR] = -k->state_in;
+	if (x->c->tape && x->pool < x->state + x->tape) {
+		if (x->pool < 2 * x->tape) {
+			row.g[TA] -= k->tape_in;
+			row.g[TV] -= k->tape_in;
+		}
+		add(x, row);
+	}
+	if (x->c->tape && x->pool + x->state < 2 * x->tape) {
+		row = (struct neap__lp_row){.rhs = x->b};
+		row.g[X2] = 1;
+		row.g[TA] = row.g[TV] = -k->tape_in;
+		add(x, row);
+	}
+}
+
+static void add_limits(struct counting *x)
+{
+	struct neap__lp_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0}, slow = {0};
+	tapes.g[TA] = tapes.g[NM] = -1;
+	add(x, tapes);
+	reads.g[SR] = 1;
+	reads.g[SH] = reads.g[SW] = -1;
+	add(x, reads);
+	fast.g[NM] = -x->tape;
+	fast.g[NK] = -x->state;
+	fast.rhs = -x->pool / x->steps;
+	add(x, fast);
+	if (x->c->flags & NEAP_CHAIN_CLASSIC) {
+		struct neap__lp_row one = {.rhs = -1 / x->steps};
+		one.g[NM] = -1;
+		add(x, one);
+	}
+	if (x->c->flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY)) {
+		struct neap__lp_row stay = {0};
+		stay.g[TA] = stay.g[TV] = -1;
+		add(x, stay);
+	}
+	if (x->k.capacity < INFINITY) {
+		slow.g[TA] = -x->tape;
+		slow.g[SH] = -x->state;
+		slow.rhs = -x->k.capacity / x->steps;
+		add(x, slow);
+	}
+}
+
+/* Phi_t, Phi_{t-1}, Phi_{t-2} and the sums of Phi_j, j < t and j < t - 1. */
+struct terms {
+	double t, now, last, before, sum, sum_before;
+};
+
+static void add_level(struct counting *x, const struct terms *k)
+{
+	for (int form = 0; form < 4; form++) {
+		struct neap__lp_row row = {.rhs = k->t - 1};
+		row.g[EX] = 1;
+		row.g[TA] = k->t - 1;
+		row.g[NM] = -1;
+		row.g[TV] = k->t - 1;
+		if (form & 1) {
+			row.g[NM] += k->t;
+			row.g[NK] = k->last;
+		} else {
+			row.rhs -= k->now / x->steps;
+		}
+		if (form & 2) {
+			row.g[SH] = k->sum;
+			row.g[SW] = k->sum_before;
+		} else {
+			row.g[SH] = k->last - k->before;
+			row.g[SR] = k->before;
+		}
+		add(x, row);
+	}
+}
+
+/* Level t where no slot fits: Phi_t = t leaf. */
+static struct terms without_slots(double t, double leaf)
+{
+	return (struct terms){.t = t,
+		.now = t * leaf,
+		.last = (t - 1) * leaf,
+		.before = fmax(t - 2, 0) * leaf,
+		.sum = t * (t - 1) / 2 * leaf,
+		.sum_before = fmax((t - 1) * (t - 2) / 2, 0) * leaf};
+}
+
+static void step(struct terms *k, struct levels *levels)
+{
+	next_level(levels);
+	k->t = (double)levels->t;
+	k->sum_before = k->sum;
+	k->sum += k->now;
+	k->before = k->last;
+	k->last = k->now;
+	k->now = (double)levels->phi[0];
+}
+
+/* 40 single levels, then every tenth part more, until Phi grows by T a level. */
+static void add_levels(struct counting *x, struct levels *levels)
+{
+	struct terms k = {0};
+	double next = 1;
+	for (int64_t cells = 0; cells < LEVELS_MOST && x->lp.rows < NEAP__LP_ROWS - 8;) {
+		if (levels->slots == 0) {
+			k = without_slots(next, (double)leaf(levels, 0));
+			if (k.t > x->steps)
+				break;
+		} else {
+			step(&k, levels);
+			cells += levels->slots + 1;
+		}
+		int ends = k.now - k.last >= x->steps;
+		if (k.t >= next || ends) {
+			add_level(x, &k);
+			next = k.t < 40 ? k.t + 1 : ceil(k.t * 1.1);
+		}
+		if (ends)
+			break;
+	}
+}
+
+/* The program's optimum in seconds; 0 where it has nothing to say. */
+static double counted(const struct neap_problem *p, int64_t pool)
+{
+	const struct neap_chain *c = &p->chain;
+	double unit = c->record + c->backward + c->advance, bound = 0;
+	struct levels levels;
+	if (!(unit > 0) || (!c->tape && !(c->flags & NEAP_CHAIN_CLASSIC)) ||
+		levels_init(&levels, pool, c) < 0)
+		return 0;
+	struct counting *x = calloc(1, sizeof *x);
+	if (x) {
+		x->c = c;
+		x->steps = (double)c->steps;
+		x->pool = (double)pool;
+		x->state = (double)c->state;
+		x->tape = (double)c->tape;
+		x->f = fmin(c->advance, c->record) / unit;
+		x->r = c->record / unit;
+		x->b = c->backward / unit;
+		x->k = channel_of(p, x->pool);
+		x->k.state_out /= unit;
+		x->k.state_in /= unit;
+		x->k.tape_out /= unit;
+		x->k.tape_in /= unit;
+		x->k.state_lost /= unit;
+		x->k.tape_lost /= unit;
+		x->lp.cost[X1] = x->lp.cost[X2] = 1;
+		add_phases(x);
+		add_limits(x);
+		add_channels(x);
+		add_staging(x);
+		add_levels(x, &levels);
+		bound = neap__lp_bound(&x->lp) * unit * x->steps;
+	}
+	free(x);
+	free(levels.phi);
+	return bound;
+}
+
+/* Slots that hold a state or a tape, and the one tape that is free, as bytes. */
+static double bound_mixed(const struct neap_problem *problem)
+{
+	struct neap_problem p = *problem;
+	p.chain.flags &= ~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_MIXED);
+	p.chain.tape = p.chain.live = 1;
+	p.memory += 2;
+	return neap_bound(&p);
+}
+
+/*
+ * With a log: as if the log took no room, no time to move, and were there from the start;
+ * but a step's first passage logs it or makes its tape.
+ */
+static double bound_logged(const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	struct neap_problem p = *problem;
+	p.chain.log = 0;
+	p.chain.record = c->replay;
+	double each = fmin(c->record, c->advance + c->replay) + c->backward;
+	return fmax(neap_bound(&p), (double)c->steps * each);
+}
+
+double neap_bound(const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	struct neap_problem spread;
+	if (neap__calls_spread(&spread, problem))
+		return neap_bound(&spread);
+	if (c->log && c->replay < c->record)
+		return bound_logged(problem);
+	if (c->stages)
+		return neap__stages_bound(problem);
+	if (c->join)
+		return (double)(c->steps + c->join) * (c->record + c->backward);
+	if (c->flags & NEAP_CHAIN_MIXED)
+		return bound_mixed(problem);
+	double least = (double)c->steps * (c->record + c->backward);
+	/* The worst-case reserve is a promise of our plans, not a law: not taken off. */
+	uint64_t taken = c->adjoint + neap__live_bytes(problem);
+	if (problem->memory < taken || c->steps < 2)
+		return least;
+	uint64_t pool = problem->memory - taken, most = (uint64_t)1 << 61;
+	int64_t room = (int64_t)(pool < most ? pool : most);
+	if (problem->ntiers > 0) {
+		/* Off by more than rounding can have cost. */
+		double more = (counted(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
+		return fmax(more > 0 ? least + more : least, neap__hrevolve_bound(problem));
+	}
+	wide extra;
+	if (c->flags & NEAP_CHAIN_CLASSIC)
+		extra = room < 1 ? 0 : neap__revolve_extra(c->steps, room);
+	else
+		extra = extra_steps(c, room);
+	return least + (extra > 0 ? (double)extra : 0) * fmin(c->advance, c->record);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * predict: makespan and stall of a plan by simulation, without going through every
+ * unit of a long one. A schedule says how many of the next units are alike; those
+ * whose rhythm is known (steady_state.h) are left out.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/steady_state.h"
+#include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
+
+#define PATIENCE_MOST 4000 /* periods without a rhythm before the last one is taken for it */
+
+struct watch {
+	struct neap_schedule *s;
+	struct neap__clock clock;
+	struct neap__rhythm rhythm;
+	int64_t units, waited; /* in the period at hand; periods without a rhythm */
+};
+
+/* Leaves out as many periods of `every` units. */
+static void leap(struct watch *w, int64_t periods, int64_t every)
+{
+	struct neap__clock *k = &w->clock;
+	const struct neap__clock *b = neap__rhythm_leap(&w->rhythm, k, periods);
+	for (int i = 0; i < k->highest; i++) {
+		if (k->tickets[i].tier < 0)
+			continue;
+		k->tickets[i].place += periods * (k->tickets[i].place - b->tickets[i].place);
+		k->tickets[i].start =
+			neap__rhythm_move(k->tickets[i].start, b->tickets[i].start, periods);
+		k->tickets[i].end =
+			neap__rhythm_move(k->tickets[i].end, b->tickets[i].end, periods);
+	}
+	w->s->skip(w->s, periods * every);
+	neap__rhythm_forget(&w->rhythm, k);
+	w->waited = 0;
+}
+
+/* Between two units, or within one. */
+static void pause_at(struct watch *w)
+{
+	int64_t every = 1, alike;
+	if (!w->s->alike || (alike = w->s->alike(w->s, &every)) < 0)
+		return;
+	if (alike == 0) {
+		neap__rhythm_forget(&w->rhythm, &w->clock);
+		w->waited = 0;
+		return;
+	}
+	if (w->rhythm.begun && ++w->units < every)
+		return;
+	if (w->rhythm.begun) {
+		int64_t most = alike / every - 1;
+		int64_t periods = neap__rhythm_end(&w->rhythm, &w->clock, 0, most);
+		if (periods < 1 && most > 0 && neap__rhythm_watched(&w->rhythm) &&
+			++w->waited > PATIENCE_MOST)
+			periods = most;
+		if (periods > 0)
+			leap(w, periods, every);
+	}
+	w->units = 0;
+	neap__rhythm_begin(&w->rhythm, &w->clock);
+}
+
+static int drive(struct watch *w, struct neap_plan *plan)
+{
+	struct neap_action a;
+	long double stall = 0;
+	int rc;
+	do {
+		if (w->s->head == w->s->length)
+			pause_at(w);
+		rc = neap_schedule_next(w->s, &a);
+		if (rc > 0)
+			NEAP_TRY(neap__clock_step(&w->clock, &a));
+	} while (rc > 0);
+	for (int i = 0; i < NEAP_TIERS_MAX; i++)
+		stall += w->clock.stall_write[i] + w->clock.stall_read[i];
+	plan->makespan = (double)w->clock.now;
+	plan->stall = (double)stall;
+	plan->lost = (double)w->clock.lost;
+	return rc;
+}
+
+int neap__predict(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	struct watch *w = calloc(1, sizeof *w);
+	if (!w)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	plan->chosen = plan->strategy;
+	int rc = neap_schedule_open(&w->s, problem, plan);
+	if (rc == 0) {
+		w->s->coarse = 1;
+		neap__clock_init(&w->clock, problem);
+		rc = drive(w, plan);
+		neap_schedule_close(w->s);
+	}
+	free(w);
+	return rc;
+}

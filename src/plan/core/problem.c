@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <neap/chain.h>
+
+#include <math.h>
+#include <string.h>
+#include "base/checked.h"
+#include "base/fail.h"
+#include "plan/stages/long_chain.h"
+#include "plan/core/stage_sizes.h"
+#include "plan/core/strategy.h"
+#include "plan/stages/chain_table.h"
+
+/* No plan is sensible beyond these, and every product below stays in 63 bits. */
+#define STEPS_MOST ((int64_t)1000000000000)
+#define BYTES_MOST ((uint64_t)1 << 60)
+#define SECONDS_MOST 1e15
+
+static int check_bytes(const char *name, uint64_t value)
+{
+	if (value > BYTES_MOST)
+		return neap__fail(NEAP_EUSAGE, "%s: %llu is too large (at most 2^60)", name,
+			(unsigned long long)value);
+	return 0;
+}
+
+static int check_seconds(const char *name, double value)
+{
+	if (!(value >= 0 && value <= SECONDS_MOST))
+		return neap__fail(
+			NEAP_EUSAGE, "%s: %g is not a time between 0 and 1e15 s", name, value);
+	return 0;
+}
+
+static int check_rate(const char *tier, const char *name, double value)
+{
+	if (!(value >= 0 && value <= 1e30) || (value > 0 && value < 1e-9))
+		return neap__fail(NEAP_EUSAGE,
+			"tier %s: %s: %g is not a rate (0, or 1e-9 to 1e30 bytes a second)", tier,
+			name, value);
+	return 0;
+}
+
+static int check_tier(const struct neap_tier_spec *tier, int index)
+{
+	if (!memchr(tier->name, 0, sizeof tier->name))
+		return neap__fail(NEAP_EUSAGE, "tier %d: its name has no end", index + 1);
+	NEAP_TRY(check_rate(tier->name, "write rate", tier->write_rate));
+	NEAP_TRY(check_rate(tier->name, "read rate", tier->read_rate));
+	NEAP_TRY(check_seconds("tier: time of a write", tier->write_fixed));
+	NEAP_TRY(check_seconds("tier: time of a read", tier->read_fixed));
+	NEAP_TRY(check_bytes("tier: staging", tier->staging));
+	NEAP_TRY(check_seconds("tier: cpu", tier->cpu));
+	NEAP_TRY(check_seconds("tier: cpu_fixed", tier->cpu_fixed));
+	if (tier->flags & ~(uint32_t)(NEAP_TIER_SYNC | NEAP_TIER_DUPLEX))
+		return neap__fail(NEAP_EUSAGE, "tier %s: unknown flags", tier->name);
+	return 0;
+}
+
+static int check_sizes(const struct neap_chain *c)
+{
+	uint64_t step, all;
+	NEAP_TRY(check_bytes("state", c->state));
+	NEAP_TRY(check_bytes("tape", c->tape));
+	NEAP_TRY(check_bytes("tape_max", c->tape_max));
+	NEAP_TRY(check_bytes("tape_mean", c->tape_mean));
+	NEAP_TRY(check_bytes("adjoint", c->adjoint));
+	NEAP_TRY(check_bytes("live", c->live));
+	NEAP_TRY(check_bytes("log", c->log));
+	if (c->state < 1)
+		return neap__fail(NEAP_EUSAGE, "state: needs at least 1 byte");
+	if (c->tape_max && c->tape_max < c->tape)
+		return neap__fail(NEAP_EUSAGE, "tape_max: %llu is less than tape, %llu",
+			(unsigned long long)c->tape_max, (unsigned long long)c->tape);
+	if (c->tape_mean > c->tape)
+		return neap__fail(NEAP_EUSAGE, "tape_mean: %llu is more than tape, %llu",
+			(unsigned long long)c->tape_mean, (unsigned long long)c->tape);
+	if (c->flags & NEAP_CHAIN_CLASSIC &&
+		(c->state != 1 || c->tape || c->tape_max || c->adjoint || c->live))
+		return neap__fail(NEAP_EUSAGE,
+			"classic problem: state is 1 slot, tape, adjoint and live are 0");
+	if (neap__add_u64(&step, c->state, c->tape_max > c->tape ? c->tape_max : c->tape) ||
+		neap__add_u64(&step, step, c->log) ||
+		neap__mul_u64(&all, step, (uint64_t)c->steps) || all > BYTES_MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"steps: %lld steps of %llu bytes are more than 2^60 bytes",
+			(long long)c->steps, (unsigned long long)step);
+	return 0;
+}
+
+int neap_problem_check(const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	if (c->steps < 0 || c->steps > STEPS_MOST)
+		return neap__fail(
+			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);
+	if (c->flags & ~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_MIXED))
+		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
+	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE, "chain: only a classic problem is mixed");
+	if (c->join && (c->join < 0 || c->join > STEPS_MOST || c->steps < 1 || problem->ntiers ||
+			       c->flags != NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE,
+			"join: two chains of 1 to 10^12 steps in slots, without tiers");
+	NEAP_TRY(check_seconds("replay", c->replay));
+	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
+		return neap__fail(NEAP_EUSAGE, "log: goes with a uniform chain in bytes");
+	if (c->stages) {
+		NEAP_TRY(neap__stages_check(c));
+	} else {
+		NEAP_TRY(check_sizes(c));
+		NEAP_TRY(check_seconds("advance", c->advance));
+		NEAP_TRY(check_seconds("record", c->record));
+		NEAP_TRY(check_seconds("backward", c->backward));
+		NEAP_TRY(check_seconds("call", c->call));
+	}
+	NEAP_TRY(check_seconds("slot_write", c->slot_write));
+	NEAP_TRY(check_seconds("slot_read", c->slot_read));
+	if (problem->ntiers < 0 || problem->ntiers > NEAP_TIERS_MAX)
+		return neap__fail(NEAP_EUSAGE, "tiers: %d is not between 0 and %d", problem->ntiers,
+			NEAP_TIERS_MAX);
+	for (int i = 0; i < problem->ntiers; i++)
+		NEAP_TRY(check_tier(&problem->tiers[i], i));
+	return 0;
+}
+
+/* Every tape kept: `bptt`; of them the tier (0: none) holds what it can: `stream`. */
+static uint64_t all_tapes(const struct neap_problem *p, int tier)
+{
+	uint64_t steps = (uint64_t)p->chain.steps, tape = p->chain.tape, there = 0;
+	if (p->chain.flags & NEAP_CHAIN_CLASSIC || (tier && p->chain.flags & NEAP_CHAIN_TAPES_STAY))
+		return UINT64_MAX;
+	if (tier && tape)
+		there = p->tiers[tier - 1].capacity / tape;
+	if (there > steps - 1)
+		there = steps - 1;
+	return neap__fixed_bytes(p, tier) + (steps - there) * tape;
+}
+
+uint64_t neap_problem_least(const struct neap_problem *problem)
+{
+	uint64_t state = problem->chain.state, tape = problem->chain.tape;
+	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
+	if (problem->chain.steps == 0)
+		return 0;
+	if (problem->chain.stages)
+		return problem->chain.steps > NEAP__TWOTABLE_STAGES
+			       ? neap__longchain_least(&problem->chain)
+			       : neap__stages_least(problem);
+	if (problem->chain.steps == 1)
+		return least;
+	least += state;
+	if (all_tapes(problem, 0) < least)
+		least = all_tapes(problem, 0);
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		/* x_0 in a place, and one tape: `h-revolve`. */
+		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
+		if (bytes < least && neap__places(problem, tier) > 0)
+			least = bytes;
+		if (all_tapes(problem, tier) < least)
+			least = all_tapes(problem, tier);
+	}
+	return least;
+}
+
+double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes)
+{
+	double rate = write ? tier->write_rate : tier->read_rate;
+	double fixed = write ? tier->write_fixed : tier->read_fixed;
+	return rate > 0 ? fixed + (double)bytes / rate : fixed;
+}
+
+double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes)
+{
+	return tier->flags & NEAP_TIER_SYNC ? 0 : tier->cpu_fixed + tier->cpu * (double)bytes;
+}

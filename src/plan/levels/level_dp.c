@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exact: the recurrences of level_solver.h bottom up, row by row, ascending in l. Only
+ * cells are computed that a schedule cheaper than one known can meet: D(l; s) =
+ * F(l) - s l + F*(s) >= 0 adds up over the parts of a split, s falling by one with
+ * each sweep, so all of them have D <= Delta = cost - (s l - O*(s)) at s, s-1, ...
+ * (With the hull for F: a set no smaller.) In a cell, splits are looked at
+ * while their bound O(l-x) + x + r + P(x-1) by the hulls, convex in x and least at
+ * the centre, is below the best one found.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/levels/level_tables.h"
+
+#define LENGTH_MOST 4000000
+#define CELLS_MOST 4000000
+#define SHORT 64 /* stretches up to this are searched in full */
+
+struct window {
+	int64_t from, to;
+};
+
+struct row {
+	struct neap__nested *x;
+	int k;
+	int64_t m;
+	const struct neap__hull *right, *own; /* hulls of O_m-1 and P_m */
+	const double *f, *before;	      /* f_k, O_m-1 */
+	double *p, *o;			      /* P_m, O_m */
+	double read, write;
+	struct window *windows;
+	int64_t count;
+	struct neap__cells *cells;
+};
+
+struct job {
+	struct neap__nested *x;
+	int64_t length, cells, work;
+	double slope, delta; /* of the whole chain, and what it may lose */
+	struct window *windows;
+	int64_t room;
+	double *column[4];
+};
+
+static int cell_add(struct neap__cells *c, int64_t l, int64_t choice, int writes)
+{
+	if (c->count == c->room) {
+		int64_t room = c->room ? 2 * c->room : 64;
+		int32_t *at = realloc(c->l, (size_t)room * sizeof *at);
+		if (at)
+			c->l = at;
+		int32_t *what = realloc(c->choice, (size_t)room * sizeof *what);
+		if (what)
+			c->choice = what;
+		if (!at || !what)
+			return neap__fail(-ENOMEM, "plan: out of memory");
+		c->room = room;
+	}
+	c->l[c->count] = (int32_t)l;
+	c->choice[c->count++] = writes ? (int32_t)choice : ~(int32_t)choice;
+	return 0;
+}
+
+int64_t neap__exact_choice(const struct neap__nested *x, struct neap__stretch s)
+{
+	if (s.k < x->closed || s.m < 1)
+		return -1;
+	int64_t rows = x->tables->rows[s.k];
+	const struct neap__cells *c = &x->tables->row[s.k][(s.m > rows ? rows : s.m) - 1];
+	int64_t low = 0, high = c->count;
+	while (low < high) {
+		int64_t i = low + (high - low) / 2;
+		if (c->l[i] < s.l)
+			low = i + 1;
+		else
+			high = i;
+	}
+	if (low == c->count || c->l[low] != s.l)
+		return -1;
+	int32_t choice = c->choice[low];
+	if (s.side == NEAP__LIVE)
+		return choice >= 0;
+	return choice >= 0 ? choice : ~choice;
+}
+
+void neap__exact_free(struct neap__tables *t)
+{
+	if (!t)
+		return;
+	for (int k = 0; k < NEAP__LEVELS_MOST; k++) {
+		for (int64_t m = 0; t->row[k] && m < t->rows[k]; m++) {
+			free(t->row[k][m].l);
+			free(t->row[k][m].choice);
+		}
+		free(t->row[k]);
+	}
+	free(t);
+}
+
+static double excess(const struct neap__hull *h, double l, double slope, double star, double steep)
+{
+	return neap__hull_at(h, l, steep) - slope * l + star;
+}
+
+/* Lengths whose hull lies within delta of the line of a slope. */
+static struct window around(const struct job *j, const struct neap__hull *h, double slope)
+{
+	double at = neap__hull_below(h, slope), steep = j->x->steepest;
+	double star = slope * at - neap__hull_at(h, at, steep);
+	int64_t most = j->length, centre = at < (double)most ? (int64_t)at : most;
+	int64_t low = 0, high = centre;
+	if (excess(h, (double)centre, slope, star, steep) > j->delta)
+		return (struct window){1, 0};
+	while (low < high) { /* the first within */
+		int64_t i = low + (high - low) / 2;
+		if (excess(h, (double)i, slope, star, steep) <= j->delta)
+			high = i;
+		else
+			low = i + 1;
+	}
+	struct window w = {low, centre};
+	low = centre, high = most;
+	while (low < high) { /* the last within */
+		int64_t i = low + (high - low + 1) / 2;
+		if (excess(h, (double)i, slope, star, steep) <= j->delta)
+			low = i;
+		else
+			high = i - 1;
+	}
+	w.to = low;
+	return w;
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct window *x = a, *y = b;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* All windows of a row, disjoint and ascending, from length 1. */
+static int windows(struct job *j, const struct neap__hull *h, int64_t *count)
+{
+	int64_t n = 0;
+	for (double s = j->slope; s > -1 && j->work >= 0; s--) {
+		j->work -= 100;
+		if (n == j->room) {
+			int64_t room = j->room ? 2 * j->room : 64;
+			struct window *w = realloc(j->windows, (size_t)room * sizeof *w);
+			if (!w)
+				return neap__fail(-ENOMEM, "plan: out of memory");
+			j->windows = w;
+			j->room = room;
+		}
+		struct window w = around(j, h, s);
+		if (w.from < 1)
+			w.from = 1;
+		if (w.from <= w.to)
+			j->windows[n++] = w;
+	}
+	qsort(j->windows, (size_t)n, sizeof *j->windows, by_from);
+	*count = 0;
+	for (int64_t i = 0; i < n; i++) {
+		struct window *last = &j->windows[*count - 1], w = j->windows[i];
+		if (*count > 0 && w.from <= last->to + 1)
+			last->to = w.to > last->to ? w.to : last->to;
+		else
+			j->windows[(*count)++] = w;
+	}
+	return 0;
+}
+
+static double bound(const struct row *r, int64_t l, int64_t x)
+{
+	double steep = r->x->steepest;
+	return neap__hull_at(r->right, (double)(l - x), steep) + (double)x + r->read +
+	       neap__hull_at(r->own, (double)(x - 1), steep);
+}
+
+/* The splits whose bound is at most `limit`, around the centre. */
+static struct window worthwhile(const struct row *r, int64_t l, int64_t centre, double limit)
+{
+	int64_t low = 1, high = centre;
+	while (low < high) {
+		int64_t i = low + (high - low) / 2;
+		if (bound(r, l, i) <= limit)
+			high = i;
+		else
+			low = i + 1;
+	}
+	struct window w = {low, centre};
+	low = centre, high = l;
+	while (low < high) {
+		int64_t i = low + (high - low + 1) / 2;
+		if (bound(r, l, i) <= limit)
+			low = i;
+		else
+			high = i - 1;
+	}
+	w.to = low;
+	return w;
+}
+
+/* One cell; what it took. */
+static int64_t cell(struct row *r, int64_t l, int64_t *choice)
+{
+	double best = r->f[l];
+	struct window w = {1, l};
+	*choice = 0;
+	if (l > SHORT) {
+		int64_t x = neap__hull_centre(r->right, r->own, l);
+		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
+		if (cost < best)
+			best = cost, *choice = x;
+		w = worthwhile(r, l, x, best * (1 - 1e-14));
+	}
+	for (int64_t x = w.from; x <= w.to; x++) {
+		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
+		if (cost < best)
+			best = cost, *choice = x;
+	}
+	r->p[l] = best;
+	double saved = best + r->write;
+	r->o[l] = saved < r->f[l] ? saved : r->f[l];
+	return w.to - w.from + (l > SHORT ? 100 : 4);
+}
+
+/* 1 done, 0 too much work, or a negative code. */
+static int compute(struct job *j, struct row *r)
+{
+	for (int64_t i = 0; i < r->count; i++)
+		for (int64_t l = r->windows[i].from; l <= r->windows[i].to; l++) {
+			int64_t choice;
+			j->work -= cell(r, l, &choice);
+			if (j->work < 0 || ++j->cells > CELLS_MOST)
+				return 0;
+			if (isinf(r->o[l]))
+				continue;
+			NEAP_TRY(cell_add(r->cells, l, choice, r->o[l] < r->f[l]));
+		}
+	return 1;
+}
+
+static void clear(double *column, int64_t length)
+{
+	column[0] = 0;
+	for (int64_t l = 1; l <= length; l++)
+		column[l] = INFINITY;
+}
+
+/* All rows of a level: column[0] holds f_k and is given O_k,c_k in the end. */
+static int level(struct job *j, int k)
+{
+	struct neap__nested *x = j->x;
+	struct neap__tables *t = x->tables;
+	int open = x->rows[k].open;
+	int64_t slots = open ? 1 : x->nest.level[k].slots;
+	size_t bytes = (size_t)(j->length + 1) * sizeof(double);
+	double *f = j->column[0], *before = j->column[1], *p = j->column[2], *o = j->column[3];
+	t->row[k] = calloc((size_t)slots, sizeof *t->row[k]);
+	if (!t->row[k])
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	memcpy(before, f, bytes);
+	for (int64_t m = 1; m <= slots; m++) {
+		struct row r = {.x = x,
+			.k = k,
+			.m = m,
+			.right = neap__nested_o(x, k, open ? 1 : m - 1),
+			.own = neap__nested_p(x, k, m),
+			.f = f,
+			.before = open ? o : before,
+			.p = p,
+			.o = o,
+			.read = x->nest.level[k].read,
+			.write = x->nest.level[k].write,
+			.cells = &t->row[k][m - 1]};
+		t->rows[k] = m;
+		j->work -= j->length / 4;
+		if (j->work < 0)
+			return 0;
+		clear(p, j->length);
+		memcpy(o, f, bytes);
+		NEAP_TRY(windows(j, r.own, &r.count));
+		r.windows = j->windows;
+		int rc = compute(j, &r);
+		if (rc != 1)
+			return rc;
+		/* Every cell there is, and nothing gained: nor will the rows to come. */
+		if (r.count == 1 && r.windows[0].from == 1 && r.windows[0].to == j->length &&
+			memcmp(o, before, bytes) == 0)
+			break;
+		memcpy(before, o, bytes);
+	}
+	memcpy(f, before, bytes);
+	return 1;
+}
+
+/* Revolve's: the step to l + 1 costs t advances, the least t with beta(c,t) > l. */
+static void first_column(const struct neap__nested *x, double *f, int64_t length)
+{
+	clear(f, length);
+	if (!x->closed)
+		return;
+	long double c = (long double)x->nest.level[0].slots, beta = 1;
+	double t = 0;
+	for (int64_t l = 1; l <= length; l++) {
+		while (beta < (long double)(l + 1)) {
+			t++;
+			beta = roundl(beta * (c + (long double)t) / (long double)t);
+		}
+		f[l] = f[l - 1] + t;
+	}
+}
+
+int neap__exact(struct neap__nested *x, double most, int64_t work, double *cost)
+{
+	int64_t length = x->nest.length;
+	int top = x->nest.count - 1, rc = 1;
+	const struct neap__hull *h = neap__nested_o(x, top, INT64_MAX);
+	struct job j = {.x = x, .length = length, .work = work};
+	double *room = NULL;
+
+	*cost = INFINITY;
+	if (length > LENGTH_MOST || work < length)
+		return 0;
+	j.slope = neap__hull_slope(h, (double)length, x->steepest);
+	j.delta = most - neap__hull_at(h, (double)length, x->steepest) + 1e-11 * most;
+	x->tables = calloc(1, sizeof *x->tables);
+	room = malloc(4 * (size_t)(length + 1) * sizeof *room);
+	if (!x->tables || !room)
+		rc = neap__fail(-ENOMEM, "plan: out of memory");
+	for (int i = 0; i < 4 && rc == 1; i++)
+		j.column[i] = room + i * (length + 1);
+	if (rc == 1)
+		first_column(x, j.column[0], length);
+	for (int k = x->closed; k <= top && rc == 1; k++)
+		rc = level(&j, k);
+	if (rc == 1 && j.column[0][length] < most)
+		*cost = j.column[0][length];
+	free(room);
+	free(j.windows);
+	return rc;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memo: costs and counts of the stretches a schedule may meet, top down. By the
+ * hulls: P takes their centre split, or the levels below where those may cost less;
+ * O writes or does not, whichever is cheaper. By tables: as those say.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/levels/level_tables.h"
+#include "plan/recompute/binomial.h"
+
+#define VALUES_MOST 200000
+#define WALK_MOST ((int64_t)1 << 23) /* steps down Revolve's stack */
+#define COST_MOST 4e18		     /* advances: two of them still fit 63 bits */
+
+static uint64_t key_of(struct neap__stretch s)
+{
+	return (uint64_t)s.l << 24 | (uint64_t)s.m << 5 | (uint64_t)s.k << 1 | (uint64_t)s.side;
+}
+
+static uint64_t mix(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15u;
+	return key ^ key >> 29;
+}
+
+/* A live start with no place left at its level is one of the levels below. */
+static struct neap__stretch normal(const struct neap__nested *x, struct neap__stretch s)
+{
+	while (s.side == NEAP__LIVE && s.m == 0 && s.k >= 0) {
+		s.k--;
+		s.m = s.k < 0 ? 0 : x->rows[s.k].open ? 1 : x->nest.level[s.k].slots;
+	}
+	return s;
+}
+
+static struct neap__stretch live(const struct neap__nested *x, int k, int64_t m, int64_t l)
+{
+	return normal(x, (struct neap__stretch){NEAP__LIVE, k, m, l});
+}
+
+/* O_k,m-1. */
+static struct neap__stretch right(const struct neap__nested *x, struct neap__stretch s, int64_t l)
+{
+	return live(x, s.k, x->rows[s.k].open ? 1 : s.m - 1, l);
+}
+
+static const struct neap__value nothing;
+static const struct neap__value impossible = {.c.cost = INFINITY};
+
+const struct neap__value *neap__memo_find(const struct neap__nested *x, struct neap__stretch s)
+{
+	s = normal(x, s);
+	if (s.l == 0)
+		return &nothing;
+	if (s.k < 0)
+		return &impossible;
+	uint64_t key = key_of(s);
+	for (uint64_t i = mix(key) & (uint64_t)x->memo.mask; x->memo.slot;
+		i = (i + 1) & (uint64_t)x->memo.mask) {
+		if (!x->memo.slot[i])
+			return NULL;
+		if (x->memo.value[x->memo.slot[i] - 1].key == key)
+			return &x->memo.value[x->memo.slot[i] - 1];
+	}
+	return NULL;
+}
+
+static void enter(struct neap__memo *t, int64_t index)
+{
+	uint64_t i = mix(t->value[index].key) & (uint64_t)t->mask;
+	while (t->slot[i])
+		i = (i + 1) & (uint64_t)t->mask;
+	t->slot[i] = index + 1;
+}
+
+static int grow(struct neap__memo *t)
+{
+	int64_t room = t->room ? 2 * t->room : 256;
+	struct neap__value *value = realloc(t->value, (size_t)room * sizeof *value);
+	if (value)
+		t->value = value;
+	int64_t *slot = calloc(2 * (size_t)room, sizeof *slot);
+	if (!value || !slot) {
+		free(slot);
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	}
+	free(t->slot);
+	t->slot = slot;
+	t->mask = 2 * room - 1;
+	t->room = room;
+	for (int64_t i = 0; i < t->count; i++)
+		enter(t, i);
+	return 0;
+}
+
+static int keep(struct neap__memo *t, struct neap__stretch s, struct neap__value *v)
+{
+	if (t->count == t->room)
+		NEAP_TRY(grow(t));
+	v->key = key_of(s);
+	t->value[t->count] = *v;
+	enter(t, t->count++);
+	return 0;
+}
+
+void neap__memo_clear(struct neap__memo *t)
+{
+	free(t->value);
+	free(t->slot);
+	*t = (struct neap__memo){0};
+}
+
+/* Two stretches, one after the other. */
+static void join(
+	struct neap__counts *sum, const struct neap__counts *a, const struct neap__counts *b)
+{
+	sum->cost = a->cost + b->cost;
+	sum->advanced = a->advanced + b->advanced;
+	for (int i = 0; i < NEAP__LEVELS_MOST; i++) {
+		sum->written[i] = a->written[i] + b->written[i];
+		sum->read[i] = a->read[i] + b->read[i];
+		sum->peak[i] = a->peak[i] > b->peak[i] ? a->peak[i] : b->peak[i];
+	}
+}
+
+static void closed(const struct neap__nested *x, int64_t l, struct neap__value *v)
+{
+	const struct neap__level *level = &x->nest.level[0];
+	struct neap__segment s = neap__segment(l + 1, level->slots);
+	int64_t extra = neap__segment_extra(&s), saves = 0;
+	/* Free saves into slots need no count, which takes as long as the stack is deep. */
+	if (level->write > 0 || level->tier > 0)
+		saves = 1 + neap__segment_saves(s);
+	*v = (struct neap__value){.choice = 1};
+	v->c.advanced = extra;
+	v->c.written[0] = saves;
+	v->c.read[0] = l;
+	v->c.peak[0] = level->slots < l ? level->slots : l;
+	v->c.cost =
+		extra < 0 ? INFINITY
+			  : (double)extra + (double)saves * level->write + (double)l * level->read;
+}
+
+/* P by steps to advance: the stretches x + ... or NULL ones still to be found. */
+static int split(const struct neap__nested *x, struct neap__stretch s, int64_t step,
+	struct neap__value *v, struct neap__stretch *missing)
+{
+	struct neap__stretch a = right(x, s, s.l - step);
+	struct neap__stretch b = {NEAP__SAVED, s.k, s.m, step - 1};
+	const struct neap__value *right_value = neap__memo_find(x, a);
+	const struct neap__value *left_value = neap__memo_find(x, b);
+	if (!right_value || !left_value) {
+		*missing = right_value ? b : a;
+		return 0;
+	}
+	join(&v->c, &right_value->c, &left_value->c);
+	v->c.cost += (double)step + x->nest.level[s.k].read;
+	v->c.advanced += step;
+	v->c.read[s.k]++;
+	int64_t peak = 1 + right_value->c.peak[s.k];
+	v->c.peak[s.k] = peak > left_value->c.peak[s.k] ? peak : left_value->c.peak[s.k];
+	v->choice = step;
+	return 1;
+}
+
+/* P of an open level, far from its end: as many equal splits as lead to `far`. */
+static int strides(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
+	struct neap__stretch *missing)
+{
+	const struct neap__rows *rows = &x->rows[s.k];
+	const struct neap__level *level = &x->nest.level[s.k];
+	int64_t n = (s.l - rows->far + rows->stride - 1) / rows->stride;
+	struct neap__stretch a = right(x, s, s.l - n * rows->stride);
+	struct neap__stretch b = {NEAP__SAVED, s.k, s.m, rows->stride - 1};
+	const struct neap__value *rest = neap__memo_find(x, a), *one = neap__memo_find(x, b);
+	if (!rest || !one) {
+		*missing = rest ? b : a;
+		return 0;
+	}
+	*v = *rest;
+	v->c.cost += (double)n * (one->c.cost + (double)rows->stride + level->read + level->write) -
+		     level->write;
+	if (!(v->c.cost < COST_MOST))
+		return 1;
+	v->c.advanced += n * (one->c.advanced + rows->stride);
+	for (int i = 0; i < NEAP__LEVELS_MOST; i++) {
+		v->c.written[i] += n * one->c.written[i];
+		v->c.read[i] += n * one->c.read[i];
+		if (i != s.k && one->c.peak[i] > v->c.peak[i])
+			v->c.peak[i] = one->c.peak[i];
+	}
+	v->c.written[s.k] += n - 1;
+	v->c.read[s.k] += n;
+	int64_t peak = n + rest->c.peak[s.k];
+	v->c.peak[s.k] = peak > one->c.peak[s.k] ? peak : one->c.peak[s.k];
+	v->choice = rows->stride;
+	return 1;
+}
+
+static int lower_levels(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
+	struct neap__stretch *missing)
+{
+	struct neap__stretch below = live(x, s.k, 0, s.l);
+	const struct neap__value *value = neap__memo_find(x, below);
+	if (!value) {
+		*missing = below;
+		return 0;
+	}
+	v->c = value->c;
+	v->choice = 0;
+	if (s.side == NEAP__SAVED && v->c.peak[s.k] == 0)
+		v->c.peak[s.k] = 1;
+	return 1;
+}
+
+static int saved(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
+	struct neap__stretch *missing)
+{
+	struct neap__value other;
+	int64_t told = x->tables ? neap__exact_choice(x, s) : -1;
+	if (told >= 0)
+		return told == 0 ? lower_levels(x, s, v, missing) : split(x, s, told, v, missing);
+	if (x->rows[s.k].open && s.l > x->rows[s.k].far)
+		return strides(x, s, v, missing);
+	if (!split(x, s, neap__nested_centre(x, s.k, s.m, s.l), v, missing))
+		return 0;
+	if (s.k == 0 ||
+		neap__hull_at(neap__nested_o(x, s.k, 0), (double)s.l, x->steepest) >= v->c.cost)
+		return 1;
+	if (!lower_levels(x, s, &other, missing))
+		return 0;
+	if (other.c.cost < v->c.cost)
+		*v = other;
+	return 1;
+}
+
+static int writes(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
+	struct neap__stretch *missing)
+{
+	struct neap__stretch p = {NEAP__SAVED, s.k, s.m, s.l};
+	const struct neap__value *value = neap__memo_find(x, p);
+	if (!value) {
+		*missing = p;
+		return 0;
+	}
+	if (s.k > 0 && value->choice == 0) /* nothing is done with it there */
+		return lower_levels(x, s, v, missing);
+	*v = *value;
+	v->c.cost += x->nest.level[s.k].write;
+	v->c.written[s.k]++;
+	v->choice = 1;
+	return 1;
+}
+
+static int unsaved(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
+	struct neap__stretch *missing)
+{
+	struct neap__value other;
+	int64_t told = x->tables ? neap__exact_choice(x, s) : -1;
+	if (told >= 0)
+		return told ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
+	if (x->closed && s.k == 0) {
+		closed(x, s.l, v);
+		return 1;
+	}
+	if (s.k == 0 || (x->rows[s.k].open && s.l > x->rows[s.k].far))
+		return writes(x, s, v, missing);
+	double l = (double)s.l;
+	double below = neap__hull_at(neap__nested_o(x, s.k, 0), l, x->steepest);
+	double here = x->nest.level[s.k].write +
+		      neap__hull_at(neap__nested_p(x, s.k, s.m), l, x->steepest);
+	int write = here < below;
+	if (!(write ? writes : lower_levels)(x, s, v, missing))
+		return 0;
+	if ((write ? below : here) >= v->c.cost)
+		return 1;
+	if (!(write ? lower_levels : writes)(x, s, &other, missing))
+		return 0;
+	if (other.c.cost < v->c.cost)
+		*v = other;
+	return 1;
+}
+
+struct stack {
+	struct neap__stretch *s;
+	int64_t count, room;
+};
+
+static int push(struct stack *stack, struct neap__stretch s)
+{
+	if (stack->count == stack->room) {
+		int64_t room = stack->room ? 2 * stack->room : 64;
+		struct neap__stretch *grown = realloc(stack->s, (size_t)room * sizeof *grown);
+		if (!grown)
+			return neap__fail(-ENOMEM, "plan: out of memory");
+		stack->s = grown;
+		stack->room = room;
+	}
+	stack->s[stack->count++] = s;
+	return 0;
+}
+
+static int work_off(struct neap__nested *x, struct stack *stack)
+{
+	int64_t most = x->nest.stretches ? x->nest.stretches : VALUES_MOST;
+	while (stack->count > 0) {
+		struct neap__stretch s = stack->s[stack->count - 1], missing;
+		struct neap__value v;
+		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
+			x->walked += x->nest.level[0].slots;
+		/* Each of those on the stack will be one more. */
+		if (x->memo.count + stack->count > most ||
+			(x->walked > WALK_MOST && x->memo.count > 2))
+			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
+		if (neap__memo_find(x, s)) {
+			stack->count--;
+			continue;
+		}
+		if (!(s.side == NEAP__SAVED ? saved : unsaved)(x, s, &v, &missing)) {
+			NEAP_TRY(push(stack, missing));
+			continue;
+		}
+		if (!(v.c.cost < COST_MOST))
+			v.c = impossible.c;
+		NEAP_TRY(keep(&x->memo, s, &v));
+		stack->count--;
+	}
+	return 0;
+}
+
+int neap__memo_evaluate(
+	struct neap__nested *x, struct neap__stretch s, const struct neap__value **value)
+{
+	struct stack stack = {0};
+	s = normal(x, s);
+	int rc = neap__memo_find(x, s) ? 0 : push(&stack, s);
+	if (rc == 0)
+		rc = work_off(x, &stack);
+	free(stack.s);
+	if (rc == 0)
+		*value = neap__memo_find(x, s);
+	return rc;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nested: hulls of all rows, then the schedule that follows them top down, then,
+ * where its cost is above the hull (a lower bound for every length), the exact
+ * dynamic programme as far as the work allowed goes.
+ *
+ * A top level without limit is one row: P's hull is that of m = 1 up to the slope
+ * s_c = f + min over its vertices of (w + r + value) / (at + 1), then straight for
+ * ever; O's is that of the levels below up to s_c. A limited top level is solved
+ * without its limit first: if that schedule has room in it, it is optimal.
+ */
+#include "plan/levels/level_solver.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/levels/level_tables.h"
+#include "plan/recompute/binomial.h"
+
+#define ROWS_MOST 4096
+#define SEGMENTS_MOST 600000
+#define SLOTS_MOST 500000 /* m has 19 bits in memo's keys */
+#define FAR 20000
+
+const struct neap__hull *neap__nested_o(const struct neap__nested *x, int k, int64_t m)
+{
+	if (m == 0)
+		k--;
+	if (k < 0)
+		return &x->zero;
+	if (k == 0 && x->closed)
+		return &x->revolve;
+	const struct neap__rows *rows = &x->rows[k];
+	return &rows->o[(m == 0 || m > rows->rows ? rows->rows : m) - 1];
+}
+
+const struct neap__hull *neap__nested_p(const struct neap__nested *x, int k, int64_t m)
+{
+	const struct neap__rows *rows = &x->rows[k];
+	return &rows->p[(m > rows->rows ? rows->rows : m) - 1];
+}
+
+int64_t neap__nested_centre(const struct neap__nested *x, int k, int64_t m, int64_t l)
+{
+	int open = x->rows[k].open;
+	return neap__hull_centre(
+		neap__nested_o(x, k, open ? 1 : m - 1), neap__nested_p(x, k, m), l);
+}
+
+/* Revolve's: beta(c,t) - beta(c,t-1) lengths of slope t. */
+static int revolve_hull(struct neap__nested *x)
+{
+	long double beta = 1, c = (long double)x->nest.level[0].slots;
+	double end = (double)x->nest.length * 4 + 1e6;
+	for (double t = 1; t <= x->steepest && x->revolve.end < end; t++) {
+		long double next = beta * (c + (long double)t) / (long double)t;
+		next = roundl(next);
+		if (x->revolve.count > SEGMENTS_MOST ||
+			neap__hull_push(&x->revolve, t, (double)(next - beta)) < 0)
+			return -1;
+		beta = next;
+	}
+	return 0;
+}
+
+static void free_rows(struct neap__rows *rows)
+{
+	for (int64_t m = 0; m < rows->rows; m++) {
+		neap__hull_free(&rows->p[m]);
+		neap__hull_free(&rows->o[m]);
+	}
+	free(rows->p);
+	free(rows->o);
+	rows->p = rows->o = NULL;
+	rows->rows = 0;
+}
+
+static void free_hulls(struct neap__nested *x)
+{
+	neap__hull_free(&x->revolve);
+	for (int k = 0; k < x->nest.count; k++)
+		free_rows(&x->rows[k]);
+}
+
+/* Are two hulls the same up to a length? */
+static int same(const struct neap__hull *a, const struct neap__hull *b, double upto)
+{
+	for (int64_t i = 0;; i++) {
+		double at = i < a->count ? a->s[i].at : a->end;
+		if (at >= upto)
+			return 1;
+		if (i >= a->count || i >= b->count ||
+			fabs(a->s[i].slope - b->s[i].slope) > 1e-11 * (1 + a->s[i].slope) ||
+			(a->s[i].length != b->s[i].length &&
+				fmin(a->s[i].length, b->s[i].length) + at < upto))
+			return 0;
+	}
+}
+
+static int add_row(struct neap__rows *rows, int64_t *room)
+{
+	if (rows->rows == *room) {
+		int64_t more = *room ? 2 * *room : 8;
+		struct neap__hull *p = realloc(rows->p, (size_t)more * sizeof *p);
+		if (p)
+			rows->p = p;
+		struct neap__hull *o = realloc(rows->o, (size_t)more * sizeof *o);
+		if (o)
+			rows->o = o;
+		if (!p || !o)
+			return -1;
+		*room = more;
+	}
+	rows->p[rows->rows] = rows->o[rows->rows] = (struct neap__hull){0};
+	rows->rows++;
+	return 0;
+}
+
+/* One row; -1 where tables grow too large. */
+static int next_row(struct neap__nested *x, int k, int64_t *room, int64_t *segments)
+{
+	struct neap__rows *rows = &x->rows[k];
+	const struct neap__level *level = &x->nest.level[k];
+	int64_t m = rows->rows;
+	if (add_row(rows, room) < 0)
+		return -1;
+	const struct neap__hull *f = neap__nested_o(x, k, 0), *a = m ? &rows->o[m - 1] : f;
+	int64_t most = SEGMENTS_MOST - *segments;
+	if (neap__hull_sweep(&rows->p[m], f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
+		neap__hull_sweep(
+			&rows->o[m], f, &rows->p[m], 0, 0, level->write, x->steepest, most) < 0)
+		return -1;
+	*segments += rows->p[m].count + rows->o[m].count;
+	return 0;
+}
+
+/* The part of a hull below a slope, then straight for ever. */
+static int straighten(struct neap__hull *h, const struct neap__hull *from, double slope)
+{
+	struct neap__hull cut = {0};
+	for (int64_t i = 0; i < from->count && from->s[i].slope < slope - 1e-11 * (1 + slope); i++)
+		if (neap__hull_push(&cut, from->s[i].slope, from->s[i].length) < 0)
+			return -1;
+	neap__hull_free(h);
+	*h = cut;
+	return neap__hull_push(h, slope, 1e18);
+}
+
+/* 1 where the critical slope is not reached yet. */
+static int open_row(struct neap__nested *x, int k)
+{
+	struct neap__rows *rows = &x->rows[k];
+	const struct neap__hull *p = &rows->p[0];
+	double fixed = x->nest.level[k].write + x->nest.level[k].read;
+	double t = fixed;
+	for (int64_t i = 0; i < p->count; i++) {
+		double at = p->s[i].at + p->s[i].length;
+		t = fmin(t, (fixed + p->s[i].value + p->s[i].slope * p->s[i].length) / (at + 1));
+	}
+	if (t > x->steepest)
+		return 1;
+	if (straighten(&rows->p[0], &rows->p[0], t + 1) < 0 ||
+		straighten(&rows->o[0], neap__nested_o(x, k, 0), t + 1) < 0)
+		return -1;
+	double base = neap__hull_below(&rows->p[0], t + 1) + neap__hull_below(&rows->o[0], t + 1);
+	double stride = 1 + neap__hull_below(&rows->p[0], t);
+	double far = fmax(FAR, 4 * (base + stride));
+	rows->stride = (int64_t)fmin(stride, 1e15);
+	rows->far = (int64_t)fmin(far, 1e15);
+	return 0;
+}
+
+/* O with all places of all levels. */
+static const struct neap__hull *top_hull(const struct neap__nested *x)
+{
+	return neap__nested_o(x, x->nest.count - 1, INT64_MAX);
+}
+
+/* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
+static int build(struct neap__nested *x)
+{
+	int64_t segments = 0;
+	double l = (double)x->nest.length;
+	free_hulls(x);
+	if (x->closed && revolve_hull(x) < 0)
+		return -1;
+	for (int k = x->closed; k < x->nest.count; k++) {
+		struct neap__rows *rows = &x->rows[k];
+		int64_t slots = rows->open ? 1 : x->nest.level[k].slots, room = 0;
+		for (int64_t m = 1; m <= slots; m++) {
+			if (next_row(x, k, &room, &segments) < 0)
+				return -1;
+			if (m > 1 && rows->o[m - 1].end >= l &&
+				same(&rows->o[m - 1], &rows->o[m - 2], l))
+				break;
+			if (m == ROWS_MOST) {
+				x->cut |= m < slots;
+				x->nest.level[k].slots = m;
+				break;
+			}
+		}
+		int rc = rows->open ? open_row(x, k) : 0;
+		if (rc)
+			return rc;
+	}
+	return top_hull(x)->end < l;
+}
+
+/* Hulls that reach the length, and somewhat steeper ones if those are not large. */
+static int build_all(struct neap__nested *x)
+{
+	double l = (double)x->nest.length, slack = 3;
+	for (int k = 0; k < x->nest.count; k++)
+		slack += x->nest.level[k].write + x->nest.level[k].read;
+	int rc = 1;
+	for (x->steepest = 8; rc == 1 && x->steepest < 1e13; x->steepest *= 2)
+		rc = build(x);
+	if (rc)
+		return neap__fail(NEAP_EINFEASIBLE, "too few places for as many steps");
+	double reached = x->steepest / 2;
+	x->steepest = neap__hull_slope(top_hull(x), l, reached) + slack;
+	if (x->steepest > 64 * reached || build(x) != 0) {
+		x->steepest = reached;
+		if (build(x) != 0)
+			return neap__fail(NEAP_EINFEASIBLE, "too few places for as many steps");
+	}
+	return 0;
+}
+
+/* Costs in units of an advance; levels without places or of no use are left out. */
+static void normalise(struct neap__nested *x, const struct neap__nest *nest)
+{
+	double unit = nest->advance;
+	if (unit == 0) {
+		unit = INFINITY;
+		for (int k = 0; k < nest->count; k++) {
+			const struct neap__level *level = &nest->level[k];
+			unit = level->write > 0 ? fmin(unit, level->write) : unit;
+			unit = level->read > 0 ? fmin(unit, level->read) : unit;
+		}
+		unit = isinf(unit) ? 1 : unit * 1e-3;
+	}
+	x->nest = *nest;
+	x->nest.advance = unit;
+	x->nest.count = 0;
+	for (int k = 0; k < nest->count; k++) {
+		struct neap__level *level = &x->nest.level[x->nest.count];
+		*level = nest->level[k];
+		level->write /= unit;
+		level->read /= unit;
+		int open = level->slots >= nest->length;
+		if (level->slots < 1)
+			continue;
+		x->nest.count++;
+		if (open)
+			level->slots = nest->length;
+		else if (level->slots > SLOTS_MOST && x->nest.count > 1)
+			level->slots = SLOTS_MOST, x->cut = 1;
+		if (open)
+			break;
+	}
+}
+
+/* Whether all costs are multiples of a quarter, within 2^50: then sums are exact. */
+static double quantum(const struct neap__nested *x, double cost)
+{
+	for (int k = 0; k < x->nest.count; k++)
+		if (x->nest.level[k].write * 4 != floor(x->nest.level[k].write * 4) ||
+			x->nest.level[k].read * 4 != floor(x->nest.level[k].read * 4))
+			return 0;
+	return cost < 1e14 ? 0.25 : 0;
+}
+
+static int top_value(struct neap__nested *x, const struct neap__value **value)
+{
+	int k = x->nest.count - 1;
+	struct neap__stretch all = {
+		NEAP__LIVE, k, x->rows[k].open ? 1 : x->nest.level[k].slots, x->nest.length};
+	return neap__memo_evaluate(x, all, value);
+}
+
+/* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
+static int prove(struct neap__nested *x, int64_t work)
+{
+	const struct neap__value *value;
+	double cost = x->counts.cost, optimum = cost, q = quantum(x, cost);
+	double doubt = 1e-12 * cost + 1e-12;
+	if (x->lower > cost - (q > 0 ? q - doubt : doubt)) {
+		x->lower = cost;
+		return 0;
+	}
+	int rc = neap__exact(x, cost - (q > 0 ? q / 2 : doubt), work, &optimum);
+	if (rc < 0)
+		return rc;
+	if (rc == 1 && optimum < cost) {
+		neap__memo_clear(&x->memo);
+		NEAP_TRY(top_value(x, &value));
+		x->counts = value->c;
+	} else {
+		neap__exact_free(x->tables);
+		x->tables = NULL;
+	}
+	if (rc == 1)
+		x->lower = x->counts.cost;
+	return 0;
+}
+
+static int solve_with(struct neap__nested *x, int64_t work)
+{
+	const struct neap__value *value;
+	int top = x->nest.count - 1, guide = 0;
+	struct neap__level *first = &x->nest.level[0];
+	x->closed = first->write == 0 && first->read == 0;
+	if (!x->closed &&
+		(x->nest.revolve || (first->slots > ROWS_MOST && first->slots < x->nest.length)))
+		x->closed = guide = 1; /* Revolve's order, whatever the copies cost */
+	x->rows[top].open = x->nest.level[top].slots >= x->nest.length && !(top == 0 && x->closed);
+	if (top > 0 || !x->closed)
+		NEAP_TRY(build_all(x));
+	NEAP_TRY(top_value(x, &value));
+	x->counts = value->c;
+	if (isinf(value->c.cost))
+		return neap__fail(NEAP_EINFEASIBLE, "more than 2^62 steps");
+	if (top == 0 && x->closed) {
+		x->lower = guide ? 0 : x->counts.cost;
+		return 0;
+	}
+	x->lower =
+		neap__hull_at(neap__nested_o(x, top, 1 << 20), (double)x->nest.length, x->steepest);
+	if (guide || x->cut) {
+		x->lower = 0;
+		return 0;
+	}
+	return prove(x, work);
+}
+
+static int attempt(struct neap__nested **nested, const struct neap__nest *nest, int64_t work)
+{
+	struct neap__nested *x = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	normalise(x, nest);
+	int rc = 0;
+	if (nest->length > 0 && x->nest.count == 0)
+		rc = neap__fail(NEAP_EINFEASIBLE, "no place for a state");
+	else if (nest->length > 0)
+		rc = solve_with(x, work);
+	if (nest->advance == 0)
+		x->lower = 0; /* an advance was given a price */
+	if (rc < 0) {
+		neap__nested_free(x);
+		return rc;
+	}
+	*nested = x;
+	return 0;
+}
+
+int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *nest, int64_t work)
+{
+	struct neap__nest free_top = *nest;
+	int top = nest->count - 1;
+	while (top > 0 && nest->level[top].slots < 1)
+		top--;
+	if (top < 0 || nest->length < 2 || nest->level[top].slots >= nest->length ||
+		nest->level[top].slots < 1)
+		return attempt(nested, nest, work);
+	free_top.level[top].slots = nest->length;
+	int rc = attempt(nested, &free_top, work);
+	if (rc == 0) {
+		int k = (*nested)->nest.count - 1;
+		if ((*nested)->nest.level[k].tier != nest->level[top].tier ||
+			(*nested)->counts.peak[k] <= nest->level[top].slots)
+			return 0;
+		neap__nested_free(*nested);
+		*nested = NULL; /* the next attempt may fail */
+	} else if (rc != NEAP_EINFEASIBLE) {
+		return rc;
+	}
+	return attempt(nested, nest, work);
+}
+
+int64_t neap__nested_period(const struct neap__nest *nest, double fixed)
+{
+	struct neap__nested x = {0};
+	struct neap__nest longest = *nest;
+	longest.length = (int64_t)1 << 50;
+	normalise(&x, &longest);
+	struct neap__level *level = &x.nest.level[0];
+	double best = fixed / x.nest.advance, period = 1;
+	x.closed = (level->write == 0 && level->read == 0) || nest->revolve;
+	for (x.steepest = 8; x.nest.count > 0 && best > 0; x.steepest *= 2) {
+		double least = best;
+		if (build(&x) < 0)
+			break;
+		const struct neap__hull *h = top_hull(&x);
+		for (int64_t i = 0; i < h->count; i++) {
+			double at = h->s[i].at + h->s[i].length;
+			double value = h->s[i].value + h->s[i].slope * h->s[i].length;
+			value = (fixed / x.nest.advance + value) / (at + 1);
+			if (value <= least * (1 + 1e-12))
+				least = value, period = at + 1;
+		}
+		if (least <= x.steepest)
+			break;
+	}
+	free_hulls(&x);
+	return (int64_t)fmin(period, 1e15);
+}
+
+void neap__nested_free(struct neap__nested *x)
+{
+	if (!x)
+		return;
+	free_hulls(x);
+	neap__memo_clear(&x->memo);
+	neap__exact_free(x->tables);
+	free(x);
+}
+
+const struct neap__nest *neap__nested_nest(const struct neap__nested *x)
+{
+	return &x->nest;
+}
+
+const struct neap__counts *neap__nested_counts(const struct neap__nested *x)
+{
+	return &x->counts;
+}
+
+double neap__nested_lower(const struct neap__nested *x)
+{
+	return x->lower * x->nest.advance;
+}
+
+int neap__nested_closed(const struct neap__nested *x)
+{
+	return x->closed;
+}
+
+int neap__nested_writes(const struct neap__nested *x, int k, int64_t m, int64_t l)
+{
+	if (x->rows[k].open)
+		m = 1;
+	if ((x->rows[k].open && l > x->rows[k].far) || (k == 0 && x->closed))
+		return 1;
+	const struct neap__value *v =
+		neap__memo_find(x, (struct neap__stretch){NEAP__LIVE, k, m, l});
+	return v && v->choice != 0;
+}
+
+int64_t neap__nested_split(const struct neap__nested *x, int k, int64_t m, int64_t l)
+{
+	if (x->rows[k].open)
+		m = 1;
+	if (x->rows[k].open && l > x->rows[k].far)
+		return x->rows[k].stride;
+	const struct neap__value *v =
+		neap__memo_find(x, (struct neap__stretch){NEAP__SAVED, k, m, l});
+	return v ? v->choice : 0;
+}

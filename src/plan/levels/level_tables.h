@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * level_tables.h: what the files of the nested solver share.
+ *   level_solver.c  levels, hulls, the answer
+ *   level_memo.c    costs and counts of stretches, top down, by the hulls or by tables
+ *   level_dp.c   the dynamic programme, bottom up, where hulls prove too little
+ * All costs in units of one advance.
+ */
+#ifndef NEAP_PLAN_NESTING_H
+#define NEAP_PLAN_NESTING_H
+
+#include "plan/levels/convex_hull.h"
+#include "plan/levels/level_solver.h"
+
+/* Hulls of the rows of a level: m = 1..rows; rows beyond are like the last. */
+struct neap__rows {
+	struct neap__hull *p, *o;
+	int64_t rows;
+	int open;	/* without limit: one row, O_m-1 is O itself */
+	int64_t stride; /* open: the split of every long stretch */
+	int64_t far;	/* open: lengths beyond are split so, unasked */
+};
+
+enum neap__side { NEAP__LIVE, NEAP__SAVED }; /* O, P */
+
+struct neap__stretch {
+	int side, k;
+	int64_t m, l;
+};
+
+struct neap__value {
+	struct neap__counts c;
+	int64_t choice; /* O: 1 writes; P: steps to advance, 0 for the levels below */
+	uint64_t key;
+};
+
+struct neap__memo {
+	struct neap__value *value;
+	int64_t count, room;
+	int64_t *slot; /* open addressing: index + 1 */
+	int64_t mask;
+};
+
+/* Decisions of computed cells, ascending in l. */
+struct neap__cells {
+	int32_t *l, *choice; /* P's; the sign bit says that O does not write */
+	int64_t count, room;
+};
+
+struct neap__tables {
+	struct neap__cells *row[NEAP__LEVELS_MOST];
+	int64_t rows[NEAP__LEVELS_MOST];
+};
+
+struct neap__nested {
+	struct neap__nest nest;
+	int closed;	/* level 0 is Revolve's closed form */
+	int cut;	/* not all places are used: tables would be too large */
+	int64_t walked; /* down Revolve's stack */
+	double steepest;
+	struct neap__hull zero;	   /* {0}: nothing below level 0 */
+	struct neap__hull revolve; /* O of a closed level 0 */
+	struct neap__rows rows[NEAP__LEVELS_MOST];
+	struct neap__memo memo;
+	struct neap__tables *tables; /* NULL: decide by the hulls */
+	struct neap__counts counts;
+	double lower;
+};
+
+/* O and P rows as functions: the hull, m = 0 being the levels below. */
+const struct neap__hull *neap__nested_o(const struct neap__nested *x, int k, int64_t m);
+const struct neap__hull *neap__nested_p(const struct neap__nested *x, int k, int64_t m);
+int64_t neap__nested_centre(const struct neap__nested *x, int k, int64_t m, int64_t l);
+
+/* The value of a stretch, computed with all it needs. 0 or a negative code. */
+int neap__memo_evaluate(
+	struct neap__nested *x, struct neap__stretch s, const struct neap__value **value);
+const struct neap__value *neap__memo_find(const struct neap__nested *x, struct neap__stretch s);
+void neap__memo_clear(struct neap__memo *memo);
+
+/*
+ * Fills x->tables. `most`: no better cost is of interest. 1 done, 0 too much work, or
+ * a negative code; *cost is the optimum, infinite where it is not below `most`.
+ */
+int neap__exact(struct neap__nested *x, double most, int64_t work, double *cost);
+/* P's choice and O's of a cell, or -1 where it was not computed. */
+int64_t neap__exact_choice(const struct neap__nested *x, struct neap__stretch s);
+void neap__exact_free(struct neap__tables *tables);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/offload/offload_choice.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+int neap__outline_init(struct neap__outline *x, int64_t n)
+{
+	x->n = n;
+	x->tape = calloc(3 * (size_t)n + 1, 1);
+	x->state = x->tape + n;
+	x->ahead = x->state + n;
+	if (!x->tape)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	x->state[0] = NEAP__STAYS;
+	return 0;
+}
+
+void neap__outline_free(struct neap__outline *x)
+{
+	free(x->tape);
+	memset(x, 0, sizeof *x);
+}
+
+void neap__outline_copy(struct neap__outline *to, const struct neap__outline *from)
+{
+	memcpy(to->tape, from->tape, 3 * (size_t)from->n);
+}
+
+void neap__outline_spine(
+	struct neap__outline *x, const struct neap__twotable *tables, int64_t bytes)
+{
+	const struct neap_stages *s = tables->chain->stages;
+	memset(x->tape, 0, 3 * (size_t)x->n);
+	x->state[0] = NEAP__STAYS;
+	bytes -= (int64_t)s->state[0];
+	for (int64_t i = 0; i < x->n;) {
+		struct neap__twotable_choice k = neap__twotable_choose(tables, 0, i, x->n, bytes);
+		if (k.record)
+			x->tape[k.j - 1] = NEAP__STAYS;
+		if (k.j < x->n && !(k.record && neap__tape_holds_output(s)))
+			x->state[k.j] = NEAP__STAYS;
+		i = k.j;
+		bytes = k.right;
+	}
+}
+
+/* On the way down. */
+struct writing {
+	struct neap__script *out;
+	const struct neap__outline *o;
+	const struct neap__twotable *tables;
+	const struct neap_chain *c;
+	const struct neap_stages *s;
+	int64_t live;
+	int holds, needs;
+};
+
+static int64_t tape_bytes(const struct writing *w, int64_t i)
+{
+	return (int64_t)w->s->tape[i];
+}
+
+static int64_t state_bytes(const struct writing *w, int64_t t)
+{
+	return (int64_t)w->s->state[t];
+}
+
+static void bring(struct writing *w, int64_t t, int in_tape)
+{
+	if (w->live == t)
+		return;
+	w->live = t;
+	if (in_tape)
+		neap__script_load_tape(w->out, t);
+	else
+		neap__script_slot(w->out, NEAP_LOAD, t, t);
+}
+
+static void forward(struct writing *w, int kind, int64_t t0, int64_t t1)
+{
+	neap__script_forward(w->out, kind, t0, t1);
+	w->live = t1;
+}
+
+static void reverse(struct writing *w, int64_t i)
+{
+	neap__script_forward(w->out, NEAP_BACKWARD, i, i + 1);
+	w->live = -1;
+}
+
+/*
+ * Stages i..t in `bytes`, as chain_table.h has them: x_i in a slot or in a tape, which
+ * stays there; taped: the tape of t is there. x_j lies in slot j.
+ */
+static void part(struct writing *w, int64_t i, int64_t t, int taped, int64_t bytes, int in_tape)
+{
+	while (taped && !w->needs && i <= t) {
+		reverse(w, t);
+		bytes += tape_bytes(w, t);
+		taped = 0;
+		if (--t < i)
+			return;
+	}
+	if (i == t) {
+		if (!taped) {
+			bring(w, i, in_tape);
+			forward(w, NEAP_RECORD, i, i + 1);
+		}
+		reverse(w, i);
+		return;
+	}
+	struct neap__twotable_choice k = neap__twotable_choose(w->tables, taped, i, t, bytes);
+	int holds = k.record && w->holds;
+	bring(w, i, in_tape);
+	forward(w, NEAP_ADVANCE, i, k.record ? k.j - 1 : k.j);
+	if (k.record)
+		forward(w, NEAP_RECORD, k.j - 1, k.j);
+	if (!holds)
+		neap__script_slot(w->out, NEAP_SAVE, k.j, k.j);
+	part(w, k.j, t, taped, k.right, holds);
+	if (!holds)
+		neap__script_slot(w->out, NEAP_DROP, k.j, k.j);
+	part(w, i, k.j - 1, k.record, k.left, in_tape);
+}
+
+static int in_first_tape(const struct writing *w, int64_t t)
+{
+	return t > 0 && w->holds && w->o->tape[t - 1];
+}
+
+/* What becomes of x_t; where a tape holds it, that will do. */
+static int kept(const struct writing *w, int64_t t)
+{
+	return in_first_tape(w, t) ? NEAP__NOT_KEPT : w->o->state[t];
+}
+
+static void first_sweep(struct writing *w)
+{
+	for (int64_t i = 0; i < w->o->n; i++) {
+		if (kept(w, i))
+			neap__script_slot(w->out, NEAP_SAVE, i, i);
+		forward(w, w->o->tape[i] ? NEAP_RECORD : NEAP_ADVANCE, i, i + 1);
+	}
+	neap__script_add(
+		w->out, &(struct neap_action){.kind = NEAP_TURN, .t0 = w->o->n, .t1 = w->o->n});
+	w->live = -1;
+}
+
+/* Bytes of what lies below stage s, x_s included, while its group is done. */
+static int64_t beside(const struct writing *w, int64_t s, int ahead)
+{
+	const struct neap__outline *o = w->o;
+	int64_t bytes = kept(w, s) ? state_bytes(w, s) : 0;
+	if (!kept(w, s) && o->tape[s - 1] != NEAP__STAYS)
+		bytes += tape_bytes(w, s - 1);
+	for (int64_t i = s - 1; i >= 0; i--) {
+		int is_source = i == s - 1 && !kept(w, s);
+		if (o->tape[i] == NEAP__STAYS)
+			bytes += tape_bytes(w, i);
+		else if (o->tape[i] && !is_source && ahead > 0)
+			bytes += tape_bytes(w, i), ahead--;
+		if (kept(w, i) == NEAP__STAYS)
+			bytes += state_bytes(w, i);
+		else if (kept(w, i) && ahead > 0)
+			bytes += state_bytes(w, i), ahead--;
+	}
+	return bytes;
+}
+
+/* The group that ends at e and starts from x_s; the stage before it. */
+static int64_t group(struct writing *w, int64_t s, int64_t e, int64_t memory)
+{
+	const struct neap__outline *o = w->o;
+	int in_tape = !kept(w, s), taped = o->tape[e] != 0;
+	int64_t from = s,
+		bytes = memory - beside(w, s, o->ahead[e]) - (taped ? tape_bytes(w, e) : 0);
+	int64_t k = e - 1;
+	while (k >= s && !o->tape[k])
+		k--;
+	if (k >= s) { /* recorded below: go over it */
+		from = k + 1;
+		bring(w, s, in_tape);
+		forward(w, NEAP_ADVANCE, s, from);
+		neap__script_slot(w->out, NEAP_SAVE, from, from);
+		bytes -= state_bytes(w, from) + (o->tape[k] == NEAP__STAYS ? tape_bytes(w, k) : 0);
+		in_tape = 0;
+	}
+	part(w, from, e, taped, bytes, in_tape);
+	if (from > s)
+		neap__script_slot(w->out, NEAP_DROP, from, from);
+	return from - 1;
+}
+
+int neap__outline_write(struct neap__script *script, const struct neap__outline *o,
+	const struct neap__twotable *tables, const struct neap_problem *p)
+{
+	const struct neap_stages *s = p->chain.stages;
+	struct writing w = {script, o, tables, &p->chain, s, 0, neap__tape_holds_output(s),
+		neap__backward_needs_input(s)};
+	script->n = 0;
+	first_sweep(&w);
+	for (int64_t e = o->n - 1, dropped = o->n; e >= 0;) {
+		int64_t from = e;
+		if (o->tape[e] && (!w.needs || kept(&w, e) || in_first_tape(&w, e))) {
+			reverse(&w, e--);
+		} else {
+			while (from > 0 && !kept(&w, from) && !in_first_tape(&w, from))
+				from--;
+			if (!kept(&w, from) && !in_first_tape(&w, from))
+				return 0;
+			if (!tables && from < e)
+				return 0;
+			e = group(&w, from, e, (int64_t)p->memory);
+		}
+		for (; dropped > e + 1; dropped--)
+			if (dropped - 1 < o->n && kept(&w, dropped - 1))
+				neap__script_slot(script, NEAP_DROP, dropped - 1, dropped - 1);
+	}
+	return script->error ? script->error : 1;
+}
+
+int neap__outline_load(struct neap__offload *x, struct neap__script *plain,
+	const struct neap__outline *o, const struct neap__twotable *tables)
+{
+	int rc = neap__outline_write(plain, o, tables, x->problem);
+	if (rc <= 0)
+		return rc;
+	NEAP_TRY(neap__offload_survey(x, plain));
+	for (int64_t k = 0; k < x->n; k++) {
+		struct neap__cargo *c = &x->cargo[k];
+		int at = c->payload == NEAP_TAPE ? o->tape[c->t]
+			 : c->t < o->n		 ? o->state[c->t]
+						 : NEAP__NOT_KEPT;
+		c->tier = c->first && at > NEAP__STAYS ? at - NEAP__STAYS : 0;
+	}
+	return 1;
+}
+
+/* The first tier with room for c beside what goes there. 0: none. */
+static int tier_for(const struct neap__offload *x, const struct neap__cargo *c)
+{
+	const struct neap_problem *p = x->problem;
+	if (c->payload == NEAP_TAPE && p->chain.flags & NEAP_CHAIN_TAPES_STAY)
+		return 0;
+	for (int tier = 1; tier <= p->ntiers; tier++) {
+		uint64_t bytes = (uint64_t)c->bytes;
+		for (int64_t k = 0; k < x->n; k++)
+			bytes += x->cargo[k].tier == tier ? (uint64_t)x->cargo[k].bytes : 0;
+		if (bytes <= p->tiers[tier - 1].capacity)
+			return tier;
+	}
+	return 0;
+}
+
+/* Lies it idle at an action, and stays, by the outline's word? */
+static int idles(const struct neap__cargo *c, const struct neap__outline *o, int64_t at)
+{
+	if (!c->first || c->tier || c->gap1 < 0 || c->gap0 >= at || c->gap1 <= at || c->bytes == 0)
+		return 0;
+	return (c->payload == NEAP_TAPE ? o->tape[c->t] : o->state[c->t]) == NEAP__STAYS;
+}
+
+/* What idles at `at`, needed last; with a tier for it, or to be given up. -1: nothing. */
+static int64_t needed_last(
+	const struct neap__offload *x, const struct neap__outline *o, int64_t at, int travels)
+{
+	int64_t best = -1;
+	for (int64_t k = 0; k < x->n; k++) {
+		const struct neap__cargo *c = &x->cargo[k];
+		if (!idles(c, o, at) || (best >= 0 && c->gap1 <= x->cargo[best].gap1))
+			continue;
+		if (travels ? tier_for(x, c) : c->t > 0 || c->payload == NEAP_TAPE)
+			best = k;
+	}
+	return best;
+}
+
+/* Marks what makes room for what is missing. 0: nothing can. */
+static int make_way(struct neap__offload *x, struct neap__outline *o)
+{
+	int marked = 0;
+	for (int64_t missing = x->short_by; missing > 0;) {
+		int64_t k = needed_last(x, o, x->fails_at, 1);
+		if (k < 0)
+			break;
+		struct neap__cargo *c = &x->cargo[k];
+		c->tier = tier_for(x, c);
+		(c->payload == NEAP_TAPE ? o->tape : o->state)[c->t] =
+			(uint8_t)(NEAP__STAYS + c->tier);
+		missing -= c->bytes;
+		marked = 1;
+	}
+	if (marked)
+		return 1;
+	int64_t k = needed_last(x, o, x->fails_at, 0);
+	if (k < 0)
+		return 0;
+	(x->cargo[k].payload == NEAP_TAPE ? o->tape : o->state)[x->cargo[k].t] = NEAP__NOT_KEPT;
+	return 1;
+}
+
+int neap__outline_relieve(struct neap__offload *x, struct neap__script *plain,
+	struct neap__outline *o, const struct neap__twotable *tables)
+{
+	for (;;) {
+		int rc = neap__outline_load(x, plain, o, tables);
+		if (rc <= 0)
+			return rc;
+		rc = neap__offload_fit(x, NULL);
+		if (rc || x->full || x->fails_at < 0 || !make_way(x, o))
+			return rc;
+	}
+}

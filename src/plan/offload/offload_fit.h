@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * offload_fit.h: whole-tensor simulation and repair for chains whose steps differ. In
+ * goes a schedule without transfers, which may take more than the budget, and a
+ * choice of what is to be away while it is not needed; out comes the schedule with
+ * transfers, within the budget, or where it does not fit.
+ *
+ * What is chosen is sent as soon as it is there, is gone once it has left and its last
+ * use for now is over, and comes back in the order of its use, as early as memory
+ * allows up to that. A computation waits for what
+ * it needs, and for what is on its way out only where bytes demand it.
+ */
+#ifndef NEAP_PLAN_OFFLOAD_H
+#define NEAP_PLAN_OFFLOAD_H
+
+#include "plan/stages/stage_memory.h"
+#include "plan/core/action_list.h"
+#include "plan/core/simulate.h"
+
+/* A state in a slot or a tape of one step, from SAVE or RECORD on. */
+struct neap__cargo {
+	int payload, tier; /* 0: it stays; else where it is while it is not needed */
+	int first;	   /* the first of this state or tape */
+	int64_t t, slot, bytes;
+	int64_t born;	    /* the action that makes it */
+	int64_t gap0, gap1; /* the longest time without use, between two actions; -1: none */
+	/* While fitting. */
+	int stage, ticket;
+	int64_t place, last, next_out, next_in;
+};
+
+enum { NEAP__FLIGHTS = 64 };
+
+struct neap__offload {
+	const struct neap_problem *problem;
+	const struct neap__script *plain;
+	struct neap__cargo *cargo;
+	int64_t n, room;
+
+	/* Of the last fit. */
+	double makespan;
+	int64_t fails_at, short_by; /* the action that does not fit, by so many bytes */
+	int full;		    /* a tier's capacity is too small */
+
+	struct neap__ledger ledger;
+	struct neap__clock clock;
+	int64_t *profile, *out_at, *in_at; /* [positions] */
+	int64_t positions, memory;
+	int64_t *slots, *tapes; /* [steps + 2] cargo there now, -1: none */
+	int64_t flight[NEAP__FLIGHTS];
+	int flights;
+	int64_t at; /* the next action */
+	int64_t away, places;
+	int64_t fits; /* so far */
+	uint64_t stored[NEAP_TIERS_MAX];
+	struct neap__script *out;
+};
+
+/* 0 or -ENOMEM; free with neap__offload_fini in every case. */
+int neap__offload_init(struct neap__offload *x, const struct neap_problem *problem);
+void neap__offload_fini(struct neap__offload *x);
+
+/* Finds what a schedule without transfers keeps; nothing is chosen. `plain` is borrowed. */
+int neap__offload_survey(struct neap__offload *x, const struct neap__script *plain);
+
+/* 1 it fits, 0 it does not, or a negative code. `out` may be NULL. */
+int neap__offload_fit(struct neap__offload *x, struct neap__script *out);
+
+#endif

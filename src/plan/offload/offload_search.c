@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stagesearch: trying outlines: one, relieved, and the greedy ladder.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/offload/offload_search.h"
+
+#define MEMORY_MOST ((uint64_t)1 << 61) /* more than all sizes */
+#define RUNGS 24			/* budgets between this one and all there is */
+
+/* Without tables. */
+static int search_init(struct neap__stagesearch *x, const struct neap_problem *p, int64_t effort)
+{
+	int64_t n = p->chain.steps;
+	memset(x, 0, sizeof *x);
+	x->bounded = *p;
+	if (p->memory > MEMORY_MOST)
+		x->bounded.memory = MEMORY_MOST;
+	x->problem = p = &x->bounded;
+	x->makespan = INFINITY;
+	x->left = effort;
+	NEAP_TRY(neap__offload_init(&x->fit, p));
+	NEAP_TRY(neap__outline_init(&x->now, n));
+	NEAP_TRY(neap__outline_init(&x->trial, n));
+	return neap__outline_init(&x->best, n);
+}
+
+int neap__stagesearch_init(
+	struct neap__stagesearch *x, const struct neap_problem *p, int64_t effort)
+{
+	int64_t n = p->chain.steps;
+	NEAP_TRY(search_init(x, p, effort));
+	p = x->problem;
+	if (n <= NEAP__TWOTABLE_STAGES) {
+		/* They hold for less memory too. */
+		uint64_t least = neap__twotable_least(&p->chain);
+		NEAP_TRY(neap__twotable_fill(
+			&x->tables, &p->chain, least > p->memory ? least : p->memory));
+		x->groups = &x->tables;
+	}
+	return 0;
+}
+
+void neap__stagesearch_fini(struct neap__stagesearch *x)
+{
+	neap__offload_fini(&x->fit);
+	neap__script_free(&x->plain);
+	neap__twotable_free(&x->tables);
+	neap__outline_free(&x->now);
+	neap__outline_free(&x->trial);
+	neap__outline_free(&x->best);
+}
+
+static void keep(struct neap__stagesearch *x, const struct neap__outline *o, double makespan)
+{
+	x->left -= x->fit.fits > 0 ? x->fit.fits : 1;
+	x->fit.fits = 0;
+	if (makespan < x->makespan) {
+		x->makespan = makespan;
+		neap__outline_copy(&x->best, o);
+	}
+}
+
+int neap__stagesearch_try(
+	struct neap__stagesearch *x, const struct neap__outline *o, double *makespan)
+{
+	int rc = neap__outline_load(&x->fit, &x->plain, o, x->groups);
+	if (rc > 0)
+		rc = neap__offload_fit(&x->fit, NULL);
+	*makespan = rc > 0 ? x->fit.makespan : INFINITY;
+	keep(x, o, *makespan);
+	return rc < 0 ? rc : 0;
+}
+
+int neap__stagesearch_relieve(
+	struct neap__stagesearch *x, struct neap__outline *o, double *makespan)
+{
+	int rc = neap__outline_relieve(&x->fit, &x->plain, o, x->groups);
+	*makespan = rc > 0 ? x->fit.makespan : INFINITY;
+	keep(x, o, *makespan);
+	return rc < 0 ? rc : 0;
+}
+
+/* Bytes of everything at once. */
+static uint64_t all_bytes(const struct neap_chain *c)
+{
+	const struct neap_stages *s = c->stages;
+	uint64_t all = c->adjoint * 2, temporary = 0;
+	for (int64_t i = 0; i <= c->steps; i++) {
+		uint64_t more = (uint64_t)neap__stage_backward_tmp(s, i);
+		all += s->state[i] + (i < c->steps ? s->tape[i] : 0);
+		if (i < c->steps && more < (uint64_t)neap__stage_record_tmp(s, i))
+			more = (uint64_t)neap__stage_record_tmp(s, i);
+		if (i < c->steps)
+			more += 2 * s->state[i] + s->state[i + 1];
+		temporary = more > temporary ? more : temporary;
+	}
+	return all + temporary;
+}
+
+int neap__stagesearch_extremes(struct neap__stagesearch *x)
+{
+	struct neap__outline *o = &x->trial;
+	size_t n = (size_t)o->n;
+	double makespan;
+	for (int recorded = 0; recorded < 2; recorded++)
+		for (int states = !recorded; states < 2; states++) {
+			memset(o->tape, recorded ? NEAP__STAYS : NEAP__NOT_KEPT, n);
+			memset(o->state, states ? NEAP__STAYS : NEAP__NOT_KEPT, n);
+			memset(o->ahead, 0, n);
+			o->state[0] = NEAP__STAYS;
+			NEAP_TRY(neap__stagesearch_relieve(x, o, &makespan));
+		}
+	return 0;
+}
+
+/* Does a budget do? Groups of one stage only. */
+static int extremes_fit(struct neap_problem p, uint64_t memory)
+{
+	struct neap__stagesearch x;
+	p.memory = memory;
+	int rc = search_init(&x, &p, 0);
+	if (rc == 0)
+		rc = neap__stagesearch_extremes(&x);
+	int fits = x.makespan < INFINITY;
+	neap__stagesearch_fini(&x);
+	return rc < 0 ? rc : fits;
+}
+
+uint64_t neap__stages_least(const struct neap_problem *p)
+{
+	uint64_t least = 0;
+	return neap__stagesearch_least(&least, p) < 0 ? neap__twotable_least(&p->chain) : least;
+}
+
+int neap__stagesearch_least(uint64_t *least, const struct neap_problem *p)
+{
+	uint64_t low = 0, high = neap__twotable_least(&p->chain);
+	uint64_t all = all_bytes(&p->chain);
+	*least = high;
+	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
+		return 0;
+	if (high > all)
+		high = all;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		int rc = extremes_fit(*p, middle);
+		if (rc < 0)
+			return rc;
+		if (rc) {
+			high = *least = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return 0;
+}
+
+int neap__stagesearch_greedy(struct neap__stagesearch *x)
+{
+	const struct neap_problem *p = x->problem;
+	struct neap__twotable tables = {0};
+	uint64_t all = all_bytes(&p->chain);
+	double makespan;
+	NEAP_TRY(neap__stagesearch_extremes(x));
+	if (!x->groups)
+		return 0;
+	uint64_t least = neap__twotable_least(&p->chain);
+	all = all > least ? all : least;
+	int rc = neap__twotable_fill(&tables, &p->chain, all > p->memory ? all : p->memory);
+	for (int k = 0; rc == 0 && k < RUNGS; k++) {
+		double share = (double)k / RUNGS;
+		double more = all > p->memory ? (double)(all - p->memory) : 0;
+		neap__outline_spine(
+			&x->trial, &tables, (int64_t)((double)p->memory + more * share * share));
+		rc = neap__stagesearch_relieve(x, &x->trial, &makespan);
+	}
+	neap__twotable_free(&tables);
+	return rc;
+}
+
+int neap__stagesearch_chain(struct neap__stagesearch *x)
+{
+	double makespan;
+	if (!x->groups || x->problem->memory < neap__twotable_least(&x->problem->chain))
+		return 0;
+	neap__outline_spine(&x->trial, x->groups, (int64_t)x->problem->memory);
+	return neap__stagesearch_relieve(x, &x->trial, &makespan);
+}
+
+int neap__stagesearch_script(struct neap__stagesearch *x, struct neap__script *out)
+{
+	if (!(x->makespan < INFINITY))
+		return neap__fail(NEAP_EINFEASIBLE, "no outline fits");
+	int rc = neap__outline_load(&x->fit, &x->plain, &x->best, x->groups);
+	if (rc > 0)
+		rc = neap__offload_fit(&x->fit, out);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onlinepush: the public face of online_schedule.h: actions for a chain whose length its caller tells. */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/online/online_schedule.h"
+#include "plan/core/strategy.h"
+
+struct neap_online {
+	struct neap_schedule s;
+	struct neap__online x;
+};
+
+static int refill(struct neap_schedule *s)
+{
+	return neap__online_refill(s->self, s);
+}
+
+int neap_online_create(struct neap_online **online, const struct neap_problem *problem)
+{
+	struct neap_problem p = *problem;
+	p.chain.steps = 2; /* two need x_0 in a slot, as any more do */
+	NEAP_TRY(neap_problem_check(&p));
+	if (p.chain.stages || p.chain.join)
+		return neap__fail(NEAP_EUSAGE, "online: steps that differ, or two chains");
+	int64_t slots = neap__online_slots(&p);
+	if (slots < 1)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"online: one slot, for x_0, and a tape need %llu",
+			(unsigned long long)(neap__fixed_bytes(&p, 0) +
+					     (uint64_t)neap__bytes(&p, 1, 1)));
+	struct neap_online *o = calloc(1, sizeof *o);
+	if (!o)
+		return neap__fail(-ENOMEM, "online: out of memory");
+	o->s.problem = p;
+	o->s.refill = refill;
+	o->s.self = &o->x;
+	int rc = neap__online_init(&o->x, &p, slots);
+	if (rc < 0) {
+		neap_online_free(o);
+		return rc;
+	}
+	*online = o;
+	return 0;
+}
+
+int neap_online_next(struct neap_online *o, struct neap_action *action)
+{
+	return neap_schedule_next(&o->s, action);
+}
+
+int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
+{
+	struct neap__online *x = &o->x;
+	if (x->steps != INT64_MAX)
+		return neap__fail(NEAP_EUSAGE, "online: the chain has %lld steps, as was told",
+			(long long)x->steps);
+	if (at < x->from || at > x->at)
+		return neap__fail(NEAP_EUSAGE, "online: step %lld is not in [%lld, %lld]",
+			(long long)at, (long long)x->from, (long long)x->at);
+	if (steps < at || steps > INT64_MAX / 4)
+		return neap__fail(NEAP_EUSAGE, "online: %lld steps, of which %lld are done",
+			(long long)steps, (long long)at);
+	x->at = x->from = at;
+	x->steps = o->s.problem.chain.steps = steps;
+	return 0;
+}
+
+int64_t neap__online_leaf(const struct neap_online *o)
+{
+	return neap__leaves_fit(&o->x.costs, 0);
+}
+
+int neap__online_reserve(struct neap_online *o)
+{
+	NEAP_TRY(neap__leaves_reserve(&o->x.costs));
+	NEAP_TRY(neap__placement_reserve(&o->x.placement, o->x.costs.slots + 1));
+	o->s.room = 32;
+	o->s.queue = malloc(o->s.room * sizeof *o->s.queue);
+	return o->s.queue ? 0 : neap__fail(-ENOMEM, "online: out of memory");
+}
+
+void neap_online_free(struct neap_online *o)
+{
+	if (!o)
+		return;
+	neap__online_fini(&o->x);
+	free(o->s.queue);
+	free(o);
+}

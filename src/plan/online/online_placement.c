@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/online/online_placement.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+#define SPREAD 16 /* bits */
+#define FAR 40	  /* no stretch is looked at beyond 2^FAR steps */
+#define ROOM 64
+#define APART 32
+
+int neap__placement_open(struct neap__placement *x, struct neap__leaves *costs)
+{
+	*x = (struct neap__placement){
+		.costs = costs, .most = costs->slots, .room = ROOM, .count = 1, .slots = 1};
+	x->kept = malloc(ROOM * sizeof *x->kept);
+	if (!x->kept)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->kept[0] = (struct neap__kept){0};
+	return 0;
+}
+
+void neap__placement_free(struct neap__placement *x)
+{
+	free(x->kept);
+	x->kept = NULL;
+}
+
+static int64_t cost(const struct neap__placement *x, int64_t l, int64_t j)
+{
+	return neap__leaves_cost(x->costs, l, j);
+}
+
+/* Row i from row i - 1, whose part ends at row i's state; i's own part ends at `end`. */
+static struct neap__kept row(const struct neap__placement *x, int64_t i, int64_t end)
+{
+	struct neap__kept r = x->kept[i];
+	int64_t l = end - r.t;
+	r.here = cost(x, l, i);
+	if (i == 0)
+		return r;
+	const struct neap__kept *last = &x->kept[i - 1];
+	r.before = cost(x, l, i - 1);
+	r.gain = (i > 1 ? last->gain : 0) + r.before - r.here;
+	int64_t merged = cost(x, end - last->t, i - 1) - last->here - r.here - r.gain;
+	r.least = merged;
+	r.first = i;
+	if (i > 1 && (last->least < merged || (last->least == merged && x->most < 2 * APART))) {
+		r.least = last->least;
+		r.first = last->first;
+	}
+	return r;
+}
+
+/* Is it time to keep the live state, at t? *gone: the state to go, 0 if there is room. */
+static int due(const struct neap__placement *x, int64_t t, int64_t *gone)
+{
+	int64_t k = x->count - 1, l = t - x->kept[k].t;
+	*gone = 0;
+	if (x->dense)
+		return t > x->newest;
+	if (l < 1)
+		return 0;
+	int64_t more = cost(x, l + 1, k) - cost(x, l, k);
+	if (k + 1 < x->most)
+		return more > 0;
+	if (k == 0 || l < t >> SPREAD || l < x->most / APART)
+		return 0;
+	struct neap__kept last = row(x, k, t);
+	*gone = last.first;
+	return last.least + last.gain <= more;
+}
+
+int neap__placement_due(const struct neap__placement *x, int64_t t)
+{
+	int64_t gone;
+	return due(x, t, &gone);
+}
+
+int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
+{
+	int64_t gone, low = t + 1, step = 1;
+	if (due(x, low, &gone))
+		return low;
+	for (int bits = 0; bits < FAR && !due(x, low + step, &gone); bits++) {
+		low += step;
+		step *= 2;
+	}
+	while (step > 1) { /* not at low, but at low + step unless that is too far */
+		int64_t half = step / 2;
+		if (!due(x, low + half, &gone))
+			low += half;
+		step -= half;
+	}
+	return low + 1;
+}
+
+int neap__placement_reserve(struct neap__placement *x, int64_t room)
+{
+	if (room <= x->room)
+		return 0;
+	struct neap__kept *kept = realloc(x->kept, (size_t)room * sizeof *kept);
+	if (!kept)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->kept = kept;
+	x->room = room;
+	return 0;
+}
+
+int64_t neap__placement_push(struct neap__placement *x, int64_t t)
+{
+	if (x->count == x->room)
+		NEAP_TRY(neap__placement_reserve(x, 2 * x->room));
+	int64_t slot = x->count < x->slots ? x->kept[x->count].slot : x->slots++;
+	x->kept[x->count++] = (struct neap__kept){.t = t, .slot = slot};
+	return slot;
+}
+
+static struct neap__kept *ring(const struct neap__placement *x, int64_t i)
+{
+	int64_t base = x->full + 1, length = x->count - base;
+	return &x->kept[base + (x->head + i) % length];
+}
+
+static void reverse(struct neap__kept *k, int64_t n)
+{
+	for (int64_t i = 0; i < n / 2; i++) {
+		struct neap__kept swap = k[i];
+		k[i] = k[n - 1 - i];
+		k[n - 1 - i] = swap;
+	}
+}
+
+static void straighten(struct neap__placement *x)
+{
+	int64_t base = x->full + 1, length = x->count - base;
+	reverse(x->kept + base, x->head);
+	reverse(x->kept + base + x->head, length - x->head);
+	reverse(x->kept + base, length);
+	x->head = 0;
+}
+
+static int recount(struct neap__placement *x, int64_t from)
+{
+	for (int64_t i = from; i + 1 < x->count; i++) {
+		int64_t end = x->kept[i + 1].t;
+		NEAP_TRY(neap__leaves_reach(x->costs, 3 * (end - x->kept[i].t), i));
+		x->kept[i] = row(x, i, end);
+	}
+	return 0;
+}
+
+void neap__placement_settle(struct neap__placement *x)
+{
+	if (x->dense)
+		straighten(x);
+	x->dense = 0;
+}
+
+/* The first of the ring goes, its part joins the one that grows. */
+static int keep_dense(struct neap__placement *x, int64_t t, struct neap__kept *gone)
+{
+	struct neap__kept *first = ring(x, 0);
+	*gone = *first;
+	first->t = x->newest = t;
+	x->head = (x->head + 1) % (x->count - x->full - 1);
+	if (ring(x, 0)->t - x->kept[x->full].t <= x->most - x->full)
+		return 0;
+	straighten(x);
+	x->full++;
+	if (x->full + 1 < x->count)
+		return 0;
+	x->dense = 0;
+	return recount(x, 0);
+}
+
+int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept *gone)
+{
+	int64_t at, from = x->count - 1;
+	if (x->dense)
+		return keep_dense(x, t, gone);
+	(void)due(x, t, &at);
+	*gone = (struct neap__kept){.slot = -1};
+	if (at > 0) {
+		*gone = x->kept[at];
+		x->count--;
+		memmove(x->kept + at, x->kept + at + 1, (size_t)(x->count - at) * sizeof *x->kept);
+		x->kept[x->count].slot = gone->slot;
+		from = at - 1;
+	}
+	int64_t slot = neap__placement_push(x, t);
+	NEAP_TRY((int)(slot < 0 ? slot : 0));
+	x->newest = t;
+	if (at == 0 && x->count == x->most && x->count > 1 && neap__leaves_fit(x->costs, 0) == 1)
+		x->dense = 1;
+	return recount(x, from);
+}

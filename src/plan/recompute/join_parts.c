@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * joinparts: u parts with M - 1, ..., M - u slots have to hold a and b steps, in
+ * whatever order of the two chains; u = min(M - 2, a + b), since cutting a step off
+ * a part never costs. A part with c slots holds beta(c,t) = C(c+t,c) steps at level
+ * t, each step beyond level t - 1 costs t: where it is known which parts are whose,
+ * the lengths are those that bring a chain's parts to the same level. All ways to
+ * deal out the smallest parts are tried; with more than those, the larger ones go
+ * to the chain that lacks most, and if the whole is not as good as all parts in one
+ * pool would be, the recurrence G of join.c is searched in full.
+ */
+#include "plan/recompute/join_parts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/recompute/binomial.h"
+#include "plan/core/strategy.h"
+
+#define NEVER (INT64_MAX / 4)
+#define WORK_MOST 2e9
+#define CHOICES_MOST 1e8 /* cells of two bytes */
+#define SECOND 0x8000
+#define LEVELS_MOST 4096
+#define CELLS_MOST 4000000
+#define MANY 16
+#define DEALS_MOST 4000000 /* times their parts */
+
+typedef __int128 wide;
+
+/* beta(c,t), at most `most`. */
+static int64_t beta(int64_t c, int64_t t, int64_t most)
+{
+	wide n = 1;
+	for (int64_t i = 1; i <= t; i++) {
+		n = n * (c + i) / i;
+		if (n >= most)
+			return most;
+	}
+	return (int64_t)n;
+}
+
+/* What part i holds and takes at level t: beta(c,t) steps, c = slots - 1 - i. */
+struct level {
+	int64_t steps, advances;
+};
+
+struct deal {
+	int64_t u, slots, length[2];
+	int64_t many; /* parts, the smallest ones, of which every deal is tried */
+	int64_t levels;
+	struct level *level; /* [levels + 1][u]; level 0: one step each */
+	double best;
+	uint32_t second; /* the parts dealt to the second chain, of the last MANY */
+};
+
+static const struct level *level_of(const struct deal *d, int64_t t, int64_t i)
+{
+	return &d->level[t * d->u + i];
+}
+
+/* Levels until every part alone holds the longer chain, or as many as are worth it. */
+static int make_levels(struct deal *d)
+{
+	int64_t longest = d->length[d->length[1] > d->length[0]], room = 0;
+	int enough = 0;
+	for (int64_t t = 0; !enough && t <= LEVELS_MOST && t * d->u < CELLS_MOST; t++) {
+		if (t == room) {
+			room = room ? 2 * room : 16;
+			void *more = realloc(d->level, (size_t)(room * d->u) * sizeof *d->level);
+			if (!more)
+				return neap__fail(-ENOMEM, "plan: out of memory");
+			d->level = more;
+		}
+		struct level *row = d->level + t * d->u;
+		enough = 1;
+		for (int64_t i = 0; i < d->u; i++) {
+			row[i].steps = beta(d->slots - 1 - i, t, 2 * longest);
+			row[i].advances = neap__revolve_extra(row[i].steps, d->slots - 1 - i);
+			enough &= row[i].steps >= longest;
+		}
+		d->levels = t;
+	}
+	return 0;
+}
+
+/* The two chains' sums at a level, over the parts dealt out as `side` says. */
+struct sums {
+	int64_t steps[2], advances[2];
+};
+
+static void sum(
+	const struct deal *d, int64_t t, const struct neap__join_part *part, struct sums *out)
+{
+	*out = (struct sums){{0, 0}, {0, 0}};
+	for (int64_t i = 0; i < d->u; i++) {
+		const struct level *x = level_of(d, t, i);
+		int side = part[i].second;
+		out->steps[side] += x->steps;
+		out->advances[side] += x->advances;
+	}
+}
+
+/* The first level at which a chain's parts hold it, or levels + 1. */
+static int64_t enough(const struct deal *d, const struct neap__join_part *part, int side)
+{
+	int64_t low = 0, high = d->levels + 1;
+	struct sums s;
+	while (low < high) {
+		int64_t middle = (low + high) / 2;
+		sum(d, middle, part, &s);
+		if (s.steps[side] >= d->length[side])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Advance steps of parts dealt out like this, in each chain as even as can be; or INFINITY. */
+static double evaluate(const struct deal *d, const struct neap__join_part *part)
+{
+	double all = 0;
+	struct sums s;
+	for (int side = 0; side < 2; side++) {
+		int64_t t = enough(d, part, side);
+		if (t > d->levels)
+			return INFINITY;
+		sum(d, t > 0 ? t - 1 : 0, part, &s);
+		if (s.steps[side] > d->length[side]) /* more parts than steps */
+			return INFINITY;
+		all += (double)s.advances[side] +
+		       (double)t * (double)(d->length[side] - s.steps[side]);
+	}
+	return all;
+}
+
+/* The lengths that evaluate() counted. */
+static void lengthen(const struct deal *d, struct neap__join_part *part)
+{
+	struct sums s;
+	for (int side = 0; side < 2; side++) {
+		int64_t t = enough(d, part, side), before = t > 0 ? t - 1 : 0;
+		sum(d, before, part, &s);
+		int64_t left = d->length[side] - s.steps[side];
+		for (int64_t i = 0; i < d->u; i++) {
+			if (part[i].second != side)
+				continue;
+			int64_t least = level_of(d, before, i)->steps;
+			int64_t more = level_of(d, t, i)->steps - least;
+			more = more < left ? more : left;
+			part[i].l = least + more;
+			left -= more;
+		}
+	}
+}
+
+static void mark(const struct deal *d, struct neap__join_part *part, uint32_t second)
+{
+	for (int64_t i = 0; i < d->many; i++)
+		part[d->u - d->many + i].second = (int)(second >> i & 1);
+}
+
+/* What all parts in one pool would take: no deal takes less. */
+static double pooled(const struct deal *d)
+{
+	double length = (double)d->length[0] + (double)d->length[1], before = 0, advances = 0;
+	for (int64_t t = 0; t <= d->levels; t++) {
+		double steps = 0, more = 0;
+		for (int64_t i = 0; i < d->u; i++) {
+			steps += (double)level_of(d, t, i)->steps;
+			more += (double)level_of(d, t, i)->advances;
+		}
+		if (steps >= length)
+			return advances + (double)t * (length - before);
+		before = steps;
+		advances = more;
+	}
+	return 0;
+}
+
+/* All but the last, smallest MANY parts: the larger to the chain that lacks most. */
+static void deal_large(const struct deal *d, struct neap__join_part *part)
+{
+	double lack[2] = {(double)d->length[0], (double)d->length[1]}, all = 0;
+	int64_t t = 0;
+	for (; t <= d->levels; t++) {
+		all = 0;
+		for (int64_t i = 0; i < d->u; i++)
+			all += (double)level_of(d, t, i)->steps;
+		if (all >= lack[0] + lack[1])
+			break;
+	}
+	double share = (lack[0] + lack[1]) / all;
+	for (int64_t i = 0; i < d->u; i++) {
+		int side = lack[1] > lack[0];
+		part[i].second = side;
+		lack[side] -= share * (double)level_of(d, t < d->levels ? t : d->levels, i)->steps;
+	}
+}
+
+/*
+ * Tries every way to deal the smallest parts out. 1 if that finds the optimum: all
+ * parts were tried, or it takes no more than one pool would.
+ */
+static int enumerate(struct deal *d, struct neap__join_part *part)
+{
+	double least = pooled(d);
+	d->best = INFINITY;
+	deal_large(d, part);
+	for (uint32_t second = 0; second >> d->many == 0; second++) {
+		mark(d, part, second);
+		double advances = evaluate(d, part);
+		if (advances < d->best) {
+			d->best = advances;
+			d->second = second;
+		}
+		if (d->best <= least)
+			break;
+	}
+	if (d->best == INFINITY || (d->u > d->many && d->best > least))
+		return 0;
+	mark(d, part, d->second);
+	lengthen(d, part);
+	return 1;
+}
+
+static int deal(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, int64_t slots)
+{
+	struct deal d = {.u = u, .slots = slots, .length = {a, b}, .many = u < MANY ? u : MANY};
+	while (d.many > 0 && u << d.many > DEALS_MOST)
+		d.many--;
+	int rc = make_levels(&d);
+	if (rc == 0)
+		rc = enumerate(&d, part);
+	free(d.level);
+	return rc;
+}
+
+/* A row or column of G of one u, every `stride`-th entry, and how it was come by. */
+struct line {
+	const int64_t *from;
+	int64_t *into;
+	uint16_t *choice;
+	const int64_t *cost; /* R(y,M-u) */
+	int64_t stride;
+	uint16_t mark;
+};
+
+/* into[n] = min(into[n], cost[n-k] + from[k]) for n in [first, last], k in [low, high]. */
+static void convolve(const struct line *x, int64_t first, int64_t last, int64_t low, int64_t high)
+{
+	if (first > last || low > high)
+		return;
+	int64_t n = (first + last) / 2, best = NEVER, at = -1;
+	for (int64_t k = low; k <= high && k < n; k++) {
+		int64_t before = x->from[k * x->stride], more = x->cost[n - k];
+		if (before < NEVER && more < NEVER && before + more < best) {
+			best = before + more;
+			at = k;
+		}
+	}
+	if (best < x->into[n * x->stride]) {
+		x->into[n * x->stride] = best;
+		x->choice[n * x->stride] = (uint16_t)((n - at) | x->mark);
+	}
+	convolve(x, first, n - 1, low, at < 0 ? high : at);
+	convolve(x, n + 1, last, at < 0 ? low : at, high);
+}
+
+/* One more state kept: G(.,.,u) of G(.,.,u-1). */
+static void keep_one_more(int64_t *into, uint16_t *choice, const int64_t *from, const int64_t *cost,
+	int64_t a, int64_t b)
+{
+	int64_t width = b + 1;
+	for (int64_t i = 0; i < (a + 1) * width; i++)
+		into[i] = NEVER;
+	for (int64_t q = 0; q <= b; q++) {
+		struct line x = {from + q, into + q, choice + q, cost, width, 0};
+		convolve(&x, 1, a, 0, a - 1);
+	}
+	for (int64_t p = 0; p <= a; p++) {
+		int64_t at = p * width;
+		struct line x = {from + at, into + at, choice + at, cost, 1, SECOND};
+		convolve(&x, 1, b, 0, b - 1);
+	}
+}
+
+struct tables {
+	int64_t *g, *next, *cost;
+	uint16_t *choice; /* [u][a + 1][b + 1] */
+};
+
+static int make(struct tables *t, int64_t a, int64_t b, int64_t u)
+{
+	size_t cells = (size_t)(a + 1) * (size_t)(b + 1);
+	int64_t longest = a > b ? a : b;
+	t->g = malloc(cells * sizeof *t->g);
+	t->next = malloc(cells * sizeof *t->next);
+	t->cost = malloc((size_t)(longest + 1) * sizeof *t->cost);
+	t->choice = malloc(cells * (size_t)u * sizeof *t->choice);
+	return t->g && t->next && t->cost && t->choice ? 0
+						       : neap__fail(-ENOMEM, "plan: out of memory");
+}
+
+/* The best u of at most `most`; its parts are read off the choices. */
+static int64_t fill(struct tables *t, int64_t a, int64_t b, int64_t slots, int64_t most)
+{
+	size_t cells = (size_t)(a + 1) * (size_t)(b + 1);
+	int64_t longest = a > b ? a : b, best = NEVER, best_u = 0;
+	for (size_t i = 0; i < cells; i++)
+		t->g[i] = i ? NEVER : 0;
+	for (int64_t u = 1; u <= most; u++) {
+		for (int64_t y = 1; y <= longest; y++) {
+			int64_t extra = neap__revolve_extra(y, slots - u);
+			t->cost[y] = extra < 0 || extra > NEVER ? NEVER : extra;
+		}
+		keep_one_more(t->next, t->choice + (size_t)(u - 1) * cells, t->g, t->cost, a, b);
+		int64_t *old = t->g;
+		t->g = t->next;
+		t->next = old;
+		if (t->g[cells - 1] < best) {
+			best = t->g[cells - 1];
+			best_u = u;
+		}
+	}
+	return best_u;
+}
+
+static int search(struct neap__join_part *part, int64_t *count, int64_t a, int64_t b, int64_t slots,
+	int64_t most)
+{
+	double cells = (double)(a + 1) * (double)(b + 1) * (double)most;
+	struct tables t;
+	if (cells * 16 > WORK_MOST || cells > CHOICES_MOST || a >= SECOND || b >= SECOND)
+		return NEAP_EINFEASIBLE;
+	int rc = make(&t, a, b, most);
+	int64_t u = rc == 0 ? fill(&t, a, b, slots, most) : 0;
+	*count = u;
+	for (int64_t p = a, q = b; u > 0; u--) {
+		uint16_t choice = t.choice[((u - 1) * (a + 1) + p) * (b + 1) + q];
+		part[u - 1].l = choice & ~SECOND;
+		part[u - 1].second = (choice & SECOND) != 0;
+		*(part[u - 1].second ? &q : &p) -= part[u - 1].l;
+	}
+	free(t.g);
+	free(t.next);
+	free(t.cost);
+	free(t.choice);
+	return rc == 0 && *count == 0 ? NEAP_EINFEASIBLE : rc;
+}
+
+int neap__join_parts(struct neap__join_part **out, int64_t *count, int64_t *advances, int64_t a,
+	int64_t b, int64_t slots)
+{
+	int64_t most = slots - 2 < a + b ? slots - 2 : a + b;
+	struct neap__join_part *part = malloc((size_t)most * sizeof *part);
+	if (!part)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	*count = most;
+	int rc = deal(part, most, a, b, slots);
+	if (rc == 0)
+		rc = search(part, count, a, b, slots, most);
+	else if (rc > 0)
+		rc = 0;
+	*advances = 0;
+	for (int64_t i = 0; rc == 0 && i < *count; i++) {
+		int64_t extra = neap__revolve_extra(part[i].l, slots - 1 - i);
+		*advances =
+			extra < 0 || extra > NEVER || *advances > NEVER ? NEVER : *advances + extra;
+	}
+	if (rc < 0) {
+		free(part);
+		return rc;
+	}
+	*out = part;
+	return 0;
+}

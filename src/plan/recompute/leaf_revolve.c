@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leaves: three tools. Parts of few steps are split by the exact table. Full parts
+ * split into full parts. Any other length is one path down from the root: at each
+ * of its splits one side is full or a leaf, chosen by a beam search that values
+ * the rest by the chord between full lengths.
+ */
+#include "plan/recompute/leaf_revolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+#define VERTICES_MOST 1500000
+#define REACH_MOST 131072
+#define EXACT_CELLS 65536
+#define EXACT_WORK 10000000
+#define OPEN_CELLS 8192
+#define OPEN_WORK 200000
+#define BEAM_MOST 8
+#define BEAM_NODES 200000
+#define BEYOND (INT64_MAX / 4)
+#define ADVANCES_MOST (INT64_MAX / 4)
+#define NEVER (INT32_MAX / 4)
+
+typedef __int128 wide;
+typedef struct neap__leaf_use use_t;
+
+static use_t leaf_use(const struct neap__leaves *x, int64_t l, int64_t j)
+{
+	return (use_t){.peak = j * x->state + l * x->tape, .slots = j};
+}
+
+static use_t join(const use_t *left, const use_t *right, int64_t y)
+{
+	return (use_t){
+		.advances = y + left->advances + right->advances,
+		.saves = left->saves + right->saves + (right->loads > 0),
+		.loads = 1 + left->loads + right->loads,
+		.peak = left->peak > right->peak ? left->peak : right->peak,
+		.slots = left->slots > right->slots ? left->slots : right->slots,
+	};
+}
+
+/* Row `level` of the full lengths; those beyond the chain are not told apart. */
+static void fill_row(struct neap__leaves *x, int64_t level)
+{
+	struct neap__leaf_vertex *row = x->vertex + (level - 1) * (x->slots + 1);
+	for (int64_t j = x->slots; j >= 0; j--) {
+		int64_t m = neap__leaves_fit(x, j);
+		row[j] = (struct neap__leaf_vertex){m, leaf_use(x, m, j)};
+		if (level == 1 || j == x->slots)
+			continue;
+		const struct neap__leaf_vertex *left = neap__leaf_vertex(x, level - 1, j),
+					       *right = &row[j + 1];
+		wide advances = (wide)left->l + left->use.advances + right->use.advances;
+		if (left->l >= BEYOND || right->l >= BEYOND || left->l + right->l > x->steps ||
+			advances > ADVANCES_MOST) {
+			row[j].l = BEYOND;
+			continue;
+		}
+		use_t both = join(&left->use, &right->use, left->l);
+		wide phi = (wide)level * (left->l + right->l) - both.advances;
+		if (phi >= (wide)level * m)
+			row[j] = (struct neap__leaf_vertex){left->l + right->l, both};
+	}
+}
+
+static int make_rows(struct neap__leaves *x, int64_t room)
+{
+	void *more = realloc(x->vertex, (size_t)(room * (x->slots + 1)) * sizeof *x->vertex);
+	if (!more)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	x->vertex = more;
+	x->room = room;
+	return 0;
+}
+
+/* Rows until a part fits; NEAP_EINFEASIBLE where they would be more than `most` cells. */
+static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
+{
+	int64_t width = x->slots + 1;
+	while (x->levels == 0 || neap__leaf_vertex(x, x->levels, j)->l < l) {
+		if ((x->levels + 1) * width > most)
+			return NEAP_EINFEASIBLE;
+		if (x->levels == x->room)
+			NEAP_TRY(make_rows(x, x->room ? 2 * x->room : 4));
+		fill_row(x, ++x->levels);
+	}
+	return 0;
+}
+
+static int32_t *least_row(const struct neap__leaves *x, int64_t j)
+{
+	return x->least + j * (x->exact + 1);
+}
+
+static int fill_exact(struct neap__leaves *x, int64_t cells, int64_t work)
+{
+	int64_t width = x->slots + 1, most = cells / width - 1;
+	while (most > 0 && most * most / 2 > work / width)
+		most = most * 7 / 8;
+	x->exact = most < x->steps ? most : x->steps;
+	if (x->exact < 0)
+		x->exact = 0;
+	x->least = malloc((size_t)(width * (x->exact + 1)) * sizeof *x->least);
+	if (!x->least)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	for (int64_t j = x->slots; j >= 0; j--) {
+		int32_t *row = least_row(x, j);
+		const int32_t *right = j < x->slots ? least_row(x, j + 1) : NULL;
+		int64_t m = neap__leaves_fit(x, j);
+		for (int64_t l = 0; l <= x->exact; l++) {
+			int32_t best = l <= m ? 0 : NEVER;
+			for (int64_t y = 1; l > m && right && y < l; y++) {
+				int32_t cost = (int32_t)y + right[l - y] + row[y];
+				best = cost < best ? cost : best;
+			}
+			row[l] = best;
+		}
+	}
+	return 0;
+}
+
+/* The first level whose full length is l or more; levels + 1 if there is none. */
+int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j)
+{
+	int64_t low = 1, high = x->levels + 1;
+	while (low < high) {
+		int64_t middle = (low + high) / 2;
+		if (neap__leaf_vertex(x, middle, j)->l >= l)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Is the part's cost known? Then which, and how it is told. */
+int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
+	struct neap__leaf_part *part, int64_t *cost)
+{
+	*part = (struct neap__leaf_part){.l = l, .j = j};
+	*cost = 0;
+	if (l <= neap__leaves_fit(x, j))
+		return 1;
+	if (l <= x->exact) {
+		*cost = least_row(x, j)[l];
+		return *cost < NEVER;
+	}
+	int64_t level = neap__leaves_level(x, l, j);
+	if (level > x->levels || neap__leaf_vertex(x, level, j)->l != l)
+		return 0;
+	part->level = level;
+	*cost = neap__leaf_vertex(x, level, j)->use.advances;
+	return 1;
+}
+
+/* Chord between the full lengths around l. */
+double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j)
+{
+	int64_t level = neap__leaves_level(x, l, j);
+	if (level == 1)
+		return 0;
+	const struct neap__leaf_vertex *a = neap__leaf_vertex(x, level - 1, j);
+	if (level > x->levels || neap__leaf_vertex(x, level, j)->l >= BEYOND)
+		return (double)a->use.advances + (double)level * (double)(l - a->l);
+	const struct neap__leaf_vertex *b = neap__leaf_vertex(x, level, j);
+	return (double)a->use.advances + (double)(b->use.advances - a->use.advances) *
+						 (double)(l - a->l) / (double)(b->l - a->l);
+}
+
+struct node {
+	int64_t l, j, cost;
+	double value;
+	int64_t parent;
+	struct neap__leaf_turn turn; /* by which it was reached */
+};
+
+struct beam {
+	const struct neap__leaves *x;
+	struct node *nodes;
+	int64_t count, room, width; /* nodes so far; at most in a generation */
+	struct node best[BEAM_MOST];
+	int64_t kept;
+	struct node end; /* the best that is complete; l = 0: none yet */
+	struct neap__leaf_part end_part;
+};
+
+/* Keeps the `width` most promising nodes of a generation, each part once. */
+static void offer(struct beam *b, const struct node *n)
+{
+	struct neap__leaf_part part;
+	int64_t cost, at = b->kept;
+	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaves_fit(b->x, n->j)))
+		return;
+	if (neap__leaves_known(b->x, n->l, n->j, &part, &cost)) {
+		if (b->end.l == 0 || n->cost + cost < b->end.cost) {
+			b->end = *n;
+			b->end.cost += cost;
+			b->end_part = part;
+		}
+		return;
+	}
+	for (int64_t i = 0; i < b->kept; i++)
+		if (b->best[i].l == n->l && b->best[i].j == n->j) {
+			if (n->value >= b->best[i].value)
+				return;
+			memmove(b->best + i, b->best + i + 1,
+				(size_t)(b->kept - i - 1) * sizeof *n);
+			at = --b->kept;
+		}
+	while (at > 0 && b->best[at - 1].value > n->value)
+		at--;
+	if (at == b->width)
+		return;
+	if (b->kept == b->width)
+		b->kept--;
+	memmove(b->best + at + 1, b->best + at, (size_t)(b->kept - at) * sizeof *n);
+	b->best[at] = *n;
+	b->kept++;
+}
+
+static void expand(struct beam *b, int64_t parent, int64_t level)
+{
+	const struct neap__leaves *x = b->x;
+	struct node from = b->nodes[parent];
+	for (int side = 0; side < 2; side++) { /* the full side: right, left */
+		int64_t j = side ? from.j : from.j + 1;
+		if (level < 1 || level > x->levels || j > x->slots)
+			continue;
+		const struct neap__leaf_vertex *v = neap__leaf_vertex(x, level, j);
+		if (v->l >= from.l || v->l < 1)
+			continue;
+		struct node n = {.l = from.l - v->l,
+			.j = side ? from.j + 1 : from.j,
+			.parent = parent,
+			.turn = {side ? v->l : from.l - v->l, level, side}};
+		n.cost = from.cost + n.turn.y + v->use.advances;
+		n.value = (double)n.cost + neap__leaves_worth(x, n.l, n.j);
+		offer(b, &n);
+	}
+}
+
+static int next_generation(struct beam *b, int64_t first, int64_t last)
+{
+	b->kept = 0;
+	for (int64_t i = first; i < last; i++) {
+		int64_t level = neap__leaves_level(b->x, b->nodes[i].l, b->nodes[i].j);
+		for (int64_t near = level - 3; near <= level; near++)
+			if (near > 1)
+				expand(b, i, near);
+		expand(b, i, 1);
+	}
+	if (b->count + b->kept > b->room) {
+		int64_t room = 2 * b->room + BEAM_MOST;
+		struct node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
+		if (!nodes)
+			return neap__fail(-ENOMEM, "plan: out of memory");
+		b->nodes = nodes;
+		b->room = room;
+	}
+	for (int64_t i = 0; i < b->kept; i++)
+		if (b->end.l == 0 || b->best[i].cost < b->end.cost)
+			b->nodes[b->count++] = b->best[i];
+	return 0;
+}
+
+/* The splits from the root to the best complete node. */
+static int trace(struct neap__leaves *x, const struct beam *b)
+{
+	int64_t n = 1;
+	for (int64_t i = b->end.parent; i > 0; i = b->nodes[i].parent)
+		n++;
+	x->path = malloc((size_t)n * sizeof *x->path);
+	if (!x->path)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	x->turns = n;
+	x->path[--n] = b->end.turn;
+	for (int64_t i = b->end.parent; i > 0; i = b->nodes[i].parent)
+		x->path[--n] = b->nodes[i].turn;
+	x->end = b->end_part;
+	x->root.level = -1;
+	return 0;
+}
+
+static int search(struct neap__leaves *x)
+{
+	struct beam b = {.x = x, .room = 64, .count = 1};
+	int64_t depth = x->levels + x->slots, first = 0;
+	b.width = BEAM_NODES / depth < BEAM_MOST ? BEAM_NODES / depth : BEAM_MOST;
+	if (b.width < 1)
+		b.width = 1;
+	b.nodes = malloc((size_t)b.room * sizeof *b.nodes);
+	if (!b.nodes)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	b.nodes[0] = (struct node){.l = x->steps};
+	int rc = 0;
+	while (rc == 0 && first < b.count) {
+		int64_t last = b.count;
+		rc = next_generation(&b, first, last);
+		first = last;
+	}
+	if (rc == 0)
+		rc = b.end.l ? trace(x, &b) : NEAP_EINFEASIBLE;
+	free(b.nodes);
+	return rc;
+}
+
+static int64_t split_exact(const struct neap__leaves *x, int64_t l, int64_t j)
+{
+	const int32_t *row = least_row(x, j), *right = least_row(x, j + 1);
+	for (int64_t y = 1; y < l; y++)
+		if ((int32_t)y + right[l - y] + row[y] == row[l])
+			return y;
+	return 1;
+}
+
+int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf_part *part,
+	struct neap__leaf_part *left, struct neap__leaf_part *right)
+{
+	int64_t y, level = part->level;
+	*left = (struct neap__leaf_part){.j = part->j};
+	*right = (struct neap__leaf_part){.j = part->j + 1};
+	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact))) {
+		y = part->l - neap__leaves_fit(x, x->slots);
+	} else if (level > 0) {
+		y = neap__leaf_vertex(x, level - 1, part->j)->l;
+		left->level = level - 1;
+		right->level = level;
+	} else if (level == 0) {
+		y = split_exact(x, part->l, part->j);
+	} else if (level == NEAP__LEAF_LOOSE) {
+		return neap__leaves_split_loose(x, part, left, right);
+	} else {
+		const struct neap__leaf_turn *turn = &x->path[-1 - level];
+		int64_t next = -level < x->turns ? level - 1 : x->end.level;
+		y = turn->y;
+		left->level = turn->full_left ? turn->level : next;
+		right->level = turn->full_left ? next : turn->level;
+	}
+	left->l = y;
+	right->l = part->l - y;
+	return y;
+}
+
+/* What a part takes; recursion is no deeper than slots and levels. */
+use_t neap__leaves_measure_known(const struct neap__leaves *x, struct neap__leaf_part part)
+{
+	struct neap__leaf_part left, right;
+	if (part.l <= neap__leaves_fit(x, part.j))
+		return leaf_use(x, part.l, part.j);
+	if (part.level > 0)
+		return neap__leaf_vertex(x, part.level, part.j)->use;
+	int64_t y = neap__leaves_split(x, &part, &left, &right);
+	use_t a = neap__leaves_measure_known(x, left), b = neap__leaves_measure_known(x, right);
+	return join(&a, &b, y);
+}
+
+/* The path of splits, from its end up to the root: it may be long. */
+static use_t measure_path(const struct neap__leaves *x)
+{
+	use_t all = neap__leaves_measure_known(x, x->end);
+	struct neap__leaf_part part = x->end;
+	for (int64_t i = x->turns - 1; i >= 0; i--) {
+		const struct neap__leaf_turn *turn = &x->path[i];
+		int64_t j = turn->full_left ? part.j - 1 : part.j;
+		use_t full = neap__leaf_vertex(x, turn->level, turn->full_left ? j : j + 1)->use;
+		all = turn->full_left ? join(&full, &all, turn->y) : join(&all, &full, turn->y);
+		part.j = j;
+	}
+	return all;
+}
+
+/* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
+int neap__leaves_line(const struct neap__leaves *x, int64_t l, int64_t j, use_t *use)
+{
+	int64_t m0 = neap__leaves_fit(x, j), m1 = neap__leaves_fit(x, j + 1);
+	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
+	wide advances = (wide)k * l - (wide)m1 * k * (k + 1) / 2;
+	if (advances > (wide)INT64_MAX)
+		return NEAP_EINFEASIBLE;
+	use_t a = leaf_use(x, first, j), b = leaf_use(x, m1, j + 1);
+	*use = join(&a, &b, 0);
+	use->advances = (int64_t)advances;
+	use->loads = k;
+	return 0;
+}
+
+/*
+ * With as many slots as make sum m_j >= T every step but those of the last leaf
+ * is advanced once; more slots make that leaf shorter.
+ */
+static int64_t slots_useful(const struct neap__leaves *x)
+{
+	int64_t j = 0;
+	for (wide all = neap__leaves_fit(x, 0); j < x->slots && all < x->steps; j++)
+		all += neap__leaves_fit(x, j + 1);
+	return j;
+}
+
+static int plan_slots(struct neap__leaves *x)
+{
+	if (x->slots == 1)
+		return neap__leaves_line(x, x->steps, 0, &x->use);
+	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
+	if (x->exact == x->steps) {
+		x->use = neap__leaves_measure_known(x, x->root);
+		return 0;
+	}
+	NEAP_TRY(fill_rows(x, x->steps, 0, VERTICES_MOST));
+	struct neap__leaf_part part;
+	int64_t cost;
+	if (neap__leaves_known(x, x->steps, 0, &part, &cost)) {
+		x->root = part;
+		x->use = neap__leaves_measure_known(x, x->root);
+		return 0;
+	}
+	NEAP_TRY(search(x));
+	x->use = measure_path(x);
+	return 0;
+}
+
+/* Cells that parts of any length may take. */
+static int64_t cells_most(const struct neap__leaves *x)
+{
+	int64_t width = x->slots + 1;
+	return width < REACH_MOST / 16 ? REACH_MOST : 16 * width;
+}
+
+int neap__leaves_reserve(struct neap__leaves *x)
+{
+	int64_t rows = cells_most(x) / (x->slots + 1);
+	return x->slots < 2 || x->room >= rows ? 0 : make_rows(x, rows);
+}
+
+int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j)
+{
+	int rc = x->slots - j < 2 ? 0 : fill_rows(x, l, j, cells_most(x));
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
+}
+
+int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
+	int64_t slots, int64_t levels)
+{
+	*x = (struct neap__leaves){
+		.steps = INT64_MAX / 8, .pool = pool, .state = state, .tape = tape, .slots = slots};
+	if (slots < 2)
+		return 0;
+	NEAP_TRY(fill_exact(x, OPEN_CELLS, OPEN_WORK));
+	int rc = neap__leaves_reach(x, 1, 0);
+	for (int64_t before = 0; rc == 0 && x->levels < levels && x->levels > before;) {
+		before = x->levels;
+		rc = neap__leaves_reach(x, neap__leaf_vertex(x, before, 0)->l + 1, 0);
+	}
+	return rc;
+}
+
+int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64_t state,
+	int64_t tape, int64_t slots)
+{
+	*x = (struct neap__leaves){
+		.steps = steps, .pool = pool, .state = state, .tape = tape, .root.l = steps};
+	if (steps <= neap__leaves_fit(x, 0)) {
+		x->use = leaf_use(x, steps, 0);
+		return 0;
+	}
+	x->slots = pool < tape ? 0 : (pool - tape) / state;
+	if (x->slots > slots)
+		x->slots = slots;
+	if (x->slots > steps - 1)
+		x->slots = steps - 1;
+	if (x->slots >= VERTICES_MOST / 2)
+		x->slots = VERTICES_MOST / 2 - 1;
+	if (x->slots >= 1)
+		x->slots = slots_useful(x);
+	int rc = NEAP_EINFEASIBLE;
+	for (; x->slots >= 1 && rc == NEAP_EINFEASIBLE; x->slots /= 2) {
+		int64_t tried = x->slots;
+		neap__leaves_free(x);
+		rc = plan_slots(x);
+		if (rc == 0 || rc == -ENOMEM) {
+			x->slots = tried;
+			return rc;
+		}
+	}
+	return rc;
+}
+
+void neap__leaves_free(struct neap__leaves *x)
+{
+	free(x->vertex);
+	free(x->least);
+	free(x->path);
+	x->vertex = NULL;
+	x->least = NULL;
+	x->path = NULL;
+	x->turns = x->levels = x->room = 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain_table.h: the dynamic program for chains whose stages differ. C(i,t,m): seconds
+ * to do stages i..t and reverse them, x_i kept and not counted in m, the gradient
+ * of x_{t+1} counted. D(i,t,m): the same where the tape of t is already there, not
+ * counted in m and freed by its backward. g gradients, a states, A_j the tape of
+ * stage j - 1, f, r, b seconds, h: tapes hold their stage's output.
+ *
+ *     P(i,j,t,0) = g_{t+1} + max_{i<=k<j} ( [k>i] a_k + a_{k+1} + advance_tmp_k )
+ *     P(i,j,t,1) = the same, but ( [k>i] a_k + A_j + [!h] a_j + record_tmp_k ), k = j-1
+ *     C(i,i,m) = r_i + b_i where g_{i+1} + A + [!h] a_{i+1} + record_tmp and
+ *                g_i + g_{i+1} + A + backward_tmp fit m
+ *     D(i,i,m) = b_i where g_i + g_{i+1} + backward_tmp fits
+ *     C(i,t,m) = min over i < j <= t of
+ *                f_i + .. + f_{j-1} + C(j,t,m-a_j) + C(i,j-1,m), P(i,j,t,0) fits
+ *                f_i + .. + r_{j-1} + C(j,t,m-B_j) + D(i,j-1,m-A_j), P(i,j,t,1) fits
+ *     D(i,t,m) = the same with D(j,t,..) in place of C(j,t,..), the last term's
+ *                memory larger by the tape of t
+ *
+ * B_j = A_j + [!h] a_j. Where backward needs no input, D(i,t,m) is b_t and then
+ * C(i,t-1,m + A_{t+1}), and without h either x_i is given up before the backward of
+ * C(i,i). After Beaumont et al. (rotor), which prunes feasible plans and exceeds its
+ * limit; O(L^3 M) for L stages and M levels of memory, of which a few in a hundred
+ * are looked at: 200 stages with 500 levels take 0.3 to 0.5 s.
+ */
+#ifndef NEAP_PLAN_TWOTABLE_H
+#define NEAP_PLAN_TWOTABLE_H
+
+#include <neap/plan.h>
+#include "plan/stages/part_costs.h"
+
+#define NEAP__TWOTABLE_STAGES 350 /* at most, all in 500 levels; longer chains: long_chain.h */
+#define NEAP__TWOTABLE_CHUNK 48	  /* levels */
+#define NEAP__TWOTABLE_GROUP 4	  /* splits done together */
+
+/* A split that has room at the upper levels of a chunk only. */
+struct neap__twotable_partly {
+	int32_t split, from; /* no room below this level of it */
+	float low, high;     /* its values at the ends of both halves */
+};
+
+struct neap__twotable {
+	const struct neap_chain *chain;
+	int64_t n;	 /* stages */
+	int64_t levels;	 /* 0..levels of memory, whole chunks of them */
+	int64_t stride;	 /* floats from row to row */
+	double unit;	 /* bytes a level */
+	double per_byte; /* 1 / unit */
+	struct neap__stageparts parts;
+	float *rows[2]; /* C, D by neap__pair; levels of D count the tape of t */
+
+	/* Two of each: a split advances, or records the last stage on its way to j. */
+	int32_t *by[2];	   /* [n + 1] levels that a_j and B_j take */
+	float *cost[2];	   /* as parts.advance and parts.record */
+	float *way[2];	   /* levels of the way from i to j; */
+	float *most;	   /* the most up to j, either kind, */
+	int32_t *furthest; /* and the most of `by` */
+	int32_t *full[2];  /* C, D: the level from which on nothing is recomputed */
+
+	/*
+	 * The chunk of levels being filled, C and D: in rows of i; as far below as either
+	 * kind of split goes, in columns of t; the last levels of both its halves of the
+	 * one and of the other; the best splits at its end.
+	 */
+	float *chunk[2], *shifted[2][2], *left[2][2], *right[2][2][2];
+	int32_t *winners[2];
+	float *values[2]; /* of splits at these levels */
+	int32_t *likely;  /* a list of splits */
+	struct neap__twotable_partly *partly;
+	void *arrays[40]; /* all of them */
+	int narrays;	  /* negative: there was no memory */
+};
+
+/* Levels that hold so many bytes; levels + 1: more than there are. */
+static inline int64_t neap__twotable_up(const struct neap__twotable *x, int64_t bytes)
+{
+	double exact = (double)bytes * x->per_byte;
+	if (exact > (double)x->levels)
+		return (double)bytes > (double)x->levels * x->unit ? x->levels + 1 : x->levels;
+	int64_t levels = (int64_t)exact;
+	levels -= levels > 0 && (double)(levels - 1) * x->unit >= (double)bytes;
+	return levels + ((double)levels * x->unit < (double)bytes);
+}
+
+/* C or D of a pair. */
+static inline float *neap__twotable_row(
+	const struct neap__twotable *x, int taped, int64_t i, int64_t t)
+{
+	return x->rows[taped] + neap__pair(i, t) * x->stride;
+}
+
+/* Fills the rows; the rest is there. The same numbers with any vectors. */
+#ifndef NEAP__TWOTABLE_ROWS
+#define NEAP__TWOTABLE_ROWS neap__twotable_rows
+#endif
+void NEAP__TWOTABLE_ROWS(struct neap__twotable *x);
+void neap__twotable_rows_avx2(struct neap__twotable *x);
+
+struct neap__twotable_choice {
+	int64_t j;	     /* 0: none, a leaf */
+	int record;	     /* the tape of j - 1 is kept */
+	int64_t right, left; /* bytes the two parts have */
+};
+
+/*
+ * Fills the tables for `memory` bytes, all of them, x_0's included. 0, -ENOMEM, or
+ * NEAP_EINFEASIBLE where neap__twotable_least is more; free in every case. The
+ * tables take 110 MB for 200 stages in 500 levels, 350 MB at most.
+ */
+int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain, uint64_t memory);
+void neap__twotable_free(struct neap__twotable *x);
+
+/* Least bytes of a whole plan, x_0 included; UINT64_MAX: too many stages. */
+uint64_t neap__twotable_least(const struct neap_chain *chain);
+
+/* The best way to do a part (taped: D) in `bytes`, in whole bytes. i < t. */
+struct neap__twotable_choice neap__twotable_choose(
+	const struct neap__twotable *x, int taped, int64_t i, int64_t t, int64_t bytes);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * grouped_chain.h: a long chain as one of some hundred blocks of stages, planned by the
+ * tables of chain_table.h: a block is recorded as a whole, ahead of its turn where its
+ * tapes are small for the steps they save.
+ */
+#ifndef NEAP_PLAN_GROUPCHAIN_H
+#define NEAP_PLAN_GROUPCHAIN_H
+
+#include "plan/core/schedule.h"
+
+/*
+ * As neap__strategy.open. NEAP_EINFEASIBLE where the blocks do not fit the budget, or
+ * where a backward needs an input that no tape holds.
+ */
+int neap__groupchain_open(struct neap_schedule *s);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* long_chain.h: `chain` for more stages than the tables of chain_table.h are for. */
+#ifndef NEAP_PLAN_LONGCHAIN_H
+#define NEAP_PLAN_LONGCHAIN_H
+
+#include "plan/core/schedule.h"
+
+/* The arrangements, plan.variant. */
+enum neap__longchain_variant {
+	NEAP__LONGCHAIN_TRUE,	/* places chosen by the tapes as they are */
+	NEAP__LONGCHAIN_WORST,	/* as if every tape were the largest one */
+	NEAP__LONGCHAIN_BLOCKS, /* blocks of stages: grouped_chain.h */
+	NEAP__LONGCHAIN_BLOCKS_WORST,
+	NEAP__LONGCHAIN_VARIANTS
+};
+
+/* A budget that works; UINT64_MAX: out of memory. */
+uint64_t neap__longchain_least(const struct neap_chain *chain);
+/* As neap__strategy.open. NEAP_EINFEASIBLE below the least budget. */
+int neap__longchain_open(struct neap_schedule *s);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/stages/stage_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+int neap__ledger_init(struct neap__ledger *x, const struct neap_chain *chain)
+{
+	memset(x, 0, sizeof *x);
+	x->chain = chain;
+	x->held = calloc((size_t)chain->steps + 1, sizeof *x->held);
+	x->taped = calloc((size_t)chain->steps + 1, sizeof *x->taped);
+	if (!x->held || !x->taped)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	return 0;
+}
+
+void neap__ledger_fini(struct neap__ledger *x)
+{
+	free(x->held);
+	free(x->taped);
+	memset(x, 0, sizeof *x);
+}
+
+static int64_t state(const struct neap__ledger *x, int64_t t)
+{
+	return (int64_t)x->chain->stages->state[t];
+}
+
+static int in_tape(const struct neap__ledger *x, int64_t t)
+{
+	return t > 0 && x->taped[t - 1] && neap__tape_holds_output(x->chain->stages);
+}
+
+void neap__ledger_hold(struct neap__ledger *x, int64_t t)
+{
+	if (x->held[t]++ == 0 && !in_tape(x, t))
+		x->bytes += state(x, t);
+}
+
+void neap__ledger_let_go(struct neap__ledger *x, int64_t t)
+{
+	if (--x->held[t] == 0 && !in_tape(x, t))
+		x->bytes -= state(x, t);
+}
+
+static void set_live(struct neap__ledger *x, int64_t t)
+{
+	if (x->live >= 0)
+		neap__ledger_let_go(x, x->live);
+	x->live = t;
+	x->part = 0;
+	if (t >= 0)
+		neap__ledger_hold(x, t);
+}
+
+void neap__ledger_tape(struct neap__ledger *x, int64_t i, int there)
+{
+	if (!there && x->part && x->live == i + 1)
+		set_live(x, -1);
+	int alias = x->held[i + 1] && neap__tape_holds_output(x->chain->stages);
+	int64_t bytes = (int64_t)x->chain->stages->tape[i] - (alias ? state(x, i + 1) : 0);
+	x->bytes += there ? bytes : -bytes;
+	x->taped[i] = (uint8_t)there;
+}
+
+void neap__ledger_begin(struct neap__ledger *x)
+{
+	memset(x->held, 0, (size_t)(x->chain->steps + 1) * sizeof *x->held);
+	memset(x->taped, 0, (size_t)x->chain->steps * sizeof *x->taped);
+	x->live = -1;
+	x->bytes = 0;
+	set_live(x, 0);
+}
+
+/* What goes with the live state when a backward begins that does not read it. */
+static int64_t released(const struct neap__ledger *x, int64_t i)
+{
+	int64_t t = x->live;
+	if (t < 0 || (t == i && neap__backward_needs_input(x->chain->stages)))
+		return 0;
+	return x->held[t] == 1 && !in_tape(x, t) ? state(x, t) : 0;
+}
+
+int64_t neap__ledger_need(const struct neap__ledger *x, const struct neap_action *a)
+{
+	const struct neap_stages *s = x->chain->stages;
+	int64_t i = a->t0, last = x->chain->steps;
+	switch (a->kind) {
+	case NEAP_ADVANCE:
+		return x->bytes + state(x, i + 1) + neap__stage_advance_tmp(s, i);
+	case NEAP_RECORD:
+		return x->bytes + (int64_t)s->tape[i] + neap__stage_record_tmp(s, i) +
+		       (neap__tape_holds_output(s) ? 0 : state(x, i + 1));
+	case NEAP_TURN:
+		return x->bytes + neap__stage_gradient(x->chain, last) +
+		       neap__stage_backward_tmp(s, last);
+	case NEAP_BACKWARD:
+		return x->bytes - released(x, i) + neap__stage_gradient(x->chain, i) +
+		       neap__stage_backward_tmp(s, i);
+	case NEAP_PUT:
+		return x->bytes;
+	case NEAP_GET:
+		return x->bytes + (int64_t)neap__stages_bytes(s, a);
+	default:
+		return x->bytes;
+	}
+}
+
+void neap__ledger_apply(struct neap__ledger *x, const struct neap_action *a)
+{
+	const struct neap_chain *c = x->chain;
+	int64_t i = a->t0;
+	switch (a->kind) {
+	case NEAP_RECORD:
+		neap__ledger_tape(x, i, 1);
+		set_live(x, i + 1);
+		x->part = neap__tape_holds_output(c->stages);
+		break;
+	case NEAP_ADVANCE:
+		set_live(x, i + 1);
+		break;
+	case NEAP_TURN:
+		x->bytes += neap__stage_gradient(c, c->steps);
+		set_live(x, -1);
+		break;
+	case NEAP_BACKWARD:
+		x->bytes += neap__stage_gradient(c, i) - neap__stage_gradient(c, i + 1);
+		neap__ledger_tape(x, i, 0);
+		set_live(x, -1);
+		break;
+	case NEAP_SAVE:
+		neap__ledger_hold(x, i);
+		break;
+	case NEAP_LOAD:
+		set_live(x, i);
+		x->part = a->payload == NEAP_TAPE;
+		break;
+	case NEAP_DROP:
+		neap__ledger_let_go(x, i);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * async: a state to the slow tier as often as possible without delaying the
+ * computation, every I = ceil(max(time of a write, f) / f) steps; on the way back
+ * Revolve between two of them, while the next one is read ahead (Kukreja,
+ * Hueckelheim, Gorman, arXiv 1806.01117). The last segment is reversed at once.
+ *
+ * Peak: s S + A, s the slots that fit, one of them for reading ahead if that pays.
+ */
+#include <errno.h>
+#include <math.h>
+#include "base/fail.h"
+#include "plan/blocks/block_plan.h"
+#include "plan/recompute/recompute_cost.h"
+#include "plan/core/strategy.h"
+
+#define INTERVAL_MOST 700000 /* beyond it a block has too many operations to run */
+
+static int64_t interval_of(
+	const struct neap_problem *problem, const struct neap_params *fixed, int tier)
+{
+	const struct neap_chain *c = &problem->chain;
+	double write = neap_tier_seconds(&problem->tiers[tier - 1], 1, c->state);
+	double interval = c->advance > 0 ? ceil(fmax(write, c->advance) / c->advance)
+					 : (write > 0 ? (double)c->steps : 1);
+	if (fixed->interval)
+		interval = (double)fixed->interval;
+	return interval < (double)c->steps ? (int64_t)interval : c->steps;
+}
+
+static int with_reserve(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	int64_t interval, struct neap__flow *flow)
+{
+	int64_t state = (int64_t)problem->chain.state;
+	struct neap_blocks blocks = {
+		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
+	struct neap_plan other = *plan;
+	NEAP_TRY(neap__blocks_evaluate(plan, problem, tier, &blocks, flow, 0, NULL));
+	blocks.reserve = state;
+	NEAP_TRY(neap__blocks_evaluate(&other, problem, tier, &blocks, flow, 0, NULL));
+	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
+		*plan = other;
+	return 0;
+}
+
+/* Do Revolve's tables cover an interval with so many slots? They are small enough, or not. */
+static int covers(const struct neap_problem *problem, int64_t interval, int64_t slots)
+{
+	struct neap__phi phi = {0};
+	int64_t state = (int64_t)problem->chain.state, tape = (int64_t)problem->chain.tape;
+	int rc = neap__phi_make(&phi, interval, slots * state + tape, state, tape, 1);
+	int64_t reach = phi.reach;
+	neap__phi_free(&phi);
+	return rc < 0 ? rc : reach >= interval;
+}
+
+/* The fewest slots with a plan: one, unless its tables would be too long; -1: none found. */
+static int64_t slots_least(
+	const struct neap_problem *problem, int tier, int64_t interval, struct neap__flow *flow)
+{
+	struct neap_problem richer = *problem;
+	struct neap_plan trial = {.strategy = "async"};
+	int64_t low = interval > 1, high = low, rc;
+	while ((rc = covers(problem, interval, high)) == 0 && high < interval)
+		high = 2 * high + 1;
+	for (low--; rc > 0 && high - low > 1;) {
+		int64_t middle = low + (high - low) / 2;
+		int enough = covers(problem, interval, middle);
+		if (enough < 0)
+			return enough;
+		*(enough ? &high : &low) = middle;
+	}
+	if (rc <= 0)
+		return rc < 0 ? rc : -1;
+	richer.memory = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, high, 1);
+	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, flow));
+	return trial.feasible ? high : -1;
+}
+
+static int refuse(
+	struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t interval)
+{
+	int64_t steps = problem->chain.steps, sent = neap__ceil_div(steps, interval) - 1;
+	struct neap__flow *flow;
+	if (sent > neap__places(problem, tier)) {
+		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
+			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
+		return 0;
+	}
+	tier = sent ? tier : 0;
+	NEAP_TRY(neap__flow_new(&flow));
+	int64_t slots = slots_least(problem, tier, interval, flow);
+	neap__flow_free(flow);
+	if (slots == -ENOMEM)
+		return -ENOMEM;
+	uint64_t least = neap__fixed_bytes(problem, tier) +
+			 (uint64_t)neap__bytes(problem, slots < 0 ? 0 : slots, 1);
+	if (slots < 0 || least <= problem->memory)
+		neap__refuse(plan, 0, "a state every %lld steps does not fit", (long long)interval);
+	else
+		neap__refuse(plan, least, "%lld slot%s and a tape need %llu", (long long)slots,
+			slots == 1 ? "" : "s", (unsigned long long)least);
+	return 0;
+}
+
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	int64_t interval = interval_of(problem, fixed, tier);
+	struct neap__flow *flow;
+	if (interval > INTERVAL_MOST) {
+		neap__refuse(plan, 0, "a state every %lld steps leaves too much between them",
+			(long long)interval);
+		return 0;
+	}
+	NEAP_TRY(neap__flow_new(&flow));
+	int rc = with_reserve(plan, problem, tier, interval, flow);
+	neap__flow_free(flow);
+	if (rc < 0 || plan->feasible)
+		return rc;
+	return refuse(plan, problem, tier, interval);
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	return neap__over_tiers(plan, problem, fixed, attempt);
+}
+
+const struct neap__strategy neap__async = {"async",
+	"a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)", solve,
+	neap__blocks_open};

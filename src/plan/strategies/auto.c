@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auto: the fastest feasible strategy, by predicted makespan; ties go to the
+ * earlier row of the table, and rows after one at the lower bound are not asked. Where that is not
+ * the lower bound and there is a slow tier, a search over plans of blocks (block_search.h) tries to do
+ * better. Never worse than any of them by construction.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/block_plan.h"
+#include "plan/blocks/block_search.h"
+#include "plan/offload/offload_search.h"
+#include "plan/core/strategy.h"
+
+#define EFFORT 2000 /* simulations, unless params say otherwise */
+
+/* What the search finds through each tier, if it is better. */
+static int search(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, double bound)
+{
+	const struct neap_chain *c = &problem->chain;
+	/* A simulation of a very long chain takes longer. */
+	int64_t usual = c->steps > 100000000 ? EFFORT / 4 : EFFORT;
+	int64_t effort = fixed->effort ? fixed->effort : usual;
+	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
+		fixed->remote_chunk || fixed->interval)
+		return 0;
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
+			return 0;
+		NEAP_TRY(neap__search_blocks(&trial, problem, tier, effort / problem->ntiers + 1,
+			plan->feasible ? plan->makespan : INFINITY));
+		if (trial.feasible &&
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+			*plan = trial;
+	}
+	return 0;
+}
+
+/* Unequal stages with tiers. */
+static int search_stages(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+	NEAP_TRY(neap__stageauto_solve(&trial, problem, fixed->effort));
+	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+		*plan = trial;
+	return 0;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const char *name = plan->strategy;
+	double bound = neap_bound(problem);
+	uint64_t least = 0;
+	int found = 0;
+	for (int i = 0; neap__strategies[i]; i++) {
+		struct neap_plan trial;
+		if (found && plan->makespan <= bound * (1 + 1e-12))
+			break; /* no other can be faster */
+		if (neap__strategies[i] == &neap__auto)
+			continue;
+		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
+		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - 1e-12))) {
+			*plan = trial;
+			found = 1;
+		}
+		if (!trial.feasible && trial.least_bytes && (!least || trial.least_bytes < least))
+			least = trial.least_bytes;
+	}
+	plan->feasible = found;
+	NEAP_TRY(search(plan, problem, fixed, bound));
+	if (problem->chain.stages && !(found && plan->makespan <= bound * (1 + 1e-9)))
+		NEAP_TRY(search_stages(plan, problem, fixed));
+	plan->strategy = name;
+	if (!plan->feasible) {
+		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
+		neap__refuse(plan, least,
+			least ? "no strategy fits %llu %s"
+			      : "no strategy solves this problem (budget %llu %s)",
+			(unsigned long long)problem->memory, classic ? "slots" : "bytes");
+	}
+	return 0;
+}
+
+static int open(struct neap_schedule *s)
+{
+	return s->problem.chain.stages ? neap__stageauto_open(s) : neap__blocks_open(s);
+}
+
+const struct neap__strategy neap__auto = {
+	"auto", "the fastest feasible of all strategies, by simulation", solve, open};

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hetero: the strategy `chain`: stages of different sizes and costs, by the dynamic
+ * program of chain_table.h. A part is done by keeping its first state, going on to j
+ * (recording the last stage on the way or not), doing the right part and then the
+ * left one.
+ *
+ * Chains of more stages than the tables are for: by Revolve over the tapes as they are
+ * (long_chain.h), or in blocks (grouped_chain.h), either also as if every tape were the
+ * largest; the fastest of the four.
+ *
+ * Peak: found by verifying the schedule, at byte level, before it is offered.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/stages/grouped_chain.h"
+#include "plan/stages/long_chain.h"
+#include "plan/core/schedule.h"
+#include "plan/core/simulate.h"
+#include "plan/core/stage_sizes.h"
+#include "plan/core/strategy.h"
+#include "plan/stages/chain_table.h"
+
+/* All sizes together are less: more is no better, and bytes stay in 63 bits. */
+#define MEMORY_MOST ((uint64_t)1 << 61)
+
+/* A part that is still to be done; x_i lies in `slot`, or in the tape of i - 1. */
+struct part {
+	int64_t i, t, bytes, slot;
+	int taped;
+};
+
+#define IN_TAPE (-1)
+#define NOT_KEPT (-2) /* x_L on its way to the loss */
+
+struct hetero {
+	struct neap__twotable tables;
+	struct part *stack;
+	int64_t *free_slots; /* [steps + 1] numbers that may be taken, the lowest last */
+	int64_t depth, free;
+	int64_t live; /* the live state's step, -1: none */
+};
+
+static int64_t take_slot(struct hetero *x)
+{
+	return x->free_slots[--x->free];
+}
+
+static void drop(struct neap_schedule *s, struct part *part)
+{
+	struct hetero *x = s->self;
+	if (part->slot < 0)
+		return;
+	neap__drop(s, part->slot, part->i);
+	x->free_slots[x->free++] = part->slot;
+	part->slot = NOT_KEPT;
+}
+
+static void bring(struct neap_schedule *s, const struct part *part)
+{
+	struct hetero *x = s->self;
+	if (x->live == part->i)
+		return;
+	x->live = part->i;
+	if (part->slot >= 0)
+		neap__load(s, part->slot, part->i);
+	else
+		neap__emit(s, &(struct neap_action){.kind = NEAP_LOAD,
+				      .payload = NEAP_TAPE,
+				      .t0 = part->i,
+				      .t1 = part->i});
+}
+
+static void reverse(struct neap_schedule *s, int64_t i)
+{
+	struct hetero *x = s->self;
+	neap__backward(s, i, i + 1);
+	x->live = -1;
+}
+
+static void do_leaf(struct neap_schedule *s, struct part part)
+{
+	struct hetero *x = s->self;
+	int needs = neap__backward_needs_input(s->problem.chain.stages);
+	if (part.i == s->problem.chain.steps) {
+		bring(s, &part);
+		neap__turn(s);
+		drop(s, &part);
+		x->live = -1;
+		return;
+	}
+	if (!part.taped) {
+		bring(s, &part);
+		if (!needs)
+			drop(s, &part);
+		neap__record(s, part.i, part.i + 1);
+	} else if (!needs) {
+		drop(s, &part);
+	}
+	reverse(s, part.i);
+	drop(s, &part);
+}
+
+static void push(struct hetero *x, struct part part)
+{
+	x->stack[x->depth++] = part;
+}
+
+static void do_split(struct neap_schedule *s, struct part part)
+{
+	struct hetero *x = s->self;
+	const struct neap_stages *stages = s->problem.chain.stages;
+	struct neap__twotable_choice k =
+		neap__twotable_choose(&x->tables, part.taped, part.i, part.t, part.bytes);
+	struct part left = {part.i, k.j - 1, k.left, part.slot, k.record};
+	struct part right = {k.j, part.t, k.right, NOT_KEPT, part.taped};
+	bring(s, &part);
+	neap__advance(s, part.i, k.record ? k.j - 1 : k.j);
+	if (k.record)
+		neap__record(s, k.j - 1, k.j);
+	x->live = k.j;
+	if (k.record && neap__tape_holds_output(stages)) {
+		right.slot = IN_TAPE;
+	} else if (k.j < s->problem.chain.steps) {
+		right.slot = take_slot(x);
+		neap__save(s, right.slot, k.j);
+	}
+	push(x, left);
+	push(x, right);
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct hetero *x = s->self;
+	if (x->depth == 0)
+		return 0;
+	struct part part = x->stack[--x->depth];
+	if (part.i == part.t) {
+		do_leaf(s, part);
+	} else if (part.taped && !neap__backward_needs_input(s->problem.chain.stages)) {
+		/* The tape is all it needs. */
+		reverse(s, part.t);
+		part.bytes += (int64_t)s->problem.chain.stages->tape[part.t];
+		part.t--;
+		part.taped = 0;
+		push(x, part);
+		return refill(s);
+	} else {
+		do_split(s, part);
+	}
+	return 0;
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct hetero *x = s->self;
+	neap__twotable_free(&x->tables);
+	free(x->stack);
+	free(x->free_slots);
+}
+
+static int open(struct neap_schedule *s)
+{
+	const struct neap_chain *c = &s->problem.chain;
+	if (!c->stages)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	if (c->steps > NEAP__TWOTABLE_STAGES)
+		return s->plan.variant >= NEAP__LONGCHAIN_BLOCKS ? neap__groupchain_open(s)
+								 : neap__longchain_open(s);
+	struct hetero *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	uint64_t memory = s->problem.memory < MEMORY_MOST ? s->problem.memory : MEMORY_MOST;
+	NEAP_TRY(neap__twotable_fill(&x->tables, c, memory));
+	x->stack = malloc((size_t)(c->steps + 2) * sizeof *x->stack);
+	x->free_slots = malloc((size_t)(c->steps + 2) * sizeof *x->free_slots);
+	if (!x->stack || !x->free_slots)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	for (x->free = 0; x->free < c->steps + 2; x->free++)
+		x->free_slots[x->free] = c->steps + 1 - x->free;
+	int64_t slot = take_slot(x);
+	neap__save(s, slot, 0);
+	push(x, (struct part){0, c->steps, (int64_t)(memory - c->stages->state[0]), slot, 0});
+	return s->error;
+}
+
+/* Advancing further than this in all is not followed step by step. */
+#define FOLLOWED_MOST ((int64_t)1000000000)
+
+/* A schedule of which every action goes by the clock on its way. */
+struct timed {
+	struct neap_schedule *schedule;
+	struct neap__clock clock;
+	double *sums; /* [steps + 1] seconds to advance to step i from 0 */
+	int64_t advanced;
+	int flat;
+};
+
+static int timed_next(void *user, struct neap_action *a)
+{
+	struct timed *timed = user;
+	int rc = neap_schedule_next(timed->schedule, a);
+	if (rc > 0 && a->kind == NEAP_ADVANCE) {
+		double seconds = timed->sums[a->t1] - timed->sums[a->t0];
+		timed->clock.advance += seconds;
+		timed->clock.now += seconds;
+		timed->advanced += a->t1 - a->t0;
+		if (!timed->flat && timed->advanced > FOLLOWED_MOST)
+			return neap__fail(NEAP_EINFEASIBLE, "chain: more than 10^9 steps");
+	} else if (rc > 0) {
+		NEAP_TRY(neap__clock_step(&timed->clock, a));
+	}
+	return rc;
+}
+
+static int timed_init(struct timed *timed, const struct neap_problem *problem)
+{
+	const struct neap_chain *c = &problem->chain;
+	memset(timed, 0, sizeof *timed);
+	neap__clock_init(&timed->clock, problem);
+	timed->flat = neap__stages_flat(c);
+	timed->sums = malloc((size_t)(c->steps + 1) * sizeof *timed->sums);
+	if (!timed->sums)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	timed->sums[0] = 0;
+	for (int64_t i = 0; i < c->steps; i++)
+		timed->sums[i + 1] = timed->sums[i] + c->stages->advance[i];
+	return 0;
+}
+
+/* Verifies and simulates at byte level, in one pass. */
+static int measured(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	struct timed timed;
+	struct neap_schedule *s = NULL;
+	struct neap_verdict v = {0};
+	plan->feasible = 1;
+	int rc = timed_init(&timed, problem);
+	if (rc == 0)
+		rc = neap_schedule_open(&timed.schedule, problem, plan);
+	if (rc == 0)
+		rc = neap_schedule_wrap(&s, timed_next, NULL, &timed);
+	if (rc == 0)
+		rc = neap_verify(&v, problem, s);
+	neap_schedule_close(s);
+	neap_schedule_close(timed.schedule);
+	free(timed.sums);
+	NEAP_TRY(rc);
+	if (v.peak_bytes > problem->memory)
+		return neap__fail(NEAP_EILLEGAL, "chain: the plan takes %llu bytes",
+			(unsigned long long)v.peak_bytes);
+	plan->peak_bytes = v.peak_bytes;
+	plan->arena_bytes = v.arena_bytes;
+	plan->slots = v.slots;
+	plan->advance_steps = v.advance_steps;
+	plan->record_steps = v.record_steps;
+	plan->makespan = (double)timed.clock.now;
+	return 0;
+}
+
+/* The better one of the arrangements. */
+static int solve_long(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	struct neap_plan best = *plan;
+	best.feasible = 0;
+	for (int variant = 0; variant < NEAP__LONGCHAIN_VARIANTS; variant++) {
+		struct neap_plan trial = *plan;
+		trial.variant = variant;
+		int rc = measured(&trial, problem);
+		if (rc < 0 && rc != NEAP_EINFEASIBLE)
+			return rc;
+		if (rc == 0 && (!best.feasible || trial.makespan < best.makespan))
+			best = trial;
+	}
+	*plan = best;
+	if (best.feasible)
+		return 0;
+	uint64_t least = neap__longchain_least(&problem->chain);
+	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
+	return 0;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	(void)fixed;
+	if (!problem->chain.stages) {
+		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
+		return 0;
+	}
+	if (problem->chain.steps > NEAP__TWOTABLE_STAGES)
+		return solve_long(plan, problem);
+	int rc = measured(plan, problem);
+	if (rc != NEAP_EINFEASIBLE)
+		return rc;
+	uint64_t least = neap__twotable_least(&problem->chain);
+	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
+	return 0;
+}
+
+const struct neap__strategy neap__chain = {"chain",
+	"stages of different sizes and costs, by dynamic programming (after rotor)", solve, open};

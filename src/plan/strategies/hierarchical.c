@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hierarchical: a checkpoint every c steps; k of them in fast memory, the others
+ * in the slow tier ("Hierarchical" of arXiv 2412.11810). n = ceil(T/c) chunks, the
+ * first one ragged, the last one recorded at once. The k slots are a window over
+ * the n - 1 saved states: forward, a state leaves for the tier as soon as it is
+ * saved, and its slot is used again k chunks later; the last k never leave.
+ * Backward, the slot that a chunk frees takes the state k chunks below. So k
+ * checkpoints travel ahead of the computation, each as a record of its own, and
+ * q = max(0, n - 1 - k) states are written and read. T - c steps run twice.
+ *
+ * Peak: k S + c A, the paper's without the live state.
+ * For a given k the largest c is best; k is searched.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
+
+/* Transfers in flight each way; PUTs have tickets 0.., GETs WINDOW_MOST.. */
+#define WINDOW_MOST (NEAP_TICKETS / 2)
+
+static int64_t slots_of(const struct neap_problem *p, int64_t c, int64_t k)
+{
+	int64_t saved = neap__ceil_div(p->chain.steps, c) - 1;
+	return k < saved ? k : saved;
+}
+
+static int64_t sent(const struct neap_problem *p, int64_t c, int64_t k)
+{
+	int64_t saved = neap__ceil_div(p->chain.steps, c) - 1;
+	return saved > k ? saved - k : 0;
+}
+
+/* Does (c, k) fit, with the tier only if something is sent? */
+static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
+{
+	if (c < 1)
+		return 0;
+	int64_t q = sent(p, c, k);
+	return q <= neap__places(p, tier) &&
+	       neap__pool(p, q ? tier : 0) >= neap__bytes(p, slots_of(p, c, k), c);
+}
+
+/* Closed form of the makespan's part that depends on (c, k), in the steady rhythm. */
+static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
+{
+	const struct neap_chain *h = &p->chain;
+	const struct neap_tier_spec *spec = &p->tiers[tier - 1];
+	double q = (double)sent(p, c, k), n = (double)neap__ceil_div(h->steps, c);
+	double write = neap_tier_seconds(spec, 1, h->state);
+	double read = neap_tier_seconds(spec, 0, h->state);
+	double forward = (double)c * h->advance + h->slot_write + h->call;
+	double back = (double)c * (h->record + h->backward) + h->slot_read + 2 * h->call;
+	double time = (double)(h->steps - c) * h->advance +
+		      (n - 1) * (h->slot_write + h->slot_read + 3 * h->call);
+	if (spec->flags & NEAP_TIER_SYNC)
+		return time + q * (write + read);
+	double lost = neap_tier_lost(spec, h->state);
+	return time + q * (fmax(lost, write - forward) + fmax(lost, read - back));
+}
+
+/* Largest c that fits k slots. */
+static int64_t chunk_for(const struct neap_problem *p, int tier, int64_t k)
+{
+	int64_t pool = neap__pool(p, tier);
+	if (k > pool / (int64_t)p->chain.state)
+		return 0;
+	return neap__tapes_fit(p, pool - k * (int64_t)p->chain.state);
+}
+
+struct choice {
+	int64_t c, k;
+	double cost;
+};
+
+static void consider(struct choice *best, const struct neap_problem *p, int tier,
+	const struct neap_params *fixed, int64_t k)
+{
+	int64_t c = fixed->chunk ? fixed->chunk : chunk_for(p, tier, k);
+	if (c > p->chain.steps)
+		c = p->chain.steps;
+	if (k < 1 || !fits(p, tier, c, k))
+		return;
+	double time = cost(p, tier, c, k);
+	if (best->c == 0 || time < best->cost)
+		*best = (struct choice){c, k, time};
+}
+
+static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct choice *at)
+{
+	return neap__fixed_bytes(p, sent(p, at->c, at->k) ? tier : 0) +
+	       (uint64_t)neap__bytes(p, slots_of(p, at->c, at->k), at->c);
+}
+
+/* The (c, k) that needs the least bytes without the tier, c = 0: none. */
+static struct choice least_alone(const struct neap_problem *p, const struct neap_params *fixed)
+{
+	int64_t steps = p->chain.steps, c = fixed->chunk, k = fixed->checkpoints;
+	if (!c)
+		c = neap__chunk_least(p, steps, 1);
+	if (c > steps)
+		c = steps;
+	if (!fixed->chunk && k && neap__ceil_div(steps, c) - 1 > k)
+		c = neap__ceil_div(steps, k + 1);
+	if (!k)
+		k = neap__ceil_div(steps, c) > 2 ? neap__ceil_div(steps, c) - 1 : 1;
+	return (struct choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
+}
+
+/* The (c, k) that needs the least bytes with the tier. */
+static void least(struct choice *best, const struct neap_problem *p, int tier,
+	const struct neap_params *fixed)
+{
+	int64_t steps = p->chain.steps, places = neap__places(p, tier);
+	int64_t c = fixed->chunk < steps ? fixed->chunk : steps, k = fixed->checkpoints;
+	if (!c)
+		c = k ? neap__ceil_div(steps, k < steps ? places + k + 1 : steps)
+		      : neap__chunk_least(p, steps, places + 2);
+	if (!k) {
+		k = neap__ceil_div(steps, c) - 1 - places;
+		k = k > 1 ? k : 1;
+	}
+	best->c = c;
+	best->k = k;
+}
+
+static struct choice search(const struct neap_problem *p, int tier, const struct neap_params *fixed)
+{
+	struct choice best = {0};
+	int64_t most = p->chain.steps, steps = p->chain.steps;
+	if (fixed->checkpoints)
+		consider(&best, p, tier, fixed, fixed->checkpoints);
+	/* What `standard` would do, without the tier. */
+	int64_t c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool(p, 0));
+	if (c) {
+		struct neap_params chunk = {.chunk = c < steps ? c : steps};
+		int64_t k = neap__ceil_div(steps, chunk.chunk) - 1;
+		if (!fixed->checkpoints || k <= fixed->checkpoints)
+			consider(&best, p, tier, &chunk, k > 0 ? k : 1);
+	}
+	if (fixed->checkpoints)
+		return best;
+	/* The pair that needs the least bytes, and a grid of 1/16 octaves. */
+	struct choice leanest;
+	least(&leanest, p, tier, fixed);
+	consider(&best, p, tier, fixed, leanest.k);
+	for (int64_t k = 1; k <= most; k += k / 16 + 1)
+		consider(&best, p, tier, fixed, k);
+	if (best.c)
+		for (int64_t middle = best.k, d = -(middle / 16) - 1; d <= middle / 16 + 1; d++) {
+			if (middle > 65536) /* a step of 2^-12 of k */
+				d += middle >> 12;
+			consider(&best, p, tier, fixed, middle + d);
+		}
+	return best;
+}
+
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	int64_t steps = problem->chain.steps;
+	struct choice best = search(problem, tier, fixed);
+	if (!best.c) {
+		struct choice alone = least_alone(problem, fixed);
+		least(&best, problem, tier, fixed);
+		if (alone.c &&
+			(sent(problem, best.c, best.k) > neap__places(problem, tier) ||
+				bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
+			best = alone;
+		if (sent(problem, best.c, best.k) > neap__places(problem, tier)) {
+			neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
+				problem->tiers[tier - 1].name,
+				(long long)neap__places(problem, tier));
+			return 0;
+		}
+		int64_t k = slots_of(problem, best.c, best.k);
+		uint64_t bytes = bytes_of(problem, tier, &best);
+		neap__refuse(plan, bytes, "%lld slots and chunks of %lld steps need %llu",
+			(long long)k, (long long)best.c, (unsigned long long)bytes);
+		return 0;
+	}
+	int64_t k = slots_of(problem, best.c, best.k), q = sent(problem, best.c, best.k);
+	neap__accept(plan, problem, q ? tier : 0, k, neap__bytes(problem, k, best.c));
+	plan->params.chunk = best.c;
+	plan->params.checkpoints = k;
+	plan->advance_steps = steps - best.c;
+	plan->record_steps = steps;
+	if (q)
+		neap__tier_traffic(plan, problem, q);
+	return neap__predict(plan, problem);
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	return neap__over_tiers(plan, problem, fixed, attempt);
+}
+
+struct hierarchical {
+	int64_t n, c, k, i; /* chunks, steps a chunk, slots, chunk at hand */
+	int64_t q;	    /* states sent: chunks 0..q-1 */
+	int64_t window;	    /* transfers in flight, at most k */
+	int64_t pad;	    /* the last saved state is in slot k-1 */
+	int back;
+};
+
+static int64_t start(const struct neap_schedule *s, int64_t i)
+{
+	const struct hierarchical *x = s->self;
+	return i == 0 ? 0 : s->problem.chain.steps - (x->n - i) * x->c;
+}
+
+static int64_t slot(const struct hierarchical *x, int64_t i)
+{
+	return (i + x->pad) % x->k;
+}
+
+static void forward(struct neap_schedule *s, int64_t i)
+{
+	const struct hierarchical *x = s->self;
+	int64_t gone = i - x->window;
+	if (gone >= 0 && gone < x->q) {
+		neap__wait(s, (int32_t)(gone % x->window));
+		neap__drop(s, slot(x, gone), start(s, gone));
+	}
+	neap__save(s, slot(x, i), start(s, i));
+	if (i < x->q)
+		neap__put(s, slot(x, i), start(s, i), i, (int32_t)(i % x->window));
+	neap__advance(s, start(s, i), start(s, i + 1));
+}
+
+static void back(struct neap_schedule *s, int64_t i)
+{
+	const struct hierarchical *x = s->self;
+	int64_t next = i - x->window;
+	if (i < x->q) {
+		neap__wait(s, (int32_t)(WINDOW_MOST + i % x->window));
+		neap__forget(s, start(s, i), i);
+	}
+	neap__load(s, slot(x, i), start(s, i));
+	neap__drop(s, slot(x, i), start(s, i));
+	if (next >= 0 && next < x->q)
+		neap__get(s, slot(x, next), start(s, next), next,
+			(int32_t)(WINDOW_MOST + next % x->window));
+}
+
+/* Chunks from here on are the last k, with nothing in flight: all at once. */
+static int skip_quiet(struct neap_schedule *s)
+{
+	struct hierarchical *x = s->self;
+	int64_t quiet = x->q + x->window, count;
+	if (!s->coarse || x->i < quiet)
+		return 0;
+	if (!x->back) {
+		count = x->n - 1 - x->i;
+		if (count < 1)
+			return 0;
+		neap__compute(s, start(s, x->n - 1) - start(s, x->i), 0, count, 0);
+		x->i = x->n - 1;
+		return 1;
+	}
+	count = x->i - quiet + 1;
+	neap__compute(s, 0, start(s, x->i + 1) - start(s, quiet), 0, count);
+	x->i = quiet - 1;
+	return 1;
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct hierarchical *x = s->self;
+	if (x->i < 0 || skip_quiet(s))
+		return 0;
+	int64_t i = x->i;
+	if (!x->back && i < x->n - 1) {
+		forward(s, i);
+		x->i++;
+		return 0;
+	}
+	if (x->back)
+		back(s, i);
+	neap__record(s, start(s, i), start(s, i + 1));
+	if (!x->back)
+		neap__turn(s);
+	neap__backward(s, start(s, i), start(s, i + 1));
+	x->back = 1;
+	x->i--;
+	return 0;
+}
+
+/* Chunks that wait for the transfer of one and start that of another. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct hierarchical *x = s->self;
+	int64_t i = x->i;
+	*every = x->window > 0 ? x->window : 1;
+	if (i < x->window || i >= x->q || i < 1)
+		return 0;
+	return x->back ? i - x->window : x->q - i;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct hierarchical *x = s->self;
+	x->i += x->back ? -units : units;
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t c = s->plan.params.chunk, k = s->plan.params.checkpoints;
+	if (c < 1 || k < 0 || (k < 1 && c < s->problem.chain.steps))
+		return neap__fail(NEAP_EUSAGE, "schedule: hierarchical: chunk %lld, %lld slots",
+			(long long)c, (long long)k);
+	struct hierarchical *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->c = c;
+	x->n = neap__ceil_div(s->problem.chain.steps, c);
+	x->k = slots_of(&s->problem, c, k);
+	x->q = sent(&s->problem, c, k);
+	x->window = x->k < WINDOW_MOST ? x->k : WINDOW_MOST;
+	if (x->k > 0)
+		x->pad = (x->k - (x->n - 1) % x->k) % x->k;
+	if (x->q > 0 && s->plan.tier < 1)
+		return neap__fail(NEAP_EUSAGE, "schedule: hierarchical: no tier");
+	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
+	return 0;
+}
+
+const struct neap__strategy neap__hierarchical = {"hierarchical",
+	"a window of checkpoints in fast memory, the others in slow (arXiv 2412.11810, "
+	"Hierarchical)",
+	solve, open};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mixed: Revolve with leaves of as many tapes as the pool has room for, more of
+ * them as slots fall free (leaf_revolve.h). In bytes a leaf with j slots taken is
+ * floor((P - j S)/A) steps; in a classic problem whose slots hold a state or a
+ * tape (NEAP_CHAIN_MIXED) it is slots + 1 - j, which is the optimum of the
+ * recurrences E and F of slots that hold either: keeping a tape while another
+ * part is recomputed never helps.
+ *
+ * Peak: the largest of j S + (steps) A over the leaves. It is exact, and T A where
+ * everything fits.
+ */
+#include "plan/recompute/leaf_revolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
+
+/* Pool, state and tape in units: bytes, or slots and the one tape that is free. */
+static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, int64_t *tape)
+{
+	const struct neap_chain *c = &p->chain;
+	int classic = (c->flags & NEAP_CHAIN_CLASSIC) != 0;
+	*pool = neap__pool(p, 0) + classic;
+	*state = (int64_t)c->state;
+	*tape = classic ? 1 : (int64_t)c->tape;
+	if (*tape == 0) { /* free tapes: any number of them fits */
+		*tape = 1;
+		*pool = *pool < 0 ? -1 : *pool + c->steps;
+	}
+}
+
+static int build(struct neap__leaves *x, const struct neap_problem *p, int64_t slots)
+{
+	int64_t pool, state, tape;
+	units(p, &pool, &state, &tape);
+	return neap__leaves_plan(x, p->chain.steps, pool, state, tape, slots);
+}
+
+static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	int64_t steps = problem->chain.steps;
+	int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
+	struct neap_problem richer = *problem;
+	uint64_t all =
+		classic ? UINT64_MAX
+			: neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
+	for (int64_t slots = steps > 1; slots < 8; slots++) {
+		struct neap__leaves x;
+		richer.memory =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, slots, 1);
+		int rc = build(&x, &richer, slots);
+		neap__leaves_free(&x);
+		if (rc < 0 && richer.memory < all)
+			continue;
+		if (richer.memory >= all) {
+			neap__refuse(plan, all, "all tapes need %llu", (unsigned long long)all);
+			return;
+		}
+		neap__refuse(plan, richer.memory, "%lld slot%s and a tape need %llu%s",
+			(long long)slots, slots == 1 ? "" : "s", (unsigned long long)richer.memory,
+			classic ? " slots" : "");
+		return;
+	}
+	neap__refuse(plan, 0, "too many steps");
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	int classic = (c->flags & NEAP_CHAIN_CLASSIC) != 0;
+	struct neap__leaves x;
+
+	if (classic && !(c->flags & NEAP_CHAIN_MIXED) && c->steps > 1) {
+		neap__refuse(plan, 0, "needs bytes, or slots that hold tapes too");
+		return 0;
+	}
+	int64_t slots = fixed->checkpoints ? fixed->checkpoints : c->steps;
+	int rc = build(&x, problem, slots);
+	if (rc == NEAP_EINFEASIBLE) {
+		neap__leaves_free(&x);
+		refuse(plan, problem);
+		return 0;
+	}
+	if (rc == 0) {
+		int64_t bytes = c->tape == 0 && !classic ? x.use.slots * x.state : x.use.peak;
+		neap__accept(plan, problem, 0, x.use.slots, bytes - classic);
+		plan->params.checkpoints = x.slots;
+		plan->advance_steps = x.use.advances;
+		plan->record_steps = c->steps;
+		plan->makespan = (double)c->steps * (c->record + c->backward) +
+				 (double)x.use.advances * c->advance +
+				 (double)(x.use.saves + (x.use.loads > 0)) * c->slot_write +
+				 (double)x.use.loads * c->slot_read +
+				 (double)(3 * x.use.loads + 2) * c->call;
+	}
+	neap__leaves_free(&x);
+	return rc;
+}
+
+/* Parts still to do, the topmost next; number j has its first state in slot j. */
+struct mixed {
+	struct neap__leaves leaves;
+	struct {
+		int64_t t0;
+		struct neap__leaf_part part;
+	} * stack;
+	int64_t depth;
+	int live, stored; /* of the topmost part's first state */
+};
+
+static void do_leaf(struct neap_schedule *s, int64_t t0, int64_t t1)
+{
+	neap__record(s, t0, t1);
+	if (t1 == s->problem.chain.steps)
+		neap__turn(s);
+	neap__backward(s, t0, t1);
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct mixed *x = s->self;
+	if (x->depth == 0)
+		return 0;
+	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
+	struct neap__leaf_part part = x->stack[slot].part, left, right;
+	int leaf = part.l <= neap__leaves_fit(&x->leaves, slot);
+	if (!x->live) {
+		neap__load(s, slot, t0);
+		if (leaf)
+			neap__drop(s, slot, t0);
+	}
+	if (leaf) {
+		do_leaf(s, t0, t0 + part.l);
+		x->depth--;
+		x->live = 0;
+		x->stored = 1;
+		return 0;
+	}
+	if (!x->stored)
+		neap__save(s, slot, t0);
+	int64_t y = neap__leaves_split(&x->leaves, &part, &left, &right);
+	neap__advance(s, t0, t0 + y);
+	x->stack[slot].part = left;
+	x->stack[slot + 1].t0 = t0 + y;
+	x->stack[slot + 1].part = right;
+	x->depth++;
+	x->live = 1;
+	x->stored = 0;
+	return 0;
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct mixed *x = s->self;
+	neap__leaves_free(&x->leaves);
+	free(x->stack);
+}
+
+static int open(struct neap_schedule *s)
+{
+	struct mixed *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	int rc = build(&x->leaves, &s->problem, s->plan.params.checkpoints);
+	if (rc == NEAP_EINFEASIBLE)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	NEAP_TRY(rc);
+	x->stack = malloc((size_t)(x->leaves.slots + 1) * sizeof *x->stack);
+	if (!x->stack)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->stack[0].t0 = 0;
+	x->stack[0].part = x->leaves.root;
+	x->depth = 1;
+	x->live = 1;
+	return 0;
+}
+
+const struct neap__strategy neap__mixed = {"mixed",
+	"Revolve whose leaves keep as many tapes as fit; slots hold a state or a tape", solve,
+	open};

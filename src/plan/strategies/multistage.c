@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multistage: Revolve's order over the slots of tier 0 and the places of the slow
+ * tiers together, the places used most in the fastest memory (Stumm and Walther
+ * 2009). The deeper a place on Revolve's stack, the more often it is used: of a
+ * full segment with t repetitions depth j is written C(t+j-1, j) and read
+ * C(t+j, j+1) times. So the deepest places are slots, then come the tiers by
+ * seconds a write and a read. How many places pay is searched.
+ *
+ * Peak: s S + A and the staging of the tiers in use, s slots.
+ */
+#include <math.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/levels/level_schedule.h"
+#include "plan/core/strategy.h"
+
+#define PLACES_MOST 1000000 /* unless asked for, or all states fit */
+
+typedef unsigned __int128 wide;
+
+/* C(n, k) of which the caller knows that it fits. */
+static int64_t binomial(int64_t n, int64_t k)
+{
+	if (k > n - k)
+		k = n - k;
+	wide c = 1;
+	for (int64_t i = 1; i <= k; i++)
+		c = c * (wide)(n - k + i) / (wide)i;
+	return (int64_t)c;
+}
+
+/* Uses of the places at depths below `depth`. */
+struct uses {
+	int64_t depth, written, read;
+};
+
+/* A full segment whose start is saved at depth d; that write is not counted. */
+static void add_full(struct uses *u, const struct neap__segment *x, int64_t d)
+{
+	int64_t q = u->depth - d < x->s ? u->depth - d : x->s;
+	if (q < 1)
+		return;
+	u->written += binomial(x->t + q - 1, q - 1) - 1;
+	u->read += binomial(x->t + q, q) - 1;
+}
+
+/* One state at each step but the last: saved once, read once. */
+static void add_flat(struct uses *u, const struct neap__segment *x, int64_t d)
+{
+	int64_t q = u->depth - d < x->l - 1 ? u->depth - d : x->l - 1;
+	if (q < 1)
+		return;
+	u->written += q - 1;
+	u->read += q;
+}
+
+/* Down the one path of parts that are not full (binomial.h). */
+static void count(struct uses *u, struct neap__segment x)
+{
+	u->written += u->depth > 0;
+	for (int64_t d = 0;;) {
+		if (neap__segment_full(&x)) {
+			add_full(u, &x, d);
+			return;
+		}
+		if (x.t == 1) {
+			add_flat(u, &x, d);
+			return;
+		}
+		int64_t y = neap__segment_split(&x);
+		struct neap__segment left = {0}, right = {0};
+		u->read += u->depth > d;
+		if (y >= 2)
+			left = neap__segment_left(&x, y);
+		if (x.l - y >= 2 && x.s >= 2) {
+			right = neap__segment_right(&x, y);
+			u->written += u->depth > d + 1;
+		}
+		int go_left = left.l && !neap__segment_full(&left);
+		int go_right = right.l && !neap__segment_full(&right);
+		if (left.l && !go_left)
+			add_full(u, &left, d);
+		if (right.l && !go_right)
+			add_full(u, &right, d + 1);
+		if (!go_left && !go_right)
+			return;
+		x = go_left ? left : right;
+		d += !go_left;
+	}
+}
+
+/* The groups of `places` places, shallowest first; 0 where there are not as many. */
+static int arrange(
+	struct neap__depths *depths, const struct neap_problem *p, int with_tiers, int64_t places)
+{
+	int tiers[NEAP_TIERS_MAX], n = 0;
+	int64_t pool = neap__pool(p, 0), left = places;
+	for (int tier = 1; with_tiers && tier <= p->ntiers; tier++) {
+		double cost = neap__descent_write(p, tier) + neap__descent_read(p, tier);
+		int i = n++;
+		for (; i > 0 &&
+			neap__descent_write(p, tiers[i - 1]) + neap__descent_read(p, tiers[i - 1]) >
+				cost;
+			i--)
+			tiers[i] = tiers[i - 1];
+		tiers[i] = tier;
+		uint64_t staging = p->tiers[tier - 1].staging;
+		pool = staging > (uint64_t)INT64_MAX / 2 ? -1 : pool - (int64_t)staging;
+		if (pool < 0)
+			return 0;
+	}
+	if (pool < (int64_t)p->chain.tape)
+		return 0;
+	int64_t size[NEAP__LEVELS_MOST], tier_of[NEAP__LEVELS_MOST];
+	for (int i = 0; i <= n; i++) {
+		int64_t room = i ? neap__places(p, tiers[i - 1])
+				 : (pool - (int64_t)p->chain.tape) / (int64_t)p->chain.state;
+		size[i] = room < left ? room : left;
+		tier_of[i] = i ? tiers[i - 1] : 0;
+		left -= size[i];
+	}
+	*depths = (struct neap__depths){0};
+	int64_t upto = 0;
+	for (int i = n; i >= 0; i--)
+		if (size[i] > 0) {
+			upto += size[i];
+			depths->row[depths->count].upto = upto;
+			depths->row[depths->count++].tier = (int)tier_of[i];
+		}
+	return left == 0;
+}
+
+/* Fills the plan of so many places, if there are. */
+static void attempt(
+	struct neap_plan *plan, const struct neap_problem *p, int with_tiers, int64_t places)
+{
+	struct neap__depths depths;
+	struct neap__traffic traffic[NEAP__LEVELS_MOST];
+	struct uses before = {0};
+	struct neap_plan trial = *plan;
+	int64_t extra = 0;
+	if (!arrange(&depths, p, with_tiers, places) || (places < 1 && p->chain.steps > 1))
+		return;
+	if (p->chain.steps > 1) {
+		struct neap__segment x = neap__segment(p->chain.steps, places);
+		extra = neap__segment_extra(&x);
+		if (extra < 0)
+			return;
+		for (int i = 0; i < depths.count; i++) {
+			struct uses u = {.depth = depths.row[i].upto};
+			count(&u, x);
+			traffic[i] = (struct neap__traffic){.tier = depths.row[i].tier,
+				.written = u.written - before.written,
+				.read = u.read - before.read,
+				.peak = u.depth - before.depth};
+			before = u;
+		}
+	}
+	neap__descent_plan(&trial, p, extra, traffic, depths.count);
+	trial.params.checkpoints = places;
+	trial.variant = with_tiers;
+	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
+		*plan = trial;
+}
+
+/* Places there are, at most as many as are of use. */
+static int64_t places_most(const struct neap_problem *p, int with_tiers)
+{
+	int64_t most = p->chain.steps - 1, low = 0;
+	struct neap__depths depths;
+	if (!arrange(&depths, p, with_tiers, 0))
+		return -1;
+	while (low < most) { /* the most that can be arranged */
+		int64_t n = low + (most - low + 1) / 2;
+		if (arrange(&depths, p, with_tiers, n))
+			low = n;
+		else
+			most = n - 1;
+	}
+	return low;
+}
+
+static void search(struct neap_plan *plan, const struct neap_problem *p, int with_tiers)
+{
+	int64_t most = places_most(p, with_tiers);
+	if (most < 0)
+		return;
+	/* Counting takes as long as the stack is deep. */
+	if (most > PLACES_MOST && (with_tiers || most < p->chain.steps - 1))
+		most = PLACES_MOST;
+	attempt(plan, p, with_tiers, most);
+	if (!with_tiers || most == PLACES_MOST)
+		return;
+	/* From the slots alone upwards by 1/8, then by halved steps around the best. */
+	for (int64_t n = 1; n < most; n += n / 8 + 1)
+		attempt(plan, p, with_tiers, n);
+	if (!plan->feasible || !plan->variant)
+		return;
+	for (int64_t step = plan->params.checkpoints / 16 + 1; step > 0; step /= 2)
+		for (int sign = -1; sign <= 1; sign += 2)
+			for (int i = 0; i < 4; i++) {
+				int64_t n = plan->params.checkpoints + sign * step;
+				double before = plan->makespan;
+				if (n > 0 && n < most)
+					attempt(plan, p, with_tiers, n);
+				if (!(plan->makespan < before))
+					break;
+			}
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	int64_t steps = problem->chain.steps, given = fixed->checkpoints;
+	if (given > steps - 1)
+		given = steps - 1;
+	for (int with_tiers = 0; with_tiers <= (problem->ntiers > 0); with_tiers++)
+		if (given > 0)
+			attempt(plan, problem, with_tiers, given);
+		else
+			search(plan, problem, with_tiers);
+	if (plan->feasible)
+		return 0;
+	int64_t places = given > 0 ? given : neap__segment_slots_least(steps), least = places;
+	uint64_t bytes = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
+	uint64_t with_tiers = neap__fixed_bytes(problem, 0);
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		int64_t there = neap__places(problem, tier);
+		places = places > there ? places - there : 0;
+		with_tiers += problem->tiers[tier - 1].staging;
+	}
+	with_tiers += (uint64_t)neap__bytes(problem, places, 1);
+	if (problem->ntiers > 0 && with_tiers < bytes) {
+		bytes = with_tiers;
+		least = places;
+	}
+	neap__refuse(plan, bytes > problem->memory ? bytes : 0, "%lld slot%s and a tape need %llu",
+		(long long)least, least == 1 ? "" : "s", (unsigned long long)bytes);
+	return 0;
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t places = s->plan.params.checkpoints;
+	struct neap__descent how = {.levels = 1, .closed = 1, .level = {{0, places}}};
+	if (places < (s->problem.chain.steps > 1) ||
+		!arrange(&how.depths, &s->problem, s->plan.variant, places))
+		return neap__fail(
+			NEAP_EUSAGE, "schedule: multistage: no %lld places", (long long)places);
+	return neap__descent_open(s, &how);
+}
+
+const struct neap__strategy neap__multistage = {"multistage",
+	"Revolve's order, the most used places in the fastest memory (Stumm and Walther 2009)",
+	solve, open};

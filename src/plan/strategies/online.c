@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * onlinerow: the strategy `online`: the plan that a chain gets whose length nobody
+ * knew until its last step began (online_schedule.h), so that a table of strategies shows
+ * the price of not knowing. The forward pass is gone through, the reversal counted.
+ *
+ * Peak: the states kept, or j states and a leaf of tapes, whichever is more.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/online/online_schedule.h"
+#include "plan/core/strategy.h"
+
+#define SLOTS_MOST 1024
+#define STEPS_MOST 100000000 /* with more than SLOTS_FAR slots */
+#define SLOTS_FAR 64
+
+/*
+ * All that the sweep takes, in *calls calls of the model; use->advances NEAP__LEAF_NEVER
+ * or more: too many.
+ */
+static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
+{
+	struct neap__placement *list = &x->placement;
+	struct neap__kept gone;
+	int64_t t = 0;
+	*use = (struct neap__leaf_use){.saves = 1, .advances = steps - 1};
+	*calls = 2 + (steps > 1); /* the last step; the way to it */
+	while (steps > 1 && (t = neap__placement_until(list, t)) < steps - 1) {
+		++*calls;
+		if (!neap__placement_due(list, t))
+			continue;
+		NEAP_TRY(neap__placement_keep(list, t, &gone));
+		use->saves++;
+	}
+	neap__placement_settle(list);
+	int64_t end = steps - 1, state = x->costs.state;
+	use->slots = list->count;
+	use->peak = list->count * state + (steps > 1) * x->costs.tape;
+	if (list->kept[list->count - 1].t == end) /* kept, and not needed for the last step */
+		use->peak = (list->count - 1) * state + x->costs.tape;
+	for (int64_t i = list->count - 1; i >= 0 && use->advances < NEAP__LEAF_NEVER; i--) {
+		int64_t l = end - list->kept[i].t;
+		end = list->kept[i].t;
+		if (l == 0)
+			continue;
+		struct neap__leaf_use part = neap__leaves_measure(&x->costs, l, i);
+		use->advances += part.advances < 0 ? NEAP__LEAF_NEVER : part.advances;
+		use->saves += part.saves;
+		use->loads += part.loads + 1;
+		*calls += 3 * part.loads + 2; /* its splits, its leaves twice */
+		use->slots = part.slots > use->slots ? part.slots : use->slots;
+		use->peak = part.peak > use->peak ? part.peak : use->peak;
+	}
+	return 0;
+}
+
+static void accept(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__leaf_use *use, int64_t calls, int64_t slots, int64_t tape)
+{
+	const struct neap_chain *c = &problem->chain;
+	int64_t free = c->flags & NEAP_CHAIN_CLASSIC ? tape : 0;
+	int64_t bytes = c->tape == 0 && !free ? use->slots * (int64_t)c->state : use->peak - free;
+	if (bytes < use->slots * (int64_t)c->state)
+		bytes = use->slots * (int64_t)c->state;
+	neap__accept(plan, problem, 0, use->slots, bytes);
+	plan->params.checkpoints = slots;
+	plan->advance_steps = use->advances;
+	plan->record_steps = c->steps;
+	plan->makespan = (double)c->steps * (c->record + c->backward) +
+			 (double)use->advances * c->advance + (double)use->saves * c->slot_write +
+			 (double)use->loads * c->slot_read + (double)calls * c->call;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	int64_t slots = neap__online_slots(problem), steps = c->steps;
+	struct neap__online x;
+	struct neap__leaf_use use;
+	int64_t calls;
+
+	if (slots < 1) {
+		uint64_t bytes =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 1, 1);
+		neap__refuse(plan, bytes, "needs %llu: one slot, for x_0, and a tape",
+			(unsigned long long)bytes);
+		return 0;
+	}
+	if (fixed->checkpoints && fixed->checkpoints < slots)
+		slots = fixed->checkpoints;
+	if (slots > steps)
+		slots = steps;
+	if (slots > SLOTS_MOST) {
+		neap__refuse(plan, 0, "plans at most %d slots", SLOTS_MOST);
+		return 0;
+	}
+	if (steps > STEPS_MOST && slots > SLOTS_FAR) {
+		neap__refuse(plan, 0, "plans at most %d slots beyond 10^8 steps", SLOTS_FAR);
+		return 0;
+	}
+	int rc = neap__online_init(&x, problem, slots);
+	if (rc == 0)
+		rc = count(&use, &calls, &x, steps);
+	if (rc == 0 && use.advances >= NEAP__LEAF_NEVER)
+		neap__refuse(plan, 0, "%lld slots: more than 2^60 steps", (long long)slots);
+	else if (rc == 0)
+		accept(plan, problem, &use, calls, slots, x.costs.tape);
+	neap__online_fini(&x);
+	return rc;
+}
+
+static int refill(struct neap_schedule *s)
+{
+	return neap__online_refill(s->self, s);
+}
+
+static void fini(struct neap_schedule *s)
+{
+	neap__online_fini(s->self);
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t slots = s->plan.params.checkpoints;
+	if (slots < 1 || slots > neap__online_slots(&s->problem))
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	struct neap__online *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	NEAP_TRY(neap__online_init(x, &s->problem, slots));
+	x->steps = s->problem.chain.steps;
+	return 0;
+}
+
+const struct neap__strategy neap__online_row = {"online",
+	"checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)", solve, open};

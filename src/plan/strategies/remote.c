@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remote: a checkpoint every c steps, each sent to the slow tier ("Remote" of
+ * arXiv 2412.11810). n = ceil(T/c) chunks, the first one ragged, the last one
+ * recorded as the forward pass reaches it: n - 1 states travel, T - c steps run
+ * twice. A state comes back into the live buffer while the chunk after it is
+ * reversed. On the way out it waits in one of d staging slots, taken from the
+ * room of the tapes that are not there yet.
+ *
+ * Peak: max(c A, d S), d = max(1, floor(c A / S)) up to 16, 0 on a synchronous
+ * tier or where the copy costs more than the wait; the paper's S + c A counts the
+ * live state. Recomputation and traffic both fall with c: the largest c that fits
+ * is best.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
+
+/* The plan of chunks of c with so many staging slots. */
+static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c,
+	int64_t room)
+{
+	int64_t steps = problem->chain.steps, n = neap__ceil_div(steps, c);
+	int64_t tapes = neap__bytes(problem, 0, c), out = neap__bytes(problem, room, 0);
+	neap__accept(plan, problem, n > 1 ? tier : 0, room, out > tapes ? out : tapes);
+	plan->stage_slots = room;
+	plan->params.chunk = c;
+	plan->advance_steps = steps - c;
+	plan->record_steps = steps;
+	if (n > 1)
+		neap__tier_traffic(plan, problem, n - 1);
+	return neap__predict(plan, problem);
+}
+
+static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c)
+{
+	int64_t sent = neap__ceil_div(problem->chain.steps, c) - 1;
+	int64_t tapes = neap__bytes(problem, 0, c);
+	int64_t room = sent ? neap__outbox_room(problem, tier, tapes, sent) : 0;
+	struct neap_plan direct = *plan;
+
+	NEAP_TRY(staged(plan, problem, tier, c, room));
+	if (room == 0 || problem->chain.slot_write == 0)
+		return 0;
+	/* A copy into a slot may cost more than waiting for the write. */
+	NEAP_TRY(staged(&direct, problem, tier, c, 0));
+	if (direct.makespan < plan->makespan)
+		*plan = direct;
+	return 0;
+}
+
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int tier)
+{
+	int64_t steps = problem->chain.steps, given = fixed->chunk < steps ? fixed->chunk : steps;
+	int64_t least = neap__ceil_div(steps, neap__places(problem, tier) + 1);
+	int64_t c = given ? given : neap__tapes_fit(problem, neap__pool(problem, tier));
+	int64_t all = neap__pool(problem, 0);
+
+	/* One chunk takes no tier, hence none of its staging. */
+	if ((given == steps || !given) && neap__tapes_fit(problem, all) >= steps &&
+		all >= neap__bytes(problem, 0, steps))
+		return finish(plan, problem, tier, steps);
+	if (given && given < least) {
+		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
+			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
+		return 0;
+	}
+	if (c < least || neap__pool(problem, tier) < neap__bytes(problem, 0, c)) {
+		int64_t chunk = given ? given : least;
+		uint64_t bytes = neap__fixed_bytes(problem, chunk < steps ? tier : 0) +
+				 (uint64_t)neap__bytes(problem, 0, chunk);
+		uint64_t whole =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
+		if (!given && whole < bytes) {
+			chunk = steps;
+			bytes = whole;
+		}
+		neap__refuse(plan, bytes, "chunks of %lld steps need %llu", (long long)chunk,
+			(unsigned long long)bytes);
+		return 0;
+	}
+	return finish(plan, problem, tier, c);
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	return neap__over_tiers(plan, problem, fixed, attempt);
+}
+
+struct remote {
+	int64_t n, c, i; /* chunks, steps a chunk, chunk at hand */
+	int back;
+	struct neap__outbox out;
+};
+
+#define GET_TICKET (NEAP_TICKETS - 1)
+
+static int64_t start(const struct neap_schedule *s, int64_t i)
+{
+	const struct remote *x = s->self;
+	return i == 0 ? 0 : s->problem.chain.steps - (x->n - i) * x->c;
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct remote *x = s->self;
+	if (x->i < 0)
+		return 0;
+	int64_t t0 = start(s, x->i), t1 = start(s, x->i + 1);
+	if (!x->back && x->i < x->n - 1) {
+		neap__outbox_send(s, &x->out, t0, x->i);
+		neap__advance(s, t0, t1);
+		x->i++;
+		return 0;
+	}
+	if (x->back) {
+		neap__wait(s, GET_TICKET);
+		neap__forget(s, t0, x->i);
+	} else {
+		neap__outbox_free(s, &x->out, -1);
+	}
+	neap__record(s, t0, t1);
+	if (!x->back)
+		neap__turn(s);
+	if (x->i > 0)
+		neap__get(s, NEAP_LIVE, start(s, x->i - 1), x->i - 1, GET_TICKET);
+	neap__backward(s, t0, t1);
+	x->back = 1;
+	x->i--;
+	return 0;
+}
+
+/* Chunks but the first, ragged one, and the last. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct remote *x = s->self;
+	*every = !x->back && x->out.room > 0 ? x->out.room : 1;
+	if (x->back)
+		return x->i > 0 ? x->i : 0;
+	return x->i > 0 && x->i < x->n - 1 ? x->n - 1 - x->i : 0;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct remote *x = s->self;
+	x->i += x->back ? -units : units;
+	if (!x->back)
+		neap__outbox_skip(&x->out, units, units * x->c);
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t c = s->plan.params.chunk, steps = s->problem.chain.steps;
+	if (c < 1 || (c < steps && s->plan.tier < 1))
+		return neap__fail(NEAP_EUSAGE, "schedule: remote: chunk is %lld", (long long)c);
+	struct remote *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->c = c;
+	x->n = neap__ceil_div(steps, c);
+	x->out.room = s->plan.stage_slots;
+	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
+	return 0;
+}
+
+const struct neap__strategy neap__remote = {"remote",
+	"a checkpoint every chunk of steps, each in slow memory (arXiv 2412.11810, Remote)", solve,
+	open};

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay: what a step did is logged the first time it is passed, in far fewer bytes than
+ * its tape (a spiking net's log are its spikes); later the tapes of whole blocks of steps
+ * are made again from the state before the block and the log of its steps, which costs
+ * less than recording them: what flows into every unit is known in advance.
+ *
+ * n blocks of logged steps, then a tail that is recorded at once. Blocks last to first:
+ * the state before one and its log come from where they are kept (in tier 0 or on a tier,
+ * each for itself), the block's tapes are replayed and reversed. Steps in blocks cost
+ * advance + replay + backward, those of the tail record + backward:
+ *
+ *     T b + (T - s) r + s (f + rho) + copies and waits
+ *
+ * for s steps in blocks (log_blocks.c), so the tail is as long as it can be. All four
+ * places of states and logs are tried, and logs asked for early or late; where states are
+ * on the tier, shorter blocks too. Nothing is copied or moved but the blocks' states and
+ * the logs: S / interval + q bytes a step, where `stream` moves A.
+ */
+#include "plan/recompute/log_blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/strategy.h"
+
+#define SHORTER 6    /* times that the longest interval is halved */
+#define ALL_UP_TO 48 /* intervals of few steps are tried one by one */
+
+#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_KEPT)
+
+#define SLOTS_TRIED 20000 /* blocks with states in slots beyond which one length is tried */
+#define NO_MORE 2
+
+/* Tickets of logs going up and coming back; the outbox of states has 0 to 15. */
+#define LOG_OUT 16
+#define LOG_BACK 48
+#define STATE_BACK 49
+
+static int tier_takes(const struct neap__logblocks *x)
+{
+	return x->tier == 0 || neap__logblocks_slow(x) <= x->p->tiers[x->tier - 1].capacity;
+}
+
+/* Does the mode make sense on the tier? */
+static int mode_applies(const struct neap_problem *p, int tier, int mode)
+{
+	if (tier == 0 || (mode & ALL_HERE) == ALL_HERE)
+		return tier == 0 && mode == ALL_HERE;
+	if (mode & NEAP__LOG_KEPT)
+		return !(mode & NEAP__LOG_EARLY);
+	return !(p->chain.flags & NEAP_CHAIN_TAPES_STAY);
+}
+
+/* The numbers of the plan of these blocks. */
+static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
+{
+	const struct neap_problem *p = x->p;
+	int64_t steps = p->chain.steps;
+	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_KEPT);
+	plan->tier = 0;
+	neap__accept(plan, p, x->n ? x->tier : 0, slots ? x->n : x->room, neap__logblocks_peak(x));
+	plan->stage_slots = slots ? 0 : x->room;
+	plan->variant = (x->n ? x->mode : ALL_HERE) + NEAP__LOG_MODES * (int)x->window;
+	plan->params =
+		(struct neap_params){.interval = x->n ? x->interval : 0, .tail = steps - x->body};
+	plan->advance_steps = x->body;
+	plan->record_steps = steps;
+	if (plan->tier > 0) {
+		struct neap_tier_use *use = &plan->tiers[plan->tier - 1];
+		use->peak_bytes = neap__logblocks_slow(x);
+		use->written = use->read =
+			(uint64_t)((slots ? 0 : x->n * x->state) + (sent ? x->body * x->log : 0));
+	}
+	return neap__predict(plan, p);
+}
+
+/* The better of the plan and that of these blocks. */
+static int offer(struct neap_plan *plan, struct neap__logblocks *x, int staged)
+{
+	struct neap_plan trial = {.strategy = plan->strategy, .chosen = plan->strategy};
+	neap__logblocks_widen(x, staged);
+	NEAP_TRY(fill(&trial, x));
+	if (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12))
+		*plan = trial;
+	return 0;
+}
+
+static int offer_both(struct neap_plan *plan, struct neap__logblocks *x)
+{
+	NEAP_TRY(offer(plan, x, 1));
+	/* A copy into a slot may cost more than waiting for the write. */
+	return x->room && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
+}
+
+/*
+ * The intervals tried, `most` being the longest: all of few, of many the longest and its
+ * halves; without a tier only the longest. 0: no more.
+ */
+static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k)
+{
+	if (x->tier == 0 || (x->mode & NEAP__LOG_SLOTS && x->n > SLOTS_TRIED))
+		return 0;
+	if (most <= ALL_UP_TO)
+		return k < most ? most - k : 0;
+	return k <= SHORTER ? most >> k : 0;
+}
+
+/*
+ * Fits blocks of the n-th interval, or as long as can be: 1, 0 where that does not work,
+ * NO_MORE where there is no such interval, or a negative code.
+ */
+static int fit_nth(struct neap__logblocks *x, int64_t given, int64_t *most, int k)
+{
+	int64_t interval = k == 0 ? given : given ? 0 : nth_interval(x, *most, k);
+	if (k > 0 && interval == 0)
+		return NO_MORE;
+	int rc = neap__logblocks_fit(x, interval);
+	if (k == 0)
+		*most = rc > 0 && x->n > 1 ? neap__logblocks_start(x, 1) : x->interval;
+	return rc > 0 ? tier_takes(x) : rc;
+}
+
+static int try_mode(struct neap_plan *plan, struct neap__logblocks *x, int64_t given)
+{
+	int64_t most = 0;
+	for (int k = 0, rc; (rc = fit_nth(x, given, &most, k)) != NO_MORE; k++) {
+		NEAP_TRY(rc);
+		if (rc == 0)
+			continue;
+		NEAP_TRY(offer_both(plan, x));
+		if (x->n == 0)
+			return 0;
+	}
+	return 0;
+}
+
+/* 1 where some mode fits this budget. */
+static int fits(const struct neap_problem *problem, uint64_t memory, int64_t given)
+{
+	struct neap_problem p = *problem;
+	int64_t most = 0;
+	int rc = 0;
+	p.memory = memory;
+	for (int tier = 0; tier <= p.ntiers && rc == 0; tier++)
+		for (int mode = 0; mode < NEAP__LOG_MODES && rc == 0; mode++) {
+			struct neap__logblocks x;
+			if (!mode_applies(&p, tier, mode))
+				continue;
+			rc = neap__logblocks_init(&x, &p, tier, mode);
+			for (int k = 0; rc == 0; k++)
+				rc = fit_nth(&x, given, &most, k);
+			rc = rc == NO_MORE ? 0 : rc;
+			neap__logblocks_free(&x);
+		}
+	return rc;
+}
+
+/* The least budget; every tape fits into the largest that is looked at. */
+static int refuse(struct neap_plan *plan, const struct neap_problem *problem, int64_t interval)
+{
+	uint64_t low = problem->memory;
+	uint64_t high = neap__fixed_bytes(problem, 0) +
+			(uint64_t)problem->chain.steps * problem->chain.tape;
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+		int rc = fits(problem, middle, interval);
+		NEAP_TRY(rc);
+		*(rc > 0 ? &high : &low) = middle;
+	}
+	neap__refuse(plan, high, "blocks and their logs need %llu", (unsigned long long)high);
+	return 0;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	if (c->flags & NEAP_CHAIN_CLASSIC) {
+		neap__refuse(plan, 0, "needs bytes");
+		return 0;
+	}
+	if (c->log == 0 || c->log >= c->tape) {
+		neap__refuse(plan, 0,
+			c->log ? "a log of %llu bytes is no smaller than a tape"
+			       : "needs a log (bytes a step: %llu)",
+			(unsigned long long)c->log);
+		return 0;
+	}
+	for (int tier = 0; tier <= problem->ntiers; tier++)
+		for (int mode = 0; mode < NEAP__LOG_MODES; mode++) {
+			struct neap__logblocks x;
+			if (!mode_applies(problem, tier, mode))
+				continue;
+			int rc = neap__logblocks_init(&x, problem, tier, mode);
+			if (rc == 0)
+				rc = try_mode(plan, &x, fixed->interval);
+			neap__logblocks_free(&x);
+			NEAP_TRY(rc);
+		}
+	return plan->feasible ? 0 : refuse(plan, problem, fixed->interval);
+}
+
+struct replay {
+	struct neap__logblocks blocks;
+	struct neap__outbox out;
+	int64_t i; /* the block at hand */
+	int back;
+	int64_t sent, settled; /* logs */
+};
+
+static int64_t start(const struct replay *x, int64_t j)
+{
+	return neap__logblocks_start(&x->blocks, j);
+}
+
+static void settle_log(struct neap_schedule *s, struct replay *x)
+{
+	neap__wait(s, LOG_OUT + (int32_t)(x->settled++ % x->blocks.window));
+}
+
+static void go_up(struct neap_schedule *s, struct replay *x)
+{
+	int64_t t0 = start(x, x->i), t1 = start(x, x->i + 1);
+	int sends = !(x->blocks.mode & NEAP__LOG_KEPT);
+	if (sends && x->sent - x->settled == x->blocks.window)
+		settle_log(s, x);
+	if (x->blocks.mode & NEAP__LOG_SLOTS)
+		neap__save(s, x->i, t0);
+	else
+		neap__outbox_send(s, &x->out, t0, x->i);
+	neap__advance_log(s, t0, t1);
+	if (sends)
+		neap__put_log(s, t0, t1, x->i, LOG_OUT + (int32_t)(x->sent++ % x->blocks.window));
+	x->i++;
+}
+
+/* Asks for the state or the log of block j, where there is one. */
+static void ask_state(struct neap_schedule *s, const struct replay *x, int64_t j)
+{
+	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_SLOTS))
+		neap__get(s, NEAP_LIVE, start(x, j), j, STATE_BACK);
+}
+
+static void ask_log(struct neap_schedule *s, const struct replay *x, int64_t j)
+{
+	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_KEPT))
+		neap__get_log(s, start(x, j), start(x, j + 1), j, LOG_BACK);
+}
+
+static void turn(struct neap_schedule *s, struct replay *x)
+{
+	int64_t t0 = x->blocks.body, t1 = s->problem.chain.steps;
+	neap__outbox_free(s, &x->out, -1);
+	while (x->settled < x->sent)
+		settle_log(s, x);
+	if (t0 < t1)
+		neap__record(s, t0, t1);
+	neap__turn(s);
+	ask_state(s, x, x->i - 1);
+	ask_log(s, x, x->i - 1);
+	if (t0 < t1)
+		neap__backward(s, t0, t1);
+	x->back = 1;
+	x->i--;
+}
+
+static void go_down(struct neap_schedule *s, struct replay *x)
+{
+	int64_t j = x->i--, t0 = start(x, j), t1 = start(x, j + 1);
+	int early = x->blocks.mode & NEAP__LOG_EARLY;
+	if (x->blocks.mode & NEAP__LOG_SLOTS) {
+		neap__load(s, j, t0);
+		neap__drop(s, j, t0);
+	} else {
+		neap__wait(s, STATE_BACK);
+		neap__forget(s, t0, j);
+	}
+	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+		neap__wait(s, LOG_BACK);
+		neap__forget_log(s, t0, j);
+	}
+	if (early)
+		ask_log(s, x, j - 1);
+	neap__record_log(s, t0, t1);
+	neap__drop_log(s, t0, t1);
+	ask_state(s, x, j - 1);
+	if (!early)
+		ask_log(s, x, j - 1);
+	neap__backward(s, t0, t1);
+}
+
+static int refill(struct neap_schedule *s)
+{
+	struct replay *x = s->self;
+	if (x->back && x->i < 0)
+		return 0;
+	if (x->back)
+		go_down(s, x);
+	else if (x->i < x->blocks.n)
+		go_up(s, x);
+	else
+		turn(s, x);
+	return 0;
+}
+
+/* Of blocks of one length, those but the first and the last two. */
+static int64_t alike(struct neap_schedule *s, int64_t *every)
+{
+	const struct replay *x = s->self;
+	int64_t n = x->blocks.n;
+	*every = 1;
+	if (x->blocks.mode & NEAP__LOG_SLOTS)
+		return 0;
+	if (x->back)
+		return x->i > 0 && x->i < n - 1 ? x->i : 0;
+	*every = x->blocks.window > x->blocks.room ? x->blocks.window : x->blocks.room;
+	return x->i > 0 && x->i < n - 2 ? n - 2 - x->i : 0;
+}
+
+static void skip(struct neap_schedule *s, int64_t units)
+{
+	struct replay *x = s->self;
+	if (x->back) {
+		x->i -= units;
+		return;
+	}
+	x->i += units;
+	neap__outbox_skip(&x->out, units, units * x->blocks.interval);
+	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+		x->sent += units;
+		x->settled += units;
+	}
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct replay *x = s->self;
+	neap__logblocks_free(&x->blocks);
+}
+
+static int open(struct neap_schedule *s)
+{
+	const struct neap_plan *plan = &s->plan;
+	const struct neap_chain *c = &s->problem.chain;
+	int mode = plan->variant % NEAP__LOG_MODES, window = plan->variant / NEAP__LOG_MODES;
+	int pow2 = !(window & (window - 1)) && !(plan->stage_slots & (plan->stage_slots - 1));
+	struct replay *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->fini = fini;
+	s->refill = refill;
+	s->alike = alike;
+	s->skip = skip;
+	int rc = 0;
+	if (c->log && c->log < c->tape && pow2 && window >= 1 && window <= NEAP__OUTBOX_MOST &&
+		plan->params.tail <= c->steps && mode_applies(&s->problem, plan->tier, mode)) {
+		NEAP_TRY(neap__logblocks_init(&x->blocks, &s->problem, plan->tier, mode));
+		rc = neap__logblocks_again(
+			&x->blocks, c->steps - plan->params.tail, plan->params.interval);
+	}
+	if (rc <= 0)
+		return rc < 0 ? rc
+			      : neap__fail(NEAP_EUSAGE,
+					"schedule: replay: the plan is not one of this problem");
+	x->blocks.window = window;
+	x->out.room = x->blocks.room = plan->stage_slots;
+	return 0;
+}
+
+const struct neap__strategy neap__logreplay = {"replay",
+	"tapes made again, block by block, from states and a log of what each step did", solve,
+	open};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * revolve: the fewest forward steps with s slots and one tape (Griewank and
+ * Walther 2000, Algorithm 799). With beta(s,t) = C(s+t, s) and t the least
+ * with beta(s,t) >= l, l steps starting in one of s slots take
+ *
+ *     extra(l,s) = t l - C(s+t, t-1)                    advance steps
+ *
+ * A segment is split so that its left part (fewer repetitions) is as long as
+ * optimality allows: y = min(beta(s,t-1), l - beta(s-1,t-1)). Then one of the
+ * two parts is always full, a beta number, which makes the number of saves
+ * computable: a full segment saves C(s-1+t, t) - 1 of its right parts (those of
+ * two steps or more), and the rest of the tree is one path.
+ *
+ * Peak: s S + A, s = min(slots that fit, T - 1), none for T = 1.
+ */
+#include "plan/recompute/revolve_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+#include "plan/core/strategy.h"
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *c = &problem->chain;
+	int64_t steps = c->steps, pool = neap__pool(problem, 0), tape = (int64_t)c->tape;
+	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)c->state;
+	int64_t least = neap__segment_slots_least(steps);
+
+	if (fixed->checkpoints && steps > 1) {
+		least = fixed->checkpoints < steps - 1 ? fixed->checkpoints : steps - 1;
+		slots = slots >= least ? least : -1;
+	}
+	if (slots > steps - 1)
+		slots = steps - 1;
+	if (slots < least) {
+		uint64_t bytes =
+			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
+		neap__refuse(plan, bytes, "%lld slot%s and a tape need %llu", (long long)least,
+			least == 1 ? "" : "s", (unsigned long long)bytes);
+		return 0;
+	}
+	plan->record_steps = steps;
+	double copies = 0;
+	if (steps > 1) {
+		struct neap__segment x = neap__segment(steps, slots);
+		plan->advance_steps = neap__segment_extra(&x);
+		if (plan->advance_steps < 0) {
+			neap__refuse(plan, 0, "%lld slots: more than 2^63 steps", (long long)slots);
+			return 0;
+		}
+		copies = (double)(1 + neap__segment_saves(x)) * c->slot_write +
+			 (double)(steps - 1) * c->slot_read;
+	}
+	neap__accept(plan, problem, 0, slots, neap__bytes(problem, slots, 1));
+	plan->params.checkpoints = slots;
+	plan->makespan = (double)plan->advance_steps * c->advance +
+			 (double)steps * (c->record + c->backward) + copies +
+			 (double)(3 * steps - 1) * c->call;
+	return 0;
+}
+
+static int grow(struct neap__revolving *x, int64_t room)
+{
+	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+	if (!stack)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->stack = stack;
+	x->room = room;
+	return 0;
+}
+
+int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room)
+{
+	struct neap__revolving *x = s->self;
+	if (room > x->room)
+		NEAP_TRY(grow(x, room));
+	return x->room;
+}
+
+static int push(struct neap__revolving *x, int64_t t0, struct neap__segment part)
+{
+	if (x->depth == x->room)
+		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
+	x->stack[x->depth].t0 = t0;
+	x->stack[x->depth].part = part;
+	x->depth++;
+	return 0;
+}
+
+int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots)
+{
+	return push(x, t0, l > 1 ? neap__segment(l, slots) : (struct neap__segment){.l = 1});
+}
+
+/*
+ * One level down from the topmost start, whose state is live and, for two steps
+ * or more, stored in its slot: split and save, or reverse the one step left.
+ */
+static int descend(struct neap__revolving *x, struct neap_schedule *s)
+{
+	int64_t t0 = x->stack[x->depth - 1].t0;
+	struct neap__segment part = x->stack[x->depth - 1].part;
+	if (part.l == 1) {
+		x->depth--;
+		x->down = 0;
+		neap__record(s, t0, t0 + 1);
+		if (!x->turned)
+			neap__turn(s);
+		x->turned = 1;
+		neap__backward(s, t0, t0 + 1);
+		return 0;
+	}
+	int64_t y = neap__segment_split(&part);
+	x->stack[x->depth - 1].part =
+		y >= 2 ? neap__segment_left(&part, y) : (struct neap__segment){.l = 1};
+	neap__advance(s, t0, t0 + y);
+	if (part.l - y == 1)
+		return push(x, t0 + y, (struct neap__segment){.l = 1});
+	neap__save(s, x->depth, t0 + y);
+	return push(x, t0 + y, neap__segment_right(&part, y));
+}
+
+int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s)
+{
+	if (x->depth == 0)
+		return 0;
+	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
+	if (!x->down) {
+		neap__load(s, slot, t0);
+		if (x->stack[slot].part.l == 1)
+			neap__drop(s, slot, t0);
+	}
+	x->down = 1;
+	return descend(x, s);
+}
+
+/* x_0 is live, and kept where there is more than one step. */
+static int refill(struct neap_schedule *s)
+{
+	struct neap__revolving *x = s->self;
+	if (!x->turned && x->depth == 1 && !x->down) {
+		x->down = 1;
+		if (x->stack[0].part.l >= 2)
+			neap__save(s, 0, 0);
+	}
+	return neap__revolve_next(x, s);
+}
+
+static void fini(struct neap_schedule *s)
+{
+	struct neap__revolving *x = s->self;
+	free(x->stack);
+}
+
+static int open(struct neap_schedule *s)
+{
+	int64_t steps = s->problem.chain.steps, slots = s->plan.params.checkpoints;
+	if (steps > 1 && slots < 1)
+		return neap__fail(NEAP_EUSAGE, "schedule: revolve: no slots");
+	struct neap__revolving *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill;
+	s->fini = fini;
+	s->tables = neap__revolve_tables;
+	return neap__revolve_push(x, 0, steps, slots);
+}
+
+const struct neap__strategy neap__revolve = {"revolve",
+	"the fewest forward steps for a number of slots (Griewank and Walther 2000)", solve, open};

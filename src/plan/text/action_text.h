@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_text.h: neap_action_show's way back, and schedules that are lists. */
+#ifndef NEAP_PLAN_ACTIONTEXT_H
+#define NEAP_PLAN_ACTIONTEXT_H
+
+#include <neap/plan.h>
+
+/* 0, or -1: the line is not an action as neap_action_show writes it. */
+NEAP_API int neap__action_parse(struct neap_action *action, const char *line);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_parse.h: what stands in the text of a plan, before any of it is believed. */
+#ifndef NEAP_PLAN_PLANPARSE_H
+#define NEAP_PLAN_PLANPARSE_H
+
+#include "plan/text/plan_keys.h"
+
+#define NEAP__PLAN_KEYS_MOST 80
+
+struct neap__parsed {
+	struct neap_saved saved; /* first: what the caller sees */
+	struct neap_stages stages;
+	void *columns[NEAP__STAGE_COLUMNS];
+	struct neap_action *actions;
+	int listed; /* there is a list of actions */
+	/* Lines on which keys stand, 0: not there; by row of neap__plan_keys. */
+	int64_t line[NEAP__PLAN_KEYS_MOST];
+	int64_t used_line[NEAP_TIERS_MAX][NEAP__PLAN_KEYS_MOST];
+};
+
+/*
+ * Fills `parsed`, all zero before; free it in every case. NEAP_EFORMAT with a line
+ * that begins with the number of the text's line.
+ */
+NEAP_API int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length);
+NEAP_API void neap__parsed_free(struct neap__parsed *parsed);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/verify/run_length.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+
+/* Makes room for a row at `i`; the row is not set. */
+static int insert(struct neap__runs *r, int64_t i)
+{
+	if (r->count == r->room) {
+		int64_t room = r->room ? 2 * r->room : 8;
+		struct neap__run *run = realloc(r->run, (size_t)room * sizeof *run);
+		if (!run)
+			return neap__fail(-ENOMEM, "verify: out of memory");
+		r->run = run;
+		r->room = room;
+	}
+	memmove(r->run + i + 1, r->run + i, (size_t)(r->count - i) * sizeof *r->run);
+	r->count++;
+	return 0;
+}
+
+/* Takes items [from, from + count) out of row i. */
+static int cut(struct neap__runs *r, int64_t i, int64_t from, int64_t count)
+{
+	struct neap__run row = r->run[i], after = row;
+	after.at += (from + count) * row.gap;
+	after.t += (from + count) * row.step;
+	after.count = row.count - from - count;
+	if (from > 0 && after.count > 0) {
+		NEAP_TRY(insert(r, i + 1));
+		r->run[i].count = from;
+		r->run[i + 1] = after;
+	} else if (from > 0) {
+		r->run[i].count = from;
+	} else if (after.count > 0) {
+		r->run[i] = after;
+	} else {
+		memmove(r->run + i, r->run + i + 1, (size_t)(r->count - i - 1) * sizeof *r->run);
+		r->count--;
+	}
+	return 0;
+}
+
+static int append(struct neap__runs *r, struct neap__run row)
+{
+	NEAP_TRY(insert(r, r->count));
+	r->run[r->count - 1] = row;
+	return 0;
+}
+
+/* Index of `place` in a row, or -1. */
+static int64_t item(const struct neap__run *row, int64_t place)
+{
+	int64_t off = place - row->at;
+	if (row->count == 1)
+		return off == 0 ? 0 : -1;
+	if (off % row->gap || off / row->gap < 0 || off / row->gap >= row->count)
+		return -1;
+	return off / row->gap;
+}
+
+int neap__runs_put(struct neap__runs *r, int64_t place, int64_t t)
+{
+	if (r->count > 0) {
+		struct neap__run *last = &r->run[r->count - 1];
+		if (last->count == 1) {
+			last->gap = place - last->at;
+			last->step = t - last->t;
+			last->count = 2;
+			return 0;
+		}
+		if (place == last->at + last->count * last->gap &&
+			t == last->t + last->count * last->step) {
+			last->count++;
+			return 0;
+		}
+	}
+	return append(r, (struct neap__run){.at = place, .gap = 1, .t = t, .count = 1});
+}
+
+static int64_t row_of(const struct neap__runs *r, int64_t place)
+{
+	for (int64_t i = r->count - 1; i >= 0; i--)
+		if (item(&r->run[i], place) >= 0)
+			return i;
+	return -1;
+}
+
+int64_t neap__runs_find(const struct neap__runs *r, int64_t place)
+{
+	int64_t i = row_of(r, place);
+	return i < 0 ? -1 : r->run[i].t + item(&r->run[i], place) * r->run[i].step;
+}
+
+int neap__runs_forget(struct neap__runs *r, int64_t place)
+{
+	int64_t i = row_of(r, place);
+	return i < 0 ? NEAP_EILLEGAL : cut(r, i, item(&r->run[i], place), 1);
+}
+
+int64_t neap__runs_height(const struct neap__runs *r)
+{
+	if (r->count == 0)
+		return 0;
+	const struct neap__run *top = &r->run[r->count - 1];
+	return top->at + top->count * top->gap;
+}
+
+int neap__runs_overlap(const struct neap__runs *r, int64_t t0, int64_t t1)
+{
+	for (int64_t i = 0; i < r->count; i++)
+		if (t0 < r->run[i].t + r->run[i].count * r->run[i].step && r->run[i].t < t1)
+			return 1;
+	return 0;
+}
+
+int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1)
+{
+	int64_t length = t1 - t0;
+	if (r->count > 0) {
+		struct neap__run *last = &r->run[r->count - 1];
+		if (last->step == length && last->t + last->count * length == t0) {
+			last->count++;
+			return 0;
+		}
+	}
+	return append(r, (struct neap__run){.at = neap__runs_height(r),
+				 .gap = length,
+				 .t = t0,
+				 .step = length,
+				 .count = 1});
+}
+
+/* The row whose item ends at t1, or -1. */
+static int64_t row_ending(const struct neap__runs *r, int64_t t1)
+{
+	for (int64_t i = r->count - 1; i >= 0; i--) {
+		int64_t off = t1 - r->run[i].t;
+		if (off > 0 && off <= r->run[i].count * r->run[i].step && off % r->run[i].step == 0)
+			return i;
+	}
+	return -1;
+}
+
+int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1)
+{
+	while (t1 > t0) {
+		int64_t i = row_ending(r, t1);
+		if (i < 0)
+			return 0;
+		t1 = t0 > r->run[i].t
+			     ? t1 - (t1 - t0 + r->run[i].step - 1) / r->run[i].step * r->run[i].step
+			     : r->run[i].t;
+	}
+	return t1 == t0;
+}
+
+int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1)
+{
+	while (t1 > t0) {
+		int64_t i = row_ending(r, t1);
+		if (i < 0)
+			return NEAP_EILLEGAL;
+		int64_t step = r->run[i].step, upto = (t1 - r->run[i].t) / step;
+		int64_t take = (t1 - t0) / step;
+		if (take > upto)
+			take = upto;
+		if (take == 0)
+			return NEAP_EILLEGAL;
+		NEAP_TRY(cut(r, i, upto - take, take));
+		t1 -= take * step;
+	}
+	return 0;
+}
+
+void neap__runs_free(struct neap__runs *r)
+{
+	free(r->run);
+	memset(r, 0, sizeof *r);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify_join.h: neap_verify for two chains into one loss (chain.join). */
+#ifndef NEAP_PLAN_JOINAUDIT_H
+#define NEAP_PLAN_JOINAUDIT_H
+
+#include <neap/plan.h>
+
+int neap__join_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+	struct neap_schedule *schedule);
+
+#endif

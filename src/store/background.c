@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/background.h"
+#include "store/mover.h"
+
+static int post(struct neap__worked *worked, int kind, int64_t place, uint64_t tag, void *data,
+	uint64_t bytes, int64_t *ticket)
+{
+	struct neap__job job = {kind, place, tag, data, bytes};
+	return worked->mover ? neap__mover_post(worked->mover, &job, ticket)
+			     : neap__worker_post(worked->worker, &job, ticket);
+}
+
+int neap__worked_put(
+	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
+{
+	return post(self, NEAP__PUT, place, tag, (void *)(uintptr_t)from, bytes, ticket);
+}
+
+int neap__worked_get(
+	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
+{
+	return post(self, NEAP__GET, place, tag, into, bytes, ticket);
+}
+
+/* `bytes` of such a job counts its spans. */
+int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	return post(self, NEAP__PUT_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
+int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+	int count, int64_t *ticket)
+{
+	return post(self, NEAP__GET_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
+struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap_span *one)
+{
+	struct neap__gather gather = {.spans = one, .count = 1, .bytes = job->bytes};
+	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES;
+	gather.tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
+	*one = (struct neap_span){job->data, job->bytes};
+	if (!gather.tapes)
+		return gather;
+	gather.spans = job->data;
+	gather.count = (int)job->bytes;
+	gather.bytes = 0;
+	for (int i = 0; i < gather.count; i++)
+		gather.bytes += gather.spans[i].bytes;
+	return gather;
+}
+
+int neap__worked_wait(void *self, int64_t ticket)
+{
+	struct neap__worked *worked = self;
+	return worked->mover ? neap__mover_wait(worked->mover, ticket)
+			     : neap__worker_wait(worked->worker, ticket);
+}
+
+int neap__worked_cancel(void *self, int64_t ticket)
+{
+	struct neap__worked *worked = self;
+	return worked->mover ? neap__mover_cancel(worked->mover, ticket) : 0;
+}
+
+void neap__worked_times(void *self, double *start, double *end)
+{
+	const struct neap__worked *worked = self;
+	if (worked->mover)
+		neap__mover_times(worked->mover, start, end);
+	else
+		neap__worker_times(worked->worker, start, end);
+}

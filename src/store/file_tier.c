@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file_tier.c: records in preallocated files, unnamed or kept, moved in pieces through
+ * the staging (aligned as O_DIRECT wants it).
+ */
+#include "store/mover.h"
+#include "store/tier_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/memory.h"
+#include "store/background.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE NEAP__STRIPE		 /* less moves slower, more no faster */
+#define PIECE_LEAST ((uint64_t)32 << 10) /* smaller ones are not made of larger records */
+#define FEW 4
+#define DEEP 8 /* of them in flight keep a disk busy */
+
+/* Everything changes only while the mover is idle. */
+struct file {
+	struct neap__worked worked; /* first */
+	struct neap__stripes stripes;
+	struct neap__layout layout;
+	uint64_t capacity;
+	int wanted;    /* the files are to outlive the process */
+	uint64_t lent; /* bytes of staging that formats bring; 0: the least */
+	void *staging; /* given, or our own */
+	void *own;
+	size_t own_bytes;
+};
+
+static uint64_t footprint(void *self, uint64_t bytes)
+{
+	(void)self;
+	return neap__record_whole(bytes);
+}
+
+static uint64_t staging_bytes(void *self, uint64_t bytes)
+{
+	uint64_t whole = footprint(self, bytes);
+	return whole < PIECE ? whole : PIECE;
+}
+
+static uint64_t staging_deep(void *self, uint64_t bytes)
+{
+	const struct file *file = self;
+	uint64_t most = (file->stripes.count > 1 ? 2 : 1) * DEEP * PIECE;
+	uint64_t all = neap__sat_mul(staging_bytes(self, bytes), NEAP__MOVES);
+	return all < most ? all : most;
+}
+
+static void lend(void *self, uint64_t bytes)
+{
+	struct file *file = self;
+	file->lent = bytes;
+}
+
+/*
+ * `bytes` of staging for records that take `whole`: several pieces rather than large
+ * ones, so that some fly while another is filled.
+ */
+static void stage(struct file *file, uint64_t bytes, uint64_t whole)
+{
+	uint64_t piece = whole < PIECE ? whole : PIECE;
+	uint64_t share = bytes / FEW & ~(uint64_t)(NEAP__PAGE - 1);
+	share = share > PIECE_LEAST ? share : PIECE_LEAST;
+	piece = piece < share ? piece : share;
+	piece = piece < bytes ? piece : bytes - bytes % NEAP__PAGE;
+	neap__mover_stage(file->worked.mover, file->staging, bytes, piece);
+}
+
+/* Memory of our own, where none is given. */
+static int use_own(struct file *file, uint64_t bytes)
+{
+	file->staging = file->own;
+	if (file->own_bytes >= bytes)
+		return 0;
+	neap__mover_stage(file->worked.mover, NULL, 0, NEAP__PAGE);
+	neap__unmap_pages(file->own, file->own_bytes);
+	file->own = file->staging = NULL;
+	file->own_bytes = 0;
+	NEAP_TRY(neap__map_pages(&file->own, bytes));
+	file->own_bytes = bytes;
+	file->staging = file->own;
+	return 0;
+}
+
+static int use_staging(struct file *file, uint64_t bytes, void *staging)
+{
+	uint64_t least = staging_bytes(file, bytes), deep = staging_deep(file, bytes);
+	uint64_t given = file->lent > least ? file->lent : least;
+	if (!staging) {
+		given = file->lent && given < deep ? given - given % NEAP__PAGE : deep;
+		NEAP_TRY(use_own(file, given));
+	} else {
+		file->staging = staging;
+	}
+	if ((uintptr_t)file->staging % NEAP__PAGE != 0)
+		return neap__fail(NEAP_EUSAGE, "staging must be aligned to %d bytes", NEAP__PAGE);
+	stage(file, given, footprint(file, bytes));
+	return 0;
+}
+
+/* Blocks for so many records after `before` bytes. */
+static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t places)
+{
+	uint64_t size;
+	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 ||
+		neap__add_u64(&size, size, before) < 0 || size > file->capacity)
+		return neap__fail(-ENOSPC,
+			"'%s' has %llu bytes for slow memory: no room for %lld records of %llu "
+			"bytes",
+			file->stripes.list, (unsigned long long)file->capacity, (long long)places,
+			(unsigned long long)stride);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__stripes_reserve(&file->stripes, size));
+	file->layout.epoch++; /* what the blocks hold from before is no record any more */
+	return 0;
+}
+
+static int format(void *self, uint64_t bytes, int64_t places, void *staging)
+{
+	struct file *file = self;
+	uint64_t stride = footprint(self, bytes);
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(use_staging(file, bytes, staging));
+	NEAP_TRY(reserve(file, 0, stride, places));
+	file->layout.stride = stride;
+	file->layout.states = stride * (uint64_t)places;
+	return 0;
+}
+
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	struct file *file = self;
+	struct neap__layout *layout = &file->layout;
+	uint64_t stride = footprint(self, bytes);
+	NEAP_TRY(reserve(file, layout->states, stride, places));
+	layout->tape_stride = stride;
+	if (file->staging == file->own)
+		return use_staging(file, stride > layout->stride ? bytes : layout->stride, NULL);
+	stage(file, staging, stride > layout->stride ? stride : layout->stride);
+	return 0;
+}
+
+static int forget(void *self, int64_t place)
+{
+	struct file *file = self;
+	neap__mover_forget(file->worked.mover, place);
+	return 0;
+}
+
+static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask)
+{
+	struct file *file = self;
+	uint64_t at = neap__layout_at(&file->layout, tapes, place) + offset;
+	struct neap__stripe stripe = neap__stripe_at(&file->stripes, at);
+	struct neap__scratch *scratch = &file->stripes.files[stripe.file];
+	uint64_t in = stripe.offset % NEAP__PAGE, page = stripe.offset - in;
+	unsigned char *staging = file->staging;
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	if (!mask)
+		return neap__scratch_truncate(scratch, stripe.offset);
+	NEAP_TRY(neap__scratch_read(scratch, staging, NEAP__PAGE, page));
+	staging[in] ^= (unsigned char)mask;
+	return neap__scratch_write(scratch, staging, NEAP__PAGE, page);
+}
+
+static int cached(void *self, uint64_t *bytes)
+{
+	struct file *file = self;
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	*bytes = 0;
+	for (int i = 0; i < file->stripes.count; i++) {
+		uint64_t one;
+		NEAP_TRY(neap__scratch_cached(&file->stripes.files[i], &one));
+		*bytes += one;
+	}
+	return 0;
+}
+
+static int sync_file(void *self)
+{
+	struct file *file = self;
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	for (int i = 0; i < file->stripes.count; i++)
+		NEAP_TRY(neap__scratch_sync(&file->stripes.files[i]));
+	return 0;
+}
+
+static int adopt(void *self, uint64_t epoch)
+{
+	struct file *file = self;
+	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	file->layout.epoch = epoch ? epoch : file->layout.epoch + 1;
+	file->wanted = epoch != 0;
+	return 0;
+}
+
+static void set_patience(void *self, double seconds)
+{
+	struct file *file = self;
+	neap__mover_patience(file->worked.mover, seconds);
+}
+
+static int clings(void *self)
+{
+	struct file *file = self;
+	return neap__mover_clings(file->worked.mover);
+}
+
+/* Once nothing is in flight. */
+static void free_file(void *self)
+{
+	struct file *file = self;
+	for (int i = 0; i < file->stripes.count && !file->wanted; i++)
+		neap__scratch_remove(&file->stripes.files[i]);
+	neap__stripes_close(&file->stripes);
+	neap__unmap_pages(file->own, file->own_bytes);
+	free(file);
+}
+
+static void close_file(void *self)
+{
+	struct file *file = self;
+	if (file->worked.mover)
+		neap__mover_free(file->worked.mover, free_file, file);
+	else
+		free_file(file);
+}
+
+static int wrap(struct neap_tier **tier, struct file *file)
+{
+	static const struct neap_tier_ops ops = {
+		.size = sizeof ops,
+		.format = format,
+		.put = neap__worked_put,
+		.get = neap__worked_get,
+		.wait = neap__worked_wait,
+		.forget = forget,
+		.staging = staging_bytes,
+		.close = close_file,
+		.format_tapes = format_tapes,
+		.put_tapes = neap__worked_put_tapes,
+		.get_tapes = neap__worked_get_tapes,
+		.sync = sync_file,
+		.adopt = adopt,
+		.set_patience = set_patience,
+		.clings = clings,
+	};
+	const struct neap__engine *engine = neap__mover_engine(file->worked.mover);
+	const struct neap_tier_spec spec = {
+		.name = "file",
+		.capacity = file->capacity,
+		.write_rate = 4e8,
+		.read_rate = 8e8,
+		.write_fixed = 1e-4,
+		.read_fixed = 1e-4,
+	};
+	const struct neap__scratch *scratch = &file->stripes.files[0];
+	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
+	(*tier)->footprint = footprint;
+	(*tier)->poke = poke;
+	(*tier)->times = neap__worked_times;
+	(*tier)->cancel = neap__worked_cancel;
+	(*tier)->holds = file->wanted;
+	(*tier)->cached = cached;
+	(*tier)->deep = staging_deep;
+	(*tier)->lend = lend;
+	snprintf((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",
+		scratch->direct	     ? "O_DIRECT"
+		: scratch->in_memory ? "in-memory (tmpfs)"
+				     : "page-cached",
+		file->stripes.count > 1 ? "s" : "", file->stripes.list, engine->about);
+	return 0;
+}
+
+int neap_tier_open_file(
+	struct neap_tier **tier, const char *dir, const struct neap_file_options *options)
+{
+	struct neap_file_options o = {0};
+	if (options && (options->size < sizeof(uint32_t) || options->size > sizeof o))
+		return neap__fail(NEAP_EUSAGE, "neap_file_options: set size to its sizeof");
+	if (options)
+		memcpy(&o, options, options->size);
+	struct file *file = calloc(1, sizeof *file);
+	if (!file)
+		return neap__fail_errno(ENOMEM, "file tier");
+	unsigned flags = (o.page_cache ? NEAP__SCRATCH_CACHED : 0u) |
+			 (o.in_memory ? NEAP__SCRATCH_MEMORY : 0u);
+	const char *name = o.keep ? "neap.slow" : NULL;
+	int rc = neap__stripes_open(&file->stripes, dir ? dir : "", name, flags);
+	for (int i = 0; i < file->stripes.count; i++)
+		file->wanted |= file->stripes.files[i].existed;
+	file->capacity = o.capacity ? o.capacity : file->stripes.room;
+	if (rc == 0)
+		rc = neap__mover_create(&file->worked.mover, &file->stripes, &file->layout);
+	if (rc == 0)
+		rc = wrap(tier, file);
+	if (rc < 0)
+		close_file(file);
+	return rc;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_tier.c: a tier of ordinary memory; copies and checksums run beside the caller. */
+#include "store/tier_state.h"
+#include "store/record.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/memory.h"
+#include "store/background.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything but the worker and its hash changes only while the worker is idle. */
+struct memory {
+	struct neap__worked worked; /* first */
+	unsigned char *pool;
+	size_t mapped;
+	uint64_t capacity, stride, epoch;
+	uint64_t states, tape_stride; /* bytes of all states; of a record of tapes, after them */
+	XXH3_state_t *hash;	      /* the worker's */
+};
+
+static uint64_t footprint(void *self, uint64_t bytes)
+{
+	(void)self;
+	return neap__sat_add(neap__round_up(bytes, 64), sizeof(struct neap__trailer));
+}
+
+static unsigned char *record_at(const struct memory *memory, int tapes, int64_t place)
+{
+	return tapes ? memory->pool + memory->states + (uint64_t)place * memory->tape_stride
+		     : memory->pool + (uint64_t)place * memory->stride;
+}
+
+static int run(void *self, const struct neap__job *job)
+{
+	struct memory *memory = self;
+	struct neap_span one;
+	struct neap__gather gather = neap__worked_gather(job, &one);
+	unsigned char *record = record_at(memory, gather.tapes, job->place);
+	struct neap__trailer *trailer =
+		(struct neap__trailer *)(record + neap__round_up(gather.bytes, 64));
+
+	XXH3_64bits_reset(memory->hash);
+	for (int i = 0; i < gather.count; i++) {
+		const struct neap_span *span = &gather.spans[i];
+		if (gather.put)
+			memcpy(record, span->at, span->bytes);
+		else
+			memcpy(span->at, record, span->bytes);
+		neap__record_hash(memory->hash, span->at, span->bytes);
+		record += span->bytes;
+	}
+	uint64_t hash = XXH3_64bits_digest(memory->hash);
+	if (!gather.put)
+		return neap__record_check(
+			trailer, memory->epoch, job->tag, job->place, gather.bytes, hash);
+	neap__record_seal(trailer, memory->epoch, job->tag, job->place, gather.bytes, hash);
+	return 0;
+}
+
+/* So many bytes of the pool, after `before` others that are in use. */
+static int reserve(struct memory *memory, uint64_t before, uint64_t stride, int64_t places)
+{
+	uint64_t size;
+	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 ||
+		neap__add_u64(&size, size, before) < 0 || size > memory->capacity)
+		return neap__fail(-ENOSPC,
+			"a memory tier of %llu bytes has no room for %lld records of %llu bytes",
+			(unsigned long long)memory->capacity, (long long)places,
+			(unsigned long long)stride);
+	neap__worker_idle(memory->worked.worker);
+	if (size > memory->mapped || (!before && size < memory->mapped / 2)) {
+		neap__unmap_pages(memory->pool, memory->mapped);
+		memory->pool = NULL;
+		memory->mapped = 0;
+		void *pool;
+		NEAP_TRY(neap__map_pages(&pool, size));
+		memory->pool = pool;
+		memory->mapped = size;
+	}
+	memory->epoch++;
+	return 0;
+}
+
+static int format(void *self, uint64_t bytes, int64_t places, void *staging)
+{
+	struct memory *memory = self;
+	uint64_t stride = footprint(self, bytes);
+	(void)staging;
+	NEAP_TRY(reserve(memory, 0, stride, places));
+	memory->stride = stride;
+	memory->states = stride * (uint64_t)places;
+	return 0;
+}
+
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	struct memory *memory = self;
+	uint64_t stride = footprint(self, bytes);
+	(void)staging;
+	NEAP_TRY(reserve(memory, memory->states, stride, places));
+	memory->tape_stride = stride;
+	return 0;
+}
+
+static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask)
+{
+	struct memory *memory = self;
+	neap__worker_idle(memory->worked.worker);
+	unsigned char *record = record_at(memory, tapes, place);
+	if (mask)
+		record[offset] ^= (unsigned char)mask;
+	else
+		memset(record + offset, 0, (tapes ? memory->tape_stride : memory->stride) - offset);
+	return 0;
+}
+
+static void close_memory(void *self)
+{
+	struct memory *memory = self;
+	neap__worker_free(memory->worked.worker);
+	neap__unmap_pages(memory->pool, memory->mapped);
+	XXH3_freeState(memory->hash);
+	free(memory);
+}
+
+int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
+{
+	static const struct neap_tier_ops ops = {
+		.size = sizeof ops,
+		.format = format,
+		.put = neap__worked_put,
+		.get = neap__worked_get,
+		.wait = neap__worked_wait,
+		.close = close_memory,
+		.format_tapes = format_tapes,
+		.put_tapes = neap__worked_put_tapes,
+		.get_tapes = neap__worked_get_tapes,
+	};
+	const struct neap_tier_spec spec = {
+		.name = "memory",
+		.capacity = capacity,
+		.write_rate = 4e9,
+		.read_rate = 4e9,
+		.write_fixed = 1e-5,
+		.read_fixed = 1e-5,
+	};
+	struct memory *memory = calloc(1, sizeof *memory);
+	if (!memory)
+		return neap__fail_errno(ENOMEM, "memory tier");
+	memory->capacity = capacity;
+	memory->hash = XXH3_createState();
+	int rc = memory->hash ? 0 : neap__fail_errno(ENOMEM, "memory tier");
+	if (rc == 0)
+		rc = neap__worker_create(&memory->worked.worker, NEAP__REQUESTS, run, memory);
+	if (rc == 0)
+		rc = neap_tier_wrap(tier, &ops, &spec, memory);
+	if (rc < 0) {
+		close_memory(memory);
+		return rc;
+	}
+	(*tier)->footprint = footprint;
+	(*tier)->poke = poke;
+	(*tier)->times = neap__worked_times;
+	if (capacity == NEAP_INFINITE)
+		snprintf((*tier)->about, sizeof(*tier)->about, "memory");
+	else
+		snprintf((*tier)->about, sizeof(*tier)->about, "memory, at most %llu bytes",
+			(unsigned long long)capacity);
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tier_list.c: tiers by name, "DIR[+DIR...]|FILE|mem:SIZE[,...]". */
+#include "store/tier_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "64M": digits and one of K M G T P, or none. */
+static int parse_size(uint64_t *out, const char *text)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	if (text[0] < '0' || text[0] > '9')
+		return -1;
+	errno = 0;
+	uint64_t size = strtoull(text, &end, 10), unit = 1;
+	if (errno)
+		return -1;
+	const char *found = *end ? strchr(units, *end) : NULL;
+	if (found) {
+		unit <<= 10 * (found - units + 1);
+		end++;
+	}
+	if (*end || size == 0 || neap__mul_u64(out, size, unit) < 0)
+		return -1;
+	return 0;
+}
+
+static int open_one(
+	struct neap_tier **tier, const char *item, const struct neap_file_options *options)
+{
+	uint64_t size;
+	if (strncmp(item, "mem:", 4) != 0)
+		return neap_tier_open_file(tier, item, options);
+	if (parse_size(&size, item + 4) < 0)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': the size of a memory tier is a number with K, M, G, T or P, as in "
+			"mem:64M",
+			item);
+	return neap_tier_open_memory(tier, size);
+}
+
+int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
+	const struct neap_file_options *options)
+{
+	int n = 0, rc = 0;
+	char *copy = strdup(list ? list : "");
+	if (!copy)
+		return neap__fail_errno(ENOMEM, "tiers '%s'", list);
+	for (char *item = copy, *next; item && rc == 0; item = next) {
+		next = strchr(item, ',');
+		if (next)
+			*next++ = '\0';
+		if (n == NEAP_TIERS_MAX)
+			rc = neap__fail(NEAP_EUSAGE, "more than %d slow tiers in '%s'",
+				NEAP_TIERS_MAX, list);
+		else if (*item == '\0')
+			rc = neap__fail(NEAP_EUSAGE,
+				"'%s': a slow tier is a directory, a file or mem:SIZE", list);
+		else
+			rc = open_one(&tiers[n], item, options);
+		n += rc == 0;
+	}
+	free(copy);
+	while (rc < 0 && n > 0)
+		neap_tier_close(tiers[--n]);
+	*count = n;
+	return rc;
+}

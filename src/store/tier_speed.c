@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tier_speed.c: how fast a tier takes and gives records of one size, two in flight. */
+#include "store/tier_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#define IN_FLIGHT 2
+#define MEDIUM (UINT64_C(256) << 20) /* bytes of the tier that are used, at most */
+
+/* One direction for `seconds`: the rate in bytes a second, and how many places were passed. */
+static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t places,
+	unsigned char *buffer, double seconds, double *rate, int64_t *passed)
+{
+	int64_t ticket[IN_FLIGHT];
+	int64_t begun = 0, waited = 0;
+	double start = neap__seconds(), now = start;
+	int rc = 0;
+
+	while (rc == 0 && (now - start < seconds || begun < places)) {
+		if (begun - waited == IN_FLIGHT) {
+			rc = neap_tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
+			now = neap__seconds();
+			if (rc < 0 || (now - start > 4 * seconds && waited >= IN_FLIGHT))
+				break;
+		}
+		void *data = buffer + (uint64_t)(begun % IN_FLIGHT) * bytes;
+		int64_t place = begun % places;
+		rc = write ? neap_tier_put(tier, place, (uint64_t)place, data, bytes,
+				     &ticket[begun % IN_FLIGHT])
+			   : neap_tier_get(tier, place, (uint64_t)place, data, bytes,
+				     &ticket[begun % IN_FLIGHT]);
+		begun += rc == 0;
+	}
+	while (waited < begun) {
+		int answer = neap_tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
+		rc = rc < 0 ? rc : answer;
+	}
+	now = neap__seconds();
+	*passed = begun < places ? begun : places;
+	if (rc == 0)
+		*rate = (double)begun * (double)bytes / (now > start ? now - start : 1e-9);
+	return rc;
+}
+
+int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
+{
+	uint64_t both, footprint = tier->footprint ? tier->footprint(tier->self, bytes) : bytes;
+	if (bytes == 0 || !(seconds > 0) || neap__mul_u64(&both, bytes, IN_FLIGHT) < 0)
+		return neap__fail(NEAP_EUSAGE, "cannot measure with records of %llu bytes",
+			(unsigned long long)bytes);
+	if (tier->holds)
+		return 0;
+	uint64_t space = tier->spec.capacity < MEDIUM ? tier->spec.capacity : MEDIUM;
+	uint64_t fit = space / footprint;
+	if (tier->spec.capacity / footprint < IN_FLIGHT)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"slow memory of %llu bytes (%s) is too small: %llu bytes would do",
+			(unsigned long long)tier->spec.capacity, tier->about,
+			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
+	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
+	NEAP_TRY(neap_tier_format(tier, bytes, places, NULL));
+	/* Pages: from other addresses copies would be slower than from an arena. */
+	unsigned char *buffer;
+	NEAP_TRY(neap__map_pages((void **)&buffer, both));
+	for (uint64_t i = 0; i < both; i++)
+		buffer[i] = (unsigned char)(i * 2654435761u >> 13);
+	double write_rate = 0, read_rate = 0;
+	int64_t passed = 0;
+	int rc = one_way(tier, 1, bytes, places, buffer, seconds / 2, &write_rate, &passed);
+	if (rc == 0)
+		rc = one_way(tier, 0, bytes, passed, buffer, seconds / 2, &read_rate, &passed);
+	neap__unmap_pages(buffer, both);
+	tier->bytes = 0; /* whoever comes next formats for themselves */
+	if (rc == 0)
+		neap_tier_set_rates(tier, write_rate, read_rate, 0);
+	return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tier_state.h: what the engines and the sweep see of a tier beyond neap/tier.h. */
+#ifndef NEAP_STORE_TIER_H
+#define NEAP_STORE_TIER_H
+
+#include <neap/tier.h>
+
+/* Requests an engine takes before the first is waited for: a sweep's, and its repairs. */
+#define NEAP__REQUESTS (NEAP__TICKETS_OF_A_SCHEDULE + 64)
+#define NEAP__TICKETS_OF_A_SCHEDULE 256
+
+/*
+ * Staging that a sweep hands to a tier. `mapping` tells memory from other memory that
+ * once had the same address: engines may hold on to the pages.
+ */
+struct neap__staging {
+	void *at;
+	uint64_t bytes; /* 0: as many as neap_tier_describe says */
+	uint64_t mapping;
+};
+
+struct neap_tier {
+	struct neap_tier_ops ops;
+	void *self;
+	struct neap_tier_spec spec; /* capacity in bytes of the medium */
+	char about[384];
+	/* As formatted last; bytes == 0: not at all. */
+	uint64_t bytes;
+	int64_t places;
+	struct neap__staging staging;
+	uint64_t tape_bytes; /* of records of tapes */
+	int64_t tape_places;
+	int holds; /* records that an earlier process may want back: not to be overwritten */
+	/* Optional [bytes]: what a record of `bytes` takes of the capacity. */
+	uint64_t (*footprint)(void *self, uint64_t bytes);
+	/* Optional, both or none: staging that keeps it busy; how much formats bring. */
+	uint64_t (*deep)(void *self, uint64_t bytes);
+	void (*lend)(void *self, uint64_t bytes);
+	/* Optional: bytes of what the medium holds that are in the page cache. */
+	int (*cached)(void *self, uint64_t *bytes);
+	/*
+	 * Optional [not known]: when the transfer waited for last was begun and done, in
+	 * seconds of sys/clock.h.
+	 */
+	void (*times)(void *self, double *start, double *end);
+	/* Optional [0]: see neap__tier_cancel. */
+	int (*cancel)(void *self, int64_t ticket);
+	/*
+	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
+	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
+	 */
+	int (*poke)(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask);
+};
+
+/* Records of one size: states, or tapes. */
+struct neap__records {
+	uint64_t bytes;
+	int64_t places;
+};
+
+/* 1 when the last format gives room for such records with this staging. */
+NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
+	struct neap__records tapes, const struct neap__staging *staging);
+#define NEAP__STAGING_SHARE 32 /* one part of a budget in so many, beyond the least */
+/*
+ * Staging for records of `bytes` out of a budget: as much as keeps the engine busy, up
+ * to that share of the budget, or the least that works.
+ */
+NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
+/* Formats from now on bring so many bytes of staging, or the engine takes as many. */
+NEAP_API void neap__tier_lend(struct neap_tier *tier, uint64_t bytes);
+/* neap_tier_format with all that is known of the staging. */
+NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
+	const struct neap__staging *staging);
+/* What they take of the medium; its size is spec.capacity. Saturates. */
+NEAP_API uint64_t neap__tier_needs(
+	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
+
+/*
+ * A transfer that is not wanted any more. 1: it was not begun, and is not made; its ticket
+ * is gone. 0: it is to be waited for, as ever.
+ */
+NEAP_API int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
+
+/* Bytes of the tier's files in the page cache. */
+NEAP_API int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);
+
+/* neap_tier_ops.sync and adopt; nothing where the engine has none. */
+NEAP_API int neap__tier_sync(struct neap_tier *tier);
+NEAP_API int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch);
+
+/* tapes: of a record of tapes, else of a state's. */
+NEAP_API int neap__tier_poke(
+	struct neap_tier *tier, int tapes, int64_t place, uint64_t offset, unsigned mask);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal_commit.c: what a commit holds, when it is taken, and how it comes back.
+ *
+ * A commit first ends every transfer, whose answers wait for their WAIT as always, and
+ * has the tiers make sure of their records; then tables, arena and what the model
+ * gathered follow each other in one stream.
+ */
+#include "sweep/sweep_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+#include "sys/scratch.h"
+
+#define STRETCH 256 /* steps that a call of the model advances at least, if it is asked to */
+#define SHARE 30.0  /* and at least so many times what the last one took */
+
+typedef int mover(struct neap__journal *file, void *bytes, size_t count);
+
+static int write_out(struct neap__journal *file, void *bytes, size_t count)
+{
+	return neap__journal_write(file, bytes, count);
+}
+
+static int read_in(struct neap__journal *file, void *bytes, size_t count)
+{
+	return neap__journal_read(file, bytes, count);
+}
+
+struct field {
+	void *at;
+	size_t bytes;
+};
+
+#define FIELD(x)                                                                                   \
+	{                                                                                          \
+		&(x), sizeof(x)                                                                    \
+	}
+
+/* The numbers of a run. */
+static int move_numbers(struct neap_sweep *s, mover *move)
+{
+	struct neap__arena *arena = &s->arena;
+	struct neap__book *book = &s->book;
+	const struct field fields[] = {
+		FIELD(book->done),
+		FIELD(book->told),
+		FIELD(book->stage),
+		FIELD(book->period),
+		FIELD(book->loss),
+		FIELD(s->tickets),
+		FIELD(s->issued),
+		FIELD(s->later),
+		FIELD(s->nranges),
+		FIELD(s->free_piece),
+		FIELD(s->fresh_piece),
+		FIELD(s->free_lanes),
+		FIELD(s->anchored),
+		FIELD(s->mended),
+		FIELD(s->doubts),
+		FIELD(s->alone),
+		FIELD(s->live_t),
+		FIELD(s->live_pins),
+		FIELD(s->seen),
+		FIELD(s->position),
+		FIELD(s->generation),
+		FIELD(s->leaf),
+		FIELD(s->density),
+		FIELD(s->stats),
+		FIELD(arena->positions),
+		FIELD(arena->free_hint),
+		FIELD(arena->nextents),
+		FIELD(arena->top),
+		FIELD(arena->held),
+		FIELD(arena->used),
+		FIELD(arena->peak),
+		FIELD(arena->promised),
+		FIELD(arena->moved),
+	};
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		NEAP_TRY(move(book->file, fields[i].at, fields[i].bytes));
+	return 0;
+}
+
+/* Bytes of `count` rows. */
+#define ROWS(table, count)                                                                         \
+	{                                                                                          \
+		(table), (size_t)(count) * sizeof *(table)                                         \
+	}
+
+static int move_tables(struct neap_sweep *s, mover *move)
+{
+	struct neap__arena *arena = &s->arena;
+	const struct field tables[] = {
+		ROWS(s->ranges, s->nranges),
+		ROWS(s->pieces, s->fresh_piece),
+		ROWS(s->lanes, s->survey.lanes),
+		ROWS(arena->slots, arena->nslots),
+		ROWS(arena->occupant, arena->nslots),
+		ROWS(arena->extents, arena->nextents),
+	};
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		NEAP_TRY(move(s->book.file, tables[i].at, tables[i].bytes));
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		const struct field states = ROWS(s->records[i], s->places[i]);
+		const struct field tapes = ROWS(s->sent[i], s->survey.tape_places[i]);
+		NEAP_TRY(move(s->book.file, states.at, states.bytes));
+		NEAP_TRY(move(s->book.file, tapes.at, tapes.bytes));
+	}
+	return 0;
+}
+
+/* Pages of the arena that are in use: from the adjoint to the last tape, and the slots. */
+static void used_pages(const struct neap__arena *arena, uint64_t from[2], uint64_t to[2])
+{
+	uint64_t slots = arena->bytes - (uint64_t)arena->positions * arena->state;
+	from[0] = arena->adjoint / NEAP__PAGE * NEAP__PAGE;
+	to[0] = neap__round_up(arena->top, NEAP__PAGE);
+	from[1] = slots / NEAP__PAGE * NEAP__PAGE;
+	to[1] = neap__round_up(arena->bytes, NEAP__PAGE);
+	if (arena->positions == 0)
+		from[1] = to[1];
+	if (from[1] < to[0])
+		from[1] = to[0];
+}
+
+static int give(void *to, const void *bytes, size_t count)
+{
+	return neap__journal_write(to, bytes, count);
+}
+
+static int take(void *from, void *bytes, size_t count)
+{
+	return neap__journal_read(from, bytes, count);
+}
+
+static int write_commit(struct neap_sweep *s)
+{
+	struct neap__journal *file = s->book.file;
+	uint64_t from[2], to[2];
+	if (s->live_t >= 0)
+		NEAP_TRY(neap__copy_save(s, neap__live(s)));
+	NEAP_TRY(neap__journal_commit_begin(file));
+	NEAP_TRY(move_numbers(s, write_out));
+	NEAP_TRY(move_tables(s, write_out));
+	NEAP_TRY(s->ops.grad_save(s->user, give, file));
+	used_pages(&s->arena, from, to);
+	for (int i = 0; i < 2; i++)
+		NEAP_TRY(neap__journal_write_pages(
+			file, s->arena.base + from[i], (size_t)(to[i] - from[i])));
+	return neap__journal_commit_end(file);
+}
+
+/* A commit that fails costs the chance to go on from it, not the run. */
+static void commit(struct neap_sweep *s)
+{
+	struct neap__book *book = &s->book;
+	double every = s->options.journal_seconds;
+	int rc = 0;
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state == NEAP__TICKET_FLYING)
+			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
+	double start = neap__seconds();
+	for (int i = 0; rc == 0 && i < s->problem.ntiers; i++)
+		rc = neap__tier_sync(s->tiers[i]);
+	s->stats.seconds = book->before + start - book->began;
+	s->stats.commits++;
+	if (rc == 0)
+		rc = write_commit(s);
+	s->stats.commits -= rc < 0;
+	s->stats.commits_failed += rc < 0;
+	book->period++;
+	double end = neap__seconds(), took = end - start;
+	s->stats.journal += took;
+	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
+	if (every > 0 && every < SHARE * took)
+		every = SHARE * took;
+	book->due = end + every;
+}
+
+/* Between two calls of the model: what is going on can be found again from the tables. */
+static int may_commit(const struct neap_sweep *s)
+{
+	if (!s->book.file || s->position == 0)
+		return 0;
+	if (s->repairing == 0)
+		return 1;
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].tapes)
+			return 0; /* they may leave, and rows move */
+	return s->repairing == 1 && s->book.filling;
+}
+
+void neap__journal_point(struct neap_sweep *s)
+{
+	if (s->book.file && neap__seconds() >= s->book.due && may_commit(s))
+		commit(s);
+}
+
+int64_t neap__journal_stretch(const struct neap_sweep *s, int64_t t, int64_t t1)
+{
+	double every = s->options.journal_seconds, steps = STRETCH;
+	if (!s->book.file)
+		return t1;
+	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
+	if (s->stats.advance > 0 && every > 0)
+		steps = every / 4 * (double)s->stats.advance_steps / s->stats.advance;
+	if (steps < STRETCH)
+		steps = STRETCH;
+	return (double)(t1 - t) <= steps ? t1 : t + (int64_t)steps;
+}
+
+void neap__journal_last(struct neap_sweep *s)
+{
+	if (may_commit(s))
+		commit(s);
+}
+
+/* What was read is what this very code wrote; a look at what would lead out of bounds. */
+static int check(const struct neap_sweep *s)
+{
+	const struct neap__arena *arena = &s->arena;
+	int good = s->nranges >= 0 && s->nranges <= s->survey.ranges && s->fresh_piece >= 0 &&
+		   s->fresh_piece <= s->survey.pieces && arena->nextents >= 0 &&
+		   arena->nextents <= arena->extents_max && arena->positions >= 0 &&
+		   arena->positions <= arena->nslots && arena->top >= arena->tapes &&
+		   arena->top <= arena->bytes && s->book.done >= 0;
+	return good ? 0
+		    : neap__fail(NEAP_EFORMAT, "the journal in '%s' makes no sense",
+			      s->book.directory);
+}
+
+int neap__commit_load(struct neap_sweep *s)
+{
+	struct neap__journal *file = s->book.file;
+	uint64_t from[2], to[2];
+	NEAP_TRY(move_numbers(s, read_in));
+	NEAP_TRY(check(s));
+	NEAP_TRY(move_tables(s, read_in));
+	NEAP_TRY(s->ops.grad_load(s->user, take, file));
+	used_pages(&s->arena, from, to);
+	for (int i = 0; i < 2; i++)
+		NEAP_TRY(neap__journal_read_pages(
+			file, s->arena.base + from[i], (size_t)(to[i] - from[i])));
+	if (s->live_t >= 0)
+		NEAP_TRY(neap__copy_load(s, neap__live(s), s->live_t));
+	if (s->loss && s->position >= 0)
+		*s->loss = s->book.loss;
+	return 0;
+}
+
+/* Bytes of the largest commit there can be, of `gathered` bytes of the model. */
+uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
+{
+	const struct neap__survey *v = &s->survey;
+	const uint64_t rows[][2] = {
+		{1, sizeof *s},
+		{(uint64_t)v->ranges, sizeof *s->ranges},
+		{(uint64_t)v->pieces, sizeof *s->pieces},
+		{(uint64_t)v->lanes, sizeof *s->lanes},
+		{(uint64_t)s->arena.nslots, sizeof *s->arena.slots + sizeof *s->arena.occupant},
+		{(uint64_t)s->arena.extents_max, sizeof *s->arena.extents},
+		{1, gathered},
+		{1, s->arena.mapped},
+	};
+	uint64_t sum = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		sum = neap__sat_add(sum, neap__sat_mul(rows[i][0], rows[i][1]));
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		uint64_t states = neap__sat_mul((uint64_t)s->places[i], sizeof *s->records[i]);
+		uint64_t tapes = neap__sat_mul((uint64_t)v->tape_places[i], sizeof *s->sent[i]);
+		sum = neap__sat_add(sum, neap__sat_add(states, tapes));
+	}
+	return sum;
+}

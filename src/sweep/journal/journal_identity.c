@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal_identity.c: which sweep a journal is of. It holds the plan, too: costs that are
+ * measured differ from process to process, and with them the plan; a sweep that goes
+ * on takes the one it began with.
+ */
+#include "sweep/sweep_state.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <neap/neap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long ull;
+
+/* Commits are this very code's tables: another build's may differ. */
+static uint32_t format(void)
+{
+	const uint64_t sizes[] = {sizeof(struct neap__subject), sizeof(struct neap_sweep),
+		sizeof(struct neap__ticket), sizeof(struct neap__sent), sizeof(struct neap__slot)};
+	uint64_t hash = neap__journal_hash(1, NEAP_VERSION, sizeof NEAP_VERSION);
+	return (uint32_t)neap__journal_hash(hash, sizes, sizeof sizes);
+}
+
+static int differs(const struct neap_sweep *s, const char *what, uint64_t there, uint64_t here)
+{
+	return neap__fail(NEAP_EUSAGE,
+		"the journal in '%s' is of another sweep: %s is %llu there, %llu here; give "
+		"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
+		s->book.directory, what, (ull)there, (ull)here);
+}
+
+/* What is known before there is a plan. */
+static void describe(struct neap__subject *subject, const struct neap_sweep *s)
+{
+	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	*subject = (struct neap__subject){
+		.version = format(),
+		.ntiers = (uint32_t)s->options.ntiers,
+		.steps = s->options.steps,
+		.state = s->ops.state_bytes,
+		.adjoint = s->ops.adjoint_bytes,
+		.tape = s->ops.tape_bytes,
+		.tape_max = s->ops.tape_max_bytes,
+		.log_max = s->ops.log_max_bytes,
+		.key = s->options.journal_key,
+	};
+	if (!s->open)
+		snprintf(subject->strategy, sizeof subject->strategy, "%s", strategy);
+}
+
+static void describe_plan(struct neap__subject *subject, const struct neap_sweep *s)
+{
+	const struct neap__survey *survey = &s->survey;
+	subject->arena = s->arena.bytes;
+	subject->slots = survey->slots;
+	subject->extents = survey->extents;
+	subject->ranges = survey->ranges;
+	subject->pieces = survey->pieces;
+	subject->spans = survey->spans;
+	subject->lanes = survey->lanes;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		subject->places[i] = s->places[i];
+		subject->tape_places[i] = survey->tape_places[i];
+		subject->record[i] = s->record[i];
+	}
+}
+
+/* The mean of tapes that vary is what the journal's plan says. */
+static int same_model(const struct neap_sweep *s, const struct neap__subject *there)
+{
+	struct neap__subject here;
+	describe(&here, s);
+	int varies = here.tape_max > here.tape && there->tape_max > there->tape;
+	const struct {
+		const char *name;
+		uint64_t there, here;
+	} rows[] = {
+		{"the format", there->version, here.version},
+		{"the number of slow tiers", there->ntiers, here.ntiers},
+		{"the number of steps", (uint64_t)there->steps, (uint64_t)here.steps},
+		{"state_bytes", there->state, here.state},
+		{"adjoint_bytes", there->adjoint, here.adjoint},
+		{"tape_bytes", varies ? 0 : there->tape, varies ? 0 : here.tape},
+		{"tape_max_bytes", there->tape_max, here.tape_max},
+		{"log_max_bytes", there->log_max, here.log_max},
+		{"the key", there->key, here.key},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].there != rows[i].here)
+			return differs(s, rows[i].name, rows[i].there, rows[i].here);
+	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"the journal in '%s' is of a sweep under strategy %.31s, not %s; give "
+			"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
+			s->book.directory, there->strategy, here.strategy);
+	return 0;
+}
+
+int neap__subject_take(struct neap_sweep *s)
+{
+	struct neap__book *book = &s->book;
+	size_t bytes;
+	const char *text = neap__journal_subject(book->file, &bytes);
+	book->goes_on = 0;
+	if (!text)
+		return 0;
+	if (bytes < sizeof book->subject)
+		return differs(s, "the format", 0, format());
+	memcpy(&book->subject, text, sizeof book->subject);
+	if (bytes != sizeof book->subject + book->subject.plan)
+		return differs(s, "the format", book->subject.version, format());
+	NEAP_TRY(same_model(s, &book->subject));
+	book->goes_on = 1;
+	if (book->subject.plan == 0 || s->options.saved || s->open)
+		return 0;
+	NEAP_TRY(neap_plan_read(
+		&book->plan, text + sizeof book->subject, (size_t)book->subject.plan, 0));
+	s->options.saved = book->plan;
+	return 0;
+}
+
+/* Records keep the size they had, whatever a tier has room for by now. */
+void neap__subject_size(struct neap_sweep *s)
+{
+	for (int i = 0; s->book.goes_on && i < s->problem.ntiers; i++) {
+		s->places[i] = s->book.subject.places[i];
+		s->record[i] = s->book.subject.record[i];
+	}
+}
+
+static uint64_t hash_of_x0(const struct neap_sweep *s)
+{
+	return s->x0 ? neap__journal_hash(1, s->x0, s->ops.state_bytes) : 0;
+}
+
+int neap__subject_same(const struct neap_sweep *s)
+{
+	const struct neap__subject *there = &s->book.subject;
+	struct neap__subject here = *there;
+	describe_plan(&here, s);
+	if (there->x0 != hash_of_x0(s))
+		return differs(s, "the hash of x_0", there->x0, hash_of_x0(s));
+	if (memcmp(there, &here, sizeof here) != 0)
+		return differs(s, "the plan's arena", there->arena, here.arena);
+	return 0;
+}
+
+struct text {
+	char *at;
+	size_t bytes, room;
+};
+
+static int add(void *user, const char *from, size_t bytes)
+{
+	struct text *text = user;
+	if (text->bytes + bytes > text->room) {
+		size_t room = 2 * (text->bytes + bytes) + 4096;
+		char *at = realloc(text->at, room);
+		if (!at)
+			return neap__fail_errno(ENOMEM, "a journal");
+		text->at = at;
+		text->room = room;
+	}
+	memcpy(text->at + text->bytes, from, bytes);
+	text->bytes += bytes;
+	return 0;
+}
+
+int neap__subject_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
+{
+	struct neap__subject *subject = &s->book.subject;
+	struct text text = {0};
+	describe(subject, s);
+	describe_plan(subject, s);
+	subject->x0 = hash_of_x0(s);
+	subject->gathered = gathered;
+	subject->epoch = neap__unique();
+	int rc = add(&text, (const char *)subject, sizeof *subject);
+	/* A plan that cannot be written is made anew, and compared action by action. */
+	if (rc == 0 && !s->open && neap_plan_write(&s->plan, &s->problem, 0, add, &text) < 0)
+		text.bytes = sizeof *subject;
+	subject->plan = text.bytes - sizeof *subject;
+	if (rc == 0)
+		memcpy(text.at, subject, sizeof *subject);
+	if (rc == 0)
+		rc = neap__journal_begin(s->book.file, text.at, text.bytes, most);
+	free(text.at);
+	return rc;
+}

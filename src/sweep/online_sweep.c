@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * online_sweep.c: sweeps over chains whose length the model tells (neap_step_ops.ended).
+ * The actions come from neap_online_next; going forward, steps are taken one by one
+ * and the model is asked at every state, once. The arena is the whole budget, since
+ * what a chain takes of it cannot be known; tables are sized for the longest.
+ */
+#include "sweep/sweep_state.h"
+#include "base/fail.h"
+#include "plan/online/online_schedule.h"
+#include "plan/core/strategy.h"
+
+#include <string.h>
+
+#define UNKNOWN (INT64_MAX / 4)
+
+static int check(const struct neap_sweep *s)
+{
+	const struct neap_sweep_options *o = &s->options;
+	if (o->memory == 0)
+		return neap__fail(NEAP_EUSAGE, "a chain of unknown length needs a budget");
+	if (o->ntiers > 0 || o->saved || s->open)
+		return neap__fail(
+			NEAP_EUSAGE, "a chain of unknown length takes no slow tiers and no plan");
+	if (o->strategy && strcmp(o->strategy, "online") != 0)
+		return neap__fail(
+			NEAP_EUSAGE, "%s: needs to know the length of the chain", o->strategy);
+	return 0;
+}
+
+int neap__online_plan(struct neap_sweep *s)
+{
+	struct neap_chain *c = &s->problem.chain;
+	struct neap_online *trial;
+	NEAP_TRY(check(s));
+	s->problem.memory &= ~(uint64_t)63;
+	c->steps = UNKNOWN;
+	NEAP_TRY(neap_online_create(&trial, &s->problem));
+	int64_t leaf = neap__online_leaf(trial), slots = neap__online_slots(&s->problem);
+	neap_online_free(trial);
+	s->plan = (struct neap_plan){
+		.strategy = "online",
+		.chosen = "online",
+		.feasible = 1,
+		.params.checkpoints = slots,
+		.slots = slots,
+		.arena_bytes = s->problem.memory,
+		.peak_bytes = s->problem.memory - neap__tape_reserve(&s->problem),
+	};
+	s->survey = (struct neap__survey){
+		.slots = slots,
+		.extents = leaf / NEAP__BLOCK + 3,
+		.ranges = 2,
+	};
+	return 0;
+}
+
+int neap__online_begin(struct neap_sweep *s)
+{
+	s->problem.chain.steps = UNKNOWN;
+	NEAP_TRY(neap_online_create(&s->online, &s->problem));
+	return neap__online_reserve(s->online);
+}
+
+/* Asks whether the chain ends at the live state; *told once it does. */
+static int ask(struct neap_sweep *s, int *told)
+{
+	int64_t t = s->live_t;
+	int answer = s->ops.ended(s->user, neap__live(s), t);
+	if (answer < 0)
+		return answer;
+	if (answer > NEAP_LAST_STEP)
+		return neap__fail(NEAP_EMODEL, "the model's ended answered %d", answer);
+	if (answer == NEAP_GO_ON)
+		return 0;
+	*told = 1;
+	s->problem.chain.steps = t + (answer == NEAP_LAST_STEP);
+	return neap_online_finish(s->online, t, s->problem.chain.steps);
+}
+
+/* Up to the end of the action or of the chain. */
+static int go_forward(struct neap_sweep *s, const struct neap_action *a, int *told)
+{
+	struct neap_action step = *a;
+	while (step.t0 < a->t1 && !*told) {
+		step.t1 = step.t0 + 1;
+		NEAP_TRY(neap__perform(s, &step));
+		step.t0 = step.t1;
+		NEAP_TRY(ask(s, told));
+	}
+	return 0;
+}
+
+int neap__online_perform(struct neap_sweep *s)
+{
+	struct neap_action a;
+	int told = 0, more;
+	NEAP_TRY(ask(s, &told));
+	while ((more = neap_online_next(s->online, &a)) > 0) {
+		NEAP_TRY(neap__interrupted(s));
+		if (s->ops.will_touch && a.kind <= NEAP_BACKWARD && a.kind != NEAP_TURN)
+			s->ops.will_touch(s->user, a.t0, a.t1);
+		if (a.kind == NEAP_ADVANCE && !told)
+			NEAP_TRY(go_forward(s, &a, &told));
+		else
+			NEAP_TRY(neap__perform(s, &a));
+	}
+	return more;
+}

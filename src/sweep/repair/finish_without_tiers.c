@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * finish_without_tiers.c: a sweep whose tiers are gone. Its plan brings back state after state, each
+ * from far below; once that would cost more than twice what Revolve does in fast memory
+ * alone, the plan is given up: what is left is reversed as one hole (recover_states.c), in the
+ * whole arena and in what the budget has beyond it.
+ *
+ * Only where tapes stay: those on a tier may be there still.
+ */
+#include "sweep/repair/rewrite_records.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#define STATES 128		 /* beyond the arena, at most: its table has rows for them */
+#define TAPES (64 * NEAP__BLOCK) /* likewise */
+
+uint64_t neap__alone_spare(const struct neap_sweep *s)
+{
+	const struct neap_chain *chain = &s->problem.chain;
+	uint64_t room = s->problem.memory - s->arena.bytes, sent = 0;
+	for (int i = 0; i < s->problem.ntiers; i++)
+		sent += (uint64_t)s->survey.places[i];
+	/* What a commit holds is counted when it is planned. */
+	if (s->survey.travels || !sent || s->options.journal || s->problem.memory < s->arena.bytes)
+		return 0;
+	uint64_t most = neap__sat_add(
+		neap__sat_mul(chain->state, STATES), neap__sat_mul(neap__worst(s), TAPES));
+	return (room < most ? room : most) & ~(uint64_t)63;
+}
+
+/* The same of what is mapped. */
+static uint64_t spare(const struct neap_sweep *s)
+{
+	uint64_t mapped = (s->arena.mapped - s->arena.bytes) & ~(uint64_t)63;
+	uint64_t bytes = neap__alone_spare(s);
+	return bytes < mapped ? bytes : mapped;
+}
+
+int neap__alone_pays(const struct neap_sweep *s, int64_t t)
+{
+	const struct neap__arena *arena = &s->arena;
+	int64_t from = s->live_t;
+	double planned = 0;
+	if (s->survey.travels || s->position < 0)
+		return 0;
+	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
+		int64_t n = neap__mend_trusts(s, tier) ? 0 : s->places[tier - 1];
+		for (int64_t i = 0; i < n; i++) {
+			int64_t held = s->records[tier - 1][i], lost = neap__record_bad(held);
+			if (neap__record_is_bad(held) && lost > from && lost <= t)
+				planned += (double)(lost - from);
+		}
+	}
+	/* Below `from` things may be as planned. */
+	uint64_t room = arena->bytes - arena->tapes + spare(s);
+	double here = neap__refill_cost(s, s->position - from, room) + 2.0 * (double)from;
+	return planned > 2 * here;
+}
+
+/* Every transfer ends; what arrived serves as a source. */
+static void end_transfers(struct neap_sweep *s)
+{
+	struct neap__arena *arena = &s->arena;
+	for (int i = 0; i < NEAP_TICKETS; i++) {
+		struct neap__ticket *ticket = &s->tickets[i];
+		if (ticket->state == NEAP__TICKET_FLYING)
+			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
+		int settled = ticket->state == NEAP__TICKET_SETTLED;
+		if (settled && ticket->answer < 0)
+			neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
+		else if (settled && !ticket->put && ticket->slot >= 0)
+			arena->slots[ticket->slot].state = NEAP__SLOT_HELD;
+		ticket->state = NEAP__TICKET_FREE;
+	}
+	for (int64_t i = 0; i < arena->nslots; i++) {
+		arena->slots[i].pins = 0;
+		if (arena->slots[i].state == NEAP__SLOT_AWAITED)
+			neap__arena_drop(arena, i);
+	}
+	s->live_pins = 0;
+}
+
+static void begin(struct neap_sweep *s)
+{
+	end_transfers(s);
+	neap__tidy(s);
+	s->grown = spare(s);
+	neap__arena_grow(&s->arena, s->grown);
+	s->stats.arena_bytes = s->arena.bytes;
+	s->nranges = 1;
+	s->ranges[0] = (struct neap__range){0, s->position};
+}
+
+void neap__alone_shed(struct neap_sweep *s, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	for (int64_t i = 0; i < arena->nslots; i++)
+		if (arena->slots[i].state == NEAP__SLOT_HELD && arena->slots[i].t >= t)
+			neap__arena_drop(arena, i);
+	neap__tidy(s);
+}
+
+int neap__alone(struct neap_sweep *s)
+{
+	if (s->alone == NEAP__ALONE_SOON)
+		begin(s);
+	s->alone = NEAP__ALONE;
+	const struct neap_action rest = {.kind = NEAP_BACKWARD, .t1 = s->position};
+	NEAP_TRY(neap__perform(s, &rest));
+	int64_t planned = s->plan.advance_steps + s->plan.record_steps;
+	s->stats.recomputed = s->stats.advance_steps + s->stats.record_steps - planned;
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recover_states.c: recomputation that no plan foresaw, inside the same arena.
+ *
+ * A state that a slow tier lost, and the tapes of a hole (recover_tapes.c), both come from
+ * the nearest state that is left: the live one, a slot, one kept for this purpose, a
+ * record, x_0. Records that were lost are written again on the way (rewrite_records.c).
+ */
+#include "sweep/repair/rewrite_records.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+void neap__repair_drop_from(struct neap_sweep *s, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
+		struct neap__extent *extent = &arena->extents[i];
+		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 >= t)
+			neap__arena_pop(arena, extent);
+	}
+}
+
+void neap__forget_repairs(struct neap_sweep *s)
+{
+	struct neap__extent *top;
+	if (s->survey.travels)
+		neap__repair_drop_from(s, 0);
+	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1 && top->slot < 0)
+		neap__arena_pop(&s->arena, top);
+	s->leaf = 0;
+}
+
+struct source {
+	int64_t t;
+	const void *bytes; /* in memory; x_0 may be NULL */
+	int tier;	   /* of a record; 0: in memory */
+	int64_t place;
+};
+
+static void consider(struct source *best, struct source other, int64_t t)
+{
+	if (other.t <= t && other.t > best->t)
+		*best = other;
+}
+
+/* The latest state at or before t; those in memory are looked at first and win ties. */
+static struct source nearest(struct neap_sweep *s, int64_t t)
+{
+	const struct neap__arena *arena = &s->arena;
+	struct source best = {.t = 0, .bytes = s->x0};
+
+	for (int64_t i = 0; i < arena->nslots; i++)
+		if (arena->slots[i].state == NEAP__SLOT_HELD)
+			consider(&best,
+				(struct source){
+					arena->slots[i].t, neap__arena_slot(arena, i), 0, 0},
+				t);
+	for (int64_t i = 0; i < arena->nextents; i++)
+		if (arena->extents[i].t0 == arena->extents[i].t1 && arena->extents[i].slot < 0)
+			consider(&best,
+				(struct source){arena->extents[i].t0,
+					arena->base + arena->extents[i].offset, 0, 0},
+				t);
+	if (s->live_t >= best.t && s->live_t <= t)
+		return (struct source){s->live_t, neap__live(s), 0, 0};
+	for (int tier = 1; tier <= s->problem.ntiers; tier++)
+		for (int64_t i = 0; i < s->places[tier - 1]; i++)
+			consider(&best, (struct source){s->records[tier - 1][i], NULL, tier, i}, t);
+	return best;
+}
+
+int neap__repair_load(struct neap_sweep *s, int64_t t)
+{
+	for (;;) {
+		struct source from = nearest(s, t);
+		if (from.tier == 0)
+			return from.bytes == neap__live(s) ? 0
+							   : neap__copy_load(s, from.bytes, from.t);
+		if (neap__transfer_fetch(s, from.tier, from.place, from.t) == 0)
+			return 0;
+		if (!neap__record_is_bad(s->records[from.tier - 1][from.place]))
+			return neap__fail(NEAP_EMODEL, "a state that was read cannot be loaded");
+	}
+}
+
+int neap__restore(struct neap_sweep *s, int64_t t)
+{
+	NEAP_TRY(neap__repair_load(s, t));
+	return neap__mend_to(s, t);
+}
+
+void neap__repair_trace(struct neap_sweep *s, uint32_t kind, double start, int64_t t0, int64_t t1)
+{
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = start, .end = neap__seconds(), .t0 = t0, .t1 = t1, .kind = kind});
+}
+
+/* The state is in `slot`; the live one comes back, or the GETs into it. */
+static int hand_over(struct neap_sweep *s, int64_t slot, int64_t old)
+{
+	NEAP_TRY(neap__copy_save(s, neap__arena_slot(&s->arena, slot)));
+	s->arena.slots[slot].state = NEAP__SLOT_HELD;
+	if (neap__transfer_resume(s))
+		return 0;
+	if (old >= 0)
+		return neap__restore(s, old);
+	s->live_t = -1;
+	return 0;
+}
+
+int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
+{
+	double start = neap__seconds();
+	int64_t old = s->live_t;
+	s->repairing++;
+	neap__transfer_push_aside(s);
+	NEAP_TRY(neap__repair_load(s, t));
+	s->alone = neap__alone_pays(s, t) ? NEAP__ALONE_SOON : NEAP__PLANNED;
+	if (!s->alone) {
+		NEAP_TRY(neap__mend_to(s, t));
+		if (slot != NEAP_LIVE)
+			NEAP_TRY(hand_over(s, slot, old));
+	}
+	s->repairing--;
+	neap__repair_trace(s, NEAP__EVENT_RECOVER, start, t, t);
+	return 0;
+}

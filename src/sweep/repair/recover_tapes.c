@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recover_tapes.c: holes, steps that were to be recorded but whose tapes did not fit, or were
+ * lost.
+ *
+ * A hole is refilled from its end: a leaf of tapes at a time, with states kept
+ * in the room beside the leaf, placed as Revolve places them (Griewank, Walther
+ * 2000) in units of a leaf. Those states stay on the tape stack while the hole
+ * lasts and give way to whatever the schedule asks for.
+ */
+#include "sweep/repair/rewrite_records.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+/* C(c + r, c), capped. */
+static int64_t reach(int64_t c, int64_t r)
+{
+	double steps = 1;
+	int64_t few = c < r ? c : r, many = c < r ? r : c;
+	for (int64_t i = 1; i <= few && steps < 1e15; i++)
+		steps = steps * (double)(many + i) / (double)i;
+	return steps < 1e15 ? (int64_t)(steps + 0.5) : INT64_C(1000000000000000);
+}
+
+/* How often Revolve passes a step at most: the least r with reach(c, r) >= units. */
+static int64_t repeats(int64_t units, int64_t c)
+{
+	int64_t r = 0;
+	if (c == 1)
+		return units - 1;
+	while (reach(c, r) < units)
+		r++;
+	return r;
+}
+
+/* Units to the next state kept, of `units` >= 2 with c states, the one at the start included. */
+static int64_t split(int64_t units, int64_t c)
+{
+	if (c <= 1)
+		return units - 1;
+	int64_t r = repeats(units, c);
+	int64_t least = units - reach(c - 1, r), fair = reach(c, r - 2), most = reach(c, r - 1);
+	int64_t y = r >= 2 && fair > least ? fair : least;
+	y = y < 1 ? 1 : y;
+	y = y > most ? most : y;
+	return y < units ? y : units - 1;
+}
+
+struct leaf {
+	uint64_t bytes;
+	int64_t steps;
+	int64_t states; /* that fit beside it */
+};
+
+static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
+{
+	uint64_t density = s->density ? s->density : s->problem.chain.tape + 1;
+	return bytes < density ? 1 : (int64_t)(bytes / density);
+}
+
+/*
+ * Half of `gap` for tapes, half for states; one worst-case tape at least. No more of
+ * either than half the table of extents has rows for.
+ */
+static struct leaf share(const struct neap_sweep *s, uint64_t gap)
+{
+	uint64_t worst = neap__worst(s), half = gap / 2 - gap / 2 % 64;
+	int64_t rows = s->arena.extents_max / 2, most = rows * NEAP__BLOCK;
+	if (leaf_steps(s, half) > most)
+		half = (half / (uint64_t)leaf_steps(s, half) + 1) * (uint64_t)most / 64 * 64;
+	uint64_t bytes = half > worst ? half : worst;
+	uint64_t rest = gap > bytes ? gap - bytes : 0;
+	int64_t states = (int64_t)(rest / s->arena.state);
+	return (struct leaf){bytes, leaf_steps(s, bytes), states < rows ? states : rows};
+}
+
+double neap__refill_cost(const struct neap_sweep *s, int64_t n, uint64_t gap)
+{
+	struct leaf leaf = share(s, gap);
+	if (gap < neap__worst(s))
+		return 1e300;
+	int64_t units = (n + leaf.steps - 1) / leaf.steps;
+	return (double)n * (double)(1 + repeats(units, leaf.states + 1));
+}
+
+/*
+ * A new hole [h0, t): the tapes below it stand in the way of the states that
+ * would make it cheap, and are given up where that pays.
+ */
+static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	uint64_t gap = neap__arena_gap(arena);
+	double best = neap__refill_cost(s, t - h0, gap);
+	int64_t keep = arena->nextents;
+	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
+		const struct neap__extent *extent = &arena->extents[i];
+		if (extent->t1 > h0 || extent->t0 < low || extent->t0 >= extent->t1 ||
+			extent->flight >= 0)
+			break;
+		gap += extent->bytes;
+		double c = neap__refill_cost(s, t - extent->t0, gap);
+		if (c < best) {
+			best = c;
+			keep = i;
+		}
+	}
+	while (arena->nextents > keep) {
+		const struct neap__extent *top = neap__arena_top(arena);
+		neap__overflowed(s, top->t0, top->t1);
+		neap__arena_pop(arena, neap__arena_top(arena));
+	}
+	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+	return 0;
+}
+
+/*
+ * Goes up from the live state, keeping states, to where the last leaf before t
+ * begins, at `low` or above.
+ */
+static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
+{
+	struct neap__arena *arena = &s->arena;
+	for (;;) {
+		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf);
+		uint64_t gap = neap__arena_gap(arena);
+		int64_t states = gap > s->leaf ? (int64_t)((gap - s->leaf) / arena->state) : 0;
+		int64_t start = t - m > low ? t - m : low;
+		if (s->live_t >= start)
+			return 0;
+		if (states < 1 || n <= m || arena->nextents + 2 > arena->extents_max)
+			return neap__mend_to(s, start);
+		if (kept) {
+			int64_t y = split((n + m - 1) / m, states + 1) * m;
+			y = s->live_t + (y < n ? y : n - m);
+			NEAP_TRY(neap__mend_to(s, y < start ? y : start));
+		}
+		if (s->live_t >= start && s->live_t > t - m)
+			return 0;
+		struct neap__extent *state =
+			neap__arena_push(arena, s->live_t, s->live_t, arena->state);
+		NEAP_TRY(neap__copy_save(s, arena->base + state->offset));
+		kept = 1;
+	}
+}
+
+/* Records from the live state to t; what does not fit at the end is done without. */
+static int record_leaf(struct neap_sweep *s, int64_t t0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	int64_t floor = arena->nextents;
+	while (s->live_t < t) {
+		int64_t target = s->live_t < t0 ? t0 : t;
+		NEAP_TRY(neap__step_record(s, target));
+		if (s->live_t == target)
+			continue;
+		if (arena->nextents > floor) {
+			while (arena->nextents > floor)
+				neap__arena_pop(arena, neap__arena_top(arena));
+		} else {
+			NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+			floor = arena->nextents;
+		}
+	}
+	return 0;
+}
+
+static int64_t start_of_hole(const struct neap_sweep *s, int64_t low, int64_t t)
+{
+	int64_t below;
+	(void)neap__arena_find(&s->arena, t, &below);
+	return below > low ? below : low;
+}
+
+/* Is a state kept in the hole [h0, t)? Then it was opened before. */
+static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
+{
+	for (int64_t i = 0; i < s->arena.nextents; i++) {
+		const struct neap__extent *extent = &s->arena.extents[i];
+		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 > h0 &&
+			extent->t0 < t)
+			return 1;
+	}
+	return 0;
+}
+
+/* As open_hole, where the tapes below lie anywhere, and others are on their way in. */
+static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	struct neap__extent *tape;
+	uint64_t gap = neap__arena_gap(arena), arriving = 0;
+	int64_t below, keep = h0;
+	for (int64_t i = 0; i < arena->nextents; i++)
+		if (arena->extents[i].flight >= 0)
+			arriving += arena->extents[i].bytes;
+	if (arriving && neap__refill_cost(s, t - h0, gap + arriving) <
+				0.8 * neap__refill_cost(s, t - h0, gap)) {
+		neap__tapes_push_aside(s);
+		neap__tidy(s);
+		gap = neap__arena_gap(arena);
+	}
+	double best = neap__refill_cost(s, t - h0, gap);
+	for (int64_t h = h0; (tape = neap__arena_find(arena, h, &below)) && tape->t0 >= low;) {
+		h = tape->t0;
+		gap += tape->bytes;
+		if (neap__refill_cost(s, t - h, gap) < best) {
+			best = neap__refill_cost(s, t - h, gap);
+			keep = h;
+		}
+	}
+	for (int64_t h = h0; h > keep;) {
+		tape = neap__arena_find(arena, h, &below);
+		neap__overflowed(s, tape->t0, h);
+		h = tape->t0;
+		neap__arena_pop(arena, tape);
+	}
+	neap__tidy(s);
+	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+}
+
+/*
+ * Where tapes travel, the holes of a tier that lost much follow each other, each
+ * its own range, and nothing but x_0 may lie below: states are kept on the way from
+ * the nearest one to the hole, as for one hole that reaches so far down.
+ */
+static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	int64_t h0 = start_of_hole(s, low, t);
+	neap__repair_drop_from(s, t);
+	neap__tidy(s);
+	if (!state_within(s, h0, t))
+		open_far(s, low, h0, t);
+	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	h0 = start_of_hole(s, low, t);
+	uint64_t gap = neap__arena_gap(&s->arena);
+	if (s->leaf == 0 || s->leaf > gap)
+		s->leaf = share(s, gap).bytes;
+	int live = s->live_t >= 0;
+	NEAP_TRY(neap__repair_load(s, t - 1));
+	NEAP_TRY(climb(s, h0, t, !live));
+	return record_leaf(s, t0, t);
+}
+
+static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	struct neap__extent *top;
+	int64_t below, h0;
+
+	while ((top = neap__arena_top(arena)) && top->t0 == top->t1 && top->t0 >= t)
+		neap__arena_pop(arena, top);
+	if (!top || top->t0 < top->t1 || !s->leaf) {
+		neap__forget_repairs(s);
+		(void)neap__arena_find(arena, t, &below);
+		h0 = below > low ? below : low;
+		NEAP_TRY(open_hole(s, low, h0, t));
+	} else {
+		NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	}
+	(void)neap__arena_find(arena, t, &below);
+	h0 = below > low ? below : low;
+	NEAP_TRY(neap__repair_load(s, t - 1));
+	int kept = s->live_t >= h0;
+	NEAP_TRY(neap__mend_to(s, h0));
+	NEAP_TRY(climb(s, h0, t, kept));
+	return record_leaf(s, t0, t);
+}
+
+int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+{
+	double start = neap__seconds();
+	s->repairing++;
+	s->book.filling = 1;
+	neap__transfer_push_aside(s);
+	if (s->alone)
+		neap__alone_shed(s, t);
+	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
+	s->book.filling = 0;
+	s->repairing--;
+	neap__repair_trace(s, NEAP__EVENT_REFILL, start, t0, t);
+	return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stagewalk: what a schedule of a stage chain calls and keeps. A state lies in a
+ * buffer of its own or in the tape that holds it, once, however many slots name it:
+ * SAVE, LOAD and DROP count its holders and copy nothing. Counts as stageaudit does.
+ */
+#include "sweep/stages/stage_program.h"
+#include "base/fail.h"
+#include "plan/core/stage_sizes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef long long ll;
+#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
+
+struct walk {
+	struct neap__stage_program *out;
+	const struct neap_chain *chain;
+	const struct neap_stages *stages;
+	int64_t n, live; /* step of the live state, or NEAP__NOTHING */
+	int64_t *held;	 /* [n + 1] how many of live and slots hold x_t */
+	int64_t *slots;	 /* [n + 2] step of the state, or NEAP__NOTHING */
+	int64_t *state;	 /* [n + 1] its own buffer, or NEAP__NOTHING */
+	int64_t *tape;	 /* [n + 1] */
+	int64_t gradient, adjoint, seen;
+};
+
+static int grow(void **rows, int64_t *room, int64_t count, size_t size)
+{
+	if (count < *room)
+		return 0;
+	int64_t more = *room ? 2 * *room : 256;
+	void *grown = realloc(*rows, (size_t)more * size);
+	if (!grown)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	*rows = grown;
+	*room = more;
+	return 0;
+}
+
+int neap__stage_program_call(struct neap__stage_program *p, const struct neap__stage_call *call)
+{
+	void *rows = p->calls;
+	NEAP_TRY(grow(&rows, &p->calls_room, p->ncalls, sizeof *call));
+	p->calls = rows;
+	p->calls[p->ncalls++] = *call;
+	return 0;
+}
+
+int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes)
+{
+	void *rows = p->buffers;
+	NEAP_TRY(grow(&rows, &p->buffers_room, p->nbuffers, sizeof *p->buffers));
+	p->buffers = rows;
+	/* For the call that comes next; kept for longer where its end is set later. */
+	p->buffers[p->nbuffers++] = (struct neap__stage_buffer){bytes, 0, p->ncalls, p->ncalls};
+	return 0;
+}
+
+void neap__stage_program_free(struct neap__stage_program *p)
+{
+	free(p->calls);
+	free(p->buffers);
+}
+
+/* The buffer's last call was the last one there is. */
+static void end(struct walk *w, int64_t *buffer)
+{
+	if (*buffer != NEAP__NOTHING) {
+		struct neap__stage_buffer *b = &w->out->buffers[*buffer];
+		b->to = w->out->ncalls - 1 > b->from ? w->out->ncalls - 1 : b->from;
+	}
+	*buffer = NEAP__NOTHING;
+}
+
+static int begin(struct walk *w, int64_t *buffer, uint64_t bytes)
+{
+	NEAP_TRY(neap__stage_program_buffer(w->out, bytes));
+	*buffer = w->out->nbuffers - 1;
+	return 0;
+}
+
+static int temporary(struct walk *w, struct neap__stage_call *call, int64_t bytes)
+{
+	return bytes ? begin(w, &call->at[NEAP__TMP], (uint64_t)bytes) : 0;
+}
+
+static int in_tape(const struct walk *w, int64_t t)
+{
+	return t > 0 && neap__tape_holds_output(w->stages) && w->tape[t - 1] != NEAP__NOTHING;
+}
+
+/* Where x_t lies. */
+static int find(const struct walk *w, int64_t t, int64_t *buffer)
+{
+	*buffer = in_tape(w, t) ? w->tape[t - 1] : w->state[t];
+	if (*buffer == NEAP__NOTHING)
+		return ILLEGAL("the state at %lld is needed and is not there", (ll)t);
+	return 0;
+}
+
+static void let_go(struct walk *w, int64_t t)
+{
+	if (--w->held[t] == 0)
+		end(w, &w->state[t]);
+}
+
+static void set_live(struct walk *w, int64_t t)
+{
+	if (t != NEAP__NOTHING)
+		w->held[t]++;
+	if (w->live != NEAP__NOTHING)
+		let_go(w, w->live);
+	w->live = t;
+}
+
+static int live_at(const struct walk *w, int64_t t)
+{
+	if (w->live != t)
+		return ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
+	return 0;
+}
+
+/* The buffer x_{i+1} is written to: kept, unless it is somewhere already. */
+static int output(struct walk *w, int64_t i, struct neap__stage_call *call)
+{
+	int there = in_tape(w, i + 1) || w->state[i + 1] != NEAP__NOTHING;
+	NEAP_TRY(begin(w, &call->at[NEAP__Y], w->stages->state[i + 1]));
+	if (!there)
+		w->state[i + 1] = call->at[NEAP__Y];
+	return 0;
+}
+
+static struct neap__stage_call call_of(struct walk *w, int kind, int64_t i)
+{
+	struct neap__stage_call call = {.kind = (uint8_t)kind, .i = i};
+	for (int k = 0; k < NEAP__ROLES; k++)
+		call.at[k] = NEAP__NOTHING;
+	if (kind == NEAP_ADVANCE || kind == NEAP_RECORD) {
+		call.first = i >= w->seen;
+		w->seen = call.first ? i + 1 : w->seen;
+	}
+	return call;
+}
+
+static int advance(struct walk *w, int64_t i)
+{
+	struct neap__stage_call call = call_of(w, NEAP_ADVANCE, i);
+	NEAP_TRY(live_at(w, i));
+	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+	NEAP_TRY(output(w, i, &call));
+	NEAP_TRY(temporary(w, &call, neap__stage_advance_tmp(w->stages, i)));
+	NEAP_TRY(neap__stage_program_call(w->out, &call));
+	set_live(w, i + 1);
+	return 0;
+}
+
+static int record(struct walk *w, int64_t i)
+{
+	struct neap__stage_call call = call_of(w, NEAP_RECORD, i);
+	NEAP_TRY(live_at(w, i));
+	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+	if (w->tape[i] != NEAP__NOTHING)
+		return ILLEGAL("a tape of %lld is there already", (ll)i);
+	NEAP_TRY(begin(w, &call.at[NEAP__TAPE], w->stages->tape[i]));
+	if (neap__tape_holds_output(w->stages))
+		call.at[NEAP__Y] = call.at[NEAP__TAPE];
+	else
+		NEAP_TRY(output(w, i, &call));
+	NEAP_TRY(temporary(w, &call, neap__stage_record_tmp(w->stages, i)));
+	NEAP_TRY(neap__stage_program_call(w->out, &call));
+	w->tape[i] = call.at[NEAP__TAPE];
+	if (in_tape(w, i + 1))
+		end(w, &w->state[i + 1]);
+	set_live(w, i + 1);
+	return 0;
+}
+
+static int turn(struct walk *w)
+{
+	struct neap__stage_call call = call_of(w, NEAP_TURN, w->n);
+	if (w->adjoint != NEAP__NOTHING)
+		return ILLEGAL("a second turn");
+	NEAP_TRY(live_at(w, w->n));
+	NEAP_TRY(find(w, w->n, &call.at[NEAP__X]));
+	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, w->n)));
+	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, w->n)));
+	NEAP_TRY(neap__stage_program_call(w->out, &call));
+	w->gradient = call.at[NEAP__DX];
+	w->adjoint = w->n;
+	return 0;
+}
+
+static int backward(struct walk *w, int64_t i)
+{
+	struct neap__stage_call call = call_of(w, NEAP_BACKWARD, i);
+	int needs = neap__backward_needs_input(w->stages);
+	if (w->adjoint != i + 1)
+		return ILLEGAL("the adjoint is not at %lld, where it is needed", (ll)i + 1);
+	if (w->tape[i] == NEAP__NOTHING)
+		return ILLEGAL("the tape of %lld is not there", (ll)i);
+	if (!needs || w->live != i)
+		set_live(w, NEAP__NOTHING);
+	if (needs)
+		NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+	call.at[NEAP__TAPE] = w->tape[i];
+	call.at[NEAP__DY] = w->gradient;
+	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, i)));
+	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, i)));
+	NEAP_TRY(neap__stage_program_call(w->out, &call));
+	end(w, &w->tape[i]);
+	end(w, &w->gradient);
+	w->gradient = call.at[NEAP__DX];
+	w->adjoint = i;
+	return 0;
+}
+
+static int slot_of(struct walk *w, const struct neap_action *a, int64_t **slot)
+{
+	if (a->slot < 0 || a->slot > w->n + 1)
+		return ILLEGAL("no slot %lld", (ll)a->slot);
+	*slot = &w->slots[a->slot];
+	return 0;
+}
+
+static int slots(struct walk *w, const struct neap_action *a)
+{
+	int64_t *slot = NULL;
+	if (a->kind == NEAP_LOAD && a->payload == NEAP_TAPE) {
+		if (a->t0 < 0 || a->t0 > w->n || !in_tape(w, a->t0))
+			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
+		set_live(w, a->t0);
+		return 0;
+	}
+	NEAP_TRY(slot_of(w, a, &slot));
+	if (a->kind == NEAP_SAVE) {
+		NEAP_TRY(live_at(w, a->t0));
+		if (*slot != NEAP__NOTHING || a->t0 < 0)
+			return ILLEGAL("slot %lld is in use", (ll)a->slot);
+		*slot = a->t0;
+		w->held[a->t0]++;
+		return 0;
+	}
+	if (*slot != a->t0 || a->t0 < 0)
+		return ILLEGAL("slot %lld does not hold step %lld", (ll)a->slot, (ll)a->t0);
+	if (a->kind == NEAP_LOAD) {
+		set_live(w, a->t0);
+	} else {
+		let_go(w, a->t0);
+		*slot = NEAP__NOTHING;
+	}
+	return 0;
+}
+
+static int ranges(struct walk *w, const struct neap_action *a)
+{
+	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > w->n)
+		return ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
+	for (int64_t i = a->t0; i < a->t1 && a->kind != NEAP_BACKWARD; i++)
+		NEAP_TRY(a->kind == NEAP_ADVANCE ? advance(w, i) : record(w, i));
+	if (a->kind != NEAP_BACKWARD)
+		return 0;
+	for (int64_t i = a->t1 - 1; i >= a->t0; i--)
+		NEAP_TRY(backward(w, i));
+	set_live(w, NEAP__NOTHING);
+	return 0;
+}
+
+static int action(struct walk *w, const struct neap_action *a)
+{
+	switch (a->kind) {
+	case NEAP_ADVANCE:
+	case NEAP_RECORD:
+	case NEAP_BACKWARD:
+		return ranges(w, a);
+	case NEAP_TURN:
+		return turn(w);
+	case NEAP_SAVE:
+	case NEAP_LOAD:
+	case NEAP_DROP:
+		return slots(w, a);
+	default:
+		return ILLEGAL("a sweep of stages uses no slow tier");
+	}
+}
+
+/* What is still there at the end stays to the end, the gradient of x_0 above all. */
+static void end_all(struct walk *w)
+{
+	for (int64_t t = 0; t <= w->n; t++) {
+		end(w, &w->state[t]);
+		end(w, &w->tape[t]);
+	}
+	end(w, &w->gradient);
+}
+
+/* Bytes at each call; the most of them. */
+static int measure(struct neap__stage_program *p)
+{
+	uint64_t *change = calloc((size_t)p->ncalls + 1, sizeof *change), bytes = 0;
+	if (!change)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	for (int64_t b = 0; b < p->nbuffers; b++) {
+		change[p->buffers[b].from] += p->buffers[b].bytes;
+		change[p->buffers[b].to + 1] -= p->buffers[b].bytes;
+	}
+	for (int64_t k = 0; k < p->ncalls; k++) {
+		bytes += change[k];
+		p->peak = bytes > p->peak ? bytes : p->peak;
+	}
+	free(change);
+	return 0;
+}
+
+static int walk(struct walk *w, struct neap_schedule *schedule)
+{
+	struct neap_action a;
+	int64_t count = 0;
+	int rc;
+	NEAP_TRY(begin(w, &w->state[0], w->stages->state[0]));
+	set_live(w, 0);
+	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
+		rc = action(w, &a);
+		if (rc < 0)
+			return neap__fail_in(
+				rc, "action %lld (%s): ", (ll)count, neap_action_name(a.kind));
+		count++;
+	}
+	NEAP_TRY(rc);
+	if (w->adjoint != 0)
+		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
+	end_all(w);
+	return measure(w->out);
+}
+
+int neap__stage_walk(struct neap__stage_program *program, const struct neap_problem *problem,
+	struct neap_schedule *schedule)
+{
+	int64_t n = problem->chain.steps;
+	size_t rows = (size_t)n + 2;
+	struct walk w = {.out = program,
+		.chain = &problem->chain,
+		.stages = problem->chain.stages,
+		.n = n,
+		.live = NEAP__NOTHING,
+		.gradient = NEAP__NOTHING,
+		.adjoint = NEAP__NOTHING};
+	int64_t *all = malloc(4 * rows * sizeof *all);
+	if (!all)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	memset(all, 0, rows * sizeof *all);
+	memset(all + rows, 0xff, 3 * rows * sizeof *all); /* NEAP__NOTHING */
+	w.held = all;
+	w.slots = all + rows;
+	w.state = all + 2 * rows;
+	w.tape = all + 3 * rows;
+	*program = (struct neap__stage_program){0};
+	int rc = walk(&w, schedule);
+	free(all);
+	return rc;
+}

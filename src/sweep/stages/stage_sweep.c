@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stagesweep: makes a sweep over a stage chain: sizes rounded up to 64 bytes, so that
+ * every buffer is aligned and the plan's peak is the run's; the plan, its calls, and
+ * the place of every buffer.
+ */
+#include "sweep/stages/stage_sweep.h"
+#include "sweep/sweep_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "plan/core/stage_sizes.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check(const struct neap_stage_ops *ops, const struct neap_stages *stages,
+	const struct neap_sweep_options *o)
+{
+	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_stage_ops: advance, record, turn and backward are required");
+	if (!stages)
+		return neap__fail(NEAP_EUSAGE, "a sweep of stages needs their sizes and costs");
+	if (o->ntiers)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_sweep_options: a sweep of stages uses no slow tier, not %d",
+			o->ntiers);
+	if (o->journal)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_sweep_options: a sweep of stages cannot have a journal yet");
+	return 0;
+}
+
+static uint64_t *copy_bytes(uint64_t **to, const uint64_t *from, int64_t n)
+{
+	uint64_t *copy = *to;
+	for (int64_t i = 0; i < n; i++)
+		copy[i] = from ? neap__round_up(from[i], 64) : 0;
+	*to += n;
+	return copy;
+}
+
+static double *copy_seconds(double **to, const double *from, int64_t n)
+{
+	double *copy = memcpy(*to, from, (size_t)n * sizeof *copy);
+	*to += n;
+	return copy;
+}
+
+static int copy_stages(struct neap_stage_sweep *s, const struct neap_stages *from)
+{
+	int64_t n = s->problem.chain.steps;
+	const uint64_t *record_tmp = from->record_tmp ? from->record_tmp : from->advance_tmp;
+	double *seconds = malloc((size_t)(n + 1) * (3 * sizeof(double) + 5 * sizeof(uint64_t)));
+	if (!seconds)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	s->numbers = seconds;
+	s->x0_bytes = from->state[0];
+	s->dx0_bytes = s->ops.adjoint_bytes ? s->ops.adjoint_bytes : from->state[0];
+	s->stages = (struct neap_stages){.flags = from->flags};
+	s->stages.advance = copy_seconds(&seconds, from->advance, n);
+	s->stages.record = copy_seconds(&seconds, from->record ? from->record : from->advance, n);
+	s->stages.backward = copy_seconds(&seconds, from->backward, n + 1);
+	uint64_t *bytes = (uint64_t *)seconds;
+	s->stages.state = copy_bytes(&bytes, from->state, n + 1);
+	s->stages.tape = copy_bytes(&bytes, from->tape, n);
+	s->stages.advance_tmp = copy_bytes(&bytes, from->advance_tmp, n);
+	s->stages.record_tmp = copy_bytes(&bytes, record_tmp, n);
+	s->stages.backward_tmp = copy_bytes(&bytes, from->backward_tmp, n + 1);
+	s->problem.chain.stages = &s->stages;
+	s->problem.chain.adjoint = neap__round_up(s->ops.adjoint_bytes, 64);
+	return neap_problem_check(&s->problem);
+}
+
+static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages)
+{
+	s->problem = (struct neap_problem)NEAP_PROBLEM_INIT;
+	s->problem.chain.steps = s->options.steps;
+	s->problem.chain.stages = stages;
+	s->problem.chain.adjoint = s->ops.adjoint_bytes;
+	s->problem.memory = s->options.memory ? s->options.memory : NEAP_INFINITE;
+	NEAP_TRY(neap_problem_check(&s->problem));
+	return copy_stages(s, stages);
+}
+
+static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
+{
+	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
+	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
+	return neap_schedule_open(schedule, &s->problem, &s->plan);
+}
+
+static int plan(struct neap_stage_sweep *s)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(s->options.saved ? neap__stage_replay(s, &schedule) : make_plan(s, &schedule));
+	int rc = neap__stage_walk(&s->program, &s->problem, schedule);
+	neap_schedule_close(schedule);
+	return rc;
+}
+
+static int place(struct neap_stage_sweep *s)
+{
+	uint64_t budget = s->problem.memory & ~(uint64_t)63;
+	if (s->program.peak > budget) /* no steps: the plan counts nothing */
+		return neap__fail(NEAP_EINFEASIBLE,
+			"%llu bytes do not hold what the plan keeps: %llu bytes would do",
+			(unsigned long long)s->problem.memory, (unsigned long long)s->program.peak);
+	if (s->moving)
+		return neap__stage_move(&s->program, s->program.peak);
+	int rc = neap__stage_place(&s->program, budget);
+	return rc ? rc : neap__stage_move(&s->program, budget);
+}
+
+static int by_end(const void *a, const void *b, void *buffers)
+{
+	const struct neap__stage_buffer *rows = buffers;
+	int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+	if (rows[i].to != rows[j].to)
+		return rows[i].to < rows[j].to ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+static int sort_ends(struct neap_stage_sweep *s)
+{
+	int64_t n = s->program.nbuffers;
+	s->ends = malloc((size_t)n * sizeof *s->ends);
+	if (!s->ends)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	for (int64_t i = 0; i < n; i++)
+		s->ends[i] = i;
+	qsort_r(s->ends, (size_t)n, sizeof *s->ends, by_end, s->program.buffers);
+	return 0;
+}
+
+static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
+	const struct neap_stages *stages, const struct neap_sweep_options *options)
+{
+	NEAP_TRY(neap__take_struct(&s->ops, sizeof s->ops, ops, ops->size, "neap_stage_ops"));
+	NEAP_TRY(neap__take_struct(
+		&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
+	NEAP_TRY(check(&s->ops, stages, &s->options));
+	NEAP_TRY(describe(s, stages));
+	NEAP_TRY(plan(s));
+	NEAP_TRY(place(s));
+	return sort_ends(s);
+}
+
+static int create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops, void *user,
+	const struct neap_stages *stages, const struct neap_sweep_options *options, int moving)
+{
+	struct neap_stage_sweep *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail_errno(ENOMEM, "sweep");
+	s->user = user;
+	s->moving = moving;
+	int rc = prepare(s, ops, stages, options);
+	if (rc < 0) {
+		neap_stage_sweep_free(s);
+		return rc;
+	}
+	*sweep = s;
+	return 0;
+}
+
+int neap_stage_sweep_create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops,
+	void *user, const struct neap_stages *stages, const struct neap_sweep_options *options)
+{
+	return create(sweep, ops, user, stages, options, 0);
+}
+
+int neap__stage_sweep_create_moving(struct neap_stage_sweep **sweep,
+	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,
+	const struct neap_sweep_options *options)
+{
+	return create(sweep, ops, user, stages, options, 1);
+}
+
+void neap_stage_sweep_free(struct neap_stage_sweep *s)
+{
+	if (!s)
+		return;
+	neap__unmap_pages(s->base, s->mapped);
+	neap__stage_program_free(&s->program);
+	free(s->numbers);
+	free(s->ends);
+	free(s);
+}
+
+const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_sweep *s)
+{
+	return &s->plan;
+}
+
+const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *s)
+{
+	return &s->problem;
+}
+
+void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on)
+{
+	s->poison = on;
+}

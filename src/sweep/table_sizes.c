@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table_sizes.c: one look over a schedule, so that every table is there before it runs. */
+#include "sweep/sweep_state.h"
+#include "base/fail.h"
+#include "plan/core/schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record)
+{
+	int64_t end = t1;
+	if (t < seen && seen < end)
+		end = seen;
+	if (record && t / NEAP__BLOCK < (end - 1) / NEAP__BLOCK)
+		end = (t / NEAP__BLOCK + 1) * NEAP__BLOCK;
+	return end;
+}
+
+/* Pieces of a recorded range [t0, t1), one more where `seen` falls inside. */
+static int64_t pieces(int64_t t0, int64_t t1)
+{
+	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__BLOCK - t0 / NEAP__BLOCK + 2;
+}
+
+/*
+ * The same where tapes travel: each piece may be cut into NEAP__CUTS more, to fill
+ * the holes that there are.
+ */
+static int64_t cut_pieces(int64_t t0, int64_t t1)
+{
+	int64_t n = t1 - t0, most = pieces(t0, t1) * (NEAP__CUTS + 1);
+	return n < 1 ? 0 : n < most ? n : most;
+}
+
+static int check_tier(const struct neap_action *a, int ntiers)
+{
+	if (a->payload > NEAP_LOG)
+		return neap__fail(NEAP_EILLEGAL, "a sweep moves states, tapes and logs only");
+	if (a->tier < 1 || a->tier > ntiers)
+		return neap__fail(NEAP_EILLEGAL, "%s: there is no tier %d",
+			neap_action_name(a->kind), a->tier);
+	if (a->place < 0 || a->place >= INT64_MAX / 16)
+		return neap__fail(NEAP_EILLEGAL, "%s: place %lld", neap_action_name(a->kind),
+			(long long)a->place);
+	return 0;
+}
+
+/* What is there while the schedule passes. */
+struct counts {
+	int64_t extents, most;			  /* cut for holes; at most */
+	int64_t whole, ranges, pieces, lanes;	  /* whole: extents that are not cut */
+	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
+};
+
+/* Pieces that the action's tapes or logs may come in. */
+static int64_t pieces_of(const struct neap_action *a)
+{
+	return a->payload == NEAP_LOG ? neap__log_pieces(a->t0, a->t1) : cut_pieces(a->t0, a->t1);
+}
+
+static void grow(int64_t *most, int64_t value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+static int transfer(
+	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+{
+	int tier = a->tier - 1;
+	NEAP_TRY(check_tier(a, ntiers));
+	if (a->payload == NEAP_STATE) {
+		grow(&survey->places[tier], a->place + 1);
+		return 0;
+	}
+	int64_t n = pieces_of(a);
+	grow(&survey->tape_places[tier], a->place + 1);
+	survey->travels = 1;
+	if (a->kind == NEAP_FORGET) {
+		now->pieces -= n;
+		return 0;
+	}
+	grow(&(a->payload == NEAP_LOG ? survey->longest_log : survey->longest)[tier],
+		a->t1 - a->t0);
+	grow(&survey->spans, n);
+	if (a->kind == NEAP_PUT)
+		now->pieces += n;
+	else
+		now->extents += n;
+	grow(&survey->pieces, now->pieces);
+	grow(&survey->lanes, ++now->lanes);
+	if (a->ticket >= 0 && a->ticket < NEAP_TICKETS)
+		now->flights[a->ticket] = *a;
+	return 0;
+}
+
+static void landed(struct counts *now, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || now->flights[a->ticket].kind == NEAP_WAIT)
+		return;
+	struct neap_action *flight = &now->flights[a->ticket];
+	int tapes = flight->payload == NEAP_TAPE;
+	if (flight->kind == NEAP_PUT) {
+		now->extents -= pieces_of(flight);
+		now->ranges -= tapes;
+	} else {
+		now->ranges += tapes;
+	}
+	flight->kind = NEAP_WAIT;
+	now->lanes--;
+}
+
+static int look_at(
+	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+{
+	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
+		grow(&survey->slots, a->slot + 1);
+	if (a->payload == NEAP_LOG && (a->kind == NEAP_ADVANCE || a->kind == NEAP_DROP)) {
+		int64_t n = pieces_of(a);
+		now->extents += a->kind == NEAP_ADVANCE ? n : -n;
+		survey->travels = 1;
+	} else if (a->kind == NEAP_RECORD) {
+		now->extents += cut_pieces(a->t0, a->t1);
+		now->whole += pieces(a->t0, a->t1);
+		now->ranges++;
+	} else if (a->kind == NEAP_BACKWARD) {
+		now->extents -= cut_pieces(a->t0, a->t1);
+		now->whole -= pieces(a->t0, a->t1);
+		now->ranges--;
+	} else if (a->kind == NEAP_PUT || a->kind == NEAP_GET || a->kind == NEAP_FORGET) {
+		NEAP_TRY(transfer(survey, now, a, ntiers));
+	} else if (a->kind == NEAP_WAIT) {
+		landed(now, a);
+	}
+	grow(&survey->extents, now->whole);
+	grow(&now->most, now->extents);
+	grow(&survey->ranges, now->ranges);
+	return 0;
+}
+
+int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule)
+{
+	struct counts now = {0};
+	struct neap_action a;
+	int rc;
+
+	*survey = (struct neap__survey){0};
+	for (int i = 0; i < NEAP_TICKETS; i++)
+		now.flights[i].kind = NEAP_WAIT;
+	while ((rc = neap_schedule_next(schedule, &a)) > 0)
+		NEAP_TRY(look_at(survey, &now, &a, ntiers));
+	if (survey->travels)
+		survey->extents = now.most;
+	survey->queue = schedule->room;
+	survey->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
+	return rc;
+}
+
+int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule)
+{
+	if (schedule->tables) {
+		int64_t rows = schedule->tables(schedule, survey->tables);
+		if (rows < 0)
+			return (int)rows;
+	}
+	if (schedule->room >= survey->queue)
+		return 0;
+	struct neap_action *queue = realloc(schedule->queue, survey->queue * sizeof *queue);
+	if (!queue)
+		return neap__fail_errno(ENOMEM, "queue of a schedule");
+	schedule->queue = queue;
+	schedule->room = survey->queue;
+	return 0;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tape_transfer.c: tapes, and logs, that leave for a tier and come back, in the pieces that record
+ * calls made of them. A record of tapes is its pieces one after the other; how many
+ * bytes each has stays here, since a GET must find room for them.
+ *
+ * Tapes that are not there when their range is sent (they did not fit), that a tier
+ * lost, or for which there is no room when they are waited for, are holes among the
+ * steps recorded: BACKWARD refills them (recover_states.c). A log that is not there costs its
+ * steps a record instead of a replay.
+ */
+#include "sweep/sweep_state.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+
+static struct neap__sent *sent_at(const struct neap_sweep *s, int tier, int64_t place)
+{
+	return &s->sent[tier - 1][place];
+}
+
+static int number_of(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return (int)(ticket - s->tickets);
+}
+
+void neap__tapes_reset(struct neap_sweep *s)
+{
+	s->issued = s->later = 0;
+	s->free_piece = -1;
+	s->fresh_piece = 0;
+	s->free_lanes = s->survey.lanes;
+	for (int64_t i = 0; i < s->survey.lanes; i++)
+		s->lanes[i] = (int32_t)i;
+	for (int i = 0; i < s->problem.ntiers; i++)
+		for (int64_t j = 0; j < s->survey.tape_places[i]; j++)
+			s->sent[i][j] = (struct neap__sent){.first = -1};
+}
+
+static void give_pieces(struct neap_sweep *s, struct neap__sent *sent)
+{
+	int64_t next;
+	for (int64_t i = sent->first; i >= 0; i = next) {
+		next = s->pieces[i].next;
+		s->pieces[i].next = s->free_piece;
+		s->free_piece = i;
+	}
+	*sent = (struct neap__sent){.first = -1};
+}
+
+/* The extent of a piece on its way; pieces mostly follow each other, so after *from first. */
+static struct neap__extent *find_piece(
+	const struct neap_sweep *s, int flight, const struct neap__piece *piece, int64_t *from)
+{
+	const struct neap__arena *arena = &s->arena;
+	for (int64_t i = 0; i < arena->nextents; i++) {
+		int64_t at = (*from + i) % arena->nextents;
+		struct neap__extent *extent = &arena->extents[at];
+		if (extent->flight == flight && extent->t0 == piece->t0) {
+			*from = at + 1;
+			return extent;
+		}
+	}
+	return NULL;
+}
+
+/* Do the bytes of the ticket's kind not vary? */
+static int is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
+}
+
+static int is_kind(const struct neap__extent *extent, int payload)
+{
+	return (extent->slot == NEAP__LOG_EXTENT) == (payload == NEAP_LOG);
+}
+
+/* Hands a record to its engine, once all of its extents have their places. */
+static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__sent *sent)
+{
+	int64_t from = 0;
+	int n = 0, rc;
+	if (s->free_lanes == 0) {
+		neap__ticket_answered(ticket, -EAGAIN);
+		return;
+	}
+	ticket->lane = s->lanes[--s->free_lanes];
+	struct neap_span *spans = &s->spans[ticket->lane * s->survey.spans];
+	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
+		struct neap__extent *extent =
+			find_piece(s, number_of(s, ticket), &s->pieces[i], &from);
+		unsigned char *at = s->arena.base + extent->offset;
+		extent->pinned = 1;
+		if (n > 0 && (unsigned char *)spans[n - 1].at + spans[n - 1].bytes == at)
+			spans[n - 1].bytes += extent->bytes;
+		else
+			spans[n++] = (struct neap_span){at, extent->bytes};
+	}
+	struct neap_tier *tier = s->tiers[ticket->tier - 1];
+	/* Two puts of one range may cut it differently: those of two periods are not the same. */
+	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (sent->period & 0x3fff)
+									       << 48;
+	double start = neap__seconds();
+	if (ticket->put)
+		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
+	else
+		rc = neap_tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
+	neap__ticket_issued(s, ticket, start, sent->bytes, rc);
+	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += sent->bytes;
+	if (rc < 0)
+		neap__tapes_settled(s, ticket);
+}
+
+void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	int flight = number_of(s, ticket);
+	s->lanes[s->free_lanes++] = ticket->lane;
+	/* The plan counts what was sent until its WAIT; room is short only where tapes vary. */
+	if (ticket->put ? !is_fixed(s, ticket) : ticket->answer < 0) {
+		neap__arena_release(&s->arena, flight);
+		return;
+	}
+	for (int64_t i = 0; i < s->arena.nextents; i++)
+		if (s->arena.extents[i].flight == flight)
+			s->arena.extents[i].pinned = 0;
+}
+
+/* One more piece of the record, or 0: it has no room there. */
+static int add_piece(struct neap_sweep *s, struct neap__sent *sent, int64_t **tail,
+	const struct neap__extent *extent, uint64_t most)
+{
+	int64_t i = s->free_piece >= 0 ? s->free_piece : s->fresh_piece;
+	if (i >= s->survey.pieces || sent->bytes + extent->bytes > most)
+		return 0;
+	struct neap__piece *piece = &s->pieces[i];
+	if (i == s->free_piece)
+		s->free_piece = piece->next;
+	else
+		s->fresh_piece++;
+	*piece = (struct neap__piece){extent->t0, extent->t1, extent->bytes, -1};
+	sent->bytes += extent->bytes;
+	**tail = i;
+	*tail = &piece->next;
+	return 1;
+}
+
+/* The tapes of the range, as many as there are and as the place has room for. */
+static void gather(struct neap_sweep *s, struct neap__ticket *ticket, struct neap__sent *sent)
+{
+	struct neap__arena *arena = &s->arena;
+	int64_t *tail = &sent->first, n = 0;
+	for (int64_t i = 0; i < arena->nextents; i++) {
+		struct neap__extent *extent = &arena->extents[i];
+		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= sent->t0 ||
+			extent->t0 >= sent->t1 || !is_kind(extent, ticket->tapes))
+			continue;
+		if (extent->t0 >= sent->t0 && extent->t1 <= sent->t1 && n < s->survey.spans &&
+			add_piece(s, sent, &tail, extent, s->record[ticket->tier - 1])) {
+			extent->flight = (int16_t)number_of(s, ticket);
+			n++;
+			continue;
+		}
+		neap__overflowed(s, extent->t0, extent->t1);
+		neap__arena_pop(arena, extent);
+		i--;
+	}
+}
+
+int neap__tapes_put(struct neap_sweep *s, const struct neap_action *a)
+{
+	struct neap__ticket *ticket = NULL;
+	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
+	if (a->payload == NEAP_TAPE)
+		NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
+	struct neap__sent *sent = sent_at(s, a->tier, a->place);
+	give_pieces(s, sent);
+	sent->t0 = a->t0;
+	sent->t1 = a->t1;
+	sent->period = s->book.period;
+	gather(s, ticket, sent);
+	if (sent->bytes == 0)
+		ticket->state = NEAP__TICKET_SETTLED;
+	else
+		issue(s, ticket, sent);
+	return 0;
+}
+
+/* Places for all pieces of a record on its way in; 0: there is no room, and none is taken. */
+static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
+	const struct neap__sent *sent, int settle)
+{
+	int flight = number_of(s, ticket);
+	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
+		const struct neap__piece *piece = &s->pieces[i];
+		struct neap__place place;
+		if (!neap__make_hole(s, piece->bytes, settle, &place)) {
+			neap__arena_release(&s->arena, flight);
+			return 0;
+		}
+		struct neap__extent *extent =
+			neap__arena_insert(&s->arena, &place, piece->t0, piece->t1, piece->bytes);
+		extent->flight = (int16_t)flight;
+		if (ticket->tapes == NEAP_LOG)
+			extent->slot = NEAP__LOG_EXTENT;
+	}
+	return 1;
+}
+
+/* Issues a GET if there is room for it; 1 if so. */
+static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle)
+{
+	const struct neap__sent *sent = sent_at(s, ticket->tier, ticket->place);
+	neap__arena_keep_promise(&s->arena, ticket->promised);
+	if (!make_places(s, ticket, sent, settle)) {
+		neap__arena_promise(&s->arena, ticket->promised);
+		return 0;
+	}
+	ticket->promised = 0;
+	if (sent->bytes == 0)
+		ticket->state = NEAP__TICKET_SETTLED;
+	else
+		issue(s, ticket, sent);
+	return 1;
+}
+
+int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
+{
+	struct neap__ticket *ticket = NULL;
+	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
+	const struct neap__sent *sent = sent_at(s, a->tier, a->place);
+	if (sent->t0 != a->t0 || sent->t1 != a->t1 || sent->t0 == sent->t1)
+		return neap__fail(NEAP_EILLEGAL,
+			"get: place %lld does not hold the tapes of [%lld, %lld)",
+			(long long)a->place, (long long)a->t0, (long long)a->t1);
+	if (sent->bad) {
+		neap__ticket_answered(ticket, NEAP_ELOST);
+		return 0;
+	}
+	/* First come, first served: what is waited for first must not lose its room. */
+	if (s->later == 0 && try_get(s, ticket, 0))
+		return 0;
+	/* Tapes of one size fit as soon as what is in the way has arrived: the room is theirs. */
+	if (is_fixed(s, ticket))
+		ticket->promised = sent->bytes;
+	neap__arena_promise(&s->arena, ticket->promised);
+	ticket->state = NEAP__TICKET_LATER;
+	s->later++;
+	return 0;
+}
+
+void neap__tapes_resume(struct neap_sweep *s)
+{
+	while (s->later > 0) {
+		struct neap__ticket *first = NULL;
+		for (int i = 0; i < NEAP_TICKETS; i++)
+			if (s->tickets[i].state == NEAP__TICKET_LATER &&
+				(!first || s->tickets[i].order < first->order))
+				first = &s->tickets[i];
+		if (!first || !try_get(s, first, 0))
+			return;
+		s->later--;
+	}
+}
+
+/* A GET that still waits for room gets all there is, now or never. */
+static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	s->later--;
+	if (!try_get(s, ticket, 1)) {
+		neap__arena_keep_promise(&s->arena, ticket->promised);
+		neap__overflowed(s, ticket->t, ticket->t1);
+		ticket->answer = 0;
+	} else if (ticket->state == NEAP__TICKET_FLYING) {
+		neap__transfer_end(s, ticket, NEAP_STALL_ROOM);
+	}
+}
+
+void neap__tapes_push_aside(struct neap_sweep *s)
+{
+	for (int i = 0; i < NEAP_TICKETS; i++) {
+		struct neap__ticket *ticket = &s->tickets[i];
+		if (!ticket->tapes || ticket->put)
+			continue;
+		if (ticket->state == NEAP__TICKET_FLYING && !neap__transfer_cancel(s, ticket))
+			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
+		if (ticket->state != NEAP__TICKET_SETTLED || ticket->answer < 0)
+			continue;
+		neap__arena_release(&s->arena, i);
+		ticket->state = NEAP__TICKET_LATER;
+		s->later++;
+	}
+}
+
+static void arrived(struct neap_sweep *s, int flight)
+{
+	for (int64_t i = 0; i < s->arena.nextents; i++)
+		if (s->arena.extents[i].flight == flight)
+			s->arena.extents[i].flight = -1;
+}
+
+int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	struct neap__sent *sent = sent_at(s, ticket->tier, ticket->place);
+	if (ticket->state == NEAP__TICKET_LATER)
+		last_call(s, ticket);
+	ticket->state = NEAP__TICKET_FREE;
+	if (ticket->answer < 0 && sent->t0 == ticket->t && sent->t1 == ticket->t1 && !sent->bad) {
+		sent->bad = 1;
+		neap__lost(s, ticket->tier, ticket->t, ticket->t1);
+	}
+	if (!ticket->put) {
+		arrived(s, number_of(s, ticket));
+		return ticket->tapes == NEAP_LOG ? 0 : neap__ranges_add(s, ticket->t, ticket->t1);
+	}
+	neap__arena_release(&s->arena, number_of(s, ticket));
+	return 0;
+}
+
+int neap__tapes_forget(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->place >= s->survey.tape_places[a->tier - 1])
+		return neap__fail(NEAP_EILLEGAL, "forget: no place %lld for tapes on tier %d",
+			(long long)a->place, a->tier);
+	give_pieces(s, sent_at(s, a->tier, a->place));
+	return 0;
+}

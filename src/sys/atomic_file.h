@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * atomic_file.h: files that are whole or not there: written beside their name,
+ * flushed to the disk, then renamed.
+ */
+#ifndef NEAP_SYS_OUTFILE_H
+#define NEAP_SYS_OUTFILE_H
+
+#include <stddef.h>
+#include <neap/status.h>
+
+struct neap__outfile;
+
+/* Starts `path`. The detail line names the path on failure. */
+NEAP_API int neap__outfile_open(struct neap__outfile **out, const char *path);
+NEAP_API int neap__outfile_write(struct neap__outfile *file, const void *data, size_t bytes);
+/* Name of the file beside, for libraries that want a name; then commit. */
+NEAP_API const char *neap__outfile_name(const struct neap__outfile *file);
+/* fsync, rename, fsync of the directory; frees `file` in any case. */
+NEAP_API int neap__outfile_commit(struct neap__outfile *file);
+/* Removes what was written; frees `file`. NULL is fine. */
+NEAP_API void neap__outfile_abort(struct neap__outfile *file);
+
+/* All of the above for a buffer. */
+NEAP_API int neap__write_file(const char *path, const void *data, size_t bytes);
+
+/* The whole of a regular file of at most `limit` bytes, zero-terminated. Free *data. */
+NEAP_API int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit);
+
+#endif

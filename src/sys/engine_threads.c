@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine_threads.c: a pool of threads, each in a read or a write of its own. */
+#include "sys/engine.h"
+#include "sys/clock.h"
+#include "sys/priority.h"
+#include "sys/condition.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define THREADS 4 /* more gain nothing on one disk */
+
+/* `lock` guards everything below it. */
+struct pool {
+	pthread_t threads[THREADS];
+	int nthreads;
+	pthread_mutex_t lock;
+	pthread_cond_t started, finished;
+	struct neap__move *first, **last; /* first in, first out */
+	struct neap__move *done;
+	int quit;
+};
+
+static void *work(void *arg)
+{
+	struct pool *pool = arg;
+	neap__run_promptly();
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		while (!pool->first && !pool->quit)
+			pthread_cond_wait(&pool->started, &pool->lock);
+		struct neap__move *move = pool->first;
+		if (!move)
+			break;
+		pool->first = move->next;
+		if (!pool->first)
+			pool->last = &pool->first;
+		pthread_mutex_unlock(&pool->lock);
+		neap__move_now(move);
+		pthread_mutex_lock(&pool->lock);
+		move->next = pool->done;
+		pool->done = move;
+		pthread_cond_signal(&pool->finished);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+static void close_pool(void *self)
+{
+	struct pool *pool = self;
+	pthread_mutex_lock(&pool->lock);
+	pool->quit = 1;
+	pthread_cond_broadcast(&pool->started);
+	pthread_mutex_unlock(&pool->lock);
+	for (int i = 0; i < pool->nthreads; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->finished);
+	pthread_cond_destroy(&pool->started);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+static int open_pool(void **self, int depth)
+{
+	struct pool *pool = calloc(1, sizeof *pool);
+	sigset_t all, old;
+	int err = 0;
+	if (!pool)
+		return -ENOMEM;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->started, NULL);
+	neap__cond_init(&pool->finished);
+	pool->last = &pool->first;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the caller's threads */
+	for (int i = 0; i < THREADS && i < depth && !err; i++) {
+		err = pthread_create(&pool->threads[i], NULL, work, pool);
+		pool->nthreads += !err;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		close_pool(pool);
+		return -err;
+	}
+	*self = pool;
+	return 0;
+}
+
+static void start(void *self, struct neap__move *move)
+{
+	struct pool *pool = self;
+	move->next = NULL;
+	pthread_mutex_lock(&pool->lock);
+	*pool->last = move;
+	pool->last = &move->next;
+	pthread_cond_signal(&pool->started);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static struct neap__move *finish(void *self, double seconds)
+{
+	struct pool *pool = self;
+	double end = neap__seconds() + seconds;
+	pthread_mutex_lock(&pool->lock);
+	for (double left = seconds; !pool->done && left > 0; left = end - neap__seconds())
+		neap__cond_wait(&pool->finished, &pool->lock, left);
+	struct neap__move *move = pool->done;
+	if (move)
+		pool->done = move->next;
+	pthread_mutex_unlock(&pool->lock);
+	return move;
+}
+
+const struct neap__engine_kind neap__engine_threads = {
+	.name = "threads",
+	.open = open_pool,
+	.start = start,
+	.finish = finish,
+	.close = close_pool,
+};

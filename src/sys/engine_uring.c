@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine_uring.c: io_uring, one ring an engine. Files are registered, and memory that
+ * is lent, where the system lets us (a user's limit on locked memory counts them).
+ */
+#include "sys/engine.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+
+#define LONG 1e8 /* seconds: for ever */
+
+struct uring {
+	struct io_uring ring;
+	int files;			/* registered */
+	unsigned char *memory, *beyond; /* registered, or NULL */
+};
+
+static int open_uring(void **self, int depth)
+{
+	struct uring *uring = calloc(1, sizeof *uring);
+	if (!uring)
+		return -ENOMEM;
+	int rc = io_uring_queue_init((unsigned)depth, &uring->ring, 0);
+	if (rc < 0) {
+		free(uring);
+		return rc;
+	}
+	*self = uring;
+	return 0;
+}
+
+static int registered(const struct uring *uring, const struct neap__move *move)
+{
+	const unsigned char *at = move->at;
+	return uring->memory && at >= uring->memory && at + move->bytes <= uring->beyond;
+}
+
+/*
+ * Hands over what is queued. The ring has room for every move in flight, so only
+ * what passes (a signal, no memory for a request) can be in the way.
+ */
+static void submit(struct uring *uring, unsigned wait)
+{
+	for (;;) {
+		int rc = wait ? io_uring_submit_and_wait(&uring->ring, wait)
+			      : io_uring_submit(&uring->ring);
+		if (rc >= 0)
+			return;
+		if (rc != -EINTR)
+			neap__sleep(1e-3);
+	}
+}
+
+static void start(void *self, struct neap__move *move)
+{
+	struct uring *uring = self;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+	int fixed = registered(uring, move), named = move->number < uring->files;
+	int fd = named ? move->number : move->file->fd;
+	unsigned bytes = (unsigned)move->bytes;
+	if (move->write && fixed)
+		io_uring_prep_write_fixed(sqe, fd, move->at, bytes, move->offset, 0);
+	else if (move->write)
+		io_uring_prep_write(sqe, fd, move->at, bytes, move->offset);
+	else if (fixed)
+		io_uring_prep_read_fixed(sqe, fd, move->at, bytes, move->offset, 0);
+	else
+		io_uring_prep_read(sqe, fd, move->at, bytes, move->offset);
+	if (named)
+		sqe->flags |= IOSQE_FIXED_FILE;
+	io_uring_sqe_set_data(sqe, move);
+	submit(uring, 0);
+}
+
+/* What came back short, or was not taken up, is done over in the ordinary way. */
+static void settle(struct neap__move *move, int result)
+{
+	if (result >= 0 && (size_t)result == move->bytes)
+		move->answer = 0;
+	else
+		neap__move_now(move);
+}
+
+/* What is finished, or NULL after so many seconds. Signals make it look again. */
+static struct io_uring_cqe *await(struct uring *uring, double seconds)
+{
+	struct io_uring_cqe *cqe = NULL;
+	double end = neap__seconds() + seconds;
+	for (;;) {
+		if (io_uring_peek_cqe(&uring->ring, &cqe) == 0 && cqe)
+			return cqe;
+		double left = end - neap__seconds();
+		if (left <= 0)
+			return NULL;
+		if (left > LONG) {
+			submit(uring, 1);
+			continue;
+		}
+		struct __kernel_timespec limit = {
+			(int64_t)left, (long long)((left - (double)(int64_t)left) * 1e9)};
+		if (io_uring_sq_ready(&uring->ring))
+			submit(uring, 0);
+		int rc = io_uring_wait_cqe_timeout(&uring->ring, &cqe, &limit);
+		if (rc < 0 && rc != -ETIME && rc != -EINTR)
+			neap__sleep(1e-3);
+		cqe = NULL;
+	}
+}
+
+static struct neap__move *finish(void *self, double seconds)
+{
+	struct uring *uring = self;
+	struct io_uring_cqe *cqe = await(uring, seconds);
+	if (!cqe)
+		return NULL;
+	struct neap__move *move = io_uring_cqe_get_data(cqe);
+	int result = cqe->res;
+	io_uring_cqe_seen(&uring->ring, cqe);
+	settle(move, result);
+	return move;
+}
+
+/* Kept files are not registered: the ring, which ends late, would hold their locks. */
+static void attach(void *self, const struct neap__scratch *files, int count)
+{
+	struct uring *uring = self;
+	int fds[NEAP__FILES];
+	int kept = 0;
+	for (int i = 0; i < count; i++) {
+		fds[i] = files[i].fd;
+		kept |= files[i].name != NULL;
+	}
+	count = kept ? 0 : count;
+	if (uring->files)
+		io_uring_unregister_files(&uring->ring);
+	uring->files = count && io_uring_register_files(&uring->ring, fds, (unsigned)count) == 0
+			       ? count
+			       : 0;
+}
+
+static void lend(void *self, void *memory, size_t bytes)
+{
+	struct uring *uring = self;
+	struct iovec whole = {memory, bytes};
+	if (uring->memory)
+		io_uring_unregister_buffers(&uring->ring);
+	uring->memory = uring->beyond = NULL;
+	if (bytes == 0 || io_uring_register_buffers(&uring->ring, &whole, 1) < 0)
+		return;
+	uring->memory = memory;
+	uring->beyond = uring->memory + bytes;
+}
+
+static void close_uring(void *self)
+{
+	struct uring *uring = self;
+	attach(uring, NULL, 0);
+	lend(uring, NULL, 0);
+	io_uring_queue_exit(&uring->ring);
+	free(uring);
+}
+
+const struct neap__engine_kind neap__engine_uring = {
+	.name = "uring",
+	.open = open_uring,
+	.start = start,
+	.finish = finish,
+	.attach = attach,
+	.lend = lend,
+	.close = close_uring,
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scratch_cache.c: what of a file is in the page cache: mincore over a mapping of it. */
+#include "sys/scratch.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define WINDOW (UINT64_C(256) << 20) /* bytes looked at in one go */
+
+static int count(const struct neap__scratch *scratch, uint64_t at, uint64_t bytes, uint64_t *pages)
+{
+	unsigned char *there = malloc(WINDOW / NEAP__PAGE);
+	if (!there)
+		return -ENOMEM;
+	void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, scratch->fd, (off_t)at);
+	int rc = map == MAP_FAILED || mincore(map, bytes, there) < 0 ? -errno : 0;
+	if (map != MAP_FAILED)
+		munmap(map, bytes);
+	for (uint64_t i = 0; rc == 0 && i * NEAP__PAGE < bytes; i++)
+		*pages += there[i] & 1;
+	free(there);
+	return rc;
+}
+
+int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes)
+{
+	struct stat st;
+	uint64_t pages = 0;
+	int rc = fstat(scratch->fd, &st) < 0 ? -errno : 0;
+	for (uint64_t at = 0; rc == 0 && at < (uint64_t)st.st_size; at += WINDOW) {
+		uint64_t left = (uint64_t)st.st_size - at;
+		rc = count(scratch, at, left < WINDOW ? left : WINDOW, &pages);
+	}
+	*bytes = pages * NEAP__PAGE;
+	return rc < 0 ? neap__fail_errno(
+				-rc, "cannot look at the page cache of '%s'", scratch->directory)
+		      : 0;
+}

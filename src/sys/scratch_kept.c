@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scratch_kept.c: files that outlive the process. The header is one page that never
+ * changes; what it says is compared byte by byte. The lock is the open file's, so it
+ * goes with the process, however that ends.
+ */
+#include "sys/scratch.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct head {
+	char magic[8];
+	uint32_t version;
+	uint32_t order; /* 0x01020304 as this machine writes it */
+	uint32_t page;
+	char name[44];
+};
+_Static_assert(sizeof(struct head) == 64, "part of the file's layout");
+
+static void make_head(struct head *head, const char *name)
+{
+	memset(head, 0, sizeof *head);
+	memcpy(head->magic, "neapkept", sizeof head->magic);
+	head->version = 1;
+	head->order = 0x01020304;
+	head->page = NEAP__PAGE;
+	snprintf(head->name, sizeof head->name, "%s", name);
+}
+
+static int refuse(const struct neap__scratch *scratch, const char *why)
+{
+	return neap__fail(NEAP_EUSAGE, "'%s' %s", scratch->name, why);
+}
+
+/* Is it this user's alone? */
+static int check_owner(const struct neap__scratch *scratch, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return refuse(scratch, "is no regular file: give another directory");
+	if (st->st_uid != geteuid() || st->st_nlink > 1)
+		return refuse(
+			scratch, "is another user's or has other names: give another directory");
+	if (st->st_mode & 077 && fchmod(scratch->fd, 0600) < 0)
+		return neap__fail_errno(errno, "cannot make '%s' private", scratch->name);
+	return 0;
+}
+
+/* A file that is there must be one of ours. */
+static int check_head(struct neap__scratch *scratch, const char *name)
+{
+	struct head there, ours;
+	make_head(&ours, name);
+	if (pread(scratch->fd, &there, sizeof there, 0) != (ssize_t)sizeof there ||
+		memcmp(there.magic, ours.magic, sizeof ours.magic) != 0)
+		return refuse(
+			scratch, "is there and not ours: move it away, or give another directory");
+	if (memcmp(&there, &ours, sizeof ours) != 0)
+		return refuse(scratch,
+			"is of another version of neap or of another machine: remove it, or give "
+			"another directory");
+	scratch->existed = 1;
+	return 0;
+}
+
+/* So that the name is there, too, when the machine dies; some file systems refuse. */
+static void sync_name(const struct neap__scratch *scratch)
+{
+	int fd = open(scratch->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)fsync(fd);
+		close(fd);
+	}
+}
+
+/* A file that is new, or that a process made and did not come to write to; gone if that fails. */
+static int write_head(struct neap__scratch *scratch, const char *name)
+{
+	char page[NEAP__PAGE] = {0};
+	struct head head;
+	make_head(&head, name);
+	memcpy(page, &head, sizeof head);
+	ssize_t n = pwrite(scratch->fd, page, sizeof page, 0);
+	if (n != (ssize_t)sizeof page) {
+		int err = n < 0 ? errno : ENOSPC;
+		neap__scratch_remove(scratch);
+		return neap__fail_errno(err, "cannot write '%s'", scratch->name);
+	}
+	sync_name(scratch);
+	return 0;
+}
+
+/* 1 when the file we locked is still the one of that name. */
+static int still_there(const struct neap__scratch *scratch, struct stat *st)
+{
+	struct stat named;
+	return fstat(scratch->fd, st) == 0 && lstat(scratch->name, &named) == 0 &&
+	       named.st_ino == st->st_ino && named.st_dev == st->st_dev;
+}
+
+/* What a process had in flight when it was killed holds its lock a moment longer. */
+static int lock(const struct neap__scratch *scratch)
+{
+	for (int i = 0; i < 100; i++) {
+		if (flock(scratch->fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return 0; /* a file system without locks */
+		neap__sleep(0.01);
+	}
+	return -1;
+}
+
+static int open_locked(struct neap__scratch *scratch, struct stat *st)
+{
+	for (int i = 0; i < 16; i++) {
+		/* Not to hang where a pipe has the name. */
+		scratch->fd = open(scratch->name,
+			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		if (scratch->fd < 0 && errno == ELOOP)
+			return refuse(scratch, "is a symbolic link, which is not followed: remove "
+					       "it, or give another directory");
+		if (scratch->fd < 0)
+			return neap__fail_errno(errno, "cannot open '%s'", scratch->name);
+		if (lock(scratch) < 0)
+			return refuse(scratch, "is in use by another run: give another directory");
+		if (still_there(scratch, st))
+			return 0;
+		close(scratch->fd); /* its last user removed it meanwhile */
+		scratch->fd = -1;
+	}
+	return refuse(scratch, "comes and goes");
+}
+
+int neap__scratch_open_kept(
+	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags)
+{
+	struct stat st;
+	*scratch = (struct neap__scratch){.fd = -1};
+	NEAP_TRY(neap__scratch_directory(&scratch->directory, path));
+	int rc = asprintf(&scratch->name, "%s/%s", scratch->directory, name);
+	if (rc < 0) {
+		scratch->name = NULL;
+		rc = neap__fail_errno(ENOMEM, "'%s'", path);
+	}
+	if (rc >= 0)
+		rc = open_locked(scratch, &st);
+	if (rc == 0)
+		rc = check_owner(scratch, &st);
+	if (rc == 0)
+		rc = st.st_size > 0 ? check_head(scratch, name) : write_head(scratch, name);
+	if (rc == 0) {
+		rc = neap__scratch_inspect(scratch, flags);
+		if (rc < 0 && !scratch->existed)
+			neap__scratch_remove(scratch);
+	}
+	if (rc < 0) {
+		neap__scratch_close(scratch);
+		return rc;
+	}
+	scratch->head = NEAP__PAGE;
+	scratch->room = neap__sat_add(scratch->room, (uint64_t)st.st_blocks * 512);
+	return 0;
+}
+
+int neap__scratch_sync(struct neap__scratch *scratch)
+{
+	int rc;
+	do
+		rc = fdatasync(scratch->fd);
+	while (rc < 0 && errno == EINTR);
+	return rc == 0 ? 0
+		       : neap__fail_errno(errno, "cannot flush a file in '%s'", scratch->directory);
+}
+
+void neap__scratch_remove(struct neap__scratch *scratch)
+{
+	if (scratch->name)
+		(void)unlink(scratch->name);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_planning.c: a plan for each batch, from running averages of what the sweeps
+ * before it measured. Plans change the time a sweep takes, never its result.
+ */
+#include "train/trainer.h"
+#include "measure/call_cost.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARGIN 1.1  /* tapes are planned this much above the largest recent mean */
+#define WINDOW 16   /* batches; the largest mean of one to two windows counts */
+#define MEMORY 0.25 /* weight of the last sweep in the average costs */
+#define DRIFT 0.2   /* costs that moved further than this are planned for anew */
+#define TRACE_EVENTS ((int64_t)1 << 18)
+#define TIMED 256 /* steps that are timed before the first plan */
+
+/* What a batch asks of a sweep: short samples leave the last steps to the long ones. */
+struct load {
+	int64_t steps;
+	int size;
+	double active; /* samples, mean over the steps */
+};
+
+static struct load load_of(const struct neap_batch *batch, int64_t limit)
+{
+	struct load load = {.steps = batch->steps < limit ? batch->steps : limit,
+		.size = batch->size,
+		.active = batch->size};
+	double all = 0;
+	for (int i = 0; i < batch->size; i++)
+		all += (double)(batch->sequences[i].length < limit ? batch->sequences[i].length
+								   : limit);
+	if (load.steps > 0)
+		load.active = fmax(all / (double)load.steps, 1);
+	return load;
+}
+
+static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_options *options,
+	const struct load *load)
+{
+	const struct neap_sweep_settings *s = &trainer->options.sweep;
+	const struct neap__costs *costs = &trainer->planning.costs;
+
+	*options = (struct neap_sweep_options){.size = sizeof *options,
+		.ntiers = trainer->tiers.count,
+		.steps = load->steps,
+		.memory = trainer->planning.memory,
+		.strategy = s->strategy,
+		.params = s->params,
+		.tiers = trainer->tiers.tier,
+		.advance = costs->advance * load->active,
+		.record = costs->record * load->active,
+		.backward = costs->backward * load->active,
+		.replay = costs->replay * load->active,
+		.call = costs->call,
+		.trace = trainer->trace,
+		.patience = neap__patience(s, load->steps, costs->advance * load->active)};
+}
+
+static size_t whole_tape(double bytes, size_t largest)
+{
+	uint64_t rounded = neap__round_up((uint64_t)fmax(bytes, 1), 64);
+	return rounded < largest ? (size_t)rounded : largest;
+}
+
+/*
+ * Bytes a step to plan with. Where all tapes of the sweep fit, their mean over
+ * its steps counts; else the mean while every sample is still there, since plans
+ * then hold the tapes of few steps at a time.
+ */
+static size_t plan_tape(
+	const struct neap__planning *p, const struct load *load, const struct neap_step_ops *ops)
+{
+	double sample = fmax(p->tape[0], p->tape[1]) * p->margin;
+	size_t mean = whole_tape(sample * load->active, ops->tape_max_bytes);
+	uint64_t all = neap__sat_mul(mean, (uint64_t)load->steps);
+
+	all = neap__sat_add(all, neap__sat_mul(3, neap__round_up(ops->state_bytes, 64)));
+	all = neap__sat_add(all, neap__sat_add(ops->adjoint_bytes, ops->tape_max_bytes));
+	return all <= p->memory ? mean : whole_tape(sample * load->size, ops->tape_max_bytes);
+}
+
+static const char *megabytes(char room[24], uint64_t bytes)
+{
+	snprintf(room, 24, bytes < (1u << 20) ? "%.2f MiB" : "%.1f MiB", (double)bytes / 1048576);
+	return room;
+}
+
+static void say_tiers(const struct neap__trainer *trainer, const struct neap_problem *problem)
+{
+	for (int i = 0; i < trainer->tiers.count; i++)
+		neap__trainer_say(trainer, "slow tier %d: %s, write %.0f MB/s, read %.0f MB/s",
+			i + 1, neap_tier_about(trainer->tiers.tier[i]),
+			problem->tiers[i].write_rate / 1e6, problem->tiers[i].read_rate / 1e6);
+}
+
+void neap__planning_say(const struct neap__trainer *trainer)
+{
+	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
+	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
+	struct neap_plan other, second = {0};
+	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
+	char peak[24], budget[24], params[96] = "";
+	size_t n = 0;
+	const struct {
+		const char *name;
+		int64_t value;
+	} rows[] = {{"chunk", plan->params.chunk}, {"checkpoints", plan->params.checkpoints},
+		{"remote-chunk", plan->params.remote_chunk}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].value)
+			n += (size_t)snprintf(params + n, sizeof params - n, ", %s %lld",
+				rows[i].name, (long long)rows[i].value);
+	if (trainer->options.sweep.memory == 0)
+		neap__trainer_say(trainer, "memory: %s, half of what is free",
+			megabytes(budget, problem->memory));
+	say_tiers(trainer, problem);
+	neap__trainer_say(trainer,
+		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, overhead %.1f%%, "
+		"%.3g s a sweep (no plan is faster than %.3g s)",
+		(long long)problem->chain.steps, named ? "" : "auto chose ", plan->chosen, params,
+		megabytes(peak, plan->peak_bytes), megabytes(budget, problem->memory),
+		100 * plan->overhead, plan->makespan, plan->bound);
+	if (named)
+		return;
+	const char *name;
+	for (int i = 0; (name = neap_strategy_name(i)); i++) {
+		if (strcmp(name, plan->strategy) == 0 ||
+			neap_plan_make(&other, problem, name, NULL) < 0 || !other.feasible)
+			continue;
+		fit++;
+		if (strcmp(name, plan->chosen) != 0 &&
+			(!second.feasible || other.makespan < second.makespan))
+			second = other;
+	}
+	if (second.feasible)
+		neap__trainer_say(trainer,
+			"%s is the fastest of the %d strategies that fit; next: %s, overhead "
+			"%.1f%%",
+			plan->chosen, fit, second.strategy, 100 * second.overhead);
+	else
+		neap__trainer_say(trainer, "%s is the only strategy that fits", plan->chosen);
+}
+
+/* Ops and options of a batch, and the sweep for `steps` steps of it. */
+static int first_plan(
+	struct neap__trainer *trainer, const struct neap_batch *batch, const struct load *load)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap_sweep_options options;
+	struct neap_net_sizes sizes;
+
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	neap_net_get_sizes(trainer->net, &sizes);
+	trainer->result->weights_bytes = sizes.weights;
+	trainer->result->grads_bytes = sizes.grads;
+	neap__netops_fill(&p->ops, trainer->net);
+	p->ops.tape_bytes = plan_tape(p, load, &p->ops);
+	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
+	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
+		record > sizes.state ? record : sizes.state, 0.1));
+	NEAP_TRY(neap__tiers_beside(&trainer->tiers, &trainer->options.sweep, trainer->net, batch,
+		&trainer->objective));
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	fill_options(trainer, &options, load);
+	p->steps = load->steps;
+	p->planned = p->costs;
+	return neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
+}
+
+int neap__planning_start(struct neap__trainer *trainer)
+{
+	struct neap__planning *p = &trainer->planning;
+	const struct neap_batch *batch;
+	struct neap_batch wide;
+
+	if (trainer->options.sweep.trace) {
+		NEAP_TRY(neap_trace_write(trainer->options.sweep.trace, NULL, 0)); /* can it be? */
+		NEAP_TRY(neap_trace_create(&trainer->trace, "train", TRACE_EVENTS));
+	}
+	p->margin = MARGIN;
+	p->memory = neap__memory_budget(&trainer->options.sweep);
+	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
+	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
+	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
+	wide = *batch;
+	wide.inputs = trainer->options.net.inputs;
+	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
+		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
+	NEAP_TRY(neap__callcost_measure(
+		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
+	struct load load = load_of(&wide, TIMED);
+	const struct neap_problem *known = trainer->options.sweep.costs;
+	if (known) {
+		p->costs.advance = known->chain.advance;
+		p->costs.record = known->chain.record;
+		p->costs.backward = known->chain.backward;
+		p->costs.replay = known->chain.replay;
+		p->costs.call = known->chain.call;
+	}
+	p->costs.advance /= load.active;
+	p->costs.record /= load.active;
+	p->costs.backward /= load.active;
+	p->costs.replay /= load.active;
+	p->tape[0] = p->costs.tape_mean / load.active;
+	/* The longest batch to come: these samples and the longest of all. */
+	load = load_of(&wide, INT64_MAX);
+	double all = load.active * (double)load.steps;
+	if (trainer->data.longest < load.steps)
+		trainer->data.longest = load.steps;
+	load.steps = trainer->data.longest;
+	if (load.steps > 0)
+		load.active = fmin(1 + all / (double)load.steps, load.size);
+	int rc = first_plan(trainer, &wide, &load);
+	int ended = neap_net_end(trainer->net);
+	NEAP_TRY(rc);
+	NEAP_TRY(ended);
+	trainer->result->plan = *neap_sweep_plan(trainer->sweep);
+	return 0;
+}
+
+static int far(double now, double then)
+{
+	return fabs(now - then) > DRIFT * then;
+}
+
+/* Has a cost left what the plan in force was made for? */
+static int drifted(const struct neap__costs *now, const struct neap__costs *then)
+{
+	return far(now->advance, then->advance) || far(now->record, then->record) ||
+	       far(now->backward, then->backward);
+}
+
+int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap_sweep_options options;
+	struct neap_step_ops ops;
+	struct load load = load_of(batch, INT64_MAX);
+	double start = neap__seconds();
+
+	neap__netops_fill(&ops, trainer->net);
+	ops.tape_bytes = plan_tape(p, &load, &ops);
+	/* A log is about as long as the last batch's: no reason for another plan. */
+	if (ops.log_bytes <= p->ops.log_bytes && ops.log_bytes >= p->ops.log_bytes / 5 * 4)
+		ops.log_bytes = p->ops.log_bytes;
+	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0 &&
+		!drifted(&p->costs, &p->planned))
+		return 0;
+	fill_options(trainer, &options, &load);
+	int rc = neap_sweep_replan(trainer->sweep, &ops, &options);
+	/*
+	 * A strategy asked for by name may not fit with tapes this full. Plan for
+	 * emptier ones: what does not fit is recomputed inside the budget.
+	 */
+	while (rc == NEAP_EINFEASIBLE && ops.tape_bytes > 64) {
+		ops.tape_bytes = ops.tape_bytes * 3 / 4;
+		rc = neap_sweep_replan(trainer->sweep, &ops, &options);
+	}
+	p->steps = batch->steps;
+	p->ops = ops;
+	p->planned = p->costs;
+	p->seconds += neap__seconds() - start;
+	return rc;
+}
+
+/* Of seconds, `called` went to calls. */
+static void average(double *mean, double seconds, double called, int64_t steps, double scale)
+{
+	if (steps >= 8)
+		*mean += MEMORY *
+			 (fmax(seconds - called, seconds / 2) / (double)steps * scale - *mean);
+}
+
+static void add_sweep(struct neap_sweep_stats *sum, const struct neap_sweep_stats *stats)
+{
+	sum->seconds += stats->seconds;
+	sum->predicted += stats->predicted;
+	sum->predicted_stall += stats->predicted_stall;
+	sum->predicted_lost += stats->predicted_lost;
+	sum->compute += stats->compute;
+	sum->copies += stats->copies;
+	sum->slowdown += stats->slowdown;
+	sum->stall += stats->stall;
+	for (int i = 0; i < NEAP_STALLS; i++)
+		sum->stalls[i] += stats->stalls[i];
+	sum->late += stats->late;
+}
+
+static void keep_largest(int64_t *largest, uint64_t value)
+{
+	if ((int64_t)value > *largest)
+		*largest = (int64_t)value;
+}
+
+void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
+	const struct neap_sweep_stats *stats)
+{
+	struct neap__planning *p = &trainer->planning;
+	struct neap__counters *c = &trainer->counters;
+	struct load load = load_of(batch, INT64_MAX);
+	double share = neap__undisturbed(stats);
+	double scale = 1 / load.active;
+
+	double call = p->costs.call;
+	average(&p->costs.advance, stats->advance, call * (double)stats->advance_calls,
+		stats->advance_steps, share * scale);
+	average(&p->costs.record, stats->record,
+		stats->replay_steps ? 0 : call * (double)stats->record_calls,
+		stats->record_steps - stats->replay_steps, share * scale);
+	average(&p->costs.replay, stats->replay, 0, stats->replay_steps, share * scale);
+	average(&p->costs.backward, stats->backward, call * (double)stats->backward_calls,
+		stats->backward_steps, share * scale);
+	if (p->sweeps++ % WINDOW == 0) {
+		p->tape[1] = p->sweeps > 1 ? p->tape[0] : 0;
+		p->tape[0] = 0;
+	}
+	if (stats->record_steps > 0) {
+		double mean = (double)stats->tape_bytes / (double)stats->record_steps * scale;
+		p->tape[0] = fmax(p->tape[0], mean);
+	}
+	if (stats->overflows > 0)
+		p->margin = fmin(p->margin * 1.15, 4);
+	else
+		p->margin = fmax(p->margin * 0.998, MARGIN);
+	add_sweep(&trainer->sweeps, stats);
+	c->overflows += stats->overflows;
+	c->recoveries += stats->recoveries;
+	c->predicted += stats->predicted;
+	c->measured += stats->seconds;
+	keep_largest(&c->arena, stats->arena_bytes);
+	keep_largest(&c->peak_planned, stats->peak_planned);
+	keep_largest(&c->peak_measured, stats->peak_measured);
+}

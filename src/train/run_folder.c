@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_folder.c: the folder of a run: whose it is, and what is in it. */
+#include "train/trainer.h"
+#include "base/fail.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int neap__folder_paths(struct neap__trainer *trainer)
+{
+	const char *out = trainer->options.out;
+	if (asprintf(&trainer->model, "%s/model.safetensors", out) < 0 ||
+		asprintf(&trainer->last, "%s/last.safetensors", out) < 0 ||
+		asprintf(&trainer->metrics, "%s/metrics.csv", out) < 0 ||
+		asprintf(&trainer->run, "%s/run.json", out) < 0)
+		return neap__fail_errno(ENOMEM, "%s", out);
+	return 0;
+}
+
+int neap__folder_check(const struct neap_train_options *o)
+{
+	struct stat st;
+
+	if (stat(o->out, &st) < 0)
+		return errno == ENOENT ? 0 : neap__fail_errno(errno, "cannot use '%s'", o->out);
+	if (!S_ISDIR(st.st_mode))
+		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
+	if (!o->resume)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' exists: --resume goes on with it, --out names another", o->out);
+	return 1;
+}
+
+/* Half-written files that a killed run left: "run.json.1234.part". */
+static void sweep_out(int folder)
+{
+	static const char *const names[] = {
+		"model.safetensors.", "last.safetensors.", "metrics.csv.", "run.json."};
+	int fd = dup(folder);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		size_t n = strlen(entry->d_name);
+		int part = n > 5 && strcmp(entry->d_name + n - 5, ".part") == 0, ours = 0;
+		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+			ours |= strncmp(entry->d_name, names[i], strlen(names[i])) == 0;
+		if (part && ours)
+			unlinkat(folder, entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int neap__folder_take(struct neap__trainer *trainer, int there)
+{
+	const char *out = trainer->options.out;
+
+	if (!there && mkdir(out, 0777) < 0)
+		return neap__fail_errno(errno, "cannot make '%s'", out);
+	trainer->folder = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (trainer->folder < 0)
+		return neap__fail_errno(errno, "cannot use '%s'", out);
+	/* Some file systems know no locks: then there is none. */
+	if (flock(trainer->folder, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return neap__fail(NEAP_EUSAGE, "'%s' is in use: another run writes there", out);
+	if (access(out, W_OK | X_OK) < 0)
+		return neap__fail_errno(errno, "cannot write in '%s'", out);
+	if (there)
+		sweep_out(trainer->folder);
+	trainer->made = !there;
+	return 0;
+}
+
+void neap__folder_leave(struct neap__trainer *trainer)
+{
+	if (trainer->made)
+		rmdir(trainer->options.out); /* where nothing could be written */
+	if (trainer->folder >= 0)
+		close(trainer->folder);
+	free(trainer->model);
+	free(trainer->last);
+	free(trainer->metrics);
+	free(trainer->run);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor_bundle.c: gathers tensors and metadata for one safetensors file. */
+#include "train/model.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *own(struct neap__bundle *bundle, const char *text)
+{
+	char **more = realloc(bundle->owned, ((size_t)bundle->nowned + 1) * sizeof *more);
+	char *copy = strdup(text);
+
+	if (more)
+		bundle->owned = more;
+	if (!more || !copy) {
+		free(copy);
+		bundle->error = -ENOMEM;
+		return "";
+	}
+	return bundle->owned[bundle->nowned++] = copy;
+}
+
+void neap__bundle_tensor(struct neap__bundle *bundle, const char *name, enum neap__dtype dtype,
+	int dims, const uint64_t *shape, const void *data)
+{
+	struct neap__tensor *more =
+		realloc(bundle->tensor, ((size_t)bundle->tensors + 1) * sizeof *more);
+	if (!more) {
+		bundle->error = -ENOMEM;
+		return;
+	}
+	bundle->tensor = more;
+	struct neap__tensor *tensor = &more[bundle->tensors++];
+	*tensor = (struct neap__tensor){.name = own(bundle, name),
+		.dtype = dtype,
+		.dims = dims,
+		.data = data,
+		.bytes = neap__dtype_bytes(dtype)};
+	for (int i = 0; i < dims; i++) {
+		tensor->shape[i] = shape[i];
+		tensor->bytes *= (size_t)shape[i];
+	}
+}
+
+void neap__bundle_meta(struct neap__bundle *bundle, const char *key, const char *value)
+{
+	struct neap__metadata *more =
+		realloc(bundle->pair, ((size_t)bundle->pairs + 1) * sizeof *more);
+	if (!more) {
+		bundle->error = -ENOMEM;
+		return;
+	}
+	bundle->pair = more;
+	const char *own_key = own(bundle, key);
+	more[bundle->pairs++] = (struct neap__metadata){own_key, own(bundle, value)};
+}
+
+int neap__bundle_write(struct neap__bundle *bundle, const char *path)
+{
+	if (bundle->error < 0)
+		return neap__fail_errno(-bundle->error, "cannot write '%s'", path);
+	return neap__safetensors_write(
+		path, bundle->tensor, bundle->tensors, bundle->pair, bundle->pairs);
+}
+
+void neap__bundle_free(struct neap__bundle *bundle)
+{
+	for (int i = 0; i < bundle->nowned; i++)
+		free(bundle->owned[i]);
+	free(bundle->owned);
+	free(bundle->tensor);
+	free(bundle->pair);
+	*bundle = (struct neap__bundle){0};
+}
