@@ -14,7 +14,7 @@
 #define BYTES_MOST 1152921504606846976.0 /* 2^60 */
 #define SECONDS_MOST 1e15
 
-struct reading {
+struct chain_reading {
 	const char *path, *command;
 	struct cli_chain *chain;
 	struct neap_problem *problem;
@@ -23,9 +23,9 @@ struct reading {
 	int lists;
 };
 
-static int complain(const struct reading *r, const char *format, ...)
+static int complain(const struct chain_reading *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static int complain(const struct reading *r, const char *format, ...)
+static int complain(const struct chain_reading *r, const char *format, ...)
 {
 	char line[300];
 	va_list args;
@@ -35,12 +35,12 @@ static int complain(const struct reading *r, const char *format, ...)
 	return cli_usage(r->command, "%s: %s", r->path, line);
 }
 
-enum unit { BYTES, SECONDS };
+enum chain_unit { BYTES, SECONDS };
 
 /* The lists of a chain file; `more`: one entry more than there are steps. */
-static const struct key {
+static const struct chain_key {
 	const char *name;
-	enum unit unit;
+	enum chain_unit unit;
 	int more, needed;
 	size_t offset; /* of the column in struct cli_chain */
 } keys[] = {
@@ -55,14 +55,14 @@ static const struct key {
 };
 #define KEYS (sizeof keys / sizeof keys[0])
 
-static struct cli_column *column(struct cli_chain *chain, const struct key *key)
+static struct cli_column *column(struct cli_chain *chain, const struct chain_key *key)
 {
 	return (struct cli_column *)(void *)((char *)chain + key->offset);
 }
 
 /* *value is as it was where the answer is not CLI_DONE. */
-static int number(const struct reading *r, const cJSON *item, const char *name, int64_t index,
-	enum unit unit, double *value)
+static int number(const struct chain_reading *r, const cJSON *item, const char *name, int64_t index,
+	enum chain_unit unit, double *value)
 {
 	char place[64] = "";
 	if (index >= 0)
@@ -79,7 +79,7 @@ static int number(const struct reading *r, const cJSON *item, const char *name, 
 	return CLI_DONE;
 }
 
-static int set_steps(struct reading *r, int64_t steps, const char *name)
+static int set_steps(struct chain_reading *r, int64_t steps, const char *name)
 {
 	if (r->steps >= 0 && steps != r->steps)
 		return complain(r, "%s: tells of %lld steps, %s of %lld", name, (long long)steps,
@@ -89,7 +89,7 @@ static int set_steps(struct reading *r, int64_t steps, const char *name)
 	return CLI_DONE;
 }
 
-static int read_list(struct reading *r, const cJSON *item, const struct key *key)
+static int read_list(struct chain_reading *r, const cJSON *item, const struct chain_key *key)
 {
 	struct cli_column *c = column(r->chain, key);
 	const cJSON *entry;
@@ -122,7 +122,7 @@ static int read_list(struct reading *r, const cJSON *item, const struct key *key
 	return CLI_DONE;
 }
 
-static int read_flag(struct reading *r, const cJSON *item, const char *name, uint32_t *flags,
+static int read_flag(struct chain_reading *r, const cJSON *item, const char *name, uint32_t *flags,
 	uint32_t bit, int *given)
 {
 	if (!cJSON_IsBool(item))
@@ -132,7 +132,7 @@ static int read_flag(struct reading *r, const cJSON *item, const char *name, uin
 	return CLI_DONE;
 }
 
-static int read_rate(struct reading *r, const cJSON *item, const char *name, double *rate)
+static int read_rate(struct chain_reading *r, const cJSON *item, const char *name, double *rate)
 {
 	if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
 		return CLI_DONE;
@@ -143,7 +143,7 @@ static int read_rate(struct reading *r, const cJSON *item, const char *name, dou
 }
 
 static int read_tier_key(
-	struct reading *r, struct neap_tier_spec *tier, const cJSON *item, const char *place)
+	struct chain_reading *r, struct neap_tier_spec *tier, const cJSON *item, const char *place)
 {
 	char name[96];
 	double value = 0;
@@ -183,7 +183,7 @@ static int read_tier_key(
 	return rc;
 }
 
-static int read_tiers(struct reading *r, const cJSON *list)
+static int read_tiers(struct chain_reading *r, const cJSON *list)
 {
 	const cJSON *item, *entry;
 	if (!cJSON_IsArray(list))
@@ -216,7 +216,7 @@ static int read_tiers(struct reading *r, const cJSON *list)
 /* One number for the whole chain. */
 static const struct scalar {
 	const char *name;
-	enum unit unit;
+	enum chain_unit unit;
 	size_t offset, given; /* of the value in neap_chain, of a flag in cli_chain; NOWHERE */
 } scalars[] = {
 	{"adjoint", BYTES, offsetof(struct neap_chain, adjoint),
@@ -232,7 +232,7 @@ static const struct scalar {
 };
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
-static int read_scalar(struct reading *r, const cJSON *item, const struct scalar *scalar)
+static int read_scalar(struct chain_reading *r, const cJSON *item, const struct scalar *scalar)
 {
 	char *chain = (char *)&r->problem->chain, *given = (char *)r->chain;
 	double value = 0;
@@ -251,7 +251,7 @@ static int read_scalar(struct reading *r, const cJSON *item, const struct scalar
 	return CLI_DONE;
 }
 
-static int read_key(struct reading *r, const cJSON *item)
+static int read_key(struct chain_reading *r, const cJSON *item)
 {
 	struct cli_chain *k = r->chain;
 	const char *name = item->string;
@@ -279,7 +279,7 @@ static int read_key(struct reading *r, const cJSON *item)
 }
 
 /* Every step as every other, and no layer chain: a uniform chain. */
-static void make_uniform(struct reading *r)
+static void make_uniform(struct chain_reading *r)
 {
 	struct neap_chain *c = &r->problem->chain;
 	const struct cli_chain *k = r->chain;
@@ -300,7 +300,7 @@ static const void *values(const struct cli_column *c)
 	return c->list;
 }
 
-static int make_stages(struct reading *r)
+static int make_stages(struct chain_reading *r)
 {
 	struct cli_chain *k = r->chain;
 	if (r->problem->chain.log || k->replay_given)
@@ -339,7 +339,7 @@ static int make_stages(struct reading *r)
 	return CLI_DONE;
 }
 
-static int interpret(struct reading *r, const cJSON *root)
+static int interpret(struct chain_reading *r, const cJSON *root)
 {
 	struct cli_chain *k = r->chain;
 	const cJSON *item, *other;
@@ -370,7 +370,7 @@ static int interpret(struct reading *r, const cJSON *root)
 int cli_chain_parse(struct cli_chain *chain, struct neap_problem *problem, const char *text,
 	const char *path, const char *command)
 {
-	struct reading r = {path, command, chain, problem, -1, NULL, 0};
+	struct chain_reading r = {path, command, chain, problem, -1, NULL, 0};
 	const char *end = NULL;
 	int rc;
 	*chain = (struct cli_chain){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chain_file.h: chain files (JSON), as `neap plan --chain` reads them. */
-#ifndef NEAP_CLI_CHAINFILE_H
-#define NEAP_CLI_CHAINFILE_H
+#ifndef NEAP_CLI_CHAIN_FILE_H
+#define NEAP_CLI_CHAIN_FILE_H
 
 #include "cli.h"
 

@@ -3,8 +3,8 @@
  * cli.h: what the subcommands of `neap` share: options, units, progress, JSON
  * and the way failures leave. One subcommand a file; its row in main.c's table.
  */
-#ifndef NEAP_CLI_H
-#define NEAP_CLI_H
+#ifndef NEAP_CLI_CLI_H
+#define NEAP_CLI_CLI_H
 
 #include <cjson/cJSON.h>
 #include <neap/neap.h>
@@ -79,7 +79,8 @@ int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1
 const char *cli_show_size(char room[24], uint64_t bytes);
 const char *cli_show_time(char room[24], double seconds);
 
-/* NAME:key=value,... of --tier (tier_option.c). classic: slots=, write=, read= in seconds a state. */
+/* NAME:key=value,... of --tier (tier_option.c). classic: slots=, write=, read= in seconds a state.
+ */
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command);
 
 /* The --strategy parameters and sweep options that train and compare share have names in one place.

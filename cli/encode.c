@@ -16,7 +16,7 @@ static const char examples[] =
 	"  neap encode digits/train --out long.h5 --label '([0-9]+)_.*' --concat 10s\n"
 	"  (without --label, a recording's class is the folder it is in)\n";
 
-struct request {
+struct encode_request {
 	struct neap_encode_options options;
 	const char *out;
 	int json, force;
@@ -70,7 +70,7 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	return cli_finish("encode");
 }
 
-static int encode(struct request *r, const char *dir)
+static int encode(struct encode_request *r, const char *dir)
 {
 	struct cli_progress progress;
 	struct neap_encode_report report;
@@ -92,7 +92,7 @@ static int encode(struct request *r, const char *dir)
 
 int cli_encode(int argc, char **argv)
 {
-	struct request r = {.options = {.size = sizeof r.options}};
+	struct encode_request r = {.options = {.size = sizeof r.options}};
 	struct neap_encode_options *o = &r.options;
 	const struct cli_option options[] = {
 		{"out", CLI_TEXT, &r.out, "FILE.h5", "where the spikes go", 0, 0, NULL, NULL},

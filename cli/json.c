@@ -45,7 +45,7 @@ void cli_json_text(cJSON *object, const char *key, const char *value)
 		cJSON_AddNullToObject(object, key);
 }
 
-struct field {
+struct json_field {
 	const char *name;
 	size_t offset;
 };
@@ -53,7 +53,7 @@ struct field {
 	{                                                                                          \
 #name, offsetof(struct neap_params, name)                                          \
 	}
-static const struct field fields[] = {FIELD(chunk), FIELD(checkpoints), FIELD(remote_chunk),
+static const struct json_field fields[] = {FIELD(chunk), FIELD(checkpoints), FIELD(remote_chunk),
 	FIELD(interval), FIELD(period), FIELD(group), FIELD(tail), FIELD(kept_tapes)};
 
 static int64_t field_value(const struct neap_params *params, size_t index)

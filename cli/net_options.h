@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_options.h: the options that train and compare share: the net, the loss, the sweep. */
-#ifndef NEAP_CLI_NETOPTIONS_H
-#define NEAP_CLI_NETOPTIONS_H
+#ifndef NEAP_CLI_NET_OPTIONS_H
+#define NEAP_CLI_NET_OPTIONS_H
 
 #include "cli.h"
 

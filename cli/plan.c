@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct request {
+struct plan_request {
 	struct cli_question q;
 	const char *draw, *save, *load;
 	int json, actions;
@@ -82,7 +82,7 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 }
 
 /* Files and actions, which are of one plan. */
-static int use_plan(const struct request *r, const struct cli_plans *plans)
+static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 {
 	const struct neap_plan *plan = &plans->plan[0];
 	uint32_t flags = r->actions ? NEAP_WRITE_ACTIONS : 0;
@@ -96,7 +96,7 @@ static int use_plan(const struct request *r, const struct cli_plans *plans)
 	return rc;
 }
 
-static int answer(const struct request *r, const struct cli_plans *plans)
+static int answer(const struct plan_request *r, const struct cli_plans *plans)
 {
 	int rc = CLI_DONE;
 	if (r->draw || r->save || r->actions)
@@ -111,7 +111,7 @@ static int answer(const struct request *r, const struct cli_plans *plans)
 				: cli_plan_details(plans->problem, &plans->plan[0]);
 }
 
-static int answer_question(struct request *r, struct cli_plans *plans)
+static int answer_question(struct plan_request *r, struct cli_plans *plans)
 {
 	int rc = cli_question_complete(&r->q), code;
 	if (rc == CLI_DONE && (code = neap_problem_check(&r->q.problem)) < 0)
@@ -125,7 +125,7 @@ static int answer_question(struct request *r, struct cli_plans *plans)
 	return rc == CLI_DONE ? answer(r, plans) : rc;
 }
 
-static int answer_file(const struct request *r, struct cli_plans *plans)
+static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 {
 	struct neap_saved *saved = NULL;
 	double start = neap_clock();
@@ -146,7 +146,7 @@ static int answer_file(const struct request *r, struct cli_plans *plans)
 
 int cli_plan(int argc, char **argv)
 {
-	struct request r = {.q = CLI_QUESTION_INIT};
+	struct plan_request r = {.q = CLI_QUESTION_INIT};
 	const struct cli_option options[] = {
 		CLI_QUESTION_OPTIONS(r.q),
 		{"actions", CLI_FLAG, &r.actions, NULL, "print the schedule, an action a line", 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_command.h: what the files of `neap plan` share. */
-#ifndef NEAP_CLI_PLANNER_H
-#define NEAP_CLI_PLANNER_H
+#ifndef NEAP_CLI_PLAN_COMMAND_H
+#define NEAP_CLI_PLAN_COMMAND_H
 
 #include "cli.h"
 

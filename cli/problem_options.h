@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problem_options.h: the options that tell `neap plan` its problem, in one place. */
-#ifndef NEAP_CLI_QUESTION_H
-#define NEAP_CLI_QUESTION_H
+#ifndef NEAP_CLI_PROBLEM_OPTIONS_H
+#define NEAP_CLI_PROBLEM_OPTIONS_H
 
 #include "chain_file.h"
 #include "cli.h"

@@ -2,7 +2,7 @@
 /* study.c: `neap study`: experiments, their points and figures, a report. */
 #include "cli.h"
 
-#include "study/study.h"
+#include "study/run_study.h"
 #include <string.h>
 
 #define NAMES_MOST 16

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct parsing {
+struct tier_parsing {
 	struct neap_tier_spec *tier;
 	int classic;
 };
 
-static int set_capacity(struct parsing *p, const char *value)
+static int set_capacity(struct tier_parsing *p, const char *value)
 {
 	int64_t slots;
 	if (strcmp(value, "inf") == 0) {
@@ -25,20 +25,20 @@ static int set_capacity(struct parsing *p, const char *value)
 	return 0;
 }
 
-static int set_write(struct parsing *p, const char *value)
+static int set_write(struct tier_parsing *p, const char *value)
 {
 	return p->classic ? cli_parse_time(&p->tier->write_fixed, value)
 			  : cli_parse_rate(&p->tier->write_rate, value);
 }
 
-static int set_read(struct parsing *p, const char *value)
+static int set_read(struct tier_parsing *p, const char *value)
 {
 	return p->classic ? cli_parse_time(&p->tier->read_fixed, value)
 			  : cli_parse_rate(&p->tier->read_rate, value);
 }
 
 /* Seconds a byte; a time for a size, such as 300ms/G, too. */
-static int set_cpu(struct parsing *p, const char *value)
+static int set_cpu(struct tier_parsing *p, const char *value)
 {
 	char time[64];
 	size_t n = strcspn(value, "/");
@@ -55,12 +55,12 @@ static int set_cpu(struct parsing *p, const char *value)
 	return 0;
 }
 
-static int set_cpu_fixed(struct parsing *p, const char *value)
+static int set_cpu_fixed(struct tier_parsing *p, const char *value)
 {
 	return cli_parse_time(&p->tier->cpu_fixed, value);
 }
 
-static int set_latency(struct parsing *p, const char *value)
+static int set_latency(struct tier_parsing *p, const char *value)
 {
 	if (cli_parse_time(&p->tier->write_fixed, value) < 0)
 		return -1;
@@ -71,7 +71,7 @@ static int set_latency(struct parsing *p, const char *value)
 static const struct {
 	const char *key;
 	int forms; /* 1: in bytes, 2: classic */
-	int (*set)(struct parsing *p, const char *value);
+	int (*set)(struct tier_parsing *p, const char *value);
 	const char *wants;
 } keys[] = {
 	{"capacity", 1, set_capacity, "a size or inf"},
@@ -85,7 +85,7 @@ static const struct {
 	{"cpu_fixed", 3, set_cpu_fixed, "a time"},
 };
 
-static int set_key(struct parsing *p, const char *word, char *value, const char *command)
+static int set_key(struct tier_parsing *p, const char *word, char *value, const char *command)
 {
 	int form = p->classic ? 2 : 1;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -113,7 +113,7 @@ static int set_key(struct parsing *p, const char *word, char *value, const char 
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command)
 {
 	char copy[512], *rest = copy;
-	struct parsing p = {tier, classic};
+	struct tier_parsing p = {tier, classic};
 	size_t n = strlen(text), name = strcspn(text, ":");
 
 	*tier = (struct neap_tier_spec){

@@ -13,7 +13,7 @@ static const char examples[] =
 	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
 	"  neap train train.h5 --out run --resume\n";
 
-struct training {
+struct train_command {
 	struct cli_progress bar;
 	const struct neap_train_options *options;
 	double first; /* samples done before this session */
@@ -21,12 +21,12 @@ struct training {
 
 static void on_line(void *user, const char *line)
 {
-	struct training *t = user;
+	struct train_command *t = user;
 	cli_progress_clear(&t->bar);
 	fprintf(stderr, "%s\n", line);
 }
 
-static void show_epoch(struct training *t, const struct neap_train_progress *p)
+static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
 {
 	cli_progress_clear(&t->bar);
 	fprintf(stderr, "epoch %d/%d: loss %.4f, training %.1f%%", p->epoch + 1, p->epochs, p->loss,
@@ -39,7 +39,7 @@ static void show_epoch(struct training *t, const struct neap_train_progress *p)
 
 static int on_progress(void *user, const struct neap_train_progress *p)
 {
-	struct training *t = user;
+	struct train_command *t = user;
 	char note[96];
 	double all = (double)p->epochs * (double)p->samples;
 	double done = (double)p->epoch * (double)p->samples + (double)p->sample;
@@ -166,7 +166,7 @@ static int run(const struct neap_train_options *options, int json)
 
 	cli_catch_signals();
 	int rc = neap_train(&result, options);
-	cli_progress_clear(&((struct training *)options->user)->bar);
+	cli_progress_clear(&((struct train_command *)options->user)->bar);
 	if (rc < 0)
 		return cli_fail("train", rc);
 	int code = json ? print_json(options, &result) : print_summary(options, &result);
@@ -177,7 +177,7 @@ static int run(const struct neap_train_options *options, int json)
 int cli_train(int argc, char **argv)
 {
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
-	struct training training = {.options = &o, .first = -1};
+	struct train_command training = {.options = &o, .first = -1};
 	struct cli_net_choices choices;
 	const char *data[1] = {NULL};
 	const char *chain = NULL, *stretch = NULL;

@@ -16,7 +16,7 @@
 
 #define STATE 1000
 
-struct setting {
+struct bench_setting {
 	int64_t steps;
 	double budget, tape;  /* states: M/S, A/S */
 	double backward, tau; /* seconds */
@@ -25,7 +25,7 @@ struct setting {
 	double near;	      /* budget of a first tier, 20 times as fast, in states; 0: none */
 };
 
-static const struct setting settings[] = {
+static const struct bench_setting settings[] = {
 	{1000, 4, 1, 2, 100, 0, 0, 0},
 	{1000, 10, 0.3, 4, 10, 0, 0, 0},
 	{1000, 10, 1, 2, 100, 0, 0, 0},
@@ -51,7 +51,7 @@ static const struct setting settings[] = {
 	{100000, 10, 1, 2, 100, 0, 0, 40},
 };
 
-static struct neap_tier_spec tier_of(const struct setting *x, double faster, double states)
+static struct neap_tier_spec tier_of(const struct bench_setting *x, double faster, double states)
 {
 	struct neap_tier_spec t = {.name = "tier", .flags = x->half ? 0 : NEAP_TIER_DUPLEX};
 	t.capacity = states > 0 ? (uint64_t)(states * STATE) : NEAP_INFINITE;
@@ -59,7 +59,7 @@ static struct neap_tier_spec tier_of(const struct setting *x, double faster, dou
 	return t;
 }
 
-static struct neap_problem problem_of(const struct setting *x)
+static struct neap_problem problem_of(const struct bench_setting *x)
 {
 	struct neap_problem p = {.chain = {.steps = x->steps,
 					 .state = STATE,
@@ -75,7 +75,7 @@ static struct neap_problem problem_of(const struct setting *x)
 	return p;
 }
 
-static void describe(struct neap_bench_row *row, const struct setting *x)
+static void describe(struct neap_bench_row *row, const struct bench_setting *x)
 {
 	char more[40] = "", name[160];
 	if (x->half)
@@ -110,7 +110,7 @@ static void add(struct neap_bench_row *row, const char *name, double value)
 	row->more[row->nmore++].value = value;
 }
 
-static int compare(struct neap__bench *bench, const struct setting *x)
+static int compare(struct neap__bench *bench, const struct bench_setting *x)
 {
 	struct neap_problem p = problem_of(x);
 	struct neap_bench_row row = {.unit = "ratio", .target = 1, .runs = 1};

@@ -39,16 +39,16 @@ static const int sizes[] = {256, 512, 1024, 4096};
 static const double activities[] = {0.005, 0.02, 0.1, 0.5};
 enum { SIZES = 4, ACTIVITIES = 4 };
 
-struct work {
+struct kernel_work {
 	const struct neap__kernels *kernels;
 	struct neap__matrix m;
 	real *w, *x, *out; /* [N][N], [STEPS * SAMPLES][N], the same */
 	uint16_t *id;	   /* [TURNS][SAMPLES][N] */
-	struct neap__share share[TURNS][SAMPLES];
+	struct neap__sample_rows share[TURNS][SAMPLES];
 	uint16_t *row; /* of the grads' bundle */
 	uint32_t *start, *from;
 	real *strip;
-	struct neap__bundle bundle;
+	struct neap__scatter bundle;
 	int n, turn, near;
 	double events, rows; /* of a call; rows: distinct ones */
 };
@@ -59,43 +59,43 @@ struct ceilings {
 
 static void forward(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->kernels->rows[0].add(&b->m, b->share[b->turn++ % TURNS], SAMPLES);
 }
 
 static void dots(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->kernels->rows[0].dot(&b->m, b->share[b->turn++ % TURNS], SAMPLES);
 }
 
 static void grads(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->kernels->gather(b->w, b->n, &b->bundle);
 }
 
 static void read_near(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->out[0] += b->kernels->ceiling_read(b->x, b->near / (int)sizeof(real));
 }
 
 static void read_far(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->out[0] += b->kernels->ceiling_read(b->w, (int64_t)b->n * b->n);
 }
 
 static void multiply(void *work)
 {
-	struct work *b = work;
+	struct kernel_work *b = work;
 	b->out[0] = 0;
 	b->kernels->ceiling_products(b->out, 1000);
 }
 
 /* Seconds a call, the least of three spells. */
-static double seconds_of(struct work *b, void (*fn)(void *work))
+static double seconds_of(struct kernel_work *b, void (*fn)(void *work))
 {
 	double best = INFINITY;
 
@@ -105,7 +105,7 @@ static double seconds_of(struct work *b, void (*fn)(void *work))
 	return best;
 }
 
-static struct ceilings measure(struct work *b)
+static struct ceilings measure(struct kernel_work *b)
 {
 	int lanes = b->kernels->ceiling_products(b->out, 1);
 	return (struct ceilings){.near = b->near / seconds_of(b, read_near),
@@ -119,7 +119,7 @@ static double draw(uint64_t at)
 }
 
 /* Lists of an activity; 1: every sample has the same list, of all units. */
-static void make_lists(struct work *b, double activity)
+static void make_lists(struct kernel_work *b, double activity)
 {
 	uint64_t drawn = 0;
 	char seen[LARGEST];
@@ -141,7 +141,7 @@ static void make_lists(struct work *b, double activity)
 				seen[i] = 1;
 			}
 			b->events += count;
-			b->share[turn][s] = (struct neap__share){.id = id,
+			b->share[turn][s] = (struct neap__sample_rows){.id = id,
 				.count = count,
 				.in = b->x + (size_t)s * b->n,
 				.out = b->out + (size_t)s * b->n};
@@ -152,12 +152,12 @@ static void make_lists(struct work *b, double activity)
 }
 
 /* Spikes of STEPS steps of all samples, by row. */
-static void make_bundle(struct work *b, double activity)
+static void make_bundle(struct kernel_work *b, double activity)
 {
 	uint64_t drawn = 0;
 	uint32_t events = 0;
 
-	b->bundle = (struct neap__bundle){.row = b->row,
+	b->bundle = (struct neap__scatter){.row = b->row,
 		.start = b->start,
 		.from = b->from,
 		.lenders = STEPS * SAMPLES,
@@ -179,7 +179,7 @@ static void make_bundle(struct work *b, double activity)
 	b->rows = b->bundle.rows;
 }
 
-static int report(struct neap__bench *bench, struct work *b, const char *name,
+static int report(struct neap__bench *bench, struct kernel_work *b, const char *name,
 	void (*fn)(void *work), double fetches, int judged)
 {
 	struct neap_bench_row row = {.unit = "s", .target = NAN};
@@ -222,7 +222,7 @@ static int report(struct neap__bench *bench, struct work *b, const char *name,
 }
 
 /* The share of units from which on dense products take less time than sparse ones. */
-static int crossing(struct neap__bench *bench, struct work *b, const char *name)
+static int crossing(struct neap__bench *bench, struct kernel_work *b, const char *name)
 {
 	struct neap_bench_row row = {.unit = "ratio", .target = NAN};
 	double samples[NEAP__BENCH_RUNS_MOST];
@@ -243,7 +243,7 @@ static int crossing(struct neap__bench *bench, struct work *b, const char *name)
 	return neap__bench_row(bench, &row);
 }
 
-static int rows_of(struct neap__bench *bench, struct work *b, int widest)
+static int rows_of(struct neap__bench *bench, struct kernel_work *b, int widest)
 {
 	static const struct {
 		const char *name;
@@ -274,7 +274,7 @@ static int rows_of(struct neap__bench *bench, struct work *b, int widest)
 	return neap__bench_wants(bench, name) ? crossing(bench, b, name) : 0;
 }
 
-static int prepare(struct work *b, int n)
+static int prepare(struct kernel_work *b, int n)
 {
 	size_t all = (size_t)n * n, wide = (size_t)STEPS * SAMPLES * n;
 
@@ -298,7 +298,7 @@ static int prepare(struct work *b, int n)
 	return 0;
 }
 
-static void release(struct work *b)
+static void release(struct kernel_work *b)
 {
 	free(b->w);
 	free(b->x);
@@ -313,7 +313,7 @@ static void release(struct work *b)
 
 static int run(struct neap__bench *bench)
 {
-	struct work *b = calloc(1, sizeof *b);
+	struct kernel_work *b = calloc(1, sizeof *b);
 	enum neap__isa widest;
 	int rc = b ? neap__isa_choose(&widest) : neap__fail_errno(ENOMEM, "benchmark kernels");
 

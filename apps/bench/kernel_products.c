@@ -21,24 +21,24 @@ enum { UNITS = 512, WIDE = 4 * UNITS, TERMS = 1024, SAMPLES_MOST = 32, PARTS = 2
 
 #define SPELL 0.01 /* seconds a measurement takes at least */
 
-enum kind { FORWARD, BACKWARD, GRADIENT };
+enum product_kind { FORWARD, BACKWARD, GRADIENT };
 
-struct work {
+struct product_work {
 	const struct neap__kernels *kernels;
 	struct neap__blas blas;
 	real *w, *strips, *x,
 		*y; /* [UNITS][WIDE], the same in strips, [TERMS][UNITS], [TERMS][WIDE] */
 	real *room;
 	const real *xs[TERMS], *ys[TERMS];
-	struct neap__share share[SAMPLES_MOST];
+	struct neap__sample_rows share[SAMPLES_MOST];
 	struct neap__strips m;
-	enum kind kind;
+	enum product_kind kind;
 	int samples;
 };
 
 static void ours(void *work)
 {
-	struct work *b = work;
+	struct product_work *b = work;
 	if (b->kind != GRADIENT) {
 		b->kernels->product(&b->m, b->share, b->samples);
 		return;
@@ -58,7 +58,7 @@ static void ours(void *work)
 
 static void theirs(void *work)
 {
-	struct work *b = work;
+	struct product_work *b = work;
 	if (b->kind == FORWARD)
 		b->blas.gemm(&b->blas, b->samples, WIDE, UNITS, b->x, 0, b->w, 0, b->y);
 	else if (b->kind == BACKWARD)
@@ -67,7 +67,7 @@ static void theirs(void *work)
 		b->blas.gemm(&b->blas, UNITS, WIDE, b->samples, b->x, 1, b->y, 0, b->w);
 }
 
-static void prepare(struct work *b, enum kind kind, int samples)
+static void prepare(struct product_work *b, enum product_kind kind, int samples)
 {
 	int rows = kind == BACKWARD ? WIDE : UNITS, columns = kind == BACKWARD ? UNITS : WIDE;
 
@@ -84,7 +84,7 @@ static void prepare(struct work *b, enum kind kind, int samples)
 	b->samples = samples;
 	for (int s = 0; s < SAMPLES_MOST; s++) {
 		real *x = b->x + (size_t)s * UNITS, *y = b->y + (size_t)s * WIDE;
-		b->share[s] = (struct neap__share){
+		b->share[s] = (struct neap__sample_rows){
 			.v = kind == BACKWARD ? y : x, .out = kind == BACKWARD ? x : y};
 	}
 	for (int e = 0; e < TERMS; e++) {
@@ -93,8 +93,8 @@ static void prepare(struct work *b, enum kind kind, int samples)
 	}
 }
 
-static int report(struct neap__bench *bench, const struct work *b, struct neap_bench_row *row,
-	double *samples, int runs, const char *whose)
+static int report(struct neap__bench *bench, const struct product_work *b,
+	struct neap_bench_row *row, double *samples, int runs, const char *whose)
 {
 	double flops = 2.0 * b->samples * UNITS * WIDE;
 
@@ -106,7 +106,8 @@ static int report(struct neap__bench *bench, const struct work *b, struct neap_b
 	return neap__bench_row(bench, row);
 }
 
-static int rows_of(struct neap__bench *bench, struct work *b, enum kind kind, int samples)
+static int rows_of(
+	struct neap__bench *bench, struct product_work *b, enum product_kind kind, int samples)
 {
 	static const char *const kinds[] = {"forward", "backward", "gradient"};
 	struct neap_bench_row row = {.unit = "s", .target = NAN}, peer = row;
@@ -139,7 +140,7 @@ static real *numbers(size_t count)
 int neap__bench_products(struct neap__bench *bench, enum neap__isa isa)
 {
 	static const int samples[] = {4, 8, 32};
-	struct work *b = calloc(1, sizeof *b);
+	struct product_work *b = calloc(1, sizeof *b);
 	int rc = b ? 0 : neap__fail_errno(ENOMEM, "benchmark kernels");
 
 	if (rc < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_products.h: rows of `bench kernels` for dense products, beside OpenBLAS where it is. */
-#ifndef NEAP_BENCH_PRODUCTBENCH_H
-#define NEAP_BENCH_PRODUCTBENCH_H
+#ifndef NEAP_BENCH_KERNEL_PRODUCTS_H
+#define NEAP_BENCH_KERNEL_PRODUCTS_H
 
 #include "bench/benchmark.h"
 #include "sys/isa.h"

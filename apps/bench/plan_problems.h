@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_problems.h: the problems that the planner's benchmark plans. */
-#ifndef NEAP_BENCH_PLANPROBLEMS_H
-#define NEAP_BENCH_PLANPROBLEMS_H
+#ifndef NEAP_BENCH_PLAN_PROBLEMS_H
+#define NEAP_BENCH_PLAN_PROBLEMS_H
 
 #include <neap/plan.h>
 

@@ -7,7 +7,7 @@
 #define NEAP_STUDY_EXPERIMENT_H
 
 #include <neap/machine.h>
-#include "study/study.h"
+#include "study/run_study.h"
 #include <neap/train.h>
 #include "base/text.h"
 #include "study/figure.h"

@@ -98,16 +98,16 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 {
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap_net_sizes sizes;
 
 	neap__net_options(&o, &room, study, net);
-	const struct neap__onebatch_source source = {
+	const struct neap__one_batch_source source = {
 		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
-	int rc = neap__onebatch_open(&one, &source);
+	int rc = neap__one_batch_open(&one, &source);
 	if (rc == 0)
 		neap_net_get_sizes(one.net, &sizes);
-	neap__onebatch_close(&one);
+	neap__one_batch_close(&one);
 	NEAP_TRY(rc);
 	*problem = (struct neap_problem){.chain = {.steps = net->steps,
 						 .state = neap__round_up(sizes.state, 64),
@@ -121,13 +121,13 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 }
 
 static int sweep_once(struct neap_sweep_stats *stats, struct neap_plan *plan,
-	struct neap__onebatch *one, const struct neap_sweep_options *o)
+	struct neap__one_batch *one, const struct neap_sweep_options *o)
 {
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
 	double loss;
 
-	neap__netops_fill(&ops, one->net);
+	neap__net_steps_fill(&ops, one->net);
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, one->net, o));
 	*plan = *neap_sweep_plan(sweep);
 	plan->actions = NULL; /* the sweep's */
@@ -145,7 +145,7 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 		.size = sizeof so, .steps = net->steps, .memory = memory, .strategy = strategy};
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap_tier *tier;
 	struct neap_problem p;
 
@@ -157,15 +157,15 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 		so.memory = p.memory;
 	}
 	neap__net_options(&o, &room, study, net);
-	const struct neap__onebatch_source source = {
+	const struct neap__one_batch_source source = {
 		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
 	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
 	so.tiers = &tier;
 	so.ntiers = 1;
-	int rc = neap__onebatch_open(&one, &source);
+	int rc = neap__one_batch_open(&one, &source);
 	if (rc == 0)
 		rc = sweep_once(stats, plan, &one, &so);
-	neap__onebatch_close(&one);
+	neap__one_batch_close(&one);
 	neap_tier_close(tier);
 	return rc;
 }

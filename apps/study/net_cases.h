@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_cases.h: real nets for time experiments: recurrent spiking units on randman. */
-#ifndef NEAP_STUDY_NETS_H
-#define NEAP_STUDY_NETS_H
+#ifndef NEAP_STUDY_NET_CASES_H
+#define NEAP_STUDY_NET_CASES_H
 
 #include "study/experiment.h"
 

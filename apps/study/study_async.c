@@ -27,7 +27,7 @@ static const char *const strategies[] = {"revolve", "disk-revolve", "async", "au
 static const int slots[] = {5, 10, 20};
 enum { SLOTS = sizeof slots / sizeof slots[0], TRANSFERS = 31, COPIES = 5 };
 
-struct setting {
+struct async_setting {
 	const char *axis;
 	int64_t steps;
 	uint64_t state;
@@ -36,7 +36,7 @@ struct setting {
 	double tau; /* a transfer, in steps; 0: the file's, measured */
 };
 
-static struct neap_problem problem_of(const struct setting *s)
+static struct neap_problem problem_of(const struct async_setting *s)
 {
 	struct neap_problem p = {.chain = {.steps = s->steps,
 					 .state = s->state,
@@ -57,13 +57,14 @@ static struct neap_problem problem_of(const struct setting *s)
 }
 
 /* Over a sweep that keeps every tape. */
-static double overhead(const struct setting *s, double seconds)
+static double overhead(const struct async_setting *s, double seconds)
 {
 	return seconds / (2 * s->advance * (double)s->steps) - 1;
 }
 
-static int row(struct neap__study *study, const struct setting *s, const struct neap_plan *plan,
-	double transfer, uint64_t memory, double predicted, const char *measured)
+static int row(struct neap__study *study, const struct async_setting *s,
+	const struct neap_plan *plan, double transfer, uint64_t memory, double predicted,
+	const char *measured)
 {
 	return neap__study_row(study, "%s,%s,%s,%lld,%llu,%g,%d,%.6g,%llu,%llu,%llu,%.6g,%.6g,%s",
 		s->axis, plan->strategy, plan->chosen, (long long)s->steps,
@@ -72,7 +73,7 @@ static int row(struct neap__study *study, const struct setting *s, const struct 
 		(unsigned long long)plan->slow_bytes, predicted, overhead(s, predicted), measured);
 }
 
-static int planned(struct neap__study *study, const struct setting *s)
+static int planned(struct neap__study *study, const struct async_setting *s)
 {
 	const struct neap_problem p = problem_of(s);
 	for (int i = 0; strategies[i]; i++) {
@@ -94,7 +95,7 @@ static int by_value(const void *a, const void *b)
  * Seconds from asking to having, states one at a time as sweeps with one buffer move them:
  * three of four took no longer. Handing one over is the computation's.
  */
-static int time_transfers(struct neap_tier *tier, const struct setting *s, char *data)
+static int time_transfers(struct neap_tier *tier, const struct async_setting *s, char *data)
 {
 	double seconds[2][TRANSFERS], issue[2 * TRANSFERS];
 	for (int i = 0; i < 2 * TRANSFERS; i++) {
@@ -117,7 +118,7 @@ static int time_transfers(struct neap_tier *tier, const struct setting *s, char 
 	return 0;
 }
 
-static int measure_tier(struct neap_tier *tier, const struct setting *s)
+static int measure_tier(struct neap_tier *tier, const struct async_setting *s)
 {
 	char *data = aligned_alloc(4096, (size_t)neap__round_up(s->state, 4096));
 	if (!data)
@@ -130,14 +131,14 @@ static int measure_tier(struct neap_tier *tier, const struct setting *s)
 	return rc;
 }
 
-static int run(struct neap__study *study, const struct setting *s, struct neap_tier *tier)
+static int run(struct neap__study *study, const struct async_setting *s, struct neap_tier *tier)
 {
 	struct neap_timing slot_write, slot_read;
 	struct neap_tier_spec spec;
 	double forward = 0;
 
 	NEAP_TRY(measure_tier(tier, s));
-	NEAP_TRY(neap__copycost_measure(&slot_write, &slot_read, s->state, UINT64_MAX, COPIES));
+	NEAP_TRY(neap__copy_cost_measure(&slot_write, &slot_read, s->state, UINT64_MAX, COPIES));
 	const struct neap__synthetic model = {.steps = s->steps,
 		.state = s->state,
 		.tape = s->state,
@@ -168,7 +169,7 @@ static int run(struct neap__study *study, const struct setting *s, struct neap_t
 	return neap__study_done(study);
 }
 
-static int point(struct neap__study *study, const struct setting *s, struct neap_tier *tier)
+static int point(struct neap__study *study, const struct async_setting *s, struct neap_tier *tier)
 {
 	int rc = neap__study_point(study, "%s T=%lld S=%llu f=%g c=%d tau=%g", s->axis,
 		(long long)s->steps, (unsigned long long)s->state, s->advance, s->slots, s->tau);
@@ -188,18 +189,21 @@ static int points(struct neap__study *study, struct neap_tier *tier)
 	for (int c = 0; c < SLOTS; c++)
 		for (int64_t i = 0; i < n; i++)
 			NEAP_TRY(point(study,
-				&(struct setting){"steps", steps[i], 1 << 16, 1e-4, slots[c], 0},
+				&(struct async_setting){
+					"steps", steps[i], 1 << 16, 1e-4, slots[c], 0},
 				tier));
 	for (int64_t i = 0; i < n; i++)
-		NEAP_TRY(point(
-			study, &(struct setting){"state", 300, states[i], 1e-4, 10, 0}, tier));
+		NEAP_TRY(point(study, &(struct async_setting){"state", 300, states[i], 1e-4, 10, 0},
+			tier));
 	for (int64_t i = 0; i < n; i++)
 		NEAP_TRY(point(study,
-			&(struct setting){"compute", 300, 1 << 16, advances[i], 10, 0}, tier));
+			&(struct async_setting){"compute", 300, 1 << 16, advances[i], 10, 0},
+			tier));
 	for (int c = 0; c < SLOTS; c++)
 		for (size_t i = 0; i < sizeof taus / sizeof taus[0]; i++)
 			NEAP_TRY(point(study,
-				&(struct setting){"tau", 300, 1 << 20, 1e-3, slots[c], taus[i]},
+				&(struct async_setting){
+					"tau", 300, 1 << 20, 1e-3, slots[c], taus[i]},
 				tier));
 	return 0;
 }

@@ -31,7 +31,7 @@ static const char *const strategies[] = {"bptt", "standard", "remote", "hierarch
 	"revolve", "mixed", "disk-revolve", "async", "stream", "auto", NULL};
 
 /* Sweeps that run, in the memory that store-all takes for SHORT steps or NARROW units. */
-static const struct run {
+static const struct howfar_run {
 	const char *label, *strategy; /* NULL: all of the table */
 	int wide, times;	      /* as many units, or steps, as store-all's */
 	int scale;		      /* from which on, enum neap_study_scale: TINY, QUICK, FULL */
@@ -304,7 +304,7 @@ static int measure(struct neap__study *study)
 			continue;
 		NEAP_TRY(rc = neap__study_point(study, "%s", runs[i].label));
 		if (rc > 0) {
-			const struct run *r = &runs[i];
+			const struct howfar_run *r = &runs[i];
 			char before[64];
 			snprintf(before, sizeof before, "%s,,%d,", r->label, r->times);
 			NEAP_TRY(run_size(study, before, r->strategy, r->wide,

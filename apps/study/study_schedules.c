@@ -88,12 +88,12 @@ static int measure(struct neap__study *study)
 
 static int write_file(void *user, const char *text, size_t length)
 {
-	return neap__outfile_write(user, text, length);
+	return neap__atomic_file_write(user, text, length);
 }
 
 static int draw_one(struct neap__study *study, const struct drawn *d)
 {
-	struct neap__outfile *file = NULL;
+	struct neap__atomic_file *file = NULL;
 	struct neap_schedule *schedule = NULL;
 	struct neap_problem p;
 	struct neap_plan plan;
@@ -105,13 +105,13 @@ static int draw_one(struct neap__study *study, const struct drawn *d)
 	snprintf(title, sizeof title, "%s: %s (%.0f MiB, %.0f ms)", d->label, d->what,
 		(double)plan.peak_bytes / (double)MIB, 1e3 * plan.makespan);
 	NEAP_TRY(neap_schedule_open(&schedule, &p, &plan));
-	int rc = neap__outfile_open(&file, path);
+	int rc = neap__atomic_file_open(&file, path);
 	if (rc == 0)
 		rc = neap_draw(&p, schedule, title, 0, write_file, file);
 	if (rc < 0)
-		neap__outfile_abort(file);
+		neap__atomic_file_abort(file);
 	else
-		rc = neap__outfile_commit(file);
+		rc = neap__atomic_file_commit(file);
 	neap_schedule_close(schedule);
 	NEAP_TRY(rc);
 	if (study->options.png)

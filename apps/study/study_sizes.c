@@ -11,7 +11,7 @@
 
 #define MIB 1048576.0
 
-static const struct task {
+static const struct sizes_task {
 	int64_t steps;
 	int batch;
 } tasks[] = {{128, 120}, {500, 60}, {900, 60}};

@@ -28,8 +28,8 @@
 #define MEMORY ((uint64_t)4 << 20) /* of gradients to compare */
 
 /* A training by hand: the tier is NULL for store-all. */
-struct training {
-	struct neap__onebatch one;
+struct stability_training {
+	struct neap__one_batch one;
 	struct neap__optimizer optimizer;
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
@@ -48,12 +48,12 @@ static void arm(struct neap__faults *faults, const struct neap_tier *tier, int64
 	faults->fail_get = update % 4 == 3 ? so_far.gets + which : 0;
 }
 
-static int begin(struct training *t, struct neap_tier *tier, const struct neap_compare_options *o,
-	const struct neap_params *params, uint64_t memory)
+static int begin(struct stability_training *t, struct neap_tier *tier,
+	const struct neap_compare_options *o, const struct neap_params *params, uint64_t memory)
 {
 	const struct neap__rule_settings settings = {
 		.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
-	const struct neap__onebatch_source source = {.data = o->data,
+	const struct neap__one_batch_source source = {.data = o->data,
 		.net = &o->net,
 		.loss = o->loss,
 		.batch = o->batch,
@@ -68,14 +68,14 @@ static int begin(struct training *t, struct neap_tier *tier, const struct neap_c
 	struct neap_step_ops ops;
 
 	t->tier = tier;
-	NEAP_TRY(neap__onebatch_open(&t->one, &source));
+	NEAP_TRY(neap__one_batch_open(&t->one, &source));
 	NEAP_TRY(neap__optimizer_init(
 		&t->optimizer, neap__rule_find("adam"), &settings, t->one.net));
-	neap__netops_fill(&ops, t->one.net);
+	neap__net_steps_fill(&ops, t->one.net);
 	return neap_sweep_create(&t->sweep, &ops, t->one.net, &so);
 }
 
-static int update(struct training *t, int64_t number)
+static int update(struct stability_training *t, int64_t number)
 {
 	const struct neap_batch *batch;
 	double loss;
@@ -94,11 +94,11 @@ static int update(struct training *t, int64_t number)
 		       : neap__fail(NEAP_EMODEL, "a weight is not finite");
 }
 
-static void end(struct training *t)
+static void end(struct stability_training *t)
 {
 	neap_sweep_free(t->sweep);
 	neap__optimizer_fini(&t->optimizer);
-	neap__onebatch_close(&t->one);
+	neap__one_batch_close(&t->one);
 }
 
 /* Numbers of the weights whose bits differ. */
@@ -117,8 +117,8 @@ static int64_t differing(const struct neap_net *a, const struct neap_net *b)
 }
 
 /* Both trainings in step; a row each tenth of the updates. */
-static int train(struct neap__study *study, struct training *all, struct training *cut,
-	struct neap__faults *faults, int64_t updates)
+static int train(struct neap__study *study, struct stability_training *all,
+	struct stability_training *cut, struct neap__faults *faults, int64_t updates)
 {
 	for (int64_t n = 0; n < updates; n++) {
 		arm(faults, cut->tier, n);
@@ -141,7 +141,7 @@ static int updates(struct neap__study *study)
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = STEPS, .dense = 1};
 	const struct neap_params params = {.remote_chunk = 20, .chunk = 5};
-	struct training all = {0}, cut = {0};
+	struct stability_training all = {0}, cut = {0};
 	struct neap__faults faults = {0};
 	struct neap_compare_options o;
 	struct neap__netroom room;
@@ -178,7 +178,7 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 		.size = sizeof so, .steps = steps, .memory = MEMORY, .strategy = "auto"};
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap_sweep_stats stats;
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep = NULL;
@@ -187,16 +187,16 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 	neap__net_options(&o, &room, study, &net);
 	snprintf(room.spec, sizeof room.spec, "rnn:%d,li", UNITS);
 	o.net.precision = precision;
-	const struct neap__onebatch_source source = {.data = o.data,
+	const struct neap__one_batch_source source = {.data = o.data,
 		.net = &o.net,
 		.loss = o.loss,
 		.batch = 1,
 		.window_bytes = (uint64_t)16 << 20,
 		.seed = o.seed};
 	*values = NULL;
-	int rc = neap__onebatch_open(&one, &source);
+	int rc = neap__one_batch_open(&one, &source);
 	if (rc == 0) {
-		neap__netops_fill(&ops, one.net);
+		neap__net_steps_fill(&ops, one.net);
 		rc = neap_sweep_create(&sweep, &ops, one.net, &so);
 	}
 	if (rc == 0)
@@ -210,7 +210,7 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 		rc = *values ? 0 : neap__fail_errno(ENOMEM, "a gradient");
 	}
 	neap_sweep_free(sweep);
-	neap__onebatch_close(&one);
+	neap__one_batch_close(&one);
 	return rc;
 }
 

@@ -25,7 +25,7 @@
 #define BLOCK 64 /* steps of a call */
 #define REPEATS 3
 
-static const struct task {
+static const struct truncated_task {
 	const char *label;
 	double tau;
 	enum neap_readout readout;
@@ -39,7 +39,7 @@ enum { TASKS = sizeof tasks / sizeof tasks[0] };
 
 /* A batch begun, and room for a window. */
 struct pass {
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap_net_sizes sizes;
 	int64_t steps, window;
 	unsigned char *state, *adjoint, *turned, *tape;
@@ -92,8 +92,8 @@ static void *aligned(size_t bytes)
 	return bytes < PTRDIFF_MAX ? aligned_alloc(64, (size_t)neap__round_up(bytes, 64)) : NULL;
 }
 
-static int open_pass(
-	struct pass *p, const struct neap__study *study, const struct task *task, int64_t steps)
+static int open_pass(struct pass *p, const struct neap__study *study,
+	const struct truncated_task *task, int64_t steps)
 {
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = steps, .dense = 1};
@@ -104,9 +104,9 @@ static int open_pass(
 	neap__net_options(&o, &room, study, &net);
 	o.net.tau = o.net.tau_out = task->tau;
 	o.net.readout = task->readout;
-	const struct neap__onebatch_source source = {
+	const struct neap__one_batch_source source = {
 		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
-	NEAP_TRY(neap__onebatch_open(&p->one, &source));
+	NEAP_TRY(neap__one_batch_open(&p->one, &source));
 	neap_net_get_sizes(p->one.net, &p->sizes);
 	p->state = aligned(p->sizes.state);
 	p->adjoint = aligned(p->sizes.adjoint);
@@ -119,7 +119,7 @@ static int open_pass(
 
 static void close_pass(struct pass *p)
 {
-	neap__onebatch_close(&p->one);
+	neap__one_batch_close(&p->one);
 	free(p->state);
 	free(p->adjoint);
 	free(p->turned);
@@ -133,7 +133,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Rows of one task: the whole window first, whose gradient the others are held against. */
-static int windows(struct neap__study *study, struct pass *p, const struct task *task)
+static int windows(struct neap__study *study, struct pass *p, const struct truncated_task *task)
 {
 	const int64_t lengths[] = {p->steps, 64, 128, 256, 512};
 	double *whole = NULL, seconds[REPEATS], cosine = 1, error = 0;
@@ -169,7 +169,8 @@ static int windows(struct neap__study *study, struct pass *p, const struct task 
 }
 
 /* `auto` in the memory of the window of 128 steps: the whole gradient. */
-static int automatic(struct neap__study *study, const struct pass *p, const struct task *task)
+static int automatic(
+	struct neap__study *study, const struct pass *p, const struct truncated_task *task)
 {
 	static const char *const only[] = {"auto", NULL};
 	const struct neap__netcase net = {

@@ -11,12 +11,12 @@
 #define REPEATS_MOST 15
 
 /* A model at work. */
-struct work {
+struct synthetic_work {
 	struct neap__synthetic model;
 	double turned; /* clock at the last turn */
 };
 
-struct timed {
+struct synthetic_timed {
 	struct neap_sweep_stats stats;
 	double forward;
 };
@@ -37,7 +37,7 @@ static int step_of(const void *state, int64_t t)
 static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
 	double start = neap_clock();
-	const struct neap__synthetic *m = &((const struct work *)user)->model;
+	const struct neap__synthetic *m = &((const struct synthetic_work *)user)->model;
 	(void)first;
 	NEAP_TRY(step_of(state, t0));
 	memcpy(state, &t1, sizeof t1);
@@ -49,7 +49,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	size_t room, size_t *used, int64_t *t_done)
 {
 	double start = neap_clock();
-	const struct neap__synthetic *m = &((const struct work *)user)->model;
+	const struct neap__synthetic *m = &((const struct synthetic_work *)user)->model;
 	int64_t n = (int64_t)(room / m->tape);
 	(void)first;
 	NEAP_TRY(step_of(state, t0));
@@ -68,7 +68,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
-	struct work *work = user;
+	struct synthetic_work *work = user;
 	const struct neap__synthetic *m = &work->model;
 	work->turned = neap_clock();
 	NEAP_TRY(step_of(state, m->steps));
@@ -81,7 +81,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
 	double start = neap_clock();
-	const struct neap__synthetic *m = &((const struct work *)user)->model;
+	const struct neap__synthetic *m = &((const struct synthetic_work *)user)->model;
 	NEAP_TRY(step_of(adjoint, t1));
 	for (int64_t t = t0; t < t1; t++)
 		NEAP_TRY(step_of((const char *)tape + (size_t)(t - t0) * m->tape, t));
@@ -92,7 +92,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 
 static int by_seconds(const void *a, const void *b)
 {
-	const struct timed *x = a, *y = b;
+	const struct synthetic_timed *x = a, *y = b;
 	return (x->stats.seconds > y->stats.seconds) - (x->stats.seconds < y->stats.seconds);
 }
 
@@ -120,9 +120,9 @@ int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
 		.backward = fmax(model->backward, 1e-9),
 		.slot_write = model->slot_write,
 		.slot_read = model->slot_read};
-	struct timed all[REPEATS_MOST];
+	struct synthetic_timed all[REPEATS_MOST];
 	struct neap_sweep *sweep;
-	struct work work = {*model, 0};
+	struct synthetic_work work = {*model, 0};
 	double loss;
 
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, &work, &o));

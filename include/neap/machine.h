@@ -10,8 +10,8 @@
  *     }
  *     neap_bench_run("planner", NULL, print, NULL);
  */
-#ifndef NEAP_BENCH_H
-#define NEAP_BENCH_H
+#ifndef NEAP_MACHINE_H
+#define NEAP_MACHINE_H
 
 #include <stdint.h>
 #include <neap/status.h>

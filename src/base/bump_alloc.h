@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bump_alloc.h: cuts pieces off a block; with base NULL only adds up what they take. */
-#ifndef NEAP_NN_PIECES_H
-#define NEAP_NN_PIECES_H
+#ifndef NEAP_BASE_BUMP_ALLOC_H
+#define NEAP_BASE_BUMP_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Streams keep users of the same seed apart. */
-enum neap__stream {
+enum neap__random_stream {
 	NEAP__STREAM_WEIGHTS = 1,
 	NEAP__STREAM_MASK,
 	NEAP__STREAM_SHUFFLE,

@@ -58,7 +58,7 @@ void neap__augment_reach(
 }
 
 void neap__augment_extent(
-	const struct neap__augment *augment, int64_t index, struct neap__extent *extent)
+	const struct neap__augment *augment, int64_t index, struct neap__sample_extent *extent)
 {
 	for (int i = 0; i < ROWS; i++)
 		if (rows[i]->used(&augment->options) && rows[i]->extent)

@@ -30,8 +30,8 @@ struct neap__augmentation {
 	/* All that may come to lie in [from, to) lies in the wider [from, to). NULL: the same. */
 	void (*reach)(const struct neap__augment *augment, uint64_t key, double *from, double *to);
 	/* What becomes of a sample's length. NULL: the same. */
-	void (*extent)(
-		const struct neap__augment *augment, uint64_t key, struct neap__extent *extent);
+	void (*extent)(const struct neap__augment *augment, uint64_t key,
+		struct neap__sample_extent *extent);
 	/* The longest that a sample of so many seconds may become. NULL: the same. */
 	double (*longest)(const struct neap_augment *options, double duration);
 };
@@ -50,6 +50,6 @@ NEAP_API void neap__augment_apply(
 void neap__augment_reach(
 	const struct neap__augment *augment, int64_t index, double *from, double *to);
 NEAP_API void neap__augment_extent(
-	const struct neap__augment *augment, int64_t index, struct neap__extent *extent);
+	const struct neap__augment *augment, int64_t index, struct neap__sample_extent *extent);
 
 #endif

@@ -170,7 +170,7 @@ int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__eve
 }
 
 int neap__dataset_extent(
-	struct neap_dataset *set, int64_t index, int prepare, struct neap__extent *extent)
+	struct neap_dataset *set, int64_t index, int prepare, struct neap__sample_extent *extent)
 {
 	pthread_mutex_lock(&set->lock);
 	int rc = prepare ? set->ops->prepare(set, index) : 0;

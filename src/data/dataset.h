@@ -21,7 +21,7 @@ int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
 void neap__event_buffer_free(struct neap__event_buffer *buffer);
 
 /* What there is of a sample that can be read in part. */
-struct neap__extent {
+struct neap__sample_extent {
 	int64_t count;	 /* events */
 	double duration; /* seconds; 0: unknown */
 	double last;	 /* time of the last event, where the duration is unknown */
@@ -33,7 +33,7 @@ struct neap__dataset_ops {
 	/* Frees what the kind owns, not the set itself. */
 	void (*close)(struct neap_dataset *set);
 	/* Where samples can be read in part, all three; else NULL. Called as read is. */
-	int (*extent)(struct neap_dataset *set, int64_t index, struct neap__extent *extent);
+	int (*extent)(struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent);
 	/* Checks what `part` relies on, in memory that does not grow with the sample. */
 	int (*prepare)(struct neap_dataset *set, int64_t index);
 	/*
@@ -71,7 +71,7 @@ NEAP_API int neap__dataset_read(
 
 /* ops->extent, after ops->prepare if asked for; ops->part. Both take the set's lock. */
 NEAP_API int neap__dataset_extent(
-	struct neap_dataset *set, int64_t index, int prepare, struct neap__extent *extent);
+	struct neap_dataset *set, int64_t index, int prepare, struct neap__sample_extent *extent);
 NEAP_API int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to,
 	size_t most, struct neap__event_buffer *buffer);
 

@@ -17,18 +17,18 @@
 
 enum { FILES_A_THREAD = 8 };
 
-struct item {
+struct recording_item {
 	struct neap_events events;
 	double active; /* (channel, 1 ms) bins with a spike */
 	int rc;
 	char detail[512];
 };
 
-struct work {
+struct encode_work {
 	const struct neap__recordings *recordings;
 	struct neap_encoder_options encoder;
 	int64_t first; /* of the block */
-	struct item *item;
+	struct recording_item *item;
 };
 
 /* Bins of 1 ms in which a channel spikes. Events are in order of time. */
@@ -47,8 +47,8 @@ static double active_bins(const struct neap_events *events)
 
 static void encode_one(void *arg, int number, int thread)
 {
-	struct work *work = arg;
-	struct item *item = &work->item[number];
+	struct encode_work *work = arg;
+	struct recording_item *item = &work->item[number];
 	const struct neap__recording *file = &work->recordings->file[work->first + number];
 	float *samples = NULL;
 	int64_t count = 0;
@@ -72,12 +72,12 @@ static void encode_one(void *arg, int number, int thread)
 }
 
 /* Adds the block's recordings to the file, up to the first that failed. */
-static int write_block(struct neap__concat *concat, struct work *work, int size,
+static int write_block(struct neap__concat *concat, struct encode_work *work, int size,
 	struct neap_encode_report *report, const struct neap_encode_options *options)
 {
 	int rc = 0;
 	for (int i = 0; i < size; i++) {
-		struct item *item = &work->item[i];
+		struct recording_item *item = &work->item[i];
 		if (rc == 0 && item->rc < 0)
 			rc = neap__fail(item->rc, "%s", item->detail);
 		if (rc == 0)
@@ -96,18 +96,19 @@ static int write_block(struct neap__concat *concat, struct work *work, int size,
 	return rc;
 }
 
-static int encode_all(struct neap__concat *concat, struct neap__pool *pool, struct work *work,
-	struct neap_encode_report *report, const struct neap_encode_options *options)
+static int encode_all(struct neap__concat *concat, struct neap__thread_pool *pool,
+	struct encode_work *work, struct neap_encode_report *report,
+	const struct neap_encode_options *options)
 {
 	int64_t total = work->recordings->count;
-	int block = neap__pool_threads(pool) * FILES_A_THREAD, rc = 0;
+	int block = neap__thread_pool_threads(pool) * FILES_A_THREAD, rc = 0;
 	work->item = calloc((size_t)block, sizeof *work->item);
 	if (!work->item)
 		return neap__fail_errno(ENOMEM, "encoding");
 	for (work->first = 0; rc == 0 && work->first < total; work->first += block) {
 		int64_t left = total - work->first;
 		int size = left < block ? (int)left : block;
-		neap__pool_run(pool, size, encode_one, work);
+		neap__thread_pool_run(pool, size, encode_one, work);
 		rc = write_block(concat, work, size, report, options);
 	}
 	free(work->item);
@@ -140,9 +141,9 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 {
 	struct neap_encode_options o = {0};
 	struct neap__recordings recordings = {0};
-	struct neap__pool *pool = NULL;
+	struct neap__thread_pool *pool = NULL;
 	struct neap_shd_writer *writer = NULL;
-	struct work work = {.recordings = &recordings};
+	struct encode_work work = {.recordings = &recordings};
 
 	memset(report, 0, sizeof *report);
 	if (options)
@@ -161,7 +162,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 		neap__recordings_sort(&recordings);
 	int rc = neap_shd_create(&writer, out, work.encoder.channels);
 	if (rc == 0)
-		rc = neap__pool_create(&pool, o.threads ? o.threads : neap__processors());
+		rc = neap__thread_pool_create(&pool, o.threads ? o.threads : neap__processors());
 	struct neap__concat concat = {.writer = writer, .seconds = o.concat};
 	if (rc == 0)
 		rc = encode_all(&concat, pool, &work, report, &o);
@@ -177,7 +178,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 		writer = NULL;
 	}
 	neap_shd_abort(writer);
-	neap__pool_free(pool);
+	neap__thread_pool_free(pool);
 	report->classes = recordings.nclasses;
 	report->speakers = recordings.nspeakers;
 	double bins = report->seconds_of_audio * 1000 * work.encoder.channels;

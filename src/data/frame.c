@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int neap__frame_init(struct neap__frame *frame, const struct neap__source *source)
+int neap__batch_frame_init(struct neap__batch_frame *frame, const struct neap__source *source)
 {
 	frame->sequence = calloc((size_t)source->batch, sizeof *frame->sequence);
 	return frame->sequence ? 0 : neap__fail_errno(ENOMEM, "loading '%s'", source->set->name);
 }
 
-void neap__frame_free(struct neap__frame *frame)
+void neap__batch_frame_free(struct neap__batch_frame *frame)
 {
 	free(frame->sequence);
 	neap__bins_free(&frame->bins);
@@ -31,7 +31,7 @@ static int fail_sample(const struct neap__source *source, int64_t index, int rc)
 static int describe(const struct neap__source *source, struct neap_sequence *s, int64_t index,
 	int prepare, double *bytes)
 {
-	struct neap__extent e;
+	struct neap__sample_extent e;
 	NEAP_TRY(neap__dataset_extent(source->set, index, prepare, &e));
 	if (source->augment)
 		neap__augment_extent(source->augment, index, &e);
@@ -49,7 +49,7 @@ static int describe(const struct neap__source *source, struct neap_sequence *s, 
 }
 
 /* Is the batch too long to be held whole? Then its samples are described and checked. */
-static int long_batch(struct neap__frame *frame, const struct neap__source *source,
+static int long_batch(struct neap__batch_frame *frame, const struct neap__source *source,
 	const int64_t *index, int size)
 {
 	double bytes = 0;
@@ -69,7 +69,7 @@ static int long_batch(struct neap__frame *frame, const struct neap__source *sour
 	return 1;
 }
 
-static int64_t longest(const struct neap__frame *frame, int size)
+static int64_t longest(const struct neap__batch_frame *frame, int size)
 {
 	int64_t steps = 0;
 	for (int i = 0; i < size; i++)
@@ -79,12 +79,12 @@ static int64_t longest(const struct neap__frame *frame, int size)
 }
 
 /* The length is known before: what is moved beyond it is dropped. */
-static int add_augmented(struct neap__frame *frame, const struct neap__source *source,
+static int add_augmented(struct neap__batch_frame *frame, const struct neap__source *source,
 	struct neap_sequence *s, int64_t index)
 {
 	struct neap_events *events = &source->events->events;
 	int64_t n = events->count;
-	struct neap__extent e = {n, events->duration, n > 0 ? events->time[n - 1] : 0};
+	struct neap__sample_extent e = {n, events->duration, n > 0 ? events->time[n - 1] : 0};
 
 	neap__augment_extent(source->augment, index, &e);
 	NEAP_TRY(neap__bins_length(
@@ -94,7 +94,7 @@ static int add_augmented(struct neap__frame *frame, const struct neap__source *s
 }
 
 /* Reads and bins one sample behind those before it. */
-static int add_sample(struct neap__frame *frame, const struct neap__source *source,
+static int add_sample(struct neap__batch_frame *frame, const struct neap__source *source,
 	struct neap_sequence *s, int64_t index)
 {
 	struct neap_events *events = &source->events->events;
@@ -112,7 +112,7 @@ static int add_sample(struct neap__frame *frame, const struct neap__source *sour
 }
 
 /* The arrays have stopped moving: point into them. */
-static void point(struct neap__frame *frame, int size)
+static void point(struct neap__batch_frame *frame, int size)
 {
 	size_t at = 0;
 	for (int i = 0; i < size; i++) {
@@ -123,7 +123,7 @@ static void point(struct neap__frame *frame, int size)
 	}
 }
 
-int neap__frame_fill(struct neap__frame *frame, const struct neap__source *source,
+int neap__batch_frame_fill(struct neap__batch_frame *frame, const struct neap__source *source,
 	const int64_t *index, int size)
 {
 	neap__bins_clear(&frame->bins);

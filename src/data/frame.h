@@ -23,7 +23,7 @@ struct neap__source {
 };
 
 /* Its memory only grows. */
-struct neap__frame {
+struct neap__batch_frame {
 	struct neap_batch batch;
 	struct neap_sequence *sequence; /* [source.batch] */
 	struct neap__bins bins;
@@ -33,10 +33,10 @@ struct neap__frame {
 };
 
 /* From all zero. -ENOMEM, which leaves nothing to free but what free frees. */
-int neap__frame_init(struct neap__frame *frame, const struct neap__source *source);
+int neap__batch_frame_init(struct neap__batch_frame *frame, const struct neap__source *source);
 /* A batch of the samples index[size]. NEAP_EINTERRUPTED when cancelled. */
-int neap__frame_fill(struct neap__frame *frame, const struct neap__source *source,
+int neap__batch_frame_fill(struct neap__batch_frame *frame, const struct neap__source *source,
 	const int64_t *index, int size);
-void neap__frame_free(struct neap__frame *frame);
+void neap__batch_frame_free(struct neap__batch_frame *frame);
 
 #endif

@@ -31,18 +31,18 @@ struct neap_loader {
 	pthread_mutex_t lock; /* guards all below, and frames[i].ready */
 	pthread_cond_t changed;
 	int started, cancel, busy, quit;
-	int64_t next_made, next_given; /* numbers of batches */
-	struct neap__frame frame[2];   /* batch n is in frame n % 2 */
-	struct neap__frame *held;      /* by the caller, until its next call */
+	int64_t next_made, next_given;	   /* numbers of batches */
+	struct neap__batch_frame frame[2]; /* batch n is in frame n % 2 */
+	struct neap__batch_frame *held;	   /* by the caller, until its next call */
 };
 
 #define WINDOW_BYTES (16u << 20)
 
-static int fill(struct neap_loader *loader, struct neap__frame *frame, int64_t number)
+static int fill(struct neap_loader *loader, struct neap__batch_frame *frame, int64_t number)
 {
 	int64_t first = number * loader->options.batch, left = loader->count - first;
 	int size = (int)(left < loader->options.batch ? left : loader->options.batch);
-	return neap__frame_fill(frame, &loader->source, loader->order + first, size);
+	return neap__batch_frame_fill(frame, &loader->source, loader->order + first, size);
 }
 
 static int has_work(const struct neap_loader *loader)
@@ -62,7 +62,7 @@ static void *work(void *arg)
 		if (loader->quit)
 			break;
 		int64_t number = loader->next_made;
-		struct neap__frame *frame = &loader->frame[number % 2];
+		struct neap__batch_frame *frame = &loader->frame[number % 2];
 		loader->busy = 1;
 		pthread_mutex_unlock(&loader->lock);
 
@@ -110,7 +110,7 @@ static void release(struct neap_loader *loader)
 {
 	neap__windows_free(loader->windows);
 	for (int i = 0; i < 2; i++)
-		neap__frame_free(&loader->frame[i]);
+		neap__batch_frame_free(&loader->frame[i]);
 	neap__event_buffer_free(&loader->events);
 	free(loader->order);
 	free(loader);
@@ -158,7 +158,7 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
 	int rc = loader->order ? 0 : -ENOMEM;
 	for (int i = 0; rc == 0 && i < 2; i++)
-		rc = neap__frame_init(&loader->frame[i], &loader->source);
+		rc = neap__batch_frame_init(&loader->frame[i], &loader->source);
 	if (rc < 0) {
 		release(loader);
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
@@ -197,7 +197,7 @@ static void make_order(struct neap_loader *loader, int64_t epoch)
 }
 
 /* The windows turn to the batch that is given out. */
-static int bind_windows(struct neap_loader *loader, struct neap__frame *frame)
+static int bind_windows(struct neap_loader *loader, struct neap__batch_frame *frame)
 {
 	const struct neap__windows_options o = {.set = loader->set,
 		.batch = loader->options.batch,
@@ -260,7 +260,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 	}
 	int64_t number = loader->next_given;
 	if (number < loader->batches) {
-		struct neap__frame *frame = &loader->frame[number % 2];
+		struct neap__batch_frame *frame = &loader->frame[number % 2];
 		while (!frame->ready)
 			pthread_cond_wait(&loader->changed, &loader->lock);
 		rc = frame->rc;
@@ -273,7 +273,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 			rc = 1;
 		}
 	}
-	struct neap__frame *given = rc > 0 ? loader->held : NULL;
+	struct neap__batch_frame *given = rc > 0 ? loader->held : NULL;
 	pthread_mutex_unlock(&loader->lock);
 	if (given && given->is_long)
 		rc = bind_windows(loader, given);

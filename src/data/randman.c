@@ -32,7 +32,7 @@ struct values {
 	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first;
 };
 
-static const struct key {
+static const struct randman_key {
 	const char *name;
 	size_t offset;
 	double least, most;
@@ -160,11 +160,12 @@ static int randman_read(struct neap_dataset *set, int64_t index, struct neap__ev
 	return neap__events_sort(&buffer->events);
 }
 
-static int randman_extent(struct neap_dataset *set, int64_t index, struct neap__extent *extent)
+static int randman_extent(
+	struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent)
 {
 	const struct randman *r = (struct randman *)set;
 	(void)index;
-	*extent = (struct neap__extent){r->spikes * r->units, set->info.duration, 0};
+	*extent = (struct neap__sample_extent){r->spikes * r->units, set->info.duration, 0};
 	return 0;
 }
 
@@ -210,7 +211,7 @@ static int set_key(struct values *values, unsigned *given, const char *name, con
 {
 	char known[256] = "part";
 	for (size_t i = 0; i < KEYS; i++) {
-		const struct key *key = &keys[i];
+		const struct randman_key *key = &keys[i];
 		if (strcmp(key->name, name) != 0) {
 			size_t n = strlen(known);
 			snprintf(known + n, sizeof known - n, ", %s", key->name);

@@ -244,7 +244,7 @@ static void rehearse(void *shd)
 static int open_all(struct neap__shd *shd)
 {
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
-	int died = neap__rehearse(rehearse, shd, REHEARSAL_SECONDS);
+	int died = neap__child_trial(rehearse, shd, REHEARSAL_SECONDS);
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",

@@ -20,7 +20,7 @@ struct neap__shd {
 };
 
 /* shd_part.c: a sample in part (dataset.h). */
-int neap__shd_extent(struct neap_dataset *set, int64_t index, struct neap__extent *extent);
+int neap__shd_extent(struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent);
 int neap__shd_prepare(struct neap_dataset *set, int64_t index);
 int neap__shd_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
 	struct neap__event_buffer *buffer);

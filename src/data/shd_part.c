@@ -41,10 +41,10 @@ static int find(struct neap__shd *shd, int64_t index, struct neap__vlen_place *t
 		(long long)index, times->length, units->length);
 }
 
-static int extent(struct neap__shd *shd, int64_t index, struct neap__extent *extent)
+static int extent(struct neap__shd *shd, int64_t index, struct neap__sample_extent *extent)
 {
 	struct neap__vlen_place times;
-	*extent = (struct neap__extent){0};
+	*extent = (struct neap__sample_extent){0};
 	NEAP_TRY(neap__vlen_place(&shd->times, index, &times));
 	extent->count = times.length;
 	if (times.length > 0)
@@ -130,7 +130,7 @@ static int part(struct neap__shd *shd, int64_t index, double from, double to, si
 	return units_of(shd, &units, index, first, count, buffer->events.unit);
 }
 
-int neap__shd_extent(struct neap_dataset *set, int64_t index, struct neap__extent *out)
+int neap__shd_extent(struct neap_dataset *set, int64_t index, struct neap__sample_extent *out)
 {
 	struct neap__h5_guard guard;
 	neap__h5_enter(&guard);

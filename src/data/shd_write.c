@@ -21,7 +21,7 @@ enum { CHUNK_ROWS = 1024, ROOM_STEP = 256 * 1024 };
 
 struct neap_shd_writer {
 	char *path;
-	struct neap__outfile *beside;
+	struct neap__atomic_file *beside;
 	int fd; /* the file beside, to reserve room in it */
 	uint64_t need, reserved;
 	hid_t file, times, units;
@@ -79,8 +79,8 @@ static hid_t create_rows(hid_t file, const char *name, hid_t base)
 
 static int create_file(struct neap_shd_writer *writer)
 {
-	NEAP_TRY(neap__outfile_open(&writer->beside, writer->path));
-	const char *name = neap__outfile_name(writer->beside);
+	NEAP_TRY(neap__atomic_file_open(&writer->beside, writer->path));
+	const char *name = neap__atomic_file_name(writer->beside);
 	writer->fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (writer->fd < 0)
 		return failed(writer, errno);
@@ -128,7 +128,7 @@ static void release(struct neap_shd_writer *writer)
 	neap__h5_leave(&guard);
 	if (writer->fd >= 0)
 		close(writer->fd);
-	neap__outfile_abort(writer->beside);
+	neap__atomic_file_abort(writer->beside);
 	free(writer->label);
 	free(writer->speaker);
 	free(writer->duration);
@@ -378,7 +378,7 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 	if (rc == 0)
 		rc = trim(writer);
 	if (rc == 0) {
-		rc = neap__outfile_commit(writer->beside);
+		rc = neap__atomic_file_commit(writer->beside);
 		writer->beside = NULL;
 	}
 	release(writer);

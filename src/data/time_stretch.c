@@ -40,7 +40,7 @@ static void reach(const struct neap__augment *augment, uint64_t key, double *fro
 	*to /= by;
 }
 
-static void extent(const struct neap__augment *augment, uint64_t key, struct neap__extent *e)
+static void extent(const struct neap__augment *augment, uint64_t key, struct neap__sample_extent *e)
 {
 	double by = factor(augment, key);
 	e->duration *= by;

@@ -49,8 +49,8 @@ INLINE void tile(vec a[][ROWS], const real *const *row, const real *const *x, in
 }
 
 /* Up to SAMPLES shares, `rows` rows from k on; what is missing repeats the first. */
-static void few_samples(
-	const struct neap__matrix *m, const struct neap__share *share, int shares, int k, int rows)
+static void few_samples(const struct neap__matrix *m, const struct neap__sample_rows *share,
+	int shares, int k, int rows)
 {
 	const real *x[SAMPLES], *row[ROWS];
 	vec a[SAMPLES][ROWS];
@@ -71,7 +71,8 @@ static void few_samples(
 }
 
 /* A row goes past all samples while it is near. */
-static void dots_same(const struct neap__matrix *m, const struct neap__share *share, int shares)
+static void dots_same(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
 {
 	for (int k = 0; k < share->count; k += ROWS) {
 		int rows = share->count - k < ROWS ? share->count - k : ROWS;
@@ -82,8 +83,8 @@ static void dots_same(const struct neap__matrix *m, const struct neap__share *sh
 }
 
 /* A tile of one sample; `tile` rows, of which the last may repeat the first. */
-INLINE void one_sample(
-	const struct neap__matrix *m, const struct neap__share *share, int k, int rows, int tile)
+INLINE void one_sample(const struct neap__matrix *m, const struct neap__sample_rows *share, int k,
+	int rows, int tile)
 {
 	const real *row[ROWS_ALONE], *x = share->in;
 	vec a[ROWS_ALONE];
@@ -114,7 +115,8 @@ INLINE void one_sample(
 }
 
 /* Rows [k, to) of one share's list. */
-static void some_rows(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
+static void some_rows(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
 {
 	for (; to - k >= ROWS_ALONE; k += ROWS_ALONE)
 		one_sample(m, share, k, ROWS_ALONE, ROWS_ALONE);
@@ -126,7 +128,8 @@ static void some_rows(const struct neap__matrix *m, const struct neap__share *sh
 		one_sample(m, share, k, 1, 1);
 }
 
-void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *share, int shares)
+void NEAP_V(neap__dots)(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
 {
 	int same = 1;
 

@@ -28,7 +28,7 @@ INLINE void strip(
 }
 
 /* A strip's columns of all that is added, brought together. */
-INLINE void pack(const struct neap__bundle *b, int column)
+INLINE void pack(const struct neap__scatter *b, int column)
 {
 	for (int j = 0; j < b->lenders; j++)
 		EACH_REGISTER(int i = 0; i < STRIP; i++)
@@ -38,7 +38,7 @@ INLINE void pack(const struct neap__bundle *b, int column)
 
 /* The columns that do not fill a vector. */
 INLINE void strip_part(
-	real *g, const struct neap__bundle *b, uint32_t from, uint32_t to, int column, int count)
+	real *g, const struct neap__scatter *b, uint32_t from, uint32_t to, int column, int count)
 {
 	vec a = load_part(g + column, count);
 
@@ -54,7 +54,7 @@ INLINE void expect(const real *g, int column)
 	__builtin_prefetch((const char *)(g + column) + i, 1);
 }
 
-void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *b)
+void NEAP_V(neap__gather)(real *g, int columns, const struct neap__scatter *b)
 {
 	int column = 0;
 

@@ -28,7 +28,7 @@ struct neap__matrix {
 };
 
 /* What one sample of a group has in a product. */
-struct neap__share {
+struct neap__sample_rows {
 	const uint16_t *id; /* rows, ascending */
 	const real *v;	    /* [count] their factors; NULL: ones */
 	int count;
@@ -37,18 +37,20 @@ struct neap__share {
 };
 
 /* Products of a matrix with all shares, one after the other or at once. */
-struct neap__rows {
+struct neap__row_ops {
 	/* out[columns] += sum over k < count of v[k] * row id[k]. In order of k. */
-	void (*add)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+	void (*add)(
+		const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
 	/* out[k] += row id[k] . in */
-	void (*dot)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+	void (*dot)(
+		const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
 	/* row id[k] of g += v[k] * in. In order of the shares. g is shaped as m. */
-	void (*grad)(
-		real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
+	void (*grad)(real *g, const struct neap__matrix *m, const struct neap__sample_rows *share,
+		int shares);
 };
 
 /* Rows that many steps add to, and what: row[k] of g gets x row from[e] for all e of k. */
-struct neap__bundle {
+struct neap__scatter {
 	int rows;
 	const uint16_t *row;   /* ascending */
 	const uint32_t *start; /* [rows + 1] */
@@ -93,7 +95,12 @@ struct neap__slope {
 enum { NEAP__SURROGATES = 6 };
 
 /* Resets that take a step to come (late), or none. */
-enum neap__walk_reset { NEAP__WALK_SUBTRACT, NEAP__WALK_ZERO, NEAP__WALK_HARD, NEAP__WALK_SOFT };
+enum neap__membrane_walk_reset {
+	NEAP__WALK_SUBTRACT,
+	NEAP__WALK_ZERO,
+	NEAP__WALK_HARD,
+	NEAP__WALK_SOFT
+};
 
 /* Rows of a strip of weights that arrive at its units in each of many steps. */
 struct neap__arrivals {
@@ -105,8 +112,8 @@ struct neap__arrivals {
 };
 
 /* Units that decay, get their sums, and are reset, one step after the other. */
-struct neap__walk {
-	enum neap__walk_reset reset;
+struct neap__membrane_walk {
+	enum neap__membrane_walk_reset reset;
 	real beta, theta, to, cut;
 };
 
@@ -136,11 +143,12 @@ enum { NEAP__SPARE = 16, NEAP__STRIP_SPARE = 64 };
 
 struct neap__kernels {
 	const char *name;
-	struct neap__rows rows[2]; /* dense, compressed */
+	struct neap__row_ops rows[2]; /* dense, compressed */
 	/* Rows of g, dense, of so many columns: every sum in the order of `from`. */
-	void (*gather)(real *g, int columns, const struct neap__bundle *bundle);
+	void (*gather)(real *g, int columns, const struct neap__scatter *bundle);
 	/* out[columns] += sum over k < rows of v[k] * row k. In order of k. */
-	void (*product)(const struct neap__strips *m, const struct neap__share *share, int shares);
+	void (*product)(
+		const struct neap__strips *m, const struct neap__sample_rows *share, int shares);
 	int product_columns; /* of its strips */
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
@@ -170,7 +178,7 @@ struct neap__kernels {
 	/* sums[t] += the rows of step t, in their order. */
 	void (*currents)(const real *strip, const struct neap__arrivals *arrivals);
 	/* Returns how many membranes were kept; more than `most`: some are lost. */
-	int (*walk)(const struct neap__walk *walk, const struct neap__walker *q);
+	int (*walk)(const struct neap__membrane_walk *walk, const struct neap__walker *q);
 	/*
 	 * Lists the units that all strips kept of step t, and their membranes: the first ones
 	 * there, which are passed over. Returns how many. Membranes are written before units,

@@ -33,7 +33,7 @@ INLINE mask marked(uint64_t bits, int from)
 }
 
 /* What becomes of the units that spiked. */
-INLINE vec reset(enum neap__walk_reset kind, vec u, mask spiked, vec theta, vec to)
+INLINE vec reset(enum neap__membrane_walk_reset kind, vec u, mask spiked, vec theta, vec to)
 {
 	switch (kind) {
 	case NEAP__WALK_ZERO:
@@ -47,8 +47,8 @@ INLINE vec reset(enum neap__walk_reset kind, vec u, mask spiked, vec theta, vec 
 	}
 }
 
-INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum neap__walk_reset kind,
-	int listed)
+INLINE int go(const struct neap__membrane_walk *w, const struct neap__walker *q,
+	enum neap__membrane_walk_reset kind, int listed)
 {
 	int late = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = q->most, kept = 0,
 	    lost = 0;
@@ -96,7 +96,7 @@ INLINE int go(const struct neap__walk *w, const struct neap__walker *q, enum nea
 	return lost ? most + 1 : kept;
 }
 
-int NEAP_V(neap__walk)(const struct neap__walk *w, const struct neap__walker *q)
+int NEAP_V(neap__membrane_walk)(const struct neap__membrane_walk *w, const struct neap__walker *q)
 {
 	switch (w->reset) {
 	case NEAP__WALK_SUBTRACT:

@@ -66,8 +66,8 @@ INLINE void tiles(real *const *c, const real *const *a, size_t step, const real 
 }
 
 /* Terms [k, k + depth) of a strip, for all samples. */
-static void strip_of(const struct neap__strips *m, const struct neap__share *share, int shares,
-	int column, int k, int depth)
+static void strip_of(const struct neap__strips *m, const struct neap__sample_rows *share,
+	int shares, int column, int k, int depth)
 {
 	const real *b = m->w + (size_t)column * m->rows + (size_t)k * STRIP;
 
@@ -84,7 +84,7 @@ static void strip_of(const struct neap__strips *m, const struct neap__share *sha
 }
 
 void NEAP_V(neap__product)(
-	const struct neap__strips *m, const struct neap__share *share, int shares)
+	const struct neap__strips *m, const struct neap__sample_rows *share, int shares)
 {
 	for (int column = 0; column < m->columns; column += STRIP)
 		for (int k = 0; k < m->rows; k += DEPTH)

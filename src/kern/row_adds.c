@@ -32,8 +32,8 @@ INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, 
 }
 
 /* Few columns: the sums stay in registers. */
-INLINE void add_narrow(
-	const struct neap__matrix *m, const struct neap__share *share, int k, int to, int full)
+INLINE void add_narrow(const struct neap__matrix *m, const struct neap__sample_rows *share, int k,
+	int to, int full)
 {
 	int n = m->columns, left = n - full * WIDE;
 	real *y = share->out;
@@ -53,7 +53,8 @@ INLINE void add_narrow(
 	store_part(y + full * WIDE, a[full], left);
 }
 
-static void add_spikes(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
+static void add_spikes(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
 {
 	const uint16_t *id = share->id;
 
@@ -83,7 +84,8 @@ INLINE void add_row(real *y, const real *row, real factor, int n)
 			multiply_add(v, load_part(row + i, n - i), load_part(y + i, n - i)), n - i);
 }
 
-static void add_list(const struct neap__matrix *m, const struct neap__share *share, int k, int to)
+static void add_list(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
 {
 	if (share->v) {
 		for (; k < to; k++)
@@ -109,17 +111,18 @@ static void add_list(const struct neap__matrix *m, const struct neap__share *sha
 	}
 }
 
-void NEAP_V(neap__adds)(const struct neap__matrix *m, const struct neap__share *share, int shares)
+void NEAP_V(neap__adds)(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
 {
 	neap__blocks(m, share, shares, add_list);
 }
 
 void NEAP_V(neap__grads)(
-	real *g, const struct neap__matrix *m, const struct neap__share *share, int shares)
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
 {
 	int n = m->columns;
 
-	for (const struct neap__share *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
 		for (int k = 0; k < s->count; k++)
 			if (s->v)
 				add_row(g + (size_t)s->id[k] * n, s->in, s->v[k], n);

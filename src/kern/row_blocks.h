@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_blocks.h: rows in blocks that stay near until every sample has had its own of them. */
-#ifndef NEAP_KERN_BLOCKS_H
-#define NEAP_KERN_BLOCKS_H
+#ifndef NEAP_KERN_ROW_BLOCKS_H
+#define NEAP_KERN_ROW_BLOCKS_H
 
 #include "kern/kern.h"
 
@@ -13,7 +13,7 @@ enum {
 
 /* Rows of a block: near enough, and with enough of each sample's. 0: one block has them all. */
 static inline int neap__block_rows(
-	const struct neap__matrix *m, const struct neap__share *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
 {
 	int rows = NEAP__BLOCK_BYTES / (int)sizeof(real) / m->columns + 1, span = 1, all = 1;
 
@@ -28,10 +28,10 @@ static inline int neap__block_rows(
 }
 
 /* Block after block, sample after sample, the rows [from, to) of its list. */
-static inline void neap__blocks(const struct neap__matrix *m, const struct neap__share *share,
+static inline void neap__blocks(const struct neap__matrix *m, const struct neap__sample_rows *share,
 	int shares,
-	void (*rows)(
-		const struct neap__matrix *m, const struct neap__share *share, int from, int to))
+	void (*rows)(const struct neap__matrix *m, const struct neap__sample_rows *share, int from,
+		int to))
 {
 	int at[NEAP__BLOCK_SHARES] = {0}, left = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sigmoid.h: the logistic function and the hyperbolic tangent over rows, in place. */
-#ifndef NEAP_KERN_SQUASH_H
-#define NEAP_KERN_SQUASH_H
+#ifndef NEAP_KERN_SIGMOID_H
+#define NEAP_KERN_SIGMOID_H
 
 #include "kern/kern.h"
 

@@ -8,8 +8,8 @@
  * Written for one number or a vector of them: before including it define `number`, a `word`
  * of unsigned integers as wide, and within(x, most), x brought into [-most, most].
  */
-#ifndef NEAP_KERN_SQUASHING_H
-#define NEAP_KERN_SQUASHING_H
+#ifndef NEAP_KERN_SIGMOID_FORMULA_H
+#define NEAP_KERN_SIGMOID_FORMULA_H
 
 #include <string.h>
 

@@ -25,7 +25,7 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->ceiling_read = NEAP_V(neap__ceiling_read);
 	kernels->ceiling_products = NEAP_V(neap__ceiling_products);
 	kernels->currents = NEAP_V(neap__currents);
-	kernels->walk = NEAP_V(neap__walk);
+	kernels->walk = NEAP_V(neap__membrane_walk);
 	kernels->collect = NEAP_V(neap__collect);
 	kernels->walk_units = NEAP__WALK_VECTORS * WIDE;
 }

@@ -229,13 +229,15 @@ INLINE void add_reduced(real *to, const vec *v)
 }
 
 /* The vector kernels; kern.h says what their entries do. */
-void NEAP_V(neap__adds)(const struct neap__matrix *m, const struct neap__share *share, int shares);
+void NEAP_V(neap__adds)(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
 void NEAP_V(neap__grads)(
-	real *g, const struct neap__matrix *m, const struct neap__share *share, int shares);
-void NEAP_V(neap__dots)(const struct neap__matrix *m, const struct neap__share *share, int shares);
-void NEAP_V(neap__gather)(real *g, int columns, const struct neap__bundle *bundle);
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
+void NEAP_V(neap__dots)(
+	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
+void NEAP_V(neap__gather)(real *g, int columns, const struct neap__scatter *bundle);
 void NEAP_V(neap__product)(
-	const struct neap__strips *m, const struct neap__share *share, int shares);
+	const struct neap__strips *m, const struct neap__sample_rows *share, int shares);
 extern const int NEAP_V(neap__product_columns);
 void NEAP_V(neap__outer)(real *g, const struct neap__outer *outer);
 void NEAP_V(neap__squash_sigmoids)(real *x, int n);
@@ -249,7 +251,8 @@ void NEAP_V(neap__sum)(real *y, const real *x, int n);
 real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
 void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *arrivals);
-int NEAP_V(neap__walk)(const struct neap__walk *walk, const struct neap__walker *q);
+int NEAP_V(neap__membrane_walk)(
+	const struct neap__membrane_walk *walk, const struct neap__walker *q);
 int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
 enum { NEAP__WALK_VECTORS = 4 }; /* in a strip of the walk */
 /* Tables of state.c, before its first use. */

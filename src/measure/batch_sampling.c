@@ -24,7 +24,7 @@ struct neap_batch neap__batch_cut(
 	return cut;
 }
 
-struct rooms {
+struct sample_buffers {
 	char *state, *tape;
 	size_t state_bytes, tape_bytes;
 };
@@ -38,8 +38,9 @@ static double waited(const struct neap_batch *batch)
  * Runs for a while and records [t, t + LENGTH), as steps [at, at + LENGTH) of the tapes
  * (NULL: none), which adds to *seconds but for waits for inputs.
  */
-static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct neap_batch *batch,
-	const struct rooms *rooms, int64_t t, int64_t at, double *seconds)
+static int stretch(struct neap__tape_sizes *tapes, struct neap_net *net,
+	const struct neap_batch *batch, const struct sample_buffers *rooms, int64_t t, int64_t at,
+	double *seconds)
 {
 	int64_t end = t + LENGTH, done = t;
 	size_t used;
@@ -55,7 +56,7 @@ static int stretch(struct neap__tapes *tapes, struct neap_net *net, const struct
 			return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
 				rooms->tape_bytes);
 		if (tapes)
-			neap__tapes_add(tapes, at, at + done - t, used);
+			neap__tape_sizes_add(tapes, at, at + done - t, used);
 	}
 	*seconds += neap__seconds() - waited(batch) - start;
 	return 0;
@@ -67,14 +68,14 @@ static int64_t place(int i, int64_t steps)
 	return (int64_t)((double)((steps - LENGTH) / BLOCK) * (i + 0.5) / STRETCHES) * BLOCK;
 }
 
-int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct neap_net *net,
-	const struct neap_batch *batch, int64_t first, size_t room)
+int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *dearer,
+	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room)
 {
 	struct neap_net_sizes sizes;
-	struct rooms rooms;
+	struct sample_buffers rooms;
 	void *pages;
 
-	NEAP_TRY(neap__tapes_make(tapes, STRETCHES * LENGTH));
+	NEAP_TRY(neap__tape_sizes_make(tapes, STRETCHES * LENGTH));
 	neap_net_get_sizes(net, &sizes);
 	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
 	if (tape > room)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_sampling.h: what is learnt of a batch too long to be swept only to measure it. */
-#ifndef NEAP_TRAIN_STRETCHES_H
-#define NEAP_TRAIN_STRETCHES_H
+#ifndef NEAP_MEASURE_BATCH_SAMPLING_H
+#define NEAP_MEASURE_BATCH_SAMPLING_H
 
 #include <neap/net.h>
 #include "measure/tape_sizes.h"
@@ -17,7 +17,7 @@ struct neap_batch neap__batch_cut(
  * `first` steps, in turns. The batch is begun; takes at most `room` bytes for tapes, or
  * one worst case.
  */
-int neap__stretches_measure(struct neap__tapes *tapes, double *dearer, struct neap_net *net,
-	const struct neap_batch *batch, int64_t first, size_t room);
+int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *dearer,
+	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room);
 
 #endif

@@ -19,10 +19,10 @@ enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
 #define ROOM ((size_t)64 << 20) /* bytes for tapes while steps are timed, at most */
 #define TIER_SECONDS 0.2	/* for each measurement of a tier's rates */
 
-struct run {
+struct calibration {
 	const struct neap_calibrate_options *options;
 	struct neap_calibration *result;
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap__tiers tiers;
 	struct neap_net_sizes sizes;
 	struct neap__costs costs; /* of the last measurement */
@@ -31,7 +31,7 @@ struct run {
 	int repeats, done, total;
 };
 
-static int tell(struct run *r, const char *what)
+static int tell(struct calibration *r, const char *what)
 {
 	const struct neap_calibrate_options *o = r->options;
 	if (o->progress && o->progress(o->user, what, r->done++, r->total))
@@ -42,12 +42,12 @@ static int tell(struct run *r, const char *what)
 /* Forward, forward with tapes and a stretch backward. */
 static int time_steps(void *user)
 {
-	struct run *r = user;
-	return neap__netops_measure(
+	struct calibration *r = user;
+	return neap__net_steps_measure(
 		&r->costs, r->one.net, r->one.batch, &r->one.objective, r->timed, r->room);
 }
 
-static int steps(struct run *r, struct neap__work *work)
+static int steps(struct calibration *r, struct neap__work *work)
 {
 	double f[REPEATS_MOST], rec[REPEATS_MOST], b[REPEATS_MOST], whole[REPEATS_MOST];
 	double rho[REPEATS_MOST];
@@ -85,26 +85,26 @@ static int steps(struct run *r, struct neap__work *work)
 	return 0;
 }
 
-static int copies(struct run *r)
+static int copies(struct calibration *r)
 {
 	struct neap_calibration *c = r->result;
 
 	NEAP_TRY(tell(r, "copies"));
-	NEAP_TRY(neap__copycost_measure(&c->slot_write, &c->slot_read,
+	NEAP_TRY(neap__copy_cost_measure(&c->slot_write, &c->slot_read,
 		neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
 	c->problem.chain.slot_write = c->slot_write.median;
 	c->problem.chain.slot_read = c->slot_read.median;
 	return 0;
 }
 
-static int calls(struct run *r)
+static int calls(struct calibration *r)
 {
 	struct neap_chain *chain = &r->result->problem.chain;
 	double prices[REPEATS_MOST];
 
 	for (int i = 0; i < r->repeats; i++) {
 		NEAP_TRY(tell(r, "calls"));
-		NEAP_TRY(neap__callcost_measure(&r->costs, r->one.net, r->one.batch,
+		NEAP_TRY(neap__call_cost_measure(&r->costs, r->one.net, r->one.batch,
 			&r->one.objective, r->result->problem.memory));
 		prices[i] = r->costs.call;
 	}
@@ -113,7 +113,7 @@ static int calls(struct run *r)
 	return 0;
 }
 
-static int tiers(struct run *r, const struct neap__work *work)
+static int tiers(struct calibration *r, const struct neap__work *work)
 {
 	struct neap_calibration *c = r->result;
 	uint64_t record = neap__sat_mul(c->problem.chain.tape, 64);
@@ -122,7 +122,7 @@ static int tiers(struct run *r, const struct neap__work *work)
 		record = r->sizes.state;
 	for (int i = 0; i < r->tiers.count; i++) {
 		NEAP_TRY(tell(r, "slow memory"));
-		NEAP_TRY(neap__tiercost_measure(
+		NEAP_TRY(neap__tier_cost_measure(
 			&c->tiers[i], r->tiers.tier[i], record, work, r->repeats, TIER_SECONDS));
 		neap_tier_describe(r->tiers.tier[i], record, &c->problem.tiers[i]);
 	}
@@ -130,11 +130,11 @@ static int tiers(struct run *r, const struct neap__work *work)
 	return 0;
 }
 
-static int calibrate(struct run *r)
+static int calibrate(struct calibration *r)
 {
 	const struct neap_calibrate_options *o = r->options;
 	struct neap_calibration *c = r->result;
-	const struct neap__onebatch_source source = {.data = o->data,
+	const struct neap__one_batch_source source = {.data = o->data,
 		.net = &o->net,
 		.loss = o->loss,
 		.rates = o->rates,
@@ -148,7 +148,7 @@ static int calibrate(struct run *r)
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)
 		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MOST);
 	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
-	NEAP_TRY(neap__onebatch_open(&r->one, &source));
+	NEAP_TRY(neap__one_batch_open(&r->one, &source));
 	neap_net_get_sizes(r->one.net, &r->sizes);
 	NEAP_TRY(neap_net_end(r->one.net));
 	c->batch = r->one.batch->size;
@@ -172,13 +172,13 @@ static int calibrate(struct run *r)
 int neap_calibrate(
 	struct neap_calibration *calibration, const struct neap_calibrate_options *options)
 {
-	struct run r = {.options = options, .result = calibration};
+	struct calibration r = {.options = options, .result = calibration};
 
 	*calibration = (struct neap_calibration){0};
 	int rc = calibrate(&r);
 	if (rc == 0)
 		rc = tell(&r, NULL);
 	neap__tiers_close(&r.tiers);
-	neap__onebatch_close(&r.one);
+	neap__one_batch_close(&r.one);
 	return rc;
 }

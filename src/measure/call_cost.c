@@ -37,7 +37,7 @@ static int make(struct neap_sweep **sweep, const struct pair *pair, const struct
 		.record = costs->record,
 		.backward = costs->backward};
 
-	neap__netops_fill(&ops, pair->net);
+	neap__net_steps_fill(&ops, pair->net);
 	ops.grad_save = NULL;
 	ops.grad_load = NULL;
 	if (ops.tape_bytes < ops.tape_max_bytes) /* vary: none may overflow */
@@ -126,7 +126,7 @@ static int steps_of(const struct neap__costs *costs)
 	return (int)fmin(STEPS_MOST, SECONDS / fmax(step, 1e-9));
 }
 
-int neap__callcost_measure(struct neap__costs *costs, struct neap_net *net,
+int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, uint64_t memory)
 {
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call_cost.h: what a call of the model takes besides its steps. */
-#ifndef NEAP_TRAIN_CALLCOST_H
-#define NEAP_TRAIN_CALLCOST_H
+#ifndef NEAP_MEASURE_CALL_COST_H
+#define NEAP_MEASURE_CALL_COST_H
 
 #include "measure/net_steps.h"
 
@@ -14,7 +14,7 @@
  * does not count, or where no such sweep fits. Begins and ends the batch; gradients are
  * undefined.
  */
-NEAP_API int neap__callcost_measure(struct neap__costs *costs, struct neap_net *net,
+NEAP_API int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, uint64_t memory);
 
 #endif

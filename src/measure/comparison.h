@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comparison.h: one real batch under several strategies, from the inside. */
-#ifndef NEAP_TRAIN_COMPARISON_H
-#define NEAP_TRAIN_COMPARISON_H
+#ifndef NEAP_MEASURE_COMPARISON_H
+#define NEAP_MEASURE_COMPARISON_H
 
 #include <neap/train.h>
 #include "measure/one_batch.h"
@@ -15,7 +15,7 @@
 #define NEAP__TAPE_MARGIN 1.05
 
 /* What steps cost at one moment, and by how much longer all took than as they were planned with. */
-struct neap__turn {
+struct neap__pace_now {
 	struct neap__costs costs;
 	double pace;
 };
@@ -24,9 +24,9 @@ struct neap__turn {
  * A sweep that nothing disturbs, by the fastest plan without transfers (with them, where
  * the budget has none), again and again.
  */
-struct neap__alone {
+struct neap__pace_probe {
 	struct neap_sweep *sweep; /* NULL: not made */
-	struct neap__watched watched;
+	struct neap__tape_probe watched;
 	struct neap_batch batch;	 /* the whole one, or its first steps */
 	struct neap_sequence *sequences; /* [batch size] of those; or NULL */
 	struct neap__costs costs;	 /* what it said while it was calibrated with */
@@ -37,18 +37,18 @@ struct neap__alone {
 struct neap__comparison {
 	const struct neap_compare_options *options;
 	struct neap_compare_result *result;
-	struct neap__onebatch one;
+	struct neap__one_batch one;
 	struct neap__tiers tiers;
-	struct neap__tapes tapes;  /* as the calibrating sweep recorded them */
-	struct neap__costs costs;  /* a step's seconds and bytes of tape, as measured here */
-	struct neap_params params; /* of the strategy that is planned */
-	int goes_on;		   /* from a journal: nothing is measured, its plan is run */
-	struct neap_trace *trace;  /* of the strategy that is planned, or NULL */
-	double reference;	   /* seconds a step of the reference run; NaN without one */
-	struct neap__alone alone;
-	struct neap__turn planned; /* what plans are made with */
-	struct neap__turn now;	   /* as steps cost when they were last looked at */
-	struct neap__pieces pieces;
+	struct neap__tape_sizes tapes; /* as the calibrating sweep recorded them */
+	struct neap__costs costs;      /* a step's seconds and bytes of tape, as measured here */
+	struct neap_params params;     /* of the strategy that is planned */
+	int goes_on;		       /* from a journal: nothing is measured, its plan is run */
+	struct neap_trace *trace;      /* of the strategy that is planned, or NULL */
+	double reference;	       /* seconds a step of the reference run; NaN without one */
+	struct neap__pace_probe alone;
+	struct neap__pace_now planned; /* what plans are made with */
+	struct neap__pace_now now;     /* as steps cost when they were last looked at */
+	struct neap__sweep_pace pieces;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
 };
@@ -92,7 +92,8 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
  * without copies: strategies that mind them need tables of tens of megabytes, for a few
  * percent.
  */
-double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__turn *turn);
+double neap__comparison_predicted(
+	const struct neap_sweep *sweep, const struct neap__pace_now *turn);
 
 /* Steps take `times` as long. */
 void neap__costs_scale(struct neap__costs *costs, double times);
@@ -102,7 +103,7 @@ void neap__costs_scale(struct neap__costs *costs, double times);
  * are undefined), and sets `now`. Nothing is run, and costs are as planned, where a sweep
  * goes on from a journal.
  */
-int neap__alone_look(struct neap__comparison *c);
-void neap__alone_free(struct neap__alone *alone);
+int neap__pace_probe_look(struct neap__comparison *c);
+void neap__pace_probe_free(struct neap__pace_probe *alone);
 
 #endif

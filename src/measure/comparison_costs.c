@@ -46,7 +46,7 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)
 {
-	neap__netops_fill(ops, c->one.net);
+	neap__net_steps_fill(ops, c->one.net);
 	if (tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
 		ops->tape_bytes = (size_t)fmin(tape, (double)ops->tape_max_bytes);
 	ops->tape_mean_bytes = (size_t)c->costs.tape_mean;
@@ -54,7 +54,7 @@ void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops
 
 /* A sweep that nothing disturbs instead, where the budget has one. */
 static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step_ops *ops,
-	struct neap__watched *watched, const struct neap_sweep_options *so)
+	struct neap__tape_probe *watched, const struct neap_sweep_options *so)
 {
 	struct neap_sweep_options alone = *so;
 	struct neap_sweep *other;
@@ -82,9 +82,9 @@ static void take_known(struct neap__costs *costs, const struct neap_chain *known
 }
 
 /* The first sweep sees the tapes and touches all memory; those that take turns are timed. */
-static int sweeps(struct neap__comparison *c, const struct neap__tapes *tapes)
+static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tapes)
 {
-	struct neap__alone *alone = &c->alone;
+	struct neap__pace_probe *alone = &c->alone;
 	struct neap_sweep_stats stats;
 	struct neap_net_result found;
 	struct neap_sweep *stream = NULL;
@@ -98,27 +98,27 @@ static int sweeps(struct neap__comparison *c, const struct neap__tapes *tapes)
 		c->result->spikes = found.spikes;
 		c->result->support = found.support;
 		alone->watched.tapes = NULL;
-		c->costs.tape_mean = neap__tapes_worst(tapes, alone->batch.steps);
-		rc = neap__toll_sweep(&stream, c, alone->batch.steps);
+		c->costs.tape_mean = neap__tape_sizes_worst(tapes, alone->batch.steps);
+		rc = neap__overhead_sweep(&stream, c, alone->batch.steps);
 	}
 	int ended = neap_net_end(c->one.net);
 	rc = rc < 0 ? rc : ended;
 	if (rc == 0)
-		rc = neap__toll_measure(c, stream);
+		rc = neap__overhead_measure(c, stream);
 	neap_sweep_free(stream);
 	return rc;
 }
 
 /* Sweeps within the budget over the batch `alone` has: times, and tapes. */
-static int calibrating_sweep(struct neap__comparison *c, struct neap__tapes *tapes)
+static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes *tapes)
 {
-	struct neap__alone *alone = &c->alone;
+	struct neap__pace_probe *alone = &c->alone;
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
 
-	alone->watched = (struct neap__watched){c->one.net, tapes};
+	alone->watched = (struct neap__tape_probe){c->one.net, tapes};
 	neap__comparison_ops(c, &ops, c->costs.tape);
-	neap__tapes_watch(&ops);
+	neap__tape_sizes_watch(&ops);
 	neap__comparison_sweep(c, &so, alone->batch.steps, "auto");
 	so.params = (struct neap_params){0};
 	NEAP_TRY(neap_sweep_create(&alone->sweep, &ops, &alone->watched, &so));
@@ -130,17 +130,17 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tapes *tap
 static int calibrate_long(struct neap__comparison *c)
 {
 	uint64_t room = c->result->memory < CALIBRATION_ROOM ? c->result->memory : CALIBRATION_ROOM;
-	struct neap__tapes tapes = {0};
+	struct neap__tape_sizes tapes = {0};
 
-	NEAP_TRY(neap__tapes_make(&tapes, SWEPT));
+	NEAP_TRY(neap__tape_sizes_make(&tapes, SWEPT));
 	int rc = calibrating_sweep(c, &tapes);
-	neap__tapes_free(&tapes);
+	neap__tape_sizes_free(&tapes);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	rc = neap__stretches_measure(
+	rc = neap__batch_sampling_measure(
 		&c->tapes, &c->alone.dearer, c->one.net, c->one.batch, SWEPT, (size_t)room);
 	if (rc == 0)
-		c->costs.tape_mean = neap__tapes_worst(&c->tapes, c->one.batch->steps);
+		c->costs.tape_mean = neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);
 	int ended = neap_net_end(c->one.net);
 	return rc < 0 ? rc : ended;
 }
@@ -169,14 +169,14 @@ static int measure_costs(struct neap__comparison *c)
 	struct neap_net_sizes sizes;
 	struct neap_timing write, read;
 
-	NEAP_TRY(neap__netops_measure(&c->costs, c->one.net, batch, &c->one.objective,
+	NEAP_TRY(neap__net_steps_measure(&c->costs, c->one.net, batch, &c->one.objective,
 		CALIBRATION_STEPS, CALIBRATION_ROOM));
 	neap_net_get_sizes(c->one.net, &sizes);
-	NEAP_TRY(neap__copycost_measure(
+	NEAP_TRY(neap__copy_cost_measure(
 		&write, &read, neap__round_up(sizes.state, 64), c->result->memory, COPY_REPEATS));
 	c->costs.slot_write = write.median;
 	c->costs.slot_read = read.median;
-	NEAP_TRY(neap__callcost_measure(
+	NEAP_TRY(neap__call_cost_measure(
 		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
 	c->alone.batch = *batch;
 	c->alone.dearer = 1;
@@ -187,7 +187,7 @@ static int measure_costs(struct neap__comparison *c)
 		c->alone.batch = neap__batch_cut(batch, c->alone.sequences, SWEPT);
 		return calibrate_long(c);
 	}
-	NEAP_TRY(neap__tapes_make(&c->tapes, batch->steps));
+	NEAP_TRY(neap__tape_sizes_make(&c->tapes, batch->steps));
 	return calibrating_sweep(c, &c->tapes);
 }
 
@@ -207,15 +207,15 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		NEAP_TRY(warm_up(c));
 		NEAP_TRY(neap__tiers_beside(
 			&c->tiers, settings, c->one.net, c->one.batch, &c->one.objective));
-		neap__tapes_free(&c->tapes);
-		neap__alone_free(&c->alone);
+		neap__tape_sizes_free(&c->tapes);
+		neap__pace_probe_free(&c->alone);
 		NEAP_TRY(measure_costs(c));
 		c->alone.costs = c->costs;
 		neap__costs_scale(&c->costs, c->alone.dearer);
 		if (settings->costs)
 			take_known(&c->costs, &settings->costs->chain);
 		c->planned.costs = c->costs;
-		NEAP_TRY(neap__alone_look(c));
+		NEAP_TRY(neap__pace_probe_look(c));
 		drift = fabs(log(c->now.pace));
 	}
 	return warm_up(c);

@@ -27,7 +27,7 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
 	int64_t steps = c->one.batch->steps;
-	double tape = NEAP__TAPE_MARGIN * neap__tapes_worst(&c->tapes, steps);
+	double tape = NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, steps);
 	int rc = 0;
 
 	*sweep = NULL;
@@ -41,13 +41,13 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 		so.journal_seconds = c->options->sweep.journal_seconds;
 		so.journal_in_memory = c->options->sweep.slow_in_memory;
 		so.journal_key = so.journal ? neap__comparison_key(c) : 0;
-		neap__pieces_watch(&c->pieces, &ops, c->one.net);
+		neap__sweep_pace_watch(&c->pieces, &ops, c->one.net);
 		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
 		if (rc < 0)
 			break;
 		double needed =
-			NEAP__TAPE_MARGIN *
-			neap__tapes_worst(&c->tapes, tapes_held(neap_sweep_plan(*sweep), steps));
+			NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes,
+						    tapes_held(neap_sweep_plan(*sweep), steps));
 		if (needed <= tape)
 			break;
 		tape = needed;

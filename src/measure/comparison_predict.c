@@ -2,7 +2,7 @@
 #include "measure/comparison.h"
 
 /* All that the processors do takes `pace` times as long; what the tiers do does not. */
-static void take_turn(struct neap_problem *problem, const struct neap__turn *turn)
+static void take_turn(struct neap_problem *problem, const struct neap__pace_now *turn)
 {
 	struct neap_chain *c = &problem->chain;
 
@@ -19,7 +19,7 @@ static void take_turn(struct neap_problem *problem, const struct neap__turn *tur
 	}
 }
 
-double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__turn *turn)
+double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__pace_now *turn)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	const struct neap_plan *plan = neap_sweep_plan(sweep);

@@ -21,9 +21,9 @@ static int plan(
 				     ? neap__batch_cut(c->one.batch, c->cut, steps)
 				     : *c->one.batch;
 	NEAP_TRY(neap_net_begin(c->one.net, &c->reference_batch, &c->one.objective));
-	neap__comparison_ops(
-		c, &ops, NEAP__TAPE_MARGIN * neap__tapes_worst(&c->tapes, c->one.batch->steps));
-	neap__pieces_watch(&c->pieces, &ops, c->one.net);
+	neap__comparison_ops(c, &ops,
+		NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, c->one.batch->steps));
+	neap__sweep_pace_watch(&c->pieces, &ops, c->one.net);
 	neap__comparison_sweep(c, &so, steps, "bptt");
 	so.memory = memory;
 	so.ntiers = 0;
@@ -56,7 +56,8 @@ static int within(struct neap__comparison *c, struct neap_sweep **sweep,
 	for (uint64_t parts = 64; rc == NEAP_EINFEASIBLE && steps > 1; parts--) {
 		struct neap_net_sizes sizes;
 		neap_net_get_sizes(c->one.net, &sizes);
-		double tape = NEAP__TAPE_MARGIN * neap__tapes_worst(&c->tapes, c->one.batch->steps);
+		double tape =
+			NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);
 		uint64_t one = neap__round_up((uint64_t)tape + 1, 64);
 		int64_t fit = (int64_t)(memory / one * parts / 64) / 64 * 64;
 		steps = parts > 32 && fit < steps ? fit : steps / 2;

@@ -27,7 +27,7 @@ static double pass(char *live, char *slots, uint64_t bytes, uint64_t count, int 
 	return (neap__seconds() - start) / (double)count;
 }
 
-int neap__copycost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
+int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
 	uint64_t memory, int repeats)
 {
 	double out[REPEATS_MOST], in[REPEATS_MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy_cost.h: what a copy of the state into a slot and back takes. */
-#ifndef NEAP_TRAIN_COPYCOST_H
-#define NEAP_TRAIN_COPYCOST_H
+#ifndef NEAP_MEASURE_COPY_COST_H
+#define NEAP_MEASURE_COPY_COST_H
 
 #include <neap/train.h>
 
@@ -9,7 +9,7 @@
  * Seconds a copy of `bytes` from one place to slots all over `memory` bytes (32 MiB at
  * most are used) takes, and back: medians of `repeats` (99 at most) passes over them.
  */
-int neap__copycost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
+int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
 	uint64_t memory, int repeats);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define LOG_SPARE 16 /* a part of the mean log, so that chance alone does not overflow */
 
-void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
+void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 {
 	struct neap_net_sizes sizes;
 	neap_net_get_sizes(net, &sizes);
@@ -41,13 +41,13 @@ void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net)
 enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
 
 /* What one measurement needs, in pages of its own. */
-struct rooms {
+struct step_buffers {
 	size_t state, adjoint, tape, log;
 	char *pages;
 	size_t bytes;
 };
 
-static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t room)
+static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, size_t room)
 {
 	struct neap_net_sizes sizes;
 	uint64_t tape;
@@ -56,7 +56,7 @@ static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t ro
 	tape = neap__sat_mul(sizes.tape_max, 64);
 	if (tape > room)
 		tape = room > sizes.tape_max ? room : sizes.tape_max;
-	*rooms = (struct rooms){.state = (size_t)neap__round_up(sizes.state, 64),
+	*rooms = (struct step_buffers){.state = (size_t)neap__round_up(sizes.state, 64),
 		.adjoint = (size_t)neap__round_up(sizes.adjoint, 64),
 		.tape = (size_t)neap__round_up(tape, 64),
 		.log = (size_t)neap__sat_mul(sizes.log_max, LOGGED)};
@@ -69,8 +69,8 @@ static int make_rooms(struct rooms *rooms, const struct neap_net *net, size_t ro
  * All steps logged and replayed, a stretch at a time. What logging costs more than an
  * advance is a replay's, which it is done for.
  */
-static int measure_log(
-	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t steps,
+	const struct step_buffers *rooms)
 {
 	char *state = rooms->pages, *tape = state + rooms->state + rooms->adjoint;
 	char *log = tape + rooms->tape, *before = log + rooms->log;
@@ -106,8 +106,8 @@ static int measure_log(
 }
 
 /* Forward twice, backward over the last stretch that was recorded. */
-static int measure(
-	struct neap__costs *costs, struct neap_net *net, int64_t steps, const struct rooms *rooms)
+static int measure(struct neap__costs *costs, struct neap_net *net, int64_t steps,
+	const struct step_buffers *rooms)
 {
 	char *state = rooms->pages, *adjoint = state + rooms->state;
 	char *tape = adjoint + rooms->adjoint;
@@ -140,12 +140,12 @@ static int measure(
 	return rooms->log ? measure_log(costs, net, steps, rooms) : 0;
 }
 
-int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
+int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
 	size_t room)
 {
 	struct neap_batch cut;
-	struct rooms rooms = {0};
+	struct step_buffers rooms = {0};
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
 	int begun = 0, rc;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_steps.h: a net with a batch begun, as a sweep wants it, and what its steps cost. */
-#ifndef NEAP_TRAIN_NETOPS_H
-#define NEAP_TRAIN_NETOPS_H
+#ifndef NEAP_MEASURE_NET_STEPS_H
+#define NEAP_MEASURE_NET_STEPS_H
 
 #include <neap/net.h>
 #include <neap/sweep.h>
 
 /* The step functions and the sizes of the batch begun. `user` is the net. */
-NEAP_API void neap__netops_fill(struct neap_step_ops *ops, const struct neap_net *net);
+NEAP_API void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net);
 
 /* Seconds a step; bytes of tape a step, in the fullest stretch seen and on average. */
 struct neap__costs {
@@ -15,7 +15,7 @@ struct neap__costs {
 	double replay; /* what logging costs more than an advance included; 0: no log */
 	double tape, tape_mean;
 	double log_mean; /* bytes a step */
-	/* Not of neap__netops_measure: a copy of the state; a call besides its steps. */
+	/* Not of neap__net_steps_measure: a copy of the state; a call besides its steps. */
 	double slot_write, slot_read;
 	double call;
 };
@@ -25,7 +25,7 @@ struct neap__costs {
  * tape, backward, and logged and replayed. Begins and ends the batch; leaves weights alone and
  * gradients undefined. Takes at most `room` bytes for tapes, or one worst case.
  */
-NEAP_API int neap__netops_measure(struct neap__costs *costs, struct neap_net *net,
+NEAP_API int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
 	size_t room);
 

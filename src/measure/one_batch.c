@@ -2,7 +2,7 @@
 #include "measure/one_batch.h"
 #include "base/fail.h"
 
-int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_source *source)
+int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
 {
 	struct neap_dataset_info info;
 	struct neap_loader_options lo = {.size = sizeof lo,
@@ -13,7 +13,7 @@ int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_
 		.shuffle = 1,
 		.seed = source->seed};
 
-	*one = (struct neap__onebatch){0};
+	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
 	NEAP_TRY(neap_loader_open(&one->loader, one->set, &lo));
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
@@ -38,10 +38,10 @@ int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_
 	return neap_net_begin(one->net, one->batch, &one->objective);
 }
 
-void neap__onebatch_close(struct neap__onebatch *one)
+void neap__one_batch_close(struct neap__one_batch *one)
 {
 	neap_net_free(one->net);
 	neap_loader_close(one->loader);
 	neap_dataset_close(one->set);
-	*one = (struct neap__onebatch){0};
+	*one = (struct neap__one_batch){0};
 }

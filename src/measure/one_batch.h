@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_batch.h: one batch of a data set and a fresh net for it. */
-#ifndef NEAP_TRAIN_ONEBATCH_H
-#define NEAP_TRAIN_ONEBATCH_H
+#ifndef NEAP_MEASURE_ONE_BATCH_H
+#define NEAP_MEASURE_ONE_BATCH_H
 
 #include <neap/data.h>
 #include <neap/net.h>
 
-struct neap__onebatch_source {
+struct neap__one_batch_source {
 	const char *data;
 	const struct neap_net_options *net; /* inputs, classes 0: from the data */
 	const char *loss;		    /* NULL: cross-entropy */
@@ -18,7 +18,7 @@ struct neap__onebatch_source {
 	uint64_t seed;
 };
 
-struct neap__onebatch {
+struct neap__one_batch {
 	struct neap_dataset *set;
 	struct neap_loader *loader;
 	const struct neap_batch *batch;
@@ -27,7 +27,7 @@ struct neap__onebatch {
 };
 
 /* The batch is begun. Close it in every case. */
-int neap__onebatch_open(struct neap__onebatch *one, const struct neap__onebatch_source *source);
-void neap__onebatch_close(struct neap__onebatch *one);
+int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source);
+void neap__one_batch_close(struct neap__one_batch *one);
 
 #endif

@@ -16,14 +16,14 @@ void neap__costs_scale(struct neap__costs *costs, double times)
 	costs->backward *= times;
 }
 
-int neap__alone_look(struct neap__comparison *c)
+int neap__pace_probe_look(struct neap__comparison *c)
 {
 	struct neap_sweep_stats stats;
 
 	c->now = c->planned;
 	if (!c->alone.sweep)
 		return 0;
-	NEAP_TRY(neap__toll_alone(c, &stats, &c->now));
+	NEAP_TRY(neap__overhead_alone(c, &stats, &c->now));
 	if (c->options->sweep.costs) { /* what the user's chain says, at this pace */
 		c->now.costs = c->planned.costs;
 		neap__costs_scale(&c->now.costs, c->now.pace);
@@ -33,9 +33,9 @@ int neap__alone_look(struct neap__comparison *c)
 	return 0;
 }
 
-void neap__alone_free(struct neap__alone *alone)
+void neap__pace_probe_free(struct neap__pace_probe *alone)
 {
 	neap_sweep_free(alone->sweep);
 	free(alone->sequences);
-	*alone = (struct neap__alone){0};
+	*alone = (struct neap__pace_probe){0};
 }

@@ -33,8 +33,8 @@ struct measured {
 };
 
 /* The plan's time at what steps cost between two sweeps without transfers. */
-static double expect(const struct neap_sweep *sweep, const struct neap__turn *before,
-	const struct neap__turn *after)
+static double expect(const struct neap_sweep *sweep, const struct neap__pace_now *before,
+	const struct neap__pace_now *after)
 {
 	return (neap__comparison_predicted(sweep, before) +
 		       neap__comparison_predicted(sweep, after)) /
@@ -51,9 +51,9 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_sweep_stats *stats = &measured->stats;
 	const struct neap_batch *batch = run->reference ? &c->reference_batch : c->one.batch;
 
-	const struct neap__turn last = c->now;
+	const struct neap__pace_now last = c->now;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	neap__pieces_start(&c->pieces, c->goes_on ? 0 : batch->steps);
+	neap__sweep_pace_start(&c->pieces, c->goes_on ? 0 : batch->steps);
 	double wait = waited(c);
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
@@ -62,7 +62,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
-	neap__pieces_pace(&c->pieces, &measured->pace);
+	neap__sweep_pace_now(&c->pieces, &measured->pace);
 	measured->input_wait = waited(c) - wait;
 	stats->resident_growth = watched && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));
@@ -72,7 +72,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
-	NEAP_TRY(neap__alone_look(c));
+	NEAP_TRY(neap__pace_probe_look(c));
 	measured->slowed = (last.pace + c->now.pace) / 2;
 	measured->expected =
 		c->goes_on ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
@@ -243,7 +243,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	int count = c->result->runs_count, done = 0;
 
 	NEAP_TRY(make_traces(c, candidates));
-	NEAP_TRY(neap__alone_look(c));
+	NEAP_TRY(neap__pace_probe_look(c));
 	for (int i = 0; i < count; i++) {
 		c->trace = candidates[i].trace;
 		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
@@ -320,7 +320,7 @@ static int compare(struct neap__comparison *c)
 	struct neap_net_sizes sizes;
 
 	NEAP_TRY(check_names(o));
-	const struct neap__onebatch_source source = {.data = o->data,
+	const struct neap__one_batch_source source = {.data = o->data,
 		.net = &o->net,
 		.loss = o->loss,
 		.rates = o->rates,
@@ -329,7 +329,7 @@ static int compare(struct neap__comparison *c)
 		.window_bytes = o->sweep.inputs,
 		.first = o->first,
 		.seed = o->seed};
-	NEAP_TRY(neap__onebatch_open(&c->one, &source));
+	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
@@ -361,10 +361,10 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	*result = (struct neap_compare_result){0};
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
-	neap__tapes_free(&c.tapes);
+	neap__tape_sizes_free(&c.tapes);
 	free(c.cut);
-	neap__alone_free(&c.alone);
-	neap__onebatch_close(&c.one);
+	neap__pace_probe_free(&c.alone);
+	neap__one_batch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);
 	return rc;

@@ -49,7 +49,7 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 			neap_tier_set_rates(tiers->tier[i], spec->write_rate, spec->read_rate,
 				spec->write_fixed);
 		else
-			NEAP_TRY(neap__tiercost_rates(NULL, tiers->tier[i], bytes, RATE_REPEATS,
+			NEAP_TRY(neap__tier_cost_rates(NULL, tiers->tier[i], bytes, RATE_REPEATS,
 				seconds / (2 * RATE_REPEATS)));
 	}
 	return 0;
@@ -66,7 +66,8 @@ static int run_steps(void *user)
 {
 	const struct steps *s = user;
 	struct neap__costs costs;
-	return neap__netops_measure(&costs, s->net, s->batch, s->objective, s->count, BESIDE_ROOM);
+	return neap__net_steps_measure(
+		&costs, s->net, s->batch, s->objective, s->count, BESIDE_ROOM);
 }
 
 int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
@@ -92,7 +93,7 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 		}
 	}
 	for (int i = 0; i < tiers->count; i++) {
-		int rc = neap__tiercost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
+		int rc = neap__tier_cost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
 		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
 		/* That a tier is full or broken is found out later. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slow_tiers.h: the slow tiers that settings name, opened and measured. */
-#ifndef NEAP_TRAIN_TIERS_H
-#define NEAP_TRAIN_TIERS_H
+#ifndef NEAP_MEASURE_SLOW_TIERS_H
+#define NEAP_MEASURE_SLOW_TIERS_H
 
 #include <neap/train.h>
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void mark(struct neap__course *course, int64_t t)
+static void mark(struct neap__pace_marks *course, int64_t t)
 {
 	if (course->marks > NEAP__PIECES)
 		return;
@@ -14,7 +14,7 @@ static void mark(struct neap__course *course, int64_t t)
 }
 
 /* The first pass stands at t. */
-static void passed(struct neap__pieces *p, int64_t t)
+static void passed(struct neap__sweep_pace *p, int64_t t)
 {
 	if (p->piece > 0 && (t >= p->forward.marks * p->piece || t == p->steps))
 		mark(&p->forward, t);
@@ -22,7 +22,7 @@ static void passed(struct neap__pieces *p, int64_t t)
 
 static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 
 	if (!first || p->piece == 0)
 		return p->ops.advance(p->user, state, t0, t1, first);
@@ -40,7 +40,7 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	int rc = p->ops.record(p->user, state, t0, t1, first, tape, room, used, t_done);
 
 	if (rc == 0 && first && *t_done > t0)
@@ -51,7 +51,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 static int advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
 	size_t room, size_t *used, int64_t *t_done)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	int rc = p->ops.advance_log(p->user, state, t0, t1, first, log, room, used, t_done);
 
 	if (rc == 0 && first && *t_done > t0)
@@ -62,13 +62,13 @@ static int advance_log(void *user, void *state, int64_t t0, int64_t t1, int firs
 static int replay(void *user, void *state, int64_t t0, int64_t t1, const void *log, int64_t log_t0,
 	void *tape, size_t room, size_t *used, int64_t *t_done)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	return p->ops.replay(p->user, state, t0, t1, log, log_t0, tape, room, used, t_done);
 }
 
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	int rc = p->ops.turn(p->user, state, adjoint, loss);
 
 	if (p->piece > 0)
@@ -78,7 +78,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 
 static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	int rc = p->ops.backward(p->user, adjoint, t1, t0, tape);
 
 	if (p->piece > 0 && (p->steps - t0 >= p->backward.marks * p->piece || t0 == 0))
@@ -88,23 +88,23 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 
 static void will_touch(void *user, int64_t t0, int64_t t1)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	p->ops.will_touch(p->user, t0, t1);
 }
 
 static int grad_save(void *user, int (*write)(void *, const void *, size_t), void *to)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	return p->ops.grad_save(p->user, write, to);
 }
 
 static int grad_load(void *user, int (*read)(void *, void *, size_t), void *from)
 {
-	struct neap__pieces *p = user;
+	struct neap__sweep_pace *p = user;
 	return p->ops.grad_load(p->user, read, from);
 }
 
-void neap__pieces_watch(struct neap__pieces *p, struct neap_step_ops *ops, void *user)
+void neap__sweep_pace_watch(struct neap__sweep_pace *p, struct neap_step_ops *ops, void *user)
 {
 	p->ops = *ops;
 	p->user = user;
@@ -119,7 +119,7 @@ void neap__pieces_watch(struct neap__pieces *p, struct neap_step_ops *ops, void 
 	ops->grad_load = ops->grad_load ? grad_load : NULL;
 }
 
-void neap__pieces_start(struct neap__pieces *p, int64_t steps)
+void neap__sweep_pace_start(struct neap__sweep_pace *p, int64_t steps)
 {
 	p->steps = steps;
 	p->piece = steps / NEAP__PIECES >= NEAP__PIECE_LEAST ? steps / NEAP__PIECES : 0;
@@ -135,7 +135,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Median seconds a step of pieces [from, to). */
-static double median(const struct neap__course *course, int from, int to)
+static double median(const struct neap__pace_marks *course, int from, int to)
 {
 	double each[NEAP__PIECES];
 	int n = 0;
@@ -151,7 +151,7 @@ static double median(const struct neap__course *course, int from, int to)
 	return n % 2 ? each[n / 2] : (each[n / 2 - 1] + each[n / 2]) / 2;
 }
 
-static void tenths(const struct neap__course *course, double *first, double *last)
+static void tenths(const struct neap__pace_marks *course, double *first, double *last)
 {
 	int pieces = course->marks - 1, tenth = pieces / 10;
 
@@ -162,7 +162,7 @@ static void tenths(const struct neap__course *course, double *first, double *las
 	*last = median(course, pieces - tenth, pieces);
 }
 
-void neap__pieces_pace(const struct neap__pieces *p, struct neap_pace *pace)
+void neap__sweep_pace_now(const struct neap__sweep_pace *p, struct neap_pace *pace)
 {
 	*pace = (struct neap_pace){.piece = p->piece};
 	tenths(&p->forward, &pace->forward_first, &pace->forward_last);

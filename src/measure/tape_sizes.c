@@ -7,22 +7,22 @@
 
 #define BLOCK 64
 
-int neap__tapes_make(struct neap__tapes *tapes, int64_t steps)
+int neap__tape_sizes_make(struct neap__tape_sizes *tapes, int64_t steps)
 {
-	*tapes = (struct neap__tapes){.steps = steps, .blocks = (steps + BLOCK - 1) / BLOCK};
+	*tapes = (struct neap__tape_sizes){.steps = steps, .blocks = (steps + BLOCK - 1) / BLOCK};
 	tapes->bytes = calloc((size_t)tapes->blocks + 1, sizeof *tapes->bytes);
 	if (!tapes->bytes)
 		return neap__fail_errno(ENOMEM, "%lld steps", (long long)steps);
 	return 0;
 }
 
-void neap__tapes_free(struct neap__tapes *tapes)
+void neap__tape_sizes_free(struct neap__tape_sizes *tapes)
 {
 	free(tapes->bytes);
-	*tapes = (struct neap__tapes){0};
+	*tapes = (struct neap__tape_sizes){0};
 }
 
-void neap__tapes_add(struct neap__tapes *tapes, int64_t t0, int64_t t1, size_t bytes)
+void neap__tape_sizes_add(struct neap__tape_sizes *tapes, int64_t t0, int64_t t1, size_t bytes)
 {
 	double each = t1 > t0 ? (double)bytes / (double)(t1 - t0) : 0;
 
@@ -34,7 +34,7 @@ void neap__tapes_add(struct neap__tapes *tapes, int64_t t0, int64_t t1, size_t b
 	}
 }
 
-double neap__tapes_worst(const struct neap__tapes *tapes, int64_t window)
+double neap__tape_sizes_worst(const struct neap__tape_sizes *tapes, int64_t window)
 {
 	int64_t blocks = (window + BLOCK - 1) / BLOCK, last;
 	double sum = 0, worst = 0;

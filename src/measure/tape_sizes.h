@@ -4,25 +4,26 @@
  * chunk of c steps may need far more than c mean tapes; the worst mean over c
  * steps falls from the fullest block's to the batch's as c grows.
  */
-#ifndef NEAP_TRAIN_TAPES_H
-#define NEAP_TRAIN_TAPES_H
+#ifndef NEAP_MEASURE_TAPE_SIZES_H
+#define NEAP_MEASURE_TAPE_SIZES_H
 
 #include <neap/sweep.h>
 
-/* Bytes of tape by blocks of 64 steps. Free with neap__tapes_free. */
-struct neap__tapes {
+/* Bytes of tape by blocks of 64 steps. Free with neap__tape_sizes_free. */
+struct neap__tape_sizes {
 	int64_t steps, blocks;
 	double *bytes; /* [blocks] */
 };
 
 /* Room for `steps` steps, all zero. */
-NEAP_API int neap__tapes_make(struct neap__tapes *tapes, int64_t steps);
-NEAP_API void neap__tapes_free(struct neap__tapes *tapes);
+NEAP_API int neap__tape_sizes_make(struct neap__tape_sizes *tapes, int64_t steps);
+NEAP_API void neap__tape_sizes_free(struct neap__tape_sizes *tapes);
 
 /* Adds what a record call over [t0, t1) wrote. */
-NEAP_API void neap__tapes_add(struct neap__tapes *tapes, int64_t t0, int64_t t1, size_t bytes);
+NEAP_API void neap__tape_sizes_add(
+	struct neap__tape_sizes *tapes, int64_t t0, int64_t t1, size_t bytes);
 
 /* Largest mean bytes a step over `window` steps, of whole blocks; 0 steps: 0. */
-NEAP_API double neap__tapes_worst(const struct neap__tapes *tapes, int64_t window);
+NEAP_API double neap__tape_sizes_worst(const struct neap__tape_sizes *tapes, int64_t window);
 
 #endif

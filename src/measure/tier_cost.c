@@ -45,22 +45,22 @@ static int transfer(struct neap_tier *tier, int write, int64_t place, void *data
 		     : neap_tier_get(tier, place, (uint64_t)place, data, bytes, ticket);
 }
 
-struct line {
+struct cost_line {
 	double rate, fixed;
 };
 
 /* The time of a record as fixed + bytes / rate, from the rates of small and large ones. */
-static struct line line_of(double small_rate, double large_rate, uint64_t large)
+static struct cost_line line_of(double small_rate, double large_rate, uint64_t large)
 {
 	double small_time = SMALL / small_rate, large_time = (double)large / large_rate;
 	double rate = ((double)large - SMALL) / (large_time - small_time);
 
 	if (!(large_time > small_time) || !(rate < NEVER))
-		return (struct line){large_rate, 0}; /* noise: nothing is fixed */
-	return (struct line){rate, fmax(small_time - SMALL / rate, 0)};
+		return (struct cost_line){large_rate, 0}; /* noise: nothing is fixed */
+	return (struct cost_line){rate, fmax(small_time - SMALL / rate, 0)};
 }
 
-int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
+int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
 	int repeats, double seconds)
 {
 	double write[REPEATS_MOST], read[REPEATS_MOST];
@@ -82,8 +82,8 @@ int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *ti
 		neap_tier_describe(tier, bytes, &large);
 		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
 		neap_tier_describe(tier, SMALL, &small);
-		struct line w = line_of(small.write_rate, large.write_rate, bytes);
-		struct line r = line_of(small.read_rate, large.read_rate, bytes);
+		struct cost_line w = line_of(small.write_rate, large.write_rate, bytes);
+		struct cost_line r = line_of(small.read_rate, large.read_rate, bytes);
 		write[i] = w.rate;
 		read[i] = r.rate;
 		write_fixed[i] = w.fixed;
@@ -216,7 +216,7 @@ static int measure_toll(struct neap_tier *tier, uint64_t bytes, const struct nea
 	return rc;
 }
 
-int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
+int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats)
 {
 	struct neap_tier_spec spec;
@@ -247,7 +247,7 @@ int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	return 0;
 }
 
-int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
+int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
 	uint64_t bytes, const struct neap__work *work, int repeats, double seconds)
 {
 	const char *about = neap_tier_about(tier);
@@ -257,9 +257,9 @@ int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *
 	*cost = (struct neap_calibrated_tier){.record_bytes = bytes, .slowed = 1};
 	for (; about[n] && n < sizeof cost->about - 1; n++)
 		cost->about[n] = about[n];
-	NEAP_TRY(neap__tiercost_rates(cost, tier, bytes, repeats, seconds));
+	NEAP_TRY(neap__tier_cost_rates(cost, tier, bytes, repeats, seconds));
 	struct neap__beside beside;
-	NEAP_TRY(neap__tiercost_beside(&beside, tier, work, repeats));
+	NEAP_TRY(neap__tier_cost_beside(&beside, tier, work, repeats));
 	cost->cpu = beside.cpu;
 	cost->cpu_fixed = beside.fixed;
 	cost->slowed = beside.slowed;

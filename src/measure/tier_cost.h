@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tier_cost.h: what a slow tier costs, alone and beside a computation. */
-#ifndef NEAP_TRAIN_TIERCOST_H
-#define NEAP_TRAIN_TIERCOST_H
+#ifndef NEAP_MEASURE_TIER_COST_H
+#define NEAP_MEASURE_TIER_COST_H
 
 #include <neap/train.h>
 
@@ -31,7 +31,7 @@ struct neap__beside {
  * 256 KiB), `repeats` times for `seconds`, and sets its rates. `cost` (may be NULL) gets
  * all of it. Drops what the tier held.
  */
-int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
+int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
 	int repeats, double seconds);
 
 /*
@@ -39,13 +39,13 @@ int neap__tiercost_rates(struct neap_calibrated_tier *cost, struct neap_tier *ti
  * each after one alone, on a tier whose rates are known. Sets the tier's cpu, and its
  * rates to those beside the computation. Drops what the tier held.
  */
-int neap__tiercost_beside(struct neap__beside *beside, struct neap_tier *tier,
+int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats);
 
 /*
  * Both of these.
  */
-int neap__tiercost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
+int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
 	uint64_t bytes, const struct neap__work *work, int repeats, double seconds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer_overhead.c: what transfers cost in a sweep. What was measured beside the first steps alone
- * misses what else a sweep does to its caches and its threads; a sweep that streams tells.
+ * transfer_overhead.c: what transfers cost in a sweep. What was measured beside the first steps
+ * alone misses what else a sweep does to its caches and its threads; a sweep that streams tells.
  * Machines change their pace within seconds by more than a toll: the sweep that streams
  * is compared to those without transfers just before and after it. A channel that was
  * waited for was full.
@@ -94,7 +94,7 @@ static void tell(const struct neap__tiers *tiers, uint64_t record, int at, doubl
 		spec.write_fixed);
 }
 
-int neap__toll_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps)
+int neap__overhead_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
@@ -129,13 +129,13 @@ static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struc
 /* A sweep without transfers. */
 struct alone {
 	struct neap_sweep_stats stats;
-	struct neap__turn turn;
+	struct neap__pace_now turn;
 };
 
-int neap__toll_alone(
-	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__turn *turn)
+int neap__overhead_alone(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *turn)
 {
-	const struct neap__alone *alone = &c->alone;
+	const struct neap__pace_probe *alone = &c->alone;
 	int calibrated = alone->seconds > 0;
 
 	NEAP_TRY(run(c, alone->sweep, &alone->batch, stats));
@@ -152,7 +152,7 @@ static int by_seconds(const void *a, const void *b)
 	return (x->stats.compute > y->stats.compute) - (x->stats.compute < y->stats.compute);
 }
 
-int neap__toll_measure(struct neap__comparison *c, struct neap_sweep *stream)
+int neap__overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
 {
 	const struct neap_batch *batch = &c->alone.batch;
 	struct neap_sweep_stats stats = {0};
@@ -166,7 +166,7 @@ int neap__toll_measure(struct neap__comparison *c, struct neap_sweep *stream)
 	for (int i = 0; i <= pairs; i++) {
 		if (i > 0 && stream)
 			NEAP_TRY(run(c, stream, batch, &stats));
-		NEAP_TRY(neap__toll_alone(c, &turns[i].stats, &turns[i].turn));
+		NEAP_TRY(neap__overhead_alone(c, &turns[i].stats, &turns[i].turn));
 		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
 			lost[tolls++] =
 				stats.compute - (seconds_at(&turns[i - 1].turn.costs, &stats) +

@@ -18,9 +18,9 @@ void neap__groups_free(struct neap_net *net)
 	for (int g = 0; g < net->grads_room; g++)
 		neap__grads_free(&net->grads[g]);
 	for (int i = 0; i < net->nkept; i++)
-		neap__kept_free(&net->kept[i]);
-	for (int i = 0; net->crew && i < neap__pool_threads(net->pool); i++)
-		neap__crew_free(&net->crew[i]);
+		neap__deferred_free(&net->kept[i]);
+	for (int i = 0; net->crew && i < neap__thread_pool_threads(net->pool); i++)
+		neap__outer_team_free(&net->crew[i]);
 	free(net->crew);
 	free(net->kept);
 	free(net->grads);
@@ -64,7 +64,7 @@ static int check_sample(
 }
 
 /* How a batch is dealt out: samples whose gradients are summed together, and samples of a group. */
-struct deal {
+struct sample_deal {
 	int summed, carried, ngrads, ngroups;
 };
 
@@ -72,10 +72,10 @@ enum { SUMMED = 8, SUMMED_MANY = 16, MANY = 64, SUMMED_DENSE = 32 };
 enum { CARRIED_LEAST = 4, CARRIED_MOST = 8 };
 
 /* Where the net is dense, a fourth of those summed together; not a question of threads. */
-static struct deal deal_of(const struct neap_net *net, int batch)
+static struct sample_deal deal_of(const struct neap_net *net, int batch)
 {
 	int most = net->dense ? SUMMED_DENSE : batch < MANY ? SUMMED : SUMMED_MANY;
-	struct deal d = {.summed = net->options.group ? net->options.group : most};
+	struct sample_deal d = {.summed = net->options.group ? net->options.group : most};
 
 	d.summed = d.summed < batch ? d.summed : batch;
 	d.carried = d.summed;
@@ -95,7 +95,8 @@ static struct deal deal_of(const struct neap_net *net, int batch)
 /* Scratch of gradients: of each thread, or each sum. */
 static int make_kept(struct neap_net *net, int samples)
 {
-	int threads = neap__pool_threads(net->pool), kept = net->dense ? net->grads_room : threads;
+	int threads = neap__thread_pool_threads(net->pool),
+	    kept = net->dense ? net->grads_room : threads;
 
 	net->kept = calloc((size_t)kept, sizeof *net->kept);
 	if (net->dense)
@@ -103,9 +104,10 @@ static int make_kept(struct neap_net *net, int samples)
 	if (!net->kept || (net->dense && !net->crew))
 		return neap__fail_errno(ENOMEM, "%d groups", kept);
 	for (; net->nkept < kept; net->nkept++)
-		NEAP_TRY(neap__kept_make(net, &net->kept[net->nkept], samples));
+		NEAP_TRY(neap__deferred_make(net, &net->kept[net->nkept], samples));
 	for (int i = 0; i < threads && net->dense; i++)
-		NEAP_TRY(neap__crew_make(net, &net->crew[i], (int64_t)net->kept->steps * samples));
+		NEAP_TRY(neap__outer_team_make(
+			net, &net->crew[i], (int64_t)net->kept->steps * samples));
 	return 0;
 }
 
@@ -114,7 +116,7 @@ static int larger(int a, int b)
 	return a > b ? a : b;
 }
 
-static int make_groups(struct neap_net *net, const struct deal *deal)
+static int make_groups(struct neap_net *net, const struct sample_deal *deal)
 {
 	if (deal->summed <= net->grads_size && deal->ngrads <= net->grads_room &&
 		deal->carried <= net->group_size && deal->ngroups <= net->group_room)
@@ -183,7 +185,7 @@ static int fill(struct neap_net *net, struct neap__group *group)
 }
 
 /* Deals the batch out to the groups and adds up the sizes of all. */
-static int deal_out(struct neap_net *net, const struct deal *deal)
+static int deal_out(struct neap_net *net, const struct sample_deal *deal)
 {
 	uint64_t tape = NEAP__TAPE_HEAD, log = NEAP__TAPE_HEAD;
 	struct neap__group *group = net->groups;
@@ -282,7 +284,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->objective = objective ? *objective : (struct neap_objective){0};
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	struct deal deal = deal_of(net, batch->size);
+	struct sample_deal deal = deal_of(net, batch->size);
 	NEAP_TRY(make_groups(net, &deal));
 	NEAP_TRY(make_samples(net, batch->size));
 	net->ngroups = deal.ngroups;
@@ -369,11 +371,11 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	size_t sums = net->elements * (net->engine->real + sizeof(double));
 	sizes->grads = net->elements * sizeof(double) + (size_t)net->grads_room * sums;
 	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes;
-	sizes->workspace += (size_t)net->nkept * neap__kept_bytes(net, net->grads_size);
+	sizes->workspace += (size_t)net->nkept * neap__deferred_bytes(net, net->grads_size);
 	if (net->crew)
 		sizes->workspace +=
-			(size_t)neap__pool_threads(net->pool) *
-			neap__crew_bytes(net, (int64_t)net->kept->steps * net->grads_size);
+			(size_t)neap__thread_pool_threads(net->pool) *
+			neap__outer_team_bytes(net, (int64_t)net->kept->steps * net->grads_size);
 }
 
 enum { CHUNK = 8192 }; /* gradients added up at a time */
@@ -398,7 +400,8 @@ int neap_net_end(struct neap_net *net)
 {
 	if (!net->batch)
 		return 0;
-	neap__pool_run(net->pool, (int)((net->elements + CHUNK - 1) / CHUNK), add_chunk, net);
+	neap__thread_pool_run(
+		net->pool, (int)((net->elements + CHUNK - 1) / CHUNK), add_chunk, net);
 	net->batch = NULL;
 	return 0;
 }

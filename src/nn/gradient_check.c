@@ -134,7 +134,7 @@ static int probe_all(struct check *check, int probes, const double *gradient, do
 		weights += net->tensors[i].count;
 	*worst = 0;
 	for (int i = 0; i < net->ntensors; i++) {
-		const struct neap__tensor *t = &net->tensors[i];
+		const struct neap__param *t = &net->tensors[i];
 		int64_t share = t->count;
 		if (probes > 0)
 			share = 1 + (int64_t)((double)probes * (double)t->count / (double)weights);

@@ -209,7 +209,7 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->sums = neap__piece(from, samples, net->row_bytes);
 	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
-	group->shares = neap__piece(from, samples, sizeof(struct neap__share));
+	group->shares = neap__piece(from, samples, sizeof(struct neap__sample_rows));
 	group->views = neap__piece(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)
 		take_views(net, group, from, l, samples);

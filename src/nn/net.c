@@ -50,8 +50,8 @@ static int build(struct neap_net *net)
 	enum neap__isa isa;
 
 	NEAP_TRY(check_options(&net->options));
-	net->engine =
-		net->options.precision == NEAP_DOUBLE ? &neap__engine_double : &neap__engine_float;
+	net->engine = net->options.precision == NEAP_DOUBLE ? &neap__precision_ops_double
+							    : &neap__precision_ops_float;
 	NEAP_TRY(neap__isa_choose(&isa));
 	net->kernels = net->engine->kernels(isa);
 	NEAP_TRY(neap__net_parse(net));
@@ -60,7 +60,7 @@ static int build(struct neap_net *net)
 	NEAP_TRY(make_arrays(net));
 	NEAP_TRY(neap__net_packed(net));
 	NEAP_TRY(neap__parcels_make(net));
-	return neap__pool_create(&net->pool, threads);
+	return neap__thread_pool_create(&net->pool, threads);
 }
 
 int neap_net_create(struct neap_net **out, const struct neap_net_options *options)
@@ -99,7 +99,7 @@ void neap_net_free(struct neap_net *net)
 		free(net->tensors[i].row_start);
 		free(net->tensors[i].column);
 	}
-	neap__pool_free(net->pool);
+	neap__thread_pool_free(net->pool);
 	free(net->tensors);
 	free(net->layers);
 	free(net->identity);
@@ -124,7 +124,7 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 	if (index < 0 || index >= net->ntensors)
 		return neap__fail(NEAP_EUSAGE, "the net has %d tensors; there is no number %d",
 			net->ntensors, index);
-	const struct neap__tensor *t = &net->tensors[index];
+	const struct neap__param *t = &net->tensors[index];
 	*param = (struct neap_param){.name = t->name,
 		.rows = t->rows,
 		.columns = t->columns,

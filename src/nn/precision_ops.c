@@ -17,7 +17,7 @@ static void set_penalty(struct neap_net *net, int layer, int unit, double value)
 	((real *)net->penalty[layer])[unit] = (real)value;
 }
 
-const struct neap__engine neap__engine_this = {
+const struct neap__precision_ops neap__precision_ops_this = {
 	.real = sizeof(real),
 	.advance = neap__advance_group,
 	.record = neap__record_group,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { NUMBER, TIME, FLAG, WORD };
+enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
 static const char *const activations[] = {"tanh", "relu", NULL};
 static const char *const learns[] = {"none", "tau", NULL};
@@ -19,9 +19,9 @@ static const char *const surrogates[] = {
 	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
 
 /* One row a key, of the cells that have one of the traits; low is exclusive when open. */
-static const struct key {
+static const struct spec_key {
 	const char *name;
-	enum kind kind;
+	enum spec_kind kind;
 	size_t at;
 	int where;
 	double low, high;
@@ -77,17 +77,17 @@ static struct word cut(const char **p, const char *end, char stop)
 	return word;
 }
 
-static void *field(struct neap__layer *layer, const struct key *key)
+static void *field(struct neap__layer *layer, const struct spec_key *key)
 {
 	return (char *)layer + key->at;
 }
 
-static int in_range(const struct key *key, double v)
+static int in_range(const struct spec_key *key, double v)
 {
 	return isfinite(v) && v <= key->high && (key->open ? v > key->low : v >= key->low);
 }
 
-static const char *wanted(const struct key *key)
+static const char *wanted(const struct spec_key *key)
 {
 	switch (key->kind) {
 	case TIME:
@@ -107,7 +107,7 @@ static const char *wanted(const struct key *key)
 }
 
 /* A decimal number, and for times a unit; NAN where it is none. */
-static double number(struct word word, enum kind kind)
+static double number(struct word word, enum spec_kind kind)
 {
 	static const struct {
 		const char *unit;
@@ -131,7 +131,7 @@ static double number(struct word word, enum kind kind)
 	return NAN;
 }
 
-static int set_word(struct neap__layer *layer, const struct key *key, struct word value)
+static int set_word(struct neap__layer *layer, const struct spec_key *key, struct word value)
 {
 	struct neap__text names = {0};
 
@@ -154,7 +154,7 @@ static int set_key(struct neap__layer *layer, struct word name, struct word valu
 	int where = layer->cell->traits;
 
 	for (int i = 0; i < KEYS; i++) {
-		const struct key *key = &keys[i];
+		const struct spec_key *key = &keys[i];
 		if (!same(name, key->name) || !(key->where & where))
 			continue;
 		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
@@ -303,7 +303,7 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 	int where = layer->cell->traits;
 
 	for (int i = 0; i < KEYS; i++) {
-		const struct key *key = &keys[i];
+		const struct spec_key *key = &keys[i];
 		if (!(key->where & where))
 			continue;
 		if (key->kind == WORD) {
@@ -338,7 +338,7 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
 		layer->is_recurrent ? "r" : "");
 	for (int i = 0; i < KEYS; i++) {
-		const struct key *key = &keys[i];
+		const struct spec_key *key = &keys[i];
 		int word;
 		if (!(key->where & where) || (layer->index == 0 && !strcmp(key->name, "delay")))
 			continue;

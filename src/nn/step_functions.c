@@ -29,16 +29,16 @@ _Static_assert(sizeof(struct tape_head) + sizeof(struct round_head) == NEAP__TAP
 	"a tape of one step must fit in tape_max");
 
 /* What a round holds, and what makes it. */
-enum writing { RECORD, REPLAY, LOG };
+enum tape_writing { RECORD, REPLAY, LOG };
 
-struct job {
+struct range_job {
 	struct neap_net *net;
 	unsigned char *moving; /* state or adjoint */
 	int64_t t0, t1;
 	int first;
 	unsigned char *tape; /* of the round, behind its header */
 	const struct round_head *round;
-	enum writing writing;
+	enum tape_writing writing;
 	const struct tape_head *log; /* REPLAY */
 	struct round_head *written;  /* the round of a writing in progress */
 };
@@ -56,7 +56,7 @@ static int check_batch(struct neap_net *net)
 
 static void advance_item(void *arg, int item, int thread)
 {
-	struct job *job = arg;
+	struct range_job *job = arg;
 	struct neap_net *net = job->net;
 	(void)thread;
 	net->engine->advance(net, &net->groups[item], job->moving, job->t0, job->t1, job->first);
@@ -65,26 +65,26 @@ static void advance_item(void *arg, int item, int thread)
 int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
 	struct neap_net *net = user;
-	struct job job = {.net = net, .moving = state, .first = first};
+	struct range_job job = {.net = net, .moving = state, .first = first};
 
 	NEAP_TRY(check_batch(net));
 	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
 		NEAP_TRY(neap__net_window(net, job.t0));
 		job.t1 = t1 < net->events_to ? t1 : net->events_to;
-		neap__pool_run(net->pool, net->ngroups, advance_item, &job);
+		neap__thread_pool_run(net->pool, net->ngroups, advance_item, &job);
 	}
 	return 0;
 }
 
 /* The most a group's tapes (or logs) of n steps take, their table included. */
-static size_t group_room(const struct neap__group *group, int64_t n, enum writing writing)
+static size_t group_room(const struct neap__group *group, int64_t n, enum tape_writing writing)
 {
 	size_t step = writing == LOG ? group->step_log : group->step_tape;
 	return (((size_t)n * sizeof(uint32_t) + 7) & ~(size_t)7) + (size_t)n * step;
 }
 
 /* Where the group's log of each step of [t0, t1) is. */
-static void find_logs(const unsigned char **logs, const struct job *job, int group)
+static void find_logs(const unsigned char **logs, const struct range_job *job, int group)
 {
 	for (uint64_t at = job->log->last; at;) {
 		const struct round_head *round =
@@ -99,7 +99,7 @@ static void find_logs(const unsigned char **logs, const struct job *job, int gro
 }
 
 /* Where a group writes its tapes: behind the most that those before it can take. */
-static unsigned char *room_of(const struct job *job, int group)
+static unsigned char *room_of(const struct range_job *job, int group)
 {
 	unsigned char *tape = job->tape;
 	for (int g = 0; g < group; g++)
@@ -109,10 +109,10 @@ static unsigned char *room_of(const struct job *job, int group)
 
 static void round_item(void *arg, int item, int thread)
 {
-	struct job *job = arg;
+	struct range_job *job = arg;
 	struct neap_net *net = job->net;
 	struct neap__group *group = &net->groups[item];
-	const unsigned char *logs[NEAP__BLOCK];
+	const unsigned char *logs[NEAP__GRADIENT_BLOCK];
 	unsigned char *tape = room_of(job, item);
 
 	(void)thread;
@@ -130,7 +130,7 @@ enum { MOVED_ALONE = 64 << 10 }; /* bytes that one thread moves as fast as sever
 
 static void move_item(void *arg, int item, int thread)
 {
-	struct job *job = arg;
+	struct range_job *job = arg;
 	unsigned char *to = (unsigned char *)job->written + job->written->group[item];
 	const unsigned char *from = room_of(job, item);
 
@@ -140,19 +140,19 @@ static void move_item(void *arg, int item, int thread)
 }
 
 /* Moves what the groups wrote together; where nothing lands on what is yet to move, at once. */
-static void move_together(struct job *job, size_t bytes)
+static void move_together(struct range_job *job, size_t bytes)
 {
 	struct neap_net *net = job->net;
 
 	if (net->ngroups > 1 && bytes > MOVED_ALONE && job->tape + bytes <= room_of(job, 1))
-		neap__pool_run(net->pool, net->ngroups, move_item, job);
+		neap__thread_pool_run(net->pool, net->ngroups, move_item, job);
 	else
 		for (int g = 0; g < net->ngroups; g++)
 			move_item(job, g, 0);
 }
 
 /* Writes the tapes or logs of the job's steps behind `round`; returns the bytes of the round. */
-static size_t write_round(struct job *job, struct round_head *round, uint64_t previous)
+static size_t write_round(struct range_job *job, struct round_head *round, uint64_t previous)
 {
 	struct neap_net *net = job->net;
 	size_t head = sizeof *round + (size_t)net->ngroups * sizeof round->group[0], end = head;
@@ -162,7 +162,7 @@ static size_t write_round(struct job *job, struct round_head *round, uint64_t pr
 	round->previous = previous;
 	round->t0 = job->t0;
 	round->t1 = job->t1;
-	neap__pool_run(net->pool, net->ngroups, round_item, job);
+	neap__thread_pool_run(net->pool, net->ngroups, round_item, job);
 	for (int g = 0; g < net->ngroups; g++) {
 		round->group[g] = end;
 		end += net->groups[g].round_bytes;
@@ -172,7 +172,7 @@ static size_t write_round(struct job *job, struct round_head *round, uint64_t pr
 }
 
 /* Rounds until t1, or until a step more might not fit; `most` is the largest there is. */
-static int write_rounds(struct job *job, int64_t t0, int64_t t1, size_t most, void *tape,
+static int write_rounds(struct range_job *job, int64_t t0, int64_t t1, size_t most, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
 	struct neap_net *net = job->net;
@@ -187,7 +187,7 @@ static int write_rounds(struct job *job, int64_t t0, int64_t t1, size_t most, vo
 	/* Room for one step and the header, as promised, is enough for the first one. */
 	while (t < t1 && (room - at >= most || t == t0)) {
 		uint64_t fit = room - at >= most ? (room - at) / most : 1;
-		int64_t n = t1 - t < NEAP__BLOCK ? t1 - t : NEAP__BLOCK;
+		int64_t n = t1 - t < NEAP__GRADIENT_BLOCK ? t1 - t : NEAP__GRADIENT_BLOCK;
 		NEAP_TRY(neap__net_window(net, t));
 		n = n < net->events_to - t ? n : net->events_to - t;
 		n = (uint64_t)n < fit ? n : (int64_t)fit;
@@ -209,7 +209,7 @@ static int write_rounds(struct job *job, int64_t t0, int64_t t1, size_t most, vo
 	return 0;
 }
 
-static int write_tapes(struct job *job, int64_t t0, int64_t t1, void *tape, size_t room,
+static int write_tapes(struct range_job *job, int64_t t0, int64_t t1, void *tape, size_t room,
 	size_t *used, int64_t *t_done)
 {
 	struct neap_net *net = job->net;
@@ -224,7 +224,7 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	size_t room, size_t *used, int64_t *t_done)
 {
 	struct neap_net *net = user;
-	struct job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
+	struct range_job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
 
 	NEAP_TRY(check_batch(net));
 	return write_tapes(&job, t0, t1, tape, room, used, t_done);
@@ -240,7 +240,7 @@ int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int fi
 	size_t room, size_t *used, int64_t *t_done)
 {
 	struct neap_net *net = user;
-	struct job job = {.net = net, .moving = state, .first = first, .writing = LOG};
+	struct range_job job = {.net = net, .moving = state, .first = first, .writing = LOG};
 
 	NEAP_TRY(check_log(net));
 	return write_rounds(&job, t0, t1, net->log_max, log, room, used, t_done);
@@ -251,7 +251,7 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 {
 	struct neap_net *net = user;
 	const struct tape_head *head = log;
-	struct job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
+	struct range_job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
 	int64_t from = -1, to = -1;
 
 	NEAP_TRY(check_log(net));
@@ -273,7 +273,7 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 
 static void backward_item(void *arg, int item, int thread)
 {
-	struct job *job = arg;
+	struct range_job *job = arg;
 	struct neap_net *net = job->net;
 	const unsigned char *tape = (const unsigned char *)job->round + job->round->group[item];
 	struct neap__group *group = &net->groups[item];
@@ -283,7 +283,7 @@ static void backward_item(void *arg, int item, int thread)
 
 static void parcel_item(void *arg, int item, int thread)
 {
-	struct job *job = arg;
+	struct range_job *job = arg;
 	struct neap_net *net = job->net;
 	net->engine->outers(net, &net->grads[item % net->ngrads], &net->parcels[item / net->ngrads],
 		&net->crew[thread], job->t1, job->t0);
@@ -293,7 +293,7 @@ static void parcel_item(void *arg, int item, int thread)
  * The steps of a round. Where the net is dense, all groups go through as many as are kept,
  * not beyond a block's end, then the gradients of those are summed.
  */
-static void reverse_round(struct job *job)
+static void reverse_round(struct range_job *job)
 {
 	struct neap_net *net = job->net;
 	const struct round_head *round = job->round;
@@ -301,14 +301,15 @@ static void reverse_round(struct job *job)
 	for (job->t1 = round->t1; job->t1 > round->t0; job->t1 = job->t0) {
 		job->t0 = round->t0;
 		if (net->dense) {
-			int64_t block = (job->t1 - 1) / NEAP__BLOCK * NEAP__BLOCK;
+			int64_t block = (job->t1 - 1) / NEAP__GRADIENT_BLOCK * NEAP__GRADIENT_BLOCK;
 			int64_t most = job->t1 - net->kept->steps;
 			job->t0 = job->t0 > block ? job->t0 : block;
 			job->t0 = job->t0 > most ? job->t0 : most;
 		}
-		neap__pool_run(net->pool, net->ngroups, backward_item, job);
+		neap__thread_pool_run(net->pool, net->ngroups, backward_item, job);
 		if (net->dense)
-			neap__pool_run(net->pool, net->ngrads * net->nparcels, parcel_item, job);
+			neap__thread_pool_run(
+				net->pool, net->ngrads * net->nparcels, parcel_item, job);
 	}
 }
 
@@ -320,7 +321,7 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 	NEAP_TRY(check_batch(net));
 	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {
 		const struct round_head *round = (const void *)((const char *)tape + at);
-		struct job job = {.net = net, .moving = adjoint, .round = round};
+		struct range_job job = {.net = net, .moving = adjoint, .round = round};
 		if (round->t1 != t1 || round->t0 < t0)
 			return neap__fail(NEAP_EMODEL,
 				"tape holds steps %lld to %lld where %lld to %lld are to be "

@@ -16,7 +16,7 @@ static void *aligned(size_t count, size_t size)
 }
 
 /* Keeps each connection with probability `density`, by (seed, tensor, element). */
-static int connect(const struct neap_net *net, struct neap__tensor *t, int index, double density)
+static int connect(const struct neap_net *net, struct neap__param *t, int index, double density)
 {
 	uint64_t seed = net->options.seed;
 	int64_t count = 0;
@@ -44,7 +44,7 @@ static int connect(const struct neap_net *net, struct neap__tensor *t, int index
 }
 
 /* Values are functions of (seed, tensor, place in the dense tensor). */
-static void fill(const struct neap_net *net, struct neap__tensor *t, int index, double deviation)
+static void fill(const struct neap_net *net, struct neap__param *t, int index, double deviation)
 {
 	for (int64_t row = 0; row < t->rows; row++) {
 		int64_t k = t->row_start ? t->row_start[row] : row * t->columns;
@@ -68,7 +68,7 @@ static void fill(const struct neap_net *net, struct neap__tensor *t, int index, 
 static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
 	int64_t rows, int64_t columns, double density, double deviation)
 {
-	struct neap__tensor *t = &net->tensors[index];
+	struct neap__param *t = &net->tensors[index];
 
 	if (layer->cell->readout)
 		snprintf(t->name, sizeof t->name, "readout.%s", what);
@@ -117,7 +117,7 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 		layer->leaks[l].tensor = l < neap__learned(layer) ? net->ntensors++ : -1;
 	for (int l = 0; l < neap__learned(layer); l++) {
 		struct neap__leak *leak = &layer->leaks[l];
-		struct neap__tensor *t = &net->tensors[leak->tensor];
+		struct neap__param *t = &net->tensors[leak->tensor];
 		double logit = log(leak->start / (1 - leak->start));
 		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE ? "leak" : second, 1,
 			layer->n, 1, 0));

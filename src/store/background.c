@@ -2,7 +2,7 @@
 #include "store/background.h"
 #include "store/mover.h"
 
-static int post(struct neap__worked *worked, int kind, int64_t place, uint64_t tag, void *data,
+static int post(struct neap__background *worked, int kind, int64_t place, uint64_t tag, void *data,
 	uint64_t bytes, int64_t *ticket)
 {
 	struct neap__job job = {kind, place, tag, data, bytes};
@@ -10,34 +10,34 @@ static int post(struct neap__worked *worked, int kind, int64_t place, uint64_t t
 			     : neap__worker_post(worked->worker, &job, ticket);
 }
 
-int neap__worked_put(
+int neap__background_put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
 {
 	return post(self, NEAP__PUT, place, tag, (void *)(uintptr_t)from, bytes, ticket);
 }
 
-int neap__worked_get(
+int neap__background_get(
 	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
 {
 	return post(self, NEAP__GET, place, tag, into, bytes, ticket);
 }
 
 /* `bytes` of such a job counts its spans. */
-int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket)
+int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	return post(self, NEAP__PUT_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
 		ticket);
 }
 
-int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket)
+int neap__background_get_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	return post(self, NEAP__GET_TAPES, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
 		ticket);
 }
 
-struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap_span *one)
+struct neap__gather neap__background_gather(const struct neap__job *job, struct neap_span *one)
 {
 	struct neap__gather gather = {.spans = one, .count = 1, .bytes = job->bytes};
 	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES;
@@ -53,22 +53,22 @@ struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap
 	return gather;
 }
 
-int neap__worked_wait(void *self, int64_t ticket)
+int neap__background_wait(void *self, int64_t ticket)
 {
-	struct neap__worked *worked = self;
+	struct neap__background *worked = self;
 	return worked->mover ? neap__mover_wait(worked->mover, ticket)
 			     : neap__worker_wait(worked->worker, ticket);
 }
 
-int neap__worked_cancel(void *self, int64_t ticket)
+int neap__background_cancel(void *self, int64_t ticket)
 {
-	struct neap__worked *worked = self;
+	struct neap__background *worked = self;
 	return worked->mover ? neap__mover_cancel(worked->mover, ticket) : 0;
 }
 
-void neap__worked_times(void *self, double *start, double *end)
+void neap__background_times(void *self, double *start, double *end)
 {
-	const struct neap__worked *worked = self;
+	const struct neap__background *worked = self;
 	if (worked->mover)
 		neap__mover_times(worked->mover, start, end);
 	else

@@ -2,10 +2,10 @@
 /*
  * background.h: engines whose transfers run in the background post them alike, to one
  * thread (sys/worker.h) or to a mover (store/mover.h). An engine embeds struct
- * neap__worked as its first member.
+ * neap__background as its first member.
  */
-#ifndef NEAP_STORE_WORKED_H
-#define NEAP_STORE_WORKED_H
+#ifndef NEAP_STORE_BACKGROUND_H
+#define NEAP_STORE_BACKGROUND_H
 
 #include <neap/tier.h>
 #include "sys/worker.h"
@@ -15,25 +15,25 @@ enum neap__transfer { NEAP__PUT, NEAP__GET, NEAP__PUT_TAPES, NEAP__GET_TAPES }; 
 struct neap__mover;
 
 /* One of them. */
-struct neap__worked {
+struct neap__background {
 	struct neap__worker *worker;
 	struct neap__mover *mover;
 };
 
 /* Fill put, get and wait of struct neap_tier_ops. */
-int neap__worked_put(
+int neap__background_put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket);
-int neap__worked_get(
+int neap__background_get(
 	void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket);
-int neap__worked_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket);
-int neap__worked_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket);
-int neap__worked_wait(void *self, int64_t ticket);
+int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__background_get_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__background_wait(void *self, int64_t ticket);
 /* Fills cancel of struct neap_tier. */
-int neap__worked_cancel(void *self, int64_t ticket);
+int neap__background_cancel(void *self, int64_t ticket);
 /* Fills times of struct neap_tier. */
-void neap__worked_times(void *self, double *start, double *end);
+void neap__background_times(void *self, double *start, double *end);
 
 /* What a job moves: its spans and their bytes in all. A state is one span, kept at *one. */
 struct neap__gather {
@@ -41,6 +41,6 @@ struct neap__gather {
 	int count, put, tapes;
 	uint64_t bytes;
 };
-struct neap__gather neap__worked_gather(const struct neap__job *job, struct neap_span *one);
+struct neap__gather neap__background_gather(const struct neap__job *job, struct neap_span *one);
 
 #endif

@@ -86,7 +86,7 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t giv
 }
 
 /* A request as it came: `spans` for tapes, else one place in memory. */
-struct request {
+struct fault_request {
 	int64_t place;
 	uint64_t tag, bytes;
 	void *at;
@@ -94,23 +94,23 @@ struct request {
 	int count;
 };
 
-static struct request of_tapes(
+static struct fault_request of_tapes(
 	int64_t place, uint64_t tag, const struct neap_span *spans, int count)
 {
-	struct request r = {.place = place, .tag = tag, .spans = spans, .count = count};
+	struct fault_request r = {.place = place, .tag = tag, .spans = spans, .count = count};
 	for (int i = 0; i < count; i++)
 		r.bytes += spans[i].bytes;
 	return r;
 }
 
-static int put_inner(struct fault *fault, const struct request *r, int64_t *ticket)
+static int put_inner(struct fault *fault, const struct fault_request *r, int64_t *ticket)
 {
 	return r->spans ? neap_tier_put_tapes(
 				  fault->inner, r->place, r->tag, r->spans, r->count, ticket)
 			: neap_tier_put(fault->inner, r->place, r->tag, r->at, r->bytes, ticket);
 }
 
-static int put_any(struct fault *fault, const struct request *r, int64_t *ticket)
+static int put_any(struct fault *fault, const struct fault_request *r, int64_t *ticket)
 {
 	const struct neap__faults *f = fault->faults;
 	int64_t n = ++fault->counts.puts, inner;
@@ -139,7 +139,7 @@ static int put_any(struct fault *fault, const struct request *r, int64_t *ticket
 static int put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
 {
-	struct request r = {
+	struct fault_request r = {
 		.place = place, .tag = tag, .bytes = bytes, .at = (void *)(uintptr_t)from};
 	return put_any(self, &r, ticket);
 }
@@ -147,11 +147,11 @@ static int put(
 static int put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
 	int count, int64_t *ticket)
 {
-	struct request r = of_tapes(place, tag, spans, count);
+	struct fault_request r = of_tapes(place, tag, spans, count);
 	return put_any(self, &r, ticket);
 }
 
-static int get_any(struct fault *fault, const struct request *r, int64_t *ticket)
+static int get_any(struct fault *fault, const struct fault_request *r, int64_t *ticket)
 {
 	int64_t inner;
 	if (hit(fault, ++fault->counts.gets, fault->faults->fail_get) || gone(fault))
@@ -168,14 +168,14 @@ static int get_any(struct fault *fault, const struct request *r, int64_t *ticket
 
 static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
 {
-	struct request r = {.place = place, .tag = tag, .bytes = bytes, .at = into};
+	struct fault_request r = {.place = place, .tag = tag, .bytes = bytes, .at = into};
 	return get_any(self, &r, ticket);
 }
 
 static int get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
 	int count, int64_t *ticket)
 {
-	struct request r = of_tapes(place, tag, spans, count);
+	struct fault_request r = of_tapes(place, tag, spans, count);
 	return get_any(self, &r, ticket);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault_tier.h: a tier that fails on demand, around another one. For tests. */
-#ifndef NEAP_STORE_FAULTTIER_H
-#define NEAP_STORE_FAULTTIER_H
+#ifndef NEAP_STORE_FAULT_TIER_H
+#define NEAP_STORE_FAULT_TIER_H
 
 #include <stdatomic.h>
 #include "store/tier_state.h"

@@ -22,7 +22,7 @@
 
 /* Everything changes only while the mover is idle. */
 struct file {
-	struct neap__worked worked; /* first */
+	struct neap__background worked; /* first */
 	struct neap__stripes stripes;
 	struct neap__layout layout;
 	uint64_t capacity;
@@ -238,21 +238,21 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	static const struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,
-		.put = neap__worked_put,
-		.get = neap__worked_get,
-		.wait = neap__worked_wait,
+		.put = neap__background_put,
+		.get = neap__background_get,
+		.wait = neap__background_wait,
 		.forget = forget,
 		.staging = staging_bytes,
 		.close = close_file,
 		.format_tapes = format_tapes,
-		.put_tapes = neap__worked_put_tapes,
-		.get_tapes = neap__worked_get_tapes,
+		.put_tapes = neap__background_put_tapes,
+		.get_tapes = neap__background_get_tapes,
 		.sync = sync_file,
 		.adopt = adopt,
 		.set_patience = set_patience,
 		.clings = clings,
 	};
-	const struct neap__engine *engine = neap__mover_engine(file->worked.mover);
+	const struct neap__io_engine *engine = neap__mover_engine(file->worked.mover);
 	const struct neap_tier_spec spec = {
 		.name = "file",
 		.capacity = file->capacity,
@@ -265,8 +265,8 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
-	(*tier)->times = neap__worked_times;
-	(*tier)->cancel = neap__worked_cancel;
+	(*tier)->times = neap__background_times;
+	(*tier)->cancel = neap__background_cancel;
 	(*tier)->holds = file->wanted;
 	(*tier)->cached = cached;
 	(*tier)->deep = staging_deep;

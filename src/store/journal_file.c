@@ -24,14 +24,14 @@
 #define MAGIC_MARK UINT64_C(0x316d6a7061656e00) /* "neapjm1" */
 #define SUBJECT_MOST (UINT64_C(64) << 20)
 
-struct head {
+struct journal_head {
 	uint64_t magic, number;
 	uint64_t subject, area; /* bytes */
 	uint64_t subject_hash;
 	uint64_t hash; /* of the above */
 };
 
-struct mark {
+struct journal_mark {
 	uint64_t magic, number;
 	uint64_t sequence; /* from 1 */
 	uint64_t bytes;	   /* of the stream, padding included */
@@ -41,7 +41,7 @@ struct mark {
 
 struct neap__journal {
 	struct neap__scratch file;
-	struct head head;
+	struct journal_head head;
 	void *subject;	   /* owned */
 	uint64_t sequence; /* of the last commit; 0: none */
 	unsigned char *buffer;
@@ -80,17 +80,17 @@ static int write_page(struct neap__journal *j, const void *from, size_t bytes, u
 }
 
 /* The mark of an area, if it is one of this journal's. */
-static int read_mark(struct neap__journal *j, uint64_t area, struct mark *mark)
+static int read_mark(struct neap__journal *j, uint64_t area, struct journal_mark *mark)
 {
 	return read_page(j, mark, sizeof *mark, area_at(j, area)) == 0 &&
 	       mark->magic == MAGIC_MARK && mark->number == j->head.number &&
-	       mark->hash == neap__journal_hash(0, mark, offsetof(struct mark, hash)) &&
+	       mark->hash == neap__journal_hash(0, mark, offsetof(struct journal_mark, hash)) &&
 	       mark->sequence % 2 == area && mark->sequence > 0 && mark->bytes % NEAP__PAGE == 0 &&
 	       mark->bytes <= j->head.area - NEAP__PAGE;
 }
 
 /* The whole stream, to see whether it is. */
-static int whole(struct neap__journal *j, const struct mark *mark)
+static int whole(struct neap__journal *j, const struct journal_mark *mark)
 {
 	uint64_t at = area_at(j, mark->sequence) + NEAP__PAGE, end = at + mark->bytes;
 	XXH3_64bits_reset(j->hash);
@@ -108,10 +108,10 @@ static int whole(struct neap__journal *j, const struct mark *mark)
 /* Head and subject; what is not as it was written is as if it were not there. */
 static int read_head(struct neap__journal *j)
 {
-	struct head *head = &j->head;
-	struct mark mark;
+	struct journal_head *head = &j->head;
+	struct journal_mark mark;
 	if (read_page(j, head, sizeof *head, NEAP__PAGE) < 0 || head->magic != MAGIC_HEAD ||
-		head->hash != neap__journal_hash(0, head, offsetof(struct head, hash)) ||
+		head->hash != neap__journal_hash(0, head, offsetof(struct journal_head, hash)) ||
 		head->subject > SUBJECT_MOST)
 		return 0;
 	for (uint64_t i = 0; i < 2; i++)
@@ -203,7 +203,7 @@ int neap__journal_begin(struct neap__journal *j, const void *subject, size_t byt
 	free(j->subject);
 	j->subject = copy;
 	j->sequence = 0;
-	j->head = (struct head){.magic = MAGIC_HEAD,
+	j->head = (struct journal_head){.magic = MAGIC_HEAD,
 		.number = neap__unique(),
 		.subject = bytes,
 		.area = neap__round_up(neap__sat_add(most, 16 * NEAP__PAGE), NEAP__PAGE),
@@ -211,7 +211,7 @@ int neap__journal_begin(struct neap__journal *j, const void *subject, size_t byt
 	if (neap__mul_u64(&ends, j->head.area, 4) < 0 || ends > INT64_MAX)
 		return neap__fail(
 			NEAP_EOVERFLOW, "commits of %llu bytes", (unsigned long long)most);
-	j->head.hash = neap__journal_hash(0, &j->head, offsetof(struct head, hash));
+	j->head.hash = neap__journal_hash(0, &j->head, offsetof(struct journal_head, hash));
 	for (size_t at = 0; at < bytes; at += NEAP__PAGE) {
 		size_t n = bytes - at < NEAP__PAGE ? bytes - at : NEAP__PAGE;
 		NEAP_TRY(write_page(j, (const char *)subject + at, n, 2 * NEAP__PAGE + at));
@@ -274,12 +274,12 @@ int neap__journal_write_pages(struct neap__journal *j, const void *from, size_t 
 
 int neap__journal_commit_end(struct neap__journal *j)
 {
-	struct mark mark = {.magic = MAGIC_MARK, .number = j->head.number};
+	struct journal_mark mark = {.magic = MAGIC_MARK, .number = j->head.number};
 	NEAP_TRY(flush(j));
 	mark.sequence = j->sequence + 1;
 	mark.bytes = j->at - j->start;
 	mark.stream_hash = XXH3_64bits_digest(j->hash);
-	mark.hash = neap__journal_hash(0, &mark, offsetof(struct mark, hash));
+	mark.hash = neap__journal_hash(0, &mark, offsetof(struct journal_mark, hash));
 	NEAP_TRY(write_page(j, &mark, sizeof mark, area_at(j, mark.sequence)));
 	NEAP_TRY(neap__scratch_sync(&j->file));
 	j->sequence = mark.sequence;
@@ -288,7 +288,7 @@ int neap__journal_commit_end(struct neap__journal *j)
 
 int neap__journal_load(struct neap__journal *j)
 {
-	struct mark marks[2];
+	struct journal_mark marks[2];
 	int there[2];
 	if (!j->subject)
 		return 0;

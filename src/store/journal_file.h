@@ -12,8 +12,8 @@
  * Pages go to the disk and come back from where they lie, past the page cache where
  * that can be. Nothing is allocated after begin or load but by open.
  */
-#ifndef NEAP_STORE_JOURNALFILE_H
-#define NEAP_STORE_JOURNALFILE_H
+#ifndef NEAP_STORE_JOURNAL_FILE_H
+#define NEAP_STORE_JOURNAL_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

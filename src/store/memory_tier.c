@@ -14,7 +14,7 @@
 
 /* Everything but the worker and its hash changes only while the worker is idle. */
 struct memory {
-	struct neap__worked worked; /* first */
+	struct neap__background worked; /* first */
 	unsigned char *pool;
 	size_t mapped;
 	uint64_t capacity, stride, epoch;
@@ -38,7 +38,7 @@ static int run(void *self, const struct neap__job *job)
 {
 	struct memory *memory = self;
 	struct neap_span one;
-	struct neap__gather gather = neap__worked_gather(job, &one);
+	struct neap__gather gather = neap__background_gather(job, &one);
 	unsigned char *record = record_at(memory, gather.tapes, job->place);
 	struct neap__trailer *trailer =
 		(struct neap__trailer *)(record + neap__round_up(gather.bytes, 64));
@@ -132,13 +132,13 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	static const struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,
-		.put = neap__worked_put,
-		.get = neap__worked_get,
-		.wait = neap__worked_wait,
+		.put = neap__background_put,
+		.get = neap__background_get,
+		.wait = neap__background_wait,
 		.close = close_memory,
 		.format_tapes = format_tapes,
-		.put_tapes = neap__worked_put_tapes,
-		.get_tapes = neap__worked_get_tapes,
+		.put_tapes = neap__background_put_tapes,
+		.get_tapes = neap__background_get_tapes,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "memory",
@@ -164,7 +164,7 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	}
 	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
-	(*tier)->times = neap__worked_times;
+	(*tier)->times = neap__background_times;
 	if (capacity == NEAP_INFINITE)
 		snprintf((*tier)->about, sizeof(*tier)->about, "memory");
 	else

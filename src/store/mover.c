@@ -119,7 +119,7 @@ static void dismantle(struct neap__mover *m)
 {
 	void (*after)(void *arg) = m->after;
 	void *arg = m->arg;
-	neap__engine_close(&m->engine);
+	neap__io_engine_close(&m->engine);
 	for (int i = 0; i < NEAP__STREAMS; i++)
 		XXH3_freeState(m->streams[i].hash);
 	pthread_cond_destroy(&m->done);
@@ -194,7 +194,7 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 	r->posted_at = neap__seconds();
 	r->touched = 0;
 	r->order = m->orders++;
-	r->gather = neap__worked_gather(job, &r->one);
+	r->gather = neap__background_gather(job, &r->one);
 	r->place = job->place;
 	r->tag = job->tag;
 	r->base = neap__layout_at(m->layout, r->gather.tapes, job->place);
@@ -244,9 +244,9 @@ int neap__mover_find(struct neap__mover *m, int64_t ticket, struct neap__request
 /* With the lock: until it is done, or given up. */
 static int await(struct neap__mover *m, struct neap__request *r)
 {
-	struct neap__vigil vigil;
-	neap__vigil_begin(m, &vigil, r->posted_at);
-	while (r->state != NEAP__DONE && neap__vigil_goes_on(m, &vigil))
+	struct neap__timeout vigil;
+	neap__timeout_begin(m, &vigil, r->posted_at);
+	while (r->state != NEAP__DONE && neap__timeout_goes_on(m, &vigil))
 		;
 	m->begun_at = r->begun_at;
 	m->done_at = neap__seconds();
@@ -281,11 +281,11 @@ void neap__mover_times(const struct neap__mover *m, double *start, double *end)
 
 int neap__mover_idle(struct neap__mover *m)
 {
-	struct neap__vigil vigil;
+	struct neap__timeout vigil;
 	int busy;
 	pthread_mutex_lock(&m->lock);
-	neap__vigil_begin(m, &vigil, neap__seconds());
-	while ((busy = m->outstanding || !m->asleep) && neap__vigil_goes_on(m, &vigil))
+	neap__timeout_begin(m, &vigil, neap__seconds());
+	while ((busy = m->outstanding || !m->asleep) && neap__timeout_goes_on(m, &vigil))
 		;
 	m->lates += busy;
 	pthread_mutex_unlock(&m->lock);
@@ -310,10 +310,10 @@ void neap__mover_stage(struct neap__mover *m, void *staging, size_t bytes, size_
 	m->staging = staging;
 	m->piece = piece;
 	m->npassages = pieces < NEAP__MOVES ? (int)pieces : NEAP__MOVES;
-	neap__engine_lend(&m->engine, staging, (size_t)m->npassages * piece);
+	neap__io_engine_lend(&m->engine, staging, (size_t)m->npassages * piece);
 }
 
-const struct neap__engine *neap__mover_engine(const struct neap__mover *m)
+const struct neap__io_engine *neap__mover_engine(const struct neap__mover *m)
 {
 	return &m->engine;
 }
@@ -363,9 +363,9 @@ int neap__mover_create(
 	neap__cond_init(&m->done);
 	int rc = make_tables(m);
 	if (rc == 0)
-		rc = neap__engine_open(&m->engine, NEAP__MOVES);
+		rc = neap__io_engine_open(&m->engine, NEAP__MOVES);
 	if (rc == 0) {
-		neap__engine_attach(&m->engine, stripes->files, stripes->count);
+		neap__io_engine_attach(&m->engine, stripes->files, stripes->count);
 		rc = m->engine.kind->blocks ? 0 : start_thread(m);
 	}
 	if (rc < 0)
@@ -393,7 +393,7 @@ static void give_up(struct neap__mover *m)
  */
 void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg)
 {
-	struct neap__vigil vigil;
+	struct neap__timeout vigil;
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -402,8 +402,8 @@ void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg
 	m->after = after;
 	m->arg = arg;
 	pthread_cond_signal(&m->posted);
-	neap__vigil_begin(m, &vigil, neap__seconds());
-	while (m->has_thread && !m->ended && neap__vigil_goes_on(m, &vigil))
+	neap__timeout_begin(m, &vigil, neap__seconds());
+	while (m->has_thread && !m->ended && neap__timeout_goes_on(m, &vigil))
 		;
 	int left = m->left = m->has_thread && !m->ended;
 	pthread_t thread = m->thread;

@@ -29,7 +29,7 @@ uint64_t neap__layout_at(const struct neap__layout *layout, int tapes, int64_t p
 /* Borrows stripes and layout, which change only while nothing is posted. Opens an engine. */
 int neap__mover_create(struct neap__mover **mover, struct neap__stripes *stripes,
 	const struct neap__layout *layout);
-const struct neap__engine *neap__mover_engine(const struct neap__mover *mover);
+const struct neap__io_engine *neap__mover_engine(const struct neap__mover *mover);
 /* While nothing is posted: staging, in pieces of so many bytes; bytes == 0: none. */
 void neap__mover_stage(struct neap__mover *mover, void *staging, size_t bytes, size_t piece);
 /* As of sys/worker.h. */

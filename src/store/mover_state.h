@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mover_state.h: the inside of a mover: its requests (mover.c) and pieces (piece_io.c). */
-#ifndef NEAP_STORE_REQUESTS_H
-#define NEAP_STORE_REQUESTS_H
+#ifndef NEAP_STORE_MOVER_STATE_H
+#define NEAP_STORE_MOVER_STATE_H
 
 #include "store/mover.h"
 #include "store/record.h"
@@ -18,7 +18,7 @@ enum neap__request_state {
 };
 
 /* What is known of a record while pieces of it pass. */
-struct neap__stream {
+struct neap__mover_queue {
 	XXH3_state_t *hash;
 	struct neap__trailer trailer;
 	int sealed;
@@ -39,15 +39,15 @@ struct neap__request {
 	struct neap__gather gather;
 	struct neap_span one;
 	int64_t place;
-	uint64_t tag, base, whole;   /* of the record: tag, where it lies, bytes there */
-	uint64_t begun, settled;     /* bytes of it: started, and passed */
-	int flying;		     /* pieces */
-	struct neap__stream *stream; /* while RUNNING */
+	uint64_t tag, base, whole;	  /* of the record: tag, where it lies, bytes there */
+	uint64_t begun, settled;	  /* bytes of it: started, and passed */
+	int flying;			  /* pieces */
+	struct neap__mover_queue *stream; /* while RUNNING */
 };
 
 /* A piece of the staging, and what passes through it. */
-struct neap__passage {
-	struct neap__move move;	       /* first */
+struct neap__piece_io {
+	struct neap__io_request move;  /* first */
 	struct neap__request *request; /* NULL: free */
 	uint64_t at;		       /* in the record */
 	int arrived;		       /* read, and an earlier one not */
@@ -58,16 +58,16 @@ struct neap__passage {
 struct neap__mover {
 	struct neap__stripes *stripes;
 	const struct neap__layout *layout;
-	struct neap__engine engine;
+	struct neap__io_engine engine;
 	pthread_t thread;
 	int has_thread;
 
 	/* The pump's; others touch it only while nothing is posted. */
-	struct neap__passage passages[NEAP__MOVES];
+	struct neap__piece_io passages[NEAP__MOVES];
 	int npassages;
 	unsigned char *staging;
 	size_t piece;
-	struct neap__stream streams[NEAP__STREAMS], *free_streams[NEAP__STREAMS];
+	struct neap__mover_queue streams[NEAP__STREAMS], *free_streams[NEAP__STREAMS];
 	int nfree_streams;
 	struct neap__request *current[2]; /* pieces of it are yet to begin; [1]: write */
 	int way;			  /* that had the last piece */
@@ -110,12 +110,13 @@ void neap__mover_give_back(struct neap__mover *mover, struct neap__request *requ
 
 /* timeouts.c */
 /* With the lock. Waits that end once nothing was moved for the mover's patience. */
-struct neap__vigil {
+struct neap__timeout {
 	double waited, moved_at;
 };
-void neap__vigil_begin(const struct neap__mover *mover, struct neap__vigil *vigil, double since);
+void neap__timeout_begin(
+	const struct neap__mover *mover, struct neap__timeout *vigil, double since);
 /* Waits a while for `done`; 0 when that has lasted too long. */
-int neap__vigil_goes_on(struct neap__mover *mover, struct neap__vigil *vigil);
+int neap__timeout_goes_on(struct neap__mover *mover, struct neap__timeout *vigil);
 /* With the lock: answers a request that is not DONE; its memory is its owner's from now on. */
 void neap__mover_abandon(struct neap__mover *mover, struct neap__request *request);
 /* The pump's, around what it does to a request's memory; 0: it was abandoned. */

@@ -17,16 +17,16 @@
 #define NEAR (UINT64_C(16) << 10) /* bytes */
 
 /* A window [at, at + n) of the record's stream, and a part of it that starts at `from`. */
-struct part {
+struct piece_part {
 	uint64_t window, payload, bytes; /* offsets in the window and in the part */
 };
 
 /* What of the part [from, from + length) of the stream lies in [at, at + n). */
-static struct part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t n)
+static struct piece_part overlap(uint64_t from, uint64_t length, uint64_t at, uint64_t n)
 {
 	uint64_t lo = from > at ? from : at;
 	uint64_t hi = from + length < at + n ? from + length : at + n;
-	return lo < hi ? (struct part){lo - at, lo - from, hi - lo} : (struct part){0};
+	return lo < hi ? (struct piece_part){lo - at, lo - from, hi - lo} : (struct piece_part){0};
 }
 
 /* In parts that are still in the nearest cache when they are hashed. */
@@ -48,7 +48,7 @@ static uint64_t copy(const struct neap__request *r, unsigned char *window, uint6
 	uint64_t from = 0, end = 0;
 	for (int i = 0; i < gather->count && from < at + n; i++) {
 		const struct neap_span *span = &gather->spans[i];
-		struct part data = overlap(from, span->bytes, at, n);
+		struct piece_part data = overlap(from, span->bytes, at, n);
 		unsigned char *here = window + data.window;
 		unsigned char *payload = (unsigned char *)span->at + data.payload;
 		from += span->bytes;
@@ -61,12 +61,12 @@ static uint64_t copy(const struct neap__request *r, unsigned char *window, uint6
 }
 
 /* The window of a put. */
-static void fill(const struct neap__mover *m, struct neap__request *r, struct neap__passage *p)
+static void fill(const struct neap__mover *m, struct neap__request *r, struct neap__piece_io *p)
 {
-	struct neap__stream *stream = r->stream;
+	struct neap__mover_queue *stream = r->stream;
 	unsigned char *window = p->move.at;
 	uint64_t n = p->move.bytes, end = copy(r, window, p->at, n);
-	struct part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
+	struct piece_part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
 	if (tail.bytes && !stream->sealed)
 		neap__record_seal(&stream->trailer, m->layout->epoch, r->tag, r->place,
 			r->gather.bytes, XXH3_64bits_digest(stream->hash));
@@ -79,12 +79,12 @@ static void fill(const struct neap__mover *m, struct neap__request *r, struct ne
 }
 
 /* The window of a get. */
-static void empty(struct neap__request *r, struct neap__passage *p)
+static void empty(struct neap__request *r, struct neap__piece_io *p)
 {
-	struct neap__stream *stream = r->stream;
+	struct neap__mover_queue *stream = r->stream;
 	unsigned char *window = p->move.at;
 	uint64_t n = p->move.bytes;
-	struct part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
+	struct piece_part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
 	(void)copy(r, window, p->at, n);
 	if (tail.bytes)
 		memcpy((char *)&stream->trailer + tail.payload, window + tail.window, tail.bytes);
@@ -142,7 +142,7 @@ static void drop(struct neap__mover *m, struct neap__request *r)
 		end(m, r);
 }
 
-static void begin(struct neap__mover *m, struct neap__request *r, struct neap__passage *p)
+static void begin(struct neap__mover *m, struct neap__request *r, struct neap__piece_io *p)
 {
 	if (!neap__mover_touch(m, r)) {
 		drop(m, r);
@@ -155,7 +155,7 @@ static void begin(struct neap__mover *m, struct neap__request *r, struct neap__p
 	p->request = r;
 	p->at = r->begun;
 	p->arrived = 0;
-	p->move = (struct neap__move){
+	p->move = (struct neap__io_request){
 		.file = &m->stripes->files[stripe.file],
 		.number = stripe.file,
 		.write = r->gather.put,
@@ -170,10 +170,10 @@ static void begin(struct neap__mover *m, struct neap__request *r, struct neap__p
 	neap__mover_leave(m, r);
 	if (r->begun == r->whole)
 		m->current[r->gather.put] = NULL;
-	neap__engine_start(&m->engine, &p->move);
+	neap__io_engine_start(&m->engine, &p->move);
 }
 
-static struct neap__passage *free_passage(struct neap__mover *m)
+static struct neap__piece_io *free_passage(struct neap__mover *m)
 {
 	for (int i = 0; i < m->npassages; i++)
 		if (!m->passages[i].request)
@@ -182,20 +182,20 @@ static struct neap__passage *free_passage(struct neap__mover *m)
 }
 
 /* The piece of a get that comes next, if it is there. */
-static struct neap__passage *next_arrived(struct neap__mover *m, const struct neap__request *r)
+static struct neap__piece_io *next_arrived(struct neap__mover *m, const struct neap__request *r)
 {
 	for (int i = 0; i < m->npassages; i++) {
-		struct neap__passage *p = &m->passages[i];
+		struct neap__piece_io *p = &m->passages[i];
 		if (p->request == r && p->arrived && (p->at == r->settled || r->answer < 0))
 			return p;
 	}
 	return NULL;
 }
 
-static void land(struct neap__mover *m, struct neap__passage *p)
+static void land(struct neap__mover *m, struct neap__piece_io *p)
 {
 	struct neap__request *r = p->request;
-	struct neap__move *move = &p->move;
+	struct neap__io_request *move = &p->move;
 	r->flying--;
 	p->arrived = 1;
 	if (move->answer < 0 && r->answer == 0)
@@ -223,15 +223,15 @@ static void land(struct neap__mover *m, struct neap__passage *p)
 
 int neap__pump(struct neap__mover *m)
 {
-	struct neap__passage *p;
+	struct neap__piece_io *p;
 	struct neap__request *r;
 	while ((p = free_passage(m)) != NULL && (r = pick(m)) != NULL)
 		begin(m, r, p);
-	struct neap__move *move = neap__engine_finish(&m->engine, neap__mover_watch(m));
+	struct neap__io_request *move = neap__io_engine_finish(&m->engine, neap__mover_watch(m));
 	if (!move)
 		return m->engine.flying > 0;
 	neap__mover_moved(m);
-	land(m, (struct neap__passage *)move);
+	land(m, (struct neap__piece_io *)move);
 	return 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tier_state.h: what the engines and the sweep see of a tier beyond neap/tier.h. */
-#ifndef NEAP_STORE_TIER_H
-#define NEAP_STORE_TIER_H
+#ifndef NEAP_STORE_TIER_STATE_H
+#define NEAP_STORE_TIER_STATE_H
 
 #include <neap/tier.h>
 

@@ -30,14 +30,14 @@ static double limit(const struct neap__mover *m)
 }
 
 /* Half of the time is always waited for here: the clock runs on in a process that was stopped. */
-void neap__vigil_begin(const struct neap__mover *m, struct neap__vigil *vigil, double since)
+void neap__timeout_begin(const struct neap__mover *m, struct neap__timeout *vigil, double since)
 {
 	double waited = neap__seconds() - (since > m->moved_at ? since : m->moved_at);
 	vigil->waited = waited < limit(m) / 2 ? waited : limit(m) / 2;
 	vigil->moved_at = m->moved_at;
 }
 
-int neap__vigil_goes_on(struct neap__mover *m, struct neap__vigil *vigil)
+int neap__timeout_goes_on(struct neap__mover *m, struct neap__timeout *vigil)
 {
 	if (m->patience <= 0) {
 		neap__cond_wait(&m->done, &m->lock, INFINITY);

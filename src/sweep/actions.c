@@ -109,14 +109,14 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 	while (s->position > a->t0) {
 		int64_t below;
 		neap__journal_point(s);
-		struct neap__extent *tape = neap__arena_find(&s->arena, s->position, &below);
+		struct neap__arena_extent *tape = neap__arena_find(&s->arena, s->position, &below);
 		if (tape && tape->t0 >= a->t0) {
 			NEAP_TRY(neap__step_backward(s, tape));
 			continue;
 		}
 		if (tape)
 			neap__arena_pop(&s->arena, tape); /* a repair's, across t0 */
-		NEAP_TRY(neap__refill(s, low, a->t0, s->position));
+		NEAP_TRY(neap__recover_tapes(s, low, a->t0, s->position));
 	}
 	s->live_t = -1;
 	(void)neap__transfer_resume(s);
@@ -165,7 +165,7 @@ static int forget(struct neap_sweep *s, const struct neap_action *a)
 	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0)
 		return illegal(a, "no such place");
 	if (a->payload != NEAP_STATE)
-		return neap__tapes_forget(s, a);
+		return neap__tape_transfer_forget(s, a);
 	if (a->place >= s->survey.places[a->tier - 1])
 		return illegal(a, "no such place");
 	s->records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
@@ -178,7 +178,7 @@ static int put(struct neap_sweep *s, const struct neap_action *a)
 	if (a->payload == NEAP_STATE)
 		return neap__transfer_put(s, a);
 	NEAP_TRY(check_range(s, a));
-	return neap__tapes_put(s, a);
+	return neap__tape_transfer_put(s, a);
 }
 
 static int get(struct neap_sweep *s, const struct neap_action *a)
@@ -186,7 +186,7 @@ static int get(struct neap_sweep *s, const struct neap_action *a)
 	if (a->payload == NEAP_STATE)
 		return neap__transfer_get(s, a);
 	NEAP_TRY(check_range(s, a));
-	return neap__tapes_get(s, a);
+	return neap__tape_transfer_get(s, a);
 }
 
 int neap__perform(struct neap_sweep *s, const struct neap_action *a)
@@ -207,7 +207,7 @@ int neap__perform(struct neap_sweep *s, const struct neap_action *a)
 	if (a->kind >= NEAP_ACTION_KINDS)
 		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
 	NEAP_TRY(rows[a->kind](s, a));
-	neap__tapes_resume(s);
+	neap__tape_transfer_resume(s);
 	neap__journal_told(s, a);
 	return 0;
 }

@@ -12,7 +12,7 @@ int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents)
 {
 	struct neap__slot *slot = calloc((size_t)slots + 1, sizeof *slot);
 	int64_t *occupant = calloc((size_t)slots + 1, sizeof *occupant);
-	struct neap__extent *extent = calloc((size_t)extents + 1, sizeof *extent);
+	struct neap__arena_extent *extent = calloc((size_t)extents + 1, sizeof *extent);
 	if (!slot || !occupant || !extent) {
 		free(slot);
 		free(occupant);
@@ -89,9 +89,9 @@ static unsigned char *at_position(const struct neap__arena *arena, int64_t posit
 }
 
 /* The row of a slot among the tapes. */
-static struct neap__extent *row_of(const struct neap__arena *arena, int64_t slot)
+static struct neap__arena_extent *row_of(const struct neap__arena *arena, int64_t slot)
 {
-	struct neap__extent *extent = arena->extents;
+	struct neap__arena_extent *extent = arena->extents;
 	while (extent->slot != slot)
 		extent++;
 	return extent;
@@ -228,14 +228,14 @@ int neap__arena_fit(const struct neap__arena *arena, uint64_t bytes, struct neap
 	return place->bytes >= bytes;
 }
 
-struct neap__extent *neap__arena_insert(struct neap__arena *arena, const struct neap__place *place,
-	int64_t t0, int64_t t1, uint64_t bytes)
+struct neap__arena_extent *neap__arena_insert(struct neap__arena *arena,
+	const struct neap__place *place, int64_t t0, int64_t t1, uint64_t bytes)
 {
 	if (arena->nextents == arena->extents_max)
 		return NULL;
-	struct neap__extent *extent = &arena->extents[place->index];
+	struct neap__arena_extent *extent = &arena->extents[place->index];
 	memmove(extent + 1, extent, (size_t)(arena->nextents - place->index) * sizeof *extent);
-	*extent = (struct neap__extent){t0, t1, place->offset, bytes, -1, -1, 0};
+	*extent = (struct neap__arena_extent){t0, t1, place->offset, bytes, -1, -1, 0};
 	arena->nextents++;
 	arena->top = end_of(arena, arena->nextents - 1);
 	arena->held += bytes;
@@ -243,21 +243,21 @@ struct neap__extent *neap__arena_insert(struct neap__arena *arena, const struct 
 	return extent;
 }
 
-struct neap__extent *neap__arena_push(
+struct neap__arena_extent *neap__arena_push(
 	struct neap__arena *arena, int64_t t0, int64_t t1, uint64_t bytes)
 {
 	struct neap__place place = {arena->nextents, arena->top, bytes};
 	return neap__arena_insert(arena, &place, t0, t1, bytes);
 }
 
-static void leave(struct neap__arena *arena, const struct neap__extent *extent)
+static void leave(struct neap__arena *arena, const struct neap__arena_extent *extent)
 {
 	arena->used -= extent->bytes;
 	arena->held -= extent->bytes;
 	spoil(arena, arena->base + extent->offset, extent->bytes);
 }
 
-void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent)
+void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *extent)
 {
 	leave(arena, extent);
 	arena->nextents--;
@@ -297,7 +297,7 @@ int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 	if (arena->top - arena->tapes == arena->held)
 		return 0;
 	for (int64_t i = 0; i < arena->nextents; i++) {
-		struct neap__extent *extent = &arena->extents[i];
+		struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->offset - below >= bytes)
 			break;
 		if (extent->offset > below && !extent->pinned) {
@@ -315,16 +315,17 @@ int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 	return moved;
 }
 
-struct neap__extent *neap__arena_top(const struct neap__arena *arena)
+struct neap__arena_extent *neap__arena_top(const struct neap__arena *arena)
 {
 	return arena->nextents ? &arena->extents[arena->nextents - 1] : NULL;
 }
 
-struct neap__extent *neap__arena_find(const struct neap__arena *arena, int64_t t, int64_t *below)
+struct neap__arena_extent *neap__arena_find(
+	const struct neap__arena *arena, int64_t t, int64_t *below)
 {
 	int64_t end = -1;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
-		struct neap__extent *extent = &arena->extents[i];
+		struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->t0 >= extent->t1 || extent->flight >= 0 ||
 			extent->slot == NEAP__LOG_EXTENT)
 			continue;

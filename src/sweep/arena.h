@@ -29,7 +29,7 @@ struct neap__slot {
 
 #define NEAP__LOG_EXTENT (-2)
 
-struct neap__extent {
+struct neap__arena_extent {
 	int64_t t0, t1;
 	uint64_t offset, bytes;
 	int32_t slot;	/* whose state it is, else -1; NEAP__LOG_EXTENT: a log */
@@ -57,7 +57,7 @@ struct neap__arena {
 	int64_t *occupant; /* of a position; -1: free */
 	int64_t nslots, positions, free_hint;
 
-	struct neap__extent *extents;
+	struct neap__arena_extent *extents;
 	int64_t nextents, extents_max;
 	uint64_t top;  /* end of the last extent */
 	uint64_t held; /* bytes of all extents */
@@ -96,13 +96,13 @@ void neap__arena_grow(struct neap__arena *arena, uint64_t bytes);
 /* The lowest hole of `bytes` at least; the gap is the highest. 1 if there is one. */
 int neap__arena_fit(const struct neap__arena *arena, uint64_t bytes, struct neap__place *place);
 /* Puts an extent at the start of a place that has room for it. NULL: the table is full. */
-struct neap__extent *neap__arena_insert(struct neap__arena *arena, const struct neap__place *place,
-	int64_t t0, int64_t t1, uint64_t bytes);
+struct neap__arena_extent *neap__arena_insert(struct neap__arena *arena,
+	const struct neap__place *place, int64_t t0, int64_t t1, uint64_t bytes);
 /* The same at the top; `bytes` must fit the gap. */
-struct neap__extent *neap__arena_push(
+struct neap__arena_extent *neap__arena_push(
 	struct neap__arena *arena, int64_t t0, int64_t t1, uint64_t bytes);
 /* Frees an extent. */
-void neap__arena_pop(struct neap__arena *arena, struct neap__extent *extent);
+void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *extent);
 /* Frees those of a flight. */
 void neap__arena_release(struct neap__arena *arena, int flight);
 /* Promises room, which something else may hold that will give way; or no longer. */
@@ -114,11 +114,12 @@ void neap__arena_keep_promise(struct neap__arena *arena, uint64_t bytes);
  */
 int neap__arena_slide(struct neap__arena *arena, uint64_t bytes);
 /* The last extent, or NULL. */
-struct neap__extent *neap__arena_top(const struct neap__arena *arena);
+struct neap__arena_extent *neap__arena_top(const struct neap__arena *arena);
 /*
  * The tape that ends at t, or NULL; *below becomes the greatest end of a tape at or
  * below t. Tapes in flight are not looked at.
  */
-struct neap__extent *neap__arena_find(const struct neap__arena *arena, int64_t t, int64_t *below);
+struct neap__arena_extent *neap__arena_find(
+	const struct neap__arena *arena, int64_t t, int64_t *below);
 
 #endif

@@ -31,7 +31,7 @@ static int slide(struct neap_sweep *s, uint64_t bytes)
 }
 
 /* The topmost state kept for repairs. */
-static struct neap__extent *repair_state(const struct neap__arena *arena)
+static struct neap__arena_extent *repair_state(const struct neap__arena *arena)
 {
 	for (int64_t i = arena->nextents - 1; i >= 0; i--)
 		if (arena->extents[i].t0 == arena->extents[i].t1 && arena->extents[i].slot < 0)
@@ -43,7 +43,7 @@ static struct neap__extent *repair_state(const struct neap__arena *arena)
 static int release_sent(struct neap_sweep *s)
 {
 	for (int64_t i = s->arena.nextents - 1; i >= 0; i--) {
-		const struct neap__extent *extent = &s->arena.extents[i];
+		const struct neap__arena_extent *extent = &s->arena.extents[i];
 		if (extent->flight >= 0 && s->tickets[extent->flight].put && !extent->pinned) {
 			neap__arena_release(&s->arena, extent->flight);
 			return 1;
@@ -55,7 +55,7 @@ static int release_sent(struct neap_sweep *s)
 static int evict_tape(struct neap_sweep *s)
 {
 	for (int64_t i = s->arena.nextents - 1; i >= 0; i--) {
-		struct neap__extent *extent = &s->arena.extents[i];
+		struct neap__arena_extent *extent = &s->arena.extents[i];
 		if (extent->pinned || extent->t0 == extent->t1 || extent->slot == NEAP__LOG_EXTENT)
 			continue;
 		neap__overflowed(s, extent->t0, extent->t1);
@@ -86,7 +86,7 @@ static int loosen(struct neap_sweep *s, uint64_t bytes, int how)
 		if (slide(s, bytes) || (how & SETTLE && neap__transfer_settle_oldest(s)))
 			return 1;
 	}
-	struct neap__extent *state = how & SETTLE ? repair_state(arena) : NULL;
+	struct neap__arena_extent *state = how & SETTLE ? repair_state(arena) : NULL;
 	if (state) {
 		neap__arena_pop(arena, state);
 		return 1;

@@ -47,9 +47,9 @@ int neap__online_plan(struct neap_sweep *s)
 		.arena_bytes = s->problem.memory,
 		.peak_bytes = s->problem.memory - neap__tape_reserve(&s->problem),
 	};
-	s->survey = (struct neap__survey){
+	s->survey = (struct neap__table_sizes){
 		.slots = slots,
-		.extents = leaf / NEAP__BLOCK + 3,
+		.extents = leaf / NEAP__RECORD_BLOCK + 3,
 		.ranges = 2,
 	};
 	return 0;

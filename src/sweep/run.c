@@ -25,7 +25,7 @@ static int map_arena(struct neap_sweep *s)
 		return 0;
 	neap_sweep_release(s);
 	/* Pages of the spare bytes are not touched unless they are needed. */
-	uint64_t whole = neap__round_up(arena->bytes + neap__alone_spare(s), 4096);
+	uint64_t whole = neap__round_up(arena->bytes + neap__fallback_spare(s), 4096);
 	if (neap__map_partly(&pages, whole, arena->bytes) < 0) {
 		whole = neap__round_up(arena->bytes, 4096);
 		NEAP_TRY(neap__map_pages(&pages, whole));
@@ -115,7 +115,7 @@ static void reset(struct neap_sweep *s)
 		.predicted_lost = s->plan.lost,
 	};
 	neap__arena_reset(&s->arena, s->arena.tapes);
-	neap__tapes_reset(s);
+	neap__tape_transfer_reset(s);
 }
 
 static void announce(struct neap_sweep *s, const struct neap_action *a)
@@ -130,7 +130,7 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap_action now, next;
 	if (s->alone) /* it was when the journal was written */
-		return neap__alone(s);
+		return neap__fallback(s);
 	int more = neap_schedule_next(schedule, &now);
 	if (more > 0)
 		announce(s, &now);
@@ -142,7 +142,7 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 		NEAP_TRY(neap__interrupted(s));
 		NEAP_TRY(neap__perform(s, &now));
 		if (s->alone)
-			return neap__alone(s);
+			return neap__fallback(s);
 		now = next;
 	}
 	return more;
@@ -234,7 +234,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		rc = neap__online_begin(s);
 	} else {
 		NEAP_TRY(neap__open_schedule(s, &schedule));
-		rc = neap__survey_reserve(&s->survey, schedule);
+		rc = neap__table_sizes_reserve(&s->survey, schedule);
 	}
 	if (rc == 0)
 		rc = map_arena(s);

@@ -16,16 +16,16 @@ int64_t neap__log_pieces(int64_t t0, int64_t t1)
 	return n < 1 ? 0 : n < most ? n : most;
 }
 
-static int is_log(const struct neap__extent *extent)
+static int is_log(const struct neap__arena_extent *extent)
 {
 	return extent->slot == NEAP__LOG_EXTENT;
 }
 
-const struct neap__extent *neap__log_find(const struct neap_sweep *s, int64_t t)
+const struct neap__arena_extent *neap__log_find(const struct neap_sweep *s, int64_t t)
 {
 	const struct neap__arena *arena = &s->arena;
 	for (int64_t i = 0; s->ops.replay && i < arena->nextents; i++) {
-		const struct neap__extent *extent = &arena->extents[i];
+		const struct neap__arena_extent *extent = &arena->extents[i];
 		if (is_log(extent) && extent->flight < 0 && extent->t0 <= t && t < extent->t1)
 			return extent;
 	}
@@ -36,7 +36,7 @@ void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
 {
 	struct neap__arena *arena = &s->arena;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
-		struct neap__extent *extent = &arena->extents[i];
+		struct neap__arena_extent *extent = &arena->extents[i];
 		if (is_log(extent) && extent->flight < 0 && extent->t0 >= t0 && extent->t1 <= t1)
 			neap__arena_pop(arena, extent);
 	}
@@ -45,9 +45,9 @@ void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
 /* The earliest steps' log: it is the last to be needed. */
 int neap__log_evict(struct neap_sweep *s)
 {
-	struct neap__extent *first = NULL;
+	struct neap__arena_extent *first = NULL;
 	for (int64_t i = 0; i < s->arena.nextents; i++) {
-		struct neap__extent *extent = &s->arena.extents[i];
+		struct neap__arena_extent *extent = &s->arena.extents[i];
 		if (is_log(extent) && !extent->pinned && (!first || extent->t0 < first->t0))
 			first = extent;
 	}
@@ -97,7 +97,7 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 		return 0;
 	uint64_t bytes = s->fixed_log ? (uint64_t)(done - t) * log : neap__round_up(used, 64);
 	bytes = bytes < place.bytes ? bytes : place.bytes;
-	struct neap__extent *extent = neap__arena_insert(&s->arena, &place, t, done, bytes);
+	struct neap__arena_extent *extent = neap__arena_insert(&s->arena, &place, t, done, bytes);
 	if (extent)
 		extent->slot = NEAP__LOG_EXTENT;
 	s->stats.log_bytes += used;
@@ -112,8 +112,9 @@ int neap__step_log(struct neap_sweep *s, int64_t t1)
 	while (s->live_t < t1 && !stuck) {
 		int64_t most = s->live_t + NEAP__LOG_BLOCK;
 		NEAP_TRY(neap__step_go_on(s));
-		NEAP_TRY(log_piece(
-			s, neap__piece_end(s->live_t, t1 < most ? t1 : most, s->seen, 0), &stuck));
+		NEAP_TRY(log_piece(s,
+			neap__tape_piece_end(s->live_t, t1 < most ? t1 : most, s->seen, 0),
+			&stuck));
 	}
 	s->stats.overflows += stuck;
 	return neap__step_advance(s, t1);

@@ -96,7 +96,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 {
 	while (s->live_t < t1) {
 		int64_t t = s->live_t;
-		int64_t end = neap__journal_stretch(s, t, neap__piece_end(t, t1, s->seen, 0));
+		int64_t end = neap__journal_stretch(s, t, neap__tape_piece_end(t, t1, s->seen, 0));
 		NEAP_TRY(neap__step_go_on(s));
 		double start = neap__seconds();
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);
@@ -120,7 +120,7 @@ static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct n
 
 /* From the steps' log, where there is one. */
 static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t room, size_t *used,
-	int64_t *done, const struct neap__extent *log)
+	int64_t *done, const struct neap__arena_extent *log)
 {
 	int64_t t = s->live_t;
 	double start = neap__seconds();
@@ -150,7 +150,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	*stuck = !find_place(s, begin, end, &place);
 	if (*stuck)
 		return 0;
-	const struct neap__extent *log = t < s->seen ? neap__log_find(s, t) : NULL;
+	const struct neap__arena_extent *log = t < s->seen ? neap__log_find(s, t) : NULL;
 	if (log && log->t1 < end)
 		end = log->t1;
 	if (s->fixed && (uint64_t)(end - t) * tape > place.bytes)
@@ -190,7 +190,7 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 	while (s->live_t < t1 && !stuck) {
 		if (s->live_t >= end) {
 			begin = s->live_t;
-			end = neap__piece_end(begin, t1, s->seen, 1);
+			end = neap__tape_piece_end(begin, t1, s->seen, 1);
 		}
 		NEAP_TRY(neap__step_go_on(s));
 		NEAP_TRY(record_piece(s, begin, end, &stuck));
@@ -211,7 +211,7 @@ int neap__step_turn(struct neap_sweep *s)
 	return 0;
 }
 
-int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent)
+int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
 	NEAP_TRY(neap__interrupted(s));
 	double start = neap__seconds();

@@ -55,7 +55,7 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier, int tapes)
 {
 	struct neap_tier_spec *spec = &p->tiers[i], large;
-	uint64_t block = neap__sat_mul(p->chain.tape, NEAP__BLOCK), staging;
+	uint64_t block = neap__sat_mul(p->chain.tape, NEAP__RECORD_BLOCK), staging;
 	neap_tier_describe(tier, p->chain.state, spec);
 	neap_tier_describe(tier, block, &large);
 	if (tapes && large.capacity > spec->capacity)
@@ -209,7 +209,7 @@ static int plan_once(struct neap_sweep *s)
 	NEAP_TRY(solve(s));
 	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
 	NEAP_TRY(neap__open_schedule(s, &schedule));
-	int rc = neap__survey(&s->survey, s->problem.ntiers, schedule);
+	int rc = neap__table_sizes(&s->survey, s->problem.ntiers, schedule);
 	neap_schedule_close(schedule);
 	for (int i = 0; rc >= 0 && i < s->problem.ntiers; i++)
 		size_records(s, i);
@@ -288,7 +288,7 @@ static void *table(int64_t rows, size_t bytes)
 
 static int make_tables(struct neap_sweep *s)
 {
-	struct neap__survey *survey = &s->survey;
+	struct neap__table_sizes *survey = &s->survey;
 	/* Where tapes travel, slots lie among them. */
 	int64_t extents = survey->extents + (survey->travels ? survey->slots : 0);
 	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, extents + SPARE_EXTENTS));
@@ -337,7 +337,7 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	NEAP_TRY(neap_problem_check(&s->problem));
 	NEAP_TRY(neap__journal_attach(s));
 	NEAP_TRY(make_plan(s));
-	neap__subject_size(s);
+	neap__journal_identity_size(s);
 	NEAP_TRY(lay_out(s));
 	return make_tables(s);
 }

@@ -22,20 +22,20 @@
  *   rewrite_records.c     records that were lost, written again when their state is passed
  *   finish_without_tiers.c    the rest of a sweep without its plan, where the tiers are gone
  */
-#ifndef NEAP_SWEEP_INTERNAL_H
-#define NEAP_SWEEP_INTERNAL_H
+#ifndef NEAP_SWEEP_SWEEP_STATE_H
+#define NEAP_SWEEP_SWEEP_STATE_H
 
 #include <neap/sweep.h>
 #include "sweep/arena.h"
 #include "sweep/trace_ring.h"
 #include "sweep/journal/journal.h"
 
-#define NEAP__BLOCK 64	     /* RECORD is cut where t is a multiple of this */
-#define NEAP__LOG_BLOCK 1024 /* steps logged in one piece at most */
-#define NEAP__CUTS 8	     /* and where tapes travel up to so often more, to fill holes */
+#define NEAP__RECORD_BLOCK 64 /* RECORD is cut where t is a multiple of this */
+#define NEAP__LOG_BLOCK 1024  /* steps logged in one piece at most */
+#define NEAP__CUTS 8	      /* and where tapes travel up to so often more, to fill holes */
 
 /* What a schedule needs of tables, learnt before it runs. */
-struct neap__survey {
+struct neap__table_sizes {
 	int64_t slots;
 	int64_t extents; /* tapes at most, in pieces */
 	int64_t ranges;	 /* separate recorded ranges at most */
@@ -80,14 +80,14 @@ struct neap__range {
 };
 
 /* A piece of tapes on a tier, as it will lie in the arena: what one record call wrote. */
-struct neap__piece {
+struct neap__tape_piece {
 	int64_t t0, t1;
 	uint64_t bytes;
 	int64_t next; /* row of the next one of its record, or of a free one; -1 */
 };
 
 /* What a place for tapes holds. */
-struct neap__sent {
+struct neap__tape_record {
 	int64_t t0, t1; /* t1 == t0: nothing */
 	int64_t first;	/* piece, or -1 */
 	uint64_t bytes;
@@ -123,21 +123,21 @@ struct neap_sweep {
 	int fixed_log; /* so have logs */
 	int watch;
 	int replanned; /* since the last run */
-	struct neap__survey survey;
+	struct neap__table_sizes survey;
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
 	int64_t *records[NEAP_TIERS_MAX]; /* what is at a place for states: see above */
 	/* Places for states: the schedule's, then ours, for what holes are refilled from. */
 	int64_t places[NEAP_TIERS_MAX];
 	struct neap__range *ranges;	 /* recorded, as the schedule believes */
 	uint64_t record[NEAP_TIERS_MAX]; /* bytes of a place for tapes; 0: none is used */
-	struct neap__sent *sent[NEAP_TIERS_MAX];
-	struct neap__piece *pieces;
+	struct neap__tape_record *sent[NEAP_TIERS_MAX];
+	struct neap__tape_piece *pieces;
 	int32_t *lanes;		 /* free ones */
 	struct neap_span *spans; /* survey.spans a lane */
 	/* A schedule from elsewhere than the plan, for tests; or NULL. */
 	int (*open)(void *user, struct neap_schedule **schedule);
 	void *open_user;
-	struct neap__book book;
+	struct neap__journal_run book;
 
 	/* of a run */
 	struct neap_online *online; /* where the length is not known; else NULL */
@@ -194,7 +194,7 @@ int64_t neap__log_pieces(int64_t t0, int64_t t1);
 int neap__step_log(struct neap_sweep *s, int64_t t1);
 void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1);
 /* The log of step t, or NULL. */
-const struct neap__extent *neap__log_find(const struct neap_sweep *s, int64_t t);
+const struct neap__arena_extent *neap__log_find(const struct neap_sweep *s, int64_t t);
 /* Room for other things, at the price of a log; 0 if there is none to give up. */
 int neap__log_evict(struct neap_sweep *s);
 /* steps.c. Charges the time since `start` to a reason and to `stall`; traced. */
@@ -208,10 +208,11 @@ void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1);
 int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory);
 
 /* table_sizes.c. Ends of pieces: `seen` and, for records, blocks are never straddled. */
-int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record);
-int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule);
+int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int record);
+int neap__table_sizes(struct neap__table_sizes *survey, int ntiers, struct neap_schedule *schedule);
 /* Gives a fresh schedule the queue it will need, so that next() allocates nothing. */
-int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule);
+int neap__table_sizes_reserve(
+	const struct neap__table_sizes *survey, struct neap_schedule *schedule);
 
 /* recorded_ranges.c: intervals, merged where they meet. */
 int neap__ranges_add(struct neap_sweep *s, int64_t t0, int64_t t1);
@@ -236,7 +237,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1);
  */
 int neap__step_record(struct neap_sweep *s, int64_t t1);
 int neap__step_turn(struct neap_sweep *s);
-int neap__step_backward(struct neap_sweep *s, struct neap__extent *extent);
+int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent);
 int neap__copy_save(struct neap_sweep *s, void *to);
 int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t);
 
@@ -281,18 +282,18 @@ int neap__ticket_begin(
 	struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out);
 
 /* tape_transfer.c */
-int neap__tapes_put(struct neap_sweep *s, const struct neap_action *action);
-int neap__tapes_get(struct neap_sweep *s, const struct neap_action *action);
+int neap__tape_transfer_put(struct neap_sweep *s, const struct neap_action *action);
+int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *action);
 /* The end of a ticket, which is not in flight any more. */
-int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket);
+int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket);
 /* The engine answered. */
-void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket);
+void neap__tape_transfer_settled(struct neap_sweep *s, struct neap__ticket *ticket);
 /* Issues GETs that waited for room, as far as there is some. */
-void neap__tapes_resume(struct neap_sweep *s);
+void neap__tape_transfer_resume(struct neap_sweep *s);
 /* Gives up the tapes that came, or come, and are not waited for: they come again later. */
-void neap__tapes_push_aside(struct neap_sweep *s);
-int neap__tapes_forget(struct neap_sweep *s, const struct neap_action *action);
-void neap__tapes_reset(struct neap_sweep *s);
+void neap__tape_transfer_push_aside(struct neap_sweep *s);
+int neap__tape_transfer_forget(struct neap_sweep *s, const struct neap_action *action);
+void neap__tape_transfer_reset(struct neap_sweep *s);
 
 /* arena_space.c */
 /*
@@ -321,8 +322,9 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t);
  * recover_tapes.c. No tape ends at t: makes some that do, none of them across t0. Nothing at or
  * above `low` and below t but tapes was to be recorded.
  */
-int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
-/* recover_states.c. Gives up the states kept for repairs, at the top of the stack where tapes stay. */
+int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
+/* recover_states.c. Gives up the states kept for repairs, at the top of the stack where tapes stay.
+ */
 void neap__forget_repairs(struct neap_sweep *s);
 /* sweep.c. Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
 int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name);
@@ -357,13 +359,13 @@ int neap__commit_load(struct neap_sweep *s);
 uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered);
 
 /* journal_identity.c. Compares with a journal that is there, and takes its plan. */
-int neap__subject_take(struct neap_sweep *s);
+int neap__journal_identity_take(struct neap_sweep *s);
 /* After planning: sizes of records as they were. */
-void neap__subject_size(struct neap_sweep *s);
+void neap__journal_identity_size(struct neap_sweep *s);
 /* Is all the same that is known only at a run? */
-int neap__subject_same(const struct neap_sweep *s);
+int neap__journal_identity_same(const struct neap_sweep *s);
 /* Starts the journal anew, for commits of at most so many bytes. */
-int neap__subject_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most);
+int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most);
 
 /* online_sweep.c: plan and survey; the actions of a run; all of them performed. */
 int neap__online_plan(struct neap_sweep *s);

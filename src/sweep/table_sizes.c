@@ -7,20 +7,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int64_t neap__piece_end(int64_t t, int64_t t1, int64_t seen, int record)
+int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int record)
 {
 	int64_t end = t1;
 	if (t < seen && seen < end)
 		end = seen;
-	if (record && t / NEAP__BLOCK < (end - 1) / NEAP__BLOCK)
-		end = (t / NEAP__BLOCK + 1) * NEAP__BLOCK;
+	if (record && t / NEAP__RECORD_BLOCK < (end - 1) / NEAP__RECORD_BLOCK)
+		end = (t / NEAP__RECORD_BLOCK + 1) * NEAP__RECORD_BLOCK;
 	return end;
 }
 
 /* Pieces of a recorded range [t0, t1), one more where `seen` falls inside. */
 static int64_t pieces(int64_t t0, int64_t t1)
 {
-	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__BLOCK - t0 / NEAP__BLOCK + 2;
+	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__RECORD_BLOCK - t0 / NEAP__RECORD_BLOCK + 2;
 }
 
 /*
@@ -65,8 +65,8 @@ static void grow(int64_t *most, int64_t value)
 		*most = value;
 }
 
-static int transfer(
-	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+static int transfer(struct neap__table_sizes *survey, struct counts *now,
+	const struct neap_action *a, int ntiers)
 {
 	int tier = a->tier - 1;
 	NEAP_TRY(check_tier(a, ntiers));
@@ -111,8 +111,8 @@ static void landed(struct counts *now, const struct neap_action *a)
 	now->lanes--;
 }
 
-static int look_at(
-	struct neap__survey *survey, struct counts *now, const struct neap_action *a, int ntiers)
+static int look_at(struct neap__table_sizes *survey, struct counts *now,
+	const struct neap_action *a, int ntiers)
 {
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
 		grow(&survey->slots, a->slot + 1);
@@ -139,13 +139,13 @@ static int look_at(
 	return 0;
 }
 
-int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *schedule)
+int neap__table_sizes(struct neap__table_sizes *survey, int ntiers, struct neap_schedule *schedule)
 {
 	struct counts now = {0};
 	struct neap_action a;
 	int rc;
 
-	*survey = (struct neap__survey){0};
+	*survey = (struct neap__table_sizes){0};
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		now.flights[i].kind = NEAP_WAIT;
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
@@ -157,7 +157,8 @@ int neap__survey(struct neap__survey *survey, int ntiers, struct neap_schedule *
 	return rc;
 }
 
-int neap__survey_reserve(const struct neap__survey *survey, struct neap_schedule *schedule)
+int neap__table_sizes_reserve(
+	const struct neap__table_sizes *survey, struct neap_schedule *schedule)
 {
 	if (schedule->tables) {
 		int64_t rows = schedule->tables(schedule, survey->tables);

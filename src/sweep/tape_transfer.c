@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-static struct neap__sent *sent_at(const struct neap_sweep *s, int tier, int64_t place)
+static struct neap__tape_record *sent_at(const struct neap_sweep *s, int tier, int64_t place)
 {
 	return &s->sent[tier - 1][place];
 }
@@ -25,7 +25,7 @@ static int number_of(const struct neap_sweep *s, const struct neap__ticket *tick
 	return (int)(ticket - s->tickets);
 }
 
-void neap__tapes_reset(struct neap_sweep *s)
+void neap__tape_transfer_reset(struct neap_sweep *s)
 {
 	s->issued = s->later = 0;
 	s->free_piece = -1;
@@ -35,10 +35,10 @@ void neap__tapes_reset(struct neap_sweep *s)
 		s->lanes[i] = (int32_t)i;
 	for (int i = 0; i < s->problem.ntiers; i++)
 		for (int64_t j = 0; j < s->survey.tape_places[i]; j++)
-			s->sent[i][j] = (struct neap__sent){.first = -1};
+			s->sent[i][j] = (struct neap__tape_record){.first = -1};
 }
 
-static void give_pieces(struct neap_sweep *s, struct neap__sent *sent)
+static void give_pieces(struct neap_sweep *s, struct neap__tape_record *sent)
 {
 	int64_t next;
 	for (int64_t i = sent->first; i >= 0; i = next) {
@@ -46,17 +46,17 @@ static void give_pieces(struct neap_sweep *s, struct neap__sent *sent)
 		s->pieces[i].next = s->free_piece;
 		s->free_piece = i;
 	}
-	*sent = (struct neap__sent){.first = -1};
+	*sent = (struct neap__tape_record){.first = -1};
 }
 
 /* The extent of a piece on its way; pieces mostly follow each other, so after *from first. */
-static struct neap__extent *find_piece(
-	const struct neap_sweep *s, int flight, const struct neap__piece *piece, int64_t *from)
+static struct neap__arena_extent *find_piece(
+	const struct neap_sweep *s, int flight, const struct neap__tape_piece *piece, int64_t *from)
 {
 	const struct neap__arena *arena = &s->arena;
 	for (int64_t i = 0; i < arena->nextents; i++) {
 		int64_t at = (*from + i) % arena->nextents;
-		struct neap__extent *extent = &arena->extents[at];
+		struct neap__arena_extent *extent = &arena->extents[at];
 		if (extent->flight == flight && extent->t0 == piece->t0) {
 			*from = at + 1;
 			return extent;
@@ -71,13 +71,14 @@ static int is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticke
 	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
 }
 
-static int is_kind(const struct neap__extent *extent, int payload)
+static int is_kind(const struct neap__arena_extent *extent, int payload)
 {
 	return (extent->slot == NEAP__LOG_EXTENT) == (payload == NEAP_LOG);
 }
 
 /* Hands a record to its engine, once all of its extents have their places. */
-static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__sent *sent)
+static void issue(
+	struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__tape_record *sent)
 {
 	int64_t from = 0;
 	int n = 0, rc;
@@ -88,7 +89,7 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 	ticket->lane = s->lanes[--s->free_lanes];
 	struct neap_span *spans = &s->spans[ticket->lane * s->survey.spans];
 	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
-		struct neap__extent *extent =
+		struct neap__arena_extent *extent =
 			find_piece(s, number_of(s, ticket), &s->pieces[i], &from);
 		unsigned char *at = s->arena.base + extent->offset;
 		extent->pinned = 1;
@@ -109,10 +110,10 @@ static void issue(struct neap_sweep *s, struct neap__ticket *ticket, const struc
 	neap__ticket_issued(s, ticket, start, sent->bytes, rc);
 	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += sent->bytes;
 	if (rc < 0)
-		neap__tapes_settled(s, ticket);
+		neap__tape_transfer_settled(s, ticket);
 }
 
-void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket)
+void neap__tape_transfer_settled(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	int flight = number_of(s, ticket);
 	s->lanes[s->free_lanes++] = ticket->lane;
@@ -127,18 +128,18 @@ void neap__tapes_settled(struct neap_sweep *s, struct neap__ticket *ticket)
 }
 
 /* One more piece of the record, or 0: it has no room there. */
-static int add_piece(struct neap_sweep *s, struct neap__sent *sent, int64_t **tail,
-	const struct neap__extent *extent, uint64_t most)
+static int add_piece(struct neap_sweep *s, struct neap__tape_record *sent, int64_t **tail,
+	const struct neap__arena_extent *extent, uint64_t most)
 {
 	int64_t i = s->free_piece >= 0 ? s->free_piece : s->fresh_piece;
 	if (i >= s->survey.pieces || sent->bytes + extent->bytes > most)
 		return 0;
-	struct neap__piece *piece = &s->pieces[i];
+	struct neap__tape_piece *piece = &s->pieces[i];
 	if (i == s->free_piece)
 		s->free_piece = piece->next;
 	else
 		s->fresh_piece++;
-	*piece = (struct neap__piece){extent->t0, extent->t1, extent->bytes, -1};
+	*piece = (struct neap__tape_piece){extent->t0, extent->t1, extent->bytes, -1};
 	sent->bytes += extent->bytes;
 	**tail = i;
 	*tail = &piece->next;
@@ -146,12 +147,13 @@ static int add_piece(struct neap_sweep *s, struct neap__sent *sent, int64_t **ta
 }
 
 /* The tapes of the range, as many as there are and as the place has room for. */
-static void gather(struct neap_sweep *s, struct neap__ticket *ticket, struct neap__sent *sent)
+static void gather(
+	struct neap_sweep *s, struct neap__ticket *ticket, struct neap__tape_record *sent)
 {
 	struct neap__arena *arena = &s->arena;
 	int64_t *tail = &sent->first, n = 0;
 	for (int64_t i = 0; i < arena->nextents; i++) {
-		struct neap__extent *extent = &arena->extents[i];
+		struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= sent->t0 ||
 			extent->t0 >= sent->t1 || !is_kind(extent, ticket->tapes))
 			continue;
@@ -167,13 +169,13 @@ static void gather(struct neap_sweep *s, struct neap__ticket *ticket, struct nea
 	}
 }
 
-int neap__tapes_put(struct neap_sweep *s, const struct neap_action *a)
+int neap__tape_transfer_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	if (a->payload == NEAP_TAPE)
 		NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
-	struct neap__sent *sent = sent_at(s, a->tier, a->place);
+	struct neap__tape_record *sent = sent_at(s, a->tier, a->place);
 	give_pieces(s, sent);
 	sent->t0 = a->t0;
 	sent->t1 = a->t1;
@@ -188,17 +190,17 @@ int neap__tapes_put(struct neap_sweep *s, const struct neap_action *a)
 
 /* Places for all pieces of a record on its way in; 0: there is no room, and none is taken. */
 static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
-	const struct neap__sent *sent, int settle)
+	const struct neap__tape_record *sent, int settle)
 {
 	int flight = number_of(s, ticket);
 	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
-		const struct neap__piece *piece = &s->pieces[i];
+		const struct neap__tape_piece *piece = &s->pieces[i];
 		struct neap__place place;
 		if (!neap__make_hole(s, piece->bytes, settle, &place)) {
 			neap__arena_release(&s->arena, flight);
 			return 0;
 		}
-		struct neap__extent *extent =
+		struct neap__arena_extent *extent =
 			neap__arena_insert(&s->arena, &place, piece->t0, piece->t1, piece->bytes);
 		extent->flight = (int16_t)flight;
 		if (ticket->tapes == NEAP_LOG)
@@ -210,7 +212,7 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 /* Issues a GET if there is room for it; 1 if so. */
 static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle)
 {
-	const struct neap__sent *sent = sent_at(s, ticket->tier, ticket->place);
+	const struct neap__tape_record *sent = sent_at(s, ticket->tier, ticket->place);
 	neap__arena_keep_promise(&s->arena, ticket->promised);
 	if (!make_places(s, ticket, sent, settle)) {
 		neap__arena_promise(&s->arena, ticket->promised);
@@ -224,11 +226,11 @@ static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle
 	return 1;
 }
 
-int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
+int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
-	const struct neap__sent *sent = sent_at(s, a->tier, a->place);
+	const struct neap__tape_record *sent = sent_at(s, a->tier, a->place);
 	if (sent->t0 != a->t0 || sent->t1 != a->t1 || sent->t0 == sent->t1)
 		return neap__fail(NEAP_EILLEGAL,
 			"get: place %lld does not hold the tapes of [%lld, %lld)",
@@ -249,7 +251,7 @@ int neap__tapes_get(struct neap_sweep *s, const struct neap_action *a)
 	return 0;
 }
 
-void neap__tapes_resume(struct neap_sweep *s)
+void neap__tape_transfer_resume(struct neap_sweep *s)
 {
 	while (s->later > 0) {
 		struct neap__ticket *first = NULL;
@@ -276,7 +278,7 @@ static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 	}
 }
 
-void neap__tapes_push_aside(struct neap_sweep *s)
+void neap__tape_transfer_push_aside(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
@@ -299,9 +301,9 @@ static void arrived(struct neap_sweep *s, int flight)
 			s->arena.extents[i].flight = -1;
 }
 
-int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
+int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	struct neap__sent *sent = sent_at(s, ticket->tier, ticket->place);
+	struct neap__tape_record *sent = sent_at(s, ticket->tier, ticket->place);
 	if (ticket->state == NEAP__TICKET_LATER)
 		last_call(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
@@ -317,7 +319,7 @@ int neap__tapes_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 	return 0;
 }
 
-int neap__tapes_forget(struct neap_sweep *s, const struct neap_action *a)
+int neap__tape_transfer_forget(struct neap_sweep *s, const struct neap_action *a)
 {
 	if (a->place >= s->survey.tape_places[a->tier - 1])
 		return neap__fail(NEAP_EILLEGAL, "forget: no place %lld for tapes on tier %d",

@@ -17,22 +17,23 @@
 #define ROOM 65536
 #define LINE 1024 /* of one event, at most */
 
-struct writing {
-	struct neap__outfile *file;
+struct trace_writing {
+	struct neap__atomic_file *file;
 	int rc, first;
 	size_t used;
 	char text[ROOM];
 };
 
-static void flush(struct writing *w)
+static void flush(struct trace_writing *w)
 {
 	if (w->rc == 0)
-		w->rc = neap__outfile_write(w->file, w->text, w->used);
+		w->rc = neap__atomic_file_write(w->file, w->text, w->used);
 	w->used = 0;
 }
 
-static void print(struct writing *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void print(struct writing *w, const char *format, ...)
+static void print(struct trace_writing *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void print(struct trace_writing *w, const char *format, ...)
 {
 	va_list args;
 	if (ROOM - w->used < LINE)
@@ -55,13 +56,13 @@ static const char *plain(char room[64], const char *name)
 	return room;
 }
 
-static void begin(struct writing *w)
+static void begin(struct trace_writing *w)
 {
 	print(w, "%s\n", w->first ? "" : ",");
 	w->first = 0;
 }
 
-static void name_track(struct writing *w, int pid, int tid, const char *name)
+static void name_track(struct trace_writing *w, int pid, int tid, const char *name)
 {
 	begin(w);
 	print(w,
@@ -110,7 +111,7 @@ static const char *kind_name(uint32_t kind)
 
 /* Computing, waits, and marks: the first track. */
 static void write_computing(
-	struct writing *w, const struct neap_trace *t, int pid, const struct neap__event *e)
+	struct trace_writing *w, const struct neap_trace *t, int pid, const struct neap__event *e)
 {
 	int waits = e->kind >= NEAP__EVENT_WAIT && e->kind < NEAP__EVENT_TRANSFER;
 	begin(w);
@@ -133,7 +134,7 @@ static void write_computing(
 	print(w, "}}");
 }
 
-static void write_transfer(struct writing *w, const struct neap_trace *t, int pid, int lane,
+static void write_transfer(struct trace_writing *w, const struct neap_trace *t, int pid, int lane,
 	const struct neap__event *e)
 {
 	begin(w);
@@ -159,7 +160,7 @@ static int by_start(const void *a, const void *b)
 }
 
 static void write_events(
-	struct writing *w, const struct neap_trace *t, int pid, struct neap__event **sorted)
+	struct trace_writing *w, const struct neap_trace *t, int pid, struct neap__event **sorted)
 {
 	double ends[2 * NEAP_TIERS_MAX][LANES] = {{0}};
 	int lanes[2 * NEAP_TIERS_MAX] = {0};
@@ -188,7 +189,7 @@ static void write_events(
 	}
 }
 
-static void write_totals(struct writing *w, const struct neap_trace *t, int first)
+static void write_totals(struct trace_writing *w, const struct neap_trace *t, int first)
 {
 	const struct neap_sweep_stats *s = &t->stats;
 	char room[64];
@@ -204,8 +205,8 @@ static void write_totals(struct writing *w, const struct neap_trace *t, int firs
 		(long long)s->recoveries, (long long)s->late, (long long)s->overflows);
 }
 
-static void write_all(
-	struct writing *w, struct neap_trace *const *traces, int count, struct neap__event **sorted)
+static void write_all(struct trace_writing *w, struct neap_trace *const *traces, int count,
+	struct neap__event **sorted)
 {
 	char room[64];
 	print(w, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
@@ -233,17 +234,17 @@ int neap_trace_write(const char *path, struct neap_trace *const *traces, int cou
 		if (neap_trace_events(traces[i]) > most)
 			most = neap_trace_events(traces[i]);
 	struct neap__event **sorted = malloc((size_t)most * sizeof *sorted);
-	struct writing *w = calloc(1, sizeof *w);
+	struct trace_writing *w = calloc(1, sizeof *w);
 	int rc = sorted && w ? 0 : neap__fail_errno(ENOMEM, "trace");
 	if (rc == 0)
-		rc = neap__outfile_open(&w->file, path);
+		rc = neap__atomic_file_open(&w->file, path);
 	if (rc == 0) {
 		write_all(w, traces, count, sorted);
 		rc = w->rc;
 		if (rc < 0)
-			neap__outfile_abort(w->file);
+			neap__atomic_file_abort(w->file);
 		else
-			rc = neap__outfile_commit(w->file);
+			rc = neap__atomic_file_commit(w->file);
 	}
 	free(sorted);
 	free(w);

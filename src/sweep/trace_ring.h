@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_ring.h: the ring behind neap/trace.h. */
-#ifndef NEAP_SWEEP_TRACE_H
-#define NEAP_SWEEP_TRACE_H
+#ifndef NEAP_SWEEP_TRACE_RING_H
+#define NEAP_SWEEP_TRACE_RING_H
 
 #include <neap/sweep.h>
 

@@ -198,7 +198,7 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 	neap__stalled(s, reason, start, ticket);
 	trace_transfer(s, ticket);
 	if (ticket->tapes)
-		neap__tapes_settled(s, ticket);
+		neap__tape_transfer_settled(s, ticket);
 }
 
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
@@ -211,7 +211,7 @@ int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 	s->stats.read[tier] -= ticket->bytes;
 	s->stats.lost -= neap_tier_lost(&s->problem.tiers[tier], ticket->bytes);
 	if (ticket->tapes)
-		neap__tapes_settled(s, ticket);
+		neap__tape_transfer_settled(s, ticket);
 	return 1;
 }
 
@@ -300,7 +300,7 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 	if (ticket->state == NEAP__TICKET_FLYING)
 		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
 	if (ticket->tapes)
-		return neap__tapes_wait(s, ticket);
+		return neap__tape_transfer_wait(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
 
 	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct neap__outfile {
+struct neap__atomic_file {
 	int fd;
 	char *path, *beside;
 };
 
-static void release(struct neap__outfile *file)
+static void release(struct neap__atomic_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -25,9 +25,9 @@ static void release(struct neap__outfile *file)
 	free(file);
 }
 
-int neap__outfile_open(struct neap__outfile **out, const char *path)
+int neap__atomic_file_open(struct neap__atomic_file **out, const char *path)
 {
-	struct neap__outfile *file = calloc(1, sizeof *file);
+	struct neap__atomic_file *file = calloc(1, sizeof *file);
 	if (!file)
 		return neap__fail_errno(ENOMEM, "%s", path);
 	file->fd = -1;
@@ -53,7 +53,7 @@ int neap__outfile_open(struct neap__outfile **out, const char *path)
 	return 0;
 }
 
-int neap__outfile_write(struct neap__outfile *file, const void *data, size_t bytes)
+int neap__atomic_file_write(struct neap__atomic_file *file, const void *data, size_t bytes)
 {
 	const char *p = data;
 	while (bytes > 0) {
@@ -69,7 +69,7 @@ int neap__outfile_write(struct neap__outfile *file, const void *data, size_t byt
 	return 0;
 }
 
-const char *neap__outfile_name(const struct neap__outfile *file)
+const char *neap__atomic_file_name(const struct neap__atomic_file *file)
 {
 	return file->beside;
 }
@@ -83,7 +83,7 @@ static void sync_directory(char *path)
 	}
 }
 
-int neap__outfile_commit(struct neap__outfile *file)
+int neap__atomic_file_commit(struct neap__atomic_file *file)
 {
 	int rc = 0;
 	if (fsync(file->fd) < 0 || rename(file->beside, file->path) < 0) {
@@ -96,7 +96,7 @@ int neap__outfile_commit(struct neap__outfile *file)
 	return rc;
 }
 
-void neap__outfile_abort(struct neap__outfile *file)
+void neap__atomic_file_abort(struct neap__atomic_file *file)
 {
 	if (!file)
 		return;
@@ -106,14 +106,14 @@ void neap__outfile_abort(struct neap__outfile *file)
 
 int neap__write_file(const char *path, const void *data, size_t bytes)
 {
-	struct neap__outfile *file;
-	NEAP_TRY(neap__outfile_open(&file, path));
-	int rc = neap__outfile_write(file, data, bytes);
+	struct neap__atomic_file *file;
+	NEAP_TRY(neap__atomic_file_open(&file, path));
+	int rc = neap__atomic_file_write(file, data, bytes);
 	if (rc < 0) {
-		neap__outfile_abort(file);
+		neap__atomic_file_abort(file);
 		return rc;
 	}
-	return neap__outfile_commit(file);
+	return neap__atomic_file_commit(file);
 }
 
 int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit)

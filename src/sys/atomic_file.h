@@ -3,23 +3,24 @@
  * atomic_file.h: files that are whole or not there: written beside their name,
  * flushed to the disk, then renamed.
  */
-#ifndef NEAP_SYS_OUTFILE_H
-#define NEAP_SYS_OUTFILE_H
+#ifndef NEAP_SYS_ATOMIC_FILE_H
+#define NEAP_SYS_ATOMIC_FILE_H
 
 #include <stddef.h>
 #include <neap/status.h>
 
-struct neap__outfile;
+struct neap__atomic_file;
 
 /* Starts `path`. The detail line names the path on failure. */
-NEAP_API int neap__outfile_open(struct neap__outfile **out, const char *path);
-NEAP_API int neap__outfile_write(struct neap__outfile *file, const void *data, size_t bytes);
+NEAP_API int neap__atomic_file_open(struct neap__atomic_file **out, const char *path);
+NEAP_API int neap__atomic_file_write(
+	struct neap__atomic_file *file, const void *data, size_t bytes);
 /* Name of the file beside, for libraries that want a name; then commit. */
-NEAP_API const char *neap__outfile_name(const struct neap__outfile *file);
+NEAP_API const char *neap__atomic_file_name(const struct neap__atomic_file *file);
 /* fsync, rename, fsync of the directory; frees `file` in any case. */
-NEAP_API int neap__outfile_commit(struct neap__outfile *file);
+NEAP_API int neap__atomic_file_commit(struct neap__atomic_file *file);
 /* Removes what was written; frees `file`. NULL is fine. */
-NEAP_API void neap__outfile_abort(struct neap__outfile *file);
+NEAP_API void neap__atomic_file_abort(struct neap__atomic_file *file);
 
 /* All of the above for a buffer. */
 NEAP_API int neap__write_file(const char *path, const void *data, size_t bytes);

@@ -25,7 +25,7 @@ static void rehearse(void (*fn)(void *arg), void *arg, unsigned seconds)
 	_Exit(0);
 }
 
-int neap__rehearse(void (*fn)(void *arg), void *arg, unsigned seconds)
+int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds)
 {
 	int status = 0;
 	pid_t child = fork();

@@ -3,8 +3,8 @@
  * child_trial.h: a library that may crash on a damaged file is tried in a process of
  * its own first.
  */
-#ifndef NEAP_SYS_REHEARSE_H
-#define NEAP_SYS_REHEARSE_H
+#ifndef NEAP_SYS_CHILD_TRIAL_H
+#define NEAP_SYS_CHILD_TRIAL_H
 
 #include <neap/status.h>
 
@@ -12,6 +12,6 @@
  * Runs fn(arg) in a child, for at most `seconds`, and forgets what it did. 0 when it came
  * back (or no child could be had), else the signal that ended it.
  */
-NEAP_API int neap__rehearse(void (*fn)(void *arg), void *arg, unsigned seconds);
+NEAP_API int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds);
 
 #endif

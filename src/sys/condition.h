@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* condition.h: condition variables whose waits may end early, by the monotonic clock. */
-#ifndef NEAP_SYS_WAITING_H
-#define NEAP_SYS_WAITING_H
+#ifndef NEAP_SYS_CONDITION_H
+#define NEAP_SYS_CONDITION_H
 
 #include <pthread.h>
 

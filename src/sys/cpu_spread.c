@@ -8,7 +8,7 @@ int neap__processor(void)
 	return sched_getcpu();
 }
 
-void neap__leave_processor(int processor)
+void neap__cpu_spread(int processor)
 {
 	cpu_set_t allowed, others;
 

@@ -9,18 +9,18 @@
 #include <string.h>
 
 /* Best first. */
-static const struct neap__engine_kind *const kinds[] = {
-	&neap__engine_uring,
-	&neap__engine_threads,
-	&neap__engine_sync,
+static const struct neap__io_engine_kind *const kinds[] = {
+	&neap__io_engine_uring,
+	&neap__io_engine_threads,
+	&neap__io_engine_sync,
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 #define GLANCE 2e-4 /* seconds */
 
-struct neap__hold *neap__engine_hold;
+struct neap__stall_injection *neap__io_engine_hold;
 
-static int open_named(struct neap__engine *engine, const char *name, int depth)
+static int open_named(struct neap__io_engine *engine, const char *name, int depth)
 {
 	for (int i = 0; i < KINDS; i++) {
 		if (strcmp(name, kinds[i]->name) != 0)
@@ -37,7 +37,7 @@ static int open_named(struct neap__engine *engine, const char *name, int depth)
 		NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: uring, threads or sync", name);
 }
 
-static int open_any(struct neap__engine *engine, int depth)
+static int open_any(struct neap__io_engine *engine, int depth)
 {
 	const char *name = getenv("NEAP_IO");
 	int first = 0, rc = 0;
@@ -62,16 +62,16 @@ static int open_any(struct neap__engine *engine, int depth)
 	return neap__fail_errno(-rc, "cannot start moving data");
 }
 
-int neap__engine_open(struct neap__engine *engine, int depth)
+int neap__io_engine_open(struct neap__io_engine *engine, int depth)
 {
-	*engine = (struct neap__engine){0};
+	*engine = (struct neap__io_engine){0};
 	NEAP_TRY(open_any(engine, depth));
-	engine->hold = engine->kind->blocks ? NULL : neap__engine_hold;
+	engine->hold = engine->kind->blocks ? NULL : neap__io_engine_hold;
 	return 0;
 }
 
 /* Is this one of those that a test wants to hang? */
-static int holds(struct neap__hold *hold, const struct neap__move *move)
+static int holds(struct neap__stall_injection *hold, const struct neap__io_request *move)
 {
 	long long n = atomic_fetch_add(move->write ? &hold->writes : &hold->reads, 1) + 1;
 	long long first = move->write ? hold->write : hold->read;
@@ -81,7 +81,7 @@ static int holds(struct neap__hold *hold, const struct neap__move *move)
 	return hit;
 }
 
-void neap__engine_start(struct neap__engine *engine, struct neap__move *move)
+void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *move)
 {
 	engine->flying++;
 	if (engine->hold && engine->hold->delay_us)
@@ -95,10 +95,10 @@ void neap__engine_start(struct neap__engine *engine, struct neap__move *move)
 	engine->kind->start(engine->self, move);
 }
 
-static void let_go(struct neap__engine *engine)
+static void let_go(struct neap__io_engine *engine)
 {
 	while (engine->held && atomic_load(&engine->hold->released)) {
-		struct neap__move *move = engine->held;
+		struct neap__io_request *move = engine->held;
 		engine->held = move->next;
 		engine->nheld--;
 		engine->kind->start(engine->self, move);
@@ -106,10 +106,10 @@ static void let_go(struct neap__engine *engine)
 }
 
 /* Looks again and again whether what is held was let go. */
-static struct neap__move *finish_held(struct neap__engine *engine, double seconds)
+static struct neap__io_request *finish_held(struct neap__io_engine *engine, double seconds)
 {
 	double end = neap__seconds() + seconds;
-	struct neap__move *move = NULL;
+	struct neap__io_request *move = NULL;
 	do {
 		let_go(engine);
 		if (engine->flying > engine->nheld)
@@ -121,36 +121,37 @@ static struct neap__move *finish_held(struct neap__engine *engine, double second
 	return move;
 }
 
-struct neap__move *neap__engine_finish(struct neap__engine *engine, double seconds)
+struct neap__io_request *neap__io_engine_finish(struct neap__io_engine *engine, double seconds)
 {
 	if (engine->flying == 0)
 		return NULL;
-	struct neap__move *move = engine->hold ? finish_held(engine, seconds)
-					       : engine->kind->finish(engine->self, seconds);
+	struct neap__io_request *move = engine->hold ? finish_held(engine, seconds)
+						     : engine->kind->finish(engine->self, seconds);
 	engine->flying -= move != NULL;
 	return move;
 }
 
-void neap__engine_attach(struct neap__engine *engine, const struct neap__scratch *files, int count)
+void neap__io_engine_attach(
+	struct neap__io_engine *engine, const struct neap__scratch *files, int count)
 {
 	if (engine->kind->attach)
 		engine->kind->attach(engine->self, files, count);
 }
 
-void neap__engine_lend(struct neap__engine *engine, void *memory, size_t bytes)
+void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes)
 {
 	if (engine->kind->lend)
 		engine->kind->lend(engine->self, memory, bytes);
 }
 
-void neap__engine_close(struct neap__engine *engine)
+void neap__io_engine_close(struct neap__io_engine *engine)
 {
 	if (engine->kind)
 		engine->kind->close(engine->self);
-	*engine = (struct neap__engine){0};
+	*engine = (struct neap__io_engine){0};
 }
 
-void neap__move_now(struct neap__move *move)
+void neap__io_request_now(struct neap__io_request *move)
 {
 	move->answer =
 		move->write ? neap__scratch_write(move->file, move->at, move->bytes, move->offset)

@@ -2,11 +2,11 @@
 /*
  * engine.h: what moves pieces between memory and scratch files, several at a time.
  *
- *     struct neap__engine engine;
- *     neap__engine_open(&engine, 8);
- *     neap__engine_start(&engine, &move);               returns at once
- *     struct neap__move *done = neap__engine_finish(&engine, INFINITY);
- *     neap__engine_close(&engine);
+ *     struct neap__io_engine engine;
+ *     neap__io_engine_open(&engine, 8);
+ *     neap__io_engine_start(&engine, &move);               returns at once
+ *     struct neap__io_request *done = neap__io_engine_finish(&engine, INFINITY);
+ *     neap__io_engine_close(&engine);
  *
  * One thread at a time talks to an engine. To add one: a new file with its row, a
  * place in engine.c's table.
@@ -21,29 +21,29 @@
 #define NEAP__FILES 8  /* attached at most */
 
 /* One piece on its way: whole pages of memory and file where the file is direct. */
-struct neap__move {
+struct neap__io_request {
 	struct neap__scratch *file;
 	int number; /* of the file, as attached */
 	int write;
 	void *at;
 	size_t bytes;
 	uint64_t offset;
-	int answer;		 /* when finished: 0 or a code; the detail line may be lost */
-	struct neap__move *next; /* the engine's */
+	int answer;		       /* when finished: 0 or a code; the detail line may be lost */
+	struct neap__io_request *next; /* the engine's */
 };
 
-struct neap__engine_kind {
+struct neap__io_engine_kind {
 	const char *name;
 	int blocks; /* `start` returns when the move is finished */
 	/* 0 or -errno; `depth` moves in flight at most. */
 	int (*open)(void **self, int depth);
 	/* Never fails: what goes wrong is the move's answer. */
-	void (*start)(void *self, struct neap__move *move);
+	void (*start)(void *self, struct neap__io_request *move);
 	/*
 	 * Sleeps until one of those in flight is finished; there is one. For so many
 	 * seconds at most, then NULL; INFINITY: without end.
 	 */
-	struct neap__move *(*finish)(void *self, double seconds);
+	struct neap__io_request *(*finish)(void *self, double seconds);
 	/* Optional, while nothing flies: files that moves will name, by number. */
 	void (*attach)(void *self, const struct neap__scratch *files, int count);
 	/*
@@ -54,14 +54,15 @@ struct neap__engine_kind {
 	void (*close)(void *self);
 };
 
-extern const struct neap__engine_kind neap__engine_uring, neap__engine_threads, neap__engine_sync;
+extern const struct neap__io_engine_kind neap__io_engine_uring, neap__io_engine_threads,
+	neap__io_engine_sync;
 
-struct neap__engine {
-	const struct neap__engine_kind *kind; /* NULL: closed */
+struct neap__io_engine {
+	const struct neap__io_engine_kind *kind; /* NULL: closed */
 	void *self;
 	int flying;
-	struct neap__hold *hold; /* or NULL */
-	struct neap__move *held; /* by it */
+	struct neap__stall_injection *hold; /* or NULL */
+	struct neap__io_request *held;	    /* by it */
 	int nheld;
 	char about[96]; /* its name, and why another one is not used */
 };
@@ -70,16 +71,17 @@ struct neap__engine {
  * Opens the one that NEAP_IO names, else the first of the table that works here.
  * NEAP_EUSAGE where NEAP_IO names none, or one that does not work here.
  */
-NEAP_API int neap__engine_open(struct neap__engine *engine, int depth);
-NEAP_API void neap__engine_start(struct neap__engine *engine, struct neap__move *move);
+NEAP_API int neap__io_engine_open(struct neap__io_engine *engine, int depth);
+NEAP_API void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *move);
 /* NULL: none is in flight, or none was finished within so many seconds. */
-NEAP_API struct neap__move *neap__engine_finish(struct neap__engine *engine, double seconds);
-NEAP_API void neap__engine_attach(
-	struct neap__engine *engine, const struct neap__scratch *files, int count);
-NEAP_API void neap__engine_lend(struct neap__engine *engine, void *memory, size_t bytes);
-NEAP_API void neap__engine_close(struct neap__engine *engine);
+NEAP_API struct neap__io_request *neap__io_engine_finish(
+	struct neap__io_engine *engine, double seconds);
+NEAP_API void neap__io_engine_attach(
+	struct neap__io_engine *engine, const struct neap__scratch *files, int count);
+NEAP_API void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes);
+NEAP_API void neap__io_engine_close(struct neap__io_engine *engine);
 
 /* For engines: does a move on the calling thread and sets its answer. */
-void neap__move_now(struct neap__move *move);
+void neap__io_request_now(struct neap__io_request *move);
 
 #endif

@@ -11,4 +11,4 @@ static int refuse(void **self, int depth)
 	return -ENOSYS;
 }
 
-const struct neap__engine_kind neap__engine_uring = {.name = "uring", .open = refuse};
+const struct neap__io_engine_kind neap__io_engine_uring = {.name = "uring", .open = refuse};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct sync {
-	struct neap__move *done; /* the last finished first */
+	struct neap__io_request *done; /* the last finished first */
 };
 
 static int open_sync(void **self, int depth)
@@ -16,24 +16,24 @@ static int open_sync(void **self, int depth)
 	return *self ? 0 : -ENOMEM;
 }
 
-static void start(void *self, struct neap__move *move)
+static void start(void *self, struct neap__io_request *move)
 {
 	struct sync *sync = self;
-	neap__move_now(move);
+	neap__io_request_now(move);
 	move->next = sync->done;
 	sync->done = move;
 }
 
-static struct neap__move *finish(void *self, double seconds)
+static struct neap__io_request *finish(void *self, double seconds)
 {
 	(void)seconds;
 	struct sync *sync = self;
-	struct neap__move *move = sync->done;
+	struct neap__io_request *move = sync->done;
 	sync->done = move->next;
 	return move;
 }
 
-const struct neap__engine_kind neap__engine_sync = {
+const struct neap__io_engine_kind neap__io_engine_sync = {
 	.name = "sync",
 	.blocks = 1,
 	.open = open_sync,

@@ -18,8 +18,8 @@ struct pool {
 	int nthreads;
 	pthread_mutex_t lock;
 	pthread_cond_t started, finished;
-	struct neap__move *first, **last; /* first in, first out */
-	struct neap__move *done;
+	struct neap__io_request *first, **last; /* first in, first out */
+	struct neap__io_request *done;
 	int quit;
 };
 
@@ -31,14 +31,14 @@ static void *work(void *arg)
 	for (;;) {
 		while (!pool->first && !pool->quit)
 			pthread_cond_wait(&pool->started, &pool->lock);
-		struct neap__move *move = pool->first;
+		struct neap__io_request *move = pool->first;
 		if (!move)
 			break;
 		pool->first = move->next;
 		if (!pool->first)
 			pool->last = &pool->first;
 		pthread_mutex_unlock(&pool->lock);
-		neap__move_now(move);
+		neap__io_request_now(move);
 		pthread_mutex_lock(&pool->lock);
 		move->next = pool->done;
 		pool->done = move;
@@ -89,7 +89,7 @@ static int open_pool(void **self, int depth)
 	return 0;
 }
 
-static void start(void *self, struct neap__move *move)
+static void start(void *self, struct neap__io_request *move)
 {
 	struct pool *pool = self;
 	move->next = NULL;
@@ -100,21 +100,21 @@ static void start(void *self, struct neap__move *move)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static struct neap__move *finish(void *self, double seconds)
+static struct neap__io_request *finish(void *self, double seconds)
 {
 	struct pool *pool = self;
 	double end = neap__seconds() + seconds;
 	pthread_mutex_lock(&pool->lock);
 	for (double left = seconds; !pool->done && left > 0; left = end - neap__seconds())
 		neap__cond_wait(&pool->finished, &pool->lock, left);
-	struct neap__move *move = pool->done;
+	struct neap__io_request *move = pool->done;
 	if (move)
 		pool->done = move->next;
 	pthread_mutex_unlock(&pool->lock);
 	return move;
 }
 
-const struct neap__engine_kind neap__engine_threads = {
+const struct neap__io_engine_kind neap__io_engine_threads = {
 	.name = "threads",
 	.open = open_pool,
 	.start = start,

@@ -32,7 +32,7 @@ static int open_uring(void **self, int depth)
 	return 0;
 }
 
-static int registered(const struct uring *uring, const struct neap__move *move)
+static int registered(const struct uring *uring, const struct neap__io_request *move)
 {
 	const unsigned char *at = move->at;
 	return uring->memory && at >= uring->memory && at + move->bytes <= uring->beyond;
@@ -54,7 +54,7 @@ static void submit(struct uring *uring, unsigned wait)
 	}
 }
 
-static void start(void *self, struct neap__move *move)
+static void start(void *self, struct neap__io_request *move)
 {
 	struct uring *uring = self;
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
@@ -76,12 +76,12 @@ static void start(void *self, struct neap__move *move)
 }
 
 /* What came back short, or was not taken up, is done over in the ordinary way. */
-static void settle(struct neap__move *move, int result)
+static void settle(struct neap__io_request *move, int result)
 {
 	if (result >= 0 && (size_t)result == move->bytes)
 		move->answer = 0;
 	else
-		neap__move_now(move);
+		neap__io_request_now(move);
 }
 
 /* What is finished, or NULL after so many seconds. Signals make it look again. */
@@ -110,13 +110,13 @@ static struct io_uring_cqe *await(struct uring *uring, double seconds)
 	}
 }
 
-static struct neap__move *finish(void *self, double seconds)
+static struct neap__io_request *finish(void *self, double seconds)
 {
 	struct uring *uring = self;
 	struct io_uring_cqe *cqe = await(uring, seconds);
 	if (!cqe)
 		return NULL;
-	struct neap__move *move = io_uring_cqe_get_data(cqe);
+	struct neap__io_request *move = io_uring_cqe_get_data(cqe);
 	int result = cqe->res;
 	io_uring_cqe_seen(&uring->ring, cqe);
 	settle(move, result);
@@ -163,7 +163,7 @@ static void close_uring(void *self)
 	free(uring);
 }
 
-const struct neap__engine_kind neap__engine_uring = {
+const struct neap__io_engine_kind neap__io_engine_uring = {
 	.name = "uring",
 	.open = open_uring,
 	.start = start,

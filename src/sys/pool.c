@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 struct worker {
-	struct neap__pool *pool;
+	struct neap__thread_pool *pool;
 	pthread_t thread;
 	int index;
 	atomic_int processor;	/* where it began its last job */
@@ -38,7 +38,7 @@ struct worker {
  * orders results before the end. Whoever sleeps says so in `sleepers` or `waits` under
  * `lock` before it looks a last time; whoever changes what is looked at looks there next.
  */
-struct neap__pool {
+struct neap__thread_pool {
 	int threads; /* workers are threads - 1 */
 	struct worker *workers;
 	double look;
@@ -59,7 +59,7 @@ static void glance(void)
 #endif
 }
 
-static void work(struct neap__pool *pool, int thread)
+static void work(struct neap__thread_pool *pool, int thread)
 {
 	for (;;) {
 		int item = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
@@ -69,13 +69,13 @@ static void work(struct neap__pool *pool, int thread)
 	}
 }
 
-static int called(struct neap__pool *pool, unsigned long seen)
+static int called(struct neap__thread_pool *pool, unsigned long seen)
 {
 	return atomic_load(&pool->job) != seen || atomic_load(&pool->quit);
 }
 
 /* Waits for a job after the one seen, or the end. */
-static void wait_for_job(struct neap__pool *pool, unsigned long seen)
+static void wait_for_job(struct neap__thread_pool *pool, unsigned long seen)
 {
 	double until = neap__seconds() + pool->look;
 	do {
@@ -93,7 +93,7 @@ static void wait_for_job(struct neap__pool *pool, unsigned long seen)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void wait_for_others(struct neap__pool *pool)
+static void wait_for_others(struct neap__thread_pool *pool)
 {
 	double until = neap__seconds() + pool->look;
 	do {
@@ -111,7 +111,7 @@ static void wait_for_others(struct neap__pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void wake(struct neap__pool *pool, pthread_cond_t *whom)
+static void wake(struct neap__thread_pool *pool, pthread_cond_t *whom)
 {
 	pthread_mutex_lock(&pool->lock);
 	pthread_cond_broadcast(whom);
@@ -121,14 +121,14 @@ static void wake(struct neap__pool *pool, pthread_cond_t *whom)
 /* Leaves the processor of the caller's thread, or of an earlier worker. */
 static void part(struct worker *worker, unsigned long job)
 {
-	struct neap__pool *pool = worker->pool;
+	struct neap__thread_pool *pool = worker->pool;
 	int here = neap__processor(), taken = atomic_load(&pool->processor) == here;
 
 	for (int i = 0; i + 1 < worker->index && !taken; i++)
 		taken = atomic_load(&pool->workers[i].processor) == here;
 	if (taken && job - worker->moved_at >= STAY) {
 		worker->moved_at = job;
-		neap__leave_processor(here);
+		neap__cpu_spread(here);
 		here = neap__processor();
 	}
 	atomic_store(&worker->processor, here);
@@ -137,7 +137,7 @@ static void part(struct worker *worker, unsigned long job)
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
-	struct neap__pool *pool = worker->pool;
+	struct neap__thread_pool *pool = worker->pool;
 	unsigned long seen = 0;
 
 	for (;;) {
@@ -153,11 +153,11 @@ static void *worker_main(void *arg)
 	}
 }
 
-int neap__pool_create(struct neap__pool **out, int threads)
+int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 {
 	if (threads < 1 || threads > 1024)
 		return neap__fail(NEAP_EUSAGE, "threads must be 1 to 1024, not %d", threads);
-	struct neap__pool *pool = calloc(1, sizeof *pool);
+	struct neap__thread_pool *pool = calloc(1, sizeof *pool);
 	if (!pool)
 		return neap__fail_errno(ENOMEM, "thread pool");
 	pthread_mutex_init(&pool->lock, NULL);
@@ -167,7 +167,7 @@ int neap__pool_create(struct neap__pool **out, int threads)
 	pool->look = threads <= neap__processors() ? LOOK : 0;
 	pool->workers = calloc((size_t)threads, sizeof *pool->workers);
 	if (!pool->workers) {
-		neap__pool_free(pool);
+		neap__thread_pool_free(pool);
 		return neap__fail_errno(ENOMEM, "thread pool");
 	}
 	sigset_t all, old;
@@ -186,15 +186,15 @@ int neap__pool_create(struct neap__pool **out, int threads)
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		neap__pool_free(pool);
+		neap__thread_pool_free(pool);
 		return neap__fail_errno(err, "cannot start %d threads", threads);
 	}
 	*out = pool;
 	return 0;
 }
 
-void neap__pool_run(
-	struct neap__pool *pool, int items, void (*fn)(void *arg, int item, int thread), void *arg)
+void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
+	void (*fn)(void *arg, int item, int thread), void *arg)
 {
 	if (pool->threads == 1 || items <= 1) {
 		for (int i = 0; i < items; i++)
@@ -214,12 +214,12 @@ void neap__pool_run(
 	wait_for_others(pool);
 }
 
-int neap__pool_threads(const struct neap__pool *pool)
+int neap__thread_pool_threads(const struct neap__thread_pool *pool)
 {
 	return pool->threads;
 }
 
-void neap__pool_free(struct neap__pool *pool)
+void neap__thread_pool_free(struct neap__thread_pool *pool)
 {
 	if (!pool)
 		return;

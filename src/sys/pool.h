@@ -10,14 +10,14 @@
 
 #include <neap/status.h>
 
-struct neap__pool;
+struct neap__thread_pool;
 
 /* threads >= 1 counts the caller's thread, which works too. */
-NEAP_API int neap__pool_create(struct neap__pool **pool, int threads);
-NEAP_API void neap__pool_run(
-	struct neap__pool *pool, int items, void (*fn)(void *arg, int item, int thread), void *arg);
-NEAP_API int neap__pool_threads(const struct neap__pool *pool);
-NEAP_API void neap__pool_free(struct neap__pool *pool);
+NEAP_API int neap__thread_pool_create(struct neap__thread_pool **pool, int threads);
+NEAP_API void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
+	void (*fn)(void *arg, int item, int thread), void *arg);
+NEAP_API int neap__thread_pool_threads(const struct neap__thread_pool *pool);
+NEAP_API void neap__thread_pool_free(struct neap__thread_pool *pool);
 
 /* Processors this process may run on. */
 NEAP_API int neap__processors(void);

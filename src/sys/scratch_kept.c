@@ -18,16 +18,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct head {
+struct kept_head {
 	char magic[8];
 	uint32_t version;
 	uint32_t order; /* 0x01020304 as this machine writes it */
 	uint32_t page;
 	char name[44];
 };
-_Static_assert(sizeof(struct head) == 64, "part of the file's layout");
+_Static_assert(sizeof(struct kept_head) == 64, "part of the file's layout");
 
-static void make_head(struct head *head, const char *name)
+static void make_head(struct kept_head *head, const char *name)
 {
 	memset(head, 0, sizeof *head);
 	memcpy(head->magic, "neapkept", sizeof head->magic);
@@ -58,7 +58,7 @@ static int check_owner(const struct neap__scratch *scratch, const struct stat *s
 /* A file that is there must be one of ours. */
 static int check_head(struct neap__scratch *scratch, const char *name)
 {
-	struct head there, ours;
+	struct kept_head there, ours;
 	make_head(&ours, name);
 	if (pread(scratch->fd, &there, sizeof there, 0) != (ssize_t)sizeof there ||
 		memcmp(there.magic, ours.magic, sizeof ours.magic) != 0)
@@ -86,7 +86,7 @@ static void sync_name(const struct neap__scratch *scratch)
 static int write_head(struct neap__scratch *scratch, const char *name)
 {
 	char page[NEAP__PAGE] = {0};
-	struct head head;
+	struct kept_head head;
 	make_head(&head, name);
 	memcpy(page, &head, sizeof head);
 	ssize_t n = pwrite(scratch->fd, page, sizeof page, 0);

@@ -3,14 +3,14 @@
  * stall_injection.h: moves that an engine keeps to itself until they are let go, as of a disk that
  * hangs; and a slow one. For tests.
  */
-#ifndef NEAP_SYS_HOLD_H
-#define NEAP_SYS_HOLD_H
+#ifndef NEAP_SYS_STALL_INJECTION_H
+#define NEAP_SYS_STALL_INJECTION_H
 
 #include <stdatomic.h>
 #include <neap/status.h>
 
 /* Reads and writes are numbered from 1, over all engines opened under it. 0: none. */
-struct neap__hold {
+struct neap__stall_injection {
 	atomic_llong read, write; /* the first that is held */
 	atomic_llong row;	  /* and so many of its kind from there; 0: 1 */
 	atomic_uint delay_us;	  /* every move takes that much longer */
@@ -19,6 +19,6 @@ struct neap__hold {
 };
 
 /* Engines that do not block take it when they are opened; it outlives them. */
-NEAP_API extern struct neap__hold *neap__engine_hold;
+NEAP_API extern struct neap__stall_injection *neap__io_engine_hold;
 
 #endif

@@ -161,7 +161,7 @@ static int first_plan(
 	neap_net_get_sizes(trainer->net, &sizes);
 	trainer->result->weights_bytes = sizes.weights;
 	trainer->result->grads_bytes = sizes.grads;
-	neap__netops_fill(&p->ops, trainer->net);
+	neap__net_steps_fill(&p->ops, trainer->net);
 	p->ops.tape_bytes = plan_tape(p, load, &p->ops);
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
 	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
@@ -192,9 +192,9 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
 	wide = *batch;
 	wide.inputs = trainer->options.net.inputs;
-	NEAP_TRY(neap__netops_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
+	NEAP_TRY(neap__net_steps_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
 		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
-	NEAP_TRY(neap__callcost_measure(
+	NEAP_TRY(neap__call_cost_measure(
 		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
 	struct load load = load_of(&wide, TIMED);
 	const struct neap_problem *known = trainer->options.sweep.costs;
@@ -246,7 +246,7 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 	struct load load = load_of(batch, INT64_MAX);
 	double start = neap__seconds();
 
-	neap__netops_fill(&ops, trainer->net);
+	neap__net_steps_fill(&ops, trainer->net);
 	ops.tape_bytes = plan_tape(p, &load, &ops);
 	/* A log is about as long as the last batch's: no reason for another plan. */
 	if (ops.log_bytes <= p->ops.log_bytes && ops.log_bytes >= p->ops.log_bytes / 5 * 4)

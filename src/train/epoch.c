@@ -17,7 +17,7 @@ static int64_t total_updates(const struct neap__trainer *trainer)
 
 static double rate_of(const struct neap__trainer *trainer, int64_t update)
 {
-	return neap__schedule_rate(trainer->schedule, trainer->options.learning_rate,
+	return neap__learning_rate_at(trainer->schedule, trainer->options.learning_rate,
 		trainer->options.warmup, update, total_updates(trainer));
 }
 
@@ -142,17 +142,17 @@ static int after_batch(struct neap__trainer *trainer, double samples)
 
 static int save_model(struct neap__trainer *trainer)
 {
-	struct neap__bundle bundle = {0};
+	struct neap__tensor_bundle bundle = {0};
 	char epoch[24];
 
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
-	neap__bundle_meta(&bundle, "neap.loss", trainer->options.loss);
+	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
 	snprintf(epoch, sizeof epoch, "%" PRId64, trainer->counters.epoch);
-	neap__bundle_meta(&bundle, "neap.epoch", epoch);
+	neap__tensor_bundle_meta(&bundle, "neap.epoch", epoch);
 	neap__model_add(&bundle, trainer->net);
-	int rc = neap__bundle_write(&bundle, trainer->model);
-	neap__bundle_free(&bundle);
+	int rc = neap__tensor_bundle_write(&bundle, trainer->model);
+	neap__tensor_bundle_free(&bundle);
 	return rc;
 }
 

@@ -44,7 +44,7 @@ void neap_eval_result_free(struct neap_eval_result *result)
 }
 
 /* Sums over the samples so far. */
-struct sums {
+struct evaluation_sums {
 	double loss;
 	double *rate; /* [layers], times steps of samples */
 	double steps;
@@ -68,7 +68,7 @@ static int forward(struct neap_net *net, const struct neap_batch *batch)
 }
 
 /* The first batch says how many layers there are. */
-static int grow(struct neap_eval_result *result, struct sums *sums, int layers)
+static int grow(struct neap_eval_result *result, struct evaluation_sums *sums, int layers)
 {
 	if (result->rates)
 		return 0;
@@ -78,8 +78,8 @@ static int grow(struct neap_eval_result *result, struct sums *sums, int layers)
 	return result->rates && sums->rate ? 0 : neap__fail_errno(ENOMEM, "firing rates");
 }
 
-static int add_batch(struct neap_eval_result *result, struct sums *sums, const struct neap_net *net,
-	const struct neap_batch *batch)
+static int add_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
+	const struct neap_net *net, const struct neap_batch *batch)
 {
 	struct neap_net_result found;
 	double steps = 0;
@@ -104,8 +104,9 @@ static int add_batch(struct neap_eval_result *result, struct sums *sums, const s
 	return 0;
 }
 
-static int run_batch(struct neap_eval_result *result, struct sums *sums, struct neap_net *net,
-	const struct neap_batch *batch, const struct neap_objective *objective)
+static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
+	struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective)
 {
 	NEAP_TRY(neap_net_begin(net, batch, objective));
 	int rc = forward(net, batch);
@@ -115,7 +116,7 @@ static int run_batch(struct neap_eval_result *result, struct sums *sums, struct 
 	return rc < 0 ? rc : ended;
 }
 
-static void finish(struct neap_eval_result *result, const struct sums *sums)
+static void finish(struct neap_eval_result *result, const struct evaluation_sums *sums)
 {
 	if (result->samples > 0) {
 		result->accuracy = (double)result->correct / (double)result->samples;
@@ -134,7 +135,7 @@ int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
 	const struct neap_objective objective = {.loss = loss};
 	const struct neap_batch *batch;
 	struct neap_batch wide;
-	struct sums sums = {0};
+	struct evaluation_sums sums = {0};
 	int rc;
 
 	*result = (struct neap_eval_result){.classes = options->classes};

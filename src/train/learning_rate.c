@@ -16,9 +16,9 @@ static double constant(double done)
 	return 1;
 }
 
-static const struct neap__schedule schedules[] = {{"cosine", cosine}, {"constant", constant}};
+static const struct neap__learning_rate schedules[] = {{"cosine", cosine}, {"constant", constant}};
 
-const struct neap__schedule *neap__schedule_find(const char *name)
+const struct neap__learning_rate *neap__learning_rate_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
 		if (strcmp(schedules[i].name, name) == 0)
@@ -27,8 +27,8 @@ const struct neap__schedule *neap__schedule_find(const char *name)
 	return NULL;
 }
 
-double neap__schedule_rate(const struct neap__schedule *schedule, double base, int64_t warmup,
-	int64_t update, int64_t total)
+double neap__learning_rate_at(const struct neap__learning_rate *schedule, double base,
+	int64_t warmup, int64_t update, int64_t total)
 {
 	if (update < warmup)
 		return base * ((double)update + 1) / (double)warmup;

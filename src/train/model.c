@@ -36,7 +36,7 @@ static int shape_of(const struct neap_param *param, uint64_t shape[2])
 	return param->column ? 1 : 2;
 }
 
-void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net)
+void neap__model_add(struct neap__tensor_bundle *bundle, const struct neap_net *net)
 {
 	struct neap_param param;
 	uint64_t shape[2], rows;
@@ -45,31 +45,31 @@ void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net)
 		if (neap_net_param(net, i, &param) < 0)
 			continue;
 		int dims = shape_of(&param, shape);
-		neap__bundle_tensor(
+		neap__tensor_bundle_tensor(
 			bundle, param.name, dtype_of(param.precision), dims, shape, param.data);
 		if (!param.column)
 			continue;
 		rows = (uint64_t)param.rows + 1;
-		neap__bundle_tensor(bundle, label("", param.name, ".row_start").text, NEAP__U32, 1,
-			&rows, param.row_start);
-		neap__bundle_tensor(bundle, label("", param.name, ".column").text, NEAP__U16, 1,
-			shape, param.column);
+		neap__tensor_bundle_tensor(bundle, label("", param.name, ".row_start").text,
+			NEAP__U32, 1, &rows, param.row_start);
+		neap__tensor_bundle_tensor(bundle, label("", param.name, ".column").text, NEAP__U16,
+			1, shape, param.column);
 	}
 }
 
-static void meta_json(struct neap__bundle *bundle, const char *key, cJSON *json)
+static void meta_json(struct neap__tensor_bundle *bundle, const char *key, cJSON *json)
 {
 	char *text = json ? cJSON_PrintUnformatted(json) : NULL;
 	if (text)
-		neap__bundle_meta(bundle, key, text);
+		neap__tensor_bundle_meta(bundle, key, text);
 	else
 		bundle->error = -ENOMEM;
 	free(text);
 	cJSON_Delete(json);
 }
 
-void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_options *options,
-	const struct neap_dataset *set, int64_t max_steps)
+void neap__model_describe(struct neap__tensor_bundle *bundle,
+	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
 	cJSON *names = cJSON_CreateArray();
@@ -78,18 +78,18 @@ void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_opt
 		const char *name = neap_dataset_class_name(set, i);
 		cJSON_AddItemToArray(names, name ? cJSON_CreateString(name) : cJSON_CreateNull());
 	}
-	neap__bundle_meta(bundle, "neap.format", "1");
+	neap__tensor_bundle_meta(bundle, "neap.format", "1");
 	meta_json(bundle, "neap.net", neap__net_json(options));
 	meta_json(bundle, "neap.classes", names);
 	snprintf(text, sizeof text, "%" PRId64, max_steps);
-	neap__bundle_meta(bundle, "neap.max_steps", text);
+	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 }
 
 /* A tensor of the file that must have this type and shape. */
 static int take(void *into, const struct neap__safetensors *file, const char *name,
 	enum neap__dtype dtype, int dims, const uint64_t *shape)
 {
-	const struct neap__tensor *tensor = neap__safetensors_find(file, name);
+	const struct neap__file_tensor *tensor = neap__safetensors_find(file, name);
 
 	if (!tensor)
 		return neap__fail(NEAP_EFORMAT, "tensor '%s' is missing", name);
@@ -150,7 +150,7 @@ int neap__model_take(struct neap_net *net, const struct neap__safetensors *file)
 	return 0;
 }
 
-void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer *optimizer,
+void neap__moments_add(struct neap__tensor_bundle *bundle, const struct neap__optimizer *optimizer,
 	const struct neap_net *net)
 {
 	const struct neap__rule *rule = optimizer->rule;
@@ -165,8 +165,8 @@ void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer
 			snprintf(before, sizeof before, MOMENTS "%s.%s.", rule->name,
 				rule->moments[m]);
 			int dims = shape_of(&param, shape);
-			neap__bundle_tensor(bundle, label(before, param.name, "").text, NEAP__F64,
-				dims, shape, optimizer->moment[i][m]);
+			neap__tensor_bundle_tensor(bundle, label(before, param.name, "").text,
+				NEAP__F64, dims, shape, optimizer->moment[i][m]);
 		}
 	}
 }

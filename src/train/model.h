@@ -8,28 +8,29 @@
 #include "train/safetensors.h"
 
 /* Tensors and metadata of a file in the making; texts and tables are its own. */
-struct neap__bundle {
-	struct neap__tensor *tensor;
+struct neap__tensor_bundle {
+	struct neap__file_tensor *tensor;
 	struct neap__metadata *pair;
 	int tensors, pairs;
 	char **owned;
 	int nowned;
 	int error; /* sticky: -ENOMEM */
 };
-void neap__bundle_tensor(struct neap__bundle *bundle, const char *name, enum neap__dtype dtype,
-	int dims, const uint64_t *shape, const void *data);
-void neap__bundle_meta(struct neap__bundle *bundle, const char *key, const char *value);
-int neap__bundle_write(struct neap__bundle *bundle, const char *path);
-void neap__bundle_free(struct neap__bundle *bundle);
+void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *name,
+	enum neap__dtype dtype, int dims, const uint64_t *shape, const void *data);
+void neap__tensor_bundle_meta(
+	struct neap__tensor_bundle *bundle, const char *key, const char *value);
+int neap__tensor_bundle_write(struct neap__tensor_bundle *bundle, const char *path);
+void neap__tensor_bundle_free(struct neap__tensor_bundle *bundle);
 
 /* Adds all parameters ("layer0.weight", ...; sparse ones with their rows and columns). */
-void neap__model_add(struct neap__bundle *bundle, const struct neap_net *net);
+void neap__model_add(struct neap__tensor_bundle *bundle, const struct neap_net *net);
 /* Adds the net's settings, the names of its classes and the cut of its samples. */
-void neap__model_describe(struct neap__bundle *bundle, const struct neap_net_options *options,
-	const struct neap_dataset *set, int64_t max_steps);
+void neap__model_describe(struct neap__tensor_bundle *bundle,
+	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps);
 
 /* Adds and takes back the moments of an optimizer, "optimizer.adam.first.layer0.weight", ... */
-void neap__moments_add(struct neap__bundle *bundle, const struct neap__optimizer *optimizer,
+void neap__moments_add(struct neap__tensor_bundle *bundle, const struct neap__optimizer *optimizer,
 	const struct neap_net *net);
 int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net *net,
 	const struct neap__safetensors *file);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int neap__folder_paths(struct neap__trainer *trainer)
+int neap__run_folder_paths(struct neap__trainer *trainer)
 {
 	const char *out = trainer->options.out;
 	if (asprintf(&trainer->model, "%s/model.safetensors", out) < 0 ||
@@ -24,7 +24,7 @@ int neap__folder_paths(struct neap__trainer *trainer)
 	return 0;
 }
 
-int neap__folder_check(const struct neap_train_options *o)
+int neap__run_folder_check(const struct neap_train_options *o)
 {
 	struct stat st;
 
@@ -61,7 +61,7 @@ static void sweep_out(int folder)
 		closedir(dir);
 }
 
-int neap__folder_take(struct neap__trainer *trainer, int there)
+int neap__run_folder_take(struct neap__trainer *trainer, int there)
 {
 	const char *out = trainer->options.out;
 
@@ -81,7 +81,7 @@ int neap__folder_take(struct neap__trainer *trainer, int there)
 	return 0;
 }
 
-void neap__folder_leave(struct neap__trainer *trainer)
+void neap__run_folder_leave(struct neap__trainer *trainer)
 {
 	if (trainer->made)
 		rmdir(trainer->options.out); /* where nothing could be written */

@@ -87,7 +87,7 @@ static int take_integer(uint64_t *out, const cJSON *item)
 	return 0;
 }
 
-static int parse_dtype(struct neap__tensor *tensor, const cJSON *item)
+static int parse_dtype(struct neap__file_tensor *tensor, const cJSON *item)
 {
 	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "dtype"));
 	for (int i = 0; name && i < NEAP__DTYPES; i++) {
@@ -100,7 +100,7 @@ static int parse_dtype(struct neap__tensor *tensor, const cJSON *item)
 		show(tensor->name).text, name ? show(name).text : "(none)");
 }
 
-static int parse_shape(struct neap__tensor *tensor, uint64_t *bytes, const cJSON *item)
+static int parse_shape(struct neap__file_tensor *tensor, uint64_t *bytes, const cJSON *item)
 {
 	const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape"), *side;
 
@@ -142,11 +142,11 @@ static int parse_offsets(uint64_t *begin, uint64_t *end, const char *name, const
 
 /* One entry of the header; `room` bytes of data stand at `data`. */
 static int parse_tensor(
-	struct neap__tensor *tensor, const cJSON *item, const char *data, size_t room)
+	struct neap__file_tensor *tensor, const cJSON *item, const char *data, size_t room)
 {
 	uint64_t begin = 0, end = 0, bytes = 0;
 
-	*tensor = (struct neap__tensor){.name = item->string};
+	*tensor = (struct neap__file_tensor){.name = item->string};
 	if (!cJSON_IsObject(item))
 		return neap__fail(NEAP_EFORMAT, "tensor '%s': not described by an object",
 			show(item->string).text);
@@ -170,7 +170,7 @@ static int parse_tensor(
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct neap__tensor *x = a, *y = b;
+	const struct neap__file_tensor *x = a, *y = b;
 	if (x->data != y->data)
 		return (const char *)x->data < (const char *)y->data ? -1 : 1;
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
@@ -183,7 +183,7 @@ static int check_cover(struct neap__safetensors *file, const char *data, size_t 
 
 	qsort(file->tensor, (size_t)file->tensors, sizeof *file->tensor, compare_places);
 	for (int i = 0; i < file->tensors; i++) {
-		const struct neap__tensor *t = &file->tensor[i];
+		const struct neap__file_tensor *t = &file->tensor[i];
 		size_t begin = (size_t)((const char *)t->data - data);
 		if (begin != at)
 			return neap__fail(NEAP_EFORMAT, "tensor '%s': %s at byte %zu of the data",
@@ -294,7 +294,7 @@ int neap__safetensors_read(struct neap__safetensors *file, const char *path)
 	return 0;
 }
 
-const struct neap__tensor *neap__safetensors_find(
+const struct neap__file_tensor *neap__safetensors_find(
 	const struct neap__safetensors *file, const char *name)
 {
 	for (int i = 0; i < file->tensors; i++)

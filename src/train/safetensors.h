@@ -40,7 +40,7 @@ enum neap__dtype {
 NEAP_API size_t neap__dtype_bytes(enum neap__dtype dtype);
 NEAP_API const char *neap__dtype_name(enum neap__dtype dtype);
 
-struct neap__tensor {
+struct neap__file_tensor {
 	const char *name;
 	enum neap__dtype dtype;
 	int dims;
@@ -55,7 +55,7 @@ struct neap__metadata {
 
 struct neap__safetensors {
 	int tensors, pairs;
-	struct neap__tensor *tensor; /* in the order of their data */
+	struct neap__file_tensor *tensor; /* in the order of their data */
 	struct neap__metadata *pair;
 	void *header; /* the parsed JSON, which owns the texts */
 	char *buffer; /* of neap__safetensors_read; NULL when the data is borrowed */
@@ -67,7 +67,7 @@ NEAP_API int neap__safetensors_parse(
 /* The same for a file; the detail line begins with its path. */
 NEAP_API int neap__safetensors_read(struct neap__safetensors *file, const char *path);
 /* NULL where there is none of that name. */
-NEAP_API const struct neap__tensor *neap__safetensors_find(
+NEAP_API const struct neap__file_tensor *neap__safetensors_find(
 	const struct neap__safetensors *file, const char *name);
 NEAP_API const char *neap__safetensors_meta(const struct neap__safetensors *file, const char *key);
 NEAP_API void neap__safetensors_free(struct neap__safetensors *file);
@@ -76,7 +76,7 @@ NEAP_API void neap__safetensors_free(struct neap__safetensors *file);
  * Writes a file, whole or not at all. Tensors go in the order of falling element
  * size, so that each is aligned; the header is padded to a multiple of 8.
  */
-NEAP_API int neap__safetensors_write(const char *path, const struct neap__tensor *tensors,
+NEAP_API int neap__safetensors_write(const char *path, const struct neap__file_tensor *tensors,
 	int ntensors, const struct neap__metadata *pairs, int npairs);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Tensors by falling element size, then as given. */
-static int *make_order(const struct neap__tensor *tensors, int n)
+static int *make_order(const struct neap__file_tensor *tensors, int n)
 {
 	int *order = malloc(((size_t)n + 1) * sizeof *order), at = 0;
 
@@ -29,7 +29,7 @@ static int add_whole(cJSON *array, uint64_t value)
 	return cJSON_AddItemToArray(array, cJSON_CreateRaw(text));
 }
 
-static int add_tensor(cJSON *header, const struct neap__tensor *tensor, uint64_t begin)
+static int add_tensor(cJSON *header, const struct neap__file_tensor *tensor, uint64_t begin)
 {
 	cJSON *item = cJSON_AddObjectToObject(header, tensor->name);
 	int fine = cJSON_AddStringToObject(item, "dtype", neap__dtype_name(tensor->dtype)) != NULL;
@@ -44,7 +44,7 @@ static int add_tensor(cJSON *header, const struct neap__tensor *tensor, uint64_t
 }
 
 /* The header's text, padded with blanks so that 8 + *length is a multiple of 8. */
-static char *make_header(size_t *length, const struct neap__tensor *tensors, const int *order,
+static char *make_header(size_t *length, const struct neap__file_tensor *tensors, const int *order,
 	int n, const struct neap__metadata *pairs, int npairs)
 {
 	cJSON *header = cJSON_CreateObject();
@@ -75,10 +75,10 @@ static char *make_header(size_t *length, const struct neap__tensor *tensors, con
 	return padded;
 }
 
-int neap__safetensors_write(const char *path, const struct neap__tensor *tensors, int ntensors,
+int neap__safetensors_write(const char *path, const struct neap__file_tensor *tensors, int ntensors,
 	const struct neap__metadata *pairs, int npairs)
 {
-	struct neap__outfile *out = NULL;
+	struct neap__atomic_file *out = NULL;
 	size_t length = 0;
 	char *header = NULL;
 	int rc, *order = make_order(tensors, ntensors);
@@ -90,17 +90,17 @@ int neap__safetensors_write(const char *path, const struct neap__tensor *tensors
 		return neap__fail_errno(ENOMEM, "cannot write '%s'", path);
 	}
 	uint64_t prefix = length;
-	rc = neap__outfile_open(&out, path);
+	rc = neap__atomic_file_open(&out, path);
 	if (rc == 0)
-		rc = neap__outfile_write(out, &prefix, sizeof prefix);
+		rc = neap__atomic_file_write(out, &prefix, sizeof prefix);
 	if (rc == 0)
-		rc = neap__outfile_write(out, header, length);
+		rc = neap__atomic_file_write(out, header, length);
 	for (int i = 0; i < ntensors && rc == 0; i++)
-		rc = neap__outfile_write(out, tensors[order[i]].data, tensors[order[i]].bytes);
+		rc = neap__atomic_file_write(out, tensors[order[i]].data, tensors[order[i]].bytes);
 	if (rc == 0)
-		rc = neap__outfile_commit(out);
+		rc = neap__atomic_file_commit(out);
 	else
-		neap__outfile_abort(out);
+		neap__atomic_file_abort(out);
 	free(header);
 	free(order);
 	return rc;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, COUNT, WHOLE, SEED, REAL, CHOICE };
+enum setting_kind { TEXT, COUNT, WHOLE, SEED, REAL, CHOICE };
 
 static const char *const precisions[] = {"float", "double", NULL};
 static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
@@ -18,9 +18,9 @@ static const char *const surrogates[] = {
 static const char *const learns[] = {"none", "tau", NULL};
 static const char *const readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
 
-struct setting {
+struct train_setting {
 	const char *name;
-	enum kind kind;
+	enum setting_kind kind;
 	size_t offset;		    /* in struct neap_train_options */
 	const char *const *choices; /* CHOICE */
 	double low, high;	    /* REAL, COUNT, WHOLE: what is accepted */
@@ -30,7 +30,7 @@ struct setting {
 #define BIG 1e300
 
 /* The net's come first: they are what a model's file keeps. */
-static const struct setting settings[] = {
+static const struct train_setting settings[] = {
 	{"net", TEXT, AT(net.spec), NULL, 0, 0},
 	{"precision", CHOICE, AT(net.precision), precisions, 0, 0},
 	{"inputs", COUNT, AT(net.inputs), NULL, 0, 65536},
@@ -91,7 +91,7 @@ static const struct setting settings[] = {
 
 #define FIELD(type, base, s) (*(const type *)((const char *)(base) + (s)->offset))
 
-static void add_exact(cJSON *object, const struct setting *s, const void *base)
+static void add_exact(cJSON *object, const struct train_setting *s, const void *base)
 {
 	char text[40] = "";
 	const char *shown = text;
@@ -119,7 +119,7 @@ static void add_exact(cJSON *object, const struct setting *s, const void *base)
 	cJSON_AddStringToObject(object, s->name, shown ? shown : "");
 }
 
-static void add_shown(cJSON *object, const struct setting *s, const void *base)
+static void add_shown(cJSON *object, const struct train_setting *s, const void *base)
 {
 	if (s->kind == COUNT)
 		neap__json_int(object, s->name, FIELD(int, base, s));
@@ -169,7 +169,7 @@ cJSON *neap__net_json(const struct neap_net_options *net)
 	return object;
 }
 
-static int set_choice(const struct setting *s, const char *text, int *out)
+static int set_choice(const struct train_setting *s, const char *text, int *out)
 {
 	for (int i = 0; s->choices[i]; i++) {
 		if (strcmp(s->choices[i], text) == 0) {
@@ -180,7 +180,7 @@ static int set_choice(const struct setting *s, const char *text, int *out)
 	return -1;
 }
 
-static int set_number(const struct setting *s, const char *text, void *base)
+static int set_number(const struct train_setting *s, const char *text, void *base)
 {
 	char *end, *at = (char *)base + s->offset;
 
@@ -207,7 +207,7 @@ int neap__net_from_json(struct neap_net_options *net, const cJSON *json)
 	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
 
 	for (int i = 0; i < NET_SETTINGS; i++) {
-		const struct setting *s = &settings[i];
+		const struct train_setting *s = &settings[i];
 		const char *text =
 			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, s->name));
 		int bad = !text;
@@ -228,7 +228,7 @@ int neap__net_from_json(struct neap_net_options *net, const cJSON *json)
 int neap__settings_check(const struct neap_train_options *options)
 {
 	for (int i = 0; i < SETTINGS; i++) {
-		const struct setting *s = &settings[i];
+		const struct train_setting *s = &settings[i];
 		double value = s->kind == COUNT	  ? FIELD(int, options, s)
 			       : s->kind == WHOLE ? (double)FIELD(int64_t, options, s)
 			       : s->kind == REAL  ? FIELD(double, options, s)

@@ -25,7 +25,7 @@ enum { HASHED_WHOLE = 1 << 20, HASHED = 1 << 16 }; /* events */
 
 /* Of a sample too long to be held: how much there is, and some events from three places. */
 static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t index,
-	const struct neap__extent *extent)
+	const struct neap__sample_extent *extent)
 {
 	struct neap__event_buffer buffer = {0};
 	double end = extent->duration > 0 ? extent->duration : extent->last;
@@ -50,7 +50,7 @@ static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t inde
 static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
 {
 	struct neap_events events;
-	struct neap__extent extent;
+	struct neap__sample_extent extent;
 
 	if (set->ops->part) {
 		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
@@ -230,7 +230,7 @@ int neap__setup(struct neap__trainer *trainer)
 		o->momentum, o->beta1, o->beta2, o->epsilon, o->weight_decay};
 	const struct neap__rule *rule = neap__rule_find(o->optimizer);
 
-	trainer->schedule = neap__schedule_find(o->schedule);
+	trainer->schedule = neap__learning_rate_find(o->schedule);
 	trainer->objective = (struct neap_objective){
 		.loss = neap_loss_find(o->loss), .rates = o->rates, .dropout = 1};
 	if (!rule || !trainer->schedule)

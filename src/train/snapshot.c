@@ -54,7 +54,7 @@ static const struct counter {
 #define COUNTERS (sizeof table / sizeof table[0])
 _Static_assert(COUNTERS * 8 == sizeof(struct neap__counters), "a counter has no row");
 
-static void add_counters(struct neap__bundle *bundle, const struct neap__counters *counters)
+static void add_counters(struct neap__tensor_bundle *bundle, const struct neap__counters *counters)
 {
 	char text[40];
 	for (size_t i = 0; i < COUNTERS; i++) {
@@ -63,7 +63,7 @@ static void add_counters(struct neap__bundle *bundle, const struct neap__counter
 			snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
 		else
 			neap__json_exact(text, *(const double *)at);
-		neap__bundle_meta(bundle, table[i].name, text);
+		neap__tensor_bundle_meta(bundle, table[i].name, text);
 	}
 }
 
@@ -88,7 +88,7 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 
 int neap__snapshot_save(struct neap__trainer *trainer)
 {
-	struct neap__bundle bundle = {0};
+	struct neap__tensor_bundle bundle = {0};
 	struct neap_machine machine;
 	char hex[24];
 	cJSON *settings = neap__settings_json(&trainer->options, 1);
@@ -98,19 +98,19 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
-	neap__bundle_meta(&bundle, "neap.loss", trainer->options.loss);
-	neap__bundle_meta(&bundle, "neap.settings", text ? text : "");
-	neap__bundle_meta(&bundle, "neap.isa", machine.isa);
+	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
+	neap__tensor_bundle_meta(&bundle, "neap.settings", text ? text : "");
+	neap__tensor_bundle_meta(&bundle, "neap.isa", machine.isa);
 	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
-	neap__bundle_meta(&bundle, "neap.data", hex);
+	neap__tensor_bundle_meta(&bundle, "neap.data", hex);
 	add_counters(&bundle, &trainer->counters);
 	neap__model_add(&bundle, trainer->net);
 	neap__moments_add(&bundle, &trainer->optimizer, trainer->net);
-	int rc = text ? neap__bundle_write(&bundle, trainer->last)
+	int rc = text ? neap__tensor_bundle_write(&bundle, trainer->last)
 		      : neap__fail_errno(ENOMEM, "cannot write '%s'", trainer->last);
 	free(text);
 	cJSON_Delete(settings);
-	neap__bundle_free(&bundle);
+	neap__tensor_bundle_free(&bundle);
 	trainer->snapshot = neap__seconds();
 	return rc;
 }

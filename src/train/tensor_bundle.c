@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *own(struct neap__bundle *bundle, const char *text)
+static const char *own(struct neap__tensor_bundle *bundle, const char *text)
 {
 	char **more = realloc(bundle->owned, ((size_t)bundle->nowned + 1) * sizeof *more);
 	char *copy = strdup(text);
@@ -22,18 +22,18 @@ static const char *own(struct neap__bundle *bundle, const char *text)
 	return bundle->owned[bundle->nowned++] = copy;
 }
 
-void neap__bundle_tensor(struct neap__bundle *bundle, const char *name, enum neap__dtype dtype,
-	int dims, const uint64_t *shape, const void *data)
+void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *name,
+	enum neap__dtype dtype, int dims, const uint64_t *shape, const void *data)
 {
-	struct neap__tensor *more =
+	struct neap__file_tensor *more =
 		realloc(bundle->tensor, ((size_t)bundle->tensors + 1) * sizeof *more);
 	if (!more) {
 		bundle->error = -ENOMEM;
 		return;
 	}
 	bundle->tensor = more;
-	struct neap__tensor *tensor = &more[bundle->tensors++];
-	*tensor = (struct neap__tensor){.name = own(bundle, name),
+	struct neap__file_tensor *tensor = &more[bundle->tensors++];
+	*tensor = (struct neap__file_tensor){.name = own(bundle, name),
 		.dtype = dtype,
 		.dims = dims,
 		.data = data,
@@ -44,7 +44,8 @@ void neap__bundle_tensor(struct neap__bundle *bundle, const char *name, enum nea
 	}
 }
 
-void neap__bundle_meta(struct neap__bundle *bundle, const char *key, const char *value)
+void neap__tensor_bundle_meta(
+	struct neap__tensor_bundle *bundle, const char *key, const char *value)
 {
 	struct neap__metadata *more =
 		realloc(bundle->pair, ((size_t)bundle->pairs + 1) * sizeof *more);
@@ -57,7 +58,7 @@ void neap__bundle_meta(struct neap__bundle *bundle, const char *key, const char 
 	more[bundle->pairs++] = (struct neap__metadata){own_key, own(bundle, value)};
 }
 
-int neap__bundle_write(struct neap__bundle *bundle, const char *path)
+int neap__tensor_bundle_write(struct neap__tensor_bundle *bundle, const char *path)
 {
 	if (bundle->error < 0)
 		return neap__fail_errno(-bundle->error, "cannot write '%s'", path);
@@ -65,12 +66,12 @@ int neap__bundle_write(struct neap__bundle *bundle, const char *path)
 		path, bundle->tensor, bundle->tensors, bundle->pair, bundle->pairs);
 }
 
-void neap__bundle_free(struct neap__bundle *bundle)
+void neap__tensor_bundle_free(struct neap__tensor_bundle *bundle)
 {
 	for (int i = 0; i < bundle->nowned; i++)
 		free(bundle->owned[i]);
 	free(bundle->owned);
 	free(bundle->tensor);
 	free(bundle->pair);
-	*bundle = (struct neap__bundle){0};
+	*bundle = (struct neap__tensor_bundle){0};
 }

@@ -83,7 +83,7 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 	const struct neap__counters *c = &trainer->counters;
 	int found = 0;
 
-	NEAP_TRY(neap__folder_take(trainer, there));
+	NEAP_TRY(neap__run_folder_take(trainer, there));
 	if (there)
 		NEAP_TRY(found = neap__snapshot_load(trainer));
 	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
@@ -117,10 +117,10 @@ int neap__trainer_trace(struct neap__trainer *trainer)
 static int run(struct neap__trainer *trainer)
 {
 	double samples = 0;
-	int there = neap__folder_check(&trainer->options);
+	int there = neap__run_folder_check(&trainer->options);
 
 	NEAP_TRY(there);
-	NEAP_TRY(neap__folder_paths(trainer));
+	NEAP_TRY(neap__run_folder_paths(trainer));
 	NEAP_TRY(neap__setup(trainer));
 	NEAP_TRY(neap__planning_start(trainer));
 	NEAP_TRY(begin_or_resume(trainer, there));
@@ -156,7 +156,7 @@ int neap_train(struct neap_train_result *result, const struct neap_train_options
 	trainer.started = neap__seconds();
 	int rc = run(&trainer);
 	neap__teardown(&trainer);
-	neap__folder_leave(&trainer);
+	neap__run_folder_leave(&trainer);
 	if (rc < 0)
 		neap_train_result_free(result);
 	return rc;

@@ -61,7 +61,7 @@ struct neap__trainer {
 	struct neap__data data;
 	struct neap_net *net;
 	struct neap_objective objective;
-	const struct neap__schedule *schedule;
+	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;
 	struct neap__tiers tiers;
 	struct neap_sweep *sweep;
@@ -86,10 +86,10 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
  * run_folder.c: check says 1 when the run's folder is there and may be used; take
  * makes it, locks it and clears what a killed run left half-written.
  */
-int neap__folder_check(const struct neap_train_options *options);
-int neap__folder_paths(struct neap__trainer *trainer);
-int neap__folder_take(struct neap__trainer *trainer, int there);
-void neap__folder_leave(struct neap__trainer *trainer);
+int neap__run_folder_check(const struct neap_train_options *options);
+int neap__run_folder_paths(struct neap__trainer *trainer);
+int neap__run_folder_take(struct neap__trainer *trainer, int there);
+void neap__run_folder_leave(struct neap__trainer *trainer);
 
 /* epoch.c: the rest of the present epoch; adds to the samples seen in this session. */
 int neap__epoch(struct neap__trainer *trainer, double *samples);

@@ -28,10 +28,10 @@ static void threads_part(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
 	for (int i = 0; i < 100; i++) {
 		int here = neap__processor();
-		neap__leave_processor(here);
+		neap__cpu_spread(here);
 		elsewhere += neap__processor() != here;
 	}
-	neap__leave_processor(-1);
+	neap__cpu_spread(-1);
 	assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
 	if (CPU_COUNT(&before) > 1)
@@ -44,11 +44,11 @@ static void pool_runs_each_item_once(void **state)
 {
 	(void)state;
 	for (int threads = 1; threads <= 5; threads++) {
-		struct neap__pool *pool;
-		assert_int_equal(neap__pool_create(&pool, threads), 0);
+		struct neap__thread_pool *pool;
+		assert_int_equal(neap__thread_pool_create(&pool, threads), 0);
 		int count[17] = {0};
 		for (int job = 0; job < 500; job++)
-			neap__pool_run(pool, job % 18, add_item, count);
+			neap__thread_pool_run(pool, job % 18, add_item, count);
 		/* item i runs in jobs with more than i items: 28 rounds, less the cut */
 		for (int i = 0; i < 17; i++) {
 			int expected = 0;
@@ -56,7 +56,7 @@ static void pool_runs_each_item_once(void **state)
 				expected += job % 18 > i;
 			assert_int_equal(count[i], expected);
 		}
-		neap__pool_free(pool);
+		neap__thread_pool_free(pool);
 	}
 }
 
@@ -67,11 +67,11 @@ static void file_is_whole_or_absent(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof path, "%s/file", dir);
 
-	struct neap__outfile *file;
-	assert_int_equal(neap__outfile_open(&file, path), 0);
-	assert_int_equal(neap__outfile_write(file, "half", 4), 0);
+	struct neap__atomic_file *file;
+	assert_int_equal(neap__atomic_file_open(&file, path), 0);
+	assert_int_equal(neap__atomic_file_write(file, "half", 4), 0);
 	assert_int_not_equal(access(path, F_OK), 0);
-	neap__outfile_abort(file);
+	neap__atomic_file_abort(file);
 
 	assert_int_equal(neap__write_file(path, "whole", 5), 0);
 	char *data;
@@ -81,7 +81,7 @@ static void file_is_whole_or_absent(void **state)
 	assert_string_equal(data, "whole");
 	free(data);
 	assert_int_equal(neap__read_file(&data, &bytes, path, 4), NEAP_EFORMAT);
-	assert_true(neap__outfile_open(&file, dir) < 0);
+	assert_true(neap__atomic_file_open(&file, dir) < 0);
 
 	DIR *d = opendir(dir);
 	int entries = 0;
@@ -132,12 +132,12 @@ static void a_rehearsal_takes_the_crash(void **state)
 {
 	int number = SIGFPE;
 	(void)state;
-	assert_int_equal(neap__rehearse(crash, &number, 10), SIGFPE);
+	assert_int_equal(neap__child_trial(crash, &number, 10), SIGFPE);
 	number = SIGSEGV;
-	assert_int_equal(neap__rehearse(crash, &number, 10), SIGSEGV);
-	assert_int_equal(neap__rehearse(return_, &number, 10), 0);
+	assert_int_equal(neap__child_trial(crash, &number, 10), SIGSEGV);
+	assert_int_equal(neap__child_trial(return_, &number, 10), 0);
 	assert_int_equal(number, SIGSEGV); /* what the child did is forgotten */
-	assert_int_equal(neap__rehearse(sleep_on, NULL, 1), SIGALRM);
+	assert_int_equal(neap__child_trial(sleep_on, NULL, 1), SIGALRM);
 }
 
 int main(void)

@@ -135,7 +135,7 @@ static void stretched_as_one(void **state)
 		const struct neap_augment o = {.stretch_low = 0.8, .stretch_high = 1.25};
 		struct neap__augment a = all_of(o, epoch);
 		struct neap_events e = stairs(UNITS, 1e-2);
-		struct neap__extent length = {UNITS, 0.4, 0.39};
+		struct neap__sample_extent length = {UNITS, 0.4, 0.39};
 		neap__augment_apply(&a, 1, &e);
 		neap__augment_extent(&a, 1, &length);
 		double by = length.duration / 0.4;
@@ -301,7 +301,7 @@ static void batches_by_definition(void **state)
 		load(got, options(6, kinds[k]), 6, 0);
 		for (int64_t i = 0; i < SAMPLES; i++) {
 			struct neap_events e = some_events(1, i, UNITS, 200);
-			struct neap__extent length = {e.count, e.duration, 0};
+			struct neap__sample_extent length = {e.count, e.duration, 0};
 			for (int64_t n = 0; n < e.count; n++)
 				e.time[n] = (double)(float)e.time[n]; /* as the file keeps it */
 			neap__augment_extent(&a, i, &length);
@@ -352,7 +352,7 @@ static void lengths_without_duration(void **state)
 {
 	(void)state;
 	struct neap__augment a = all_of(kinds[KINDS - 1], 9);
-	struct neap__extent e = {5, 0, 0.25};
+	struct neap__sample_extent e = {5, 0, 0.25};
 	neap__augment_extent(&a, 3, &e);
 	assert_true(e.duration == 0 && e.count == 5);
 	assert_true(e.last >= 0.125 && e.last <= 0.5 && e.last != 0.25);

@@ -52,7 +52,7 @@ static void numbers_free(struct numbers *x)
 /* A product of up to SHARES samples, and the magnitudes behind each of its results. */
 struct problem {
 	struct neap__matrix m;
-	struct neap__share share[SHARES];
+	struct neap__sample_rows share[SHARES];
 	int shares, off;
 	struct numbers w, g, in, out, v;
 	uint16_t id[SHARES][ROWS];
@@ -76,7 +76,7 @@ static void make(struct problem *p, int n, int shares, enum lists lists, int fac
 		for (int i = 0; i < ROWS; i++)
 			if (draw() < shared[lists])
 				id[count++] = (uint16_t)i;
-		p->share[s] = (struct neap__share){.id = id,
+		p->share[s] = (struct neap__sample_rows){.id = id,
 			.v = factors ? p->v.at + s * ROWS : NULL,
 			.count = count,
 			.in = p->in.at + s * n,
@@ -122,11 +122,11 @@ static int equal(const struct numbers *a, const struct numbers *b)
 }
 
 typedef void checker(
-	const struct neap__rows *rows, struct problem *p, const struct numbers *before);
+	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before);
 
 /* What the reference makes of it, this table, and this table sample by sample. */
 static void check_add(
-	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before)
 {
 	neap__kernels_reference.rows[0].add(&p->m, p->share, p->shares);
 	struct numbers expected = copy_of(&p->out);
@@ -144,7 +144,7 @@ static void check_add(
 }
 
 static void check_dot(
-	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before)
 {
 	neap__kernels_reference.rows[0].dot(&p->m, p->share, p->shares);
 	struct numbers expected = copy_of(&p->out);
@@ -161,7 +161,7 @@ static void check_dot(
 }
 
 static void check_grad(
-	const struct neap__rows *rows, struct problem *p, const struct numbers *before)
+	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before)
 {
 	(void)before;
 	struct numbers start = copy_of(&p->g);
@@ -234,13 +234,13 @@ static void check_product(
 	struct numbers alone = copy_of(&out), packed = numbers(strips * rows * strip, 0);
 	struct neap__matrix m = {.w = w.at, .columns = columns};
 	struct neap__strips s = {packed.at, rows, columns};
-	struct neap__share share[2 * SHARES];
+	struct neap__sample_rows share[2 * SHARES];
 	uint16_t id[DEEP];
 
 	for (int i = 0; i < rows; i++)
 		id[i] = (uint16_t)i;
 	for (int i = 0; i < shares; i++)
-		share[i] = (struct neap__share){.id = id,
+		share[i] = (struct neap__sample_rows){.id = id,
 			.v = v.at + (size_t)i * rows,
 			.count = rows,
 			.out = expected.at + (size_t)i * columns};
@@ -330,7 +330,7 @@ static void gather(void **arg)
 			struct numbers x = numbers((size_t)LENDERS * (n + 5), off);
 			struct numbers g = numbers((size_t)ROWS * n, off), before = copy_of(&g);
 			real *strip = aligned_alloc(64, LENDERS * NEAP__STRIP_BYTES);
-			struct neap__bundle b = {.row = row,
+			struct neap__scatter b = {.row = row,
 				.start = start,
 				.from = from,
 				.lenders = LENDERS,

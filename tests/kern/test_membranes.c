@@ -60,11 +60,11 @@ static void make(struct layer *layer, int n, int recurrent)
 static void add(real *u, const real *w, int n, const struct neap__events *e)
 {
 	struct neap__matrix m = {.w = w, .columns = n};
-	struct neap__share share = {.id = e->id, .count = e->count, .out = u};
+	struct neap__sample_rows share = {.id = e->id, .count = e->count, .out = u};
 	neap__kernels_reference.rows[0].add(&m, &share, 1);
 }
 
-static void reset_units(real *u, const struct neap__events *e, enum neap__walk_reset reset)
+static void reset_units(real *u, const struct neap__events *e, enum neap__membrane_walk_reset reset)
 {
 	for (int k = 0; k < e->count; k++) {
 		real *x = &u[e->id[k]];
@@ -80,7 +80,7 @@ struct expected {
 };
 
 /* Step by step; notes the spikes of each. */
-static void expect(struct layer *layer, enum neap__walk_reset reset, struct expected *e)
+static void expect(struct layer *layer, enum neap__membrane_walk_reset reset, struct expected *e)
 {
 	int n = layer->n, late = reset == NEAP__WALK_SUBTRACT || reset == NEAP__WALK_ZERO;
 	real *u = e->u;
@@ -155,8 +155,8 @@ static void check_kept(const struct neap__kernels *k, struct neap__found *found,
 }
 
 /* `part`: rows added at a time. `most`: of all membranes together; negative: they are whole. */
-static void check(const struct neap__kernels *k, struct layer *layer, enum neap__walk_reset reset,
-	int part, int most)
+static void check(const struct neap__kernels *k, struct layer *layer,
+	enum neap__membrane_walk_reset reset, int part, int most)
 {
 	static struct expected e;
 	static real sums[STEPS * MOST_UNITS] __attribute__((aligned(64)));
@@ -179,7 +179,7 @@ static void check(const struct neap__kernels *k, struct layer *layer, enum neap_
 		spiked[layer->spiked->id[i] / 64] |= (uint64_t)1 << layer->spiked->id[i] % 64;
 	memcpy(u, layer->u, (size_t)n * sizeof *u);
 	u[n] = 77;
-	struct neap__walk walk = {
+	struct neap__membrane_walk walk = {
 		.reset = reset, .beta = beta, .theta = theta, .to = hard_to, .cut = cut};
 	for (int strip = 0; strip < strips && (!listed || used <= most); strip++) {
 		int first = strip * units, left = n - first;
@@ -224,7 +224,8 @@ static void walks(void **arg)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes && table(t); i++)
 			for (int reset = NEAP__WALK_SUBTRACT; reset <= NEAP__WALK_SOFT; reset++)
 				for (int recurrent = 0; recurrent < 2; recurrent++) {
-					enum neap__walk_reset kind = (enum neap__walk_reset)reset;
+					enum neap__membrane_walk_reset kind =
+						(enum neap__membrane_walk_reset)reset;
 					make(&layer, sizes[i], recurrent);
 					int all = BELOW + recurrent * sizes[i];
 					check(table(t), &layer, kind, all, -1);

@@ -21,7 +21,7 @@
 
 enum { PLACES = 24, BYTES = 100000 };
 
-static struct neap__hold hold;
+static struct neap__stall_injection hold;
 
 static int blocks(void)
 {
@@ -34,9 +34,9 @@ static struct neap_tier *open_tier(uint64_t staging)
 {
 	struct neap_tier *tier;
 	memset(&hold, 0, sizeof hold);
-	neap__engine_hold = &hold;
+	neap__io_engine_hold = &hold;
 	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
-	neap__engine_hold = NULL;
+	neap__io_engine_hold = NULL;
 	neap__tier_lend(tier, staging);
 	assert_int_equal(neap_tier_format(tier, BYTES, PLACES, NULL), 0);
 	neap_tier_set_patience(tier, PATIENCE);

@@ -141,7 +141,7 @@ enum { FREE_SWEEP_FIRST, CLOSE_TIER_FIRST, PLAN_ANEW, RELEASE, ENDS };
 static void hanging_file(
 	struct model *m, const struct gradient *want, int64_t n, int write, int how)
 {
-	static struct neap__hold hold;
+	static struct neap__stall_injection hold;
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
 	struct neap_sweep_stats stats;
@@ -150,9 +150,9 @@ static void hanging_file(
 	memset(&hold, 0, sizeof hold);
 	*(write ? &hold.write : &hold.read) = n;
 	hold.row = how == RELEASE ? 3 : 100000;
-	neap__engine_hold = &hold;
+	neap__io_engine_hold = &hold;
 	assert_int_equal(neap_tier_open_file(&tier, "/var/tmp", NULL), 0);
-	neap__engine_hold = NULL;
+	neap__io_engine_hold = NULL;
 	struct neap_sweep_options o = {.size = sizeof o,
 		.steps = m->steps,
 		.memory = 12000,

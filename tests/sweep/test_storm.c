@@ -38,7 +38,7 @@ static struct {
 	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient;
 } totals;
 
-static struct neap__hold hold; /* of the files of a round */
+static struct neap__stall_injection hold; /* of the files of a round */
 
 static char now[400]; /* for the alarm */
 
@@ -275,9 +275,9 @@ static void one_round(uint64_t seed)
 	r.want = reference(&r.model);
 	r.ops = model_ops(&r.model, r.model.extra_most ? 160 + 64 * draw(&r, 4) : 0);
 	draw_hangs(&r);
-	neap__engine_hold = &hold;
+	neap__io_engine_hold = &hold;
 	draw_tiers(&r);
-	neap__engine_hold = NULL;
+	neap__io_engine_hold = NULL;
 	draw_options(&r);
 	if (draw_sweep(&r, &sweep)) {
 		neap__sweep_poison(sweep, 1);

@@ -80,7 +80,7 @@ static int part(struct outcome *out, const struct row *row, const struct neap_ba
 	struct neap_net *net = make(row);
 	assert_int_equal(neap_net_begin(net, batch, &objective), 0);
 	neap_net_get_sizes(net, &sizes);
-	neap__netops_fill(&ops, net);
+	neap__net_steps_fill(&ops, net);
 	ops.tape_bytes = ops.tape_max_bytes / 2; /* some overflow */
 	struct neap_sweep_options o = {.size = sizeof o,
 		.steps = batch->steps,

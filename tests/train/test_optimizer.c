@@ -104,7 +104,7 @@ static void unknown_names_are_refused(void **state)
 	(void)state;
 	assert_null(neap__rule_find("lion"));
 	assert_non_null(strstr(neap_detail(), "'lion'"));
-	assert_null(neap__schedule_find("linear"));
+	assert_null(neap__learning_rate_find("linear"));
 	assert_non_null(strstr(neap_detail(), "'linear'"));
 }
 
@@ -221,21 +221,21 @@ static void weight_decay_leaves_leaks_alone(void **state)
 static void schedules_rise_and_fall(void **state)
 {
 	(void)state;
-	const struct neap__schedule *cosine = neap__schedule_find("cosine");
-	const struct neap__schedule *constant = neap__schedule_find("constant");
-	near(neap__schedule_rate(cosine, 2, 4, 0, 104), 0.5);
-	near(neap__schedule_rate(cosine, 2, 4, 3, 104), 2);
-	near(neap__schedule_rate(cosine, 2, 4, 4, 104), 2);
-	near(neap__schedule_rate(cosine, 2, 4, 54, 104), 1); /* half way: cos(pi/2) = 0 */
-	near(neap__schedule_rate(cosine, 2, 4, 29, 104), 1 + sqrt(0.5));
-	near(neap__schedule_rate(cosine, 2, 4, 104, 104), 0);
-	near(neap__schedule_rate(cosine, 2, 0, 0, 1), 2);
-	near(neap__schedule_rate(cosine, 2, 50, 20, 10), 2 * 21.0 / 50); /* all of it warm-up */
-	near(neap__schedule_rate(constant, 2, 4, 1, 104), 1);
-	near(neap__schedule_rate(constant, 2, 4, 90, 104), 2);
+	const struct neap__learning_rate *cosine = neap__learning_rate_find("cosine");
+	const struct neap__learning_rate *constant = neap__learning_rate_find("constant");
+	near(neap__learning_rate_at(cosine, 2, 4, 0, 104), 0.5);
+	near(neap__learning_rate_at(cosine, 2, 4, 3, 104), 2);
+	near(neap__learning_rate_at(cosine, 2, 4, 4, 104), 2);
+	near(neap__learning_rate_at(cosine, 2, 4, 54, 104), 1); /* half way: cos(pi/2) = 0 */
+	near(neap__learning_rate_at(cosine, 2, 4, 29, 104), 1 + sqrt(0.5));
+	near(neap__learning_rate_at(cosine, 2, 4, 104, 104), 0);
+	near(neap__learning_rate_at(cosine, 2, 0, 0, 1), 2);
+	near(neap__learning_rate_at(cosine, 2, 50, 20, 10), 2 * 21.0 / 50); /* all of it warm-up */
+	near(neap__learning_rate_at(constant, 2, 4, 1, 104), 1);
+	near(neap__learning_rate_at(constant, 2, 4, 90, 104), 2);
 	double last = 3;
 	for (int64_t u = 4; u < 104; u++) {
-		double rate = neap__schedule_rate(cosine, 2, 4, u, 104);
+		double rate = neap__learning_rate_at(cosine, 2, 4, u, 104);
 		assert_true(rate > 0 && rate < last);
 		last = rate;
 	}

@@ -64,7 +64,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 static struct neap_pace sweep(
 	struct slow *slow, const char *strategy, uint64_t memory, int64_t steps)
 {
-	struct neap__pieces pieces = {0};
+	struct neap__sweep_pace pieces = {0};
 	struct neap_step_ops ops = {.size = sizeof ops,
 		.advance = advance,
 		.record = record,
@@ -78,16 +78,16 @@ static struct neap_pace sweep(
 	struct neap_sweep *s;
 	struct neap_pace pace;
 	double loss;
-	neap__pieces_watch(&pieces, &ops, slow);
+	neap__sweep_pace_watch(&pieces, &ops, slow);
 	assert_int_equal(neap_sweep_create(&s, &ops, &pieces, &o), 0);
 	assert_int_equal(neap_sweep_touch(s), 0);
 	for (int i = 0; i < 2; i++) { /* a second run starts afresh */
-		neap__pieces_start(&pieces, steps);
+		neap__sweep_pace_start(&pieces, steps);
 		assert_int_equal(neap_sweep_run(s, NULL, NULL, &loss, NULL), 0);
 		if (pieces.piece == 0)
 			continue;
 		/* A range may reach over the end of a piece, and the last over two. */
-		const struct neap__course *f = &pieces.forward, *b = &pieces.backward;
+		const struct neap__pace_marks *f = &pieces.forward, *b = &pieces.backward;
 		assert_in_range(f->marks, 95, 101);
 		assert_in_range(b->marks, 95, 101);
 		assert_int_equal(f->at[0], 0);
@@ -95,7 +95,7 @@ static struct neap_pace sweep(
 		assert_int_equal(b->at[0], steps);
 		assert_int_equal(b->at[b->marks - 1], 0);
 	}
-	neap__pieces_pace(&pieces, &pace);
+	neap__sweep_pace_now(&pieces, &pace);
 	neap_sweep_free(s);
 	return pace;
 }

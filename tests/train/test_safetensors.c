@@ -142,7 +142,7 @@ static void write_sample(const char *path, float *f, double *d, uint16_t *u)
 		d[i] = 1e-300 * (i + 1);
 	for (int i = 0; i < 5; i++)
 		u[i] = (uint16_t)(65530 + i);
-	const struct neap__tensor tensors[] = {
+	const struct neap__file_tensor tensors[] = {
 		{"short \"quoted\"", NEAP__U16, 1, {5}, u, 10},
 		{"layer0.weight", NEAP__F32, 2, {2, 3}, f, 24},
 		{"empty", NEAP__F32, 2, {0, 3}, f, 0},
@@ -165,7 +165,7 @@ static void written_files_come_back(void **state)
 	write_sample(path, f, d, u);
 	assert_int_equal(neap__safetensors_read(&file, path), 0);
 	assert_int_equal(file.tensors, 4);
-	const struct neap__tensor *t = neap__safetensors_find(&file, "layer0.weight");
+	const struct neap__file_tensor *t = neap__safetensors_find(&file, "layer0.weight");
 	assert_non_null(t);
 	assert_int_equal(t->dtype, NEAP__F32);
 	assert_int_equal(t->dims, 2);

@@ -297,7 +297,7 @@ static void divergence_ends_the_run(void **state)
 	assert_non_null(strstr(neap_detail(), "epoch 1"));
 	struct neap__safetensors file;
 	assert_int_equal(neap__safetensors_read(&file, in_folder("diverged/last.safetensors")), 0);
-	const struct neap__tensor *t = neap__safetensors_find(&file, "layer0.weight");
+	const struct neap__file_tensor *t = neap__safetensors_find(&file, "layer0.weight");
 	for (size_t i = 0; i < t->bytes / sizeof(float); i++) {
 		float w;
 		memcpy(&w, (const char *)t->data + i * sizeof w, sizeof w);

@@ -65,8 +65,8 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	neap__leak_scale(at, NEAP__BEHIND, w);
 	for (int i = 0; i < n; i++)
 		w[i] += a * u[i];
-	neap__late_spikes(at, w, (real)layer->b);
-	neap__late_reset(at, u, 1);
+	neap__delayed_spikes(at, w, (real)layer->b);
+	neap__delayed_reset(at, u, 1);
 	if (neap__learned(layer))
 		follow_membrane(at, in, u, w);
 	for (int i = 0; i < n; i++)

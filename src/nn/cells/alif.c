@@ -34,8 +34,8 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	real kappa = (real)layer->adapt;
 
 	neap__leak_scale(at, NEAP__BEHIND, a);
-	neap__late_spikes(at, a, 1);
-	neap__late_reset(at, u, (real)layer->threshold);
+	neap__delayed_spikes(at, a, 1);
+	neap__delayed_reset(at, u, (real)layer->threshold);
 	for (int i = 0; i < n; i++)
 		seen[i] = u[i] - kappa * a[i];
 	size_t bytes = neap__spike(at, seen, seen, tape);

@@ -3,8 +3,8 @@
  * cells.h: the table of cells. X(name, traits): a cell lives in name.c, which
  * defines neap__name_float and neap__name_double (struct neap__cell_code).
  */
-#ifndef NEAP_NN_CELLS_H
-#define NEAP_NN_CELLS_H
+#ifndef NEAP_NN_CELLS_CELLS_H
+#define NEAP_NN_CELLS_CELLS_H
 
 #include "nn/core/net_state.h"
 

@@ -41,7 +41,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	real *u = (real *)sums + layer->n;
 
 	neap__leak_decay(at, NEAP__MEMBRANE, u, sums);
-	neap__late_reset(at, u, (real)layer->threshold);
+	neap__delayed_reset(at, u, (real)layer->threshold);
 	size_t bytes = neap__spike(at, u, u, tape);
 	if (neap__learned(layer))
 		follow(at, u, sums);

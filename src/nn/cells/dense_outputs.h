@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_outputs.h: what cells share whose outputs are numbers of all units. */
-#ifndef NEAP_NN_OUTPUTS_H
-#define NEAP_NN_OUTPUTS_H
+#ifndef NEAP_NN_CELLS_DENSE_OUTPUTS_H
+#define NEAP_NN_CELLS_DENSE_OUTPUTS_H
 
 #include "nn/core/precision.h"
 

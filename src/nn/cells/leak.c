@@ -66,7 +66,7 @@ void neap__leak_follow(const struct neap__at *at, int leak, real *trace, const r
 void neap__leak_add(
 	const struct neap__at *at, int leak, const struct neap__view *view, const real *e)
 {
-	const struct neap__tensor *shape = &at->net->tensors[at->layer->leaks[leak].tensor];
+	const struct neap__param *shape = &at->net->tensors[at->layer->leaks[leak].tensor];
 	real *sum = (real *)at->group->grads->part + shape->offset;
 	const real *trace = view->trace[leak];
 	const uint16_t *id = view->active_id;

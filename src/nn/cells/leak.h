@@ -12,8 +12,8 @@
  * (J: the step's own derivative, spikes apart; eligibility traces). P goes forward with the
  * state, a row or more a parameter, and the tape holds it where it holds a membrane.
  */
-#ifndef NEAP_NN_LEAK_H
-#define NEAP_NN_LEAK_H
+#ifndef NEAP_NN_CELLS_LEAK_H
+#define NEAP_NN_CELLS_LEAK_H
 
 #include "nn/core/precision.h"
 

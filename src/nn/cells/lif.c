@@ -86,7 +86,7 @@ static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 	if (layer->reset == NEAP_RESET_ZERO)
 		late_zero(at, u);
 	if (layer->reset == NEAP_RESET_SUBTRACT)
-		neap__late_reset(at, u, (real)layer->threshold);
+		neap__delayed_reset(at, u, (real)layer->threshold);
 	size_t bytes = neap__spike(at, u, pre, tape);
 	if (!late)
 		reset_at_once(at, u);
@@ -107,13 +107,13 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 /* The same over many steps. */
 static void walk(const struct neap__layer *layer, void *walk_)
 {
-	static const enum neap__walk_reset resets[] = {
+	static const enum neap__membrane_walk_reset resets[] = {
 		[NEAP_RESET_SUBTRACT] = NEAP__WALK_SUBTRACT,
 		[NEAP_RESET_ZERO] = NEAP__WALK_ZERO,
 		[NEAP_RESET_HARD] = NEAP__WALK_HARD,
 		[NEAP_RESET_SOFT] = NEAP__WALK_SOFT,
 	};
-	struct neap__walk *w = walk_;
+	struct neap__membrane_walk *w = walk_;
 
 	w->reset = resets[layer->reset];
 	w->beta = (real)layer->leaks[NEAP__MEMBRANE].start;

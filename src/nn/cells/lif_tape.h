@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lif_tape.h: the tape of a lif layer, in the precision of the including file. */
-#ifndef NEAP_NN_LIFTAPE_H
-#define NEAP_NN_LIFTAPE_H
+#ifndef NEAP_NN_CELLS_LIF_TAPE_H
+#define NEAP_NN_CELLS_LIF_TAPE_H
 
 #include "nn/core/precision.h"
 

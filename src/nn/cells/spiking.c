@@ -24,13 +24,13 @@ static void add_last(const struct neap__at *at, real *x, real amount, const real
 			x[at->prev->id[k]] += amount;
 }
 
-void neap__late_reset(const struct neap__at *at, real *u, real amount)
+void neap__delayed_reset(const struct neap__at *at, real *u, real amount)
 {
 	if (at->t > 0)
 		add_last(at, u, -amount, neap__reset_spikes(at, at->t - 1, at->prev->value));
 }
 
-void neap__late_spikes(const struct neap__at *at, real *x, real amount)
+void neap__delayed_spikes(const struct neap__at *at, real *x, real amount)
 {
 	if (at->t > 0)
 		add_last(at, x, amount, at->prev->value);

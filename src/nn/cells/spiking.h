@@ -3,14 +3,14 @@
  * spiking.h: what cells that spike share: the threshold, resets that come a step later,
  * the tape, the surrogate's heights.
  */
-#ifndef NEAP_NN_SPIKING_H
-#define NEAP_NN_SPIKING_H
+#ifndef NEAP_NN_CELLS_SPIKING_H
+#define NEAP_NN_CELLS_SPIKING_H
 
 #include "nn/core/precision.h"
 
 #define neap__reset_spikes NEAP_R(neap__reset_spikes)
-#define neap__late_reset NEAP_R(neap__late_reset)
-#define neap__late_spikes NEAP_R(neap__late_spikes)
+#define neap__delayed_reset NEAP_R(neap__delayed_reset)
+#define neap__delayed_spikes NEAP_R(neap__delayed_spikes)
 #define neap__smooth_spikes NEAP_R(neap__smooth_spikes)
 #define neap__spike NEAP_R(neap__spike)
 #define neap__heights NEAP_R(neap__heights)
@@ -22,8 +22,8 @@
 const real *neap__reset_spikes(const struct neap__at *at, int64_t t, const void *live);
 
 /* u -= amount S_{-1}, by way of the reset; x += amount S_{-1}, by any other. */
-void neap__late_reset(const struct neap__at *at, real *u, real amount);
-void neap__late_spikes(const struct neap__at *at, real *x, real amount);
+void neap__delayed_reset(const struct neap__at *at, real *u, real amount);
+void neap__delayed_spikes(const struct neap__at *at, real *x, real amount);
 
 /* Of a smooth net: fills in at->now with numbers s [n] for all units; s is its room. */
 void neap__smooth_spikes(struct neap__at *at);

@@ -58,9 +58,9 @@ static void enter(struct neap_net *net, struct neap__group *group, int alive, in
 	}
 }
 
-static struct neap__share share_of(const struct neap__list *list, real *out)
+static struct neap__sample_rows share_of(const struct neap__list *list, real *out)
 {
-	return (struct neap__share){
+	return (struct neap__sample_rows){
 		.id = list->id, .v = list->value, .count = list->count, .out = out};
 }
 
@@ -68,7 +68,7 @@ static struct neap__share share_of(const struct neap__list *list, real *out)
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
-	struct neap__share *shares = group->shares;
+	struct neap__sample_rows *shares = group->shares;
 	int drops = layer->index > 0 && neap__drops(net, below);
 
 	for (int i = 0; i < alive; i++) {

@@ -9,33 +9,33 @@
  * count from the start of a sample. A state of all zero bytes is the one at
  * step 0.
  */
-#ifndef NEAP_NN_INSIDE_H
-#define NEAP_NN_INSIDE_H
+#ifndef NEAP_NN_CORE_NET_STATE_H
+#define NEAP_NN_CORE_NET_STATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
 #include "sys/isa.h"
 
-struct neap__pool;
+struct neap__thread_pool;
 struct neap__kernels;
 struct neap__cell;
 struct neap__events;
-struct neap__kept;
-struct neap__crew;
-struct neap__parcel;
+struct neap__deferred;
+struct neap__outer_team;
+struct neap__outer_tile;
 struct neap__replay;
 
 enum {
-	NEAP__BLOCK = 64,	/* steps whose weight gradients are summed together */
-	NEAP__TAPE_HEAD = 40,	/* headers of a tape of one round */
-	NEAP__TAPE_GROUP = 16,	/* a group's offset in a round, and of its first step */
-	NEAP__LAYERS_MOST = 64, /* of a net that has a log */
-	NEAP__LEAKS_MOST = 2	/* time constants of a cell */
+	NEAP__GRADIENT_BLOCK = 64, /* steps whose weight gradients are summed together */
+	NEAP__TAPE_HEAD = 40,	   /* headers of a tape of one round */
+	NEAP__TAPE_GROUP = 16,	   /* a group's offset in a round, and of its first step */
+	NEAP__LAYERS_MOST = 64,	   /* of a net that has a log */
+	NEAP__LEAKS_MOST = 2	   /* time constants of a cell */
 };
 
 /* One parameter tensor; struct neap_param shows it to the world. */
-struct neap__tensor {
+struct neap__param {
 	char name[40];
 	int64_t rows, columns, count;
 	size_t offset, row_offset; /* first element and row, counted over all tensors */
@@ -156,10 +156,10 @@ struct neap__group {
 	void *sums;		  /* [sample] of products: forward into a cell, backward into dS */
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended */
-	void *shares;		  /* [sample] struct neap__share */
-	struct neap__kept *kept;  /* of the thread that works on it, or of its grads */
-	int step;		  /* rows in use there */
-	double *z, *dz;		  /* [classes] */
+	void *shares;		  /* [sample] struct neap__sample_rows */
+	struct neap__deferred *kept; /* of the thread that works on it, or of its grads */
+	int step;		     /* rows in use there */
+	double *z, *dz;		     /* [classes] */
 	/* Of nets that drop: which units are kept, and scratch for what of their outputs goes up.
 	 */
 	struct {
@@ -251,7 +251,7 @@ struct neap__cell_code {
 	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
 	/*
 	 * Optional, for layers whose spikes were logged [none: such a net has no log]:
-	 * fills in the constants of a struct neap__walk, which makes the membranes of many
+	 * fills in the constants of a struct neap__membrane_walk, which makes the membranes of many
 	 * steps; and what finish does from there, which may change them.
 	 */
 	void (*walk)(const struct neap__layer *layer, void *walk);
@@ -309,7 +309,7 @@ const struct neap__cell *neap__cell_find(const char *name, size_t length);
 const struct neap__cell *neap__cell_at(int index);
 
 /* What runs a group over a range; one for each precision. */
-struct neap__engine {
+struct neap__precision_ops {
 	size_t real;
 	void (*advance)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, int first);
@@ -337,14 +337,15 @@ struct neap__engine {
 		int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0);
 	/* Of a dense net, after backward of all groups: gradients of its steps [t0, t1). */
 	void (*outers)(struct neap_net *net, struct neap__grads *grads,
-		const struct neap__parcel *parcel, struct neap__crew *crew, int64_t t1, int64_t t0);
+		const struct neap__outer_tile *parcel, struct neap__outer_team *crew, int64_t t1,
+		int64_t t0);
 	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
 	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
 		const unsigned char *state, unsigned char *adjoint, double *answer);
 	/* The penalty's gradient a spike: net->penalty. */
 	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
 };
-extern const struct neap__engine neap__engine_float, neap__engine_double;
+extern const struct neap__precision_ops neap__precision_ops_float, neap__precision_ops_double;
 
 /* How a gradient check treats the spikes that a detached reset sees. */
 enum neap__frozen { NEAP__LIVE, NEAP__FREEZE, NEAP__FROZEN };
@@ -355,11 +356,11 @@ struct neap_net {
 	int nlayers; /* readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
 	int ntensors;
-	struct neap__tensor *tensors;
+	struct neap__param *tensors;
 	size_t elements, rows; /* of all tensors */
-	const struct neap__engine *engine;
+	const struct neap__precision_ops *engine;
 	const struct neap__kernels *kernels;
-	struct neap__pool *pool;
+	struct neap__thread_pool *pool;
 	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
@@ -373,11 +374,11 @@ struct neap_net {
 	int ngroups, group_room, group_size;
 	struct neap__grads *grads;
 	int ngrads, grads_room, grads_size;
-	struct neap__kept *kept; /* [threads], or [grads_room], for grads_size samples */
+	struct neap__deferred *kept; /* [threads], or [grads_room], for grads_size samples */
 	int nkept;
 	int dense; /* outputs of hidden layers are numbers of all units, weights dense rows */
-	struct neap__crew *crew;      /* [threads] where dense */
-	struct neap__parcel *parcels; /* the work on a struct neap__grads, cut in pieces */
+	struct neap__outer_team *crew;	  /* [threads] where dense */
+	struct neap__outer_tile *parcels; /* the work on a struct neap__grads, cut in pieces */
 	int nparcels;
 	int sample_room;
 	size_t sample_state, sample_adjoint, sample_tape;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* precision.h: what the files compiled once a precision share. */
-#ifndef NEAP_NN_ENGINE_H
-#define NEAP_NN_ENGINE_H
+#ifndef NEAP_NN_CORE_PRECISION_H
+#define NEAP_NN_CORE_PRECISION_H
 
 #include "kern/kern.h"
 #include "nn/cells/cells.h"
 #include "nn/core/net_state.h"
 
-#define neap__engine_this NEAP_R(neap__engine)
+#define neap__precision_ops_this NEAP_R(neap__precision_ops)
 
 enum { NEAP__PRECISION = sizeof(real) == sizeof(double) ? NEAP_DOUBLE : NEAP_FLOAT };
 
@@ -18,14 +18,14 @@ static inline const struct neap__cell_code *neap__code(const struct neap__layer 
 
 static inline struct neap__matrix neap__weights(const struct neap_net *net, int tensor)
 {
-	const struct neap__tensor *t = &net->tensors[tensor];
+	const struct neap__param *t = &net->tensors[tensor];
 	return (struct neap__matrix){.w = t->data,
 		.columns = (int)t->columns,
 		.row_start = t->row_start,
 		.column = t->column};
 }
 
-static inline const struct neap__rows *neap__rows(
+static inline const struct neap__row_ops *neap__rows(
 	const struct neap__kernels *k, const struct neap__matrix *m)
 {
 	return &k->rows[m->row_start != NULL];
@@ -83,14 +83,14 @@ void neap__group_load(
 void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1);
 
-/* products.c: rows of kern.h's struct neap__rows, or dense products; shares may change. */
+/* products.c: rows of kern.h's struct neap__row_ops, or dense products; shares may change. */
 #define neap__products_add NEAP_R(neap__products_add)
 #define neap__products_dot NEAP_R(neap__products_dot)
 #define neap__strips_fill NEAP_R(neap__strips_fill)
 void neap__products_add(
-	const struct neap_net *net, struct neap__share *shares, int count, int tensor);
+	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor);
 void neap__products_dot(
-	const struct neap_net *net, struct neap__share *shares, int count, int tensor);
+	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor);
 /* Brings the weights into strips. */
 void neap__strips_fill(struct neap_net *net);
 
@@ -114,7 +114,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 /* The table of offsets before the tapes of n steps, cleared; what is written, rounded up. */
 size_t neap__tapes_begin(unsigned char *tape, int64_t n);
 size_t neap__tapes_end(unsigned char *tape, size_t bytes);
-/* Rows of struct neap__engine. */
+/* Rows of struct neap__precision_ops. */
 void neap__advance_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, int first);
 size_t neap__record_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
@@ -134,7 +134,7 @@ size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned
 #define neap__weights_add_now NEAP_R(neap__weights_add_now)
 #define neap__weights_end NEAP_R(neap__weights_end)
 #define neap__bias_add NEAP_R(neap__bias_add)
-#define neap__kept_din NEAP_R(neap__kept_din)
+#define neap__deferred_din NEAP_R(neap__deferred_din)
 #define neap__outputs_keep NEAP_R(neap__outputs_keep)
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
@@ -152,30 +152,32 @@ void neap__weights_end(struct neap_net *net, struct neap__group *group);
 void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer);
 /* A layer's d(in) one step later. */
-const real *neap__kept_din(const struct neap__at *at, int layer);
+const real *neap__deferred_din(const struct neap__at *at, int layer);
 /* Of a dense net: the outputs of the step. */
 void neap__outputs_keep(const struct neap__at *at);
 
-/* event_lists.c: rows of d(in) and outputs, of a sample's row and a step counted from the range's end. */
-#define neap__kept_row NEAP_R(neap__kept_row)
-#define neap__kept_outputs NEAP_R(neap__kept_outputs)
+/* event_lists.c: rows of d(in) and outputs, of a sample's row and a step counted from the range's
+ * end. */
+#define neap__deferred_row NEAP_R(neap__deferred_row)
+#define neap__deferred_outputs NEAP_R(neap__deferred_outputs)
 #define neap__column_of NEAP_R(neap__column_of)
 #define neap__note NEAP_R(neap__note)
-#define neap__noted_add NEAP_R(neap__noted_add)
-real *neap__kept_row(
-	const struct neap_net *net, const struct neap__kept *kept, int layer, int step, int row);
+#define neap__event_list_add NEAP_R(neap__event_list_add)
+real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *kept, int layer,
+	int step, int row);
 /* up: what of the outputs goes up. */
-real *neap__kept_outputs(const struct neap_net *net, const struct neap__kept *kept, int layer,
-	int step, int row, int up);
+real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *kept,
+	int layer, int step, int row, int up);
 /* Where in d(in) the columns of a tensor begin. */
 int neap__column_of(const struct neap__layer *layer, int tensor);
 /* The spikes of a list, which add row `from` of d(in). */
-void neap__note(struct neap__kept *kept, int tensor, const struct neap__list *list, uint32_t from);
+void neap__note(
+	struct neap__deferred *kept, int tensor, const struct neap__list *list, uint32_t from);
 /* Adds what was noted of a tensor; `lenders` rows of d(in) are in use. */
-void neap__noted_add(struct neap_net *net, struct neap__grads *grads, struct neap__kept *kept,
-	int layer, int tensor, int lenders);
+void neap__event_list_add(struct neap_net *net, struct neap__grads *grads,
+	struct neap__deferred *kept, int layer, int tensor, int lenders);
 
-/* backward.c: rows of struct neap__engine. */
+/* backward.c: rows of struct neap__precision_ops. */
 #define neap__backward_group NEAP_R(neap__backward_group)
 #define neap__fold_tensor NEAP_R(neap__fold_tensor)
 void neap__backward_group(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
@@ -187,19 +189,20 @@ void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int 
 /* The sums of a block of a tensor go to those of the blocks before. */
 void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int tensor);
 
-/* outer_products.c: a row of struct neap__engine. */
+/* outer_products.c: a row of struct neap__precision_ops. */
 #define neap__outers_parcel NEAP_R(neap__outers_parcel)
 void neap__outers_parcel(struct neap_net *net, struct neap__grads *grads,
-	const struct neap__parcel *parcel, struct neap__crew *crew, int64_t t1, int64_t t0);
+	const struct neap__outer_tile *parcel, struct neap__outer_team *crew, int64_t t1,
+	int64_t t0);
 
-/* replay_steps.c: rows of struct neap__engine. */
+/* replay_steps.c: rows of struct neap__precision_ops. */
 #define neap__replay_group NEAP_R(neap__replay_group)
 #define neap__pack_net NEAP_R(neap__pack_net)
 size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
 void neap__pack_net(struct neap_net *net);
 
-/* leak.c: a row of struct neap__engine. */
+/* leak.c: a row of struct neap__precision_ops. */
 #define neap__leak_begin NEAP_R(neap__leak_begin)
 void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer);
 
@@ -209,7 +212,7 @@ void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer);
 #define neap__dropout_list NEAP_R(neap__dropout_list)
 #define neap__dropout_raise NEAP_R(neap__dropout_raise)
 #define neap__dropout_gradient NEAP_R(neap__dropout_gradient)
-/* A row of struct neap__engine: which units of the group's samples are kept. */
+/* A row of struct neap__precision_ops: which units of the group's samples are kept. */
 void neap__dropout_draw(struct neap_net *net, struct neap__group *group);
 /* Does the batch begun drop outputs of a layer? */
 int neap__drops(const struct neap_net *net, const struct neap__layer *layer);

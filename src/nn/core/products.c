@@ -7,7 +7,7 @@
 #include "nn/core/precision.h"
 
 /* How many shares from the first on have a list of all rows, or (full 0) have not. */
-static int run_of(const struct neap__share *shares, int count, int rows, int full)
+static int run_of(const struct neap__sample_rows *shares, int count, int rows, int full)
 {
 	int n = 0;
 	while (n < count && (shares[n].count == rows) == full)
@@ -16,7 +16,7 @@ static int run_of(const struct neap__share *shares, int count, int rows, int ful
 }
 
 void neap__products_add(
-	const struct neap_net *net, struct neap__share *shares, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	int rows = (int)net->tensors[tensor].rows;
@@ -32,7 +32,7 @@ void neap__products_add(
 }
 
 void neap__products_dot(
-	const struct neap_net *net, struct neap__share *shares, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	int rows = (int)net->tensors[tensor].rows;
@@ -54,7 +54,7 @@ void neap__strips_fill(struct neap_net *net)
 	int strip = net->kernels->product_columns;
 
 	for (int i = 0; i < net->ntensors; i++) {
-		const struct neap__tensor *t = &net->tensors[i];
+		const struct neap__param *t = &net->tensors[i];
 		if (net->strips[i])
 			neap__pack(net->strips[i], t->data, (int)t->rows, (int)t->columns, strip);
 		if (net->turned[i])

@@ -36,7 +36,7 @@ static void start_beside(const struct neap__at *at, real *ds)
 static void add_products(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int next)
 {
-	struct neap__share *shares = group->shares;
+	struct neap__sample_rows *shares = group->shares;
 	int count = 0, column = neap__column_of(layer, tensor);
 
 	for (int i = 0; i < alive; i++) {
@@ -44,11 +44,11 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 		const struct neap__view *view = neap__view_of(at, at->layer->index);
 		if (next && at->t + 1 >= at->sequence->length)
 			continue;
-		shares[count++] = (struct neap__share){.id = view->active_id,
+		shares[count++] = (struct neap__sample_rows){.id = view->active_id,
 			.count = view->active,
 			.out = neap__scratch_row(net, group->sums, at->slot),
 			.in = column +
-			      (next ? neap__kept_din(at, layer->index) : din_of(at, layer))};
+			      (next ? neap__deferred_din(at, layer->index) : din_of(at, layer))};
 	}
 	neap__products_dot(net, shares, count, tensor);
 }
@@ -84,12 +84,12 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer;
-	struct neap__share *shares = group->shares;
+	struct neap__sample_rows *shares = group->shares;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__list *gated = &neap__view_of(at, layer->index)->gated;
-		shares[i] = (struct neap__share){.id = gated->id,
+		shares[i] = (struct neap__sample_rows){.id = gated->id,
 			.count = gated->count,
 			.out = neap__scratch_row(net, group->sums, at->slot),
 			.in = din_of(at, layer) + layer->at.candidate_at};
@@ -148,7 +148,7 @@ static void reverse_step(
 void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,
 	int64_t count)
 {
-	const struct neap__tensor *t = &net->tensors[tensor];
+	const struct neap__param *t = &net->tensors[tensor];
 	real *part = (real *)grads->part + t->offset + at;
 
 	if (t->factor != 1)
@@ -158,7 +158,7 @@ void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int 
 
 void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int index)
 {
-	const struct neap__tensor *tensor = &net->tensors[index];
+	const struct neap__param *tensor = &net->tensors[index];
 	uint8_t *dirty = grads->dirty + tensor->row_offset;
 
 	for (int64_t row = 0; row < tensor->rows; row++) {
@@ -189,7 +189,7 @@ void neap__backward_group(struct neap_net *net, struct neap__group *group, unsig
 		if (!net->dense)
 			neap__weights_step(net, group);
 		reverse_step(net, group, alive, tape + offset[t - tape_t0]);
-		if (t % NEAP__BLOCK == 0 && !net->dense) {
+		if (t % NEAP__GRADIENT_BLOCK == 0 && !net->dense) {
 			neap__weights_end(net, group);
 			for (int i = 0; i < net->ntensors; i++)
 				neap__fold_tensor(net, group->grads, i);

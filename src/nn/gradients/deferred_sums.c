@@ -14,13 +14,13 @@ enum {
 	NOTED = 16384	     /* spikes noted of a tensor, or what one step may bring */
 };
 
-size_t neap__kept_stride(const struct neap_net *net, int layer)
+size_t neap__deferred_stride(const struct neap_net *net, int layer)
 {
 	size_t bytes = (size_t)net->layers[layer].at.sums * net->engine->real;
 	return neap__round_up(bytes, 64);
 }
 
-size_t neap__kept_outputs_stride(const struct neap_net *net, int layer)
+size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 {
 	const struct neap__layer *l = &net->layers[layer];
 	return neap__round_up((size_t)l->n * net->engine->real, 64) * (l->dropout > 0 ? 2 : 1);
@@ -29,7 +29,7 @@ size_t neap__kept_outputs_stride(const struct neap_net *net, int layer)
 static int steps_of(int samples)
 {
 	int steps = SAMPLE_STEPS / samples;
-	return steps < 1 ? 1 : steps > NEAP__BLOCK ? NEAP__BLOCK : steps;
+	return steps < 1 ? 1 : steps > NEAP__GRADIENT_BLOCK ? NEAP__GRADIENT_BLOCK : steps;
 }
 
 /* Spikes of dense rows wait; numbers and compressed rows are added at once. */
@@ -41,8 +41,8 @@ static int waits(const struct neap_net *net, int tensor)
 	       net->tensors[tensor].takes_spikes;
 }
 
-static void take_all(
-	const struct neap_net *net, struct neap__kept *kept, int samples, struct neap__pieces *from)
+static void take_all(const struct neap_net *net, struct neap__deferred *kept, int samples,
+	struct neap__pieces *from)
 {
 	uint64_t rows = ((uint64_t)steps_of(samples) + 1) * samples;
 	uint64_t most_rows = 0, most = 0;
@@ -55,12 +55,12 @@ static void take_all(
 	kept->count = neap__piece(from, net->ntensors, sizeof *kept->count);
 	kept->room = neap__piece(from, net->ntensors, sizeof *kept->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		void *row = neap__piece(from, rows, neap__kept_stride(net, l));
+		void *row = neap__piece(from, rows, neap__deferred_stride(net, l));
 		if (from->base)
 			kept->rows[l] = row;
 	}
 	for (int l = 0; net->dense && l < net->nlayers - 1; l++) {
-		void *row = neap__piece(from, rows, neap__kept_outputs_stride(net, l));
+		void *row = neap__piece(from, rows, neap__deferred_outputs_stride(net, l));
 		if (from->base)
 			kept->outputs[l] = row;
 	}
@@ -81,30 +81,30 @@ static void take_all(
 	kept->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
 }
 
-size_t neap__kept_bytes(const struct neap_net *net, int samples)
+size_t neap__deferred_bytes(const struct neap_net *net, int samples)
 {
-	struct neap__kept kept;
+	struct neap__deferred kept;
 	struct neap__pieces pieces = {0};
 	take_all(net, &kept, samples, &pieces);
 	return pieces.used;
 }
 
-int neap__kept_make(struct neap_net *net, struct neap__kept *kept, int samples)
+int neap__deferred_make(struct neap_net *net, struct neap__deferred *kept, int samples)
 {
-	size_t bytes = neap__kept_bytes(net, samples);
+	size_t bytes = neap__deferred_bytes(net, samples);
 	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
 
 	if (!memory)
 		return neap__fail_errno(
 			ENOMEM, "%zu bytes for gradients of %d samples", bytes, samples);
 	memset(memory, 0, bytes);
-	*kept = (struct neap__kept){.memory = memory};
+	*kept = (struct neap__deferred){.memory = memory};
 	take_all(net, kept, samples, &(struct neap__pieces){memory, 0});
 	return 0;
 }
 
-void neap__kept_free(struct neap__kept *kept)
+void neap__deferred_free(struct neap__deferred *kept)
 {
 	free(kept->memory);
-	*kept = (struct neap__kept){0};
+	*kept = (struct neap__deferred){0};
 }

@@ -12,8 +12,8 @@
  * Every gradient is summed in the order in which spikes were noted, downwards in t and
  * upwards in samples, so where the waiting ends changes no bit.
  */
-#ifndef NEAP_NN_KEPT_H
-#define NEAP_NN_KEPT_H
+#ifndef NEAP_NN_GRADIENTS_DEFERRED_SUMS_H
+#define NEAP_NN_GRADIENTS_DEFERRED_SUMS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,30 +21,30 @@
 struct neap_net;
 
 /* A spike of a unit, and the kept row of d(in) that it adds. */
-struct neap__noted {
+struct neap__event_list {
 	uint32_t row, from;
 };
 
-struct neap__kept {
+struct neap__deferred {
 	int samples, steps; /* room for so many samples, and steps beside the one before */
 	void **rows;	    /* [layers][(steps + 1) * samples][stride]; row step * samples + slot */
 	void **outputs;	    /* the same of outputs, of a dense net's hidden layers */
-	struct neap__noted **noted; /* [tensors] */
-	size_t *count, *room;	    /* [tensors] */
-	uint32_t *start, *from;	    /* of the sort: [rows + 1], [events] */
-	uint16_t *row;		    /* [rows] */
-	void *strip;		    /* scratch of kernels: [(steps + 1) * samples] */
+	struct neap__event_list **noted; /* [tensors] */
+	size_t *count, *room;		 /* [tensors] */
+	uint32_t *start, *from;		 /* of the sort: [rows + 1], [events] */
+	uint16_t *row;			 /* [rows] */
+	void *strip;			 /* scratch of kernels: [(steps + 1) * samples] */
 	void *memory;
 };
 
 /* Bytes from one kept row of a layer to the next. */
-size_t neap__kept_stride(const struct neap_net *net, int layer);
+size_t neap__deferred_stride(const struct neap_net *net, int layer);
 /* The same of a row of outputs; where a layer has dropout, and of what goes up of them. */
-size_t neap__kept_outputs_stride(const struct neap_net *net, int layer);
+size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer);
 /* Memory for sums over at most `samples` samples. */
-int neap__kept_make(struct neap_net *net, struct neap__kept *kept, int samples);
-void neap__kept_free(struct neap__kept *kept);
+int neap__deferred_make(struct neap_net *net, struct neap__deferred *kept, int samples);
+void neap__deferred_free(struct neap__deferred *kept);
 /* Bytes that it takes. */
-size_t neap__kept_bytes(const struct neap_net *net, int samples);
+size_t neap__deferred_bytes(const struct neap_net *net, int samples);
 
 #endif

@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-real *neap__kept_row(
-	const struct neap_net *net, const struct neap__kept *kept, int layer, int step, int row)
+real *neap__deferred_row(
+	const struct neap_net *net, const struct neap__deferred *kept, int layer, int step, int row)
 {
 	size_t at = (size_t)step * kept->samples + row;
-	return (real *)(void *)((char *)kept->rows[layer] + at * neap__kept_stride(net, layer));
+	return (real *)(void *)((char *)kept->rows[layer] + at * neap__deferred_stride(net, layer));
 }
 
 /* Where the batch drops some, what goes up stands behind all. */
-real *neap__kept_outputs(const struct neap_net *net, const struct neap__kept *kept, int layer,
-	int step, int row, int up)
+real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *kept,
+	int layer, int step, int row, int up)
 {
 	size_t at = (size_t)step * kept->samples + row,
-	       stride = neap__kept_outputs_stride(net, layer);
+	       stride = neap__deferred_outputs_stride(net, layer);
 	size_t behind = up && neap__drops(net, &net->layers[layer]) ? stride / 2 : 0;
 	return (real *)(void *)((char *)kept->outputs[layer] + at * stride + behind);
 }
@@ -29,31 +29,32 @@ int neap__column_of(const struct neap__layer *layer, int tensor)
 					    : 0;
 }
 
-void neap__note(struct neap__kept *kept, int tensor, const struct neap__list *list, uint32_t from)
+void neap__note(
+	struct neap__deferred *kept, int tensor, const struct neap__list *list, uint32_t from)
 {
-	struct neap__noted *to = kept->noted[tensor] + kept->count[tensor];
+	struct neap__event_list *to = kept->noted[tensor] + kept->count[tensor];
 
 	for (int k = 0; k < list->count; k++)
-		to[k] = (struct neap__noted){list->id[k], from};
+		to[k] = (struct neap__event_list){list->id[k], from};
 	kept->count[tensor] += (size_t)list->count;
 }
 
 /* Sorted by rows, so that each is read and written once. */
-void neap__noted_add(struct neap_net *net, struct neap__grads *grads, struct neap__kept *kept,
-	int l, int tensor, int lenders)
+void neap__event_list_add(struct neap_net *net, struct neap__grads *grads,
+	struct neap__deferred *kept, int l, int tensor, int lenders)
 {
-	const struct neap__noted *noted = kept->noted[tensor];
-	const struct neap__tensor *t = &net->tensors[tensor];
+	const struct neap__event_list *noted = kept->noted[tensor];
+	const struct neap__param *t = &net->tensors[tensor];
 	uint8_t *dirty = grads->dirty + t->row_offset;
 	uint32_t *start = kept->start, sum = 0;
 	size_t count = kept->count[tensor], rows = (size_t)t->rows;
-	struct neap__bundle bundle = {.row = kept->row,
+	struct neap__scatter bundle = {.row = kept->row,
 		.start = start,
 		.from = kept->from,
 		.lenders = lenders,
 		.strip = kept->strip,
 		.x = (real *)kept->rows[l] + neap__column_of(&net->layers[l], tensor),
-		.stride = neap__kept_stride(net, l) / sizeof(real)};
+		.stride = neap__deferred_stride(net, l) / sizeof(real)};
 
 	if (count == 0)
 		return;

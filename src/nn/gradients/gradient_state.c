@@ -9,27 +9,29 @@
 
 #include <string.h>
 
-struct mover {
+struct gradient_mover {
 	int (*write)(void *to, const void *from, size_t bytes); /* or: */
 	int (*read)(void *from, void *to, size_t bytes);
 	void *other;
 	int rc; /* the first refusal */
 };
 
-static void move(struct mover *m, void *at, size_t bytes)
+static void move(struct gradient_mover *m, void *at, size_t bytes)
 {
 	if (m->rc == 0 && bytes > 0)
 		m->rc = m->write ? m->write(m->other, at, bytes) : m->read(m->other, at, bytes);
 }
 
-static void move_grads(struct mover *m, const struct neap_net *net, struct neap__grads *grads)
+static void move_grads(
+	struct gradient_mover *m, const struct neap_net *net, struct neap__grads *grads)
 {
 	move(m, grads->part, net->elements * net->engine->real);
 	move(m, grads->total, net->elements * sizeof *grads->total);
 	move(m, grads->dirty, net->rows);
 }
 
-static void move_group(struct mover *m, const struct neap_net *net, struct neap__group *group)
+static void move_group(
+	struct gradient_mover *m, const struct neap_net *net, struct neap__group *group)
 {
 	move(m, group->spikes, (size_t)net->hidden * sizeof *group->spikes);
 	move(m, &group->support, sizeof group->support);
@@ -38,7 +40,7 @@ static void move_group(struct mover *m, const struct neap_net *net, struct neap_
 	move(m, &group->tape_steps, sizeof group->tape_steps);
 }
 
-static int move_all(struct mover *m, struct neap_net *net)
+static int move_all(struct gradient_mover *m, struct neap_net *net)
 {
 	struct neap_net_result *found = &net->result;
 	if (!net->batch)
@@ -63,12 +65,12 @@ static int move_all(struct mover *m, struct neap_net *net)
 
 int neap_net_grad_save(void *net, int (*write)(void *to, const void *from, size_t bytes), void *to)
 {
-	struct mover m = {.write = write, .other = to};
+	struct gradient_mover m = {.write = write, .other = to};
 	return move_all(&m, net);
 }
 
 int neap_net_grad_load(void *net, int (*read)(void *from, void *to, size_t bytes), void *from)
 {
-	struct mover m = {.read = read, .other = from};
+	struct gradient_mover m = {.read = read, .other = from};
 	return move_all(&m, net);
 }

@@ -17,7 +17,7 @@ static int piece_of(int n, int most, int unit)
 	return (size + unit - 1) / unit * unit;
 }
 
-static void put(struct neap_net *net, struct neap__parcel parcel)
+static void put(struct neap_net *net, struct neap__outer_tile parcel)
 {
 	if (net->parcels)
 		net->parcels[net->nparcels] = parcel;
@@ -31,7 +31,7 @@ static void cut(struct neap_net *net, int layer, int tensor)
 
 	for (int from = 0; from < rows; from += high)
 		for (int left = 0; left < columns; left += wide)
-			put(net, (struct neap__parcel){NEAP__PARCEL_OUTER, layer, tensor, from,
+			put(net, (struct neap__outer_tile){NEAP__PARCEL_OUTER, layer, tensor, from,
 					 from + high < rows ? from + high : rows, left,
 					 left + wide < columns ? left + wide : columns});
 }
@@ -40,7 +40,7 @@ static void cut(struct neap_net *net, int layer, int tensor)
 static void cut_all(struct neap_net *net)
 {
 	net->nparcels = 0;
-	put(net, (struct neap__parcel){.tensor = net->layers[0].weight});
+	put(net, (struct neap__outer_tile){.tensor = net->layers[0].weight});
 	for (int l = 0; l < net->nlayers; l++) {
 		if (l > 0)
 			cut(net, l, net->layers[l].weight);
@@ -48,7 +48,7 @@ static void cut_all(struct neap_net *net)
 			cut(net, l, net->layers[l].recurrent);
 	}
 	for (int l = 0; l < net->nlayers; l++)
-		put(net, (struct neap__parcel){.kind = NEAP__PARCEL_BIAS,
+		put(net, (struct neap__outer_tile){.kind = NEAP__PARCEL_BIAS,
 				 .layer = l,
 				 .tensor = net->layers[l].bias});
 }
@@ -65,7 +65,7 @@ int neap__parcels_make(struct neap_net *net)
 	return 0;
 }
 
-static void take(const struct neap_net *net, struct neap__crew *crew, int64_t terms,
+static void take(const struct neap_net *net, struct neap__outer_team *crew, int64_t terms,
 	struct neap__pieces *from)
 {
 	crew->x = neap__piece(from, (uint64_t)terms, sizeof *crew->x);
@@ -73,28 +73,28 @@ static void take(const struct neap_net *net, struct neap__crew *crew, int64_t te
 	crew->room = neap__piece(from, neap__outer_room(ROWS), net->engine->real);
 }
 
-size_t neap__crew_bytes(const struct neap_net *net, int64_t terms)
+size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 {
-	struct neap__crew crew;
+	struct neap__outer_team crew;
 	struct neap__pieces pieces = {0};
 	take(net, &crew, terms, &pieces);
 	return pieces.used;
 }
 
-int neap__crew_make(struct neap_net *net, struct neap__crew *crew, int64_t terms)
+int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *crew, int64_t terms)
 {
-	size_t bytes = neap__crew_bytes(net, terms);
+	size_t bytes = neap__outer_team_bytes(net, terms);
 	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
 
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
-	*crew = (struct neap__crew){.memory = memory};
+	*crew = (struct neap__outer_team){.memory = memory};
 	take(net, crew, terms, &(struct neap__pieces){memory, 0});
 	return 0;
 }
 
-void neap__crew_free(struct neap__crew *crew)
+void neap__outer_team_free(struct neap__outer_team *crew)
 {
 	free(crew->memory);
-	*crew = (struct neap__crew){0};
+	*crew = (struct neap__outer_team){0};
 }

@@ -14,18 +14,18 @@ static int row_of(const struct neap__group *group, int slot)
 	return group->first - group->grads->first + slot;
 }
 
-static void keep(const struct neap_net *net, struct neap__kept *kept, int l, int step, int slot,
+static void keep(const struct neap_net *net, struct neap__deferred *kept, int l, int step, int slot,
 	const unsigned char *adjoint)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	memcpy(neap__kept_row(net, kept, l, step, slot), adjoint + layer->adjoint_at,
+	memcpy(neap__deferred_row(net, kept, l, step, slot), adjoint + layer->adjoint_at,
 		(size_t)layer->at.sums * sizeof(real));
 }
 
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint)
 {
-	struct neap__kept *kept = group->kept;
+	struct neap__deferred *kept = group->kept;
 
 	group->step = 0;
 	for (int s = 0; s < group->size; s++)
@@ -36,23 +36,23 @@ void neap__weights_begin(
 
 void neap__weights_end(struct neap_net *net, struct neap__group *group)
 {
-	struct neap__kept *kept = group->kept;
+	struct neap__deferred *kept = group->kept;
 	int lenders = (group->step + 1) * kept->samples;
 
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		neap__noted_add(net, group->grads, kept, l, layer->weight, lenders);
+		neap__event_list_add(net, group->grads, kept, l, layer->weight, lenders);
 		if (layer->is_recurrent)
-			neap__noted_add(net, group->grads, kept, l, layer->recurrent, lenders);
-		memmove(kept->rows[l], neap__kept_row(net, kept, l, group->step, 0),
-			(size_t)kept->samples * neap__kept_stride(net, l));
+			neap__event_list_add(net, group->grads, kept, l, layer->recurrent, lenders);
+		memmove(kept->rows[l], neap__deferred_row(net, kept, l, group->step, 0),
+			(size_t)kept->samples * neap__deferred_stride(net, l));
 	}
 	group->step = 0;
 }
 
 void neap__weights_step(struct neap_net *net, struct neap__group *group)
 {
-	struct neap__kept *kept = group->kept;
+	struct neap__deferred *kept = group->kept;
 	int full = group->step == kept->steps;
 
 	for (int i = 0; i < net->ntensors && !full; i++)
@@ -76,25 +76,26 @@ void neap__outputs_keep(const struct neap__at *at)
 	int l = at->layer->index, row = row_of(group, at->slot);
 	const real *outputs = neap__view_of(at, l)->spikes.value;
 
-	memcpy(neap__kept_outputs(at->net, group->kept, l, group->step, row, 0), outputs,
+	memcpy(neap__deferred_outputs(at->net, group->kept, l, group->step, row, 0), outputs,
 		(size_t)at->layer->n * sizeof(real));
 	if (neap__drops(at->net, at->layer))
-		neap__dropout_all(neap__kept_outputs(at->net, group->kept, l, group->step, row, 1),
+		neap__dropout_all(
+			neap__deferred_outputs(at->net, group->kept, l, group->step, row, 1),
 			at->net, group, at->layer, at->slot, outputs, 1);
 }
 
-const real *neap__kept_din(const struct neap__at *at, int layer)
+const real *neap__deferred_din(const struct neap__at *at, int layer)
 {
 	const struct neap__group *group = at->group;
-	return neap__kept_row(
+	return neap__deferred_row(
 		at->net, group->kept, layer, group->step - 1, row_of(group, at->slot));
 }
 
 void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
-	const struct neap__tensor *shape = &net->tensors[tensor];
-	const struct neap__share *shares = group->shares;
+	const struct neap__param *shape = &net->tensors[tensor];
+	const struct neap__sample_rows *shares = group->shares;
 	uint8_t *dirty = group->grads->dirty + shape->row_offset;
 
 	for (int i = 0; i < count; i++)
@@ -107,8 +108,8 @@ void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int 
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int from, int next)
 {
-	struct neap__kept *kept = group->kept;
-	struct neap__share *shares = group->shares;
+	struct neap__deferred *kept = group->kept;
+	struct neap__sample_rows *shares = group->shares;
 	int count = 0, step = group->step - next;
 	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
 
@@ -125,10 +126,10 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			neap__note(kept, tensor, &list,
 				(uint32_t)step * (uint32_t)kept->samples + (uint32_t)at->slot);
 		else
-			shares[count++] = (struct neap__share){.id = list.id,
+			shares[count++] = (struct neap__sample_rows){.id = list.id,
 				.v = list.value,
 				.count = list.count,
-				.in = neap__kept_row(net, kept, layer->index, step, at->slot) +
+				.in = neap__deferred_row(net, kept, layer->index, step, at->slot) +
 				      neap__column_of(layer, tensor)};
 	}
 	if (count)
@@ -138,7 +139,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 void neap__bias_add(
 	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
 {
-	const struct neap__tensor *shape = &net->tensors[layer->bias];
+	const struct neap__param *shape = &net->tensors[layer->bias];
 
 	group->grads->dirty[shape->row_offset] = 1;
 	for (int i = 0; i < alive; i++)

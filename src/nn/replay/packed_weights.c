@@ -25,7 +25,7 @@ static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, 
 /* The tensor that layer `from`'s outputs go through, if they are, or are asked for, all. */
 static int make_strips(struct neap_net *net, const struct neap__layer *from, int tensor)
 {
-	const struct neap__tensor *t = tensor < 0 ? NULL : &net->tensors[tensor];
+	const struct neap__param *t = tensor < 0 ? NULL : &net->tensors[tensor];
 	int all = from->outputs == NEAP__ALL, strip = net->engine->strip_columns(net);
 
 	if (!t || t->row_start)

@@ -3,8 +3,8 @@
  * replay_events.h: the spikes known to a group whose steps are replayed, and the rows of weights
  * that arrive with them.
  */
-#ifndef NEAP_NN_ARRIVALS_H
-#define NEAP_NN_ARRIVALS_H
+#ifndef NEAP_NN_REPLAY_REPLAY_EVENTS_H
+#define NEAP_NN_REPLAY_REPLAY_EVENTS_H
 
 #include "nn/core/precision.h"
 #include "nn/replay/replay_memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay_memory.h: what a group needs to make tapes again from a log (replay_steps.c). */
-#ifndef NEAP_NN_REPLAY_H
-#define NEAP_NN_REPLAY_H
+#ifndef NEAP_NN_REPLAY_REPLAY_MEMORY_H
+#define NEAP_NN_REPLAY_REPLAY_MEMORY_H
 
 #include "base/checked.h"
 #include "kern/events.h"
@@ -10,7 +10,7 @@
 #include "base/bump_alloc.h"
 
 enum {
-	NEAP__REPLAYED = NEAP__BLOCK, /* steps replayed at a time, at most */
+	NEAP__REPLAYED = NEAP__GRADIENT_BLOCK, /* steps replayed at a time, at most */
 	NEAP__WHOLE = 16,	      /* the same where the membranes of all units are kept */
 	NEAP__NEAR_BYTES = 192 << 10, /* of a strip's rows that are added at a time */
 };

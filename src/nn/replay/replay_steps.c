@@ -3,7 +3,8 @@
  * relive: the spikes of a group as a log, and its tapes made again from state and log.
  *
  * A group's log of a range: a table of offsets, then steps; in a step samples that have
- * not ended, in them a list (replay_memory.h) of each layer whose spikes others than the readout see.
+ * not ended, in them a list (replay_memory.h) of each layer whose spikes others than the readout
+ * see.
  *
  * All spikes known, the currents of a layer wait for nothing, and its membranes for nothing
  * but their own past: strips of units go over up to NEAP__REPLAYED steps at a time
@@ -91,24 +92,24 @@ static void mark(uint64_t *bits, size_t words, const struct neap__events *e, uns
 }
 
 /* A layer that walks from t0 to t1, and where. */
-struct walk {
+struct replay_walk {
 	struct neap_net *net;
 	struct neap__group *group;
 	const struct neap__layer *layer;
 	unsigned char *state;
 	int64_t t0, t1;
-	struct neap__walk constants;
+	struct neap__membrane_walk constants;
 	int listed;
 };
 
-static real *sums_of(const struct walk *w, int s)
+static real *sums_of(const struct replay_walk *w, int s)
 {
 	size_t slot = neap__walk_parts(w->net, w->layer) > 1 ? (size_t)s : 0;
 	return (real *)w->group->replay->sums + slot * NEAP__REPLAYED * w->net->strip;
 }
 
 /* The weights of a strip and a part. */
-static const real *weights_of(const struct walk *w, int strip, int part)
+static const real *weights_of(const struct replay_walk *w, int strip, int part)
 {
 	size_t rows = (size_t)neap__walk_rows(w->layer);
 	size_t first = (size_t)part * neap__part_rows(w->net, w->layer);
@@ -118,7 +119,7 @@ static const real *weights_of(const struct walk *w, int strip, int part)
 }
 
 /* What arrives at a strip of a sample, of a part of the weights. */
-static void add(const struct walk *w, int strip, int part, int s)
+static void add(const struct replay_walk *w, int strip, int part, int s)
 {
 	const struct neap_net *net = w->net;
 	const struct neap__replay *r = w->group->replay;
@@ -142,7 +143,7 @@ static real *values_of(const struct neap_net *net, const struct neap__group *gro
 }
 
 /* Moves a strip of a sample, if what it keeps has room. */
-static void move(struct walk *w, int strip, int s)
+static void move(struct replay_walk *w, int strip, int s)
 {
 	const struct neap_net *net = w->net;
 	struct neap__replay *r = w->group->replay;
@@ -168,7 +169,7 @@ static void move(struct walk *w, int strip, int s)
 }
 
 /* Asks for a strip's weights of a part: what steps ask for one row after the other comes late. */
-static void fetch(const struct walk *w, int strip, int part)
+static void fetch(const struct replay_walk *w, int strip, int part)
 {
 	int left = (int)neap__walk_rows(w->layer) - part * neap__part_rows(w->net, w->layer);
 	int rows = neap__part_rows(w->net, w->layer);
@@ -180,7 +181,7 @@ static void fetch(const struct walk *w, int strip, int part)
 }
 
 /* Strip by strip: weights outside, so that they stay near. Or not all: there was no room. */
-static int move_strips(struct walk *w)
+static int move_strips(struct replay_walk *w)
 {
 	int parts = neap__walk_parts(w->net, w->layer), size = w->group->size;
 	int *used = w->group->replay->used, most = (int)neap__value_most(w->net, w->layer);
@@ -204,7 +205,7 @@ static int move_strips(struct walk *w)
 }
 
 /* Could all samples have kept three times as many? */
-static int has_plenty(const struct walk *w)
+static int has_plenty(const struct replay_walk *w)
 {
 	int64_t most = neap__value_most(w->net, w->layer);
 
@@ -215,7 +216,7 @@ static int has_plenty(const struct walk *w)
 }
 
 /* Does each step have a tape that needs no more than was kept? */
-static int is_enough(const struct walk *w)
+static int is_enough(const struct replay_walk *w)
 {
 	for (int s = 0; s < w->group->size; s++) {
 		const int *kept = kept_of(w->group, w->layer, s);
@@ -239,7 +240,7 @@ enum { WHOLE_FOR = 16 }; /* walks, once a tape was dense */
 static enum outcome walk_layer(struct neap_net *net, struct neap__group *group,
 	unsigned char *state, const struct neap__layer *layer, int64_t t0, int64_t t1, int *plenty)
 {
-	struct walk w = {.net = net,
+	struct replay_walk w = {.net = net,
 		.group = group,
 		.layer = layer,
 		.state = state,

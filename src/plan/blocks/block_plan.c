@@ -19,7 +19,7 @@ static int refill(struct neap_schedule *s)
 {
 	int rc = 1;
 	while (rc > 0 && s->length == 0)
-		rc = neap__flow_next(*(struct neap__flow **)s->self, to_queue, s);
+		rc = neap__prefetch_next(*(struct neap__prefetch **)s->self, to_queue, s);
 	if (rc == NEAP_EINFEASIBLE)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
 	return rc < 0 ? rc : 0;
@@ -27,50 +27,50 @@ static int refill(struct neap_schedule *s)
 
 static void fini(struct neap_schedule *s)
 {
-	neap__flow_free(*(struct neap__flow **)s->self);
+	neap__prefetch_free(*(struct neap__prefetch **)s->self);
 }
 
 static int64_t tables(struct neap_schedule *s, int64_t room)
 {
-	return neap__flow_tables(*(struct neap__flow **)s->self, room);
+	return neap__prefetch_tables(*(struct neap__prefetch **)s->self, room);
 }
 
-int neap__blocks_open(struct neap_schedule *s)
+int neap__block_plan_open(struct neap_schedule *s)
 {
-	struct neap__flow **flow = s->self = calloc(1, sizeof *flow);
+	struct neap__prefetch **flow = s->self = calloc(1, sizeof *flow);
 	if (!flow)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
 	s->tables = tables;
-	NEAP_TRY(neap__flow_new(flow));
-	int rc = neap__flow_start(*flow, &s->problem, s->plan.tier, &s->plan.blocks);
+	NEAP_TRY(neap__prefetch_new(flow));
+	int rc = neap__prefetch_start(*flow, &s->problem, s->plan.tier, &s->plan.blocks);
 	if (rc == NEAP_EINFEASIBLE)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
 	return rc;
 }
 
-int64_t neap__blocks_settled(
+int64_t neap__block_plan_settled(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks)
 {
 	const struct neap_chain *c = &problem->chain;
 	double sent = (double)blocks->record * (double)neap__tape_sent(c) + (double)c->state;
-	double n = 4 * (double)(neap__pool(problem, tier) + (int64_t)c->state) / sent;
+	double n = 4 * (double)(neap__pool_bytes(problem, tier) + (int64_t)c->state) / sent;
 	return n < 16 ? 16 : n > 20000 ? 20000 : (int64_t)n;
 }
 
 /* A chain of so many steps, start to end. */
-static int run(struct neap__flow_total *total, struct neap__flow *flow,
+static int run(struct neap__prefetch_total *total, struct neap__prefetch *flow,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t steps, int64_t *actions)
 {
 	struct neap_problem shorter = *problem;
 	shorter.chain.steps = steps;
-	int rc = neap__flow_start(flow, &shorter, tier, blocks);
+	int rc = neap__prefetch_start(flow, &shorter, tier, blocks);
 	for (int64_t i = 0; rc >= 0 && i < 2 * ACTIONS_MOST; i++)
-		if ((rc = neap__flow_next(flow, NULL, NULL)) <= 0)
+		if ((rc = neap__prefetch_next(flow, NULL, NULL)) <= 0)
 			break;
-	neap__flow_total(flow, total);
+	neap__prefetch_total(flow, total);
 	if (actions)
 		*actions += total->actions;
 	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* too long to run */
@@ -85,13 +85,13 @@ static int64_t line(int64_t a, int64_t b, int64_t more)
  * Totals of n and 2 n blocks, continued to `blocks`: counts grow by the same number
  * each n blocks, and what is left over is run as a part of both.
  */
-static int extrapolate(struct neap__flow_total *out, struct neap__flow *flow,
+static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *flow,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
 	int64_t blocks, int64_t n, int64_t *actions)
 {
 	int64_t unit = plan->advance + plan->record, steps = problem->chain.steps;
 	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
-	struct neap__flow_total a, b;
+	struct neap__prefetch_total a, b;
 	NEAP_TRY(run(&a, flow, problem, tier, plan, steps - (blocks - rest) * unit, actions));
 	NEAP_TRY(run(&b, flow, problem, tier, plan, steps - (blocks - rest - n) * unit, actions));
 	*out = b;
@@ -109,7 +109,7 @@ static int extrapolate(struct neap__flow_total *out, struct neap__flow *flow,
 }
 
 static int settle_on(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, const struct neap__flow_total *t)
+	const struct neap_blocks *blocks, const struct neap__prefetch_total *t)
 {
 	const struct neap_chain *c = &problem->chain;
 	uint64_t bytes = (uint64_t)t->state_places * c->state +
@@ -137,31 +137,31 @@ static int settle_on(struct neap_plan *plan, const struct neap_problem *problem,
 }
 
 /* In full, but for blocks whose rhythm is known. *actions counts what was performed. */
-static int run_whole(struct neap__flow_total *total, struct neap__flow *flow,
+static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *flow,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t most, int64_t *actions)
 {
 	int64_t performed = 0;
-	int rc = neap__flow_run(flow, problem, tier, blocks, most, &performed);
-	neap__flow_total(flow, total);
+	int rc = neap__prefetch_run(flow, problem, tier, blocks, most, &performed);
+	neap__prefetch_total(flow, total);
 	if (actions)
 		*actions += performed;
 	return rc;
 }
 
-int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *given, struct neap__flow *flow, int64_t n, int64_t *actions)
+int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *given, struct neap__prefetch *flow, int64_t n, int64_t *actions)
 {
 	struct neap_blocks blocks = *given;
-	struct neap__flow_total total;
+	struct neap__prefetch_total total;
 	plan->feasible = 0;
 	memset(plan->tiers, 0, sizeof plan->tiers);
 	if (blocks.tail > problem->chain.steps)
 		blocks.tail = problem->chain.steps;
-	int64_t count = neap__blocks_count(&blocks, problem->chain.steps);
+	int64_t count = neap__block_plan_count(&blocks, problem->chain.steps);
 	if (count == 0)
 		tier = 0;
-	int64_t settled = n ? n : neap__blocks_settled(problem, tier, &blocks);
+	int64_t settled = n ? n : neap__block_plan_settled(problem, tier, &blocks);
 	int rc, estimated = 0;
 	if (n == 0) {
 		rc = run_whole(&total, flow, problem, tier, &blocks, ACTIONS_MOST, actions);
@@ -182,7 +182,7 @@ int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *pro
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	NEAP_TRY(settle_on(plan, problem, tier, &blocks, &total));
 	if (plan->feasible && estimated) /* the peak is an estimate: no less than may be */
-		plan->arena_bytes =
-			neap__fixed_bytes(problem, tier) + (uint64_t)neap__pool(problem, tier);
+		plan->arena_bytes = neap__fixed_bytes(problem, tier) +
+				    (uint64_t)neap__pool_bytes(problem, tier);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block_plan.h: the numbers of a plan of blocks, by running it against the clock. */
-#ifndef NEAP_PLAN_BLOCKS_H
-#define NEAP_PLAN_BLOCKS_H
+#ifndef NEAP_PLAN_BLOCKS_BLOCK_PLAN_H
+#define NEAP_PLAN_BLOCKS_BLOCK_PLAN_H
 
 #include "plan/blocks/prefetch.h"
 
@@ -12,12 +12,12 @@
  * the whole budget, and the peak that of 2 n blocks. *actions (may be NULL) is increased by what
  * was run.
  */
-int neap__blocks_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, struct neap__flow *flow, int64_t n, int64_t *actions);
+int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, struct neap__prefetch *flow, int64_t n, int64_t *actions);
 /* Blocks after which the rhythm of the transfers has settled, and 16 at least. */
-int64_t neap__blocks_settled(
+int64_t neap__block_plan_settled(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks);
 /* A strategy's open for plans of blocks. */
-int neap__blocks_open(struct neap_schedule *s);
+int neap__block_plan_open(struct neap_schedule *s);
 
 #endif

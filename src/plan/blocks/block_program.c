@@ -11,7 +11,7 @@ enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 #define PIECES 8 /* of a leaf, so that its tapes make room one after the other */
 
 struct sink {
-	struct neap__program *x;
+	struct neap__block_program *x;
 	void (*push)(void *user, const struct neap__op *op);
 	void *user;
 };
@@ -19,7 +19,7 @@ struct sink {
 /* grow: bytes held from the operation on; shrink: no longer after it. */
 static void push(struct sink *k, struct neap__op op, int64_t grow, int64_t shrink)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	x->held += grow;
 	op.held = x->held;
 	op.begins = x->begins;
@@ -44,7 +44,7 @@ static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t p
 		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
 }
 
-static void need(struct sink *k, struct neap__frame *f)
+static void need(struct sink *k, struct neap__block_frame *f)
 {
 	push(k,
 		(struct neap__op){.kind = NEAP__OP_NEED_STATE,
@@ -72,7 +72,7 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 	}
 }
 
-static int enter(struct neap__program *x, struct neap__frame frame)
+static int enter(struct neap__block_program *x, struct neap__block_frame frame)
 {
 	if (x->depth == x->stack_room) {
 		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
@@ -86,7 +86,7 @@ static int enter(struct neap__program *x, struct neap__frame frame)
 	return 0;
 }
 
-static int take_handle(struct neap__program *x, int32_t *handle)
+static int take_handle(struct neap__block_program *x, int32_t *handle)
 {
 	if (x->handles_free > 0) {
 		*handle = x->handles[--x->handles_free];
@@ -104,9 +104,9 @@ static int take_handle(struct neap__program *x, int32_t *handle)
 	return 0;
 }
 
-static void drop(struct sink *k, struct neap__frame *f)
+static void drop(struct sink *k, struct neap__block_frame *f)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	if (f->handle < 0)
 		return;
 	state(k, NEAP__OP_DROP, f->t0, f->handle, 0);
@@ -115,7 +115,7 @@ static void drop(struct sink *k, struct neap__frame *f)
 }
 
 /* The start becomes live; `keep`: and stays, or comes to be, in a slot. */
-static int arrive(struct sink *k, struct neap__frame *f, int keep)
+static int arrive(struct sink *k, struct neap__block_frame *f, int keep)
 {
 	if (f->live) {
 		if (keep && f->handle < 0) {
@@ -135,9 +135,9 @@ static int arrive(struct sink *k, struct neap__frame *f, int keep)
 	return 0;
 }
 
-static void leave(struct sink *k, struct neap__frame *f)
+static void leave(struct sink *k, struct neap__block_frame *f)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	leaf(k, f->t0, f->l);
 	if (f->place >= x->blocks)
 		x->spare--;
@@ -147,10 +147,10 @@ static void leave(struct sink *k, struct neap__frame *f)
 /* One level of leaf-Revolve (recompute_cost.h). */
 static int descend_leaf(struct sink *k)
 {
-	struct neap__program *x = k->x;
-	struct neap__frame *f = &x->stack[x->depth - 1];
-	const struct neap__phi *phi = f->tail ? &x->tail : &x->inner;
-	int64_t most = neap__phi_leaf(phi, f->j);
+	struct neap__block_program *x = k->x;
+	struct neap__block_frame *f = &x->stack[x->depth - 1];
+	const struct neap__recompute *phi = f->tail ? &x->tail : &x->inner;
+	int64_t most = neap__recompute_leaf(phi, f->j);
 	int first = !f->live && f->handle < 0;
 	NEAP_TRY(arrive(k, f, f->l > most));
 	if (first)
@@ -159,10 +159,10 @@ static int descend_leaf(struct sink *k)
 		leave(k, f);
 		return 0;
 	}
-	int64_t y = neap__phi_split(phi, f->l, f->j), t = f->t0 + y;
+	int64_t y = neap__recompute_split(phi, f->l, f->j), t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
-	struct neap__frame right = {.t0 = t,
+	struct neap__block_frame right = {.t0 = t,
 		.l = f->l - y,
 		.j = f->j + 1,
 		.place = -1,
@@ -178,8 +178,8 @@ static int descend_leaf(struct sink *k)
 /* One level of multi-read; f->j slots are free. */
 static int descend_multiread(struct sink *k)
 {
-	struct neap__program *x = k->x;
-	struct neap__frame *f = &x->stack[x->depth - 1];
+	struct neap__block_program *x = k->x;
+	struct neap__block_frame *f = &x->stack[x->depth - 1];
 	const struct neap__multiread *m = &x->multiread;
 	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
 	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
@@ -197,7 +197,7 @@ static int descend_multiread(struct sink *k)
 		return 0;
 	}
 	int64_t y = row.split, t = f->t0 + y;
-	struct neap__frame right = {.t0 = t,
+	struct neap__block_frame right = {.t0 = t,
 		.l = f->l - y,
 		.j = f->j - (row.how == NEAP__MR_KEEP),
 		.place = -1,
@@ -215,7 +215,7 @@ struct block {
 	int64_t t0, record, advance;
 };
 
-static struct block block_of(const struct neap__program *x, int64_t i)
+static struct block block_of(const struct neap__block_program *x, int64_t i)
 {
 	int64_t unit = x->plan.advance + x->plan.record;
 	if (i > 0)
@@ -224,13 +224,13 @@ static struct block block_of(const struct neap__program *x, int64_t i)
 	return (struct block){0, x->first - advance, advance};
 }
 
-static int64_t chunks_of(const struct neap__program *x, int64_t record)
+static int64_t chunks_of(const struct neap__block_program *x, int64_t record)
 {
 	return record ? (record + x->plan.chunk - 1) / x->plan.chunk : 0;
 }
 
 /* Chunk n of block i; the places of a block's chunks follow each other. */
-static struct neap__op chunk_op(const struct neap__program *x, int kind, int64_t i, int64_t n)
+static struct neap__op chunk_op(const struct neap__block_program *x, int kind, int64_t i, int64_t n)
 {
 	struct block b = block_of(x, i);
 	int64_t t0 = b.t0 + n * x->plan.chunk, end = b.t0 + b.record;
@@ -245,7 +245,7 @@ static struct neap__op chunk_op(const struct neap__program *x, int kind, int64_t
 
 static void block_up(struct sink *k)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	struct block b = block_of(x, x->at);
 	int64_t n = chunks_of(x, b.record), tape = (int64_t)x->chain->tape;
 	x->begins = NEAP__BEGINS_UP;
@@ -268,14 +268,14 @@ static void block_up(struct sink *k)
 
 static int tail_begin(struct sink *k)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	int64_t steps = x->chain->steps, tail = x->plan.tail;
 	x->phase = PHASE_INNER;
 	if (tail == 0) {
 		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
 		return 0;
 	}
-	return enter(x, (struct neap__frame){.t0 = steps - tail,
+	return enter(x, (struct neap__block_frame){.t0 = steps - tail,
 				.l = tail,
 				.place = -1,
 				.handle = -1,
@@ -286,7 +286,7 @@ static int tail_begin(struct sink *k)
 /* The recursion is done: the next part below it. */
 static int block_down(struct sink *k)
 {
-	struct neap__program *x = k->x;
+	struct neap__block_program *x = k->x;
 	if (x->phase == PHASE_CHUNKS && x->chunk > 0) {
 		struct neap__op op = chunk_op(x, NEAP__OP_NEED_TAPES, x->at, --x->chunk);
 		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
@@ -305,7 +305,7 @@ static int block_down(struct sink *k)
 	if (b.advance == 0)
 		return 0;
 	int multiread = x->plan.inner == NEAP_BLOCKS_MULTIREAD;
-	return enter(x, (struct neap__frame){.t0 = b.t0 + b.record,
+	return enter(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
 				.l = b.advance,
 				.j = multiread ? x->multiread.slots : 0,
 				.place = x->at,
@@ -314,8 +314,8 @@ static int block_down(struct sink *k)
 				.multiread = (uint8_t)multiread});
 }
 
-int neap__program_next(
-	struct neap__program *x, void (*push_op)(void *user, const struct neap__op *op), void *user)
+int neap__block_program_next(struct neap__block_program *x,
+	void (*push_op)(void *user, const struct neap__op *op), void *user)
 {
 	struct sink k = {x, push_op, user};
 	if (x->depth > 0)
@@ -330,7 +330,7 @@ int neap__program_next(
 	return x->phase != PHASE_END;
 }
 
-static int make_tables(struct neap__program *x)
+static int make_tables(struct neap__block_program *x)
 {
 	const struct neap_chain *c = x->chain;
 	int64_t s = (int64_t)c->state, a = (int64_t)c->tape;
@@ -339,7 +339,7 @@ static int make_tables(struct neap__program *x)
 	if (pool < 0 || x->plan.tail_reserve > x->pool)
 		return NEAP_EINFEASIBLE;
 	if (x->plan.tail > 0) {
-		NEAP_TRY(neap__phi_make(
+		NEAP_TRY(neap__recompute_make(
 			&x->tail, x->plan.tail, x->pool - x->plan.tail_reserve, s, a, one));
 		if (x->tail.reach < x->plan.tail)
 			return NEAP_EINFEASIBLE;
@@ -348,12 +348,12 @@ static int make_tables(struct neap__program *x)
 		return 0;
 	if (x->plan.inner == NEAP_BLOCKS_MULTIREAD)
 		return neap__multiread_make(&x->multiread, c, x->plan.advance, pool, x->plan.price);
-	NEAP_TRY(neap__phi_make(&x->inner, x->plan.advance, pool, s, a, one));
+	NEAP_TRY(neap__recompute_make(&x->inner, x->plan.advance, pool, s, a, one));
 	return x->inner.reach < x->plan.advance ? NEAP_EINFEASIBLE : 0;
 }
 
-int neap__program_start(struct neap__program *x, const struct neap_chain *chain, int64_t pool,
-	const struct neap_blocks *plan)
+int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
+	int64_t pool, const struct neap_blocks *plan)
 {
 	int64_t unit = plan->advance + plan->record;
 	x->chain = chain;
@@ -363,7 +363,7 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
 		return NEAP_EINFEASIBLE;
 	if (x->plan.tail > chain->steps)
 		x->plan.tail = chain->steps;
-	x->blocks = neap__blocks_count(&x->plan, chain->steps);
+	x->blocks = neap__block_plan_count(&x->plan, chain->steps);
 	x->first = chain->steps - x->plan.tail - (x->blocks - 1) * unit;
 	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
 	if (plan->record > 0 && ((chain->tape && chunk > pool / (int64_t)chain->tape) ||
@@ -375,7 +375,7 @@ int neap__program_start(struct neap__program *x, const struct neap_chain *chain,
 	return make_tables(x);
 }
 
-int64_t neap__program_alike(const struct neap__program *x, int begins)
+int64_t neap__block_program_alike(const struct neap__block_program *x, int begins)
 {
 	int64_t left = 0;
 	if (begins == NEAP__BEGINS_UP && x->phase == PHASE_UP)
@@ -385,7 +385,7 @@ int64_t neap__program_alike(const struct neap__program *x, int begins)
 	return left > 0 ? left : 0;
 }
 
-void neap__program_skip(struct neap__program *x, int begins, int64_t blocks)
+void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)
 {
 	int64_t unit = x->plan.advance + x->plan.record, turned[1024];
 	if (begins == NEAP__BEGINS_UP) {
@@ -396,7 +396,7 @@ void neap__program_skip(struct neap__program *x, int begins, int64_t blocks)
 		return;
 	}
 	for (int64_t i = 0; i < x->depth; i++) {
-		struct neap__frame *f = &x->stack[i];
+		struct neap__block_frame *f = &x->stack[i];
 		f->t0 -= blocks * unit;
 		if (f->place >= 0 && f->place < x->blocks)
 			f->place -= blocks;
@@ -404,7 +404,8 @@ void neap__program_skip(struct neap__program *x, int begins, int64_t blocks)
 	x->at -= blocks;
 }
 
-void neap__program_shift(const struct neap__program *x, struct neap__op *op, int64_t blocks)
+void neap__block_program_shift(
+	const struct neap__block_program *x, struct neap__op *op, int64_t blocks)
 {
 	int64_t unit = x->plan.advance + x->plan.record;
 	op->t0 += blocks * unit;
@@ -415,7 +416,7 @@ void neap__program_shift(const struct neap__program *x, struct neap__op *op, int
 		op->place += blocks;
 }
 
-int64_t neap__program_tables(struct neap__program *x, int64_t room)
+int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 {
 	if (x->stack_room < room) {
 		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
@@ -434,10 +435,10 @@ int64_t neap__program_tables(struct neap__program *x, int64_t room)
 	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
 }
 
-void neap__program_free(struct neap__program *x)
+void neap__block_program_free(struct neap__block_program *x)
 {
-	neap__phi_free(&x->inner);
-	neap__phi_free(&x->tail);
+	neap__recompute_free(&x->inner);
+	neap__recompute_free(&x->tail);
 	neap__multiread_free(&x->multiread);
 	free(x->stack);
 	free(x->handles);

@@ -4,8 +4,8 @@
  * needs from the slow tier, but not when transfers are issued (prefetch.c). Operations
  * come in small batches; memory is that of the recursion inside a block.
  */
-#ifndef NEAP_PLAN_PROGRAM_H
-#define NEAP_PLAN_PROGRAM_H
+#ifndef NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
+#define NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
 
 #include "plan/recompute/recompute_cost.h"
 
@@ -61,7 +61,7 @@ static inline const struct neap__multiread_row *neap__multiread_at(const struct 
 	return &rows[c * (m->steps + 1) + l];
 }
 
-struct neap__frame {
+struct neap__block_frame {
 	int64_t t0, l;
 	int64_t j;	/* slots taken (leaf), slots free (multi-read) */
 	int64_t place;	/* of the start on the tier, or -1 */
@@ -70,14 +70,14 @@ struct neap__frame {
 	uint8_t live, tail, multiread;
 };
 
-struct neap__program {
+struct neap__block_program {
 	const struct neap_chain *chain;
 	struct neap_blocks plan;
 	int64_t pool;
 	int64_t blocks, first; /* number of blocks; steps of the first one */
-	struct neap__phi inner, tail;
+	struct neap__recompute inner, tail;
 	struct neap__multiread multiread;
-	struct neap__frame *stack;
+	struct neap__block_frame *stack;
 	int64_t depth, stack_room;
 	int32_t *handles; /* free handles */
 	int64_t handles_free, handles_room, handles_made;
@@ -95,28 +95,29 @@ struct neap__program {
  * Starts over. 0, -ENOMEM, or NEAP_EINFEASIBLE where the pool is too small for it.
  * From all zero, or used before. `chain` is borrowed.
  */
-int neap__program_start(struct neap__program *x, const struct neap_chain *chain, int64_t pool,
-	const struct neap_blocks *plan);
+int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
+	int64_t pool, const struct neap_blocks *plan);
 /*
  * The next batch, through `push(user, op)`; each op has its number x->number at the
  * time. 1, 0 at the end, or a negative code.
  */
-int neap__program_next(
-	struct neap__program *x, void (*push)(void *user, const struct neap__op *op), void *user);
+int neap__block_program_next(struct neap__block_program *x,
+	void (*push)(void *user, const struct neap__op *op), void *user);
 /*
  * For predicting: how many of the blocks to come are like the ones before them, the
  * first and the last one not counted. skip: leaves so many out; shift: an operation
  * before that is then one of a block as much higher, or lower where blocks < 0.
  */
-int64_t neap__program_alike(const struct neap__program *x, int begins);
-void neap__program_skip(struct neap__program *x, int begins, int64_t blocks);
-void neap__program_shift(const struct neap__program *x, struct neap__op *op, int64_t blocks);
+int64_t neap__block_program_alike(const struct neap__block_program *x, int begins);
+void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks);
+void neap__block_program_shift(
+	const struct neap__block_program *x, struct neap__op *op, int64_t blocks);
 /* Rows of its tables, `room` at least, or -ENOMEM. */
-int64_t neap__program_tables(struct neap__program *x, int64_t room);
-void neap__program_free(struct neap__program *x);
+int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room);
+void neap__block_program_free(struct neap__block_program *x);
 
 /* Blocks there are, for a chain of so many steps. */
-static inline int64_t neap__blocks_count(const struct neap_blocks *b, int64_t steps)
+static inline int64_t neap__block_plan_count(const struct neap_blocks *b, int64_t steps)
 {
 	int64_t body = steps - b->tail, unit = b->advance + b->record;
 	return body <= 0 ? 0 : (body + unit - 1) / unit;

@@ -29,15 +29,15 @@ struct seed {
 	double score;
 };
 
-struct search {
+struct block_search {
 	const struct neap_problem *p;
 	int tier;
 	double capacity;			       /* of the tier, bytes */
 	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
 	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
 	double state_lost, tape_lost;		       /* seconds of computing each, either way */
-	struct neap__flow *flow;
-	struct neap__phi phi; /* of the whole pool, for the score */
+	struct neap__prefetch *flow;
+	struct neap__recompute phi; /* of the whole pool, for the score */
 	int64_t effort;
 	int64_t nseeds, ntried;
 	struct seed seeds[SEEDS];
@@ -55,7 +55,7 @@ static int64_t whole(double x)
  * A tier that is too small for the blocks gets longer ones: their tapes stay as many,
  * more steps are advanced between them. 0 where it holds none of them.
  */
-static int within_capacity(const struct search *s, struct neap_blocks *b)
+static int within_capacity(const struct block_search *s, struct neap_blocks *b)
 {
 	int64_t body = s->p->chain.steps - b->tail, unit = b->advance + b->record;
 	int64_t chunks = b->chunk ? (b->record + b->chunk - 1) / b->chunk : 0;
@@ -71,7 +71,7 @@ static int within_capacity(const struct search *s, struct neap_blocks *b)
 }
 
 /* Numbers in range and of one meaning; 0 if there is nothing left of it. */
-static int normal(const struct search *s, struct neap_blocks *b)
+static int normal(const struct block_search *s, struct neap_blocks *b)
 {
 	int64_t steps = s->p->chain.steps, fit = whole(s->pool / fmax(s->tape, 1e-9));
 	if (b->advance < 0 || b->record < 0 || b->tail < 0)
@@ -104,13 +104,13 @@ static int normal(const struct search *s, struct neap_blocks *b)
 }
 
 /* Extra forward seconds of a block; optimistic. */
-static double again(const struct search *s, const struct neap_blocks *b)
+static double again(const struct block_search *s, const struct neap_blocks *b)
 {
 	int64_t l = b->advance < s->phi.reach ? b->advance : s->phi.reach;
-	return l > 0 ? s->f * neap__phi_extra(&s->phi, l, 0) : 0;
+	return l > 0 ? s->f * neap__recompute_extra(&s->phi, l, 0) : 0;
 }
 
-static double fluid(const struct search *s, const struct neap_blocks *b)
+static double fluid(const struct block_search *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
 	double out = b->advance ? s->state_out : 0, in = b->advance ? s->state_in : 0;
@@ -130,7 +130,7 @@ static double fluid(const struct search *s, const struct neap_blocks *b)
 	return (fmax(up, out) + fmax(down, in)) * body + rest;
 }
 
-static void seed(struct search *s, struct neap_blocks b)
+static void seed(struct block_search *s, struct neap_blocks b)
 {
 	if (s->nseeds == SEEDS || !normal(s, &b))
 		return;
@@ -145,7 +145,7 @@ static int by_score(const void *a, const void *b)
 	return memcmp(&x->b, &y->b, sizeof x->b);
 }
 
-static void stream_seeds(struct search *s)
+static void stream_seeds(struct block_search *s)
 {
 	for (double d = 2; d <= 32; d *= 2) {
 		double q = fmax(1, floor(s->pool / (d * s->tape)));
@@ -156,7 +156,7 @@ static void stream_seeds(struct search *s)
 }
 
 /* Tapes worth sending with J advanced steps: until a channel is just full. */
-static double tapes_beside(const struct search *s, double j, double extra)
+static double tapes_beside(const struct block_search *s, double j, double extra)
 {
 	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
 	double out = s->state_out - s->state_lost, in = s->state_in - s->state_lost;
@@ -166,13 +166,13 @@ static double tapes_beside(const struct search *s, double j, double extra)
 }
 
 /* Steps between states that just fill the tier. */
-static double full_tier(const struct search *s, double tail)
+static double full_tier(const struct block_search *s, double tail)
 {
 	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
 	return fmax(1, ceil(((double)s->p->chain.steps - tail) / fmax(places, 1)));
 }
 
-static void leaf_seeds(struct search *s)
+static void leaf_seeds(struct block_search *s)
 {
 	double l1 = floor(s->pool / s->tape);
 	double l2 = s->pool > s->state + s->tape ? l1 + floor((s->pool - s->state) / s->tape) : l1;
@@ -198,7 +198,7 @@ static void leaf_seeds(struct search *s)
 				}
 }
 
-static void multiread_seeds(struct search *s)
+static void multiread_seeds(struct block_search *s)
 {
 	static const double prices[] = {0, 0.02, 0.1, 0.3, 1};
 	double base = s->state_out / fmax(s->f, 1e-12);
@@ -220,7 +220,7 @@ static void multiread_seeds(struct search *s)
 }
 
 /* Makespan of a candidate, INFINITY where it does not fit; remembered. */
-static int value(struct search *s, struct neap_blocks *b, double *makespan)
+static int value(struct block_search *s, struct neap_blocks *b, double *makespan)
 {
 	struct neap_plan plan;
 	*makespan = INFINITY;
@@ -232,8 +232,8 @@ static int value(struct search *s, struct neap_blocks *b, double *makespan)
 			return 0;
 		}
 	memset(&plan, 0, sizeof plan);
-	int64_t actions = 0, n = neap__blocks_settled(s->p, s->tier, b);
-	NEAP_TRY(neap__blocks_evaluate(
+	int64_t actions = 0, n = neap__block_plan_settled(s->p, s->tier, b);
+	NEAP_TRY(neap__block_plan_evaluate(
 		&plan, s->p, s->tier, b, s->flow, n < SETTLED ? n : SETTLED, &actions));
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		actions += b->advance * b->advance / 8;
@@ -246,7 +246,7 @@ static int value(struct search *s, struct neap_blocks *b, double *makespan)
 
 /* The n-th neighbour, or 0 beyond the last. */
 static int neighbour(
-	const struct search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
+	const struct block_search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
 {
 	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
 	struct neap_blocks *b = to;
@@ -299,7 +299,7 @@ static int neighbour(
 }
 
 /* First improvement, coordinate after coordinate, until a round gains little. */
-static int descend(struct search *s, struct seed *x)
+static int descend(struct block_search *s, struct seed *x)
 {
 	double before = INFINITY;
 	while (s->effort > 0 && x->score < before * (1 - 1e-4)) {
@@ -316,7 +316,7 @@ static int descend(struct search *s, struct seed *x)
 }
 
 /* The best seeds by score; a share of them of each kind of block. */
-static int rank(struct search *s)
+static int rank(struct block_search *s)
 {
 	int64_t most = s->effort / 8 < RANKED ? s->effort / 8 : RANKED;
 	int64_t quota[2] = {most / 2, most - most / 2};
@@ -338,7 +338,7 @@ static int rank(struct search *s)
 }
 
 /* Of each kind the best one first, then the others as they come. */
-static void order_starts(struct search *s)
+static void order_starts(struct block_search *s)
 {
 	for (int64_t i = 1; i < s->nbest; i++) {
 		struct seed x = s->best[i];
@@ -350,7 +350,7 @@ static void order_starts(struct search *s)
 	}
 }
 
-static int look(struct search *s, double below)
+static int look(struct block_search *s, double below)
 {
 	stream_seeds(s);
 	leaf_seeds(s);
@@ -371,7 +371,7 @@ static int look(struct search *s, double below)
 }
 
 /* The best few in full: short runs do not see a backlog that grows slowly. */
-static int decide(struct search *s, struct neap_plan *plan)
+static int decide(struct block_search *s, struct neap_plan *plan)
 {
 	int64_t done = 0;
 	for (int64_t i = 0; i < s->nbest && done < FINALS; i++) {
@@ -379,7 +379,7 @@ static int decide(struct search *s, struct neap_plan *plan)
 		if (i > 0 && (memcmp(&s->best[i].b, &s->best[i - 1].b, sizeof s->best[i].b) == 0 ||
 				     (plan->feasible && s->best[i].score >= plan->makespan)))
 			continue;
-		NEAP_TRY(neap__blocks_evaluate(
+		NEAP_TRY(neap__block_plan_evaluate(
 			&trial, s->p, s->tier, &s->best[i].b, s->flow, 0, NULL));
 		done++;
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
@@ -388,7 +388,7 @@ static int decide(struct search *s, struct neap_plan *plan)
 	return 0;
 }
 
-static void describe(struct search *s, const struct neap_problem *p, int tier, int64_t effort)
+static void describe(struct block_search *s, const struct neap_problem *p, int tier, int64_t effort)
 {
 	const struct neap_chain *c = &p->chain;
 	const struct neap_tier_spec *t = &p->tiers[tier - 1];
@@ -400,7 +400,7 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 	s->b = c->backward;
 	s->state = (double)c->state;
 	s->tape = (double)c->tape;
-	s->pool = (double)neap__pool(p, tier);
+	s->pool = (double)neap__pool_bytes(p, tier);
 	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	s->state_out = neap_tier_seconds(t, 1, c->state);
 	s->state_in = neap_tier_seconds(t, 0, c->state);
@@ -414,25 +414,25 @@ static void describe(struct search *s, const struct neap_problem *p, int tier, i
 int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	int64_t effort, double below)
 {
-	int64_t pool = neap__pool(problem, tier);
+	int64_t pool = neap__pool_bytes(problem, tier);
 	plan->feasible = 0;
 	if (problem->chain.tape < 1 || pool < (int64_t)problem->chain.tape)
 		return 0;
-	struct search *s = calloc(1, sizeof *s);
+	struct block_search *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	describe(s, problem, tier, effort);
 	int64_t longest = problem->chain.steps < 1000000 ? problem->chain.steps : 1000000;
-	int rc = neap__flow_new(&s->flow);
+	int rc = neap__prefetch_new(&s->flow);
 	if (rc == 0)
-		rc = neap__phi_make(&s->phi, longest, pool, (int64_t)problem->chain.state,
+		rc = neap__recompute_make(&s->phi, longest, pool, (int64_t)problem->chain.state,
 			(int64_t)problem->chain.tape, 0);
 	if (rc == 0)
 		rc = look(s, below);
 	if (rc == 0)
 		rc = decide(s, plan);
-	neap__phi_free(&s->phi);
-	neap__flow_free(s->flow);
+	neap__recompute_free(&s->phi);
+	neap__prefetch_free(s->flow);
 	free(s);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block_search.h: the best plan of blocks (neap_blocks) that a bounded search finds. */
-#ifndef NEAP_PLAN_SEARCH_H
-#define NEAP_PLAN_SEARCH_H
+#ifndef NEAP_PLAN_BLOCKS_BLOCK_SEARCH_H
+#define NEAP_PLAN_BLOCKS_BLOCK_SEARCH_H
 
 #include <neap/plan.h>
 

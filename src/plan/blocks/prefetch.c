@@ -25,7 +25,7 @@
 #define BATCH 1024 /* operations a batch may have, at most */
 #define AHEAD 100  /* GETs before the one whose need is nearest */
 
-static int32_t take(struct neap__flow *x, struct neap__numbers *n)
+static int32_t take(struct neap__prefetch *x, struct neap__numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
@@ -48,9 +48,9 @@ static void give(struct neap__numbers *n, int32_t number)
 }
 
 /* Bytes and counts as verify sees them. */
-static void account(struct neap__flow *x, const struct neap_action *a)
+static void account(struct neap__prefetch *x, const struct neap_action *a)
 {
-	struct neap__flow_total *t = &x->total;
+	struct neap__prefetch_total *t = &x->total;
 	int64_t n = a->t1 - a->t0, before = x->tapes_now;
 	int tapes = a->payload == NEAP_TAPE;
 	if (a->kind == NEAP_SAVE || (a->kind == NEAP_GET && !tapes && a->slot != NEAP_LIVE))
@@ -80,7 +80,7 @@ static void account(struct neap__flow *x, const struct neap_action *a)
 	t->actions++;
 }
 
-static void act(struct neap__flow *x, struct neap_action a)
+static void act(struct neap__prefetch *x, struct neap_action a)
 {
 	account(x, &a);
 	if (x->error >= 0 && neap__clock_step(&x->clock, &a) < 0)
@@ -89,28 +89,28 @@ static void act(struct neap__flow *x, struct neap_action a)
 		x->emit(x->user, &a);
 }
 
-static void plain(struct neap__flow *x, int kind, int64_t t0, int64_t t1, int32_t slot)
+static void plain(struct neap__prefetch *x, int kind, int64_t t0, int64_t t1, int32_t slot)
 {
 	act(x, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .slot = slot});
 }
 
-static void wait_ticket(struct neap__flow *x, int32_t ticket)
+static void wait_ticket(struct neap__prefetch *x, int32_t ticket)
 {
 	act(x, (struct neap_action){
 		       .kind = NEAP_WAIT, .tier = (uint16_t)x->tier, .ticket = ticket});
 	give(&x->tickets, ticket);
 }
 
-static void drop_slot(struct neap__flow *x, int32_t slot, int64_t t)
+static void drop_slot(struct neap__prefetch *x, int32_t slot, int64_t t)
 {
 	plain(x, NEAP_DROP, t, t, slot);
 	give(&x->slots, slot);
 }
 
 /* Waits for the oldest PUT. */
-static void settle(struct neap__flow *x)
+static void settle(struct neap__prefetch *x)
 {
-	struct neap__flow_put *p = neap__flow_put(x, x->put_head++);
+	struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head++);
 	if (x->not_ended > 0)
 		neap__clock_note(&x->clock, x->not_ended);
 	x->not_ended = 0;
@@ -123,12 +123,12 @@ static void settle(struct neap__flow *x)
 }
 
 /* Those that have ended by the clock, give or take what rounding may have cost. */
-static void settle_ended(struct neap__flow *x)
+static void settle_ended(struct neap__prefetch *x)
 {
 	while (x->put_head < x->put_tail) {
-		const struct neap__flow_put *p = neap__flow_put(x, x->put_head);
+		const struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head);
 		long double left = x->clock.tickets[p->ticket].end - x->clock.now;
-		if (left > neap__rhythm_doubt(&x->clock)) {
+		if (left > neap__steady_doubt(&x->clock)) {
 			x->not_ended = left;
 			return;
 		}
@@ -138,13 +138,13 @@ static void settle_ended(struct neap__flow *x)
 }
 
 /* Transfers in flight: tickets left besides one for each kind of need. */
-static int tickets_left(const struct neap__flow *x)
+static int tickets_left(const struct neap__prefetch *x)
 {
 	return NEAP_TICKETS - 2 - (int)(x->put_tail - x->put_head + x->get_issued - x->get_head);
 }
 
 /* Waits for PUTs until so many bytes fit beside `held`; 0 or NEAP_EINFEASIBLE. */
-static int make_room(struct neap__flow *x, int64_t held, int64_t bytes)
+static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 {
 	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
 		if (x->put_head == x->put_tail)
@@ -162,9 +162,9 @@ static int leaves_live(const struct neap__op *op)
 }
 
 /* Gives the GET of the operation just appended, number j, its place. */
-static void place_get(struct neap__flow *x, int64_t j)
+static void place_get(struct neap__prefetch *x, int64_t j)
 {
-	struct neap__op *op = neap__flow_op(x, j);
+	struct neap__op *op = neap__prefetch_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
@@ -172,21 +172,22 @@ static void place_get(struct neap__flow *x, int64_t j)
 	int lingers = !tapes && op->handle < 0;
 	if (low < x->head)
 		low = x->head;
-	if (x->get_tail > x->get_head && low < neap__flow_get(x, x->get_tail - 1)->issue)
-		low = neap__flow_get(x, x->get_tail - 1)->issue;
+	if (x->get_tail > x->get_head && low < neap__prefetch_get(x, x->get_tail - 1)->issue)
+		low = neap__prefetch_get(x, x->get_tail - 1)->issue;
 	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
 	if (x->get_tail - x->get_head >= AHEAD &&
-		low < neap__flow_get(x, x->get_tail - AHEAD)->need)
-		low = neap__flow_get(x, x->get_tail - AHEAD)->need;
+		low < neap__prefetch_get(x, x->get_tail - AHEAD)->need)
+		low = neap__prefetch_get(x, x->get_tail - AHEAD)->need;
 	if (x->sync)
 		low = j;
 	int fits = !lingers || op->held + op->pend + n <= x->pool;
 	while (fits && i > low &&
-		neap__flow_op(x, i - 1)->held + neap__flow_op(x, i - 1)->pend + n <= x->pool)
+		neap__prefetch_op(x, i - 1)->held + neap__prefetch_op(x, i - 1)->pend + n <=
+			x->pool)
 		i--;
-	while (!tapes && live > low && leaves_live(neap__flow_op(x, live - 1)))
+	while (!tapes && live > low && leaves_live(neap__prefetch_op(x, live - 1)))
 		live--;
-	struct neap__flow_get g = {.issue = i,
+	struct neap__prefetch_get g = {.issue = i,
 		.need = j,
 		.t0 = op->t0,
 		.t1 = op->t1,
@@ -199,25 +200,25 @@ static void place_get(struct neap__flow *x, int64_t j)
 		g.bytes = 0;
 	}
 	for (int64_t k = g.issue; k < j + (lingers && !g.live); k++)
-		neap__flow_op(x, k)->pend += g.bytes;
-	*neap__flow_get(x, x->get_tail++) = g;
+		neap__prefetch_op(x, k)->pend += g.bytes;
+	*neap__prefetch_get(x, x->get_tail++) = g;
 }
 
 static void append(void *user, const struct neap__op *op)
 {
-	struct neap__flow *x = user;
+	struct neap__prefetch *x = user;
 	int64_t j = x->tail++;
-	*neap__flow_op(x, j) = *op;
-	neap__flow_op(x, j)->pend = 0;
+	*neap__prefetch_op(x, j) = *op;
+	neap__prefetch_op(x, j)->pend = 0;
 	if (op->kind == NEAP__OP_NEED_STATE || op->kind == NEAP__OP_NEED_TAPES)
 		place_get(x, j);
 }
 
-static int fill(struct neap__flow *x)
+static int fill(struct neap__prefetch *x)
 {
 	while (!x->ended && x->tail - x->head < LOOK &&
 		x->get_tail - x->get_head < NEAP__FLOW_GETS / 2) {
-		int rc = neap__program_next(&x->program, append, x);
+		int rc = neap__block_program_next(&x->program, append, x);
 		if (rc < 0)
 			return rc;
 		if (x->tail - x->head > NEAP__FLOW_WINDOW - BATCH && rc > 0 &&
@@ -228,7 +229,7 @@ static int fill(struct neap__flow *x)
 	return 0;
 }
 
-static void issue(struct neap__flow *x, struct neap__flow_get *g)
+static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 {
 	g->slot = g->tapes ? 0 : g->live ? NEAP_LIVE : take(x, &x->slots);
 	g->ticket = take(x, &x->tickets);
@@ -245,23 +246,23 @@ static void issue(struct neap__flow *x, struct neap__flow_get *g)
 }
 
 /* The PUT in flight to the place of a GET of tapes: they are still here. */
-static int64_t still_leaving(struct neap__flow *x, const struct neap__flow_get *g)
+static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefetch_get *g)
 {
 	for (int64_t i = x->put_tail - 1; g->tapes && i >= x->put_head; i--) {
-		const struct neap__flow_put *p = neap__flow_put(x, i);
+		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
 		if (p->tapes && p->place == g->place)
 			return i;
 	}
 	return -1;
 }
 
-static int issue_due(struct neap__flow *x, int64_t i)
+static int issue_due(struct neap__prefetch *x, int64_t i)
 {
-	int64_t held = neap__flow_op(x, i)->held;
-	while (x->get_issued < x->get_tail && neap__flow_get(x, x->get_issued)->issue <= i) {
-		struct neap__flow_get *g = neap__flow_get(x, x->get_issued);
+	int64_t held = neap__prefetch_op(x, i)->held;
+	while (x->get_issued < x->get_tail && neap__prefetch_get(x, x->get_issued)->issue <= i) {
+		struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_issued);
 		/* What an operation needs for itself is within `held` already. */
-		int64_t bytes = g->need == i && (g->tapes || neap__flow_op(x, i)->handle >= 0)
+		int64_t bytes = g->need == i && (g->tapes || neap__prefetch_op(x, i)->handle >= 0)
 					? 0
 					: g->bytes;
 		int64_t put = still_leaving(x, g);
@@ -278,7 +279,7 @@ static int issue_due(struct neap__flow *x, int64_t i)
 	return 0;
 }
 
-static int put_state(struct neap__flow *x, const struct neap__op *op)
+static int put_state(struct neap__prefetch *x, const struct neap__op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
 		.tier = (uint16_t)x->tier,
@@ -298,7 +299,7 @@ static int put_state(struct neap__flow *x, const struct neap__op *op)
 	plain(x, NEAP_SAVE, op->t0, op->t0, slot);
 	a.slot = slot;
 	act(x, a);
-	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = x->state,
+	*neap__prefetch_put(x, x->put_tail++) = (struct neap__prefetch_put){.bytes = x->state,
 		.t0 = op->t0,
 		.place = op->place,
 		.slot = slot,
@@ -307,7 +308,7 @@ static int put_state(struct neap__flow *x, const struct neap__op *op)
 	return 0;
 }
 
-static int put_tapes(struct neap__flow *x, const struct neap__op *op)
+static int put_tapes(struct neap__prefetch *x, const struct neap__op *op)
 {
 	int64_t bytes = (op->t1 - op->t0) * (int64_t)x->problem.chain.tape;
 	while (tickets_left(x) < 1 && x->put_head < x->put_tail)
@@ -320,7 +321,7 @@ static int put_tapes(struct neap__flow *x, const struct neap__op *op)
 		       .t0 = op->t0,
 		       .t1 = op->t1,
 		       .place = op->place});
-	*neap__flow_put(x, x->put_tail++) = (struct neap__flow_put){.bytes = bytes,
+	*neap__prefetch_put(x, x->put_tail++) = (struct neap__prefetch_put){.bytes = bytes,
 		.t0 = op->t0,
 		.t1 = op->t1,
 		.place = op->place,
@@ -331,11 +332,11 @@ static int put_tapes(struct neap__flow *x, const struct neap__op *op)
 	return 0;
 }
 
-static void forget(struct neap__flow *x, int payload, int64_t t0, int64_t t1, int64_t place)
+static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1, int64_t place)
 {
 	/* Its PUT may not have been waited for. */
 	for (int64_t i = x->put_tail - 1; i >= x->put_head; i--) {
-		const struct neap__flow_put *p = neap__flow_put(x, i);
+		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
 		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
 			while (x->put_head <= i)
 				settle(x);
@@ -349,7 +350,7 @@ static void forget(struct neap__flow *x, int payload, int64_t t0, int64_t t1, in
 }
 
 /* Remembers the slot of a handle. */
-static void bind(struct neap__flow *x, int32_t handle, int32_t slot)
+static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 {
 	if (handle >= x->handles) {
 		int64_t room = 2 * (int64_t)handle + 64;
@@ -364,9 +365,9 @@ static void bind(struct neap__flow *x, int32_t handle, int32_t slot)
 	x->slot_of[handle] = slot;
 }
 
-static void need_state(struct neap__flow *x, const struct neap__op *op)
+static void need_state(struct neap__prefetch *x, const struct neap__op *op)
 {
-	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
+	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
 	x->arriving -= g->bytes;
 	int32_t slot = g->slot;
@@ -384,15 +385,15 @@ static void need_state(struct neap__flow *x, const struct neap__op *op)
 	bind(x, op->handle, slot);
 }
 
-static void need_tapes(struct neap__flow *x, const struct neap__op *op)
+static void need_tapes(struct neap__prefetch *x, const struct neap__op *op)
 {
-	struct neap__flow_get *g = neap__flow_get(x, x->get_head++);
+	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
 	x->arriving -= g->bytes;
 	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
 }
 
-static void slot_op(struct neap__flow *x, const struct neap__op *op)
+static void slot_op(struct neap__prefetch *x, const struct neap__op *op)
 {
 	if (op->kind == NEAP__OP_SAVE) {
 		int32_t slot = take(x, &x->slots);
@@ -405,7 +406,7 @@ static void slot_op(struct neap__flow *x, const struct neap__op *op)
 	}
 }
 
-static int perform(struct neap__flow *x, const struct neap__op *op)
+static int perform(struct neap__prefetch *x, const struct neap__op *op)
 {
 	static const uint8_t kinds[] = {[NEAP__OP_ADVANCE] = NEAP_ADVANCE,
 		[NEAP__OP_RECORD] = NEAP_RECORD,
@@ -430,14 +431,14 @@ static int perform(struct neap__flow *x, const struct neap__op *op)
 }
 
 /* Bytes that GETs brought for this very operation: they are within its `held`. */
-static int64_t brought(struct neap__flow *x, const struct neap__op *op)
+static int64_t brought(struct neap__prefetch *x, const struct neap__op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
 		    (op->kind == NEAP__OP_NEED_STATE && op->handle >= 0);
-	return keeps ? neap__flow_get(x, x->get_head)->bytes : 0;
+	return keeps ? neap__prefetch_get(x, x->get_head)->bytes : 0;
 }
 
-int neap__flow_next(struct neap__flow *x,
+int neap__prefetch_next(struct neap__prefetch *x,
 	void (*emit)(void *user, const struct neap_action *action), void *user)
 {
 	x->emit = emit;
@@ -449,9 +450,9 @@ int neap__flow_next(struct neap__flow *x,
 		return x->error;
 	}
 	int64_t i = x->head;
-	const struct neap__op *op = neap__flow_op(x, i);
+	const struct neap__op *op = neap__prefetch_op(x, i);
 	if (x->watch && op->begins)
-		neap__flow_pause(x, op->begins);
+		neap__prefetch_pause(x, op->begins);
 	settle_ended(x);
 	NEAP_TRY(issue_due(x, i));
 	/* PUT_TAPES moves bytes from held to leaving: they were counted before. */
@@ -473,9 +474,9 @@ static int widen(int32_t **table, int64_t *rows, int64_t room)
 	return 0;
 }
 
-int64_t neap__flow_tables(struct neap__flow *x, int64_t room)
+int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)
 {
-	int64_t rows = neap__program_tables(&x->program, room);
+	int64_t rows = neap__block_program_tables(&x->program, room);
 	if (rows < 0)
 		return rows;
 	NEAP_TRY(widen(&x->slots.free, &x->slots.room, room));
@@ -486,17 +487,17 @@ int64_t neap__flow_tables(struct neap__flow *x, int64_t room)
 	return rows > x->handles ? rows : x->handles;
 }
 
-int neap__flow_new(struct neap__flow **flow)
+int neap__prefetch_new(struct neap__prefetch **flow)
 {
 	*flow = calloc(1, sizeof **flow);
 	return *flow ? 0 : neap__fail(-ENOMEM, "schedule: out of memory");
 }
 
-void neap__flow_free(struct neap__flow *x)
+void neap__prefetch_free(struct neap__prefetch *x)
 {
 	if (!x)
 		return;
-	neap__program_free(&x->program);
+	neap__block_program_free(&x->program);
 	free(x->slots.free);
 	free(x->tickets.free);
 	free(x->slot_of);
@@ -504,10 +505,10 @@ void neap__flow_free(struct neap__flow *x)
 	free(x);
 }
 
-int neap__flow_start(struct neap__flow *x, const struct neap_problem *problem, int tier,
+int neap__prefetch_start(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *blocks)
 {
-	int64_t pool = neap__pool(problem, tier);
+	int64_t pool = neap__pool_bytes(problem, tier);
 	if (pool < 0 || (blocks->record > 0 && problem->chain.flags & (NEAP_CHAIN_TAPES_STAY |
 									      NEAP_CHAIN_CLASSIC)))
 		return NEAP_EINFEASIBLE;
@@ -527,10 +528,10 @@ int neap__flow_start(struct neap__flow *x, const struct neap_problem *problem, i
 	x->tickets.nfree = x->tickets.made = 0;
 	x->slots_now = x->tapes_now = 0;
 	memset(&x->total, 0, sizeof x->total);
-	return neap__program_start(&x->program, &x->problem.chain, pool, blocks);
+	return neap__block_program_start(&x->program, &x->problem.chain, pool, blocks);
 }
 
-void neap__flow_total(const struct neap__flow *x, struct neap__flow_total *total)
+void neap__prefetch_total(const struct neap__prefetch *x, struct neap__prefetch_total *total)
 {
 	*total = x->total;
 	total->makespan = (double)x->clock.now;

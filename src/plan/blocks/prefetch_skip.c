@@ -19,21 +19,21 @@
 #define WORTH 6	       /* periods, less are performed */
 
 /* What is in flight and has been counted between two blocks. */
-struct mark {
-	struct neap__flow_total total;
+struct skip_mark {
+	struct neap__prefetch_total total;
 	long double put_end[NEAP_TICKETS], get_end[NEAP_TICKETS]; /* in order */
 };
 
-struct neap__flow_watch {
-	struct neap__rhythm rhythm;
+struct neap__prefetch_watch {
+	struct neap__steady rhythm;
 	int begins;			    /* the way it goes */
 	int64_t every, blocks, tries, from; /* from: the operation that began the period */
-	struct mark before, now;
+	struct skip_mark before, now;
 };
 
-static void forget(struct neap__flow *x)
+static void forget(struct neap__prefetch *x)
 {
-	neap__rhythm_forget(&x->watch->rhythm, &x->clock);
+	neap__steady_forget(&x->watch->rhythm, &x->clock);
 	x->watch->tries = 0;
 }
 
@@ -44,9 +44,9 @@ static uint64_t mix(uint64_t hash, int64_t value)
 }
 
 /* All that decides what follows, times and absolute numbers apart. */
-static uint64_t signature(struct neap__flow *x)
+static uint64_t signature(struct neap__prefetch *x)
 {
-	const struct neap__program *p = &x->program;
+	const struct neap__block_program *p = &x->program;
 	uint64_t h = mix(0, x->tail - x->head);
 	h = mix(mix(mix(h, p->phase), p->depth), p->chunk);
 	h = mix(mix(mix(h, p->held), p->spare), x->arriving);
@@ -54,62 +54,64 @@ static uint64_t signature(struct neap__flow *x)
 	h = mix(mix(h, x->total.actions - x->watch->now.total.actions),
 		x->get_issued - x->get_head);
 	for (int64_t i = x->head; i < x->tail; i++) {
-		const struct neap__op *op = neap__flow_op(x, i);
+		const struct neap__op *op = neap__prefetch_op(x, i);
 		h = mix(mix(mix(h, op->kind), op->held), op->pend);
 		h = mix(h, op->t1 - op->t0);
 	}
 	for (int64_t i = x->get_head; i < x->get_tail; i++) {
-		const struct neap__flow_get *g = neap__flow_get(x, i);
+		const struct neap__prefetch_get *g = neap__prefetch_get(x, i);
 		h = mix(mix(h, g->issue < x->head ? -1 : g->issue - x->head), g->need - x->head);
 		h = mix(mix(h, g->bytes), g->live);
 	}
 	for (int64_t i = x->put_head; i < x->put_tail; i++) {
-		const struct neap__flow_put *q = neap__flow_put(x, i);
+		const struct neap__prefetch_put *q = neap__prefetch_put(x, i);
 		h = mix(mix(mix(h, q->bytes), q->tapes), q->slot < 0);
 	}
 	return h;
 }
 
 /* Notes the times that are compared later: transfers in flight, channels. */
-static void note_times(struct neap__flow *x)
+static void note_times(struct neap__prefetch *x)
 {
 	struct neap__clock *k = &x->clock;
 	if (x->not_ended > 0)
 		neap__clock_note(k, x->not_ended);
 	for (int64_t i = x->put_head; i < x->put_tail; i++)
-		neap__clock_note(k, k->tickets[neap__flow_put(x, i)->ticket].end - k->now);
+		neap__clock_note(k, k->tickets[neap__prefetch_put(x, i)->ticket].end - k->now);
 	for (int64_t i = x->get_head; i < x->get_issued; i++)
-		neap__clock_note(k, k->tickets[neap__flow_get(x, i)->ticket].end - k->now);
+		neap__clock_note(k, k->tickets[neap__prefetch_get(x, i)->ticket].end - k->now);
 	neap__clock_note(k, k->out[x->tier - 1] - k->now);
 	neap__clock_note(k, k->in[x->tier - 1] - k->now);
 }
 
-static void mark(struct neap__flow *x)
+static void mark(struct neap__prefetch *x)
 {
-	struct mark *m = &x->watch->now;
+	struct skip_mark *m = &x->watch->now;
 	x->watch->before = *m;
 	m->total = x->total;
 	for (int64_t i = x->put_head; i < x->put_tail; i++)
-		m->put_end[i - x->put_head] = x->clock.tickets[neap__flow_put(x, i)->ticket].end;
+		m->put_end[i - x->put_head] =
+			x->clock.tickets[neap__prefetch_put(x, i)->ticket].end;
 	for (int64_t i = x->get_head; i < x->get_issued; i++)
-		m->get_end[i - x->get_head] = x->clock.tickets[neap__flow_get(x, i)->ticket].end;
+		m->get_end[i - x->get_head] =
+			x->clock.tickets[neap__prefetch_get(x, i)->ticket].end;
 }
 
 /* Moves a transfer in flight on: its times by as many periods, its place by `places`. */
-static void move_ticket(
-	struct neap__flow *x, int32_t ticket, long double before, int64_t periods, int64_t places)
+static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double before,
+	int64_t periods, int64_t places)
 {
 	long double *end = &x->clock.tickets[ticket].end;
-	*end = neap__rhythm_move(*end, before, periods);
+	*end = neap__steady_move(*end, before, periods);
 	x->clock.tickets[ticket].place += places;
 }
 
 /* An operation's numbers `blocks` blocks further, and how far its place went. */
-static int64_t shift(const struct neap__program *p, int kind, int64_t blocks, int64_t *t0,
+static int64_t shift(const struct neap__block_program *p, int kind, int64_t blocks, int64_t *t0,
 	int64_t *t1, int64_t *place)
 {
 	struct neap__op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
-	neap__program_shift(p, &op, blocks);
+	neap__block_program_shift(p, &op, blocks);
 	int64_t places = op.place - *place;
 	*t0 = op.t0;
 	*t1 = op.t1;
@@ -117,17 +119,17 @@ static int64_t shift(const struct neap__program *p, int kind, int64_t blocks, in
 	return places;
 }
 
-static void move_transfers(struct neap__flow *x, int64_t periods, int64_t blocks)
+static void move_transfers(struct neap__prefetch *x, int64_t periods, int64_t blocks)
 {
-	const struct mark *m = &x->watch->before;
+	const struct skip_mark *m = &x->watch->before;
 	for (int64_t i = x->put_head; i < x->put_tail; i++) {
-		struct neap__flow_put *q = neap__flow_put(x, i);
+		struct neap__prefetch_put *q = neap__prefetch_put(x, i);
 		int kind = q->tapes ? NEAP__OP_PUT_TAPES : NEAP__OP_PUT_STATE;
 		int64_t places = shift(&x->program, kind, blocks, &q->t0, &q->t1, &q->place);
 		move_ticket(x, q->ticket, m->put_end[i - x->put_head], periods, places);
 	}
 	for (int64_t i = x->get_head; i < x->get_tail; i++) {
-		struct neap__flow_get *g = neap__flow_get(x, i);
+		struct neap__prefetch_get *g = neap__prefetch_get(x, i);
 		int kind = g->tapes ? NEAP__OP_NEED_TAPES : NEAP__OP_NEED_STATE;
 		int64_t places = shift(&x->program, kind, blocks, &g->t0, &g->t1, &g->place);
 		if (i < x->get_issued)
@@ -135,18 +137,18 @@ static void move_transfers(struct neap__flow *x, int64_t periods, int64_t blocks
 	}
 }
 
-static void leap(struct neap__flow *x, int64_t periods)
+static void leap(struct neap__prefetch *x, int64_t periods)
 {
-	struct neap__flow_watch *w = x->watch;
-	const struct neap__flow_total *b = &w->before.total;
+	struct neap__prefetch_watch *w = x->watch;
+	const struct neap__prefetch_total *b = &w->before.total;
 	int64_t blocks = periods * w->every;
 	if (w->begins == NEAP__BEGINS_DOWN)
 		blocks = -blocks;
-	neap__rhythm_leap(&w->rhythm, &x->clock, periods);
+	neap__steady_leap(&w->rhythm, &x->clock, periods);
 	move_transfers(x, periods, blocks);
 	for (int64_t i = x->head; i < x->tail; i++)
-		neap__program_shift(&x->program, neap__flow_op(x, i), blocks);
-	neap__program_skip(&x->program, w->begins, periods * w->every);
+		neap__block_program_shift(&x->program, neap__prefetch_op(x, i), blocks);
+	neap__block_program_skip(&x->program, w->begins, periods * w->every);
 	x->total.advanced += periods * (x->total.advanced - b->advanced);
 	x->total.recorded += periods * (x->total.recorded - b->recorded);
 	x->total.actions += periods * (x->total.actions - b->actions);
@@ -154,18 +156,19 @@ static void leap(struct neap__flow *x, int64_t periods)
 }
 
 /* May transfers in flight be renumbered? Going down, those of the way up may not. */
-static int settled(struct neap__flow *x, int begins)
+static int settled(struct neap__prefetch *x, int begins)
 {
 	for (int64_t i = x->put_head; begins == NEAP__BEGINS_DOWN && i < x->put_tail; i++)
-		if (neap__flow_put(x, i)->tapes || neap__flow_put(x, i)->place < x->program.blocks)
+		if (neap__prefetch_put(x, i)->tapes ||
+			neap__prefetch_put(x, i)->place < x->program.blocks)
 			return 0;
 	return 1;
 }
 
-void neap__flow_pause(struct neap__flow *x, int begins)
+void neap__prefetch_pause(struct neap__prefetch *x, int begins)
 {
-	struct neap__flow_watch *w = x->watch;
-	int64_t alike = neap__program_alike(&x->program, begins);
+	struct neap__prefetch_watch *w = x->watch;
+	int64_t alike = neap__block_program_alike(&x->program, begins);
 	if (begins != w->begins) {
 		w->every = 1;
 		forget(x);
@@ -186,10 +189,10 @@ void neap__flow_pause(struct neap__flow *x, int begins)
 		note_times(x);
 		uint64_t now = signature(x);
 		mark(x);
-		int64_t periods = neap__rhythm_end(&w->rhythm, &x->clock, now, most);
+		int64_t periods = neap__steady_end(&w->rhythm, &x->clock, now, most);
 		if (periods > WORTH)
 			leap(x, periods);
-		else if (neap__rhythm_watched(&w->rhythm) && ++w->tries > TRIES) {
+		else if (neap__steady_watched(&w->rhythm) && ++w->tries > TRIES) {
 			w->every *= 3;
 			forget(x);
 		}
@@ -198,22 +201,22 @@ void neap__flow_pause(struct neap__flow *x, int begins)
 	w->from = x->head;
 	if (!w->rhythm.known)
 		mark(x);
-	neap__rhythm_begin(&w->rhythm, &x->clock);
+	neap__steady_begin(&w->rhythm, &x->clock);
 }
 
-int neap__flow_run(struct neap__flow *x, const struct neap_problem *problem, int tier,
+int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *blocks, int64_t most, int64_t *performed)
 {
-	struct neap__flow_watch *watch = calloc(1, sizeof *watch);
+	struct neap__prefetch_watch *watch = calloc(1, sizeof *watch);
 	if (!watch)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	free(x->watch);
 	x->watch = watch;
-	int rc = neap__flow_start(x, problem, tier, blocks);
+	int rc = neap__prefetch_start(x, problem, tier, blocks);
 	int64_t n = 0;
 	rc = rc < 0 ? rc : 1;
 	for (; rc > 0 && n < most; n++)
-		rc = neap__flow_next(x, NULL, NULL);
+		rc = neap__prefetch_next(x, NULL, NULL);
 	*performed += n;
 	x->watch = NULL;
 	free(watch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call_bound.h: what calls cost at least, as a part of the steps' costs. */
-#ifndef NEAP_PLAN_CALLBOUND_H
-#define NEAP_PLAN_CALLBOUND_H
+#ifndef NEAP_PLAN_BOUND_CALL_BOUND_H
+#define NEAP_PLAN_BOUND_CALL_BOUND_H
 
 #include <neap/chain.h>
 

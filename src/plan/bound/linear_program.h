@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_program.h: small linear programs whose every iterate is a valid lower bound. */
-#ifndef NEAP_PLAN_LP_H
-#define NEAP_PLAN_LP_H
+#ifndef NEAP_PLAN_BOUND_LINEAR_PROGRAM_H
+#define NEAP_PLAN_BOUND_LINEAR_PROGRAM_H
 
 #define NEAP__LP_VARS 10
 #define NEAP__LP_ROWS 640

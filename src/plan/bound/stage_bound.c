@@ -35,7 +35,7 @@ struct link {
 	int sync, any;
 };
 
-struct item {
+struct bound_item {
 	double bytes, saves; /* by being kept */
 };
 
@@ -43,7 +43,7 @@ struct turn {
 	const struct neap_chain *chain;
 	struct link link;
 	double room;
-	struct item *item;
+	struct bound_item *item;
 };
 
 struct weights {
@@ -81,7 +81,7 @@ static struct link link_of(const struct neap_problem *p)
 /* What saves most a byte first. */
 static int by_worth(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct bound_item *x = a, *y = b;
 	double p = x->saves * y->bytes, q = y->saves * x->bytes;
 	return (p < q) - (p > q);
 }
@@ -104,7 +104,7 @@ static double weighed(const struct turn *m, struct weights w)
 						    (1 - w.after) * in + w.price * bytes);
 		all += w.after * s->backward[i] + other;
 		if (other > kept)
-			m->item[n++] = (struct item){bytes, other - kept};
+			m->item[n++] = (struct bound_item){bytes, other - kept};
 	}
 	if (w.price > 0)
 		all -= w.price * m->link.bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_bound.h: a lower bound for chains whose steps differ. */
-#ifndef NEAP_PLAN_STAGEBOUND_H
-#define NEAP_PLAN_STAGEBOUND_H
+#ifndef NEAP_PLAN_BOUND_STAGE_BOUND_H
+#define NEAP_PLAN_BOUND_STAGE_BOUND_H
 
 #include <neap/plan.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/fail.h"
 
-void neap__script_add(struct neap__script *x, const struct neap_action *a)
+void neap__action_list_add(struct neap__action_list *x, const struct neap_action *a)
 {
 	if (x->n == x->room && !x->error) {
 		int64_t room = x->room ? 2 * x->room : 256;
@@ -22,49 +22,49 @@ void neap__script_add(struct neap__script *x, const struct neap_action *a)
 		x->a[x->n++] = *a;
 }
 
-void neap__script_forward(struct neap__script *x, int kind, int64_t t0, int64_t t1)
+void neap__action_list_forward(struct neap__action_list *x, int kind, int64_t t0, int64_t t1)
 {
 	for (int64_t i = t0; i < t1; i++)
-		neap__script_add(
+		neap__action_list_add(
 			x, &(struct neap_action){.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1});
 }
 
-void neap__script_slot(struct neap__script *x, int kind, int64_t slot, int64_t t)
+void neap__action_list_slot(struct neap__action_list *x, int kind, int64_t slot, int64_t t)
 {
-	neap__script_add(
+	neap__action_list_add(
 		x, &(struct neap_action){.kind = (uint8_t)kind, .slot = slot, .t0 = t, .t1 = t});
 }
 
-void neap__script_load_tape(struct neap__script *x, int64_t t)
+void neap__action_list_load_tape(struct neap__action_list *x, int64_t t)
 {
-	neap__script_add(x,
+	neap__action_list_add(x,
 		&(struct neap_action){.kind = NEAP_LOAD, .payload = NEAP_TAPE, .t0 = t, .t1 = t});
 }
 
-void neap__script_free(struct neap__script *x)
+void neap__action_list_free(struct neap__action_list *x)
 {
 	free(x->a);
 	memset(x, 0, sizeof *x);
 }
 
-struct reading {
-	struct neap__script script;
+struct list_reading {
+	struct neap__action_list script;
 	int64_t next;
 };
 
 static int read_next(void *user, struct neap_action *a)
 {
-	struct reading *r = user;
+	struct list_reading *r = user;
 	if (r->next == r->script.n)
 		return 0;
 	*a = r->script.a[r->next++];
 	return 1;
 }
 
-int neap__script_measure(
-	struct neap_plan *plan, const struct neap_problem *p, const struct neap__script *script)
+int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *p,
+	const struct neap__action_list *script)
 {
-	struct reading reading = {*script, 0};
+	struct list_reading reading = {*script, 0};
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {0};
 	struct neap_simulation m = {0};
@@ -99,7 +99,7 @@ int neap__script_measure(
 
 static int refill(struct neap_schedule *s)
 {
-	struct reading *r = s->self;
+	struct list_reading *r = s->self;
 	for (int i = 0; i < HANDFUL && r->next < r->script.n; i++)
 		neap__emit(s, &r->script.a[r->next++]);
 	return 0;
@@ -107,15 +107,15 @@ static int refill(struct neap_schedule *s)
 
 static void fini(struct neap_schedule *s)
 {
-	struct reading *r = s->self;
-	neap__script_free(&r->script);
+	struct list_reading *r = s->self;
+	neap__action_list_free(&r->script);
 }
 
-int neap__script_open(struct neap_schedule *s, struct neap__script *script)
+int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *script)
 {
-	struct reading *r = calloc(1, sizeof *r);
+	struct list_reading *r = calloc(1, sizeof *r);
 	if (!r) {
-		neap__script_free(script);
+		neap__action_list_free(script);
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	}
 	r->script = *script;

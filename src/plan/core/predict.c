@@ -17,7 +17,7 @@
 struct watch {
 	struct neap_schedule *s;
 	struct neap__clock clock;
-	struct neap__rhythm rhythm;
+	struct neap__steady rhythm;
 	int64_t units, waited; /* in the period at hand; periods without a rhythm */
 };
 
@@ -25,18 +25,18 @@ struct watch {
 static void leap(struct watch *w, int64_t periods, int64_t every)
 {
 	struct neap__clock *k = &w->clock;
-	const struct neap__clock *b = neap__rhythm_leap(&w->rhythm, k, periods);
+	const struct neap__clock *b = neap__steady_leap(&w->rhythm, k, periods);
 	for (int i = 0; i < k->highest; i++) {
 		if (k->tickets[i].tier < 0)
 			continue;
 		k->tickets[i].place += periods * (k->tickets[i].place - b->tickets[i].place);
 		k->tickets[i].start =
-			neap__rhythm_move(k->tickets[i].start, b->tickets[i].start, periods);
+			neap__steady_move(k->tickets[i].start, b->tickets[i].start, periods);
 		k->tickets[i].end =
-			neap__rhythm_move(k->tickets[i].end, b->tickets[i].end, periods);
+			neap__steady_move(k->tickets[i].end, b->tickets[i].end, periods);
 	}
 	w->s->skip(w->s, periods * every);
-	neap__rhythm_forget(&w->rhythm, k);
+	neap__steady_forget(&w->rhythm, k);
 	w->waited = 0;
 }
 
@@ -47,7 +47,7 @@ static void pause_at(struct watch *w)
 	if (!w->s->alike || (alike = w->s->alike(w->s, &every)) < 0)
 		return;
 	if (alike == 0) {
-		neap__rhythm_forget(&w->rhythm, &w->clock);
+		neap__steady_forget(&w->rhythm, &w->clock);
 		w->waited = 0;
 		return;
 	}
@@ -55,15 +55,15 @@ static void pause_at(struct watch *w)
 		return;
 	if (w->rhythm.begun) {
 		int64_t most = alike / every - 1;
-		int64_t periods = neap__rhythm_end(&w->rhythm, &w->clock, 0, most);
-		if (periods < 1 && most > 0 && neap__rhythm_watched(&w->rhythm) &&
+		int64_t periods = neap__steady_end(&w->rhythm, &w->clock, 0, most);
+		if (periods < 1 && most > 0 && neap__steady_watched(&w->rhythm) &&
 			++w->waited > PATIENCE_MOST)
 			periods = most;
 		if (periods > 0)
 			leap(w, periods, every);
 	}
 	w->units = 0;
-	neap__rhythm_begin(&w->rhythm, &w->clock);
+	neap__steady_begin(&w->rhythm, &w->clock);
 }
 
 static int drive(struct watch *w, struct neap_plan *plan)

@@ -44,7 +44,7 @@ void neap__record(struct neap_schedule *s, int64_t t0, int64_t t1)
 	neap__emit(s, &(struct neap_action){.kind = NEAP_RECORD, .t0 = t0, .t1 = t1});
 }
 
-void neap__turn(struct neap_schedule *s)
+void neap__emit_turn(struct neap_schedule *s)
 {
 	int64_t t = s->problem.chain.steps;
 	neap__emit(s, &(struct neap_action){.kind = NEAP_TURN, .t0 = t, .t1 = t});
@@ -221,7 +221,7 @@ static int refill_empty(struct neap_schedule *s)
 {
 	if (s->plan.slots == 0) {
 		s->plan.slots = -1;
-		neap__turn(s);
+		neap__emit_turn(s);
 	}
 	return 0;
 }

@@ -4,8 +4,8 @@
  * call of `refill` pushes the next handful of actions (one chunk's worth) with
  * the functions below; pushing none ends the schedule.
  */
-#ifndef NEAP_PLAN_SCHEDULE_H
-#define NEAP_PLAN_SCHEDULE_H
+#ifndef NEAP_PLAN_CORE_SCHEDULE_H
+#define NEAP_PLAN_CORE_SCHEDULE_H
 
 #include <neap/plan.h>
 
@@ -55,7 +55,7 @@ void neap__compute(
 void neap__emit(struct neap_schedule *s, const struct neap_action *action);
 void neap__advance(struct neap_schedule *s, int64_t t0, int64_t t1); /* none if empty */
 void neap__record(struct neap_schedule *s, int64_t t0, int64_t t1);
-void neap__turn(struct neap_schedule *s);
+void neap__emit_turn(struct neap_schedule *s);
 void neap__backward(struct neap_schedule *s, int64_t t0, int64_t t1);
 void neap__save(struct neap_schedule *s, int64_t slot, int64_t t);
 void neap__load(struct neap_schedule *s, int64_t slot, int64_t t);

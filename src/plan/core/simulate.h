@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.h: the simulator's clock, one action at a time; draw looks at it too. */
-#ifndef NEAP_PLAN_SIMULATE_H
-#define NEAP_PLAN_SIMULATE_H
+#ifndef NEAP_PLAN_CORE_SIMULATE_H
+#define NEAP_PLAN_CORE_SIMULATE_H
 
 #include <neap/plan.h>
 

@@ -17,10 +17,10 @@ const struct neap__strategy *const neap__strategies[] = {
 	&neap__double,
 	&neap__revolve,
 	&neap__mixed,
-	&neap__online_row,
-	&neap__stream,
+	&neap__strategy_online,
+	&neap__strategy_stream,
 	&neap__async,
-	&neap__logreplay,
+	&neap__strategy_replay,
 	&neap__chain,
 	&neap__pofo,
 	&neap__join,
@@ -77,7 +77,7 @@ uint64_t neap__fixed_bytes(const struct neap_problem *p, int tier)
 	return tier > 0 ? bytes + p->tiers[tier - 1].staging : bytes;
 }
 
-int64_t neap__pool(const struct neap_problem *p, int tier)
+int64_t neap__pool_bytes(const struct neap_problem *p, int tier)
 {
 	uint64_t fixed = neap__fixed_bytes(p, tier);
 	if (p->memory < fixed)
@@ -186,7 +186,7 @@ int64_t neap__outbox_room(const struct neap_problem *p, int tier, int64_t bytes,
 		return 0;
 	int64_t s = (int64_t)p->chain.state, room = bytes / s;
 	if (room < 1)
-		room = neap__pool(p, tier) >= s;
+		room = neap__pool_bytes(p, tier) >= s;
 	if (room > states)
 		room = states;
 	return room < NEAP__OUTBOX_MOST ? room : NEAP__OUTBOX_MOST;

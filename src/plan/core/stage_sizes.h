@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_sizes.h: sizes and costs of chains whose steps differ (struct neap_stages). */
-#ifndef NEAP_PLAN_STAGES_H
-#define NEAP_PLAN_STAGES_H
+#ifndef NEAP_PLAN_CORE_STAGE_SIZES_H
+#define NEAP_PLAN_CORE_STAGE_SIZES_H
 
 #include <neap/plan.h>
 

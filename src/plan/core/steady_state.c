@@ -3,22 +3,22 @@
 
 #include <math.h>
 
-void neap__rhythm_forget(struct neap__rhythm *r, struct neap__clock *clock)
+void neap__steady_forget(struct neap__steady *r, struct neap__clock *clock)
 {
 	r->known = r->begun = 0;
 	clock->trace = NULL;
 }
 
-void neap__rhythm_begin(struct neap__rhythm *r, struct neap__clock *clock)
+void neap__steady_begin(struct neap__steady *r, struct neap__clock *clock)
 {
 	r->latest = (r->latest + 1) % 3;
-	struct neap__rhythm_period *now = &r->period[r->latest];
+	struct neap__steady_period *now = &r->period[r->latest];
 	now->trace = (struct neap__clock_trace){now->difference, 0, NEAP__RHYTHM_TRACE};
 	clock->trace = &now->trace;
 	r->begun = 1;
 }
 
-static const struct neap__rhythm_period *before(const struct neap__rhythm *r, int periods)
+static const struct neap__steady_period *before(const struct neap__steady *r, int periods)
 {
 	return &r->period[(r->latest + 3 - periods) % 3];
 }
@@ -30,9 +30,9 @@ static int side(long double difference, long double near)
 }
 
 /* Did the last three periods change by the same amounts? */
-static int steady(const struct neap__rhythm *r, long double near)
+static int steady(const struct neap__steady *r, long double near)
 {
-	const struct neap__rhythm_period *a = before(r, 2), *b = before(r, 1), *c = before(r, 0);
+	const struct neap__steady_period *a = before(r, 2), *b = before(r, 1), *c = before(r, 0);
 	if (a->signature != c->signature || b->signature != c->signature ||
 		a->trace.count != c->trace.count || b->trace.count != c->trace.count ||
 		c->trace.count == NEAP__RHYTHM_TRACE)
@@ -48,9 +48,9 @@ static int steady(const struct neap__rhythm *r, long double near)
 }
 
 /* Periods until a comparison comes out the other way, `most` at most. */
-static int64_t until_change(const struct neap__rhythm *r, long double near, int64_t most)
+static int64_t until_change(const struct neap__steady *r, long double near, int64_t most)
 {
-	const struct neap__rhythm_period *b = before(r, 1), *c = before(r, 0);
+	const struct neap__steady_period *b = before(r, 1), *c = before(r, 0);
 	for (int64_t i = 0; i < c->trace.count; i++) {
 		long double at = c->difference[i], drift = at - b->difference[i];
 		if (fabsl(drift) <= near || (at > 0) == (drift > 0))
@@ -61,11 +61,11 @@ static int64_t until_change(const struct neap__rhythm *r, long double near, int6
 	return most;
 }
 
-int64_t neap__rhythm_end(
-	struct neap__rhythm *r, struct neap__clock *clock, uint64_t signature, int64_t most)
+int64_t neap__steady_end(
+	struct neap__steady *r, struct neap__clock *clock, uint64_t signature, int64_t most)
 {
-	struct neap__rhythm_period *now = &r->period[r->latest];
-	long double near = neap__rhythm_doubt(clock);
+	struct neap__steady_period *now = &r->period[r->latest];
+	long double near = neap__steady_doubt(clock);
 	clock->trace = NULL;
 	now->clock = *clock;
 	now->signature = signature;
@@ -74,25 +74,25 @@ int64_t neap__rhythm_end(
 	return r->known == 3 && most > 0 && steady(r, near) ? until_change(r, near, most) : 0;
 }
 
-int neap__rhythm_watched(const struct neap__rhythm *r)
+int neap__steady_watched(const struct neap__steady *r)
 {
 	return r->known == 3;
 }
 
-const struct neap__clock *neap__rhythm_leap(
-	const struct neap__rhythm *r, struct neap__clock *k, int64_t periods)
+const struct neap__clock *neap__steady_leap(
+	const struct neap__steady *r, struct neap__clock *k, int64_t periods)
 {
 	const struct neap__clock *b = &before(r, 1)->clock;
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
-		k->out[i] = neap__rhythm_move(k->out[i], b->out[i], periods);
-		k->in[i] = neap__rhythm_move(k->in[i], b->in[i], periods);
+		k->out[i] = neap__steady_move(k->out[i], b->out[i], periods);
+		k->in[i] = neap__steady_move(k->in[i], b->in[i], periods);
 		k->stall_write[i] =
-			neap__rhythm_move(k->stall_write[i], b->stall_write[i], periods);
-		k->stall_read[i] = neap__rhythm_move(k->stall_read[i], b->stall_read[i], periods);
+			neap__steady_move(k->stall_write[i], b->stall_write[i], periods);
+		k->stall_read[i] = neap__steady_move(k->stall_read[i], b->stall_read[i], periods);
 		k->use[i].written += (uint64_t)periods * (k->use[i].written - b->use[i].written);
 		k->use[i].read += (uint64_t)periods * (k->use[i].read - b->use[i].read);
 	}
-	k->lost = neap__rhythm_move(k->lost, b->lost, periods);
-	k->now = neap__rhythm_move(k->now, b->now, periods);
+	k->lost = neap__steady_move(k->lost, b->lost, periods);
+	k->now = neap__steady_move(k->now, b->now, periods);
 	return b;
 }

@@ -3,8 +3,8 @@
  * strategy.h: the table of strategies, and what they share in sizing a plan.
  * To add one: a new file with solve and open, a row in sizing.c.
  */
-#ifndef NEAP_PLAN_STRATEGY_H
-#define NEAP_PLAN_STRATEGY_H
+#ifndef NEAP_PLAN_CORE_STRATEGY_H
+#define NEAP_PLAN_CORE_STRATEGY_H
 
 #include <neap/plan.h>
 
@@ -23,9 +23,9 @@ struct neap__strategy {
 };
 
 extern const struct neap__strategy neap__bptt, neap__standard, neap__remote, neap__hierarchical,
-	neap__double, neap__revolve, neap__mixed, neap__online_row, neap__stream, neap__async,
-	neap__logreplay, neap__hrevolve, neap__diskrevolve, neap__multistage, neap__periodic,
-	neap__chain, neap__pofo, neap__join, neap__auto;
+	neap__double, neap__revolve, neap__mixed, neap__strategy_online, neap__strategy_stream,
+	neap__async, neap__strategy_replay, neap__hrevolve, neap__diskrevolve, neap__multistage,
+	neap__periodic, neap__chain, neap__pofo, neap__join, neap__auto;
 
 /* NULL-terminated, "auto" last. */
 extern const struct neap__strategy *const neap__strategies[];
@@ -75,7 +75,7 @@ static inline uint64_t neap__tape_sent(const struct neap_chain *c)
  */
 uint64_t neap__fixed_bytes(const struct neap_problem *p, int tier);
 /* What is left of the budget for slots and tapes; -1 if it is below the fixed bytes. */
-int64_t neap__pool(const struct neap_problem *p, int tier);
+int64_t neap__pool_bytes(const struct neap_problem *p, int tier);
 /* States a tier can hold (at most the steps of the problem). */
 int64_t neap__places(const struct neap_problem *p, int tier);
 /* Tapes that fit `bytes`, at most T; in a classic problem 1, which is free. */

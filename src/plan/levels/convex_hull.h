@@ -5,8 +5,8 @@
  * one advance. The conjugate turns minima into maxima and (min,+) convolutions into
  * sums, so hulls of level_solver.h's recurrences are exact, one sweep over the slopes a row.
  */
-#ifndef NEAP_PLAN_HULL_H
-#define NEAP_PLAN_HULL_H
+#ifndef NEAP_PLAN_LEVELS_CONVEX_HULL_H
+#define NEAP_PLAN_LEVELS_CONVEX_HULL_H
 
 #include <stdint.h>
 

@@ -24,7 +24,7 @@ struct window {
 };
 
 struct row {
-	struct neap__nested *x;
+	struct neap__levels *x;
 	int k;
 	int64_t m;
 	const struct neap__hull *right, *own; /* hulls of O_m-1 and P_m */
@@ -36,8 +36,8 @@ struct row {
 	struct neap__cells *cells;
 };
 
-struct job {
-	struct neap__nested *x;
+struct level_job {
+	struct neap__levels *x;
 	int64_t length, cells, work;
 	double slope, delta; /* of the whole chain, and what it may lose */
 	struct window *windows;
@@ -64,7 +64,7 @@ static int cell_add(struct neap__cells *c, int64_t l, int64_t choice, int writes
 	return 0;
 }
 
-int64_t neap__exact_choice(const struct neap__nested *x, struct neap__stretch s)
+int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_part s)
 {
 	if (s.k < x->closed || s.m < 1)
 		return -1;
@@ -86,7 +86,7 @@ int64_t neap__exact_choice(const struct neap__nested *x, struct neap__stretch s)
 	return choice >= 0 ? choice : ~choice;
 }
 
-void neap__exact_free(struct neap__tables *t)
+void neap__level_dp_free(struct neap__tables *t)
 {
 	if (!t)
 		return;
@@ -106,7 +106,7 @@ static double excess(const struct neap__hull *h, double l, double slope, double 
 }
 
 /* Lengths whose hull lies within delta of the line of a slope. */
-static struct window around(const struct job *j, const struct neap__hull *h, double slope)
+static struct window around(const struct level_job *j, const struct neap__hull *h, double slope)
 {
 	double at = neap__hull_below(h, slope), steep = j->x->steepest;
 	double star = slope * at - neap__hull_at(h, at, steep);
@@ -141,7 +141,7 @@ static int by_from(const void *a, const void *b)
 }
 
 /* All windows of a row, disjoint and ascending, from length 1. */
-static int windows(struct job *j, const struct neap__hull *h, int64_t *count)
+static int windows(struct level_job *j, const struct neap__hull *h, int64_t *count)
 {
 	int64_t n = 0;
 	for (double s = j->slope; s > -1 && j->work >= 0; s--) {
@@ -228,7 +228,7 @@ static int64_t cell(struct row *r, int64_t l, int64_t *choice)
 }
 
 /* 1 done, 0 too much work, or a negative code. */
-static int compute(struct job *j, struct row *r)
+static int compute(struct level_job *j, struct row *r)
 {
 	for (int64_t i = 0; i < r->count; i++)
 		for (int64_t l = r->windows[i].from; l <= r->windows[i].to; l++) {
@@ -251,9 +251,9 @@ static void clear(double *column, int64_t length)
 }
 
 /* All rows of a level: column[0] holds f_k and is given O_k,c_k in the end. */
-static int level(struct job *j, int k)
+static int level(struct level_job *j, int k)
 {
-	struct neap__nested *x = j->x;
+	struct neap__levels *x = j->x;
 	struct neap__tables *t = x->tables;
 	int open = x->rows[k].open;
 	int64_t slots = open ? 1 : x->nest.level[k].slots;
@@ -267,8 +267,8 @@ static int level(struct job *j, int k)
 		struct row r = {.x = x,
 			.k = k,
 			.m = m,
-			.right = neap__nested_o(x, k, open ? 1 : m - 1),
-			.own = neap__nested_p(x, k, m),
+			.right = neap__levels_o(x, k, open ? 1 : m - 1),
+			.own = neap__levels_p(x, k, m),
 			.f = f,
 			.before = open ? o : before,
 			.p = p,
@@ -298,7 +298,7 @@ static int level(struct job *j, int k)
 }
 
 /* Revolve's: the step to l + 1 costs t advances, the least t with beta(c,t) > l. */
-static void first_column(const struct neap__nested *x, double *f, int64_t length)
+static void first_column(const struct neap__levels *x, double *f, int64_t length)
 {
 	clear(f, length);
 	if (!x->closed)
@@ -314,12 +314,12 @@ static void first_column(const struct neap__nested *x, double *f, int64_t length
 	}
 }
 
-int neap__exact(struct neap__nested *x, double most, int64_t work, double *cost)
+int neap__level_dp(struct neap__levels *x, double most, int64_t work, double *cost)
 {
 	int64_t length = x->nest.length;
 	int top = x->nest.count - 1, rc = 1;
-	const struct neap__hull *h = neap__nested_o(x, top, INT64_MAX);
-	struct job j = {.x = x, .length = length, .work = work};
+	const struct neap__hull *h = neap__levels_o(x, top, INT64_MAX);
+	struct level_job j = {.x = x, .length = length, .work = work};
 	double *room = NULL;
 
 	*cost = INFINITY;

@@ -16,7 +16,7 @@
 #define WALK_MOST ((int64_t)1 << 23) /* steps down Revolve's stack */
 #define COST_MOST 4e18		     /* advances: two of them still fit 63 bits */
 
-static uint64_t key_of(struct neap__stretch s)
+static uint64_t key_of(struct neap__level_part s)
 {
 	return (uint64_t)s.l << 24 | (uint64_t)s.m << 5 | (uint64_t)s.k << 1 | (uint64_t)s.side;
 }
@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t key)
 }
 
 /* A live start with no place left at its level is one of the levels below. */
-static struct neap__stretch normal(const struct neap__nested *x, struct neap__stretch s)
+static struct neap__level_part normal(const struct neap__levels *x, struct neap__level_part s)
 {
 	while (s.side == NEAP__LIVE && s.m == 0 && s.k >= 0) {
 		s.k--;
@@ -37,13 +37,14 @@ static struct neap__stretch normal(const struct neap__nested *x, struct neap__st
 	return s;
 }
 
-static struct neap__stretch live(const struct neap__nested *x, int k, int64_t m, int64_t l)
+static struct neap__level_part live(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	return normal(x, (struct neap__stretch){NEAP__LIVE, k, m, l});
+	return normal(x, (struct neap__level_part){NEAP__LIVE, k, m, l});
 }
 
 /* O_k,m-1. */
-static struct neap__stretch right(const struct neap__nested *x, struct neap__stretch s, int64_t l)
+static struct neap__level_part right(
+	const struct neap__levels *x, struct neap__level_part s, int64_t l)
 {
 	return live(x, s.k, x->rows[s.k].open ? 1 : s.m - 1, l);
 }
@@ -51,7 +52,7 @@ static struct neap__stretch right(const struct neap__nested *x, struct neap__str
 static const struct neap__value nothing;
 static const struct neap__value impossible = {.c.cost = INFINITY};
 
-const struct neap__value *neap__memo_find(const struct neap__nested *x, struct neap__stretch s)
+const struct neap__value *neap__memo_find(const struct neap__levels *x, struct neap__level_part s)
 {
 	s = normal(x, s);
 	if (s.l == 0)
@@ -97,7 +98,7 @@ static int grow(struct neap__memo *t)
 	return 0;
 }
 
-static int keep(struct neap__memo *t, struct neap__stretch s, struct neap__value *v)
+static int keep(struct neap__memo *t, struct neap__level_part s, struct neap__value *v)
 {
 	if (t->count == t->room)
 		NEAP_TRY(grow(t));
@@ -127,14 +128,14 @@ static void join(
 	}
 }
 
-static void closed(const struct neap__nested *x, int64_t l, struct neap__value *v)
+static void closed(const struct neap__levels *x, int64_t l, struct neap__value *v)
 {
 	const struct neap__level *level = &x->nest.level[0];
-	struct neap__segment s = neap__segment(l + 1, level->slots);
-	int64_t extra = neap__segment_extra(&s), saves = 0;
+	struct neap__binomial s = neap__binomial(l + 1, level->slots);
+	int64_t extra = neap__binomial_extra(&s), saves = 0;
 	/* Free saves into slots need no count, which takes as long as the stack is deep. */
 	if (level->write > 0 || level->tier > 0)
-		saves = 1 + neap__segment_saves(s);
+		saves = 1 + neap__binomial_saves(s);
 	*v = (struct neap__value){.choice = 1};
 	v->c.advanced = extra;
 	v->c.written[0] = saves;
@@ -146,11 +147,11 @@ static void closed(const struct neap__nested *x, int64_t l, struct neap__value *
 }
 
 /* P by steps to advance: the stretches x + ... or NULL ones still to be found. */
-static int split(const struct neap__nested *x, struct neap__stretch s, int64_t step,
-	struct neap__value *v, struct neap__stretch *missing)
+static int split(const struct neap__levels *x, struct neap__level_part s, int64_t step,
+	struct neap__value *v, struct neap__level_part *missing)
 {
-	struct neap__stretch a = right(x, s, s.l - step);
-	struct neap__stretch b = {NEAP__SAVED, s.k, s.m, step - 1};
+	struct neap__level_part a = right(x, s, s.l - step);
+	struct neap__level_part b = {NEAP__SAVED, s.k, s.m, step - 1};
 	const struct neap__value *right_value = neap__memo_find(x, a);
 	const struct neap__value *left_value = neap__memo_find(x, b);
 	if (!right_value || !left_value) {
@@ -168,14 +169,14 @@ static int split(const struct neap__nested *x, struct neap__stretch s, int64_t s
 }
 
 /* P of an open level, far from its end: as many equal splits as lead to `far`. */
-static int strides(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
-	struct neap__stretch *missing)
+static int strides(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
+	struct neap__level_part *missing)
 {
-	const struct neap__rows *rows = &x->rows[s.k];
+	const struct neap__hull_rows *rows = &x->rows[s.k];
 	const struct neap__level *level = &x->nest.level[s.k];
 	int64_t n = (s.l - rows->far + rows->stride - 1) / rows->stride;
-	struct neap__stretch a = right(x, s, s.l - n * rows->stride);
-	struct neap__stretch b = {NEAP__SAVED, s.k, s.m, rows->stride - 1};
+	struct neap__level_part a = right(x, s, s.l - n * rows->stride);
+	struct neap__level_part b = {NEAP__SAVED, s.k, s.m, rows->stride - 1};
 	const struct neap__value *rest = neap__memo_find(x, a), *one = neap__memo_find(x, b);
 	if (!rest || !one) {
 		*missing = rest ? b : a;
@@ -201,10 +202,10 @@ static int strides(const struct neap__nested *x, struct neap__stretch s, struct 
 	return 1;
 }
 
-static int lower_levels(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
-	struct neap__stretch *missing)
+static int lower_levels(const struct neap__levels *x, struct neap__level_part s,
+	struct neap__value *v, struct neap__level_part *missing)
 {
-	struct neap__stretch below = live(x, s.k, 0, s.l);
+	struct neap__level_part below = live(x, s.k, 0, s.l);
 	const struct neap__value *value = neap__memo_find(x, below);
 	if (!value) {
 		*missing = below;
@@ -217,19 +218,19 @@ static int lower_levels(const struct neap__nested *x, struct neap__stretch s, st
 	return 1;
 }
 
-static int saved(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
-	struct neap__stretch *missing)
+static int saved(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
+	struct neap__level_part *missing)
 {
 	struct neap__value other;
-	int64_t told = x->tables ? neap__exact_choice(x, s) : -1;
+	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
 	if (told >= 0)
 		return told == 0 ? lower_levels(x, s, v, missing) : split(x, s, told, v, missing);
 	if (x->rows[s.k].open && s.l > x->rows[s.k].far)
 		return strides(x, s, v, missing);
-	if (!split(x, s, neap__nested_centre(x, s.k, s.m, s.l), v, missing))
+	if (!split(x, s, neap__levels_centre(x, s.k, s.m, s.l), v, missing))
 		return 0;
 	if (s.k == 0 ||
-		neap__hull_at(neap__nested_o(x, s.k, 0), (double)s.l, x->steepest) >= v->c.cost)
+		neap__hull_at(neap__levels_o(x, s.k, 0), (double)s.l, x->steepest) >= v->c.cost)
 		return 1;
 	if (!lower_levels(x, s, &other, missing))
 		return 0;
@@ -238,10 +239,10 @@ static int saved(const struct neap__nested *x, struct neap__stretch s, struct ne
 	return 1;
 }
 
-static int writes(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
-	struct neap__stretch *missing)
+static int writes(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
+	struct neap__level_part *missing)
 {
-	struct neap__stretch p = {NEAP__SAVED, s.k, s.m, s.l};
+	struct neap__level_part p = {NEAP__SAVED, s.k, s.m, s.l};
 	const struct neap__value *value = neap__memo_find(x, p);
 	if (!value) {
 		*missing = p;
@@ -256,11 +257,11 @@ static int writes(const struct neap__nested *x, struct neap__stretch s, struct n
 	return 1;
 }
 
-static int unsaved(const struct neap__nested *x, struct neap__stretch s, struct neap__value *v,
-	struct neap__stretch *missing)
+static int unsaved(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
+	struct neap__level_part *missing)
 {
 	struct neap__value other;
-	int64_t told = x->tables ? neap__exact_choice(x, s) : -1;
+	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
 	if (told >= 0)
 		return told ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
 	if (x->closed && s.k == 0) {
@@ -270,9 +271,9 @@ static int unsaved(const struct neap__nested *x, struct neap__stretch s, struct 
 	if (s.k == 0 || (x->rows[s.k].open && s.l > x->rows[s.k].far))
 		return writes(x, s, v, missing);
 	double l = (double)s.l;
-	double below = neap__hull_at(neap__nested_o(x, s.k, 0), l, x->steepest);
+	double below = neap__hull_at(neap__levels_o(x, s.k, 0), l, x->steepest);
 	double here = x->nest.level[s.k].write +
-		      neap__hull_at(neap__nested_p(x, s.k, s.m), l, x->steepest);
+		      neap__hull_at(neap__levels_p(x, s.k, s.m), l, x->steepest);
 	int write = here < below;
 	if (!(write ? writes : lower_levels)(x, s, v, missing))
 		return 0;
@@ -286,15 +287,15 @@ static int unsaved(const struct neap__nested *x, struct neap__stretch s, struct 
 }
 
 struct stack {
-	struct neap__stretch *s;
+	struct neap__level_part *s;
 	int64_t count, room;
 };
 
-static int push(struct stack *stack, struct neap__stretch s)
+static int push(struct stack *stack, struct neap__level_part s)
 {
 	if (stack->count == stack->room) {
 		int64_t room = stack->room ? 2 * stack->room : 64;
-		struct neap__stretch *grown = realloc(stack->s, (size_t)room * sizeof *grown);
+		struct neap__level_part *grown = realloc(stack->s, (size_t)room * sizeof *grown);
 		if (!grown)
 			return neap__fail(-ENOMEM, "plan: out of memory");
 		stack->s = grown;
@@ -304,11 +305,11 @@ static int push(struct stack *stack, struct neap__stretch s)
 	return 0;
 }
 
-static int work_off(struct neap__nested *x, struct stack *stack)
+static int work_off(struct neap__levels *x, struct stack *stack)
 {
 	int64_t most = x->nest.stretches ? x->nest.stretches : VALUES_MOST;
 	while (stack->count > 0) {
-		struct neap__stretch s = stack->s[stack->count - 1], missing;
+		struct neap__level_part s = stack->s[stack->count - 1], missing;
 		struct neap__value v;
 		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
 			x->walked += x->nest.level[0].slots;
@@ -333,7 +334,7 @@ static int work_off(struct neap__nested *x, struct stack *stack)
 }
 
 int neap__memo_evaluate(
-	struct neap__nested *x, struct neap__stretch s, const struct neap__value **value)
+	struct neap__levels *x, struct neap__level_part s, const struct neap__value **value)
 {
 	struct stack stack = {0};
 	s = normal(x, s);

@@ -15,15 +15,15 @@
  */
 struct left {
 	int64_t t0, l, m, place, count;
-	struct neap__segment part;
+	struct neap__binomial part;
 	int k;
 };
 
-enum standing { DONE, LIVE, SAVED };
+enum level_standing { DONE, LIVE, SAVED };
 
 struct descent {
-	struct neap__descent how;
-	enum standing standing;
+	struct neap__level_schedule how;
+	enum level_standing standing;
 	struct left now; /* the stretch at hand; place and part if it is saved */
 	struct left *stack;
 	int64_t depth, room;
@@ -133,7 +133,7 @@ static int leaf(struct neap_schedule *s, int64_t t)
 	struct descent *x = s->self;
 	neap__record(s, t, t + 1);
 	if (t + 1 == s->problem.chain.steps)
-		neap__turn(s);
+		neap__emit_turn(s);
 	x->standing = DONE;
 	if (x->depth == 0) {
 		neap__backward(s, t, t + 1);
@@ -173,7 +173,7 @@ static int step_live(struct neap_schedule *s)
 	if (now->m == 0)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (closed(x, now->k)) {
-		now->part = neap__segment(now->l + 1, now->m);
+		now->part = neap__binomial(now->l + 1, now->m);
 	} else if (!x->how.writes(x->how.user, now->k, now->m, now->l, now->t0)) {
 		go_live(x, now->k, 0, now->t0, now->l);
 		return 0;
@@ -194,9 +194,9 @@ static int step_closed(struct neap_schedule *s)
 		release(s, 0, now.place, now.t0);
 		return leaf(s, now.t0);
 	}
-	int64_t y = neap__segment_split(&now.part), rest = now.part.l - y;
+	int64_t y = neap__binomial_split(&now.part), rest = now.part.l - y;
 	struct left part = now;
-	part.part = y >= 2 ? neap__segment_left(&now.part, y) : (struct neap__segment){.l = 1};
+	part.part = y >= 2 ? neap__binomial_left(&now.part, y) : (struct neap__binomial){.l = 1};
 	part.l = y - 1;
 	NEAP_TRY(push(x, &part));
 	neap__advance(s, now.t0, now.t0 + y);
@@ -204,7 +204,7 @@ static int step_closed(struct neap_schedule *s)
 		return leaf(s, now.t0 + y);
 	x->now.t0 += y;
 	x->now.l = rest - 1;
-	x->now.part = neap__segment_right(&now.part, y);
+	x->now.part = neap__binomial_right(&now.part, y);
 	x->now.place++;
 	store(s, 0, x->now.place, x->now.t0);
 	return 0;
@@ -248,7 +248,7 @@ static void fini(struct neap_schedule *s)
 		x->how.free(x->how.user);
 }
 
-int neap__descent_open(struct neap_schedule *s, const struct neap__descent *how)
+int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_schedule *how)
 {
 	struct descent *x = s->self = calloc(1, sizeof *x);
 	if (!x) {
@@ -269,25 +269,25 @@ int neap__descent_open(struct neap_schedule *s, const struct neap__descent *how)
 static int nested_writes(void *user, int k, int64_t m, int64_t l, int64_t t)
 {
 	(void)t;
-	return neap__nested_writes(user, k, m, l);
+	return neap__levels_writes(user, k, m, l);
 }
 
 static int64_t nested_split(void *user, int k, int64_t m, int64_t l, int64_t t)
 {
 	(void)t;
-	return neap__nested_split(user, k, m, l);
+	return neap__levels_split(user, k, m, l);
 }
 
 static void nested_free(void *user)
 {
-	neap__nested_free(user);
+	neap__levels_free(user);
 }
 
-int neap__descent_nested(struct neap_schedule *s, struct neap__nested *nested)
+int neap__level_schedule_nested(struct neap_schedule *s, struct neap__levels *nested)
 {
-	const struct neap__nest *nest = neap__nested_nest(nested);
-	struct neap__descent how = {.levels = nest->count,
-		.closed = neap__nested_closed(nested),
+	const struct neap__levels_problem *nest = neap__levels_nest(nested);
+	struct neap__level_schedule how = {.levels = nest->count,
+		.closed = neap__levels_closed(nested),
 		.depths = {.count = 1, .row = {{INT64_MAX, nest->level[0].tier}}},
 		.writes = nested_writes,
 		.split = nested_split,
@@ -299,10 +299,10 @@ int neap__descent_nested(struct neap_schedule *s, struct neap__nested *nested)
 		if (nest->level[k].slots >= nest->length && !(k == 0 && how.closed))
 			how.level[k].slots = INT64_MAX;
 	}
-	return neap__descent_open(s, &how);
+	return neap__level_schedule_open(s, &how);
 }
 
-double neap__descent_write(const struct neap_problem *p, int tier)
+double neap__level_schedule_write(const struct neap_problem *p, int tier)
 {
 	if (tier == 0)
 		return p->chain.slot_write;
@@ -311,7 +311,7 @@ double neap__descent_write(const struct neap_problem *p, int tier)
 		neap_tier_seconds(spec, 1, p->chain.state), neap_tier_lost(spec, p->chain.state));
 }
 
-double neap__descent_read(const struct neap_problem *p, int tier)
+double neap__level_schedule_read(const struct neap_problem *p, int tier)
 {
 	if (tier == 0)
 		return p->chain.slot_read;
@@ -322,9 +322,9 @@ double neap__descent_read(const struct neap_problem *p, int tier)
 						      read - p->chain.backward - p->chain.call);
 }
 
-void neap__descent_refuse(struct neap_plan *plan, const struct neap_problem *problem)
+void neap__level_schedule_refuse(struct neap_plan *plan, const struct neap_problem *problem)
 {
-	int64_t least = neap__segment_slots_least(problem->chain.steps);
+	int64_t least = neap__binomial_slots_least(problem->chain.steps);
 	uint64_t tape = problem->chain.tape, best;
 	best = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
 	for (int tier = 1; tier <= problem->ntiers; tier++)
@@ -343,7 +343,7 @@ static int add_states(uint64_t *bytes, int64_t states, uint64_t state)
 	       neap__add_u64(bytes, *bytes, more) || *bytes > INT64_MAX;
 }
 
-void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *problem,
+void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t advanced, const struct neap__traffic *traffic, int count)
 {
 	const struct neap_chain *c = &problem->chain;
@@ -354,8 +354,9 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	memset(plan->tiers, 0, sizeof plan->tiers);
 	for (int i = 0; i < count; i++) {
 		const struct neap__traffic *x = &traffic[i];
-		long double time = (long double)x->written * neap__descent_write(problem, x->tier) +
-				   (long double)x->read * neap__descent_read(problem, x->tier);
+		long double time =
+			(long double)x->written * neap__level_schedule_write(problem, x->tier) +
+			(long double)x->read * neap__level_schedule_read(problem, x->tier);
 		if (x->tier == 0) {
 			copies += time;
 			slots = x->peak;
@@ -388,5 +389,5 @@ void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *probl
 	plan->lost = (double)lost;
 	plan->makespan = (double)((long double)advanced * c->advance +
 				  (long double)c->steps * ((long double)c->record + c->backward) +
-				  neap__descent_calls(c) + copies + lost + stall);
+				  neap__level_schedule_calls(c) + copies + lost + stall);
 }

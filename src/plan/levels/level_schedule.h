@@ -7,8 +7,8 @@
  * is waited for behind that, which hides as much of it where the tier is
  * asynchronous: the makespan is a closed form of counts.
  */
-#ifndef NEAP_PLAN_DESCENT_H
-#define NEAP_PLAN_DESCENT_H
+#ifndef NEAP_PLAN_LEVELS_LEVEL_SCHEDULE_H
+#define NEAP_PLAN_LEVELS_LEVEL_SCHEDULE_H
 
 #include "plan/levels/level_solver.h"
 #include "plan/core/schedule.h"
@@ -23,7 +23,7 @@ struct neap__depths {
 	} row[NEAP__LEVELS_MOST];
 };
 
-struct neap__descent {
+struct neap__level_schedule {
 	int levels;
 	int closed; /* level 0 is Revolve's, its places are those of `depths` */
 	struct {
@@ -39,16 +39,16 @@ struct neap__descent {
 };
 
 /* Sets s up to emit; takes `user`, also where it fails. */
-int neap__descent_open(struct neap_schedule *s, const struct neap__descent *how);
+int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_schedule *how);
 /* The same by a solved nest, which it takes. */
-int neap__descent_nested(struct neap_schedule *s, struct neap__nested *nested);
+int neap__level_schedule_nested(struct neap_schedule *s, struct neap__levels *nested);
 
 /* Seconds a state of a tier as such a schedule sees them; tier 0: a slot. */
-double neap__descent_write(const struct neap_problem *p, int tier);
-double neap__descent_read(const struct neap_problem *p, int tier);
+double neap__level_schedule_write(const struct neap_problem *p, int tier);
+double neap__level_schedule_read(const struct neap_problem *p, int tier);
 
 /* Seconds of its calls: each step is recorded and reversed alone, each split is an advance. */
-static inline double neap__descent_calls(const struct neap_chain *c)
+static inline double neap__level_schedule_calls(const struct neap_chain *c)
 {
 	return (3 * (double)c->steps - 1) * c->call;
 }
@@ -64,10 +64,10 @@ struct neap__traffic {
  * staging of the tiers used. Peak: peak S + A. Refuses where bytes exceed 63 bits or
  * the budget does not hold them.
  */
-void neap__descent_plan(struct neap_plan *plan, const struct neap_problem *problem,
+void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t advanced, const struct neap__traffic *traffic, int count);
 /* Refuses by the least budget of Revolve; 0 bytes where that would not help. */
-void neap__descent_refuse(struct neap_plan *plan, const struct neap_problem *problem);
+void neap__level_schedule_refuse(struct neap_plan *plan, const struct neap_problem *problem);
 
 /*
  * A lower bound on every schedule of a classic problem whose tiers are all

@@ -24,7 +24,7 @@
 #define SLOTS_MOST 500000 /* m has 19 bits in memo's keys */
 #define FAR 20000
 
-const struct neap__hull *neap__nested_o(const struct neap__nested *x, int k, int64_t m)
+const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int64_t m)
 {
 	if (m == 0)
 		k--;
@@ -32,25 +32,25 @@ const struct neap__hull *neap__nested_o(const struct neap__nested *x, int k, int
 		return &x->zero;
 	if (k == 0 && x->closed)
 		return &x->revolve;
-	const struct neap__rows *rows = &x->rows[k];
+	const struct neap__hull_rows *rows = &x->rows[k];
 	return &rows->o[(m == 0 || m > rows->rows ? rows->rows : m) - 1];
 }
 
-const struct neap__hull *neap__nested_p(const struct neap__nested *x, int k, int64_t m)
+const struct neap__hull *neap__levels_p(const struct neap__levels *x, int k, int64_t m)
 {
-	const struct neap__rows *rows = &x->rows[k];
+	const struct neap__hull_rows *rows = &x->rows[k];
 	return &rows->p[(m > rows->rows ? rows->rows : m) - 1];
 }
 
-int64_t neap__nested_centre(const struct neap__nested *x, int k, int64_t m, int64_t l)
+int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
 	int open = x->rows[k].open;
 	return neap__hull_centre(
-		neap__nested_o(x, k, open ? 1 : m - 1), neap__nested_p(x, k, m), l);
+		neap__levels_o(x, k, open ? 1 : m - 1), neap__levels_p(x, k, m), l);
 }
 
 /* Revolve's: beta(c,t) - beta(c,t-1) lengths of slope t. */
-static int revolve_hull(struct neap__nested *x)
+static int revolve_hull(struct neap__levels *x)
 {
 	long double beta = 1, c = (long double)x->nest.level[0].slots;
 	double end = (double)x->nest.length * 4 + 1e6;
@@ -65,7 +65,7 @@ static int revolve_hull(struct neap__nested *x)
 	return 0;
 }
 
-static void free_rows(struct neap__rows *rows)
+static void free_rows(struct neap__hull_rows *rows)
 {
 	for (int64_t m = 0; m < rows->rows; m++) {
 		neap__hull_free(&rows->p[m]);
@@ -77,7 +77,7 @@ static void free_rows(struct neap__rows *rows)
 	rows->rows = 0;
 }
 
-static void free_hulls(struct neap__nested *x)
+static void free_hulls(struct neap__levels *x)
 {
 	neap__hull_free(&x->revolve);
 	for (int k = 0; k < x->nest.count; k++)
@@ -99,7 +99,7 @@ static int same(const struct neap__hull *a, const struct neap__hull *b, double u
 	}
 }
 
-static int add_row(struct neap__rows *rows, int64_t *room)
+static int add_row(struct neap__hull_rows *rows, int64_t *room)
 {
 	if (rows->rows == *room) {
 		int64_t more = *room ? 2 * *room : 8;
@@ -119,14 +119,14 @@ static int add_row(struct neap__rows *rows, int64_t *room)
 }
 
 /* One row; -1 where tables grow too large. */
-static int next_row(struct neap__nested *x, int k, int64_t *room, int64_t *segments)
+static int next_row(struct neap__levels *x, int k, int64_t *room, int64_t *segments)
 {
-	struct neap__rows *rows = &x->rows[k];
+	struct neap__hull_rows *rows = &x->rows[k];
 	const struct neap__level *level = &x->nest.level[k];
 	int64_t m = rows->rows;
 	if (add_row(rows, room) < 0)
 		return -1;
-	const struct neap__hull *f = neap__nested_o(x, k, 0), *a = m ? &rows->o[m - 1] : f;
+	const struct neap__hull *f = neap__levels_o(x, k, 0), *a = m ? &rows->o[m - 1] : f;
 	int64_t most = SEGMENTS_MOST - *segments;
 	if (neap__hull_sweep(&rows->p[m], f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
 		neap__hull_sweep(
@@ -149,9 +149,9 @@ static int straighten(struct neap__hull *h, const struct neap__hull *from, doubl
 }
 
 /* 1 where the critical slope is not reached yet. */
-static int open_row(struct neap__nested *x, int k)
+static int open_row(struct neap__levels *x, int k)
 {
-	struct neap__rows *rows = &x->rows[k];
+	struct neap__hull_rows *rows = &x->rows[k];
 	const struct neap__hull *p = &rows->p[0];
 	double fixed = x->nest.level[k].write + x->nest.level[k].read;
 	double t = fixed;
@@ -162,7 +162,7 @@ static int open_row(struct neap__nested *x, int k)
 	if (t > x->steepest)
 		return 1;
 	if (straighten(&rows->p[0], &rows->p[0], t + 1) < 0 ||
-		straighten(&rows->o[0], neap__nested_o(x, k, 0), t + 1) < 0)
+		straighten(&rows->o[0], neap__levels_o(x, k, 0), t + 1) < 0)
 		return -1;
 	double base = neap__hull_below(&rows->p[0], t + 1) + neap__hull_below(&rows->o[0], t + 1);
 	double stride = 1 + neap__hull_below(&rows->p[0], t);
@@ -173,13 +173,13 @@ static int open_row(struct neap__nested *x, int k)
 }
 
 /* O with all places of all levels. */
-static const struct neap__hull *top_hull(const struct neap__nested *x)
+static const struct neap__hull *top_hull(const struct neap__levels *x)
 {
-	return neap__nested_o(x, x->nest.count - 1, INT64_MAX);
+	return neap__levels_o(x, x->nest.count - 1, INT64_MAX);
 }
 
 /* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
-static int build(struct neap__nested *x)
+static int build(struct neap__levels *x)
 {
 	int64_t segments = 0;
 	double l = (double)x->nest.length;
@@ -187,7 +187,7 @@ static int build(struct neap__nested *x)
 	if (x->closed && revolve_hull(x) < 0)
 		return -1;
 	for (int k = x->closed; k < x->nest.count; k++) {
-		struct neap__rows *rows = &x->rows[k];
+		struct neap__hull_rows *rows = &x->rows[k];
 		int64_t slots = rows->open ? 1 : x->nest.level[k].slots, room = 0;
 		for (int64_t m = 1; m <= slots; m++) {
 			if (next_row(x, k, &room, &segments) < 0)
@@ -209,7 +209,7 @@ static int build(struct neap__nested *x)
 }
 
 /* Hulls that reach the length, and somewhat steeper ones if those are not large. */
-static int build_all(struct neap__nested *x)
+static int build_all(struct neap__levels *x)
 {
 	double l = (double)x->nest.length, slack = 3;
 	for (int k = 0; k < x->nest.count; k++)
@@ -230,7 +230,7 @@ static int build_all(struct neap__nested *x)
 }
 
 /* Costs in units of an advance; levels without places or of no use are left out. */
-static void normalise(struct neap__nested *x, const struct neap__nest *nest)
+static void normalise(struct neap__levels *x, const struct neap__levels_problem *nest)
 {
 	double unit = nest->advance;
 	if (unit == 0) {
@@ -264,7 +264,7 @@ static void normalise(struct neap__nested *x, const struct neap__nest *nest)
 }
 
 /* Whether all costs are multiples of a quarter, within 2^50: then sums are exact. */
-static double quantum(const struct neap__nested *x, double cost)
+static double quantum(const struct neap__levels *x, double cost)
 {
 	for (int k = 0; k < x->nest.count; k++)
 		if (x->nest.level[k].write * 4 != floor(x->nest.level[k].write * 4) ||
@@ -273,16 +273,16 @@ static double quantum(const struct neap__nested *x, double cost)
 	return cost < 1e14 ? 0.25 : 0;
 }
 
-static int top_value(struct neap__nested *x, const struct neap__value **value)
+static int top_value(struct neap__levels *x, const struct neap__value **value)
 {
 	int k = x->nest.count - 1;
-	struct neap__stretch all = {
+	struct neap__level_part all = {
 		NEAP__LIVE, k, x->rows[k].open ? 1 : x->nest.level[k].slots, x->nest.length};
 	return neap__memo_evaluate(x, all, value);
 }
 
 /* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
-static int prove(struct neap__nested *x, int64_t work)
+static int prove(struct neap__levels *x, int64_t work)
 {
 	const struct neap__value *value;
 	double cost = x->counts.cost, optimum = cost, q = quantum(x, cost);
@@ -291,7 +291,7 @@ static int prove(struct neap__nested *x, int64_t work)
 		x->lower = cost;
 		return 0;
 	}
-	int rc = neap__exact(x, cost - (q > 0 ? q / 2 : doubt), work, &optimum);
+	int rc = neap__level_dp(x, cost - (q > 0 ? q / 2 : doubt), work, &optimum);
 	if (rc < 0)
 		return rc;
 	if (rc == 1 && optimum < cost) {
@@ -299,7 +299,7 @@ static int prove(struct neap__nested *x, int64_t work)
 		NEAP_TRY(top_value(x, &value));
 		x->counts = value->c;
 	} else {
-		neap__exact_free(x->tables);
+		neap__level_dp_free(x->tables);
 		x->tables = NULL;
 	}
 	if (rc == 1)
@@ -307,7 +307,7 @@ static int prove(struct neap__nested *x, int64_t work)
 	return 0;
 }
 
-static int solve_with(struct neap__nested *x, int64_t work)
+static int solve_with(struct neap__levels *x, int64_t work)
 {
 	const struct neap__value *value;
 	int top = x->nest.count - 1, guide = 0;
@@ -328,7 +328,7 @@ static int solve_with(struct neap__nested *x, int64_t work)
 		return 0;
 	}
 	x->lower =
-		neap__hull_at(neap__nested_o(x, top, 1 << 20), (double)x->nest.length, x->steepest);
+		neap__hull_at(neap__levels_o(x, top, 1 << 20), (double)x->nest.length, x->steepest);
 	if (guide || x->cut) {
 		x->lower = 0;
 		return 0;
@@ -336,9 +336,10 @@ static int solve_with(struct neap__nested *x, int64_t work)
 	return prove(x, work);
 }
 
-static int attempt(struct neap__nested **nested, const struct neap__nest *nest, int64_t work)
+static int attempt(
+	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work)
 {
-	struct neap__nested *x = calloc(1, sizeof *x);
+	struct neap__levels *x = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	normalise(x, nest);
@@ -350,16 +351,17 @@ static int attempt(struct neap__nested **nested, const struct neap__nest *nest, 
 	if (nest->advance == 0)
 		x->lower = 0; /* an advance was given a price */
 	if (rc < 0) {
-		neap__nested_free(x);
+		neap__levels_free(x);
 		return rc;
 	}
 	*nested = x;
 	return 0;
 }
 
-int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *nest, int64_t work)
+int neap__levels_solve(
+	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work)
 {
-	struct neap__nest free_top = *nest;
+	struct neap__levels_problem free_top = *nest;
 	int top = nest->count - 1;
 	while (top > 0 && nest->level[top].slots < 1)
 		top--;
@@ -373,7 +375,7 @@ int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *ne
 		if ((*nested)->nest.level[k].tier != nest->level[top].tier ||
 			(*nested)->counts.peak[k] <= nest->level[top].slots)
 			return 0;
-		neap__nested_free(*nested);
+		neap__levels_free(*nested);
 		*nested = NULL; /* the next attempt may fail */
 	} else if (rc != NEAP_EINFEASIBLE) {
 		return rc;
@@ -381,10 +383,10 @@ int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *ne
 	return attempt(nested, nest, work);
 }
 
-int64_t neap__nested_period(const struct neap__nest *nest, double fixed)
+int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixed)
 {
-	struct neap__nested x = {0};
-	struct neap__nest longest = *nest;
+	struct neap__levels x = {0};
+	struct neap__levels_problem longest = *nest;
 	longest.length = (int64_t)1 << 50;
 	normalise(&x, &longest);
 	struct neap__level *level = &x.nest.level[0];
@@ -409,54 +411,54 @@ int64_t neap__nested_period(const struct neap__nest *nest, double fixed)
 	return (int64_t)fmin(period, 1e15);
 }
 
-void neap__nested_free(struct neap__nested *x)
+void neap__levels_free(struct neap__levels *x)
 {
 	if (!x)
 		return;
 	free_hulls(x);
 	neap__memo_clear(&x->memo);
-	neap__exact_free(x->tables);
+	neap__level_dp_free(x->tables);
 	free(x);
 }
 
-const struct neap__nest *neap__nested_nest(const struct neap__nested *x)
+const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *x)
 {
 	return &x->nest;
 }
 
-const struct neap__counts *neap__nested_counts(const struct neap__nested *x)
+const struct neap__counts *neap__levels_counts(const struct neap__levels *x)
 {
 	return &x->counts;
 }
 
-double neap__nested_lower(const struct neap__nested *x)
+double neap__levels_lower(const struct neap__levels *x)
 {
 	return x->lower * x->nest.advance;
 }
 
-int neap__nested_closed(const struct neap__nested *x)
+int neap__levels_closed(const struct neap__levels *x)
 {
 	return x->closed;
 }
 
-int neap__nested_writes(const struct neap__nested *x, int k, int64_t m, int64_t l)
+int neap__levels_writes(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
 	if (x->rows[k].open)
 		m = 1;
 	if ((x->rows[k].open && l > x->rows[k].far) || (k == 0 && x->closed))
 		return 1;
 	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__stretch){NEAP__LIVE, k, m, l});
+		neap__memo_find(x, (struct neap__level_part){NEAP__LIVE, k, m, l});
 	return v && v->choice != 0;
 }
 
-int64_t neap__nested_split(const struct neap__nested *x, int k, int64_t m, int64_t l)
+int64_t neap__levels_split(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
 	if (x->rows[k].open)
 		m = 1;
 	if (x->rows[k].open && l > x->rows[k].far)
 		return x->rows[k].stride;
 	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__stretch){NEAP__SAVED, k, m, l});
+		neap__memo_find(x, (struct neap__level_part){NEAP__SAVED, k, m, l});
 	return v ? v->choice : 0;
 }

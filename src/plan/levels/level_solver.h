@@ -15,8 +15,8 @@
  * The levels must stand in an order in which w and r both do not fall for the
  * answer to be optimal.
  */
-#ifndef NEAP_PLAN_NESTED_H
-#define NEAP_PLAN_NESTED_H
+#ifndef NEAP_PLAN_LEVELS_LEVEL_SOLVER_H
+#define NEAP_PLAN_LEVELS_LEVEL_SOLVER_H
 
 #include <neap/plan.h>
 
@@ -28,7 +28,7 @@ struct neap__level {
 	int tier; /* 0: slots of tier 0 */
 };
 
-struct neap__nest {
+struct neap__levels_problem {
 	int64_t length; /* l = T - 1 */
 	double advance; /* f */
 	int count;
@@ -45,7 +45,7 @@ struct neap__counts {
 };
 
 /* A solved nest: decisions for every stretch that its schedule meets. */
-struct neap__nested;
+struct neap__levels;
 
 /*
  * Solves a nest. `work` bounds the exact dynamic programme, in table look-ups or
@@ -53,18 +53,19 @@ struct neap__nested;
  * ends too early, the schedule of the hulls stands. Same nest and work, same answer.
  * NEAP_EINFEASIBLE without a place where one is needed, or with tables too large.
  */
-int neap__nested_solve(struct neap__nested **nested, const struct neap__nest *nest, int64_t work);
+int neap__levels_solve(
+	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work);
 /*
  * The largest m that minimises (fixed + m f + O(m - 1)) / m for the one level of a
  * nest (Opt_0 with m steps), whatever its length.
  */
-int64_t neap__nested_period(const struct neap__nest *nest, double fixed);
-void neap__nested_free(struct neap__nested *nested);
+int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixed);
+void neap__levels_free(struct neap__levels *nested);
 /* The levels in use, lowest first (those without places are left out). */
-const struct neap__nest *neap__nested_nest(const struct neap__nested *nested);
-const struct neap__counts *neap__nested_counts(const struct neap__nested *nested);
+const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *nested);
+const struct neap__counts *neap__levels_counts(const struct neap__levels *nested);
 /* No schedule of the recurrence costs less; cost itself where that is proved. */
-double neap__nested_lower(const struct neap__nested *nested);
+double neap__levels_lower(const struct neap__levels *nested);
 
 /*
  * Decisions. closed: level 0 follows Revolve's closed form (binomial.h), ask no
@@ -72,8 +73,8 @@ double neap__nested_lower(const struct neap__nested *nested);
  * there. split: steps to advance from a saved start; 0: give the place back and
  * use the levels below.
  */
-int neap__nested_closed(const struct neap__nested *nested);
-int neap__nested_writes(const struct neap__nested *nested, int k, int64_t m, int64_t l);
-int64_t neap__nested_split(const struct neap__nested *nested, int k, int64_t m, int64_t l);
+int neap__levels_closed(const struct neap__levels *nested);
+int neap__levels_writes(const struct neap__levels *nested, int k, int64_t m, int64_t l);
+int64_t neap__levels_split(const struct neap__levels *nested, int k, int64_t m, int64_t l);
 
 #endif

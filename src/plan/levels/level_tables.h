@@ -6,14 +6,14 @@
  *   level_dp.c   the dynamic programme, bottom up, where hulls prove too little
  * All costs in units of one advance.
  */
-#ifndef NEAP_PLAN_NESTING_H
-#define NEAP_PLAN_NESTING_H
+#ifndef NEAP_PLAN_LEVELS_LEVEL_TABLES_H
+#define NEAP_PLAN_LEVELS_LEVEL_TABLES_H
 
 #include "plan/levels/convex_hull.h"
 #include "plan/levels/level_solver.h"
 
 /* Hulls of the rows of a level: m = 1..rows; rows beyond are like the last. */
-struct neap__rows {
+struct neap__hull_rows {
 	struct neap__hull *p, *o;
 	int64_t rows;
 	int open;	/* without limit: one row, O_m-1 is O itself */
@@ -23,7 +23,7 @@ struct neap__rows {
 
 enum neap__side { NEAP__LIVE, NEAP__SAVED }; /* O, P */
 
-struct neap__stretch {
+struct neap__level_part {
 	int side, k;
 	int64_t m, l;
 };
@@ -52,15 +52,15 @@ struct neap__tables {
 	int64_t rows[NEAP__LEVELS_MOST];
 };
 
-struct neap__nested {
-	struct neap__nest nest;
+struct neap__levels {
+	struct neap__levels_problem nest;
 	int closed;	/* level 0 is Revolve's closed form */
 	int cut;	/* not all places are used: tables would be too large */
 	int64_t walked; /* down Revolve's stack */
 	double steepest;
 	struct neap__hull zero;	   /* {0}: nothing below level 0 */
 	struct neap__hull revolve; /* O of a closed level 0 */
-	struct neap__rows rows[NEAP__LEVELS_MOST];
+	struct neap__hull_rows rows[NEAP__LEVELS_MOST];
 	struct neap__memo memo;
 	struct neap__tables *tables; /* NULL: decide by the hulls */
 	struct neap__counts counts;
@@ -68,23 +68,23 @@ struct neap__nested {
 };
 
 /* O and P rows as functions: the hull, m = 0 being the levels below. */
-const struct neap__hull *neap__nested_o(const struct neap__nested *x, int k, int64_t m);
-const struct neap__hull *neap__nested_p(const struct neap__nested *x, int k, int64_t m);
-int64_t neap__nested_centre(const struct neap__nested *x, int k, int64_t m, int64_t l);
+const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int64_t m);
+const struct neap__hull *neap__levels_p(const struct neap__levels *x, int k, int64_t m);
+int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int64_t l);
 
 /* The value of a stretch, computed with all it needs. 0 or a negative code. */
 int neap__memo_evaluate(
-	struct neap__nested *x, struct neap__stretch s, const struct neap__value **value);
-const struct neap__value *neap__memo_find(const struct neap__nested *x, struct neap__stretch s);
+	struct neap__levels *x, struct neap__level_part s, const struct neap__value **value);
+const struct neap__value *neap__memo_find(const struct neap__levels *x, struct neap__level_part s);
 void neap__memo_clear(struct neap__memo *memo);
 
 /*
  * Fills x->tables. `most`: no better cost is of interest. 1 done, 0 too much work, or
  * a negative code; *cost is the optimum, infinite where it is not below `most`.
  */
-int neap__exact(struct neap__nested *x, double most, int64_t work, double *cost);
+int neap__level_dp(struct neap__levels *x, double most, int64_t work, double *cost);
 /* P's choice and O's of a cell, or -1 where it was not computed. */
-int64_t neap__exact_choice(const struct neap__nested *x, struct neap__stretch s);
-void neap__exact_free(struct neap__tables *tables);
+int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_part s);
+void neap__level_dp_free(struct neap__tables *tables);
 
 #endif

@@ -18,7 +18,7 @@ static int better(double a, double b)
 
 /* The k-th letter after the present one. */
 static void turn_letter(
-	const struct neap_problem *p, struct neap__outline *o, int64_t i, int which, int k)
+	const struct neap_problem *p, struct neap__offload_choice *o, int64_t i, int which, int k)
 {
 	int letters = 2 + p->ntiers;
 	uint8_t *at = which == 0 ? &o->tape[i] : which == 1 ? &o->state[i] : &o->ahead[i];
@@ -29,7 +29,7 @@ static void turn_letter(
 }
 
 /* Each letter of each stage in turn, until none helps. */
-static int descend(struct neap__stagesearch *x, double *cost, int64_t most)
+static int descend(struct neap__offload_search *x, double *cost, int64_t most)
 {
 	int64_t n = x->now.n, idle = 0, stop = x->left - most;
 	int letters = 2 + x->problem->ntiers;
@@ -39,12 +39,12 @@ static int descend(struct neap__stagesearch *x, double *cost, int64_t most)
 		int count = which == 2 ? 4 : letters, found = 0;
 		for (int k = 1; k < count && !found; k++) {
 			double value;
-			neap__outline_copy(&x->trial, &x->now);
+			neap__offload_choice_copy(&x->trial, &x->now);
 			turn_letter(x->problem, &x->trial, i, which, k);
-			NEAP_TRY(neap__stagesearch_try(x, &x->trial, &value));
+			NEAP_TRY(neap__offload_search_try(x, &x->trial, &value));
 			if (better(value, *cost)) {
 				*cost = value;
-				neap__outline_copy(&x->now, &x->trial);
+				neap__offload_choice_copy(&x->now, &x->trial);
 				found = 1;
 			}
 		}
@@ -74,9 +74,9 @@ static void swap_letters(uint8_t *list, int64_t i, int64_t j)
 	list[j] = a;
 }
 
-static void move(struct neap__stagesearch *x, struct dice *d)
+static void move(struct neap__offload_search *x, struct dice *d)
 {
-	struct neap__outline *o = &x->trial;
+	struct neap__offload_choice *o = &x->trial;
 	int64_t n = o->n, i = roll(d, n), j;
 	int letters = 2 + x->problem->ntiers;
 	switch (roll(d, 7)) {
@@ -107,27 +107,27 @@ static void move(struct neap__stagesearch *x, struct dice *d)
 	}
 }
 
-int neap__stagesearch_improve(struct neap__stagesearch *x, double bound)
+int neap__offload_search_improve(struct neap__offload_search *x, double bound)
 {
 	double cost = x->makespan, value;
 	struct dice d = {0};
 	if (!(cost < INFINITY))
 		return 0;
-	neap__outline_copy(&x->now, &x->best);
+	neap__offload_choice_copy(&x->now, &x->best);
 	NEAP_TRY(descend(x, &cost, x->left / 2));
 	double all = (double)x->left, hot = 0.01 * cost;
 	while (x->left > 0 && better(bound, x->makespan)) {
 		double t = hot * pow(0.005, 1 - (double)x->left / all);
-		neap__outline_copy(&x->trial, &x->now);
+		neap__offload_choice_copy(&x->trial, &x->now);
 		move(x, &d);
-		NEAP_TRY(neap__stagesearch_try(x, &x->trial, &value));
+		NEAP_TRY(neap__offload_search_try(x, &x->trial, &value));
 		if (isinf(value) && x->left > 0 && roll(&d, 2)) {
 			/* It may fit when more goes away. */
-			NEAP_TRY(neap__stagesearch_relieve(x, &x->trial, &value));
+			NEAP_TRY(neap__offload_search_relieve(x, &x->trial, &value));
 		}
 		if (value <= cost || (value < INFINITY && chance(&d) < exp((cost - value) / t))) {
 			cost = value;
-			neap__outline_copy(&x->now, &x->trial);
+			neap__offload_choice_copy(&x->now, &x->trial);
 		}
 	}
 	return 0;

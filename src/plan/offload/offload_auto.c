@@ -15,49 +15,50 @@
 #define NODES 30 /* of the exact search, a simulation's worth of work */
 
 /* Where an exact schedule is faster than the outlines', takes it. */
-static int exact(struct neap__script *out, const struct neap__stagesearch *x, int64_t effort)
+static int exact(
+	struct neap__action_list *out, const struct neap__offload_search *x, int64_t effort)
 {
-	struct neap__script found = {0};
+	struct neap__action_list found = {0};
 	int proved;
-	int rc = neap__stageexact(
+	int rc = neap__offload_exact(
 		&found, x->problem, effort * NODES, x->makespan * (1 - 1e-12), &proved);
 	if (rc > 0) {
 		struct neap_plan plan = {0};
-		rc = neap__script_measure(&plan, x->problem, &found);
+		rc = neap__action_list_measure(&plan, x->problem, &found);
 		if (rc == 0 && plan.makespan < x->makespan) {
-			neap__script_free(out);
+			neap__action_list_free(out);
 			*out = found;
 			return 0;
 		}
 		rc = rc == NEAP_EILLEGAL ? 0 : rc; /* copies may cost, or take room */
 	}
-	neap__script_free(&found);
+	neap__action_list_free(&found);
 	return rc;
 }
 
 /* The best schedule found. NEAP_EINFEASIBLE: none. */
-static int make(struct neap__script *out, const struct neap_problem *p, int64_t effort)
+static int make(struct neap__action_list *out, const struct neap_problem *p, int64_t effort)
 {
-	struct neap__stagesearch x;
+	struct neap__offload_search x;
 	double bound = neap_bound(p);
-	int rc = neap__stagesearch_init(&x, p, effort);
+	int rc = neap__offload_search_init(&x, p, effort);
 	if (rc == 0)
-		rc = neap__stagesearch_greedy(&x);
+		rc = neap__offload_search_greedy(&x);
 	if (rc == 0 && x.makespan > bound * (1 + 1e-9))
 		rc = neap__pofo_propose(&x);
 	if (rc == 0)
-		rc = neap__stagesearch_improve(&x, bound * (1 + 1e-9));
+		rc = neap__offload_search_improve(&x, bound * (1 + 1e-9));
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__stagesearch_script(&x, out);
+		rc = neap__offload_search_script(&x, out);
 	if (rc == 0 && x.makespan > bound * (1 + 1e-9))
 		rc = exact(out, &x, effort);
-	neap__stagesearch_fini(&x);
+	neap__offload_search_fini(&x);
 	return rc == 0 && out->n == 0 ? neap__fail(NEAP_EINFEASIBLE, "no schedule fits") : rc;
 }
 
-int neap__stageauto_solve(struct neap_plan *plan, const struct neap_problem *p, int64_t effort)
+int neap__offload_auto_solve(struct neap_plan *plan, const struct neap_problem *p, int64_t effort)
 {
-	struct neap__script script = {0};
+	struct neap__action_list script = {0};
 	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
 		return 0;
 	if (effort <= 0)
@@ -65,36 +66,36 @@ int neap__stageauto_solve(struct neap_plan *plan, const struct neap_problem *p, 
 	int rc = make(&script, p, effort);
 	if (rc == 0) {
 		plan->params.effort = effort;
-		rc = neap__script_measure(plan, p, &script);
+		rc = neap__action_list_measure(plan, p, &script);
 	}
-	neap__script_free(&script);
+	neap__action_list_free(&script);
 	return rc == NEAP_EINFEASIBLE ? 0 : rc;
 }
 
-int neap__stageauto_open(struct neap_schedule *s)
+int neap__offload_auto_open(struct neap_schedule *s)
 {
-	struct neap__script script = {0};
+	struct neap__action_list script = {0};
 	int rc = s->problem.ntiers > 0
 			 ? make(&script, &s->problem, s->plan.params.effort)
 			 : neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (rc == 0)
-		return neap__script_open(s, &script);
-	neap__script_free(&script);
+		return neap__action_list_open(s, &script);
+	neap__action_list_free(&script);
 	return rc;
 }
 
 int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)
 {
-	struct neap__stagesearch x;
-	struct neap__script script = {0};
-	int rc = neap__stagesearch_init(&x, p, 0);
+	struct neap__offload_search x;
+	struct neap__action_list script = {0};
+	int rc = neap__offload_search_init(&x, p, 0);
 	if (rc == 0)
-		rc = neap__stagesearch_greedy(&x);
+		rc = neap__offload_search_greedy(&x);
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__stagesearch_script(&x, &script);
+		rc = neap__offload_search_script(&x, &script);
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__script_measure(plan, p, &script);
-	neap__script_free(&script);
-	neap__stagesearch_fini(&x);
+		rc = neap__action_list_measure(plan, p, &script);
+	neap__action_list_free(&script);
+	neap__offload_search_fini(&x);
 	return rc;
 }

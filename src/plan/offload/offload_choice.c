@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/fail.h"
 
-int neap__outline_init(struct neap__outline *x, int64_t n)
+int neap__offload_choice_init(struct neap__offload_choice *x, int64_t n)
 {
 	x->n = n;
 	x->tape = calloc(3 * (size_t)n + 1, 1);
@@ -18,26 +18,28 @@ int neap__outline_init(struct neap__outline *x, int64_t n)
 	return 0;
 }
 
-void neap__outline_free(struct neap__outline *x)
+void neap__offload_choice_free(struct neap__offload_choice *x)
 {
 	free(x->tape);
 	memset(x, 0, sizeof *x);
 }
 
-void neap__outline_copy(struct neap__outline *to, const struct neap__outline *from)
+void neap__offload_choice_copy(
+	struct neap__offload_choice *to, const struct neap__offload_choice *from)
 {
 	memcpy(to->tape, from->tape, 3 * (size_t)from->n);
 }
 
-void neap__outline_spine(
-	struct neap__outline *x, const struct neap__twotable *tables, int64_t bytes)
+void neap__offload_choice_spine(
+	struct neap__offload_choice *x, const struct neap__chain_table *tables, int64_t bytes)
 {
 	const struct neap_stages *s = tables->chain->stages;
 	memset(x->tape, 0, 3 * (size_t)x->n);
 	x->state[0] = NEAP__STAYS;
 	bytes -= (int64_t)s->state[0];
 	for (int64_t i = 0; i < x->n;) {
-		struct neap__twotable_choice k = neap__twotable_choose(tables, 0, i, x->n, bytes);
+		struct neap__chain_table_choice k =
+			neap__chain_table_choose(tables, 0, i, x->n, bytes);
 		if (k.record)
 			x->tape[k.j - 1] = NEAP__STAYS;
 		if (k.j < x->n && !(k.record && neap__tape_holds_output(s)))
@@ -48,46 +50,46 @@ void neap__outline_spine(
 }
 
 /* On the way down. */
-struct writing {
-	struct neap__script *out;
-	const struct neap__outline *o;
-	const struct neap__twotable *tables;
+struct choice_writing {
+	struct neap__action_list *out;
+	const struct neap__offload_choice *o;
+	const struct neap__chain_table *tables;
 	const struct neap_chain *c;
 	const struct neap_stages *s;
 	int64_t live;
 	int holds, needs;
 };
 
-static int64_t tape_bytes(const struct writing *w, int64_t i)
+static int64_t tape_bytes(const struct choice_writing *w, int64_t i)
 {
 	return (int64_t)w->s->tape[i];
 }
 
-static int64_t state_bytes(const struct writing *w, int64_t t)
+static int64_t state_bytes(const struct choice_writing *w, int64_t t)
 {
 	return (int64_t)w->s->state[t];
 }
 
-static void bring(struct writing *w, int64_t t, int in_tape)
+static void bring(struct choice_writing *w, int64_t t, int in_tape)
 {
 	if (w->live == t)
 		return;
 	w->live = t;
 	if (in_tape)
-		neap__script_load_tape(w->out, t);
+		neap__action_list_load_tape(w->out, t);
 	else
-		neap__script_slot(w->out, NEAP_LOAD, t, t);
+		neap__action_list_slot(w->out, NEAP_LOAD, t, t);
 }
 
-static void forward(struct writing *w, int kind, int64_t t0, int64_t t1)
+static void forward(struct choice_writing *w, int kind, int64_t t0, int64_t t1)
 {
-	neap__script_forward(w->out, kind, t0, t1);
+	neap__action_list_forward(w->out, kind, t0, t1);
 	w->live = t1;
 }
 
-static void reverse(struct writing *w, int64_t i)
+static void reverse(struct choice_writing *w, int64_t i)
 {
-	neap__script_forward(w->out, NEAP_BACKWARD, i, i + 1);
+	neap__action_list_forward(w->out, NEAP_BACKWARD, i, i + 1);
 	w->live = -1;
 }
 
@@ -95,7 +97,8 @@ static void reverse(struct writing *w, int64_t i)
  * Stages i..t in `bytes`, as chain_table.h has them: x_i in a slot or in a tape, which
  * stays there; taped: the tape of t is there. x_j lies in slot j.
  */
-static void part(struct writing *w, int64_t i, int64_t t, int taped, int64_t bytes, int in_tape)
+static void part(
+	struct choice_writing *w, int64_t i, int64_t t, int taped, int64_t bytes, int in_tape)
 {
 	while (taped && !w->needs && i <= t) {
 		reverse(w, t);
@@ -112,47 +115,47 @@ static void part(struct writing *w, int64_t i, int64_t t, int taped, int64_t byt
 		reverse(w, i);
 		return;
 	}
-	struct neap__twotable_choice k = neap__twotable_choose(w->tables, taped, i, t, bytes);
+	struct neap__chain_table_choice k = neap__chain_table_choose(w->tables, taped, i, t, bytes);
 	int holds = k.record && w->holds;
 	bring(w, i, in_tape);
 	forward(w, NEAP_ADVANCE, i, k.record ? k.j - 1 : k.j);
 	if (k.record)
 		forward(w, NEAP_RECORD, k.j - 1, k.j);
 	if (!holds)
-		neap__script_slot(w->out, NEAP_SAVE, k.j, k.j);
+		neap__action_list_slot(w->out, NEAP_SAVE, k.j, k.j);
 	part(w, k.j, t, taped, k.right, holds);
 	if (!holds)
-		neap__script_slot(w->out, NEAP_DROP, k.j, k.j);
+		neap__action_list_slot(w->out, NEAP_DROP, k.j, k.j);
 	part(w, i, k.j - 1, k.record, k.left, in_tape);
 }
 
-static int in_first_tape(const struct writing *w, int64_t t)
+static int in_first_tape(const struct choice_writing *w, int64_t t)
 {
 	return t > 0 && w->holds && w->o->tape[t - 1];
 }
 
 /* What becomes of x_t; where a tape holds it, that will do. */
-static int kept(const struct writing *w, int64_t t)
+static int kept(const struct choice_writing *w, int64_t t)
 {
 	return in_first_tape(w, t) ? NEAP__NOT_KEPT : w->o->state[t];
 }
 
-static void first_sweep(struct writing *w)
+static void first_sweep(struct choice_writing *w)
 {
 	for (int64_t i = 0; i < w->o->n; i++) {
 		if (kept(w, i))
-			neap__script_slot(w->out, NEAP_SAVE, i, i);
+			neap__action_list_slot(w->out, NEAP_SAVE, i, i);
 		forward(w, w->o->tape[i] ? NEAP_RECORD : NEAP_ADVANCE, i, i + 1);
 	}
-	neap__script_add(
+	neap__action_list_add(
 		w->out, &(struct neap_action){.kind = NEAP_TURN, .t0 = w->o->n, .t1 = w->o->n});
 	w->live = -1;
 }
 
 /* Bytes of what lies below stage s, x_s included, while its group is done. */
-static int64_t beside(const struct writing *w, int64_t s, int ahead)
+static int64_t beside(const struct choice_writing *w, int64_t s, int ahead)
 {
-	const struct neap__outline *o = w->o;
+	const struct neap__offload_choice *o = w->o;
 	int64_t bytes = kept(w, s) ? state_bytes(w, s) : 0;
 	if (!kept(w, s) && o->tape[s - 1] != NEAP__STAYS)
 		bytes += tape_bytes(w, s - 1);
@@ -171,9 +174,9 @@ static int64_t beside(const struct writing *w, int64_t s, int ahead)
 }
 
 /* The group that ends at e and starts from x_s; the stage before it. */
-static int64_t group(struct writing *w, int64_t s, int64_t e, int64_t memory)
+static int64_t group(struct choice_writing *w, int64_t s, int64_t e, int64_t memory)
 {
-	const struct neap__outline *o = w->o;
+	const struct neap__offload_choice *o = w->o;
 	int in_tape = !kept(w, s), taped = o->tape[e] != 0;
 	int64_t from = s,
 		bytes = memory - beside(w, s, o->ahead[e]) - (taped ? tape_bytes(w, e) : 0);
@@ -184,21 +187,22 @@ static int64_t group(struct writing *w, int64_t s, int64_t e, int64_t memory)
 		from = k + 1;
 		bring(w, s, in_tape);
 		forward(w, NEAP_ADVANCE, s, from);
-		neap__script_slot(w->out, NEAP_SAVE, from, from);
+		neap__action_list_slot(w->out, NEAP_SAVE, from, from);
 		bytes -= state_bytes(w, from) + (o->tape[k] == NEAP__STAYS ? tape_bytes(w, k) : 0);
 		in_tape = 0;
 	}
 	part(w, from, e, taped, bytes, in_tape);
 	if (from > s)
-		neap__script_slot(w->out, NEAP_DROP, from, from);
+		neap__action_list_slot(w->out, NEAP_DROP, from, from);
 	return from - 1;
 }
 
-int neap__outline_write(struct neap__script *script, const struct neap__outline *o,
-	const struct neap__twotable *tables, const struct neap_problem *p)
+int neap__offload_choice_write(struct neap__action_list *script,
+	const struct neap__offload_choice *o, const struct neap__chain_table *tables,
+	const struct neap_problem *p)
 {
 	const struct neap_stages *s = p->chain.stages;
-	struct writing w = {script, o, tables, &p->chain, s, 0, neap__tape_holds_output(s),
+	struct choice_writing w = {script, o, tables, &p->chain, s, 0, neap__tape_holds_output(s),
 		neap__backward_needs_input(s)};
 	script->n = 0;
 	first_sweep(&w);
@@ -217,20 +221,20 @@ int neap__outline_write(struct neap__script *script, const struct neap__outline 
 		}
 		for (; dropped > e + 1; dropped--)
 			if (dropped - 1 < o->n && kept(&w, dropped - 1))
-				neap__script_slot(script, NEAP_DROP, dropped - 1, dropped - 1);
+				neap__action_list_slot(script, NEAP_DROP, dropped - 1, dropped - 1);
 	}
 	return script->error ? script->error : 1;
 }
 
-int neap__outline_load(struct neap__offload *x, struct neap__script *plain,
-	const struct neap__outline *o, const struct neap__twotable *tables)
+int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list *plain,
+	const struct neap__offload_choice *o, const struct neap__chain_table *tables)
 {
-	int rc = neap__outline_write(plain, o, tables, x->problem);
+	int rc = neap__offload_choice_write(plain, o, tables, x->problem);
 	if (rc <= 0)
 		return rc;
 	NEAP_TRY(neap__offload_survey(x, plain));
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__cargo *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->cargo[k];
 		int at = c->payload == NEAP_TAPE ? o->tape[c->t]
 			 : c->t < o->n		 ? o->state[c->t]
 						 : NEAP__NOT_KEPT;
@@ -240,7 +244,7 @@ int neap__outline_load(struct neap__offload *x, struct neap__script *plain,
 }
 
 /* The first tier with room for c beside what goes there. 0: none. */
-static int tier_for(const struct neap__offload *x, const struct neap__cargo *c)
+static int tier_for(const struct neap__offload *x, const struct neap__offload_item *c)
 {
 	const struct neap_problem *p = x->problem;
 	if (c->payload == NEAP_TAPE && p->chain.flags & NEAP_CHAIN_TAPES_STAY)
@@ -256,7 +260,8 @@ static int tier_for(const struct neap__offload *x, const struct neap__cargo *c)
 }
 
 /* Lies it idle at an action, and stays, by the outline's word? */
-static int idles(const struct neap__cargo *c, const struct neap__outline *o, int64_t at)
+static int idles(
+	const struct neap__offload_item *c, const struct neap__offload_choice *o, int64_t at)
 {
 	if (!c->first || c->tier || c->gap1 < 0 || c->gap0 >= at || c->gap1 <= at || c->bytes == 0)
 		return 0;
@@ -264,12 +269,12 @@ static int idles(const struct neap__cargo *c, const struct neap__outline *o, int
 }
 
 /* What idles at `at`, needed last; with a tier for it, or to be given up. -1: nothing. */
-static int64_t needed_last(
-	const struct neap__offload *x, const struct neap__outline *o, int64_t at, int travels)
+static int64_t needed_last(const struct neap__offload *x, const struct neap__offload_choice *o,
+	int64_t at, int travels)
 {
 	int64_t best = -1;
 	for (int64_t k = 0; k < x->n; k++) {
-		const struct neap__cargo *c = &x->cargo[k];
+		const struct neap__offload_item *c = &x->cargo[k];
 		if (!idles(c, o, at) || (best >= 0 && c->gap1 <= x->cargo[best].gap1))
 			continue;
 		if (travels ? tier_for(x, c) : c->t > 0 || c->payload == NEAP_TAPE)
@@ -279,14 +284,14 @@ static int64_t needed_last(
 }
 
 /* Marks what makes room for what is missing. 0: nothing can. */
-static int make_way(struct neap__offload *x, struct neap__outline *o)
+static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 {
 	int marked = 0;
 	for (int64_t missing = x->short_by; missing > 0;) {
 		int64_t k = needed_last(x, o, x->fails_at, 1);
 		if (k < 0)
 			break;
-		struct neap__cargo *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->cargo[k];
 		c->tier = tier_for(x, c);
 		(c->payload == NEAP_TAPE ? o->tape : o->state)[c->t] =
 			(uint8_t)(NEAP__STAYS + c->tier);
@@ -302,11 +307,11 @@ static int make_way(struct neap__offload *x, struct neap__outline *o)
 	return 1;
 }
 
-int neap__outline_relieve(struct neap__offload *x, struct neap__script *plain,
-	struct neap__outline *o, const struct neap__twotable *tables)
+int neap__offload_choice_relieve(struct neap__offload *x, struct neap__action_list *plain,
+	struct neap__offload_choice *o, const struct neap__chain_table *tables)
 {
 	for (;;) {
-		int rc = neap__outline_load(x, plain, o, tables);
+		int rc = neap__offload_choice_load(x, plain, o, tables);
 		if (rc <= 0)
 			return rc;
 		rc = neap__offload_fit(x, NULL);

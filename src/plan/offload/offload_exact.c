@@ -14,13 +14,14 @@
 #include "base/fail.h"
 #include "plan/offload/offload_exact_node.h"
 
-static int64_t size_of(const struct search *x, uint32_t bit)
+static int64_t size_of(const struct neap__offload_exact_search *x, uint32_t bit)
 {
 	int k = __builtin_ctz(bit);
 	return (int64_t)(k >= 16 ? x->s->tape[k - 16] : x->s->state[k]);
 }
 
-static int64_t bytes_of(const struct search *x, const struct spot *a)
+static int64_t bytes_of(
+	const struct neap__offload_exact_search *x, const struct neap__offload_exact_spot *a)
 {
 	int64_t bytes = a->adjoint <= x->n ? neap__stage_gradient(&x->p->chain, a->adjoint) : 0;
 	for (int64_t t = 0; t <= x->n; t++) {
@@ -34,7 +35,8 @@ static int64_t bytes_of(const struct search *x, const struct spot *a)
 	return bytes;
 }
 
-static double to_come(const struct search *x, const struct spot *a)
+static double to_come(
+	const struct neap__offload_exact_search *x, const struct neap__offload_exact_spot *a)
 {
 	double seconds = a->adjoint > x->n ? x->s->backward[x->n] : 0;
 	uint32_t somewhere = a->fast | a->slow | a->arriving;
@@ -44,7 +46,7 @@ static double to_come(const struct search *x, const struct spot *a)
 	return seconds;
 }
 
-static uint64_t hash_of(const struct spot *a)
+static uint64_t hash_of(const struct neap__offload_exact_spot *a)
 {
 	const unsigned char *bytes = (const unsigned char *)a;
 	uint64_t h = 1469598103934665603u;
@@ -53,25 +55,27 @@ static uint64_t hash_of(const struct spot *a)
 	return h ^ h >> 29;
 }
 
-static int before(const struct entry *p, const struct entry *q)
+static int before(
+	const struct neap__offload_exact_entry *p, const struct neap__offload_exact_entry *q)
 {
 	if (p->least < q->least || p->least > q->least)
 		return p->least < q->least;
 	return p->time > q->time || (!(p->time < q->time) && p->k > q->k);
 }
 
-static void exchange(struct entry *heap, int64_t a, int64_t b)
+static void exchange(struct neap__offload_exact_entry *heap, int64_t a, int64_t b)
 {
-	struct entry e = heap[a];
+	struct neap__offload_exact_entry e = heap[a];
 	heap[a] = heap[b];
 	heap[b] = e;
 }
 
-static void heap_push(struct search *x, int64_t k)
+static void heap_push(struct neap__offload_exact_search *x, int64_t k)
 {
 	if (x->heap_count == x->heap_room) {
 		int64_t room = 2 * x->heap_room;
-		struct entry *more = realloc(x->heap, (size_t)room * sizeof *more);
+		struct neap__offload_exact_entry *more =
+			realloc(x->heap, (size_t)room * sizeof *more);
 		if (!more) {
 			x->failed = 1;
 			return;
@@ -80,14 +84,14 @@ static void heap_push(struct search *x, int64_t k)
 		x->heap_room = room;
 	}
 	int64_t at = x->heap_count++;
-	x->heap[at] = (struct entry){x->node[k].least, x->node[k].time, k};
+	x->heap[at] = (struct neap__offload_exact_entry){x->node[k].least, x->node[k].time, k};
 	for (; at > 0 && before(&x->heap[at], &x->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		exchange(x->heap, at, (at - 1) / 2);
 }
 
-static struct entry heap_pop(struct search *x)
+static struct neap__offload_exact_entry heap_pop(struct neap__offload_exact_search *x)
 {
-	struct entry top = x->heap[0];
+	struct neap__offload_exact_entry top = x->heap[0];
 	int64_t at = 0;
 	x->heap[0] = x->heap[--x->heap_count];
 	for (;;) {
@@ -103,8 +107,8 @@ static struct entry heap_pop(struct search *x)
 	}
 }
 
-static void reach(struct search *x, const struct spot *spot, double time, int64_t parent,
-	int32_t move, uint32_t bit)
+static void reach(struct neap__offload_exact_search *x, const struct neap__offload_exact_spot *spot,
+	double time, int64_t parent, int32_t move, uint32_t bit)
 {
 	double least = time + to_come(x, spot);
 	if (least >= x->above || x->failed)
@@ -126,7 +130,7 @@ static void reach(struct search *x, const struct spot *spot, double time, int64_
 		x->failed = 1;
 		return;
 	}
-	x->node[x->count] = (struct node){.time = time,
+	x->node[x->count] = (struct neap__offload_exact_node){.time = time,
 		.least = least,
 		.parent = parent,
 		.chain = *slot,
@@ -137,7 +141,7 @@ static void reach(struct search *x, const struct spot *spot, double time, int64_
 	heap_push(x, x->count++);
 }
 
-static void ended(struct spot *a, uint32_t bit, int put)
+static void ended(struct neap__offload_exact_spot *a, uint32_t bit, int put)
 {
 	int k = __builtin_ctz(bit);
 	if (put) {
@@ -155,7 +159,7 @@ static void ended(struct spot *a, uint32_t bit, int put)
 }
 
 /* What is of no more use. */
-static void tidy(const struct search *x, struct spot *a)
+static void tidy(const struct neap__offload_exact_search *x, struct neap__offload_exact_spot *a)
 {
 	for (int64_t t = 0; t <= x->n; t++)
 		if (t >= a->adjoint) {
@@ -164,7 +168,8 @@ static void tidy(const struct search *x, struct spot *a)
 		}
 }
 
-static void pass(const struct search *x, struct spot *a, double seconds)
+static void pass(const struct neap__offload_exact_search *x, struct neap__offload_exact_spot *a,
+	double seconds)
 {
 	int kept = 0;
 	for (int f = 0; f < a->flights; f++) {
@@ -179,11 +184,11 @@ static void pass(const struct search *x, struct spot *a, double seconds)
 	tidy(x, a);
 }
 
-static void compute(struct search *x, int64_t from, int move, int64_t i)
+static void compute(struct neap__offload_exact_search *x, int64_t from, int move, int64_t i)
 {
-	const struct node *node = &x->node[from];
+	const struct neap__offload_exact_node *node = &x->node[from];
 	const struct neap_stages *s = x->s;
-	struct spot a = node->spot;
+	struct neap__offload_exact_spot a = node->spot;
 	int64_t more = 0;
 	double seconds = 0;
 	if (move == MOVE_ADVANCE) {
@@ -211,10 +216,10 @@ static void compute(struct search *x, int64_t from, int move, int64_t i)
 	reach(x, &a, node->time + seconds, from, move, (uint32_t)i);
 }
 
-static void transfer(struct search *x, int64_t from, int put, uint32_t bit)
+static void transfer(struct neap__offload_exact_search *x, int64_t from, int put, uint32_t bit)
 {
-	const struct node *node = &x->node[from];
-	struct spot a = node->spot;
+	const struct neap__offload_exact_node *node = &x->node[from];
+	struct neap__offload_exact_spot a = node->spot;
 	int duplex = (x->tier->flags & NEAP_TIER_DUPLEX) != 0;
 	double rest = 0, seconds = neap_tier_seconds(x->tier, put, (uint64_t)size_of(x, bit));
 	double lost = neap_tier_lost(x->tier, (uint64_t)size_of(x, bit));
@@ -245,9 +250,9 @@ static void transfer(struct search *x, int64_t from, int put, uint32_t bit)
 	reach(x, &a, node->time + rest + seconds + lost, from, put ? MOVE_PUT : MOVE_GET, bit);
 }
 
-static void transfers(struct search *x, int64_t from)
+static void transfers(struct neap__offload_exact_search *x, int64_t from)
 {
-	struct spot a = x->node[from].spot;
+	struct neap__offload_exact_spot a = x->node[from].spot;
 	int stay = (x->p->chain.flags & NEAP_CHAIN_TAPES_STAY) != 0;
 	for (int64_t i = 0; i < x->n && i < a.adjoint; i++) {
 		uint32_t state = STATE(i), tape = TAPE(i);
@@ -263,9 +268,9 @@ static void transfers(struct search *x, int64_t from)
 	}
 }
 
-static void expand(struct search *x, int64_t from)
+static void expand(struct neap__offload_exact_search *x, int64_t from)
 {
-	struct spot a = x->node[from].spot;
+	struct neap__offload_exact_spot a = x->node[from].spot;
 	int64_t n = x->n, back = a.adjoint - 1;
 	uint32_t taped = a.fast | a.slow | a.arriving;
 	for (int64_t i = 0; i < n && i < a.adjoint; i++) {
@@ -283,14 +288,14 @@ static void expand(struct search *x, int64_t from)
 		compute(x, from, MOVE_BACKWARD, back);
 	for (int64_t t = 0; t <= n; t++)
 		if (a.fast & ~a.leaving & STATE(t)) {
-			struct spot b = a;
+			struct neap__offload_exact_spot b = a;
 			b.fast &= ~STATE(t);
 			reach(x, &b, x->node[from].time, from, MOVE_DROP, STATE(t));
 		}
 	if (x->tier)
 		transfers(x, from);
 	if (a.flights) {
-		struct spot b = a;
+		struct neap__offload_exact_spot b = a;
 		double rest = INFINITY;
 		for (int f = 0; f < a.flights; f++)
 			rest = fmin(rest, a.flight[f].rest);
@@ -299,7 +304,7 @@ static void expand(struct search *x, int64_t from)
 	}
 }
 
-static int prepare(struct search *x, int64_t nodes)
+static int prepare(struct neap__offload_exact_search *x, int64_t nodes)
 {
 	uint64_t slots = 1024;
 	while (slots < (uint64_t)nodes)
@@ -317,15 +322,15 @@ static int prepare(struct search *x, int64_t nodes)
 	return 0;
 }
 
-int neap__stageexact(struct neap__script *out, const struct neap_problem *p, int64_t nodes,
+int neap__offload_exact(struct neap__action_list *out, const struct neap_problem *p, int64_t nodes,
 	double above, int *proved)
 {
-	struct search x = {.p = p,
+	struct neap__offload_exact_search x = {.p = p,
 		.s = p->chain.stages,
 		.n = p->chain.steps,
 		.memory = (int64_t)p->memory,
 		.above = above};
-	struct spot start;
+	struct neap__offload_exact_spot start;
 	int rc = 0;
 	*proved = 0;
 	if (x.n < 1 || x.n > NEAP__STAGEEXACT_STAGES || p->ntiers > 1 ||
@@ -344,7 +349,7 @@ int neap__stageexact(struct neap__script *out, const struct neap_problem *p, int
 	if (rc == 0 && bytes_of(&x, &start) <= x.memory)
 		reach(&x, &start, 0, -1, MOVE_WAIT, 0);
 	while (rc == 0 && x.heap_count && !x.failed) {
-		struct entry top = heap_pop(&x);
+		struct neap__offload_exact_entry top = heap_pop(&x);
 		int64_t k = top.k;
 		if (top.time > x.node[k].time)
 			continue; /* it was reached sooner */

@@ -7,8 +7,8 @@
 
 /* Along the path. */
 struct writer {
-	const struct search *x;
-	struct neap__script *out;
+	const struct neap__offload_exact_search *x;
+	struct neap__action_list *out;
 	int64_t live; /* -1: none */
 	int astray;   /* the live state is of no more use, and nothing else is there */
 	uint32_t slots, in_live;
@@ -18,23 +18,23 @@ struct writer {
 
 static void slot(struct writer *w, int kind, int64_t t)
 {
-	neap__script_slot(w->out, kind, t, t);
+	neap__action_list_slot(w->out, kind, t, t);
 	w->slots = kind == NEAP_SAVE ? w->slots | STATE(t) : w->slots & ~STATE(t);
 }
 
-static void bring(struct writer *w, const struct spot *a, int64_t t)
+static void bring(struct writer *w, const struct neap__offload_exact_spot *a, int64_t t)
 {
 	w->astray = 0;
 	if (w->live == t)
 		return;
 	w->live = t;
 	if (w->slots & STATE(t))
-		neap__script_slot(w->out, NEAP_LOAD, t, t);
+		neap__action_list_slot(w->out, NEAP_LOAD, t, t);
 	else if (neap__spot_in_tape(w->x, a, t))
-		neap__script_load_tape(w->out, t);
+		neap__action_list_load_tape(w->out, t);
 }
 
-static void drop(struct writer *w, const struct spot *left, int64_t t)
+static void drop(struct writer *w, const struct neap__offload_exact_spot *left, int64_t t)
 {
 	if (w->slots & STATE(t))
 		slot(w, NEAP_DROP, t);
@@ -69,14 +69,14 @@ static void move_bytes(struct writer *w, int kind, uint32_t bit)
 		w->astray = 0;
 		w->in_live |= bit;
 	}
-	neap__script_add(w->out, &(struct neap_action){.kind = (uint8_t)kind,
-					 .payload = tape ? NEAP_TAPE : NEAP_STATE,
-					 .tier = 1,
-					 .ticket = ticket,
-					 .slot = at,
-					 .t0 = t,
-					 .t1 = tape ? t + 1 : t,
-					 .place = place});
+	neap__action_list_add(w->out, &(struct neap_action){.kind = (uint8_t)kind,
+					      .payload = tape ? NEAP_TAPE : NEAP_STATE,
+					      .tier = 1,
+					      .ticket = ticket,
+					      .slot = at,
+					      .t0 = t,
+					      .t1 = tape ? t + 1 : t,
+					      .place = place});
 }
 
 static void end_flight(struct writer *w, uint32_t bit, int put)
@@ -94,15 +94,16 @@ static void end_flight(struct writer *w, uint32_t bit, int put)
 	w->in_live &= ~bit;
 }
 
-static void write_move(struct writer *w, const struct node *to, const struct spot *a)
+static void write_move(struct writer *w, const struct neap__offload_exact_node *to,
+	const struct neap__offload_exact_spot *a)
 {
-	const struct spot *b = &to->spot;
+	const struct neap__offload_exact_spot *b = &to->spot;
 	int64_t i = to->bit;
 	switch (to->move) {
 	case MOVE_ADVANCE:
 	case MOVE_RECORD:
 		bring(w, a, i);
-		neap__script_forward(
+		neap__action_list_forward(
 			w->out, to->move == MOVE_RECORD ? NEAP_RECORD : NEAP_ADVANCE, i, i + 1);
 		w->live = i + 1;
 		if ((to->move == MOVE_ADVANCE || !w->x->holds) && !(w->slots & STATE(i + 1)))
@@ -110,12 +111,12 @@ static void write_move(struct writer *w, const struct node *to, const struct spo
 		break;
 	case MOVE_TURN:
 		bring(w, a, i);
-		neap__script_add(
+		neap__action_list_add(
 			w->out, &(struct neap_action){.kind = NEAP_TURN, .t0 = i, .t1 = i});
 		w->live = -1;
 		break;
 	case MOVE_BACKWARD:
-		neap__script_forward(w->out, NEAP_BACKWARD, i, i + 1);
+		neap__action_list_forward(w->out, NEAP_BACKWARD, i, i + 1);
 		w->live = -1;
 		w->astray = 0;
 		break;
@@ -144,7 +145,8 @@ static void write_move(struct writer *w, const struct node *to, const struct spo
 			slot(w, NEAP_DROP, t);
 }
 
-int neap__stagepath(const struct search *x, int64_t k, struct neap__script *out)
+int neap__stagepath(
+	const struct neap__offload_exact_search *x, int64_t k, struct neap__action_list *out)
 {
 	struct writer w = {.x = x, .out = out};
 	int64_t length = 0;

@@ -6,13 +6,13 @@
 #include <string.h>
 #include "base/fail.h"
 
-enum { STAYS, LEAVING, AWAY, ARRIVING, BACK }; /* neap__cargo.stage */
+enum { STAYS, LEAVING, AWAY, ARRIVING, BACK }; /* neap__offload_item.stage */
 
 int neap__offload_init(struct neap__offload *x, const struct neap_problem *p)
 {
 	memset(x, 0, sizeof *x);
 	x->problem = p;
-	NEAP_TRY(neap__ledger_init(&x->ledger, &p->chain));
+	NEAP_TRY(neap__stage_memory_init(&x->ledger, &p->chain));
 	x->slots = malloc((size_t)(p->chain.steps + 2) * sizeof *x->slots);
 	x->tapes = malloc((size_t)(p->chain.steps + 2) * sizeof *x->tapes);
 	return x->slots && x->tapes ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
@@ -20,7 +20,7 @@ int neap__offload_init(struct neap__offload *x, const struct neap_problem *p)
 
 void neap__offload_fini(struct neap__offload *x)
 {
-	neap__ledger_fini(&x->ledger);
+	neap__stage_memory_fini(&x->ledger);
 	free(x->cargo);
 	free(x->profile);
 	free(x->out_at);
@@ -51,13 +51,13 @@ static int64_t add(struct neap__offload *x, int payload, int64_t t, int64_t slot
 	const struct neap_stages *s = x->problem->chain.stages;
 	if (x->n == x->room) {
 		int64_t room = x->room ? 2 * x->room : 128;
-		struct neap__cargo *more = realloc(x->cargo, (size_t)room * sizeof *more);
+		struct neap__offload_item *more = realloc(x->cargo, (size_t)room * sizeof *more);
 		if (!more)
 			return neap__fail(-ENOMEM, "plan: out of memory");
 		x->cargo = more;
 		x->room = room;
 	}
-	x->cargo[x->n] = (struct neap__cargo){.payload = payload,
+	x->cargo[x->n] = (struct neap__offload_item){.payload = payload,
 		.first = 1,
 		.t = t,
 		.slot = slot,
@@ -71,7 +71,7 @@ static int64_t add(struct neap__offload *x, int payload, int64_t t, int64_t slot
 
 static void use(struct neap__offload *x, int64_t k, int64_t at)
 {
-	struct neap__cargo *c;
+	struct neap__offload_item *c;
 	if (k < 0)
 		return;
 	c = &x->cargo[k];
@@ -90,7 +90,7 @@ static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t li
 		return;
 	}
 	for (int64_t k = x->n - 1; k >= 0; k--) {
-		const struct neap__cargo *c = &x->cargo[k];
+		const struct neap__offload_item *c = &x->cargo[k];
 		if (c->payload == NEAP_STATE && c->t == i && x->slots[c->slot] == k) {
 			use(x, k, at);
 			return;
@@ -142,7 +142,7 @@ static int look(struct neap__offload *x, const struct neap_action *a, int64_t at
 	return k < 0 ? (int)k : 0;
 }
 
-int neap__offload_survey(struct neap__offload *x, const struct neap__script *plain)
+int neap__offload_survey(struct neap__offload *x, const struct neap__action_list *plain)
 {
 	int64_t n = x->problem->chain.steps;
 	struct live live = {0, -1};
@@ -158,37 +158,37 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__script *pla
 	for (int64_t i = 0; i < n + 2; i++)
 		x->slots[i] = x->tapes[i] = 0;
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__cargo *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->cargo[k];
 		c->first = (c->payload == NEAP_TAPE ? x->tapes : x->slots)[c->t]++ == 0;
 	}
 	return 0;
 }
 
 /* Out of the fast memory, or into it, in an instant. */
-static void leave(struct neap__offload *x, const struct neap__cargo *c)
+static void leave(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__ledger_tape(&x->ledger, c->t, 0);
+		neap__stage_memory_tape(&x->ledger, c->t, 0);
 	else
-		neap__ledger_let_go(&x->ledger, c->t);
+		neap__stage_memory_let_go(&x->ledger, c->t);
 }
 
-static void come(struct neap__offload *x, const struct neap__cargo *c)
+static void come(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__ledger_tape(&x->ledger, c->t, 1);
+		neap__stage_memory_tape(&x->ledger, c->t, 1);
 	else
-		neap__ledger_hold(&x->ledger, c->t);
+		neap__stage_memory_hold(&x->ledger, c->t);
 }
 
 /* Bytes of every action if transfers took no time and no room. */
 static void make_profile(struct neap__offload *x)
 {
-	const struct neap__script *s = x->plain;
+	const struct neap__action_list *s = x->plain;
 	for (int64_t at = 0; at < s->n; at++)
 		x->out_at[at] = x->in_at[at] = -1;
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__cargo *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->cargo[k];
 		c->stage = STAYS;
 		if (!c->tier || c->gap1 < 0)
 			continue;
@@ -197,12 +197,12 @@ static void make_profile(struct neap__offload *x)
 		c->next_in = x->in_at[c->gap1];
 		x->in_at[c->gap1] = k;
 	}
-	neap__ledger_begin(&x->ledger);
+	neap__stage_memory_begin(&x->ledger);
 	for (int64_t at = 0; at < s->n; at++) {
 		for (int64_t k = x->in_at[at]; k >= 0; k = x->cargo[k].next_in)
 			come(x, &x->cargo[k]);
-		x->profile[at] = neap__ledger_need(&x->ledger, &s->a[at]);
-		neap__ledger_apply(&x->ledger, &s->a[at]);
+		x->profile[at] = neap__stage_memory_need(&x->ledger, &s->a[at]);
+		neap__stage_memory_apply(&x->ledger, &s->a[at]);
 		for (int64_t k = x->out_at[at]; k >= 0; k = x->cargo[k].next_out)
 			leave(x, &x->cargo[k]);
 	}
@@ -212,10 +212,10 @@ static void emit(struct neap__offload *x, const struct neap_action *a)
 {
 	neap__clock_step(&x->clock, a);
 	if (x->out)
-		neap__script_add(x->out, a);
+		neap__action_list_add(x->out, a);
 }
 
-static void transfer(struct neap__offload *x, const struct neap__cargo *c, int kind)
+static void transfer(struct neap__offload *x, const struct neap__offload_item *c, int kind)
 {
 	emit(x, &(struct neap_action){.kind = (uint8_t)kind,
 			.payload = (uint8_t)c->payload,
@@ -235,7 +235,7 @@ static long double end_of(const struct neap__offload *x, int f)
 /* Waits for a transfer. */
 static void settle(struct neap__offload *x, int f)
 {
-	struct neap__cargo *c = &x->cargo[x->flight[f]];
+	struct neap__offload_item *c = &x->cargo[x->flight[f]];
 	transfer(x, c, NEAP_WAIT);
 	if (c->stage == LEAVING) {
 		if (c->payload == NEAP_STATE)
@@ -256,7 +256,7 @@ static void settle(struct neap__offload *x, int f)
 /* Is it of no more use here for now? */
 static int may_settle(const struct neap__offload *x, int f)
 {
-	const struct neap__cargo *c = &x->cargo[x->flight[f]];
+	const struct neap__offload_item *c = &x->cargo[x->flight[f]];
 	return c->stage == ARRIVING || c->gap0 < x->at;
 }
 
@@ -281,7 +281,7 @@ static void settle_done(struct neap__offload *x)
 /* 0: too many are in flight. */
 static int take_off(struct neap__offload *x, int64_t k, int kind)
 {
-	struct neap__cargo *c = &x->cargo[k];
+	struct neap__offload_item *c = &x->cargo[k];
 	int used[NEAP__FLIGHTS + 1] = {0}, f = x->flights == NEAP__FLIGHTS ? soonest(x, 0) : 0;
 	if (f < 0)
 		return 0;
@@ -314,7 +314,7 @@ static int make_room(struct neap__offload *x, int64_t at, int64_t bytes)
 
 static int fetch(struct neap__offload *x, int64_t k, int64_t at)
 {
-	struct neap__cargo *c = &x->cargo[k];
+	struct neap__offload_item *c = &x->cargo[k];
 	if (!make_room(x, at, x->ledger.bytes + c->bytes))
 		return 0;
 	if (!take_off(x, k, NEAP_GET))
@@ -329,7 +329,7 @@ static int fetch(struct neap__offload *x, int64_t k, int64_t at)
 static int fetch_now(struct neap__offload *x, int64_t at)
 {
 	for (int64_t k = x->in_at[at]; k >= 0; k = x->cargo[k].next_in) {
-		struct neap__cargo *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->cargo[k];
 		for (int f = x->flights - 1; f >= 0 && c->stage == LEAVING; f--)
 			if (x->flight[f] == k)
 				settle(x, f);
@@ -348,10 +348,10 @@ static void fetch_ahead(struct neap__offload *x, int64_t at)
 {
 	for (int64_t q = at + 1; x->away && q < x->plain->n; q++)
 		for (int64_t k = x->in_at[q]; k >= 0; k = x->cargo[k].next_in) {
-			struct neap__cargo *c = &x->cargo[k];
+			struct neap__offload_item *c = &x->cargo[k];
 			if (c->stage != AWAY)
 				continue;
-			int64_t now = neap__ledger_need(&x->ledger, &x->plain->a[at]);
+			int64_t now = neap__stage_memory_need(&x->ledger, &x->plain->a[at]);
 			if (now + c->bytes > x->memory)
 				return;
 			for (int64_t i = at; i < q; i++)
@@ -366,7 +366,7 @@ static void fetch_ahead(struct neap__offload *x, int64_t at)
 
 static int send(struct neap__offload *x, int64_t k)
 {
-	struct neap__cargo *c = &x->cargo[k];
+	struct neap__offload_item *c = &x->cargo[k];
 	const struct neap_tier_spec *tier = &x->problem->tiers[c->tier - 1];
 	uint64_t *stored = &x->stored[c->tier - 1];
 	*stored += (uint64_t)c->bytes;
@@ -381,9 +381,9 @@ static int send(struct neap__offload *x, int64_t k)
 	return 1;
 }
 
-int neap__offload_fit(struct neap__offload *x, struct neap__script *out)
+int neap__offload_fit(struct neap__offload *x, struct neap__action_list *out)
 {
-	const struct neap__script *s = x->plain;
+	const struct neap__action_list *s = x->plain;
 	int used[NEAP_TIERS_MAX + 1] = {0};
 	x->fits++;
 	make_profile(x);
@@ -403,19 +403,19 @@ int neap__offload_fit(struct neap__offload *x, struct neap__script *out)
 			x->short_by = x->profile[at] - x->memory;
 			return 0;
 		}
-	neap__ledger_begin(&x->ledger);
+	neap__stage_memory_begin(&x->ledger);
 	neap__clock_init(&x->clock, x->problem);
 	for (int64_t at = 0, next = 0; at < s->n; at++) {
 		const struct neap_action *a = &s->a[at];
 		x->at = at;
 		if (x->flights || x->away) {
 			if (!fetch_now(x, at) ||
-				!make_room(x, at, neap__ledger_need(&x->ledger, a)))
+				!make_room(x, at, neap__stage_memory_need(&x->ledger, a)))
 				return 0;
 			fetch_ahead(x, at);
 		}
 		emit(x, a);
-		neap__ledger_apply(&x->ledger, a);
+		neap__stage_memory_apply(&x->ledger, a);
 		x->at = at + 1;
 		settle_done(x);
 		for (; next < x->n && x->cargo[next].born <= at; next++)

@@ -10,15 +10,15 @@
  * allows up to that. A computation waits for what
  * it needs, and for what is on its way out only where bytes demand it.
  */
-#ifndef NEAP_PLAN_OFFLOAD_H
-#define NEAP_PLAN_OFFLOAD_H
+#ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_FIT_H
+#define NEAP_PLAN_OFFLOAD_OFFLOAD_FIT_H
 
 #include "plan/stages/stage_memory.h"
 #include "plan/core/action_list.h"
 #include "plan/core/simulate.h"
 
 /* A state in a slot or a tape of one step, from SAVE or RECORD on. */
-struct neap__cargo {
+struct neap__offload_item {
 	int payload, tier; /* 0: it stays; else where it is while it is not needed */
 	int first;	   /* the first of this state or tape */
 	int64_t t, slot, bytes;
@@ -33,8 +33,8 @@ enum { NEAP__FLIGHTS = 64 };
 
 struct neap__offload {
 	const struct neap_problem *problem;
-	const struct neap__script *plain;
-	struct neap__cargo *cargo;
+	const struct neap__action_list *plain;
+	struct neap__offload_item *cargo;
 	int64_t n, room;
 
 	/* Of the last fit. */
@@ -42,7 +42,7 @@ struct neap__offload {
 	int64_t fails_at, short_by; /* the action that does not fit, by so many bytes */
 	int full;		    /* a tier's capacity is too small */
 
-	struct neap__ledger ledger;
+	struct neap__stage_memory ledger;
 	struct neap__clock clock;
 	int64_t *profile, *out_at, *in_at; /* [positions] */
 	int64_t positions, memory;
@@ -53,7 +53,7 @@ struct neap__offload {
 	int64_t away, places;
 	int64_t fits; /* so far */
 	uint64_t stored[NEAP_TIERS_MAX];
-	struct neap__script *out;
+	struct neap__action_list *out;
 };
 
 /* 0 or -ENOMEM; free with neap__offload_fini in every case. */
@@ -61,9 +61,9 @@ int neap__offload_init(struct neap__offload *x, const struct neap_problem *probl
 void neap__offload_fini(struct neap__offload *x);
 
 /* Finds what a schedule without transfers keeps; nothing is chosen. `plain` is borrowed. */
-int neap__offload_survey(struct neap__offload *x, const struct neap__script *plain);
+int neap__offload_survey(struct neap__offload *x, const struct neap__action_list *plain);
 
 /* 1 it fits, 0 it does not, or a negative code. `out` may be NULL. */
-int neap__offload_fit(struct neap__offload *x, struct neap__script *out);
+int neap__offload_fit(struct neap__offload *x, struct neap__action_list *out);
 
 #endif

@@ -12,7 +12,7 @@
 #define RUNGS 24			/* budgets between this one and all there is */
 
 /* Without tables. */
-static int search_init(struct neap__stagesearch *x, const struct neap_problem *p, int64_t effort)
+static int search_init(struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
 {
 	int64_t n = p->chain.steps;
 	memset(x, 0, sizeof *x);
@@ -23,51 +23,52 @@ static int search_init(struct neap__stagesearch *x, const struct neap_problem *p
 	x->makespan = INFINITY;
 	x->left = effort;
 	NEAP_TRY(neap__offload_init(&x->fit, p));
-	NEAP_TRY(neap__outline_init(&x->now, n));
-	NEAP_TRY(neap__outline_init(&x->trial, n));
-	return neap__outline_init(&x->best, n);
+	NEAP_TRY(neap__offload_choice_init(&x->now, n));
+	NEAP_TRY(neap__offload_choice_init(&x->trial, n));
+	return neap__offload_choice_init(&x->best, n);
 }
 
-int neap__stagesearch_init(
-	struct neap__stagesearch *x, const struct neap_problem *p, int64_t effort)
+int neap__offload_search_init(
+	struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
 {
 	int64_t n = p->chain.steps;
 	NEAP_TRY(search_init(x, p, effort));
 	p = x->problem;
 	if (n <= NEAP__TWOTABLE_STAGES) {
 		/* They hold for less memory too. */
-		uint64_t least = neap__twotable_least(&p->chain);
-		NEAP_TRY(neap__twotable_fill(
+		uint64_t least = neap__chain_table_least(&p->chain);
+		NEAP_TRY(neap__chain_table_fill(
 			&x->tables, &p->chain, least > p->memory ? least : p->memory));
 		x->groups = &x->tables;
 	}
 	return 0;
 }
 
-void neap__stagesearch_fini(struct neap__stagesearch *x)
+void neap__offload_search_fini(struct neap__offload_search *x)
 {
 	neap__offload_fini(&x->fit);
-	neap__script_free(&x->plain);
-	neap__twotable_free(&x->tables);
-	neap__outline_free(&x->now);
-	neap__outline_free(&x->trial);
-	neap__outline_free(&x->best);
+	neap__action_list_free(&x->plain);
+	neap__chain_table_free(&x->tables);
+	neap__offload_choice_free(&x->now);
+	neap__offload_choice_free(&x->trial);
+	neap__offload_choice_free(&x->best);
 }
 
-static void keep(struct neap__stagesearch *x, const struct neap__outline *o, double makespan)
+static void keep(
+	struct neap__offload_search *x, const struct neap__offload_choice *o, double makespan)
 {
 	x->left -= x->fit.fits > 0 ? x->fit.fits : 1;
 	x->fit.fits = 0;
 	if (makespan < x->makespan) {
 		x->makespan = makespan;
-		neap__outline_copy(&x->best, o);
+		neap__offload_choice_copy(&x->best, o);
 	}
 }
 
-int neap__stagesearch_try(
-	struct neap__stagesearch *x, const struct neap__outline *o, double *makespan)
+int neap__offload_search_try(
+	struct neap__offload_search *x, const struct neap__offload_choice *o, double *makespan)
 {
-	int rc = neap__outline_load(&x->fit, &x->plain, o, x->groups);
+	int rc = neap__offload_choice_load(&x->fit, &x->plain, o, x->groups);
 	if (rc > 0)
 		rc = neap__offload_fit(&x->fit, NULL);
 	*makespan = rc > 0 ? x->fit.makespan : INFINITY;
@@ -75,10 +76,10 @@ int neap__stagesearch_try(
 	return rc < 0 ? rc : 0;
 }
 
-int neap__stagesearch_relieve(
-	struct neap__stagesearch *x, struct neap__outline *o, double *makespan)
+int neap__offload_search_relieve(
+	struct neap__offload_search *x, struct neap__offload_choice *o, double *makespan)
 {
-	int rc = neap__outline_relieve(&x->fit, &x->plain, o, x->groups);
+	int rc = neap__offload_choice_relieve(&x->fit, &x->plain, o, x->groups);
 	*makespan = rc > 0 ? x->fit.makespan : INFINITY;
 	keep(x, o, *makespan);
 	return rc < 0 ? rc : 0;
@@ -101,9 +102,9 @@ static uint64_t all_bytes(const struct neap_chain *c)
 	return all + temporary;
 }
 
-int neap__stagesearch_extremes(struct neap__stagesearch *x)
+int neap__offload_search_extremes(struct neap__offload_search *x)
 {
-	struct neap__outline *o = &x->trial;
+	struct neap__offload_choice *o = &x->trial;
 	size_t n = (size_t)o->n;
 	double makespan;
 	for (int recorded = 0; recorded < 2; recorded++)
@@ -112,7 +113,7 @@ int neap__stagesearch_extremes(struct neap__stagesearch *x)
 			memset(o->state, states ? NEAP__STAYS : NEAP__NOT_KEPT, n);
 			memset(o->ahead, 0, n);
 			o->state[0] = NEAP__STAYS;
-			NEAP_TRY(neap__stagesearch_relieve(x, o, &makespan));
+			NEAP_TRY(neap__offload_search_relieve(x, o, &makespan));
 		}
 	return 0;
 }
@@ -120,25 +121,26 @@ int neap__stagesearch_extremes(struct neap__stagesearch *x)
 /* Does a budget do? Groups of one stage only. */
 static int extremes_fit(struct neap_problem p, uint64_t memory)
 {
-	struct neap__stagesearch x;
+	struct neap__offload_search x;
 	p.memory = memory;
 	int rc = search_init(&x, &p, 0);
 	if (rc == 0)
-		rc = neap__stagesearch_extremes(&x);
+		rc = neap__offload_search_extremes(&x);
 	int fits = x.makespan < INFINITY;
-	neap__stagesearch_fini(&x);
+	neap__offload_search_fini(&x);
 	return rc < 0 ? rc : fits;
 }
 
 uint64_t neap__stages_least(const struct neap_problem *p)
 {
 	uint64_t least = 0;
-	return neap__stagesearch_least(&least, p) < 0 ? neap__twotable_least(&p->chain) : least;
+	return neap__offload_search_least(&least, p) < 0 ? neap__chain_table_least(&p->chain)
+							 : least;
 }
 
-int neap__stagesearch_least(uint64_t *least, const struct neap_problem *p)
+int neap__offload_search_least(uint64_t *least, const struct neap_problem *p)
 {
-	uint64_t low = 0, high = neap__twotable_least(&p->chain);
+	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
 	uint64_t all = all_bytes(&p->chain);
 	*least = high;
 	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
@@ -159,43 +161,43 @@ int neap__stagesearch_least(uint64_t *least, const struct neap_problem *p)
 	return 0;
 }
 
-int neap__stagesearch_greedy(struct neap__stagesearch *x)
+int neap__offload_search_greedy(struct neap__offload_search *x)
 {
 	const struct neap_problem *p = x->problem;
-	struct neap__twotable tables = {0};
+	struct neap__chain_table tables = {0};
 	uint64_t all = all_bytes(&p->chain);
 	double makespan;
-	NEAP_TRY(neap__stagesearch_extremes(x));
+	NEAP_TRY(neap__offload_search_extremes(x));
 	if (!x->groups)
 		return 0;
-	uint64_t least = neap__twotable_least(&p->chain);
+	uint64_t least = neap__chain_table_least(&p->chain);
 	all = all > least ? all : least;
-	int rc = neap__twotable_fill(&tables, &p->chain, all > p->memory ? all : p->memory);
+	int rc = neap__chain_table_fill(&tables, &p->chain, all > p->memory ? all : p->memory);
 	for (int k = 0; rc == 0 && k < RUNGS; k++) {
 		double share = (double)k / RUNGS;
 		double more = all > p->memory ? (double)(all - p->memory) : 0;
-		neap__outline_spine(
+		neap__offload_choice_spine(
 			&x->trial, &tables, (int64_t)((double)p->memory + more * share * share));
-		rc = neap__stagesearch_relieve(x, &x->trial, &makespan);
+		rc = neap__offload_search_relieve(x, &x->trial, &makespan);
 	}
-	neap__twotable_free(&tables);
+	neap__chain_table_free(&tables);
 	return rc;
 }
 
-int neap__stagesearch_chain(struct neap__stagesearch *x)
+int neap__offload_search_chain(struct neap__offload_search *x)
 {
 	double makespan;
-	if (!x->groups || x->problem->memory < neap__twotable_least(&x->problem->chain))
+	if (!x->groups || x->problem->memory < neap__chain_table_least(&x->problem->chain))
 		return 0;
-	neap__outline_spine(&x->trial, x->groups, (int64_t)x->problem->memory);
-	return neap__stagesearch_relieve(x, &x->trial, &makespan);
+	neap__offload_choice_spine(&x->trial, x->groups, (int64_t)x->problem->memory);
+	return neap__offload_search_relieve(x, &x->trial, &makespan);
 }
 
-int neap__stagesearch_script(struct neap__stagesearch *x, struct neap__script *out)
+int neap__offload_search_script(struct neap__offload_search *x, struct neap__action_list *out)
 {
 	if (!(x->makespan < INFINITY))
 		return neap__fail(NEAP_EINFEASIBLE, "no outline fits");
-	int rc = neap__outline_load(&x->fit, &x->plain, &x->best, x->groups);
+	int rc = neap__offload_choice_load(&x->fit, &x->plain, &x->best, x->groups);
 	if (rc > 0)
 		rc = neap__offload_fit(&x->fit, out);
 	return rc < 0 ? rc : 0;

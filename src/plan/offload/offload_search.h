@@ -3,69 +3,69 @@
  * offload_search.h: plans with offload for chains whose steps differ, found by trying
  * outlines (offload_choice.h).
  */
-#ifndef NEAP_PLAN_STAGEAUTO_H
-#define NEAP_PLAN_STAGEAUTO_H
+#ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
+#define NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
 
 #include "plan/offload/offload_choice.h"
 
 #define NEAP__STAGESEARCH_STAGES 300 /* at most; longer chains: the named strategies */
 
 /* A search: what is tried, and the best so far. */
-struct neap__stagesearch {
+struct neap__offload_search {
 	struct neap_problem bounded; /* its memory is below 2^61 */
 	const struct neap_problem *problem;
 	struct neap__offload fit;
-	struct neap__script plain;
-	struct neap__twotable tables;	     /* of the budget */
-	const struct neap__twotable *groups; /* them, or NULL: groups of one stage */
-	struct neap__outline now, trial, best;
+	struct neap__action_list plain;
+	struct neap__chain_table tables;	/* of the budget */
+	const struct neap__chain_table *groups; /* them, or NULL: groups of one stage */
+	struct neap__offload_choice now, trial, best;
 	double makespan; /* of best; infinite: none */
 	int64_t left;	 /* simulations */
 };
 
 /* 0 or a negative code; free in every case. */
-int neap__stagesearch_init(
-	struct neap__stagesearch *x, const struct neap_problem *problem, int64_t effort);
-void neap__stagesearch_fini(struct neap__stagesearch *x);
+int neap__offload_search_init(
+	struct neap__offload_search *x, const struct neap_problem *problem, int64_t effort);
+void neap__offload_search_fini(struct neap__offload_search *x);
 
 /* Seconds of an outline, infinite where it does not fit; negative code. Best is kept. */
-int neap__stagesearch_try(
-	struct neap__stagesearch *x, const struct neap__outline *outline, double *makespan);
+int neap__offload_search_try(struct neap__offload_search *x,
+	const struct neap__offload_choice *outline, double *makespan);
 /* The same after relieving it, which changes it. */
-int neap__stagesearch_relieve(
-	struct neap__stagesearch *x, struct neap__outline *outline, double *makespan);
+int neap__offload_search_relieve(
+	struct neap__offload_search *x, struct neap__offload_choice *outline, double *makespan);
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
-int neap__stagesearch_extremes(struct neap__stagesearch *x);
+int neap__offload_search_extremes(struct neap__offload_search *x);
 /*
  * A budget in which these fit, or `chain` without tiers: the least one found; the
  * latter alone for more stages than are searched.
  */
-int neap__stagesearch_least(uint64_t *least, const struct neap_problem *problem);
+int neap__offload_search_least(uint64_t *least, const struct neap_problem *problem);
 
 /*
  * `chain` with offload added greedily: its plans for budgets from this one up to
  * all there is, each relieved until it fits.
  */
-int neap__stagesearch_greedy(struct neap__stagesearch *x);
+int neap__offload_search_greedy(struct neap__offload_search *x);
 
 /* The plan that this alone finds: a baseline to compare with. */
 NEAP_API int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
 
 /* The plan of `chain`, if it fits. */
-int neap__stagesearch_chain(struct neap__stagesearch *x);
+int neap__offload_search_chain(struct neap__offload_search *x);
 
 /* Moves, better ones taken, then worse ones less and less often. */
-int neap__stagesearch_improve(struct neap__stagesearch *x, double bound);
+int neap__offload_search_improve(struct neap__offload_search *x, double bound);
 
 /* The best as a schedule with transfers. NEAP_EINFEASIBLE: there is none. */
-int neap__stagesearch_script(struct neap__stagesearch *x, struct neap__script *out);
+int neap__offload_search_script(struct neap__offload_search *x, struct neap__action_list *out);
 
 /*
  * auto: fills the plan where it finds one; opens it. `effort` 0: the default.
  */
-int neap__stageauto_solve(
+int neap__offload_auto_solve(
 	struct neap_plan *plan, const struct neap_problem *problem, int64_t effort);
-int neap__stageauto_open(struct neap_schedule *s);
+int neap__offload_auto_open(struct neap_schedule *s);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onlinepush: the public face of online_schedule.h: actions for a chain whose length its caller tells. */
+/* onlinepush: the public face of online_schedule.h: actions for a chain whose length its caller
+ * tells. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
@@ -68,12 +69,12 @@ int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
 
 int64_t neap__online_leaf(const struct neap_online *o)
 {
-	return neap__leaves_fit(&o->x.costs, 0);
+	return neap__leaf_revolve_fit(&o->x.costs, 0);
 }
 
 int neap__online_reserve(struct neap_online *o)
 {
-	NEAP_TRY(neap__leaves_reserve(&o->x.costs));
+	NEAP_TRY(neap__leaf_revolve_reserve(&o->x.costs));
 	NEAP_TRY(neap__placement_reserve(&o->x.placement, o->x.costs.slots + 1));
 	o->s.room = 32;
 	o->s.queue = malloc(o->s.room * sizeof *o->s.queue);

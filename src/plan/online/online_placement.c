@@ -11,14 +11,14 @@
 #define ROOM 64
 #define APART 32
 
-int neap__placement_open(struct neap__placement *x, struct neap__leaves *costs)
+int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
 	*x = (struct neap__placement){
 		.costs = costs, .most = costs->slots, .room = ROOM, .count = 1, .slots = 1};
 	x->kept = malloc(ROOM * sizeof *x->kept);
 	if (!x->kept)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->kept[0] = (struct neap__kept){0};
+	x->kept[0] = (struct neap__kept_state){0};
 	return 0;
 }
 
@@ -30,18 +30,18 @@ void neap__placement_free(struct neap__placement *x)
 
 static int64_t cost(const struct neap__placement *x, int64_t l, int64_t j)
 {
-	return neap__leaves_cost(x->costs, l, j);
+	return neap__leaf_revolve_cost(x->costs, l, j);
 }
 
 /* Row i from row i - 1, whose part ends at row i's state; i's own part ends at `end`. */
-static struct neap__kept row(const struct neap__placement *x, int64_t i, int64_t end)
+static struct neap__kept_state row(const struct neap__placement *x, int64_t i, int64_t end)
 {
-	struct neap__kept r = x->kept[i];
+	struct neap__kept_state r = x->kept[i];
 	int64_t l = end - r.t;
 	r.here = cost(x, l, i);
 	if (i == 0)
 		return r;
-	const struct neap__kept *last = &x->kept[i - 1];
+	const struct neap__kept_state *last = &x->kept[i - 1];
 	r.before = cost(x, l, i - 1);
 	r.gain = (i > 1 ? last->gain : 0) + r.before - r.here;
 	int64_t merged = cost(x, end - last->t, i - 1) - last->here - r.here - r.gain;
@@ -68,7 +68,7 @@ static int due(const struct neap__placement *x, int64_t t, int64_t *gone)
 		return more > 0;
 	if (k == 0 || l < t >> SPREAD || l < x->most / APART)
 		return 0;
-	struct neap__kept last = row(x, k, t);
+	struct neap__kept_state last = row(x, k, t);
 	*gone = last.first;
 	return last.least + last.gain <= more;
 }
@@ -101,7 +101,7 @@ int neap__placement_reserve(struct neap__placement *x, int64_t room)
 {
 	if (room <= x->room)
 		return 0;
-	struct neap__kept *kept = realloc(x->kept, (size_t)room * sizeof *kept);
+	struct neap__kept_state *kept = realloc(x->kept, (size_t)room * sizeof *kept);
 	if (!kept)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	x->kept = kept;
@@ -114,20 +114,20 @@ int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 	if (x->count == x->room)
 		NEAP_TRY(neap__placement_reserve(x, 2 * x->room));
 	int64_t slot = x->count < x->slots ? x->kept[x->count].slot : x->slots++;
-	x->kept[x->count++] = (struct neap__kept){.t = t, .slot = slot};
+	x->kept[x->count++] = (struct neap__kept_state){.t = t, .slot = slot};
 	return slot;
 }
 
-static struct neap__kept *ring(const struct neap__placement *x, int64_t i)
+static struct neap__kept_state *ring(const struct neap__placement *x, int64_t i)
 {
 	int64_t base = x->full + 1, length = x->count - base;
 	return &x->kept[base + (x->head + i) % length];
 }
 
-static void reverse(struct neap__kept *k, int64_t n)
+static void reverse(struct neap__kept_state *k, int64_t n)
 {
 	for (int64_t i = 0; i < n / 2; i++) {
-		struct neap__kept swap = k[i];
+		struct neap__kept_state swap = k[i];
 		k[i] = k[n - 1 - i];
 		k[n - 1 - i] = swap;
 	}
@@ -146,7 +146,7 @@ static int recount(struct neap__placement *x, int64_t from)
 {
 	for (int64_t i = from; i + 1 < x->count; i++) {
 		int64_t end = x->kept[i + 1].t;
-		NEAP_TRY(neap__leaves_reach(x->costs, 3 * (end - x->kept[i].t), i));
+		NEAP_TRY(neap__leaf_revolve_reach(x->costs, 3 * (end - x->kept[i].t), i));
 		x->kept[i] = row(x, i, end);
 	}
 	return 0;
@@ -160,9 +160,9 @@ void neap__placement_settle(struct neap__placement *x)
 }
 
 /* The first of the ring goes, its part joins the one that grows. */
-static int keep_dense(struct neap__placement *x, int64_t t, struct neap__kept *gone)
+static int keep_dense(struct neap__placement *x, int64_t t, struct neap__kept_state *gone)
 {
-	struct neap__kept *first = ring(x, 0);
+	struct neap__kept_state *first = ring(x, 0);
 	*gone = *first;
 	first->t = x->newest = t;
 	x->head = (x->head + 1) % (x->count - x->full - 1);
@@ -176,13 +176,13 @@ static int keep_dense(struct neap__placement *x, int64_t t, struct neap__kept *g
 	return recount(x, 0);
 }
 
-int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept *gone)
+int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *gone)
 {
 	int64_t at, from = x->count - 1;
 	if (x->dense)
 		return keep_dense(x, t, gone);
 	(void)due(x, t, &at);
-	*gone = (struct neap__kept){.slot = -1};
+	*gone = (struct neap__kept_state){.slot = -1};
 	if (at > 0) {
 		*gone = x->kept[at];
 		x->count--;
@@ -193,7 +193,8 @@ int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept
 	int64_t slot = neap__placement_push(x, t);
 	NEAP_TRY((int)(slot < 0 ? slot : 0));
 	x->newest = t;
-	if (at == 0 && x->count == x->most && x->count > 1 && neap__leaves_fit(x->costs, 0) == 1)
+	if (at == 0 && x->count == x->most && x->count > 1 &&
+		neap__leaf_revolve_fit(x->costs, 0) == 1)
 		x->dense = 1;
 	return recount(x, from);
 }

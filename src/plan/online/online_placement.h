@@ -19,12 +19,12 @@
  * way so far apart, so that 10^6 of them last for any chain; all that is known of
  * the parts before a change is kept.
  */
-#ifndef NEAP_PLAN_PLACEMENT_H
-#define NEAP_PLAN_PLACEMENT_H
+#ifndef NEAP_PLAN_ONLINE_ONLINE_PLACEMENT_H
+#define NEAP_PLAN_ONLINE_ONLINE_PLACEMENT_H
 
 #include "plan/recompute/leaf_revolve.h"
 
-struct neap__kept {
+struct neap__kept_state {
 	int64_t t, slot;
 	int64_t here;	/* C(l_i, i); these five not of the last one */
 	int64_t before; /* C(l_i, i-1) */
@@ -35,8 +35,8 @@ struct neap__kept {
 };
 
 struct neap__placement {
-	struct neap__leaves *costs; /* borrowed */
-	struct neap__kept *kept;
+	struct neap__leaf_revolve *costs; /* borrowed */
+	struct neap__kept_state *kept;
 	int64_t count, room;
 	int64_t most;  /* states that may be kept */
 	int64_t slots; /* used so far */
@@ -47,7 +47,7 @@ struct neap__placement {
 };
 
 /* x_0 is kept in slot 0. costs->slots at least 1. 0 or -ENOMEM. */
-int neap__placement_open(struct neap__placement *x, struct neap__leaves *costs);
+int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs);
 /* Room for so many. */
 int neap__placement_reserve(struct neap__placement *x, int64_t room);
 /* Is it time to keep the live state, at t? */
@@ -58,7 +58,7 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t);
  * Keeps the live state, at t, at the end of the list. *gone is the state that makes
  * room for it, its slot is the new one's; gone->slot = -1: none has to. 0 or -ENOMEM.
  */
-int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept *gone);
+int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *gone);
 /* Ends the ring: the list is in order. */
 void neap__placement_settle(struct neap__placement *x);
 /* Adds t and no more to the list; entries above its end keep their slots. Its slot, or -ENOMEM. */

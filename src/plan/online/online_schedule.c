@@ -21,7 +21,7 @@
 static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, int64_t *tape)
 {
 	const struct neap_chain *c = &p->chain;
-	*pool = neap__pool(p, 0);
+	*pool = neap__pool_bytes(p, 0);
 	*state = (int64_t)c->state;
 	*tape = (int64_t)c->tape;
 	if (c->flags & NEAP_CHAIN_CLASSIC) {
@@ -37,7 +37,7 @@ static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, i
 
 int64_t neap__online_slots(const struct neap_problem *p)
 {
-	int64_t pool = neap__pool(p, 0), tape = (int64_t)p->chain.tape;
+	int64_t pool = neap__pool_bytes(p, 0), tape = (int64_t)p->chain.tape;
 	if (pool < tape)
 		return 0;
 	int64_t slots = (pool - tape) / (int64_t)p->chain.state;
@@ -49,19 +49,19 @@ int neap__online_init(struct neap__online *x, const struct neap_problem *p, int6
 	int64_t pool, state, tape;
 	units(p, &pool, &state, &tape);
 	*x = (struct neap__online){.steps = INT64_MAX, .position = -1};
-	NEAP_TRY(neap__leaves_open(&x->costs, pool, state, tape, slots, 3));
+	NEAP_TRY(neap__leaf_revolve_open(&x->costs, pool, state, tape, slots, 3));
 	return neap__placement_open(&x->placement, &x->costs);
 }
 
 void neap__online_fini(struct neap__online *x)
 {
-	neap__leaves_free(&x->costs);
+	neap__leaf_revolve_free(&x->costs);
 	neap__placement_free(&x->placement);
 }
 
 static int keep(struct neap__online *x, struct neap_schedule *s)
 {
-	struct neap__kept gone;
+	struct neap__kept_state gone;
 	NEAP_TRY(neap__placement_keep(&x->placement, x->at, &gone));
 	x->from = x->at;
 	if (gone.slot >= 0)
@@ -78,8 +78,8 @@ static void turn_back(struct neap__online *x)
 	x->position = x->steps;
 	neap__placement_settle(list);
 	for (int64_t i = list->count - 1; i >= 0; i--) {
-		struct neap__kept *k = &list->kept[i];
-		k->level = neap__leaves_part(&x->costs, end - k->t, i).level;
+		struct neap__kept_state *k = &list->kept[i];
+		k->level = neap__leaf_revolve_part(&x->costs, end - k->t, i).level;
 		end = k->t;
 	}
 	x->level = 0; /* a single step */
@@ -88,7 +88,7 @@ static void turn_back(struct neap__online *x)
 static int forward(struct neap__online *x, struct neap_schedule *s)
 {
 	if (x->at == x->steps) {
-		neap__turn(s);
+		neap__emit_turn(s);
 		x->turned = 1;
 		x->at = -1;
 		turn_back(x);
@@ -117,7 +117,7 @@ static int forward(struct neap__online *x, struct neap_schedule *s)
 static int backward(struct neap__online *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
-	struct neap__kept *top = &list->kept[list->count - 1];
+	struct neap__kept_state *top = &list->kept[list->count - 1];
 	if (x->at < 0) {
 		x->at = top->t;
 		x->level = top->level;
@@ -126,14 +126,14 @@ static int backward(struct neap__online *x, struct neap_schedule *s)
 	int kept = x->at == top->t;
 	struct neap__leaf_part left, right,
 		part = {.l = x->position - x->at, .j = list->count - kept, .level = x->level};
-	if (part.l <= neap__leaves_fit(&x->costs, part.j)) {
+	if (part.l <= neap__leaf_revolve_fit(&x->costs, part.j)) {
 		if (kept) {
 			neap__drop(s, top->slot, top->t);
 			list->count--;
 		}
 		neap__record(s, x->at, x->position);
 		if (!x->turned)
-			neap__turn(s);
+			neap__emit_turn(s);
 		x->turned = 1;
 		neap__backward(s, x->at, x->position);
 		x->position = x->at;
@@ -145,7 +145,7 @@ static int backward(struct neap__online *x, struct neap_schedule *s)
 		NEAP_TRY((int)(slot < 0 ? slot : 0));
 		neap__save(s, slot, x->at);
 	}
-	int64_t y = neap__leaves_split(&x->costs, &part, &left, &right);
+	int64_t y = neap__leaf_revolve_split(&x->costs, &part, &left, &right);
 	neap__advance(s, x->at, x->at + y);
 	list->kept[list->count - 1].level = left.level;
 	x->at += y;

@@ -4,8 +4,8 @@
  * states are kept as online_placement.h says; then the chain is reversed from them, part
  * by part, each with the slots (and room for tapes) that are free by then.
  */
-#ifndef NEAP_PLAN_ONLINE_H
-#define NEAP_PLAN_ONLINE_H
+#ifndef NEAP_PLAN_ONLINE_ONLINE_SCHEDULE_H
+#define NEAP_PLAN_ONLINE_ONLINE_SCHEDULE_H
 
 #include "plan/online/online_placement.h"
 #include "plan/core/schedule.h"
@@ -13,7 +13,7 @@
 #define NEAP__ONLINE_SLOTS 65536 /* at most */
 
 struct neap__online {
-	struct neap__leaves costs;
+	struct neap__leaf_revolve costs;
 	struct neap__placement placement;
 	int64_t steps;	  /* T, or INT64_MAX as long as it is not known */
 	int64_t from, at; /* the last ADVANCE, behind which the live state stands; -1: undefined */

@@ -47,7 +47,7 @@ struct level {
 	int64_t steps, advances;
 };
 
-struct deal {
+struct slot_deal {
 	int64_t u, slots, length[2];
 	int64_t many; /* parts, the smallest ones, of which every deal is tried */
 	int64_t levels;
@@ -56,13 +56,13 @@ struct deal {
 	uint32_t second; /* the parts dealt to the second chain, of the last MANY */
 };
 
-static const struct level *level_of(const struct deal *d, int64_t t, int64_t i)
+static const struct level *level_of(const struct slot_deal *d, int64_t t, int64_t i)
 {
 	return &d->level[t * d->u + i];
 }
 
 /* Levels until every part alone holds the longer chain, or as many as are worth it. */
-static int make_levels(struct deal *d)
+static int make_levels(struct slot_deal *d)
 {
 	int64_t longest = d->length[d->length[1] > d->length[0]], room = 0;
 	int enough = 0;
@@ -87,14 +87,14 @@ static int make_levels(struct deal *d)
 }
 
 /* The two chains' sums at a level, over the parts dealt out as `side` says. */
-struct sums {
+struct join_sums {
 	int64_t steps[2], advances[2];
 };
 
-static void sum(
-	const struct deal *d, int64_t t, const struct neap__join_part *part, struct sums *out)
+static void sum(const struct slot_deal *d, int64_t t, const struct neap__join_part *part,
+	struct join_sums *out)
 {
-	*out = (struct sums){{0, 0}, {0, 0}};
+	*out = (struct join_sums){{0, 0}, {0, 0}};
 	for (int64_t i = 0; i < d->u; i++) {
 		const struct level *x = level_of(d, t, i);
 		int side = part[i].second;
@@ -104,10 +104,10 @@ static void sum(
 }
 
 /* The first level at which a chain's parts hold it, or levels + 1. */
-static int64_t enough(const struct deal *d, const struct neap__join_part *part, int side)
+static int64_t enough(const struct slot_deal *d, const struct neap__join_part *part, int side)
 {
 	int64_t low = 0, high = d->levels + 1;
-	struct sums s;
+	struct join_sums s;
 	while (low < high) {
 		int64_t middle = (low + high) / 2;
 		sum(d, middle, part, &s);
@@ -120,10 +120,10 @@ static int64_t enough(const struct deal *d, const struct neap__join_part *part, 
 }
 
 /* Advance steps of parts dealt out like this, in each chain as even as can be; or INFINITY. */
-static double evaluate(const struct deal *d, const struct neap__join_part *part)
+static double evaluate(const struct slot_deal *d, const struct neap__join_part *part)
 {
 	double all = 0;
-	struct sums s;
+	struct join_sums s;
 	for (int side = 0; side < 2; side++) {
 		int64_t t = enough(d, part, side);
 		if (t > d->levels)
@@ -138,9 +138,9 @@ static double evaluate(const struct deal *d, const struct neap__join_part *part)
 }
 
 /* The lengths that evaluate() counted. */
-static void lengthen(const struct deal *d, struct neap__join_part *part)
+static void lengthen(const struct slot_deal *d, struct neap__join_part *part)
 {
-	struct sums s;
+	struct join_sums s;
 	for (int side = 0; side < 2; side++) {
 		int64_t t = enough(d, part, side), before = t > 0 ? t - 1 : 0;
 		sum(d, before, part, &s);
@@ -157,14 +157,14 @@ static void lengthen(const struct deal *d, struct neap__join_part *part)
 	}
 }
 
-static void mark(const struct deal *d, struct neap__join_part *part, uint32_t second)
+static void mark(const struct slot_deal *d, struct neap__join_part *part, uint32_t second)
 {
 	for (int64_t i = 0; i < d->many; i++)
 		part[d->u - d->many + i].second = (int)(second >> i & 1);
 }
 
 /* What all parts in one pool would take: no deal takes less. */
-static double pooled(const struct deal *d)
+static double pooled(const struct slot_deal *d)
 {
 	double length = (double)d->length[0] + (double)d->length[1], before = 0, advances = 0;
 	for (int64_t t = 0; t <= d->levels; t++) {
@@ -182,7 +182,7 @@ static double pooled(const struct deal *d)
 }
 
 /* All but the last, smallest MANY parts: the larger to the chain that lacks most. */
-static void deal_large(const struct deal *d, struct neap__join_part *part)
+static void deal_large(const struct slot_deal *d, struct neap__join_part *part)
 {
 	double lack[2] = {(double)d->length[0], (double)d->length[1]}, all = 0;
 	int64_t t = 0;
@@ -205,7 +205,7 @@ static void deal_large(const struct deal *d, struct neap__join_part *part)
  * Tries every way to deal the smallest parts out. 1 if that finds the optimum: all
  * parts were tried, or it takes no more than one pool would.
  */
-static int enumerate(struct deal *d, struct neap__join_part *part)
+static int enumerate(struct slot_deal *d, struct neap__join_part *part)
 {
 	double least = pooled(d);
 	d->best = INFINITY;
@@ -229,7 +229,8 @@ static int enumerate(struct deal *d, struct neap__join_part *part)
 
 static int deal(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, int64_t slots)
 {
-	struct deal d = {.u = u, .slots = slots, .length = {a, b}, .many = u < MANY ? u : MANY};
+	struct slot_deal d = {
+		.u = u, .slots = slots, .length = {a, b}, .many = u < MANY ? u : MANY};
 	while (d.many > 0 && u << d.many > DEALS_MOST)
 		d.many--;
 	int rc = make_levels(&d);
@@ -240,7 +241,7 @@ static int deal(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, i
 }
 
 /* A row or column of G of one u, every `stride`-th entry, and how it was come by. */
-struct line {
+struct join_line {
 	const int64_t *from;
 	int64_t *into;
 	uint16_t *choice;
@@ -250,7 +251,8 @@ struct line {
 };
 
 /* into[n] = min(into[n], cost[n-k] + from[k]) for n in [first, last], k in [low, high]. */
-static void convolve(const struct line *x, int64_t first, int64_t last, int64_t low, int64_t high)
+static void convolve(
+	const struct join_line *x, int64_t first, int64_t last, int64_t low, int64_t high)
 {
 	if (first > last || low > high)
 		return;
@@ -278,12 +280,12 @@ static void keep_one_more(int64_t *into, uint16_t *choice, const int64_t *from, 
 	for (int64_t i = 0; i < (a + 1) * width; i++)
 		into[i] = NEVER;
 	for (int64_t q = 0; q <= b; q++) {
-		struct line x = {from + q, into + q, choice + q, cost, width, 0};
+		struct join_line x = {from + q, into + q, choice + q, cost, width, 0};
 		convolve(&x, 1, a, 0, a - 1);
 	}
 	for (int64_t p = 0; p <= a; p++) {
 		int64_t at = p * width;
-		struct line x = {from + at, into + at, choice + at, cost, 1, SECOND};
+		struct join_line x = {from + at, into + at, choice + at, cost, 1, SECOND};
 		convolve(&x, 1, b, 0, b - 1);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_parts.h: how two chains that meet in one loss are cut into parts. */
-#ifndef NEAP_PLAN_JOINPARTS_H
-#define NEAP_PLAN_JOINPARTS_H
+#ifndef NEAP_PLAN_RECOMPUTE_JOIN_PARTS_H
+#define NEAP_PLAN_RECOMPUTE_JOIN_PARTS_H
 
 #include <stdint.h>
 

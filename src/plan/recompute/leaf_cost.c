@@ -8,38 +8,40 @@
  */
 #include "plan/recompute/leaf_revolve.h"
 
-struct neap__leaf_part neap__leaves_part(const struct neap__leaves *x, int64_t l, int64_t j)
+struct neap__leaf_part neap__leaf_revolve_part(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	struct neap__leaf_part part = {.l = l, .j = j};
 	int64_t cost;
-	if (j + 1 < x->slots && !neap__leaves_known(x, l, j, &part, &cost))
+	if (j + 1 < x->slots && !neap__leaf_revolve_known(x, l, j, &part, &cost))
 		part.level = NEAP__LEAF_LOOSE;
 	return part;
 }
 
-int64_t neap__leaves_cost(const struct neap__leaves *x, int64_t l, int64_t j)
+int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	struct neap__leaf_part part;
 	struct neap__leaf_use use;
 	int64_t cost;
-	if (l <= neap__leaves_fit(x, j))
+	if (l <= neap__leaf_revolve_fit(x, j))
 		return 0;
 	if (j >= x->slots)
 		return NEAP__LEAF_NEVER;
 	if (j == x->slots - 1)
-		return neap__leaves_line(x, l, j, &use) < 0 || use.advances > NEAP__LEAF_NEVER
+		return neap__leaf_revolve_line(x, l, j, &use) < 0 || use.advances > NEAP__LEAF_NEVER
 			       ? NEAP__LEAF_NEVER
 			       : use.advances;
-	if (l <= x->exact && neap__leaves_known(x, l, j, &part, &cost))
+	if (l <= x->exact && neap__leaf_revolve_known(x, l, j, &part, &cost))
 		return cost;
-	double hull = neap__leaves_worth(x, l, j) + 0.5;
+	double hull = neap__leaf_revolve_worth(x, l, j) + 0.5;
 	return hull < (double)NEAP__LEAF_NEVER ? (int64_t)hull : NEAP__LEAF_NEVER;
 }
 
-int64_t neap__leaves_split_loose(const struct neap__leaves *x, const struct neap__leaf_part *part,
-	struct neap__leaf_part *left, struct neap__leaf_part *right)
+int64_t neap__leaf_revolve_split_loose(const struct neap__leaf_revolve *x,
+	const struct neap__leaf_part *part, struct neap__leaf_part *left,
+	struct neap__leaf_part *right)
 {
-	int64_t l = part->l, j = part->j, top = neap__leaves_level(x, l, j);
+	int64_t l = part->l, j = part->j, top = neap__leaf_revolve_level(x, l, j);
 	int64_t best = INT64_MAX, y = 0;
 	for (int64_t down = 0; down < 5; down++)
 		for (int side = 0; side < 2; side++) { /* the full one: right, left */
@@ -50,23 +52,24 @@ int64_t neap__leaves_split_loose(const struct neap__leaves *x, const struct neap
 			int64_t at = side ? full : l - full;
 			if (full < 1 || full >= l)
 				continue;
-			int64_t cost = at + neap__leaves_cost(x, at, j) +
-				       neap__leaves_cost(x, l - at, j + 1);
+			int64_t cost = at + neap__leaf_revolve_cost(x, at, j) +
+				       neap__leaf_revolve_cost(x, l - at, j + 1);
 			if (cost < best)
 				best = cost, y = at;
 		}
-	*left = neap__leaves_part(x, y, j);
-	*right = neap__leaves_part(x, l - y, j + 1);
+	*left = neap__leaf_revolve_part(x, y, j);
+	*right = neap__leaf_revolve_part(x, l - y, j + 1);
 	return y;
 }
 
 /* Of a part that is not loose. */
-static struct neap__leaf_use measure(const struct neap__leaves *x, struct neap__leaf_part part)
+static struct neap__leaf_use measure(
+	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
 {
 	struct neap__leaf_use use;
-	if (part.j != x->slots - 1 || part.l <= neap__leaves_fit(x, part.j))
-		return neap__leaves_measure_known(x, part);
-	if (neap__leaves_line(x, part.l, part.j, &use) < 0)
+	if (part.j != x->slots - 1 || part.l <= neap__leaf_revolve_fit(x, part.j))
+		return neap__leaf_revolve_measure_known(x, part);
+	if (neap__leaf_revolve_line(x, part.l, part.j, &use) < 0)
 		use.advances = -1;
 	return use;
 }
@@ -81,17 +84,18 @@ static void add(struct neap__leaf_use *all, const struct neap__leaf_use *more)
 }
 
 /* One side of a split is full, so that the loose parts are one path. */
-struct neap__leaf_use neap__leaves_measure(const struct neap__leaves *x, int64_t l, int64_t j)
+struct neap__leaf_use neap__leaf_revolve_measure(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
-	struct neap__leaf_part part = neap__leaves_part(x, l, j), left, right;
+	struct neap__leaf_part part = neap__leaf_revolve_part(x, l, j), left, right;
 	struct neap__leaf_use all = {0}, more;
 	while (part.level == NEAP__LEAF_LOOSE) {
-		int64_t y = neap__leaves_split_loose(x, &part, &left, &right);
+		int64_t y = neap__leaf_revolve_split_loose(x, &part, &left, &right);
 		int go_left = left.level == NEAP__LEAF_LOOSE;
 		more = measure(x, go_left ? right : left);
 		more.advances += y;
 		more.loads++;
-		more.saves += right.l > neap__leaves_fit(x, right.j);
+		more.saves += right.l > neap__leaf_revolve_fit(x, right.j);
 		add(&all, &more);
 		part = go_left ? left : right;
 	}

@@ -27,7 +27,7 @@
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
 
-static use_t leaf_use(const struct neap__leaves *x, int64_t l, int64_t j)
+static use_t leaf_use(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	return (use_t){.peak = j * x->state + l * x->tape, .slots = j};
 }
@@ -44,11 +44,11 @@ static use_t join(const use_t *left, const use_t *right, int64_t y)
 }
 
 /* Row `level` of the full lengths; those beyond the chain are not told apart. */
-static void fill_row(struct neap__leaves *x, int64_t level)
+static void fill_row(struct neap__leaf_revolve *x, int64_t level)
 {
 	struct neap__leaf_vertex *row = x->vertex + (level - 1) * (x->slots + 1);
 	for (int64_t j = x->slots; j >= 0; j--) {
-		int64_t m = neap__leaves_fit(x, j);
+		int64_t m = neap__leaf_revolve_fit(x, j);
 		row[j] = (struct neap__leaf_vertex){m, leaf_use(x, m, j)};
 		if (level == 1 || j == x->slots)
 			continue;
@@ -67,7 +67,7 @@ static void fill_row(struct neap__leaves *x, int64_t level)
 	}
 }
 
-static int make_rows(struct neap__leaves *x, int64_t room)
+static int make_rows(struct neap__leaf_revolve *x, int64_t room)
 {
 	void *more = realloc(x->vertex, (size_t)(room * (x->slots + 1)) * sizeof *x->vertex);
 	if (!more)
@@ -78,7 +78,7 @@ static int make_rows(struct neap__leaves *x, int64_t room)
 }
 
 /* Rows until a part fits; NEAP_EINFEASIBLE where they would be more than `most` cells. */
-static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
+static int fill_rows(struct neap__leaf_revolve *x, int64_t l, int64_t j, int64_t most)
 {
 	int64_t width = x->slots + 1;
 	while (x->levels == 0 || neap__leaf_vertex(x, x->levels, j)->l < l) {
@@ -91,12 +91,12 @@ static int fill_rows(struct neap__leaves *x, int64_t l, int64_t j, int64_t most)
 	return 0;
 }
 
-static int32_t *least_row(const struct neap__leaves *x, int64_t j)
+static int32_t *least_row(const struct neap__leaf_revolve *x, int64_t j)
 {
 	return x->least + j * (x->exact + 1);
 }
 
-static int fill_exact(struct neap__leaves *x, int64_t cells, int64_t work)
+static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 {
 	int64_t width = x->slots + 1, most = cells / width - 1;
 	while (most > 0 && most * most / 2 > work / width)
@@ -110,7 +110,7 @@ static int fill_exact(struct neap__leaves *x, int64_t cells, int64_t work)
 	for (int64_t j = x->slots; j >= 0; j--) {
 		int32_t *row = least_row(x, j);
 		const int32_t *right = j < x->slots ? least_row(x, j + 1) : NULL;
-		int64_t m = neap__leaves_fit(x, j);
+		int64_t m = neap__leaf_revolve_fit(x, j);
 		for (int64_t l = 0; l <= x->exact; l++) {
 			int32_t best = l <= m ? 0 : NEVER;
 			for (int64_t y = 1; l > m && right && y < l; y++) {
@@ -124,7 +124,7 @@ static int fill_exact(struct neap__leaves *x, int64_t cells, int64_t work)
 }
 
 /* The first level whose full length is l or more; levels + 1 if there is none. */
-int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j)
+int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t low = 1, high = x->levels + 1;
 	while (low < high) {
@@ -138,18 +138,18 @@ int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j)
 }
 
 /* Is the part's cost known? Then which, and how it is told. */
-int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
+int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
 	struct neap__leaf_part *part, int64_t *cost)
 {
 	*part = (struct neap__leaf_part){.l = l, .j = j};
 	*cost = 0;
-	if (l <= neap__leaves_fit(x, j))
+	if (l <= neap__leaf_revolve_fit(x, j))
 		return 1;
 	if (l <= x->exact) {
 		*cost = least_row(x, j)[l];
 		return *cost < NEVER;
 	}
-	int64_t level = neap__leaves_level(x, l, j);
+	int64_t level = neap__leaf_revolve_level(x, l, j);
 	if (level > x->levels || neap__leaf_vertex(x, level, j)->l != l)
 		return 0;
 	part->level = level;
@@ -158,9 +158,9 @@ int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
 }
 
 /* Chord between the full lengths around l. */
-double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j)
+double neap__leaf_revolve_worth(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
-	int64_t level = neap__leaves_level(x, l, j);
+	int64_t level = neap__leaf_revolve_level(x, l, j);
 	if (level == 1)
 		return 0;
 	const struct neap__leaf_vertex *a = neap__leaf_vertex(x, level - 1, j);
@@ -171,7 +171,7 @@ double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j)
 						 (double)(l - a->l) / (double)(b->l - a->l);
 }
 
-struct node {
+struct leaf_node {
 	int64_t l, j, cost;
 	double value;
 	int64_t parent;
@@ -179,23 +179,23 @@ struct node {
 };
 
 struct beam {
-	const struct neap__leaves *x;
-	struct node *nodes;
+	const struct neap__leaf_revolve *x;
+	struct leaf_node *nodes;
 	int64_t count, room, width; /* nodes so far; at most in a generation */
-	struct node best[BEAM_MOST];
+	struct leaf_node best[BEAM_MOST];
 	int64_t kept;
-	struct node end; /* the best that is complete; l = 0: none yet */
+	struct leaf_node end; /* the best that is complete; l = 0: none yet */
 	struct neap__leaf_part end_part;
 };
 
 /* Keeps the `width` most promising nodes of a generation, each part once. */
-static void offer(struct beam *b, const struct node *n)
+static void offer(struct beam *b, const struct leaf_node *n)
 {
 	struct neap__leaf_part part;
 	int64_t cost, at = b->kept;
-	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaves_fit(b->x, n->j)))
+	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaf_revolve_fit(b->x, n->j)))
 		return;
-	if (neap__leaves_known(b->x, n->l, n->j, &part, &cost)) {
+	if (neap__leaf_revolve_known(b->x, n->l, n->j, &part, &cost)) {
 		if (b->end.l == 0 || n->cost + cost < b->end.cost) {
 			b->end = *n;
 			b->end.cost += cost;
@@ -224,8 +224,8 @@ static void offer(struct beam *b, const struct node *n)
 
 static void expand(struct beam *b, int64_t parent, int64_t level)
 {
-	const struct neap__leaves *x = b->x;
-	struct node from = b->nodes[parent];
+	const struct neap__leaf_revolve *x = b->x;
+	struct leaf_node from = b->nodes[parent];
 	for (int side = 0; side < 2; side++) { /* the full side: right, left */
 		int64_t j = side ? from.j : from.j + 1;
 		if (level < 1 || level > x->levels || j > x->slots)
@@ -233,12 +233,12 @@ static void expand(struct beam *b, int64_t parent, int64_t level)
 		const struct neap__leaf_vertex *v = neap__leaf_vertex(x, level, j);
 		if (v->l >= from.l || v->l < 1)
 			continue;
-		struct node n = {.l = from.l - v->l,
+		struct leaf_node n = {.l = from.l - v->l,
 			.j = side ? from.j + 1 : from.j,
 			.parent = parent,
 			.turn = {side ? v->l : from.l - v->l, level, side}};
 		n.cost = from.cost + n.turn.y + v->use.advances;
-		n.value = (double)n.cost + neap__leaves_worth(x, n.l, n.j);
+		n.value = (double)n.cost + neap__leaf_revolve_worth(x, n.l, n.j);
 		offer(b, &n);
 	}
 }
@@ -247,7 +247,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 {
 	b->kept = 0;
 	for (int64_t i = first; i < last; i++) {
-		int64_t level = neap__leaves_level(b->x, b->nodes[i].l, b->nodes[i].j);
+		int64_t level = neap__leaf_revolve_level(b->x, b->nodes[i].l, b->nodes[i].j);
 		for (int64_t near = level - 3; near <= level; near++)
 			if (near > 1)
 				expand(b, i, near);
@@ -255,7 +255,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 	}
 	if (b->count + b->kept > b->room) {
 		int64_t room = 2 * b->room + BEAM_MOST;
-		struct node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
+		struct leaf_node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
 		if (!nodes)
 			return neap__fail(-ENOMEM, "plan: out of memory");
 		b->nodes = nodes;
@@ -268,7 +268,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 }
 
 /* The splits from the root to the best complete node. */
-static int trace(struct neap__leaves *x, const struct beam *b)
+static int trace(struct neap__leaf_revolve *x, const struct beam *b)
 {
 	int64_t n = 1;
 	for (int64_t i = b->end.parent; i > 0; i = b->nodes[i].parent)
@@ -285,7 +285,7 @@ static int trace(struct neap__leaves *x, const struct beam *b)
 	return 0;
 }
 
-static int search(struct neap__leaves *x)
+static int search(struct neap__leaf_revolve *x)
 {
 	struct beam b = {.x = x, .room = 64, .count = 1};
 	int64_t depth = x->levels + x->slots, first = 0;
@@ -295,7 +295,7 @@ static int search(struct neap__leaves *x)
 	b.nodes = malloc((size_t)b.room * sizeof *b.nodes);
 	if (!b.nodes)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	b.nodes[0] = (struct node){.l = x->steps};
+	b.nodes[0] = (struct leaf_node){.l = x->steps};
 	int rc = 0;
 	while (rc == 0 && first < b.count) {
 		int64_t last = b.count;
@@ -308,7 +308,7 @@ static int search(struct neap__leaves *x)
 	return rc;
 }
 
-static int64_t split_exact(const struct neap__leaves *x, int64_t l, int64_t j)
+static int64_t split_exact(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	const int32_t *row = least_row(x, j), *right = least_row(x, j + 1);
 	for (int64_t y = 1; y < l; y++)
@@ -317,14 +317,15 @@ static int64_t split_exact(const struct neap__leaves *x, int64_t l, int64_t j)
 	return 1;
 }
 
-int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf_part *part,
-	struct neap__leaf_part *left, struct neap__leaf_part *right)
+int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
+	const struct neap__leaf_part *part, struct neap__leaf_part *left,
+	struct neap__leaf_part *right)
 {
 	int64_t y, level = part->level;
 	*left = (struct neap__leaf_part){.j = part->j};
 	*right = (struct neap__leaf_part){.j = part->j + 1};
 	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact))) {
-		y = part->l - neap__leaves_fit(x, x->slots);
+		y = part->l - neap__leaf_revolve_fit(x, x->slots);
 	} else if (level > 0) {
 		y = neap__leaf_vertex(x, level - 1, part->j)->l;
 		left->level = level - 1;
@@ -332,7 +333,7 @@ int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf
 	} else if (level == 0) {
 		y = split_exact(x, part->l, part->j);
 	} else if (level == NEAP__LEAF_LOOSE) {
-		return neap__leaves_split_loose(x, part, left, right);
+		return neap__leaf_revolve_split_loose(x, part, left, right);
 	} else {
 		const struct neap__leaf_turn *turn = &x->path[-1 - level];
 		int64_t next = -level < x->turns ? level - 1 : x->end.level;
@@ -346,22 +347,24 @@ int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf
 }
 
 /* What a part takes; recursion is no deeper than slots and levels. */
-use_t neap__leaves_measure_known(const struct neap__leaves *x, struct neap__leaf_part part)
+use_t neap__leaf_revolve_measure_known(
+	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
 {
 	struct neap__leaf_part left, right;
-	if (part.l <= neap__leaves_fit(x, part.j))
+	if (part.l <= neap__leaf_revolve_fit(x, part.j))
 		return leaf_use(x, part.l, part.j);
 	if (part.level > 0)
 		return neap__leaf_vertex(x, part.level, part.j)->use;
-	int64_t y = neap__leaves_split(x, &part, &left, &right);
-	use_t a = neap__leaves_measure_known(x, left), b = neap__leaves_measure_known(x, right);
+	int64_t y = neap__leaf_revolve_split(x, &part, &left, &right);
+	use_t a = neap__leaf_revolve_measure_known(x, left),
+	      b = neap__leaf_revolve_measure_known(x, right);
 	return join(&a, &b, y);
 }
 
 /* The path of splits, from its end up to the root: it may be long. */
-static use_t measure_path(const struct neap__leaves *x)
+static use_t measure_path(const struct neap__leaf_revolve *x)
 {
-	use_t all = neap__leaves_measure_known(x, x->end);
+	use_t all = neap__leaf_revolve_measure_known(x, x->end);
 	struct neap__leaf_part part = x->end;
 	for (int64_t i = x->turns - 1; i >= 0; i--) {
 		const struct neap__leaf_turn *turn = &x->path[i];
@@ -374,9 +377,9 @@ static use_t measure_path(const struct neap__leaves *x)
 }
 
 /* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
-int neap__leaves_line(const struct neap__leaves *x, int64_t l, int64_t j, use_t *use)
+int neap__leaf_revolve_line(const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
-	int64_t m0 = neap__leaves_fit(x, j), m1 = neap__leaves_fit(x, j + 1);
+	int64_t m0 = neap__leaf_revolve_fit(x, j), m1 = neap__leaf_revolve_fit(x, j + 1);
 	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
 	wide advances = (wide)k * l - (wide)m1 * k * (k + 1) / 2;
 	if (advances > (wide)INT64_MAX)
@@ -392,29 +395,29 @@ int neap__leaves_line(const struct neap__leaves *x, int64_t l, int64_t j, use_t 
  * With as many slots as make sum m_j >= T every step but those of the last leaf
  * is advanced once; more slots make that leaf shorter.
  */
-static int64_t slots_useful(const struct neap__leaves *x)
+static int64_t slots_useful(const struct neap__leaf_revolve *x)
 {
 	int64_t j = 0;
-	for (wide all = neap__leaves_fit(x, 0); j < x->slots && all < x->steps; j++)
-		all += neap__leaves_fit(x, j + 1);
+	for (wide all = neap__leaf_revolve_fit(x, 0); j < x->slots && all < x->steps; j++)
+		all += neap__leaf_revolve_fit(x, j + 1);
 	return j;
 }
 
-static int plan_slots(struct neap__leaves *x)
+static int plan_slots(struct neap__leaf_revolve *x)
 {
 	if (x->slots == 1)
-		return neap__leaves_line(x, x->steps, 0, &x->use);
+		return neap__leaf_revolve_line(x, x->steps, 0, &x->use);
 	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
 	if (x->exact == x->steps) {
-		x->use = neap__leaves_measure_known(x, x->root);
+		x->use = neap__leaf_revolve_measure_known(x, x->root);
 		return 0;
 	}
 	NEAP_TRY(fill_rows(x, x->steps, 0, VERTICES_MOST));
 	struct neap__leaf_part part;
 	int64_t cost;
-	if (neap__leaves_known(x, x->steps, 0, &part, &cost)) {
+	if (neap__leaf_revolve_known(x, x->steps, 0, &part, &cost)) {
 		x->root = part;
-		x->use = neap__leaves_measure_known(x, x->root);
+		x->use = neap__leaf_revolve_measure_known(x, x->root);
 		return 0;
 	}
 	NEAP_TRY(search(x));
@@ -423,46 +426,46 @@ static int plan_slots(struct neap__leaves *x)
 }
 
 /* Cells that parts of any length may take. */
-static int64_t cells_most(const struct neap__leaves *x)
+static int64_t cells_most(const struct neap__leaf_revolve *x)
 {
 	int64_t width = x->slots + 1;
 	return width < REACH_MOST / 16 ? REACH_MOST : 16 * width;
 }
 
-int neap__leaves_reserve(struct neap__leaves *x)
+int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x)
 {
 	int64_t rows = cells_most(x) / (x->slots + 1);
 	return x->slots < 2 || x->room >= rows ? 0 : make_rows(x, rows);
 }
 
-int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j)
+int neap__leaf_revolve_reach(struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int rc = x->slots - j < 2 ? 0 : fill_rows(x, l, j, cells_most(x));
 	return rc == NEAP_EINFEASIBLE ? 0 : rc;
 }
 
-int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
+int neap__leaf_revolve_open(struct neap__leaf_revolve *x, int64_t pool, int64_t state, int64_t tape,
 	int64_t slots, int64_t levels)
 {
-	*x = (struct neap__leaves){
+	*x = (struct neap__leaf_revolve){
 		.steps = INT64_MAX / 8, .pool = pool, .state = state, .tape = tape, .slots = slots};
 	if (slots < 2)
 		return 0;
 	NEAP_TRY(fill_exact(x, OPEN_CELLS, OPEN_WORK));
-	int rc = neap__leaves_reach(x, 1, 0);
+	int rc = neap__leaf_revolve_reach(x, 1, 0);
 	for (int64_t before = 0; rc == 0 && x->levels < levels && x->levels > before;) {
 		before = x->levels;
-		rc = neap__leaves_reach(x, neap__leaf_vertex(x, before, 0)->l + 1, 0);
+		rc = neap__leaf_revolve_reach(x, neap__leaf_vertex(x, before, 0)->l + 1, 0);
 	}
 	return rc;
 }
 
-int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64_t state,
-	int64_t tape, int64_t slots)
+int neap__leaf_revolve_plan(struct neap__leaf_revolve *x, int64_t steps, int64_t pool,
+	int64_t state, int64_t tape, int64_t slots)
 {
-	*x = (struct neap__leaves){
+	*x = (struct neap__leaf_revolve){
 		.steps = steps, .pool = pool, .state = state, .tape = tape, .root.l = steps};
-	if (steps <= neap__leaves_fit(x, 0)) {
+	if (steps <= neap__leaf_revolve_fit(x, 0)) {
 		x->use = leaf_use(x, steps, 0);
 		return 0;
 	}
@@ -478,7 +481,7 @@ int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64
 	int rc = NEAP_EINFEASIBLE;
 	for (; x->slots >= 1 && rc == NEAP_EINFEASIBLE; x->slots /= 2) {
 		int64_t tried = x->slots;
-		neap__leaves_free(x);
+		neap__leaf_revolve_free(x);
 		rc = plan_slots(x);
 		if (rc == 0 || rc == -ENOMEM) {
 			x->slots = tried;
@@ -488,7 +491,7 @@ int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64
 	return rc;
 }
 
-void neap__leaves_free(struct neap__leaves *x)
+void neap__leaf_revolve_free(struct neap__leaf_revolve *x)
 {
 	free(x->vertex);
 	free(x->least);

@@ -13,8 +13,8 @@
  * L_{t-1}(j) + L_t(j+1). S = A = 1 byte is the problem of slots that hold a state
  * or a tape; A > P/2 is classic Revolve.
  */
-#ifndef NEAP_PLAN_LEAVES_H
-#define NEAP_PLAN_LEAVES_H
+#ifndef NEAP_PLAN_RECOMPUTE_LEAF_REVOLVE_H
+#define NEAP_PLAN_RECOMPUTE_LEAF_REVOLVE_H
 
 #include <stdint.h>
 
@@ -44,7 +44,7 @@ struct neap__leaf_turn { /* a split on the path: one side is full, of that level
 	int full_left;
 };
 
-struct neap__leaves {
+struct neap__leaf_revolve {
 	int64_t steps, pool, state, tape;
 	int64_t slots; /* at most */
 	int64_t levels, room;
@@ -65,65 +65,69 @@ struct neap__leaves {
  * not stay below 100 MB. 0, -ENOMEM, or NEAP_EINFEASIBLE: too few slots, or too
  * few for a count of advance steps below 2^63. Free in every case.
  */
-int neap__leaves_plan(struct neap__leaves *x, int64_t steps, int64_t pool, int64_t state,
-	int64_t tape, int64_t slots);
-void neap__leaves_free(struct neap__leaves *x);
+int neap__leaf_revolve_plan(struct neap__leaf_revolve *x, int64_t steps, int64_t pool,
+	int64_t state, int64_t tape, int64_t slots);
+void neap__leaf_revolve_free(struct neap__leaf_revolve *x);
 
 /* m_j, or 0. */
-static inline int64_t neap__leaves_fit(const struct neap__leaves *x, int64_t j)
+static inline int64_t neap__leaf_revolve_fit(const struct neap__leaf_revolve *x, int64_t j)
 {
 	int64_t left = x->pool - j * x->state;
 	return left < 0 ? 0 : left / x->tape;
 }
 
 /* Left length of a part longer than its leaf, and what to do with the two sides. */
-int64_t neap__leaves_split(const struct neap__leaves *x, const struct neap__leaf_part *part,
-	struct neap__leaf_part *left, struct neap__leaf_part *right);
+int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
+	const struct neap__leaf_part *part, struct neap__leaf_part *left,
+	struct neap__leaf_part *right);
 
 /*
  * Parts of any length (leaf_cost.c), found one by one and not planned in advance:
- * `steps` is no limit. Tables for `levels` levels at least; neap__leaves_reach adds
+ * `steps` is no limit. Tables for `levels` levels at least; neap__leaf_revolve_reach adds
  * those that a part of l steps with j slots taken has use for, up to 8 MiB (1 KiB a slot, if that
  * is more). 0 or -ENOMEM.
  */
-int neap__leaves_open(struct neap__leaves *x, int64_t pool, int64_t state, int64_t tape,
+int neap__leaf_revolve_open(struct neap__leaf_revolve *x, int64_t pool, int64_t state, int64_t tape,
 	int64_t slots, int64_t levels);
-int neap__leaves_reach(struct neap__leaves *x, int64_t l, int64_t j);
+int neap__leaf_revolve_reach(struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* Room for all that. */
-int neap__leaves_reserve(struct neap__leaves *x);
+int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x);
 /*
  * A part whose split is known, or of level NEAP__LEAF_LOOSE, which is split by
  * looking one split ahead: optimal in a classic problem.
  */
 #define NEAP__LEAF_LOOSE INT64_MIN
-struct neap__leaf_part neap__leaves_part(const struct neap__leaves *x, int64_t l, int64_t j);
+struct neap__leaf_part neap__leaf_revolve_part(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* Its advance steps where they are known, else the hull's; NEAP__LEAF_NEVER: it cannot be done. */
 #define NEAP__LEAF_NEVER (INT64_MAX / 8)
-int64_t neap__leaves_cost(const struct neap__leaves *x, int64_t l, int64_t j);
+int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* What doing a part of any length takes. */
-struct neap__leaf_use neap__leaves_measure(const struct neap__leaves *x, int64_t l, int64_t j);
-/* neap__leaves_split for a part of level NEAP__LEAF_LOOSE. */
-int64_t neap__leaves_split_loose(const struct neap__leaves *x, const struct neap__leaf_part *part,
-	struct neap__leaf_part *left, struct neap__leaf_part *right);
+struct neap__leaf_use neap__leaf_revolve_measure(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j);
+/* neap__leaf_revolve_split for a part of level NEAP__LEAF_LOOSE. */
+int64_t neap__leaf_revolve_split_loose(const struct neap__leaf_revolve *x,
+	const struct neap__leaf_part *part, struct neap__leaf_part *left,
+	struct neap__leaf_part *right);
 
 /* Between leaf_revolve.c and leaf_cost.c. */
 /* Is the part's cost known? Then which, and how it is told. */
-int neap__leaves_known(const struct neap__leaves *x, int64_t l, int64_t j,
+int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
 	struct neap__leaf_part *part, int64_t *cost);
 /* The first level whose full length is l or more; levels + 1 if there is none. */
-int64_t neap__leaves_level(const struct neap__leaves *x, int64_t l, int64_t j);
+int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* Chord between the full lengths around l. */
-double neap__leaves_worth(const struct neap__leaves *x, int64_t l, int64_t j);
+double neap__leaf_revolve_worth(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* What a part that is not loose takes; recursion is no deeper than slots and levels. */
-struct neap__leaf_use neap__leaves_measure_known(
-	const struct neap__leaves *x, struct neap__leaf_part part);
+struct neap__leaf_use neap__leaf_revolve_measure_known(
+	const struct neap__leaf_revolve *x, struct neap__leaf_part part);
 /* One slot left, l > m_j: leaves of m_{j+1} steps from the end, the first of at most m_j. */
-int neap__leaves_line(
-	const struct neap__leaves *x, int64_t l, int64_t j, struct neap__leaf_use *use);
+int neap__leaf_revolve_line(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j, struct neap__leaf_use *use);
 
 /* A full part; level from 1. */
 static inline const struct neap__leaf_vertex *neap__leaf_vertex(
-	const struct neap__leaves *x, int64_t level, int64_t j)
+	const struct neap__leaf_revolve *x, int64_t level, int64_t j)
 {
 	return &x->vertex[(level - 1) * (x->slots + 1) + j];
 }

@@ -43,7 +43,7 @@ int neap__logblocks_init(
 	*x = (struct neap__logblocks){.p = problem,
 		.tier = tier,
 		.mode = mode,
-		.pool = neap__pool(problem, tier),
+		.pool = neap__pool_bytes(problem, tier),
 		.state = (int64_t)c->state,
 		.tape = (int64_t)c->tape,
 		.log = (int64_t)c->log,

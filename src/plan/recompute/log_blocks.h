@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log_blocks.h: the blocks of a `replay` plan; log_blocks.c fits them, replay.c emits them. */
-#ifndef NEAP_PLAN_LOGREPLAY_H
-#define NEAP_PLAN_LOGREPLAY_H
+#ifndef NEAP_PLAN_RECOMPUTE_LOG_BLOCKS_H
+#define NEAP_PLAN_RECOMPUTE_LOG_BLOCKS_H
 
 #include "plan/core/schedule.h"
 

@@ -23,12 +23,12 @@ static int64_t sat_mul(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &product) || product > SATURATED ? SATURATED : product;
 }
 
-static struct neap__phi_cell *cell(const struct neap__phi *phi, int64_t t, int64_t j)
+static struct neap__recompute_cell *cell(const struct neap__recompute *phi, int64_t t, int64_t j)
 {
 	return &phi->cells[t * (phi->slots + 1) + j];
 }
 
-int64_t neap__phi_leaf(const struct neap__phi *phi, int64_t j)
+int64_t neap__recompute_leaf(const struct neap__recompute *phi, int64_t j)
 {
 	int64_t bytes = phi->pool - j * phi->state;
 	int64_t leaf = phi->steps;
@@ -39,7 +39,7 @@ int64_t neap__phi_leaf(const struct neap__phi *phi, int64_t j)
 	return phi->leaf_most > 0 && phi->leaf_most < leaf ? phi->leaf_most : leaf;
 }
 
-static int reserve(struct neap__phi *phi, int64_t cells)
+static int reserve(struct neap__recompute *phi, int64_t cells)
 {
 	if (cells <= phi->room)
 		return 0;
@@ -52,25 +52,25 @@ static int reserve(struct neap__phi *phi, int64_t cells)
 	return 0;
 }
 
-static void next_row(struct neap__phi *phi, int64_t t)
+static void next_row(struct neap__recompute *phi, int64_t t)
 {
 	for (int64_t j = phi->slots; j >= 0; j--) {
-		int64_t leaf = neap__phi_leaf(phi, j);
-		struct neap__phi_cell *x = cell(phi, t, j);
-		*x = (struct neap__phi_cell){sat_mul(t, leaf), leaf};
+		int64_t leaf = neap__recompute_leaf(phi, j);
+		struct neap__recompute_cell *x = cell(phi, t, j);
+		*x = (struct neap__recompute_cell){sat_mul(t, leaf), leaf};
 		if (j == phi->slots)
 			continue;
-		const struct neap__phi_cell *left = cell(phi, t - 1, j),
-					    *right = cell(phi, t, j + 1);
+		const struct neap__recompute_cell *left = cell(phi, t - 1, j),
+						  *right = cell(phi, t, j + 1);
 		int64_t value = sat_add(left->value, right->value);
 		int64_t length = sat_add(left->length, right->length);
 		if (value > x->value || (value == x->value && length > x->length))
-			*x = (struct neap__phi_cell){value, length};
+			*x = (struct neap__recompute_cell){value, length};
 	}
 }
 
-int neap__phi_make(struct neap__phi *phi, int64_t steps, int64_t pool, int64_t state, int64_t tape,
-	int64_t leaf_most)
+int neap__recompute_make(struct neap__recompute *phi, int64_t steps, int64_t pool, int64_t state,
+	int64_t tape, int64_t leaf_most)
 {
 	phi->steps = steps;
 	phi->pool = pool;
@@ -98,14 +98,14 @@ int neap__phi_make(struct neap__phi *phi, int64_t steps, int64_t pool, int64_t s
 	return 0;
 }
 
-void neap__phi_free(struct neap__phi *phi)
+void neap__recompute_free(struct neap__recompute *phi)
 {
 	free(phi->cells);
 	memset(phi, 0, sizeof *phi);
 }
 
 /* The level whose line is the hull's at length l: the first t with Phi_{t+1} - Phi_t >= l. */
-static int64_t level(const struct neap__phi *phi, int64_t l, int64_t j)
+static int64_t level(const struct neap__recompute *phi, int64_t l, int64_t j)
 {
 	int64_t low = 0, high = phi->levels;
 	while (low < high) {
@@ -118,20 +118,20 @@ static int64_t level(const struct neap__phi *phi, int64_t l, int64_t j)
 	return low;
 }
 
-static wide hull(const struct neap__phi *phi, int64_t l, int64_t j)
+static wide hull(const struct neap__recompute *phi, int64_t l, int64_t j)
 {
 	int64_t t = level(phi, l, j);
 	wide extra = (wide)t * l - cell(phi, t, j)->value;
 	return extra > 0 ? extra : 0;
 }
 
-double neap__phi_extra(const struct neap__phi *phi, int64_t l, int64_t j)
+double neap__recompute_extra(const struct neap__recompute *phi, int64_t l, int64_t j)
 {
 	return (double)hull(phi, l, j);
 }
 
 /* The last t with L_t(j) <= l. */
-static int64_t level_within(const struct neap__phi *phi, int64_t l, int64_t j)
+static int64_t level_within(const struct neap__recompute *phi, int64_t l, int64_t j)
 {
 	int64_t low = 0, high = phi->levels;
 	while (low < high) {
@@ -149,11 +149,12 @@ struct cut {
 	int64_t y;
 };
 
-static void consider(const struct neap__phi *phi, struct cut *best, int64_t l, int64_t j, int64_t y)
+static void consider(
+	const struct neap__recompute *phi, struct cut *best, int64_t l, int64_t j, int64_t y)
 {
 	if (y < 1 || y >= l)
 		return;
-	if (l - y > neap__phi_leaf(phi, j + 1) && j + 1 >= phi->slots)
+	if (l - y > neap__recompute_leaf(phi, j + 1) && j + 1 >= phi->slots)
 		return;
 	wide cost = y + hull(phi, l - y, j + 1) + hull(phi, y, j);
 	if (best->y == 0 || cost < best->cost || (cost == best->cost && y > best->y))
@@ -164,7 +165,7 @@ static void consider(const struct neap__phi *phi, struct cut *best, int64_t l, i
  * The sum of the two hulls is least on an interval; its ends are lengths at which
  * one of the parts meets the hull exactly, so those are the candidates.
  */
-int64_t neap__phi_split(const struct neap__phi *phi, int64_t l, int64_t j)
+int64_t neap__recompute_split(const struct neap__recompute *phi, int64_t l, int64_t j)
 {
 	struct cut best = {0, 0};
 	int64_t left = level_within(phi, l - 1, j), right = level_within(phi, l - 1, j + 1);
@@ -174,6 +175,6 @@ int64_t neap__phi_split(const struct neap__phi *phi, int64_t l, int64_t j)
 	for (int64_t t = left - 2; t <= left + 2; t++)
 		if (t >= 1 && t <= phi->levels && t <= right)
 			consider(phi, &best, l, j, l - cell(phi, t, j + 1)->length);
-	consider(phi, &best, l, j, l - neap__phi_leaf(phi, j + 1));
+	consider(phi, &best, l, j, l - neap__recompute_leaf(phi, j + 1));
 	return best.y;
 }

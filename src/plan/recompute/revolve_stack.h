@@ -3,8 +3,8 @@
  * revolve_stack.h: Revolve's stack of parts still to do, the topmost next; the start of
  * number i is in slot i. A schedule's `self` begins with it.
  */
-#ifndef NEAP_PLAN_REVOLVE_H
-#define NEAP_PLAN_REVOLVE_H
+#ifndef NEAP_PLAN_RECOMPUTE_REVOLVE_STACK_H
+#define NEAP_PLAN_RECOMPUTE_REVOLVE_STACK_H
 
 #include "plan/core/schedule.h"
 #include "plan/recompute/binomial.h"
@@ -12,7 +12,7 @@
 struct neap__revolving {
 	struct {
 		int64_t t0;
-		struct neap__segment part; /* l = 1: a single step */
+		struct neap__binomial part; /* l = 1: a single step */
 	} * stack;
 	int64_t depth, room;
 	int down;   /* the topmost start is live */

@@ -13,25 +13,25 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static int64_t state_of(const struct neap__reach *x, int64_t i)
+static int64_t state_of(const struct neap__chain_reach *x, int64_t i)
 {
 	return (int64_t)x->chain->stages->state[i];
 }
 
 /* Bytes of the gradient that is there while [i,n) is done. */
-static int64_t after(const struct neap__reach *x, int64_t n)
+static int64_t after(const struct neap__chain_reach *x, int64_t n)
 {
 	return n <= x->steps ? neap__stage_gradient(x->chain, n) : 0;
 }
 
 /* x_i may be given up before it is reversed. */
-static int64_t given_up(const struct neap__reach *x, int64_t i)
+static int64_t given_up(const struct neap__chain_reach *x, int64_t i)
 {
 	const struct neap_stages *s = x->chain->stages;
 	return neap__tape_holds_output(s) || neap__backward_needs_input(s) ? 0 : state_of(x, i);
 }
 
-static void measure_stage(struct neap__reach *x, int64_t i, int64_t tape)
+static void measure_stage(struct neap__chain_reach *x, int64_t i, int64_t tape)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int holds = neap__tape_holds_output(s), needs = neap__backward_needs_input(s);
@@ -45,7 +45,7 @@ static void measure_stage(struct neap__reach *x, int64_t i, int64_t tape)
 }
 
 /* The loss is a stage that leaves no tape: x_L lives while it is done. */
-static void measure_loss(struct neap__reach *x)
+static void measure_loss(struct neap__chain_reach *x)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int64_t i = x->steps;
@@ -58,14 +58,14 @@ static void measure_loss(struct neap__reach *x)
 }
 
 /* Bytes of stage i as a leaf of its own. */
-static int64_t alone(const struct neap__reach *x, int64_t i)
+static int64_t alone(const struct neap__chain_reach *x, int64_t i)
 {
 	if (i == x->steps)
 		return x->reversing[i] - x->before[i];
 	return larger(x->recording[i] + after(x, i + 1), x->reversing[i] - given_up(x, i));
 }
 
-static void measure_least(struct neap__reach *x)
+static void measure_least(struct neap__chain_reach *x)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int64_t gradient = 0;
@@ -80,7 +80,7 @@ static void measure_least(struct neap__reach *x)
 	}
 }
 
-int neap__reach_init(struct neap__reach *x, const struct neap_chain *chain, int worst)
+int neap__chain_reach_init(struct neap__chain_reach *x, const struct neap_chain *chain, int worst)
 {
 	const struct neap_stages *s = chain->stages;
 	int64_t n = chain->steps, rows = n + 2, largest = 0;
@@ -106,19 +106,19 @@ int neap__reach_init(struct neap__reach *x, const struct neap_chain *chain, int 
 	return 0;
 }
 
-void neap__reach_free(struct neap__reach *x)
+void neap__chain_reach_free(struct neap__chain_reach *x)
 {
 	free(x->block);
 	memset(x, 0, sizeof *x);
 }
 
 /* What a leaf from i takes as it grows. */
-struct leaf {
+struct reach_leaf {
 	int64_t i, n; /* [i,n) */
 	int64_t kept, recording, reversing;
 };
 
-static void leaf_grow(const struct neap__reach *x, struct leaf *l)
+static void leaf_grow(const struct neap__chain_reach *x, struct reach_leaf *l)
 {
 	int64_t k = l->n++;
 	int64_t recording = l->kept + x->recording[k] + (k > l->i ? x->before[k] : 0);
@@ -134,15 +134,15 @@ static void leaf_grow(const struct neap__reach *x, struct leaf *l)
 	l->kept += x->kept[k];
 }
 
-static int64_t leaf_bytes(const struct neap__reach *x, const struct leaf *l)
+static int64_t leaf_bytes(const struct neap__chain_reach *x, const struct reach_leaf *l)
 {
 	return larger(l->recording + after(x, l->n), l->reversing);
 }
 
 /* R_0, up to `limit`. */
-static int64_t leaf_end(struct neap__reach *x, int64_t i, int64_t p, int64_t limit)
+static int64_t leaf_end(struct neap__chain_reach *x, int64_t i, int64_t p, int64_t limit)
 {
-	struct leaf l = {i, i, 0, 0, 0};
+	struct reach_leaf l = {i, i, 0, 0, 0};
 	int64_t end = i;
 	while (l.n < limit && l.kept <= p && l.reversing <= p) {
 		leaf_grow(x, &l);
@@ -153,14 +153,14 @@ static int64_t leaf_end(struct neap__reach *x, int64_t i, int64_t p, int64_t lim
 	return end;
 }
 
-int neap__reach_leaf(struct neap__reach *x, int64_t i, int64_t n, int64_t p)
+int neap__chain_reach_leaf(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p)
 {
 	return leaf_end(x, i, p, n) == n;
 }
 
-uint64_t neap__reach_least(const struct neap__reach *x)
+uint64_t neap__chain_reach_least(const struct neap__chain_reach *x)
 {
-	struct leaf all = {0};
+	struct reach_leaf all = {0};
 	int64_t least = alone(x, 0);
 	for (int64_t i = 1; i <= x->steps; i++)
 		least = larger(least, x->least[i]);
@@ -178,7 +178,7 @@ struct end {
 };
 
 /* R_s and K_s. It ends early at `limit` and before a stage that needs more than p. */
-static struct end reach(struct neap__reach *x, int64_t i, int64_t p, int64_t s, int64_t limit)
+static struct end reach(struct neap__chain_reach *x, int64_t i, int64_t p, int64_t s, int64_t limit)
 {
 	double before = 0;
 	for (;;) {
@@ -204,7 +204,7 @@ struct ends {
 	double seconds;		  /* of [i,n), about; INFINITY: cannot be done */
 };
 
-static struct ends ends_before(struct neap__reach *x, int64_t i, int64_t n, int64_t p)
+static struct ends ends_before(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p)
 {
 	struct ends ends = {leaf_end(x, i, p, n), i, 0};
 	if (ends.last == i)
@@ -228,7 +228,7 @@ static struct ends ends_before(struct neap__reach *x, int64_t i, int64_t n, int6
 	return ends;
 }
 
-static double split_seconds(struct neap__reach *x, int64_t i, int64_t n, int64_t p, int64_t j)
+static double split_seconds(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p, int64_t j)
 {
 	if (x->least[j] > p)
 		return INFINITY;
@@ -236,7 +236,7 @@ static double split_seconds(struct neap__reach *x, int64_t i, int64_t n, int64_t
 	       ends_before(x, j, n, p - state_of(x, j)).seconds;
 }
 
-int64_t neap__reach_last(struct neap__reach *x, int64_t i, int64_t n, int64_t p)
+int64_t neap__chain_reach_last(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p)
 {
 	if (n - i < 2 || x->least[n - 1] > p)
 		return -1;
@@ -244,7 +244,7 @@ int64_t neap__reach_last(struct neap__reach *x, int64_t i, int64_t n, int64_t p)
 	while (stride > 0) {
 		int64_t next = j - stride;
 		if (next > i && x->least[next] <= p &&
-			neap__reach_leaf(x, next, n, p - state_of(x, next))) {
+			neap__chain_reach_leaf(x, next, n, p - state_of(x, next))) {
 			j = next;
 			stride *= 2;
 		} else {
@@ -254,16 +254,17 @@ int64_t neap__reach_last(struct neap__reach *x, int64_t i, int64_t n, int64_t p)
 	return j;
 }
 
-int64_t neap__reach_split(struct neap__reach *x, int64_t i, int64_t n, int64_t p, int tries)
+int64_t neap__chain_reach_split(
+	struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p, int tries)
 {
 	int64_t end = n - 1, room = p - state_of(x, end);
 	if (n - i < 2 || x->least[end] > p)
 		return -1;
 	if (room < x->least[end]) /* no room for a second state */
-		return neap__reach_last(x, i, n, p);
+		return neap__chain_reach_last(x, i, n, p);
 	struct ends ends = ends_before(x, i, n, p);
 	if (!(ends.seconds < INFINITY))
-		return neap__reach_last(x, i, n, p);
+		return neap__chain_reach_last(x, i, n, p);
 	int64_t best = ends.last, low = ends.one_before + 1, high = ends.last;
 	double least = tries ? split_seconds(x, i, n, p, best) : 0;
 	for (int k = 0; k < tries; k++) {

@@ -16,12 +16,12 @@
  * K_{s-1} and s times the advance of the rest, which is exact where all steps are the
  * same. O(n - i) time.
  */
-#ifndef NEAP_PLAN_REACH_H
-#define NEAP_PLAN_REACH_H
+#ifndef NEAP_PLAN_STAGES_CHAIN_REACH_H
+#define NEAP_PLAN_STAGES_CHAIN_REACH_H
 
 #include <neap/plan.h>
 
-struct neap__reach {
+struct neap__chain_reach {
 	const struct neap_chain *chain;
 	int64_t steps;	    /* the loss is stage `steps` */
 	int64_t *kept;	    /* [steps + 1] bytes a leaf keeps of a stage that is done */
@@ -38,22 +38,23 @@ struct neap__reach {
  * Takes the chain's sizes and costs; with `worst`, every tape as large as the largest.
  * 56 bytes a stage. 0 or -ENOMEM; free in every case.
  */
-int neap__reach_init(struct neap__reach *x, const struct neap_chain *chain, int worst);
-void neap__reach_free(struct neap__reach *x);
+int neap__chain_reach_init(struct neap__chain_reach *x, const struct neap_chain *chain, int worst);
+void neap__chain_reach_free(struct neap__chain_reach *x);
 
 /* Bytes, x_0 included, with which [0,steps] can be done: x_0 kept, or all tapes. */
-uint64_t neap__reach_least(const struct neap__reach *x);
+uint64_t neap__chain_reach_least(const struct neap__chain_reach *x);
 
 /* Does [i,n) fit p bytes as one leaf? */
-int neap__reach_leaf(struct neap__reach *x, int64_t i, int64_t n, int64_t p);
+int neap__chain_reach_leaf(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p);
 
 /*
  * Where to keep a state in [i,n) that is no leaf: i < j < n; the part [j,n) is done
  * first, with p - a_j, then [i,j). `tries`: other places than the furthest to look at.
  * -1: p is too little for the last stage.
  */
-int64_t neap__reach_split(struct neap__reach *x, int64_t i, int64_t n, int64_t p, int tries);
+int64_t neap__chain_reach_split(
+	struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p, int tries);
 /* The same where the longest leaf that ends with n begins: what always goes. */
-int64_t neap__reach_last(struct neap__reach *x, int64_t i, int64_t n, int64_t p);
+int64_t neap__chain_reach_last(struct neap__chain_reach *x, int64_t i, int64_t n, int64_t p);
 
 #endif

@@ -58,7 +58,7 @@ static int64_t all_bytes(const struct neap_chain *c)
 	return (int64_t)all;
 }
 
-static void choose_levels(struct neap__twotable *x, int64_t bytes)
+static void choose_levels(struct neap__chain_table *x, int64_t bytes)
 {
 	double n = (double)x->n + 1, pairs = n * (n + 1) / 2, d = (double)divisor(x->chain);
 	double most = fmin(LEVELS_MOST, CELLS_MOST / (2 * pairs) - 2 * CHUNK);
@@ -79,7 +79,7 @@ static void choose_levels(struct neap__twotable *x, int64_t bytes)
 }
 
 /* An array of `count` numbers, which are four bytes each; NULL stays NULL for good. */
-static void *array(struct neap__twotable *x, size_t count)
+static void *array(struct neap__chain_table *x, size_t count)
 {
 	if (x->narrays < 0)
 		return NULL;
@@ -91,7 +91,7 @@ static void *array(struct neap__twotable *x, size_t count)
 	return block;
 }
 
-static int allocate(struct neap__twotable *x)
+static int allocate(struct neap__chain_table *x)
 {
 	size_t pairs = (size_t)neap__pair(0, x->n + 1), n = (size_t)x->n + 1;
 	for (int k = 0; k < 2; k++) {
@@ -117,12 +117,13 @@ static int allocate(struct neap__twotable *x)
 	return x->narrays > 0 ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
-int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain, uint64_t memory)
+int neap__chain_table_fill(
+	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory)
 {
 	memset(x, 0, sizeof *x);
 	x->chain = chain;
 	x->n = chain->steps;
-	NEAP_TRY(neap__stageparts_fill(&x->parts, chain));
+	NEAP_TRY(neap__part_costs_fill(&x->parts, chain));
 	uint64_t least = chain->stages->state[0] + (uint64_t)x->parts.need_c[neap__pair(0, x->n)];
 	if (memory < least)
 		return neap__fail(NEAP_EINFEASIBLE, "the stages need %llu bytes at least",
@@ -132,61 +133,63 @@ int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain
 	NEAP_TRY(allocate(x));
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("avx2"))
-		neap__twotable_rows_avx2(x);
+		neap__chain_table_rows_avx2(x);
 	else
 #endif
 		neap__twotable_rows(x);
 	return 0;
 }
 
-void neap__twotable_free(struct neap__twotable *x)
+void neap__chain_table_free(struct neap__chain_table *x)
 {
-	neap__stageparts_free(&x->parts);
+	neap__part_costs_free(&x->parts);
 	int count = x->narrays < 0 ? -x->narrays - 1 : x->narrays;
 	for (int k = 0; k < count; k++)
 		free(x->arrays[k]);
 	memset(x, 0, sizeof *x);
 }
 
-uint64_t neap__twotable_least(const struct neap_chain *chain)
+uint64_t neap__chain_table_least(const struct neap_chain *chain)
 {
-	struct neap__stageparts parts = {0};
+	struct neap__part_costs parts = {0};
 	uint64_t least = UINT64_MAX;
-	if (chain->steps <= NEAP__TWOTABLE_STAGES && neap__stageparts_fill(&parts, chain) == 0)
+	if (chain->steps <= NEAP__TWOTABLE_STAGES && neap__part_costs_fill(&parts, chain) == 0)
 		least = chain->stages->state[0] +
 			(uint64_t)parts.need_c[neap__pair(0, chain->steps)];
-	neap__stageparts_free(&parts);
+	neap__part_costs_free(&parts);
 	return least;
 }
 
 /* What the tables say of a part in so many bytes. */
-static double value(const struct neap__twotable *x, int taped, int64_t i, int64_t t, int64_t bytes)
+static double value(
+	const struct neap__chain_table *x, int taped, int64_t i, int64_t t, int64_t bytes)
 {
 	int64_t all = bytes + (taped ? tape_of(x->chain, t) : 0);
 	int64_t level = (int64_t)fmin((double)all / x->unit * (1 + 1e-14), (double)x->levels);
 	if (bytes < (taped ? x->parts.need_d : x->parts.need_c)[neap__pair(i, t)])
 		return INFINITY;
-	return neap__twotable_row(x, taped, i, t)[level];
+	return neap__chain_table_row(x, taped, i, t)[level];
 }
 
 /* Seconds of a split of which both parts have the bytes they need. */
-static double split_value(const struct neap__twotable *x, int taped, int64_t i, int64_t t,
-	const struct neap__twotable_choice *k)
+static double split_value(const struct neap__chain_table *x, int taped, int64_t i, int64_t t,
+	const struct neap__chain_table_choice *k)
 {
 	const double *ways = k->record ? x->parts.record : x->parts.advance;
 	return ways[neap__row_pair(x->n, i, k->j - 1)] + value(x, taped, k->j, t, k->right) +
 	       value(x, k->record, i, k->j - 1, k->left);
 }
 
-struct neap__twotable_choice neap__twotable_choose(
-	const struct neap__twotable *x, int taped, int64_t i, int64_t t, int64_t bytes)
+struct neap__chain_table_choice neap__chain_table_choose(
+	const struct neap__chain_table *x, int taped, int64_t i, int64_t t, int64_t bytes)
 {
 	const struct neap_chain *c = x->chain;
-	struct neap__twotable_choice best = {0}, tight = {0};
+	struct neap__chain_table_choice best = {0}, tight = {0};
 	int64_t back = taped ? tape_of(c, t) : 0, least = NEAP__NEVER;
 	double cost = INFINITY;
 	for (int64_t both = 2 * (i + 1); both < 2 * (t + 1); both++) {
-		struct neap__twotable_choice k = {both / 2, (int)(both % 2), bytes, bytes + back};
+		struct neap__chain_table_choice k = {
+			both / 2, (int)(both % 2), bytes, bytes + back};
 		int64_t takes = neap__split_need(&x->parts, i, t, k.j, taped, k.record);
 		k.right -= k.record ? neap__stage_resume(c, k.j) : (int64_t)c->stages->state[k.j];
 		k.left -= k.record ? tape_of(c, k.j - 1) : 0;

@@ -23,8 +23,8 @@
  * limit; O(L^3 M) for L stages and M levels of memory, of which a few in a hundred
  * are looked at: 200 stages with 500 levels take 0.3 to 0.5 s.
  */
-#ifndef NEAP_PLAN_TWOTABLE_H
-#define NEAP_PLAN_TWOTABLE_H
+#ifndef NEAP_PLAN_STAGES_CHAIN_TABLE_H
+#define NEAP_PLAN_STAGES_CHAIN_TABLE_H
 
 #include <neap/plan.h>
 #include "plan/stages/part_costs.h"
@@ -34,19 +34,19 @@
 #define NEAP__TWOTABLE_GROUP 4	  /* splits done together */
 
 /* A split that has room at the upper levels of a chunk only. */
-struct neap__twotable_partly {
+struct neap__chain_table_partly {
 	int32_t split, from; /* no room below this level of it */
 	float low, high;     /* its values at the ends of both halves */
 };
 
-struct neap__twotable {
+struct neap__chain_table {
 	const struct neap_chain *chain;
 	int64_t n;	 /* stages */
 	int64_t levels;	 /* 0..levels of memory, whole chunks of them */
 	int64_t stride;	 /* floats from row to row */
 	double unit;	 /* bytes a level */
 	double per_byte; /* 1 / unit */
-	struct neap__stageparts parts;
+	struct neap__part_costs parts;
 	float *rows[2]; /* C, D by neap__pair; levels of D count the tape of t */
 
 	/* Two of each: a split advances, or records the last stage on its way to j. */
@@ -66,13 +66,13 @@ struct neap__twotable {
 	int32_t *winners[2];
 	float *values[2]; /* of splits at these levels */
 	int32_t *likely;  /* a list of splits */
-	struct neap__twotable_partly *partly;
+	struct neap__chain_table_partly *partly;
 	void *arrays[40]; /* all of them */
 	int narrays;	  /* negative: there was no memory */
 };
 
 /* Levels that hold so many bytes; levels + 1: more than there are. */
-static inline int64_t neap__twotable_up(const struct neap__twotable *x, int64_t bytes)
+static inline int64_t neap__chain_table_up(const struct neap__chain_table *x, int64_t bytes)
 {
 	double exact = (double)bytes * x->per_byte;
 	if (exact > (double)x->levels)
@@ -83,8 +83,8 @@ static inline int64_t neap__twotable_up(const struct neap__twotable *x, int64_t 
 }
 
 /* C or D of a pair. */
-static inline float *neap__twotable_row(
-	const struct neap__twotable *x, int taped, int64_t i, int64_t t)
+static inline float *neap__chain_table_row(
+	const struct neap__chain_table *x, int taped, int64_t i, int64_t t)
 {
 	return x->rows[taped] + neap__pair(i, t) * x->stride;
 }
@@ -93,10 +93,10 @@ static inline float *neap__twotable_row(
 #ifndef NEAP__TWOTABLE_ROWS
 #define NEAP__TWOTABLE_ROWS neap__twotable_rows
 #endif
-void NEAP__TWOTABLE_ROWS(struct neap__twotable *x);
-void neap__twotable_rows_avx2(struct neap__twotable *x);
+void NEAP__TWOTABLE_ROWS(struct neap__chain_table *x);
+void neap__chain_table_rows_avx2(struct neap__chain_table *x);
 
-struct neap__twotable_choice {
+struct neap__chain_table_choice {
 	int64_t j;	     /* 0: none, a leaf */
 	int record;	     /* the tape of j - 1 is kept */
 	int64_t right, left; /* bytes the two parts have */
@@ -104,17 +104,18 @@ struct neap__twotable_choice {
 
 /*
  * Fills the tables for `memory` bytes, all of them, x_0's included. 0, -ENOMEM, or
- * NEAP_EINFEASIBLE where neap__twotable_least is more; free in every case. The
+ * NEAP_EINFEASIBLE where neap__chain_table_least is more; free in every case. The
  * tables take 110 MB for 200 stages in 500 levels, 350 MB at most.
  */
-int neap__twotable_fill(struct neap__twotable *x, const struct neap_chain *chain, uint64_t memory);
-void neap__twotable_free(struct neap__twotable *x);
+int neap__chain_table_fill(
+	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory);
+void neap__chain_table_free(struct neap__chain_table *x);
 
 /* Least bytes of a whole plan, x_0 included; UINT64_MAX: too many stages. */
-uint64_t neap__twotable_least(const struct neap_chain *chain);
+uint64_t neap__chain_table_least(const struct neap_chain *chain);
 
 /* The best way to do a part (taped: D) in `bytes`, in whole bytes. i < t. */
-struct neap__twotable_choice neap__twotable_choose(
-	const struct neap__twotable *x, int taped, int64_t i, int64_t t, int64_t bytes);
+struct neap__chain_table_choice neap__chain_table_choose(
+	const struct neap__chain_table *x, int taped, int64_t i, int64_t t, int64_t bytes);
 
 #endif

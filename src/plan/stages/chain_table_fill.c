@@ -36,7 +36,7 @@ static int reverses_first(const struct neap_chain *c, int taped)
 
 /* A chunk of a row being filled; a split is 2 j + record. */
 struct filling {
-	struct neap__twotable *x;
+	struct neap__chain_table *x;
 	int64_t i, t, m;     /* its first level */
 	int64_t after, tape; /* bytes of g_{t+1}; levels of the tape of t, where that is there */
 	int taped;
@@ -50,13 +50,13 @@ struct filling {
 	int64_t partly; /* splits listed that have room at the upper levels only */
 };
 
-static float *left_chunk(const struct neap__twotable *x, int taped, int64_t i, int64_t t)
+static float *left_chunk(const struct neap__chain_table *x, int taped, int64_t i, int64_t t)
 {
 	return x->chunk[taped] + neap__row_pair(x->n, i, t) * CHUNK;
 }
 
 static float *right_chunk(
-	const struct neap__twotable *x, int record, int taped, int64_t j, int64_t t)
+	const struct neap__chain_table *x, int record, int taped, int64_t j, int64_t t)
 {
 	return x->shifted[record][taped] + neap__pair(j, t) * CHUNK;
 }
@@ -79,11 +79,11 @@ static float cost_of(const struct filling *f, int32_t split)
 /* The level from which on there is room for a split's way to j. */
 static int64_t split_from(const struct filling *f, int32_t split)
 {
-	const struct neap__stageparts *p = &f->x->parts;
+	const struct neap__part_costs *p = &f->x->parts;
 	int64_t at = neap__row_pair(f->x->n, f->i, split / 2 - 1);
 	int64_t peak = (split % 2 ? p->record_peak : p->advance_peak)[at];
-	return larger(
-		f->x->by[split % 2][split / 2], neap__twotable_up(f->x, peak + f->after) + f->tape);
+	return larger(f->x->by[split % 2][split / 2],
+		neap__chain_table_up(f->x, peak + f->after) + f->tape);
 }
 
 /* One split, from a level of the chunk on. */
@@ -169,7 +169,7 @@ static int64_t list_fitting(struct filling *f, int32_t split, struct known known
 /* The same where some have room at the upper levels only: those get a list of their own. */
 static int64_t list_others(struct filling *f, int record, struct known known, int64_t count)
 {
-	struct neap__twotable *x = f->x;
+	struct neap__chain_table *x = f->x;
 	const float *way = x->way[record] + neap__row_pair(x->n, f->i, f->i);
 	const int32_t *by = x->by[record] + f->i + 1;
 	const float *low = x->values[0], *high = x->values[1];
@@ -184,7 +184,7 @@ static int64_t list_others(struct filling *f, int record, struct known known, in
 					? f->first
 					: (int32_t)larger(split_from(f, split) - f->m, f->first);
 			x->partly[f->partly++] =
-				(struct neap__twotable_partly){split, from, low[k], high[k]};
+				(struct neap__chain_table_partly){split, from, low[k], high[k]};
 			continue;
 		}
 		if (high[k] < f->last) {
@@ -199,7 +199,7 @@ static int64_t list_others(struct filling *f, int record, struct known known, in
 
 static int64_t list_splits(struct filling *f, int record, struct known known, int64_t count)
 {
-	struct neap__twotable *x = f->x;
+	struct neap__chain_table *x = f->x;
 	int64_t row = neap__row_pair(x->n, f->i, f->i), right = neap__pair(f->i + 1, f->t);
 	for (int half = 0; half < 2; half++)
 		split_values(x->values[half], x->cost[record] + row,
@@ -236,9 +236,9 @@ static void relax_likely(struct filling *f)
 /* A part of several stages. */
 static void fill_splits(struct filling *f)
 {
-	const struct neap__twotable *x = f->x;
+	const struct neap__chain_table *x = f->x;
 	int64_t need = (f->taped ? x->parts.need_d : x->parts.need_c)[neap__pair(f->i, f->t)];
-	int64_t first = neap__twotable_up(x, need) + f->tape - f->m;
+	int64_t first = neap__chain_table_up(x, need) + f->tape - f->m;
 	if (first >= CHUNK)
 		return;
 	int64_t at = neap__row_pair(x->n, f->i, f->t - 1);
@@ -255,7 +255,7 @@ static void fill_splits(struct filling *f)
 	for (int64_t k = 0; k < count; k += GROUP)
 		relax_group(f, x->likely + k);
 	for (int64_t k = 0; k < f->partly; k++) {
-		const struct neap__twotable_partly *p = &x->partly[k];
+		const struct neap__chain_table_partly *p = &x->partly[k];
 		if (p->from < HALF ? p->low < f->best[p->from] || p->high < f->best[HALF]
 				   : p->from < CHUNK && p->high < f->best[p->from])
 			relax_from(f, p->split, p->from);
@@ -265,7 +265,7 @@ static void fill_splits(struct filling *f)
 /* A chunk of a row, those of shorter parts being there. */
 static void fill_chunk(struct filling *f)
 {
-	const struct neap__twotable *x = f->x;
+	const struct neap__chain_table *x = f->x;
 	const struct neap_chain *c = x->chain;
 	for (int m = 0; m < CHUNK; m++)
 		f->best[m] = INFINITY;
@@ -277,16 +277,16 @@ static void fill_chunk(struct filling *f)
 				    : neap__first_need(&x->parts, f->i, f->t);
 	const float *left = f->i == f->t ? NULL : left_chunk(x, 0, f->i, f->t - 1);
 	float cost = (float)(left ? c->stages->backward[f->t] : neap__leaf_cost(c, f->i, f->taped));
-	for (int64_t m = larger(neap__twotable_up(x, need) + f->tape - f->m, 0); m < CHUNK; m++)
+	for (int64_t m = larger(neap__chain_table_up(x, need) + f->tape - f->m, 0); m < CHUNK; m++)
 		f->best[m] = cost + (left ? left[m] : 0);
 }
 
 /* The row as far below the chunk as a split goes. */
 static void set_right(const struct filling *f, int record)
 {
-	struct neap__twotable *x = f->x;
+	struct neap__chain_table *x = f->x;
 	int64_t from = f->m - x->by[record][f->i], at = neap__pair(f->i, f->t);
-	const float *row = neap__twotable_row(x, f->taped, f->i, f->t);
+	const float *row = neap__chain_table_row(x, f->taped, f->i, f->t);
 	float *right = right_chunk(x, record, f->taped, f->i, f->t);
 	if (from >= f->full + CHUNK)
 		return; /* as it is */
@@ -302,9 +302,9 @@ static void set_right(const struct filling *f, int record)
 /* Puts a chunk where the longer parts look for it. */
 static void keep_chunk(const struct filling *f)
 {
-	struct neap__twotable *x = f->x;
+	struct neap__chain_table *x = f->x;
 	int64_t at = neap__pair(f->i, f->t), row = neap__row_pair(x->n, f->i, f->t);
-	float *values = neap__twotable_row(x, f->taped, f->i, f->t);
+	float *values = neap__chain_table_row(x, f->taped, f->i, f->t);
 	memcpy(values + f->m, f->best, CHUNK * sizeof *values);
 	x->left[1][f->taped][row] = f->best[CHUNK - 1];
 	x->left[0][f->taped][row] = f->best[HALF - 1];
@@ -316,8 +316,8 @@ static void keep_chunk(const struct filling *f)
 /* The same as one chunk lower. */
 static void repeat_chunk(const struct filling *f)
 {
-	struct neap__twotable *x = f->x;
-	float *values = neap__twotable_row(x, f->taped, f->i, f->t);
+	struct neap__chain_table *x = f->x;
+	float *values = neap__chain_table_row(x, f->taped, f->i, f->t);
 	if (f->m - 2 * CHUNK < f->full)
 		for (int64_t m = f->m; m <= x->levels; m++)
 			values[m] = f->best[0];
@@ -325,12 +325,12 @@ static void repeat_chunk(const struct filling *f)
 		set_right(f, record);
 }
 
-static void fill_pair(struct neap__twotable *x, int64_t m, int64_t i, int64_t t, int taped)
+static void fill_pair(struct neap__chain_table *x, int64_t m, int64_t i, int64_t t, int taped)
 {
 	struct filling f = {.x = x, .i = i, .t = t, .m = m, .taped = taped, .last = INFINITY};
 	int64_t at = neap__pair(i, t);
 	f.after = neap__stage_after(x->chain, t);
-	f.tape = taped ? neap__twotable_up(x, tape_of(x->chain, t)) : 0;
+	f.tape = taped ? neap__chain_table_up(x, tape_of(x->chain, t)) : 0;
 	f.best = left_chunk(x, taped, i, t);
 	f.full = x->full[taped][at];
 	if (m - CHUNK >= f.full) {
@@ -341,7 +341,7 @@ static void fill_pair(struct neap__twotable *x, int64_t m, int64_t i, int64_t t,
 	keep_chunk(&f);
 }
 
-static void fill_chunks(struct neap__twotable *x, int64_t m)
+static void fill_chunks(struct neap__chain_table *x, int64_t m)
 {
 	for (int64_t first = 0; first <= x->n; first += TILE) {
 		int64_t last = first + TILE - 1 < x->n ? first + TILE - 1 : x->n;
@@ -355,9 +355,9 @@ static void fill_chunks(struct neap__twotable *x, int64_t m)
 }
 
 /* Ways from i: what they take at most up to each j. */
-static void prepare_ways(struct neap__twotable *x, int64_t i)
+static void prepare_ways(struct neap__chain_table *x, int64_t i)
 {
-	const struct neap__stageparts *p = &x->parts;
+	const struct neap__part_costs *p = &x->parts;
 	float most = 0;
 	int32_t furthest = 0;
 	for (int64_t j = i + 1; j <= x->n; j++) {
@@ -377,17 +377,17 @@ static void prepare_ways(struct neap__twotable *x, int64_t i)
 }
 
 /* Where all is recorded at once and kept. */
-static void prepare_full(struct neap__twotable *x, int64_t i, int64_t t, int taped)
+static void prepare_full(struct neap__chain_table *x, int64_t i, int64_t t, int taped)
 {
 	const struct neap_chain *c = x->chain;
 	struct filling f = {.x = x, .i = i, .t = t, .taped = taped};
 	int64_t at = neap__pair(i, t), full;
 	f.after = neap__stage_after(c, t);
-	f.tape = taped ? neap__twotable_up(x, tape_of(c, t)) : 0;
+	f.tape = taped ? neap__chain_table_up(x, tape_of(c, t)) : 0;
 	if (i == t) {
-		full = neap__twotable_up(x, neap__leaf_need(c, i, taped)) + f.tape;
+		full = neap__chain_table_up(x, neap__leaf_need(c, i, taped)) + f.tape;
 	} else if (reverses_first(c, taped)) {
-		full = larger(neap__twotable_up(x, neap__first_need(&x->parts, i, t)) + f.tape,
+		full = larger(neap__chain_table_up(x, neap__first_need(&x->parts, i, t)) + f.tape,
 			x->full[0][neap__pair(i, t - 1)]);
 	} else {
 		full = x->full[taped][neap__pair(i + 1, t)] + x->by[1][i + 1];
@@ -397,11 +397,11 @@ static void prepare_full(struct neap__twotable *x, int64_t i, int64_t t, int tap
 	x->full[taped][at] = (int32_t)(full < INT32_MAX / 2 ? full : INT32_MAX / 2);
 }
 
-void NEAP__TWOTABLE_ROWS(struct neap__twotable *x)
+void NEAP__TWOTABLE_ROWS(struct neap__chain_table *x)
 {
 	for (int64_t j = 1; j <= x->n; j++) {
-		x->by[0][j] = (int32_t)neap__twotable_up(x, (int64_t)x->chain->stages->state[j]);
-		x->by[1][j] = (int32_t)neap__twotable_up(x, neap__stage_resume(x->chain, j));
+		x->by[0][j] = (int32_t)neap__chain_table_up(x, (int64_t)x->chain->stages->state[j]);
+		x->by[1][j] = (int32_t)neap__chain_table_up(x, neap__stage_resume(x->chain, j));
 	}
 	for (int64_t i = 0; i < x->n; i++)
 		prepare_ways(x, i);

@@ -4,8 +4,8 @@
  * tables of chain_table.h: a block is recorded as a whole, ahead of its turn where its
  * tapes are small for the steps they save.
  */
-#ifndef NEAP_PLAN_GROUPCHAIN_H
-#define NEAP_PLAN_GROUPCHAIN_H
+#ifndef NEAP_PLAN_STAGES_GROUPED_CHAIN_H
+#define NEAP_PLAN_STAGES_GROUPED_CHAIN_H
 
 #include "plan/core/schedule.h"
 

@@ -20,13 +20,13 @@
 #define PARTS_AT_LEAST 64
 
 /* [i,n) is still to be done, in so many bytes beside x_i; n = steps + 1 with the loss. */
-struct part {
+struct long_part {
 	int64_t i, n, bytes, slot;
 };
 
 struct longchain {
-	struct neap__reach reach;
-	struct part *stack;
+	struct neap__chain_reach reach;
+	struct long_part *stack;
 	int64_t depth, room;
 	int64_t *free_slots;  /* numbers given back */
 	int64_t nfree, slots; /* how many are in the list; numbers 0..slots-1 were taken */
@@ -52,7 +52,7 @@ static void drop(struct neap_schedule *s, int64_t slot, int64_t i)
 	x->free_slots[x->nfree++] = slot;
 }
 
-static void bring(struct neap_schedule *s, const struct part *part)
+static void bring(struct neap_schedule *s, const struct long_part *part)
 {
 	struct longchain *x = s->self;
 	if (x->live != part->i)
@@ -60,7 +60,7 @@ static void bring(struct neap_schedule *s, const struct part *part)
 	x->live = part->i;
 }
 
-static int push(struct longchain *x, struct part part)
+static int push(struct longchain *x, struct long_part part)
 {
 	if (x->depth == x->room) {
 		int64_t room = 2 * x->room + PARTS_AT_LEAST;
@@ -75,7 +75,7 @@ static int push(struct longchain *x, struct part part)
 }
 
 /* A leaf of which the backward of each stage needs its input, held nowhere else. */
-static void with_inputs(struct neap_schedule *s, const struct part *part, int64_t end)
+static void with_inputs(struct neap_schedule *s, const struct long_part *part, int64_t end)
 {
 	struct longchain *x = s->self;
 	int64_t first = x->slots;
@@ -85,7 +85,7 @@ static void with_inputs(struct neap_schedule *s, const struct part *part, int64_
 			neap__save(s, first + k - part->i, k + 1);
 	}
 	if (part->n > s->problem.chain.steps)
-		neap__turn(s);
+		neap__emit_turn(s);
 	for (int64_t k = end - 1; k >= part->i; k--) {
 		neap__backward(s, k, k + 1);
 		if (k > part->i)
@@ -93,7 +93,7 @@ static void with_inputs(struct neap_schedule *s, const struct part *part, int64_
 	}
 }
 
-static void do_leaf(struct neap_schedule *s, struct part part)
+static void do_leaf(struct neap_schedule *s, struct long_part part)
 {
 	struct longchain *x = s->self;
 	const struct neap_stages *stages = s->problem.chain.stages;
@@ -110,7 +110,7 @@ static void do_leaf(struct neap_schedule *s, struct part part)
 		if (part.i < end)
 			neap__record(s, part.i, end);
 		if (part.n > steps)
-			neap__turn(s);
+			neap__emit_turn(s);
 		if (part.i < end)
 			neap__backward(s, part.i, end);
 	}
@@ -124,15 +124,15 @@ static int refill(struct neap_schedule *s)
 	struct longchain *x = s->self;
 	if (x->depth == 0)
 		return 0;
-	struct part part = x->stack[--x->depth];
-	if (neap__reach_leaf(&x->reach, part.i, part.n, part.bytes)) {
+	struct long_part part = x->stack[--x->depth];
+	if (neap__chain_reach_leaf(&x->reach, part.i, part.n, part.bytes)) {
 		do_leaf(s, part);
 		return 0;
 	}
 	int tries = x->reach.scanned < WORK && part.n - part.i > SMALL ? TRIES : 0;
 	int64_t j = x->reach.scanned < WORK_MOST
-			    ? neap__reach_split(&x->reach, part.i, part.n, part.bytes, tries)
-			    : neap__reach_last(&x->reach, part.i, part.n, part.bytes);
+			    ? neap__chain_reach_split(&x->reach, part.i, part.n, part.bytes, tries)
+			    : neap__chain_reach_last(&x->reach, part.i, part.n, part.bytes);
 	if (j < 0)
 		return neap__fail(NEAP_EINFEASIBLE, "the stages need more bytes");
 	bring(s, &part);
@@ -141,25 +141,25 @@ static int refill(struct neap_schedule *s)
 	neap__advance(s, part.i, j);
 	x->live = j;
 	int64_t right = part.bytes - (int64_t)s->problem.chain.stages->state[j];
-	NEAP_TRY(push(x, (struct part){part.i, j, part.bytes, part.slot}));
-	return push(x, (struct part){j, part.n, right, NOT_KEPT});
+	NEAP_TRY(push(x, (struct long_part){part.i, j, part.bytes, part.slot}));
+	return push(x, (struct long_part){j, part.n, right, NOT_KEPT});
 }
 
 static void fini(struct neap_schedule *s)
 {
 	struct longchain *x = s->self;
-	neap__reach_free(&x->reach);
+	neap__chain_reach_free(&x->reach);
 	free(x->stack);
 	free(x->free_slots);
 }
 
 uint64_t neap__longchain_least(const struct neap_chain *chain)
 {
-	struct neap__reach reach;
+	struct neap__chain_reach reach;
 	uint64_t least = UINT64_MAX;
-	if (neap__reach_init(&reach, chain, 0) == 0)
-		least = neap__reach_least(&reach);
-	neap__reach_free(&reach);
+	if (neap__chain_reach_init(&reach, chain, 0) == 0)
+		least = neap__chain_reach_least(&reach);
+	neap__chain_reach_free(&reach);
 	return least;
 }
 
@@ -173,8 +173,8 @@ int neap__longchain_open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	NEAP_TRY(neap__reach_init(&x->reach, c, s->plan.variant == NEAP__LONGCHAIN_WORST));
-	uint64_t least = neap__reach_least(&x->reach);
+	NEAP_TRY(neap__chain_reach_init(&x->reach, c, s->plan.variant == NEAP__LONGCHAIN_WORST));
+	uint64_t least = neap__chain_reach_least(&x->reach);
 	if (memory < least)
 		return neap__fail(NEAP_EINFEASIBLE, "the stages need %llu bytes at least",
 			(unsigned long long)least);
@@ -182,6 +182,6 @@ int neap__longchain_open(struct neap_schedule *s)
 	if (!x->free_slots)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	x->live = 0;
-	return push(x,
-		(struct part){0, c->steps + 1, (int64_t)(memory - c->stages->state[0]), NOT_KEPT});
+	return push(x, (struct long_part){
+			       0, c->steps + 1, (int64_t)(memory - c->stages->state[0]), NOT_KEPT});
 }

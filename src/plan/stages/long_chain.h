@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* long_chain.h: `chain` for more stages than the tables of chain_table.h are for. */
-#ifndef NEAP_PLAN_LONGCHAIN_H
-#define NEAP_PLAN_LONGCHAIN_H
+#ifndef NEAP_PLAN_STAGES_LONG_CHAIN_H
+#define NEAP_PLAN_STAGES_LONG_CHAIN_H
 
 #include "plan/core/schedule.h"
 

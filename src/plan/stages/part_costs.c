@@ -51,7 +51,7 @@ double neap__leaf_cost(const struct neap_chain *c, int64_t i, int taped)
 	return s->backward[i] + (taped || i == c->steps ? 0 : neap__stage_record(s, i));
 }
 
-int64_t neap__first_need(const struct neap__stageparts *x, int64_t i, int64_t t)
+int64_t neap__first_need(const struct neap__part_costs *x, int64_t i, int64_t t)
 {
 	const struct neap_chain *c = x->chain;
 	int64_t back = neap__stage_gradient(c, t) + neap__stage_gradient(c, t + 1) +
@@ -60,7 +60,7 @@ int64_t neap__first_need(const struct neap__stageparts *x, int64_t i, int64_t t)
 }
 
 /* From i to every j. */
-static void fill_ways(struct neap__stageparts *x, int64_t i)
+static void fill_ways(struct neap__part_costs *x, int64_t i)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int64_t row = neap__row_pair(x->n, i, 0), widest = 0;
@@ -79,7 +79,7 @@ static void fill_ways(struct neap__stageparts *x, int64_t i)
 	}
 }
 
-static int64_t need(const struct neap__stageparts *x, int64_t i, int64_t t, int taped)
+static int64_t need(const struct neap__part_costs *x, int64_t i, int64_t t, int taped)
 {
 	const struct neap_chain *c = x->chain;
 	int64_t least = NEAP__NEVER;
@@ -96,7 +96,7 @@ static int64_t need(const struct neap__stageparts *x, int64_t i, int64_t t, int 
 	return larger(least, 0);
 }
 
-int neap__stageparts_fill(struct neap__stageparts *x, const struct neap_chain *chain)
+int neap__part_costs_fill(struct neap__part_costs *x, const struct neap_chain *chain)
 {
 	int64_t n = chain->steps;
 	size_t pairs = (size_t)neap__pair(0, n + 1);
@@ -125,7 +125,7 @@ int neap__stageparts_fill(struct neap__stageparts *x, const struct neap_chain *c
 	return 0;
 }
 
-void neap__stageparts_free(struct neap__stageparts *x)
+void neap__part_costs_free(struct neap__part_costs *x)
 {
 	free(x->block);
 	memset(x, 0, sizeof *x);

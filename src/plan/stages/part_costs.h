@@ -4,14 +4,14 @@
  * going from i to j, and the least bytes that C(i,t,.) and D(i,t,.) of chain_table.h
  * take. O(L^3) time, O(L^2) memory.
  */
-#ifndef NEAP_PLAN_STAGEPARTS_H
-#define NEAP_PLAN_STAGEPARTS_H
+#ifndef NEAP_PLAN_STAGES_PART_COSTS_H
+#define NEAP_PLAN_STAGES_PART_COSTS_H
 
 #include <neap/plan.h>
 
 #define NEAP__NEVER (INT64_MAX / 4) /* bytes of what cannot be done */
 
-struct neap__stageparts {
+struct neap__part_costs {
 	const struct neap_chain *chain;
 	int64_t n; /* stages; the loss is stage n */
 	/* By neap__pair(i,t): least bytes of C(i,t,.) and D(i,t,.). */
@@ -37,8 +37,8 @@ static inline int64_t neap__row_pair(int64_t n, int64_t i, int64_t t)
 }
 
 /* 0 or -ENOMEM; free in every case. */
-int neap__stageparts_fill(struct neap__stageparts *x, const struct neap_chain *chain);
-void neap__stageparts_free(struct neap__stageparts *x);
+int neap__part_costs_fill(struct neap__part_costs *x, const struct neap_chain *chain);
+void neap__part_costs_free(struct neap__part_costs *x);
 
 /* Bytes that keeping x_j takes once stage j - 1 is recorded: its tape, and x_j beside. */
 int64_t neap__stage_resume(const struct neap_chain *c, int64_t j);
@@ -48,11 +48,11 @@ int64_t neap__stage_after(const struct neap_chain *c, int64_t t);
 int64_t neap__leaf_need(const struct neap_chain *c, int64_t i, int taped);
 double neap__leaf_cost(const struct neap_chain *c, int64_t i, int taped);
 /* D(i,t,.) is the backward of t and then C(i,t-1,.): its bytes, i < t. */
-int64_t neap__first_need(const struct neap__stageparts *x, int64_t i, int64_t t);
+int64_t neap__first_need(const struct neap__part_costs *x, int64_t i, int64_t t);
 
 /* Least bytes of C (taped: D) of i..t by way of j, recording j - 1 or not. */
 static inline int64_t neap__split_need(
-	const struct neap__stageparts *x, int64_t i, int64_t t, int64_t j, int taped, int record)
+	const struct neap__part_costs *x, int64_t i, int64_t t, int64_t j, int taped, int record)
 {
 	const struct neap_chain *c = x->chain;
 	int64_t at = neap__row_pair(x->n, i, j - 1), after = neap__stage_after(c, t);

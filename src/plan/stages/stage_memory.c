@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/fail.h"
 
-int neap__ledger_init(struct neap__ledger *x, const struct neap_chain *chain)
+int neap__stage_memory_init(struct neap__stage_memory *x, const struct neap_chain *chain)
 {
 	memset(x, 0, sizeof *x);
 	x->chain = chain;
@@ -17,46 +17,46 @@ int neap__ledger_init(struct neap__ledger *x, const struct neap_chain *chain)
 	return 0;
 }
 
-void neap__ledger_fini(struct neap__ledger *x)
+void neap__stage_memory_fini(struct neap__stage_memory *x)
 {
 	free(x->held);
 	free(x->taped);
 	memset(x, 0, sizeof *x);
 }
 
-static int64_t state(const struct neap__ledger *x, int64_t t)
+static int64_t state(const struct neap__stage_memory *x, int64_t t)
 {
 	return (int64_t)x->chain->stages->state[t];
 }
 
-static int in_tape(const struct neap__ledger *x, int64_t t)
+static int in_tape(const struct neap__stage_memory *x, int64_t t)
 {
 	return t > 0 && x->taped[t - 1] && neap__tape_holds_output(x->chain->stages);
 }
 
-void neap__ledger_hold(struct neap__ledger *x, int64_t t)
+void neap__stage_memory_hold(struct neap__stage_memory *x, int64_t t)
 {
 	if (x->held[t]++ == 0 && !in_tape(x, t))
 		x->bytes += state(x, t);
 }
 
-void neap__ledger_let_go(struct neap__ledger *x, int64_t t)
+void neap__stage_memory_let_go(struct neap__stage_memory *x, int64_t t)
 {
 	if (--x->held[t] == 0 && !in_tape(x, t))
 		x->bytes -= state(x, t);
 }
 
-static void set_live(struct neap__ledger *x, int64_t t)
+static void set_live(struct neap__stage_memory *x, int64_t t)
 {
 	if (x->live >= 0)
-		neap__ledger_let_go(x, x->live);
+		neap__stage_memory_let_go(x, x->live);
 	x->live = t;
 	x->part = 0;
 	if (t >= 0)
-		neap__ledger_hold(x, t);
+		neap__stage_memory_hold(x, t);
 }
 
-void neap__ledger_tape(struct neap__ledger *x, int64_t i, int there)
+void neap__stage_memory_tape(struct neap__stage_memory *x, int64_t i, int there)
 {
 	if (!there && x->part && x->live == i + 1)
 		set_live(x, -1);
@@ -66,7 +66,7 @@ void neap__ledger_tape(struct neap__ledger *x, int64_t i, int there)
 	x->taped[i] = (uint8_t)there;
 }
 
-void neap__ledger_begin(struct neap__ledger *x)
+void neap__stage_memory_begin(struct neap__stage_memory *x)
 {
 	memset(x->held, 0, (size_t)(x->chain->steps + 1) * sizeof *x->held);
 	memset(x->taped, 0, (size_t)x->chain->steps * sizeof *x->taped);
@@ -76,7 +76,7 @@ void neap__ledger_begin(struct neap__ledger *x)
 }
 
 /* What goes with the live state when a backward begins that does not read it. */
-static int64_t released(const struct neap__ledger *x, int64_t i)
+static int64_t released(const struct neap__stage_memory *x, int64_t i)
 {
 	int64_t t = x->live;
 	if (t < 0 || (t == i && neap__backward_needs_input(x->chain->stages)))
@@ -84,7 +84,7 @@ static int64_t released(const struct neap__ledger *x, int64_t i)
 	return x->held[t] == 1 && !in_tape(x, t) ? state(x, t) : 0;
 }
 
-int64_t neap__ledger_need(const struct neap__ledger *x, const struct neap_action *a)
+int64_t neap__stage_memory_need(const struct neap__stage_memory *x, const struct neap_action *a)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int64_t i = a->t0, last = x->chain->steps;
@@ -109,13 +109,13 @@ int64_t neap__ledger_need(const struct neap__ledger *x, const struct neap_action
 	}
 }
 
-void neap__ledger_apply(struct neap__ledger *x, const struct neap_action *a)
+void neap__stage_memory_apply(struct neap__stage_memory *x, const struct neap_action *a)
 {
 	const struct neap_chain *c = x->chain;
 	int64_t i = a->t0;
 	switch (a->kind) {
 	case NEAP_RECORD:
-		neap__ledger_tape(x, i, 1);
+		neap__stage_memory_tape(x, i, 1);
 		set_live(x, i + 1);
 		x->part = neap__tape_holds_output(c->stages);
 		break;
@@ -128,18 +128,18 @@ void neap__ledger_apply(struct neap__ledger *x, const struct neap_action *a)
 		break;
 	case NEAP_BACKWARD:
 		x->bytes += neap__stage_gradient(c, i) - neap__stage_gradient(c, i + 1);
-		neap__ledger_tape(x, i, 0);
+		neap__stage_memory_tape(x, i, 0);
 		set_live(x, -1);
 		break;
 	case NEAP_SAVE:
-		neap__ledger_hold(x, i);
+		neap__stage_memory_hold(x, i);
 		break;
 	case NEAP_LOAD:
 		set_live(x, i);
 		x->part = a->payload == NEAP_TAPE;
 		break;
 	case NEAP_DROP:
-		neap__ledger_let_go(x, i);
+		neap__stage_memory_let_go(x, i);
 		break;
 	default:
 		break;

@@ -29,15 +29,15 @@ static int64_t interval_of(
 }
 
 static int with_reserve(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	int64_t interval, struct neap__flow *flow)
+	int64_t interval, struct neap__prefetch *flow)
 {
 	int64_t state = (int64_t)problem->chain.state;
 	struct neap_blocks blocks = {
 		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
 	struct neap_plan other = *plan;
-	NEAP_TRY(neap__blocks_evaluate(plan, problem, tier, &blocks, flow, 0, NULL));
+	NEAP_TRY(neap__block_plan_evaluate(plan, problem, tier, &blocks, flow, 0, NULL));
 	blocks.reserve = state;
-	NEAP_TRY(neap__blocks_evaluate(&other, problem, tier, &blocks, flow, 0, NULL));
+	NEAP_TRY(neap__block_plan_evaluate(&other, problem, tier, &blocks, flow, 0, NULL));
 	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
 		*plan = other;
 	return 0;
@@ -46,17 +46,17 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 /* Do Revolve's tables cover an interval with so many slots? They are small enough, or not. */
 static int covers(const struct neap_problem *problem, int64_t interval, int64_t slots)
 {
-	struct neap__phi phi = {0};
+	struct neap__recompute phi = {0};
 	int64_t state = (int64_t)problem->chain.state, tape = (int64_t)problem->chain.tape;
-	int rc = neap__phi_make(&phi, interval, slots * state + tape, state, tape, 1);
+	int rc = neap__recompute_make(&phi, interval, slots * state + tape, state, tape, 1);
 	int64_t reach = phi.reach;
-	neap__phi_free(&phi);
+	neap__recompute_free(&phi);
 	return rc < 0 ? rc : reach >= interval;
 }
 
 /* The fewest slots with a plan: one, unless its tables would be too long; -1: none found. */
 static int64_t slots_least(
-	const struct neap_problem *problem, int tier, int64_t interval, struct neap__flow *flow)
+	const struct neap_problem *problem, int tier, int64_t interval, struct neap__prefetch *flow)
 {
 	struct neap_problem richer = *problem;
 	struct neap_plan trial = {.strategy = "async"};
@@ -81,16 +81,16 @@ static int refuse(
 	struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t interval)
 {
 	int64_t steps = problem->chain.steps, sent = neap__ceil_div(steps, interval) - 1;
-	struct neap__flow *flow;
+	struct neap__prefetch *flow;
 	if (sent > neap__places(problem, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
 		return 0;
 	}
 	tier = sent ? tier : 0;
-	NEAP_TRY(neap__flow_new(&flow));
+	NEAP_TRY(neap__prefetch_new(&flow));
 	int64_t slots = slots_least(problem, tier, interval, flow);
-	neap__flow_free(flow);
+	neap__prefetch_free(flow);
 	if (slots == -ENOMEM)
 		return -ENOMEM;
 	uint64_t least = neap__fixed_bytes(problem, tier) +
@@ -107,15 +107,15 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
 	int64_t interval = interval_of(problem, fixed, tier);
-	struct neap__flow *flow;
+	struct neap__prefetch *flow;
 	if (interval > INTERVAL_MOST) {
 		neap__refuse(plan, 0, "a state every %lld steps leaves too much between them",
 			(long long)interval);
 		return 0;
 	}
-	NEAP_TRY(neap__flow_new(&flow));
+	NEAP_TRY(neap__prefetch_new(&flow));
 	int rc = with_reserve(plan, problem, tier, interval, flow);
-	neap__flow_free(flow);
+	neap__prefetch_free(flow);
 	if (rc < 0 || plan->feasible)
 		return rc;
 	return refuse(plan, problem, tier, interval);
@@ -129,4 +129,4 @@ static int solve(
 
 const struct neap__strategy neap__async = {"async",
 	"a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)", solve,
-	neap__blocks_open};
+	neap__block_plan_open};

@@ -2,8 +2,8 @@
 /*
  * auto: the fastest feasible strategy, by predicted makespan; ties go to the
  * earlier row of the table, and rows after one at the lower bound are not asked. Where that is not
- * the lower bound and there is a slow tier, a search over plans of blocks (block_search.h) tries to do
- * better. Never worse than any of them by construction.
+ * the lower bound and there is a slow tier, a search over plans of blocks (block_search.h) tries to
+ * do better. Never worse than any of them by construction.
  */
 #include <math.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
-	NEAP_TRY(neap__stageauto_solve(&trial, problem, fixed->effort));
+	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
 	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
 		*plan = trial;
 	return 0;
@@ -88,7 +88,7 @@ static int solve(
 
 static int open(struct neap_schedule *s)
 {
-	return s->problem.chain.stages ? neap__stageauto_open(s) : neap__blocks_open(s);
+	return s->problem.chain.stages ? neap__offload_auto_open(s) : neap__block_plan_open(s);
 }
 
 const struct neap__strategy neap__auto = {

@@ -17,7 +17,7 @@ static int solve(
 		neap__refuse(plan, 0, "needs bytes: it keeps more than one tape");
 		return 0;
 	}
-	if (neap__pool(problem, 0) < bytes) {
+	if (neap__pool_bytes(problem, 0) < bytes) {
 		uint64_t least = neap__fixed_bytes(problem, 0) + (uint64_t)bytes;
 		neap__refuse(plan, least, "all tapes need %llu bytes", (unsigned long long)least);
 		return 0;
@@ -35,7 +35,7 @@ static int refill(struct neap_schedule *s)
 		return 0;
 	s->plan.record_steps = -1; /* once */
 	neap__record(s, 0, steps);
-	neap__turn(s);
+	neap__emit_turn(s);
 	neap__backward(s, 0, steps);
 	return 0;
 }

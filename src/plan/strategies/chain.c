@@ -27,7 +27,7 @@
 #define MEMORY_MOST ((uint64_t)1 << 61)
 
 /* A part that is still to be done; x_i lies in `slot`, or in the tape of i - 1. */
-struct part {
+struct chain_part {
 	int64_t i, t, bytes, slot;
 	int taped;
 };
@@ -36,8 +36,8 @@ struct part {
 #define NOT_KEPT (-2) /* x_L on its way to the loss */
 
 struct hetero {
-	struct neap__twotable tables;
-	struct part *stack;
+	struct neap__chain_table tables;
+	struct chain_part *stack;
 	int64_t *free_slots; /* [steps + 1] numbers that may be taken, the lowest last */
 	int64_t depth, free;
 	int64_t live; /* the live state's step, -1: none */
@@ -48,7 +48,7 @@ static int64_t take_slot(struct hetero *x)
 	return x->free_slots[--x->free];
 }
 
-static void drop(struct neap_schedule *s, struct part *part)
+static void drop(struct neap_schedule *s, struct chain_part *part)
 {
 	struct hetero *x = s->self;
 	if (part->slot < 0)
@@ -58,7 +58,7 @@ static void drop(struct neap_schedule *s, struct part *part)
 	part->slot = NOT_KEPT;
 }
 
-static void bring(struct neap_schedule *s, const struct part *part)
+static void bring(struct neap_schedule *s, const struct chain_part *part)
 {
 	struct hetero *x = s->self;
 	if (x->live == part->i)
@@ -80,13 +80,13 @@ static void reverse(struct neap_schedule *s, int64_t i)
 	x->live = -1;
 }
 
-static void do_leaf(struct neap_schedule *s, struct part part)
+static void do_leaf(struct neap_schedule *s, struct chain_part part)
 {
 	struct hetero *x = s->self;
 	int needs = neap__backward_needs_input(s->problem.chain.stages);
 	if (part.i == s->problem.chain.steps) {
 		bring(s, &part);
-		neap__turn(s);
+		neap__emit_turn(s);
 		drop(s, &part);
 		x->live = -1;
 		return;
@@ -103,19 +103,19 @@ static void do_leaf(struct neap_schedule *s, struct part part)
 	drop(s, &part);
 }
 
-static void push(struct hetero *x, struct part part)
+static void push(struct hetero *x, struct chain_part part)
 {
 	x->stack[x->depth++] = part;
 }
 
-static void do_split(struct neap_schedule *s, struct part part)
+static void do_split(struct neap_schedule *s, struct chain_part part)
 {
 	struct hetero *x = s->self;
 	const struct neap_stages *stages = s->problem.chain.stages;
-	struct neap__twotable_choice k =
-		neap__twotable_choose(&x->tables, part.taped, part.i, part.t, part.bytes);
-	struct part left = {part.i, k.j - 1, k.left, part.slot, k.record};
-	struct part right = {k.j, part.t, k.right, NOT_KEPT, part.taped};
+	struct neap__chain_table_choice k =
+		neap__chain_table_choose(&x->tables, part.taped, part.i, part.t, part.bytes);
+	struct chain_part left = {part.i, k.j - 1, k.left, part.slot, k.record};
+	struct chain_part right = {k.j, part.t, k.right, NOT_KEPT, part.taped};
 	bring(s, &part);
 	neap__advance(s, part.i, k.record ? k.j - 1 : k.j);
 	if (k.record)
@@ -136,7 +136,7 @@ static int refill(struct neap_schedule *s)
 	struct hetero *x = s->self;
 	if (x->depth == 0)
 		return 0;
-	struct part part = x->stack[--x->depth];
+	struct chain_part part = x->stack[--x->depth];
 	if (part.i == part.t) {
 		do_leaf(s, part);
 	} else if (part.taped && !neap__backward_needs_input(s->problem.chain.stages)) {
@@ -156,7 +156,7 @@ static int refill(struct neap_schedule *s)
 static void fini(struct neap_schedule *s)
 {
 	struct hetero *x = s->self;
-	neap__twotable_free(&x->tables);
+	neap__chain_table_free(&x->tables);
 	free(x->stack);
 	free(x->free_slots);
 }
@@ -175,7 +175,7 @@ static int open(struct neap_schedule *s)
 	s->refill = refill;
 	s->fini = fini;
 	uint64_t memory = s->problem.memory < MEMORY_MOST ? s->problem.memory : MEMORY_MOST;
-	NEAP_TRY(neap__twotable_fill(&x->tables, c, memory));
+	NEAP_TRY(neap__chain_table_fill(&x->tables, c, memory));
 	x->stack = malloc((size_t)(c->steps + 2) * sizeof *x->stack);
 	x->free_slots = malloc((size_t)(c->steps + 2) * sizeof *x->free_slots);
 	if (!x->stack || !x->free_slots)
@@ -184,7 +184,7 @@ static int open(struct neap_schedule *s)
 		x->free_slots[x->free] = c->steps + 1 - x->free;
 	int64_t slot = take_slot(x);
 	neap__save(s, slot, 0);
-	push(x, (struct part){0, c->steps, (int64_t)(memory - c->stages->state[0]), slot, 0});
+	push(x, (struct chain_part){0, c->steps, (int64_t)(memory - c->stages->state[0]), slot, 0});
 	return s->error;
 }
 
@@ -192,7 +192,7 @@ static int open(struct neap_schedule *s)
 #define FOLLOWED_MOST ((int64_t)1000000000)
 
 /* A schedule of which every action goes by the clock on its way. */
-struct timed {
+struct chain_timed {
 	struct neap_schedule *schedule;
 	struct neap__clock clock;
 	double *sums; /* [steps + 1] seconds to advance to step i from 0 */
@@ -202,7 +202,7 @@ struct timed {
 
 static int timed_next(void *user, struct neap_action *a)
 {
-	struct timed *timed = user;
+	struct chain_timed *timed = user;
 	int rc = neap_schedule_next(timed->schedule, a);
 	if (rc > 0 && a->kind == NEAP_ADVANCE) {
 		double seconds = timed->sums[a->t1] - timed->sums[a->t0];
@@ -217,7 +217,7 @@ static int timed_next(void *user, struct neap_action *a)
 	return rc;
 }
 
-static int timed_init(struct timed *timed, const struct neap_problem *problem)
+static int timed_init(struct chain_timed *timed, const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
 	memset(timed, 0, sizeof *timed);
@@ -235,7 +235,7 @@ static int timed_init(struct timed *timed, const struct neap_problem *problem)
 /* Verifies and simulates at byte level, in one pass. */
 static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 {
-	struct timed timed;
+	struct chain_timed timed;
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {0};
 	plan->feasible = 1;
@@ -297,7 +297,7 @@ static int solve(
 	int rc = measured(plan, problem);
 	if (rc != NEAP_EINFEASIBLE)
 		return rc;
-	uint64_t least = neap__twotable_least(&problem->chain);
+	uint64_t least = neap__chain_table_least(&problem->chain);
 	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
 	return 0;
 }

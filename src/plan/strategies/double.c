@@ -32,7 +32,7 @@ static int64_t peak_of(const struct neap_problem *p, int64_t r, int64_t c)
 	return neap__bytes(p, neap__ceil_div(r, c) - 1, c);
 }
 
-struct choice {
+struct double_choice {
 	int64_t r, c;
 	double cost;
 };
@@ -75,7 +75,7 @@ static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 }
 
 static void consider(
-	struct choice *best, const struct neap_problem *p, int tier, int64_t r, int64_t c)
+	struct double_choice *best, const struct neap_problem *p, int tier, int64_t r, int64_t c)
 {
 	int64_t steps = p->chain.steps;
 	if (r > steps)
@@ -84,20 +84,20 @@ static void consider(
 		c = r;
 	if (c < 1)
 		return;
-	int64_t sent = remote_chunks(p, r) - 1, pool = neap__pool(p, sent ? tier : 0);
+	int64_t sent = remote_chunks(p, r) - 1, pool = neap__pool_bytes(p, sent ? tier : 0);
 	if (sent > neap__places(p, tier) || pool < peak_of(p, r, c))
 		return;
 	/* The part of every plan that is the same is left out of the cost. */
 	double time = cost(p, tier, r, c);
 	if (best->c == 0 || time < best->cost)
-		*best = (struct choice){r, c, time};
+		*best = (struct double_choice){r, c, time};
 }
 
 /* Candidate with m local chunks. */
-static void consider_m(struct choice *best, const struct neap_problem *p, int tier,
+static void consider_m(struct double_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed, int64_t m)
 {
-	int64_t pool = neap__pool(p, tier), c = fixed->chunk;
+	int64_t pool = neap__pool_bytes(p, tier), c = fixed->chunk;
 	if (m < 1 || m - 1 > pool / (int64_t)p->chain.state)
 		return;
 	if (!c)
@@ -108,29 +108,31 @@ static void consider_m(struct choice *best, const struct neap_problem *p, int ti
 		consider(best, p, tier, m > p->chain.steps / c ? p->chain.steps : m * c, c);
 }
 
-static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct choice *at)
+static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct double_choice *at)
 {
 	return neap__fixed_bytes(p, remote_chunks(p, at->r) > 1 ? tier : 0) +
 	       (uint64_t)peak_of(p, at->r, at->c);
 }
 
 /* The chunk that needs the least bytes in one remote chunk, that is without the tier; 0: none. */
-static struct choice least_alone(const struct neap_problem *p, const struct neap_params *fixed)
+static struct double_choice least_alone(
+	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, m = fixed->checkpoints, c = fixed->chunk;
 	if (fixed->remote_chunk) /* there is no other choice */
-		return (struct choice){0};
+		return (struct double_choice){0};
 	if (!c)
 		c = neap__chunk_least(p, steps, 1);
 	if (c > steps)
 		c = steps;
 	if (!fixed->chunk && m && neap__ceil_div(steps, c) > m)
 		c = neap__ceil_div(steps, m);
-	return (struct choice){steps, m && neap__ceil_div(steps, c) > m ? 0 : c, 0};
+	return (struct double_choice){steps, m && neap__ceil_div(steps, c) > m ? 0 : c, 0};
 }
 
 /* The (R, c) that needs the least bytes on this tier. */
-static struct choice least(const struct neap_problem *p, int tier, const struct neap_params *fixed)
+static struct double_choice least(
+	const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, m = fixed->checkpoints < steps ? fixed->checkpoints : steps;
 	int64_t shortest = neap__ceil_div(steps, neap__places(p, tier) + 1);
@@ -145,24 +147,26 @@ static struct choice least(const struct neap_problem *p, int tier, const struct 
 		c = m ? neap__ceil_div(r, m) : neap__chunk_least(p, r, 1);
 	if (m && !fixed->remote_chunk && !fixed->chunk) /* R = m c, as the search does */
 		r = m > steps / c ? steps : m * c;
-	return (struct choice){r, c < r ? c : r, 0};
+	return (struct double_choice){r, c < r ? c : r, 0};
 }
 
-static struct choice search(const struct neap_problem *p, int tier, const struct neap_params *fixed)
+static struct double_choice search(
+	const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
-	struct choice best = {0};
+	struct double_choice best = {0};
 	int64_t steps = p->chain.steps, r = fixed->remote_chunk;
 	int64_t m = fixed->checkpoints < steps ? fixed->checkpoints : steps;
 	if (r > steps)
 		r = steps;
 	if (r) {
-		int64_t pool = neap__pool(p, r < steps ? tier : 0);
+		int64_t pool = neap__pool_bytes(p, r < steps ? tier : 0);
 		int64_t c = fixed->chunk ? fixed->chunk : m ? neap__ceil_div(r, m) : 0;
 		consider(&best, p, tier, r, c ? c : neap__chunk_largest(p, r, pool));
 		return best;
 	}
 	/* What `standard` would do, without the tier. */
-	int64_t c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool(p, 0));
+	int64_t c =
+		fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool_bytes(p, 0));
 	if (!m || (c && neap__ceil_div(steps, c) <= m))
 		consider(&best, p, tier, steps, c);
 	if (m) {
@@ -171,7 +175,7 @@ static struct choice search(const struct neap_problem *p, int tier, const struct
 	}
 	/* The shortest remote chunks the tier leaves. */
 	r = least(p, tier, fixed).r;
-	c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, r, neap__pool(p, tier));
+	c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, r, neap__pool_bytes(p, tier));
 	consider(&best, p, tier, r, c);
 	for (m = 1; m <= steps; m += m / 16 + 1)
 		consider_m(&best, p, tier, fixed, m);
@@ -185,7 +189,7 @@ static struct choice search(const struct neap_problem *p, int tier, const struct
 
 /* The plan of (R, c) with so many staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct choice *at, int64_t room)
+	const struct double_choice *at, int64_t room)
 {
 	int64_t n = remote_chunks(problem, at->r), m = neap__ceil_div(at->r, at->c);
 	int64_t bytes = peak_of(problem, at->r, at->c), out = neap__bytes(problem, room, 0);
@@ -204,7 +208,7 @@ static int staged(struct neap_plan *plan, const struct neap_problem *problem, in
 }
 
 static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct choice *at)
+	const struct double_choice *at)
 {
 	int64_t sent = remote_chunks(problem, at->r) - 1;
 	int64_t bytes = peak_of(problem, at->r, at->c);
@@ -224,10 +228,10 @@ static int finish(struct neap_plan *plan, const struct neap_problem *problem, in
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
-	struct choice best = search(problem, tier, fixed);
+	struct double_choice best = search(problem, tier, fixed);
 	if (best.c)
 		return finish(plan, problem, tier, &best);
-	struct choice alone = least_alone(problem, fixed);
+	struct double_choice alone = least_alone(problem, fixed);
 	best = least(problem, tier, fixed);
 	if (alone.c && (remote_chunks(problem, best.r) - 1 > neap__places(problem, tier) ||
 			       bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
@@ -317,7 +321,7 @@ static void reverse(struct neap_schedule *s)
 	int64_t t0 = local_start(x, x->i), t1 = local_start(x, x->i + 1);
 	neap__record(s, t0, t1);
 	if (t1 == s->problem.chain.steps)
-		neap__turn(s);
+		neap__emit_turn(s);
 	if (x->slots == 0)
 		ask(s, NEAP_LIVE);
 	neap__backward(s, t0, t1);

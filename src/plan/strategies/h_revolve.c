@@ -64,7 +64,7 @@ static int lower(const struct neap__level *a, const struct neap__level *b, int o
 	return a->write + a->read < b->write + b->read;
 }
 
-static void insert(struct neap__nest *nest, struct neap__level level, int order)
+static void insert(struct neap__levels_problem *nest, struct neap__level level, int order)
 {
 	int i = nest->count++;
 	for (; i > 0 && lower(&level, &nest->level[i - 1], order); i--)
@@ -79,11 +79,11 @@ static int64_t counted(int64_t places, int64_t length, double cost)
 }
 
 /* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
-static int arrange(struct neap__nest *nest, const struct neap_problem *p, int variant)
+static int arrange(struct neap__levels_problem *nest, const struct neap_problem *p, int variant)
 {
 	int set = variant / ORDERS, order = variant % ORDERS;
-	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool(p, 0);
-	*nest = (struct neap__nest){.length = p->chain.steps - 1,
+	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool_bytes(p, 0);
+	*nest = (struct neap__levels_problem){.length = p->chain.steps - 1,
 		.advance = p->chain.advance,
 		.revolve = set > p->ntiers + 1};
 	for (int tier = 1; tier <= p->ntiers; tier++)
@@ -100,8 +100,8 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 		nest->stretches = STRETCHES;
 	room = counted(room, nest->length, p->chain.slot_write + p->chain.slot_read);
 	struct neap__level slots = {.slots = room,
-		.write = neap__descent_write(p, 0),
-		.read = neap__descent_read(p, 0)};
+		.write = neap__level_schedule_write(p, 0),
+		.read = neap__level_schedule_read(p, 0)};
 	if (set <= p->ntiers + 2)
 		insert(nest, slots, order);
 	for (int tier = 1; tier <= p->ntiers; tier++)
@@ -109,14 +109,14 @@ static int arrange(struct neap__nest *nest, const struct neap_problem *p, int va
 			insert(nest,
 				(struct neap__level){
 					.slots = counted(neap__places(p, tier), nest->length, 1),
-					.write = neap__descent_write(p, tier),
-					.read = neap__descent_read(p, tier),
+					.write = neap__level_schedule_write(p, tier),
+					.read = neap__level_schedule_read(p, tier),
 					.tier = tier},
 				order);
 	return 1;
 }
 
-static int64_t work_of(const struct neap_params *params, const struct neap__nest *nest)
+static int64_t work_of(const struct neap_params *params, const struct neap__levels_problem *nest)
 {
 	if (nest->stretches)
 		return 0;
@@ -126,40 +126,40 @@ static int64_t work_of(const struct neap_params *params, const struct neap__nest
 }
 
 static void fill(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__nested *nested)
+	const struct neap__levels *nested)
 {
-	const struct neap__nest *nest = neap__nested_nest(nested);
-	const struct neap__counts *counts = neap__nested_counts(nested);
+	const struct neap__levels_problem *nest = neap__levels_nest(nested);
+	const struct neap__counts *counts = neap__levels_counts(nested);
 	struct neap__traffic traffic[NEAP__LEVELS_MOST];
 	for (int k = 0; k < nest->count; k++)
 		traffic[k] = (struct neap__traffic){.tier = nest->level[k].tier,
 			.written = counts->written[k],
 			.read = counts->read[k],
 			.peak = counts->peak[k]};
-	neap__descent_plan(plan, problem, counts->advanced, traffic, nest->count);
-	if (plan->feasible && neap__nested_lower(nested) > 0)
+	neap__level_schedule_plan(plan, problem, counts->advanced, traffic, nest->count);
+	if (plan->feasible && neap__levels_lower(nested) > 0)
 		plan->model_bound = fmin(plan->makespan,
-			neap__nested_lower(nested) +
+			neap__levels_lower(nested) +
 				(double)problem->chain.steps *
 					(problem->chain.record + problem->chain.backward) +
-				neap__descent_calls(&problem->chain));
+				neap__level_schedule_calls(&problem->chain));
 }
 
 /* One variant: plan is filled where it is feasible. */
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int variant)
 {
-	struct neap__nest nest;
-	struct neap__nested *nested;
+	struct neap__levels_problem nest;
+	struct neap__levels *nested;
 	if (!arrange(&nest, problem, variant))
 		return 0;
-	int rc = neap__nested_solve(&nested, &nest, work_of(fixed, &nest));
+	int rc = neap__levels_solve(&nested, &nest, work_of(fixed, &nest));
 	if (rc == NEAP_EINFEASIBLE)
 		return 0;
 	if (rc < 0)
 		return rc;
 	fill(plan, problem, nested);
-	neap__nested_free(nested);
+	neap__levels_free(nested);
 	plan->variant = variant;
 	plan->params.effort = fixed->effort;
 	return 0;
@@ -168,7 +168,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 /* Is the order of the levels another than with lower variants of the set? */
 static int is_new(const struct neap_problem *p, int variant)
 {
-	struct neap__nest nest, other;
+	struct neap__levels_problem nest, other;
 	if (!arrange(&nest, p, variant))
 		return 0;
 	for (int v = variant - variant % ORDERS; v < variant; v++) {
@@ -219,19 +219,19 @@ static int solve(
 	/* Tables cut short may have led astray; beyond that, a last resort. */
 	NEAP_TRY(try_sets(plan, problem, fixed, n + 2, plan->feasible ? n + 2 : 2 * n + 2));
 	if (!plan->feasible)
-		neap__descent_refuse(plan, problem);
+		neap__level_schedule_refuse(plan, problem);
 	return 0;
 }
 
 static int open(struct neap_schedule *s)
 {
-	struct neap__nest nest;
-	struct neap__nested *nested;
+	struct neap__levels_problem nest;
+	struct neap__levels *nested;
 	if (s->plan.variant < 0 || s->plan.variant >= sets(&s->problem) * ORDERS ||
 		!arrange(&nest, &s->problem, s->plan.variant))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
-	NEAP_TRY(neap__nested_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
-	return neap__descent_nested(s, nested);
+	NEAP_TRY(neap__levels_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
+	return neap__level_schedule_nested(s, nested);
 }
 
 /* One tier at a time, and its staging. */
@@ -247,12 +247,12 @@ static int solve_disk(
 	if (!plan->feasible)
 		NEAP_TRY(try_sets(plan, problem, fixed, n + 2, 2 * n + 2));
 	if (!plan->feasible)
-		neap__descent_refuse(plan, problem);
+		neap__level_schedule_refuse(plan, problem);
 	return 0;
 }
 
 /* Costs no higher than the tiers', in an order in which both rise. */
-static void relax(struct neap__nest *nest)
+static void relax(struct neap__levels_problem *nest)
 {
 	struct neap__level *first = &nest->level[0];
 	first->write = fmin(first->write, first->read); /* reads may go into a slot */
@@ -265,20 +265,21 @@ static void relax(struct neap__nest *nest)
 double neap__hrevolve_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
-	struct neap__nest nest = {.length = c->steps - 1, .advance = c->advance, .count = 1};
-	struct neap__nested *nested;
+	struct neap__levels_problem nest = {
+		.length = c->steps - 1, .advance = c->advance, .count = 1};
+	struct neap__levels *nested;
 	if (c->flags != NEAP_CHAIN_CLASSIC || c->steps < 2)
 		return 0;
-	int64_t slots = neap__pool(p, 0);
+	int64_t slots = neap__pool_bytes(p, 0);
 	nest.level[0] = (struct neap__level){.slots = slots,
-		.write = neap__descent_write(p, 0),
-		.read = neap__descent_read(p, 0)};
+		.write = neap__level_schedule_write(p, 0),
+		.read = neap__level_schedule_read(p, 0)};
 	for (int tier = 1; tier <= p->ntiers; tier++) {
 		if (!(p->tiers[tier - 1].flags & NEAP_TIER_SYNC))
 			return 0;
 		struct neap__level level = {.slots = neap__places(p, tier),
-			.write = neap__descent_write(p, tier),
-			.read = neap__descent_read(p, tier),
+			.write = neap__level_schedule_write(p, tier),
+			.read = neap__level_schedule_read(p, tier),
 			.tier = tier};
 		int i = nest.count++;
 		for (; i > 1 && lower(&level, &nest.level[i - 1], SUM); i--)
@@ -286,10 +287,10 @@ double neap__hrevolve_bound(const struct neap_problem *p)
 		nest.level[i] = level;
 	}
 	relax(&nest);
-	if (neap__nested_solve(&nested, &nest, nest.length <= SHORT ? SHORT_WORK : 0) < 0)
+	if (neap__levels_solve(&nested, &nest, nest.length <= SHORT ? SHORT_WORK : 0) < 0)
 		return 0;
-	double bound = neap__nested_lower(nested);
-	neap__nested_free(nested);
+	double bound = neap__levels_lower(nested);
+	neap__levels_free(nested);
 	return bound + (double)c->steps * (c->record + c->backward);
 }
 

@@ -41,7 +41,7 @@ static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 		return 0;
 	int64_t q = sent(p, c, k);
 	return q <= neap__places(p, tier) &&
-	       neap__pool(p, q ? tier : 0) >= neap__bytes(p, slots_of(p, c, k), c);
+	       neap__pool_bytes(p, q ? tier : 0) >= neap__bytes(p, slots_of(p, c, k), c);
 }
 
 /* Closed form of the makespan's part that depends on (c, k), in the steady rhythm. */
@@ -65,18 +65,18 @@ static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 /* Largest c that fits k slots. */
 static int64_t chunk_for(const struct neap_problem *p, int tier, int64_t k)
 {
-	int64_t pool = neap__pool(p, tier);
+	int64_t pool = neap__pool_bytes(p, tier);
 	if (k > pool / (int64_t)p->chain.state)
 		return 0;
 	return neap__tapes_fit(p, pool - k * (int64_t)p->chain.state);
 }
 
-struct choice {
+struct hierarchical_choice {
 	int64_t c, k;
 	double cost;
 };
 
-static void consider(struct choice *best, const struct neap_problem *p, int tier,
+static void consider(struct hierarchical_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed, int64_t k)
 {
 	int64_t c = fixed->chunk ? fixed->chunk : chunk_for(p, tier, k);
@@ -86,17 +86,19 @@ static void consider(struct choice *best, const struct neap_problem *p, int tier
 		return;
 	double time = cost(p, tier, c, k);
 	if (best->c == 0 || time < best->cost)
-		*best = (struct choice){c, k, time};
+		*best = (struct hierarchical_choice){c, k, time};
 }
 
-static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct choice *at)
+static uint64_t bytes_of(
+	const struct neap_problem *p, int tier, const struct hierarchical_choice *at)
 {
 	return neap__fixed_bytes(p, sent(p, at->c, at->k) ? tier : 0) +
 	       (uint64_t)neap__bytes(p, slots_of(p, at->c, at->k), at->c);
 }
 
 /* The (c, k) that needs the least bytes without the tier, c = 0: none. */
-static struct choice least_alone(const struct neap_problem *p, const struct neap_params *fixed)
+static struct hierarchical_choice least_alone(
+	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, c = fixed->chunk, k = fixed->checkpoints;
 	if (!c)
@@ -107,11 +109,11 @@ static struct choice least_alone(const struct neap_problem *p, const struct neap
 		c = neap__ceil_div(steps, k + 1);
 	if (!k)
 		k = neap__ceil_div(steps, c) > 2 ? neap__ceil_div(steps, c) - 1 : 1;
-	return (struct choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
+	return (struct hierarchical_choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
 }
 
 /* The (c, k) that needs the least bytes with the tier. */
-static void least(struct choice *best, const struct neap_problem *p, int tier,
+static void least(struct hierarchical_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, places = neap__places(p, tier);
@@ -127,14 +129,16 @@ static void least(struct choice *best, const struct neap_problem *p, int tier,
 	best->k = k;
 }
 
-static struct choice search(const struct neap_problem *p, int tier, const struct neap_params *fixed)
+static struct hierarchical_choice search(
+	const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
-	struct choice best = {0};
+	struct hierarchical_choice best = {0};
 	int64_t most = p->chain.steps, steps = p->chain.steps;
 	if (fixed->checkpoints)
 		consider(&best, p, tier, fixed, fixed->checkpoints);
 	/* What `standard` would do, without the tier. */
-	int64_t c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool(p, 0));
+	int64_t c =
+		fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool_bytes(p, 0));
 	if (c) {
 		struct neap_params chunk = {.chunk = c < steps ? c : steps};
 		int64_t k = neap__ceil_div(steps, chunk.chunk) - 1;
@@ -144,7 +148,7 @@ static struct choice search(const struct neap_problem *p, int tier, const struct
 	if (fixed->checkpoints)
 		return best;
 	/* The pair that needs the least bytes, and a grid of 1/16 octaves. */
-	struct choice leanest;
+	struct hierarchical_choice leanest;
 	least(&leanest, p, tier, fixed);
 	consider(&best, p, tier, fixed, leanest.k);
 	for (int64_t k = 1; k <= most; k += k / 16 + 1)
@@ -162,9 +166,9 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
 	int64_t steps = problem->chain.steps;
-	struct choice best = search(problem, tier, fixed);
+	struct hierarchical_choice best = search(problem, tier, fixed);
 	if (!best.c) {
-		struct choice alone = least_alone(problem, fixed);
+		struct hierarchical_choice alone = least_alone(problem, fixed);
 		least(&best, problem, tier, fixed);
 		if (alone.c &&
 			(sent(problem, best.c, best.k) > neap__places(problem, tier) ||
@@ -283,7 +287,7 @@ static int refill(struct neap_schedule *s)
 		back(s, i);
 	neap__record(s, start(s, i), start(s, i + 1));
 	if (!x->back)
-		neap__turn(s);
+		neap__emit_turn(s);
 	neap__backward(s, start(s, i), start(s, i + 1));
 	x->back = 1;
 	x->i--;

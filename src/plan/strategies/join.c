@@ -51,8 +51,8 @@ static void count(struct neap_plan *plan, const struct neap_problem *problem,
 	for (int64_t i = 0; i < n; i++) {
 		int64_t l = part[i].l, own = 1;
 		if (l > 1) {
-			struct neap__segment x = neap__segment(l, slots - 1 - i);
-			saves += neap__segment_saves(x);
+			struct neap__binomial x = neap__binomial(l, slots - 1 - i);
+			saves += neap__binomial_saves(x);
 			own = x.s;
 		}
 		peak = i + own + 1 > peak ? i + own + 1 : peak;

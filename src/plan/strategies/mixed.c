@@ -23,7 +23,7 @@ static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, i
 {
 	const struct neap_chain *c = &p->chain;
 	int classic = (c->flags & NEAP_CHAIN_CLASSIC) != 0;
-	*pool = neap__pool(p, 0) + classic;
+	*pool = neap__pool_bytes(p, 0) + classic;
 	*state = (int64_t)c->state;
 	*tape = classic ? 1 : (int64_t)c->tape;
 	if (*tape == 0) { /* free tapes: any number of them fits */
@@ -32,11 +32,11 @@ static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, i
 	}
 }
 
-static int build(struct neap__leaves *x, const struct neap_problem *p, int64_t slots)
+static int build(struct neap__leaf_revolve *x, const struct neap_problem *p, int64_t slots)
 {
 	int64_t pool, state, tape;
 	units(p, &pool, &state, &tape);
-	return neap__leaves_plan(x, p->chain.steps, pool, state, tape, slots);
+	return neap__leaf_revolve_plan(x, p->chain.steps, pool, state, tape, slots);
 }
 
 static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
@@ -48,11 +48,11 @@ static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
 		classic ? UINT64_MAX
 			: neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
 	for (int64_t slots = steps > 1; slots < 8; slots++) {
-		struct neap__leaves x;
+		struct neap__leaf_revolve x;
 		richer.memory =
 			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, slots, 1);
 		int rc = build(&x, &richer, slots);
-		neap__leaves_free(&x);
+		neap__leaf_revolve_free(&x);
 		if (rc < 0 && richer.memory < all)
 			continue;
 		if (richer.memory >= all) {
@@ -72,7 +72,7 @@ static int solve(
 {
 	const struct neap_chain *c = &problem->chain;
 	int classic = (c->flags & NEAP_CHAIN_CLASSIC) != 0;
-	struct neap__leaves x;
+	struct neap__leaf_revolve x;
 
 	if (classic && !(c->flags & NEAP_CHAIN_MIXED) && c->steps > 1) {
 		neap__refuse(plan, 0, "needs bytes, or slots that hold tapes too");
@@ -81,7 +81,7 @@ static int solve(
 	int64_t slots = fixed->checkpoints ? fixed->checkpoints : c->steps;
 	int rc = build(&x, problem, slots);
 	if (rc == NEAP_EINFEASIBLE) {
-		neap__leaves_free(&x);
+		neap__leaf_revolve_free(&x);
 		refuse(plan, problem);
 		return 0;
 	}
@@ -97,13 +97,13 @@ static int solve(
 				 (double)x.use.loads * c->slot_read +
 				 (double)(3 * x.use.loads + 2) * c->call;
 	}
-	neap__leaves_free(&x);
+	neap__leaf_revolve_free(&x);
 	return rc;
 }
 
 /* Parts still to do, the topmost next; number j has its first state in slot j. */
 struct mixed {
-	struct neap__leaves leaves;
+	struct neap__leaf_revolve leaves;
 	struct {
 		int64_t t0;
 		struct neap__leaf_part part;
@@ -116,7 +116,7 @@ static void do_leaf(struct neap_schedule *s, int64_t t0, int64_t t1)
 {
 	neap__record(s, t0, t1);
 	if (t1 == s->problem.chain.steps)
-		neap__turn(s);
+		neap__emit_turn(s);
 	neap__backward(s, t0, t1);
 }
 
@@ -127,7 +127,7 @@ static int refill(struct neap_schedule *s)
 		return 0;
 	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
 	struct neap__leaf_part part = x->stack[slot].part, left, right;
-	int leaf = part.l <= neap__leaves_fit(&x->leaves, slot);
+	int leaf = part.l <= neap__leaf_revolve_fit(&x->leaves, slot);
 	if (!x->live) {
 		neap__load(s, slot, t0);
 		if (leaf)
@@ -142,7 +142,7 @@ static int refill(struct neap_schedule *s)
 	}
 	if (!x->stored)
 		neap__save(s, slot, t0);
-	int64_t y = neap__leaves_split(&x->leaves, &part, &left, &right);
+	int64_t y = neap__leaf_revolve_split(&x->leaves, &part, &left, &right);
 	neap__advance(s, t0, t0 + y);
 	x->stack[slot].part = left;
 	x->stack[slot + 1].t0 = t0 + y;
@@ -156,7 +156,7 @@ static int refill(struct neap_schedule *s)
 static void fini(struct neap_schedule *s)
 {
 	struct mixed *x = s->self;
-	neap__leaves_free(&x->leaves);
+	neap__leaf_revolve_free(&x->leaves);
 	free(x->stack);
 }
 

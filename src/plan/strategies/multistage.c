@@ -36,7 +36,7 @@ struct uses {
 };
 
 /* A full segment whose start is saved at depth d; that write is not counted. */
-static void add_full(struct uses *u, const struct neap__segment *x, int64_t d)
+static void add_full(struct uses *u, const struct neap__binomial *x, int64_t d)
 {
 	int64_t q = u->depth - d < x->s ? u->depth - d : x->s;
 	if (q < 1)
@@ -46,7 +46,7 @@ static void add_full(struct uses *u, const struct neap__segment *x, int64_t d)
 }
 
 /* One state at each step but the last: saved once, read once. */
-static void add_flat(struct uses *u, const struct neap__segment *x, int64_t d)
+static void add_flat(struct uses *u, const struct neap__binomial *x, int64_t d)
 {
 	int64_t q = u->depth - d < x->l - 1 ? u->depth - d : x->l - 1;
 	if (q < 1)
@@ -56,11 +56,11 @@ static void add_flat(struct uses *u, const struct neap__segment *x, int64_t d)
 }
 
 /* Down the one path of parts that are not full (binomial.h). */
-static void count(struct uses *u, struct neap__segment x)
+static void count(struct uses *u, struct neap__binomial x)
 {
 	u->written += u->depth > 0;
 	for (int64_t d = 0;;) {
-		if (neap__segment_full(&x)) {
+		if (neap__binomial_full(&x)) {
 			add_full(u, &x, d);
 			return;
 		}
@@ -68,17 +68,17 @@ static void count(struct uses *u, struct neap__segment x)
 			add_flat(u, &x, d);
 			return;
 		}
-		int64_t y = neap__segment_split(&x);
-		struct neap__segment left = {0}, right = {0};
+		int64_t y = neap__binomial_split(&x);
+		struct neap__binomial left = {0}, right = {0};
 		u->read += u->depth > d;
 		if (y >= 2)
-			left = neap__segment_left(&x, y);
+			left = neap__binomial_left(&x, y);
 		if (x.l - y >= 2 && x.s >= 2) {
-			right = neap__segment_right(&x, y);
+			right = neap__binomial_right(&x, y);
 			u->written += u->depth > d + 1;
 		}
-		int go_left = left.l && !neap__segment_full(&left);
-		int go_right = right.l && !neap__segment_full(&right);
+		int go_left = left.l && !neap__binomial_full(&left);
+		int go_right = right.l && !neap__binomial_full(&right);
 		if (left.l && !go_left)
 			add_full(u, &left, d);
 		if (right.l && !go_right)
@@ -95,13 +95,14 @@ static int arrange(
 	struct neap__depths *depths, const struct neap_problem *p, int with_tiers, int64_t places)
 {
 	int tiers[NEAP_TIERS_MAX], n = 0;
-	int64_t pool = neap__pool(p, 0), left = places;
+	int64_t pool = neap__pool_bytes(p, 0), left = places;
 	for (int tier = 1; with_tiers && tier <= p->ntiers; tier++) {
-		double cost = neap__descent_write(p, tier) + neap__descent_read(p, tier);
+		double cost =
+			neap__level_schedule_write(p, tier) + neap__level_schedule_read(p, tier);
 		int i = n++;
-		for (; i > 0 &&
-			neap__descent_write(p, tiers[i - 1]) + neap__descent_read(p, tiers[i - 1]) >
-				cost;
+		for (; i > 0 && neap__level_schedule_write(p, tiers[i - 1]) +
+						neap__level_schedule_read(p, tiers[i - 1]) >
+					cost;
 			i--)
 			tiers[i] = tiers[i - 1];
 		tiers[i] = tier;
@@ -143,8 +144,8 @@ static void attempt(
 	if (!arrange(&depths, p, with_tiers, places) || (places < 1 && p->chain.steps > 1))
 		return;
 	if (p->chain.steps > 1) {
-		struct neap__segment x = neap__segment(p->chain.steps, places);
-		extra = neap__segment_extra(&x);
+		struct neap__binomial x = neap__binomial(p->chain.steps, places);
+		extra = neap__binomial_extra(&x);
 		if (extra < 0)
 			return;
 		for (int i = 0; i < depths.count; i++) {
@@ -157,7 +158,7 @@ static void attempt(
 			before = u;
 		}
 	}
-	neap__descent_plan(&trial, p, extra, traffic, depths.count);
+	neap__level_schedule_plan(&trial, p, extra, traffic, depths.count);
 	trial.params.checkpoints = places;
 	trial.variant = with_tiers;
 	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
@@ -222,7 +223,7 @@ static int solve(
 			search(plan, problem, with_tiers);
 	if (plan->feasible)
 		return 0;
-	int64_t places = given > 0 ? given : neap__segment_slots_least(steps), least = places;
+	int64_t places = given > 0 ? given : neap__binomial_slots_least(steps), least = places;
 	uint64_t bytes = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, least, 1);
 	uint64_t with_tiers = neap__fixed_bytes(problem, 0);
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
@@ -243,12 +244,12 @@ static int solve(
 static int open(struct neap_schedule *s)
 {
 	int64_t places = s->plan.params.checkpoints;
-	struct neap__descent how = {.levels = 1, .closed = 1, .level = {{0, places}}};
+	struct neap__level_schedule how = {.levels = 1, .closed = 1, .level = {{0, places}}};
 	if (places < (s->problem.chain.steps > 1) ||
 		!arrange(&how.depths, &s->problem, s->plan.variant, places))
 		return neap__fail(
 			NEAP_EUSAGE, "schedule: multistage: no %lld places", (long long)places);
-	return neap__descent_open(s, &how);
+	return neap__level_schedule_open(s, &how);
 }
 
 const struct neap__strategy neap__multistage = {"multistage",

@@ -23,7 +23,7 @@
 static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
 {
 	struct neap__placement *list = &x->placement;
-	struct neap__kept gone;
+	struct neap__kept_state gone;
 	int64_t t = 0;
 	*use = (struct neap__leaf_use){.saves = 1, .advances = steps - 1};
 	*calls = 2 + (steps > 1); /* the last step; the way to it */
@@ -45,7 +45,7 @@ static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online
 		end = list->kept[i].t;
 		if (l == 0)
 			continue;
-		struct neap__leaf_use part = neap__leaves_measure(&x->costs, l, i);
+		struct neap__leaf_use part = neap__leaf_revolve_measure(&x->costs, l, i);
 		use->advances += part.advances < 0 ? NEAP__LEAF_NEVER : part.advances;
 		use->saves += part.saves;
 		use->loads += part.loads + 1;
@@ -137,5 +137,5 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__online_row = {"online",
+const struct neap__strategy neap__strategy_online = {"online",
 	"checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)", solve, open};

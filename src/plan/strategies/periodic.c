@@ -24,12 +24,12 @@
 
 struct periodic {
 	int64_t m, n;
-	struct neap__nested *whole, *last; /* of a stretch of m steps and of the last one */
+	struct neap__levels *whole, *last; /* of a stretch of m steps and of the last one */
 };
 
 static int64_t slots_of(const struct neap_problem *p, int tier)
 {
-	int64_t pool = neap__pool(p, tier), tape = (int64_t)p->chain.tape;
+	int64_t pool = neap__pool_bytes(p, tier), tape = (int64_t)p->chain.tape;
 	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)p->chain.state;
 	if (slots > SLOTS_COUNTED && slots < p->chain.steps - 1 &&
 		p->chain.slot_write + p->chain.slot_read > 0)
@@ -38,13 +38,14 @@ static int64_t slots_of(const struct neap_problem *p, int tier)
 }
 
 /* Level 0 for stretches of so many steps, of whole ones `period`. */
-static struct neap__nest inside(
+static struct neap__levels_problem inside(
 	const struct neap_problem *p, int64_t slots, int64_t period, int64_t steps)
 {
-	struct neap__nest nest = {.length = steps - 1, .advance = p->chain.advance, .count = 1};
+	struct neap__levels_problem nest = {
+		.length = steps - 1, .advance = p->chain.advance, .count = 1};
 	nest.level[0] = (struct neap__level){.slots = slots < period - 1 ? slots : period - 1,
-		.write = neap__descent_write(p, 0),
-		.read = neap__descent_read(p, 0)};
+		.write = neap__level_schedule_write(p, 0),
+		.read = neap__level_schedule_read(p, 0)};
 	if (nest.level[0].slots > SLOTS_MOST) {
 		nest.revolve = 1;
 		nest.stretches = STRETCHES;
@@ -53,13 +54,13 @@ static struct neap__nest inside(
 }
 
 /* Revolve's order where tables for the best one are too large. */
-static int solve_inside(struct neap__nested **nested, struct neap__nest nest)
+static int solve_inside(struct neap__levels **nested, struct neap__levels_problem nest)
 {
-	int rc = neap__nested_solve(nested, &nest, WORK);
+	int rc = neap__levels_solve(nested, &nest, WORK);
 	if (rc != NEAP_EINFEASIBLE || nest.level[0].slots < 1)
 		return rc;
 	nest.revolve = 1;
-	return neap__nested_solve(nested, &nest, WORK);
+	return neap__levels_solve(nested, &nest, WORK);
 }
 
 static int stretches(struct periodic *x, const struct neap_problem *p, int64_t slots)
@@ -69,7 +70,7 @@ static int stretches(struct periodic *x, const struct neap_problem *p, int64_t s
 	if (x->n > 1)
 		NEAP_TRY(solve_inside(&x->whole, inside(p, slots, x->m, x->m)));
 	/* One order for both. */
-	if (x->whole && last > 1 && neap__nested_closed(x->whole) != neap__nested_closed(x->last))
+	if (x->whole && last > 1 && neap__levels_closed(x->whole) != neap__levels_closed(x->last))
 		return NEAP_EINFEASIBLE;
 	return 0;
 }
@@ -77,8 +78,8 @@ static int stretches(struct periodic *x, const struct neap_problem *p, int64_t s
 static void free_periodic(void *user)
 {
 	struct periodic *x = user;
-	neap__nested_free(x->whole);
-	neap__nested_free(x->last);
+	neap__levels_free(x->whole);
+	neap__levels_free(x->last);
 	free(x);
 }
 
@@ -98,14 +99,14 @@ static void fill(
 	struct neap_plan *plan, const struct neap_problem *p, int tier, const struct periodic *x)
 {
 	struct neap__traffic traffic[2] = {{0}, {.tier = tier}};
-	const struct neap__counts *last = neap__nested_counts(x->last);
+	const struct neap__counts *last = neap__levels_counts(x->last);
 	int64_t sent = x->n - 1, advanced = last->advanced;
 	traffic[0].written = last->written[0];
 	traffic[0].read = last->read[0];
 	traffic[0].peak = last->peak[0];
 	traffic[1].written = traffic[1].read = traffic[1].peak = sent;
 	if (x->whole) {
-		const struct neap__counts *whole = neap__nested_counts(x->whole);
+		const struct neap__counts *whole = neap__levels_counts(x->whole);
 		if (((double)whole->advanced + (double)x->m) * (double)sent > 4e18)
 			return;
 		advanced += sent * (whole->advanced + x->m);
@@ -114,7 +115,7 @@ static void fill(
 		if (whole->peak[0] > traffic[0].peak)
 			traffic[0].peak = whole->peak[0];
 	}
-	neap__descent_plan(plan, p, advanced, traffic, sent ? 2 : 1);
+	neap__level_schedule_plan(plan, p, advanced, traffic, sent ? 2 : 1);
 }
 
 /* One period and tier; plan is filled where that is feasible. */
@@ -143,9 +144,9 @@ static int64_t best_period(const struct neap_problem *p, int tier)
 	int64_t places = neap__places(p, tier);
 	if (slots < 0)
 		return steps;
-	struct neap__nest nest = inside(p, slots, INT64_MAX, INT64_MAX);
-	int64_t period = neap__nested_period(
-		&nest, neap__descent_write(p, tier) + neap__descent_read(p, tier));
+	struct neap__levels_problem nest = inside(p, slots, INT64_MAX, INT64_MAX);
+	int64_t period = neap__levels_period(
+		&nest, neap__level_schedule_write(p, tier) + neap__level_schedule_read(p, tier));
 	int64_t least = neap__ceil_div(steps, places + 1);
 	return period > least ? period : least;
 }
@@ -155,7 +156,7 @@ static int refuse(
 	struct neap_plan *plan, const struct neap_problem *p, int tier, int64_t period, int asked)
 {
 	int64_t m = period < p->chain.steps ? period : p->chain.steps;
-	int64_t least = neap__segment_slots_least(m);
+	int64_t least = neap__binomial_slots_least(m);
 	int alone = m == p->chain.steps;
 	if (!alone && neap__ceil_div(p->chain.steps, m) - 1 > neap__places(p, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
@@ -206,7 +207,7 @@ static int writes(void *user, int k, int64_t m, int64_t l, int64_t t)
 	const struct periodic *x = user;
 	if (k == 1)
 		return l >= x->m;
-	return neap__nested_writes(t >= (x->n - 1) * x->m ? x->last : x->whole, 0, m, l);
+	return neap__levels_writes(t >= (x->n - 1) * x->m ? x->last : x->whole, 0, m, l);
 }
 
 static int64_t split(void *user, int k, int64_t m, int64_t l, int64_t t)
@@ -214,7 +215,7 @@ static int64_t split(void *user, int k, int64_t m, int64_t l, int64_t t)
 	const struct periodic *x = user;
 	if (k == 1)
 		return l >= x->m ? x->m : 0;
-	return neap__nested_split(t >= (x->n - 1) * x->m ? x->last : x->whole, 0, m, l);
+	return neap__levels_split(t >= (x->n - 1) * x->m ? x->last : x->whole, 0, m, l);
 }
 
 static int open(struct neap_schedule *s)
@@ -233,16 +234,16 @@ static int open(struct neap_schedule *s)
 		free_periodic(x);
 		return rc;
 	}
-	const struct neap__nested *first = x->whole ? x->whole : x->last;
-	struct neap__descent how = {.levels = x->n > 1 ? 2 : 1,
-		.closed = x->m > 1 && neap__nested_closed(first),
+	const struct neap__levels *first = x->whole ? x->whole : x->last;
+	struct neap__level_schedule how = {.levels = x->n > 1 ? 2 : 1,
+		.closed = x->m > 1 && neap__levels_closed(first),
 		.depths = {.count = 1, .row = {{INT64_MAX, 0}}},
 		.level = {{0, inside(p, slots, x->m, x->m).level[0].slots}, {tier, INT64_MAX}},
 		.writes = writes,
 		.split = split,
 		.free = free_periodic,
 		.user = x};
-	return neap__descent_open(s, &how);
+	return neap__level_schedule_open(s, &how);
 }
 
 const struct neap__strategy neap__periodic = {"periodic",

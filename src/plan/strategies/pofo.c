@@ -42,7 +42,7 @@ struct fluid {
 	float *f; /* [n + 1][x_i in a tape][m][q][b]; negative: not yet */
 };
 
-struct choice {
+struct pofo_choice {
 	int64_t next; /* the boundary after it */
 	int record;   /* one stage recorded; else a group */
 	int sends;    /* bit 0: the tape, bit 1: x_i */
@@ -64,7 +64,7 @@ static double gradient(const struct fluid *x, int64_t t)
 	return (double)neap__stage_gradient(&x->p->chain, t);
 }
 
-static double value(struct fluid *x, const struct at *a, struct choice *best);
+static double value(struct fluid *x, const struct at *a, struct pofo_choice *best);
 
 /* Waits on the way up until so many bytes fit. */
 static double wait_up(const struct fluid *x, double need, double *q)
@@ -99,11 +99,12 @@ static double send(const struct fluid *x, double bytes, double *q, double *b)
 }
 
 /* A unit of stages: seconds up and down, bytes it takes besides what is kept. */
-struct unit {
+struct pofo_unit {
 	double up, down, need_up, need_down;
 };
 
-static double pass_unit(struct fluid *x, const struct at *a, const struct unit *u, struct choice c)
+static double pass_unit(
+	struct fluid *x, const struct at *a, const struct pofo_unit *u, struct pofo_choice c)
 {
 	struct at next = {.i = c.next, .in_tape = c.record && x->holds, .m = a->m};
 	double q = a->q, b = fmax(0, a->b - x->in * u->down), cost = 0;
@@ -125,8 +126,8 @@ static double pass_unit(struct fluid *x, const struct at *a, const struct unit *
 	return cost + u->up + u->down + value(x, &next, NULL);
 }
 
-static void consider(struct fluid *x, const struct at *a, const struct unit *u, struct choice c,
-	double *least, struct choice *best)
+static void consider(struct fluid *x, const struct at *a, const struct pofo_unit *u,
+	struct pofo_choice c, double *least, struct pofo_choice *best)
 {
 	for (int sends = 0; sends < 4; sends++) {
 		if (sends & 1 && (!c.record || x->stay))
@@ -142,11 +143,11 @@ static void consider(struct fluid *x, const struct at *a, const struct unit *u, 
 	}
 }
 
-static double options(struct fluid *x, const struct at *a, struct choice *best)
+static double options(struct fluid *x, const struct at *a, struct pofo_choice *best)
 {
 	const struct neap_stages *s = x->s;
 	double least = EVER, input = bytes_of_state(x, a->i), tapes = 0, widest = 0;
-	struct unit u = {0};
+	struct pofo_unit u = {0};
 	for (int64_t k = a->i; k < x->n && k < a->i + GROUP_MOST; k++) {
 		double output = bytes_of_state(x, k + 1), tape = (double)s->tape[k];
 		double beside = x->holds ? 0 : output;
@@ -156,9 +157,9 @@ static double options(struct fluid *x, const struct at *a, struct choice *best)
 			      (double)neap__stage_backward_tmp(s, k);
 		double again = tapes + beside + (double)neap__stage_record_tmp(s, k);
 		if (k == a->i) {
-			struct unit one = {neap__stage_record(s, k), s->backward[k], input + again,
-				(x->needs ? input : 0) + back};
-			consider(x, a, &one, (struct choice){k + 1, 1, 0}, &least, best);
+			struct pofo_unit one = {neap__stage_record(s, k), s->backward[k],
+				input + again, (x->needs ? input : 0) + back};
+			consider(x, a, &one, (struct pofo_choice){k + 1, 1, 0}, &least, best);
 		}
 		widest = fmax(widest, kept + output + (double)neap__stage_advance_tmp(s, k));
 		u.up += s->advance[k];
@@ -168,8 +169,8 @@ static double options(struct fluid *x, const struct at *a, struct choice *best)
 		double all = fmax(u.need_down, input + again + gradient(x, k + 1));
 		if (input + tapes > x->memory)
 			break;
-		struct unit group = {u.up, u.down, u.need_up, all};
-		consider(x, a, &group, (struct choice){k + 1, 0, 0}, &least, best);
+		struct pofo_unit group = {u.up, u.down, u.need_up, all};
+		consider(x, a, &group, (struct pofo_choice){k + 1, 0, 0}, &least, best);
 	}
 	return least;
 }
@@ -188,10 +189,10 @@ static int64_t level(const struct fluid *x, double bytes)
 	return k < x->levels ? (int64_t)k : x->levels;
 }
 
-static double value(struct fluid *x, const struct at *a, struct choice *best)
+static double value(struct fluid *x, const struct at *a, struct pofo_choice *best)
 {
 	int64_t wide = x->levels + 1;
-	struct choice unused = {0};
+	struct pofo_choice unused = {0};
 	if (a->i == x->n)
 		return at_turn(x, a);
 	float *f = &x->f[((((a->i * 2 + a->in_tape) * wide + level(x, a->m)) * wide) +
@@ -216,14 +217,14 @@ static void set_rates(struct fluid *x, const struct neap_tier_spec *tier)
 	x->sync = (tier->flags & NEAP_TIER_SYNC) != 0;
 }
 
-static void trace(struct fluid *x, struct neap__outline *o, int tier)
+static void trace(struct fluid *x, struct neap__offload_choice *o, int tier)
 {
 	struct at a = {0};
 	memset(o->tape, NEAP__NOT_KEPT, (size_t)o->n);
 	memset(o->state, NEAP__NOT_KEPT, (size_t)o->n);
 	memset(o->ahead, 1, (size_t)o->n);
 	while (a.i < x->n) {
-		struct choice c = {.next = a.i + 1, .record = 1};
+		struct pofo_choice c = {.next = a.i + 1, .record = 1};
 		double down = 0, up = 0;
 		value(x, &a, &c);
 		for (int64_t k = a.i; k < c.next; k++) {
@@ -251,7 +252,8 @@ static void trace(struct fluid *x, struct neap__outline *o, int tier)
 }
 
 /* The outline that the fluid program proposes for a tier and a budget. 1, 0 or a code. */
-static int propose(struct neap__outline *o, const struct neap_problem *p, int tier, double memory)
+static int propose(
+	struct neap__offload_choice *o, const struct neap_problem *p, int tier, double memory)
 {
 	const struct neap_stages *s = p->chain.stages;
 	struct fluid x = {.p = p,
@@ -281,7 +283,7 @@ static int propose(struct neap__outline *o, const struct neap_problem *p, int ti
 	return found;
 }
 
-int neap__pofo_propose(struct neap__stagesearch *x)
+int neap__pofo_propose(struct neap__offload_search *x)
 {
 	static const double shares[] = {1, 0.94, 0.88, 0.8};
 	const struct neap_problem *p = x->problem;
@@ -292,33 +294,33 @@ int neap__pofo_propose(struct neap__stagesearch *x)
 					shares[k];
 			int rc = propose(&x->trial, p, tier, memory);
 			if (rc > 0)
-				rc = neap__stagesearch_relieve(x, &x->trial, &makespan);
+				rc = neap__offload_search_relieve(x, &x->trial, &makespan);
 			if (rc < 0)
 				return rc;
 		}
 	return 0;
 }
 
-static int make(struct neap__script *out, const struct neap_problem *p)
+static int make(struct neap__action_list *out, const struct neap_problem *p)
 {
-	struct neap__stagesearch x;
-	int rc = neap__stagesearch_init(&x, p, 0);
+	struct neap__offload_search x;
+	int rc = neap__offload_search_init(&x, p, 0);
 	if (rc == 0)
 		rc = neap__pofo_propose(&x);
 	if (rc == 0 && !(x.makespan < INFINITY))
-		rc = neap__stagesearch_extremes(&x);
+		rc = neap__offload_search_extremes(&x);
 	if (rc == 0 && !(x.makespan < INFINITY))
-		rc = neap__stagesearch_chain(&x);
+		rc = neap__offload_search_chain(&x);
 	if (rc == 0)
-		rc = neap__stagesearch_script(&x, out);
-	neap__stagesearch_fini(&x);
+		rc = neap__offload_search_script(&x, out);
+	neap__offload_search_fini(&x);
 	return rc;
 }
 
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *p, const struct neap_params *fixed)
 {
-	struct neap__script script = {0};
+	struct neap__action_list script = {0};
 	(void)fixed;
 	if (!p->chain.stages)
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
@@ -329,12 +331,12 @@ static int solve(
 	else {
 		int rc = make(&script, p);
 		if (rc == 0)
-			rc = neap__script_measure(plan, p, &script);
-		neap__script_free(&script);
+			rc = neap__action_list_measure(plan, p, &script);
+		neap__action_list_free(&script);
 		if (rc != NEAP_EINFEASIBLE)
 			return rc;
 		uint64_t least = 0;
-		NEAP_TRY(neap__stagesearch_least(&least, p));
+		NEAP_TRY(neap__offload_search_least(&least, p));
 		neap__refuse(plan, least, "the stages need %llu bytes at least",
 			(unsigned long long)least);
 	}
@@ -343,13 +345,13 @@ static int solve(
 
 static int open(struct neap_schedule *s)
 {
-	struct neap__script script = {0};
+	struct neap__action_list script = {0};
 	int rc = s->problem.chain.stages && s->problem.ntiers
 			 ? make(&script, &s->problem)
 			 : neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (rc == 0)
-		return neap__script_open(s, &script);
-	neap__script_free(&script);
+		return neap__action_list_open(s, &script);
+	neap__action_list_free(&script);
 	return rc;
 }
 

@@ -56,8 +56,8 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 {
 	int64_t steps = problem->chain.steps, given = fixed->chunk < steps ? fixed->chunk : steps;
 	int64_t least = neap__ceil_div(steps, neap__places(problem, tier) + 1);
-	int64_t c = given ? given : neap__tapes_fit(problem, neap__pool(problem, tier));
-	int64_t all = neap__pool(problem, 0);
+	int64_t c = given ? given : neap__tapes_fit(problem, neap__pool_bytes(problem, tier));
+	int64_t all = neap__pool_bytes(problem, 0);
 
 	/* One chunk takes no tier, hence none of its staging. */
 	if ((given == steps || !given) && neap__tapes_fit(problem, all) >= steps &&
@@ -68,7 +68,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
 		return 0;
 	}
-	if (c < least || neap__pool(problem, tier) < neap__bytes(problem, 0, c)) {
+	if (c < least || neap__pool_bytes(problem, tier) < neap__bytes(problem, 0, c)) {
 		int64_t chunk = given ? given : least;
 		uint64_t bytes = neap__fixed_bytes(problem, chunk < steps ? tier : 0) +
 				 (uint64_t)neap__bytes(problem, 0, chunk);
@@ -125,7 +125,7 @@ static int refill(struct neap_schedule *s)
 	}
 	neap__record(s, t0, t1);
 	if (!x->back)
-		neap__turn(s);
+		neap__emit_turn(s);
 	if (x->i > 0)
 		neap__get(s, NEAP_LIVE, start(s, x->i - 1), x->i - 1, GET_TICKET);
 	neap__backward(s, t0, t1);

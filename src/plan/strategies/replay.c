@@ -256,7 +256,7 @@ static void turn(struct neap_schedule *s, struct replay *x)
 		settle_log(s, x);
 	if (t0 < t1)
 		neap__record(s, t0, t1);
-	neap__turn(s);
+	neap__emit_turn(s);
 	ask_state(s, x, x->i - 1);
 	ask_log(s, x, x->i - 1);
 	if (t0 < t1)
@@ -368,6 +368,6 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__logreplay = {"replay",
+const struct neap__strategy neap__strategy_replay = {"replay",
 	"tapes made again, block by block, from states and a log of what each step did", solve,
 	open};

@@ -25,9 +25,9 @@ static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *c = &problem->chain;
-	int64_t steps = c->steps, pool = neap__pool(problem, 0), tape = (int64_t)c->tape;
+	int64_t steps = c->steps, pool = neap__pool_bytes(problem, 0), tape = (int64_t)c->tape;
 	int64_t slots = pool < tape ? -1 : (pool - tape) / (int64_t)c->state;
-	int64_t least = neap__segment_slots_least(steps);
+	int64_t least = neap__binomial_slots_least(steps);
 
 	if (fixed->checkpoints && steps > 1) {
 		least = fixed->checkpoints < steps - 1 ? fixed->checkpoints : steps - 1;
@@ -45,13 +45,13 @@ static int solve(
 	plan->record_steps = steps;
 	double copies = 0;
 	if (steps > 1) {
-		struct neap__segment x = neap__segment(steps, slots);
-		plan->advance_steps = neap__segment_extra(&x);
+		struct neap__binomial x = neap__binomial(steps, slots);
+		plan->advance_steps = neap__binomial_extra(&x);
 		if (plan->advance_steps < 0) {
 			neap__refuse(plan, 0, "%lld slots: more than 2^63 steps", (long long)slots);
 			return 0;
 		}
-		copies = (double)(1 + neap__segment_saves(x)) * c->slot_write +
+		copies = (double)(1 + neap__binomial_saves(x)) * c->slot_write +
 			 (double)(steps - 1) * c->slot_read;
 	}
 	neap__accept(plan, problem, 0, slots, neap__bytes(problem, slots, 1));
@@ -80,7 +80,7 @@ int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room)
 	return x->room;
 }
 
-static int push(struct neap__revolving *x, int64_t t0, struct neap__segment part)
+static int push(struct neap__revolving *x, int64_t t0, struct neap__binomial part)
 {
 	if (x->depth == x->room)
 		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
@@ -92,7 +92,7 @@ static int push(struct neap__revolving *x, int64_t t0, struct neap__segment part
 
 int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots)
 {
-	return push(x, t0, l > 1 ? neap__segment(l, slots) : (struct neap__segment){.l = 1});
+	return push(x, t0, l > 1 ? neap__binomial(l, slots) : (struct neap__binomial){.l = 1});
 }
 
 /*
@@ -102,25 +102,25 @@ int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t
 static int descend(struct neap__revolving *x, struct neap_schedule *s)
 {
 	int64_t t0 = x->stack[x->depth - 1].t0;
-	struct neap__segment part = x->stack[x->depth - 1].part;
+	struct neap__binomial part = x->stack[x->depth - 1].part;
 	if (part.l == 1) {
 		x->depth--;
 		x->down = 0;
 		neap__record(s, t0, t0 + 1);
 		if (!x->turned)
-			neap__turn(s);
+			neap__emit_turn(s);
 		x->turned = 1;
 		neap__backward(s, t0, t0 + 1);
 		return 0;
 	}
-	int64_t y = neap__segment_split(&part);
+	int64_t y = neap__binomial_split(&part);
 	x->stack[x->depth - 1].part =
-		y >= 2 ? neap__segment_left(&part, y) : (struct neap__segment){.l = 1};
+		y >= 2 ? neap__binomial_left(&part, y) : (struct neap__binomial){.l = 1};
 	neap__advance(s, t0, t0 + y);
 	if (part.l - y == 1)
-		return push(x, t0 + y, (struct neap__segment){.l = 1});
+		return push(x, t0 + y, (struct neap__binomial){.l = 1});
 	neap__save(s, x->depth, t0 + y);
-	return push(x, t0 + y, neap__segment_right(&part, y));
+	return push(x, t0 + y, neap__binomial_right(&part, y));
 }
 
 int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s)

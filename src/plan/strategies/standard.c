@@ -29,7 +29,7 @@ static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *k = &problem->chain;
-	int64_t steps = k->steps, pool = neap__pool(problem, 0);
+	int64_t steps = k->steps, pool = neap__pool_bytes(problem, 0);
 	int64_t c = fixed->chunk < steps ? fixed->chunk : steps;
 	if (k->flags & NEAP_CHAIN_CLASSIC && c > 1) {
 		neap__refuse(plan, 0, "needs bytes: chunks of %lld steps keep as many tapes",
@@ -82,7 +82,7 @@ static int refill(struct neap_schedule *s)
 	}
 	neap__record(s, t0, t1);
 	if (!x->back)
-		neap__turn(s);
+		neap__emit_turn(s);
 	neap__backward(s, t0, t1);
 	x->back = 1;
 	x->i--;

@@ -58,11 +58,11 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
 static struct neap_blocks chunked(
 	const struct neap_problem *problem, int tier, int64_t q, int64_t given_tail)
 {
-	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
+	int64_t fit = neap__tapes_fit(problem, neap__pool_bytes(problem, tier));
 	int64_t tail = fit - q > q ? fit - q : q, must = stay(problem, tier, q);
 	if (tail < must)
 		tail = must;
-	int64_t all = neap__tapes_fit(problem, neap__pool(problem, 0));
+	int64_t all = neap__tapes_fit(problem, neap__pool_bytes(problem, 0));
 	int64_t steps = problem->chain.steps;
 	if (all >= steps)
 		tail = steps;
@@ -72,14 +72,14 @@ static struct neap_blocks chunked(
 }
 
 static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap_params *fixed, int tier, struct neap__flow *flow)
+	const struct neap_params *fixed, int tier, struct neap__prefetch *flow)
 {
-	int64_t fit = neap__tapes_fit(problem, neap__pool(problem, tier));
+	int64_t fit = neap__tapes_fit(problem, neap__pool_bytes(problem, tier));
 	int64_t most = longest(problem, fixed);
 	int64_t given = fixed->chunk < most ? fixed->chunk : most;
 	int64_t last = 0;
-	if (neap__tapes_fit(problem, neap__pool(problem, 0)) >= problem->chain.steps &&
-		neap__pool(problem, 0) >= 0)
+	if (neap__tapes_fit(problem, neap__pool_bytes(problem, 0)) >= problem->chain.steps &&
+		neap__pool_bytes(problem, 0) >= 0)
 		fit = problem->chain.steps; /* nothing has to leave */
 	for (int64_t d = 1; d <= 64 || !plan->feasible; d *= 2) {
 		int64_t q = given ? given : fit / d;
@@ -90,7 +90,7 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		struct neap_blocks blocks = chunked(problem, tier, q, fixed->tail);
 		if (blocks.tail > fit)
 			continue;
-		NEAP_TRY(neap__blocks_evaluate(&trial, problem, tier, &blocks, flow, 0, NULL));
+		NEAP_TRY(neap__block_plan_evaluate(&trial, problem, tier, &blocks, flow, 0, NULL));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}
@@ -100,10 +100,10 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
-	struct neap__flow *flow;
-	NEAP_TRY(neap__flow_new(&flow));
+	struct neap__prefetch *flow;
+	NEAP_TRY(neap__prefetch_new(&flow));
 	int rc = best_chunk(plan, problem, fixed, tier, flow);
-	neap__flow_free(flow);
+	neap__prefetch_free(flow);
 	return rc;
 }
 
@@ -121,6 +121,6 @@ static int solve(
 	return neap__over_tiers(plan, problem, fixed, attempt);
 }
 
-const struct neap__strategy neap__stream = {"stream",
+const struct neap__strategy neap__strategy_stream = {"stream",
 	"every step recorded once, the tapes sent to slow memory and read back", solve,
-	neap__blocks_open};
+	neap__block_plan_open};

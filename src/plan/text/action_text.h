@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_text.h: neap_action_show's way back, and schedules that are lists. */
-#ifndef NEAP_PLAN_ACTIONTEXT_H
-#define NEAP_PLAN_ACTIONTEXT_H
+#ifndef NEAP_PLAN_TEXT_ACTION_TEXT_H
+#define NEAP_PLAN_TEXT_ACTION_TEXT_H
 
 #include <neap/plan.h>
 

@@ -32,7 +32,7 @@ static const struct {
 	[STALL] = {"waiting", "#CC79A7", 5},
 };
 
-struct mark {
+struct svg_mark {
 	double x0, x1; /* seconds */
 	double y0, y1; /* steps; lanes: the tier's number, from 0 */
 	int look;
@@ -40,7 +40,7 @@ struct mark {
 
 struct drawing {
 	const struct neap_problem *p;
-	struct mark *marks;
+	struct svg_mark *marks;
 	int64_t count, room, limit;
 	double *since; /* by slot: when its state came, or -1 */
 	int64_t slots;
@@ -53,13 +53,13 @@ static int add(struct drawing *d, int look, double x0, double x1, double y0, dou
 			(long long)d->limit);
 	if (d->count == d->room) {
 		int64_t room = d->room ? 2 * d->room : 256;
-		struct mark *marks = realloc(d->marks, (size_t)room * sizeof *marks);
+		struct svg_mark *marks = realloc(d->marks, (size_t)room * sizeof *marks);
 		if (!marks)
 			return neap__fail(-ENOMEM, "draw: out of memory");
 		d->marks = marks;
 		d->room = room;
 	}
-	d->marks[d->count++] = (struct mark){x0, x1, y0, y1, look};
+	d->marks[d->count++] = (struct svg_mark){x0, x1, y0, y1, look};
 	return 0;
 }
 
@@ -282,7 +282,7 @@ static void write_marks(struct neap__text *out, const struct drawing *d, const s
 			looks[look].colour, looks[look].width, cap ? "round" : "butt",
 			looks[look].label);
 		for (int64_t i = 0; i < d->count; i++) {
-			const struct mark *m = &d->marks[i];
+			const struct svg_mark *m = &d->marks[i];
 			if (m->look != look)
 				continue;
 			double y0 = lane ? lane_y(m->y0) + shift[look] : py(x, m->y0);

@@ -3,8 +3,8 @@
  * plan_keys.h: the keys of plans as text, which plan_write.c writes and plan_read.c
  * reads, and the numbers in them.
  */
-#ifndef NEAP_PLAN_PLANTEXT_H
-#define NEAP_PLAN_PLANTEXT_H
+#ifndef NEAP_PLAN_TEXT_PLAN_KEYS_H
+#define NEAP_PLAN_TEXT_PLAN_KEYS_H
 
 #include <neap/plan.h>
 

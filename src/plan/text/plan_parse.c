@@ -18,7 +18,7 @@
 #define COUNT_MOST ((int64_t)1000000000000000)
 #define LONG_MOST ((int64_t)1 << 62)
 
-struct parsing {
+struct plan_parsing {
 	struct neap__parsed *out;
 	const char *at, *end;
 	int64_t line;
@@ -35,7 +35,7 @@ struct parsing {
 typedef long long ll;
 
 /* The next line that says something, without its end and blanks; 0 at the end. */
-static int next_line(struct parsing *p)
+static int next_line(struct plan_parsing *p)
 {
 	while (p->at < p->end) {
 		const char *stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -140,7 +140,7 @@ static int read_value(const struct neap__key *key, void *into, const char *text,
 	}
 }
 
-static void *object_of(struct parsing *p)
+static void *object_of(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
 	switch (p->section) {
@@ -167,7 +167,7 @@ static char *split(char *text)
 	return blank + 1;
 }
 
-static int take_key(struct parsing *p)
+static int take_key(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
 	int64_t *lines =
@@ -188,7 +188,7 @@ static int take_key(struct parsing *p)
 	return BAD(p, "%.80s: unknown key of [%s]", p->text, neap__section_names[p->section]);
 }
 
-static int take_columns(struct parsing *p)
+static int take_columns(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
 	int64_t steps = out->saved.problem.chain.steps;
@@ -213,7 +213,7 @@ static int take_columns(struct parsing *p)
 	return p->columns ? 0 : BAD(p, "columns: none");
 }
 
-static int take_cell(struct parsing *p, int k, const char *text)
+static int take_cell(struct plan_parsing *p, int k, const char *text)
 {
 	const struct neap__stage_column *column = &neap__stage_columns[k];
 	int bad;
@@ -229,7 +229,7 @@ static int take_cell(struct parsing *p, int k, const char *text)
 }
 
 /* "3 0.5 1 4096 8192": a stage's number, then its columns. */
-static int take_stage(struct parsing *p)
+static int take_stage(struct plan_parsing *p)
 {
 	int64_t number;
 	char *rest = split(p->text);
@@ -248,7 +248,7 @@ static int take_stage(struct parsing *p)
 	return *rest ? BAD(p, "stage %lld: more numbers than columns", (ll)number) : 0;
 }
 
-static int take_action(struct parsing *p)
+static int take_action(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
 	int64_t *count = &out->saved.plan.action_count;
@@ -267,7 +267,7 @@ static int take_action(struct parsing *p)
 }
 
 /* A line for each stage takes some of the text: no table is larger than that. */
-static int begin_stages(struct parsing *p)
+static int begin_stages(struct plan_parsing *p)
 {
 	struct neap_chain *c = &p->out->saved.problem.chain;
 	if (!p->seen[NEAP__IN_CHAIN])
@@ -278,7 +278,7 @@ static int begin_stages(struct parsing *p)
 	return 0;
 }
 
-static int take_section(struct parsing *p)
+static int take_section(struct plan_parsing *p)
 {
 	struct neap_problem *problem = &p->out->saved.problem;
 	size_t n = strlen(p->text);
@@ -302,7 +302,7 @@ static int take_section(struct parsing *p)
 	return k == NEAP__IN_STAGES ? begin_stages(p) : 0;
 }
 
-static int take_line(struct parsing *p)
+static int take_line(struct plan_parsing *p)
 {
 	if (p->ended)
 		return BAD(p, "something follows the end");
@@ -348,7 +348,7 @@ static int check_list(struct neap__parsed *out)
 }
 
 /* What only the whole text tells. */
-static int complete(const struct parsing *p)
+static int complete(const struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
 	const struct neap_chain *c = &out->saved.problem.chain;
@@ -373,7 +373,7 @@ static int complete(const struct parsing *p)
 
 int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length)
 {
-	struct parsing p = {.out = parsed, .at = text, .end = text + length, .section = -1};
+	struct plan_parsing p = {.out = parsed, .at = text, .end = text + length, .section = -1};
 	struct neap_plan *plan = &parsed->saved.plan;
 	int rc = next_line(&p);
 	NEAP_TRY(rc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_parse.h: what stands in the text of a plan, before any of it is believed. */
-#ifndef NEAP_PLAN_PLANPARSE_H
-#define NEAP_PLAN_PLANPARSE_H
+#ifndef NEAP_PLAN_TEXT_PLAN_PARSE_H
+#define NEAP_PLAN_TEXT_PLAN_PARSE_H
 
 #include "plan/text/plan_keys.h"
 

@@ -19,14 +19,14 @@ typedef long long ll;
  * A schedule of at most so many actions, with no slot that is far beyond the budget:
  * tables are as long as slot numbers are large.
  */
-struct walk {
+struct plan_walk {
 	struct neap_schedule *inner;
 	int64_t left, most, slots;
 };
 
 static int walk_next(void *user, struct neap_action *action)
 {
-	struct walk *w = user;
+	struct plan_walk *w = user;
 	if (w->most && w->left-- <= 0)
 		return neap__fail(
 			NEAP_EUSAGE, "the schedule has more than %lld actions", (ll)w->most);
@@ -39,11 +39,11 @@ static int walk_next(void *user, struct neap_action *action)
 
 static void walk_close(void *user)
 {
-	struct walk *w = user;
+	struct plan_walk *w = user;
 	neap_schedule_close(w->inner);
 }
 
-static int open_walk(struct neap_schedule **s, struct walk *w, const struct neap_saved *x)
+static int open_walk(struct neap_schedule **s, struct plan_walk *w, const struct neap_saved *x)
 {
 	*s = NULL;
 	w->left = w->most + 1; /* the last call says that there are no more */
@@ -64,7 +64,7 @@ static int walk(struct neap_plan *found, const struct neap_saved *x, int64_t mos
 {
 	struct neap_verdict v;
 	struct neap_simulation m;
-	struct walk w = {.most = most};
+	struct plan_walk w = {.most = most};
 	struct neap_schedule *s;
 	NEAP_TRY(open_walk(&s, &w, x));
 	int rc = neap_verify(&v, &x->problem, s);

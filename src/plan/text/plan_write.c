@@ -8,13 +8,13 @@
 
 #define ACTIONS_MOST 1000000
 
-struct writing {
+struct plan_writing {
 	struct neap__text text;
 	int (*write)(void *user, const char *text, size_t length);
 	void *user;
 };
 
-static int flush(struct writing *w)
+static int flush(struct plan_writing *w)
 {
 	if (w->text.error)
 		return neap__fail(w->text.error, "plan: out of memory");
@@ -105,7 +105,7 @@ static void write_value(struct neap__text *out, const struct neap__key *key, con
 }
 
 /* The keys of a section; nothing, if none of them has something to say. */
-static void write_keys(struct writing *w, enum neap__section section, const void *object)
+static void write_keys(struct plan_writing *w, enum neap__section section, const void *object)
 {
 	int titled = 0;
 	for (const struct neap__key *key = neap__plan_keys; key->name; key++) {
@@ -141,7 +141,7 @@ static int has_column(const struct neap_stages *s, const struct neap__stage_colu
 }
 
 /* Flags, the names of the columns, and a line a stage, the loss last. */
-static int write_stages(struct writing *w, const struct neap_chain *c)
+static int write_stages(struct plan_writing *w, const struct neap_chain *c)
 {
 	const struct neap_stages *s = c->stages;
 	neap__text_add(&w->text, "\n[stages]\n");
@@ -171,7 +171,7 @@ static int write_stages(struct writing *w, const struct neap_chain *c)
 }
 
 static int write_actions(
-	struct writing *w, const struct neap_plan *plan, const struct neap_problem *problem)
+	struct plan_writing *w, const struct neap_plan *plan, const struct neap_problem *problem)
 {
 	char room[NEAP_ACTION_TEXT];
 	struct neap_schedule *schedule;
@@ -193,7 +193,7 @@ static int write_actions(
 	return rc;
 }
 
-static int write_all(struct writing *w, const struct neap_plan *plan,
+static int write_all(struct plan_writing *w, const struct neap_plan *plan,
 	const struct neap_problem *problem, uint32_t flags)
 {
 	const struct neap_chain *c = &problem->chain;
@@ -218,7 +218,7 @@ static int write_all(struct writing *w, const struct neap_plan *plan,
 int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
 	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user)
 {
-	struct writing w = {.write = write, .user = user};
+	struct plan_writing w = {.write = write, .user = user};
 	if (flags & ~(uint32_t)NEAP_WRITE_ACTIONS)
 		return neap__fail(NEAP_EUSAGE, "plan: unknown flags");
 	if (!plan->feasible)

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 
 /* Makes room for a row at `i`; the row is not set. */
-static int insert(struct neap__runs *r, int64_t i)
+static int insert(struct neap__run_length *r, int64_t i)
 {
 	if (r->count == r->room) {
 		int64_t room = r->room ? 2 * r->room : 8;
@@ -23,7 +23,7 @@ static int insert(struct neap__runs *r, int64_t i)
 }
 
 /* Takes items [from, from + count) out of row i. */
-static int cut(struct neap__runs *r, int64_t i, int64_t from, int64_t count)
+static int cut(struct neap__run_length *r, int64_t i, int64_t from, int64_t count)
 {
 	struct neap__run row = r->run[i], after = row;
 	after.at += (from + count) * row.gap;
@@ -44,7 +44,7 @@ static int cut(struct neap__runs *r, int64_t i, int64_t from, int64_t count)
 	return 0;
 }
 
-static int append(struct neap__runs *r, struct neap__run row)
+static int append(struct neap__run_length *r, struct neap__run row)
 {
 	NEAP_TRY(insert(r, r->count));
 	r->run[r->count - 1] = row;
@@ -62,7 +62,7 @@ static int64_t item(const struct neap__run *row, int64_t place)
 	return off / row->gap;
 }
 
-int neap__runs_put(struct neap__runs *r, int64_t place, int64_t t)
+int neap__run_length_put(struct neap__run_length *r, int64_t place, int64_t t)
 {
 	if (r->count > 0) {
 		struct neap__run *last = &r->run[r->count - 1];
@@ -81,7 +81,7 @@ int neap__runs_put(struct neap__runs *r, int64_t place, int64_t t)
 	return append(r, (struct neap__run){.at = place, .gap = 1, .t = t, .count = 1});
 }
 
-static int64_t row_of(const struct neap__runs *r, int64_t place)
+static int64_t row_of(const struct neap__run_length *r, int64_t place)
 {
 	for (int64_t i = r->count - 1; i >= 0; i--)
 		if (item(&r->run[i], place) >= 0)
@@ -89,19 +89,19 @@ static int64_t row_of(const struct neap__runs *r, int64_t place)
 	return -1;
 }
 
-int64_t neap__runs_find(const struct neap__runs *r, int64_t place)
+int64_t neap__run_length_find(const struct neap__run_length *r, int64_t place)
 {
 	int64_t i = row_of(r, place);
 	return i < 0 ? -1 : r->run[i].t + item(&r->run[i], place) * r->run[i].step;
 }
 
-int neap__runs_forget(struct neap__runs *r, int64_t place)
+int neap__run_length_forget(struct neap__run_length *r, int64_t place)
 {
 	int64_t i = row_of(r, place);
 	return i < 0 ? NEAP_EILLEGAL : cut(r, i, item(&r->run[i], place), 1);
 }
 
-int64_t neap__runs_height(const struct neap__runs *r)
+int64_t neap__run_length_height(const struct neap__run_length *r)
 {
 	if (r->count == 0)
 		return 0;
@@ -109,7 +109,7 @@ int64_t neap__runs_height(const struct neap__runs *r)
 	return top->at + top->count * top->gap;
 }
 
-int neap__runs_overlap(const struct neap__runs *r, int64_t t0, int64_t t1)
+int neap__run_length_overlap(const struct neap__run_length *r, int64_t t0, int64_t t1)
 {
 	for (int64_t i = 0; i < r->count; i++)
 		if (t0 < r->run[i].t + r->run[i].count * r->run[i].step && r->run[i].t < t1)
@@ -117,7 +117,7 @@ int neap__runs_overlap(const struct neap__runs *r, int64_t t0, int64_t t1)
 	return 0;
 }
 
-int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1)
+int neap__run_length_record(struct neap__run_length *r, int64_t t0, int64_t t1)
 {
 	int64_t length = t1 - t0;
 	if (r->count > 0) {
@@ -127,7 +127,7 @@ int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1)
 			return 0;
 		}
 	}
-	return append(r, (struct neap__run){.at = neap__runs_height(r),
+	return append(r, (struct neap__run){.at = neap__run_length_height(r),
 				 .gap = length,
 				 .t = t0,
 				 .step = length,
@@ -135,7 +135,7 @@ int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1)
 }
 
 /* The row whose item ends at t1, or -1. */
-static int64_t row_ending(const struct neap__runs *r, int64_t t1)
+static int64_t row_ending(const struct neap__run_length *r, int64_t t1)
 {
 	for (int64_t i = r->count - 1; i >= 0; i--) {
 		int64_t off = t1 - r->run[i].t;
@@ -145,7 +145,7 @@ static int64_t row_ending(const struct neap__runs *r, int64_t t1)
 	return -1;
 }
 
-int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1)
+int neap__run_length_whole(const struct neap__run_length *r, int64_t t0, int64_t t1)
 {
 	while (t1 > t0) {
 		int64_t i = row_ending(r, t1);
@@ -158,7 +158,7 @@ int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1)
 	return t1 == t0;
 }
 
-int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1)
+int neap__run_length_reverse(struct neap__run_length *r, int64_t t0, int64_t t1)
 {
 	while (t1 > t0) {
 		int64_t i = row_ending(r, t1);
@@ -176,7 +176,7 @@ int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1)
 	return 0;
 }
 
-void neap__runs_free(struct neap__runs *r)
+void neap__run_length_free(struct neap__run_length *r)
 {
 	free(r->run);
 	memset(r, 0, sizeof *r);

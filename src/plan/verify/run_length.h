@@ -4,8 +4,8 @@
  * item i being (at + i gap, t + i step): records on a tier (place, step), or
  * recorded tape ranges on the stack (height, first step), each `step` steps long.
  */
-#ifndef NEAP_PLAN_RUNS_H
-#define NEAP_PLAN_RUNS_H
+#ifndef NEAP_PLAN_VERIFY_RUN_LENGTH_H
+#define NEAP_PLAN_VERIFY_RUN_LENGTH_H
 
 #include <stdint.h>
 
@@ -15,28 +15,28 @@ struct neap__run {
 	int64_t count;
 };
 
-/* All zero to begin with; free with neap__runs_free. */
-struct neap__runs {
+/* All zero to begin with; free with neap__run_length_free. */
+struct neap__run_length {
 	struct neap__run *run;
 	int64_t count, room;
 };
 
 /* Records: distinct places. find: the step at a place, or -1. */
-int neap__runs_put(struct neap__runs *r, int64_t place, int64_t t);
-int64_t neap__runs_find(const struct neap__runs *r, int64_t place);
-int neap__runs_forget(struct neap__runs *r, int64_t place);
+int neap__run_length_put(struct neap__run_length *r, int64_t place, int64_t t);
+int64_t neap__run_length_find(const struct neap__run_length *r, int64_t place);
+int neap__run_length_forget(struct neap__run_length *r, int64_t place);
 
 /*
  * Tapes: a stack of ranges. reverse takes [t0, t1) off, NEAP_EILLEGAL unless it
  * is made of whole ranges; what lies above a hole stays where it is.
  */
-int neap__runs_overlap(const struct neap__runs *r, int64_t t0, int64_t t1);
-int neap__runs_record(struct neap__runs *r, int64_t t0, int64_t t1);
+int neap__run_length_overlap(const struct neap__run_length *r, int64_t t0, int64_t t1);
+int neap__run_length_record(struct neap__run_length *r, int64_t t0, int64_t t1);
 /* 1 if [t0, t1) is made of whole ranges. */
-int neap__runs_whole(const struct neap__runs *r, int64_t t0, int64_t t1);
-int neap__runs_reverse(struct neap__runs *r, int64_t t0, int64_t t1);
-int64_t neap__runs_height(const struct neap__runs *r); /* steps up to the topmost */
+int neap__run_length_whole(const struct neap__run_length *r, int64_t t0, int64_t t1);
+int neap__run_length_reverse(struct neap__run_length *r, int64_t t0, int64_t t1);
+int64_t neap__run_length_height(const struct neap__run_length *r); /* steps up to the topmost */
 
-void neap__runs_free(struct neap__runs *r);
+void neap__run_length_free(struct neap__run_length *r);
 
 #endif

@@ -22,7 +22,7 @@
 
 #define SLOTS_MOST ((int64_t)1 << 31)
 
-enum standing { FREE, HELD, ARRIVING };
+enum verify_standing { FREE, HELD, ARRIVING };
 
 struct holder { /* a slot, or the live state */
 	int64_t t;
@@ -30,30 +30,30 @@ struct holder { /* a slot, or the live state */
 	int32_t standing;
 };
 
-struct flight {
+struct verify_flight {
 	int kind; /* NEAP_PUT, NEAP_GET; 0: ticket free (an ADVANCE has no ticket) */
 	int tier;
 	int payload;
 	int64_t slot, t, t1, place;
 };
 
-struct audit {
+struct verify_run {
 	const struct neap_problem *p;
 	struct neap_verdict *out;
 	struct holder live, *slots;
 	int64_t room, held; /* of slots: allocated; in use */
-	struct neap__runs tapes, logs;
+	struct neap__run_length tapes, logs;
 	int64_t steps_taped;  /* steps whose tapes take room: there, leaving or arriving */
 	int64_t steps_logged; /* the same of logs */
 	int travelled;	      /* tapes did, or there were logs */
 	uint64_t peak_held;   /* with the tapes that are there, without gaps */
-	struct store {
-		struct neap__runs states, from, to; /* places of states; of tapes: t0, t1 */
-		struct neap__runs logs;		    /* those of the latter that are of logs */
-		int64_t state_top, tape_top;	    /* highest place used, plus 1 */
-		int64_t longest, longest_log;	    /* steps of the longest record */
+	struct verify_store {
+		struct neap__run_length states, from, to; /* places of states; of tapes: t0, t1 */
+		struct neap__run_length logs;		  /* those of the latter that are of logs */
+		int64_t state_top, tape_top;		  /* highest place used, plus 1 */
+		int64_t longest, longest_log;		  /* steps of the longest record */
 	} stores[NEAP_TIERS_MAX];
-	struct flight flights[NEAP_TICKETS];
+	struct verify_flight flights[NEAP_TICKETS];
 	int64_t in_flight;
 	int64_t adjoint; /* -1: none yet */
 	int turned;
@@ -62,7 +62,7 @@ struct audit {
 #define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 typedef long long ll;
 
-static int range(const struct audit *v, const struct neap_action *a)
+static int range(const struct verify_run *v, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > v->p->chain.steps)
 		return ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0, (ll)a->t1,
@@ -71,7 +71,7 @@ static int range(const struct audit *v, const struct neap_action *a)
 }
 
 /* The live state must be at t. */
-static int live_at(const struct audit *v, int64_t t)
+static int live_at(const struct verify_run *v, int64_t t)
 {
 	if (v->live.standing == ARRIVING)
 		return ILLEGAL("the live state is still arriving");
@@ -82,7 +82,7 @@ static int live_at(const struct audit *v, int64_t t)
 	return 0;
 }
 
-static int live_may_change(const struct audit *v)
+static int live_may_change(const struct verify_run *v)
 {
 	if (v->live.leaving)
 		return ILLEGAL("the live state is still leaving for a tier");
@@ -90,7 +90,7 @@ static int live_may_change(const struct audit *v)
 }
 
 /* Grows the table so that slot n exists; NULL without memory or for a bad number. */
-static struct holder *slot_row(struct audit *v, int64_t n)
+static struct holder *slot_row(struct verify_run *v, int64_t n)
 {
 	if (n < 0 || n >= SLOTS_MOST)
 		return NULL;
@@ -108,7 +108,7 @@ static struct holder *slot_row(struct audit *v, int64_t n)
 	return &v->slots[n];
 }
 
-static int slot_find(struct audit *v, int64_t n, struct holder **row)
+static int slot_find(struct verify_run *v, int64_t n, struct holder **row)
 {
 	*row = slot_row(v, n);
 	if (!*row)
@@ -117,7 +117,7 @@ static int slot_find(struct audit *v, int64_t n, struct holder **row)
 	return 0;
 }
 
-static int slot_fill(struct audit *v, int64_t n, int64_t t, int standing)
+static int slot_fill(struct verify_run *v, int64_t n, int64_t t, int standing)
 {
 	struct holder *row;
 	NEAP_TRY(slot_find(v, n, &row));
@@ -130,7 +130,7 @@ static int slot_fill(struct audit *v, int64_t n, int64_t t, int standing)
 	return 0;
 }
 
-static int slot_holds(struct audit *v, int64_t n, int64_t t, struct holder **row)
+static int slot_holds(struct verify_run *v, int64_t n, int64_t t, struct holder **row)
 {
 	NEAP_TRY(slot_find(v, n, row));
 	if ((*row)->standing == ARRIVING)
@@ -143,18 +143,18 @@ static int slot_holds(struct audit *v, int64_t n, int64_t t, struct holder **row
 }
 
 /* What there is of tapes or of logs. */
-static struct neap__runs *kept(struct audit *v, int payload)
+static struct neap__run_length *kept(struct verify_run *v, int payload)
 {
 	return payload == NEAP_LOG ? &v->logs : &v->tapes;
 }
 
-static int64_t *kept_steps(struct audit *v, int payload)
+static int64_t *kept_steps(struct verify_run *v, int payload)
 {
 	return payload == NEAP_LOG ? &v->steps_logged : &v->steps_taped;
 }
 
 /* What the tapes or logs of an action take on a channel. */
-static uint64_t sent_bytes(const struct audit *v, const struct neap_action *a)
+static uint64_t sent_bytes(const struct verify_run *v, const struct neap_action *a)
 {
 	return (uint64_t)(a->t1 - a->t0) *
 	       (a->payload == NEAP_LOG ? v->p->chain.log : neap__tape_sent(&v->p->chain));
@@ -167,10 +167,10 @@ static const char *plural(int payload)
 }
 
 /* The tapes or logs of [t0, t1) must not be on their way out (NEAP_PUT) or in (NEAP_GET). */
-static int at_rest(const struct audit *v, int payload, int kind, int64_t t0, int64_t t1)
+static int at_rest(const struct verify_run *v, int payload, int kind, int64_t t0, int64_t t1)
 {
 	for (int i = 0; v->travelled && v->in_flight && i < NEAP_TICKETS; i++) {
-		const struct flight *f = &v->flights[i];
+		const struct verify_flight *f = &v->flights[i];
 		if (f->kind == kind && f->payload == payload && f->t < t1 && t0 < f->t1)
 			return ILLEGAL("%s of [%lld, %lld) are still %s", plural(payload), (ll)f->t,
 				(ll)f->t1, kind == NEAP_PUT ? "leaving for a tier" : "arriving");
@@ -179,23 +179,23 @@ static int at_rest(const struct audit *v, int payload, int kind, int64_t t0, int
 }
 
 /* No tape, or log, of the range may be there or arriving. */
-static int absent(struct audit *v, const struct neap_action *a, int payload)
+static int absent(struct verify_run *v, const struct neap_action *a, int payload)
 {
-	if (neap__runs_overlap(kept(v, payload), a->t0, a->t1))
+	if (neap__run_length_overlap(kept(v, payload), a->t0, a->t1))
 		return ILLEGAL("a %s of [%lld, %lld) is there already",
 			payload == NEAP_LOG ? "log" : "tape", (ll)a->t0, (ll)a->t1);
 	return at_rest(v, payload, NEAP_GET, a->t0, a->t1);
 }
 
-static int whole(struct audit *v, const struct neap_action *a, int payload)
+static int whole(struct verify_run *v, const struct neap_action *a, int payload)
 {
-	if (!neap__runs_whole(kept(v, payload), a->t0, a->t1))
+	if (!neap__run_length_whole(kept(v, payload), a->t0, a->t1))
 		return ILLEGAL("the %s of [%lld, %lld) are not there as whole records",
 			plural(payload), (ll)a->t0, (ll)a->t1);
 	return 0;
 }
 
-static int logs_exist(struct audit *v)
+static int logs_exist(struct verify_run *v)
 {
 	if (!v->p->chain.log)
 		return ILLEGAL("there are no logs in this problem");
@@ -203,7 +203,7 @@ static int logs_exist(struct audit *v)
 	return 0;
 }
 
-static int do_advance(struct audit *v, const struct neap_action *a)
+static int do_advance(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
 	NEAP_TRY(live_at(v, a->t0));
@@ -211,7 +211,7 @@ static int do_advance(struct audit *v, const struct neap_action *a)
 	if (a->payload == NEAP_LOG) {
 		NEAP_TRY(logs_exist(v));
 		NEAP_TRY(absent(v, a, NEAP_LOG));
-		NEAP_TRY(neap__runs_record(&v->logs, a->t0, a->t1));
+		NEAP_TRY(neap__run_length_record(&v->logs, a->t0, a->t1));
 		v->steps_logged += a->t1 - a->t0;
 	}
 	v->live.t = a->t1;
@@ -219,7 +219,7 @@ static int do_advance(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int do_record(struct audit *v, const struct neap_action *a)
+static int do_record(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
 	NEAP_TRY(live_at(v, a->t0));
@@ -230,17 +230,17 @@ static int do_record(struct audit *v, const struct neap_action *a)
 		NEAP_TRY(at_rest(v, NEAP_LOG, NEAP_PUT, a->t0, a->t1));
 	}
 	NEAP_TRY(absent(v, a, NEAP_TAPE));
-	NEAP_TRY(neap__runs_record(&v->tapes, a->t0, a->t1));
+	NEAP_TRY(neap__run_length_record(&v->tapes, a->t0, a->t1));
 	v->steps_taped += a->t1 - a->t0;
 	if (v->p->chain.flags & NEAP_CHAIN_CLASSIC && !(v->p->chain.flags & NEAP_CHAIN_MIXED) &&
-		neap__runs_height(&v->tapes) > 1)
+		neap__run_length_height(&v->tapes) > 1)
 		return ILLEGAL("more than one tape in a classic problem");
 	v->live.t = a->t1;
 	v->out->record_steps += a->t1 - a->t0;
 	return 0;
 }
 
-static int do_turn(struct audit *v, const struct neap_action *a)
+static int do_turn(struct verify_run *v, const struct neap_action *a)
 {
 	(void)a;
 	if (v->turned)
@@ -251,7 +251,7 @@ static int do_turn(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int do_backward(struct audit *v, const struct neap_action *a)
+static int do_backward(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
 	if (!v->turned)
@@ -261,7 +261,7 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 	NEAP_TRY(live_may_change(v));
 	NEAP_TRY(at_rest(v, NEAP_TAPE, NEAP_PUT, a->t0, a->t1));
 	NEAP_TRY(whole(v, a, NEAP_TAPE));
-	NEAP_TRY(neap__runs_reverse(&v->tapes, a->t0, a->t1));
+	NEAP_TRY(neap__run_length_reverse(&v->tapes, a->t0, a->t1));
 	v->steps_taped -= a->t1 - a->t0;
 	v->adjoint = a->t0;
 	v->out->backward_steps += a->t1 - a->t0;
@@ -270,13 +270,13 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int do_save(struct audit *v, const struct neap_action *a)
+static int do_save(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(live_at(v, a->t0));
 	return slot_fill(v, a->slot, a->t0, HELD);
 }
 
-static int do_load(struct audit *v, const struct neap_action *a)
+static int do_load(struct verify_run *v, const struct neap_action *a)
 {
 	struct holder *row;
 	NEAP_TRY(slot_holds(v, a->slot, a->t0, &row));
@@ -288,16 +288,16 @@ static int do_load(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int drop_log(struct audit *v, const struct neap_action *a)
+static int drop_log(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(range(v, a));
 	NEAP_TRY(at_rest(v, NEAP_LOG, NEAP_PUT, a->t0, a->t1));
 	NEAP_TRY(whole(v, a, NEAP_LOG));
 	v->steps_logged -= a->t1 - a->t0;
-	return neap__runs_reverse(&v->logs, a->t0, a->t1);
+	return neap__run_length_reverse(&v->logs, a->t0, a->t1);
 }
 
-static int do_drop(struct audit *v, const struct neap_action *a)
+static int do_drop(struct verify_run *v, const struct neap_action *a)
 {
 	struct holder *row;
 	if (a->payload == NEAP_LOG)
@@ -311,7 +311,7 @@ static int do_drop(struct audit *v, const struct neap_action *a)
 }
 
 /* Tier and ticket of a transfer; the ticket must be free. */
-static int transfer_check(struct audit *v, const struct neap_action *a)
+static int transfer_check(struct verify_run *v, const struct neap_action *a)
 {
 	if (a->tier < 1 || a->tier > v->p->ntiers)
 		return ILLEGAL("no tier %d", a->tier);
@@ -331,9 +331,9 @@ static int transfer_check(struct audit *v, const struct neap_action *a)
 	return a->payload != NEAP_STATE ? range(v, a) : 0;
 }
 
-static void take_off(struct audit *v, const struct neap_action *a)
+static void take_off(struct verify_run *v, const struct neap_action *a)
 {
-	v->flights[a->ticket] = (struct flight){.kind = a->kind,
+	v->flights[a->ticket] = (struct verify_flight){.kind = a->kind,
 		.tier = a->tier - 1,
 		.payload = a->payload,
 		.slot = a->slot,
@@ -345,9 +345,9 @@ static void take_off(struct audit *v, const struct neap_action *a)
 }
 
 /* Room for the record at `place`: states are numbered apart from tapes and logs. */
-static int store_grow(struct audit *v, const struct neap_action *a)
+static int store_grow(struct verify_run *v, const struct neap_action *a)
 {
-	struct store *x = &v->stores[a->tier - 1];
+	struct verify_store *x = &v->stores[a->tier - 1];
 	struct neap_tier_use *use = &v->out->tiers[a->tier - 1];
 	uint64_t states, tapes, each, log;
 	if (a->payload != NEAP_STATE) {
@@ -370,27 +370,27 @@ static int store_grow(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int put_tapes(struct audit *v, const struct neap_action *a)
+static int put_tapes(struct verify_run *v, const struct neap_action *a)
 {
-	struct store *x = &v->stores[a->tier - 1];
+	struct verify_store *x = &v->stores[a->tier - 1];
 	if (a->payload == NEAP_LOG)
 		NEAP_TRY(logs_exist(v));
 	NEAP_TRY(at_rest(v, a->payload, NEAP_PUT, a->t0, a->t1));
 	NEAP_TRY(whole(v, a, a->payload));
-	if (neap__runs_find(&x->from, a->place) >= 0)
+	if (neap__run_length_find(&x->from, a->place) >= 0)
 		return ILLEGAL("place %lld is in use", (ll)a->place);
 	NEAP_TRY(store_grow(v, a));
-	NEAP_TRY(neap__runs_put(&x->from, a->place, a->t0));
-	NEAP_TRY(neap__runs_put(&x->to, a->place, a->t1));
+	NEAP_TRY(neap__run_length_put(&x->from, a->place, a->t0));
+	NEAP_TRY(neap__run_length_put(&x->to, a->place, a->t1));
 	if (a->payload == NEAP_LOG)
-		NEAP_TRY(neap__runs_put(&x->logs, a->place, 0));
+		NEAP_TRY(neap__run_length_put(&x->logs, a->place, 0));
 	v->out->tiers[a->tier - 1].written += sent_bytes(v, a);
 	v->travelled = 1;
 	take_off(v, a);
 	return 0;
 }
 
-static int do_put(struct audit *v, const struct neap_action *a)
+static int do_put(struct verify_run *v, const struct neap_action *a)
 {
 	struct holder *from = &v->live;
 	NEAP_TRY(transfer_check(v, a));
@@ -400,11 +400,11 @@ static int do_put(struct audit *v, const struct neap_action *a)
 		NEAP_TRY(live_at(v, a->t0));
 	else
 		NEAP_TRY(slot_holds(v, a->slot, a->t0, &from));
-	struct store *x = &v->stores[a->tier - 1];
-	if (neap__runs_find(&x->states, a->place) >= 0)
+	struct verify_store *x = &v->stores[a->tier - 1];
+	if (neap__run_length_find(&x->states, a->place) >= 0)
 		return ILLEGAL("place %lld is in use", (ll)a->place);
 	NEAP_TRY(store_grow(v, a));
-	NEAP_TRY(neap__runs_put(&x->states, a->place, a->t0));
+	NEAP_TRY(neap__run_length_put(&x->states, a->place, a->t0));
 	v->out->tiers[a->tier - 1].written += v->p->chain.state;
 	from->leaving++;
 	take_off(v, a);
@@ -412,16 +412,16 @@ static int do_put(struct audit *v, const struct neap_action *a)
 }
 
 /* Is what is at the place, tapes or a log, of the action's kind? */
-static int is_kind(const struct store *x, const struct neap_action *a)
+static int is_kind(const struct verify_store *x, const struct neap_action *a)
 {
-	return (neap__runs_find(&x->logs, a->place) == 0) == (a->payload == NEAP_LOG);
+	return (neap__run_length_find(&x->logs, a->place) == 0) == (a->payload == NEAP_LOG);
 }
 
-static int get_tapes(struct audit *v, const struct neap_action *a)
+static int get_tapes(struct verify_run *v, const struct neap_action *a)
 {
-	struct store *x = &v->stores[a->tier - 1];
-	if (neap__runs_find(&x->from, a->place) != a->t0 ||
-		neap__runs_find(&x->to, a->place) != a->t1 || !is_kind(x, a))
+	struct verify_store *x = &v->stores[a->tier - 1];
+	if (neap__run_length_find(&x->from, a->place) != a->t0 ||
+		neap__run_length_find(&x->to, a->place) != a->t1 || !is_kind(x, a))
 		return ILLEGAL("place %lld does not hold the %s of [%lld, %lld)", (ll)a->place,
 			plural(a->payload), (ll)a->t0, (ll)a->t1);
 	NEAP_TRY(absent(v, a, a->payload));
@@ -431,13 +431,13 @@ static int get_tapes(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int do_get(struct audit *v, const struct neap_action *a)
+static int do_get(struct verify_run *v, const struct neap_action *a)
 {
 	NEAP_TRY(transfer_check(v, a));
 	if (a->payload != NEAP_STATE)
 		return get_tapes(v, a);
 	int tier = a->tier - 1;
-	if (neap__runs_find(&v->stores[tier].states, a->place) != a->t0 || a->t0 < 0)
+	if (neap__run_length_find(&v->stores[tier].states, a->place) != a->t0 || a->t0 < 0)
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 	if (a->slot == NEAP_LIVE) {
 		if (v->live.standing == ARRIVING)
@@ -453,19 +453,19 @@ static int do_get(struct audit *v, const struct neap_action *a)
 }
 
 /* The end of a transfer of tapes: they left, or they are there. */
-static int tapes_end(struct audit *v, const struct flight *f)
+static int tapes_end(struct verify_run *v, const struct verify_flight *f)
 {
 	if (f->kind == NEAP_GET)
-		return neap__runs_record(kept(v, f->payload), f->t, f->t1);
+		return neap__run_length_record(kept(v, f->payload), f->t, f->t1);
 	*kept_steps(v, f->payload) -= f->t1 - f->t;
-	return neap__runs_reverse(kept(v, f->payload), f->t, f->t1);
+	return neap__run_length_reverse(kept(v, f->payload), f->t, f->t1);
 }
 
-static int do_wait(struct audit *v, const struct neap_action *a)
+static int do_wait(struct verify_run *v, const struct neap_action *a)
 {
 	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !v->flights[a->ticket].kind)
 		return ILLEGAL("ticket %d is not in flight", a->ticket);
-	struct flight *f = &v->flights[a->ticket];
+	struct verify_flight *f = &v->flights[a->ticket];
 	if (f->payload != NEAP_STATE) {
 		NEAP_TRY(tapes_end(v, f));
 		f->kind = 0;
@@ -484,7 +484,7 @@ static int do_wait(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int do_forget(struct audit *v, const struct neap_action *a)
+static int do_forget(struct verify_run *v, const struct neap_action *a)
 {
 	if (a->tier < 1 || a->tier > v->p->ntiers)
 		return ILLEGAL("no tier %d", a->tier);
@@ -493,20 +493,20 @@ static int do_forget(struct audit *v, const struct neap_action *a)
 		if (v->flights[i].kind && v->flights[i].tier == tier &&
 			v->flights[i].payload == a->payload && v->flights[i].place == a->place)
 			return ILLEGAL("place %lld is in flight", (ll)a->place);
-	struct store *x = &v->stores[tier];
+	struct verify_store *x = &v->stores[tier];
 	int tapes = a->payload != NEAP_STATE;
-	if (a->t0 < 0 || neap__runs_find(tapes ? &x->from : &x->states, a->place) != a->t0 ||
+	if (a->t0 < 0 || neap__run_length_find(tapes ? &x->from : &x->states, a->place) != a->t0 ||
 		(tapes && !is_kind(x, a)))
 		return ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 	if (!tapes)
-		return neap__runs_forget(&x->states, a->place);
-	NEAP_TRY(neap__runs_forget(&x->from, a->place));
+		return neap__run_length_forget(&x->states, a->place);
+	NEAP_TRY(neap__run_length_forget(&x->from, a->place));
 	if (a->payload == NEAP_LOG)
-		NEAP_TRY(neap__runs_forget(&x->logs, a->place));
-	return neap__runs_forget(&x->to, a->place);
+		NEAP_TRY(neap__run_length_forget(&x->logs, a->place));
+	return neap__run_length_forget(&x->to, a->place);
 }
 
-static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct neap_action *) = {
+static int (*const handlers[NEAP_ACTION_KINDS])(struct verify_run *, const struct neap_action *) = {
 	[NEAP_ADVANCE] = do_advance,
 	[NEAP_RECORD] = do_record,
 	[NEAP_TURN] = do_turn,
@@ -520,14 +520,14 @@ static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct nea
 	[NEAP_FORGET] = do_forget,
 };
 
-static void measure(struct audit *v)
+static void measure(struct verify_run *v)
 {
 	uint64_t slots = (uint64_t)v->held * v->p->chain.state;
 	uint64_t held = slots + (uint64_t)v->steps_taped * v->p->chain.tape +
 			(uint64_t)v->steps_logged * v->p->chain.log;
-	uint64_t bytes = slots + (uint64_t)neap__runs_height(&v->tapes) * v->p->chain.tape;
-	if (v->p->chain.flags & NEAP_CHAIN_MIXED && neap__runs_height(&v->tapes) > 1)
-		bytes += (uint64_t)neap__runs_height(&v->tapes) - 1;
+	uint64_t bytes = slots + (uint64_t)neap__run_length_height(&v->tapes) * v->p->chain.tape;
+	if (v->p->chain.flags & NEAP_CHAIN_MIXED && neap__run_length_height(&v->tapes) > 1)
+		bytes += (uint64_t)neap__run_length_height(&v->tapes) - 1;
 	if (bytes > v->out->peak_bytes)
 		v->out->peak_bytes = bytes;
 	if (held > v->peak_held)
@@ -535,7 +535,7 @@ static void measure(struct audit *v)
 }
 
 /* Once the bytes of slots and tapes are known: what is always there. */
-static void add_fixed(struct audit *v)
+static void add_fixed(struct verify_run *v)
 {
 	struct neap_verdict *out = v->out;
 	if (v->p->chain.steps == 0)
@@ -549,7 +549,7 @@ static void add_fixed(struct audit *v)
 	out->arena_bytes = out->peak_bytes + neap__tape_reserve(v->p);
 }
 
-static int complete(const struct audit *v)
+static int complete(const struct verify_run *v)
 {
 	if (!v->turned)
 		return ILLEGAL("the schedule ends without a turn");
@@ -561,7 +561,7 @@ static int complete(const struct audit *v)
 	return 0;
 }
 
-static int audit(struct audit *v, struct neap_schedule *schedule)
+static int audit(struct verify_run *v, struct neap_schedule *schedule)
 {
 	struct neap_action a;
 	int rc;
@@ -577,18 +577,18 @@ static int audit(struct audit *v, struct neap_schedule *schedule)
 	return rc < 0 ? rc : complete(v);
 }
 
-static void store_free(struct store *x)
+static void store_free(struct verify_store *x)
 {
-	neap__runs_free(&x->states);
-	neap__runs_free(&x->from);
-	neap__runs_free(&x->to);
-	neap__runs_free(&x->logs);
+	neap__run_length_free(&x->states);
+	neap__run_length_free(&x->from);
+	neap__run_length_free(&x->to);
+	neap__run_length_free(&x->logs);
 }
 
 int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
-	struct audit v = {.p = problem, .out = verdict, .adjoint = -1};
+	struct verify_run v = {.p = problem, .out = verdict, .adjoint = -1};
 	memset(verdict, 0, sizeof *verdict);
 	NEAP_TRY(neap_problem_check(problem));
 	if (problem->chain.stages)
@@ -599,8 +599,8 @@ int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem
 	int rc = audit(&v, schedule);
 	add_fixed(&v);
 	free(v.slots);
-	neap__runs_free(&v.tapes);
-	neap__runs_free(&v.logs);
+	neap__run_length_free(&v.tapes);
+	neap__run_length_free(&v.logs);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++)
 		store_free(&v.stores[i]);
 	return rc;

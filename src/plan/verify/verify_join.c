@@ -14,7 +14,7 @@
 
 typedef long long ll;
 
-struct audit {
+struct join_verify {
 	const struct neap_problem *p;
 	struct neap_verdict *out;
 	int64_t *slots; /* the time of what each holds, or -1 */
@@ -25,26 +25,26 @@ struct audit {
 
 #define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
-static int64_t end_of(const struct audit *v, int chain)
+static int64_t end_of(const struct join_verify *v, int chain)
 {
 	int64_t a = v->p->chain.steps;
 	return chain ? a + 1 + v->p->chain.join : a;
 }
 
-static int64_t start_of(const struct audit *v, int chain)
+static int64_t start_of(const struct join_verify *v, int chain)
 {
 	return chain ? v->p->chain.steps + 1 : 0;
 }
 
 /* Which chain a state belongs to, or an error. */
-static int chain_of(const struct audit *v, int64_t t)
+static int chain_of(const struct join_verify *v, int64_t t)
 {
 	if (t < 0 || t > end_of(v, 1))
 		return ILLEGAL("there is no state %lld", (ll)t);
 	return t > end_of(v, 0);
 }
 
-static int steps_of(const struct audit *v, const struct neap_action *a)
+static int steps_of(const struct join_verify *v, const struct neap_action *a)
 {
 	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
@@ -53,7 +53,7 @@ static int steps_of(const struct audit *v, const struct neap_action *a)
 	return chain;
 }
 
-static int needs_live(const struct audit *v, int chain, int64_t t)
+static int needs_live(const struct join_verify *v, int chain, int64_t t)
 {
 	if (v->live[chain] != t)
 		return ILLEGAL(
@@ -61,14 +61,14 @@ static int needs_live(const struct audit *v, int chain, int64_t t)
 	return 0;
 }
 
-static void measure(struct audit *v)
+static void measure(struct join_verify *v)
 {
 	int64_t states = v->in_use + (v->live[0] >= 0) + (v->live[1] >= 0);
 	if ((uint64_t)states > v->out->peak_bytes)
 		v->out->peak_bytes = (uint64_t)states;
 }
 
-static int advance(struct audit *v, const struct neap_action *a)
+static int advance(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = steps_of(v, a);
 	NEAP_TRY(chain);
@@ -78,7 +78,7 @@ static int advance(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int record(struct audit *v, const struct neap_action *a)
+static int record(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = steps_of(v, a);
 	NEAP_TRY(chain);
@@ -91,7 +91,7 @@ static int record(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int turn(struct audit *v, const struct neap_action *a)
+static int turn(struct join_verify *v, const struct neap_action *a)
 {
 	if (a->t0 != end_of(v, 1) || v->adjoint[0] >= 0)
 		return ILLEGAL(
@@ -104,7 +104,7 @@ static int turn(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int backward(struct audit *v, const struct neap_action *a)
+static int backward(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = steps_of(v, a);
 	NEAP_TRY(chain);
@@ -119,7 +119,7 @@ static int backward(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int grow(struct audit *v, int64_t slot)
+static int grow(struct join_verify *v, int64_t slot)
 {
 	if (slot < 0 || (uint64_t)slot >= v->p->memory)
 		return ILLEGAL("slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
@@ -136,7 +136,7 @@ static int grow(struct audit *v, int64_t slot)
 	return 0;
 }
 
-static int save(struct audit *v, const struct neap_action *a)
+static int save(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
@@ -151,7 +151,7 @@ static int save(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int holds(struct audit *v, const struct neap_action *a)
+static int holds(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
@@ -161,7 +161,7 @@ static int holds(struct audit *v, const struct neap_action *a)
 	return chain;
 }
 
-static int load(struct audit *v, const struct neap_action *a)
+static int load(struct join_verify *v, const struct neap_action *a)
 {
 	int chain = holds(v, a);
 	NEAP_TRY(chain);
@@ -169,7 +169,7 @@ static int load(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int drop(struct audit *v, const struct neap_action *a)
+static int drop(struct join_verify *v, const struct neap_action *a)
 {
 	NEAP_TRY(holds(v, a));
 	v->slots[a->slot] = -1;
@@ -177,9 +177,9 @@ static int drop(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int step(struct audit *v, const struct neap_action *a)
+static int step(struct join_verify *v, const struct neap_action *a)
 {
-	static int (*const rows[])(struct audit *, const struct neap_action *) = {
+	static int (*const rows[])(struct join_verify *, const struct neap_action *) = {
 		[NEAP_ADVANCE] = advance,
 		[NEAP_RECORD] = record,
 		[NEAP_TURN] = turn,
@@ -195,7 +195,7 @@ static int step(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int all(struct audit *v, struct neap_schedule *schedule)
+static int all(struct join_verify *v, struct neap_schedule *schedule)
 {
 	struct neap_action a;
 	int rc;
@@ -221,7 +221,7 @@ static int all(struct audit *v, struct neap_schedule *schedule)
 int neap__join_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
-	struct audit v = {.p = problem,
+	struct join_verify v = {.p = problem,
 		.out = verdict,
 		.live = {0, problem->chain.steps + 1},
 		.adjoint = {-1, -1},

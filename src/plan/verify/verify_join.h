@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify_join.h: neap_verify for two chains into one loss (chain.join). */
-#ifndef NEAP_PLAN_JOINAUDIT_H
-#define NEAP_PLAN_JOINAUDIT_H
+#ifndef NEAP_PLAN_VERIFY_VERIFY_JOIN_H
+#define NEAP_PLAN_VERIFY_VERIFY_JOIN_H
 
 #include <neap/plan.h>
 

@@ -14,39 +14,41 @@
 #include "base/checked.h"
 #include "plan/verify/verify_stages.h"
 
-int neap__audit_in_tape(const struct audit *v, int64_t t)
+int neap__stage_verify_in_tape(const struct neap__stage_verify *v, int64_t t)
 {
 	return t > 0 && neap__tape_holds_output(v->stages) &&
 	       (v->taped[t - 1] == HERE || v->taped[t - 1] == LEAVING);
 }
 
-static void hold(struct audit *v, int64_t t)
+static void hold(struct neap__stage_verify *v, int64_t t)
 {
-	if (v->held[t]++ == 0 && !neap__audit_in_tape(v, t))
+	if (v->held[t]++ == 0 && !neap__stage_verify_in_tape(v, t))
 		v->bytes += v->stages->state[t];
 }
 
-static void let_go(struct audit *v, int64_t t)
+static void let_go(struct neap__stage_verify *v, int64_t t)
 {
-	if (--v->held[t] == 0 && !neap__audit_in_tape(v, t))
+	if (--v->held[t] == 0 && !neap__stage_verify_in_tape(v, t))
 		v->bytes -= v->stages->state[t];
 }
 
-static uint64_t with_tape(const struct audit *v, int64_t i)
+static uint64_t with_tape(const struct neap__stage_verify *v, int64_t i)
 {
-	uint64_t state =
-		v->held[i + 1] && !neap__audit_in_tape(v, i + 1) ? v->stages->state[i + 1] : 0;
+	uint64_t state = v->held[i + 1] && !neap__stage_verify_in_tape(v, i + 1)
+				 ? v->stages->state[i + 1]
+				 : 0;
 	return state + (v->taped[i] ? v->stages->tape[i] : 0);
 }
 
-void neap__audit_tape(struct audit *v, int64_t i, enum tape there)
+void neap__stage_verify_tape(struct neap__stage_verify *v, int64_t i, enum neap__verify_tape there)
 {
 	v->bytes -= with_tape(v, i);
 	v->taped[i] = (uint8_t)there;
 	v->bytes += with_tape(v, i);
 }
 
-static void begin(struct audit *v, struct slot *row, int64_t t, enum origin origin)
+static void begin(struct neap__stage_verify *v, struct neap__verify_slot *row, int64_t t,
+	enum neap__verify_origin origin)
 {
 	row->t = t;
 	row->arriving = origin == COMING;
@@ -57,14 +59,15 @@ static void begin(struct audit *v, struct slot *row, int64_t t, enum origin orig
 		hold(v, t);
 }
 
-void neap__audit_arrived(struct audit *v, struct slot *row)
+void neap__stage_verify_arrived(struct neap__stage_verify *v, struct neap__verify_slot *row)
 {
 	row->arriving = 0;
 	v->bytes -= v->stages->state[row->t];
 	hold(v, row->t);
 }
 
-void neap__audit_live(struct audit *v, int64_t t, enum origin origin)
+void neap__stage_verify_live(
+	struct neap__stage_verify *v, int64_t t, enum neap__verify_origin origin)
 {
 	if (v->live.t != NOWHERE)
 		let_go(v, v->live.t);
@@ -72,14 +75,14 @@ void neap__audit_live(struct audit *v, int64_t t, enum origin origin)
 }
 
 /* What is kept and `more`, for as long as an action runs. */
-static void measure(struct audit *v, uint64_t more)
+static void measure(struct neap__stage_verify *v, uint64_t more)
 {
 	uint64_t bytes = v->bytes + more;
 	if (bytes > v->out->peak_bytes)
 		v->out->peak_bytes = bytes;
 }
 
-int neap__audit_range(const struct audit *v, const struct neap_action *a)
+int neap__stage_verify_range(const struct neap__stage_verify *v, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > v->p->chain.steps)
 		return ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0, (ll)a->t1,
@@ -87,7 +90,7 @@ int neap__audit_range(const struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-int neap__audit_live_at(const struct audit *v, int64_t t)
+int neap__stage_verify_live_at(const struct neap__stage_verify *v, int64_t t)
 {
 	if (v->live.arriving)
 		return ILLEGAL("the live state is still arriving");
@@ -98,7 +101,7 @@ int neap__audit_live_at(const struct audit *v, int64_t t)
 	return 0;
 }
 
-int neap__audit_live_may_change(const struct audit *v)
+int neap__stage_verify_live_may_change(const struct neap__stage_verify *v)
 {
 	if (v->live.arriving)
 		return ILLEGAL("the live state is still arriving");
@@ -111,29 +114,29 @@ int neap__audit_live_may_change(const struct audit *v)
  * All states are of one size, and x_i is held by the live state alone: no step up to
  * `end` takes more than the next one. The step to be done then.
  */
-static int64_t skip_ahead(struct audit *v, int64_t i, int64_t end)
+static int64_t skip_ahead(struct neap__stage_verify *v, int64_t i, int64_t end)
 {
 	if (i >= end)
 		return i;
 	measure(v, v->stages->state[i]);
 	v->out->advance_steps += end - i;
-	neap__audit_live(v, end, 0);
+	neap__stage_verify_live(v, end, 0);
 	return end;
 }
 
-static int do_forward(struct audit *v, const struct neap_action *a)
+static int do_forward(struct neap__stage_verify *v, const struct neap_action *a)
 {
 	const struct neap_stages *s = v->stages;
-	NEAP_TRY(neap__audit_range(v, a));
-	NEAP_TRY(neap__audit_live_at(v, a->t0));
-	NEAP_TRY(neap__audit_live_may_change(v));
+	NEAP_TRY(neap__stage_verify_range(v, a));
+	NEAP_TRY(neap__stage_verify_live_at(v, a->t0));
+	NEAP_TRY(neap__stage_verify_live_may_change(v));
 	for (int64_t i = a->t0; i < a->t1; i++) {
 		uint64_t output = s->state[i + 1];
 		if (a->kind == NEAP_ADVANCE) {
 			measure(v, output + (uint64_t)neap__stage_advance_tmp(s, i));
-			neap__audit_live(v, i + 1, OWN);
+			neap__stage_verify_live(v, i + 1, OWN);
 			v->out->advance_steps++;
-			if (v->flat && v->held[i + 1] == 1 && !neap__audit_in_tape(v, i + 1))
+			if (v->flat && v->held[i + 1] == 1 && !neap__stage_verify_in_tape(v, i + 1))
 				i = skip_ahead(v, i + 1, a->t1) - 1;
 			continue;
 		}
@@ -141,30 +144,30 @@ static int do_forward(struct audit *v, const struct neap_action *a)
 			return ILLEGAL("a tape of %lld is there already", (ll)i);
 		measure(v, (neap__tape_holds_output(s) ? 0 : output) + s->tape[i] +
 				   (uint64_t)neap__stage_record_tmp(s, i));
-		neap__audit_tape(v, i, HERE);
-		neap__audit_live(v, i + 1, neap__tape_holds_output(s) ? PART : OWN);
+		neap__stage_verify_tape(v, i, HERE);
+		neap__stage_verify_live(v, i + 1, neap__tape_holds_output(s) ? PART : OWN);
 		v->out->record_steps++;
 	}
 	return 0;
 }
 
-static int do_turn(struct audit *v, const struct neap_action *a)
+static int do_turn(struct neap__stage_verify *v, const struct neap_action *a)
 {
 	int64_t last = v->p->chain.steps;
 	(void)a;
 	if (v->turned)
 		return ILLEGAL("a second turn");
-	NEAP_TRY(neap__audit_live_at(v, last));
+	NEAP_TRY(neap__stage_verify_live_at(v, last));
 	v->bytes += (uint64_t)neap__stage_gradient(&v->p->chain, last);
 	measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, last));
 	if (!v->live.leaving)
-		neap__audit_live(v, NOWHERE, OWN); /* nothing needs x_L any more */
+		neap__stage_verify_live(v, NOWHERE, OWN); /* nothing needs x_L any more */
 	v->turned = 1;
 	v->adjoint = last;
 	return 0;
 }
 
-int neap__audit_tape_rests(const struct audit *v, int64_t i)
+int neap__stage_verify_tape_rests(const struct neap__stage_verify *v, int64_t i)
 {
 	static const char *const why[] = {
 		"is not there", "", "is leaving for a tier", "is still arriving"};
@@ -173,10 +176,10 @@ int neap__audit_tape_rests(const struct audit *v, int64_t i)
 	return 0;
 }
 
-static int do_backward(struct audit *v, const struct neap_action *a)
+static int do_backward(struct neap__stage_verify *v, const struct neap_action *a)
 {
 	const struct neap_chain *c = &v->p->chain;
-	NEAP_TRY(neap__audit_range(v, a));
+	NEAP_TRY(neap__stage_verify_range(v, a));
 	if (!v->turned)
 		return ILLEGAL("backward before the turn");
 	if (v->adjoint != a->t1)
@@ -185,24 +188,24 @@ static int do_backward(struct audit *v, const struct neap_action *a)
 		return ILLEGAL("the live state is still leaving for a tier");
 	for (int64_t i = a->t1 - 1; i >= a->t0; i--) {
 		int needs = neap__backward_needs_input(v->stages);
-		NEAP_TRY(neap__audit_tape_rests(v, i));
+		NEAP_TRY(neap__stage_verify_tape_rests(v, i));
 		if (!v->live.arriving && (!needs || v->live.t != i))
-			neap__audit_live(v, NOWHERE, OWN);
-		if (needs && !v->held[i] && !neap__audit_in_tape(v, i))
+			neap__stage_verify_live(v, NOWHERE, OWN);
+		if (needs && !v->held[i] && !neap__stage_verify_in_tape(v, i))
 			return ILLEGAL("backward needs the state at %lld", (ll)i);
 		v->bytes += (uint64_t)neap__stage_gradient(c, i);
 		measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, i));
 		v->bytes -= (uint64_t)neap__stage_gradient(c, i + 1);
-		neap__audit_tape(v, i, ABSENT);
+		neap__stage_verify_tape(v, i, ABSENT);
 		v->adjoint = i;
 		v->out->backward_steps++;
 	}
 	if (!v->live.arriving)
-		neap__audit_live(v, NOWHERE, OWN);
+		neap__stage_verify_live(v, NOWHERE, OWN);
 	return 0;
 }
 
-static int slot_find(struct audit *v, int64_t n, struct slot **row)
+static int slot_find(struct neap__stage_verify *v, int64_t n, struct neap__verify_slot **row)
 {
 	if (n < 0 || n > v->p->chain.steps + 1)
 		return ILLEGAL("no slot %lld", (ll)n);
@@ -210,9 +213,10 @@ static int slot_find(struct audit *v, int64_t n, struct slot **row)
 	return 0;
 }
 
-int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, enum origin origin)
+int neap__stage_verify_slot_fill(
+	struct neap__stage_verify *v, int64_t n, int64_t t, enum neap__verify_origin origin)
 {
-	struct slot *row = NULL;
+	struct neap__verify_slot *row = NULL;
 	NEAP_TRY(slot_find(v, n, &row));
 	if (row->t != NOWHERE)
 		return ILLEGAL("slot %lld is in use", (ll)n);
@@ -223,7 +227,8 @@ int neap__audit_slot_fill(struct audit *v, int64_t n, int64_t t, enum origin ori
 	return 0;
 }
 
-int neap__audit_slot_holds(struct audit *v, int64_t n, int64_t t, struct slot **row)
+int neap__stage_verify_slot_holds(
+	struct neap__stage_verify *v, int64_t n, int64_t t, struct neap__verify_slot **row)
 {
 	NEAP_TRY(slot_find(v, n, row));
 	if ((*row)->arriving)
@@ -235,30 +240,30 @@ int neap__audit_slot_holds(struct audit *v, int64_t n, int64_t t, struct slot **
 	return 0;
 }
 
-static int do_save(struct audit *v, const struct neap_action *a)
+static int do_save(struct neap__stage_verify *v, const struct neap_action *a)
 {
-	NEAP_TRY(neap__audit_live_at(v, a->t0));
-	return neap__audit_slot_fill(v, a->slot, a->t0, v->live.part ? PART : OWN);
+	NEAP_TRY(neap__stage_verify_live_at(v, a->t0));
+	return neap__stage_verify_slot_fill(v, a->slot, a->t0, v->live.part ? PART : OWN);
 }
 
-static int do_load(struct audit *v, const struct neap_action *a)
+static int do_load(struct neap__stage_verify *v, const struct neap_action *a)
 {
-	struct slot *row = NULL;
+	struct neap__verify_slot *row = NULL;
 	if (a->payload == NEAP_TAPE) {
-		if (a->t0 < 1 || a->t0 > v->p->chain.steps || !neap__audit_in_tape(v, a->t0))
+		if (a->t0 < 1 || a->t0 > v->p->chain.steps || !neap__stage_verify_in_tape(v, a->t0))
 			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
 	} else {
-		NEAP_TRY(neap__audit_slot_holds(v, a->slot, a->t0, &row));
+		NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
 	}
-	NEAP_TRY(neap__audit_live_may_change(v));
-	neap__audit_live(v, a->t0, !row || row->part ? PART : OWN);
+	NEAP_TRY(neap__stage_verify_live_may_change(v));
+	neap__stage_verify_live(v, a->t0, !row || row->part ? PART : OWN);
 	return 0;
 }
 
-static int do_drop(struct audit *v, const struct neap_action *a)
+static int do_drop(struct neap__stage_verify *v, const struct neap_action *a)
 {
-	struct slot *row = NULL;
-	NEAP_TRY(neap__audit_slot_holds(v, a->slot, a->t0, &row));
+	struct neap__verify_slot *row = NULL;
+	NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
 	if (row->leaving)
 		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
 	let_go(v, row->t);
@@ -267,7 +272,8 @@ static int do_drop(struct audit *v, const struct neap_action *a)
 	return 0;
 }
 
-static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct neap_action *) = {
+static int (*const handlers[NEAP_ACTION_KINDS])(
+	struct neap__stage_verify *, const struct neap_action *) = {
 	[NEAP_ADVANCE] = do_forward,
 	[NEAP_RECORD] = do_forward,
 	[NEAP_TURN] = do_turn,
@@ -275,13 +281,13 @@ static int (*const handlers[NEAP_ACTION_KINDS])(struct audit *, const struct nea
 	[NEAP_SAVE] = do_save,
 	[NEAP_LOAD] = do_load,
 	[NEAP_DROP] = do_drop,
-	[NEAP_PUT] = neap__audit_put,
-	[NEAP_GET] = neap__audit_get,
-	[NEAP_WAIT] = neap__audit_wait,
-	[NEAP_FORGET] = neap__audit_forget,
+	[NEAP_PUT] = neap__stage_verify_put,
+	[NEAP_GET] = neap__stage_verify_get,
+	[NEAP_WAIT] = neap__stage_verify_wait,
+	[NEAP_FORGET] = neap__stage_verify_forget,
 };
 
-static int complete(struct audit *v)
+static int complete(struct neap__stage_verify *v)
 {
 	if (!v->turned)
 		return ILLEGAL("the schedule ends without a turn");
@@ -299,7 +305,7 @@ static int complete(struct audit *v)
 	return 0;
 }
 
-static int audit(struct audit *v, struct neap_schedule *schedule)
+static int audit(struct neap__stage_verify *v, struct neap_schedule *schedule)
 {
 	struct neap_action a;
 	int rc;
@@ -319,18 +325,18 @@ static int audit(struct audit *v, struct neap_schedule *schedule)
 	return rc < 0 ? rc : complete(v);
 }
 
-static void store_free(struct store *x)
+static void store_free(struct neap__verify_store *x)
 {
-	neap__runs_free(&x->states);
-	neap__runs_free(&x->from);
-	neap__runs_free(&x->to);
+	neap__run_length_free(&x->states);
+	neap__run_length_free(&x->from);
+	neap__run_length_free(&x->to);
 }
 
 int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
 	int64_t n = problem->chain.steps;
-	struct audit v = {.p = problem,
+	struct neap__stage_verify v = {.p = problem,
 		.stages = problem->chain.stages,
 		.out = verdict,
 		.live.t = NOWHERE,
@@ -344,7 +350,7 @@ int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem 
 	if (v.slots && v.held && v.parts && v.taped) {
 		for (int64_t i = 0; i < n + 2; i++)
 			v.slots[i].t = NOWHERE;
-		neap__audit_live(&v, 0, OWN);
+		neap__stage_verify_live(&v, 0, OWN);
 		rc = audit(&v, schedule);
 	} else {
 		neap__fail(rc, "verify: out of memory");

@@ -39,7 +39,7 @@ int neap__journal_attach(struct neap_sweep *s)
 	if (!s->book.directory)
 		return neap__fail_errno(ENOMEM, "a journal");
 	NEAP_TRY(neap__journal_open(&s->book.file, o->journal, o->journal_in_memory));
-	return neap__subject_take(s);
+	return neap__journal_identity_take(s);
 }
 
 int neap_journal_there(const char *directory, int in_memory)
@@ -76,7 +76,7 @@ void neap__journal_give_up(struct neap_sweep *s)
 	neap__journal_close(s->book.file);
 	neap_saved_free(s->book.plan);
 	free(s->book.directory);
-	s->book = (struct neap__book){0};
+	s->book = (struct neap__journal_run){0};
 }
 
 void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old)
@@ -98,18 +98,18 @@ static int start_anew(struct neap_sweep *s)
 {
 	uint64_t gathered = 0;
 	NEAP_TRY(s->ops.grad_save(s->user, count_bytes, &gathered));
-	NEAP_TRY(neap__subject_begin(s, gathered, neap__commit_largest(s, gathered)));
+	NEAP_TRY(neap__journal_identity_begin(s, gathered, neap__commit_largest(s, gathered)));
 	adopt(s, s->book.subject.epoch);
 	return 0;
 }
 
 static int go_on(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap__book *book = &s->book;
+	struct neap__journal_run *book = &s->book;
 	struct neap_action a;
 	uint64_t told = 0;
 	int more = 1;
-	NEAP_TRY(neap__subject_same(s));
+	NEAP_TRY(neap__journal_identity_same(s));
 	NEAP_TRY(neap__commit_load(s));
 	for (int64_t i = 0; more > 0 && i < book->done; i++) {
 		more = neap_schedule_next(schedule, &a);
@@ -130,7 +130,7 @@ static int go_on(struct neap_sweep *s, struct neap_schedule *schedule)
 
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap__book *book = &s->book;
+	struct neap__journal_run *book = &s->book;
 	if (!book->directory)
 		return 0;
 	if (book->finished)

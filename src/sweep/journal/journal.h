@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h: what a sweep with a journal knows of it (journal.c, journal_commit.c, journal_identity.c).
+ * journal.h: what a sweep with a journal knows of it (journal.c, journal_commit.c,
+ * journal_identity.c).
  *
  * Commits are taken between two calls of the model, in mid-action too: everything the
  * run has in its tables and its arena, and what the model gathered. A sweep that goes
  * on finds itself where that commit was taken; of the schedule, the actions that were
  * done are pulled and not performed.
  */
-#ifndef NEAP_SWEEP_JOURNAL_H
-#define NEAP_SWEEP_JOURNAL_H
+#ifndef NEAP_SWEEP_JOURNAL_JOURNAL_H
+#define NEAP_SWEEP_JOURNAL_JOURNAL_H
 
 #include <neap/sweep.h>
 #include "store/journal_file.h"
@@ -16,7 +17,7 @@
 #define NEAP__JOURNAL_SECONDS 30.0 /* between commits */
 
 /* What a journal is about: a sweep goes on only if all of it is the same. Text follows. */
-struct neap__subject {
+struct neap__journal_identity {
 	uint32_t version, ntiers;
 	int64_t steps;
 	uint64_t state, adjoint, tape, tape_max; /* as the model says */
@@ -33,13 +34,13 @@ struct neap__subject {
 };
 
 /* How far an action has come. */
-enum neap__stage { NEAP__NOT_BEGUN, NEAP__BEGUN, NEAP__OVERFLOWED };
+enum neap__journal_phase { NEAP__NOT_BEGUN, NEAP__BEGUN, NEAP__OVERFLOWED };
 
-struct neap__book {
+struct neap__journal_run {
 	char *directory;	    /* NULL: the sweep has no journal */
 	struct neap__journal *file; /* open from create to the end of a run; may be NULL then */
 	struct neap_saved *plan;    /* that of the journal, where one was there */
-	struct neap__subject subject;
+	struct neap__journal_identity subject;
 	int goes_on;  /* there was one: `subject` is its */
 	int finished; /* the last run came to its end: nobody needs the journal */
 

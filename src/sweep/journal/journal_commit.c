@@ -28,7 +28,7 @@ static int read_in(struct neap__journal *file, void *bytes, size_t count)
 	return neap__journal_read(file, bytes, count);
 }
 
-struct field {
+struct commit_field {
 	void *at;
 	size_t bytes;
 };
@@ -42,8 +42,8 @@ struct field {
 static int move_numbers(struct neap_sweep *s, mover *move)
 {
 	struct neap__arena *arena = &s->arena;
-	struct neap__book *book = &s->book;
-	const struct field fields[] = {
+	struct neap__journal_run *book = &s->book;
+	const struct commit_field fields[] = {
 		FIELD(book->done),
 		FIELD(book->told),
 		FIELD(book->stage),
@@ -92,7 +92,7 @@ static int move_numbers(struct neap_sweep *s, mover *move)
 static int move_tables(struct neap_sweep *s, mover *move)
 {
 	struct neap__arena *arena = &s->arena;
-	const struct field tables[] = {
+	const struct commit_field tables[] = {
 		ROWS(s->ranges, s->nranges),
 		ROWS(s->pieces, s->fresh_piece),
 		ROWS(s->lanes, s->survey.lanes),
@@ -103,8 +103,8 @@ static int move_tables(struct neap_sweep *s, mover *move)
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		NEAP_TRY(move(s->book.file, tables[i].at, tables[i].bytes));
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		const struct field states = ROWS(s->records[i], s->places[i]);
-		const struct field tapes = ROWS(s->sent[i], s->survey.tape_places[i]);
+		const struct commit_field states = ROWS(s->records[i], s->places[i]);
+		const struct commit_field tapes = ROWS(s->sent[i], s->survey.tape_places[i]);
 		NEAP_TRY(move(s->book.file, states.at, states.bytes));
 		NEAP_TRY(move(s->book.file, tapes.at, tapes.bytes));
 	}
@@ -155,7 +155,7 @@ static int write_commit(struct neap_sweep *s)
 /* A commit that fails costs the chance to go on from it, not the run. */
 static void commit(struct neap_sweep *s)
 {
-	struct neap__book *book = &s->book;
+	struct neap__journal_run *book = &s->book;
 	double every = s->options.journal_seconds;
 	int rc = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
@@ -253,7 +253,7 @@ int neap__commit_load(struct neap_sweep *s)
 /* Bytes of the largest commit there can be, of `gathered` bytes of the model. */
 uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
 {
-	const struct neap__survey *v = &s->survey;
+	const struct neap__table_sizes *v = &s->survey;
 	const uint64_t rows[][2] = {
 		{1, sizeof *s},
 		{(uint64_t)v->ranges, sizeof *s->ranges},

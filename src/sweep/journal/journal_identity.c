@@ -19,8 +19,9 @@ typedef unsigned long long ull;
 /* Commits are this very code's tables: another build's may differ. */
 static uint32_t format(void)
 {
-	const uint64_t sizes[] = {sizeof(struct neap__subject), sizeof(struct neap_sweep),
-		sizeof(struct neap__ticket), sizeof(struct neap__sent), sizeof(struct neap__slot)};
+	const uint64_t sizes[] = {sizeof(struct neap__journal_identity), sizeof(struct neap_sweep),
+		sizeof(struct neap__ticket), sizeof(struct neap__tape_record),
+		sizeof(struct neap__slot)};
 	uint64_t hash = neap__journal_hash(1, NEAP_VERSION, sizeof NEAP_VERSION);
 	return (uint32_t)neap__journal_hash(hash, sizes, sizeof sizes);
 }
@@ -34,10 +35,10 @@ static int differs(const struct neap_sweep *s, const char *what, uint64_t there,
 }
 
 /* What is known before there is a plan. */
-static void describe(struct neap__subject *subject, const struct neap_sweep *s)
+static void describe(struct neap__journal_identity *subject, const struct neap_sweep *s)
 {
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
-	*subject = (struct neap__subject){
+	*subject = (struct neap__journal_identity){
 		.version = format(),
 		.ntiers = (uint32_t)s->options.ntiers,
 		.steps = s->options.steps,
@@ -52,9 +53,9 @@ static void describe(struct neap__subject *subject, const struct neap_sweep *s)
 		snprintf(subject->strategy, sizeof subject->strategy, "%s", strategy);
 }
 
-static void describe_plan(struct neap__subject *subject, const struct neap_sweep *s)
+static void describe_plan(struct neap__journal_identity *subject, const struct neap_sweep *s)
 {
-	const struct neap__survey *survey = &s->survey;
+	const struct neap__table_sizes *survey = &s->survey;
 	subject->arena = s->arena.bytes;
 	subject->slots = survey->slots;
 	subject->extents = survey->extents;
@@ -70,9 +71,9 @@ static void describe_plan(struct neap__subject *subject, const struct neap_sweep
 }
 
 /* The mean of tapes that vary is what the journal's plan says. */
-static int same_model(const struct neap_sweep *s, const struct neap__subject *there)
+static int same_model(const struct neap_sweep *s, const struct neap__journal_identity *there)
 {
-	struct neap__subject here;
+	struct neap__journal_identity here;
 	describe(&here, s);
 	int varies = here.tape_max > here.tape && there->tape_max > there->tape;
 	const struct {
@@ -100,9 +101,9 @@ static int same_model(const struct neap_sweep *s, const struct neap__subject *th
 	return 0;
 }
 
-int neap__subject_take(struct neap_sweep *s)
+int neap__journal_identity_take(struct neap_sweep *s)
 {
-	struct neap__book *book = &s->book;
+	struct neap__journal_run *book = &s->book;
 	size_t bytes;
 	const char *text = neap__journal_subject(book->file, &bytes);
 	book->goes_on = 0;
@@ -124,7 +125,7 @@ int neap__subject_take(struct neap_sweep *s)
 }
 
 /* Records keep the size they had, whatever a tier has room for by now. */
-void neap__subject_size(struct neap_sweep *s)
+void neap__journal_identity_size(struct neap_sweep *s)
 {
 	for (int i = 0; s->book.goes_on && i < s->problem.ntiers; i++) {
 		s->places[i] = s->book.subject.places[i];
@@ -137,10 +138,10 @@ static uint64_t hash_of_x0(const struct neap_sweep *s)
 	return s->x0 ? neap__journal_hash(1, s->x0, s->ops.state_bytes) : 0;
 }
 
-int neap__subject_same(const struct neap_sweep *s)
+int neap__journal_identity_same(const struct neap_sweep *s)
 {
-	const struct neap__subject *there = &s->book.subject;
-	struct neap__subject here = *there;
+	const struct neap__journal_identity *there = &s->book.subject;
+	struct neap__journal_identity here = *there;
 	describe_plan(&here, s);
 	if (there->x0 != hash_of_x0(s))
 		return differs(s, "the hash of x_0", there->x0, hash_of_x0(s));
@@ -170,9 +171,9 @@ static int add(void *user, const char *from, size_t bytes)
 	return 0;
 }
 
-int neap__subject_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
+int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
 {
-	struct neap__subject *subject = &s->book.subject;
+	struct neap__journal_identity *subject = &s->book.subject;
 	struct text text = {0};
 	describe(subject, s);
 	describe_plan(subject, s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * finish_without_tiers.c: a sweep whose tiers are gone. Its plan brings back state after state, each
- * from far below; once that would cost more than twice what Revolve does in fast memory
- * alone, the plan is given up: what is left is reversed as one hole (recover_states.c), in the
- * whole arena and in what the budget has beyond it.
+ * finish_without_tiers.c: a sweep whose tiers are gone. Its plan brings back state after state,
+ * each from far below; once that would cost more than twice what Revolve does in fast memory alone,
+ * the plan is given up: what is left is reversed as one hole (recover_states.c), in the whole arena
+ * and in what the budget has beyond it.
  *
  * Only where tapes stay: those on a tier may be there still.
  */
@@ -11,10 +11,10 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-#define STATES 128		 /* beyond the arena, at most: its table has rows for them */
-#define TAPES (64 * NEAP__BLOCK) /* likewise */
+#define STATES 128			/* beyond the arena, at most: its table has rows for them */
+#define TAPES (64 * NEAP__RECORD_BLOCK) /* likewise */
 
-uint64_t neap__alone_spare(const struct neap_sweep *s)
+uint64_t neap__fallback_spare(const struct neap_sweep *s)
 {
 	const struct neap_chain *chain = &s->problem.chain;
 	uint64_t room = s->problem.memory - s->arena.bytes, sent = 0;
@@ -32,11 +32,11 @@ uint64_t neap__alone_spare(const struct neap_sweep *s)
 static uint64_t spare(const struct neap_sweep *s)
 {
 	uint64_t mapped = (s->arena.mapped - s->arena.bytes) & ~(uint64_t)63;
-	uint64_t bytes = neap__alone_spare(s);
+	uint64_t bytes = neap__fallback_spare(s);
 	return bytes < mapped ? bytes : mapped;
 }
 
-int neap__alone_pays(const struct neap_sweep *s, int64_t t)
+int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 {
 	const struct neap__arena *arena = &s->arena;
 	int64_t from = s->live_t;
@@ -44,7 +44,7 @@ int neap__alone_pays(const struct neap_sweep *s, int64_t t)
 	if (s->survey.travels || s->position < 0)
 		return 0;
 	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
-		int64_t n = neap__mend_trusts(s, tier) ? 0 : s->places[tier - 1];
+		int64_t n = neap__rewrite_trusts(s, tier) ? 0 : s->places[tier - 1];
 		for (int64_t i = 0; i < n; i++) {
 			int64_t held = s->records[tier - 1][i], lost = neap__record_bad(held);
 			if (neap__record_is_bad(held) && lost > from && lost <= t)
@@ -53,7 +53,7 @@ int neap__alone_pays(const struct neap_sweep *s, int64_t t)
 	}
 	/* Below `from` things may be as planned. */
 	uint64_t room = arena->bytes - arena->tapes + spare(s);
-	double here = neap__refill_cost(s, s->position - from, room) + 2.0 * (double)from;
+	double here = neap__recover_tapes_cost(s, s->position - from, room) + 2.0 * (double)from;
 	return planned > 2 * here;
 }
 
@@ -91,7 +91,7 @@ static void begin(struct neap_sweep *s)
 	s->ranges[0] = (struct neap__range){0, s->position};
 }
 
-void neap__alone_shed(struct neap_sweep *s, int64_t t)
+void neap__fallback_shed(struct neap_sweep *s, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	for (int64_t i = 0; i < arena->nslots; i++)
@@ -100,7 +100,7 @@ void neap__alone_shed(struct neap_sweep *s, int64_t t)
 	neap__tidy(s);
 }
 
-int neap__alone(struct neap_sweep *s)
+int neap__fallback(struct neap_sweep *s)
 {
 	if (s->alone == NEAP__ALONE_SOON)
 		begin(s);

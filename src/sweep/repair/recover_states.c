@@ -10,11 +10,11 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-void neap__repair_drop_from(struct neap_sweep *s, int64_t t)
+void neap__recover_state_drop_from(struct neap_sweep *s, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
-		struct neap__extent *extent = &arena->extents[i];
+		struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 >= t)
 			neap__arena_pop(arena, extent);
 	}
@@ -22,9 +22,9 @@ void neap__repair_drop_from(struct neap_sweep *s, int64_t t)
 
 void neap__forget_repairs(struct neap_sweep *s)
 {
-	struct neap__extent *top;
+	struct neap__arena_extent *top;
 	if (s->survey.travels)
-		neap__repair_drop_from(s, 0);
+		neap__recover_state_drop_from(s, 0);
 	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1 && top->slot < 0)
 		neap__arena_pop(&s->arena, top);
 	s->leaf = 0;
@@ -69,7 +69,7 @@ static struct source nearest(struct neap_sweep *s, int64_t t)
 	return best;
 }
 
-int neap__repair_load(struct neap_sweep *s, int64_t t)
+int neap__recover_state_load(struct neap_sweep *s, int64_t t)
 {
 	for (;;) {
 		struct source from = nearest(s, t);
@@ -85,11 +85,12 @@ int neap__repair_load(struct neap_sweep *s, int64_t t)
 
 int neap__restore(struct neap_sweep *s, int64_t t)
 {
-	NEAP_TRY(neap__repair_load(s, t));
-	return neap__mend_to(s, t);
+	NEAP_TRY(neap__recover_state_load(s, t));
+	return neap__rewrite_to(s, t);
 }
 
-void neap__repair_trace(struct neap_sweep *s, uint32_t kind, double start, int64_t t0, int64_t t1)
+void neap__recover_state_trace(
+	struct neap_sweep *s, uint32_t kind, double start, int64_t t0, int64_t t1)
 {
 	neap__trace_add(s->options.trace,
 		&(struct neap__event){
@@ -115,14 +116,14 @@ int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
 	int64_t old = s->live_t;
 	s->repairing++;
 	neap__transfer_push_aside(s);
-	NEAP_TRY(neap__repair_load(s, t));
-	s->alone = neap__alone_pays(s, t) ? NEAP__ALONE_SOON : NEAP__PLANNED;
+	NEAP_TRY(neap__recover_state_load(s, t));
+	s->alone = neap__fallback_pays(s, t) ? NEAP__ALONE_SOON : NEAP__PLANNED;
 	if (!s->alone) {
-		NEAP_TRY(neap__mend_to(s, t));
+		NEAP_TRY(neap__rewrite_to(s, t));
 		if (slot != NEAP_LIVE)
 			NEAP_TRY(hand_over(s, slot, old));
 	}
 	s->repairing--;
-	neap__repair_trace(s, NEAP__EVENT_RECOVER, start, t, t);
+	neap__recover_state_trace(s, NEAP__EVENT_RECOVER, start, t, t);
 	return 0;
 }

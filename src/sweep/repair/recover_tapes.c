@@ -46,7 +46,7 @@ static int64_t split(int64_t units, int64_t c)
 	return y < units ? y : units - 1;
 }
 
-struct leaf {
+struct recovery_leaf {
 	uint64_t bytes;
 	int64_t steps;
 	int64_t states; /* that fit beside it */
@@ -62,21 +62,21 @@ static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
  * Half of `gap` for tapes, half for states; one worst-case tape at least. No more of
  * either than half the table of extents has rows for.
  */
-static struct leaf share(const struct neap_sweep *s, uint64_t gap)
+static struct recovery_leaf share(const struct neap_sweep *s, uint64_t gap)
 {
 	uint64_t worst = neap__worst(s), half = gap / 2 - gap / 2 % 64;
-	int64_t rows = s->arena.extents_max / 2, most = rows * NEAP__BLOCK;
+	int64_t rows = s->arena.extents_max / 2, most = rows * NEAP__RECORD_BLOCK;
 	if (leaf_steps(s, half) > most)
 		half = (half / (uint64_t)leaf_steps(s, half) + 1) * (uint64_t)most / 64 * 64;
 	uint64_t bytes = half > worst ? half : worst;
 	uint64_t rest = gap > bytes ? gap - bytes : 0;
 	int64_t states = (int64_t)(rest / s->arena.state);
-	return (struct leaf){bytes, leaf_steps(s, bytes), states < rows ? states : rows};
+	return (struct recovery_leaf){bytes, leaf_steps(s, bytes), states < rows ? states : rows};
 }
 
-double neap__refill_cost(const struct neap_sweep *s, int64_t n, uint64_t gap)
+double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t gap)
 {
-	struct leaf leaf = share(s, gap);
+	struct recovery_leaf leaf = share(s, gap);
 	if (gap < neap__worst(s))
 		return 1e300;
 	int64_t units = (n + leaf.steps - 1) / leaf.steps;
@@ -92,22 +92,22 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 	struct neap__arena *arena = &s->arena;
 	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
 	uint64_t gap = neap__arena_gap(arena);
-	double best = neap__refill_cost(s, t - h0, gap);
+	double best = neap__recover_tapes_cost(s, t - h0, gap);
 	int64_t keep = arena->nextents;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
-		const struct neap__extent *extent = &arena->extents[i];
+		const struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->t1 > h0 || extent->t0 < low || extent->t0 >= extent->t1 ||
 			extent->flight >= 0)
 			break;
 		gap += extent->bytes;
-		double c = neap__refill_cost(s, t - extent->t0, gap);
+		double c = neap__recover_tapes_cost(s, t - extent->t0, gap);
 		if (c < best) {
 			best = c;
 			keep = i;
 		}
 	}
 	while (arena->nextents > keep) {
-		const struct neap__extent *top = neap__arena_top(arena);
+		const struct neap__arena_extent *top = neap__arena_top(arena);
 		neap__overflowed(s, top->t0, top->t1);
 		neap__arena_pop(arena, neap__arena_top(arena));
 	}
@@ -130,15 +130,15 @@ static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
 		if (s->live_t >= start)
 			return 0;
 		if (states < 1 || n <= m || arena->nextents + 2 > arena->extents_max)
-			return neap__mend_to(s, start);
+			return neap__rewrite_to(s, start);
 		if (kept) {
 			int64_t y = split((n + m - 1) / m, states + 1) * m;
 			y = s->live_t + (y < n ? y : n - m);
-			NEAP_TRY(neap__mend_to(s, y < start ? y : start));
+			NEAP_TRY(neap__rewrite_to(s, y < start ? y : start));
 		}
 		if (s->live_t >= start && s->live_t > t - m)
 			return 0;
-		struct neap__extent *state =
+		struct neap__arena_extent *state =
 			neap__arena_push(arena, s->live_t, s->live_t, arena->state);
 		NEAP_TRY(neap__copy_save(s, arena->base + state->offset));
 		kept = 1;
@@ -177,7 +177,7 @@ static int64_t start_of_hole(const struct neap_sweep *s, int64_t low, int64_t t)
 static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
 {
 	for (int64_t i = 0; i < s->arena.nextents; i++) {
-		const struct neap__extent *extent = &s->arena.extents[i];
+		const struct neap__arena_extent *extent = &s->arena.extents[i];
 		if (extent->t0 == extent->t1 && extent->slot < 0 && extent->t0 > h0 &&
 			extent->t0 < t)
 			return 1;
@@ -189,24 +189,24 @@ static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
 static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
-	struct neap__extent *tape;
+	struct neap__arena_extent *tape;
 	uint64_t gap = neap__arena_gap(arena), arriving = 0;
 	int64_t below, keep = h0;
 	for (int64_t i = 0; i < arena->nextents; i++)
 		if (arena->extents[i].flight >= 0)
 			arriving += arena->extents[i].bytes;
-	if (arriving && neap__refill_cost(s, t - h0, gap + arriving) <
-				0.8 * neap__refill_cost(s, t - h0, gap)) {
-		neap__tapes_push_aside(s);
+	if (arriving && neap__recover_tapes_cost(s, t - h0, gap + arriving) <
+				0.8 * neap__recover_tapes_cost(s, t - h0, gap)) {
+		neap__tape_transfer_push_aside(s);
 		neap__tidy(s);
 		gap = neap__arena_gap(arena);
 	}
-	double best = neap__refill_cost(s, t - h0, gap);
+	double best = neap__recover_tapes_cost(s, t - h0, gap);
 	for (int64_t h = h0; (tape = neap__arena_find(arena, h, &below)) && tape->t0 >= low;) {
 		h = tape->t0;
 		gap += tape->bytes;
-		if (neap__refill_cost(s, t - h, gap) < best) {
-			best = neap__refill_cost(s, t - h, gap);
+		if (neap__recover_tapes_cost(s, t - h, gap) < best) {
+			best = neap__recover_tapes_cost(s, t - h, gap);
 			keep = h;
 		}
 	}
@@ -228,7 +228,7 @@ static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	int64_t h0 = start_of_hole(s, low, t);
-	neap__repair_drop_from(s, t);
+	neap__recover_state_drop_from(s, t);
 	neap__tidy(s);
 	if (!state_within(s, h0, t))
 		open_far(s, low, h0, t);
@@ -238,7 +238,7 @@ static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	if (s->leaf == 0 || s->leaf > gap)
 		s->leaf = share(s, gap).bytes;
 	int live = s->live_t >= 0;
-	NEAP_TRY(neap__repair_load(s, t - 1));
+	NEAP_TRY(neap__recover_state_load(s, t - 1));
 	NEAP_TRY(climb(s, h0, t, !live));
 	return record_leaf(s, t0, t);
 }
@@ -246,7 +246,7 @@ static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
-	struct neap__extent *top;
+	struct neap__arena_extent *top;
 	int64_t below, h0;
 
 	while ((top = neap__arena_top(arena)) && top->t0 == top->t1 && top->t0 >= t)
@@ -261,24 +261,24 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	}
 	(void)neap__arena_find(arena, t, &below);
 	h0 = below > low ? below : low;
-	NEAP_TRY(neap__repair_load(s, t - 1));
+	NEAP_TRY(neap__recover_state_load(s, t - 1));
 	int kept = s->live_t >= h0;
-	NEAP_TRY(neap__mend_to(s, h0));
+	NEAP_TRY(neap__rewrite_to(s, h0));
 	NEAP_TRY(climb(s, h0, t, kept));
 	return record_leaf(s, t0, t);
 }
 
-int neap__refill(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	double start = neap__seconds();
 	s->repairing++;
 	s->book.filling = 1;
 	neap__transfer_push_aside(s);
 	if (s->alone)
-		neap__alone_shed(s, t);
+		neap__fallback_shed(s, t);
 	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
 	s->book.filling = 0;
 	s->repairing--;
-	neap__repair_trace(s, NEAP__EVENT_REFILL, start, t0, t);
+	neap__recover_state_trace(s, NEAP__EVENT_REFILL, start, t0, t);
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 #define DOUBTS 8 /* with no read in between that succeeded */
 
-int neap__mend_trusts(const struct neap_sweep *s, int tier)
+int neap__rewrite_trusts(const struct neap_sweep *s, int tier)
 {
 	return s->doubts[tier - 1] < DOUBTS;
 }
@@ -23,7 +23,7 @@ static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 	int64_t next = -1;
 	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
 		const int64_t *records = s->records[tier - 1];
-		int64_t n = neap__mend_trusts(s, tier) ? s->places[tier - 1] : 0;
+		int64_t n = neap__rewrite_trusts(s, tier) ? s->places[tier - 1] : 0;
 		for (int64_t i = 0; i < n; i++) {
 			int64_t lost = neap__record_bad(records[i]);
 			if (neap__record_is_bad(records[i]) && lost > s->live_t && lost <= t) {
@@ -78,12 +78,12 @@ static int mend_here(struct neap_sweep *s)
 	for (int tier = 1; tier <= s->problem.ntiers; tier++)
 		for (int64_t i = 0; i < s->places[tier - 1]; i++)
 			if (s->records[tier - 1][i] == neap__record_bad(s->live_t) &&
-				neap__mend_trusts(s, tier))
+				neap__rewrite_trusts(s, tier))
 				NEAP_TRY(mend(s, tier, i));
 	return 0;
 }
 
-int neap__mend_to(struct neap_sweep *s, int64_t t)
+int neap__rewrite_to(struct neap_sweep *s, int64_t t)
 {
 	for (;;) {
 		int64_t next = s->alone ? -1 : next_lost(s, t);

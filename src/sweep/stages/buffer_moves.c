@@ -15,33 +15,33 @@
 
 #define PASSING 2 /* calls at most of a buffer's life at the top */
 
-struct mover {
+struct buffer_mover {
 	struct neap__stage_program in, out; /* out: the calls with moves, buffers are in's */
 	uint64_t budget;
 	int64_t *lying; /* buffers that are there, by offset; none of 0 bytes */
 	int64_t nlying, call;
 };
 
-static struct neap__stage_buffer *lying(const struct mover *m, int64_t k)
+static struct neap__stage_buffer *lying(const struct buffer_mover *m, int64_t k)
 {
 	return &m->in.buffers[m->lying[k]];
 }
 
 /* The gap before the k-th; after the last one for k = nlying. */
-static uint64_t gap(const struct mover *m, int64_t k)
+static uint64_t gap(const struct buffer_mover *m, int64_t k)
 {
 	uint64_t from = k ? lying(m, k - 1)->offset + lying(m, k - 1)->bytes : 0;
 	return (k < m->nlying ? lying(m, k)->offset : m->budget) - from;
 }
 
-static void insert(struct mover *m, int64_t k, int64_t buffer, uint64_t offset)
+static void insert(struct buffer_mover *m, int64_t k, int64_t buffer, uint64_t offset)
 {
 	memmove(m->lying + k + 1, m->lying + k, (size_t)(m->nlying++ - k) * sizeof *m->lying);
 	m->lying[k] = buffer;
 	m->in.buffers[buffer].offset = offset;
 }
 
-static void leave(struct mover *m)
+static void leave(struct buffer_mover *m)
 {
 	int64_t kept = 0;
 	for (int64_t k = 0; k < m->nlying; k++)
@@ -51,13 +51,13 @@ static void leave(struct mover *m)
 }
 
 /* Bytes to copy where the k-th moves: none if nothing was written to it yet. */
-static uint64_t weight(const struct mover *m, int64_t k)
+static uint64_t weight(const struct buffer_mover *m, int64_t k)
 {
 	int64_t buffer = m->lying[k];
 	return lying(m, k)->from < m->call || buffer == 0 ? lying(m, k)->bytes : 0;
 }
 
-static int slide(struct mover *m, int64_t k, uint64_t to)
+static int slide(struct buffer_mover *m, int64_t k, uint64_t to)
 {
 	struct neap__stage_buffer *b = lying(m, k);
 	struct neap__stage_call call = {.kind = NEAP__MOVE,
@@ -75,7 +75,7 @@ static int slide(struct mover *m, int64_t k, uint64_t to)
  * Closes up neighbours [*k, last) downwards so that the gap before `last` holds
  * `bytes`: of all such runs, the one with the least bytes to copy.
  */
-static int close_up(struct mover *m, uint64_t bytes, int64_t *k)
+static int close_up(struct buffer_mover *m, uint64_t bytes, int64_t *k)
 {
 	uint64_t least = UINT64_MAX, free_bytes = 0, copied = 0;
 	int64_t first = 0, from = 0, last = 0;
@@ -104,7 +104,7 @@ static int close_up(struct mover *m, uint64_t bytes, int64_t *k)
 	return 0;
 }
 
-static int enter(struct mover *m, int64_t buffer)
+static int enter(struct buffer_mover *m, int64_t buffer)
 {
 	const struct neap__stage_buffer *b = &m->in.buffers[buffer];
 	int passing = b->to - b->from < PASSING;
@@ -124,7 +124,7 @@ static int enter(struct mover *m, int64_t buffer)
 }
 
 /* Everything of the call has its place; none of it moves before the call is over. */
-static int emit(struct mover *m)
+static int emit(struct buffer_mover *m)
 {
 	struct neap__stage_call call = m->in.calls[m->call];
 	for (int role = 0; role < NEAP__ROLES; role++)
@@ -133,7 +133,7 @@ static int emit(struct mover *m)
 	return neap__stage_program_call(&m->out, &call);
 }
 
-static int move(struct mover *m)
+static int move(struct buffer_mover *m)
 {
 	int64_t next = 0;
 	for (m->call = 0; m->call < m->in.ncalls; m->call++) {
@@ -150,7 +150,7 @@ static int move(struct mover *m)
 
 int neap__stage_move(struct neap__stage_program *program, uint64_t budget)
 {
-	struct mover m = {.in = *program, .budget = budget};
+	struct buffer_mover m = {.in = *program, .budget = budget};
 	m.lying = malloc((size_t)program->nbuffers * sizeof *m.lying);
 	if (!m.lying)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");

@@ -15,7 +15,7 @@
 typedef long long ll;
 #define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
-struct walk {
+struct program_walk {
 	struct neap__stage_program *out;
 	const struct neap_chain *chain;
 	const struct neap_stages *stages;
@@ -66,7 +66,7 @@ void neap__stage_program_free(struct neap__stage_program *p)
 }
 
 /* The buffer's last call was the last one there is. */
-static void end(struct walk *w, int64_t *buffer)
+static void end(struct program_walk *w, int64_t *buffer)
 {
 	if (*buffer != NEAP__NOTHING) {
 		struct neap__stage_buffer *b = &w->out->buffers[*buffer];
@@ -75,25 +75,25 @@ static void end(struct walk *w, int64_t *buffer)
 	*buffer = NEAP__NOTHING;
 }
 
-static int begin(struct walk *w, int64_t *buffer, uint64_t bytes)
+static int begin(struct program_walk *w, int64_t *buffer, uint64_t bytes)
 {
 	NEAP_TRY(neap__stage_program_buffer(w->out, bytes));
 	*buffer = w->out->nbuffers - 1;
 	return 0;
 }
 
-static int temporary(struct walk *w, struct neap__stage_call *call, int64_t bytes)
+static int temporary(struct program_walk *w, struct neap__stage_call *call, int64_t bytes)
 {
 	return bytes ? begin(w, &call->at[NEAP__TMP], (uint64_t)bytes) : 0;
 }
 
-static int in_tape(const struct walk *w, int64_t t)
+static int in_tape(const struct program_walk *w, int64_t t)
 {
 	return t > 0 && neap__tape_holds_output(w->stages) && w->tape[t - 1] != NEAP__NOTHING;
 }
 
 /* Where x_t lies. */
-static int find(const struct walk *w, int64_t t, int64_t *buffer)
+static int find(const struct program_walk *w, int64_t t, int64_t *buffer)
 {
 	*buffer = in_tape(w, t) ? w->tape[t - 1] : w->state[t];
 	if (*buffer == NEAP__NOTHING)
@@ -101,13 +101,13 @@ static int find(const struct walk *w, int64_t t, int64_t *buffer)
 	return 0;
 }
 
-static void let_go(struct walk *w, int64_t t)
+static void let_go(struct program_walk *w, int64_t t)
 {
 	if (--w->held[t] == 0)
 		end(w, &w->state[t]);
 }
 
-static void set_live(struct walk *w, int64_t t)
+static void set_live(struct program_walk *w, int64_t t)
 {
 	if (t != NEAP__NOTHING)
 		w->held[t]++;
@@ -116,7 +116,7 @@ static void set_live(struct walk *w, int64_t t)
 	w->live = t;
 }
 
-static int live_at(const struct walk *w, int64_t t)
+static int live_at(const struct program_walk *w, int64_t t)
 {
 	if (w->live != t)
 		return ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
@@ -124,7 +124,7 @@ static int live_at(const struct walk *w, int64_t t)
 }
 
 /* The buffer x_{i+1} is written to: kept, unless it is somewhere already. */
-static int output(struct walk *w, int64_t i, struct neap__stage_call *call)
+static int output(struct program_walk *w, int64_t i, struct neap__stage_call *call)
 {
 	int there = in_tape(w, i + 1) || w->state[i + 1] != NEAP__NOTHING;
 	NEAP_TRY(begin(w, &call->at[NEAP__Y], w->stages->state[i + 1]));
@@ -133,7 +133,7 @@ static int output(struct walk *w, int64_t i, struct neap__stage_call *call)
 	return 0;
 }
 
-static struct neap__stage_call call_of(struct walk *w, int kind, int64_t i)
+static struct neap__stage_call call_of(struct program_walk *w, int kind, int64_t i)
 {
 	struct neap__stage_call call = {.kind = (uint8_t)kind, .i = i};
 	for (int k = 0; k < NEAP__ROLES; k++)
@@ -145,7 +145,7 @@ static struct neap__stage_call call_of(struct walk *w, int kind, int64_t i)
 	return call;
 }
 
-static int advance(struct walk *w, int64_t i)
+static int advance(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_ADVANCE, i);
 	NEAP_TRY(live_at(w, i));
@@ -157,7 +157,7 @@ static int advance(struct walk *w, int64_t i)
 	return 0;
 }
 
-static int record(struct walk *w, int64_t i)
+static int record(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_RECORD, i);
 	NEAP_TRY(live_at(w, i));
@@ -178,7 +178,7 @@ static int record(struct walk *w, int64_t i)
 	return 0;
 }
 
-static int turn(struct walk *w)
+static int turn(struct program_walk *w)
 {
 	struct neap__stage_call call = call_of(w, NEAP_TURN, w->n);
 	if (w->adjoint != NEAP__NOTHING)
@@ -193,7 +193,7 @@ static int turn(struct walk *w)
 	return 0;
 }
 
-static int backward(struct walk *w, int64_t i)
+static int backward(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_BACKWARD, i);
 	int needs = neap__backward_needs_input(w->stages);
@@ -217,7 +217,7 @@ static int backward(struct walk *w, int64_t i)
 	return 0;
 }
 
-static int slot_of(struct walk *w, const struct neap_action *a, int64_t **slot)
+static int slot_of(struct program_walk *w, const struct neap_action *a, int64_t **slot)
 {
 	if (a->slot < 0 || a->slot > w->n + 1)
 		return ILLEGAL("no slot %lld", (ll)a->slot);
@@ -225,7 +225,7 @@ static int slot_of(struct walk *w, const struct neap_action *a, int64_t **slot)
 	return 0;
 }
 
-static int slots(struct walk *w, const struct neap_action *a)
+static int slots(struct program_walk *w, const struct neap_action *a)
 {
 	int64_t *slot = NULL;
 	if (a->kind == NEAP_LOAD && a->payload == NEAP_TAPE) {
@@ -254,7 +254,7 @@ static int slots(struct walk *w, const struct neap_action *a)
 	return 0;
 }
 
-static int ranges(struct walk *w, const struct neap_action *a)
+static int ranges(struct program_walk *w, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > w->n)
 		return ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
@@ -268,7 +268,7 @@ static int ranges(struct walk *w, const struct neap_action *a)
 	return 0;
 }
 
-static int action(struct walk *w, const struct neap_action *a)
+static int action(struct program_walk *w, const struct neap_action *a)
 {
 	switch (a->kind) {
 	case NEAP_ADVANCE:
@@ -287,7 +287,7 @@ static int action(struct walk *w, const struct neap_action *a)
 }
 
 /* What is still there at the end stays to the end, the gradient of x_0 above all. */
-static void end_all(struct walk *w)
+static void end_all(struct program_walk *w)
 {
 	for (int64_t t = 0; t <= w->n; t++) {
 		end(w, &w->state[t]);
@@ -314,7 +314,7 @@ static int measure(struct neap__stage_program *p)
 	return 0;
 }
 
-static int walk(struct walk *w, struct neap_schedule *schedule)
+static int walk(struct program_walk *w, struct neap_schedule *schedule)
 {
 	struct neap_action a;
 	int64_t count = 0;
@@ -340,7 +340,7 @@ int neap__stage_walk(struct neap__stage_program *program, const struct neap_prob
 {
 	int64_t n = problem->chain.steps;
 	size_t rows = (size_t)n + 2;
-	struct walk w = {.out = program,
+	struct program_walk w = {.out = program,
 		.chain = &problem->chain,
 		.stages = problem->chain.stages,
 		.n = n,

@@ -9,8 +9,8 @@
  *   stage_saved_plan.c takes a saved plan instead of making one
  *   stage_run.c    runs it
  */
-#ifndef NEAP_SWEEP_STAGEPROGRAM_H
-#define NEAP_SWEEP_STAGEPROGRAM_H
+#ifndef NEAP_SWEEP_STAGES_STAGE_PROGRAM_H
+#define NEAP_SWEEP_STAGES_STAGE_PROGRAM_H
 
 #include <neap/plan.h>
 

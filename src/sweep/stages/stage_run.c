@@ -12,7 +12,7 @@
 
 #define POISON 0xAA
 
-struct run {
+struct stage_run {
 	struct neap_stage_sweep *s;
 	double *loss;
 	int64_t entered, left; /* buffers that were there, and those gone again */
@@ -64,7 +64,7 @@ static uint64_t made(
 }
 
 /* The buffers of call k come into being. */
-static int enter(struct run *r, const struct neap__stage_call *call, int64_t k)
+static int enter(struct stage_run *r, const struct neap__stage_call *call, int64_t k)
 {
 	struct neap_stage_sweep *s = r->s;
 	const struct neap__stage_program *p = &s->program;
@@ -78,7 +78,7 @@ static int enter(struct run *r, const struct neap__stage_call *call, int64_t k)
 	return 0;
 }
 
-static void leave(struct run *r, int64_t k)
+static void leave(struct stage_run *r, int64_t k)
 {
 	const struct neap__stage_program *p = &r->s->program;
 	for (; r->left < p->nbuffers && p->buffers[r->s->ends[r->left]].to == k; r->left++) {
@@ -101,7 +101,7 @@ static int move(struct neap_stage_sweep *s, const struct neap__stage_call *call)
 	return 0;
 }
 
-static int perform(struct run *r, const struct neap__stage_call *call)
+static int perform(struct stage_run *r, const struct neap__stage_call *call)
 {
 	struct neap_stage_sweep *s = r->s;
 	void *x = at(s, call, NEAP__X), *y = at(s, call, NEAP__Y), *tmp = at(s, call, NEAP__TMP);
@@ -144,7 +144,7 @@ static int perform(struct run *r, const struct neap__stage_call *call)
 	return rc;
 }
 
-static int perform_all(struct run *r)
+static int perform_all(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
 	int64_t k = 0;
@@ -178,7 +178,7 @@ static int map_arena(struct neap_stage_sweep *s)
 int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
-	struct run r = {.s = s, .loss = loss};
+	struct stage_run r = {.s = s, .loss = loss};
 	const struct neap__stage_program *p = &s->program;
 	NEAP_TRY(map_arena(s));
 	s->stats = (struct neap_sweep_stats){

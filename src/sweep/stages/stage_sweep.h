@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_sweep.h: a sweep over a stage chain from the inside. */
-#ifndef NEAP_SWEEP_STAGESWEEP_H
-#define NEAP_SWEEP_STAGESWEEP_H
+#ifndef NEAP_SWEEP_STAGES_STAGE_SWEEP_H
+#define NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 
 #include <neap/sweep.h>
 #include "sweep/stages/stage_program.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * study.h: experiments that measure what strategies cost in memory and time, each a
+ * run_study.h: experiments that measure what strategies cost in memory and time, each a
  * table of points (CSV), figures (SVG, by gnuplot) and a section of a report.
  *
  *     struct neap_study_options o = {.size = sizeof o, .out = "study"};
@@ -9,8 +9,8 @@
  * Points are kept as they are measured: run again with the same folder, a study goes
  * on where it was interrupted and draws what is complete.
  */
-#ifndef NEAP_STUDY_H
-#define NEAP_STUDY_H
+#ifndef NEAP_STUDY_RUN_STUDY_H
+#define NEAP_STUDY_RUN_STUDY_H
 
 #include <stdint.h>
 #include <neap/status.h>
