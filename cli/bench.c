@@ -3,8 +3,7 @@
 #include "cli.h"
 
 #include <math.h>
-#include <neap/machine.h>
-#include <stdlib.h>
+#include "bench/run_bench.h"
 #include <string.h>
 
 static const char examples[] = "  neap bench planner\n"

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <neap/machine.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char examples[] =

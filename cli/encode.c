@@ -5,7 +5,6 @@
 #include <neap/data.h>
 
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

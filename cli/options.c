@@ -2,10 +2,7 @@
 /* options.c: option tables, parsed strictly; help made from the same tables. */
 #include "cli.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void print_help(const struct cli_command *command)

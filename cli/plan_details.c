@@ -3,7 +3,6 @@
 #include "plan_command.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static void print_tier(const struct neap_problem *p, const struct neap_tier_spec *spec,

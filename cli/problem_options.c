@@ -2,7 +2,6 @@
 /* problem_options.c: the options that tell `neap plan` its problem, turned into one. */
 #include "problem_options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --tier, after those of the chain file. */

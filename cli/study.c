@@ -3,7 +3,6 @@
 #include "cli.h"
 
 #include "study/run_study.h"
-#include <string.h>
 
 #define NAMES_MOST 16
 

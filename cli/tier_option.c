@@ -2,7 +2,6 @@
 /* tier_option.c: --tier NAME:key=value,... for problems given by numbers. */
 #include "cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct tier_parsing {

@@ -21,7 +21,8 @@ step() { # name, command...
 	fi
 }
 
-step floors tools/floors.sh
+step floors tools/floors.py
+step names tools/names.py
 step format tools/format.sh
 meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
 run=$?

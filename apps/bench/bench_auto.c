@@ -8,7 +8,6 @@
  */
 #include "bench/benchmark.h"
 
-#include <math.h>
 #include <neap/plan.h>
 #include <stdio.h>
 #include <string.h>

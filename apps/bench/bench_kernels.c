@@ -15,7 +15,6 @@
 #include "base/philox.h"
 #include "kern/kern.h"
 #include "bench/kernel_products.h"
-#include "sys/clock.h"
 
 #include <errno.h>
 #include <math.h>

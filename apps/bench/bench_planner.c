@@ -5,10 +5,10 @@
  * named. An infeasible answer is timed as well.
  */
 #include "bench/benchmark.h"
+#include <neap/machine.h>
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
 #include "bench/plan_problems.h"

@@ -8,6 +8,7 @@
  * stays in the page cache.
  */
 #include "bench/benchmark.h"
+#include <neap/machine.h>
 
 #include <errno.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * benchmark.h: the table of named benchmarks behind machine.h, and what they share.
- * To add one: a new file with its run function, a row in benchmark.c.
+ * benchmark.h: the table of named benchmarks behind run_bench.h, and what they share.
+ * To add one: a new file with its run function, a row in run_bench.c.
  */
 #ifndef NEAP_BENCH_BENCHMARK_H
 #define NEAP_BENCH_BENCHMARK_H
 
-#include <neap/machine.h>
+#include "bench/run_bench.h"
 
 /* A benchmark at work: options, and where rows go. */
 struct neap__bench {

@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "bench/blas.h"
 #include "kern/kern.h"
-#include "sys/clock.h"
 
 #include <errno.h>
 #include <math.h>

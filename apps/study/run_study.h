@@ -15,14 +15,10 @@
 #include <stdint.h>
 #include <neap/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The experiments, in table order; NULL beyond the end. */
-NEAP_API const char *neap_study_name(int index);
+const char *neap_study_name(int index);
 /* One line about an experiment; NULL when there is none of that name. */
-NEAP_API const char *neap_study_about(const char *name);
+const char *neap_study_about(const char *name);
 
 enum neap_study_scale {
 	NEAP_STUDY_QUICK, /* all of them within minutes on two processors */
@@ -51,10 +47,6 @@ struct neap_study_options {
  * that are complete in OUT. NEAP_EUSAGE for an unknown name or a folder of another
  * scale or machine; NEAP_EFORMAT for a file of points that is not one.
  */
-NEAP_API int neap_study_run(
-	const struct neap_study_options *options, const char *const *names, int count);
+int neap_study_run(const struct neap_study_options *options, const char *const *names, int count);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,7 +5,6 @@
  * the asymptotics ask for; the others within the memory that `standard` takes.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "base/fail.h"
 #include "study/experiment.h"

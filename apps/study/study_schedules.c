@@ -5,7 +5,6 @@
  *
  * S = A = 1 MiB, f = r = 1 ms, b = 2 ms; a state takes 2 ms to the slow memory or back.
  */
-#include <errno.h>
 #include <stdio.h>
 #include "base/fail.h"
 #include "study/experiment.h"

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h: the machine under a measurement, clocks to measure with, and named
- * benchmarks, each a list of rows handed out as they are measured.
+ * machine.h: the machine under a measurement, and clocks to measure with.
  *
- *     static int print(void *user, const struct neap_bench_row *row)
- *     {
- *             printf("%s %s: %g %s\n", row->name, row->what, row->value, row->unit);
- *             return 0;
- *     }
- *     neap_bench_run("planner", NULL, print, NULL);
+ *     struct neap_machine machine;
+ *     neap_machine_describe(&machine);
+ *     double from = neap_clock();
+ *     work();
+ *     printf("%s: %g s\n", machine.cpu, neap_clock() - from);
  */
 #ifndef NEAP_MACHINE_H
 #define NEAP_MACHINE_H
@@ -38,47 +36,6 @@ NEAP_API double neap_cpu_clock(void);
 /* High-water mark of resident memory in bytes (VmHWM), and setting it back. */
 NEAP_API uint64_t neap_resident_peak(void);
 NEAP_API int neap_resident_reset(void);
-
-/* How a benchmark is run; all zero: as it stands. */
-struct neap_bench_options {
-	int runs;	       /* of each row, the median counts; 0: the benchmark's own number */
-	const char *only;      /* rows whose name begins so; NULL: all. Borrowed */
-	const char *directory; /* on the disk to measure; NULL: /var/tmp. Borrowed */
-	/* Asked between measurements; non-zero ends them with NEAP_EINTERRUPTED. May be NULL. */
-	int (*interrupted)(void *user);
-	void *interrupted_user;
-};
-
-#define NEAP_BENCH_MORE 8
-
-/* One measurement, or one comparison. */
-struct neap_bench_row {
-	char name[48];		 /* what was measured */
-	char what[112];		 /* on which problem */
-	const char *unit;	 /* "s", "bytes", "ratio": of value, low, high and target. Static */
-	double value, low, high; /* median, least and most of `runs` */
-	double target;		 /* value is to be at most this; NAN: there is none */
-	int runs;
-	int met; /* value <= target, or no target */
-	/* Numbers beside it, names static; count of them in `nmore`. */
-	int nmore;
-	struct {
-		const char *name;
-		double value;
-	} more[NEAP_BENCH_MORE];
-};
-
-/* The benchmarks, in table order; NULL beyond the end. */
-NEAP_API const char *neap_bench_name(int index);
-/* One line about a benchmark; NULL when there is none of that name. */
-NEAP_API const char *neap_bench_about(const char *name);
-/*
- * Runs a benchmark (options may be NULL) and hands each row to `row`, which returns 0
- * or a negative code that ends it. 0, NEAP_EUSAGE for an unknown name or one without
- * rows that begin with options->only, or the first code of what was measured.
- */
-NEAP_API int neap_bench_run(const char *name, const struct neap_bench_options *options,
-	int (*row)(void *user, const struct neap_bench_row *row), void *user);
 
 #ifdef __cplusplus
 }

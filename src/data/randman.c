@@ -9,7 +9,6 @@
  * Everything is a function of (seed, point): any sample can be made at any time.
  */
 #include "data/dataset.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
 

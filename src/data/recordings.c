@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/recordings.h"
-#include "base/checked.h"
 #include "base/fail.h"
 
 #include <dirent.h>

@@ -10,7 +10,6 @@
  */
 #include "data/windows.h"
 #include "data/bins.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/worker.h"

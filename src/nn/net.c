@@ -2,7 +2,6 @@
 /* A net's life: options, making it, what it shows of itself. */
 #include "nn/core/net_state.h"
 #include "nn/gradients/outer_products.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 

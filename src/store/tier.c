@@ -2,7 +2,6 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/clock.h"
 
 #include <errno.h>
 #include <stdio.h>

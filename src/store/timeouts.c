@@ -12,11 +12,9 @@
  * that is gone costs twice the patience, however many requests it has.
  */
 #include "store/mover_state.h"
-#include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/condition.h"
 
-#include <errno.h>
 #include <math.h>
 
 #define SLICES 8       /* of the patience */

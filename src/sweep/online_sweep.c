@@ -8,7 +8,7 @@
 #include "sweep/sweep_state.h"
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include "sweep/sweep_state.h"
 #include "base/fail.h"
 
-#include <string.h>
-
 typedef unsigned long long ull;
 
 static int differs(const char *what, uint64_t saved, uint64_t here)

@@ -3,7 +3,6 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/cells/dense_outputs.h"
 
-#include <string.h>
-
 real *neap__give_all(struct neap__at *at)
 {
 	at->now->count = at->layer->n;

@@ -5,7 +5,7 @@
  * of them, and sums over samples do not depend on how a range was cut.
  */
 #include "nn/core/precision.h"
-#include "nn/replay/replay_memory.h"
+#include "nn/core/spike_log.h"
 
 #include <string.h>
 

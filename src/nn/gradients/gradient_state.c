@@ -7,8 +7,6 @@
 #include "nn/core/net_state.h"
 #include "base/fail.h"
 
-#include <string.h>
-
 struct gradient_mover {
 	int (*write)(void *to, const void *from, size_t bytes); /* or: */
 	int (*read)(void *from, void *to, size_t bytes);

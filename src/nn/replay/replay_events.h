@@ -6,6 +6,7 @@
 #ifndef NEAP_NN_REPLAY_REPLAY_EVENTS_H
 #define NEAP_NN_REPLAY_REPLAY_EVENTS_H
 
+#include "nn/core/spike_log.h"
 #include "nn/core/precision.h"
 #include "nn/replay/replay_memory.h"
 

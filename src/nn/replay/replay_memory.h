@@ -15,17 +15,6 @@ enum {
 	NEAP__NEAR_BYTES = 192 << 10, /* of a strip's rows that are added at a time */
 };
 
-/*
- * A list of a log: ascending units, the last one marked, or NEAP__LOG_NONE. Of a layer whose
- * units take all 16 bits: a count and the units.
- */
-enum { NEAP__LOG_LAST = 0x8000, NEAP__LOG_NONE = 0xFFFF };
-
-static inline int neap__log_marks(const struct neap__layer *layer)
-{
-	return layer->n < NEAP__LOG_LAST;
-}
-
 struct neap__replay {
 	int64_t from;		    /* the first of those steps */
 	int steps;		    /* so many at a time, for now */

@@ -14,6 +14,7 @@
  * as they are before the reset, and from there on each step goes the way of record. Either
  * way the tape is the same.
  */
+#include "nn/core/spike_log.h"
 #include "nn/replay/replay_events.h"
 
 #include <string.h>

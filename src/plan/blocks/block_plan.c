@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/block_program.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define ACTIONS_MOST ((int64_t)3000000)
 

@@ -14,7 +14,7 @@
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define SEEDS 2400
 #define TRIED 1024

@@ -19,7 +19,7 @@
 #include "base/fail.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define LOOK 2048
 #define BATCH 1024 /* operations a batch may have, at most */

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"

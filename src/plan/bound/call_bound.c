@@ -6,7 +6,7 @@
  */
 #include "plan/bound/call_bound.h"
 
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 /* Steps whose tapes can be in fast memory at a time, 1 at least. */
 static double tapes_most(const struct neap_problem *p)

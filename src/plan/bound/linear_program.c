@@ -8,7 +8,6 @@
 #include "plan/bound/linear_program.h"
 
 #include <math.h>
-#include <string.h>
 
 #define N NEAP__LP_VARS
 #define ROUNDS 600

@@ -26,11 +26,12 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include "plan/bound/level_bound.h"
 #include "plan/bound/call_bound.h"
 #include "plan/levels/level_schedule.h"
 #include "plan/bound/linear_program.h"
 #include "plan/bound/stage_bound.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define CELLS_MOST 4000000
 #define LEVELS_MOST 400000 /* entries, with slow tiers */
@@ -447,7 +448,7 @@ double neap_bound(const struct neap_problem *problem)
 	if (problem->ntiers > 0) {
 		/* Off by more than rounding can have cost. */
 		double more = (counted(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
-		return fmax(more > 0 ? least + more : least, neap__hrevolve_bound(problem));
+		return fmax(more > 0 ? least + more : least, neap__level_bound(problem));
 	}
 	wide extra;
 	if (c->flags & NEAP_CHAIN_CLASSIC)

@@ -24,13 +24,6 @@ void neap__action_list_slot(struct neap__action_list *script, int kind, int64_t 
 void neap__action_list_load_tape(struct neap__action_list *script, int64_t t);
 void neap__action_list_free(struct neap__action_list *script);
 
-/*
- * Verifies and simulates: fills the plan's bytes, slots, tiers, steps, makespan and
- * stall. NEAP_EILLEGAL where it is not legal or does not fit the budget.
- */
-int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__action_list *script);
-
 /* Makes the script, which is taken, the schedule's. Frees it where it fails. */
 int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *script);
 

@@ -5,12 +5,12 @@
  * whose rhythm is known (steady_state.h) are left out.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/core/steady_state.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/predict.h"
 
 #define PATIENCE_MOST 4000 /* periods without a rhythm before the last one is taken for it */
 
@@ -86,13 +86,14 @@ static int drive(struct watch *w, struct neap_plan *plan)
 	return rc;
 }
 
-int neap__predict(struct neap_plan *plan, const struct neap_problem *problem)
+int neap__predict(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem)
 {
 	struct watch *w = calloc(1, sizeof *w);
 	if (!w)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	plan->chosen = plan->strategy;
-	int rc = neap_schedule_open(&w->s, problem, plan);
+	plan->chosen = row->name;
+	int rc = neap__schedule_open_row(&w->s, row, problem, plan);
 	if (rc == 0) {
 		w->s->coarse = 1;
 		neap__clock_init(&w->clock, problem);

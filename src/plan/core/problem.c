@@ -5,10 +5,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
-#include "plan/stages/long_chain.h"
 #include "plan/core/stage_sizes.h"
-#include "plan/core/strategy.h"
-#include "plan/stages/chain_table.h"
 
 /* No plan is sensible beyond these, and every product below stays in 63 bits. */
 #define STEPS_MOST ((int64_t)1000000000000)
@@ -121,55 +118,4 @@ int neap_problem_check(const struct neap_problem *problem)
 	for (int i = 0; i < problem->ntiers; i++)
 		NEAP_TRY(check_tier(&problem->tiers[i], i));
 	return 0;
-}
-
-/* Every tape kept: `bptt`; of them the tier (0: none) holds what it can: `stream`. */
-static uint64_t all_tapes(const struct neap_problem *p, int tier)
-{
-	uint64_t steps = (uint64_t)p->chain.steps, tape = p->chain.tape, there = 0;
-	if (p->chain.flags & NEAP_CHAIN_CLASSIC || (tier && p->chain.flags & NEAP_CHAIN_TAPES_STAY))
-		return UINT64_MAX;
-	if (tier && tape)
-		there = p->tiers[tier - 1].capacity / tape;
-	if (there > steps - 1)
-		there = steps - 1;
-	return neap__fixed_bytes(p, tier) + (steps - there) * tape;
-}
-
-uint64_t neap_problem_least(const struct neap_problem *problem)
-{
-	uint64_t state = problem->chain.state, tape = problem->chain.tape;
-	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
-	if (problem->chain.steps == 0)
-		return 0;
-	if (problem->chain.stages)
-		return problem->chain.steps > NEAP__TWOTABLE_STAGES
-			       ? neap__longchain_least(&problem->chain)
-			       : neap__stages_least(problem);
-	if (problem->chain.steps == 1)
-		return least;
-	least += state;
-	if (all_tapes(problem, 0) < least)
-		least = all_tapes(problem, 0);
-	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		/* x_0 in a place, and one tape: `h-revolve`. */
-		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
-		if (bytes < least && neap__places(problem, tier) > 0)
-			least = bytes;
-		if (all_tapes(problem, tier) < least)
-			least = all_tapes(problem, tier);
-	}
-	return least;
-}
-
-double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes)
-{
-	double rate = write ? tier->write_rate : tier->read_rate;
-	double fixed = write ? tier->write_fixed : tier->read_fixed;
-	return rate > 0 ? fixed + (double)bytes / rate : fixed;
-}
-
-double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes)
-{
-	return tier->flags & NEAP_TIER_SYNC ? 0 : tier->cpu_fixed + tier->cpu * (double)bytes;
 }

@@ -196,26 +196,6 @@ void neap__outbox_skip(struct neap__outbox *box, int64_t units, int64_t steps)
 	}
 }
 
-int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
-{
-	if (s->user_next)
-		return s->user_next(s->user, action);
-	if (s->head == s->length) {
-		s->head = s->length = 0;
-		if (!s->error) {
-			int rc = s->refill(s);
-			if (rc < 0)
-				s->error = rc;
-		}
-		if (s->error)
-			return s->error;
-		if (s->length == 0)
-			return 0;
-	}
-	*action = s->queue[s->head++];
-	return 1;
-}
-
 /* T = 0: there is only the loss. */
 static int refill_empty(struct neap_schedule *s)
 {
@@ -236,27 +216,22 @@ static int refill_list(struct neap_schedule *s)
 	return 0;
 }
 
-int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
-	const struct neap_plan *plan)
+int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_plan *plan)
 {
-	NEAP_TRY(neap_problem_check(problem));
-	if (!plan->feasible)
-		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
-	const struct neap__strategy *row = neap__strategy_find(plan->chosen);
-	if (!plan->actions && (!row || !row->open))
-		return neap__fail(NEAP_EUSAGE, "schedule: the plan names no strategy");
 	struct neap_schedule *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->problem = *problem;
 	s->plan = *plan;
+	s->row = row;
 	int rc = 0;
 	if (plan->actions)
 		s->refill = refill_list;
 	else if (problem->chain.steps == 0)
 		s->refill = refill_empty, s->plan.slots = 0;
-	else if ((problem->chain.stages && !neap__takes_stages(row)) ||
-		 (problem->chain.join && row != &neap__join))
+	else if ((problem->chain.stages && !row->takes_stages) ||
+		 (problem->chain.join && !row->takes_join))
 		rc = neap__fail(NEAP_EUSAGE, "schedule: %s: not a problem it plans", row->name);
 	else if (plan->tier < 0 || plan->tier > problem->ntiers || plan->stage_slots < 0 ||
 		 plan->stage_slots > NEAP__OUTBOX_MOST)
@@ -269,6 +244,26 @@ int neap_schedule_open(struct neap_schedule **schedule, const struct neap_proble
 	}
 	*schedule = s;
 	return 0;
+}
+
+int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
+{
+	if (s->user_next)
+		return s->user_next(s->user, action);
+	if (s->head == s->length) {
+		s->head = s->length = 0;
+		if (!s->error) {
+			int rc = s->refill(s);
+			if (rc < 0)
+				s->error = rc;
+		}
+		if (s->error)
+			return s->error;
+		if (s->length == 0)
+			return 0;
+	}
+	*action = s->queue[s->head++];
+	return 1;
 }
 
 int neap_schedule_wrap(struct neap_schedule **schedule,

@@ -7,7 +7,7 @@
 #ifndef NEAP_PLAN_CORE_SCHEDULE_H
 #define NEAP_PLAN_CORE_SCHEDULE_H
 
-#include <neap/plan.h>
+#include "plan/core/strategy.h"
 
 struct neap_schedule {
 	/* Pushes the next actions; 0 or a negative code. NULL for wrapped ones. */
@@ -30,7 +30,8 @@ struct neap_schedule {
 	void (*skip)(struct neap_schedule *s, int64_t units);
 	struct neap_problem problem;
 	struct neap_plan plan;
-	struct neap_action *queue; /* [head, length) are still to be handed out */
+	const struct neap__strategy *row; /* that made the plan; NULL: a list, or wrapped */
+	struct neap_action *queue;	  /* [head, length) are still to be handed out */
 	size_t head, length, room;
 	int error; /* sticky */
 	/*
@@ -43,6 +44,13 @@ struct neap_schedule {
 	void (*user_close)(void *user);
 	void *user;
 };
+
+/*
+ * As neap_schedule_open for the plan of a known row (NULL where plan->actions has the
+ * schedule) and a checked problem.
+ */
+int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_plan *plan);
 
 /*
  * Internal kind: t0 steps advanced, t1 recorded and reversed, slot saves, place loads; a
@@ -82,9 +90,8 @@ struct neap__outbox {
 	int64_t room;
 	int64_t issued;	 /* states sent */
 	int64_t settled; /* of them, waited for and dropped */
-	int64_t times[16];
+	int64_t times[NEAP__OUTBOX_MOST];
 };
-#define NEAP__OUTBOX_MOST 16
 
 /* Sends the live state, at t, to `place`. */
 void neap__outbox_send(struct neap_schedule *s, struct neap__outbox *box, int64_t t, int64_t place);

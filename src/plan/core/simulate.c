@@ -11,7 +11,7 @@
 #include "plan/core/schedule.h"
 #include "plan/core/simulate.h"
 #include "plan/core/stage_sizes.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 static uint64_t bytes_of(const struct neap_problem *p, const struct neap_action *a)
 {

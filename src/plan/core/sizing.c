@@ -1,63 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/core/strategy.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/checked.h"
 #include "base/fail.h"
-#include "plan/core/schedule.h"
-
-const struct neap__strategy *const neap__strategies[] = {
-	&neap__bptt,
-	&neap__standard,
-	&neap__remote,
-	&neap__hierarchical,
-	&neap__double,
-	&neap__revolve,
-	&neap__mixed,
-	&neap__strategy_online,
-	&neap__strategy_stream,
-	&neap__async,
-	&neap__strategy_replay,
-	&neap__chain,
-	&neap__pofo,
-	&neap__join,
-	&neap__multistage,
-	&neap__periodic,
-	&neap__diskrevolve,
-	&neap__hrevolve,
-	&neap__auto,
-	NULL,
-};
-
-const struct neap__strategy *neap__strategy_find(const char *name)
-{
-	for (int i = 0; name && neap__strategies[i]; i++)
-		if (strcmp(neap__strategies[i]->name, name) == 0)
-			return neap__strategies[i];
-	return NULL;
-}
-
-int neap__takes_stages(const struct neap__strategy *row)
-{
-	return row == &neap__chain || row == &neap__pofo || row == &neap__auto;
-}
-
-const char *neap_strategy_name(int index)
-{
-	for (int i = 0; neap__strategies[i]; i++)
-		if (i == index)
-			return neap__strategies[i]->name;
-	return NULL;
-}
-
-const char *neap_strategy_about(const char *name)
-{
-	const struct neap__strategy *row = neap__strategy_find(name);
-	return row ? row->about : NULL;
-}
+#include "plan/core/sizing.h"
 
 void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ...)
 {

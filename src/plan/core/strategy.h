@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy.h: the table of strategies, and what they share in sizing a plan.
- * To add one: a new file with solve and open, a row in sizing.c.
+ * strategy.h: a row of the table of strategies. To add a strategy: a new file in
+ * strategies/ with its row, and a line in NEAP__STRATEGY_TABLE.
  */
 #ifndef NEAP_PLAN_CORE_STRATEGY_H
 #define NEAP_PLAN_CORE_STRATEGY_H
 
 #include <neap/plan.h>
+#include "plan/core/sizing.h"
 
 struct neap__strategy {
 	const char *name;
@@ -20,115 +21,37 @@ struct neap__strategy {
 		const struct neap_params *fixed);
 	/* Sets s->refill and s->self from s->problem and s->plan. */
 	int (*open)(struct neap_schedule *s);
+	int takes_stages; /* plans chains whose steps differ (chain.stages) */
+	int takes_join;	  /* plans two chains that meet in one loss (chain.join) */
 };
 
-extern const struct neap__strategy neap__bptt, neap__standard, neap__remote, neap__hierarchical,
-	neap__double, neap__revolve, neap__mixed, neap__strategy_online, neap__strategy_stream,
-	neap__async, neap__strategy_replay, neap__hrevolve, neap__diskrevolve, neap__multistage,
-	neap__periodic, neap__chain, neap__pofo, neap__join, neap__auto;
-
-/* NULL-terminated, "auto" last. */
-extern const struct neap__strategy *const neap__strategies[];
-const struct neap__strategy *neap__strategy_find(const char *name);
-/* Does it plan chains whose steps differ (chain.stages)? */
-int neap__takes_stages(const struct neap__strategy *row);
-
-/* One row's answer, complete with overhead and bound; T >= 1, checked problem. */
-int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
-	const struct neap_problem *problem, const struct neap_params *fixed);
-
-/* Of a feasible plan's tiers and makespan: slow_bytes and overhead; bound and gap. */
-void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem);
-void neap__plan_bound(struct neap_plan *plan, double bound);
-
-/* Infeasible: the least budget (0: none is known to help) and why. */
-void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static inline uint64_t neap__live_bytes(const struct neap_problem *p)
-{
-	return p->chain.live || p->chain.flags & NEAP_CHAIN_CLASSIC ? p->chain.live
-								    : p->chain.state;
-}
-
-/* The number of the last state; of two chains, the second one's. */
-static inline int64_t neap__last_state(const struct neap_chain *c)
-{
-	return c->join > 0 ? (int64_t)((uint64_t)c->steps + (uint64_t)c->join + 1) : c->steps;
-}
-
-/* What a worst-case tape takes beyond a planned one. */
-static inline uint64_t neap__tape_reserve(const struct neap_problem *p)
-{
-	return p->chain.tape_max ? p->chain.tape_max - p->chain.tape : 0;
-}
-
-/* Bytes a step that transfers of tapes take. */
-static inline uint64_t neap__tape_sent(const struct neap_chain *c)
-{
-	return c->tape_mean ? c->tape_mean : c->tape;
-}
-
 /*
- * Bytes no strategy can do without, whatever its parameters: adjoint, live
- * state, the worst-case reserve and the staging of `tier` (0: none).
+ * X(row), in the order in which `auto` and `neap plan` ask them; "auto" last. The row
+ * neap__strategy_NAME stands in strategies/NAME.c.
  */
-uint64_t neap__fixed_bytes(const struct neap_problem *p, int tier);
-/* What is left of the budget for slots and tapes; -1 if it is below the fixed bytes. */
-int64_t neap__pool_bytes(const struct neap_problem *p, int tier);
-/* States a tier can hold (at most the steps of the problem). */
-int64_t neap__places(const struct neap_problem *p, int tier);
-/* Tapes that fit `bytes`, at most T; in a classic problem 1, which is free. */
-int64_t neap__tapes_fit(const struct neap_problem *p, int64_t bytes);
+#define NEAP__STRATEGY_TABLE(X)                                                                    \
+	X(neap__strategy_bptt)                                                                     \
+	X(neap__strategy_standard)                                                                 \
+	X(neap__strategy_remote)                                                                   \
+	X(neap__strategy_hierarchical)                                                             \
+	X(neap__strategy_double)                                                                   \
+	X(neap__strategy_revolve)                                                                  \
+	X(neap__strategy_mixed)                                                                    \
+	X(neap__strategy_online)                                                                   \
+	X(neap__strategy_stream)                                                                   \
+	X(neap__strategy_async)                                                                    \
+	X(neap__strategy_replay)                                                                   \
+	X(neap__strategy_chain)                                                                    \
+	X(neap__strategy_pofo)                                                                     \
+	X(neap__strategy_join)                                                                     \
+	X(neap__strategy_multistage)                                                               \
+	X(neap__strategy_periodic)                                                                 \
+	X(neap__strategy_disk_revolve)                                                             \
+	X(neap__strategy_h_revolve)                                                                \
+	X(neap__strategy_auto)
 
-static inline int64_t neap__ceil_div(int64_t a, int64_t b)
-{
-	return a / b + (a % b != 0);
-}
-
-/* Bytes of `slots` states and `tapes` tapes. */
-static inline int64_t neap__bytes(const struct neap_problem *p, int64_t slots, int64_t tapes)
-{
-	return slots * (int64_t)p->chain.state + tapes * (int64_t)p->chain.tape;
-}
-
-/*
- * Chunks of c steps over `length` steps, all but the last one's start in slots:
- * (ceil(length/c) - 1) S + c A bytes. The largest c that fits `pool`, 0 if none.
- */
-int64_t neap__chunk_largest(const struct neap_problem *p, int64_t length, int64_t pool);
-/* The c that needs the least bytes, with at least `chunks` chunks. */
-int64_t neap__chunk_least(const struct neap_problem *p, int64_t length, int64_t chunks);
-
-/* Revolve's advance steps in closed form (slots >= 1); -1 beyond 63 bits. */
-int64_t neap__revolve_extra(int64_t steps, int64_t slots);
-
-/* Sets feasible, tier, slots, peak_bytes and arena_bytes (`bytes`: slots and tapes). */
-void neap__accept(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	int64_t slots, int64_t bytes);
-/* `states` places of the plan's tier are written once and read once. */
-void neap__tier_traffic(struct neap_plan *plan, const struct neap_problem *problem, int64_t states);
-
-/*
- * Makespan and stall of a plan by simulation; units that its schedule calls alike
- * (schedule.h) are left out once their rhythm is known.
- */
-int neap__predict(struct neap_plan *plan, const struct neap_problem *problem);
-
-/*
- * Calls attempt(plan, problem, fixed, tier) for each slow tier and keeps the
- * fastest plan, of equal ones the first; without one the refusal with the least
- * budget. In a classic problem the chunk is one step: only one tape can be had.
- */
-int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap_params *fixed,
-	int (*attempt)(struct neap_plan *, const struct neap_problem *, const struct neap_params *,
-		int tier));
-
-/*
- * Slots that can stage outgoing states while no tapes are there yet: as many as
- * `bytes` hold, one if the pool has room for it, none where the tier is synchronous.
- */
-int64_t neap__outbox_room(const struct neap_problem *p, int tier, int64_t bytes, int64_t states);
+#define NEAP__X(row) extern const struct neap__strategy row;
+NEAP__STRATEGY_TABLE(NEAP__X)
+#undef NEAP__X
 
 #endif

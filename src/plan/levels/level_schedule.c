@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 /*
  * A left part to come, its start saved at `place` of level k; `count` of them in a

@@ -69,13 +69,4 @@ void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem
 /* Refuses by the least budget of Revolve; 0 bytes where that would not help. */
 void neap__level_schedule_refuse(struct neap_plan *plan, const struct neap_problem *problem);
 
-/*
- * A lower bound on every schedule of a classic problem whose tiers are all
- * synchronous, 0 for other problems: the optimum (or its hull) of h-revolve, with
- * costs lowered to where both rise with the levels and a slot's write costs no more
- * than its read. There no copy past the live state pays, and exhaustive search on
- * tiny chains finds nothing below it.
- */
-double neap__hrevolve_bound(const struct neap_problem *p);
-
 #endif

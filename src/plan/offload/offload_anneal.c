@@ -6,7 +6,6 @@
  * Vecchi 1983).
  */
 #include <math.h>
-#include <string.h>
 #include "base/fail.h"
 #include "base/philox.h"
 #include "plan/offload/offload_search.h"

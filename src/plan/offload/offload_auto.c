@@ -5,11 +5,10 @@
  * them (offload_anneal.c), and for a few stages the exact search (offload_exact.c).
  */
 #include <math.h>
-#include <stdlib.h>
 #include "base/fail.h"
 #include "plan/offload/pofo_propose.h"
 #include "plan/offload/offload_exact.h"
-#include "plan/core/strategy.h"
+#include "plan/verify/measure_list.h"
 
 #define EFFORT 2000
 #define NODES 30 /* of the exact search, a simulation's worth of work */

@@ -3,7 +3,6 @@
  * stagesearch: trying outlines: one, relieved, and the greedy ladder.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
 #include "plan/offload/offload_search.h"
@@ -129,13 +128,6 @@ static int extremes_fit(struct neap_problem p, uint64_t memory)
 	int fits = x.makespan < INFINITY;
 	neap__offload_search_fini(&x);
 	return rc < 0 ? rc : fits;
-}
-
-uint64_t neap__stages_least(const struct neap_problem *p)
-{
-	uint64_t least = 0;
-	return neap__offload_search_least(&least, p) < 0 ? neap__chain_table_least(&p->chain)
-							 : least;
 }
 
 int neap__offload_search_least(uint64_t *least, const struct neap_problem *p)

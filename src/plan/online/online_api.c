@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 struct neap_online {
 	struct neap_schedule s;

@@ -9,10 +9,8 @@
  */
 #include "plan/online/online_schedule.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include "base/fail.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 /*
  * Pool, state and tape in bytes; in a classic problem in slots, one tape at a time

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/recompute/binomial.h"
 
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 typedef unsigned __int128 wide;
 

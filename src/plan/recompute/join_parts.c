@@ -14,10 +14,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/fail.h"
 #include "plan/recompute/binomial.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define NEVER (INT64_MAX / 4)
 #define WORK_MOST 2e9

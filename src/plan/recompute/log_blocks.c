@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/recompute/log_blocks.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define BLOCKS_MOST ((int64_t)1 << 20) /* with states in slots, which are as many */
 

@@ -151,5 +151,5 @@ int neap__groupchain_open(struct neap_schedule *s)
 	NEAP_TRY(group(x, c));
 	blocks.chain.steps = x->n;
 	blocks.chain.stages = &x->stages;
-	return neap_schedule_open(&x->plan, &blocks, &plan);
+	return neap__schedule_open_row(&x->plan, s->row, &blocks, &plan);
 }

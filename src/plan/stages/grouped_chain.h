@@ -8,6 +8,7 @@
 #define NEAP_PLAN_STAGES_GROUPED_CHAIN_H
 
 #include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
 
 /*
  * As neap__strategy.open. NEAP_EINFEASIBLE where the blocks do not fit the budget, or

@@ -4,6 +4,7 @@
 #define NEAP_PLAN_STAGES_LONG_CHAIN_H
 
 #include "plan/core/schedule.h"
+#include "plan/core/strategy.h"
 
 /* The arrangements, plan.variant. */
 enum neap__longchain_variant {

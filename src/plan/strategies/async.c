@@ -13,6 +13,7 @@
 #include "plan/blocks/block_plan.h"
 #include "plan/recompute/recompute_cost.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define INTERVAL_MOST 700000 /* beyond it a block has too many operations to run */
 
@@ -127,6 +128,9 @@ static int solve(
 	return neap__over_tiers(plan, problem, fixed, attempt);
 }
 
-const struct neap__strategy neap__async = {"async",
-	"a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)", solve,
-	neap__block_plan_open};
+const struct neap__strategy neap__strategy_async = {
+	.name = "async",
+	.about = "a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)",
+	.solve = solve,
+	.open = neap__block_plan_open,
+};

@@ -6,12 +6,14 @@
  * do better. Never worse than any of them by construction.
  */
 #include <math.h>
-#include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_search.h"
 #include "plan/offload/offload_search.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/plan_row.h"
+#include "plan/strategy_table.h"
 
 #define EFFORT 2000 /* simulations, unless params say otherwise */
 
@@ -27,7 +29,8 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 		fixed->remote_chunk || fixed->interval)
 		return 0;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+		struct neap_plan trial = {
+			.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
 			return 0;
 		NEAP_TRY(neap__search_blocks(&trial, problem, tier, effort / problem->ntiers + 1,
@@ -43,7 +46,8 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	struct neap_plan trial = {.strategy = neap__auto.name, .chosen = neap__auto.name};
+	struct neap_plan trial = {
+		.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
 	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
 	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
 		*plan = trial;
@@ -53,6 +57,10 @@ static int search_stages(
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
+	if (problem->chain.join) {
+		plan->chosen = neap__strategy_join.name;
+		return neap__strategy_join.solve(plan, problem, fixed);
+	}
 	const char *name = plan->strategy;
 	double bound = neap_bound(problem);
 	uint64_t least = 0;
@@ -61,7 +69,7 @@ static int solve(
 		struct neap_plan trial;
 		if (found && plan->makespan <= bound * (1 + 1e-12))
 			break; /* no other can be faster */
-		if (neap__strategies[i] == &neap__auto)
+		if (neap__strategies[i] == &neap__strategy_auto)
 			continue;
 		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
 		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - 1e-12))) {
@@ -88,8 +96,16 @@ static int solve(
 
 static int open(struct neap_schedule *s)
 {
+	if (s->problem.chain.join)
+		return neap__fail(NEAP_EUSAGE, "schedule: auto: not a problem it plans");
 	return s->problem.chain.stages ? neap__offload_auto_open(s) : neap__block_plan_open(s);
 }
 
-const struct neap__strategy neap__auto = {
-	"auto", "the fastest feasible of all strategies, by simulation", solve, open};
+const struct neap__strategy neap__strategy_auto = {
+	.name = "auto",
+	.about = "the fastest feasible of all strategies, by simulation",
+	.solve = solve,
+	.open = open,
+	.takes_stages = 1,
+	.takes_join = 1,
+};

@@ -6,6 +6,7 @@
  */
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
@@ -46,5 +47,9 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__bptt = {"bptt",
-	"every tape kept, nothing recomputed: plain backpropagation through time", solve, open};
+const struct neap__strategy neap__strategy_bptt = {
+	.name = "bptt",
+	.about = "every tape kept, nothing recomputed: plain backpropagation through time",
+	.solve = solve,
+	.open = open,
+};

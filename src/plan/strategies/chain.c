@@ -22,6 +22,7 @@
 #include "plan/core/stage_sizes.h"
 #include "plan/core/strategy.h"
 #include "plan/stages/chain_table.h"
+#include "plan/core/sizing.h"
 
 /* All sizes together are less: more is no better, and bytes stay in 63 bits. */
 #define MEMORY_MOST ((uint64_t)1 << 61)
@@ -241,7 +242,7 @@ static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 	plan->feasible = 1;
 	int rc = timed_init(&timed, problem);
 	if (rc == 0)
-		rc = neap_schedule_open(&timed.schedule, problem, plan);
+		rc = neap__schedule_open_row(&timed.schedule, &neap__strategy_chain, problem, plan);
 	if (rc == 0)
 		rc = neap_schedule_wrap(&s, timed_next, NULL, &timed);
 	if (rc == 0)
@@ -302,5 +303,10 @@ static int solve(
 	return 0;
 }
 
-const struct neap__strategy neap__chain = {"chain",
-	"stages of different sizes and costs, by dynamic programming (after rotor)", solve, open};
+const struct neap__strategy neap__strategy_chain = {
+	.name = "chain",
+	.about = "stages of different sizes and costs, by dynamic programming (after rotor)",
+	.solve = solve,
+	.open = open,
+	.takes_stages = 1,
+};

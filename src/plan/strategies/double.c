@@ -21,6 +21,8 @@
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/predict.h"
 
 static int64_t remote_chunks(const struct neap_problem *p, int64_t r)
 {
@@ -204,7 +206,7 @@ static int staged(struct neap_plan *plan, const struct neap_problem *problem, in
 	plan->advance_steps = advanced(problem, at->r, at->c);
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	return neap__predict(plan, problem);
+	return neap__predict(plan, &neap__strategy_double, problem);
 }
 
 static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier,
@@ -439,6 +441,10 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__double = {"double",
-	"slow memory every remote chunk, `standard` inside each (arXiv 2412.11810, Double)", solve,
-	open};
+const struct neap__strategy neap__strategy_double = {
+	.name = "double",
+	.about =
+		"slow memory every remote chunk, `standard` inside each (arXiv 2412.11810, Double)",
+	.solve = solve,
+	.open = open,
+};

@@ -18,6 +18,8 @@
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/predict.h"
 
 /* Transfers in flight each way; PUTs have tickets 0.., GETs WINDOW_MOST.. */
 #define WINDOW_MOST (NEAP_TICKETS / 2)
@@ -194,7 +196,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->record_steps = steps;
 	if (q)
 		neap__tier_traffic(plan, problem, q);
-	return neap__predict(plan, problem);
+	return neap__predict(plan, &neap__strategy_hierarchical, problem);
 }
 
 static int solve(
@@ -335,7 +337,10 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__hierarchical = {"hierarchical",
-	"a window of checkpoints in fast memory, the others in slow (arXiv 2412.11810, "
-	"Hierarchical)",
-	solve, open};
+const struct neap__strategy neap__strategy_hierarchical = {
+	.name = "hierarchical",
+	.about = "a window of checkpoints in fast memory, the others in slow (arXiv 2412.11810, "
+		 "Hierarchical)",
+	.solve = solve,
+	.open = open,
+};

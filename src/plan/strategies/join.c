@@ -22,6 +22,7 @@
 #include "plan/recompute/join_parts.h"
 #include "plan/recompute/revolve_stack.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define NEVER (INT64_MAX / 4)
 #define PARTS_MOST 4000000
@@ -158,5 +159,10 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__join = {
-	"join", "two chains into one loss, the fewest advance steps", solve, open};
+const struct neap__strategy neap__strategy_join = {
+	.name = "join",
+	.about = "two chains into one loss, the fewest advance steps",
+	.solve = solve,
+	.open = open,
+	.takes_join = 1,
+};

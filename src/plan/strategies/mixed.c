@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 /* Pool, state and tape in units: bytes, or slots and the one tape that is free. */
 static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, int64_t *tape)
@@ -181,6 +182,9 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__mixed = {"mixed",
-	"Revolve whose leaves keep as many tapes as fit; slots hold a state or a tape", solve,
-	open};
+const struct neap__strategy neap__strategy_mixed = {
+	.name = "mixed",
+	.about = "Revolve whose leaves keep as many tapes as fit; slots hold a state or a tape",
+	.solve = solve,
+	.open = open,
+};

@@ -10,10 +10,10 @@
  * Peak: s S + A and the staging of the tiers in use, s slots.
  */
 #include <math.h>
-#include <string.h>
 #include "base/fail.h"
 #include "plan/levels/level_schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define PLACES_MOST 1000000 /* unless asked for, or all states fit */
 
@@ -252,6 +252,10 @@ static int open(struct neap_schedule *s)
 	return neap__level_schedule_open(s, &how);
 }
 
-const struct neap__strategy neap__multistage = {"multistage",
-	"Revolve's order, the most used places in the fastest memory (Stumm and Walther 2009)",
-	solve, open};
+const struct neap__strategy neap__strategy_multistage = {
+	.name = "multistage",
+	.about = "Revolve's order, the most used places in the fastest memory (Stumm and Walther "
+		 "2009)",
+	.solve = solve,
+	.open = open,
+};

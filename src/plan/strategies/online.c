@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define SLOTS_MOST 1024
 #define STEPS_MOST 100000000 /* with more than SLOTS_FAR slots */
@@ -137,5 +138,9 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__strategy_online = {"online",
-	"checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)", solve, open};
+const struct neap__strategy neap__strategy_online = {
+	.name = "online",
+	.about = "checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)",
+	.solve = solve,
+	.open = open,
+};

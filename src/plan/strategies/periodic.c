@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "plan/levels/level_schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define WORK 1000000
 #define STRETCHES 1500
@@ -246,6 +247,9 @@ static int open(struct neap_schedule *s)
 	return neap__level_schedule_open(s, &how);
 }
 
-const struct neap__strategy neap__periodic = {"periodic",
-	"a state to a slow tier every period, Revolve between (Aupy and Herrmann 2017)", solve,
-	open};
+const struct neap__strategy neap__strategy_periodic = {
+	.name = "periodic",
+	.about = "a state to a slow tier every period, Revolve between (Aupy and Herrmann 2017)",
+	.solve = solve,
+	.open = open,
+};

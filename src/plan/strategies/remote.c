@@ -17,6 +17,8 @@
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/predict.h"
 
 /* The plan of chunks of c with so many staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c,
@@ -31,7 +33,7 @@ static int staged(struct neap_plan *plan, const struct neap_problem *problem, in
 	plan->record_steps = steps;
 	if (n > 1)
 		neap__tier_traffic(plan, problem, n - 1);
-	return neap__predict(plan, problem);
+	return neap__predict(plan, &neap__strategy_remote, problem);
 }
 
 static int finish(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c)
@@ -169,6 +171,10 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__remote = {"remote",
-	"a checkpoint every chunk of steps, each in slow memory (arXiv 2412.11810, Remote)", solve,
-	open};
+const struct neap__strategy neap__strategy_remote = {
+	.name = "remote",
+	.about =
+		"a checkpoint every chunk of steps, each in slow memory (arXiv 2412.11810, Remote)",
+	.solve = solve,
+	.open = open,
+};

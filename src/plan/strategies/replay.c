@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/predict.h"
 
 #define SHORTER 6    /* times that the longest interval is halved */
 #define ALL_UP_TO 48 /* intervals of few steps are tried one by one */
@@ -72,7 +74,7 @@ static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
 		use->written = use->read =
 			(uint64_t)((slots ? 0 : x->n * x->state) + (sent ? x->body * x->log : 0));
 	}
-	return neap__predict(plan, p);
+	return neap__predict(plan, &neap__strategy_replay, p);
 }
 
 /* The better of the plan and that of these blocks. */
@@ -368,6 +370,9 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__strategy_replay = {"replay",
-	"tapes made again, block by block, from states and a log of what each step did", solve,
-	open};
+const struct neap__strategy neap__strategy_replay = {
+	.name = "replay",
+	.about = "tapes made again, block by block, from states and a log of what each step did",
+	.solve = solve,
+	.open = open,
+};

@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 static void refuse(struct neap_plan *plan, const struct neap_problem *problem, int64_t chunk)
 {
@@ -103,6 +104,10 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-const struct neap__strategy neap__standard = {"standard",
-	"a checkpoint every chunk of steps, all in fast memory (arXiv 2412.11810, Standard)", solve,
-	open};
+const struct neap__strategy neap__strategy_standard = {
+	.name = "standard",
+	.about = "a checkpoint every chunk of steps, all in fast memory (arXiv 2412.11810, "
+		 "Standard)",
+	.solve = solve,
+	.open = open,
+};

@@ -10,6 +10,7 @@
 #include "plan/blocks/block_plan.h"
 #include "base/fail.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 /* Tapes that must stay where chunks of q travel: there is no room for more on the tier. */
 static int64_t stay(const struct neap_problem *problem, int tier, int64_t q)
@@ -121,6 +122,9 @@ static int solve(
 	return neap__over_tiers(plan, problem, fixed, attempt);
 }
 
-const struct neap__strategy neap__strategy_stream = {"stream",
-	"every step recorded once, the tapes sent to slow memory and read back", solve,
-	neap__block_plan_open};
+const struct neap__strategy neap__strategy_stream = {
+	.name = "stream",
+	.about = "every step recorded once, the tapes sent to slow memory and read back",
+	.solve = solve,
+	.open = neap__block_plan_open,
+};

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "plan/core/simulate.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define LIMIT_DEFAULT 200000
 

@@ -6,13 +6,14 @@
 #include "plan/text/plan_parse.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/text/action_text.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
 #include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/strategy_table.h"
 
 #define LINE_MOST 512
 #define COUNT_MOST ((int64_t)1000000000000000)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/fail.h"
 #include "plan/text/plan_parse.h"
-#include "plan/core/strategy.h"
+#include "plan/core/plan_row.h"
 
 #define SLOTS_MOST ((int64_t)1 << 31)
 

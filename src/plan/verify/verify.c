@@ -18,7 +18,7 @@
 #include "plan/verify/verify_join.h"
 #include "plan/verify/run_length.h"
 #include "plan/core/stage_sizes.h"
-#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
 
 #define SLOTS_MOST ((int64_t)1 << 31)
 

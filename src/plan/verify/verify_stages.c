@@ -10,8 +10,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include "base/checked.h"
 #include "plan/verify/verify_stages.h"
 
 int neap__stage_verify_in_tape(const struct neap__stage_verify *v, int64_t t)

@@ -8,7 +8,6 @@
 #include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "plan/core/stage_sizes.h"
 #include "sys/memory.h"
 
 #include <errno.h>

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <neap/plan.h>
+#include <math.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/core/stage_sizes.h"
+#include "plan/core/strategy.h"
+#include "plan/core/sizing.h"
+#include "plan/core/plan_row.h"
+
+/* a / b - 1; infinite where only b is 0. */
+static double excess(double a, double b)
+{
+	if (b > 0)
+		return a / b - 1;
+	return a > 0 ? INFINITY : 0;
+}
+
+void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	const struct neap_chain *chain = &problem->chain;
+	plan->slow_bytes = 0;
+	for (int i = 0; i < problem->ntiers; i++)
+		plan->slow_bytes += plan->tiers[i].peak_bytes;
+	plan->overhead = excess(plan->makespan,
+		chain->stages
+			? neap__stages_least_time(chain)
+			: (double)(chain->steps + chain->join) * (chain->record + chain->backward) +
+				  (chain->join ? 4 : 2) * chain->call);
+}
+
+void neap__plan_bound(struct neap_plan *plan, double bound)
+{
+	plan->bound = bound;
+	if (plan->feasible)
+		plan->gap = excess(plan->makespan, plan->bound);
+}
+
+int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	const struct neap_chain *chain = &problem->chain;
+	memset(plan, 0, sizeof *plan);
+	plan->strategy = plan->chosen = row->name;
+	if (chain->join && !row->takes_join) {
+		neap__refuse(plan, 0, "plans one chain");
+		return 0;
+	}
+	if (chain->stages && !row->takes_stages) {
+		neap__refuse(plan, 0, "needs a uniform chain");
+		return 0;
+	}
+	NEAP_TRY(row->solve(plan, problem, fixed));
+	if (plan->feasible)
+		neap__plan_complete(plan, problem);
+	return 0;
+}

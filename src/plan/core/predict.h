@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict.h: makespan and stall of a plan, simulated. */
+#ifndef NEAP_PLAN_CORE_PREDICT_H
+#define NEAP_PLAN_CORE_PREDICT_H
+
+#include "plan/core/strategy.h"
+
+/*
+ * Makespan and stall of the plan of a row by simulation; units that its schedule calls
+ * alike (schedule.h) are left out once their rhythm is known.
+ */
+int neap__predict(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <neap/chain.h>
+#include "plan/stages/long_chain.h"
+#include "plan/offload/offload_search.h"
+#include "plan/core/stage_sizes.h"
+#include "plan/stages/chain_table.h"
+#include "plan/core/sizing.h"
+
+/* Every tape kept: `bptt`; of them the tier (0: none) holds what it can: `stream`. */
+static uint64_t all_tapes(const struct neap_problem *p, int tier)
+{
+	uint64_t steps = (uint64_t)p->chain.steps, tape = p->chain.tape, there = 0;
+	if (p->chain.flags & NEAP_CHAIN_CLASSIC || (tier && p->chain.flags & NEAP_CHAIN_TAPES_STAY))
+		return UINT64_MAX;
+	if (tier && tape)
+		there = p->tiers[tier - 1].capacity / tape;
+	if (there > steps - 1)
+		there = steps - 1;
+	return neap__fixed_bytes(p, tier) + (steps - there) * tape;
+}
+
+uint64_t neap_problem_least(const struct neap_problem *problem)
+{
+	uint64_t state = problem->chain.state, tape = problem->chain.tape;
+	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
+	if (problem->chain.steps == 0)
+		return 0;
+	if (problem->chain.stages)
+		return problem->chain.steps > NEAP__TWOTABLE_STAGES
+			       ? neap__longchain_least(&problem->chain)
+			       : neap__stages_least(problem);
+	if (problem->chain.steps == 1)
+		return least;
+	least += state;
+	if (all_tapes(problem, 0) < least)
+		least = all_tapes(problem, 0);
+	for (int tier = 1; tier <= problem->ntiers; tier++) {
+		/* x_0 in a place, and one tape: `h-revolve`. */
+		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
+		if (bytes < least && neap__places(problem, tier) > 0)
+			least = bytes;
+		if (all_tapes(problem, tier) < least)
+			least = all_tapes(problem, tier);
+	}
+	return least;
+}
+
+uint64_t neap__stages_least(const struct neap_problem *p)
+{
+	uint64_t least = 0;
+	return neap__offload_search_least(&least, p) < 0 ? neap__chain_table_least(&p->chain)
+							 : least;
+}

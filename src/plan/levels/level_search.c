@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include "base/fail.h"
+#include "plan/levels/level_search.h"
+#include "plan/levels/level_schedule.h"
+#include "plan/core/sizing.h"
+
+/* Work of the exact tables worth one simulation. */
+#define WORK 500
+/*
+ * Beyond so many slots few stretches are looked at and nothing is proved: the problem
+ * is easy, and its tables would be large. Where copies cost, counting them takes as
+ * long as Revolve's stack is deep: no more slots than that are used, unless all states
+ * fit.
+ */
+#define SLOTS_MANY 4096
+#define STRETCHES 1500
+#define SLOTS_COUNTED ((int64_t)1 << 18)
+
+enum level_order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
+
+static int sets(const struct neap_problem *p)
+{
+	return 2 * p->ntiers + 3;
+}
+
+static int has(int set, int tier, int n)
+{
+	return set == 0 || set == tier || set == n + 2 + tier;
+}
+
+static double rank(const struct neap__level *x, int order)
+{
+	return order == WRITE_FIRST ? x->write : order == READ_FIRST ? x->read : x->write + x->read;
+}
+
+/* Is `a` to stand below `b`? */
+static int lower(const struct neap__level *a, const struct neap__level *b, int order)
+{
+	double x = rank(a, order), y = rank(b, order);
+	if (x != y)
+		return x < y;
+	return a->write + a->read < b->write + b->read;
+}
+
+int neap__level_lower(const struct neap__level *a, const struct neap__level *b)
+{
+	return lower(a, b, SUM);
+}
+
+static void insert(struct neap__levels_problem *nest, struct neap__level level, int order)
+{
+	int i = nest->count++;
+	for (; i > 0 && lower(&level, &nest->level[i - 1], order); i--)
+		nest->level[i] = nest->level[i - 1];
+	nest->level[i] = level;
+}
+
+/* Of the places of a level those that are used: all of them, or as many as can be counted. */
+static int64_t counted(int64_t places, int64_t length, double cost)
+{
+	return cost > 0 && places > SLOTS_COUNTED && places < length ? SLOTS_COUNTED : places;
+}
+
+/* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
+static int arrange(struct neap__levels_problem *nest, const struct neap_problem *p, int variant)
+{
+	int set = variant / ORDERS, order = variant % ORDERS;
+	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool_bytes(p, 0);
+	*nest = (struct neap__levels_problem){.length = p->chain.steps - 1,
+		.advance = p->chain.advance,
+		.revolve = set > p->ntiers + 1};
+	for (int tier = 1; tier <= p->ntiers; tier++)
+		if (has(set, tier, p->ntiers)) {
+			uint64_t staging = p->tiers[tier - 1].staging;
+			pool = staging > (uint64_t)INT64_MAX / 2 ? -1 : pool - (int64_t)staging;
+			if (pool < 0)
+				return 0;
+		}
+	if (pool < tape)
+		return 0;
+	int64_t room = (pool - tape) / (int64_t)p->chain.state;
+	if (room > SLOTS_MANY && room < nest->length)
+		nest->stretches = STRETCHES;
+	room = counted(room, nest->length, p->chain.slot_write + p->chain.slot_read);
+	struct neap__level slots = {.slots = room,
+		.write = neap__level_schedule_write(p, 0),
+		.read = neap__level_schedule_read(p, 0)};
+	if (set <= p->ntiers + 2)
+		insert(nest, slots, order);
+	for (int tier = 1; tier <= p->ntiers; tier++)
+		if (has(set, tier, p->ntiers))
+			insert(nest,
+				(struct neap__level){
+					.slots = counted(neap__places(p, tier), nest->length, 1),
+					.write = neap__level_schedule_write(p, tier),
+					.read = neap__level_schedule_read(p, tier),
+					.tier = tier},
+				order);
+	return 1;
+}
+
+static int64_t work_of(const struct neap_params *params, const struct neap__levels_problem *nest)
+{
+	if (nest->stretches)
+		return 0;
+	int64_t effort = params->effort ? params->effort : 2000;
+	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
+	return nest->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK ? NEAP__LEVELS_SHORT_WORK : work;
+}
+
+static void fill(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__levels *nested)
+{
+	const struct neap__levels_problem *nest = neap__levels_nest(nested);
+	const struct neap__counts *counts = neap__levels_counts(nested);
+	struct neap__traffic traffic[NEAP__LEVELS_MOST];
+	for (int k = 0; k < nest->count; k++)
+		traffic[k] = (struct neap__traffic){.tier = nest->level[k].tier,
+			.written = counts->written[k],
+			.read = counts->read[k],
+			.peak = counts->peak[k]};
+	neap__level_schedule_plan(plan, problem, counts->advanced, traffic, nest->count);
+	if (plan->feasible && neap__levels_lower(nested) > 0)
+		plan->model_bound = fmin(plan->makespan,
+			neap__levels_lower(nested) +
+				(double)problem->chain.steps *
+					(problem->chain.record + problem->chain.backward) +
+				neap__level_schedule_calls(&problem->chain));
+}
+
+/* One variant: plan is filled where it is feasible. */
+static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int variant)
+{
+	struct neap__levels_problem nest;
+	struct neap__levels *nested;
+	if (!arrange(&nest, problem, variant))
+		return 0;
+	int rc = neap__levels_solve(&nested, &nest, work_of(fixed, &nest));
+	if (rc == NEAP_EINFEASIBLE)
+		return 0;
+	if (rc < 0)
+		return rc;
+	fill(plan, problem, nested);
+	neap__levels_free(nested);
+	plan->variant = variant;
+	plan->params.effort = fixed->effort;
+	return 0;
+}
+
+/* Is the order of the levels another than with lower variants of the set? */
+static int is_new(const struct neap_problem *p, int variant)
+{
+	struct neap__levels_problem nest, other;
+	if (!arrange(&nest, p, variant))
+		return 0;
+	for (int v = variant - variant % ORDERS; v < variant; v++) {
+		int same = arrange(&other, p, v);
+		for (int k = 0; same && k < nest.count; k++)
+			same = nest.level[k].tier == other.level[k].tier;
+		if (same)
+			return 0;
+	}
+	return 1;
+}
+
+static int try_set(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int set)
+{
+	for (int order = 0; order < ORDERS; order++) {
+		struct neap_plan trial = *plan;
+		int variant = set * ORDERS + order;
+		if (!is_new(problem, variant))
+			continue;
+		trial.feasible = 0;
+		NEAP_TRY(attempt(&trial, problem, fixed, variant));
+		if (trial.feasible &&
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-13)))
+			*plan = trial;
+	}
+	return 0;
+}
+
+int neap__level_search_sets(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, int from, int to)
+{
+	for (int set = from; set <= to; set++)
+		NEAP_TRY(try_set(plan, problem, fixed, set));
+	return 0;
+}
+
+int neap__level_search_open(struct neap_schedule *s)
+{
+	struct neap__levels_problem nest;
+	struct neap__levels *nested;
+	if (s->plan.variant < 0 || s->plan.variant >= sets(&s->problem) * ORDERS ||
+		!arrange(&nest, &s->problem, s->plan.variant))
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	NEAP_TRY(neap__levels_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
+	return neap__level_schedule_nested(s, nested);
+}

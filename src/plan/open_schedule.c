@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open_schedule.c: the actions of a plan: finds the row that made it and opens its schedule. */
+#include <neap/plan.h>
+
+#include "base/fail.h"
+#include "plan/core/schedule.h"
+#include "plan/strategy_table.h"
+#include "plan/core/strategy.h"
+
+int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
+	const struct neap_plan *plan)
+{
+	NEAP_TRY(neap_problem_check(problem));
+	if (!plan->feasible)
+		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
+	const struct neap__strategy *row = neap__strategy_find(plan->chosen);
+	if (!plan->actions && (!row || !row->open))
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan names no strategy");
+	return neap__schedule_open_row(schedule, row, problem, plan);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/recompute/revolve_stack.h"
+#include <errno.h>
+#include <stdlib.h>
+#include "base/fail.h"
+
+static int grow(struct neap__revolving *x, int64_t room)
+{
+	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
+	if (!stack)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	x->stack = stack;
+	x->room = room;
+	return 0;
+}
+
+int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room)
+{
+	struct neap__revolving *x = s->self;
+	if (room > x->room)
+		NEAP_TRY(grow(x, room));
+	return x->room;
+}
+
+static int push(struct neap__revolving *x, int64_t t0, struct neap__binomial part)
+{
+	if (x->depth == x->room)
+		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
+	x->stack[x->depth].t0 = t0;
+	x->stack[x->depth].part = part;
+	x->depth++;
+	return 0;
+}
+
+int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots)
+{
+	return push(x, t0, l > 1 ? neap__binomial(l, slots) : (struct neap__binomial){.l = 1});
+}
+
+/*
+ * One level down from the topmost start, whose state is live and, for two steps
+ * or more, stored in its slot: split and save, or reverse the one step left.
+ */
+static int descend(struct neap__revolving *x, struct neap_schedule *s)
+{
+	int64_t t0 = x->stack[x->depth - 1].t0;
+	struct neap__binomial part = x->stack[x->depth - 1].part;
+	if (part.l == 1) {
+		x->depth--;
+		x->down = 0;
+		neap__record(s, t0, t0 + 1);
+		if (!x->turned)
+			neap__emit_turn(s);
+		x->turned = 1;
+		neap__backward(s, t0, t0 + 1);
+		return 0;
+	}
+	int64_t y = neap__binomial_split(&part);
+	x->stack[x->depth - 1].part =
+		y >= 2 ? neap__binomial_left(&part, y) : (struct neap__binomial){.l = 1};
+	neap__advance(s, t0, t0 + y);
+	if (part.l - y == 1)
+		return push(x, t0 + y, (struct neap__binomial){.l = 1});
+	neap__save(s, x->depth, t0 + y);
+	return push(x, t0 + y, neap__binomial_right(&part, y));
+}
+
+int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s)
+{
+	if (x->depth == 0)
+		return 0;
+	int64_t slot = x->depth - 1, t0 = x->stack[slot].t0;
+	if (!x->down) {
+		neap__load(s, slot, t0);
+		if (x->stack[slot].part.l == 1)
+			neap__drop(s, slot, t0);
+	}
+	x->down = 1;
+	return descend(x, s);
+}

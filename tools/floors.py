@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The include law: a file includes its own folder, public headers, and the folders that the
+law names for it, so that no two folders include each other. Beside it, what each floor
+may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
+Prints every breach and exits 1 if there is one.
+    floors.py [FOLDER_OF_THE_PROJECT]
+"""
+import os
+import re
+import sys
+
+PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stages",
+        "plan/verify", "plan/bound", "plan/blocks", "plan/offload", "plan/strategies",
+        "plan/text", "plan"]
+NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
+SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages"]
+LIBRARY = ["base", "sys", "kern", "data", *NN, *PLAN, "store", *SWEEP, "measure", "train"]
+# Folder below src/ or apps/: what it may include besides itself and public headers.
+LAW = {
+    "base": [],
+    "sys": ["base"],
+    "plan/core": ["base"],
+    "plan/recompute": ["base", "plan/core"],
+    "plan/online": ["base", "plan/core", "plan/recompute"],
+    "plan/levels": ["base", "plan/core", "plan/recompute"],
+    "plan/stages": ["base", "plan/core"],
+    "plan/verify": ["base", "plan/core", "plan/stages"],
+    "plan/bound": ["base", "plan/core", "plan/recompute", "plan/levels"],
+    "plan/blocks": ["base", "plan/core", "plan/recompute", "plan/bound"],
+    "plan/offload": ["base", "plan/core", "plan/stages", "plan/verify", "plan/bound"],
+    # `auto` compares all rows: it alone reads the table that it stands in.
+    "plan/strategies": ["base", *PLAN[:9], "plan/strategy_table.h"],
+    "plan/text": ["base", "plan/core", "plan/verify", "plan/bound", "plan"],
+    "plan": ["base", *PLAN],
+    "store": ["base", "sys"],
+    # One floor in four rooms: a transfer that fails is repaired by a sweep's own steps, and
+    # a commit ends transfers.
+    **{room: ["base", "sys", *PLAN, "store", *SWEEP] for room in SWEEP},
+    "kern": ["base", "sys"],
+    "nn/core": ["base", "sys", "kern"],
+    "nn/cells": ["base", "kern", "nn/core"],
+    "nn/gradients": ["base", "kern", "nn/core"],
+    "nn/replay": ["base", "kern", "nn/core"],
+    "nn": ["base", "sys", "kern", *NN],
+    "data": ["base", "sys"],
+    "data/formats": ["base", "sys", "data"],
+    "data/augment": ["base", "sys", "data"],
+    "measure": [x for x in LIBRARY if x != "train"],
+    "train": LIBRARY,
+    "study": LIBRARY,
+    "bench": LIBRARY,
+}
+INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
+# (folders, pattern, what it says)
+NEVER = [
+    (("src/plan", "src/base"), r"#\s*include <(pthread|time|sys/|unistd|fcntl|threads|omp)",
+     "the planner is pure: no files, clocks, threads"),
+    (("src/plan",), r"\b(fopen|getenv|printf)\(",
+     "the planner is pure: no files, no environment, no printing"),
+    (("src/nn", "src/kern", "src/data"), r"(?i)checkpoint", "nets know nothing of checkpoints"),
+    (("src",), r"\b(exit|abort)\(", "a library does not exit"),
+]
+
+
+def sources(*folders):
+    for folder in folders:
+        for where, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    path = os.path.join(where, name)
+                    with open(path) as file:
+                        yield path, file.read()
+
+
+def line_of(text, match):
+    return text.count("\n", 0, match.start()) + 1
+
+
+os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
+breaches = []
+for path, text in sources("src", "apps"):
+    room = os.path.dirname(path).split("/", 1)[1]
+    allowed = LAW.get(room)
+    if allowed is None:
+        breaches.append(f"{path}: the law has no row for the folder {room}")
+        continue
+    for match in INCLUDE.finditer(text):
+        include = match.group(1)
+        folder = os.path.dirname(include) or room
+        if folder not in (room, *allowed) and include not in allowed:
+            breaches.append(f"{path}:{line_of(text, match)}: {include} -- {room} may include: "
+                            f"{room} {' '.join(allowed)}")
+for path, text in sources("cli", "examples", "bench"):
+    for match in INCLUDE.finditer(text):
+        include = match.group(1)
+        # The tool starts the apps; whatever else it needs is public.
+        if "/" in include and not (path.startswith("cli/") and include in
+                                   ("study/run_study.h", "bench/run_bench.h", "base/json.h")):
+            breaches.append(f"{path}:{line_of(text, match)}: {include} -- only public headers")
+for folders, pattern, says in NEVER:
+    for path, text in sources(*folders):
+        for match in re.finditer(pattern, text):
+            breaches.append(f"{path}:{line_of(text, match)}: {match.group(0)} -- {says}")
+for breach in breaches:
+    print(f"floors: {breach}")
+if breaches:
+    sys.exit(1)
+print("floors: the include law holds")
