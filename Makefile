@@ -1,40 +1,53 @@
 # A thin front door; Meson and ninja do the work.
+#
+#   make            builds what the packages that are here allow, and names what is missing
+#   make demo       installs what is missing (apt), builds all, runs the main job
+#   make check      the same, then every test; bigcheck: the long ones too
+#   make install    PREFIX=/usr/local by default; DESTDIR=/stage for packages
 BUILD ?= build
 SHELL := /bin/bash
+FULL := -Dnn=enabled -Dtool=enabled -Dtests=enabled
 .DELETE_ON_ERROR:
-.PHONY: all deps demo check bigcheck bench install asan tsan clean format
+.PHONY: all full deps demo check bigcheck bench install asan tsan clean format
 
-all: $(BUILD)/build.ninja
+all:
+	@tools/deps.sh --missing
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release
+	ninja -C $(BUILD)
+
+# Everything that there is, or an error.
+full: deps
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release $(FULL)
+	@test -f $(BUILD)/full || { meson configure $(BUILD) $(FULL) && touch $(BUILD)/full; }
 	ninja -C $(BUILD)
 
 # Installs missing Debian packages; does nothing when all is there.
 deps:
 	@tools/deps.sh
 
-$(BUILD)/build.ninja: | deps
-	@test -f $@ || meson setup $(BUILD) --buildtype=release
-
 # The main job: a recurrent spiking network learns in a few megabytes.
-demo: all
+demo: full
 	@tools/demo.sh $(BUILD)
 
-check: all
+check: full
 	@tools/check.sh $(BUILD)
 
-bigcheck: all
+bigcheck: full
 	@tools/check.sh $(BUILD) --big
 
-bench: all
+bench: full
 	@tools/bench.sh $(BUILD)
 
+# meson reads DESTDIR itself. Where programs look for libraries, they find ours from now on.
 install: all
+	@if test -n "$(PREFIX)"; then meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"; fi
 	meson install -C $(BUILD)
-	@if test -z "$$DESTDIR" && test "$$(id -u)" = 0; then ldconfig; fi # so that programs find them
+	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then ldconfig; fi
 
-asan: | deps
+asan: deps
 	@tools/sanitize.sh address,undefined
 
-tsan: | deps
+tsan: deps
 	@tools/sanitize.sh thread
 
 format:

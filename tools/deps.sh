@@ -1,17 +1,54 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that building and testing need and that are missing.
+# What building needs, told by pkg-config and by the programs themselves, and the Debian
+# packages that bring it.
+#   deps.sh            installs what is missing, with apt, as root or through sudo
+#   deps.sh --missing  names what is missing; exits 1 where libneap cannot be built
 set -eu
-packages='build-essential meson ninja-build pkg-config python3 libxxhash-dev libcjson-dev liburing-dev
-libhdf5-dev libsndfile1-dev libcmocka-dev clang-format librsvg2-bin gnuplot-nox'
 
-missing=
-for package in $packages; do
-	dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
-		missing="$missing $package"
-done
+# what: a module of pkg-config, or a program; package; who needs it
+table='
+cc              build-essential    libneap
+meson           meson              libneap
+ninja           ninja-build        libneap
+pkg-config      pkg-config         libneap
+libxxhash.pc    libxxhash-dev      libneap
+liburing.pc     liburing-dev       io_uring
+libcjson.pc     libcjson-dev       nets
+hdf5-serial.pc  libhdf5-dev        nets
+sndfile.pc      libsndfile1-dev    nets
+zlib.pc         zlib1g-dev         nets
+python3         python3            man-pages
+cmocka.pc       libcmocka-dev      tests
+clang-format    clang-format       tests
+rsvg-convert    librsvg2-bin       tests
+gnuplot         gnuplot-nox        study
+'
+there() { # what
+	case $1 in
+	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+	*) command -v "$1" >/dev/null 2>&1 ;;
+	esac
+}
+
+missing= needed= for=
+while read -r what package who; do
+	[ -z "$what" ] && continue
+	there "$what" && continue
+	missing="$missing $package"
+	case " $for " in *" $who "*) ;; *) for="$for $who" ;; esac
+	[ "$who" = libneap ] && needed="$needed $package"
+done <<EOF
+$table
+EOF
 [ -z "$missing" ] && exit 0
 
+if [ "${1:-}" = --missing ]; then
+	echo "neap: not here, for$for:$missing (Debian packages; 'make deps' installs them)" >&2
+	[ -z "$needed" ] && exit 0
+	echo "neap: libneap needs:$needed" >&2
+	exit 1
+fi
 if ! command -v apt-get >/dev/null; then
 	echo "deps: these packages (Debian names) are needed:$missing" >&2
 	exit 1
@@ -26,17 +63,17 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "deps: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 install() {
 	# shellcheck disable=SC2086
-	$as apt-get install -y --no-install-recommends $missing >/tmp/neap-deps.$$ 2>&1
+	$as apt-get install -y --no-install-recommends $missing >"$log" 2>&1
 }
 if ! install; then
 	$as apt-get update >/dev/null
 	install || {
-		tail -n 20 "/tmp/neap-deps.$$" >&2
-		rm -f "/tmp/neap-deps.$$"
+		tail -n 20 "$log" >&2
 		exit 1
 	}
 fi
-rm -f "/tmp/neap-deps.$$"
 echo "deps: done"

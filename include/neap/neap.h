@@ -3,6 +3,7 @@
 #ifndef NEAP_NEAP_H
 #define NEAP_NEAP_H
 
+#include <neap/version.h>
 #include <neap/status.h>
 #include <neap/chain.h>
 #include <neap/plan.h>
@@ -11,6 +12,5 @@
 #include <neap/trace.h>
 #include <neap/machine.h>
 
-#define NEAP_VERSION "0.1.0"
 
 #endif

@@ -21,9 +21,13 @@ SNAPSHOTS = 10 * 8000 + 8000 + 4032  # ten states of 03_wave, its adjoint, a tap
 
 
 def flags():
-    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-uninstalled"))
-    return subprocess.run(["pkg-config", "--cflags", "--libs", "neap"], env=env, check=True,
+    """What pkg-config says of the library in the build folder."""
+    env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(BUILD, "meson-private"))
+    said = subprocess.run(["pkg-config", "--cflags", "--libs", "neap"], env=env, check=True,
                           capture_output=True, text=True).stdout.split()
+    own = {"-I": os.path.join(SOURCE, "include"), "-L": LIBRARY}
+    return [flag[:2] + own.get(flag[:2], flag[2:]) for flag in said] + \
+        [flag + folder for flag, folder in own.items()]
 
 
 def build(source, program):

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * version.h: the version of these headers, and of the library that a program runs with.
+ *
+ *     if (neap_version_number() < NEAP_VERSION_NUMBER)
+ *             printf("libneap %s is older than its header\n", neap_version());
+ *
+ * The library asks the same question for its callers: a structure that is larger than
+ * the one it was built with comes from a newer header, and the call answers NEAP_EUSAGE.
+ */
+#ifndef NEAP_VERSION_H
+#define NEAP_VERSION_H
+
+#include <neap/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NEAP_VERSION "0.1.0"
+#define NEAP_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch */
+
+/* The library's, as NEAP_VERSION and NEAP_VERSION_NUMBER. From any thread. */
+NEAP_API const char *neap_version(void);
+NEAP_API int neap_version_number(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
