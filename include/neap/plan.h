@@ -355,9 +355,9 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With
  * no slow tier, the convex hull of the best recomputation; with slow tiers, the linear
- * program of src/plan/bound.c. Several tiers count as one with the sum of their rates.
+ * program of src/plan/bound/lower_bound.c. Several tiers count as one with the sum of their rates.
  * Where steps differ, what the budget and the channels force at the turn
- * (src/plan/stagebound.c).
+ * (src/plan/bound/stage_bound.c).
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 
