@@ -54,6 +54,13 @@ NEAP_API const char *neap_strerror(int code);
  */
 NEAP_API const char *neap_detail(void);
 
+/*
+ * Sets that line, for callbacks of models and tiers of one's own: called before a negative code
+ * is returned, it says what went wrong. Control characters become '?', what is beyond 511 bytes
+ * is cut off. NULL: an empty line.
+ */
+NEAP_API void neap_detail_set(const char *line);
+
 #ifdef __cplusplus
 }
 #endif

@@ -31,12 +31,14 @@ struct neap_span {
 };
 
 /*
- * What an engine provides; neap_tier_wrap makes a tier of it (other machines,
- * devices, fault injection). Calls come from one thread. put and get return at
- * once with a ticket; wait delivers the request's error exactly once. A get takes
- * effect after the puts issued before it, and fails (NEAP_ELOST) where the place
- * does not hold a whole record of that tag: tags differ between sweeps. Optional
- * slots may be NULL.
+ * What a kind of tier provides; neap_tier_wrap makes a tier of it (other machines, devices,
+ * fault injection). neap's own tiers fill the same struct. All calls for one `self` come from one
+ * thread at a time, the one that runs the sweep. put and get return at once with a ticket;
+ * wait delivers the request's answer exactly once. Up to 320 requests
+ * are in flight. A get takes effect after the puts issued before it, and fails (NEAP_ELOST) where
+ * the place does not hold a whole record of that tag: tags differ between sweeps. Calls that
+ * return int answer 0 or a negative code; neap_detail_set says what went wrong. Optional slots may
+ * be NULL; the brackets say what holds then.
  */
 struct neap_tier_ops {
 	uint32_t size; /* sizeof(struct neap_tier_ops) */
@@ -81,10 +83,39 @@ struct neap_tier_ops {
 	 */
 	void (*set_patience)(void *self, double seconds);
 	/* Optional [0]: 1 while a request that was given up may still touch the staging. */
-	int (*clings)(void *self);
+	int (*holds_staging)(void *self);
+	/*
+	 * Optional [bytes]: bytes of the capacity that a record of `bytes` takes, with all that
+	 * the tier stores beside it. Called before format, too.
+	 */
+	uint64_t (*footprint)(void *self, uint64_t bytes);
+	/*
+	 * Optional, both or none [formats bring what `staging` asks for].
+	 * staging_most: bytes of staging for records of `bytes` beyond which the tier gets no
+	 * faster; at least what `staging` asks for. A sweep that can spare them gives as many.
+	 * lend: called before format: the staging that formats bring has so many bytes from now
+	 * on; 0: as many as `staging` asks for.
+	 */
+	uint64_t (*staging_most)(void *self, uint64_t bytes);
+	void (*lend)(void *self, uint64_t bytes);
+	/* Optional [0 bytes]: bytes of the tier's data that are in the page cache now. */
+	int (*cached)(void *self, uint64_t *bytes);
+	/*
+	 * Optional [from put or get to the end of wait]: when the request waited for last was
+	 * begun and done, in seconds of neap_clock (machine.h). For traces.
+	 */
+	void (*times)(void *self, double *start, double *end);
+	/*
+	 * Optional [0]: a request that is not wanted any more. 1: it was not begun and will not
+	 * be made; its ticket is gone. 0: it must be waited for, as ever.
+	 */
+	int (*cancel)(void *self, int64_t ticket);
 };
 
-/* Makes a tier of an engine. Takes `self`. spec: name, capacity, rates. */
+/*
+ * Makes a tier of `ops`, which are copied. Takes `self`: neap_tier_close passes it to ops.close.
+ * spec: name, capacity in bytes, rates. NEAP_EUSAGE where a slot is missing.
+ */
 NEAP_API int neap_tier_wrap(struct neap_tier **tier, const struct neap_tier_ops *ops,
 	const struct neap_tier_spec *spec, void *self);
 
@@ -130,6 +161,11 @@ NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *l
  */
 NEAP_API int neap_tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
+/*
+ * Says how many bytes of staging the formats from now on bring, where that is more than
+ * neap_tier_describe says; with staging NULL the engine takes as many of its own. 0: the least.
+ */
+NEAP_API void neap_tier_lend(struct neap_tier *tier, uint64_t bytes);
 NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
 	uint64_t bytes, int64_t *ticket);
 NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
@@ -142,12 +178,12 @@ NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
  * that hangs, a network file system whose server is away. One that is merely slow moves
  * something. After each request that is given up the next has half the time, until
  * something is moved again. What is given up is not touched any more, but `staging` may
- * be while neap_tier_clings: it must stay mapped, with a tier that was closed for ever.
+ * be while neap_tier_holds_staging: it must stay mapped, with a tier that was closed for ever.
  * seconds 0 or infinite, as at first: no wait gives up. Within calls of the system that
  * the tier makes on the caller's thread (NEAP_IO=sync, preallocation, fsync) none can.
  */
 NEAP_API void neap_tier_set_patience(struct neap_tier *tier, double seconds);
-NEAP_API int neap_tier_clings(struct neap_tier *tier);
+NEAP_API int neap_tier_holds_staging(struct neap_tier *tier);
 
 /*
  * Records of tapes (neap_tier_ops): 1 where the tier's engine takes them; room for

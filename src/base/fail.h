@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fail.h: reporting a failure from inside neap: a code and one line of detail. */
+/*
+ * fail.h: reports a failure from inside neap: a code, and one line of detail that names the file,
+ * the value and what would be accepted. All functions set the calling thread's line.
+ */
 #ifndef NEAP_BASE_FAIL_H
 #define NEAP_BASE_FAIL_H
 
 #include <neap/status.h>
+
+#define NEAP__DETAIL_BYTES 512 /* of a detail line, its end included; the rest is cut off */
 
 /* Sets the thread's detail line and returns `code`. */
 NEAP_API int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

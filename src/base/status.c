@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status.c: the texts of codes, and the detail line of each thread. A process has one line a
+ * thread, so this file is in libneap alone; other libraries of neap call it.
+ */
 #include "base/fail.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
-static _Thread_local char detail[512];
+static _Thread_local char detail[NEAP__DETAIL_BYTES];
 
 const char *neap_strerror(int code)
 {
@@ -31,46 +34,13 @@ const char *neap_detail(void)
 	return detail;
 }
 
-/* One line: whatever a name from outside holds, no control character leaves. */
-static void clean(void)
+void neap_detail_set(const char *line)
 {
+	size_t n = line ? strnlen(line, sizeof detail - 1) : 0;
+	if (n)
+		memmove(detail, line, n); /* `line` may be a part of the present one */
+	detail[n] = '\0';
 	for (char *c = detail; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
-}
-
-int neap__fail(int code, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(detail, sizeof detail, format, args);
-	va_end(args);
-	clean();
-	return code;
-}
-
-int neap__fail_errno(int err, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	int n = vsnprintf(detail, sizeof detail, format, args);
-	va_end(args);
-	if (n >= 0 && (size_t)n < sizeof detail)
-		snprintf(detail + n, sizeof detail - (size_t)n, ": %s", strerror(err));
-	clean();
-	return err > 0 ? -err : NEAP_EUSAGE;
-}
-
-int neap__fail_in(int code, const char *format, ...)
-{
-	char old[sizeof detail];
-	va_list args;
-	memcpy(old, detail, sizeof detail);
-	va_start(args, format);
-	int n = vsnprintf(detail, sizeof detail, format, args);
-	va_end(args);
-	if (n >= 0 && (size_t)n < sizeof detail)
-		snprintf(detail + n, sizeof detail - (size_t)n, "%s", old);
-	clean();
-	return code;
 }

@@ -28,7 +28,7 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
 	/* They are measured with the staging that sweeps will have. */
 	for (int i = 0; i < tiers->count; i++) {
-		neap__tier_lend(
+		neap_tier_lend(
 			tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
 	}

@@ -30,9 +30,9 @@ int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
 int neap__background_get_tapes(void *self, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
 int neap__background_wait(void *self, int64_t ticket);
-/* Fills cancel of struct neap_tier. */
+/* Fills cancel of struct neap_tier_ops. */
 int neap__background_cancel(void *self, int64_t ticket);
-/* Fills times of struct neap_tier. */
+/* Fills times of struct neap_tier_ops. */
 void neap__background_times(void *self, double *start, double *end);
 
 /* What a job moves: its spans and their bytes in all. A state is one span, kept at *one. */

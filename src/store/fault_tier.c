@@ -211,10 +211,10 @@ static void set_patience(void *self, double seconds)
 	neap_tier_set_patience(fault->inner, seconds);
 }
 
-static int clings(void *self)
+static int holds_staging(void *self)
 {
 	struct fault *fault = self;
-	return neap_tier_clings(fault->inner);
+	return neap_tier_holds_staging(fault->inner);
 }
 
 static uint64_t staging(void *self, uint64_t bytes)
@@ -237,7 +237,7 @@ static int adopt_inner(void *self, uint64_t epoch)
 	return neap__tier_adopt(fault->inner, epoch);
 }
 
-static uint64_t deep(void *self, uint64_t bytes)
+static uint64_t staging_most(void *self, uint64_t bytes)
 {
 	const struct fault *fault = self;
 	return neap__tier_staging(fault->inner, bytes, NEAP_INFINITE);
@@ -246,7 +246,7 @@ static uint64_t deep(void *self, uint64_t bytes)
 static void lend(void *self, uint64_t bytes)
 {
 	const struct fault *fault = self;
-	neap__tier_lend(fault->inner, bytes);
+	neap_tier_lend(fault->inner, bytes);
 }
 
 static void close_fault(void *self)
@@ -269,7 +269,10 @@ int neap__fault_open(
 		.staging = staging,
 		.close = close_fault,
 		.set_patience = set_patience,
-		.clings = clings,
+		.holds_staging = holds_staging,
+		.staging_most = staging_most,
+		.lend = lend,
+		.cancel = cancel,
 	};
 	if (neap_tier_takes_tapes(inner)) {
 		ops.format_tapes = format_tapes;
@@ -290,10 +293,7 @@ int neap__fault_open(
 		free(fault);
 		return rc;
 	}
-	(*tier)->holds = inner->holds;
-	(*tier)->deep = deep;
-	(*tier)->cancel = cancel;
-	(*tier)->lend = lend;
+	(*tier)->journalled = inner->journalled;
 	snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
 	return 0;
 }

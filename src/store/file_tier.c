@@ -7,13 +7,13 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/memory.h"
 #include "store/background.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PIECE NEAP__STRIPE		 /* less moves slower, more no faster */
 #define PIECE_LEAST ((uint64_t)32 << 10) /* smaller ones are not made of larger records */
@@ -45,7 +45,7 @@ static uint64_t staging_bytes(void *self, uint64_t bytes)
 	return whole < PIECE ? whole : PIECE;
 }
 
-static uint64_t staging_deep(void *self, uint64_t bytes)
+static uint64_t staging_most(void *self, uint64_t bytes)
 {
 	const struct file *file = self;
 	uint64_t most = (file->stripes.count > 1 ? 2 : 1) * DEEP * PIECE;
@@ -91,10 +91,10 @@ static int use_own(struct file *file, uint64_t bytes)
 
 static int use_staging(struct file *file, uint64_t bytes, void *staging)
 {
-	uint64_t least = staging_bytes(file, bytes), deep = staging_deep(file, bytes);
+	uint64_t least = staging_bytes(file, bytes), most = staging_most(file, bytes);
 	uint64_t given = file->lent > least ? file->lent : least;
 	if (!staging) {
-		given = file->lent && given < deep ? given - given % NEAP__PAGE : deep;
+		given = file->lent && given < most ? given - given % NEAP__PAGE : most;
 		NEAP_TRY(use_own(file, given));
 	} else {
 		file->staging = staging;
@@ -207,10 +207,10 @@ static void set_patience(void *self, double seconds)
 	neap__mover_patience(file->worked.mover, seconds);
 }
 
-static int clings(void *self)
+static int holds_staging(void *self)
 {
 	struct file *file = self;
-	return neap__mover_clings(file->worked.mover);
+	return neap__mover_holds_staging(file->worked.mover);
 }
 
 /* Once nothing is in flight. */
@@ -250,7 +250,13 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.sync = sync_file,
 		.adopt = adopt,
 		.set_patience = set_patience,
-		.clings = clings,
+		.holds_staging = holds_staging,
+		.footprint = footprint,
+		.staging_most = staging_most,
+		.lend = lend,
+		.cached = cached,
+		.times = neap__background_times,
+		.cancel = neap__background_cancel,
 	};
 	const struct neap__io_engine *engine = neap__mover_engine(file->worked.mover);
 	const struct neap_tier_spec spec = {
@@ -263,14 +269,8 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	};
 	const struct neap__scratch *scratch = &file->stripes.files[0];
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
-	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
-	(*tier)->times = neap__background_times;
-	(*tier)->cancel = neap__background_cancel;
-	(*tier)->holds = file->wanted;
-	(*tier)->cached = cached;
-	(*tier)->deep = staging_deep;
-	(*tier)->lend = lend;
+	(*tier)->journalled = file->wanted;
 	snprintf((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",
 		scratch->direct	     ? "O_DIRECT"
 		: scratch->in_memory ? "in-memory (tmpfs)"
@@ -283,10 +283,8 @@ int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options)
 {
 	struct neap_file_options o = {0};
-	if (options && (options->size < sizeof(uint32_t) || options->size > sizeof o))
-		return neap__fail(NEAP_EUSAGE, "neap_file_options: set size to its sizeof");
 	if (options)
-		memcpy(&o, options, options->size);
+		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_file_options"));
 	struct file *file = calloc(1, sizeof *file);
 	if (!file)
 		return neap__fail_errno(ENOMEM, "file tier");

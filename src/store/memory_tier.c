@@ -139,6 +139,8 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 		.format_tapes = format_tapes,
 		.put_tapes = neap__background_put_tapes,
 		.get_tapes = neap__background_get_tapes,
+		.footprint = footprint,
+		.times = neap__background_times,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "memory",
@@ -162,9 +164,7 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 		close_memory(memory);
 		return rc;
 	}
-	(*tier)->footprint = footprint;
 	(*tier)->poke = poke;
-	(*tier)->times = neap__background_times;
 	if (capacity == NEAP_INFINITE)
 		snprintf((*tier)->about, sizeof(*tier)->about, "memory");
 	else

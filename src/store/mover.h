@@ -43,7 +43,7 @@ int neap__mover_cancel(struct neap__mover *mover, int64_t ticket);
  */
 void neap__mover_patience(struct neap__mover *mover, double seconds);
 /* 1: requests that were given up may still read and write the staging. */
-int neap__mover_clings(struct neap__mover *mover);
+int neap__mover_holds_staging(struct neap__mover *mover);
 /* When the request waited for last was begun and done, in seconds of sys/clock.h. */
 void neap__mover_times(const struct neap__mover *mover, double *start, double *end);
 /* Blocks until every request is done; their answers stay to be waited for. 0 or -ETIMEDOUT. */

@@ -2,19 +2,17 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	const struct neap_tier_spec *spec, void *self)
 {
-	struct neap_tier_ops full = {0};
-	if (!ops || ops->size < sizeof(uint32_t) || ops->size > sizeof full)
-		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: set size to its sizeof");
-	memcpy(&full, ops, ops->size);
+	struct neap_tier_ops full;
+	NEAP_TRY(neap__struct_take(&full, sizeof full, ops, "neap_tier_ops"));
 	if (!full.format || !full.put || !full.get || !full.wait || !spec)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_tier_ops: format, put, get, wait and a spec are required");
@@ -23,6 +21,8 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 			"neap_tier_ops: format_tapes, put_tapes and get_tapes go together");
 	if (!full.sync != !full.adopt)
 		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: sync and adopt go together");
+	if (!full.staging_most != !full.lend)
+		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: staging_most and lend go together");
 	struct neap_tier *tier = calloc(1, sizeof *tier);
 	if (!tier)
 		return neap__fail_errno(ENOMEM, "slow tier");
@@ -44,7 +44,7 @@ int neap__tier_format(
 	tier->bytes = 0;
 	tier->tape_places = 0;
 	if (staging->at)
-		neap__tier_lend(tier, staging->bytes);
+		neap_tier_lend(tier, staging->bytes);
 	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging->at));
 	tier->bytes = bytes;
 	tier->places = places;
@@ -57,10 +57,10 @@ int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, voi
 	return neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
 }
 
-void neap__tier_lend(struct neap_tier *tier, uint64_t bytes)
+void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)
 {
-	if (tier->lend)
-		tier->lend(tier->self, bytes);
+	if (tier->ops.lend)
+		tier->ops.lend(tier->self, bytes);
 }
 
 static uint64_t least_staging(const struct neap_tier *tier, uint64_t bytes)
@@ -71,8 +71,8 @@ static uint64_t least_staging(const struct neap_tier *tier, uint64_t bytes)
 uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget)
 {
 	uint64_t least = least_staging(tier, bytes), share = budget / NEAP__STAGING_SHARE;
-	uint64_t deep = tier->deep ? tier->deep(tier->self, bytes) : least;
-	uint64_t wanted = deep < share ? deep : share;
+	uint64_t most = tier->ops.staging_most ? tier->ops.staging_most(tier->self, bytes) : least;
+	uint64_t wanted = most < share ? most : share;
 	return least && wanted > least ? wanted - wanted % least : least; /* the least is a piece */
 }
 
@@ -109,8 +109,8 @@ int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
 
 static uint64_t area(const struct neap_tier *tier, struct neap__records records)
 {
-	uint64_t each =
-		tier->footprint ? tier->footprint(tier->self, records.bytes) : records.bytes;
+	uint64_t each = tier->ops.footprint ? tier->ops.footprint(tier->self, records.bytes)
+					    : records.bytes;
 	return neap__sat_mul(each, (uint64_t)records.places);
 }
 
@@ -183,9 +183,9 @@ void neap_tier_set_patience(struct neap_tier *tier, double seconds)
 		tier->ops.set_patience(tier->self, seconds);
 }
 
-int neap_tier_clings(struct neap_tier *tier)
+int neap_tier_holds_staging(struct neap_tier *tier)
 {
-	return tier->ops.clings ? tier->ops.clings(tier->self) : 0;
+	return tier->ops.holds_staging ? tier->ops.holds_staging(tier->self) : 0;
 }
 
 int neap_tier_forget(struct neap_tier *tier, int64_t place)
@@ -197,9 +197,9 @@ void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier
 {
 	*spec = tier->spec;
 	spec->staging = least_staging(tier, bytes);
-	if (!tier->footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
+	if (!tier->ops.footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
 		return;
-	uint64_t footprint = tier->footprint(tier->self, bytes);
+	uint64_t footprint = tier->ops.footprint(tier->self, bytes);
 	spec->capacity = neap__sat_mul(spec->capacity / footprint, bytes);
 }
 
@@ -213,13 +213,13 @@ void neap_tier_set_rates(
 
 int neap__tier_cancel(struct neap_tier *tier, int64_t ticket)
 {
-	return tier->cancel ? tier->cancel(tier->self, ticket) : 0;
+	return tier->ops.cancel ? tier->ops.cancel(tier->self, ticket) : 0;
 }
 
 int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes)
 {
 	*bytes = 0;
-	return tier->cached ? tier->cached(tier->self, bytes) : 0;
+	return tier->ops.cached ? tier->ops.cached(tier->self, bytes) : 0;
 }
 
 int neap__tier_sync(struct neap_tier *tier)
@@ -231,7 +231,7 @@ int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
 {
 	if (!tier->ops.adopt)
 		return 0;
-	tier->holds = epoch != 0;
+	tier->journalled = epoch != 0;
 	return tier->ops.adopt(tier->self, epoch);
 }
 

@@ -46,11 +46,12 @@ static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t pl
 
 int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 {
-	uint64_t both, footprint = tier->footprint ? tier->footprint(tier->self, bytes) : bytes;
+	uint64_t both,
+		footprint = tier->ops.footprint ? tier->ops.footprint(tier->self, bytes) : bytes;
 	if (bytes == 0 || !(seconds > 0) || neap__mul_u64(&both, bytes, IN_FLIGHT) < 0)
 		return neap__fail(NEAP_EUSAGE, "cannot measure with records of %llu bytes",
 			(unsigned long long)bytes);
-	if (tier->holds)
+	if (tier->journalled)
 		return 0;
 	uint64_t space = tier->spec.capacity < MEDIUM ? tier->spec.capacity : MEDIUM;
 	uint64_t fit = space / footprint;
@@ -72,7 +73,7 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 	if (rc == 0)
 		rc = one_way(tier, 0, bytes, passed, buffer, seconds / 2, &read_rate, &passed);
 	neap__unmap_pages(buffer, both);
-	tier->bytes = 0; /* whoever comes next formats for themselves */
+	tier->bytes = 0; /* the next user formats the tier again */
 	if (rc == 0)
 		neap_tier_set_rates(tier, write_rate, read_rate, 0);
 	return rc;

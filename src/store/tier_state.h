@@ -30,21 +30,7 @@ struct neap_tier {
 	struct neap__staging staging;
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
-	int holds; /* records that an earlier process may want back: not to be overwritten */
-	/* Optional [bytes]: what a record of `bytes` takes of the capacity. */
-	uint64_t (*footprint)(void *self, uint64_t bytes);
-	/* Optional, both or none: staging that keeps it busy; how much formats bring. */
-	uint64_t (*deep)(void *self, uint64_t bytes);
-	void (*lend)(void *self, uint64_t bytes);
-	/* Optional: bytes of what the medium holds that are in the page cache. */
-	int (*cached)(void *self, uint64_t *bytes);
-	/*
-	 * Optional [not known]: when the transfer waited for last was begun and done, in
-	 * seconds of sys/clock.h.
-	 */
-	void (*times)(void *self, double *start, double *end);
-	/* Optional [0]: see neap__tier_cancel. */
-	int (*cancel)(void *self, int64_t ticket);
+	int journalled; /* holds records of an interrupted sweep, not to be overwritten */
 	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`
 	 * of a byte of the record at `place`; mask 0 cuts the medium short there.
@@ -67,8 +53,6 @@ NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records 
  * to that share of the budget, or the least that works.
  */
 NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
-/* Formats from now on bring so many bytes of staging, or the engine takes as many. */
-NEAP_API void neap__tier_lend(struct neap_tier *tier, uint64_t bytes);
 /* neap_tier_format with all that is known of the staging. */
 NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
 	const struct neap__staging *staging);

@@ -123,10 +123,10 @@ void neap__mover_patience(struct neap__mover *m, double seconds)
 	pthread_mutex_unlock(&m->lock);
 }
 
-int neap__mover_clings(struct neap__mover *m)
+int neap__mover_holds_staging(struct neap__mover *m)
 {
 	pthread_mutex_lock(&m->lock);
-	int clings = m->abandoned > 0;
+	int held = m->abandoned > 0;
 	pthread_mutex_unlock(&m->lock);
-	return clings;
+	return held;
 }

@@ -32,12 +32,12 @@ int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents)
 
 void neap__arena_unmap(struct neap__arena *arena)
 {
-	uint64_t kept = arena->clung ? neap__round_up(arena->adjoint, 4096) : 0;
+	uint64_t kept = arena->staging_held ? neap__round_up(arena->adjoint, 4096) : 0;
 	if (kept < arena->mapped)
 		neap__unmap_pages(arena->base + kept, arena->mapped - kept);
 	arena->base = NULL;
 	arena->mapped = 0;
-	arena->clung = 0;
+	arena->staging_held = 0;
 }
 
 void neap__arena_fini(struct neap__arena *arena)

@@ -51,7 +51,7 @@ struct neap__arena {
 	uint64_t adjoint, live, tapes; /* offsets */
 	uint64_t state;		       /* bytes of a slot */
 	int poison;		       /* fill what is freed with 0xAA */
-	int clung;		       /* to its staging, by transfers that were given up */
+	int staging_held; /* transfers that were given up may still touch its staging */
 
 	struct neap__slot *slots;
 	int64_t *occupant; /* of a position; -1: free */

@@ -76,14 +76,15 @@ static int format_tiers(struct neap_sweep *s)
 }
 
 /* Whether staging of this arena is not free: asked while the tiers are there. */
-static void note_clinging(struct neap_sweep *s)
+static void check_staging_held(struct neap_sweep *s)
 {
 	struct neap__arena *arena = &s->arena;
-	arena->clung = 0;
+	arena->staging_held = 0;
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		const unsigned char *staging = s->tiers[i]->staging.at;
-		arena->clung |= staging >= arena->base && staging < arena->base + arena->mapped &&
-				neap_tier_clings(s->tiers[i]);
+		arena->staging_held |= staging >= arena->base &&
+				       staging < arena->base + arena->mapped &&
+				       neap_tier_holds_staging(s->tiers[i]);
 	}
 }
 
@@ -249,7 +250,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		if (stats)
 			*stats = s->stats;
 	}
-	note_clinging(s);
+	check_staging_held(s);
 	neap_schedule_close(schedule);
 	neap_online_free(s->online);
 	s->online = NULL;

@@ -3,6 +3,7 @@
 #include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "store/tier_state.h"
 
 #include <errno.h>
@@ -11,15 +12,6 @@
 
 #define EFFORT 100	  /* simulations of `auto`: a sweep may be planned for every batch */
 #define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
-
-int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name)
-{
-	if (size < sizeof(uint32_t) || size > room)
-		return neap__fail(NEAP_EUSAGE, "%s: set size to its sizeof", name);
-	memset(full, 0, room);
-	memcpy(full, given, size);
-	return 0;
-}
 
 static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
 {
@@ -322,9 +314,8 @@ static void free_tables(struct neap_sweep *s)
 static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
-	NEAP_TRY(neap__take_struct(&s->ops, sizeof s->ops, ops, ops->size, "neap_step_ops"));
-	NEAP_TRY(neap__take_struct(
-		&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
+	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_step_ops"));
+	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
 	for (int i = 0; i < s->options.ntiers; i++)
 		s->tiers[i] = s->options.tiers[i];
@@ -380,12 +371,11 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 {
 	struct neap_sweep *fresh = NULL;
 	struct neap_sweep_options o;
-	NEAP_TRY(neap__take_struct(&o, sizeof o, options, options->size, "neap_sweep_options"));
-	o.size = sizeof o;
+	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
 	o.journal = NULL;
 	NEAP_TRY(create(&fresh, ops, s->user, &o, s->open, s->open_user));
 	neap__journal_inherit(fresh, s);
-	if (s->arena.base && !s->arena.clung && s->arena.mapped >= fresh->arena.bytes &&
+	if (s->arena.base && !s->arena.staging_held && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
 		fresh->arena.base = s->arena.base;
 		fresh->arena.mapped = s->arena.mapped;

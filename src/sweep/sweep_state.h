@@ -326,8 +326,6 @@ int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t
 /* recover_states.c. Gives up the states kept for repairs, at the top of the stack where tapes stay.
  */
 void neap__forget_repairs(struct neap_sweep *s);
-/* sweep.c. Fills `full` from a struct of `size` bytes that may be an older, shorter one. */
-int neap__take_struct(void *full, size_t room, const void *given, uint32_t size, const char *name);
 /* The plan's schedule, or one's own. */
 int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
 

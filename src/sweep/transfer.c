@@ -77,8 +77,8 @@ static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *tick
 	double now = neap__seconds(), start = 0, end = 0;
 	if (!s->options.trace)
 		return;
-	if (tier->times)
-		tier->times(tier->self, &start, &end);
+	if (tier->ops.times)
+		tier->ops.times(tier->self, &start, &end);
 	if (!(start >= ticket->issued && end >= start && end <= now))
 		start = ticket->issued, end = now;
 	neap__trace_add(

@@ -3,7 +3,10 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
+#include "base/struct_size.h"
 #include "base/text.h"
+
+#include <errno.h>
 
 static void philox_known_answers(void **state)
 {
@@ -57,6 +60,54 @@ static void detail_is_one_line(void **state)
 	assert_string_equal(neap_strerror(NEAP_ECORRUPT), "record on a slow tier is corrupt");
 }
 
+/* The line that a callback of a model or a tier sets. */
+static void detail_can_be_set(void **state)
+{
+	(void)state;
+	char line[600];
+	memset(line, 'x', sizeof line - 1);
+	line[sizeof line - 1] = '\0';
+	neap_detail_set("tier:\tno\x7fplace\n");
+	assert_string_equal(neap_detail(), "tier:?no?place?");
+	assert_int_equal(neap__fail_in(-EIO, "put: "), -EIO);
+	assert_string_equal(neap_detail(), "put: tier:?no?place?");
+	neap_detail_set(neap_detail() + 5); /* a part of the present line */
+	assert_string_equal(neap_detail(), "tier:?no?place?");
+	neap_detail_set(line);
+	assert_int_equal(strlen(neap_detail()), NEAP__DETAIL_BYTES - 1);
+	neap_detail_set(NULL);
+	assert_string_equal(neap_detail(), "");
+	assert_int_equal(neap__fail_errno(ENOENT, "'%s'", "a"), -ENOENT);
+	assert_string_equal(neap_detail(), "'a': No such file or directory");
+}
+
+/* A struct of an older header lacks its end; one of a newer header is refused. */
+static void struct_sizes(void **state)
+{
+	(void)state;
+	struct sized {
+		uint32_t size;
+		int a, b;
+	} full = {1, 2, 3}, given = {offsetof(struct sized, b), 7, 8};
+	assert_int_equal(neap__struct_take(&full, sizeof full, &given, "sized"), 0);
+	assert_int_equal(full.size, sizeof full);
+	assert_int_equal(full.a, 7);
+	assert_int_equal(full.b, 0);
+	given.size = sizeof given;
+	assert_int_equal(neap__struct_take(&full, sizeof full, &given, "sized"), 0);
+	assert_int_equal(full.b, 8);
+	given.size = sizeof given + 4;
+	assert_int_equal(neap__struct_take(&full, sizeof full, &given, "sized"), NEAP_EUSAGE);
+	assert_string_equal(neap_detail(), "sized: the library is older than the header: it knows "
+					   "12 bytes of this struct, not 16");
+	assert_int_equal(full.b, 8);
+	given.size = 0;
+	assert_int_equal(neap__struct_take(&full, sizeof full, &given, "sized"), NEAP_EUSAGE);
+	assert_string_equal(neap_detail(), "sized: set size to its sizeof, not 0");
+	assert_int_equal(neap__struct_take(&full, sizeof full, NULL, "sized"), NEAP_EUSAGE);
+	assert_int_equal(neap__struct_size(4, 8, 12, "sized"), NEAP_EUSAGE);
+}
+
 static void text_grows(void **state)
 {
 	(void)state;
@@ -75,6 +126,8 @@ int main(void)
 		cmocka_unit_test(philox_moments),
 		cmocka_unit_test(checked_arithmetic),
 		cmocka_unit_test(detail_is_one_line),
+		cmocka_unit_test(detail_can_be_set),
+		cmocka_unit_test(struct_sizes),
 		cmocka_unit_test(text_grows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

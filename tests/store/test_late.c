@@ -37,7 +37,7 @@ static struct neap_tier *open_tier(uint64_t staging)
 	neap__io_engine_hold = &hold;
 	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
 	neap__io_engine_hold = NULL;
-	neap__tier_lend(tier, staging);
+	neap_tier_lend(tier, staging);
 	assert_int_equal(neap_tier_format(tier, BYTES, PLACES, NULL), 0);
 	neap_tier_set_patience(tier, PATIENCE);
 	return tier;
@@ -71,7 +71,7 @@ static void release(struct neap_tier *tier)
 {
 	double start = neap__seconds();
 	atomic_store(&hold.released, 1);
-	while (neap_tier_clings(tier)) {
+	while (neap_tier_holds_staging(tier)) {
 		assert_true(neap__seconds() - start < LONG);
 		neap__sleep(1e-3);
 	}
@@ -110,7 +110,7 @@ static void late_get(void **state)
 	double took = neap__seconds() - start;
 	assert_true(took >= PATIENCE / 2 && took < LONG);
 	assert_int_equal(neap_tier_wait(tier, ticket), NEAP_EUSAGE);
-	assert_int_equal(neap_tier_clings(tier), 1);
+	assert_int_equal(neap_tier_holds_staging(tier), 1);
 	memset(into, 0xEE, sizeof into);
 	/* Others go on through the rest of the staging, the place's own record too. */
 	assert_int_equal(wait_long(tier, get(tier, 4, 44, other)), 0);
@@ -226,7 +226,7 @@ static void gone(void **state)
 		print_message("# 19 transfers, none comes: %.2f s at a patience of %.2f s\n", took,
 			PATIENCE);
 		assert_int_equal(neap_tier_format(tier, BYTES, PLACES, NULL), -ETIMEDOUT);
-		assert_int_equal(neap_tier_clings(tier), 1);
+		assert_int_equal(neap_tier_holds_staging(tier), 1);
 		release(tier);
 		neap_tier_set_patience(tier, LONG);
 		assert_int_equal(neap_tier_format(tier, BYTES, PLACES, NULL), 0);

@@ -8,6 +8,7 @@
 #include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/memory.h"
 
 #include <errno.h>
@@ -138,9 +139,8 @@ static int sort_ends(struct neap_stage_sweep *s)
 static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	const struct neap_stages *stages, const struct neap_sweep_options *options)
 {
-	NEAP_TRY(neap__take_struct(&s->ops, sizeof s->ops, ops, ops->size, "neap_stage_ops"));
-	NEAP_TRY(neap__take_struct(
-		&s->options, sizeof s->options, options, options->size, "neap_sweep_options"));
+	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_stage_ops"));
+	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, stages, &s->options));
 	NEAP_TRY(describe(s, stages));
 	NEAP_TRY(plan(s));

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fail.c: formats the detail line of a failure. The line itself is kept by status.c: that file is
+ * in libneap alone, this one in every library of neap, so that all libraries set one line.
+ */
+#include "base/fail.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int neap__fail(int code, const char *format, ...)
+{
+	char line[NEAP__DETAIL_BYTES];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	neap_detail_set(line);
+	return code;
+}
+
+int neap__fail_errno(int err, const char *format, ...)
+{
+	char line[NEAP__DETAIL_BYTES];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < sizeof line)
+		snprintf(line + n, sizeof line - (size_t)n, ": %s", strerror(err));
+	neap_detail_set(line);
+	return err > 0 ? -err : NEAP_EUSAGE;
+}
+
+int neap__fail_in(int code, const char *format, ...)
+{
+	char line[NEAP__DETAIL_BYTES];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	if (n >= 0 && (size_t)n < sizeof line)
+		snprintf(line + n, sizeof line - (size_t)n, "%s", neap_detail());
+	neap_detail_set(line);
+	return code;
+}
