@@ -159,7 +159,7 @@ static void make_bundle(struct kernel_work *b, double activity)
 	b->bundle = (struct neap__scatter){.row = b->row,
 		.start = b->start,
 		.from = b->from,
-		.lenders = STEPS * SAMPLES,
+		.source_rows = STEPS * SAMPLES,
 		.x = b->x,
 		.stride = (size_t)b->n,
 		.strip = b->strip};

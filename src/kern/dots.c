@@ -48,51 +48,51 @@ INLINE void tile(vec a[][ROWS], const real *const *row, const real *const *x, in
 	}
 }
 
-/* Up to SAMPLES shares, `rows` rows from k on; what is missing repeats the first. */
-static void few_samples(const struct neap__matrix *m, const struct neap__sample_rows *share,
-	int shares, int k, int rows)
+/* Up to SAMPLES samples, `rows` rows from k on; what is missing repeats the first. */
+static void few_samples(const struct neap__matrix *m, const struct neap__sample_rows *sample,
+	int samples, int k, int rows)
 {
 	const real *x[SAMPLES], *row[ROWS];
 	vec a[SAMPLES][ROWS];
 	int n = m->columns;
 
 	EACH_REGISTER(int s = 0; s < SAMPLES; s++)
-	x[s] = share[s < shares ? s : 0].in;
+	x[s] = sample[s < samples ? s : 0].in;
 	EACH_REGISTER(int r = 0; r < ROWS; r++)
-	row[r] = m->w + (size_t)share->id[r < rows ? k + r : k] * n;
+	row[r] = m->w + (size_t)sample->id[r < rows ? k + r : k] * n;
 	tile(a, row, x, n);
 	EACH_REGISTER(int s = 0; s < SAMPLES; s++)
-	if (s < shares && rows == ROWS)
-		add_reduced(share[s].out + k, a[s]);
+	if (s < samples && rows == ROWS)
+		add_reduced(sample[s].out + k, a[s]);
 	else
 		EACH_REGISTER(int r = 0; r < ROWS; r++)
-	if (s < shares && r < rows)
-		share[s].out[k + r] += reduce(a[s][r]);
+	if (s < samples && r < rows)
+		sample[s].out[k + r] += reduce(a[s][r]);
 }
 
 /* A row goes past all samples while it is near. */
 static void dots_same(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
-	for (int k = 0; k < share->count; k += ROWS) {
-		int rows = share->count - k < ROWS ? share->count - k : ROWS;
-		for (int s = 0; s < shares; s += SAMPLES)
-			few_samples(
-				m, share + s, shares - s < SAMPLES ? shares - s : SAMPLES, k, rows);
+	for (int k = 0; k < sample->count; k += ROWS) {
+		int rows = sample->count - k < ROWS ? sample->count - k : ROWS;
+		for (int s = 0; s < samples; s += SAMPLES)
+			few_samples(m, sample + s, samples - s < SAMPLES ? samples - s : SAMPLES, k,
+				rows);
 	}
 }
 
 /* A tile of one sample; `tile` rows, of which the last may repeat the first. */
-INLINE void one_sample(const struct neap__matrix *m, const struct neap__sample_rows *share, int k,
+INLINE void one_sample(const struct neap__matrix *m, const struct neap__sample_rows *sample, int k,
 	int rows, int tile)
 {
-	const real *row[ROWS_ALONE], *x = share->in;
+	const real *row[ROWS_ALONE], *x = sample->in;
 	vec a[ROWS_ALONE];
 	int n = m->columns, i = 0;
 
 	EACH_REGISTER(int r = 0; r < tile; r++)
 	{
-		row[r] = m->w + (size_t)share->id[r < rows ? k + r : k] * n;
+		row[r] = m->w + (size_t)sample->id[r < rows ? k + r : k] * n;
 		a[r] = (vec){0};
 	}
 	for (; i + WIDE <= n; i += WIDE) {
@@ -107,37 +107,37 @@ INLINE void one_sample(const struct neap__matrix *m, const struct neap__sample_r
 	}
 	EACH_REGISTER(int q = 0; q < tile; q += ROWS)
 	if (q + ROWS <= rows && q + ROWS <= tile)
-		add_reduced(share->out + k + q, a + q);
+		add_reduced(sample->out + k + q, a + q);
 	else
 		EACH_REGISTER(int r = q; r < q + ROWS; r++)
 	if (r < rows && r < tile)
-		share->out[k + r] += reduce(a[r]);
+		sample->out[k + r] += reduce(a[r]);
 }
 
 /* Rows [k, to) of one share's list. */
 static void some_rows(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int k, int to)
 {
 	for (; to - k >= ROWS_ALONE; k += ROWS_ALONE)
-		one_sample(m, share, k, ROWS_ALONE, ROWS_ALONE);
+		one_sample(m, sample, k, ROWS_ALONE, ROWS_ALONE);
 	if (to - k > ROWS)
-		one_sample(m, share, k, to - k, ROWS_ALONE);
+		one_sample(m, sample, k, to - k, ROWS_ALONE);
 	else if (to - k > 1)
-		one_sample(m, share, k, to - k, ROWS);
+		one_sample(m, sample, k, to - k, ROWS);
 	else if (to > k)
-		one_sample(m, share, k, 1, 1);
+		one_sample(m, sample, k, 1, 1);
 }
 
 void NEAP_V(neap__dots)(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
 	int same = 1;
 
-	for (int s = 1; s < shares; s++)
-		same &= share[s].id == share->id && share[s].count == share->count;
-	if (same && shares > 1) {
-		dots_same(m, share, shares);
+	for (int s = 1; s < samples; s++)
+		same &= sample[s].id == sample->id && sample[s].count == sample->count;
+	if (same && samples > 1) {
+		dots_same(m, sample, samples);
 		return;
 	}
-	neap__blocks(m, share, shares, some_rows);
+	neap__blocks(m, sample, samples, some_rows);
 }

@@ -30,7 +30,7 @@ INLINE void strip(
 /* A strip's columns of all that is added, brought together. */
 INLINE void pack(const struct neap__scatter *b, int column)
 {
-	for (int j = 0; j < b->lenders; j++)
+	for (int j = 0; j < b->source_rows; j++)
 		EACH_REGISTER(int i = 0; i < STRIP; i++)
 	store(b->strip + ((size_t)j * STRIP + i) * WIDE,
 		load(b->x + (size_t)j * b->stride + column + i * WIDE));

@@ -36,17 +36,17 @@ struct neap__sample_rows {
 	const real *in; /* dot, grad: [columns] */
 };
 
-/* Products of a matrix with all shares, one after the other or at once. */
+/* Products of a matrix with all samples, one after the other or at once. */
 struct neap__row_ops {
 	/* out[columns] += sum over k < count of v[k] * row id[k]. In order of k. */
 	void (*add)(
-		const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
+		const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
 	/* out[k] += row id[k] . in */
 	void (*dot)(
-		const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
-	/* row id[k] of g += v[k] * in. In order of the shares. g is shaped as m. */
-	void (*grad)(real *g, const struct neap__matrix *m, const struct neap__sample_rows *share,
-		int shares);
+		const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
+	/* row id[k] of g += v[k] * in. In order of the samples. g is shaped as m. */
+	void (*grad)(real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample,
+		int samples);
 };
 
 /* Rows that many steps add to, and what: row[k] of g gets x row from[e] for all e of k. */
@@ -55,7 +55,7 @@ struct neap__scatter {
 	const uint16_t *row;   /* ascending */
 	const uint32_t *start; /* [rows + 1] */
 	const uint32_t *from;
-	int lenders; /* rows of x */
+	int source_rows; /* rows of x */
 	const real *x;
 	size_t stride; /* numbers from one row of x to the next */
 	real *strip;   /* scratch: NEAP__STRIP_BYTES a row of x, aligned to 64 */
@@ -129,8 +129,8 @@ struct neap__walker {
 	 * NEAP__STRIP_SPARE numbers more may be written.
 	 */
 	real *value;
-	void *near; /* [steps] walk_units bits: which these are */
-	int *kept;  /* [steps] how many they are is added */
+	void *near;	 /* [steps] walk_units bits: which these are */
+	int *near_count; /* [steps] how many they are is added */
 	int most;
 };
 
@@ -145,10 +145,10 @@ struct neap__kernels {
 	const char *name;
 	struct neap__row_ops rows[2]; /* dense, compressed */
 	/* Rows of g, dense, of so many columns: every sum in the order of `from`. */
-	void (*gather)(real *g, int columns, const struct neap__scatter *bundle);
+	void (*gather)(real *g, int columns, const struct neap__scatter *scatter);
 	/* out[columns] += sum over k < rows of v[k] * row k. In order of k. */
 	void (*product)(
-		const struct neap__strips *m, const struct neap__sample_rows *share, int shares);
+		const struct neap__strips *m, const struct neap__sample_rows *sample, int samples);
 	int product_columns; /* of its strips */
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
@@ -178,7 +178,7 @@ struct neap__kernels {
 	/* sums[t] += the rows of step t, in their order. */
 	void (*currents)(const real *strip, const struct neap__arrivals *arrivals);
 	/* Returns how many membranes were kept; more than `most`: some are lost. */
-	int (*walk)(const struct neap__membrane_walk *walk, const struct neap__walker *q);
+	int (*walk)(const struct neap__membrane_walk *walk, const struct neap__walker *walker);
 	/*
 	 * Lists the units that all strips kept of step t, and their membranes: the first ones
 	 * there, which are passed over. Returns how many. Membranes are written before units,

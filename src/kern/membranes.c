@@ -47,68 +47,72 @@ INLINE vec reset(enum neap__membrane_walk_reset kind, vec u, mask spiked, vec th
 	}
 }
 
-INLINE int go(const struct neap__membrane_walk *w, const struct neap__walker *q,
+INLINE int walk_strip(const struct neap__membrane_walk *w, const struct neap__walker *walker,
 	enum neap__membrane_walk_reset kind, int listed)
 {
-	int late = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = q->most, kept = 0,
-	    lost = 0;
+	int delayed = kind == NEAP__WALK_SUBTRACT || kind == NEAP__WALK_ZERO, most = walker->most,
+	    kept = 0, lost = 0;
 	vec beta = spread(w->beta), theta = spread(w->theta), cut = spread(w->cut), u[V];
 	vec to = spread(w->to);
-	uint64_t there = q->units < 64 ? ((uint64_t)1 << q->units) - 1 : ~(uint64_t)0;
-	const real *sums = q->sums;
-	real *value = q->value;
+	uint64_t present = walker->units < 64 ? ((uint64_t)1 << walker->units) - 1 : ~(uint64_t)0;
+	const real *sums = walker->sums;
+	real *value = walker->value;
 	mask spiked[V];
 
 	EACH_REGISTER(int i = 0; i < V; i++)
 	{
-		u[i] = load_some(q->u, i, q->units);
-		spiked[i] = late ? marked(q->spiked, i * WIDE) : (mask){0};
+		u[i] = load_some(walker->u, i, walker->units);
+		spiked[i] = delayed ? marked(walker->spiked, i * WIDE) : (mask){0};
 	}
-	for (int t = 0; t < q->steps; t++, sums += UNITS) {
+	for (int t = 0; t < walker->steps; t++, sums += UNITS) {
 		uint64_t near = 0;
 		EACH_REGISTER(int i = 0; i < V; i++)
 		u[i] = beta * u[i] + load(sums + i * WIDE);
 		EACH_REGISTER(int i = 0; i < V && !listed; i++)
 		store(value + t * UNITS + i * WIDE, u[i]);
-		EACH_REGISTER(int i = 0; i < V && late; i++)
+		EACH_REGISTER(int i = 0; i < V && delayed; i++)
 		u[i] = reset(kind, u[i], spiked[i], theta, to);
 		lost |= kept > most;
 		kept = kept < most ? kept : most;
 		EACH_REGISTER(int i = 0; i < V && listed; i++)
 		{
 			vec x = u[i] - theta;
-			uint64_t bits = bits_of(absolute(x) <= cut) & (there >> (i * WIDE));
+			uint64_t bits = bits_of(absolute(x) <= cut) & (present >> (i * WIDE));
 			near |= bits << (i * WIDE);
 			kept += keep_lanes(value + kept, u[i], bits);
 		}
 		if (listed) {
-			((units *)q->near)[t] = (units)near;
-			q->kept[t] += __builtin_popcountll(near);
+			((units *)walker->near)[t] = (units)near;
+			walker->near_count[t] += __builtin_popcountll(near);
 		}
 		EACH_REGISTER(int i = 0; i < V; i++)
 		{
 			spiked[i] = u[i] > theta;
-			u[i] = late ? u[i] : reset(kind, u[i], spiked[i], theta, to);
+			u[i] = delayed ? u[i] : reset(kind, u[i], spiked[i], theta, to);
 		}
 	}
 	EACH_REGISTER(int i = 0; i < V; i++)
-	store_some(q->u, i, q->units, u[i]);
+	store_some(walker->u, i, walker->units, u[i]);
 	return lost ? most + 1 : kept;
 }
 
-int NEAP_V(neap__membrane_walk)(const struct neap__membrane_walk *w, const struct neap__walker *q)
+int NEAP_V(neap__membrane_walk)(
+	const struct neap__membrane_walk *w, const struct neap__walker *walker)
 {
 	switch (w->reset) {
 	case NEAP__WALK_SUBTRACT:
-		return q->near ? go(w, q, NEAP__WALK_SUBTRACT, 1)
-			       : go(w, q, NEAP__WALK_SUBTRACT, 0);
+		return walker->near ? walk_strip(w, walker, NEAP__WALK_SUBTRACT, 1)
+				    : walk_strip(w, walker, NEAP__WALK_SUBTRACT, 0);
 	case NEAP__WALK_ZERO:
-		return q->near ? go(w, q, NEAP__WALK_ZERO, 1) : go(w, q, NEAP__WALK_ZERO, 0);
+		return walker->near ? walk_strip(w, walker, NEAP__WALK_ZERO, 1)
+				    : walk_strip(w, walker, NEAP__WALK_ZERO, 0);
 	case NEAP__WALK_HARD:
-		return q->near ? go(w, q, NEAP__WALK_HARD, 1) : go(w, q, NEAP__WALK_HARD, 0);
+		return walker->near ? walk_strip(w, walker, NEAP__WALK_HARD, 1)
+				    : walk_strip(w, walker, NEAP__WALK_HARD, 0);
 	case NEAP__WALK_SOFT:
 	default:
-		return q->near ? go(w, q, NEAP__WALK_SOFT, 1) : go(w, q, NEAP__WALK_SOFT, 0);
+		return walker->near ? walk_strip(w, walker, NEAP__WALK_SOFT, 1)
+				    : walk_strip(w, walker, NEAP__WALK_SOFT, 0);
 	}
 }
 

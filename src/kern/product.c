@@ -66,29 +66,29 @@ INLINE void tiles(real *const *c, const real *const *a, size_t step, const real 
 }
 
 /* Terms [k, k + depth) of a strip, for all samples. */
-static void strip_of(const struct neap__strips *m, const struct neap__sample_rows *share,
-	int shares, int column, int k, int depth)
+static void strip_of(const struct neap__strips *m, const struct neap__sample_rows *sample,
+	int samples, int column, int k, int depth)
 {
 	const real *b = m->w + (size_t)column * m->rows + (size_t)k * STRIP;
 
-	for (int s = 0; s < shares; s += HIGH) {
-		int high = shares - s < HIGH ? shares - s : HIGH;
+	for (int s = 0; s < samples; s += HIGH) {
+		int high = samples - s < HIGH ? samples - s : HIGH;
 		const real *a[HIGH];
 		real *c[HIGH];
 		for (int r = 0; r < high; r++) {
-			a[r] = share[s + r].v + k;
-			c[r] = share[s + r].out + column;
+			a[r] = sample[s + r].v + k;
+			c[r] = sample[s + r].out + column;
 		}
 		tiles(c, a, 1, b, depth, high, m->columns - column);
 	}
 }
 
 void NEAP_V(neap__product)(
-	const struct neap__strips *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__strips *m, const struct neap__sample_rows *sample, int samples)
 {
 	for (int column = 0; column < m->columns; column += STRIP)
 		for (int k = 0; k < m->rows; k += DEPTH)
-			strip_of(m, share, shares, column, k,
+			strip_of(m, sample, samples, column, k,
 				m->rows - k < DEPTH ? m->rows - k : DEPTH);
 }
 

@@ -39,11 +39,11 @@ static void add_ones(real *restrict y, const real *w, const uint16_t *id, int co
 }
 
 static void add_dense(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
 	int n = m->columns;
 
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++) {
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++) {
 		if (!s->v)
 			add_ones(s->out, m->w, s->id, s->count, n);
 		for (int k = 0; s->v && k < s->count; k++) {
@@ -77,21 +77,21 @@ static inline real dot(const real *restrict a, const real *restrict b, int n)
 }
 
 static void dot_dense(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
 	int n = m->columns;
 
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++)
 			s->out[k] += dot(m->w + (size_t)s->id[k] * n, s->in, n);
 }
 
 static void grad_dense(
-	real *g, const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
 	int n = m->columns;
 
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++) {
 			real *restrict row = g + (size_t)s->id[k] * n;
 			const real *restrict x = s->in;
@@ -102,9 +102,9 @@ static void grad_dense(
 }
 
 static void add_compressed(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++) {
 			real a = s->v ? s->v[k] : (real)1;
 			uint32_t end = m->row_start[s->id[k] + 1];
@@ -114,9 +114,9 @@ static void add_compressed(
 }
 
 static void dot_compressed(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++) {
 			real sum = 0;
 			uint32_t end = m->row_start[s->id[k] + 1];
@@ -127,9 +127,9 @@ static void dot_compressed(
 }
 
 static void grad_compressed(real *restrict g, const struct neap__matrix *m,
-	const struct neap__sample_rows *share, int shares)
+	const struct neap__sample_rows *sample, int samples)
 {
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++) {
 			real a = s->v ? s->v[k] : (real)1;
 			uint32_t end = m->row_start[s->id[k] + 1];
@@ -245,9 +245,10 @@ static void fold(double *restrict total, real *restrict part, int64_t n)
 
 enum { STRIP = 16 };
 
-static void product(const struct neap__strips *m, const struct neap__sample_rows *share, int shares)
+static void product(
+	const struct neap__strips *m, const struct neap__sample_rows *sample, int samples)
 {
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int from = 0; from < m->columns; from += STRIP) {
 			const real *row = m->w + (size_t)from * m->rows;
 			int n = m->columns - from < STRIP ? m->columns - from : STRIP;

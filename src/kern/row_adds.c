@@ -32,18 +32,18 @@ INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, 
 }
 
 /* Few columns: the sums stay in registers. */
-INLINE void add_narrow(const struct neap__matrix *m, const struct neap__sample_rows *share, int k,
+INLINE void add_narrow(const struct neap__matrix *m, const struct neap__sample_rows *sample, int k,
 	int to, int full)
 {
 	int n = m->columns, left = n - full * WIDE;
-	real *y = share->out;
+	real *y = sample->out;
 	vec a[NARROW + 1];
 
 	EACH_REGISTER(int i = 0; i < full; i++)
 	a[i] = load(y + i * WIDE);
 	a[full] = load_part(y + full * WIDE, left);
 	for (; k < to; k++) {
-		const real *row = m->w + (size_t)share->id[k] * n;
+		const real *row = m->w + (size_t)sample->id[k] * n;
 		EACH_REGISTER(int i = 0; i < full; i++)
 		a[i] += load(row + i * WIDE);
 		a[full] += load_part(row + full * WIDE, left);
@@ -54,22 +54,22 @@ INLINE void add_narrow(const struct neap__matrix *m, const struct neap__sample_r
 }
 
 static void add_spikes(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int k, int to)
 {
-	const uint16_t *id = share->id;
+	const uint16_t *id = sample->id;
 
 	for (; k + TOGETHER <= to; k += TOGETHER)
-		add_ones(share->out, m, id + k, TOGETHER);
+		add_ones(sample->out, m, id + k, TOGETHER);
 	if (to - k >= 4) {
-		add_ones(share->out, m, id + k, 4);
+		add_ones(sample->out, m, id + k, 4);
 		k += 4;
 	}
 	if (to - k >= 2) {
-		add_ones(share->out, m, id + k, 2);
+		add_ones(sample->out, m, id + k, 2);
 		k += 2;
 	}
 	if (to > k)
-		add_ones(share->out, m, id + k, 1);
+		add_ones(sample->out, m, id + k, 1);
 }
 
 INLINE void add_row(real *y, const real *row, real factor, int n)
@@ -85,44 +85,44 @@ INLINE void add_row(real *y, const real *row, real factor, int n)
 }
 
 static void add_list(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int k, int to)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int k, int to)
 {
-	if (share->v) {
+	if (sample->v) {
 		for (; k < to; k++)
-			add_row(share->out, m->w + (size_t)share->id[k] * m->columns, share->v[k],
-				m->columns);
+			add_row(sample->out, m->w + (size_t)sample->id[k] * m->columns,
+				sample->v[k], m->columns);
 		return;
 	}
 	switch (m->columns / WIDE) {
 	case 0:
-		add_narrow(m, share, k, to, 0);
+		add_narrow(m, sample, k, to, 0);
 		break;
 	case 1:
-		add_narrow(m, share, k, to, 1);
+		add_narrow(m, sample, k, to, 1);
 		break;
 	case 2:
-		add_narrow(m, share, k, to, 2);
+		add_narrow(m, sample, k, to, 2);
 		break;
 	case NARROW:
-		add_narrow(m, share, k, to, NARROW);
+		add_narrow(m, sample, k, to, NARROW);
 		break;
 	default:
-		add_spikes(m, share, k, to);
+		add_spikes(m, sample, k, to);
 	}
 }
 
 void NEAP_V(neap__adds)(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
-	neap__blocks(m, share, shares, add_list);
+	neap__blocks(m, sample, samples, add_list);
 }
 
 void NEAP_V(neap__grads)(
-	real *g, const struct neap__matrix *m, const struct neap__sample_rows *share, int shares)
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
 	int n = m->columns;
 
-	for (const struct neap__sample_rows *s = share; s < share + shares; s++)
+	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int k = 0; k < s->count; k++)
 			if (s->v)
 				add_row(g + (size_t)s->id[k] * n, s->in, s->v[k], n);

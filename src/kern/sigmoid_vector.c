@@ -33,12 +33,12 @@ INLINE void rows(real *x, int n, vec (*function)(vec))
 		store_part(x + i, function(load_part(x + i, n - i)), n - i);
 }
 
-void NEAP_V(neap__squash_sigmoids)(real *x, int n)
+void NEAP_V(neap__sigmoid_rows)(real *x, int n)
 {
 	rows(x, n, sigmoid);
 }
 
-void NEAP_V(neap__squash_tanhs)(real *x, int n)
+void NEAP_V(neap__tanh_rows)(real *x, int n)
 {
 	rows(x, n, hyperbolic);
 }

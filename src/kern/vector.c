@@ -15,8 +15,8 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->product = NEAP_V(neap__product);
 	kernels->product_columns = NEAP_V(neap__product_columns);
 	kernels->outer = NEAP_V(neap__outer);
-	kernels->sigmoids = NEAP_V(neap__squash_sigmoids);
-	kernels->tanhs = NEAP_V(neap__squash_tanhs);
+	kernels->sigmoids = NEAP_V(neap__sigmoid_rows);
+	kernels->tanhs = NEAP_V(neap__tanh_rows);
 	kernels->decay = NEAP_V(neap__decay);
 	kernels->scale = NEAP_V(neap__scale);
 	kernels->sum = NEAP_V(neap__sum);

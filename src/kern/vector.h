@@ -230,18 +230,18 @@ INLINE void add_reduced(real *to, const vec *v)
 
 /* The vector kernels; kern.h says what their entries do. */
 void NEAP_V(neap__adds)(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
 void NEAP_V(neap__grads)(
-	real *g, const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
 void NEAP_V(neap__dots)(
-	const struct neap__matrix *m, const struct neap__sample_rows *share, int shares);
-void NEAP_V(neap__gather)(real *g, int columns, const struct neap__scatter *bundle);
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
+void NEAP_V(neap__gather)(real *g, int columns, const struct neap__scatter *scatter);
 void NEAP_V(neap__product)(
-	const struct neap__strips *m, const struct neap__sample_rows *share, int shares);
+	const struct neap__strips *m, const struct neap__sample_rows *sample, int samples);
 extern const int NEAP_V(neap__product_columns);
 void NEAP_V(neap__outer)(real *g, const struct neap__outer *outer);
-void NEAP_V(neap__squash_sigmoids)(real *x, int n);
-void NEAP_V(neap__squash_tanhs)(real *x, int n);
+void NEAP_V(neap__sigmoid_rows)(real *x, int n);
+void NEAP_V(neap__tanh_rows)(real *x, int n);
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
 int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u,
 	int n, real theta, real cut);
@@ -252,7 +252,7 @@ real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
 void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *arrivals);
 int NEAP_V(neap__membrane_walk)(
-	const struct neap__membrane_walk *walk, const struct neap__walker *q);
+	const struct neap__membrane_walk *walk, const struct neap__walker *walker);
 int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
 enum { NEAP__WALK_VECTORS = 4 }; /* in a strip of the walk */
 /* Tables of state.c, before its first use. */

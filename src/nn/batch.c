@@ -17,19 +17,19 @@ void neap__groups_free(struct neap_net *net)
 		neap__group_free(&net->groups[g]);
 	for (int g = 0; g < net->grads_room; g++)
 		neap__grads_free(&net->grads[g]);
-	for (int i = 0; i < net->nkept; i++)
-		neap__deferred_free(&net->kept[i]);
-	for (int i = 0; net->crew && i < neap__thread_pool_threads(net->pool); i++)
-		neap__outer_team_free(&net->crew[i]);
-	free(net->crew);
-	free(net->kept);
+	for (int i = 0; i < net->ndeferred; i++)
+		neap__deferred_free(&net->deferred[i]);
+	for (int i = 0; net->team && i < neap__thread_pool_threads(net->pool); i++)
+		neap__outer_team_free(&net->team[i]);
+	free(net->team);
+	free(net->deferred);
 	free(net->grads);
 	free(net->groups);
-	net->crew = NULL;
-	net->kept = NULL;
+	net->team = NULL;
+	net->deferred = NULL;
 	net->grads = NULL;
 	net->groups = NULL;
-	net->group_room = net->ngroups = net->grads_room = net->ngrads = net->nkept = 0;
+	net->group_room = net->ngroups = net->grads_room = net->ngrads = net->ndeferred = 0;
 }
 
 static int check_sample(
@@ -64,50 +64,50 @@ static int check_sample(
 }
 
 /* How a batch is dealt out: samples whose gradients are summed together, and samples of a group. */
-struct sample_deal {
-	int summed, carried, ngrads, ngroups;
+struct sample_split {
+	int per_sum, per_group, ngrads, ngroups;
 };
 
 enum { SUMMED = 8, SUMMED_MANY = 16, MANY = 64, SUMMED_DENSE = 32 };
 enum { CARRIED_LEAST = 4, CARRIED_MOST = 8 };
 
 /* Where the net is dense, a fourth of those summed together; not a question of threads. */
-static struct sample_deal deal_of(const struct neap_net *net, int batch)
+static struct sample_split split_of(const struct neap_net *net, int batch)
 {
 	int most = net->dense ? SUMMED_DENSE : batch < MANY ? SUMMED : SUMMED_MANY;
-	struct sample_deal d = {.summed = net->options.group ? net->options.group : most};
+	struct sample_split d = {.per_sum = net->options.group ? net->options.group : most};
 
-	d.summed = d.summed < batch ? d.summed : batch;
-	d.carried = d.summed;
+	d.per_sum = d.per_sum < batch ? d.per_sum : batch;
+	d.per_group = d.per_sum;
 	if (net->dense) {
-		int fourth = (d.summed + 3) / 4;
+		int fourth = (d.per_sum + 3) / 4;
 		fourth = fourth < CARRIED_LEAST ? CARRIED_LEAST : fourth;
 		fourth = fourth > CARRIED_MOST ? CARRIED_MOST : fourth;
-		d.carried = fourth < d.summed ? fourth : d.summed;
+		d.per_group = fourth < d.per_sum ? fourth : d.per_sum;
 	}
-	d.ngrads = (batch + d.summed - 1) / d.summed;
-	int last = batch - (d.ngrads - 1) * d.summed;
-	d.ngroups = (d.ngrads - 1) * ((d.summed + d.carried - 1) / d.carried) +
-		    (last + d.carried - 1) / d.carried;
+	d.ngrads = (batch + d.per_sum - 1) / d.per_sum;
+	int last = batch - (d.ngrads - 1) * d.per_sum;
+	d.ngroups = (d.ngrads - 1) * ((d.per_sum + d.per_group - 1) / d.per_group) +
+		    (last + d.per_group - 1) / d.per_group;
 	return d;
 }
 
 /* Scratch of gradients: of each thread, or each sum. */
-static int make_kept(struct neap_net *net, int samples)
+static int make_deferred(struct neap_net *net, int samples)
 {
 	int threads = neap__thread_pool_threads(net->pool),
-	    kept = net->dense ? net->grads_room : threads;
+	    deferred = net->dense ? net->grads_room : threads;
 
-	net->kept = calloc((size_t)kept, sizeof *net->kept);
+	net->deferred = calloc((size_t)deferred, sizeof *net->deferred);
 	if (net->dense)
-		net->crew = calloc((size_t)threads, sizeof *net->crew);
-	if (!net->kept || (net->dense && !net->crew))
-		return neap__fail_errno(ENOMEM, "%d groups", kept);
-	for (; net->nkept < kept; net->nkept++)
-		NEAP_TRY(neap__deferred_make(net, &net->kept[net->nkept], samples));
+		net->team = calloc((size_t)threads, sizeof *net->team);
+	if (!net->deferred || (net->dense && !net->team))
+		return neap__fail_errno(ENOMEM, "%d groups", deferred);
+	for (; net->ndeferred < deferred; net->ndeferred++)
+		NEAP_TRY(neap__deferred_make(net, &net->deferred[net->ndeferred], samples));
 	for (int i = 0; i < threads && net->dense; i++)
 		NEAP_TRY(neap__outer_team_make(
-			net, &net->crew[i], (int64_t)net->kept->steps * samples));
+			net, &net->team[i], (int64_t)net->deferred->steps * samples));
 	return 0;
 }
 
@@ -116,15 +116,15 @@ static int larger(int a, int b)
 	return a > b ? a : b;
 }
 
-static int make_groups(struct neap_net *net, const struct sample_deal *deal)
+static int make_groups(struct neap_net *net, const struct sample_split *split)
 {
-	if (deal->summed <= net->grads_size && deal->ngrads <= net->grads_room &&
-		deal->carried <= net->group_size && deal->ngroups <= net->group_room)
+	if (split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
+		split->per_group <= net->group_size && split->ngroups <= net->group_room)
 		return 0;
-	int size = larger(deal->carried, net->group_size);
-	int summed = larger(deal->summed, net->grads_size);
-	int room = larger(deal->ngroups, net->group_room);
-	int sums = larger(deal->ngrads, net->grads_room);
+	int size = larger(split->per_group, net->group_size);
+	int per_sum = larger(split->per_sum, net->grads_size);
+	int room = larger(split->ngroups, net->group_room);
+	int sums = larger(split->ngrads, net->grads_room);
 	neap__groups_free(net);
 	net->group_size = net->grads_size = 0;
 	net->groups = calloc((size_t)room, sizeof *net->groups);
@@ -133,13 +133,13 @@ static int make_groups(struct neap_net *net, const struct sample_deal *deal)
 		return neap__fail_errno(ENOMEM, "%d groups", room);
 	net->group_room = room;
 	net->grads_room = sums;
-	NEAP_TRY(make_kept(net, summed));
+	NEAP_TRY(make_deferred(net, per_sum));
 	for (int g = 0; g < sums; g++)
 		NEAP_TRY(neap__grads_make(net, &net->grads[g]));
 	for (int g = 0; g < room; g++)
 		NEAP_TRY(neap__group_make(net, &net->groups[g], size));
 	net->group_size = size;
-	net->grads_size = summed;
+	net->grads_size = per_sum;
 	return 0;
 }
 
@@ -185,7 +185,7 @@ static int fill(struct neap_net *net, struct neap__group *group)
 }
 
 /* Deals the batch out to the groups and adds up the sizes of all. */
-static int deal_out(struct neap_net *net, const struct sample_deal *deal)
+static int assign_samples(struct neap_net *net, const struct sample_split *split)
 {
 	uint64_t tape = NEAP__TAPE_HEAD, log = NEAP__TAPE_HEAD;
 	struct neap__group *group = net->groups;
@@ -194,17 +194,17 @@ static int deal_out(struct neap_net *net, const struct sample_deal *deal)
 	net->sample_steps = 0;
 	for (int g = 0; g < net->ngrads; g++) {
 		struct neap__grads *grads = &net->grads[g];
-		int left = net->batch->size - g * deal->summed;
-		grads->first = g * deal->summed;
-		grads->size = left < deal->summed ? left : deal->summed;
-		memset(grads->part, 0, net->elements * net->engine->real);
+		int left = net->batch->size - g * split->per_sum;
+		grads->first = g * split->per_sum;
+		grads->size = left < split->per_sum ? left : split->per_sum;
+		memset(grads->part, 0, net->elements * net->ops->real);
 		memset(grads->total, 0, net->elements * sizeof *grads->total);
 		memset(grads->dirty, 0, net->rows);
-		for (int s = 0; s < grads->size; s += deal->carried, group++) {
+		for (int s = 0; s < grads->size; s += split->per_group, group++) {
 			left = grads->size - s;
 			group->grads = grads;
 			group->first = grads->first + s;
-			group->size = left < deal->carried ? left : deal->carried;
+			group->size = left < split->per_group ? left : split->per_group;
 			NEAP_TRY(fill(net, group));
 			tape += NEAP__TAPE_GROUP + group->step_tape;
 			log += NEAP__TAPE_GROUP + group->step_log;
@@ -267,7 +267,7 @@ static void begin_dropout(struct neap_net *net)
 			net->tensors[net->layers[l].weight].factor =
 				neap__dropout_scale(&net->layers[l - 1]);
 	for (int g = 0; net->drops && g < net->ngroups; g++)
-		net->engine->draw(net, &net->groups[g]);
+		net->ops->draw(net, &net->groups[g]);
 }
 
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
@@ -284,22 +284,22 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->objective = objective ? *objective : (struct neap_objective){0};
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	struct sample_deal deal = deal_of(net, batch->size);
-	NEAP_TRY(make_groups(net, &deal));
+	struct sample_split split = split_of(net, batch->size);
+	NEAP_TRY(make_groups(net, &split));
 	NEAP_TRY(make_samples(net, batch->size));
-	net->ngroups = deal.ngroups;
-	net->ngrads = deal.ngrads;
+	net->ngroups = split.ngroups;
+	net->ngrads = split.ngrads;
 	net->batch = batch;
 	net->events = batch->sequences;
 	net->events_from = 0;
 	net->events_to = batch->windows ? 0 : INT64_MAX;
-	int rc = deal_out(net, &deal);
+	int rc = assign_samples(net, &split);
 	if (rc < 0) {
 		net->batch = NULL;
 		return rc;
 	}
 	for (int l = 0; l < net->nlayers; l++)
-		net->engine->leak(net, &net->layers[l]);
+		net->ops->leak(net, &net->layers[l]);
 	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
@@ -367,15 +367,15 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 	if (sizes->log_mean > net->log_max)
 		sizes->log_mean = net->log_max;
 	for (int i = 0; i < net->ntensors; i++)
-		sizes->weights += (size_t)net->tensors[i].count * net->engine->real;
-	size_t sums = net->elements * (net->engine->real + sizeof(double));
+		sizes->weights += (size_t)net->tensors[i].count * net->ops->real;
+	size_t sums = net->elements * (net->ops->real + sizeof(double));
 	sizes->grads = net->elements * sizeof(double) + (size_t)net->grads_room * sums;
 	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes;
-	sizes->workspace += (size_t)net->nkept * neap__deferred_bytes(net, net->grads_size);
-	if (net->crew)
-		sizes->workspace +=
-			(size_t)neap__thread_pool_threads(net->pool) *
-			neap__outer_team_bytes(net, (int64_t)net->kept->steps * net->grads_size);
+	sizes->workspace += (size_t)net->ndeferred * neap__deferred_bytes(net, net->grads_size);
+	if (net->team)
+		sizes->workspace += (size_t)neap__thread_pool_threads(net->pool) *
+				    neap__outer_team_bytes(
+					    net, (int64_t)net->deferred->steps * net->grads_size);
 }
 
 enum { CHUNK = 8192 }; /* gradients added up at a time */

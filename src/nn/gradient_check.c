@@ -135,12 +135,12 @@ static int probe_all(struct check *check, int probes, const double *gradient, do
 	*worst = 0;
 	for (int i = 0; i < net->ntensors; i++) {
 		const struct neap__param *t = &net->tensors[i];
-		int64_t share = t->count;
+		int64_t count = t->count;
 		if (probes > 0)
-			share = 1 + (int64_t)((double)probes * (double)t->count / (double)weights);
-		share = share < t->count ? share : t->count;
-		for (int64_t k = 0; k < share; k++) {
-			int64_t e = share == t->count
+			count = 1 + (int64_t)((double)probes * (double)t->count / (double)weights);
+		count = count < t->count ? count : t->count;
+		for (int64_t k = 0; k < count; k++) {
+			int64_t e = count == t->count
 					    ? k
 					    : (int64_t)neap__random_below(net->options.seed,
 						      NEAP__STREAM_TEST, (uint32_t)i, (uint64_t)k,

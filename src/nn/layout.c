@@ -43,7 +43,7 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 		layer->cut = layer->support;
 	layer->smooth = o->smooth;
 	layer->dense = o->dense || o->smooth || isinf(layer->cut) || code(net, layer)->is_dense;
-	layer->outputs = o->smooth ? NEAP__ALL : code(net, layer)->outputs;
+	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : code(net, layer)->outputs;
 	layer->keeps_spikes = layer->is_recurrent || above->delay ||
 			      layer->reset == NEAP_RESET_SUBTRACT ||
 			      layer->reset == NEAP_RESET_ZERO;
@@ -74,14 +74,14 @@ static void derive_log(struct neap_net *net)
 			(l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
-	net->strip = (size_t)net->engine->strip(net);
+	net->strip = (size_t)net->ops->strip(net);
 }
 
 static void derive_dense(struct neap_net *net)
 {
 	net->dense = net->nlayers > 1;
 	for (int l = 0; l < net->nlayers - 1; l++)
-		net->dense &= code(net, &net->layers[l])->outputs == NEAP__ALL &&
+		net->dense &= code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
 			      net->layers[l].density >= 1;
 	net->dense &= net->layers[net->nlayers - 1].density >= 1;
 	for (int l = 0; l < net->nlayers; l++) /* their gradients are added step by step */
@@ -91,7 +91,7 @@ static void derive_dense(struct neap_net *net)
 static size_t bytes_of(const struct neap_net *net, const struct neap__layer *layer, int rows,
 	size_t (*bytes)(const struct neap_net *net, const struct neap__layer *layer))
 {
-	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->engine->real;
+	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->ops->real;
 }
 
 size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
@@ -102,7 +102,7 @@ size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *la
 
 int neap__net_layout(struct neap_net *net)
 {
-	size_t state = 0, adjoint = 0, tape = 0, bytes = net->engine->real;
+	size_t state = 0, adjoint = 0, tape = 0, bytes = net->ops->real;
 	int row = 0;
 
 	for (int l = 0; l < net->nlayers; l++) {
@@ -119,8 +119,8 @@ int neap__net_layout(struct neap_net *net)
 		if (neap__learned(layer))
 			layer->traces_at = place(&state, (size_t)c->traces * layer->n * bytes);
 		if (hidden && layer->keeps_spikes)
-			layer->spikes_at = place(
-				&state, layer->outputs == NEAP__ALL ? layer->n * bytes : bits);
+			layer->spikes_at = place(&state,
+				layer->outputs == NEAP__OUTPUT_ALL ? layer->n * bytes : bits);
 		if (hidden && layer->keeps_support)
 			layer->support_at = place(&state, bits);
 		layer->adjoint_at =
@@ -163,8 +163,8 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
 			a.id = a.room = neap__piece(from, layer->n + NEAP__SPARE, sizeof *a.room);
-			if (layer->outputs != NEAP__ONES)
-				a.value_room = neap__piece(from, layer->n, net->engine->real);
+			if (layer->outputs != NEAP__OUTPUT_SPIKES)
+				a.value_room = neap__piece(from, layer->n, net->ops->real);
 			b.id = b.room =
 				shared ? shared
 				: layer->keeps_support
@@ -189,7 +189,7 @@ static void take_views(const struct neap_net *net, struct neap__group *group,
 		struct neap__view view = {0};
 		for (int i = 0; i < 3 && !layer->cell->readout; i++) {
 			view.ids[i] = neap__piece(from, n + NEAP__SPARE, sizeof *view.ids[i]);
-			view.numbers[i] = neap__piece(from, n + NEAP__SPARE, net->engine->real);
+			view.numbers[i] = neap__piece(from, n + NEAP__SPARE, net->ops->real);
 		}
 		if (from->base)
 			group->views[(size_t)l * samples + s] = view;
@@ -199,7 +199,7 @@ static void take_views(const struct neap_net *net, struct neap__group *group,
 static void take_group(const struct neap_net *net, struct neap__group *group,
 	struct neap__pieces *from, int samples)
 {
-	size_t bytes = net->engine->real;
+	size_t bytes = net->ops->real;
 
 	group->spikes = neap__piece(from, net->hidden, sizeof *group->spikes);
 	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
@@ -209,13 +209,13 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->sums = neap__piece(from, samples, net->row_bytes);
 	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
-	group->shares = neap__piece(from, samples, sizeof(struct neap__sample_rows));
+	group->sample_rows = neap__piece(from, samples, sizeof(struct neap__sample_rows));
 	group->views = neap__piece(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)
 		take_views(net, group, from, l, samples);
 	group->replay = net->has_log ? neap__replay_take(net, from, samples) : NULL;
 	uint64_t dropping = net->can_drop ? (uint64_t)samples : 0;
-	group->mask.kept = neap__piece(from, dropping, (uint64_t)net->hidden);
+	group->mask.passes = neap__piece(from, dropping, (uint64_t)net->hidden);
 	group->mask.ids = neap__piece(from, dropping * net->widest, sizeof *group->mask.ids);
 	group->mask.values = neap__piece(from, dropping, net->row_bytes);
 	group->room = samples;
@@ -226,7 +226,7 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 static void take_grads(
 	const struct neap_net *net, struct neap__grads *grads, struct neap__pieces *from)
 {
-	grads->part = neap__piece(from, net->elements, net->engine->real);
+	grads->part = neap__piece(from, net->elements, net->ops->real);
 	grads->total = neap__piece(from, net->elements, sizeof *grads->total);
 	grads->dirty = neap__piece(from, net->rows, 1);
 }

@@ -38,7 +38,7 @@ static int make_arrays(struct neap_net *net)
 	if (!net->penalty || !net->rate)
 		return neap__fail_errno(ENOMEM, "net");
 	for (int l = 0; l < net->nlayers; l++)
-		if (!(net->penalty[l] = calloc((size_t)net->layers[l].n, net->engine->real)))
+		if (!(net->penalty[l] = calloc((size_t)net->layers[l].n, net->ops->real)))
 			return neap__fail_errno(ENOMEM, "net");
 	return 0;
 }
@@ -49,16 +49,16 @@ static int build(struct neap_net *net)
 	enum neap__isa isa;
 
 	NEAP_TRY(check_options(&net->options));
-	net->engine = net->options.precision == NEAP_DOUBLE ? &neap__precision_ops_double
-							    : &neap__precision_ops_float;
+	net->ops = net->options.precision == NEAP_DOUBLE ? &neap__precision_ops_double
+							 : &neap__precision_ops_float;
 	NEAP_TRY(neap__isa_choose(&isa));
-	net->kernels = net->engine->kernels(isa);
+	net->kernels = net->ops->kernels(isa);
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
 	NEAP_TRY(make_arrays(net));
 	NEAP_TRY(neap__net_packed(net));
-	NEAP_TRY(neap__parcels_make(net));
+	NEAP_TRY(neap__outer_tiles_make(net));
 	return neap__thread_pool_create(&net->pool, threads);
 }
 
@@ -103,7 +103,7 @@ void neap_net_free(struct neap_net *net)
 	free(net->layers);
 	free(net->identity);
 	neap__packed_free(net);
-	free(net->parcels);
+	free(net->tiles);
 	free(net->penalty);
 	free(net->rate);
 	free(net->step_loss);

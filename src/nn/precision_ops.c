@@ -31,7 +31,7 @@ const struct neap__precision_ops neap__precision_ops_this = {
 	.strip_columns = strip_columns,
 	.fill_strips = neap__strips_fill,
 	.backward = neap__backward_group,
-	.outers = neap__outers_parcel,
+	.add_tile = neap__outer_tile_add,
 	.turn = neap__turn_sample,
 	.penalty = set_penalty,
 };

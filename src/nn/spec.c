@@ -31,26 +31,26 @@ static const struct spec_key {
 } keys[] = {
 #define AT(member) offsetof(struct neap__layer, member)
 #define ALL (NEAP__HIDDEN | NEAP__READOUT)
-	{"tau", TIME, AT(tau), NEAP__LEAKS, 0, INFINITY, 1, NULL, 0},
-	{"tau_syn", TIME, AT(tau_syn), NEAP__SYNAPSE, 0, INFINITY, 1, NULL, 5e-3},
-	{"tau_adapt", TIME, AT(tau_adapt), NEAP__ADAPTS, 0, INFINITY, 1, NULL, 100e-3},
-	{"adapt", NUMBER, AT(adapt), NEAP__RAISES, 0, INFINITY, 0, NULL, 0.1},
-	{"a", NUMBER, AT(a), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.1},
-	{"b", NUMBER, AT(b), NEAP__COUPLES, -INFINITY, INFINITY, 0, NULL, 0.2},
-	{"activation", WORD, AT(activation), NEAP__SQUASHES, 0, 0, 0, activations, 0},
-	{"reset", WORD, AT(reset), NEAP__RESETS, 0, 0, 0, resets, 0},
-	{"detach", FLAG, AT(detach), NEAP__DETACHES, 0, 1, 0, NULL, 0},
-	{"surrogate", WORD, AT(surrogate), NEAP__SPIKES, 0, 0, 0, surrogates, 0},
-	{"width", NUMBER, AT(width), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
-	{"height", NUMBER, AT(height), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
-	{"support", NUMBER, AT(support), NEAP__SPIKES, 0, INFINITY, 0, NULL, 0},
-	{"threshold", NUMBER, AT(threshold), NEAP__SPIKES, 0, INFINITY, 1, NULL, 0},
-	{"reset_value", NUMBER, AT(reset_value), NEAP__RESETS, -INFINITY, INFINITY, 0, NULL, 0},
+	{"tau", TIME, AT(tau), NEAP__HAS_LEAK, 0, INFINITY, 1, NULL, 0},
+	{"tau_syn", TIME, AT(tau_syn), NEAP__HAS_SYNAPSE, 0, INFINITY, 1, NULL, 5e-3},
+	{"tau_adapt", TIME, AT(tau_adapt), NEAP__HAS_ADAPTATION, 0, INFINITY, 1, NULL, 100e-3},
+	{"adapt", NUMBER, AT(adapt), NEAP__HAS_RAISED_THRESHOLD, 0, INFINITY, 0, NULL, 0.1},
+	{"a", NUMBER, AT(a), NEAP__HAS_COUPLING, -INFINITY, INFINITY, 0, NULL, 0.1},
+	{"b", NUMBER, AT(b), NEAP__HAS_COUPLING, -INFINITY, INFINITY, 0, NULL, 0.2},
+	{"activation", WORD, AT(activation), NEAP__HAS_ACTIVATION, 0, 0, 0, activations, 0},
+	{"reset", WORD, AT(reset), NEAP__HAS_RESETS, 0, 0, 0, resets, 0},
+	{"detach", FLAG, AT(detach), NEAP__HAS_DETACH, 0, 1, 0, NULL, 0},
+	{"surrogate", WORD, AT(surrogate), NEAP__HAS_THRESHOLD, 0, 0, 0, surrogates, 0},
+	{"width", NUMBER, AT(width), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
+	{"height", NUMBER, AT(height), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
+	{"support", NUMBER, AT(support), NEAP__HAS_THRESHOLD, 0, INFINITY, 0, NULL, 0},
+	{"threshold", NUMBER, AT(threshold), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
+	{"reset_value", NUMBER, AT(reset_value), NEAP__HAS_RESETS, -INFINITY, INFINITY, 0, NULL, 0},
 	{"density", NUMBER, AT(density), ALL, 0, 1, 1, NULL, 0},
 	{"scale", NUMBER, AT(scale), ALL, 0, INFINITY, 0, NULL, 0},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), NEAP__HIDDEN, 0, INFINITY, 0, NULL, 0},
 	{"dropout", NUMBER, AT(dropout), NEAP__HIDDEN, 0, 0.99, 0, NULL, 0},
-	{"learn", WORD, AT(learn), NEAP__LEAKS, 0, 0, 0, learns, 0},
+	{"learn", WORD, AT(learn), NEAP__HAS_LEAK, 0, 0, 0, learns, 0},
 	{"delay", FLAG, AT(delay), ALL, 0, 1, 0, NULL, 0},
 #undef ALL
 #undef AT
@@ -87,7 +87,7 @@ static int in_range(const struct spec_key *key, double v)
 	return isfinite(v) && v <= key->high && (key->open ? v > key->low : v >= key->low);
 }
 
-static const char *wanted(const struct spec_key *key)
+static const char *accepted_range(const struct spec_key *key)
 {
 	switch (key->kind) {
 	case TIME:
@@ -165,7 +165,7 @@ static int set_key(struct neap__layer *layer, struct word name, struct word valu
 		double v = number(value, key->kind);
 		if (!in_range(key, v) || (key->kind == FLAG && v != 0 && v != 1))
 			return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'",
-				key->name, wanted(key), value.length, value.text);
+				key->name, accepted_range(key), value.length, value.text);
 		if (key->kind == FLAG)
 			*(int *)field(layer, key) = (int)v;
 		else
@@ -208,9 +208,9 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].fallback > 0)
 			*(double *)field(layer, &keys[i]) = keys[i].fallback;
-	layer->is_recurrent = (layer->cell->traits & NEAP__RECURS) != 0;
+	layer->is_recurrent = (layer->cell->traits & NEAP__IS_RECURRENT) != 0;
 	layer->learn = o->learn;
-	layer->reset = layer->cell->traits & NEAP__RESETS ? o->reset : NEAP_RESET_SUBTRACT;
+	layer->reset = layer->cell->traits & NEAP__HAS_RESETS ? o->reset : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;
 	layer->width = o->width;
@@ -319,14 +319,14 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 		double v = key->kind == FLAG ? *(int *)field(layer, key)
 					     : *(double *)field(layer, key);
 		if (!in_range(key, v))
-			return neap__fail(
-				NEAP_EUSAGE, "%s must be %s, not %g", key->name, wanted(key), v);
+			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
+				accepted_range(key), v);
 	}
-	if (where & NEAP__LEAKS)
+	if (where & NEAP__HAS_LEAK)
 		NEAP_TRY(decay_of(net, layer, "tau", layer->tau));
-	if (where & NEAP__SYNAPSE)
+	if (where & NEAP__HAS_SYNAPSE)
 		NEAP_TRY(decay_of(net, layer, "tau_syn", layer->tau_syn));
-	if (where & NEAP__ADAPTS)
+	if (where & NEAP__HAS_ADAPTATION)
 		NEAP_TRY(decay_of(net, layer, "tau_adapt", layer->tau_adapt));
 	return 0;
 }

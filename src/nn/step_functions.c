@@ -49,7 +49,7 @@ static int check_batch(struct neap_net *net)
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	if (!net->has_strips)
-		net->engine->fill_strips(net);
+		net->ops->fill_strips(net);
 	net->has_strips = 1;
 	return 0;
 }
@@ -59,7 +59,7 @@ static void advance_item(void *arg, int item, int thread)
 	struct range_job *job = arg;
 	struct neap_net *net = job->net;
 	(void)thread;
-	net->engine->advance(net, &net->groups[item], job->moving, job->t0, job->t1, job->first);
+	net->ops->advance(net, &net->groups[item], job->moving, job->t0, job->t1, job->first);
 }
 
 int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
@@ -119,14 +119,14 @@ static void round_item(void *arg, int item, int thread)
 	if (job->writing == REPLAY) {
 		find_logs(logs, job, item);
 		group->round_bytes =
-			net->engine->replay(net, group, job->moving, job->t0, job->t1, logs, tape);
+			net->ops->replay(net, group, job->moving, job->t0, job->t1, logs, tape);
 		return;
 	}
-	group->round_bytes = (job->writing == LOG ? net->engine->log : net->engine->record)(
+	group->round_bytes = (job->writing == LOG ? net->ops->log : net->ops->record)(
 		net, group, job->moving, job->t0, job->t1, job->first, tape);
 }
 
-enum { MOVED_ALONE = 64 << 10 }; /* bytes that one thread moves as fast as several */
+enum { MOVED_BY_ONE_THREAD = 64 << 10 }; /* bytes that one thread moves as fast as several */
 
 static void move_item(void *arg, int item, int thread)
 {
@@ -140,11 +140,11 @@ static void move_item(void *arg, int item, int thread)
 }
 
 /* Moves what the groups wrote together; where nothing lands on what is yet to move, at once. */
-static void move_together(struct range_job *job, size_t bytes)
+static void compact_round(struct range_job *job, size_t bytes)
 {
 	struct neap_net *net = job->net;
 
-	if (net->ngroups > 1 && bytes > MOVED_ALONE && job->tape + bytes <= room_of(job, 1))
+	if (net->ngroups > 1 && bytes > MOVED_BY_ONE_THREAD && job->tape + bytes <= room_of(job, 1))
 		neap__thread_pool_run(net->pool, net->ngroups, move_item, job);
 	else
 		for (int g = 0; g < net->ngroups; g++)
@@ -167,7 +167,7 @@ static size_t write_round(struct range_job *job, struct round_head *round, uint6
 		round->group[g] = end;
 		end += net->groups[g].round_bytes;
 	}
-	move_together(job, end - head);
+	compact_round(job, end - head);
 	return end;
 }
 
@@ -266,7 +266,7 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 			"a log holds steps %lld to %lld where %lld to %lld are to be replayed",
 			(long long)from, (long long)to, (long long)t0, (long long)t1);
 	if (!net->is_packed)
-		net->engine->pack(net);
+		net->ops->pack(net);
 	net->is_packed = 1;
 	return write_tapes(&job, t0, t1, tape, room, used, t_done);
 }
@@ -277,16 +277,16 @@ static void backward_item(void *arg, int item, int thread)
 	struct neap_net *net = job->net;
 	const unsigned char *tape = (const unsigned char *)job->round + job->round->group[item];
 	struct neap__group *group = &net->groups[item];
-	group->kept = &net->kept[net->dense ? group->grads - net->grads : thread];
-	net->engine->backward(net, group, job->moving, job->t1, job->t0, tape, job->round->t0);
+	group->deferred = &net->deferred[net->dense ? group->grads - net->grads : thread];
+	net->ops->backward(net, group, job->moving, job->t1, job->t0, tape, job->round->t0);
 }
 
-static void parcel_item(void *arg, int item, int thread)
+static void tile_item(void *arg, int item, int thread)
 {
 	struct range_job *job = arg;
 	struct neap_net *net = job->net;
-	net->engine->outers(net, &net->grads[item % net->ngrads], &net->parcels[item / net->ngrads],
-		&net->crew[thread], job->t1, job->t0);
+	net->ops->add_tile(net, &net->grads[item % net->ngrads], &net->tiles[item / net->ngrads],
+		&net->team[thread], job->t1, job->t0);
 }
 
 /*
@@ -302,14 +302,13 @@ static void reverse_round(struct range_job *job)
 		job->t0 = round->t0;
 		if (net->dense) {
 			int64_t block = (job->t1 - 1) / NEAP__GRADIENT_BLOCK * NEAP__GRADIENT_BLOCK;
-			int64_t most = job->t1 - net->kept->steps;
+			int64_t most = job->t1 - net->deferred->steps;
 			job->t0 = job->t0 > block ? job->t0 : block;
 			job->t0 = job->t0 > most ? job->t0 : most;
 		}
 		neap__thread_pool_run(net->pool, net->ngroups, backward_item, job);
 		if (net->dense)
-			neap__thread_pool_run(
-				net->pool, net->ngrads * net->nparcels, parcel_item, job);
+			neap__thread_pool_run(net->pool, net->ngrads * net->ntiles, tile_item, job);
 	}
 }
 

@@ -79,7 +79,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	t->count = rows * columns;
 	if (density < 1)
 		NEAP_TRY(connect(net, t, index, density));
-	t->data = aligned((size_t)t->count, net->engine->real);
+	t->data = aligned((size_t)t->count, net->ops->real);
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
@@ -97,7 +97,7 @@ static int make_decays(const struct neap_net *net, struct neap__layer *layer)
 {
 	for (int l = 0; l < layer->nleaks; l++) {
 		struct neap__leak *leak = &layer->leaks[l];
-		size_t row = (size_t)layer->n * net->engine->real;
+		size_t row = (size_t)layer->n * net->ops->real;
 		char *rows = calloc(3, row);
 		if (!rows)
 			return neap__fail_errno(ENOMEM, "decays of %d units", layer->n);
@@ -111,7 +111,7 @@ static int make_decays(const struct neap_net *net, struct neap__layer *layer)
 /* Tensors of the decays that a layer learns: logits of what the time constants say. */
 static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 {
-	const char *second = layer->cell->traits & NEAP__SYNAPSE ? "leak_syn" : "leak_adapt";
+	const char *second = layer->cell->traits & NEAP__HAS_SYNAPSE ? "leak_syn" : "leak_adapt";
 
 	for (int l = 0; l < NEAP__LEAKS_MOST; l++)
 		layer->leaks[l].tensor = l < neap__learned(layer) ? net->ntensors++ : -1;
@@ -119,8 +119,8 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 		struct neap__leak *leak = &layer->leaks[l];
 		struct neap__param *t = &net->tensors[leak->tensor];
 		double logit = log(leak->start / (1 - leak->start));
-		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE ? "leak" : second, 1,
-			layer->n, 1, 0));
+		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE_LEAK ? "leak" : second,
+			1, layer->n, 1, 0));
 		t->is_leak = 1;
 		for (int i = 0; i < layer->n; i++)
 			if (net->options.precision == NEAP_DOUBLE)
@@ -144,14 +144,15 @@ int neap__net_tensors(struct neap_net *net)
 		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->at.in,
 			layer->density, layer->scale / fan));
 		net->tensors[layer->weight].takes_spikes =
-			l == 0 || layer[-1].outputs == NEAP__ONES;
+			l == 0 || layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
 			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
 				layer->at.own, layer->density, layer->recurrent_scale / fan));
-			net->tensors[layer->recurrent].takes_spikes = layer->outputs == NEAP__ONES;
+			net->tensors[layer->recurrent].takes_spikes =
+				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}
 		if (layer->cell->code[net->options.precision]->has_candidate) {
 			layer->candidate = net->ntensors++;

@@ -29,7 +29,7 @@ static double gather_rates(struct neap_net *net)
 			if (!net->has_penalty)
 				continue;
 			penalty += penalty_at(&net->objective.rates, spikes / steps, &slope);
-			net->engine->penalty(net, l, j, slope / steps);
+			net->ops->penalty(net, l, j, slope / steps);
 		}
 		net->rate[l] = layer / steps / net->layers[l].n;
 		all += layer;
@@ -60,7 +60,7 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 		for (int s = 0; s < group->size; s++) {
 			int b = group->first + s;
 			double *z = net->answer + (size_t)b * classes;
-			sum += net->engine->turn(net, group, b,
+			sum += net->ops->turn(net, group, b,
 				(const unsigned char *)state + group->state_at +
 					s * net->sample_state,
 				adjoint ? (unsigned char *)adjoint + group->adjoint_at +

@@ -333,7 +333,7 @@ static void gather(void **arg)
 			struct neap__scatter b = {.row = row,
 				.start = start,
 				.from = from,
-				.lenders = LENDERS,
+				.source_rows = LENDERS,
 				.x = x.at,
 				.stride = (size_t)n + 5,
 				.strip = strip};

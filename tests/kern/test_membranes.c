@@ -76,7 +76,7 @@ static void reset_units(real *u, const struct neap__events *e, enum neap__membra
 struct expected {
 	real u[WIDEST], all[STEPS][WIDEST], value[STEPS][WIDEST + NEAP__SPARE];
 	uint16_t near[STEPS][WIDEST + NEAP__SPARE];
-	int kept[STEPS];
+	int near_count[STEPS];
 };
 
 /* Step by step; notes the spikes of each. */
@@ -99,7 +99,7 @@ static void expect(struct layer *layer, enum neap__membrane_walk_reset reset, st
 			reset_units(u, before, reset);
 		now->id = layer->spikes[t + 1];
 		now->count = neap__kernels_reference.support(layer->spikes[t + 1], e->near[t],
-			e->value[t], &e->kept[t], u, n, theta, cut);
+			e->value[t], &e->near_count[t], u, n, theta, cut);
 		if (!late)
 			reset_units(u, now, reset);
 	}
@@ -139,16 +139,16 @@ static void arrive(const struct neap__kernels *k, const struct layer *layer, con
 }
 
 /* What the strips kept of each step, put together. */
-static void check_kept(const struct neap__kernels *k, struct neap__found *found, int strips,
-	const int *kept, const struct expected *e)
+static void check_near(const struct neap__kernels *k, struct neap__found *found, int strips,
+	const int *near_count, const struct expected *e)
 {
 	real value[WIDEST + NEAP__SPARE];
 	uint16_t near[WIDEST + NEAP__SPARE];
 
 	for (int t = 0; t < STEPS; t++) {
-		size_t count = (size_t)e->kept[t];
-		assert_int_equal(kept[t], e->kept[t]);
-		assert_int_equal(k->collect(near, value, found, strips, t), e->kept[t]);
+		size_t count = (size_t)e->near_count[t];
+		assert_int_equal(near_count[t], e->near_count[t]);
+		assert_int_equal(k->collect(near, value, found, strips, t), e->near_count[t]);
 		assert_memory_equal(near, e->near[t], count * sizeof *near);
 		assert_memory_equal(value, e->value[t], count * sizeof *value);
 	}
@@ -161,7 +161,8 @@ static void check(const struct neap__kernels *k, struct layer *layer,
 	static struct expected e;
 	static real sums[STEPS * MOST_UNITS] __attribute__((aligned(64)));
 	int n = layer->n, units = k->walk_units, strips = (n + units - 1) / units;
-	int all = BELOW + layer->recurrent * n, listed = most >= 0, used = 0, kept[STEPS] = {0};
+	int all = BELOW + layer->recurrent * n, listed = most >= 0, used = 0,
+	    near_count[STEPS] = {0};
 	size_t room = (size_t)STEPS * strips * units + NEAP__STRIP_SPARE;
 	real *w = aligned_alloc(64, (size_t)all * strips * units * sizeof *w);
 	real *out = malloc(room * sizeof *out);
@@ -190,7 +191,7 @@ static void check(const struct neap__kernels *k, struct layer *layer,
 			.u = u + first,
 			.value = out + (listed ? used : first * STEPS),
 			.near = listed ? near + (size_t)strip * STEPS : NULL,
-			.kept = kept,
+			.near_count = near_count,
 			.most = most - used};
 		for (int from = 0; from < all; from += part)
 			arrive(k, layer, w + (size_t)strip * all * units, first, from,
@@ -203,10 +204,10 @@ static void check(const struct neap__kernels *k, struct layer *layer,
 	}
 	int needed = 0;
 	for (int t = 0; t < STEPS; t++)
-		needed += e.kept[t];
+		needed += e.near_count[t];
 	assert_true(!listed || (used > most) == (needed > most));
 	if (listed && used <= most)
-		check_kept(k, found, strips, kept, &e);
+		check_near(k, found, strips, near_count, &e);
 	if (!listed || used <= most)
 		assert_memory_equal(u, e.u, (size_t)n * sizeof *u);
 	assert_true(u[n] == 77);

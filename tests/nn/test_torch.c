@@ -149,7 +149,7 @@ static void compare_spikes(struct neap_net *net, const cJSON *from, const struct
 				const unsigned char *bits =
 					state + (size_t)b * net->sample_state + layer->spikes_at;
 				if (t >= batch->sequences[b].length || !layer->keeps_spikes ||
-					!(layer->cell->traits & NEAP__SPIKES))
+					!(layer->cell->traits & NEAP__HAS_THRESHOLD))
 					continue;
 				const cJSON *ids = cJSON_GetArrayItem(
 					cJSON_GetArrayItem(cJSON_GetArrayItem(samples, b), l),
@@ -162,7 +162,7 @@ static void compare_spikes(struct neap_net *net, const cJSON *from, const struct
 			}
 	}
 	for (int l = 0; l < net->nlayers - 1; l++)
-		spiking |= net->layers[l].cell->traits & NEAP__SPIKES;
+		spiking |= net->layers[l].cell->traits & NEAP__HAS_THRESHOLD;
 	assert_true(compared > 10 || !spiking);
 	free(state);
 }

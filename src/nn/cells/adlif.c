@@ -22,53 +22,53 @@
 enum { P, P_ADAPT, Q, Q_ADAPT, TRACES };
 
 /* Q of this step; w is not moved on yet. */
-static void follow_adaptation(const struct neap__at *at, const real *w)
+static void trace_adaptation(const struct neap__at *at, const real *w)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap__leak *adapt = &layer->leaks[NEAP__BEHIND];
+	const struct neap__leak *adapt = &layer->leaks[NEAP__SECOND_LEAK];
 	const real *rho = adapt->decay, *slope = adapt->slope;
-	const real *p = neap__trace(at, P), *other_p = neap__trace(at, P_ADAPT);
-	real *q = neap__trace(at, Q), *other_q = neap__trace(at, Q_ADAPT), a = (real)layer->a;
+	const real *p = neap__trace(at, P), *p_adapt = neap__trace(at, P_ADAPT);
+	real *q = neap__trace(at, Q), *q_adapt = neap__trace(at, Q_ADAPT), a = (real)layer->a;
 
 	for (int i = 0; i < layer->n; i++) {
 		q[i] = rho[i] * q[i] + a * p[i];
-		other_q[i] = rho[i] * other_q[i] + a * other_p[i] + slope[i] * w[i];
+		q_adapt[i] = rho[i] * q_adapt[i] + a * p_adapt[i] + slope[i] * w[i];
 	}
 }
 
 /* P of this step: w is moved on, u reset alone. */
-static void follow_membrane(const struct neap__at *at, const real *in, const real *u, const real *w)
+static void trace_membrane(const struct neap__at *at, const real *in, const real *u, const real *w)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE];
+	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE_LEAK];
 	const real *beta = membrane->decay, *rest = membrane->rest, *slope = membrane->slope;
-	const real *q = neap__trace(at, Q), *other_q = neap__trace(at, Q_ADAPT);
-	real *p = neap__trace(at, P), *other_p = neap__trace(at, P_ADAPT);
+	const real *q = neap__trace(at, Q), *q_adapt = neap__trace(at, Q_ADAPT);
+	real *p = neap__trace(at, P), *p_adapt = neap__trace(at, P_ADAPT);
 
 	for (int i = 0; i < layer->n; i++) {
 		p[i] = beta[i] * p[i] - rest[i] * q[i] + slope[i] * (u[i] - in[i] + w[i]);
-		other_p[i] = beta[i] * other_p[i] - rest[i] * other_q[i];
+		p_adapt[i] = beta[i] * p_adapt[i] - rest[i] * q_adapt[i];
 	}
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE];
+	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE_LEAK];
 	int n = layer->n;
 	const real *in = sums, *beta = membrane->decay, *rest = membrane->rest;
 	real *u = (real *)(void *)(at->state + layer->state_at), *w = u + n;
 	real a = (real)layer->a;
 
 	if (neap__learned(layer))
-		follow_adaptation(at, w);
-	neap__leak_scale(at, NEAP__BEHIND, w);
+		trace_adaptation(at, w);
+	neap__leak_scale(at, NEAP__SECOND_LEAK, w);
 	for (int i = 0; i < n; i++)
 		w[i] += a * u[i];
 	neap__delayed_spikes(at, w, (real)layer->b);
 	neap__delayed_reset(at, u, 1);
 	if (neap__learned(layer))
-		follow_membrane(at, in, u, w);
+		trace_membrane(at, in, u, w);
 	for (int i = 0; i < n; i++)
 		u[i] = beta[i] * u[i] + rest[i] * (in[i] - w[i]);
 	return neap__spike(at, u, u, tape);
@@ -77,10 +77,10 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE];
+	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE_LEAK];
 	const real *height = neap__heights(at, view), *ds = ds_;
 	const real *beta = membrane->decay, *rest = membrane->rest;
-	const real *rho = layer->leaks[NEAP__BEHIND].decay;
+	const real *rho = layer->leaks[NEAP__SECOND_LEAK].decay;
 	int n = layer->n;
 	real *din = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = din + n, *dw = du + n;
 	real a = (real)layer->a, b = (real)layer->b, *e = at->group->wide[0];

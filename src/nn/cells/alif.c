@@ -22,7 +22,7 @@ static void *start(struct neap__at *at, void *row)
 	real *u = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	neap__leak_decay(at, NEAP__MEMBRANE, u, at->net->tensors[layer->bias].data);
+	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, u, at->net->tensors[layer->bias].data);
 	return u;
 }
 
@@ -30,18 +30,18 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n;
-	real *u = sums, *a = u + n, *seen = at->group->wide[0];
+	real *u = sums, *a = u + n, *effective = at->group->wide[0];
 	real kappa = (real)layer->adapt;
 
-	neap__leak_scale(at, NEAP__BEHIND, a);
+	neap__leak_scale(at, NEAP__SECOND_LEAK, a);
 	neap__delayed_spikes(at, a, 1);
 	neap__delayed_reset(at, u, (real)layer->threshold);
 	for (int i = 0; i < n; i++)
-		seen[i] = u[i] - kappa * a[i];
-	size_t bytes = neap__spike(at, seen, seen, tape);
+		effective[i] = u[i] - kappa * a[i];
+	size_t bytes = neap__spike(at, effective, effective, tape);
 	if (neap__learned(layer)) {
-		neap__leak_follow(at, NEAP__MEMBRANE, neap__trace(at, NEAP__MEMBRANE), u);
-		neap__leak_follow(at, NEAP__BEHIND, neap__trace(at, NEAP__BEHIND), a);
+		neap__leak_trace(at, NEAP__MEMBRANE_LEAK, neap__trace(at, NEAP__MEMBRANE_LEAK), u);
+		neap__leak_trace(at, NEAP__SECOND_LEAK, neap__trace(at, NEAP__SECOND_LEAK), a);
 	}
 	return bytes;
 }
@@ -59,16 +59,16 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		int i = view->active_id[k];
 		e[k] = height[k] * (ds[k] + da[i] - theta * du[i]);
 	}
-	neap__leak_scale(at, NEAP__MEMBRANE, du);
-	neap__leak_scale(at, NEAP__BEHIND, da);
+	neap__leak_scale(at, NEAP__MEMBRANE_LEAK, du);
+	neap__leak_scale(at, NEAP__SECOND_LEAK, da);
 	for (int k = 0; k < view->active; k++)
 		du[view->active_id[k]] += e[k];
 	if (neap__learned(layer))
-		neap__leak_add(at, NEAP__MEMBRANE, view, e);
+		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, e);
 	for (int k = 0; k < view->active; k++)
 		da[view->active_id[k]] += e[k] *= -kappa;
 	if (neap__learned(layer))
-		neap__leak_add(at, NEAP__BEHIND, view, e);
+		neap__leak_add(at, NEAP__SECOND_LEAK, view, e);
 }
 
 const struct neap__cell_code NEAP_R(neap__alif) = {

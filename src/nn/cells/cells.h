@@ -9,18 +9,18 @@
 #include "nn/core/net_state.h"
 
 #define NEAP__CELLS(X)                                                                             \
-	X(lif, NEAP__LIF | NEAP__RESETS)                                                           \
-	X(cubalif, NEAP__LIF | NEAP__SYNAPSE)                                                      \
-	X(alif, NEAP__LIF | NEAP__ADAPTS | NEAP__RAISES)                                           \
-	X(adlif, NEAP__LIF | NEAP__ADAPTS | NEAP__COUPLES)                                         \
-	X(rnn, NEAP__GATED | NEAP__SQUASHES)                                                       \
+	X(lif, NEAP__LIF | NEAP__HAS_RESETS)                                                       \
+	X(cubalif, NEAP__LIF | NEAP__HAS_SYNAPSE)                                                  \
+	X(alif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_RAISED_THRESHOLD)                     \
+	X(adlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_COUPLING)                            \
+	X(rnn, NEAP__GATED | NEAP__HAS_ACTIVATION)                                                 \
 	X(lstm, NEAP__GATED)                                                                       \
 	X(gru, NEAP__GATED)                                                                        \
-	X(egru, NEAP__GATED | NEAP__SPIKES)                                                        \
-	X(li, NEAP__READOUT | NEAP__LEAKS)
+	X(egru, NEAP__GATED | NEAP__HAS_THRESHOLD)                                                 \
+	X(li, NEAP__READOUT | NEAP__HAS_LEAK)
 
-#define NEAP__GATED (NEAP__HIDDEN | NEAP__RECURS)
-#define NEAP__LIF (NEAP__HIDDEN | NEAP__LEAKS | NEAP__SPIKES | NEAP__DETACHES)
+#define NEAP__GATED (NEAP__HIDDEN | NEAP__IS_RECURRENT)
+#define NEAP__LIF (NEAP__HIDDEN | NEAP__HAS_LEAK | NEAP__HAS_THRESHOLD | NEAP__HAS_DETACH)
 
 #define NEAP__X(cell, traits)                                                                      \
 	extern const struct neap__cell_code neap__##cell##_float, neap__##cell##_double;

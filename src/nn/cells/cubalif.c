@@ -21,18 +21,18 @@ static void *start(struct neap__at *at, void *row)
 	real *current = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	neap__leak_decay(at, NEAP__BEHIND, current, at->net->tensors[layer->bias].data);
+	neap__leak_decay(at, NEAP__SECOND_LEAK, current, at->net->tensors[layer->bias].data);
 	return current;
 }
 
 /* The traces of the next step. */
-static void follow(const struct neap__at *at, const real *u, const real *current)
+static void step_traces(const struct neap__at *at, const real *u, const real *current)
 {
-	real *q = neap__trace(at, NEAP__BEHIND), *r = neap__trace(at, NEAP__LEAKS_MOST);
+	real *q = neap__trace(at, NEAP__SECOND_LEAK), *r = neap__trace(at, NEAP__LEAKS_MOST);
 
-	neap__leak_follow(at, NEAP__MEMBRANE, neap__trace(at, NEAP__MEMBRANE), u);
-	neap__leak_follow(at, NEAP__BEHIND, r, current);
-	neap__leak_decay(at, NEAP__MEMBRANE, q, r);
+	neap__leak_trace(at, NEAP__MEMBRANE_LEAK, neap__trace(at, NEAP__MEMBRANE_LEAK), u);
+	neap__leak_trace(at, NEAP__SECOND_LEAK, r, current);
+	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, q, r);
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
@@ -40,11 +40,11 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	const struct neap__layer *layer = at->layer;
 	real *u = (real *)sums + layer->n;
 
-	neap__leak_decay(at, NEAP__MEMBRANE, u, sums);
+	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, u, sums);
 	neap__delayed_reset(at, u, (real)layer->threshold);
 	size_t bytes = neap__spike(at, u, u, tape);
 	if (neap__learned(layer))
-		follow(at, u, sums);
+		step_traces(at, u, sums);
 	return bytes;
 }
 
@@ -59,10 +59,10 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 
 	for (int k = 0; k < view->active; k++)
 		e[k] = height[k] * (ds[k] - theta * du[view->active_id[k]]);
-	neap__leak_scale(at, NEAP__MEMBRANE, du);
+	neap__leak_scale(at, NEAP__MEMBRANE_LEAK, du);
 	for (int k = 0; k < view->active; k++)
 		du[view->active_id[k]] += e[k];
-	neap__leak_decay(at, NEAP__BEHIND, di, du);
+	neap__leak_decay(at, NEAP__SECOND_LEAK, di, du);
 	for (int i = 0; i < neap__learned(layer); i++)
 		neap__leak_add(at, i, view, e);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/cells/dense_outputs.h"
 
-real *neap__give_all(struct neap__at *at)
+real *neap__output_all(struct neap__at *at)
 {
 	at->now->count = at->layer->n;
 	at->now->id = at->net->identity;

@@ -5,11 +5,11 @@
 
 #include "nn/core/precision.h"
 
-#define neap__give_all NEAP_R(neap__give_all)
+#define neap__output_all NEAP_R(neap__output_all)
 #define neap__view_all NEAP_R(neap__view_all)
 
 /* at->now names all units; returns the room for their numbers [n]. */
-real *neap__give_all(struct neap__at *at);
+real *neap__output_all(struct neap__at *at);
 /* The view of outputs y [n]: all units are active. */
 void neap__view_all(const struct neap__at *at, struct neap__view *view, const real *y);
 

@@ -22,13 +22,13 @@
 enum { GATES = 3, TAPE = 4 };
 
 /* c = u z + (1 - u) before - y, y the last outputs */
-__attribute__((noinline)) static void move(real *c, const real *u, const real *z,
-	const real *before, const struct neap__list *y, int n)
+__attribute__((noinline)) static void next_state(real *c, const real *u, const real *z,
+	const real *c_prev, const struct neap__list *y, int n)
 {
 	const real *v = y->value;
 
 	for (int i = 0; i < n; i++)
-		c[i] = u[i] * z[i] + (1 - u[i]) * before[i];
+		c[i] = u[i] * z[i] + (1 - u[i]) * c_prev[i];
 	for (int k = 0; k < y->count; k++)
 		c[y->id[k]] -= v[k];
 }
@@ -99,12 +99,12 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	struct neap__list *now = at->now;
 	int n = layer->n;
 	real *u = sums, *z = u + 2 * n, *c = (real *)(void *)(at->state + layer->state_at);
-	real *before = at->group->wide[0];
+	real *c_prev = at->group->wide[0];
 	size_t row = (size_t)n * sizeof *c;
 
 	at->net->kernels->tanhs(z, n);
-	memcpy(before, c, row);
-	move(c, u, z, before, at->prev, n);
+	memcpy(c_prev, c, row);
+	next_state(c, u, z, c_prev, at->prev, n);
 	struct neap__list y = events(at, c, now->room, now->value_room);
 	now->count = y.count;
 	now->id = y.id;
@@ -114,7 +114,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	at->group->support += active(layer, c, at->near_now->room);
 	at->group->recorded += n;
 	memcpy(tape, u, GATES * row);
-	memcpy(tape + GATES * row, before, row);
+	memcpy(tape + GATES * row, c_prev, row);
 	return TAPE * row;
 }
 
@@ -122,22 +122,22 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 {
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n;
-	const real *u = (const real *)(const void *)tape, *before = u + GATES * (size_t)n;
-	real *c = view->numbers[0], *seen = view->numbers[2];
+	const real *u = (const real *)(const void *)tape, *c_prev = u + GATES * (size_t)n;
+	real *c = view->numbers[0], *active_c = view->numbers[2];
 
-	struct neap__list last = events(at, before, view->ids[0], view->numbers[1]);
+	struct neap__list last = events(at, c_prev, view->ids[0], view->numbers[1]);
 	if (at->t == 0)
 		last.count = 0;
-	move(c, u, u + 2 * (size_t)n, before, &last, n);
+	next_state(c, u, u + 2 * (size_t)n, c_prev, &last, n);
 	view->spikes = events(at, c, view->ids[0], view->numbers[1]);
 	view->active = active(layer, c, view->ids[1]);
 	view->active_id = view->ids[1];
 	for (int k = 0; k < view->active; k++)
-		seen[k] = c[view->ids[1][k]];
-	view->u = seen;
+		active_c[k] = c[view->ids[1][k]];
+	view->u = active_c;
 	view->outputs = tape;
 	view->gated = (struct neap__list){
-		.count = at->t ? active(layer, before, view->ids[2]) : 0, .id = view->ids[2]};
+		.count = at->t ? active(layer, c_prev, view->ids[2]) : 0, .id = view->ids[2]};
 	return TAPE * (size_t)n * sizeof(real);
 }
 
@@ -167,7 +167,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 {
 	const struct neap__layer *layer = at->layer;
 	size_t n = (size_t)layer->n;
-	const real *u = view->outputs, *z = u + 2 * n, *before = z + n;
+	const real *u = view->outputs, *z = u + 2 * n, *c_prev = z + n;
 	const real *dy = ds, *height = slopes(at, view);
 	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *dr = du + n, *dz = dr + n;
 	real *dc = dz + n, *extra = (real *)(void *)(at->adjoint + extra_at(layer));
@@ -176,7 +176,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		dc[view->active_id[k]] += height[k] * dy[k];
 	memset(dr, 0, n * sizeof *dr);
 	for (size_t i = 0; i < n; i++) {
-		du[i] = (z[i] - before[i]) * u[i] * (1 - u[i]) * dc[i];
+		du[i] = (z[i] - c_prev[i]) * u[i] * (1 - u[i]) * dc[i];
 		dz[i] = u[i] * (1 - z[i] * z[i]) * dc[i];
 		extra[i] = -dc[i];
 		dc[i] *= 1 - u[i];
@@ -188,7 +188,7 @@ static void ungate(struct neap__at *at, struct neap__view *view, const void *q_)
 {
 	const struct neap__layer *layer = at->layer;
 	size_t n = (size_t)layer->n;
-	const real *r = (const real *)view->outputs + n, *before = r + 2 * n, *q = q_;
+	const real *r = (const real *)view->outputs + n, *c_prev = r + 2 * n, *q = q_;
 	real *dr = (real *)(void *)(at->adjoint + layer->adjoint_at) + n;
 	real *extra = (real *)(void *)(at->adjoint + extra_at(layer)), *gated = view->numbers[0];
 	real theta = (real)layer->threshold;
@@ -196,10 +196,10 @@ static void ungate(struct neap__at *at, struct neap__view *view, const void *q_)
 	int asked = view->gated.count, count = 0;
 
 	if (layer->smooth)
-		events(at, before, NULL, gated);
+		events(at, c_prev, NULL, gated);
 	for (int k = 0; k < asked; k++) {
 		int j = id[k];
-		real y = layer->smooth ? gated[j] : before[j];
+		real y = layer->smooth ? gated[j] : c_prev[j];
 		extra[j] += r[j] * q[k];
 		if (!layer->smooth && !(y > theta))
 			continue;
@@ -212,7 +212,7 @@ static void ungate(struct neap__at *at, struct neap__view *view, const void *q_)
 
 const struct neap__cell_code NEAP_R(neap__egru) = {
 	.widths = {.in = GATES, .own = 2, .sums = GATES, .candidate_at = 2},
-	.outputs = NEAP__NUMBERS,
+	.outputs = NEAP__OUTPUT_VALUES,
 	.has_candidate = 1,
 	.is_dense = 1,
 	.rows = {.state = 1, .adjoint = GATES + 2, .tape = TAPE},

@@ -17,31 +17,31 @@
 
 enum { GATES = 3, TAPE = 5 };
 
-__attribute__((noinline)) static void mix(
-	real *h, const real *z, const real *fresh, const real *before, size_t n)
+__attribute__((noinline)) static void interpolate(
+	real *h, const real *z, const real *candidate, const real *h_prev, size_t n)
 {
 	for (size_t k = 0; k < n; k++)
-		h[k] = (1 - z[k]) * fresh[k] + z[k] * before[k];
+		h[k] = (1 - z[k]) * candidate[k] + z[k] * h_prev[k];
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	size_t n = (size_t)at->layer->n, row = n * sizeof(real);
-	real *r = sums, *z = r + n, *fresh = z + n, *own = fresh + n;
-	const real *q = own + 2 * n, *before = at->prev->value;
+	real *r = sums, *z = r + n, *candidate = z + n, *own = candidate + n;
+	const real *q = own + 2 * n, *h_prev = at->prev->value;
 
 	for (size_t k = 0; k < 2 * n; k++)
 		r[k] += own[k];
 	at->net->kernels->sigmoids(r, 2 * at->layer->n);
 	for (size_t k = 0; k < n; k++)
-		fresh[k] += r[k] * q[k];
-	at->net->kernels->tanhs(fresh, at->layer->n);
-	mix(neap__give_all(at), z, fresh, before, n);
+		candidate[k] += r[k] * q[k];
+	at->net->kernels->tanhs(candidate, at->layer->n);
+	interpolate(neap__output_all(at), z, candidate, h_prev, n);
 	if (!tape)
 		return 0;
 	memcpy(tape, r, GATES * row);
 	memcpy(tape + GATES * row, q, row);
-	memcpy(tape + (GATES + 1) * row, before, row);
+	memcpy(tape + (GATES + 1) * row, h_prev, row);
 	return TAPE * row;
 }
 
@@ -50,7 +50,7 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 	size_t n = (size_t)at->layer->n;
 	const real *r = (const real *)(const void *)tape;
 
-	mix(view->numbers[0], r + n, r + 2 * n, r + 4 * n, n);
+	interpolate(view->numbers[0], r + n, r + 2 * n, r + 4 * n, n);
 	neap__view_all(at, view, view->numbers[0]);
 	view->outputs = tape;
 	return TAPE * n * sizeof(real);
@@ -65,14 +65,15 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 {
 	const struct neap__layer *layer = at->layer;
 	size_t n = (size_t)layer->n;
-	const real *r = view->outputs, *z = r + n, *fresh = z + n, *q = fresh + n, *before = q + n;
+	const real *r = view->outputs, *z = r + n, *candidate = z + n, *q = candidate + n,
+		   *h_prev = q + n;
 	const real *dh = ds;
 	real *dr = (real *)(void *)(at->adjoint + layer->adjoint_at), *dz = dr + n, *dn = dz + n;
 	real *own = dn + n, *carried = (real *)(void *)(at->adjoint + extra_at(layer));
 
 	for (size_t k = 0; k < n; k++) {
-		dn[k] = (1 - fresh[k] * fresh[k]) * (1 - z[k]) * dh[k];
-		dz[k] = (before[k] - fresh[k]) * z[k] * (1 - z[k]) * dh[k];
+		dn[k] = (1 - candidate[k] * candidate[k]) * (1 - z[k]) * dh[k];
+		dz[k] = (h_prev[k] - candidate[k]) * z[k] * (1 - z[k]) * dh[k];
 		dr[k] = q[k] * r[k] * (1 - r[k]) * dn[k];
 		own[k] = dr[k];
 		own[n + k] = dz[k];
@@ -83,7 +84,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 
 const struct neap__cell_code NEAP_R(neap__gru) = {
 	.widths = {.in = GATES, .own = GATES, .sums = 2 * GATES, .own_at = GATES},
-	.outputs = NEAP__ALL,
+	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
 	.rows = {.adjoint = 2 * GATES + 1, .tape = TAPE}, /* h is kept as the last outputs */
 	.extra_at = extra_at,

@@ -54,7 +54,7 @@ void neap__leak_scale(const struct neap__at *at, int leak, real *x)
 		x[i] *= decay[i];
 }
 
-void neap__leak_follow(const struct neap__at *at, int leak, real *trace, const real *x)
+void neap__leak_trace(const struct neap__at *at, int leak, real *trace, const real *x)
 {
 	const struct neap__leak *own = &at->layer->leaks[leak];
 	const real *decay = own->decay, *slope = own->slope;

@@ -19,7 +19,7 @@
 
 #define neap__leak_decay NEAP_R(neap__leak_decay)
 #define neap__leak_scale NEAP_R(neap__leak_scale)
-#define neap__leak_follow NEAP_R(neap__leak_follow)
+#define neap__leak_trace NEAP_R(neap__leak_trace)
 #define neap__leak_add NEAP_R(neap__leak_add)
 
 /* A row of traces [n] in the state: of each leak in turn, then what else the cell moves on. */
@@ -32,7 +32,7 @@ static inline real *neap__trace(const struct neap__at *at, int row)
 void neap__leak_decay(const struct neap__at *at, int leak, real *u, const real *b);
 void neap__leak_scale(const struct neap__at *at, int leak, real *x);
 /* trace = decay trace + slope x: of u = decay u + ..., where x is the u before */
-void neap__leak_follow(const struct neap__at *at, int leak, real *trace, const real *x);
+void neap__leak_trace(const struct neap__at *at, int leak, real *trace, const real *x);
 /* The parameters' gradient += e[k] trace of the k-th active unit. */
 void neap__leak_add(
 	const struct neap__at *at, int leak, const struct neap__view *view, const real *e);

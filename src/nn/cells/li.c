@@ -118,7 +118,7 @@ static void error_step(
 {
 	const struct neap_loss *loss = at->net->objective.loss;
 	double *z = at->group->z, *dz = at->group->dz;
-	double share = 1.0 / ((double)at->sequence->length * at->net->batch->size);
+	double weight = 1.0 / ((double)at->sequence->length * at->net->batch->size);
 
 	(void)g, (void)steps;
 	if (!loss)
@@ -127,7 +127,7 @@ static void error_step(
 		z[c] = (double)o[c];
 	loss->value(at->layer->n, z, at->sequence->label, at->sequence->target, dz);
 	for (int c = 0; c < at->layer->n; c++)
-		dout[c] += (real)(dz[c] * share);
+		dout[c] += (real)(dz[c] * weight);
 }
 
 static void error_softmax(
@@ -181,7 +181,7 @@ static size_t tape_max(const struct neap_net *net, const struct neap__layer *lay
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
-	const struct neap__leak *leak = &layer->leaks[NEAP__MEMBRANE];
+	const struct neap__leak *leak = &layer->leaks[NEAP__MEMBRANE_LEAK];
 	enum neap_readout kind = at->net->options.readout;
 	size_t bytes = readouts[kind].outputs ? (size_t)layer->n * sizeof(real) : 0;
 	const real *kappa = leak->decay, *rest = leak->rest, *slope = leak->slope, *in = sums;
@@ -208,7 +208,7 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 	view->outputs = tape;
 	view->active = at->layer->n;
 	view->active_id = at->net->identity;
-	view->trace[NEAP__MEMBRANE] = tape + bytes - (size_t)at->layer->n * sizeof(real);
+	view->trace[NEAP__MEMBRANE_LEAK] = tape + bytes - (size_t)at->layer->n * sizeof(real);
 	return bytes;
 }
 
@@ -219,16 +219,16 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	unsigned char *adjoint = at->adjoint;
 	int n = layer->n;
 	real *din = (real *)(void *)(adjoint + layer->adjoint_at), *dout = din + n, *g = dout + n;
-	const real *rest = layer->leaks[NEAP__MEMBRANE].rest;
+	const real *rest = layer->leaks[NEAP__MEMBRANE_LEAK].rest;
 
 	(void)ds;
-	neap__leak_scale(at, NEAP__MEMBRANE, dout);
+	neap__leak_scale(at, NEAP__MEMBRANE_LEAK, dout);
 	readouts[at->net->options.readout].error(
 		at, g, view->outputs, steps_of(adjoint, layer), dout);
 	for (int c = 0; c < n; c++)
 		din[c] = rest[c] * dout[c];
 	if (neap__learned(layer))
-		neap__leak_add(at, NEAP__MEMBRANE, view, dout);
+		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, dout);
 }
 
 const struct neap__cell_code NEAP_R(neap__li) = {
@@ -245,7 +245,7 @@ static void answer_of(const struct neap__layer *layer, enum neap_readout kind, i
 	unsigned char *state, double *z)
 {
 	const real *o = (const real *)(const void *)(state + layer->state_at);
-	const void *kept = own(state, layer);
+	const void *aggregate = own(state, layer);
 	double steps = length > 0 ? (double)length : 1;
 
 	for (int c = 0; c < layer->n; c++)
@@ -254,14 +254,14 @@ static void answer_of(const struct neap__layer *layer, enum neap_readout kind, i
 			z[c] = (double)o[c];
 			break;
 		case NEAP_READ_MAX:
-			z[c] = ((const struct max *)kept)[c].value;
+			z[c] = ((const struct max *)aggregate)[c].value;
 			break;
 		case NEAP_READ_MEAN:
 		case NEAP_READ_STEP:
-			z[c] = ((const double *)kept)[c] / steps;
+			z[c] = ((const double *)aggregate)[c] / steps;
 			break;
 		default:
-			z[c] = ((const double *)kept)[c];
+			z[c] = ((const double *)aggregate)[c];
 		}
 }
 
@@ -274,7 +274,7 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 	enum neap_readout kind = net->options.readout;
 	unsigned char *state = (unsigned char *)(uintptr_t)state_;
 	double steps = sequence->length > 0 ? (double)sequence->length : 1, value = 0;
-	double share = 1.0 / net->batch->size;
+	double weight = 1.0 / net->batch->size;
 
 	answer_of(layer, kind, sequence->length, state, answer);
 	if (adjoint)
@@ -285,12 +285,12 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 	if (kind == NEAP_READ_STEP)
 		value = net->step_loss[sample] / steps;
 	if (kind == NEAP_READ_MEAN)
-		share /= steps;
+		weight /= steps;
 	if (!adjoint)
 		return value;
 	real *g = (real *)(void *)(adjoint + layer->adjoint_at) + 2 * (size_t)layer->n;
 	for (int c = 0; c < layer->n; c++)
-		g[c] = (real)(group->dz[c] * share);
+		g[c] = (real)(group->dz[c] * weight);
 	if (kind == NEAP_READ_MAX)
 		for (int c = 0; c < layer->n; c++)
 			steps_of(adjoint, layer)[c] =

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* u = (1 - S_{-1}) u */
-static void late_zero(const struct neap__at *at, real *u)
+static void delayed_zero(const struct neap__at *at, real *u)
 {
 	const struct neap__layer *layer = at->layer;
 
@@ -59,14 +59,14 @@ static void mask(real *x, const struct neap__list *spikes)
 }
 
 /* The trace from step t to t + 1: what the leak hands on of it, and the membrane left. */
-static void follow(const struct neap__at *at, const real *u)
+static void step_traces(const struct neap__at *at, const real *u)
 {
 	enum neap_reset reset = at->layer->reset;
 	real *trace = neap__trace(at, 0);
 
 	if (reset == NEAP_RESET_HARD)
 		mask(trace, at->now);
-	neap__leak_follow(at, NEAP__MEMBRANE, trace, u);
+	neap__leak_trace(at, NEAP__MEMBRANE_LEAK, trace, u);
 	if (reset == NEAP_RESET_ZERO)
 		mask(trace, at->now);
 }
@@ -77,21 +77,21 @@ static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 	const struct neap__layer *layer = at->layer;
 	real *u = membranes, *pre = u;
 	int n = layer->n;
-	int late = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
+	int delayed = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
 
 	if (layer->reset == NEAP_RESET_ZERO && tape) {
 		pre = at->group->wide[0];
 		memcpy(pre, u, (size_t)n * sizeof *u);
 	}
 	if (layer->reset == NEAP_RESET_ZERO)
-		late_zero(at, u);
+		delayed_zero(at, u);
 	if (layer->reset == NEAP_RESET_SUBTRACT)
 		neap__delayed_reset(at, u, (real)layer->threshold);
 	size_t bytes = neap__spike(at, u, pre, tape);
-	if (!late)
+	if (!delayed)
 		reset_at_once(at, u);
 	if (neap__learned(layer))
-		follow(at, u);
+		step_traces(at, u);
 	return bytes;
 }
 
@@ -100,7 +100,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	real *u = (real *)(void *)(at->state + at->layer->state_at);
 
-	neap__leak_decay(at, NEAP__MEMBRANE, u, sums);
+	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, u, sums);
 	return spike(at, u, tape);
 }
 
@@ -116,7 +116,7 @@ static void walk(const struct neap__layer *layer, void *walk_)
 	struct neap__membrane_walk *w = walk_;
 
 	w->reset = resets[layer->reset];
-	w->beta = (real)layer->leaks[NEAP__MEMBRANE].start;
+	w->beta = (real)layer->leaks[NEAP__MEMBRANE_LEAK].start;
 	w->theta = (real)layer->threshold;
 	w->to = (real)layer->reset_value;
 }
@@ -140,7 +140,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	if (!layer->detach && layer->reset == NEAP_RESET_SUBTRACT)
 		for (int i = 0; i < active; i++)
 			ds[i] -= theta * du[id[i]];
-	neap__leak_scale(at, NEAP__MEMBRANE, du);
+	neap__leak_scale(at, NEAP__MEMBRANE_LEAK, du);
 	if (!layer->detach && layer->reset == NEAP_RESET_HARD)
 		for (int i = 0; i < active; i++)
 			ds[i] += (to - u[i]) * du[id[i]];
@@ -152,7 +152,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	for (int i = 0; i < active; i++)
 		du[id[i]] += ds[i] *= height[i];
 	if (neap__learned(layer))
-		neap__leak_add(at, NEAP__MEMBRANE, view, ds);
+		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, ds);
 	if (layer->reset != NEAP_RESET_ZERO)
 		return;
 	if (!layer->detach) {

@@ -16,19 +16,19 @@
 
 enum { GATES = 4, TAPE = 5 };
 
-/* From gates and c_{-1}: squashed = tanh c, h; moved to c where it is not NULL. */
-__attribute__((noinline)) static void cell(const struct neap__kernels *kernels, const real *gate,
-	const real *before, real *moved, real *squashed, real *h, int n)
+/* From gates and c_{-1}: tanh_c = tanh c, h; c_out to c where it is not NULL. */
+__attribute__((noinline)) static void next_state(const struct neap__kernels *kernels,
+	const real *gate, const real *c_prev, real *c_out, real *tanh_c, real *h, int n)
 {
 	const real *i = gate, *f = i + n, *g = f + n, *o = g + n;
 
 	for (int k = 0; k < n; k++)
-		squashed[k] = f[k] * before[k] + i[k] * g[k];
-	if (moved)
-		memcpy(moved, squashed, (size_t)n * sizeof *moved);
-	kernels->tanhs(squashed, n);
+		tanh_c[k] = f[k] * c_prev[k] + i[k] * g[k];
+	if (c_out)
+		memcpy(c_out, tanh_c, (size_t)n * sizeof *c_out);
+	kernels->tanhs(tanh_c, n);
 	for (int k = 0; k < n; k++)
-		h[k] = o[k] * squashed[k];
+		h[k] = o[k] * tanh_c[k];
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
@@ -45,7 +45,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 		memcpy(tape, gate, GATES * row);
 		memcpy(tape + GATES * row, c, row);
 	}
-	cell(at->net->kernels, gate, c, c, at->group->wide[0], neap__give_all(at), n);
+	next_state(at->net->kernels, gate, c, c, at->group->wide[0], neap__output_all(at), n);
 	return tape ? TAPE * row : 0;
 }
 
@@ -54,7 +54,7 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 	const real *gate = (const real *)(const void *)tape;
 	int n = at->layer->n;
 
-	cell(at->net->kernels, gate, gate + GATES * (size_t)n, NULL, view->numbers[1],
+	next_state(at->net->kernels, gate, gate + GATES * (size_t)n, NULL, view->numbers[1],
 		view->numbers[0], n);
 	neap__view_all(at, view, view->numbers[0]);
 	view->outputs = tape;
@@ -65,15 +65,15 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 {
 	const struct neap__layer *layer = at->layer;
 	size_t n = (size_t)layer->n;
-	const real *i = view->outputs, *f = i + n, *g = f + n, *o = g + n, *before = o + n;
-	const real *squashed = view->numbers[1], *dh = ds;
+	const real *i = view->outputs, *f = i + n, *g = f + n, *o = g + n, *c_prev = o + n;
+	const real *tanh_c = view->numbers[1], *dh = ds;
 	real *di = (real *)(void *)(at->adjoint + layer->adjoint_at);
 	real *df = di + n, *dg = df + n, *dout = dg + n, *carried = dout + n;
 
 	for (size_t k = 0; k < n; k++) {
-		real y = squashed[k], dc = carried[k] + o[k] * (1 - y * y) * dh[k];
+		real y = tanh_c[k], dc = carried[k] + o[k] * (1 - y * y) * dh[k];
 		di[k] = g[k] * i[k] * (1 - i[k]) * dc;
-		df[k] = before[k] * f[k] * (1 - f[k]) * dc;
+		df[k] = c_prev[k] * f[k] * (1 - f[k]) * dc;
 		dg[k] = i[k] * (1 - g[k] * g[k]) * dc;
 		dout[k] = y * o[k] * (1 - o[k]) * dh[k];
 		carried[k] = f[k] * dc;
@@ -82,7 +82,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 
 const struct neap__cell_code NEAP_R(neap__lstm) = {
 	.widths = {.in = GATES, .own = GATES, .sums = GATES},
-	.outputs = NEAP__ALL,
+	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
 	.rows = {.state = 1, .adjoint = GATES + 1, .tape = TAPE},
 	.start = neap__start_bias,

@@ -12,7 +12,7 @@
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
-	real *h = neap__give_all(at), *in = sums;
+	real *h = neap__output_all(at), *in = sums;
 	size_t bytes = (size_t)layer->n * sizeof *h;
 
 	if (layer->activation == NEAP__TANH)
@@ -47,7 +47,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 }
 
 const struct neap__cell_code NEAP_R(neap__rnn) = {
-	.outputs = NEAP__ALL,
+	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
 	.rows = {.adjoint = 1, .tape = 1}, /* h is kept as the last outputs */
 	.start = neap__start_bias,

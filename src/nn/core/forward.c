@@ -58,7 +58,7 @@ static void enter(struct neap_net *net, struct neap__group *group, int alive, in
 	}
 }
 
-static struct neap__sample_rows share_of(const struct neap__list *list, real *out)
+static struct neap__sample_rows sample_of(const struct neap__list *list, real *out)
 {
 	return (struct neap__sample_rows){
 		.id = list->id, .v = list->value, .count = list->count, .out = out};
@@ -68,14 +68,14 @@ static struct neap__sample_rows share_of(const struct neap__list *list, real *ou
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
-	struct neap__sample_rows *shares = group->shares;
+	struct neap__sample_rows *samples = group->sample_rows;
 	int drops = layer->index > 0 && neap__drops(net, below);
 
 	for (int i = 0; i < alive; i++) {
 		struct neap__at *at = &group->at[i];
 		struct neap__list arriving =
 			at->below ? *at->below : neap__input_events(net, at->sample, at->t);
-		if (drops && below->outputs == NEAP__ALL) {
+		if (drops && below->outputs == NEAP__OUTPUT_ALL) {
 			real *to = neap__scratch_row(net, group->mask.values, at->slot);
 			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
 				(real)neap__dropout_scale(below));
@@ -86,24 +86,24 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		}
 		at->sums =
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
-		shares[i] = share_of(&arriving, at->sums);
+		samples[i] = sample_of(&arriving, at->sums);
 	}
-	neap__products_add(net, shares, alive, layer->weight);
+	neap__products_add(net, samples, alive, layer->weight);
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
-		shares[i] =
-			share_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
-	neap__products_add(net, shares, alive, layer->recurrent);
+		samples[i] =
+			sample_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
+	neap__products_add(net, samples, alive, layer->recurrent);
 	if (layer->candidate < 0)
 		return;
 	for (int i = 0; i < alive; i++) {
 		struct neap__at *at = &group->at[i];
 		void *room = group->views[(size_t)layer->index * group->room + at->slot].numbers[0];
 		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
-		shares[i] = share_of(&gated, (real *)at->sums + layer->at.candidate_at);
+		samples[i] = sample_of(&gated, (real *)at->sums + layer->at.candidate_at);
 	}
-	neap__products_add(net, shares, alive, layer->candidate);
+	neap__products_add(net, samples, alive, layer->candidate);
 }
 
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,

@@ -53,9 +53,9 @@ enum neap__activation { NEAP__TANH, NEAP__RELU };
 
 /* What the lists of a layer's outputs hold. */
 enum neap__outputs {
-	NEAP__ONES,    /* spikes: units alone */
-	NEAP__NUMBERS, /* the units that are not 0, and their numbers */
-	NEAP__ALL      /* all units, and their numbers */
+	NEAP__OUTPUT_SPIKES, /* spikes: units alone */
+	NEAP__OUTPUT_VALUES, /* the units that are not 0, and their numbers */
+	NEAP__OUTPUT_ALL     /* all units, and their numbers */
 };
 
 /*
@@ -67,7 +67,7 @@ struct neap__widths {
 };
 
 /* A decay a step of each unit (leak.h): by tau, and by tau_syn or tau_adapt. */
-enum { NEAP__MEMBRANE, NEAP__BEHIND };
+enum { NEAP__MEMBRANE_LEAK, NEAP__SECOND_LEAK };
 struct neap__leak {
 	double start;		    /* by the time constant given */
 	int tensor;		    /* its logits, where it is learned; -1: fixed */
@@ -156,16 +156,16 @@ struct neap__group {
 	void *sums;		  /* [sample] of products: forward into a cell, backward into dS */
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended */
-	void *shares;		  /* [sample] struct neap__sample_rows */
-	struct neap__deferred *kept; /* of the thread that works on it, or of its grads */
-	int step;		     /* rows in use there */
-	double *z, *dz;		     /* [classes] */
+	void *sample_rows;	  /* [sample] struct neap__sample_rows */
+	struct neap__deferred *deferred; /* of the thread that works on it, or of its grads */
+	int step;			 /* rows in use there */
+	double *z, *dz;			 /* [classes] */
 	/* Of nets that drop: which units are kept, and scratch for what of their outputs goes up.
 	 */
 	struct {
-		uint8_t *kept; /* [sample][hidden units] */
-		uint16_t *ids; /* [sample][widest] */
-		void *values;  /* [sample] scratch rows */
+		uint8_t *passes; /* [sample][hidden units] */
+		uint16_t *ids;	 /* [sample][widest] */
+		void *values;	 /* [sample] scratch rows */
 	} mask;
 };
 
@@ -265,7 +265,7 @@ struct neap__cell_code {
 		const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
 	size_t (*listed)(const struct neap__layer *layer, int spikes, int near, unsigned char *tape,
 		struct neap__listing *to);
-	/* NEAP__NUMBERS only: fills in the numbers of the units listed, from the state. */
+	/* NEAP__OUTPUT_VALUES only: fills in the numbers of the units listed, from the state. */
 	void (*recall)(const struct neap__layer *layer, const unsigned char *state,
 		struct neap__list *list);
 	/*
@@ -284,16 +284,16 @@ struct neap__cell_code {
 enum neap__trait {
 	NEAP__READOUT = 1,
 	NEAP__HIDDEN = 1 << 1,
-	NEAP__LEAKS = 1 << 2,  /* tau */
-	NEAP__SPIKES = 1 << 3, /* threshold and surrogate */
-	NEAP__RESETS = 1 << 4, /* ways to reset */
-	NEAP__DETACHES = 1 << 5,
-	NEAP__SYNAPSE = 1 << 6,	  /* tau_syn */
-	NEAP__ADAPTS = 1 << 7,	  /* tau_adapt */
-	NEAP__RAISES = 1 << 8,	  /* a threshold that spikes raise: adapt */
-	NEAP__COUPLES = 1 << 9,	  /* adaptation by membrane and spikes: a, b */
-	NEAP__SQUASHES = 1 << 10, /* activation */
-	NEAP__RECURS = 1 << 11,	  /* is recurrent, r or not */
+	NEAP__HAS_LEAK = 1 << 2,      /* tau */
+	NEAP__HAS_THRESHOLD = 1 << 3, /* threshold and surrogate */
+	NEAP__HAS_RESETS = 1 << 4,    /* ways to reset */
+	NEAP__HAS_DETACH = 1 << 5,
+	NEAP__HAS_SYNAPSE = 1 << 6,	     /* tau_syn */
+	NEAP__HAS_ADAPTATION = 1 << 7,	     /* tau_adapt */
+	NEAP__HAS_RAISED_THRESHOLD = 1 << 8, /* a threshold that spikes raise: adapt */
+	NEAP__HAS_COUPLING = 1 << 9,	     /* adaptation by membrane and spikes: a, b */
+	NEAP__HAS_ACTIVATION = 1 << 10,	     /* activation */
+	NEAP__IS_RECURRENT = 1 << 11,	     /* is recurrent, r or not */
 };
 
 /* A row of the table in cells.c. */
@@ -336,8 +336,8 @@ struct neap__precision_ops {
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
 		int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0);
 	/* Of a dense net, after backward of all groups: gradients of its steps [t0, t1). */
-	void (*outers)(struct neap_net *net, struct neap__grads *grads,
-		const struct neap__outer_tile *parcel, struct neap__outer_team *crew, int64_t t1,
+	void (*add_tile)(struct neap_net *net, struct neap__grads *grads,
+		const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1,
 		int64_t t0);
 	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
 	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
@@ -358,7 +358,7 @@ struct neap_net {
 	int ntensors;
 	struct neap__param *tensors;
 	size_t elements, rows; /* of all tensors */
-	const struct neap__precision_ops *engine;
+	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
 	struct neap__thread_pool *pool;
 	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
@@ -374,12 +374,12 @@ struct neap_net {
 	int ngroups, group_room, group_size;
 	struct neap__grads *grads;
 	int ngrads, grads_room, grads_size;
-	struct neap__deferred *kept; /* [threads], or [grads_room], for grads_size samples */
-	int nkept;
+	struct neap__deferred *deferred; /* [threads], or [grads_room], for grads_size samples */
+	int ndeferred;
 	int dense; /* outputs of hidden layers are numbers of all units, weights dense rows */
-	struct neap__outer_team *crew;	  /* [threads] where dense */
-	struct neap__outer_tile *parcels; /* the work on a struct neap__grads, cut in pieces */
-	int nparcels;
+	struct neap__outer_team *team;	/* [threads] where dense */
+	struct neap__outer_tile *tiles; /* the work on a struct neap__grads, cut in pieces */
+	int ntiles;
 	int sample_room;
 	size_t sample_state, sample_adjoint, sample_tape;
 	size_t state_bytes, adjoint_bytes, tape_max, group_memory;

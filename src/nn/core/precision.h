@@ -88,9 +88,9 @@ void neap__group_save(struct neap_net *net, struct neap__group *group, unsigned 
 #define neap__products_dot NEAP_R(neap__products_dot)
 #define neap__strips_fill NEAP_R(neap__strips_fill)
 void neap__products_add(
-	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor);
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor);
 void neap__products_dot(
-	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor);
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor);
 /* Brings the weights into strips. */
 void neap__strips_fill(struct neap_net *net);
 
@@ -129,17 +129,17 @@ size_t neap__log_group(struct neap_net *net, struct neap__group *group, unsigned
  */
 #define neap__weights_begin NEAP_R(neap__weights_begin)
 #define neap__weights_step NEAP_R(neap__weights_step)
-#define neap__weights_keep NEAP_R(neap__weights_keep)
+#define neap__weights_store NEAP_R(neap__weights_store)
 #define neap__weights_add NEAP_R(neap__weights_add)
 #define neap__weights_add_now NEAP_R(neap__weights_add_now)
 #define neap__weights_end NEAP_R(neap__weights_end)
 #define neap__bias_add NEAP_R(neap__bias_add)
 #define neap__deferred_din NEAP_R(neap__deferred_din)
-#define neap__outputs_keep NEAP_R(neap__outputs_keep)
+#define neap__outputs_store NEAP_R(neap__outputs_store)
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
 void neap__weights_step(struct neap_net *net, struct neap__group *group);
-void neap__weights_keep(const struct neap__at *at);
+void neap__weights_store(const struct neap__at *at);
 /*
  * The gradient of a layer's tensor that carries the spikes of layer `from` (-1: the
  * inputs) into d(in) of this step, or (next) of the one after it.
@@ -154,28 +154,28 @@ void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 /* A layer's d(in) one step later. */
 const real *neap__deferred_din(const struct neap__at *at, int layer);
 /* Of a dense net: the outputs of the step. */
-void neap__outputs_keep(const struct neap__at *at);
+void neap__outputs_store(const struct neap__at *at);
 
 /* event_lists.c: rows of d(in) and outputs, of a sample's row and a step counted from the range's
  * end. */
 #define neap__deferred_row NEAP_R(neap__deferred_row)
 #define neap__deferred_outputs NEAP_R(neap__deferred_outputs)
 #define neap__column_of NEAP_R(neap__column_of)
-#define neap__note NEAP_R(neap__note)
-#define neap__event_list_add NEAP_R(neap__event_list_add)
-real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *kept, int layer,
-	int step, int row);
+#define neap__event_list_append NEAP_R(neap__event_list_append)
+#define neap__event_list_sum NEAP_R(neap__event_list_sum)
+real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *deferred,
+	int layer, int step, int row);
 /* up: what of the outputs goes up. */
-real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *kept,
+real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row, int up);
 /* Where in d(in) the columns of a tensor begin. */
 int neap__column_of(const struct neap__layer *layer, int tensor);
 /* The spikes of a list, which add row `from` of d(in). */
-void neap__note(
-	struct neap__deferred *kept, int tensor, const struct neap__list *list, uint32_t from);
-/* Adds what was noted of a tensor; `lenders` rows of d(in) are in use. */
-void neap__event_list_add(struct neap_net *net, struct neap__grads *grads,
-	struct neap__deferred *kept, int layer, int tensor, int lenders);
+void neap__event_list_append(
+	struct neap__deferred *deferred, int tensor, const struct neap__list *list, uint32_t from);
+/* Adds what was noted of a tensor; `source_rows` rows of d(in) are in use. */
+void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
+	struct neap__deferred *deferred, int layer, int tensor, int source_rows);
 
 /* backward.c: rows of struct neap__precision_ops. */
 #define neap__backward_group NEAP_R(neap__backward_group)
@@ -190,10 +190,9 @@ void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int 
 void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int tensor);
 
 /* outer_products.c: a row of struct neap__precision_ops. */
-#define neap__outers_parcel NEAP_R(neap__outers_parcel)
-void neap__outers_parcel(struct neap_net *net, struct neap__grads *grads,
-	const struct neap__outer_tile *parcel, struct neap__outer_team *crew, int64_t t1,
-	int64_t t0);
+#define neap__outer_tile_add NEAP_R(neap__outer_tile_add)
+void neap__outer_tile_add(struct neap_net *net, struct neap__grads *grads,
+	const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1, int64_t t0);
 
 /* replay_steps.c: rows of struct neap__precision_ops. */
 #define neap__replay_group NEAP_R(neap__replay_group)

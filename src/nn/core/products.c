@@ -7,45 +7,45 @@
 #include "nn/core/precision.h"
 
 /* How many shares from the first on have a list of all rows, or (full 0) have not. */
-static int run_of(const struct neap__sample_rows *shares, int count, int rows, int full)
+static int run_of(const struct neap__sample_rows *samples, int count, int rows, int full)
 {
 	int n = 0;
-	while (n < count && (shares[n].count == rows) == full)
+	while (n < count && (samples[n].count == rows) == full)
 		n++;
 	return n;
 }
 
 void neap__products_add(
-	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->strips[tensor], rows, m.columns};
 
-	for (int n, full = s.w != NULL; count > 0; shares += n, count -= n, full = !full) {
-		n = s.w ? run_of(shares, count, rows, full) : count;
+	for (int n, full = s.w != NULL; count > 0; samples += n, count -= n, full = !full) {
+		n = s.w ? run_of(samples, count, rows, full) : count;
 		if (n && full)
-			net->kernels->product(&s, shares, n);
+			net->kernels->product(&s, samples, n);
 		else if (n)
-			neap__rows(net->kernels, &m)->add(&m, shares, n);
+			neap__rows(net->kernels, &m)->add(&m, samples, n);
 	}
 }
 
 void neap__products_dot(
-	const struct neap_net *net, struct neap__sample_rows *shares, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->turned[tensor], m.columns, rows};
 
-	for (int n, full = s.w != NULL; count > 0; shares += n, count -= n, full = !full) {
-		n = s.w ? run_of(shares, count, rows, full) : count;
+	for (int n, full = s.w != NULL; count > 0; samples += n, count -= n, full = !full) {
+		n = s.w ? run_of(samples, count, rows, full) : count;
 		for (int i = 0; i < n && full; i++)
-			shares[i].v = shares[i].in;
+			samples[i].v = samples[i].in;
 		if (n && full)
-			net->kernels->product(&s, shares, n);
+			net->kernels->product(&s, samples, n);
 		else if (n)
-			neap__rows(net->kernels, &m)->dot(&m, shares, n);
+			neap__rows(net->kernels, &m)->dot(&m, samples, n);
 	}
 }
 

@@ -39,7 +39,7 @@ static void load_lists(
 		struct neap__list *list = neap__list_of(group->spike_lists[parity], net, s, l);
 		struct neap__list *near = neap__list_of(group->support_lists[parity], net, s, l);
 		list->count = near->count = 0;
-		if (layer->keeps_spikes && layer->outputs == NEAP__ALL) {
+		if (layer->keeps_spikes && layer->outputs == NEAP__OUTPUT_ALL) {
 			memcpy(list->value_room, state + layer->spikes_at,
 				(size_t)layer->n * sizeof(real));
 			list->id = net->identity;
@@ -47,7 +47,7 @@ static void load_lists(
 			list->count = layer->n;
 		} else if (layer->keeps_spikes) {
 			list->count = bitmap_read(list->room, state + layer->spikes_at, layer->n);
-			if (layer->outputs == NEAP__NUMBERS)
+			if (layer->outputs == NEAP__OUTPUT_VALUES)
 				neap__code(layer)->recall(layer, state, list);
 		}
 		if (layer->keeps_support)
@@ -64,7 +64,7 @@ static void save_lists(
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		struct neap__list *list = neap__list_of(group->spike_lists[parity], net, s, l);
-		if (layer->keeps_spikes && layer->outputs == NEAP__ALL)
+		if (layer->keeps_spikes && layer->outputs == NEAP__OUTPUT_ALL)
 			memcpy(state + layer->spikes_at, list->value,
 				(size_t)layer->n * sizeof(real));
 		else if (layer->keeps_spikes)

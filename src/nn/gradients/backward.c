@@ -36,7 +36,7 @@ static void start_beside(const struct neap__at *at, real *ds)
 static void add_products(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int next)
 {
-	struct neap__sample_rows *shares = group->shares;
+	struct neap__sample_rows *samples = group->sample_rows;
 	int count = 0, column = neap__column_of(layer, tensor);
 
 	for (int i = 0; i < alive; i++) {
@@ -44,13 +44,13 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 		const struct neap__view *view = neap__view_of(at, at->layer->index);
 		if (next && at->t + 1 >= at->sequence->length)
 			continue;
-		shares[count++] = (struct neap__sample_rows){.id = view->active_id,
+		samples[count++] = (struct neap__sample_rows){.id = view->active_id,
 			.count = view->active,
 			.out = neap__scratch_row(net, group->sums, at->slot),
 			.in = column +
 			      (next ? neap__deferred_din(at, layer->index) : din_of(at, layer))};
 	}
-	neap__products_dot(net, shares, count, tensor);
+	neap__products_dot(net, samples, count, tensor);
 }
 
 /* dS from above and beside; what dropout kept from going up sends nothing down. */
@@ -84,24 +84,24 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer;
-	struct neap__sample_rows *shares = group->shares;
+	struct neap__sample_rows *samples = group->sample_rows;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__list *gated = &neap__view_of(at, layer->index)->gated;
-		shares[i] = (struct neap__sample_rows){.id = gated->id,
+		samples[i] = (struct neap__sample_rows){.id = gated->id,
 			.count = gated->count,
 			.out = neap__scratch_row(net, group->sums, at->slot),
 			.in = din_of(at, layer) + layer->at.candidate_at};
-		memset(shares[i].out, 0, (size_t)gated->count * sizeof(real));
+		memset(samples[i].out, 0, (size_t)gated->count * sizeof(real));
 	}
-	neap__products_dot(net, shares, alive, layer->candidate);
+	neap__products_dot(net, samples, alive, layer->candidate);
 	for (int i = 0; i < alive; i++) {
 		struct neap__view *view = neap__view_of(&group->at[i], layer->index);
-		neap__code(layer)->ungate(&group->at[i], view, shares[i].out);
-		shares[i].id = view->gated.id;
-		shares[i].v = view->gated.value;
-		shares[i].count = view->gated.count;
+		neap__code(layer)->ungate(&group->at[i], view, samples[i].out);
+		samples[i].id = view->gated.id;
+		samples[i].v = view->gated.value;
+		samples[i].count = view->gated.count;
 	}
 	neap__weights_add_now(net, group, alive, layer->candidate);
 }
@@ -132,10 +132,10 @@ static void reverse_step(
 		if (layer->candidate >= 0)
 			reverse_candidate(net, group, alive);
 		for (int i = 0; i < alive; i++)
-			neap__weights_keep(&group->at[i]);
+			neap__weights_store(&group->at[i]);
 		if (net->dense) { /* later, and with those of other groups */
 			for (int i = 0; i < alive && !layer->cell->readout; i++)
-				neap__outputs_keep(&group->at[i]);
+				neap__outputs_store(&group->at[i]);
 			continue;
 		}
 		neap__bias_add(net, group, alive, layer);

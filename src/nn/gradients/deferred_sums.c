@@ -11,19 +11,19 @@
 
 enum {
 	SAMPLE_STEPS = 1024, /* kept rows of a layer, about: a strip of them fits in a near cache */
-	NOTED = 16384	     /* spikes noted of a tensor, or what one step may bring */
+	EVENTS_MOST = 16384  /* spikes noted of a tensor, or what one step may bring */
 };
 
 size_t neap__deferred_stride(const struct neap_net *net, int layer)
 {
-	size_t bytes = (size_t)net->layers[layer].at.sums * net->engine->real;
+	size_t bytes = (size_t)net->layers[layer].at.sums * net->ops->real;
 	return neap__round_up(bytes, 64);
 }
 
 size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 {
 	const struct neap__layer *l = &net->layers[layer];
-	return neap__round_up((size_t)l->n * net->engine->real, 64) * (l->dropout > 0 ? 2 : 1);
+	return neap__round_up((size_t)l->n * net->ops->real, 64) * (l->dropout > 0 ? 2 : 1);
 }
 
 static int steps_of(int samples)
@@ -41,55 +41,55 @@ static int waits(const struct neap_net *net, int tensor)
 	       net->tensors[tensor].takes_spikes;
 }
 
-static void take_all(const struct neap_net *net, struct neap__deferred *kept, int samples,
+static void take_all(const struct neap_net *net, struct neap__deferred *deferred, int samples,
 	struct neap__pieces *from)
 {
 	uint64_t rows = ((uint64_t)steps_of(samples) + 1) * samples;
 	uint64_t most_rows = 0, most = 0;
 
-	kept->samples = samples;
-	kept->steps = steps_of(samples);
-	kept->rows = neap__piece(from, net->nlayers, sizeof *kept->rows);
-	kept->outputs = neap__piece(from, net->nlayers, sizeof *kept->outputs);
-	kept->noted = neap__piece(from, net->ntensors, sizeof *kept->noted);
-	kept->count = neap__piece(from, net->ntensors, sizeof *kept->count);
-	kept->room = neap__piece(from, net->ntensors, sizeof *kept->room);
+	deferred->samples = samples;
+	deferred->steps = steps_of(samples);
+	deferred->rows = neap__piece(from, net->nlayers, sizeof *deferred->rows);
+	deferred->outputs = neap__piece(from, net->nlayers, sizeof *deferred->outputs);
+	deferred->events = neap__piece(from, net->ntensors, sizeof *deferred->events);
+	deferred->count = neap__piece(from, net->ntensors, sizeof *deferred->count);
+	deferred->room = neap__piece(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
 		void *row = neap__piece(from, rows, neap__deferred_stride(net, l));
 		if (from->base)
-			kept->rows[l] = row;
+			deferred->rows[l] = row;
 	}
 	for (int l = 0; net->dense && l < net->nlayers - 1; l++) {
 		void *row = neap__piece(from, rows, neap__deferred_outputs_stride(net, l));
 		if (from->base)
-			kept->outputs[l] = row;
+			deferred->outputs[l] = row;
 	}
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
-		uint64_t room = waits(net, i) ? step > NOTED ? step : NOTED : 0;
-		void *noted = neap__piece(from, room, sizeof **kept->noted);
+		uint64_t room = waits(net, i) ? step > EVENTS_MOST ? step : EVENTS_MOST : 0;
+		void *events = neap__piece(from, room, sizeof **deferred->events);
 		most_rows = all > most_rows ? all : most_rows;
 		most = room > most ? room : most;
 		if (from->base) {
-			kept->noted[i] = noted;
-			kept->room[i] = room;
+			deferred->events[i] = events;
+			deferred->room[i] = room;
 		}
 	}
-	kept->start = neap__piece(from, most_rows + 1, sizeof *kept->start);
-	kept->row = neap__piece(from, most_rows, sizeof *kept->row);
-	kept->from = neap__piece(from, most, sizeof *kept->from);
-	kept->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
+	deferred->start = neap__piece(from, most_rows + 1, sizeof *deferred->start);
+	deferred->row = neap__piece(from, most_rows, sizeof *deferred->row);
+	deferred->from = neap__piece(from, most, sizeof *deferred->from);
+	deferred->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
 }
 
 size_t neap__deferred_bytes(const struct neap_net *net, int samples)
 {
-	struct neap__deferred kept;
+	struct neap__deferred deferred;
 	struct neap__pieces pieces = {0};
-	take_all(net, &kept, samples, &pieces);
+	take_all(net, &deferred, samples, &pieces);
 	return pieces.used;
 }
 
-int neap__deferred_make(struct neap_net *net, struct neap__deferred *kept, int samples)
+int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples)
 {
 	size_t bytes = neap__deferred_bytes(net, samples);
 	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
@@ -98,13 +98,13 @@ int neap__deferred_make(struct neap_net *net, struct neap__deferred *kept, int s
 		return neap__fail_errno(
 			ENOMEM, "%zu bytes for gradients of %d samples", bytes, samples);
 	memset(memory, 0, bytes);
-	*kept = (struct neap__deferred){.memory = memory};
-	take_all(net, kept, samples, &(struct neap__pieces){memory, 0});
+	*deferred = (struct neap__deferred){.memory = memory};
+	take_all(net, deferred, samples, &(struct neap__pieces){memory, 0});
 	return 0;
 }
 
-void neap__deferred_free(struct neap__deferred *kept)
+void neap__deferred_free(struct neap__deferred *deferred)
 {
-	free(kept->memory);
-	*kept = (struct neap__deferred){0};
+	free(deferred->memory);
+	*deferred = (struct neap__deferred){0};
 }

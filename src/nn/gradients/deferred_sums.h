@@ -21,7 +21,7 @@
 struct neap_net;
 
 /* A spike of a unit, and the kept row of d(in) that it adds. */
-struct neap__event_list {
+struct neap__deferred_event {
 	uint32_t row, from;
 };
 
@@ -29,11 +29,11 @@ struct neap__deferred {
 	int samples, steps; /* room for so many samples, and steps beside the one before */
 	void **rows;	    /* [layers][(steps + 1) * samples][stride]; row step * samples + slot */
 	void **outputs;	    /* the same of outputs, of a dense net's hidden layers */
-	struct neap__event_list **noted; /* [tensors] */
-	size_t *count, *room;		 /* [tensors] */
-	uint32_t *start, *from;		 /* of the sort: [rows + 1], [events] */
-	uint16_t *row;			 /* [rows] */
-	void *strip;			 /* scratch of kernels: [(steps + 1) * samples] */
+	struct neap__deferred_event **events; /* [tensors] */
+	size_t *count, *room;		      /* [tensors] */
+	uint32_t *start, *from;		      /* of the sort: [rows + 1], [events] */
+	uint16_t *row;			      /* [rows] */
+	void *strip;			      /* scratch of kernels: [(steps + 1) * samples] */
 	void *memory;
 };
 
@@ -42,8 +42,8 @@ size_t neap__deferred_stride(const struct neap_net *net, int layer);
 /* The same of a row of outputs; where a layer has dropout, and of what goes up of them. */
 size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer);
 /* Memory for sums over at most `samples` samples. */
-int neap__deferred_make(struct neap_net *net, struct neap__deferred *kept, int samples);
-void neap__deferred_free(struct neap__deferred *kept);
+int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples);
+void neap__deferred_free(struct neap__deferred *deferred);
 /* Bytes that it takes. */
 size_t neap__deferred_bytes(const struct neap_net *net, int samples);
 

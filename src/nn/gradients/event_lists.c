@@ -5,21 +5,22 @@
 
 #include <string.h>
 
-real *neap__deferred_row(
-	const struct neap_net *net, const struct neap__deferred *kept, int layer, int step, int row)
+real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *deferred,
+	int layer, int step, int row)
 {
-	size_t at = (size_t)step * kept->samples + row;
-	return (real *)(void *)((char *)kept->rows[layer] + at * neap__deferred_stride(net, layer));
+	size_t at = (size_t)step * deferred->samples + row;
+	return (real *)(void *)((char *)deferred->rows[layer] +
+				at * neap__deferred_stride(net, layer));
 }
 
 /* Where the batch drops some, what goes up stands behind all. */
-real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *kept,
+real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row, int up)
 {
-	size_t at = (size_t)step * kept->samples + row,
+	size_t at = (size_t)step * deferred->samples + row,
 	       stride = neap__deferred_outputs_stride(net, layer);
 	size_t behind = up && neap__drops(net, &net->layers[layer]) ? stride / 2 : 0;
-	return (real *)(void *)((char *)kept->outputs[layer] + at * stride + behind);
+	return (real *)(void *)((char *)deferred->outputs[layer] + at * stride + behind);
 }
 
 int neap__column_of(const struct neap__layer *layer, int tensor)
@@ -29,57 +30,57 @@ int neap__column_of(const struct neap__layer *layer, int tensor)
 					    : 0;
 }
 
-void neap__note(
-	struct neap__deferred *kept, int tensor, const struct neap__list *list, uint32_t from)
+void neap__event_list_append(
+	struct neap__deferred *deferred, int tensor, const struct neap__list *list, uint32_t from)
 {
-	struct neap__event_list *to = kept->noted[tensor] + kept->count[tensor];
+	struct neap__deferred_event *to = deferred->events[tensor] + deferred->count[tensor];
 
 	for (int k = 0; k < list->count; k++)
-		to[k] = (struct neap__event_list){list->id[k], from};
-	kept->count[tensor] += (size_t)list->count;
+		to[k] = (struct neap__deferred_event){list->id[k], from};
+	deferred->count[tensor] += (size_t)list->count;
 }
 
 /* Sorted by rows, so that each is read and written once. */
-void neap__event_list_add(struct neap_net *net, struct neap__grads *grads,
-	struct neap__deferred *kept, int l, int tensor, int lenders)
+void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
+	struct neap__deferred *deferred, int l, int tensor, int source_rows)
 {
-	const struct neap__event_list *noted = kept->noted[tensor];
+	const struct neap__deferred_event *events = deferred->events[tensor];
 	const struct neap__param *t = &net->tensors[tensor];
 	uint8_t *dirty = grads->dirty + t->row_offset;
-	uint32_t *start = kept->start, sum = 0;
-	size_t count = kept->count[tensor], rows = (size_t)t->rows;
-	struct neap__scatter bundle = {.row = kept->row,
+	uint32_t *start = deferred->start, sum = 0;
+	size_t count = deferred->count[tensor], rows = (size_t)t->rows;
+	struct neap__scatter scatter = {.row = deferred->row,
 		.start = start,
-		.from = kept->from,
-		.lenders = lenders,
-		.strip = kept->strip,
-		.x = (real *)kept->rows[l] + neap__column_of(&net->layers[l], tensor),
+		.from = deferred->from,
+		.source_rows = source_rows,
+		.strip = deferred->strip,
+		.x = (real *)deferred->rows[l] + neap__column_of(&net->layers[l], tensor),
 		.stride = neap__deferred_stride(net, l) / sizeof(real)};
 
 	if (count == 0)
 		return;
 	memset(start, 0, (rows + 1) * sizeof *start);
 	for (size_t i = 0; i < count; i++)
-		start[noted[i].row]++;
+		start[events[i].row]++;
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t n = start[i];
 		start[i] = sum;
 		sum += n;
 	}
 	for (size_t i = 0; i < count; i++)
-		kept->from[start[noted[i].row]++] = noted[i].from;
+		deferred->from[start[events[i].row]++] = events[i].from;
 	/* start[i] is where row i ends: rows without spikes drop out. */
 	sum = 0;
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t end = start[i];
 		if (end == sum)
 			continue;
-		kept->row[bundle.rows] = (uint16_t)i;
-		start[bundle.rows++] = sum;
+		deferred->row[scatter.rows] = (uint16_t)i;
+		start[scatter.rows++] = sum;
 		dirty[i] = 1;
 		sum = end;
 	}
-	start[bundle.rows] = sum;
-	net->kernels->gather((real *)grads->part + t->offset, (int)t->columns, &bundle);
-	kept->count[tensor] = 0;
+	start[scatter.rows] = sum;
+	net->kernels->gather((real *)grads->part + t->offset, (int)t->columns, &scatter);
+	deferred->count[tensor] = 0;
 }

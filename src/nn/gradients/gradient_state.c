@@ -23,7 +23,7 @@ static void move(struct gradient_mover *m, void *at, size_t bytes)
 static void move_grads(
 	struct gradient_mover *m, const struct neap_net *net, struct neap__grads *grads)
 {
-	move(m, grads->part, net->elements * net->engine->real);
+	move(m, grads->part, net->elements * net->ops->real);
 	move(m, grads->total, net->elements * sizeof *grads->total);
 	move(m, grads->dirty, net->rows);
 }
@@ -40,7 +40,7 @@ static void move_group(
 
 static int move_all(struct gradient_mover *m, struct neap_net *net)
 {
-	struct neap_net_result *found = &net->result;
+	struct neap_net_result *result = &net->result;
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	size_t samples = (size_t)net->batch->size;
@@ -49,15 +49,15 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 	for (int g = 0; g < net->ngroups; g++)
 		move_group(m, net, &net->groups[g]);
 	for (int l = 0; l < net->nlayers; l++)
-		move(m, net->penalty[l], (size_t)net->layers[l].n * net->engine->real);
+		move(m, net->penalty[l], (size_t)net->layers[l].n * net->ops->real);
 	move(m, net->step_loss, samples * sizeof *net->step_loss);
 	move(m, net->prediction, samples * sizeof *net->prediction);
 	move(m, net->answer, samples * (size_t)net->options.classes * sizeof *net->answer);
 	move(m, net->rate, (size_t)net->nlayers * sizeof *net->rate);
-	move(m, &found->loss, sizeof found->loss);
-	move(m, &found->penalty, sizeof found->penalty);
-	move(m, &found->correct, sizeof found->correct);
-	move(m, &found->spikes, sizeof found->spikes);
+	move(m, &result->loss, sizeof result->loss);
+	move(m, &result->penalty, sizeof result->penalty);
+	move(m, &result->correct, sizeof result->correct);
+	move(m, &result->spikes, sizeof result->spikes);
 	return m->rc;
 }
 

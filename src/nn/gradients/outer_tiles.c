@@ -17,11 +17,11 @@ static int piece_of(int n, int most, int unit)
 	return (size + unit - 1) / unit * unit;
 }
 
-static void put(struct neap_net *net, struct neap__outer_tile parcel)
+static void put(struct neap_net *net, struct neap__outer_tile tile)
 {
-	if (net->parcels)
-		net->parcels[net->nparcels] = parcel;
-	net->nparcels++;
+	if (net->tiles)
+		net->tiles[net->ntiles] = tile;
+	net->ntiles++;
 }
 
 static void cut(struct neap_net *net, int layer, int tensor)
@@ -31,7 +31,7 @@ static void cut(struct neap_net *net, int layer, int tensor)
 
 	for (int from = 0; from < rows; from += high)
 		for (int left = 0; left < columns; left += wide)
-			put(net, (struct neap__outer_tile){NEAP__PARCEL_OUTER, layer, tensor, from,
+			put(net, (struct neap__outer_tile){NEAP__TILE_OUTER, layer, tensor, from,
 					 from + high < rows ? from + high : rows, left,
 					 left + wide < columns ? left + wide : columns});
 }
@@ -39,7 +39,7 @@ static void cut(struct neap_net *net, int layer, int tensor)
 /* The longest first. */
 static void cut_all(struct neap_net *net)
 {
-	net->nparcels = 0;
+	net->ntiles = 0;
 	put(net, (struct neap__outer_tile){.tensor = net->layers[0].weight});
 	for (int l = 0; l < net->nlayers; l++) {
 		if (l > 0)
@@ -48,53 +48,53 @@ static void cut_all(struct neap_net *net)
 			cut(net, l, net->layers[l].recurrent);
 	}
 	for (int l = 0; l < net->nlayers; l++)
-		put(net, (struct neap__outer_tile){.kind = NEAP__PARCEL_BIAS,
+		put(net, (struct neap__outer_tile){.kind = NEAP__TILE_BIAS,
 				 .layer = l,
 				 .tensor = net->layers[l].bias});
 }
 
-int neap__parcels_make(struct neap_net *net)
+int neap__outer_tiles_make(struct neap_net *net)
 {
 	if (!net->dense)
 		return 0;
 	cut_all(net);
-	net->parcels = calloc((size_t)net->nparcels, sizeof *net->parcels);
-	if (!net->parcels)
+	net->tiles = calloc((size_t)net->ntiles, sizeof *net->tiles);
+	if (!net->tiles)
 		return neap__fail_errno(ENOMEM, "net");
 	cut_all(net);
 	return 0;
 }
 
-static void take(const struct neap_net *net, struct neap__outer_team *crew, int64_t terms,
+static void take(const struct neap_net *net, struct neap__outer_team *team, int64_t terms,
 	struct neap__pieces *from)
 {
-	crew->x = neap__piece(from, (uint64_t)terms, sizeof *crew->x);
-	crew->y = neap__piece(from, (uint64_t)terms, sizeof *crew->y);
-	crew->room = neap__piece(from, neap__outer_room(ROWS), net->engine->real);
+	team->x = neap__piece(from, (uint64_t)terms, sizeof *team->x);
+	team->y = neap__piece(from, (uint64_t)terms, sizeof *team->y);
+	team->room = neap__piece(from, neap__outer_room(ROWS), net->ops->real);
 }
 
 size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 {
-	struct neap__outer_team crew;
+	struct neap__outer_team team;
 	struct neap__pieces pieces = {0};
-	take(net, &crew, terms, &pieces);
+	take(net, &team, terms, &pieces);
 	return pieces.used;
 }
 
-int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *crew, int64_t terms)
+int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, int64_t terms)
 {
 	size_t bytes = neap__outer_team_bytes(net, terms);
 	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
 
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
-	*crew = (struct neap__outer_team){.memory = memory};
-	take(net, crew, terms, &(struct neap__pieces){memory, 0});
+	*team = (struct neap__outer_team){.memory = memory};
+	take(net, team, terms, &(struct neap__pieces){memory, 0});
 	return 0;
 }
 
-void neap__outer_team_free(struct neap__outer_team *crew)
+void neap__outer_team_free(struct neap__outer_team *team)
 {
-	free(crew->memory);
-	*crew = (struct neap__outer_team){0};
+	free(team->memory);
+	*team = (struct neap__outer_team){0};
 }

@@ -14,73 +14,74 @@ static int row_of(const struct neap__group *group, int slot)
 	return group->first - group->grads->first + slot;
 }
 
-static void keep(const struct neap_net *net, struct neap__deferred *kept, int l, int step, int slot,
-	const unsigned char *adjoint)
+static void keep(const struct neap_net *net, struct neap__deferred *deferred, int l, int step,
+	int slot, const unsigned char *adjoint)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	memcpy(neap__deferred_row(net, kept, l, step, slot), adjoint + layer->adjoint_at,
+	memcpy(neap__deferred_row(net, deferred, l, step, slot), adjoint + layer->adjoint_at,
 		(size_t)layer->at.sums * sizeof(real));
 }
 
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint)
 {
-	struct neap__deferred *kept = group->kept;
+	struct neap__deferred *deferred = group->deferred;
 
 	group->step = 0;
 	for (int s = 0; s < group->size; s++)
 		for (int l = 0; l < net->nlayers; l++)
-			keep(net, kept, l, 0, row_of(group, s),
+			keep(net, deferred, l, 0, row_of(group, s),
 				adjoint + group->adjoint_at + s * net->sample_adjoint);
 }
 
 void neap__weights_end(struct neap_net *net, struct neap__group *group)
 {
-	struct neap__deferred *kept = group->kept;
-	int lenders = (group->step + 1) * kept->samples;
+	struct neap__deferred *deferred = group->deferred;
+	int source_rows = (group->step + 1) * deferred->samples;
 
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
-		neap__event_list_add(net, group->grads, kept, l, layer->weight, lenders);
+		neap__event_list_sum(net, group->grads, deferred, l, layer->weight, source_rows);
 		if (layer->is_recurrent)
-			neap__event_list_add(net, group->grads, kept, l, layer->recurrent, lenders);
-		memmove(kept->rows[l], neap__deferred_row(net, kept, l, group->step, 0),
-			(size_t)kept->samples * neap__deferred_stride(net, l));
+			neap__event_list_sum(
+				net, group->grads, deferred, l, layer->recurrent, source_rows);
+		memmove(deferred->rows[l], neap__deferred_row(net, deferred, l, group->step, 0),
+			(size_t)deferred->samples * neap__deferred_stride(net, l));
 	}
 	group->step = 0;
 }
 
 void neap__weights_step(struct neap_net *net, struct neap__group *group)
 {
-	struct neap__deferred *kept = group->kept;
-	int full = group->step == kept->steps;
+	struct neap__deferred *deferred = group->deferred;
+	int full = group->step == deferred->steps;
 
 	for (int i = 0; i < net->ntensors && !full; i++)
-		full = kept->room[i] &&
-		       kept->room[i] - kept->count[i] < (size_t)net->tensors[i].rows * group->size;
+		full = deferred->room[i] && deferred->room[i] - deferred->count[i] <
+						    (size_t)net->tensors[i].rows * group->size;
 	if (full)
 		neap__weights_end(net, group);
 	group->step++;
 }
 
-void neap__weights_keep(const struct neap__at *at)
+void neap__weights_store(const struct neap__at *at)
 {
 	const struct neap__group *group = at->group;
-	keep(at->net, group->kept, at->layer->index, group->step, row_of(group, at->slot),
+	keep(at->net, group->deferred, at->layer->index, group->step, row_of(group, at->slot),
 		at->adjoint);
 }
 
-void neap__outputs_keep(const struct neap__at *at)
+void neap__outputs_store(const struct neap__at *at)
 {
 	const struct neap__group *group = at->group;
 	int l = at->layer->index, row = row_of(group, at->slot);
 	const real *outputs = neap__view_of(at, l)->spikes.value;
 
-	memcpy(neap__deferred_outputs(at->net, group->kept, l, group->step, row, 0), outputs,
+	memcpy(neap__deferred_outputs(at->net, group->deferred, l, group->step, row, 0), outputs,
 		(size_t)at->layer->n * sizeof(real));
 	if (neap__drops(at->net, at->layer))
 		neap__dropout_all(
-			neap__deferred_outputs(at->net, group->kept, l, group->step, row, 1),
+			neap__deferred_outputs(at->net, group->deferred, l, group->step, row, 1),
 			at->net, group, at->layer, at->slot, outputs, 1);
 }
 
@@ -88,28 +89,28 @@ const real *neap__deferred_din(const struct neap__at *at, int layer)
 {
 	const struct neap__group *group = at->group;
 	return neap__deferred_row(
-		at->net, group->kept, layer, group->step - 1, row_of(group, at->slot));
+		at->net, group->deferred, layer, group->step - 1, row_of(group, at->slot));
 }
 
 void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
 	const struct neap__param *shape = &net->tensors[tensor];
-	const struct neap__sample_rows *shares = group->shares;
+	const struct neap__sample_rows *samples = group->sample_rows;
 	uint8_t *dirty = group->grads->dirty + shape->row_offset;
 
 	for (int i = 0; i < count; i++)
-		for (int j = 0; j < shares[i].count; j++)
-			dirty[shares[i].id[j]] = 1;
+		for (int j = 0; j < samples[i].count; j++)
+			dirty[samples[i].id[j]] = 1;
 	neap__rows(net->kernels, &m)
-		->grad((real *)group->grads->part + shape->offset, &m, shares, count);
+		->grad((real *)group->grads->part + shape->offset, &m, samples, count);
 }
 
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int from, int next)
 {
-	struct neap__deferred *kept = group->kept;
-	struct neap__sample_rows *shares = group->shares;
+	struct neap__deferred *deferred = group->deferred;
+	struct neap__sample_rows *samples = group->sample_rows;
 	int count = 0, step = group->step - next;
 	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
 
@@ -122,14 +123,15 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 				: neap__view_of(at, from)->spikes;
 		if (drops)
 			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
-		if (kept->room[tensor])
-			neap__note(kept, tensor, &list,
-				(uint32_t)step * (uint32_t)kept->samples + (uint32_t)at->slot);
+		if (deferred->room[tensor])
+			neap__event_list_append(deferred, tensor, &list,
+				(uint32_t)step * (uint32_t)deferred->samples + (uint32_t)at->slot);
 		else
-			shares[count++] = (struct neap__sample_rows){.id = list.id,
+			samples[count++] = (struct neap__sample_rows){.id = list.id,
 				.v = list.value,
 				.count = list.count,
-				.in = neap__deferred_row(net, kept, layer->index, step, at->slot) +
+				.in = neap__deferred_row(
+					      net, deferred, layer->index, step, at->slot) +
 				      neap__column_of(layer, tensor)};
 	}
 	if (count)

@@ -12,7 +12,7 @@
 static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, int64_t strip)
 {
 	uint64_t strips = ((uint64_t)columns + (uint64_t)strip - 1) / (uint64_t)strip;
-	uint64_t row = strips * (uint64_t)strip * net->engine->real;
+	uint64_t row = strips * (uint64_t)strip * net->ops->real;
 	uint64_t bytes = neap__round_up(neap__sat_mul((uint64_t)rows, row), 64);
 
 	*to = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
@@ -26,7 +26,7 @@ static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, 
 static int make_strips(struct neap_net *net, const struct neap__layer *from, int tensor)
 {
 	const struct neap__param *t = tensor < 0 ? NULL : &net->tensors[tensor];
-	int all = from->outputs == NEAP__ALL, strip = net->engine->strip_columns(net);
+	int all = from->outputs == NEAP__OUTPUT_ALL, strip = net->ops->strip_columns(net);
 
 	if (!t || t->row_start)
 		return 0;

@@ -3,11 +3,11 @@
 
 static int rows_of(const struct neap__group *group, const struct neap__layer *layer, int s, int t)
 {
-	int count = neap__arriving(group, layer, s)[t].count;
-	return count + (layer->is_recurrent ? neap__own_known(group, layer, s)[t].count : 0);
+	int count = neap__arriving_events(group, layer, s)[t].count;
+	return count + (layer->is_recurrent ? neap__own_events(group, layer, s)[t].count : 0);
 }
 
-int neap__arrivals_fit(
+int neap__replay_events_fit(
 	const struct neap_net *net, const struct neap__group *group, int64_t t0, int64_t t1)
 {
 	for (int l = 0; l < net->nlayers - 1; l++) {
@@ -51,7 +51,7 @@ static uint16_t *put_rows(
 	return row;
 }
 
-void neap__arrivals_list(const struct neap_net *net, struct neap__group *group,
+void neap__replay_events_list(const struct neap_net *net, struct neap__group *group,
 	const struct neap__layer *layer, int64_t t0, int64_t t1)
 {
 	struct neap__replay *r = group->replay;
@@ -64,15 +64,15 @@ void neap__arrivals_list(const struct neap_net *net, struct neap__group *group,
 		int from = part * rows, to = from + rows;
 		for (int s = 0; s < group->size; s++) {
 			size_t at = (size_t)part * group->room + s;
-			uint16_t *count = r->counts + at * NEAP__REPLAYED;
+			uint16_t *count = r->counts + at * NEAP__REPLAY_STEPS;
 			int steps = neap__steps_in(net, group, s, t0, t1);
 			r->rows[at] = row;
 			for (int t = 0; t < steps; t++) {
 				uint16_t *begin = row;
-				row = put_rows(row, neap__arriving(group, layer, s) + t, below_bits,
-					0, from, to);
+				row = put_rows(row, neap__arriving_events(group, layer, s) + t,
+					below_bits, 0, from, to);
 				if (layer->is_recurrent)
-					row = put_rows(row, neap__own_known(group, layer, s) + t,
+					row = put_rows(row, neap__own_events(group, layer, s) + t,
 						own_bits, layer->below, from, to);
 				count[t] = (uint16_t)(row - begin);
 			}

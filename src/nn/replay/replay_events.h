@@ -11,22 +11,22 @@
 #include "nn/replay/replay_memory.h"
 
 /* Spikes known of row l (0: the inputs) and a sample: [0] before the first step, then of each. */
-static inline struct neap__events *neap__known(const struct neap__group *group, int row, int s)
+static inline struct neap__events *neap__events_of(const struct neap__group *group, int row, int s)
 {
-	return group->replay->known + ((size_t)row * group->room + s) * (NEAP__REPLAYED + 1);
+	return group->replay->events + ((size_t)row * group->room + s) * (NEAP__REPLAY_STEPS + 1);
 }
 
 /* A layer's own, and those that arrive at it: in the step before [0], then in each. */
-static inline const struct neap__events *neap__own_known(
+static inline const struct neap__events *neap__own_events(
 	const struct neap__group *group, const struct neap__layer *layer, int s)
 {
-	return neap__known(group, layer->index + 1, s);
+	return neap__events_of(group, layer->index + 1, s);
 }
 
-static inline const struct neap__events *neap__arriving(
+static inline const struct neap__events *neap__arriving_events(
 	const struct neap__group *group, const struct neap__layer *layer, int s)
 {
-	return neap__known(group, layer->index, s) + !(layer->index && layer->delay);
+	return neap__events_of(group, layer->index, s) + !(layer->index && layer->delay);
 }
 
 /* What of an id of layer `index` is its unit; index -1: of an input. */
@@ -44,13 +44,13 @@ static inline int neap__steps_in(
 	return end > t0 ? (int)(end - t0) : 0;
 }
 
-#define neap__arrivals_fit NEAP_R(neap__arrivals_fit)
-#define neap__arrivals_list NEAP_R(neap__arrivals_list)
+#define neap__replay_events_fit NEAP_R(neap__replay_events_fit)
+#define neap__replay_events_list NEAP_R(neap__replay_events_list)
 /* Is there room for the rows of [t0, t1), for each layer? */
-int neap__arrivals_fit(
+int neap__replay_events_fit(
 	const struct neap_net *net, const struct neap__group *group, int64_t t0, int64_t t1);
 /* Fills in counts and rows of a layer: part by part of the weights, sample by sample. */
-void neap__arrivals_list(const struct neap_net *net, struct neap__group *group,
+void neap__replay_events_list(const struct neap_net *net, struct neap__group *group,
 	const struct neap__layer *layer, int64_t t0, int64_t t1);
 
 #endif

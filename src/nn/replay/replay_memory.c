@@ -6,17 +6,17 @@ static void take_layer(const struct neap_net *net, struct neap__pieces *from,
 	struct neap__replay *r, const struct neap__layer *layer, uint64_t samples)
 {
 	uint64_t strips = samples * (uint64_t)neap__walk_strips(net, layer);
-	void *values = neap__piece(from, samples * neap__value_room(net, layer), net->engine->real);
-	void *near = neap__piece(from, strips, neap__near_bytes(net));
+	void *values = neap__piece(from, samples * neap__value_room(net, layer), net->ops->real);
+	void *near_masks = neap__piece(from, strips, neap__near_mask_bytes(net));
 	struct neap__found *found = neap__piece(from, strips, sizeof *found);
-	int *kept = neap__piece(from, samples * NEAP__REPLAYED, sizeof *kept);
+	int *near_counts = neap__piece(from, samples * NEAP__REPLAY_STEPS, sizeof *near_counts);
 
 	if (!from->base)
 		return;
 	r->values[layer->index] = values;
-	r->near[layer->index] = near;
+	r->near_masks[layer->index] = near_masks;
 	r->found[layer->index] = found;
-	r->kept[layer->index] = kept;
+	r->near_counts[layer->index] = near_counts;
 }
 
 struct neap__replay *neap__replay_take(
@@ -26,14 +26,14 @@ struct neap__replay *neap__replay_take(
 	uint64_t hidden = (uint64_t)net->nlayers - 1, n = (uint64_t)samples, rows = 0, parts = 0;
 	struct neap__replay *to = r ? r : &measured;
 
-	*to = (struct neap__replay){.steps = NEAP__REPLAYED};
+	*to = (struct neap__replay){.steps = NEAP__REPLAY_STEPS};
 	to->before = neap__piece(from, n, net->sample_state);
-	to->known = neap__piece(
-		from, (uint64_t)net->nlayers * n * (NEAP__REPLAYED + 1), sizeof *to->known);
+	to->events = neap__piece(
+		from, (uint64_t)net->nlayers * n * (NEAP__REPLAY_STEPS + 1), sizeof *to->events);
 	to->values = neap__piece(from, hidden, sizeof *to->values);
-	to->near = neap__piece(from, hidden, sizeof *to->near);
+	to->near_masks = neap__piece(from, hidden, sizeof *to->near_masks);
 	to->found = neap__piece(from, hidden, sizeof *to->found);
-	to->kept = neap__piece(from, hidden, sizeof *to->kept);
+	to->near_counts = neap__piece(from, hidden, sizeof *to->near_counts);
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		uint64_t all = (uint64_t)neap__walk_rows(layer);
@@ -44,15 +44,15 @@ struct neap__replay *neap__replay_take(
 	}
 	to->used = neap__piece(from, n, sizeof *to->used);
 	to->ids = neap__piece(from, (uint64_t)net->widest + NEAP__SPARE, sizeof *to->ids);
-	to->row = neap__piece(from, (uint64_t)net->widest + NEAP__STRIP_SPARE, net->engine->real);
-	to->counts = neap__piece(from, parts * n * NEAP__REPLAYED, sizeof *to->counts);
+	to->row = neap__piece(from, (uint64_t)net->widest + NEAP__STRIP_SPARE, net->ops->real);
+	to->counts = neap__piece(from, parts * n * NEAP__REPLAY_STEPS, sizeof *to->counts);
 	to->rows = neap__piece(from, parts * n, sizeof *to->rows);
 	/* Two steps in which all units spike; many, where few do. */
 	to->list_room = neap__sat_mul(2 * n, rows);
 	to->list = neap__piece(from, to->list_room, sizeof *to->list);
 	to->words = (size_t)neap__round_up((uint64_t)net->widest, 512) / 64;
 	to->spiked = neap__piece(from, n * to->words, sizeof *to->spiked);
-	to->sums = neap__piece(from, (parts > 1 ? n : 1) * NEAP__REPLAYED * (uint64_t)net->strip,
-		net->engine->real);
+	to->sums = neap__piece(from,
+		(parts > 1 ? n : 1) * NEAP__REPLAY_STEPS * (uint64_t)net->strip, net->ops->real);
 	return r;
 }

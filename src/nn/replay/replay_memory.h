@@ -10,37 +10,37 @@
 #include "base/bump_alloc.h"
 
 enum {
-	NEAP__REPLAYED = NEAP__GRADIENT_BLOCK, /* steps replayed at a time, at most */
-	NEAP__WHOLE = 16,	      /* the same where the membranes of all units are kept */
-	NEAP__NEAR_BYTES = 192 << 10, /* of a strip's rows that are added at a time */
+	NEAP__REPLAY_STEPS = NEAP__GRADIENT_BLOCK, /* steps replayed at a time, at most */
+	NEAP__WHOLE_STEPS = 16,		/* the same where the membranes of all units are kept */
+	NEAP__CACHED_BYTES = 192 << 10, /* of a strip's rows that are added at a time */
 };
 
 struct neap__replay {
-	int64_t from;		    /* the first of those steps */
-	int steps;		    /* so many at a time, for now */
-	int whole;		    /* of so many ranges to come all membranes are kept */
-	unsigned char *before;	    /* states of the group before them */
-	struct neap__events *known; /* [layers][sample][NEAP__REPLAYED + 1] */
+	int64_t from;		     /* the first of those steps */
+	int steps;		     /* so many at a time, for now */
+	int whole_ranges;	     /* of so many ranges to come all membranes are kept */
+	unsigned char *before;	     /* states of the group before them */
+	struct neap__events *events; /* [layers][sample][NEAP__REPLAY_STEPS + 1] */
 	/*
 	 * [layers] reals [sample][neap__value_room]: membranes that the walk kept (kern.h),
-	 * strip after strip; or of NEAP__WHOLE steps all, [strip][step][unit].
+	 * strip after strip; or of NEAP__WHOLE_STEPS steps all, [strip][step][unit].
 	 */
 	void **values;
-	void **near;		    /* [layers] [sample][strip][NEAP__REPLAYED] a bit a unit */
+	void **near_masks;	    /* [layers] [sample][strip][NEAP__REPLAY_STEPS] a bit a unit */
 	int *used;		    /* [sample] of the values of one layer */
 	struct neap__found **found; /* [layers] [sample][strip] what is not yet on tape */
-	int **kept; /* [layers] [sample][NEAP__REPLAYED] how many; NEAP__ALL_UNITS */
+	int **near_counts; /* [layers] [sample][NEAP__REPLAY_STEPS] how many; NEAP__ALL_UNITS */
 	/* Of one step: units and membranes. */
 	uint16_t *ids;
 	void *row;
 	/* Of one layer (kern.h): rows that arrive, part of the weights by part. */
-	uint16_t *counts; /* [part][sample][NEAP__REPLAYED] */
+	uint16_t *counts; /* [part][sample][NEAP__REPLAY_STEPS] */
 	uint16_t **rows;  /* [part][sample] where theirs begin in: */
 	uint16_t *list;
 	uint64_t list_room;
 	uint64_t *spiked; /* [sample][words] in the step before */
 	size_t words;
-	void *sums; /* reals [sample][NEAP__REPLAYED][strip's units] */
+	void *sums; /* reals [sample][NEAP__REPLAY_STEPS][strip's units] */
 };
 enum { NEAP__ALL_UNITS = -1 };
 
@@ -53,8 +53,8 @@ static inline int64_t neap__walk_rows(const struct neap__layer *layer)
 /* Parts that they are added in, so that a strip of a part stays near; rows of one. */
 static inline int neap__walk_parts(const struct neap_net *net, const struct neap__layer *layer)
 {
-	uint64_t bytes = (uint64_t)neap__walk_rows(layer) * net->strip * net->engine->real;
-	return (int)((bytes + NEAP__NEAR_BYTES - 1) / NEAP__NEAR_BYTES);
+	uint64_t bytes = (uint64_t)neap__walk_rows(layer) * net->strip * net->ops->real;
+	return (int)((bytes + NEAP__CACHED_BYTES - 1) / NEAP__CACHED_BYTES);
 }
 
 static inline int neap__part_rows(const struct neap_net *net, const struct neap__layer *layer)
@@ -71,7 +71,7 @@ static inline int neap__walk_strips(const struct neap_net *net, const struct nea
 /* Numbers that the walks of a sample may keep, and room for what they write. */
 static inline int64_t neap__value_most(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return (int64_t)neap__walk_strips(net, layer) * NEAP__WHOLE * (int64_t)net->strip;
+	return (int64_t)neap__walk_strips(net, layer) * NEAP__WHOLE_STEPS * (int64_t)net->strip;
 }
 
 static inline size_t neap__value_room(const struct neap_net *net, const struct neap__layer *layer)
@@ -80,9 +80,9 @@ static inline size_t neap__value_room(const struct neap_net *net, const struct n
 }
 
 /* Bytes of bits of a strip. */
-static inline size_t neap__near_bytes(const struct neap_net *net)
+static inline size_t neap__near_mask_bytes(const struct neap_net *net)
 {
-	return NEAP__REPLAYED * net->strip / 8;
+	return NEAP__REPLAY_STEPS * net->strip / 8;
 }
 
 /* Room for a group of so many samples, of a net that has a log. */

@@ -7,7 +7,7 @@
  * see.
  *
  * All spikes known, the currents of a layer wait for nothing, and its membranes for nothing
- * but their own past: strips of units go over up to NEAP__REPLAYED steps at a time
+ * but their own past: strips of units go over up to NEAP__REPLAY_STEPS steps at a time
  * (kern/currents.c, kern/walk.c), so that a strip's weights are fetched once for many steps
  * and samples; of large layers in parts, the sums so far kept near. Where sparse tapes need
  * no more, only the membranes inside the support are kept. Else the walk keeps all of them
@@ -41,14 +41,14 @@ static struct neap__events read_list(const struct neap__layer *layer, const unsi
 }
 
 /* Everything that is known of [t0, t1): inputs, and the log's spikes. */
-static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, int64_t t1,
+static void read_events(struct neap_net *net, struct neap__group *group, int64_t t0, int64_t t1,
 	const unsigned char *const *logs)
 {
 	for (int s = 0; s < group->size; s++)
 		for (int l = 0; l < net->nlayers - 1; l++) {
 			const struct neap__list *list =
 				neap__list_of(group->spike_lists[!(t0 & 1)], net, s, l);
-			*neap__known(group, l + 1, s) =
+			*neap__events_of(group, l + 1, s) =
 				(struct neap__events){list->id, list->count};
 		}
 	for (int64_t t = t0; t < t1; t++) {
@@ -57,11 +57,11 @@ static void learn(struct neap_net *net, struct neap__group *group, int64_t t0, i
 			if (neap__length_of(net, group, s) <= t)
 				continue;
 			struct neap__list input = neap__input_events(net, group->first + s, t);
-			neap__known(group, 0, s)[t - t0 + 1] =
+			neap__events_of(group, 0, s)[t - t0 + 1] =
 				(struct neap__events){input.id, input.count};
 			for (int l = 0; l < net->nlayers - 1; l++) {
 				if (net->layers[l].logged)
-					neap__known(group, l + 1, s)[t - t0 + 1] =
+					neap__events_of(group, l + 1, s)[t - t0 + 1] =
 						read_list(&net->layers[l], &p);
 			}
 		}
@@ -74,9 +74,9 @@ static size_t strip_at(
 	return (size_t)s * neap__walk_strips(net, layer) + strip;
 }
 
-static int *kept_of(const struct neap__group *group, const struct neap__layer *layer, int s)
+static int *near_counts_of(const struct neap__group *group, const struct neap__layer *layer, int s)
 {
-	return group->replay->kept[layer->index] + (size_t)s * NEAP__REPLAYED;
+	return group->replay->near_counts[layer->index] + (size_t)s * NEAP__REPLAY_STEPS;
 }
 
 /* A bit for each unit of a sample's list. */
@@ -85,7 +85,7 @@ static uint64_t *bits_of(const struct neap__group *group, int s)
 	return group->replay->spiked + (size_t)s * group->replay->words;
 }
 
-static void mark(uint64_t *bits, size_t words, const struct neap__events *e, unsigned unit)
+static void set_bits(uint64_t *bits, size_t words, const struct neap__events *e, unsigned unit)
 {
 	memset(bits, 0, words * sizeof *bits);
 	for (int k = 0; k < e->count; k++)
@@ -106,7 +106,7 @@ struct replay_walk {
 static real *sums_of(const struct replay_walk *w, int s)
 {
 	size_t slot = neap__walk_parts(w->net, w->layer) > 1 ? (size_t)s : 0;
-	return (real *)w->group->replay->sums + slot * NEAP__REPLAYED * w->net->strip;
+	return (real *)w->group->replay->sums + slot * NEAP__REPLAY_STEPS * w->net->strip;
 }
 
 /* The weights of a strip and a part. */
@@ -120,7 +120,7 @@ static const real *weights_of(const struct replay_walk *w, int strip, int part)
 }
 
 /* What arrives at a strip of a sample, of a part of the weights. */
-static void add(const struct replay_walk *w, int strip, int part, int s)
+static void add_currents(const struct replay_walk *w, int strip, int part, int s)
 {
 	const struct neap_net *net = w->net;
 	const struct neap__replay *r = w->group->replay;
@@ -128,7 +128,7 @@ static void add(const struct replay_walk *w, int strip, int part, int s)
 	int from = strip * (int)net->strip, left = w->layer->n - from;
 	struct neap__arrivals a = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
 		.units = left < (int)net->strip ? left : (int)net->strip,
-		.count = r->counts + at * NEAP__REPLAYED,
+		.count = r->counts + at * NEAP__REPLAY_STEPS,
 		.row = r->rows[at],
 		.begin = part ? NULL : (const real *)net->tensors[w->layer->bias].data + from,
 		.sums = sums_of(w, s)};
@@ -144,15 +144,16 @@ static real *values_of(const struct neap_net *net, const struct neap__group *gro
 }
 
 /* Moves a strip of a sample, if what it keeps has room. */
-static void move(struct replay_walk *w, int strip, int s)
+static void walk_strip(struct replay_walk *w, int strip, int s)
 {
 	const struct neap_net *net = w->net;
 	struct neap__replay *r = w->group->replay;
 	const struct neap__layer *layer = w->layer;
 	size_t at = strip_at(net, layer, s, strip);
 	int from = strip * (int)net->strip, left = layer->n - from;
-	int used = w->listed ? r->used[s] : from * NEAP__WHOLE;
-	unsigned char *near = (unsigned char *)r->near[layer->index] + at * neap__near_bytes(net);
+	int used = w->listed ? r->used[s] : from * NEAP__WHOLE_STEPS;
+	unsigned char *near =
+		(unsigned char *)r->near_masks[layer->index] + at * neap__near_mask_bytes(net);
 	struct neap__walker q = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
 		.units = left < (int)net->strip ? left : (int)net->strip,
 		.sums = sums_of(w, s),
@@ -162,7 +163,7 @@ static void move(struct replay_walk *w, int strip, int s)
 		     from,
 		.value = values_of(net, w->group, layer, s) + used,
 		.near = w->listed ? near : NULL,
-		.kept = kept_of(w->group, layer, s),
+		.near_count = near_counts_of(w->group, layer, s),
 		.most = (int)neap__value_most(net, layer) - used};
 
 	r->found[layer->index][at] = (struct neap__found){near, q.value};
@@ -170,7 +171,7 @@ static void move(struct replay_walk *w, int strip, int s)
 }
 
 /* Asks for a strip's weights of a part: what steps ask for one row after the other comes late. */
-static void fetch(const struct replay_walk *w, int strip, int part)
+static void prefetch_weights(const struct replay_walk *w, int strip, int part)
 {
 	int left = (int)neap__walk_rows(w->layer) - part * neap__part_rows(w->net, w->layer);
 	int rows = neap__part_rows(w->net, w->layer);
@@ -182,7 +183,7 @@ static void fetch(const struct replay_walk *w, int strip, int part)
 }
 
 /* Strip by strip: weights outside, so that they stay near. Or not all: there was no room. */
-static int move_strips(struct replay_walk *w)
+static int walk_strips(struct replay_walk *w)
 {
 	int parts = neap__walk_parts(w->net, w->layer), size = w->group->size;
 	int *used = w->group->replay->used, most = (int)neap__value_most(w->net, w->layer);
@@ -190,14 +191,14 @@ static int move_strips(struct replay_walk *w)
 	memset(used, 0, (size_t)size * sizeof *used);
 	for (int strip = 0; strip < neap__walk_strips(w->net, w->layer); strip++) {
 		for (int part = 0; part < parts - 1; part++) {
-			fetch(w, strip, part);
+			prefetch_weights(w, strip, part);
 			for (int s = 0; s < size; s++)
-				add(w, strip, part, s);
+				add_currents(w, strip, part, s);
 		}
-		fetch(w, strip, parts - 1);
+		prefetch_weights(w, strip, parts - 1);
 		for (int s = 0; s < size; s++) {
-			add(w, strip, parts - 1, s);
-			move(w, strip, s);
+			add_currents(w, strip, parts - 1, s);
+			walk_strip(w, strip, s);
 			if (used[s] > most)
 				return 0;
 		}
@@ -206,7 +207,7 @@ static int move_strips(struct replay_walk *w)
 }
 
 /* Could all samples have kept three times as many? */
-static int has_plenty(const struct replay_walk *w)
+static int has_spare_room(const struct replay_walk *w)
 {
 	int64_t most = neap__value_most(w->net, w->layer);
 
@@ -217,13 +218,14 @@ static int has_plenty(const struct replay_walk *w)
 }
 
 /* Does each step have a tape that needs no more than was kept? */
-static int is_enough(const struct replay_walk *w)
+static int near_is_enough(const struct replay_walk *w)
 {
 	for (int s = 0; s < w->group->size; s++) {
-		const int *kept = kept_of(w->group, w->layer, s);
-		const struct neap__events *own = neap__own_known(w->group, w->layer, s) + 1;
+		const int *near_count = near_counts_of(w->group, w->layer, s);
+		const struct neap__events *own = neap__own_events(w->group, w->layer, s) + 1;
 		for (int t = 0; t < neap__steps_in(w->net, w->group, s, w->t0, w->t1); t++)
-			if (!neap__code(w->layer)->lists(w->net, w->layer, own[t].count, kept[t]))
+			if (!neap__code(w->layer)->lists(
+				    w->net, w->layer, own[t].count, near_count[t]))
 				return 0;
 	}
 	return 1;
@@ -239,7 +241,7 @@ enum outcome { WALKED, TOO_MANY, TOO_DENSE };
 enum { WHOLE_FOR = 16 }; /* walks, once a tape was dense */
 
 static enum outcome walk_layer(struct neap_net *net, struct neap__group *group,
-	unsigned char *state, const struct neap__layer *layer, int64_t t0, int64_t t1, int *plenty)
+	unsigned char *state, const struct neap__layer *layer, int64_t t0, int64_t t1, int *spare)
 {
 	struct replay_walk w = {.net = net,
 		.group = group,
@@ -247,22 +249,22 @@ static enum outcome walk_layer(struct neap_net *net, struct neap__group *group,
 		.state = state,
 		.t0 = t0,
 		.t1 = t1,
-		.listed = !group->replay->whole && lists(net, layer)};
+		.listed = !group->replay->whole_ranges && lists(net, layer)};
 
 	w.constants.cut = (real)layer->cut;
 	neap__code(layer)->walk(layer, &w.constants);
 	for (int s = 0; s < group->size; s++) {
-		int *kept = kept_of(group, layer, s);
-		for (int t = 0; t < NEAP__REPLAYED; t++)
-			kept[t] = w.listed ? 0 : NEAP__ALL_UNITS;
-		mark(bits_of(group, s), group->replay->words, neap__own_known(group, layer, s),
+		int *near_count = near_counts_of(group, layer, s);
+		for (int t = 0; t < NEAP__REPLAY_STEPS; t++)
+			near_count[t] = w.listed ? 0 : NEAP__ALL_UNITS;
+		set_bits(bits_of(group, s), group->replay->words, neap__own_events(group, layer, s),
 			neap__unit_bits(net, layer->index));
 	}
-	neap__arrivals_list(net, group, layer, t0, t1);
-	if (!move_strips(&w))
+	neap__replay_events_list(net, group, layer, t0, t1);
+	if (!walk_strips(&w))
 		return TOO_MANY;
-	*plenty &= has_plenty(&w);
-	return !w.listed || is_enough(&w) ? WALKED : TOO_DENSE;
+	*spare &= has_spare_room(&w);
+	return !w.listed || near_is_enough(&w) ? WALKED : TOO_DENSE;
 }
 
 /* All layers from t0 to t1; or none, and another time fewer steps, or whole membranes. */
@@ -272,14 +274,14 @@ static int walk_layers(struct neap_net *net, struct neap__group *group, unsigned
 	struct neap__replay *r = group->replay;
 	size_t bytes = (size_t)group->size * net->sample_state;
 	enum outcome outcome = WALKED;
-	int plenty = 1;
+	int spare = 1;
 
 	memcpy(r->before, state + group->state_at, bytes);
 	for (int l = 0; l < net->nlayers - 1 && outcome == WALKED; l++)
-		outcome = walk_layer(net, group, state, &net->layers[l], t0, t1, &plenty);
+		outcome = walk_layer(net, group, state, &net->layers[l], t0, t1, &spare);
 	if (outcome == WALKED) {
-		r->whole -= r->whole > 0;
-		if (plenty && r->steps < NEAP__REPLAYED)
+		r->whole_ranges -= r->whole_ranges > 0;
+		if (spare && r->steps < NEAP__REPLAY_STEPS)
 			r->steps *= 2;
 		return 1;
 	}
@@ -287,7 +289,7 @@ static int walk_layers(struct neap_net *net, struct neap__group *group, unsigned
 	if (outcome == TOO_MANY)
 		r->steps /= 2;
 	else
-		r->whole = WHOLE_FOR;
+		r->whole_ranges = WHOLE_FOR;
 	return 0;
 }
 
@@ -297,8 +299,8 @@ static int64_t steps_from(const struct neap_net *net, const struct neap__replay 
 	int64_t most = r->steps;
 
 	for (int l = 0; l < net->nlayers - 1; l++)
-		if (r->whole || !lists(net, &net->layers[l]))
-			most = most < NEAP__WHOLE ? most : NEAP__WHOLE;
+		if (r->whole_ranges || !lists(net, &net->layers[l]))
+			most = most < NEAP__WHOLE_STEPS ? most : NEAP__WHOLE_STEPS;
 	return most < left ? most : left;
 }
 
@@ -310,7 +312,7 @@ static real *whole_row(const struct neap__at *at, int t)
 	size_t units = at->net->strip;
 	real *row = at->group->replay->row;
 
-	for (int i = 0; i < strips; i++, from += NEAP__WHOLE * units)
+	for (int i = 0; i < strips; i++, from += NEAP__WHOLE_STEPS * units)
 		memcpy(row + i * units, from + (size_t)t * units, units * sizeof *row);
 	return row;
 }
@@ -344,11 +346,12 @@ static size_t finish(struct neap__at *at, unsigned char *tape)
 {
 	struct neap__group *group = at->group;
 	const struct neap__layer *layer = at->layer;
-	int t = (int)(at->t - group->replay->from), near = kept_of(group, layer, at->slot)[t];
+	int t = (int)(at->t - group->replay->from),
+	    near = near_counts_of(group, layer, at->slot)[t];
 
 	if (near == NEAP__ALL_UNITS)
 		return neap__code(layer)->walked(at, whole_row(at, t), tape);
-	const struct neap__events *now = neap__own_known(group, layer, at->slot) + t + 1;
+	const struct neap__events *now = neap__own_events(group, layer, at->slot) + t + 1;
 	memcpy(at->now->room, now->id, (size_t)now->count * sizeof *now->id);
 	at->now->count = now->count;
 	if (now->count)
@@ -370,8 +373,8 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 		do {
 			to = from + steps_from(net, r, t1 - from);
 			r->from = from;
-			learn(net, group, from, to, logs + (from - t0));
-			while (to - from > 1 && !neap__arrivals_fit(net, group, from, to))
+			read_events(net, group, from, to, logs + (from - t0));
+			while (to - from > 1 && !neap__replay_events_fit(net, group, from, to))
 				to = from + (to - from + 1) / 2;
 		} while (!walk_layers(net, group, state, from, to));
 		for (int64_t t = from; t < to; t++) {
