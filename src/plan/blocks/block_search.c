@@ -411,7 +411,7 @@ static void describe(struct block_search *s, const struct neap_problem *p, int t
 	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
 }
 
-int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	int64_t effort, double below)
 {
 	int64_t pool = neap__pool_bytes(problem, tier);

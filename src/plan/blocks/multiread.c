@@ -52,7 +52,8 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	int64_t w = m->steps + 1;
 	double *v0 = m->cost + c * w, *v1 = m->cost + m->room + c * w;
 	const double *less = c > 0 ? v0 - w : NULL;
-	struct neap__multiread_row kept = {0, NEAP__MR_KEEP}, again = {0, NEAP__MR_AGAIN};
+	struct neap__multiread_row kept = {0, NEAP__MULTIREAD_KEEP},
+				   again = {0, NEAP__MULTIREAD_AGAIN};
 	struct neap__multiread_row fresh = kept;
 	double keep = INFINITY, reread = INFINITY, alone = INFINITY;
 	for (int64_t y = 1; y < l; y++) {
@@ -75,7 +76,7 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	v0[l] = alone;
 	if (v1[l] + price < alone) {
 		v0[l] = v1[l] + price;
-		fresh = (struct neap__multiread_row){1, NEAP__MR_WRITE};
+		fresh = (struct neap__multiread_row){1, NEAP__MULTIREAD_WRITE};
 	}
 	m->fresh[c * w + l] = fresh;
 }
@@ -105,7 +106,7 @@ int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *cha
 			}
 			m->cost[c * w + l] = m->cost[m->room + c * w + l] = 0;
 			m->stored[c * w + l] = m->fresh[c * w + l] =
-				(struct neap__multiread_row){0, NEAP__MR_KEEP};
+				(struct neap__multiread_row){0, NEAP__MULTIREAD_KEEP};
 		}
 	}
 	return m->cost[m->room + m->slots * w + steps] < INFINITY ? 0 : NEAP_EINFEASIBLE;

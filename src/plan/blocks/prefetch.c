@@ -25,7 +25,7 @@
 #define BATCH 1024 /* operations a batch may have, at most */
 #define AHEAD 100  /* GETs before the one whose need is nearest */
 
-static int32_t take(struct neap__prefetch *x, struct neap__numbers *n)
+static int32_t take(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
@@ -42,7 +42,7 @@ static int32_t take(struct neap__prefetch *x, struct neap__numbers *n)
 	return (int32_t)n->made++;
 }
 
-static void give(struct neap__numbers *n, int32_t number)
+static void give(struct neap__prefetch_numbers *n, int32_t number)
 {
 	n->free[n->nfree++] = number;
 }
@@ -155,7 +155,7 @@ static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 }
 
 /* Does only BACKWARD, and what leaves the live buffer alone, happen in `op`? */
-static int leaves_live(const struct neap__op *op)
+static int leaves_live(const struct neap__block_op *op)
 {
 	return op->kind == NEAP__OP_BACKWARD || op->kind == NEAP__OP_NEED_TAPES ||
 	       op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_DROP;
@@ -164,7 +164,7 @@ static int leaves_live(const struct neap__op *op)
 /* Gives the GET of the operation just appended, number j, its place. */
 static void place_get(struct neap__prefetch *x, int64_t j)
 {
-	struct neap__op *op = neap__prefetch_op(x, j);
+	struct neap__block_op *op = neap__prefetch_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
@@ -204,7 +204,7 @@ static void place_get(struct neap__prefetch *x, int64_t j)
 	*neap__prefetch_get(x, x->get_tail++) = g;
 }
 
-static void append(void *user, const struct neap__op *op)
+static void append(void *user, const struct neap__block_op *op)
 {
 	struct neap__prefetch *x = user;
 	int64_t j = x->tail++;
@@ -217,12 +217,12 @@ static void append(void *user, const struct neap__op *op)
 static int fill(struct neap__prefetch *x)
 {
 	while (!x->ended && x->tail - x->head < LOOK &&
-		x->get_tail - x->get_head < NEAP__FLOW_GETS / 2) {
+		x->get_tail - x->get_head < NEAP__PREFETCH_GETS / 2) {
 		int rc = neap__block_program_next(&x->program, append, x);
 		if (rc < 0)
 			return rc;
-		if (x->tail - x->head > NEAP__FLOW_WINDOW - BATCH && rc > 0 &&
-			x->tail - x->head >= NEAP__FLOW_WINDOW)
+		if (x->tail - x->head > NEAP__PREFETCH_WINDOW - BATCH && rc > 0 &&
+			x->tail - x->head >= NEAP__PREFETCH_WINDOW)
 			return NEAP_EINFEASIBLE; /* a block of too many chunks */
 		x->ended = rc == 0;
 	}
@@ -279,7 +279,7 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 	return 0;
 }
 
-static int put_state(struct neap__prefetch *x, const struct neap__op *op)
+static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
 		.tier = (uint16_t)x->tier,
@@ -308,7 +308,7 @@ static int put_state(struct neap__prefetch *x, const struct neap__op *op)
 	return 0;
 }
 
-static int put_tapes(struct neap__prefetch *x, const struct neap__op *op)
+static int put_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int64_t bytes = (op->t1 - op->t0) * (int64_t)x->problem.chain.tape;
 	while (tickets_left(x) < 1 && x->put_head < x->put_tail)
@@ -365,7 +365,7 @@ static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 	x->slot_of[handle] = slot;
 }
 
-static void need_state(struct neap__prefetch *x, const struct neap__op *op)
+static void need_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
@@ -385,7 +385,7 @@ static void need_state(struct neap__prefetch *x, const struct neap__op *op)
 	bind(x, op->handle, slot);
 }
 
-static void need_tapes(struct neap__prefetch *x, const struct neap__op *op)
+static void need_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
@@ -393,7 +393,7 @@ static void need_tapes(struct neap__prefetch *x, const struct neap__op *op)
 	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
 }
 
-static void slot_op(struct neap__prefetch *x, const struct neap__op *op)
+static void slot_op(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	if (op->kind == NEAP__OP_SAVE) {
 		int32_t slot = take(x, &x->slots);
@@ -406,7 +406,7 @@ static void slot_op(struct neap__prefetch *x, const struct neap__op *op)
 	}
 }
 
-static int perform(struct neap__prefetch *x, const struct neap__op *op)
+static int perform(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	static const uint8_t kinds[] = {[NEAP__OP_ADVANCE] = NEAP_ADVANCE,
 		[NEAP__OP_RECORD] = NEAP_RECORD,
@@ -431,7 +431,7 @@ static int perform(struct neap__prefetch *x, const struct neap__op *op)
 }
 
 /* Bytes that GETs brought for this very operation: they are within its `held`. */
-static int64_t brought(struct neap__prefetch *x, const struct neap__op *op)
+static int64_t brought(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
 		    (op->kind == NEAP__OP_NEED_STATE && op->handle >= 0);
@@ -450,7 +450,7 @@ int neap__prefetch_next(struct neap__prefetch *x,
 		return x->error;
 	}
 	int64_t i = x->head;
-	const struct neap__op *op = neap__prefetch_op(x, i);
+	const struct neap__block_op *op = neap__prefetch_op(x, i);
 	if (x->watch && op->begins)
 		neap__prefetch_pause(x, op->begins);
 	settle_ended(x);

@@ -53,7 +53,7 @@ static uint64_t signature(struct neap__prefetch *x)
 	h = mix(mix(h, x->total.actions - x->watch->now.total.actions),
 		x->get_issued - x->get_head);
 	for (int64_t i = x->head; i < x->tail; i++) {
-		const struct neap__op *op = neap__prefetch_op(x, i);
+		const struct neap__block_op *op = neap__prefetch_op(x, i);
 		h = mix(mix(mix(h, op->kind), op->held), op->pend);
 		h = mix(h, op->t1 - op->t0);
 	}
@@ -109,7 +109,7 @@ static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double be
 static int64_t shift(const struct neap__block_program *p, int kind, int64_t blocks, int64_t *t0,
 	int64_t *t1, int64_t *place)
 {
-	struct neap__op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
+	struct neap__block_op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
 	neap__block_program_shift(p, &op, blocks);
 	int64_t places = op.place - *place;
 	*t0 = op.t0;

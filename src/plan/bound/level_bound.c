@@ -36,12 +36,13 @@ double neap__level_bound(const struct neap_problem *p)
 			.read = neap__level_schedule_read(p, tier),
 			.tier = tier};
 		int i = nest.count++;
-		for (; i > 1 && neap__level_lower(&level, &nest.level[i - 1]); i--)
+		for (; i > 1 && neap__level_search_lower(&level, &nest.level[i - 1]); i--)
 			nest.level[i] = nest.level[i - 1];
 		nest.level[i] = level;
 	}
 	relax(&nest);
-	if (neap__levels_solve(&nested, &nest, nest.length <= NEAP__LEVELS_SHORT ? NEAP__LEVELS_SHORT_WORK : 0) < 0)
+	if (neap__levels_solve(&nested, &nest,
+		    nest.length <= NEAP__LEVELS_SHORT ? NEAP__LEVELS_SHORT_WORK : 0) < 0)
 		return 0;
 	double bound = neap__levels_lower(nested);
 	neap__levels_free(nested);

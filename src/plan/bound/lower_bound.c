@@ -172,16 +172,16 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 enum { X1, X2, TA, TV, SH, SW, SR, NM, NK, EX };
 
 struct counting {
-	struct neap__lp lp;
+	struct neap__linear_program lp;
 	const struct neap_chain *c;
 	double steps, pool, state, tape; /* bytes */
 	double f, r, b;			 /* in units; f: the cheaper way forward */
 	struct channel k;		 /* its times in units */
 };
 
-static void add(struct counting *x, struct neap__lp_row row)
+static void add(struct counting *x, struct neap__linear_program_row row)
 {
-	neap__lp_add(&x->lp, &row);
+	neap__linear_program_add(&x->lp, &row);
 }
 
 /*
@@ -196,7 +196,7 @@ static void add_phases(struct counting *x)
 	double state_in = k->sync ? k->state_in : k->state_lost;
 	double tape_out = k->sync ? k->tape_out : k->tape_lost;
 	double tape_in = k->sync ? k->tape_in : k->tape_lost;
-	struct neap__lp_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
+	struct neap__linear_program_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
 	before.g[X1] = after.g[X2] = 1;
 	before.g[TA] = before.g[NM] = -(x->r - x->f);
 	after.g[TA] = after.g[NM] = x->r;
@@ -214,7 +214,7 @@ static void add_phases(struct counting *x)
 static void add_channels(struct counting *x)
 {
 	const struct channel *k = &x->k;
-	struct neap__lp_row out1 = {0}, out2 = {0}, in = {0};
+	struct neap__linear_program_row out1 = {0}, out2 = {0}, in = {0};
 	out1.g[X1] = out2.g[X2] = in.g[X2] = 1;
 	out1.g[TA] = -k->tape_out;
 	out1.g[SH] = -k->state_out;
@@ -236,7 +236,7 @@ static void add_channels(struct counting *x)
 static void add_staging(struct counting *x)
 {
 	const struct channel *k = &x->k;
-	struct neap__lp_row row = {.rhs = x->r};
+	struct neap__linear_program_row row = {.rhs = x->r};
 	row.g[X2] = 1;
 	row.g[TA] = row.g[NM] = x->r;
 	row.g[SR] = -k->state_in;
@@ -248,7 +248,7 @@ static void add_staging(struct counting *x)
 		add(x, row);
 	}
 	if (x->c->tape && x->pool + x->state < 2 * x->tape) {
-		row = (struct neap__lp_row){.rhs = x->b};
+		row = (struct neap__linear_program_row){.rhs = x->b};
 		row.g[X2] = 1;
 		row.g[TA] = row.g[TV] = -k->tape_in;
 		add(x, row);
@@ -257,7 +257,8 @@ static void add_staging(struct counting *x)
 
 static void add_limits(struct counting *x)
 {
-	struct neap__lp_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0}, slow = {0};
+	struct neap__linear_program_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0},
+					slow = {0};
 	tapes.g[TA] = tapes.g[NM] = -1;
 	add(x, tapes);
 	reads.g[SR] = 1;
@@ -268,12 +269,12 @@ static void add_limits(struct counting *x)
 	fast.rhs = -x->pool / x->steps;
 	add(x, fast);
 	if (x->c->flags & NEAP_CHAIN_CLASSIC) {
-		struct neap__lp_row one = {.rhs = -1 / x->steps};
+		struct neap__linear_program_row one = {.rhs = -1 / x->steps};
 		one.g[NM] = -1;
 		add(x, one);
 	}
 	if (x->c->flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY)) {
-		struct neap__lp_row stay = {0};
+		struct neap__linear_program_row stay = {0};
 		stay.g[TA] = stay.g[TV] = -1;
 		add(x, stay);
 	}
@@ -293,7 +294,7 @@ struct terms {
 static void add_level(struct counting *x, const struct terms *k)
 {
 	for (int form = 0; form < 4; form++) {
-		struct neap__lp_row row = {.rhs = k->t - 1};
+		struct neap__linear_program_row row = {.rhs = k->t - 1};
 		row.g[EX] = 1;
 		row.g[TA] = k->t - 1;
 		row.g[NM] = -1;
@@ -342,7 +343,8 @@ static void add_levels(struct counting *x, struct levels *levels)
 {
 	struct terms k = {0};
 	double next = 1;
-	for (int64_t cells = 0; cells < LEVELS_MOST && x->lp.rows < NEAP__LP_ROWS - 8;) {
+	for (int64_t cells = 0;
+		cells < LEVELS_MOST && x->lp.rows < NEAP__LINEAR_PROGRAM_ROWS - 8;) {
 		if (levels->slots == 0) {
 			k = without_slots(next, (double)leaf(levels, 0));
 			if (k.t > x->steps)
@@ -393,7 +395,7 @@ static double counted(const struct neap_problem *p, int64_t pool)
 		add_channels(x);
 		add_staging(x);
 		add_levels(x, &levels);
-		bound = neap__lp_bound(&x->lp) * unit * x->steps;
+		bound = neap__linear_program_bound(&x->lp) * unit * x->steps;
 	}
 	free(x);
 	free(levels.phi);
@@ -428,12 +430,12 @@ double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
 	struct neap_problem spread;
-	if (neap__calls_spread(&spread, problem))
+	if (neap__call_bound_spread(&spread, problem))
 		return neap_bound(&spread);
 	if (c->log && c->replay < c->record)
 		return bound_logged(problem);
 	if (c->stages)
-		return neap__stages_bound(problem);
+		return neap__stage_bound(problem);
 	if (c->join)
 		return (double)(c->steps + c->join) * (c->record + c->backward);
 	if (c->flags & NEAP_CHAIN_MIXED)

@@ -155,7 +155,7 @@ static double best_before(const struct turn *m, double price)
 	return fmax(best, best_after(m, w));
 }
 
-double neap__stages_bound(const struct neap_problem *p)
+double neap__stage_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
 	int64_t last = c->steps;

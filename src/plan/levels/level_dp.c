@@ -33,7 +33,7 @@ struct row {
 	double read, write;
 	struct window *windows;
 	int64_t count;
-	struct neap__cells *cells;
+	struct neap__level_cells *cells;
 };
 
 struct level_job {
@@ -45,7 +45,7 @@ struct level_job {
 	double *column[4];
 };
 
-static int cell_add(struct neap__cells *c, int64_t l, int64_t choice, int writes)
+static int cell_add(struct neap__level_cells *c, int64_t l, int64_t choice, int writes)
 {
 	if (c->count == c->room) {
 		int64_t room = c->room ? 2 * c->room : 64;
@@ -69,7 +69,7 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	if (s.k < x->closed || s.m < 1)
 		return -1;
 	int64_t rows = x->tables->rows[s.k];
-	const struct neap__cells *c = &x->tables->row[s.k][(s.m > rows ? rows : s.m) - 1];
+	const struct neap__level_cells *c = &x->tables->row[s.k][(s.m > rows ? rows : s.m) - 1];
 	int64_t low = 0, high = c->count;
 	while (low < high) {
 		int64_t i = low + (high - low) / 2;
@@ -81,12 +81,12 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	if (low == c->count || c->l[low] != s.l)
 		return -1;
 	int32_t choice = c->choice[low];
-	if (s.side == NEAP__LIVE)
+	if (s.side == NEAP__LEVEL_LIVE)
 		return choice >= 0;
 	return choice >= 0 ? choice : ~choice;
 }
 
-void neap__level_dp_free(struct neap__tables *t)
+void neap__level_dp_free(struct neap__level_tables *t)
 {
 	if (!t)
 		return;
@@ -254,7 +254,7 @@ static void clear(double *column, int64_t length)
 static int level(struct level_job *j, int k)
 {
 	struct neap__levels *x = j->x;
-	struct neap__tables *t = x->tables;
+	struct neap__level_tables *t = x->tables;
 	int open = x->rows[k].open;
 	int64_t slots = open ? 1 : x->nest.level[k].slots;
 	size_t bytes = (size_t)(j->length + 1) * sizeof(double);

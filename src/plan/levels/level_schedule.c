@@ -38,7 +38,7 @@ static int closed(const struct descent *x, int k)
 /* Where a record lies; place becomes that on its tier. */
 static int tier_of(const struct descent *x, int k, int64_t *place)
 {
-	const struct neap__depths *d = &x->how.depths;
+	const struct neap__level_depths *d = &x->how.depths;
 	if (!closed(x, k))
 		return x->how.level[k].tier;
 	int64_t from = 0;
@@ -283,9 +283,9 @@ static void nested_free(void *user)
 	neap__levels_free(user);
 }
 
-int neap__level_schedule_nested(struct neap_schedule *s, struct neap__levels *nested)
+int neap__level_schedule_solved(struct neap_schedule *s, struct neap__levels *nested)
 {
-	const struct neap__levels_problem *nest = neap__levels_nest(nested);
+	const struct neap__levels_problem *nest = neap__levels_in_use(nested);
 	struct neap__level_schedule how = {.levels = nest->count,
 		.closed = neap__levels_closed(nested),
 		.depths = {.count = 1, .row = {{INT64_MAX, nest->level[0].tier}}},
@@ -344,7 +344,7 @@ static int add_states(uint64_t *bytes, int64_t states, uint64_t state)
 }
 
 void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
-	int64_t advanced, const struct neap__traffic *traffic, int count)
+	int64_t advanced, const struct neap__level_traffic *traffic, int count)
 {
 	const struct neap_chain *c = &problem->chain;
 	long double copies = 0, stall = 0, lost = 0;
@@ -353,7 +353,7 @@ void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem
 	int tier = 0;
 	memset(plan->tiers, 0, sizeof plan->tiers);
 	for (int i = 0; i < count; i++) {
-		const struct neap__traffic *x = &traffic[i];
+		const struct neap__level_traffic *x = &traffic[i];
 		long double time =
 			(long double)x->written * neap__level_schedule_write(problem, x->tier) +
 			(long double)x->read * neap__level_schedule_read(problem, x->tier);

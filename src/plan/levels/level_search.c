@@ -43,7 +43,7 @@ static int lower(const struct neap__level *a, const struct neap__level *b, int o
 	return a->write + a->read < b->write + b->read;
 }
 
-int neap__level_lower(const struct neap__level *a, const struct neap__level *b)
+int neap__level_search_lower(const struct neap__level *a, const struct neap__level *b)
 {
 	return lower(a, b, SUM);
 }
@@ -106,17 +106,19 @@ static int64_t work_of(const struct neap_params *params, const struct neap__leve
 		return 0;
 	int64_t effort = params->effort ? params->effort : 2000;
 	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
-	return nest->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK ? NEAP__LEVELS_SHORT_WORK : work;
+	return nest->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK
+		       ? NEAP__LEVELS_SHORT_WORK
+		       : work;
 }
 
 static void fill(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap__levels *nested)
 {
-	const struct neap__levels_problem *nest = neap__levels_nest(nested);
-	const struct neap__counts *counts = neap__levels_counts(nested);
-	struct neap__traffic traffic[NEAP__LEVELS_MOST];
+	const struct neap__levels_problem *nest = neap__levels_in_use(nested);
+	const struct neap__level_counts *counts = neap__levels_counts(nested);
+	struct neap__level_traffic traffic[NEAP__LEVELS_MOST];
 	for (int k = 0; k < nest->count; k++)
-		traffic[k] = (struct neap__traffic){.tier = nest->level[k].tier,
+		traffic[k] = (struct neap__level_traffic){.tier = nest->level[k].tier,
 			.written = counts->written[k],
 			.read = counts->read[k],
 			.peak = counts->peak[k]};
@@ -198,5 +200,5 @@ int neap__level_search_open(struct neap_schedule *s)
 		!arrange(&nest, &s->problem, s->plan.variant))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	NEAP_TRY(neap__levels_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
-	return neap__level_schedule_nested(s, nested);
+	return neap__level_schedule_solved(s, nested);
 }

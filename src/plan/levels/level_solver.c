@@ -273,18 +273,18 @@ static double quantum(const struct neap__levels *x, double cost)
 	return cost < 1e14 ? 0.25 : 0;
 }
 
-static int top_value(struct neap__levels *x, const struct neap__value **value)
+static int top_value(struct neap__levels *x, const struct neap__level_value **value)
 {
 	int k = x->nest.count - 1;
 	struct neap__level_part all = {
-		NEAP__LIVE, k, x->rows[k].open ? 1 : x->nest.level[k].slots, x->nest.length};
-	return neap__memo_evaluate(x, all, value);
+		NEAP__LEVEL_LIVE, k, x->rows[k].open ? 1 : x->nest.level[k].slots, x->nest.length};
+	return neap__level_memo_evaluate(x, all, value);
 }
 
 /* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
 static int prove(struct neap__levels *x, int64_t work)
 {
-	const struct neap__value *value;
+	const struct neap__level_value *value;
 	double cost = x->counts.cost, optimum = cost, q = quantum(x, cost);
 	double doubt = 1e-12 * cost + 1e-12;
 	if (x->lower > cost - (q > 0 ? q - doubt : doubt)) {
@@ -295,7 +295,7 @@ static int prove(struct neap__levels *x, int64_t work)
 	if (rc < 0)
 		return rc;
 	if (rc == 1 && optimum < cost) {
-		neap__memo_clear(&x->memo);
+		neap__level_memo_clear(&x->memo);
 		NEAP_TRY(top_value(x, &value));
 		x->counts = value->c;
 	} else {
@@ -309,7 +309,7 @@ static int prove(struct neap__levels *x, int64_t work)
 
 static int solve_with(struct neap__levels *x, int64_t work)
 {
-	const struct neap__value *value;
+	const struct neap__level_value *value;
 	int top = x->nest.count - 1, guide = 0;
 	struct neap__level *first = &x->nest.level[0];
 	x->closed = first->write == 0 && first->read == 0;
@@ -416,17 +416,17 @@ void neap__levels_free(struct neap__levels *x)
 	if (!x)
 		return;
 	free_hulls(x);
-	neap__memo_clear(&x->memo);
+	neap__level_memo_clear(&x->memo);
 	neap__level_dp_free(x->tables);
 	free(x);
 }
 
-const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *x)
+const struct neap__levels_problem *neap__levels_in_use(const struct neap__levels *x)
 {
 	return &x->nest;
 }
 
-const struct neap__counts *neap__levels_counts(const struct neap__levels *x)
+const struct neap__level_counts *neap__levels_counts(const struct neap__levels *x)
 {
 	return &x->counts;
 }
@@ -447,8 +447,8 @@ int neap__levels_writes(const struct neap__levels *x, int k, int64_t m, int64_t 
 		m = 1;
 	if ((x->rows[k].open && l > x->rows[k].far) || (k == 0 && x->closed))
 		return 1;
-	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__level_part){NEAP__LIVE, k, m, l});
+	const struct neap__level_value *v =
+		neap__level_memo_find(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
 	return v && v->choice != 0;
 }
 
@@ -458,7 +458,7 @@ int64_t neap__levels_split(const struct neap__levels *x, int k, int64_t m, int64
 		m = 1;
 	if (x->rows[k].open && l > x->rows[k].far)
 		return x->rows[k].stride;
-	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__level_part){NEAP__SAVED, k, m, l});
+	const struct neap__level_value *v =
+		neap__level_memo_find(x, (struct neap__level_part){NEAP__LEVEL_SAVED, k, m, l});
 	return v ? v->choice : 0;
 }

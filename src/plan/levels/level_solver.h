@@ -37,7 +37,7 @@ struct neap__levels_problem {
 	struct neap__level level[NEAP__LEVELS_MOST];
 };
 
-struct neap__counts {
+struct neap__level_counts {
 	double cost; /* advances and transfers */
 	int64_t advanced;
 	int64_t written[NEAP__LEVELS_MOST], read[NEAP__LEVELS_MOST];
@@ -62,8 +62,8 @@ int neap__levels_solve(
 int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixed);
 void neap__levels_free(struct neap__levels *nested);
 /* The levels in use, lowest first (those without places are left out). */
-const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *nested);
-const struct neap__counts *neap__levels_counts(const struct neap__levels *nested);
+const struct neap__levels_problem *neap__levels_in_use(const struct neap__levels *nested);
+const struct neap__level_counts *neap__levels_counts(const struct neap__levels *nested);
 /* No schedule of the recurrence costs less; cost itself where that is proved. */
 double neap__levels_lower(const struct neap__levels *nested);
 

@@ -158,7 +158,7 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 }
 
 /* Chord between the full lengths around l. */
-double neap__leaf_revolve_worth(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t level = neap__leaf_revolve_level(x, l, j);
 	if (level == 1)
@@ -175,7 +175,7 @@ struct leaf_node {
 	int64_t l, j, cost;
 	double value;
 	int64_t parent;
-	struct neap__leaf_turn turn; /* by which it was reached */
+	struct neap__leaf_split turn; /* by which it was reached */
 };
 
 struct beam {
@@ -238,7 +238,7 @@ static void expand(struct beam *b, int64_t parent, int64_t level)
 			.parent = parent,
 			.turn = {side ? v->l : from.l - v->l, level, side}};
 		n.cost = from.cost + n.turn.y + v->use.advances;
-		n.value = (double)n.cost + neap__leaf_revolve_worth(x, n.l, n.j);
+		n.value = (double)n.cost + neap__leaf_revolve_chord(x, n.l, n.j);
 		offer(b, &n);
 	}
 }
@@ -335,7 +335,7 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	} else if (level == NEAP__LEAF_LOOSE) {
 		return neap__leaf_revolve_split_loose(x, part, left, right);
 	} else {
-		const struct neap__leaf_turn *turn = &x->path[-1 - level];
+		const struct neap__leaf_split *turn = &x->path[-1 - level];
 		int64_t next = -level < x->turns ? level - 1 : x->end.level;
 		y = turn->y;
 		left->level = turn->full_left ? turn->level : next;
@@ -367,7 +367,7 @@ static use_t measure_path(const struct neap__leaf_revolve *x)
 	use_t all = neap__leaf_revolve_measure_known(x, x->end);
 	struct neap__leaf_part part = x->end;
 	for (int64_t i = x->turns - 1; i >= 0; i--) {
-		const struct neap__leaf_turn *turn = &x->path[i];
+		const struct neap__leaf_split *turn = &x->path[i];
 		int64_t j = turn->full_left ? part.j - 1 : part.j;
 		use_t full = neap__leaf_vertex(x, turn->level, turn->full_left ? j : j + 1)->use;
 		all = turn->full_left ? join(&full, &all, turn->y) : join(&all, &full, turn->y);
@@ -377,7 +377,8 @@ static use_t measure_path(const struct neap__leaf_revolve *x)
 }
 
 /* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
-int neap__leaf_revolve_line(const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
+int neap__leaf_revolve_one_slot(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
 	int64_t m0 = neap__leaf_revolve_fit(x, j), m1 = neap__leaf_revolve_fit(x, j + 1);
 	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
@@ -406,7 +407,7 @@ static int64_t slots_useful(const struct neap__leaf_revolve *x)
 static int plan_slots(struct neap__leaf_revolve *x)
 {
 	if (x->slots == 1)
-		return neap__leaf_revolve_line(x, x->steps, 0, &x->use);
+		return neap__leaf_revolve_one_slot(x, x->steps, 0, &x->use);
 	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
 	if (x->exact == x->steps) {
 		x->use = neap__leaf_revolve_measure_known(x, x->root);

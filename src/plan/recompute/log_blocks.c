@@ -36,11 +36,11 @@ static int64_t greater(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-int neap__logblocks_init(
-	struct neap__logblocks *x, const struct neap_problem *problem, int tier, int mode)
+int neap__log_blocks_init(
+	struct neap__log_blocks *x, const struct neap_problem *problem, int tier, int mode)
 {
 	const struct neap_chain *c = &problem->chain;
-	*x = (struct neap__logblocks){.p = problem,
+	*x = (struct neap__log_blocks){.p = problem,
 		.tier = tier,
 		.mode = mode,
 		.pool = neap__pool_bytes(problem, tier),
@@ -55,13 +55,13 @@ int neap__logblocks_init(
 	return x->start ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
-void neap__logblocks_free(struct neap__logblocks *x)
+void neap__log_blocks_free(struct neap__log_blocks *x)
 {
 	free(x->start);
 	x->start = NULL;
 }
 
-static int grow(struct neap__logblocks *x, int64_t rows)
+static int grow(struct neap__log_blocks *x, int64_t rows)
 {
 	if (rows <= x->table)
 		return 0;
@@ -74,7 +74,7 @@ static int grow(struct neap__logblocks *x, int64_t rows)
 }
 
 /* Steps of block j at most, from step `start`, above one of `before` steps. */
-static int64_t longest(const struct neap__logblocks *x, int64_t j, int64_t start, int64_t before)
+static int64_t longest(const struct neap__log_blocks *x, int64_t j, int64_t start, int64_t before)
 {
 	int64_t room = x->pool - j * x->state, both = x->tape + x->log, most;
 	if (x->mode & NEAP__LOG_KEPT) {
@@ -90,7 +90,7 @@ static int64_t longest(const struct neap__logblocks *x, int64_t j, int64_t start
 }
 
 /* Steps that n blocks must cover, so that the turn fits. */
-static int64_t must_cover(const struct neap__logblocks *x, int64_t n)
+static int64_t must_cover(const struct neap__log_blocks *x, int64_t n)
 {
 	int64_t more = x->p->chain.steps * x->tape + n * x->state - x->pool;
 	if (!(x->mode & NEAP__LOG_KEPT) && n > 0)
@@ -100,12 +100,12 @@ static int64_t must_cover(const struct neap__logblocks *x, int64_t n)
 }
 
 /* Is a step cheaper in a block than in the tail? */
-static int blocks_pay(const struct neap__logblocks *x)
+static int blocks_pay(const struct neap__log_blocks *x)
 {
 	return x->p->chain.advance + x->p->chain.replay < x->p->chain.record;
 }
 
-static int fit_slots(struct neap__logblocks *x)
+static int fit_slots(struct neap__log_blocks *x)
 {
 	int64_t steps = x->p->chain.steps, covered = 0, before = 0;
 	int found = 0;
@@ -129,7 +129,7 @@ static int fit_slots(struct neap__logblocks *x)
 }
 
 /* With states on the tier: steps covered by blocks of `interval`, -1 if they do not fit. */
-static int64_t covered_by(const struct neap__logblocks *x, int64_t interval)
+static int64_t covered_by(const struct neap__log_blocks *x, int64_t interval)
 {
 	int64_t steps = x->p->chain.steps, whole = steps * x->tape - x->pool, s, most;
 	if (whole <= 0 && !blocks_pay(x))
@@ -150,7 +150,7 @@ static int64_t covered_by(const struct neap__logblocks *x, int64_t interval)
 }
 
 /* The longest interval of states on the tier, 0 for none. */
-static int64_t longest_interval(const struct neap__logblocks *x)
+static int64_t longest_interval(const struct neap__log_blocks *x)
 {
 	int64_t logs = (x->mode & NEAP__LOG_EARLY ? 2 : 1) * x->log, steps = x->p->chain.steps;
 	if (x->mode & NEAP__LOG_KEPT) {
@@ -163,7 +163,7 @@ static int64_t longest_interval(const struct neap__logblocks *x)
 	return s > 0 ? lesser(most, s) : most;
 }
 
-int neap__logblocks_fit(struct neap__logblocks *x, int64_t interval)
+int neap__log_blocks_fit(struct neap__log_blocks *x, int64_t interval)
 {
 	int64_t steps = x->p->chain.steps;
 	x->room = 0;
@@ -182,7 +182,7 @@ int neap__logblocks_fit(struct neap__logblocks *x, int64_t interval)
 	return 1;
 }
 
-int neap__logblocks_again(struct neap__logblocks *x, int64_t body, int64_t interval)
+int neap__log_blocks_again(struct neap__log_blocks *x, int64_t body, int64_t interval)
 {
 	int64_t covered = 0, before = 0;
 	x->body = body;
@@ -204,17 +204,17 @@ int neap__logblocks_again(struct neap__logblocks *x, int64_t body, int64_t inter
 	return 1;
 }
 
-static int64_t length_of(const struct neap__logblocks *x, int64_t j)
+static int64_t length_of(const struct neap__log_blocks *x, int64_t j)
 {
-	return neap__logblocks_start(x, j + 1) - neap__logblocks_start(x, j);
+	return neap__log_blocks_start(x, j + 1) - neap__log_blocks_start(x, j);
 }
 
 /* While block j is replayed or reversed. */
-static int64_t down(const struct neap__logblocks *x, int64_t j)
+static int64_t down(const struct neap__log_blocks *x, int64_t j)
 {
 	int64_t l = length_of(x, j), before = j > 0 ? length_of(x, j - 1) : 0, logs = l;
 	if (x->mode & NEAP__LOG_KEPT)
-		logs = neap__logblocks_start(x, j + 1);
+		logs = neap__log_blocks_start(x, j + 1);
 	else if (x->mode & NEAP__LOG_EARLY)
 		logs = l + before;
 	else
@@ -223,22 +223,22 @@ static int64_t down(const struct neap__logblocks *x, int64_t j)
 }
 
 /* While block j is advanced over the first time; of it `in_flight` blocks' logs are there. */
-static int64_t up(const struct neap__logblocks *x, int64_t j)
+static int64_t up(const struct neap__log_blocks *x, int64_t j)
 {
 	int64_t first = x->mode & NEAP__LOG_KEPT ? 0 : greater(j + 1 - x->window, 0);
-	int64_t logs = neap__logblocks_start(x, j + 1) - neap__logblocks_start(x, first);
+	int64_t logs = neap__log_blocks_start(x, j + 1) - neap__log_blocks_start(x, first);
 	int64_t states = x->mode & NEAP__LOG_SLOTS ? j + 1 : lesser(j + 1, x->room);
 	return states * x->state + logs * x->log;
 }
 
-static int64_t at_turn(const struct neap__logblocks *x)
+static int64_t at_turn(const struct neap__log_blocks *x)
 {
 	int64_t logs = x->mode & NEAP__LOG_KEPT ? x->body : x->n ? length_of(x, x->n - 1) : 0;
 	return (x->mode & NEAP__LOG_SLOTS ? x->n * x->state : 0) +
 	       (x->p->chain.steps - x->body) * x->tape + logs * x->log;
 }
 
-static int64_t peak_up(const struct neap__logblocks *x)
+static int64_t peak_up(const struct neap__log_blocks *x)
 {
 	int64_t most = 0, few = greater(x->window, x->room) + 1;
 	if (x->start) {
@@ -251,7 +251,7 @@ static int64_t peak_up(const struct neap__logblocks *x)
 	return most;
 }
 
-int64_t neap__logblocks_peak(const struct neap__logblocks *x)
+int64_t neap__log_blocks_peak(const struct neap__log_blocks *x)
 {
 	int64_t most = greater(peak_up(x), at_turn(x));
 	if (x->start) {
@@ -265,7 +265,7 @@ int64_t neap__logblocks_peak(const struct neap__logblocks *x)
 	return most;
 }
 
-void neap__logblocks_widen(struct neap__logblocks *x, int staged)
+void neap__log_blocks_widen(struct neap__log_blocks *x, int staged)
 {
 	int states = !(x->mode & NEAP__LOG_SLOTS) && staged, logs = !(x->mode & NEAP__LOG_KEPT);
 	x->room = 0;
@@ -273,7 +273,7 @@ void neap__logblocks_widen(struct neap__logblocks *x, int staged)
 	if (x->tier == 0 || x->p->tiers[x->tier - 1].flags & NEAP_TIER_SYNC)
 		return;
 	for (int64_t wide = 1; wide <= NEAP__OUTBOX_MOST && wide <= x->n; wide *= 2) {
-		struct neap__logblocks trial = *x;
+		struct neap__log_blocks trial = *x;
 		trial.room = states ? wide : 0;
 		if (peak_up(&trial) <= x->pool)
 			x->room = trial.room;
@@ -284,7 +284,7 @@ void neap__logblocks_widen(struct neap__logblocks *x, int staged)
 	}
 }
 
-uint64_t neap__logblocks_slow(const struct neap__logblocks *x)
+uint64_t neap__log_blocks_slow(const struct neap__log_blocks *x)
 {
 	int64_t bytes = 0, most = 0;
 	if (x->n == 0)

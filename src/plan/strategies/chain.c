@@ -168,8 +168,8 @@ static int open(struct neap_schedule *s)
 	if (!c->stages)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (c->steps > NEAP__TWOTABLE_STAGES)
-		return s->plan.variant >= NEAP__LONGCHAIN_BLOCKS ? neap__groupchain_open(s)
-								 : neap__longchain_open(s);
+		return s->plan.variant >= NEAP__LONG_CHAIN_BLOCKS ? neap__grouped_chain_open(s)
+								  : neap__long_chain_open(s);
 	struct hetero *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
@@ -268,7 +268,7 @@ static int solve_long(struct neap_plan *plan, const struct neap_problem *problem
 {
 	struct neap_plan best = *plan;
 	best.feasible = 0;
-	for (int variant = 0; variant < NEAP__LONGCHAIN_VARIANTS; variant++) {
+	for (int variant = 0; variant < NEAP__LONG_CHAIN_VARIANTS; variant++) {
 		struct neap_plan trial = *plan;
 		trial.variant = variant;
 		int rc = measured(&trial, problem);
@@ -280,7 +280,7 @@ static int solve_long(struct neap_plan *plan, const struct neap_problem *problem
 	*plan = best;
 	if (best.feasible)
 		return 0;
-	uint64_t least = neap__longchain_least(&problem->chain);
+	uint64_t least = neap__long_chain_least(&problem->chain);
 	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
 	return 0;
 }

@@ -99,15 +99,15 @@ static struct periodic *make(const struct neap_problem *p, int64_t period)
 static void fill(
 	struct neap_plan *plan, const struct neap_problem *p, int tier, const struct periodic *x)
 {
-	struct neap__traffic traffic[2] = {{0}, {.tier = tier}};
-	const struct neap__counts *last = neap__levels_counts(x->last);
+	struct neap__level_traffic traffic[2] = {{0}, {.tier = tier}};
+	const struct neap__level_counts *last = neap__levels_counts(x->last);
 	int64_t sent = x->n - 1, advanced = last->advanced;
 	traffic[0].written = last->written[0];
 	traffic[0].read = last->read[0];
 	traffic[0].peak = last->peak[0];
 	traffic[1].written = traffic[1].read = traffic[1].peak = sent;
 	if (x->whole) {
-		const struct neap__counts *whole = neap__levels_counts(x->whole);
+		const struct neap__level_counts *whole = neap__levels_counts(x->whole);
 		if (((double)whole->advanced + (double)x->m) * (double)sent > 4e18)
 			return;
 		advanced += sent * (whole->advanced + x->m);

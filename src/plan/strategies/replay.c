@@ -39,9 +39,9 @@
 #define LOG_BACK 48
 #define STATE_BACK 49
 
-static int tier_takes(const struct neap__logblocks *x)
+static int tier_takes(const struct neap__log_blocks *x)
 {
-	return x->tier == 0 || neap__logblocks_slow(x) <= x->p->tiers[x->tier - 1].capacity;
+	return x->tier == 0 || neap__log_blocks_slow(x) <= x->p->tiers[x->tier - 1].capacity;
 }
 
 /* Does the mode make sense on the tier? */
@@ -55,13 +55,13 @@ static int mode_applies(const struct neap_problem *p, int tier, int mode)
 }
 
 /* The numbers of the plan of these blocks. */
-static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
+static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 {
 	const struct neap_problem *p = x->p;
 	int64_t steps = p->chain.steps;
 	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_KEPT);
 	plan->tier = 0;
-	neap__accept(plan, p, x->n ? x->tier : 0, slots ? x->n : x->room, neap__logblocks_peak(x));
+	neap__accept(plan, p, x->n ? x->tier : 0, slots ? x->n : x->room, neap__log_blocks_peak(x));
 	plan->stage_slots = slots ? 0 : x->room;
 	plan->variant = (x->n ? x->mode : ALL_HERE) + NEAP__LOG_MODES * (int)x->window;
 	plan->params =
@@ -70,7 +70,7 @@ static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
 	plan->record_steps = steps;
 	if (plan->tier > 0) {
 		struct neap_tier_use *use = &plan->tiers[plan->tier - 1];
-		use->peak_bytes = neap__logblocks_slow(x);
+		use->peak_bytes = neap__log_blocks_slow(x);
 		use->written = use->read =
 			(uint64_t)((slots ? 0 : x->n * x->state) + (sent ? x->body * x->log : 0));
 	}
@@ -78,17 +78,17 @@ static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
 }
 
 /* The better of the plan and that of these blocks. */
-static int offer(struct neap_plan *plan, struct neap__logblocks *x, int staged)
+static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
 	struct neap_plan trial = {.strategy = plan->strategy, .chosen = plan->strategy};
-	neap__logblocks_widen(x, staged);
+	neap__log_blocks_widen(x, staged);
 	NEAP_TRY(fill(&trial, x));
 	if (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12))
 		*plan = trial;
 	return 0;
 }
 
-static int offer_both(struct neap_plan *plan, struct neap__logblocks *x)
+static int offer_both(struct neap_plan *plan, struct neap__log_blocks *x)
 {
 	NEAP_TRY(offer(plan, x, 1));
 	/* A copy into a slot may cost more than waiting for the write. */
@@ -99,7 +99,7 @@ static int offer_both(struct neap_plan *plan, struct neap__logblocks *x)
  * The intervals tried, `most` being the longest: all of few, of many the longest and its
  * halves; without a tier only the longest. 0: no more.
  */
-static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k)
+static int64_t nth_interval(const struct neap__log_blocks *x, int64_t most, int k)
 {
 	if (x->tier == 0 || (x->mode & NEAP__LOG_SLOTS && x->n > SLOTS_TRIED))
 		return 0;
@@ -112,18 +112,18 @@ static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k
  * Fits blocks of the n-th interval, or as long as can be: 1, 0 where that does not work,
  * NO_MORE where there is no such interval, or a negative code.
  */
-static int fit_nth(struct neap__logblocks *x, int64_t given, int64_t *most, int k)
+static int fit_nth(struct neap__log_blocks *x, int64_t given, int64_t *most, int k)
 {
 	int64_t interval = k == 0 ? given : given ? 0 : nth_interval(x, *most, k);
 	if (k > 0 && interval == 0)
 		return NO_MORE;
-	int rc = neap__logblocks_fit(x, interval);
+	int rc = neap__log_blocks_fit(x, interval);
 	if (k == 0)
-		*most = rc > 0 && x->n > 1 ? neap__logblocks_start(x, 1) : x->interval;
+		*most = rc > 0 && x->n > 1 ? neap__log_blocks_start(x, 1) : x->interval;
 	return rc > 0 ? tier_takes(x) : rc;
 }
 
-static int try_mode(struct neap_plan *plan, struct neap__logblocks *x, int64_t given)
+static int try_mode(struct neap_plan *plan, struct neap__log_blocks *x, int64_t given)
 {
 	int64_t most = 0;
 	for (int k = 0, rc; (rc = fit_nth(x, given, &most, k)) != NO_MORE; k++) {
@@ -146,14 +146,14 @@ static int fits(const struct neap_problem *problem, uint64_t memory, int64_t giv
 	p.memory = memory;
 	for (int tier = 0; tier <= p.ntiers && rc == 0; tier++)
 		for (int mode = 0; mode < NEAP__LOG_MODES && rc == 0; mode++) {
-			struct neap__logblocks x;
+			struct neap__log_blocks x;
 			if (!mode_applies(&p, tier, mode))
 				continue;
-			rc = neap__logblocks_init(&x, &p, tier, mode);
+			rc = neap__log_blocks_init(&x, &p, tier, mode);
 			for (int k = 0; rc == 0; k++)
 				rc = fit_nth(&x, given, &most, k);
 			rc = rc == NO_MORE ? 0 : rc;
-			neap__logblocks_free(&x);
+			neap__log_blocks_free(&x);
 		}
 	return rc;
 }
@@ -191,20 +191,20 @@ static int solve(
 	}
 	for (int tier = 0; tier <= problem->ntiers; tier++)
 		for (int mode = 0; mode < NEAP__LOG_MODES; mode++) {
-			struct neap__logblocks x;
+			struct neap__log_blocks x;
 			if (!mode_applies(problem, tier, mode))
 				continue;
-			int rc = neap__logblocks_init(&x, problem, tier, mode);
+			int rc = neap__log_blocks_init(&x, problem, tier, mode);
 			if (rc == 0)
 				rc = try_mode(plan, &x, fixed->interval);
-			neap__logblocks_free(&x);
+			neap__log_blocks_free(&x);
 			NEAP_TRY(rc);
 		}
 	return plan->feasible ? 0 : refuse(plan, problem, fixed->interval);
 }
 
 struct replay {
-	struct neap__logblocks blocks;
+	struct neap__log_blocks blocks;
 	struct neap__outbox out;
 	int64_t i; /* the block at hand */
 	int back;
@@ -213,7 +213,7 @@ struct replay {
 
 static int64_t start(const struct replay *x, int64_t j)
 {
-	return neap__logblocks_start(&x->blocks, j);
+	return neap__log_blocks_start(&x->blocks, j);
 }
 
 static void settle_log(struct neap_schedule *s, struct replay *x)
@@ -338,7 +338,7 @@ static void skip(struct neap_schedule *s, int64_t units)
 static void fini(struct neap_schedule *s)
 {
 	struct replay *x = s->self;
-	neap__logblocks_free(&x->blocks);
+	neap__log_blocks_free(&x->blocks);
 }
 
 static int open(struct neap_schedule *s)
@@ -357,8 +357,8 @@ static int open(struct neap_schedule *s)
 	int rc = 0;
 	if (c->log && c->log < c->tape && pow2 && window >= 1 && window <= NEAP__OUTBOX_MOST &&
 		plan->params.tail <= c->steps && mode_applies(&s->problem, plan->tier, mode)) {
-		NEAP_TRY(neap__logblocks_init(&x->blocks, &s->problem, plan->tier, mode));
-		rc = neap__logblocks_again(
+		NEAP_TRY(neap__log_blocks_init(&x->blocks, &s->problem, plan->tier, mode));
+		rc = neap__log_blocks_again(
 			&x->blocks, c->steps - plan->params.tail, plan->params.interval);
 	}
 	if (rc <= 0)
