@@ -8,7 +8,7 @@
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-#define PIECES 8 /* of a leaf, so that its tapes make room one after the other */
+#define LEAF_PARTS 8 /* of a leaf, so that its tapes make room one after the other */
 
 struct sink {
 	struct neap__block_program *x;
@@ -59,7 +59,8 @@ static void need(struct sink *k, struct neap__block_frame *f)
 /* Steps [t0, t0 + l) recorded and reversed; the turn between them at the chain's end. */
 static void leaf(struct sink *k, int64_t t0, int64_t l)
 {
-	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l, n = (l + PIECES - 1) / PIECES;
+	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
+		n = (l + LEAF_PARTS - 1) / LEAF_PARTS;
 	for (int64_t t = t0; t < t1; t += n) {
 		int64_t end = t + n < t1 ? t + n : t1;
 		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
@@ -72,7 +73,7 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 	}
 }
 
-static int enter(struct neap__block_program *x, struct neap__block_frame frame)
+static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
 {
 	if (x->depth == x->stack_room) {
 		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
@@ -115,7 +116,7 @@ static void drop(struct sink *k, struct neap__block_frame *f)
 }
 
 /* The start becomes live; `keep`: and stays, or comes to be, in a slot. */
-static int arrive(struct sink *k, struct neap__block_frame *f, int keep)
+static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep)
 {
 	if (f->live) {
 		if (keep && f->handle < 0) {
@@ -135,7 +136,7 @@ static int arrive(struct sink *k, struct neap__block_frame *f, int keep)
 	return 0;
 }
 
-static void leave(struct sink *k, struct neap__block_frame *f)
+static void finish_leaf(struct sink *k, struct neap__block_frame *f)
 {
 	struct neap__block_program *x = k->x;
 	leaf(k, f->t0, f->l);
@@ -149,17 +150,17 @@ static int descend_leaf(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__recompute *phi = f->tail ? &x->tail : &x->inner;
-	int64_t most = neap__recompute_leaf(phi, f->j);
+	const struct neap__recompute *costs = f->tail ? &x->tail : &x->inner;
+	int64_t most = neap__recompute_leaf(costs, f->j);
 	int first = !f->live && f->handle < 0;
-	NEAP_TRY(arrive(k, f, f->l > most));
+	NEAP_TRY(make_start_live(k, f, f->l > most));
 	if (first)
 		state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
 	if (f->l <= most) {
-		leave(k, f);
+		finish_leaf(k, f);
 		return 0;
 	}
-	int64_t y = neap__recompute_split(phi, f->l, f->j), t = f->t0 + y;
+	int64_t y = neap__recompute_split(costs, f->l, f->j), t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
 	struct neap__block_frame right = {.t0 = t,
@@ -172,7 +173,7 @@ static int descend_leaf(struct sink *k)
 	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
 	f->l = y;
 	f->live = 0;
-	return enter(x, right);
+	return push_frame(x, right);
 }
 
 /* One level of multi-read; f->j slots are free. */
@@ -183,11 +184,11 @@ static int descend_multiread(struct sink *k)
 	const struct neap__multiread *m = &x->multiread;
 	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
 	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
-	NEAP_TRY(arrive(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
+	NEAP_TRY(make_start_live(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
 	if (row.split == 0) {
 		if (f->place >= 0)
 			state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
-		leave(k, f);
+		finish_leaf(k, f);
 		return 0;
 	}
 	if (row.how == NEAP__MULTIREAD_WRITE) {
@@ -207,7 +208,7 @@ static int descend_multiread(struct sink *k)
 	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
 	f->l = y;
 	f->live = 0;
-	return enter(x, right);
+	return push_frame(x, right);
 }
 
 /* First step, steps recorded and steps advanced of block i. */
@@ -276,12 +277,12 @@ static int tail_begin(struct sink *k)
 		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
 		return 0;
 	}
-	return enter(x, (struct neap__block_frame){.t0 = steps - tail,
-				.l = tail,
-				.place = -1,
-				.handle = -1,
-				.live = 1,
-				.tail = 1});
+	return push_frame(x, (struct neap__block_frame){.t0 = steps - tail,
+				     .l = tail,
+				     .place = -1,
+				     .handle = -1,
+				     .live = 1,
+				     .tail = 1});
 }
 
 /* The recursion is done: the next part below it. */
@@ -306,13 +307,13 @@ static int block_down(struct sink *k)
 	if (b.advance == 0)
 		return 0;
 	int multiread = x->plan.inner == NEAP_BLOCKS_MULTIREAD;
-	return enter(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
-				.l = b.advance,
-				.j = multiread ? x->multiread.slots : 0,
-				.place = x->at,
-				.put = x->puts[x->at % 1024],
-				.handle = -1,
-				.multiread = (uint8_t)multiread});
+	return push_frame(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
+				     .l = b.advance,
+				     .j = multiread ? x->multiread.slots : 0,
+				     .place = x->at,
+				     .put = x->puts[x->at % 1024],
+				     .handle = -1,
+				     .multiread = (uint8_t)multiread});
 }
 
 int neap__block_program_next(struct neap__block_program *x,

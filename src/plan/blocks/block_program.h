@@ -32,9 +32,9 @@ struct neap__block_op {
 	int32_t handle; /* of a slot: the program's own number; -1: none */
 	int64_t t0, t1;
 	int64_t place;
-	int64_t after; /* NEED: number of the operation that put the record */
-	int64_t held;  /* bytes of slots and tapes during it, transfers apart */
-	int64_t pend;  /* prefetch.c: bytes on their way in */
+	int64_t after;	  /* NEED: number of the operation that put the record */
+	int64_t held;	  /* bytes of slots and tapes during it, transfers apart */
+	int64_t incoming; /* prefetch.c: bytes on their way in */
 };
 
 /* Splits of a block of up to `steps` steps whose state can be read again. */

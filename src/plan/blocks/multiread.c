@@ -55,15 +55,15 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	struct neap__multiread_row kept = {0, NEAP__MULTIREAD_KEEP},
 				   again = {0, NEAP__MULTIREAD_AGAIN};
 	struct neap__multiread_row fresh = kept;
-	double keep = INFINITY, reread = INFINITY, alone = INFINITY;
+	double keep = INFINITY, reread = INFINITY, fresh_cost = INFINITY;
 	for (int64_t y = 1; y < l; y++) {
 		double go = (double)y * f;
 		if (less && go + less[l - y] + v1[y] < keep) {
 			keep = go + less[l - y] + v1[y];
 			kept.split = (int32_t)y;
 		}
-		if (less && go + less[l - y] + v0[y] < alone) {
-			alone = go + less[l - y] + v0[y];
+		if (less && go + less[l - y] + v0[y] < fresh_cost) {
+			fresh_cost = go + less[l - y] + v0[y];
 			fresh.split = (int32_t)y;
 		}
 		if (go + v0[l - y] + v1[y] < reread) {
@@ -73,8 +73,8 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	}
 	v1[l] = keep <= reread + price ? keep : reread + price;
 	m->stored[c * w + l] = keep <= reread + price ? kept : again;
-	v0[l] = alone;
-	if (v1[l] + price < alone) {
+	v0[l] = fresh_cost;
+	if (v1[l] + price < fresh_cost) {
 		v0[l] = v1[l] + price;
 		fresh = (struct neap__multiread_row){1, NEAP__MULTIREAD_WRITE};
 	}

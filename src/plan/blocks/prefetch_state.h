@@ -73,6 +73,6 @@ static inline struct neap__prefetch_put *neap__prefetch_put(
 }
 
 /* The operation about to be performed begins a block: may others be left out? */
-void neap__prefetch_pause(struct neap__prefetch *x, int begins);
+void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 
 #endif

@@ -28,36 +28,36 @@ static uint64_t mix(uint64_t key)
 }
 
 /* A live start with no place left at its level is one of the levels below. */
-static struct neap__level_part normal(const struct neap__levels *x, struct neap__level_part s)
+static struct neap__level_part reduce(const struct neap__levels *x, struct neap__level_part s)
 {
 	while (s.side == NEAP__LEVEL_LIVE && s.m == 0 && s.k >= 0) {
 		s.k--;
-		s.m = s.k < 0 ? 0 : x->rows[s.k].open ? 1 : x->nest.level[s.k].slots;
+		s.m = s.k < 0 ? 0 : x->rows[s.k].unlimited ? 1 : x->problem.level[s.k].slots;
 	}
 	return s;
 }
 
 static struct neap__level_part live(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	return normal(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
+	return reduce(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
 }
 
 /* O_k,m-1. */
 static struct neap__level_part right(
 	const struct neap__levels *x, struct neap__level_part s, int64_t l)
 {
-	return live(x, s.k, x->rows[s.k].open ? 1 : s.m - 1, l);
+	return live(x, s.k, x->rows[s.k].unlimited ? 1 : s.m - 1, l);
 }
 
-static const struct neap__level_value nothing;
+static const struct neap__level_value no_steps;
 static const struct neap__level_value impossible = {.c.cost = INFINITY};
 
 const struct neap__level_value *neap__level_memo_find(
 	const struct neap__levels *x, struct neap__level_part s)
 {
-	s = normal(x, s);
+	s = reduce(x, s);
 	if (s.l == 0)
-		return &nothing;
+		return &no_steps;
 	if (s.k < 0)
 		return &impossible;
 	uint64_t key = key_of(s);
@@ -71,7 +71,7 @@ const struct neap__level_value *neap__level_memo_find(
 	return NULL;
 }
 
-static void enter(struct neap__level_memo *t, int64_t index)
+static void memo_index(struct neap__level_memo *t, int64_t index)
 {
 	uint64_t i = mix(t->value[index].key) & (uint64_t)t->mask;
 	while (t->slot[i])
@@ -79,7 +79,7 @@ static void enter(struct neap__level_memo *t, int64_t index)
 	t->slot[i] = index + 1;
 }
 
-static int grow(struct neap__level_memo *t)
+static int memo_grow(struct neap__level_memo *t)
 {
 	int64_t room = t->room ? 2 * t->room : 256;
 	struct neap__level_value *value = realloc(t->value, (size_t)room * sizeof *value);
@@ -95,17 +95,18 @@ static int grow(struct neap__level_memo *t)
 	t->mask = 2 * room - 1;
 	t->room = room;
 	for (int64_t i = 0; i < t->count; i++)
-		enter(t, i);
+		memo_index(t, i);
 	return 0;
 }
 
-static int keep(struct neap__level_memo *t, struct neap__level_part s, struct neap__level_value *v)
+static int memo_add(
+	struct neap__level_memo *t, struct neap__level_part s, struct neap__level_value *v)
 {
 	if (t->count == t->room)
-		NEAP_TRY(grow(t));
+		NEAP_TRY(memo_grow(t));
 	v->key = key_of(s);
 	t->value[t->count] = *v;
-	enter(t, t->count++);
+	memo_index(t, t->count++);
 	return 0;
 }
 
@@ -131,7 +132,7 @@ static void join(struct neap__level_counts *sum, const struct neap__level_counts
 
 static void closed(const struct neap__levels *x, int64_t l, struct neap__level_value *v)
 {
-	const struct neap__level *level = &x->nest.level[0];
+	const struct neap__level *level = &x->problem.level[0];
 	struct neap__binomial s = neap__binomial(l + 1, level->slots);
 	int64_t extra = neap__binomial_extra(&s), saves = 0;
 	/* Free saves into slots need no count, which takes as long as the stack is deep. */
@@ -160,7 +161,7 @@ static int split(const struct neap__levels *x, struct neap__level_part s, int64_
 		return 0;
 	}
 	join(&v->c, &right_value->c, &left_value->c);
-	v->c.cost += (double)step + x->nest.level[s.k].read;
+	v->c.cost += (double)step + x->problem.level[s.k].read;
 	v->c.advanced += step;
 	v->c.read[s.k]++;
 	int64_t peak = 1 + right_value->c.peak[s.k];
@@ -170,11 +171,11 @@ static int split(const struct neap__levels *x, struct neap__level_part s, int64_
 }
 
 /* P of an open level, far from its end: as many equal splits as lead to `far`. */
-static int strides(const struct neap__levels *x, struct neap__level_part s,
+static int equal_splits(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	const struct neap__hull_rows *rows = &x->rows[s.k];
-	const struct neap__level *level = &x->nest.level[s.k];
+	const struct neap__level *level = &x->problem.level[s.k];
 	int64_t n = (s.l - rows->far + rows->stride - 1) / rows->stride;
 	struct neap__level_part a = right(x, s, s.l - n * rows->stride);
 	struct neap__level_part b = {NEAP__LEVEL_SAVED, s.k, s.m, rows->stride - 1};
@@ -224,11 +225,12 @@ static int saved(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	struct neap__level_value other;
-	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
-	if (told >= 0)
-		return told == 0 ? lower_levels(x, s, v, missing) : split(x, s, told, v, missing);
-	if (x->rows[s.k].open && s.l > x->rows[s.k].far)
-		return strides(x, s, v, missing);
+	int64_t choice = x->tables ? neap__level_dp_choice(x, s) : -1;
+	if (choice >= 0)
+		return choice == 0 ? lower_levels(x, s, v, missing)
+				   : split(x, s, choice, v, missing);
+	if (x->rows[s.k].unlimited && s.l > x->rows[s.k].far)
+		return equal_splits(x, s, v, missing);
 	if (!split(x, s, neap__levels_centre(x, s.k, s.m, s.l), v, missing))
 		return 0;
 	if (s.k == 0 ||
@@ -253,7 +255,7 @@ static int writes(const struct neap__levels *x, struct neap__level_part s,
 	if (s.k > 0 && value->choice == 0) /* nothing is done with it there */
 		return lower_levels(x, s, v, missing);
 	*v = *value;
-	v->c.cost += x->nest.level[s.k].write;
+	v->c.cost += x->problem.level[s.k].write;
 	v->c.written[s.k]++;
 	v->choice = 1;
 	return 1;
@@ -263,18 +265,18 @@ static int unsaved(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	struct neap__level_value other;
-	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
-	if (told >= 0)
-		return told ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
+	int64_t choice = x->tables ? neap__level_dp_choice(x, s) : -1;
+	if (choice >= 0)
+		return choice ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
 	if (x->closed && s.k == 0) {
 		closed(x, s.l, v);
 		return 1;
 	}
-	if (s.k == 0 || (x->rows[s.k].open && s.l > x->rows[s.k].far))
+	if (s.k == 0 || (x->rows[s.k].unlimited && s.l > x->rows[s.k].far))
 		return writes(x, s, v, missing);
 	double l = (double)s.l;
 	double below = neap__hull_at(neap__levels_o(x, s.k, 0), l, x->steepest);
-	double here = x->nest.level[s.k].write +
+	double here = x->problem.level[s.k].write +
 		      neap__hull_at(neap__levels_p(x, s.k, s.m), l, x->steepest);
 	int write = here < below;
 	if (!(write ? writes : lower_levels)(x, s, v, missing))
@@ -307,17 +309,17 @@ static int push(struct stack *stack, struct neap__level_part s)
 	return 0;
 }
 
-static int work_off(struct neap__levels *x, struct stack *stack)
+static int evaluate_stack(struct neap__levels *x, struct stack *stack)
 {
-	int64_t most = x->nest.stretches ? x->nest.stretches : VALUES_MOST;
+	int64_t most = x->problem.parts_most ? x->problem.parts_most : VALUES_MOST;
 	while (stack->count > 0) {
 		struct neap__level_part s = stack->s[stack->count - 1], missing;
 		struct neap__level_value v;
-		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
-			x->walked += x->nest.level[0].slots;
+		if (x->closed && s.k == 0 && x->problem.level[0].write > 0)
+			x->counted_slots += x->problem.level[0].slots;
 		/* Each of those on the stack will be one more. */
 		if (x->memo.count + stack->count > most ||
-			(x->walked > WALK_MOST && x->memo.count > 2))
+			(x->counted_slots > WALK_MOST && x->memo.count > 2))
 			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
 		if (neap__level_memo_find(x, s)) {
 			stack->count--;
@@ -329,7 +331,7 @@ static int work_off(struct neap__levels *x, struct stack *stack)
 		}
 		if (!(v.c.cost < COST_MOST))
 			v.c = impossible.c;
-		NEAP_TRY(keep(&x->memo, s, &v));
+		NEAP_TRY(memo_add(&x->memo, s, &v));
 		stack->count--;
 	}
 	return 0;
@@ -339,10 +341,10 @@ int neap__level_memo_evaluate(
 	struct neap__levels *x, struct neap__level_part s, const struct neap__level_value **value)
 {
 	struct stack stack = {0};
-	s = normal(x, s);
+	s = reduce(x, s);
 	int rc = neap__level_memo_find(x, s) ? 0 : push(&stack, s);
 	if (rc == 0)
-		rc = work_off(x, &stack);
+		rc = evaluate_stack(x, &stack);
 	free(stack.s);
 	if (rc == 0)
 		*value = neap__level_memo_find(x, s);

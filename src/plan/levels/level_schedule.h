@@ -40,8 +40,8 @@ struct neap__level_schedule {
 
 /* Sets s up to emit; takes `user`, also where it fails. */
 int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_schedule *how);
-/* The same by a solved nest, which it takes. */
-int neap__level_schedule_solved(struct neap_schedule *s, struct neap__levels *nested);
+/* The same by a solved levels, which it takes. */
+int neap__level_schedule_solved(struct neap_schedule *s, struct neap__levels *solved);
 
 /* Seconds a state of a tier as such a schedule sees them; tier 0: a slot. */
 double neap__level_schedule_write(const struct neap_problem *p, int tier);

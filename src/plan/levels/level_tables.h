@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * level_tables.h: what the files of the nested solver share.
+ * level_tables.h: what the files of the solved solver share.
  *   level_solver.c  levels, hulls, the answer
  *   level_memo.c    costs and counts of stretches, top down, by the hulls or by tables
  *   level_dp.c   the dynamic programme, bottom up, where hulls prove too little
@@ -16,7 +16,7 @@
 struct neap__hull_rows {
 	struct neap__hull *p, *o;
 	int64_t rows;
-	int open;	/* without limit: one row, O_m-1 is O itself */
+	int unlimited;	/* without limit: one row, O_m-1 is O itself */
 	int64_t stride; /* open: the split of every long stretch */
 	int64_t far;	/* open: lengths beyond are split so, unasked */
 };
@@ -53,10 +53,10 @@ struct neap__level_tables {
 };
 
 struct neap__levels {
-	struct neap__levels_problem nest;
-	int closed;	/* level 0 is Revolve's closed form */
-	int cut;	/* not all places are used: tables would be too large */
-	int64_t walked; /* down Revolve's stack */
+	struct neap__levels_problem problem;
+	int closed;	       /* level 0 is Revolve's closed form */
+	int truncated;	       /* not all places are used: tables would be too large */
+	int64_t counted_slots; /* down Revolve's stack */
 	double steepest;
 	struct neap__hull zero;	   /* {0}: nothing below level 0 */
 	struct neap__hull revolve; /* O of a closed level 0 */

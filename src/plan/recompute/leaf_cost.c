@@ -32,7 +32,7 @@ int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, i
 				       use.advances > NEAP__LEAF_NEVER
 			       ? NEAP__LEAF_NEVER
 			       : use.advances;
-	if (l <= x->exact && neap__leaf_revolve_known(x, l, j, &part, &cost))
+	if (l <= x->exact_most && neap__leaf_revolve_known(x, l, j, &part, &cost))
 		return cost;
 	double hull = neap__leaf_revolve_chord(x, l, j) + 0.5;
 	return hull < (double)NEAP__LEAF_NEVER ? (int64_t)hull : NEAP__LEAF_NEVER;

@@ -49,10 +49,10 @@ struct neap__leaf_revolve {
 	int64_t slots; /* at most */
 	int64_t levels, room;
 	struct neap__leaf_vertex *vertex; /* [levels][slots + 1] */
-	int64_t exact;			  /* C(l,j) is known for l <= exact */
-	int32_t *least;			  /* [slots + 1][exact + 1] */
+	int64_t exact_most;		  /* C(l,j) is known for l <= exact */
+	int32_t *exact_cost;		  /* [slots + 1][exact + 1] */
 	struct neap__leaf_split *path;
-	int64_t turns;
+	int64_t splits;
 	struct neap__leaf_part end; /* of the path */
 	struct neap__leaf_part root;
 	struct neap__leaf_use use; /* of the whole */

@@ -29,7 +29,7 @@
 #define SHORTER 6    /* times that the longest interval is halved */
 #define ALL_UP_TO 48 /* intervals of few steps are tried one by one */
 
-#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_KEPT)
+#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_LOCAL)
 
 #define SLOTS_TRIED 20000 /* blocks with states in slots beyond which one length is tried */
 #define NO_MORE 2
@@ -41,7 +41,7 @@
 
 static int tier_takes(const struct neap__log_blocks *x)
 {
-	return x->tier == 0 || neap__log_blocks_slow(x) <= x->p->tiers[x->tier - 1].capacity;
+	return x->tier == 0 || neap__log_blocks_tier_bytes(x) <= x->p->tiers[x->tier - 1].capacity;
 }
 
 /* Does the mode make sense on the tier? */
@@ -49,7 +49,7 @@ static int mode_applies(const struct neap_problem *p, int tier, int mode)
 {
 	if (tier == 0 || (mode & ALL_HERE) == ALL_HERE)
 		return tier == 0 && mode == ALL_HERE;
-	if (mode & NEAP__LOG_KEPT)
+	if (mode & NEAP__LOG_LOCAL)
 		return !(mode & NEAP__LOG_EARLY);
 	return !(p->chain.flags & NEAP_CHAIN_TAPES_STAY);
 }
@@ -59,10 +59,11 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 {
 	const struct neap_problem *p = x->p;
 	int64_t steps = p->chain.steps;
-	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_KEPT);
+	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_LOCAL);
 	plan->tier = 0;
-	neap__accept(plan, p, x->n ? x->tier : 0, slots ? x->n : x->room, neap__log_blocks_peak(x));
-	plan->stage_slots = slots ? 0 : x->room;
+	neap__accept(
+		plan, p, x->n ? x->tier : 0, slots ? x->n : x->staged, neap__log_blocks_peak(x));
+	plan->stage_slots = slots ? 0 : x->staged;
 	plan->variant = (x->n ? x->mode : ALL_HERE) + NEAP__LOG_MODES * (int)x->window;
 	plan->params =
 		(struct neap_params){.interval = x->n ? x->interval : 0, .tail = steps - x->body};
@@ -70,7 +71,7 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 	plan->record_steps = steps;
 	if (plan->tier > 0) {
 		struct neap_tier_use *use = &plan->tiers[plan->tier - 1];
-		use->peak_bytes = neap__log_blocks_slow(x);
+		use->peak_bytes = neap__log_blocks_tier_bytes(x);
 		use->written = use->read =
 			(uint64_t)((slots ? 0 : x->n * x->state) + (sent ? x->body * x->log : 0));
 	}
@@ -81,7 +82,7 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
 	struct neap_plan trial = {.strategy = plan->strategy, .chosen = plan->strategy};
-	neap__log_blocks_widen(x, staged);
+	neap__log_blocks_set_windows(x, staged);
 	NEAP_TRY(fill(&trial, x));
 	if (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12))
 		*plan = trial;
@@ -92,7 +93,7 @@ static int offer_both(struct neap_plan *plan, struct neap__log_blocks *x)
 {
 	NEAP_TRY(offer(plan, x, 1));
 	/* A copy into a slot may cost more than waiting for the write. */
-	return x->room && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
+	return x->staged && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
 }
 
 /*
@@ -224,7 +225,7 @@ static void settle_log(struct neap_schedule *s, struct replay *x)
 static void go_up(struct neap_schedule *s, struct replay *x)
 {
 	int64_t t0 = start(x, x->i), t1 = start(x, x->i + 1);
-	int sends = !(x->blocks.mode & NEAP__LOG_KEPT);
+	int sends = !(x->blocks.mode & NEAP__LOG_LOCAL);
 	if (sends && x->sent - x->settled == x->blocks.window)
 		settle_log(s, x);
 	if (x->blocks.mode & NEAP__LOG_SLOTS)
@@ -246,7 +247,7 @@ static void ask_state(struct neap_schedule *s, const struct replay *x, int64_t j
 
 static void ask_log(struct neap_schedule *s, const struct replay *x, int64_t j)
 {
-	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_KEPT))
+	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_LOCAL))
 		neap__get_log(s, start(x, j), start(x, j + 1), j, LOG_BACK);
 }
 
@@ -278,7 +279,7 @@ static void go_down(struct neap_schedule *s, struct replay *x)
 		neap__wait(s, STATE_BACK);
 		neap__forget(s, t0, j);
 	}
-	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+	if (!(x->blocks.mode & NEAP__LOG_LOCAL)) {
 		neap__wait(s, LOG_BACK);
 		neap__forget_log(s, t0, j);
 	}
@@ -316,7 +317,7 @@ static int64_t alike(struct neap_schedule *s, int64_t *every)
 		return 0;
 	if (x->back)
 		return x->i > 0 && x->i < n - 1 ? x->i : 0;
-	*every = x->blocks.window > x->blocks.room ? x->blocks.window : x->blocks.room;
+	*every = x->blocks.window > x->blocks.staged ? x->blocks.window : x->blocks.staged;
 	return x->i > 0 && x->i < n - 2 ? n - 2 - x->i : 0;
 }
 
@@ -329,7 +330,7 @@ static void skip(struct neap_schedule *s, int64_t units)
 	}
 	x->i += units;
 	neap__outbox_skip(&x->out, units, units * x->blocks.interval);
-	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+	if (!(x->blocks.mode & NEAP__LOG_LOCAL)) {
 		x->sent += units;
 		x->settled += units;
 	}
@@ -358,7 +359,7 @@ static int open(struct neap_schedule *s)
 	if (c->log && c->log < c->tape && pow2 && window >= 1 && window <= NEAP__OUTBOX_MOST &&
 		plan->params.tail <= c->steps && mode_applies(&s->problem, plan->tier, mode)) {
 		NEAP_TRY(neap__log_blocks_init(&x->blocks, &s->problem, plan->tier, mode));
-		rc = neap__log_blocks_again(
+		rc = neap__log_blocks_restore(
 			&x->blocks, c->steps - plan->params.tail, plan->params.interval);
 	}
 	if (rc <= 0)
@@ -366,7 +367,7 @@ static int open(struct neap_schedule *s)
 			      : neap__fail(NEAP_EUSAGE,
 					"schedule: replay: the plan is not one of this problem");
 	x->blocks.window = window;
-	x->out.room = x->blocks.room = plan->stage_slots;
+	x->out.room = x->blocks.staged = plan->stage_slots;
 	return 0;
 }
 
