@@ -27,7 +27,7 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 		return 0;
 	if (problem->chain.stages)
 		return problem->chain.steps > NEAP__TWOTABLE_STAGES
-			       ? neap__longchain_least(&problem->chain)
+			       ? neap__long_chain_least(&problem->chain)
 			       : neap__stages_least(problem);
 	if (problem->chain.steps == 1)
 		return least;

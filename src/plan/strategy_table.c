@@ -8,7 +8,7 @@ const struct neap__strategy *const neap__strategies[] = {
 #define NEAP__X(row) &row,
 	NEAP__STRATEGY_TABLE(NEAP__X)
 #undef NEAP__X
-	NULL,
+		NULL,
 };
 
 const struct neap__strategy *neap__strategy_find(const char *name)

@@ -37,20 +37,20 @@ static int64_t tables(struct neap_schedule *s, int64_t room)
 
 int neap__block_plan_open(struct neap_schedule *s)
 {
-	struct neap__prefetch **flow = s->self = calloc(1, sizeof *flow);
-	if (!flow)
+	struct neap__prefetch **prefetch = s->self = calloc(1, sizeof *prefetch);
+	if (!prefetch)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
 	s->tables = tables;
-	NEAP_TRY(neap__prefetch_new(flow));
-	int rc = neap__prefetch_start(*flow, &s->problem, s->plan.tier, &s->plan.blocks);
+	NEAP_TRY(neap__prefetch_new(prefetch));
+	int rc = neap__prefetch_start(*prefetch, &s->problem, s->plan.tier, &s->plan.blocks);
 	if (rc == NEAP_EINFEASIBLE)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
 	return rc;
 }
 
-int64_t neap__block_plan_settled(
+int64_t neap__block_plan_steady_blocks(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks)
 {
 	const struct neap_chain *c = &problem->chain;
@@ -60,23 +60,23 @@ int64_t neap__block_plan_settled(
 }
 
 /* A chain of so many steps, start to end. */
-static int run(struct neap__prefetch_total *total, struct neap__prefetch *flow,
+static int run(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t steps, int64_t *actions)
 {
 	struct neap_problem shorter = *problem;
 	shorter.chain.steps = steps;
-	int rc = neap__prefetch_start(flow, &shorter, tier, blocks);
+	int rc = neap__prefetch_start(prefetch, &shorter, tier, blocks);
 	for (int64_t i = 0; rc >= 0 && i < 2 * ACTIONS_MOST; i++)
-		if ((rc = neap__prefetch_next(flow, NULL, NULL)) <= 0)
+		if ((rc = neap__prefetch_next(prefetch, NULL, NULL)) <= 0)
 			break;
-	neap__prefetch_total(flow, total);
+	neap__prefetch_total(prefetch, total);
 	if (actions)
 		*actions += total->actions;
 	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* too long to run */
 }
 
-static int64_t line(int64_t a, int64_t b, int64_t more)
+static int64_t continue_line(int64_t a, int64_t b, int64_t more)
 {
 	return b + (b - a) * more;
 }
@@ -85,30 +85,31 @@ static int64_t line(int64_t a, int64_t b, int64_t more)
  * Totals of n and 2 n blocks, continued to `blocks`: counts grow by the same number
  * each n blocks, and what is left over is run as a part of both.
  */
-static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *flow,
+static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
 	int64_t blocks, int64_t n, int64_t *actions)
 {
 	int64_t unit = plan->advance + plan->record, steps = problem->chain.steps;
 	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
 	struct neap__prefetch_total a, b;
-	NEAP_TRY(run(&a, flow, problem, tier, plan, steps - (blocks - rest) * unit, actions));
-	NEAP_TRY(run(&b, flow, problem, tier, plan, steps - (blocks - rest - n) * unit, actions));
+	NEAP_TRY(run(&a, prefetch, problem, tier, plan, steps - (blocks - rest) * unit, actions));
+	NEAP_TRY(run(
+		&b, prefetch, problem, tier, plan, steps - (blocks - rest - n) * unit, actions));
 	*out = b;
 	out->makespan = b.makespan + (double)more * (b.makespan - a.makespan);
 	out->stall = b.stall + (double)more * (b.stall - a.stall);
 	out->lost = b.lost + (double)more * (b.lost - a.lost);
-	out->advanced = line(a.advanced, b.advanced, more);
-	out->recorded = line(a.recorded, b.recorded, more);
-	out->actions = line(a.actions, b.actions, more);
-	out->state_places = line(a.state_places, b.state_places, more);
-	out->tape_places = line(a.tape_places, b.tape_places, more);
-	out->written = (uint64_t)line((int64_t)a.written, (int64_t)b.written, more);
-	out->read = (uint64_t)line((int64_t)a.read, (int64_t)b.read, more);
+	out->advanced = continue_line(a.advanced, b.advanced, more);
+	out->recorded = continue_line(a.recorded, b.recorded, more);
+	out->actions = continue_line(a.actions, b.actions, more);
+	out->state_places = continue_line(a.state_places, b.state_places, more);
+	out->tape_places = continue_line(a.tape_places, b.tape_places, more);
+	out->written = (uint64_t)continue_line((int64_t)a.written, (int64_t)b.written, more);
+	out->read = (uint64_t)continue_line((int64_t)a.read, (int64_t)b.read, more);
 	return 0;
 }
 
-static int settle_on(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+static int fill_plan(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *blocks, const struct neap__prefetch_total *t)
 {
 	const struct neap_chain *c = &problem->chain;
@@ -137,20 +138,21 @@ static int settle_on(struct neap_plan *plan, const struct neap_problem *problem,
 }
 
 /* In full, but for blocks whose rhythm is known. *actions counts what was performed. */
-static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *flow,
+static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t most, int64_t *actions)
 {
 	int64_t performed = 0;
-	int rc = neap__prefetch_run(flow, problem, tier, blocks, most, &performed);
-	neap__prefetch_total(flow, total);
+	int rc = neap__prefetch_run(prefetch, problem, tier, blocks, most, &performed);
+	neap__prefetch_total(prefetch, total);
 	if (actions)
 		*actions += performed;
 	return rc;
 }
 
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *given, struct neap__prefetch *flow, int64_t n, int64_t *actions)
+	const struct neap_blocks *given, struct neap__prefetch *prefetch, int64_t n,
+	int64_t *actions)
 {
 	struct neap_blocks blocks = *given;
 	struct neap__prefetch_total total;
@@ -161,26 +163,26 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	int64_t count = neap__block_plan_count(&blocks, problem->chain.steps);
 	if (count == 0)
 		tier = 0;
-	int64_t settled = n ? n : neap__block_plan_settled(problem, tier, &blocks);
+	int64_t steady = n ? n : neap__block_plan_steady_blocks(problem, tier, &blocks);
 	int rc, estimated = 0;
 	if (n == 0) {
-		rc = run_whole(&total, flow, problem, tier, &blocks, ACTIONS_MOST, actions);
-		settled = settled < count / 8 ? settled : count / 8;
-		if (rc > 0 && settled > 0) {
+		rc = run_whole(&total, prefetch, problem, tier, &blocks, ACTIONS_MOST, actions);
+		steady = steady < count / 8 ? steady : count / 8;
+		if (rc > 0 && steady > 0) {
 			rc = extrapolate(
-				&total, flow, problem, tier, &blocks, count, settled, actions);
+				&total, prefetch, problem, tier, &blocks, count, steady, actions);
 			estimated = 1;
 		} else if (rc > 0) {
 			rc = NEAP_EINFEASIBLE; /* too long to run */
 		}
-	} else if (count > 3 * settled) {
-		rc = extrapolate(&total, flow, problem, tier, &blocks, count, settled, actions);
+	} else if (count > 3 * steady) {
+		rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady, actions);
 	} else {
-		rc = run(&total, flow, problem, tier, &blocks, problem->chain.steps, actions);
+		rc = run(&total, prefetch, problem, tier, &blocks, problem->chain.steps, actions);
 	}
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
-	NEAP_TRY(settle_on(plan, problem, tier, &blocks, &total));
+	NEAP_TRY(fill_plan(plan, problem, tier, &blocks, &total));
 	if (plan->feasible && estimated) /* the peak is an estimate: no less than may be */
 		plan->arena_bytes = neap__fixed_bytes(problem, tier) +
 				    (uint64_t)neap__pool_bytes(problem, tier);

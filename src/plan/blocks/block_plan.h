@@ -13,9 +13,10 @@
  * was run.
  */
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, struct neap__prefetch *flow, int64_t n, int64_t *actions);
+	const struct neap_blocks *blocks, struct neap__prefetch *prefetch, int64_t n,
+	int64_t *actions);
 /* Blocks after which the rhythm of the transfers has settled, and 16 at least. */
-int64_t neap__block_plan_settled(
+int64_t neap__block_plan_steady_blocks(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks);
 /* A strategy's open for plans of blocks. */
 int neap__block_plan_open(struct neap_schedule *s);

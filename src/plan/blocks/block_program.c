@@ -8,16 +8,16 @@
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-#define PIECES 8 /* of a leaf, so that its tapes make room one after the other */
+#define LEAF_PARTS 8 /* of a leaf, so that its tapes make room one after the other */
 
 struct sink {
 	struct neap__block_program *x;
-	void (*push)(void *user, const struct neap__op *op);
+	void (*push)(void *user, const struct neap__block_op *op);
 	void *user;
 };
 
 /* grow: bytes held from the operation on; shrink: no longer after it. */
-static void push(struct sink *k, struct neap__op op, int64_t grow, int64_t shrink)
+static void push(struct sink *k, struct neap__block_op op, int64_t grow, int64_t shrink)
 {
 	struct neap__block_program *x = k->x;
 	x->held += grow;
@@ -31,15 +31,15 @@ static void push(struct sink *k, struct neap__op op, int64_t grow, int64_t shrin
 
 static void range(struct sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
 {
-	push(k, (struct neap__op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1}, grow,
-		shrink);
+	push(k, (struct neap__block_op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1},
+		grow, shrink);
 }
 
 static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t place)
 {
 	int64_t bytes = (int64_t)k->x->chain->state;
 	push(k,
-		(struct neap__op){
+		(struct neap__block_op){
 			.kind = (uint8_t)kind, .t0 = t, .t1 = t, .handle = handle, .place = place},
 		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
 }
@@ -47,7 +47,7 @@ static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t p
 static void need(struct sink *k, struct neap__block_frame *f)
 {
 	push(k,
-		(struct neap__op){.kind = NEAP__OP_NEED_STATE,
+		(struct neap__block_op){.kind = NEAP__OP_NEED_STATE,
 			.t0 = f->t0,
 			.t1 = f->t0,
 			.handle = f->handle,
@@ -59,7 +59,8 @@ static void need(struct sink *k, struct neap__block_frame *f)
 /* Steps [t0, t0 + l) recorded and reversed; the turn between them at the chain's end. */
 static void leaf(struct sink *k, int64_t t0, int64_t l)
 {
-	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l, n = (l + PIECES - 1) / PIECES;
+	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
+		n = (l + LEAF_PARTS - 1) / LEAF_PARTS;
 	for (int64_t t = t0; t < t1; t += n) {
 		int64_t end = t + n < t1 ? t + n : t1;
 		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
@@ -72,7 +73,7 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 	}
 }
 
-static int enter(struct neap__block_program *x, struct neap__block_frame frame)
+static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
 {
 	if (x->depth == x->stack_room) {
 		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
@@ -115,7 +116,7 @@ static void drop(struct sink *k, struct neap__block_frame *f)
 }
 
 /* The start becomes live; `keep`: and stays, or comes to be, in a slot. */
-static int arrive(struct sink *k, struct neap__block_frame *f, int keep)
+static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep)
 {
 	if (f->live) {
 		if (keep && f->handle < 0) {
@@ -135,7 +136,7 @@ static int arrive(struct sink *k, struct neap__block_frame *f, int keep)
 	return 0;
 }
 
-static void leave(struct sink *k, struct neap__block_frame *f)
+static void finish_leaf(struct sink *k, struct neap__block_frame *f)
 {
 	struct neap__block_program *x = k->x;
 	leaf(k, f->t0, f->l);
@@ -149,17 +150,17 @@ static int descend_leaf(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__recompute *phi = f->tail ? &x->tail : &x->inner;
-	int64_t most = neap__recompute_leaf(phi, f->j);
+	const struct neap__recompute *costs = f->tail ? &x->tail : &x->inner;
+	int64_t most = neap__recompute_leaf(costs, f->j);
 	int first = !f->live && f->handle < 0;
-	NEAP_TRY(arrive(k, f, f->l > most));
+	NEAP_TRY(make_start_live(k, f, f->l > most));
 	if (first)
 		state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
 	if (f->l <= most) {
-		leave(k, f);
+		finish_leaf(k, f);
 		return 0;
 	}
-	int64_t y = neap__recompute_split(phi, f->l, f->j), t = f->t0 + y;
+	int64_t y = neap__recompute_split(costs, f->l, f->j), t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
 	struct neap__block_frame right = {.t0 = t,
@@ -172,7 +173,7 @@ static int descend_leaf(struct sink *k)
 	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
 	f->l = y;
 	f->live = 0;
-	return enter(x, right);
+	return push_frame(x, right);
 }
 
 /* One level of multi-read; f->j slots are free. */
@@ -183,14 +184,14 @@ static int descend_multiread(struct sink *k)
 	const struct neap__multiread *m = &x->multiread;
 	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
 	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
-	NEAP_TRY(arrive(k, f, row.split > 0 && row.how == NEAP__MR_KEEP));
+	NEAP_TRY(make_start_live(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
 	if (row.split == 0) {
 		if (f->place >= 0)
 			state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
-		leave(k, f);
+		finish_leaf(k, f);
 		return 0;
 	}
-	if (row.how == NEAP__MR_WRITE) {
+	if (row.how == NEAP__MULTIREAD_WRITE) {
 		f->place = x->blocks + x->spare++;
 		f->put = x->number;
 		state(k, NEAP__OP_PUT_STATE, f->t0, -1, f->place);
@@ -199,7 +200,7 @@ static int descend_multiread(struct sink *k)
 	int64_t y = row.split, t = f->t0 + y;
 	struct neap__block_frame right = {.t0 = t,
 		.l = f->l - y,
-		.j = f->j - (row.how == NEAP__MR_KEEP),
+		.j = f->j - (row.how == NEAP__MULTIREAD_KEEP),
 		.place = -1,
 		.handle = -1,
 		.live = 1,
@@ -207,7 +208,7 @@ static int descend_multiread(struct sink *k)
 	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
 	f->l = y;
 	f->live = 0;
-	return enter(x, right);
+	return push_frame(x, right);
 }
 
 /* First step, steps recorded and steps advanced of block i. */
@@ -230,12 +231,13 @@ static int64_t chunks_of(const struct neap__block_program *x, int64_t record)
 }
 
 /* Chunk n of block i; the places of a block's chunks follow each other. */
-static struct neap__op chunk_op(const struct neap__block_program *x, int kind, int64_t i, int64_t n)
+static struct neap__block_op chunk_op(
+	const struct neap__block_program *x, int kind, int64_t i, int64_t n)
 {
 	struct block b = block_of(x, i);
 	int64_t t0 = b.t0 + n * x->plan.chunk, end = b.t0 + b.record;
 	int64_t t1 = t0 + x->plan.chunk < end ? t0 + x->plan.chunk : end;
-	return (struct neap__op){.kind = (uint8_t)kind,
+	return (struct neap__block_op){.kind = (uint8_t)kind,
 		.handle = -1,
 		.t0 = t0,
 		.t1 = t1,
@@ -250,7 +252,7 @@ static void block_up(struct sink *k)
 	int64_t n = chunks_of(x, b.record), tape = (int64_t)x->chain->tape;
 	x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
-		struct neap__op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
+		struct neap__block_op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
 		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
 		x->puts[x->at % 1024] = x->number;
 		x->held -= (put.t1 - put.t0) * tape;
@@ -275,12 +277,12 @@ static int tail_begin(struct sink *k)
 		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
 		return 0;
 	}
-	return enter(x, (struct neap__block_frame){.t0 = steps - tail,
-				.l = tail,
-				.place = -1,
-				.handle = -1,
-				.live = 1,
-				.tail = 1});
+	return push_frame(x, (struct neap__block_frame){.t0 = steps - tail,
+				     .l = tail,
+				     .place = -1,
+				     .handle = -1,
+				     .live = 1,
+				     .tail = 1});
 }
 
 /* The recursion is done: the next part below it. */
@@ -288,7 +290,7 @@ static int block_down(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	if (x->phase == PHASE_CHUNKS && x->chunk > 0) {
-		struct neap__op op = chunk_op(x, NEAP__OP_NEED_TAPES, x->at, --x->chunk);
+		struct neap__block_op op = chunk_op(x, NEAP__OP_NEED_TAPES, x->at, --x->chunk);
 		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
 		push(k, op, bytes, 0);
 		range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
@@ -305,17 +307,17 @@ static int block_down(struct sink *k)
 	if (b.advance == 0)
 		return 0;
 	int multiread = x->plan.inner == NEAP_BLOCKS_MULTIREAD;
-	return enter(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
-				.l = b.advance,
-				.j = multiread ? x->multiread.slots : 0,
-				.place = x->at,
-				.put = x->puts[x->at % 1024],
-				.handle = -1,
-				.multiread = (uint8_t)multiread});
+	return push_frame(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
+				     .l = b.advance,
+				     .j = multiread ? x->multiread.slots : 0,
+				     .place = x->at,
+				     .put = x->puts[x->at % 1024],
+				     .handle = -1,
+				     .multiread = (uint8_t)multiread});
 }
 
 int neap__block_program_next(struct neap__block_program *x,
-	void (*push_op)(void *user, const struct neap__op *op), void *user)
+	void (*push_op)(void *user, const struct neap__block_op *op), void *user)
 {
 	struct sink k = {x, push_op, user};
 	if (x->depth > 0)
@@ -405,7 +407,7 @@ void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t
 }
 
 void neap__block_program_shift(
-	const struct neap__block_program *x, struct neap__op *op, int64_t blocks)
+	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks)
 {
 	int64_t unit = x->plan.advance + x->plan.record;
 	op->t0 += blocks * unit;

@@ -9,7 +9,7 @@
 
 #include "plan/recompute/recompute_cost.h"
 
-enum neap__op_kind {
+enum neap__block_op_kind {
 	NEAP__OP_ADVANCE,
 	NEAP__OP_RECORD,
 	NEAP__OP_TURN,
@@ -24,17 +24,17 @@ enum neap__op_kind {
 	NEAP__OP_FORGET, /* the state at `place` */
 };
 
-enum neap__op_begins { NEAP__BEGINS_NOTHING, NEAP__BEGINS_UP, NEAP__BEGINS_DOWN };
+enum neap__block_op_begins { NEAP__BEGINS_NOTHING, NEAP__BEGINS_UP, NEAP__BEGINS_DOWN };
 
-struct neap__op {
+struct neap__block_op {
 	uint8_t kind;
 	uint8_t begins; /* a block, going up or down */
 	int32_t handle; /* of a slot: the program's own number; -1: none */
 	int64_t t0, t1;
 	int64_t place;
-	int64_t after; /* NEED: number of the operation that put the record */
-	int64_t held;  /* bytes of slots and tapes during it, transfers apart */
-	int64_t pend;  /* prefetch.c: bytes on their way in */
+	int64_t after;	  /* NEED: number of the operation that put the record */
+	int64_t held;	  /* bytes of slots and tapes during it, transfers apart */
+	int64_t incoming; /* prefetch.c: bytes on their way in */
 };
 
 /* Splits of a block of up to `steps` steps whose state can be read again. */
@@ -47,7 +47,7 @@ struct neap__multiread {
 	double *cost;
 	int64_t room;
 };
-enum neap__multiread_how { NEAP__MR_KEEP, NEAP__MR_AGAIN, NEAP__MR_WRITE };
+enum neap__multiread_how { NEAP__MULTIREAD_KEEP, NEAP__MULTIREAD_AGAIN, NEAP__MULTIREAD_WRITE };
 
 /* 0, -ENOMEM, or NEAP_EINFEASIBLE. m: leaf of c free slots is (pool - (slots-c) S)/A. */
 int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *chain, int64_t steps,
@@ -102,7 +102,7 @@ int neap__block_program_start(struct neap__block_program *x, const struct neap_c
  * time. 1, 0 at the end, or a negative code.
  */
 int neap__block_program_next(struct neap__block_program *x,
-	void (*push)(void *user, const struct neap__op *op), void *user);
+	void (*push)(void *user, const struct neap__block_op *op), void *user);
 /*
  * For predicting: how many of the blocks to come are like the ones before them, the
  * first and the last one not counted. skip: leaves so many out; shift: an operation
@@ -111,7 +111,7 @@ int neap__block_program_next(struct neap__block_program *x,
 int64_t neap__block_program_alike(const struct neap__block_program *x, int begins);
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks);
 void neap__block_program_shift(
-	const struct neap__block_program *x, struct neap__op *op, int64_t blocks);
+	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks);
 /* Rows of its tables, `room` at least, or -ENOMEM. */
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room);
 void neap__block_program_free(struct neap__block_program *x);

@@ -19,10 +19,10 @@
 #define SEEDS 2400
 #define TRIED 1024
 #define RANKED 96
-#define SETTLED 16 /* blocks: enough to compare, the last few are run in full */
+#define RUN_BLOCKS 16 /* blocks: enough to compare, the last few are run in full */
 #define FINALS 2
 #define STARTS 12
-#define WORTH 4000 /* actions a simulation may have before it counts as two */
+#define ACTIONS_A_RUN 4000 /* actions a simulation may have before it counts as two */
 
 struct seed {
 	struct neap_blocks b;
@@ -36,8 +36,8 @@ struct block_search {
 	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
 	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
 	double state_lost, tape_lost;		       /* seconds of computing each, either way */
-	struct neap__prefetch *flow;
-	struct neap__recompute phi; /* of the whole pool, for the score */
+	struct neap__prefetch *prefetch;
+	struct neap__recompute costs; /* of the whole pool, for the score */
 	int64_t effort;
 	int64_t nseeds, ntried;
 	struct seed seeds[SEEDS];
@@ -71,7 +71,7 @@ static int within_capacity(const struct block_search *s, struct neap_blocks *b)
 }
 
 /* Numbers in range and of one meaning; 0 if there is nothing left of it. */
-static int normal(const struct block_search *s, struct neap_blocks *b)
+static int normalise(const struct block_search *s, struct neap_blocks *b)
 {
 	int64_t steps = s->p->chain.steps, fit = whole(s->pool / fmax(s->tape, 1e-9));
 	if (b->advance < 0 || b->record < 0 || b->tail < 0)
@@ -98,19 +98,19 @@ static int normal(const struct block_search *s, struct neap_blocks *b)
 		return 0;
 	if (b->inner != NEAP_BLOCKS_MULTIREAD)
 		b->price = 0;
-	if (b->inner == NEAP_BLOCKS_LEAF && b->advance > s->phi.reach)
+	if (b->inner == NEAP_BLOCKS_LEAF && b->advance > s->costs.reach)
 		return 0;
 	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
 }
 
 /* Extra forward seconds of a block; optimistic. */
-static double again(const struct block_search *s, const struct neap_blocks *b)
+static double extra_seconds(const struct block_search *s, const struct neap_blocks *b)
 {
-	int64_t l = b->advance < s->phi.reach ? b->advance : s->phi.reach;
-	return l > 0 ? s->f * neap__recompute_extra(&s->phi, l, 0) : 0;
+	int64_t l = b->advance < s->costs.reach ? b->advance : s->costs.reach;
+	return l > 0 ? s->f * neap__recompute_extra(&s->costs, l, 0) : 0;
 }
 
-static double fluid(const struct block_search *s, const struct neap_blocks *b)
+static double fluid_seconds(const struct block_search *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
 	double out = b->advance ? s->state_out : 0, in = b->advance ? s->state_in : 0;
@@ -120,9 +120,9 @@ static double fluid(const struct block_search *s, const struct neap_blocks *b)
 	double lost = k * s->tape_lost + (b->advance ? s->state_lost : 0);
 	lost += ceil(k / q) * neap_tier_lost(t, 0);
 	double up = k * s->r + j * s->f + lost;
-	double down = k * s->b + j * (s->r + s->b) + again(s, b) + lost;
+	double down = k * s->b + j * (s->r + s->b) + extra_seconds(s, b) + lost;
 	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
-	double rest = (double)b->tail * (s->r + s->b) + (b->tail ? again(s, b) / 4 : 0);
+	double rest = (double)b->tail * (s->r + s->b) + (b->tail ? extra_seconds(s, b) / 4 : 0);
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		down = down * 0.97 + (double)b->reserve * 1e-9;
 	if (!(t->flags & NEAP_TIER_DUPLEX) && t->flags & NEAP_TIER_SYNC)
@@ -132,9 +132,9 @@ static double fluid(const struct block_search *s, const struct neap_blocks *b)
 
 static void seed(struct block_search *s, struct neap_blocks b)
 {
-	if (s->nseeds == SEEDS || !normal(s, &b))
+	if (s->nseeds == SEEDS || !normalise(s, &b))
 		return;
-	s->seeds[s->nseeds++] = (struct seed){b, fluid(s, &b)};
+	s->seeds[s->nseeds++] = (struct seed){b, fluid_seconds(s, &b)};
 }
 
 static int by_score(const void *a, const void *b)
@@ -191,7 +191,8 @@ static void leaf_seeds(struct block_search *s)
 						.tail = tail ? whole(l1) : 0,
 						.reserve = whole(reserves[j]),
 						.chunk = whole(fmax(1, s->pool / (8 * s->tape)))};
-					double n = tapes_beside(s, (double)b.advance, again(s, &b));
+					double n = tapes_beside(
+						s, (double)b.advance, extra_seconds(s, &b));
 					b.record = whole(shares[k] * fmin(n, 4 * l1));
 					if (k == 0 || b.record > 0)
 						seed(s, b);
@@ -220,11 +221,11 @@ static void multiread_seeds(struct block_search *s)
 }
 
 /* Makespan of a candidate, INFINITY where it does not fit; remembered. */
-static int value(struct block_search *s, struct neap_blocks *b, double *makespan)
+static int simulate(struct block_search *s, struct neap_blocks *b, double *makespan)
 {
 	struct neap_plan plan;
 	*makespan = INFINITY;
-	if (s->effort <= 0 || !normal(s, b))
+	if (s->effort <= 0 || !normalise(s, b))
 		return 0;
 	for (int64_t i = 0; i < s->ntried; i++)
 		if (memcmp(&s->tried[i].b, b, sizeof *b) == 0) {
@@ -232,12 +233,12 @@ static int value(struct block_search *s, struct neap_blocks *b, double *makespan
 			return 0;
 		}
 	memset(&plan, 0, sizeof plan);
-	int64_t actions = 0, n = neap__block_plan_settled(s->p, s->tier, b);
+	int64_t actions = 0, n = neap__block_plan_steady_blocks(s->p, s->tier, b);
 	NEAP_TRY(neap__block_plan_evaluate(
-		&plan, s->p, s->tier, b, s->flow, n < SETTLED ? n : SETTLED, &actions));
+		&plan, s->p, s->tier, b, s->prefetch, n < RUN_BLOCKS ? n : RUN_BLOCKS, &actions));
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		actions += b->advance * b->advance / 8;
-	s->effort -= 1 + actions / WORTH;
+	s->effort -= 1 + actions / ACTIONS_A_RUN;
 	if (plan.feasible)
 		*makespan = plan.makespan;
 	s->tried[s->ntried < TRIED ? s->ntried++ : TRIED - 1] = (struct seed){*b, *makespan};
@@ -307,7 +308,7 @@ static int descend(struct block_search *s, struct seed *x)
 		before = x->score;
 		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
 			double makespan;
-			NEAP_TRY(value(s, &to, &makespan));
+			NEAP_TRY(simulate(s, &to, &makespan));
 			if (makespan < x->score)
 				*x = (struct seed){to, makespan};
 		}
@@ -329,7 +330,7 @@ static int rank(struct block_search *s)
 		if (quota[kind] <= 0)
 			continue;
 		quota[kind]--;
-		NEAP_TRY(value(s, &x.b, &x.score));
+		NEAP_TRY(simulate(s, &x.b, &x.score));
 		if (x.score < INFINITY)
 			s->best[s->nbest++] = x;
 	}
@@ -350,7 +351,7 @@ static void order_starts(struct block_search *s)
 	}
 }
 
-static int look(struct block_search *s, double below)
+static int run_search(struct block_search *s, double below)
 {
 	stream_seeds(s);
 	leaf_seeds(s);
@@ -380,7 +381,7 @@ static int decide(struct block_search *s, struct neap_plan *plan)
 				     (plan->feasible && s->best[i].score >= plan->makespan)))
 			continue;
 		NEAP_TRY(neap__block_plan_evaluate(
-			&trial, s->p, s->tier, &s->best[i].b, s->flow, 0, NULL));
+			&trial, s->p, s->tier, &s->best[i].b, s->prefetch, 0, NULL));
 		done++;
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
@@ -388,7 +389,8 @@ static int decide(struct block_search *s, struct neap_plan *plan)
 	return 0;
 }
 
-static void describe(struct block_search *s, const struct neap_problem *p, int tier, int64_t effort)
+static void init_search(
+	struct block_search *s, const struct neap_problem *p, int tier, int64_t effort)
 {
 	const struct neap_chain *c = &p->chain;
 	const struct neap_tier_spec *t = &p->tiers[tier - 1];
@@ -411,7 +413,7 @@ static void describe(struct block_search *s, const struct neap_problem *p, int t
 	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
 }
 
-int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	int64_t effort, double below)
 {
 	int64_t pool = neap__pool_bytes(problem, tier);
@@ -421,18 +423,18 @@ int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *probl
 	struct block_search *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	describe(s, problem, tier, effort);
+	init_search(s, problem, tier, effort);
 	int64_t longest = problem->chain.steps < 1000000 ? problem->chain.steps : 1000000;
-	int rc = neap__prefetch_new(&s->flow);
+	int rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0)
-		rc = neap__recompute_make(&s->phi, longest, pool, (int64_t)problem->chain.state,
+		rc = neap__recompute_make(&s->costs, longest, pool, (int64_t)problem->chain.state,
 			(int64_t)problem->chain.tape, 0);
 	if (rc == 0)
-		rc = look(s, below);
+		rc = run_search(s, below);
 	if (rc == 0)
 		rc = decide(s, plan);
-	neap__recompute_free(&s->phi);
-	neap__prefetch_free(s->flow);
+	neap__recompute_free(&s->costs);
+	neap__prefetch_free(s->prefetch);
 	free(s);
 	return rc;
 }

@@ -11,7 +11,7 @@
  * problem and effort always give the same plan. `below`: a makespan that others
  * reach; a search that stays far above it ends early.
  */
-int neap__search_blocks(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	int64_t effort, double below);
 
 #endif

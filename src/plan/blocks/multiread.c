@@ -52,17 +52,18 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	int64_t w = m->steps + 1;
 	double *v0 = m->cost + c * w, *v1 = m->cost + m->room + c * w;
 	const double *less = c > 0 ? v0 - w : NULL;
-	struct neap__multiread_row kept = {0, NEAP__MR_KEEP}, again = {0, NEAP__MR_AGAIN};
+	struct neap__multiread_row kept = {0, NEAP__MULTIREAD_KEEP},
+				   again = {0, NEAP__MULTIREAD_AGAIN};
 	struct neap__multiread_row fresh = kept;
-	double keep = INFINITY, reread = INFINITY, alone = INFINITY;
+	double keep = INFINITY, reread = INFINITY, fresh_cost = INFINITY;
 	for (int64_t y = 1; y < l; y++) {
 		double go = (double)y * f;
 		if (less && go + less[l - y] + v1[y] < keep) {
 			keep = go + less[l - y] + v1[y];
 			kept.split = (int32_t)y;
 		}
-		if (less && go + less[l - y] + v0[y] < alone) {
-			alone = go + less[l - y] + v0[y];
+		if (less && go + less[l - y] + v0[y] < fresh_cost) {
+			fresh_cost = go + less[l - y] + v0[y];
 			fresh.split = (int32_t)y;
 		}
 		if (go + v0[l - y] + v1[y] < reread) {
@@ -72,10 +73,10 @@ static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, doub
 	}
 	v1[l] = keep <= reread + price ? keep : reread + price;
 	m->stored[c * w + l] = keep <= reread + price ? kept : again;
-	v0[l] = alone;
-	if (v1[l] + price < alone) {
+	v0[l] = fresh_cost;
+	if (v1[l] + price < fresh_cost) {
 		v0[l] = v1[l] + price;
-		fresh = (struct neap__multiread_row){1, NEAP__MR_WRITE};
+		fresh = (struct neap__multiread_row){1, NEAP__MULTIREAD_WRITE};
 	}
 	m->fresh[c * w + l] = fresh;
 }
@@ -105,7 +106,7 @@ int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *cha
 			}
 			m->cost[c * w + l] = m->cost[m->room + c * w + l] = 0;
 			m->stored[c * w + l] = m->fresh[c * w + l] =
-				(struct neap__multiread_row){0, NEAP__MR_KEEP};
+				(struct neap__multiread_row){0, NEAP__MULTIREAD_KEEP};
 		}
 	}
 	return m->cost[m->room + m->slots * w + steps] < INFINITY ? 0 : NEAP_EINFEASIBLE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow: a window of LOOK operations ahead of the one at hand. A GET is given the
+ * prefetch: a window of LOOK operations ahead of the one at hand. A GET is given the
  * earliest place at which all operations up to its use still fit beside it and
  * the GETs before it; that needs no clock and cannot deadlock: a GET never takes
  * memory that something before its use needs, and PUTs always end. A clock of the
@@ -25,7 +25,7 @@
 #define BATCH 1024 /* operations a batch may have, at most */
 #define AHEAD 100  /* GETs before the one whose need is nearest */
 
-static int32_t take(struct neap__prefetch *x, struct neap__numbers *n)
+static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
@@ -42,7 +42,7 @@ static int32_t take(struct neap__prefetch *x, struct neap__numbers *n)
 	return (int32_t)n->made++;
 }
 
-static void give(struct neap__numbers *n, int32_t number)
+static void return_number(struct neap__prefetch_numbers *n, int32_t number)
 {
 	n->free[n->nfree++] = number;
 }
@@ -89,7 +89,7 @@ static void act(struct neap__prefetch *x, struct neap_action a)
 		x->emit(x->user, &a);
 }
 
-static void plain(struct neap__prefetch *x, int kind, int64_t t0, int64_t t1, int32_t slot)
+static void simple_action(struct neap__prefetch *x, int kind, int64_t t0, int64_t t1, int32_t slot)
 {
 	act(x, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .slot = slot});
 }
@@ -98,17 +98,17 @@ static void wait_ticket(struct neap__prefetch *x, int32_t ticket)
 {
 	act(x, (struct neap_action){
 		       .kind = NEAP_WAIT, .tier = (uint16_t)x->tier, .ticket = ticket});
-	give(&x->tickets, ticket);
+	return_number(&x->tickets, ticket);
 }
 
 static void drop_slot(struct neap__prefetch *x, int32_t slot, int64_t t)
 {
-	plain(x, NEAP_DROP, t, t, slot);
-	give(&x->slots, slot);
+	simple_action(x, NEAP_DROP, t, t, slot);
+	return_number(&x->slots, slot);
 }
 
 /* Waits for the oldest PUT. */
-static void settle(struct neap__prefetch *x)
+static void wait_for_put(struct neap__prefetch *x)
 {
 	struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head++);
 	if (x->not_ended > 0)
@@ -123,7 +123,7 @@ static void settle(struct neap__prefetch *x)
 }
 
 /* Those that have ended by the clock, give or take what rounding may have cost. */
-static void settle_ended(struct neap__prefetch *x)
+static void wait_for_ended(struct neap__prefetch *x)
 {
 	while (x->put_head < x->put_tail) {
 		const struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head);
@@ -133,7 +133,7 @@ static void settle_ended(struct neap__prefetch *x)
 			return;
 		}
 		neap__clock_note(&x->clock, left);
-		settle(x);
+		wait_for_put(x);
 	}
 }
 
@@ -149,13 +149,13 @@ static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
 		if (x->put_head == x->put_tail)
 			return held + x->arriving + bytes > x->pool ? NEAP_EINFEASIBLE : 0;
-		settle(x);
+		wait_for_put(x);
 	}
 	return 0;
 }
 
 /* Does only BACKWARD, and what leaves the live buffer alone, happen in `op`? */
-static int leaves_live(const struct neap__op *op)
+static int leaves_live(const struct neap__block_op *op)
 {
 	return op->kind == NEAP__OP_BACKWARD || op->kind == NEAP__OP_NEED_TAPES ||
 	       op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_DROP;
@@ -164,12 +164,12 @@ static int leaves_live(const struct neap__op *op)
 /* Gives the GET of the operation just appended, number j, its place. */
 static void place_get(struct neap__prefetch *x, int64_t j)
 {
-	struct neap__op *op = neap__prefetch_op(x, j);
+	struct neap__block_op *op = neap__prefetch_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
 	/* A slot that is not kept is there until it was copied. */
-	int lingers = !tapes && op->handle < 0;
+	int slot_stays = !tapes && op->handle < 0;
 	if (low < x->head)
 		low = x->head;
 	if (x->get_tail > x->get_head && low < neap__prefetch_get(x, x->get_tail - 1)->issue)
@@ -180,9 +180,9 @@ static void place_get(struct neap__prefetch *x, int64_t j)
 		low = neap__prefetch_get(x, x->get_tail - AHEAD)->need;
 	if (x->sync)
 		low = j;
-	int fits = !lingers || op->held + op->pend + n <= x->pool;
+	int fits = !slot_stays || op->held + op->incoming + n <= x->pool;
 	while (fits && i > low &&
-		neap__prefetch_op(x, i - 1)->held + neap__prefetch_op(x, i - 1)->pend + n <=
+		neap__prefetch_op(x, i - 1)->held + neap__prefetch_op(x, i - 1)->incoming + n <=
 			x->pool)
 		i--;
 	while (!tapes && live > low && leaves_live(neap__prefetch_op(x, live - 1)))
@@ -199,17 +199,17 @@ static void place_get(struct neap__prefetch *x, int64_t j)
 		g.live = 1;
 		g.bytes = 0;
 	}
-	for (int64_t k = g.issue; k < j + (lingers && !g.live); k++)
-		neap__prefetch_op(x, k)->pend += g.bytes;
+	for (int64_t k = g.issue; k < j + (slot_stays && !g.live); k++)
+		neap__prefetch_op(x, k)->incoming += g.bytes;
 	*neap__prefetch_get(x, x->get_tail++) = g;
 }
 
-static void append(void *user, const struct neap__op *op)
+static void append(void *user, const struct neap__block_op *op)
 {
 	struct neap__prefetch *x = user;
 	int64_t j = x->tail++;
 	*neap__prefetch_op(x, j) = *op;
-	neap__prefetch_op(x, j)->pend = 0;
+	neap__prefetch_op(x, j)->incoming = 0;
 	if (op->kind == NEAP__OP_NEED_STATE || op->kind == NEAP__OP_NEED_TAPES)
 		place_get(x, j);
 }
@@ -217,12 +217,12 @@ static void append(void *user, const struct neap__op *op)
 static int fill(struct neap__prefetch *x)
 {
 	while (!x->ended && x->tail - x->head < LOOK &&
-		x->get_tail - x->get_head < NEAP__FLOW_GETS / 2) {
+		x->get_tail - x->get_head < NEAP__PREFETCH_GETS / 2) {
 		int rc = neap__block_program_next(&x->program, append, x);
 		if (rc < 0)
 			return rc;
-		if (x->tail - x->head > NEAP__FLOW_WINDOW - BATCH && rc > 0 &&
-			x->tail - x->head >= NEAP__FLOW_WINDOW)
+		if (x->tail - x->head > NEAP__PREFETCH_WINDOW - BATCH && rc > 0 &&
+			x->tail - x->head >= NEAP__PREFETCH_WINDOW)
 			return NEAP_EINFEASIBLE; /* a block of too many chunks */
 		x->ended = rc == 0;
 	}
@@ -231,8 +231,8 @@ static int fill(struct neap__prefetch *x)
 
 static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 {
-	g->slot = g->tapes ? 0 : g->live ? NEAP_LIVE : take(x, &x->slots);
-	g->ticket = take(x, &x->tickets);
+	g->slot = g->tapes ? 0 : g->live ? NEAP_LIVE : take_number(x, &x->slots);
+	g->ticket = take_number(x, &x->tickets);
 	act(x, (struct neap_action){.kind = NEAP_GET,
 		       .payload = g->tapes ? NEAP_TAPE : NEAP_STATE,
 		       .tier = (uint16_t)x->tier,
@@ -267,7 +267,7 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 					: g->bytes;
 		int64_t put = still_leaving(x, g);
 		while (g->need == i && x->put_head <= put)
-			settle(x);
+			wait_for_put(x);
 		if (g->need == i)
 			NEAP_TRY(make_room(x, held, bytes));
 		else if (put >= x->put_head && put >= 0)
@@ -279,7 +279,7 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 	return 0;
 }
 
-static int put_state(struct neap__prefetch *x, const struct neap__op *op)
+static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
 		.tier = (uint16_t)x->tier,
@@ -289,14 +289,14 @@ static int put_state(struct neap__prefetch *x, const struct neap__op *op)
 		.place = op->place};
 	int staged = !x->sync && op->held + x->arriving + x->state <= x->pool;
 	NEAP_TRY(make_room(x, op->held, staged ? x->state : 0));
-	a.ticket = take(x, &x->tickets);
+	a.ticket = take_number(x, &x->tickets);
 	if (!staged) {
 		act(x, a);
 		wait_ticket(x, a.ticket);
 		return 0;
 	}
-	int32_t slot = take(x, &x->slots);
-	plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+	int32_t slot = take_number(x, &x->slots);
+	simple_action(x, NEAP_SAVE, op->t0, op->t0, slot);
 	a.slot = slot;
 	act(x, a);
 	*neap__prefetch_put(x, x->put_tail++) = (struct neap__prefetch_put){.bytes = x->state,
@@ -308,12 +308,12 @@ static int put_state(struct neap__prefetch *x, const struct neap__op *op)
 	return 0;
 }
 
-static int put_tapes(struct neap__prefetch *x, const struct neap__op *op)
+static int put_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int64_t bytes = (op->t1 - op->t0) * (int64_t)x->problem.chain.tape;
 	while (tickets_left(x) < 1 && x->put_head < x->put_tail)
-		settle(x);
-	int32_t ticket = take(x, &x->tickets);
+		wait_for_put(x);
+	int32_t ticket = take_number(x, &x->tickets);
 	act(x, (struct neap_action){.kind = NEAP_PUT,
 		       .payload = NEAP_TAPE,
 		       .tier = (uint16_t)x->tier,
@@ -339,7 +339,7 @@ static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1
 		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
 		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
 			while (x->put_head <= i)
-				settle(x);
+				wait_for_put(x);
 	}
 	act(x, (struct neap_action){.kind = NEAP_FORGET,
 		       .payload = (uint8_t)payload,
@@ -365,27 +365,27 @@ static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 	x->slot_of[handle] = slot;
 }
 
-static void need_state(struct neap__prefetch *x, const struct neap__op *op)
+static void need_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
 	x->arriving -= g->bytes;
 	int32_t slot = g->slot;
 	if (!g->live)
-		plain(x, NEAP_LOAD, op->t0, op->t0, slot);
+		simple_action(x, NEAP_LOAD, op->t0, op->t0, slot);
 	if (op->handle < 0) {
 		if (!g->live)
 			drop_slot(x, slot, op->t0);
 		return;
 	}
 	if (g->live) {
-		slot = take(x, &x->slots);
-		plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+		slot = take_number(x, &x->slots);
+		simple_action(x, NEAP_SAVE, op->t0, op->t0, slot);
 	}
 	bind(x, op->handle, slot);
 }
 
-static void need_tapes(struct neap__prefetch *x, const struct neap__op *op)
+static void need_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
 	wait_ticket(x, g->ticket);
@@ -393,20 +393,20 @@ static void need_tapes(struct neap__prefetch *x, const struct neap__op *op)
 	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
 }
 
-static void slot_op(struct neap__prefetch *x, const struct neap__op *op)
+static void slot_op(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	if (op->kind == NEAP__OP_SAVE) {
-		int32_t slot = take(x, &x->slots);
-		plain(x, NEAP_SAVE, op->t0, op->t0, slot);
+		int32_t slot = take_number(x, &x->slots);
+		simple_action(x, NEAP_SAVE, op->t0, op->t0, slot);
 		bind(x, op->handle, slot);
 	} else if (op->kind == NEAP__OP_LOAD) {
-		plain(x, NEAP_LOAD, op->t0, op->t0, x->slot_of[op->handle]);
+		simple_action(x, NEAP_LOAD, op->t0, op->t0, x->slot_of[op->handle]);
 	} else {
 		drop_slot(x, x->slot_of[op->handle], op->t0);
 	}
 }
 
-static int perform(struct neap__prefetch *x, const struct neap__op *op)
+static int perform(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	static const uint8_t kinds[] = {[NEAP__OP_ADVANCE] = NEAP_ADVANCE,
 		[NEAP__OP_RECORD] = NEAP_RECORD,
@@ -426,12 +426,12 @@ static int perform(struct neap__prefetch *x, const struct neap__op *op)
 		 op->kind == NEAP__OP_DROP)
 		slot_op(x, op);
 	else
-		plain(x, kinds[op->kind], op->t0, op->t1, 0);
+		simple_action(x, kinds[op->kind], op->t0, op->t1, 0);
 	return 0;
 }
 
 /* Bytes that GETs brought for this very operation: they are within its `held`. */
-static int64_t brought(struct neap__prefetch *x, const struct neap__op *op)
+static int64_t arrived_bytes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
 		    (op->kind == NEAP__OP_NEED_STATE && op->handle >= 0);
@@ -446,23 +446,23 @@ int neap__prefetch_next(struct neap__prefetch *x,
 	NEAP_TRY(fill(x));
 	if (x->head == x->tail) {
 		while (x->put_head < x->put_tail)
-			settle(x);
+			wait_for_put(x);
 		return x->error;
 	}
 	int64_t i = x->head;
-	const struct neap__op *op = neap__prefetch_op(x, i);
+	const struct neap__block_op *op = neap__prefetch_op(x, i);
 	if (x->watch && op->begins)
-		neap__prefetch_pause(x, op->begins);
-	settle_ended(x);
+		neap__prefetch_block_begins(x, op->begins);
+	wait_for_ended(x);
 	NEAP_TRY(issue_due(x, i));
 	/* PUT_TAPES moves bytes from held to leaving: they were counted before. */
-	NEAP_TRY(make_room(x, op->held - brought(x, op), 0));
+	NEAP_TRY(make_room(x, op->held - arrived_bytes(x, op), 0));
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
 }
 
-static int widen(int32_t **table, int64_t *rows, int64_t room)
+static int reserve(int32_t **table, int64_t *rows, int64_t room)
 {
 	if (*rows >= room)
 		return 0;
@@ -479,18 +479,18 @@ int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)
 	int64_t rows = neap__block_program_tables(&x->program, room);
 	if (rows < 0)
 		return rows;
-	NEAP_TRY(widen(&x->slots.free, &x->slots.room, room));
-	NEAP_TRY(widen(&x->tickets.free, &x->tickets.room, room));
-	NEAP_TRY(widen(&x->slot_of, &x->handles, room));
+	NEAP_TRY(reserve(&x->slots.free, &x->slots.room, room));
+	NEAP_TRY(reserve(&x->tickets.free, &x->tickets.room, room));
+	NEAP_TRY(reserve(&x->slot_of, &x->handles, room));
 	rows = rows > x->slots.room ? rows : x->slots.room;
 	rows = rows > x->tickets.room ? rows : x->tickets.room;
 	return rows > x->handles ? rows : x->handles;
 }
 
-int neap__prefetch_new(struct neap__prefetch **flow)
+int neap__prefetch_new(struct neap__prefetch **prefetch)
 {
-	*flow = calloc(1, sizeof **flow);
-	return *flow ? 0 : neap__fail(-ENOMEM, "schedule: out of memory");
+	*prefetch = calloc(1, sizeof **prefetch);
+	return *prefetch ? 0 : neap__fail(-ENOMEM, "schedule: out of memory");
 }
 
 void neap__prefetch_free(struct neap__prefetch *x)

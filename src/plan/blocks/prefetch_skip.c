@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flowleap: a flow run to its end without performing every block. Between two blocks
+ * flowleap: a prefetch run to its end without performing every block. Between two blocks
  * all that is to come depends on the operations in the window, on what is in flight
  * and on the clock. Where the first two are the same, periods of blocks apart, and the
  * clock has a rhythm (steady_state.h), blocks are left out: the numbers of steps and places
@@ -13,9 +13,9 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
-#define TRIES 12       /* periods without a rhythm before longer ones are tried */
-#define OPERATIONS 256 /* a period has at least: looking costs as much as some of them */
-#define WORTH 6	       /* periods, less are performed */
+#define TRIES_MOST 12	     /* periods without a rhythm before longer ones are tried */
+#define OPERATIONS_LEAST 256 /* a period has at least: looking costs as much as some of them */
+#define PERIODS_LEAST 6	     /* periods, less are performed */
 
 /* What is in flight and has been counted between two blocks. */
 struct skip_mark {
@@ -24,7 +24,7 @@ struct skip_mark {
 };
 
 struct neap__prefetch_watch {
-	struct neap__steady rhythm;
+	struct neap__steady steady;
 	int begins;			    /* the way it goes */
 	int64_t every, blocks, tries, from; /* from: the operation that began the period */
 	struct skip_mark before, now;
@@ -32,7 +32,7 @@ struct neap__prefetch_watch {
 
 static void forget(struct neap__prefetch *x)
 {
-	neap__steady_forget(&x->watch->rhythm, &x->clock);
+	neap__steady_forget(&x->watch->steady, &x->clock);
 	x->watch->tries = 0;
 }
 
@@ -53,8 +53,8 @@ static uint64_t signature(struct neap__prefetch *x)
 	h = mix(mix(h, x->total.actions - x->watch->now.total.actions),
 		x->get_issued - x->get_head);
 	for (int64_t i = x->head; i < x->tail; i++) {
-		const struct neap__op *op = neap__prefetch_op(x, i);
-		h = mix(mix(mix(h, op->kind), op->held), op->pend);
+		const struct neap__block_op *op = neap__prefetch_op(x, i);
+		h = mix(mix(mix(h, op->kind), op->held), op->incoming);
 		h = mix(h, op->t1 - op->t0);
 	}
 	for (int64_t i = x->get_head; i < x->get_tail; i++) {
@@ -109,7 +109,7 @@ static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double be
 static int64_t shift(const struct neap__block_program *p, int kind, int64_t blocks, int64_t *t0,
 	int64_t *t1, int64_t *place)
 {
-	struct neap__op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
+	struct neap__block_op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
 	neap__block_program_shift(p, &op, blocks);
 	int64_t places = op.place - *place;
 	*t0 = op.t0;
@@ -136,14 +136,14 @@ static void move_transfers(struct neap__prefetch *x, int64_t periods, int64_t bl
 	}
 }
 
-static void leap(struct neap__prefetch *x, int64_t periods)
+static void skip_periods(struct neap__prefetch *x, int64_t periods)
 {
 	struct neap__prefetch_watch *w = x->watch;
 	const struct neap__prefetch_total *b = &w->before.total;
 	int64_t blocks = periods * w->every;
 	if (w->begins == NEAP__BEGINS_DOWN)
 		blocks = -blocks;
-	neap__steady_leap(&w->rhythm, &x->clock, periods);
+	neap__steady_leap(&w->steady, &x->clock, periods);
 	move_transfers(x, periods, blocks);
 	for (int64_t i = x->head; i < x->tail; i++)
 		neap__block_program_shift(&x->program, neap__prefetch_op(x, i), blocks);
@@ -155,7 +155,7 @@ static void leap(struct neap__prefetch *x, int64_t periods)
 }
 
 /* May transfers in flight be renumbered? Going down, those of the way up may not. */
-static int settled(struct neap__prefetch *x, int begins)
+static int may_renumber(struct neap__prefetch *x, int begins)
 {
 	for (int64_t i = x->put_head; begins == NEAP__BEGINS_DOWN && i < x->put_tail; i++)
 		if (neap__prefetch_put(x, i)->tapes ||
@@ -164,7 +164,7 @@ static int settled(struct neap__prefetch *x, int begins)
 	return 1;
 }
 
-void neap__prefetch_pause(struct neap__prefetch *x, int begins)
+void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 {
 	struct neap__prefetch_watch *w = x->watch;
 	int64_t alike = neap__block_program_alike(&x->program, begins);
@@ -173,34 +173,34 @@ void neap__prefetch_pause(struct neap__prefetch *x, int begins)
 		forget(x);
 	}
 	w->begins = begins;
-	if (x->tier < 1 || alike < 4 * w->every || !settled(x, begins)) {
+	if (x->tier < 1 || alike < 4 * w->every || !may_renumber(x, begins)) {
 		forget(x);
 		return;
 	}
-	if (w->rhythm.begun && ++w->blocks < w->every)
+	if (w->steady.begun && ++w->blocks < w->every)
 		return;
-	if (w->rhythm.begun && x->head - w->from < OPERATIONS) {
+	if (w->steady.begun && x->head - w->from < OPERATIONS_LEAST) {
 		w->every++;
 		return;
 	}
-	if (w->rhythm.begun) {
+	if (w->steady.begun) {
 		int64_t most = alike / w->every;
 		note_times(x);
 		uint64_t now = signature(x);
 		mark(x);
-		int64_t periods = neap__steady_end(&w->rhythm, &x->clock, now, most);
-		if (periods > WORTH)
-			leap(x, periods);
-		else if (neap__steady_watched(&w->rhythm) && ++w->tries > TRIES) {
+		int64_t periods = neap__steady_end(&w->steady, &x->clock, now, most);
+		if (periods > PERIODS_LEAST)
+			skip_periods(x, periods);
+		else if (neap__steady_watched(&w->steady) && ++w->tries > TRIES_MOST) {
 			w->every *= 3;
 			forget(x);
 		}
 	}
 	w->blocks = 0;
 	w->from = x->head;
-	if (!w->rhythm.known)
+	if (!w->steady.known)
 		mark(x);
-	neap__steady_begin(&w->rhythm, &x->clock);
+	neap__steady_begin(&w->steady, &x->clock);
 }
 
 int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,

@@ -7,8 +7,8 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/simulate.h"
 
-#define NEAP__FLOW_WINDOW 4096 /* operations, a power of two */
-#define NEAP__FLOW_GETS 1024   /* a power of two */
+#define NEAP__PREFETCH_WINDOW 4096 /* operations, a power of two */
+#define NEAP__PREFETCH_GETS 1024   /* a power of two */
 
 struct neap__prefetch_get {
 	int64_t issue, need; /* numbers of operations */
@@ -23,7 +23,7 @@ struct neap__prefetch_put { /* in flight, in order */
 	uint8_t tapes;
 };
 
-struct neap__numbers { /* free ones first reused, else the next */
+struct neap__prefetch_numbers { /* free ones first reused, else the next */
 	int32_t *free;
 	int64_t nfree, made, room;
 };
@@ -36,13 +36,13 @@ struct neap__prefetch {
 	int64_t pool, state;
 	int ended;
 	int64_t head, tail; /* operations [head, tail) are in the window */
-	struct neap__op ops[NEAP__FLOW_WINDOW];
+	struct neap__block_op ops[NEAP__PREFETCH_WINDOW];
 	int64_t get_head, get_issued, get_tail; /* gets [head, issued) are in flight */
-	struct neap__prefetch_get gets[NEAP__FLOW_GETS];
+	struct neap__prefetch_get gets[NEAP__PREFETCH_GETS];
 	int64_t put_head, put_tail;
 	struct neap__prefetch_put puts[NEAP_TICKETS];
 	int64_t arriving, leaving; /* bytes */
-	struct neap__numbers slots, tickets;
+	struct neap__prefetch_numbers slots, tickets;
 	int32_t *slot_of; /* of a handle */
 	int64_t handles;
 	void (*emit)(void *user, const struct neap_action *action);
@@ -55,15 +55,15 @@ struct neap__prefetch {
 	long double not_ended; /* of the oldest PUT, when it was last looked at */
 };
 
-static inline struct neap__op *neap__prefetch_op(struct neap__prefetch *x, int64_t number)
+static inline struct neap__block_op *neap__prefetch_op(struct neap__prefetch *x, int64_t number)
 {
-	return &x->ops[number & (NEAP__FLOW_WINDOW - 1)];
+	return &x->ops[number & (NEAP__PREFETCH_WINDOW - 1)];
 }
 
 static inline struct neap__prefetch_get *neap__prefetch_get(
 	struct neap__prefetch *x, int64_t number)
 {
-	return &x->gets[number & (NEAP__FLOW_GETS - 1)];
+	return &x->gets[number & (NEAP__PREFETCH_GETS - 1)];
 }
 
 static inline struct neap__prefetch_put *neap__prefetch_put(
@@ -73,6 +73,6 @@ static inline struct neap__prefetch_put *neap__prefetch_put(
 }
 
 /* The operation about to be performed begins a block: may others be left out? */
-void neap__prefetch_pause(struct neap__prefetch *x, int begins);
+void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 
 #endif

@@ -22,7 +22,7 @@ static double tapes_most(const struct neap_problem *p)
 	return most > 1 ? (double)most : 1;
 }
 
-int neap__calls_spread(struct neap_problem *spread, const struct neap_problem *problem)
+int neap__call_bound_spread(struct neap_problem *spread, const struct neap_problem *problem)
 {
 	struct neap_chain *c = &spread->chain;
 	if (!(problem->chain.call > 0) || problem->chain.stages)

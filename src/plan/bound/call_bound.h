@@ -9,6 +9,6 @@
  * 1 and a problem whose calls are free and whose steps cost that much more that no
  * schedule takes longer than it does in `problem`; 0 where calls are free.
  */
-int neap__calls_spread(struct neap_problem *spread, const struct neap_problem *problem);
+int neap__call_bound_spread(struct neap_problem *spread, const struct neap_problem *problem);
 
 #endif

@@ -6,26 +6,26 @@
 #include "plan/core/sizing.h"
 
 /* Costs no higher than the tiers', in an order in which both rise. */
-static void relax(struct neap__levels_problem *nest)
+static void relax(struct neap__levels_problem *levels)
 {
-	struct neap__level *first = &nest->level[0];
+	struct neap__level *first = &levels->level[0];
 	first->write = fmin(first->write, first->read); /* reads may go into a slot */
-	for (int k = nest->count - 2; k >= 0; k--) {
-		nest->level[k].write = fmin(nest->level[k].write, nest->level[k + 1].write);
-		nest->level[k].read = fmin(nest->level[k].read, nest->level[k + 1].read);
+	for (int k = levels->count - 2; k >= 0; k--) {
+		levels->level[k].write = fmin(levels->level[k].write, levels->level[k + 1].write);
+		levels->level[k].read = fmin(levels->level[k].read, levels->level[k + 1].read);
 	}
 }
 
 double neap__level_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
-	struct neap__levels_problem nest = {
+	struct neap__levels_problem levels = {
 		.length = c->steps - 1, .advance = c->advance, .count = 1};
-	struct neap__levels *nested;
+	struct neap__levels *solved;
 	if (c->flags != NEAP_CHAIN_CLASSIC || c->steps < 2)
 		return 0;
 	int64_t slots = neap__pool_bytes(p, 0);
-	nest.level[0] = (struct neap__level){.slots = slots,
+	levels.level[0] = (struct neap__level){.slots = slots,
 		.write = neap__level_schedule_write(p, 0),
 		.read = neap__level_schedule_read(p, 0)};
 	for (int tier = 1; tier <= p->ntiers; tier++) {
@@ -35,15 +35,16 @@ double neap__level_bound(const struct neap_problem *p)
 			.write = neap__level_schedule_write(p, tier),
 			.read = neap__level_schedule_read(p, tier),
 			.tier = tier};
-		int i = nest.count++;
-		for (; i > 1 && neap__level_lower(&level, &nest.level[i - 1]); i--)
-			nest.level[i] = nest.level[i - 1];
-		nest.level[i] = level;
+		int i = levels.count++;
+		for (; i > 1 && neap__level_search_lower(&level, &levels.level[i - 1]); i--)
+			levels.level[i] = levels.level[i - 1];
+		levels.level[i] = level;
 	}
-	relax(&nest);
-	if (neap__levels_solve(&nested, &nest, nest.length <= NEAP__LEVELS_SHORT ? NEAP__LEVELS_SHORT_WORK : 0) < 0)
+	relax(&levels);
+	if (neap__levels_solve(&solved, &levels,
+		    levels.length <= NEAP__LEVELS_SHORT ? NEAP__LEVELS_SHORT_WORK : 0) < 0)
 		return 0;
-	double bound = neap__levels_lower(nested);
-	neap__levels_free(nested);
+	double bound = neap__levels_lower(solved);
+	neap__levels_free(solved);
 	return bound + (double)c->steps * (c->record + c->backward);
 }

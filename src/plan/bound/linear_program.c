@@ -9,31 +9,32 @@
 
 #include <math.h>
 
-#define N NEAP__LP_VARS
+#define N NEAP__LINEAR_PROGRAM_VARS
 #define ROUNDS 600
 #define TINY 1e-13L
 
 struct dictionary {
-	int rows, at[N], basic[NEAP__LP_ROWS];
-	long double c[N], b[NEAP__LP_ROWS], a[NEAP__LP_ROWS][N];
+	int rows, at[N], basic[NEAP__LINEAR_PROGRAM_ROWS];
+	long double c[N], b[NEAP__LINEAR_PROGRAM_ROWS], a[NEAP__LINEAR_PROGRAM_ROWS][N];
 };
 
-void neap__lp_add(struct neap__lp *lp, const struct neap__lp_row *row)
+void neap__linear_program_add(
+	struct neap__linear_program *lp, const struct neap__linear_program_row *row)
 {
 	double most = fabs(row->rhs);
-	if (lp->rows == NEAP__LP_ROWS)
+	if (lp->rows == NEAP__LINEAR_PROGRAM_ROWS)
 		return; /* fewer rows: a weaker bound, still one */
 	for (int j = 0; j < N; j++)
 		most = fmax(most, fabs(row->g[j]));
 	if (!(most > 0 && most < INFINITY))
 		return;
-	struct neap__lp_row *to = &lp->row[lp->rows++];
+	struct neap__linear_program_row *to = &lp->row[lp->rows++];
 	for (int j = 0; j < N; j++)
 		to->g[j] = row->g[j] / most;
 	to->rhs = row->rhs / most;
 }
 
-static void init(struct dictionary *d, const struct neap__lp *lp)
+static void init(struct dictionary *d, const struct neap__linear_program *lp)
 {
 	d->rows = lp->rows;
 	for (int j = 0; j < N; j++) {
@@ -102,7 +103,7 @@ static void pivot(struct dictionary *d, int r, int e)
 }
 
 /* y b, if y A <= c up to rounding. */
-static double value(const struct dictionary *d, const struct neap__lp *lp)
+static double value(const struct dictionary *d, const struct neap__linear_program *lp)
 {
 	long double sum[N] = {0}, size[N], bound = 0;
 	for (int j = 0; j < N; j++)
@@ -110,7 +111,7 @@ static double value(const struct dictionary *d, const struct neap__lp *lp)
 	for (int k = 0; k < N; k++) {
 		if (d->at[k] < N)
 			continue;
-		const struct neap__lp_row *row = &lp->row[d->at[k] - N];
+		const struct neap__linear_program_row *row = &lp->row[d->at[k] - N];
 		bound += d->c[k] * row->rhs;
 		for (int j = 0; j < N; j++) {
 			sum[j] += d->c[k] * row->g[j];
@@ -123,7 +124,7 @@ static double value(const struct dictionary *d, const struct neap__lp *lp)
 	return (double)bound;
 }
 
-double neap__lp_bound(const struct neap__lp *lp)
+double neap__linear_program_bound(const struct neap__linear_program *lp)
 {
 	struct dictionary d;
 	init(&d, lp);

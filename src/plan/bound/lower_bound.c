@@ -38,11 +38,11 @@
 
 typedef __int128 wide;
 
-/* Phi_t beside j slots is phi[j], j <= slots. */
+/* Phi_t beside j slots is value[j], j <= slots. */
 struct levels {
 	int64_t pool, state, tape, slots; /* tape 0: a leaf is one tape, which is free */
 	int64_t t;
-	wide *phi;
+	wide *value;
 };
 
 static wide leaf(const struct levels *x, int64_t j)
@@ -55,12 +55,12 @@ static void next_level(struct levels *x)
 	x->t++;
 	for (int64_t j = x->slots; j >= 0; j--) {
 		wide flat = x->t * leaf(x, j);
-		wide split = j < x->slots ? x->phi[j] + x->phi[j + 1] : 0;
-		x->phi[j] = flat > split ? flat : split;
+		wide split = j < x->slots ? x->value[j] + x->value[j + 1] : 0;
+		x->value[j] = flat > split ? flat : split;
 	}
 }
 
-/* Free x->phi. -1: too large, or out of memory. */
+/* Free x->value. -1: too large, or out of memory. */
 static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *c)
 {
 	*x = (struct levels){.pool = pool, .state = (int64_t)c->state, .tape = (int64_t)c->tape};
@@ -76,8 +76,8 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
 	x->slots = j;
 	if (x->slots > CELLS_MOST)
 		return -1;
-	x->phi = calloc((size_t)x->slots + 1, sizeof *x->phi);
-	return x->phi ? 0 : -1;
+	x->value = calloc((size_t)x->slots + 1, sizeof *x->value);
+	return x->value ? 0 : -1;
 }
 
 /*
@@ -85,9 +85,9 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
  * and with the slot), so Phi_t = t(t+1)/2 b + const from the present t on; the
  * maximum of t T - Phi_t lies at t = T/b or so.
  */
-static wide one_slot(wide phi, int64_t t, int64_t steps, int64_t b)
+static wide one_slot(wide now, int64_t t, int64_t steps, int64_t b)
 {
-	wide best = 0, base = phi - (wide)t * (t + 1) / 2 * b;
+	wide best = 0, base = now - (wide)t * (t + 1) / 2 * b;
 	for (int64_t u = steps / b - 2; u <= steps / b + 1; u++)
 		if (u >= t) {
 			wide value = (wide)u * steps - ((wide)u * (u + 1) / 2 * b + base);
@@ -105,19 +105,19 @@ static wide extra_steps(const struct neap_chain *c, int64_t pool)
 		levels_init(&x, pool, c) < 0)
 		return 0; /* nothing to recompute, nothing possible, or too large */
 	for (int64_t cells = 0; cells < CELLS_MOST; cells += x.slots + 1) {
-		wide before = x.phi[0];
+		wide before = x.value[0];
 		next_level(&x);
-		wide value = (wide)x.t * steps - x.phi[0];
+		wide value = (wide)x.t * steps - x.value[0];
 		if (value < best)
 			break;
 		best = value;
-		if (x.slots == 1 && x.phi[0] == before + x.phi[1]) {
-			wide far = one_slot(x.phi[0], x.t, steps, (pool - x.state) / tape);
+		if (x.slots == 1 && x.value[0] == before + x.value[1]) {
+			wide far = one_slot(x.value[0], x.t, steps, (pool - x.state) / tape);
 			best = far > best ? far : best;
 			break;
 		}
 	}
-	free(x.phi);
+	free(x.value);
 	return best;
 }
 
@@ -130,7 +130,7 @@ struct channel {
 };
 
 /* Seconds an item, where `n` of `bytes` travel together. */
-static double each(const struct neap_tier_spec *tier, int out, uint64_t bytes, double n)
+static double seconds_each(const struct neap_tier_spec *tier, int out, uint64_t bytes, double n)
 {
 	double rate = out ? tier->write_rate : tier->read_rate;
 	double fixed = out ? tier->write_fixed : tier->read_fixed;
@@ -155,10 +155,10 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 		k.sync &= (p->tiers[i].flags & NEAP_TIER_SYNC) != 0;
 	for (int i = 0; i < p->ntiers; i++) {
 		const struct neap_tier_spec *t = &p->tiers[i];
-		k.state_out = together(k.state_out, each(t, 1, c->state, 1), k.sync);
-		k.state_in = together(k.state_in, each(t, 0, c->state, 1), k.sync);
-		k.tape_out = together(k.tape_out, each(t, 1, tape, n), k.sync);
-		k.tape_in = together(k.tape_in, each(t, 0, tape, n), k.sync);
+		k.state_out = together(k.state_out, seconds_each(t, 1, c->state, 1), k.sync);
+		k.state_in = together(k.state_in, seconds_each(t, 0, c->state, 1), k.sync);
+		k.tape_out = together(k.tape_out, seconds_each(t, 1, tape, n), k.sync);
+		k.tape_in = together(k.tape_in, seconds_each(t, 0, tape, n), k.sync);
 		k.state_lost = fmin(k.state_lost, neap_tier_lost(t, c->state));
 		double fixed = neap_tier_lost(t, 0); /* of up to n tapes */
 		k.tape_lost = fmin(k.tape_lost, neap_tier_lost(t, tape) - fixed + fixed / n);
@@ -171,17 +171,17 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 /* The program's variables, in units of T steps and `unit` seconds a step. */
 enum { X1, X2, TA, TV, SH, SW, SR, NM, NK, EX };
 
-struct counting {
-	struct neap__lp lp;
+struct turn_program {
+	struct neap__linear_program lp;
 	const struct neap_chain *c;
 	double steps, pool, state, tape; /* bytes */
 	double f, r, b;			 /* in units; f: the cheaper way forward */
 	struct channel k;		 /* its times in units */
 };
 
-static void add(struct counting *x, struct neap__lp_row row)
+static void add(struct turn_program *x, struct neap__linear_program_row row)
 {
-	neap__lp_add(&x->lp, &row);
+	neap__linear_program_add(&x->lp, &row);
 }
 
 /*
@@ -189,14 +189,14 @@ static void add(struct counting *x, struct neap__lp_row row)
  * issued before the turn is one of those before it: what a GET brings has its room in
  * fast memory from then on.
  */
-static void add_phases(struct counting *x)
+static void add_compute(struct turn_program *x)
 {
 	const struct channel *k = &x->k;
 	double state_out = k->sync ? k->state_out : k->state_lost;
 	double state_in = k->sync ? k->state_in : k->state_lost;
 	double tape_out = k->sync ? k->tape_out : k->tape_lost;
 	double tape_in = k->sync ? k->tape_in : k->tape_lost;
-	struct neap__lp_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
+	struct neap__linear_program_row before = {.rhs = x->f}, after = {.rhs = x->r + x->b};
 	before.g[X1] = after.g[X2] = 1;
 	before.g[TA] = before.g[NM] = -(x->r - x->f);
 	after.g[TA] = after.g[NM] = x->r;
@@ -211,10 +211,10 @@ static void add_phases(struct counting *x)
 	add(x, after);
 }
 
-static void add_channels(struct counting *x)
+static void add_channels(struct turn_program *x)
 {
 	const struct channel *k = &x->k;
-	struct neap__lp_row out1 = {0}, out2 = {0}, in = {0};
+	struct neap__linear_program_row out1 = {0}, out2 = {0}, in = {0};
 	out1.g[X1] = out2.g[X2] = in.g[X2] = 1;
 	out1.g[TA] = -k->tape_out;
 	out1.g[SH] = -k->state_out;
@@ -233,10 +233,10 @@ static void add_channels(struct counting *x)
 }
 
 /* Where no buffer fits beside the tape at hand, transfers and computing take turns. */
-static void add_staging(struct counting *x)
+static void add_staging(struct turn_program *x)
 {
 	const struct channel *k = &x->k;
-	struct neap__lp_row row = {.rhs = x->r};
+	struct neap__linear_program_row row = {.rhs = x->r};
 	row.g[X2] = 1;
 	row.g[TA] = row.g[NM] = x->r;
 	row.g[SR] = -k->state_in;
@@ -248,16 +248,17 @@ static void add_staging(struct counting *x)
 		add(x, row);
 	}
 	if (x->c->tape && x->pool + x->state < 2 * x->tape) {
-		row = (struct neap__lp_row){.rhs = x->b};
+		row = (struct neap__linear_program_row){.rhs = x->b};
 		row.g[X2] = 1;
 		row.g[TA] = row.g[TV] = -k->tape_in;
 		add(x, row);
 	}
 }
 
-static void add_limits(struct counting *x)
+static void add_limits(struct turn_program *x)
 {
-	struct neap__lp_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0}, slow = {0};
+	struct neap__linear_program_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0},
+					slow = {0};
 	tapes.g[TA] = tapes.g[NM] = -1;
 	add(x, tapes);
 	reads.g[SR] = 1;
@@ -268,12 +269,12 @@ static void add_limits(struct counting *x)
 	fast.rhs = -x->pool / x->steps;
 	add(x, fast);
 	if (x->c->flags & NEAP_CHAIN_CLASSIC) {
-		struct neap__lp_row one = {.rhs = -1 / x->steps};
+		struct neap__linear_program_row one = {.rhs = -1 / x->steps};
 		one.g[NM] = -1;
 		add(x, one);
 	}
 	if (x->c->flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY)) {
-		struct neap__lp_row stay = {0};
+		struct neap__linear_program_row stay = {0};
 		stay.g[TA] = stay.g[TV] = -1;
 		add(x, stay);
 	}
@@ -290,10 +291,10 @@ struct terms {
 	double t, now, last, before, sum, sum_before;
 };
 
-static void add_level(struct counting *x, const struct terms *k)
+static void add_level_rows(struct turn_program *x, const struct terms *k)
 {
 	for (int form = 0; form < 4; form++) {
-		struct neap__lp_row row = {.rhs = k->t - 1};
+		struct neap__linear_program_row row = {.rhs = k->t - 1};
 		row.g[EX] = 1;
 		row.g[TA] = k->t - 1;
 		row.g[NM] = -1;
@@ -326,7 +327,7 @@ static struct terms without_slots(double t, double leaf)
 		.sum_before = fmax((t - 1) * (t - 2) / 2, 0) * leaf};
 }
 
-static void step(struct terms *k, struct levels *levels)
+static void next_terms(struct terms *k, struct levels *levels)
 {
 	next_level(levels);
 	k->t = (double)levels->t;
@@ -334,26 +335,27 @@ static void step(struct terms *k, struct levels *levels)
 	k->sum += k->now;
 	k->before = k->last;
 	k->last = k->now;
-	k->now = (double)levels->phi[0];
+	k->now = (double)levels->value[0];
 }
 
 /* 40 single levels, then every tenth part more, until Phi grows by T a level. */
-static void add_levels(struct counting *x, struct levels *levels)
+static void add_levels(struct turn_program *x, struct levels *levels)
 {
 	struct terms k = {0};
 	double next = 1;
-	for (int64_t cells = 0; cells < LEVELS_MOST && x->lp.rows < NEAP__LP_ROWS - 8;) {
+	for (int64_t cells = 0;
+		cells < LEVELS_MOST && x->lp.rows < NEAP__LINEAR_PROGRAM_ROWS - 8;) {
 		if (levels->slots == 0) {
 			k = without_slots(next, (double)leaf(levels, 0));
 			if (k.t > x->steps)
 				break;
 		} else {
-			step(&k, levels);
+			next_terms(&k, levels);
 			cells += levels->slots + 1;
 		}
 		int ends = k.now - k.last >= x->steps;
 		if (k.t >= next || ends) {
-			add_level(x, &k);
+			add_level_rows(x, &k);
 			next = k.t < 40 ? k.t + 1 : ceil(k.t * 1.1);
 		}
 		if (ends)
@@ -362,7 +364,7 @@ static void add_levels(struct counting *x, struct levels *levels)
 }
 
 /* The program's optimum in seconds; 0 where it has nothing to say. */
-static double counted(const struct neap_problem *p, int64_t pool)
+static double program_bound(const struct neap_problem *p, int64_t pool)
 {
 	const struct neap_chain *c = &p->chain;
 	double unit = c->record + c->backward + c->advance, bound = 0;
@@ -370,7 +372,7 @@ static double counted(const struct neap_problem *p, int64_t pool)
 	if (!(unit > 0) || (!c->tape && !(c->flags & NEAP_CHAIN_CLASSIC)) ||
 		levels_init(&levels, pool, c) < 0)
 		return 0;
-	struct counting *x = calloc(1, sizeof *x);
+	struct turn_program *x = calloc(1, sizeof *x);
 	if (x) {
 		x->c = c;
 		x->steps = (double)c->steps;
@@ -388,15 +390,15 @@ static double counted(const struct neap_problem *p, int64_t pool)
 		x->k.state_lost /= unit;
 		x->k.tape_lost /= unit;
 		x->lp.cost[X1] = x->lp.cost[X2] = 1;
-		add_phases(x);
+		add_compute(x);
 		add_limits(x);
 		add_channels(x);
 		add_staging(x);
 		add_levels(x, &levels);
-		bound = neap__lp_bound(&x->lp) * unit * x->steps;
+		bound = neap__linear_program_bound(&x->lp) * unit * x->steps;
 	}
 	free(x);
-	free(levels.phi);
+	free(levels.value);
 	return bound;
 }
 
@@ -428,12 +430,12 @@ double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
 	struct neap_problem spread;
-	if (neap__calls_spread(&spread, problem))
+	if (neap__call_bound_spread(&spread, problem))
 		return neap_bound(&spread);
 	if (c->log && c->replay < c->record)
 		return bound_logged(problem);
 	if (c->stages)
-		return neap__stages_bound(problem);
+		return neap__stage_bound(problem);
 	if (c->join)
 		return (double)(c->steps + c->join) * (c->record + c->backward);
 	if (c->flags & NEAP_CHAIN_MIXED)
@@ -447,7 +449,7 @@ double neap_bound(const struct neap_problem *problem)
 	int64_t room = (int64_t)(pool < most ? pool : most);
 	if (problem->ntiers > 0) {
 		/* Off by more than rounding can have cost. */
-		double more = (counted(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
+		double more = (program_bound(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
 		return fmax(more > 0 ? least + more : least, neap__level_bound(problem));
 	}
 	wide extra;

@@ -39,7 +39,7 @@ struct bound_item {
 	double bytes, saves; /* by being kept */
 };
 
-struct turn {
+struct stage_turn {
 	const struct neap_chain *chain;
 	struct link link;
 	double room;
@@ -86,7 +86,7 @@ static int by_worth(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
-static double weighed(const struct turn *m, struct weights w)
+static double weighted_bound(const struct stage_turn *m, struct weights w)
 {
 	const struct neap_stages *s = m->chain->stages;
 	double all = s->backward[m->chain->steps], room = m->room;
@@ -120,28 +120,28 @@ static double weighed(const struct turn *m, struct weights w)
 #define ROUNDS 10
 
 /* The value is concave in every weight. */
-static double best_after(const struct turn *m, struct weights w)
+static double best_after(const struct stage_turn *m, struct weights w)
 {
 	double low = 0, high = 1, best = 0;
 	for (int k = 0; k < ROUNDS; k++) {
 		double p = low + (high - low) / 3, q = high - (high - low) / 3, at_p, at_q;
 		w.after = p;
-		at_p = weighed(m, w);
+		at_p = weighted_bound(m, w);
 		w.after = q;
-		at_q = weighed(m, w);
+		at_q = weighted_bound(m, w);
 		best = fmax(best, fmax(at_p, at_q));
 		*(at_p < at_q ? &low : &high) = at_p < at_q ? p : q;
 	}
 	w.after = 1;
-	return fmax(best, weighed(m, w));
+	return fmax(best, weighted_bound(m, w));
 }
 
-static double best_before(const struct turn *m, double price)
+static double best_before(const struct stage_turn *m, double price)
 {
 	double low = 0, high = 1, best = 0;
 	struct weights w = {1, 1, price};
 	if (!m->link.any || m->link.sync)
-		return weighed(m, w);
+		return weighted_bound(m, w);
 	for (int k = 0; k < ROUNDS; k++) {
 		double p = low + (high - low) / 3, q = high - (high - low) / 3, at_p, at_q;
 		w.before = p;
@@ -155,12 +155,12 @@ static double best_before(const struct turn *m, double price)
 	return fmax(best, best_after(m, w));
 }
 
-double neap__stages_bound(const struct neap_problem *p)
+double neap__stage_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
 	int64_t last = c->steps;
 	double least = neap__stages_least_time(c), bytes = 0, found;
-	struct turn m = {.chain = c, .link = link_of(p)};
+	struct stage_turn m = {.chain = c, .link = link_of(p)};
 	for (int64_t i = 0; i < last; i++)
 		bytes += (double)c->stages->tape[i];
 	m.room = (double)p->memory - (double)neap__stage_gradient(c, last) -

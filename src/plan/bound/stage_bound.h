@@ -6,6 +6,6 @@
 #include <neap/plan.h>
 
 /* Seconds; no schedule of the problem is faster. */
-double neap__stages_bound(const struct neap_problem *problem);
+double neap__stage_bound(const struct neap_problem *problem);
 
 #endif

@@ -13,7 +13,7 @@ static double tie(double slope)
 int neap__hull_push(struct neap__hull *h, double slope, double length)
 {
 	if (h->count > 0) {
-		struct neap__segments *last = &h->s[h->count - 1];
+		struct neap__hull_segment *last = &h->s[h->count - 1];
 		if (slope <= last->slope + tie(slope)) {
 			last->length += length;
 			h->end += length;
@@ -23,13 +23,13 @@ int neap__hull_push(struct neap__hull *h, double slope, double length)
 	}
 	if (h->count == h->room) {
 		int64_t room = h->room ? 2 * h->room : 8;
-		struct neap__segments *s = realloc(h->s, (size_t)room * sizeof *s);
+		struct neap__hull_segment *s = realloc(h->s, (size_t)room * sizeof *s);
 		if (!s)
 			return -1;
 		h->s = s;
 		h->room = room;
 	}
-	h->s[h->count++] = (struct neap__segments){slope, length, h->end, h->value};
+	h->s[h->count++] = (struct neap__hull_segment){slope, length, h->end, h->value};
 	h->end += length;
 	h->value += slope * length;
 	return 0;
@@ -59,7 +59,7 @@ double neap__hull_at(const struct neap__hull *h, double l, double steepest)
 {
 	if (l >= h->end)
 		return h->value + (l > h->end ? steepest * (l - h->end) : 0);
-	const struct neap__segments *s = &h->s[find(h, l)];
+	const struct neap__hull_segment *s = &h->s[find(h, l)];
 	return s->value + s->slope * (l - s->at);
 }
 
@@ -139,7 +139,7 @@ int64_t neap__hull_centre(const struct neap__hull *a, const struct neap__hull *o
 	}
 	if (low < 0)
 		return l;
-	const struct neap__segments *s = &a->s[low];
+	const struct neap__hull_segment *s = &a->s[low];
 	double rest = units - s->at - neap__hull_below(own, s->slope - 1);
 	return l - (int64_t)(s->at + fmin(rest, s->length));
 }

@@ -10,13 +10,13 @@
 
 #include <stdint.h>
 
-struct neap__segments {
+struct neap__hull_segment {
 	double slope, length;
 	double at, value; /* where it begins */
 };
 
 struct neap__hull {
-	struct neap__segments *s;
+	struct neap__hull_segment *s;
 	int64_t count, room;
 	double end, value; /* behind the last segment */
 };

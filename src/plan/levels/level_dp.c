@@ -17,7 +17,7 @@
 
 #define LENGTH_MOST 4000000
 #define CELLS_MOST 4000000
-#define SHORT 64 /* stretches up to this are searched in full */
+#define EXHAUSTIVE_MOST 64 /* stretches up to this are searched in full */
 
 struct window {
 	int64_t from, to;
@@ -33,7 +33,7 @@ struct row {
 	double read, write;
 	struct window *windows;
 	int64_t count;
-	struct neap__cells *cells;
+	struct neap__level_cells *cells;
 };
 
 struct level_job {
@@ -45,7 +45,7 @@ struct level_job {
 	double *column[4];
 };
 
-static int cell_add(struct neap__cells *c, int64_t l, int64_t choice, int writes)
+static int cell_add(struct neap__level_cells *c, int64_t l, int64_t choice, int writes)
 {
 	if (c->count == c->room) {
 		int64_t room = c->room ? 2 * c->room : 64;
@@ -69,7 +69,7 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	if (s.k < x->closed || s.m < 1)
 		return -1;
 	int64_t rows = x->tables->rows[s.k];
-	const struct neap__cells *c = &x->tables->row[s.k][(s.m > rows ? rows : s.m) - 1];
+	const struct neap__level_cells *c = &x->tables->row[s.k][(s.m > rows ? rows : s.m) - 1];
 	int64_t low = 0, high = c->count;
 	while (low < high) {
 		int64_t i = low + (high - low) / 2;
@@ -81,12 +81,12 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	if (low == c->count || c->l[low] != s.l)
 		return -1;
 	int32_t choice = c->choice[low];
-	if (s.side == NEAP__LIVE)
+	if (s.side == NEAP__LEVEL_LIVE)
 		return choice >= 0;
 	return choice >= 0 ? choice : ~choice;
 }
 
-void neap__level_dp_free(struct neap__tables *t)
+void neap__level_dp_free(struct neap__level_tables *t)
 {
 	if (!t)
 		return;
@@ -100,23 +100,25 @@ void neap__level_dp_free(struct neap__tables *t)
 	free(t);
 }
 
-static double excess(const struct neap__hull *h, double l, double slope, double star, double steep)
+static double excess(
+	const struct neap__hull *h, double l, double slope, double conjugate, double steepest)
 {
-	return neap__hull_at(h, l, steep) - slope * l + star;
+	return neap__hull_at(h, l, steepest) - slope * l + conjugate;
 }
 
 /* Lengths whose hull lies within delta of the line of a slope. */
-static struct window around(const struct level_job *j, const struct neap__hull *h, double slope)
+static struct window window_around(
+	const struct level_job *j, const struct neap__hull *h, double slope)
 {
-	double at = neap__hull_below(h, slope), steep = j->x->steepest;
-	double star = slope * at - neap__hull_at(h, at, steep);
+	double at = neap__hull_below(h, slope), steepest = j->x->steepest;
+	double conjugate = slope * at - neap__hull_at(h, at, steepest);
 	int64_t most = j->length, centre = at < (double)most ? (int64_t)at : most;
 	int64_t low = 0, high = centre;
-	if (excess(h, (double)centre, slope, star, steep) > j->delta)
+	if (excess(h, (double)centre, slope, conjugate, steepest) > j->delta)
 		return (struct window){1, 0};
 	while (low < high) { /* the first within */
 		int64_t i = low + (high - low) / 2;
-		if (excess(h, (double)i, slope, star, steep) <= j->delta)
+		if (excess(h, (double)i, slope, conjugate, steepest) <= j->delta)
 			high = i;
 		else
 			low = i + 1;
@@ -125,7 +127,7 @@ static struct window around(const struct level_job *j, const struct neap__hull *
 	low = centre, high = most;
 	while (low < high) { /* the last within */
 		int64_t i = low + (high - low + 1) / 2;
-		if (excess(h, (double)i, slope, star, steep) <= j->delta)
+		if (excess(h, (double)i, slope, conjugate, steepest) <= j->delta)
 			low = i;
 		else
 			high = i - 1;
@@ -154,7 +156,7 @@ static int windows(struct level_job *j, const struct neap__hull *h, int64_t *cou
 			j->windows = w;
 			j->room = room;
 		}
-		struct window w = around(j, h, s);
+		struct window w = window_around(j, h, s);
 		if (w.from < 1)
 			w.from = 1;
 		if (w.from <= w.to)
@@ -174,13 +176,13 @@ static int windows(struct level_job *j, const struct neap__hull *h, int64_t *cou
 
 static double bound(const struct row *r, int64_t l, int64_t x)
 {
-	double steep = r->x->steepest;
-	return neap__hull_at(r->right, (double)(l - x), steep) + (double)x + r->read +
-	       neap__hull_at(r->own, (double)(x - 1), steep);
+	double steepest = r->x->steepest;
+	return neap__hull_at(r->right, (double)(l - x), steepest) + (double)x + r->read +
+	       neap__hull_at(r->own, (double)(x - 1), steepest);
 }
 
 /* The splits whose bound is at most `limit`, around the centre. */
-static struct window worthwhile(const struct row *r, int64_t l, int64_t centre, double limit)
+static struct window splits_below(const struct row *r, int64_t l, int64_t centre, double limit)
 {
 	int64_t low = 1, high = centre;
 	while (low < high) {
@@ -204,17 +206,17 @@ static struct window worthwhile(const struct row *r, int64_t l, int64_t centre, 
 }
 
 /* One cell; what it took. */
-static int64_t cell(struct row *r, int64_t l, int64_t *choice)
+static int64_t compute_cell(struct row *r, int64_t l, int64_t *choice)
 {
 	double best = r->f[l];
 	struct window w = {1, l};
 	*choice = 0;
-	if (l > SHORT) {
+	if (l > EXHAUSTIVE_MOST) {
 		int64_t x = neap__hull_centre(r->right, r->own, l);
 		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
 		if (cost < best)
 			best = cost, *choice = x;
-		w = worthwhile(r, l, x, best * (1 - 1e-14));
+		w = splits_below(r, l, x, best * (1 - 1e-14));
 	}
 	for (int64_t x = w.from; x <= w.to; x++) {
 		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
@@ -224,7 +226,7 @@ static int64_t cell(struct row *r, int64_t l, int64_t *choice)
 	r->p[l] = best;
 	double saved = best + r->write;
 	r->o[l] = saved < r->f[l] ? saved : r->f[l];
-	return w.to - w.from + (l > SHORT ? 100 : 4);
+	return w.to - w.from + (l > EXHAUSTIVE_MOST ? 100 : 4);
 }
 
 /* 1 done, 0 too much work, or a negative code. */
@@ -233,7 +235,7 @@ static int compute(struct level_job *j, struct row *r)
 	for (int64_t i = 0; i < r->count; i++)
 		for (int64_t l = r->windows[i].from; l <= r->windows[i].to; l++) {
 			int64_t choice;
-			j->work -= cell(r, l, &choice);
+			j->work -= compute_cell(r, l, &choice);
 			if (j->work < 0 || ++j->cells > CELLS_MOST)
 				return 0;
 			if (isinf(r->o[l]))
@@ -254,9 +256,9 @@ static void clear(double *column, int64_t length)
 static int level(struct level_job *j, int k)
 {
 	struct neap__levels *x = j->x;
-	struct neap__tables *t = x->tables;
-	int open = x->rows[k].open;
-	int64_t slots = open ? 1 : x->nest.level[k].slots;
+	struct neap__level_tables *t = x->tables;
+	int unlimited = x->rows[k].unlimited;
+	int64_t slots = unlimited ? 1 : x->problem.level[k].slots;
 	size_t bytes = (size_t)(j->length + 1) * sizeof(double);
 	double *f = j->column[0], *before = j->column[1], *p = j->column[2], *o = j->column[3];
 	t->row[k] = calloc((size_t)slots, sizeof *t->row[k]);
@@ -267,14 +269,14 @@ static int level(struct level_job *j, int k)
 		struct row r = {.x = x,
 			.k = k,
 			.m = m,
-			.right = neap__levels_o(x, k, open ? 1 : m - 1),
+			.right = neap__levels_o(x, k, unlimited ? 1 : m - 1),
 			.own = neap__levels_p(x, k, m),
 			.f = f,
-			.before = open ? o : before,
+			.before = unlimited ? o : before,
 			.p = p,
 			.o = o,
-			.read = x->nest.level[k].read,
-			.write = x->nest.level[k].write,
+			.read = x->problem.level[k].read,
+			.write = x->problem.level[k].write,
 			.cells = &t->row[k][m - 1]};
 		t->rows[k] = m;
 		j->work -= j->length / 4;
@@ -303,7 +305,7 @@ static void first_column(const struct neap__levels *x, double *f, int64_t length
 	clear(f, length);
 	if (!x->closed)
 		return;
-	long double c = (long double)x->nest.level[0].slots, beta = 1;
+	long double c = (long double)x->problem.level[0].slots, beta = 1;
 	double t = 0;
 	for (int64_t l = 1; l <= length; l++) {
 		while (beta < (long double)(l + 1)) {
@@ -316,8 +318,8 @@ static void first_column(const struct neap__levels *x, double *f, int64_t length
 
 int neap__level_dp(struct neap__levels *x, double most, int64_t work, double *cost)
 {
-	int64_t length = x->nest.length;
-	int top = x->nest.count - 1, rc = 1;
+	int64_t length = x->problem.length;
+	int top = x->problem.count - 1, rc = 1;
 	const struct neap__hull *h = neap__levels_o(x, top, INT64_MAX);
 	struct level_job j = {.x = x, .length = length, .work = work};
 	double *room = NULL;

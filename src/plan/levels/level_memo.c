@@ -28,35 +28,36 @@ static uint64_t mix(uint64_t key)
 }
 
 /* A live start with no place left at its level is one of the levels below. */
-static struct neap__level_part normal(const struct neap__levels *x, struct neap__level_part s)
+static struct neap__level_part reduce(const struct neap__levels *x, struct neap__level_part s)
 {
-	while (s.side == NEAP__LIVE && s.m == 0 && s.k >= 0) {
+	while (s.side == NEAP__LEVEL_LIVE && s.m == 0 && s.k >= 0) {
 		s.k--;
-		s.m = s.k < 0 ? 0 : x->rows[s.k].open ? 1 : x->nest.level[s.k].slots;
+		s.m = s.k < 0 ? 0 : x->rows[s.k].unlimited ? 1 : x->problem.level[s.k].slots;
 	}
 	return s;
 }
 
 static struct neap__level_part live(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	return normal(x, (struct neap__level_part){NEAP__LIVE, k, m, l});
+	return reduce(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
 }
 
 /* O_k,m-1. */
 static struct neap__level_part right(
 	const struct neap__levels *x, struct neap__level_part s, int64_t l)
 {
-	return live(x, s.k, x->rows[s.k].open ? 1 : s.m - 1, l);
+	return live(x, s.k, x->rows[s.k].unlimited ? 1 : s.m - 1, l);
 }
 
-static const struct neap__value nothing;
-static const struct neap__value impossible = {.c.cost = INFINITY};
+static const struct neap__level_value no_steps;
+static const struct neap__level_value impossible = {.c.cost = INFINITY};
 
-const struct neap__value *neap__memo_find(const struct neap__levels *x, struct neap__level_part s)
+const struct neap__level_value *neap__level_memo_find(
+	const struct neap__levels *x, struct neap__level_part s)
 {
-	s = normal(x, s);
+	s = reduce(x, s);
 	if (s.l == 0)
-		return &nothing;
+		return &no_steps;
 	if (s.k < 0)
 		return &impossible;
 	uint64_t key = key_of(s);
@@ -70,7 +71,7 @@ const struct neap__value *neap__memo_find(const struct neap__levels *x, struct n
 	return NULL;
 }
 
-static void enter(struct neap__memo *t, int64_t index)
+static void memo_index(struct neap__level_memo *t, int64_t index)
 {
 	uint64_t i = mix(t->value[index].key) & (uint64_t)t->mask;
 	while (t->slot[i])
@@ -78,10 +79,10 @@ static void enter(struct neap__memo *t, int64_t index)
 	t->slot[i] = index + 1;
 }
 
-static int grow(struct neap__memo *t)
+static int memo_grow(struct neap__level_memo *t)
 {
 	int64_t room = t->room ? 2 * t->room : 256;
-	struct neap__value *value = realloc(t->value, (size_t)room * sizeof *value);
+	struct neap__level_value *value = realloc(t->value, (size_t)room * sizeof *value);
 	if (value)
 		t->value = value;
 	int64_t *slot = calloc(2 * (size_t)room, sizeof *slot);
@@ -94,30 +95,31 @@ static int grow(struct neap__memo *t)
 	t->mask = 2 * room - 1;
 	t->room = room;
 	for (int64_t i = 0; i < t->count; i++)
-		enter(t, i);
+		memo_index(t, i);
 	return 0;
 }
 
-static int keep(struct neap__memo *t, struct neap__level_part s, struct neap__value *v)
+static int memo_add(
+	struct neap__level_memo *t, struct neap__level_part s, struct neap__level_value *v)
 {
 	if (t->count == t->room)
-		NEAP_TRY(grow(t));
+		NEAP_TRY(memo_grow(t));
 	v->key = key_of(s);
 	t->value[t->count] = *v;
-	enter(t, t->count++);
+	memo_index(t, t->count++);
 	return 0;
 }
 
-void neap__memo_clear(struct neap__memo *t)
+void neap__level_memo_clear(struct neap__level_memo *t)
 {
 	free(t->value);
 	free(t->slot);
-	*t = (struct neap__memo){0};
+	*t = (struct neap__level_memo){0};
 }
 
 /* Two stretches, one after the other. */
-static void join(
-	struct neap__counts *sum, const struct neap__counts *a, const struct neap__counts *b)
+static void join(struct neap__level_counts *sum, const struct neap__level_counts *a,
+	const struct neap__level_counts *b)
 {
 	sum->cost = a->cost + b->cost;
 	sum->advanced = a->advanced + b->advanced;
@@ -128,15 +130,15 @@ static void join(
 	}
 }
 
-static void closed(const struct neap__levels *x, int64_t l, struct neap__value *v)
+static void closed(const struct neap__levels *x, int64_t l, struct neap__level_value *v)
 {
-	const struct neap__level *level = &x->nest.level[0];
+	const struct neap__level *level = &x->problem.level[0];
 	struct neap__binomial s = neap__binomial(l + 1, level->slots);
 	int64_t extra = neap__binomial_extra(&s), saves = 0;
 	/* Free saves into slots need no count, which takes as long as the stack is deep. */
 	if (level->write > 0 || level->tier > 0)
 		saves = 1 + neap__binomial_saves(s);
-	*v = (struct neap__value){.choice = 1};
+	*v = (struct neap__level_value){.choice = 1};
 	v->c.advanced = extra;
 	v->c.written[0] = saves;
 	v->c.read[0] = l;
@@ -148,18 +150,18 @@ static void closed(const struct neap__levels *x, int64_t l, struct neap__value *
 
 /* P by steps to advance: the stretches x + ... or NULL ones still to be found. */
 static int split(const struct neap__levels *x, struct neap__level_part s, int64_t step,
-	struct neap__value *v, struct neap__level_part *missing)
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	struct neap__level_part a = right(x, s, s.l - step);
-	struct neap__level_part b = {NEAP__SAVED, s.k, s.m, step - 1};
-	const struct neap__value *right_value = neap__memo_find(x, a);
-	const struct neap__value *left_value = neap__memo_find(x, b);
+	struct neap__level_part b = {NEAP__LEVEL_SAVED, s.k, s.m, step - 1};
+	const struct neap__level_value *right_value = neap__level_memo_find(x, a);
+	const struct neap__level_value *left_value = neap__level_memo_find(x, b);
 	if (!right_value || !left_value) {
 		*missing = right_value ? b : a;
 		return 0;
 	}
 	join(&v->c, &right_value->c, &left_value->c);
-	v->c.cost += (double)step + x->nest.level[s.k].read;
+	v->c.cost += (double)step + x->problem.level[s.k].read;
 	v->c.advanced += step;
 	v->c.read[s.k]++;
 	int64_t peak = 1 + right_value->c.peak[s.k];
@@ -169,15 +171,16 @@ static int split(const struct neap__levels *x, struct neap__level_part s, int64_
 }
 
 /* P of an open level, far from its end: as many equal splits as lead to `far`. */
-static int strides(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
-	struct neap__level_part *missing)
+static int equal_splits(const struct neap__levels *x, struct neap__level_part s,
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	const struct neap__hull_rows *rows = &x->rows[s.k];
-	const struct neap__level *level = &x->nest.level[s.k];
+	const struct neap__level *level = &x->problem.level[s.k];
 	int64_t n = (s.l - rows->far + rows->stride - 1) / rows->stride;
 	struct neap__level_part a = right(x, s, s.l - n * rows->stride);
-	struct neap__level_part b = {NEAP__SAVED, s.k, s.m, rows->stride - 1};
-	const struct neap__value *rest = neap__memo_find(x, a), *one = neap__memo_find(x, b);
+	struct neap__level_part b = {NEAP__LEVEL_SAVED, s.k, s.m, rows->stride - 1};
+	const struct neap__level_value *rest = neap__level_memo_find(x, a),
+				       *one = neap__level_memo_find(x, b);
 	if (!rest || !one) {
 		*missing = rest ? b : a;
 		return 0;
@@ -203,30 +206,31 @@ static int strides(const struct neap__levels *x, struct neap__level_part s, stru
 }
 
 static int lower_levels(const struct neap__levels *x, struct neap__level_part s,
-	struct neap__value *v, struct neap__level_part *missing)
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
 	struct neap__level_part below = live(x, s.k, 0, s.l);
-	const struct neap__value *value = neap__memo_find(x, below);
+	const struct neap__level_value *value = neap__level_memo_find(x, below);
 	if (!value) {
 		*missing = below;
 		return 0;
 	}
 	v->c = value->c;
 	v->choice = 0;
-	if (s.side == NEAP__SAVED && v->c.peak[s.k] == 0)
+	if (s.side == NEAP__LEVEL_SAVED && v->c.peak[s.k] == 0)
 		v->c.peak[s.k] = 1;
 	return 1;
 }
 
-static int saved(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
-	struct neap__level_part *missing)
+static int saved(const struct neap__levels *x, struct neap__level_part s,
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
-	struct neap__value other;
-	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
-	if (told >= 0)
-		return told == 0 ? lower_levels(x, s, v, missing) : split(x, s, told, v, missing);
-	if (x->rows[s.k].open && s.l > x->rows[s.k].far)
-		return strides(x, s, v, missing);
+	struct neap__level_value other;
+	int64_t choice = x->tables ? neap__level_dp_choice(x, s) : -1;
+	if (choice >= 0)
+		return choice == 0 ? lower_levels(x, s, v, missing)
+				   : split(x, s, choice, v, missing);
+	if (x->rows[s.k].unlimited && s.l > x->rows[s.k].far)
+		return equal_splits(x, s, v, missing);
 	if (!split(x, s, neap__levels_centre(x, s.k, s.m, s.l), v, missing))
 		return 0;
 	if (s.k == 0 ||
@@ -239,11 +243,11 @@ static int saved(const struct neap__levels *x, struct neap__level_part s, struct
 	return 1;
 }
 
-static int writes(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
-	struct neap__level_part *missing)
+static int writes(const struct neap__levels *x, struct neap__level_part s,
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
-	struct neap__level_part p = {NEAP__SAVED, s.k, s.m, s.l};
-	const struct neap__value *value = neap__memo_find(x, p);
+	struct neap__level_part p = {NEAP__LEVEL_SAVED, s.k, s.m, s.l};
+	const struct neap__level_value *value = neap__level_memo_find(x, p);
 	if (!value) {
 		*missing = p;
 		return 0;
@@ -251,28 +255,28 @@ static int writes(const struct neap__levels *x, struct neap__level_part s, struc
 	if (s.k > 0 && value->choice == 0) /* nothing is done with it there */
 		return lower_levels(x, s, v, missing);
 	*v = *value;
-	v->c.cost += x->nest.level[s.k].write;
+	v->c.cost += x->problem.level[s.k].write;
 	v->c.written[s.k]++;
 	v->choice = 1;
 	return 1;
 }
 
-static int unsaved(const struct neap__levels *x, struct neap__level_part s, struct neap__value *v,
-	struct neap__level_part *missing)
+static int unsaved(const struct neap__levels *x, struct neap__level_part s,
+	struct neap__level_value *v, struct neap__level_part *missing)
 {
-	struct neap__value other;
-	int64_t told = x->tables ? neap__level_dp_choice(x, s) : -1;
-	if (told >= 0)
-		return told ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
+	struct neap__level_value other;
+	int64_t choice = x->tables ? neap__level_dp_choice(x, s) : -1;
+	if (choice >= 0)
+		return choice ? writes(x, s, v, missing) : lower_levels(x, s, v, missing);
 	if (x->closed && s.k == 0) {
 		closed(x, s.l, v);
 		return 1;
 	}
-	if (s.k == 0 || (x->rows[s.k].open && s.l > x->rows[s.k].far))
+	if (s.k == 0 || (x->rows[s.k].unlimited && s.l > x->rows[s.k].far))
 		return writes(x, s, v, missing);
 	double l = (double)s.l;
 	double below = neap__hull_at(neap__levels_o(x, s.k, 0), l, x->steepest);
-	double here = x->nest.level[s.k].write +
+	double here = x->problem.level[s.k].write +
 		      neap__hull_at(neap__levels_p(x, s.k, s.m), l, x->steepest);
 	int write = here < below;
 	if (!(write ? writes : lower_levels)(x, s, v, missing))
@@ -305,44 +309,44 @@ static int push(struct stack *stack, struct neap__level_part s)
 	return 0;
 }
 
-static int work_off(struct neap__levels *x, struct stack *stack)
+static int evaluate_stack(struct neap__levels *x, struct stack *stack)
 {
-	int64_t most = x->nest.stretches ? x->nest.stretches : VALUES_MOST;
+	int64_t most = x->problem.parts_most ? x->problem.parts_most : VALUES_MOST;
 	while (stack->count > 0) {
 		struct neap__level_part s = stack->s[stack->count - 1], missing;
-		struct neap__value v;
-		if (x->closed && s.k == 0 && x->nest.level[0].write > 0)
-			x->walked += x->nest.level[0].slots;
+		struct neap__level_value v;
+		if (x->closed && s.k == 0 && x->problem.level[0].write > 0)
+			x->counted_slots += x->problem.level[0].slots;
 		/* Each of those on the stack will be one more. */
 		if (x->memo.count + stack->count > most ||
-			(x->walked > WALK_MOST && x->memo.count > 2))
+			(x->counted_slots > WALK_MOST && x->memo.count > 2))
 			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");
-		if (neap__memo_find(x, s)) {
+		if (neap__level_memo_find(x, s)) {
 			stack->count--;
 			continue;
 		}
-		if (!(s.side == NEAP__SAVED ? saved : unsaved)(x, s, &v, &missing)) {
+		if (!(s.side == NEAP__LEVEL_SAVED ? saved : unsaved)(x, s, &v, &missing)) {
 			NEAP_TRY(push(stack, missing));
 			continue;
 		}
 		if (!(v.c.cost < COST_MOST))
 			v.c = impossible.c;
-		NEAP_TRY(keep(&x->memo, s, &v));
+		NEAP_TRY(memo_add(&x->memo, s, &v));
 		stack->count--;
 	}
 	return 0;
 }
 
-int neap__memo_evaluate(
-	struct neap__levels *x, struct neap__level_part s, const struct neap__value **value)
+int neap__level_memo_evaluate(
+	struct neap__levels *x, struct neap__level_part s, const struct neap__level_value **value)
 {
 	struct stack stack = {0};
-	s = normal(x, s);
-	int rc = neap__memo_find(x, s) ? 0 : push(&stack, s);
+	s = reduce(x, s);
+	int rc = neap__level_memo_find(x, s) ? 0 : push(&stack, s);
 	if (rc == 0)
-		rc = work_off(x, &stack);
+		rc = evaluate_stack(x, &stack);
 	free(stack.s);
 	if (rc == 0)
-		*value = neap__memo_find(x, s);
+		*value = neap__level_memo_find(x, s);
 	return rc;
 }

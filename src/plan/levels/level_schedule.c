@@ -21,7 +21,7 @@ struct left {
 
 enum level_standing { DONE, LIVE, SAVED };
 
-struct descent {
+struct level_recursion {
 	struct neap__level_schedule how;
 	enum level_standing standing;
 	struct left now; /* the stretch at hand; place and part if it is saved */
@@ -30,15 +30,15 @@ struct descent {
 	int64_t used[NEAP__LEVELS_MOST]; /* places of a level, closed ones not counted */
 };
 
-static int closed(const struct descent *x, int k)
+static int closed(const struct level_recursion *x, int k)
 {
 	return k == 0 && x->how.closed;
 }
 
 /* Where a record lies; place becomes that on its tier. */
-static int tier_of(const struct descent *x, int k, int64_t *place)
+static int tier_of(const struct level_recursion *x, int k, int64_t *place)
 {
-	const struct neap__depths *d = &x->how.depths;
+	const struct neap__level_depths *d = &x->how.depths;
 	if (!closed(x, k))
 		return x->how.level[k].tier;
 	int64_t from = 0;
@@ -81,7 +81,7 @@ static void release(struct neap_schedule *s, int k, int64_t place, int64_t t)
 		transfer(s, NEAP_FORGET, tier, t, place);
 }
 
-static int grow(struct descent *x, int64_t room)
+static int grow(struct level_recursion *x, int64_t room)
 {
 	struct left *stack = realloc(x->stack, (size_t)room * sizeof *stack);
 	if (!stack)
@@ -93,13 +93,13 @@ static int grow(struct descent *x, int64_t room)
 
 static int64_t tables(struct neap_schedule *s, int64_t room)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	if (room > x->room)
 		NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
-static int push(struct descent *x, const struct left *part)
+static int push(struct level_recursion *x, const struct left *part)
 {
 	struct left *top = x->depth ? &x->stack[x->depth - 1] : NULL;
 	if (top && !closed(x, part->k) && top->k == part->k && top->l == part->l &&
@@ -116,7 +116,7 @@ static int push(struct descent *x, const struct left *part)
 }
 
 /* The topmost left part, off the stack. */
-static struct left pop(struct descent *x)
+static struct left pop(struct level_recursion *x)
 {
 	struct left *top = &x->stack[x->depth - 1], part = *top;
 	part.t0 += (part.count - 1) * (part.l + 1);
@@ -130,7 +130,7 @@ static struct left pop(struct descent *x)
 /* Reverses the step at t, whose state is live, and reads the next start. */
 static int leaf(struct neap_schedule *s, int64_t t)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	neap__record(s, t, t + 1);
 	if (t + 1 == s->problem.chain.steps)
 		neap__emit_turn(s);
@@ -154,7 +154,7 @@ static int leaf(struct neap_schedule *s, int64_t t)
 }
 
 /* Goes on with a stretch whose start is live only. */
-static void go_live(struct descent *x, int k, int64_t m, int64_t t0, int64_t l)
+static void go_live(struct level_recursion *x, int k, int64_t m, int64_t t0, int64_t l)
 {
 	while (m == 0 && k > 0) {
 		k--;
@@ -166,7 +166,7 @@ static void go_live(struct descent *x, int k, int64_t m, int64_t t0, int64_t l)
 
 static int step_live(struct neap_schedule *s)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	struct left *now = &x->now;
 	if (now->l == 0)
 		return leaf(s, now->t0);
@@ -188,7 +188,7 @@ static int step_live(struct neap_schedule *s)
 /* Revolve's split: the right part's start goes one place deeper. */
 static int step_closed(struct neap_schedule *s)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	struct left now = x->now;
 	if (now.part.l == 1) {
 		release(s, 0, now.place, now.t0);
@@ -212,7 +212,7 @@ static int step_closed(struct neap_schedule *s)
 
 static int step_saved(struct neap_schedule *s)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	struct left now = x->now;
 	if (closed(x, now.k))
 		return step_closed(s);
@@ -234,7 +234,7 @@ static int step_saved(struct neap_schedule *s)
 
 static int refill(struct neap_schedule *s)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	while (s->length == 0 && x->standing != DONE)
 		NEAP_TRY(x->standing == LIVE ? step_live(s) : step_saved(s));
 	return 0;
@@ -242,7 +242,7 @@ static int refill(struct neap_schedule *s)
 
 static void fini(struct neap_schedule *s)
 {
-	struct descent *x = s->self;
+	struct level_recursion *x = s->self;
 	free(x->stack);
 	if (x->how.free)
 		x->how.free(x->how.user);
@@ -250,7 +250,7 @@ static void fini(struct neap_schedule *s)
 
 int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_schedule *how)
 {
-	struct descent *x = s->self = calloc(1, sizeof *x);
+	struct level_recursion *x = s->self = calloc(1, sizeof *x);
 	if (!x) {
 		if (how->free)
 			how->free(how->user);
@@ -266,37 +266,37 @@ int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_
 	return 0;
 }
 
-static int nested_writes(void *user, int k, int64_t m, int64_t l, int64_t t)
+static int solved_writes(void *user, int k, int64_t m, int64_t l, int64_t t)
 {
 	(void)t;
 	return neap__levels_writes(user, k, m, l);
 }
 
-static int64_t nested_split(void *user, int k, int64_t m, int64_t l, int64_t t)
+static int64_t solved_split(void *user, int k, int64_t m, int64_t l, int64_t t)
 {
 	(void)t;
 	return neap__levels_split(user, k, m, l);
 }
 
-static void nested_free(void *user)
+static void solved_free(void *user)
 {
 	neap__levels_free(user);
 }
 
-int neap__level_schedule_nested(struct neap_schedule *s, struct neap__levels *nested)
+int neap__level_schedule_solved(struct neap_schedule *s, struct neap__levels *solved)
 {
-	const struct neap__levels_problem *nest = neap__levels_nest(nested);
-	struct neap__level_schedule how = {.levels = nest->count,
-		.closed = neap__levels_closed(nested),
-		.depths = {.count = 1, .row = {{INT64_MAX, nest->level[0].tier}}},
-		.writes = nested_writes,
-		.split = nested_split,
-		.free = nested_free,
-		.user = nested};
-	for (int k = 0; k < nest->count; k++) {
-		how.level[k].tier = nest->level[k].tier;
-		how.level[k].slots = nest->level[k].slots;
-		if (nest->level[k].slots >= nest->length && !(k == 0 && how.closed))
+	const struct neap__levels_problem *levels = neap__levels_in_use(solved);
+	struct neap__level_schedule how = {.levels = levels->count,
+		.closed = neap__levels_closed(solved),
+		.depths = {.count = 1, .row = {{INT64_MAX, levels->level[0].tier}}},
+		.writes = solved_writes,
+		.split = solved_split,
+		.free = solved_free,
+		.user = solved};
+	for (int k = 0; k < levels->count; k++) {
+		how.level[k].tier = levels->level[k].tier;
+		how.level[k].slots = levels->level[k].slots;
+		if (levels->level[k].slots >= levels->length && !(k == 0 && how.closed))
 			how.level[k].slots = INT64_MAX;
 	}
 	return neap__level_schedule_open(s, &how);
@@ -344,7 +344,7 @@ static int add_states(uint64_t *bytes, int64_t states, uint64_t state)
 }
 
 void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
-	int64_t advanced, const struct neap__traffic *traffic, int count)
+	int64_t advanced, const struct neap__level_traffic *traffic, int count)
 {
 	const struct neap_chain *c = &problem->chain;
 	long double copies = 0, stall = 0, lost = 0;
@@ -353,7 +353,7 @@ void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem
 	int tier = 0;
 	memset(plan->tiers, 0, sizeof plan->tiers);
 	for (int i = 0; i < count; i++) {
-		const struct neap__traffic *x = &traffic[i];
+		const struct neap__level_traffic *x = &traffic[i];
 		long double time =
 			(long double)x->written * neap__level_schedule_write(problem, x->tier) +
 			(long double)x->read * neap__level_schedule_read(problem, x->tier);

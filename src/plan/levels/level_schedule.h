@@ -15,7 +15,7 @@
 #include "plan/recompute/binomial.h"
 
 /* Places by depth of Revolve's stack: the first `upto` ones are on `tier`, and so on. */
-struct neap__depths {
+struct neap__level_depths {
 	int count;
 	struct {
 		int64_t upto;
@@ -30,7 +30,7 @@ struct neap__level_schedule {
 		int tier;
 		int64_t slots;
 	} level[NEAP__LEVELS_MOST];
-	struct neap__depths depths;
+	struct neap__level_depths depths;
 	/* As in level_solver.h; t is where the stretch begins. Not asked with closed, level 0. */
 	int (*writes)(void *user, int k, int64_t m, int64_t l, int64_t t);
 	int64_t (*split)(void *user, int k, int64_t m, int64_t l, int64_t t);
@@ -40,8 +40,8 @@ struct neap__level_schedule {
 
 /* Sets s up to emit; takes `user`, also where it fails. */
 int neap__level_schedule_open(struct neap_schedule *s, const struct neap__level_schedule *how);
-/* The same by a solved nest, which it takes. */
-int neap__level_schedule_nested(struct neap_schedule *s, struct neap__levels *nested);
+/* The same by a solved levels, which it takes. */
+int neap__level_schedule_solved(struct neap_schedule *s, struct neap__levels *solved);
 
 /* Seconds a state of a tier as such a schedule sees them; tier 0: a slot. */
 double neap__level_schedule_write(const struct neap_problem *p, int tier);
@@ -54,7 +54,7 @@ static inline double neap__level_schedule_calls(const struct neap_chain *c)
 }
 
 /* Transfers of a place: counts of one level or group of depths. */
-struct neap__traffic {
+struct neap__level_traffic {
 	int tier;
 	int64_t written, read, peak;
 };
@@ -65,7 +65,7 @@ struct neap__traffic {
  * the budget does not hold them.
  */
 void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
-	int64_t advanced, const struct neap__traffic *traffic, int count);
+	int64_t advanced, const struct neap__level_traffic *traffic, int count);
 /* Refuses by the least budget of Revolve; 0 bytes where that would not help. */
 void neap__level_schedule_refuse(struct neap_plan *plan, const struct neap_problem *problem);
 

@@ -14,7 +14,7 @@
  * fit.
  */
 #define SLOTS_MANY 4096
-#define STRETCHES 1500
+#define PARTS_MOST 1500
 #define SLOTS_COUNTED ((int64_t)1 << 18)
 
 enum level_order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
@@ -43,17 +43,17 @@ static int lower(const struct neap__level *a, const struct neap__level *b, int o
 	return a->write + a->read < b->write + b->read;
 }
 
-int neap__level_lower(const struct neap__level *a, const struct neap__level *b)
+int neap__level_search_lower(const struct neap__level *a, const struct neap__level *b)
 {
 	return lower(a, b, SUM);
 }
 
-static void insert(struct neap__levels_problem *nest, struct neap__level level, int order)
+static void insert(struct neap__levels_problem *levels, struct neap__level level, int order)
 {
-	int i = nest->count++;
-	for (; i > 0 && lower(&level, &nest->level[i - 1], order); i--)
-		nest->level[i] = nest->level[i - 1];
-	nest->level[i] = level;
+	int i = levels->count++;
+	for (; i > 0 && lower(&level, &levels->level[i - 1], order); i--)
+		levels->level[i] = levels->level[i - 1];
+	levels->level[i] = level;
 }
 
 /* Of the places of a level those that are used: all of them, or as many as can be counted. */
@@ -63,11 +63,11 @@ static int64_t counted(int64_t places, int64_t length, double cost)
 }
 
 /* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
-static int arrange(struct neap__levels_problem *nest, const struct neap_problem *p, int variant)
+static int arrange(struct neap__levels_problem *levels, const struct neap_problem *p, int variant)
 {
 	int set = variant / ORDERS, order = variant % ORDERS;
 	int64_t tape = (int64_t)p->chain.tape, pool = neap__pool_bytes(p, 0);
-	*nest = (struct neap__levels_problem){.length = p->chain.steps - 1,
+	*levels = (struct neap__levels_problem){.length = p->chain.steps - 1,
 		.advance = p->chain.advance,
 		.revolve = set > p->ntiers + 1};
 	for (int tier = 1; tier <= p->ntiers; tier++)
@@ -80,19 +80,19 @@ static int arrange(struct neap__levels_problem *nest, const struct neap_problem 
 	if (pool < tape)
 		return 0;
 	int64_t room = (pool - tape) / (int64_t)p->chain.state;
-	if (room > SLOTS_MANY && room < nest->length)
-		nest->stretches = STRETCHES;
-	room = counted(room, nest->length, p->chain.slot_write + p->chain.slot_read);
+	if (room > SLOTS_MANY && room < levels->length)
+		levels->parts_most = PARTS_MOST;
+	room = counted(room, levels->length, p->chain.slot_write + p->chain.slot_read);
 	struct neap__level slots = {.slots = room,
 		.write = neap__level_schedule_write(p, 0),
 		.read = neap__level_schedule_read(p, 0)};
 	if (set <= p->ntiers + 2)
-		insert(nest, slots, order);
+		insert(levels, slots, order);
 	for (int tier = 1; tier <= p->ntiers; tier++)
 		if (has(set, tier, p->ntiers))
-			insert(nest,
+			insert(levels,
 				(struct neap__level){
-					.slots = counted(neap__places(p, tier), nest->length, 1),
+					.slots = counted(neap__places(p, tier), levels->length, 1),
 					.write = neap__level_schedule_write(p, tier),
 					.read = neap__level_schedule_read(p, tier),
 					.tier = tier},
@@ -100,30 +100,32 @@ static int arrange(struct neap__levels_problem *nest, const struct neap_problem 
 	return 1;
 }
 
-static int64_t work_of(const struct neap_params *params, const struct neap__levels_problem *nest)
+static int64_t work_of(const struct neap_params *params, const struct neap__levels_problem *levels)
 {
-	if (nest->stretches)
+	if (levels->parts_most)
 		return 0;
 	int64_t effort = params->effort ? params->effort : 2000;
 	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
-	return nest->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK ? NEAP__LEVELS_SHORT_WORK : work;
+	return levels->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK
+		       ? NEAP__LEVELS_SHORT_WORK
+		       : work;
 }
 
 static void fill(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__levels *nested)
+	const struct neap__levels *solved)
 {
-	const struct neap__levels_problem *nest = neap__levels_nest(nested);
-	const struct neap__counts *counts = neap__levels_counts(nested);
-	struct neap__traffic traffic[NEAP__LEVELS_MOST];
-	for (int k = 0; k < nest->count; k++)
-		traffic[k] = (struct neap__traffic){.tier = nest->level[k].tier,
+	const struct neap__levels_problem *levels = neap__levels_in_use(solved);
+	const struct neap__level_counts *counts = neap__levels_counts(solved);
+	struct neap__level_traffic traffic[NEAP__LEVELS_MOST];
+	for (int k = 0; k < levels->count; k++)
+		traffic[k] = (struct neap__level_traffic){.tier = levels->level[k].tier,
 			.written = counts->written[k],
 			.read = counts->read[k],
 			.peak = counts->peak[k]};
-	neap__level_schedule_plan(plan, problem, counts->advanced, traffic, nest->count);
-	if (plan->feasible && neap__levels_lower(nested) > 0)
+	neap__level_schedule_plan(plan, problem, counts->advanced, traffic, levels->count);
+	if (plan->feasible && neap__levels_lower(solved) > 0)
 		plan->model_bound = fmin(plan->makespan,
-			neap__levels_lower(nested) +
+			neap__levels_lower(solved) +
 				(double)problem->chain.steps *
 					(problem->chain.record + problem->chain.backward) +
 				neap__level_schedule_calls(&problem->chain));
@@ -133,17 +135,17 @@ static void fill(struct neap_plan *plan, const struct neap_problem *problem,
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int variant)
 {
-	struct neap__levels_problem nest;
-	struct neap__levels *nested;
-	if (!arrange(&nest, problem, variant))
+	struct neap__levels_problem levels;
+	struct neap__levels *solved;
+	if (!arrange(&levels, problem, variant))
 		return 0;
-	int rc = neap__levels_solve(&nested, &nest, work_of(fixed, &nest));
+	int rc = neap__levels_solve(&solved, &levels, work_of(fixed, &levels));
 	if (rc == NEAP_EINFEASIBLE)
 		return 0;
 	if (rc < 0)
 		return rc;
-	fill(plan, problem, nested);
-	neap__levels_free(nested);
+	fill(plan, problem, solved);
+	neap__levels_free(solved);
 	plan->variant = variant;
 	plan->params.effort = fixed->effort;
 	return 0;
@@ -152,13 +154,13 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 /* Is the order of the levels another than with lower variants of the set? */
 static int is_new(const struct neap_problem *p, int variant)
 {
-	struct neap__levels_problem nest, other;
-	if (!arrange(&nest, p, variant))
+	struct neap__levels_problem levels, other;
+	if (!arrange(&levels, p, variant))
 		return 0;
 	for (int v = variant - variant % ORDERS; v < variant; v++) {
 		int same = arrange(&other, p, v);
-		for (int k = 0; same && k < nest.count; k++)
-			same = nest.level[k].tier == other.level[k].tier;
+		for (int k = 0; same && k < levels.count; k++)
+			same = levels.level[k].tier == other.level[k].tier;
 		if (same)
 			return 0;
 	}
@@ -192,11 +194,11 @@ int neap__level_search_sets(struct neap_plan *plan, const struct neap_problem *p
 
 int neap__level_search_open(struct neap_schedule *s)
 {
-	struct neap__levels_problem nest;
-	struct neap__levels *nested;
+	struct neap__levels_problem levels;
+	struct neap__levels *solved;
 	if (s->plan.variant < 0 || s->plan.variant >= sets(&s->problem) * ORDERS ||
-		!arrange(&nest, &s->problem, s->plan.variant))
+		!arrange(&levels, &s->problem, s->plan.variant))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
-	NEAP_TRY(neap__levels_solve(&nested, &nest, work_of(&s->plan.params, &nest)));
-	return neap__level_schedule_nested(s, nested);
+	NEAP_TRY(neap__levels_solve(&solved, &levels, work_of(&s->plan.params, &levels)));
+	return neap__level_schedule_solved(s, solved);
 }

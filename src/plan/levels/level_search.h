@@ -18,7 +18,7 @@
 #define NEAP__LEVELS_SHORT_WORK 20000000
 
 /* Is `a` to stand below `b` when levels are ordered by the sum of write and read? */
-int neap__level_lower(const struct neap__level *a, const struct neap__level *b);
+int neap__level_search_lower(const struct neap__level *a, const struct neap__level *b);
 
 /* Tries sets from..to and keeps in `plan` what is better than what is there. */
 int neap__level_search_sets(struct neap_plan *plan, const struct neap_problem *problem,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nested: hulls of all rows, then the schedule that follows them top down, then,
+ * solved: hulls of all rows, then the schedule that follows them top down, then,
  * where its cost is above the hull (a lower bound for every length), the exact
  * dynamic programme as far as the work allowed goes.
  *
@@ -44,16 +44,16 @@ const struct neap__hull *neap__levels_p(const struct neap__levels *x, int k, int
 
 int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	int open = x->rows[k].open;
+	int unlimited = x->rows[k].unlimited;
 	return neap__hull_centre(
-		neap__levels_o(x, k, open ? 1 : m - 1), neap__levels_p(x, k, m), l);
+		neap__levels_o(x, k, unlimited ? 1 : m - 1), neap__levels_p(x, k, m), l);
 }
 
 /* Revolve's: beta(c,t) - beta(c,t-1) lengths of slope t. */
 static int revolve_hull(struct neap__levels *x)
 {
-	long double beta = 1, c = (long double)x->nest.level[0].slots;
-	double end = (double)x->nest.length * 4 + 1e6;
+	long double beta = 1, c = (long double)x->problem.level[0].slots;
+	double end = (double)x->problem.length * 4 + 1e6;
 	for (double t = 1; t <= x->steepest && x->revolve.end < end; t++) {
 		long double next = beta * (c + (long double)t) / (long double)t;
 		next = roundl(next);
@@ -80,7 +80,7 @@ static void free_rows(struct neap__hull_rows *rows)
 static void free_hulls(struct neap__levels *x)
 {
 	neap__hull_free(&x->revolve);
-	for (int k = 0; k < x->nest.count; k++)
+	for (int k = 0; k < x->problem.count; k++)
 		free_rows(&x->rows[k]);
 }
 
@@ -122,7 +122,7 @@ static int add_row(struct neap__hull_rows *rows, int64_t *room)
 static int next_row(struct neap__levels *x, int k, int64_t *room, int64_t *segments)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
-	const struct neap__level *level = &x->nest.level[k];
+	const struct neap__level *level = &x->problem.level[k];
 	int64_t m = rows->rows;
 	if (add_row(rows, room) < 0)
 		return -1;
@@ -149,11 +149,11 @@ static int straighten(struct neap__hull *h, const struct neap__hull *from, doubl
 }
 
 /* 1 where the critical slope is not reached yet. */
-static int open_row(struct neap__levels *x, int k)
+static int unlimited_row(struct neap__levels *x, int k)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
 	const struct neap__hull *p = &rows->p[0];
-	double fixed = x->nest.level[k].write + x->nest.level[k].read;
+	double fixed = x->problem.level[k].write + x->problem.level[k].read;
 	double t = fixed;
 	for (int64_t i = 0; i < p->count; i++) {
 		double at = p->s[i].at + p->s[i].length;
@@ -175,20 +175,20 @@ static int open_row(struct neap__levels *x, int k)
 /* O with all places of all levels. */
 static const struct neap__hull *top_hull(const struct neap__levels *x)
 {
-	return neap__levels_o(x, x->nest.count - 1, INT64_MAX);
+	return neap__levels_o(x, x->problem.count - 1, INT64_MAX);
 }
 
 /* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
 static int build(struct neap__levels *x)
 {
 	int64_t segments = 0;
-	double l = (double)x->nest.length;
+	double l = (double)x->problem.length;
 	free_hulls(x);
 	if (x->closed && revolve_hull(x) < 0)
 		return -1;
-	for (int k = x->closed; k < x->nest.count; k++) {
+	for (int k = x->closed; k < x->problem.count; k++) {
 		struct neap__hull_rows *rows = &x->rows[k];
-		int64_t slots = rows->open ? 1 : x->nest.level[k].slots, room = 0;
+		int64_t slots = rows->unlimited ? 1 : x->problem.level[k].slots, room = 0;
 		for (int64_t m = 1; m <= slots; m++) {
 			if (next_row(x, k, &room, &segments) < 0)
 				return -1;
@@ -196,12 +196,12 @@ static int build(struct neap__levels *x)
 				same(&rows->o[m - 1], &rows->o[m - 2], l))
 				break;
 			if (m == ROWS_MOST) {
-				x->cut |= m < slots;
-				x->nest.level[k].slots = m;
+				x->truncated |= m < slots;
+				x->problem.level[k].slots = m;
 				break;
 			}
 		}
-		int rc = rows->open ? open_row(x, k) : 0;
+		int rc = rows->unlimited ? unlimited_row(x, k) : 0;
 		if (rc)
 			return rc;
 	}
@@ -211,9 +211,9 @@ static int build(struct neap__levels *x)
 /* Hulls that reach the length, and somewhat steeper ones if those are not large. */
 static int build_all(struct neap__levels *x)
 {
-	double l = (double)x->nest.length, slack = 3;
-	for (int k = 0; k < x->nest.count; k++)
-		slack += x->nest.level[k].write + x->nest.level[k].read;
+	double l = (double)x->problem.length, slack = 3;
+	for (int k = 0; k < x->problem.count; k++)
+		slack += x->problem.level[k].write + x->problem.level[k].read;
 	int rc = 1;
 	for (x->steepest = 8; rc == 1 && x->steepest < 1e13; x->steepest *= 2)
 		rc = build(x);
@@ -230,35 +230,35 @@ static int build_all(struct neap__levels *x)
 }
 
 /* Costs in units of an advance; levels without places or of no use are left out. */
-static void normalise(struct neap__levels *x, const struct neap__levels_problem *nest)
+static void normalise(struct neap__levels *x, const struct neap__levels_problem *levels)
 {
-	double unit = nest->advance;
+	double unit = levels->advance;
 	if (unit == 0) {
 		unit = INFINITY;
-		for (int k = 0; k < nest->count; k++) {
-			const struct neap__level *level = &nest->level[k];
+		for (int k = 0; k < levels->count; k++) {
+			const struct neap__level *level = &levels->level[k];
 			unit = level->write > 0 ? fmin(unit, level->write) : unit;
 			unit = level->read > 0 ? fmin(unit, level->read) : unit;
 		}
 		unit = isinf(unit) ? 1 : unit * 1e-3;
 	}
-	x->nest = *nest;
-	x->nest.advance = unit;
-	x->nest.count = 0;
-	for (int k = 0; k < nest->count; k++) {
-		struct neap__level *level = &x->nest.level[x->nest.count];
-		*level = nest->level[k];
+	x->problem = *levels;
+	x->problem.advance = unit;
+	x->problem.count = 0;
+	for (int k = 0; k < levels->count; k++) {
+		struct neap__level *level = &x->problem.level[x->problem.count];
+		*level = levels->level[k];
 		level->write /= unit;
 		level->read /= unit;
-		int open = level->slots >= nest->length;
+		int unlimited = level->slots >= levels->length;
 		if (level->slots < 1)
 			continue;
-		x->nest.count++;
-		if (open)
-			level->slots = nest->length;
-		else if (level->slots > SLOTS_MOST && x->nest.count > 1)
-			level->slots = SLOTS_MOST, x->cut = 1;
-		if (open)
+		x->problem.count++;
+		if (unlimited)
+			level->slots = levels->length;
+		else if (level->slots > SLOTS_MOST && x->problem.count > 1)
+			level->slots = SLOTS_MOST, x->truncated = 1;
+		if (unlimited)
 			break;
 	}
 }
@@ -266,36 +266,36 @@ static void normalise(struct neap__levels *x, const struct neap__levels_problem 
 /* Whether all costs are multiples of a quarter, within 2^50: then sums are exact. */
 static double quantum(const struct neap__levels *x, double cost)
 {
-	for (int k = 0; k < x->nest.count; k++)
-		if (x->nest.level[k].write * 4 != floor(x->nest.level[k].write * 4) ||
-			x->nest.level[k].read * 4 != floor(x->nest.level[k].read * 4))
+	for (int k = 0; k < x->problem.count; k++)
+		if (x->problem.level[k].write * 4 != floor(x->problem.level[k].write * 4) ||
+			x->problem.level[k].read * 4 != floor(x->problem.level[k].read * 4))
 			return 0;
 	return cost < 1e14 ? 0.25 : 0;
 }
 
-static int top_value(struct neap__levels *x, const struct neap__value **value)
+static int top_value(struct neap__levels *x, const struct neap__level_value **value)
 {
-	int k = x->nest.count - 1;
-	struct neap__level_part all = {
-		NEAP__LIVE, k, x->rows[k].open ? 1 : x->nest.level[k].slots, x->nest.length};
-	return neap__memo_evaluate(x, all, value);
+	int k = x->problem.count - 1;
+	struct neap__level_part all = {NEAP__LEVEL_LIVE, k,
+		x->rows[k].unlimited ? 1 : x->problem.level[k].slots, x->problem.length};
+	return neap__level_memo_evaluate(x, all, value);
 }
 
 /* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
 static int prove(struct neap__levels *x, int64_t work)
 {
-	const struct neap__value *value;
+	const struct neap__level_value *value;
 	double cost = x->counts.cost, optimum = cost, q = quantum(x, cost);
-	double doubt = 1e-12 * cost + 1e-12;
-	if (x->lower > cost - (q > 0 ? q - doubt : doubt)) {
+	double tolerance = 1e-12 * cost + 1e-12;
+	if (x->lower > cost - (q > 0 ? q - tolerance : tolerance)) {
 		x->lower = cost;
 		return 0;
 	}
-	int rc = neap__level_dp(x, cost - (q > 0 ? q / 2 : doubt), work, &optimum);
+	int rc = neap__level_dp(x, cost - (q > 0 ? q / 2 : tolerance), work, &optimum);
 	if (rc < 0)
 		return rc;
 	if (rc == 1 && optimum < cost) {
-		neap__memo_clear(&x->memo);
+		neap__level_memo_clear(&x->memo);
 		NEAP_TRY(top_value(x, &value));
 		x->counts = value->c;
 	} else {
@@ -309,14 +309,15 @@ static int prove(struct neap__levels *x, int64_t work)
 
 static int solve_with(struct neap__levels *x, int64_t work)
 {
-	const struct neap__value *value;
-	int top = x->nest.count - 1, guide = 0;
-	struct neap__level *first = &x->nest.level[0];
+	const struct neap__level_value *value;
+	int top = x->problem.count - 1, guide = 0;
+	struct neap__level *first = &x->problem.level[0];
 	x->closed = first->write == 0 && first->read == 0;
-	if (!x->closed &&
-		(x->nest.revolve || (first->slots > ROWS_MOST && first->slots < x->nest.length)))
+	if (!x->closed && (x->problem.revolve ||
+				  (first->slots > ROWS_MOST && first->slots < x->problem.length)))
 		x->closed = guide = 1; /* Revolve's order, whatever the copies cost */
-	x->rows[top].open = x->nest.level[top].slots >= x->nest.length && !(top == 0 && x->closed);
+	x->rows[top].unlimited =
+		x->problem.level[top].slots >= x->problem.length && !(top == 0 && x->closed);
 	if (top > 0 || !x->closed)
 		NEAP_TRY(build_all(x));
 	NEAP_TRY(top_value(x, &value));
@@ -327,9 +328,9 @@ static int solve_with(struct neap__levels *x, int64_t work)
 		x->lower = guide ? 0 : x->counts.cost;
 		return 0;
 	}
-	x->lower =
-		neap__hull_at(neap__levels_o(x, top, 1 << 20), (double)x->nest.length, x->steepest);
-	if (guide || x->cut) {
+	x->lower = neap__hull_at(
+		neap__levels_o(x, top, 1 << 20), (double)x->problem.length, x->steepest);
+	if (guide || x->truncated) {
 		x->lower = 0;
 		return 0;
 	}
@@ -337,62 +338,62 @@ static int solve_with(struct neap__levels *x, int64_t work)
 }
 
 static int attempt(
-	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work)
+	struct neap__levels **solved, const struct neap__levels_problem *levels, int64_t work)
 {
 	struct neap__levels *x = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	normalise(x, nest);
+	normalise(x, levels);
 	int rc = 0;
-	if (nest->length > 0 && x->nest.count == 0)
+	if (levels->length > 0 && x->problem.count == 0)
 		rc = neap__fail(NEAP_EINFEASIBLE, "no place for a state");
-	else if (nest->length > 0)
+	else if (levels->length > 0)
 		rc = solve_with(x, work);
-	if (nest->advance == 0)
+	if (levels->advance == 0)
 		x->lower = 0; /* an advance was given a price */
 	if (rc < 0) {
 		neap__levels_free(x);
 		return rc;
 	}
-	*nested = x;
+	*solved = x;
 	return 0;
 }
 
 int neap__levels_solve(
-	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work)
+	struct neap__levels **solved, const struct neap__levels_problem *levels, int64_t work)
 {
-	struct neap__levels_problem free_top = *nest;
-	int top = nest->count - 1;
-	while (top > 0 && nest->level[top].slots < 1)
+	struct neap__levels_problem unlimited_top = *levels;
+	int top = levels->count - 1;
+	while (top > 0 && levels->level[top].slots < 1)
 		top--;
-	if (top < 0 || nest->length < 2 || nest->level[top].slots >= nest->length ||
-		nest->level[top].slots < 1)
-		return attempt(nested, nest, work);
-	free_top.level[top].slots = nest->length;
-	int rc = attempt(nested, &free_top, work);
+	if (top < 0 || levels->length < 2 || levels->level[top].slots >= levels->length ||
+		levels->level[top].slots < 1)
+		return attempt(solved, levels, work);
+	unlimited_top.level[top].slots = levels->length;
+	int rc = attempt(solved, &unlimited_top, work);
 	if (rc == 0) {
-		int k = (*nested)->nest.count - 1;
-		if ((*nested)->nest.level[k].tier != nest->level[top].tier ||
-			(*nested)->counts.peak[k] <= nest->level[top].slots)
+		int k = (*solved)->problem.count - 1;
+		if ((*solved)->problem.level[k].tier != levels->level[top].tier ||
+			(*solved)->counts.peak[k] <= levels->level[top].slots)
 			return 0;
-		neap__levels_free(*nested);
-		*nested = NULL; /* the next attempt may fail */
+		neap__levels_free(*solved);
+		*solved = NULL; /* the next attempt may fail */
 	} else if (rc != NEAP_EINFEASIBLE) {
 		return rc;
 	}
-	return attempt(nested, nest, work);
+	return attempt(solved, levels, work);
 }
 
-int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixed)
+int64_t neap__levels_period(const struct neap__levels_problem *levels, double fixed)
 {
 	struct neap__levels x = {0};
-	struct neap__levels_problem longest = *nest;
+	struct neap__levels_problem longest = *levels;
 	longest.length = (int64_t)1 << 50;
 	normalise(&x, &longest);
-	struct neap__level *level = &x.nest.level[0];
-	double best = fixed / x.nest.advance, period = 1;
-	x.closed = (level->write == 0 && level->read == 0) || nest->revolve;
-	for (x.steepest = 8; x.nest.count > 0 && best > 0; x.steepest *= 2) {
+	struct neap__level *level = &x.problem.level[0];
+	double best = fixed / x.problem.advance, period = 1;
+	x.closed = (level->write == 0 && level->read == 0) || levels->revolve;
+	for (x.steepest = 8; x.problem.count > 0 && best > 0; x.steepest *= 2) {
 		double least = best;
 		if (build(&x) < 0)
 			break;
@@ -400,7 +401,7 @@ int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixe
 		for (int64_t i = 0; i < h->count; i++) {
 			double at = h->s[i].at + h->s[i].length;
 			double value = h->s[i].value + h->s[i].slope * h->s[i].length;
-			value = (fixed / x.nest.advance + value) / (at + 1);
+			value = (fixed / x.problem.advance + value) / (at + 1);
 			if (value <= least * (1 + 1e-12))
 				least = value, period = at + 1;
 		}
@@ -416,24 +417,24 @@ void neap__levels_free(struct neap__levels *x)
 	if (!x)
 		return;
 	free_hulls(x);
-	neap__memo_clear(&x->memo);
+	neap__level_memo_clear(&x->memo);
 	neap__level_dp_free(x->tables);
 	free(x);
 }
 
-const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *x)
+const struct neap__levels_problem *neap__levels_in_use(const struct neap__levels *x)
 {
-	return &x->nest;
+	return &x->problem;
 }
 
-const struct neap__counts *neap__levels_counts(const struct neap__levels *x)
+const struct neap__level_counts *neap__levels_counts(const struct neap__levels *x)
 {
 	return &x->counts;
 }
 
 double neap__levels_lower(const struct neap__levels *x)
 {
-	return x->lower * x->nest.advance;
+	return x->lower * x->problem.advance;
 }
 
 int neap__levels_closed(const struct neap__levels *x)
@@ -443,22 +444,22 @@ int neap__levels_closed(const struct neap__levels *x)
 
 int neap__levels_writes(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	if (x->rows[k].open)
+	if (x->rows[k].unlimited)
 		m = 1;
-	if ((x->rows[k].open && l > x->rows[k].far) || (k == 0 && x->closed))
+	if ((x->rows[k].unlimited && l > x->rows[k].far) || (k == 0 && x->closed))
 		return 1;
-	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__level_part){NEAP__LIVE, k, m, l});
+	const struct neap__level_value *v =
+		neap__level_memo_find(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
 	return v && v->choice != 0;
 }
 
 int64_t neap__levels_split(const struct neap__levels *x, int k, int64_t m, int64_t l)
 {
-	if (x->rows[k].open)
+	if (x->rows[k].unlimited)
 		m = 1;
-	if (x->rows[k].open && l > x->rows[k].far)
+	if (x->rows[k].unlimited && l > x->rows[k].far)
 		return x->rows[k].stride;
-	const struct neap__value *v =
-		neap__memo_find(x, (struct neap__level_part){NEAP__SAVED, k, m, l});
+	const struct neap__level_value *v =
+		neap__level_memo_find(x, (struct neap__level_part){NEAP__LEVEL_SAVED, k, m, l});
 	return v ? v->choice : 0;
 }

@@ -32,40 +32,40 @@ struct neap__levels_problem {
 	int64_t length; /* l = T - 1 */
 	double advance; /* f */
 	int count;
-	int revolve;	   /* level 0 alone, in Revolve's order whatever its copies cost */
-	int64_t stretches; /* different ones that may be looked at; 0: some 10^5 */
+	int revolve;	    /* level 0 alone, in Revolve's order whatever its copies cost */
+	int64_t parts_most; /* different ones that may be looked at; 0: some 10^5 */
 	struct neap__level level[NEAP__LEVELS_MOST];
 };
 
-struct neap__counts {
+struct neap__level_counts {
 	double cost; /* advances and transfers */
 	int64_t advanced;
 	int64_t written[NEAP__LEVELS_MOST], read[NEAP__LEVELS_MOST];
 	int64_t peak[NEAP__LEVELS_MOST]; /* places in use at most */
 };
 
-/* A solved nest: decisions for every stretch that its schedule meets. */
+/* A solved levels: decisions for every stretch that its schedule meets. */
 struct neap__levels;
 
 /*
- * Solves a nest. `work` bounds the exact dynamic programme, in table look-ups or
+ * Solves a levels. `work` bounds the exact dynamic programme, in table look-ups or
  * so: it runs where the convex hulls do not prove the schedule optimal; where it
- * ends too early, the schedule of the hulls stands. Same nest and work, same answer.
+ * ends too early, the schedule of the hulls stands. Same levels and work, same answer.
  * NEAP_EINFEASIBLE without a place where one is needed, or with tables too large.
  */
 int neap__levels_solve(
-	struct neap__levels **nested, const struct neap__levels_problem *nest, int64_t work);
+	struct neap__levels **solved, const struct neap__levels_problem *levels, int64_t work);
 /*
  * The largest m that minimises (fixed + m f + O(m - 1)) / m for the one level of a
- * nest (Opt_0 with m steps), whatever its length.
+ * levels (Opt_0 with m steps), whatever its length.
  */
-int64_t neap__levels_period(const struct neap__levels_problem *nest, double fixed);
-void neap__levels_free(struct neap__levels *nested);
+int64_t neap__levels_period(const struct neap__levels_problem *levels, double fixed);
+void neap__levels_free(struct neap__levels *solved);
 /* The levels in use, lowest first (those without places are left out). */
-const struct neap__levels_problem *neap__levels_nest(const struct neap__levels *nested);
-const struct neap__counts *neap__levels_counts(const struct neap__levels *nested);
+const struct neap__levels_problem *neap__levels_in_use(const struct neap__levels *solved);
+const struct neap__level_counts *neap__levels_counts(const struct neap__levels *solved);
 /* No schedule of the recurrence costs less; cost itself where that is proved. */
-double neap__levels_lower(const struct neap__levels *nested);
+double neap__levels_lower(const struct neap__levels *solved);
 
 /*
  * Decisions. closed: level 0 follows Revolve's closed form (binomial.h), ask no
@@ -73,8 +73,8 @@ double neap__levels_lower(const struct neap__levels *nested);
  * there. split: steps to advance from a saved start; 0: give the place back and
  * use the levels below.
  */
-int neap__levels_closed(const struct neap__levels *nested);
-int neap__levels_writes(const struct neap__levels *nested, int k, int64_t m, int64_t l);
-int64_t neap__levels_split(const struct neap__levels *nested, int k, int64_t m, int64_t l);
+int neap__levels_closed(const struct neap__levels *solved);
+int neap__levels_writes(const struct neap__levels *solved, int k, int64_t m, int64_t l);
+int64_t neap__levels_split(const struct neap__levels *solved, int k, int64_t m, int64_t l);
 
 #endif

@@ -6,16 +6,16 @@
 #include <string.h>
 #include "base/fail.h"
 
-#define SPREAD 16 /* bits */
-#define FAR 40	  /* no stretch is looked at beyond 2^FAR steps */
-#define ROOM 64
-#define APART 32
+#define SPACING_BITS 16 /* bits */
+#define AHEAD_BITS 40	/* no stretch is looked at beyond 2^AHEAD_BITS steps */
+#define ROOM_FIRST 64
+#define SPACING_SHARE 32
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
 	*x = (struct neap__placement){
-		.costs = costs, .most = costs->slots, .room = ROOM, .count = 1, .slots = 1};
-	x->kept = malloc(ROOM * sizeof *x->kept);
+		.costs = costs, .most = costs->slots, .room = ROOM_FIRST, .count = 1, .slots = 1};
+	x->kept = malloc(ROOM_FIRST * sizeof *x->kept);
 	if (!x->kept)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	x->kept[0] = (struct neap__kept_state){0};
@@ -47,50 +47,51 @@ static struct neap__kept_state row(const struct neap__placement *x, int64_t i, i
 	int64_t merged = cost(x, end - last->t, i - 1) - last->here - r.here - r.gain;
 	r.least = merged;
 	r.first = i;
-	if (i > 1 && (last->least < merged || (last->least == merged && x->most < 2 * APART))) {
+	if (i > 1 &&
+		(last->least < merged || (last->least == merged && x->most < 2 * SPACING_SHARE))) {
 		r.least = last->least;
 		r.first = last->first;
 	}
 	return r;
 }
 
-/* Is it time to keep the live state, at t? *gone: the state to go, 0 if there is room. */
-static int due(const struct neap__placement *x, int64_t t, int64_t *gone)
+/* Is it time to keep the live state, at t? *evicted: the state to go, 0 if there is room. */
+static int due(const struct neap__placement *x, int64_t t, int64_t *evicted)
 {
 	int64_t k = x->count - 1, l = t - x->kept[k].t;
-	*gone = 0;
-	if (x->dense)
+	*evicted = 0;
+	if (x->ring)
 		return t > x->newest;
 	if (l < 1)
 		return 0;
 	int64_t more = cost(x, l + 1, k) - cost(x, l, k);
 	if (k + 1 < x->most)
 		return more > 0;
-	if (k == 0 || l < t >> SPREAD || l < x->most / APART)
+	if (k == 0 || l < t >> SPACING_BITS || l < x->most / SPACING_SHARE)
 		return 0;
 	struct neap__kept_state last = row(x, k, t);
-	*gone = last.first;
+	*evicted = last.first;
 	return last.least + last.gain <= more;
 }
 
 int neap__placement_due(const struct neap__placement *x, int64_t t)
 {
-	int64_t gone;
-	return due(x, t, &gone);
+	int64_t evicted;
+	return due(x, t, &evicted);
 }
 
 int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 {
-	int64_t gone, low = t + 1, step = 1;
-	if (due(x, low, &gone))
+	int64_t evicted, low = t + 1, step = 1;
+	if (due(x, low, &evicted))
 		return low;
-	for (int bits = 0; bits < FAR && !due(x, low + step, &gone); bits++) {
+	for (int bits = 0; bits < AHEAD_BITS && !due(x, low + step, &evicted); bits++) {
 		low += step;
 		step *= 2;
 	}
 	while (step > 1) { /* not at low, but at low + step unless that is too far */
 		int64_t half = step / 2;
-		if (!due(x, low + half, &gone))
+		if (!due(x, low + half, &evicted))
 			low += half;
 		step -= half;
 	}
@@ -118,7 +119,7 @@ int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 	return slot;
 }
 
-static struct neap__kept_state *ring(const struct neap__placement *x, int64_t i)
+static struct neap__kept_state *ring_entry(const struct neap__placement *x, int64_t i)
 {
 	int64_t base = x->full + 1, length = x->count - base;
 	return &x->kept[base + (x->head + i) % length];
@@ -133,7 +134,7 @@ static void reverse(struct neap__kept_state *k, int64_t n)
 	}
 }
 
-static void straighten(struct neap__placement *x)
+static void unroll_ring(struct neap__placement *x)
 {
 	int64_t base = x->full + 1, length = x->count - base;
 	reverse(x->kept + base, x->head);
@@ -142,7 +143,7 @@ static void straighten(struct neap__placement *x)
 	x->head = 0;
 }
 
-static int recount(struct neap__placement *x, int64_t from)
+static int update_rows(struct neap__placement *x, int64_t from)
 {
 	for (int64_t i = from; i + 1 < x->count; i++) {
 		int64_t end = x->kept[i + 1].t;
@@ -154,40 +155,40 @@ static int recount(struct neap__placement *x, int64_t from)
 
 void neap__placement_settle(struct neap__placement *x)
 {
-	if (x->dense)
-		straighten(x);
-	x->dense = 0;
+	if (x->ring)
+		unroll_ring(x);
+	x->ring = 0;
 }
 
 /* The first of the ring goes, its part joins the one that grows. */
-static int keep_dense(struct neap__placement *x, int64_t t, struct neap__kept_state *gone)
+static int keep_in_ring(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {
-	struct neap__kept_state *first = ring(x, 0);
-	*gone = *first;
+	struct neap__kept_state *first = ring_entry(x, 0);
+	*evicted = *first;
 	first->t = x->newest = t;
 	x->head = (x->head + 1) % (x->count - x->full - 1);
-	if (ring(x, 0)->t - x->kept[x->full].t <= x->most - x->full)
+	if (ring_entry(x, 0)->t - x->kept[x->full].t <= x->most - x->full)
 		return 0;
-	straighten(x);
+	unroll_ring(x);
 	x->full++;
 	if (x->full + 1 < x->count)
 		return 0;
-	x->dense = 0;
-	return recount(x, 0);
+	x->ring = 0;
+	return update_rows(x, 0);
 }
 
-int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *gone)
+int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {
 	int64_t at, from = x->count - 1;
-	if (x->dense)
-		return keep_dense(x, t, gone);
+	if (x->ring)
+		return keep_in_ring(x, t, evicted);
 	(void)due(x, t, &at);
-	*gone = (struct neap__kept_state){.slot = -1};
+	*evicted = (struct neap__kept_state){.slot = -1};
 	if (at > 0) {
-		*gone = x->kept[at];
+		*evicted = x->kept[at];
 		x->count--;
 		memmove(x->kept + at, x->kept + at + 1, (size_t)(x->count - at) * sizeof *x->kept);
-		x->kept[x->count].slot = gone->slot;
+		x->kept[x->count].slot = evicted->slot;
 		from = at - 1;
 	}
 	int64_t slot = neap__placement_push(x, t);
@@ -195,6 +196,6 @@ int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept
 	x->newest = t;
 	if (at == 0 && x->count == x->most && x->count > 1 &&
 		neap__leaf_revolve_fit(x->costs, 0) == 1)
-		x->dense = 1;
-	return recount(x, from);
+		x->ring = 1;
+	return update_rows(x, from);
 }

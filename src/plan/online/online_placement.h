@@ -41,7 +41,7 @@ struct neap__placement {
 	int64_t most;  /* states that may be kept */
 	int64_t slots; /* used so far */
 	int64_t newest;
-	int dense;    /* in the optimal range, all slots taken: */
+	int ring;     /* in the optimal range, all slots taken: */
 	int64_t full; /* parts as long as they may be; the next one grows */
 	int64_t head; /* entries from full + 1 on are a ring, which begins there */
 };
@@ -55,10 +55,10 @@ int neap__placement_due(const struct neap__placement *x, int64_t t);
 /* The next such t, or one 2^40 steps ahead. */
 int64_t neap__placement_until(const struct neap__placement *x, int64_t t);
 /*
- * Keeps the live state, at t, at the end of the list. *gone is the state that makes
- * room for it, its slot is the new one's; gone->slot = -1: none has to. 0 or -ENOMEM.
+ * Keeps the live state, at t, at the end of the list. *evicted is the state that makes
+ * room for it, its slot is the new one's; evicted->slot = -1: none has to. 0 or -ENOMEM.
  */
-int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *gone);
+int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted);
 /* Ends the ring: the list is in order. */
 void neap__placement_settle(struct neap__placement *x);
 /* Adds t and no more to the list; entries above its end keep their slots. Its slot, or -ENOMEM. */

@@ -59,17 +59,17 @@ void neap__online_fini(struct neap__online *x)
 
 static int keep(struct neap__online *x, struct neap_schedule *s)
 {
-	struct neap__kept_state gone;
-	NEAP_TRY(neap__placement_keep(&x->placement, x->at, &gone));
+	struct neap__kept_state evicted;
+	NEAP_TRY(neap__placement_keep(&x->placement, x->at, &evicted));
 	x->from = x->at;
-	if (gone.slot >= 0)
-		neap__drop(s, gone.slot, gone.t);
-	neap__save(s, gone.slot >= 0 ? gone.slot : x->placement.slots - 1, x->at);
+	if (evicted.slot >= 0)
+		neap__drop(s, evicted.slot, evicted.t);
+	neap__save(s, evicted.slot >= 0 ? evicted.slot : x->placement.slots - 1, x->at);
 	return 0;
 }
 
 /* The length is reached: the parts as they lie. */
-static void turn_back(struct neap__online *x)
+static void begin_reversal(struct neap__online *x)
 {
 	struct neap__placement *list = &x->placement;
 	int64_t end = x->at < 0 ? x->steps : x->at;
@@ -89,7 +89,7 @@ static int forward(struct neap__online *x, struct neap_schedule *s)
 		neap__emit_turn(s);
 		x->turned = 1;
 		x->at = -1;
-		turn_back(x);
+		begin_reversal(x);
 		return 0;
 	}
 	if (!x->begun) {
@@ -107,7 +107,7 @@ static int forward(struct neap__online *x, struct neap_schedule *s)
 		neap__advance(s, x->from, x->at);
 		return 0;
 	}
-	turn_back(x);
+	begin_reversal(x);
 	return 0;
 }
 

@@ -23,9 +23,9 @@
 #define CHOICES_MOST 1e8 /* cells of two bytes */
 #define SECOND 0x8000
 #define LEVELS_MOST 4096
-#define CELLS_MOST 4000000
-#define MANY 16
-#define DEALS_MOST 4000000 /* times their parts */
+#define LEVEL_CELLS_MOST 4000000
+#define SMALL_PARTS 16
+#define ASSIGNMENTS_MOST 4000000 /* times their parts */
 
 typedef __int128 wide;
 
@@ -46,26 +46,26 @@ struct level {
 	int64_t steps, advances;
 };
 
-struct slot_deal {
+struct part_assignment {
 	int64_t u, slots, length[2];
-	int64_t many; /* parts, the smallest ones, of which every deal is tried */
+	int64_t small; /* parts, the smallest ones, of which every deal is tried */
 	int64_t levels;
 	struct level *level; /* [levels + 1][u]; level 0: one step each */
 	double best;
-	uint32_t second; /* the parts dealt to the second chain, of the last MANY */
+	uint32_t second; /* the parts dealt to the second chain, of the last SMALL_PARTS */
 };
 
-static const struct level *level_of(const struct slot_deal *d, int64_t t, int64_t i)
+static const struct level *level_of(const struct part_assignment *d, int64_t t, int64_t i)
 {
 	return &d->level[t * d->u + i];
 }
 
-/* Levels until every part alone holds the longer chain, or as many as are worth it. */
-static int make_levels(struct slot_deal *d)
+/* Levels until every part alone holds the longer chain, or as small as are worth it. */
+static int make_levels(struct part_assignment *d)
 {
 	int64_t longest = d->length[d->length[1] > d->length[0]], room = 0;
 	int enough = 0;
-	for (int64_t t = 0; !enough && t <= LEVELS_MOST && t * d->u < CELLS_MOST; t++) {
+	for (int64_t t = 0; !enough && t <= LEVELS_MOST && t * d->u < LEVEL_CELLS_MOST; t++) {
 		if (t == room) {
 			room = room ? 2 * room : 16;
 			void *more = realloc(d->level, (size_t)(room * d->u) * sizeof *d->level);
@@ -90,7 +90,7 @@ struct join_sums {
 	int64_t steps[2], advances[2];
 };
 
-static void sum(const struct slot_deal *d, int64_t t, const struct neap__join_part *part,
+static void sum(const struct part_assignment *d, int64_t t, const struct neap__join_part *part,
 	struct join_sums *out)
 {
 	*out = (struct join_sums){{0, 0}, {0, 0}};
@@ -103,7 +103,8 @@ static void sum(const struct slot_deal *d, int64_t t, const struct neap__join_pa
 }
 
 /* The first level at which a chain's parts hold it, or levels + 1. */
-static int64_t enough(const struct slot_deal *d, const struct neap__join_part *part, int side)
+static int64_t level_that_holds(
+	const struct part_assignment *d, const struct neap__join_part *part, int side)
 {
 	int64_t low = 0, high = d->levels + 1;
 	struct join_sums s;
@@ -119,12 +120,12 @@ static int64_t enough(const struct slot_deal *d, const struct neap__join_part *p
 }
 
 /* Advance steps of parts dealt out like this, in each chain as even as can be; or INFINITY. */
-static double evaluate(const struct slot_deal *d, const struct neap__join_part *part)
+static double evaluate(const struct part_assignment *d, const struct neap__join_part *part)
 {
 	double all = 0;
 	struct join_sums s;
 	for (int side = 0; side < 2; side++) {
-		int64_t t = enough(d, part, side);
+		int64_t t = level_that_holds(d, part, side);
 		if (t > d->levels)
 			return INFINITY;
 		sum(d, t > 0 ? t - 1 : 0, part, &s);
@@ -137,11 +138,11 @@ static double evaluate(const struct slot_deal *d, const struct neap__join_part *
 }
 
 /* The lengths that evaluate() counted. */
-static void lengthen(const struct slot_deal *d, struct neap__join_part *part)
+static void set_lengths(const struct part_assignment *d, struct neap__join_part *part)
 {
 	struct join_sums s;
 	for (int side = 0; side < 2; side++) {
-		int64_t t = enough(d, part, side), before = t > 0 ? t - 1 : 0;
+		int64_t t = level_that_holds(d, part, side), before = t > 0 ? t - 1 : 0;
 		sum(d, before, part, &s);
 		int64_t left = d->length[side] - s.steps[side];
 		for (int64_t i = 0; i < d->u; i++) {
@@ -156,14 +157,15 @@ static void lengthen(const struct slot_deal *d, struct neap__join_part *part)
 	}
 }
 
-static void mark(const struct slot_deal *d, struct neap__join_part *part, uint32_t second)
+static void assign_small(
+	const struct part_assignment *d, struct neap__join_part *part, uint32_t second)
 {
-	for (int64_t i = 0; i < d->many; i++)
-		part[d->u - d->many + i].second = (int)(second >> i & 1);
+	for (int64_t i = 0; i < d->small; i++)
+		part[d->u - d->small + i].second = (int)(second >> i & 1);
 }
 
 /* What all parts in one pool would take: no deal takes less. */
-static double pooled(const struct slot_deal *d)
+static double pooled_bound(const struct part_assignment *d)
 {
 	double length = (double)d->length[0] + (double)d->length[1], before = 0, advances = 0;
 	for (int64_t t = 0; t <= d->levels; t++) {
@@ -180,8 +182,8 @@ static double pooled(const struct slot_deal *d)
 	return 0;
 }
 
-/* All but the last, smallest MANY parts: the larger to the chain that lacks most. */
-static void deal_large(const struct slot_deal *d, struct neap__join_part *part)
+/* All but the last, smallest SMALL_PARTS parts: the larger to the chain that lacks most. */
+static void assign_large(const struct part_assignment *d, struct neap__join_part *part)
 {
 	double lack[2] = {(double)d->length[0], (double)d->length[1]}, all = 0;
 	int64_t t = 0;
@@ -204,13 +206,13 @@ static void deal_large(const struct slot_deal *d, struct neap__join_part *part)
  * Tries every way to deal the smallest parts out. 1 if that finds the optimum: all
  * parts were tried, or it takes no more than one pool would.
  */
-static int enumerate(struct slot_deal *d, struct neap__join_part *part)
+static int enumerate(struct part_assignment *d, struct neap__join_part *part)
 {
-	double least = pooled(d);
+	double least = pooled_bound(d);
 	d->best = INFINITY;
-	deal_large(d, part);
-	for (uint32_t second = 0; second >> d->many == 0; second++) {
-		mark(d, part, second);
+	assign_large(d, part);
+	for (uint32_t second = 0; second >> d->small == 0; second++) {
+		assign_small(d, part, second);
 		double advances = evaluate(d, part);
 		if (advances < d->best) {
 			d->best = advances;
@@ -219,19 +221,21 @@ static int enumerate(struct slot_deal *d, struct neap__join_part *part)
 		if (d->best <= least)
 			break;
 	}
-	if (d->best == INFINITY || (d->u > d->many && d->best > least))
+	if (d->best == INFINITY || (d->u > d->small && d->best > least))
 		return 0;
-	mark(d, part, d->second);
-	lengthen(d, part);
+	assign_small(d, part, d->second);
+	set_lengths(d, part);
 	return 1;
 }
 
-static int deal(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, int64_t slots)
+static int assign(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, int64_t slots)
 {
-	struct slot_deal d = {
-		.u = u, .slots = slots, .length = {a, b}, .many = u < MANY ? u : MANY};
-	while (d.many > 0 && u << d.many > DEALS_MOST)
-		d.many--;
+	struct part_assignment d = {.u = u,
+		.slots = slots,
+		.length = {a, b},
+		.small = u < SMALL_PARTS ? u : SMALL_PARTS};
+	while (d.small > 0 && u << d.small > ASSIGNMENTS_MOST)
+		d.small--;
 	int rc = make_levels(&d);
 	if (rc == 0)
 		rc = enumerate(&d, part);
@@ -361,7 +365,7 @@ int neap__join_parts(struct neap__join_part **out, int64_t *count, int64_t *adva
 	if (!part)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	*count = most;
-	int rc = deal(part, most, a, b, slots);
+	int rc = assign(part, most, a, b, slots);
 	if (rc == 0)
 		rc = search(part, count, a, b, slots, most);
 	else if (rc > 0)

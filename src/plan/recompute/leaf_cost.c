@@ -28,12 +28,13 @@ int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, i
 	if (j >= x->slots)
 		return NEAP__LEAF_NEVER;
 	if (j == x->slots - 1)
-		return neap__leaf_revolve_line(x, l, j, &use) < 0 || use.advances > NEAP__LEAF_NEVER
+		return neap__leaf_revolve_one_slot(x, l, j, &use) < 0 ||
+				       use.advances > NEAP__LEAF_NEVER
 			       ? NEAP__LEAF_NEVER
 			       : use.advances;
-	if (l <= x->exact && neap__leaf_revolve_known(x, l, j, &part, &cost))
+	if (l <= x->exact_most && neap__leaf_revolve_known(x, l, j, &part, &cost))
 		return cost;
-	double hull = neap__leaf_revolve_worth(x, l, j) + 0.5;
+	double hull = neap__leaf_revolve_chord(x, l, j) + 0.5;
 	return hull < (double)NEAP__LEAF_NEVER ? (int64_t)hull : NEAP__LEAF_NEVER;
 }
 
@@ -69,7 +70,7 @@ static struct neap__leaf_use measure(
 	struct neap__leaf_use use;
 	if (part.j != x->slots - 1 || part.l <= neap__leaf_revolve_fit(x, part.j))
 		return neap__leaf_revolve_measure_known(x, part);
-	if (neap__leaf_revolve_line(x, part.l, part.j, &use) < 0)
+	if (neap__leaf_revolve_one_slot(x, part.l, part.j, &use) < 0)
 		use.advances = -1;
 	return use;
 }

@@ -61,8 +61,8 @@ static void fill_row(struct neap__leaf_revolve *x, int64_t level)
 			continue;
 		}
 		use_t both = join(&left->use, &right->use, left->l);
-		wide phi = (wide)level * (left->l + right->l) - both.advances;
-		if (phi >= (wide)level * m)
+		wide value = (wide)level * (left->l + right->l) - both.advances;
+		if (value >= (wide)level * m)
 			row[j] = (struct neap__leaf_vertex){left->l + right->l, both};
 	}
 }
@@ -91,9 +91,9 @@ static int fill_rows(struct neap__leaf_revolve *x, int64_t l, int64_t j, int64_t
 	return 0;
 }
 
-static int32_t *least_row(const struct neap__leaf_revolve *x, int64_t j)
+static int32_t *exact_row(const struct neap__leaf_revolve *x, int64_t j)
 {
-	return x->least + j * (x->exact + 1);
+	return x->exact_cost + j * (x->exact_most + 1);
 }
 
 static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
@@ -101,17 +101,17 @@ static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 	int64_t width = x->slots + 1, most = cells / width - 1;
 	while (most > 0 && most * most / 2 > work / width)
 		most = most * 7 / 8;
-	x->exact = most < x->steps ? most : x->steps;
-	if (x->exact < 0)
-		x->exact = 0;
-	x->least = malloc((size_t)(width * (x->exact + 1)) * sizeof *x->least);
-	if (!x->least)
+	x->exact_most = most < x->steps ? most : x->steps;
+	if (x->exact_most < 0)
+		x->exact_most = 0;
+	x->exact_cost = malloc((size_t)(width * (x->exact_most + 1)) * sizeof *x->exact_cost);
+	if (!x->exact_cost)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	for (int64_t j = x->slots; j >= 0; j--) {
-		int32_t *row = least_row(x, j);
-		const int32_t *right = j < x->slots ? least_row(x, j + 1) : NULL;
+		int32_t *row = exact_row(x, j);
+		const int32_t *right = j < x->slots ? exact_row(x, j + 1) : NULL;
 		int64_t m = neap__leaf_revolve_fit(x, j);
-		for (int64_t l = 0; l <= x->exact; l++) {
+		for (int64_t l = 0; l <= x->exact_most; l++) {
 			int32_t best = l <= m ? 0 : NEVER;
 			for (int64_t y = 1; l > m && right && y < l; y++) {
 				int32_t cost = (int32_t)y + right[l - y] + row[y];
@@ -145,8 +145,8 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 	*cost = 0;
 	if (l <= neap__leaf_revolve_fit(x, j))
 		return 1;
-	if (l <= x->exact) {
-		*cost = least_row(x, j)[l];
+	if (l <= x->exact_most) {
+		*cost = exact_row(x, j)[l];
 		return *cost < NEVER;
 	}
 	int64_t level = neap__leaf_revolve_level(x, l, j);
@@ -158,7 +158,7 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 }
 
 /* Chord between the full lengths around l. */
-double neap__leaf_revolve_worth(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t level = neap__leaf_revolve_level(x, l, j);
 	if (level == 1)
@@ -175,7 +175,7 @@ struct leaf_node {
 	int64_t l, j, cost;
 	double value;
 	int64_t parent;
-	struct neap__leaf_turn turn; /* by which it was reached */
+	struct neap__leaf_split split; /* by which it was reached */
 };
 
 struct beam {
@@ -183,7 +183,7 @@ struct beam {
 	struct leaf_node *nodes;
 	int64_t count, room, width; /* nodes so far; at most in a generation */
 	struct leaf_node best[BEAM_MOST];
-	int64_t kept;
+	int64_t chosen;
 	struct leaf_node end; /* the best that is complete; l = 0: none yet */
 	struct neap__leaf_part end_part;
 };
@@ -192,7 +192,7 @@ struct beam {
 static void offer(struct beam *b, const struct leaf_node *n)
 {
 	struct neap__leaf_part part;
-	int64_t cost, at = b->kept;
+	int64_t cost, at = b->chosen;
 	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaf_revolve_fit(b->x, n->j)))
 		return;
 	if (neap__leaf_revolve_known(b->x, n->l, n->j, &part, &cost)) {
@@ -203,26 +203,26 @@ static void offer(struct beam *b, const struct leaf_node *n)
 		}
 		return;
 	}
-	for (int64_t i = 0; i < b->kept; i++)
+	for (int64_t i = 0; i < b->chosen; i++)
 		if (b->best[i].l == n->l && b->best[i].j == n->j) {
 			if (n->value >= b->best[i].value)
 				return;
 			memmove(b->best + i, b->best + i + 1,
-				(size_t)(b->kept - i - 1) * sizeof *n);
-			at = --b->kept;
+				(size_t)(b->chosen - i - 1) * sizeof *n);
+			at = --b->chosen;
 		}
 	while (at > 0 && b->best[at - 1].value > n->value)
 		at--;
 	if (at == b->width)
 		return;
-	if (b->kept == b->width)
-		b->kept--;
-	memmove(b->best + at + 1, b->best + at, (size_t)(b->kept - at) * sizeof *n);
+	if (b->chosen == b->width)
+		b->chosen--;
+	memmove(b->best + at + 1, b->best + at, (size_t)(b->chosen - at) * sizeof *n);
 	b->best[at] = *n;
-	b->kept++;
+	b->chosen++;
 }
 
-static void expand(struct beam *b, int64_t parent, int64_t level)
+static void expand_node(struct beam *b, int64_t parent, int64_t level)
 {
 	const struct neap__leaf_revolve *x = b->x;
 	struct leaf_node from = b->nodes[parent];
@@ -236,24 +236,24 @@ static void expand(struct beam *b, int64_t parent, int64_t level)
 		struct leaf_node n = {.l = from.l - v->l,
 			.j = side ? from.j + 1 : from.j,
 			.parent = parent,
-			.turn = {side ? v->l : from.l - v->l, level, side}};
-		n.cost = from.cost + n.turn.y + v->use.advances;
-		n.value = (double)n.cost + neap__leaf_revolve_worth(x, n.l, n.j);
+			.split = {side ? v->l : from.l - v->l, level, side}};
+		n.cost = from.cost + n.split.y + v->use.advances;
+		n.value = (double)n.cost + neap__leaf_revolve_chord(x, n.l, n.j);
 		offer(b, &n);
 	}
 }
 
 static int next_generation(struct beam *b, int64_t first, int64_t last)
 {
-	b->kept = 0;
+	b->chosen = 0;
 	for (int64_t i = first; i < last; i++) {
 		int64_t level = neap__leaf_revolve_level(b->x, b->nodes[i].l, b->nodes[i].j);
 		for (int64_t near = level - 3; near <= level; near++)
 			if (near > 1)
-				expand(b, i, near);
-		expand(b, i, 1);
+				expand_node(b, i, near);
+		expand_node(b, i, 1);
 	}
-	if (b->count + b->kept > b->room) {
+	if (b->count + b->chosen > b->room) {
 		int64_t room = 2 * b->room + BEAM_MOST;
 		struct leaf_node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
 		if (!nodes)
@@ -261,14 +261,14 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 		b->nodes = nodes;
 		b->room = room;
 	}
-	for (int64_t i = 0; i < b->kept; i++)
+	for (int64_t i = 0; i < b->chosen; i++)
 		if (b->end.l == 0 || b->best[i].cost < b->end.cost)
 			b->nodes[b->count++] = b->best[i];
 	return 0;
 }
 
 /* The splits from the root to the best complete node. */
-static int trace(struct neap__leaf_revolve *x, const struct beam *b)
+static int trace_path(struct neap__leaf_revolve *x, const struct beam *b)
 {
 	int64_t n = 1;
 	for (int64_t i = b->end.parent; i > 0; i = b->nodes[i].parent)
@@ -276,16 +276,16 @@ static int trace(struct neap__leaf_revolve *x, const struct beam *b)
 	x->path = malloc((size_t)n * sizeof *x->path);
 	if (!x->path)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	x->turns = n;
-	x->path[--n] = b->end.turn;
+	x->splits = n;
+	x->path[--n] = b->end.split;
 	for (int64_t i = b->end.parent; i > 0; i = b->nodes[i].parent)
-		x->path[--n] = b->nodes[i].turn;
+		x->path[--n] = b->nodes[i].split;
 	x->end = b->end_part;
 	x->root.level = -1;
 	return 0;
 }
 
-static int search(struct neap__leaf_revolve *x)
+static int beam_search(struct neap__leaf_revolve *x)
 {
 	struct beam b = {.x = x, .room = 64, .count = 1};
 	int64_t depth = x->levels + x->slots, first = 0;
@@ -303,14 +303,14 @@ static int search(struct neap__leaf_revolve *x)
 		first = last;
 	}
 	if (rc == 0)
-		rc = b.end.l ? trace(x, &b) : NEAP_EINFEASIBLE;
+		rc = b.end.l ? trace_path(x, &b) : NEAP_EINFEASIBLE;
 	free(b.nodes);
 	return rc;
 }
 
 static int64_t split_exact(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
-	const int32_t *row = least_row(x, j), *right = least_row(x, j + 1);
+	const int32_t *row = exact_row(x, j), *right = exact_row(x, j + 1);
 	for (int64_t y = 1; y < l; y++)
 		if ((int32_t)y + right[l - y] + row[y] == row[l])
 			return y;
@@ -324,7 +324,7 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	int64_t y, level = part->level;
 	*left = (struct neap__leaf_part){.j = part->j};
 	*right = (struct neap__leaf_part){.j = part->j + 1};
-	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact))) {
+	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact_most))) {
 		y = part->l - neap__leaf_revolve_fit(x, x->slots);
 	} else if (level > 0) {
 		y = neap__leaf_vertex(x, level - 1, part->j)->l;
@@ -335,11 +335,11 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	} else if (level == NEAP__LEAF_LOOSE) {
 		return neap__leaf_revolve_split_loose(x, part, left, right);
 	} else {
-		const struct neap__leaf_turn *turn = &x->path[-1 - level];
-		int64_t next = -level < x->turns ? level - 1 : x->end.level;
-		y = turn->y;
-		left->level = turn->full_left ? turn->level : next;
-		right->level = turn->full_left ? next : turn->level;
+		const struct neap__leaf_split *split = &x->path[-1 - level];
+		int64_t next = -level < x->splits ? level - 1 : x->end.level;
+		y = split->y;
+		left->level = split->full_left ? split->level : next;
+		right->level = split->full_left ? next : split->level;
 	}
 	left->l = y;
 	right->l = part->l - y;
@@ -366,18 +366,19 @@ static use_t measure_path(const struct neap__leaf_revolve *x)
 {
 	use_t all = neap__leaf_revolve_measure_known(x, x->end);
 	struct neap__leaf_part part = x->end;
-	for (int64_t i = x->turns - 1; i >= 0; i--) {
-		const struct neap__leaf_turn *turn = &x->path[i];
-		int64_t j = turn->full_left ? part.j - 1 : part.j;
-		use_t full = neap__leaf_vertex(x, turn->level, turn->full_left ? j : j + 1)->use;
-		all = turn->full_left ? join(&full, &all, turn->y) : join(&all, &full, turn->y);
+	for (int64_t i = x->splits - 1; i >= 0; i--) {
+		const struct neap__leaf_split *split = &x->path[i];
+		int64_t j = split->full_left ? part.j - 1 : part.j;
+		use_t full = neap__leaf_vertex(x, split->level, split->full_left ? j : j + 1)->use;
+		all = split->full_left ? join(&full, &all, split->y) : join(&all, &full, split->y);
 		part.j = j;
 	}
 	return all;
 }
 
 /* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
-int neap__leaf_revolve_line(const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
+int neap__leaf_revolve_one_slot(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
 	int64_t m0 = neap__leaf_revolve_fit(x, j), m1 = neap__leaf_revolve_fit(x, j + 1);
 	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
@@ -406,9 +407,9 @@ static int64_t slots_useful(const struct neap__leaf_revolve *x)
 static int plan_slots(struct neap__leaf_revolve *x)
 {
 	if (x->slots == 1)
-		return neap__leaf_revolve_line(x, x->steps, 0, &x->use);
+		return neap__leaf_revolve_one_slot(x, x->steps, 0, &x->use);
 	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
-	if (x->exact == x->steps) {
+	if (x->exact_most == x->steps) {
 		x->use = neap__leaf_revolve_measure_known(x, x->root);
 		return 0;
 	}
@@ -420,7 +421,7 @@ static int plan_slots(struct neap__leaf_revolve *x)
 		x->use = neap__leaf_revolve_measure_known(x, x->root);
 		return 0;
 	}
-	NEAP_TRY(search(x));
+	NEAP_TRY(beam_search(x));
 	x->use = measure_path(x);
 	return 0;
 }
@@ -494,10 +495,10 @@ int neap__leaf_revolve_plan(struct neap__leaf_revolve *x, int64_t steps, int64_t
 void neap__leaf_revolve_free(struct neap__leaf_revolve *x)
 {
 	free(x->vertex);
-	free(x->least);
+	free(x->exact_cost);
 	free(x->path);
 	x->vertex = NULL;
-	x->least = NULL;
+	x->exact_cost = NULL;
 	x->path = NULL;
-	x->turns = x->levels = x->room = 0;
+	x->splits = x->levels = x->room = 0;
 }

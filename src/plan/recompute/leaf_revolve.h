@@ -39,7 +39,7 @@ struct neap__leaf_vertex {
 	struct neap__leaf_use use;
 };
 
-struct neap__leaf_turn { /* a split on the path: one side is full, of that level */
+struct neap__leaf_split { /* a split on the path: one side is full, of that level */
 	int64_t y, level;
 	int full_left;
 };
@@ -49,10 +49,10 @@ struct neap__leaf_revolve {
 	int64_t slots; /* at most */
 	int64_t levels, room;
 	struct neap__leaf_vertex *vertex; /* [levels][slots + 1] */
-	int64_t exact;			  /* C(l,j) is known for l <= exact */
-	int32_t *least;			  /* [slots + 1][exact + 1] */
-	struct neap__leaf_turn *path;
-	int64_t turns;
+	int64_t exact_most;		  /* C(l,j) is known for l <= exact */
+	int32_t *exact_cost;		  /* [slots + 1][exact + 1] */
+	struct neap__leaf_split *path;
+	int64_t splits;
 	struct neap__leaf_part end; /* of the path */
 	struct neap__leaf_part root;
 	struct neap__leaf_use use; /* of the whole */
@@ -117,12 +117,12 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 /* The first level whose full length is l or more; levels + 1 if there is none. */
 int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* Chord between the full lengths around l. */
-double neap__leaf_revolve_worth(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
+double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
 /* What a part that is not loose takes; recursion is no deeper than slots and levels. */
 struct neap__leaf_use neap__leaf_revolve_measure_known(
 	const struct neap__leaf_revolve *x, struct neap__leaf_part part);
 /* One slot left, l > m_j: leaves of m_{j+1} steps from the end, the first of at most m_j. */
-int neap__leaf_revolve_line(
+int neap__leaf_revolve_one_slot(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j, struct neap__leaf_use *use);
 
 /* A full part; level from 1. */

@@ -36,11 +36,11 @@ static int64_t greater(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-int neap__logblocks_init(
-	struct neap__logblocks *x, const struct neap_problem *problem, int tier, int mode)
+int neap__log_blocks_init(
+	struct neap__log_blocks *x, const struct neap_problem *problem, int tier, int mode)
 {
 	const struct neap_chain *c = &problem->chain;
-	*x = (struct neap__logblocks){.p = problem,
+	*x = (struct neap__log_blocks){.p = problem,
 		.tier = tier,
 		.mode = mode,
 		.pool = neap__pool_bytes(problem, tier),
@@ -50,62 +50,62 @@ int neap__logblocks_init(
 		.window = 1};
 	if (!(mode & NEAP__LOG_SLOTS))
 		return 0;
-	x->table = 64;
-	x->start = calloc((size_t)x->table, sizeof *x->start);
+	x->start_room = 64;
+	x->start = calloc((size_t)x->start_room, sizeof *x->start);
 	return x->start ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
-void neap__logblocks_free(struct neap__logblocks *x)
+void neap__log_blocks_free(struct neap__log_blocks *x)
 {
 	free(x->start);
 	x->start = NULL;
 }
 
-static int grow(struct neap__logblocks *x, int64_t rows)
+static int grow(struct neap__log_blocks *x, int64_t rows)
 {
-	if (rows <= x->table)
+	if (rows <= x->start_room)
 		return 0;
 	int64_t *more = realloc(x->start, (size_t)rows * 2 * sizeof *more);
 	if (!more)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	x->start = more;
-	x->table = 2 * rows;
+	x->start_room = 2 * rows;
 	return 0;
 }
 
 /* Steps of block j at most, from step `start`, above one of `before` steps. */
-static int64_t longest(const struct neap__logblocks *x, int64_t j, int64_t start, int64_t before)
+static int64_t longest(const struct neap__log_blocks *x, int64_t j, int64_t start, int64_t before)
 {
 	int64_t room = x->pool - j * x->state, both = x->tape + x->log, most;
-	if (x->mode & NEAP__LOG_KEPT) {
+	if (x->mode & NEAP__LOG_LOCAL) {
 		most = (room - start * x->log) / both;
 	} else if (x->mode & NEAP__LOG_EARLY) {
 		most = (room - before * x->log) / both;
 	} else {
 		most = lesser(room / both, (room - before * x->log) / x->tape);
 	}
-	if (!(x->mode & NEAP__LOG_KEPT)) /* while it is logged */
+	if (!(x->mode & NEAP__LOG_LOCAL)) /* while it is logged */
 		most = lesser(most, (room - x->state) / x->log);
 	return lesser(most, x->interval);
 }
 
 /* Steps that n blocks must cover, so that the turn fits. */
-static int64_t must_cover(const struct neap__logblocks *x, int64_t n)
+static int64_t must_cover(const struct neap__log_blocks *x, int64_t n)
 {
 	int64_t more = x->p->chain.steps * x->tape + n * x->state - x->pool;
-	if (!(x->mode & NEAP__LOG_KEPT) && n > 0)
+	if (!(x->mode & NEAP__LOG_LOCAL) && n > 0)
 		more -= x->start[n - 1] * x->log;
 	int64_t least = more > 0 ? neap__ceil_div(more, x->tape - x->log) : 0;
 	return n > 0 ? greater(least, x->start[n - 1] + 1) : least;
 }
 
 /* Is a step cheaper in a block than in the tail? */
-static int blocks_pay(const struct neap__logblocks *x)
+static int blocks_pay(const struct neap__log_blocks *x)
 {
 	return x->p->chain.advance + x->p->chain.replay < x->p->chain.record;
 }
 
-static int fit_slots(struct neap__logblocks *x)
+static int fit_slots(struct neap__log_blocks *x)
 {
 	int64_t steps = x->p->chain.steps, covered = 0, before = 0;
 	int found = 0;
@@ -129,14 +129,14 @@ static int fit_slots(struct neap__logblocks *x)
 }
 
 /* With states on the tier: steps covered by blocks of `interval`, -1 if they do not fit. */
-static int64_t covered_by(const struct neap__logblocks *x, int64_t interval)
+static int64_t covered_by(const struct neap__log_blocks *x, int64_t interval)
 {
 	int64_t steps = x->p->chain.steps, whole = steps * x->tape - x->pool, s, most;
 	if (whole <= 0 && !blocks_pay(x))
 		return 0;
 	if (interval < 1)
 		return whole <= 0 ? 0 : -1;
-	if (x->mode & NEAP__LOG_KEPT) {
+	if (x->mode & NEAP__LOG_LOCAL) {
 		s = whole > 0 ? neap__ceil_div(whole, x->tape - x->log) : 0;
 		most = lesser((x->pool - interval * x->tape) / x->log, steps);
 	} else {
@@ -150,10 +150,10 @@ static int64_t covered_by(const struct neap__logblocks *x, int64_t interval)
 }
 
 /* The longest interval of states on the tier, 0 for none. */
-static int64_t longest_interval(const struct neap__logblocks *x)
+static int64_t longest_interval(const struct neap__log_blocks *x)
 {
 	int64_t logs = (x->mode & NEAP__LOG_EARLY ? 2 : 1) * x->log, steps = x->p->chain.steps;
-	if (x->mode & NEAP__LOG_KEPT) {
+	if (x->mode & NEAP__LOG_LOCAL) {
 		int64_t s = neap__ceil_div(greater(steps * x->tape - x->pool, 0), x->tape - x->log);
 		return lesser(
 			(x->pool - s * x->log) / x->tape, blocks_pay(x) ? steps : greater(s, 1));
@@ -163,10 +163,10 @@ static int64_t longest_interval(const struct neap__logblocks *x)
 	return s > 0 ? lesser(most, s) : most;
 }
 
-int neap__logblocks_fit(struct neap__logblocks *x, int64_t interval)
+int neap__log_blocks_fit(struct neap__log_blocks *x, int64_t interval)
 {
 	int64_t steps = x->p->chain.steps;
-	x->room = 0;
+	x->staged = 0;
 	x->window = 1;
 	if (x->pool < 0)
 		return 0;
@@ -182,7 +182,7 @@ int neap__logblocks_fit(struct neap__logblocks *x, int64_t interval)
 	return 1;
 }
 
-int neap__logblocks_again(struct neap__logblocks *x, int64_t body, int64_t interval)
+int neap__log_blocks_restore(struct neap__log_blocks *x, int64_t body, int64_t interval)
 {
 	int64_t covered = 0, before = 0;
 	x->body = body;
@@ -204,17 +204,17 @@ int neap__logblocks_again(struct neap__logblocks *x, int64_t body, int64_t inter
 	return 1;
 }
 
-static int64_t length_of(const struct neap__logblocks *x, int64_t j)
+static int64_t length_of(const struct neap__log_blocks *x, int64_t j)
 {
-	return neap__logblocks_start(x, j + 1) - neap__logblocks_start(x, j);
+	return neap__log_blocks_start(x, j + 1) - neap__log_blocks_start(x, j);
 }
 
 /* While block j is replayed or reversed. */
-static int64_t down(const struct neap__logblocks *x, int64_t j)
+static int64_t bytes_backward(const struct neap__log_blocks *x, int64_t j)
 {
 	int64_t l = length_of(x, j), before = j > 0 ? length_of(x, j - 1) : 0, logs = l;
-	if (x->mode & NEAP__LOG_KEPT)
-		logs = neap__logblocks_start(x, j + 1);
+	if (x->mode & NEAP__LOG_LOCAL)
+		logs = neap__log_blocks_start(x, j + 1);
 	else if (x->mode & NEAP__LOG_EARLY)
 		logs = l + before;
 	else
@@ -223,75 +223,75 @@ static int64_t down(const struct neap__logblocks *x, int64_t j)
 }
 
 /* While block j is advanced over the first time; of it `in_flight` blocks' logs are there. */
-static int64_t up(const struct neap__logblocks *x, int64_t j)
+static int64_t bytes_forward(const struct neap__log_blocks *x, int64_t j)
 {
-	int64_t first = x->mode & NEAP__LOG_KEPT ? 0 : greater(j + 1 - x->window, 0);
-	int64_t logs = neap__logblocks_start(x, j + 1) - neap__logblocks_start(x, first);
-	int64_t states = x->mode & NEAP__LOG_SLOTS ? j + 1 : lesser(j + 1, x->room);
+	int64_t first = x->mode & NEAP__LOG_LOCAL ? 0 : greater(j + 1 - x->window, 0);
+	int64_t logs = neap__log_blocks_start(x, j + 1) - neap__log_blocks_start(x, first);
+	int64_t states = x->mode & NEAP__LOG_SLOTS ? j + 1 : lesser(j + 1, x->staged);
 	return states * x->state + logs * x->log;
 }
 
-static int64_t at_turn(const struct neap__logblocks *x)
+static int64_t at_turn(const struct neap__log_blocks *x)
 {
-	int64_t logs = x->mode & NEAP__LOG_KEPT ? x->body : x->n ? length_of(x, x->n - 1) : 0;
+	int64_t logs = x->mode & NEAP__LOG_LOCAL ? x->body : x->n ? length_of(x, x->n - 1) : 0;
 	return (x->mode & NEAP__LOG_SLOTS ? x->n * x->state : 0) +
 	       (x->p->chain.steps - x->body) * x->tape + logs * x->log;
 }
 
-static int64_t peak_up(const struct neap__logblocks *x)
+static int64_t peak_forward(const struct neap__log_blocks *x)
 {
-	int64_t most = 0, few = greater(x->window, x->room) + 1;
+	int64_t most = 0, few = greater(x->window, x->staged) + 1;
 	if (x->start) {
 		for (int64_t j = 0; j < x->n; j++)
-			most = greater(most, up(x, j));
+			most = greater(most, bytes_forward(x, j));
 		return most;
 	}
 	for (int64_t j = greater(x->n - few, 0); j < x->n; j++)
-		most = greater(most, up(x, j));
+		most = greater(most, bytes_forward(x, j));
 	return most;
 }
 
-int64_t neap__logblocks_peak(const struct neap__logblocks *x)
+int64_t neap__log_blocks_peak(const struct neap__log_blocks *x)
 {
-	int64_t most = greater(peak_up(x), at_turn(x));
+	int64_t most = greater(peak_forward(x), at_turn(x));
 	if (x->start) {
 		for (int64_t j = 0; j < x->n; j++)
-			most = greater(most, down(x, j));
+			most = greater(most, bytes_backward(x, j));
 		return most;
 	}
 	/* Blocks of one length: the last three take the most. */
 	for (int64_t j = greater(x->n - 3, 0); j < x->n; j++)
-		most = greater(most, down(x, j));
+		most = greater(most, bytes_backward(x, j));
 	return most;
 }
 
-void neap__logblocks_widen(struct neap__logblocks *x, int staged)
+void neap__log_blocks_set_windows(struct neap__log_blocks *x, int staged)
 {
-	int states = !(x->mode & NEAP__LOG_SLOTS) && staged, logs = !(x->mode & NEAP__LOG_KEPT);
-	x->room = 0;
+	int states = !(x->mode & NEAP__LOG_SLOTS) && staged, logs = !(x->mode & NEAP__LOG_LOCAL);
+	x->staged = 0;
 	x->window = 1;
 	if (x->tier == 0 || x->p->tiers[x->tier - 1].flags & NEAP_TIER_SYNC)
 		return;
 	for (int64_t wide = 1; wide <= NEAP__OUTBOX_MOST && wide <= x->n; wide *= 2) {
-		struct neap__logblocks trial = *x;
-		trial.room = states ? wide : 0;
-		if (peak_up(&trial) <= x->pool)
-			x->room = trial.room;
-		trial.room = x->room;
+		struct neap__log_blocks trial = *x;
+		trial.staged = states ? wide : 0;
+		if (peak_forward(&trial) <= x->pool)
+			x->staged = trial.staged;
+		trial.staged = x->staged;
 		trial.window = logs ? wide : 1;
-		if (peak_up(&trial) <= x->pool)
+		if (peak_forward(&trial) <= x->pool)
 			x->window = trial.window;
 	}
 }
 
-uint64_t neap__logblocks_slow(const struct neap__logblocks *x)
+uint64_t neap__log_blocks_tier_bytes(const struct neap__log_blocks *x)
 {
 	int64_t bytes = 0, most = 0;
 	if (x->n == 0)
 		return 0;
 	if (!(x->mode & NEAP__LOG_SLOTS))
 		bytes += x->n * x->state;
-	if (x->mode & NEAP__LOG_KEPT)
+	if (x->mode & NEAP__LOG_LOCAL)
 		return (uint64_t)bytes;
 	for (int64_t j = 0; x->start && j < x->n; j++)
 		most = greater(most, length_of(x, j));

@@ -36,18 +36,18 @@ struct neap__recompute {
  * then, or where no slot fits, reach may be less than steps. Start from all zero;
  * may be made again; free with neap__recompute_free. 0 or -ENOMEM.
  */
-int neap__recompute_make(struct neap__recompute *phi, int64_t steps, int64_t pool, int64_t state,
+int neap__recompute_make(struct neap__recompute *costs, int64_t steps, int64_t pool, int64_t state,
 	int64_t tape, int64_t leaf_most);
-void neap__recompute_free(struct neap__recompute *phi);
+void neap__recompute_free(struct neap__recompute *costs);
 
 /* Tapes that fit beside j slots. */
-int64_t neap__recompute_leaf(const struct neap__recompute *phi, int64_t j);
+int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j);
 /* The hull: executions beyond one a step of l <= reach steps beside j slots. */
-double neap__recompute_extra(const struct neap__recompute *phi, int64_t l, int64_t j);
+double neap__recompute_extra(const struct neap__recompute *costs, int64_t l, int64_t j);
 /*
  * Where leaf(j) < l steps beside j < slots slots are to be cut: keep the start in
  * a slot, go y steps, reverse l - y steps beside j + 1 slots, then y beside j.
  */
-int64_t neap__recompute_split(const struct neap__recompute *phi, int64_t l, int64_t j);
+int64_t neap__recompute_split(const struct neap__recompute *costs, int64_t l, int64_t j);
 
 #endif

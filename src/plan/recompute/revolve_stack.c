@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "base/fail.h"
 
-static int grow(struct neap__revolving *x, int64_t room)
+static int grow(struct neap__revolve_stack *x, int64_t room)
 {
 	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
 	if (!stack)
@@ -14,15 +14,15 @@ static int grow(struct neap__revolving *x, int64_t room)
 	return 0;
 }
 
-int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room)
+int64_t neap__revolve_stack_tables(struct neap_schedule *s, int64_t room)
 {
-	struct neap__revolving *x = s->self;
+	struct neap__revolve_stack *x = s->self;
 	if (room > x->room)
 		NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
-static int push(struct neap__revolving *x, int64_t t0, struct neap__binomial part)
+static int push(struct neap__revolve_stack *x, int64_t t0, struct neap__binomial part)
 {
 	if (x->depth == x->room)
 		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
@@ -32,7 +32,7 @@ static int push(struct neap__revolving *x, int64_t t0, struct neap__binomial par
 	return 0;
 }
 
-int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots)
+int neap__revolve_stack_push(struct neap__revolve_stack *x, int64_t t0, int64_t l, int64_t slots)
 {
 	return push(x, t0, l > 1 ? neap__binomial(l, slots) : (struct neap__binomial){.l = 1});
 }
@@ -41,7 +41,7 @@ int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t
  * One level down from the topmost start, whose state is live and, for two steps
  * or more, stored in its slot: split and save, or reverse the one step left.
  */
-static int descend(struct neap__revolving *x, struct neap_schedule *s)
+static int descend(struct neap__revolve_stack *x, struct neap_schedule *s)
 {
 	int64_t t0 = x->stack[x->depth - 1].t0;
 	struct neap__binomial part = x->stack[x->depth - 1].part;
@@ -65,7 +65,7 @@ static int descend(struct neap__revolving *x, struct neap_schedule *s)
 	return push(x, t0 + y, neap__binomial_right(&part, y));
 }
 
-int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s)
+int neap__revolve_stack_next(struct neap__revolve_stack *x, struct neap_schedule *s)
 {
 	if (x->depth == 0)
 		return 0;

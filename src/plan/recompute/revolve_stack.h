@@ -9,7 +9,7 @@
 #include "plan/core/schedule.h"
 #include "plan/recompute/binomial.h"
 
-struct neap__revolving {
+struct neap__revolve_stack {
 	struct {
 		int64_t t0;
 		struct neap__binomial part; /* l = 1: a single step */
@@ -20,10 +20,10 @@ struct neap__revolving {
 };
 
 /* A part on top of the others: l steps from t0 on in `slots` slots. 0 or -ENOMEM. */
-int neap__revolve_push(struct neap__revolving *x, int64_t t0, int64_t l, int64_t slots);
+int neap__revolve_stack_push(struct neap__revolve_stack *x, int64_t t0, int64_t l, int64_t slots);
 /* The next few actions of the parts on the stack, none if it is empty. */
-int neap__revolve_next(struct neap__revolving *x, struct neap_schedule *s);
+int neap__revolve_stack_next(struct neap__revolve_stack *x, struct neap_schedule *s);
 /* A schedule's `tables`. */
-int64_t neap__revolve_tables(struct neap_schedule *s, int64_t room);
+int64_t neap__revolve_stack_tables(struct neap_schedule *s, int64_t room);
 
 #endif

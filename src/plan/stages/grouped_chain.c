@@ -134,7 +134,7 @@ static void fini(struct neap_schedule *s)
 	free(x->block);
 }
 
-int neap__groupchain_open(struct neap_schedule *s)
+int neap__grouped_chain_open(struct neap_schedule *s)
 {
 	const struct neap_chain *c = &s->problem.chain;
 	struct neap_problem blocks = s->problem;
@@ -146,7 +146,7 @@ int neap__groupchain_open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	for (int64_t i = 0; i < c->steps && plan.variant == NEAP__LONGCHAIN_BLOCKS_WORST; i++)
+	for (int64_t i = 0; i < c->steps && plan.variant == NEAP__LONG_CHAIN_BLOCKS_WORST; i++)
 		x->largest = larger(x->largest, (int64_t)c->stages->tape[i]);
 	NEAP_TRY(group(x, c));
 	blocks.chain.steps = x->n;

@@ -14,6 +14,6 @@
  * As neap__strategy.open. NEAP_EINFEASIBLE where the blocks do not fit the budget, or
  * where a backward needs an input that no tape holds.
  */
-int neap__groupchain_open(struct neap_schedule *s);
+int neap__grouped_chain_open(struct neap_schedule *s);
 
 #endif

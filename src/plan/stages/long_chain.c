@@ -153,7 +153,7 @@ static void fini(struct neap_schedule *s)
 	free(x->free_slots);
 }
 
-uint64_t neap__longchain_least(const struct neap_chain *chain)
+uint64_t neap__long_chain_least(const struct neap_chain *chain)
 {
 	struct neap__chain_reach reach;
 	uint64_t least = UINT64_MAX;
@@ -163,7 +163,7 @@ uint64_t neap__longchain_least(const struct neap_chain *chain)
 	return least;
 }
 
-int neap__longchain_open(struct neap_schedule *s)
+int neap__long_chain_open(struct neap_schedule *s)
 {
 	const struct neap_chain *c = &s->problem.chain;
 	const uint64_t most = (uint64_t)1 << 61; /* of sizes that are 2^60 together */
@@ -173,7 +173,7 @@ int neap__longchain_open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	NEAP_TRY(neap__chain_reach_init(&x->reach, c, s->plan.variant == NEAP__LONGCHAIN_WORST));
+	NEAP_TRY(neap__chain_reach_init(&x->reach, c, s->plan.variant == NEAP__LONG_CHAIN_WORST));
 	uint64_t least = neap__chain_reach_least(&x->reach);
 	if (memory < least)
 		return neap__fail(NEAP_EINFEASIBLE, "the stages need %llu bytes at least",

@@ -7,17 +7,17 @@
 #include "plan/core/strategy.h"
 
 /* The arrangements, plan.variant. */
-enum neap__longchain_variant {
-	NEAP__LONGCHAIN_TRUE,	/* places chosen by the tapes as they are */
-	NEAP__LONGCHAIN_WORST,	/* as if every tape were the largest one */
-	NEAP__LONGCHAIN_BLOCKS, /* blocks of stages: grouped_chain.h */
-	NEAP__LONGCHAIN_BLOCKS_WORST,
-	NEAP__LONGCHAIN_VARIANTS
+enum neap__long_chain_variant {
+	NEAP__LONG_CHAIN_TRUE,	 /* places chosen by the tapes as they are */
+	NEAP__LONG_CHAIN_WORST,	 /* as if every tape were the largest one */
+	NEAP__LONG_CHAIN_BLOCKS, /* blocks of stages: grouped_chain.h */
+	NEAP__LONG_CHAIN_BLOCKS_WORST,
+	NEAP__LONG_CHAIN_VARIANTS
 };
 
 /* A budget that works; UINT64_MAX: out of memory. */
-uint64_t neap__longchain_least(const struct neap_chain *chain);
+uint64_t neap__long_chain_least(const struct neap_chain *chain);
 /* As neap__strategy.open. NEAP_EINFEASIBLE below the least budget. */
-int neap__longchain_open(struct neap_schedule *s);
+int neap__long_chain_open(struct neap_schedule *s);
 
 #endif

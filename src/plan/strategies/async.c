@@ -30,15 +30,15 @@ static int64_t interval_of(
 }
 
 static int with_reserve(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	int64_t interval, struct neap__prefetch *flow)
+	int64_t interval, struct neap__prefetch *prefetch)
 {
 	int64_t state = (int64_t)problem->chain.state;
 	struct neap_blocks blocks = {
 		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
 	struct neap_plan other = *plan;
-	NEAP_TRY(neap__block_plan_evaluate(plan, problem, tier, &blocks, flow, 0, NULL));
+	NEAP_TRY(neap__block_plan_evaluate(plan, problem, tier, &blocks, prefetch, 0, NULL));
 	blocks.reserve = state;
-	NEAP_TRY(neap__block_plan_evaluate(&other, problem, tier, &blocks, flow, 0, NULL));
+	NEAP_TRY(neap__block_plan_evaluate(&other, problem, tier, &blocks, prefetch, 0, NULL));
 	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
 		*plan = other;
 	return 0;
@@ -47,17 +47,17 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 /* Do Revolve's tables cover an interval with so many slots? They are small enough, or not. */
 static int covers(const struct neap_problem *problem, int64_t interval, int64_t slots)
 {
-	struct neap__recompute phi = {0};
+	struct neap__recompute costs = {0};
 	int64_t state = (int64_t)problem->chain.state, tape = (int64_t)problem->chain.tape;
-	int rc = neap__recompute_make(&phi, interval, slots * state + tape, state, tape, 1);
-	int64_t reach = phi.reach;
-	neap__recompute_free(&phi);
+	int rc = neap__recompute_make(&costs, interval, slots * state + tape, state, tape, 1);
+	int64_t reach = costs.reach;
+	neap__recompute_free(&costs);
 	return rc < 0 ? rc : reach >= interval;
 }
 
 /* The fewest slots with a plan: one, unless its tables would be too long; -1: none found. */
-static int64_t slots_least(
-	const struct neap_problem *problem, int tier, int64_t interval, struct neap__prefetch *flow)
+static int64_t slots_least(const struct neap_problem *problem, int tier, int64_t interval,
+	struct neap__prefetch *prefetch)
 {
 	struct neap_problem richer = *problem;
 	struct neap_plan trial = {.strategy = "async"};
@@ -74,7 +74,7 @@ static int64_t slots_least(
 	if (rc <= 0)
 		return rc < 0 ? rc : -1;
 	richer.memory = neap__fixed_bytes(problem, tier) + (uint64_t)neap__bytes(problem, high, 1);
-	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, flow));
+	NEAP_TRY(with_reserve(&trial, &richer, tier, interval, prefetch));
 	return trial.feasible ? high : -1;
 }
 
@@ -82,16 +82,16 @@ static int refuse(
 	struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t interval)
 {
 	int64_t steps = problem->chain.steps, sent = neap__ceil_div(steps, interval) - 1;
-	struct neap__prefetch *flow;
+	struct neap__prefetch *prefetch;
 	if (sent > neap__places(problem, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 			problem->tiers[tier - 1].name, (long long)neap__places(problem, tier));
 		return 0;
 	}
 	tier = sent ? tier : 0;
-	NEAP_TRY(neap__prefetch_new(&flow));
-	int64_t slots = slots_least(problem, tier, interval, flow);
-	neap__prefetch_free(flow);
+	NEAP_TRY(neap__prefetch_new(&prefetch));
+	int64_t slots = slots_least(problem, tier, interval, prefetch);
+	neap__prefetch_free(prefetch);
 	if (slots == -ENOMEM)
 		return -ENOMEM;
 	uint64_t least = neap__fixed_bytes(problem, tier) +
@@ -108,15 +108,15 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
 	int64_t interval = interval_of(problem, fixed, tier);
-	struct neap__prefetch *flow;
+	struct neap__prefetch *prefetch;
 	if (interval > INTERVAL_MOST) {
 		neap__refuse(plan, 0, "a state every %lld steps leaves too much between them",
 			(long long)interval);
 		return 0;
 	}
-	NEAP_TRY(neap__prefetch_new(&flow));
-	int rc = with_reserve(plan, problem, tier, interval, flow);
-	neap__prefetch_free(flow);
+	NEAP_TRY(neap__prefetch_new(&prefetch));
+	int rc = with_reserve(plan, problem, tier, interval, prefetch);
+	neap__prefetch_free(prefetch);
 	if (rc < 0 || plan->feasible)
 		return rc;
 	return refuse(plan, problem, tier, interval);

@@ -33,7 +33,7 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 			.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
 			return 0;
-		NEAP_TRY(neap__search_blocks(&trial, problem, tier, effort / problem->ntiers + 1,
+		NEAP_TRY(neap__block_search(&trial, problem, tier, effort / problem->ntiers + 1,
 			plan->feasible ? plan->makespan : INFINITY));
 		if (trial.feasible &&
 			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))

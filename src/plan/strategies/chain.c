@@ -36,7 +36,7 @@ struct chain_part {
 #define IN_TAPE (-1)
 #define NOT_KEPT (-2) /* x_L on its way to the loss */
 
-struct hetero {
+struct chain_schedule {
 	struct neap__chain_table tables;
 	struct chain_part *stack;
 	int64_t *free_slots; /* [steps + 1] numbers that may be taken, the lowest last */
@@ -44,14 +44,14 @@ struct hetero {
 	int64_t live; /* the live state's step, -1: none */
 };
 
-static int64_t take_slot(struct hetero *x)
+static int64_t take_slot(struct chain_schedule *x)
 {
 	return x->free_slots[--x->free];
 }
 
 static void drop(struct neap_schedule *s, struct chain_part *part)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	if (part->slot < 0)
 		return;
 	neap__drop(s, part->slot, part->i);
@@ -61,7 +61,7 @@ static void drop(struct neap_schedule *s, struct chain_part *part)
 
 static void bring(struct neap_schedule *s, const struct chain_part *part)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	if (x->live == part->i)
 		return;
 	x->live = part->i;
@@ -76,14 +76,14 @@ static void bring(struct neap_schedule *s, const struct chain_part *part)
 
 static void reverse(struct neap_schedule *s, int64_t i)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	neap__backward(s, i, i + 1);
 	x->live = -1;
 }
 
 static void do_leaf(struct neap_schedule *s, struct chain_part part)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	int needs = neap__backward_needs_input(s->problem.chain.stages);
 	if (part.i == s->problem.chain.steps) {
 		bring(s, &part);
@@ -104,14 +104,14 @@ static void do_leaf(struct neap_schedule *s, struct chain_part part)
 	drop(s, &part);
 }
 
-static void push(struct hetero *x, struct chain_part part)
+static void push(struct chain_schedule *x, struct chain_part part)
 {
 	x->stack[x->depth++] = part;
 }
 
 static void do_split(struct neap_schedule *s, struct chain_part part)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	const struct neap_stages *stages = s->problem.chain.stages;
 	struct neap__chain_table_choice k =
 		neap__chain_table_choose(&x->tables, part.taped, part.i, part.t, part.bytes);
@@ -134,7 +134,7 @@ static void do_split(struct neap_schedule *s, struct chain_part part)
 
 static int refill(struct neap_schedule *s)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	if (x->depth == 0)
 		return 0;
 	struct chain_part part = x->stack[--x->depth];
@@ -156,7 +156,7 @@ static int refill(struct neap_schedule *s)
 
 static void fini(struct neap_schedule *s)
 {
-	struct hetero *x = s->self;
+	struct chain_schedule *x = s->self;
 	neap__chain_table_free(&x->tables);
 	free(x->stack);
 	free(x->free_slots);
@@ -168,9 +168,9 @@ static int open(struct neap_schedule *s)
 	if (!c->stages)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (c->steps > NEAP__TWOTABLE_STAGES)
-		return s->plan.variant >= NEAP__LONGCHAIN_BLOCKS ? neap__groupchain_open(s)
-								 : neap__longchain_open(s);
-	struct hetero *x = s->self = calloc(1, sizeof *x);
+		return s->plan.variant >= NEAP__LONG_CHAIN_BLOCKS ? neap__grouped_chain_open(s)
+								  : neap__long_chain_open(s);
+	struct chain_schedule *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
@@ -268,7 +268,7 @@ static int solve_long(struct neap_plan *plan, const struct neap_problem *problem
 {
 	struct neap_plan best = *plan;
 	best.feasible = 0;
-	for (int variant = 0; variant < NEAP__LONGCHAIN_VARIANTS; variant++) {
+	for (int variant = 0; variant < NEAP__LONG_CHAIN_VARIANTS; variant++) {
 		struct neap_plan trial = *plan;
 		trial.variant = variant;
 		int rc = measured(&trial, problem);
@@ -280,7 +280,7 @@ static int solve_long(struct neap_plan *plan, const struct neap_problem *problem
 	*plan = best;
 	if (best.feasible)
 		return 0;
-	uint64_t least = neap__longchain_least(&problem->chain);
+	uint64_t least = neap__long_chain_least(&problem->chain);
 	neap__refuse(plan, least, "the stages need %llu bytes at least", (unsigned long long)least);
 	return 0;
 }

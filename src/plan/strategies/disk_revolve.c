@@ -31,7 +31,8 @@ static int solve(
 
 const struct neap__strategy neap__strategy_disk_revolve = {
 	.name = "disk-revolve",
-	.about = "slots and one slow tier, a state read as often as pays (Aupy, Herrmann and others 2016)",
+	.about = "slots and one slow tier, a state read as often as pays (Aupy, Herrmann and "
+		 "others 2016)",
 	.solve = solve,
 	.open = neap__level_search_open,
 };

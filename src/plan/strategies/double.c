@@ -117,7 +117,7 @@ static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct do
 }
 
 /* The chunk that needs the least bytes in one remote chunk, that is without the tier; 0: none. */
-static struct double_choice least_alone(
+static struct double_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, m = fixed->checkpoints, c = fixed->chunk;
@@ -233,11 +233,11 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	struct double_choice best = search(problem, tier, fixed);
 	if (best.c)
 		return finish(plan, problem, tier, &best);
-	struct double_choice alone = least_alone(problem, fixed);
+	struct double_choice local = least_local(problem, fixed);
 	best = least(problem, tier, fixed);
-	if (alone.c && (remote_chunks(problem, best.r) - 1 > neap__places(problem, tier) ||
-			       bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
-		best = alone;
+	if (local.c && (remote_chunks(problem, best.r) - 1 > neap__places(problem, tier) ||
+			       bytes_of(problem, tier, &local) < bytes_of(problem, tier, &best)))
+		best = local;
 	int64_t sent = remote_chunks(problem, best.r) - 1;
 	if (sent > neap__places(problem, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
@@ -256,7 +256,7 @@ static int solve(
 	return neap__over_tiers(plan, problem, fixed, attempt);
 }
 
-struct twofold {
+struct double_schedule {
 	int64_t n, r, c;	      /* remote chunks, steps of a remote and a local one */
 	int64_t slots;		      /* local checkpoints: ceil(r/c) - 1 */
 	int64_t base;		      /* slot of local checkpoint 0 of the present remote chunk */
@@ -272,23 +272,23 @@ struct twofold {
 
 static int64_t remote_start(const struct neap_schedule *s, int64_t j)
 {
-	const struct twofold *x = s->self;
+	const struct double_schedule *x = s->self;
 	return j == 0 ? 0 : s->problem.chain.steps - (x->n - j) * x->r;
 }
 
-static int64_t local_start(const struct twofold *x, int64_t i)
+static int64_t local_start(const struct double_schedule *x, int64_t i)
 {
 	return i == 0 ? x->lo : x->hi - (x->locals - i) * x->c;
 }
 
-static int64_t slot(const struct twofold *x, int64_t i)
+static int64_t slot(const struct double_schedule *x, int64_t i)
 {
 	return (x->base + i) % x->slots;
 }
 
 static void enter(struct neap_schedule *s, int64_t j)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	x->j = j;
 	x->lo = remote_start(s, j);
 	x->hi = remote_start(s, j + 1);
@@ -300,7 +300,7 @@ static void enter(struct neap_schedule *s, int64_t j)
 /* The state the previous remote chunk asked for has arrived: live, and in slot 0. */
 static void arrive(struct neap_schedule *s)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	neap__wait(s, GET_TICKET);
 	neap__forget(s, x->lo, x->j);
 	if (x->slots == 0)
@@ -312,14 +312,14 @@ static void arrive(struct neap_schedule *s)
 
 static void ask(struct neap_schedule *s, int64_t to)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	if (x->j > 0)
 		neap__get(s, to, remote_start(s, x->j - 1), x->j - 1, GET_TICKET);
 }
 
 static void reverse(struct neap_schedule *s)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	int64_t t0 = local_start(x, x->i), t1 = local_start(x, x->i + 1);
 	neap__record(s, t0, t1);
 	if (t1 == s->problem.chain.steps)
@@ -333,7 +333,7 @@ static void reverse(struct neap_schedule *s)
 /* One local chunk on the way to the end of the remote chunk. */
 static void down(struct neap_schedule *s)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	int last = x->j == x->n - 1;
 	if (x->i == 0 && !last)
 		arrive(s);
@@ -358,7 +358,7 @@ static void down(struct neap_schedule *s)
 
 static void up(struct neap_schedule *s)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	int64_t from = slot(x, x->i), t0 = local_start(x, x->i);
 	if (s->coarse && x->i < x->locals - 2) {
 		neap__compute(s, 0, local_start(x, x->i + 1) - x->lo, 0, x->i + 1);
@@ -374,7 +374,7 @@ static void up(struct neap_schedule *s)
 
 static int refill(struct neap_schedule *s)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	if (x->phase == OUT && x->j == x->n - 1)
 		enter(s, x->j);
 	if (x->phase == UP && x->i < 0) {
@@ -399,7 +399,7 @@ static int refill(struct neap_schedule *s)
 /* Remote chunks but the first, ragged one, and the last. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
-	const struct twofold *x = s->self;
+	const struct double_schedule *x = s->self;
 	*every = x->phase == OUT && x->out.room > 0 ? x->out.room : 1;
 	if (x->phase == OUT)
 		return x->j > 0 && x->j < x->n - 1 ? x->n - 1 - x->j : 0;
@@ -410,7 +410,7 @@ static int64_t alike(struct neap_schedule *s, int64_t *every)
 
 static void skip(struct neap_schedule *s, int64_t units)
 {
-	struct twofold *x = s->self;
+	struct double_schedule *x = s->self;
 	if (x->phase == OUT) {
 		x->j += units;
 		neap__outbox_skip(&x->out, units, units * x->r);
@@ -427,7 +427,7 @@ static int open(struct neap_schedule *s)
 	if (c < 1 || r < c || (r < s->problem.chain.steps && s->plan.tier < 1))
 		return neap__fail(NEAP_EUSAGE, "schedule: double: chunks of %lld and %lld steps",
 			(long long)r, (long long)c);
-	struct twofold *x = s->self = calloc(1, sizeof *x);
+	struct double_schedule *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	x->c = c;

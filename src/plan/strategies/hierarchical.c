@@ -99,7 +99,7 @@ static uint64_t bytes_of(
 }
 
 /* The (c, k) that needs the least bytes without the tier, c = 0: none. */
-static struct hierarchical_choice least_alone(
+static struct hierarchical_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, c = fixed->chunk, k = fixed->checkpoints;
@@ -170,12 +170,12 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t steps = problem->chain.steps;
 	struct hierarchical_choice best = search(problem, tier, fixed);
 	if (!best.c) {
-		struct hierarchical_choice alone = least_alone(problem, fixed);
+		struct hierarchical_choice local = least_local(problem, fixed);
 		least(&best, problem, tier, fixed);
-		if (alone.c &&
+		if (local.c &&
 			(sent(problem, best.c, best.k) > neap__places(problem, tier) ||
-				bytes_of(problem, tier, &alone) < bytes_of(problem, tier, &best)))
-			best = alone;
+				bytes_of(problem, tier, &local) < bytes_of(problem, tier, &best)))
+			best = local;
 		if (sent(problem, best.c, best.k) > neap__places(problem, tier)) {
 			neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 				problem->tiers[tier - 1].name,

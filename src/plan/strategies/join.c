@@ -28,7 +28,7 @@
 #define PARTS_MOST 4000000
 
 struct join {
-	struct neap__revolving revolve; /* first: a schedule's self */
+	struct neap__revolve_stack revolve; /* first: a schedule's self */
 	struct neap__join_part *part;
 	int64_t count;
 	int64_t done; /* parts of the first sweep that were begun */
@@ -130,7 +130,7 @@ static int refill(struct neap_schedule *s)
 	struct join *x = s->self;
 	while (x->swept < 2 && s->length == 0)
 		NEAP_TRY(sweep(x, s));
-	return s->length ? 0 : neap__revolve_next(&x->revolve, s);
+	return s->length ? 0 : neap__revolve_stack_next(&x->revolve, s);
 }
 
 static void fini(struct neap_schedule *s)
@@ -149,12 +149,12 @@ static int open(struct neap_schedule *s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	s->tables = neap__revolve_tables;
+	s->tables = neap__revolve_stack_tables;
 	if (c->join < 1 || slots < 4 || slots > PARTS_MOST)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	NEAP_TRY(neap__join_parts(&x->part, &x->count, &advances, c->steps, c->join, slots));
 	for (int64_t i = 0; i < x->count; i++)
-		NEAP_TRY(neap__revolve_push(&x->revolve, 0, x->part[i].l, slots - 1 - i));
+		NEAP_TRY(neap__revolve_stack_push(&x->revolve, 0, x->part[i].l, slots - 1 - i));
 	x->revolve.turned = 1; /* not by the last step */
 	return 0;
 }

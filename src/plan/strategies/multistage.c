@@ -91,8 +91,8 @@ static void count(struct uses *u, struct neap__binomial x)
 }
 
 /* The groups of `places` places, shallowest first; 0 where there are not as many. */
-static int arrange(
-	struct neap__depths *depths, const struct neap_problem *p, int with_tiers, int64_t places)
+static int arrange(struct neap__level_depths *depths, const struct neap_problem *p, int with_tiers,
+	int64_t places)
 {
 	int tiers[NEAP_TIERS_MAX], n = 0;
 	int64_t pool = neap__pool_bytes(p, 0), left = places;
@@ -121,7 +121,7 @@ static int arrange(
 		tier_of[i] = i ? tiers[i - 1] : 0;
 		left -= size[i];
 	}
-	*depths = (struct neap__depths){0};
+	*depths = (struct neap__level_depths){0};
 	int64_t upto = 0;
 	for (int i = n; i >= 0; i--)
 		if (size[i] > 0) {
@@ -136,8 +136,8 @@ static int arrange(
 static void attempt(
 	struct neap_plan *plan, const struct neap_problem *p, int with_tiers, int64_t places)
 {
-	struct neap__depths depths;
-	struct neap__traffic traffic[NEAP__LEVELS_MOST];
+	struct neap__level_depths depths;
+	struct neap__level_traffic traffic[NEAP__LEVELS_MOST];
 	struct uses before = {0};
 	struct neap_plan trial = *plan;
 	int64_t extra = 0;
@@ -151,7 +151,7 @@ static void attempt(
 		for (int i = 0; i < depths.count; i++) {
 			struct uses u = {.depth = depths.row[i].upto};
 			count(&u, x);
-			traffic[i] = (struct neap__traffic){.tier = depths.row[i].tier,
+			traffic[i] = (struct neap__level_traffic){.tier = depths.row[i].tier,
 				.written = u.written - before.written,
 				.read = u.read - before.read,
 				.peak = u.depth - before.depth};
@@ -169,7 +169,7 @@ static void attempt(
 static int64_t places_most(const struct neap_problem *p, int with_tiers)
 {
 	int64_t most = p->chain.steps - 1, low = 0;
-	struct neap__depths depths;
+	struct neap__level_depths depths;
 	if (!arrange(&depths, p, with_tiers, 0))
 		return -1;
 	while (low < most) { /* the most that can be arranged */

@@ -2,7 +2,7 @@
 /*
  * onlinerow: the strategy `online`: the plan that a chain gets whose length nobody
  * knew until its last step began (online_schedule.h), so that a table of strategies shows
- * the price of not knowing. The forward pass is gone through, the reversal counted.
+ * the price of not knowing. The forward pass is evicted through, the reversal counted.
  *
  * Peak: the states kept, or j states and a leaf of tapes, whichever is more.
  */
@@ -24,7 +24,7 @@
 static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
 {
 	struct neap__placement *list = &x->placement;
-	struct neap__kept_state gone;
+	struct neap__kept_state evicted;
 	int64_t t = 0;
 	*use = (struct neap__leaf_use){.saves = 1, .advances = steps - 1};
 	*calls = 2 + (steps > 1); /* the last step; the way to it */
@@ -32,7 +32,7 @@ static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online
 		++*calls;
 		if (!neap__placement_due(list, t))
 			continue;
-		NEAP_TRY(neap__placement_keep(list, t, &gone));
+		NEAP_TRY(neap__placement_keep(list, t, &evicted));
 		use->saves++;
 	}
 	neap__placement_settle(list);

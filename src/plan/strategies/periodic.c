@@ -19,7 +19,7 @@
 #include "plan/core/sizing.h"
 
 #define WORK 1000000
-#define STRETCHES 1500
+#define PARTS_MOST 1500
 #define SLOTS_COUNTED ((int64_t)1 << 18) /* their copies are counted one by one */
 #define SLOTS_MOST 4096			 /* as many with copies that cost: Revolve's order */
 
@@ -42,29 +42,29 @@ static int64_t slots_of(const struct neap_problem *p, int tier)
 static struct neap__levels_problem inside(
 	const struct neap_problem *p, int64_t slots, int64_t period, int64_t steps)
 {
-	struct neap__levels_problem nest = {
+	struct neap__levels_problem levels = {
 		.length = steps - 1, .advance = p->chain.advance, .count = 1};
-	nest.level[0] = (struct neap__level){.slots = slots < period - 1 ? slots : period - 1,
+	levels.level[0] = (struct neap__level){.slots = slots < period - 1 ? slots : period - 1,
 		.write = neap__level_schedule_write(p, 0),
 		.read = neap__level_schedule_read(p, 0)};
-	if (nest.level[0].slots > SLOTS_MOST) {
-		nest.revolve = 1;
-		nest.stretches = STRETCHES;
+	if (levels.level[0].slots > SLOTS_MOST) {
+		levels.revolve = 1;
+		levels.parts_most = PARTS_MOST;
 	}
-	return nest;
+	return levels;
 }
 
 /* Revolve's order where tables for the best one are too large. */
-static int solve_inside(struct neap__levels **nested, struct neap__levels_problem nest)
+static int solve_inside(struct neap__levels **solved, struct neap__levels_problem levels)
 {
-	int rc = neap__levels_solve(nested, &nest, WORK);
-	if (rc != NEAP_EINFEASIBLE || nest.level[0].slots < 1)
+	int rc = neap__levels_solve(solved, &levels, WORK);
+	if (rc != NEAP_EINFEASIBLE || levels.level[0].slots < 1)
 		return rc;
-	nest.revolve = 1;
-	return neap__levels_solve(nested, &nest, WORK);
+	levels.revolve = 1;
+	return neap__levels_solve(solved, &levels, WORK);
 }
 
-static int stretches(struct periodic *x, const struct neap_problem *p, int64_t slots)
+static int solve_periods(struct periodic *x, const struct neap_problem *p, int64_t slots)
 {
 	int64_t last = p->chain.steps - (x->n - 1) * x->m;
 	NEAP_TRY(solve_inside(&x->last, inside(p, slots, x->m, last)));
@@ -99,15 +99,15 @@ static struct periodic *make(const struct neap_problem *p, int64_t period)
 static void fill(
 	struct neap_plan *plan, const struct neap_problem *p, int tier, const struct periodic *x)
 {
-	struct neap__traffic traffic[2] = {{0}, {.tier = tier}};
-	const struct neap__counts *last = neap__levels_counts(x->last);
+	struct neap__level_traffic traffic[2] = {{0}, {.tier = tier}};
+	const struct neap__level_counts *last = neap__levels_counts(x->last);
 	int64_t sent = x->n - 1, advanced = last->advanced;
 	traffic[0].written = last->written[0];
 	traffic[0].read = last->read[0];
 	traffic[0].peak = last->peak[0];
 	traffic[1].written = traffic[1].read = traffic[1].peak = sent;
 	if (x->whole) {
-		const struct neap__counts *whole = neap__levels_counts(x->whole);
+		const struct neap__level_counts *whole = neap__levels_counts(x->whole);
 		if (((double)whole->advanced + (double)x->m) * (double)sent > 4e18)
 			return;
 		advanced += sent * (whole->advanced + x->m);
@@ -128,7 +128,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *p, int tie
 	struct periodic *x = make(p, period);
 	if (!x)
 		return -ENOMEM;
-	int rc = x->n - 1 > neap__places(p, tier) ? NEAP_EINFEASIBLE : stretches(x, p, slots);
+	int rc = x->n - 1 > neap__places(p, tier) ? NEAP_EINFEASIBLE : solve_periods(x, p, slots);
 	if (rc == 0)
 		fill(plan, p, tier, x);
 	free_periodic(x);
@@ -145,9 +145,9 @@ static int64_t best_period(const struct neap_problem *p, int tier)
 	int64_t places = neap__places(p, tier);
 	if (slots < 0)
 		return steps;
-	struct neap__levels_problem nest = inside(p, slots, INT64_MAX, INT64_MAX);
+	struct neap__levels_problem levels = inside(p, slots, INT64_MAX, INT64_MAX);
 	int64_t period = neap__levels_period(
-		&nest, neap__level_schedule_write(p, tier) + neap__level_schedule_read(p, tier));
+		&levels, neap__level_schedule_write(p, tier) + neap__level_schedule_read(p, tier));
 	int64_t least = neap__ceil_div(steps, places + 1);
 	return period > least ? period : least;
 }
@@ -158,14 +158,14 @@ static int refuse(
 {
 	int64_t m = period < p->chain.steps ? period : p->chain.steps;
 	int64_t least = neap__binomial_slots_least(m);
-	int alone = m == p->chain.steps;
-	if (!alone && neap__ceil_div(p->chain.steps, m) - 1 > neap__places(p, tier)) {
+	int local = m == p->chain.steps;
+	if (!local && neap__ceil_div(p->chain.steps, m) - 1 > neap__places(p, tier)) {
 		neap__refuse(plan, 0, "tier %s is too small: it holds %lld states",
 			p->tiers[tier - 1].name, (long long)neap__places(p, tier));
 		return 0;
 	}
 	uint64_t bytes =
-		neap__fixed_bytes(p, alone ? 0 : tier) + (uint64_t)neap__bytes(p, least, 1);
+		neap__fixed_bytes(p, local ? 0 : tier) + (uint64_t)neap__bytes(p, least, 1);
 	if (!asked && neap__places(p, tier) >= p->chain.steps - 1) { /* a state every step */
 		uint64_t every = neap__fixed_bytes(p, tier) + (uint64_t)neap__bytes(p, 0, 1);
 		if (every < bytes) {
@@ -230,7 +230,7 @@ static int open(struct neap_schedule *s)
 	struct periodic *x = make(p, period);
 	if (!x)
 		return -ENOMEM;
-	int rc = stretches(x, p, slots);
+	int rc = solve_periods(x, p, slots);
 	if (rc < 0) {
 		free_periodic(x);
 		return rc;

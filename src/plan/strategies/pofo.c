@@ -43,7 +43,7 @@ static int make(struct neap__action_list *out, const struct neap_problem *p)
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *p, const struct neap_params *fixed)
 {
-	struct neap__action_list script = {0};
+	struct neap__action_list list = {0};
 	(void)fixed;
 	if (!p->chain.stages)
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
@@ -52,10 +52,10 @@ static int solve(
 	else if (p->chain.steps > NEAP__TWOTABLE_STAGES)
 		neap__refuse(plan, 0, "more than %d stages", NEAP__TWOTABLE_STAGES);
 	else {
-		int rc = make(&script, p);
+		int rc = make(&list, p);
 		if (rc == 0)
-			rc = neap__action_list_measure(plan, p, &script);
-		neap__action_list_free(&script);
+			rc = neap__action_list_measure(plan, p, &list);
+		neap__action_list_free(&list);
 		if (rc != NEAP_EINFEASIBLE)
 			return rc;
 		uint64_t least = 0;
@@ -68,13 +68,13 @@ static int solve(
 
 static int open(struct neap_schedule *s)
 {
-	struct neap__action_list script = {0};
+	struct neap__action_list list = {0};
 	int rc = s->problem.chain.stages && s->problem.ntiers
-			 ? make(&script, &s->problem)
+			 ? make(&list, &s->problem)
 			 : neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (rc == 0)
-		return neap__action_list_open(s, &script);
-	neap__action_list_free(&script);
+		return neap__action_list_open(s, &list);
+	neap__action_list_free(&list);
 	return rc;
 }
 

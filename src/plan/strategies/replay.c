@@ -29,7 +29,7 @@
 #define SHORTER 6    /* times that the longest interval is halved */
 #define ALL_UP_TO 48 /* intervals of few steps are tried one by one */
 
-#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_KEPT)
+#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_LOCAL)
 
 #define SLOTS_TRIED 20000 /* blocks with states in slots beyond which one length is tried */
 #define NO_MORE 2
@@ -39,9 +39,9 @@
 #define LOG_BACK 48
 #define STATE_BACK 49
 
-static int tier_takes(const struct neap__logblocks *x)
+static int tier_takes(const struct neap__log_blocks *x)
 {
-	return x->tier == 0 || neap__logblocks_slow(x) <= x->p->tiers[x->tier - 1].capacity;
+	return x->tier == 0 || neap__log_blocks_tier_bytes(x) <= x->p->tiers[x->tier - 1].capacity;
 }
 
 /* Does the mode make sense on the tier? */
@@ -49,20 +49,21 @@ static int mode_applies(const struct neap_problem *p, int tier, int mode)
 {
 	if (tier == 0 || (mode & ALL_HERE) == ALL_HERE)
 		return tier == 0 && mode == ALL_HERE;
-	if (mode & NEAP__LOG_KEPT)
+	if (mode & NEAP__LOG_LOCAL)
 		return !(mode & NEAP__LOG_EARLY);
 	return !(p->chain.flags & NEAP_CHAIN_TAPES_STAY);
 }
 
 /* The numbers of the plan of these blocks. */
-static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
+static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 {
 	const struct neap_problem *p = x->p;
 	int64_t steps = p->chain.steps;
-	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_KEPT);
+	int slots = (x->mode & NEAP__LOG_SLOTS) != 0, sent = !(x->mode & NEAP__LOG_LOCAL);
 	plan->tier = 0;
-	neap__accept(plan, p, x->n ? x->tier : 0, slots ? x->n : x->room, neap__logblocks_peak(x));
-	plan->stage_slots = slots ? 0 : x->room;
+	neap__accept(
+		plan, p, x->n ? x->tier : 0, slots ? x->n : x->staged, neap__log_blocks_peak(x));
+	plan->stage_slots = slots ? 0 : x->staged;
 	plan->variant = (x->n ? x->mode : ALL_HERE) + NEAP__LOG_MODES * (int)x->window;
 	plan->params =
 		(struct neap_params){.interval = x->n ? x->interval : 0, .tail = steps - x->body};
@@ -70,7 +71,7 @@ static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
 	plan->record_steps = steps;
 	if (plan->tier > 0) {
 		struct neap_tier_use *use = &plan->tiers[plan->tier - 1];
-		use->peak_bytes = neap__logblocks_slow(x);
+		use->peak_bytes = neap__log_blocks_tier_bytes(x);
 		use->written = use->read =
 			(uint64_t)((slots ? 0 : x->n * x->state) + (sent ? x->body * x->log : 0));
 	}
@@ -78,28 +79,28 @@ static int fill(struct neap_plan *plan, const struct neap__logblocks *x)
 }
 
 /* The better of the plan and that of these blocks. */
-static int offer(struct neap_plan *plan, struct neap__logblocks *x, int staged)
+static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
 	struct neap_plan trial = {.strategy = plan->strategy, .chosen = plan->strategy};
-	neap__logblocks_widen(x, staged);
+	neap__log_blocks_set_windows(x, staged);
 	NEAP_TRY(fill(&trial, x));
 	if (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12))
 		*plan = trial;
 	return 0;
 }
 
-static int offer_both(struct neap_plan *plan, struct neap__logblocks *x)
+static int offer_both(struct neap_plan *plan, struct neap__log_blocks *x)
 {
 	NEAP_TRY(offer(plan, x, 1));
 	/* A copy into a slot may cost more than waiting for the write. */
-	return x->room && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
+	return x->staged && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
 }
 
 /*
  * The intervals tried, `most` being the longest: all of few, of many the longest and its
  * halves; without a tier only the longest. 0: no more.
  */
-static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k)
+static int64_t nth_interval(const struct neap__log_blocks *x, int64_t most, int k)
 {
 	if (x->tier == 0 || (x->mode & NEAP__LOG_SLOTS && x->n > SLOTS_TRIED))
 		return 0;
@@ -112,18 +113,18 @@ static int64_t nth_interval(const struct neap__logblocks *x, int64_t most, int k
  * Fits blocks of the n-th interval, or as long as can be: 1, 0 where that does not work,
  * NO_MORE where there is no such interval, or a negative code.
  */
-static int fit_nth(struct neap__logblocks *x, int64_t given, int64_t *most, int k)
+static int fit_nth(struct neap__log_blocks *x, int64_t given, int64_t *most, int k)
 {
 	int64_t interval = k == 0 ? given : given ? 0 : nth_interval(x, *most, k);
 	if (k > 0 && interval == 0)
 		return NO_MORE;
-	int rc = neap__logblocks_fit(x, interval);
+	int rc = neap__log_blocks_fit(x, interval);
 	if (k == 0)
-		*most = rc > 0 && x->n > 1 ? neap__logblocks_start(x, 1) : x->interval;
+		*most = rc > 0 && x->n > 1 ? neap__log_blocks_start(x, 1) : x->interval;
 	return rc > 0 ? tier_takes(x) : rc;
 }
 
-static int try_mode(struct neap_plan *plan, struct neap__logblocks *x, int64_t given)
+static int try_mode(struct neap_plan *plan, struct neap__log_blocks *x, int64_t given)
 {
 	int64_t most = 0;
 	for (int k = 0, rc; (rc = fit_nth(x, given, &most, k)) != NO_MORE; k++) {
@@ -146,14 +147,14 @@ static int fits(const struct neap_problem *problem, uint64_t memory, int64_t giv
 	p.memory = memory;
 	for (int tier = 0; tier <= p.ntiers && rc == 0; tier++)
 		for (int mode = 0; mode < NEAP__LOG_MODES && rc == 0; mode++) {
-			struct neap__logblocks x;
+			struct neap__log_blocks x;
 			if (!mode_applies(&p, tier, mode))
 				continue;
-			rc = neap__logblocks_init(&x, &p, tier, mode);
+			rc = neap__log_blocks_init(&x, &p, tier, mode);
 			for (int k = 0; rc == 0; k++)
 				rc = fit_nth(&x, given, &most, k);
 			rc = rc == NO_MORE ? 0 : rc;
-			neap__logblocks_free(&x);
+			neap__log_blocks_free(&x);
 		}
 	return rc;
 }
@@ -191,20 +192,20 @@ static int solve(
 	}
 	for (int tier = 0; tier <= problem->ntiers; tier++)
 		for (int mode = 0; mode < NEAP__LOG_MODES; mode++) {
-			struct neap__logblocks x;
+			struct neap__log_blocks x;
 			if (!mode_applies(problem, tier, mode))
 				continue;
-			int rc = neap__logblocks_init(&x, problem, tier, mode);
+			int rc = neap__log_blocks_init(&x, problem, tier, mode);
 			if (rc == 0)
 				rc = try_mode(plan, &x, fixed->interval);
-			neap__logblocks_free(&x);
+			neap__log_blocks_free(&x);
 			NEAP_TRY(rc);
 		}
 	return plan->feasible ? 0 : refuse(plan, problem, fixed->interval);
 }
 
 struct replay {
-	struct neap__logblocks blocks;
+	struct neap__log_blocks blocks;
 	struct neap__outbox out;
 	int64_t i; /* the block at hand */
 	int back;
@@ -213,7 +214,7 @@ struct replay {
 
 static int64_t start(const struct replay *x, int64_t j)
 {
-	return neap__logblocks_start(&x->blocks, j);
+	return neap__log_blocks_start(&x->blocks, j);
 }
 
 static void settle_log(struct neap_schedule *s, struct replay *x)
@@ -224,7 +225,7 @@ static void settle_log(struct neap_schedule *s, struct replay *x)
 static void go_up(struct neap_schedule *s, struct replay *x)
 {
 	int64_t t0 = start(x, x->i), t1 = start(x, x->i + 1);
-	int sends = !(x->blocks.mode & NEAP__LOG_KEPT);
+	int sends = !(x->blocks.mode & NEAP__LOG_LOCAL);
 	if (sends && x->sent - x->settled == x->blocks.window)
 		settle_log(s, x);
 	if (x->blocks.mode & NEAP__LOG_SLOTS)
@@ -246,7 +247,7 @@ static void ask_state(struct neap_schedule *s, const struct replay *x, int64_t j
 
 static void ask_log(struct neap_schedule *s, const struct replay *x, int64_t j)
 {
-	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_KEPT))
+	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_LOCAL))
 		neap__get_log(s, start(x, j), start(x, j + 1), j, LOG_BACK);
 }
 
@@ -278,7 +279,7 @@ static void go_down(struct neap_schedule *s, struct replay *x)
 		neap__wait(s, STATE_BACK);
 		neap__forget(s, t0, j);
 	}
-	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+	if (!(x->blocks.mode & NEAP__LOG_LOCAL)) {
 		neap__wait(s, LOG_BACK);
 		neap__forget_log(s, t0, j);
 	}
@@ -316,7 +317,7 @@ static int64_t alike(struct neap_schedule *s, int64_t *every)
 		return 0;
 	if (x->back)
 		return x->i > 0 && x->i < n - 1 ? x->i : 0;
-	*every = x->blocks.window > x->blocks.room ? x->blocks.window : x->blocks.room;
+	*every = x->blocks.window > x->blocks.staged ? x->blocks.window : x->blocks.staged;
 	return x->i > 0 && x->i < n - 2 ? n - 2 - x->i : 0;
 }
 
@@ -329,7 +330,7 @@ static void skip(struct neap_schedule *s, int64_t units)
 	}
 	x->i += units;
 	neap__outbox_skip(&x->out, units, units * x->blocks.interval);
-	if (!(x->blocks.mode & NEAP__LOG_KEPT)) {
+	if (!(x->blocks.mode & NEAP__LOG_LOCAL)) {
 		x->sent += units;
 		x->settled += units;
 	}
@@ -338,7 +339,7 @@ static void skip(struct neap_schedule *s, int64_t units)
 static void fini(struct neap_schedule *s)
 {
 	struct replay *x = s->self;
-	neap__logblocks_free(&x->blocks);
+	neap__log_blocks_free(&x->blocks);
 }
 
 static int open(struct neap_schedule *s)
@@ -357,8 +358,8 @@ static int open(struct neap_schedule *s)
 	int rc = 0;
 	if (c->log && c->log < c->tape && pow2 && window >= 1 && window <= NEAP__OUTBOX_MOST &&
 		plan->params.tail <= c->steps && mode_applies(&s->problem, plan->tier, mode)) {
-		NEAP_TRY(neap__logblocks_init(&x->blocks, &s->problem, plan->tier, mode));
-		rc = neap__logblocks_again(
+		NEAP_TRY(neap__log_blocks_init(&x->blocks, &s->problem, plan->tier, mode));
+		rc = neap__log_blocks_restore(
 			&x->blocks, c->steps - plan->params.tail, plan->params.interval);
 	}
 	if (rc <= 0)
@@ -366,7 +367,7 @@ static int open(struct neap_schedule *s)
 			      : neap__fail(NEAP_EUSAGE,
 					"schedule: replay: the plan is not one of this problem");
 	x->blocks.window = window;
-	x->out.room = x->blocks.room = plan->stage_slots;
+	x->out.room = x->blocks.staged = plan->stage_slots;
 	return 0;
 }
 

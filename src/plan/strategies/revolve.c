@@ -66,18 +66,18 @@ static int solve(
 /* x_0 is live, and kept where there is more than one step. */
 static int refill(struct neap_schedule *s)
 {
-	struct neap__revolving *x = s->self;
+	struct neap__revolve_stack *x = s->self;
 	if (!x->turned && x->depth == 1 && !x->down) {
 		x->down = 1;
 		if (x->stack[0].part.l >= 2)
 			neap__save(s, 0, 0);
 	}
-	return neap__revolve_next(x, s);
+	return neap__revolve_stack_next(x, s);
 }
 
 static void fini(struct neap_schedule *s)
 {
-	struct neap__revolving *x = s->self;
+	struct neap__revolve_stack *x = s->self;
 	free(x->stack);
 }
 
@@ -86,13 +86,13 @@ static int open(struct neap_schedule *s)
 	int64_t steps = s->problem.chain.steps, slots = s->plan.params.checkpoints;
 	if (steps > 1 && slots < 1)
 		return neap__fail(NEAP_EUSAGE, "schedule: revolve: no slots");
-	struct neap__revolving *x = s->self = calloc(1, sizeof *x);
+	struct neap__revolve_stack *x = s->self = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	s->refill = refill;
 	s->fini = fini;
-	s->tables = neap__revolve_tables;
-	return neap__revolve_push(x, 0, steps, slots);
+	s->tables = neap__revolve_stack_tables;
+	return neap__revolve_stack_push(x, 0, steps, slots);
 }
 
 const struct neap__strategy neap__strategy_revolve = {

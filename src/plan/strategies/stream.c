@@ -73,7 +73,7 @@ static struct neap_blocks chunked(
 }
 
 static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap_params *fixed, int tier, struct neap__prefetch *flow)
+	const struct neap_params *fixed, int tier, struct neap__prefetch *prefetch)
 {
 	int64_t fit = neap__tapes_fit(problem, neap__pool_bytes(problem, tier));
 	int64_t most = longest(problem, fixed);
@@ -91,7 +91,8 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		struct neap_blocks blocks = chunked(problem, tier, q, fixed->tail);
 		if (blocks.tail > fit)
 			continue;
-		NEAP_TRY(neap__block_plan_evaluate(&trial, problem, tier, &blocks, flow, 0, NULL));
+		NEAP_TRY(neap__block_plan_evaluate(
+			&trial, problem, tier, &blocks, prefetch, 0, NULL));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}
@@ -101,10 +102,10 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
-	struct neap__prefetch *flow;
-	NEAP_TRY(neap__prefetch_new(&flow));
-	int rc = best_chunk(plan, problem, fixed, tier, flow);
-	neap__prefetch_free(flow);
+	struct neap__prefetch *prefetch;
+	NEAP_TRY(neap__prefetch_new(&prefetch));
+	int rc = best_chunk(plan, problem, fixed, tier, prefetch);
+	neap__prefetch_free(prefetch);
 	return rc;
 }
 

@@ -594,7 +594,7 @@ int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem
 	if (problem->chain.stages)
 		return neap__stages_verify(verdict, problem, schedule);
 	if (problem->chain.join)
-		return neap__join_verify(verdict, problem, schedule);
+		return neap__verify_join(verdict, problem, schedule);
 	v.live = (struct holder){.t = 0, .standing = HELD};
 	int rc = audit(&v, schedule);
 	add_fixed(&v);

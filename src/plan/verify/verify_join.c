@@ -217,7 +217,7 @@ static int all(struct join_verify *v, struct neap_schedule *schedule)
 	return 0;
 }
 
-int neap__join_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+int neap__verify_join(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
 	struct join_verify v = {.p = problem,

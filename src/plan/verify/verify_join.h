@@ -5,7 +5,7 @@
 
 #include <neap/plan.h>
 
-int neap__join_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+int neap__verify_join(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule);
 
 #endif
