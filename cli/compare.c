@@ -130,7 +130,7 @@ static int print_json(
 {
 	const struct neap_chain *c = &result->problem.chain;
 	cJSON *o = cJSON_CreateObject(), *chain;
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 
 	neap_machine_describe(&machine);
 	cli_json_text(o, "isa", machine.isa);
@@ -304,7 +304,7 @@ int cli_compare(int argc, char **argv)
 	struct cli_list strategies = {0};
 	const char *names[CLI_LIST_MAX + 1] = {0}, *data[1];
 	const char *chain = NULL;
-	struct neap_problem costs;
+	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
 	int json = 0;
 	cli_net_choices_from(&choices, &o.net);

@@ -135,8 +135,8 @@ static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 	int rc = cli_plan_load(&saved, r->load);
 	if (rc != CLI_DONE)
 		return rc;
-	plans->problem = &saved->problem;
-	plans->plan[0] = saved->plan;
+	plans->problem = saved->problem;
+	plans->plan[0] = *saved->plan;
 	plans->seconds[0] = neap_clock() - start;
 	plans->count = 1;
 	rc = answer(r, plans);

@@ -181,7 +181,7 @@ int cli_train(int argc, char **argv)
 	struct cli_net_choices choices;
 	const char *data[1] = {NULL};
 	const char *chain = NULL, *stretch = NULL;
-	struct neap_problem costs;
+	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
 	int json = 0;
 

@@ -65,7 +65,7 @@ int main(void)
 	const struct neap_sweep_options options = {
 		.size = sizeof options, .steps = 1000000, .memory = 64 << 10};
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	double x0 = 1, dx0, loss;
 
 	if (neap_sweep_create(&sweep, &ops, NULL, &options) < 0 ||

@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 		.tape_bytes = sizeof(struct state)};
 	struct neap_tier *disk;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct state x0, dx0;
 	double loss;
 

@@ -308,7 +308,7 @@ static int sweep_once(const char *strategy, const double *c, const double *data,
 		.record = 1.5 * seconds,
 		.backward = 1.5 * seconds};
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	double misfit;
 
 	set_velocity(&m, c);

@@ -196,7 +196,7 @@ static int sweep_within(
 	struct costs costs;
 	struct neap_stages stages = describe(&costs);
 	struct neap_stage_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 
 	if (neap_stage_sweep_create(&sweep, &ops, net, &stages, &options) < 0)
 		return -1;

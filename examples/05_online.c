@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 		.tape_bytes = sizeof(struct state)};
 	struct neap_sweep_options options = {.size = sizeof options, .memory = 4096};
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct state dx0;
 	double loss;
 	int good = 1;

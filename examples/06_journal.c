@@ -168,7 +168,7 @@ static int run(int64_t steps, const char *directory, double every)
 		.journal_key = key_of(m.p)};
 	struct neap_tier *disk = NULL;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	double mean;
 
 	if (directory) {

@@ -60,13 +60,14 @@ static struct neap_tier_spec tier_of(const struct bench_setting *x, double faste
 
 static struct neap_problem problem_of(const struct bench_setting *x)
 {
-	struct neap_problem p = {.chain = {.steps = x->steps,
-					 .state = STATE,
-					 .live = STATE,
-					 .tape = (uint64_t)(x->tape * STATE),
-					 .advance = 1,
-					 .record = 1,
-					 .backward = x->backward},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = x->steps,
+			.state = STATE,
+			.live = STATE,
+			.tape = (uint64_t)(x->tape * STATE),
+			.advance = 1,
+			.record = 1,
+			.backward = x->backward},
 		.memory = (uint64_t)(x->budget * STATE)};
 	if (x->near > 0)
 		p.tiers[p.ntiers++] = tier_of(x, 20, x->near);
@@ -93,7 +94,7 @@ static int best_named(struct neap_plan *best, const struct neap_problem *p)
 {
 	best->feasible = 0;
 	for (int i = 0; neap_strategy_name(i); i++) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		if (strcmp(neap_strategy_name(i), "auto") == 0)
 			continue;
 		NEAP_TRY(neap_plan_make(&plan, p, neap_strategy_name(i), NULL));
@@ -113,7 +114,7 @@ static int compare(struct neap__bench *bench, const struct bench_setting *x)
 {
 	struct neap_problem p = problem_of(x);
 	struct neap_bench_row row = {.unit = "ratio", .target = 1, .runs = 1};
-	struct neap_plan named, found;
+	struct neap_plan named = {.size = sizeof named}, found = {.size = sizeof found};
 	describe(&row, x);
 	if (!neap__bench_wants(bench, row.name))
 		return 0;

@@ -56,7 +56,7 @@ static int million(struct neap__bench *bench, const char *strategy, double targe
 		return 0;
 	for (int i = 0; i < n; i++) {
 		struct neap_bench_row row = {.target = target};
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		NEAP_TRY(time_runs(&row, &plan, bench, &problems[i].problem, strategy));
 		feasible += plan.feasible;
 		snprintf(row.what, sizeof row.what, "slowest of %d: %s", n, problems[i].name);
@@ -72,15 +72,16 @@ static int million(struct neap__bench *bench, const char *strategy, double targe
 /* Revolve at T = 10^9: the plan, then its actions one by one. */
 static int billion(struct neap__bench *bench)
 {
-	struct neap_problem p = {.chain = {.steps = 1000000000,
-					 .state = 1,
-					 .advance = 1,
-					 .record = 1,
-					 .backward = 2,
-					 .flags = NEAP_CHAIN_CLASSIC},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = 1000000000,
+			.state = 1,
+			.advance = 1,
+			.record = 1,
+			.backward = 2,
+			.flags = NEAP_CHAIN_CLASSIC},
 		.memory = 1000};
 	struct neap_bench_row row = {.name = "revolve, T = 10^9", .target = 1e-3};
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	int rc = 1;
 	if (!neap__bench_wants(bench, row.name))
 		return 0;
@@ -124,16 +125,17 @@ static const struct {
 /* H-Revolve at T = 10^5: time, and growth of resident memory, schedule included. */
 static int nested(struct neap__bench *bench, int n)
 {
-	struct neap_problem p = {.chain = {.steps = 100000,
-					 .state = 1,
-					 .advance = 1,
-					 .record = 1,
-					 .backward = 2,
-					 .flags = NEAP_CHAIN_CLASSIC},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = 100000,
+			.state = 1,
+			.advance = 1,
+			.record = 1,
+			.backward = 2,
+			.flags = NEAP_CHAIN_CLASSIC},
 		.memory = nests[n].slots[0]};
 	struct neap_bench_row row = {.target = CLOSED}, memory;
 	struct neap_schedule *s;
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	snprintf(row.name, sizeof row.name, "h-revolve %s, T = 10^5", nests[n].name);
 	if (!neap__bench_wants(bench, row.name))
 		return 0;
@@ -188,9 +190,10 @@ static int layers(struct neap__bench *bench)
 		.state = state,
 		.tape = tape,
 		.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
-	struct neap_problem p = {.chain = {.steps = STAGES, .stages = &stages}, .memory = all / 8};
+	struct neap_problem p = {
+		.size = sizeof p, .chain = {.steps = STAGES, .stages = &stages}, .memory = all / 8};
 	struct neap_bench_row row = {.name = "chain, 200 stages", .target = 0.5};
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (!neap__bench_wants(bench, row.name))
 		return 0;
 	for (int i = 0; i < STAGES; i++)

@@ -109,14 +109,15 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 		neap_net_get_sizes(one.net, &sizes);
 	neap__one_batch_close(&one);
 	NEAP_TRY(rc);
-	*problem = (struct neap_problem){.chain = {.steps = net->steps,
-						 .state = neap__round_up(sizes.state, 64),
-						 .tape = neap__round_up(sizes.tape_mean, 64),
-						 .tape_max = neap__round_up(sizes.tape_max, 64),
-						 .adjoint = neap__round_up(sizes.adjoint, 64),
-						 .advance = 1e-6,
-						 .record = 1e-6,
-						 .backward = 2e-6}};
+	*problem = (struct neap_problem){.size = sizeof(struct neap_problem),
+		.chain = {.steps = net->steps,
+			.state = neap__round_up(sizes.state, 64),
+			.tape = neap__round_up(sizes.tape_mean, 64),
+			.tape_max = neap__round_up(sizes.tape_max, 64),
+			.adjoint = neap__round_up(sizes.adjoint, 64),
+			.advance = 1e-6,
+			.record = 1e-6,
+			.backward = 2e-6}};
 	return free_tier(problem, study);
 }
 
@@ -147,7 +148,7 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	struct neap__netroom room;
 	struct neap__one_batch one;
 	struct neap_tier *tier;
-	struct neap_problem p;
+	struct neap_problem p = {.size = sizeof p};
 
 	if (params)
 		so.params = *params;

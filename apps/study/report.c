@@ -19,7 +19,7 @@ static void say(const struct neap__study *s, const char *line)
 
 void neap__report_machine(char *room, size_t size)
 {
-	struct neap_machine m;
+	struct neap_machine m = {.size = sizeof m};
 	neap_machine_describe(&m);
 	snprintf(room, size, "%s, %d processors, %.1f GiB, %s, kernels: %s", m.cpu, m.processors,
 		(double)m.memory_total / 1073741824.0, m.os, m.isa);

@@ -48,13 +48,14 @@ static struct neap_params params_of(const struct grown *g, int64_t steps)
 
 static struct neap_problem problem_of(struct neap_tier *tier, int64_t steps)
 {
-	struct neap_problem p = {.chain = {.steps = steps,
-					 .state = SIZE,
-					 .tape = SIZE,
-					 .adjoint = ADJOINT,
-					 .advance = 1e-9,
-					 .record = 1e-9,
-					 .backward = 1e-9},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = steps,
+			.state = SIZE,
+			.tape = SIZE,
+			.adjoint = ADJOINT,
+			.advance = 1e-9,
+			.record = 1e-9,
+			.backward = 1e-9},
 		.ntiers = 1};
 	neap_tier_describe(tier, SIZE, &p.tiers[0]);
 	p.tiers[0].capacity = NEAP_INFINITE;
@@ -66,8 +67,8 @@ static int peak(struct neap__study *study, struct neap_tier *tier, const struct 
 {
 	struct neap_problem p = problem_of(tier, steps);
 	struct neap_params params = params_of(g, steps);
-	struct neap_plan plan, same;
-	struct neap_sweep_stats stats;
+	struct neap_plan plan = {.size = sizeof plan}, same = {.size = sizeof same};
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	char measured[32] = "";
 
 	NEAP_TRY(neap__plan_least(&plan, &p, g->strategy, &params));

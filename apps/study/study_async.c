@@ -38,13 +38,14 @@ struct async_setting {
 
 static struct neap_problem problem_of(const struct async_setting *s)
 {
-	struct neap_problem p = {.chain = {.steps = s->steps,
-					 .state = s->state,
-					 .tape = s->state,
-					 .adjoint = ADJOINT,
-					 .advance = s->advance,
-					 .record = s->advance,
-					 .backward = s->advance},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = s->steps,
+			.state = s->state,
+			.tape = s->state,
+			.adjoint = ADJOINT,
+			.advance = s->advance,
+			.record = s->advance,
+			.backward = s->advance},
 		.ntiers = 1};
 	double rate = (double)s->state / (s->tau * s->advance);
 	p.memory = (uint64_t)(s->slots + 2) * s->state + ADJOINT;
@@ -77,7 +78,7 @@ static int planned(struct neap__study *study, const struct async_setting *s)
 {
 	const struct neap_problem p = problem_of(s);
 	for (int i = 0; strategies[i]; i++) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		NEAP_TRY(neap_plan_make(&plan, &p, strategies[i], NULL));
 		if (plan.feasible)
 			NEAP_TRY(row(study, s, &plan, s->tau, p.memory, plan.makespan, ",,,,"));
@@ -156,8 +157,8 @@ static int run(struct neap__study *study, const struct async_setting *s, struct 
 		int alone = strcmp(strategies[i], "revolve") == 0; /* no staging either */
 		uint64_t memory =
 			(uint64_t)(s->slots + 2) * s->state + ADJOINT + (alone ? 0 : spec.staging);
-		struct neap_sweep_stats stats;
-		struct neap_plan plan;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
+		struct neap_plan plan = {.size = sizeof plan};
 		char measured[160];
 		NEAP_TRY(neap__synthetic_run(&stats, &plan, &model, memory, strategies[i], NULL,
 			alone ? NULL : tier, repeats));

@@ -48,8 +48,8 @@ typedef int make_chain(void *user, struct neap_problem *problem, double size);
 static int fits(make_chain *make, void *user, const char *strategy, double size, double limit)
 {
 	const struct neap_params params = {.effort = EFFORT};
-	struct neap_problem p;
-	struct neap_plan plan;
+	struct neap_problem p = {.size = sizeof p};
+	struct neap_plan plan = {.size = sizeof plan};
 	NEAP_TRY(make(user, &p, size));
 	NEAP_TRY(neap_plan_make(&plan, &p, strategy, &params));
 	double least = (double)p.chain.steps * (p.chain.record + p.chain.backward);
@@ -156,8 +156,8 @@ static int plan_lengths(struct neap__study *study)
 {
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = SHORT, .dense = 1};
-	struct neap_problem p;
-	struct neap_plan plan;
+	struct neap_problem p = {.size = sizeof p};
+	struct neap_plan plan = {.size = sizeof plan};
 	NEAP_TRY(neap__net_chain(&p, study, &net));
 	NEAP_TRY(neap__plan_least(&plan, &p, "bptt", NULL));
 	return table(study, "steps", make_long, &p, SHORT, (double)SHORT * MOST, p.memory);
@@ -166,7 +166,7 @@ static int plan_lengths(struct neap__study *study)
 static int plan_widths(struct neap__study *study)
 {
 	struct widths w = {0};
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	int64_t count = neap__study_scaled(study, 3, 6, 2);
 	for (w.count = 0; w.count < count; w.count++) {
 		const struct neap__netcase net = {

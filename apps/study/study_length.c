@@ -44,8 +44,8 @@ static int run_point(struct neap__study *study, const char *axis, const struct n
 	struct neap_compare_case cases[SHARING + CUTTING];
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap_problem p;
-	struct neap_plan plan;
+	struct neap_problem p = {.size = sizeof p};
+	struct neap_plan plan = {.size = sizeof plan};
 
 	NEAP_TRY(neap__net_sizes(&p, study, net));
 	NEAP_TRY(neap__plan_least(&plan, &p, "standard", NULL));

@@ -22,7 +22,7 @@ static int run(struct neap__study *study, int64_t steps)
 	struct neap_compare_result result;
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap_problem p;
+	struct neap_problem p = {.size = sizeof p};
 	int64_t remote = 16;
 	int count = 0, rc = 0;
 

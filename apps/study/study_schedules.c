@@ -38,13 +38,14 @@ static const struct drawn {
 
 static struct neap_problem problem_of(const struct drawn *d)
 {
-	struct neap_problem p = {.chain = {.steps = STEPS,
-					 .state = MIB,
-					 .tape = MIB,
-					 .adjoint = MIB,
-					 .advance = 1e-3,
-					 .record = 1e-3,
-					 .backward = 2e-3},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = STEPS,
+			.state = MIB,
+			.tape = MIB,
+			.adjoint = MIB,
+			.advance = 1e-3,
+			.record = 1e-3,
+			.backward = 2e-3},
 		.memory = d->memory * MIB,
 		.ntiers = 1};
 	p.tiers[0] = (struct neap_tier_spec){.name = "slow",
@@ -67,8 +68,8 @@ static int measure(struct neap__study *study)
 {
 	for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
 		const struct drawn *d = &drawn[i];
-		struct neap_problem p;
-		struct neap_plan plan;
+		struct neap_problem p = {.size = sizeof p};
+		struct neap_plan plan = {.size = sizeof plan};
 		int rc = neap__study_point(study, "%s", d->label);
 		NEAP_TRY(rc);
 		if (rc == 0)
@@ -94,8 +95,8 @@ static int draw_one(struct neap__study *study, const struct drawn *d)
 {
 	struct neap__atomic_file *file = NULL;
 	struct neap_schedule *schedule = NULL;
-	struct neap_problem p;
-	struct neap_plan plan;
+	struct neap_problem p = {.size = sizeof p};
+	struct neap_plan plan = {.size = sizeof plan};
 	char path[PATH], title[160], name[64];
 
 	NEAP_TRY(plan_of(&plan, &p, d));

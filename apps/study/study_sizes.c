@@ -29,8 +29,8 @@ static struct neap_params params_of(const struct neap_problem *p)
 static int run(struct neap__study *study, const struct neap__netcase *net, const char *strategy,
 	const struct neap_params *params)
 {
-	struct neap_sweep_stats stats;
-	struct neap_plan plan;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct neap_plan plan = {.size = sizeof plan};
 	NEAP_TRY(neap__net_sweep(&stats, &plan, study, net, strategy, params, 0));
 	return neap__study_row(study, "%s,%lld,%d,%d,%llu,%llu,%llu", strategy,
 		(long long)net->steps, net->batch, net->units, (unsigned long long)plan.peak_bytes,
@@ -46,7 +46,7 @@ static int measure(struct neap__study *study)
 				.batch = tasks[i].batch,
 				.steps = tasks[i].steps,
 				.dense = 1};
-			struct neap_problem p;
+			struct neap_problem p = {.size = sizeof p};
 			int rc = neap__study_point(study, "T=%lld B=%d N=%d", (long long)net.steps,
 				net.batch, net.units);
 			NEAP_TRY(rc);

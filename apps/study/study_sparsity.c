@@ -49,7 +49,7 @@ static int run(struct neap__study *study, const struct activity *a, int dense)
 	struct neap_compare_result result;
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap_problem p;
+	struct neap_problem p = {.size = sizeof p};
 	char before[96];
 	int rc = 0;
 

@@ -146,8 +146,8 @@ static int updates(struct neap__study *study)
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap_tier *file, *tier;
-	struct neap_problem p;
-	struct neap_plan plan;
+	struct neap_problem p = {.size = sizeof p};
+	struct neap_plan plan = {.size = sizeof plan};
 
 	int rc = neap__study_point(study, "updates");
 	if (rc <= 0)
@@ -179,7 +179,7 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap__one_batch one;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep = NULL;
 	double loss;

@@ -186,7 +186,7 @@ static int refuse(struct session *s, struct way *way)
 
 static int prepare(struct session *s, const char *name, uint64_t memory)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_net_result result;
 	struct way *way = find(s, name, memory, 1);
 	double took;
@@ -214,7 +214,7 @@ static int prepare(struct session *s, const char *name, uint64_t memory)
 
 static int run(struct session *s, const char *name)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_net_result result;
 	struct way *way = find(s, name, 0, 0);
 	double took;

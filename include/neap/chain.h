@@ -14,6 +14,13 @@
  * Words: step t maps state t to state t+1. `advance` runs it without keeping
  * anything, `record` keeps its tape, `backward` uses and frees the tape. Tier 0
  * is the fast memory; tiers[0] of a problem is the first slow tier, "tier 1".
+ *
+ * Structures and versions. A structure that may grow begins with `size`, which the caller
+ * sets to its sizeof, also where the library fills it in: a program that was compiled with
+ * an older header goes on working with a newer library, and a structure that is larger than
+ * the library knows is refused (NEAP_EUSAGE: the library is older than the header). What
+ * lies within others, such as struct neap_chain, keeps its size: `reserved` words are 0 and
+ * become fields.
  */
 #ifndef NEAP_CHAIN_H
 #define NEAP_CHAIN_H
@@ -51,7 +58,8 @@ struct neap_tier_spec {
 	 * a transfer is issued; not on a synchronous tier, beside which nothing goes on.
 	 */
 	double cpu;
-	double cpu_fixed; /* seconds of computing a transfer costs, besides cpu * bytes */
+	double cpu_fixed;	    /* seconds of computing a transfer costs, besides cpu * bytes */
+	uint64_t reserved_words[2]; /* 0 */
 };
 
 enum neap_chain_flags {
@@ -144,19 +152,21 @@ struct neap_chain {
 	 * tier are counted with `tape`.
 	 */
 	uint64_t tape_mean;
+	uint64_t reserved_words[4]; /* 0 */
 };
 
 struct neap_problem {
+	uint32_t size; /* sizeof(struct neap_problem) */
+	int ntiers;
 	struct neap_chain chain;
 	uint64_t memory; /* budget of tier 0 in bytes (slots, in a classic problem) */
-	int ntiers;
 	struct neap_tier_spec tiers[NEAP_TIERS_MAX];
 };
 
-/* All zero. */
+/* All zero but for its size. */
 #define NEAP_PROBLEM_INIT                                                                          \
 	{                                                                                          \
-		.memory = 0                                                                        \
+		.size = sizeof(struct neap_problem)                                                \
 	}
 
 /*

@@ -2,7 +2,7 @@
 /*
  * machine.h: the machine under a measurement, and clocks to measure with.
  *
- *     struct neap_machine machine;
+ *     struct neap_machine machine = {.size = sizeof machine};
  *     neap_machine_describe(&machine);
  *     double from = neap_clock();
  *     work();
@@ -19,13 +19,15 @@ extern "C" {
 #endif
 
 struct neap_machine {
+	uint32_t size;	/* sizeof(struct neap_machine) */
 	char cpu[96];	/* model name */
 	char isa[24];	/* of the kernels: "plain", "avx2", "avx512"; NEAP_ISA chooses; "none" */
 	char os[96];	/* system and release */
 	int processors; /* this process may run on */
 	uint64_t memory_total, memory_free; /* bytes, of the machine or its control group */
 };
-NEAP_API void neap_machine_describe(struct neap_machine *machine);
+/* 0, or NEAP_EUSAGE for another size. */
+NEAP_API int neap_machine_describe(struct neap_machine *machine);
 
 /* Monotonic seconds. */
 NEAP_API double neap_clock(void);

@@ -3,7 +3,7 @@
  * plan.h: strategies turn a problem (chain.h) into a schedule, a stream of
  * actions; verify, simulate, draw and the sweep (sweep.h) consume it.
  *
- *     struct neap_plan plan;
+ *     struct neap_plan plan = {.size = sizeof plan};
  *     struct neap_schedule *s;
  *     neap_plan_make(&plan, &problem, "double", NULL);
  *     neap_schedule_open(&s, &problem, &plan);
@@ -128,7 +128,8 @@ struct neap_params {
 	int64_t group;
 	int64_t tail;
 	int64_t kept_tapes;
-	int64_t effort; /* simulations a search may take, or work worth as much; 0: 2000 */
+	int64_t effort;	     /* simulations a search may take, or work worth as much; 0: 2000 */
+	int64_t reserved[4]; /* 0 */
 };
 
 /*
@@ -151,18 +152,21 @@ struct neap_blocks {
 	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
 	double price;		       /* MULTIREAD: seconds a read or write counts */
 	int32_t inner, reserved;
+	int64_t reserved_words[2]; /* 0 */
 };
 
 struct neap_tier_use {
 	uint64_t peak_bytes;
 	uint64_t written;
 	uint64_t read;
+	uint64_t reserved; /* 0 */
 };
 
 struct neap_plan {
-	const char *strategy; /* a name of neap_strategy_name(), static */
-	const char *chosen;   /* auto: the strategy it stands for; else == strategy */
+	uint32_t size; /* sizeof(struct neap_plan); set it before a call fills the plan in */
 	int feasible;
+	const char *strategy;	   /* a name of neap_strategy_name(), static */
+	const char *chosen;	   /* auto: the strategy it stands for; else == strategy */
 	struct neap_params params; /* as chosen; those not used are 0 */
 	struct neap_blocks blocks; /* stream, async, auto; else all zero */
 	uint64_t arena_bytes;	   /* tier-0 bytes a run allocates: peak, worst-case tape kept */
@@ -275,6 +279,8 @@ NEAP_API void neap_online_free(struct neap_online *online);
  * action's number and what is wrong.
  */
 struct neap_verdict {
+	uint32_t size; /* sizeof(struct neap_verdict) */
+	uint32_t reserved;
 	/*
 	 * Tier 0: adjoint, live, slots in use, tapes, staging of used tiers. Tapes
 	 * count up to the topmost of their stack, gaps included: what a run needs,
@@ -301,6 +307,8 @@ NEAP_API int neap_verify(struct neap_verdict *verdict, const struct neap_problem
  * legal schedule. makespan = computing + copies + lost + stall.
  */
 struct neap_simulation {
+	uint32_t size; /* sizeof(struct neap_simulation) */
+	uint32_t reserved;
 	double makespan;
 	double advance, record, backward, copies; /* seconds of computing, by kind */
 	double stall;				  /* waiting, all tiers */
@@ -332,10 +340,10 @@ enum neap_write_flags { NEAP_WRITE_ACTIONS = 1 };
 NEAP_API int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
 	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user);
 
-/* A plan from text. chain.stages and plan.actions point to what it owns. */
+/* A plan from text, and all that it points to. */
 struct neap_saved {
-	struct neap_problem problem;
-	struct neap_plan plan;
+	struct neap_problem *problem;
+	struct neap_plan *plan;
 };
 
 /*

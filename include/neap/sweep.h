@@ -232,6 +232,8 @@ enum neap_stall {
 NEAP_API const char *neap_stall_name(int stall);
 
 struct neap_sweep_stats {
+	uint32_t size; /* sizeof(struct neap_sweep_stats) */
+	uint32_t reserved;
 	uint64_t arena_bytes;	/* for this plan; with tiers that were lost, what else was taken */
 	uint64_t peak_planned;	/* bytes */
 	uint64_t peak_measured; /* high-water mark of live bytes in the arena */

@@ -48,4 +48,16 @@ static inline int neap__struct_take(void *full, size_t own, const void *given, c
 	return 0;
 }
 
+/*
+ * Hands `full` of `own` bytes to a caller whose struct `given` begins with its size, checked
+ * by neap__struct_size: as much as fits there. Its size stays.
+ */
+static inline void neap__struct_give(void *given, const void *full, size_t own)
+{
+	uint32_t size;
+	memcpy(&size, given, sizeof size);
+	memcpy((char *)given + sizeof size, (const char *)full + sizeof size,
+		(size < own ? size : own) - sizeof size);
+}
+
 #endif

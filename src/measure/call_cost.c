@@ -58,7 +58,7 @@ static double work(const struct neap_sweep_stats *stats)
 static double copies_said(const struct neap_sweep *sweep, const struct neap__costs *costs)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
-	struct neap_simulation simulation;
+	struct neap_simulation simulation = {.size = sizeof simulation};
 	struct neap_schedule *schedule;
 
 	problem.chain.slot_write = costs->slot_write;
@@ -97,7 +97,7 @@ static int measure(
 	struct neap__costs *costs, struct pair *pair, const struct neap_objective *objective)
 {
 	double prices[TURNS], copies[TURNS], said = copies_said(pair->single, costs);
-	struct neap_sweep_stats ranges, single;
+	struct neap_sweep_stats ranges = {.size = sizeof ranges}, single = {.size = sizeof single};
 	int n = 0;
 
 	for (int turn = 0; turn <= TURNS; turn++) {

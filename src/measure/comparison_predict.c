@@ -23,7 +23,7 @@ double neap__comparison_predicted(const struct neap_sweep *sweep, const struct n
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	const struct neap_plan *plan = neap_sweep_plan(sweep);
-	struct neap_simulation simulation;
+	struct neap_simulation simulation = {.size = sizeof simulation};
 	struct neap_schedule *schedule;
 
 	if (neap_schedule_open(&schedule, &problem, plan) < 0)

@@ -18,7 +18,7 @@ void neap__costs_scale(struct neap__costs *costs, double times)
 
 int neap__pace_probe_look(struct neap__comparison *c)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 
 	c->now = c->planned;
 	if (!c->alone.sweep)

@@ -144,7 +144,7 @@ static int budget_of(
 	struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as)
 {
 	struct neap_problem problem = c->result->problem;
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 
 	*memory = as->memory ? as->memory : c->result->memory;
 	if (!as->least)

@@ -155,7 +155,7 @@ static int by_seconds(const void *a, const void *b)
 int neap__overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
 {
 	const struct neap_batch *batch = &c->alone.batch;
-	struct neap_sweep_stats stats = {0};
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct alone turns[PAIRS + 1];
 	struct neap_net_sizes sizes;
 	double lost[PAIRS], start = neap__seconds();

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/core/strategy.h"
 #include "plan/core/plan_row.h"
 #include "plan/strategy_table.h"
@@ -33,11 +34,10 @@ static int check_params(const struct neap_params *params)
 }
 
 /* bound below 0: not known. */
-static int make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
-	const struct neap_params *params, double bound)
+static int make_whole(struct neap_plan *plan, const struct neap_problem *problem,
+	const char *strategy, const struct neap_params *params, double bound)
 {
 	static const struct neap_params none;
-	memset(plan, 0, sizeof *plan);
 	const struct neap__strategy *row = neap__strategy_find(strategy);
 	if (!row)
 		return neap__fail(
@@ -56,6 +56,16 @@ static int make(struct neap_plan *plan, const struct neap_problem *problem, cons
 		return rc;
 	neap__plan_bound(plan, bound < 0 ? neap_bound(problem) : bound);
 	return 0;
+}
+
+static int make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
+	const struct neap_params *params, double bound)
+{
+	struct neap_plan made = {.size = sizeof made};
+	NEAP_TRY(neap__struct_size(plan->size, sizeof plan->size, sizeof made, "neap_plan"));
+	int rc = make_whole(&made, problem, strategy, params, bound);
+	neap__struct_give(plan, &made, sizeof made);
+	return rc;
 }
 
 int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,

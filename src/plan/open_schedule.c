@@ -3,6 +3,7 @@
 #include <neap/plan.h>
 
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/core/schedule.h"
 #include "plan/strategy_table.h"
 #include "plan/core/strategy.h"
@@ -11,6 +12,7 @@ int neap_schedule_open(struct neap_schedule **schedule, const struct neap_proble
 	const struct neap_plan *plan)
 {
 	NEAP_TRY(neap_problem_check(problem));
+	NEAP_TRY(neap__struct_size(plan->size, sizeof *plan, sizeof *plan, "neap_plan"));
 	if (!plan->feasible)
 		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
 	const struct neap__strategy *row = neap__strategy_find(plan->chosen);

@@ -39,6 +39,7 @@ int neap__online_plan(struct neap_sweep *s)
 	int64_t leaf = neap__online_leaf(trial), slots = neap__online_slots(&s->problem);
 	neap_online_free(trial);
 	s->plan = (struct neap_plan){
+		.size = sizeof(struct neap_plan),
 		.strategy = "online",
 		.chosen = "online",
 		.feasible = 1,

@@ -3,6 +3,7 @@
 #include "sweep/repair/rewrite_records.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -109,6 +110,7 @@ static void reset(struct neap_sweep *s)
 	s->book.before = 0;
 	s->generation = next_number(&generations);
 	s->stats = (struct neap_sweep_stats){
+		.size = sizeof(struct neap_sweep_stats),
 		.arena_bytes = s->arena.bytes,
 		.peak_planned = s->plan.peak_bytes,
 		.predicted = s->plan.makespan,
@@ -231,6 +233,9 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 {
 	struct neap_schedule *schedule = NULL;
 	int rc;
+	if (stats)
+		NEAP_TRY(neap__struct_size(
+			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
 	if (s->ops.ended) {
 		rc = neap__online_begin(s);
 	} else {
@@ -248,7 +253,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		s->loss = loss;
 		rc = run(s, schedule, dx0);
 		if (stats)
-			*stats = s->stats;
+			neap__struct_give(stats, &s->stats, sizeof s->stats);
 	}
 	check_staging_held(s);
 	neap_schedule_close(schedule);

@@ -68,19 +68,19 @@ int neap__replay(struct neap_sweep *s)
 {
 	const struct neap_saved *saved = s->options.saved;
 	struct neap_schedule *schedule;
-	struct neap_verdict verdict;
+	struct neap_verdict verdict = {.size = sizeof verdict};
 	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
-	NEAP_TRY(neap_problem_check(&saved->problem));
+	NEAP_TRY(neap_problem_check(saved->problem));
 	int own = saved != s->book.plan;
-	NEAP_TRY(same_chain(&saved->problem.chain, &s->problem.chain, own));
-	NEAP_TRY(same_tiers(s, &saved->problem, own));
-	if (saved->plan.arena_bytes > s->problem.memory)
+	NEAP_TRY(same_chain(&saved->problem->chain, &s->problem.chain, own));
+	NEAP_TRY(same_tiers(s, saved->problem, own));
+	if (saved->plan->arena_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",
-			(ull)saved->plan.arena_bytes, (ull)s->problem.memory);
-	s->problem = saved->problem;
+			(ull)saved->plan->arena_bytes, (ull)s->problem.memory);
+	s->problem = *saved->problem;
 	s->problem.chain.flags |= stay;
-	s->plan = saved->plan;
+	s->plan = *saved->plan;
 	NEAP_TRY(neap_schedule_open(&schedule, &s->problem, &s->plan));
 	int rc = neap_verify(&verdict, &s->problem, schedule);
 	neap_schedule_close(schedule);

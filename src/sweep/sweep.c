@@ -96,9 +96,10 @@ static void describe(
 
 static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap_verdict verdict;
+	struct neap_verdict verdict = {.size = sizeof verdict};
 	NEAP_TRY(neap_verify(&verdict, &s->problem, schedule));
 	s->plan = (struct neap_plan){
+		.size = sizeof(struct neap_plan),
 		.strategy = "own",
 		.chosen = "own",
 		.feasible = verdict.arena_bytes <= s->problem.memory,

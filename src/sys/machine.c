@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <neap/machine.h>
+#include "base/struct_size.h"
 #include "sys/clock.h"
 #include "sys/isa.h"
 #include "sys/memory.h"
@@ -29,13 +30,15 @@ static void cpu_name(char *out, size_t room)
 	fclose(f);
 }
 
-void neap_machine_describe(struct neap_machine *machine)
+int neap_machine_describe(struct neap_machine *given)
 {
+	struct neap_machine found = {.size = sizeof found}, *machine = &found;
 	struct utsname uts;
 	struct sysinfo info;
 	enum neap__isa isa;
 
-	*machine = (struct neap_machine){.processors = neap__processors()};
+	NEAP_TRY(neap__struct_size(given->size, sizeof given->size, sizeof found, "neap_machine"));
+	machine->processors = neap__processors();
 	snprintf(machine->isa, sizeof machine->isa, "%s",
 		neap__isa_choose(&isa) == 0 ? neap__isa_name(isa) : "none");
 	cpu_name(machine->cpu, sizeof machine->cpu);
@@ -44,6 +47,8 @@ void neap_machine_describe(struct neap_machine *machine)
 	machine->memory_free = neap__memory_free();
 	if (sysinfo(&info) == 0)
 		machine->memory_total = (uint64_t)info.totalram * info.mem_unit;
+	neap__struct_give(given, machine, sizeof *machine);
+	return 0;
 }
 
 double neap_clock(void)

@@ -104,7 +104,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 {
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
-	struct neap_plan other, second = {0};
+	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
 	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
 	char peak[24], budget[24], params[96] = "";
 	size_t n = 0;

@@ -43,7 +43,7 @@ static void add_sums(struct neap__counters *c, const struct neap_net_result *fou
 /* One sweep; the batch is begun. */
 static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	double loss;
 
 	NEAP_TRY(neap__planning_batch(trainer, batch));

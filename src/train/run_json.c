@@ -16,7 +16,7 @@
 
 static void add_machine(cJSON *root)
 {
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 	cJSON *o = cJSON_AddObjectToObject(root, "machine");
 
 	neap_machine_describe(&machine);

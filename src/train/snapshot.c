@@ -89,7 +89,7 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 int neap__snapshot_save(struct neap__trainer *trainer)
 {
 	struct neap__tensor_bundle bundle = {0};
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 	char hex[24];
 	cJSON *settings = neap__settings_json(&trainer->options, 1);
 	char *text = settings ? cJSON_PrintUnformatted(settings) : NULL;
@@ -121,7 +121,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	const char *text = neap__safetensors_meta(file, "neap.settings");
 	const char *data = neap__safetensors_meta(file, "neap.data");
 	const char *isa = neap__safetensors_meta(file, "neap.isa");
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 	char hex[24];
 	cJSON *was = text ? cJSON_Parse(text) : NULL, *now;
 

@@ -24,8 +24,8 @@ static int costly(const char *text, size_t size)
 	FUZZ_CHECK(x, "out of memory");
 	int rc = neap__plan_parse(x, text, size);
 	FUZZ_CHECK(rc <= 0 && (rc == 0 || neap_detail()[0]), "%d without a line", rc);
-	const struct neap_plan *plan = &x->saved.plan;
-	const struct neap_chain *c = &x->saved.problem.chain;
+	const struct neap_plan *plan = &x->plan;
+	const struct neap_chain *c = &x->problem.chain;
 	int tables =
 		rc == 0 && !plan->actions &&
 		strstr("chain pofo auto async h-revolve disk-revolve periodic join", plan->chosen);
@@ -39,11 +39,11 @@ static void again(const struct neap_saved *saved)
 {
 	struct neap_saved *second = NULL;
 	struct neap__text a = {0}, b = {0};
-	int rc = neap_plan_write(&saved->plan, &saved->problem, 0, collect, &a);
+	int rc = neap_plan_write(saved->plan, saved->problem, 0, collect, &a);
 	FUZZ_CHECK(rc == 0, "write: %s", neap_detail());
 	rc = neap_plan_read(&second, a.data, a.length, 0);
 	FUZZ_CHECK(rc == 0, "read again: %s\n%s", neap_detail(), a.data);
-	rc = neap_plan_write(&second->plan, &second->problem, 0, collect, &b);
+	rc = neap_plan_write(second->plan, second->problem, 0, collect, &b);
 	FUZZ_CHECK(rc == 0, "write again: %s", neap_detail());
 	FUZZ_CHECK(strcmp(a.data, b.data) == 0, "not the same text:\n%s\n%s", a.data, b.data);
 	neap_saved_free(second);
@@ -60,8 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(rc == 0 || (rc < 0 && neap_detail()[0]), "%d without a line", rc);
 		if (rc == 0) {
 			again(saved);
-			if (!saved->problem.chain.join)
-				fuzz_schedule(&saved->problem, &saved->plan);
+			if (!saved->problem->chain.join)
+				fuzz_schedule(saved->problem, saved->plan);
 			neap_saved_free(saved);
 		}
 	}

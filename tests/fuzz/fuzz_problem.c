@@ -36,8 +36,8 @@ static int near(double a, double b)
 void fuzz_schedule(const struct neap_problem *p, const struct neap_plan *plan)
 {
 	struct neap_schedule *s;
-	struct neap_verdict v;
-	struct neap_simulation m;
+	struct neap_verdict v = {.size = sizeof v};
+	struct neap_simulation m = {.size = sizeof m};
 	int rc = neap_schedule_open(&s, p, plan);
 	FUZZ_CHECK(rc == 0, "%s: open: %s", plan->chosen, neap_detail());
 	rc = neap_verify(&v, p, s);
@@ -76,7 +76,7 @@ static void check_plan(
 void fuzz_plan(const struct neap_problem *p, const struct neap_params *given, uint64_t seed)
 {
 	struct neap_params params = *given;
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	int64_t steps = p->chain.steps + p->chain.join;
 	int count = 0;
 	if (neap_problem_check(p) < 0) {

@@ -27,7 +27,7 @@ static inline void wire(struct chain *c, int64_t steps)
 /* Plans, verifies and simulates; all agree. */
 static inline struct neap_plan checked(struct chain *c, uint64_t memory)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	c->p.memory = memory;
 	if (neap_plan_make(&plan, &c->p, "chain", NULL) < 0)
 		fail_msg("chain: %s", neap_detail());

@@ -33,7 +33,7 @@ static inline struct neap_problem levelled(
 static inline struct neap_plan planned(
 	const struct neap_problem *p, const char *strategy, const struct neap_params *params)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, strategy, params) < 0)
 		fail_msg("%s: %s", strategy, neap_detail());
 	return plan;

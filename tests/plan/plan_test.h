@@ -127,7 +127,7 @@ static inline struct neap_problem random_problem(struct random *r, double steps_
 static inline struct neap_verdict verified(
 	const struct neap_problem *p, const struct neap_plan *plan)
 {
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	struct neap_schedule *s;
 	int rc = neap_schedule_open(&s, p, plan);
 	if (rc < 0)
@@ -142,7 +142,7 @@ static inline struct neap_verdict verified(
 static inline struct neap_simulation simulated(
 	const struct neap_problem *p, const struct neap_plan *plan)
 {
-	struct neap_simulation m;
+	struct neap_simulation m = {.size = sizeof m};
 	struct neap_schedule *s;
 	assert_int_equal(neap_schedule_open(&s, p, plan), 0);
 	assert_int_equal(neap_simulate(&m, p, s), 0);

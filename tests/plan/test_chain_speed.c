@@ -49,7 +49,7 @@ static double seconds(struct chain *c, uint64_t memory)
 	double least = INFINITY;
 	for (int run = 0; run < 5 && least > 0.4; run++) {
 		clock_t start = clock();
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		c->p.memory = memory;
 		assert_int_equal(neap_plan_make(&plan, &c->p, "chain", NULL), 0);
 		assert_true(plan.feasible);

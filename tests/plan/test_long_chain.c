@@ -81,7 +81,7 @@ static double least_extra(int64_t steps, double pool)
 /* Plans, verifies and simulates; all agree. */
 static struct neap_plan checked(const struct neap_problem *p)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, "chain", NULL) < 0)
 		fail_msg("chain: %s", neap_detail());
 	if (!plan.feasible)
@@ -158,7 +158,7 @@ static uint64_t peak_of_mean(const struct neap_problem *p)
 {
 	struct neap_stages even = stages;
 	struct neap_problem assumed = *p;
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	struct neap_schedule *s;
 	even.tape = mean;
 	assumed.chain.stages = &even;

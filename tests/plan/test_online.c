@@ -7,7 +7,7 @@
 
 static struct neap_plan planned(const struct neap_problem *p)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, "online", NULL) < 0)
 		fail_msg("online: %s", neap_detail());
 	return plan;
@@ -16,7 +16,7 @@ static struct neap_plan planned(const struct neap_problem *p)
 static int64_t revolve(int64_t n, int64_t c)
 {
 	struct neap_problem p = classic_problem(n, (uint64_t)c);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &p, "revolve", NULL), 0);
 	return plan.advance_steps;
 }
@@ -159,7 +159,7 @@ static struct neap_verdict pushed(struct neap_problem p, int64_t stop, int64_t s
 {
 	struct push x = {.stop = stop, .steps = steps};
 	struct neap_schedule *s;
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	assert_int_equal(neap_online_create(&x.online, &p), 0);
 	if (stop == 0) {
 		x.told = 1;

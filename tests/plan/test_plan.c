@@ -60,7 +60,7 @@ static void checks(void **state)
 	REFUSED(chain.stages, (const struct neap_stages *)&good);
 	good.chain.tape = 5;
 	REFUSED(chain.tape_max, 4);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &good, "nonesuch", NULL), NEAP_EUSAGE);
 	assert_int_equal(neap_plan_make(&plan, &good, NULL, NULL), NEAP_EUSAGE);
 	struct neap_params params = {.chunk = -1};
@@ -92,7 +92,7 @@ static void no_steps(void **state)
 	(void)state;
 	for (int n = 0; neap_strategy_name(n); n++) {
 		struct neap_problem p = unit_problem(0, 0);
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		struct neap_schedule *s;
 		struct neap_action a;
 		p.memory = 0;
@@ -113,7 +113,7 @@ static void one_step(void **state)
 {
 	(void)state;
 	struct neap_problem p = classic_problem(1, 0);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &p, "revolve", NULL), 0);
 	assert_true(plan.feasible && plan.advance_steps == 0 && plan.slots == 0);
 	assert_int_equal(neap_plan_make(&plan, &p, "bptt", NULL), 0);
@@ -132,7 +132,7 @@ static void classic(void **state)
 {
 	(void)state;
 	struct neap_problem p = classic_problem(10, 0);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &p, "revolve", NULL), 0);
 	assert_true(!plan.feasible && plan.least_bytes == 1);
 	assert_int_equal(neap_problem_least(&p), 1);
@@ -166,7 +166,7 @@ static void least(void **state)
 	assert_int_equal(neap_problem_least(&p), 10 + 10 + 7 + 5);
 	p.tiers[0].capacity = 19; /* one, read again and again */
 	assert_int_equal(neap_problem_least(&p), 10 + 7 + 5 + 4);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	p.memory = neap_problem_least(&p);
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
 	assert_true(plan.feasible);
@@ -182,7 +182,7 @@ static void second_tier(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(100, 5);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	add_tier(&p, 3, 1, 0);
 	add_tier(&p, 1000, 1, 0);
 	assert_int_equal(neap_plan_make(&plan, &p, "remote", NULL), 0);
@@ -228,7 +228,7 @@ static void clock_by_hand(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(10, 100);
-	struct neap_simulation m;
+	struct neap_simulation m = {.size = sizeof m};
 	add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
 	p.tiers[0].write_fixed = 5;
 	p.tiers[0].read_fixed = 2;
@@ -270,7 +270,7 @@ static void costly_transfers(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(2000, 100);
-	struct neap_plan plan, mixed;
+	struct neap_plan plan = {.size = sizeof plan}, mixed = {.size = sizeof mixed};
 	add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
 	assert_true(near(plan.makespan, 4000) && plan.slow_bytes > 0);
@@ -334,7 +334,7 @@ static void pictures(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(100, 12);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	struct neap_schedule *s;
 	struct text t = {0};
 	add_tier(&p, NEAP_INFINITE, 9, NEAP_TIER_DUPLEX);
@@ -411,7 +411,7 @@ static void absurd(void **state)
 			.checkpoints = PICK(counts),
 			.remote_chunk = PICK(counts)};
 		for (int n = 0; neap_strategy_name(n); n++) {
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			struct neap_schedule *s;
 			struct neap_action a;
 			int rc = neap_plan_make(&plan, &p, neap_strategy_name(n), &params);

@@ -28,7 +28,7 @@ static struct neap_problem grid_problem(const struct row *row)
 static void check_row(const struct row *row, double *worst)
 {
 	struct neap_problem p = grid_problem(row);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_bound(&p) < 0.999 * row->bound)
 		fail_msg("T=%g M=%g A=%g tau=%g: bound %g, not %g", row->steps, row->memory,
 			row->tape, row->tau, neap_bound(&p), row->bound);
@@ -105,7 +105,7 @@ static void never_below(void **state)
 		if (p.ntiers == 0)
 			continue;
 		for (int n = 0; neap_strategy_name(n); n++) {
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			const char *name = neap_strategy_name(n);
 			assert_int_equal(neap_plan_make(&plan, &p, name, &params), 0);
 			if (!plan.feasible || plan.makespan == 0)
@@ -126,7 +126,7 @@ static void repeatable(void **state)
 {
 	static const struct row row = {1000, 10, 1, 100, 2, 5087.16, 6634, 5552};
 	struct neap_problem p = grid_problem(&row);
-	struct neap_plan a, b;
+	struct neap_plan a = {.size = sizeof a}, b = {.size = sizeof b};
 	(void)state;
 	assert_int_equal(neap_plan_make(&a, &p, "auto", NULL), 0);
 	assert_int_equal(neap_plan_make(&b, &p, "auto", NULL), 0);

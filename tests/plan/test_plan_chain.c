@@ -268,7 +268,7 @@ static void edges(void **state)
 	(void)state;
 	static struct chain c;
 	const uint64_t sizes[] = {0, 1, (uint64_t)1 << 50};
-	struct neap_plan none;
+	struct neap_plan none = {.size = sizeof none};
 	wire(&c, 0);
 	assert_int_equal(neap_plan_make(&none, &c.p, "chain", NULL), 0);
 	assert_true(none.feasible && none.makespan == 0);

@@ -82,7 +82,7 @@ static struct neap_problem problem_of(const struct tiny *k)
 /* The budget that auto names is the least at which there is a schedule. */
 static void check_least(const struct neap_problem *p, const struct tiny *k)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	struct tiny other = *k;
 	uint64_t live = k->classic ? 0 : (uint64_t)k->state;
 	assert_int_equal(neap_plan_make(&plan, p, "auto", NULL), 0);
@@ -116,7 +116,7 @@ static void check(const struct neap_problem *p, const struct tiny *k)
 	if (best == INFINITY)
 		check_least(p, k);
 	for (int i = 0; neap_strategy_name(i); i++) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		const char *name = neap_strategy_name(i);
 		assert_int_equal(neap_plan_make(&plan, p, name, NULL), 0);
 		int last = strcmp(name, "auto") == 0;

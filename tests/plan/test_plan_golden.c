@@ -6,7 +6,7 @@
 static struct neap_plan planned(
 	const struct neap_problem *p, const char *strategy, const struct neap_params *params)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, strategy, params) < 0)
 		fail_msg("%s: %s", strategy, neap_detail());
 	return plan;

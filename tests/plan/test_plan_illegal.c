@@ -21,7 +21,7 @@ static int verify_list(const struct neap_problem *p, const struct neap_action *a
 {
 	struct list list = {actions, count, 0};
 	struct neap_schedule *s;
-	struct neap_verdict unused;
+	struct neap_verdict unused = {.size = sizeof unused};
 	assert_int_equal(neap_schedule_wrap(&s, list_next, NULL, &list), 0);
 	int rc = neap_verify(v ? v : &unused, p, s);
 	neap_schedule_close(s);
@@ -230,7 +230,7 @@ static void peaks(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(4, 100);
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	static const struct neap_action high[] = {
 		SAVE(5, 0), REC(0, 2), REC(2, 4), TURN, BWD(2, 4), DROP(5, 0), BWD(0, 2)};
 	p.chain.adjoint = 1000;
@@ -375,7 +375,7 @@ static void mutations(void **state)
 		p.ntiers = 0;
 		add_tier(&p, 100, uniform(&r) * 20, uniform(&r) < 0.3 ? NEAP_TIER_SYNC : 0);
 		for (int n = 0; neap_strategy_name(n); n++) {
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(n), NULL), 0);
 			if (plan.feasible)
 				tried += mutate_all(&p, &plan);

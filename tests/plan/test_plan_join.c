@@ -6,7 +6,7 @@
 static struct neap_plan planned(int64_t a, int64_t b, uint64_t slots)
 {
 	struct neap_problem p = classic_problem(a, slots);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	p.chain.join = b;
 	if (neap_plan_make(&plan, &p, "join", NULL) < 0)
 		fail_msg("join: %s", neap_detail());
@@ -17,7 +17,7 @@ static struct neap_plan planned(int64_t a, int64_t b, uint64_t slots)
 static void check(int64_t a, int64_t b, uint64_t slots)
 {
 	struct neap_problem p = classic_problem(a, slots);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	p.chain.join = b;
 	p.chain.slot_write = 0.25;
 	p.chain.slot_read = 0.125;
@@ -54,7 +54,7 @@ static void row(long long a, long long b, long long slots, double steps)
 static void embedded(void **state)
 {
 	struct neap_problem p = classic_problem(4, 5);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	struct neap_schedule *s;
 	(void)state;
 	row(1, 1, 3, INFINITY);
@@ -297,7 +297,7 @@ static int bend(void *user, struct neap_action *a)
 static void illegal(void **state)
 {
 	struct neap_problem p = classic_problem(4, 6);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	int64_t found = 0, harmless = 0;
 	(void)state;
 	p.chain.join = 5;
@@ -306,7 +306,7 @@ static void illegal(void **state)
 		for (int64_t at = 0;; at++) {
 			struct bent x = {.at = at, .how = how};
 			struct neap_schedule *s;
-			struct neap_verdict v;
+			struct neap_verdict v = {.size = sizeof v};
 			assert_int_equal(neap_schedule_open(&x.s, &p, &plan), 0);
 			assert_int_equal(neap_schedule_wrap(&s, bend, NULL, &x), 0);
 			int rc = neap_verify(&v, &p, s);
@@ -323,7 +323,7 @@ static void illegal(void **state)
 	assert_true(found > 150 && harmless < 60);
 	/* One slot less than the schedule takes. */
 	struct neap_schedule *s;
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	assert_int_equal(neap_schedule_open(&s, &p, &plan), 0);
 	p.memory--;
 	assert_int_equal(neap_verify(&v, &p, s), NEAP_EILLEGAL);
@@ -340,7 +340,7 @@ static int count_text(void *user, const char *text, size_t length)
 static void picture(void **state)
 {
 	struct neap_problem p = classic_problem(9, 6);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	struct neap_schedule *s;
 	size_t length = 0;
 	(void)state;

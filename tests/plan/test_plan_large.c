@@ -37,7 +37,7 @@ static void ten_million(void **state)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct neap_problem p = unit_problem(10000000, rows[i].memory);
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		add_tier(&p, NEAP_INFINITE, 0.7, 0);
 		size_t before = most = held;
 		double began = seconds();
@@ -72,7 +72,7 @@ static void quick(void **state)
 		struct neap_problem p = random_problem(&r, 1e9);
 		p.chain.steps = (int64_t)decades(&r, 1e6, 1e9);
 		for (int n = 0; neap_strategy_name(n); n++) {
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			double began = seconds();
 			int rc = neap_plan_make(&plan, &p, neap_strategy_name(n), NULL);
 			double took = seconds() - began;

@@ -13,7 +13,7 @@ static double seconds(void)
 
 static struct neap_plan planned(const struct neap_problem *p, const char *strategy)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, strategy, NULL) < 0)
 		fail_msg("%s: %s", strategy, neap_detail());
 	return plan;

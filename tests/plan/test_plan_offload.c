@@ -50,7 +50,7 @@ static int verify_script(struct neap_verdict *v, const struct neap_problem *p, s
 static double makespan_of(const struct neap_problem *p, struct script s)
 {
 	struct neap_schedule *schedule;
-	struct neap_simulation m;
+	struct neap_simulation m = {.size = sizeof m};
 	assert_int_equal(neap_schedule_wrap(&schedule, script_next, NULL, &s), 0);
 	assert_int_equal(neap_simulate(&m, p, schedule), 0);
 	neap_schedule_close(schedule);
@@ -105,7 +105,7 @@ static void travels(void **unused)
 {
 	(void)unused;
 	struct neap_problem p = two_stages(4, 0);
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	if (verify_script(&v, &p, (struct script){travel, TRAVEL, 0}) < 0)
 		fail_msg("%s", neap_detail());
 	assert_int_equal(v.peak_bytes, 14);
@@ -127,7 +127,7 @@ static void pinned(void **unused)
 {
 	(void)unused;
 	struct neap_problem p = two_stages(4, NEAP_TIER_DUPLEX);
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	struct neap_action a[TRAVEL];
 	memcpy(a, travel, sizeof a);
 	a[8] = travel[9], a[9] = travel[10], a[10] = travel[8]; /* the WAIT after BACKWARD */
@@ -148,7 +148,7 @@ static void states(void **unused)
 {
 	(void)unused;
 	struct neap_problem p = two_stages(2, NEAP_TIER_DUPLEX);
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	const struct neap_action a[] = {
 		SLOT(NEAP_SAVE, 0, 0),
 		STATE(NEAP_PUT, 0, 0, 0, 0),
@@ -178,7 +178,7 @@ static void states(void **unused)
 static void refused(const struct neap_problem *p, int at, struct neap_action with, const char *why)
 {
 	struct neap_action a[TRAVEL];
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	memcpy(a, travel, sizeof a);
 	a[at] = with;
 	if (verify_script(&v, p, (struct script){a, TRAVEL, 0}) != NEAP_EILLEGAL ||
@@ -219,7 +219,7 @@ static void illegal(void **unused)
 	p = two_stages(3, 0);
 	refused(&p, 5, travel[5], "4 bytes are beyond the tier's capacity");
 	/* The simulator looks for no tape that does not exist. */
-	struct neap_simulation m;
+	struct neap_simulation m = {.size = sizeof m};
 	struct neap_schedule *s;
 	a = (struct neap_action)TAPES(NEAP_PUT, 1, 3, 0, 0);
 	struct script script = {&a, 1, 0};
@@ -231,7 +231,7 @@ static void illegal(void **unused)
 /* Plans, verifies and simulates; all agree. */
 static struct neap_plan planned(const struct neap_problem *p, const char *strategy)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	if (neap_plan_make(&plan, p, strategy, NULL) < 0)
 		fail_msg("%s: %s", strategy, neap_detail());
 	if (!plan.feasible)
@@ -239,7 +239,7 @@ static struct neap_plan planned(const struct neap_problem *p, const char *strate
 	static struct neap_action actions[20000];
 	struct script script = {actions, 0, 0};
 	struct neap_schedule *s;
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	if (neap_schedule_open(&s, p, &plan) < 0)
 		fail_msg("%s: open: %s", strategy, neap_detail());
 	while (script.n < 20000 && neap_schedule_next(s, &actions[script.n]) > 0)
@@ -398,7 +398,7 @@ static void ends(void **unused)
 	c.p.memory = 14;
 	assert_false(planned(&c.p, "chain").feasible);
 	assert_true(planned(&c.p, "auto").makespan <= 7);
-	struct neap_plan nothing;
+	struct neap_plan nothing = {.size = sizeof nothing};
 	c.p.chain.steps = 0;
 	assert_int_equal(neap_plan_make(&nothing, &c.p, "auto", NULL), 0);
 	assert_true(nothing.feasible && nothing.makespan == 0);
@@ -452,7 +452,7 @@ static void layers(void **unused)
 	static double gap[4][256];
 	for (int k = 0; k < layers_of; k++) {
 		static struct chain c;
-		struct neap_plan plan[3], greedy = {0};
+		struct neap_plan plan[3], greedy = {.size = sizeof greedy};
 		random_layers(&r, &c);
 		for (int i = 0; i < 3; i++) {
 			plan[i] = planned(&c.p, names[i]);

@@ -88,7 +88,7 @@ static void no_findings(void)
 static void check_counts(const struct neap_problem *p, const struct neap_plan *plan)
 {
 	struct neap_schedule *s;
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	if (neap_schedule_open(&s, p, plan) < 0) {
 		found(p, plan, "open", neap_detail(), __LINE__);
 		return;
@@ -153,7 +153,7 @@ static int feasible_with(const struct neap_problem *p, const struct neap_plan *p
 	const struct neap_params *fixed, uint64_t memory)
 {
 	struct neap_problem other = *p;
-	struct neap_plan again;
+	struct neap_plan again = {.size = sizeof again};
 	other.memory = memory;
 	CHECK(neap_plan_make(&again, &other, plan->strategy, fixed) == 0);
 	return again.feasible;
@@ -232,6 +232,7 @@ static void check_problem(const struct neap_problem *p, const struct neap_params
 	int n = 0, feasible = 0;
 	for (; neap_strategy_name(n); n++) {
 		plan = &plans[n];
+		plan->size = sizeof *plan;
 		int rc = neap_plan_make(plan, p, neap_strategy_name(n), fixed);
 		if (rc < 0)
 			fail_msg("%s: %s", neap_strategy_name(n), neap_detail());
@@ -297,7 +298,8 @@ static void best_parameters(void **state)
 			p.chain.steps > 60)
 			continue;
 		for (int n = 0; n < 4; n++) {
-			struct neap_plan plan, other;
+			struct neap_plan plan = {.size = sizeof plan},
+					 other = {.size = sizeof other};
 			double best = INFINITY;
 			assert_int_equal(neap_plan_make(&plan, &p, strategies[n], NULL), 0);
 			for (int64_t c = 1; c <= p.chain.steps; c++)

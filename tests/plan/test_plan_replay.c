@@ -66,7 +66,7 @@ static struct neap_problem logged(int64_t steps, uint64_t tape, uint64_t log, ui
 static int run_case(const struct neap_problem *p, const char *acts)
 {
 	struct list list = {.count = 0};
-	struct neap_verdict v;
+	struct neap_verdict v = {.size = sizeof v};
 	add_action(&list, NEAP_SAVE, NEAP_STATE, 0, 0, 0);
 	for (const char *c = acts; *c; c++)
 		switch (*c) {
@@ -149,7 +149,7 @@ static void refusals(void **state)
 {
 	(void)state;
 	struct neap_problem p = logged(100, 8, 0, 50);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &p, "replay", NULL), 0);
 	assert_false(plan.feasible);
 	assert_non_null(strstr(plan.why, "needs a log"));
@@ -200,8 +200,8 @@ static double best_partition(const struct neap_problem *p)
 	struct list list;
 	for (int body = 0; body <= steps; body++)
 		for (unsigned cuts = 0; cuts < (body > 1 ? 1u << (body - 1) : 1u); cuts++) {
-			struct neap_verdict v;
-			struct neap_simulation m;
+			struct neap_verdict v = {.size = sizeof v};
+			struct neap_simulation m = {.size = sizeof m};
 			write_blocks(&list, steps, body, cuts);
 			assert_int_equal(verify_list(p, &list, &v), 0);
 			if (v.arena_bytes > p->memory)
@@ -221,7 +221,7 @@ static void all_partitions(void **state)
 	int feasible = 0;
 	for (int i = 0; i < 150; i++) {
 		struct neap_problem p = logged(1 + below(&r, 9), 2 + (uint64_t)below(&r, 8), 0, 0);
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		p.chain.state = 1 + (uint64_t)below(&r, 8);
 		p.chain.live = p.chain.state;
 		p.chain.log = 1 + (uint64_t)below(&r, (int64_t)p.chain.tape - 1);
@@ -235,7 +235,7 @@ static void all_partitions(void **state)
 		feasible++;
 		assert_true(near(plan.makespan, best));
 		assert_true(plan.bound <= best * (1 + 1e-12));
-		struct neap_plan any;
+		struct neap_plan any = {.size = sizeof any};
 		assert_int_equal(neap_plan_make(&any, &p, "auto", NULL), 0);
 		assert_true(any.makespan <= best * (1 + 1e-12));
 	}
@@ -251,7 +251,7 @@ static void all_intervals(void **state)
 	for (int i = 0; i < 120; i++) {
 		struct neap_problem p =
 			logged(2 + below(&r, 30), 2 + (uint64_t)below(&r, 20), 0, 0);
-		struct neap_plan plan, other;
+		struct neap_plan plan = {.size = sizeof plan}, other = {.size = sizeof other};
 		p.chain.state = p.chain.live = 1 + (uint64_t)below(&r, 12);
 		p.chain.log = 1 + (uint64_t)below(&r, (int64_t)p.chain.tape - 1);
 		p.memory = p.chain.live + p.chain.tape + (uint64_t)below(&r, 120);
@@ -302,7 +302,7 @@ static void as_text(void **state)
 	for (int tier = 0; tier < 2; tier++)
 		for (uint32_t flags = 0; flags < 2; flags++) {
 			struct neap_problem p = logged(60, 16, 2, 200);
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			struct neap_saved *saved;
 			if (tier) {
 				add_tier(&p, NEAP_INFINITE, 0.1, 0);
@@ -315,9 +315,9 @@ static void as_text(void **state)
 			int rc = neap_plan_read(&saved, text->data, text->length, 0);
 			if (rc < 0)
 				fail_msg("%s", neap_detail());
-			assert_true(saved->problem.chain.log == 2);
-			assert_true(near(saved->plan.makespan, plan.makespan));
-			assert_int_equal(saved->plan.peak_bytes, plan.peak_bytes);
+			assert_true(saved->problem->chain.log == 2);
+			assert_true(near(saved->plan->makespan, plan.makespan));
+			assert_int_equal(saved->plan->peak_bytes, plan.peak_bytes);
 			neap_saved_free(saved);
 		}
 	free(text);
@@ -328,7 +328,7 @@ static void long_chain(void **state)
 {
 	(void)state;
 	struct neap_problem p = logged(1000000, 11000, 700, 0);
-	struct neap_plan plan, other;
+	struct neap_plan plan = {.size = sizeof plan}, other = {.size = sizeof other};
 	p.chain.state = p.chain.live = 70000;
 	p.chain.advance = 1e-3;
 	p.chain.record = 1.2e-3;

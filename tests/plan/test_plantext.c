@@ -77,17 +77,17 @@ static void round_trip(const struct neap_problem *p, const struct neap_plan *pla
 {
 	struct neap__text text = written(plan, p, flags);
 	struct neap_saved *saved = read_back(plan->strategy, text.data, text.length);
-	same_plan(plan, &saved->plan, p->ntiers);
+	same_plan(plan, saved->plan, p->ntiers);
 	int listed = flags || plan->actions || p->chain.stages;
 	struct neap_schedule *a, *b;
-	assert_int_equal(saved->plan.actions != NULL, listed);
+	assert_int_equal(saved->plan->actions != NULL, listed);
 	assert_int_equal(neap_schedule_open(&a, p, plan), 0);
-	assert_int_equal(neap_schedule_open(&b, &saved->problem, &saved->plan), 0);
+	assert_int_equal(neap_schedule_open(&b, saved->problem, saved->plan), 0);
 	same_actions(a, b);
 	neap_schedule_close(a);
 	neap_schedule_close(b);
 	/* Saved again, not a byte is different. */
-	struct neap__text again = written(&saved->plan, &saved->problem, flags);
+	struct neap__text again = written(saved->plan, saved->problem, flags);
 	assert_string_equal(again.data, text.data);
 	neap__text_free(&again);
 	neap__text_free(&text);
@@ -103,7 +103,7 @@ static void test_every_strategy(void **state)
 		struct neap_problem p = random_problem(&r, 2000);
 		struct neap_params params = {.effort = 30};
 		for (int k = 0; neap_strategy_name(k); k++) {
-			struct neap_plan plan;
+			struct neap_plan plan = {.size = sizeof plan};
 			assert_int_equal(
 				neap_plan_make(&plan, &p, neap_strategy_name(k), &params), 0);
 			if (!plan.feasible)
@@ -124,13 +124,13 @@ static void test_long(void **state)
 	p.tiers[0].write_rate = 0.3;
 	for (int k = 0; neap_strategy_name(k); k++) {
 		struct neap_params params = {.effort = 5};
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(k), &params), 0);
 		if (!plan.feasible)
 			continue;
 		struct neap__text text = written(&plan, &p, 0);
 		struct neap_saved *saved = read_back(plan.strategy, text.data, text.length);
-		same_plan(&plan, &saved->plan, p.ntiers);
+		same_plan(&plan, saved->plan, p.ntiers);
 		neap_saved_free(saved);
 		neap__text_free(&text);
 	}
@@ -148,14 +148,15 @@ static void test_stages(void **state)
 		.tape = tapes,
 		.backward_tmp = state_sizes,
 		.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT};
-	struct neap_problem p = {.chain = {.steps = 4, .stages = &stages}, .memory = 140};
-	struct neap_plan plan;
+	struct neap_problem p = {
+		.size = sizeof p, .chain = {.steps = 4, .stages = &stages}, .memory = 140};
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, &p, "chain", NULL), 0);
 	assert_true(plan.feasible);
 	round_trip(&p, &plan, 0);
 	struct neap__text text = written(&plan, &p, 0);
 	struct neap_saved *saved = read_back("chain", text.data, text.length);
-	const struct neap_stages *s = saved->problem.chain.stages;
+	const struct neap_stages *s = saved->problem->chain.stages;
 	assert_memory_equal(s->advance, advance, sizeof advance);
 	assert_memory_equal(s->backward, backward, sizeof backward);
 	assert_memory_equal(s->backward_tmp, state_sizes, sizeof state_sizes);
@@ -168,7 +169,7 @@ static void test_stages(void **state)
 static void test_edges(void **state)
 {
 	(void)state;
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	struct neap_problem p = unit_problem(0, 10);
 	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
 	round_trip(&p, &plan, 0);
@@ -201,11 +202,11 @@ static void test_by_hand(void **state)
 {
 	(void)state;
 	struct neap_saved *saved = read_back("hand", minimal, strlen(minimal));
-	assert_int_equal(saved->plan.advance_steps, 6);
-	assert_int_equal(saved->plan.record_steps, 10);
-	assert_int_equal(saved->plan.peak_bytes, 7);
-	assert_true(near(saved->plan.makespan, 26));
-	assert_true(near(saved->plan.overhead, 0.3));
+	assert_int_equal(saved->plan->advance_steps, 6);
+	assert_int_equal(saved->plan->record_steps, 10);
+	assert_int_equal(saved->plan->peak_bytes, 7);
+	assert_true(near(saved->plan->makespan, 26));
+	assert_true(near(saved->plan->overhead, 0.3));
 	neap_saved_free(saved);
 }
 
@@ -220,12 +221,12 @@ static void test_own_actions(void **state)
 {
 	(void)state;
 	struct neap_saved *saved = read_back("own", own, strlen(own));
-	assert_string_equal(saved->plan.strategy, "own");
-	assert_int_equal(saved->plan.action_count, 11);
-	assert_int_equal(saved->plan.peak_bytes, 12);
-	assert_int_equal(saved->plan.tiers[0].written, 8);
-	assert_true(near(saved->plan.makespan, 2 + 1 + 2 + 4 + 0));
-	round_trip(&saved->problem, &saved->plan, 0);
+	assert_string_equal(saved->plan->strategy, "own");
+	assert_int_equal(saved->plan->action_count, 11);
+	assert_int_equal(saved->plan->peak_bytes, 12);
+	assert_int_equal(saved->plan->tiers[0].written, 8);
+	assert_true(near(saved->plan->makespan, 2 + 1 + 2 + 4 + 0));
+	round_trip(saved->problem, saved->plan, 0);
 	neap_saved_free(saved);
 }
 
@@ -253,7 +254,7 @@ static void test_lies(void **state)
 		"advance_steps ", "record_steps ", "makespan ", "stall ", "overhead ", "bound ",
 		"gap ", "written ", "read "};
 	struct neap_problem p = unit_problem(100, 20);
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	add_tier(&p, NEAP_INFINITE, 2, 0);
 	assert_int_equal(neap_plan_make(&plan, &p, "double", NULL), 0);
 	struct neap__text text = written(&plan, &p, 0);

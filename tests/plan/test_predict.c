@@ -44,7 +44,7 @@ static struct neap_problem near_balance(struct random *r)
 
 static void check(const struct neap_problem *p, const char *strategy, int64_t *longest)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	assert_int_equal(neap_plan_make(&plan, p, strategy, NULL), 0);
 	if (!plan.feasible)
 		return;
@@ -94,7 +94,7 @@ static void billion(void **state)
 {
 	(void)state;
 	struct neap_problem p = unit_problem(1000000000, 20), less;
-	struct neap_plan plan, shorter;
+	struct neap_plan plan = {.size = sizeof plan}, shorter = {.size = sizeof shorter};
 	add_tier(&p, NEAP_INFINITE, 1.00001, NEAP_TIER_DUPLEX);
 	struct neap_params one = {.chunk = 1};
 	assert_int_equal(neap_plan_make(&plan, &p, "remote", &one), 0);

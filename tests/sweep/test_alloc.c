@@ -227,7 +227,7 @@ static void resident(void **state)
 	struct model m;
 	struct neap_sweep *sweep;
 	struct gradient got;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	(void)state;
 	model_init(&m, 200000, 4);
 	struct neap_step_ops ops = model_ops(&m, 0);

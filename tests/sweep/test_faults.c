@@ -87,7 +87,7 @@ static int64_t recoveries_of(struct model *m, const struct gradient *want, const
 {
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct neap_step_ops ops = model_ops(m, m->extra_most ? 200 : 0);
 	assert_int_equal(neap__fault_open(&tier, inner_tier(file), faults), 0);
@@ -215,7 +215,7 @@ static void stale_records(void **state)
 		struct neap_tier *inner = inner_tier(file), *tier;
 		struct neap__faults f = {0};
 		struct neap_sweep *sweep;
-		struct neap_sweep_stats stats;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
 		struct gradient got;
 		struct model m;
 		if (!inner)

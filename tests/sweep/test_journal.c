@@ -369,7 +369,7 @@ static void interrupted(void **state)
 		struct gradient want = want_of(&job), got;
 		struct neap_tier *tiers[2];
 		struct neap_sweep *sweep;
-		struct neap_sweep_stats stats;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
 		struct stopping stopping = {0, at};
 		struct model m;
 		int ntiers;

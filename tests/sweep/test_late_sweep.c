@@ -144,7 +144,7 @@ static void hanging_file(
 	static struct neap__stall_injection hold;
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct neap_step_ops ops = model_ops(m, 0);
 	memset(&hold, 0, sizeof hold);

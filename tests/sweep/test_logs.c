@@ -156,7 +156,7 @@ static int sweep_once(struct model *m, const struct gradient *want, uint64_t mem
 static void check_plans(int file, uint32_t extra, int vary, size_t log)
 {
 	static const double rates[] = {0, 1e9, 600, 60};
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	varied = vary;
 	init(&m, extra);
@@ -217,7 +217,7 @@ static void over_file(void **state)
 /* Requests that fail in a row, the tier gone from some point on, no tier at all. */
 static void check_faults(uint32_t extra, int vary, double rate)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	varied = vary;
 	init(&m, extra);

@@ -110,7 +110,7 @@ static double excess(const struct trial *trial, enum loss loss)
 {
 	struct model m;
 	struct gradient got;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	model_init(&m, trial->steps, 5);
 	struct gradient want = reference(&m);
 	struct neap_step_ops ops = ops_of(&m);
@@ -277,7 +277,7 @@ static void states_in_slots(void **state)
 	for (int loss = 0; loss < LOSSES; loss++) {
 		struct model m;
 		struct gradient got;
-		struct neap_sweep_stats stats;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
 		model_init(&m, trial.steps, 8);
 		struct gradient want = reference(&m);
 		struct neap_step_ops ops = ops_of(&m);
@@ -315,7 +315,7 @@ static int64_t one_draw(uint64_t seed)
 	const struct trial trial = {
 		names[draws[0] % 9], 20 + (int64_t)(draws[1] % 600), 0, 900 + draws[2] % 4000, 0};
 	struct gradient got;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	model_init(&m, trial.steps, seed);
 	m.extra_most = draws[3] % 2 ? 40 : 0;
@@ -365,7 +365,7 @@ static void any_loss_is_exact(void **state)
 static int64_t go_on(const struct trial *trial, int64_t fail_at, int64_t *alone)
 {
 	struct gradient got;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	model_init(&m, trial->steps, 6);
 	struct gradient want = reference(&m);

@@ -27,7 +27,7 @@ static uint32_t wild(const struct model *m, int64_t t)
 static void run_both_ways(struct neap_sweep *sweep, struct model *m)
 {
 	struct gradient want = reference(m), got;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	for (how = NEAP_ENDED; how <= NEAP_LAST_STEP; how++) {
 		if (how == NEAP_LAST_STEP && m->steps == 0)
 			continue;
@@ -82,7 +82,7 @@ static void lengths(void **state)
 static void as_planned(void **state)
 {
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct model m;
 	(void)state;

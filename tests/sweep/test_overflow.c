@@ -72,7 +72,7 @@ static void check_one(struct model *m, const struct neap_step_ops *ops, const st
 	const struct neap_sweep_options *o, const char *shape)
 {
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	int rc = neap_sweep_create(&sweep, ops, m, o);
 	if (rc == NEAP_EINFEASIBLE)
@@ -162,7 +162,7 @@ static void adversary(void **state)
 {
 	struct model m;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	(void)state;
 	model_init(&m, 20000, 9);

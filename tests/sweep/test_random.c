@@ -498,7 +498,7 @@ static void check_round(uint64_t seed, int faulty, int vary, struct totals *tota
 	struct neap__faults faults = {0};
 	struct neap_tier *inner, *tier;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct model m;
 	uint64_t steps = 1 + neap__random_below(seed, NEAP__STREAM_TEST, 5, 0, 400);
@@ -598,7 +598,7 @@ static void sent_slot_moves(void **state)
 	static struct maker k;
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct model m;
 	(void)state;

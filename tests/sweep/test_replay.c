@@ -53,7 +53,8 @@ static int one(struct model *m, const struct neap_sweep_options *options, uint32
 	struct neap_sweep_options o = *options;
 	struct neap_step_ops ops = model_ops(m, 0);
 	struct gradient want = reference(m);
-	struct neap_sweep_stats planned, replayed;
+	struct neap_sweep_stats planned = {.size = sizeof planned},
+				replayed = {.size = sizeof replayed};
 	struct neap_sweep *sweep;
 	if (neap_sweep_create(&sweep, &ops, m, &o) < 0)
 		return 0;
@@ -130,18 +131,18 @@ static void test_refused(void **state)
 	other = ops;
 	other.tape_bytes += 64;
 	refused(&m, &other, &o, NEAP_EUSAGE, "tape is ");
-	o.memory = saved->plan.arena_bytes - 1;
+	o.memory = saved->plan->arena_bytes - 1;
 	refused(&m, &ops, &o, NEAP_EINFEASIBLE, "more than");
-	o.memory = saved->plan.arena_bytes;
+	o.memory = saved->plan->arena_bytes;
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	neap_sweep_free(sweep);
-	saved->problem.ntiers = 1;
+	saved->problem->ntiers = 1;
 	refused(&m, &ops, &o, NEAP_EUSAGE, "number of tiers");
-	saved->problem.ntiers = 0;
-	saved->plan.arena_bytes -= 64;
+	saved->problem->ntiers = 0;
+	saved->plan->arena_bytes -= 64;
 	refused(&m, &ops, &o, NEAP_EILLEGAL, "takes");
-	saved->plan.arena_bytes += 64;
-	saved->plan.action_count--;
+	saved->plan->arena_bytes += 64;
+	saved->plan->action_count--;
 	refused(&m, &ops, &o, NEAP_EILLEGAL, "the saved plan: the schedule ends");
 	neap_saved_free(saved);
 	model_fini(&m);

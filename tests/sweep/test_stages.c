@@ -70,7 +70,7 @@ static struct neap_sweep_stats check_budget(struct stagemodel *m, uint64_t memor
 	const struct stagegradient *expected, struct tally *tally)
 {
 	struct neap_stage_sweep *sweep;
-	struct neap_sweep_stats stats = {0};
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct stagegradient g;
 	if (create(&sweep, m, memory) < 0)
 		fail_msg("%llu bytes: %s", (unsigned long long)memory, neap_detail());
@@ -208,7 +208,7 @@ static void moves(void **state)
 		static struct stagemodel m;
 		struct stagegradient expected, g;
 		struct neap_stage_sweep *sweep;
-		struct neap_sweep_stats stats;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
 		random_model(&m, &r, 4 + below(&r, 20), 40);
 		stagemodel_reference(&m, &expected);
 		uint64_t memory = least_of(&m);
@@ -348,7 +348,7 @@ static void saved_plans(void **state)
 	static struct stagemodel m;
 	struct stagegradient expected, g;
 	struct neap_stage_sweep *sweep, *again;
-	struct neap_sweep_stats planned, stats;
+	struct neap_sweep_stats planned = {.size = sizeof planned}, stats = {.size = sizeof stats};
 	struct neap_saved *saved;
 	char *text;
 	size_t length;
@@ -391,7 +391,7 @@ static void no_stages(void **state)
 	static struct stagemodel m;
 	struct stagegradient expected, g;
 	struct neap_stage_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	(void)state;
 	m = (struct stagemodel){.n = 0, .width = {5}, .stages.flags = 3};
 	stagemodel_wire(&m);

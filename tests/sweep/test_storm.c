@@ -217,7 +217,7 @@ static int draw_sweep(struct round *r, struct neap_sweep **sweep)
 
 static void check_run(struct round *r, struct neap_sweep *sweep)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct model *m = &r->model;
 	alarm(STUCK);
@@ -239,7 +239,7 @@ static void check_run(struct round *r, struct neap_sweep *sweep)
 /* A callback fails somewhere: its answer comes back, nothing flies, and the sweep can run again. */
 static void break_off(struct round *r, struct neap_sweep *sweep)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	r->model.fail_at = (int64_t)draw_size(r, 9);
 	alarm(STUCK);

@@ -32,7 +32,7 @@ static uint64_t least_of(struct model *m, const struct neap_step_ops *ops, const
 	neap_sweep_free(sweep);
 	uint64_t low = 0, high = UINT64_C(1) << 30;
 	while (low + 64 < high) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		p.memory = (low + high) / 2;
 		assert_int_equal(neap_plan_make(&plan, &p, strategy, NULL), 0);
 		if (plan.feasible)
@@ -47,7 +47,7 @@ static void check_one(struct model *m, const struct neap_step_ops *ops, const st
 	const struct neap_sweep_options *o, int runs)
 {
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	int rc = neap_sweep_create(&sweep, ops, m, o);
 	if (rc == NEAP_EINFEASIBLE)
@@ -187,7 +187,7 @@ static void check_own(struct neap__faults faults)
 	struct neap_tier *tier, *inner;
 	struct model m;
 	struct neap_sweep *sweep;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct list list = {own, sizeof own / sizeof own[0], 0};
 	assert_int_equal(neap_tier_open_memory(&inner, NEAP_INFINITE), 0);
@@ -342,7 +342,7 @@ static void replanned(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		static struct model m; /* one address: the sweep keeps it */
 		struct gradient got;
-		struct neap_sweep_stats stats;
+		struct neap_sweep_stats stats = {.size = sizeof stats};
 		model_init(&m, rows[i].steps, i);
 		struct gradient want = reference(&m);
 		struct neap_step_ops ops = model_ops(&m, 0);

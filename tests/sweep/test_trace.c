@@ -29,7 +29,7 @@ static struct neap_sweep_stats swept(struct model *m, struct neap_tier *tier, ui
 		.tiers = &tier,
 		.ntiers = tier != NULL,
 		.trace = trace};
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_sweep *sweep;
 	struct gradient got;
 	int rc = neap_sweep_create(&sweep, &ops, m, &o);

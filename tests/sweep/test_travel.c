@@ -88,7 +88,7 @@ static int sweep_once(struct model *m, const struct gradient *want, uint64_t mem
 static void check_plans(int file, uint32_t extra)
 {
 	static const double rates[] = {1e9, 600, 150, 40};
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	seen = (struct seen){0};
 	init(&m, extra);
@@ -143,7 +143,7 @@ static void states_that_come(void **state)
 	struct gradient want = reference(&m);
 	for (uint64_t memory = 600; memory < 4000; memory += 64)
 		for (double rate = 20; rate < 100; rate += 16) {
-			struct neap_sweep_stats stats = {0};
+			struct neap_sweep_stats stats = {.size = sizeof stats};
 			struct neap_tier *tier;
 			assert_int_equal(neap_tier_open_memory(&tier, NEAP_INFINITE), 0);
 			int did = sweep_once(&m, &want, memory, "async", rated(tier, rate), &stats);
@@ -158,7 +158,7 @@ static void states_that_come(void **state)
 /* Requests that fail in a row, the tier gone from some point on, no tier at all. */
 static void check_faults(uint32_t extra, double rate)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	seen = (struct seen){0};
 	init(&m, extra);
@@ -202,7 +202,7 @@ static void faults(void **state)
 /* Whatever a tier holds: no plan needs more, headers and padding included. */
 static void capacities(void **state)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct model m;
 	(void)state;
 	for (uint32_t extra = 0; extra <= 60; extra += 60) {
@@ -233,7 +233,7 @@ static void capacities(void **state)
 /* An engine that takes no tapes: they stay, and `stream` says so. */
 static void without_tapes(void **state)
 {
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_tier *tier;
 	struct model m;
 	(void)state;

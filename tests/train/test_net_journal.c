@@ -69,7 +69,7 @@ static int part(struct outcome *out, const struct row *row, const struct neap_ba
 {
 	struct neap_objective objective = {.loss = neap_loss_find(row->loss)};
 	struct stopping stopping = {0, at};
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_net_result found;
 	struct neap_net_sizes sizes;
 	struct neap_step_ops ops;

@@ -223,7 +223,7 @@ static void multiread_seeds(struct block_search *s)
 /* Makespan of a candidate, INFINITY where it does not fit; remembered. */
 static int simulate(struct block_search *s, struct neap_blocks *b, double *makespan)
 {
-	struct neap_plan plan;
+	struct neap_plan plan = {.size = sizeof plan};
 	*makespan = INFINITY;
 	if (s->effort <= 0 || !normalise(s, b))
 		return 0;
@@ -232,7 +232,6 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 			*makespan = s->tried[i].score;
 			return 0;
 		}
-	memset(&plan, 0, sizeof plan);
 	int64_t actions = 0, n = neap__block_plan_steady_blocks(s->p, s->tier, b);
 	NEAP_TRY(neap__block_plan_evaluate(
 		&plan, s->p, s->tier, b, s->prefetch, n < RUN_BLOCKS ? n : RUN_BLOCKS, &actions));

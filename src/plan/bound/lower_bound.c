@@ -429,7 +429,7 @@ static double bound_logged(const struct neap_problem *problem)
 double neap_bound(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
-	struct neap_problem spread;
+	struct neap_problem spread = {.size = sizeof spread};
 	if (neap__call_bound_spread(&spread, problem))
 		return neap_bound(&spread);
 	if (c->log && c->replay < c->record)

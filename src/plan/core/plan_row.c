@@ -40,7 +40,7 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *chain = &problem->chain;
-	memset(plan, 0, sizeof *plan);
+	*plan = (struct neap_plan){.size = sizeof *plan};
 	plan->strategy = plan->chosen = row->name;
 	if (chain->join && !row->takes_join) {
 		neap__refuse(plan, 0, "plans one chain");

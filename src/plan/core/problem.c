@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/core/stage_sizes.h"
 
 /* No plan is sensible beyond these, and every product below stays in 63 bits. */
@@ -87,6 +88,8 @@ static int check_sizes(const struct neap_chain *c)
 int neap_problem_check(const struct neap_problem *problem)
 {
 	const struct neap_chain *c = &problem->chain;
+	NEAP_TRY(
+		neap__struct_size(problem->size, sizeof *problem, sizeof *problem, "neap_problem"));
 	if (c->steps < 0 || c->steps > STEPS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);

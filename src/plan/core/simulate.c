@@ -8,6 +8,7 @@
  */
 #include <string.h>
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/core/schedule.h"
 #include "plan/core/simulate.h"
 #include "plan/core/stage_sizes.h"
@@ -161,14 +162,16 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 	return 0;
 }
 
-int neap_simulate(struct neap_simulation *out, const struct neap_problem *problem,
+int neap_simulate(struct neap_simulation *given, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
+	struct neap_simulation found = {.size = sizeof found}, *out = &found;
 	struct neap__clock k;
 	struct neap_action a;
 	int rc;
 
-	memset(out, 0, sizeof *out);
+	NEAP_TRY(neap__struct_size(
+		given->size, sizeof given->size, sizeof found, "neap_simulation"));
 	neap__clock_init(&k, problem);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
 		NEAP_TRY(neap__clock_step(&k, &a));
@@ -188,5 +191,6 @@ int neap_simulate(struct neap_simulation *out, const struct neap_problem *proble
 		stall += k.stall_write[i] + k.stall_read[i];
 	}
 	out->stall = (double)stall;
+	neap__struct_give(given, out, sizeof *out);
 	return 0;
 }

@@ -155,7 +155,7 @@ int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
 	int (*attempt)(struct neap_plan *, const struct neap_problem *, const struct neap_params *,
 		int tier))
 {
-	struct neap_plan best;
+	struct neap_plan best = {.size = sizeof best};
 	if (problem->ntiers == 0) {
 		neap__refuse(plan, 0, "needs a slow tier");
 		return 0;

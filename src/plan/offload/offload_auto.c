@@ -22,7 +22,7 @@ static int exact(
 	int rc = neap__offload_exact(
 		&found, x->problem, effort * NODES, x->makespan * (1 - 1e-12), &proved);
 	if (rc > 0) {
-		struct neap_plan plan = {0};
+		struct neap_plan plan = {.size = sizeof plan};
 		rc = neap__action_list_measure(&plan, x->problem, &found);
 		if (rc == 0 && plan.makespan < x->makespan) {
 			neap__action_list_free(out);

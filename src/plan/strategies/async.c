@@ -60,7 +60,7 @@ static int64_t slots_least(const struct neap_problem *problem, int tier, int64_t
 	struct neap__prefetch *prefetch)
 {
 	struct neap_problem richer = *problem;
-	struct neap_plan trial = {.strategy = "async"};
+	struct neap_plan trial = {.size = sizeof trial, .strategy = "async"};
 	int64_t low = interval > 1, high = low, rc;
 	while ((rc = covers(problem, interval, high)) == 0 && high < interval)
 		high = 2 * high + 1;

@@ -29,8 +29,9 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 		fixed->remote_chunk || fixed->interval)
 		return 0;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {
-			.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
+		struct neap_plan trial = {.size = sizeof trial,
+			.strategy = neap__strategy_auto.name,
+			.chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
 			return 0;
 		NEAP_TRY(neap__block_search(&trial, problem, tier, effort / problem->ntiers + 1,
@@ -46,8 +47,9 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	struct neap_plan trial = {
-		.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
+	struct neap_plan trial = {.size = sizeof trial,
+		.strategy = neap__strategy_auto.name,
+		.chosen = neap__strategy_auto.name};
 	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
 	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
 		*plan = trial;
@@ -66,7 +68,7 @@ static int solve(
 	uint64_t least = 0;
 	int found = 0;
 	for (int i = 0; neap__strategies[i]; i++) {
-		struct neap_plan trial;
+		struct neap_plan trial = {.size = sizeof trial};
 		if (found && plan->makespan <= bound * (1 + 1e-12))
 			break; /* no other can be faster */
 		if (neap__strategies[i] == &neap__strategy_auto)

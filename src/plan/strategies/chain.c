@@ -238,7 +238,7 @@ static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 {
 	struct chain_timed timed;
 	struct neap_schedule *s = NULL;
-	struct neap_verdict v = {0};
+	struct neap_verdict v = {.size = sizeof v};
 	plan->feasible = 1;
 	int rc = timed_init(&timed, problem);
 	if (rc == 0)

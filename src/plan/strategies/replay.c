@@ -81,7 +81,8 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 /* The better of the plan and that of these blocks. */
 static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
-	struct neap_plan trial = {.strategy = plan->strategy, .chosen = plan->strategy};
+	struct neap_plan trial = {
+		.size = sizeof trial, .strategy = plan->strategy, .chosen = plan->strategy};
 	neap__log_blocks_set_windows(x, staged);
 	NEAP_TRY(fill(&trial, x));
 	if (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12))

@@ -9,13 +9,13 @@
 #include <string.h>
 
 /* A new member is to be written and read, too: a row below, then these sizes. */
-_Static_assert(sizeof(struct neap_chain) == 144, "rows of [chain]");
+_Static_assert(sizeof(struct neap_chain) == 176, "rows of [chain]");
 _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
-_Static_assert(sizeof(struct neap_tier_spec) == 96, "rows of [tier]");
-_Static_assert(sizeof(struct neap_params) == 72, "rows of [params]");
-_Static_assert(sizeof(struct neap_blocks) == 64, "rows of [blocks]");
-_Static_assert(sizeof(struct neap_tier_use) == 24, "rows of [used]");
-_Static_assert(sizeof(struct neap_plan) == 656, "rows of [plan] and [predicted]");
+_Static_assert(sizeof(struct neap_tier_spec) == 112, "rows of [tier]");
+_Static_assert(sizeof(struct neap_params) == 104, "rows of [params]");
+_Static_assert(sizeof(struct neap_blocks) == 80, "rows of [blocks]");
+_Static_assert(sizeof(struct neap_tier_use) == 32, "rows of [used]");
+_Static_assert(sizeof(struct neap_plan) == 768, "rows of [plan] and [predicted]");
 
 const char *const neap__section_names[NEAP__SECTIONS] = {
 	"chain", "stages", "tier", "plan", "params", "blocks", "predicted", "used", "actions"};

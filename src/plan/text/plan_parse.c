@@ -146,15 +146,15 @@ static void *object_of(struct plan_parsing *p)
 	struct neap__parsed *out = p->out;
 	switch (p->section) {
 	case NEAP__IN_CHAIN:
-		return &out->saved.problem;
+		return &out->problem;
 	case NEAP__IN_STAGES:
 		return &out->stages;
 	case NEAP__IN_TIER:
-		return &out->saved.problem.tiers[out->saved.problem.ntiers - 1];
+		return &out->problem.tiers[out->problem.ntiers - 1];
 	case NEAP__IN_USED:
-		return &out->saved.plan.tiers[p->seen[NEAP__IN_USED] - 1];
+		return &out->plan.tiers[p->seen[NEAP__IN_USED] - 1];
 	default:
-		return &out->saved.plan;
+		return &out->plan;
 	}
 }
 
@@ -192,7 +192,7 @@ static int take_key(struct plan_parsing *p)
 static int take_columns(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
-	int64_t steps = out->saved.problem.chain.steps;
+	int64_t steps = out->problem.chain.steps;
 	if (p->columns)
 		return BAD(p, "columns: are there twice");
 	for (char *word = split(p->text), *rest; *word; word = rest) {
@@ -218,7 +218,7 @@ static int take_cell(struct plan_parsing *p, int k, const char *text)
 {
 	const struct neap__stage_column *column = &neap__stage_columns[k];
 	int bad;
-	if (p->stage == p->out->saved.problem.chain.steps && !column->more)
+	if (p->stage == p->out->problem.chain.steps && !column->more)
 		bad = strcmp(text, "-") != 0;
 	else if (column->seconds)
 		bad = neap__read_real((double *)p->out->columns[k] + p->stage, text);
@@ -237,9 +237,9 @@ static int take_stage(struct plan_parsing *p)
 	if (p->columns == 0)
 		return BAD(p, "stages: their columns are not named yet");
 	if (neap__read_count(&number, p->text) < 0 || number != p->stage ||
-		number > p->out->saved.problem.chain.steps)
+		number > p->out->problem.chain.steps)
 		return BAD(p, "stage %.40s: stages 0 to %lld come in order, once each", p->text,
-			(ll)p->out->saved.problem.chain.steps);
+			(ll)p->out->problem.chain.steps);
 	for (int i = 0; i < p->columns; i++) {
 		char *word = rest;
 		rest = split(word);
@@ -252,7 +252,7 @@ static int take_stage(struct plan_parsing *p)
 static int take_action(struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
-	int64_t *count = &out->saved.plan.action_count;
+	int64_t *count = &out->plan.action_count;
 	if (*count == p->action_room) {
 		int64_t room = p->action_room ? 2 * p->action_room : 256;
 		void *more = realloc(out->actions, (size_t)room * sizeof *out->actions);
@@ -270,7 +270,7 @@ static int take_action(struct plan_parsing *p)
 /* A line for each stage takes some of the text: no table is larger than that. */
 static int begin_stages(struct plan_parsing *p)
 {
-	struct neap_chain *c = &p->out->saved.problem.chain;
+	struct neap_chain *c = &p->out->problem.chain;
 	if (!p->seen[NEAP__IN_CHAIN])
 		return BAD(p, "[stages]: comes after [chain]");
 	if (c->steps > NEAP__STAGES_MOST || c->steps >= p->end - p->at)
@@ -281,7 +281,7 @@ static int begin_stages(struct plan_parsing *p)
 
 static int take_section(struct plan_parsing *p)
 {
-	struct neap_problem *problem = &p->out->saved.problem;
+	struct neap_problem *problem = &p->out->problem;
 	size_t n = strlen(p->text);
 	int k = 0;
 	while (k < NEAP__SECTIONS && (strlen(neap__section_names[k]) != n - 2 ||
@@ -336,14 +336,14 @@ static int64_t line_of(const struct neap__parsed *out, const char *name, enum ne
 /* No slot number needs to be beyond the list's length: tables are as long. */
 static int check_list(struct neap__parsed *out)
 {
-	for (int64_t i = 0; i < out->saved.plan.action_count; i++) {
+	for (int64_t i = 0; i < out->plan.action_count; i++) {
 		struct neap_action *a = &out->actions[i];
-		if (a->slot >= out->saved.plan.action_count)
+		if (a->slot >= out->plan.action_count)
 			return neap__fail(NEAP_EFORMAT,
 				"[actions]: slot %lld is beyond the number of actions",
 				(ll)a->slot);
 		if (a->kind == NEAP_TURN)
-			a->t0 = a->t1 = neap__last_state(&out->saved.problem.chain);
+			a->t0 = a->t1 = neap__last_state(&out->problem.chain);
 	}
 	return 0;
 }
@@ -352,7 +352,7 @@ static int check_list(struct neap__parsed *out)
 static int complete(const struct plan_parsing *p)
 {
 	struct neap__parsed *out = p->out;
-	const struct neap_chain *c = &out->saved.problem.chain;
+	const struct neap_chain *c = &out->problem.chain;
 	if (!p->ended)
 		return BAD(p, "the text stops before 'end'");
 	if (!line_of(out, "steps", NEAP__IN_CHAIN) || !line_of(out, "memory", NEAP__IN_CHAIN))
@@ -360,14 +360,14 @@ static int complete(const struct plan_parsing *p)
 	if (c->stages && p->stage != c->steps + 1)
 		return neap__fail(NEAP_EFORMAT, "[stages]: %lld lines for %lld steps and the loss",
 			(ll)p->stage, (ll)c->steps);
-	if (!out->saved.plan.strategy && !out->listed)
+	if (!out->plan.strategy && !out->listed)
 		return neap__fail(
 			NEAP_EFORMAT, "[plan]: a strategy or a list of actions is needed");
-	if (p->seen[NEAP__IN_USED] > out->saved.problem.ntiers)
+	if (p->seen[NEAP__IN_USED] > out->problem.ntiers)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
-	if (!(out->saved.plan.blocks.price >= 0 && out->saved.plan.blocks.price <= 1e15))
+	if (!(out->plan.blocks.price >= 0 && out->plan.blocks.price <= 1e15))
 		return neap__fail(NEAP_EFORMAT, "[blocks]: price is not between 0 and 1e15");
-	if (out->saved.plan.blocks.inner > NEAP_BLOCKS_MULTIREAD)
+	if (out->plan.blocks.inner > NEAP_BLOCKS_MULTIREAD)
 		return neap__fail(NEAP_EFORMAT, "[blocks]: inner is not 0, 1 or 2");
 	return check_list(out);
 }
@@ -375,7 +375,10 @@ static int complete(const struct plan_parsing *p)
 int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length)
 {
 	struct plan_parsing p = {.out = parsed, .at = text, .end = text + length, .section = -1};
-	struct neap_plan *plan = &parsed->saved.plan;
+	struct neap_plan *plan = &parsed->plan;
+	parsed->problem.size = sizeof parsed->problem;
+	plan->size = sizeof *plan;
+	parsed->saved = (struct neap_saved){&parsed->problem, plan};
 	int rc = next_line(&p);
 	NEAP_TRY(rc);
 	if (rc == 0 || strcmp(p.text, "neap plan 1") != 0)

@@ -8,7 +8,9 @@
 #define NEAP__PLAN_KEYS_MOST 80
 
 struct neap__parsed {
-	struct neap_saved saved; /* first: what the caller sees */
+	struct neap_saved saved; /* first: what the caller sees, of these two: */
+	struct neap_problem problem;
+	struct neap_plan plan;
 	struct neap_stages stages;
 	void *columns[NEAP__STAGE_COLUMNS];
 	struct neap_action *actions;

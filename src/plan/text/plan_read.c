@@ -48,11 +48,11 @@ static int open_walk(struct neap_schedule **s, struct plan_walk *w, const struct
 	*s = NULL;
 	w->left = w->most + 1; /* the last call says that there are no more */
 	w->slots = INT64_MAX;
-	if (!x->problem.chain.stages && !x->plan.actions) {
-		uint64_t slots = x->problem.memory / x->problem.chain.state;
+	if (!x->problem->chain.stages && !x->plan->actions) {
+		uint64_t slots = x->problem->memory / x->problem->chain.state;
 		w->slots = slots < (uint64_t)SLOTS_MOST ? (int64_t)slots + 256 : SLOTS_MOST;
 	}
-	NEAP_TRY(neap_schedule_open(&w->inner, &x->problem, &x->plan));
+	NEAP_TRY(neap_schedule_open(&w->inner, x->problem, x->plan));
 	int rc = neap_schedule_wrap(s, walk_next, walk_close, w);
 	if (rc < 0)
 		neap_schedule_close(w->inner);
@@ -62,16 +62,16 @@ static int open_walk(struct neap_schedule **s, struct plan_walk *w, const struct
 /* The numbers of a plan by walking its schedule. */
 static int walk(struct neap_plan *found, const struct neap_saved *x, int64_t most)
 {
-	struct neap_verdict v;
-	struct neap_simulation m;
+	struct neap_verdict v = {.size = sizeof v};
+	struct neap_simulation m = {.size = sizeof m};
 	struct plan_walk w = {.most = most};
 	struct neap_schedule *s;
 	NEAP_TRY(open_walk(&s, &w, x));
-	int rc = neap_verify(&v, &x->problem, s);
+	int rc = neap_verify(&v, x->problem, s);
 	neap_schedule_close(s);
 	NEAP_TRY(rc);
 	NEAP_TRY(open_walk(&s, &w, x));
-	rc = neap_simulate(&m, &x->problem, s);
+	rc = neap_simulate(&m, x->problem, s);
 	neap_schedule_close(s);
 	NEAP_TRY(rc);
 	found->peak_bytes = v.peak_bytes;
@@ -126,9 +126,9 @@ static int settle(const struct neap__key *key, int64_t line, void *claimed, cons
  */
 static void round_peak(struct neap_plan *found, const struct neap_saved *x)
 {
-	const struct neap_plan *plan = &x->plan;
+	const struct neap_plan *plan = x->plan;
 	if (plan->blocks.advance + plan->blocks.record == 0 ||
-		plan->arena_bytes > x->problem.memory || plan->peak_bytes > plan->arena_bytes)
+		plan->arena_bytes > x->problem->memory || plan->peak_bytes > plan->arena_bytes)
 		return;
 	if (plan->arena_bytes > found->arena_bytes && plan->peak_bytes > found->peak_bytes) {
 		found->arena_bytes = plan->arena_bytes;
@@ -138,7 +138,7 @@ static void round_peak(struct neap_plan *found, const struct neap_saved *x)
 
 static int settle_all(struct neap__parsed *x, struct neap_plan *found)
 {
-	struct neap_plan *plan = &x->saved.plan;
+	struct neap_plan *plan = &x->plan;
 	round_peak(found, &x->saved);
 	for (int i = 0; neap__plan_keys[i].name; i++) {
 		const struct neap__key *key = &neap__plan_keys[i];
@@ -146,7 +146,7 @@ static int settle_all(struct neap__parsed *x, struct neap_plan *found)
 		const char *other = (const char *)found + key->offset;
 		if (key->section == NEAP__IN_PREDICTED)
 			NEAP_TRY(settle(key, x->line[i], claimed, other, found->makespan));
-		for (int k = 0; key->section == NEAP__IN_USED && k < x->saved.problem.ntiers; k++)
+		for (int k = 0; key->section == NEAP__IN_USED && k < x->problem.ntiers; k++)
 			NEAP_TRY(settle(key, x->used_line[k][i],
 				(char *)&plan->tiers[k] + key->offset,
 				(const char *)&found->tiers[k] + key->offset, found->makespan));
@@ -159,8 +159,8 @@ static int settle_all(struct neap__parsed *x, struct neap_plan *found)
 static int check(struct neap__parsed *x, int64_t most)
 {
 	struct neap_saved *saved = &x->saved;
-	struct neap_plan found = {0};
-	const struct neap_problem *p = &saved->problem;
+	struct neap_plan found = {.size = sizeof found};
+	const struct neap_problem *p = saved->problem;
 	NEAP_TRY(neap_problem_check(p));
 	NEAP_TRY(walk(&found, saved, most));
 	if (found.arena_bytes > p->memory)
@@ -173,7 +173,7 @@ static int check(struct neap__parsed *x, int64_t most)
 	if (p->chain.steps > 0)
 		neap__plan_bound(&found, neap_bound(p));
 	/* The one number that only a search could tell. */
-	found.model_bound = saved->plan.model_bound;
+	found.model_bound = saved->plan->model_bound;
 	if (!(found.model_bound >= 0 && found.model_bound <= found.makespan * (1 + 1e-9)))
 		return neap__fail(NEAP_EFORMAT, "model_bound: %g is not between 0 and %g",
 			found.model_bound, found.makespan);

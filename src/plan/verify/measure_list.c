@@ -22,8 +22,8 @@ int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem 
 {
 	struct list_position reading = {script, 0};
 	struct neap_schedule *s = NULL;
-	struct neap_verdict v = {0};
-	struct neap_simulation m = {0};
+	struct neap_verdict v = {.size = sizeof v};
+	struct neap_simulation m = {.size = sizeof m};
 	NEAP_TRY(neap_schedule_wrap(&s, read_next, NULL, &reading));
 	int rc = neap_verify(&v, p, s);
 	reading.next = 0;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/verify/verify_join.h"
 #include "plan/verify/run_length.h"
 #include "plan/core/stage_sizes.h"
@@ -585,11 +586,10 @@ static void store_free(struct verify_store *x)
 	neap__run_length_free(&x->logs);
 }
 
-int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+static int verify_all(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
 	struct verify_run v = {.p = problem, .out = verdict, .adjoint = -1};
-	memset(verdict, 0, sizeof *verdict);
 	NEAP_TRY(neap_problem_check(problem));
 	if (problem->chain.stages)
 		return neap__stages_verify(verdict, problem, schedule);
@@ -603,5 +603,16 @@ int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem
 	neap__run_length_free(&v.logs);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++)
 		store_free(&v.stores[i]);
+	return rc;
+}
+
+int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
+	struct neap_schedule *schedule)
+{
+	struct neap_verdict found = {.size = sizeof found};
+	NEAP_TRY(neap__struct_size(
+		verdict->size, sizeof verdict->size, sizeof found, "neap_verdict"));
+	int rc = verify_all(&found, problem, schedule);
+	neap__struct_give(verdict, &found, sizeof found);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #include "sweep/sweep_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -180,8 +181,12 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 {
 	struct stage_run r = {.s = s, .loss = loss};
 	const struct neap__stage_program *p = &s->program;
+	if (stats)
+		NEAP_TRY(neap__struct_size(
+			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
 	NEAP_TRY(map_arena(s));
 	s->stats = (struct neap_sweep_stats){
+		.size = sizeof(struct neap_sweep_stats),
 		.arena_bytes = p->arena,
 		.peak_planned = s->plan.peak_bytes,
 		.predicted = s->plan.makespan,
@@ -203,6 +208,6 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 	s->stats.slowdown = s->stats.compute - s->plan.makespan;
 	neap__trace_end(s->options.trace, &s->stats);
 	if (stats)
-		*stats = s->stats;
+		neap__struct_give(stats, &s->stats, sizeof s->stats);
 	return rc;
 }

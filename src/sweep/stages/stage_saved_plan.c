@@ -53,12 +53,12 @@ static int same_chain(const struct neap_problem *saved, const struct neap_proble
 int neap__stage_replay(struct neap_stage_sweep *s, struct neap_schedule **schedule)
 {
 	const struct neap_saved *saved = s->options.saved;
-	NEAP_TRY(neap_problem_check(&saved->problem));
-	NEAP_TRY(same_chain(&saved->problem, &s->problem));
-	if (saved->plan.peak_bytes > s->problem.memory)
+	NEAP_TRY(neap_problem_check(saved->problem));
+	NEAP_TRY(same_chain(saved->problem, &s->problem));
+	if (saved->plan->peak_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",
-			(ull)saved->plan.peak_bytes, (ull)s->problem.memory);
-	s->plan = saved->plan;
-	return neap_schedule_open(schedule, &saved->problem, &saved->plan);
+			(ull)saved->plan->peak_bytes, (ull)s->problem.memory);
+	s->plan = *saved->plan;
+	return neap_schedule_open(schedule, saved->problem, saved->plan);
 }
