@@ -99,7 +99,7 @@ static cJSON *json_machine(const struct neap_machine *m)
 
 static int run(const char *name, const struct neap_bench_options *options, int json)
 {
-	struct benching b = {0};
+	struct benching b = {.machine = {.size = sizeof b.machine}};
 	neap_machine_describe(&b.machine);
 	if (json)
 		b.rows = cJSON_CreateArray();

@@ -63,6 +63,7 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 		if (q->strategy && strcmp(q->strategy, name) != 0)
 			continue;
 		struct neap_plan *plan = &plans->plan[plans->count];
+		plan->size = sizeof *plan;
 		double start = neap_clock();
 		int rc = plans->count == 0 ? neap_plan_make(plan, &q->problem, name, &q->params)
 					   : neap_plan_make_bounded(plan, &q->problem, name,

@@ -57,6 +57,7 @@ static int set_steps(struct cli_question *q)
 /* Turns what was said into a problem; CLI_DONE or one line. */
 int cli_question_complete(struct cli_question *q)
 {
+	q->problem.size = sizeof q->problem;
 	int rc = q->file ? complete_from_file(q) : q->given.steps ? set_steps(q) : CLI_DONE;
 	if (q->file || rc != CLI_DONE)
 		return rc;

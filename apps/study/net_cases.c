@@ -133,6 +133,7 @@ static int sweep_once(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	*plan = *neap_sweep_plan(sweep);
 	plan->actions = NULL; /* the sweep's */
 	plan->action_count = 0;
+	stats->size = sizeof *stats;
 	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
 	neap_sweep_free(sweep);
 	return rc < 0 ? rc : neap_net_end(one->net);

@@ -85,6 +85,7 @@ static int update(struct stability_training *t, int64_t number)
 	if (rc <= 0)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "no batch");
 	NEAP_TRY(neap_net_begin(t->one.net, batch, &t->one.objective));
+	t->stats.size = sizeof t->stats;
 	NEAP_TRY(neap_sweep_run(t->sweep, NULL, NULL, &loss, &t->stats));
 	NEAP_TRY(neap_net_end(t->one.net));
 	t->recoveries += t->stats.recoveries;

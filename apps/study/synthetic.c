@@ -133,6 +133,7 @@ int neap__synthetic_run(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	for (int i = 0; rc == 0 && i < repeats; i++) {
 		double start = neap_clock();
+		all[i].stats.size = sizeof all[i].stats;
 		rc = neap_sweep_run(sweep, NULL, NULL, &loss, &all[i].stats);
 		all[i].forward = work.turned - start;
 	}

@@ -152,6 +152,7 @@ static int calibrate(struct calibration *r)
 	neap_net_get_sizes(r->one.net, &r->sizes);
 	NEAP_TRY(neap_net_end(r->one.net));
 	c->batch = r->one.batch->size;
+	c->problem.size = sizeof c->problem;
 	c->problem.memory = neap__memory_budget(&o->sweep);
 	c->problem.chain = (struct neap_chain){.steps = r->one.batch->steps,
 		.state = neap__round_up(r->sizes.state, 64),

@@ -58,6 +58,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	int watched = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	NEAP_TRY(neap_sweep_touch(sweep));
+	stats->size = sizeof *stats;
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
@@ -171,6 +172,7 @@ static int prepare(
 	NEAP_TRY(budget_of(c, &memory, &candidate->as));
 	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
+		run->plan.size = sizeof run->plan;
 		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
 		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;

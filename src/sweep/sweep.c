@@ -135,6 +135,7 @@ static int solve(struct neap_sweep *s)
 	if (s->options.params.effort == 0)
 		s->options.params.effort = EFFORT;
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	s->plan.size = sizeof s->plan;
 	return neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params);
 }
 

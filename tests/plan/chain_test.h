@@ -20,6 +20,7 @@ static inline void wire(struct chain *c, int64_t steps)
 	c->stages = (struct neap_stages){c->advance, NULL, c->backward, c->state, c->tape,
 		c->advance_tmp, NULL, c->backward_tmp,
 		NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT, 0};
+	c->p.size = sizeof c->p;
 	c->p.chain.steps = steps;
 	c->p.chain.stages = &c->stages;
 }

@@ -259,6 +259,8 @@ static inline int run_model(struct neap_sweep *sweep, struct model *m, struct gr
 	model_restart(m);
 	model_start(x);
 	memset(g, 0xee, sizeof *g);
+	if (stats)
+		stats->size = sizeof *stats;
 	int rc = neap_sweep_run(sweep, x, g->dx, &g->loss, stats);
 	memcpy(g->dw, m->dw, sizeof g->dw);
 	for (int64_t t = 0; rc == 0 && t < m->steps; t++)

@@ -270,6 +270,8 @@ static inline int stagemodel_run(struct neap_stage_sweep *sweep, struct stagemod
 	stagemodel_restart(m);
 	stagemodel_start(m, x);
 	memset(g, 0, sizeof *g);
+	if (stats)
+		stats->size = sizeof *stats;
 	int rc = neap_stage_sweep_run(sweep, x, dx, &g->loss, stats);
 	memcpy(g->dw, m->dw, sizeof g->dw);
 	memcpy(g->dx, dx, m->state[0]);

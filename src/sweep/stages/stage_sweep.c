@@ -88,6 +88,7 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
 {
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	s->plan.size = sizeof s->plan;
 	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
 	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
 	return neap_schedule_open(schedule, &s->problem, &s->plan);
