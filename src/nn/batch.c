@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch in a net: checking it, dealing it out to groups, sizes, and the gradients at its end. */
-#include "nn/core/net_state.h"
+#include "nn/batch.h"
+#include "nn/core/cell.h"
 #include "nn/gradients/deferred_sums.h"
-#include "nn/gradients/outer_products.h"
+#include "nn/gradients/outer_tiles.h"
+#include "nn/layout.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"

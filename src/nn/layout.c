@@ -3,7 +3,8 @@
  * Where things lie: the offsets within a sample's state and adjoint, the size of
  * its tape, and the memory of groups.
  */
-#include "nn/core/net_state.h"
+#include "nn/layout.h"
+#include "nn/core/cell.h"
 #include "base/fail.h"
 #include "kern/kern.h"
 #include "base/bump_alloc.h"
@@ -13,12 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct neap__cell_code *code(
-	const struct neap_net *net, const struct neap__layer *layer)
-{
-	return layer->cell->code[net->options.precision];
-}
 
 static size_t place(size_t *total, size_t bytes)
 {
@@ -42,8 +37,9 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	if (layer->support > 0 && layer->support < layer->cut)
 		layer->cut = layer->support;
 	layer->smooth = o->smooth;
-	layer->dense = o->dense || o->smooth || isinf(layer->cut) || code(net, layer)->is_dense;
-	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : code(net, layer)->outputs;
+	layer->dense = o->dense || o->smooth || isinf(layer->cut) ||
+		       neap__layer_code(net, layer)->is_dense;
+	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : neap__layer_code(net, layer)->outputs;
 	layer->keeps_spikes = layer->is_recurrent || above->delay ||
 			      layer->reset == NEAP_RESET_SUBTRACT ||
 			      layer->reset == NEAP_RESET_ZERO;
@@ -52,11 +48,11 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 
 static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 {
-	struct neap__widths w = code(net, layer)->widths;
+	struct neap__widths w = neap__layer_code(net, layer)->widths;
 
 	if (!w.sums)
 		w = (struct neap__widths){1, 1, 1, 0, 0};
-	layer->at = (struct neap__widths){w.in * layer->n, w.own * layer->n, w.sums * layer->n,
+	layer->widths = (struct neap__widths){w.in * layer->n, w.own * layer->n, w.sums * layer->n,
 		w.own_at * layer->n, w.candidate_at * layer->n};
 }
 
@@ -70,18 +66,18 @@ static void derive_log(struct neap_net *net)
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || !code(net, layer)->walk || neap__learned(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+		if (layer->density < 1 || !neap__layer_code(net, layer)->walk ||
+			neap__learned(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
-	net->strip = (size_t)net->ops->strip(net);
+	net->strip_units = (size_t)net->ops->strip_units(net);
 }
 
 static void derive_dense(struct neap_net *net)
 {
 	net->dense = net->nlayers > 1;
 	for (int l = 0; l < net->nlayers - 1; l++)
-		net->dense &= code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
+		net->dense &= neap__layer_code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
 			      net->layers[l].density >= 1;
 	net->dense &= net->layers[net->nlayers - 1].density >= 1;
 	for (int l = 0; l < net->nlayers; l++) /* their gradients are added step by step */
@@ -94,12 +90,6 @@ static size_t bytes_of(const struct neap_net *net, const struct neap__layer *lay
 	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->ops->real;
 }
 
-size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
-{
-	const struct neap__cell_code *c = code(net, layer);
-	return bytes_of(net, layer, c->rows.tape, c->tape_max);
-}
-
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, bytes = net->ops->real;
@@ -107,7 +97,7 @@ int neap__net_layout(struct neap_net *net)
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
-		const struct neap__cell_code *c = code(net, layer);
+		const struct neap__cell_code *c = neap__layer_code(net, layer);
 		size_t bits = (size_t)(layer->n + 7) / 8;
 		int hidden = !layer->cell->readout;
 
@@ -127,7 +117,7 @@ int neap__net_layout(struct neap_net *net)
 			place(&adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
 		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
-		row = layer->at.sums > row ? layer->at.sums : row;
+		row = layer->widths.sums > row ? layer->widths.sums : row;
 		layer->hidden_at = net->hidden;
 		net->can_drop |= hidden && layer->dropout > 0;
 		net->hidden += hidden ? layer->n : 0;
@@ -205,7 +195,7 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
 	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)
-		group->wide[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
+		group->scratch[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
 	group->sums = neap__piece(from, samples, net->row_bytes);
 	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */

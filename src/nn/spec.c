@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification string of a net: NAME[:SIZE[r]][:KEY=VALUE]..., layers by commas. */
-#include "nn/core/net_state.h"
+#include "nn/spec.h"
+#include "nn/cells/cells.h"
 #include "base/fail.h"
 #include "base/text.h"
 

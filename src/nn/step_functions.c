@@ -6,9 +6,10 @@
  * together, so that `room` is never overstepped and nothing is waited for
  * within a round.
  */
+#include "nn/batch.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/deferred_sums.h"
-#include "nn/gradients/outer_products.h"
+#include "nn/gradients/outer_tiles.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 

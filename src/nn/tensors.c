@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameter tensors: shapes, names, random connections and initial values. */
-#include "nn/core/net_state.h"
+#include "nn/tensors.h"
+#include "nn/core/cell.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -141,7 +142,7 @@ int neap__net_tensors(struct neap_net *net)
 		double fan = sqrt(layer->density * layer->below);
 
 		layer->weight = net->ntensors++;
-		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->at.in,
+		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
 			layer->density, layer->scale / fan));
 		net->tensors[layer->weight].takes_spikes =
 			l == 0 || layer[-1].outputs == NEAP__OUTPUT_SPIKES;
@@ -150,7 +151,7 @@ int neap__net_tensors(struct neap_net *net)
 			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
-				layer->at.own, layer->density, layer->recurrent_scale / fan));
+				layer->widths.own, layer->density, layer->recurrent_scale / fan));
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}
@@ -160,7 +161,7 @@ int neap__net_tensors(struct neap_net *net)
 				layer->density, layer->recurrent_scale / fan));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->at.sums, 1, 0));
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->widths.sums, 1, 0));
 	}
 	/* Behind all others: the weights begin as they do where nothing else is learned. */
 	for (int l = 0; l < net->nlayers; l++)

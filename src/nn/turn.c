@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn: answers, losses and the penalty on rates, and the adjoint they begin with. */
-#include "nn/core/net_state.h"
+#include "nn/core/cell.h"
 #include "base/fail.h"
 
 /* Value of the penalty at rate r, and its slope. */
@@ -50,6 +50,7 @@ static int largest(const double *z, int n)
 int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	struct neap_net *net = user;
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
 	int classes = net->options.classes, correct = 0;
 	double sum = 0;
 
@@ -60,13 +61,15 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 		for (int s = 0; s < group->size; s++) {
 			int b = group->first + s;
 			double *z = net->answer + (size_t)b * classes;
-			sum += net->ops->turn(net, group, b,
-				(const unsigned char *)state + group->state_at +
-					s * net->sample_state,
-				adjoint ? (unsigned char *)adjoint + group->adjoint_at +
-						  s * net->sample_adjoint
-					: NULL,
-				z);
+			sum += neap__layer_code(net, readout)
+				       ->turn(net, group, b,
+					       (const unsigned char *)state + group->state_at +
+						       s * net->sample_state,
+					       adjoint ? (unsigned char *)adjoint +
+								 group->adjoint_at +
+								 s * net->sample_adjoint
+						       : NULL,
+					       z);
 			net->prediction[b] = largest(z, classes);
 			correct += net->prediction[b] == net->batch->sequences[b].label;
 		}

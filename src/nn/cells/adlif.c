@@ -17,6 +17,7 @@
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/spiking.h"
+#include "nn/core/forward.h"
 
 /* Rows of the traces: P by either parameter, then Q. */
 enum { P, P_ADAPT, Q, Q_ADAPT, TRACES };
@@ -83,7 +84,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const real *rho = layer->leaks[NEAP__SECOND_LEAK].decay;
 	int n = layer->n;
 	real *din = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = din + n, *dw = du + n;
-	real a = (real)layer->a, b = (real)layer->b, *e = at->group->wide[0];
+	real a = (real)layer->a, b = (real)layer->b, *e = at->group->scratch[0];
 
 	for (int k = 0; k < view->active; k++) {
 		int i = view->active_id[k];

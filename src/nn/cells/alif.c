@@ -30,7 +30,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n;
-	real *u = sums, *a = u + n, *effective = at->group->wide[0];
+	real *u = sums, *a = u + n, *effective = at->group->scratch[0];
 	real kappa = (real)layer->adapt;
 
 	neap__leak_scale(at, NEAP__SECOND_LEAK, a);
@@ -53,7 +53,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	int n = layer->n;
 	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *da = du + n;
 	real kappa = (real)layer->adapt, theta = layer->detach ? 0 : (real)layer->threshold;
-	real *e = at->group->wide[0];
+	real *e = at->group->scratch[0];
 
 	for (int k = 0; k < view->active; k++) {
 		int i = view->active_id[k];

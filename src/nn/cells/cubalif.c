@@ -54,7 +54,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const real *height = neap__heights(at, view), *ds = ds_;
 	int n = layer->n;
 	real *di = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = di + n;
-	real *e = at->group->wide[0];
+	real *e = at->group->scratch[0];
 	real theta = layer->detach ? 0 : (real)layer->threshold;
 
 	for (int k = 0; k < view->active; k++)

@@ -15,6 +15,7 @@
  * beside W, V and penalty. Tape: u, r, z, c_{-1}; c and y are made again from it.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	struct neap__list *now = at->now;
 	int n = layer->n;
 	real *u = sums, *z = u + 2 * n, *c = (real *)(void *)(at->state + layer->state_at);
-	real *c_prev = at->group->wide[0];
+	real *c_prev = at->group->scratch[0];
 	size_t row = (size_t)n * sizeof *c;
 
 	at->net->kernels->tanhs(z, n);
@@ -146,13 +147,13 @@ static size_t extra_at(const struct neap__layer *layer)
 	return layer->adjoint_at + (GATES + 1) * (size_t)layer->n * sizeof(real);
 }
 
-/* dy/dc at the active units, in group->wide[1]: S + c s' */
+/* dy/dc at the active units, in group->scratch[1]: S + c s' */
 static const real *slopes(const struct neap__at *at, const struct neap__view *view)
 {
 	const struct neap__layer *layer = at->layer;
 	const struct neap__kernels *k = at->net->kernels;
 	struct neap__slope slope = neap__slope(layer);
-	real *height = at->group->wide[1], *step = at->group->wide[0];
+	real *height = at->group->scratch[1], *step = at->group->scratch[0];
 	const real *c = view->u;
 
 	k->slope[layer->surrogate](height, c, view->active, &slope);

@@ -12,6 +12,7 @@
  * h_{-1}; h is made again from it.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 

@@ -22,6 +22,11 @@
 #define neap__leak_trace NEAP_R(neap__leak_trace)
 #define neap__leak_add NEAP_R(neap__leak_add)
 
+#define neap__leak_begin NEAP_R(neap__leak_begin)
+
+/* A row of struct neap__precision_ops: the decays of a batch, from the parameters. */
+void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer);
+
 /* A row of traces [n] in the state: of each leak in turn, then what else the cell moves on. */
 static inline real *neap__trace(const struct neap__at *at, int row)
 {

@@ -10,6 +10,7 @@
  * class has an error in most steps, so that the factor of dO goes on tape, after the outputs.
  */
 #include "nn/cells/leak.h"
+#include "nn/core/forward.h"
 
 #include <float.h>
 #include <math.h>
@@ -231,16 +232,6 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, dout);
 }
 
-const struct neap__cell_code NEAP_R(neap__li) = {
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
-	.start = neap__start_bias,
-	.finish = finish,
-	.view = view_tape,
-	.backward = backward,
-};
-
 static void answer_of(const struct neap__layer *layer, enum neap_readout kind, int64_t length,
 	unsigned char *state, double *z)
 {
@@ -265,7 +256,7 @@ static void answer_of(const struct neap__layer *layer, enum neap_readout kind, i
 		}
 }
 
-double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sample,
+static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	const unsigned char *state_, unsigned char *adjoint, double *answer)
 {
 	const struct neap__layer *layer = &net->layers[net->nlayers - 1];
@@ -297,3 +288,14 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 				((const struct max *)own(state, layer))[c].step;
 	return value;
 }
+
+const struct neap__cell_code NEAP_R(neap__li) = {
+	.state_bytes = state_bytes,
+	.adjoint_bytes = adjoint_bytes,
+	.tape_max = tape_max,
+	.start = neap__start_bias,
+	.finish = finish,
+	.view = view_tape,
+	.backward = backward,
+	.turn = turn,
+};

@@ -7,6 +7,7 @@
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/spiking.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 
@@ -80,7 +81,7 @@ static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 	int delayed = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
 
 	if (layer->reset == NEAP_RESET_ZERO && tape) {
-		pre = at->group->wide[0];
+		pre = at->group->scratch[0];
 		memcpy(pre, u, (size_t)n * sizeof *u);
 	}
 	if (layer->reset == NEAP_RESET_ZERO)

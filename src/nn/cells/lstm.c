@@ -11,6 +11,7 @@
  * c and h are made again from it.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 
@@ -45,7 +46,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 		memcpy(tape, gate, GATES * row);
 		memcpy(tape + GATES * row, c, row);
 	}
-	next_state(at->net->kernels, gate, c, c, at->group->wide[0], neap__output_all(at), n);
+	next_state(at->net->kernels, gate, c, c, at->group->scratch[0], neap__output_all(at), n);
 	return tape ? TAPE * row : 0;
 }
 

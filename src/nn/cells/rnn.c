@@ -6,6 +6,7 @@
  * State: h. Adjoint: d(in). Tape: h.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 

@@ -34,7 +34,7 @@ void neap__smooth_spikes(struct neap__at *at);
  */
 size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned char *tape);
 
-/* The surrogate's derivative at the active units: in group->wide[1]. */
+/* The surrogate's derivative at the active units: in group->scratch[1]. */
 const real *neap__heights(const struct neap__at *at, const struct neap__view *view);
 
 #endif

@@ -9,7 +9,7 @@
  * Forward, outputs that are kept count 1/(1 - p). So do gradients that come down to them;
  * those of weights are multiplied once a block of steps (fold), so that spikes stay ones.
  */
-#include "nn/core/precision.h"
+#include "nn/core/dropout.h"
 #include "base/philox.h"
 
 static uint8_t *passes_of(const struct neap_net *net, const struct neap__group *group,

@@ -4,7 +4,10 @@
  * goes layer by layer over the samples, in their order, so that a weight row serves all
  * of them, and sums over samples do not depend on how a range was cut.
  */
-#include "nn/core/precision.h"
+#include "nn/core/forward.h"
+#include "nn/core/dropout.h"
+#include "nn/core/products.h"
+#include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
 
 #include <string.h>
@@ -30,7 +33,7 @@ void *neap__start_bias(struct neap__at *at, void *row)
 {
 	const struct neap__layer *layer = at->layer;
 	return memcpy(
-		row, at->net->tensors[layer->bias].data, (size_t)layer->at.sums * sizeof(real));
+		row, at->net->tensors[layer->bias].data, (size_t)layer->widths.sums * sizeof(real));
 }
 
 static void count_spikes(double *total, const struct neap__list *list)
@@ -92,8 +95,8 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
-		samples[i] =
-			sample_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
+		samples[i] = sample_of(
+			group->at[i].prev, (real *)group->at[i].sums + layer->widths.own_at);
 	neap__products_add(net, samples, alive, layer->recurrent);
 	if (layer->candidate < 0)
 		return;
@@ -101,7 +104,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		struct neap__at *at = &group->at[i];
 		void *room = group->views[(size_t)layer->index * group->room + at->slot].numbers[0];
 		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
-		samples[i] = sample_of(&gated, (real *)at->sums + layer->at.candidate_at);
+		samples[i] = sample_of(&gated, (real *)at->sums + layer->widths.candidate_at);
 	}
 	neap__products_add(net, samples, alive, layer->candidate);
 }

@@ -4,7 +4,7 @@
  * asked for theirs, that is a dense product, made from weights in strips; else rows of a list.
  * Which it is depends on the sample's own list alone.
  */
-#include "nn/core/precision.h"
+#include "nn/core/products.h"
 
 /* How many shares from the first on have a list of all rows, or (full 0) have not. */
 static int run_of(const struct neap__sample_rows *samples, int count, int rows, int full)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lists: last spikes and supports of a group between the steps: from states and into them. */
-#include "nn/core/precision.h"
+#include "nn/core/spike_lists.h"
 
 #include <string.h>
 

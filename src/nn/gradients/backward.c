@@ -4,7 +4,11 @@
  * in their order. Every sum into a weight's gradient goes downwards in t and upwards in
  * samples, however a range was cut.
  */
-#include "nn/core/precision.h"
+#include "nn/gradients/backward.h"
+#include "nn/core/dropout.h"
+#include "nn/core/forward.h"
+#include "nn/core/products.h"
+#include "nn/gradients/weight_gradients.h"
 
 #include <string.h>
 
@@ -57,7 +61,7 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
-	real *beside = group->wide[0];
+	real *beside = group->scratch[0];
 	int drops = neap__drops(net, layer);
 
 	for (int i = 0; i < alive; i++) {
@@ -92,7 +96,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 		samples[i] = (struct neap__sample_rows){.id = gated->id,
 			.count = gated->count,
 			.out = neap__scratch_row(net, group->sums, at->slot),
-			.in = din_of(at, layer) + layer->at.candidate_at};
+			.in = din_of(at, layer) + layer->widths.candidate_at};
 		memset(samples[i].out, 0, (size_t)gated->count * sizeof(real));
 	}
 	neap__products_dot(net, samples, alive, layer->candidate);

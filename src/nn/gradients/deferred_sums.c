@@ -16,7 +16,7 @@ enum {
 
 size_t neap__deferred_stride(const struct neap_net *net, int layer)
 {
-	size_t bytes = (size_t)net->layers[layer].at.sums * net->ops->real;
+	size_t bytes = (size_t)net->layers[layer].widths.sums * net->ops->real;
 	return neap__round_up(bytes, 64);
 }
 

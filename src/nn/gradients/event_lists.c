@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* noted: spikes that wait for the sum of a weight gradient, and that sum (deferred_sums.h). */
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/event_lists.h"
+#include "nn/core/dropout.h"
 
 #include <string.h>
 
@@ -21,13 +21,6 @@ real *neap__deferred_outputs(const struct neap_net *net, const struct neap__defe
 	       stride = neap__deferred_outputs_stride(net, layer);
 	size_t behind = up && neap__drops(net, &net->layers[layer]) ? stride / 2 : 0;
 	return (real *)(void *)((char *)deferred->outputs[layer] + at * stride + behind);
-}
-
-int neap__column_of(const struct neap__layer *layer, int tensor)
-{
-	return tensor == layer->recurrent   ? layer->at.own_at
-	       : tensor == layer->candidate ? layer->at.candidate_at
-					    : 0;
 }
 
 void neap__event_list_append(

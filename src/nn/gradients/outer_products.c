@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* add_tile: a tile of a dense net's weight gradients, over some steps (outer_products.h). */
 #include "nn/gradients/outer_products.h"
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/backward.h"
+#include "nn/gradients/event_lists.h"
 
 struct outer_work {
 	struct neap_net *net;

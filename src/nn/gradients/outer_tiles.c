@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/gradients/outer_tiles.h"
 #include "nn/core/net_state.h"
-#include "nn/gradients/outer_products.h"
 #include "base/bump_alloc.h"
 #include "base/fail.h"
 #include "kern/kern.h"

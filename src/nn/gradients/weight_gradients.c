@@ -3,8 +3,9 @@
  * Gradients of weights: dW += S' d(in), summed downwards in t and upwards in samples,
  * however a range was cut: at once, or kept for many steps (deferred_sums.h).
  */
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/weight_gradients.h"
+#include "nn/core/dropout.h"
+#include "nn/gradients/event_lists.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void keep(const struct neap_net *net, struct neap__deferred *deferred, in
 {
 	const struct neap__layer *layer = &net->layers[l];
 	memcpy(neap__deferred_row(net, deferred, l, step, slot), adjoint + layer->adjoint_at,
-		(size_t)layer->at.sums * sizeof(real));
+		(size_t)layer->widths.sums * sizeof(real));
 }
 
 void neap__weights_begin(

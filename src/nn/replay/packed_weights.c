@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packed: room for weights in the order that a replay, or a dense product, reads them in. */
+#include "nn/replay/packed_weights.h"
+#include "nn/core/cell.h"
 #include "nn/replay/replay_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -50,7 +52,7 @@ int neap__net_packed(struct neap_net *net)
 		const struct neap__layer *layer = &net->layers[l];
 		if (net->has_log)
 			NEAP_TRY(make(net, &net->packed[l], neap__walk_rows(layer), layer->n,
-				(int64_t)net->strip));
+				(int64_t)net->strip_units));
 		NEAP_TRY(make_strips(net, layer, layer[1].weight));
 		if (layer->is_recurrent)
 			NEAP_TRY(make_strips(net, layer, layer->recurrent));

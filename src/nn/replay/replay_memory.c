@@ -53,6 +53,7 @@ struct neap__replay *neap__replay_take(
 	to->words = (size_t)neap__round_up((uint64_t)net->widest, 512) / 64;
 	to->spiked = neap__piece(from, n * to->words, sizeof *to->spiked);
 	to->sums = neap__piece(from,
-		(parts > 1 ? n : 1) * NEAP__REPLAY_STEPS * (uint64_t)net->strip, net->ops->real);
+		(parts > 1 ? n : 1) * NEAP__REPLAY_STEPS * (uint64_t)net->strip_units,
+		net->ops->real);
 	return r;
 }

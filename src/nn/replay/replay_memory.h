@@ -53,7 +53,7 @@ static inline int64_t neap__walk_rows(const struct neap__layer *layer)
 /* Parts that they are added in, so that a strip of a part stays near; rows of one. */
 static inline int neap__walk_parts(const struct neap_net *net, const struct neap__layer *layer)
 {
-	uint64_t bytes = (uint64_t)neap__walk_rows(layer) * net->strip * net->ops->real;
+	uint64_t bytes = (uint64_t)neap__walk_rows(layer) * net->strip_units * net->ops->real;
 	return (int)((bytes + NEAP__CACHED_BYTES - 1) / NEAP__CACHED_BYTES);
 }
 
@@ -65,13 +65,14 @@ static inline int neap__part_rows(const struct neap_net *net, const struct neap_
 
 static inline int neap__walk_strips(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return (layer->n + (int)net->strip - 1) / (int)net->strip;
+	return (layer->n + (int)net->strip_units - 1) / (int)net->strip_units;
 }
 
 /* Numbers that the walks of a sample may keep, and room for what they write. */
 static inline int64_t neap__value_most(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return (int64_t)neap__walk_strips(net, layer) * NEAP__WHOLE_STEPS * (int64_t)net->strip;
+	return (int64_t)neap__walk_strips(net, layer) * NEAP__WHOLE_STEPS *
+	       (int64_t)net->strip_units;
 }
 
 static inline size_t neap__value_room(const struct neap_net *net, const struct neap__layer *layer)
@@ -82,7 +83,7 @@ static inline size_t neap__value_room(const struct neap_net *net, const struct n
 /* Bytes of bits of a strip. */
 static inline size_t neap__near_mask_bytes(const struct neap_net *net)
 {
-	return NEAP__REPLAY_STEPS * net->strip / 8;
+	return NEAP__REPLAY_STEPS * net->strip_units / 8;
 }
 
 /* Room for a group of so many samples, of a net that has a log. */

@@ -14,6 +14,9 @@
  * as they are before the reset, and from there on each step goes the way of record. Either
  * way the tape is the same.
  */
+#include "nn/replay/replay_steps.h"
+#include "nn/core/forward.h"
+#include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
 #include "nn/replay/replay_events.h"
 
@@ -106,7 +109,7 @@ struct replay_walk {
 static real *sums_of(const struct replay_walk *w, int s)
 {
 	size_t slot = neap__walk_parts(w->net, w->layer) > 1 ? (size_t)s : 0;
-	return (real *)w->group->replay->sums + slot * NEAP__REPLAY_STEPS * w->net->strip;
+	return (real *)w->group->replay->sums + slot * NEAP__REPLAY_STEPS * w->net->strip_units;
 }
 
 /* The weights of a strip and a part. */
@@ -116,7 +119,7 @@ static const real *weights_of(const struct replay_walk *w, int strip, int part)
 	size_t first = (size_t)part * neap__part_rows(w->net, w->layer);
 
 	return (const real *)w->net->packed[w->layer->index] +
-	       ((size_t)strip * rows + first) * w->net->strip;
+	       ((size_t)strip * rows + first) * w->net->strip_units;
 }
 
 /* What arrives at a strip of a sample, of a part of the weights. */
@@ -125,9 +128,9 @@ static void add_currents(const struct replay_walk *w, int strip, int part, int s
 	const struct neap_net *net = w->net;
 	const struct neap__replay *r = w->group->replay;
 	size_t at = (size_t)part * w->group->room + s;
-	int from = strip * (int)net->strip, left = w->layer->n - from;
+	int from = strip * (int)net->strip_units, left = w->layer->n - from;
 	struct neap__arrivals a = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
-		.units = left < (int)net->strip ? left : (int)net->strip,
+		.units = left < (int)net->strip_units ? left : (int)net->strip_units,
 		.count = r->counts + at * NEAP__REPLAY_STEPS,
 		.row = r->rows[at],
 		.begin = part ? NULL : (const real *)net->tensors[w->layer->bias].data + from,
@@ -150,12 +153,12 @@ static void walk_strip(struct replay_walk *w, int strip, int s)
 	struct neap__replay *r = w->group->replay;
 	const struct neap__layer *layer = w->layer;
 	size_t at = strip_at(net, layer, s, strip);
-	int from = strip * (int)net->strip, left = layer->n - from;
+	int from = strip * (int)net->strip_units, left = layer->n - from;
 	int used = w->listed ? r->used[s] : from * NEAP__WHOLE_STEPS;
 	unsigned char *near =
 		(unsigned char *)r->near_masks[layer->index] + at * neap__near_mask_bytes(net);
 	struct neap__walker q = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
-		.units = left < (int)net->strip ? left : (int)net->strip,
+		.units = left < (int)net->strip_units ? left : (int)net->strip_units,
 		.sums = sums_of(w, s),
 		.spiked = bits_of(w->group, s)[from / 64] >> from % 64,
 		.u = (real *)(void *)(w->state + w->group->state_at + s * net->sample_state +
@@ -175,7 +178,7 @@ static void prefetch_weights(const struct replay_walk *w, int strip, int part)
 {
 	int left = (int)neap__walk_rows(w->layer) - part * neap__part_rows(w->net, w->layer);
 	int rows = neap__part_rows(w->net, w->layer);
-	size_t bytes = (size_t)(rows < left ? rows : left) * w->net->strip * sizeof(real);
+	size_t bytes = (size_t)(rows < left ? rows : left) * w->net->strip_units * sizeof(real);
 	const char *from = (const char *)weights_of(w, strip, part);
 
 	for (size_t i = 0; i < bytes; i += LINE)
@@ -309,7 +312,7 @@ static real *whole_row(const struct neap__at *at, int t)
 {
 	const real *from = values_of(at->net, at->group, at->layer, at->slot);
 	int strips = neap__walk_strips(at->net, at->layer);
-	size_t units = at->net->strip;
+	size_t units = at->net->strip_units;
 	real *row = at->group->replay->row;
 
 	for (int i = 0; i < strips; i++, from += NEAP__WHOLE_STEPS * units)
@@ -389,7 +392,7 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 
 void neap__pack_net(struct neap_net *net)
 {
-	int strip = (int)net->strip;
+	int strip = (int)net->strip_units;
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
