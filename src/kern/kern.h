@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <neap/net.h>
 #include "kern/events.h"
 #include "kern/real.h"
 #include "sys/isa.h"
@@ -91,8 +92,10 @@ struct neap__slope {
 	real theta, width, height, cut;
 };
 
-/* Rows of the surrogate tables; the order of enum neap_surrogate. */
-enum { NEAP__SURROGATES = 6 };
+/* Rows of the surrogate tables, by enum neap_surrogate. */
+#define NEAP_X(name, word) +1
+enum { NEAP__SURROGATES = 0 NEAP_SURROGATES(NEAP_X) };
+#undef NEAP_X
 
 /* Resets that take a step to come (late), or none. */
 enum neap__membrane_walk_reset {
@@ -216,17 +219,13 @@ NEAP__DECLARE_VECTOR(avx2)
 NEAP__DECLARE_VECTOR(avx512)
 NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
 
-/* The rows of the reference's surrogate tables. */
-#define NEAP__DECLARE_SURROGATE(name)                                                              \
-	void NEAP_R(neap__slope_##name)(                                                           \
+/* surrogate.c: rows of the reference table. */
+#define NEAP_X(enumerator, word)                                                                   \
+	void NEAP_R(neap__slope_##word)(                                                           \
 		real * out, const real *u, int n, const struct neap__slope *s);                    \
-	void NEAP_R(neap__integral_##name)(                                                        \
+	void NEAP_R(neap__integral_##word)(                                                        \
 		real * out, const real *u, int n, const struct neap__slope *s);
-NEAP__DECLARE_SURROGATE(triangle)
-NEAP__DECLARE_SURROGATE(boxcar)
-NEAP__DECLARE_SURROGATE(superspike)
-NEAP__DECLARE_SURROGATE(sigmoid)
-NEAP__DECLARE_SURROGATE(atan)
-NEAP__DECLARE_SURROGATE(gaussian)
+NEAP_SURROGATES(NEAP_X)
+#undef NEAP_X
 
 #endif

@@ -271,12 +271,8 @@ static void outer(real *g, const struct neap__outer *o)
 		}
 }
 
-#define SURROGATES(what)                                                                           \
-	{                                                                                          \
-		NEAP_R(neap__##what##_triangle), NEAP_R(neap__##what##_boxcar),                    \
-			NEAP_R(neap__##what##_superspike), NEAP_R(neap__##what##_sigmoid),         \
-			NEAP_R(neap__##what##_atan), NEAP_R(neap__##what##_gaussian)               \
-	}
+#define SLOPE(enumerator, word) [enumerator] = NEAP_R(neap__slope_##word),
+#define INTEGRAL(enumerator, word) [enumerator] = NEAP_R(neap__integral_##word),
 
 const struct neap__kernels neap__kernels_reference = {
 	.name = "reference",
@@ -293,7 +289,7 @@ const struct neap__kernels neap__kernels_reference = {
 	.sum = sum,
 	.spikes = spikes,
 	.support = support,
-	.slope = SURROGATES(slope),
-	.integral = SURROGATES(integral),
+	.slope = {NEAP_SURROGATES(SLOPE)},
+	.integral = {NEAP_SURROGATES(INTEGRAL)},
 	.fold = fold,
 };

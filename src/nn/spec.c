@@ -13,11 +13,12 @@
 
 enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
-static const char *const activations[] = {"tanh", "relu", NULL};
-static const char *const learns[] = {"none", "tau", NULL};
-static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
-static const char *const surrogates[] = {
-	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+#define NEAP_X(name, word) #word,
+static const char *const activations[] = {NEAP__ACTIVATIONS(NEAP_X) NULL};
+static const char *const learns[] = {NEAP_LEARNS(NEAP_X) NULL};
+static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
+static const char *const surrogates[] = {NEAP_SURROGATES(NEAP_X) NULL};
+#undef NEAP_X
 
 /* One row a key, of the cells that have one of the traits; low is exclusive when open. */
 static const struct spec_key {
