@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alif: a leaky integrate-and-fire cell whose threshold its spikes raise; reset by
- * subtraction one step later:
- *   a = rho a_{-1} + S_{-1}; U = beta U_{-1} + in - theta S_{-1}; S = H(U - theta - kappa a)
- *   dS = gS + V'dU_{+1} + da_{+1} - theta dU_{+1} (R: unless detached)
- *   dU = s' dS + beta dU_{+1}; da = rho da_{+1} - kappa s' dS; d(in) = dU
+ * alif.c: a leaky integrate-and-fire cell whose spikes raise its threshold; reset by subtraction,
+ * one step later:
+ *     a = rho a_{-1} + S_{-1}; U = beta U_{-1} + in - theta S_{-1}; S = H(U - theta - kappa a)
+ *     dS = gS + V'dU_{+1} + da_{+1} - theta dU_{+1} (R)
+ *     dU = s' dS + beta dU_{+1}; da = rho da_{+1} - kappa s' dS; d(in) = dU
  *
- * State: U, a, and a bitmap of the last spikes. Adjoint: dU, da. Tape: as lif's, with
- * U - kappa a for U.
+ * State: U, a, and a bitmap of the last spikes. Adjoint: dU, da. Tape: as lif's, with U - kappa a
+ * for U.
  *
  * Where the leaks are learned (leak.h), traces of U by tau's parameter and of a by tau_adapt's:
- *   P = beta P_{-1} + beta' U_{-1}; A = rho A_{-1} + rho' a_{-1}
+ *     P = beta P_{-1} + beta' U_{-1}; A = rho A_{-1} + rho' a_{-1}
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"

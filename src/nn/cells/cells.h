@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.h: the table of cells. X(name, traits): a cell lives in name.c, which
- * defines neap__name_float and neap__name_double (struct neap__cell_code).
+ * cells.h: the table of cells, X(name, traits). A cell lives in name.c, which defines
+ * neap__name_float and neap__name_double (struct neap__cell_code). A cell whose keys the table of
+ * keys (spec.c) has already needs its file, its row here and its line in src/nn/meson.build.
  */
 #ifndef NEAP_NN_CELLS_CELLS_H
 #define NEAP_NN_CELLS_CELLS_H

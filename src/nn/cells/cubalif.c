@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cubalif: a leaky integrate-and-fire cell behind a synaptic current, reset by
- * subtraction one step later:
- *   I = alpha I_{-1} + in; U = beta U_{-1} + I - theta S_{-1}; S = H(U - theta)
- *   dS = gS + V'dI_{+1} - theta dU_{+1} (R: unless detached)
- *   dU = s' dS + beta dU_{+1}; dI = dU + alpha dI_{+1}; d(in) = dI
+ * cubalif.c: a leaky integrate-and-fire cell behind a synaptic current I, reset by subtraction one
+ * step later:
+ *     I = alpha I_{-1} + in; U = beta U_{-1} + I - theta S_{-1}; S = H(U - theta)
+ *     dS = gS + V'dI_{+1} - theta dU_{+1} (R)
+ *     dU = s' dS + beta dU_{+1}; dI = dU + alpha dI_{+1}; d(in) = dI
  *
  * State: I, U, and a bitmap of the last spikes. Adjoint: dI, dU. Tape: as lif's.
  *
- * Where the leaks are learned (leak.h), traces of U by tau's parameter p and by tau_syn's q:
- *   P = beta P_{-1} + beta' U_{-1}; Q = beta Q_{-1} + R; R = alpha R_{-1} + alpha' I_{-1}
+ * Where the leaks are learned (leak.h), traces of U by tau's parameter (P) and by tau_syn's (Q),
+ * and of I by tau_syn's (R):
+ *     P = beta P_{-1} + beta' U_{-1}; Q = beta Q_{-1} + R; R = alpha R_{-1} + alpha' I_{-1}
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"

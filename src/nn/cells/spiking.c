@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spiking: from what a threshold sees to spikes and tape, and back. */
+/* spiking.c: from what a threshold sees to spikes and tape, and back (spiking.h). */
 #include "nn/cells/spiking.h"
 #include "nn/cells/lif_tape.h"
 
