@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { DENSE = 0xFFFF }; /* the mark of a dense tape: fewer than 65535 units are inside */
+enum { DENSE = 0xFFFF }; /* the mark of a dense tape: a sparse one has fewer units inside */
 
 static inline size_t head_bytes(const struct neap__layer *layer)
 {
