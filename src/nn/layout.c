@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where things lie: the offsets within a sample's state and adjoint, the size of
- * its tape, and the memory of groups.
- */
+/* layout.c: what layers derive from their keys, offsets and sizes, memory of groups (layout.h). */
 #include "nn/layout.h"
 #include "nn/core/cell.h"
 #include "base/fail.h"
@@ -22,7 +19,7 @@ static size_t place(size_t *total, size_t bytes)
 	return at;
 }
 
-/* Which surrogates end by themselves, at |u - threshold| = width. */
+/* Whether a surrogate is 0 beyond |u - threshold| = width. */
 static int is_compact(enum neap_surrogate surrogate)
 {
 	return surrogate == NEAP_TRIANGLE || surrogate == NEAP_BOXCAR;
@@ -56,7 +53,7 @@ static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 		w.own_at * layer->n, w.candidate_at * layer->n};
 }
 
-/* Spikes that others than the readout see go into the log. */
+/* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
 	net->has_log = !net->options.smooth && net->nlayers <= NEAP__LAYERS_MOST;
@@ -148,7 +145,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		uint16_t *shared = NULL;
-		if (!layer->keeps_support) /* then only the present step's matters */
+		if (!layer->keeps_support) /* only the present step uses it: one for all samples */
 			shared = neap__piece(from, layer->n + NEAP__SPARE, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
@@ -168,7 +165,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 	}
 }
 
-/* What a layer's tapes are read into. */
+/* Takes what a layer's tapes are read into. */
 static void take_views(const struct neap_net *net, struct neap__group *group,
 	struct neap__pieces *from, int l, int samples)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A net's life: options, making it, what it shows of itself. */
+/* net.c: making and freeing a net, its parameters, and what a batch found. */
 #include "nn/batch.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/outer_tiles.h"

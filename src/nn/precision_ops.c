@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what runs a group, in this precision. */
+/* precision_ops.c: the table of what runs a group, in the precision of the build. */
 #include "nn/precision_ops.h"
 #include "nn/cells/leak.h"
 #include "nn/core/dropout.h"

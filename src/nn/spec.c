@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification string of a net: NAME[:SIZE[r]][:KEY=VALUE]..., layers by commas. */
+/* spec.c: the table of keys, and the parser and writer of specifications (spec.h). */
 #include "nn/spec.h"
 #include "nn/cells/cells.h"
 #include "base/fail.h"
@@ -20,7 +20,7 @@ static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATES(NEAP_X) NULL};
 #undef NEAP_X
 
-/* One row a key, of the cells that have one of the traits; low is exclusive when open. */
+/* A row a key, of the cells that have one of the traits `where`; `low` is excluded when open. */
 static const struct spec_key {
 	const char *name;
 	enum spec_kind kind;
@@ -29,7 +29,7 @@ static const struct spec_key {
 	double low, high;
 	int open;
 	const char *const *words;
-	double fallback; /* of keys that no option stands behind */
+	double fallback; /* default of keys that have no option; 0: they have */
 } keys[] = {
 #define AT(member) offsetof(struct neap__layer, member)
 #define ALL (NEAP__HIDDEN | NEAP__READOUT)
@@ -281,7 +281,7 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	return 0;
 }
 
-/* What is left of a number after a step, by its time constant. */
+/* Fills in the decay of the layer's next leak: what a step leaves of a number. */
 static int decay_of(
 	const struct neap_net *net, struct neap__layer *layer, const char *name, double tau)
 {
@@ -299,7 +299,7 @@ static int decay_of(
 	return 0;
 }
 
-/* The options' own values, which no key may have replaced. */
+/* Checks all keys of a layer: values of options come in unchecked. */
 static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 {
 	int where = layer->cell->traits;

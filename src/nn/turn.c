@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn: answers, losses and the penalty on rates, and the adjoint they begin with. */
+/* turn.c: the turn: answers, losses, the penalty on rates, and the first adjoint. */
 #include "nn/core/cell.h"
 #include "base/fail.h"
 
-/* Value of the penalty at rate r, and its slope. */
+/* The penalty at rate r; *slope is its derivative. */
 static double penalty_at(const struct neap_rate_penalty *p, double r, double *slope)
 {
 	double over = r > p->upper ? r - p->upper : 0, under = r < p->lower ? p->lower - r : 0;
@@ -13,7 +13,8 @@ static double penalty_at(const struct neap_rate_penalty *p, double r, double *sl
 	       p->l2 * r * r;
 }
 
-/* Rates of all hidden units; the penalty on them and its gradient a spike. */
+/* Fills in rates of layers and the gradient a spike; returns the penalty on the rates of all units.
+ */
 static double gather_rates(struct neap_net *net)
 {
 	double penalty = 0, all = 0, steps = net->sample_steps > 0 ? net->sample_steps : 1;

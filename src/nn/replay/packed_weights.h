@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packed_weights.h: room for copies of the weights, in the orders that a replay and dense products
- * read them in. */
+/*
+ * packed_weights.h: room for copies of the weights, in the orders that a replay and dense products
+ * read them in.
+ */
 #ifndef NEAP_NN_REPLAY_PACKED_WEIGHTS_H
 #define NEAP_NN_REPLAY_PACKED_WEIGHTS_H
 
