@@ -27,40 +27,53 @@
 extern "C" {
 #endif
 
-enum neap_precision { NEAP_FLOAT, NEAP_DOUBLE };
+/*
+ * Kinds and their names in specifications, options and files: X(enumerator, word). A table of the
+ * names, in the order of the enumerators:
+ *     #define NEAP_X(name, word) #word,
+ *     static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
+ */
+#define NEAP_PRECISIONS(X)                                                                         \
+	X(NEAP_FLOAT, float)                                                                       \
+	X(NEAP_DOUBLE, double)
 
-/* What happens to a membrane that spikes (names as in the specification string). */
-enum neap_reset {
-	NEAP_RESET_SUBTRACT, /* "subtract": minus threshold, one step later (snnTorch) */
-	NEAP_RESET_ZERO,     /* "zero": to zero, one step later */
-	NEAP_RESET_HARD,     /* "hard": to reset_value at once (SpikingJelly, Norse, NIR) */
-	NEAP_RESET_SOFT,     /* "soft": minus threshold at once */
-};
+/* What happens to a membrane that spikes. */
+#define NEAP_RESETS(X)                                                                             \
+	X(NEAP_RESET_SUBTRACT, subtract) /* minus threshold, one step later (snnTorch) */          \
+	X(NEAP_RESET_ZERO, zero)	 /* to zero, one step later */                             \
+	X(NEAP_RESET_HARD, hard)	 /* to reset_value at once (SpikingJelly, Norse, NIR) */   \
+	X(NEAP_RESET_SOFT, soft)	 /* minus threshold at once */
 
-enum neap_surrogate {
-	NEAP_TRIANGLE,	 /* height max(0, 1 - |x|/width): compact */
-	NEAP_BOXCAR,	 /* 1/(2 width) [|x| <= width]: compact */
-	NEAP_SUPERSPIKE, /* 1/(1 + k|x|)^2, k = 1/width */
-	NEAP_SIGMOID,	 /* k s(1 - s), s = 1/(1 + exp(-k x)), k = 1/width */
-	NEAP_ATAN,	 /* (a/2)/(1 + (pi a x/2)^2), a = 1/width */
-	NEAP_GAUSSIAN,	 /* exp(-x^2/(2 width^2))/(width sqrt(2 pi)) */
-};
+/* The derivative that the backward pass takes for that of the step function, x = u - threshold. */
+#define NEAP_SURROGATES(X)                                                                         \
+	X(NEAP_TRIANGLE, triangle)     /* height max(0, 1 - |x|/width): compact */                 \
+	X(NEAP_BOXCAR, boxcar)	       /* 1/(2 width) [|x| <= width]: compact */                   \
+	X(NEAP_SUPERSPIKE, superspike) /* 1/(1 + k|x|)^2, k = 1/width */                           \
+	X(NEAP_SIGMOID, sigmoid)       /* k s(1 - s), s = 1/(1 + exp(-k x)), k = 1/width */        \
+	X(NEAP_ATAN, atan)	       /* (a/2)/(1 + (pi a x/2)^2), a = 1/width */                 \
+	X(NEAP_GAUSSIAN, gaussian)     /* exp(-x^2/(2 width^2))/(width sqrt(2 pi)) */
 
 /* What a layer learns beside its weights. */
-enum neap_learn {
-	NEAP_LEARN_NONE, /* "none" */
-	NEAP_LEARN_TAU,	 /* "tau": the time constants of its cell, of each unit */
-};
+#define NEAP_LEARNS(X)                                                                             \
+	X(NEAP_LEARN_NONE, none)                                                                   \
+	X(NEAP_LEARN_TAU, tau) /* the time constants of its cell, of each unit */
 
 /* How outputs over time become one answer. */
-enum neap_readout {
-	NEAP_READ_MEAN, /* mean over the sample's own steps */
-	NEAP_READ_SUM,
-	NEAP_READ_LAST,
-	NEAP_READ_MAX,	   /* largest over time, each output for itself */
-	NEAP_READ_STEP,	   /* a loss at every step, averaged */
-	NEAP_READ_SOFTMAX, /* sum over time of the softmax of the outputs */
-};
+#define NEAP_READOUTS(X)                                                                           \
+	X(NEAP_READ_MEAN, mean) /* mean over the sample's own steps */                             \
+	X(NEAP_READ_SUM, sum)                                                                      \
+	X(NEAP_READ_LAST, last)                                                                    \
+	X(NEAP_READ_MAX, max)	      /* largest over time, each output for itself */              \
+	X(NEAP_READ_STEP, step)	      /* a loss at every step, averaged */                         \
+	X(NEAP_READ_SOFTMAX, softmax) /* sum over time of the softmax of the outputs */
+
+#define NEAP_X(name, word) name,
+enum neap_precision { NEAP_PRECISIONS(NEAP_X) };
+enum neap_reset { NEAP_RESETS(NEAP_X) };
+enum neap_surrogate { NEAP_SURROGATES(NEAP_X) };
+enum neap_learn { NEAP_LEARNS(NEAP_X) };
+enum neap_readout { NEAP_READOUTS(NEAP_X) };
+#undef NEAP_X
 
 /*
  * Layers from the input up, separated by commas: NAME[:SIZE[r]][:KEY=VALUE]...

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * currents: what arrives at a strip of units over many steps, all incoming spikes known.
- * Sums stay in registers, the strip's weights in a near cache; rows are added in the order
- * of their list, so that the bits are those of one step after the other. No step waits for
- * another one.
+ * currents.c: what arrives at a strip of units over many steps, where all incoming spikes are
+ * known. The sums stay in registers and the strip's weights in a near cache. Rows are added in the
+ * order of their list, so that the bits are those of one step after the other.
  */
 #include "kern/vector.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch.c: the tables of all instruction sets, filled in once. */
 #include "kern/kern.h"
 
 #include <pthread.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dots: dot products of a matrix's rows with one vector a sample. Each is one chain of
- * fused sums over the columns, WIDE of them side by side, whatever the tile it is made
- * in: the bits of a sample do not depend on its neighbours.
+ * dots.c: dot products of a matrix's rows with one vector a sample. Each is one chain of fused sums
+ * over the columns, WIDE of them side by side, in whatever tile it is made: the bits of a sample do
+ * not depend on the other samples.
  *
- * Where samples ask for the same rows, a tile of ROWS rows and SAMPLES samples stays in
- * registers: ROWS + SAMPLES loads feed ROWS * SAMPLES products, and a row is fetched
- * once. Where they differ, ROWS_ALONE rows of one sample go side by side, which hides the
- * latency of their sums; rows go in blocks that stay in the near cache until every
- * sample has had its own of them.
+ * Where samples ask for the same rows, a tile of ROWS rows and SAMPLES samples stays in registers:
+ * ROWS + SAMPLES loads feed ROWS * SAMPLES products, and a row is read once. Where the rows differ,
+ * ROWS_ALONE rows of one sample go side by side, which hides the latency of their sums; rows then
+ * go in blocks (row_blocks.h).
  */
 #include "kern/row_blocks.h"
 #include "kern/vector.h"
@@ -19,7 +18,7 @@ enum {
 	ROWS_ALONE = 8
 };
 
-/* a[s][r] = row[r] . x[s], before the lanes are added up */
+/* a[s][r] = row[r] . x[s], before its lanes are added up */
 INLINE void tile(vec a[][ROWS], const real *const *row, const real *const *x, int n)
 {
 	int i = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.h: spikes that arrive in one step, in either precision. */
+/* events.h: the spikes that arrive in one step, in either precision. */
 #ifndef NEAP_KERN_EVENTS_H
 #define NEAP_KERN_EVENTS_H
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather: rows of a gradient that many steps add to. A strip of STRIP vectors of a row
- * stays in registers while all that is added to it passes, in its order; strips go
- * outside, and the strip of what is added is brought together first, so that it stays in
- * a near cache for all rows. The
- * gradient is read and written once for all of them.
+ * gather.c: sums of rows of a gradient (struct neap__scatter). A strip of STRIP vectors of a row
+ * stays in registers while all that is added to the row passes, in its order. Strips are the outer
+ * loop; the strip's columns of all sources are copied together first, so that they stay in a near
+ * cache for all rows. The gradient is read and written once.
  */
 #include "kern/vector.h"
 
-enum { STRIP = 8, AHEAD = 4 };
+enum { STRIP = 8, AHEAD = 4 /* rows between a prefetch and its use */ };
 
-/* x: the strip's columns of the rows that are added, `stride` numbers apart. */
+/* g[vectors] += rows from[count] of x, which are `stride` numbers apart. */
 INLINE void strip(
 	real *g, const real *x, size_t stride, const uint32_t *from, uint32_t count, int vectors)
 {
@@ -27,7 +26,7 @@ INLINE void strip(
 	store(g + i * WIDE, a[i]);
 }
 
-/* A strip's columns of all that is added, brought together. */
+/* Copies a strip's columns of all sources together. */
 INLINE void pack(const struct neap__scatter *b, int column)
 {
 	for (int j = 0; j < b->source_rows; j++)
@@ -36,7 +35,7 @@ INLINE void pack(const struct neap__scatter *b, int column)
 		load(b->x + (size_t)j * b->stride + column + i * WIDE));
 }
 
-/* The columns that do not fill a vector. */
+/* The same for columns that do not fill a vector. */
 INLINE void strip_part(
 	real *g, const struct neap__scatter *b, uint32_t from, uint32_t to, int column, int count)
 {
@@ -47,7 +46,7 @@ INLINE void strip_part(
 	store_part(g + column, a, count);
 }
 
-/* The strip's lines of a row that comes soon. */
+/* Prefetches a strip of a row of g. */
 INLINE void expect(const real *g, int column)
 {
 	EACH_REGISTER(int i = 0; i < STRIP * NEAP__VECTOR; i += 64)

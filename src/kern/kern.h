@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kern.h: the inner loops of a net, as a table of functions. The reference table is
- * plain C and is the specification. Vector tables (one an instruction set) override
- * entries: dot products may add up their columns in another order and fuse products
- * with sums, all else keeps the reference's bits.
+ * kern.h: the inner loops of a net, as a table of functions, one table for each precision and
+ * instruction set. The reference table is plain C and is the specification. Tables of instruction
+ * sets override entries: dot products may add up their columns in another order and fuse products
+ * with sums; everything else keeps the bits of the reference.
  *
- * Rows: a matrix has one row an input unit, so that a spike of unit j adds row j, and a
- * gradient at unit j is a dot product with row j. A call serves all samples of a group,
- * so that a row is fetched once for those that need it. What a sample gets does not
- * depend on which others are there.
+ * A matrix has one row an input unit, so that a spike of unit j adds row j, and a gradient at unit
+ * j is a dot product with row j. A call serves all samples of a group, so that a row is read once
+ * for all samples that need it. The results of a sample do not depend on the other samples.
  */
 #ifndef NEAP_KERN_KERN_H
 #define NEAP_KERN_KERN_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <neap/net.h>
 #include "kern/events.h"
 #include "kern/real.h"
 #include "sys/isa.h"
@@ -24,10 +24,10 @@ struct neap__matrix {
 	const real *w;
 	int columns;
 	const uint32_t *row_start; /* [rows + 1]; NULL when dense */
-	const uint16_t *column;
+	const uint16_t *column;	   /* [count]; NULL when dense */
 };
 
-/* What one sample of a group has in a product. */
+/* A sample of a group in a product. */
 struct neap__sample_rows {
 	const uint16_t *id; /* rows, ascending */
 	const real *v;	    /* [count] their factors; NULL: ones */
@@ -36,7 +36,7 @@ struct neap__sample_rows {
 	const real *in; /* dot, grad: [columns] */
 };
 
-/* Products of a matrix with all samples, one after the other or at once. */
+/* Products of a matrix with samples[samples]. */
 struct neap__row_ops {
 	/* out[columns] += sum over k < count of v[k] * row id[k]. In order of k. */
 	void (*add)(
@@ -49,20 +49,20 @@ struct neap__row_ops {
 		int samples);
 };
 
-/* Rows that many steps add to, and what: row[k] of g gets x row from[e] for all e of k. */
+/* Sums of rows: row[k] of g gets row from[e] of x for all e of [start[k], start[k + 1]). */
 struct neap__scatter {
 	int rows;
 	const uint16_t *row;   /* ascending */
 	const uint32_t *start; /* [rows + 1] */
-	const uint32_t *from;
-	int source_rows; /* rows of x */
-	const real *x;
-	size_t stride; /* numbers from one row of x to the next */
-	real *strip;   /* scratch: NEAP__STRIP_BYTES a row of x, aligned to 64 */
+	const uint32_t *from;  /* [start[rows]] rows of x */
+	int source_rows;       /* rows of x */
+	const real *x;	       /* [source_rows][stride] */
+	size_t stride;	       /* numbers from one row of x to the next */
+	real *strip;	       /* scratch: NEAP__STRIP_BYTES a row of x, aligned to 64 */
 };
-enum { NEAP__STRIP_BYTES = 512 };
+enum { NEAP__STRIP_BYTES = 512 }; /* eight vectors of the widest instruction set */
 
-/* A dense matrix in strips of columns, its rows one after the other in each, padded with zeros. */
+/* A dense matrix in strips of columns: [strip][row][product_columns], padded with zeros. */
 struct neap__strips {
 	const real *w;
 	int rows, columns;
@@ -74,13 +74,17 @@ struct neap__strips {
  */
 struct neap__outer {
 	int columns, count, from, to, left, right;
-	const real *const *x; /* [count][to] */
-	const real *const *y; /* [count][right] */
+	const real *const *x; /* [count] -> [to] */
+	const real *const *y; /* [count] -> [right] */
 	real *room;	      /* scratch: neap__outer_room numbers, aligned to 64 bytes */
 };
-enum { NEAP__OUTER_DEPTH = 256, NEAP__OUTER_STRIP = 48, NEAP__OUTER_HIGH = 8 };
+enum {
+	NEAP__OUTER_DEPTH = 256, /* terms that are packed at a time: a strip of them stays near */
+	NEAP__OUTER_STRIP = 48,	 /* the most columns of a strip, over all instruction sets */
+	NEAP__OUTER_HIGH = 8	 /* the most rows of a tile in registers */
+};
 
-/* Scratch for so many rows at a time. */
+/* Numbers of scratch for tiles of so many rows. */
 static inline uint64_t neap__outer_room(uint64_t rows)
 {
 	return NEAP__OUTER_DEPTH * (NEAP__OUTER_STRIP + NEAP__OUTER_HIGH + rows);
@@ -91,10 +95,12 @@ struct neap__slope {
 	real theta, width, height, cut;
 };
 
-/* Rows of the surrogate tables; the order of enum neap_surrogate. */
-enum { NEAP__SURROGATES = 6 };
+/* Rows of the surrogate tables, by enum neap_surrogate. */
+#define NEAP_X(name, word) +1
+enum { NEAP__SURROGATES = 0 NEAP_SURROGATES(NEAP_X) };
+#undef NEAP_X
 
-/* Resets that take a step to come (late), or none. */
+/* Resets: `subtract` and `zero` come one step later, `hard` and `soft` at once (nn/cells/lif.c). */
 enum neap__membrane_walk_reset {
 	NEAP__WALK_SUBTRACT,
 	NEAP__WALK_ZERO,
@@ -104,25 +110,25 @@ enum neap__membrane_walk_reset {
 
 /* Rows of a strip of weights that arrive at its units in each of many steps. */
 struct neap__arrivals {
-	int steps, units;      /* units: there are so many in the strip */
+	int steps, units;      /* units of the strip that exist */
 	const uint16_t *count; /* [steps] */
-	const uint16_t *row;   /* of all steps */
-	const real *begin;     /* [units] what a step's sums begin with; NULL: what they hold */
+	const uint16_t *row;   /* rows of all steps, step after step */
+	const real *begin;     /* [units] what sums begin with; NULL: with what they hold */
 	real *sums;	       /* [steps][walk_units] */
 };
 
-/* Units that decay, get their sums, and are reset, one step after the other. */
+/* Constants of a walk: in each step units decay by beta, get their sums, and are reset. */
 struct neap__membrane_walk {
 	enum neap__membrane_walk_reset reset;
-	real beta, theta, to, cut;
+	real beta, theta, to, cut; /* to: reset_value; cut: of struct neap__slope */
 };
 
-/* A sample's strip of units that walks. */
+/* A strip of units of one sample that walks over many steps. */
 struct neap__walker {
 	int steps, units;
 	const real *sums; /* [steps][walk_units] what arrives */
-	uint64_t spiked;  /* bits: in the step before the first */
-	real *u;	  /* [units] moved on, resets done */
+	uint64_t spiked;  /* a bit a unit: spiked in the step before the first */
+	real *u;	  /* [units] membranes, moved on, resets done */
 	/*
 	 * [steps][walk_units] before the reset; or, where near is not NULL, one step after the
 	 * other those alone that the threshold sees within cut: at most `most` of them, and
@@ -134,12 +140,15 @@ struct neap__walker {
 	int most;
 };
 
-/* What a strip kept of many steps, from a step on. */
+/* What a strip kept of many steps, from a step on: membranes inside the support. */
 struct neap__found {
 	const void *near; /* [steps] */
 	const real *value;
 };
-enum { NEAP__SPARE = 16, NEAP__STRIP_SPARE = 64 };
+enum {
+	NEAP__SPARE = 16, /* entries that a kernel may write behind a list: a vector of floats */
+	NEAP__STRIP_SPARE = 64 /* the same behind what a strip keeps: the most units of a strip */
+};
 
 struct neap__kernels {
 	const char *name;
@@ -152,7 +161,7 @@ struct neap__kernels {
 	int product_columns; /* of its strips */
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
-	/* Row by row in place (sigmoid.h). */
+	/* In place (sigmoid.h). */
 	void (*sigmoids)(real *x, int n);
 	void (*tanhs)(real *x, int n);
 	/* u = beta u + b */
@@ -161,9 +170,10 @@ struct neap__kernels {
 	void (*scale)(real *x, real a, int n);
 	/* y += x */
 	void (*sum)(real *y, const real *x, int n);
-	/* Lists the units with u > theta, ascending; returns how many; NEAP__SPARE more. */
+	/* Lists the units with u > theta, ascending; returns how many. May write NEAP__SPARE more.
+	 */
 	int (*spikes)(uint16_t *id, const real *u, int n, real theta);
-	/* The same, and the units with |u - theta| <= cut, and their u; NEAP__SPARE more of all. */
+	/* The same, and the units with |u - theta| <= cut and their u; NEAP__SPARE more of each. */
 	int (*support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u, int n,
 		real theta, real cut);
 	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
@@ -177,56 +187,56 @@ struct neap__kernels {
 	int walk_units;
 	/* sums[t] += the rows of step t, in their order. */
 	void (*currents)(const real *strip, const struct neap__arrivals *arrivals);
-	/* Returns how many membranes were kept; more than `most`: some are lost. */
+	/* Returns how many membranes were kept; more than `most`: some were lost. */
 	int (*walk)(const struct neap__membrane_walk *walk, const struct neap__walker *walker);
 	/*
-	 * Lists the units that all strips kept of step t, and their membranes: the first ones
-	 * there, which are passed over. Returns how many. Membranes are written before units,
-	 * NEAP__SPARE more of both.
+	 * Lists the units that all strips kept of step t and their membranes, which are the first
+	 * in `value` of each strip; moves `value` behind them. Returns how many. Membranes are
+	 * written before units, NEAP__SPARE more of both.
 	 */
 	int (*collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
-	/* For benchmarks: the sum of numbers read once; so many products and sums a round. */
+	/*
+	 * For benchmarks (roofline.c): the sum of numbers read once; and rounds of products with
+	 * sums in registers, as many a round as are returned.
+	 */
 	real (*ceiling_read)(const real *x, int64_t count);
 	int (*ceiling_products)(real *out, int64_t rounds);
 };
 
-/* Rows of n weights, strip after strip, padded with zeros: strips * rows * strip. */
+/* pack.c: copies w[rows][n] into strips of columns: packed[strips][rows][strip], padded with zeros.
+ */
 #define neap__pack NEAP_R(neap__pack)
 NEAP_API void neap__pack(real *packed, const real *w, int rows, int n, int strip);
-/* The same of rows [first, first + rows) of a matrix that has `all`. */
+/* The same of rows [first, first + rows) of a packed matrix that has `all` rows. */
 #define neap__pack_part NEAP_R(neap__pack_part)
 NEAP_API void neap__pack_part(
 	real *packed, const real *w, int rows, int n, int strip, int first, int all);
-/* As neap__pack, of the matrix turned: n rows of `rows` numbers. */
+/* As neap__pack, of w turned: n rows of `rows` numbers. */
 #define neap__pack_turned NEAP_R(neap__pack_turned)
 NEAP_API void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip);
 
-/* The table of an instruction set that this machine has. */
+/* dispatch.c: the table of an instruction set that this machine has. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)
 NEAP_API const struct neap__kernels *neap__kernels_get(enum neap__isa isa);
 
-/* The plain table. */
+/* reference.c: the plain table. */
 #define neap__kernels_reference NEAP_R(neap__kernels_reference)
 NEAP_API extern const struct neap__kernels neap__kernels_reference;
 
-/* vector.c, once an instruction set: puts its functions into a full table. */
+/* vector.c, once an instruction set: overrides entries of a full table. */
 #define NEAP__DECLARE_VECTOR(isa) void NEAP_R(neap__vector_##isa)(struct neap__kernels * kernels);
 NEAP__DECLARE_VECTOR(plain)
 NEAP__DECLARE_VECTOR(avx2)
 NEAP__DECLARE_VECTOR(avx512)
 NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
 
-/* The rows of the reference's surrogate tables. */
-#define NEAP__DECLARE_SURROGATE(name)                                                              \
-	void NEAP_R(neap__slope_##name)(                                                           \
+/* surrogate.c: rows of the reference table. */
+#define NEAP_X(enumerator, word)                                                                   \
+	void NEAP_R(neap__slope_##word)(                                                           \
 		real * out, const real *u, int n, const struct neap__slope *s);                    \
-	void NEAP_R(neap__integral_##name)(                                                        \
+	void NEAP_R(neap__integral_##word)(                                                        \
 		real * out, const real *u, int n, const struct neap__slope *s);
-NEAP__DECLARE_SURROGATE(triangle)
-NEAP__DECLARE_SURROGATE(boxcar)
-NEAP__DECLARE_SURROGATE(superspike)
-NEAP__DECLARE_SURROGATE(sigmoid)
-NEAP__DECLARE_SURROGATE(atan)
-NEAP__DECLARE_SURROGATE(gaussian)
+NEAP_SURROGATES(NEAP_X)
+#undef NEAP_X
 
 #endif

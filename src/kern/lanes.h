@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lanes.h: which lanes of a vector are set, as bits, as units, and what they hold. */
+/* lanes.h: the lanes of a vector whose bit is set: as bits, as a list of units, and their numbers.
+ */
 #ifndef NEAP_KERN_LANES_H
 #define NEAP_KERN_LANES_H
 
@@ -24,12 +25,13 @@ INLINE uint64_t bits_of(mask m)
 #endif
 }
 
-/* Without its sign. */
+/* |x| */
 INLINE vec absolute(vec x)
 {
 	return (vec)((mask)x & ~(mask)spread((real)-0.0));
 }
 
+/* Appends base + i to id[count] for each bit i; returns the new count. */
 INLINE int put_bits(uint16_t *id, int count, uint64_t bits, int base)
 {
 	for (; bits; bits &= bits - 1)
@@ -38,13 +40,13 @@ INLINE int put_bits(uint16_t *id, int count, uint64_t bits, int base)
 }
 
 #if NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE
-/* Of so many bits, the lanes that are set, a byte each. */
+/* [bits] the numbers of the lanes whose bits are set, a byte each; state.c fills it in. */
 extern uint64_t NEAP_V(neap__set_lanes)[1 << NEAP__LANES];
 #endif
 
 /*
- * The units of the lanes that are set, counted from base; returns how many. Up to NEAP__SPARE
- * more are written behind them.
+ * Lists base + i for each lane i that is set; returns how many. Writes up to NEAP__SPARE more
+ * behind them.
  */
 INLINE int list_lanes(uint16_t *id, uint64_t bits, int base)
 {
@@ -64,7 +66,7 @@ INLINE int list_lanes(uint16_t *id, uint64_t bits, int base)
 #endif
 }
 
-/* The same of what they hold. */
+/* The same of the numbers of these lanes. */
 INLINE int keep_lanes(real *value, vec v, uint64_t bits)
 {
 #if NEAP__INTRINSICS == 64 && !defined NEAP_REAL_DOUBLE

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk: membranes of a strip of units over many steps, from the currents that arrive
- * (currents.c). They stay in registers; every sum is made as one step after the other makes
- * it, and never fused, so that the bits are the same. Either all membranes are kept, or
- * those that the threshold sees near, in one run for all steps: collect puts together what
- * the strips kept of a step.
+ * membranes.c: membranes of a strip of units over many steps, from the currents that arrive
+ * (currents.c). They stay in registers; every sum is made as one step after the other makes it, and
+ * is never fused, so that the bits are the same. A walk keeps either all membranes, or those inside
+ * the support, one after the other for all steps; `collect` puts together what the strips kept of a
+ * step.
  */
 #include "kern/lanes.h"
 
@@ -22,7 +22,7 @@ typedef uint8_t units;
 #endif
 _Static_assert(sizeof(units) * 8 == UNITS, "a bit for each unit");
 
-/* The lanes from `from` on whose bits are set. */
+/* The mask of bits [from, from + WIDE). */
 INLINE mask marked(uint64_t bits, int from)
 {
 	mask set;
@@ -32,7 +32,7 @@ INLINE mask marked(uint64_t bits, int from)
 	return -set;
 }
 
-/* What becomes of the units that spiked. */
+/* The membranes after a reset of the units that spiked. */
 INLINE vec reset(enum neap__membrane_walk_reset kind, vec u, mask spiked, vec theta, vec to)
 {
 	switch (kind) {
@@ -47,6 +47,7 @@ INLINE vec reset(enum neap__membrane_walk_reset kind, vec u, mask spiked, vec th
 	}
 }
 
+/* `listed`: membranes inside the support alone are kept. A copy for each reset and either form. */
 INLINE int walk_strip(const struct neap__membrane_walk *w, const struct neap__walker *walker,
 	enum neap__membrane_walk_reset kind, int listed)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c: copies of weights in strips of columns, so that the weights of a strip lie together. */
 #include "kern/kern.h"
 
 #include <string.h>
 
-/* Row by row within a strip, so that a strip's weights lie together. */
 void neap__pack_part(real *packed, const real *w, int rows, int n, int strip, int first, int all)
 {
 	packed += (size_t)first * strip;
@@ -20,7 +20,7 @@ void neap__pack(real *packed, const real *w, int rows, int n, int strip)
 	neap__pack_part(packed, w, rows, n, strip, 0, rows);
 }
 
-/* Row by row of w, so that it is read in its order; what is written lies near. */
+/* Reads w in its order; what a strip of rows writes stays near. */
 void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip)
 {
 	for (int from = 0; from < rows; from += strip, packed += (size_t)n * strip) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * product: dense products of a matrix with all samples of a group, and sums of outer
- * products over many steps. Both are C += A B, made in tiles of HIGH rows of C and a strip
- * of VECTORS vectors that stay in registers, DEPTH terms at a time, so that the strip's
- * part of B is in a near cache when the next tile reads it. A result is one chain of fused
- * sums in the order of the terms, begun with what was there, whatever the tile it is made
- * in: its bits depend on nothing else.
+ * product.c: dense products of a matrix with all samples of a group, and sums of outer products
+ * over many steps. Both are C += A B, made in tiles of HIGH rows of C and a strip of VECTORS
+ * vectors that stay in registers, DEPTH terms at a time, so that the strip's part of B is in a near
+ * cache when the next tile reads it. A result is one chain of fused sums in the order of the terms,
+ * begun with what was there, in whatever tile it is made: its bits depend on nothing else.
  */
 #include "kern/vector.h"
 
@@ -103,7 +102,7 @@ static void pack_rows(real *room, const struct neap__outer *o, int e, int depth)
 	}
 }
 
-/* The same terms of a strip of y, padded with zeros; the next strip's are called for. */
+/* The same terms of a strip of y, padded with zeros; prefetches those of the next strip. */
 static void pack_strip(real *room, const struct neap__outer *o, int column, int e, int depth)
 {
 	int next = column + STRIP < o->right ? STRIP : 0;
@@ -116,7 +115,7 @@ static void pack_strip(real *room, const struct neap__outer *o, int column, int 
 	}
 }
 
-/* A strip of rows that come next. */
+/* Prefetches a strip of rows that come next. */
 INLINE void expect(const real *g, int columns, int high)
 {
 	for (int r = 0; r < high; r++)
@@ -124,7 +123,7 @@ INLINE void expect(const real *g, int columns, int high)
 	__builtin_prefetch((const char *)(g + (size_t)r * columns) + i, 1);
 }
 
-/* A strip of g gets `depth` terms, which are packed. */
+/* Adds `depth` packed terms to a strip of g. */
 static void add_terms(real *g, const struct neap__outer *o, const real *rows, const real *strip,
 	int column, int depth)
 {

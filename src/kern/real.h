@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * real.h: numeric code is written once with `real` and compiled twice, for
- * float and with -DNEAP_REAL_DOUBLE for double. NEAP_R(name) is the name a
- * function carries in either build.
+ * real.h: numeric code is written once with `real` and compiled twice: for float, and with
+ * -DNEAP_REAL_DOUBLE for double. NEAP_R(name) is the name that a function carries in either build.
  */
 #ifndef NEAP_KERN_REAL_H
 #define NEAP_KERN_REAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain kernels. Loops run over contiguous columns so that a compiler can
- * vectorize them without changing a bit: sums over rows go in the order of the
- * list, element by element; dot products keep LANES partial sums.
+ * reference.c: the plain kernels, the specification of all others. Loops run over contiguous
+ * columns, so that a compiler can vectorize them without changing a bit: sums over rows go in the
+ * order of the list, element by element; dot products keep LANES partial sums.
  */
 #include "kern/kern.h"
 #include "kern/sigmoid.h"
@@ -12,7 +12,7 @@
 _Static_assert(
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are searched from the lowest byte");
 
-enum { LANES = 16, TILE = 64 };
+enum { LANES = 16 /* of a dot product */, TILE = 64 /* units compared before any is listed */ };
 
 #define NEAR 2 /* mark of a unit inside the support; 1 marks a spike */
 
@@ -55,7 +55,7 @@ static void add_dense(
 	}
 }
 
-/* LANES partial sums, then four, then one by one; added up in a fixed order. */
+/* LANES partial sums, four for the rest, one for the last; added up in a fixed order. */
 static inline real dot(const real *restrict a, const real *restrict b, int n)
 {
 	real lane[LANES] = {0}, quad[4] = {0}, rest = 0;
@@ -243,7 +243,7 @@ static void fold(double *restrict total, real *restrict part, int64_t n)
 	memset(part, 0, (size_t)n * sizeof *part);
 }
 
-enum { STRIP = 16 };
+enum { STRIP = 16 }; /* product_columns of this table */
 
 static void product(
 	const struct neap__strips *m, const struct neap__sample_rows *sample, int samples)
@@ -271,12 +271,8 @@ static void outer(real *g, const struct neap__outer *o)
 		}
 }
 
-#define SURROGATES(what)                                                                           \
-	{                                                                                          \
-		NEAP_R(neap__##what##_triangle), NEAP_R(neap__##what##_boxcar),                    \
-			NEAP_R(neap__##what##_superspike), NEAP_R(neap__##what##_sigmoid),         \
-			NEAP_R(neap__##what##_atan), NEAP_R(neap__##what##_gaussian)               \
-	}
+#define SLOPE(enumerator, word) [enumerator] = NEAP_R(neap__slope_##word),
+#define INTEGRAL(enumerator, word) [enumerator] = NEAP_R(neap__integral_##word),
 
 const struct neap__kernels neap__kernels_reference = {
 	.name = "reference",
@@ -293,7 +289,7 @@ const struct neap__kernels neap__kernels_reference = {
 	.sum = sum,
 	.spikes = spikes,
 	.support = support,
-	.slope = SURROGATES(slope),
-	.integral = SURROGATES(integral),
+	.slope = {NEAP_SURROGATES(SLOPE)},
+	.integral = {NEAP_SURROGATES(INTEGRAL)},
 	.fold = fold,
 };

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ceiling: what no kernel can be faster than: reading, and products with sums in registers. */
+/*
+ * roofline.c: two loops whose speed no kernel can beat: reading numbers, and products with sums in
+ * registers. Benchmarks put kernels beside them.
+ */
 #include "kern/vector.h"
 
-enum { CHAINS = 10 }; /* sums side by side: their latency is hidden */
+enum { CHAINS = 10 }; /* sums side by side: more than latency times units of any machine here */
 
 real NEAP_V(neap__ceiling_read)(const real *x, int64_t count)
 {

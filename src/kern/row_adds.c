@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adds: rows of weights that arrive at samples. Spikes: the rows of a list go TOGETHER
- * at a time, so that the sums are read and written once for them; element by element in the
- * list's order. Of few columns the sums stay in registers. Numbers: one row after the other, its
- * products fused with the sums.
+ * row_adds.c: rows of weights added to samples, and rows of gradients. Of spikes, TOGETHER rows of
+ * the list are added at a time, so that the sums are read and written once for them, element by
+ * element in the list's order; of few columns the sums stay in registers. Of numbers, one row
+ * follows the other, its products fused with the sums.
  */
 #include "kern/row_blocks.h"
 #include "kern/vector.h"
 
-enum { TOGETHER = 8, NARROW = 3 /* whole vectors of a row */ };
+enum { TOGETHER = 8, NARROW = 3 /* whole vectors of a row whose sums stay in registers */ };
 
 INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, int rows)
 {
@@ -31,7 +31,7 @@ INLINE void add_ones(real *y, const struct neap__matrix *m, const uint16_t *id, 
 	store_part(y + i, a, n - i);
 }
 
-/* Few columns: the sums stay in registers. */
+/* Rows of `full` vectors and a part: the sums stay in registers. */
 INLINE void add_narrow(const struct neap__matrix *m, const struct neap__sample_rows *sample, int k,
 	int to, int full)
 {

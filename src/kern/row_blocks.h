@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_blocks.h: rows in blocks that stay near until every sample has had its own of them. */
+/*
+ * row_blocks.h: products whose samples ask for different rows of a matrix take the rows in blocks:
+ * a block stays in a near cache until every sample has had its rows of the block.
+ */
 #ifndef NEAP_KERN_ROW_BLOCKS_H
 #define NEAP_KERN_ROW_BLOCKS_H
 
 #include "kern/kern.h"
 
 enum {
-	NEAP__BLOCK_BYTES = 128 * 1024,
-	NEAP__BLOCK_SAMPLES = 64, /* at most, that take turns */
+	NEAP__BLOCK_BYTES = 128 * 1024, /* of a block: stays in a second-level cache */
+	NEAP__BLOCK_SAMPLES = 64, /* that share blocks, at most: a counter each on the stack */
 	NEAP__BLOCK_LEAST = 16	  /* rows of each sample in a block, about: fills tiles */
 };
 
-/* Rows of a block: near enough, and with enough of each sample's. 0: one block has them all. */
+/* Rows of a block: few enough to stay near, with enough rows of each sample; 0: all fit in one. */
 static inline int neap__block_rows(
 	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
@@ -27,7 +30,8 @@ static inline int neap__block_rows(
 	return filled < span ? (int)filled : 0;
 }
 
-/* Block after block, sample after sample, the rows [from, to) of its list. */
+/* Calls rows(m, sample, from, to) for block after block, and sample after sample the entries [from,
+ * to) of its list that are in the block. */
 static inline void neap__blocks(const struct neap__matrix *m,
 	const struct neap__sample_rows *sample, int samples,
 	void (*rows)(const struct neap__matrix *m, const struct neap__sample_rows *sample, int from,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squash: the plain rows of the table. */
+/* sigmoid.c: the formula on one number at a time, for the reference table. */
 #include "kern/sigmoid.h"
 
 typedef real number;

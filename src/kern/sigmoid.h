@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sigmoid.h: the logistic function and the hyperbolic tangent over rows, in place. */
+/* sigmoid.h: the logistic function and the hyperbolic tangent of n numbers, in place. */
 #ifndef NEAP_KERN_SIGMOID_H
 #define NEAP_KERN_SIGMOID_H
 

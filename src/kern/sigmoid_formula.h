@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigmoid_formula.h: sigmoid and tanh by one exp(x) - 1, in operations that round the same
- * everywhere. x log2(e) = k + f with k whole and |f| <= 1/2;
- * exp(x) - 1 = 2^k (2^f - 1) + (2^k - 1), and 2^f - 1 is its Taylor series, which keeps the
- * digits of a small x. Errors stay within 4 units in the last place of 1.
+ * sigmoid_formula.h: sigmoid and tanh from one exp(x) - 1, in operations that round alike in every
+ * table. With x log2(e) = k + f, k whole and |f| <= 1/2,
+ *     exp(x) - 1 = 2^k (2^f - 1) + (2^k - 1)
+ * where 2^f - 1 is its Taylor series, which keeps the digits of a small x. Errors stay within 4
+ * units in the last place of 1.
  *
- * Written for one number or a vector of them: before including it define `number`, a `word`
- * of unsigned integers as wide, and within(x, most), x brought into [-most, most].
+ * Written for a number or a vector: the file that includes it defines before `number`, a `word` of
+ * unsigned integers as wide, and within(x, most), x brought into [-most, most].
  */
 #ifndef NEAP_KERN_SIGMOID_FORMULA_H
 #define NEAP_KERN_SIGMOID_FORMULA_H
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #ifdef NEAP_REAL_DOUBLE
+/* Bits of a fraction, bias of an exponent, terms of the series; MOST: exp(MOST) is finite. */
 enum { MANTISSA = 52, BIAS = 1023, TERMS = 14 };
 #define MOST ((real)700)
 #define WHOLE ((real)6755399441055744.0) /* 1.5 2^52: what is added to it loses its fraction */
@@ -23,7 +25,7 @@ enum { MANTISSA = 23, BIAS = 127, TERMS = 8 };
 #define WHOLE ((real)12582912.0)
 #endif
 
-/* ln(2)^k / k! */
+/* [k] ln(2)^k / k!: TERMS of them reach the last place. */
 static const double series[] = {0, 0.693147180559945309, 0.240226506959100712,
 	0.0555041086648215800, 0.00961812910762847716, 0.00133335581464284434,
 	0.000154035303933816099, 0.0000152527338040598403, 0.00000132154867901443095,
@@ -33,7 +35,7 @@ static const double series[] = {0, 0.693147180559945309, 0.240226506959100712,
 /* exp(x) - 1 for |x| <= MOST */
 static inline number less_one(number x)
 {
-	/* log2(e) in two parts: k is whole, so that x - k ln(2) loses nothing */
+	/* ln(2) in two parts, the first with few digits, so that x - k ln(2) loses none */
 	number shifted = x * (real)1.44269504088896341 + WHOLE;
 	number k = shifted - WHOLE;
 	real high = (real)0.693145751953125, low = (real)1.42860682030941723e-6;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squashes: the same operations on vectors, none of them fused: the same bits. */
+/* sigmoid_vector.c: the same formula on vectors, nothing fused: the bits of the reference. */
 #include "kern/vector.h"
 
 typedef vec number;

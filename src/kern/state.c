@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state: passes over the membranes of a layer: comparisons of a vector at once, as bits. */
+/* state.c: passes over the membranes of a layer; comparisons give a vector's result as bits. */
 #include "kern/lanes.h"
 
 #if NEAP__INTRINSICS == 32 && !defined NEAP_REAL_DOUBLE

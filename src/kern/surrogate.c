@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surrogate derivatives h(x) of the step at x = u - theta, and their integrals
- * F(x), which are the spikes of a smoothed net: F'(x) = h(x), F(-inf) = 0.
- * Beyond the cut h is 0, so the integral of a cut one is F(clamp(x)) - F(-cut).
+ * surrogate.c: surrogate derivatives h(x) of the step function at x = u - theta, and their
+ * integrals F(x), the spikes of a smooth net: F'(x) = h(x), F(-inf) = 0. Beyond the cut h is 0, so
+ * that the integral of a cut surrogate is F(x) - F(-cut), with x brought into [-cut, cut].
  */
 #include "kern/kern.h"
 
@@ -79,7 +79,7 @@ static inline double gaussian_integral(double x, const struct neap__slope *s)
 	return 0.5 * erfc(-x / ((double)s->width * sqrt(2.0)));
 }
 
-/* The loops over units: the support is short, so double inside costs nothing that shows. */
+/* The loops over units. Formulas are made in double: the units inside the support are few. */
 #define DEFINE(name, h, F)                                                                         \
 	void NEAP_R(neap__slope_##name)(                                                           \
 		real * out, const real *u, int n, const struct neap__slope *s)                     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector: the table's entries that this instruction set does better. */
+/* vector.c: the entries of the table that this instruction set overrides. */
 #include "kern/vector.h"
 
 #define PUT_(isa) NEAP_R(neap__vector_##isa)

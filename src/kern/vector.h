@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vector.h: the few operations that vector kernels are written in. Their files are
- * compiled once for each instruction set, with its flags and -DNEAP__ISA=its name;
- * NEAP_V(name) is the name a function carries there.
+ * vector.h: the few operations that vector kernels are written in. Their files are compiled once
+ * for each instruction set, with its flags and -DNEAP__ISA=its name; NEAP_V(name) is the name that
+ * a function carries there.
  */
 #ifndef NEAP_KERN_VECTOR_H
 #define NEAP_KERN_VECTOR_H
@@ -46,13 +46,13 @@ typedef int32_t lane;
 #define NEAP__LANES (NEAP__VECTOR / 4)
 #endif
 
-/* Vectors, and the same wherever a number may lie. */
+/* A vector, a vector at any address of a number, and a mask: all ones or zeros in each lane. */
 typedef real vec __attribute__((vector_size(NEAP__VECTOR)));
 typedef real vec_at __attribute__((vector_size(NEAP__VECTOR), aligned(sizeof(real)), may_alias));
 typedef lane mask __attribute__((vector_size(NEAP__VECTOR)));
-enum { WIDE = NEAP__LANES }; /* numbers in one */
+enum { WIDE = NEAP__LANES }; /* numbers in a vector */
 
-/* Loops over registers: the compiler must see through them. */
+/* A loop over an array of vectors: unrolled, so that the compiler keeps the array in registers. */
 #define EACH_REGISTER _Pragma("GCC unroll 16") for
 #define INLINE static inline __attribute__((always_inline))
 
@@ -75,7 +75,7 @@ INLINE mask first_lanes(int count)
 	return lanes < (mask){0} + (lane)count;
 }
 
-/* The first `count` < WIDE numbers; zeros behind them, and nothing there is touched. */
+/* The first `count` < WIDE numbers, zeros behind them; reads and writes no others. */
 INLINE vec load_part(const real *p, int count)
 {
 #if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
@@ -147,7 +147,7 @@ INLINE vec spread(real x)
 #endif
 }
 
-/* a b + c, rounded once where the machine can. */
+/* a b + c, rounded once where the instruction set can. */
 INLINE vec multiply_add(vec a, vec b, vec c)
 {
 #if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
@@ -167,7 +167,7 @@ INLINE vec multiply_add(vec a, vec b, vec c)
 #endif
 }
 
-/* The same vector, each lane i with what lane i ^ by had. */
+/* The vector whose lane i is lane i ^ by of v. */
 #if NEAP__LANES == 16
 #define SWAP(v, by)                                                                                \
 	__builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1, (by) ^ 2, (by) ^ 3, (by) ^ 4, (by) ^ 5,  \
@@ -183,7 +183,7 @@ INLINE vec multiply_add(vec a, vec b, vec c)
 #define SWAP(v, by) __builtin_shufflevector(v, v, (by) ^ 0, (by) ^ 1)
 #endif
 
-/* The sum of a vector's numbers: halves upon each other. */
+/* The sum of a vector's numbers: halves are added until one is left. */
 INLINE real reduce(vec v)
 {
 #if NEAP__LANES == 16
@@ -199,7 +199,7 @@ INLINE real reduce(vec v)
 	return v[0];
 }
 
-/* to[0..3] += the sums of four vectors, each made as reduce makes it. */
+/* to[0..3] += the sums of four vectors, each with the bits that reduce gives. */
 INLINE void add_reduced(real *to, const vec *v)
 {
 #if NEAP__LANES == 8 && !defined NEAP_REAL_DOUBLE
@@ -254,8 +254,8 @@ void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *arri
 int NEAP_V(neap__membrane_walk)(
 	const struct neap__membrane_walk *walk, const struct neap__walker *walker);
 int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, int strips, int t);
-enum { NEAP__WALK_VECTORS = 4 }; /* in a strip of the walk */
-/* Tables of state.c, before its first use. */
+enum { NEAP__WALK_VECTORS = 4 }; /* of a strip that walks: as many sums as hide an addition */
+/* Fills in the table of lanes.h, before its first use. */
 void NEAP_V(neap__state_begin)(void);
 
 #endif

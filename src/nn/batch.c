@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch in a net: checking it, dealing it out to groups, sizes, and the gradients at its end. */
-#include "nn/core/net_state.h"
+/*
+ * batch.c: a batch in a net: checks the batch, assigns its samples to groups, makes room, adds up
+ * sizes, and adds up the gradients at the batch's end.
+ */
+#include "nn/batch.h"
+#include "nn/core/cell.h"
 #include "nn/gradients/deferred_sums.h"
-#include "nn/gradients/outer_products.h"
+#include "nn/gradients/outer_tiles.h"
+#include "nn/layout.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/pool.h"
@@ -46,7 +51,7 @@ static int check_sample(
 	if (s->label < 0 && !s->target && net->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
 	if (batch->windows)
-		return 0; /* what is read later is checked where it is read */
+		return 0; /* windows check their events when they read them */
 	for (int64_t t = 0; t < s->length; t++) {
 		if (s->start[t] > s->start[t + 1])
 			return neap__fail(NEAP_EUSAGE,
@@ -63,27 +68,33 @@ static int check_sample(
 	return 0;
 }
 
-/* How a batch is dealt out: samples whose gradients are summed together, and samples of a group. */
+/* How a batch is cut: samples whose gradients are summed together, samples of a group, counts. */
 struct sample_split {
 	int per_sum, per_group, ngrads, ngroups;
 };
 
-enum { SUMMED = 8, SUMMED_MANY = 16, MANY = 64, SUMMED_DENSE = 32 };
-enum { CARRIED_LEAST = 4, CARRIED_MOST = 8 };
+/*
+ * Samples that are summed together where the options do not say: more share reads of weights, fewer
+ * give more threads work. In batches of LARGE_BATCH and more there is work enough for twice as
+ * many. The numbers depend on the batch alone, so that the bits of gradients do not depend on
+ * threads.
+ */
+enum { LARGE_BATCH = 64, SUM_SMALL = 8, SUM_LARGE = 16, SUM_DENSE = 32 };
+/* Samples of a group of a dense net: a fourth of those summed together, within these. */
+enum { DENSE_PARTS = 4, DENSE_LEAST = 4, DENSE_MOST = 8 };
 
-/* Where the net is dense, a fourth of those summed together; not a question of threads. */
 static struct sample_split split_of(const struct neap_net *net, int batch)
 {
-	int most = net->dense ? SUMMED_DENSE : batch < MANY ? SUMMED : SUMMED_MANY;
+	int most = net->dense ? SUM_DENSE : batch < LARGE_BATCH ? SUM_SMALL : SUM_LARGE;
 	struct sample_split d = {.per_sum = net->options.group ? net->options.group : most};
 
 	d.per_sum = d.per_sum < batch ? d.per_sum : batch;
 	d.per_group = d.per_sum;
 	if (net->dense) {
-		int fourth = (d.per_sum + 3) / 4;
-		fourth = fourth < CARRIED_LEAST ? CARRIED_LEAST : fourth;
-		fourth = fourth > CARRIED_MOST ? CARRIED_MOST : fourth;
-		d.per_group = fourth < d.per_sum ? fourth : d.per_sum;
+		int part = (d.per_sum + DENSE_PARTS - 1) / DENSE_PARTS;
+		part = part < DENSE_LEAST ? DENSE_LEAST : part;
+		part = part > DENSE_MOST ? DENSE_MOST : part;
+		d.per_group = part < d.per_sum ? part : d.per_sum;
 	}
 	d.ngrads = (batch + d.per_sum - 1) / d.per_sum;
 	int last = batch - (d.ngrads - 1) * d.per_sum;
@@ -92,7 +103,7 @@ static struct sample_split split_of(const struct neap_net *net, int batch)
 	return d;
 }
 
-/* Scratch of gradients: of each thread, or each sum. */
+/* Makes the deferred sums: one a thread, or in a dense net one a struct neap__grads. */
 static int make_deferred(struct neap_net *net, int samples)
 {
 	int threads = neap__thread_pool_threads(net->pool),
@@ -160,7 +171,7 @@ static int make_samples(struct neap_net *net, int samples)
 	return 0;
 }
 
-/* A group's samples, and the sizes of all that they need. */
+/* Adds up the sizes of what a group's samples need, and clears what the group counts. */
 static int fill(struct neap_net *net, struct neap__group *group)
 {
 	group->state_at = net->state_bytes;
@@ -184,7 +195,7 @@ static int fill(struct neap_net *net, struct neap__group *group)
 	return 0;
 }
 
-/* Deals the batch out to the groups and adds up the sizes of all. */
+/* Assigns the samples of the batch to groups and adds up the sizes of all. */
 static int assign_samples(struct neap_net *net, const struct sample_split *split)
 {
 	uint64_t tape = NEAP__TAPE_HEAD, log = NEAP__TAPE_HEAD;
@@ -219,7 +230,15 @@ static int assign_samples(struct neap_net *net, const struct sample_split *split
 	return 0;
 }
 
-/* The same of logs; 3% of the units before. */
+/*
+ * Estimates of what a step takes before a batch was recorded or logged: shares of the largest log
+ * and of the largest sparse tape, measured on a net of the SPEECH recipe, and bytes of counts
+ * beside.
+ */
+static const double log_share = 0.03, tape_share = 0.17;
+enum { LOG_COUNTS = 4, TAPE_COUNTS = 8 };
+
+/* Bytes of log a sample and step: measured in the batch that ends, or estimated. */
 static void measure_log(struct neap_net *net)
 {
 	double bytes = 0, steps = 0;
@@ -232,10 +251,10 @@ static void measure_log(struct neap_net *net)
 	if (steps > 0)
 		net->log_rate = bytes / steps;
 	if (!(net->log_rate > 0))
-		net->log_rate = 4 + 0.03 * (double)net->sample_log;
+		net->log_rate = LOG_COUNTS + log_share * (double)net->sample_log;
 }
 
-/* Bytes a sample and step: measured, or 17% of a number a unit before (SPEECH recipe). */
+/* The same of tapes. */
 static void measure_tape(struct neap_net *net)
 {
 	double bytes = 0, steps = 0;
@@ -253,7 +272,7 @@ static void measure_tape(struct neap_net *net)
 		const struct neap__layer *layer = &net->layers[l];
 		double most = (double)neap__layer_tape(net, layer);
 		int sparse = !layer->cell->readout && !layer->dense;
-		net->tape_rate += sparse ? 8 + 0.17 * most : most;
+		net->tape_rate += sparse ? TAPE_COUNTS + tape_share * most : most;
 	}
 }
 
@@ -357,6 +376,8 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 		.adjoint = net->adjoint_bytes,
 		.tape_max = net->tape_max,
 		.log_max = net->log_max};
+	/* A step's share of headers: a round has 8 steps or more; offsets take 4 or 8 bytes a
+	 * group. */
 	sizes->tape_mean = (size_t)(rate * alive) + NEAP__TAPE_HEAD / 8 +
 			   (size_t)net->ngroups * NEAP__TAPE_GROUP / 4;
 	if (sizes->tape_mean > net->tape_max || (net->batch && net->fixed_tape))
@@ -378,9 +399,9 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 					    net, (int64_t)net->deferred->steps * net->grads_size);
 }
 
-enum { CHUNK = 8192 }; /* gradients added up at a time */
+enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */
 
-/* Adds the sums of one chunk of gradients, samples upwards. */
+/* Adds the sums of a chunk of gradients, samples upwards. */
 static void add_chunk(void *arg, int item, int thread)
 {
 	struct neap_net *net = arg;

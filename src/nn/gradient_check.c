@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Analytic against numeric gradients. The net is smoothed, so that it is a
- * differentiable function of its weights. A detached reset makes the analytic
- * gradient that of another function, in which the reset sees the spikes of the
- * unperturbed net: the numeric side keeps those frozen.
+ * gradient_check.c: analytic gradients against central differences. The net is smooth, so that its
+ * loss is a differentiable function of its weights. A detached reset makes the analytic gradient
+ * that of another function, in which the reset sees the spikes of the unperturbed net; the
+ * differences keep those spikes frozen.
  */
 #include "nn/core/net_state.h"
 #include "base/checked.h"
@@ -65,7 +65,7 @@ static void check_free(struct check *check)
 	neap_net_free(net);
 }
 
-/* The loss, by the frozen rule given. */
+/* Gives the loss; `frozen` says what detached resets see. */
 static int evaluate(struct check *check, enum neap__frozen frozen, double *loss)
 {
 	struct neap_net *net = check->net;
@@ -77,7 +77,7 @@ static int evaluate(struct check *check, enum neap__frozen frozen, double *loss)
 	return neap_net_turn(net, check->state, check->adjoint, loss);
 }
 
-/* The analytic gradient, in the tensors. */
+/* Makes the analytic gradient, in the tensors. */
 static int analyse(struct check *check)
 {
 	struct neap_net *net = check->net;
@@ -95,9 +95,8 @@ static int analyse(struct check *check)
 }
 
 /*
- * The error at one weight. Rounding makes short differences noisy, kinks of the
- * surrogates long ones: the best of three lengths counts. A wrong gradient
- * agrees with none.
+ * Gives the error at one weight, the best over three lengths of difference: rounding spoils short
+ * differences, kinks of surrogates long ones, and a wrong gradient agrees with none.
  */
 static int probe(struct check *check, double *weight, double gradient, double floor, double *error)
 {

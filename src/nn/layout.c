@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where things lie: the offsets within a sample's state and adjoint, the size of
- * its tape, and the memory of groups.
- */
-#include "nn/core/net_state.h"
+/* layout.c: what layers derive from their keys, offsets and sizes, memory of groups (layout.h). */
+#include "nn/layout.h"
+#include "nn/core/cell.h"
 #include "base/fail.h"
 #include "kern/kern.h"
 #include "base/bump_alloc.h"
@@ -14,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct neap__cell_code *code(
-	const struct neap_net *net, const struct neap__layer *layer)
-{
-	return layer->cell->code[net->options.precision];
-}
-
 static size_t place(size_t *total, size_t bytes)
 {
 	size_t at = *total;
@@ -27,7 +19,7 @@ static size_t place(size_t *total, size_t bytes)
 	return at;
 }
 
-/* Which surrogates end by themselves, at |u - threshold| = width. */
+/* Whether a surrogate is 0 beyond |u - threshold| = width. */
 static int is_compact(enum neap_surrogate surrogate)
 {
 	return surrogate == NEAP_TRIANGLE || surrogate == NEAP_BOXCAR;
@@ -42,8 +34,9 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	if (layer->support > 0 && layer->support < layer->cut)
 		layer->cut = layer->support;
 	layer->smooth = o->smooth;
-	layer->dense = o->dense || o->smooth || isinf(layer->cut) || code(net, layer)->is_dense;
-	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : code(net, layer)->outputs;
+	layer->dense = o->dense || o->smooth || isinf(layer->cut) ||
+		       neap__layer_code(net, layer)->is_dense;
+	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : neap__layer_code(net, layer)->outputs;
 	layer->keeps_spikes = layer->is_recurrent || above->delay ||
 			      layer->reset == NEAP_RESET_SUBTRACT ||
 			      layer->reset == NEAP_RESET_ZERO;
@@ -52,15 +45,15 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 
 static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 {
-	struct neap__widths w = code(net, layer)->widths;
+	struct neap__widths w = neap__layer_code(net, layer)->widths;
 
 	if (!w.sums)
 		w = (struct neap__widths){1, 1, 1, 0, 0};
-	layer->at = (struct neap__widths){w.in * layer->n, w.own * layer->n, w.sums * layer->n,
+	layer->widths = (struct neap__widths){w.in * layer->n, w.own * layer->n, w.sums * layer->n,
 		w.own_at * layer->n, w.candidate_at * layer->n};
 }
 
-/* Spikes that others than the readout see go into the log. */
+/* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
 	net->has_log = !net->options.smooth && net->nlayers <= NEAP__LAYERS_MOST;
@@ -70,18 +63,18 @@ static void derive_log(struct neap_net *net)
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || !code(net, layer)->walk || neap__learned(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+		if (layer->density < 1 || !neap__layer_code(net, layer)->walk ||
+			neap__learned(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
-	net->strip = (size_t)net->ops->strip(net);
+	net->strip_units = (size_t)net->ops->strip_units(net);
 }
 
 static void derive_dense(struct neap_net *net)
 {
 	net->dense = net->nlayers > 1;
 	for (int l = 0; l < net->nlayers - 1; l++)
-		net->dense &= code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
+		net->dense &= neap__layer_code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
 			      net->layers[l].density >= 1;
 	net->dense &= net->layers[net->nlayers - 1].density >= 1;
 	for (int l = 0; l < net->nlayers; l++) /* their gradients are added step by step */
@@ -94,12 +87,6 @@ static size_t bytes_of(const struct neap_net *net, const struct neap__layer *lay
 	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->ops->real;
 }
 
-size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
-{
-	const struct neap__cell_code *c = code(net, layer);
-	return bytes_of(net, layer, c->rows.tape, c->tape_max);
-}
-
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, bytes = net->ops->real;
@@ -107,7 +94,7 @@ int neap__net_layout(struct neap_net *net)
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
-		const struct neap__cell_code *c = code(net, layer);
+		const struct neap__cell_code *c = neap__layer_code(net, layer);
 		size_t bits = (size_t)(layer->n + 7) / 8;
 		int hidden = !layer->cell->readout;
 
@@ -127,7 +114,7 @@ int neap__net_layout(struct neap_net *net)
 			place(&adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
 		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
-		row = layer->at.sums > row ? layer->at.sums : row;
+		row = layer->widths.sums > row ? layer->widths.sums : row;
 		layer->hidden_at = net->hidden;
 		net->can_drop |= hidden && layer->dropout > 0;
 		net->hidden += hidden ? layer->n : 0;
@@ -158,7 +145,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		uint16_t *shared = NULL;
-		if (!layer->keeps_support) /* then only the present step's matters */
+		if (!layer->keeps_support) /* only the present step uses it: one for all samples */
 			shared = neap__piece(from, layer->n + NEAP__SPARE, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
@@ -178,7 +165,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 	}
 }
 
-/* What a layer's tapes are read into. */
+/* Takes what a layer's tapes are read into. */
 static void take_views(const struct neap_net *net, struct neap__group *group,
 	struct neap__pieces *from, int l, int samples)
 {
@@ -205,7 +192,7 @@ static void take_group(const struct neap_net *net, struct neap__group *group,
 	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
 	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)
-		group->wide[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
+		group->scratch[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
 	group->sums = neap__piece(from, samples, net->row_bytes);
 	group->at = neap__piece(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* loss.c: the losses on an answer, and their table. */
 #include <neap/net.h>
 
 #include <math.h>

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A net's life: options, making it, what it shows of itself. */
+/* net.c: making and freeing a net, its parameters, and what a batch found. */
+#include "nn/batch.h"
 #include "nn/core/net_state.h"
-#include "nn/gradients/outer_products.h"
+#include "nn/gradients/outer_tiles.h"
+#include "nn/layout.h"
+#include "nn/precision_ops.h"
+#include "nn/replay/packed_weights.h"
+#include "nn/spec.h"
+#include "nn/tensors.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 

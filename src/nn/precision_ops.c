@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what runs a group, in this precision. */
+/* precision_ops.c: the table of what runs a group, in the precision of the build. */
+#include "nn/precision_ops.h"
+#include "nn/cells/leak.h"
+#include "nn/core/dropout.h"
+#include "nn/core/forward.h"
 #include "nn/core/precision.h"
+#include "nn/core/products.h"
+#include "nn/gradients/backward.h"
+#include "nn/gradients/outer_products.h"
+#include "nn/replay/replay_steps.h"
 
-static int strip(const struct neap_net *net)
+static int strip_units(const struct neap_net *net)
 {
 	return net->kernels->walk_units;
 }
@@ -17,14 +25,14 @@ static void set_penalty(struct neap_net *net, int layer, int unit, double value)
 	((real *)net->penalty[layer])[unit] = (real)value;
 }
 
-const struct neap__precision_ops neap__precision_ops_this = {
+const struct neap__precision_ops NEAP_R(neap__precision_ops) = {
 	.real = sizeof(real),
 	.advance = neap__advance_group,
 	.record = neap__record_group,
 	.log = neap__log_group,
 	.replay = neap__replay_group,
 	.kernels = neap__kernels_get,
-	.strip = strip,
+	.strip_units = strip_units,
 	.leak = neap__leak_begin,
 	.draw = neap__dropout_draw,
 	.pack = neap__pack_net,
@@ -32,6 +40,5 @@ const struct neap__precision_ops neap__precision_ops_this = {
 	.fill_strips = neap__strips_fill,
 	.backward = neap__backward_group,
 	.add_tile = neap__outer_tile_add,
-	.turn = neap__turn_sample,
 	.penalty = set_penalty,
 };

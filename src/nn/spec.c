@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification string of a net: NAME[:SIZE[r]][:KEY=VALUE]..., layers by commas. */
-#include "nn/core/net_state.h"
+/* spec.c: the table of keys, and the parser and writer of specifications (spec.h). */
+#include "nn/spec.h"
+#include "nn/cells/cells.h"
 #include "base/fail.h"
 #include "base/text.h"
 
@@ -12,13 +13,14 @@
 
 enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
-static const char *const activations[] = {"tanh", "relu", NULL};
-static const char *const learns[] = {"none", "tau", NULL};
-static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
-static const char *const surrogates[] = {
-	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+#define NEAP_X(name, word) #word,
+static const char *const activations[] = {NEAP__ACTIVATIONS(NEAP_X) NULL};
+static const char *const learns[] = {NEAP_LEARNS(NEAP_X) NULL};
+static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
+static const char *const surrogates[] = {NEAP_SURROGATES(NEAP_X) NULL};
+#undef NEAP_X
 
-/* One row a key, of the cells that have one of the traits; low is exclusive when open. */
+/* A row a key, of the cells that have one of the traits `where`; `low` is excluded when open. */
 static const struct spec_key {
 	const char *name;
 	enum spec_kind kind;
@@ -27,7 +29,7 @@ static const struct spec_key {
 	double low, high;
 	int open;
 	const char *const *words;
-	double fallback; /* of keys that no option stands behind */
+	double fallback; /* default of keys that have no option; 0: they have */
 } keys[] = {
 #define AT(member) offsetof(struct neap__layer, member)
 #define ALL (NEAP__HIDDEN | NEAP__READOUT)
@@ -279,7 +281,7 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	return 0;
 }
 
-/* What is left of a number after a step, by its time constant. */
+/* Fills in the decay of the layer's next leak: what a step leaves of a number. */
 static int decay_of(
 	const struct neap_net *net, struct neap__layer *layer, const char *name, double tau)
 {
@@ -297,7 +299,7 @@ static int decay_of(
 	return 0;
 }
 
-/* The options' own values, which no key may have replaced. */
+/* Checks all keys of a layer: values of options come in unchecked. */
 static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 {
 	int where = layer->cell->traits;

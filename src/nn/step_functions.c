@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The step functions: every group walks the range on one thread. A tape is a
- * header and rounds. A round holds some steps of all groups: each group first
- * writes where its largest tapes would fit, then what was written is moved
- * together, so that `room` is never overstepped and nothing is waited for
- * within a round.
+ * step_functions.c: the step functions of a net: every group goes through the range on one thread.
+ * A tape is a header and rounds; a round holds some steps of all groups, and its header names the
+ * round before, since backward reads them last to first. Each group first writes where its largest
+ * tapes would fit, then what was written is moved together. So `room` is never overstepped, and no
+ * group waits for another one within a round. A log has the same form.
  */
+#include "nn/batch.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/deferred_sums.h"
-#include "nn/gradients/outer_products.h"
+#include "nn/gradients/outer_tiles.h"
 #include "base/fail.h"
 #include "sys/pool.h"
 
@@ -43,7 +44,7 @@ struct range_job {
 	struct round_head *written;  /* the round of a writing in progress */
 };
 
-/* There is a batch, and weights in strips. */
+/* Makes sure that there is a batch, and weights in strips. 0, or NEAP_EUSAGE. */
 static int check_batch(struct neap_net *net)
 {
 	if (!net->batch)
@@ -98,7 +99,7 @@ static void find_logs(const unsigned char **logs, const struct range_job *job, i
 	}
 }
 
-/* Where a group writes its tapes: behind the most that those before it can take. */
+/* Where a group writes its tapes: behind the most that the groups before it can take. */
 static unsigned char *room_of(const struct range_job *job, int group)
 {
 	unsigned char *tape = job->tape;
@@ -139,7 +140,8 @@ static void move_item(void *arg, int item, int thread)
 		memmove(to, from, job->net->groups[item].round_bytes);
 }
 
-/* Moves what the groups wrote together; where nothing lands on what is yet to move, at once. */
+/* Moves what the groups wrote together: all at once where no group's goal overlaps another's
+ * source. */
 static void compact_round(struct range_job *job, size_t bytes)
 {
 	struct neap_net *net = job->net;
@@ -171,7 +173,7 @@ static size_t write_round(struct range_job *job, struct round_head *round, uint6
 	return end;
 }
 
-/* Rounds until t1, or until a step more might not fit; `most` is the largest there is. */
+/* Writes rounds until t1, or until a step more might not fit; `most` bytes hold any step. */
 static int write_rounds(struct range_job *job, int64_t t0, int64_t t1, size_t most, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
@@ -184,7 +186,7 @@ static int write_rounds(struct range_job *job, int64_t t0, int64_t t1, size_t mo
 	*t_done = t0;
 	if (room < most)
 		return 0;
-	/* Room for one step and the header, as promised, is enough for the first one. */
+	/* The first step needs no more than `most`, which has the header in it. */
 	while (t < t1 && (room - at >= most || t == t0)) {
 		uint64_t fit = room - at >= most ? (room - at) / most : 1;
 		int64_t n = t1 - t < NEAP__GRADIENT_BLOCK ? t1 - t : NEAP__GRADIENT_BLOCK;
@@ -290,8 +292,8 @@ static void tile_item(void *arg, int item, int thread)
 }
 
 /*
- * The steps of a round. Where the net is dense, all groups go through as many as are kept,
- * not beyond a block's end, then the gradients of those are summed.
+ * Reverses the steps of a round. In a dense net all groups go through as many steps as there is
+ * room to store, not beyond the end of a gradient block; then the gradients of these are summed.
  */
 static void reverse_round(struct range_job *job)
 {

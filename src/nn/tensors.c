@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameter tensors: shapes, names, random connections and initial values. */
-#include "nn/core/net_state.h"
+/* tensors.c: shapes, names, random connections and initial values of tensors. */
+#include "nn/tensors.h"
+#include "nn/core/cell.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -15,7 +16,8 @@ static void *aligned(size_t count, size_t size)
 	return aligned_alloc(64, neap__round_up((uint64_t)count * size + 1, 64));
 }
 
-/* Keeps each connection with probability `density`, by (seed, tensor, element). */
+/* Makes compressed rows: a connection exists with probability `density`, by (seed, tensor,
+ * element). */
 static int connect(const struct neap_net *net, struct neap__param *t, int index, double density)
 {
 	uint64_t seed = net->options.seed;
@@ -43,7 +45,7 @@ static int connect(const struct neap_net *net, struct neap__param *t, int index,
 	return 0;
 }
 
-/* Values are functions of (seed, tensor, place in the dense tensor). */
+/* Fills in normal values, functions of (seed, tensor, place in the dense tensor). */
 static void fill(const struct neap_net *net, struct neap__param *t, int index, double deviation)
 {
 	for (int64_t row = 0; row < t->rows; row++) {
@@ -141,7 +143,7 @@ int neap__net_tensors(struct neap_net *net)
 		double fan = sqrt(layer->density * layer->below);
 
 		layer->weight = net->ntensors++;
-		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->at.in,
+		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
 			layer->density, layer->scale / fan));
 		net->tensors[layer->weight].takes_spikes =
 			l == 0 || layer[-1].outputs == NEAP__OUTPUT_SPIKES;
@@ -150,7 +152,7 @@ int neap__net_tensors(struct neap_net *net)
 			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
-				layer->at.own, layer->density, layer->recurrent_scale / fan));
+				layer->widths.own, layer->density, layer->recurrent_scale / fan));
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}
@@ -160,9 +162,10 @@ int neap__net_tensors(struct neap_net *net)
 				layer->density, layer->recurrent_scale / fan));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->at.sums, 1, 0));
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->widths.sums, 1, 0));
 	}
-	/* Behind all others: the weights begin as they do where nothing else is learned. */
+	/* Last: initial weights depend on tensor numbers, and are the same with and without
+	 * `learn`. */
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(make_leaks(net, &net->layers[l]));
 	double *grad = aligned(net->elements, sizeof *grad);

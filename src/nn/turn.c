@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn: answers, losses and the penalty on rates, and the adjoint they begin with. */
-#include "nn/core/net_state.h"
+/* turn.c: the turn: answers, losses, the penalty on rates, and the first adjoint. */
+#include "nn/core/cell.h"
 #include "base/fail.h"
 
-/* Value of the penalty at rate r, and its slope. */
+/* The penalty at rate r; *slope is its derivative. */
 static double penalty_at(const struct neap_rate_penalty *p, double r, double *slope)
 {
 	double over = r > p->upper ? r - p->upper : 0, under = r < p->lower ? p->lower - r : 0;
@@ -13,7 +13,8 @@ static double penalty_at(const struct neap_rate_penalty *p, double r, double *sl
 	       p->l2 * r * r;
 }
 
-/* Rates of all hidden units; the penalty on them and its gradient a spike. */
+/* Fills in rates of layers and the gradient a spike; returns the penalty on the rates of all units.
+ */
 static double gather_rates(struct neap_net *net)
 {
 	double penalty = 0, all = 0, steps = net->sample_steps > 0 ? net->sample_steps : 1;
@@ -50,6 +51,7 @@ static int largest(const double *z, int n)
 int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	struct neap_net *net = user;
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
 	int classes = net->options.classes, correct = 0;
 	double sum = 0;
 
@@ -60,13 +62,15 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 		for (int s = 0; s < group->size; s++) {
 			int b = group->first + s;
 			double *z = net->answer + (size_t)b * classes;
-			sum += net->ops->turn(net, group, b,
-				(const unsigned char *)state + group->state_at +
-					s * net->sample_state,
-				adjoint ? (unsigned char *)adjoint + group->adjoint_at +
-						  s * net->sample_adjoint
-					: NULL,
-				z);
+			sum += neap__layer_code(net, readout)
+				       ->turn(net, group, b,
+					       (const unsigned char *)state + group->state_at +
+						       s * net->sample_state,
+					       adjoint ? (unsigned char *)adjoint +
+								 group->adjoint_at +
+								 s * net->sample_adjoint
+						       : NULL,
+					       z);
 			net->prediction[b] = largest(z, classes);
 			correct += net->prediction[b] == net->batch->sequences[b].label;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * allocations.h: counts every allocation of the process, whoever makes it, by
- * standing before the C library's functions. Included by one file of a program.
+ * allocations.h: counts every allocation of the process, by replacing the C library's functions
+ * with others that call them. One file of a program includes it.
  */
 #ifndef NEAP_TEST_ALLOCATIONS_H
 #define NEAP_TEST_ALLOCATIONS_H

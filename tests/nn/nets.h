@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nets.h: random batches and plain sweeps for the tests of nets. */
+/* nets.h: random batches and sweeps that store everything, for the tests of nets. */
 #ifndef NEAP_TEST_NETS_H
 #define NEAP_TEST_NETS_H
 

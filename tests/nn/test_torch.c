@@ -6,7 +6,7 @@
  * time constants that are learned).
  */
 #include "nn/nets.h"
-#include "nn/core/net_state.h"
+#include "nn/core/cell.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adlif: a leaky integrate-and-fire cell with an adaptation current that membrane and
- * spikes feed, so that it can resonate (Bittar and Garner 2022):
- *   w = rho w_{-1} + a U_{-1} + b S_{-1}
- *   U = beta (U_{-1} - S_{-1}) + (1 - beta)(in - w); S = H(U - theta)
- *   dS = gS + V'd(in)_{+1} + b dw_{+1} - beta dU_{+1} (R: unless detached)
- *   dU = s' dS + beta dU_{+1} + a dw_{+1}; dw = rho dw_{+1} - (1 - beta) dU
- *   d(in) = (1 - beta) dU
+ * adlif.c: a leaky integrate-and-fire cell with an adaptation current w that membrane and spikes
+ * feed, so that the cell can resonate (Bittar and Garner 2022):
+ *     w = rho w_{-1} + a U_{-1} + b S_{-1}
+ *     U = beta (U_{-1} - S_{-1}) + (1 - beta)(in - w); S = H(U - theta)
+ *     dS = gS + V'd(in)_{+1} + b dw_{+1} - beta dU_{+1} (R)
+ *     dU = s' dS + beta dU_{+1} + a dw_{+1}; dw = rho dw_{+1} - (1 - beta) dU
+ *     d(in) = (1 - beta) dU
  *
  * State: U, w, and a bitmap of the last spikes. Adjoint: d(in), dU, dw. Tape: as lif's.
  *
- * Where the leaks are learned (leak.h), traces of (U, w) by tau's parameter and by tau_adapt's:
- *   Q = rho Q_{-1} + a P_{-1} [+ rho' w_{-1}]
- *   P = beta P_{-1} - (1 - beta) Q [+ beta' (U_{-1} - S_{-1} - in + w)]
+ * Where the leaks are learned (leak.h), there are two traces of (U, w), (P, Q) each: by tau's
+ * parameter and by tau_adapt's. A term in brackets is part of one of the two alone:
+ *     Q = rho Q_{-1} + a P_{-1} [+ rho' w_{-1}: tau_adapt]
+ *     P = beta P_{-1} - (1 - beta) Q [+ beta' (U_{-1} - S_{-1} - in + w): tau]
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/spiking.h"
+#include "nn/core/forward.h"
 
 /* Rows of the traces: P by either parameter, then Q. */
 enum { P, P_ADAPT, Q, Q_ADAPT, TRACES };
@@ -83,7 +85,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const real *rho = layer->leaks[NEAP__SECOND_LEAK].decay;
 	int n = layer->n;
 	real *din = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = din + n, *dw = du + n;
-	real a = (real)layer->a, b = (real)layer->b, *e = at->group->wide[0];
+	real a = (real)layer->a, b = (real)layer->b, *e = at->group->scratch[0];
 
 	for (int k = 0; k < view->active; k++) {
 		int i = view->active_id[k];

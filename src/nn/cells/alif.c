@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alif: a leaky integrate-and-fire cell whose threshold its spikes raise; reset by
- * subtraction one step later:
- *   a = rho a_{-1} + S_{-1}; U = beta U_{-1} + in - theta S_{-1}; S = H(U - theta - kappa a)
- *   dS = gS + V'dU_{+1} + da_{+1} - theta dU_{+1} (R: unless detached)
- *   dU = s' dS + beta dU_{+1}; da = rho da_{+1} - kappa s' dS; d(in) = dU
+ * alif.c: a leaky integrate-and-fire cell whose spikes raise its threshold; reset by subtraction,
+ * one step later:
+ *     a = rho a_{-1} + S_{-1}; U = beta U_{-1} + in - theta S_{-1}; S = H(U - theta - kappa a)
+ *     dS = gS + V'dU_{+1} + da_{+1} - theta dU_{+1} (R)
+ *     dU = s' dS + beta dU_{+1}; da = rho da_{+1} - kappa s' dS; d(in) = dU
  *
- * State: U, a, and a bitmap of the last spikes. Adjoint: dU, da. Tape: as lif's, with
- * U - kappa a for U.
+ * State: U, a, and a bitmap of the last spikes. Adjoint: dU, da. Tape: as lif's, with U - kappa a
+ * for U.
  *
  * Where the leaks are learned (leak.h), traces of U by tau's parameter and of a by tau_adapt's:
- *   P = beta P_{-1} + beta' U_{-1}; A = rho A_{-1} + rho' a_{-1}
+ *     P = beta P_{-1} + beta' U_{-1}; A = rho A_{-1} + rho' a_{-1}
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
@@ -30,7 +30,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	int n = layer->n;
-	real *u = sums, *a = u + n, *effective = at->group->wide[0];
+	real *u = sums, *a = u + n, *effective = at->group->scratch[0];
 	real kappa = (real)layer->adapt;
 
 	neap__leak_scale(at, NEAP__SECOND_LEAK, a);
@@ -53,7 +53,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	int n = layer->n;
 	real *du = (real *)(void *)(at->adjoint + layer->adjoint_at), *da = du + n;
 	real kappa = (real)layer->adapt, theta = layer->detach ? 0 : (real)layer->threshold;
-	real *e = at->group->wide[0];
+	real *e = at->group->scratch[0];
 
 	for (int k = 0; k < view->active; k++) {
 		int i = view->active_id[k];

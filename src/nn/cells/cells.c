@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cells.c: the table of cells as an array, and the search in it. */
 #include "nn/cells/cells.h"
 
 #include <string.h>

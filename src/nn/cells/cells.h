@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.h: the table of cells. X(name, traits): a cell lives in name.c, which
- * defines neap__name_float and neap__name_double (struct neap__cell_code).
+ * cells.h: the table of cells, X(name, traits). A cell lives in name.c, which defines
+ * neap__name_float and neap__name_double (struct neap__cell_code). A cell whose keys the table of
+ * keys (spec.c) has already needs its file, its row here and its line in src/nn/meson.build.
  */
 #ifndef NEAP_NN_CELLS_CELLS_H
 #define NEAP_NN_CELLS_CELLS_H
 
-#include "nn/core/net_state.h"
+#include "nn/core/cell.h"
 
 #define NEAP__CELLS(X)                                                                             \
 	X(lif, NEAP__LIF | NEAP__HAS_RESETS)                                                       \
@@ -26,5 +27,10 @@
 	extern const struct neap__cell_code neap__##cell##_float, neap__##cell##_double;
 NEAP__CELLS(NEAP__X)
 #undef NEAP__X
+
+/* The cell of a name of so many characters; NULL where there is none. */
+const struct neap__cell *neap__cell_find(const char *name, size_t length);
+/* NULL beyond the end. */
+const struct neap__cell *neap__cell_at(int index);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cubalif: a leaky integrate-and-fire cell behind a synaptic current, reset by
- * subtraction one step later:
- *   I = alpha I_{-1} + in; U = beta U_{-1} + I - theta S_{-1}; S = H(U - theta)
- *   dS = gS + V'dI_{+1} - theta dU_{+1} (R: unless detached)
- *   dU = s' dS + beta dU_{+1}; dI = dU + alpha dI_{+1}; d(in) = dI
+ * cubalif.c: a leaky integrate-and-fire cell behind a synaptic current I, reset by subtraction one
+ * step later:
+ *     I = alpha I_{-1} + in; U = beta U_{-1} + I - theta S_{-1}; S = H(U - theta)
+ *     dS = gS + V'dI_{+1} - theta dU_{+1} (R)
+ *     dU = s' dS + beta dU_{+1}; dI = dU + alpha dI_{+1}; d(in) = dI
  *
  * State: I, U, and a bitmap of the last spikes. Adjoint: dI, dU. Tape: as lif's.
  *
- * Where the leaks are learned (leak.h), traces of U by tau's parameter p and by tau_syn's q:
- *   P = beta P_{-1} + beta' U_{-1}; Q = beta Q_{-1} + R; R = alpha R_{-1} + alpha' I_{-1}
+ * Where the leaks are learned (leak.h), traces of U by tau's parameter (P) and by tau_syn's (Q),
+ * and of I by tau_syn's (R):
+ *     P = beta P_{-1} + beta' U_{-1}; Q = beta Q_{-1} + R; R = alpha R_{-1} + alpha' I_{-1}
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
@@ -54,7 +55,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const real *height = neap__heights(at, view), *ds = ds_;
 	int n = layer->n;
 	real *di = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = di + n;
-	real *e = at->group->wide[0];
+	real *e = at->group->scratch[0];
 	real theta = layer->detach ? 0 : (real)layer->threshold;
 
 	for (int k = 0; k < view->active; k++)

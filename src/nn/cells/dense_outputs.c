@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dense_outputs.c: lists and views of all units. */
 #include "nn/cells/dense_outputs.h"
 
 real *neap__output_all(struct neap__at *at)

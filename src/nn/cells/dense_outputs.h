@@ -8,9 +8,9 @@
 #define neap__output_all NEAP_R(neap__output_all)
 #define neap__view_all NEAP_R(neap__view_all)
 
-/* at->now names all units; returns the room for their numbers [n]. */
+/* Lists all units in at->now; returns the room for their numbers [n]. */
 real *neap__output_all(struct neap__at *at);
-/* The view of outputs y [n]: all units are active. */
+/* Fills in the view of outputs y[n]: all units are active. */
 void neap__view_all(const struct neap__at *at, struct neap__view *view, const real *y);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * egru: the event-based GRU (Subramoney, Nazeer, Schoene, Mayr, Kappel 2023). Columns of W
- * and b are u, r, z, n each, those of V are u and r; `candidate` is V_z. S = H(c - theta).
- *   u, r = sigmoid(W x + V y_{-1} + b); z = tanh(W_z x + V_z (r y_{-1}) + b_z)
- *   c = u z + (1 - u) c_{-1} - y_{-1}; y = c S
- *   dy = gy + V'd(u, r)_{+1} + r_{+1} V_z'd(z)_{+1} - dc_{+1}
- *   dc = (S + c s') dy + (1 - u_{+1}) dc_{+1}
- *   d(u) = (z - c_{-1}) u (1 - u) dc; d(z) = u (1 - z^2) dc
- *   d(r) = y_{-1} r (1 - r) V_z'd(z)
- * Outputs are events with numbers: products with weights, dy and the gradients of V are
- * made of the units that spike, or whose s' is not 0, alone.
+ * egru.c: the event-based GRU (Subramoney, Nazeer, Schoene, Mayr, Kappel 2023). Columns of W and b
+ * are u, r, z, n each, columns of V are u and r; V_z is the tensor `candidate`. S = H(c - theta):
+ *     u, r = sigmoid(W x + V y_{-1} + b); z = tanh(W_z x + V_z (r y_{-1}) + b_z)
+ *     c = u z + (1 - u) c_{-1} - y_{-1}; y = c S
+ *     dy = gy + V'd(u, r)_{+1} + r_{+1} V_z'd(z)_{+1} - dc_{+1}
+ *     dc = (S + c s') dy + (1 - u_{+1}) dc_{+1}
+ *     d(u) = (z - c_{-1}) u (1 - u) dc; d(z) = u (1 - z^2) dc
+ *     d(r) = y_{-1} r (1 - r) V_z'd(z)
+ * Outputs are events with numbers: products with weights, dy and the gradients of V take in the
+ * units alone that spike, or whose s' is not 0.
  *
- * State: c, and a bitmap of the last events. Adjoint: d(in) 3n, (1 - u) dc, what feeds dy
- * beside W, V and penalty. Tape: u, r, z, c_{-1}; c and y are made again from it.
+ * State: c, and a bitmap of the last events. Adjoint: d(in) 3n, (1 - u) dc, and the row that is
+ * added to dy beside the products. Tape: u, r, z, c_{-1}; c and y are computed again from the tape.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <math.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	struct neap__list *now = at->now;
 	int n = layer->n;
 	real *u = sums, *z = u + 2 * n, *c = (real *)(void *)(at->state + layer->state_at);
-	real *c_prev = at->group->wide[0];
+	real *c_prev = at->group->scratch[0];
 	size_t row = (size_t)n * sizeof *c;
 
 	at->net->kernels->tanhs(z, n);
@@ -146,13 +147,13 @@ static size_t extra_at(const struct neap__layer *layer)
 	return layer->adjoint_at + (GATES + 1) * (size_t)layer->n * sizeof(real);
 }
 
-/* dy/dc at the active units, in group->wide[1]: S + c s' */
+/* dy/dc at the active units, in group->scratch[1]: S + c s' */
 static const real *slopes(const struct neap__at *at, const struct neap__view *view)
 {
 	const struct neap__layer *layer = at->layer;
 	const struct neap__kernels *k = at->net->kernels;
 	struct neap__slope slope = neap__slope(layer);
-	real *height = at->group->wide[1], *step = at->group->wide[0];
+	real *height = at->group->scratch[1], *step = at->group->scratch[0];
 	const real *c = view->u;
 
 	k->slope[layer->surrogate](height, c, view->active, &slope);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gru: as PyTorch's; columns of W and V are the gates r, z, n (of a unit count each), b is
- * its two biases, that of W x first:
- *   r, z = sigmoid(W x + V h_{-1} + b + b'); q = V_n h_{-1} + b'_n
- *   n = tanh(W_n x + b_n + r q); h = (1 - z) n + z h_{-1}
- *   dh = gh + V'd(own)_{+1} + z_{+1} dh_{+1}
- *   d(in) = {q r (1 - r) dn, (h_{-1} - n) z (1 - z) dh, dn}, dn = (1 - n^2)(1 - z) dh
- *   d(own) = d(in), but r dn for its last
+ * gru.c: the GRU cell, as PyTorch's. Columns of W and V are the gates r, z, n, as many as units
+ * each; b holds PyTorch's two biases, that of W x first and b', that of V h, behind it:
+ *     r, z = sigmoid(W x + V h_{-1} + b + b'), each of its own columns; q = V_n h_{-1} + b'_n
+ *     n = tanh(W_n x + b_n + r q); h = (1 - z) n + z h_{-1}
+ *     dh = gh + V'd(own)_{+1} + z_{+1} dh_{+1}
+ *     d(in) = {q r (1 - r) dn, (h_{-1} - n) z (1 - z) dh, dn}, dn = (1 - n^2)(1 - z) dh
+ *     d(own) = d(in), but r dn for its last part
  *
- * State: h, as the last outputs. Adjoint: d(in) 3n, d(own) 3n, z dh. Tape: r, z, n, q,
- * h_{-1}; h is made again from it.
+ * The code calls the gate n `candidate`. State: h, as the last outputs. Adjoint: d(in) 3n,
+ * d(own) 3n, z dh. Tape: r, z, n, q, h_{-1}; h is computed again from the tape.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 

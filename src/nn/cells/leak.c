@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* leak.c: decays of a batch, the passes over units that use them, and traces (leak.h). */
 #include "nn/cells/leak.h"
 
 #include <math.h>
 
-/* The most below 1. */
+/* The largest number below 1: a decay that rounds to 1 would never forget. */
 static real below_one(void)
 {
 	return sizeof(real) == sizeof(double) ? (real)(1 - 0x1p-53) : (real)(1 - 0x1p-24);
 }
 
-/* The decays of a batch, from the parameters. */
 void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer)
 {
 	for (int l = 0; l < NEAP__LEAKS_MOST; l++) {

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * li: the leaky readout, O = kappa O_{-1} + (1 - kappa)(W_o S + b_o), and how its
- * outputs over time become one answer. Sums over time are kept in double.
+ * li.c: the leaky readout, and how its outputs over time become an answer:
+ *     O = kappa O_{-1} + (1 - kappa) in, in = W_o S + b_o
+ *     dO = e + kappa dO_{+1}; d(in) = (1 - kappa) dO
+ * e_t is the gradient of the loss by O_t, without the leak. With p the softmax of the answer, y the
+ * label as a one-hot vector, T the steps of the sample, and cross-entropy as the loss, e_t is
+ *     mean (p - y)/T; sum p - y; last p - y at T - 1; max p - y at the step of the largest output;
+ *     step (p_t - y)/T; softmax p_t (g - <g, p_t>), g = softmax(sum of p_t) - y
+ * Sums over time are kept in double.
  *
- * State: O, then a readout's own numbers. Adjoint: d(in) = (1 - kappa) dO, dO,
- * g = d loss / d answer over the batch, then, for `max`, a step for each class.
+ * State: O, then an aggregate over time, by the kind of readout. Adjoint: d(in), dO, then
+ * g = d loss / d answer over the batch, then for `max` the step of each class.
  *
- * Where kappa is learned (leak.h) its gradient is the sum of dO kappa' (O_{-1} - in): every
- * class has an error in most steps, so that the factor of dO goes on tape, after the outputs.
+ * Where kappa is learned (leak.h) its gradient is the sum of dO kappa' (O_{-1} - in). Every class
+ * has an error in most steps, so that the factor of dO goes on tape, behind the outputs.
  */
 #include "nn/cells/leak.h"
+#include "nn/core/forward.h"
 
 #include <float.h>
 #include <math.h>
@@ -231,16 +238,6 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, dout);
 }
 
-const struct neap__cell_code NEAP_R(neap__li) = {
-	.state_bytes = state_bytes,
-	.adjoint_bytes = adjoint_bytes,
-	.tape_max = tape_max,
-	.start = neap__start_bias,
-	.finish = finish,
-	.view = view_tape,
-	.backward = backward,
-};
-
 static void answer_of(const struct neap__layer *layer, enum neap_readout kind, int64_t length,
 	unsigned char *state, double *z)
 {
@@ -265,7 +262,7 @@ static void answer_of(const struct neap__layer *layer, enum neap_readout kind, i
 		}
 }
 
-double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sample,
+static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	const unsigned char *state_, unsigned char *adjoint, double *answer)
 {
 	const struct neap__layer *layer = &net->layers[net->nlayers - 1];
@@ -297,3 +294,14 @@ double neap__turn_sample(struct neap_net *net, struct neap__group *group, int sa
 				((const struct max *)own(state, layer))[c].step;
 	return value;
 }
+
+const struct neap__cell_code NEAP_R(neap__li) = {
+	.state_bytes = state_bytes,
+	.adjoint_bytes = adjoint_bytes,
+	.tape_max = tape_max,
+	.start = neap__start_bias,
+	.finish = finish,
+	.view = view_tape,
+	.backward = backward,
+	.turn = turn,
+};

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lif: the leaky integrate-and-fire cell, with its four resets. The equations
- * stand beside the code; dS is what reaches a spike from the layer above and
- * through recurrent weights, theta the threshold.
+ * lif.c: the leaky integrate-and-fire cell with its four resets. `subtract` and `zero` come one
+ * step later, `hard` and `soft` at once:
+ *     subtract: U = beta U_{-1} + in - theta S_{-1}; S = H(U - theta)
+ *     zero:     pre = beta U_{-1} + in; U = (1 - S_{-1}) pre; S = H(U - theta)
+ *     hard:     H = beta M_{-1} + in; S = H(H - theta); M = (1 - S) H + v_r S
+ *     soft:     H = beta M_{-1} + in; S = H(H - theta); M = H - theta S
+ * Backward, where gS includes V'd(in)_{+1}:
+ *     subtract: dS = gS - theta dU_{+1} (R); dU = s' dS + beta dU_{+1}; d(in) = dU
+ *     zero:     dS = gS - pre_{+1} dU_{+1} (R); dU = s' dS + beta (1 - S) dU_{+1};
+ *               d(in) = (1 - S_{-1}) dU
+ *     hard:     dM = beta dH_{+1}; dS = gS + (v_r - H) dM (R); dH = (1 - S) dM + s' dS;
+ *               d(in) = dH
+ *     soft:     dM = beta dH_{+1}; dS = gS - theta dM (R); dH = dM + s' dS; d(in) = dH
+ *
+ * State: U (or M), and a bitmap of the last spikes where the next step needs them; `zero` not
+ * detached also a bitmap of the units inside the support. Adjoint: d(in); `zero` not detached also
+ * the row -pre dU. Tape: lif_tape.h.
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/spiking.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 
@@ -16,7 +31,7 @@ static void delayed_zero(const struct neap__at *at, real *u)
 	const struct neap__layer *layer = at->layer;
 
 	if (at->t == 0)
-		return; /* nothing has spiked yet */
+		return; /* no unit has spiked yet */
 	if (layer->smooth) {
 		const real *s = neap__reset_spikes(at, at->t - 1, at->prev->value);
 		for (int i = 0; i < layer->n; i++)
@@ -58,7 +73,7 @@ static void mask(real *x, const struct neap__list *spikes)
 			x[spikes->id[k]] = 0;
 }
 
-/* The trace from step t to t + 1: what the leak hands on of it, and the membrane left. */
+/* Moves the trace from step t to t + 1: P = beta P + beta' U, through the reset (leak.h). */
 static void step_traces(const struct neap__at *at, const real *u)
 {
 	enum neap_reset reset = at->layer->reset;
@@ -71,7 +86,7 @@ static void step_traces(const struct neap__at *at, const real *u)
 		mask(trace, at->now);
 }
 
-/* From membranes before the reset: spikes, tape, reset. */
+/* Ends a step from membranes before the reset: spikes, tape, reset. */
 static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
@@ -80,7 +95,7 @@ static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 	int delayed = layer->reset == NEAP_RESET_SUBTRACT || layer->reset == NEAP_RESET_ZERO;
 
 	if (layer->reset == NEAP_RESET_ZERO && tape) {
-		pre = at->group->wide[0];
+		pre = at->group->scratch[0];
 		memcpy(pre, u, (size_t)n * sizeof *u);
 	}
 	if (layer->reset == NEAP_RESET_ZERO)
@@ -104,7 +119,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	return spike(at, u, tape);
 }
 
-/* The same over many steps. */
+/* The constants of `finish`, for many steps at a time. */
 static void walk(const struct neap__layer *layer, void *walk_)
 {
 	static const enum neap__membrane_walk_reset resets[] = {
@@ -122,11 +137,8 @@ static void walk(const struct neap__layer *layer, void *walk_)
 }
 
 /*
- * With dU_{+1} the carried d(in) (for reset to zero (1-S) dU_{+1}), (R) unless detached:
- *   subtract: dS -= theta dU_{+1} (R); dU = beta dU_{+1} + s' dS
- *   zero:     dS -= pre_{+1} dU_{+1} (R, carried as the extra row); dU = beta (1-S) dU_{+1} + s'
- * dS; d(in) = (1 - S_{-1}) dU hard:     dM = beta dH_{+1}; dS += (v_r - H) dM (R); dH = (1-S) dM +
- * s' dS soft:     dM = beta dH_{+1}; dS -= theta dM (R); dH = dM + s' dS
+ * du comes as d(in)_{+1}: for `zero` that is (1 - S) dU_{+1}, and -pre_{+1} dU_{+1} is the extra
+ * row, which ds has in it already.
  */
 static void backward(struct neap__at *at, const struct neap__view *view, void *ds_)
 {

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tape of a lif layer, a step and a sample: {spikes, near, [prev, pre]} counts
- * (16 bits each), then, sparse: membranes of the units near the threshold
- * (inside the support), [membranes before a reset to zero], traces of learned
- * leaks (leak.h) at the near units, ids of the spikes, of the near units, [of the
- * last spikes and of the units those membranes belong to]. Where that would take
- * more than a membrane (and its traces) a unit, near is DENSE and the membranes
- * of all units follow [before the reset, and a bitmap or numbers for the last
- * spikes], then their traces. In brackets: reset to zero only.
- */
+/* lif_tape.c: writing and reading the tape of cells that spike (lif_tape.h has its layout). */
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/leak.h"
 
 #include <string.h>
 
-enum { DENSE = 0xFFFF };
+enum { DENSE = 0xFFFF }; /* the mark of a dense tape: a sparse one has fewer units inside */
 
 static inline size_t head_bytes(const struct neap__layer *layer)
 {
@@ -58,7 +49,6 @@ static size_t tape_dense(const struct neap__at *at, const real *u, unsigned char
 		for (int k = 0; k < at->prev->count; k++)
 			p[at->prev->id[k] >> 3] |= (unsigned char)(1 << (at->prev->id[k] & 7));
 	}
-	/* Traces come last. */
 	n *= (size_t)neap__learned(layer);
 	if (n)
 		memcpy(tape + neap__lif_tape_max(at->net, layer) - n * sizeof(real),
@@ -79,7 +69,7 @@ static real *put_membranes(real *to, const real *u, const struct neap__list *lis
 	return to + list->count;
 }
 
-/* Where no step before and no traces are on tape. */
+/* Bytes of a sparse tape without a step before and without traces. */
 static size_t listed_bytes(const struct neap__layer *layer, int spikes, int near)
 {
 	size_t ids = (size_t)spikes + (size_t)near;
@@ -100,7 +90,7 @@ size_t neap__lif_listed(const struct neap__layer *layer, int spikes, int near, u
 	real *v = (real *)(void *)(tape + head_bytes(layer));
 	size_t bytes = listed_bytes(layer, spikes, near);
 
-	memset(tape + bytes - sizeof(real), 0, sizeof(real)); /* what is behind the last */
+	memset(tape + bytes - sizeof(real), 0, sizeof(real)); /* the padding */
 	memset(tape, 0, head_bytes(layer));
 	head[0] = (uint16_t)spikes;
 	head[1] = (uint16_t)near;
@@ -160,7 +150,7 @@ size_t neap__lif_tape(
 	return bytes;
 }
 
-/* The membranes of all units are on tape: finds spikes and support as the forward pass did. */
+/* Reads a dense tape: finds spikes and support from the membranes, as the forward pass did. */
 static size_t view_dense(struct neap__at *at, const unsigned char *p, struct neap__view *view)
 {
 	const struct neap__kernels *k = at->net->kernels;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lstm: as PyTorch's, with one bias for its two; columns of W, V and b are the gates
- * i, f, g, o, n each:
- *   i, f, o = sigmoid(...), g = tanh(...) of W x + V h_{-1} + b
- *   c = f c_{-1} + i g; h = o tanh c
- *   dh = gh + V'd(in)_{+1}; dc = f_{+1} dc_{+1} + o (1 - tanh^2 c) dh
- *   d(in) = {g i (1 - i) dc, c_{-1} f (1 - f) dc, i (1 - g^2) dc, tanh c o (1 - o) dh}
+ * lstm.c: the LSTM cell, as PyTorch's, with one bias for its two. Columns of W, V and b are the
+ * gates i, f, g, o, n each:
+ *     i, f, o = sigmoid(in), g = tanh(in), each of its own columns; in = W x + V h_{-1} + b
+ *     c = f c_{-1} + i g; h = o tanh c
+ *     dh = gh + V'd(in)_{+1}; dc = f_{+1} dc_{+1} + o (1 - tanh^2 c) dh
+ *     d(in) = {g i (1 - i) dc, c_{-1} f (1 - f) dc, i (1 - g^2) dc, tanh c o (1 - o) dh}
  *
- * State: c, and h as the last outputs. Adjoint: d(in) 4n, f dc. Tape: i, f, g, o, c_{-1};
- * c and h are made again from it.
+ * State: c, and h as the last outputs. Adjoint: d(in) 4n, f dc. Tape: i, f, g, o, c_{-1}; c and h
+ * are computed again from the tape.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 
@@ -45,7 +46,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 		memcpy(tape, gate, GATES * row);
 		memcpy(tape + GATES * row, c, row);
 	}
-	next_state(at->net->kernels, gate, c, c, at->group->wide[0], neap__output_all(at), n);
+	next_state(at->net->kernels, gate, c, c, at->group->scratch[0], neap__output_all(at), n);
 	return tape ? TAPE * row : 0;
 }
 

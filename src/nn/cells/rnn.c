@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rnn: h = f(W x + V h_{-1} + b), f tanh or relu, as PyTorch's with one bias for its two.
- *   dh = gh + V'd(in)_{+1}; d(in) = f' dh, f' = 1 - h^2 or [h > 0]
+ * rnn.c: the plain recurrent cell, as PyTorch's, with one bias for its two; f is tanh or relu:
+ *     h = f(W x + V h_{-1} + b)
+ *     dh = gh + V'd(in)_{+1}; d(in) = f' dh, f' = 1 - h^2 or [h > 0]
  *
  * State: h. Adjoint: d(in). Tape: h.
  */
 #include "nn/cells/dense_outputs.h"
+#include "nn/core/forward.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spiking: from what a threshold sees to spikes and tape, and back. */
+/* spiking.c: from what a threshold sees to spikes and tape, and back (spiking.h). */
 #include "nn/cells/spiking.h"
 #include "nn/cells/lif_tape.h"
 
@@ -65,8 +65,8 @@ size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned
 		k->integral[layer->surrogate](now->value_room, u, layer->n, &slope);
 		neap__smooth_spikes(at);
 	} else if (!layer->dense && (tape || layer->keeps_support)) {
-		now->count = k->support(now->room, near->room, at->group->wide[1], &near->count, u,
-			layer->n, slope.theta, slope.cut);
+		now->count = k->support(now->room, near->room, at->group->scratch[1], &near->count,
+			u, layer->n, slope.theta, slope.cut);
 	} else {
 		now->count = k->spikes(now->room, u, layer->n, slope.theta);
 	}
@@ -74,7 +74,7 @@ size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned
 		return 0;
 	at->group->support += layer->dense ? layer->n : near->count;
 	at->group->recorded += layer->n;
-	return neap__lif_tape(at, at->group->wide[1], pre, tape);
+	return neap__lif_tape(at, at->group->scratch[1], pre, tape);
 }
 
 const real *neap__heights(const struct neap__at *at, const struct neap__view *view)
@@ -83,6 +83,6 @@ const real *neap__heights(const struct neap__at *at, const struct neap__view *vi
 	struct neap__slope slope = neap__slope(layer);
 
 	at->net->kernels->slope[layer->surrogate](
-		at->group->wide[1], view->u, view->active, &slope);
-	return at->group->wide[1];
+		at->group->scratch[1], view->u, view->active, &slope);
+	return at->group->scratch[1];
 }

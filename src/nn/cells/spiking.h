@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spiking.h: what cells that spike share: the threshold, resets that come a step later,
- * the tape, the surrogate's heights.
+ * spiking.h: what cells that spike share: the threshold, resets that come one step later, the tape
+ * (lif_tape.h), and the surrogate's heights. In a smooth net a spike is a number, the integral of
+ * the surrogate, and lists hold all units.
  */
 #ifndef NEAP_NN_CELLS_SPIKING_H
 #define NEAP_NN_CELLS_SPIKING_H
@@ -16,25 +17,26 @@
 #define neap__heights NEAP_R(neap__heights)
 
 /*
- * Of a smooth net, the numbers [n] that a reset sees for the spikes of step t: `live`, or
- * those frozen in a gradient check.
+ * Of a smooth net: the spikes [n] of step t that a reset sees: `live`, or in a gradient check the
+ * frozen ones.
  */
 const real *neap__reset_spikes(const struct neap__at *at, int64_t t, const void *live);
 
-/* u -= amount S_{-1}, by way of the reset; x += amount S_{-1}, by any other. */
+/* u -= amount S_{-1}, as a reset (frozen in a gradient check, where detached). */
 void neap__delayed_reset(const struct neap__at *at, real *u, real amount);
+/* x += amount S_{-1}, not as a reset. */
 void neap__delayed_spikes(const struct neap__at *at, real *x, real amount);
 
-/* Of a smooth net: fills in at->now with numbers s [n] for all units; s is its room. */
+/* Of a smooth net: lists all units in at->now; their numbers [n] are in its value_room. */
 void neap__smooth_spikes(struct neap__at *at);
 
 /*
- * Fills in at->now and at->near_now from what the threshold sees, u, and writes the tape
- * of lif_tape.h where it is not NULL; returns its bytes.
+ * Fills in at->now and at->near_now from u[n], what the threshold sees, and where tape is not NULL
+ * writes the tape of lif_tape.h; pre as there. Returns the bytes of tape.
  */
 size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned char *tape);
 
-/* The surrogate's derivative at the active units: in group->wide[1]. */
+/* The surrogate's derivative at the active units, in group->scratch[1]. */
 const real *neap__heights(const struct neap__at *at, const struct neap__view *view);
 
 #endif

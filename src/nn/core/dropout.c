@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * dropout: what of a layer's outputs reaches the layer above (Srivastava and others 2014; on
- * connections between layers only, Zaremba and others 2014: a unit's own reset and its
- * recurrent connections see all of them). A unit is kept or dropped for a whole sequence (Gal
- * and Ghahramani 2016), by (seed, draw, sample, layer, unit): steps are as they were when they
- * are computed again, and nothing is kept a step.
- *
- * Forward, outputs that are kept count 1/(1 - p). So do gradients that come down to them;
- * those of weights are multiplied once a block of steps (fold), so that spikes stay ones.
- */
-#include "nn/core/precision.h"
+/* dropout.c: drawing the units that pass, and what passes of outputs and gradients (dropout.h). */
+#include "nn/core/dropout.h"
 #include "base/philox.h"
 
 static uint8_t *passes_of(const struct neap_net *net, const struct neap__group *group,

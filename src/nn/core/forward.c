@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ranges of steps of one group, forward: with tapes, with a log or with neither. A step
- * goes layer by layer over the samples, in their order, so that a weight row serves all
- * of them, and sums over samples do not depend on how a range was cut.
- */
-#include "nn/core/precision.h"
+/* forward.c: a step of all samples, and the ranges made of steps (forward.h). */
+#include "nn/core/forward.h"
+#include "nn/core/dropout.h"
+#include "nn/core/products.h"
+#include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
 
 #include <string.h>
@@ -30,7 +29,7 @@ void *neap__start_bias(struct neap__at *at, void *row)
 {
 	const struct neap__layer *layer = at->layer;
 	return memcpy(
-		row, at->net->tensors[layer->bias].data, (size_t)layer->at.sums * sizeof(real));
+		row, at->net->tensors[layer->bias].data, (size_t)layer->widths.sums * sizeof(real));
 }
 
 static void count_spikes(double *total, const struct neap__list *list)
@@ -40,8 +39,8 @@ static void count_spikes(double *total, const struct neap__list *list)
 		total[list->id[k]] += s ? (double)s[k] : 1.0;
 }
 
-/* Where the samples are in layer l. */
-static void enter(struct neap_net *net, struct neap__group *group, int alive, int l)
+/* Points the samples at layer l and at its lists. */
+static void enter_layer(struct neap_net *net, struct neap__group *group, int alive, int l)
 {
 	const struct neap__layer *layer = &net->layers[l];
 	struct neap__list **spikes = group->spike_lists, **near = group->support_lists;
@@ -64,7 +63,7 @@ static struct neap__sample_rows sample_of(const struct neap__list *list, real *o
 		.id = list->id, .v = list->value, .count = list->count, .out = out};
 }
 
-/* at->sums = what the cell starts with + W x + V S_{-1} */
+/* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
@@ -92,8 +91,8 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
-		samples[i] =
-			sample_of(group->at[i].prev, (real *)group->at[i].sums + layer->at.own_at);
+		samples[i] = sample_of(
+			group->at[i].prev, (real *)group->at[i].sums + layer->widths.own_at);
 	neap__products_add(net, samples, alive, layer->recurrent);
 	if (layer->candidate < 0)
 		return;
@@ -101,7 +100,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		struct neap__at *at = &group->at[i];
 		void *room = group->views[(size_t)layer->index * group->room + at->slot].numbers[0];
 		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
-		samples[i] = sample_of(&gated, (real *)at->sums + layer->at.candidate_at);
+		samples[i] = sample_of(&gated, (real *)at->sums + layer->widths.candidate_at);
 	}
 	neap__products_add(net, samples, alive, layer->candidate);
 }
@@ -122,7 +121,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	for (int l = 0; l < net->nlayers && alive; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		int known = walked && !layer->cell->readout;
-		enter(net, group, alive, l);
+		enter_layer(net, group, alive, l);
 		if (!known)
 			make_sums(net, group, alive);
 		for (int i = 0; i < alive; i++) {
@@ -198,7 +197,7 @@ static size_t write_list(
 	return bytes;
 }
 
-/* The log of the step just made (replay_steps.c has its layout). */
+/* Writes the log of the step just made (spike_log.h); returns its bytes. */
 static size_t write_log(
 	const struct neap_net *net, struct neap__group *group, int64_t t, unsigned char *log)
 {

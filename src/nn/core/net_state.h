@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_state.h: a net as the files of this folder see it, in either precision
- * (numbers of the net's precision stand behind void *).
- *
- * Samples form groups; one thread carries a group through a range of steps.
- * Layout of a state or an adjoint: groups, in them samples (each a multiple of
- * 64 bytes), in them layers from the input up. Offsets in struct neap__layer
- * count from the start of a sample. A state of all zero bytes is the one at
- * step 0.
+ * net_state.h: the structs of a net in either precision; numbers of the net's precision stand
+ * behind `void *`. Samples form groups, and one thread carries a group through a range of steps. A
+ * state or an adjoint of a batch is an array of groups; a group is an array of samples, each a
+ * multiple of 64 bytes; a sample is an array of layers from the input up. Offsets in struct
+ * neap__layer count from the start of a sample. A state of all zero bytes is the state at step 0.
  */
 #ifndef NEAP_NN_CORE_NET_STATE_H
 #define NEAP_NN_CORE_NET_STATE_H
@@ -20,64 +17,80 @@
 struct neap__thread_pool;
 struct neap__kernels;
 struct neap__cell;
-struct neap__events;
+struct neap__at;
+struct neap__view;
 struct neap__deferred;
 struct neap__outer_team;
 struct neap__outer_tile;
 struct neap__replay;
 
 enum {
-	NEAP__GRADIENT_BLOCK = 64, /* steps whose weight gradients are summed together */
-	NEAP__TAPE_HEAD = 40,	   /* headers of a tape of one round */
-	NEAP__TAPE_GROUP = 16,	   /* a group's offset in a round, and of its first step */
-	NEAP__LAYERS_MOST = 64,	   /* of a net that has a log */
-	NEAP__LEAKS_MOST = 2	   /* time constants of a cell */
+	/*
+	 * Steps of a gradient block: sums within a block are made in the net's precision, sums of
+	 * blocks in double, so that rounding does not grow with the length of the chain.
+	 */
+	NEAP__GRADIENT_BLOCK = 64,
+	NEAP__TAPE_HEAD = 40,  /* bytes of the headers of a tape of one round (step_functions.c) */
+	NEAP__TAPE_GROUP = 16, /* bytes a group adds to a round of one step: two offsets, rounded */
+	NEAP__LAYERS_MOST = 64, /* layers of a net that has a log */
+	NEAP__LEAKS_MOST = 2	/* time constants of a cell */
 };
 
-/* One parameter tensor; struct neap_param shows it to the world. */
+/* A parameter tensor; struct neap_param shows it to the world. */
 struct neap__param {
 	char name[40];
-	int64_t rows, columns, count;
-	size_t offset, row_offset; /* first element and row, counted over all tensors */
-	void *data;
-	double *grad;
-	uint32_t *row_start; /* compressed rows; NULL when dense */
-	uint16_t *column;
-	double deviation; /* of the initial normal distribution; 0: starts at zero */
-	int takes_spikes; /* and no numbers */
-	int is_leak;	  /* logits of decays */
-	double factor;	  /* of its gradient, in the batch begun */
+	int64_t rows, columns, count; /* count: numbers stored, rows * columns where dense */
+	size_t offset, row_offset;    /* first number and row, counted over all tensors */
+	void *data;		      /* [count] */
+	double *grad;		      /* [count] complete after neap_net_end */
+	uint32_t *row_start;	      /* [rows + 1] compressed rows; NULL when dense */
+	uint16_t *column;	      /* [count]; NULL when dense */
+	int takes_spikes;	      /* all its inputs are spikes: products need no factors */
+	int is_leak;		      /* logits of decays */
+	double factor;		      /* multiplies its gradient, in the batch begun */
 };
 
-enum neap__activation { NEAP__TANH, NEAP__RELU };
+/* X(name, word): the activations of an rnn. */
+#define NEAP__ACTIVATIONS(X) X(NEAP__TANH, tanh) X(NEAP__RELU, relu)
+enum neap__activation {
+#define NEAP_X(name, word) name,
+	NEAP__ACTIVATIONS(NEAP_X)
+#undef NEAP_X
+};
 
-/* What the lists of a layer's outputs hold. */
+/* What a list of a layer's outputs holds. */
 enum neap__outputs {
-	NEAP__OUTPUT_SPIKES, /* spikes: units alone */
-	NEAP__OUTPUT_VALUES, /* the units that are not 0, and their numbers */
+	NEAP__OUTPUT_SPIKES, /* the units that spiked; no numbers */
+	NEAP__OUTPUT_VALUES, /* the units whose output is not 0, and their numbers */
 	NEAP__OUTPUT_ALL     /* all units, and their numbers */
 };
 
 /*
- * The row of a cell's sums, in sizes of the layer: as many columns as W, V and the row
- * itself have, and where those of V and of a second product begin. All zero: 1, 1, 1, 0, 0.
+ * Columns of a layer's products. In a cell's code they count in units of the layer's size n, in a
+ * layer they are multiplied by n. All zero in a cell's code means 1, 1, 1, 0, 0.
  */
 struct neap__widths {
-	int in, own, sums, own_at, candidate_at;
+	int in;		  /* columns of W */
+	int own;	  /* columns of V */
+	int sums;	  /* numbers of the row that all products are added to, and of d(in) */
+	int own_at;	  /* first number of that row that V is added to */
+	int candidate_at; /* the same of the second product (struct neap__cell_code) */
 };
 
-/* A decay a step of each unit (leak.h): by tau, and by tau_syn or tau_adapt. */
+/* The leaks of a cell: that of the membrane (tau), then tau_syn or tau_adapt where it has one. */
 enum { NEAP__MEMBRANE_LEAK, NEAP__SECOND_LEAK };
+
+/* A decay a step of each unit of a layer (leak.h). */
 struct neap__leak {
-	double start;		    /* by the time constant given */
+	double start;		    /* the decay that the time constant of the options says */
 	int tensor;		    /* its logits, where it is learned; -1: fixed */
-	void *decay, *rest, *slope; /* [n]: decay, 1 - decay, d decay / d logit (fixed: 0) */
+	void *decay, *rest, *slope; /* [n] each: decay, 1 - decay, d decay / d logit (0: fixed) */
 };
 
-/* A layer, the readout included (the last one). */
+/* A layer; the last layer of a net is the readout. */
 struct neap__layer {
 	const struct neap__cell *cell;
-	int index, n, below; /* units, units of the layer below */
+	int index, n, below; /* n: units; below: units of the layer below, or inputs */
 	int hidden_at;	     /* hidden units below it, in all */
 	int is_recurrent, delay;
 	enum neap_reset reset;
@@ -85,232 +98,95 @@ struct neap__layer {
 	enum neap_surrogate surrogate;
 	double width, height, support, threshold, reset_value;
 	double tau, scale, recurrent_scale, density, dropout;
-	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them */
+	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them (spec.c) */
 	enum neap__activation activation;
 
 	enum neap_learn learn;
 	int nleaks; /* time constants of the cell */
 	struct neap__leak leaks[NEAP__LEAKS_MOST];
-	double cut;	   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
-	int smooth, dense; /* dense: every unit counts as inside the support */
+	double cut; /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
+	int smooth; /* a spike is a number (struct neap_net_options) */
+	int dense;  /* its tapes are dense: every unit counts as inside the support */
 	enum neap__outputs outputs;
-	int keeps_spikes;	     /* the last step's spikes are part of the state */
-	int keeps_support;	     /* so are the units that were inside the support */
-	int logged;		     /* spikes go into the log: others than the readout see them */
-	int weight, recurrent, bias; /* tensors; recurrent may be -1 */
+	int keeps_spikes;  /* outputs of the last step are part of the state */
+	int keeps_support; /* so are the units that were inside the support */
+	int logged;	   /* its spikes go into the log: not the readout alone sees them */
+	int weight, recurrent, bias; /* indices of its tensors; recurrent may be -1 */
 	int candidate;		     /* tensor of the second product; -1: none */
-	struct neap__widths at;	     /* columns, and where they begin */
+	struct neap__widths widths;
 
+	/* Offsets in bytes. In a sample's state: */
 	size_t state_at;   /* the cell's own numbers */
-	size_t spikes_at;  /* bitmap of the last spikes, or n numbers where outputs are */
-	size_t support_at; /* bitmap */
+	size_t spikes_at;  /* bitmap of the last spikes, or the last outputs [n] where all are kept
+			    */
+	size_t support_at; /* bitmap of the units inside the support */
 	size_t traces_at;  /* rows of n numbers, of leaks that are learned */
-	size_t adjoint_at; /* d(in), at.sums numbers, then what else the cell carries */
+	/* In a sample's adjoint: d(in), widths.sums numbers, then what else the cell carries. */
+	size_t adjoint_at;
 };
 
-/* Spikes of one layer, sample and step: `count` ascending ids; value NULL: ones. */
+/* Outputs of one layer, sample and step. */
 struct neap__list {
 	int count;
-	const uint16_t *id;
-	const void *value;
-	uint16_t *room;	  /* ids this list may fill in; NULL when borrowed */
-	void *value_room; /* n numbers, where outputs are */
+	const uint16_t *id; /* [count] units, ascending */
+	const void *value;  /* [count] their numbers; NULL: ones */
+	uint16_t *room;	    /* [n + NEAP__SPARE] ids that this list may fill in; NULL: borrowed */
+	void *value_room;   /* [n] numbers, of layers whose outputs have some */
 };
 
 /* Gradient sums of the samples that are summed together. */
 struct neap__grads {
 	int first, size; /* samples of the batch */
-	void *part;	 /* sums of the block of steps being reversed, all tensors */
-	double *total;	 /* sums of the blocks before */
-	uint8_t *dirty;	 /* a row of part is not zero; one byte a row, all tensors */
+	void *part;	 /* sums of the gradient block in progress: net->elements numbers */
+	double *total;	 /* sums of the blocks before, the same shape */
+	uint8_t *dirty;	 /* [net->rows] a row of part is not zero */
 	void *memory;
 };
 
 /*
- * What one thread carries through a range: the samples of one struct neap__grads, or some
- * of them where the net is `dense` (outer_products.h).
+ * What one thread carries through a range: the samples of one struct neap__grads, or some of them
+ * where the net is dense (outer_products.h). All its memory is made by neap_net_begin.
  */
 struct neap__group {
-	int first, size; /* samples of the batch */
-	int64_t steps;	 /* of its longest sample */
-	size_t state_at, adjoint_at;
+	int first, size;	     /* samples of the batch */
+	int64_t steps;		     /* of its longest sample */
+	size_t state_at, adjoint_at; /* bytes before it in the batch's state and adjoint */
 	struct neap__grads *grads;
-	double *spikes; /* spikes of every hidden unit, first passes only */
-	double support; /* units inside the support, and how many were asked */
-	double recorded;
-	double tape_bytes; /* written by record, and for how many samples and steps */
-	double tape_steps;
-	size_t step_tape;   /* the largest tape of a step, a multiple of 8 */
+	double *spikes;	    /* [net->hidden] sum of outputs of every unit; first passes only */
+	double support;	    /* units inside the support, over all steps recorded */
+	double recorded;    /* units there were in these */
+	double tape_bytes;  /* bytes of tape written */
+	double tape_steps;  /* samples times steps that these are of */
+	size_t step_tape;   /* bytes of the largest tape of a step, a multiple of 8 */
 	size_t step_log;    /* the same of a log */
-	int room;	    /* samples there is memory for */
-	size_t round_bytes; /* used in the round of record in progress */
-	double log_bytes;   /* as tape_bytes, tape_steps */
+	int room;	    /* samples that there is memory for */
+	size_t round_bytes; /* bytes written in the round in progress (step_functions.c) */
+	double log_bytes;   /* as tape_bytes and tape_steps, of logs */
 	double log_steps;
-	struct neap__replay *replay; /* of a net that has a log */
-	void *memory;		     /* all the above and below */
+	struct neap__replay *replay; /* NULL: the net has no log */
+	void *memory;		     /* of all arrays of the group */
 
-	/* lists[parity of the step][sample * layers + layer] */
+	/* [parity of the step][sample * layers + layer]: outputs, and units inside the support. */
 	struct neap__list *spike_lists[2], *support_lists[2];
-	/* Scratch rows, as wide as the widest layer (neap_net.row_bytes). */
-	void *wide[2];
-	void *sums;		  /* [sample] of products: forward into a cell, backward into dS */
+	void *scratch[2];	  /* rows as wide as the widest layer (net->row_bytes) */
+	void *sums;		  /* [sample] such rows: forward the sums of a cell, backward dS */
 	struct neap__view *views; /* [layers][sample] */
-	struct neap__at *at;	  /* [sample] those that have not ended */
-	void *sample_rows;	  /* [sample] struct neap__sample_rows */
-	struct neap__deferred *deferred; /* of the thread that works on it, or of its grads */
-	int step;			 /* rows in use there */
-	double *z, *dz;			 /* [classes] */
-	/* Of nets that drop: which units are kept, and scratch for what of their outputs goes up.
-	 */
+	struct neap__at *at;	  /* [sample] those that have not ended, in order */
+	void *sample_rows;	  /* [sample] struct neap__sample_rows of a product */
+	struct neap__deferred *deferred; /* of the thread that works on it; dense nets: of grads */
+	int step;			 /* row of steps in use in `deferred` */
+	double *z, *dz;			 /* [classes] an answer and its gradient */
+	/* Of nets with dropout. */
 	struct {
-		uint8_t *passes; /* [sample][hidden units] */
-		uint16_t *ids;	 /* [sample][widest] */
-		void *values;	 /* [sample] scratch rows */
+		uint8_t *passes; /* [sample][hidden units] dropout lets the unit's outputs pass */
+		uint16_t *ids;	 /* [sample][widest] scratch for the outputs that pass */
+		void *values;	 /* [sample] rows of scratch for their numbers */
 	} mask;
 };
 
-/* What a tape says about one layer, sample and step. */
-struct neap__view {
-	struct neap__list spikes, prev; /* prev: of the step before, reset to zero only */
-	int active;			/* units inside the support */
-	const uint16_t *active_id;
-	const void *u; /* their membranes */
-	int npre;
-	const uint16_t *pre_id;
-	const void *pre; /* membranes before a reset to zero */
-	const void *outputs;
-	const void *trace[NEAP__LEAKS_MOST]; /* of leaks that are learned, at the active units */
-	int whole_trace;		     /* or of all units */
-	struct neap__list gated; /* what entered the second product; its ids to be asked for dS */
-	uint16_t *ids[3];	 /* scratch [n] each */
-	void *numbers[3];	 /* scratch [n] each */
-};
-
-/* Where a cell works: one sample, layer and step. */
-struct neap__at {
-	struct neap_net *net;
-	struct neap__group *group;
-	const struct neap__layer *layer;
-	const struct neap_sequence *sequence;
-	int sample, slot; /* in the batch, in the group */
-	int64_t t;
-	int first;
-	unsigned char *state;		    /* of the sample, forward */
-	unsigned char *adjoint;		    /* of the sample, backward */
-	void *sums;			    /* forward: of the layer's products */
-	const struct neap__list *below;	    /* spikes that enter */
-	const struct neap__list *prev;	    /* own spikes of the step before */
-	struct neap__list *now;		    /* own spikes: filled in */
-	const struct neap__list *near_prev; /* units inside the support, likewise */
-	struct neap__list *near_now;
-};
-
-/* Where the parts of a tape go that lists units (struct neap__cell_code). */
-struct neap__listing {
-	void *membranes;
-	uint16_t *spikes, *near;
-};
-
-/*
- * A cell in one precision. Sizes are in bytes. A step goes layer by layer over the
- * samples of a group, and so that a weight row serves all of them the products with
- * weights are made outside the cell, for all samples at once:
- *
- * forward: `start` for each sample gives the row that the products are added to, W x
- * first, then V S_{-1}: begun with what comes before them (the bias, a decayed state).
- * It lies in the state, or is `row`, scratch as wide as the layer. `finish` for each
- * sample does the rest from there: fills in at->now and, when tape is not NULL, writes
- * the step's tape there (aligned to a number) and returns its size, a multiple of a
- * number.
- *
- * backward: `view` reads that tape back. Then dS of the active units is summed up from
- * the layer above, recurrent weights, penalty and the extra row. `backward` turns d(in)
- * and what else the adjoint holds from step t+1 to t; ds[k] is the gradient that
- * reaches the spikes of the k-th active unit, the reset's part excluded. Gradients of
- * weights are made outside from d(in) and the lists.
- *
- * What a sample gets must not depend on the others, nor on the order they come in.
- */
-struct neap__cell_code {
-	struct neap__widths widths;
-	enum neap__outputs outputs;
-	int has_candidate; /* a second product, with gated outputs of the step before */
-	int is_dense;	   /* every tape takes tape_max */
-	/* Rows of n numbers that a state, an adjoint, the largest tape takes; or a function says.
-	 */
-	struct {
-		int state, adjoint, tape;
-	} rows;
-	int traces; /* rows of a state where the leaks are learned */
-	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
-	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
-	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);
-	/* Optional [0]: where in a sample's adjoint numbers stand that feed dS beside the rows. */
-	size_t (*extra_at)(const struct neap__layer *layer);
-	void *(*start)(struct neap__at *at, void *row);
-	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
-	/*
-	 * Optional, for layers whose spikes were logged [none: such a net has no log]:
-	 * fills in the constants of a struct neap__membrane_walk, which makes the membranes of many
-	 * steps; and what finish does from there, which may change them.
-	 */
-	void (*walk)(const struct neap__layer *layer, void *walk);
-	size_t (*walked)(struct neap__at *at, void *membranes, unsigned char *tape);
-	/*
-	 * With it: whether a tape of so many spikes and units inside the support has these units
-	 * alone, and no membranes of others; and that tape but for these three, which go where
-	 * `to` then says: membranes first, then spikes, then units. Returns its bytes.
-	 */
-	int (*lists)(
-		const struct neap_net *net, const struct neap__layer *layer, int spikes, int near);
-	size_t (*listed)(const struct neap__layer *layer, int spikes, int near, unsigned char *tape,
-		struct neap__listing *to);
-	/* NEAP__OUTPUT_VALUES only: fills in the numbers of the units listed, from the state. */
-	void (*recall)(const struct neap__layer *layer, const unsigned char *state,
-		struct neap__list *list);
-	/*
-	 * has_candidate only. Forward, between the products: the list that enters the second
-	 * one; `room` is scratch [n]. Backward, after `backward`: q are the products of the
-	 * candidate's d(in) with the rows of view->gated; fills in what follows from them, and
-	 * the list again, for the gradient of weights.
-	 */
-	struct neap__list (*gate)(struct neap__at *at, void *sums, void *room);
-	void (*ungate)(struct neap__at *at, struct neap__view *view, const void *q);
-	size_t (*view)(struct neap__at *at, const unsigned char *tape, struct neap__view *view);
-	void (*backward)(struct neap__at *at, const struct neap__view *view, void *ds);
-};
-
-/* What a cell is, and which keys of the specification string it has. */
-enum neap__trait {
-	NEAP__READOUT = 1,
-	NEAP__HIDDEN = 1 << 1,
-	NEAP__HAS_LEAK = 1 << 2,      /* tau */
-	NEAP__HAS_THRESHOLD = 1 << 3, /* threshold and surrogate */
-	NEAP__HAS_RESETS = 1 << 4,    /* ways to reset */
-	NEAP__HAS_DETACH = 1 << 5,
-	NEAP__HAS_SYNAPSE = 1 << 6,	     /* tau_syn */
-	NEAP__HAS_ADAPTATION = 1 << 7,	     /* tau_adapt */
-	NEAP__HAS_RAISED_THRESHOLD = 1 << 8, /* a threshold that spikes raise: adapt */
-	NEAP__HAS_COUPLING = 1 << 9,	     /* adaptation by membrane and spikes: a, b */
-	NEAP__HAS_ACTIVATION = 1 << 10,	     /* activation */
-	NEAP__IS_RECURRENT = 1 << 11,	     /* is recurrent, r or not */
-};
-
-/* A row of the table in cells.c. */
-struct neap__cell {
-	const char *name;
-	int traits; /* of enum neap__trait */
-	int readout;
-	const struct neap__cell_code *code[2]; /* by enum neap_precision */
-};
-
-const struct neap__cell *neap__cell_find(const char *name, size_t length);
-/* NULL beyond the end. */
-const struct neap__cell *neap__cell_at(int index);
-
-/* What runs a group over a range; one for each precision. */
+/* What runs a group over a range; one table for each precision (precision_ops.h). */
 struct neap__precision_ops {
-	size_t real;
+	size_t real; /* bytes of a number */
 	void (*advance)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, int first);
 	/* Writes a table of offsets [t1 - t0] and the tapes; returns the bytes, a multiple of 8. */
@@ -319,49 +195,51 @@ struct neap__precision_ops {
 	/* The same of a log, and no tape. */
 	size_t (*log)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, int first, unsigned char *log);
-	/* As record, from logs[t1 - t0], a step's each. */
+	/* As record, from logs[t1 - t0], the log of a step each. */
 	size_t (*replay)(struct neap_net *net, struct neap__group *group, unsigned char *state,
 		int64_t t0, int64_t t1, const unsigned char *const *logs, unsigned char *tape);
 	/* The kernels of an instruction set. */
 	const struct neap__kernels *(*kernels)(enum neap__isa isa);
-	int (*strip)(const struct neap_net *net); /* units that replay goes through together */
-	/* The decays of a layer in the batch begun. */
+	/* Units that a replay goes through together; columns of a strip of a dense product. */
+	int (*strip_units)(const struct neap_net *net);
+	int (*strip_columns)(const struct neap_net *net);
+	/* Sets the decays of a layer for the batch begun. */
 	void (*leak)(struct neap_net *net, const struct neap__layer *layer);
-	/* Which units dropout keeps in it. */
+	/* Draws which units dropout lets pass in the batch begun. */
 	void (*draw)(struct neap_net *net, struct neap__group *group);
-	/* Brings the weights into the order that replay, and dense products, read them in. */
+	/* Brings the weights into the order that replay reads them in. */
 	void (*pack)(struct neap_net *net);
+	/* Brings the weights into the strips that dense products read. */
 	void (*fill_strips)(struct neap_net *net);
-	int (*strip_columns)(const struct neap_net *net); /* of dense products */
 	void (*backward)(struct neap_net *net, struct neap__group *group, unsigned char *adjoint,
 		int64_t t1, int64_t t0, const unsigned char *tape, int64_t tape_t0);
-	/* Of a dense net, after backward of all groups: gradients of its steps [t0, t1). */
+	/* Of a dense net, after `backward` of all groups: gradients of its steps [t0, t1). */
 	void (*add_tile)(struct neap_net *net, struct neap__grads *grads,
 		const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1,
 		int64_t t0);
-	/* Answer and loss of one sample; fills in its adjoint, when there is one. */
-	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
-		const unsigned char *state, unsigned char *adjoint, double *answer);
-	/* The penalty's gradient a spike: net->penalty. */
+	/* Sets the gradient a spike of a unit gets from the penalty on rates. */
 	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
 };
-extern const struct neap__precision_ops neap__precision_ops_float, neap__precision_ops_double;
 
 /* How a gradient check treats the spikes that a detached reset sees. */
-enum neap__frozen { NEAP__LIVE, NEAP__FREEZE, NEAP__FROZEN };
+enum neap__frozen {
+	NEAP__LIVE,   /* no gradient check: resets see the spikes of the step */
+	NEAP__FREEZE, /* the same, and the spikes are stored */
+	NEAP__FROZEN  /* detached resets see the stored spikes */
+};
 
 struct neap_net {
 	struct neap_net_options options;
 	char *spec;
-	int nlayers; /* readout included; hidden layers are nlayers - 1 */
+	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
 	int ntensors;
 	struct neap__param *tensors;
-	size_t elements, rows; /* of all tensors */
+	size_t elements, rows; /* of all tensors; elements with padding between tensors */
 	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
 	struct neap__thread_pool *pool;
-	uint16_t *identity; /* 0, 1, 2, ... up to the widest layer */
+	uint16_t *identity; /* [widest] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
 
@@ -370,77 +248,59 @@ struct neap_net {
 	const struct neap_sequence *events;
 	int64_t events_from, events_to;
 	struct neap_objective objective; /* loss NULL: forward only */
-	struct neap__group *groups;
+	struct neap__group *groups;	 /* [group_room], each for group_size samples */
 	int ngroups, group_room, group_size;
-	struct neap__grads *grads;
+	struct neap__grads *grads; /* [grads_room], each for grads_size samples */
 	int ngrads, grads_room, grads_size;
-	struct neap__deferred *deferred; /* [threads], or [grads_room], for grads_size samples */
+	struct neap__deferred *deferred; /* [threads]; dense nets: [grads_room] */
 	int ndeferred;
 	int dense; /* outputs of hidden layers are numbers of all units, weights dense rows */
-	struct neap__outer_team *team;	/* [threads] where dense */
-	struct neap__outer_tile *tiles; /* the work on a struct neap__grads, cut in pieces */
+	struct neap__outer_team *team;	/* [threads] of a dense net */
+	struct neap__outer_tile *tiles; /* [ntiles] the tensors of a dense net, cut in tiles */
 	int ntiles;
 	int sample_room;
-	size_t sample_state, sample_adjoint, sample_tape;
-	size_t state_bytes, adjoint_bytes, tape_max, group_memory;
-	double sample_steps; /* sum of lengths */
-	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
-	double log_rate;     /* the same of logs */
-	int can_drop;	     /* a layer has dropout */
-	int drops;	     /* and it is on in the batch begun */
-	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
-	size_t sample_log, log_max, strip;
-	void **packed; /* [layers] weights as replay reads them, where has_log */
+	size_t sample_state, sample_adjoint, sample_tape; /* bytes a sample */
+	size_t state_bytes, adjoint_bytes, tape_max;	  /* bytes of the batch */
+	size_t group_memory;				  /* bytes of a group's memory */
+	double sample_steps;				  /* sum of lengths of the samples */
+	double tape_rate;  /* bytes a sample and step, measured; 0: not yet */
+	double log_rate;   /* the same of logs */
+	int can_drop;	   /* a layer has dropout */
+	int drops;	   /* dropout is on in the batch begun */
+	int has_log;	   /* its spikes can be logged, and tapes replayed from them */
+	size_t sample_log; /* bytes a sample's log of a step takes at most */
+	size_t log_max;
+	size_t strip_units; /* units of a strip of `packed` */
+	void **packed;	    /* [layers] weights as replay reads them, where has_log */
 	size_t packed_bytes;
-	int is_packed; /* they are those of the batch begun */
+	int is_packed; /* `packed` holds the weights of the batch begun */
 	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */
 	void **strips, **turned;
-	int has_strips; /* they are those of the batch begun */
+	int has_strips; /* they hold the weights of the batch begun */
 	int fixed_tape; /* every step's tape takes tape_max: dense, and no sample ends early */
 
-	void **penalty; /* [layers]: gradient a spike, when there is a penalty */
+	void **penalty; /* [layers] -> [n]: gradient a spike, when there is a penalty */
 	int has_penalty;
-	double *step_loss; /* [sample]: sum of losses over steps (step readout) */
-	int *prediction;
-	double *answer, *rate;
+	double *step_loss; /* [sample] sum of losses over steps (readout `step`) */
+	int *prediction;   /* [sample] */
+	double *answer;	   /* [sample][classes] */
+	double *rate;	   /* [layers] */
 	struct neap_net_result result;
 
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
 
-/* Decays of a layer that are learned. */
+/* How many decays of a layer are learned. */
 static inline int neap__learned(const struct neap__layer *layer)
 {
 	return layer->learn == NEAP_LEARN_TAU ? layer->nleaks : 0;
 }
 
-/* By what dropout raises the outputs that it lets through. */
+/* The factor of outputs that dropout lets pass. */
 static inline double neap__dropout_scale(const struct neap__layer *layer)
 {
 	return 1 / (1 - layer->dropout);
 }
-
-/* Makes sure that the events of step t are there: of a long batch, takes its window. */
-int neap__net_window(struct neap_net *net, int64_t t);
-/* Fills in options and layers from the specification string. */
-int neap__net_parse(struct neap_net *net);
-/* Makes, fills in and names the tensors. */
-int neap__net_tensors(struct neap_net *net);
-/* Room for the weights in the order of a replay, and in strips. */
-int neap__net_packed(struct neap_net *net);
-void neap__packed_free(struct neap_net *net);
-/* Offsets and sizes of a sample's state, adjoint and tape. */
-int neap__net_layout(struct neap_net *net);
-/* The most bytes of tape that a sample's step takes in a layer. */
-size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer);
-/* The memory of gradients, and of a group of at most `samples` samples. */
-int neap__grads_make(struct neap_net *net, struct neap__grads *grads);
-void neap__grads_free(struct neap__grads *grads);
-
-int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
-void neap__group_free(struct neap__group *group);
-/* All of them. */
-void neap__groups_free(struct neap_net *net);
 
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * products: weights times what samples have. Where all units of a layer have outputs, or are
- * asked for theirs, that is a dense product, made from weights in strips; else rows of a list.
- * Which it is depends on the sample's own list alone.
- */
-#include "nn/core/precision.h"
+/* products.c: cuts the samples of a product into runs of dense and of listed ones (products.h). */
+#include "nn/core/products.h"
 
-/* How many shares from the first on have a list of all rows, or (full 0) have not. */
+/* How many samples from the first on list all rows, or where full is 0 do not. */
 static int run_of(const struct neap__sample_rows *samples, int count, int rows, int full)
 {
 	int n = 0;

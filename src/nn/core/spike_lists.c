@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists: last spikes and supports of a group between the steps: from states and into them. */
-#include "nn/core/precision.h"
+/* spike_lists.c: bitmaps and numbers of the state to lists and back (spike_lists.h). */
+#include "nn/core/spike_lists.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void bitmap_write(unsigned char *bits, const struct neap__list *list, int
 		bits[list->id[k] >> 3] |= (unsigned char)(1 << (list->id[k] & 7));
 }
 
-/* The lists of the step before t0, from the state. */
+/* Fills in the lists of the step before t0 from the state of the sample in slot s. */
 static void load_lists(
 	struct neap_net *net, struct neap__group *group, unsigned char *state, int s, int64_t t0)
 {
@@ -55,7 +55,7 @@ static void load_lists(
 	}
 }
 
-/* The lists of step t1 - 1, into the state. */
+/* Writes the lists of step t1 - 1 into the state of the sample in slot s. */
 static void save_lists(
 	struct neap_net *net, struct neap__group *group, unsigned char *state, int s, int64_t t1)
 {

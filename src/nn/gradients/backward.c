@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ranges of steps of one group, backward: layer by layer from the top over the samples,
- * in their order. Every sum into a weight's gradient goes downwards in t and upwards in
- * samples, however a range was cut.
- */
-#include "nn/core/precision.h"
+/* backward.c: a step of all samples backward, and ranges of such steps (backward.h). */
+#include "nn/gradients/backward.h"
+#include "nn/core/dropout.h"
+#include "nn/core/forward.h"
+#include "nn/core/products.h"
+#include "nn/gradients/weight_gradients.h"
 
 #include <string.h>
 
@@ -13,8 +13,8 @@ static const real *din_of(const struct neap__at *at, const struct neap__layer *l
 	return (const real *)(const void *)(at->adjoint + layer->adjoint_at);
 }
 
-/* dS of the active units = what reaches them beside products: the penalty and the extra row. */
-static void start_beside(const struct neap__at *at, real *ds)
+/* dS of the active units = what is no product: the penalty and the extra row. */
+static void start_others(const struct neap__at *at, real *ds)
 {
 	const struct neap_net *net = at->net;
 	const struct neap__layer *layer = at->layer;
@@ -30,8 +30,8 @@ static void start_beside(const struct neap__at *at, real *ds)
 }
 
 /*
- * dS += V . d(in) of `layer`, which sees the spikes of the samples' layer in the same step
- * or (next) in the one after it: after the last one there is none.
+ * dS += V d(in) of `layer`, which the outputs of the samples' layer enter in the same step or,
+ * where `next` is 1, in the step after: the last step of a sample has none after.
  */
 static void add_products(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, int tensor, int next)
@@ -53,11 +53,12 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 	neap__products_dot(net, samples, count, tensor);
 }
 
-/* dS from above and beside; what dropout kept from going up sends nothing down. */
+/* dS from the layer above, and what is no product; outputs that dropout stopped get nothing from
+ * above. */
 static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
-	real *beside = group->wide[0];
+	real *others = group->scratch[0];
 	int drops = neap__drops(net, layer);
 
 	for (int i = 0; i < alive; i++) {
@@ -66,7 +67,7 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		if (drops)
 			memset(ds, 0, (size_t)layer->n * sizeof *ds);
 		else
-			start_beside(at, ds);
+			start_others(at, ds);
 	}
 	add_products(net, group, alive, above, above->weight, above->delay);
 	for (int i = 0; drops && i < alive; i++) {
@@ -74,13 +75,13 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		const struct neap__view *view = neap__view_of(at, layer->index);
 		real *ds = neap__scratch_row(net, group->sums, at->slot);
 		neap__dropout_gradient(net, group, layer, at->slot, view, ds);
-		start_beside(at, beside);
+		start_others(at, others);
 		for (int k = 0; k < view->active; k++)
-			ds[k] += beside[k];
+			ds[k] += others[k];
 	}
 }
 
-/* The second product: back through it, and its weights' gradient. */
+/* Backward through the second product, and the gradient of its weights. */
 static void reverse_candidate(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer;
@@ -92,7 +93,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 		samples[i] = (struct neap__sample_rows){.id = gated->id,
 			.count = gated->count,
 			.out = neap__scratch_row(net, group->sums, at->slot),
-			.in = din_of(at, layer) + layer->at.candidate_at};
+			.in = din_of(at, layer) + layer->widths.candidate_at};
 		memset(samples[i].out, 0, (size_t)gated->count * sizeof(real));
 	}
 	neap__products_dot(net, samples, alive, layer->candidate);
@@ -106,7 +107,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 	neap__weights_add_now(net, group, alive, layer->candidate);
 }
 
-/* All samples from step t + 1 to t. */
+/* Moves the adjoints of all samples from step t + 1 to t. */
 static void reverse_step(
 	struct neap_net *net, struct neap__group *group, int alive, const unsigned char *tape)
 {
@@ -133,7 +134,7 @@ static void reverse_step(
 			reverse_candidate(net, group, alive);
 		for (int i = 0; i < alive; i++)
 			neap__weights_store(&group->at[i]);
-		if (net->dense) { /* later, and with those of other groups */
+		if (net->dense) { /* neap__outer_tile_add sums later, with those of other groups */
 			for (int i = 0; i < alive && !layer->cell->readout; i++)
 				neap__outputs_store(&group->at[i]);
 			continue;

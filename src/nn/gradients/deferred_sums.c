@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* deferred_sums.c: the memory of deferred sums (deferred_sums.h). */
 #include "nn/gradients/deferred_sums.h"
 #include "kern/kern.h"
 #include "nn/core/net_state.h"
@@ -10,13 +11,15 @@
 #include <string.h>
 
 enum {
-	SAMPLE_STEPS = 1024, /* kept rows of a layer, about: a strip of them fits in a near cache */
-	EVENTS_MOST = 16384  /* spikes noted of a tensor, or what one step may bring */
+	/* Rows of a layer, about: 1024 strips of 512 bytes stay in a second-level cache. */
+	SAMPLE_STEPS = 1024,
+	/* Events of a tensor, at least; more where one step may bring more. 128 KiB. */
+	EVENTS_LEAST = 16384
 };
 
 size_t neap__deferred_stride(const struct neap_net *net, int layer)
 {
-	size_t bytes = (size_t)net->layers[layer].at.sums * net->ops->real;
+	size_t bytes = (size_t)net->layers[layer].widths.sums * net->ops->real;
 	return neap__round_up(bytes, 64);
 }
 
@@ -32,8 +35,8 @@ static int steps_of(int samples)
 	return steps < 1 ? 1 : steps > NEAP__GRADIENT_BLOCK ? NEAP__GRADIENT_BLOCK : steps;
 }
 
-/* Spikes of dense rows wait; numbers and compressed rows are added at once. */
-static int waits(const struct neap_net *net, int tensor)
+/* Spikes into dense rows are deferred; numbers and compressed rows are added at once. */
+static int is_deferred(const struct neap_net *net, int tensor)
 {
 	if (net->dense)
 		return tensor == net->layers[0].weight;
@@ -41,6 +44,7 @@ static int waits(const struct neap_net *net, int tensor)
 	       net->tensors[tensor].takes_spikes;
 }
 
+/* Takes all arrays of `deferred` from a block. */
 static void take_all(const struct neap_net *net, struct neap__deferred *deferred, int samples,
 	struct neap__pieces *from)
 {
@@ -66,7 +70,7 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	}
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
-		uint64_t room = waits(net, i) ? step > EVENTS_MOST ? step : EVENTS_MOST : 0;
+		uint64_t room = is_deferred(net, i) ? step > EVENTS_LEAST ? step : EVENTS_LEAST : 0;
 		void *events = neap__piece(from, room, sizeof **deferred->events);
 		most_rows = all > most_rows ? all : most_rows;
 		most = room > most ? room : most;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deferred_sums.h: weight gradients that wait. A spike's part in a gradient is a row of d(in)
- * added to a row of the gradient; done at once, step by step, every spike would fetch
- * the gradient's row from far memory. Instead the rows of d(in) of up to 64 steps are
- * kept, spikes are noted with the row they add, and at the end they are sorted by
- * gradient row (a counting sort, which keeps their order) and added row by row.
+ * deferred_sums.h: deferred sums of weight gradients. A spike's part in a gradient is a row of
+ * d(in) added to a row of the gradient; added at once, every spike would read that row of the
+ * gradient from far memory. Here the rows of d(in) of up to 64 steps are stored, events name the
+ * row that they add, and at the end they are sorted by row of the gradient (a counting sort, which
+ * keeps their order) and added row by row.
  *
- * A dense net keeps its layers' outputs, too, and takes the sum of outer products
- * (outer_products.h); noted are the events of its inputs alone.
+ * A dense net stores its layers' outputs too, and takes the sum of outer products
+ * (outer_products.h); the events of its inputs alone are deferred.
  *
- * Every gradient is summed in the order in which spikes were noted, downwards in t and
- * upwards in samples, so where the waiting ends changes no bit.
+ * Every gradient is summed in the order in which events were appended, downwards in t and upwards
+ * in samples, so that no bit depends on where sums are made.
  */
 #ifndef NEAP_NN_GRADIENTS_DEFERRED_SUMS_H
 #define NEAP_NN_GRADIENTS_DEFERRED_SUMS_H
@@ -20,31 +20,32 @@
 
 struct neap_net;
 
-/* A spike of a unit, and the kept row of d(in) that it adds. */
+/* A spike of unit `row`, and the stored row of d(in) that it adds. */
 struct neap__deferred_event {
 	uint32_t row, from;
 };
 
 struct neap__deferred {
-	int samples, steps; /* room for so many samples, and steps beside the one before */
-	void **rows;	    /* [layers][(steps + 1) * samples][stride]; row step * samples + slot */
-	void **outputs;	    /* the same of outputs, of a dense net's hidden layers */
-	struct neap__deferred_event **events; /* [tensors] */
-	size_t *count, *room;		      /* [tensors] */
+	int samples, steps; /* room for so many samples, and steps beside the adjoint's own row */
+	void **rows; /* [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot */
+	void **outputs; /* [hidden layers], the same of outputs; of a dense net */
+	struct neap__deferred_event **events; /* [tensors][room] */
+	size_t *count, *room;		      /* [tensors] events there are, and fit */
 	uint32_t *start, *from;		      /* of the sort: [rows + 1], [events] */
-	uint16_t *row;			      /* [rows] */
+	uint16_t *row;			      /* [rows] of the gradient that have events */
 	void *strip;			      /* scratch of kernels: [(steps + 1) * samples] */
 	void *memory;
 };
 
-/* Bytes from one kept row of a layer to the next. */
+/* Bytes from a stored row of a layer to the next. */
 size_t neap__deferred_stride(const struct neap_net *net, int layer);
-/* The same of a row of outputs; where a layer has dropout, and of what goes up of them. */
+/* The same of outputs; where a layer has dropout, a row holds all and behind them those that pass.
+ */
 size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer);
-/* Memory for sums over at most `samples` samples. */
+/* Memory for sums over at most `samples` samples. 0, or -ENOMEM. */
 int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples);
 void neap__deferred_free(struct neap__deferred *deferred);
-/* Bytes that it takes. */
+/* Bytes that neap__deferred_make takes. */
 size_t neap__deferred_bytes(const struct neap_net *net, int samples);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* noted: spikes that wait for the sum of a weight gradient, and that sum (deferred_sums.h). */
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+/* event_lists.c: appending events, and the sum of them sorted by rows (event_lists.h). */
+#include "nn/gradients/event_lists.h"
+#include "nn/core/dropout.h"
 
 #include <string.h>
 
@@ -13,7 +13,6 @@ real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred
 				at * neap__deferred_stride(net, layer));
 }
 
-/* Where the batch drops some, what goes up stands behind all. */
 real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row, int up)
 {
@@ -21,13 +20,6 @@ real *neap__deferred_outputs(const struct neap_net *net, const struct neap__defe
 	       stride = neap__deferred_outputs_stride(net, layer);
 	size_t behind = up && neap__drops(net, &net->layers[layer]) ? stride / 2 : 0;
 	return (real *)(void *)((char *)deferred->outputs[layer] + at * stride + behind);
-}
-
-int neap__column_of(const struct neap__layer *layer, int tensor)
-{
-	return tensor == layer->recurrent   ? layer->at.own_at
-	       : tensor == layer->candidate ? layer->at.candidate_at
-					    : 0;
 }
 
 void neap__event_list_append(
@@ -40,7 +32,7 @@ void neap__event_list_append(
 	deferred->count[tensor] += (size_t)list->count;
 }
 
-/* Sorted by rows, so that each is read and written once. */
+/* A counting sort by rows, so that each row of the gradient is read and written once. */
 void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
 	struct neap__deferred *deferred, int l, int tensor, int source_rows)
 {
@@ -69,7 +61,7 @@ void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
 	}
 	for (size_t i = 0; i < count; i++)
 		deferred->from[start[events[i].row]++] = events[i].from;
-	/* start[i] is where row i ends: rows without spikes drop out. */
+	/* Now start[i] is where row i ends; rows without events are left out. */
 	sum = 0;
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t end = start[i];

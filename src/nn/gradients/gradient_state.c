@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gradient_state.c: what a net has gathered in the middle of a sweep, for a journal: sums of
- * gradients, of the block of steps in progress too, what first passes counted, and what
- * the turn found. All of it lies where the batch put it; moving it out and in is one walk.
+ * gradient_state.c: what a net has gathered in the middle of a sweep, written to a journal and read
+ * back: sums of gradients, those of the gradient block in progress too, what first passes counted,
+ * and what the turn found. All of that lies where neap_net_begin put it, so that writing and
+ * reading are one walk.
  */
 #include "nn/core/net_state.h"
 #include "base/fail.h"
@@ -11,7 +12,7 @@ struct gradient_mover {
 	int (*write)(void *to, const void *from, size_t bytes); /* or: */
 	int (*read)(void *from, void *to, size_t bytes);
 	void *other;
-	int rc; /* the first refusal */
+	int rc; /* of the first call that failed */
 };
 
 static void move(struct gradient_mover *m, void *at, size_t bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* add_tile: a tile of a dense net's weight gradients, over some steps (outer_products.h). */
+/* outer_products.c: the gradients of one tile (outer_products.h). */
 #include "nn/gradients/outer_products.h"
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/backward.h"
+#include "nn/gradients/event_lists.h"
 
 struct outer_work {
 	struct neap_net *net;
@@ -18,7 +18,7 @@ static int64_t length_of(const struct outer_work *w, int s)
 	return w->net->batch->sequences[w->grads->first + s].length;
 }
 
-/* The terms of a layer's outputs (or what of them goes up) and d(in) that they reach. */
+/* Fills in the terms of a tensor, outputs and the d(in) that they enter; returns how many. */
 static int collect(const struct outer_work *w, struct neap__outer_team *team)
 {
 	int own = w->tile->tensor == w->layer->recurrent, next = own || w->layer->delay;
@@ -76,7 +76,7 @@ static void bias(const struct outer_work *w)
 		neap__fold_part(w->net, w->grads, w->tile->tensor, 0, t->count);
 }
 
-/* As many at a time as there is room for. */
+/* Appends the events of the inputs, and sums them each time that there is no room for a step. */
 static void events(const struct outer_work *w)
 {
 	struct neap__deferred *deferred = w->deferred;

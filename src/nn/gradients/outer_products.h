@@ -1,46 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outer_products.h: weight gradients of a dense net, one whose hidden layers' outputs are numbers
- * of all units. Groups are then less than what is summed together, so that all threads have some:
- * each first reverses its samples through some steps and keeps d(in) and outputs; then the sums
- * over all their samples and steps are made, in tiles that threads share: rows and columns of a
- * tensor, whose gradient is a sum of outer products.
- *
- * Every sum goes downwards in t and upwards in samples, whatever steps, groups and tiles
- * there are.
+ * outer_products.h: weight gradients of a dense net, whose hidden layers' outputs are numbers of
+ * all units: sums of outer products of outputs and d(in). Samples that are summed together are
+ * several groups, so that all threads have work: each group first reverses its samples through some
+ * steps and stores d(in) and outputs; then the sums over all samples and steps are made, tile by
+ * tile (outer_tiles.h). Every sum goes downwards in t and upwards in samples, so that neither steps
+ * nor groups nor tiles change a bit.
  */
 #ifndef NEAP_NN_GRADIENTS_OUTER_PRODUCTS_H
 #define NEAP_NN_GRADIENTS_OUTER_PRODUCTS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "nn/core/precision.h"
+#include "nn/gradients/outer_tiles.h"
 
-struct neap_net;
+#define neap__outer_tile_add NEAP_R(neap__outer_tile_add)
 
-enum neap__outer_tile_kind {
-	NEAP__TILE_EVENTS, /* all of a tensor that inputs arrive by */
-	NEAP__TILE_OUTER,
-	NEAP__TILE_BIAS
-};
-
-struct neap__outer_tile {
-	enum neap__outer_tile_kind kind;
-	int layer, tensor;
-	int from, to, left, right; /* OUTER: rows and columns */
-};
-
-/* Scratch of a thread. */
-struct neap__outer_team {
-	const void **x, **y; /* [terms] */
-	void *room;	     /* of kernels */
-	void *memory;
-};
-
-/* Cuts the tensors. */
-int neap__outer_tiles_make(struct neap_net *net);
-/* Memory for so many terms; and what it takes. */
-int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, int64_t terms);
-size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms);
-void neap__outer_team_free(struct neap__outer_team *team);
+/* A row of struct neap__precision_ops: adds a tile's gradients of the steps [t0, t1). */
+void neap__outer_tile_add(struct neap_net *net, struct neap__grads *grads,
+	const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1, int64_t t0);
 
 #endif

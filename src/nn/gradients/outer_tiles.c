@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* outer_tiles.c: cutting tensors into tiles, and the scratch of threads (outer_tiles.h). */
+#include "nn/gradients/outer_tiles.h"
 #include "nn/core/net_state.h"
-#include "nn/gradients/outer_products.h"
 #include "base/bump_alloc.h"
 #include "base/fail.h"
 #include "kern/kern.h"
@@ -8,12 +9,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ROWS = 256, COLUMNS = 1024, STRIP = NEAP__OUTER_STRIP };
+enum {
+	ROWS = 256,	/* of a tile, at most: they and 256 terms fit a second-level cache */
+	COLUMNS = 1024, /* so that a tile is long enough to pay for packing its rows */
+	STRIP = NEAP__OUTER_STRIP
+};
 
-/* Equal pieces of at most `most`, multiples of `unit`. */
-static int piece_of(int n, int most, int unit)
+/* The size of equal parts of n, at most `most`, a multiple of `unit`. */
+static int part_size(int n, int most, int unit)
 {
-	int pieces = (n + most - 1) / most, size = (n + pieces - 1) / pieces;
+	int parts = (n + most - 1) / most, size = (n + parts - 1) / parts;
 	return (size + unit - 1) / unit * unit;
 }
 
@@ -27,7 +32,8 @@ static void put(struct neap_net *net, struct neap__outer_tile tile)
 static void cut(struct neap_net *net, int layer, int tensor)
 {
 	int rows = (int)net->tensors[tensor].rows, columns = (int)net->tensors[tensor].columns;
-	int high = piece_of(rows, ROWS, NEAP__OUTER_HIGH), wide = piece_of(columns, COLUMNS, STRIP);
+	int high = part_size(rows, ROWS, NEAP__OUTER_HIGH),
+	    wide = part_size(columns, COLUMNS, STRIP);
 
 	for (int from = 0; from < rows; from += high)
 		for (int left = 0; left < columns; left += wide)
@@ -36,7 +42,7 @@ static void cut(struct neap_net *net, int layer, int tensor)
 					 left + wide < columns ? left + wide : columns});
 }
 
-/* The longest first. */
+/* Writes the tiles, or counts them while net->tiles is NULL; those that take longest come first. */
 static void cut_all(struct neap_net *net)
 {
 	net->ntiles = 0;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Gradients of weights: dW += S' d(in), summed downwards in t and upwards in samples,
- * however a range was cut: at once, or kept for many steps (deferred_sums.h).
- */
-#include "nn/core/precision.h"
-#include "nn/gradients/deferred_sums.h"
+/* weight_gradients.c: storing d(in), and adding its products now or deferring them. */
+#include "nn/gradients/weight_gradients.h"
+#include "nn/core/dropout.h"
+#include "nn/gradients/event_lists.h"
 
 #include <string.h>
 
-/* The row of a sample of the group: its place among those that are summed together. */
+/* The row of the sample in a slot: its place among the samples that are summed together. */
 static int row_of(const struct neap__group *group, int slot)
 {
 	return group->first - group->grads->first + slot;
@@ -19,7 +17,7 @@ static void keep(const struct neap_net *net, struct neap__deferred *deferred, in
 {
 	const struct neap__layer *layer = &net->layers[l];
 	memcpy(neap__deferred_row(net, deferred, l, step, slot), adjoint + layer->adjoint_at,
-		(size_t)layer->at.sums * sizeof(real));
+		(size_t)layer->widths.sums * sizeof(real));
 }
 
 void neap__weights_begin(
@@ -118,7 +116,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 		const struct neap__at *at = &group->at[i];
 		struct neap__list list;
 		if (next && at->t + 1 >= at->sequence->length)
-			continue; /* the spikes of the last step arrive nowhere */
+			continue; /* outputs of the last step enter no step */
 		list = from < 0 ? neap__input_events(net, at->sample, at->t)
 				: neap__view_of(at, from)->spikes;
 		if (drops)

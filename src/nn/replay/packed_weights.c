@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packed: room for weights in the order that a replay, or a dense product, reads them in. */
+/* packed_weights.c: which weights are copied, and room for them (packed_weights.h). */
+#include "nn/replay/packed_weights.h"
+#include "nn/core/cell.h"
 #include "nn/replay/replay_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -8,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Room for `rows` rows of `columns` numbers in strips. */
+/* Makes room for `rows` rows of `columns` numbers, in strips of `strip` columns. */
 static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, int64_t strip)
 {
 	uint64_t strips = ((uint64_t)columns + (uint64_t)strip - 1) / (uint64_t)strip;
@@ -22,7 +24,8 @@ static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, 
 	return 0;
 }
 
-/* The tensor that layer `from`'s outputs go through, if they are, or are asked for, all. */
+/* Room for the tensor that the outputs of layer `from` go through, where they are all units', or
+ * all are asked for. */
 static int make_strips(struct neap_net *net, const struct neap__layer *from, int tensor)
 {
 	const struct neap__param *t = tensor < 0 ? NULL : &net->tensors[tensor];
@@ -50,7 +53,7 @@ int neap__net_packed(struct neap_net *net)
 		const struct neap__layer *layer = &net->layers[l];
 		if (net->has_log)
 			NEAP_TRY(make(net, &net->packed[l], neap__walk_rows(layer), layer->n,
-				(int64_t)net->strip));
+				(int64_t)net->strip_units));
 		NEAP_TRY(make_strips(net, layer, layer[1].weight));
 		if (layer->is_recurrent)
 			NEAP_TRY(make_strips(net, layer, layer->recurrent));

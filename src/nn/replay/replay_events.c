@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* replay_events.c: rows of weights from lists of events (replay_events.h). */
 #include "nn/replay/replay_events.h"
 
 static int rows_of(const struct neap__group *group, const struct neap__layer *layer, int s, int t)
@@ -21,7 +22,7 @@ int neap__replay_events_fit(
 	return 1;
 }
 
-/* How many of the events are below unit `end`. */
+/* How many of the events are of units below `end`: a binary search. */
 static int below(const struct neap__events *e, unsigned unit, int end)
 {
 	int low = 0, high = e->count;
@@ -40,7 +41,7 @@ static int below(const struct neap__events *e, unsigned unit, int end)
 	return low;
 }
 
-/* The events of units [from, to) of a tensor whose rows begin at `first`, counted from `from`. */
+/* Writes the rows [from, to), counted from `from`, of a tensor whose own rows begin at `first`. */
 static uint16_t *put_rows(
 	uint16_t *row, const struct neap__events *e, unsigned unit, int first, int from, int to)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* replay_memory.c: takes what a group replays in from a block (replay_memory.h). */
 #include "nn/replay/replay_memory.h"
 
-/* What lasts until the steps are on tape. */
+/* Takes what lasts until the steps of a range are on tape. */
 static void take_layer(const struct neap_net *net, struct neap__pieces *from,
 	struct neap__replay *r, const struct neap__layer *layer, uint64_t samples)
 {
@@ -47,12 +48,13 @@ struct neap__replay *neap__replay_take(
 	to->row = neap__piece(from, (uint64_t)net->widest + NEAP__STRIP_SPARE, net->ops->real);
 	to->counts = neap__piece(from, parts * n * NEAP__REPLAY_STEPS, sizeof *to->counts);
 	to->rows = neap__piece(from, parts * n, sizeof *to->rows);
-	/* Two steps in which all units spike; many, where few do. */
+	/* Two steps in which all units spike: many steps where few do. */
 	to->list_room = neap__sat_mul(2 * n, rows);
 	to->list = neap__piece(from, to->list_room, sizeof *to->list);
 	to->words = (size_t)neap__round_up((uint64_t)net->widest, 512) / 64;
 	to->spiked = neap__piece(from, n * to->words, sizeof *to->spiked);
 	to->sums = neap__piece(from,
-		(parts > 1 ? n : 1) * NEAP__REPLAY_STEPS * (uint64_t)net->strip, net->ops->real);
+		(parts > 1 ? n : 1) * NEAP__REPLAY_STEPS * (uint64_t)net->strip_units,
+		net->ops->real);
 	return r;
 }

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * relive: the spikes of a group as a log, and its tapes made again from state and log.
- *
- * A group's log of a range: a table of offsets, then steps; in a step samples that have
- * not ended, in them a list (replay_memory.h) of each layer whose spikes others than the readout
- * see.
- *
- * All spikes known, the currents of a layer wait for nothing, and its membranes for nothing
- * but their own past: strips of units go over up to NEAP__REPLAY_STEPS steps at a time
- * (kern/currents.c, kern/walk.c), so that a strip's weights are fetched once for many steps
- * and samples; of large layers in parts, the sums so far kept near. Where sparse tapes need
- * no more, only the membranes inside the support are kept. Else the walk keeps all of them
- * as they are before the reset, and from there on each step goes the way of record. Either
- * way the tape is the same.
- */
+/* replay_steps.c: reads a log, walks the layers over a range, and puts its steps on tape. */
+#include "nn/replay/replay_steps.h"
+#include "nn/core/forward.h"
+#include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
 #include "nn/replay/replay_events.h"
 
 #include <string.h>
 
-enum { LINE = 64 }; /* bytes of a cache */
+enum { LINE = 64 }; /* bytes of a cache line */
 
-/* A list of the log, its last unit marked; p moves behind it. */
+/* A list of the log, its last unit still marked; *p moves behind it. */
 static struct neap__events read_list(const struct neap__layer *layer, const unsigned char **p)
 {
 	const uint16_t *id = (const uint16_t *)(const void *)*p;
@@ -40,7 +29,7 @@ static struct neap__events read_list(const struct neap__layer *layer, const unsi
 	return (struct neap__events){id, count};
 }
 
-/* Everything that is known of [t0, t1): inputs, and the log's spikes. */
+/* Collects the events of [t0, t1): inputs, and the spikes of the log. */
 static void read_events(struct neap_net *net, struct neap__group *group, int64_t t0, int64_t t1,
 	const unsigned char *const *logs)
 {
@@ -79,7 +68,7 @@ static int *near_counts_of(const struct neap__group *group, const struct neap__l
 	return group->replay->near_counts[layer->index] + (size_t)s * NEAP__REPLAY_STEPS;
 }
 
-/* A bit for each unit of a sample's list. */
+/* The bits of the units that spiked in the step before. */
 static uint64_t *bits_of(const struct neap__group *group, int s)
 {
 	return group->replay->spiked + (size_t)s * group->replay->words;
@@ -92,7 +81,7 @@ static void set_bits(uint64_t *bits, size_t words, const struct neap__events *e,
 		bits[(e->id[k] & unit) / 64] |= (uint64_t)1 << (e->id[k] & unit) % 64;
 }
 
-/* A layer that walks from t0 to t1, and where. */
+/* A layer that walks from t0 to t1. */
 struct replay_walk {
 	struct neap_net *net;
 	struct neap__group *group;
@@ -100,13 +89,13 @@ struct replay_walk {
 	unsigned char *state;
 	int64_t t0, t1;
 	struct neap__membrane_walk constants;
-	int listed;
+	int listed; /* only membranes inside the support are kept */
 };
 
 static real *sums_of(const struct replay_walk *w, int s)
 {
 	size_t slot = neap__walk_parts(w->net, w->layer) > 1 ? (size_t)s : 0;
-	return (real *)w->group->replay->sums + slot * NEAP__REPLAY_STEPS * w->net->strip;
+	return (real *)w->group->replay->sums + slot * NEAP__REPLAY_STEPS * w->net->strip_units;
 }
 
 /* The weights of a strip and a part. */
@@ -116,18 +105,18 @@ static const real *weights_of(const struct replay_walk *w, int strip, int part)
 	size_t first = (size_t)part * neap__part_rows(w->net, w->layer);
 
 	return (const real *)w->net->packed[w->layer->index] +
-	       ((size_t)strip * rows + first) * w->net->strip;
+	       ((size_t)strip * rows + first) * w->net->strip_units;
 }
 
-/* What arrives at a strip of a sample, of a part of the weights. */
+/* Adds what arrives at a strip of a sample, of a part of the weights. */
 static void add_currents(const struct replay_walk *w, int strip, int part, int s)
 {
 	const struct neap_net *net = w->net;
 	const struct neap__replay *r = w->group->replay;
 	size_t at = (size_t)part * w->group->room + s;
-	int from = strip * (int)net->strip, left = w->layer->n - from;
+	int from = strip * (int)net->strip_units, left = w->layer->n - from;
 	struct neap__arrivals a = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
-		.units = left < (int)net->strip ? left : (int)net->strip,
+		.units = left < (int)net->strip_units ? left : (int)net->strip_units,
 		.count = r->counts + at * NEAP__REPLAY_STEPS,
 		.row = r->rows[at],
 		.begin = part ? NULL : (const real *)net->tensors[w->layer->bias].data + from,
@@ -143,19 +132,19 @@ static real *values_of(const struct neap_net *net, const struct neap__group *gro
 	       (size_t)s * neap__value_room(net, layer);
 }
 
-/* Moves a strip of a sample, if what it keeps has room. */
+/* Moves a strip of a sample; where r->used is more than there is room for, some was lost. */
 static void walk_strip(struct replay_walk *w, int strip, int s)
 {
 	const struct neap_net *net = w->net;
 	struct neap__replay *r = w->group->replay;
 	const struct neap__layer *layer = w->layer;
 	size_t at = strip_at(net, layer, s, strip);
-	int from = strip * (int)net->strip, left = layer->n - from;
+	int from = strip * (int)net->strip_units, left = layer->n - from;
 	int used = w->listed ? r->used[s] : from * NEAP__WHOLE_STEPS;
 	unsigned char *near =
 		(unsigned char *)r->near_masks[layer->index] + at * neap__near_mask_bytes(net);
-	struct neap__walker q = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
-		.units = left < (int)net->strip ? left : (int)net->strip,
+	struct neap__walker walker = {.steps = neap__steps_in(net, w->group, s, w->t0, w->t1),
+		.units = left < (int)net->strip_units ? left : (int)net->strip_units,
 		.sums = sums_of(w, s),
 		.spiked = bits_of(w->group, s)[from / 64] >> from % 64,
 		.u = (real *)(void *)(w->state + w->group->state_at + s * net->sample_state +
@@ -166,23 +155,24 @@ static void walk_strip(struct replay_walk *w, int strip, int s)
 		.near_count = near_counts_of(w->group, layer, s),
 		.most = (int)neap__value_most(net, layer) - used};
 
-	r->found[layer->index][at] = (struct neap__found){near, q.value};
-	r->used[s] += net->kernels->walk(&w->constants, &q);
+	r->found[layer->index][at] = (struct neap__found){near, walker.value};
+	r->used[s] += net->kernels->walk(&w->constants, &walker);
 }
 
-/* Asks for a strip's weights of a part: what steps ask for one row after the other comes late. */
+/* Prefetches a strip's weights of a part: steps read rows in an order that no cache foresees. */
 static void prefetch_weights(const struct replay_walk *w, int strip, int part)
 {
 	int left = (int)neap__walk_rows(w->layer) - part * neap__part_rows(w->net, w->layer);
 	int rows = neap__part_rows(w->net, w->layer);
-	size_t bytes = (size_t)(rows < left ? rows : left) * w->net->strip * sizeof(real);
+	size_t bytes = (size_t)(rows < left ? rows : left) * w->net->strip_units * sizeof(real);
 	const char *from = (const char *)weights_of(w, strip, part);
 
 	for (size_t i = 0; i < bytes; i += LINE)
 		__builtin_prefetch(from + i, 0, 2);
 }
 
-/* Strip by strip: weights outside, so that they stay near. Or not all: there was no room. */
+/* Walks strip by strip, weights outside, so that they stay in a near cache. 0: there was no room.
+ */
 static int walk_strips(struct replay_walk *w)
 {
 	int parts = neap__walk_parts(w->net, w->layer), size = w->group->size;
@@ -206,7 +196,7 @@ static int walk_strips(struct replay_walk *w)
 	return 1;
 }
 
-/* Could all samples have kept three times as many? */
+/* Whether each sample could keep three times as many, so that twice the steps will do. */
 static int has_spare_room(const struct replay_walk *w)
 {
 	int64_t most = neap__value_most(w->net, w->layer);
@@ -217,7 +207,7 @@ static int has_spare_room(const struct replay_walk *w)
 	return 1;
 }
 
-/* Does each step have a tape that needs no more than was kept? */
+/* Whether each step has a tape that needs no more than was kept. */
 static int near_is_enough(const struct replay_walk *w)
 {
 	for (int s = 0; s < w->group->size; s++) {
@@ -231,14 +221,14 @@ static int near_is_enough(const struct replay_walk *w)
 	return 1;
 }
 
-/* Can a layer's tapes do with membranes inside the support? */
+/* Whether a layer's tapes can do with membranes inside the support. */
 static int lists(const struct neap_net *net, const struct neap__layer *layer)
 {
 	return layer->logged && neap__code(layer)->lists(net, layer, 0, 0);
 }
 
 enum outcome { WALKED, TOO_MANY, TOO_DENSE };
-enum { WHOLE_FOR = 16 }; /* walks, once a tape was dense */
+enum { WHOLE_FOR = 16 }; /* ranges that keep all membranes, once a tape was dense */
 
 static enum outcome walk_layer(struct neap_net *net, struct neap__group *group,
 	unsigned char *state, const struct neap__layer *layer, int64_t t0, int64_t t1, int *spare)
@@ -267,7 +257,8 @@ static enum outcome walk_layer(struct neap_net *net, struct neap__group *group,
 	return !w.listed || near_is_enough(&w) ? WALKED : TOO_DENSE;
 }
 
-/* All layers from t0 to t1; or none, and another time fewer steps, or whole membranes. */
+/* Walks all layers from t0 to t1 and returns 1; or none, and the next range is shorter, or whole.
+ */
 static int walk_layers(struct neap_net *net, struct neap__group *group, unsigned char *state,
 	int64_t t0, int64_t t1)
 {
@@ -304,12 +295,12 @@ static int64_t steps_from(const struct neap_net *net, const struct neap__replay 
 	return most < left ? most : left;
 }
 
-/* The membranes of all units of a step, from those of strips. */
+/* The membranes [n] of all units of a step, from those of strips. */
 static real *whole_row(const struct neap__at *at, int t)
 {
 	const real *from = values_of(at->net, at->group, at->layer, at->slot);
 	int strips = neap__walk_strips(at->net, at->layer);
-	size_t units = at->net->strip;
+	size_t units = at->net->strip_units;
 	real *row = at->group->replay->row;
 
 	for (int i = 0; i < strips; i++, from += NEAP__WHOLE_STEPS * units)
@@ -317,7 +308,8 @@ static real *whole_row(const struct neap__at *at, int t)
 	return row;
 }
 
-/* The tape of a step from what the strips kept: at once, unless they write beyond its room. */
+/* The tape of a step from what strips kept; in scratch first where kernels may write beyond its
+ * room. */
 static size_t put_listed(const struct neap__at *at, int near, int t, unsigned char *tape)
 {
 	struct neap__replay *r = at->group->replay;
@@ -341,7 +333,7 @@ static size_t put_listed(const struct neap__at *at, int near, int t, unsigned ch
 	return bytes;
 }
 
-/* The step of a sample that walked. */
+/* Ends a step of a sample in a layer that walked: a `walked` of neap__group_step. */
 static size_t finish(struct neap__at *at, unsigned char *tape)
 {
 	struct neap__group *group = at->group;
@@ -389,7 +381,7 @@ size_t neap__replay_group(struct neap_net *net, struct neap__group *group, unsig
 
 void neap__pack_net(struct neap_net *net)
 {
-	int strip = (int)net->strip;
+	int strip = (int)net->strip_units;
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];

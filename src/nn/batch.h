@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch.h: the batch that a net has begun: its groups, and the window that its events come from. */
+#ifndef NEAP_NN_BATCH_H
+#define NEAP_NN_BATCH_H
+
+#include <stdint.h>
+
+struct neap_net;
+
+/* Frees the memory of all groups, gradient sums and deferred sums. */
+void neap__groups_free(struct neap_net *net);
+/* Makes sure that the events of step t are there: of a long batch, takes the window of t. */
+int neap__net_window(struct neap_net *net, int64_t t);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.h: where things lie in a sample's state, adjoint and tape, and the memory of groups. */
+#ifndef NEAP_NN_LAYOUT_H
+#define NEAP_NN_LAYOUT_H
+
+struct neap_net;
+struct neap__grads;
+struct neap__group;
+
+/* Fills in what layers derive from their keys, offsets, and sizes of a sample. 0, or -ENOMEM. */
+int neap__net_layout(struct neap_net *net);
+
+/* Memory of gradient sums. 0, or -ENOMEM. */
+int neap__grads_make(struct neap_net *net, struct neap__grads *grads);
+void neap__grads_free(struct neap__grads *grads);
+/* Memory of a group of at most `samples` samples. 0, NEAP_EOVERFLOW or -ENOMEM. */
+int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
+void neap__group_free(struct neap__group *group);
+
+#endif
