@@ -10,7 +10,7 @@
 
 #include "store/fault_tier.h"
 #include "store/mover.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 #include "sys/clock.h"
 #include "sys/stall_injection.h"
 
