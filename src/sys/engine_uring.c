@@ -32,14 +32,14 @@ static int open_uring(void **self, int depth)
 	return 0;
 }
 
-static int registered(const struct uring *uring, const struct neap__io_request *move)
+static int registered(const struct uring *uring, const struct neap__io_request *request)
 {
-	const unsigned char *at = move->at;
-	return uring->memory && at >= uring->memory && at + move->bytes <= uring->beyond;
+	const unsigned char *at = request->at;
+	return uring->memory && at >= uring->memory && at + request->bytes <= uring->beyond;
 }
 
 /*
- * Hands over what is queued. The ring has room for every move in flight, so only
+ * Hands over what is queued. The ring has room for every request in flight, so only
  * what passes (a signal, no memory for a request) can be in the way.
  */
 static void submit(struct uring *uring, unsigned wait)
@@ -54,34 +54,34 @@ static void submit(struct uring *uring, unsigned wait)
 	}
 }
 
-static void start(void *self, struct neap__io_request *move)
+static void start(void *self, struct neap__io_request *request)
 {
 	struct uring *uring = self;
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
-	int fixed = registered(uring, move), named = move->number < uring->files;
-	int fd = named ? move->number : move->file->fd;
-	unsigned bytes = (unsigned)move->bytes;
-	if (move->write && fixed)
-		io_uring_prep_write_fixed(sqe, fd, move->at, bytes, move->offset, 0);
-	else if (move->write)
-		io_uring_prep_write(sqe, fd, move->at, bytes, move->offset);
+	int fixed = registered(uring, request), named = request->number < uring->files;
+	int fd = named ? request->number : request->file->fd;
+	unsigned bytes = (unsigned)request->bytes;
+	if (request->write && fixed)
+		io_uring_prep_write_fixed(sqe, fd, request->at, bytes, request->offset, 0);
+	else if (request->write)
+		io_uring_prep_write(sqe, fd, request->at, bytes, request->offset);
 	else if (fixed)
-		io_uring_prep_read_fixed(sqe, fd, move->at, bytes, move->offset, 0);
+		io_uring_prep_read_fixed(sqe, fd, request->at, bytes, request->offset, 0);
 	else
-		io_uring_prep_read(sqe, fd, move->at, bytes, move->offset);
+		io_uring_prep_read(sqe, fd, request->at, bytes, request->offset);
 	if (named)
 		sqe->flags |= IOSQE_FIXED_FILE;
-	io_uring_sqe_set_data(sqe, move);
+	io_uring_sqe_set_data(sqe, request);
 	submit(uring, 0);
 }
 
 /* What came back short, or was not taken up, is done over in the ordinary way. */
-static void settle(struct neap__io_request *move, int result)
+static void settle(struct neap__io_request *request, int result)
 {
-	if (result >= 0 && (size_t)result == move->bytes)
-		move->answer = 0;
+	if (result >= 0 && (size_t)result == request->bytes)
+		request->answer = 0;
 	else
-		neap__io_request_now(move);
+		neap__io_request_now(request);
 }
 
 /* What is finished, or NULL after so many seconds. Signals make it look again. */
@@ -116,11 +116,11 @@ static struct neap__io_request *finish(void *self, double seconds)
 	struct io_uring_cqe *cqe = await(uring, seconds);
 	if (!cqe)
 		return NULL;
-	struct neap__io_request *move = io_uring_cqe_get_data(cqe);
+	struct neap__io_request *request = io_uring_cqe_get_data(cqe);
 	int result = cqe->res;
 	io_uring_cqe_seen(&uring->ring, cqe);
-	settle(move, result);
-	return move;
+	settle(request, result);
+	return request;
 }
 
 /* Kept files are not registered: the ring, which ends late, would hold their locks. */

@@ -19,7 +19,7 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-void neap__run_promptly(void)
+void neap__priority_raise(void)
 {
 	struct attributes now = {.size = sizeof now}, wanted;
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0 || now.policy != SCHED_OTHER)

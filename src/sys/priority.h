@@ -8,6 +8,6 @@
  * it wakes, where all processors compute: short turns, and a higher priority where the
  * system lets us (root, RLIMIT_NICE). What is refused is left.
  */
-void neap__run_promptly(void);
+void neap__priority_raise(void);
 
 #endif

@@ -44,7 +44,7 @@ static void *worker_main(void *arg)
 {
 	struct neap__worker *worker = arg;
 
-	neap__run_promptly();
+	neap__priority_raise();
 	pthread_mutex_lock(&worker->lock);
 	for (;;) {
 		while (!worker->count && !worker->quit)

@@ -38,7 +38,7 @@ static struct {
 	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient;
 } totals;
 
-static struct neap__stall_injection hold; /* of the files of a round */
+static struct neap__stall_injection stalls; /* of the files of a round */
 
 static char now[400]; /* for the alarm */
 
@@ -91,7 +91,7 @@ static void draw_faults(struct round *r, struct neap__faults *f)
 /* Calls that never end, of the tiers or deep in the engines of files. */
 static void draw_hangs(struct round *r)
 {
-	memset(&hold, 0, sizeof hold);
+	memset(&stalls, 0, sizeof stalls);
 	r->options.patience = draw(r, 2) ? 1e-3 * (double)draw_size(r, 3) : 0;
 	if (r->options.patience == 0)
 		return;
@@ -102,14 +102,14 @@ static void draw_hangs(struct round *r)
 		*at[draw(r, 3)] = (int64_t)draw_size(r, 5);
 	}
 	if (draw(r, 2))
-		*(draw(r, 2) ? &hold.write : &hold.read) = (int64_t)draw_size(r, 5);
-	hold.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
+		*(draw(r, 2) ? &stalls.write : &stalls.read) = (int64_t)draw_size(r, 5);
+	stalls.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
 }
 
 /* What hangs comes back into what was left behind for it, which goes then. */
 static void let_go(void)
 {
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	alarm(STUCK);
 	while (neap__movers_left())
 		neap__sleep(1e-4);
@@ -275,9 +275,9 @@ static void one_round(uint64_t seed)
 	r.want = reference(&r.model);
 	r.ops = model_ops(&r.model, r.model.extra_most ? 160 + 64 * draw(&r, 4) : 0);
 	draw_hangs(&r);
-	neap__io_engine_hold = &hold;
+	neap__io_engine_stalls = &stalls;
 	draw_tiers(&r);
-	neap__io_engine_hold = NULL;
+	neap__io_engine_stalls = NULL;
 	draw_options(&r);
 	if (draw_sweep(&r, &sweep)) {
 		neap__sweep_poison(sweep, 1);
