@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.c: the table of I/O engines, the choice of one, and requests that tests let hang. The
+ * choice is the first row that works here, or the one that the environment variable NEAP_IO names;
+ * messages take the names from the table.
+ */
 #include "sys/engine.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -7,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Best first. */
+/* Fastest first. */
 static const struct neap__io_engine_kind *const kinds[] = {
 	&neap__io_engine_uring,
 	&neap__io_engine_threads,
@@ -15,9 +20,27 @@ static const struct neap__io_engine_kind *const kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-#define POLL 2e-4 /* seconds */
+#define POLL 2e-4 /* seconds between looks at whether stalled requests were released */
 
 struct neap__stall_injection *neap__io_engine_stalls;
+
+const char *neap__io_engine_name(int row)
+{
+	return row >= 0 && row < KINDS ? kinds[row]->name : NULL;
+}
+
+/* "uring, threads or sync" */
+static int refuse_name(const char *name)
+{
+	char names[96] = "";
+	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof names; i++)
+		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s",
+			i == 0		? ""
+			: i + 1 < KINDS ? ", "
+					: " or ",
+			kinds[i]->name);
+	return neap__fail(NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: %s", name, names);
+}
 
 static int open_named(struct neap__io_engine *engine, const char *name, int depth)
 {
@@ -32,8 +55,7 @@ static int open_named(struct neap__io_engine *engine, const char *name, int dept
 		snprintf(engine->about, sizeof engine->about, "%s", name);
 		return 0;
 	}
-	return neap__fail(
-		NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: uring, threads or sync", name);
+	return refuse_name(name);
 }
 
 static int open_any(struct neap__io_engine *engine, int depth)
@@ -70,7 +92,7 @@ int neap__io_engine_open(struct neap__io_engine *engine, int depth)
 	return 0;
 }
 
-/* Is this one of those that a test wants to hang? */
+/* Counts the request; 1 if it is one that a test wants to hang. */
 static int stalls_now(struct neap__stall_injection *stalls, const struct neap__io_request *request)
 {
 	long long n = atomic_fetch_add(request->write ? &stalls->writes : &stalls->reads, 1) + 1;
@@ -105,7 +127,7 @@ static void release_stalled(struct neap__io_engine *engine)
 	}
 }
 
-/* Looks again and again whether what is held was let go. */
+/* Finishes a request while others may stall: polls whether these were released. */
 static struct neap__io_request *finish_stalled(struct neap__io_engine *engine, double seconds)
 {
 	double end = neap__seconds() + seconds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_sync.c: every request is made as it is started: nothing overlaps. */
+/* engine_sync.c: the engine `sync`: makes every transfer when it is started; nothing overlaps. */
 #include "sys/engine.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_threads.c: a pool of threads, each in a read or a write of its own. */
+/* engine_threads.c: the engine `threads`: each thread makes one read or write at a time. */
 #include "sys/engine.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
@@ -10,9 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define THREADS 4 /* more gain nothing on one disk */
+#define THREADS 4 /* more of them moved no more bytes a second to one disk */
 
-/* `lock` guards everything below it. */
+/* `lock` guards all below it. */
 struct pool {
 	pthread_t threads[THREADS];
 	int nthreads;

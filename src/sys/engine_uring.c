@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine_uring.c: io_uring, one ring an engine. Files are registered, and memory that
- * is lent, where the system lets us (a user's limit on locked memory counts them).
+ * engine_uring.c: the engine `uring`: one io_uring an engine (Linux). Files and lent memory are
+ * registered, which saves the system look-ups for each request, where the limit on locked memory
+ * allows it.
  */
 #include "sys/engine.h"
 #include "sys/clock.h"
@@ -10,7 +11,7 @@
 #include <liburing.h>
 #include <stdlib.h>
 
-#define LONG 1e8 /* seconds: for ever */
+#define FOREVER 1e8 /* seconds: three years */
 
 struct uring {
 	struct io_uring ring;
@@ -39,8 +40,8 @@ static int registered(const struct uring *uring, const struct neap__io_request *
 }
 
 /*
- * Hands over what is queued. The ring has room for every request in flight, so only
- * what passes (a signal, no memory for a request) can be in the way.
+ * Hands over what is queued. The ring has room for every request in flight, so a failure is one
+ * that passes (a signal, no memory for a request): it is tried again.
  */
 static void submit(struct uring *uring, unsigned wait)
 {
@@ -75,7 +76,7 @@ static void start(void *self, struct neap__io_request *request)
 	submit(uring, 0);
 }
 
-/* What came back short, or was not taken up, is done over in the ordinary way. */
+/* A transfer that was short, or refused, is made again by an ordinary read or write. */
 static void settle(struct neap__io_request *request, int result)
 {
 	if (result >= 0 && (size_t)result == request->bytes)
@@ -84,7 +85,7 @@ static void settle(struct neap__io_request *request, int result)
 		neap__io_request_now(request);
 }
 
-/* What is finished, or NULL after so many seconds. Signals make it look again. */
+/* Waits for a completion; NULL after `seconds`. A signal does not end the wait. */
 static struct io_uring_cqe *await(struct uring *uring, double seconds)
 {
 	struct io_uring_cqe *cqe = NULL;
@@ -95,7 +96,7 @@ static struct io_uring_cqe *await(struct uring *uring, double seconds)
 		double left = end - neap__seconds();
 		if (left <= 0)
 			return NULL;
-		if (left > LONG) {
+		if (left > FOREVER) {
 			submit(uring, 1);
 			continue;
 		}
@@ -123,7 +124,7 @@ static struct neap__io_request *finish(void *self, double seconds)
 	return request;
 }
 
-/* Kept files are not registered: the ring, which ends late, would hold their locks. */
+/* Kept files are not registered: the system frees a ring late, and it would hold their locks. */
 static void attach(void *self, const struct neap__scratch *files, int count)
 {
 	struct uring *uring = self;

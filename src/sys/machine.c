@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c: the functions of neap/machine.h. */
 #include <neap/machine.h>
 #include "sys/clock.h"
 #include "sys/isa.h"

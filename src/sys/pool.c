@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c: a job is a number that rises. A thread that waits for the next one, or for
- * the others to end, looks for as long as it would take to wake it, and sleeps then:
- * whoever comes later pays for the waking, and only then.
+ * pool.c: a thread pool for jobs of microseconds. Jobs are numbered. A waiting thread spins for
+ * about the time a wake-up takes, then sleeps, so only late arrivals pay for the wake-up.
  *
- * Two threads that take turns on one processor look while the other one waits for it, and
- * as each of them sleeps half of the time the system sees no reason to part them, though
- * another processor is idle: a job of microseconds then takes a hundred. So whoever finds
- * itself where an earlier thread of the pool is leaves.
+ * Two threads that share a processor cost each other their whole turns, since each spins while
+ * the other one waits to run; and as each of them sleeps half of the time, the system sees no
+ * reason to move one, though another processor is idle: a job of microseconds then takes a
+ * hundred. So a thread that runs where an earlier thread of the pool runs moves to another
+ * processor.
  */
 #include "sys/pool.h"
 #include "base/fail.h"
@@ -25,18 +25,23 @@ struct worker {
 	struct neap__thread_pool *pool;
 	pthread_t thread;
 	int index;
-	atomic_int processor;	/* where it began its last job */
-	unsigned long moved_at; /* the job for which it left a processor last */
+	atomic_int processor;	/* where it began its last job; a hint, any order would do */
+	unsigned long moved_at; /* the job at which it last moved to another processor; its own */
 };
 
-#define SPIN_SECONDS 50e-6    /* seconds; a sleeper of a virtual machine takes so long to wake */
-#define SPINS_A_CLOCK 64      /* between looks at the clock */
-#define JOBS_BETWEEN_MOVES 64 /* jobs, at least, between two moves of a thread */
+#define SPIN_SECONDS 50e-6 /* the time that a sleeping thread of a virtual machine takes to wake   \
+			    */
+#define SPINS_A_CLOCK 64   /* pauses between two looks at the clock, since the clock costs more */
+#define JOBS_BETWEEN_MOVES 64 /* at least: a move costs as much as some jobs */
 
 /*
- * `job`, published last, orders fn, arg, items and next before the work on them; `busy`
- * orders results before the end. Whoever sleeps says so in `sleepers` or `waits` under
- * `lock` before it looks a last time; whoever changes what is looked at looks there next.
+ * `lock` guards no data: it orders going to sleep and waking up. All atomics are sequentially
+ * consistent but where another order is named. `job` is raised last and read first, so that fn,
+ * arg, items and next are there before the work on them; `busy` reaches 0 last, so that results
+ * are there before the caller returns. A thread that goes to sleep raises `sleepers` or sets
+ * `caller_sleeps` and then checks `job`, `quit` or `busy` once more; a thread that changes one of
+ * these then reads `sleepers` or `caller_sleeps`: of the two at least one sees the other.
+ * `next`, the next item, is relaxed: only its value counts.
  */
 struct neap__thread_pool {
 	int threads; /* workers are threads - 1 */
@@ -118,7 +123,7 @@ static void wake(struct neap__thread_pool *pool, pthread_cond_t *whom)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Leaves the processor of the caller's thread, or of an earlier worker. */
+/* Moves to another processor where the caller's thread, or an earlier worker, runs on this one. */
 static void change_processor(struct worker *worker, unsigned long job)
 {
 	struct neap__thread_pool *pool = worker->pool;

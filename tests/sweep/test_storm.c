@@ -119,11 +119,13 @@ static void let_go(void)
 /* Which engine moves the bytes of a file is asked for by its name. */
 static void draw_engine(struct round *r)
 {
-	static const char *const engines[] = {"uring", "threads", "sync"};
+	int engines = 0;
+	while (neap__io_engine_name(engines))
+		engines++;
 	if (draw(r, 4) == 0)
 		unsetenv("NEAP_IO");
 	else
-		setenv("NEAP_IO", engines[draw(r, 3)], 1);
+		setenv("NEAP_IO", neap__io_engine_name((int)draw(r, (uint64_t)engines)), 1);
 }
 
 static struct neap_tier *draw_inner(struct round *r)
