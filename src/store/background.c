@@ -2,12 +2,12 @@
 #include "store/background.h"
 #include "store/mover.h"
 
-static int post(struct neap__background *worked, int kind, int64_t place, uint64_t tag, void *data,
-	uint64_t bytes, int64_t *ticket)
+static int post(struct neap__background *background, int kind, int64_t place, uint64_t tag,
+	void *data, uint64_t bytes, int64_t *ticket)
 {
 	struct neap__job job = {kind, place, tag, data, bytes};
-	return worked->mover ? neap__mover_post(worked->mover, &job, ticket)
-			     : neap__worker_post(worked->worker, &job, ticket);
+	return background->mover ? neap__mover_post(background->mover, &job, ticket)
+				 : neap__worker_post(background->worker, &job, ticket);
 }
 
 int neap__background_put(
@@ -55,22 +55,22 @@ struct neap__gather neap__background_gather(const struct neap__job *job, struct 
 
 int neap__background_wait(void *self, int64_t ticket)
 {
-	struct neap__background *worked = self;
-	return worked->mover ? neap__mover_wait(worked->mover, ticket)
-			     : neap__worker_wait(worked->worker, ticket);
+	struct neap__background *background = self;
+	return background->mover ? neap__mover_wait(background->mover, ticket)
+				 : neap__worker_wait(background->worker, ticket);
 }
 
 int neap__background_cancel(void *self, int64_t ticket)
 {
-	struct neap__background *worked = self;
-	return worked->mover ? neap__mover_cancel(worked->mover, ticket) : 0;
+	struct neap__background *background = self;
+	return background->mover ? neap__mover_cancel(background->mover, ticket) : 0;
 }
 
 void neap__background_times(void *self, double *start, double *end)
 {
-	const struct neap__background *worked = self;
-	if (worked->mover)
-		neap__mover_times(worked->mover, start, end);
+	const struct neap__background *background = self;
+	if (background->mover)
+		neap__mover_times(background->mover, start, end);
 	else
-		neap__worker_times(worked->worker, start, end);
+		neap__worker_times(background->worker, start, end);
 }

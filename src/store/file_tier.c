@@ -22,13 +22,13 @@
 
 /* Everything changes only while the mover is idle. */
 struct file {
-	struct neap__background worked; /* first */
+	struct neap__background background; /* first */
 	struct neap__stripes stripes;
 	struct neap__layout layout;
 	uint64_t capacity;
-	int wanted;    /* the files are to outlive the process */
-	uint64_t lent; /* bytes of staging that formats bring; 0: the least */
-	void *staging; /* given, or our own */
+	int outlives;	       /* the files are to outlive the process */
+	uint64_t lent_staging; /* bytes of staging that formats bring; 0: the least */
+	void *staging;	       /* given, or our own */
 	void *own;
 	size_t own_bytes;
 };
@@ -49,14 +49,14 @@ static uint64_t staging_most(void *self, uint64_t bytes)
 {
 	const struct file *file = self;
 	uint64_t most = (file->stripes.count > 1 ? 2 : 1) * DEEP * PIECE;
-	uint64_t all = neap__sat_mul(staging_bytes(self, bytes), NEAP__MOVES);
+	uint64_t all = neap__sat_mul(staging_bytes(self, bytes), NEAP__IO_REQUESTS);
 	return all < most ? all : most;
 }
 
 static void lend(void *self, uint64_t bytes)
 {
 	struct file *file = self;
-	file->lent = bytes;
+	file->lent_staging = bytes;
 }
 
 /*
@@ -70,7 +70,7 @@ static void stage(struct file *file, uint64_t bytes, uint64_t whole)
 	share = share > PIECE_LEAST ? share : PIECE_LEAST;
 	piece = piece < share ? piece : share;
 	piece = piece < bytes ? piece : bytes - bytes % NEAP__PAGE;
-	neap__mover_stage(file->worked.mover, file->staging, bytes, piece);
+	neap__mover_stage(file->background.mover, file->staging, bytes, piece);
 }
 
 /* Memory of our own, where none is given. */
@@ -79,7 +79,7 @@ static int use_own(struct file *file, uint64_t bytes)
 	file->staging = file->own;
 	if (file->own_bytes >= bytes)
 		return 0;
-	neap__mover_stage(file->worked.mover, NULL, 0, NEAP__PAGE);
+	neap__mover_stage(file->background.mover, NULL, 0, NEAP__PAGE);
 	neap__unmap_pages(file->own, file->own_bytes);
 	file->own = file->staging = NULL;
 	file->own_bytes = 0;
@@ -92,9 +92,9 @@ static int use_own(struct file *file, uint64_t bytes)
 static int use_staging(struct file *file, uint64_t bytes, void *staging)
 {
 	uint64_t least = staging_bytes(file, bytes), most = staging_most(file, bytes);
-	uint64_t given = file->lent > least ? file->lent : least;
+	uint64_t given = file->lent_staging > least ? file->lent_staging : least;
 	if (!staging) {
-		given = file->lent && given < most ? given - given % NEAP__PAGE : most;
+		given = file->lent_staging && given < most ? given - given % NEAP__PAGE : most;
 		NEAP_TRY(use_own(file, given));
 	} else {
 		file->staging = staging;
@@ -116,7 +116,7 @@ static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t 
 			"bytes",
 			file->stripes.list, (unsigned long long)file->capacity, (long long)places,
 			(unsigned long long)stride);
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	NEAP_TRY(neap__stripes_reserve(&file->stripes, size));
 	file->layout.epoch++; /* what the blocks hold from before is no record any more */
 	return 0;
@@ -126,7 +126,7 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 {
 	struct file *file = self;
 	uint64_t stride = footprint(self, bytes);
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	NEAP_TRY(use_staging(file, bytes, staging));
 	NEAP_TRY(reserve(file, 0, stride, places));
 	file->layout.stride = stride;
@@ -150,7 +150,7 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t sta
 static int forget(void *self, int64_t place)
 {
 	struct file *file = self;
-	neap__mover_forget(file->worked.mover, place);
+	neap__mover_forget(file->background.mover, place);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	struct neap__scratch *scratch = &file->stripes.files[stripe.file];
 	uint64_t in = stripe.offset % NEAP__PAGE, page = stripe.offset - in;
 	unsigned char *staging = file->staging;
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	if (!mask)
 		return neap__scratch_truncate(scratch, stripe.offset);
 	NEAP_TRY(neap__scratch_read(scratch, staging, NEAP__PAGE, page));
@@ -173,7 +173,7 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 static int cached(void *self, uint64_t *bytes)
 {
 	struct file *file = self;
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	*bytes = 0;
 	for (int i = 0; i < file->stripes.count; i++) {
 		uint64_t one;
@@ -186,7 +186,7 @@ static int cached(void *self, uint64_t *bytes)
 static int sync_file(void *self)
 {
 	struct file *file = self;
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	for (int i = 0; i < file->stripes.count; i++)
 		NEAP_TRY(neap__scratch_sync(&file->stripes.files[i]));
 	return 0;
@@ -195,29 +195,29 @@ static int sync_file(void *self)
 static int adopt(void *self, uint64_t epoch)
 {
 	struct file *file = self;
-	NEAP_TRY(neap__mover_idle(file->worked.mover));
+	NEAP_TRY(neap__mover_idle(file->background.mover));
 	file->layout.epoch = epoch ? epoch : file->layout.epoch + 1;
-	file->wanted = epoch != 0;
+	file->outlives = epoch != 0;
 	return 0;
 }
 
 static void set_patience(void *self, double seconds)
 {
 	struct file *file = self;
-	neap__mover_patience(file->worked.mover, seconds);
+	neap__mover_patience(file->background.mover, seconds);
 }
 
 static int holds_staging(void *self)
 {
 	struct file *file = self;
-	return neap__mover_holds_staging(file->worked.mover);
+	return neap__mover_holds_staging(file->background.mover);
 }
 
 /* Once nothing is in flight. */
 static void free_file(void *self)
 {
 	struct file *file = self;
-	for (int i = 0; i < file->stripes.count && !file->wanted; i++)
+	for (int i = 0; i < file->stripes.count && !file->outlives; i++)
 		neap__scratch_remove(&file->stripes.files[i]);
 	neap__stripes_close(&file->stripes);
 	neap__unmap_pages(file->own, file->own_bytes);
@@ -227,8 +227,8 @@ static void free_file(void *self)
 static void close_file(void *self)
 {
 	struct file *file = self;
-	if (file->worked.mover)
-		neap__mover_free(file->worked.mover, free_file, file);
+	if (file->background.mover)
+		neap__mover_free(file->background.mover, free_file, file);
 	else
 		free_file(file);
 }
@@ -258,7 +258,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.times = neap__background_times,
 		.cancel = neap__background_cancel,
 	};
-	const struct neap__io_engine *engine = neap__mover_engine(file->worked.mover);
+	const struct neap__io_engine *engine = neap__mover_engine(file->background.mover);
 	const struct neap_tier_spec spec = {
 		.name = "file",
 		.capacity = file->capacity,
@@ -270,7 +270,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	const struct neap__scratch *scratch = &file->stripes.files[0];
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
 	(*tier)->poke = poke;
-	(*tier)->journalled = file->wanted;
+	(*tier)->journalled = file->outlives;
 	snprintf((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",
 		scratch->direct	     ? "O_DIRECT"
 		: scratch->in_memory ? "in-memory (tmpfs)"
@@ -293,10 +293,10 @@ int neap_tier_open_file(
 	const char *name = o.keep ? "neap.slow" : NULL;
 	int rc = neap__stripes_open(&file->stripes, dir ? dir : "", name, flags);
 	for (int i = 0; i < file->stripes.count; i++)
-		file->wanted |= file->stripes.files[i].existed;
+		file->outlives |= file->stripes.files[i].existed;
 	file->capacity = o.capacity ? o.capacity : file->stripes.room;
 	if (rc == 0)
-		rc = neap__mover_create(&file->worked.mover, &file->stripes, &file->layout);
+		rc = neap__mover_create(&file->background.mover, &file->stripes, &file->layout);
 	if (rc == 0)
 		rc = wrap(tier, file);
 	if (rc < 0)

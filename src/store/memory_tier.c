@@ -14,7 +14,7 @@
 
 /* Everything but the worker and its hash changes only while the worker is idle. */
 struct memory {
-	struct neap__background worked; /* first */
+	struct neap__background background; /* first */
 	unsigned char *pool;
 	size_t mapped;
 	uint64_t capacity, stride, epoch;
@@ -71,7 +71,7 @@ static int reserve(struct memory *memory, uint64_t before, uint64_t stride, int6
 			"a memory tier of %llu bytes has no room for %lld records of %llu bytes",
 			(unsigned long long)memory->capacity, (long long)places,
 			(unsigned long long)stride);
-	neap__worker_idle(memory->worked.worker);
+	neap__worker_idle(memory->background.worker);
 	if (size > memory->mapped || (!before && size < memory->mapped / 2)) {
 		neap__unmap_pages(memory->pool, memory->mapped);
 		memory->pool = NULL;
@@ -109,7 +109,7 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t sta
 static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask)
 {
 	struct memory *memory = self;
-	neap__worker_idle(memory->worked.worker);
+	neap__worker_idle(memory->background.worker);
 	unsigned char *record = record_at(memory, tapes, place);
 	if (mask)
 		record[offset] ^= (unsigned char)mask;
@@ -121,7 +121,7 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 static void close_memory(void *self)
 {
 	struct memory *memory = self;
-	neap__worker_free(memory->worked.worker);
+	neap__worker_free(memory->background.worker);
 	neap__unmap_pages(memory->pool, memory->mapped);
 	XXH3_freeState(memory->hash);
 	free(memory);
@@ -157,7 +157,7 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	memory->hash = XXH3_createState();
 	int rc = memory->hash ? 0 : neap__fail_errno(ENOMEM, "memory tier");
 	if (rc == 0)
-		rc = neap__worker_create(&memory->worked.worker, NEAP__REQUESTS, run, memory);
+		rc = neap__worker_create(&memory->background.worker, NEAP__REQUESTS, run, memory);
 	if (rc == 0)
 		rc = neap_tier_wrap(tier, &ops, &spec, memory);
 	if (rc < 0) {

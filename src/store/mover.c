@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mover.c: requests: tickets, queues, who may begin; piece_io.c moves their pieces. */
+/*
+ * mover.c: the requests of a mover: tickets, queues, and which request may begin; the I/O thread.
+ */
 #include "store/mover_state.h"
+#include "store/piece_io.h"
+#include "store/timeouts.h"
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -25,18 +29,22 @@ uint64_t neap__layout_at(const struct neap__layout *layout, int tapes, int64_t p
 		     : (uint64_t)place * layout->stride;
 }
 
-/* With the lock: is the one it comes after done? */
+/* With the lock: is the earlier request of its place done? */
 static int may_begin(const struct neap__request *r)
 {
-	return !r->after || r->after->turn != r->after_turn || r->after->state == NEAP__DONE;
+	return !r->after || r->after->reuse != r->after_reuse ||
+	       r->after->state == NEAP__REQUEST_DONE;
 }
 
-/* With the lock. What comes after a put that hangs would hang, and all behind it. */
-static void refuse_stuck(struct neap__mover *m, int way)
+/*
+ * With the lock. Refuses requests of a place where an abandoned put still hangs: they would hang,
+ * too, and all requests behind them.
+ */
+static void refuse_stuck(struct neap__mover *m, int direction)
 {
 	struct neap__request *r;
-	while ((r = m->queues[way].first) != NULL && !may_begin(r) &&
-		r->after->state == NEAP__ABANDONED) {
+	while ((r = m->queues[direction].first) != NULL && !may_begin(r) &&
+		r->after->state == NEAP__REQUEST_ABANDONED) {
 		neap__mover_unqueue(m, r);
 		r->answer = -ETIMEDOUT;
 		snprintf(r->detail, sizeof r->detail, "an earlier transfer of the place hangs");
@@ -44,14 +52,14 @@ static void refuse_stuck(struct neap__mover *m, int way)
 	}
 }
 
-struct neap__request *neap__mover_take(struct neap__mover *m, int way)
+struct neap__request *neap__mover_take(struct neap__mover *m, int direction)
 {
 	pthread_mutex_lock(&m->lock);
-	refuse_stuck(m, way);
-	struct neap__request *r = m->queues[way].first;
+	refuse_stuck(m, direction);
+	struct neap__request *r = m->queues[direction].first;
 	if (r && may_begin(r)) {
-		m->queues[way].first = r->next;
-		r->state = NEAP__RUNNING;
+		m->queues[direction].first = r->next;
+		r->state = NEAP__REQUEST_RUNNING;
 		r->begun_at = neap__seconds();
 	} else {
 		r = NULL;
@@ -62,21 +70,21 @@ struct neap__request *neap__mover_take(struct neap__mover *m, int way)
 
 void neap__mover_give_back(struct neap__mover *m, struct neap__request *r)
 {
-	r->state = NEAP__FREE;
-	r->turn++;
+	r->state = NEAP__REQUEST_FREE;
+	r->reuse++;
 	m->free[m->nfree++] = r;
 }
 
 void neap__mover_set_done(struct neap__mover *m, struct neap__request *r)
 {
-	if (r->state == NEAP__ABANDONED) {
+	if (r->state == NEAP__REQUEST_ABANDONED) {
 		m->abandoned--;
 		neap__mover_give_back(m, r);
 	} else {
-		r->state = NEAP__DONE;
+		r->state = NEAP__REQUEST_DONE;
 	}
 	r->done_at = neap__seconds();
-	m->lies[r - m->requests] = -1;
+	m->place_keys[r - m->requests] = -1;
 	m->outstanding--;
 	pthread_cond_broadcast(&m->done);
 }
@@ -90,23 +98,23 @@ void neap__mover_done(struct neap__mover *m, struct neap__request *r)
 
 void neap__mover_unqueue(struct neap__mover *m, struct neap__request *r)
 {
-	int way = r->gather.put;
+	int direction = r->gather.put;
 	struct neap__request *before = NULL;
-	for (struct neap__request *at = m->queues[way].first; at != r; at = at->next)
+	for (struct neap__request *at = m->queues[direction].first; at != r; at = at->next)
 		before = at;
-	*(before ? &before->next : &m->queues[way].first) = r->next;
-	if (m->queues[way].last == r)
-		m->queues[way].last = before;
+	*(before ? &before->next : &m->queues[direction].first) = r->next;
+	if (m->queues[direction].last == r)
+		m->queues[direction].last = before;
 	for (int i = 0; i < NEAP__REQUESTS; i++) {
 		struct neap__request *follower = &m->requests[i];
-		if (follower->after != r || follower->after_turn != r->turn)
+		if (follower->after != r || follower->after_reuse != r->reuse)
 			continue;
-		follower->after = r->after; /* it waits for what r waited for */
-		follower->after_turn = r->after_turn;
+		follower->after = r->after; /* which the follower now comes after */
+		follower->after_reuse = r->after_reuse;
 	}
 }
 
-/* Released when one is gone: who reads 0 comes after all that they did. */
+/* Movers that neap__mover_free left behind: released when one ends, acquired by readers. */
 static atomic_int left_behind;
 
 int neap__movers_left(void)
@@ -114,20 +122,20 @@ int neap__movers_left(void)
 	return atomic_load_explicit(&left_behind, memory_order_acquire);
 }
 
-/* Nobody else knows it any more. */
-static void dismantle(struct neap__mover *m)
+/* Frees the mover, which nobody else knows any more. */
+static void destroy(struct neap__mover *m)
 {
 	void (*after)(void *arg) = m->after;
 	void *arg = m->arg;
 	neap__io_engine_close(&m->engine);
-	for (int i = 0; i < NEAP__STREAMS; i++)
+	for (int i = 0; i < NEAP__RECORDS_RUNNING; i++)
 		XXH3_freeState(m->streams[i].hash);
 	pthread_cond_destroy(&m->done);
 	pthread_cond_destroy(&m->posted);
 	pthread_mutex_destroy(&m->lock);
 	free(m->requests);
 	free(m->free);
-	free(m->lies);
+	free(m->place_keys);
 	free(m);
 	if (after)
 		after(arg);
@@ -137,7 +145,7 @@ static void *work(void *arg)
 {
 	struct neap__mover *m = arg;
 	int busy = 0, quit = 0;
-	neap__run_promptly();
+	neap__priority_raise();
 	while (busy || !quit) {
 		pthread_mutex_lock(&m->lock);
 		while (!busy && !m->queues[0].first && !m->queues[1].first && !m->quit) {
@@ -149,8 +157,8 @@ static void *work(void *arg)
 		quit = m->quit;
 		pthread_mutex_unlock(&m->lock);
 		if (quit)
-			neap__pump_stop(m);
-		busy = neap__pump(m);
+			neap__piece_io_stop(m);
+		busy = neap__piece_io_run(m);
 	}
 	pthread_mutex_lock(&m->lock);
 	m->ended = 1;
@@ -159,40 +167,40 @@ static void *work(void *arg)
 	pthread_mutex_unlock(&m->lock);
 	if (!left)
 		return NULL;
-	dismantle(m);
+	destroy(m);
 	atomic_fetch_sub_explicit(&left_behind, 1, memory_order_release);
 	return NULL;
 }
 
-/* With the lock: the last one posted that is not done and lies at the same place. */
-static struct neap__request *last_at(const struct neap__mover *m, int64_t lies)
+/* With the lock: the last request posted for this place that is not done, or NULL. */
+static struct neap__request *last_at(const struct neap__mover *m, int64_t key)
 {
 	struct neap__request *last = NULL;
 	for (int i = 0; i < NEAP__REQUESTS; i++)
-		if (m->lies[i] == lies && (!last || m->requests[i].order > last->order))
+		if (m->place_keys[i] == key && (!last || m->requests[i].order > last->order))
 			last = &m->requests[i];
 	return last;
 }
 
 static void enqueue(struct neap__mover *m, struct neap__request *r)
 {
-	int way = r->gather.put;
+	int direction = r->gather.put;
 	r->next = NULL;
-	if (m->queues[way].first)
-		m->queues[way].last->next = r;
+	if (m->queues[direction].first)
+		m->queues[direction].last->next = r;
 	else
-		m->queues[way].first = r;
-	m->queues[way].last = r;
+		m->queues[direction].first = r;
+	m->queues[direction].last = r;
 	m->outstanding++;
 }
 
 static void describe(struct neap__mover *m, struct neap__request *r, const struct neap__job *job)
 {
-	r->state = NEAP__POSTED;
+	r->state = NEAP__REQUEST_POSTED;
 	r->answer = 0;
 	r->begun_at = 0;
 	r->posted_at = neap__seconds();
-	r->touched = 0;
+	r->memory_in_use = 0;
 	r->order = m->orders++;
 	r->gather = neap__background_gather(job, &r->one);
 	r->place = job->place;
@@ -200,16 +208,16 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 	r->base = neap__layout_at(m->layout, r->gather.tapes, job->place);
 	r->whole = neap__record_whole(r->gather.bytes);
 	r->begun = r->settled = 0;
-	r->flying = 0;
+	r->in_flight = 0;
 }
 
 int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t *ticket)
 {
 	int tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
-	int64_t lies = job->place << 1 | tapes;
+	int64_t key = job->place << 1 | tapes;
 	pthread_mutex_lock(&m->lock);
-	struct neap__request *after = last_at(m, lies);
-	int stuck = after && after->state == NEAP__ABANDONED;
+	struct neap__request *after = last_at(m, key);
+	int stuck = after && after->state == NEAP__REQUEST_ABANDONED;
 	if (stuck || !m->nfree) {
 		pthread_mutex_unlock(&m->lock);
 		return stuck ? neap__fail(-ETIMEDOUT, "an earlier transfer of the place hangs")
@@ -220,13 +228,13 @@ int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t
 	int index = (int)(r - m->requests);
 	describe(m, r, job);
 	r->after = after;
-	r->after_turn = r->after ? r->after->turn : 0;
-	m->lies[index] = lies;
+	r->after_reuse = r->after ? r->after->reuse : 0;
+	m->place_keys[index] = key;
 	enqueue(m, r);
-	*ticket = (int64_t)r->turn << 16 | index;
+	*ticket = (int64_t)r->reuse << 16 | index;
 	pthread_cond_signal(&m->posted);
 	pthread_mutex_unlock(&m->lock);
-	while (!m->has_thread && neap__pump(m))
+	while (!m->has_thread && neap__piece_io_run(m))
 		;
 	return 0;
 }
@@ -235,23 +243,23 @@ int neap__mover_find(struct neap__mover *m, int64_t ticket, struct neap__request
 {
 	int index = (int)(ticket & 0xffff);
 	*r = ticket >= 0 && index < NEAP__REQUESTS ? &m->requests[index] : NULL;
-	if (!*r || (*r)->state == NEAP__FREE || (*r)->state == NEAP__ABANDONED ||
-		(*r)->turn != (uint32_t)(ticket >> 16))
+	if (!*r || (*r)->state == NEAP__REQUEST_FREE || (*r)->state == NEAP__REQUEST_ABANDONED ||
+		(*r)->reuse != (uint32_t)(ticket >> 16))
 		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
 	return 0;
 }
 
-/* With the lock: until it is done, or given up. */
+/* With the lock: waits until the request is done, or times out. */
 static int await(struct neap__mover *m, struct neap__request *r)
 {
-	struct neap__timeout vigil;
-	neap__timeout_begin(m, &vigil, r->posted_at);
-	while (r->state != NEAP__DONE && neap__timeout_goes_on(m, &vigil))
+	struct neap__timeout timeout;
+	neap__timeout_begin(m, &timeout, r->posted_at);
+	while (r->state != NEAP__REQUEST_DONE && neap__timeout_wait(m, &timeout))
 		;
 	m->begun_at = r->begun_at;
 	m->done_at = neap__seconds();
-	if (r->state != NEAP__DONE) {
-		m->lates++;
+	if (r->state != NEAP__REQUEST_DONE) {
+		m->timeouts++;
 		neap__mover_abandon(m, r);
 		return neap__fail(-ETIMEDOUT, "a slow tier moved nothing for %.3g s", m->patience);
 	}
@@ -281,23 +289,23 @@ void neap__mover_times(const struct neap__mover *m, double *start, double *end)
 
 int neap__mover_idle(struct neap__mover *m)
 {
-	struct neap__timeout vigil;
+	struct neap__timeout timeout;
 	int busy;
 	pthread_mutex_lock(&m->lock);
-	neap__timeout_begin(m, &vigil, neap__seconds());
-	while ((busy = m->outstanding || !m->asleep) && neap__timeout_goes_on(m, &vigil))
+	neap__timeout_begin(m, &timeout, neap__seconds());
+	while ((busy = m->outstanding || !m->asleep) && neap__timeout_wait(m, &timeout))
 		;
-	m->lates += busy;
+	m->timeouts += busy;
 	pthread_mutex_unlock(&m->lock);
 	return busy ? neap__fail(-ETIMEDOUT, "transfers of a slow tier hang") : 0;
 }
 
-/* Only the last one of its place: a get behind it wants it. */
+/* Only the last request of its place: where a get is behind the put, it is the get. */
 void neap__mover_forget(struct neap__mover *m, int64_t place)
 {
 	pthread_mutex_lock(&m->lock);
 	struct neap__request *r = last_at(m, place << 1);
-	if (r && r->state == NEAP__POSTED && r->gather.put) {
+	if (r && r->state == NEAP__REQUEST_POSTED && r->gather.put) {
 		neap__mover_unqueue(m, r);
 		neap__mover_set_done(m, r);
 	}
@@ -309,8 +317,8 @@ void neap__mover_stage(struct neap__mover *m, void *staging, size_t bytes, size_
 	size_t pieces = bytes ? bytes / piece : 0;
 	m->staging = staging;
 	m->piece = piece;
-	m->npassages = pieces < NEAP__MOVES ? (int)pieces : NEAP__MOVES;
-	neap__io_engine_lend(&m->engine, staging, (size_t)m->npassages * piece);
+	m->npieces = pieces < NEAP__IO_REQUESTS ? (int)pieces : NEAP__IO_REQUESTS;
+	neap__io_engine_lend(&m->engine, staging, (size_t)m->npieces * piece);
 }
 
 const struct neap__io_engine *neap__mover_engine(const struct neap__mover *m)
@@ -322,14 +330,14 @@ static int make_tables(struct neap__mover *m)
 {
 	m->requests = calloc(NEAP__REQUESTS, sizeof *m->requests);
 	m->free = calloc(NEAP__REQUESTS, sizeof(struct neap__request *));
-	m->lies = calloc(NEAP__REQUESTS, sizeof *m->lies);
-	if (!m->requests || !m->free || !m->lies)
+	m->place_keys = calloc(NEAP__REQUESTS, sizeof *m->place_keys);
+	if (!m->requests || !m->free || !m->place_keys)
 		return neap__fail_errno(ENOMEM, "file tier");
 	for (int i = NEAP__REQUESTS - 1; i >= 0; i--) {
 		m->free[m->nfree++] = &m->requests[i];
-		m->lies[i] = -1;
+		m->place_keys[i] = -1;
 	}
-	for (int i = 0; i < NEAP__STREAMS; i++) {
+	for (int i = 0; i < NEAP__RECORDS_RUNNING; i++) {
 		m->streams[i].hash = XXH3_createState();
 		if (!m->streams[i].hash)
 			return neap__fail_errno(ENOMEM, "file tier");
@@ -363,7 +371,7 @@ int neap__mover_create(
 	neap__cond_init(&m->done);
 	int rc = make_tables(m);
 	if (rc == 0)
-		rc = neap__io_engine_open(&m->engine, NEAP__MOVES);
+		rc = neap__io_engine_open(&m->engine, NEAP__IO_REQUESTS);
 	if (rc == 0) {
 		neap__io_engine_attach(&m->engine, stripes->files, stripes->count);
 		rc = m->engine.kind->blocks ? 0 : start_thread(m);
@@ -375,12 +383,12 @@ int neap__mover_create(
 	return rc;
 }
 
-/* With the lock: none of those posted begins any more. */
+/* With the lock: answers all that is posted with -ECANCELED. */
 static void give_up(struct neap__mover *m)
 {
-	for (int way = 0; way < 2; way++)
-		while (m->queues[way].first) {
-			struct neap__request *r = m->queues[way].first;
+	for (int direction = 0; direction < 2; direction++)
+		while (m->queues[direction].first) {
+			struct neap__request *r = m->queues[direction].first;
 			neap__mover_unqueue(m, r);
 			r->answer = -ECANCELED;
 			neap__mover_set_done(m, r);
@@ -388,12 +396,12 @@ static void give_up(struct neap__mover *m)
 }
 
 /*
- * A thread that waits for a system call that hangs cannot be ended. It is left behind with
- * all that the call may touch, and takes that down itself if the call ever returns.
+ * A thread in a system call that hangs cannot be ended. The I/O thread is left behind then with
+ * all that the call may touch, and frees it if the call ever returns.
  */
 void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg)
 {
-	struct neap__timeout vigil;
+	struct neap__timeout timeout;
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -402,8 +410,8 @@ void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg
 	m->after = after;
 	m->arg = arg;
 	pthread_cond_signal(&m->posted);
-	neap__timeout_begin(m, &vigil, neap__seconds());
-	while (m->has_thread && !m->ended && neap__timeout_goes_on(m, &vigil))
+	neap__timeout_begin(m, &timeout, neap__seconds());
+	while (m->has_thread && !m->ended && neap__timeout_wait(m, &timeout))
 		;
 	int left = m->left = m->has_thread && !m->ended;
 	pthread_t thread = m->thread;
@@ -415,5 +423,5 @@ void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg
 	}
 	if (m->has_thread)
 		pthread_join(thread, NULL);
-	dismantle(m);
+	destroy(m);
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mover_state.h: the inside of a mover: its requests (mover.c) and pieces (piece_io.c). */
+/*
+ * mover_state.h: the structs of a mover, and what mover.c gives to piece_io.c and timeouts.c. A
+ * mover has one I/O thread, which runs piece_io.c: it alone talks to the engine. The owner's
+ * thread posts requests and waits for them. Where the engine blocks there is no I/O thread, and
+ * the owner's thread does its work.
+ */
 #ifndef NEAP_STORE_MOVER_STATE_H
 #define NEAP_STORE_MOVER_STATE_H
 
@@ -10,125 +15,109 @@
 #include <pthread.h>
 
 enum neap__request_state {
-	NEAP__FREE,
-	NEAP__POSTED,
-	NEAP__RUNNING,
-	NEAP__DONE,
-	NEAP__ABANDONED, /* answered; pieces of it may fly, the pump alone knows it */
+	NEAP__REQUEST_FREE,
+	NEAP__REQUEST_POSTED,	 /* in a queue */
+	NEAP__REQUEST_RUNNING,	 /* the I/O thread has begun it */
+	NEAP__REQUEST_DONE,	 /* its answer waits for its owner */
+	NEAP__REQUEST_ABANDONED, /* timed out and answered; pieces of it may be in flight */
 };
 
-/* What is known of a record while pieces of it pass. */
-struct neap__mover_queue {
+/* The hash and trailer of a record while its pieces pass. */
+struct neap__record_stream {
 	XXH3_state_t *hash;
 	struct neap__trailer trailer;
-	int sealed;
+	int sealed; /* a put: the trailer is made */
 };
 
-/* The lock guards all down to `order`; the rest is the pump's while it is RUNNING. */
+/*
+ * A transfer of one record. The mover's lock guards the fields down to `detail`; the rest is
+ * written when the request is posted, and belongs to the I/O thread while it is RUNNING.
+ */
 struct neap__request {
 	enum neap__request_state state;
-	uint32_t turn;		     /* tells a reused request's tickets apart */
+	uint32_t reuse;		     /* tells the tickets of a row that is used again apart */
 	struct neap__request *next;  /* in its queue */
 	struct neap__request *after; /* an earlier one of the same place, or NULL */
-	uint32_t after_turn;
-	int64_t order;
+	uint32_t after_reuse;	     /* `reuse` of `after` when this one was posted */
+	int64_t order;		     /* counts requests: smaller is older */
 	int answer;
-	double posted_at, begun_at, done_at; /* seconds of sys/clock.h; 0: never begun */
-	int touched;			     /* the pump is at its memory, or its spans */
-	char detail[192];
+	double posted_at, begun_at, done_at; /* seconds of sys/clock.h; begun_at 0: never begun */
+	int memory_in_use;		     /* the I/O thread reads or writes its spans */
+	char detail[192];		     /* the detail line of its failure */
 	struct neap__gather gather;
-	struct neap_span one;
+	struct neap_span one; /* the span of a state */
 	int64_t place;
-	uint64_t tag, base, whole;	  /* of the record: tag, where it lies, bytes there */
-	uint64_t begun, settled;	  /* bytes of it: started, and passed */
-	int flying;			  /* pieces */
-	struct neap__mover_queue *stream; /* while RUNNING */
+	uint64_t tag;
+	uint64_t base, whole;		    /* bytes: where the record lies, how much it takes */
+	uint64_t begun, settled;	    /* bytes of it in pieces begun, and in pieces done */
+	int in_flight;			    /* pieces */
+	struct neap__record_stream *stream; /* while RUNNING */
 };
 
-/* A piece of the staging, and what passes through it. */
+/* A piece of the staging, and the part of a request that passes through it. */
 struct neap__piece_io {
-	struct neap__io_request move;  /* first */
+	struct neap__io_request io;    /* first */
 	struct neap__request *request; /* NULL: free */
-	uint64_t at;		       /* in the record */
-	int arrived;		       /* read, and an earlier one not */
+	uint64_t at;		       /* offset in the record, in bytes */
+	int arrived;		       /* read, but an earlier piece of the record is not */
 };
 
-#define NEAP__STREAMS (NEAP__MOVES + 2) /* one for each piece and for each way */
+/* Records in motion at most: one for each piece, and one whose pieces begin in each direction. */
+#define NEAP__RECORDS_RUNNING (NEAP__IO_REQUESTS + 2)
 
+/* Directions are indices: 0 reads (GET), 1 writes (PUT). */
 struct neap__mover {
 	struct neap__stripes *stripes;
 	const struct neap__layout *layout;
 	struct neap__io_engine engine;
-	pthread_t thread;
+	pthread_t thread; /* the I/O thread */
 	int has_thread;
 
-	/* The pump's; others touch it only while nothing is posted. */
-	struct neap__piece_io passages[NEAP__MOVES];
-	int npassages;
+	/* Of the I/O thread; others read and write them only while nothing is posted. */
+	struct neap__piece_io pieces[NEAP__IO_REQUESTS];
+	int npieces;
 	unsigned char *staging;
-	size_t piece;
-	struct neap__mover_queue streams[NEAP__STREAMS], *free_streams[NEAP__STREAMS];
+	size_t piece; /* bytes */
+	struct neap__record_stream streams[NEAP__RECORDS_RUNNING];
+	struct neap__record_stream *free_streams[NEAP__RECORDS_RUNNING];
 	int nfree_streams;
-	struct neap__request *current[2]; /* pieces of it are yet to begin; [1]: write */
-	int way;			  /* that had the last piece */
+	struct neap__request *current[2]; /* by direction: pieces of it are yet to begin */
+	int direction;			  /* of the last piece that began */
 
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t posted, done;
+	pthread_mutex_t lock;	     /* guards all that follows */
+	pthread_cond_t posted, done; /* a request was posted, or quit; DONE, asleep or ended */
 	struct neap__request *requests, **free;
-	int64_t *lies; /* of each request not done: its place and kind, else -1 */
+	int64_t *place_keys; /* by request: place and kind where it is not done, else -1 */
 	int nfree, outstanding;
-	int asleep; /* the thread, if there is one: nobody pumps */
+	int asleep; /* 1: the I/O thread has nothing to do */
 	int64_t orders;
-	double begun_at, done_at; /* of the request waited for last; its waiter's */
+	double begun_at, done_at; /* of the request waited for last; read by its waiter alone */
 	struct {
 		struct neap__request *first, *last;
-	} queues[2];	 /* POSTED; [1]: writes */
-	int quit, ended; /* the thread is to end, has ended */
-	/* Set where nobody waits for the thread any more: it cleans up. */
+	} queues[2];	 /* POSTED, by direction */
+	int quit, ended; /* the I/O thread is to end; has ended */
+	/* Set where nobody waits for the I/O thread any more: it frees the mover itself. */
 	int left;
-	void (*after)(void *arg);
+	void (*after)(void *arg); /* called then, with arg */
 	void *arg;
 	double patience; /* seconds; 0: without end */
-	double moved_at; /* when something was moved last */
-	int lates;	 /* requests abandoned since */
-	int abandoned;	 /* that are not over */
+	double moved_at; /* seconds of sys/clock.h: when a piece was done last */
+	int timeouts;	 /* requests abandoned since */
+	int abandoned;	 /* requests in state ABANDONED */
 };
 
-/* Takes the next request of a way that may begin, or NULL. */
-struct neap__request *neap__mover_take(struct neap__mover *mover, int way);
-/* Its answer is known. */
+/* Takes the next request of a direction that may begin, or NULL. */
+struct neap__request *neap__mover_take(struct neap__mover *mover, int direction);
+/* The request's answer is known: its owner may have it. */
 void neap__mover_done(struct neap__mover *mover, struct neap__request *request);
 
-/* With the lock: the same, of one that is not in a queue. */
+/* With the lock: the same, of a request that is in no queue. */
 void neap__mover_set_done(struct neap__mover *mover, struct neap__request *request);
-/* With the lock: takes a POSTED one out of its queue. */
+/* With the lock: takes a POSTED request out of its queue. */
 void neap__mover_unqueue(struct neap__mover *mover, struct neap__request *request);
-/* With the lock: whose ticket this is. */
+/* With the lock: finds the request of a ticket. NEAP_EUSAGE where there is none. */
 int neap__mover_find(struct neap__mover *mover, int64_t ticket, struct neap__request **request);
-/* With the lock: nobody holds its ticket any more. */
+/* With the lock: frees a request whose ticket nobody holds any more. */
 void neap__mover_give_back(struct neap__mover *mover, struct neap__request *request);
-
-/* timeouts.c */
-/* With the lock. Waits that end once nothing was moved for the mover's patience. */
-struct neap__timeout {
-	double waited, moved_at;
-};
-void neap__timeout_begin(
-	const struct neap__mover *mover, struct neap__timeout *vigil, double since);
-/* Waits a while for `done`; 0 when that has lasted too long. */
-int neap__timeout_goes_on(struct neap__mover *mover, struct neap__timeout *vigil);
-/* With the lock: answers a request that is not DONE; its memory is its owner's from now on. */
-void neap__mover_abandon(struct neap__mover *mover, struct neap__request *request);
-/* The pump's, around what it does to a request's memory; 0: it was abandoned. */
-int neap__mover_touch(struct neap__mover *mover, struct neap__request *request);
-void neap__mover_leave(struct neap__mover *mover, struct neap__request *request);
-/* The pump's: something was moved; seconds to wait for the next before looking around. */
-void neap__mover_moved(struct neap__mover *mover);
-double neap__mover_watch(struct neap__mover *mover);
-
-/* Begins what can begin and waits for a piece; 0 when there was nothing to do. */
-int neap__pump(struct neap__mover *mover);
-/* Begins no more pieces of what is RUNNING. */
-void neap__pump_stop(struct neap__mover *mover);
 
 #endif

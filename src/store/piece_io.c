@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * piece_io.c: pieces. A record is a stream, payload then trailer then padding; a piece is
- * a window of it in staging. A put's piece is filled when there is a free one; those of
- * a get land in any order and are emptied in the stream's.
- *
- * One piece of staging is enough: a piece that has landed is either emptied at once or
- * waits for an earlier one of its request, which flies.
+ * piece_io.c: moves records in pieces. A record is a stream of bytes: payload, trailer, padding. A
+ * piece is a window of that stream in the staging. A put fills a piece as soon as one is free; the
+ * pieces of a get arrive in any order and are copied out in the stream's, since the hash needs
+ * that order. One piece of staging is enough: a piece that has arrived is either copied out at
+ * once or waits for an earlier piece of its request, which is in flight.
  */
-#include "store/mover_state.h"
+#include "store/piece_io.h"
+#include "store/timeouts.h"
 #include "base/fail.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NEAR (UINT64_C(16) << 10) /* bytes */
+/* Bytes copied before they are hashed: half of a first-level cache, so they are still there. */
+#define COPY_BLOCK (UINT64_C(16) << 10)
 
 /* A window [at, at + n) of the record's stream, and a part of it that starts at `from`. */
 struct piece_part {
@@ -29,19 +30,18 @@ static struct piece_part overlap(uint64_t from, uint64_t length, uint64_t at, ui
 	return lo < hi ? (struct piece_part){lo - at, lo - from, hi - lo} : (struct piece_part){0};
 }
 
-/* In parts that are still in the nearest cache when they are hashed. */
 static void copy_hashed(
 	const struct neap__request *r, unsigned char *here, unsigned char *payload, uint64_t bytes)
 {
 	int put = r->gather.put;
 	for (uint64_t at = 0, n; at < bytes; at += n) {
-		n = bytes - at < NEAR ? bytes - at : NEAR;
+		n = bytes - at < COPY_BLOCK ? bytes - at : COPY_BLOCK;
 		memcpy((put ? here : payload) + at, (put ? payload : here) + at, n);
 		neap__record_hash(r->stream->hash, here + at, n);
 	}
 }
 
-/* Copies between the spans and a window, hashing; the end of what was copied. */
+/* Copies between the spans and a window, and hashes; returns where what was copied ends. */
 static uint64_t copy(const struct neap__request *r, unsigned char *window, uint64_t at, uint64_t n)
 {
 	const struct neap__gather *gather = &r->gather;
@@ -60,12 +60,12 @@ static uint64_t copy(const struct neap__request *r, unsigned char *window, uint6
 	return end;
 }
 
-/* The window of a put. */
+/* Fills the window of a put. */
 static void fill(const struct neap__mover *m, struct neap__request *r, struct neap__piece_io *p)
 {
-	struct neap__mover_queue *stream = r->stream;
-	unsigned char *window = p->move.at;
-	uint64_t n = p->move.bytes, end = copy(r, window, p->at, n);
+	struct neap__record_stream *stream = r->stream;
+	unsigned char *window = p->io.at;
+	uint64_t n = p->io.bytes, end = copy(r, window, p->at, n);
 	struct piece_part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
 	if (tail.bytes && !stream->sealed)
 		neap__record_seal(&stream->trailer, m->layout->epoch, r->tag, r->place,
@@ -78,12 +78,12 @@ static void fill(const struct neap__mover *m, struct neap__request *r, struct ne
 	memset(window + end, 0, n - end);
 }
 
-/* The window of a get. */
-static void empty(struct neap__request *r, struct neap__piece_io *p)
+/* Copies the window of a get out. */
+static void copy_out(struct neap__request *r, struct neap__piece_io *p)
 {
-	struct neap__mover_queue *stream = r->stream;
-	unsigned char *window = p->move.at;
-	uint64_t n = p->move.bytes;
+	struct neap__record_stream *stream = r->stream;
+	unsigned char *window = p->io.at;
+	uint64_t n = p->io.bytes;
 	struct piece_part tail = overlap(r->gather.bytes, sizeof stream->trailer, p->at, n);
 	(void)copy(r, window, p->at, n);
 	if (tail.bytes)
@@ -103,48 +103,48 @@ static void end(struct neap__mover *m, struct neap__request *r)
 	neap__mover_done(m, r);
 }
 
-/* The request, and the rest of it, is given up; it ends when its last piece lands. */
+/* Begins no more pieces of the request; it ends when its last piece in flight is done. */
 static void fail(struct neap__mover *m, struct neap__request *r, int code)
 {
-	int way = r->gather.put;
+	int direction = r->gather.put;
 	r->answer = code;
 	snprintf(r->detail, sizeof r->detail, "%s", neap_detail());
 	r->begun = r->whole;
-	if (m->current[way] == r)
-		m->current[way] = NULL;
+	if (m->current[direction] == r)
+		m->current[direction] = NULL;
 }
 
-/* Reads and writes in turn, where there are both. */
-static struct neap__request *pick(struct neap__mover *m)
+/* The request whose piece begins next: reads and writes alternate where there are both. */
+static struct neap__request *choose(struct neap__mover *m)
 {
 	for (int i = 0; i < 2; i++) {
-		int way = i ? m->way : !m->way;
-		struct neap__request *r = m->current[way];
-		if (!r && (r = neap__mover_take(m, way)) != NULL) {
+		int direction = i ? m->direction : !m->direction;
+		struct neap__request *r = m->current[direction];
+		if (!r && (r = neap__mover_take(m, direction)) != NULL) {
 			r->stream = m->free_streams[--m->nfree_streams];
 			r->stream->sealed = 0;
 			XXH3_64bits_reset(r->stream->hash);
-			m->current[way] = r;
+			m->current[direction] = r;
 		}
 		if (!r)
 			continue;
-		m->way = way;
+		m->direction = direction;
 		return r;
 	}
 	return NULL;
 }
 
-/* Nobody waits for it any more. */
+/* Ends a request that was abandoned. */
 static void drop(struct neap__mover *m, struct neap__request *r)
 {
 	fail(m, r, neap__fail(-ETIMEDOUT, "nobody waits for it"));
-	if (r->flying == 0)
+	if (r->in_flight == 0)
 		end(m, r);
 }
 
 static void begin(struct neap__mover *m, struct neap__request *r, struct neap__piece_io *p)
 {
-	if (!neap__mover_touch(m, r)) {
+	if (!neap__mover_use_memory(m, r)) {
 		drop(m, r);
 		return;
 	}
@@ -155,94 +155,94 @@ static void begin(struct neap__mover *m, struct neap__request *r, struct neap__p
 	p->request = r;
 	p->at = r->begun;
 	p->arrived = 0;
-	p->move = (struct neap__io_request){
+	p->io = (struct neap__io_request){
 		.file = &m->stripes->files[stripe.file],
 		.number = stripe.file,
 		.write = r->gather.put,
-		.at = m->staging + (size_t)(p - m->passages) * m->piece,
+		.at = m->staging + (size_t)(p - m->pieces) * m->piece,
 		.bytes = bytes,
 		.offset = stripe.offset,
 	};
 	r->begun += bytes;
-	r->flying++;
+	r->in_flight++;
 	if (r->gather.put)
 		fill(m, r, p);
-	neap__mover_leave(m, r);
+	neap__mover_release_memory(m, r);
 	if (r->begun == r->whole)
 		m->current[r->gather.put] = NULL;
-	neap__io_engine_start(&m->engine, &p->move);
+	neap__io_engine_start(&m->engine, &p->io);
 }
 
-static struct neap__piece_io *free_passage(struct neap__mover *m)
+static struct neap__piece_io *free_piece(struct neap__mover *m)
 {
-	for (int i = 0; i < m->npassages; i++)
-		if (!m->passages[i].request)
-			return &m->passages[i];
+	for (int i = 0; i < m->npieces; i++)
+		if (!m->pieces[i].request)
+			return &m->pieces[i];
 	return NULL;
 }
 
-/* The piece of a get that comes next, if it is there. */
+/* The next piece of a get to be copied out, if it has arrived. */
 static struct neap__piece_io *next_arrived(struct neap__mover *m, const struct neap__request *r)
 {
-	for (int i = 0; i < m->npassages; i++) {
-		struct neap__piece_io *p = &m->passages[i];
+	for (int i = 0; i < m->npieces; i++) {
+		struct neap__piece_io *p = &m->pieces[i];
 		if (p->request == r && p->arrived && (p->at == r->settled || r->answer < 0))
 			return p;
 	}
 	return NULL;
 }
 
-static void land(struct neap__mover *m, struct neap__piece_io *p)
+static void finish(struct neap__mover *m, struct neap__piece_io *p)
 {
 	struct neap__request *r = p->request;
-	struct neap__io_request *move = &p->move;
-	r->flying--;
+	struct neap__io_request *io = &p->io;
+	r->in_flight--;
 	p->arrived = 1;
-	if (move->answer < 0 && r->answer == 0)
-		fail(m, r, neap__scratch_explain(move->file, move->write, move->answer));
+	if (io->answer < 0 && r->answer == 0)
+		fail(m, r, neap__scratch_explain(io->file, io->write, io->answer));
 	if (r->gather.put) {
-		r->settled += move->bytes;
+		r->settled += io->bytes;
 		p->request = NULL;
 	}
 	while (!r->gather.put && (p = next_arrived(m, r)) != NULL) {
-		if (r->answer == 0 && !neap__mover_touch(m, r)) {
+		if (r->answer == 0 && !neap__mover_use_memory(m, r)) {
 			fail(m, r, neap__fail(-ETIMEDOUT, "nobody waits for it"));
 		} else if (r->answer == 0) {
-			empty(r, p);
-			neap__mover_leave(m, r);
+			copy_out(r, p);
+			neap__mover_release_memory(m, r);
 		}
-		r->settled += p->move.bytes;
+		r->settled += p->io.bytes;
 		p->request = NULL;
 	}
 	int code = !r->gather.put && r->answer == 0 && r->settled == r->whole ? check(m, r) : 0;
 	if (code < 0)
 		fail(m, r, code);
-	if (r->flying == 0 && (r->answer < 0 || r->settled == r->whole))
+	if (r->in_flight == 0 && (r->answer < 0 || r->settled == r->whole))
 		end(m, r);
 }
 
-int neap__pump(struct neap__mover *m)
+int neap__piece_io_run(struct neap__mover *m)
 {
 	struct neap__piece_io *p;
 	struct neap__request *r;
-	while ((p = free_passage(m)) != NULL && (r = pick(m)) != NULL)
+	while ((p = free_piece(m)) != NULL && (r = choose(m)) != NULL)
 		begin(m, r, p);
-	struct neap__io_request *move = neap__io_engine_finish(&m->engine, neap__mover_watch(m));
-	if (!move)
-		return m->engine.flying > 0;
+	struct neap__io_request *io = neap__io_engine_finish(&m->engine, neap__mover_wait_limit(m));
+	if (!io)
+		return m->engine.in_flight > 0;
 	neap__mover_moved(m);
-	land(m, (struct neap__piece_io *)move);
+	finish(m, (struct neap__piece_io *)io);
 	return 1;
 }
 
-void neap__pump_stop(struct neap__mover *m)
+void neap__piece_io_stop(struct neap__mover *m)
 {
-	for (int way = 0; way < 2; way++) {
-		struct neap__request *r = m->current[way];
+	for (int direction = 0; direction < 2; direction++) {
+		struct neap__request *r = m->current[direction];
 		if (!r)
 			continue;
 		fail(m, r, neap__fail(-ECANCELED, "the tier is closed"));
-		if (r->flying == 0)
+		if (r->in_flight == 0)
 			end(m, r);
 	}
 }

@@ -17,7 +17,7 @@ struct neap__stripes {
 	char *list;    /* the directories, as given. Owned */
 };
 
-/* Where a byte lies, and how many bytes go on from there in the same file. */
+/* Where a byte key, and how many bytes go on from there in the same file. */
 struct neap__stripe {
 	int file;
 	uint64_t offset, run;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tier_list.c: tiers by name, "DIR[+DIR...]|FILE|mem:SIZE[,...]". */
+/*
+ * tier_list.c: opens tiers from a list, "DIR[+DIR...]|FILE|mem:SIZE[,...]". A kind of tier with a
+ * prefix of its own is a row of `kinds`.
+ */
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,18 +33,45 @@ static int parse_size(uint64_t *out, const char *text)
 	return 0;
 }
 
-static int open_one(
-	struct neap_tier **tier, const char *item, const struct neap_file_options *options)
+static int open_memory(struct neap_tier **tier, const char *item, const char *rest)
 {
 	uint64_t size;
-	if (strncmp(item, "mem:", 4) != 0)
-		return neap_tier_open_file(tier, item, options);
-	if (parse_size(&size, item + 4) < 0)
+	if (parse_size(&size, rest) < 0)
 		return neap__fail(NEAP_EUSAGE,
 			"'%s': the size of a memory tier is a number with K, M, G, T or P, as in "
 			"mem:64M",
 			item);
 	return neap_tier_open_memory(tier, size);
+}
+
+/* Kinds that an item names by its prefix; any other item is a directory or a file. */
+static const struct kind {
+	const char *prefix, *form;
+	int (*open)(struct neap_tier **tier, const char *item, const char *rest);
+} kinds[] = {
+	{"mem:", "mem:SIZE", open_memory},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static int open_one(
+	struct neap_tier **tier, const char *item, const struct neap_file_options *options)
+{
+	for (int i = 0; i < KINDS; i++) {
+		size_t n = strlen(kinds[i].prefix);
+		if (strncmp(item, kinds[i].prefix, n) == 0)
+			return kinds[i].open(tier, item, item + n);
+	}
+	return neap_tier_open_file(tier, item, options);
+}
+
+/* An item is missing: says what it could be. */
+static int refuse_empty(const char *list)
+{
+	char forms[128] = "";
+	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof forms; i++)
+		n += snprintf(forms + n, sizeof forms - (size_t)n, "%s%s",
+			i + 1 < KINDS ? ", " : " or ", kinds[i].form);
+	return neap__fail(NEAP_EUSAGE, "'%s': a slow tier is a directory, a file%s", list, forms);
 }
 
 int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
@@ -58,8 +89,7 @@ int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
 			rc = neap__fail(NEAP_EUSAGE, "more than %d slow tiers in '%s'",
 				NEAP_TIERS_MAX, list);
 		else if (*item == '\0')
-			rc = neap__fail(NEAP_EUSAGE,
-				"'%s': a slow tier is a directory, a file or mem:SIZE", list);
+			rc = refuse_empty(list);
 		else
 			rc = open_one(&tiers[n], item, options);
 		n += rc == 0;

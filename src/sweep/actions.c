@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actions.c: one action of a schedule, performed; a row a kind. */
-#include "sweep/sweep_state.h"
+#include "sweep/actions.h"
+#include "sweep/arena_space.h"
+#include "sweep/journal/journal_commit.h"
+#include "sweep/recorded_ranges.h"
+#include "sweep/repair/recover_states.h"
+#include "sweep/repair/recover_tapes.h"
+#include "sweep/step_logs.h"
+#include "sweep/steps.h"
+#include "sweep/tape_transfer.h"
+#include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -14,7 +23,7 @@ static int check_live(const struct neap_sweep *s, const struct neap_action *a, i
 {
 	if (s->live_t != a->t0)
 		return illegal(a, "the live state is at another step");
-	if (changes && s->live_pins)
+	if (changes && s->live_puts)
 		return illegal(a, "the live state is being sent");
 	return 0;
 }
@@ -39,17 +48,17 @@ static int check_slot(const struct neap_sweep *s, const struct neap_action *a, i
 static int advance(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
-	if (s->book.stage == NEAP__NOT_BEGUN)
+	if (s->journal.phase == NEAP__ACTION_NOT_BEGUN)
 		NEAP_TRY(check_live(s, a, 1));
-	s->book.stage = NEAP__BEGUN;
-	return a->payload == NEAP_LOG ? neap__step_log(s, a->t1) : neap__step_advance(s, a->t1);
+	s->journal.phase = NEAP__ACTION_BEGUN;
+	return a->payload == NEAP_LOG ? neap__log_steps(s, a->t1) : neap__step_advance(s, a->t1);
 }
 
 /* Room for another tape, once slots are packed and repairs forgotten? */
 static int more_room(struct neap_sweep *s)
 {
 	const struct neap__arena *arena = &s->arena;
-	return neap__make_room(s, neap__worst(s), 0) == 0 &&
+	return neap__arena_space_gap(s, neap__worst(s), 0) == 0 &&
 	       neap__arena_gap(arena) >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
 
@@ -59,9 +68,9 @@ static int begin_record(struct neap_sweep *s, const struct neap_action *a)
 	NEAP_TRY(neap__ranges_add(s, a->t0, a->t1));
 	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s);
 	uint64_t planned = neap__sat_mul((uint64_t)(a->t1 - a->t0), tape);
-	if (s->survey.travels)
+	if (s->sizes.scattered)
 		return 0;
-	return neap__make_room(s, neap__sat_add(planned, worst - tape), 0);
+	return neap__arena_space_gap(s, neap__sat_add(planned, worst - tape), 0);
 }
 
 static int record(struct neap_sweep *s, const struct neap_action *a)
@@ -69,20 +78,20 @@ static int record(struct neap_sweep *s, const struct neap_action *a)
 	NEAP_TRY(check_range(s, a));
 	if (a->t0 == a->t1)
 		return check_live(s, a, 1);
-	if (s->book.stage == NEAP__NOT_BEGUN)
+	if (s->journal.phase == NEAP__ACTION_NOT_BEGUN)
 		NEAP_TRY(begin_record(s, a));
-	if (s->book.stage != NEAP__OVERFLOWED) {
-		s->book.stage = NEAP__BEGUN;
+	if (s->journal.phase != NEAP__ACTION_OVERFLOWED) {
+		s->journal.phase = NEAP__ACTION_BEGUN;
 		do
 			NEAP_TRY(neap__step_record(s, a->t1));
-		while (s->live_t < a->t1 && !s->survey.travels && more_room(s));
+		while (s->live_t < a->t1 && !s->sizes.scattered && more_room(s));
 		if (s->live_t == a->t1)
 			return 0;
-		neap__overflowed(s, s->live_t, a->t1);
-		if (s->survey.travels)
-			NEAP_TRY(neap__transfer_anchor(s));
+		neap__count_overflow(s, s->live_t, a->t1);
+		if (s->sizes.scattered)
+			NEAP_TRY(neap__transfer_keep_state(s));
 	}
-	s->book.stage = NEAP__OVERFLOWED;
+	s->journal.phase = NEAP__ACTION_OVERFLOWED;
 	return neap__step_advance(s, a->t1);
 }
 
@@ -97,18 +106,18 @@ static int turn(struct neap_sweep *s, const struct neap_action *a)
 static int backward(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_range(s, a));
-	if (s->book.stage == NEAP__NOT_BEGUN && s->position != a->t1)
+	if (s->journal.phase == NEAP__ACTION_NOT_BEGUN && s->position != a->t1)
 		return illegal(a, "the adjoint is at another step");
 	if (a->t0 == a->t1)
 		return 0;
-	s->book.stage = NEAP__BEGUN;
+	s->journal.phase = NEAP__ACTION_BEGUN;
 	const struct neap__range *range = neap__ranges_find(s, a->t0, a->t1);
 	if (!range)
 		return illegal(a, "these steps were not recorded");
 	int64_t low = range->t0;
 	while (s->position > a->t0) {
 		int64_t below;
-		neap__journal_point(s);
+		neap__commit_if_due(s);
 		struct neap__arena_extent *tape = neap__arena_find(&s->arena, s->position, &below);
 		if (tape && tape->t0 >= a->t0) {
 			NEAP_TRY(neap__step_backward(s, tape));
@@ -122,8 +131,8 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 	(void)neap__transfer_resume(s);
 	NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
 	/* Where tapes were lost, more are likely to be: the states below serve them too. */
-	if (low == a->t0 && !(s->survey.travels && s->stats.recoveries))
-		neap__forget_repairs(s);
+	if (low == a->t0 && !(s->sizes.scattered && s->stats.recoveries))
+		neap__recover_state_drop_all(s);
 	return 0;
 }
 
@@ -131,7 +140,7 @@ static int save(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_live(s, a, 0));
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_FREE));
-	NEAP_TRY(neap__make_slot_room(s));
+	NEAP_TRY(neap__arena_space_slot(s));
 	neap__arena_take(&s->arena, a->slot);
 	struct neap__slot *slot = &s->arena.slots[a->slot];
 	slot->state = NEAP__SLOT_HELD;
@@ -142,7 +151,7 @@ static int save(struct neap_sweep *s, const struct neap_action *a)
 static int load(struct neap_sweep *s, const struct neap_action *a)
 {
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));
-	if (s->live_pins)
+	if (s->live_puts)
 		return illegal(a, "the live state is being sent");
 	return neap__copy_load(s, neap__arena_slot(&s->arena, a->slot), a->t0);
 }
@@ -150,11 +159,11 @@ static int load(struct neap_sweep *s, const struct neap_action *a)
 static int drop(struct neap_sweep *s, const struct neap_action *a)
 {
 	if (a->payload == NEAP_LOG) {
-		neap__logs_drop(s, a->t0, a->t1);
+		neap__log_drop(s, a->t0, a->t1);
 		return 0;
 	}
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));
-	if (s->arena.slots[a->slot].pins)
+	if (s->arena.slots[a->slot].in_flight)
 		return illegal(a, "the slot is being sent");
 	neap__arena_drop(&s->arena, a->slot);
 	return 0;
@@ -166,9 +175,9 @@ static int forget(struct neap_sweep *s, const struct neap_action *a)
 		return illegal(a, "no such place");
 	if (a->payload != NEAP_STATE)
 		return neap__tape_transfer_forget(s, a);
-	if (a->place >= s->survey.places[a->tier - 1])
+	if (a->place >= s->sizes.places[a->tier - 1])
 		return illegal(a, "no such place");
-	s->records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
+	s->state_records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
 	(void)neap_tier_forget(s->tiers[a->tier - 1], a->place);
 	return 0;
 }
@@ -189,7 +198,7 @@ static int get(struct neap_sweep *s, const struct neap_action *a)
 	return neap__tape_transfer_get(s, a);
 }
 
-int neap__perform(struct neap_sweep *s, const struct neap_action *a)
+int neap__action_perform(struct neap_sweep *s, const struct neap_action *a)
 {
 	static int (*const rows[])(struct neap_sweep *, const struct neap_action *) = {
 		[NEAP_ADVANCE] = advance,
@@ -208,6 +217,6 @@ int neap__perform(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
 	NEAP_TRY(rows[a->kind](s, a));
 	neap__tape_transfer_resume(s);
-	neap__journal_told(s, a);
+	neap__journal_action_done(s, a);
 	return 0;
 }

@@ -138,7 +138,7 @@ static int position_left(const struct neap__arena *arena)
 	return free < arena->positions || neap__arena_gap(arena) >= arena->state;
 }
 
-int neap__arena_takes(const struct neap__arena *arena)
+int neap__arena_has_slot_room(const struct neap__arena *arena)
 {
 	struct neap__place place;
 	return position_left(arena) || (arena->nextents < arena->extents_max &&
@@ -169,7 +169,7 @@ void neap__arena_drop(struct neap__arena *arena, int64_t slot)
 	arena->used -= arena->state;
 }
 
-int neap__arena_loose(struct neap__arena *arena, int64_t *slot)
+int neap__arena_unpacked(struct neap__arena *arena, int64_t *slot)
 {
 	if (lowest_free(arena) >= arena->positions)
 		return 0;
@@ -186,7 +186,7 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 	vacate(arena, from);
 }
 
-void neap__arena_raise(struct neap__arena *arena, int64_t slot, int64_t other)
+void neap__arena_swap(struct neap__arena *arena, int64_t slot, int64_t other)
 {
 	int64_t from = arena->slots[slot].position, to = arena->slots[other].position;
 	memcpy(at_position(arena, from), at_position(arena, to), arena->state);
@@ -285,7 +285,7 @@ void neap__arena_promise(struct neap__arena *arena, uint64_t bytes)
 	count(arena, 0);
 }
 
-void neap__arena_keep_promise(struct neap__arena *arena, uint64_t bytes)
+void neap__arena_end_promise(struct neap__arena *arena, uint64_t bytes)
 {
 	arena->promised -= bytes;
 }

@@ -22,8 +22,8 @@ enum neap__slot_state { NEAP__SLOT_FREE, NEAP__SLOT_HELD, NEAP__SLOT_AWAITED };
 
 struct neap__slot {
 	int64_t t;
-	int64_t position; /* -1: among the tapes */
-	int32_t pins;	  /* transfers in flight from or to it */
+	int64_t position;  /* -1: among the tapes */
+	int32_t in_flight; /* transfers in flight from or to it */
 	int32_t state;
 };
 
@@ -80,15 +80,15 @@ uint64_t neap__arena_gap(const struct neap__arena *arena);
 /* Takes a place for a free slot: a position, the gap, or a hole; one must be there. */
 void neap__arena_take(struct neap__arena *arena, int64_t slot);
 /* 1 if it would need to look no further. */
-int neap__arena_takes(const struct neap__arena *arena);
+int neap__arena_has_slot_room(const struct neap__arena *arena);
 void neap__arena_drop(struct neap__arena *arena, int64_t slot);
 unsigned char *neap__arena_slot(const struct neap__arena *arena, int64_t slot);
 /* 1 when a free position lies below an occupied one; *slot would move there. */
-int neap__arena_loose(struct neap__arena *arena, int64_t *slot);
+int neap__arena_unpacked(struct neap__arena *arena, int64_t *slot);
 /* Moves that slot into the free position. */
 void neap__arena_pack(struct neap__arena *arena, int64_t slot);
 /* A slot that holds nothing yet takes the place of another, which moves to its. */
-void neap__arena_raise(struct neap__arena *arena, int64_t slot, int64_t other);
+void neap__arena_swap(struct neap__arena *arena, int64_t slot, int64_t other);
 
 /* Makes it larger by so many bytes, which are mapped. Nothing is in flight; slots are packed. */
 void neap__arena_grow(struct neap__arena *arena, uint64_t bytes);
@@ -107,7 +107,7 @@ void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *exten
 void neap__arena_release(struct neap__arena *arena, int flight);
 /* Promises room, which something else may hold that will give way; or no longer. */
 void neap__arena_promise(struct neap__arena *arena, uint64_t bytes);
-void neap__arena_keep_promise(struct neap__arena *arena, uint64_t bytes);
+void neap__arena_end_promise(struct neap__arena *arena, uint64_t bytes);
 /*
  * Moves extents that are not pinned down, until there is a hole of `bytes`. 1 if
  * any moved.

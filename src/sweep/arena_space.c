@@ -6,7 +6,10 @@
  * tried first: holes as they are, then moves, then waits, then what can be made
  * again (states kept for repairs; tapes, if all else fails).
  */
-#include "sweep/sweep_state.h"
+#include "sweep/arena_space.h"
+#include "sweep/step_logs.h"
+#include "sweep/steps.h"
+#include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -19,7 +22,7 @@ static void pin_slots(struct neap_sweep *s)
 	for (int64_t i = 0; i < arena->nextents; i++)
 		if (arena->extents[i].slot >= 0)
 			arena->extents[i].pinned =
-				(int16_t)neap__transfer_flies(s, arena->extents[i].slot);
+				(int16_t)neap__transfer_in_flight(s, arena->extents[i].slot);
 }
 
 static int slide(struct neap_sweep *s, uint64_t bytes)
@@ -58,7 +61,7 @@ static int evict_tape(struct neap_sweep *s)
 		struct neap__arena_extent *extent = &s->arena.extents[i];
 		if (extent->pinned || extent->t0 == extent->t1 || extent->slot == NEAP__LOG_EXTENT)
 			continue;
-		neap__overflowed(s, extent->t0, extent->t1);
+		neap__count_overflow(s, extent->t0, extent->t1);
 		neap__arena_pop(&s->arena, extent);
 		return 1;
 	}
@@ -71,19 +74,19 @@ static int loosen(struct neap_sweep *s, uint64_t bytes, int how)
 	struct neap__arena *arena = &s->arena;
 	int64_t slot;
 	if (arena->nextents < arena->extents_max) {
-		int loose = neap__arena_loose(arena, &slot);
-		int flies = loose && neap__transfer_flies(s, slot);
+		int loose = neap__arena_unpacked(arena, &slot);
+		int flies = loose && neap__transfer_in_flight(s, slot);
 		if (loose && flies && how & SETTLE) {
 			if (slide(s, bytes))
 				return 1;
-			neap__transfer_settle(s, slot);
+			neap__transfer_end_slot(s, slot);
 			flies = 0;
 		}
 		if (loose && !flies) {
 			neap__arena_pack(arena, slot);
 			return 1;
 		}
-		if (slide(s, bytes) || (how & SETTLE && neap__transfer_settle_oldest(s)))
+		if (slide(s, bytes) || (how & SETTLE && neap__transfer_end_oldest(s)))
 			return 1;
 	}
 	struct neap__arena_extent *state = how & SETTLE ? repair_state(arena) : NULL;
@@ -101,7 +104,7 @@ static int refuse(const struct neap_sweep *s, uint64_t bytes)
 		(unsigned long long)s->arena.bytes, (unsigned long long)bytes);
 }
 
-int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
+int neap__arena_space_gap(struct neap_sweep *s, uint64_t bytes, int evict)
 {
 	struct neap__arena *arena = &s->arena;
 	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max)
@@ -110,9 +113,9 @@ int neap__make_room(struct neap_sweep *s, uint64_t bytes, int evict)
 	return 0;
 }
 
-int neap__make_slot_room(struct neap_sweep *s)
+int neap__arena_space_slot(struct neap_sweep *s)
 {
-	while (!neap__arena_takes(&s->arena))
+	while (!neap__arena_has_slot_room(&s->arena))
 		if (!loosen(s, s->arena.state, SETTLE | LOGS | EVICT))
 			return refuse(s, s->arena.state);
 	return 0;
@@ -127,25 +130,27 @@ static int hole(struct neap_sweep *s, uint64_t bytes, int how, struct neap__plac
 	return 1;
 }
 
-int neap__make_hole(struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place)
+int neap__arena_space_hole(
+	struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place)
 {
 	return hole(s, bytes, settle ? SETTLE | LOGS : 0, place);
 }
 
-int neap__log_place(struct neap_sweep *s, uint64_t bytes, struct neap__place *place)
+int neap__arena_space_log(struct neap_sweep *s, uint64_t bytes, struct neap__place *place)
 {
 	return hole(s, bytes, SETTLE, place) || hole(s, bytes / 2, SETTLE, place);
 }
 
-void neap__tidy(struct neap_sweep *s)
+void neap__arena_space_pack(struct neap_sweep *s)
 {
 	int64_t slot;
-	while (neap__arena_loose(&s->arena, &slot) && !neap__transfer_flies(s, slot))
+	while (neap__arena_unpacked(&s->arena, &slot) && !neap__transfer_in_flight(s, slot))
 		neap__arena_pack(&s->arena, slot);
 	(void)slide(s, UINT64_MAX);
 }
 
-int neap__tape_place(struct neap_sweep *s, int64_t steps, int64_t least, struct neap__place *place)
+int neap__arena_space_tapes(
+	struct neap_sweep *s, int64_t steps, int64_t least, struct neap__place *place)
 {
 	const struct neap__arena *arena = &s->arena;
 	uint64_t tape = s->problem.chain.tape, worst = neap__worst(s), spare = worst - tape;
@@ -154,5 +159,6 @@ int neap__tape_place(struct neap_sweep *s, int64_t steps, int64_t least, struct 
 	if (arena->nextents < arena->extents_max &&
 		(neap__arena_fit(arena, all, place) || neap__arena_fit(arena, some, place)))
 		return 1;
-	return neap__make_hole(s, some, 1, place) || neap__make_hole(s, worst, 1, place);
+	return neap__arena_space_hole(s, some, 1, place) ||
+	       neap__arena_space_hole(s, worst, 1, place);
 }

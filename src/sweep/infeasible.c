@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infeasible.c: why a plan cannot run, and which budget would do, if one does. */
-#include "sweep/sweep_state.h"
+#include "sweep/infeasible.h"
 #include "base/fail.h"
 
 int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)

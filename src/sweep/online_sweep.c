@@ -5,7 +5,10 @@
  * and the model is asked at every state, once. The arena is the whole budget, since
  * what a chain takes of it cannot be known; tables are sized for the longest.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/online_sweep.h"
+#include "sweep/actions.h"
+#include "sweep/steps.h"
+#include "sweep/table_sizes.h"
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
 #include "plan/core/sizing.h"
@@ -48,7 +51,7 @@ int neap__online_plan(struct neap_sweep *s)
 		.arena_bytes = s->problem.memory,
 		.peak_bytes = s->problem.memory - neap__tape_reserve(&s->problem),
 	};
-	s->survey = (struct neap__table_sizes){
+	s->sizes = (struct neap__table_sizes){
 		.slots = slots,
 		.extents = leaf / NEAP__RECORD_BLOCK + 3,
 		.ranges = 2,
@@ -85,7 +88,7 @@ static int go_forward(struct neap_sweep *s, const struct neap_action *a, int *to
 	struct neap_action step = *a;
 	while (step.t0 < a->t1 && !*told) {
 		step.t1 = step.t0 + 1;
-		NEAP_TRY(neap__perform(s, &step));
+		NEAP_TRY(neap__action_perform(s, &step));
 		step.t0 = step.t1;
 		NEAP_TRY(ask(s, told));
 	}
@@ -98,13 +101,13 @@ int neap__online_perform(struct neap_sweep *s)
 	int told = 0, more;
 	NEAP_TRY(ask(s, &told));
 	while ((more = neap_online_next(s->online, &a)) > 0) {
-		NEAP_TRY(neap__interrupted(s));
+		NEAP_TRY(neap__step_interrupted(s));
 		if (s->ops.will_touch && a.kind <= NEAP_BACKWARD && a.kind != NEAP_TURN)
 			s->ops.will_touch(s->user, a.t0, a.t1);
 		if (a.kind == NEAP_ADVANCE && !told)
 			NEAP_TRY(go_forward(s, &a, &told));
 		else
-			NEAP_TRY(neap__perform(s, &a));
+			NEAP_TRY(neap__action_perform(s, &a));
 	}
 	return more;
 }

@@ -4,7 +4,7 @@
  * end of a GET add a range, BACKWARD and PUT take one away. Disjoint intervals
  * that do not touch, in no order; there are never more than ranges recorded apart.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/recorded_ranges.h"
 #include "base/fail.h"
 
 static struct neap__range *holding(const struct neap_sweep *s, int64_t t0, int64_t t1)
@@ -22,7 +22,7 @@ const struct neap__range *neap__ranges_find(const struct neap_sweep *s, int64_t 
 
 static int append(struct neap_sweep *s, int64_t t0, int64_t t1)
 {
-	if (s->nranges >= s->survey.ranges)
+	if (s->nranges >= s->sizes.ranges)
 		return neap__fail(NEAP_EILLEGAL,
 			"record [%lld, %lld): more ranges than the schedule announced",
 			(long long)t0, (long long)t1);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: one run: the arena mapped, the tiers formatted, every action performed. */
-#include "sweep/repair/rewrite_records.h"
+#include "sweep/actions.h"
+#include "sweep/online_sweep.h"
+#include "sweep/repair/finish_without_tiers.h"
+#include "sweep/steps.h"
+#include "sweep/sweep.h"
+#include "sweep/table_sizes.h"
+#include "sweep/tape_transfer.h"
+#include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -49,7 +56,7 @@ static int format_tier(struct neap_sweep *s, int i)
 {
 	const struct neap_tier_spec *spec = &s->problem.tiers[i];
 	struct neap__records states = {s->problem.chain.state, s->places[i]};
-	struct neap__records tapes = {s->record[i], s->survey.tape_places[i]};
+	struct neap__records tapes = {s->tape_place_bytes[i], s->sizes.tape_places[i]};
 	struct neap__staging staging = {0};
 	if (spec->staging)
 		staging = (struct neap__staging){
@@ -93,21 +100,21 @@ static void reset(struct neap_sweep *s)
 {
 	static atomic_uint_least64_t generations; /* whichever object runs them */
 	memset(s->tickets, 0, sizeof s->tickets);
-	memset(s->anchored, 0, sizeof s->anchored);
-	memset(s->mended, 0, sizeof s->mended);
-	memset(s->doubts, 0, sizeof s->doubts);
+	memset(s->recovery_records, 0, sizeof s->recovery_records);
+	memset(s->rewritten, 0, sizeof s->rewritten);
+	memset(s->rewrite_failures, 0, sizeof s->rewrite_failures);
 	for (int i = 0; i < s->problem.ntiers; i++)
 		for (int64_t j = 0; j < s->places[i]; j++)
-			s->records[i][j] = NEAP__RECORD_NONE;
+			s->state_records[i][j] = NEAP__RECORD_NONE;
 	s->nranges = 0;
-	s->live_pins = 0;
+	s->live_puts = 0;
 	s->live_t = s->position = -1;
-	s->seen = 0;
-	s->repairing = s->alone = 0;
-	s->leaf = s->density = 0;
-	s->book.done = s->book.stage = s->book.filling = 0;
-	s->book.told = s->book.period = 0;
-	s->book.before = 0;
+	s->passed = 0;
+	s->recovering = s->fallback = 0;
+	s->leaf_bytes = s->recent_tape = 0;
+	s->journal.done = s->journal.phase = s->journal.in_hole = 0;
+	s->journal.actions_hash = s->journal.period = 0;
+	s->journal.seconds_before = 0;
 	s->generation = next_number(&generations);
 	s->stats = (struct neap_sweep_stats){
 		.size = sizeof(struct neap_sweep_stats),
@@ -132,7 +139,7 @@ static void announce(struct neap_sweep *s, const struct neap_action *a)
 static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap_action now, next;
-	if (s->alone) /* it was when the journal was written */
+	if (s->fallback) /* it was when the journal was written */
 		return neap__fallback(s);
 	int more = neap_schedule_next(schedule, &now);
 	if (more > 0)
@@ -142,9 +149,9 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 		NEAP_TRY(more);
 		if (more > 0)
 			announce(s, &next);
-		NEAP_TRY(neap__interrupted(s));
-		NEAP_TRY(neap__perform(s, &now));
-		if (s->alone)
+		NEAP_TRY(neap__step_interrupted(s));
+		NEAP_TRY(neap__action_perform(s, &now));
+		if (s->fallback)
 			return neap__fallback(s);
 		now = next;
 	}
@@ -196,7 +203,7 @@ static double planned_seconds(const struct neap_sweep *s)
 static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 {
 	uint64_t resident = 0;
-	if (s->watch && neap__resident_reset() == 0)
+	if (s->measures_resident && neap__resident_reset() == 0)
 		resident = neap__resident_peak();
 	double start = neap__seconds();
 	reset(s);
@@ -211,8 +218,8 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	neap__transfer_drain(s);
 	if (rc == 0)
 		rc = check_poison(s);
-	s->arena.bytes -= s->grown;
-	s->grown = 0;
+	s->arena.bytes -= s->extra_bytes;
+	s->extra_bytes = 0;
 	if (rc == 0 && dx0)
 		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
 	s->stats.seconds = neap__seconds() - start;
@@ -239,8 +246,8 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	if (s->ops.ended) {
 		rc = neap__online_begin(s);
 	} else {
-		NEAP_TRY(neap__open_schedule(s, &schedule));
-		rc = neap__table_sizes_reserve(&s->survey, schedule);
+		NEAP_TRY(neap__sweep_open_schedule(s, &schedule));
+		rc = neap__table_sizes_reserve(&s->sizes, schedule);
 	}
 	if (rc == 0)
 		rc = map_arena(s);

@@ -4,7 +4,7 @@
  * was saved: costs, tier rates and the budget are those it was made for. Sizes and
  * tiers must be the sweep's own.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/saved_plan.h"
 #include "base/fail.h"
 
 typedef unsigned long long ull;
@@ -64,14 +64,14 @@ static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a, 
 	return 0;
 }
 
-int neap__replay(struct neap_sweep *s)
+int neap__saved_plan_take(struct neap_sweep *s)
 {
 	const struct neap_saved *saved = s->options.saved;
 	struct neap_schedule *schedule;
 	struct neap_verdict verdict = {.size = sizeof verdict};
 	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
 	NEAP_TRY(neap_problem_check(saved->problem));
-	int own = saved != s->book.plan;
+	int own = saved != s->journal.plan;
 	NEAP_TRY(same_chain(&saved->problem->chain, &s->problem.chain, own));
 	NEAP_TRY(same_tiers(s, saved->problem, own));
 	if (saved->plan->arena_bytes > s->problem.memory)

@@ -4,7 +4,10 @@
  * tapes, in pieces that one call wrote; whatever there is no room for is not logged, or
  * given up again, and its steps are recorded later instead of replayed: slower, the same.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/step_logs.h"
+#include "sweep/arena_space.h"
+#include "sweep/steps.h"
+#include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -32,7 +35,7 @@ const struct neap__arena_extent *neap__log_find(const struct neap_sweep *s, int6
 	return NULL;
 }
 
-void neap__logs_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
+void neap__log_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
 {
 	struct neap__arena *arena = &s->arena;
 	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
@@ -53,7 +56,7 @@ int neap__log_evict(struct neap_sweep *s)
 	}
 	if (!first)
 		return 0;
-	neap__overflowed(s, first->t0, first->t1);
+	neap__count_overflow(s, first->t0, first->t1);
 	neap__arena_pop(&s->arena, first);
 	return 1;
 }
@@ -80,14 +83,14 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	uint64_t log = s->problem.chain.log, spare = neap__worst_log(s) - log;
 	size_t used = 0;
 	uint64_t wanted = neap__sat_add(neap__sat_mul((uint64_t)(end - t), log), spare);
-	*stuck = !neap__log_place(s, wanted, &place);
+	*stuck = !neap__arena_space_log(s, wanted, &place);
 	if (*stuck)
 		return 0;
 	if (s->fixed_log && (uint64_t)(end - t) * log > place.bytes)
 		end = t + (int64_t)(place.bytes / log);
 	uint64_t room = s->fixed_log ? (uint64_t)(end - t) * log : place.bytes;
 	double start = neap__seconds();
-	int rc = s->ops.advance_log(s->user, neap__live(s), t, end, t >= s->seen,
+	int rc = s->ops.advance_log(s->user, neap__live(s), t, end, t >= s->passed,
 		s->arena.base + place.offset, room, &used, &done);
 	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);
 	NEAP_TRY(neap__step_answer("advance_log", rc));
@@ -106,14 +109,14 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	return 0;
 }
 
-int neap__step_log(struct neap_sweep *s, int64_t t1)
+int neap__log_steps(struct neap_sweep *s, int64_t t1)
 {
 	int stuck = 0;
 	while (s->live_t < t1 && !stuck) {
 		int64_t most = s->live_t + NEAP__LOG_BLOCK;
-		NEAP_TRY(neap__step_go_on(s));
+		NEAP_TRY(neap__step_begin_call(s));
 		NEAP_TRY(log_piece(s,
-			neap__tape_piece_end(s->live_t, t1 < most ? t1 : most, s->seen, 0),
+			neap__tape_piece_end(s->live_t, t1 < most ? t1 : most, s->passed, 0),
 			&stuck));
 	}
 	s->stats.overflows += stuck;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: the model's callbacks, cut into pieces, timed and counted. */
-#include "sweep/sweep_state.h"
+#include "sweep/steps.h"
+#include "sweep/arena_space.h"
+#include "sweep/journal/journal_commit.h"
+#include "sweep/step_logs.h"
+#include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -15,18 +19,18 @@ int neap__step_answer(const char *name, int rc)
 	return rc;
 }
 
-int neap__interrupted(struct neap_sweep *s)
+int neap__step_interrupted(struct neap_sweep *s)
 {
 	if (!s->options.interrupted || !s->options.interrupted(s->options.interrupted_user))
 		return 0;
-	neap__journal_last(s);
+	neap__commit_now(s);
 	return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
 }
 
-int neap__step_go_on(struct neap_sweep *s)
+int neap__step_begin_call(struct neap_sweep *s)
 {
-	neap__journal_point(s);
-	return neap__interrupted(s);
+	neap__commit_if_due(s);
+	return neap__step_interrupted(s);
 }
 
 void neap__step_charge(
@@ -43,7 +47,7 @@ void neap__step_charge(
 			.start = start, .end = end, .t0 = t0, .t1 = t1, .kind = event});
 }
 
-void neap__stalled(struct neap_sweep *s, enum neap_stall reason, double start,
+void neap__count_stall(struct neap_sweep *s, enum neap_stall reason, double start,
 	const struct neap__ticket *ticket)
 {
 	double end = neap__seconds();
@@ -69,13 +73,13 @@ static void mark(struct neap_sweep *s, uint32_t kind, int tier, int64_t t0, int6
 			.start = now, .end = now, .t0 = t0, .t1 = t1, .kind = kind, .tier = tier});
 }
 
-void neap__overflowed(struct neap_sweep *s, int64_t t0, int64_t t1)
+void neap__count_overflow(struct neap_sweep *s, int64_t t0, int64_t t1)
 {
 	s->stats.overflows++;
 	mark(s, NEAP__EVENT_OVERFLOW, 0, t0, t1);
 }
 
-void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
+void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
 {
 	s->stats.recoveries++;
 	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
@@ -85,21 +89,22 @@ void neap__lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 {
 	*steps += t - s->live_t;
-	if (s->repairing)
+	if (s->recovering)
 		s->stats.recomputed += t - s->live_t;
 	s->live_t = t;
-	if (t > s->seen)
-		s->seen = t;
+	if (t > s->passed)
+		s->passed = t;
 }
 
 int neap__step_advance(struct neap_sweep *s, int64_t t1)
 {
 	while (s->live_t < t1) {
 		int64_t t = s->live_t;
-		int64_t end = neap__journal_stretch(s, t, neap__tape_piece_end(t, t1, s->seen, 0));
-		NEAP_TRY(neap__step_go_on(s));
+		int64_t end =
+			neap__commit_stop_before(s, t, neap__tape_piece_end(t, t1, s->passed, 0));
+		NEAP_TRY(neap__step_begin_call(s));
 		double start = neap__seconds();
-		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->seen);
+		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->passed);
 		neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, end);
 		NEAP_TRY(neap__step_answer("advance", rc));
 		neap__step_passed(s, end, &s->stats.advance_steps);
@@ -111,9 +116,9 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct neap__place *place)
 {
 	struct neap__arena *arena = &s->arena;
-	if (s->survey.travels && !s->repairing)
-		return neap__tape_place(
-			s, end - s->live_t, (end - begin + NEAP__CUTS - 1) / NEAP__CUTS, place);
+	if (s->sizes.scattered && !s->recovering)
+		return neap__arena_space_tapes(s, end - s->live_t,
+			(end - begin + NEAP__HOLE_CUTS - 1) / NEAP__HOLE_CUTS, place);
 	*place = (struct neap__place){arena->nextents, arena->top, neap__arena_gap(arena)};
 	return place->bytes >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
@@ -130,7 +135,7 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 			log->t0, tape, room, used, done);
 	else
 		rc = s->ops.record(
-			s->user, neap__live(s), t, end, t >= s->seen, tape, room, used, done);
+			s->user, neap__live(s), t, end, t >= s->passed, tape, room, used, done);
 	neap__step_charge(s, log ? &s->stats.replay : &s->stats.record, start,
 		log ? NEAP__EVENT_REPLAY : NEAP__EVENT_RECORD, t, *done);
 	if (rc == 0 && log)
@@ -150,7 +155,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	*stuck = !find_place(s, begin, end, &place);
 	if (*stuck)
 		return 0;
-	const struct neap__arena_extent *log = t < s->seen ? neap__log_find(s, t) : NULL;
+	const struct neap__arena_extent *log = t < s->passed ? neap__log_find(s, t) : NULL;
 	if (log && log->t1 < end)
 		end = log->t1;
 	if (s->fixed && (uint64_t)(end - t) * tape > place.bytes)
@@ -167,7 +172,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 		return neap__fail(NEAP_EMODEL,
 			"the model's record stopped at step %lld with %llu bytes of room left",
 			(long long)done, (unsigned long long)(room - used));
-	*stuck = done < end && (s->repairing || !s->survey.travels);
+	*stuck = done < end && (s->recovering || !s->sizes.scattered);
 	if (done == t)
 		return 0;
 	uint64_t bytes = s->fixed ? (uint64_t)(done - t) * tape : neap__round_up(used, 64);
@@ -175,7 +180,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	if (!neap__arena_insert(arena, &place, t, done, bytes))
 		return neap__fail(NEAP_EILLEGAL, "more tapes than the schedule announced");
 	uint64_t mean = (used + (uint64_t)(done - t) - 1) / (uint64_t)(done - t);
-	s->density = bytes / (uint64_t)(done - t) + 1;
+	s->recent_tape = bytes / (uint64_t)(done - t) + 1;
 	s->stats.tape_bytes += used;
 	if (mean > s->stats.tape_largest)
 		s->stats.tape_largest = mean;
@@ -190,9 +195,9 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 	while (s->live_t < t1 && !stuck) {
 		if (s->live_t >= end) {
 			begin = s->live_t;
-			end = neap__tape_piece_end(begin, t1, s->seen, 1);
+			end = neap__tape_piece_end(begin, t1, s->passed, 1);
 		}
-		NEAP_TRY(neap__step_go_on(s));
+		NEAP_TRY(neap__step_begin_call(s));
 		NEAP_TRY(record_piece(s, begin, end, &stuck));
 	}
 	return 0;
@@ -204,7 +209,7 @@ int neap__step_turn(struct neap_sweep *s)
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
 	neap__step_charge(s, &s->stats.backward, start, NEAP__EVENT_TURN, s->live_t, s->live_t);
 	NEAP_TRY(neap__step_answer("turn", rc));
-	s->book.loss = loss;
+	s->journal.loss = loss;
 	if (s->loss)
 		*s->loss = loss;
 	s->position = s->problem.chain.steps;
@@ -213,7 +218,7 @@ int neap__step_turn(struct neap_sweep *s)
 
 int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
-	NEAP_TRY(neap__interrupted(s));
+	NEAP_TRY(neap__step_interrupted(s));
 	double start = neap__seconds();
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);

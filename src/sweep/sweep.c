@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep.c: makes a sweep: plans it, lays the arena out, sizes the tables. */
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
+#include "sweep/infeasible.h"
+#include "sweep/journal/journal_identity.h"
+#include "sweep/online_sweep.h"
+#include "sweep/saved_plan.h"
+#include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -115,7 +120,7 @@ static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
 	return 0;
 }
 
-int neap__open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
+int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
 {
 	return s->open ? s->open(s->open_user, schedule)
 		       : neap_schedule_open(schedule, &s->problem, &s->plan);
@@ -125,13 +130,13 @@ static int solve(struct neap_sweep *s)
 {
 	struct neap_schedule *schedule;
 	if (s->open) {
-		NEAP_TRY(neap__open_schedule(s, &schedule));
+		NEAP_TRY(neap__sweep_open_schedule(s, &schedule));
 		int rc = plan_own(s, schedule);
 		neap_schedule_close(schedule);
 		return rc;
 	}
 	if (s->options.saved)
-		return neap__replay(s);
+		return neap__saved_plan_take(s);
 	if (s->options.params.effort == 0)
 		s->options.params.effort = EFFORT;
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
@@ -148,17 +153,17 @@ static void size_records(struct neap_sweep *s, int i)
 {
 	const struct neap_chain *c = &s->problem.chain;
 	const struct neap_tier *tier = s->tiers[i];
-	uint64_t steps = (uint64_t)s->survey.longest[i], planned = neap__sat_mul(steps, c->tape);
+	uint64_t steps = (uint64_t)s->sizes.longest[i], planned = neap__sat_mul(steps, c->tape);
 	uint64_t most = neap__sat_mul(steps, neap__worst(s));
-	uint64_t logged = (uint64_t)s->survey.longest_log[i], worst = neap__worst(s);
+	uint64_t logged = (uint64_t)s->sizes.longest_log[i], worst = neap__worst(s);
 	if (neap__sat_mul(logged, c->log) > planned) {
 		planned = neap__sat_mul(logged, c->log);
 		worst = neap__worst_log(s);
 		most = neap__sat_mul(logged, worst);
 	}
-	struct neap__records states = {c->state, s->survey.places[i]};
-	struct neap__records tapes = {neap__sat_mul(2, planned), s->survey.tape_places[i]};
-	s->record[i] = 0;
+	struct neap__records states = {c->state, s->sizes.places[i]};
+	struct neap__records tapes = {neap__sat_mul(2, planned), s->sizes.tape_places[i]};
+	s->tape_place_bytes[i] = 0;
 	s->places[i] = states.places;
 	if (tapes.places == 0)
 		return;
@@ -168,7 +173,7 @@ static void size_records(struct neap_sweep *s, int i)
 		tapes.bytes = most;
 	if (neap__tier_needs(tier, states, tapes) > tier->spec.capacity && tapes.bytes > planned)
 		tapes.bytes = planned;
-	s->record[i] = tapes.bytes > 64 ? tapes.bytes : 64;
+	s->tape_place_bytes[i] = tapes.bytes > 64 ? tapes.bytes : 64;
 	uint64_t room = neap__sat_mul(planned, (uint64_t)tapes.places) / 4 / c->state + 1;
 	states.places += room < (uint64_t)tapes.places ? (int64_t)room : tapes.places;
 	if (!s->fixed && neap__tier_needs(tier, states, tapes) <= tier->spec.capacity)
@@ -185,7 +190,7 @@ static int shrink(struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		const struct neap_tier *tier = s->tiers[i];
 		struct neap__records states = {s->problem.chain.state, s->places[i]};
-		struct neap__records tapes = {s->record[i], s->survey.tape_places[i]};
+		struct neap__records tapes = {s->tape_place_bytes[i], s->sizes.tape_places[i]};
 		uint64_t needs = neap__tier_needs(tier, states, tapes);
 		if (needs <= tier->spec.capacity)
 			continue;
@@ -202,8 +207,8 @@ static int plan_once(struct neap_sweep *s)
 	struct neap_schedule *schedule;
 	NEAP_TRY(solve(s));
 	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
-	NEAP_TRY(neap__open_schedule(s, &schedule));
-	int rc = neap__table_sizes(&s->survey, s->problem.ntiers, schedule);
+	NEAP_TRY(neap__sweep_open_schedule(s, &schedule));
+	int rc = neap__table_sizes(&s->sizes, s->problem.ntiers, schedule);
 	neap_schedule_close(schedule);
 	for (int i = 0; rc >= 0 && i < s->problem.ntiers; i++)
 		size_records(s, i);
@@ -252,7 +257,7 @@ static int lay_out(struct neap_sweep *s)
 	uint64_t at = 0;
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		s->staging[i] = at;
-		if (s->survey.places[i] || s->survey.tape_places[i])
+		if (s->sizes.places[i] || s->sizes.tape_places[i])
 			at = neap__sat_add(at, s->problem.tiers[i].staging);
 	}
 	arena->adjoint = at;
@@ -282,19 +287,19 @@ static void *table(int64_t rows, size_t bytes)
 
 static int make_tables(struct neap_sweep *s)
 {
-	struct neap__table_sizes *survey = &s->survey;
+	struct neap__table_sizes *sizes = &s->sizes;
 	/* Where tapes travel, slots lie among them. */
-	int64_t extents = survey->extents + (survey->travels ? survey->slots : 0);
-	NEAP_TRY(neap__arena_init(&s->arena, survey->slots, extents + SPARE_EXTENTS));
-	s->ranges = table(survey->ranges, sizeof *s->ranges);
-	s->pieces = table(survey->pieces, sizeof *s->pieces);
-	s->lanes = table(survey->lanes, sizeof *s->lanes);
-	s->spans = table(survey->lanes * survey->spans, sizeof *s->spans);
-	int made = s->ranges && s->pieces && s->lanes && s->spans;
+	int64_t extents = sizes->extents + (sizes->scattered ? sizes->slots : 0);
+	NEAP_TRY(neap__arena_init(&s->arena, sizes->slots, extents + SPARE_EXTENTS));
+	s->ranges = table(sizes->ranges, sizeof *s->ranges);
+	s->pieces = table(sizes->pieces, sizeof *s->pieces);
+	s->span_rows = table(sizes->span_rows, sizeof *s->span_rows);
+	s->spans = table(sizes->span_rows * sizes->spans, sizeof *s->spans);
+	int made = s->ranges && s->pieces && s->span_rows && s->spans;
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		s->records[i] = table(s->places[i], sizeof *s->records[i]);
-		s->sent[i] = table(survey->tape_places[i], sizeof *s->sent[i]);
-		made = made && s->records[i] && s->sent[i];
+		s->state_records[i] = table(s->places[i], sizeof *s->state_records[i]);
+		s->tape_records[i] = table(sizes->tape_places[i], sizeof *s->tape_records[i]);
+		made = made && s->state_records[i] && s->tape_records[i];
 	}
 	return made ? 0 : neap__fail_errno(ENOMEM, "tables of a sweep");
 }
@@ -304,11 +309,11 @@ static void free_tables(struct neap_sweep *s)
 	neap__arena_fini(&s->arena);
 	free(s->ranges);
 	free(s->pieces);
-	free(s->lanes);
+	free(s->span_rows);
 	free(s->spans);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
-		free(s->records[i]);
-		free(s->sent[i]);
+		free(s->state_records[i]);
+		free(s->tape_records[i]);
 	}
 }
 
@@ -384,7 +389,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		s->arena.base = NULL;
 	}
 	fresh->arena.poison = s->arena.poison;
-	fresh->watch = s->watch;
+	fresh->measures_resident = s->measures_resident;
 	fresh->replanned = 1;
 	free_tables(s);
 	*s = *fresh;
@@ -396,7 +401,7 @@ void neap_sweep_free(struct neap_sweep *s)
 {
 	if (!s)
 		return;
-	neap__journal_give_up(s);
+	neap__journal_detach(s);
 	free_tables(s);
 	free(s);
 }
@@ -413,7 +418,7 @@ const struct neap_problem *neap_sweep_problem(const struct neap_sweep *s)
 
 void neap_sweep_watch(struct neap_sweep *s, int on)
 {
-	s->watch = on;
+	s->measures_resident = on;
 }
 
 void neap__sweep_poison(struct neap_sweep *s, int on)

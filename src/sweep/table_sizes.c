@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_sizes.c: one look over a schedule, so that every table is there before it runs. */
-#include "sweep/sweep_state.h"
+#include "sweep/table_sizes.h"
+#include "sweep/step_logs.h"
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 
@@ -24,12 +25,12 @@ static int64_t pieces(int64_t t0, int64_t t1)
 }
 
 /*
- * The same where tapes travel: each piece may be cut into NEAP__CUTS more, to fill
+ * The same where tapes travel: each piece may be cut into NEAP__HOLE_CUTS more, to fill
  * the holes that there are.
  */
 static int64_t cut_pieces(int64_t t0, int64_t t1)
 {
-	int64_t n = t1 - t0, most = pieces(t0, t1) * (NEAP__CUTS + 1);
+	int64_t n = t1 - t0, most = pieces(t0, t1) * (NEAP__HOLE_CUTS + 1);
 	return n < 1 ? 0 : n < most ? n : most;
 }
 
@@ -49,7 +50,7 @@ static int check_tier(const struct neap_action *a, int ntiers)
 /* What is there while the schedule passes. */
 struct counts {
 	int64_t extents, most;			  /* cut for holes; at most */
-	int64_t whole, ranges, pieces, lanes;	  /* whole: extents that are not cut */
+	int64_t whole, ranges, pieces, span_rows; /* whole: extents that are not cut */
 	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
 };
 
@@ -65,31 +66,30 @@ static void grow(int64_t *most, int64_t value)
 		*most = value;
 }
 
-static int transfer(struct neap__table_sizes *survey, struct counts *now,
+static int transfer(struct neap__table_sizes *sizes, struct counts *now,
 	const struct neap_action *a, int ntiers)
 {
 	int tier = a->tier - 1;
 	NEAP_TRY(check_tier(a, ntiers));
 	if (a->payload == NEAP_STATE) {
-		grow(&survey->places[tier], a->place + 1);
+		grow(&sizes->places[tier], a->place + 1);
 		return 0;
 	}
 	int64_t n = pieces_of(a);
-	grow(&survey->tape_places[tier], a->place + 1);
-	survey->travels = 1;
+	grow(&sizes->tape_places[tier], a->place + 1);
+	sizes->scattered = 1;
 	if (a->kind == NEAP_FORGET) {
 		now->pieces -= n;
 		return 0;
 	}
-	grow(&(a->payload == NEAP_LOG ? survey->longest_log : survey->longest)[tier],
-		a->t1 - a->t0);
-	grow(&survey->spans, n);
+	grow(&(a->payload == NEAP_LOG ? sizes->longest_log : sizes->longest)[tier], a->t1 - a->t0);
+	grow(&sizes->spans, n);
 	if (a->kind == NEAP_PUT)
 		now->pieces += n;
 	else
 		now->extents += n;
-	grow(&survey->pieces, now->pieces);
-	grow(&survey->lanes, ++now->lanes);
+	grow(&sizes->pieces, now->pieces);
+	grow(&sizes->span_rows, ++now->span_rows);
 	if (a->ticket >= 0 && a->ticket < NEAP_TICKETS)
 		now->flights[a->ticket] = *a;
 	return 0;
@@ -108,18 +108,18 @@ static void landed(struct counts *now, const struct neap_action *a)
 		now->ranges += tapes;
 	}
 	flight->kind = NEAP_WAIT;
-	now->lanes--;
+	now->span_rows--;
 }
 
-static int look_at(struct neap__table_sizes *survey, struct counts *now,
-	const struct neap_action *a, int ntiers)
+static int look_at(struct neap__table_sizes *sizes, struct counts *now, const struct neap_action *a,
+	int ntiers)
 {
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
-		grow(&survey->slots, a->slot + 1);
+		grow(&sizes->slots, a->slot + 1);
 	if (a->payload == NEAP_LOG && (a->kind == NEAP_ADVANCE || a->kind == NEAP_DROP)) {
 		int64_t n = pieces_of(a);
 		now->extents += a->kind == NEAP_ADVANCE ? n : -n;
-		survey->travels = 1;
+		sizes->scattered = 1;
 	} else if (a->kind == NEAP_RECORD) {
 		now->extents += cut_pieces(a->t0, a->t1);
 		now->whole += pieces(a->t0, a->t1);
@@ -129,48 +129,47 @@ static int look_at(struct neap__table_sizes *survey, struct counts *now,
 		now->whole -= pieces(a->t0, a->t1);
 		now->ranges--;
 	} else if (a->kind == NEAP_PUT || a->kind == NEAP_GET || a->kind == NEAP_FORGET) {
-		NEAP_TRY(transfer(survey, now, a, ntiers));
+		NEAP_TRY(transfer(sizes, now, a, ntiers));
 	} else if (a->kind == NEAP_WAIT) {
 		landed(now, a);
 	}
-	grow(&survey->extents, now->whole);
+	grow(&sizes->extents, now->whole);
 	grow(&now->most, now->extents);
-	grow(&survey->ranges, now->ranges);
+	grow(&sizes->ranges, now->ranges);
 	return 0;
 }
 
-int neap__table_sizes(struct neap__table_sizes *survey, int ntiers, struct neap_schedule *schedule)
+int neap__table_sizes(struct neap__table_sizes *sizes, int ntiers, struct neap_schedule *schedule)
 {
 	struct counts now = {0};
 	struct neap_action a;
 	int rc;
 
-	*survey = (struct neap__table_sizes){0};
+	*sizes = (struct neap__table_sizes){0};
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		now.flights[i].kind = NEAP_WAIT;
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
-		NEAP_TRY(look_at(survey, &now, &a, ntiers));
-	if (survey->travels)
-		survey->extents = now.most;
-	survey->queue = schedule->room;
-	survey->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
+		NEAP_TRY(look_at(sizes, &now, &a, ntiers));
+	if (sizes->scattered)
+		sizes->extents = now.most;
+	sizes->queue = schedule->room;
+	sizes->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
 	return rc;
 }
 
-int neap__table_sizes_reserve(
-	const struct neap__table_sizes *survey, struct neap_schedule *schedule)
+int neap__table_sizes_reserve(const struct neap__table_sizes *sizes, struct neap_schedule *schedule)
 {
 	if (schedule->tables) {
-		int64_t rows = schedule->tables(schedule, survey->tables);
+		int64_t rows = schedule->tables(schedule, sizes->tables);
 		if (rows < 0)
 			return (int)rows;
 	}
-	if (schedule->room >= survey->queue)
+	if (schedule->room >= sizes->queue)
 		return 0;
-	struct neap_action *queue = realloc(schedule->queue, survey->queue * sizeof *queue);
+	struct neap_action *queue = realloc(schedule->queue, sizes->queue * sizeof *queue);
 	if (!queue)
 		return neap__fail_errno(ENOMEM, "queue of a schedule");
 	schedule->queue = queue;
-	schedule->room = survey->queue;
+	schedule->room = sizes->queue;
 	return 0;
 }

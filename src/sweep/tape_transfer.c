@@ -9,15 +9,19 @@
  * steps recorded: BACKWARD refills them (recover_states.c). A log that is not there costs its
  * steps a record instead of a replay.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/tape_transfer.h"
+#include "sweep/arena_space.h"
+#include "sweep/recorded_ranges.h"
+#include "sweep/steps.h"
+#include "sweep/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 
 #include <errno.h>
 
-static struct neap__tape_record *sent_at(const struct neap_sweep *s, int tier, int64_t place)
+static struct neap__tape_record *record_of(const struct neap_sweep *s, int tier, int64_t place)
 {
-	return &s->sent[tier - 1][place];
+	return &s->tape_records[tier - 1][place];
 }
 
 static int number_of(const struct neap_sweep *s, const struct neap__ticket *ticket)
@@ -27,26 +31,26 @@ static int number_of(const struct neap_sweep *s, const struct neap__ticket *tick
 
 void neap__tape_transfer_reset(struct neap_sweep *s)
 {
-	s->issued = s->later = 0;
+	s->issued = s->waiting_gets = 0;
 	s->free_piece = -1;
-	s->fresh_piece = 0;
-	s->free_lanes = s->survey.lanes;
-	for (int64_t i = 0; i < s->survey.lanes; i++)
-		s->lanes[i] = (int32_t)i;
+	s->unused_piece = 0;
+	s->free_span_rows = s->sizes.span_rows;
+	for (int64_t i = 0; i < s->sizes.span_rows; i++)
+		s->span_rows[i] = (int32_t)i;
 	for (int i = 0; i < s->problem.ntiers; i++)
-		for (int64_t j = 0; j < s->survey.tape_places[i]; j++)
-			s->sent[i][j] = (struct neap__tape_record){.first = -1};
+		for (int64_t j = 0; j < s->sizes.tape_places[i]; j++)
+			s->tape_records[i][j] = (struct neap__tape_record){.first = -1};
 }
 
-static void give_pieces(struct neap_sweep *s, struct neap__tape_record *sent)
+static void give_pieces(struct neap_sweep *s, struct neap__tape_record *record)
 {
 	int64_t next;
-	for (int64_t i = sent->first; i >= 0; i = next) {
+	for (int64_t i = record->first; i >= 0; i = next) {
 		next = s->pieces[i].next;
 		s->pieces[i].next = s->free_piece;
 		s->free_piece = i;
 	}
-	*sent = (struct neap__tape_record){.first = -1};
+	*record = (struct neap__tape_record){.first = -1};
 }
 
 /* The extent of a piece on its way; pieces mostly follow each other, so after *from first. */
@@ -78,17 +82,17 @@ static int is_kind(const struct neap__arena_extent *extent, int payload)
 
 /* Hands a record to its engine, once all of its extents have their places. */
 static void issue(
-	struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__tape_record *sent)
+	struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__tape_record *record)
 {
 	int64_t from = 0;
 	int n = 0, rc;
-	if (s->free_lanes == 0) {
+	if (s->free_span_rows == 0) {
 		neap__ticket_answered(ticket, -EAGAIN);
 		return;
 	}
-	ticket->lane = s->lanes[--s->free_lanes];
-	struct neap_span *spans = &s->spans[ticket->lane * s->survey.spans];
-	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
+	ticket->span_row = s->span_rows[--s->free_span_rows];
+	struct neap_span *spans = &s->spans[ticket->span_row * s->sizes.spans];
+	for (int64_t i = record->first; i >= 0; i = s->pieces[i].next) {
 		struct neap__arena_extent *extent =
 			find_piece(s, number_of(s, ticket), &s->pieces[i], &from);
 		unsigned char *at = s->arena.base + extent->offset;
@@ -100,23 +104,23 @@ static void issue(
 	}
 	struct neap_tier *tier = s->tiers[ticket->tier - 1];
 	/* Two puts of one range may cut it differently: those of two periods are not the same. */
-	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (sent->period & 0x3fff)
+	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (record->period & 0x3fff)
 									       << 48;
 	double start = neap__seconds();
 	if (ticket->put)
 		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	else
 		rc = neap_tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
-	neap__ticket_issued(s, ticket, start, sent->bytes, rc);
-	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += sent->bytes;
+	neap__ticket_issued(s, ticket, start, record->bytes, rc);
+	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += record->bytes;
 	if (rc < 0)
-		neap__tape_transfer_settled(s, ticket);
+		neap__tape_transfer_answered(s, ticket);
 }
 
-void neap__tape_transfer_settled(struct neap_sweep *s, struct neap__ticket *ticket)
+void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	int flight = number_of(s, ticket);
-	s->lanes[s->free_lanes++] = ticket->lane;
+	s->span_rows[s->free_span_rows++] = ticket->span_row;
 	/* The plan counts what was sent until its WAIT; room is short only where tapes vary. */
 	if (ticket->put ? !is_fixed(s, ticket) : ticket->answer < 0) {
 		neap__arena_release(&s->arena, flight);
@@ -128,19 +132,19 @@ void neap__tape_transfer_settled(struct neap_sweep *s, struct neap__ticket *tick
 }
 
 /* One more piece of the record, or 0: it has no room there. */
-static int add_piece(struct neap_sweep *s, struct neap__tape_record *sent, int64_t **tail,
+static int add_piece(struct neap_sweep *s, struct neap__tape_record *record, int64_t **tail,
 	const struct neap__arena_extent *extent, uint64_t most)
 {
-	int64_t i = s->free_piece >= 0 ? s->free_piece : s->fresh_piece;
-	if (i >= s->survey.pieces || sent->bytes + extent->bytes > most)
+	int64_t i = s->free_piece >= 0 ? s->free_piece : s->unused_piece;
+	if (i >= s->sizes.pieces || record->bytes + extent->bytes > most)
 		return 0;
 	struct neap__tape_piece *piece = &s->pieces[i];
 	if (i == s->free_piece)
 		s->free_piece = piece->next;
 	else
-		s->fresh_piece++;
+		s->unused_piece++;
 	*piece = (struct neap__tape_piece){extent->t0, extent->t1, extent->bytes, -1};
-	sent->bytes += extent->bytes;
+	record->bytes += extent->bytes;
 	**tail = i;
 	*tail = &piece->next;
 	return 1;
@@ -148,22 +152,23 @@ static int add_piece(struct neap_sweep *s, struct neap__tape_record *sent, int64
 
 /* The tapes of the range, as many as there are and as the place has room for. */
 static void gather(
-	struct neap_sweep *s, struct neap__ticket *ticket, struct neap__tape_record *sent)
+	struct neap_sweep *s, struct neap__ticket *ticket, struct neap__tape_record *record)
 {
 	struct neap__arena *arena = &s->arena;
-	int64_t *tail = &sent->first, n = 0;
+	int64_t *tail = &record->first, n = 0;
 	for (int64_t i = 0; i < arena->nextents; i++) {
 		struct neap__arena_extent *extent = &arena->extents[i];
-		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= sent->t0 ||
-			extent->t0 >= sent->t1 || !is_kind(extent, ticket->tapes))
+		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= record->t0 ||
+			extent->t0 >= record->t1 || !is_kind(extent, ticket->tapes))
 			continue;
-		if (extent->t0 >= sent->t0 && extent->t1 <= sent->t1 && n < s->survey.spans &&
-			add_piece(s, sent, &tail, extent, s->record[ticket->tier - 1])) {
+		if (extent->t0 >= record->t0 && extent->t1 <= record->t1 && n < s->sizes.spans &&
+			add_piece(
+				s, record, &tail, extent, s->tape_place_bytes[ticket->tier - 1])) {
 			extent->flight = (int16_t)number_of(s, ticket);
 			n++;
 			continue;
 		}
-		neap__overflowed(s, extent->t0, extent->t1);
+		neap__count_overflow(s, extent->t0, extent->t1);
 		neap__arena_pop(arena, extent);
 		i--;
 	}
@@ -175,28 +180,28 @@ int neap__tape_transfer_put(struct neap_sweep *s, const struct neap_action *a)
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	if (a->payload == NEAP_TAPE)
 		NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
-	struct neap__tape_record *sent = sent_at(s, a->tier, a->place);
-	give_pieces(s, sent);
-	sent->t0 = a->t0;
-	sent->t1 = a->t1;
-	sent->period = s->book.period;
-	gather(s, ticket, sent);
-	if (sent->bytes == 0)
-		ticket->state = NEAP__TICKET_SETTLED;
+	struct neap__tape_record *record = record_of(s, a->tier, a->place);
+	give_pieces(s, record);
+	record->t0 = a->t0;
+	record->t1 = a->t1;
+	record->period = s->journal.period;
+	gather(s, ticket, record);
+	if (record->bytes == 0)
+		ticket->state = NEAP__TICKET_ANSWERED;
 	else
-		issue(s, ticket, sent);
+		issue(s, ticket, record);
 	return 0;
 }
 
 /* Places for all pieces of a record on its way in; 0: there is no room, and none is taken. */
 static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
-	const struct neap__tape_record *sent, int settle)
+	const struct neap__tape_record *record, int settle)
 {
 	int flight = number_of(s, ticket);
-	for (int64_t i = sent->first; i >= 0; i = s->pieces[i].next) {
+	for (int64_t i = record->first; i >= 0; i = s->pieces[i].next) {
 		const struct neap__tape_piece *piece = &s->pieces[i];
 		struct neap__place place;
-		if (!neap__make_hole(s, piece->bytes, settle, &place)) {
+		if (!neap__arena_space_hole(s, piece->bytes, settle, &place)) {
 			neap__arena_release(&s->arena, flight);
 			return 0;
 		}
@@ -212,17 +217,17 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 /* Issues a GET if there is room for it; 1 if so. */
 static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle)
 {
-	const struct neap__tape_record *sent = sent_at(s, ticket->tier, ticket->place);
-	neap__arena_keep_promise(&s->arena, ticket->promised);
-	if (!make_places(s, ticket, sent, settle)) {
+	const struct neap__tape_record *record = record_of(s, ticket->tier, ticket->place);
+	neap__arena_end_promise(&s->arena, ticket->promised);
+	if (!make_places(s, ticket, record, settle)) {
 		neap__arena_promise(&s->arena, ticket->promised);
 		return 0;
 	}
 	ticket->promised = 0;
-	if (sent->bytes == 0)
-		ticket->state = NEAP__TICKET_SETTLED;
+	if (record->bytes == 0)
+		ticket->state = NEAP__TICKET_ANSWERED;
 	else
-		issue(s, ticket, sent);
+		issue(s, ticket, record);
 	return 1;
 }
 
@@ -230,67 +235,67 @@ int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
-	const struct neap__tape_record *sent = sent_at(s, a->tier, a->place);
-	if (sent->t0 != a->t0 || sent->t1 != a->t1 || sent->t0 == sent->t1)
+	const struct neap__tape_record *record = record_of(s, a->tier, a->place);
+	if (record->t0 != a->t0 || record->t1 != a->t1 || record->t0 == record->t1)
 		return neap__fail(NEAP_EILLEGAL,
 			"get: place %lld does not hold the tapes of [%lld, %lld)",
 			(long long)a->place, (long long)a->t0, (long long)a->t1);
-	if (sent->bad) {
+	if (record->bad) {
 		neap__ticket_answered(ticket, NEAP_ELOST);
 		return 0;
 	}
 	/* First come, first served: what is waited for first must not lose its room. */
-	if (s->later == 0 && try_get(s, ticket, 0))
+	if (s->waiting_gets == 0 && try_get(s, ticket, 0))
 		return 0;
 	/* Tapes of one size fit as soon as what is in the way has arrived: the room is theirs. */
 	if (is_fixed(s, ticket))
-		ticket->promised = sent->bytes;
+		ticket->promised = record->bytes;
 	neap__arena_promise(&s->arena, ticket->promised);
-	ticket->state = NEAP__TICKET_LATER;
-	s->later++;
+	ticket->state = NEAP__TICKET_NO_ROOM;
+	s->waiting_gets++;
 	return 0;
 }
 
 void neap__tape_transfer_resume(struct neap_sweep *s)
 {
-	while (s->later > 0) {
+	while (s->waiting_gets > 0) {
 		struct neap__ticket *first = NULL;
 		for (int i = 0; i < NEAP_TICKETS; i++)
-			if (s->tickets[i].state == NEAP__TICKET_LATER &&
+			if (s->tickets[i].state == NEAP__TICKET_NO_ROOM &&
 				(!first || s->tickets[i].order < first->order))
 				first = &s->tickets[i];
 		if (!first || !try_get(s, first, 0))
 			return;
-		s->later--;
+		s->waiting_gets--;
 	}
 }
 
 /* A GET that still waits for room gets all there is, now or never. */
 static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	s->later--;
+	s->waiting_gets--;
 	if (!try_get(s, ticket, 1)) {
-		neap__arena_keep_promise(&s->arena, ticket->promised);
-		neap__overflowed(s, ticket->t, ticket->t1);
+		neap__arena_end_promise(&s->arena, ticket->promised);
+		neap__count_overflow(s, ticket->t, ticket->t1);
 		ticket->answer = 0;
-	} else if (ticket->state == NEAP__TICKET_FLYING) {
+	} else if (ticket->state == NEAP__TICKET_IN_FLIGHT) {
 		neap__transfer_end(s, ticket, NEAP_STALL_ROOM);
 	}
 }
 
-void neap__tape_transfer_push_aside(struct neap_sweep *s)
+void neap__tape_transfer_postpone(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
 		if (!ticket->tapes || ticket->put)
 			continue;
-		if (ticket->state == NEAP__TICKET_FLYING && !neap__transfer_cancel(s, ticket))
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT && !neap__transfer_cancel(s, ticket))
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		if (ticket->state != NEAP__TICKET_SETTLED || ticket->answer < 0)
+		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->answer < 0)
 			continue;
 		neap__arena_release(&s->arena, i);
-		ticket->state = NEAP__TICKET_LATER;
-		s->later++;
+		ticket->state = NEAP__TICKET_NO_ROOM;
+		s->waiting_gets++;
 	}
 }
 
@@ -303,13 +308,14 @@ static void arrived(struct neap_sweep *s, int flight)
 
 int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	struct neap__tape_record *sent = sent_at(s, ticket->tier, ticket->place);
-	if (ticket->state == NEAP__TICKET_LATER)
+	struct neap__tape_record *record = record_of(s, ticket->tier, ticket->place);
+	if (ticket->state == NEAP__TICKET_NO_ROOM)
 		last_call(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
-	if (ticket->answer < 0 && sent->t0 == ticket->t && sent->t1 == ticket->t1 && !sent->bad) {
-		sent->bad = 1;
-		neap__lost(s, ticket->tier, ticket->t, ticket->t1);
+	if (ticket->answer < 0 && record->t0 == ticket->t && record->t1 == ticket->t1 &&
+		!record->bad) {
+		record->bad = 1;
+		neap__count_lost(s, ticket->tier, ticket->t, ticket->t1);
 	}
 	if (!ticket->put) {
 		arrived(s, number_of(s, ticket));
@@ -321,9 +327,9 @@ int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 
 int neap__tape_transfer_forget(struct neap_sweep *s, const struct neap_action *a)
 {
-	if (a->place >= s->survey.tape_places[a->tier - 1])
+	if (a->place >= s->sizes.tape_places[a->tier - 1])
 		return neap__fail(NEAP_EILLEGAL, "forget: no place %lld for tapes on tier %d",
 			(long long)a->place, a->tier);
-	give_pieces(s, sent_at(s, a->tier, a->place));
+	give_pieces(s, record_of(s, a->tier, a->place));
 	return 0;
 }

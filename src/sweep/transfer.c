@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
-#include "sweep/sweep_state.h"
+#include "sweep/transfer.h"
+#include "sweep/arena_space.h"
+#include "sweep/repair/recover_states.h"
+#include "sweep/steps.h"
+#include "sweep/tape_transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
@@ -17,7 +21,7 @@ uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
 
 static int64_t *record_at(struct neap_sweep *s, int tier, int64_t place)
 {
-	return &s->records[tier - 1][place];
+	return &s->state_records[tier - 1][place];
 }
 
 int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out)
@@ -30,7 +34,7 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 	if (!tapes && a->slot != NEAP_LIVE && (a->slot < 0 || a->slot >= s->arena.nslots))
 		return neap__fail(NEAP_EILLEGAL, "%s: no slot %lld", name, (long long)a->slot);
 	if (a->tier < 1 || a->tier > s->problem.ntiers || a->place < 0 ||
-		a->place >= (tapes ? s->survey.tape_places : s->survey.places)[a->tier - 1])
+		a->place >= (tapes ? s->sizes.tape_places : s->sizes.places)[a->tier - 1])
 		return neap__fail(NEAP_EILLEGAL, "%s: no place %lld on tier %d", name,
 			(long long)a->place, a->tier);
 	*out = &s->tickets[a->ticket];
@@ -50,7 +54,7 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 /* An answer known at once waits for its WAIT like any other. */
 void neap__ticket_answered(struct neap__ticket *ticket, int rc)
 {
-	ticket->state = NEAP__TICKET_SETTLED;
+	ticket->state = NEAP__TICKET_ANSWERED;
 	ticket->answer = rc;
 }
 
@@ -59,10 +63,10 @@ void neap__ticket_issued(
 {
 	ticket->issued = start;
 	ticket->bytes = bytes;
-	ticket->state = rc < 0 ? NEAP__TICKET_SETTLED : NEAP__TICKET_FLYING;
+	ticket->state = rc < 0 ? NEAP__TICKET_ANSWERED : NEAP__TICKET_IN_FLIGHT;
 	ticket->answer = rc;
 	s->stats.lost += neap_tier_lost(&s->problem.tiers[ticket->tier - 1], bytes);
-	neap__stalled(s, NEAP_STALL_ISSUE, start, ticket);
+	neap__count_stall(s, NEAP_STALL_ISSUE, start, ticket);
 }
 
 static int is_late(const struct neap__ticket *ticket)
@@ -106,14 +110,14 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 			return neap__fail(NEAP_EILLEGAL, "put: the live state is not at %lld",
 				(long long)a->t0);
 		NEAP_TRY(neap__copy_save(s, neap__live(s)));
-		s->live_pins++;
+		s->live_puts++;
 	} else {
 		struct neap__slot *slot = &s->arena.slots[a->slot];
 		if (slot->state != NEAP__SLOT_HELD || slot->t != a->t0)
 			return neap__fail(NEAP_EILLEGAL, "put: slot %lld does not hold state %lld",
 				(long long)a->slot, (long long)a->t0);
 		from = neap__arena_slot(&s->arena, a->slot);
-		slot->pins++;
+		slot->in_flight++;
 	}
 	*record_at(s, a->tier, a->place) = a->t0;
 	double start = neap__seconds();
@@ -151,8 +155,9 @@ static void raise_awaited(struct neap_sweep *s, int64_t awaited)
 		return;
 	for (int64_t at = 0; at < slot->position; at++) {
 		const struct neap__slot *other = &arena->slots[arena->occupant[at]];
-		if (other->state == NEAP__SLOT_HELD && other->pins == 0 && other->t > slot->t) {
-			neap__arena_raise(arena, awaited, arena->occupant[at]);
+		if (other->state == NEAP__SLOT_HELD && other->in_flight == 0 &&
+			other->t > slot->t) {
+			neap__arena_swap(arena, awaited, arena->occupant[at]);
 			return;
 		}
 	}
@@ -167,7 +172,7 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
 			(long long)a->place, (long long)a->t0);
 	if (a->slot == NEAP_LIVE) {
-		if (s->live_pins)
+		if (s->live_puts)
 			return neap__fail(NEAP_EILLEGAL, "get: the live state is being sent");
 		s->live_t = -1;
 	} else {
@@ -175,12 +180,12 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		if (slot->state != NEAP__SLOT_FREE)
 			return neap__fail(
 				NEAP_EILLEGAL, "get: slot %lld is in use", (long long)a->slot);
-		NEAP_TRY(neap__make_slot_room(s));
+		NEAP_TRY(neap__arena_space_slot(s));
 		neap__arena_take(&s->arena, a->slot);
 		slot->state = NEAP__SLOT_AWAITED;
 		slot->t = a->t0;
 		raise_awaited(s, a->slot);
-		slot->pins++;
+		slot->in_flight++;
 	}
 	if (neap__record_is_bad(held))
 		neap__ticket_answered(ticket, NEAP_ELOST);
@@ -193,12 +198,12 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 {
 	double start = neap__seconds();
 	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
-	ticket->state = NEAP__TICKET_SETTLED;
+	ticket->state = NEAP__TICKET_ANSWERED;
 	s->stats.late += is_late(ticket);
-	neap__stalled(s, reason, start, ticket);
+	neap__count_stall(s, reason, start, ticket);
 	trace_transfer(s, ticket);
 	if (ticket->tapes)
-		neap__tape_transfer_settled(s, ticket);
+		neap__tape_transfer_answered(s, ticket);
 }
 
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
@@ -206,12 +211,12 @@ int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 	int tier = ticket->tier - 1;
 	if (ticket->put || !neap__tier_cancel(s->tiers[tier], ticket->engine))
 		return 0;
-	ticket->state = NEAP__TICKET_SETTLED;
+	ticket->state = NEAP__TICKET_ANSWERED;
 	ticket->answer = 0;
 	s->stats.read[tier] -= ticket->bytes;
 	s->stats.lost -= neap_tier_lost(&s->problem.tiers[tier], ticket->bytes);
 	if (ticket->tapes)
-		neap__tape_transfer_settled(s, ticket);
+		neap__tape_transfer_answered(s, ticket);
 	return 1;
 }
 
@@ -221,12 +226,12 @@ static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *tic
 	return ticket->tapes || (ticket->slot >= 0 && s->arena.slots[ticket->slot].position < 0);
 }
 
-int neap__transfer_settle_oldest(struct neap_sweep *s)
+int neap__transfer_end_oldest(struct neap_sweep *s)
 {
 	struct neap__ticket *oldest = NULL;
-	for (int i = 0; s->survey.travels && i < NEAP_TICKETS; i++) {
+	for (int i = 0; s->sizes.scattered && i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_FLYING && in_the_way(s, ticket) &&
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT && in_the_way(s, ticket) &&
 			(!oldest || ticket->order < oldest->order))
 			oldest = ticket;
 	}
@@ -236,35 +241,35 @@ int neap__transfer_settle_oldest(struct neap_sweep *s)
 	return 1;
 }
 
-int neap__transfer_flies(const struct neap_sweep *s, int64_t slot)
+int neap__transfer_in_flight(const struct neap_sweep *s, int64_t slot)
 {
-	if (s->arena.slots[slot].pins == 0)
+	if (s->arena.slots[slot].in_flight == 0)
 		return 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
-		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].slot == slot)
 			return 1;
 	return 0;
 }
 
-void neap__transfer_settle(struct neap_sweep *s, int64_t slot)
+void neap__transfer_end_slot(struct neap_sweep *s, int64_t slot)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++)
-		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].slot == slot)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].slot == slot)
 			neap__transfer_end(s, &s->tickets[i],
-				s->repairing ? NEAP_STALL_REPAIR : NEAP_STALL_ROOM);
+				s->recovering ? NEAP_STALL_REPAIR : NEAP_STALL_ROOM);
 }
 
-void neap__transfer_push_aside(struct neap_sweep *s)
+void neap__transfer_postpone(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_FLYING && ticket->slot == NEAP_LIVE &&
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT && ticket->slot == NEAP_LIVE &&
 			!neap__transfer_cancel(s, ticket))
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		if (ticket->state != NEAP__TICKET_SETTLED || ticket->put ||
+		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->put ||
 			ticket->slot != NEAP_LIVE || ticket->answer < 0)
 			continue;
-		ticket->state = NEAP__TICKET_AGAIN;
+		ticket->state = NEAP__TICKET_REISSUE;
 	}
 }
 
@@ -272,7 +277,7 @@ int neap__transfer_resume(struct neap_sweep *s)
 {
 	int resumed = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
-		if (s->tickets[i].state != NEAP__TICKET_AGAIN)
+		if (s->tickets[i].state != NEAP__TICKET_REISSUE)
 			continue;
 		s->live_t = -1;
 		issue_get(s, &s->tickets[i]);
@@ -287,8 +292,8 @@ void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int6
 	if (*held != t)
 		return; /* known already, forgotten or overwritten since */
 	*held = neap__record_bad(t);
-	s->doubts[tier - 1] += s->mended[tier - 1] > 0;
-	neap__lost(s, tier, t, t);
+	s->rewrite_failures[tier - 1] += s->rewritten[tier - 1] > 0;
+	neap__count_lost(s, tier, t, t);
 }
 
 int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
@@ -297,7 +302,7 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
 		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
 	struct neap__ticket *ticket = &s->tickets[a->ticket];
-	if (ticket->state == NEAP__TICKET_FLYING)
+	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
 	if (ticket->tapes)
 		return neap__tape_transfer_wait(s, ticket);
@@ -305,16 +310,16 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 
 	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
 	if (slot)
-		slot->pins--;
+		slot->in_flight--;
 	else if (ticket->put)
-		s->live_pins--;
+		s->live_puts--;
 	if (ticket->answer < 0)
 		neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
 	if (ticket->put)
 		return 0;
 	if (ticket->answer < 0)
-		return neap__recover(s, ticket->slot, ticket->t);
-	s->doubts[ticket->tier - 1] = 0;
+		return neap__recover_state(s, ticket->slot, ticket->t);
+	s->rewrite_failures[ticket->tier - 1] = 0;
 	if (!slot)
 		return neap__copy_load(s, neap__live(s), ticket->t);
 	slot->state = NEAP__SLOT_HELD;
@@ -327,13 +332,13 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 		.slot = NEAP_LIVE, .t = t, .place = place, .tier = (uint16_t)tier};
 	s->live_t = -1;
 	issue_get(s, &ticket);
-	if (ticket.state == NEAP__TICKET_FLYING)
+	if (ticket.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &ticket, NEAP_STALL_REPAIR);
 	if (ticket.answer < 0) {
 		neap__transfer_mark_bad(s, tier, place, t);
 		return ticket.answer;
 	}
-	s->doubts[tier - 1] = 0;
+	s->rewrite_failures[tier - 1] = 0;
 	return neap__copy_load(s, neap__live(s), t);
 }
 
@@ -350,25 +355,25 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 		neap_tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
 			neap__live(s), s->problem.chain.state, &own.engine);
 	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
-	if (own.state == NEAP__TICKET_FLYING)
+	if (own.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &own, NEAP_STALL_REPAIR);
 	s->stats.written[tier - 1] += s->problem.chain.state;
 	*answer = own.answer;
 	return 0;
 }
 
-int neap__transfer_anchor(struct neap_sweep *s)
+int neap__transfer_keep_state(struct neap_sweep *s)
 {
 	int answer;
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		int64_t place = s->survey.places[i] + s->anchored[i];
+		int64_t place = s->sizes.places[i] + s->recovery_records[i];
 		if (place >= s->places[i])
 			continue;
-		s->anchored[i]++;
+		s->recovery_records[i]++;
 		NEAP_TRY(neap__transfer_store(s, i + 1, place, &answer));
 		if (answer < 0)
-			neap__lost(s, i + 1, s->live_t, s->live_t);
-		s->records[i][place] = answer < 0 ? neap__record_bad(s->live_t) : s->live_t;
+			neap__count_lost(s, i + 1, s->live_t, s->live_t);
+		s->state_records[i][place] = answer < 0 ? neap__record_bad(s->live_t) : s->live_t;
 		return 0;
 	}
 	return 0;
@@ -377,7 +382,7 @@ int neap__transfer_anchor(struct neap_sweep *s)
 void neap__transfer_drain(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
-		if (s->tickets[i].state == NEAP__TICKET_FLYING)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
 		s->tickets[i].state = NEAP__TICKET_FREE;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* atomic_file.c: the file beside, its flush and its rename; reading a file of limited size. */
 #include "sys/atomic_file.h"
 #include "base/fail.h"
 

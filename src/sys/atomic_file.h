@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * atomic_file.h: files that are whole or not there: written beside their name,
- * flushed to the disk, then renamed.
+ * atomic_file.h: files that are either whole or not there: written beside their name, flushed to
+ * the disk, then renamed.
  */
 #ifndef NEAP_SYS_ATOMIC_FILE_H
 #define NEAP_SYS_ATOMIC_FILE_H
@@ -11,18 +11,18 @@
 
 struct neap__atomic_file;
 
-/* Starts `path`. The detail line names the path on failure. */
+/* Begins a file that will be called `path`. The detail line names the path on failure. */
 NEAP_API int neap__atomic_file_open(struct neap__atomic_file **out, const char *path);
 NEAP_API int neap__atomic_file_write(
 	struct neap__atomic_file *file, const void *data, size_t bytes);
-/* Name of the file beside, for libraries that want a name; then commit. */
+/* The name of the file beside, for libraries that write it by name; commit follows. */
 NEAP_API const char *neap__atomic_file_name(const struct neap__atomic_file *file);
 /* fsync, rename, fsync of the directory; frees `file` in any case. */
 NEAP_API int neap__atomic_file_commit(struct neap__atomic_file *file);
 /* Removes what was written; frees `file`. NULL is fine. */
 NEAP_API void neap__atomic_file_abort(struct neap__atomic_file *file);
 
-/* All of the above for a buffer. */
+/* Writes a whole file from a buffer. */
 NEAP_API int neap__write_file(const char *path, const void *data, size_t bytes);
 
 /* The whole of a regular file of at most `limit` bytes, zero-terminated. Free *data. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* child_trial.c: forks, with default signal handlers, no core file and an alarm. */
 #include "sys/child_trial.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void rehearse(void (*fn)(void *arg), void *arg, unsigned seconds)
+static void run_child(void (*fn)(void *arg), void *arg, unsigned seconds)
 {
 	static const int fatal[] = {
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGINT, SIGTERM};
@@ -32,7 +33,7 @@ int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds)
 	if (child < 0)
 		return 0;
 	if (child == 0)
-		rehearse(fn, arg, seconds);
+		run_child(fn, arg, seconds);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return 0;

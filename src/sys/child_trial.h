@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child_trial.h: a library that may crash on a damaged file is tried in a process of
- * its own first.
+ * child_trial.h: tries a function in a child process. A library that may crash on a damaged file
+ * is tried so before it is called in this process.
  */
 #ifndef NEAP_SYS_CHILD_TRIAL_H
 #define NEAP_SYS_CHILD_TRIAL_H
@@ -9,8 +9,8 @@
 #include <neap/status.h>
 
 /*
- * Runs fn(arg) in a child, for at most `seconds`, and forgets what it did. 0 when it came
- * back (or no child could be had), else the signal that ended it.
+ * Runs fn(arg) in a child process for at most `seconds`; its effects on memory are lost. 0 when fn
+ * returned, or no child process could be made, else the signal that ended the child.
  */
 NEAP_API int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c: the monotonic clock, sleep, and numbers that are unique. */
 #include "sys/clock.h"
 
 #include <sys/random.h>

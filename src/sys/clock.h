@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h: clocks in seconds, and numbers that tell runs apart. */
 #ifndef NEAP_SYS_CLOCK_H
 #define NEAP_SYS_CLOCK_H
 
 #include <stdint.h>
 #include <neap/status.h>
 
-/* Monotonic seconds. */
+/* Seconds of the monotonic clock, which counts from some moment in the past. */
 NEAP_API double neap__seconds(void);
 /* Processor seconds of this process, all threads. */
 NEAP_API double neap__cpu_seconds(void);
-/* Sleeps that many seconds, at least. */
+/* Sleeps for `seconds` at least; signals do not end it. */
 NEAP_API void neap__sleep(double seconds);
-/* A number, not 0, that nobody else draws: to tell runs apart, never to compute with. */
+/* A random number that is not 0, to tell runs apart; no result may depend on it. */
 NEAP_API uint64_t neap__unique(void);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* command.c: a child process with a pipe to its standard output. */
 #include "sys/command.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 extern char **environ;
 
-/* All that comes; what does not fit is read and dropped. */
+/* Reads to the end; what does not fit is dropped. */
 static void drain(int fd, char *out, size_t size)
 {
 	char rest[4096];

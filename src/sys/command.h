@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h: another program, run to its end. */
+/* command.h: runs another program to its end. */
 #ifndef NEAP_SYS_COMMAND_H
 #define NEAP_SYS_COMMAND_H
 

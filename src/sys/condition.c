@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * condition.c: condition variables on the monotonic clock, so that setting the time of day ends
+ * no wait.
+ */
 #include "sys/condition.h"
 
 #include <time.h>
 
-#define LONG 1e8 /* seconds: for ever */
+#define FOREVER 1e8 /* seconds: three years; a time_t plus this cannot overflow */
 
 void neap__cond_init(pthread_cond_t *cond)
 {
@@ -17,7 +21,7 @@ void neap__cond_init(pthread_cond_t *cond)
 void neap__cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
 {
 	struct timespec until;
-	if (seconds > LONG) {
+	if (seconds > FOREVER) {
 		pthread_cond_wait(cond, lock);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_spread.h: threads of one process on processors of their own, without binding them. */
+/* cpu_spread.h: spreads the threads of a process over processors without binding them. */
 #ifndef NEAP_SYS_CPU_SPREAD_H
 #define NEAP_SYS_CPU_SPREAD_H
 
@@ -9,8 +9,8 @@
 NEAP_API int neap__processor(void);
 
 /*
- * Moves the calling thread to another one of the processors that it may run on, where
- * there is another. Afterwards it may run on all of them again.
+ * Moves the calling thread off `processor`, where it may run on another one. Afterwards the thread
+ * may run on all of them again.
  */
 NEAP_API void neap__cpu_spread(int processor);
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.c: the table of I/O engines, the choice of one, and requests that tests let hang. The
+ * choice is the first row that works here, or the one that the environment variable NEAP_IO names;
+ * messages take the names from the table.
+ */
 #include "sys/engine.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -7,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Best first. */
+/* Fastest first. */
 static const struct neap__io_engine_kind *const kinds[] = {
 	&neap__io_engine_uring,
 	&neap__io_engine_threads,
@@ -15,9 +20,27 @@ static const struct neap__io_engine_kind *const kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-#define GLANCE 2e-4 /* seconds */
+#define POLL 2e-4 /* seconds between looks at whether stalled requests were released */
 
-struct neap__stall_injection *neap__io_engine_hold;
+struct neap__stall_injection *neap__io_engine_stalls;
+
+const char *neap__io_engine_name(int row)
+{
+	return row >= 0 && row < KINDS ? kinds[row]->name : NULL;
+}
+
+/* "uring, threads or sync" */
+static int refuse_name(const char *name)
+{
+	char names[96] = "";
+	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof names; i++)
+		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s",
+			i == 0		? ""
+			: i + 1 < KINDS ? ", "
+					: " or ",
+			kinds[i]->name);
+	return neap__fail(NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: %s", name, names);
+}
 
 static int open_named(struct neap__io_engine *engine, const char *name, int depth)
 {
@@ -32,16 +55,16 @@ static int open_named(struct neap__io_engine *engine, const char *name, int dept
 		snprintf(engine->about, sizeof engine->about, "%s", name);
 		return 0;
 	}
-	return neap__fail(
-		NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: uring, threads or sync", name);
+	return refuse_name(name);
 }
 
 static int open_any(struct neap__io_engine *engine, int depth)
 {
 	const char *name = getenv("NEAP_IO");
 	int first = 0, rc = 0;
-	if (depth < 1 || depth > NEAP__MOVES)
-		return neap__fail(NEAP_EUSAGE, "%d moves in flight: 1 to %d", depth, NEAP__MOVES);
+	if (depth < 1 || depth > NEAP__IO_REQUESTS)
+		return neap__fail(
+			NEAP_EUSAGE, "%d requests in flight: 1 to %d", depth, NEAP__IO_REQUESTS);
 	if (name && *name)
 		return open_named(engine, name, depth);
 	for (int i = 0; i < KINDS; i++) {
@@ -65,69 +88,70 @@ int neap__io_engine_open(struct neap__io_engine *engine, int depth)
 {
 	*engine = (struct neap__io_engine){0};
 	NEAP_TRY(open_any(engine, depth));
-	engine->hold = engine->kind->blocks ? NULL : neap__io_engine_hold;
+	engine->stalls = engine->kind->blocks ? NULL : neap__io_engine_stalls;
 	return 0;
 }
 
-/* Is this one of those that a test wants to hang? */
-static int holds(struct neap__stall_injection *hold, const struct neap__io_request *move)
+/* Counts the request; 1 if it is one that a test wants to hang. */
+static int stalls_now(struct neap__stall_injection *stalls, const struct neap__io_request *request)
 {
-	long long n = atomic_fetch_add(move->write ? &hold->writes : &hold->reads, 1) + 1;
-	long long first = move->write ? hold->write : hold->read;
-	long long row = hold->row ? hold->row : 1;
-	int hit = first && n >= first && n < first + row && !atomic_load(&hold->released);
-	atomic_fetch_add(&hold->held, hit);
+	long long n = atomic_fetch_add(request->write ? &stalls->writes : &stalls->reads, 1) + 1;
+	long long first = request->write ? stalls->write : stalls->read;
+	long long row = stalls->row ? stalls->row : 1;
+	int hit = first && n >= first && n < first + row && !atomic_load(&stalls->released);
+	atomic_fetch_add(&stalls->stalled, hit);
 	return hit;
 }
 
-void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *move)
+void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *request)
 {
-	engine->flying++;
-	if (engine->hold && engine->hold->delay_us)
-		neap__sleep(1e-6 * engine->hold->delay_us);
-	if (engine->hold && holds(engine->hold, move)) {
-		move->next = engine->held;
-		engine->held = move;
-		engine->nheld++;
+	engine->in_flight++;
+	if (engine->stalls && engine->stalls->delay_us)
+		neap__sleep(1e-6 * engine->stalls->delay_us);
+	if (engine->stalls && stalls_now(engine->stalls, request)) {
+		request->next = engine->stalled;
+		engine->stalled = request;
+		engine->nstalled++;
 		return;
 	}
-	engine->kind->start(engine->self, move);
+	engine->kind->start(engine->self, request);
 }
 
-static void let_go(struct neap__io_engine *engine)
+static void release_stalled(struct neap__io_engine *engine)
 {
-	while (engine->held && atomic_load(&engine->hold->released)) {
-		struct neap__io_request *move = engine->held;
-		engine->held = move->next;
-		engine->nheld--;
-		engine->kind->start(engine->self, move);
+	while (engine->stalled && atomic_load(&engine->stalls->released)) {
+		struct neap__io_request *request = engine->stalled;
+		engine->stalled = request->next;
+		engine->nstalled--;
+		engine->kind->start(engine->self, request);
 	}
 }
 
-/* Looks again and again whether what is held was let go. */
-static struct neap__io_request *finish_held(struct neap__io_engine *engine, double seconds)
+/* Finishes a request while others may stall: polls whether these were released. */
+static struct neap__io_request *finish_stalled(struct neap__io_engine *engine, double seconds)
 {
 	double end = neap__seconds() + seconds;
-	struct neap__io_request *move = NULL;
+	struct neap__io_request *request = NULL;
 	do {
-		let_go(engine);
-		if (engine->flying > engine->nheld)
-			move = engine->kind->finish(
-				engine->self, engine->nheld && seconds > GLANCE ? GLANCE : seconds);
+		release_stalled(engine);
+		if (engine->in_flight > engine->nstalled)
+			request = engine->kind->finish(
+				engine->self, engine->nstalled && seconds > POLL ? POLL : seconds);
 		else
-			neap__sleep(GLANCE);
-	} while (!move && neap__seconds() < end);
-	return move;
+			neap__sleep(POLL);
+	} while (!request && neap__seconds() < end);
+	return request;
 }
 
 struct neap__io_request *neap__io_engine_finish(struct neap__io_engine *engine, double seconds)
 {
-	if (engine->flying == 0)
+	if (engine->in_flight == 0)
 		return NULL;
-	struct neap__io_request *move = engine->hold ? finish_held(engine, seconds)
-						     : engine->kind->finish(engine->self, seconds);
-	engine->flying -= move != NULL;
-	return move;
+	struct neap__io_request *request = engine->stalls
+						   ? finish_stalled(engine, seconds)
+						   : engine->kind->finish(engine->self, seconds);
+	engine->in_flight -= request != NULL;
+	return request;
 }
 
 void neap__io_engine_attach(
@@ -150,9 +174,10 @@ void neap__io_engine_close(struct neap__io_engine *engine)
 	*engine = (struct neap__io_engine){0};
 }
 
-void neap__io_request_now(struct neap__io_request *move)
+void neap__io_request_now(struct neap__io_request *request)
 {
-	move->answer =
-		move->write ? neap__scratch_write(move->file, move->at, move->bytes, move->offset)
-			    : neap__scratch_read(move->file, move->at, move->bytes, move->offset);
+	request->answer = request->write ? neap__scratch_write(request->file, request->at,
+						   request->bytes, request->offset)
+					 : neap__scratch_read(request->file, request->at,
+						   request->bytes, request->offset);
 }

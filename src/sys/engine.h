@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.h: what moves pieces between memory and scratch files, several at a time.
+ * engine.h: I/O engines, which move pieces between memory and scratch files, several at a time.
  *
  *     struct neap__io_engine engine;
  *     neap__io_engine_open(&engine, 8);
- *     neap__io_engine_start(&engine, &move);               returns at once
+ *     neap__io_engine_start(&engine, &request);            returns at once
  *     struct neap__io_request *done = neap__io_engine_finish(&engine, INFINITY);
  *     neap__io_engine_close(&engine);
  *
- * One thread at a time talks to an engine. To add one: a new file with its row, a
- * place in engine.c's table.
+ * One thread at a time calls an engine. A new engine is a file with its row, which is declared
+ * below and stands in the table of engine.c, and a line in meson.build.
  */
 #ifndef NEAP_SYS_ENGINE_H
 #define NEAP_SYS_ENGINE_H
@@ -17,10 +17,11 @@
 #include "sys/stall_injection.h"
 #include "sys/scratch.h"
 
-#define NEAP__MOVES 16 /* in flight at most */
-#define NEAP__FILES 8  /* attached at most */
+/* Requests in flight at most: twice what keeps a disk busy, as two disks may share them. */
+#define NEAP__IO_REQUESTS 16
+#define NEAP__FILES 8 /* files of a tier at most */
 
-/* One piece on its way: whole pages of memory and file where the file is direct. */
+/* The transfer of one piece: whole pages of memory and file where the file is direct. */
 struct neap__io_request {
 	struct neap__scratch *file;
 	int number; /* of the file, as attached */
@@ -34,20 +35,20 @@ struct neap__io_request {
 
 struct neap__io_engine_kind {
 	const char *name;
-	int blocks; /* `start` returns when the move is finished */
-	/* 0 or -errno; `depth` moves in flight at most. */
+	int blocks; /* `start` returns when the request is finished */
+	/* 0 or -errno; `depth` requests in flight at most. */
 	int (*open)(void **self, int depth);
-	/* Never fails: what goes wrong is the move's answer. */
-	void (*start)(void *self, struct neap__io_request *move);
+	/* Begins the request. Cannot fail: what goes wrong is the request's answer. */
+	void (*start)(void *self, struct neap__io_request *request);
 	/*
 	 * Sleeps until one of those in flight is finished; there is one. For so many
 	 * seconds at most, then NULL; INFINITY: without end.
 	 */
 	struct neap__io_request *(*finish)(void *self, double seconds);
-	/* Optional, while nothing flies: files that moves will name, by number. */
+	/* Optional, while nothing is in flight: files that requests will name, by number. */
 	void (*attach)(void *self, const struct neap__scratch *files, int count);
 	/*
-	 * Optional, while nothing flies: memory that moves will come from and go to,
+	 * Optional, while nothing is in flight: memory that requests will come from and go to,
 	 * until the next call; bytes == 0: any. It must stay mapped as it is.
 	 */
 	void (*lend)(void *self, void *memory, size_t bytes);
@@ -60,19 +61,22 @@ extern const struct neap__io_engine_kind neap__io_engine_uring, neap__io_engine_
 struct neap__io_engine {
 	const struct neap__io_engine_kind *kind; /* NULL: closed */
 	void *self;
-	int flying;
-	struct neap__stall_injection *hold; /* or NULL */
-	struct neap__io_request *held;	    /* by it */
-	int nheld;
+	int in_flight;
+	struct neap__stall_injection *stalls; /* or NULL */
+	struct neap__io_request *stalled;     /* list of those that stall */
+	int nstalled;
 	char about[96]; /* its name, and why another one is not used */
 };
 
+/* The name of a row of the table, fastest first; NULL beyond its end. */
+NEAP_API const char *neap__io_engine_name(int row);
 /*
- * Opens the one that NEAP_IO names, else the first of the table that works here.
+ * Opens the engine that NEAP_IO names, else the first of the table that works here.
  * NEAP_EUSAGE where NEAP_IO names none, or one that does not work here.
  */
 NEAP_API int neap__io_engine_open(struct neap__io_engine *engine, int depth);
-NEAP_API void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *move);
+NEAP_API void neap__io_engine_start(
+	struct neap__io_engine *engine, struct neap__io_request *request);
 /* NULL: none is in flight, or none was finished within so many seconds. */
 NEAP_API struct neap__io_request *neap__io_engine_finish(
 	struct neap__io_engine *engine, double seconds);
@@ -81,7 +85,7 @@ NEAP_API void neap__io_engine_attach(
 NEAP_API void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes);
 NEAP_API void neap__io_engine_close(struct neap__io_engine *engine);
 
-/* For engines: does a move on the calling thread and sets its answer. */
-void neap__io_request_now(struct neap__io_request *move);
+/* For engines: makes the transfer on the calling thread and sets the answer. */
+void neap__io_request_now(struct neap__io_request *request);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_none.c: io_uring's row in a build without liburing. */
+/* engine_none.c: the row of io_uring in a build without liburing: it never opens. */
 #include "sys/engine.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_sync.c: every move is made as it is started: nothing overlaps. */
+/* engine_sync.c: the engine `sync`: makes every transfer when it is started; nothing overlaps. */
 #include "sys/engine.h"
 
 #include <errno.h>
@@ -16,21 +16,21 @@ static int open_sync(void **self, int depth)
 	return *self ? 0 : -ENOMEM;
 }
 
-static void start(void *self, struct neap__io_request *move)
+static void start(void *self, struct neap__io_request *request)
 {
 	struct sync *sync = self;
-	neap__io_request_now(move);
-	move->next = sync->done;
-	sync->done = move;
+	neap__io_request_now(request);
+	request->next = sync->done;
+	sync->done = request;
 }
 
 static struct neap__io_request *finish(void *self, double seconds)
 {
 	(void)seconds;
 	struct sync *sync = self;
-	struct neap__io_request *move = sync->done;
-	sync->done = move->next;
-	return move;
+	struct neap__io_request *request = sync->done;
+	sync->done = request->next;
+	return request;
 }
 
 const struct neap__io_engine_kind neap__io_engine_sync = {

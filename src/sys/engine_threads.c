@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_threads.c: a pool of threads, each in a read or a write of its own. */
+/* engine_threads.c: the engine `threads`: each thread makes one read or write at a time. */
 #include "sys/engine.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
@@ -10,9 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define THREADS 4 /* more gain nothing on one disk */
+#define THREADS 4 /* more of them moved no more bytes a second to one disk */
 
-/* `lock` guards everything below it. */
+/* `lock` guards all below it. */
 struct pool {
 	pthread_t threads[THREADS];
 	int nthreads;
@@ -26,22 +26,22 @@ struct pool {
 static void *work(void *arg)
 {
 	struct pool *pool = arg;
-	neap__run_promptly();
+	neap__priority_raise();
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
 		while (!pool->first && !pool->quit)
 			pthread_cond_wait(&pool->started, &pool->lock);
-		struct neap__io_request *move = pool->first;
-		if (!move)
+		struct neap__io_request *request = pool->first;
+		if (!request)
 			break;
-		pool->first = move->next;
+		pool->first = request->next;
 		if (!pool->first)
 			pool->last = &pool->first;
 		pthread_mutex_unlock(&pool->lock);
-		neap__io_request_now(move);
+		neap__io_request_now(request);
 		pthread_mutex_lock(&pool->lock);
-		move->next = pool->done;
-		pool->done = move;
+		request->next = pool->done;
+		pool->done = request;
 		pthread_cond_signal(&pool->finished);
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -89,13 +89,13 @@ static int open_pool(void **self, int depth)
 	return 0;
 }
 
-static void start(void *self, struct neap__io_request *move)
+static void start(void *self, struct neap__io_request *request)
 {
 	struct pool *pool = self;
-	move->next = NULL;
+	request->next = NULL;
 	pthread_mutex_lock(&pool->lock);
-	*pool->last = move;
-	pool->last = &move->next;
+	*pool->last = request;
+	pool->last = &request->next;
 	pthread_cond_signal(&pool->started);
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -107,11 +107,11 @@ static struct neap__io_request *finish(void *self, double seconds)
 	pthread_mutex_lock(&pool->lock);
 	for (double left = seconds; !pool->done && left > 0; left = end - neap__seconds())
 		neap__cond_wait(&pool->finished, &pool->lock, left);
-	struct neap__io_request *move = pool->done;
-	if (move)
-		pool->done = move->next;
+	struct neap__io_request *request = pool->done;
+	if (request)
+		pool->done = request->next;
 	pthread_mutex_unlock(&pool->lock);
-	return move;
+	return request;
 }
 
 const struct neap__io_engine_kind neap__io_engine_threads = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine_uring.c: io_uring, one ring an engine. Files are registered, and memory that
- * is lent, where the system lets us (a user's limit on locked memory counts them).
+ * engine_uring.c: the engine `uring`: one io_uring an engine (Linux). Files and lent memory are
+ * registered, which saves the system look-ups for each request, where the limit on locked memory
+ * allows it.
  */
 #include "sys/engine.h"
 #include "sys/clock.h"
@@ -10,7 +11,7 @@
 #include <liburing.h>
 #include <stdlib.h>
 
-#define LONG 1e8 /* seconds: for ever */
+#define FOREVER 1e8 /* seconds: three years */
 
 struct uring {
 	struct io_uring ring;
@@ -32,15 +33,15 @@ static int open_uring(void **self, int depth)
 	return 0;
 }
 
-static int registered(const struct uring *uring, const struct neap__io_request *move)
+static int registered(const struct uring *uring, const struct neap__io_request *request)
 {
-	const unsigned char *at = move->at;
-	return uring->memory && at >= uring->memory && at + move->bytes <= uring->beyond;
+	const unsigned char *at = request->at;
+	return uring->memory && at >= uring->memory && at + request->bytes <= uring->beyond;
 }
 
 /*
- * Hands over what is queued. The ring has room for every move in flight, so only
- * what passes (a signal, no memory for a request) can be in the way.
+ * Hands over what is queued. The ring has room for every request in flight, so a failure is one
+ * that passes (a signal, no memory for a request): it is tried again.
  */
 static void submit(struct uring *uring, unsigned wait)
 {
@@ -54,37 +55,37 @@ static void submit(struct uring *uring, unsigned wait)
 	}
 }
 
-static void start(void *self, struct neap__io_request *move)
+static void start(void *self, struct neap__io_request *request)
 {
 	struct uring *uring = self;
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
-	int fixed = registered(uring, move), named = move->number < uring->files;
-	int fd = named ? move->number : move->file->fd;
-	unsigned bytes = (unsigned)move->bytes;
-	if (move->write && fixed)
-		io_uring_prep_write_fixed(sqe, fd, move->at, bytes, move->offset, 0);
-	else if (move->write)
-		io_uring_prep_write(sqe, fd, move->at, bytes, move->offset);
+	int fixed = registered(uring, request), named = request->number < uring->files;
+	int fd = named ? request->number : request->file->fd;
+	unsigned bytes = (unsigned)request->bytes;
+	if (request->write && fixed)
+		io_uring_prep_write_fixed(sqe, fd, request->at, bytes, request->offset, 0);
+	else if (request->write)
+		io_uring_prep_write(sqe, fd, request->at, bytes, request->offset);
 	else if (fixed)
-		io_uring_prep_read_fixed(sqe, fd, move->at, bytes, move->offset, 0);
+		io_uring_prep_read_fixed(sqe, fd, request->at, bytes, request->offset, 0);
 	else
-		io_uring_prep_read(sqe, fd, move->at, bytes, move->offset);
+		io_uring_prep_read(sqe, fd, request->at, bytes, request->offset);
 	if (named)
 		sqe->flags |= IOSQE_FIXED_FILE;
-	io_uring_sqe_set_data(sqe, move);
+	io_uring_sqe_set_data(sqe, request);
 	submit(uring, 0);
 }
 
-/* What came back short, or was not taken up, is done over in the ordinary way. */
-static void settle(struct neap__io_request *move, int result)
+/* A transfer that was short, or refused, is made again by an ordinary read or write. */
+static void settle(struct neap__io_request *request, int result)
 {
-	if (result >= 0 && (size_t)result == move->bytes)
-		move->answer = 0;
+	if (result >= 0 && (size_t)result == request->bytes)
+		request->answer = 0;
 	else
-		neap__io_request_now(move);
+		neap__io_request_now(request);
 }
 
-/* What is finished, or NULL after so many seconds. Signals make it look again. */
+/* Waits for a completion; NULL after `seconds`. A signal does not end the wait. */
 static struct io_uring_cqe *await(struct uring *uring, double seconds)
 {
 	struct io_uring_cqe *cqe = NULL;
@@ -95,7 +96,7 @@ static struct io_uring_cqe *await(struct uring *uring, double seconds)
 		double left = end - neap__seconds();
 		if (left <= 0)
 			return NULL;
-		if (left > LONG) {
+		if (left > FOREVER) {
 			submit(uring, 1);
 			continue;
 		}
@@ -116,14 +117,14 @@ static struct neap__io_request *finish(void *self, double seconds)
 	struct io_uring_cqe *cqe = await(uring, seconds);
 	if (!cqe)
 		return NULL;
-	struct neap__io_request *move = io_uring_cqe_get_data(cqe);
+	struct neap__io_request *request = io_uring_cqe_get_data(cqe);
 	int result = cqe->res;
 	io_uring_cqe_seen(&uring->ring, cqe);
-	settle(move, result);
-	return move;
+	settle(request, result);
+	return request;
 }
 
-/* Kept files are not registered: the ring, which ends late, would hold their locks. */
+/* Kept files are not registered: the system frees a ring late, and it would hold their locks. */
 static void attach(void *self, const struct neap__scratch *files, int count)
 {
 	struct uring *uring = self;

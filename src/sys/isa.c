@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* isa.c: what the processor says, and the environment variable NEAP_ISA. */
 #include "sys/isa.h"
 #include "base/fail.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.h: the instruction set that vector kernels use. */
+/* isa.h: chooses the instruction set that vector kernels use. */
 #ifndef NEAP_SYS_ISA_H
 #define NEAP_SYS_ISA_H
 
 #include <neap/status.h>
 
-/* From the narrowest vectors up. PLAIN: what every machine of the build's kind has. */
+/* From the narrowest vectors up. PLAIN: what the compiler may use in all of the library. */
 enum neap__isa { NEAP__ISA_PLAIN, NEAP__ISA_AVX2, NEAP__ISA_AVX512, NEAP__ISAS };
 
 /* "plain", "avx2", "avx512" */
 NEAP_API const char *neap__isa_name(enum neap__isa isa);
 
-/* Does this machine have it? */
+/* 1 if this machine has it. */
 NEAP_API int neap__isa_works(enum neap__isa isa);
 
 /*
- * The one that NEAP_ISA names, else the widest that works here. NEAP_EUSAGE where
+ * *isa becomes the one that NEAP_ISA names, else the widest that works here. NEAP_EUSAGE where
  * NEAP_ISA names none, or one that this machine lacks.
  */
 NEAP_API int neap__isa_choose(enum neap__isa *isa);

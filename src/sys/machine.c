@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c: the functions of neap/machine.h. */
 #include <neap/machine.h>
 #include "base/struct_size.h"
 #include "sys/clock.h"

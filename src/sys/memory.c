@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c: mappings, with large pages where they pay, and the numbers of /proc and of control
+ * groups.
+ */
 #include "sys/memory.h"
 #include "base/fail.h"
 
@@ -11,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes of a large page: fewer look-ups, and fewer pieces of memory to a disk. */
+/* Bytes of a large page: fewer address look-ups, and fewer separate pieces for a disk to read. */
 #define LARGE ((size_t)2 << 20)
 
 static void *map(size_t bytes)
@@ -21,8 +25,8 @@ static void *map(size_t bytes)
 }
 
 /*
- * At the start of a large page; what is mapped around it is given back. A large page is
- * resident as a whole: none reaches beyond what is used.
+ * Maps memory that begins with a large page; what is mapped around it is given back. A large page
+ * is resident as a whole, so none reaches beyond the bytes that are used.
  */
 static void *map_large(size_t bytes, size_t used)
 {
@@ -85,7 +89,7 @@ uint64_t neap__resident_peak(void)
 int neap__resident_reset(void)
 {
 #ifdef __GLIBC__
-	malloc_trim(0); /* what was freed is no part of what comes */
+	malloc_trim(0); /* freed memory must not count */
 #endif
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c: a job is a number that rises. A thread that waits for the next one, or for
- * the others to end, looks for as long as it would take to wake it, and sleeps then:
- * whoever comes later pays for the waking, and only then.
+ * pool.c: a thread pool for jobs of microseconds. Jobs are numbered. A waiting thread spins for
+ * about the time a wake-up takes, then sleeps, so only late arrivals pay for the wake-up.
  *
- * Two threads that take turns on one processor look while the other one waits for it, and
- * as each of them sleeps half of the time the system sees no reason to part them, though
- * another processor is idle: a job of microseconds then takes a hundred. So whoever finds
- * itself where an earlier thread of the pool is leaves.
+ * Two threads that share a processor cost each other their whole turns, since each spins while
+ * the other one waits to run; and as each of them sleeps half of the time, the system sees no
+ * reason to move one, though another processor is idle: a job of microseconds then takes a
+ * hundred. So a thread that runs where an earlier thread of the pool runs moves to another
+ * processor.
  */
 #include "sys/pool.h"
 #include "base/fail.h"
@@ -25,34 +25,39 @@ struct worker {
 	struct neap__thread_pool *pool;
 	pthread_t thread;
 	int index;
-	atomic_int processor;	/* where it began its last job */
-	unsigned long moved_at; /* the job for which it left a processor last */
+	atomic_int processor;	/* where it began its last job; a hint, any order would do */
+	unsigned long moved_at; /* the job at which it last moved to another processor; its own */
 };
 
-#define LOOK 50e-6 /* seconds; a sleeper of a virtual machine takes so long to wake */
-#define GLANCES 64 /* between looks at the clock */
-#define STAY 64	   /* jobs, at least, between two moves of a thread */
+#define SPIN_SECONDS 50e-6 /* the time that a sleeping thread of a virtual machine takes to wake   \
+			    */
+#define SPINS_A_CLOCK 64   /* pauses between two looks at the clock, since the clock costs more */
+#define JOBS_BETWEEN_MOVES 64 /* at least: a move costs as much as some jobs */
 
 /*
- * `job`, published last, orders fn, arg, items and next before the work on them; `busy`
- * orders results before the end. Whoever sleeps says so in `sleepers` or `waits` under
- * `lock` before it looks a last time; whoever changes what is looked at looks there next.
+ * `lock` guards no data: it orders going to sleep and waking up. All atomics are sequentially
+ * consistent but where another order is named. `job` is raised last and read first, so that fn,
+ * arg, items and next are there before the work on them; `busy` reaches 0 last, so that results
+ * are there before the caller returns. A thread that goes to sleep raises `sleepers` or sets
+ * `caller_sleeps` and then checks `job`, `quit` or `busy` once more; a thread that changes one of
+ * these then reads `sleepers` or `caller_sleeps`: of the two at least one sees the other.
+ * `next`, the next item, is relaxed: only its value counts.
  */
 struct neap__thread_pool {
 	int threads; /* workers are threads - 1 */
 	struct worker *workers;
-	double look;
+	double spin_seconds;
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
 	atomic_ulong job;
-	atomic_int busy, quit, sleepers, waits, next;
+	atomic_int busy, quit, sleepers, caller_sleeps, next;
 	atomic_int processor; /* where the caller's thread began the job */
 	void (*fn)(void *arg, int item, int thread);
 	void *arg;
 	int items;
 };
 
-static void glance(void)
+static void spin_pause(void)
 {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
@@ -69,7 +74,7 @@ static void work(struct neap__thread_pool *pool, int thread)
 	}
 }
 
-static int called(struct neap__thread_pool *pool, unsigned long seen)
+static int job_is_there(struct neap__thread_pool *pool, unsigned long seen)
 {
 	return atomic_load(&pool->job) != seen || atomic_load(&pool->quit);
 }
@@ -77,17 +82,17 @@ static int called(struct neap__thread_pool *pool, unsigned long seen)
 /* Waits for a job after the one seen, or the end. */
 static void wait_for_job(struct neap__thread_pool *pool, unsigned long seen)
 {
-	double until = neap__seconds() + pool->look;
+	double until = neap__seconds() + pool->spin_seconds;
 	do {
-		for (int k = 0; k < GLANCES; k++) {
-			if (called(pool, seen))
+		for (int k = 0; k < SPINS_A_CLOCK; k++) {
+			if (job_is_there(pool, seen))
 				return;
-			glance();
+			spin_pause();
 		}
 	} while (neap__seconds() < until);
 	pthread_mutex_lock(&pool->lock);
 	atomic_fetch_add(&pool->sleepers, 1);
-	while (!called(pool, seen))
+	while (!job_is_there(pool, seen))
 		pthread_cond_wait(&pool->start, &pool->lock);
 	atomic_fetch_sub(&pool->sleepers, 1);
 	pthread_mutex_unlock(&pool->lock);
@@ -95,19 +100,19 @@ static void wait_for_job(struct neap__thread_pool *pool, unsigned long seen)
 
 static void wait_for_others(struct neap__thread_pool *pool)
 {
-	double until = neap__seconds() + pool->look;
+	double until = neap__seconds() + pool->spin_seconds;
 	do {
-		for (int k = 0; k < GLANCES; k++) {
+		for (int k = 0; k < SPINS_A_CLOCK; k++) {
 			if (!atomic_load(&pool->busy))
 				return;
-			glance();
+			spin_pause();
 		}
 	} while (neap__seconds() < until);
 	pthread_mutex_lock(&pool->lock);
-	atomic_store(&pool->waits, 1);
+	atomic_store(&pool->caller_sleeps, 1);
 	while (atomic_load(&pool->busy))
 		pthread_cond_wait(&pool->done, &pool->lock);
-	atomic_store(&pool->waits, 0);
+	atomic_store(&pool->caller_sleeps, 0);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -118,15 +123,15 @@ static void wake(struct neap__thread_pool *pool, pthread_cond_t *whom)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* Leaves the processor of the caller's thread, or of an earlier worker. */
-static void part(struct worker *worker, unsigned long job)
+/* Moves to another processor where the caller's thread, or an earlier worker, runs on this one. */
+static void change_processor(struct worker *worker, unsigned long job)
 {
 	struct neap__thread_pool *pool = worker->pool;
 	int here = neap__processor(), taken = atomic_load(&pool->processor) == here;
 
 	for (int i = 0; i + 1 < worker->index && !taken; i++)
 		taken = atomic_load(&pool->workers[i].processor) == here;
-	if (taken && job - worker->moved_at >= STAY) {
+	if (taken && job - worker->moved_at >= JOBS_BETWEEN_MOVES) {
 		worker->moved_at = job;
 		neap__cpu_spread(here);
 		here = neap__processor();
@@ -145,10 +150,10 @@ static void *worker_main(void *arg)
 		if (atomic_load(&pool->quit))
 			return NULL;
 		seen = atomic_load(&pool->job); /* the next one waits for this worker */
-		if (pool->look > 0)
-			part(worker, seen);
+		if (pool->spin_seconds > 0)
+			change_processor(worker, seen);
 		work(pool, worker->index);
-		if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->waits))
+		if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->caller_sleeps))
 			wake(pool, &pool->done);
 	}
 }
@@ -164,7 +169,7 @@ int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 	pthread_cond_init(&pool->start, NULL);
 	pthread_cond_init(&pool->done, NULL);
 	pool->threads = 1;
-	pool->look = threads <= neap__processors() ? LOOK : 0;
+	pool->spin_seconds = threads <= neap__processors() ? SPIN_SECONDS : 0;
 	pool->workers = calloc((size_t)threads, sizeof *pool->workers);
 	if (!pool->workers) {
 		neap__thread_pool_free(pool);
@@ -178,7 +183,7 @@ int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 		struct worker *worker = &pool->workers[i - 1];
 		worker->pool = pool;
 		worker->index = i;
-		worker->moved_at = 0ul - STAY;
+		worker->moved_at = 0ul - JOBS_BETWEEN_MOVES;
 		atomic_init(&worker->processor, -1);
 		err = pthread_create(&worker->thread, NULL, worker_main, worker);
 		if (!err)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h: compute threads that park between jobs, some 50 us after the last one. One
- * job at a time: `items` calls of fn, spread over the threads; returns when all are
- * done. Which thread runs an item is not defined, so fn's result may depend on the
- * item only.
+ * pool.h: a pool of compute threads. One job at a time: `items` calls of fn, spread over the
+ * threads; the job returns when all are done. Which thread runs an item is not defined, so fn's
+ * result may depend on the item only. Threads sleep some 50 us after the last job.
  */
 #ifndef NEAP_SYS_POOL_H
 #define NEAP_SYS_POOL_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* priority.c: sched_setattr of Linux, by number, since glibc does not have it. */
 #include "sys/priority.h"
 
 #include <sched.h>
@@ -6,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TURN 100000 /* nanoseconds, the shortest that Linux grants (6.12 and later) */
-#define LESS 10	    /* of niceness */
-#define LEAST (-20)
+#define SLICE 100000 /* nanoseconds, the shortest that Linux grants (6.12 and later) */
+#define NICE_LESS 10 /* by which the niceness falls */
+#define NICE_LEAST (-20)
 
 /* The system's struct sched_attr as of its first version, which glibc does not have. */
 struct attributes {
@@ -19,14 +20,14 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-void neap__run_promptly(void)
+void neap__priority_raise(void)
 {
 	struct attributes now = {.size = sizeof now}, wanted;
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0 || now.policy != SCHED_OTHER)
 		return;
 	wanted = now;
-	wanted.runtime = TURN;
-	wanted.nice = now.nice > LEAST + LESS ? now.nice - LESS : LEAST;
+	wanted.runtime = SLICE;
+	wanted.nice = now.nice > NICE_LEAST + NICE_LESS ? now.nice - NICE_LESS : NICE_LEAST;
 	if (syscall(SYS_sched_setattr, 0, &wanted, 0) == 0)
 		return;
 	wanted.nice = now.nice;

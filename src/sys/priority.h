@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* priority.h: threads that do little but should do it at once. */
+/* priority.h: raises the priority of threads that move data. */
 #ifndef NEAP_SYS_PRIORITY_H
 #define NEAP_SYS_PRIORITY_H
 
 /*
- * Asks that the calling thread, which moves data and sleeps otherwise, runs as soon as
- * it wakes, where all processors compute: short turns, and a higher priority where the
- * system lets us (root, RLIMIT_NICE). What is refused is left.
+ * Asks the system to run the calling thread as soon as it wakes, though all processors compute:
+ * with short time slices, and a higher priority where the system allows that (root, RLIMIT_NICE).
+ * For threads that move data and sleep otherwise. A refusal changes nothing and is no error.
  */
-void neap__run_promptly(void);
+void neap__priority_raise(void);
 
 #endif

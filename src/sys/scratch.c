@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scratch.c: unnamed scratch files; reading, writing and reserving both kinds. */
 #include "sys/scratch.h"
 #include "base/fail.h"
 #include "base/checked.h"
@@ -42,7 +43,7 @@ int neap__scratch_directory(char **out, const char *path)
 	return 0;
 }
 
-/* O_TMPFILE where the file system has it, else a name that is gone at once. */
+/* Uses O_TMPFILE where the file system has it, else a name that is removed at once. */
 static int open_unnamed(const char *directory)
 {
 	int fd = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -129,7 +130,7 @@ int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 		rc = fallocate(scratch->fd, 0, 0, (off_t)bytes);
 	while (rc < 0 && errno == EINTR);
 	if (rc == 0 || errno == EOPNOTSUPP)
-		return 0; /* without fallocate, a full disk shows at the write */
+		return 0; /* without fallocate a full disk fails the write instead */
 	int err = errno;
 	(void)neap__scratch_truncate(scratch, scratch->head);
 	return neap__fail_errno(err, "cannot reserve %llu bytes in '%s'", (unsigned long long)bytes,
@@ -146,8 +147,8 @@ int neap__scratch_explain(const struct neap__scratch *scratch, int write, int co
 }
 
 /*
- * A direct transfer that comes back short in mid-page goes on from the page's
- * start. Two empty answers in a row end it.
+ * A direct transfer that ends within a page goes on from the start of that page. Two answers of 0
+ * bytes in a row are an error.
  */
 int neap__scratch_write(
 	struct neap__scratch *scratch, const void *from, size_t bytes, uint64_t offset)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scratch.h: a private file for records. Unnamed, it has no name in its directory,
- * only this process can reach it, and it goes when it is closed. Kept (scratch_kept.c),
- * it has a name, a header and a lock, and outlives the process.
+ * scratch.h: a private file for records. An unnamed file has no name in its directory: only this
+ * process can reach it, and it goes when it is closed. A kept file has a name, a header and a
+ * lock, and outlives the process (scratch_kept.c).
  */
 #ifndef NEAP_SYS_SCRATCH_H
 #define NEAP_SYS_SCRATCH_H
@@ -24,16 +24,16 @@ struct neap__scratch {
 	int direct;	 /* O_DIRECT */
 	int in_memory;	 /* tmpfs or ramfs */
 	uint64_t room;	 /* bytes free when it was opened */
-	uint64_t device; /* that its file system is on */
+	uint64_t device; /* number of the file system */
 	char *directory; /* owned */
 	char *name;	 /* owned path of a kept one; NULL: unnamed */
-	uint64_t head;	 /* bytes of its header, before what is ours to write; else 0 */
-	int existed;	 /* it was there when it was opened, with our header */
+	uint64_t head;	 /* bytes of its header, before the records; unnamed: 0 */
+	int existed;	 /* 1: a kept file that was there when it was opened */
 };
 
 /*
  * Opens one in directory `path`, or beside the existing file `path`. Refusals
- * (missing, in memory, no O_DIRECT) leave a detail line that names the mend.
+ * (missing, in memory, no O_DIRECT) leave a detail line that says what to change.
  */
 NEAP_API int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags);
 /* 1 if there is something of that name. */
@@ -45,18 +45,18 @@ NEAP_API int neap__scratch_exists(const char *path);
  */
 NEAP_API int neap__scratch_open_kept(
 	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags);
-/* What was written is on the disk for good. */
+/* Flushes the file to the disk. */
 NEAP_API int neap__scratch_sync(struct neap__scratch *scratch);
 /*
- * Waits until the file system of a directory has done what it put off: blocks of files
- * that are gone are discarded after the next commit, and the disk is busy with it.
+ * Waits until the file system of a directory has done what it delayed: blocks of removed files
+ * are discarded after its next commit, and the disk is busy meanwhile. For measurements.
  */
 NEAP_API int neap__scratch_settle(const char *directory);
-/* A kept one loses its name; it goes when it is closed. */
+/* Removes the name of a kept file, which goes when it is closed. */
 NEAP_API void neap__scratch_remove(struct neap__scratch *scratch);
 /*
- * Makes it exactly `bytes` long, header included, blocks reserved where the file system
- * can. A kept one that is longer stays so.
+ * Makes the file exactly `bytes` long, header included, and reserves its blocks where the file
+ * system can. A kept file that is longer stays so.
  */
 NEAP_API int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes);
 /* Whole transfers. NEAP_ESHORT where the file ends early. */
@@ -64,14 +64,14 @@ NEAP_API int neap__scratch_write(
 	struct neap__scratch *scratch, const void *from, size_t bytes, uint64_t offset);
 NEAP_API int neap__scratch_read(
 	struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset);
-/* Their detail line, on whichever thread; returns the code. */
+/* Sets the detail line of a failed transfer on the calling thread; returns `code`. */
 NEAP_API int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code);
 NEAP_API int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
 /* Bytes of it that are in the page cache. */
 NEAP_API int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes);
 NEAP_API void neap__scratch_close(struct neap__scratch *scratch);
 
-/* Within sys: the directory meant by a path; what file system it is, direct or not. */
+/* Within sys: the directory that a path means; the file system of an open file, and O_DIRECT. */
 int neap__scratch_directory(char **directory, const char *path);
 int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags);
 

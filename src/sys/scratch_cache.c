@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scratch_cache.c: what of a file is in the page cache: mincore over a mapping of it. */
+/* scratch_cache.c: counts what of a file is in the page cache: mincore over a mapping of it. */
 #include "sys/scratch.h"
 #include "base/fail.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define WINDOW (UINT64_C(256) << 20) /* bytes looked at in one go */
+#define WINDOW (UINT64_C(256) << 20) /* bytes mapped at a time: 64 KiB of answers */
 
 static int count(const struct neap__scratch *scratch, uint64_t at, uint64_t bytes, uint64_t *pages)
 {

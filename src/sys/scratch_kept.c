@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scratch_kept.c: files that outlive the process. The header is one page that never
- * changes; what it says is compared byte by byte. The lock is the open file's, so it
- * goes with the process, however that ends.
+ * scratch_kept.c: kept files, which outlive the process. The header is one page that never
+ * changes, compared byte by byte. The lock belongs to the open file, so it goes with the process,
+ * however that ends.
  */
 #include "sys/scratch.h"
 #include "base/checked.h"
@@ -41,7 +41,7 @@ static int refuse(const struct neap__scratch *scratch, const char *why)
 	return neap__fail(NEAP_EUSAGE, "'%s' %s", scratch->name, why);
 }
 
-/* Is it this user's alone? */
+/* Refuses files that others own or reach; makes the file private. */
 static int check_owner(const struct neap__scratch *scratch, const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
@@ -54,7 +54,7 @@ static int check_owner(const struct neap__scratch *scratch, const struct stat *s
 	return 0;
 }
 
-/* A file that is there must be one of ours. */
+/* A file that was there must have our header. */
 static int check_head(struct neap__scratch *scratch, const char *name)
 {
 	struct kept_head there, ours;
@@ -71,7 +71,7 @@ static int check_head(struct neap__scratch *scratch, const char *name)
 	return 0;
 }
 
-/* So that the name is there, too, when the machine dies; some file systems refuse. */
+/* Flushes the name, so that it outlives the machine's death; some file systems refuse. */
 static void sync_name(const struct neap__scratch *scratch)
 {
 	int fd = open(scratch->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static void sync_name(const struct neap__scratch *scratch)
 	}
 }
 
-/* A file that is new, or that a process made and did not come to write to; gone if that fails. */
+/* Writes the header of a file that is new, or was never written to; removes it on failure. */
 static int write_head(struct neap__scratch *scratch, const char *name)
 {
 	char page[NEAP__PAGE] = {0};
@@ -106,7 +106,7 @@ static int still_there(const struct neap__scratch *scratch, struct stat *st)
 	       named.st_ino == st->st_ino && named.st_dev == st->st_dev;
 }
 
-/* What a process had in flight when it was killed holds its lock a moment longer. */
+/* Transfers in flight hold the lock of a process that was killed for a moment: up to 1 s here. */
 static int lock(const struct neap__scratch *scratch)
 {
 	for (int i = 0; i < 100; i++) {
@@ -122,7 +122,7 @@ static int lock(const struct neap__scratch *scratch)
 static int open_locked(struct neap__scratch *scratch, struct stat *st)
 {
 	for (int i = 0; i < 16; i++) {
-		/* Not to hang where a pipe has the name. */
+		/* O_NONBLOCK: where a pipe has the name, open must not hang. */
 		scratch->fd = open(scratch->name,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 		if (scratch->fd < 0 && errno == ELOOP)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scratch_settle.c: syncfs, and a rest. */
 #include "sys/scratch.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -7,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define REST 0.3 /* seconds: discards run beside the commit, nothing tells their end */
+#define REST 0.3 /* seconds: discards follow the commit, and nothing tells when they end */
 
 int neap__scratch_settle(const char *directory)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c: the ring of posted jobs and the thread that runs them. */
 #include "sys/worker.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -14,7 +15,7 @@ enum cell_state { CELL_FREE, CELL_POSTED, CELL_DONE };
 
 struct cell {
 	struct neap__job job;
-	uint32_t turn; /* tells a reused cell's tickets apart */
+	uint32_t reuse; /* tells the tickets of a cell that is used again apart */
 	enum cell_state state;
 	int answer;
 	double start, end;
@@ -22,9 +23,9 @@ struct cell {
 };
 
 /*
- * `lock` guards everything below it. Cells are taken from a stack of free
- * ones; posted cells stand in a ring, first in, first out. The thread reads a
- * posted cell's job without the lock: nobody else touches it until it is done.
+ * `lock` guards all below it. Cells are taken from a stack of free ones; posted cells stand in a
+ * ring, first in, first out. The thread reads the job of a posted cell without the lock: nobody
+ * else changes it until it is done.
  */
 struct neap__worker {
 	int (*run)(void *self, const struct neap__job *job);
@@ -35,16 +36,17 @@ struct neap__worker {
 	pthread_cond_t posted, done;
 	struct cell *cells;
 	int *free, nfree;
-	int *ring, head, count; /* count includes the running one */
+	int *ring, head, count; /* count: posted and running */
 	int quit;
-	double start, end; /* of the job waited for last; its waiter's */
+	double start, end; /* of the job waited for last; written under the lock, read by the one
+			      waiter without */
 };
 
 static void *worker_main(void *arg)
 {
 	struct neap__worker *worker = arg;
 
-	neap__run_promptly();
+	neap__priority_raise();
 	pthread_mutex_lock(&worker->lock);
 	for (;;) {
 		while (!worker->count && !worker->quit)
@@ -132,7 +134,7 @@ int neap__worker_post(struct neap__worker *worker, const struct neap__job *job, 
 	cell->job = *job;
 	cell->state = CELL_POSTED;
 	worker->ring[(worker->head + worker->count++) % worker->depth] = index;
-	*ticket = (int64_t)cell->turn << 16 | index;
+	*ticket = (int64_t)cell->reuse << 16 | index;
 	pthread_cond_signal(&worker->posted);
 	pthread_mutex_unlock(&worker->lock);
 	return 0;
@@ -145,7 +147,7 @@ int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
 		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
 	pthread_mutex_lock(&worker->lock);
 	struct cell *cell = &worker->cells[index];
-	if (cell->state == CELL_FREE || cell->turn != (uint32_t)(ticket >> 16)) {
+	if (cell->state == CELL_FREE || cell->reuse != (uint32_t)(ticket >> 16)) {
 		pthread_mutex_unlock(&worker->lock);
 		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
 	}
@@ -157,7 +159,7 @@ int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
 	if (answer < 0)
 		neap__fail(answer, "%s", cell->detail);
 	cell->state = CELL_FREE;
-	cell->turn++;
+	cell->reuse++;
 	worker->free[worker->nfree++] = index;
 	pthread_mutex_unlock(&worker->lock);
 	return answer;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.h: one background thread that runs jobs in the order they were posted.
- *
- * A job's answer is delivered exactly once, by waiting for its ticket, together
- * with the detail line of the failure. Nothing is allocated after create.
+ * worker.h: one background thread that runs jobs in the order in which they were posted. The
+ * answer of a job is delivered exactly once, by waiting for its ticket, together with the detail
+ * line of its failure. Nothing is allocated after create.
  */
 #ifndef NEAP_SYS_WORKER_H
 #define NEAP_SYS_WORKER_H

@@ -21,7 +21,7 @@
 
 enum { PLACES = 24, BYTES = 100000 };
 
-static struct neap__stall_injection hold;
+static struct neap__stall_injection stalls;
 
 static int blocks(void)
 {
@@ -29,14 +29,14 @@ static int blocks(void)
 	return name && strcmp(name, "sync") == 0;
 }
 
-/* A file tier under the hold; staging of so many bytes. */
+/* A file tier under `stalls`; staging of so many bytes. */
 static struct neap_tier *open_tier(uint64_t staging)
 {
 	struct neap_tier *tier;
-	memset(&hold, 0, sizeof hold);
-	neap__io_engine_hold = &hold;
+	memset(&stalls, 0, sizeof stalls);
+	neap__io_engine_stalls = &stalls;
 	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), 0);
-	neap__io_engine_hold = NULL;
+	neap__io_engine_stalls = NULL;
 	neap_tier_lend(tier, staging);
 	assert_int_equal(neap_tier_format(tier, BYTES, PLACES, NULL), 0);
 	neap_tier_set_patience(tier, PATIENCE);
@@ -46,10 +46,10 @@ static struct neap_tier *open_tier(uint64_t staging)
 /* The next reads (writes), so many, hang. */
 static void hang(int write, int64_t row)
 {
-	hold.read = write ? 0 : atomic_load(&hold.reads) + 1;
-	hold.write = write ? atomic_load(&hold.writes) + 1 : 0;
-	hold.row = row;
-	atomic_store(&hold.released, 0);
+	stalls.read = write ? 0 : atomic_load(&stalls.reads) + 1;
+	stalls.write = write ? atomic_load(&stalls.writes) + 1 : 0;
+	stalls.row = row;
+	atomic_store(&stalls.released, 0);
 }
 
 static int64_t get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into)
@@ -70,7 +70,7 @@ static int64_t put(struct neap_tier *tier, int64_t place, uint64_t tag, const vo
 static void release(struct neap_tier *tier)
 {
 	double start = neap__seconds();
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	while (neap_tier_holds_staging(tier)) {
 		assert_true(neap__seconds() - start < LONG);
 		neap__sleep(1e-3);
@@ -189,13 +189,13 @@ static void cancelled(void **state)
 	hang(0, 1);
 	int64_t first = get(tier, 0, 60, into), second = get(tier, 1, 61, other);
 	int64_t third = put(tier, 1, 62, data);
-	while (!atomic_load(&hold.held))
+	while (!atomic_load(&stalls.stalled))
 		neap__sleep(1e-4);
 	assert_int_equal(neap__tier_cancel(tier, first), 0);
 	assert_int_equal(neap__tier_cancel(tier, second), 1);
 	assert_int_equal(neap_tier_wait(tier, second), NEAP_EUSAGE);
 	memset(other, 0xEE, sizeof other);
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	assert_int_equal(neap_tier_wait(tier, first), 0);
 	assert_int_equal(neap_tier_wait(tier, third), 0);
 	assert_int_equal(neap__tier_cancel(tier, first), 0);
@@ -248,7 +248,7 @@ static void slow(void **state)
 		skip();
 	struct neap_tier *tier = open_tier(0);
 	neap_tier_set_patience(tier, patience);
-	hold.delay_us = (unsigned)(1e6 * patience / 8);
+	stalls.delay_us = (unsigned)(1e6 * patience / 8);
 	double start = neap__seconds();
 	for (int64_t i = 0; i < PLACES; i++)
 		tickets[i] = put(tier, i, 7, data);
@@ -274,13 +274,13 @@ static void close_while_it_hangs(void **state)
 		int64_t ticket = get(tier, 0, 50, into);
 		if (given_up)
 			assert_int_equal(neap_tier_wait(tier, ticket), -ETIMEDOUT);
-		while (!atomic_load(&hold.held))
+		while (!atomic_load(&stalls.stalled))
 			neap__sleep(1e-4);
 		double start = neap__seconds();
 		neap_tier_close(tier);
 		assert_true(neap__seconds() - start < LONG / 2);
 		assert_int_equal(neap__movers_left(), 1);
-		atomic_store(&hold.released, 1);
+		atomic_store(&stalls.released, 1);
 		for (start = neap__seconds(); neap__movers_left(); neap__sleep(1e-3))
 			assert_true(neap__seconds() - start < LONG);
 	}
@@ -291,7 +291,7 @@ static void *let_go_later(void *arg)
 {
 	(void)arg;
 	neap__sleep(2 * PATIENCE);
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	return NULL;
 }
 
@@ -394,7 +394,7 @@ static void one_storm(uint64_t seed)
 		if (draw(seed, 20) == 0)
 			hang((int)draw(seed, 2), 1 + (int64_t)draw(seed, 6));
 		if (draw(seed, 10) == 0)
-			atomic_store(&hold.released, 1);
+			atomic_store(&stalls.released, 1);
 		if (f->used) {
 			land(tier, f);
 			continue;
@@ -422,7 +422,7 @@ static void one_storm(uint64_t seed)
 		release(tier);
 	rest();
 	neap_tier_close(tier);
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 }
 
 static int storms = 40;

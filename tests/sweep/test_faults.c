@@ -6,7 +6,7 @@
 #include "chainmodel.h"
 
 #include "store/fault_tier.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 /*
  * Every row of the table takes part; those that plan other chains (`chain`, `join`) or

@@ -8,7 +8,7 @@
 
 #include "store/fault_tier.h"
 #include "store/mover.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 #include "sys/clock.h"
 #include "sys/stall_injection.h"
 
@@ -141,18 +141,18 @@ enum { FREE_SWEEP_FIRST, CLOSE_TIER_FIRST, PLAN_ANEW, RELEASE, ENDS };
 static void hanging_file(
 	struct model *m, const struct gradient *want, int64_t n, int write, int how)
 {
-	static struct neap__stall_injection hold;
+	static struct neap__stall_injection stalls;
 	struct neap_tier *tier;
 	struct neap_sweep *sweep;
 	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct gradient got;
 	struct neap_step_ops ops = model_ops(m, 0);
-	memset(&hold, 0, sizeof hold);
-	*(write ? &hold.write : &hold.read) = n;
-	hold.row = how == RELEASE ? 3 : 100000;
-	neap__io_engine_hold = &hold;
+	memset(&stalls, 0, sizeof stalls);
+	*(write ? &stalls.write : &stalls.read) = n;
+	stalls.row = how == RELEASE ? 3 : 100000;
+	neap__io_engine_stalls = &stalls;
 	assert_int_equal(neap_tier_open_file(&tier, "/var/tmp", NULL), 0);
-	neap__io_engine_hold = NULL;
+	neap__io_engine_stalls = NULL;
 	struct neap_sweep_options o = {.size = sizeof o,
 		.steps = m->steps,
 		.memory = 12000,
@@ -167,7 +167,7 @@ static void hanging_file(
 		assert_memory_equal(&got, want, sizeof got);
 		if (stats.late == 0 && i == 0)
 			fail_msg("%s: none of %lld reads, %lld writes was late (%lld, %d, %d)",
-				o.strategy, (long long)hold.reads, (long long)hold.writes,
+				o.strategy, (long long)stalls.reads, (long long)stalls.writes,
 				(long long)n, write, how);
 		if (how == PLAN_ANEW && i == 0) {
 			o.strategy = n % 2 ? "remote" : "hierarchical";
@@ -182,7 +182,7 @@ static void hanging_file(
 	if (how != CLOSE_TIER_FIRST)
 		neap_tier_close(tier);
 	assert_true(neap__seconds() - start < LONG);
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	for (start = neap__seconds(); neap__movers_left(); neap__sleep(1e-4))
 		assert_true(neap__seconds() - start < LONG);
 	sweeps += 2;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 #include "store/fault_tier.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 #define STEPS 700
 #define RUNS 30 /* with faults */

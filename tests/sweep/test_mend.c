@@ -9,6 +9,7 @@
 
 #include "store/fault_tier.h"
 #include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 enum loss { NOTHING, ONCE, TWICE, READS, GONE, GONE_LATE, LOSSES };
 
@@ -297,7 +298,7 @@ static void states_in_slots(void **state)
 			loss_names[loss], (long long)stats.recoveries, (long long)stats.recomputed);
 		assert_true(stats.recomputed <= (loss == ONCE ? 2 : 5) * trial.steps);
 		if (loss == GONE)
-			assert_int_equal(scene.sweep->alone, NEAP__ALONE);
+			assert_int_equal(scene.sweep->fallback, NEAP__FALLBACK_BEGUN);
 		neap_sweep_free(scene.sweep);
 		neap_tier_close(scene.tier);
 		model_fini(&m);
@@ -340,7 +341,7 @@ static int64_t one_draw(uint64_t seed)
 					rc < 0 ? neap_detail() : "gradient", m.broken);
 			assert_true(stats.peak_measured <= stats.arena_bytes);
 			assert_true(stats.arena_bytes <= o.memory);
-			alone += scene.sweep->alone == NEAP__ALONE;
+			alone += scene.sweep->fallback == NEAP__FALLBACK_BEGUN;
 		}
 		neap_sweep_free(scene.sweep);
 	}
@@ -381,7 +382,7 @@ static int64_t go_on(const struct trial *trial, int64_t fail_at, int64_t *alone)
 	m.fail_at = fail_at;
 	int rc = run_model(scene.sweep, &m, &got, &stats);
 	m.fail_at = 0;
-	*alone += rc == -EDOM && scene.sweep->alone == NEAP__ALONE;
+	*alone += rc == -EDOM && scene.sweep->fallback == NEAP__FALLBACK_BEGUN;
 	if (rc == -EDOM) {
 		rc = run_model(scene.sweep, &m, &got, &stats);
 		assert_true(stats.spared > 0);

@@ -5,6 +5,7 @@
  */
 #include "chainmodel.h"
 #include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 static int64_t told_at; /* what the model's rule says: at this step */
 static int how;		/* enum neap_ended */

@@ -9,6 +9,7 @@
 
 #include "store/fault_tier.h"
 #include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 #define ACTIONS 20000
 #define SLOTS 24

@@ -7,7 +7,7 @@
 #include "chainmodel.h"
 
 #include "base/text.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 static int collect(void *user, const char *text, size_t length)
 {

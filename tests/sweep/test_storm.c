@@ -10,7 +10,7 @@
 
 #include "store/fault_tier.h"
 #include "store/mover.h"
-#include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 #include "sys/clock.h"
 #include "sys/stall_injection.h"
 
@@ -38,7 +38,7 @@ static struct {
 	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient;
 } totals;
 
-static struct neap__stall_injection hold; /* of the files of a round */
+static struct neap__stall_injection stalls; /* of the files of a round */
 
 static char now[400]; /* for the alarm */
 
@@ -91,7 +91,7 @@ static void draw_faults(struct round *r, struct neap__faults *f)
 /* Calls that never end, of the tiers or deep in the engines of files. */
 static void draw_hangs(struct round *r)
 {
-	memset(&hold, 0, sizeof hold);
+	memset(&stalls, 0, sizeof stalls);
 	r->options.patience = draw(r, 2) ? 1e-3 * (double)draw_size(r, 3) : 0;
 	if (r->options.patience == 0)
 		return;
@@ -102,14 +102,14 @@ static void draw_hangs(struct round *r)
 		*at[draw(r, 3)] = (int64_t)draw_size(r, 5);
 	}
 	if (draw(r, 2))
-		*(draw(r, 2) ? &hold.write : &hold.read) = (int64_t)draw_size(r, 5);
-	hold.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
+		*(draw(r, 2) ? &stalls.write : &stalls.read) = (int64_t)draw_size(r, 5);
+	stalls.row = draw(r, 4) ? (int64_t)draw_size(r, 6) : INT64_MAX / 2;
 }
 
 /* What hangs comes back into what was left behind for it, which goes then. */
 static void let_go(void)
 {
-	atomic_store(&hold.released, 1);
+	atomic_store(&stalls.released, 1);
 	alarm(STUCK);
 	while (neap__movers_left())
 		neap__sleep(1e-4);
@@ -119,11 +119,13 @@ static void let_go(void)
 /* Which engine moves the bytes of a file is asked for by its name. */
 static void draw_engine(struct round *r)
 {
-	static const char *const engines[] = {"uring", "threads", "sync"};
+	int engines = 0;
+	while (neap__io_engine_name(engines))
+		engines++;
 	if (draw(r, 4) == 0)
 		unsetenv("NEAP_IO");
 	else
-		setenv("NEAP_IO", engines[draw(r, 3)], 1);
+		setenv("NEAP_IO", neap__io_engine_name((int)draw(r, (uint64_t)engines)), 1);
 }
 
 static struct neap_tier *draw_inner(struct round *r)
@@ -275,9 +277,9 @@ static void one_round(uint64_t seed)
 	r.want = reference(&r.model);
 	r.ops = model_ops(&r.model, r.model.extra_most ? 160 + 64 * draw(&r, 4) : 0);
 	draw_hangs(&r);
-	neap__io_engine_hold = &hold;
+	neap__io_engine_stalls = &stalls;
 	draw_tiers(&r);
-	neap__io_engine_hold = NULL;
+	neap__io_engine_stalls = NULL;
 	draw_options(&r);
 	if (draw_sweep(&r, &sweep)) {
 		neap__sweep_poison(sweep, 1);

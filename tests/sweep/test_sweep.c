@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "store/fault_tier.h"
 #include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 static struct neap_sweep_options options_of(
 	int64_t steps, uint64_t memory, const char *strategy, struct neap_tier **tiers, int ntiers)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include "store/fault_tier.h"
 #include "sweep/sweep_state.h"
+#include "sweep/sweep.h"
 
 #define STEPS 900
 
@@ -77,7 +78,7 @@ static int sweep_once(struct model *m, const struct gradient *want, uint64_t mem
 		plan->advance_steps + plan->record_steps + stats->recomputed);
 	seen.runs++;
 	seen.blocks += plan->blocks.advance > 0 && plan->blocks.record > 0;
-	seen.travelled += sweep->survey.travels;
+	seen.travelled += sweep->sizes.scattered;
 	seen.overflows += stats->overflows;
 	seen.recoveries += stats->recoveries;
 	seen.extra += stats->recomputed;

@@ -5,7 +5,8 @@
  * What happened after that commit is rolled back, on the tiers too as far as it matters:
  * a record that was overwritten since is one that was lost, and is recomputed.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/journal/journal_commit.h"
+#include "sweep/journal/journal_identity.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
@@ -15,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void neap__journal_told(struct neap_sweep *s, const struct neap_action *a)
+void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a)
 {
 	_Static_assert(sizeof *a == 40, "an action has no padding");
-	s->book.stage = NEAP__NOT_BEGUN;
-	s->book.done++;
-	if (s->book.file)
-		s->book.told = neap__journal_hash(s->book.told, a, sizeof *a);
+	s->journal.phase = NEAP__ACTION_NOT_BEGUN;
+	s->journal.done++;
+	if (s->journal.file)
+		s->journal.actions_hash = neap__journal_hash(s->journal.actions_hash, a, sizeof *a);
 }
 
 int neap__journal_attach(struct neap_sweep *s)
@@ -35,10 +36,10 @@ int neap__journal_attach(struct neap_sweep *s)
 	if (s->ops.ended)
 		return neap__fail(
 			NEAP_EUSAGE, "a chain of unknown length cannot have a journal yet");
-	s->book.directory = strdup(o->journal);
-	if (!s->book.directory)
+	s->journal.directory = strdup(o->journal);
+	if (!s->journal.directory)
 		return neap__fail_errno(ENOMEM, "a journal");
-	NEAP_TRY(neap__journal_open(&s->book.file, o->journal, o->journal_in_memory));
+	NEAP_TRY(neap__journal_open(&s->journal.file, o->journal, o->journal_in_memory));
 	return neap__journal_identity_take(s);
 }
 
@@ -61,29 +62,29 @@ static void adopt(struct neap_sweep *s, uint64_t epoch)
 /* Nothing of it is needed any more. */
 static void drop(struct neap_sweep *s)
 {
-	if (!s->book.file)
+	if (!s->journal.file)
 		return;
-	neap__journal_remove(s->book.file);
-	s->book.file = NULL;
-	s->book.goes_on = 0;
+	neap__journal_remove(s->journal.file);
+	s->journal.file = NULL;
+	s->journal.resumes = 0;
 	adopt(s, 0);
 }
 
-void neap__journal_give_up(struct neap_sweep *s)
+void neap__journal_detach(struct neap_sweep *s)
 {
-	if (s->book.finished)
+	if (s->journal.finished)
 		drop(s);
-	neap__journal_close(s->book.file);
-	neap_saved_free(s->book.plan);
-	free(s->book.directory);
-	s->book = (struct neap__journal_run){0};
+	neap__journal_close(s->journal.file);
+	neap_saved_free(s->journal.plan);
+	free(s->journal.directory);
+	s->journal = (struct neap__journal_run){0};
 }
 
 void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old)
 {
 	drop(old);
-	s->book.directory = old->book.directory;
-	neap_saved_free(old->book.plan);
+	s->journal.directory = old->journal.directory;
+	neap_saved_free(old->journal.plan);
 }
 
 static int count_bytes(void *to, const void *bytes, size_t count)
@@ -99,57 +100,57 @@ static int start_anew(struct neap_sweep *s)
 	uint64_t gathered = 0;
 	NEAP_TRY(s->ops.grad_save(s->user, count_bytes, &gathered));
 	NEAP_TRY(neap__journal_identity_begin(s, gathered, neap__commit_largest(s, gathered)));
-	adopt(s, s->book.subject.epoch);
+	adopt(s, s->journal.identity.epoch);
 	return 0;
 }
 
 static int go_on(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap__journal_run *book = &s->book;
+	struct neap__journal_run *journal = &s->journal;
 	struct neap_action a;
 	uint64_t told = 0;
 	int more = 1;
 	NEAP_TRY(neap__journal_identity_same(s));
 	NEAP_TRY(neap__commit_load(s));
-	for (int64_t i = 0; more > 0 && i < book->done; i++) {
+	for (int64_t i = 0; more > 0 && i < journal->done; i++) {
 		more = neap_schedule_next(schedule, &a);
 		told = neap__journal_hash(told, &a, sizeof a);
 	}
 	NEAP_TRY(more);
-	if (told != book->told)
+	if (told != journal->actions_hash)
 		return neap__fail(NEAP_EUSAGE,
 			"the journal in '%s' is of another schedule; give another directory, or "
 			"remove " NEAP__JOURNAL_NAME " to start over",
-			book->directory);
-	adopt(s, book->subject.epoch);
-	book->period += 1 + (neap__unique() & 0xfff);
-	book->before = s->stats.seconds;
+			journal->directory);
+	adopt(s, journal->identity.epoch);
+	journal->period += 1 + (neap__unique() & 0xfff);
+	journal->seconds_before = s->stats.seconds;
 	s->stats.spared = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
 	return 0;
 }
 
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap__journal_run *book = &s->book;
-	if (!book->directory)
+	struct neap__journal_run *journal = &s->journal;
+	if (!journal->directory)
 		return 0;
-	if (book->finished)
+	if (journal->finished)
 		drop(s);
-	book->finished = 0;
-	if (!book->file)
+	journal->finished = 0;
+	if (!journal->file)
 		NEAP_TRY(neap__journal_open(
-			&book->file, book->directory, s->options.journal_in_memory));
-	int there = neap__journal_load(book->file);
+			&journal->file, journal->directory, s->options.journal_in_memory));
+	int there = neap__journal_load(journal->file);
 	NEAP_TRY(there);
 	NEAP_TRY(there ? go_on(s, schedule) : start_anew(s));
 	double every = s->options.journal_seconds;
-	book->began = neap__seconds();
-	book->due = book->began + (every == 0 ? NEAP__JOURNAL_SECONDS : every);
+	journal->began_at = neap__seconds();
+	journal->due_at = journal->began_at + (every == 0 ? NEAP__JOURNAL_SECONDS : every);
 	return 0;
 }
 
 void neap__journal_end(struct neap_sweep *s, int rc)
 {
-	s->stats.seconds += s->book.before;
-	s->book.finished = rc == 0 && s->book.file;
+	s->stats.seconds += s->journal.seconds_before;
+	s->journal.finished = rc == 0 && s->journal.file;
 }

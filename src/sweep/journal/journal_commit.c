@@ -6,7 +6,10 @@
  * has the tiers make sure of their records; then tables, arena and what the model
  * gathered follow each other in one stream.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/journal/journal_commit.h"
+#include "sweep/steps.h"
+#include "sweep/table_sizes.h"
+#include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
@@ -42,31 +45,31 @@ struct commit_field {
 static int move_numbers(struct neap_sweep *s, mover *move)
 {
 	struct neap__arena *arena = &s->arena;
-	struct neap__journal_run *book = &s->book;
+	struct neap__journal_run *journal = &s->journal;
 	const struct commit_field fields[] = {
-		FIELD(book->done),
-		FIELD(book->told),
-		FIELD(book->stage),
-		FIELD(book->period),
-		FIELD(book->loss),
+		FIELD(journal->done),
+		FIELD(journal->actions_hash),
+		FIELD(journal->phase),
+		FIELD(journal->period),
+		FIELD(journal->loss),
 		FIELD(s->tickets),
 		FIELD(s->issued),
-		FIELD(s->later),
+		FIELD(s->waiting_gets),
 		FIELD(s->nranges),
 		FIELD(s->free_piece),
-		FIELD(s->fresh_piece),
-		FIELD(s->free_lanes),
-		FIELD(s->anchored),
-		FIELD(s->mended),
-		FIELD(s->doubts),
-		FIELD(s->alone),
+		FIELD(s->unused_piece),
+		FIELD(s->free_span_rows),
+		FIELD(s->recovery_records),
+		FIELD(s->rewritten),
+		FIELD(s->rewrite_failures),
+		FIELD(s->fallback),
 		FIELD(s->live_t),
-		FIELD(s->live_pins),
-		FIELD(s->seen),
+		FIELD(s->live_puts),
+		FIELD(s->passed),
 		FIELD(s->position),
 		FIELD(s->generation),
-		FIELD(s->leaf),
-		FIELD(s->density),
+		FIELD(s->leaf_bytes),
+		FIELD(s->recent_tape),
 		FIELD(s->stats),
 		FIELD(arena->positions),
 		FIELD(arena->free_hint),
@@ -79,7 +82,7 @@ static int move_numbers(struct neap_sweep *s, mover *move)
 		FIELD(arena->moved),
 	};
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		NEAP_TRY(move(book->file, fields[i].at, fields[i].bytes));
+		NEAP_TRY(move(journal->file, fields[i].at, fields[i].bytes));
 	return 0;
 }
 
@@ -94,19 +97,19 @@ static int move_tables(struct neap_sweep *s, mover *move)
 	struct neap__arena *arena = &s->arena;
 	const struct commit_field tables[] = {
 		ROWS(s->ranges, s->nranges),
-		ROWS(s->pieces, s->fresh_piece),
-		ROWS(s->lanes, s->survey.lanes),
+		ROWS(s->pieces, s->unused_piece),
+		ROWS(s->span_rows, s->sizes.span_rows),
 		ROWS(arena->slots, arena->nslots),
 		ROWS(arena->occupant, arena->nslots),
 		ROWS(arena->extents, arena->nextents),
 	};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-		NEAP_TRY(move(s->book.file, tables[i].at, tables[i].bytes));
+		NEAP_TRY(move(s->journal.file, tables[i].at, tables[i].bytes));
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		const struct commit_field states = ROWS(s->records[i], s->places[i]);
-		const struct commit_field tapes = ROWS(s->sent[i], s->survey.tape_places[i]);
-		NEAP_TRY(move(s->book.file, states.at, states.bytes));
-		NEAP_TRY(move(s->book.file, tapes.at, tapes.bytes));
+		const struct commit_field states = ROWS(s->state_records[i], s->places[i]);
+		const struct commit_field tapes = ROWS(s->tape_records[i], s->sizes.tape_places[i]);
+		NEAP_TRY(move(s->journal.file, states.at, states.bytes));
+		NEAP_TRY(move(s->journal.file, tapes.at, tapes.bytes));
 	}
 	return 0;
 }
@@ -137,7 +140,7 @@ static int take(void *from, void *bytes, size_t count)
 
 static int write_commit(struct neap_sweep *s)
 {
-	struct neap__journal *file = s->book.file;
+	struct neap__journal *file = s->journal.file;
 	uint64_t from[2], to[2];
 	if (s->live_t >= 0)
 		NEAP_TRY(neap__copy_save(s, neap__live(s)));
@@ -155,53 +158,53 @@ static int write_commit(struct neap_sweep *s)
 /* A commit that fails costs the chance to go on from it, not the run. */
 static void commit(struct neap_sweep *s)
 {
-	struct neap__journal_run *book = &s->book;
+	struct neap__journal_run *journal = &s->journal;
 	double every = s->options.journal_seconds;
 	int rc = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
-		if (s->tickets[i].state == NEAP__TICKET_FLYING)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
 	double start = neap__seconds();
 	for (int i = 0; rc == 0 && i < s->problem.ntiers; i++)
 		rc = neap__tier_sync(s->tiers[i]);
-	s->stats.seconds = book->before + start - book->began;
+	s->stats.seconds = journal->seconds_before + start - journal->began_at;
 	s->stats.commits++;
 	if (rc == 0)
 		rc = write_commit(s);
 	s->stats.commits -= rc < 0;
 	s->stats.commits_failed += rc < 0;
-	book->period++;
+	journal->period++;
 	double end = neap__seconds(), took = end - start;
 	s->stats.journal += took;
 	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
 	if (every > 0 && every < SHARE * took)
 		every = SHARE * took;
-	book->due = end + every;
+	journal->due_at = end + every;
 }
 
 /* Between two calls of the model: what is going on can be found again from the tables. */
 static int may_commit(const struct neap_sweep *s)
 {
-	if (!s->book.file || s->position == 0)
+	if (!s->journal.file || s->position == 0)
 		return 0;
-	if (s->repairing == 0)
+	if (s->recovering == 0)
 		return 1;
 	for (int i = 0; i < NEAP_TICKETS; i++)
-		if (s->tickets[i].state == NEAP__TICKET_FLYING && s->tickets[i].tapes)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].tapes)
 			return 0; /* they may leave, and rows move */
-	return s->repairing == 1 && s->book.filling;
+	return s->recovering == 1 && s->journal.in_hole;
 }
 
-void neap__journal_point(struct neap_sweep *s)
+void neap__commit_if_due(struct neap_sweep *s)
 {
-	if (s->book.file && neap__seconds() >= s->book.due && may_commit(s))
+	if (s->journal.file && neap__seconds() >= s->journal.due_at && may_commit(s))
 		commit(s);
 }
 
-int64_t neap__journal_stretch(const struct neap_sweep *s, int64_t t, int64_t t1)
+int64_t neap__commit_stop_before(const struct neap_sweep *s, int64_t t, int64_t t1)
 {
 	double every = s->options.journal_seconds, steps = STRETCH;
-	if (!s->book.file)
+	if (!s->journal.file)
 		return t1;
 	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
 	if (s->stats.advance > 0 && every > 0)
@@ -211,7 +214,7 @@ int64_t neap__journal_stretch(const struct neap_sweep *s, int64_t t, int64_t t1)
 	return (double)(t1 - t) <= steps ? t1 : t + (int64_t)steps;
 }
 
-void neap__journal_last(struct neap_sweep *s)
+void neap__commit_now(struct neap_sweep *s)
 {
 	if (may_commit(s))
 		commit(s);
@@ -221,19 +224,19 @@ void neap__journal_last(struct neap_sweep *s)
 static int check(const struct neap_sweep *s)
 {
 	const struct neap__arena *arena = &s->arena;
-	int good = s->nranges >= 0 && s->nranges <= s->survey.ranges && s->fresh_piece >= 0 &&
-		   s->fresh_piece <= s->survey.pieces && arena->nextents >= 0 &&
+	int good = s->nranges >= 0 && s->nranges <= s->sizes.ranges && s->unused_piece >= 0 &&
+		   s->unused_piece <= s->sizes.pieces && arena->nextents >= 0 &&
 		   arena->nextents <= arena->extents_max && arena->positions >= 0 &&
 		   arena->positions <= arena->nslots && arena->top >= arena->tapes &&
-		   arena->top <= arena->bytes && s->book.done >= 0;
+		   arena->top <= arena->bytes && s->journal.done >= 0;
 	return good ? 0
 		    : neap__fail(NEAP_EFORMAT, "the journal in '%s' makes no sense",
-			      s->book.directory);
+			      s->journal.directory);
 }
 
 int neap__commit_load(struct neap_sweep *s)
 {
-	struct neap__journal *file = s->book.file;
+	struct neap__journal *file = s->journal.file;
 	uint64_t from[2], to[2];
 	NEAP_TRY(move_numbers(s, read_in));
 	NEAP_TRY(check(s));
@@ -246,19 +249,19 @@ int neap__commit_load(struct neap_sweep *s)
 	if (s->live_t >= 0)
 		NEAP_TRY(neap__copy_load(s, neap__live(s), s->live_t));
 	if (s->loss && s->position >= 0)
-		*s->loss = s->book.loss;
+		*s->loss = s->journal.loss;
 	return 0;
 }
 
 /* Bytes of the largest commit there can be, of `gathered` bytes of the model. */
 uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
 {
-	const struct neap__table_sizes *v = &s->survey;
+	const struct neap__table_sizes *v = &s->sizes;
 	const uint64_t rows[][2] = {
 		{1, sizeof *s},
 		{(uint64_t)v->ranges, sizeof *s->ranges},
 		{(uint64_t)v->pieces, sizeof *s->pieces},
-		{(uint64_t)v->lanes, sizeof *s->lanes},
+		{(uint64_t)v->span_rows, sizeof *s->span_rows},
 		{(uint64_t)s->arena.nslots, sizeof *s->arena.slots + sizeof *s->arena.occupant},
 		{(uint64_t)s->arena.extents_max, sizeof *s->arena.extents},
 		{1, gathered},
@@ -268,8 +271,10 @@ uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		sum = neap__sat_add(sum, neap__sat_mul(rows[i][0], rows[i][1]));
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		uint64_t states = neap__sat_mul((uint64_t)s->places[i], sizeof *s->records[i]);
-		uint64_t tapes = neap__sat_mul((uint64_t)v->tape_places[i], sizeof *s->sent[i]);
+		uint64_t states =
+			neap__sat_mul((uint64_t)s->places[i], sizeof *s->state_records[i]);
+		uint64_t tapes =
+			neap__sat_mul((uint64_t)v->tape_places[i], sizeof *s->tape_records[i]);
 		sum = neap__sat_add(sum, neap__sat_add(states, tapes));
 	}
 	return sum;

@@ -4,7 +4,8 @@
  * measured differ from process to process, and with them the plan; a sweep that goes
  * on takes the one it began with.
  */
-#include "sweep/sweep_state.h"
+#include "sweep/journal/journal_identity.h"
+#include "sweep/table_sizes.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 
@@ -31,14 +32,14 @@ static int differs(const struct neap_sweep *s, const char *what, uint64_t there,
 	return neap__fail(NEAP_EUSAGE,
 		"the journal in '%s' is of another sweep: %s is %llu there, %llu here; give "
 		"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
-		s->book.directory, what, (ull)there, (ull)here);
+		s->journal.directory, what, (ull)there, (ull)here);
 }
 
 /* What is known before there is a plan. */
-static void describe(struct neap__journal_identity *subject, const struct neap_sweep *s)
+static void describe(struct neap__journal_identity *identity, const struct neap_sweep *s)
 {
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
-	*subject = (struct neap__journal_identity){
+	*identity = (struct neap__journal_identity){
 		.version = format(),
 		.ntiers = (uint32_t)s->options.ntiers,
 		.steps = s->options.steps,
@@ -50,23 +51,23 @@ static void describe(struct neap__journal_identity *subject, const struct neap_s
 		.key = s->options.journal_key,
 	};
 	if (!s->open)
-		snprintf(subject->strategy, sizeof subject->strategy, "%s", strategy);
+		snprintf(identity->strategy, sizeof identity->strategy, "%s", strategy);
 }
 
-static void describe_plan(struct neap__journal_identity *subject, const struct neap_sweep *s)
+static void describe_plan(struct neap__journal_identity *identity, const struct neap_sweep *s)
 {
-	const struct neap__table_sizes *survey = &s->survey;
-	subject->arena = s->arena.bytes;
-	subject->slots = survey->slots;
-	subject->extents = survey->extents;
-	subject->ranges = survey->ranges;
-	subject->pieces = survey->pieces;
-	subject->spans = survey->spans;
-	subject->lanes = survey->lanes;
+	const struct neap__table_sizes *sizes = &s->sizes;
+	identity->arena = s->arena.bytes;
+	identity->slots = sizes->slots;
+	identity->extents = sizes->extents;
+	identity->ranges = sizes->ranges;
+	identity->pieces = sizes->pieces;
+	identity->spans = sizes->spans;
+	identity->span_rows = sizes->span_rows;
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		subject->places[i] = s->places[i];
-		subject->tape_places[i] = survey->tape_places[i];
-		subject->record[i] = s->record[i];
+		identity->places[i] = s->places[i];
+		identity->tape_places[i] = sizes->tape_places[i];
+		identity->tape_place_bytes[i] = s->tape_place_bytes[i];
 	}
 }
 
@@ -97,39 +98,39 @@ static int same_model(const struct neap_sweep *s, const struct neap__journal_ide
 		return neap__fail(NEAP_EUSAGE,
 			"the journal in '%s' is of a sweep under strategy %.31s, not %s; give "
 			"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
-			s->book.directory, there->strategy, here.strategy);
+			s->journal.directory, there->strategy, here.strategy);
 	return 0;
 }
 
 int neap__journal_identity_take(struct neap_sweep *s)
 {
-	struct neap__journal_run *book = &s->book;
+	struct neap__journal_run *journal = &s->journal;
 	size_t bytes;
-	const char *text = neap__journal_subject(book->file, &bytes);
-	book->goes_on = 0;
+	const char *text = neap__journal_subject(journal->file, &bytes);
+	journal->resumes = 0;
 	if (!text)
 		return 0;
-	if (bytes < sizeof book->subject)
+	if (bytes < sizeof journal->identity)
 		return differs(s, "the format", 0, format());
-	memcpy(&book->subject, text, sizeof book->subject);
-	if (bytes != sizeof book->subject + book->subject.plan)
-		return differs(s, "the format", book->subject.version, format());
-	NEAP_TRY(same_model(s, &book->subject));
-	book->goes_on = 1;
-	if (book->subject.plan == 0 || s->options.saved || s->open)
+	memcpy(&journal->identity, text, sizeof journal->identity);
+	if (bytes != sizeof journal->identity + journal->identity.plan)
+		return differs(s, "the format", journal->identity.version, format());
+	NEAP_TRY(same_model(s, &journal->identity));
+	journal->resumes = 1;
+	if (journal->identity.plan == 0 || s->options.saved || s->open)
 		return 0;
-	NEAP_TRY(neap_plan_read(
-		&book->plan, text + sizeof book->subject, (size_t)book->subject.plan, 0));
-	s->options.saved = book->plan;
+	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof journal->identity,
+		(size_t)journal->identity.plan, 0));
+	s->options.saved = journal->plan;
 	return 0;
 }
 
 /* Records keep the size they had, whatever a tier has room for by now. */
 void neap__journal_identity_size(struct neap_sweep *s)
 {
-	for (int i = 0; s->book.goes_on && i < s->problem.ntiers; i++) {
-		s->places[i] = s->book.subject.places[i];
-		s->record[i] = s->book.subject.record[i];
+	for (int i = 0; s->journal.resumes && i < s->problem.ntiers; i++) {
+		s->places[i] = s->journal.identity.places[i];
+		s->tape_place_bytes[i] = s->journal.identity.tape_place_bytes[i];
 	}
 }
 
@@ -140,7 +141,7 @@ static uint64_t hash_of_x0(const struct neap_sweep *s)
 
 int neap__journal_identity_same(const struct neap_sweep *s)
 {
-	const struct neap__journal_identity *there = &s->book.subject;
+	const struct neap__journal_identity *there = &s->journal.identity;
 	struct neap__journal_identity here = *there;
 	describe_plan(&here, s);
 	if (there->x0 != hash_of_x0(s))
@@ -173,22 +174,22 @@ static int add(void *user, const char *from, size_t bytes)
 
 int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
 {
-	struct neap__journal_identity *subject = &s->book.subject;
+	struct neap__journal_identity *identity = &s->journal.identity;
 	struct text text = {0};
-	describe(subject, s);
-	describe_plan(subject, s);
-	subject->x0 = hash_of_x0(s);
-	subject->gathered = gathered;
-	subject->epoch = neap__unique();
-	int rc = add(&text, (const char *)subject, sizeof *subject);
+	describe(identity, s);
+	describe_plan(identity, s);
+	identity->x0 = hash_of_x0(s);
+	identity->gathered = gathered;
+	identity->epoch = neap__unique();
+	int rc = add(&text, (const char *)identity, sizeof *identity);
 	/* A plan that cannot be written is made anew, and compared action by action. */
 	if (rc == 0 && !s->open && neap_plan_write(&s->plan, &s->problem, 0, add, &text) < 0)
-		text.bytes = sizeof *subject;
-	subject->plan = text.bytes - sizeof *subject;
+		text.bytes = sizeof *identity;
+	identity->plan = text.bytes - sizeof *identity;
 	if (rc == 0)
-		memcpy(text.at, subject, sizeof *subject);
+		memcpy(text.at, identity, sizeof *identity);
 	if (rc == 0)
-		rc = neap__journal_begin(s->book.file, text.at, text.bytes, most);
+		rc = neap__journal_begin(s->journal.file, text.at, text.bytes, most);
 	free(text.at);
 	return rc;
 }

@@ -7,7 +7,12 @@
  *
  * Only where tapes stay: those on a tier may be there still.
  */
+#include "sweep/repair/finish_without_tiers.h"
+#include "sweep/actions.h"
+#include "sweep/arena_space.h"
+#include "sweep/repair/recover_tapes.h"
 #include "sweep/repair/rewrite_records.h"
+#include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -19,9 +24,9 @@ uint64_t neap__fallback_spare(const struct neap_sweep *s)
 	const struct neap_chain *chain = &s->problem.chain;
 	uint64_t room = s->problem.memory - s->arena.bytes, sent = 0;
 	for (int i = 0; i < s->problem.ntiers; i++)
-		sent += (uint64_t)s->survey.places[i];
+		sent += (uint64_t)s->sizes.places[i];
 	/* What a commit holds is counted when it is planned. */
-	if (s->survey.travels || !sent || s->options.journal || s->problem.memory < s->arena.bytes)
+	if (s->sizes.scattered || !sent || s->options.journal || s->problem.memory < s->arena.bytes)
 		return 0;
 	uint64_t most = neap__sat_add(
 		neap__sat_mul(chain->state, STATES), neap__sat_mul(neap__worst(s), TAPES));
@@ -41,12 +46,12 @@ int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 	const struct neap__arena *arena = &s->arena;
 	int64_t from = s->live_t;
 	double planned = 0;
-	if (s->survey.travels || s->position < 0)
+	if (s->sizes.scattered || s->position < 0)
 		return 0;
 	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
-		int64_t n = neap__rewrite_trusts(s, tier) ? 0 : s->places[tier - 1];
+		int64_t n = neap__rewrite_pays(s, tier) ? 0 : s->places[tier - 1];
 		for (int64_t i = 0; i < n; i++) {
-			int64_t held = s->records[tier - 1][i], lost = neap__record_bad(held);
+			int64_t held = s->state_records[tier - 1][i], lost = neap__record_bad(held);
 			if (neap__record_is_bad(held) && lost > from && lost <= t)
 				planned += (double)(lost - from);
 		}
@@ -63,9 +68,9 @@ static void end_transfers(struct neap_sweep *s)
 	struct neap__arena *arena = &s->arena;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_FLYING)
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		int settled = ticket->state == NEAP__TICKET_SETTLED;
+		int settled = ticket->state == NEAP__TICKET_ANSWERED;
 		if (settled && ticket->answer < 0)
 			neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
 		else if (settled && !ticket->put && ticket->slot >= 0)
@@ -73,40 +78,40 @@ static void end_transfers(struct neap_sweep *s)
 		ticket->state = NEAP__TICKET_FREE;
 	}
 	for (int64_t i = 0; i < arena->nslots; i++) {
-		arena->slots[i].pins = 0;
+		arena->slots[i].in_flight = 0;
 		if (arena->slots[i].state == NEAP__SLOT_AWAITED)
 			neap__arena_drop(arena, i);
 	}
-	s->live_pins = 0;
+	s->live_puts = 0;
 }
 
 static void begin(struct neap_sweep *s)
 {
 	end_transfers(s);
-	neap__tidy(s);
-	s->grown = spare(s);
-	neap__arena_grow(&s->arena, s->grown);
+	neap__arena_space_pack(s);
+	s->extra_bytes = spare(s);
+	neap__arena_grow(&s->arena, s->extra_bytes);
 	s->stats.arena_bytes = s->arena.bytes;
 	s->nranges = 1;
 	s->ranges[0] = (struct neap__range){0, s->position};
 }
 
-void neap__fallback_shed(struct neap_sweep *s, int64_t t)
+void neap__fallback_free_slots(struct neap_sweep *s, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	for (int64_t i = 0; i < arena->nslots; i++)
 		if (arena->slots[i].state == NEAP__SLOT_HELD && arena->slots[i].t >= t)
 			neap__arena_drop(arena, i);
-	neap__tidy(s);
+	neap__arena_space_pack(s);
 }
 
 int neap__fallback(struct neap_sweep *s)
 {
-	if (s->alone == NEAP__ALONE_SOON)
+	if (s->fallback == NEAP__FALLBACK_DUE)
 		begin(s);
-	s->alone = NEAP__ALONE;
+	s->fallback = NEAP__FALLBACK_BEGUN;
 	const struct neap_action rest = {.kind = NEAP_BACKWARD, .t1 = s->position};
-	NEAP_TRY(neap__perform(s, &rest));
+	NEAP_TRY(neap__action_perform(s, &rest));
 	int64_t planned = s->plan.advance_steps + s->plan.record_steps;
 	s->stats.recomputed = s->stats.advance_steps + s->stats.record_steps - planned;
 	return 0;

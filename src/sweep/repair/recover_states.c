@@ -6,7 +6,11 @@
  * the nearest state that is left: the live one, a slot, one kept for this purpose, a
  * record, x_0. Records that were lost are written again on the way (rewrite_records.c).
  */
+#include "sweep/repair/recover_states.h"
+#include "sweep/repair/finish_without_tiers.h"
 #include "sweep/repair/rewrite_records.h"
+#include "sweep/steps.h"
+#include "sweep/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 
@@ -20,14 +24,14 @@ void neap__recover_state_drop_from(struct neap_sweep *s, int64_t t)
 	}
 }
 
-void neap__forget_repairs(struct neap_sweep *s)
+void neap__recover_state_drop_all(struct neap_sweep *s)
 {
 	struct neap__arena_extent *top;
-	if (s->survey.travels)
+	if (s->sizes.scattered)
 		neap__recover_state_drop_from(s, 0);
 	while ((top = neap__arena_top(&s->arena)) && top->t0 == top->t1 && top->slot < 0)
 		neap__arena_pop(&s->arena, top);
-	s->leaf = 0;
+	s->leaf_bytes = 0;
 }
 
 struct source {
@@ -65,7 +69,8 @@ static struct source nearest(struct neap_sweep *s, int64_t t)
 		return (struct source){s->live_t, neap__live(s), 0, 0};
 	for (int tier = 1; tier <= s->problem.ntiers; tier++)
 		for (int64_t i = 0; i < s->places[tier - 1]; i++)
-			consider(&best, (struct source){s->records[tier - 1][i], NULL, tier, i}, t);
+			consider(&best,
+				(struct source){s->state_records[tier - 1][i], NULL, tier, i}, t);
 	return best;
 }
 
@@ -78,12 +83,12 @@ int neap__recover_state_load(struct neap_sweep *s, int64_t t)
 							   : neap__copy_load(s, from.bytes, from.t);
 		if (neap__transfer_fetch(s, from.tier, from.place, from.t) == 0)
 			return 0;
-		if (!neap__record_is_bad(s->records[from.tier - 1][from.place]))
+		if (!neap__record_is_bad(s->state_records[from.tier - 1][from.place]))
 			return neap__fail(NEAP_EMODEL, "a state that was read cannot be loaded");
 	}
 }
 
-int neap__restore(struct neap_sweep *s, int64_t t)
+int neap__recover_state_live(struct neap_sweep *s, int64_t t)
 {
 	NEAP_TRY(neap__recover_state_load(s, t));
 	return neap__rewrite_to(s, t);
@@ -105,25 +110,25 @@ static int hand_over(struct neap_sweep *s, int64_t slot, int64_t old)
 	if (neap__transfer_resume(s))
 		return 0;
 	if (old >= 0)
-		return neap__restore(s, old);
+		return neap__recover_state_live(s, old);
 	s->live_t = -1;
 	return 0;
 }
 
-int neap__recover(struct neap_sweep *s, int64_t slot, int64_t t)
+int neap__recover_state(struct neap_sweep *s, int64_t slot, int64_t t)
 {
 	double start = neap__seconds();
 	int64_t old = s->live_t;
-	s->repairing++;
-	neap__transfer_push_aside(s);
+	s->recovering++;
+	neap__transfer_postpone(s);
 	NEAP_TRY(neap__recover_state_load(s, t));
-	s->alone = neap__fallback_pays(s, t) ? NEAP__ALONE_SOON : NEAP__PLANNED;
-	if (!s->alone) {
+	s->fallback = neap__fallback_pays(s, t) ? NEAP__FALLBACK_DUE : NEAP__FALLBACK_NONE;
+	if (!s->fallback) {
 		NEAP_TRY(neap__rewrite_to(s, t));
 		if (slot != NEAP_LIVE)
 			NEAP_TRY(hand_over(s, slot, old));
 	}
-	s->repairing--;
+	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_RECOVER, start, t, t);
 	return 0;
 }

@@ -8,7 +8,14 @@
  * 2000) in units of a leaf. Those states stay on the tape stack while the hole
  * lasts and give way to whatever the schedule asks for.
  */
+#include "sweep/repair/recover_tapes.h"
+#include "sweep/arena_space.h"
+#include "sweep/repair/finish_without_tiers.h"
+#include "sweep/repair/recover_states.h"
 #include "sweep/repair/rewrite_records.h"
+#include "sweep/steps.h"
+#include "sweep/tape_transfer.h"
+#include "sweep/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 
@@ -54,7 +61,7 @@ struct recovery_leaf {
 
 static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
 {
-	uint64_t density = s->density ? s->density : s->problem.chain.tape + 1;
+	uint64_t density = s->recent_tape ? s->recent_tape : s->problem.chain.tape + 1;
 	return bytes < density ? 1 : (int64_t)(bytes / density);
 }
 
@@ -90,7 +97,7 @@ double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t 
 static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
-	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	NEAP_TRY(neap__arena_space_gap(s, neap__worst(s), 1));
 	uint64_t gap = neap__arena_gap(arena);
 	double best = neap__recover_tapes_cost(s, t - h0, gap);
 	int64_t keep = arena->nextents;
@@ -108,10 +115,10 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 	}
 	while (arena->nextents > keep) {
 		const struct neap__arena_extent *top = neap__arena_top(arena);
-		neap__overflowed(s, top->t0, top->t1);
+		neap__count_overflow(s, top->t0, top->t1);
 		neap__arena_pop(arena, neap__arena_top(arena));
 	}
-	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+	s->leaf_bytes = share(s, neap__arena_gap(arena)).bytes;
 	return 0;
 }
 
@@ -123,9 +130,10 @@ static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
 {
 	struct neap__arena *arena = &s->arena;
 	for (;;) {
-		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf);
+		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf_bytes);
 		uint64_t gap = neap__arena_gap(arena);
-		int64_t states = gap > s->leaf ? (int64_t)((gap - s->leaf) / arena->state) : 0;
+		int64_t states =
+			gap > s->leaf_bytes ? (int64_t)((gap - s->leaf_bytes) / arena->state) : 0;
 		int64_t start = t - m > low ? t - m : low;
 		if (s->live_t >= start)
 			return 0;
@@ -159,7 +167,7 @@ static int record_leaf(struct neap_sweep *s, int64_t t0, int64_t t)
 			while (arena->nextents > floor)
 				neap__arena_pop(arena, neap__arena_top(arena));
 		} else {
-			NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+			NEAP_TRY(neap__arena_space_gap(s, neap__worst(s), 1));
 			floor = arena->nextents;
 		}
 	}
@@ -197,8 +205,8 @@ static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 			arriving += arena->extents[i].bytes;
 	if (arriving && neap__recover_tapes_cost(s, t - h0, gap + arriving) <
 				0.8 * neap__recover_tapes_cost(s, t - h0, gap)) {
-		neap__tape_transfer_push_aside(s);
-		neap__tidy(s);
+		neap__tape_transfer_postpone(s);
+		neap__arena_space_pack(s);
 		gap = neap__arena_gap(arena);
 	}
 	double best = neap__recover_tapes_cost(s, t - h0, gap);
@@ -212,12 +220,12 @@ static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 	}
 	for (int64_t h = h0; h > keep;) {
 		tape = neap__arena_find(arena, h, &below);
-		neap__overflowed(s, tape->t0, h);
+		neap__count_overflow(s, tape->t0, h);
 		h = tape->t0;
 		neap__arena_pop(arena, tape);
 	}
-	neap__tidy(s);
-	s->leaf = share(s, neap__arena_gap(arena)).bytes;
+	neap__arena_space_pack(s);
+	s->leaf_bytes = share(s, neap__arena_gap(arena)).bytes;
 }
 
 /*
@@ -229,14 +237,14 @@ static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	int64_t h0 = start_of_hole(s, low, t);
 	neap__recover_state_drop_from(s, t);
-	neap__tidy(s);
+	neap__arena_space_pack(s);
 	if (!state_within(s, h0, t))
 		open_far(s, low, h0, t);
-	NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+	NEAP_TRY(neap__arena_space_gap(s, neap__worst(s), 1));
 	h0 = start_of_hole(s, low, t);
 	uint64_t gap = neap__arena_gap(&s->arena);
-	if (s->leaf == 0 || s->leaf > gap)
-		s->leaf = share(s, gap).bytes;
+	if (s->leaf_bytes == 0 || s->leaf_bytes > gap)
+		s->leaf_bytes = share(s, gap).bytes;
 	int live = s->live_t >= 0;
 	NEAP_TRY(neap__recover_state_load(s, t - 1));
 	NEAP_TRY(climb(s, h0, t, !live));
@@ -251,13 +259,13 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 
 	while ((top = neap__arena_top(arena)) && top->t0 == top->t1 && top->t0 >= t)
 		neap__arena_pop(arena, top);
-	if (!top || top->t0 < top->t1 || !s->leaf) {
-		neap__forget_repairs(s);
+	if (!top || top->t0 < top->t1 || !s->leaf_bytes) {
+		neap__recover_state_drop_all(s);
 		(void)neap__arena_find(arena, t, &below);
 		h0 = below > low ? below : low;
 		NEAP_TRY(open_hole(s, low, h0, t));
 	} else {
-		NEAP_TRY(neap__make_room(s, neap__worst(s), 1));
+		NEAP_TRY(neap__arena_space_gap(s, neap__worst(s), 1));
 	}
 	(void)neap__arena_find(arena, t, &below);
 	h0 = below > low ? below : low;
@@ -271,14 +279,14 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	double start = neap__seconds();
-	s->repairing++;
-	s->book.filling = 1;
-	neap__transfer_push_aside(s);
-	if (s->alone)
-		neap__fallback_shed(s, t);
-	NEAP_TRY(s->survey.travels ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
-	s->book.filling = 0;
-	s->repairing--;
+	s->recovering++;
+	s->journal.in_hole = 1;
+	neap__transfer_postpone(s);
+	if (s->fallback)
+		neap__fallback_free_slots(s, t);
+	NEAP_TRY(s->sizes.scattered ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
+	s->journal.in_hole = 0;
+	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_REFILL, start, t0, t);
 	return 0;
 }

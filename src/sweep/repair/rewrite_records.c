@@ -8,13 +8,15 @@
  * loses what was written, is left as it is after a few times.
  */
 #include "sweep/repair/rewrite_records.h"
+#include "sweep/steps.h"
+#include "sweep/transfer.h"
 #include "base/fail.h"
 
 #define DOUBTS 8 /* with no read in between that succeeded */
 
-int neap__rewrite_trusts(const struct neap_sweep *s, int tier)
+int neap__rewrite_pays(const struct neap_sweep *s, int tier)
 {
-	return s->doubts[tier - 1] < DOUBTS;
+	return s->rewrite_failures[tier - 1] < DOUBTS;
 }
 
 /* The first time after the live state, t at most, of which a record was lost; else -1. */
@@ -22,8 +24,8 @@ static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 {
 	int64_t next = -1;
 	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
-		const int64_t *records = s->records[tier - 1];
-		int64_t n = neap__rewrite_trusts(s, tier) ? s->places[tier - 1] : 0;
+		const int64_t *records = s->state_records[tier - 1];
+		int64_t n = neap__rewrite_pays(s, tier) ? s->places[tier - 1] : 0;
 		for (int64_t i = 0; i < n; i++) {
 			int64_t lost = neap__record_bad(records[i]);
 			if (neap__record_is_bad(records[i]) && lost > s->live_t && lost <= t) {
@@ -39,7 +41,7 @@ static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 static int settle_failed(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	if (!ticket->put && ticket->slot == NEAP_LIVE) {
-		ticket->state = NEAP__TICKET_AGAIN;
+		ticket->state = NEAP__TICKET_REISSUE;
 		return 0;
 	}
 	ticket->answer = 0;
@@ -52,21 +54,22 @@ static int mend(struct neap_sweep *s, int tier, int64_t place)
 	int answer;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_FLYING && !ticket->tapes &&
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT && !ticket->tapes &&
 			ticket->tier == tier && ticket->place == place)
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
 	}
 	NEAP_TRY(neap__transfer_store(s, tier, place, &answer));
 	if (answer < 0) {
-		s->doubts[tier - 1]++;
+		s->rewrite_failures[tier - 1]++;
 		return 0;
 	}
-	s->mended[tier - 1]++;
-	s->records[tier - 1][place] = t;
+	s->rewritten[tier - 1]++;
+	s->state_records[tier - 1][place] = t;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_SETTLED && ticket->answer < 0 && !ticket->tapes &&
-			ticket->tier == tier && ticket->place == place && ticket->t == t)
+		if (ticket->state == NEAP__TICKET_ANSWERED && ticket->answer < 0 &&
+			!ticket->tapes && ticket->tier == tier && ticket->place == place &&
+			ticket->t == t)
 			NEAP_TRY(settle_failed(s, ticket));
 	}
 	return 0;
@@ -77,8 +80,8 @@ static int mend_here(struct neap_sweep *s)
 {
 	for (int tier = 1; tier <= s->problem.ntiers; tier++)
 		for (int64_t i = 0; i < s->places[tier - 1]; i++)
-			if (s->records[tier - 1][i] == neap__record_bad(s->live_t) &&
-				neap__rewrite_trusts(s, tier))
+			if (s->state_records[tier - 1][i] == neap__record_bad(s->live_t) &&
+				neap__rewrite_pays(s, tier))
 				NEAP_TRY(mend(s, tier, i));
 	return 0;
 }
@@ -86,7 +89,7 @@ static int mend_here(struct neap_sweep *s)
 int neap__rewrite_to(struct neap_sweep *s, int64_t t)
 {
 	for (;;) {
-		int64_t next = s->alone ? -1 : next_lost(s, t);
+		int64_t next = s->fallback ? -1 : next_lost(s, t);
 		NEAP_TRY(neap__step_advance(s, next < 0 ? t : next));
 		if (next < 0)
 			return 0;

@@ -50,7 +50,7 @@ static int same_chain(const struct neap_problem *saved, const struct neap_proble
 		(uint64_t)neap__stage_backward_tmp(b, n));
 }
 
-int neap__stage_replay(struct neap_stage_sweep *s, struct neap_schedule **schedule)
+int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
 {
 	const struct neap_saved *saved = s->options.saved;
 	NEAP_TRY(neap_problem_check(saved->problem));

@@ -5,7 +5,7 @@
  * the place of every buffer.
  */
 #include "sweep/stages/stage_sweep.h"
-#include "sweep/sweep_state.h"
+#include "sweep/infeasible.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -97,7 +97,7 @@ static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule
 static int plan(struct neap_stage_sweep *s)
 {
 	struct neap_schedule *schedule;
-	NEAP_TRY(s->options.saved ? neap__stage_replay(s, &schedule) : make_plan(s, &schedule));
+	NEAP_TRY(s->options.saved ? neap__stage_saved_plan(s, &schedule) : make_plan(s, &schedule));
 	int rc = neap__stage_walk(&s->program, &s->problem, schedule);
 	neap_schedule_close(schedule);
 	return rc;

@@ -26,7 +26,7 @@ struct neap_stage_sweep {
 };
 
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
-int neap__stage_replay(struct neap_stage_sweep *s, struct neap_schedule **schedule);
+int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
 
 /* For tests: fills what is not in use with 0xAA and checks that nobody writes there. */
 NEAP_API void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* infeasible.h: the refusal of a plan that does not fit the budget. */
+#ifndef NEAP_SWEEP_INFEASIBLE_H
+#define NEAP_SWEEP_INFEASIBLE_H
+
+#include <neap/plan.h>
+
+/* 0 for a feasible plan, else NEAP_EINFEASIBLE; the line names a budget that would do. */
+int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory);
+
+#endif
