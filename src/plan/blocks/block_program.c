@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/blocks/block_program.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
@@ -73,16 +73,21 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 	}
 }
 
+static int grow_stack(struct neap__block_program *x, int64_t room)
+{
+	int rc = neap__grow(&x->stack, &x->stack_room, room, sizeof *x->stack);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
+static int grow_handles(struct neap__block_program *x, int64_t room)
+{
+	int rc = neap__grow(&x->handles, &x->handles_room, room, sizeof *x->handles);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
 static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
 {
-	if (x->depth == x->stack_room) {
-		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
-		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-		if (!stack)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->stack = stack;
-		x->stack_room = room;
-	}
+	NEAP_TRY(grow_stack(x, x->depth + 1));
 	x->stack[x->depth++] = frame;
 	return 0;
 }
@@ -93,14 +98,7 @@ static int take_handle(struct neap__block_program *x, int32_t *handle)
 		*handle = x->handles[--x->handles_free];
 		return 0;
 	}
-	if (x->handles_made == x->handles_room) {
-		int64_t room = x->handles_room ? 2 * x->handles_room : 64;
-		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
-		if (!handles)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->handles = handles;
-		x->handles_room = room;
-	}
+	NEAP_TRY(grow_handles(x, x->handles_made + 1));
 	*handle = (int32_t)x->handles_made++;
 	return 0;
 }
@@ -420,20 +418,8 @@ void neap__block_program_shift(
 
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 {
-	if (x->stack_room < room) {
-		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-		if (!stack)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->stack = stack;
-		x->stack_room = room;
-	}
-	if (x->handles_room < room) {
-		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
-		if (!handles)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->handles = handles;
-		x->handles_room = room;
-	}
+	NEAP_TRY(grow_stack(x, room));
+	NEAP_TRY(grow_handles(x, room));
 	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
 }
 

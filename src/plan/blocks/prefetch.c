@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 #include "plan/core/sizing.h"
@@ -25,19 +26,20 @@
 #define BATCH 1024 /* operations a batch may have, at most */
 #define AHEAD 100  /* GETs before the one whose need is nearest */
 
+static int reserve(int32_t **table, int64_t *rows, int64_t room)
+{
+	int rc = neap__grow(table, rows, room, sizeof **table);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
 static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
-	if (n->made == n->room) {
-		int64_t room = n->room ? 2 * n->room : 64;
-		void *grown = realloc(n->free, (size_t)room * sizeof *n->free);
-		if (!grown) {
-			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
-			return 0;
-		}
-		n->free = grown;
-		n->room = room;
+	int rc = reserve(&n->free, &n->room, n->made + 1);
+	if (rc < 0) {
+		x->error = rc;
+		return 0;
 	}
 	return (int32_t)n->made++;
 }
@@ -352,15 +354,10 @@ static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1
 /* Remembers the slot of a handle. */
 static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 {
-	if (handle >= x->handles) {
-		int64_t room = 2 * (int64_t)handle + 64;
-		void *grown = realloc(x->slot_of, (size_t)room * sizeof *x->slot_of);
-		if (!grown) {
-			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
-			return;
-		}
-		x->slot_of = grown;
-		x->handles = room;
+	int rc = reserve(&x->slot_of, &x->handles, (int64_t)handle + 1);
+	if (rc < 0) {
+		x->error = rc;
+		return;
 	}
 	x->slot_of[handle] = slot;
 }
@@ -460,18 +457,6 @@ int neap__prefetch_next(struct neap__prefetch *x,
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
-}
-
-static int reserve(int32_t **table, int64_t *rows, int64_t room)
-{
-	if (*rows >= room)
-		return 0;
-	void *grown = realloc(*table, (size_t)room * sizeof **table);
-	if (!grown)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	*table = grown;
-	*rows = room;
-	return 0;
 }
 
 int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)

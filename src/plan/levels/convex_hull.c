@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/grow.h"
 
 /* Slopes are sums of a few costs: this close, they are the same one. */
 static double tie(double slope)
@@ -21,14 +22,8 @@ int neap__hull_push(struct neap__hull *h, double slope, double length)
 			return 0;
 		}
 	}
-	if (h->count == h->room) {
-		int64_t room = h->room ? 2 * h->room : 8;
-		struct neap__hull_segment *s = realloc(h->s, (size_t)room * sizeof *s);
-		if (!s)
-			return -1;
-		h->s = s;
-		h->room = room;
-	}
+	if (neap__grow(&h->s, &h->room, h->count + 1, sizeof *h->s) < 0)
+		return -1;
 	h->s[h->count++] = (struct neap__hull_segment){slope, length, h->end, h->value};
 	h->end += length;
 	h->value += slope * length;

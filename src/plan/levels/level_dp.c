@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 
 #define LENGTH_MOST 4000000
@@ -47,20 +48,10 @@ struct level_job {
 
 static int cell_add(struct neap__level_cells *c, int64_t l, int64_t choice, int writes)
 {
-	if (c->count == c->room) {
-		int64_t room = c->room ? 2 * c->room : 64;
-		int32_t *at = realloc(c->l, (size_t)room * sizeof *at);
-		if (at)
-			c->l = at;
-		int32_t *what = realloc(c->choice, (size_t)room * sizeof *what);
-		if (what)
-			c->choice = what;
-		if (!at || !what)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		c->room = room;
-	}
-	c->l[c->count] = (int32_t)l;
-	c->choice[c->count++] = writes ? (int32_t)choice : ~(int32_t)choice;
+	if (neap__grow(&c->cell, &c->room, c->count + 1, sizeof *c->cell) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	c->cell[c->count++] =
+		(struct neap__level_cell){(int32_t)l, writes ? (int32_t)choice : ~(int32_t)choice};
 	return 0;
 }
 
@@ -73,14 +64,14 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	int64_t low = 0, high = c->count;
 	while (low < high) {
 		int64_t i = low + (high - low) / 2;
-		if (c->l[i] < s.l)
+		if (c->cell[i].l < s.l)
 			low = i + 1;
 		else
 			high = i;
 	}
-	if (low == c->count || c->l[low] != s.l)
+	if (low == c->count || c->cell[low].l != s.l)
 		return -1;
-	int32_t choice = c->choice[low];
+	int32_t choice = c->cell[low].choice;
 	if (s.side == NEAP__LEVEL_LIVE)
 		return choice >= 0;
 	return choice >= 0 ? choice : ~choice;
@@ -91,10 +82,8 @@ void neap__level_dp_free(struct neap__level_tables *t)
 	if (!t)
 		return;
 	for (int k = 0; k < NEAP__LEVELS_MOST; k++) {
-		for (int64_t m = 0; t->row[k] && m < t->rows[k]; m++) {
-			free(t->row[k][m].l);
-			free(t->row[k][m].choice);
-		}
+		for (int64_t m = 0; t->row[k] && m < t->rows[k]; m++)
+			free(t->row[k][m].cell);
 		free(t->row[k]);
 	}
 	free(t);
@@ -148,14 +137,8 @@ static int windows(struct level_job *j, const struct neap__hull *h, int64_t *cou
 	int64_t n = 0;
 	for (double s = j->slope; s > -1 && j->work >= 0; s--) {
 		j->work -= 100;
-		if (n == j->room) {
-			int64_t room = j->room ? 2 * j->room : 64;
-			struct window *w = realloc(j->windows, (size_t)room * sizeof *w);
-			if (!w)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			j->windows = w;
-			j->room = room;
-		}
+		if (neap__grow(&j->windows, &j->room, n + 1, sizeof *j->windows) < 0)
+			return neap__fail(-ENOMEM, "plan: out of memory");
 		struct window w = window_around(j, h, s);
 		if (w.from < 1)
 			w.from = 1;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
@@ -81,19 +82,14 @@ static void memo_index(struct neap__level_memo *t, int64_t index)
 
 static int memo_grow(struct neap__level_memo *t)
 {
-	int64_t room = t->room ? 2 * t->room : 256;
-	struct neap__level_value *value = realloc(t->value, (size_t)room * sizeof *value);
-	if (value)
-		t->value = value;
-	int64_t *slot = calloc(2 * (size_t)room, sizeof *slot);
-	if (!value || !slot) {
-		free(slot);
+	int64_t *slot = NULL;
+	if (neap__grow(&t->value, &t->room, t->count + 1, sizeof *t->value) == 0)
+		slot = calloc(2 * (size_t)t->room, sizeof *slot);
+	if (!slot)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	}
 	free(t->slot);
 	t->slot = slot;
-	t->mask = 2 * room - 1;
-	t->room = room;
+	t->mask = 2 * t->room - 1;
 	for (int64_t i = 0; i < t->count; i++)
 		memo_index(t, i);
 	return 0;
@@ -297,14 +293,8 @@ struct stack {
 
 static int push(struct stack *stack, struct neap__level_part s)
 {
-	if (stack->count == stack->room) {
-		int64_t room = stack->room ? 2 * stack->room : 64;
-		struct neap__level_part *grown = realloc(stack->s, (size_t)room * sizeof *grown);
-		if (!grown)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		stack->s = grown;
-		stack->room = room;
-	}
+	if (neap__grow(&stack->s, &stack->room, stack->count + 1, sizeof *stack->s) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
 	stack->s[stack->count++] = s;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/core/sizing.h"
 
 /*
@@ -83,19 +84,14 @@ static void release(struct neap_schedule *s, int k, int64_t place, int64_t t)
 
 static int grow(struct level_recursion *x, int64_t room)
 {
-	struct left *stack = realloc(x->stack, (size_t)room * sizeof *stack);
-	if (!stack)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->stack = stack;
-	x->room = room;
-	return 0;
+	int rc = neap__grow(&x->stack, &x->room, room, sizeof *x->stack);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
 }
 
 static int64_t tables(struct neap_schedule *s, int64_t room)
 {
 	struct level_recursion *x = s->self;
-	if (room > x->room)
-		NEAP_TRY(grow(x, room));
+	NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
@@ -109,8 +105,7 @@ static int push(struct level_recursion *x, const struct left *part)
 		top->count++;
 		return 0;
 	}
-	if (x->depth == x->room)
-		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
+	NEAP_TRY(grow(x, x->depth + 1));
 	x->stack[x->depth++] = *part;
 	return 0;
 }

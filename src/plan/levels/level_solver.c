@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
@@ -33,13 +34,13 @@ const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int
 	if (k == 0 && x->closed)
 		return &x->revolve;
 	const struct neap__hull_rows *rows = &x->rows[k];
-	return &rows->o[(m == 0 || m > rows->rows ? rows->rows : m) - 1];
+	return &rows->row[(m == 0 || m > rows->rows ? rows->rows : m) - 1].o;
 }
 
 const struct neap__hull *neap__levels_p(const struct neap__levels *x, int k, int64_t m)
 {
 	const struct neap__hull_rows *rows = &x->rows[k];
-	return &rows->p[(m > rows->rows ? rows->rows : m) - 1];
+	return &rows->row[(m > rows->rows ? rows->rows : m) - 1].p;
 }
 
 int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int64_t l)
@@ -68,13 +69,12 @@ static int revolve_hull(struct neap__levels *x)
 static void free_rows(struct neap__hull_rows *rows)
 {
 	for (int64_t m = 0; m < rows->rows; m++) {
-		neap__hull_free(&rows->p[m]);
-		neap__hull_free(&rows->o[m]);
+		neap__hull_free(&rows->row[m].p);
+		neap__hull_free(&rows->row[m].o);
 	}
-	free(rows->p);
-	free(rows->o);
-	rows->p = rows->o = NULL;
-	rows->rows = 0;
+	free(rows->row);
+	rows->row = NULL;
+	rows->rows = rows->room = 0;
 }
 
 static void free_hulls(struct neap__levels *x)
@@ -99,40 +99,23 @@ static int same(const struct neap__hull *a, const struct neap__hull *b, double u
 	}
 }
 
-static int add_row(struct neap__hull_rows *rows, int64_t *room)
-{
-	if (rows->rows == *room) {
-		int64_t more = *room ? 2 * *room : 8;
-		struct neap__hull *p = realloc(rows->p, (size_t)more * sizeof *p);
-		if (p)
-			rows->p = p;
-		struct neap__hull *o = realloc(rows->o, (size_t)more * sizeof *o);
-		if (o)
-			rows->o = o;
-		if (!p || !o)
-			return -1;
-		*room = more;
-	}
-	rows->p[rows->rows] = rows->o[rows->rows] = (struct neap__hull){0};
-	rows->rows++;
-	return 0;
-}
-
 /* One row; -1 where tables grow too large. */
-static int next_row(struct neap__levels *x, int k, int64_t *room, int64_t *segments)
+static int next_row(struct neap__levels *x, int k, int64_t *segments)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
 	const struct neap__level *level = &x->problem.level[k];
 	int64_t m = rows->rows;
-	if (add_row(rows, room) < 0)
+	if (neap__grow(&rows->row, &rows->room, m + 1, sizeof *rows->row) < 0)
 		return -1;
-	const struct neap__hull *f = neap__levels_o(x, k, 0), *a = m ? &rows->o[m - 1] : f;
+	struct neap__hull_row *row = &rows->row[m];
+	*row = (struct neap__hull_row){0};
+	rows->rows++;
+	const struct neap__hull *f = neap__levels_o(x, k, 0), *a = m ? &rows->row[m - 1].o : f;
 	int64_t most = SEGMENTS_MOST - *segments;
-	if (neap__hull_sweep(&rows->p[m], f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
-		neap__hull_sweep(
-			&rows->o[m], f, &rows->p[m], 0, 0, level->write, x->steepest, most) < 0)
+	if (neap__hull_sweep(&row->p, f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
+		neap__hull_sweep(&row->o, f, &row->p, 0, 0, level->write, x->steepest, most) < 0)
 		return -1;
-	*segments += rows->p[m].count + rows->o[m].count;
+	*segments += row->p.count + row->o.count;
 	return 0;
 }
 
@@ -152,7 +135,7 @@ static int straighten(struct neap__hull *h, const struct neap__hull *from, doubl
 static int unlimited_row(struct neap__levels *x, int k)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
-	const struct neap__hull *p = &rows->p[0];
+	struct neap__hull *p = &rows->row[0].p, *o = &rows->row[0].o;
 	double fixed = x->problem.level[k].write + x->problem.level[k].read;
 	double t = fixed;
 	for (int64_t i = 0; i < p->count; i++) {
@@ -161,11 +144,10 @@ static int unlimited_row(struct neap__levels *x, int k)
 	}
 	if (t > x->steepest)
 		return 1;
-	if (straighten(&rows->p[0], &rows->p[0], t + 1) < 0 ||
-		straighten(&rows->o[0], neap__levels_o(x, k, 0), t + 1) < 0)
+	if (straighten(p, p, t + 1) < 0 || straighten(o, neap__levels_o(x, k, 0), t + 1) < 0)
 		return -1;
-	double base = neap__hull_below(&rows->p[0], t + 1) + neap__hull_below(&rows->o[0], t + 1);
-	double stride = 1 + neap__hull_below(&rows->p[0], t);
+	double base = neap__hull_below(p, t + 1) + neap__hull_below(o, t + 1);
+	double stride = 1 + neap__hull_below(p, t);
 	double far = fmax(FAR, 4 * (base + stride));
 	rows->stride = (int64_t)fmin(stride, 1e15);
 	rows->far = (int64_t)fmin(far, 1e15);
@@ -188,12 +170,12 @@ static int build(struct neap__levels *x)
 		return -1;
 	for (int k = x->closed; k < x->problem.count; k++) {
 		struct neap__hull_rows *rows = &x->rows[k];
-		int64_t slots = rows->unlimited ? 1 : x->problem.level[k].slots, room = 0;
+		int64_t slots = rows->unlimited ? 1 : x->problem.level[k].slots;
 		for (int64_t m = 1; m <= slots; m++) {
-			if (next_row(x, k, &room, &segments) < 0)
+			if (next_row(x, k, &segments) < 0)
 				return -1;
-			if (m > 1 && rows->o[m - 1].end >= l &&
-				same(&rows->o[m - 1], &rows->o[m - 2], l))
+			if (m > 1 && rows->row[m - 1].o.end >= l &&
+				same(&rows->row[m - 1].o, &rows->row[m - 2].o, l))
 				break;
 			if (m == ROWS_MOST) {
 				x->truncated |= m < slots;

@@ -14,8 +14,10 @@
 
 /* Hulls of the rows of a level: m = 1..rows; rows beyond are like the last. */
 struct neap__hull_rows {
-	struct neap__hull *p, *o;
-	int64_t rows;
+	struct neap__hull_row {
+		struct neap__hull p, o;
+	} * row;
+	int64_t rows, room;
 	int unlimited;	/* without limit: one row, O_m-1 is O itself */
 	int64_t stride; /* open: the split of every long stretch */
 	int64_t far;	/* open: lengths beyond are split so, unasked */
@@ -43,7 +45,9 @@ struct neap__level_memo {
 
 /* Decisions of computed cells, ascending in l. */
 struct neap__level_cells {
-	int32_t *l, *choice; /* P's; the sign bit says that O does not write */
+	struct neap__level_cell {
+		int32_t l, choice; /* P's; the sign bit says that O does not write */
+	} * cell;
 	int64_t count, room;
 };
 

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/online/online_placement.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 #define SPACING_BITS 16 /* bits */
 #define AHEAD_BITS 40	/* no stretch is looked at beyond 2^AHEAD_BITS steps */
-#define ROOM_FIRST 64
 #define SPACING_SHARE 32
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
-	*x = (struct neap__placement){
-		.costs = costs, .most = costs->slots, .room = ROOM_FIRST, .count = 1, .slots = 1};
-	x->kept = malloc(ROOM_FIRST * sizeof *x->kept);
-	if (!x->kept)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
+	*x = (struct neap__placement){.costs = costs, .most = costs->slots, .count = 1, .slots = 1};
+	NEAP_TRY(neap__placement_reserve(x, 1));
 	x->kept[0] = (struct neap__kept_state){0};
 	return 0;
 }
@@ -100,20 +96,13 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 
 int neap__placement_reserve(struct neap__placement *x, int64_t room)
 {
-	if (room <= x->room)
-		return 0;
-	struct neap__kept_state *kept = realloc(x->kept, (size_t)room * sizeof *kept);
-	if (!kept)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->kept = kept;
-	x->room = room;
-	return 0;
+	int rc = neap__grow(&x->kept, &x->room, room, sizeof *x->kept);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
 }
 
 int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 {
-	if (x->count == x->room)
-		NEAP_TRY(neap__placement_reserve(x, 2 * x->room));
+	NEAP_TRY(neap__placement_reserve(x, x->count + 1));
 	int64_t slot = x->count < x->slots ? x->kept[x->count].slot : x->slots++;
 	x->kept[x->count++] = (struct neap__kept_state){.t = t, .slot = slot};
 	return slot;

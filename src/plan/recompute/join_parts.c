@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/recompute/binomial.h"
 #include "plan/core/sizing.h"
 
@@ -66,13 +67,8 @@ static int make_levels(struct part_assignment *d)
 	int64_t longest = d->length[d->length[1] > d->length[0]], room = 0;
 	int enough = 0;
 	for (int64_t t = 0; !enough && t <= LEVELS_MOST && t * d->u < LEVEL_CELLS_MOST; t++) {
-		if (t == room) {
-			room = room ? 2 * room : 16;
-			void *more = realloc(d->level, (size_t)(room * d->u) * sizeof *d->level);
-			if (!more)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			d->level = more;
-		}
+		if (neap__grow(&d->level, &room, t + 1, (size_t)d->u * sizeof *d->level) < 0)
+			return neap__fail(-ENOMEM, "plan: out of memory");
 		struct level *row = d->level + t * d->u;
 		enough = 1;
 		for (int64_t i = 0; i < d->u; i++) {

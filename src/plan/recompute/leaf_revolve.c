@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 #define VERTICES_MOST 1500000
 #define REACH_MOST 131072
@@ -253,14 +254,8 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 				expand_node(b, i, near);
 		expand_node(b, i, 1);
 	}
-	if (b->count + b->chosen > b->room) {
-		int64_t room = 2 * b->room + BEAM_MOST;
-		struct leaf_node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
-		if (!nodes)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		b->nodes = nodes;
-		b->room = room;
-	}
+	if (neap__grow(&b->nodes, &b->room, b->count + b->chosen, sizeof *b->nodes) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
 	for (int64_t i = 0; i < b->chosen; i++)
 		if (b->end.l == 0 || b->best[i].cost < b->end.cost)
 			b->nodes[b->count++] = b->best[i];
@@ -287,13 +282,12 @@ static int trace_path(struct neap__leaf_revolve *x, const struct beam *b)
 
 static int beam_search(struct neap__leaf_revolve *x)
 {
-	struct beam b = {.x = x, .room = 64, .count = 1};
+	struct beam b = {.x = x, .count = 1};
 	int64_t depth = x->levels + x->slots, first = 0;
 	b.width = BEAM_NODES / depth < BEAM_MOST ? BEAM_NODES / depth : BEAM_MOST;
 	if (b.width < 1)
 		b.width = 1;
-	b.nodes = malloc((size_t)b.room * sizeof *b.nodes);
-	if (!b.nodes)
+	if (neap__grow(&b.nodes, &b.room, b.count, sizeof *b.nodes) < 0)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	b.nodes[0] = (struct leaf_node){.l = x->steps};
 	int rc = 0;

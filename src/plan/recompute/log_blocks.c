@@ -18,9 +18,9 @@
  * steps they cover, and s follows from n, the least that works is best. On the tier all
  * but the last have the same length, which is the longest that fits.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/recompute/log_blocks.h"
 #include "plan/core/sizing.h"
 
@@ -34,6 +34,12 @@ static int64_t lesser(int64_t a, int64_t b)
 static int64_t greater(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+static int grow(struct neap__log_blocks *x, int64_t rows)
+{
+	int rc = neap__grow(&x->start, &x->start_room, rows, sizeof *x->start);
+	return rc < 0 ? neap__fail(rc, "plan: out of memory") : 0;
 }
 
 int neap__log_blocks_init(
@@ -50,27 +56,15 @@ int neap__log_blocks_init(
 		.window = 1};
 	if (!(mode & NEAP__LOG_SLOTS))
 		return 0;
-	x->start_room = 64;
-	x->start = calloc((size_t)x->start_room, sizeof *x->start);
-	return x->start ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
+	NEAP_TRY(grow(x, 1));
+	x->start[0] = 0;
+	return 0;
 }
 
 void neap__log_blocks_free(struct neap__log_blocks *x)
 {
 	free(x->start);
 	x->start = NULL;
-}
-
-static int grow(struct neap__log_blocks *x, int64_t rows)
-{
-	if (rows <= x->start_room)
-		return 0;
-	int64_t *more = realloc(x->start, (size_t)rows * 2 * sizeof *more);
-	if (!more)
-		return neap__fail(-ENOMEM, "plan: out of memory");
-	x->start = more;
-	x->start_room = 2 * rows;
-	return 0;
 }
 
 /* Steps of block j at most, from step `start`, above one of `before` steps. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/recompute/recompute_cost.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 #define CELLS_MOST ((int64_t)1 << 21)
 #define SATURATED ((int64_t)1 << 62)
@@ -41,15 +41,8 @@ int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j)
 
 static int reserve_cells(struct neap__recompute *costs, int64_t cells)
 {
-	if (cells <= costs->room)
-		return 0;
-	int64_t room = cells > 2 * costs->room ? cells : 2 * costs->room;
-	void *grown = realloc(costs->cells, (size_t)room * sizeof *costs->cells);
-	if (!grown)
-		return neap__fail(-ENOMEM, "plan: out of memory");
-	costs->cells = grown;
-	costs->room = room;
-	return 0;
+	int rc = neap__grow(&costs->cells, &costs->room, cells, sizeof *costs->cells);
+	return rc < 0 ? neap__fail(rc, "plan: out of memory") : 0;
 }
 
 static void next_row(struct neap__recompute *costs, int64_t t)
