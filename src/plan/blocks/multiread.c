@@ -11,7 +11,7 @@
  *
  * V1: the state is live and on the tier, V0: only live. O(l^2 C).
  */
-#include "plan/blocks/block_program.h"
+#include "plan/blocks/multiread.h"
 
 #include <errno.h>
 #include <math.h>

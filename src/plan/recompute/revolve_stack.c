@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* revolve_stack.c: one split or one step of Revolve at a time. */
 #include "plan/recompute/revolve_stack.h"
 
 #include "base/fail.h"
@@ -32,8 +33,9 @@ int neap__revolve_stack_push(struct neap__revolve_stack *x, int64_t t0, int64_t 
 }
 
 /*
- * One level down from the topmost start, whose state is live and, for two steps
- * or more, stored in its slot: split and save, or reverse the one step left.
+ * Splits the topmost part and saves the first state of the right part, or reverses a part of
+ * one step. The first state of the topmost part is live; for two steps or more its slot
+ * holds that state too.
  */
 static int descend(struct neap__revolve_stack *x, struct neap_schedule *s)
 {
