@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * solved: hulls of all rows, then the schedule that follows them top down, then,
- * where its cost is above the hull (a lower bound for every length), the exact
- * dynamic programme as far as the work allowed goes.
+ * level_solver.c: builds the hulls of all rows, then evaluates the schedule that follows them
+ * top down. Where its cost is above the hull, a lower bound at every length, the exact dynamic
+ * program tries to prove or improve it. The recurrence is H-Revolve's, the hulls are ours.
  *
- * A top level without limit is one row: P's hull is that of m = 1 up to the slope
- * s_c = f + min over its vertices of (w + r + value) / (at + 1), then straight for
- * ever; O's is that of the levels below up to s_c. A limited top level is solved
- * without its limit first: if that schedule has room in it, it is optimal.
+ * A top level without limit has one row. Its P has the hull of m = 1 up to the slope
+ *
+ *     s_c = 1 + min over the vertices of ( w + r + value ) / ( at + 1 )
+ *
+ * and is straight from there on; its O has the hull of the levels below up to s_c and is then
+ * straight too. s_c is the cost of a step of a long chain. A top level with a limit is solved
+ * without it first: a schedule that uses no more places than there are is optimal.
  */
 #include "plan/levels/level_solver.h"
 
@@ -20,10 +23,13 @@
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
-#define ROWS_MOST 4096
-#define SEGMENTS_MOST 600000
-#define SLOTS_MOST 500000 /* m has 19 bits in memo's keys */
-#define FAR 20000
+#define ROWS_MOST 4096	     /* rows of a level; a level of more places uses these */
+#define SEGMENTS_MOST 600000 /* of all hulls: 32 bytes each, 19 MB */
+#define SLOTS_MOST 500000    /* m has 19 bits in the keys of level_memo.c */
+#define FAR 20000	     /* shorter parts of an unlimited level are split one by one */
+#define STEEPEST_FIRST 8     /* slopes are tried from here up, doubled each time */
+#define STEEPEST_MOST 1e13   /* beyond it a step would be advanced 10^13 times */
+#define STRAIGHT 1e18	     /* the length of a segment that never ends */
 
 const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int64_t m)
 {
@@ -50,7 +56,7 @@ int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int6
 		neap__levels_o(x, k, unlimited ? 1 : m - 1), neap__levels_p(x, k, m), l);
 }
 
-/* Revolve's: beta(c,t) - beta(c,t-1) lengths of slope t. */
+/* The hull of Revolve in c slots: beta(c,t) - beta(c,t-1) lengths of slope t (binomial.h). */
 static int revolve_hull(struct neap__levels *x)
 {
 	long double beta = 1, c = (long double)x->problem.level[0].slots;
@@ -84,7 +90,7 @@ static void free_hulls(struct neap__levels *x)
 		free_rows(&x->rows[k]);
 }
 
-/* Are two hulls the same up to a length? */
+/* Returns 1 where two hulls are equal up to a length. */
 static int same(const struct neap__hull *a, const struct neap__hull *b, double upto)
 {
 	for (int64_t i = 0;; i++) {
@@ -92,14 +98,15 @@ static int same(const struct neap__hull *a, const struct neap__hull *b, double u
 		if (at >= upto)
 			return 1;
 		if (i >= a->count || i >= b->count ||
-			fabs(a->s[i].slope - b->s[i].slope) > 1e-11 * (1 + a->s[i].slope) ||
+			fabs(a->s[i].slope - b->s[i].slope) >
+				NEAP__HULL_TIE * (1 + a->s[i].slope) ||
 			(a->s[i].length != b->s[i].length &&
 				fmin(a->s[i].length, b->s[i].length) + at < upto))
 			return 0;
 	}
 }
 
-/* One row; -1 where tables grow too large. */
+/* Adds the hulls of the next row. 0, or -1 where the hulls grow too large. */
 static int next_row(struct neap__levels *x, int k, int64_t *segments)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
@@ -119,19 +126,20 @@ static int next_row(struct neap__levels *x, int k, int64_t *segments)
 	return 0;
 }
 
-/* The part of a hull below a slope, then straight for ever. */
+/* Sets *h to the part of a hull below a slope, and straight from there on. */
 static int straighten(struct neap__hull *h, const struct neap__hull *from, double slope)
 {
 	struct neap__hull cut = {0};
-	for (int64_t i = 0; i < from->count && from->s[i].slope < slope - 1e-11 * (1 + slope); i++)
+	for (int64_t i = 0;
+		i < from->count && from->s[i].slope < slope - NEAP__HULL_TIE * (1 + slope); i++)
 		if (neap__hull_push(&cut, from->s[i].slope, from->s[i].length) < 0)
 			return -1;
 	neap__hull_free(h);
 	*h = cut;
-	return neap__hull_push(h, slope, 1e18);
+	return neap__hull_push(h, slope, STRAIGHT);
 }
 
-/* 1 where the critical slope is not reached yet. */
+/* Cuts the row of an unlimited level at s_c. 0, 1 where s_c is not reached yet, or -1. */
 static int unlimited_row(struct neap__levels *x, int k)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
@@ -154,13 +162,13 @@ static int unlimited_row(struct neap__levels *x, int k)
 	return 0;
 }
 
-/* O with all places of all levels. */
+/* The hull of the answer: O with all places of all levels. */
 static const struct neap__hull *top_hull(const struct neap__levels *x)
 {
 	return neap__levels_o(x, x->problem.count - 1, INT64_MAX);
 }
 
-/* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
+/* Builds all rows for slopes up to `steepest`. 0, 1 where those are too flat, -1 too large. */
 static int build(struct neap__levels *x)
 {
 	int64_t segments = 0;
@@ -190,14 +198,17 @@ static int build(struct neap__levels *x)
 	return top_hull(x)->end < l;
 }
 
-/* Hulls that reach the length, and somewhat steeper ones if those are not large. */
+/*
+ * Builds hulls that reach the length. Then adds slopes up to `slack` steeper, as far as they are
+ * not too large: parts whose deficiency (level_dp.c) is not 0 have such slopes.
+ */
 static int build_all(struct neap__levels *x)
 {
 	double l = (double)x->problem.length, slack = 3;
 	for (int k = 0; k < x->problem.count; k++)
 		slack += x->problem.level[k].write + x->problem.level[k].read;
 	int rc = 1;
-	for (x->steepest = 8; rc == 1 && x->steepest < 1e13; x->steepest *= 2)
+	for (x->steepest = STEEPEST_FIRST; rc == 1 && x->steepest < STEEPEST_MOST; x->steepest *= 2)
 		rc = build(x);
 	if (rc)
 		return neap__fail(NEAP_EINFEASIBLE, "too few places for as many steps");
@@ -211,7 +222,11 @@ static int build_all(struct neap__levels *x)
 	return 0;
 }
 
-/* Costs in units of an advance; levels without places or of no use are left out. */
+/*
+ * Copies the problem with costs in units of one advance, without the levels that have no
+ * places and those above a level without limit. Where an advance costs nothing, its price
+ * becomes a thousandth of the cheapest transfer.
+ */
 static void normalise(struct neap__levels *x, const struct neap__levels_problem *levels)
 {
 	double unit = levels->advance;
@@ -245,7 +260,7 @@ static void normalise(struct neap__levels *x, const struct neap__levels_problem 
 	}
 }
 
-/* Whether all costs are multiples of a quarter, within 2^50: then sums are exact. */
+/* 1/4 where all costs are multiples of 1/4 and small, so that sums are exact; else 0. */
 static double quantum(const struct neap__levels *x, double cost)
 {
 	for (int k = 0; k < x->problem.count; k++)
@@ -263,7 +278,7 @@ static int top_value(struct neap__levels *x, const struct neap__level_value **va
 	return neap__level_memo_evaluate(x, all, value);
 }
 
-/* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
+/* Where the hulls leave a gap: runs the dynamic program and takes its schedule if cheaper. */
 static int prove(struct neap__levels *x, int64_t work)
 {
 	const struct neap__level_value *value;
@@ -297,7 +312,7 @@ static int solve_with(struct neap__levels *x, int64_t work)
 	x->closed = first->write == 0 && first->read == 0;
 	if (!x->closed && (x->problem.revolve ||
 				  (first->slots > ROWS_MOST && first->slots < x->problem.length)))
-		x->closed = guide = 1; /* Revolve's order, whatever the copies cost */
+		x->closed = guide = 1; /* Revolve's order, whatever its copies cost: not optimal */
 	x->rows[top].unlimited =
 		x->problem.level[top].slots >= x->problem.length && !(top == 0 && x->closed);
 	if (top > 0 || !x->closed)
@@ -375,7 +390,7 @@ int64_t neap__levels_period(const struct neap__levels_problem *levels, double fi
 	struct neap__level *level = &x.problem.level[0];
 	double best = fixed / x.problem.advance, period = 1;
 	x.closed = (level->write == 0 && level->read == 0) || levels->revolve;
-	for (x.steepest = 8; x.problem.count > 0 && best > 0; x.steepest *= 2) {
+	for (x.steepest = STEEPEST_FIRST; x.problem.count > 0 && best > 0; x.steepest *= 2) {
 		double least = best;
 		if (build(&x) < 0)
 			break;

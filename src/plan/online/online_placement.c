@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* online_placement.c: the sums over kept states, and the ring of the optimal range. */
 #include "plan/online/online_placement.h"
 
 #include <stdlib.h>
@@ -6,9 +7,9 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-#define SPACING_BITS 16 /* bits */
-#define AHEAD_BITS 40	/* no stretch is looked at beyond 2^AHEAD_BITS steps */
-#define SPACING_SHARE 32
+#define SPACING_BITS 16	 /* new states lie 2^-16 of the way so far apart, at least */
+#define SPACING_SHARE 32 /* and c/32 steps: a change recounts few parts */
+#define AHEAD_BITS 40	 /* neap__placement_until looks 2^40 steps ahead at most */
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
@@ -29,7 +30,7 @@ static int64_t cost(const struct neap__placement *x, int64_t l, int64_t j)
 	return neap__leaf_revolve_cost(x->costs, l, j);
 }
 
-/* Row i from row i - 1, whose part ends at row i's state; i's own part ends at `end`. */
+/* Entry i with its sums, from entry i - 1; part i ends at step `end`. */
 static struct neap__kept_state row(const struct neap__placement *x, int64_t i, int64_t end)
 {
 	struct neap__kept_state r = x->kept[i];
@@ -51,7 +52,7 @@ static struct neap__kept_state row(const struct neap__placement *x, int64_t i, i
 	return r;
 }
 
-/* Is it time to keep the live state, at t? *evicted: the state to go, 0 if there is room. */
+/* Returns 1 where the state at t is to be kept now. *evicted: the entry to drop, 0: none. */
 static int due(const struct neap__placement *x, int64_t t, int64_t *evicted)
 {
 	int64_t k = x->count - 1, l = t - x->kept[k].t;
@@ -85,7 +86,7 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 		low += step;
 		step *= 2;
 	}
-	while (step > 1) { /* not at low, but at low + step unless that is too far */
+	while (step > 1) { /* not due at low; due at low + step, unless that is too far */
 		int64_t half = step / 2;
 		if (!due(x, low + half, &evicted))
 			low += half;
@@ -108,6 +109,7 @@ int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 	return slot;
 }
 
+/* Entry i of the ring, from its head on. */
 static struct neap__kept_state *ring_entry(const struct neap__placement *x, int64_t i)
 {
 	int64_t base = x->full + 1, length = x->count - base;
@@ -123,6 +125,7 @@ static void reverse(struct neap__kept_state *k, int64_t n)
 	}
 }
 
+/* Rotates the ring so that it begins at its first entry: three reversals. */
 static void unroll_ring(struct neap__placement *x)
 {
 	int64_t base = x->full + 1, length = x->count - base;
@@ -132,6 +135,7 @@ static void unroll_ring(struct neap__placement *x)
 	x->head = 0;
 }
 
+/* Recounts the entries from `from` on, but the last. */
 static int update_rows(struct neap__placement *x, int64_t from)
 {
 	for (int64_t i = from; i + 1 < x->count; i++) {
@@ -149,7 +153,10 @@ void neap__placement_settle(struct neap__placement *x)
 	x->ring = 0;
 }
 
-/* The first of the ring goes, its part joins the one that grows. */
+/*
+ * Keeps the state at t in place of the first one of the ring, whose part joins the part that
+ * grows. A part at its full length leaves the ring to the next one.
+ */
 static int keep_in_ring(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {
 	struct neap__kept_state *first = ring_entry(x, 0);
