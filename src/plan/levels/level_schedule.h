@@ -31,8 +31,7 @@ struct neap__level_schedule {
 		int64_t slots;
 	} level[NEAP__LEVELS_MOST];
 	struct neap__level_depths depths;
-	/* As in level_solver.h; t is the first step of the part. Not called for a closed level 0.
-	 */
+	/* As in level_solver.h, not called for a closed level 0; t: first step of the part. */
 	int (*writes)(void *user, int k, int64_t m, int64_t l, int64_t t);
 	int64_t (*split)(void *user, int k, int64_t m, int64_t l, int64_t t);
 	void (*free)(void *user);

@@ -20,7 +20,7 @@
 
 /*
  * Chains of up to this length get this much work of the dynamic program (neap__levels_solve) in
- * any case: enough to prove their optimum.
+ * any case, since proving their optimum is cheap.
  */
 #define NEAP__LEVELS_SHORT 512
 #define NEAP__LEVELS_SHORT_WORK 20000000
