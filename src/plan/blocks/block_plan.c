@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* block_plan.c: runs, straight-line continuation, and the schedule of a plan of blocks. */
 #include "plan/blocks/block_plan.h"
 
 #include <errno.h>
@@ -8,7 +9,15 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/sizing.h"
 
-#define ACTIONS_MOST ((int64_t)3000000)
+#define ACTIONS_MOST ((int64_t)3000000) /* operations of a full run */
+
+/*
+ * Blocks that reach the steady state: the memory must have been filled this many times by what the
+ * blocks send. The least and the most keep short runs meaningful and long ones short.
+ */
+#define FILLS 4
+#define STEADY_LEAST 16
+#define STEADY_MOST 20000
 
 static void to_queue(void *user, const struct neap_action *action)
 {
@@ -55,11 +64,11 @@ int64_t neap__block_plan_steady_blocks(
 {
 	const struct neap_chain *c = &problem->chain;
 	double sent = (double)blocks->record * (double)neap__tape_sent(c) + (double)c->state;
-	double n = 4 * (double)(neap__pool_bytes(problem, tier) + (int64_t)c->state) / sent;
-	return n < 16 ? 16 : n > 20000 ? 20000 : (int64_t)n;
+	double n = FILLS * (double)(neap__pool_bytes(problem, tier) + (int64_t)c->state) / sent;
+	return n < STEADY_LEAST ? STEADY_LEAST : n > STEADY_MOST ? STEADY_MOST : (int64_t)n;
 }
 
-/* A chain of so many steps, start to end. */
+/* Runs a chain of `steps` steps from start to end. */
 static int run(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t steps, int64_t *actions)
@@ -73,7 +82,7 @@ static int run(struct neap__prefetch_total *total, struct neap__prefetch *prefet
 	neap__prefetch_total(prefetch, total);
 	if (actions)
 		*actions += total->actions;
-	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* too long to run */
+	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* rc > 0: too long to run */
 }
 
 static int64_t continue_line(int64_t a, int64_t b, int64_t more)
@@ -82,8 +91,8 @@ static int64_t continue_line(int64_t a, int64_t b, int64_t more)
 }
 
 /*
- * Totals of n and 2 n blocks, continued to `blocks`: counts grow by the same number
- * each n blocks, and what is left over is run as a part of both.
+ * Continues the totals of n and of 2 n blocks to `blocks` blocks: all grow by the same amount
+ * every n blocks. The remainder of blocks / n is a part of both runs.
  */
 static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
@@ -137,7 +146,7 @@ static int fill_plan(struct neap_plan *plan, const struct neap_problem *problem,
 	return 0;
 }
 
-/* In full, but for blocks whose rhythm is known. *actions counts what was performed. */
+/* Runs all blocks but those that prefetch_skip.c leaves out. *actions grows by what was run. */
 static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
 	int64_t most, int64_t *actions)
@@ -183,7 +192,7 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	NEAP_TRY(fill_plan(plan, problem, tier, &blocks, &total));
-	if (plan->feasible && estimated) /* the peak is an estimate: no less than may be */
+	if (plan->feasible && estimated) /* the peak is an estimate: takes the whole budget */
 		plan->arena_bytes = neap__fixed_bytes(problem, tier) +
 				    (uint64_t)neap__pool_bytes(problem, tier);
 	return 0;

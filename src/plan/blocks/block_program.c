@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* block_program.c: the recursions inside blocks, and the walk over blocks. */
 #include "plan/blocks/block_program.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-#define LEAF_PARTS 8 /* of a leaf, so that its tapes make room one after the other */
+/*
+ * A leaf is reversed in this many ranges, so that its tapes free memory one after the other and
+ * the next GET begins early.
+ */
+#define LEAF_PARTS 8
+#define CHUNKS_MOST 500 /* of a block: their operations must fit into the window of prefetch.c */
 
 struct sink {
 	struct neap__block_program *x;
@@ -16,7 +22,7 @@ struct sink {
 	void *user;
 };
 
-/* grow: bytes held from the operation on; shrink: no longer after it. */
+/* Emits an operation. grow: bytes held from it on; shrink: bytes held no longer after it. */
 static void push(struct sink *k, struct neap__block_op op, int64_t grow, int64_t shrink)
 {
 	struct neap__block_program *x = k->x;
@@ -29,12 +35,14 @@ static void push(struct sink *k, struct neap__block_op op, int64_t grow, int64_t
 	x->held -= shrink;
 }
 
+/* An operation on steps [t0, t1). */
 static void range(struct sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
 {
 	push(k, (struct neap__block_op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1},
 		grow, shrink);
 }
 
+/* An operation on the state at step t. */
 static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t place)
 {
 	int64_t bytes = (int64_t)k->x->chain->state;
@@ -56,7 +64,7 @@ static void need(struct sink *k, struct neap__block_frame *f)
 		f->handle >= 0 ? (int64_t)k->x->chain->state : 0, 0);
 }
 
-/* Steps [t0, t0 + l) recorded and reversed; the turn between them at the chain's end. */
+/* Records and reverses steps [t0, t0 + l), with the turn between at the end of the chain. */
 static void leaf(struct sink *k, int64_t t0, int64_t l)
 {
 	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
@@ -65,7 +73,8 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 		int64_t end = t + n < t1 ? t + n : t1;
 		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
 	}
-	if (t1 == k->x->chain->steps && k->x->plan.tail > 0) /* else it was before */
+	if (t1 == k->x->chain->steps &&
+		k->x->plan.tail > 0) /* without a tail, the turn was before */
 		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
 	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
 		int64_t end = t + n < t1 ? t + n : t1;
@@ -73,16 +82,21 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 	}
 }
 
+static int grow_stack(struct neap__block_program *x, int64_t room)
+{
+	int rc = neap__grow(&x->stack, &x->stack_room, room, sizeof *x->stack);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
+static int grow_handles(struct neap__block_program *x, int64_t room)
+{
+	int rc = neap__grow(&x->handles, &x->handles_room, room, sizeof *x->handles);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
 static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
 {
-	if (x->depth == x->stack_room) {
-		int64_t room = x->stack_room ? 2 * x->stack_room : 64;
-		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-		if (!stack)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->stack = stack;
-		x->stack_room = room;
-	}
+	NEAP_TRY(grow_stack(x, x->depth + 1));
 	x->stack[x->depth++] = frame;
 	return 0;
 }
@@ -93,14 +107,7 @@ static int take_handle(struct neap__block_program *x, int32_t *handle)
 		*handle = x->handles[--x->handles_free];
 		return 0;
 	}
-	if (x->handles_made == x->handles_room) {
-		int64_t room = x->handles_room ? 2 * x->handles_room : 64;
-		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
-		if (!handles)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->handles = handles;
-		x->handles_room = room;
-	}
+	NEAP_TRY(grow_handles(x, x->handles_made + 1));
 	*handle = (int32_t)x->handles_made++;
 	return 0;
 }
@@ -115,7 +122,7 @@ static void drop(struct sink *k, struct neap__block_frame *f)
 	f->handle = -1;
 }
 
-/* The start becomes live; `keep`: and stays, or comes to be, in a slot. */
+/* Makes the first state of a part live; with `keep` it is in a slot from then on. */
 static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep)
 {
 	if (f->live) {
@@ -136,6 +143,7 @@ static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep
 	return 0;
 }
 
+/* Does a part that is a leaf. */
 static void finish_leaf(struct sink *k, struct neap__block_frame *f)
 {
 	struct neap__block_program *x = k->x;
@@ -145,7 +153,7 @@ static void finish_leaf(struct sink *k, struct neap__block_frame *f)
 	x->depth--;
 }
 
-/* One level of leaf-Revolve (recompute_cost.h). */
+/* One split or leaf of Revolve with leaves (recompute_cost.h). */
 static int descend_leaf(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
@@ -176,7 +184,7 @@ static int descend_leaf(struct sink *k)
 	return push_frame(x, right);
 }
 
-/* One level of multi-read; f->j slots are free. */
+/* One split, write or leaf of multiread; f->j slots are free. */
 static int descend_multiread(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
@@ -242,7 +250,7 @@ static struct neap__block_op chunk_op(
 		.t0 = t0,
 		.t1 = t1,
 		.place = i * chunks_of(x, x->plan.record) + n,
-		.after = x->puts[i % 1024]};
+		.after = x->puts[i % NEAP__BLOCK_PUTS]};
 }
 
 static void block_up(struct sink *k)
@@ -254,13 +262,13 @@ static void block_up(struct sink *k)
 	for (int64_t i = 0; i < n; i++) {
 		struct neap__block_op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
 		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
-		x->puts[x->at % 1024] = x->number;
+		x->puts[x->at % NEAP__BLOCK_PUTS] = x->number;
 		x->held -= (put.t1 - put.t0) * tape;
 		push(k, put, 0, 0);
 	}
 	int64_t t = b.t0 + b.record;
 	if (b.advance > 0) {
-		x->puts[x->at % 1024] = x->number;
+		x->puts[x->at % NEAP__BLOCK_PUTS] = x->number;
 		state(k, NEAP__OP_PUT_STATE, t, -1, x->at);
 		range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
 	}
@@ -285,7 +293,7 @@ static int tail_begin(struct sink *k)
 				     .tail = 1});
 }
 
-/* The recursion is done: the next part below it. */
+/* The recursion of a part is done: goes down to the next chunk or block. */
 static int block_down(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
@@ -311,7 +319,7 @@ static int block_down(struct sink *k)
 				     .l = b.advance,
 				     .j = multiread ? x->multiread.slots : 0,
 				     .place = x->at,
-				     .put = x->puts[x->at % 1024],
+				     .put = x->puts[x->at % NEAP__BLOCK_PUTS],
 				     .handle = -1,
 				     .multiread = (uint8_t)multiread});
 }
@@ -369,7 +377,7 @@ int neap__block_program_start(struct neap__block_program *x, const struct neap_c
 	x->first = chain->steps - x->plan.tail - (x->blocks - 1) * unit;
 	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
 	if (plan->record > 0 && ((chain->tape && chunk > pool / (int64_t)chain->tape) ||
-					plan->record / plan->chunk > 500))
+					plan->record / plan->chunk > CHUNKS_MOST))
 		return NEAP_EINFEASIBLE;
 	x->depth = x->handles_free = x->handles_made = x->spare = x->at = x->number = x->held = 0;
 	x->chunk = x->begins = 0;
@@ -389,10 +397,10 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)
 {
-	int64_t unit = x->plan.advance + x->plan.record, turned[1024];
+	int64_t unit = x->plan.advance + x->plan.record, turned[NEAP__BLOCK_PUTS];
 	if (begins == NEAP__BEGINS_UP) {
-		for (int64_t i = 0; i < 1024; i++)
-			turned[(i + blocks) % 1024] = x->puts[i];
+		for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
+			turned[(i + blocks) % NEAP__BLOCK_PUTS] = x->puts[i];
 		memcpy(x->puts, turned, sizeof turned);
 		x->at += blocks;
 		return;
@@ -420,20 +428,8 @@ void neap__block_program_shift(
 
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 {
-	if (x->stack_room < room) {
-		void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-		if (!stack)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->stack = stack;
-		x->stack_room = room;
-	}
-	if (x->handles_room < room) {
-		void *handles = realloc(x->handles, (size_t)room * sizeof *x->handles);
-		if (!handles)
-			return neap__fail(-ENOMEM, "schedule: out of memory");
-		x->handles = handles;
-		x->handles_room = room;
-	}
+	NEAP_TRY(grow_stack(x, room));
+	NEAP_TRY(grow_handles(x, room));
 	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
 }
 

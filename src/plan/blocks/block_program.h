@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_program.h: what a plan of blocks (neap_blocks) computes, in order, and what it
- * needs from the slow tier, but not when transfers are issued (prefetch.c). Operations
- * come in small batches; memory is that of the recursion inside a block.
+ * block_program.h: the operations of a plan of blocks (struct neap_blocks), in order: what is
+ * computed, and what must have come from the slow tier by then. When transfers are issued is
+ * decided in prefetch.c. Operations come in small batches, so memory is that of the recursion
+ * inside a block only.
+ *
+ *     first block (shorter) | blocks of J + k steps | tail
+ *
+ *     J        steps of a block that are advanced on the first pass (`advance`)
+ *     k        steps of a block that are recorded on the first pass, their tapes sent (`record`)
+ *     q        steps of a chunk, whose tapes travel together (`chunk`)
+ *     tail     the last steps, reversed in fast memory without the tier
+ *
+ * Up: per block, k steps are recorded in chunks and sent, the state is sent, J steps are
+ * advanced. Then the tail is done. Down: per block, the state is needed and the J steps are
+ * recomputed from it, by Revolve with leaves (recompute_cost.h) or with repeated reads
+ * (multiread.h); then the chunks are needed in reverse. J = 0 is `stream`, k = 0 `async`. Ours.
  */
 #ifndef NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
 #define NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
 
+#include "plan/blocks/multiread.h"
 #include "plan/recompute/recompute_cost.h"
 
 enum neap__block_op_kind {
@@ -19,56 +33,40 @@ enum neap__block_op_kind {
 	NEAP__OP_DROP,
 	NEAP__OP_PUT_STATE, /* live state to `place` */
 	NEAP__OP_PUT_TAPES,
-	NEAP__OP_NEED_STATE, /* live becomes the record at `place`; handle >= 0: kept there too */
+	NEAP__OP_NEED_STATE, /* `place` becomes live, and kept in slot `handle` unless -1 */
 	NEAP__OP_NEED_TAPES,
 	NEAP__OP_FORGET, /* the state at `place` */
 };
 
+/* Whether an operation is the first one of a block, going up or going down. */
 enum neap__block_op_begins { NEAP__BEGINS_NOTHING, NEAP__BEGINS_UP, NEAP__BEGINS_DOWN };
 
 struct neap__block_op {
 	uint8_t kind;
-	uint8_t begins; /* a block, going up or down */
-	int32_t handle; /* of a slot: the program's own number; -1: none */
+	uint8_t begins; /* enum neap__block_op_begins */
+	int32_t handle; /* the program's own number of a slot; -1: none */
 	int64_t t0, t1;
 	int64_t place;
-	int64_t after;	  /* NEED: number of the operation that put the record */
-	int64_t held;	  /* bytes of slots and tapes during it, transfers apart */
-	int64_t incoming; /* prefetch.c: bytes on their way in */
+	int64_t after;	  /* NEED: number of the operation that wrote the record */
+	int64_t held;	  /* bytes of slots and tapes during it, without transfers */
+	int64_t incoming; /* set by prefetch.c: bytes that GETs bring in during it */
 };
 
-/* Splits of a block of up to `steps` steps whose state can be read again. */
-struct neap__multiread {
-	int64_t steps, slots;
-	struct neap__multiread_row {
-		int32_t split; /* 0: a leaf; else steps of the left part */
-		int32_t how;   /* enum neap__multiread_how */
-	} * stored, *fresh;    /* [slots + 1][steps + 1]: start on the tier, start only live */
-	double *cost;
-	int64_t room;
-};
-enum neap__multiread_how { NEAP__MULTIREAD_KEEP, NEAP__MULTIREAD_AGAIN, NEAP__MULTIREAD_WRITE };
-
-/* 0, -ENOMEM, or NEAP_EINFEASIBLE. m: leaf of c free slots is (pool - (slots-c) S)/A. */
-int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *chain, int64_t steps,
-	int64_t pool, double price);
-void neap__multiread_free(struct neap__multiread *m);
-int64_t neap__multiread_leaf(const struct neap__multiread *m, const struct neap_chain *chain,
-	int64_t pool, int64_t free_slots);
-static inline const struct neap__multiread_row *neap__multiread_at(const struct neap__multiread *m,
-	const struct neap__multiread_row *rows, int64_t l, int64_t c)
-{
-	return &rows[c * (m->steps + 1) + l];
-}
-
+/* A part of a block or of the tail that is still to be done: an entry of the recursion. */
 struct neap__block_frame {
 	int64_t t0, l;
-	int64_t j;	/* slots taken (leaf), slots free (multi-read) */
-	int64_t place;	/* of the start on the tier, or -1 */
-	int64_t put;	/* number of the operation that put it there */
-	int32_t handle; /* slot of the start, or -1 */
+	int64_t j;	/* slots taken (leaves), slots free (multiread) */
+	int64_t place;	/* of the first state on the tier, or -1 */
+	int64_t put;	/* number of the operation that wrote it there */
+	int32_t handle; /* slot of the first state, or -1 */
 	uint8_t live, tail, multiread;
 };
+
+/*
+ * Blocks whose last PUT is remembered, a power of two. A GET looks back over one window of
+ * operations at most (prefetch.c), so only the blocks shortly before the turn matter.
+ */
+#define NEAP__BLOCK_PUTS 1024
 
 struct neap__block_program {
 	const struct neap_chain *chain;
@@ -81,42 +79,42 @@ struct neap__block_program {
 	int64_t depth, stack_room;
 	int32_t *handles; /* free handles */
 	int64_t handles_free, handles_room, handles_made;
-	int64_t spare; /* states written inside a block now */
-	int64_t at;    /* block at hand */
-	int64_t chunk; /* of the block, going down */
+	int64_t spare; /* states written by multiread inside the present block */
+	int64_t at;    /* the present block */
+	int64_t chunk; /* going down: chunks of the block that are left */
 	int phase;
 	uint8_t begins; /* of the next operation */
 	int64_t number; /* operations so far */
 	int64_t held;
-	int64_t puts[1024]; /* number of the last PUT of block i, at i % 1024 */
+	int64_t puts[NEAP__BLOCK_PUTS]; /* number of the last PUT of block i, at i % its size */
 };
 
 /*
- * Starts over. 0, -ENOMEM, or NEAP_EINFEASIBLE where the pool is too small for it.
- * From all zero, or used before. `chain` is borrowed.
+ * Starts a program over; *x is all zero or was used before. Borrows `chain`. 0, -ENOMEM, or
+ * NEAP_EINFEASIBLE where the pool of `pool` bytes is too small for the plan.
  */
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
 	int64_t pool, const struct neap_blocks *plan);
 /*
- * The next batch, through `push(user, op)`; each op has its number x->number at the
- * time. 1, 0 at the end, or a negative code.
+ * Gives the next batch to `push(user, op)`; x->number is the number of the operation during
+ * the call. 1, 0 at the end, or a negative code.
  */
 int neap__block_program_next(struct neap__block_program *x,
 	void (*push)(void *user, const struct neap__block_op *op), void *user);
 /*
- * For predicting: how many of the blocks to come are like the ones before them, the
- * first and the last one not counted. skip: leaves so many out; shift: an operation
- * before that is then one of a block as much higher, or lower where blocks < 0.
+ * For prediction. alike: how many of the blocks to come equal those before them, without the
+ * first and the last block. skip: leaves out that many blocks. shift: moves an operation that
+ * was given before by as many blocks, downward where blocks < 0.
  */
 int64_t neap__block_program_alike(const struct neap__block_program *x, int begins);
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks);
 void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks);
-/* Rows of its tables, `room` at least, or -ENOMEM. */
+/* Allocates `room` rows of each table at least; returns the rows, or -ENOMEM. */
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room);
 void neap__block_program_free(struct neap__block_program *x);
 
-/* Blocks there are, for a chain of so many steps. */
+/* The number of blocks in a chain of `steps` steps. */
 static inline int64_t neap__block_plan_count(const struct neap_blocks *b, int64_t steps)
 {
 	int64_t body = steps - b->tail, unit = b->advance + b->record;

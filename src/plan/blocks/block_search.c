@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search: seeds over all kinds of blocks, ranked by a fluid score (which of the
- * computation and the two channels takes longest a step, if all overlapped), the
- * best ones simulated, then coordinate descent from the best of those. Everything
- * is counted, nothing is timed.
+ * block_search.c: makes seeds over all kinds of blocks and ranks them by a fluid score, which
+ * assumes that computation and both channels overlap fully. The best seeds are simulated; from
+ * the best of those, one number of the plan is changed at a time as long as that helps
+ * (coordinate descent). Effort is counted in simulations, never in time, so the outcome is
+ * reproducible. Ours; the symbols J, k, q are those of block_program.h.
+ *
+ *     f, r, b     seconds to advance, to record and to reverse a step
+ *     tau         seconds of a transfer of a state (state_out, state_in)
+ *     E(J)        extra advances inside a block of J steps (recompute_cost.h)
+ *     a_out, a_in seconds to write and to read a tape
+ *
+ *     score of a step of a block =
+ *         ( max( k r + J f, k a_out + tau ) + max( k b + J (r+b) + f E(J), k a_in + tau ) ) / (J+k)
+ *
+ * The transfer overhead is added to both computations.
  */
 #include "plan/blocks/block_search.h"
 
@@ -16,14 +27,26 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/sizing.h"
 
-#define SEEDS 2400
-#define TRIED 1024
-#define RANKED 96
-#define RUN_BLOCKS 16 /* blocks: enough to compare, the last few are run in full */
-#define FINALS 2
-#define STARTS 12
-#define ACTIONS_A_RUN 4000 /* actions a simulation may have before it counts as two */
+#define SEEDS 2400		 /* all kinds together make 625 at most */
+#define TRIED 1024		 /* simulated plans that are remembered */
+#define RANKED 96		 /* seeds that are simulated */
+#define STARTS 12		 /* of them, those that are improved by descent */
+#define FINALS 2		 /* best plans that are run in full at the end */
+#define RUN_BLOCKS 16		 /* blocks of a simulation: enough to compare plans */
+#define ACTIONS_A_RUN 4000	 /* actions that a simulation may have before it counts as two */
+#define MULTIREAD_SLOTS_MOST 10	 /* slots that multiread.c makes use of */
+#define MULTIREAD_STEPS_MOST 600 /* J: the time to fill its splits is quadratic in J */
+#define MULTIREAD_WORK 8	 /* sums of multiread.c that count as an action */
+#define STEPS_LONGEST 1000000	 /* J at most: the table of E(J) reaches so far */
+#define GAIN_LEAST 1e-4		 /* relative gain of a round of descent worth another round */
+#define AT_BOUND 1e-6		 /* a plan so close to the lower bound ends the search */
+#define COUNT_MOST 1e12		 /* steps, tapes or bytes of a plan */
 
+/* Of the seconds down: multiread recomputes less than E(J). Of equal scores the smaller reserve. */
+#define MULTIREAD_FACTOR 0.97
+#define RESERVE_PRICE 1e-9 /* seconds a byte */
+
+/* A plan and its fluid score; of a simulated plan, its makespan. */
 struct seed {
 	struct neap_blocks b;
 	double score;
@@ -34,8 +57,8 @@ struct block_search {
 	int tier;
 	double capacity;			       /* of the tier, bytes */
 	double f, r, b, state, tape, pool;	       /* seconds a step; bytes */
-	double state_out, state_in, tape_out, tape_in; /* seconds each, latency with states */
-	double state_lost, tape_lost;		       /* seconds of computing each, either way */
+	double state_out, state_in, tape_out, tape_in; /* seconds each; states with the latency */
+	double state_lost, tape_lost; /* transfer overhead, seconds each either way */
 	struct neap__prefetch *prefetch;
 	struct neap__recompute costs; /* of the whole pool, for the score */
 	int64_t effort;
@@ -46,14 +69,15 @@ struct block_search {
 	int64_t nbest;
 };
 
+/* Rounds down to a number of steps, bytes or tapes; 1e-9 absorbs rounding of quotients. */
 static int64_t whole(double x)
 {
-	return x < 0 ? 0 : x > 1e12 ? (int64_t)1000000000000 : (int64_t)(x + 1e-9);
+	return x < 0 ? 0 : x > COUNT_MOST ? (int64_t)COUNT_MOST : (int64_t)(x + 1e-9);
 }
 
 /*
- * A tier that is too small for the blocks gets longer ones: their tapes stay as many,
- * more steps are advanced between them. 0 where it holds none of them.
+ * Makes blocks longer where the tier is too small for them: they keep their tapes and advance
+ * more steps. Returns 0 where the tier holds no block.
  */
 static int within_capacity(const struct block_search *s, struct neap_blocks *b)
 {
@@ -70,7 +94,7 @@ static int within_capacity(const struct block_search *s, struct neap_blocks *b)
 	return b->advance > 0;
 }
 
-/* Numbers in range and of one meaning; 0 if there is nothing left of it. */
+/* Brings a plan into range, equal plans into equal numbers. Returns 0 where none is left. */
 static int normalise(const struct block_search *s, struct neap_blocks *b)
 {
 	int64_t steps = s->p->chain.steps, fit = whole(s->pool / fmax(s->tape, 1e-9));
@@ -94,7 +118,8 @@ static int normalise(const struct block_search *s, struct neap_blocks *b)
 		return 0;
 	if (b->tail_reserve < 0 || (double)b->tail_reserve > s->pool - s->tape)
 		return 0;
-	if (b->inner == NEAP_BLOCKS_MULTIREAD && (b->advance < 1 || b->advance > 600))
+	if (b->inner == NEAP_BLOCKS_MULTIREAD &&
+		(b->advance < 1 || b->advance > MULTIREAD_STEPS_MOST))
 		return 0;
 	if (b->inner != NEAP_BLOCKS_MULTIREAD)
 		b->price = 0;
@@ -103,13 +128,14 @@ static int normalise(const struct block_search *s, struct neap_blocks *b)
 	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
 }
 
-/* Extra forward seconds of a block; optimistic. */
+/* f E(J), from the hull: optimistic. */
 static double extra_seconds(const struct block_search *s, const struct neap_blocks *b)
 {
 	int64_t l = b->advance < s->costs.reach ? b->advance : s->costs.reach;
 	return l > 0 ? s->f * neap__recompute_extra(&s->costs, l, 0) : 0;
 }
 
+/* The fluid score times the steps: seconds of the whole chain. */
 static double fluid_seconds(const struct block_search *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
@@ -124,7 +150,7 @@ static double fluid_seconds(const struct block_search *s, const struct neap_bloc
 	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
 	double rest = (double)b->tail * (s->r + s->b) + (b->tail ? extra_seconds(s, b) / 4 : 0);
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
-		down = down * 0.97 + (double)b->reserve * 1e-9;
+		down = down * MULTIREAD_FACTOR + (double)b->reserve * RESERVE_PRICE;
 	if (!(t->flags & NEAP_TIER_DUPLEX) && t->flags & NEAP_TIER_SYNC)
 		return (up + out + down + in) * body + rest;
 	return (fmax(up, out) + fmax(down, in)) * body + rest;
@@ -155,17 +181,18 @@ static void stream_seeds(struct block_search *s)
 	}
 }
 
-/* Tapes worth sending with J advanced steps: until a channel is just full. */
+/* The k with which the first of both channels is just full, beside J advanced steps. */
 static double tapes_beside(const struct block_search *s, double j, double extra)
 {
 	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
 	double out = s->state_out - s->state_lost, in = s->state_in - s->state_lost;
-	double write = s->tape_out > r ? (j * s->f - out) / (s->tape_out - r) : 1e12;
-	double read = s->tape_in > b ? (j * (s->r + s->b) + extra - in) / (s->tape_in - b) : 1e12;
+	double write = s->tape_out > r ? (j * s->f - out) / (s->tape_out - r) : COUNT_MOST;
+	double read =
+		s->tape_in > b ? (j * (s->r + s->b) + extra - in) / (s->tape_in - b) : COUNT_MOST;
 	return fmax(0, fmin(write, read));
 }
 
-/* Steps between states that just fill the tier. */
+/* The J with which the states just fill the tier. */
 static double full_tier(const struct block_search *s, double tail)
 {
 	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
@@ -204,7 +231,7 @@ static void multiread_seeds(struct block_search *s)
 	static const double prices[] = {0, 0.02, 0.1, 0.3, 1};
 	double base = s->state_out / fmax(s->f, 1e-12);
 	double lengths[] = {base, 2 * base, 4 * base, 8 * base, 32};
-	if ((s->pool - s->tape) / s->state > 10)
+	if ((s->pool - s->tape) / s->state > MULTIREAD_SLOTS_MOST)
 		return;
 	for (int i = 0; i < 5; i++)
 		for (int j = 0; j < 5; j++)
@@ -220,7 +247,7 @@ static void multiread_seeds(struct block_search *s)
 								     : 0});
 }
 
-/* Makespan of a candidate, INFINITY where it does not fit; remembered. */
+/* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
 static int simulate(struct block_search *s, struct neap_blocks *b, double *makespan)
 {
 	struct neap_plan plan = {.size = sizeof plan};
@@ -236,7 +263,7 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	NEAP_TRY(neap__block_plan_evaluate(
 		&plan, s->p, s->tier, b, s->prefetch, n < RUN_BLOCKS ? n : RUN_BLOCKS, &actions));
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
-		actions += b->advance * b->advance / 8;
+		actions += b->advance * b->advance / MULTIREAD_WORK;
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
 	if (plan.feasible)
 		*makespan = plan.makespan;
@@ -244,7 +271,10 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	return 0;
 }
 
-/* The n-th neighbour, or 0 beyond the last. */
+/*
+ * The n-th neighbour of a plan. J, k, tail and price by six factors each; then reserves, tails,
+ * reserves of the tail, chunks, whole blocks, and the method inside. Returns 0 beyond the last.
+ */
 static int neighbour(
 	const struct block_search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
 {
@@ -298,11 +328,11 @@ static int neighbour(
 	return 1;
 }
 
-/* First improvement, coordinate after coordinate, until a round gains little. */
+/* Takes each neighbour that improves, in rounds over all, until a round gains little. */
 static int descend(struct block_search *s, struct seed *x)
 {
 	double before = INFINITY;
-	while (s->effort > 0 && x->score < before * (1 - 1e-4)) {
+	while (s->effort > 0 && x->score < before * (1 - GAIN_LEAST)) {
 		struct neap_blocks to;
 		before = x->score;
 		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
@@ -315,7 +345,7 @@ static int descend(struct block_search *s, struct seed *x)
 	return 0;
 }
 
-/* The best seeds by score; a share of them of each kind of block. */
+/* Simulates the best seeds by score: half of them with multiread, half without. */
 static int rank(struct block_search *s)
 {
 	int64_t most = s->effort / 8 < RANKED ? s->effort / 8 : RANKED;
@@ -337,7 +367,7 @@ static int rank(struct block_search *s)
 	return 0;
 }
 
-/* Of each kind the best one first, then the others as they come. */
+/* Puts the best start of each of the two methods first, the others behind. */
 static void order_starts(struct block_search *s)
 {
 	for (int64_t i = 1; i < s->nbest; i++) {
@@ -363,14 +393,14 @@ static int run_search(struct block_search *s, double below)
 		if (i > 1 && s->best[i].score > 2 * fmin(below, s->best[0].score))
 			continue;
 		NEAP_TRY(descend(s, &s->best[i]));
-		if (s->best[i].score <= bound * (1 + 1e-6))
+		if (s->best[i].score <= bound * (1 + AT_BOUND))
 			break;
 	}
 	qsort(s->best, (size_t)s->nbest, sizeof *s->best, by_score);
 	return 0;
 }
 
-/* The best few in full: short runs do not see a backlog that grows slowly. */
+/* Runs the best plans in full: short runs do not see a backlog that grows slowly. */
 static int decide(struct block_search *s, struct neap_plan *plan)
 {
 	int64_t done = 0;
@@ -423,7 +453,8 @@ int neap__block_search(struct neap_plan *plan, const struct neap_problem *proble
 	if (!s)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	init_search(s, problem, tier, effort);
-	int64_t longest = problem->chain.steps < 1000000 ? problem->chain.steps : 1000000;
+	int64_t longest =
+		problem->chain.steps < STEPS_LONGEST ? problem->chain.steps : STEPS_LONGEST;
 	int rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0)
 		rc = neap__recompute_make(&s->costs, longest, pool, (int64_t)problem->chain.state,

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * multiread: the splits of a block of l steps whose first state lies on the slow
- * tier, with c free slots of C, leaf m_c = floor((P - (C-c) S)/A), at a price rho
- * (seconds) of reading or writing a state:
- *
- *     V1(l,c) = 0 if l <= m_c, else min_y  y f + V0(l-y,c) + rho + V1(y,c)   read again
- *                                          y f + V0(l-y,c-1) + V1(y,c)       kept in a slot
- *     V0(l,c) = 0 if l <= m_c, else min_y  y f + V0(l-y,c-1) + V0(y,c)
- *                                   or     rho + V1(l,c)                     written
- *
- * V1: the state is live and on the tier, V0: only live. O(l^2 C).
- */
-#include "plan/blocks/block_program.h"
+/* multiread.c: the recurrences, with rising c and l. */
+#include "plan/blocks/multiread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,9 +8,11 @@
 #include <string.h>
 #include "base/fail.h"
 
-#define STEPS_MOST 4096 /* the tables' time is quadratic in them */
+#define STEPS_MOST 4096 /* the time to fill the splits is quadratic in the steps */
+#define SLOTS_MOST 10	/* more stay unused: the time to fill grows with them */
 
-int64_t neap__multiread_leaf(const struct neap__multiread *m, const struct neap_chain *chain,
+/* m_c. */
+static int64_t leaf_of(const struct neap__multiread *m, const struct neap_chain *chain,
 	int64_t pool, int64_t free_slots)
 {
 	int64_t bytes = pool - (m->slots - free_slots) * (int64_t)chain->state;
@@ -46,7 +37,7 @@ static int reserve(struct neap__multiread *m, int64_t cells)
 	return 0;
 }
 
-/* V0 and V1 of l steps with c slots, all smaller ones known. */
+/* V0 and V1 of l steps with c slots, from those of shorter parts and of fewer slots. */
 static void fill(struct neap__multiread *m, int64_t l, int64_t c, double f, double price)
 {
 	int64_t w = m->steps + 1;
@@ -89,16 +80,16 @@ int neap__multiread_make(struct neap__multiread *m, const struct neap_chain *cha
 		return NEAP_EINFEASIBLE;
 	m->steps = steps;
 	m->slots = (pool - tape) / state;
-	if (m->slots > 10)
-		m->slots = 10;
+	if (m->slots > SLOTS_MOST)
+		m->slots = SLOTS_MOST;
 	if (m->slots > steps)
 		m->slots = steps;
 	int64_t w = steps + 1;
 	NEAP_TRY(reserve(m, (m->slots + 1) * w));
 	m->fresh = m->stored + m->room;
-	/* V0(l,c) asks for V0 and V1 of shorter ones with c, and V0 with c - 1. */
+	/* V0(l,c) needs V0 and V1 of shorter parts with c slots, and V0 with c - 1. */
 	for (int64_t c = 0; c <= m->slots; c++) {
-		int64_t leaf = neap__multiread_leaf(m, chain, pool, c);
+		int64_t leaf = leaf_of(m, chain, pool, c);
 		for (int64_t l = 0; l <= steps; l++) {
 			if (l > leaf) {
 				fill(m, l, c, chain->advance, price);

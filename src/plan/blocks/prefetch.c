@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch: a window of LOOK operations ahead of the one at hand. A GET is given the
- * earliest place at which all operations up to its use still fit beside it and
- * the GETs before it; that needs no clock and cannot deadlock: a GET never takes
- * memory that something before its use needs, and PUTs always end. A clock of the
- * planned speeds only decides when a PUT is waited for at no cost, and whether a
- * GET is put off while PUTs still hold its memory; other speeds cost time, never
- * memory.
+ * prefetch.c: keeps a window of LOOK operations ahead of the present one. When an operation that
+ * needs a record enters the window, its GET gets the earliest place at which all operations up
+ * to the need still fit into memory beside it and beside the GETs before it. That takes no
+ * clock and cannot deadlock: a GET never takes memory that an operation before its need
+ * wants, and PUTs always end.
  *
- * A state comes into a slot, or, where nothing but BACKWARD lies between, into
- * the live buffer.
+ * A clock of the planned speeds decides two things only: when a PUT is waited for because it
+ * has ended anyway, and whether a GET is put off while PUTs still hold its memory. So other
+ * speeds than planned cost time, never memory.
+ *
+ * A state comes into a slot. Where only BACKWARD lies between GET and need, it comes into the
+ * live buffer.
  */
 #include "plan/blocks/prefetch.h"
 
@@ -17,27 +19,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 #include "plan/core/sizing.h"
 
-#define LOOK 2048
-#define BATCH 1024 /* operations a batch may have, at most */
-#define AHEAD 100  /* GETs before the one whose need is nearest */
+#define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
+#define BATCH 1024 /* operations of a batch of the program, at most */
+#define AHEAD 100  /* GETs in flight or planned: below NEAP_TICKETS, and looking back costs */
+
+static int reserve(int32_t **table, int64_t *rows, int64_t room)
+{
+	int rc = neap__grow(table, rows, room, sizeof **table);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
 
 static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
-	if (n->made == n->room) {
-		int64_t room = n->room ? 2 * n->room : 64;
-		void *grown = realloc(n->free, (size_t)room * sizeof *n->free);
-		if (!grown) {
-			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
-			return 0;
-		}
-		n->free = grown;
-		n->room = room;
+	int rc = reserve(&n->free, &n->room, n->made + 1);
+	if (rc < 0) {
+		x->error = rc;
+		return 0;
 	}
 	return (int32_t)n->made++;
 }
@@ -47,7 +51,7 @@ static void return_number(struct neap__prefetch_numbers *n, int32_t number)
 	n->free[n->nfree++] = number;
 }
 
-/* Bytes and counts as verify sees them. */
+/* Counts the bytes, slots and steps of an action, as verify/verify.c does. */
 static void account(struct neap__prefetch *x, const struct neap_action *a)
 {
 	struct neap__prefetch_total *t = &x->total;
@@ -80,6 +84,7 @@ static void account(struct neap__prefetch *x, const struct neap_action *a)
 	t->actions++;
 }
 
+/* Performs an action: counts it, moves the clock, emits it. */
 static void act(struct neap__prefetch *x, struct neap_action a)
 {
 	account(x, &a);
@@ -122,7 +127,7 @@ static void wait_for_put(struct neap__prefetch *x)
 		drop_slot(x, p->slot, p->t0);
 }
 
-/* Those that have ended by the clock, give or take what rounding may have cost. */
+/* Waits for the PUTs that have ended by the clock, within rounding. */
 static void wait_for_ended(struct neap__prefetch *x)
 {
 	while (x->put_head < x->put_tail) {
@@ -137,13 +142,13 @@ static void wait_for_ended(struct neap__prefetch *x)
 	}
 }
 
-/* Transfers in flight: tickets left besides one for each kind of need. */
+/* Tickets for more transfers; two stay free, one for a PUT and one for a GET at its need. */
 static int tickets_left(const struct neap__prefetch *x)
 {
 	return NEAP_TICKETS - 2 - (int)(x->put_tail - x->put_head + x->get_issued - x->get_head);
 }
 
-/* Waits for PUTs until so many bytes fit beside `held`; 0 or NEAP_EINFEASIBLE. */
+/* Waits for PUTs until `bytes` fit beside `held`. 0 or NEAP_EINFEASIBLE. */
 static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 {
 	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
@@ -154,27 +159,26 @@ static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 	return 0;
 }
 
-/* Does only BACKWARD, and what leaves the live buffer alone, happen in `op`? */
+/* Returns 1 where the operation leaves the live buffer free for a state that comes in. */
 static int leaves_live(const struct neap__block_op *op)
 {
 	return op->kind == NEAP__OP_BACKWARD || op->kind == NEAP__OP_NEED_TAPES ||
 	       op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_DROP;
 }
 
-/* Gives the GET of the operation just appended, number j, its place. */
+/* Places the GET of operation j, which was just appended and needs a record. */
 static void place_get(struct neap__prefetch *x, int64_t j)
 {
 	struct neap__block_op *op = neap__prefetch_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
-	/* A slot that is not kept is there until it was copied. */
+	/* A slot whose state is not kept is still taken while the state is copied. */
 	int slot_stays = !tapes && op->handle < 0;
 	if (low < x->head)
 		low = x->head;
 	if (x->get_tail > x->get_head && low < neap__prefetch_get(x, x->get_tail - 1)->issue)
 		low = neap__prefetch_get(x, x->get_tail - 1)->issue;
-	/* No more than AHEAD at once: there are so many tickets, and looking back costs. */
 	if (x->get_tail - x->get_head >= AHEAD &&
 		low < neap__prefetch_get(x, x->get_tail - AHEAD)->need)
 		low = neap__prefetch_get(x, x->get_tail - AHEAD)->need;
@@ -223,7 +227,7 @@ static int fill(struct neap__prefetch *x)
 			return rc;
 		if (x->tail - x->head > NEAP__PREFETCH_WINDOW - BATCH && rc > 0 &&
 			x->tail - x->head >= NEAP__PREFETCH_WINDOW)
-			return NEAP_EINFEASIBLE; /* a block of too many chunks */
+			return NEAP_EINFEASIBLE; /* the block has too many chunks */
 		x->ended = rc == 0;
 	}
 	return 0;
@@ -245,7 +249,7 @@ static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 	x->get_issued++;
 }
 
-/* The PUT in flight to the place of a GET of tapes: they are still here. */
+/* The number of the PUT in flight that writes the tapes of a GET, -1: none. */
 static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefetch_get *g)
 {
 	for (int64_t i = x->put_tail - 1; g->tapes && i >= x->put_head; i--) {
@@ -256,12 +260,13 @@ static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefet
 	return -1;
 }
 
+/* Issues the GETs that are placed at or before operation i. */
 static int issue_due(struct neap__prefetch *x, int64_t i)
 {
 	int64_t held = neap__prefetch_op(x, i)->held;
 	while (x->get_issued < x->get_tail && neap__prefetch_get(x, x->get_issued)->issue <= i) {
 		struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_issued);
-		/* What an operation needs for itself is within `held` already. */
+		/* What the GET of operation i itself brings is part of `held` already. */
 		int64_t bytes = g->need == i && (g->tapes || neap__prefetch_op(x, i)->handle >= 0)
 					? 0
 					: g->bytes;
@@ -273,12 +278,13 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 		else if (put >= x->put_head && put >= 0)
 			return 0;
 		else if (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1)
-			return 0; /* later, or by waiting at its need */
+			return 0; /* issued later, or by waiting at its need */
 		issue(x, g);
 	}
 	return 0;
 }
 
+/* Copies the live state into a staging slot and writes that, or writes it and waits. */
 static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
@@ -334,7 +340,7 @@ static int put_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 
 static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1, int64_t place)
 {
-	/* Its PUT may not have been waited for. */
+	/* Its PUT may still be in flight. */
 	for (int64_t i = x->put_tail - 1; i >= x->put_head; i--) {
 		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
 		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
@@ -352,15 +358,10 @@ static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1
 /* Remembers the slot of a handle. */
 static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 {
-	if (handle >= x->handles) {
-		int64_t room = 2 * (int64_t)handle + 64;
-		void *grown = realloc(x->slot_of, (size_t)room * sizeof *x->slot_of);
-		if (!grown) {
-			x->error = neap__fail(-ENOMEM, "schedule: out of memory");
-			return;
-		}
-		x->slot_of = grown;
-		x->handles = room;
+	int rc = reserve(&x->slot_of, &x->handles, (int64_t)handle + 1);
+	if (rc < 0) {
+		x->error = rc;
+		return;
 	}
 	x->slot_of[handle] = slot;
 }
@@ -430,7 +431,7 @@ static int perform(struct neap__prefetch *x, const struct neap__block_op *op)
 	return 0;
 }
 
-/* Bytes that GETs brought for this very operation: they are within its `held`. */
+/* Bytes that the GET of this operation brought: they are a part of its `held` too. */
 static int64_t arrived_bytes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
@@ -455,23 +456,11 @@ int neap__prefetch_next(struct neap__prefetch *x,
 		neap__prefetch_block_begins(x, op->begins);
 	wait_for_ended(x);
 	NEAP_TRY(issue_due(x, i));
-	/* PUT_TAPES moves bytes from held to leaving: they were counted before. */
+	/* PUT_TAPES only moves bytes from held to leaving. */
 	NEAP_TRY(make_room(x, op->held - arrived_bytes(x, op), 0));
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
-}
-
-static int reserve(int32_t **table, int64_t *rows, int64_t room)
-{
-	if (*rows >= room)
-		return 0;
-	void *grown = realloc(*table, (size_t)room * sizeof **table);
-	if (!grown)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	*table = grown;
-	*rows = room;
-	return 0;
 }
 
 int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flowleap: a prefetch run to its end without performing every block. Between two blocks
- * all that is to come depends on the operations in the window, on what is in flight
- * and on the clock. Where the first two are the same, periods of blocks apart, and the
- * clock has a rhythm (steady_state.h), blocks are left out: the numbers of steps and places
- * move on and the clock with them. A period is one block, and longer where that finds
- * no rhythm.
+ * prefetch_skip.c: runs a plan of blocks to its end without performing every block. Between two
+ * blocks, all that follows depends on the operations in the window, on the transfers in flight
+ * and on the clock. Where the first two are equal a period of blocks apart and the clock is in
+ * its steady state (core/steady_state.h), periods are left out: numbers of steps and places
+ * move on, and the clock with them. A period is one block, or more where one block shows no
+ * steady state. Ours.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,23 +13,27 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
-#define TRIES_MOST 12	     /* periods without a rhythm before longer ones are tried */
-#define OPERATIONS_LEAST 256 /* a period has at least: looking costs as much as some of them */
-#define PERIODS_LEAST 6	     /* periods, less are performed */
+#define TRIES_MOST 12	     /* periods without a steady state before longer ones are tried */
+#define OPERATIONS_LEAST 256 /* of a period: comparing two takes as long as some operations */
+#define PERIODS_LEAST 6	     /* fewer periods are performed, not left out */
+#define LONGER 3	     /* the next length of a period over the one before */
 
-/* What is in flight and has been counted between two blocks. */
+/* The totals, and the ends of the transfers in flight, between two blocks. */
 struct skip_mark {
 	struct neap__prefetch_total total;
 	long double put_end[NEAP_TICKETS], get_end[NEAP_TICKETS]; /* in order */
 };
 
+/* What is watched while a plan runs. */
 struct neap__prefetch_watch {
 	struct neap__steady steady;
-	int begins;			    /* the way it goes */
-	int64_t every, blocks, tries, from; /* from: the operation that began the period */
+	int begins;	       /* enum neap__block_op_begins: going up or down */
+	int64_t every, blocks; /* blocks of a period; of them performed so far */
+	int64_t tries, from;   /* periods without a steady state; first operation of the period */
 	struct skip_mark before, now;
 };
 
+/* Starts to watch anew. */
 static void forget(struct neap__prefetch *x)
 {
 	neap__steady_forget(&x->watch->steady, &x->clock);
@@ -42,7 +46,7 @@ static uint64_t mix(uint64_t hash, int64_t value)
 	return hash ^ hash >> 32;
 }
 
-/* All that decides what follows, times and absolute numbers apart. */
+/* A hash of all that decides what follows, but for times and absolute numbers. */
 static uint64_t signature(struct neap__prefetch *x)
 {
 	const struct neap__block_program *p = &x->program;
@@ -69,7 +73,7 @@ static uint64_t signature(struct neap__prefetch *x)
 	return h;
 }
 
-/* Notes the times that are compared later: transfers in flight, channels. */
+/* Notes the times that the clock will compare: ends of transfers, channels. */
 static void note_times(struct neap__prefetch *x)
 {
 	struct neap__clock *k = &x->clock;
@@ -83,6 +87,7 @@ static void note_times(struct neap__prefetch *x)
 	neap__clock_note(k, k->in[x->tier - 1] - k->now);
 }
 
+/* Remembers totals and ends of transfers. */
 static void mark(struct neap__prefetch *x)
 {
 	struct skip_mark *m = &x->watch->now;
@@ -96,7 +101,7 @@ static void mark(struct neap__prefetch *x)
 			x->clock.tickets[neap__prefetch_get(x, i)->ticket].end;
 }
 
-/* Moves a transfer in flight on: its times by as many periods, its place by `places`. */
+/* Moves a transfer in flight: its end by `periods` periods, its place by `places`. */
 static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double before,
 	int64_t periods, int64_t places)
 {
@@ -105,7 +110,7 @@ static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double be
 	x->clock.tickets[ticket].place += places;
 }
 
-/* An operation's numbers `blocks` blocks further, and how far its place went. */
+/* Moves the numbers of an operation by `blocks` blocks; returns by how much its place moved. */
 static int64_t shift(const struct neap__block_program *p, int kind, int64_t blocks, int64_t *t0,
 	int64_t *t1, int64_t *place)
 {
@@ -154,7 +159,7 @@ static void skip_periods(struct neap__prefetch *x, int64_t periods)
 	forget(x);
 }
 
-/* May transfers in flight be renumbered? Going down, those of the way up may not. */
+/* Returns 1 where transfers in flight can be moved: going down, no PUT of the way up is left. */
 static int may_renumber(struct neap__prefetch *x, int begins)
 {
 	for (int64_t i = x->put_head; begins == NEAP__BEGINS_DOWN && i < x->put_tail; i++)
@@ -192,7 +197,7 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 		if (periods > PERIODS_LEAST)
 			skip_periods(x, periods);
 		else if (neap__steady_watched(&w->steady) && ++w->tries > TRIES_MOST) {
-			w->every *= 3;
+			w->every *= LONGER;
 			forget(x);
 		}
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prefetch_state.h: what prefetch.c keeps, for it and for prefetch_skip.c. */
+/* prefetch_state.h: the state of prefetch.c, which prefetch_skip.c reads and moves on. */
 #ifndef NEAP_PLAN_BLOCKS_PREFETCH_STATE_H
 #define NEAP_PLAN_BLOCKS_PREFETCH_STATE_H
 
@@ -7,23 +7,27 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/simulate.h"
 
-#define NEAP__PREFETCH_WINDOW 4096 /* operations, a power of two */
-#define NEAP__PREFETCH_GETS 1024   /* a power of two */
+/* Rings of operations and of GETs that are looked at at a time: powers of two. */
+#define NEAP__PREFETCH_WINDOW 4096
+#define NEAP__PREFETCH_GETS 1024
 
+/* A GET: to be issued before operation `issue`, for operation `need`. */
 struct neap__prefetch_get {
-	int64_t issue, need; /* numbers of operations */
+	int64_t issue, need;
 	int64_t t0, t1, place, bytes;
-	int32_t slot, ticket; /* NEAP_LIVE, or the slot it came to */
-	uint8_t tapes, live;
+	int32_t slot, ticket; /* slot: where the state comes to, or NEAP_LIVE */
+	uint8_t tapes, live;  /* tapes, not a state; into the live buffer */
 };
 
-struct neap__prefetch_put { /* in flight, in order */
+/* A PUT in flight. */
+struct neap__prefetch_put {
 	int64_t bytes, t0, t1, place;
-	int32_t slot, ticket; /* slot: its staging, or -1 */
+	int32_t slot, ticket; /* slot: the staging of a state, or -1 */
 	uint8_t tapes;
 };
 
-struct neap__prefetch_numbers { /* free ones first reused, else the next */
+/* Numbers of slots or tickets: a free one is used again before a new one is made. */
+struct neap__prefetch_numbers {
 	int32_t *free;
 	int64_t nfree, made, room;
 };
@@ -39,11 +43,11 @@ struct neap__prefetch {
 	struct neap__block_op ops[NEAP__PREFETCH_WINDOW];
 	int64_t get_head, get_issued, get_tail; /* gets [head, issued) are in flight */
 	struct neap__prefetch_get gets[NEAP__PREFETCH_GETS];
-	int64_t put_head, put_tail;
+	int64_t put_head, put_tail; /* PUTs [head, tail) are in flight */
 	struct neap__prefetch_put puts[NEAP_TICKETS];
-	int64_t arriving, leaving; /* bytes */
+	int64_t arriving, leaving; /* bytes of GETs and PUTs in flight */
 	struct neap__prefetch_numbers slots, tickets;
-	int32_t *slot_of; /* of a handle */
+	int32_t *slot_of; /* the slot of each handle of the program */
 	int64_t handles;
 	void (*emit)(void *user, const struct neap_action *action);
 	void *user;
@@ -52,7 +56,7 @@ struct neap__prefetch {
 	struct neap__prefetch_total total;
 	struct neap__prefetch_watch
 		*watch;	       /* prefetch_skip.c; NULL: every operation is performed */
-	long double not_ended; /* of the oldest PUT, when it was last looked at */
+	long double not_ended; /* seconds that the oldest PUT lacked when it was last tested */
 };
 
 static inline struct neap__block_op *neap__prefetch_op(struct neap__prefetch *x, int64_t number)
@@ -72,7 +76,7 @@ static inline struct neap__prefetch_put *neap__prefetch_put(
 	return &x->puts[number % NEAP_TICKETS];
 }
 
-/* The operation about to be performed begins a block: may others be left out? */
+/* To be called before the first operation of a block; may leave blocks out (prefetch_skip.c). */
 void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 
 #endif

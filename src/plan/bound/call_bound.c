@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callbound: a call of n steps costs call + n f seconds, at least n (f + call / m) where no
- * call has more than m steps: those of the chain for advance, and for record and backward
- * as many as there is room for their tapes.
+ * call_bound.c: m is the whole chain for an advance; for record and backward, m is the number
+ * of steps whose tapes fit into fast memory.
  */
 #include "plan/bound/call_bound.h"
 
 #include "plan/core/sizing.h"
 
-/* Steps whose tapes can be in fast memory at a time, 1 at least. */
+/* Steps whose tapes fit into fast memory at a time, 1 at least. */
 static double tapes_most(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* level_bound.c: the problem of levels with lowered costs. */
 #include "plan/bound/level_bound.h"
-#include "plan/levels/level_search.h"
-#include <math.h>
-#include "plan/levels/level_schedule.h"
-#include "plan/core/sizing.h"
 
-/* Costs no higher than the tiers', in an order in which both rise. */
+#include <math.h>
+#include "plan/core/sizing.h"
+#include "plan/levels/level_schedule.h"
+#include "plan/levels/level_search.h"
+
+/* Lowers costs to where writes and reads both rise with the levels. */
 static void relax(struct neap__levels_problem *levels)
 {
 	struct neap__level *first = &levels->level[0];
-	first->write = fmin(first->write, first->read); /* reads may go into a slot */
+	first->write = fmin(first->write,
+		first->read); /* a state that is read may stay in a slot without a write */
 	for (int k = levels->count - 2; k >= 0; k--) {
 		levels->level[k].write = fmin(levels->level[k].write, levels->level[k + 1].write);
 		levels->level[k].read = fmin(levels->level[k].read, levels->level[k + 1].read);

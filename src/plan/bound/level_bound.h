@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* level_bound.h: the lower bound of classic problems with several levels of memory. */
+/*
+ * level_bound.h: the lower bound of classic problems whose tiers are all synchronous: the optimum
+ * of H-Revolve (level_solver.h), or the hull of its cost where the optimum is not proved.
+ */
 #ifndef NEAP_PLAN_BOUND_LEVEL_BOUND_H
 #define NEAP_PLAN_BOUND_LEVEL_BOUND_H
 
 #include <neap/plan.h>
 
 /*
- * A lower bound on every schedule of a classic problem whose tiers are all
- * synchronous, 0 for other problems: the optimum (or its hull) of h-revolve, with
- * costs lowered to where both rise with the levels and a slot's write costs no more
- * than its read. There no copy past the live state pays, and exhaustive search on
- * tiny chains finds nothing below it.
+ * Seconds that no schedule of the problem beats; 0 for problems of another kind. Costs are
+ * lowered until writes and reads both rise with the levels and the write of a slot costs no
+ * more than its read. H-Revolve is optimal for such costs among its own schedules; that no
+ * other schedule beats it is confirmed by exhaustive search on tiny chains.
  */
 double neap__level_bound(const struct neap_problem *p);
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lp: dual simplex on a dense dictionary. Row i says basic_i = b_i + sum a_ij x_j
- * over the variables that are 0; costs c_j >= 0 throughout, so c is a feasible
- * dual and its objective a lower bound. Variables 0..n-1 are the program's, n + i
- * is the slack of row i.
+ * linear_program.c: dual simplex on a dense dictionary. Row i says basic_i = b_i + sum a_ij x_j
+ * over the variables that are 0 now. The costs c_j stay 0 or more, so c is a feasible dual
+ * solution. Variables 0..n-1 are those of the program; n + i is the slack of row i.
  */
 #include "plan/bound/linear_program.h"
 
 #include <math.h>
 
 #define N NEAP__LINEAR_PROGRAM_VARS
-#define ROUNDS 600
-#define TINY 1e-13L
+#define ROUNDS 600	  /* pivots at most; the bound is valid after any number */
+#define TINY 1e-13L	  /* a pivot below it would be rounding: rows are scaled to 1 */
+#define VIOLATED -1e-12L  /* b_i below it: the row is violated */
+#define RATIO_TIE 1e-15L  /* ratios closer than this are equal: the larger pivot is taken */
+#define DUAL_SLACK 1e-11L /* relative rounding of a dual row in the final check */
 
 struct dictionary {
 	int rows, at[N], basic[NEAP__LINEAR_PROGRAM_ROWS];
@@ -49,12 +51,12 @@ static void init(struct dictionary *d, const struct neap__linear_program *lp)
 	}
 }
 
-/* The most violated row; after many rounds the lowest-numbered one, against cycles. */
+/* The most violated row, -1: none. After half the rounds the first by number: no cycles. */
 static int leaving(const struct dictionary *d, int round)
 {
 	int best = -1;
 	for (int i = 0; i < d->rows; i++) {
-		if (d->b[i] >= -1e-12L)
+		if (d->b[i] >= VIOLATED)
 			continue;
 		if (best < 0 ||
 			(round < ROUNDS / 2 ? d->b[i] < d->b[best] : d->basic[i] < d->basic[best]))
@@ -63,6 +65,7 @@ static int leaving(const struct dictionary *d, int round)
 	return best;
 }
 
+/* The variable that keeps all costs 0 or more when row r is pivoted; -1: none. */
 static int entering(const struct dictionary *d, int r)
 {
 	int best = -1;
@@ -71,7 +74,7 @@ static int entering(const struct dictionary *d, int r)
 		if (a <= TINY)
 			continue;
 		long double here = d->c[j] / a, least = best < 0 ? 0 : d->c[best] / d->a[r][best];
-		if (best < 0 || here < least - 1e-15L || (here <= least && a > d->a[r][best]))
+		if (best < 0 || here < least - RATIO_TIE || (here <= least && a > d->a[r][best]))
 			best = j;
 	}
 	return best;
@@ -99,10 +102,10 @@ static void pivot(struct dictionary *d, int r, int e)
 		d->c[j] = j == e ? f * d->a[r][e] : d->c[j] + f * d->a[r][j];
 	for (int j = 0; j < N; j++)
 		if (d->c[j] < 0)
-			d->c[j] = 0; /* rounding; checked at the end */
+			d->c[j] = 0; /* rounding; value() checks the outcome */
 }
 
-/* y b, if y A <= c up to rounding. */
+/* The objective of the multipliers y, sum_i y_i rhs_i, if they satisfy y A <= c; else 0. */
 static double value(const struct dictionary *d, const struct neap__linear_program *lp)
 {
 	long double sum[N] = {0}, size[N], bound = 0;
@@ -119,7 +122,7 @@ static double value(const struct dictionary *d, const struct neap__linear_progra
 		}
 	}
 	for (int j = 0; j < N; j++)
-		if (!(sum[j] <= lp->cost[j] + 1e-11L * size[j]))
+		if (!(sum[j] <= lp->cost[j] + DUAL_SLACK * size[j]))
 			return 0;
 	return (double)bound;
 }

@@ -1,28 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bound: every step is recorded and reversed once, T (r + b), and without a slow
- * tier a pool of P bytes forces max_t ( t T - Phi_t(P) ) further forward steps
- * (recompute_cost.h). Any t gives a valid bound, so the levels may stop early: at the maximum
- * (the terms are concave in t), or after CELLS_MOST entries. With one slot the
- * rows have a closed form, and classic problems (one tape a leaf) use Revolve's,
- * where the hull is the optimum itself.
+ * lower_bound.c: neap_bound, the seconds that no schedule beats. Every step is recorded and
+ * reversed once, T (r + b) seconds. Without a slow tier, P bytes force further advances.
  *
- * With slow tiers, a counting argument over what crosses the turn (TURN), as a
- * linear program. Before it, X1 seconds, every step runs once; e2 forward steps
- * come after it. a tapes are written before the turn and read after it, v recorded
- * and written after it, h states written before and w after it, R reads of states
- * after it, nm tapes and nk states lie in fast memory at the turn. For every t:
+ *     T            steps of the chain
+ *     f, r, b      seconds to advance, to record and to reverse a step
+ *     P            bytes of fast memory for states and tapes
+ *     Phi_t        Phi_t(P) of recompute_cost.h
  *
- *     t T - e2 <= t a + (t-1) v + U + V
- *     U = Phi_t(P) or t nm + nk Phi_{t-1}(P)
- *     V = h sum_{j<t} Phi_j + w sum_{j<t-1} Phi_j or h Phi_{t-1} + (R-h) Phi_{t-2}
+ *     further forward executions >= max_t ( t T - Phi_t )
  *
- * (all four hold), and each channel carries what it is to carry in X1 and X2, and
- * takes from the computation what that costs it (neap_tier_lost). Of
- * several tiers the rates and the capacities are added up, which only helps, and
- * a schedule that waits for every transfer waits for the fastest tier.
+ * Any t gives a valid bound, so the search over levels may stop early: at the maximum, since the
+ * terms are concave in t, or after CELLS_MOST entries. With one slot the levels have a closed
+ * form. Classic problems (a leaf of one tape) use Revolve's optimum (binomial.h).
  *
- * The price of calls (chain.call) is spread over steps (call_bound.h).
+ * With slow tiers, what crosses the turn is counted in a linear program (linear_program.h). Its
+ * variables, each divided by T:
+ *
+ *     X1, X2       seconds before and after the turn
+ *     TA   a       tapes written before the turn and read after it
+ *     TV   v       tapes recorded and written after the turn
+ *     SH   h       states written before the turn and read after it
+ *     SW   w       states written after the turn
+ *     SR   R       reads of states after the turn, repeats counted
+ *     NM   nm      tapes in fast memory at the turn
+ *     NK   nk      states in fast memory at the turn
+ *     EX   e       forward executions after the turn, less one for each step whose tape is
+ *                  recorded after it: e2 - (T - a - nm), with e2 all executions after the turn
+ *
+ *     t T - e2 <= t a + (t-1) v + U + V      for every level t
+ *     U = Phi_t    or   t nm + nk Phi_{t-1}
+ *     V = h sum_{j<t} Phi_j + w sum_{j<t-1} Phi_j    or   h Phi_{t-1} + (R-h) Phi_{t-2}
+ *
+ * All four combinations hold. Each channel carries its transfers within X1 and X2, and the
+ * computation loses their overhead (neap_tier_lost). Several tiers count as one with the
+ * sum of their rates and capacities, which only helps; a schedule that waits for every
+ * transfer waits for the fastest tier. Calls are spread over steps (call_bound.h). Ours.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,12 +46,18 @@
 #include "plan/bound/stage_bound.h"
 #include "plan/core/sizing.h"
 
-#define CELLS_MOST 4000000
-#define LEVELS_MOST 400000 /* entries, with slow tiers */
+#define CELLS_MOST 4000000 /* entries of Phi computed without slow tiers */
+#define LEVELS_MOST 400000 /* entries computed with slow tiers: each search asks for a bound */
+#define LEVELS_SINGLE 40   /* levels that all get rows; beyond them every tenth part more */
+#define LEVELS_FACTOR 1.1
+#define ROWS_SPARE 8		      /* rows that are left free; a level adds four */
+#define PROGRAM_ROUNDING 1e-6	      /* relative, of the linear program beyond T (r + b) */
+#define SUM_ROUNDING 1e-9	      /* relative, of T (r + b) */
+#define POOL_MOST ((uint64_t)1 << 61) /* no bound changes beyond it; bytes stay in 63 bits */
 
 typedef __int128 wide;
 
-/* Phi_t beside j slots is value[j], j <= slots. */
+/* Level t of Phi: Phi_t beside j slots is value[j], j <= slots. */
 struct levels {
 	int64_t pool, state, tape, slots; /* tape 0: a leaf is one tape, which is free */
 	int64_t t;
@@ -60,14 +79,14 @@ static void next_level(struct levels *x)
 	}
 }
 
-/* Free x->value. -1: too large, or out of memory. */
+/* Level 0; the caller frees x->value. 0, or -1: too large, or out of memory. */
 static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *c)
 {
 	*x = (struct levels){.pool = pool, .state = (int64_t)c->state, .tape = (int64_t)c->tape};
 	x->slots = pool < x->tape + x->state ? 0 : (pool - x->tape) / x->state;
 	if (x->slots > c->steps)
 		x->slots = c->steps; /* more is never of use */
-	/* Nor those beyond which two executions of each step reach longer chains. */
+	/* Nor are slots beyond those with which two executions of each step suffice. */
 	int64_t reach = 0, j = 0;
 	while (j < x->slots && reach < c->steps && j <= CELLS_MOST) {
 		wide more = leaf(x, ++j);
@@ -81,9 +100,9 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
 }
 
 /*
- * One slot: Phi_t = Phi_{t-1} + t b once that exceeds t a (a, b: tapes without
- * and with the slot), so Phi_t = t(t+1)/2 b + const from the present t on; the
- * maximum of t T - Phi_t lies at t = T/b or so.
+ * The maximum of u T - Phi_u over all levels u >= t, with one slot, from Phi_t = `now`. a and b
+ * are the tapes without and with the slot. Once Phi_{t-1} + t b exceeds t a, all later levels
+ * are Phi_u = u (u+1)/2 b + constant, so the maximum lies at about u = T/b.
  */
 static wide one_slot(wide now, int64_t t, int64_t steps, int64_t b)
 {
@@ -96,6 +115,7 @@ static wide one_slot(wide now, int64_t t, int64_t steps, int64_t b)
 	return best;
 }
 
+/* max_t ( t T - Phi_t ): further forward executions without a slow tier. */
 static wide extra_steps(const struct neap_chain *c, int64_t pool)
 {
 	struct levels x;
@@ -121,15 +141,15 @@ static wide extra_steps(const struct neap_chain *c, int64_t pool)
 	return best;
 }
 
-/* All slow tiers as one. Seconds a state, and a tape in as long a transfer as fits. */
+/* All slow tiers as one. Seconds for a state, and for a tape in as long a transfer as fits. */
 struct channel {
 	double state_out, state_in, tape_out, tape_in;
-	double state_lost, tape_lost; /* of computing, each way */
+	double state_lost, tape_lost; /* transfer overhead in seconds, each way */
 	double capacity;	      /* bytes */
 	int sync, shared;
 };
 
-/* Seconds an item, where `n` of `bytes` travel together. */
+/* Seconds for one of n items of `bytes` each that travel together. */
 static double seconds_each(const struct neap_tier_spec *tier, int out, uint64_t bytes, double n)
 {
 	double rate = out ? tier->write_rate : tier->read_rate;
@@ -137,7 +157,7 @@ static double seconds_each(const struct neap_tier_spec *tier, int out, uint64_t 
 	return fixed / n + (rate > 0 ? (double)bytes / rate : 0);
 }
 
-/* Two tiers side by side, or one after the other. */
+/* Seconds an item through two tiers: both rates add up, or the faster one counts (sync). */
 static double together(double a, double b, int sync)
 {
 	if (sync)
@@ -168,7 +188,7 @@ static struct channel channel_of(const struct neap_problem *p, double pool)
 	return k;
 }
 
-/* The program's variables, in units of T steps and `unit` seconds a step. */
+/* The variables (see above), in units of T steps and of `unit` seconds a step. */
 enum { X1, X2, TA, TV, SH, SW, SR, NM, NK, EX };
 
 struct turn_program {
@@ -185,9 +205,9 @@ static void add(struct turn_program *x, struct neap__linear_program_row row)
 }
 
 /*
- * Computing, what transfers cost it, and the waits of a synchronous tier. A transfer
- * issued before the turn is one of those before it: what a GET brings has its room in
- * fast memory from then on.
+ * X1 and X2 hold the computation, the overhead of transfers and the waits for a synchronous
+ * tier. A transfer counts as one before the turn where it is issued before the turn: what a GET
+ * brings takes room in fast memory from then on.
  */
 static void add_compute(struct turn_program *x)
 {
@@ -211,6 +231,7 @@ static void add_compute(struct turn_program *x)
 	add(x, after);
 }
 
+/* X1 and X2 hold what each channel carries; one channel for both ways holds the sum. */
 static void add_channels(struct turn_program *x)
 {
 	const struct channel *k = &x->k;
@@ -232,7 +253,7 @@ static void add_channels(struct turn_program *x)
 	add(x, in);
 }
 
-/* Where no buffer fits beside the tape at hand, transfers and computing take turns. */
+/* Where no buffer fits beside the tape in use, transfers and computing alternate. */
 static void add_staging(struct turn_program *x)
 {
 	const struct channel *k = &x->k;
@@ -255,6 +276,7 @@ static void add_staging(struct turn_program *x)
 	}
 }
 
+/* Tapes: at most T. Reads: each written state is read. Fast memory and capacity. */
 static void add_limits(struct turn_program *x)
 {
 	struct neap__linear_program_row tapes = {.rhs = -1}, reads = {0}, fast = {.rhs = 0},
@@ -316,7 +338,7 @@ static void add_level_rows(struct turn_program *x, const struct terms *k)
 	}
 }
 
-/* Level t where no slot fits: Phi_t = t leaf. */
+/* The terms of level t where no slot fits: Phi_t = t leaf. */
 static struct terms without_slots(double t, double leaf)
 {
 	return (struct terms){.t = t,
@@ -338,13 +360,13 @@ static void next_terms(struct terms *k, struct levels *levels)
 	k->now = (double)levels->value[0];
 }
 
-/* 40 single levels, then every tenth part more, until Phi grows by T a level. */
+/* Adds the rows of levels, until Phi grows by T from one level to the next. */
 static void add_levels(struct turn_program *x, struct levels *levels)
 {
 	struct terms k = {0};
 	double next = 1;
 	for (int64_t cells = 0;
-		cells < LEVELS_MOST && x->lp.rows < NEAP__LINEAR_PROGRAM_ROWS - 8;) {
+		cells < LEVELS_MOST && x->lp.rows < NEAP__LINEAR_PROGRAM_ROWS - ROWS_SPARE;) {
 		if (levels->slots == 0) {
 			k = without_slots(next, (double)leaf(levels, 0));
 			if (k.t > x->steps)
@@ -356,14 +378,14 @@ static void add_levels(struct turn_program *x, struct levels *levels)
 		int ends = k.now - k.last >= x->steps;
 		if (k.t >= next || ends) {
 			add_level_rows(x, &k);
-			next = k.t < 40 ? k.t + 1 : ceil(k.t * 1.1);
+			next = k.t < LEVELS_SINGLE ? k.t + 1 : ceil(k.t * LEVELS_FACTOR);
 		}
 		if (ends)
 			break;
 	}
 }
 
-/* The program's optimum in seconds; 0 where it has nothing to say. */
+/* The optimum of the linear program in seconds; 0 where it does not apply. */
 static double program_bound(const struct neap_problem *p, int64_t pool)
 {
 	const struct neap_chain *c = &p->chain;
@@ -402,7 +424,7 @@ static double program_bound(const struct neap_problem *p, int64_t pool)
 	return bound;
 }
 
-/* Slots that hold a state or a tape, and the one tape that is free, as bytes. */
+/* A mixed problem as one of bytes: a slot is a byte, and one tape is free. */
 static double bound_mixed(const struct neap_problem *problem)
 {
 	struct neap_problem p = *problem;
@@ -413,8 +435,9 @@ static double bound_mixed(const struct neap_problem *problem)
 }
 
 /*
- * With a log: as if the log took no room, no time to move, and were there from the start;
- * but a step's first passage logs it or makes its tape.
+ * With a log, the bound is that of a problem whose steps are recorded at the price of a replay:
+ * the log takes no room and no time to move. Besides, each step is once either logged and
+ * replayed, or recorded.
  */
 static double bound_logged(const struct neap_problem *problem)
 {
@@ -441,15 +464,16 @@ double neap_bound(const struct neap_problem *problem)
 	if (c->flags & NEAP_CHAIN_MIXED)
 		return bound_mixed(problem);
 	double least = (double)c->steps * (c->record + c->backward);
-	/* The worst-case reserve is a promise of our plans, not a law: not taken off. */
+	/* The reserve for worst-case tapes is a promise of plans, so a bound cannot count it. */
 	uint64_t taken = c->adjoint + neap__live_bytes(problem);
 	if (problem->memory < taken || c->steps < 2)
 		return least;
-	uint64_t pool = problem->memory - taken, most = (uint64_t)1 << 61;
+	uint64_t pool = problem->memory - taken, most = POOL_MOST;
 	int64_t room = (int64_t)(pool < most ? pool : most);
 	if (problem->ntiers > 0) {
-		/* Off by more than rounding can have cost. */
-		double more = (program_bound(problem, room) - least) * (1 - 1e-6) - 1e-9 * least;
+		/* Less what rounding can have added. */
+		double more = (program_bound(problem, room) - least) * (1 - PROGRAM_ROUNDING) -
+			      SUM_ROUNDING * least;
 		return fmax(more > 0 ? least + more : least, neap__level_bound(problem));
 	}
 	wide extra;

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagebound: what memory and channels force on a chain of unequal stages, seen from
- * the turn. Every stage ran before it, within X seconds, and is reversed after it,
- * within Y. The tape that backward i uses
- *
- *     lies in fast memory at the turn, or is on its way there or from there,
- *     or was recorded and written before the turn and is read after it,
- *     or is recorded after it, for which stage i runs a second time.
- *
- * With shares k_i, s_i, z_i of 1, r record, f advance, b backward, A bytes, w and v
- * seconds to write and to read the tape of i, l what either costs the computation, M what the
- * gradient of x_L and the loss leave of the budget, and S bytes on all tiers:
- *
- *     sum k_i A_i <= M        sum s_i A_i <= S
- *     X >= sum (k_i + s_i) r_i + z_i min(f_i, r_i) + s_i l_i      X >= sum s_i w_i
- *     Y >= sum b_i + z_i r_i + s_i l_i                            Y >= sum s_i v_i
- *
- * and nothing is faster than X + Y + the loss at their least. Any weights of the two
- * rows of X and of Y, and any price of a byte of S, leave a fractional knapsack whose
- * value is a bound; the best are searched for. Where computing waits for transfers
- * both rows are added. Several tiers are one with the sum of their rates; what a
- * transfer takes besides its bytes may be shared by many tapes and is left out.
+ * stage_bound.c: for any weights of the two rows of X and of the two rows of Y, and any price of
+ * a byte on the tiers, the least X + Y is at least the value of a fractional knapsack: which
+ * tapes to keep in fast memory. So every choice of weights gives a bound, and the best weights
+ * are searched for. Where computing waits for transfers (synchronous tiers), both rows of X
+ * add up, and both of Y. Several tiers count as one with the sum of their rates. What a
+ * transfer costs besides its bytes may be shared by many tapes and is left out.
  */
 #include "plan/bound/stage_bound.h"
 
@@ -28,15 +13,19 @@
 #include <stdlib.h>
 #include "plan/core/stage_sizes.h"
 
+#define ROUNDING 1e-9 /* relative, of sums over all stages */
+
+/* All tiers as one. */
 struct link {
 	double out, in; /* seconds a byte */
-	double lost;	/* of computing, a byte either way */
+	double lost;	/* transfer overhead, seconds a byte either way */
 	double bytes;	/* capacity */
 	int sync, any;
 };
 
+/* A tape, and the weighted seconds that it saves where it stays in fast memory. */
 struct bound_item {
-	double bytes, saves; /* by being kept */
+	double bytes, saves;
 };
 
 struct stage_turn {
@@ -47,7 +36,7 @@ struct stage_turn {
 };
 
 struct weights {
-	double before, after; /* of computing; the channels have the rest of 1 */
+	double before, after; /* of the rows of computing; the channels get the rest of 1 */
 	double price;	      /* of a byte on the tiers */
 };
 
@@ -78,7 +67,7 @@ static struct link link_of(const struct neap_problem *p)
 	return l;
 }
 
-/* What saves most a byte first. */
+/* The item that saves most a byte first. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct bound_item *x = a, *y = b;
@@ -86,6 +75,7 @@ static int by_worth(const void *a, const void *b)
 	return (p < q) - (p > q);
 }
 
+/* The bound of these weights: each tape by its cheapest way, less what fast memory saves. */
 static double weighted_bound(const struct stage_turn *m, struct weights w)
 {
 	const struct neap_stages *s = m->chain->stages;
@@ -117,9 +107,10 @@ static double weighted_bound(const struct stage_turn *m, struct weights w)
 	return all;
 }
 
-#define ROUNDS 10
+#define ROUNDS 10	  /* of a ternary search: the weight to (2/3)^10, 2% */
+#define PRICES_EACH_WAY 4 /* prices of a byte: powers of two around one, each way */
 
-/* The value is concave in every weight. */
+/* The best weight of Y; the value is concave in every weight. */
 static double best_after(const struct stage_turn *m, struct weights w)
 {
 	double low = 0, high = 1, best = 0;
@@ -136,6 +127,7 @@ static double best_after(const struct stage_turn *m, struct weights w)
 	return fmax(best, weighted_bound(m, w));
 }
 
+/* The best weight of X. */
 static double best_before(const struct stage_turn *m, double price)
 {
 	double low = 0, high = 1, best = 0;
@@ -171,10 +163,11 @@ double neap__stage_bound(const struct neap_problem *p)
 	if (!m.item)
 		return least;
 	found = best_before(&m, 0);
-	/* Prices around what recomputing a byte costs, where there are too few. */
-	for (int k = -4; k <= 4 && m.link.any && m.link.bytes < bytes; k++)
+	/* Where the tiers do not hold all tapes: prices around what recomputing a byte costs. */
+	for (int k = -PRICES_EACH_WAY; k <= PRICES_EACH_WAY && m.link.any && m.link.bytes < bytes;
+		k++)
 		found = fmax(found, best_before(&m, ldexp(least / bytes, k)));
 	free(m.item);
-	/* Off by more than rounding can have cost. */
-	return fmax(least, found - 1e-9 * least);
+	/* Less what rounding of the sums can have added. */
+	return fmax(least, found - ROUNDING * least);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* convex_hull.c: lists of segments, and the sweep that makes the hull of a row. */
 #include "plan/levels/convex_hull.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/grow.h"
 
-/* Slopes are sums of a few costs: this close, they are the same one. */
+/* Slopes are sums of a few costs. Slopes closer than this differ by rounding only. */
 static double tie(double slope)
 {
-	return 1e-11 * (1 + fabs(slope));
+	return NEAP__HULL_TIE * (1 + fabs(slope));
 }
 
 int neap__hull_push(struct neap__hull *h, double slope, double length)
@@ -21,14 +23,8 @@ int neap__hull_push(struct neap__hull *h, double slope, double length)
 			return 0;
 		}
 	}
-	if (h->count == h->room) {
-		int64_t room = h->room ? 2 * h->room : 8;
-		struct neap__hull_segment *s = realloc(h->s, (size_t)room * sizeof *s);
-		if (!s)
-			return -1;
-		h->s = s;
-		h->room = room;
-	}
+	if (neap__grow(&h->s, &h->room, h->count + 1, sizeof *h->s) < 0)
+		return -1;
 	h->s[h->count++] = (struct neap__hull_segment){slope, length, h->end, h->value};
 	h->end += length;
 	h->value += slope * length;
@@ -41,7 +37,7 @@ void neap__hull_free(struct neap__hull *h)
 	*h = (struct neap__hull){0};
 }
 
-/* The last segment that begins at or before l, -1 without one. */
+/* The last segment that begins at or before l, -1 where there is none. */
 static int64_t find(const struct neap__hull *h, double l)
 {
 	int64_t low = -1, high = h->count;
@@ -73,7 +69,7 @@ double neap__hull_slope(const struct neap__hull *h, double l, double steepest)
 
 double neap__hull_below(const struct neap__hull *h, double slope)
 {
-	int64_t low = 0, high = h->count; /* the first that is not below */
+	int64_t low = 0, high = h->count; /* finds the first segment that is not below */
 	while (low < high) {
 		int64_t i = low + (high - low) / 2;
 		if (h->s[i].slope < slope - tie(slope))
@@ -84,7 +80,7 @@ double neap__hull_below(const struct neap__hull *h, double slope)
 	return low < h->count ? h->s[low].at : h->end;
 }
 
-/* What a sweep has passed of f (0) and of g (1). */
+/* How far a sweep has come on f (0) and on g (1), and which of them is the hull there. */
 struct sweep {
 	double at[2], value[2];
 	int winner;
@@ -115,7 +111,7 @@ int neap__hull_sweep(struct neap__hull *out, const struct neap__hull *f, const s
 			return out->count > most ? -1 : 0;
 		double length = which == 0 ? f->s[i++].length : which == 1 ? a->s[j++].length : 0;
 		if (which == 2) {
-			/* The last one may still grow: joined ones follow at the same slope. */
+			/* The last segment may still grow: what is joined to it has its slope. */
 			length = out->s[o++].length;
 		}
 		int side = which != 0;
@@ -129,7 +125,7 @@ int neap__hull_sweep(struct neap__hull *out, const struct neap__hull *f, const s
 int64_t neap__hull_centre(const struct neap__hull *a, const struct neap__hull *own, int64_t l)
 {
 	double units = (double)(l - 1);
-	int64_t low = -1, high = a->count; /* the last segment of `a` to begin within them */
+	int64_t low = -1, high = a->count; /* finds the last segment of `a` that begins within */
 	while (high - low > 1) {
 		int64_t i = low + (high - low) / 2;
 		if (a->s[i].at + neap__hull_below(own, a->s[i].slope - 1) <= units)

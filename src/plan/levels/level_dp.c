@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exact: the recurrences of level_solver.h bottom up, row by row, ascending in l. Only
- * cells are computed that a schedule cheaper than one known can meet: D(l; s) =
- * F(l) - s l + F*(s) >= 0 adds up over the parts of a split, s falling by one with
- * each sweep, so all of them have D <= Delta = cost - (s l - O*(s)) at s, s-1, ...
- * (With the hull for F: a set no smaller.) In a cell, splits are looked at
- * while their bound O(l-x) + x + r + P(x-1) by the hulls, convex in x and least at
- * the centre, is below the best one found.
+ * level_dp.c: the recurrences of level_solver.h bottom up, row by row, with rising l. Only the
+ * parts are computed that a schedule cheaper than a known one can meet.
+ *
+ *     F          O or P of a row; F* is its conjugate (convex_hull.h)
+ *     D(l; s)    F(l) - s l + F*(s), the deficiency of a part at slope s; 0 or more
+ *     Delta      known cost - ( s l - O*(s) ) for the whole chain, at its slope s
+ *
+ * The deficiencies of the parts of a split add up to that of the whole, where s falls by one
+ * with each sweep over the steps. So every part of a cheaper schedule has D <= Delta at one of
+ * s, s-1, ...; those lengths form one window for each slope. The hull stands for F in D, which
+ * makes the windows no smaller. In a part, splits are tried while their bound by the hulls,
+ *
+ *     O(l-x) + x + r + P(x-1),
+ *
+ * which is convex in x and least at the centre, is below the best cost found. Ours.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 
-#define LENGTH_MOST 4000000
-#define CELLS_MOST 4000000
-#define EXHAUSTIVE_MOST 64 /* stretches up to this are searched in full */
+#define LENGTH_MOST 4000000 /* four columns of doubles: 128 MB */
+#define CELLS_MOST 4000000  /* decisions of 8 bytes: 32 MB */
+#define EXHAUSTIVE_MOST 64  /* lengths whose splits are all tried: cheaper than bounds */
+#define BOUND_WORK 100	    /* look-ups that the search for a window or interval counts as */
+#define CELL_WORK 4	    /* and a part without that search */
+#define ROUNDING 1e-14	    /* relative; two costs that differ by less are equal */
 
+/* Lengths, or splits, from..to. */
 struct window {
 	int64_t from, to;
 };
@@ -27,9 +40,9 @@ struct row {
 	struct neap__levels *x;
 	int k;
 	int64_t m;
-	const struct neap__hull *right, *own; /* hulls of O_m-1 and P_m */
-	const double *f, *before;	      /* f_k, O_m-1 */
-	double *p, *o;			      /* P_m, O_m */
+	const struct neap__hull *right, *own; /* hulls of O_k,m-1 and P_k,m */
+	const double *f, *before;	      /* f_k, O_k,m-1 */
+	double *p, *o;			      /* P_k,m, O_k,m */
 	double read, write;
 	struct window *windows;
 	int64_t count;
@@ -39,7 +52,7 @@ struct row {
 struct level_job {
 	struct neap__levels *x;
 	int64_t length, cells, work;
-	double slope, delta; /* of the whole chain, and what it may lose */
+	double slope, delta; /* s of the whole chain; Delta */
 	struct window *windows;
 	int64_t room;
 	double *column[4];
@@ -47,20 +60,10 @@ struct level_job {
 
 static int cell_add(struct neap__level_cells *c, int64_t l, int64_t choice, int writes)
 {
-	if (c->count == c->room) {
-		int64_t room = c->room ? 2 * c->room : 64;
-		int32_t *at = realloc(c->l, (size_t)room * sizeof *at);
-		if (at)
-			c->l = at;
-		int32_t *what = realloc(c->choice, (size_t)room * sizeof *what);
-		if (what)
-			c->choice = what;
-		if (!at || !what)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		c->room = room;
-	}
-	c->l[c->count] = (int32_t)l;
-	c->choice[c->count++] = writes ? (int32_t)choice : ~(int32_t)choice;
+	if (neap__grow(&c->cell, &c->room, c->count + 1, sizeof *c->cell) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	c->cell[c->count++] =
+		(struct neap__level_cell){(int32_t)l, writes ? (int32_t)choice : ~(int32_t)choice};
 	return 0;
 }
 
@@ -73,14 +76,14 @@ int64_t neap__level_dp_choice(const struct neap__levels *x, struct neap__level_p
 	int64_t low = 0, high = c->count;
 	while (low < high) {
 		int64_t i = low + (high - low) / 2;
-		if (c->l[i] < s.l)
+		if (c->cell[i].l < s.l)
 			low = i + 1;
 		else
 			high = i;
 	}
-	if (low == c->count || c->l[low] != s.l)
+	if (low == c->count || c->cell[low].l != s.l)
 		return -1;
-	int32_t choice = c->choice[low];
+	int32_t choice = c->cell[low].choice;
 	if (s.side == NEAP__LEVEL_LIVE)
 		return choice >= 0;
 	return choice >= 0 ? choice : ~choice;
@@ -91,22 +94,21 @@ void neap__level_dp_free(struct neap__level_tables *t)
 	if (!t)
 		return;
 	for (int k = 0; k < NEAP__LEVELS_MOST; k++) {
-		for (int64_t m = 0; t->row[k] && m < t->rows[k]; m++) {
-			free(t->row[k][m].l);
-			free(t->row[k][m].choice);
-		}
+		for (int64_t m = 0; t->row[k] && m < t->rows[k]; m++)
+			free(t->row[k][m].cell);
 		free(t->row[k]);
 	}
 	free(t);
 }
 
+/* D(l; slope) of a hull whose conjugate at the slope is given. */
 static double excess(
 	const struct neap__hull *h, double l, double slope, double conjugate, double steepest)
 {
 	return neap__hull_at(h, l, steepest) - slope * l + conjugate;
 }
 
-/* Lengths whose hull lies within delta of the line of a slope. */
+/* The lengths with D <= Delta at a slope. */
 static struct window window_around(
 	const struct level_job *j, const struct neap__hull *h, double slope)
 {
@@ -116,7 +118,7 @@ static struct window window_around(
 	int64_t low = 0, high = centre;
 	if (excess(h, (double)centre, slope, conjugate, steepest) > j->delta)
 		return (struct window){1, 0};
-	while (low < high) { /* the first within */
+	while (low < high) { /* finds the first */
 		int64_t i = low + (high - low) / 2;
 		if (excess(h, (double)i, slope, conjugate, steepest) <= j->delta)
 			high = i;
@@ -125,7 +127,7 @@ static struct window window_around(
 	}
 	struct window w = {low, centre};
 	low = centre, high = most;
-	while (low < high) { /* the last within */
+	while (low < high) { /* finds the last */
 		int64_t i = low + (high - low + 1) / 2;
 		if (excess(h, (double)i, slope, conjugate, steepest) <= j->delta)
 			low = i;
@@ -142,20 +144,14 @@ static int by_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* All windows of a row, disjoint and ascending, from length 1. */
+/* The windows of a row, disjoint and ascending, from length 1 on. */
 static int windows(struct level_job *j, const struct neap__hull *h, int64_t *count)
 {
 	int64_t n = 0;
 	for (double s = j->slope; s > -1 && j->work >= 0; s--) {
-		j->work -= 100;
-		if (n == j->room) {
-			int64_t room = j->room ? 2 * j->room : 64;
-			struct window *w = realloc(j->windows, (size_t)room * sizeof *w);
-			if (!w)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			j->windows = w;
-			j->room = room;
-		}
+		j->work -= BOUND_WORK;
+		if (neap__grow(&j->windows, &j->room, n + 1, sizeof *j->windows) < 0)
+			return neap__fail(-ENOMEM, "plan: out of memory");
 		struct window w = window_around(j, h, s);
 		if (w.from < 1)
 			w.from = 1;
@@ -174,6 +170,7 @@ static int windows(struct level_job *j, const struct neap__hull *h, int64_t *cou
 	return 0;
 }
 
+/* The least cost of the split x by the hulls. */
 static double bound(const struct row *r, int64_t l, int64_t x)
 {
 	double steepest = r->x->steepest;
@@ -181,7 +178,7 @@ static double bound(const struct row *r, int64_t l, int64_t x)
 	       neap__hull_at(r->own, (double)(x - 1), steepest);
 }
 
-/* The splits whose bound is at most `limit`, around the centre. */
+/* The splits whose bound is `limit` or less: an interval around the centre. */
 static struct window splits_below(const struct row *r, int64_t l, int64_t centre, double limit)
 {
 	int64_t low = 1, high = centre;
@@ -205,7 +202,7 @@ static struct window splits_below(const struct row *r, int64_t l, int64_t centre
 	return w;
 }
 
-/* One cell; what it took. */
+/* Computes P and O of one length; returns the work. */
 static int64_t compute_cell(struct row *r, int64_t l, int64_t *choice)
 {
 	double best = r->f[l];
@@ -216,7 +213,7 @@ static int64_t compute_cell(struct row *r, int64_t l, int64_t *choice)
 		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
 		if (cost < best)
 			best = cost, *choice = x;
-		w = splits_below(r, l, x, best * (1 - 1e-14));
+		w = splits_below(r, l, x, best * (1 - ROUNDING));
 	}
 	for (int64_t x = w.from; x <= w.to; x++) {
 		double cost = (double)x + r->before[l - x] + r->read + r->p[x - 1];
@@ -226,10 +223,10 @@ static int64_t compute_cell(struct row *r, int64_t l, int64_t *choice)
 	r->p[l] = best;
 	double saved = best + r->write;
 	r->o[l] = saved < r->f[l] ? saved : r->f[l];
-	return w.to - w.from + (l > EXHAUSTIVE_MOST ? 100 : 4);
+	return w.to - w.from + (l > EXHAUSTIVE_MOST ? BOUND_WORK : CELL_WORK);
 }
 
-/* 1 done, 0 too much work, or a negative code. */
+/* Computes all windows of a row. Returns 1, 0 where the work is too little, or -ENOMEM. */
 static int compute(struct level_job *j, struct row *r)
 {
 	for (int64_t i = 0; i < r->count; i++)
@@ -252,7 +249,7 @@ static void clear(double *column, int64_t length)
 		column[l] = INFINITY;
 }
 
-/* All rows of a level: column[0] holds f_k and is given O_k,c_k in the end. */
+/* All rows of a level; column[0] holds f_k before and O_k,c_k afterwards. Same returns. */
 static int level(struct level_job *j, int k)
 {
 	struct neap__levels *x = j->x;
@@ -289,7 +286,7 @@ static int level(struct level_job *j, int k)
 		int rc = compute(j, &r);
 		if (rc != 1)
 			return rc;
-		/* Every cell there is, and nothing gained: nor will the rows to come. */
+		/* One place more changed no length at all, so none of the later rows will. */
 		if (r.count == 1 && r.windows[0].from == 1 && r.windows[0].to == j->length &&
 			memcmp(o, before, bytes) == 0)
 			break;
@@ -299,7 +296,7 @@ static int level(struct level_job *j, int k)
 	return 1;
 }
 
-/* Revolve's: the step to l + 1 costs t advances, the least t with beta(c,t) > l. */
+/* f of the first level that is computed: Revolve's cost where level 0 is closed. */
 static void first_column(const struct neap__levels *x, double *f, int64_t length)
 {
 	clear(f, length);

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo: costs and counts of the stretches a schedule may meet, top down. By the
- * hulls: P takes their centre split, or the levels below where those may cost less;
- * O writes or does not, whichever is cheaper. By tables: as those say.
+ * level_memo.c: costs and counts of the parts that a schedule meets, top down. Each part is
+ * decided once and remembered. By the hulls, P takes their centre split, or the levels below
+ * where those may cost less; O writes or does not, whichever costs less. Where the dynamic
+ * program filled tables, its decisions are taken. A stack of parts replaces the recursion,
+ * which would be as deep as there are slots in use.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
-#define VALUES_MOST 200000
-#define WALK_MOST ((int64_t)1 << 23) /* steps down Revolve's stack */
-#define COST_MOST 4e18		     /* advances: two of them still fit 63 bits */
+#define VALUES_MOST 200000	     /* parts evaluated: 50 MB */
+#define WALK_MOST ((int64_t)1 << 23) /* slots whose saves are counted one by one */
+#define COST_MOST 4e18		     /* advances: two of them still fit into 63 bits */
 
+/* l has 40 bits, m 19, k 4, the side 1. */
 static uint64_t key_of(struct neap__level_part s)
 {
 	return (uint64_t)s.l << 24 | (uint64_t)s.m << 5 | (uint64_t)s.k << 1 | (uint64_t)s.side;
@@ -27,7 +31,7 @@ static uint64_t mix(uint64_t key)
 	return key ^ key >> 29;
 }
 
-/* A live start with no place left at its level is one of the levels below. */
+/* A live first state with no place left at its level makes a part of the levels below. */
 static struct neap__level_part reduce(const struct neap__levels *x, struct neap__level_part s)
 {
 	while (s.side == NEAP__LEVEL_LIVE && s.m == 0 && s.k >= 0) {
@@ -42,7 +46,7 @@ static struct neap__level_part live(const struct neap__levels *x, int k, int64_t
 	return reduce(x, (struct neap__level_part){NEAP__LEVEL_LIVE, k, m, l});
 }
 
-/* O_k,m-1. */
+/* O_k,m-1(l) for P_k,m, the right part. */
 static struct neap__level_part right(
 	const struct neap__levels *x, struct neap__level_part s, int64_t l)
 {
@@ -81,19 +85,14 @@ static void memo_index(struct neap__level_memo *t, int64_t index)
 
 static int memo_grow(struct neap__level_memo *t)
 {
-	int64_t room = t->room ? 2 * t->room : 256;
-	struct neap__level_value *value = realloc(t->value, (size_t)room * sizeof *value);
-	if (value)
-		t->value = value;
-	int64_t *slot = calloc(2 * (size_t)room, sizeof *slot);
-	if (!value || !slot) {
-		free(slot);
+	int64_t *slot = NULL;
+	if (neap__grow(&t->value, &t->room, t->count + 1, sizeof *t->value) == 0)
+		slot = calloc(2 * (size_t)t->room, sizeof *slot);
+	if (!slot)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	}
 	free(t->slot);
 	t->slot = slot;
-	t->mask = 2 * room - 1;
-	t->room = room;
+	t->mask = 2 * t->room - 1;
 	for (int64_t i = 0; i < t->count; i++)
 		memo_index(t, i);
 	return 0;
@@ -117,7 +116,7 @@ void neap__level_memo_clear(struct neap__level_memo *t)
 	*t = (struct neap__level_memo){0};
 }
 
-/* Two stretches, one after the other. */
+/* Adds the counts of two parts that are done one after the other. */
 static void join(struct neap__level_counts *sum, const struct neap__level_counts *a,
 	const struct neap__level_counts *b)
 {
@@ -130,12 +129,13 @@ static void join(struct neap__level_counts *sum, const struct neap__level_counts
 	}
 }
 
+/* O of Revolve's closed form. */
 static void closed(const struct neap__levels *x, int64_t l, struct neap__level_value *v)
 {
 	const struct neap__level *level = &x->problem.level[0];
 	struct neap__binomial s = neap__binomial(l + 1, level->slots);
 	int64_t extra = neap__binomial_extra(&s), saves = 0;
-	/* Free saves into slots need no count, which takes as long as the stack is deep. */
+	/* Free saves into slots are not counted: counting takes time for each slot. */
 	if (level->write > 0 || level->tier > 0)
 		saves = 1 + neap__binomial_saves(s);
 	*v = (struct neap__level_value){.choice = 1};
@@ -148,7 +148,10 @@ static void closed(const struct neap__levels *x, int64_t l, struct neap__level_v
 			  : (double)extra + (double)saves * level->write + (double)l * level->read;
 }
 
-/* P by steps to advance: the stretches x + ... or NULL ones still to be found. */
+/*
+ * P that advances `step` steps. This and the functions below return 1, or 0 where the value
+ * of *missing must be found first.
+ */
 static int split(const struct neap__levels *x, struct neap__level_part s, int64_t step,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -170,7 +173,7 @@ static int split(const struct neap__levels *x, struct neap__level_part s, int64_
 	return 1;
 }
 
-/* P of an open level, far from its end: as many equal splits as lead to `far`. */
+/* P of an unlimited level longer than `far`: as many equal splits as lead below it. */
 static int equal_splits(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -205,6 +208,7 @@ static int equal_splits(const struct neap__levels *x, struct neap__level_part s,
 	return 1;
 }
 
+/* P or O that leave the part to the levels below. */
 static int lower_levels(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -221,6 +225,7 @@ static int lower_levels(const struct neap__levels *x, struct neap__level_part s,
 	return 1;
 }
 
+/* P. */
 static int saved(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -243,6 +248,7 @@ static int saved(const struct neap__levels *x, struct neap__level_part s,
 	return 1;
 }
 
+/* O that saves the first state. */
 static int writes(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -252,7 +258,7 @@ static int writes(const struct neap__levels *x, struct neap__level_part s,
 		*missing = p;
 		return 0;
 	}
-	if (s.k > 0 && value->choice == 0) /* nothing is done with it there */
+	if (s.k > 0 && value->choice == 0) /* the saved state would not be read */
 		return lower_levels(x, s, v, missing);
 	*v = *value;
 	v->c.cost += x->problem.level[s.k].write;
@@ -261,6 +267,7 @@ static int writes(const struct neap__levels *x, struct neap__level_part s,
 	return 1;
 }
 
+/* O. */
 static int unsaved(const struct neap__levels *x, struct neap__level_part s,
 	struct neap__level_value *v, struct neap__level_part *missing)
 {
@@ -297,14 +304,8 @@ struct stack {
 
 static int push(struct stack *stack, struct neap__level_part s)
 {
-	if (stack->count == stack->room) {
-		int64_t room = stack->room ? 2 * stack->room : 64;
-		struct neap__level_part *grown = realloc(stack->s, (size_t)room * sizeof *grown);
-		if (!grown)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		stack->s = grown;
-		stack->room = room;
-	}
+	if (neap__grow(&stack->s, &stack->room, stack->count + 1, sizeof *stack->s) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
 	stack->s[stack->count++] = s;
 	return 0;
 }
@@ -317,7 +318,7 @@ static int evaluate_stack(struct neap__levels *x, struct stack *stack)
 		struct neap__level_value v;
 		if (x->closed && s.k == 0 && x->problem.level[0].write > 0)
 			x->counted_slots += x->problem.level[0].slots;
-		/* Each of those on the stack will be one more. */
+		/* Each part on the stack will be evaluated too. */
 		if (x->memo.count + stack->count > most ||
 			(x->counted_slots > WALK_MOST && x->memo.count > 2))
 			return neap__fail(NEAP_EINFEASIBLE, "too many different stretches");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* level_schedule.c: the recursion as a stack of left parts; plans from counts of transfers. */
 #include "plan/levels/level_schedule.h"
 
 #include <errno.h>
@@ -7,11 +8,13 @@
 #include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/core/sizing.h"
 
 /*
- * A left part to come, its start saved at `place` of level k; `count` of them in a
- * row, places and starts rising evenly, are one. part: of a closed level 0.
+ * A left part to come: l + 1 steps from step t0 on, its first state saved at `place` of level
+ * k, m places of the level free. `count` equal parts one behind the other, at places one
+ * behind the other, are one entry. part: the part as Revolve sees it, on a closed level 0.
  */
 struct left {
 	int64_t t0, l, m, place, count;
@@ -19,12 +22,13 @@ struct left {
 	int k;
 };
 
+/* Of the part at hand: its first state is live, or saved; DONE: the next one is popped. */
 enum level_standing { DONE, LIVE, SAVED };
 
 struct level_recursion {
 	struct neap__level_schedule how;
 	enum level_standing standing;
-	struct left now; /* the stretch at hand; place and part if it is saved */
+	struct left now; /* the part at hand; place and part where it is saved */
 	struct left *stack;
 	int64_t depth, room;
 	int64_t used[NEAP__LEVELS_MOST]; /* places of a level, closed ones not counted */
@@ -35,7 +39,7 @@ static int closed(const struct level_recursion *x, int k)
 	return k == 0 && x->how.closed;
 }
 
-/* Where a record lies; place becomes that on its tier. */
+/* The tier of a place; *place becomes the number of the place on that tier. */
 static int tier_of(const struct level_recursion *x, int k, int64_t *place)
 {
 	const struct neap__level_depths *d = &x->how.depths;
@@ -83,19 +87,14 @@ static void release(struct neap_schedule *s, int k, int64_t place, int64_t t)
 
 static int grow(struct level_recursion *x, int64_t room)
 {
-	struct left *stack = realloc(x->stack, (size_t)room * sizeof *stack);
-	if (!stack)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->stack = stack;
-	x->room = room;
-	return 0;
+	int rc = neap__grow(&x->stack, &x->room, room, sizeof *x->stack);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
 }
 
 static int64_t tables(struct neap_schedule *s, int64_t room)
 {
 	struct level_recursion *x = s->self;
-	if (room > x->room)
-		NEAP_TRY(grow(x, room));
+	NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
@@ -109,13 +108,12 @@ static int push(struct level_recursion *x, const struct left *part)
 		top->count++;
 		return 0;
 	}
-	if (x->depth == x->room)
-		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
+	NEAP_TRY(grow(x, x->depth + 1));
 	x->stack[x->depth++] = *part;
 	return 0;
 }
 
-/* The topmost left part, off the stack. */
+/* Takes the topmost left part off the stack. */
 static struct left pop(struct level_recursion *x)
 {
 	struct left *top = &x->stack[x->depth - 1], part = *top;
@@ -127,7 +125,7 @@ static struct left pop(struct level_recursion *x)
 	return part;
 }
 
-/* Reverses the step at t, whose state is live, and reads the next start. */
+/* Reverses step t, whose state is live, and reads the first state of the next left part. */
 static int leaf(struct neap_schedule *s, int64_t t)
 {
 	struct level_recursion *x = s->self;
@@ -153,7 +151,7 @@ static int leaf(struct neap_schedule *s, int64_t t)
 	return 0;
 }
 
-/* Goes on with a stretch whose start is live only. */
+/* Goes on with a part whose first state is live only. */
 static void go_live(struct level_recursion *x, int k, int64_t m, int64_t t0, int64_t l)
 {
 	while (m == 0 && k > 0) {
@@ -335,7 +333,7 @@ void neap__level_schedule_refuse(struct neap_plan *plan, const struct neap_probl
 		(long long)least, least == 1 ? "" : "s", (unsigned long long)best);
 }
 
-/* bytes += states S; 1 beyond 63 bits. */
+/* *bytes += states * state. 1 where that exceeds 63 bits, else 0. */
 static int add_states(uint64_t *bytes, int64_t states, uint64_t state)
 {
 	uint64_t more;

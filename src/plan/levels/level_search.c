@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* level_search.c: a variant as a problem of levels, its solution as a plan. */
+#include "plan/levels/level_search.h"
+
 #include <math.h>
 #include "base/fail.h"
-#include "plan/levels/level_search.h"
 #include "plan/levels/level_schedule.h"
 #include "plan/core/sizing.h"
 
-/* Work of the exact tables worth one simulation. */
+/* Work of the dynamic program that counts as one simulation of `effort`. */
 #define WORK 500
+#define EFFORT 2000 /* simulations, unless params say otherwise */
 /*
- * Beyond so many slots few stretches are looked at and nothing is proved: the problem
- * is easy, and its tables would be large. Where copies cost, counting them takes as
- * long as Revolve's stack is deep: no more slots than that are used, unless all states
- * fit.
+ * With more slots than SLOTS_MANY the problem is easy and its tables would be large: PARTS_MOST
+ * parts are evaluated and nothing is proved. Where copies cost time, counting them takes time
+ * for each slot, so no more than SLOTS_COUNTED are used, unless all states fit.
  */
 #define SLOTS_MANY 4096
 #define PARTS_MOST 1500
@@ -19,11 +21,13 @@
 
 enum level_order { WRITE_FIRST, READ_FIRST, SUM, ORDERS };
 
+/* The number of sets (level_search.h). */
 static int sets(const struct neap_problem *p)
 {
 	return 2 * p->ntiers + 3;
 }
 
+/* Returns 1 where the set contains the tier, of n tiers. */
 static int has(int set, int tier, int n)
 {
 	return set == 0 || set == tier || set == n + 2 + tier;
@@ -56,13 +60,13 @@ static void insert(struct neap__levels_problem *levels, struct neap__level level
 	levels->level[i] = level;
 }
 
-/* Of the places of a level those that are used: all of them, or as many as can be counted. */
+/* The places of a level that are used: all of them, or as many as can be counted. */
 static int64_t counted(int64_t places, int64_t length, double cost)
 {
 	return cost > 0 && places > SLOTS_COUNTED && places < length ? SLOTS_COUNTED : places;
 }
 
-/* The levels of a variant; 0 where the budget does not hold its fixed bytes and a tape. */
+/* The levels of a variant. Returns 1, 0 where the budget does not hold a tape. */
 static int arrange(struct neap__levels_problem *levels, const struct neap_problem *p, int variant)
 {
 	int set = variant / ORDERS, order = variant % ORDERS;
@@ -104,7 +108,7 @@ static int64_t work_of(const struct neap_params *params, const struct neap__leve
 {
 	if (levels->parts_most)
 		return 0;
-	int64_t effort = params->effort ? params->effort : 2000;
+	int64_t effort = params->effort ? params->effort : EFFORT;
 	int64_t work = effort > INT64_MAX / WORK ? INT64_MAX : effort * WORK;
 	return levels->length <= NEAP__LEVELS_SHORT && work < NEAP__LEVELS_SHORT_WORK
 		       ? NEAP__LEVELS_SHORT_WORK
@@ -131,7 +135,7 @@ static void fill(struct neap_plan *plan, const struct neap_problem *problem,
 				neap__level_schedule_calls(&problem->chain));
 }
 
-/* One variant: plan is filled where it is feasible. */
+/* Fills the plan of a variant where it is feasible. */
 static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int variant)
 {
@@ -151,7 +155,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	return 0;
 }
 
-/* Is the order of the levels another than with lower variants of the set? */
+/* Returns 1 where no lower variant of the set has the same order of levels, else 0. */
 static int is_new(const struct neap_problem *p, int variant)
 {
 	struct neap__levels_problem levels, other;

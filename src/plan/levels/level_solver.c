@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * solved: hulls of all rows, then the schedule that follows them top down, then,
- * where its cost is above the hull (a lower bound for every length), the exact
- * dynamic programme as far as the work allowed goes.
+ * level_solver.c: builds the hulls of all rows, then evaluates the schedule that follows them
+ * top down. Where its cost is above the hull, a lower bound at every length, the exact dynamic
+ * program tries to prove or improve it. The recurrence is H-Revolve's, the hulls are ours.
  *
- * A top level without limit is one row: P's hull is that of m = 1 up to the slope
- * s_c = f + min over its vertices of (w + r + value) / (at + 1), then straight for
- * ever; O's is that of the levels below up to s_c. A limited top level is solved
- * without its limit first: if that schedule has room in it, it is optimal.
+ * A top level without limit has one row. Its P has the hull of m = 1 up to the slope
+ *
+ *     s_c = 1 + min over the vertices of ( w + r + value ) / ( at + 1 )
+ *
+ * and is straight from there on; its O has the hull of the levels below up to s_c and is then
+ * straight too. s_c is the cost of a step of a long chain. A top level with a limit is solved
+ * without it first: a schedule that uses no more places than there are is optimal.
  */
 #include "plan/levels/level_solver.h"
 
@@ -16,13 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
-#define ROWS_MOST 4096
-#define SEGMENTS_MOST 600000
-#define SLOTS_MOST 500000 /* m has 19 bits in memo's keys */
-#define FAR 20000
+#define ROWS_MOST 4096	     /* rows of a level; a level of more places uses these */
+#define SEGMENTS_MOST 600000 /* of all hulls: 32 bytes each, 19 MB */
+#define SLOTS_MOST 500000    /* m has 19 bits in the keys of level_memo.c */
+#define FAR 20000	     /* shorter parts of an unlimited level are split one by one */
+#define STEEPEST_FIRST 8     /* slopes are tried from here up, doubled each time */
+#define STEEPEST_MOST 1e13   /* beyond it a step would be advanced 10^13 times */
+#define STRAIGHT 1e18	     /* the length of a segment that never ends */
 
 const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int64_t m)
 {
@@ -33,13 +40,13 @@ const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int
 	if (k == 0 && x->closed)
 		return &x->revolve;
 	const struct neap__hull_rows *rows = &x->rows[k];
-	return &rows->o[(m == 0 || m > rows->rows ? rows->rows : m) - 1];
+	return &rows->row[(m == 0 || m > rows->rows ? rows->rows : m) - 1].o;
 }
 
 const struct neap__hull *neap__levels_p(const struct neap__levels *x, int k, int64_t m)
 {
 	const struct neap__hull_rows *rows = &x->rows[k];
-	return &rows->p[(m > rows->rows ? rows->rows : m) - 1];
+	return &rows->row[(m > rows->rows ? rows->rows : m) - 1].p;
 }
 
 int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int64_t l)
@@ -49,7 +56,7 @@ int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int6
 		neap__levels_o(x, k, unlimited ? 1 : m - 1), neap__levels_p(x, k, m), l);
 }
 
-/* Revolve's: beta(c,t) - beta(c,t-1) lengths of slope t. */
+/* The hull of Revolve in c slots: beta(c,t) - beta(c,t-1) lengths of slope t (binomial.h). */
 static int revolve_hull(struct neap__levels *x)
 {
 	long double beta = 1, c = (long double)x->problem.level[0].slots;
@@ -68,13 +75,12 @@ static int revolve_hull(struct neap__levels *x)
 static void free_rows(struct neap__hull_rows *rows)
 {
 	for (int64_t m = 0; m < rows->rows; m++) {
-		neap__hull_free(&rows->p[m]);
-		neap__hull_free(&rows->o[m]);
+		neap__hull_free(&rows->row[m].p);
+		neap__hull_free(&rows->row[m].o);
 	}
-	free(rows->p);
-	free(rows->o);
-	rows->p = rows->o = NULL;
-	rows->rows = 0;
+	free(rows->row);
+	rows->row = NULL;
+	rows->rows = rows->room = 0;
 }
 
 static void free_hulls(struct neap__levels *x)
@@ -84,7 +90,7 @@ static void free_hulls(struct neap__levels *x)
 		free_rows(&x->rows[k]);
 }
 
-/* Are two hulls the same up to a length? */
+/* Returns 1 where two hulls are equal up to a length. */
 static int same(const struct neap__hull *a, const struct neap__hull *b, double upto)
 {
 	for (int64_t i = 0;; i++) {
@@ -92,67 +98,52 @@ static int same(const struct neap__hull *a, const struct neap__hull *b, double u
 		if (at >= upto)
 			return 1;
 		if (i >= a->count || i >= b->count ||
-			fabs(a->s[i].slope - b->s[i].slope) > 1e-11 * (1 + a->s[i].slope) ||
+			fabs(a->s[i].slope - b->s[i].slope) >
+				NEAP__HULL_TIE * (1 + a->s[i].slope) ||
 			(a->s[i].length != b->s[i].length &&
 				fmin(a->s[i].length, b->s[i].length) + at < upto))
 			return 0;
 	}
 }
 
-static int add_row(struct neap__hull_rows *rows, int64_t *room)
-{
-	if (rows->rows == *room) {
-		int64_t more = *room ? 2 * *room : 8;
-		struct neap__hull *p = realloc(rows->p, (size_t)more * sizeof *p);
-		if (p)
-			rows->p = p;
-		struct neap__hull *o = realloc(rows->o, (size_t)more * sizeof *o);
-		if (o)
-			rows->o = o;
-		if (!p || !o)
-			return -1;
-		*room = more;
-	}
-	rows->p[rows->rows] = rows->o[rows->rows] = (struct neap__hull){0};
-	rows->rows++;
-	return 0;
-}
-
-/* One row; -1 where tables grow too large. */
-static int next_row(struct neap__levels *x, int k, int64_t *room, int64_t *segments)
+/* Adds the hulls of the next row. 0, or -1 where the hulls grow too large. */
+static int next_row(struct neap__levels *x, int k, int64_t *segments)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
 	const struct neap__level *level = &x->problem.level[k];
 	int64_t m = rows->rows;
-	if (add_row(rows, room) < 0)
+	if (neap__grow(&rows->row, &rows->room, m + 1, sizeof *rows->row) < 0)
 		return -1;
-	const struct neap__hull *f = neap__levels_o(x, k, 0), *a = m ? &rows->o[m - 1] : f;
+	struct neap__hull_row *row = &rows->row[m];
+	*row = (struct neap__hull_row){0};
+	rows->rows++;
+	const struct neap__hull *f = neap__levels_o(x, k, 0), *a = m ? &rows->row[m - 1].o : f;
 	int64_t most = SEGMENTS_MOST - *segments;
-	if (neap__hull_sweep(&rows->p[m], f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
-		neap__hull_sweep(
-			&rows->o[m], f, &rows->p[m], 0, 0, level->write, x->steepest, most) < 0)
+	if (neap__hull_sweep(&row->p, f, a, 1, 1, 1 + level->read, x->steepest, most) < 0 ||
+		neap__hull_sweep(&row->o, f, &row->p, 0, 0, level->write, x->steepest, most) < 0)
 		return -1;
-	*segments += rows->p[m].count + rows->o[m].count;
+	*segments += row->p.count + row->o.count;
 	return 0;
 }
 
-/* The part of a hull below a slope, then straight for ever. */
+/* Sets *h to the part of a hull below a slope, and straight from there on. */
 static int straighten(struct neap__hull *h, const struct neap__hull *from, double slope)
 {
 	struct neap__hull cut = {0};
-	for (int64_t i = 0; i < from->count && from->s[i].slope < slope - 1e-11 * (1 + slope); i++)
+	for (int64_t i = 0;
+		i < from->count && from->s[i].slope < slope - NEAP__HULL_TIE * (1 + slope); i++)
 		if (neap__hull_push(&cut, from->s[i].slope, from->s[i].length) < 0)
 			return -1;
 	neap__hull_free(h);
 	*h = cut;
-	return neap__hull_push(h, slope, 1e18);
+	return neap__hull_push(h, slope, STRAIGHT);
 }
 
-/* 1 where the critical slope is not reached yet. */
+/* Cuts the row of an unlimited level at s_c. 0, 1 where s_c is not reached yet, or -1. */
 static int unlimited_row(struct neap__levels *x, int k)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
-	const struct neap__hull *p = &rows->p[0];
+	struct neap__hull *p = &rows->row[0].p, *o = &rows->row[0].o;
 	double fixed = x->problem.level[k].write + x->problem.level[k].read;
 	double t = fixed;
 	for (int64_t i = 0; i < p->count; i++) {
@@ -161,24 +152,23 @@ static int unlimited_row(struct neap__levels *x, int k)
 	}
 	if (t > x->steepest)
 		return 1;
-	if (straighten(&rows->p[0], &rows->p[0], t + 1) < 0 ||
-		straighten(&rows->o[0], neap__levels_o(x, k, 0), t + 1) < 0)
+	if (straighten(p, p, t + 1) < 0 || straighten(o, neap__levels_o(x, k, 0), t + 1) < 0)
 		return -1;
-	double base = neap__hull_below(&rows->p[0], t + 1) + neap__hull_below(&rows->o[0], t + 1);
-	double stride = 1 + neap__hull_below(&rows->p[0], t);
+	double base = neap__hull_below(p, t + 1) + neap__hull_below(o, t + 1);
+	double stride = 1 + neap__hull_below(p, t);
 	double far = fmax(FAR, 4 * (base + stride));
 	rows->stride = (int64_t)fmin(stride, 1e15);
 	rows->far = (int64_t)fmin(far, 1e15);
 	return 0;
 }
 
-/* O with all places of all levels. */
+/* The hull of the answer: O with all places of all levels. */
 static const struct neap__hull *top_hull(const struct neap__levels *x)
 {
 	return neap__levels_o(x, x->problem.count - 1, INT64_MAX);
 }
 
-/* All rows for slopes up to `steepest`: 0, 1 if that is too flat, -1 if too large. */
+/* Builds all rows for slopes up to `steepest`. 0, 1 where those are too flat, -1 too large. */
 static int build(struct neap__levels *x)
 {
 	int64_t segments = 0;
@@ -188,12 +178,12 @@ static int build(struct neap__levels *x)
 		return -1;
 	for (int k = x->closed; k < x->problem.count; k++) {
 		struct neap__hull_rows *rows = &x->rows[k];
-		int64_t slots = rows->unlimited ? 1 : x->problem.level[k].slots, room = 0;
+		int64_t slots = rows->unlimited ? 1 : x->problem.level[k].slots;
 		for (int64_t m = 1; m <= slots; m++) {
-			if (next_row(x, k, &room, &segments) < 0)
+			if (next_row(x, k, &segments) < 0)
 				return -1;
-			if (m > 1 && rows->o[m - 1].end >= l &&
-				same(&rows->o[m - 1], &rows->o[m - 2], l))
+			if (m > 1 && rows->row[m - 1].o.end >= l &&
+				same(&rows->row[m - 1].o, &rows->row[m - 2].o, l))
 				break;
 			if (m == ROWS_MOST) {
 				x->truncated |= m < slots;
@@ -208,14 +198,17 @@ static int build(struct neap__levels *x)
 	return top_hull(x)->end < l;
 }
 
-/* Hulls that reach the length, and somewhat steeper ones if those are not large. */
+/*
+ * Builds hulls that reach the length. Then adds slopes up to `slack` steeper, as far as they are
+ * not too large: parts whose deficiency (level_dp.c) is not 0 have such slopes.
+ */
 static int build_all(struct neap__levels *x)
 {
 	double l = (double)x->problem.length, slack = 3;
 	for (int k = 0; k < x->problem.count; k++)
 		slack += x->problem.level[k].write + x->problem.level[k].read;
 	int rc = 1;
-	for (x->steepest = 8; rc == 1 && x->steepest < 1e13; x->steepest *= 2)
+	for (x->steepest = STEEPEST_FIRST; rc == 1 && x->steepest < STEEPEST_MOST; x->steepest *= 2)
 		rc = build(x);
 	if (rc)
 		return neap__fail(NEAP_EINFEASIBLE, "too few places for as many steps");
@@ -229,7 +222,11 @@ static int build_all(struct neap__levels *x)
 	return 0;
 }
 
-/* Costs in units of an advance; levels without places or of no use are left out. */
+/*
+ * Copies the problem with costs in units of one advance, without the levels that have no
+ * places and those above a level without limit. Where an advance costs nothing, its price
+ * becomes a thousandth of the cheapest transfer.
+ */
 static void normalise(struct neap__levels *x, const struct neap__levels_problem *levels)
 {
 	double unit = levels->advance;
@@ -263,7 +260,7 @@ static void normalise(struct neap__levels *x, const struct neap__levels_problem 
 	}
 }
 
-/* Whether all costs are multiples of a quarter, within 2^50: then sums are exact. */
+/* 1/4 where all costs are multiples of 1/4 and small, so that sums are exact; else 0. */
 static double quantum(const struct neap__levels *x, double cost)
 {
 	for (int k = 0; k < x->problem.count; k++)
@@ -281,7 +278,7 @@ static int top_value(struct neap__levels *x, const struct neap__level_value **va
 	return neap__level_memo_evaluate(x, all, value);
 }
 
-/* Where the hulls leave a gap: the exact tables, if the work allowed suffices. */
+/* Where the hulls leave a gap: runs the dynamic program and takes its schedule if cheaper. */
 static int prove(struct neap__levels *x, int64_t work)
 {
 	const struct neap__level_value *value;
@@ -315,7 +312,7 @@ static int solve_with(struct neap__levels *x, int64_t work)
 	x->closed = first->write == 0 && first->read == 0;
 	if (!x->closed && (x->problem.revolve ||
 				  (first->slots > ROWS_MOST && first->slots < x->problem.length)))
-		x->closed = guide = 1; /* Revolve's order, whatever the copies cost */
+		x->closed = guide = 1; /* Revolve's order, whatever its copies cost: not optimal */
 	x->rows[top].unlimited =
 		x->problem.level[top].slots >= x->problem.length && !(top == 0 && x->closed);
 	if (top > 0 || !x->closed)
@@ -393,7 +390,7 @@ int64_t neap__levels_period(const struct neap__levels_problem *levels, double fi
 	struct neap__level *level = &x.problem.level[0];
 	double best = fixed / x.problem.advance, period = 1;
 	x.closed = (level->write == 0 && level->read == 0) || levels->revolve;
-	for (x.steepest = 8; x.problem.count > 0 && best > 0; x.steepest *= 2) {
+	for (x.steepest = STEEPEST_FIRST; x.problem.count > 0 && best > 0; x.steepest *= 2) {
 		double least = best;
 		if (build(&x) < 0)
 			break;

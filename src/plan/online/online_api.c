@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onlinepush: the public face of online_schedule.h: actions for a chain whose length its caller
- * tells. */
+/*
+ * online_api.c: the public functions neap_online_*: a schedule for a chain whose caller says on
+ * the way how many steps there are (online_schedule.h).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* online_placement.c: the sums over kept states, and the ring of the optimal range. */
 #include "plan/online/online_placement.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
-#define SPACING_BITS 16 /* bits */
-#define AHEAD_BITS 40	/* no stretch is looked at beyond 2^AHEAD_BITS steps */
-#define ROOM_FIRST 64
-#define SPACING_SHARE 32
+#define SPACING_BITS 16	 /* new states lie 2^-16 of the way so far apart, at least */
+#define SPACING_SHARE 32 /* and c/32 steps: a change recounts few parts */
+#define AHEAD_BITS 40	 /* neap__placement_until looks 2^40 steps ahead at most */
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
-	*x = (struct neap__placement){
-		.costs = costs, .most = costs->slots, .room = ROOM_FIRST, .count = 1, .slots = 1};
-	x->kept = malloc(ROOM_FIRST * sizeof *x->kept);
-	if (!x->kept)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
+	*x = (struct neap__placement){.costs = costs, .most = costs->slots, .count = 1, .slots = 1};
+	NEAP_TRY(neap__placement_reserve(x, 1));
 	x->kept[0] = (struct neap__kept_state){0};
 	return 0;
 }
@@ -33,7 +30,7 @@ static int64_t cost(const struct neap__placement *x, int64_t l, int64_t j)
 	return neap__leaf_revolve_cost(x->costs, l, j);
 }
 
-/* Row i from row i - 1, whose part ends at row i's state; i's own part ends at `end`. */
+/* Entry i with its sums, from entry i - 1; part i ends at step `end`. */
 static struct neap__kept_state row(const struct neap__placement *x, int64_t i, int64_t end)
 {
 	struct neap__kept_state r = x->kept[i];
@@ -55,7 +52,7 @@ static struct neap__kept_state row(const struct neap__placement *x, int64_t i, i
 	return r;
 }
 
-/* Is it time to keep the live state, at t? *evicted: the state to go, 0 if there is room. */
+/* Returns 1 where the state at t is to be kept now. *evicted: the entry to drop, 0: none. */
 static int due(const struct neap__placement *x, int64_t t, int64_t *evicted)
 {
 	int64_t k = x->count - 1, l = t - x->kept[k].t;
@@ -89,7 +86,7 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 		low += step;
 		step *= 2;
 	}
-	while (step > 1) { /* not at low, but at low + step unless that is too far */
+	while (step > 1) { /* not due at low; due at low + step, unless that is too far */
 		int64_t half = step / 2;
 		if (!due(x, low + half, &evicted))
 			low += half;
@@ -100,25 +97,19 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t)
 
 int neap__placement_reserve(struct neap__placement *x, int64_t room)
 {
-	if (room <= x->room)
-		return 0;
-	struct neap__kept_state *kept = realloc(x->kept, (size_t)room * sizeof *kept);
-	if (!kept)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->kept = kept;
-	x->room = room;
-	return 0;
+	int rc = neap__grow(&x->kept, &x->room, room, sizeof *x->kept);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
 }
 
 int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 {
-	if (x->count == x->room)
-		NEAP_TRY(neap__placement_reserve(x, 2 * x->room));
+	NEAP_TRY(neap__placement_reserve(x, x->count + 1));
 	int64_t slot = x->count < x->slots ? x->kept[x->count].slot : x->slots++;
 	x->kept[x->count++] = (struct neap__kept_state){.t = t, .slot = slot};
 	return slot;
 }
 
+/* Entry i of the ring, from its head on. */
 static struct neap__kept_state *ring_entry(const struct neap__placement *x, int64_t i)
 {
 	int64_t base = x->full + 1, length = x->count - base;
@@ -134,6 +125,7 @@ static void reverse(struct neap__kept_state *k, int64_t n)
 	}
 }
 
+/* Rotates the ring so that it begins at its first entry: three reversals. */
 static void unroll_ring(struct neap__placement *x)
 {
 	int64_t base = x->full + 1, length = x->count - base;
@@ -143,6 +135,7 @@ static void unroll_ring(struct neap__placement *x)
 	x->head = 0;
 }
 
+/* Recounts the entries from `from` on, but the last. */
 static int update_rows(struct neap__placement *x, int64_t from)
 {
 	for (int64_t i = from; i + 1 < x->count; i++) {
@@ -160,7 +153,10 @@ void neap__placement_settle(struct neap__placement *x)
 	x->ring = 0;
 }
 
-/* The first of the ring goes, its part joins the one that grows. */
+/*
+ * Keeps the state at t in place of the first one of the ring, whose part joins the part that
+ * grows. A part at its full length leaves the ring to the next one.
+ */
 static int keep_in_ring(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {
 	struct neap__kept_state *first = ring_entry(x, 0);

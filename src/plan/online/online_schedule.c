@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online: going forward, one stretch of steps up to where the next state is to be
- * kept, and that state; once the length is known and reached, Revolve with leaves
- * (leaf_revolve.h) over the parts between the states kept, the last part first.
- *
- * The list of kept states is the stack of the reversal: entry i has i states before
- * it, entries above `count` hold the numbers of the slots that fell free.
+ * online_schedule.c: forward, each ADVANCE goes up to the step at which the next state is to be
+ * kept. Once the length is known and reached, the list of kept states is the stack of the
+ * reversal: entry i has i states before it, and entries above `count` hold the numbers of
+ * the slots that fell free.
  */
 #include "plan/online/online_schedule.h"
 
@@ -13,8 +11,10 @@
 #include "plan/core/sizing.h"
 
 /*
- * Pool, state and tape in bytes; in a classic problem in slots, one tape at a time
- * being free: C states and a tape of C + 1 in a pool of 2 C + 1.
+ * The sizes in the unit that leaf_revolve.h is to compute with: bytes, or slots in a classic
+ * problem. There one tape costs nothing: C slots and a tape of C + 1 units in a pool of 2 C + 1
+ * units give leaves of one step. In a mixed problem a tape takes a slot: a tape of 1 unit in a
+ * pool of C + 1.
  */
 static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, int64_t *tape)
 {
@@ -27,7 +27,7 @@ static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, i
 		int mixed = (c->flags & NEAP_CHAIN_MIXED) != 0;
 		*tape = mixed ? 1 : slots + 1;
 		*pool = slots + *tape;
-	} else if (*tape == 0) { /* any number of them fits */
+	} else if (*tape == 0) { /* any number of tapes fits */
 		*tape = 1;
 		*pool = *pool < 0 ? -1 : *pool + INT64_MAX / 4;
 	}
@@ -68,7 +68,7 @@ static int keep(struct neap__online *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* The length is reached: the parts as they lie. */
+/* Begins the reversal: finds the split of each part between kept states. */
 static void begin_reversal(struct neap__online *x)
 {
 	struct neap__placement *list = &x->placement;
@@ -97,7 +97,7 @@ static int forward(struct neap__online *x, struct neap_schedule *s)
 		neap__save(s, 0, 0);
 		return 0;
 	}
-	/* Kept when the chain goes on beyond the next step. */
+	/* The state before the last step is never kept: that step is recorded at once. */
 	if (x->at < x->steps - 1 && neap__placement_due(&x->placement, x->at))
 		return keep(x, s);
 	if (x->at < x->steps - 1) {
@@ -111,7 +111,7 @@ static int forward(struct neap__online *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* One split or one leaf; the start of the topmost part is live, or in its slot. */
+/* One split or one leaf. The first state of the topmost part is live or in its slot. */
 static int backward(struct neap__online *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online_schedule.h: the actions of a sweep whose length becomes known on the way: forward,
- * states are kept as online_placement.h says; then the chain is reversed from them, part
- * by part, each with the slots (and room for tapes) that are free by then.
+ * online_schedule.h: emits the actions of a sweep whose length becomes known on the way.
+ * Forward, states are kept as online_placement.h says. Then the chain is reversed from them,
+ * part by part, each with the slots and the room for tapes that are free by then.
  */
 #ifndef NEAP_PLAN_ONLINE_ONLINE_SCHEDULE_H
 #define NEAP_PLAN_ONLINE_ONLINE_SCHEDULE_H
@@ -10,30 +10,34 @@
 #include "plan/online/online_placement.h"
 #include "plan/core/schedule.h"
 
-#define NEAP__ONLINE_SLOTS 65536 /* at most */
+#define NEAP__ONLINE_SLOTS                                                                         \
+	65536 /* at most: a dropped state has the sums of all later ones counted again */
 
 struct neap__online {
 	struct neap__leaf_revolve costs;
 	struct neap__placement placement;
-	int64_t steps;	  /* T, or INT64_MAX as long as it is not known */
-	int64_t from, at; /* the last ADVANCE, behind which the live state stands; -1: undefined */
+	int64_t steps;	  /* T; INT64_MAX while the length is not known */
+	int64_t from, at; /* the last ADVANCE; the live state is at `at`, -1: undefined */
 	int64_t position; /* of the adjoint; -1: going forward */
 	int64_t level;	  /* of the part that starts with the live state */
 	int begun;	  /* x_0 was kept */
 	int turned;	  /* TURN is done */
 };
 
-/* Slots of a problem that a sweep of unknown length may use; 0: not even x_0 fits. */
+/* Slots that a sweep of unknown length may use; 0: not even x_0 fits. */
 int64_t neap__online_slots(const struct neap_problem *p);
-/* Sets x up with `slots` of them. 0 or -ENOMEM. */
+/* Sets *x up with `slots` slots. 0 or -ENOMEM. */
 int neap__online_init(struct neap__online *x, const struct neap_problem *p, int64_t slots);
 void neap__online_fini(struct neap__online *x);
-/* Emits the next few actions; with x->steps known at the end none. */
+/* Emits the next few actions; none at the end, once x->steps is known. 0 or -ENOMEM. */
 int neap__online_refill(struct neap__online *x, struct neap_schedule *s);
 
-/* online_api.c. Steps recorded at a time, at most. */
+/* In online_api.c: the steps that are recorded at once, at most. */
 int64_t neap__online_leaf(const struct neap_online *online);
-/* Tables as large as they get, so that next() allocates nothing; they are not touched. */
+/*
+ * Allocates all tables at their largest, so that neap_online_next allocates nothing. Untouched
+ * pages take no memory. 0 or -ENOMEM.
+ */
 int neap__online_reserve(struct neap_online *online);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* binomial.c: the closed forms; products are taken in 128 bits, quotients are exact. */
 #include "plan/recompute/binomial.h"
 
 #include "plan/core/sizing.h"
 
 typedef unsigned __int128 wide;
 
-/* beta(s,t) >= l? beta(s,t) = below (s+t) / t. */
+/* Returns 1 where beta(s,t) = below (s+t) / t is l or more. */
 static int holds(const struct neap__binomial *x)
 {
 	return (wide)x->below * (wide)(x->s + x->t) / (wide)x->t >= (wide)x->l;
 }
 
-/* Raises t until it holds; entered with below = beta(s, t-1) < l. */
+/* Raises t to the least that holds l steps; on entry below = beta(s, t-1) < l. */
 static void raise(struct neap__binomial *x)
 {
 	while (!holds(x)) {
@@ -31,12 +32,13 @@ struct neap__binomial neap__binomial(int64_t l, int64_t s)
 	return x;
 }
 
-/* beta(s-1, t-1) and beta(s, t-2) of a segment; the latter is 0 for t = 1. */
+/* beta(s-1, t-1) from beta(s, t-1). */
 static int64_t beta_fewer(const struct neap__binomial *x)
 {
 	return (int64_t)((wide)x->below * (wide)x->s / (wide)(x->s + x->t - 1));
 }
 
+/* beta(s, t-2) from beta(s, t-1); 0 for t = 1. */
 static int64_t beta_less(const struct neap__binomial *x)
 {
 	return (int64_t)((wide)x->below * (wide)(x->t - 1) / (wide)(x->s + x->t - 1));
@@ -85,7 +87,7 @@ int64_t neap__revolve_extra(int64_t steps, int64_t slots)
 	return neap__binomial_extra(&x);
 }
 
-/* Saves of a full segment: C(s-1+t, t) - 1, from beta(s,t) = l: l s / (s+t) - 1. */
+/* Saves of a full part besides the first: C(s-1+t, t) - 1, which is l s / (s+t) - 1. */
 static int64_t saves_full(const struct neap__binomial *x)
 {
 	return (int64_t)((wide)x->l * (wide)x->s / (wide)(x->s + x->t)) - 1;
@@ -102,7 +104,7 @@ int64_t neap__binomial_saves(struct neap__binomial x)
 	for (;;) {
 		if (neap__binomial_full(&x))
 			return count + saves_full(&x);
-		if (x.t == 1) /* a checkpoint at every step but the last */
+		if (x.t == 1) /* a state is kept before every step but the last */
 			return count + x.l - 2;
 		int64_t y = neap__binomial_split(&x);
 		struct neap__binomial left = {0}, right = {0};

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joinparts: u parts with M - 1, ..., M - u slots have to hold a and b steps, in
- * whatever order of the two chains; u = min(M - 2, a + b), since cutting a step off
- * a part never costs. A part with c slots holds beta(c,t) = C(c+t,c) steps at level
- * t, each step beyond level t - 1 costs t: where it is known which parts are whose,
- * the lengths are those that bring a chain's parts to the same level. All ways to
- * deal out the smallest parts are tried; with more than those, the larger ones go
- * to the chain that lacks most, and if the whole is not as good as all parts in one
- * pool would be, the recurrence G of join.c is searched in full.
+ * join_parts.c: the parts have c = M - 1, ..., M - u slots and hold a and b steps, in any order
+ * of the two chains; u = min(M - 2, a + b), since one part more never costs more.
+ *
+ *     beta(c,t)   C(c+t, c), the steps that a part with c slots holds at level t; each of its
+ *                 steps beyond beta(c,t-1) costs t advances (binomial.h)
+ *
+ * So once each part is assigned to a chain, the best lengths bring all parts of the chain to
+ * the same level. All assignments of the smallest parts are tried. Where there are more
+ * parts, each larger one goes to the chain that lacks most steps. If the result costs more
+ * than all parts would in one pool (a lower bound), the recurrence G is searched in full by
+ * divide and conquer. The method is ours.
  */
 #include "plan/recompute/join_parts.h"
 
@@ -15,17 +18,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/recompute/binomial.h"
 #include "plan/core/sizing.h"
 
-#define NEVER (INT64_MAX / 4)
-#define WORK_MOST 2e9
-#define CHOICES_MOST 1e8 /* cells of two bytes */
-#define SECOND 0x8000
-#define LEVELS_MOST 4096
-#define LEVEL_CELLS_MOST 4000000
-#define SMALL_PARTS 16
-#define ASSIGNMENTS_MOST 4000000 /* times their parts */
+#define NEVER (INT64_MAX / 4)	 /* a cost: cannot be done; two of them still add up */
+#define WORK_MOST 2e9		 /* sums of the full search */
+#define SUMS_A_CELL 16		 /* of the full search: about 2 log2 of a line */
+#define CHOICES_MOST 1e8	 /* cells of two bytes: 200 MB */
+#define SECOND 0x8000		 /* the bit of a choice that names the second chain */
+#define LEVELS_MOST 4096	 /* a part with 3 slots then holds 1.1e10 steps */
+#define LEVEL_CELLS_MOST 4000000 /* cells of 16 bytes: 64 MB */
+#define SMALL_PARTS 16		 /* parts of which all assignments are tried: 2^16 */
+#define ASSIGNMENTS_MOST 4000000 /* assignments times parts */
 
 typedef __int128 wide;
 
@@ -41,18 +46,18 @@ static int64_t beta(int64_t c, int64_t t, int64_t most)
 	return (int64_t)n;
 }
 
-/* What part i holds and takes at level t: beta(c,t) steps, c = slots - 1 - i. */
+/* Part i at level t: beta(c,t) steps with c = slots - 1 - i, and their advances. */
 struct level {
 	int64_t steps, advances;
 };
 
 struct part_assignment {
 	int64_t u, slots, length[2];
-	int64_t small; /* parts, the smallest ones, of which every deal is tried */
+	int64_t small; /* the last parts, of which all assignments are tried */
 	int64_t levels;
 	struct level *level; /* [levels + 1][u]; level 0: one step each */
 	double best;
-	uint32_t second; /* the parts dealt to the second chain, of the last SMALL_PARTS */
+	uint32_t second; /* the small parts of the second chain, a bit each, in the best one */
 };
 
 static const struct level *level_of(const struct part_assignment *d, int64_t t, int64_t i)
@@ -60,19 +65,14 @@ static const struct level *level_of(const struct part_assignment *d, int64_t t, 
 	return &d->level[t * d->u + i];
 }
 
-/* Levels until every part alone holds the longer chain, or as small as are worth it. */
+/* Fills levels until every part alone holds the longer chain, or up to the limits. */
 static int make_levels(struct part_assignment *d)
 {
 	int64_t longest = d->length[d->length[1] > d->length[0]], room = 0;
 	int enough = 0;
 	for (int64_t t = 0; !enough && t <= LEVELS_MOST && t * d->u < LEVEL_CELLS_MOST; t++) {
-		if (t == room) {
-			room = room ? 2 * room : 16;
-			void *more = realloc(d->level, (size_t)(room * d->u) * sizeof *d->level);
-			if (!more)
-				return neap__fail(-ENOMEM, "plan: out of memory");
-			d->level = more;
-		}
+		if (neap__grow(&d->level, &room, t + 1, (size_t)d->u * sizeof *d->level) < 0)
+			return neap__fail(-ENOMEM, "plan: out of memory");
 		struct level *row = d->level + t * d->u;
 		enough = 1;
 		for (int64_t i = 0; i < d->u; i++) {
@@ -85,7 +85,7 @@ static int make_levels(struct part_assignment *d)
 	return 0;
 }
 
-/* The two chains' sums at a level, over the parts dealt out as `side` says. */
+/* Steps and advances of each chain's parts at a level. */
 struct join_sums {
 	int64_t steps[2], advances[2];
 };
@@ -102,7 +102,7 @@ static void sum(const struct part_assignment *d, int64_t t, const struct neap__j
 	}
 }
 
-/* The first level at which a chain's parts hold it, or levels + 1. */
+/* The first level at which the parts of chain `side` hold it, or levels + 1. */
 static int64_t level_that_holds(
 	const struct part_assignment *d, const struct neap__join_part *part, int side)
 {
@@ -119,7 +119,7 @@ static int64_t level_that_holds(
 	return low;
 }
 
-/* Advance steps of parts dealt out like this, in each chain as even as can be; or INFINITY. */
+/* Advance steps of an assignment whose parts are at even levels; INFINITY: it cannot be. */
 static double evaluate(const struct part_assignment *d, const struct neap__join_part *part)
 {
 	double all = 0;
@@ -137,7 +137,7 @@ static double evaluate(const struct part_assignment *d, const struct neap__join_
 	return all;
 }
 
-/* The lengths that evaluate() counted. */
+/* Sets the lengths of the parts that evaluate() counted. */
 static void set_lengths(const struct part_assignment *d, struct neap__join_part *part)
 {
 	struct join_sums s;
@@ -157,6 +157,7 @@ static void set_lengths(const struct part_assignment *d, struct neap__join_part 
 	}
 }
 
+/* Assigns the small parts: bit i of `second` puts part i of them into the second chain. */
 static void assign_small(
 	const struct part_assignment *d, struct neap__join_part *part, uint32_t second)
 {
@@ -164,7 +165,7 @@ static void assign_small(
 		part[d->u - d->small + i].second = (int)(second >> i & 1);
 }
 
-/* What all parts in one pool would take: no deal takes less. */
+/* Advance steps if all parts held one chain of a + b steps: no assignment takes fewer. */
 static double pooled_bound(const struct part_assignment *d)
 {
 	double length = (double)d->length[0] + (double)d->length[1], before = 0, advances = 0;
@@ -182,7 +183,7 @@ static double pooled_bound(const struct part_assignment *d)
 	return 0;
 }
 
-/* All but the last, smallest SMALL_PARTS parts: the larger to the chain that lacks most. */
+/* Assigns each part, the largest first, to the chain that lacks most steps. */
 static void assign_large(const struct part_assignment *d, struct neap__join_part *part)
 {
 	double lack[2] = {(double)d->length[0], (double)d->length[1]}, all = 0;
@@ -203,8 +204,8 @@ static void assign_large(const struct part_assignment *d, struct neap__join_part
 }
 
 /*
- * Tries every way to deal the smallest parts out. 1 if that finds the optimum: all
- * parts were tried, or it takes no more than one pool would.
+ * Tries all assignments of the small parts. Returns 1 where the best one is the optimum: all
+ * parts are small, or the best one meets the lower bound; else 0.
  */
 static int enumerate(struct part_assignment *d, struct neap__join_part *part)
 {
@@ -243,7 +244,7 @@ static int assign(struct neap__join_part *part, int64_t u, int64_t a, int64_t b,
 	return rc;
 }
 
-/* A row or column of G of one u, every `stride`-th entry, and how it was come by. */
+/* A row or column of G for one u: every `stride`-th entry, and the choices that led to them. */
 struct join_line {
 	const int64_t *from;
 	int64_t *into;
@@ -253,7 +254,10 @@ struct join_line {
 	uint16_t mark;
 };
 
-/* into[n] = min(into[n], cost[n-k] + from[k]) for n in [first, last], k in [low, high]. */
+/*
+ * into[n] = min(into[n], cost[n-k] + from[k]) for n in [first, last], k in [low, high]. The best
+ * k does not fall when n rises, since R(y,c) is convex in y: divide and conquer.
+ */
 static void convolve(
 	const struct join_line *x, int64_t first, int64_t last, int64_t low, int64_t high)
 {
@@ -275,7 +279,7 @@ static void convolve(
 	convolve(x, n + 1, last, at < 0 ? low : at, high);
 }
 
-/* One more state kept: G(.,.,u) of G(.,.,u-1). */
+/* One part more: G(.,.,u) from G(.,.,u-1). */
 static void keep_one_more(int64_t *into, uint16_t *choice, const int64_t *from, const int64_t *cost,
 	int64_t a, int64_t b)
 {
@@ -293,6 +297,7 @@ static void keep_one_more(int64_t *into, uint16_t *choice, const int64_t *from, 
 	}
 }
 
+/* G of the present and of the next u; R(y, M-u); the choices for all u. */
 struct tables {
 	int64_t *g, *next, *cost;
 	uint16_t *choice; /* [u][a + 1][b + 1] */
@@ -310,7 +315,7 @@ static int make(struct tables *t, int64_t a, int64_t b, int64_t u)
 						       : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
-/* The best u of at most `most`; its parts are read off the choices. */
+/* Fills the choices for u = 1..most; returns the best u, 0 where there is none. */
 static int64_t fill(struct tables *t, int64_t a, int64_t b, int64_t slots, int64_t most)
 {
 	size_t cells = (size_t)(a + 1) * (size_t)(b + 1);
@@ -339,7 +344,7 @@ static int search(struct neap__join_part *part, int64_t *count, int64_t a, int64
 {
 	double cells = (double)(a + 1) * (double)(b + 1) * (double)most;
 	struct tables t;
-	if (cells * 16 > WORK_MOST || cells > CHOICES_MOST || a >= SECOND || b >= SECOND)
+	if (cells * SUMS_A_CELL > WORK_MOST || cells > CHOICES_MOST || a >= SECOND || b >= SECOND)
 		return NEAP_EINFEASIBLE;
 	int rc = make(&t, a, b, most);
 	int64_t u = rc == 0 ? fill(&t, a, b, slots, most) : 0;

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_parts.h: how two chains that meet in one loss are cut into parts. */
+/*
+ * join_parts.h: cuts two chains that meet in one loss into parts, so that the advance steps
+ * are the fewest. Each part is reversed by Revolve (binomial.h) while the first states of the
+ * other parts that are still to come take a slot each. The recurrence is in strategies/join.c.
+ *
+ *     a, b     steps of the two chains
+ *     M        slots for all states, live ones included (`slots`)
+ *     u        parts
+ *     R(y,c)   Revolve's advance steps of y steps in c slots
+ */
 #ifndef NEAP_PLAN_RECOMPUTE_JOIN_PARTS_H
 #define NEAP_PLAN_RECOMPUTE_JOIN_PARTS_H
 
@@ -7,14 +16,15 @@
 
 struct neap__join_part {
 	int64_t l;  /* steps */
-	int second; /* of the second chain */
+	int second; /* 1: of the second chain */
 };
 
 /*
- * Parts in an order that part[i] is done with i others kept below it, the last one
- * first, slots - 1 - i slots its own; each chain's come from its start on. *part is
- * the caller's to free, *advances those after the first sweep. 0, -ENOMEM, or
- * NEAP_EINFEASIBLE: too long to be searched. a, b at least 1, slots at least 4.
+ * Returns the parts in *part, which the caller frees, and their number in *count. The last
+ * part is reversed first; part[i] has slots - 1 - i slots, since i first states are kept
+ * beside it. The parts of each chain stand in the order of its steps. *advances gets the
+ * advance steps after the first sweep. Needs a, b >= 1 and slots >= 4. 0, -ENOMEM, or
+ * NEAP_EINFEASIBLE where the chains are too long to be searched.
  */
 int neap__join_parts(struct neap__join_part **part, int64_t *count, int64_t *advances, int64_t a,
 	int64_t b, int64_t slots);

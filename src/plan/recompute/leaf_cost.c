@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leafcost: Revolve with leaves (leaf_revolve.h) for parts whose lengths come one by one,
- * as they do where checkpoints were placed before the length was known. What is in
- * the tables is split as they say; any other part at a full length of one side, the
- * one whose two sides cost least by the tables and the chords between full lengths.
- * In a classic problem the chords are exact, so is the split.
+ * leaf_cost.c: Revolve with leaves (leaf_revolve.h) for parts whose lengths become known one
+ * by one, as they do where states were kept before the length of the chain was known
+ * (online_schedule.h). A part that the tables cover is split as they say. Any other part is
+ * split so that one of its parts is full, by the split whose two parts cost least, where the
+ * hull stands for a cost that is not known. In a classic problem the hull is the cost, so
+ * the split is optimal.
  */
 #include "plan/recompute/leaf_revolve.h"
+
+/* Levels of the full part: these many from the one that holds the whole part down, and 1. */
+#define LEVELS_TRIED 4
 
 struct neap__leaf_part neap__leaf_revolve_part(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
@@ -44,9 +48,9 @@ int64_t neap__leaf_revolve_split_loose(const struct neap__leaf_revolve *x,
 {
 	int64_t l = part->l, j = part->j, top = neap__leaf_revolve_level(x, l, j);
 	int64_t best = INT64_MAX, y = 0;
-	for (int64_t down = 0; down < 5; down++)
-		for (int side = 0; side < 2; side++) { /* the full one: right, left */
-			int64_t level = down == 4 ? 1 : top - down;
+	for (int64_t down = 0; down <= LEVELS_TRIED; down++)
+		for (int side = 0; side < 2; side++) { /* the full part: right, left */
+			int64_t level = down == LEVELS_TRIED ? 1 : top - down;
 			if (level < 1 || level > x->levels)
 				continue;
 			int64_t full = neap__leaf_vertex(x, level, side ? j : j + 1)->l;
@@ -63,7 +67,7 @@ int64_t neap__leaf_revolve_split_loose(const struct neap__leaf_revolve *x,
 	return y;
 }
 
-/* Of a part that is not loose. */
+/* The actions of a part that is not loose; advances -1 where they exceed 63 bits. */
 static struct neap__leaf_use measure(
 	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
 {
@@ -84,7 +88,7 @@ static void add(struct neap__leaf_use *all, const struct neap__leaf_use *more)
 	all->slots = more->slots > all->slots ? more->slots : all->slots;
 }
 
-/* One side of a split is full, so that the loose parts are one path. */
+/* One part of each loose split is full, so the loose parts form a single path. */
 struct neap__leaf_use neap__leaf_revolve_measure(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {

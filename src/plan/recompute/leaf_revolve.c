@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaves: three tools. Parts of few steps are split by the exact table. Full parts
- * split into full parts. Any other length is one path down from the root: at each
- * of its splits one side is full or a leaf, chosen by a beam search that values
- * the rest by the chord between full lengths.
+ * leaf_revolve.c: finds the splits of a chain in three ways. Parts of few steps are split by
+ * a table of exact costs. Full parts are split into full parts. Any other length is a path of
+ * splits from the root down: one part of each split is full or a leaf, the other part
+ * continues the path. A beam search chooses the path; it values the part that is left by
+ * the hull of its cost.
  */
 #include "plan/recompute/leaf_revolve.h"
 
@@ -11,27 +12,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
-#define VERTICES_MOST 1500000
-#define REACH_MOST 131072
-#define EXACT_CELLS 65536
+/*
+ * Limits of memory and of planning time. A cell of full parts has 48 bytes, a cell of exact
+ * costs 4; the work of the exact table is a sum of two costs. Tables for parts of any length
+ * are smaller, since a sweep of unknown length makes them when it starts.
+ */
+#define VERTICES_MOST 1500000 /* cells of full parts: 72 MB */
+#define REACH_MOST 131072     /* the same for parts of any length: 6 MiB */
+#define EXACT_CELLS 65536     /* cells of exact costs: 256 KiB */
 #define EXACT_WORK 10000000
-#define OPEN_CELLS 8192
+#define OPEN_CELLS 8192 /* the same for parts of any length */
 #define OPEN_WORK 200000
-#define BEAM_MOST 8
-#define BEAM_NODES 200000
+#define BEAM_MOST 8	  /* nodes of a generation of the beam search */
+#define BEAM_NODES 200000 /* nodes of all generations: long paths get narrower beams */
+#define LEVELS_NEAR 3	  /* levels tried below the level that holds a part */
+
+/* A full length beyond the chain, and advance steps beyond counting; two of them still add up. */
 #define BEYOND (INT64_MAX / 4)
 #define ADVANCES_MOST (INT64_MAX / 4)
-#define NEVER (INT32_MAX / 4)
+#define NEVER (INT32_MAX / 4) /* an exact cost: the part cannot be done */
 
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
 
+/* The actions of a leaf of l steps beside j kept states: none but its recording. */
 static use_t leaf_use(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	return (use_t){.peak = j * x->state + l * x->tape, .slots = j};
 }
 
+/* The actions of a part that is split after y steps. */
 static use_t join(const use_t *left, const use_t *right, int64_t y)
 {
 	return (use_t){
@@ -43,7 +55,7 @@ static use_t join(const use_t *left, const use_t *right, int64_t y)
 	};
 }
 
-/* Row `level` of the full lengths; those beyond the chain are not told apart. */
+/* Fills row `level` of the full parts. Lengths beyond the chain all become BEYOND. */
 static void fill_row(struct neap__leaf_revolve *x, int64_t level)
 {
 	struct neap__leaf_vertex *row = x->vertex + (level - 1) * (x->slots + 1);
@@ -77,7 +89,7 @@ static int make_rows(struct neap__leaf_revolve *x, int64_t room)
 	return 0;
 }
 
-/* Rows until a part fits; NEAP_EINFEASIBLE where they would be more than `most` cells. */
+/* Adds rows until L_t(j) >= l. NEAP_EINFEASIBLE where that takes more than `most` cells. */
 static int fill_rows(struct neap__leaf_revolve *x, int64_t l, int64_t j, int64_t most)
 {
 	int64_t width = x->slots + 1;
@@ -96,6 +108,7 @@ static int32_t *exact_row(const struct neap__leaf_revolve *x, int64_t j)
 	return x->exact_cost + j * (x->exact_most + 1);
 }
 
+/* The table of C(l,j) for as many steps as `cells` cells and `work` sums allow. */
 static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 {
 	int64_t width = x->slots + 1, most = cells / width - 1;
@@ -123,7 +136,6 @@ static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 	return 0;
 }
 
-/* The first level whose full length is l or more; levels + 1 if there is none. */
 int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t low = 1, high = x->levels + 1;
@@ -137,7 +149,6 @@ int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, 
 	return low;
 }
 
-/* Is the part's cost known? Then which, and how it is told. */
 int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
 	struct neap__leaf_part *part, int64_t *cost)
 {
@@ -157,7 +168,6 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 	return 1;
 }
 
-/* Chord between the full lengths around l. */
 double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t level = neap__leaf_revolve_level(x, l, j);
@@ -171,24 +181,27 @@ double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, i
 						 (double)(l - a->l) / (double)(b->l - a->l);
 }
 
+/* A node of the beam search: a part that is left to do, reached by `split` from its parent. */
 struct leaf_node {
-	int64_t l, j, cost;
-	double value;
-	int64_t parent;
-	struct neap__leaf_split split; /* by which it was reached */
+	int64_t l, j;
+	int64_t cost;	/* advance steps of all splits and full parts on the way to the node */
+	double value;	/* cost and the hull of what is left */
+	int64_t parent; /* number of a node */
+	struct neap__leaf_split split;
 };
 
 struct beam {
 	const struct neap__leaf_revolve *x;
 	struct leaf_node *nodes;
-	int64_t count, room, width; /* nodes so far; at most in a generation */
-	struct leaf_node best[BEAM_MOST];
+	int64_t count, room;		  /* nodes so far; allocated */
+	int64_t width;			  /* nodes of a generation at most */
+	struct leaf_node best[BEAM_MOST]; /* the next generation, best value first */
 	int64_t chosen;
-	struct leaf_node end; /* the best that is complete; l = 0: none yet */
+	struct leaf_node end; /* the best node whose part has a known cost; l = 0: none yet */
 	struct neap__leaf_part end_part;
 };
 
-/* Keeps the `width` most promising nodes of a generation, each part once. */
+/* Inserts a node among the `width` best of its generation. Equal parts stand once. */
 static void offer(struct beam *b, const struct leaf_node *n)
 {
 	struct neap__leaf_part part;
@@ -222,11 +235,12 @@ static void offer(struct beam *b, const struct leaf_node *n)
 	b->chosen++;
 }
 
+/* Offers both splits of a node in which one part is the full part of `level`. */
 static void expand_node(struct beam *b, int64_t parent, int64_t level)
 {
 	const struct neap__leaf_revolve *x = b->x;
 	struct leaf_node from = b->nodes[parent];
-	for (int side = 0; side < 2; side++) { /* the full side: right, left */
+	for (int side = 0; side < 2; side++) { /* the full part: right, left */
 		int64_t j = side ? from.j : from.j + 1;
 		if (level < 1 || level > x->levels || j > x->slots)
 			continue;
@@ -248,19 +262,13 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 	b->chosen = 0;
 	for (int64_t i = first; i < last; i++) {
 		int64_t level = neap__leaf_revolve_level(b->x, b->nodes[i].l, b->nodes[i].j);
-		for (int64_t near = level - 3; near <= level; near++)
+		for (int64_t near = level - LEVELS_NEAR; near <= level; near++)
 			if (near > 1)
 				expand_node(b, i, near);
 		expand_node(b, i, 1);
 	}
-	if (b->count + b->chosen > b->room) {
-		int64_t room = 2 * b->room + BEAM_MOST;
-		struct leaf_node *nodes = realloc(b->nodes, (size_t)room * sizeof *nodes);
-		if (!nodes)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		b->nodes = nodes;
-		b->room = room;
-	}
+	if (neap__grow(&b->nodes, &b->room, b->count + b->chosen, sizeof *b->nodes) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
 	for (int64_t i = 0; i < b->chosen; i++)
 		if (b->end.l == 0 || b->best[i].cost < b->end.cost)
 			b->nodes[b->count++] = b->best[i];
@@ -287,13 +295,12 @@ static int trace_path(struct neap__leaf_revolve *x, const struct beam *b)
 
 static int beam_search(struct neap__leaf_revolve *x)
 {
-	struct beam b = {.x = x, .room = 64, .count = 1};
+	struct beam b = {.x = x, .count = 1};
 	int64_t depth = x->levels + x->slots, first = 0;
 	b.width = BEAM_NODES / depth < BEAM_MOST ? BEAM_NODES / depth : BEAM_MOST;
 	if (b.width < 1)
 		b.width = 1;
-	b.nodes = malloc((size_t)b.room * sizeof *b.nodes);
-	if (!b.nodes)
+	if (neap__grow(&b.nodes, &b.room, b.count, sizeof *b.nodes) < 0)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	b.nodes[0] = (struct leaf_node){.l = x->steps};
 	int rc = 0;
@@ -346,7 +353,6 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	return y;
 }
 
-/* What a part takes; recursion is no deeper than slots and levels. */
 use_t neap__leaf_revolve_measure_known(
 	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
 {
@@ -361,7 +367,7 @@ use_t neap__leaf_revolve_measure_known(
 	return join(&a, &b, y);
 }
 
-/* The path of splits, from its end up to the root: it may be long. */
+/* The actions of the whole path, added from its end up to the root without recursion. */
 static use_t measure_path(const struct neap__leaf_revolve *x)
 {
 	use_t all = neap__leaf_revolve_measure_known(x, x->end);
@@ -376,7 +382,7 @@ static use_t measure_path(const struct neap__leaf_revolve *x)
 	return all;
 }
 
-/* One slot: leaves of m_1 steps from the end, the first of at most m_0. */
+/* k leaves of m_{j+1} steps from the end on, each reached by an advance from the start. */
 int neap__leaf_revolve_one_slot(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
@@ -393,8 +399,8 @@ int neap__leaf_revolve_one_slot(
 }
 
 /*
- * With as many slots as make sum m_j >= T every step but those of the last leaf
- * is advanced once; more slots make that leaf shorter.
+ * The slots that are of use: with m_0 + ... + m_j >= T every step but those of the last leaf is
+ * advanced once, and a slot more only makes that leaf shorter.
  */
 static int64_t slots_useful(const struct neap__leaf_revolve *x)
 {
@@ -426,7 +432,7 @@ static int plan_slots(struct neap__leaf_revolve *x)
 	return 0;
 }
 
-/* Cells that parts of any length may take. */
+/* Cells of full parts for parts of any length: at least 16 rows. */
 static int64_t cells_most(const struct neap__leaf_revolve *x)
 {
 	int64_t width = x->slots + 1;

@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logblocks: how many steps go into blocks, and where blocks begin. S, A, q bytes of a
- * state, a step's tape and a step's log, q < A; P bytes in all; n blocks cover s of T
- * steps, the tail is recorded on the first pass. A step in a block costs an advance and
- * a replay instead of a record, wherever the blocks begin: the least s that fits is best,
- * or the most, where that is less.
- *
- * At the turn, and while block j of l_j steps from step b_j is reversed:
- *
- *     states in slots       n S + (T - s) A + logs <= P      j S + l_j A + logs <= P
- *     states on the tier          (T - s) A + logs <= P            l_j A + logs <= P
- *     logs kept             logs = s q                       logs = (b_j + l_j) q
- *     logs on the tier      logs = l_{n-1} q                 logs = max(l_j, l_{j-1}) q,
- *                                                        l_j q + l_{j-1} q where early
- *
- * In slots blocks are as long as they can be, from the first one up: the fewest for the
- * steps they cover, and s follows from n, the least that works is best. On the tier all
- * but the last have the same length, which is the longest that fits.
+ * log_blocks.c: fits the blocks. A step in a block costs an advance and a replay instead of a
+ * record, wherever its block begins, so only s counts for time. With states in slots, blocks
+ * are as long as they can be, from the first one up: that gives the fewest blocks for the
+ * steps they cover, and s follows from n. With states on the tier, all blocks but the last
+ * have the same length, the longest that fits.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/recompute/log_blocks.h"
 #include "plan/core/sizing.h"
 
-#define BLOCKS_MOST ((int64_t)1 << 20) /* with states in slots, which are as many */
+#define BLOCKS_MOST ((int64_t)1 << 20) /* with states in slots: each block takes a slot */
 
 static int64_t lesser(int64_t a, int64_t b)
 {
@@ -34,6 +22,12 @@ static int64_t lesser(int64_t a, int64_t b)
 static int64_t greater(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+static int grow(struct neap__log_blocks *x, int64_t rows)
+{
+	int rc = neap__grow(&x->start, &x->start_room, rows, sizeof *x->start);
+	return rc < 0 ? neap__fail(rc, "plan: out of memory") : 0;
 }
 
 int neap__log_blocks_init(
@@ -50,9 +44,9 @@ int neap__log_blocks_init(
 		.window = 1};
 	if (!(mode & NEAP__LOG_SLOTS))
 		return 0;
-	x->start_room = 64;
-	x->start = calloc((size_t)x->start_room, sizeof *x->start);
-	return x->start ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
+	NEAP_TRY(grow(x, 1));
+	x->start[0] = 0;
+	return 0;
 }
 
 void neap__log_blocks_free(struct neap__log_blocks *x)
@@ -61,19 +55,7 @@ void neap__log_blocks_free(struct neap__log_blocks *x)
 	x->start = NULL;
 }
 
-static int grow(struct neap__log_blocks *x, int64_t rows)
-{
-	if (rows <= x->start_room)
-		return 0;
-	int64_t *more = realloc(x->start, (size_t)rows * 2 * sizeof *more);
-	if (!more)
-		return neap__fail(-ENOMEM, "plan: out of memory");
-	x->start = more;
-	x->start_room = 2 * rows;
-	return 0;
-}
-
-/* Steps of block j at most, from step `start`, above one of `before` steps. */
+/* The longest block j that begins at step `start`, where block j - 1 has `before` steps. */
 static int64_t longest(const struct neap__log_blocks *x, int64_t j, int64_t start, int64_t before)
 {
 	int64_t room = x->pool - j * x->state, both = x->tape + x->log, most;
@@ -84,12 +66,12 @@ static int64_t longest(const struct neap__log_blocks *x, int64_t j, int64_t star
 	} else {
 		most = lesser(room / both, (room - before * x->log) / x->tape);
 	}
-	if (!(x->mode & NEAP__LOG_LOCAL)) /* while it is logged */
+	if (!(x->mode & NEAP__LOG_LOCAL)) /* on the first pass, beside its state */
 		most = lesser(most, (room - x->state) / x->log);
 	return lesser(most, x->interval);
 }
 
-/* Steps that n blocks must cover, so that the turn fits. */
+/* The least s for n blocks whose turn fits. */
 static int64_t must_cover(const struct neap__log_blocks *x, int64_t n)
 {
 	int64_t more = x->p->chain.steps * x->tape + n * x->state - x->pool;
@@ -99,12 +81,13 @@ static int64_t must_cover(const struct neap__log_blocks *x, int64_t n)
 	return n > 0 ? greater(least, x->start[n - 1] + 1) : least;
 }
 
-/* Is a step cheaper in a block than in the tail? */
+/* Returns 1 where a step in a block takes less time than a step of the tail. */
 static int blocks_pay(const struct neap__log_blocks *x)
 {
 	return x->p->chain.advance + x->p->chain.replay < x->p->chain.record;
 }
 
+/* Fits blocks with states in slots: adds one block after the other. */
 static int fit_slots(struct neap__log_blocks *x)
 {
 	int64_t steps = x->p->chain.steps, covered = 0, before = 0;
@@ -128,7 +111,7 @@ static int fit_slots(struct neap__log_blocks *x)
 	return found;
 }
 
-/* With states on the tier: steps covered by blocks of `interval`, -1 if they do not fit. */
+/* With states on the tier: s for blocks of `interval` steps, -1 where they do not fit. */
 static int64_t covered_by(const struct neap__log_blocks *x, int64_t interval)
 {
 	int64_t steps = x->p->chain.steps, whole = steps * x->tape - x->pool, s, most;
@@ -149,7 +132,7 @@ static int64_t covered_by(const struct neap__log_blocks *x, int64_t interval)
 	return s > most || interval * x->tape > x->pool ? -1 : blocks_pay(x) ? most : s;
 }
 
-/* The longest interval of states on the tier, 0 for none. */
+/* With states on the tier: the longest interval that fits, 0 where none does. */
 static int64_t longest_interval(const struct neap__log_blocks *x)
 {
 	int64_t logs = (x->mode & NEAP__LOG_EARLY ? 2 : 1) * x->log, steps = x->p->chain.steps;
@@ -209,7 +192,7 @@ static int64_t length_of(const struct neap__log_blocks *x, int64_t j)
 	return neap__log_blocks_start(x, j + 1) - neap__log_blocks_start(x, j);
 }
 
-/* While block j is replayed or reversed. */
+/* Bytes while block j is replayed or reversed. */
 static int64_t bytes_backward(const struct neap__log_blocks *x, int64_t j)
 {
 	int64_t l = length_of(x, j), before = j > 0 ? length_of(x, j - 1) : 0, logs = l;
@@ -222,7 +205,7 @@ static int64_t bytes_backward(const struct neap__log_blocks *x, int64_t j)
 	return (x->mode & NEAP__LOG_SLOTS ? j * x->state : 0) + l * x->tape + logs * x->log;
 }
 
-/* While block j is advanced over the first time; of it `in_flight` blocks' logs are there. */
+/* Bytes while block j is logged; `window` logs at most are on their way to the tier. */
 static int64_t bytes_forward(const struct neap__log_blocks *x, int64_t j)
 {
 	int64_t first = x->mode & NEAP__LOG_LOCAL ? 0 : greater(j + 1 - x->window, 0);
@@ -231,6 +214,7 @@ static int64_t bytes_forward(const struct neap__log_blocks *x, int64_t j)
 	return states * x->state + logs * x->log;
 }
 
+/* Bytes at the turn. */
 static int64_t at_turn(const struct neap__log_blocks *x)
 {
 	int64_t logs = x->mode & NEAP__LOG_LOCAL ? x->body : x->n ? length_of(x, x->n - 1) : 0;
@@ -238,6 +222,7 @@ static int64_t at_turn(const struct neap__log_blocks *x)
 	       (x->p->chain.steps - x->body) * x->tape + logs * x->log;
 }
 
+/* Bytes of the first pass at its worst moment: of equal blocks, one of the last. */
 static int64_t peak_forward(const struct neap__log_blocks *x)
 {
 	int64_t most = 0, few = greater(x->window, x->staged) + 1;
@@ -259,15 +244,15 @@ int64_t neap__log_blocks_peak(const struct neap__log_blocks *x)
 			most = greater(most, bytes_backward(x, j));
 		return most;
 	}
-	/* Blocks of one length: the last three take the most. */
+	/* All blocks but the last have one length: one of the last three takes the most. */
 	for (int64_t j = greater(x->n - 3, 0); j < x->n; j++)
 		most = greater(most, bytes_backward(x, j));
 	return most;
 }
 
-void neap__log_blocks_set_windows(struct neap__log_blocks *x, int staged)
+void neap__log_blocks_set_windows(struct neap__log_blocks *x, int may_stage)
 {
-	int states = !(x->mode & NEAP__LOG_SLOTS) && staged, logs = !(x->mode & NEAP__LOG_LOCAL);
+	int states = !(x->mode & NEAP__LOG_SLOTS) && may_stage, logs = !(x->mode & NEAP__LOG_LOCAL);
 	x->staged = 0;
 	x->window = 1;
 	if (x->tier == 0 || x->p->tiers[x->tier - 1].flags & NEAP_TIER_SYNC)

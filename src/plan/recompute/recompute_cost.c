@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* recompute_cost.c: fills the table of Phi_t and L_t row by row, and looks up hull and split. */
 #include "plan/recompute/recompute_cost.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
-#define CELLS_MOST ((int64_t)1 << 21)
-#define SATURATED ((int64_t)1 << 62)
+#define CELLS_MOST ((int64_t)1 << 21) /* 32 MiB of cells */
+#define ROWS_LEAST 8		      /* rows that CELLS_MOST must leave room for */
+#define SATURATED ((int64_t)1 << 62)  /* two of them still fit into 63 bits and a sign */
 
 typedef __int128 wide;
 
@@ -41,15 +43,8 @@ int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j)
 
 static int reserve_cells(struct neap__recompute *costs, int64_t cells)
 {
-	if (cells <= costs->room)
-		return 0;
-	int64_t room = cells > 2 * costs->room ? cells : 2 * costs->room;
-	void *grown = realloc(costs->cells, (size_t)room * sizeof *costs->cells);
-	if (!grown)
-		return neap__fail(-ENOMEM, "plan: out of memory");
-	costs->cells = grown;
-	costs->room = room;
-	return 0;
+	int rc = neap__grow(&costs->cells, &costs->room, cells, sizeof *costs->cells);
+	return rc < 0 ? neap__fail(rc, "plan: out of memory") : 0;
 }
 
 static void next_row(struct neap__recompute *costs, int64_t t)
@@ -80,8 +75,8 @@ int neap__recompute_make(struct neap__recompute *costs, int64_t steps, int64_t p
 	costs->slots = pool < tape + state ? 0 : (pool - tape) / state;
 	if (costs->slots > steps - 1)
 		costs->slots = steps - 1;
-	if (costs->slots > CELLS_MOST / 8)
-		costs->slots = CELLS_MOST / 8;
+	if (costs->slots > CELLS_MOST / ROWS_LEAST)
+		costs->slots = CELLS_MOST / ROWS_LEAST;
 	NEAP_TRY(reserve_cells(costs, costs->slots + 1));
 	memset(costs->cells, 0, (size_t)(costs->slots + 1) * sizeof *costs->cells);
 	costs->levels = 0;
@@ -104,7 +99,10 @@ void neap__recompute_free(struct neap__recompute *costs)
 	memset(costs, 0, sizeof *costs);
 }
 
-/* The level whose line is the hull's at length l: the first t with Phi_{t+1} - Phi_t >= l. */
+/*
+ * The level t whose line t l - Phi_t is the highest at length l: the first t with
+ * Phi_{t+1} - Phi_t >= l, since Phi is convex in t.
+ */
 static int64_t hull_level(const struct neap__recompute *costs, int64_t l, int64_t j)
 {
 	int64_t low = 0, high = costs->levels;
@@ -118,6 +116,7 @@ static int64_t hull_level(const struct neap__recompute *costs, int64_t l, int64_
 	return low;
 }
 
+/* max_t ( t l - Phi_t ) beside j kept states. */
 static wide hull_extra(const struct neap__recompute *costs, int64_t l, int64_t j)
 {
 	int64_t t = hull_level(costs, l, j);
@@ -130,7 +129,7 @@ double neap__recompute_extra(const struct neap__recompute *costs, int64_t l, int
 	return (double)hull_extra(costs, l, j);
 }
 
-/* The last t with L_t(j) <= l. */
+/* The last level t with L_t <= l beside j kept states. */
 static int64_t level_within(const struct neap__recompute *costs, int64_t l, int64_t j)
 {
 	int64_t low = 0, high = costs->levels;
@@ -149,6 +148,7 @@ struct cut {
 	int64_t y;
 };
 
+/* Takes the split after y steps into account where both parts can be done. */
 static void consider(
 	const struct neap__recompute *costs, struct cut *best, int64_t l, int64_t j, int64_t y)
 {
@@ -162,8 +162,9 @@ static void consider(
 }
 
 /*
- * The sum of the two hulls is least on an interval; its ends are lengths at which
- * one of the parts meets the hull exactly, so those are the candidates.
+ * The sum of the hulls of both parts is least on an interval of y. At the ends of the interval
+ * one of the parts has a length L_t, at which the hull is its cost. So only such y are tried:
+ * L_t(j) for the last levels whose length is below l, and l - L_t(j+1) for levels around them.
  */
 int64_t neap__recompute_split(const struct neap__recompute *costs, int64_t l, int64_t j)
 {

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recompute_cost.h: what a pool of fast memory can do without a slow tier. Phi_t(p) is the
- * most that "t executions for each step" can save: the maximum, over lengths n and
- * schedules of n steps, of t n - (forward executions beyond one a step), from a
- * start that is live but not stored, in p bytes of slots and tapes:
+ * recompute_cost.h: the least recomputation that a pool of fast memory allows, with no slow
+ * tier. The table bounds the cost from below for every length and tells where to split a part.
  *
- *     Phi_0 = 0,   Phi_t(p) = max( t leaf(p), Phi_{t-1}(p) + Phi_t(p - S) while p - S >= A )
- *     leaf(p) = floor(p / A)
+ *     S, A       bytes of a state and of a tape
+ *     p          bytes of fast memory for kept states and tapes
+ *     j          kept states (slots taken); the table holds p = pool - j S, j = 0..slots
+ *     n          steps of a part whose first state is live, but not kept
+ *     t          level: executions of a step that are counted as given
+ *     leaf(p)    floor(p / A), the steps that are recorded at once
+ *     extra      forward executions beyond one a step
+ *     Phi_t(p)   max over n and over schedules of (t n - extra)
+ *     L_t(p)     the longest length at which Phi_t(p) is reached
  *
- * so that n steps take at least max_t (t n - Phi_t(p)) further executions, a
- * convex hull of the optimum that is met at the lengths
- * L_t(p) = leaf(p) or L_{t-1}(p) + L_t(p - S). With leaf = 1 it is Revolve.
+ *     Phi_0 = 0,   Phi_t(p) = max( t leaf(p), Phi_{t-1}(p) + Phi_t(p - S) )
+ *     extra(n, p) >= max_t ( t n - Phi_t(p) )
+ *     L_t(p) = leaf(p) or L_{t-1}(p) + L_t(p - S), as the maximum was reached
  *
- * The table holds p = pool - j S for j = 0..slots.
+ * The second term of Phi_t holds only while p - S >= A. The maximum over t is the greatest
+ * convex function below the true cost (its hull), and equals the cost at n = L_t(p). The
+ * recurrence is ours; with leaf(p) = 1 it is Revolve (binomial.h), where the hull is the cost.
  */
 #ifndef NEAP_PLAN_RECOMPUTE_RECOMPUTE_COST_H
 #define NEAP_PLAN_RECOMPUTE_RECOMPUTE_COST_H
@@ -22,31 +29,32 @@
 struct neap__recompute {
 	int64_t steps, pool, state, tape, leaf_most;
 	int64_t slots;	/* the most that leave room for a tape, at most steps - 1 */
-	int64_t levels; /* rows t = 0..levels are there */
+	int64_t levels; /* the rows t = 0..levels are filled */
 	int64_t reach;	/* the longest length, at most `steps`, that the rows cover */
 	struct neap__recompute_cell {
-		int64_t value, length; /* Phi_t and L_t, saturating */
-	} * cells;
-	int64_t room;
+		int64_t value, length; /* Phi_t and L_t, 2^62 where they are larger */
+	} * cells;		       /* [levels + 1][slots + 1] */
+	int64_t room;		       /* cells allocated */
 };
 
 /*
- * The table for chains of up to `steps` >= 1 steps. leaf_most limits the tapes of
- * a leaf (0: no limit); a tape of 0 bytes has no other limit. At most 2^21 cells:
- * then, or where no slot fits, reach may be less than steps. Start from all zero;
- * may be made again; free with neap__recompute_free. 0 or -ENOMEM.
+ * Fills the table for parts of up to `steps` >= 1 steps. leaf_most limits the steps of a leaf
+ * (0: no limit); nothing else limits a leaf of tapes of 0 bytes. `reach` stays below `steps`
+ * where the table would exceed 2^21 cells or where no slot fits. *costs is all zero or was
+ * filled before; neap__recompute_free frees the table. 0 or -ENOMEM.
  */
 int neap__recompute_make(struct neap__recompute *costs, int64_t steps, int64_t pool, int64_t state,
 	int64_t tape, int64_t leaf_most);
 void neap__recompute_free(struct neap__recompute *costs);
 
-/* Tapes that fit beside j slots. */
+/* The steps of a leaf beside j kept states. */
 int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j);
-/* The hull: executions beyond one a step of l <= reach steps beside j slots. */
+/* The hull of `extra` for l <= reach steps beside j kept states, in steps. */
 double neap__recompute_extra(const struct neap__recompute *costs, int64_t l, int64_t j);
 /*
- * Where leaf(j) < l steps beside j < slots slots are to be cut: keep the start in
- * a slot, go y steps, reverse l - y steps beside j + 1 slots, then y beside j.
+ * Returns y, the steps of the left part of l > leaf(j) steps beside j < slots kept states:
+ * keep the first state, advance y steps, reverse the right part of l - y steps beside j + 1
+ * kept states, then the left part of y steps beside j. 0: no split is possible.
  */
 int64_t neap__recompute_split(const struct neap__recompute *costs, int64_t l, int64_t j);
 

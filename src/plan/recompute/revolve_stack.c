@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* revolve_stack.c: one split or one step of Revolve at a time. */
 #include "plan/recompute/revolve_stack.h"
-#include <errno.h>
-#include <stdlib.h>
+
 #include "base/fail.h"
+#include "base/grow.h"
 
 static int grow(struct neap__revolve_stack *x, int64_t room)
 {
-	void *stack = realloc(x->stack, (size_t)room * sizeof *x->stack);
-	if (!stack)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->stack = stack;
-	x->room = room;
-	return 0;
+	int rc = neap__grow(&x->stack, &x->room, room, sizeof *x->stack);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
 }
 
 int64_t neap__revolve_stack_tables(struct neap_schedule *s, int64_t room)
 {
 	struct neap__revolve_stack *x = s->self;
-	if (room > x->room)
-		NEAP_TRY(grow(x, room));
+	NEAP_TRY(grow(x, room));
 	return x->room;
 }
 
 static int push(struct neap__revolve_stack *x, int64_t t0, struct neap__binomial part)
 {
-	if (x->depth == x->room)
-		NEAP_TRY(grow(x, x->room ? 2 * x->room : 64));
+	NEAP_TRY(grow(x, x->depth + 1));
 	x->stack[x->depth].t0 = t0;
 	x->stack[x->depth].part = part;
 	x->depth++;
@@ -38,8 +33,9 @@ int neap__revolve_stack_push(struct neap__revolve_stack *x, int64_t t0, int64_t 
 }
 
 /*
- * One level down from the topmost start, whose state is live and, for two steps
- * or more, stored in its slot: split and save, or reverse the one step left.
+ * Splits the topmost part and saves the first state of the right part, or reverses a part of
+ * one step. The first state of the topmost part is live; for two steps or more its slot
+ * holds that state too.
  */
 static int descend(struct neap__revolve_stack *x, struct neap_schedule *s)
 {

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * async: a state to the slow tier as often as possible without delaying the
- * computation, every I = ceil(max(time of a write, f) / f) steps; on the way back
- * Revolve between two of them, while the next one is read ahead (Kukreja,
- * Hueckelheim, Gorman, arXiv 1806.01117). The last segment is reversed at once.
+ * async.c: the strategy `async`: asynchronous multistage checkpointing (Kukreja, Hueckelheim and
+ * Gorman, arXiv 1806.01117). A state is sent to the slow tier every I steps, as often as the
+ * tier takes one without delaying the computation. On the way back, Revolve reverses the steps
+ * between two states while the next state is read. The last interval is reversed at once.
  *
- * Peak: s S + A, s the slots that fit, one of them for reading ahead if that pays.
+ *     I    ceil( max(seconds of a write, f) / f ) steps, f the seconds of an advance
+ *
+ * A plan of blocks (blocks/block_program.h) with J = I and k = 0.
+ *
+ * Peak: s S + A bytes (S a state, A a tape), s the slots that fit; one of them is reserved for
+ * the state that is read where that pays.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,7 +20,7 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-#define INTERVAL_MOST 700000 /* beyond it a block has too many operations to run */
+#define INTERVAL_MOST 700000 /* steps; a longer block has too many operations to run */
 
 static int64_t interval_of(
 	const struct neap_problem *problem, const struct neap_params *fixed, int tier)
@@ -29,6 +34,7 @@ static int64_t interval_of(
 	return interval < (double)c->steps ? (int64_t)interval : c->steps;
 }
 
+/* The plan with or without a slot for the state that is read, whichever is faster. */
 static int with_reserve(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	int64_t interval, struct neap__prefetch *prefetch)
 {
@@ -44,7 +50,7 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 	return 0;
 }
 
-/* Do Revolve's tables cover an interval with so many slots? They are small enough, or not. */
+/* Returns 1 where Revolve's table (recompute_cost.h) with `slots` slots reaches an interval. */
 static int covers(const struct neap_problem *problem, int64_t interval, int64_t slots)
 {
 	struct neap__recompute costs = {0};
@@ -55,7 +61,7 @@ static int covers(const struct neap_problem *problem, int64_t interval, int64_t 
 	return rc < 0 ? rc : reach >= interval;
 }
 
-/* The fewest slots with a plan: one, unless its tables would be too long; -1: none found. */
+/* The fewest slots whose table reaches the interval and whose plan works; -1: none found. */
 static int64_t slots_least(const struct neap_problem *problem, int tier, int64_t interval,
 	struct neap__prefetch *prefetch)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auto: the fastest feasible strategy, by predicted makespan; ties go to the
- * earlier row of the table, and rows after one at the lower bound are not asked. Where that is not
- * the lower bound and there is a slow tier, a search over plans of blocks (block_search.h) tries to
- * do better. Never worse than any of them by construction.
+ * auto.c: the strategy `auto`: the fastest feasible strategy by predicted makespan. Of equal
+ * makespans the earlier row of the table is taken; rows after one that meets the lower bound
+ * are not asked. Where no row meets the bound and there is a slow tier, plans of blocks are
+ * searched too (block_search.h), or plans of unequal stages (offload_search.h). So the answer
+ * is never slower than any row. Ours.
  */
 #include <math.h>
 #include "base/fail.h"
@@ -15,35 +16,39 @@
 #include "plan/core/plan_row.h"
 #include "plan/strategy_table.h"
 
-#define EFFORT 2000 /* simulations, unless params say otherwise */
+#define EFFORT 2000	     /* simulations, unless params say otherwise */
+#define STEPS_LONG 100000000 /* beyond it a simulation takes longer: a quarter of EFFORT */
 
-/* What the search finds through each tier, if it is better. */
+/* Relative: a plan so close to the bound ends a search; a plan must be faster by more to win. */
+#define AT_BOUND 1e-6
+#define AT_BOUND_STAGES 1e-9
+#define FASTER 1e-12
+
+/* Searches plans of blocks through each tier; takes the best one that is faster. */
 static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, double bound)
 {
 	const struct neap_chain *c = &problem->chain;
-	/* A simulation of a very long chain takes longer. */
-	int64_t usual = c->steps > 100000000 ? EFFORT / 4 : EFFORT;
+	int64_t usual = c->steps > STEPS_LONG ? EFFORT / 4 : EFFORT;
 	int64_t effort = fixed->effort ? fixed->effort : usual;
 	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
 		fixed->remote_chunk || fixed->interval)
 		return 0;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {.size = sizeof trial,
-			.strategy = neap__strategy_auto.name,
-			.chosen = neap__strategy_auto.name};
-		if (plan->feasible && plan->makespan <= bound * (1 + 1e-6))
+		struct neap_plan trial = {
+			.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
+		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
 		NEAP_TRY(neap__block_search(&trial, problem, tier, effort / problem->ntiers + 1,
 			plan->feasible ? plan->makespan : INFINITY));
 		if (trial.feasible &&
-			(!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+			(!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
 			*plan = trial;
 	}
 	return 0;
 }
 
-/* Unequal stages with tiers. */
+/* Searches plans of unequal stages with tiers; takes the best one if it is faster. */
 static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -51,7 +56,7 @@ static int search_stages(
 		.strategy = neap__strategy_auto.name,
 		.chosen = neap__strategy_auto.name};
 	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
-	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - 1e-12)))
+	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
 		*plan = trial;
 	return 0;
 }
@@ -68,13 +73,13 @@ static int solve(
 	uint64_t least = 0;
 	int found = 0;
 	for (int i = 0; neap__strategies[i]; i++) {
-		struct neap_plan trial = {.size = sizeof trial};
-		if (found && plan->makespan <= bound * (1 + 1e-12))
-			break; /* no other can be faster */
+		struct neap_plan trial;
+		if (found && plan->makespan <= bound * (1 + FASTER))
+			break; /* no other row can be faster */
 		if (neap__strategies[i] == &neap__strategy_auto)
 			continue;
 		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
-		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - 1e-12))) {
+		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - FASTER))) {
 			*plan = trial;
 			found = 1;
 		}
@@ -83,7 +88,7 @@ static int solve(
 	}
 	plan->feasible = found;
 	NEAP_TRY(search(plan, problem, fixed, bound));
-	if (problem->chain.stages && !(found && plan->makespan <= bound * (1 + 1e-9)))
+	if (problem->chain.stages && !(found && plan->makespan <= bound * (1 + AT_BOUND_STAGES)))
 		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
 	if (!plan->feasible) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bptt: store every tape, recompute nothing (Werbos 1990).
+ * bptt.c: the strategy `bptt`: keeps every tape and recomputes nothing, plain backpropagation
+ * through time (Werbos 1990). The fastest plan wherever T tapes of A bytes fit.
  *
- * Peak: T A.
+ * Peak: T A bytes.
  */
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hetero: the strategy `chain`: stages of different sizes and costs, by the dynamic
- * program of chain_table.h. A part is done by keeping its first state, going on to j
- * (recording the last stage on the way or not), doing the right part and then the
- * left one.
+ * chain.c: the strategy `chain`: stages of different sizes and costs, by the dynamic program of
+ * chain_table.h. A part is done by keeping its first state,
+ * advancing to stage j, with the stage before j recorded on the way or not, then doing the
+ * right part and then the left part. Chains of more stages than the tables are for are done by
+ * Revolve over the tapes as they are (long_chain.h) or in blocks (grouped_chain.h), each also
+ * as if every tape were the largest; the fastest of the four is taken.
  *
- * Chains of more stages than the tables are for: by Revolve over the tapes as they are
- * (long_chain.h), or in blocks (grouped_chain.h), either also as if every tape were the
- * largest; the fastest of the four.
- *
- * Peak: found by verifying the schedule, at byte level, before it is offered.
+ * Peak: found by verifying the schedule, in bytes, before the plan is offered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,22 +22,23 @@
 #include "plan/stages/chain_table.h"
 #include "plan/core/sizing.h"
 
-/* All sizes together are less: more is no better, and bytes stay in 63 bits. */
+/* All sizes together are less. More memory is no better, and bytes stay in 63 bits. */
 #define MEMORY_MOST ((uint64_t)1 << 61)
 
-/* A part that is still to be done; x_i lies in `slot`, or in the tape of i - 1. */
+/* Stages i..t, still to be done, with `bytes` for them; state i is in `slot`. */
 struct chain_part {
 	int64_t i, t, bytes, slot;
 	int taped;
 };
 
-#define IN_TAPE (-1)
-#define NOT_KEPT (-2) /* x_L on its way to the loss */
+/* Values of `slot` without a slot. */
+#define IN_TAPE (-1)  /* the tape of stage i - 1 holds the state */
+#define NOT_KEPT (-2) /* the last state, live until the loss */
 
 struct chain_schedule {
 	struct neap__chain_table tables;
 	struct chain_part *stack;
-	int64_t *free_slots; /* [steps + 1] numbers that may be taken, the lowest last */
+	int64_t *free_slots; /* [steps + 1] free numbers, the lowest last */
 	int64_t depth, free;
 	int64_t live; /* the live state's step, -1: none */
 };
@@ -59,6 +58,7 @@ static void drop(struct neap_schedule *s, struct chain_part *part)
 	part->slot = NOT_KEPT;
 }
 
+/* Makes the first state of a part live. */
 static void bring(struct neap_schedule *s, const struct chain_part *part)
 {
 	struct chain_schedule *x = s->self;
@@ -81,6 +81,7 @@ static void reverse(struct neap_schedule *s, int64_t i)
 	x->live = -1;
 }
 
+/* Does a part of one stage, or the loss. */
 static void do_leaf(struct neap_schedule *s, struct chain_part part)
 {
 	struct chain_schedule *x = s->self;
@@ -141,7 +142,7 @@ static int refill(struct neap_schedule *s)
 	if (part.i == part.t) {
 		do_leaf(s, part);
 	} else if (part.taped && !neap__backward_needs_input(s->problem.chain.stages)) {
-		/* The tape is all it needs. */
+		/* The backward of the last stage needs its tape only. */
 		reverse(s, part.t);
 		part.bytes += (int64_t)s->problem.chain.stages->tape[part.t];
 		part.t--;
@@ -189,10 +190,10 @@ static int open(struct neap_schedule *s)
 	return s->error;
 }
 
-/* Advancing further than this in all is not followed step by step. */
+/* A plan with more advance steps is refused: it would take too long to verify. */
 #define FOLLOWED_MOST ((int64_t)1000000000)
 
-/* A schedule of which every action goes by the clock on its way. */
+/* A schedule whose actions move a clock as they pass, so that one pass verifies and times. */
 struct chain_timed {
 	struct neap_schedule *schedule;
 	struct neap__clock clock;
@@ -233,7 +234,7 @@ static int timed_init(struct chain_timed *timed, const struct neap_problem *prob
 	return 0;
 }
 
-/* Verifies and simulates at byte level, in one pass. */
+/* Verifies and times the schedule of the plan in one pass; fills the plan. */
 static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 {
 	struct chain_timed timed;
@@ -263,7 +264,7 @@ static int measured(struct neap_plan *plan, const struct neap_problem *problem)
 	return 0;
 }
 
-/* The better one of the arrangements. */
+/* The fastest of the plans for long chains. */
 static int solve_long(struct neap_plan *plan, const struct neap_problem *problem)
 {
 	struct neap_plan best = *plan;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk-revolve: `h-revolve` with the slots and one slow tier, without limit if the tier
- * is large enough (Aupy, Herrmann, Hovland, Robert 2016, with as many reads of a state
- * as pay).
+ * disk_revolve.c: the strategy `disk-revolve`: `h-revolve` with the slots and one slow tier, which
+ * counts as unlimited where it holds all states (Aupy, Herrmann, Hovland and Robert 2016). A
+ * state is read as often as pays.
  *
- * Peak: s S + A and the staging of the tier, s slots used at most.
+ * Peak: s S + A bytes and the staging of the tier (S a state, A a tape, s slots in use).
  */
 #include "base/fail.h"
 #include "plan/levels/level_schedule.h"
@@ -12,7 +12,6 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-/* One tier at a time, and its staging. */
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {

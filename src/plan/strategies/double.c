@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * double: a state in the slow tier every R steps, and `standard` with chunks of
- * c inside every remote chunk ("Double" of arXiv 2412.11810). N = ceil(T/R)
- * remote chunks of m = ceil(R/c) local ones; the first ones are ragged. Forward,
- * the starts of all but the last remote chunk leave through staging slots, in
- * the room of the tapes that are not there yet. The last local chunk of a remote
- * chunk is recorded as the pass reaches it, and the last remote chunk within the
- * first pass, so that L + (L - c) steps of a remote chunk of L are advanced, and
- * R - c of the last. The next state is read into the first slot that falls free,
- * while m - 1 local chunks are reversed, and serves there as the first local
- * checkpoint; with m = 1, into the live buffer.
+ * double.c: the strategy `double`: a state in the slow tier every R steps, and `standard` with
+ * chunks of c steps inside every remote chunk ("Double" of arXiv 2412.11810).
  *
- * Peak: max((m - 1) S + c A, d S), d staging slots (as in remote.c): 2 S below the
- * paper's k S + c A + S with k = m.
- * For given m the largest c is best; m is searched.
+ *     T, S, A   steps of the chain; bytes of a state and of a tape
+ *     R, N      steps of a remote chunk; N = ceil(T/R) remote chunks
+ *     c, m      steps of a local chunk; m = ceil(R/c) local chunks of a remote chunk
+ *     d         staging slots (as in remote.c)
+ *
+ * The first remote chunk and the first local chunk of each may be shorter. Forward, the first
+ * states of all remote chunks but the last leave through staging, in the room of the tapes that
+ * are not there yet. The last local chunk of a remote chunk is recorded as the pass reaches
+ * it, and the last remote chunk within the first pass. So 2 L - c steps are advanced of a
+ * remote chunk of L steps, and R - c of the last. While m - 1 local chunks are reversed, the
+ * next state is read into the first slot that falls free, and serves there as the first local
+ * checkpoint; with m = 1 it is read into the live buffer. For a given m the largest c is the
+ * best; m is searched.
+ *
+ * Peak: max((m - 1) S + c A, d S) bytes: 2 S below the paper's k S + c A + S with k = m.
  */
 #include <errno.h>
 #include <math.h>
@@ -53,7 +57,7 @@ static int64_t local_chunks(const struct neap_problem *p, int64_t r, int64_t c)
 	return sent * neap__ceil_div(r, c) + neap__ceil_div(p->chain.steps - sent * r, c);
 }
 
-/* Closed form of what depends on (R, c), transfers in their steady rhythm. */
+/* Seconds of all that depends on (R, c): a closed form of the steady state. */
 static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 {
 	const struct neap_chain *h = &p->chain;
@@ -89,13 +93,12 @@ static void consider(
 	int64_t sent = remote_chunks(p, r) - 1, pool = neap__pool_bytes(p, sent ? tier : 0);
 	if (sent > neap__places(p, tier) || pool < peak_of(p, r, c))
 		return;
-	/* The part of every plan that is the same is left out of the cost. */
 	double time = cost(p, tier, r, c);
 	if (best->c == 0 || time < best->cost)
 		*best = (struct double_choice){r, c, time};
 }
 
-/* Candidate with m local chunks. */
+/* The candidate with m local chunks. */
 static void consider_m(struct double_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed, int64_t m)
 {
@@ -116,12 +119,12 @@ static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct do
 	       (uint64_t)peak_of(p, at->r, at->c);
 }
 
-/* The chunk that needs the least bytes in one remote chunk, that is without the tier; 0: none. */
+/* The (R, c) that needs the fewest bytes without the tier (R = T); c = 0: none does. */
 static struct double_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, m = fixed->checkpoints, c = fixed->chunk;
-	if (fixed->remote_chunk) /* there is no other choice */
+	if (fixed->remote_chunk) /* the tier is asked for */
 		return (struct double_choice){0};
 	if (!c)
 		c = neap__chunk_least(p, steps, 1);
@@ -132,7 +135,7 @@ static struct double_choice least_local(
 	return (struct double_choice){steps, m && neap__ceil_div(steps, c) > m ? 0 : c, 0};
 }
 
-/* The (R, c) that needs the least bytes on this tier. */
+/* The (R, c) that needs the fewest bytes on this tier. */
 static struct double_choice least(
 	const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
@@ -166,7 +169,7 @@ static struct double_choice search(
 		consider(&best, p, tier, r, c ? c : neap__chunk_largest(p, r, pool));
 		return best;
 	}
-	/* What `standard` would do, without the tier. */
+	/* The plan of `standard`, without the tier. */
 	int64_t c =
 		fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool_bytes(p, 0));
 	if (!m || (c && neap__ceil_div(steps, c) <= m))
@@ -175,7 +178,7 @@ static struct double_choice search(
 		consider_m(&best, p, tier, fixed, m);
 		return best;
 	}
-	/* The shortest remote chunks the tier leaves. */
+	/* The shortest remote chunks that the tier holds; then m that grow by 1/16 each. */
 	r = least(p, tier, fixed).r;
 	c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, r, neap__pool_bytes(p, tier));
 	consider(&best, p, tier, r, c);
@@ -189,7 +192,7 @@ static struct double_choice search(
 	return best;
 }
 
-/* The plan of (R, c) with so many staging slots. */
+/* The plan of (R, c) with `room` staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct double_choice *at, int64_t room)
 {
@@ -260,15 +263,15 @@ struct double_schedule {
 	int64_t n, r, c;	      /* remote chunks, steps of a remote and a local one */
 	int64_t slots;		      /* local checkpoints: ceil(r/c) - 1 */
 	int64_t base;		      /* slot of local checkpoint 0 of the present remote chunk */
-	int64_t j;		      /* remote chunk at hand */
+	int64_t j;		      /* present remote chunk */
 	int64_t lo, hi;		      /* its steps */
 	int64_t locals;		      /* its local chunks */
-	int64_t i;		      /* local chunk at hand */
-	enum { OUT, DOWN, UP } phase; /* first pass; to the end of a remote chunk; back */
+	int64_t i;		      /* present local chunk */
+	enum { OUT, DOWN, UP } phase; /* first pass; forward in a remote chunk; backward */
 	struct neap__outbox out;
 };
 
-#define GET_TICKET (NEAP_TICKETS - 1)
+#define GET_TICKET (NEAP_TICKETS - 1) /* tickets from 0 on are those of the outbox */
 
 static int64_t remote_start(const struct neap_schedule *s, int64_t j)
 {
@@ -297,7 +300,7 @@ static void enter(struct neap_schedule *s, int64_t j)
 	x->phase = DOWN;
 }
 
-/* The state the previous remote chunk asked for has arrived: live, and in slot 0. */
+/* The state that was asked for has arrived; makes it live, with local checkpoint 0 in its slot. */
 static void arrive(struct neap_schedule *s)
 {
 	struct double_schedule *x = s->self;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h-revolve: every level of memory, slots of tier 0 and places of the slow tiers, in
- * one optimal recursion (level_solver.h; Herrmann and Pallez 2020). Transfers are planned as waited
- * for; of an asynchronous tier's read the next backward hides its part (level_schedule.h).
+ * h_revolve.c: the strategy `h-revolve`: all levels of memory, the slots of tier 0 and the places
+ * of the slow tiers, in one optimal recursion (Herrmann and Pallez 2020; level_solver.h).
+ * Transfers are planned as waited for; a part of an asynchronous tier's read is hidden by the
+ * next backward (level_schedule.h). The levels are tried in several orders (level_search.h).
+ * Where tiers take staging from the slots, each tier alone and no tier are tried as well.
  *
- * The levels stand in the order of (write, read), of (read, write) and of their sum;
- * the best is taken. Where tiers take staging from the slots, each tier alone and
- * none are tried as well. The last resort is Revolve's order in the slots.
- *
- * Peak: s S + A and the staging of the tiers in use, s slots used at most.
+ * Peak: s S + A bytes and the staging of the tiers in use (S a state, A a tape, s slots in use).
  */
 #include "base/fail.h"
 #include "plan/levels/level_schedule.h"
@@ -25,7 +23,7 @@ static int solve(
 	if (staging || !plan->feasible)
 		NEAP_TRY(neap__level_search_sets(
 			plan, problem, fixed, 1 + (n == 1 && plan->feasible), n + 1));
-	/* Tables cut short may have led astray; beyond that, a last resort. */
+	/* Revolve's order: with large tables cut short it may be better, and it always works. */
 	NEAP_TRY(neap__level_search_sets(
 		plan, problem, fixed, n + 2, plan->feasible ? n + 2 : 2 * n + 2));
 	if (!plan->feasible)

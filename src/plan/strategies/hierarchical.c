@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hierarchical: a checkpoint every c steps; k of them in fast memory, the others
- * in the slow tier ("Hierarchical" of arXiv 2412.11810). n = ceil(T/c) chunks, the
- * first one ragged, the last one recorded at once. The k slots are a window over
- * the n - 1 saved states: forward, a state leaves for the tier as soon as it is
- * saved, and its slot is used again k chunks later; the last k never leave.
- * Backward, the slot that a chunk frees takes the state k chunks below. So k
- * checkpoints travel ahead of the computation, each as a record of its own, and
- * q = max(0, n - 1 - k) states are written and read. T - c steps run twice.
+ * hierarchical.c: the strategy `hierarchical`: a checkpoint every c steps, k of them in fast
+ * memory, the others in the slow tier ("Hierarchical" of arXiv 2412.11810).
  *
- * Peak: k S + c A, the paper's without the live state.
- * For a given k the largest c is best; k is searched.
+ *     T, S, A   steps of the chain; bytes of a state and of a tape
+ *     c         steps of a chunk; n = ceil(T/c) chunks, of which the first may be shorter
+ *     k         slots
+ *     q         max(0, n - 1 - k), states that are written and read
+ *
+ * The k slots are a window over the n - 1 saved states. Forward, a state leaves for the tier as
+ * soon as it is saved, and its slot is used again k chunks later; the last k states never
+ * leave. Backward, the slot that a chunk frees takes the state k chunks below. So the states
+ * travel ahead of the computation, each as a record of its own. The last chunk is recorded as
+ * the forward pass reaches it, so T - c steps run twice. For a given k the largest c is the
+ * best; k is searched.
+ *
+ * Peak: k S + c A bytes, the paper's without the live state.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,7 +26,7 @@
 #include "plan/core/sizing.h"
 #include "plan/core/predict.h"
 
-/* Transfers in flight each way; PUTs have tickets 0.., GETs WINDOW_MOST.. */
+/* Transfers in flight each way: PUTs have the tickets from 0 on, GETs those from here on. */
 #define WINDOW_MOST (NEAP_TICKETS / 2)
 
 static int64_t slots_of(const struct neap_problem *p, int64_t c, int64_t k)
@@ -36,7 +41,7 @@ static int64_t sent(const struct neap_problem *p, int64_t c, int64_t k)
 	return saved > k ? saved - k : 0;
 }
 
-/* Does (c, k) fit, with the tier only if something is sent? */
+/* Returns 1 where (c, k) fits; the tier takes part only where states are sent. */
 static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 {
 	if (c < 1)
@@ -46,7 +51,7 @@ static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 	       neap__pool_bytes(p, q ? tier : 0) >= neap__bytes(p, slots_of(p, c, k), c);
 }
 
-/* Closed form of the makespan's part that depends on (c, k), in the steady rhythm. */
+/* Seconds of all that depends on (c, k): a closed form of the steady state. */
 static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 {
 	const struct neap_chain *h = &p->chain;
@@ -64,7 +69,7 @@ static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 	return time + q * (fmax(lost, write - forward) + fmax(lost, read - back));
 }
 
-/* Largest c that fits k slots. */
+/* The largest c that fits beside k slots. */
 static int64_t chunk_for(const struct neap_problem *p, int tier, int64_t k)
 {
 	int64_t pool = neap__pool_bytes(p, tier);
@@ -98,7 +103,7 @@ static uint64_t bytes_of(
 	       (uint64_t)neap__bytes(p, slots_of(p, at->c, at->k), at->c);
 }
 
-/* The (c, k) that needs the least bytes without the tier, c = 0: none. */
+/* The (c, k) that needs the fewest bytes without the tier; c = 0: none does. */
 static struct hierarchical_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
@@ -114,7 +119,7 @@ static struct hierarchical_choice least_local(
 	return (struct hierarchical_choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
 }
 
-/* The (c, k) that needs the least bytes with the tier. */
+/* The (c, k) that needs the fewest bytes with the tier. */
 static void least(struct hierarchical_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed)
 {
@@ -138,7 +143,7 @@ static struct hierarchical_choice search(
 	int64_t most = p->chain.steps, steps = p->chain.steps;
 	if (fixed->checkpoints)
 		consider(&best, p, tier, fixed, fixed->checkpoints);
-	/* What `standard` would do, without the tier. */
+	/* The plan of `standard`, without the tier. */
 	int64_t c =
 		fixed->chunk ? fixed->chunk : neap__chunk_largest(p, steps, neap__pool_bytes(p, 0));
 	if (c) {
@@ -149,7 +154,7 @@ static struct hierarchical_choice search(
 	}
 	if (fixed->checkpoints)
 		return best;
-	/* The pair that needs the least bytes, and a grid of 1/16 octaves. */
+	/* The pair that needs the fewest bytes, and values of k that grow by 1/16 each. */
 	struct hierarchical_choice leanest;
 	least(&leanest, p, tier, fixed);
 	consider(&best, p, tier, fixed, leanest.k);
@@ -157,7 +162,7 @@ static struct hierarchical_choice search(
 		consider(&best, p, tier, fixed, k);
 	if (best.c)
 		for (int64_t middle = best.k, d = -(middle / 16) - 1; d <= middle / 16 + 1; d++) {
-			if (middle > 65536) /* a step of 2^-12 of k */
+			if (middle > 65536) /* steps of 2^-12 of k: about 500 candidates */
 				d += middle >> 12;
 			consider(&best, p, tier, fixed, middle + d);
 		}
@@ -206,10 +211,10 @@ static int solve(
 }
 
 struct hierarchical {
-	int64_t n, c, k, i; /* chunks, steps a chunk, slots, chunk at hand */
-	int64_t q;	    /* states sent: chunks 0..q-1 */
+	int64_t n, c, k, i; /* chunks, steps of a chunk, slots, present chunk */
+	int64_t q;	    /* states sent: those of chunks 0..q-1 */
 	int64_t window;	    /* transfers in flight, at most k */
-	int64_t pad;	    /* the last saved state is in slot k-1 */
+	int64_t pad;	    /* shifts slots so that the last saved state is in slot k-1 */
 	int back;
 };
 
@@ -253,7 +258,7 @@ static void back(struct neap_schedule *s, int64_t i)
 			(int32_t)(WINDOW_MOST + next % x->window));
 }
 
-/* Chunks from here on are the last k, with nothing in flight: all at once. */
+/* The last k chunks, with nothing in flight, are done at once in a coarse schedule. */
 static int skip_quiet(struct neap_schedule *s)
 {
 	struct hierarchical *x = s->self;
@@ -296,7 +301,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Chunks that wait for the transfer of one and start that of another. */
+/* Chunks are alike where each waits for one transfer and issues another. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct hierarchical *x = s->self;

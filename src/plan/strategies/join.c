@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join: two chains of a and b steps that meet in one loss, M slots for every state
- * there is, live ones included. The first sweep keeps u states and both ends;
- * whichever part is reversed, of y steps, has the slots that are not taken by the
- * starts of parts still to come. With R(y,c) Revolve's advance steps,
+ * join.c: the strategy `join`: two chains that meet in one loss, with slots for every state there
+ * is, live ones included. The first sweep keeps u states and both ends; each part between them
+ * is then reversed in the slots that the first states of parts still to come leave free.
+ *
+ *     a, b        steps of the two chains
+ *     M           slots
+ *     u           parts, which the first sweep leaves
+ *     R(y,c)      Revolve's advance steps of y steps in c slots (binomial.h)
+ *     G(p,q,u)    least advance steps of the first p and q steps of the chains in u parts
  *
  *     G(0,0,0) = 0
  *     G(p,q,u) = min( min_y R(y,M-u) + G(p-y,q,u-1), min_y R(y,M-u) + G(p,q-y,u-1) )
- *     advance steps = a + b + min_{u <= M-2} G(a,b,u),
+ *     advance steps = a + b + min_{u <= M-2} G(a,b,u)
  *
- * the first sweep's included, and every step is recorded once besides. The order
- * in which the chains are reversed matters; join_parts.c finds it. Equal to
- * exhaustive search wherever that can be done.
+ * The sum includes the first sweep; every step is recorded once besides. The order in which
+ * the chains are reversed matters; join_parts.h finds it. The recurrence is ours; it equals
+ * exhaustive search on all cases that can be searched. Part i has its first state in slot i;
+ * the parts are entries of Revolve's stack (revolve_stack.h).
  *
- * Part number i has its start in slot i; the parts are Revolve's stack (revolve_stack.h),
- * which does the rest. Peak: M states at most.
+ * Peak: M states at most.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,25 +29,26 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-#define NEVER (INT64_MAX / 4)
-#define PARTS_MOST 4000000
+#define NEVER (INT64_MAX / 4) /* advance steps that join_parts.h could not count */
+#define PARTS_MOST 4000000    /* of 16 bytes, and entries of the stack */
 
 struct join {
 	struct neap__revolve_stack revolve; /* first: a schedule's self */
 	struct neap__join_part *part;
 	int64_t count;
-	int64_t done; /* parts of the first sweep that were begun */
-	int64_t t;    /* where it stands */
+	int64_t done; /* parts that the first sweep of a chain has passed */
+	int64_t t;    /* the step that the first sweep has reached */
 	int swept;    /* chains whose first sweep is done */
 };
 
-/* Slots that a problem of any budget has use for. */
+/* Slots of the problem, at most as many as there are states. */
 static int64_t slots_of(const struct neap_problem *p)
 {
 	int64_t all = p->chain.steps + p->chain.join + 2;
 	return p->memory > (uint64_t)all ? all : (int64_t)p->memory;
 }
 
+/* Fills the numbers of the plan. */
 static void count(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap__join_part *part, int64_t n)
 {
@@ -103,7 +109,7 @@ static int solve(
 	return 0;
 }
 
-/* One more state kept on the way up, and on to the next, or to the chain's end. */
+/* The first sweep: keeps the next state and advances over its part, or ends the chain. */
 static int sweep(struct join *x, struct neap_schedule *s)
 {
 	int64_t a = s->problem.chain.steps, end = x->swept ? a + 1 + s->problem.chain.join : a;
@@ -155,7 +161,7 @@ static int open(struct neap_schedule *s)
 	NEAP_TRY(neap__join_parts(&x->part, &x->count, &advances, c->steps, c->join, slots));
 	for (int64_t i = 0; i < x->count; i++)
 		NEAP_TRY(neap__revolve_stack_push(&x->revolve, 0, x->part[i].l, slots - 1 - i));
-	x->revolve.turned = 1; /* not by the last step */
+	x->revolve.turned = 1; /* sweep() emits TURN */
 	return 0;
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mixed: Revolve with leaves of as many tapes as the pool has room for, more of
- * them as slots fall free (leaf_revolve.h). In bytes a leaf with j slots taken is
- * floor((P - j S)/A) steps; in a classic problem whose slots hold a state or a
- * tape (NEAP_CHAIN_MIXED) it is slots + 1 - j, which is the optimum of the
- * recurrences E and F of slots that hold either: keeping a tape while another
- * part is recomputed never helps.
+ * mixed.c: the strategy `mixed`: Revolve whose leaves keep as many tapes as fast memory has room
+ * for, more of them as slots fall free (leaf_revolve.h). In a classic problem whose slots hold
+ * a state or a tape (NEAP_CHAIN_MIXED), a leaf beside j kept states has slots + 1 - j steps.
+ * That is optimal for slots that hold either: keeping a tape while another part is recomputed
+ * never helps.
  *
- * Peak: the largest of j S + (steps) A over the leaves. It is exact, and T A where
- * everything fits.
+ * Peak: the largest of j S + l A bytes over all leaves (l steps beside j kept states; S a state,
+ * A a tape). The number is exact, and T A where all T tapes fit.
  */
 #include "plan/recompute/leaf_revolve.h"
 
@@ -19,7 +18,9 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-/* Pool, state and tape in units: bytes, or slots and the one tape that is free. */
+#define SLOTS_REFUSED 8 /* fewer slots are tried for the least budget that a refusal names */
+
+/* The sizes in the unit of leaf_revolve.h: bytes, or slots, of which one tape more is free. */
 static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, int64_t *tape)
 {
 	const struct neap_chain *c = &p->chain;
@@ -27,12 +28,13 @@ static void units(const struct neap_problem *p, int64_t *pool, int64_t *state, i
 	*pool = neap__pool_bytes(p, 0) + classic;
 	*state = (int64_t)c->state;
 	*tape = classic ? 1 : (int64_t)c->tape;
-	if (*tape == 0) { /* free tapes: any number of them fits */
+	if (*tape == 0) { /* any number of tapes fits */
 		*tape = 1;
 		*pool = *pool < 0 ? -1 : *pool + c->steps;
 	}
 }
 
+/* Splits the chain with `slots` slots at most. */
 static int build(struct neap__leaf_revolve *x, const struct neap_problem *p, int64_t slots)
 {
 	int64_t pool, state, tape;
@@ -40,6 +42,7 @@ static int build(struct neap__leaf_revolve *x, const struct neap_problem *p, int
 	return neap__leaf_revolve_plan(x, p->chain.steps, pool, state, tape, slots);
 }
 
+/* Refuses and names the least budget that works. */
 static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
 {
 	int64_t steps = problem->chain.steps;
@@ -48,7 +51,7 @@ static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
 	uint64_t all =
 		classic ? UINT64_MAX
 			: neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
-	for (int64_t slots = steps > 1; slots < 8; slots++) {
+	for (int64_t slots = steps > 1; slots < SLOTS_REFUSED; slots++) {
 		struct neap__leaf_revolve x;
 		richer.memory =
 			neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, slots, 1);
@@ -102,7 +105,7 @@ static int solve(
 	return rc;
 }
 
-/* Parts still to do, the topmost next; number j has its first state in slot j. */
+/* Parts still to do, the topmost next; the first state of part j is in slot j. */
 struct mixed {
 	struct neap__leaf_revolve leaves;
 	struct {
@@ -110,7 +113,7 @@ struct mixed {
 		struct neap__leaf_part part;
 	} * stack;
 	int64_t depth;
-	int live, stored; /* of the topmost part's first state */
+	int live, stored; /* the first state of the topmost part is live; is in its slot */
 };
 
 static void do_leaf(struct neap_schedule *s, int64_t t0, int64_t t1)

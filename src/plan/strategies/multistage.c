@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multistage: Revolve's order over the slots of tier 0 and the places of the slow
- * tiers together, the places used most in the fastest memory (Stumm and Walther
- * 2009). The deeper a place on Revolve's stack, the more often it is used: of a
- * full segment with t repetitions depth j is written C(t+j-1, j) and read
- * C(t+j, j+1) times. So the deepest places are slots, then come the tiers by
- * seconds a write and a read. How many places pay is searched.
+ * multistage.c: the strategy `multistage`: Revolve's order over the slots of tier 0 and the places
+ * of the slow tiers together, with the places that are used most in the fastest memory (Stumm
+ * and Walther 2009). The deeper a place is on Revolve's stack, the more often it is used. So
+ * the deepest places are slots, the others lie on the tiers in the order of the seconds of a
+ * write and a read. How many places pay is searched.
  *
- * Peak: s S + A and the staging of the tiers in use, s slots.
+ *     s, t, l    slots (places), repetitions and steps of a part (binomial.h)
+ *     d          depth of a place on the stack, 0 for the first
+ *     C(n,k)     binomial coefficient
+ *
+ * In a full part, the place j below its first one is written C(t+j-1, j) and read C(t+j, j+1)
+ * times; those counts and the path of parts that are not full give all transfers.
+ *
+ * Peak: s S + A bytes and the staging of the tiers in use (S a state, A a tape, s slots).
  */
 #include <math.h>
 #include "base/fail.h"
@@ -15,11 +21,12 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-#define PLACES_MOST 1000000 /* unless asked for, or all states fit */
+/* Places used unless more are asked for or all states fit: counting takes time for each. */
+#define PLACES_MOST 1000000
 
 typedef unsigned __int128 wide;
 
-/* C(n, k) of which the caller knows that it fits. */
+/* C(n, k); the caller knows that it fits into 63 bits. */
 static int64_t binomial(int64_t n, int64_t k)
 {
 	if (k > n - k)
@@ -30,12 +37,12 @@ static int64_t binomial(int64_t n, int64_t k)
 	return (int64_t)c;
 }
 
-/* Uses of the places at depths below `depth`. */
+/* Writes and reads of all places at depths below `depth`. */
 struct uses {
 	int64_t depth, written, read;
 };
 
-/* A full segment whose start is saved at depth d; that write is not counted. */
+/* Adds a full part whose first state is saved at depth d; that write is not counted. */
 static void add_full(struct uses *u, const struct neap__binomial *x, int64_t d)
 {
 	int64_t q = u->depth - d < x->s ? u->depth - d : x->s;
@@ -45,7 +52,7 @@ static void add_full(struct uses *u, const struct neap__binomial *x, int64_t d)
 	u->read += binomial(x->t + q, q) - 1;
 }
 
-/* One state at each step but the last: saved once, read once. */
+/* Adds a part with a state before each step but the last: each is saved and read once. */
 static void add_flat(struct uses *u, const struct neap__binomial *x, int64_t d)
 {
 	int64_t q = u->depth - d < x->l - 1 ? u->depth - d : x->l - 1;
@@ -55,7 +62,7 @@ static void add_flat(struct uses *u, const struct neap__binomial *x, int64_t d)
 	u->read += q;
 }
 
-/* Down the one path of parts that are not full (binomial.h). */
+/* Counts a part of the chain: goes down the one path of parts that are not full. */
 static void count(struct uses *u, struct neap__binomial x)
 {
 	u->written += u->depth > 0;
@@ -90,7 +97,7 @@ static void count(struct uses *u, struct neap__binomial x)
 	}
 }
 
-/* The groups of `places` places, shallowest first; 0 where there are not as many. */
+/* Distributes `places` places, the shallowest first. Returns 0 where there are not as many. */
 static int arrange(struct neap__level_depths *depths, const struct neap_problem *p, int with_tiers,
 	int64_t places)
 {
@@ -132,7 +139,7 @@ static int arrange(struct neap__level_depths *depths, const struct neap_problem 
 	return left == 0;
 }
 
-/* Fills the plan of so many places, if there are. */
+/* Takes the plan with `places` places where it is feasible and faster than *plan. */
 static void attempt(
 	struct neap_plan *plan, const struct neap_problem *p, int with_tiers, int64_t places)
 {
@@ -165,14 +172,14 @@ static void attempt(
 		*plan = trial;
 }
 
-/* Places there are, at most as many as are of use. */
+/* The places that can be distributed, T - 1 at most; -1 where no tape fits. */
 static int64_t places_most(const struct neap_problem *p, int with_tiers)
 {
 	int64_t most = p->chain.steps - 1, low = 0;
 	struct neap__level_depths depths;
 	if (!arrange(&depths, p, with_tiers, 0))
 		return -1;
-	while (low < most) { /* the most that can be arranged */
+	while (low < most) { /* finds the most that arrange() accepts */
 		int64_t n = low + (most - low + 1) / 2;
 		if (arrange(&depths, p, with_tiers, n))
 			low = n;
@@ -187,13 +194,12 @@ static void search(struct neap_plan *plan, const struct neap_problem *p, int wit
 	int64_t most = places_most(p, with_tiers);
 	if (most < 0)
 		return;
-	/* Counting takes as long as the stack is deep. */
 	if (most > PLACES_MOST && (with_tiers || most < p->chain.steps - 1))
 		most = PLACES_MOST;
 	attempt(plan, p, with_tiers, most);
 	if (!with_tiers || most == PLACES_MOST)
 		return;
-	/* From the slots alone upwards by 1/8, then by halved steps around the best. */
+	/* Numbers of places that grow by 1/8, then steps around the best that are halved. */
 	for (int64_t n = 1; n < most; n += n / 8 + 1)
 		attempt(plan, p, with_tiers, n);
 	if (!plan->feasible || !plan->variant)

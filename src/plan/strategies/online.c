@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onlinerow: the strategy `online`: the plan that a chain gets whose length nobody
- * knew until its last step began (online_schedule.h), so that a table of strategies shows
- * the price of not knowing. The forward pass is evicted through, the reversal counted.
+ * online.c: the strategy `online`: the plan of a chain whose length is unknown until its last
+ * step begins (online_schedule.h), so that a table of strategies shows the price of not knowing.
+ * The choice of kept states is run through, the reversal is counted.
  *
- * Peak: the states kept, or j states and a leaf of tapes, whichever is more.
+ * Peak: the largest of j S + l A bytes over all leaves of l steps beside j kept states (S a
+ * state, A a tape), and of the kept states alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +14,14 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
+/* Planning takes time for every kept state: limits of slots, in all and on very long chains. */
 #define SLOTS_MOST 1024
-#define STEPS_MOST 100000000 /* with more than SLOTS_FAR slots */
-#define SLOTS_FAR 64
+#define STEPS_MOST 100000000
+#define SLOTS_FAR 64 /* beyond STEPS_MOST steps */
 
 /*
- * All that the sweep takes, in *calls calls of the model; use->advances NEAP__LEAF_NEVER
- * or more: too many.
+ * Counts the actions of the sweep, and its calls of the model in *calls. use->advances is
+ * NEAP__LEAF_NEVER or more where there are too many. 0 or -ENOMEM.
  */
 static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
 {
@@ -27,7 +29,8 @@ static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online
 	struct neap__kept_state evicted;
 	int64_t t = 0;
 	*use = (struct neap__leaf_use){.saves = 1, .advances = steps - 1};
-	*calls = 2 + (steps > 1); /* the last step; the way to it */
+	*calls = 2 +
+		 (steps > 1); /* the last step is recorded and reversed; an ADVANCE leads to it */
 	while (steps > 1 && (t = neap__placement_until(list, t)) < steps - 1) {
 		++*calls;
 		if (!neap__placement_due(list, t))
@@ -50,7 +53,7 @@ static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online
 		use->advances += part.advances < 0 ? NEAP__LEAF_NEVER : part.advances;
 		use->saves += part.saves;
 		use->loads += part.loads + 1;
-		*calls += 3 * part.loads + 2; /* its splits, its leaves twice */
+		*calls += 3 * part.loads + 2; /* its splits; RECORD and BACKWARD of its leaves */
 		use->slots = part.slots > use->slots ? part.slots : use->slots;
 		use->peak = part.peak > use->peak ? part.peak : use->peak;
 	}

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * periodic: a state to a slow tier every m steps on the first sweep, read back once;
- * between them Revolve in the slots (Aupy and Herrmann 2017). n = ceil(T/m) stretches,
- * the last one ragged and never written. The period is the largest m that minimises
+ * periodic.c: the strategy `periodic`: a state to a slow tier every m steps on the first sweep,
+ * read back once; between them Revolve in the slots (Aupy and Herrmann 2017).
  *
- *     (w + r + m f + Opt_0(m steps)) / m,
+ *     T, f      steps of the chain; seconds of an advance
+ *     m, n      steps of a period; n = ceil(T/m) periods; the last may be shorter and its first
+ *               state is never written
+ *     w, r      seconds to write and to read a state on the tier
+ *     Opt_0(m)  least seconds of advances and copies of m steps in the slots (level_solver.h)
  *
- * whatever T is: a vertex of the convex hull of Opt_0. A tier that holds fewer states
- * raises it. Where slots cost copies, Opt_0 is the best order for those (level_solver.h).
+ * The period is the largest m that minimises ( w + r + m f + Opt_0(m) ) / m, whatever T is: a
+ * vertex of the convex hull of Opt_0. A tier that holds fewer states raises m.
  *
- * Peak: s S + A and the tier's staging, s slots used at most.
+ * Peak: s S + A bytes and the staging of the tier (S a state, A a tape, s slots in use).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +21,15 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-#define WORK 1000000
+#define WORK 1000000			 /* look-ups of the dynamic program (level_solver.h) */
+#define SLOTS_COUNTED ((int64_t)1 << 18) /* more slots would take long to count, as copies cost */
+#define SLOTS_MOST 4096			 /* with more slots: Revolve's order, PARTS_MOST parts */
 #define PARTS_MOST 1500
-#define SLOTS_COUNTED ((int64_t)1 << 18) /* their copies are counted one by one */
-#define SLOTS_MOST 4096			 /* as many with copies that cost: Revolve's order */
+#define ADVANCES_MOST 4e18 /* two of them still fit into 63 bits */
 
 struct periodic {
 	int64_t m, n;
-	struct neap__levels *whole, *last; /* of a stretch of m steps and of the last one */
+	struct neap__levels *whole, *last; /* the order in a period of m steps, in the last one */
 };
 
 static int64_t slots_of(const struct neap_problem *p, int tier)
@@ -38,7 +42,7 @@ static int64_t slots_of(const struct neap_problem *p, int tier)
 	return slots;
 }
 
-/* Level 0 for stretches of so many steps, of whole ones `period`. */
+/* The problem of `steps` steps in the slots; whole periods have `period` steps. */
 static struct neap__levels_problem inside(
 	const struct neap_problem *p, int64_t slots, int64_t period, int64_t steps)
 {
@@ -54,7 +58,7 @@ static struct neap__levels_problem inside(
 	return levels;
 }
 
-/* Revolve's order where tables for the best one are too large. */
+/* Solves it; takes Revolve's order where the tables of the best one are too large. */
 static int solve_inside(struct neap__levels **solved, struct neap__levels_problem levels)
 {
 	int rc = neap__levels_solve(solved, &levels, WORK);
@@ -64,13 +68,14 @@ static int solve_inside(struct neap__levels **solved, struct neap__levels_proble
 	return neap__levels_solve(solved, &levels, WORK);
 }
 
+/* The order of a whole and of the last period. */
 static int solve_periods(struct periodic *x, const struct neap_problem *p, int64_t slots)
 {
 	int64_t last = p->chain.steps - (x->n - 1) * x->m;
 	NEAP_TRY(solve_inside(&x->last, inside(p, slots, x->m, last)));
 	if (x->n > 1)
 		NEAP_TRY(solve_inside(&x->whole, inside(p, slots, x->m, x->m)));
-	/* One order for both. */
+	/* A schedule has one kind of level 0 for both. */
 	if (x->whole && last > 1 && neap__levels_closed(x->whole) != neap__levels_closed(x->last))
 		return NEAP_EINFEASIBLE;
 	return 0;
@@ -108,7 +113,7 @@ static void fill(
 	traffic[1].written = traffic[1].read = traffic[1].peak = sent;
 	if (x->whole) {
 		const struct neap__level_counts *whole = neap__levels_counts(x->whole);
-		if (((double)whole->advanced + (double)x->m) * (double)sent > 4e18)
+		if (((double)whole->advanced + (double)x->m) * (double)sent > ADVANCES_MOST)
 			return;
 		advanced += sent * (whole->advanced + x->m);
 		traffic[0].written += sent * whole->written[0];
@@ -119,7 +124,7 @@ static void fill(
 	neap__level_schedule_plan(plan, p, advanced, traffic, sent ? 2 : 1);
 }
 
-/* One period and tier; plan is filled where that is feasible. */
+/* Fills the plan of a period and a tier where it is feasible. */
 static int attempt(struct neap_plan *plan, const struct neap_problem *p, int tier, int64_t period)
 {
 	int64_t slots = slots_of(p, period < p->chain.steps ? tier : 0);
@@ -152,7 +157,7 @@ static int64_t best_period(const struct neap_problem *p, int tier)
 	return period > least ? period : least;
 }
 
-/* `asked`: the period is not ours to choose. */
+/* Refuses and names the least budget. `asked`: the period was given. */
 static int refuse(
 	struct neap_plan *plan, const struct neap_problem *p, int tier, int64_t period, int asked)
 {

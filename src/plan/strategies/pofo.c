@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pofo: recomputation with offload on a chain of unequal stages. A fluid dynamic
- * program proposes (after Beaumont, Eyraud-Dubois, Shilova 2021): on the way up each
- * stage is recorded, its tape kept or sent, or is part of a group that is recomputed,
- * its input kept or sent. F(i; m, q, b) is the time from the boundary before stage i
- * up to the loss and back to it: m bytes of earlier stages stay, q are still queued
- * outward, b must be back by its end. With w, r bytes a second each way:
+ * pofo.c: the strategy `pofo`: recomputation with offload on a chain of unequal stages. A fluid
+ * dynamic program proposes plans (after Beaumont, Eyraud-Dubois and Shilova 2021). On the way
+ * up each stage is recorded, its tape kept or sent, or is part of a group that is recomputed,
+ * its input kept or sent. Such plans are planned, not run: no sweep of stages uses slow tiers.
  *
- *     queue after t seconds          max(0, q - w t)
- *     to be back before t seconds    max(0, b - r t)
- *     bytes e beyond the budget cost e / w on the way up, out of the queue, and e / r
- *     on the way down, out of what should be back
- *     F(L; m, q, b) = the loss, what is left of q, over w, and of b, over r
+ *     L             stages
+ *     m             bytes of earlier stages that stay in fast memory
+ *     q             bytes that are queued outward
+ *     b             bytes that must be back by the end of the backward of the stage
+ *     w, r          bytes a second outward and inward
+ *     e             bytes beyond the budget
+ *     F(i;m,q,b)    seconds from the boundary before stage i to the loss and back to it
  *
- * Sent bytes join q, and b of the boundary after them. The value bounds nothing: what
- * it proposes is simulated with whole tensors and repaired (offload_choice.h). Proposals are
- * made for several shares of the budget, since whole tensors take more room.
+ *     after t seconds the queue is             max(0, q - w t)
+ *     t seconds earlier, to be back are        max(0, b - r t)
+ *     e costs e / w on the way up, out of the queue, and e / r on the way down, out of b
+ *     F(L; m, q, b) = the loss + (what is left of q) / w + (what is left of b) / r
+ *
+ * Sent bytes join q, and b of the boundary after them. The value is no bound: what the program
+ * proposes is simulated with whole tensors and repaired (offload_choice.h). Proposals are made
+ * for several shares of the budget, since whole tensors take more room.
  */
 #include <math.h>
 #include "base/fail.h"

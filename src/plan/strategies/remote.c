@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remote: a checkpoint every c steps, each sent to the slow tier ("Remote" of
- * arXiv 2412.11810). n = ceil(T/c) chunks, the first one ragged, the last one
- * recorded as the forward pass reaches it: n - 1 states travel, T - c steps run
- * twice. A state comes back into the live buffer while the chunk after it is
- * reversed. On the way out it waits in one of d staging slots, taken from the
- * room of the tapes that are not there yet.
+ * remote.c: the strategy `remote`: a checkpoint every c steps, each sent to the slow tier
+ * ("Remote" of arXiv 2412.11810).
  *
- * Peak: max(c A, d S), d = max(1, floor(c A / S)) up to 16, 0 on a synchronous
- * tier or where the copy costs more than the wait; the paper's S + c A counts the
- * live state. Recomputation and traffic both fall with c: the largest c that fits
- * is best.
+ *     T, S, A   steps of the chain; bytes of a state and of a tape
+ *     c         steps of a chunk; n = ceil(T/c) chunks, of which the first may be shorter
+ *     d         staging slots, in which states wait for their PUT to end
+ *
+ * The last chunk is recorded as the forward pass reaches it, so n - 1 states travel and T - c
+ * steps run twice. A state comes back into the live buffer while the chunk after it is
+ * reversed. Staging takes the room of tapes that are not there yet: d = max(1, floor(c A / S)),
+ * 16 at most; 0 on a synchronous tier or where the copy costs more than the wait.
+ * Recomputation and traffic both fall when c grows, so the largest c that fits is the best.
+ *
+ * Peak: max(c A, d S) bytes; the paper's S + c A counts the live state.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +23,7 @@
 #include "plan/core/sizing.h"
 #include "plan/core/predict.h"
 
-/* The plan of chunks of c with so many staging slots. */
+/* The plan of chunks of c steps with `room` staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c,
 	int64_t room)
 {
@@ -61,7 +64,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t c = given ? given : neap__tapes_fit(problem, neap__pool_bytes(problem, tier));
 	int64_t all = neap__pool_bytes(problem, 0);
 
-	/* One chunk takes no tier, hence none of its staging. */
+	/* A single chunk needs no tier, and none of its staging. */
 	if ((given == steps || !given) && neap__tapes_fit(problem, all) >= steps &&
 		all >= neap__bytes(problem, 0, steps))
 		return finish(plan, problem, tier, steps);
@@ -94,12 +97,12 @@ static int solve(
 }
 
 struct remote {
-	int64_t n, c, i; /* chunks, steps a chunk, chunk at hand */
+	int64_t n, c, i; /* chunks, steps of a chunk, present chunk */
 	int back;
 	struct neap__outbox out;
 };
 
-#define GET_TICKET (NEAP_TICKETS - 1)
+#define GET_TICKET (NEAP_TICKETS - 1) /* tickets from 0 on are those of the outbox */
 
 static int64_t start(const struct neap_schedule *s, int64_t i)
 {
@@ -136,7 +139,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Chunks but the first, ragged one, and the last. */
+/* All chunks are alike but the first, which may be shorter, and the last. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct remote *x = s->self;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay: what a step did is logged the first time it is passed, in far fewer bytes than
- * its tape (a spiking net's log are its spikes); later the tapes of whole blocks of steps
- * are made again from the state before the block and the log of its steps, which costs
- * less than recording them: what flows into every unit is known in advance.
+ * replay.c: the strategy `replay`: logs what each step did when it is passed for the first time, in
+ * far fewer bytes than its tape (the log of a spiking net are its spikes). Later the tapes of
+ * whole blocks of steps are made again from the state before the block and the logs of its
+ * steps. That costs less than recording, since all input of every unit is known in advance.
  *
- * n blocks of logged steps, then a tail that is recorded at once. Blocks last to first:
- * the state before one and its log come from where they are kept (in tier 0 or on a tier,
- * each for itself), the block's tapes are replayed and reversed. Steps in blocks cost
- * advance + replay + backward, those of the tail record + backward:
+ *     T            steps of the chain
+ *     s            steps in n blocks (log_blocks.h); the other T - s are the tail
+ *     f, r, b      seconds to advance, to record and to reverse a step
+ *     rho          seconds to replay a step
+ *     S, A, q      bytes of a state, of a tape and of a log
  *
- *     T b + (T - s) r + s (f + rho) + copies and waits
+ *     seconds = T b + (T - s) r + s (f + rho) + copies and waits
  *
- * for s steps in blocks (log_blocks.c), so the tail is as long as it can be. All four
- * places of states and logs are tried, and logs asked for early or late; where states are
- * on the tier, shorter blocks too. Nothing is copied or moved but the blocks' states and
- * the logs: S / interval + q bytes a step, where `stream` moves A.
+ * The tail is recorded at once. Then blocks are done from the last to the first: the state and
+ * the log come from where they are kept (each in tier 0 or on a tier), the tapes of the block
+ * are replayed and reversed. All places for states and logs are tried, and logs asked for
+ * early or late; where states are on the tier, shorter blocks too. Only the states of blocks
+ * and the logs are copied or moved: S / interval + q bytes a step, where `stream` moves A. Ours.
  */
 #include "plan/recompute/log_blocks.h"
 
@@ -26,15 +28,15 @@
 #include "plan/core/sizing.h"
 #include "plan/core/predict.h"
 
-#define SHORTER 6    /* times that the longest interval is halved */
-#define ALL_UP_TO 48 /* intervals of few steps are tried one by one */
+#define HALVINGS 6   /* times that the longest interval is halved */
+#define ALL_UP_TO 48 /* intervals of up to so many steps are all tried */
 
-#define ALL_HERE (NEAP__LOG_SLOTS | NEAP__LOG_LOCAL)
+#define ALL_LOCAL (NEAP__LOG_SLOTS | NEAP__LOG_LOCAL)
 
-#define SLOTS_TRIED 20000 /* blocks with states in slots beyond which one length is tried */
-#define NO_MORE 2
+#define SLOTS_TRIED 20000 /* with more blocks in slots, one length is tried */
+#define NO_MORE 2	  /* returned: there is no such interval */
 
-/* Tickets of logs going up and coming back; the outbox of states has 0 to 15. */
+/* Tickets: the outbox of states has 0 to 15; logs going out; a log and a state coming back. */
 #define LOG_OUT 16
 #define LOG_BACK 48
 #define STATE_BACK 49
@@ -44,11 +46,11 @@ static int tier_takes(const struct neap__log_blocks *x)
 	return x->tier == 0 || neap__log_blocks_tier_bytes(x) <= x->p->tiers[x->tier - 1].capacity;
 }
 
-/* Does the mode make sense on the tier? */
+/* Returns 1 where the mode makes sense on the tier. */
 static int mode_applies(const struct neap_problem *p, int tier, int mode)
 {
-	if (tier == 0 || (mode & ALL_HERE) == ALL_HERE)
-		return tier == 0 && mode == ALL_HERE;
+	if (tier == 0 || (mode & ALL_LOCAL) == ALL_LOCAL)
+		return tier == 0 && mode == ALL_LOCAL;
 	if (mode & NEAP__LOG_LOCAL)
 		return !(mode & NEAP__LOG_EARLY);
 	return !(p->chain.flags & NEAP_CHAIN_TAPES_STAY);
@@ -64,7 +66,7 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 	neap__accept(
 		plan, p, x->n ? x->tier : 0, slots ? x->n : x->staged, neap__log_blocks_peak(x));
 	plan->stage_slots = slots ? 0 : x->staged;
-	plan->variant = (x->n ? x->mode : ALL_HERE) + NEAP__LOG_MODES * (int)x->window;
+	plan->variant = (x->n ? x->mode : ALL_LOCAL) + NEAP__LOG_MODES * (int)x->window;
 	plan->params =
 		(struct neap_params){.interval = x->n ? x->interval : 0, .tail = steps - x->body};
 	plan->advance_steps = x->body;
@@ -78,7 +80,7 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 	return neap__predict(plan, &neap__strategy_replay, p);
 }
 
-/* The better of the plan and that of these blocks. */
+/* Takes the plan of these blocks where it is faster than *plan. */
 static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
 	struct neap_plan trial = {
@@ -107,7 +109,7 @@ static int64_t nth_interval(const struct neap__log_blocks *x, int64_t most, int 
 		return 0;
 	if (most <= ALL_UP_TO)
 		return k < most ? most - k : 0;
-	return k <= SHORTER ? most >> k : 0;
+	return k <= HALVINGS ? most >> k : 0;
 }
 
 /*
@@ -139,7 +141,7 @@ static int try_mode(struct neap_plan *plan, struct neap__log_blocks *x, int64_t 
 	return 0;
 }
 
-/* 1 where some mode fits this budget. */
+/* Returns 1 where some mode fits this budget, 0, or a negative code. */
 static int fits(const struct neap_problem *problem, uint64_t memory, int64_t given)
 {
 	struct neap_problem p = *problem;
@@ -160,7 +162,7 @@ static int fits(const struct neap_problem *problem, uint64_t memory, int64_t giv
 	return rc;
 }
 
-/* The least budget; every tape fits into the largest that is looked at. */
+/* Refuses and names the least budget; all tapes fit into the largest one tried. */
 static int refuse(struct neap_plan *plan, const struct neap_problem *problem, int64_t interval)
 {
 	uint64_t low = problem->memory;
@@ -208,9 +210,9 @@ static int solve(
 struct replay {
 	struct neap__log_blocks blocks;
 	struct neap__outbox out;
-	int64_t i; /* the block at hand */
+	int64_t i; /* present block */
 	int back;
-	int64_t sent, settled; /* logs */
+	int64_t sent, settled; /* logs: PUTs issued, PUTs waited for */
 };
 
 static int64_t start(const struct replay *x, int64_t j)
@@ -239,7 +241,7 @@ static void go_up(struct neap_schedule *s, struct replay *x)
 	x->i++;
 }
 
-/* Asks for the state or the log of block j, where there is one. */
+/* Issues the GET of the state, or of the log, of block j where there is one. */
 static void ask_state(struct neap_schedule *s, const struct replay *x, int64_t j)
 {
 	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_SLOTS))
@@ -308,7 +310,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Of blocks of one length, those but the first and the last two. */
+/* Blocks of one length are alike, but the first and the last two. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct replay *x = s->self;

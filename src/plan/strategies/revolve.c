@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * revolve: the fewest forward steps with s slots and one tape (Griewank and
- * Walther 2000, Algorithm 799). With beta(s,t) = C(s+t, s) and t the least
- * with beta(s,t) >= l, l steps starting in one of s slots take
+ * revolve.c: the strategy `revolve`: the fewest advance steps with s slots and one tape (Griewank
+ * and Walther 2000, Algorithm 799), for one step at a time. The arithmetic is in binomial.h,
+ * the recursion in revolve_stack.h.
  *
- *     extra(l,s) = t l - C(s+t, t-1)                    advance steps
- *
- * A segment is split so that its left part (fewer repetitions) is as long as
- * optimality allows: y = min(beta(s,t-1), l - beta(s-1,t-1)). Then one of the
- * two parts is always full, a beta number, which makes the number of saves
- * computable: a full segment saves C(s-1+t, t) - 1 of its right parts (those of
- * two steps or more), and the rest of the tree is one path.
- *
- * Peak: s S + A, s = min(slots that fit, T - 1), none for T = 1.
+ * Peak: s S + A bytes (S a state, A a tape), s = min(slots that fit, T - 1) for T steps.
  */
 #include "plan/recompute/revolve_stack.h"
 
@@ -63,7 +55,7 @@ static int solve(
 	return 0;
 }
 
-/* x_0 is live, and kept where there is more than one step. */
+/* Begins with x_0, which is live, and keeps it where there is more than one step. */
 static int refill(struct neap_schedule *s)
 {
 	struct neap__revolve_stack *x = s->self;

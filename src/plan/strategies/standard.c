@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standard: a checkpoint every c steps, all in fast memory (Chen et al. 2016;
- * "Standard" of arXiv 2412.11810). n = ceil(T/c) chunks, the first one ragged.
- * The last chunk is recorded as the forward pass reaches it, so T - c steps are
- * run twice and its start needs no slot; a slot is freed as its chunk is
- * recorded.
+ * standard.c: the strategy `standard`: a checkpoint every c steps, all in fast memory (Chen et
+ * al. 2016; "Standard" of arXiv 2412.11810).
  *
- * Peak: (n - 1) S + c A, S below the paper's (T/c) S + c A.
- * Recomputation falls with c, so the largest c that fits is the best.
+ *     T, S, A   steps of the chain; bytes of a state and of a tape
+ *     c         steps of a chunk; n = ceil(T/c) chunks, of which the first may be shorter
+ *
+ * The last chunk is recorded as the forward pass reaches it, so T - c steps run twice and that
+ * chunk needs no slot. A slot falls free when its chunk is recorded. Fewer steps run twice
+ * when c grows, so the largest c that fits is the best.
+ *
+ * Peak: (n - 1) S + c A bytes, S below the paper's (T/c) S + c A.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +58,7 @@ static int solve(
 }
 
 struct standard {
-	int64_t n, c, i; /* chunks, steps a chunk, chunk at hand */
+	int64_t n, c, i; /* chunks, steps of a chunk, present chunk */
 	int back;
 };
 

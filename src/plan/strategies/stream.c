@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream: every step is recorded once; tapes leave for the slow tier in chunks of
- * q steps as they are made and come back in reverse order; the last ones never
- * leave. No step runs twice: where the tier keeps up with the computation nothing
- * is faster.
+ * stream.c: the strategy `stream`: records every step once. Tapes leave for the slow tier in
+ * chunks of q steps as they are made and come back in reverse order; the last ones never leave
+ * fast memory. No step runs twice, so no plan is faster where the tier keeps up with the
+ * computation. A plan of blocks (blocks/block_program.h) with J = 0.
  *
- * Peak: what the budget allows, c A at least.
+ * Peak: as much as the budget allows; q A bytes at least (A a tape).
  */
 #include "plan/blocks/block_plan.h"
 #include "base/fail.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
-/* Tapes that must stay where chunks of q travel: there is no room for more on the tier. */
+/* Chunks are halves, quarters and so on of what fits, down to this share, or until one works. */
+#define SHARES_MOST 64
+
+/* Tapes that must stay in fast memory where chunks of q travel: the tier holds no more. */
 static int64_t stay(const struct neap_problem *problem, int tier, int64_t q)
 {
 	uint64_t capacity = problem->tiers[tier - 1].capacity;
@@ -23,7 +26,7 @@ static int64_t stay(const struct neap_problem *problem, int tier, int64_t q)
 	return problem->chain.steps > places * q ? problem->chain.steps - places * q : 0;
 }
 
-/* Budget of chunks of q where at most `tail` tapes may stay (0: any number); 0: none works. */
+/* The least budget with chunks of q and at most `tail` tapes that stay (0: any); 0: none. */
 static uint64_t least_of(const struct neap_problem *problem, int tier, int64_t q, int64_t tail)
 {
 	int64_t most = stay(problem, tier, q);
@@ -33,7 +36,7 @@ static uint64_t least_of(const struct neap_problem *problem, int tier, int64_t q
 	       (uint64_t)neap__bytes(problem, 0, q > most ? q : most);
 }
 
-/* The longest chunk there can be: no longer than what leaves. */
+/* The longest chunk: all tapes that leave. */
 static int64_t longest(const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	int64_t steps = problem->chain.steps;
@@ -55,7 +58,7 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
 	return 0;
 }
 
-/* Chunks of q; the tail is all that fits beside one, or exactly what was asked for. */
+/* Chunks of q; the tail is all that fits beside a chunk, or what was asked for. */
 static struct neap_blocks chunked(
 	const struct neap_problem *problem, int tier, int64_t q, int64_t given_tail)
 {
@@ -81,8 +84,8 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 	int64_t last = 0;
 	if (neap__tapes_fit(problem, neap__pool_bytes(problem, 0)) >= problem->chain.steps &&
 		neap__pool_bytes(problem, 0) >= 0)
-		fit = problem->chain.steps; /* nothing has to leave */
-	for (int64_t d = 1; d <= 64 || !plan->feasible; d *= 2) {
+		fit = problem->chain.steps; /* no tape has to leave */
+	for (int64_t d = 1; d <= SHARES_MOST || !plan->feasible; d *= 2) {
 		int64_t q = given ? given : fit / d;
 		struct neap_plan trial = *plan;
 		if (q < 1 || q == last)
