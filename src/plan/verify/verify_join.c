@@ -9,7 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "base/fail.h"
+#include "plan/core/schedule.h"
 
 typedef long long ll;
 
@@ -21,8 +21,6 @@ struct join_verify {
 	int64_t live[2], adjoint[2]; /* by chain; -1: undefined */
 	int64_t tape;		     /* its step, or -1 */
 };
-
-#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
 static int64_t end_of(const struct join_verify *v, int chain)
 {
@@ -39,7 +37,7 @@ static int64_t start_of(const struct join_verify *v, int chain)
 static int chain_of(const struct join_verify *v, int64_t t)
 {
 	if (t < 0 || t > end_of(v, 1))
-		return ILLEGAL("there is no state %lld", (ll)t);
+		return NEAP__ILLEGAL("there is no state %lld", (ll)t);
 	return t > end_of(v, 0);
 }
 
@@ -48,14 +46,15 @@ static int steps_of(const struct join_verify *v, const struct neap_action *a)
 	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
 	if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
-		return ILLEGAL("[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
+		return NEAP__ILLEGAL(
+			"[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
 	return chain;
 }
 
 static int needs_live(const struct join_verify *v, int chain, int64_t t)
 {
 	if (v->live[chain] != t)
-		return ILLEGAL(
+		return NEAP__ILLEGAL(
 			"the live state is at %lld, needed at %lld", (ll)v->live[chain], (ll)t);
 	return 0;
 }
@@ -83,7 +82,7 @@ static int record(struct join_verify *v, const struct neap_action *a)
 	NEAP_TRY(chain);
 	NEAP_TRY(needs_live(v, chain, a->t0));
 	if (v->tape >= 0 || a->t1 - a->t0 != 1)
-		return ILLEGAL("one tape can be had at a time");
+		return NEAP__ILLEGAL("one tape can be had at a time");
 	v->tape = a->t0;
 	v->live[chain] = a->t1;
 	v->out->record_steps++;
@@ -93,7 +92,7 @@ static int record(struct join_verify *v, const struct neap_action *a)
 static int turn(struct join_verify *v, const struct neap_action *a)
 {
 	if (a->t0 != end_of(v, 1) || v->adjoint[0] >= 0)
-		return ILLEGAL(
+		return NEAP__ILLEGAL(
 			v->adjoint[0] >= 0 ? "a second turn" : "the turn belongs at the end");
 	for (int chain = 0; chain < 2; chain++) {
 		NEAP_TRY(needs_live(v, chain, end_of(v, chain)));
@@ -108,10 +107,10 @@ static int backward(struct join_verify *v, const struct neap_action *a)
 	int chain = steps_of(v, a);
 	NEAP_TRY(chain);
 	if (v->adjoint[chain] != a->t1)
-		return ILLEGAL(
+		return NEAP__ILLEGAL(
 			"the adjoint is at %lld, needed at %lld", (ll)v->adjoint[chain], (ll)a->t1);
 	if (a->t1 - a->t0 != 1 || v->tape != a->t0)
-		return ILLEGAL("step %lld was not recorded", (ll)a->t0);
+		return NEAP__ILLEGAL("step %lld was not recorded", (ll)a->t0);
 	v->adjoint[chain] = a->t0;
 	v->tape = v->live[chain] = -1;
 	v->out->backward_steps++;
@@ -121,7 +120,8 @@ static int backward(struct join_verify *v, const struct neap_action *a)
 static int grow(struct join_verify *v, int64_t slot)
 {
 	if (slot < 0 || (uint64_t)slot >= v->p->memory)
-		return ILLEGAL("slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
+		return NEAP__ILLEGAL(
+			"slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
 	if (slot < v->room)
 		return 0;
 	int64_t room = slot < 32 ? 64 : 2 * slot;
@@ -142,7 +142,7 @@ static int save(struct join_verify *v, const struct neap_action *a)
 	NEAP_TRY(needs_live(v, chain, a->t0));
 	NEAP_TRY(grow(v, a->slot));
 	if (v->slots[a->slot] >= 0)
-		return ILLEGAL("slot %lld is taken", (ll)a->slot);
+		return NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
 	v->slots[a->slot] = a->t0;
 	v->in_use++;
 	if (a->slot >= v->out->slots)
@@ -156,7 +156,7 @@ static int holds(struct join_verify *v, const struct neap_action *a)
 	NEAP_TRY(chain);
 	NEAP_TRY(grow(v, a->slot));
 	if (v->slots[a->slot] != a->t0)
-		return ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
+		return NEAP__ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
 	return chain;
 }
 
@@ -188,7 +188,7 @@ static int step(struct join_verify *v, const struct neap_action *a)
 		[NEAP_DROP] = drop,
 	};
 	if (a->kind >= sizeof rows / sizeof rows[0] || a->payload != NEAP_STATE)
-		return ILLEGAL("two chains have states in slots and nothing else");
+		return NEAP__ILLEGAL("two chains have states in slots and nothing else");
 	NEAP_TRY(rows[a->kind](v, a));
 	measure(v);
 	return 0;
@@ -209,10 +209,10 @@ static int all(struct join_verify *v, struct neap_schedule *schedule)
 	NEAP_TRY(rc);
 	for (int chain = 0; chain < 2; chain++)
 		if (v->adjoint[chain] != start_of(v, chain))
-			return ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
+			return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
 				(ll)v->adjoint[chain], (ll)start_of(v, chain));
 	if (v->out->peak_bytes > v->p->memory)
-		return ILLEGAL("%llu states at once, %llu are allowed",
+		return NEAP__ILLEGAL("%llu states at once, %llu are allowed",
 			(unsigned long long)v->out->peak_bytes, (unsigned long long)v->p->memory);
 	return 0;
 }

@@ -83,28 +83,29 @@ static void measure(struct neap__stage_verify *v, uint64_t more)
 int neap__stage_verify_range(const struct neap__stage_verify *v, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > v->p->chain.steps)
-		return ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0, (ll)a->t1,
-			(ll)v->p->chain.steps);
+		return NEAP__ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0,
+			(ll)a->t1, (ll)v->p->chain.steps);
 	return 0;
 }
 
 int neap__stage_verify_live_at(const struct neap__stage_verify *v, int64_t t)
 {
 	if (v->live.arriving)
-		return ILLEGAL("the live state is still arriving");
+		return NEAP__ILLEGAL("the live state is still arriving");
 	if (v->live.t == NOWHERE)
-		return ILLEGAL("the live state is undefined, needed at %lld", (ll)t);
+		return NEAP__ILLEGAL("the live state is undefined, needed at %lld", (ll)t);
 	if (v->live.t != t)
-		return ILLEGAL("the live state is at %lld, needed at %lld", (ll)v->live.t, (ll)t);
+		return NEAP__ILLEGAL(
+			"the live state is at %lld, needed at %lld", (ll)v->live.t, (ll)t);
 	return 0;
 }
 
 int neap__stage_verify_live_may_change(const struct neap__stage_verify *v)
 {
 	if (v->live.arriving)
-		return ILLEGAL("the live state is still arriving");
+		return NEAP__ILLEGAL("the live state is still arriving");
 	if (v->live.leaving)
-		return ILLEGAL("the live state is still leaving for a tier");
+		return NEAP__ILLEGAL("the live state is still leaving for a tier");
 	return 0;
 }
 
@@ -139,7 +140,7 @@ static int do_forward(struct neap__stage_verify *v, const struct neap_action *a)
 			continue;
 		}
 		if (v->taped[i])
-			return ILLEGAL("a tape of %lld is there already", (ll)i);
+			return NEAP__ILLEGAL("a tape of %lld is there already", (ll)i);
 		measure(v, (neap__tape_holds_output(s) ? 0 : output) + s->tape[i] +
 				   (uint64_t)neap__stage_record_tmp(s, i));
 		neap__stage_verify_tape(v, i, HERE);
@@ -154,7 +155,7 @@ static int do_turn(struct neap__stage_verify *v, const struct neap_action *a)
 	int64_t last = v->p->chain.steps;
 	(void)a;
 	if (v->turned)
-		return ILLEGAL("a second turn");
+		return NEAP__ILLEGAL("a second turn");
 	NEAP_TRY(neap__stage_verify_live_at(v, last));
 	v->bytes += (uint64_t)neap__stage_gradient(&v->p->chain, last);
 	measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, last));
@@ -170,7 +171,7 @@ int neap__stage_verify_tape_rests(const struct neap__stage_verify *v, int64_t i)
 	static const char *const why[] = {
 		"is not there", "", "is leaving for a tier", "is still arriving"};
 	if (v->taped[i] != HERE)
-		return ILLEGAL("the tape of %lld %s", (ll)i, why[v->taped[i]]);
+		return NEAP__ILLEGAL("the tape of %lld %s", (ll)i, why[v->taped[i]]);
 	return 0;
 }
 
@@ -179,18 +180,19 @@ static int do_backward(struct neap__stage_verify *v, const struct neap_action *a
 	const struct neap_chain *c = &v->p->chain;
 	NEAP_TRY(neap__stage_verify_range(v, a));
 	if (!v->turned)
-		return ILLEGAL("backward before the turn");
+		return NEAP__ILLEGAL("backward before the turn");
 	if (v->adjoint != a->t1)
-		return ILLEGAL("the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
+		return NEAP__ILLEGAL(
+			"the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
 	if (v->live.leaving)
-		return ILLEGAL("the live state is still leaving for a tier");
+		return NEAP__ILLEGAL("the live state is still leaving for a tier");
 	for (int64_t i = a->t1 - 1; i >= a->t0; i--) {
 		int needs = neap__backward_needs_input(v->stages);
 		NEAP_TRY(neap__stage_verify_tape_rests(v, i));
 		if (!v->live.arriving && (!needs || v->live.t != i))
 			neap__stage_verify_live(v, NOWHERE, OWN);
 		if (needs && !v->held[i] && !neap__stage_verify_in_tape(v, i))
-			return ILLEGAL("backward needs the state at %lld", (ll)i);
+			return NEAP__ILLEGAL("backward needs the state at %lld", (ll)i);
 		v->bytes += (uint64_t)neap__stage_gradient(c, i);
 		measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, i));
 		v->bytes -= (uint64_t)neap__stage_gradient(c, i + 1);
@@ -206,7 +208,7 @@ static int do_backward(struct neap__stage_verify *v, const struct neap_action *a
 static int slot_find(struct neap__stage_verify *v, int64_t n, struct neap__verify_slot **row)
 {
 	if (n < 0 || n > v->p->chain.steps + 1)
-		return ILLEGAL("no slot %lld", (ll)n);
+		return NEAP__ILLEGAL("no slot %lld", (ll)n);
 	*row = &v->slots[n];
 	return 0;
 }
@@ -217,7 +219,7 @@ int neap__stage_verify_slot_fill(
 	struct neap__verify_slot *row = NULL;
 	NEAP_TRY(slot_find(v, n, &row));
 	if (row->t != NOWHERE)
-		return ILLEGAL("slot %lld is in use", (ll)n);
+		return NEAP__ILLEGAL("slot %lld is in use", (ll)n);
 	if (n >= v->out->slots)
 		v->out->slots = n + 1;
 	begin(v, row, t, origin);
@@ -230,11 +232,12 @@ int neap__stage_verify_slot_holds(
 {
 	NEAP_TRY(slot_find(v, n, row));
 	if ((*row)->arriving)
-		return ILLEGAL("slot %lld is still arriving", (ll)n);
+		return NEAP__ILLEGAL("slot %lld is still arriving", (ll)n);
 	if ((*row)->t == NOWHERE)
-		return ILLEGAL("slot %lld is empty", (ll)n);
+		return NEAP__ILLEGAL("slot %lld is empty", (ll)n);
 	if ((*row)->t != t)
-		return ILLEGAL("slot %lld holds step %lld, not %lld", (ll)n, (ll)(*row)->t, (ll)t);
+		return NEAP__ILLEGAL(
+			"slot %lld holds step %lld, not %lld", (ll)n, (ll)(*row)->t, (ll)t);
 	return 0;
 }
 
@@ -249,7 +252,7 @@ static int do_load(struct neap__stage_verify *v, const struct neap_action *a)
 	struct neap__verify_slot *row = NULL;
 	if (a->payload == NEAP_TAPE) {
 		if (a->t0 < 1 || a->t0 > v->p->chain.steps || !neap__stage_verify_in_tape(v, a->t0))
-			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
+			return NEAP__ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
 	} else {
 		NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
 	}
@@ -263,7 +266,7 @@ static int do_drop(struct neap__stage_verify *v, const struct neap_action *a)
 	struct neap__verify_slot *row = NULL;
 	NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
 	if (row->leaving)
-		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
+		return NEAP__ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
 	let_go(v, row->t);
 	v->parts[row->t] -= row->part;
 	row->t = NOWHERE;
@@ -288,11 +291,11 @@ static int (*const handlers[NEAP_ACTION_KINDS])(
 static int complete(struct neap__stage_verify *v)
 {
 	if (!v->turned)
-		return ILLEGAL("the schedule ends without a turn");
+		return NEAP__ILLEGAL("the schedule ends without a turn");
 	if (v->adjoint != 0)
-		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)v->adjoint);
+		return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld", (ll)v->adjoint);
 	if (v->in_flight)
-		return ILLEGAL(
+		return NEAP__ILLEGAL(
 			"the schedule ends with %lld transfers not waited for", (ll)v->in_flight);
 	for (int i = 0; i < v->p->ntiers; i++)
 		if (v->out->tiers[i].written || v->out->tiers[i].read)
@@ -310,10 +313,11 @@ static int audit(struct neap__stage_verify *v, struct neap_schedule *schedule)
 	measure(v, 0);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
 		if (a.payload == NEAP_LOG)
-			rc = ILLEGAL("there are no logs in this problem");
+			rc = NEAP__ILLEGAL("there are no logs in this problem");
 		else
-			rc = a.kind < NEAP_ACTION_KINDS ? handlers[a.kind](v, &a)
-							: ILLEGAL("kind %d is unknown", a.kind);
+			rc = a.kind < NEAP_ACTION_KINDS
+				     ? handlers[a.kind](v, &a)
+				     : NEAP__ILLEGAL("kind %d is unknown", a.kind);
 		if (rc < 0)
 			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
 				neap_action_name(a.kind));

@@ -7,12 +7,11 @@
 #ifndef NEAP_PLAN_VERIFY_VERIFY_STAGES_H
 #define NEAP_PLAN_VERIFY_VERIFY_STAGES_H
 
-#include "base/fail.h"
+#include "plan/core/schedule.h"
 #include "plan/verify/run_length.h"
 #include "plan/core/stage_sizes.h"
 
 typedef long long ll;
-#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 #define NOWHERE (-1)
 
 struct neap__verify_slot {

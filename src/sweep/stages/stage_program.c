@@ -5,7 +5,7 @@
  * SAVE, LOAD and DROP count its holders and copy nothing. Counts as stageaudit does.
  */
 #include "sweep/stages/stage_program.h"
-#include "base/fail.h"
+#include "plan/core/schedule.h"
 #include "plan/core/stage_sizes.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef long long ll;
-#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
+
 
 struct program_walk {
 	struct neap__stage_program *out;
@@ -97,7 +97,7 @@ static int find(const struct program_walk *w, int64_t t, int64_t *buffer)
 {
 	*buffer = in_tape(w, t) ? w->tape[t - 1] : w->state[t];
 	if (*buffer == NEAP__NOTHING)
-		return ILLEGAL("the state at %lld is needed and is not there", (ll)t);
+		return NEAP__ILLEGAL("the state at %lld is needed and is not there", (ll)t);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static void set_live(struct program_walk *w, int64_t t)
 static int live_at(const struct program_walk *w, int64_t t)
 {
 	if (w->live != t)
-		return ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
+		return NEAP__ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int record(struct program_walk *w, int64_t i)
 	NEAP_TRY(live_at(w, i));
 	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
 	if (w->tape[i] != NEAP__NOTHING)
-		return ILLEGAL("a tape of %lld is there already", (ll)i);
+		return NEAP__ILLEGAL("a tape of %lld is there already", (ll)i);
 	NEAP_TRY(begin(w, &call.at[NEAP__TAPE], w->stages->tape[i]));
 	if (neap__tape_holds_output(w->stages))
 		call.at[NEAP__Y] = call.at[NEAP__TAPE];
@@ -182,7 +182,7 @@ static int turn(struct program_walk *w)
 {
 	struct neap__stage_call call = call_of(w, NEAP_TURN, w->n);
 	if (w->adjoint != NEAP__NOTHING)
-		return ILLEGAL("a second turn");
+		return NEAP__ILLEGAL("a second turn");
 	NEAP_TRY(live_at(w, w->n));
 	NEAP_TRY(find(w, w->n, &call.at[NEAP__X]));
 	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, w->n)));
@@ -198,9 +198,9 @@ static int backward(struct program_walk *w, int64_t i)
 	struct neap__stage_call call = call_of(w, NEAP_BACKWARD, i);
 	int needs = neap__backward_needs_input(w->stages);
 	if (w->adjoint != i + 1)
-		return ILLEGAL("the adjoint is not at %lld, where it is needed", (ll)i + 1);
+		return NEAP__ILLEGAL("the adjoint is not at %lld, where it is needed", (ll)i + 1);
 	if (w->tape[i] == NEAP__NOTHING)
-		return ILLEGAL("the tape of %lld is not there", (ll)i);
+		return NEAP__ILLEGAL("the tape of %lld is not there", (ll)i);
 	if (!needs || w->live != i)
 		set_live(w, NEAP__NOTHING);
 	if (needs)
@@ -220,7 +220,7 @@ static int backward(struct program_walk *w, int64_t i)
 static int slot_of(struct program_walk *w, const struct neap_action *a, int64_t **slot)
 {
 	if (a->slot < 0 || a->slot > w->n + 1)
-		return ILLEGAL("no slot %lld", (ll)a->slot);
+		return NEAP__ILLEGAL("no slot %lld", (ll)a->slot);
 	*slot = &w->slots[a->slot];
 	return 0;
 }
@@ -230,7 +230,7 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 	int64_t *slot = NULL;
 	if (a->kind == NEAP_LOAD && a->payload == NEAP_TAPE) {
 		if (a->t0 < 0 || a->t0 > w->n || !in_tape(w, a->t0))
-			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
+			return NEAP__ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
 		set_live(w, a->t0);
 		return 0;
 	}
@@ -238,13 +238,13 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 	if (a->kind == NEAP_SAVE) {
 		NEAP_TRY(live_at(w, a->t0));
 		if (*slot != NEAP__NOTHING || a->t0 < 0)
-			return ILLEGAL("slot %lld is in use", (ll)a->slot);
+			return NEAP__ILLEGAL("slot %lld is in use", (ll)a->slot);
 		*slot = a->t0;
 		w->held[a->t0]++;
 		return 0;
 	}
 	if (*slot != a->t0 || a->t0 < 0)
-		return ILLEGAL("slot %lld does not hold step %lld", (ll)a->slot, (ll)a->t0);
+		return NEAP__ILLEGAL("slot %lld does not hold step %lld", (ll)a->slot, (ll)a->t0);
 	if (a->kind == NEAP_LOAD) {
 		set_live(w, a->t0);
 	} else {
@@ -257,7 +257,7 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 static int ranges(struct program_walk *w, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > w->n)
-		return ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
+		return NEAP__ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
 	for (int64_t i = a->t0; i < a->t1 && a->kind != NEAP_BACKWARD; i++)
 		NEAP_TRY(a->kind == NEAP_ADVANCE ? advance(w, i) : record(w, i));
 	if (a->kind != NEAP_BACKWARD)
@@ -282,7 +282,7 @@ static int action(struct program_walk *w, const struct neap_action *a)
 	case NEAP_DROP:
 		return slots(w, a);
 	default:
-		return ILLEGAL("a sweep of stages uses no slow tier");
+		return NEAP__ILLEGAL("a sweep of stages uses no slow tier");
 	}
 }
 
@@ -330,7 +330,7 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 	}
 	NEAP_TRY(rc);
 	if (w->adjoint != 0)
-		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
+		return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
 	end_all(w);
 	return measure(w->out);
 }
