@@ -14,9 +14,9 @@
 #include <string.h>
 #include "base/checked.h"
 #include "plan/verify/action_rules.h"
-#include "plan/verify/verify_join.h"
-#include "plan/core/stage_sizes.h"
 #include "plan/core/sizing.h"
+#include "plan/verify/verify_join.h"
+#include "plan/verify/verify_stages.h"
 
 /* Slot numbers are below; as many as a plan read from text may use (plan_read.c). */
 #define SLOTS_MOST ((int64_t)1 << 31)
