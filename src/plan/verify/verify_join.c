@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joinaudit: the rules of plan.h for two chains into one loss. Each chain has a
- * live state and an adjoint of its own, one tape may be there at a time, and what
- * is counted is states: slots in use and live ones, those at the chains' starts
- * and ends included.
+ * verify_join.c: is a schedule of two chains into one loss legal (neap/plan.h has the
+ * rules). Each chain has a live state and an adjoint of its own, one tape may be there at a
+ * time, and what counts is states: slots in use and live ones, those at the chains' starts
+ * and ends included. The rules are those of action_rules.h; their checks differ, since a
+ * state's number says which chain the state belongs to.
  */
 #include "plan/verify/verify_join.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include "plan/core/schedule.h"
+#include "base/grow.h"
+#include "plan/verify/action_rules.h"
 
 typedef long long ll;
 
@@ -41,14 +43,15 @@ static int chain_of(const struct join_verify *v, int64_t t)
 	return t > end_of(v, 0);
 }
 
-static int steps_of(const struct join_verify *v, const struct neap_action *a)
+static int range_in_chain(void *self, const struct neap_action *a)
 {
+	const struct join_verify *v = self;
 	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
 	if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
 		return NEAP__ILLEGAL(
 			"[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
-	return chain;
+	return 0;
 }
 
 static int needs_live(const struct join_verify *v, int chain, int64_t t)
@@ -59,90 +62,98 @@ static int needs_live(const struct join_verify *v, int chain, int64_t t)
 	return 0;
 }
 
-static void measure(struct join_verify *v)
+static int live_at_start(void *self, const struct neap_action *a)
 {
-	int64_t states = v->in_use + (v->live[0] >= 0) + (v->live[1] >= 0);
-	if ((uint64_t)states > v->out->peak_bytes)
-		v->out->peak_bytes = (uint64_t)states;
-}
-
-static int advance(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = steps_of(v, a);
+	const struct join_verify *v = self;
+	int chain = chain_of(v, a->t0);
 	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	v->live[chain] = a->t1;
-	v->out->advance_steps += a->t1 - a->t0;
-	return 0;
+	return needs_live(v, chain, a->t0);
 }
 
-static int record(struct join_verify *v, const struct neap_action *a)
+static int live_at_last(void *self, const struct neap_action *a)
 {
-	int chain = steps_of(v, a);
-	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	if (v->tape >= 0 || a->t1 - a->t0 != 1)
-		return NEAP__ILLEGAL("one tape can be had at a time");
-	v->tape = a->t0;
-	v->live[chain] = a->t1;
-	v->out->record_steps++;
-	return 0;
-}
-
-static int turn(struct join_verify *v, const struct neap_action *a)
-{
-	if (a->t0 != end_of(v, 1) || v->adjoint[0] >= 0)
-		return NEAP__ILLEGAL(
-			v->adjoint[0] >= 0 ? "a second turn" : "the turn belongs at the end");
-	for (int chain = 0; chain < 2; chain++) {
+	const struct join_verify *v = self;
+	(void)a;
+	for (int chain = 0; chain < 2; chain++)
 		NEAP_TRY(needs_live(v, chain, end_of(v, chain)));
-		v->live[chain] = -1;
-		v->adjoint[chain] = end_of(v, chain);
-	}
 	return 0;
 }
 
-static int backward(struct join_verify *v, const struct neap_action *a)
+static int turn_first(void *self, const struct neap_action *a)
 {
-	int chain = steps_of(v, a);
-	NEAP_TRY(chain);
-	if (v->adjoint[chain] != a->t1)
+	const struct join_verify *v = self;
+	if (v->adjoint[0] >= 0)
+		return NEAP__ILLEGAL("a second turn");
+	return a->t0 == end_of(v, 1) ? 0 : NEAP__ILLEGAL("the turn belongs at the end");
+}
+
+static int adjoint_at_end(void *self, const struct neap_action *a)
+{
+	const struct join_verify *v = self;
+	int64_t adjoint = v->adjoint[chain_of(v, a->t0)];
+	if (adjoint != a->t1)
 		return NEAP__ILLEGAL(
-			"the adjoint is at %lld, needed at %lld", (ll)v->adjoint[chain], (ll)a->t1);
-	if (a->t1 - a->t0 != 1 || v->tape != a->t0)
-		return NEAP__ILLEGAL("step %lld was not recorded", (ll)a->t0);
-	v->adjoint[chain] = a->t0;
-	v->tape = v->live[chain] = -1;
-	v->out->backward_steps++;
+			"the adjoint is at %lld, needed at %lld", (ll)adjoint, (ll)a->t1);
 	return 0;
 }
 
-static int grow(struct join_verify *v, int64_t slot)
+/* One tape of one step: absent before RECORD, there before BACKWARD. */
+static int tape_fits(void *self, const struct neap_action *a)
+{
+	const struct join_verify *v = self;
+	int one = a->t1 - a->t0 == 1;
+	if (a->kind == NEAP_RECORD && (v->tape >= 0 || !one))
+		return NEAP__ILLEGAL("one tape can be had at a time");
+	if (a->kind == NEAP_BACKWARD && (v->tape != a->t0 || !one))
+		return NEAP__ILLEGAL("step %lld was not recorded", (ll)a->t0);
+	return 0;
+}
+
+/* What a slot holds, -1: nothing. */
+static int slot_find(const struct join_verify *v, int64_t slot, int64_t *holds)
 {
 	if (slot < 0 || (uint64_t)slot >= v->p->memory)
 		return NEAP__ILLEGAL(
 			"slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
-	if (slot < v->room)
-		return 0;
-	int64_t room = slot < 32 ? 64 : 2 * slot;
-	int64_t *slots = realloc(v->slots, (size_t)room * sizeof *slots);
-	if (!slots)
-		return neap__fail(-ENOMEM, "verify: out of memory");
-	for (int64_t i = v->room; i < room; i++)
-		slots[i] = -1;
-	v->slots = slots;
-	v->room = room;
+	*holds = slot < v->room ? v->slots[slot] : -1;
 	return 0;
 }
 
+static int slot_free(void *self, const struct neap_action *a)
+{
+	int64_t holds = -1;
+	NEAP_TRY(slot_find(self, a->slot, &holds));
+	return holds < 0 ? 0 : NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
+}
+
+static int slot_holds(void *self, const struct neap_action *a)
+{
+	int64_t holds = -1;
+	NEAP_TRY(chain_of(self, a->t0));
+	NEAP_TRY(slot_find(self, a->slot, &holds));
+	if (holds != a->t0)
+		return NEAP__ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
+	return 0;
+}
+
+static const neap__rule_check checks[NEAP__RULES] = {
+	[NEAP__RANGE_IN_CHAIN] = range_in_chain,
+	[NEAP__TURN_FIRST] = turn_first,
+	[NEAP__ADJOINT_AT_END] = adjoint_at_end,
+	[NEAP__LIVE_AT_START] = live_at_start,
+	[NEAP__LIVE_AT_LAST] = live_at_last,
+	[NEAP__SOURCE_HOLDS] = slot_holds,
+	[NEAP__PAYLOAD_FITS_ACTION] = tape_fits,
+	[NEAP__TARGET_FREE] = slot_free,
+};
+
 static int save(struct join_verify *v, const struct neap_action *a)
 {
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	NEAP_TRY(grow(v, a->slot));
-	if (v->slots[a->slot] >= 0)
-		return NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
+	int64_t before = v->room;
+	if (neap__grow(&v->slots, &v->room, a->slot + 1, sizeof *v->slots) < 0)
+		return neap__fail(-ENOMEM, "verify: out of memory");
+	for (int64_t i = before; i < v->room; i++)
+		v->slots[i] = -1;
 	v->slots[a->slot] = a->t0;
 	v->in_use++;
 	if (a->slot >= v->out->slots)
@@ -150,63 +161,61 @@ static int save(struct join_verify *v, const struct neap_action *a)
 	return 0;
 }
 
-static int holds(struct join_verify *v, const struct neap_action *a)
+static int apply(struct join_verify *v, const struct neap_action *a, int chain)
 {
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	NEAP_TRY(grow(v, a->slot));
-	if (v->slots[a->slot] != a->t0)
-		return NEAP__ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
-	return chain;
-}
-
-static int load(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = holds(v, a);
-	NEAP_TRY(chain);
-	v->live[chain] = a->t0;
-	return 0;
-}
-
-static int drop(struct join_verify *v, const struct neap_action *a)
-{
-	NEAP_TRY(holds(v, a));
-	v->slots[a->slot] = -1;
-	v->in_use--;
-	return 0;
-}
-
-static int step(struct join_verify *v, const struct neap_action *a)
-{
-	static int (*const rows[])(struct join_verify *, const struct neap_action *) = {
-		[NEAP_ADVANCE] = advance,
-		[NEAP_RECORD] = record,
-		[NEAP_TURN] = turn,
-		[NEAP_BACKWARD] = backward,
-		[NEAP_SAVE] = save,
-		[NEAP_LOAD] = load,
-		[NEAP_DROP] = drop,
-	};
-	if (a->kind >= sizeof rows / sizeof rows[0] || a->payload != NEAP_STATE)
-		return NEAP__ILLEGAL("two chains have states in slots and nothing else");
-	NEAP_TRY(rows[a->kind](v, a));
-	measure(v);
-	return 0;
-}
-
-static int all(struct join_verify *v, struct neap_schedule *schedule)
-{
-	struct neap_action a;
-	int rc;
-	measure(v);
-	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
-		v->out->actions++;
-		rc = step(v, &a);
-		if (rc < 0)
-			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
-				neap_action_name(a.kind));
+	switch (a->kind) {
+	case NEAP_ADVANCE:
+		v->out->advance_steps += a->t1 - a->t0;
+		v->live[chain] = a->t1;
+		return 0;
+	case NEAP_RECORD:
+		v->out->record_steps++;
+		v->tape = a->t0;
+		v->live[chain] = a->t1;
+		return 0;
+	case NEAP_TURN:
+		for (int k = 0; k < 2; k++) {
+			v->live[k] = -1;
+			v->adjoint[k] = end_of(v, k);
+		}
+		return 0;
+	case NEAP_BACKWARD:
+		v->out->backward_steps++;
+		v->adjoint[chain] = a->t0;
+		v->tape = v->live[chain] = -1;
+		return 0;
+	case NEAP_SAVE:
+		return save(v, a);
+	case NEAP_LOAD:
+		v->live[chain] = a->t0;
+		return 0;
+	default: /* NEAP_DROP */
+		v->slots[a->slot] = -1;
+		v->in_use--;
+		return 0;
 	}
-	NEAP_TRY(rc);
+}
+
+static void measure(struct join_verify *v)
+{
+	int64_t states = v->in_use + (v->live[0] >= 0) + (v->live[1] >= 0);
+	if ((uint64_t)states > v->out->peak_bytes)
+		v->out->peak_bytes = (uint64_t)states;
+}
+
+static int perform(void *self, const struct neap_action *a)
+{
+	struct join_verify *v = self;
+	if (a->kind > NEAP_DROP || a->payload != NEAP_STATE)
+		return NEAP__ILLEGAL("two chains have states in slots and nothing else");
+	NEAP_TRY(neap__rules_check(checks, v, a));
+	NEAP_TRY(apply(v, a, a->t0 > end_of(v, 0)));
+	measure(v);
+	return 0;
+}
+
+static int complete(const struct join_verify *v)
+{
 	for (int chain = 0; chain < 2; chain++)
 		if (v->adjoint[chain] != start_of(v, chain))
 			return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
@@ -225,7 +234,11 @@ int neap__join_verify(struct neap_verdict *verdict, const struct neap_problem *p
 		.live = {0, problem->chain.steps + 1},
 		.adjoint = {-1, -1},
 		.tape = -1};
-	int rc = all(&v, schedule);
+	measure(&v);
+	/* Actions of joins are counted from 1 in detail lines. */
+	int rc = neap__rules_pass(schedule, verdict, 1, perform, &v);
+	if (rc == 0)
+		rc = complete(&v);
 	verdict->arena_bytes = verdict->peak_bytes;
 	free(v.slots);
 	return rc;
