@@ -41,15 +41,11 @@ static const uint32_t table[NEAP_ACTION_KINDS][NEAP_LOG + 1] = {
 	/* clang-format on */
 };
 
-int neap__rules_check(
-	const neap__rule_check checks[NEAP__RULES], void *self, const struct neap_action *a)
+int neap__rules_check(neap__rule_holds *holds, void *self, const struct neap_action *a)
 {
 	uint32_t rules = table[a->kind][a->payload > NEAP_LOG ? NEAP_STATE : a->payload];
-	for (; rules; rules &= rules - 1) {
-		neap__rule_check check = checks[__builtin_ctz(rules)];
-		if (check)
-			NEAP_TRY(check(self, a));
-	}
+	for (; rules; rules &= rules - 1)
+		NEAP_TRY(holds(self, (enum neap__rule)__builtin_ctz(rules), a));
 	return 0;
 }
 
@@ -68,12 +64,6 @@ int neap__rules_pass(struct neap_schedule *schedule, struct neap_verdict *verdic
 	return rc;
 }
 
-/* "tapes" or "logs" */
-static const char *plural(int payload)
-{
-	return payload == NEAP_LOG ? "logs" : "tapes";
-}
-
 static int tier_exists(const struct neap__rules *r, const struct neap_action *a)
 {
 	if (a->tier < 1 || a->tier > r->p->ntiers)
@@ -81,9 +71,8 @@ static int tier_exists(const struct neap__rules *r, const struct neap_action *a)
 	return 0;
 }
 
-static int transfer_possible(void *self, const struct neap_action *a)
+static int transfer_possible(const struct neap__rules *r, const struct neap_action *a)
 {
-	const struct neap__rules *r = self;
 	int stages = r->p->chain.stages != NULL;
 	const uint32_t stay = NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_CLASSIC;
 	NEAP_TRY(tier_exists(r, a));
@@ -95,27 +84,18 @@ static int transfer_possible(void *self, const struct neap_action *a)
 		return NEAP__ILLEGAL(
 			"only states%s travel", stages ? " and tapes" : ", tapes and logs");
 	if (a->payload != NEAP_STATE && r->p->chain.flags & stay)
-		return NEAP__ILLEGAL("%s do not travel in this problem", plural(a->payload));
+		return NEAP__ILLEGAL("%s do not travel in this problem", neap__plural(a->payload));
 	if (a->place < 0 || a->place >= PLACES_MOST)
 		return NEAP__ILLEGAL("no place %lld", (ll)a->place);
 	if (a->payload != NEAP_STATE && a->slot != 0)
-		return NEAP__ILLEGAL("%s have no slot %lld", plural(a->payload), (ll)a->slot);
+		return NEAP__ILLEGAL("%s have no slot %lld", neap__plural(a->payload), (ll)a->slot);
 	if (stages && a->payload == NEAP_STATE && (a->t0 < 0 || a->t0 > r->p->chain.steps))
 		return NEAP__ILLEGAL("there is no state at %lld", (ll)a->t0);
 	return 0;
 }
 
-static int ticket_in_flight(void *self, const struct neap_action *a)
+static int place_at_rest(const struct neap__rules *r, const struct neap_action *a)
 {
-	const struct neap__rules *r = self;
-	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !r->flights[a->ticket].kind)
-		return NEAP__ILLEGAL("ticket %d is not in flight", a->ticket);
-	return 0;
-}
-
-static int place_at_rest(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
 	NEAP_TRY(tier_exists(r, a));
 	for (int i = 0; i < NEAP_TICKETS && r->in_flight; i++) {
 		const struct neap__flight *f = &r->flights[i];
@@ -123,33 +103,6 @@ static int place_at_rest(void *self, const struct neap_action *a)
 			f->place == a->place)
 			return NEAP__ILLEGAL("place %lld is in flight", (ll)a->place);
 	}
-	return 0;
-}
-
-static int range_in_chain(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
-	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > r->p->chain.steps)
-		return NEAP__ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0,
-			(ll)a->t1, (ll)r->p->chain.steps);
-	return 0;
-}
-
-static int turn_first(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
-	(void)a;
-	return r->turned ? NEAP__ILLEGAL("a second turn") : 0;
-}
-
-static int adjoint_at_end(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
-	if (!r->turned)
-		return NEAP__ILLEGAL("backward before the turn");
-	if (r->adjoint != a->t1)
-		return NEAP__ILLEGAL(
-			"the adjoint is at %lld, needed at %lld", (ll)r->adjoint, (ll)a->t1);
 	return 0;
 }
 
@@ -165,18 +118,6 @@ static int live_at(const struct neap__rules *r, int64_t t)
 	return 0;
 }
 
-static int live_at_start(void *self, const struct neap_action *a)
-{
-	return live_at(self, a->t0);
-}
-
-static int live_at_last(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
-	(void)a;
-	return live_at(r, r->p->chain.steps);
-}
-
 /* The slot's row, or a free one where the table does not reach so far. */
 static int slot_find(const struct neap__rules *r, int64_t n, struct neap__holder *row)
 {
@@ -186,9 +127,8 @@ static int slot_find(const struct neap__rules *r, int64_t n, struct neap__holder
 	return 0;
 }
 
-static int source_holds(void *self, const struct neap_action *a)
+static int source_holds(struct neap__rules *r, const struct neap_action *a)
 {
-	struct neap__rules *r = self;
 	struct neap__holder row = {0};
 	if (a->kind == NEAP_PUT && a->slot == NEAP_LIVE)
 		return live_at(r, a->t0);
@@ -205,9 +145,8 @@ static int source_holds(void *self, const struct neap_action *a)
 	return 0;
 }
 
-static int place_holds(void *self, const struct neap_action *a)
+static int place_holds(const struct neap__rules *r, const struct neap_action *a)
 {
-	const struct neap__rules *r = self;
 	const struct neap__stored *x = &r->stored[a->tier - 1];
 	int state = a->payload == NEAP_STATE || a->payload > NEAP_LOG;
 	int there = a->t0 >= 0 &&
@@ -218,83 +157,93 @@ static int place_holds(void *self, const struct neap_action *a)
 	if (!state && a->kind == NEAP_GET &&
 		(!there || neap__run_length_find(&x->to, a->place) != a->t1))
 		return NEAP__ILLEGAL("place %lld does not hold the %s of [%lld, %lld)",
-			(ll)a->place, plural(a->payload), (ll)a->t0, (ll)a->t1);
+			(ll)a->place, neap__plural(a->payload), (ll)a->t0, (ll)a->t1);
 	return there ? 0
 		     : NEAP__ILLEGAL("place %lld does not hold step %lld", (ll)a->place, (ll)a->t0);
 }
 
-static int live_not_leaving(void *self, const struct neap_action *a)
+static int live_not_leaving(const struct neap__rules *r)
 {
-	const struct neap__rules *r = self;
-	(void)a;
 	return r->live.leaving ? NEAP__ILLEGAL("the live state is still leaving for a tier") : 0;
 }
 
-static int live_may_change(void *self, const struct neap_action *a)
+static int live_may_change(const struct neap__rules *r)
 {
-	const struct neap__rules *r = self;
 	if (r->live.standing == NEAP__ARRIVING)
 		return NEAP__ILLEGAL("the live state is still arriving");
-	return live_not_leaving(self, a);
+	return live_not_leaving(r);
 }
 
-static int slot_not_leaving(void *self, const struct neap_action *a)
-{
-	const struct neap__rules *r = self;
-	if (r->slots[a->slot].leaving)
-		return NEAP__ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
-	return 0;
-}
-
-static int payload_fits_action(void *self, const struct neap_action *a)
-{
-	struct neap__rules *r = self;
-	return r->ops->payload(r, a);
-}
-
-static int target_free(void *self, const struct neap_action *a)
+static int target_free(const struct neap__rules *r, const struct neap_action *a)
 {
 	struct neap__holder row = {0};
 	if (a->kind == NEAP_GET && a->slot == NEAP_LIVE)
-		return live_may_change(self, a);
-	NEAP_TRY(slot_find(self, a->slot, &row));
+		return live_may_change(r);
+	NEAP_TRY(slot_find(r, a->slot, &row));
 	return row.standing == NEAP__FREE ? 0 : NEAP__ILLEGAL("slot %lld is in use", (ll)a->slot);
 }
 
-static int place_free(void *self, const struct neap_action *a)
+static int place_free(const struct neap__rules *r, const struct neap_action *a)
 {
-	const struct neap__rules *r = self;
 	const struct neap__stored *x = &r->stored[a->tier - 1];
 	if (neap__run_length_find(a->payload == NEAP_STATE ? &x->states : &x->from, a->place) >= 0)
 		return NEAP__ILLEGAL("place %lld is in use", (ll)a->place);
 	return 0;
 }
 
-static int room_on_tier(void *self, const struct neap_action *a)
+static int holds(void *self, enum neap__rule rule, const struct neap_action *a)
 {
 	struct neap__rules *r = self;
-	return r->ops->room(r, a);
+	int64_t last = r->p->chain.steps;
+	switch (rule) {
+	case NEAP__TRANSFER_POSSIBLE:
+		return transfer_possible(r, a);
+	case NEAP__TICKET_IN_FLIGHT:
+		if (a->ticket < 0 || a->ticket >= NEAP_TICKETS || !r->flights[a->ticket].kind)
+			return NEAP__ILLEGAL("ticket %d is not in flight", a->ticket);
+		return 0;
+	case NEAP__PLACE_AT_REST:
+		return place_at_rest(r, a);
+	case NEAP__RANGE_IN_CHAIN:
+		if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > last)
+			return NEAP__ILLEGAL("range [%lld, %lld) is not within [0, %lld)",
+				(ll)a->t0, (ll)a->t1, (ll)last);
+		return 0;
+	case NEAP__TURN_FIRST:
+		return r->turned ? NEAP__ILLEGAL("a second turn") : 0;
+	case NEAP__ADJOINT_AT_END:
+		if (!r->turned)
+			return NEAP__ILLEGAL("backward before the turn");
+		if (r->adjoint != a->t1)
+			return NEAP__ILLEGAL("the adjoint is at %lld, needed at %lld",
+				(ll)r->adjoint, (ll)a->t1);
+		return 0;
+	case NEAP__LIVE_AT_START:
+		return live_at(r, a->t0);
+	case NEAP__LIVE_AT_LAST:
+		return live_at(r, last);
+	case NEAP__SOURCE_HOLDS:
+		return source_holds(r, a);
+	case NEAP__PLACE_HOLDS:
+		return place_holds(r, a);
+	case NEAP__LIVE_MAY_CHANGE:
+		return live_may_change(r);
+	case NEAP__LIVE_NOT_LEAVING:
+		return live_not_leaving(r);
+	case NEAP__SLOT_NOT_LEAVING:
+		if (r->slots[a->slot].leaving)
+			return NEAP__ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
+		return 0;
+	case NEAP__PAYLOAD_FITS_ACTION:
+		return r->ops->payload(r, a);
+	case NEAP__TARGET_FREE:
+		return target_free(r, a);
+	case NEAP__PLACE_FREE:
+		return place_free(r, a);
+	default:
+		return r->ops->room(r, a);
+	}
 }
-
-static const neap__rule_check checks[NEAP__RULES] = {
-	[NEAP__TRANSFER_POSSIBLE] = transfer_possible,
-	[NEAP__TICKET_IN_FLIGHT] = ticket_in_flight,
-	[NEAP__PLACE_AT_REST] = place_at_rest,
-	[NEAP__RANGE_IN_CHAIN] = range_in_chain,
-	[NEAP__TURN_FIRST] = turn_first,
-	[NEAP__ADJOINT_AT_END] = adjoint_at_end,
-	[NEAP__LIVE_AT_START] = live_at_start,
-	[NEAP__LIVE_AT_LAST] = live_at_last,
-	[NEAP__SOURCE_HOLDS] = source_holds,
-	[NEAP__PLACE_HOLDS] = place_holds,
-	[NEAP__LIVE_MAY_CHANGE] = live_may_change,
-	[NEAP__LIVE_NOT_LEAVING] = live_not_leaving,
-	[NEAP__SLOT_NOT_LEAVING] = slot_not_leaving,
-	[NEAP__PAYLOAD_FITS_ACTION] = payload_fits_action,
-	[NEAP__TARGET_FREE] = target_free,
-	[NEAP__PLACE_FREE] = place_free,
-	[NEAP__ROOM_ON_TIER] = room_on_tier,
-};
 
 static struct neap__holder *holder(struct neap__rules *r, int64_t slot)
 {
@@ -430,7 +379,7 @@ int neap__rules_perform(struct neap__rules *r, const struct neap_action *a)
 {
 	if (a->kind >= NEAP_ACTION_KINDS)
 		return NEAP__ILLEGAL("kind %d is unknown", a->kind);
-	NEAP_TRY(neap__rules_check(checks, r, a));
+	NEAP_TRY(neap__rules_check(holds, r, a));
 	NEAP_TRY(r->ops->apply(r, a));
 	return apply(r, a);
 }

@@ -33,17 +33,16 @@ enum neap__rule {
 	NEAP__TARGET_FREE,	   /* the slot, or the live state of a GET, may be filled */
 	NEAP__PLACE_FREE,
 	NEAP__ROOM_ON_TIER, /* takes the room: the last rule */
-	NEAP__RULES,
 };
 
-typedef int (*neap__rule_check)(void *self, const struct neap_action *action);
+/* Does an action obey a rule? 0, or NEAP_EILLEGAL with a line. */
+typedef int neap__rule_holds(void *self, enum neap__rule rule, const struct neap_action *action);
 
 /*
- * Asks `checks`, indexed by rule, every rule of the action's row; a NULL check always
- * holds. 0, or the first negative code. The action's kind is one of the table's.
+ * Asks every rule of the action's row. 0, or the first negative code. The action's kind is
+ * below NEAP_ACTION_KINDS.
  */
-int neap__rules_check(
-	const neap__rule_check checks[NEAP__RULES], void *self, const struct neap_action *action);
+int neap__rules_check(neap__rule_holds *holds, void *self, const struct neap_action *action);
 
 /*
  * Pulls the schedule to its end and gives every action to `perform`. Counts actions in
@@ -52,6 +51,11 @@ int neap__rules_check(
  */
 int neap__rules_pass(struct neap_schedule *schedule, struct neap_verdict *verdict, int first,
 	int (*perform)(void *self, const struct neap_action *action), void *self);
+
+static inline const char *neap__plural(int payload)
+{
+	return payload == NEAP_LOG ? "logs" : "tapes";
+}
 
 enum neap__standing { NEAP__FREE, NEAP__HELD, NEAP__ARRIVING };
 

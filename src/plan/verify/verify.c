@@ -48,12 +48,6 @@ static int64_t *steps(struct verify_run *v, int payload)
 	return payload == NEAP_LOG ? &v->steps_logged : &v->steps_taped;
 }
 
-/* "tapes" or "logs" */
-static const char *plural(int payload)
-{
-	return payload == NEAP_LOG ? "logs" : "tapes";
-}
-
 /* The tapes or logs of an action must not be on their way out (NEAP_PUT) or in (NEAP_GET). */
 static int at_rest(
 	const struct verify_run *v, const struct neap_action *a, int payload, int direction)
@@ -61,8 +55,8 @@ static int at_rest(
 	for (int i = 0; v->travelled && v->rules.in_flight && i < NEAP_TICKETS; i++) {
 		const struct neap__flight *f = &v->rules.flights[i];
 		if (f->kind == direction && f->payload == payload && f->t0 < a->t1 && a->t0 < f->t1)
-			return NEAP__ILLEGAL("%s of [%lld, %lld) are still %s", plural(payload),
-				(ll)f->t0, (ll)f->t1,
+			return NEAP__ILLEGAL("%s of [%lld, %lld) are still %s",
+				neap__plural(payload), (ll)f->t0, (ll)f->t1,
 				direction == NEAP_PUT ? "leaving for a tier" : "arriving");
 	}
 	return 0;
@@ -81,7 +75,7 @@ static int whole(struct verify_run *v, const struct neap_action *a, int payload)
 {
 	if (!neap__run_length_whole(ranges(v, payload), a->t0, a->t1))
 		return NEAP__ILLEGAL("the %s of [%lld, %lld) are not there as whole records",
-			plural(payload), (ll)a->t0, (ll)a->t1);
+			neap__plural(payload), (ll)a->t0, (ll)a->t1);
 	return 0;
 }
 

@@ -43,17 +43,6 @@ static int chain_of(const struct join_verify *v, int64_t t)
 	return t > end_of(v, 0);
 }
 
-static int range_in_chain(void *self, const struct neap_action *a)
-{
-	const struct join_verify *v = self;
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
-		return NEAP__ILLEGAL(
-			"[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
-	return 0;
-}
-
 static int needs_live(const struct join_verify *v, int chain, int64_t t)
 {
 	if (v->live[chain] != t)
@@ -62,45 +51,9 @@ static int needs_live(const struct join_verify *v, int chain, int64_t t)
 	return 0;
 }
 
-static int live_at_start(void *self, const struct neap_action *a)
-{
-	const struct join_verify *v = self;
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	return needs_live(v, chain, a->t0);
-}
-
-static int live_at_last(void *self, const struct neap_action *a)
-{
-	const struct join_verify *v = self;
-	(void)a;
-	for (int chain = 0; chain < 2; chain++)
-		NEAP_TRY(needs_live(v, chain, end_of(v, chain)));
-	return 0;
-}
-
-static int turn_first(void *self, const struct neap_action *a)
-{
-	const struct join_verify *v = self;
-	if (v->adjoint[0] >= 0)
-		return NEAP__ILLEGAL("a second turn");
-	return a->t0 == end_of(v, 1) ? 0 : NEAP__ILLEGAL("the turn belongs at the end");
-}
-
-static int adjoint_at_end(void *self, const struct neap_action *a)
-{
-	const struct join_verify *v = self;
-	int64_t adjoint = v->adjoint[chain_of(v, a->t0)];
-	if (adjoint != a->t1)
-		return NEAP__ILLEGAL(
-			"the adjoint is at %lld, needed at %lld", (ll)adjoint, (ll)a->t1);
-	return 0;
-}
-
 /* One tape of one step: absent before RECORD, there before BACKWARD. */
-static int tape_fits(void *self, const struct neap_action *a)
+static int tape_fits(const struct join_verify *v, const struct neap_action *a)
 {
-	const struct join_verify *v = self;
 	int one = a->t1 - a->t0 == 1;
 	if (a->kind == NEAP_RECORD && (v->tape >= 0 || !one))
 		return NEAP__ILLEGAL("one tape can be had at a time");
@@ -109,43 +62,54 @@ static int tape_fits(void *self, const struct neap_action *a)
 	return 0;
 }
 
-/* What a slot holds, -1: nothing. */
-static int slot_find(const struct join_verify *v, int64_t slot, int64_t *holds)
+/* SAVE: the slot must be free; LOAD and DROP: it must hold the state. */
+static int slot_fits(const struct join_verify *v, const struct neap_action *a)
 {
-	if (slot < 0 || (uint64_t)slot >= v->p->memory)
+	int64_t held = a->slot >= 0 && a->slot < v->room ? v->slots[a->slot] : -1;
+	if (a->slot < 0 || (uint64_t)a->slot >= v->p->memory)
 		return NEAP__ILLEGAL(
-			"slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
-	*holds = slot < v->room ? v->slots[slot] : -1;
-	return 0;
-}
-
-static int slot_free(void *self, const struct neap_action *a)
-{
-	int64_t holds = -1;
-	NEAP_TRY(slot_find(self, a->slot, &holds));
-	return holds < 0 ? 0 : NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
-}
-
-static int slot_holds(void *self, const struct neap_action *a)
-{
-	int64_t holds = -1;
-	NEAP_TRY(chain_of(self, a->t0));
-	NEAP_TRY(slot_find(self, a->slot, &holds));
-	if (holds != a->t0)
+			"slot %lld of %llu", (ll)a->slot, (unsigned long long)v->p->memory);
+	if (a->kind == NEAP_SAVE && held >= 0)
+		return NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
+	if (a->kind != NEAP_SAVE && held != a->t0)
 		return NEAP__ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
 	return 0;
 }
 
-static const neap__rule_check checks[NEAP__RULES] = {
-	[NEAP__RANGE_IN_CHAIN] = range_in_chain,
-	[NEAP__TURN_FIRST] = turn_first,
-	[NEAP__ADJOINT_AT_END] = adjoint_at_end,
-	[NEAP__LIVE_AT_START] = live_at_start,
-	[NEAP__LIVE_AT_LAST] = live_at_last,
-	[NEAP__SOURCE_HOLDS] = slot_holds,
-	[NEAP__PAYLOAD_FITS_ACTION] = tape_fits,
-	[NEAP__TARGET_FREE] = slot_free,
-};
+static int holds(void *self, enum neap__rule rule, const struct neap_action *a)
+{
+	const struct join_verify *v = self;
+	int chain = rule == NEAP__TURN_FIRST || rule == NEAP__LIVE_AT_LAST ? 0 : chain_of(v, a->t0);
+	NEAP_TRY(chain);
+	switch (rule) {
+	case NEAP__RANGE_IN_CHAIN:
+		if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
+			return NEAP__ILLEGAL(
+				"[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
+		return 0;
+	case NEAP__TURN_FIRST:
+		if (v->adjoint[0] >= 0)
+			return NEAP__ILLEGAL("a second turn");
+		return a->t0 == end_of(v, 1) ? 0 : NEAP__ILLEGAL("the turn belongs at the end");
+	case NEAP__ADJOINT_AT_END:
+		if (v->adjoint[chain] != a->t1)
+			return NEAP__ILLEGAL("the adjoint is at %lld, needed at %lld",
+				(ll)v->adjoint[chain], (ll)a->t1);
+		return 0;
+	case NEAP__LIVE_AT_START:
+		return needs_live(v, chain, a->t0);
+	case NEAP__LIVE_AT_LAST:
+		NEAP_TRY(needs_live(v, 0, end_of(v, 0)));
+		return needs_live(v, 1, end_of(v, 1));
+	case NEAP__SOURCE_HOLDS:
+	case NEAP__TARGET_FREE:
+		return slot_fits(v, a);
+	case NEAP__PAYLOAD_FITS_ACTION:
+		return tape_fits(v, a);
+	default: /* rules of transfers, which a join has not */
+		return 0;
+	}
+}
 
 static int save(struct join_verify *v, const struct neap_action *a)
 {
@@ -208,7 +172,7 @@ static int perform(void *self, const struct neap_action *a)
 	struct join_verify *v = self;
 	if (a->kind > NEAP_DROP || a->payload != NEAP_STATE)
 		return NEAP__ILLEGAL("two chains have states in slots and nothing else");
-	NEAP_TRY(neap__rules_check(checks, v, a));
+	NEAP_TRY(neap__rules_check(holds, v, a));
 	NEAP_TRY(apply(v, a, a->t0 > end_of(v, 0)));
 	measure(v);
 	return 0;
