@@ -45,7 +45,7 @@ int neap__rules_check(neap__rule_holds *holds, void *self, const struct neap_act
 {
 	uint32_t rules = table[a->kind][a->payload > NEAP_LOG ? NEAP_STATE : a->payload];
 	for (; rules; rules &= rules - 1)
-		NEAP_TRY(holds(self, (enum neap__rule)__builtin_ctz(rules), a));
+		NEAP_TRY(holds(self, (enum neap__action_rule)__builtin_ctz(rules), a));
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int place_free(const struct neap__rules *r, const struct neap_action *a)
 	return 0;
 }
 
-static int holds(void *self, enum neap__rule rule, const struct neap_action *a)
+static int holds(void *self, enum neap__action_rule rule, const struct neap_action *a)
 {
 	struct neap__rules *r = self;
 	int64_t last = r->p->chain.steps;

@@ -15,7 +15,7 @@
 #include "plan/verify/run_length.h"
 
 /* In the order in which they are checked. */
-enum neap__rule {
+enum neap__action_rule {
 	NEAP__TRANSFER_POSSIBLE, /* tier, free ticket, payload that travels, number of a place */
 	NEAP__TICKET_IN_FLIGHT,
 	NEAP__PLACE_AT_REST, /* the tier exists, no transfer of the record is in flight */
@@ -36,7 +36,8 @@ enum neap__rule {
 };
 
 /* Does an action obey a rule? 0, or NEAP_EILLEGAL with a line. */
-typedef int neap__rule_holds(void *self, enum neap__rule rule, const struct neap_action *action);
+typedef int neap__rule_holds(
+	void *self, enum neap__action_rule rule, const struct neap_action *action);
 
 /*
  * Asks every rule of the action's row. 0, or the first negative code. The action's kind is

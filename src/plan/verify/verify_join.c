@@ -76,7 +76,7 @@ static int slot_fits(const struct join_verify *v, const struct neap_action *a)
 	return 0;
 }
 
-static int holds(void *self, enum neap__rule rule, const struct neap_action *a)
+static int holds(void *self, enum neap__action_rule rule, const struct neap_action *a)
 {
 	const struct join_verify *v = self;
 	int chain = rule == NEAP__TURN_FIRST || rule == NEAP__LIVE_AT_LAST ? 0 : chain_of(v, a->t0);
