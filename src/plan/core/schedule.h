@@ -7,7 +7,11 @@
 #ifndef NEAP_PLAN_CORE_SCHEDULE_H
 #define NEAP_PLAN_CORE_SCHEDULE_H
 
+#include "base/fail.h"
 #include "plan/core/strategy.h"
+
+/* NEAP_EILLEGAL with a detail line: why an action, or the end, of a schedule is not legal. */
+#define NEAP__ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
 struct neap_schedule {
 	/* Pushes the next actions; 0 or a negative code. NULL for wrapped ones. */

@@ -26,10 +26,6 @@ uint64_t neap__stages_bytes(const struct neap_stages *s, const struct neap_actio
 /* The least budget known to do, by `chain` or, with tiers, with what does not fit away. */
 uint64_t neap__stages_least(const struct neap_problem *problem);
 
-/* neap_verify for such chains: the peak is that of what is kept, without gaps. */
-int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
-	struct neap_schedule *schedule);
-
 static inline double neap__stage_record(const struct neap_stages *s, int64_t i)
 {
 	return s->record ? s->record[i] : s->advance[i];

@@ -168,7 +168,7 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__action_list
 static void leave(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__stage_memory_tape(&x->ledger, c->t, 0);
+		neap__stage_memory_tape(&x->ledger, c->t, NEAP__TAPE_ABSENT);
 	else
 		neap__stage_memory_let_go(&x->ledger, c->t);
 }
@@ -176,7 +176,7 @@ static void leave(struct neap__offload *x, const struct neap__offload_item *c)
 static void come(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__stage_memory_tape(&x->ledger, c->t, 1);
+		neap__stage_memory_tape(&x->ledger, c->t, NEAP__TAPE_HERE);
 	else
 		neap__stage_memory_hold(&x->ledger, c->t);
 }

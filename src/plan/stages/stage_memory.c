@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stage_memory.c: holders, tapes and bytes, and what an action makes of them. */
 #include "plan/stages/stage_memory.h"
 
 #include <errno.h>
@@ -29,41 +30,60 @@ static int64_t state(const struct neap__stage_memory *x, int64_t t)
 	return (int64_t)x->chain->stages->state[t];
 }
 
-static int in_tape(const struct neap__stage_memory *x, int64_t t)
+int neap__stage_memory_in_tape(const struct neap__stage_memory *x, int64_t t)
 {
-	return t > 0 && x->taped[t - 1] && neap__tape_holds_output(x->chain->stages);
+	return t > 0 && neap__tape_holds_output(x->chain->stages) &&
+	       (x->taped[t - 1] == NEAP__TAPE_HERE || x->taped[t - 1] == NEAP__TAPE_LEAVING);
+}
+
+/* Bytes of x_t outside of a tape. */
+static int64_t own_bytes(const struct neap__stage_memory *x, int64_t t)
+{
+	return x->held[t] && !neap__stage_memory_in_tape(x, t) ? state(x, t) : 0;
+}
+
+static void state_ends(struct neap__stage_memory *x, int64_t t)
+{
+	if (x->state_ends)
+		x->state_ends(x->user, t);
 }
 
 void neap__stage_memory_hold(struct neap__stage_memory *x, int64_t t)
 {
-	if (x->held[t]++ == 0 && !in_tape(x, t))
-		x->bytes += state(x, t);
+	if (x->held[t]++ == 0)
+		x->bytes += own_bytes(x, t);
 }
 
 void neap__stage_memory_let_go(struct neap__stage_memory *x, int64_t t)
 {
-	if (--x->held[t] == 0 && !in_tape(x, t))
-		x->bytes -= state(x, t);
+	if (x->held[t] == 1) {
+		x->bytes -= own_bytes(x, t);
+		state_ends(x, t);
+	}
+	x->held[t]--;
 }
 
-static void set_live(struct neap__stage_memory *x, int64_t t)
+void neap__stage_memory_live(struct neap__stage_memory *x, int64_t t)
 {
-	if (x->live >= 0)
-		neap__stage_memory_let_go(x, x->live);
+	int64_t before = x->live;
 	x->live = t;
 	x->part = 0;
 	if (t >= 0)
-		neap__stage_memory_hold(x, t);
+		neap__stage_memory_hold(x, t); /* first: t may be `before` */
+	if (before >= 0)
+		neap__stage_memory_let_go(x, before);
 }
 
-void neap__stage_memory_tape(struct neap__stage_memory *x, int64_t i, int there)
+void neap__stage_memory_tape(struct neap__stage_memory *x, int64_t i, enum neap__tape_place place)
 {
-	if (!there && x->part && x->live == i + 1)
-		set_live(x, -1);
-	int alias = x->held[i + 1] && neap__tape_holds_output(x->chain->stages);
-	int64_t bytes = (int64_t)x->chain->stages->tape[i] - (alias ? state(x, i + 1) : 0);
-	x->bytes += there ? bytes : -bytes;
-	x->taped[i] = (uint8_t)there;
+	int64_t tape = (int64_t)x->chain->stages->tape[i];
+	if (place == NEAP__TAPE_ABSENT && x->part && x->live == i + 1)
+		neap__stage_memory_live(x, -1);
+	x->bytes -= own_bytes(x, i + 1) + (x->taped[i] ? tape : 0);
+	x->taped[i] = (uint8_t)place;
+	x->bytes += own_bytes(x, i + 1) + (x->taped[i] ? tape : 0);
+	if (neap__stage_memory_in_tape(x, i + 1))
+		state_ends(x, i + 1);
 }
 
 void neap__stage_memory_begin(struct neap__stage_memory *x)
@@ -72,16 +92,16 @@ void neap__stage_memory_begin(struct neap__stage_memory *x)
 	memset(x->taped, 0, (size_t)x->chain->steps * sizeof *x->taped);
 	x->live = -1;
 	x->bytes = 0;
-	set_live(x, 0);
+	neap__stage_memory_live(x, 0);
 }
 
-/* What goes with the live state when a backward begins that does not read it. */
+/* Bytes that the live state frees when a backward begins that does not read it. */
 static int64_t released(const struct neap__stage_memory *x, int64_t i)
 {
 	int64_t t = x->live;
 	if (t < 0 || (t == i && neap__backward_needs_input(x->chain->stages)))
 		return 0;
-	return x->held[t] == 1 && !in_tape(x, t) ? state(x, t) : 0;
+	return x->held[t] == 1 && !neap__stage_memory_in_tape(x, t) ? state(x, t) : 0;
 }
 
 int64_t neap__stage_memory_need(const struct neap__stage_memory *x, const struct neap_action *a)
@@ -100,8 +120,6 @@ int64_t neap__stage_memory_need(const struct neap__stage_memory *x, const struct
 	case NEAP_BACKWARD:
 		return x->bytes - released(x, i) + neap__stage_gradient(x->chain, i) +
 		       neap__stage_backward_tmp(s, i);
-	case NEAP_PUT:
-		return x->bytes;
 	case NEAP_GET:
 		return x->bytes + (int64_t)neap__stages_bytes(s, a);
 	default:
@@ -115,27 +133,27 @@ void neap__stage_memory_apply(struct neap__stage_memory *x, const struct neap_ac
 	int64_t i = a->t0;
 	switch (a->kind) {
 	case NEAP_RECORD:
-		neap__stage_memory_tape(x, i, 1);
-		set_live(x, i + 1);
+		neap__stage_memory_tape(x, i, NEAP__TAPE_HERE);
+		neap__stage_memory_live(x, i + 1);
 		x->part = neap__tape_holds_output(c->stages);
 		break;
 	case NEAP_ADVANCE:
-		set_live(x, i + 1);
+		neap__stage_memory_live(x, i + 1);
 		break;
 	case NEAP_TURN:
 		x->bytes += neap__stage_gradient(c, c->steps);
-		set_live(x, -1);
+		neap__stage_memory_live(x, -1);
 		break;
 	case NEAP_BACKWARD:
 		x->bytes += neap__stage_gradient(c, i) - neap__stage_gradient(c, i + 1);
-		neap__stage_memory_tape(x, i, 0);
-		set_live(x, -1);
+		neap__stage_memory_tape(x, i, NEAP__TAPE_ABSENT);
+		neap__stage_memory_live(x, -1);
 		break;
 	case NEAP_SAVE:
 		neap__stage_memory_hold(x, i);
 		break;
 	case NEAP_LOAD:
-		set_live(x, i);
+		neap__stage_memory_live(x, i);
 		x->part = a->payload == NEAP_TAPE;
 		break;
 	case NEAP_DROP:

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joinaudit: the rules of plan.h for two chains into one loss. Each chain has a
- * live state and an adjoint of its own, one tape may be there at a time, and what
- * is counted is states: slots in use and live ones, those at the chains' starts
- * and ends included.
+ * verify_join.c: is a schedule of two chains into one loss legal (neap/plan.h has the
+ * rules). Each chain has a live state and an adjoint of its own, one tape may be there at a
+ * time, and what counts is states: slots in use and live ones, those at the chains' starts
+ * and ends included. The rules are those of action_rules.h; their checks differ, since a
+ * state's number says which chain the state belongs to.
  */
 #include "plan/verify/verify_join.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include "base/fail.h"
+#include "base/grow.h"
+#include "plan/verify/action_rules.h"
 
 typedef long long ll;
 
@@ -21,8 +23,6 @@ struct join_verify {
 	int64_t live[2], adjoint[2]; /* by chain; -1: undefined */
 	int64_t tape;		     /* its step, or -1 */
 };
-
-#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
 static int64_t end_of(const struct join_verify *v, int chain)
 {
@@ -39,25 +39,125 @@ static int64_t start_of(const struct join_verify *v, int chain)
 static int chain_of(const struct join_verify *v, int64_t t)
 {
 	if (t < 0 || t > end_of(v, 1))
-		return ILLEGAL("there is no state %lld", (ll)t);
+		return NEAP__ILLEGAL("there is no state %lld", (ll)t);
 	return t > end_of(v, 0);
-}
-
-static int steps_of(const struct join_verify *v, const struct neap_action *a)
-{
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
-		return ILLEGAL("[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
-	return chain;
 }
 
 static int needs_live(const struct join_verify *v, int chain, int64_t t)
 {
 	if (v->live[chain] != t)
-		return ILLEGAL(
+		return NEAP__ILLEGAL(
 			"the live state is at %lld, needed at %lld", (ll)v->live[chain], (ll)t);
 	return 0;
+}
+
+/* One tape of one step: absent before RECORD, there before BACKWARD. */
+static int tape_fits(const struct join_verify *v, const struct neap_action *a)
+{
+	int one = a->t1 - a->t0 == 1;
+	if (a->kind == NEAP_RECORD && (v->tape >= 0 || !one))
+		return NEAP__ILLEGAL("one tape can be had at a time");
+	if (a->kind == NEAP_BACKWARD && (v->tape != a->t0 || !one))
+		return NEAP__ILLEGAL("step %lld was not recorded", (ll)a->t0);
+	return 0;
+}
+
+/* SAVE: the slot must be free; LOAD and DROP: it must hold the state. */
+static int slot_fits(const struct join_verify *v, const struct neap_action *a)
+{
+	int64_t held = a->slot >= 0 && a->slot < v->room ? v->slots[a->slot] : -1;
+	if (a->slot < 0 || (uint64_t)a->slot >= v->p->memory)
+		return NEAP__ILLEGAL(
+			"slot %lld of %llu", (ll)a->slot, (unsigned long long)v->p->memory);
+	if (a->kind == NEAP_SAVE && held >= 0)
+		return NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
+	if (a->kind != NEAP_SAVE && held != a->t0)
+		return NEAP__ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
+	return 0;
+}
+
+static int holds(void *self, enum neap__action_rule rule, const struct neap_action *a)
+{
+	const struct join_verify *v = self;
+	int chain = rule == NEAP__TURN_FIRST || rule == NEAP__LIVE_AT_LAST ? 0 : chain_of(v, a->t0);
+	NEAP_TRY(chain);
+	switch (rule) {
+	case NEAP__RANGE_IN_CHAIN:
+		if (a->t1 < a->t0 || a->t1 > end_of(v, chain))
+			return NEAP__ILLEGAL(
+				"[%lld, %lld) are no steps of one chain", (ll)a->t0, (ll)a->t1);
+		return 0;
+	case NEAP__TURN_FIRST:
+		if (v->adjoint[0] >= 0)
+			return NEAP__ILLEGAL("a second turn");
+		return a->t0 == end_of(v, 1) ? 0 : NEAP__ILLEGAL("the turn belongs at the end");
+	case NEAP__ADJOINT_AT_END:
+		if (v->adjoint[chain] != a->t1)
+			return NEAP__ILLEGAL("the adjoint is at %lld, needed at %lld",
+				(ll)v->adjoint[chain], (ll)a->t1);
+		return 0;
+	case NEAP__LIVE_AT_START:
+		return needs_live(v, chain, a->t0);
+	case NEAP__LIVE_AT_LAST:
+		NEAP_TRY(needs_live(v, 0, end_of(v, 0)));
+		return needs_live(v, 1, end_of(v, 1));
+	case NEAP__SOURCE_HOLDS:
+	case NEAP__TARGET_FREE:
+		return slot_fits(v, a);
+	case NEAP__PAYLOAD_FITS_ACTION:
+		return tape_fits(v, a);
+	default: /* rules of transfers, which a join has not */
+		return 0;
+	}
+}
+
+static int save(struct join_verify *v, const struct neap_action *a)
+{
+	int64_t before = v->room;
+	if (neap__grow(&v->slots, &v->room, a->slot + 1, sizeof *v->slots) < 0)
+		return neap__fail(-ENOMEM, "verify: out of memory");
+	for (int64_t i = before; i < v->room; i++)
+		v->slots[i] = -1;
+	v->slots[a->slot] = a->t0;
+	v->in_use++;
+	if (a->slot >= v->out->slots)
+		v->out->slots = a->slot + 1;
+	return 0;
+}
+
+static int apply(struct join_verify *v, const struct neap_action *a, int chain)
+{
+	switch (a->kind) {
+	case NEAP_ADVANCE:
+		v->out->advance_steps += a->t1 - a->t0;
+		v->live[chain] = a->t1;
+		return 0;
+	case NEAP_RECORD:
+		v->out->record_steps++;
+		v->tape = a->t0;
+		v->live[chain] = a->t1;
+		return 0;
+	case NEAP_TURN:
+		for (int k = 0; k < 2; k++) {
+			v->live[k] = -1;
+			v->adjoint[k] = end_of(v, k);
+		}
+		return 0;
+	case NEAP_BACKWARD:
+		v->out->backward_steps++;
+		v->adjoint[chain] = a->t0;
+		v->tape = v->live[chain] = -1;
+		return 0;
+	case NEAP_SAVE:
+		return save(v, a);
+	case NEAP_LOAD:
+		v->live[chain] = a->t0;
+		return 0;
+	default: /* NEAP_DROP */
+		v->slots[a->slot] = -1;
+		v->in_use--;
+		return 0;
+	}
 }
 
 static void measure(struct join_verify *v)
@@ -67,152 +167,25 @@ static void measure(struct join_verify *v)
 		v->out->peak_bytes = (uint64_t)states;
 }
 
-static int advance(struct join_verify *v, const struct neap_action *a)
+static int perform(void *self, const struct neap_action *a)
 {
-	int chain = steps_of(v, a);
-	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	v->live[chain] = a->t1;
-	v->out->advance_steps += a->t1 - a->t0;
-	return 0;
-}
-
-static int record(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = steps_of(v, a);
-	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	if (v->tape >= 0 || a->t1 - a->t0 != 1)
-		return ILLEGAL("one tape can be had at a time");
-	v->tape = a->t0;
-	v->live[chain] = a->t1;
-	v->out->record_steps++;
-	return 0;
-}
-
-static int turn(struct join_verify *v, const struct neap_action *a)
-{
-	if (a->t0 != end_of(v, 1) || v->adjoint[0] >= 0)
-		return ILLEGAL(
-			v->adjoint[0] >= 0 ? "a second turn" : "the turn belongs at the end");
-	for (int chain = 0; chain < 2; chain++) {
-		NEAP_TRY(needs_live(v, chain, end_of(v, chain)));
-		v->live[chain] = -1;
-		v->adjoint[chain] = end_of(v, chain);
-	}
-	return 0;
-}
-
-static int backward(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = steps_of(v, a);
-	NEAP_TRY(chain);
-	if (v->adjoint[chain] != a->t1)
-		return ILLEGAL(
-			"the adjoint is at %lld, needed at %lld", (ll)v->adjoint[chain], (ll)a->t1);
-	if (a->t1 - a->t0 != 1 || v->tape != a->t0)
-		return ILLEGAL("step %lld was not recorded", (ll)a->t0);
-	v->adjoint[chain] = a->t0;
-	v->tape = v->live[chain] = -1;
-	v->out->backward_steps++;
-	return 0;
-}
-
-static int grow(struct join_verify *v, int64_t slot)
-{
-	if (slot < 0 || (uint64_t)slot >= v->p->memory)
-		return ILLEGAL("slot %lld of %llu", (ll)slot, (unsigned long long)v->p->memory);
-	if (slot < v->room)
-		return 0;
-	int64_t room = slot < 32 ? 64 : 2 * slot;
-	int64_t *slots = realloc(v->slots, (size_t)room * sizeof *slots);
-	if (!slots)
-		return neap__fail(-ENOMEM, "verify: out of memory");
-	for (int64_t i = v->room; i < room; i++)
-		slots[i] = -1;
-	v->slots = slots;
-	v->room = room;
-	return 0;
-}
-
-static int save(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	NEAP_TRY(needs_live(v, chain, a->t0));
-	NEAP_TRY(grow(v, a->slot));
-	if (v->slots[a->slot] >= 0)
-		return ILLEGAL("slot %lld is taken", (ll)a->slot);
-	v->slots[a->slot] = a->t0;
-	v->in_use++;
-	if (a->slot >= v->out->slots)
-		v->out->slots = a->slot + 1;
-	return 0;
-}
-
-static int holds(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = chain_of(v, a->t0);
-	NEAP_TRY(chain);
-	NEAP_TRY(grow(v, a->slot));
-	if (v->slots[a->slot] != a->t0)
-		return ILLEGAL("slot %lld does not hold state %lld", (ll)a->slot, (ll)a->t0);
-	return chain;
-}
-
-static int load(struct join_verify *v, const struct neap_action *a)
-{
-	int chain = holds(v, a);
-	NEAP_TRY(chain);
-	v->live[chain] = a->t0;
-	return 0;
-}
-
-static int drop(struct join_verify *v, const struct neap_action *a)
-{
-	NEAP_TRY(holds(v, a));
-	v->slots[a->slot] = -1;
-	v->in_use--;
-	return 0;
-}
-
-static int step(struct join_verify *v, const struct neap_action *a)
-{
-	static int (*const rows[])(struct join_verify *, const struct neap_action *) = {
-		[NEAP_ADVANCE] = advance,
-		[NEAP_RECORD] = record,
-		[NEAP_TURN] = turn,
-		[NEAP_BACKWARD] = backward,
-		[NEAP_SAVE] = save,
-		[NEAP_LOAD] = load,
-		[NEAP_DROP] = drop,
-	};
-	if (a->kind >= sizeof rows / sizeof rows[0] || a->payload != NEAP_STATE)
-		return ILLEGAL("two chains have states in slots and nothing else");
-	NEAP_TRY(rows[a->kind](v, a));
+	struct join_verify *v = self;
+	if (a->kind > NEAP_DROP || a->payload != NEAP_STATE)
+		return NEAP__ILLEGAL("two chains have states in slots and nothing else");
+	NEAP_TRY(neap__rules_check(holds, v, a));
+	NEAP_TRY(apply(v, a, a->t0 > end_of(v, 0)));
 	measure(v);
 	return 0;
 }
 
-static int all(struct join_verify *v, struct neap_schedule *schedule)
+static int complete(const struct join_verify *v)
 {
-	struct neap_action a;
-	int rc;
-	measure(v);
-	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
-		v->out->actions++;
-		rc = step(v, &a);
-		if (rc < 0)
-			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
-				neap_action_name(a.kind));
-	}
-	NEAP_TRY(rc);
 	for (int chain = 0; chain < 2; chain++)
 		if (v->adjoint[chain] != start_of(v, chain))
-			return ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
+			return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
 				(ll)v->adjoint[chain], (ll)start_of(v, chain));
 	if (v->out->peak_bytes > v->p->memory)
-		return ILLEGAL("%llu states at once, %llu are allowed",
+		return NEAP__ILLEGAL("%llu states at once, %llu are allowed",
 			(unsigned long long)v->out->peak_bytes, (unsigned long long)v->p->memory);
 	return 0;
 }
@@ -225,7 +198,11 @@ int neap__verify_join(struct neap_verdict *verdict, const struct neap_problem *p
 		.live = {0, problem->chain.steps + 1},
 		.adjoint = {-1, -1},
 		.tape = -1};
-	int rc = all(&v, schedule);
+	measure(&v);
+	/* Actions of joins are counted from 1 in detail lines. */
+	int rc = neap__rules_pass(schedule, verdict, 1, perform, &v);
+	if (rc == 0)
+		rc = complete(&v);
 	verdict->arena_bytes = verdict->peak_bytes;
 	free(v.slots);
 	return rc;

@@ -1,363 +1,314 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stageaudit: verify for chains whose steps differ. A state is kept while it is
- * live, in a slot or in a tape that is there, and counts once: SAVE and LOAD hand
- * it on. A tape on its way out counts, and can be read, until the WAIT; what is on
- * its way in counts, by itself, from the GET on and can be read after the WAIT. The
- * state that a tape holds travels with it: what was saved of it is a part of it. What
- * an action needs while it runs is in struct neap_stages. Sizes differ, so the peak
- * is that of what is kept; where it lies is up to whoever runs it.
+ * verify_stages.c: is a schedule of stages legal, and what does it take. action_rules.h
+ * knows the rules, stage_memory.h counts the bytes of fast memory; this file says which
+ * tapes an action needs, follows what arrives and leaves, and counts the bytes of tiers:
+ * each record takes those of its own state or tapes until FORGET.
+ *
+ * A tape on its way out counts, and can be read, until the WAIT; what is on its way in
+ * counts, by itself, from the GET on and can be read after the WAIT. The state that a tape
+ * holds travels with the tape. Sizes differ, so the peak is that of what is kept; a sweep
+ * decides where each buffer lies (sweep/stages).
  */
-#include <errno.h>
-#include <stdlib.h>
 #include "plan/verify/verify_stages.h"
 
-int neap__stage_verify_in_tape(const struct neap__stage_verify *v, int64_t t)
+#include <errno.h>
+#include <stdlib.h>
+#include "plan/stages/stage_memory.h"
+#include "plan/verify/action_rules.h"
+
+typedef long long ll;
+
+struct stages_run {
+	struct neap__rules rules;
+	const struct neap_chain *chain;
+	const struct neap_stages *stages;
+	struct neap__stage_memory memory;
+	int32_t *parts; /* [steps + 1] slots that hold x_t as a part of a tape */
+	uint64_t stored[NEAP_TIERS_MAX];
+	int flat; /* neap__stages_flat: long advances need not be followed stage by stage */
+};
+
+static void measure(struct stages_run *v, int64_t bytes)
 {
-	return t > 0 && neap__tape_holds_output(v->stages) &&
-	       (v->taped[t - 1] == HERE || v->taped[t - 1] == LEAVING);
+	if ((uint64_t)bytes > v->rules.out->peak_bytes)
+		v->rules.out->peak_bytes = (uint64_t)bytes;
 }
 
-static void hold(struct neap__stage_verify *v, int64_t t)
-{
-	if (v->held[t]++ == 0 && !neap__stage_verify_in_tape(v, t))
-		v->bytes += v->stages->state[t];
-}
-
-static void let_go(struct neap__stage_verify *v, int64_t t)
-{
-	if (--v->held[t] == 0 && !neap__stage_verify_in_tape(v, t))
-		v->bytes -= v->stages->state[t];
-}
-
-static uint64_t with_tape(const struct neap__stage_verify *v, int64_t i)
-{
-	uint64_t state = v->held[i + 1] && !neap__stage_verify_in_tape(v, i + 1)
-				 ? v->stages->state[i + 1]
-				 : 0;
-	return state + (v->taped[i] ? v->stages->tape[i] : 0);
-}
-
-void neap__stage_verify_tape(struct neap__stage_verify *v, int64_t i, enum neap__verify_tape there)
-{
-	v->bytes -= with_tape(v, i);
-	v->taped[i] = (uint8_t)there;
-	v->bytes += with_tape(v, i);
-}
-
-static void begin(struct neap__stage_verify *v, struct neap__verify_slot *row, int64_t t,
-	enum neap__verify_origin origin)
-{
-	row->t = t;
-	row->arriving = origin == COMING;
-	row->part = origin == PART;
-	if (row->arriving)
-		v->bytes += v->stages->state[t];
-	else if (t != NOWHERE)
-		hold(v, t);
-}
-
-void neap__stage_verify_arrived(struct neap__stage_verify *v, struct neap__verify_slot *row)
-{
-	row->arriving = 0;
-	v->bytes -= v->stages->state[row->t];
-	hold(v, row->t);
-}
-
-void neap__stage_verify_live(
-	struct neap__stage_verify *v, int64_t t, enum neap__verify_origin origin)
-{
-	if (v->live.t != NOWHERE)
-		let_go(v, v->live.t);
-	begin(v, &v->live, t, origin);
-}
-
-/* What is kept and `more`, for as long as an action runs. */
-static void measure(struct neap__stage_verify *v, uint64_t more)
-{
-	uint64_t bytes = v->bytes + more;
-	if (bytes > v->out->peak_bytes)
-		v->out->peak_bytes = bytes;
-}
-
-int neap__stage_verify_range(const struct neap__stage_verify *v, const struct neap_action *a)
-{
-	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > v->p->chain.steps)
-		return ILLEGAL("range [%lld, %lld) is not within [0, %lld)", (ll)a->t0, (ll)a->t1,
-			(ll)v->p->chain.steps);
-	return 0;
-}
-
-int neap__stage_verify_live_at(const struct neap__stage_verify *v, int64_t t)
-{
-	if (v->live.arriving)
-		return ILLEGAL("the live state is still arriving");
-	if (v->live.t == NOWHERE)
-		return ILLEGAL("the live state is undefined, needed at %lld", (ll)t);
-	if (v->live.t != t)
-		return ILLEGAL("the live state is at %lld, needed at %lld", (ll)v->live.t, (ll)t);
-	return 0;
-}
-
-int neap__stage_verify_live_may_change(const struct neap__stage_verify *v)
-{
-	if (v->live.arriving)
-		return ILLEGAL("the live state is still arriving");
-	if (v->live.leaving)
-		return ILLEGAL("the live state is still leaving for a tier");
-	return 0;
-}
-
-/*
- * All states are of one size, and x_i is held by the live state alone: no step up to
- * `end` takes more than the next one. The step to be done then.
- */
-static int64_t skip_ahead(struct neap__stage_verify *v, int64_t i, int64_t end)
-{
-	if (i >= end)
-		return i;
-	measure(v, v->stages->state[i]);
-	v->out->advance_steps += end - i;
-	neap__stage_verify_live(v, end, 0);
-	return end;
-}
-
-static int do_forward(struct neap__stage_verify *v, const struct neap_action *a)
-{
-	const struct neap_stages *s = v->stages;
-	NEAP_TRY(neap__stage_verify_range(v, a));
-	NEAP_TRY(neap__stage_verify_live_at(v, a->t0));
-	NEAP_TRY(neap__stage_verify_live_may_change(v));
-	for (int64_t i = a->t0; i < a->t1; i++) {
-		uint64_t output = s->state[i + 1];
-		if (a->kind == NEAP_ADVANCE) {
-			measure(v, output + (uint64_t)neap__stage_advance_tmp(s, i));
-			neap__stage_verify_live(v, i + 1, OWN);
-			v->out->advance_steps++;
-			if (v->flat && v->held[i + 1] == 1 && !neap__stage_verify_in_tape(v, i + 1))
-				i = skip_ahead(v, i + 1, a->t1) - 1;
-			continue;
-		}
-		if (v->taped[i])
-			return ILLEGAL("a tape of %lld is there already", (ll)i);
-		measure(v, (neap__tape_holds_output(s) ? 0 : output) + s->tape[i] +
-				   (uint64_t)neap__stage_record_tmp(s, i));
-		neap__stage_verify_tape(v, i, HERE);
-		neap__stage_verify_live(v, i + 1, neap__tape_holds_output(s) ? PART : OWN);
-		v->out->record_steps++;
-	}
-	return 0;
-}
-
-static int do_turn(struct neap__stage_verify *v, const struct neap_action *a)
-{
-	int64_t last = v->p->chain.steps;
-	(void)a;
-	if (v->turned)
-		return ILLEGAL("a second turn");
-	NEAP_TRY(neap__stage_verify_live_at(v, last));
-	v->bytes += (uint64_t)neap__stage_gradient(&v->p->chain, last);
-	measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, last));
-	if (!v->live.leaving)
-		neap__stage_verify_live(v, NOWHERE, OWN); /* nothing needs x_L any more */
-	v->turned = 1;
-	v->adjoint = last;
-	return 0;
-}
-
-int neap__stage_verify_tape_rests(const struct neap__stage_verify *v, int64_t i)
+static int tape_rests(const struct stages_run *v, int64_t i)
 {
 	static const char *const why[] = {
 		"is not there", "", "is leaving for a tier", "is still arriving"};
-	if (v->taped[i] != HERE)
-		return ILLEGAL("the tape of %lld %s", (ll)i, why[v->taped[i]]);
+	int place = v->memory.taped[i];
+	if (place != NEAP__TAPE_HERE)
+		return NEAP__ILLEGAL("the tape of %lld %s", (ll)i, why[place]);
 	return 0;
 }
 
-static int do_backward(struct neap__stage_verify *v, const struct neap_action *a)
+static int may_reverse(const struct stages_run *v, const struct neap_action *a)
 {
-	const struct neap_chain *c = &v->p->chain;
-	NEAP_TRY(neap__stage_verify_range(v, a));
-	if (!v->turned)
-		return ILLEGAL("backward before the turn");
-	if (v->adjoint != a->t1)
-		return ILLEGAL("the adjoint is at %lld, needed at %lld", (ll)v->adjoint, (ll)a->t1);
-	if (v->live.leaving)
-		return ILLEGAL("the live state is still leaving for a tier");
 	for (int64_t i = a->t1 - 1; i >= a->t0; i--) {
-		int needs = neap__backward_needs_input(v->stages);
-		NEAP_TRY(neap__stage_verify_tape_rests(v, i));
-		if (!v->live.arriving && (!needs || v->live.t != i))
-			neap__stage_verify_live(v, NOWHERE, OWN);
-		if (needs && !v->held[i] && !neap__stage_verify_in_tape(v, i))
-			return ILLEGAL("backward needs the state at %lld", (ll)i);
-		v->bytes += (uint64_t)neap__stage_gradient(c, i);
-		measure(v, (uint64_t)neap__stage_backward_tmp(v->stages, i));
-		v->bytes -= (uint64_t)neap__stage_gradient(c, i + 1);
-		neap__stage_verify_tape(v, i, ABSENT);
-		v->adjoint = i;
-		v->out->backward_steps++;
+		/* The live state is given up by the first stage whose input it is not. */
+		int given_up = v->memory.live == i && i != a->t1 - 1;
+		NEAP_TRY(tape_rests(v, i));
+		if (neap__backward_needs_input(v->stages) && v->memory.held[i] - given_up == 0 &&
+			!neap__stage_memory_in_tape(&v->memory, i))
+			return NEAP__ILLEGAL("backward needs the state at %lld", (ll)i);
 	}
-	if (!v->live.arriving)
-		neap__stage_verify_live(v, NOWHERE, OWN);
 	return 0;
 }
 
-static int slot_find(struct neap__stage_verify *v, int64_t n, struct neap__verify_slot **row)
+static int tapes_absent(const struct stages_run *v, const struct neap_action *a)
 {
-	if (n < 0 || n > v->p->chain.steps + 1)
-		return ILLEGAL("no slot %lld", (ll)n);
-	*row = &v->slots[n];
+	for (int64_t i = a->t0; i < a->t1; i++)
+		if (v->memory.taped[i])
+			return NEAP__ILLEGAL("a tape of %lld is there already", (ll)i);
 	return 0;
 }
 
-int neap__stage_verify_slot_fill(
-	struct neap__stage_verify *v, int64_t n, int64_t t, enum neap__verify_origin origin)
+static int may_leave(const struct stages_run *v, const struct neap_action *a)
 {
-	struct neap__verify_slot *row = NULL;
-	NEAP_TRY(slot_find(v, n, &row));
-	if (row->t != NOWHERE)
-		return ILLEGAL("slot %lld is in use", (ll)n);
-	if (n >= v->out->slots)
-		v->out->slots = n + 1;
-	begin(v, row, t, origin);
-	v->parts[t] += row->part;
+	const struct neap__rules *r = &v->rules;
+	if (a->payload == NEAP_STATE) {
+		int part = a->slot == NEAP_LIVE ? v->memory.part : r->slots[a->slot].part;
+		if (part && neap__stage_memory_in_tape(&v->memory, a->t0))
+			return NEAP__ILLEGAL("the state at %lld is a part of a tape", (ll)a->t0);
+		return 0;
+	}
+	for (int64_t i = a->t0; i < a->t1; i++)
+		NEAP_TRY(tape_rests(v, i));
 	return 0;
 }
 
-int neap__stage_verify_slot_holds(
-	struct neap__stage_verify *v, int64_t n, int64_t t, struct neap__verify_slot **row)
+/* No slot may depend on a tape that has left. */
+static int may_have_left(const struct stages_run *v, const struct neap__flight *f)
 {
-	NEAP_TRY(slot_find(v, n, row));
-	if ((*row)->arriving)
-		return ILLEGAL("slot %lld is still arriving", (ll)n);
-	if ((*row)->t == NOWHERE)
-		return ILLEGAL("slot %lld is empty", (ll)n);
-	if ((*row)->t != t)
-		return ILLEGAL("slot %lld holds step %lld, not %lld", (ll)n, (ll)(*row)->t, (ll)t);
+	if (f->kind == NEAP_PUT && f->payload == NEAP_TAPE)
+		for (int64_t t = f->t0 + 1; t <= f->t1; t++)
+			if (v->parts[t])
+				return NEAP__ILLEGAL(
+					"a slot holds the state at %lld as a part of the tape",
+					(ll)t);
 	return 0;
 }
 
-static int do_save(struct neap__stage_verify *v, const struct neap_action *a)
+static int payload_fits(struct neap__rules *rules, const struct neap_action *a)
 {
-	NEAP_TRY(neap__stage_verify_live_at(v, a->t0));
-	return neap__stage_verify_slot_fill(v, a->slot, a->t0, v->live.part ? PART : OWN);
+	struct stages_run *v = rules->self;
+	switch (a->kind) {
+	case NEAP_RECORD:
+	case NEAP_GET:
+		return tapes_absent(v, a);
+	case NEAP_BACKWARD:
+		return may_reverse(v, a);
+	case NEAP_PUT:
+		return may_leave(v, a);
+	case NEAP_WAIT:
+		return may_have_left(v, &rules->flights[a->ticket]);
+	case NEAP_LOAD: /* from a tape */
+		if (a->t0 < 1 || a->t0 > v->chain->steps ||
+			!neap__stage_memory_in_tape(&v->memory, a->t0))
+			return NEAP__ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
-static int do_load(struct neap__stage_verify *v, const struct neap_action *a)
+static int room(struct neap__rules *rules, const struct neap_action *a)
 {
-	struct neap__verify_slot *row = NULL;
+	struct stages_run *v = rules->self;
+	struct neap_tier_use *use = &rules->out->tiers[a->tier - 1];
+	uint64_t *stored = &v->stored[a->tier - 1];
+	*stored += neap__stages_bytes(v->stages, a);
+	if (*stored > rules->p->tiers[a->tier - 1].capacity)
+		return NEAP__ILLEGAL(
+			"%llu bytes are beyond the tier's capacity", (unsigned long long)*stored);
+	if (*stored > use->peak_bytes)
+		use->peak_bytes = *stored;
+	return 0;
+}
+
+static uint64_t bytes(const struct neap__rules *rules, const struct neap_action *a)
+{
+	return neap__stages_bytes(rules->p->chain.stages, a);
+}
+
+static void stage_done(struct stages_run *v, int kind, int64_t i)
+{
+	const struct neap_action one = {.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1};
+	measure(v, neap__stage_memory_need(&v->memory, &one));
+	neap__stage_memory_apply(&v->memory, &one);
+}
+
+/*
+ * Where all states are of one size and x_{i+1} is held by the live state alone, every
+ * further stage takes as much as the next one.
+ */
+static void advance(struct stages_run *v, const struct neap_action *a)
+{
+	for (int64_t i = a->t0; i < a->t1; i++) {
+		stage_done(v, NEAP_ADVANCE, i);
+		if (v->flat && i + 1 < a->t1 && v->memory.held[i + 1] == 1 &&
+			!neap__stage_memory_in_tape(&v->memory, i + 1)) {
+			measure(v, v->memory.bytes + (int64_t)v->stages->state[i + 1]);
+			neap__stage_memory_live(&v->memory, a->t1);
+			return;
+		}
+	}
+}
+
+static void turn(struct stages_run *v)
+{
+	const struct neap_action a = {.kind = NEAP_TURN};
+	measure(v, neap__stage_memory_need(&v->memory, &a));
+	if (v->rules.live.leaving)
+		v->memory.bytes += neap__stage_gradient(v->chain, v->chain->steps);
+	else
+		neap__stage_memory_apply(&v->memory, &a);
+}
+
+static void move_tapes(struct stages_run *v, int64_t t0, int64_t t1, enum neap__tape_place place)
+{
+	for (int64_t i = t0; i < t1; i++)
+		neap__stage_memory_tape(&v->memory, i, place);
+}
+
+static void arrive(struct stages_run *v, const struct neap__flight *f)
+{
+	v->memory.bytes -= (int64_t)v->stages->state[f->t0];
+	if (f->slot == NEAP_LIVE)
+		neap__stage_memory_live(&v->memory, f->t0);
+	else
+		neap__stage_memory_hold(&v->memory, f->t0);
+}
+
+static void transfer(struct stages_run *v, const struct neap_action *a)
+{
 	if (a->payload == NEAP_TAPE) {
-		if (a->t0 < 1 || a->t0 > v->p->chain.steps || !neap__stage_verify_in_tape(v, a->t0))
-			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
-	} else {
-		NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
+		move_tapes(v, a->t0, a->t1,
+			a->kind == NEAP_PUT ? NEAP__TAPE_LEAVING : NEAP__TAPE_ARRIVING);
+	} else if (a->kind == NEAP_GET) {
+		if (a->slot == NEAP_LIVE)
+			neap__stage_memory_live(&v->memory, -1);
+		v->memory.bytes += (int64_t)v->stages->state[a->t0];
 	}
-	NEAP_TRY(neap__stage_verify_live_may_change(v));
-	neap__stage_verify_live(v, a->t0, !row || row->part ? PART : OWN);
-	return 0;
 }
 
-static int do_drop(struct neap__stage_verify *v, const struct neap_action *a)
+static void waited(struct stages_run *v, const struct neap__flight *f)
 {
-	struct neap__verify_slot *row = NULL;
-	NEAP_TRY(neap__stage_verify_slot_holds(v, a->slot, a->t0, &row));
-	if (row->leaving)
-		return ILLEGAL("slot %lld is still leaving for a tier", (ll)a->slot);
-	let_go(v, row->t);
-	v->parts[row->t] -= row->part;
-	row->t = NOWHERE;
-	return 0;
+	if (f->payload == NEAP_TAPE)
+		move_tapes(
+			v, f->t0, f->t1, f->kind == NEAP_PUT ? NEAP__TAPE_ABSENT : NEAP__TAPE_HERE);
+	else if (f->kind == NEAP_GET)
+		arrive(v, f);
 }
 
-static int (*const handlers[NEAP_ACTION_KINDS])(
-	struct neap__stage_verify *, const struct neap_action *) = {
-	[NEAP_ADVANCE] = do_forward,
-	[NEAP_RECORD] = do_forward,
-	[NEAP_TURN] = do_turn,
-	[NEAP_BACKWARD] = do_backward,
-	[NEAP_SAVE] = do_save,
-	[NEAP_LOAD] = do_load,
-	[NEAP_DROP] = do_drop,
-	[NEAP_PUT] = neap__stage_verify_put,
-	[NEAP_GET] = neap__stage_verify_get,
-	[NEAP_WAIT] = neap__stage_verify_wait,
-	[NEAP_FORGET] = neap__stage_verify_forget,
-};
-
-static int complete(struct neap__stage_verify *v)
+static void forget(struct stages_run *v, const struct neap_action *a)
 {
-	if (!v->turned)
-		return ILLEGAL("the schedule ends without a turn");
-	if (v->adjoint != 0)
-		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)v->adjoint);
-	if (v->in_flight)
-		return ILLEGAL(
-			"the schedule ends with %lld transfers not waited for", (ll)v->in_flight);
-	for (int i = 0; i < v->p->ntiers; i++)
-		if (v->out->tiers[i].written || v->out->tiers[i].read)
-			v->out->peak_bytes += v->p->tiers[i].staging;
-	if (v->p->chain.steps == 0)
-		v->out->peak_bytes = 0; /* x_0 and the gradient are the caller's */
-	v->out->arena_bytes = v->out->peak_bytes;
-	return 0;
+	struct neap_action record = *a;
+	if (a->payload == NEAP_TAPE)
+		record.t1 = neap__run_length_find(&v->rules.stored[a->tier - 1].to, a->place);
+	v->stored[a->tier - 1] -= neap__stages_bytes(v->stages, &record);
 }
 
-static int audit(struct neap__stage_verify *v, struct neap_schedule *schedule)
+/* SAVE, LOAD or DROP. */
+static void slot(struct stages_run *v, const struct neap_action *a)
 {
-	struct neap_action a;
-	int rc;
-	measure(v, 0);
-	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
-		if (a.payload == NEAP_LOG)
-			rc = ILLEGAL("there are no logs in this problem");
-		else
-			rc = a.kind < NEAP_ACTION_KINDS ? handlers[a.kind](v, &a)
-							: ILLEGAL("kind %d is unknown", a.kind);
-		if (rc < 0)
-			return neap__fail_in(rc, "action %lld (%s): ", (ll)v->out->actions,
-				neap_action_name(a.kind));
-		v->out->actions++;
-		measure(v, 0);
+	int part = a->kind == NEAP_SAVE				     ? v->memory.part
+		   : a->payload == NEAP_TAPE && a->kind == NEAP_LOAD ? 1
+								     : v->rules.slots[a->slot].part;
+	neap__stage_memory_apply(&v->memory, a);
+	if (a->kind == NEAP_LOAD)
+		v->memory.part = part;
+	else
+		v->parts[a->t0] += a->kind == NEAP_SAVE ? part : -part;
+}
+
+static int apply(struct neap__rules *rules, const struct neap_action *a)
+{
+	struct stages_run *v = rules->self;
+	switch (a->kind) {
+	case NEAP_ADVANCE:
+		advance(v, a);
+		break;
+	case NEAP_RECORD:
+		for (int64_t i = a->t0; i < a->t1; i++)
+			stage_done(v, NEAP_RECORD, i);
+		break;
+	case NEAP_TURN:
+		turn(v);
+		break;
+	case NEAP_BACKWARD:
+		for (int64_t i = a->t1 - 1; i >= a->t0; i--)
+			stage_done(v, NEAP_BACKWARD, i);
+		break;
+	case NEAP_PUT:
+	case NEAP_GET:
+		transfer(v, a);
+		break;
+	case NEAP_WAIT:
+		waited(v, &rules->flights[a->ticket]);
+		break;
+	case NEAP_FORGET:
+		forget(v, a);
+		break;
+	default:
+		slot(v, a);
 	}
-	return rc < 0 ? rc : complete(v);
+	measure(v, v->memory.bytes);
+	rules->live.part = (uint8_t)v->memory.part;
+	if (rules->live.standing == NEAP__HELD && v->memory.live < 0)
+		rules->live.standing = NEAP__FREE;
+	return 0;
 }
 
-static void store_free(struct neap__verify_store *x)
+static int perform(void *self, const struct neap_action *a)
 {
-	neap__run_length_free(&x->states);
-	neap__run_length_free(&x->from);
-	neap__run_length_free(&x->to);
+	struct stages_run *v = self;
+	if (a->payload == NEAP_LOG)
+		return NEAP__ILLEGAL("there are no logs in this problem");
+	return neap__rules_perform(&v->rules, a);
+}
+
+static int complete(struct stages_run *v)
+{
+	const struct neap_problem *p = v->rules.p;
+	struct neap_verdict *out = v->rules.out;
+	NEAP_TRY(neap__rules_complete(&v->rules));
+	for (int i = 0; i < p->ntiers; i++)
+		if (out->tiers[i].written || out->tiers[i].read)
+			out->peak_bytes += p->tiers[i].staging;
+	if (p->chain.steps == 0)
+		out->peak_bytes = 0; /* x_0 and the gradient are the caller's */
+	out->arena_bytes = out->peak_bytes;
+	return 0;
 }
 
 int neap__stages_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
-	int64_t n = problem->chain.steps;
-	struct neap__stage_verify v = {.p = problem,
+	static const struct neap__rules_ops ops = {payload_fits, room, bytes, apply};
+	struct stages_run v = {
+		.rules = {.ops = &ops, .self = &v},
+		.chain = &problem->chain,
 		.stages = problem->chain.stages,
-		.out = verdict,
-		.live.t = NOWHERE,
-		.adjoint = -1,
-		.flat = neap__stages_flat(&problem->chain)};
-	v.slots = calloc((size_t)n + 2, sizeof *v.slots);
-	v.held = calloc((size_t)n + 1, sizeof *v.held);
-	v.parts = calloc((size_t)n + 1, sizeof *v.parts);
-	v.taped = calloc((size_t)n + 1, sizeof *v.taped);
-	int rc = -ENOMEM;
-	if (v.slots && v.held && v.parts && v.taped) {
-		for (int64_t i = 0; i < n + 2; i++)
-			v.slots[i].t = NOWHERE;
-		neap__stage_verify_live(&v, 0, OWN);
-		rc = audit(&v, schedule);
-	} else {
-		neap__fail(rc, "verify: out of memory");
+		.flat = neap__stages_flat(&problem->chain),
+	};
+	int64_t steps = problem->chain.steps;
+	neap__rules_begin(&v.rules, problem, verdict, steps + 2);
+	v.parts = calloc((size_t)steps + 1, sizeof *v.parts);
+	int rc = v.parts ? neap__stage_memory_init(&v.memory, &problem->chain)
+			 : neap__fail(-ENOMEM, "verify: out of memory");
+	if (rc == 0) {
+		neap__stage_memory_begin(&v.memory);
+		measure(&v, v.memory.bytes);
+		rc = neap__rules_pass(schedule, verdict, 0, perform, &v);
 	}
-	free(v.slots);
-	free(v.held);
+	if (rc == 0)
+		rc = complete(&v);
 	free(v.parts);
-	free(v.taped);
-	for (int i = 0; i < NEAP_TIERS_MAX; i++)
-		store_free(&v.stores[i]);
+	neap__stage_memory_fini(&v.memory);
+	neap__rules_free(&v.rules);
 	return rc;
 }

@@ -1,59 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagewalk: what a schedule of a stage chain calls and keeps. A state lies in a
- * buffer of its own or in the tape that holds it, once, however many slots name it:
- * SAVE, LOAD and DROP count its holders and copy nothing. Counts as stageaudit does.
+ * stage_program.c: the calls that a schedule of stages makes and the buffers that it keeps.
+ * A state lies in a buffer of its own or in the tape that holds it, once, however many slots
+ * name it: SAVE, LOAD and DROP change the number of its holders (stage_memory.h) and copy
+ * nothing.
  */
 #include "sweep/stages/stage_program.h"
-#include "base/fail.h"
-#include "plan/core/stage_sizes.h"
+#include "base/grow.h"
+#include "plan/core/schedule.h"
+#include "plan/stages/stage_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef long long ll;
-#define ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
 struct program_walk {
 	struct neap__stage_program *out;
 	const struct neap_chain *chain;
 	const struct neap_stages *stages;
-	int64_t n, live; /* step of the live state, or NEAP__NOTHING */
-	int64_t *held;	 /* [n + 1] how many of live and slots hold x_t */
-	int64_t *slots;	 /* [n + 2] step of the state, or NEAP__NOTHING */
-	int64_t *state;	 /* [n + 1] its own buffer, or NEAP__NOTHING */
-	int64_t *tape;	 /* [n + 1] */
+	struct neap__stage_memory memory; /* who holds which state */
+	int64_t n;
+	int64_t *slots; /* [n + 2] step of the state, or NEAP__NOTHING */
+	int64_t *state; /* [n + 2] x_t's own buffer, or NEAP__NOTHING */
+	int64_t *tape;	/* [n + 2] */
 	int64_t gradient, adjoint, seen;
 };
 
-static int grow(void **rows, int64_t *room, int64_t count, size_t size)
+static int out_of_memory(void)
 {
-	if (count < *room)
-		return 0;
-	int64_t more = *room ? 2 * *room : 256;
-	void *grown = realloc(*rows, (size_t)more * size);
-	if (!grown)
-		return neap__fail_errno(ENOMEM, "tables of a sweep");
-	*rows = grown;
-	*room = more;
-	return 0;
+	return neap__fail_errno(ENOMEM, "tables of a sweep");
 }
 
 int neap__stage_program_call(struct neap__stage_program *p, const struct neap__stage_call *call)
 {
-	void *rows = p->calls;
-	NEAP_TRY(grow(&rows, &p->calls_room, p->ncalls, sizeof *call));
-	p->calls = rows;
+	if (neap__grow(&p->calls, &p->calls_room, p->ncalls + 1, sizeof *call) < 0)
+		return out_of_memory();
 	p->calls[p->ncalls++] = *call;
 	return 0;
 }
 
 int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes)
 {
-	void *rows = p->buffers;
-	NEAP_TRY(grow(&rows, &p->buffers_room, p->nbuffers, sizeof *p->buffers));
-	p->buffers = rows;
+	if (neap__grow(&p->buffers, &p->buffers_room, p->nbuffers + 1, sizeof *p->buffers) < 0)
+		return out_of_memory();
 	/* For the call that comes next; kept for longer where its end is set later. */
 	p->buffers[p->nbuffers++] = (struct neap__stage_buffer){bytes, 0, p->ncalls, p->ncalls};
 	return 0;
@@ -87,46 +78,40 @@ static int temporary(struct program_walk *w, struct neap__stage_call *call, int6
 	return bytes ? begin(w, &call->at[NEAP__TMP], (uint64_t)bytes) : 0;
 }
 
-static int in_tape(const struct program_walk *w, int64_t t)
-{
-	return t > 0 && neap__tape_holds_output(w->stages) && w->tape[t - 1] != NEAP__NOTHING;
-}
-
 /* Where x_t lies. */
 static int find(const struct program_walk *w, int64_t t, int64_t *buffer)
 {
-	*buffer = in_tape(w, t) ? w->tape[t - 1] : w->state[t];
+	*buffer = neap__stage_memory_in_tape(&w->memory, t) ? w->tape[t - 1] : w->state[t];
 	if (*buffer == NEAP__NOTHING)
-		return ILLEGAL("the state at %lld is needed and is not there", (ll)t);
+		return NEAP__ILLEGAL("the state at %lld is needed and is not there", (ll)t);
 	return 0;
 }
 
-static void let_go(struct program_walk *w, int64_t t)
+static void state_ends(void *user, int64_t t)
 {
-	if (--w->held[t] == 0)
-		end(w, &w->state[t]);
+	struct program_walk *w = user;
+	end(w, &w->state[t]);
 }
 
-static void set_live(struct program_walk *w, int64_t t)
+/* After the call of one stage, or a SAVE, LOAD or DROP. */
+static void apply(struct program_walk *w, int kind, int64_t i)
 {
-	if (t != NEAP__NOTHING)
-		w->held[t]++;
-	if (w->live != NEAP__NOTHING)
-		let_go(w, w->live);
-	w->live = t;
+	neap__stage_memory_apply(
+		&w->memory, &(struct neap_action){.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1});
 }
 
 static int live_at(const struct program_walk *w, int64_t t)
 {
-	if (w->live != t)
-		return ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
+	if (w->memory.live != t)
+		return NEAP__ILLEGAL("the live state is not at %lld, where it is needed", (ll)t);
 	return 0;
 }
 
 /* The buffer x_{i+1} is written to: kept, unless it is somewhere already. */
 static int output(struct program_walk *w, int64_t i, struct neap__stage_call *call)
 {
-	int there = in_tape(w, i + 1) || w->state[i + 1] != NEAP__NOTHING;
+	int there =
+		neap__stage_memory_in_tape(&w->memory, i + 1) || w->state[i + 1] != NEAP__NOTHING;
 	NEAP_TRY(begin(w, &call->at[NEAP__Y], w->stages->state[i + 1]));
 	if (!there)
 		w->state[i + 1] = call->at[NEAP__Y];
@@ -153,7 +138,7 @@ static int advance(struct program_walk *w, int64_t i)
 	NEAP_TRY(output(w, i, &call));
 	NEAP_TRY(temporary(w, &call, neap__stage_advance_tmp(w->stages, i)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
-	set_live(w, i + 1);
+	apply(w, NEAP_ADVANCE, i);
 	return 0;
 }
 
@@ -163,7 +148,7 @@ static int record(struct program_walk *w, int64_t i)
 	NEAP_TRY(live_at(w, i));
 	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
 	if (w->tape[i] != NEAP__NOTHING)
-		return ILLEGAL("a tape of %lld is there already", (ll)i);
+		return NEAP__ILLEGAL("a tape of %lld is there already", (ll)i);
 	NEAP_TRY(begin(w, &call.at[NEAP__TAPE], w->stages->tape[i]));
 	if (neap__tape_holds_output(w->stages))
 		call.at[NEAP__Y] = call.at[NEAP__TAPE];
@@ -172,9 +157,7 @@ static int record(struct program_walk *w, int64_t i)
 	NEAP_TRY(temporary(w, &call, neap__stage_record_tmp(w->stages, i)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	w->tape[i] = call.at[NEAP__TAPE];
-	if (in_tape(w, i + 1))
-		end(w, &w->state[i + 1]);
-	set_live(w, i + 1);
+	apply(w, NEAP_RECORD, i);
 	return 0;
 }
 
@@ -182,7 +165,7 @@ static int turn(struct program_walk *w)
 {
 	struct neap__stage_call call = call_of(w, NEAP_TURN, w->n);
 	if (w->adjoint != NEAP__NOTHING)
-		return ILLEGAL("a second turn");
+		return NEAP__ILLEGAL("a second turn");
 	NEAP_TRY(live_at(w, w->n));
 	NEAP_TRY(find(w, w->n, &call.at[NEAP__X]));
 	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, w->n)));
@@ -198,11 +181,11 @@ static int backward(struct program_walk *w, int64_t i)
 	struct neap__stage_call call = call_of(w, NEAP_BACKWARD, i);
 	int needs = neap__backward_needs_input(w->stages);
 	if (w->adjoint != i + 1)
-		return ILLEGAL("the adjoint is not at %lld, where it is needed", (ll)i + 1);
+		return NEAP__ILLEGAL("the adjoint is not at %lld, where it is needed", (ll)i + 1);
 	if (w->tape[i] == NEAP__NOTHING)
-		return ILLEGAL("the tape of %lld is not there", (ll)i);
-	if (!needs || w->live != i)
-		set_live(w, NEAP__NOTHING);
+		return NEAP__ILLEGAL("the tape of %lld is not there", (ll)i);
+	if (!needs || w->memory.live != i)
+		neap__stage_memory_live(&w->memory, NEAP__NOTHING);
 	if (needs)
 		NEAP_TRY(find(w, i, &call.at[NEAP__X]));
 	call.at[NEAP__TAPE] = w->tape[i];
@@ -210,6 +193,7 @@ static int backward(struct program_walk *w, int64_t i)
 	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, i)));
 	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, i)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
+	apply(w, NEAP_BACKWARD, i);
 	end(w, &w->tape[i]);
 	end(w, &w->gradient);
 	w->gradient = call.at[NEAP__DX];
@@ -220,7 +204,7 @@ static int backward(struct program_walk *w, int64_t i)
 static int slot_of(struct program_walk *w, const struct neap_action *a, int64_t **slot)
 {
 	if (a->slot < 0 || a->slot > w->n + 1)
-		return ILLEGAL("no slot %lld", (ll)a->slot);
+		return NEAP__ILLEGAL("no slot %lld", (ll)a->slot);
 	*slot = &w->slots[a->slot];
 	return 0;
 }
@@ -229,42 +213,33 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 {
 	int64_t *slot = NULL;
 	if (a->kind == NEAP_LOAD && a->payload == NEAP_TAPE) {
-		if (a->t0 < 0 || a->t0 > w->n || !in_tape(w, a->t0))
-			return ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
-		set_live(w, a->t0);
+		if (a->t0 < 0 || a->t0 > w->n || !neap__stage_memory_in_tape(&w->memory, a->t0))
+			return NEAP__ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
+		apply(w, NEAP_LOAD, a->t0);
 		return 0;
 	}
 	NEAP_TRY(slot_of(w, a, &slot));
 	if (a->kind == NEAP_SAVE) {
 		NEAP_TRY(live_at(w, a->t0));
 		if (*slot != NEAP__NOTHING || a->t0 < 0)
-			return ILLEGAL("slot %lld is in use", (ll)a->slot);
-		*slot = a->t0;
-		w->held[a->t0]++;
-		return 0;
+			return NEAP__ILLEGAL("slot %lld is in use", (ll)a->slot);
+	} else if (*slot != a->t0 || a->t0 < 0) {
+		return NEAP__ILLEGAL("slot %lld does not hold step %lld", (ll)a->slot, (ll)a->t0);
 	}
-	if (*slot != a->t0 || a->t0 < 0)
-		return ILLEGAL("slot %lld does not hold step %lld", (ll)a->slot, (ll)a->t0);
-	if (a->kind == NEAP_LOAD) {
-		set_live(w, a->t0);
-	} else {
-		let_go(w, a->t0);
-		*slot = NEAP__NOTHING;
-	}
+	if (a->kind != NEAP_LOAD)
+		*slot = a->kind == NEAP_SAVE ? a->t0 : NEAP__NOTHING;
+	apply(w, a->kind, a->t0);
 	return 0;
 }
 
 static int ranges(struct program_walk *w, const struct neap_action *a)
 {
 	if (a->t0 < 0 || a->t1 <= a->t0 || a->t1 > w->n)
-		return ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
+		return NEAP__ILLEGAL("range [%lld, %lld)", (ll)a->t0, (ll)a->t1);
 	for (int64_t i = a->t0; i < a->t1 && a->kind != NEAP_BACKWARD; i++)
 		NEAP_TRY(a->kind == NEAP_ADVANCE ? advance(w, i) : record(w, i));
-	if (a->kind != NEAP_BACKWARD)
-		return 0;
-	for (int64_t i = a->t1 - 1; i >= a->t0; i--)
+	for (int64_t i = a->t1 - 1; i >= a->t0 && a->kind == NEAP_BACKWARD; i--)
 		NEAP_TRY(backward(w, i));
-	set_live(w, NEAP__NOTHING);
 	return 0;
 }
 
@@ -282,7 +257,7 @@ static int action(struct program_walk *w, const struct neap_action *a)
 	case NEAP_DROP:
 		return slots(w, a);
 	default:
-		return ILLEGAL("a sweep of stages uses no slow tier");
+		return NEAP__ILLEGAL("a sweep of stages uses no slow tier");
 	}
 }
 
@@ -301,7 +276,7 @@ static int measure(struct neap__stage_program *p)
 {
 	uint64_t *change = calloc((size_t)p->ncalls + 1, sizeof *change), bytes = 0;
 	if (!change)
-		return neap__fail_errno(ENOMEM, "tables of a sweep");
+		return out_of_memory();
 	for (int64_t b = 0; b < p->nbuffers; b++) {
 		change[p->buffers[b].from] += p->buffers[b].bytes;
 		change[p->buffers[b].to + 1] -= p->buffers[b].bytes;
@@ -320,7 +295,7 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 	int64_t count = 0;
 	int rc;
 	NEAP_TRY(begin(w, &w->state[0], w->stages->state[0]));
-	set_live(w, 0);
+	neap__stage_memory_begin(&w->memory);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
 		rc = action(w, &a);
 		if (rc < 0)
@@ -330,7 +305,7 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 	}
 	NEAP_TRY(rc);
 	if (w->adjoint != 0)
-		return ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
+		return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
 	end_all(w);
 	return measure(w->out);
 }
@@ -344,20 +319,21 @@ int neap__stage_walk(struct neap__stage_program *program, const struct neap_prob
 		.chain = &problem->chain,
 		.stages = problem->chain.stages,
 		.n = n,
-		.live = NEAP__NOTHING,
 		.gradient = NEAP__NOTHING,
 		.adjoint = NEAP__NOTHING};
-	int64_t *all = malloc(4 * rows * sizeof *all);
-	if (!all)
-		return neap__fail_errno(ENOMEM, "tables of a sweep");
-	memset(all, 0, rows * sizeof *all);
-	memset(all + rows, 0xff, 3 * rows * sizeof *all); /* NEAP__NOTHING */
-	w.held = all;
-	w.slots = all + rows;
-	w.state = all + 2 * rows;
-	w.tape = all + 3 * rows;
+	int64_t *all = malloc(3 * rows * sizeof *all);
 	*program = (struct neap__stage_program){0};
-	int rc = walk(&w, schedule);
+	int rc = all ? neap__stage_memory_init(&w.memory, w.chain) : out_of_memory();
+	if (rc == 0) {
+		memset(all, 0xff, 3 * rows * sizeof *all); /* NEAP__NOTHING */
+		w.slots = all;
+		w.state = all + rows;
+		w.tape = all + 2 * rows;
+		w.memory.state_ends = state_ends;
+		w.memory.user = &w;
+		rc = walk(&w, schedule);
+	}
+	neap__stage_memory_fini(&w.memory);
 	free(all);
 	return rc;
 }
