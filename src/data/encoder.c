@@ -152,16 +152,7 @@ static void inhibit(struct ear *ear)
 static int add_spike(struct ear *ear, int channel, double time)
 {
 	struct neap_events *e = &ear->out.events;
-	if ((size_t)e->count == ear->out.room) {
-		size_t room = ear->out.room * 2 + 1024;
-		double *times = realloc(e->time, room * sizeof *times);
-		e->time = times ? times : e->time;
-		uint16_t *units = realloc(e->unit, room * sizeof *units);
-		e->unit = units ? units : e->unit;
-		if (!times || !units)
-			return neap__fail_errno(ENOMEM, "%zu spikes", room);
-		ear->out.room = room;
-	}
+	NEAP_TRY(neap__event_buffer_grow(&ear->out, e->count + 1));
 	e->time[e->count] = time;
 	e->unit[e->count++] = (uint16_t)channel;
 	return 0;

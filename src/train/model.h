@@ -12,9 +12,9 @@
 struct neap__tensor_bundle {
 	struct neap__file_tensor *tensor;
 	struct neap__metadata *pair;
-	int tensors, pairs;
-	char **owned;
-	int nowned;
+	char **owned; /* texts */
+	int tensors, pairs, nowned;
+	int64_t tensor_room, pair_room, owned_room;
 	int error; /* sticky: -ENOMEM */
 };
 void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *name,
