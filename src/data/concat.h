@@ -3,16 +3,15 @@
 #ifndef NEAP_DATA_CONCAT_H
 #define NEAP_DATA_CONCAT_H
 
-#include <neap/data.h>
+#include "data/dataset.h"
 
 /* All zero but writer and seconds to begin with. */
 struct neap__concat {
-	struct neap_shd_writer *writer; /* borrowed */
-	double seconds;			/* of a sample; 0: each recording is one */
-	struct neap_events sample;	/* what there is of the next one */
-	int64_t room;
-	int64_t written; /* samples */
-	double left;	 /* seconds of audio that made no sample */
+	struct neap_shd_writer *writer;	  /* borrowed */
+	double seconds;			  /* of a sample; 0: each recording is one */
+	struct neap__event_buffer sample; /* what there is of the next one */
+	int64_t written;		  /* samples */
+	double left;			  /* seconds of audio that made no sample */
 };
 
 /* Adds a recording; the file gets a sample where one is complete, which ends exactly there. */

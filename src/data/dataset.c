@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static const struct neap__dataset_format *const formats[] = {
 
 int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count)
 {
-	if (count <= buffer->room && buffer->room > 0)
+	if (buffer->room > 0 && count <= (size_t)buffer->room)
 		return 0;
 	size_t room = count + count / 4 + 16, bytes;
 	if (neap__mul_size(&bytes, room, sizeof(double)) < 0)
@@ -31,7 +32,17 @@ int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count)
 	free(buffer->events.unit);
 	buffer->events.time = time;
 	buffer->events.unit = unit;
-	buffer->room = room;
+	buffer->room = (int64_t)room;
+	return 0;
+}
+
+int neap__event_buffer_grow(struct neap__event_buffer *buffer, int64_t count)
+{
+	int64_t times = buffer->room, units = buffer->room;
+	if (neap__grow(&buffer->events.time, &times, count, sizeof *buffer->events.time) < 0 ||
+		neap__grow(&buffer->events.unit, &units, count, sizeof *buffer->events.unit) < 0)
+		return neap__fail_errno(ENOMEM, "room for %lld events", (long long)count);
+	buffer->room = times;
 	return 0;
 }
 

@@ -13,11 +13,16 @@
 /* Events with room to grow, so that reading a whole epoch allocates a few times only. */
 struct neap__event_buffer {
 	struct neap_events events;
-	size_t room;
+	int64_t room;
 };
 
-/* Room for `count` events; keeps nothing of the old ones. 0 or -ENOMEM. */
+/*
+ * Makes room for `count` events, a quarter more than that (windows.c counts on it); keeps none
+ * of the old ones. 0, NEAP_EOVERFLOW or -ENOMEM.
+ */
 int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
+/* Makes room for `count` events by doubling and keeps what is there. 0 or -ENOMEM. */
+int neap__event_buffer_grow(struct neap__event_buffer *buffer, int64_t count);
 void neap__event_buffer_free(struct neap__event_buffer *buffer);
 
 /* What there is of a sample that can be read in part. */

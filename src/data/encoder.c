@@ -126,43 +126,10 @@ static void ear_fini(struct ear *ear)
 	free(ear->rest);
 }
 
-/*
- * r = max(0, x)^power by base-2 logarithm and exponential: polynomials good to 2e-5,
- * far below what a spike hears, and loops that the compiler can take several channels
- * at once through. Below 2^-60 it is 0.
- */
-static void compress(float *restrict x, int n, float power)
+void neap__encoder_compress(float *x, int n, float power)
 {
-	for (int k = 0; k < n; k++) {
-		union {
-			float f;
-			int32_t i;
-		} in = {.f = x[k]}, out;
-		float e = (float)((in.i >> 23) - 127);
-		in.i = (in.i & 0x7fffff) | 0x3f800000;
-		float m = in.f - 1.0f; /* log2(1 + m), 0 <= m < 1 */
-		float log2 =
-			e +
-			m * (1.44254494f +
-				    m * (-0.718144f +
-						m * (0.45754f +
-							    m * (-0.277903f +
-									m * (0.121908f -
-										    m * 0.0259479f)))));
-		float y = power * log2;
-		y = y < -120.0f ? -120.0f : y;
-		y = y > 120.0f ? 120.0f : y;
-		int32_t whole = (int32_t)(y + 128.0f) - 128; /* floor: y + 128 is positive */
-		float f = y - (float)whole;
-		out.i = (whole + 127) << 23;
-		float power2 =
-			1.0f +
-			f * (0.69314718f +
-				    f * (0.24022651f +
-						f * (0.05550411f +
-							    f * (0.00961813f + f * 0.0013333f))));
-		x[k] = x[k] > 8.7e-19f ? out.f * power2 : 0.0f;
-	}
+	for (int k = 0; k < n; k++)
+		x[k] = x[k] > 0 ? powf(x[k], power) : 0;
 }
 
 /* r_k <- max(0, r_k - inhibition * mean of r within reach). */
@@ -185,16 +152,7 @@ static void inhibit(struct ear *ear)
 static int add_spike(struct ear *ear, int channel, double time)
 {
 	struct neap_events *e = &ear->out.events;
-	if ((size_t)e->count == ear->out.room) {
-		size_t room = ear->out.room * 2 + 1024;
-		double *times = realloc(e->time, room * sizeof *times);
-		e->time = times ? times : e->time;
-		uint16_t *units = realloc(e->unit, room * sizeof *units);
-		e->unit = units ? units : e->unit;
-		if (!times || !units)
-			return neap__fail_errno(ENOMEM, "%zu spikes", room);
-		ear->out.room = room;
-	}
+	NEAP_TRY(neap__event_buffer_grow(&ear->out, e->count + 1));
 	e->time[e->count] = time;
 	e->unit[e->count++] = (uint16_t)channel;
 	return 0;
@@ -220,7 +178,7 @@ static int listen(struct ear *ear, const float *x, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		neap__gammatone_step(&ear->bank, x[i] + FLOOR, ear->value);
-		compress(ear->value, ear->channels, ear->compression);
+		neap__encoder_compress(ear->value, ear->channels, ear->compression);
 		if (ear->inhibition > 0)
 			inhibit(ear);
 		if (!integrate(ear))

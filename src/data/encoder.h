@@ -9,5 +9,7 @@ int neap__encoder_settle(
 	struct neap_encoder_options *settled, const struct neap_encoder_options *options);
 /* Hz at which the model runs. Needs settled options. */
 double neap__encoder_rate(const struct neap_encoder_options *settled);
+/* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */
+void neap__encoder_compress(float *x, int n, float power);
 
 #endif

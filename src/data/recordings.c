@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/recordings.h"
 #include "base/fail.h"
+#include "base/grow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,14 +21,8 @@ static int no_memory(void)
 
 static int add_file(struct neap__recordings *all, const char *path)
 {
-	if (all->count == all->room) {
-		int64_t room = all->room * 2 + 256;
-		struct neap__recording *file = realloc(all->file, (size_t)room * sizeof *file);
-		if (!file)
-			return no_memory();
-		all->file = file;
-		all->room = room;
-	}
+	if (neap__grow(&all->file, &all->room, all->count + 1, sizeof *all->file) < 0)
+		return no_memory();
 	struct neap__recording *file = &all->file[all->count];
 	memset(file, 0, sizeof *file);
 	file->path = strdup(path);
@@ -313,14 +308,9 @@ static int read_frames(
 		sf_count_t got = sf_readf_float(sound, block, BLOCK_FRAMES);
 		if (got <= 0)
 			break;
-		if (n + got > room) {
-			room = (n + got) * 2;
-			float *grown = realloc(all, (size_t)room * sizeof *all);
-			if (!grown) {
-				rc = neap__fail_errno(ENOMEM, "'%s'", path);
-				break;
-			}
-			all = grown;
+		if (neap__grow(&all, &room, n + got, sizeof *all) < 0) {
+			rc = neap__fail_errno(ENOMEM, "'%s'", path);
+			break;
 		}
 		mix(all + n, block, got, info->channels);
 		n += got;

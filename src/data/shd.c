@@ -8,6 +8,7 @@
  */
 #include "data/shd.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sys/child_trial.h"
 
 #include <errno.h>
@@ -24,14 +25,8 @@ static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row,
 {
 	const unsigned char *data;
 	NEAP_TRY(neap__vlen_row(vlen, row, &data, length));
-	if ((size_t)*length > shd->convert_room) {
-		size_t room = (size_t)*length + *length / 4;
-		void *grown = realloc(shd->convert, room * 8);
-		if (!grown)
-			return neap__fail_errno(ENOMEM, "'%s'", shd->path);
-		shd->convert = grown;
-		shd->convert_room = room;
-	}
+	if (neap__grow(&shd->convert, &shd->convert_room, *length, 8) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", shd->path);
 	*out = shd->convert;
 	if (*length == 0)
 		return 0;

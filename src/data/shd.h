@@ -14,9 +14,9 @@ struct neap__shd {
 	char *path;
 	struct neap__h5_file file;
 	struct neap__vlen times, units;
-	double *duration; /* [samples] or NULL */
-	void *convert;	  /* one row in the course of conversion */
-	size_t convert_room;
+	double *duration;     /* [samples] or NULL */
+	void *convert;	      /* one row in the course of conversion */
+	int64_t convert_room; /* elements of 8 bytes */
 };
 
 /* shd_part.c: a sample in part (dataset.h). */

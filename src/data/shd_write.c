@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/h5.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sys/atomic_file.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ struct neap_shd_writer {
 	double *duration, longest;
 	int speakers;	/* 1: some sample has a speaker; 0: none has */
 	float *convert; /* one sample's times */
-	size_t convert_room;
+	int64_t convert_room;
 };
 
 static int failed(const struct neap_shd_writer *writer, int err)
@@ -188,27 +189,15 @@ static int check_events(const struct neap_shd_writer *writer, const struct neap_
 	return 0;
 }
 
-static int grow(struct neap_shd_writer *writer, size_t events)
+static int grow(struct neap_shd_writer *w, int64_t events)
 {
-	if (writer->count == writer->room) {
-		size_t room = (size_t)writer->room * 2 + 64;
-		uint16_t *label = realloc(writer->label, room * sizeof *label);
-		writer->label = label ? label : writer->label;
-		uint16_t *speaker = realloc(writer->speaker, room * sizeof *speaker);
-		writer->speaker = speaker ? speaker : writer->speaker;
-		double *duration = realloc(writer->duration, room * sizeof *duration);
-		writer->duration = duration ? duration : writer->duration;
-		if (!label || !speaker || !duration)
-			return failed(writer, ENOMEM);
-		writer->room = (int64_t)room;
-	}
-	if (events > writer->convert_room) {
-		float *convert = realloc(writer->convert, events * sizeof *convert);
-		if (!convert)
-			return failed(writer, ENOMEM);
-		writer->convert = convert;
-		writer->convert_room = events;
-	}
+	int64_t want = w->count + 1, labels = w->room, speakers = w->room, durations = w->room;
+	if (neap__grow(&w->label, &labels, want, sizeof *w->label) < 0 ||
+		neap__grow(&w->speaker, &speakers, want, sizeof *w->speaker) < 0 ||
+		neap__grow(&w->duration, &durations, want, sizeof *w->duration) < 0 ||
+		neap__grow(&w->convert, &w->convert_room, events, sizeof *w->convert) < 0)
+		return failed(w, ENOMEM);
+	w->room = labels;
 	return 0;
 }
 
@@ -235,7 +224,7 @@ int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *event
 	struct neap__h5_guard guard;
 	NEAP_TRY(check_events(writer, events));
 	size_t n = (size_t)events->count;
-	NEAP_TRY(grow(writer, n));
+	NEAP_TRY(grow(writer, events->count));
 	for (size_t i = 0; i < n; i++)
 		writer->convert[i] = (float)events->time[i];
 	/* Both rows, their heaps' waste, the references. */

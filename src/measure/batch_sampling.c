@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* batch_sampling.c: cuts a batch; records ranges spread over all of it and over its first steps. */
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -7,7 +8,12 @@
 
 #include <string.h>
 
-enum { STRETCHES = 64, LENGTH = 256, BEFORE = 256, BLOCK = 64 };
+enum {
+	RANGES = 64,
+	LENGTH = 256, /* steps recorded of a range */
+	BEFORE = 256, /* steps that the net runs before, from rest, to become as active as usual */
+	BLOCK = 64    /* steps of a record call, a block of tape_sizes.h */
+};
 
 struct neap_batch neap__batch_cut(
 	const struct neap_batch *batch, struct neap_sequence *sequences, int64_t steps)
@@ -35,10 +41,10 @@ static double waited(const struct neap_batch *batch)
 }
 
 /*
- * Runs for a while and records [t, t + LENGTH), as steps [at, at + LENGTH) of the tapes
- * (NULL: none), which adds to *seconds but for waits for inputs.
+ * Runs BEFORE steps from rest and records [t, t + LENGTH), as steps [at, at + LENGTH) of `tapes`
+ * (may be NULL). Adds the seconds of recording, without waits for inputs, to *seconds.
  */
-static int stretch(struct neap__tape_sizes *tapes, struct neap_net *net,
+static int record_range(struct neap__tape_sizes *tapes, struct neap_net *net,
 	const struct neap_batch *batch, const struct sample_buffers *rooms, int64_t t, int64_t at,
 	double *seconds)
 {
@@ -62,20 +68,20 @@ static int stretch(struct neap__tape_sizes *tapes, struct neap_net *net,
 	return 0;
 }
 
-/* The i-th of stretches that are spread over some first steps. */
+/* First step of the i-th range, where all are spread over the first `steps` steps. */
 static int64_t place(int i, int64_t steps)
 {
-	return (int64_t)((double)((steps - LENGTH) / BLOCK) * (i + 0.5) / STRETCHES) * BLOCK;
+	return (int64_t)((double)((steps - LENGTH) / BLOCK) * (i + 0.5) / RANGES) * BLOCK;
 }
 
-int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *dearer,
+int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ratio,
 	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room)
 {
 	struct neap_net_sizes sizes;
 	struct sample_buffers rooms;
 	void *pages;
 
-	NEAP_TRY(neap__tape_sizes_make(tapes, STRETCHES * LENGTH));
+	NEAP_TRY(neap__tape_sizes_make(tapes, RANGES * LENGTH));
 	neap_net_get_sizes(net, &sizes);
 	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
 	if (tape > room)
@@ -88,13 +94,13 @@ int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *dearer,
 	rooms.tape = rooms.state + rooms.state_bytes;
 	double all = 0, begin = 0;
 	int rc = 0;
-	for (int i = 0; i < STRETCHES && rc == 0; i++) {
-		rc = stretch(tapes, net, batch, &rooms, place(i, batch->steps), (int64_t)i * LENGTH,
-			&all);
+	for (int i = 0; i < RANGES && rc == 0; i++) {
+		rc = record_range(tapes, net, batch, &rooms, place(i, batch->steps),
+			(int64_t)i * LENGTH, &all);
 		if (rc == 0)
-			rc = stretch(NULL, net, batch, &rooms, place(i, first), 0, &begin);
+			rc = record_range(NULL, net, batch, &rooms, place(i, first), 0, &begin);
 	}
-	*dearer = begin > 0 ? all / begin : 1;
+	*cost_ratio = begin > 0 ? all / begin : 1;
 	neap__unmap_pages(pages, bytes);
 	return rc;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_sampling.h: what is learnt of a batch too long to be swept only to measure it. */
+/* batch_sampling.h: tape sizes and costs of a batch too long to be swept only to measure it. */
 #ifndef NEAP_MEASURE_BATCH_SAMPLING_H
 #define NEAP_MEASURE_BATCH_SAMPLING_H
 
 #include <neap/net.h>
 #include "measure/tape_sizes.h"
 
-/* The first `steps` steps of a batch: one of its own, `sequences` with room for all samples. */
+/* The first `steps` steps of a batch as a batch; `sequences` holds its samples. */
 struct neap_batch neap__batch_cut(
 	const struct neap_batch *batch, struct neap_sequence *sequences, int64_t steps);
 
 /*
- * Tapes of stretches all along the batch, one behind the other in `tapes`: 64 of 256
- * steps. Before each the net runs for 256 steps from rest, so that it is as active as
- * it would be. *dearer: seconds that recording them takes over those of as many among the
- * `first` steps, in turns. The batch is begun; takes at most `room` bytes for tapes, or
- * one worst case.
+ * Records 64 ranges of 256 steps spread over the batch and puts their tape sizes into `tapes`, one
+ * behind the other. Before each the net runs for 256 steps from rest, so that it is about as
+ * active as in a sweep. *cost_ratio: seconds of recording them over those of as many ranges of
+ * the first `first` steps, measured in turns. The batch is begun. Takes at most `room` bytes for
+ * tapes, or one worst case. 0 or a negative code.
  */
-int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *dearer,
+int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ratio,
 	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibration.c: `neap calibrate`: what the first steps of a batch cost, a copy of its
- * state, and the slow tiers, each several times.
+ * calibration.c: `neap calibrate`: measures the first steps of a batch, copies of its state and
+ * the slow tiers, each several times, and makes a chain of the medians.
  */
 #include "base/checked.h"
 #include "base/fail.h"
@@ -39,7 +39,7 @@ static int tell(struct calibration *r, const char *what)
 	return 0;
 }
 
-/* Forward, forward with tapes and a stretch backward. */
+/* Times forward steps, forward steps with tapes and a range of backward steps. */
 static int time_steps(void *user)
 {
 	struct calibration *r = user;
@@ -53,7 +53,7 @@ static int steps(struct calibration *r, struct neap__work *work)
 	double rho[REPEATS_MOST];
 	double mean = 0;
 
-	NEAP_TRY(time_steps(r)); /* warm: pages, caches, threads */
+	NEAP_TRY(time_steps(r)); /* warms up pages, caches and threads */
 	for (int i = 0; i < r->repeats; i++) {
 		NEAP_TRY(tell(r, "steps"));
 		double start = neap__seconds();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call_cost.c: the price of a call shows in a sweep only: the net's threads were idle
- * for a moment, its state was copied by another one, lists are read again. Both sweeps
- * run in turns: machines change their pace by more than that, but not at once. The median
- * of the turns counts.
+ * call_cost.c: compares a sweep that calls the net step by step with a sweep that calls it for
+ * ranges. The overhead of a call shows in a sweep only: threads were idle before it, another
+ * thread copied the state, and spike lists are read again. The sweeps run in turns, because
+ * the pace of a machine changes by more than this overhead; the median counts.
  */
 #include "measure/call_cost.h"
 #include "measure/batch_sampling.h"
@@ -14,19 +14,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TURNS = 9, STEPS_MOST = 512, STEPS_LEAST = 16 };
-#define SECONDS 0.05 /* a sweep, about */
-#define LONG 2e-3    /* seconds a step, beyond which a call is no part of it worth knowing */
-#define MEMORY ((uint64_t)32 << 20)
+enum { PAIRS = 9, STEPS_MOST = 512, STEPS_LEAST = 16 };
+#define SECONDS 0.05		    /* of a sweep, about */
+#define LONG 2e-3		    /* seconds a step, beside which a call does not count */
+#define MEMORY ((uint64_t)32 << 20) /* bytes of a sweep, at most: it is measured, not used */
 
-struct pair {
+struct sweep_pair {
 	struct neap_net *net;
 	struct neap_batch cut;
 	struct neap_sweep *ranges, *single;
 };
 
-static int make(struct neap_sweep **sweep, const struct pair *pair, const struct neap__costs *costs,
-	const char *strategy, uint64_t memory)
+static int make(struct neap_sweep **sweep, const struct sweep_pair *pair,
+	const struct neap__costs *costs, const char *strategy, uint64_t memory)
 {
 	struct neap_step_ops ops;
 	struct neap_sweep_options so = {.size = sizeof so,
@@ -40,7 +40,7 @@ static int make(struct neap_sweep **sweep, const struct pair *pair, const struct
 	neap__net_steps_fill(&ops, pair->net);
 	ops.grad_save = NULL;
 	ops.grad_load = NULL;
-	if (ops.tape_bytes < ops.tape_max_bytes) /* vary: none may overflow */
+	if (ops.tape_bytes < ops.tape_max_bytes) /* tapes vary, and none may overflow */
 		ops.tape_bytes = ops.tape_max_bytes - 1;
 	if (strategy[0] == 's') /* `standard`: half of the steps are passed twice */
 		so.params.chunk = (so.steps + 1) / 2;
@@ -48,14 +48,14 @@ static int make(struct neap_sweep **sweep, const struct pair *pair, const struct
 	return neap_sweep_touch(*sweep);
 }
 
-/* Seconds of the model's and the sweep's own work, waits and copies apart. */
+/* Seconds of a sweep without its copies and stalls. */
 static double work(const struct neap_sweep_stats *stats)
 {
 	return stats->seconds - stats->copies - stats->stall;
 }
 
-/* What the copies of a sweep take, by what they are said to. */
-static double copies_said(const struct neap_sweep *sweep, const struct neap__costs *costs)
+/* Seconds that the copies of a sweep take at the costs given. */
+static double planned_copies(const struct neap_sweep *sweep, const struct neap__costs *costs)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	struct neap_simulation simulation = {.size = sizeof simulation};
@@ -70,19 +70,20 @@ static double copies_said(const struct neap_sweep *sweep, const struct neap__cos
 	return rc < 0 ? 0 : simulation.copies;
 }
 
-/* Seconds a call, by one turn. */
-static double price(const struct neap_sweep_stats *ranges, const struct neap_sweep_stats *single)
+/* Seconds a call, by one pair of sweeps. */
+static double call_seconds(
+	const struct neap_sweep_stats *ranges, const struct neap_sweep_stats *single)
 {
 	int64_t calls = single->advance_calls + single->record_calls + single->backward_calls;
-	double alone =
+	double steps =
 		ranges->advance / (double)ranges->advance_steps * (double)single->advance_steps +
 		ranges->record / (double)ranges->record_steps * (double)single->record_steps +
 		ranges->backward / (double)ranges->backward_steps * (double)single->backward_steps;
-	return (work(single) - alone) / (double)calls;
+	return (work(single) - steps) / (double)calls;
 }
 
-static int run(struct pair *pair, struct neap_sweep *sweep, const struct neap_objective *objective,
-	struct neap_sweep_stats *stats)
+static int run(struct sweep_pair *pair, struct neap_sweep *sweep,
+	const struct neap_objective *objective, struct neap_sweep_stats *stats)
 {
 	double loss;
 
@@ -92,28 +93,28 @@ static int run(struct pair *pair, struct neap_sweep *sweep, const struct neap_ob
 	return rc < 0 ? rc : ended;
 }
 
-/* The first turn warms up. */
+/* The first pair warms up. */
 static int measure(
-	struct neap__costs *costs, struct pair *pair, const struct neap_objective *objective)
+	struct neap__costs *costs, struct sweep_pair *pair, const struct neap_objective *objective)
 {
-	double prices[TURNS], copies[TURNS], said = copies_said(pair->single, costs);
-	struct neap_sweep_stats ranges = {.size = sizeof ranges}, single = {.size = sizeof single};
+	double calls[PAIRS], copies[PAIRS], planned = planned_copies(pair->single, costs);
+	struct neap_sweep_stats ranges, single;
 	int n = 0;
 
-	for (int turn = 0; turn <= TURNS; turn++) {
+	for (int i = 0; i <= PAIRS; i++) {
 		NEAP_TRY(run(pair, pair->ranges, objective, &ranges));
 		NEAP_TRY(run(pair, pair->single, objective, &single));
-		if (turn == 0 || ranges.overflows > 0 || single.overflows > 0 ||
+		if (i == 0 || ranges.overflows > 0 || single.overflows > 0 ||
 			ranges.advance_steps == 0)
 			continue;
-		prices[n] = price(&ranges, &single);
+		calls[n] = call_seconds(&ranges, &single);
 		copies[n++] = single.copies;
 	}
 	if (n == 0)
 		return 0;
-	costs->call = fmax(neap__timing_of(prices, n).median, 0);
-	if (said > 0) {
-		double times = neap__timing_of(copies, n).median / said;
+	costs->call = fmax(neap__timing_of(calls, n).median, 0);
+	if (planned > 0) {
+		double times = neap__timing_of(copies, n).median / planned;
 		costs->slot_write *= times;
 		costs->slot_read *= times;
 	}
@@ -130,7 +131,7 @@ int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, uint64_t memory)
 {
 	struct neap_sequence *sequences = calloc((size_t)batch->size, sizeof *sequences);
-	struct pair pair = {.net = net};
+	struct sweep_pair pair = {.net = net};
 	int rc = NEAP_EINFEASIBLE, begun = 0;
 
 	costs->call = 0;

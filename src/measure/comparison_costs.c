@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comparison_costs.c: what the steps of a batch cost on this machine. */
+/*
+ * comparison_costs.c: neap__comparison_costs: the costs of the steps of a batch on this machine.
+ * Short timings come first, to plan with; sweeps by that plan then give the costs that count, since
+ * only a sweep uses caches and threads as the compared strategies do.
+ */
 #include "measure/call_cost.h"
 #include "measure/comparison.h"
 #include "measure/copy_cost.h"
@@ -17,12 +21,14 @@ enum {
 	CALIBRATION_STEPS = 256,
 	COPY_REPEATS = 5,
 	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
-	LONG = 32768,		    /* steps beyond which a batch is not swept to measure it */
-	SWEPT = 8192,		    /* of a long one, so many are */
-	CALIBRATIONS = 3,	    /* at most */
+	LONG = 32768,	  /* steps beyond which a sweep of the whole batch takes too long */
+	SWEPT = 8192,	  /* steps that are swept of a longer batch */
+	CALIBRATIONS = 3, /* at most */
 };
 
-#define DRIFT 0.2 /* of the pace, between a calibration and what follows */
+#define DRIFT                                                                                      \
+	0.2 /* of the logarithm of the pace: costs that changed by more are measured again         \
+	     */
 #define TIER_SECONDS 0.2
 
 void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
@@ -52,16 +58,16 @@ void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops
 	ops->tape_mean_bytes = (size_t)c->costs.tape_mean;
 }
 
-/* A sweep that nothing disturbs instead, where the budget has one. */
+/* Replaces a sweep by one without transfers, where the budget has a plan for that. */
 static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step_ops *ops,
-	struct neap__tape_probe *watched, const struct neap_sweep_options *so)
+	struct neap__tape_probe *user, const struct neap_sweep_options *so)
 {
-	struct neap_sweep_options alone = *so;
+	struct neap_sweep_options without = *so;
 	struct neap_sweep *other;
 	if (so->ntiers == 0)
 		return 0;
-	alone.ntiers = 0;
-	int rc = neap_sweep_create(&other, ops, watched, &alone);
+	without.ntiers = 0;
+	int rc = neap_sweep_create(&other, ops, user, &without);
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	neap_sweep_free(*sweep);
@@ -69,7 +75,7 @@ static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step
 	return 0;
 }
 
-/* What the user's chain says instead. */
+/* Takes the costs of the user's chain file instead of measured ones. */
 static void take_known(struct neap__costs *costs, const struct neap_chain *known)
 {
 	costs->advance = known->advance;
@@ -81,49 +87,50 @@ static void take_known(struct neap__costs *costs, const struct neap_chain *known
 	costs->call = known->call;
 }
 
-/* The first sweep sees the tapes and touches all memory; those that take turns are timed. */
+/* Runs the sweeps that costs come from. The first one fills the tape sizes and touches all memory;
+ * the sweeps after it are timed, with and without transfers in turns. */
 static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tapes)
 {
-	struct neap__pace_probe *alone = &c->alone;
-	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct neap__pace_probe *probe = &c->probe;
+	struct neap_sweep_stats stats;
 	struct neap_net_result found;
 	struct neap_sweep *stream = NULL;
 	double loss;
 
-	NEAP_TRY(neap_net_begin(c->one.net, &alone->batch, &c->one.objective));
-	int rc = neap_sweep_run(alone->sweep, NULL, NULL, &loss, &stats);
-	neap_sweep_release(alone->sweep);
+	NEAP_TRY(neap_net_begin(c->one.net, &probe->batch, &c->one.objective));
+	int rc = neap_sweep_run(probe->sweep, NULL, NULL, &loss, &stats);
+	neap_sweep_release(probe->sweep);
 	if (rc == 0) {
 		neap_net_get_result(c->one.net, &found);
 		c->result->spikes = found.spikes;
 		c->result->support = found.support;
-		alone->watched.tapes = NULL;
-		c->costs.tape_mean = neap__tape_sizes_worst(tapes, alone->batch.steps);
-		rc = neap__overhead_sweep(&stream, c, alone->batch.steps);
+		probe->tapes.tapes = NULL;
+		c->costs.tape_mean = neap__tape_sizes_worst(tapes, probe->batch.steps);
+		rc = neap__transfer_overhead_sweep(&stream, c, probe->batch.steps);
 	}
 	int ended = neap_net_end(c->one.net);
 	rc = rc < 0 ? rc : ended;
 	if (rc == 0)
-		rc = neap__overhead_measure(c, stream);
+		rc = neap__transfer_overhead_measure(c, stream);
 	neap_sweep_free(stream);
 	return rc;
 }
 
-/* Sweeps within the budget over the batch `alone` has: times, and tapes. */
+/* Makes the sweep of the pace probe and takes costs and tape sizes from it. */
 static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes *tapes)
 {
-	struct neap__pace_probe *alone = &c->alone;
+	struct neap__pace_probe *probe = &c->probe;
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
 
-	alone->watched = (struct neap__tape_probe){c->one.net, tapes};
+	probe->tapes = (struct neap__tape_probe){c->one.net, tapes};
 	neap__comparison_ops(c, &ops, c->costs.tape);
-	neap__tape_sizes_watch(&ops);
-	neap__comparison_sweep(c, &so, alone->batch.steps, "auto");
+	neap__tape_probe_fill(&ops);
+	neap__comparison_sweep(c, &so, probe->batch.steps, "auto");
 	so.params = (struct neap_params){0};
-	NEAP_TRY(neap_sweep_create(&alone->sweep, &ops, &alone->watched, &so));
-	c->result->problem = *neap_sweep_problem(alone->sweep);
-	NEAP_TRY(leave_out_transfers(&alone->sweep, &ops, &alone->watched, &so));
+	NEAP_TRY(neap_sweep_create(&probe->sweep, &ops, &probe->tapes, &so));
+	c->result->problem = *neap_sweep_problem(probe->sweep);
+	NEAP_TRY(leave_out_transfers(&probe->sweep, &ops, &probe->tapes, &so));
 	return sweeps(c, tapes);
 }
 
@@ -138,14 +145,14 @@ static int calibrate_long(struct neap__comparison *c)
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	rc = neap__batch_sampling_measure(
-		&c->tapes, &c->alone.dearer, c->one.net, c->one.batch, SWEPT, (size_t)room);
+		&c->tapes, &c->probe.cost_ratio, c->one.net, c->one.batch, SWEPT, (size_t)room);
 	if (rc == 0)
 		c->costs.tape_mean = neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);
 	int ended = neap_net_end(c->one.net);
 	return rc < 0 ? rc : ended;
 }
 
-/* A sweep over the first two steps: everything of ours but the arena is touched. */
+/* Sweeps over the first two steps, which touches all memory of the net. */
 static int warm_up(struct neap__comparison *c)
 {
 	struct neap_sweep_options so;
@@ -178,24 +185,21 @@ static int measure_costs(struct neap__comparison *c)
 	c->costs.slot_read = read.median;
 	NEAP_TRY(neap__call_cost_measure(
 		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
-	c->alone.batch = *batch;
-	c->alone.dearer = 1;
+	c->probe.batch = *batch;
+	c->probe.cost_ratio = 1;
 	if (batch->steps > LONG) {
-		c->alone.sequences = calloc((size_t)batch->size, sizeof *c->alone.sequences);
-		if (!c->alone.sequences)
+		c->probe.sequences = calloc((size_t)batch->size, sizeof *c->probe.sequences);
+		if (!c->probe.sequences)
 			return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
-		c->alone.batch = neap__batch_cut(batch, c->alone.sequences, SWEPT);
+		c->probe.batch = neap__batch_cut(batch, c->probe.sequences, SWEPT);
 		return calibrate_long(c);
 	}
 	NEAP_TRY(neap__tape_sizes_make(&c->tapes, batch->steps));
 	return calibrating_sweep(c, &c->tapes);
 }
 
-/*
- * Costs, as the machine is. Where it was disturbed meanwhile (another look after a moment
- * tells) all is measured again.
- */
-int neap__comparison_calibrate(struct neap__comparison *c)
+/* Measures again while the pace drifted between the measurement and a sweep after it. */
+int neap__comparison_costs(struct neap__comparison *c)
 {
 	const struct neap_sweep_settings *settings = &c->options->sweep;
 	struct neap_net_sizes sizes;
@@ -208,14 +212,14 @@ int neap__comparison_calibrate(struct neap__comparison *c)
 		NEAP_TRY(neap__tiers_beside(
 			&c->tiers, settings, c->one.net, c->one.batch, &c->one.objective));
 		neap__tape_sizes_free(&c->tapes);
-		neap__pace_probe_free(&c->alone);
+		neap__pace_probe_free(&c->probe);
 		NEAP_TRY(measure_costs(c));
-		c->alone.costs = c->costs;
-		neap__costs_scale(&c->costs, c->alone.dearer);
+		c->probe.costs = c->costs;
+		neap__costs_scale(&c->costs, c->probe.cost_ratio);
 		if (settings->costs)
 			take_known(&c->costs, &settings->costs->chain);
 		c->planned.costs = c->costs;
-		NEAP_TRY(neap__pace_probe_look(c));
+		NEAP_TRY(neap__pace_probe_run(c));
 		drift = fabs(log(c->now.pace));
 	}
 	return warm_up(c);

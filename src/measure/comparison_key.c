@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comparison_key.c: what the gradients of a batch depend on, as one number. */
+/* comparison_key.c: a hash of all that the gradients of a batch depend on. */
 #include "measure/comparison.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static uint64_t text(uint64_t key, const char *name)
 	return name ? XXH3_64bits_withSeed(name, strlen(name), key) : key;
 }
 
-/* The weights stand for the net's shape and seed; the events of a batch for themselves by name. */
+/* The weights stand for the net's shape and seed; the data set's name stands for its events. */
 uint64_t neap__comparison_key(const struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;

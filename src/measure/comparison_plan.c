@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comparison_plan.c: plans of compare, where tapes vary from step to step. */
+/* comparison_plan.c: plans of a comparison, where tapes vary from step to step. */
 #include "measure/comparison.h"
 #include "base/checked.h"
 
@@ -31,7 +31,7 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	int rc = 0;
 
 	*sweep = NULL;
-	for (int i = 0; i < (c->goes_on ? 1 : PLANS); i++) {
+	for (int i = 0; i < (c->resumes ? 1 : PLANS); i++) {
 		neap_sweep_free(*sweep);
 		*sweep = NULL;
 		neap__comparison_ops(c, &ops, tape);
@@ -41,7 +41,7 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 		so.journal_seconds = c->options->sweep.journal_seconds;
 		so.journal_in_memory = c->options->sweep.slow_in_memory;
 		so.journal_key = so.journal ? neap__comparison_key(c) : 0;
-		neap__sweep_pace_watch(&c->pieces, &ops, c->one.net);
+		neap__sweep_pace_wrap(&c->pieces, &ops, c->one.net);
 		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
 		if (rc < 0)
 			break;

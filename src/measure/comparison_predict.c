@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* comparison_predict.c: simulates a plan at the costs of one moment. */
 #include "measure/comparison.h"
 
-/* All that the processors do takes `pace` times as long; what the tiers do does not. */
-static void take_turn(struct neap_problem *problem, const struct neap__pace_now *turn)
+/* The pace scales copies and calls, the work of processors; transfers of tiers keep their seconds.
+ */
+static void take_turn(struct neap_problem *problem, const struct neap__pace_now *now)
 {
 	struct neap_chain *c = &problem->chain;
 
-	c->advance = turn->costs.advance;
-	c->record = turn->costs.record;
-	c->backward = turn->costs.backward;
-	c->replay *= turn->pace;
-	c->call *= turn->pace;
-	c->slot_write = turn->pace * turn->costs.slot_write;
-	c->slot_read = turn->pace * turn->costs.slot_read;
+	c->advance = now->costs.advance;
+	c->record = now->costs.record;
+	c->backward = now->costs.backward;
+	c->replay *= now->pace;
+	c->call *= now->pace;
+	c->slot_write = now->pace * now->costs.slot_write;
+	c->slot_read = now->pace * now->costs.slot_read;
 	for (int i = 0; i < problem->ntiers; i++) {
-		problem->tiers[i].cpu *= turn->pace;
-		problem->tiers[i].cpu_fixed *= turn->pace;
+		problem->tiers[i].cpu *= now->pace;
+		problem->tiers[i].cpu_fixed *= now->pace;
 	}
 }
 
-double neap__comparison_predicted(const struct neap_sweep *sweep, const struct neap__pace_now *turn)
+double neap__comparison_predict(const struct neap_sweep *sweep, const struct neap__pace_now *now)
 {
 	struct neap_problem problem = *neap_sweep_problem(sweep);
 	const struct neap_plan *plan = neap_sweep_plan(sweep);
@@ -27,9 +29,9 @@ double neap__comparison_predicted(const struct neap_sweep *sweep, const struct n
 	struct neap_schedule *schedule;
 
 	if (neap_schedule_open(&schedule, &problem, plan) < 0)
-		return plan->makespan * turn->pace;
-	take_turn(&problem, turn);
+		return plan->makespan * now->pace;
+	take_turn(&problem, now);
 	int rc = neap_simulate(&simulation, &problem, schedule);
 	neap_schedule_close(schedule);
-	return rc < 0 ? plan->makespan * turn->pace : simulation.makespan;
+	return rc < 0 ? plan->makespan * now->pace : simulation.makespan;
 }

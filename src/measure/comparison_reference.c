@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comparison_reference.c: what the strategies of a comparison are measured against: store-all. */
+/* comparison_reference.c: the run that strategies are compared with: store-all (bptt). */
 #include "measure/comparison.h"
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
@@ -23,7 +23,7 @@ static int plan(
 	NEAP_TRY(neap_net_begin(c->one.net, &c->reference_batch, &c->one.objective));
 	neap__comparison_ops(c, &ops,
 		NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, c->one.batch->steps));
-	neap__sweep_pace_watch(&c->pieces, &ops, c->one.net);
+	neap__sweep_pace_wrap(&c->pieces, &ops, c->one.net);
 	neap__comparison_sweep(c, &so, steps, "bptt");
 	so.memory = memory;
 	so.ntiers = 0;
@@ -70,7 +70,7 @@ static int within(struct neap__comparison *c, struct neap_sweep **sweep,
 	return 0;
 }
 
-int neap__reference_prepare(
+int neap__comparison_reference(
 	struct neap__comparison *c, struct neap_sweep **sweep, struct neap_compare_run *run)
 {
 	uint64_t memory = c->options->reference_memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy_cost.c: the live state is in a near cache, the slots are where a pass over all of
- * them has left them.
+ * copy_cost.c: copies as a sweep makes them: the live state is in a near cache, while a slot is
+ * where a pass over all slots has left it.
  */
 #include "measure/copy_cost.h"
 #include "base/checked.h"
@@ -15,7 +15,7 @@
 #define MOST ((uint64_t)32 << 20)
 enum { REPEATS_MOST = 99 };
 
-/* One copy to each slot, or from it: seconds each. */
+/* Copies to each slot once, or from each; seconds a copy. */
 static double pass(char *live, char *slots, uint64_t bytes, uint64_t count, int write)
 {
 	double start = neap__seconds();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy_cost.h: what a copy of the state into a slot and back takes. */
+/* copy_cost.h: seconds that a copy of the state into a slot and back takes. */
 #ifndef NEAP_MEASURE_COPY_COST_H
 #define NEAP_MEASURE_COPY_COST_H
 
 #include <neap/train.h>
 
 /*
- * Seconds a copy of `bytes` from one place to slots all over `memory` bytes (32 MiB at
- * most are used) takes, and back: medians of `repeats` (99 at most) passes over them.
+ * Measures the seconds of a copy of `bytes` to a slot, and back, with slots all over `memory` bytes
+ * (32 MiB at most): medians of `repeats` (99 at most) passes over all slots. 0 or -ENOMEM.
  */
 int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
 	uint64_t memory, int repeats);

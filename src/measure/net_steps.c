@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* net_steps.c: the step functions of a net, and the timing of its first steps. */
 #include "measure/net_steps.h"
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
@@ -10,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_SPARE 16 /* a part of the mean log, so that chance alone does not overflow */
+#define LOG_SPARE                                                                                  \
+	16 /* a 16th more than the mean log is planned, so that noise does not overflow            \
+	    */
 
 void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 {
@@ -40,7 +43,7 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 
 enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
 
-/* What one measurement needs, in pages of its own. */
+/* Memory of one measurement, in pages of its own. */
 struct step_buffers {
 	size_t state, adjoint, tape, log;
 	char *pages;
@@ -66,8 +69,8 @@ static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, si
 }
 
 /*
- * All steps logged and replayed, a stretch at a time. What logging costs more than an
- * advance is a replay's, which it is done for.
+ * Logs and replays all steps, LOGGED at a time. The seconds that logging takes beyond an advance
+ * count as a part of the replay, which it is done for.
  */
 static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t steps,
 	const struct step_buffers *rooms)
@@ -105,7 +108,7 @@ static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t 
 	return 0;
 }
 
-/* Forward twice, backward over the last stretch that was recorded. */
+/* Runs forward without and with tapes, then backward over the last range recorded. */
 static int measure(struct neap__costs *costs, struct neap_net *net, int64_t steps,
 	const struct step_buffers *rooms)
 {

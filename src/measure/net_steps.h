@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_steps.h: a net with a batch begun, as a sweep wants it, and what its steps cost. */
+/* net_steps.h: the step functions of a net for a sweep, and the costs of its steps. */
 #ifndef NEAP_MEASURE_NET_STEPS_H
 #define NEAP_MEASURE_NET_STEPS_H
 
@@ -9,10 +9,10 @@
 /* The step functions and the sizes of the batch begun. `user` is the net. */
 NEAP_API void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net);
 
-/* Seconds a step; bytes of tape a step, in the fullest stretch seen and on average. */
+/* Costs of a step: seconds; bytes of tape, in the fullest range seen and on average. */
 struct neap__costs {
 	double advance, record, backward;
-	double replay; /* what logging costs more than an advance included; 0: no log */
+	double replay; /* with what logging takes beyond an advance; 0: no log */
 	double tape, tape_mean;
 	double log_mean; /* bytes a step */
 	/* Not of neap__net_steps_measure: a copy of the state; a call besides its steps. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* one_batch.c: opens data set, loader and net, and begins the batch. */
 #include "measure/one_batch.h"
 #include "base/fail.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_batch.h: one batch of a data set and a fresh net for it. */
+/* one_batch.h: one batch of a data set and a new net for it, to measure with. */
 #ifndef NEAP_MEASURE_ONE_BATCH_H
 #define NEAP_MEASURE_ONE_BATCH_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_comparison.c: one real batch under several strategies: plan, run, measure.
- *
- * The batch is swept once to learn what a step costs here and how large its
- * tapes are; every strategy is then planned with those numbers. Gradients must
- * agree in every bit, which is what grad_hash is for.
+ * run_comparison.c: `neap compare`: plans, runs and measures one real batch under several
+ * strategies. Costs of steps and sizes of tapes are measured first (comparison_costs.c); every
+ * strategy is planned with them. Gradients must agree in every bit; grad_hash shows it.
  */
 #include <neap/machine.h>
 #include <neap/train.h>
@@ -24,7 +22,7 @@ static double waited(const struct neap__comparison *c)
 	return windows ? neap_windows_waited(windows) : 0;
 }
 
-/* What one sweep took. */
+/* Measurements of one sweep. */
 struct measured {
 	struct neap_sweep_stats stats;
 	struct neap_pace pace;
@@ -32,18 +30,17 @@ struct measured {
 	double slowed, expected; /* by the sweeps without transfers just before and after it */
 };
 
-/* The plan's time at what steps cost between two sweeps without transfers. */
+/* Seconds of the plan at the mean of the costs that the probe gave before and after it. */
 static double expect(const struct neap_sweep *sweep, const struct neap__pace_now *before,
 	const struct neap__pace_now *after)
 {
-	return (neap__comparison_predicted(sweep, before) +
-		       neap__comparison_predicted(sweep, after)) /
+	return (neap__comparison_predict(sweep, before) + neap__comparison_predict(sweep, after)) /
 	       2;
 }
 
 /*
- * One sweep of a planned run, in an arena whose pages are there, as they are in training
- * after the first batch; what they take of memory is within the measurement.
+ * Runs one sweep in an arena whose pages are mapped already, as in training after the first batch.
+ * Mapping them is within the measurement of resident memory.
  */
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct measured *measured)
@@ -53,9 +50,9 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 
 	const struct neap__pace_now last = c->now;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	neap__sweep_pace_start(&c->pieces, c->goes_on ? 0 : batch->steps);
+	neap__sweep_pace_start(&c->pieces, c->resumes ? 0 : batch->steps);
 	double wait = waited(c);
-	int watched = neap__resident_reset() == 0;
+	int resettable = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
 	NEAP_TRY(neap_sweep_touch(sweep));
 	stats->size = sizeof *stats;
@@ -65,7 +62,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	NEAP_TRY(rc);
 	neap__sweep_pace_now(&c->pieces, &measured->pace);
 	measured->input_wait = waited(c) - wait;
-	stats->resident_growth = watched && after > before ? after - before : 0;
+	stats->resident_growth = resettable && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));
 	uint64_t hash = neap_net_grad_hash(c->one.net);
 	if (run->ran && hash != run->grad_hash)
@@ -73,10 +70,10 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
-	NEAP_TRY(neap__pace_probe_look(c));
+	NEAP_TRY(neap__pace_probe_run(c));
 	measured->slowed = (last.pace + c->now.pace) / 2;
 	measured->expected =
-		c->goes_on ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
+		c->resumes ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
 	return 0;
 }
 
@@ -106,7 +103,7 @@ struct candidate {
 #define TRACE_EVENTS ((int64_t)1 << 20) /* in all */
 #define TRACE_LEAST ((int64_t)1 << 16)	/* of one strategy */
 
-/* A trace for each; one file of nothing, so that a path that will not do is known early. */
+/* Makes a trace for each; writes an empty file first, so that a bad path is refused early. */
 static int make_traces(const struct neap__comparison *c, struct candidate *candidates)
 {
 	const char *path = c->options->sweep.trace;
@@ -140,7 +137,7 @@ static int write_traces(const struct neap__comparison *c, const struct candidate
 	return neap_trace_write(c->options->sweep.trace, traces, n);
 }
 
-/* The budget of a case. */
+/* Budget of a case in bytes. */
 static int budget_of(
 	struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as)
 {
@@ -156,7 +153,7 @@ static int budget_of(
 	return 0;
 }
 
-/* Plans; what cannot run says why and leaves no sweep. */
+/* Plans a candidate; where it cannot run the result says why, and there is no sweep. */
 static int prepare(
 	struct neap__comparison *c, struct candidate *candidate, struct neap_compare_run *run)
 {
@@ -167,7 +164,7 @@ static int prepare(
 	run->steps = c->one.batch->steps;
 	c->params = candidate->as.params;
 	if (run->reference)
-		return neap__reference_prepare(c, &candidate->sweep, run);
+		return neap__comparison_reference(c, &candidate->sweep, run);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	NEAP_TRY(budget_of(c, &memory, &candidate->as));
 	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
@@ -180,11 +177,11 @@ static int prepare(
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(candidate->sweep);
 	c->result->problem = *neap_sweep_problem(candidate->sweep);
-	candidate->predicted = neap__comparison_predicted(candidate->sweep, &c->planned);
+	candidate->predicted = neap__comparison_predict(candidate->sweep, &c->planned);
 	return 0;
 }
 
-/* The median run counts. */
+/* Takes the run with the median of the seconds. */
 static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	struct neap_compare_run *run, int repeats)
 {
@@ -196,7 +193,7 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 		return;
 	qsort(all, (size_t)repeats, sizeof all[0], by_seconds);
 	run->stats = all[repeats / 2].stats;
-	if (!run->reference && !c->goes_on)
+	if (!run->reference && !c->resumes)
 		run->stats.predicted = candidate->predicted;
 	for (int i = 0; i < repeats; i++)
 		ratio[i] = all[i].stats.seconds / all[i].expected;
@@ -235,17 +232,14 @@ static int check_names(const struct neap_compare_options *o)
 	return 0;
 }
 
-/*
- * Strategies take turns, so that a machine that slows down for a while slows all
- * of them alike.
- */
+/* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */
 static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
 {
 	const struct neap_compare_options *o = c->options;
 	int count = c->result->runs_count, done = 0;
 
 	NEAP_TRY(make_traces(c, candidates));
-	NEAP_TRY(neap__pace_probe_look(c));
+	NEAP_TRY(neap__pace_probe_run(c));
 	for (int i = 0; i < count; i++) {
 		c->trace = candidates[i].trace;
 		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
@@ -302,8 +296,8 @@ static int run_all(struct neap__comparison *c)
 	return rc;
 }
 
-/* Measuring would overwrite the records that a sweep is to go on with. */
-static int look_for_journal(struct neap__comparison *c)
+/* Measuring would overwrite the records that a sweep resumes with. */
+static int find_journal(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	if (!o->sweep.journal)
@@ -311,8 +305,8 @@ static int look_for_journal(struct neap__comparison *c)
 	if (!o->strategies || !o->strategies[0] || o->strategies[1] || o->repeats > 1)
 		return neap__fail(NEAP_EUSAGE,
 			"--journal is for one sweep: give one --strategy, and no --repeats");
-	c->goes_on = neap_journal_there(o->sweep.journal, o->sweep.slow_in_memory);
-	return c->goes_on;
+	c->resumes = neap_journal_there(o->sweep.journal, o->sweep.slow_in_memory);
+	return c->resumes;
 }
 
 static int compare(struct neap__comparison *c)
@@ -338,9 +332,9 @@ static int compare(struct neap__comparison *c)
 	for (int i = 0; i < c->tiers.count; i++)
 		snprintf(r->tier_about[i], sizeof r->tier_about[i], "%s",
 			neap_tier_about(c->tiers.tier[i]));
-	NEAP_TRY(look_for_journal(c));
-	if (!c->goes_on)
-		NEAP_TRY(neap__comparison_calibrate(c));
+	NEAP_TRY(find_journal(c));
+	if (!c->resumes)
+		NEAP_TRY(neap__comparison_costs(c));
 	r->steps = c->one.batch->steps;
 	r->batch = c->one.batch->size;
 	for (int b = 0; b < c->one.batch->size; b++)
@@ -365,7 +359,7 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	neap__tiers_close(&c.tiers);
 	neap__tape_sizes_free(&c.tapes);
 	free(c.cut);
-	neap__pace_probe_free(&c.alone);
+	neap__pace_probe_free(&c.probe);
 	neap__one_batch_close(&c.one);
 	if (rc < 0)
 		neap_compare_result_free(result);

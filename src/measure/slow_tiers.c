@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* slow_tiers.c: opens the tiers, measures their rates and their transfer overhead. */
 #include "measure/slow_tiers.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
@@ -10,9 +11,9 @@
 #include <math.h>
 
 enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
-#define PATIENCE 30.0		      /* seconds: systems give a disk as long for a command */
-#define PASSES 4		      /* what is recomputed for a record costs a pass at most */
-#define BESIDE_SECONDS 0.025	      /* of steps beside which transfers run, at most */
+#define PATIENCE 30.0	     /* seconds without progress: systems give a disk 30 s for a command */
+#define PASSES 4	     /* forward passes; recomputing a lost record costs one at most */
+#define BESIDE_SECONDS 0.025 /* of steps beside which transfers run, at most */
 #define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
 
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
@@ -26,10 +27,9 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	if (!settings->slow)
 		return 0;
 	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
-	/* They are measured with the staging that sweeps will have. */
+	/* Tiers are measured with the staging that sweeps will have. */
 	for (int i = 0; i < tiers->count; i++) {
-		neap_tier_lend(
-			tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
+		neap_tier_lend(tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
 	}
 	return 0;
@@ -83,19 +83,20 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 		neap_tier_set_cpu(tiers->tier[i], known->tiers[i].cpu, known->tiers[i].cpu_fixed);
 	if (tiers->count == 0 || batch->steps == 0 || (known && known->ntiers > 0))
 		return 0;
-	for (int i = 0; i < 2; i++) { /* warm, then timed */
+	for (int i = 0; i < 2; i++) { /* the first run warms up, the second is timed */
 		double start = neap__seconds();
 		NEAP_TRY(run_steps(&steps));
-		work.alone = neap__seconds() - start;
-		if (work.alone > BESIDE_SECONDS) {
-			steps.count = (int64_t)fmax(4, BESIDE_STEPS * BESIDE_SECONDS / work.alone);
-			work.alone = BESIDE_SECONDS;
+		work.seconds = neap__seconds() - start;
+		if (work.seconds > BESIDE_SECONDS) {
+			steps.count =
+				(int64_t)fmax(4, BESIDE_STEPS * BESIDE_SECONDS / work.seconds);
+			work.seconds = BESIDE_SECONDS;
 		}
 	}
 	for (int i = 0; i < tiers->count; i++) {
 		int rc = neap__tier_cost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
 		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
-		/* That a tier is full or broken is found out later. */
+		/* A sweep finds out by itself that a tier is full or broken. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))
 			return rc;
 	}

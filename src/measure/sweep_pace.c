@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_pace.c: step functions that take the time at the ends of pieces; medians of the tenths. */
 #include "measure/sweep_pace.h"
 #include "sys/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static void mark(struct neap__pace_marks *course, int64_t t)
+static void mark(struct neap__pace_marks *direction, int64_t t)
 {
-	if (course->marks > NEAP__PIECES)
+	if (direction->marks > NEAP__PIECES)
 		return;
-	course->at[course->marks] = t;
-	course->when[course->marks++] = neap__seconds();
+	direction->at[direction->marks] = t;
+	direction->when[direction->marks++] = neap__seconds();
 }
 
-/* The first pass stands at t. */
+/* The first pass has reached step t. */
 static void passed(struct neap__sweep_pace *p, int64_t t)
 {
 	if (p->piece > 0 && (t >= p->forward.marks * p->piece || t == p->steps))
@@ -104,7 +105,7 @@ static int grad_load(void *user, int (*read)(void *, void *, size_t), void *from
 	return p->ops.grad_load(p->user, read, from);
 }
 
-void neap__sweep_pace_watch(struct neap__sweep_pace *p, struct neap_step_ops *ops, void *user)
+void neap__sweep_pace_wrap(struct neap__sweep_pace *p, struct neap_step_ops *ops, void *user)
 {
 	p->ops = *ops;
 	p->user = user;
@@ -135,15 +136,15 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Median seconds a step of pieces [from, to). */
-static double median(const struct neap__pace_marks *course, int from, int to)
+static double median(const struct neap__pace_marks *direction, int from, int to)
 {
 	double each[NEAP__PIECES];
 	int n = 0;
 
 	for (int i = from; i < to; i++) {
-		int64_t steps = llabs(course->at[i + 1] - course->at[i]);
+		int64_t steps = llabs(direction->at[i + 1] - direction->at[i]);
 		if (steps > 0)
-			each[n++] = (course->when[i + 1] - course->when[i]) / (double)steps;
+			each[n++] = (direction->when[i + 1] - direction->when[i]) / (double)steps;
 	}
 	if (n == 0)
 		return NAN;
@@ -151,15 +152,15 @@ static double median(const struct neap__pace_marks *course, int from, int to)
 	return n % 2 ? each[n / 2] : (each[n / 2 - 1] + each[n / 2]) / 2;
 }
 
-static void tenths(const struct neap__pace_marks *course, double *first, double *last)
+static void tenths(const struct neap__pace_marks *direction, double *first, double *last)
 {
-	int pieces = course->marks - 1, tenth = pieces / 10;
+	int pieces = direction->marks - 1, tenth = pieces / 10;
 
 	*first = *last = NAN;
 	if (tenth < 1)
 		return;
-	*first = median(course, 0, tenth);
-	*last = median(course, pieces - tenth, pieces);
+	*first = median(direction, 0, tenth);
+	*last = median(direction, pieces - tenth, pieces);
 }
 
 void neap__sweep_pace_now(const struct neap__sweep_pace *p, struct neap_pace *pace)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tape_probe.h: a net's step functions, with a look at the tapes that they write. */
+/* tape_probe.h: step functions of a net that also note how large the tapes are that they write. */
 #ifndef NEAP_MEASURE_TAPE_PROBE_H
 #define NEAP_MEASURE_TAPE_PROBE_H
 
 #include <neap/net.h>
 #include "measure/tape_sizes.h"
 
-/* The `user` of step functions that are watched. */
+/* The `user` of these step functions. */
 struct neap__tape_probe {
 	struct neap_net *net;
-	struct neap__tape_sizes *tapes; /* NULL: not looked at */
+	struct neap__tape_sizes *tapes; /* NULL: sizes are not noted */
 };
 
-/* The net's step functions become watched ones, without logs. */
-void neap__tape_sizes_watch(struct neap_step_ops *ops);
+/* Fills in these step functions, which write no logs. */
+void neap__tape_probe_fill(struct neap_step_ops *ops);
 
 #endif

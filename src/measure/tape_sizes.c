@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tape_sizes.c: bytes by blocks, and the worst mean over a window of blocks. */
 #include "measure/tape_sizes.h"
 #include "base/fail.h"
 

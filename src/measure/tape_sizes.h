@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tape_sizes.h: how large tapes are along a batch. Activity comes in bursts, so a
- * chunk of c steps may need far more than c mean tapes; the worst mean over c
- * steps falls from the fullest block's to the batch's as c grows.
+ * tape_sizes.h: bytes of tape along a batch. Activity comes in bursts, so a chunk of c steps may
+ * need far more than c mean tapes. The worst mean over c steps falls from that of the fullest
+ * block to that of the batch as c grows.
  */
 #ifndef NEAP_MEASURE_TAPE_SIZES_H
 #define NEAP_MEASURE_TAPE_SIZES_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tier_cost.c: the time of a record as a straight line in its bytes, from small and large
- * ones, and how much transfers and a computation slow each other: transfers that last
- * longer than the computation are issued, then it runs, then the transfers are waited for.
- * Each such run follows one without transfers and is compared to that.
+ * tier_cost.c: the seconds of a record as a straight line in its bytes, from small and large
+ * records; and the transfer overhead. For the latter transfers that last longer than the
+ * computation are issued, the computation runs, then the transfers are waited for. Each such run
+ * is compared with a run without transfers just before.
  */
 #include "measure/tier_cost.h"
 #include "base/fail.h"
@@ -98,52 +98,52 @@ int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *t
 	return 0;
 }
 
-/* Records that travel beside the computation, each buffer several times. */
-struct cargo {
+/* Records that are moved beside the computation, each buffer several times. */
+struct test_records {
 	unsigned char *data;
 	uint64_t bytes; /* of one */
 	int count;
 	int64_t tickets[BESIDE_MOST];
 };
 
-/* Reads and writes in turn, of places that differ. */
-static int issue(struct neap_tier *tier, struct cargo *cargo, int *issued)
+/* Issues reads and writes in turn, of places that differ. */
+static int issue(struct neap_tier *tier, struct test_records *records, int *issued)
 {
-	for (*issued = 0; *issued < cargo->count; (*issued)++) {
+	for (*issued = 0; *issued < records->count; (*issued)++) {
 		int place = *issued % BESIDE;
 		NEAP_TRY(transfer(tier, place % 2, place,
-			cargo->data + (uint64_t)place * cargo->bytes, cargo->bytes,
-			&cargo->tickets[*issued]));
+			records->data + (uint64_t)place * records->bytes, records->bytes,
+			&records->tickets[*issued]));
 	}
 	return 0;
 }
 
-/* One computation with transfers beside it: its seconds, and the transfers'. */
-static int together(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
-	double *computing, double *moving)
+/* Runs the computation with transfers beside it; gives its seconds and those of the transfers. */
+static int together(struct neap_tier *tier, struct test_records *records,
+	const struct neap__work *work, double *computing, double *moving)
 {
 	int issued, rc;
 	double start = neap__seconds();
 
-	rc = issue(tier, cargo, &issued);
+	rc = issue(tier, records, &issued);
 	if (rc == 0)
 		rc = work->run(work->user);
 	*computing = neap__seconds() - start;
 	for (int i = 0; i < issued; i++) {
-		int answer = neap_tier_wait(tier, cargo->tickets[i]);
+		int answer = neap_tier_wait(tier, records->tickets[i]);
 		rc = rc < 0 ? rc : answer;
 	}
 	*moving = neap__seconds() - start;
 	return rc;
 }
 
-/* Every place has a record. */
-static int put_all(struct neap_tier *tier, const struct cargo *cargo)
+/* Writes a record to every place, so that all can be read. */
+static int put_all(struct neap_tier *tier, const struct test_records *records)
 {
 	int rc = 0;
 	for (int64_t place = 0, ticket; rc == 0 && place < BESIDE; place++) {
-		rc = transfer(tier, 1, place, cargo->data + (uint64_t)place * cargo->bytes,
-			cargo->bytes, &ticket);
+		rc = transfer(tier, 1, place, records->data + (uint64_t)place * records->bytes,
+			records->bytes, &ticket);
 		if (rc == 0)
 			rc = neap_tier_wait(tier, ticket);
 	}
@@ -151,68 +151,69 @@ static int put_all(struct neap_tier *tier, const struct cargo *cargo)
 }
 
 /*
- * What a record of one size costs the computation, the rate's share beside it, and the
- * processor seconds it takes with nothing beside it.
+ * Overhead of a record of one size: seconds that the computation loses by it, the share of the
+ * tier's rate that is left beside the computation, and processor seconds of the transfer itself.
  */
-struct toll {
+struct record_overhead {
 	double lost, slowed, busy;
 };
 
-static int alone(struct neap_tier *tier, struct cargo *cargo, double *busy)
+static int transfers_only(struct neap_tier *tier, struct test_records *records, double *busy)
 {
 	double start = neap__cpu_seconds();
-	int issued, rc = issue(tier, cargo, &issued);
+	int issued, rc = issue(tier, records, &issued);
 	for (int i = 0; i < issued; i++) {
-		int answer = neap_tier_wait(tier, cargo->tickets[i]);
+		int answer = neap_tier_wait(tier, records->tickets[i]);
 		rc = rc < 0 ? rc : answer;
 	}
-	*busy = (neap__cpu_seconds() - start) / cargo->count;
+	*busy = (neap__cpu_seconds() - start) / records->count;
 	return rc;
 }
 
-static int repeat(struct neap_tier *tier, struct cargo *cargo, const struct neap__work *work,
-	const struct neap_tier_spec *spec, int repeats, struct toll *toll)
+static int repeat(struct neap_tier *tier, struct test_records *records,
+	const struct neap__work *work, const struct neap_tier_spec *spec, int repeats,
+	struct record_overhead *overhead)
 {
 	double lost[REPEATS_MOST], share[REPEATS_MOST], busy[REPEATS_MOST];
 	double undisturbed, computing, moving;
-	double least = cargo->count / 2.0 *
-		       (neap_tier_seconds(spec, 0, cargo->bytes) +
-			       neap_tier_seconds(spec, 1, cargo->bytes));
+	double least = records->count / 2.0 *
+		       (neap_tier_seconds(spec, 0, records->bytes) +
+			       neap_tier_seconds(spec, 1, records->bytes));
 
 	for (int i = 0; i < repeats; i++) {
 		double start = neap__seconds();
 		NEAP_TRY(work->run(work->user));
 		undisturbed = neap__seconds() - start;
-		NEAP_TRY(alone(tier, cargo, &busy[i]));
-		NEAP_TRY(together(tier, cargo, work, &computing, &moving));
+		NEAP_TRY(transfers_only(tier, records, &busy[i]));
+		NEAP_TRY(together(tier, records, work, &computing, &moving));
 		double part = fmin(computing / moving, 1); /* of the transfers, beside it */
-		lost[i] = (computing - undisturbed) / (cargo->count * part);
+		lost[i] = (computing - undisturbed) / (records->count * part);
 		share[i] = fmin(least, moving) / moving;
 	}
-	toll->lost = fmax(neap__timing_of(lost, repeats).median, 0);
-	toll->slowed = neap__timing_of(share, repeats).median;
-	toll->busy = neap__timing_of(busy, repeats).median;
+	overhead->lost = fmax(neap__timing_of(lost, repeats).median, 0);
+	overhead->slowed = neap__timing_of(share, repeats).median;
+	overhead->busy = neap__timing_of(busy, repeats).median;
 	return 0;
 }
 
-static int measure_toll(struct neap_tier *tier, uint64_t bytes, const struct neap__work *work,
-	int repeats, struct toll *toll)
+static int measure_overhead(struct neap_tier *tier, uint64_t bytes, const struct neap__work *work,
+	int repeats, struct record_overhead *overhead)
 {
 	struct neap_tier_spec spec;
-	struct cargo cargo = {.bytes = bytes};
+	struct test_records records = {.bytes = bytes};
 
 	neap_tier_describe(tier, bytes, &spec);
 	double each = fmax(neap_tier_seconds(&spec, 0, bytes), neap_tier_seconds(&spec, 1, bytes));
-	double wanted = each > 0 ? OUTLAST * work->alone / each : BESIDE_MOST;
-	cargo.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
+	double wanted = each > 0 ? OUTLAST * work->seconds / each : BESIDE_MOST;
+	records.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
 	NEAP_TRY(neap_tier_format(tier, bytes, BESIDE, NULL));
-	NEAP_TRY(neap__map_pages((void **)&cargo.data, BESIDE * bytes));
+	NEAP_TRY(neap__map_pages((void **)&records.data, BESIDE * bytes));
 	for (uint64_t i = 0; i < BESIDE * bytes; i++)
-		cargo.data[i] = (unsigned char)(i * 2654435761u >> 13);
-	int rc = put_all(tier, &cargo);
+		records.data[i] = (unsigned char)(i * 2654435761u >> 13);
+	int rc = put_all(tier, &records);
 	if (rc == 0)
-		rc = repeat(tier, &cargo, work, &spec, repeats, toll);
-	neap__unmap_pages(cargo.data, BESIDE * bytes);
+		rc = repeat(tier, &records, work, &spec, repeats, overhead);
+	neap__unmap_pages(records.data, BESIDE * bytes);
 	return rc;
 }
 
@@ -220,7 +221,7 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, int repeats)
 {
 	struct neap_tier_spec spec;
-	struct toll small, large;
+	struct record_overhead small, large;
 
 	neap_tier_describe(tier, SMALL, &spec);
 	uint64_t most = spec.capacity / (2 * BESIDE) & ~UINT64_C(4095);
@@ -230,8 +231,8 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	if (most < 4096)
 		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
-	NEAP_TRY(measure_toll(tier, few, work, repeats, &small));
-	NEAP_TRY(measure_toll(tier, many, work, repeats, &large));
+	NEAP_TRY(measure_overhead(tier, few, work, repeats, &small));
+	NEAP_TRY(measure_overhead(tier, many, work, repeats, &large));
 	if (many > few)
 		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
 	else

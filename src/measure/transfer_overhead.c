@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transfer_overhead.c: what transfers cost in a sweep. What was measured beside the first steps
- * alone misses what else a sweep does to its caches and its threads; a sweep that streams tells.
- * Machines change their pace within seconds by more than a toll: the sweep that streams
- * is compared to those without transfers just before and after it. A channel that was
- * waited for was full.
+ * transfer_overhead.c: runs `stream` between two sweeps without transfers and compares them. The
+ * overhead measured beside the first steps (tier_cost.c) misses what a sweep's own work does to
+ * caches and threads. The pace of a machine changes within seconds by more than the overhead,
+ * hence the comparison with the sweeps just before and after. A channel with stalls counts as
+ * saturated, so its bytes over its seconds are its rate.
  */
 #include "measure/transfer_overhead.h"
 #include "measure/tier_cost.h"
@@ -16,17 +16,17 @@
 #include <stdlib.h>
 
 enum { PAIRS = 5 };
-#define LONG 4.0  /* seconds, after which no other pair begins */
-#define FULL 0.03 /* of a pass waited for its channel: that was full */
+#define LONG 4.0       /* seconds, after which no other pair begins */
+#define SATURATED 0.03 /* of a pass: with more stalls than that its channel was saturated */
 
-/* Seconds a step of one kind, its calls apart. */
+/* Sets the seconds of a step of one kind, without its calls, which take half of it at most. */
 static void take_cost(double *cost, double seconds, int64_t steps, int64_t calls, double call)
 {
 	if (steps > 0)
 		*cost = fmax(seconds - (double)calls * call, seconds / 2) / (double)steps;
 }
 
-/* What the kinds of steps that a sweep ran cost, `share` of it without its transfers. */
+/* Takes the costs of the kinds of steps that a sweep ran, times `share`, to leave transfers out. */
 static void take_costs(
 	struct neap__costs *costs, const struct neap_sweep_stats *stats, double share)
 {
@@ -38,7 +38,7 @@ static void take_costs(
 		stats->backward_calls, costs->call);
 }
 
-/* What the steps and calls that a sweep ran would have taken at these costs. */
+/* Seconds that the steps and calls of a sweep would have taken at these costs. */
 static double seconds_at(const struct neap__costs *costs, const struct neap_sweep_stats *stats)
 {
 	int64_t calls = stats->advance_calls + stats->record_calls + stats->backward_calls;
@@ -49,25 +49,25 @@ static double seconds_at(const struct neap__costs *costs, const struct neap_swee
 }
 
 /*
- * The rate of a channel that moved `bytes` in a pass of `seconds` and `waited`. Where it
- * was not waited for it is at least that.
+ * The rate of a channel that moved `bytes` in a pass of `seconds` with stalls of `waited` seconds.
+ * A channel without stalls is at least as fast as it was used.
  */
-static double rate_of(double told, uint64_t bytes, double seconds, double waited)
+static double rate_of(double known, uint64_t bytes, double seconds, double waited)
 {
 	double found = (double)bytes / (seconds + waited);
 	if (bytes == 0)
-		return told;
-	return waited > FULL * seconds || (told > 0 && told < found) ? found : told;
+		return known;
+	return waited > SATURATED * seconds || (known > 0 && known < found) ? found : known;
 }
 
 /*
- * What transfers cost in all was measured; of it a record's own cost is what it was
- * beside the first steps, and the rest is the bytes'.
+ * Sets a tier's transfer overhead from the seconds lost in all. A record's fixed part stays as it
+ * was measured beside the first steps; the rest goes to the bytes.
  */
-static void tell_cpu(struct neap_tier *tier, const struct neap_tier_spec *spec, double most,
-	double lost, double bytes, double said)
+static void set_cpu(struct neap_tier *tier, const struct neap_tier_spec *spec, double most,
+	double lost, double bytes, double planned)
 {
-	double records = fmax(said - spec->cpu * bytes, 0), fixed = spec->cpu_fixed;
+	double records = fmax(planned - spec->cpu * bytes, 0), fixed = spec->cpu_fixed;
 
 	lost = fmax(lost, 0);
 	if (lost < records)
@@ -76,7 +76,7 @@ static void tell_cpu(struct neap_tier *tier, const struct neap_tier_spec *spec, 
 	neap_tier_set_cpu(tier, most > 0 ? fmin(each, most) : each, fixed);
 }
 
-static void tell(const struct neap__tiers *tiers, uint64_t record, int at, double lost,
+static void set_tier(const struct neap__tiers *tiers, uint64_t record, int at, double lost,
 	const struct neap_sweep_stats *stats)
 {
 	struct neap_tier *tier = tiers->tier[at];
@@ -85,7 +85,7 @@ static void tell(const struct neap__tiers *tiers, uint64_t record, int at, doubl
 
 	neap_tier_describe(tier, record, &spec);
 	if (bytes > 0)
-		tell_cpu(tier, &spec, tiers->cpu_most[at], lost, bytes, stats->lost);
+		set_cpu(tier, &spec, tiers->cpu_most[at], lost, bytes, stats->lost);
 	neap_tier_set_rates(tier,
 		rate_of(spec.write_rate, stats->written[at], stats->advance + stats->record,
 			stats->stalls[NEAP_STALL_PUT]),
@@ -94,7 +94,8 @@ static void tell(const struct neap__tiers *tiers, uint64_t record, int at, doubl
 		spec.write_fixed);
 }
 
-int neap__overhead_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps)
+int neap__transfer_overhead_sweep(
+	struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
@@ -127,62 +128,62 @@ static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struc
 	return rc < 0 ? rc : ended;
 }
 
-/* A sweep without transfers. */
-struct alone {
+/* A run of the pace probe: a sweep without transfers. */
+struct probe_run {
 	struct neap_sweep_stats stats;
-	struct neap__pace_now turn;
+	struct neap__pace_now now;
 };
 
-int neap__overhead_alone(
-	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *turn)
+int neap__transfer_overhead_probe(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *now)
 {
-	const struct neap__pace_probe *alone = &c->alone;
-	int calibrated = alone->seconds > 0;
+	const struct neap__pace_probe *probe = &c->probe;
+	int calibrated = probe->seconds > 0;
 
-	NEAP_TRY(run(c, alone->sweep, &alone->batch, stats));
-	turn->pace = calibrated ? stats->compute / alone->seconds : 1;
-	turn->costs = calibrated ? alone->costs : c->costs;
-	neap__costs_scale(&turn->costs, turn->pace); /* what it says nothing of */
-	take_costs(&turn->costs, stats, neap__undisturbed(stats));
+	NEAP_TRY(run(c, probe->sweep, &probe->batch, stats));
+	now->pace = calibrated ? stats->compute / probe->seconds : 1;
+	now->costs = calibrated ? probe->costs : c->costs;
+	neap__costs_scale(&now->costs, now->pace); /* kinds of steps that it did not run */
+	take_costs(&now->costs, stats, neap__undisturbed(stats));
 	return 0;
 }
 
 static int by_seconds(const void *a, const void *b)
 {
-	const struct alone *x = a, *y = b;
+	const struct probe_run *x = a, *y = b;
 	return (x->stats.compute > y->stats.compute) - (x->stats.compute < y->stats.compute);
 }
 
-int neap__overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
+int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
 {
-	const struct neap_batch *batch = &c->alone.batch;
-	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct alone turns[PAIRS + 1];
+	const struct neap_batch *batch = &c->probe.batch;
+	struct neap_sweep_stats stats = {0};
+	struct probe_run runs[PAIRS + 1];
 	struct neap_net_sizes sizes;
 	double lost[PAIRS], start = neap__seconds();
-	int pairs = stream ? PAIRS : PAIRS / 2, tolls = 0;
+	int pairs = stream ? PAIRS : PAIRS / 2, measured = 0;
 
 	if (stream) /* writes the blocks of the slow file for the first time */
 		NEAP_TRY(run(c, stream, batch, &stats));
 	for (int i = 0; i <= pairs; i++) {
 		if (i > 0 && stream)
 			NEAP_TRY(run(c, stream, batch, &stats));
-		NEAP_TRY(neap__overhead_alone(c, &turns[i].stats, &turns[i].turn));
+		NEAP_TRY(neap__transfer_overhead_probe(c, &runs[i].stats, &runs[i].now));
 		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
-			lost[tolls++] =
-				stats.compute - (seconds_at(&turns[i - 1].turn.costs, &stats) +
-							seconds_at(&turns[i].turn.costs, &stats)) /
+			lost[measured++] =
+				stats.compute - (seconds_at(&runs[i - 1].now.costs, &stats) +
+							seconds_at(&runs[i].now.costs, &stats)) /
 							2;
 		if (i > 0 && neap__seconds() - start > LONG)
 			pairs = i;
 	}
-	qsort(turns, (size_t)pairs + 1, sizeof turns[0], by_seconds);
-	c->costs = turns[(pairs + 1) / 2].turn.costs;
-	c->alone.seconds = turns[(pairs + 1) / 2].stats.compute;
-	if (tolls == 0)
+	qsort(runs, (size_t)pairs + 1, sizeof runs[0], by_seconds);
+	c->costs = runs[(pairs + 1) / 2].now.costs;
+	c->probe.seconds = runs[(pairs + 1) / 2].stats.compute;
+	if (measured == 0)
 		return 0;
 	neap_net_get_sizes(c->one.net, &sizes);
-	tell(&c->tiers, sizes.state, neap_sweep_plan(stream)->tier - 1,
-		neap__timing_of(lost, tolls).median, &stats);
+	set_tier(&c->tiers, sizes.state, neap_sweep_plan(stream)->tier - 1,
+		neap__timing_of(lost, measured).median, &stats);
 	return 0;
 }

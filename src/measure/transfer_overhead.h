@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer_overhead.h: what steps cost in a sweep, and what transfers cost them. */
+/* transfer_overhead.h: costs of steps in sweeps, and the transfer overhead beside them. */
 #ifndef NEAP_MEASURE_TRANSFER_OVERHEAD_H
 #define NEAP_MEASURE_TRANSFER_OVERHEAD_H
 
 #include "measure/comparison.h"
 
 /*
- * A sweep under `stream` of the batch that is begun, tapes as large as their mean; *sweep
- * NULL where the budget has none, no tier is there or costs are given.
+ * Makes a sweep under `stream` of the batch that is begun, with tapes as large as their mean.
+ * *sweep is NULL where the budget has no such plan, no tier is there or costs are given.
  */
-int neap__overhead_sweep(struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps);
+int neap__transfer_overhead_sweep(
+	struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps);
 
-/* The sweep without transfers once more: what it took, and the costs that it tells of. */
-int neap__overhead_alone(
-	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *turn);
+/* Runs the pace probe: sets its statistics, the costs that follow from them, and the pace. */
+int neap__transfer_overhead_probe(
+	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *now);
 
 /*
- * Sweeps without and with (stream; may be NULL) transfers take turns. Sets the costs of
- * steps and the seconds of the sweep without that they were taken from, and tells the tier
- * what transfers cost the computation and how fast it was. Begins and ends the batch;
- * gradients are undefined.
+ * Runs sweeps without and with transfers (`stream`, which may be NULL) in turns. Sets the costs of
+ * steps, the seconds of the probe's sweep that they come from, and the tier's overhead and rates.
+ * Begins and ends the batch; gradients are undefined.
  */
-int neap__overhead_measure(struct neap__comparison *c, struct neap_sweep *stream);
+int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_sweep *stream);
 
 #endif

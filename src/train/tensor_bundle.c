@@ -2,6 +2,7 @@
 /* tensor_bundle.c: gathers tensors and metadata for one safetensors file. */
 #include "train/model.h"
 #include "base/fail.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,12 +10,10 @@
 
 static const char *own(struct neap__tensor_bundle *bundle, const char *text)
 {
-	char **more = realloc(bundle->owned, ((size_t)bundle->nowned + 1) * sizeof *more);
 	char *copy = strdup(text);
 
-	if (more)
-		bundle->owned = more;
-	if (!more || !copy) {
+	if (!copy || neap__grow(&bundle->owned, &bundle->owned_room, bundle->nowned + 1,
+			     sizeof *bundle->owned) < 0) {
 		free(copy);
 		bundle->error = -ENOMEM;
 		return "";
@@ -25,14 +24,12 @@ static const char *own(struct neap__tensor_bundle *bundle, const char *text)
 void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *name,
 	enum neap__dtype dtype, int dims, const uint64_t *shape, const void *data)
 {
-	struct neap__file_tensor *more =
-		realloc(bundle->tensor, ((size_t)bundle->tensors + 1) * sizeof *more);
-	if (!more) {
+	if (neap__grow(&bundle->tensor, &bundle->tensor_room, bundle->tensors + 1,
+		    sizeof *bundle->tensor) < 0) {
 		bundle->error = -ENOMEM;
 		return;
 	}
-	bundle->tensor = more;
-	struct neap__file_tensor *tensor = &more[bundle->tensors++];
+	struct neap__file_tensor *tensor = &bundle->tensor[bundle->tensors++];
 	*tensor = (struct neap__file_tensor){.name = own(bundle, name),
 		.dtype = dtype,
 		.dims = dims,
@@ -47,15 +44,23 @@ void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *
 void neap__tensor_bundle_meta(
 	struct neap__tensor_bundle *bundle, const char *key, const char *value)
 {
-	struct neap__metadata *more =
-		realloc(bundle->pair, ((size_t)bundle->pairs + 1) * sizeof *more);
-	if (!more) {
+	if (neap__grow(&bundle->pair, &bundle->pair_room, bundle->pairs + 1, sizeof *bundle->pair) <
+		0) {
 		bundle->error = -ENOMEM;
 		return;
 	}
-	bundle->pair = more;
 	const char *own_key = own(bundle, key);
-	more[bundle->pairs++] = (struct neap__metadata){own_key, own(bundle, value)};
+	bundle->pair[bundle->pairs++] = (struct neap__metadata){own_key, own(bundle, value)};
+}
+
+void neap__tensor_bundle_json(
+	struct neap__tensor_bundle *bundle, const char *key, struct neap__json *json)
+{
+	if (json->text.error)
+		bundle->error = json->text.error;
+	else
+		neap__tensor_bundle_meta(bundle, key, json->text.data);
+	neap__json_free(json);
 }
 
 int neap__tensor_bundle_write(struct neap__tensor_bundle *bundle, const char *path)

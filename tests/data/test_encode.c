@@ -81,6 +81,50 @@ static void resampling_keeps_tones(void **state)
 	}
 }
 
+/* Ratios that one call of the library does not reach, and single samples. */
+static void resampling_reaches_far(void **state)
+{
+	(void)state;
+	int64_t n = 200000, m;
+	float *x = malloc((size_t)n * sizeof *x), *y;
+	for (int64_t i = 0; i < n; i++)
+		x[i] = (float)sin(2 * PI * 1000 * (double)i / 1e7);
+	ok(neap__resample(&y, &m, x, n, 1e7, 8000));
+	assert_int_equal(m, 160);
+	for (int64_t i = 60; i < 100; i++)
+		assert_true(fabs(y[i] - sin(2 * PI * 1000 * (double)i / 8000)) < 2e-4);
+	free(y);
+	ok(neap__resample(&y, &m, x, 1, 100, 8000));
+	assert_int_equal(m, 80);
+	free(y);
+	ok(neap__resample(&y, &m, x, 1, 44100, 8000));
+	assert_int_equal(m, 1);
+	free(y);
+	free(x);
+}
+
+/* Of the whole range of levels, to the precision of a float. */
+static void compression_is_a_power(void **state)
+{
+	static const float powers[] = {0.1f, 0.3f, 0.5f, 1, 2.5f};
+	float x[64], y[64];
+	(void)state;
+	for (int p = 0; p < 5; p++)
+		for (int i = 0; i < 100; i++) {
+			for (int k = 0; k < 64; k++) /* within one octave after the other */
+				y[k] = x[k] = ldexpf(1 + (float)k / 64, i - 60);
+			y[7] = x[7] = -x[7];
+			y[9] = x[9] = 0;
+			neap__encoder_compress(y, 64, powers[p]);
+			for (int k = 0; k < 64; k++) {
+				double want = x[k] > 0 ? pow(x[k], powers[p]) : 0;
+				if (!(fabs(y[k] - want) <= 1e-6 * want + 1e-44))
+					fail_msg("%g to the power %g: %.9g, not %.9g", x[k],
+						powers[p], y[k], want);
+			}
+		}
+}
+
 static struct neap_events encode(const float *x, int64_t n, double rate)
 {
 	struct neap_events e;
@@ -477,6 +521,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tone_finds_its_channel),
 		cmocka_unit_test(resampling_keeps_tones),
+		cmocka_unit_test(resampling_reaches_far),
+		cmocka_unit_test(compression_is_a_power),
 		cmocka_unit_test(golden_chirp),
 		cmocka_unit_test(rates_agree),
 		cmocka_unit_test(silence_and_edges),

@@ -78,7 +78,7 @@ static struct neap_pace sweep(
 	struct neap_sweep *s;
 	struct neap_pace pace;
 	double loss;
-	neap__sweep_pace_watch(&pieces, &ops, slow);
+	neap__sweep_pace_wrap(&pieces, &ops, slow);
 	assert_int_equal(neap_sweep_create(&s, &ops, &pieces, &o), 0);
 	assert_int_equal(neap_sweep_touch(s), 0);
 	for (int i = 0; i < 2; i++) { /* a second run starts afresh */
