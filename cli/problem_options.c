@@ -76,7 +76,7 @@ int cli_question_complete(struct cli_question *q)
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
 		q->problem.memory = (uint64_t)q->slots;
-		if (q->strategy && strcmp(q->strategy, "mixed") == 0)
+		if (neap_strategy_traits(q->strategy) & NEAP_STRATEGY_TAPE_SLOTS)
 			chain->flags |= NEAP_CHAIN_MIXED;
 	} else {
 		chain->live = chain->state;
