@@ -12,7 +12,6 @@
 _Static_assert(sizeof(struct neap_chain) == 144, "rows of [chain]");
 _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
 _Static_assert(sizeof(struct neap_tier_spec) == 96, "rows of [tier]");
-_Static_assert(sizeof(struct neap_params) == 72, "rows of [params]");
 _Static_assert(sizeof(struct neap_blocks) == 64, "rows of [blocks]");
 _Static_assert(sizeof(struct neap_tier_use) == 24, "rows of [used]");
 _Static_assert(sizeof(struct neap_plan) == 656, "rows of [plan] and [predicted]");
@@ -89,15 +88,10 @@ const struct neap__key neap__plan_keys[] = {
 	PLAN(PLAN, INT, 0, variant),
 	PLAN(PLAN, COUNT, 0, slots),
 	PLAN(PLAN, COUNT, 0, stage_slots),
-	INNER(PARAMS, COUNT, params, chunk),
-	INNER(PARAMS, COUNT, params, checkpoints),
-	INNER(PARAMS, COUNT, params, remote_chunk),
-	INNER(PARAMS, COUNT, params, interval),
-	INNER(PARAMS, COUNT, params, period),
-	INNER(PARAMS, COUNT, params, group),
-	INNER(PARAMS, COUNT, params, tail),
-	INNER(PARAMS, COUNT, params, kept_tapes),
-	INNER(PARAMS, COUNT, params, effort),
+#define NEAP__X(name, option, meaning) INNER(PARAMS, COUNT, params, name),
+	NEAP_PARAM_TABLE(NEAP__X)
+#undef NEAP__X
+		INNER(PARAMS, COUNT, params, effort),
 	INNER(BLOCKS, COUNT, blocks, advance),
 	INNER(BLOCKS, COUNT, blocks, record),
 	INNER(BLOCKS, COUNT, blocks, chunk),
