@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c: `neap bench`: named benchmarks, each row against its target. */
 #include "cli.h"
+#include "json_report.h"
 
 #include <math.h>
 #include "bench/run_bench.h"
@@ -15,7 +16,7 @@ static const char examples[] = "  neap bench planner\n"
 
 struct benching {
 	struct neap_machine machine;
-	cJSON *rows; /* NULL: a table */
+	struct neap__json *report; /* NULL: a table */
 	int count, missed;
 };
 
@@ -32,21 +33,21 @@ static const char *show(char room[24], const struct neap_bench_row *row, double 
 	return room;
 }
 
-static void add_json(cJSON *rows, const struct neap_bench_row *row)
+static void write_row(struct neap__json *to, const struct neap_bench_row *row)
 {
-	cJSON *o = cJSON_CreateObject();
-	cli_json_text(o, "name", row->name);
-	cli_json_text(o, "what", row->what);
-	cli_json_text(o, "unit", row->unit);
-	cli_json_number(o, "value", row->value);
-	cli_json_number(o, "low", row->low);
-	cli_json_number(o, "high", row->high);
-	cli_json_int(o, "runs", row->runs);
-	cli_json_number(o, "target", row->target);
-	cJSON_AddBoolToObject(o, "met", row->met);
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "name", row->name);
+	neap__json_text(to, "what", row->what);
+	neap__json_text(to, "unit", row->unit);
+	neap__json_number(to, "value", row->value);
+	neap__json_number(to, "low", row->low);
+	neap__json_number(to, "high", row->high);
+	neap__json_int(to, "runs", row->runs);
+	neap__json_number(to, "target", row->target);
+	neap__json_bool(to, "met", row->met);
 	for (int i = 0; i < row->nmore; i++)
-		cli_json_number(o, row->more[i].name, row->more[i].value);
-	cJSON_AddItemToArray(rows, o);
+		neap__json_number(to, row->more[i].name, row->more[i].value);
+	neap__json_end(to, '}');
 }
 
 static void head(const struct neap_machine *m)
@@ -63,8 +64,8 @@ static int on_row(void *user, const struct neap_bench_row *row)
 	char value[24], low[24], high[24], target[24];
 	b->count++;
 	b->missed += !row->met;
-	if (b->rows) {
-		add_json(b->rows, row);
+	if (b->report) {
+		write_row(b->report, row);
 		return 0;
 	}
 	if (b->count == 1)
@@ -86,39 +87,38 @@ static int interrupted(void *user)
 	return cli_interrupted();
 }
 
-static cJSON *json_machine(const struct neap_machine *m)
+static void write_machine(struct neap__json *to, const struct neap_machine *m)
 {
-	cJSON *o = cJSON_CreateObject();
-	cli_json_text(o, "cpu", m->cpu);
-	cli_json_int(o, "processors", m->processors);
-	cli_json_bytes(o, "memory", m->memory_total);
-	cli_json_text(o, "os", m->os);
-	cli_json_text(o, "isa", m->isa);
-	return o;
+	neap__json_begin(to, "machine", '{');
+	neap__json_text(to, "cpu", m->cpu);
+	neap__json_int(to, "processors", m->processors);
+	neap__json_bytes(to, "memory", m->memory_total);
+	neap__json_text(to, "os", m->os);
+	neap__json_text(to, "isa", m->isa);
+	neap__json_end(to, '}');
 }
 
 static int run(const char *name, const struct neap_bench_options *options, int json)
 {
-	struct benching b = {0};
+	struct neap__json report = {0}, *to = &report;
+	struct benching b = {.report = json ? to : NULL};
 	neap_machine_describe(&b.machine);
-	if (json)
-		b.rows = cJSON_CreateArray();
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "benchmark", name);
+	write_machine(to, &b.machine);
+	neap__json_begin(to, "rows", '[');
 	cli_catch_signals();
 	int rc = neap_bench_run(name, options, on_row, &b);
-	if (rc < 0) {
-		cJSON_Delete(b.rows);
+	neap__json_end(to, ']');
+	neap__json_int(to, "missed", b.missed);
+	neap__json_end(to, '}');
+	if (rc == 0 && json)
+		return cli_json_print(to);
+	neap__json_free(to);
+	if (rc < 0)
 		return cli_fail("bench", rc);
-	}
-	if (!json) {
-		printf("%d rows, %d over their targets\n", b.count, b.missed);
-		return cli_finish("bench");
-	}
-	cJSON *o = cJSON_CreateObject();
-	cli_json_text(o, "benchmark", name);
-	cJSON_AddItemToObject(o, "machine", json_machine(&b.machine));
-	cJSON_AddItemToObject(o, "rows", b.rows);
-	cli_json_int(o, "missed", b.missed);
-	return cli_json_print(o);
+	printf("%d rows, %d over their targets\n", b.count, b.missed);
+	return cli_finish("bench");
 }
 
 /* "planner (how long plans take), ..." for what is not one of them. */

@@ -4,6 +4,7 @@
  * table and as a chain file that plan, train and compare read.
  */
 #include "net_options.h"
+#include "json_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,86 +43,91 @@ static double largest_spread(const struct neap_calibration *c)
 }
 
 /* The chain file: what plan --chain, train --chain and compare --chain read. */
-static cJSON *chain_file(const struct neap_calibration *c)
+static void write_chain_file(
+	struct neap__json *to, const char *key, const struct neap_calibration *c)
 {
 	const struct neap_chain *chain = &c->problem.chain;
-	cJSON *o = cJSON_CreateObject();
 
-	cli_json_int(o, "steps", chain->steps);
-	cli_json_bytes(o, "state", chain->state);
-	cli_json_bytes(o, "tape", chain->tape);
-	cli_json_bytes(o, "adjoint", chain->adjoint);
-	cli_json_number(o, "advance", chain->advance);
-	cli_json_number(o, "record", chain->record);
+	neap__json_begin(to, key, '{');
+	neap__json_int(to, "steps", chain->steps);
+	neap__json_bytes(to, "state", chain->state);
+	neap__json_bytes(to, "tape", chain->tape);
+	neap__json_bytes(to, "adjoint", chain->adjoint);
+	neap__json_number(to, "advance", chain->advance);
+	neap__json_number(to, "record", chain->record);
 	if (chain->log) {
-		cli_json_bytes(o, "log", chain->log);
-		cli_json_number(o, "replay", chain->replay);
+		neap__json_bytes(to, "log", chain->log);
+		neap__json_number(to, "replay", chain->replay);
 	}
-	cli_json_number(o, "backward", chain->backward);
-	cli_json_number(o, "slot_write", chain->slot_write);
-	cli_json_number(o, "slot_read", chain->slot_read);
-	cli_json_number(o, "call", chain->call);
-	cli_json_number(o, "spread", largest_spread(c));
-	cJSON_AddBoolToObject(o, "tape_holds_output", 0);
-	cJSON_AddBoolToObject(o, "backward_needs_input", 0);
-	cJSON *tiers = cJSON_AddArrayToObject(o, "tiers");
+	neap__json_number(to, "backward", chain->backward);
+	neap__json_number(to, "slot_write", chain->slot_write);
+	neap__json_number(to, "slot_read", chain->slot_read);
+	neap__json_number(to, "call", chain->call);
+	neap__json_number(to, "spread", largest_spread(c));
+	neap__json_bool(to, "tape_holds_output", 0);
+	neap__json_bool(to, "backward_needs_input", 0);
+	neap__json_begin(to, "tiers", '[');
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_tier_spec *spec = &c->problem.tiers[i];
-		cJSON *tier = cJSON_CreateObject();
-		cli_json_text(tier, "name", spec->name);
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "name", spec->name);
 		if (spec->capacity == NEAP_INFINITE)
-			cli_json_text(tier, "capacity", "inf");
+			neap__json_text(to, "capacity", "inf");
 		else
-			cli_json_bytes(tier, "capacity", spec->capacity);
-		cli_json_number(tier, "write", spec->write_rate);
-		cli_json_number(tier, "read", spec->read_rate);
-		cli_json_number(tier, "latency", spec->write_fixed);
-		cli_json_number(tier, "cpu", spec->cpu);
-		cli_json_number(tier, "cpu_fixed", spec->cpu_fixed);
-		cJSON_AddItemToArray(tiers, tier);
+			neap__json_bytes(to, "capacity", spec->capacity);
+		neap__json_number(to, "write", spec->write_rate);
+		neap__json_number(to, "read", spec->read_rate);
+		neap__json_number(to, "latency", spec->write_fixed);
+		neap__json_number(to, "cpu", spec->cpu);
+		neap__json_number(to, "cpu_fixed", spec->cpu_fixed);
+		neap__json_end(to, '}');
 	}
-	return o;
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
 }
 
-static cJSON *timing(const struct neap_timing *t)
+static void write_timing(struct neap__json *to, const char *key, const struct neap_timing *t)
 {
-	cJSON *o = cJSON_CreateObject();
-	cli_json_number(o, "median", t->median);
-	cli_json_number(o, "spread", t->spread);
-	return o;
+	neap__json_begin(to, key, '{');
+	neap__json_number(to, "median", t->median);
+	neap__json_number(to, "spread", t->spread);
+	neap__json_end(to, '}');
 }
 
 static int print_json(const char *data, const struct neap_calibration *c)
 {
-	cJSON *o = cJSON_CreateObject();
+	struct neap__json report = {0}, *to = &report;
 
-	cli_json_text(o, "data", data);
-	cli_json_int(o, "batch", c->batch);
-	cJSON_AddItemToObject(o, "chain", chain_file(c));
-	cJSON_AddItemToObject(o, "advance", timing(&c->advance));
-	cJSON_AddItemToObject(o, "record", timing(&c->record));
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "data", data);
+	neap__json_int(to, "batch", c->batch);
+	write_chain_file(to, "chain", c);
+	write_timing(to, "advance", &c->advance);
+	write_timing(to, "record", &c->record);
 	if (c->problem.chain.log)
-		cJSON_AddItemToObject(o, "replay", timing(&c->replay));
-	cJSON_AddItemToObject(o, "backward", timing(&c->backward));
-	cJSON_AddItemToObject(o, "slot_write", timing(&c->slot_write));
-	cJSON_AddItemToObject(o, "slot_read", timing(&c->slot_read));
-	cJSON_AddItemToObject(o, "call", timing(&c->call));
-	cJSON *tiers = cJSON_AddArrayToObject(o, "tiers");
+		write_timing(to, "replay", &c->replay);
+	write_timing(to, "backward", &c->backward);
+	write_timing(to, "slot_write", &c->slot_write);
+	write_timing(to, "slot_read", &c->slot_read);
+	write_timing(to, "call", &c->call);
+	neap__json_begin(to, "tiers", '[');
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
-		cJSON *item = cJSON_CreateObject();
-		cli_json_text(item, "about", tier->about);
-		cli_json_bytes(item, "record_bytes", tier->record_bytes);
-		cJSON_AddItemToObject(item, "write", timing(&tier->write));
-		cJSON_AddItemToObject(item, "read", timing(&tier->read));
-		cli_json_number(item, "write_fixed", tier->write_fixed);
-		cli_json_number(item, "read_fixed", tier->read_fixed);
-		cli_json_number(item, "cpu", tier->cpu);
-		cli_json_number(item, "cpu_fixed", tier->cpu_fixed);
-		cli_json_number(item, "slowed", tier->slowed);
-		cJSON_AddItemToArray(tiers, item);
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "about", tier->about);
+		neap__json_bytes(to, "record_bytes", tier->record_bytes);
+		write_timing(to, "write", &tier->write);
+		write_timing(to, "read", &tier->read);
+		neap__json_number(to, "write_fixed", tier->write_fixed);
+		neap__json_number(to, "read_fixed", tier->read_fixed);
+		neap__json_number(to, "cpu", tier->cpu);
+		neap__json_number(to, "cpu_fixed", tier->cpu_fixed);
+		neap__json_number(to, "slowed", tier->slowed);
+		neap__json_end(to, '}');
 	}
-	return cli_json_print(o);
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 static void print_time(const char *what, const struct neap_timing *t)
@@ -170,13 +176,14 @@ static int print_table(const struct neap_calibration *c)
 static int write_chain(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file)
 {
-	cJSON *o = chain_file(user);
-	char *text = cJSON_Print(o);
-	cJSON_Delete(o);
-	int rc = text ? write(file, text, strlen(text)) : -ENOMEM;
+	struct neap__json chain = {.lines = 1};
+	write_chain_file(&chain, NULL, user);
+	int rc = chain.text.error;
+	if (rc == 0)
+		rc = write(file, chain.text.data, chain.text.length);
 	if (rc == 0)
 		rc = write(file, "\n", 1);
-	free(text);
+	neap__json_free(&chain);
 	return rc;
 }
 

@@ -5,13 +5,14 @@
  * the right kind or not of the right length is one line with the file and the place.
  */
 #include "chain_file.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MOST 1152921504606846976.0 /* 2^60 */
+#define BYTES_MOST (INT64_C(1) << 60) /* sums of a few stay within 64 bits */
 #define SECONDS_MOST 1e15
 
 struct chain_reading {
@@ -60,23 +61,44 @@ static struct cli_column *column(struct cli_chain *chain, const struct chain_key
 	return (struct cli_column *)(void *)((char *)chain + key->offset);
 }
 
+/* A whole number of bytes, exact where it is written as an integer. -1 where it is none. */
+static int take_bytes(uint64_t *bytes, const json_t *item)
+{
+	double v = json_number_value(item);
+	if (!(v >= 0 && v <= (double)BYTES_MOST && floor(v) == v))
+		return -1;
+	*bytes = json_is_integer(item) ? (uint64_t)json_integer_value(item) : (uint64_t)v;
+	return *bytes <= (uint64_t)BYTES_MOST ? 0 : -1;
+}
+
 /* *value is as it was where the answer is not CLI_DONE. */
-static int number(const struct chain_reading *r, const cJSON *item, const char *name, int64_t index,
-	enum chain_unit unit, double *value)
+static int number(const struct chain_reading *r, const json_t *item, const char *name,
+	int64_t index, enum chain_unit unit, union cli_value *value)
 {
 	char place[64] = "";
+	double v = json_number_value(item);
 	if (index >= 0)
 		snprintf(place, sizeof place, "[%lld]", (long long)index);
-	if (!cJSON_IsNumber(item))
+	if (!json_is_number(item))
 		return complain(r, "%s%s: not a number", name, place);
-	double v = item->valuedouble;
-	if (unit == BYTES && !(v >= 0 && v <= BYTES_MOST && floor(v) == v))
+	if (unit == BYTES && take_bytes(&value->bytes, item) < 0)
 		return complain(r, "%s%s: %g is not a whole number of bytes between 0 and 2^60",
 			name, place, v);
 	if (unit == SECONDS && !(v >= 0 && v <= SECONDS_MOST))
 		return complain(r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, v);
-	*value = v;
+	if (unit == SECONDS)
+		value->seconds = v;
 	return CLI_DONE;
+}
+
+static int seconds(
+	const struct chain_reading *r, const json_t *item, const char *name, double *value)
+{
+	union cli_value read = {0};
+	int rc = number(r, item, name, -1, SECONDS, &read);
+	if (rc == CLI_DONE)
+		*value = read.seconds;
+	return rc;
 }
 
 static int set_steps(struct chain_reading *r, int64_t steps, const char *name)
@@ -89,15 +111,13 @@ static int set_steps(struct chain_reading *r, int64_t steps, const char *name)
 	return CLI_DONE;
 }
 
-static int read_list(struct chain_reading *r, const cJSON *item, const struct chain_key *key)
+static int read_list(struct chain_reading *r, const json_t *item, const struct chain_key *key)
 {
 	struct cli_column *c = column(r->chain, key);
-	const cJSON *entry;
-	int64_t n = 0, i = 0;
+	int64_t n = (int64_t)json_array_size(item);
 	c->given = 1;
-	if (!cJSON_IsArray(item))
+	if (!json_is_array(item))
 		return number(r, item, key->name, -1, key->unit, &c->scalar);
-	cJSON_ArrayForEach(entry, item) n++;
 	if (n < key->more)
 		return complain(r, "%s: is empty", key->name);
 	int rc = set_steps(r, n - key->more, key->name);
@@ -107,75 +127,71 @@ static int read_list(struct chain_reading *r, const cJSON *item, const struct ch
 	c->list = calloc((size_t)n + 1, sizeof *c->list);
 	if (!c->list)
 		return complain(r, "%s: out of memory", key->name);
-	cJSON_ArrayForEach(entry, item)
-	{
-		double value = 0;
-		rc = number(r, entry, key->name, i, key->unit, &value);
-		if (rc != CLI_DONE)
-			return rc;
-		if (key->unit == BYTES)
-			c->list[i].bytes = (uint64_t)value;
-		else
-			c->list[i].seconds = value;
-		i++;
-	}
-	return CLI_DONE;
+	for (int64_t i = 0; i < n && rc == CLI_DONE; i++)
+		rc = number(
+			r, json_array_get(item, (size_t)i), key->name, i, key->unit, &c->list[i]);
+	return rc;
 }
 
-static int read_flag(struct chain_reading *r, const cJSON *item, const char *name, uint32_t *flags,
+static int read_flag(struct chain_reading *r, const json_t *item, const char *name, uint32_t *flags,
 	uint32_t bit, int *given)
 {
-	if (!cJSON_IsBool(item))
+	if (!json_is_boolean(item))
 		return complain(r, "%s: neither true nor false", name);
 	*given = 1;
-	*flags = cJSON_IsTrue(item) ? *flags | bit : *flags & ~bit;
+	*flags = json_is_true(item) ? *flags | bit : *flags & ~bit;
 	return CLI_DONE;
 }
 
-static int read_rate(struct chain_reading *r, const cJSON *item, const char *name, double *rate)
+static int is_inf(const json_t *item)
 {
-	if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
+	return json_is_string(item) && strcmp(json_string_value(item), "inf") == 0;
+}
+
+static int read_rate(struct chain_reading *r, const json_t *item, const char *name, double *rate)
+{
+	double value = json_number_value(item);
+	if (is_inf(item))
 		return CLI_DONE;
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1e-9 && item->valuedouble <= 1e30))
+	if (!(value >= 1e-9 && value <= 1e30))
 		return complain(r, "%s: not a rate in bytes a second", name);
-	*rate = item->valuedouble;
+	*rate = value;
 	return CLI_DONE;
 }
 
-static int read_tier_key(
-	struct chain_reading *r, struct neap_tier_spec *tier, const cJSON *item, const char *place)
+static int read_tier_key(struct chain_reading *r, struct neap_tier_spec *tier, const char *key,
+	const json_t *item, const char *place)
 {
 	char name[96];
-	double value = 0;
+	union cli_value value = {0};
 	int rc = CLI_DONE, given;
-	snprintf(name, sizeof name, "%s.%.40s", place, item->string);
-	if (strcmp(item->string, "name") == 0) {
-		if (!cJSON_IsString(item) || !item->valuestring[0] ||
-			strlen(item->valuestring) >= sizeof tier->name)
+	snprintf(name, sizeof name, "%s.%.40s", place, key);
+	if (strcmp(key, "name") == 0) {
+		size_t length = json_string_length(item); /* 0 where it is no text */
+		if (length == 0 || length >= sizeof tier->name)
 			return complain(r, "%s: not a name of 1 to %zu characters", name,
 				sizeof tier->name - 1);
-		memcpy(tier->name, item->valuestring, strlen(item->valuestring) + 1);
-	} else if (strcmp(item->string, "capacity") == 0) {
-		if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
+		memcpy(tier->name, json_string_value(item), length + 1);
+	} else if (strcmp(key, "capacity") == 0) {
+		if (is_inf(item))
 			return CLI_DONE;
 		rc = number(r, item, name, -1, BYTES, &value);
-		tier->capacity = (uint64_t)value;
-	} else if (strcmp(item->string, "write") == 0) {
+		if (rc == CLI_DONE)
+			tier->capacity = value.bytes;
+	} else if (strcmp(key, "write") == 0) {
 		rc = read_rate(r, item, name, &tier->write_rate);
-	} else if (strcmp(item->string, "read") == 0) {
+	} else if (strcmp(key, "read") == 0) {
 		rc = read_rate(r, item, name, &tier->read_rate);
-	} else if (strcmp(item->string, "latency") == 0) {
-		rc = number(r, item, name, -1, SECONDS, &value);
-		tier->write_fixed = tier->read_fixed = value;
-	} else if (strcmp(item->string, "cpu") == 0) {
-		rc = number(r, item, name, -1, SECONDS, &value);
-		tier->cpu = value;
-	} else if (strcmp(item->string, "cpu_fixed") == 0) {
-		rc = number(r, item, name, -1, SECONDS, &value);
-		tier->cpu_fixed = value;
-	} else if (strcmp(item->string, "duplex") == 0) {
+	} else if (strcmp(key, "latency") == 0) {
+		rc = seconds(r, item, name, &tier->write_fixed);
+		tier->read_fixed = tier->write_fixed;
+	} else if (strcmp(key, "cpu") == 0) {
+		rc = seconds(r, item, name, &tier->cpu);
+	} else if (strcmp(key, "cpu_fixed") == 0) {
+		rc = seconds(r, item, name, &tier->cpu_fixed);
+	} else if (strcmp(key, "duplex") == 0) {
 		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_DUPLEX, &given);
-	} else if (strcmp(item->string, "sync") == 0) {
+	} else if (strcmp(key, "sync") == 0) {
 		rc = read_flag(r, item, name, &tier->flags, NEAP_TIER_SYNC, &given);
 	} else {
 		rc = complain(r, "%s: unknown key", name);
@@ -183,25 +199,25 @@ static int read_tier_key(
 	return rc;
 }
 
-static int read_tiers(struct chain_reading *r, const cJSON *list)
+static int read_tiers(struct chain_reading *r, const json_t *list)
 {
-	const cJSON *item, *entry;
-	if (!cJSON_IsArray(list))
+	if (!json_is_array(list))
 		return complain(r, "tiers: not a list");
-	cJSON_ArrayForEach(item, list)
-	{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *item = json_array_get(list, i), *entry;
+		const char *key;
 		char place[32];
 		struct neap_problem *p = r->problem;
 		snprintf(place, sizeof place, "tiers[%d]", p->ntiers);
 		if (p->ntiers == NEAP_TIERS_MAX)
 			return complain(r, "tiers: more than %d", NEAP_TIERS_MAX);
-		if (!cJSON_IsObject(item))
+		if (!json_is_object(item))
 			return complain(r, "%s: not an object", place);
 		struct neap_tier_spec *tier = &p->tiers[p->ntiers++];
 		*tier = (struct neap_tier_spec){.capacity = NEAP_INFINITE};
-		cJSON_ArrayForEach(entry, item)
+		json_object_foreach(item, key, entry)
 		{
-			int rc = read_tier_key(r, tier, entry, place);
+			int rc = read_tier_key(r, tier, key, entry, place);
 			if (rc != CLI_DONE)
 				return rc;
 		}
@@ -232,10 +248,10 @@ static const struct scalar {
 };
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
-static int read_scalar(struct chain_reading *r, const cJSON *item, const struct scalar *scalar)
+static int read_scalar(struct chain_reading *r, const json_t *item, const struct scalar *scalar)
 {
 	char *chain = (char *)&r->problem->chain, *given = (char *)r->chain;
-	double value = 0;
+	union cli_value value = {0};
 
 	int rc = number(r, item, scalar->name, -1, scalar->unit, &value);
 	if (rc != CLI_DONE)
@@ -245,24 +261,24 @@ static int read_scalar(struct chain_reading *r, const cJSON *item, const struct 
 	if (scalar->offset == NOWHERE)
 		return CLI_DONE;
 	if (scalar->unit == BYTES)
-		*(uint64_t *)(chain + scalar->offset) = (uint64_t)value;
+		*(uint64_t *)(chain + scalar->offset) = value.bytes;
 	else
-		*(double *)(chain + scalar->offset) = value;
+		*(double *)(chain + scalar->offset) = value.seconds;
 	return CLI_DONE;
 }
 
-static int read_key(struct chain_reading *r, const cJSON *item)
+static int read_key(struct chain_reading *r, const char *name, const json_t *item)
 {
 	struct cli_chain *k = r->chain;
-	const char *name = item->string;
+	double steps = json_number_value(item);
 	for (size_t i = 0; i < KEYS; i++)
 		if (strcmp(keys[i].name, name) == 0)
 			return read_list(r, item, &keys[i]);
 	if (strcmp(name, "steps") == 0) {
-		if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
-			item->valuedouble > 1e12 || floor(item->valuedouble) != item->valuedouble)
+		if (!json_is_number(item) || !(steps >= 0 && steps <= 1e12) ||
+			floor(steps) != steps)
 			return complain(r, "steps: not a whole number between 0 and 1e12");
-		return set_steps(r, (int64_t)item->valuedouble, "steps");
+		return set_steps(r, (int64_t)steps, "steps");
 	}
 	if (strcmp(name, "tape_holds_output") == 0)
 		return read_flag(r, item, name, &k->stages.flags, NEAP_STAGES_TAPE_HOLDS_OUTPUT,
@@ -284,11 +300,11 @@ static void make_uniform(struct chain_reading *r)
 	struct neap_chain *c = &r->problem->chain;
 	const struct cli_chain *k = r->chain;
 	c->steps = r->steps;
-	c->advance = k->advance.scalar;
-	c->record = k->record.given ? k->record.scalar : c->advance;
-	c->backward = k->backward.scalar;
-	c->state = c->live = (uint64_t)k->state.scalar;
-	c->tape = (uint64_t)k->tape.scalar;
+	c->advance = k->advance.scalar.seconds;
+	c->record = k->record.given ? k->record.scalar.seconds : c->advance;
+	c->backward = k->backward.scalar.seconds;
+	c->state = c->live = k->state.scalar.bytes;
+	c->tape = k->tape.scalar.bytes;
 	if (!k->adjoint_given)
 		c->adjoint = c->state;
 	if (!k->replay_given && c->log)
@@ -321,10 +337,8 @@ static int make_stages(struct chain_reading *r)
 		if (!c->list)
 			return complain(r, "%s: out of memory", keys[i].name);
 		for (int64_t j = 0; j < n; j++)
-			if (keys[i].unit == BYTES)
-				c->list[j].bytes = (uint64_t)c->scalar;
-			else if (j < r->steps) /* the loss of a number of seconds is free */
-				c->list[j].seconds = c->scalar;
+			if (keys[i].unit == BYTES || j < r->steps)
+				c->list[j] = c->scalar; /* one number of seconds: a free loss */
 	}
 	k->stages.advance = values(&k->advance);
 	k->stages.record = values(&k->record);
@@ -339,18 +353,16 @@ static int make_stages(struct chain_reading *r)
 	return CLI_DONE;
 }
 
-static int interpret(struct chain_reading *r, const cJSON *root)
+static int interpret(struct chain_reading *r, json_t *root)
 {
 	struct cli_chain *k = r->chain;
-	const cJSON *item, *other;
-	if (!cJSON_IsObject(root))
+	const char *key;
+	json_t *item;
+	if (!json_is_object(root))
 		return complain(r, "not a JSON object");
-	cJSON_ArrayForEach(item, root)
+	json_object_foreach(root, key, item)
 	{
-		for (other = root->child; other != item; other = other->next)
-			if (strcmp(other->string, item->string) == 0)
-				return complain(r, "%.60s: is there twice", item->string);
-		int rc = read_key(r, item);
+		int rc = read_key(r, key, item);
 		if (rc != CLI_DONE)
 			return rc;
 	}
@@ -371,19 +383,14 @@ int cli_chain_parse(struct cli_chain *chain, struct neap_problem *problem, const
 	const char *path, const char *command)
 {
 	struct chain_reading r = {path, command, chain, problem, -1, NULL, 0};
-	const char *end = NULL;
-	int rc;
+	char why[NEAP__JSON_WHY];
 	*chain = (struct cli_chain){
 		.stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
-	cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
-	if (!root) {
-		int line = 1;
-		for (const char *c = text; end && c < end; c++)
-			line += *c == '\n';
-		return complain(&r, "line %d: not JSON", line);
-	}
-	rc = interpret(&r, root);
-	cJSON_Delete(root);
+	json_t *root = neap__json_read(text, strlen(text), why);
+	if (!root)
+		return complain(&r, "%s", why);
+	int rc = interpret(&r, root);
+	json_decref(root);
 	return rc;
 }
 

@@ -12,7 +12,7 @@ union cli_value {
 
 struct cli_column {
 	int given;
-	double scalar;
+	union cli_value scalar;
 	union cli_value *list; /* NULL: the number holds for every step */
 };
 

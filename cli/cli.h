@@ -6,7 +6,6 @@
 #ifndef NEAP_CLI_CLI_H
 #define NEAP_CLI_CLI_H
 
-#include <cjson/cJSON.h>
 #include <neap/neap.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -115,18 +114,8 @@ void cli_begin(void);
 void cli_catch_signals(void);
 int cli_interrupted(void);
 
-/* JSON with exact integers; NaN and infinities become null (json.c). */
-void cli_json_int(cJSON *object, const char *key, int64_t value);
-void cli_json_bytes(cJSON *object, const char *key, uint64_t value);
-void cli_json_number(cJSON *object, const char *key, double value);
-void cli_json_text(cJSON *object, const char *key, const char *value);
-/* The contract's keys of a plan; plan_seconds < 0 leaves that key out. */
-cJSON *cli_json_plan(
-	const struct neap_problem *problem, const struct neap_plan *plan, double plan_seconds);
 /* Parameters of a plan as "chunk=10 remote_chunk=100"; "" when there are none. */
 const char *cli_show_params(char room[160], const struct neap_params *params);
-/* Prints and frees the object; CLI_DONE, or CLI_FAILED when it cannot be written. */
-int cli_json_print(cJSON *object);
 
 /*
  * A whole text file, zero-terminated; `size` (may be NULL) is its length. Free

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c: `neap compare`: one real batch under every strategy. */
 #include "net_options.h"
+#include "json_report.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,144 +28,154 @@ static int on_progress(void *user, const char *strategy, int done, int total)
 	return cli_interrupted();
 }
 
-static void json_direction(cJSON *pieces, const char *name, double first, double last)
+static void json_direction(struct neap__json *to, const char *name, double first, double last)
 {
-	cJSON *o = cJSON_AddObjectToObject(pieces, name);
-	cli_json_number(o, "first_tenth", first);
-	cli_json_number(o, "last_tenth", last);
-	cli_json_number(o, "ratio", last / first);
+	neap__json_begin(to, name, '{');
+	neap__json_number(to, "first_tenth", first);
+	neap__json_number(to, "last_tenth", last);
+	neap__json_number(to, "ratio", last / first);
+	neap__json_end(to, '}');
 }
 
 /* Seconds a step along the sweep. */
-static void json_pace(cJSON *o, const struct neap_pace *pace)
+static void json_pace(struct neap__json *to, const struct neap_pace *pace)
 {
 	if (pace->piece == 0) {
-		cJSON_AddNullToObject(o, "pieces");
+		neap__json_null(to, "pieces");
 		return;
 	}
-	cJSON *pieces = cJSON_AddObjectToObject(o, "pieces");
-	cli_json_int(pieces, "steps", pace->piece);
-	json_direction(pieces, "forward", pace->forward_first, pace->forward_last);
-	json_direction(pieces, "backward", pace->backward_first, pace->backward_last);
+	neap__json_begin(to, "pieces", '{');
+	neap__json_int(to, "steps", pace->piece);
+	json_direction(to, "forward", pace->forward_first, pace->forward_last);
+	json_direction(to, "backward", pace->backward_first, pace->backward_last);
+	neap__json_end(to, '}');
 }
 
 /* Where the seconds went: compute + copies + stall_measured, and little beside. */
-static void json_times(cJSON *o, const struct neap_sweep_stats *stats)
+static void json_times(struct neap__json *to, const struct neap_sweep_stats *stats)
 {
-	cli_json_number(o, "stall_measured", stats->stall);
-	cJSON *stalls = cJSON_AddObjectToObject(o, "stalls");
+	neap__json_number(to, "stall_measured", stats->stall);
+	neap__json_begin(to, "stalls", '{');
 	for (int i = 0; i < NEAP_STALLS; i++)
-		cli_json_number(stalls, neap_stall_name(i), stats->stalls[i]);
-	cli_json_number(o, "compute", stats->compute);
-	cli_json_number(o, "slowdown", stats->slowdown);
-	cli_json_number(o, "copies", stats->copies);
+		neap__json_number(to, neap_stall_name(i), stats->stalls[i]);
+	neap__json_end(to, '}');
+	neap__json_number(to, "compute", stats->compute);
+	neap__json_number(to, "slowdown", stats->slowdown);
+	neap__json_number(to, "copies", stats->copies);
 }
 
-static cJSON *json_run(const struct neap_compare_result *result, const struct neap_compare_run *run)
+static void json_run(struct neap__json *to, const struct neap_compare_result *result,
+	const struct neap_compare_run *run)
 {
 	char hash[24];
-	cJSON *o = cli_json_plan(&result->problem, &run->plan, -1);
 
+	neap__json_begin(to, NULL, '{');
+	/* A run's measured overhead replaces the plan's prediction. */
+	cli_json_plan(to, &result->problem, &run->plan, !run->ran);
 	if (run->reference)
-		cli_json_text(o, "role", "reference");
+		neap__json_text(to, "role", "reference");
 	if (!run->ran) {
 		static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
 			"stalls", "compute", "slowdown", "copies", "resident_growth", "recoveries",
 			"late", "overflows", "grad_hash"};
 		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
-			cJSON_AddNullToObject(o, missing[i]);
-		return o;
+			neap__json_null(to, missing[i]);
+		neap__json_end(to, '}');
+		return;
 	}
-	cli_json_bytes(o, "peak_measured", run->stats.peak_measured);
-	cli_json_number(o, "seconds", run->seconds);
-	cli_json_number(o, "spread", run->spread);
-	cli_json_number(o, "predicted", run->stats.predicted);
-	cli_json_number(o, "pace", run->slowed);
-	cli_json_number(o, "expected", run->expected);
-	cli_json_number(o, "ratio", run->ratio);
-	json_times(o, &run->stats);
-	cli_json_bytes(o, "resident_growth", run->stats.resident_growth);
-	cli_json_int(o, "recoveries", run->stats.recoveries);
-	cli_json_int(o, "late", run->stats.late);
-	cli_json_int(o, "overflows", run->stats.overflows);
-	cli_json_int(o, "recomputed", run->stats.recomputed);
+	neap__json_bytes(to, "peak_measured", run->stats.peak_measured);
+	neap__json_number(to, "seconds", run->seconds);
+	neap__json_number(to, "spread", run->spread);
+	neap__json_number(to, "predicted", run->stats.predicted);
+	neap__json_number(to, "pace", run->slowed);
+	neap__json_number(to, "expected", run->expected);
+	neap__json_number(to, "ratio", run->ratio);
+	json_times(to, &run->stats);
+	neap__json_bytes(to, "resident_growth", run->stats.resident_growth);
+	neap__json_int(to, "recoveries", run->stats.recoveries);
+	neap__json_int(to, "late", run->stats.late);
+	neap__json_int(to, "overflows", run->stats.overflows);
+	neap__json_int(to, "recomputed", run->stats.recomputed);
 	if (run->stats.commits || run->stats.spared) {
-		cli_json_int(o, "commits", run->stats.commits);
-		cli_json_int(o, "spared", run->stats.spared);
-		cli_json_number(o, "journal", run->stats.journal);
+		neap__json_int(to, "commits", run->stats.commits);
+		neap__json_int(to, "spared", run->stats.spared);
+		neap__json_number(to, "journal", run->stats.journal);
 	}
-	cli_json_number(o, "loss", run->loss);
-	cli_json_int(o, "steps", run->steps);
-	cli_json_number(
-		o, "seconds_per_step", run->steps > 0 ? run->seconds / (double)run->steps : NAN);
-	cli_json_number(o, "input_wait", run->input_wait);
-	json_pace(o, &run->pace);
-	/* Measured here replaces the plan's prediction. */
-	cJSON_DeleteItemFromObject(o, "overhead");
-	cli_json_number(o, "overhead", run->overhead);
+	neap__json_number(to, "loss", run->loss);
+	neap__json_int(to, "steps", run->steps);
+	neap__json_number(
+		to, "seconds_per_step", run->steps > 0 ? run->seconds / (double)run->steps : NAN);
+	neap__json_number(to, "input_wait", run->input_wait);
+	json_pace(to, &run->pace);
+	neap__json_number(to, "overhead", run->overhead);
 	snprintf(hash, sizeof hash, "%016" PRIx64, run->grad_hash);
-	cli_json_text(o, "grad_hash", hash);
-	return o;
+	neap__json_text(to, "grad_hash", hash);
+	neap__json_end(to, '}');
 }
 
 /* The slow tiers as the plans were told of them. */
-static void json_tiers(cJSON *object, const struct neap_compare_result *result)
+static void json_tiers(struct neap__json *to, const struct neap_compare_result *result)
 {
 	const struct neap_problem *p = &result->problem;
-	cJSON *tiers = cJSON_AddArrayToObject(object, "tiers");
+	neap__json_begin(to, "tiers", '[');
 	for (int i = 0; i < p->ntiers; i++) {
-		cJSON *tier = cJSON_CreateObject();
-		cli_json_text(tier, "name", p->tiers[i].name);
-		cli_json_text(tier, "about", result->tier_about[i]);
-		cli_json_number(tier, "write", p->tiers[i].write_rate);
-		cli_json_number(tier, "read", p->tiers[i].read_rate);
-		cli_json_number(tier, "latency", p->tiers[i].write_fixed);
-		cli_json_number(tier, "cpu", p->tiers[i].cpu);
-		cli_json_number(tier, "cpu_fixed", p->tiers[i].cpu_fixed);
-		cJSON_AddItemToArray(tiers, tier);
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "name", p->tiers[i].name);
+		neap__json_text(to, "about", result->tier_about[i]);
+		neap__json_number(to, "write", p->tiers[i].write_rate);
+		neap__json_number(to, "read", p->tiers[i].read_rate);
+		neap__json_number(to, "latency", p->tiers[i].write_fixed);
+		neap__json_number(to, "cpu", p->tiers[i].cpu);
+		neap__json_number(to, "cpu_fixed", p->tiers[i].cpu_fixed);
+		neap__json_end(to, '}');
 	}
+	neap__json_end(to, ']');
 }
 
 static int print_json(
 	const struct neap_compare_options *options, const struct neap_compare_result *result)
 {
 	const struct neap_chain *c = &result->problem.chain;
-	cJSON *o = cJSON_CreateObject(), *chain;
+	struct neap__json report = {0}, *to = &report;
 	struct neap_machine machine;
 
 	neap_machine_describe(&machine);
-	cli_json_text(o, "isa", machine.isa);
-	cli_json_text(o, "data", options->data);
-	cli_json_int(o, "batch", result->batch);
-	cli_json_int(o, "steps", result->steps);
-	cli_json_bytes(o, "budget", result->memory);
-	chain = cJSON_AddObjectToObject(o, "chain");
-	cli_json_bytes(chain, "state", c->state);
-	cli_json_bytes(chain, "adjoint", c->adjoint);
-	cli_json_bytes(chain, "tape", c->tape);
-	cli_json_bytes(chain, "tape_mean", c->tape_mean ? c->tape_mean : c->tape);
-	cli_json_bytes(chain, "tape_max", c->tape_max);
-	cli_json_number(chain, "advance", c->advance);
-	cli_json_number(chain, "record", c->record);
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "isa", machine.isa);
+	neap__json_text(to, "data", options->data);
+	neap__json_int(to, "batch", result->batch);
+	neap__json_int(to, "steps", result->steps);
+	neap__json_bytes(to, "budget", result->memory);
+	neap__json_begin(to, "chain", '{');
+	neap__json_bytes(to, "state", c->state);
+	neap__json_bytes(to, "adjoint", c->adjoint);
+	neap__json_bytes(to, "tape", c->tape);
+	neap__json_bytes(to, "tape_mean", c->tape_mean ? c->tape_mean : c->tape);
+	neap__json_bytes(to, "tape_max", c->tape_max);
+	neap__json_number(to, "advance", c->advance);
+	neap__json_number(to, "record", c->record);
 	if (c->log) {
-		cli_json_bytes(chain, "log", c->log);
-		cli_json_number(chain, "replay", c->replay);
+		neap__json_bytes(to, "log", c->log);
+		neap__json_number(to, "replay", c->replay);
 	}
-	cli_json_number(chain, "backward", c->backward);
-	cli_json_number(chain, "call", c->call);
-	json_tiers(o, result);
-	cli_json_bytes(o, "data_bytes", result->data_bytes);
-	cli_json_bytes(o, "input_bytes", result->data_bytes);
-	cli_json_int(o, "window_steps", result->window_steps);
-	cli_json_number(o, "input_wait", result->input_wait);
-	cli_json_bytes(o, "weights_bytes", result->weights_bytes);
-	cli_json_bytes(o, "grads_bytes", result->grads_bytes);
-	cli_json_number(o, "spikes", result->spikes);
-	cli_json_number(o, "support", result->support);
-	cJSON *runs = cJSON_AddArrayToObject(o, "runs");
+	neap__json_number(to, "backward", c->backward);
+	neap__json_number(to, "call", c->call);
+	neap__json_end(to, '}');
+	json_tiers(to, result);
+	neap__json_bytes(to, "data_bytes", result->data_bytes);
+	neap__json_bytes(to, "input_bytes", result->data_bytes);
+	neap__json_int(to, "window_steps", result->window_steps);
+	neap__json_number(to, "input_wait", result->input_wait);
+	neap__json_bytes(to, "weights_bytes", result->weights_bytes);
+	neap__json_bytes(to, "grads_bytes", result->grads_bytes);
+	neap__json_number(to, "spikes", result->spikes);
+	neap__json_number(to, "support", result->support);
+	neap__json_begin(to, "runs", '[');
 	for (int i = 0; i < result->runs_count; i++)
-		cJSON_AddItemToArray(runs, json_run(result, &result->runs[i]));
-	return cli_json_print(o);
+		json_run(to, result, &result->runs[i]);
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 /* Where a run's seconds went, the plan's word beside what was measured. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c: `neap encode`: recordings to spikes. */
 #include "cli.h"
+#include "json_report.h"
 
 #include <neap/data.h>
 
@@ -36,19 +37,21 @@ static int show(void *user, int64_t done, int64_t total)
 
 static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
 {
-	cJSON *object = cJSON_CreateObject();
-	cli_json_text(object, "out", out);
-	cli_json_int(object, "files", r->files);
-	cli_json_int(object, "samples", r->samples);
-	cli_json_int(object, "classes", r->classes);
-	cli_json_int(object, "speakers", r->speakers);
-	cli_json_int(object, "events", r->events);
-	cli_json_number(object, "spikes_per_file", (double)r->events / (double)r->files);
-	cli_json_number(object, "active", r->active);
-	cli_json_number(object, "seconds_of_audio", r->seconds_of_audio);
-	cli_json_number(object, "seconds_left", r->seconds_left);
-	cli_json_number(object, "seconds", seconds);
-	return cli_json_print(object);
+	struct neap__json report = {0}, *to = &report;
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "out", out);
+	neap__json_int(to, "files", r->files);
+	neap__json_int(to, "samples", r->samples);
+	neap__json_int(to, "classes", r->classes);
+	neap__json_int(to, "speakers", r->speakers);
+	neap__json_int(to, "events", r->events);
+	neap__json_number(to, "spikes_per_file", (double)r->events / (double)r->files);
+	neap__json_number(to, "active", r->active);
+	neap__json_number(to, "seconds_of_audio", r->seconds_of_audio);
+	neap__json_number(to, "seconds_left", r->seconds_left);
+	neap__json_number(to, "seconds", seconds);
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 static int report_text(const struct neap_encode_report *r, const char *out, double seconds)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: `neap eval`: accuracy, confusion and firing rates of a trained net. */
 #include "cli.h"
+#include "json_report.h"
 
 #include <inttypes.h>
 #include <neap/train.h>
@@ -22,26 +23,28 @@ static int on_progress(void *user, int64_t done, int64_t total)
 
 static int print_json(const struct neap_eval_result *r)
 {
-	cJSON *o = cJSON_CreateObject();
+	struct neap__json report = {0}, *to = &report;
 
-	cli_json_int(o, "samples", r->samples);
-	cli_json_number(o, "accuracy", r->accuracy);
-	cli_json_number(o, "low", r->low);
-	cli_json_number(o, "high", r->high);
-	cli_json_number(o, "loss", r->loss);
-	cJSON *table = cJSON_AddArrayToObject(o, "confusion");
+	neap__json_begin(to, NULL, '{');
+	neap__json_int(to, "samples", r->samples);
+	neap__json_number(to, "accuracy", r->accuracy);
+	neap__json_number(to, "low", r->low);
+	neap__json_number(to, "high", r->high);
+	neap__json_number(to, "loss", r->loss);
+	neap__json_begin(to, "confusion", '[');
 	for (int i = 0; i < r->classes; i++) {
-		cJSON *row = cJSON_CreateArray();
+		neap__json_begin(to, NULL, '[');
 		for (int j = 0; j < r->classes; j++)
-			cJSON_AddItemToArray(
-				row, cJSON_CreateNumber(
-					     (double)r->confusion[i * (int64_t)r->classes + j]));
-		cJSON_AddItemToArray(table, row);
+			neap__json_int(to, NULL, r->confusion[i * (int64_t)r->classes + j]);
+		neap__json_end(to, ']');
 	}
-	cJSON *rates = cJSON_AddArrayToObject(o, "rates");
+	neap__json_end(to, ']');
+	neap__json_begin(to, "rates", '[');
 	for (int i = 0; i < r->layers; i++)
-		cJSON_AddItemToArray(rates, cJSON_CreateNumber(r->rates[i]));
-	return cli_json_print(o);
+		neap__json_number(to, NULL, r->rates[i]);
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 static int print_text(const struct neap_eval_result *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: `neap plan`: a chain, planned by one strategy or all, or a plan from a file. */
 #include "plan_command.h"
+#include "json_report.h"
 #include "problem_options.h"
 
 #include <errno.h>
@@ -25,35 +26,44 @@ static const char examples[] =
 static int print_json(const struct cli_plans *plans)
 {
 	const struct neap_chain *c = &plans->problem->chain;
-	cJSON *o = cJSON_CreateObject(), *chain = cJSON_AddObjectToObject(o, "chain");
+	struct neap__json report = {0}, *to = &report;
 
-	cli_json_int(chain, "steps", c->steps);
+	neap__json_begin(to, NULL, '{');
+	neap__json_begin(to, "chain", '{');
+	neap__json_int(to, "steps", c->steps);
 	if (c->join)
-		cli_json_int(chain, "join", c->join);
+		neap__json_int(to, "join", c->join);
 	if (plans->file)
-		cli_json_text(chain, "file", plans->file);
+		neap__json_text(to, "file", plans->file);
 	if (!c->stages) {
-		cli_json_bytes(chain, "state", c->state);
-		cli_json_bytes(chain, "tape", c->tape);
+		neap__json_bytes(to, "state", c->state);
+		neap__json_bytes(to, "tape", c->tape);
 		if (c->tape_mean)
-			cli_json_bytes(chain, "tape_mean", c->tape_mean);
-		cli_json_bytes(chain, "adjoint", c->adjoint);
-		cli_json_number(chain, "advance", c->advance);
-		cli_json_number(chain, "record", c->record);
-		cli_json_number(chain, "backward", c->backward);
+			neap__json_bytes(to, "tape_mean", c->tape_mean);
+		neap__json_bytes(to, "adjoint", c->adjoint);
+		neap__json_number(to, "advance", c->advance);
+		neap__json_number(to, "record", c->record);
+		neap__json_number(to, "backward", c->backward);
 		if (c->log) {
-			cli_json_bytes(chain, "log", c->log);
-			cli_json_number(chain, "replay", c->replay);
+			neap__json_bytes(to, "log", c->log);
+			neap__json_number(to, "replay", c->replay);
 		}
 		if (c->call > 0)
-			cli_json_number(chain, "call", c->call);
+			neap__json_number(to, "call", c->call);
 	}
-	cli_json_bytes(o, "budget", plans->problem->memory);
-	cJSON *list = cJSON_AddArrayToObject(o, "plans");
-	for (int i = 0; i < plans->count; i++)
-		cJSON_AddItemToArray(
-			list, cli_json_plan(plans->problem, &plans->plan[i], plans->seconds[i]));
-	return cli_json_print(o);
+	neap__json_end(to, '}');
+	neap__json_bytes(to, "budget", plans->problem->memory);
+	neap__json_begin(to, "plans", '[');
+	for (int i = 0; i < plans->count; i++) {
+		neap__json_begin(to, NULL, '{');
+		cli_json_plan(to, plans->problem, &plans->plan[i], 1);
+		if (plans->seconds[i] >= 0)
+			neap__json_number(to, "plan_seconds", plans->seconds[i]);
+		neap__json_end(to, '}');
+	}
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 static int make_plans(const struct cli_question *q, struct cli_plans *plans)

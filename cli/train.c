@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
 #include "net_options.h"
+#include "json_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,56 +60,62 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 	return cli_interrupted();
 }
 
-static void json_evaluation(cJSON *root, const char *key, const struct neap_eval_result *e)
+static void json_evaluation(
+	struct neap__json *to, const char *key, const struct neap_eval_result *e)
 {
 	if (e->samples == 0) {
-		cJSON_AddNullToObject(root, key);
+		neap__json_null(to, key);
 		return;
 	}
-	cJSON *o = cJSON_AddObjectToObject(root, key);
-	cli_json_int(o, "samples", e->samples);
-	cli_json_number(o, "accuracy", e->accuracy);
-	cli_json_number(o, "low", e->low);
-	cli_json_number(o, "high", e->high);
-	cli_json_number(o, "loss", e->loss);
+	neap__json_begin(to, key, '{');
+	neap__json_int(to, "samples", e->samples);
+	neap__json_number(to, "accuracy", e->accuracy);
+	neap__json_number(to, "low", e->low);
+	neap__json_number(to, "high", e->high);
+	neap__json_number(to, "loss", e->loss);
+	neap__json_end(to, '}');
 }
 
 static int print_json(const struct neap_train_options *o, const struct neap_train_result *r)
 {
 	const struct neap_problem no_tiers = NEAP_PROBLEM_INIT;
 	char hash[24];
-	cJSON *root = cJSON_CreateObject();
+	struct neap__json report = {0}, *to = &report;
 
-	cli_json_text(root, "out", o->out);
-	cli_json_int(root, "epochs", r->epochs_done);
-	cli_json_int(root, "updates", r->updates);
-	cli_json_int(root, "best_epoch", r->best_epoch);
-	cli_json_number(root, "train_loss", r->train_loss);
-	cli_json_number(root, "train_accuracy", r->train_accuracy);
-	json_evaluation(root, "validation", &r->validation);
-	json_evaluation(root, "test", &r->test);
-	cli_json_number(root, "seconds", r->seconds);
-	cli_json_number(root, "seconds_per_epoch", r->seconds_per_epoch);
-	cli_json_bytes(root, "memory", o->sweep.memory);
-	cJSON_AddItemToObject(root, "plan", cli_json_plan(&no_tiers, &r->plan, -1));
-	cli_json_bytes(root, "arena_bytes", r->arena_bytes);
-	cli_json_bytes(root, "peak_planned", r->peak_planned);
-	cli_json_bytes(root, "peak_measured", r->peak_measured);
-	cli_json_bytes(root, "weights_bytes", r->weights_bytes);
-	cli_json_bytes(root, "grads_bytes", r->grads_bytes);
-	cli_json_bytes(root, "optimizer_bytes", r->optimizer_bytes);
-	cli_json_bytes(root, "data_bytes", r->data_bytes);
-	cli_json_bytes(root, "input_bytes", r->data_bytes);
-	cli_json_int(root, "window_steps", r->window_steps);
-	cli_json_number(root, "input_wait", r->input_wait);
-	cli_json_int(root, "overflows", r->overflows);
-	cli_json_int(root, "recoveries", r->recoveries);
-	cli_json_int(root, "late", r->late);
-	cli_json_number(root, "predicted", r->predicted);
-	cli_json_number(root, "measured", r->measured);
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "out", o->out);
+	neap__json_int(to, "epochs", r->epochs_done);
+	neap__json_int(to, "updates", r->updates);
+	neap__json_int(to, "best_epoch", r->best_epoch);
+	neap__json_number(to, "train_loss", r->train_loss);
+	neap__json_number(to, "train_accuracy", r->train_accuracy);
+	json_evaluation(to, "validation", &r->validation);
+	json_evaluation(to, "test", &r->test);
+	neap__json_number(to, "seconds", r->seconds);
+	neap__json_number(to, "seconds_per_epoch", r->seconds_per_epoch);
+	neap__json_bytes(to, "memory", o->sweep.memory);
+	neap__json_begin(to, "plan", '{');
+	cli_json_plan(to, &no_tiers, &r->plan, 1);
+	neap__json_end(to, '}');
+	neap__json_bytes(to, "arena_bytes", r->arena_bytes);
+	neap__json_bytes(to, "peak_planned", r->peak_planned);
+	neap__json_bytes(to, "peak_measured", r->peak_measured);
+	neap__json_bytes(to, "weights_bytes", r->weights_bytes);
+	neap__json_bytes(to, "grads_bytes", r->grads_bytes);
+	neap__json_bytes(to, "optimizer_bytes", r->optimizer_bytes);
+	neap__json_bytes(to, "data_bytes", r->data_bytes);
+	neap__json_bytes(to, "input_bytes", r->data_bytes);
+	neap__json_int(to, "window_steps", r->window_steps);
+	neap__json_number(to, "input_wait", r->input_wait);
+	neap__json_int(to, "overflows", r->overflows);
+	neap__json_int(to, "recoveries", r->recoveries);
+	neap__json_int(to, "late", r->late);
+	neap__json_number(to, "predicted", r->predicted);
+	neap__json_number(to, "measured", r->measured);
 	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
-	cli_json_text(root, "weights_hash", hash);
-	return cli_json_print(root);
+	neap__json_text(to, "weights_hash", hash);
+	neap__json_end(to, '}');
+	return cli_json_print(to);
 }
 
 static void print_evaluation(const char *name, const struct neap_eval_result *e)

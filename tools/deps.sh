@@ -14,7 +14,7 @@ ninja           ninja-build        libneap
 pkg-config      pkg-config         libneap
 libxxhash.pc    libxxhash-dev      libneap
 liburing.pc     liburing-dev       io_uring
-libcjson.pc     libcjson-dev       nets
+jansson.pc      libjansson-dev     nets
 hdf5-serial.pc  libhdf5-dev        nets
 sndfile.pc      libsndfile1-dev    nets
 zlib.pc         zlib1g-dev         nets

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/fio.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/fail.h"
@@ -10,24 +10,23 @@
 
 #define OUTPUT (256 << 10) /* bytes of its report, at most */
 
-static double number(const cJSON *o, const char *name)
+static double number(const json_t *o, const char *name)
 {
-	const cJSON *item = cJSON_GetObjectItem(o, name);
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+	return json_number_value(json_object_get(o, name)); /* 0 where it is none */
 }
 
 static int read_report(
 	struct neap__moved *moved, const struct neap__fio *fio, int write, const char *text)
 {
-	cJSON *root = cJSON_Parse(text);
-	const cJSON *job = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "jobs"), 0);
-	const cJSON *way = cJSON_GetObjectItem(job, write ? "write" : "read");
+	json_t *root = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	const json_t *job = json_array_get(json_object_get(root, "jobs"), 0);
+	const json_t *way = json_object_get(job, write ? "write" : "read");
 	double seconds = number(way, "runtime") * 1e-3;
 	double busy = (number(job, "usr_cpu") + number(job, "sys_cpu")) / 100;
 	moved->rate = number(way, "bw_bytes");
 	moved->cpu = busy * seconds / (double)fio->bytes;
 	int done = number(way, "io_bytes") >= (double)fio->bytes && moved->rate > 0;
-	cJSON_Delete(root);
+	json_decref(root);
 	return done ? 0 : neap__fail(NEAP_EFORMAT, "fio's report is not understood");
 }
 

@@ -57,30 +57,26 @@ void neap__model_add(struct neap__tensor_bundle *bundle, const struct neap_net *
 	}
 }
 
-static void meta_json(struct neap__tensor_bundle *bundle, const char *key, cJSON *json)
+/* The names of the first classes of a data set; null where a class has none. */
+static void write_classes(struct neap__json *json, const struct neap_dataset *set, int classes)
 {
-	char *text = json ? cJSON_PrintUnformatted(json) : NULL;
-	if (text)
-		neap__tensor_bundle_meta(bundle, key, text);
-	else
-		bundle->error = -ENOMEM;
-	free(text);
-	cJSON_Delete(json);
+	neap__json_begin(json, NULL, '[');
+	for (int i = 0; i < classes; i++)
+		neap__json_text(json, NULL, neap_dataset_class_name(set, i));
+	neap__json_end(json, ']');
 }
 
 void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
-	cJSON *names = cJSON_CreateArray();
+	struct neap__json net = {0}, classes = {0};
 
-	for (int i = 0; i < options->classes; i++) {
-		const char *name = neap_dataset_class_name(set, i);
-		cJSON_AddItemToArray(names, name ? cJSON_CreateString(name) : cJSON_CreateNull());
-	}
+	neap__settings_write_net(&net, options);
+	write_classes(&classes, set, options->classes);
 	neap__tensor_bundle_meta(bundle, "neap.format", "1");
-	meta_json(bundle, "neap.net", neap__net_json(options));
-	meta_json(bundle, "neap.classes", names);
+	neap__tensor_bundle_json(bundle, "neap.net", &net);
+	neap__tensor_bundle_json(bundle, "neap.classes", &classes);
 	snprintf(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 }
@@ -224,11 +220,11 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 {
 	const char *text = neap__safetensors_meta(file, "neap.net");
 	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
-	cJSON *json = text ? cJSON_Parse(text) : NULL;
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
 	if (!json)
 		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
-	int rc = neap__net_from_json(options, json);
+	int rc = neap__settings_take_net(options, json);
 	if (rc == 0)
 		rc = check_size(options, file);
 	if (rc == 0) {
@@ -238,7 +234,7 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 		rc = rc == NEAP_EUSAGE ? NEAP_EFORMAT : rc;
 	}
 	options->spec = NULL; /* belonged to json */
-	cJSON_Delete(json);
+	json_decref(json);
 	if (rc < 0)
 		return rc;
 	char *end = NULL;
@@ -253,31 +249,44 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	return rc;
 }
 
+/* Refuses a data set whose classes have other names; NEAP_EUSAGE. */
+static int check_classes(const char *text, const struct neap_dataset *set, const char *name, int n)
+{
+	/* Both as they stand in a file, where a name's bytes that are not UTF-8 differ. */
+	struct neap__json written = {0};
+	write_classes(&written, set, n);
+	json_t *model = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *data = written.text.error ? NULL : json_loads(written.text.data, 0, NULL);
+	int rc = data ? 0 : neap__fail_errno(ENOMEM, "%s", name);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		const char *theirs = json_string_value(json_array_get(data, (size_t)i));
+		const char *ours = json_string_value(json_array_get(model, (size_t)i));
+		if (ours && theirs && strcmp(ours, theirs) != 0)
+			rc = neap__fail(NEAP_EUSAGE,
+				"class %d of %s is '%.60s', that of the model '%.60s'", i, name,
+				theirs, ours);
+	}
+	json_decref(model);
+	json_decref(data);
+	neap__json_free(&written);
+	return rc;
+}
+
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set)
 {
 	struct neap_dataset_info info;
-	const char *text = neap__safetensors_meta(file, "neap.classes");
-	cJSON *names = text ? cJSON_Parse(text) : NULL;
-	int rc = 0;
 
 	neap_dataset_info(set, &info);
 	if (info.inputs > options->inputs)
-		rc = neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
+		return neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
 			info.inputs, options->inputs);
-	else if (info.classes > options->classes)
-		rc = neap__fail(NEAP_EUSAGE, "%s has %d classes, the model knows %d", info.name,
+	if (info.classes > options->classes)
+		return neap__fail(NEAP_EUSAGE, "%s has %d classes, the model knows %d", info.name,
 			info.classes, options->classes);
-	for (int i = 0; rc == 0 && i < info.classes; i++) {
-		const char *theirs = neap_dataset_class_name(set, i);
-		const char *ours = cJSON_GetStringValue(cJSON_GetArrayItem(names, i));
-		if (ours && theirs && strcmp(ours, theirs) != 0)
-			rc = neap__fail(NEAP_EUSAGE,
-				"class %d of %s is '%.60s', that of the model '%.60s'", i,
-				info.name, theirs, ours);
-	}
-	cJSON_Delete(names);
-	return rc;
+	return check_classes(
+		neap__safetensors_meta(file, "neap.classes"), set, info.name, info.classes);
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

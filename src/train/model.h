@@ -4,6 +4,7 @@
 #define NEAP_TRAIN_MODEL_H
 
 #include <neap/train.h>
+#include "base/json.h"
 #include "train/optimizer.h"
 #include "train/safetensors.h"
 
@@ -20,6 +21,9 @@ void neap__tensor_bundle_tensor(struct neap__tensor_bundle *bundle, const char *
 	enum neap__dtype dtype, int dims, const uint64_t *shape, const void *data);
 void neap__tensor_bundle_meta(
 	struct neap__tensor_bundle *bundle, const char *key, const char *value);
+/* Adds a text in the making as metadata, and frees it. */
+void neap__tensor_bundle_json(
+	struct neap__tensor_bundle *bundle, const char *key, struct neap__json *json);
 int neap__tensor_bundle_write(struct neap__tensor_bundle *bundle, const char *path);
 void neap__tensor_bundle_free(struct neap__tensor_bundle *bundle);
 

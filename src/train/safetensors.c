@@ -2,9 +2,9 @@
 #include "train/safetensors.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "sys/atomic_file.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,48 +48,17 @@ static struct shown show(const char *name)
 	return s;
 }
 
-static int compare_names(const void *a, const void *b)
+static int take_integer(uint64_t *out, const json_t *item)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* No key of a JSON object may stand there twice. */
-static int check_duplicates(const cJSON *object, const char *where)
-{
-	size_t n = 0;
-	const cJSON *item;
-	cJSON_ArrayForEach(item, object) n++;
-	if (n < 2)
-		return 0;
-	const char **names = malloc(n * sizeof *names);
-	if (!names)
-		return neap__fail_errno(ENOMEM, "header");
-	n = 0;
-	cJSON_ArrayForEach(item, object) names[n++] = item->string;
-	qsort(names, n, sizeof *names, compare_names);
-	int rc = 0;
-	for (size_t i = 1; i < n && rc == 0; i++)
-		if (strcmp(names[i - 1], names[i]) == 0)
-			rc = neap__fail(NEAP_EFORMAT, "%s has the key '%s' twice", where,
-				show(names[i]).text);
-	free(names);
-	return rc;
-}
-
-/* A whole number that a double holds exactly. */
-static int take_integer(uint64_t *out, const cJSON *item)
-{
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) ||
-		item->valuedouble > 9007199254740992.0 ||
-		item->valuedouble != (double)(uint64_t)item->valuedouble)
+	if (!json_is_integer(item) || json_integer_value(item) < 0)
 		return -1;
-	*out = (uint64_t)item->valuedouble;
+	*out = (uint64_t)json_integer_value(item);
 	return 0;
 }
 
-static int parse_dtype(struct neap__file_tensor *tensor, const cJSON *item)
+static int parse_dtype(struct neap__file_tensor *tensor, const json_t *item)
 {
-	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "dtype"));
+	const char *name = json_string_value(json_object_get(item, "dtype"));
 	for (int i = 0; name && i < NEAP__DTYPES; i++) {
 		if (strcmp(dtypes[i].name, name) == 0) {
 			tensor->dtype = (enum neap__dtype)i;
@@ -100,20 +69,19 @@ static int parse_dtype(struct neap__file_tensor *tensor, const cJSON *item)
 		show(tensor->name).text, name ? show(name).text : "(none)");
 }
 
-static int parse_shape(struct neap__file_tensor *tensor, uint64_t *bytes, const cJSON *item)
+static int parse_shape(struct neap__file_tensor *tensor, uint64_t *bytes, const json_t *item)
 {
-	const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape"), *side;
+	const json_t *shape = json_object_get(item, "shape");
 
-	if (!cJSON_IsArray(shape))
+	if (!json_is_array(shape))
 		return neap__fail(
 			NEAP_EFORMAT, "tensor '%s': shape is missing", show(tensor->name).text);
 	*bytes = neap__dtype_bytes(tensor->dtype);
-	cJSON_ArrayForEach(side, shape)
-	{
+	for (size_t i = 0; i < json_array_size(shape); i++) {
 		if (tensor->dims == NEAP__SHAPE_MAX)
 			return neap__fail(NEAP_EFORMAT, "tensor '%s': more than %d dimensions",
 				show(tensor->name).text, NEAP__SHAPE_MAX);
-		if (take_integer(&tensor->shape[tensor->dims], side) < 0)
+		if (take_integer(&tensor->shape[tensor->dims], json_array_get(shape, i)) < 0)
 			return neap__fail(NEAP_EFORMAT,
 				"tensor '%s': dimension %d of its shape is not a whole number",
 				show(tensor->name).text, tensor->dims);
@@ -125,13 +93,12 @@ static int parse_shape(struct neap__file_tensor *tensor, uint64_t *bytes, const 
 	return 0;
 }
 
-static int parse_offsets(uint64_t *begin, uint64_t *end, const char *name, const cJSON *item)
+static int parse_offsets(uint64_t *begin, uint64_t *end, const char *name, const json_t *item)
 {
-	const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
+	const json_t *offsets = json_object_get(item, "data_offsets");
 
-	if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
-		take_integer(begin, offsets->child) < 0 ||
-		take_integer(end, offsets->child->next) < 0)
+	if (json_array_size(offsets) != 2 || take_integer(begin, json_array_get(offsets, 0)) < 0 ||
+		take_integer(end, json_array_get(offsets, 1)) < 0)
 		return neap__fail(NEAP_EFORMAT,
 			"tensor '%s': data_offsets is not two whole numbers", show(name).text);
 	if (*end < *begin)
@@ -141,16 +108,15 @@ static int parse_offsets(uint64_t *begin, uint64_t *end, const char *name, const
 }
 
 /* One entry of the header; `room` bytes of data stand at `data`. */
-static int parse_tensor(
-	struct neap__file_tensor *tensor, const cJSON *item, const char *data, size_t room)
+static int parse_tensor(struct neap__file_tensor *tensor, const char *name, const json_t *item,
+	const char *data, size_t room)
 {
 	uint64_t begin = 0, end = 0, bytes = 0;
 
-	*tensor = (struct neap__file_tensor){.name = item->string};
-	if (!cJSON_IsObject(item))
-		return neap__fail(NEAP_EFORMAT, "tensor '%s': not described by an object",
-			show(item->string).text);
-	NEAP_TRY(check_duplicates(item, "a tensor"));
+	*tensor = (struct neap__file_tensor){.name = name};
+	if (!json_is_object(item))
+		return neap__fail(
+			NEAP_EFORMAT, "tensor '%s': not described by an object", show(name).text);
 	NEAP_TRY(parse_dtype(tensor, item));
 	NEAP_TRY(parse_shape(tensor, &bytes, item));
 	NEAP_TRY(parse_offsets(&begin, &end, tensor->name, item));
@@ -197,23 +163,22 @@ static int check_cover(struct neap__safetensors *file, const char *data, size_t 
 	return 0;
 }
 
-static int parse_metadata(struct neap__safetensors *file, const cJSON *item)
+static int parse_metadata(struct neap__safetensors *file, json_t *item)
 {
-	const cJSON *pair;
+	const char *key;
+	json_t *value;
 
-	if (!cJSON_IsObject(item))
+	if (!json_is_object(item))
 		return neap__fail(NEAP_EFORMAT, "__metadata__ is not an object");
-	NEAP_TRY(check_duplicates(item, "__metadata__"));
-	file->pair = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pair);
+	file->pair = calloc(json_object_size(item) + 1, sizeof *file->pair);
 	if (!file->pair)
 		return neap__fail_errno(ENOMEM, "header");
-	cJSON_ArrayForEach(pair, item)
+	json_object_foreach(item, key, value)
 	{
-		if (!cJSON_IsString(pair))
-			return neap__fail(NEAP_EFORMAT, "__metadata__ '%s' is not a text",
-				show(pair->string).text);
-		file->pair[file->pairs++] =
-			(struct neap__metadata){pair->string, pair->valuestring};
+		if (!json_is_string(value))
+			return neap__fail(
+				NEAP_EFORMAT, "__metadata__ '%s' is not a text", show(key).text);
+		file->pair[file->pairs++] = (struct neap__metadata){key, json_string_value(value)};
 	}
 	return 0;
 }
@@ -221,7 +186,7 @@ static int parse_metadata(struct neap__safetensors *file, const cJSON *item)
 static int parse_header(struct neap__safetensors *file, const char *data, size_t bytes)
 {
 	uint64_t length;
-	const char *end;
+	char why[NEAP__JSON_WHY];
 
 	if (bytes < sizeof length)
 		return neap__fail(NEAP_EFORMAT, "%zu bytes are no safetensors file", bytes);
@@ -236,35 +201,32 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 	const char *text = data + sizeof length;
 	if (length == 0 || text[0] != '{')
 		return neap__fail(NEAP_EFORMAT, "the header does not begin with '{'");
-	cJSON *header = cJSON_ParseWithLengthOpts(text, (size_t)length, &end, 0);
-	if (!header)
-		return neap__fail(NEAP_EFORMAT, "the header is not JSON");
-	file->header = header;
-	for (; end < text + length; end++)
-		if (*end != ' ' && *end != '\n' && *end != '\0')
-			return neap__fail(NEAP_EFORMAT, "the header goes on behind its JSON");
-	return 0;
+	while (text[length - 1] == '\0') /* padding of some writers */
+		length--;
+	file->header = neap__json_read(text, (size_t)length, why);
+	return file->header ? 0 : neap__fail(NEAP_EFORMAT, "header, %s", why);
 }
 
 static int parse_all(struct neap__safetensors *file, const char *data, size_t bytes)
 {
 	uint64_t length;
-	const cJSON *item;
+	const char *name;
+	json_t *item;
 
 	NEAP_TRY(parse_header(file, data, bytes));
 	memcpy(&length, data, sizeof length);
-	NEAP_TRY(check_duplicates(file->header, "the header"));
 	size_t room = bytes - sizeof length - (size_t)length;
 	const char *values = data + sizeof length + length;
-	file->tensor = calloc((size_t)cJSON_GetArraySize(file->header) + 1, sizeof *file->tensor);
+	file->tensor = calloc(json_object_size(file->header) + 1, sizeof *file->tensor);
 	if (!file->tensor)
 		return neap__fail_errno(ENOMEM, "header");
-	cJSON_ArrayForEach(item, (cJSON *)file->header)
+	json_object_foreach(file->header, name, item)
 	{
-		if (strcmp(item->string, "__metadata__") == 0)
+		if (strcmp(name, "__metadata__") == 0)
 			NEAP_TRY(parse_metadata(file, item));
 		else
-			NEAP_TRY(parse_tensor(&file->tensor[file->tensors++], item, values, room));
+			NEAP_TRY(parse_tensor(
+				&file->tensor[file->tensors++], name, item, values, room));
 	}
 	return check_cover(file, values, room);
 }
@@ -313,7 +275,7 @@ const char *neap__safetensors_meta(const struct neap__safetensors *file, const c
 
 void neap__safetensors_free(struct neap__safetensors *file)
 {
-	cJSON_Delete(file->header);
+	json_decref(file->header);
 	free(file->tensor);
 	free(file->pair);
 	free(file->buffer);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/settings.h"
-#include "train/jsonio.h"
 #include "base/fail.h"
 
 #include <inttypes.h>
@@ -91,7 +90,8 @@ static const struct train_setting settings[] = {
 
 #define FIELD(type, base, s) (*(const type *)((const char *)(base) + (s)->offset))
 
-static void add_exact(cJSON *object, const struct train_setting *s, const void *base)
+/* As a text that reads back to the same value. */
+static void write_exact(struct neap__json *json, const struct train_setting *s, const void *base)
 {
 	char text[40] = "";
 	const char *shown = text;
@@ -116,39 +116,41 @@ static void add_exact(cJSON *object, const struct train_setting *s, const void *
 		shown = s->choices[FIELD(int, base, s)];
 		break;
 	}
-	cJSON_AddStringToObject(object, s->name, shown ? shown : "");
+	neap__json_text(json, s->name, shown ? shown : "");
 }
 
-static void add_shown(cJSON *object, const struct train_setting *s, const void *base)
+/* As a number or a name, for people. */
+static void write_shown(struct neap__json *json, const struct train_setting *s, const void *base)
 {
 	if (s->kind == COUNT)
-		neap__json_int(object, s->name, FIELD(int, base, s));
+		neap__json_int(json, s->name, FIELD(int, base, s));
 	else if (s->kind == WHOLE)
-		neap__json_int(object, s->name, FIELD(int64_t, base, s));
+		neap__json_int(json, s->name, FIELD(int64_t, base, s));
 	else if (s->kind == SEED)
-		neap__json_bytes(object, s->name, FIELD(uint64_t, base, s));
+		neap__json_bytes(json, s->name, FIELD(uint64_t, base, s));
 	else if (s->kind == REAL)
-		neap__json_number(object, s->name, FIELD(double, base, s));
+		neap__json_number(json, s->name, FIELD(double, base, s));
 	else if (s->kind == TEXT)
-		neap__json_text(object, s->name, FIELD(char *, base, s));
+		neap__json_text(json, s->name, FIELD(char *, base, s));
 	else
-		neap__json_text(object, s->name, s->choices[FIELD(int, base, s)]);
+		neap__json_text(json, s->name, s->choices[FIELD(int, base, s)]);
 }
 
-cJSON *neap__settings_json(const struct neap_train_options *options, int exact)
+void neap__settings_write(struct neap__json *json, const char *key,
+	const struct neap_train_options *options, int exact)
 {
-	cJSON *object = cJSON_CreateObject();
-	for (int i = 0; object && i < SETTINGS; i++)
-		(exact ? add_exact : add_shown)(object, &settings[i], options);
-	return object;
+	neap__json_begin(json, key, '{');
+	for (int i = 0; i < SETTINGS; i++)
+		(exact ? write_exact : write_shown)(json, &settings[i], options);
+	neap__json_end(json, '}');
 }
 
-int neap__settings_same(const cJSON *was, const cJSON *now, const char *run)
+int neap__settings_same(const json_t *was, const json_t *now, const char *run)
 {
 	for (int i = 0; i < SETTINGS; i++) {
 		const char *name = settings[i].name;
-		const char *a = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(was, name));
-		const char *b = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(now, name));
+		const char *a = json_string_value(json_object_get(was, name));
+		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
 			a = settings[i].kind == CHOICE ? settings[i].choices[0] : "0";
 		if (!b || strcmp(a, b) != 0)
@@ -160,13 +162,13 @@ int neap__settings_same(const cJSON *was, const cJSON *now, const char *run)
 	return 0;
 }
 
-cJSON *neap__net_json(const struct neap_net_options *net)
+void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
 {
 	struct neap_train_options whole = {.net = *net};
-	cJSON *object = cJSON_CreateObject();
-	for (int i = 0; object && i < NET_SETTINGS; i++)
-		add_exact(object, &settings[i], &whole);
-	return object;
+	neap__json_begin(json, NULL, '{');
+	for (int i = 0; i < NET_SETTINGS; i++)
+		write_exact(json, &settings[i], &whole);
+	neap__json_end(json, '}');
 }
 
 static int set_choice(const struct train_setting *s, const char *text, int *out)
@@ -190,8 +192,8 @@ static int set_number(const struct train_setting *s, const char *text, void *bas
 		*(uint64_t *)at = strtoull(text, &end, 10);
 		return *end ? -1 : 0;
 	}
-	double value = strtod(text, &end);
-	if (*end || !(value >= s->low && value <= s->high))
+	double value;
+	if (neap__json_read_number(&value, text) < 0 || !(value >= s->low && value <= s->high))
 		return -1;
 	if (s->kind == COUNT)
 		*(int *)at = (int)value;
@@ -202,14 +204,13 @@ static int set_number(const struct train_setting *s, const char *text, void *bas
 	return 0;
 }
 
-int neap__net_from_json(struct neap_net_options *net, const cJSON *json)
+int neap__settings_take_net(struct neap_net_options *net, const json_t *json)
 {
 	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
 
 	for (int i = 0; i < NET_SETTINGS; i++) {
 		const struct train_setting *s = &settings[i];
-		const char *text =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, s->name));
+		const char *text = json_string_value(json_object_get(json, s->name));
 		int bad = !text;
 		if (text && s->kind == TEXT)
 			*(const char **)((char *)&whole + s->offset) = text;

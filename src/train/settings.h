@@ -8,21 +8,23 @@
 #ifndef NEAP_TRAIN_SETTINGS_H
 #define NEAP_TRAIN_SETTINGS_H
 
-#include <cjson/cJSON.h>
 #include <neap/train.h>
+#include "base/json.h"
 
 /*
- * Every setting of the table. exact: as texts that read back to the same value
- * (for snapshots); else as JSON numbers and names (for people). NULL: no memory.
+ * Writes every setting of the table as one object. exact: as texts that read back to
+ * the same value, for snapshots; else as numbers and names, for people.
  */
-cJSON *neap__settings_json(const struct neap_train_options *options, int exact);
+void neap__settings_write(struct neap__json *json, const char *key,
+	const struct neap_train_options *options, int exact);
 
-/* Of two exact objects: 0, or NEAP_EUSAGE naming the first setting that differs. */
-int neap__settings_same(const cJSON *was, const cJSON *now, const char *run);
+/* Compares two exact objects: 0, or NEAP_EUSAGE naming the first setting that differs. */
+int neap__settings_same(const json_t *was, const json_t *now, const char *run);
 
-/* The settings of the net alone, exact, and back; texts are borrowed from `json`. */
-cJSON *neap__net_json(const struct neap_net_options *net);
-int neap__net_from_json(struct neap_net_options *net, const cJSON *json);
+/* Writes the settings of the net alone, exact. */
+void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net);
+/* Reads them back; texts are borrowed from `json`. 0 or NEAP_EFORMAT. */
+int neap__settings_take_net(struct neap_net_options *net, const json_t *json);
 
 /* NEAP_EUSAGE with a line about the first number out of its range. */
 int neap__settings_check(const struct neap_train_options *options);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot.c: last.safetensors, from which a run goes on bit for bit. */
 #include "train/trainer.h"
-#include "train/jsonio.h"
 #include "train/model.h"
 #include "train/settings.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "sys/clock.h"
 
 #include <neap/machine.h>
@@ -75,12 +75,14 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 		if (!text || !*text)
 			return neap__fail(NEAP_EFORMAT, "'%s' is missing", table[i].name);
 		errno = 0;
-		if (table[i].whole)
+		int bad;
+		if (table[i].whole) {
 			*(int64_t *)at = strtoll(text, &end, 10);
-		else
-			*(double *)at = strtod(text, &end);
-		if (*end || errno || (table[i].whole && *(int64_t *)at < 0) ||
-			(!table[i].whole && !isfinite(*(double *)at)))
+			bad = *end || errno || *(int64_t *)at < 0;
+		} else {
+			bad = neap__json_read_number((double *)at, text) < 0;
+		}
+		if (bad)
 			return neap__fail(NEAP_EFORMAT, "'%s' is '%.40s'", table[i].name, text);
 	}
 	return 0;
@@ -91,27 +93,47 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	struct neap__tensor_bundle bundle = {0};
 	struct neap_machine machine;
 	char hex[24];
-	cJSON *settings = neap__settings_json(&trainer->options, 1);
-	char *text = settings ? cJSON_PrintUnformatted(settings) : NULL;
+	struct neap__json settings = {0};
 
+	neap__settings_write(&settings, NULL, &trainer->options, 1);
 	neap_machine_describe(&machine);
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
 	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
-	neap__tensor_bundle_meta(&bundle, "neap.settings", text ? text : "");
+	neap__tensor_bundle_json(&bundle, "neap.settings", &settings);
 	neap__tensor_bundle_meta(&bundle, "neap.isa", machine.isa);
 	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	neap__tensor_bundle_meta(&bundle, "neap.data", hex);
 	add_counters(&bundle, &trainer->counters);
 	neap__model_add(&bundle, trainer->net);
 	neap__moments_add(&bundle, &trainer->optimizer, trainer->net);
-	int rc = text ? neap__tensor_bundle_write(&bundle, trainer->last)
-		      : neap__fail_errno(ENOMEM, "cannot write '%s'", trainer->last);
-	free(text);
-	cJSON_Delete(settings);
+	int rc = neap__tensor_bundle_write(&bundle, trainer->last);
 	neap__tensor_bundle_free(&bundle);
 	trainer->snapshot = neap__seconds();
+	return rc;
+}
+
+/* Compares with the settings of a snapshot, which stand there as text. */
+static int check_settings(const struct neap__trainer *trainer, const char *text)
+{
+	struct neap__json now = {0};
+	char why[NEAP__JSON_WHY];
+	json_t *was = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *is = NULL;
+	int rc;
+
+	neap__settings_write(&now, NULL, &trainer->options, 1);
+	if (!now.text.error)
+		is = neap__json_read(now.text.data, now.text.length, why);
+	if (!was)
+		rc = neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
+	else if (!is)
+		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
+	else
+		rc = neap__settings_same(was, is, trainer->options.out);
+	json_decref(was);
+	json_decref(is);
+	neap__json_free(&now);
 	return rc;
 }
 
@@ -123,17 +145,10 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	const char *isa = neap__safetensors_meta(file, "neap.isa");
 	struct neap_machine machine;
 	char hex[24];
-	cJSON *was = text ? cJSON_Parse(text) : NULL, *now;
 
-	if (!was || !data || !isa) {
-		cJSON_Delete(was);
+	if (!text || !data || !isa)
 		return neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
-	}
-	now = neap__settings_json(&trainer->options, 1);
-	int rc = neap__settings_same(was, now, trainer->options.out);
-	cJSON_Delete(was);
-	cJSON_Delete(now);
-	NEAP_TRY(rc);
+	NEAP_TRY(check_settings(trainer, text));
 	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
 		return neap__fail(NEAP_EUSAGE,

@@ -270,7 +270,9 @@ def chain_cases(folder):
                                if v is not None})) for key, value in bad]
     texts += [("not JSON", text) for text in ("", "{", "{} x", "[1", '{"steps": nan}')]
     texts += [("object", "[]"), ("object", "1"), ("advance: is missing", "{}"),
-              ("twice", '{"steps": 1, "steps": 1}'), ("not text", json.dumps(GOOD_CHAIN) + "\0")]
+              ("twice", '{"steps": 1, "steps": 1}'),
+              ("line 2", '{"tiers": [{"name": "d",\n"name": "e"}]}'),
+              ("line 3", '{"steps":\n\n1,}'), ("integer", '{"steps": 18446744073709551616}'), ("not text", json.dumps(GOOD_CHAIN) + "\0")]
     for i, (place, text) in enumerate(texts):
         name = f"chain{i}.json"
         with open(os.path.join(folder, name), "w") as file:

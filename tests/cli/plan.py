@@ -91,6 +91,17 @@ def stages(folder, chains, rows):
     return None if rows else "no rows"
 
 
+def wide_integers(folder):
+    """Bytes above 2^53, which no double holds, come through a chain file and the report."""
+    chain = {"steps": 4, "advance": 1, "backward": 1, "state": 2**53 + 1, "tape": 2**53 + 3}
+    path = os.path.join(folder, "wide.json")
+    with open(path, "w") as file:
+        json.dump(chain, file)
+    told = neap_json("plan", "--chain", path, "--memory", "60P")["chain"]
+    if (told["state"], told["tape"]) != (chain["state"], chain["tape"]):
+        return f"{told}"
+
+
 def uniform_file(folder):
     """Numbers instead of lists: the problem that the options make."""
     path = os.path.join(folder, "uniform.json")
@@ -382,6 +393,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("mixed", mixed, [(4, 2, 6), (50, 4, 164), (100, 10, 237)])
     tap.run("join", join, [(1, 1, 3, "inf"), (1, 1, 5, 2), (1, 4, 4, 8), (1, 4, 5, 7)])
     tap.run("a uniform chain file", uniform_file, folder)
+    tap.run("integers of 64 bits", wide_integers, folder)
     tap.run("what transfers cost", transfers_cost)
     tap.run("what calls cost", calls_cost, folder)
     tap.run("tapes that vary", mean_tapes)

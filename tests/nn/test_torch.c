@@ -8,24 +8,16 @@
 #include "nn/nets.h"
 #include "nn/core/net_state.h"
 
-#include <cjson/cJSON.h>
+#include <jansson.h>
 
-static cJSON *dump;
+static json_t *dump;
 
-static cJSON *read_dump(const char *name)
+static json_t *read_dump(const char *name)
 {
 	char path[4096];
 	const char *source = getenv("NEAP_SOURCE");
 	snprintf(path, sizeof path, "%s/tests/nn/%s", source ? source : ".", name);
-	FILE *file = fopen(path, "rb");
-	if (!file)
-		return NULL;
-	char *text = calloc(1, 1 << 20);
-	size_t n = fread(text, 1, (1 << 20) - 1, file);
-	fclose(file);
-	cJSON *json = cJSON_ParseWithLength(text, n);
-	free(text);
-	return json;
+	return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
 /* All dumps as one. */
@@ -35,12 +27,11 @@ static int load(void **arg)
 	(void)arg;
 	dump = read_dump("torch_dump.json");
 	for (int i = 0; i < 2; i++) {
-		cJSON *more = read_dump(others[i]), *net;
+		json_t *more = read_dump(others[i]);
 		if (!dump || !more)
 			return -1;
-		while ((net = cJSON_DetachItemFromArray(cJSON_GetObjectItem(more, "nets"), 0)))
-			cJSON_AddItemToArray(cJSON_GetObjectItem(dump, "nets"), net);
-		cJSON_Delete(more);
+		json_array_extend(json_object_get(dump, "nets"), json_object_get(more, "nets"));
+		json_decref(more);
 	}
 	return 0;
 }
@@ -48,44 +39,46 @@ static int load(void **arg)
 static int unload(void **arg)
 {
 	(void)arg;
-	cJSON_Delete(dump);
+	json_decref(dump);
 	return 0;
 }
 
-static double number(const cJSON *from, const char *name)
+static double number(const json_t *from, const char *name)
 {
-	const cJSON *item = cJSON_GetObjectItem(from, name);
-	assert_true(cJSON_IsNumber(item));
-	return item->valuedouble;
+	const json_t *item = json_object_get(from, name);
+	assert_true(json_is_number(item));
+	return json_number_value(item);
 }
 
-static const char *text(const cJSON *from, const char *name)
+static const char *text(const json_t *from, const char *name)
 {
-	const char *value = cJSON_GetStringValue(cJSON_GetObjectItem(from, name));
+	const char *value = json_string_value(json_object_get(from, name));
 	assert_non_null(value);
 	return value;
 }
 
-static void batch_of(struct batch_room *room, const cJSON *net)
+static void batch_of(struct batch_room *room, const json_t *net)
 {
-	const cJSON *samples = cJSON_GetObjectItem(net, "samples"), *sample, *step, *unit;
-	int size = cJSON_GetArraySize(samples), b = 0, inputs = (int)number(net, "inputs");
+	const json_t *samples = json_object_get(net, "samples");
+	int size = (int)json_array_size(samples), inputs = (int)number(net, "inputs");
 
 	room->sequences = calloc((size_t)size, sizeof *room->sequences);
 	room->targets = NULL;
 	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0, NULL};
-	cJSON_ArrayForEach(sample, samples)
-	{
-		const cJSON *events = cJSON_GetObjectItem(sample, "events");
-		int64_t length = cJSON_GetArraySize(events), t = 0;
+	for (int b = 0; b < size; b++) {
+		const json_t *sample = json_array_get(samples, (size_t)b);
+		const json_t *events = json_object_get(sample, "events");
+		int64_t length = (int64_t)json_array_size(events);
 		uint32_t *start = calloc((size_t)length + 1, sizeof *start), count = 0;
 		uint16_t *units = calloc((size_t)length * (size_t)inputs, sizeof *units);
-		cJSON_ArrayForEach(step, events)
-		{
-			cJSON_ArrayForEach(unit, step) units[count++] = (uint16_t)unit->valueint;
-			start[++t] = count;
+		for (int64_t t = 0; t < length; t++) {
+			const json_t *step = json_array_get(events, (size_t)t);
+			for (size_t k = 0; k < json_array_size(step); k++)
+				units[count++] =
+					(uint16_t)json_integer_value(json_array_get(step, k));
+			start[t + 1] = count;
 		}
-		room->sequences[b++] = (struct neap_sequence){.length = length,
+		room->sequences[b] = (struct neap_sequence){.length = length,
 			.start = start,
 			.unit = units,
 			.label = (int)number(sample, "label")};
@@ -94,11 +87,10 @@ static void batch_of(struct batch_room *room, const cJSON *net)
 	}
 }
 
-static struct neap_net *net_of(const cJSON *from, enum neap_precision precision)
+static struct neap_net *net_of(const json_t *from, enum neap_precision precision)
 {
 	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
-	const cJSON *tensors = cJSON_GetObjectItem(from, "tensors"), *tensor, *value;
-	int i = 0;
+	const json_t *tensors = json_object_get(from, "tensors");
 
 	o.precision = precision;
 	o.spec = text(from, "spec");
@@ -109,31 +101,30 @@ static struct neap_net *net_of(const cJSON *from, enum neap_precision precision)
 	o.group = 2;
 	o.readout = strcmp(text(from, "readout"), "softmax") ? NEAP_READ_MEAN : NEAP_READ_SOFTMAX;
 	struct neap_net *net = net_make(&o);
-	cJSON_ArrayForEach(tensor, tensors)
-	{
+	assert_int_equal((int)json_array_size(tensors), neap_net_params(net));
+	for (int i = 0; i < neap_net_params(net); i++) {
+		const json_t *tensor = json_array_get(tensors, (size_t)i);
+		const json_t *values = json_object_get(tensor, "values");
 		struct neap_param p;
-		int64_t k = 0;
-		assert_int_equal(neap_net_param(net, i++, &p), 0);
+		assert_int_equal(neap_net_param(net, i, &p), 0);
 		assert_string_equal(p.name, text(tensor, "name"));
-		cJSON_ArrayForEach(value, cJSON_GetObjectItem(tensor, "values"))
-		{
-			assert_true(k < p.count);
+		assert_int_equal(json_array_size(values), p.count);
+		for (int64_t k = 0; k < p.count; k++) {
+			double value = json_number_value(json_array_get(values, (size_t)k));
 			if (precision == NEAP_DOUBLE)
-				((double *)p.data)[k++] = value->valuedouble;
+				((double *)p.data)[k] = value;
 			else
-				((float *)p.data)[k++] = (float)value->valuedouble;
+				((float *)p.data)[k] = (float)value;
 		}
-		assert_int_equal(k, p.count);
 	}
-	assert_int_equal(i, neap_net_params(net));
 	return net;
 }
 
 /* Every sample's spikes of every layer, read from the state after each step. */
-static void compare_spikes(struct neap_net *net, const cJSON *from, const struct neap_batch *batch,
+static void compare_spikes(struct neap_net *net, const json_t *from, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
-	const cJSON *samples = cJSON_GetObjectItem(from, "spikes");
+	const json_t *samples = json_object_get(from, "spikes");
 	struct neap_net_sizes sizes;
 	int compared = 0, spiking = 0;
 
@@ -151,12 +142,12 @@ static void compare_spikes(struct neap_net *net, const cJSON *from, const struct
 				if (t >= batch->sequences[b].length || !layer->keeps_spikes ||
 					!(layer->cell->traits & NEAP__HAS_THRESHOLD))
 					continue;
-				const cJSON *ids = cJSON_GetArrayItem(
-					cJSON_GetArrayItem(cJSON_GetArrayItem(samples, b), l),
-					(int)t);
+				const json_t *sample = json_array_get(samples, (size_t)b);
+				const json_t *ids = json_array_get(
+					json_array_get(sample, (size_t)l), (size_t)t);
 				int want[64] = {0};
-				for (int k = 0; k < cJSON_GetArraySize(ids); k++, compared++)
-					want[cJSON_GetArrayItem(ids, k)->valueint] = 1;
+				for (size_t k = 0; k < json_array_size(ids); k++, compared++)
+					want[json_integer_value(json_array_get(ids, k))] = 1;
 				for (int i = 0; i < layer->n; i++)
 					assert_int_equal(bits[i >> 3] >> (i & 7) & 1, want[i]);
 			}
@@ -167,30 +158,29 @@ static void compare_spikes(struct neap_net *net, const cJSON *from, const struct
 	free(state);
 }
 
-static void compare_net(const cJSON *from, enum neap_precision precision)
+static void compare_net(const json_t *from, enum neap_precision precision)
 {
-	const cJSON *penalty = cJSON_GetObjectItem(from, "penalty"), *tensor, *value;
+	const json_t *penalty = json_object_get(from, "penalty");
+	const json_t *tensors = json_object_get(from, "tensors");
 	struct neap_objective objective = {.loss = neap_loss_find("cross-entropy"),
 		.rates = {.upper = number(penalty, "upper"),
 			.upper_weight = number(penalty, "upper_weight"),
 			.l2 = number(penalty, "l2")}};
 	struct batch_room room;
-	int i = 0;
 
 	batch_of(&room, from);
 	struct neap_net *net = net_of(from, precision);
 	double loss = sweep_plain(net, &room.batch, &objective);
 	assert_true(fabs(loss - number(from, "loss")) < 1e-5 * fabs(loss));
-	cJSON_ArrayForEach(tensor, cJSON_GetObjectItem(from, "tensors"))
-	{
+	for (int i = 0; i < (int)json_array_size(tensors); i++) {
+		const json_t *grad = json_object_get(json_array_get(tensors, (size_t)i), "grad");
 		struct neap_param p;
 		double top = 0, worst = 0;
-		int64_t k = 0;
-		neap_net_param(net, i++, &p);
-		cJSON_ArrayForEach(value, cJSON_GetObjectItem(tensor, "grad"))
-		{
-			top = fmax(top, fabs(value->valuedouble));
-			worst = fmax(worst, fabs(value->valuedouble - p.grad[k++]));
+		neap_net_param(net, i, &p);
+		for (size_t k = 0; k < json_array_size(grad); k++) {
+			double value = json_number_value(json_array_get(grad, k));
+			top = fmax(top, fabs(value));
+			worst = fmax(worst, fabs(value - p.grad[k]));
 		}
 		if (!(worst < 1e-5 * top))
 			fprintf(stderr, "# net %s, %s: off by %g of %g\n", text(from, "name"),
@@ -203,18 +193,23 @@ static void compare_net(const cJSON *from, enum neap_precision precision)
 	batch_free(&room);
 }
 
+static void compare_nets(enum neap_precision precision)
+{
+	const json_t *nets = json_object_get(dump, "nets");
+	for (size_t i = 0; i < json_array_size(nets); i++)
+		compare_net(json_array_get(nets, i), precision);
+}
+
 static void in_double(void **arg)
 {
-	const cJSON *net;
 	(void)arg;
-	cJSON_ArrayForEach(net, cJSON_GetObjectItem(dump, "nets")) compare_net(net, NEAP_DOUBLE);
+	compare_nets(NEAP_DOUBLE);
 }
 
 static void in_float(void **arg)
 {
-	const cJSON *net;
 	(void)arg;
-	cJSON_ArrayForEach(net, cJSON_GetObjectItem(dump, "nets")) compare_net(net, NEAP_FLOAT);
+	compare_nets(NEAP_FLOAT);
 }
 
 int main(void)

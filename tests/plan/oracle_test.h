@@ -3,51 +3,42 @@
 #ifndef NEAP_ORACLE_TEST_H
 #define NEAP_ORACLE_TEST_H
 
-#include <cjson/cJSON.h>
+#include <jansson.h>
 #include "chain_test.h"
 
-static inline void fill(double *times, uint64_t *bytes, const cJSON *list, int skip)
+static inline void fill(double *times, uint64_t *bytes, const json_t *list, int skip)
 {
-	const cJSON *item;
-	int i = 0;
-	cJSON_ArrayForEach(item, list)
-	{
-		if (i >= skip && times)
-			times[i - skip] = item->valuedouble;
-		else if (i >= skip)
-			bytes[i - skip] = (uint64_t)item->valuedouble;
-		i++;
+	for (int i = skip; i < (int)json_array_size(list); i++) {
+		double value = json_number_value(json_array_get(list, (size_t)i));
+		if (times)
+			times[i - skip] = value;
+		else
+			bytes[i - skip] = (uint64_t)value;
 	}
 }
 
-static inline cJSON *load(const char *name)
+static inline json_t *load(const char *name)
 {
 	char path[4200];
 	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
-	FILE *f = fopen(path, "r");
-	if (!f)
-		fail_msg("%s: cannot be read", path);
-	char *text = calloc(1, 1 << 22);
-	assert_non_null(text);
-	assert_true(fread(text, 1, (1 << 22) - 1, f) > 0);
-	fclose(f);
-	cJSON *root = cJSON_Parse(text);
-	free(text);
-	assert_non_null(root);
+	json_error_t error;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!root)
+		fail_msg("%s:%d: %s", path, error.line, error.text);
 	return root;
 }
 
 /* A chain of chains.json or chains_async.json. */
-static inline void oracle_chain(struct chain *c, const cJSON *k, int64_t steps)
+static inline void oracle_chain(struct chain *c, const json_t *k, int64_t steps)
 {
 	memset(c, 0, sizeof *c);
 	wire(c, steps);
-	fill(c->advance, NULL, cJSON_GetObjectItem(k, "fw"), 0);
-	fill(c->backward, NULL, cJSON_GetObjectItem(k, "bw"), 0);
-	fill(NULL, c->state, cJSON_GetObjectItem(k, "a"), 0);
-	fill(NULL, c->tape, cJSON_GetObjectItem(k, "ab"), 1);
-	fill(NULL, c->advance_tmp, cJSON_GetObjectItem(k, "fwd_tmp"), 0);
-	fill(NULL, c->backward_tmp, cJSON_GetObjectItem(k, "bwd_tmp"), 0);
+	fill(c->advance, NULL, json_object_get(k, "fw"), 0);
+	fill(c->backward, NULL, json_object_get(k, "bw"), 0);
+	fill(NULL, c->state, json_object_get(k, "a"), 0);
+	fill(NULL, c->tape, json_object_get(k, "ab"), 1);
+	fill(NULL, c->advance_tmp, json_object_get(k, "fwd_tmp"), 0);
+	fill(NULL, c->backward_tmp, json_object_get(k, "bwd_tmp"), 0);
 }
 
 static inline struct chain random_chain(struct random *r, int64_t steps, int64_t size)

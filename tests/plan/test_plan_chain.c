@@ -39,7 +39,7 @@ static void embedded(void **state)
 	assert_non_null(strstr(neap_detail(), "advance[2]"));
 }
 
-static void table(const cJSON *chains, const char *name, int *rows, double *over)
+static void table(const json_t *chains, const char *name, int *rows, double *over)
 {
 	char path[4200], line[256], id[32];
 	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
@@ -52,7 +52,7 @@ static void table(const cJSON *chains, const char *name, int *rows, double *over
 		if (sscanf(line, "%31[^,],%lld,%lld,%lf,%lf,%lf", id, &steps, &memory, &persistent,
 			    &plus, &exact) != 6)
 			continue;
-		const cJSON *k = cJSON_GetObjectItem(chains, id);
+		const json_t *k = json_object_get(chains, id);
 		assert_non_null(k);
 		oracle_chain(&c, k, steps);
 		struct neap_plan plan = checked(&c, (uint64_t)memory);
@@ -76,10 +76,10 @@ static void tables(void **state)
 		print_message("# SKIP no oracle tables\n");
 		skip();
 	}
-	cJSON *chains = load("chains.json");
+	json_t *chains = load("chains.json");
 	table(chains, "chain_exact.csv", &rows, &over);
 	table(chains, "chain_medium.csv", &more, &unused);
-	cJSON_Delete(chains);
+	json_decref(chains);
 	fprintf(stderr, "# %d rows, %.4f%% above the exact optimum on average; %d larger\n", rows,
 		100 * over / rows, more);
 	assert_true(rows > 500 && more > 100 && over / rows < 0.005);

@@ -271,7 +271,7 @@ static void oracle(void **unused)
 		print_message("# SKIP no oracle tables\n");
 		skip();
 	}
-	cJSON *chains = load("chains_async.json");
+	json_t *chains = load("chains_async.json");
 	snprintf(path, sizeof path, "%s/oracles/chain_async_exact.csv", test_data());
 	FILE *f = fopen(path, "r");
 	assert_non_null(f);
@@ -281,7 +281,7 @@ static void oracle(void **unused)
 			    none, &exact) != 6 ||
 			isinf(exact))
 			continue;
-		oracle_chain(&c, cJSON_GetObjectItem(chains, id), steps);
+		oracle_chain(&c, json_object_get(chains, id), steps);
 		c.p.memory = (uint64_t)memory;
 		add_tier(&c.p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
 		c.p.tiers[0].write_rate = c.p.tiers[0].read_rate = beta;
@@ -297,7 +297,7 @@ static void oracle(void **unused)
 		rows++;
 	}
 	fclose(f);
-	cJSON_Delete(chains);
+	json_decref(chains);
 	fprintf(stderr, "# %d rows, %d exact, %.3f%% above on average, %.3f%% at worst\n", rows,
 		equal, 100 * over / rows, 100 * worst);
 	assert_true(rows > 100 && over / rows <= 0.03 && worst <= 0.15);

@@ -4,7 +4,7 @@
 #include "train/evaluate.h"
 #include "train/safetensors.h"
 
-#include <cjson/cJSON.h>
+#include <jansson.h>
 #include <errno.h>
 
 struct seen {
@@ -79,14 +79,9 @@ static void it_learns(void **state)
 	neap_train_result_free(&r);
 }
 
-static cJSON *read_json(const char *name)
+static json_t *read_json(const char *name)
 {
-	FILE *f = fopen(in_folder(name), "r");
-	static char text[1 << 16];
-	assert_non_null(f);
-	text[fread(text, 1, sizeof text - 1, f)] = '\0';
-	fclose(f);
-	cJSON *root = cJSON_Parse(text);
+	json_t *root = json_load_file(in_folder(name), JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	return root;
 }
@@ -94,16 +89,16 @@ static cJSON *read_json(const char *name)
 static void run_json_tells_all(void **state)
 {
 	(void)state;
-	cJSON *root = read_json("learns/run.json");
+	json_t *root = read_json("learns/run.json");
 	static const char *const keys[] = {"command", "settings", "sweep", "data", "machine", "isa",
 		"versions", "plan", "memory", "results"};
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		if (!cJSON_GetObjectItem(root, keys[i]))
+		if (!json_object_get(root, keys[i]))
 			fail_msg("run.json has no '%s'", keys[i]);
-	cJSON *results = cJSON_GetObjectItem(root, "results");
-	assert_string_equal(cJSON_GetObjectItem(results, "state")->valuestring, "done");
-	assert_int_equal(cJSON_GetObjectItem(results, "epochs_done")->valuedouble, 25);
-	cJSON_Delete(root);
+	json_t *results = json_object_get(root, "results");
+	assert_string_equal(json_string_value(json_object_get(results, "state")), "done");
+	assert_int_equal(json_number_value(json_object_get(results, "epochs_done")), 25);
+	json_decref(root);
 
 	int rows = 0;
 	char text[512];
@@ -328,17 +323,17 @@ static void only_training_samples_are_augmented(void **state)
 	assert_true(plain.train_loss != augmented.train_loss);
 	neap_train_result_free(&plain);
 	neap_train_result_free(&augmented);
-	cJSON *root = read_json("augmented/run.json"), *settings;
-	settings = cJSON_GetObjectItem(root, "settings");
-	assert_true(cJSON_GetObjectItem(settings, "stretch_low")->valuedouble == 0.5);
-	assert_true(cJSON_GetObjectItem(settings, "stretch_high")->valuedouble == 2);
-	assert_true(cJSON_GetObjectItem(settings, "jitter")->valuedouble == 5e-3);
-	assert_int_equal(cJSON_GetObjectItem(settings, "shift")->valueint, 3);
-	assert_true(cJSON_GetObjectItem(settings, "dropout")->valuedouble == 0.3);
+	json_t *root = read_json("augmented/run.json"), *settings;
+	settings = json_object_get(root, "settings");
+	assert_true(json_number_value(json_object_get(settings, "stretch_low")) == 0.5);
+	assert_true(json_number_value(json_object_get(settings, "stretch_high")) == 2);
+	assert_true(json_number_value(json_object_get(settings, "jitter")) == 5e-3);
+	assert_int_equal(json_integer_value(json_object_get(settings, "shift")), 3);
+	assert_true(json_number_value(json_object_get(settings, "dropout")) == 0.3);
 	/* Planned for samples of twice the length. */
-	cJSON *data = cJSON_GetObjectItem(root, "data");
-	assert_int_equal(cJSON_GetObjectItem(data, "longest_steps")->valueint, 120);
-	cJSON_Delete(root);
+	json_t *data = json_object_get(root, "data");
+	assert_int_equal(json_integer_value(json_object_get(data, "longest_steps")), 120);
+	json_decref(root);
 }
 
 static void without_validation_the_last_is_kept(void **state)

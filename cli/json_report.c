@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_report.c: plans as JSON and as a line of parameters; the end of a JSON report. */
+#include "json_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+struct json_field {
+	const char *name;
+	size_t offset;
+};
+#define FIELD(name)                                                                                \
+	{                                                                                          \
+#name, offsetof(struct neap_params, name)                                          \
+	}
+static const struct json_field fields[] = {FIELD(chunk), FIELD(checkpoints), FIELD(remote_chunk),
+	FIELD(interval), FIELD(period), FIELD(group), FIELD(tail), FIELD(kept_tapes)};
+
+static int64_t field_value(const struct neap_params *params, size_t index)
+{
+	int64_t value;
+	memcpy(&value, (const char *)params + fields[index].offset, sizeof value);
+	return value;
+}
+
+const char *cli_show_params(char room[160], const struct neap_params *params)
+{
+	size_t n = 0;
+	room[0] = '\0';
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0] && n < 160; i++) {
+		int64_t value = field_value(params, i);
+		if (value)
+			n += (size_t)snprintf(room + n, 160 - n, "%s%s=%" PRId64, n ? " " : "",
+				fields[i].name, value);
+	}
+	return room;
+}
+
+static void write_tiers(
+	struct neap__json *to, const struct neap_problem *problem, const struct neap_plan *plan)
+{
+	neap__json_begin(to, "tiers", '[');
+	for (int i = 0; i < problem->ntiers; i++) {
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "name", problem->tiers[i].name);
+		neap__json_bytes(to, "peak_bytes", plan->tiers[i].peak_bytes);
+		neap__json_bytes(to, "written", plan->tiers[i].written);
+		neap__json_bytes(to, "read", plan->tiers[i].read);
+		neap__json_end(to, '}');
+	}
+	neap__json_end(to, ']');
+}
+
+static void write_feasible(struct neap__json *to, const struct neap_problem *problem,
+	const struct neap_plan *plan, int with_overhead)
+{
+	neap__json_begin(to, "params", '{');
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		if (field_value(&plan->params, i))
+			neap__json_int(to, fields[i].name, field_value(&plan->params, i));
+	neap__json_end(to, '}');
+	if (strcmp(plan->chosen, plan->strategy) != 0)
+		neap__json_text(to, "chosen", plan->chosen);
+	neap__json_bytes(to, "peak_bytes", plan->peak_bytes);
+	neap__json_bytes(to, "arena_bytes", plan->arena_bytes);
+	neap__json_bytes(to, "slow_bytes", plan->slow_bytes);
+	write_tiers(to, problem, plan);
+	neap__json_int(to, "advance_steps", plan->advance_steps);
+	neap__json_int(to, "record_steps", plan->record_steps);
+	neap__json_number(to, "makespan", plan->makespan);
+	neap__json_number(to, "stall", plan->stall);
+	neap__json_number(to, "lost", plan->lost);
+	if (with_overhead)
+		neap__json_number(to, "overhead", plan->overhead);
+	neap__json_number(to, "bound", plan->bound);
+	neap__json_number(to, "gap", plan->gap);
+	neap__json_number(to, "model_bound", plan->model_bound > 0 ? plan->model_bound : NAN);
+}
+
+static void write_infeasible(
+	struct neap__json *to, const struct neap_problem *problem, const struct neap_plan *plan)
+{
+	static const char *const missing[] = {"params", "peak_bytes", "slow_bytes", "advance_steps",
+		"record_steps", "makespan", "stall", "lost", "overhead", "gap", "model_bound",
+		"bound", "tiers"};
+	const char *least =
+		problem->chain.flags & NEAP_CHAIN_CLASSIC ? "least_slots" : "least_bytes";
+	for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
+		neap__json_null(to, missing[i]);
+	if (plan->least_bytes)
+		neap__json_bytes(to, least, plan->least_bytes);
+	else
+		neap__json_null(to, least);
+	neap__json_text(to, "why", plan->why);
+}
+
+void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
+	const struct neap_plan *plan, int with_overhead)
+{
+	neap__json_text(to, "strategy", plan->strategy);
+	neap__json_bool(to, "feasible", plan->feasible);
+	if (plan->feasible)
+		write_feasible(to, problem, plan, with_overhead);
+	else
+		write_infeasible(to, problem, plan);
+}
+
+int cli_json_print(struct neap__json *report)
+{
+	int failed = report->text.error;
+	if (!failed)
+		puts(report->text.data);
+	neap__json_free(report);
+	return failed ? CLI_FAILED : cli_finish("--json");
+}

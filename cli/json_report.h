@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_report.h: what the reports of `--json` share: the keys of a plan, and their printing. */
+#ifndef NEAP_CLI_JSON_REPORT_H
+#define NEAP_CLI_JSON_REPORT_H
+
+#include "cli.h"
+#include "base/json.h"
+
+/*
+ * Writes the contract's keys of a plan into the object that is open. Without `with_overhead`
+ * a feasible plan's key "overhead" is left to the caller, who measured it.
+ */
+void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
+	const struct neap_plan *plan, int with_overhead);
+
+/* Prints and frees a report: CLI_DONE, or CLI_FAILED where it cannot be made or written. */
+int cli_json_print(struct neap__json *report);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c: reading through Jansson; the writer of values. */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *neap__json_read(const char *text, size_t length, char why[NEAP__JSON_WHY])
+{
+	json_error_t error;
+	json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	if (root)
+		return root;
+	const char *says = error.text;
+	if (json_error_code(&error) == json_error_duplicate_key) {
+		const char *near = strstr(says, " near ");
+		snprintf(why, NEAP__JSON_WHY, "line %d: a key stands there twice:%s", error.line,
+			near ? near + strlen(" near") : "");
+	} else {
+		snprintf(why, NEAP__JSON_WHY, "line %d: not JSON: %s", error.line, says);
+	}
+	for (char *c = why; *c; c++) /* it quotes the text, and stays one line */
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return NULL;
+}
+
+int neap__json_read_number(double *value, const char *text)
+{
+	json_t *number = json_loads(text, JSON_DECODE_ANY, NULL);
+	int rc = json_is_number(number) ? 0 : -1;
+	if (rc == 0)
+		*value = json_number_value(number);
+	json_decref(number);
+	return rc;
+}
+
+const char *neap__json_exact(char room[40], double value)
+{
+	/* 15 digits are always kept by a double, 17 always suffice. */
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(room, 40, "%.*g", digits, value);
+		if (strtod(room, NULL) == value)
+			break;
+	}
+	/* snprintf writes the decimal point of the program's locale. */
+	const char *point = localeconv()->decimal_point;
+	char *at = strcmp(point, ".") != 0 ? strstr(room, point) : NULL;
+	if (at) {
+		memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
+		*at = '.';
+	}
+	return room;
+}
+
+/* Bytes of the UTF-8 character that begins at `s`; 0 where none does. */
+static int character(const unsigned char *s)
+{
+	int n = s[0] < 0x80		       ? 1
+		: s[0] >= 0xc2 && s[0] <= 0xdf ? 2
+		: s[0] >= 0xe0 && s[0] <= 0xef ? 3
+		: s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+					       : 0;
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Not the shortest form, a surrogate, or above U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static void put_string(struct neap__text *text, const char *value)
+{
+	static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	neap__text_add(text, "\"");
+	for (const char *c = value; *c;) {
+		const char *found = strchr(special, *c);
+		int n = character((const unsigned char *)c);
+		if (found)
+			neap__text_add(text, "\\%c", letters[found - special]);
+		else if ((unsigned char)*c < 0x20)
+			neap__text_add(text, "\\u%04x", (unsigned)*c);
+		else if (n > 0)
+			neap__text_add(text, "%.*s", n, c);
+		else
+			neap__text_add(text, "\xef\xbf\xbd");
+		c += n ? n : 1;
+	}
+	neap__text_add(text, "\"");
+}
+
+static void new_line(struct neap__json *json)
+{
+	neap__text_add(&json->text, "\n");
+	for (int i = 0; i < json->depth; i++)
+		neap__text_add(&json->text, "\t");
+}
+
+/* What stands before a value: the comma after the one before, and the key. */
+static void put_key(struct neap__json *json, const char *key)
+{
+	struct neap__text *text = &json->text;
+	char last = text->length ? text->data[text->length - 1] : '[';
+	if (last != '{' && last != '[')
+		neap__text_add(text, !key && json->lines ? ", " : ",");
+	if (!key)
+		return;
+	if (json->lines)
+		new_line(json);
+	put_string(text, key);
+	neap__text_add(text, json->lines ? ":\t" : ":");
+}
+
+void neap__json_begin(struct neap__json *json, const char *key, char bracket)
+{
+	put_key(json, key);
+	neap__text_add(&json->text, "%c", bracket);
+	json->depth++;
+}
+
+void neap__json_end(struct neap__json *json, char bracket)
+{
+	json->depth--;
+	if (bracket == '}' && json->lines)
+		new_line(json);
+	neap__text_add(&json->text, "%c", bracket);
+}
+
+void neap__json_int(struct neap__json *json, const char *key, int64_t value)
+{
+	put_key(json, key);
+	neap__text_add(&json->text, "%" PRId64, value);
+}
+
+void neap__json_bytes(struct neap__json *json, const char *key, uint64_t value)
+{
+	put_key(json, key);
+	neap__text_add(&json->text, "%" PRIu64, value);
+}
+
+void neap__json_number(struct neap__json *json, const char *key, double value)
+{
+	char room[40];
+	put_key(json, key);
+	neap__text_add(&json->text, "%s", isfinite(value) ? neap__json_exact(room, value) : "null");
+}
+
+void neap__json_text(struct neap__json *json, const char *key, const char *value)
+{
+	put_key(json, key);
+	if (value)
+		put_string(&json->text, value);
+	else
+		neap__text_add(&json->text, "null");
+}
+
+void neap__json_bool(struct neap__json *json, const char *key, int value)
+{
+	put_key(json, key);
+	neap__text_add(&json->text, value ? "true" : "false");
+}
+
+void neap__json_null(struct neap__json *json, const char *key)
+{
+	neap__json_text(json, key, NULL);
+}
+
+void neap__json_free(struct neap__json *json)
+{
+	neap__text_free(&json->text);
+}
