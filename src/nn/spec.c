@@ -13,10 +13,9 @@
 enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
 static const char *const activations[] = {"tanh", "relu", NULL};
-static const char *const learns[] = {"none", "tau", NULL};
-static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
-static const char *const surrogates[] = {
-	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
+static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 
 /* One row a key, of the cells that have one of the traits; low is exclusive when open. */
 static const struct spec_key {
