@@ -121,33 +121,23 @@ static int run(const char *name, const struct neap_bench_options *options, int j
 	return cli_finish("bench");
 }
 
-/* "planner (how long plans take), ..." for what is not one of them. */
-static int unknown(const char *name)
-{
-	char all[512] = "";
-	for (int i = 0; neap_bench_name(i); i++) {
-		size_t n = strlen(all);
-		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", neap_bench_name(i));
-	}
-	return cli_usage("bench", "'%s' is none of %s", name, all);
-}
-
 int cli_bench(int argc, char **argv)
 {
 	struct neap_bench_options o = {.interrupted = interrupted};
 	int json = 0;
 	const char *name = NULL;
+	/* clang-format off */
 	const struct cli_option options[] = {
-		{"only", CLI_TEXT, &o.only, "TEXT", "rows whose name begins so", 0, 0, NULL, NULL},
-		{"runs", CLI_COUNT, &o.runs, "N", "runs of each row, the median counts", 1, 101,
-			NULL, NULL},
-		{"dir", CLI_TEXT, &o.directory, "DIR",
-			"'store': a directory on the disk to measure (default /var/tmp)", 0, 0,
-			NULL, NULL},
-		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
-			NULL},
+		{.name = "only", .kind = CLI_TEXT, .into = &o.only, .argument = "TEXT",
+			.help = "rows whose name begins so"},
+		{.name = "runs", .kind = CLI_COUNT, .into = &o.runs, .argument = "N",
+			.help = "runs of each row, the median counts", .low = 1, .high = 101},
+		{.name = "dir", .kind = CLI_TEXT, .into = &o.directory, .argument = "DIR",
+			.help = "'store': a directory on the disk to measure (default /var/tmp)"},
+		CLI_JSON_OPTION(json),
 		{0},
 	};
+	/* clang-format on */
 	const struct cli_command command = {.name = "bench",
 		.arguments = "NAME",
 		.about =
@@ -162,5 +152,9 @@ int cli_bench(int argc, char **argv)
 	int parsed = cli_parse(&command, argc, argv, &name);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	return neap_bench_about(name) ? run(name, &o, json) : unknown(name);
+	char all[512];
+	if (!neap_bench_about(name))
+		return cli_usage("bench", "'%s' is none of %s", name,
+			cli_show_names(all, sizeof all, neap_bench_name));
+	return run(name, &o, json);
 }

@@ -219,25 +219,23 @@ int cli_calibrate(int argc, char **argv)
 	int64_t seed = 1;
 	int json = 0;
 	cli_net_choices_from(&choices, &o.net);
+	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_NET_OPTIONS(o.net, choices),
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_SLOW_OPTIONS(o.sweep),
-		{"batch", CLI_COUNT, &o.batch, "N", "samples (default 32)", 1, 65536, NULL, NULL},
-		{"max-steps", CLI_INT, &o.max_steps, "N", "cut samples beyond (0: no)", 0, 1e12,
-			NULL, NULL},
-		{"first", CLI_INT, &o.first, "N", "which batch of the shuffled data", 0, 1e12, NULL,
-			NULL},
-		{"seed", CLI_INT, &seed, "N", "of weights and shuffling", 0, 1e15, NULL, NULL},
-		{"timed", CLI_INT, &o.timed, "N", "steps that are timed (default 256)", 1, 1e9,
-			NULL, NULL},
-		{"repeats", CLI_COUNT, &o.repeats, "N",
-			"of each measurement; the median counts (default 9)", 1, 99, NULL, NULL},
-		{"out", CLI_TEXT, &out, "FILE", "write a chain file", 0, 0, NULL, NULL},
-		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
-			NULL},
+		CLI_BATCH_OPTIONS(o, seed),
+		{.name = "timed", .kind = CLI_INT, .into = &o.timed, .argument = "N",
+			.help = "steps that are timed (default 256)", .low = 1, .high = 1e9},
+		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
+			.help = "of each measurement; the median counts (default 9)", .low = 1,
+			.high = 99},
+		{.name = "out", .kind = CLI_TEXT, .into = &out, .argument = "FILE",
+			.help = "write a chain file"},
+		CLI_JSON_OPTION(json),
 		{0},
 	};
+	/* clang-format on */
 	const struct cli_command command = {.name = "calibrate",
 		.arguments = "DATA",
 		.about = "measures steps, copies and slow memory on this machine",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli.h: what the subcommands of `neap` share: options, units, progress, JSON
- * and the way failures leave. One subcommand a file; its row in main.c's table.
+ * and the way failures leave. One subcommand a file, one row in CLI_COMMAND_TABLE.
  */
 #ifndef NEAP_CLI_CLI_H
 #define NEAP_CLI_CLI_H
@@ -26,22 +26,28 @@ enum cli_kind {
 	CLI_LIST,   /* struct cli_list: the option may be repeated */
 };
 
+/* Bounds of options: a double counts 10^15 exactly, and 10^12 s are 30,000 years. */
+#define CLI_STEPS_MOST 1e15
+#define CLI_SECONDS_MOST 1e12
+#define CLI_BATCH_MOST 65536 /* samples */
+
 #define CLI_LIST_MAX 16
 struct cli_list {
 	int count;
 	const char *text[CLI_LIST_MAX];
 };
 
-/* One option: "--name ARGUMENT  help". Tables end with a row of name NULL. */
+/* One option: "--name ARGUMENT  help". Rows name the fields they set; the others are 0. */
 struct cli_option {
-	const char *name; /* without the dashes */
+	const char *name; /* without the dashes; NULL ends a table */
 	enum cli_kind kind;
 	void *into;	      /* the default stands there before parsing */
 	const char *argument; /* for --help; NULL for flags */
 	const char *help;
-	double low, high; /* both 0: any value of the kind's own range */
-	const char *const *choices;
-	int *given; /* may be NULL: set to 1 when the option was there */
+	double low, high;		 /* of the value; high 0: none but the kind's own */
+	const char *const *choices;	 /* CLI_CHOICE: the names, NULL-terminated */
+	const char *(*names)(int index); /* the same for --help, of a library's table; NULL ends */
+	int *given;			 /* may be NULL: set to 1 when the option was there */
 };
 
 struct cli_command {
@@ -82,18 +88,21 @@ const char *cli_show_time(char room[24], double seconds);
  */
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command);
 
-/* The --strategy parameters and sweep options that train and compare share have names in one place.
- */
-#define CLI_PARAM_OPTIONS(params)                                                                  \
-	{"chunk", CLI_INT, &(params).chunk, "N", "steps between local checkpoints", 1, 1e15, NULL, \
-		NULL},                                                                             \
-		{"checkpoints", CLI_INT, &(params).checkpoints, "N",                               \
-			"checkpoints kept (or, hierarchical, moved) together", 1, 1e15, NULL,      \
-			NULL},                                                                     \
-	{                                                                                          \
-		"remote-chunk", CLI_INT, &(params).remote_chunk, "N",                              \
-			"steps between remote checkpoints", 1, 1e15, NULL, NULL                    \
-	}
+/* Rows that several commands share. */
+/* clang-format off */
+#define CLI_JSON_OPTION(json) \
+	{.name = "json", .kind = CLI_FLAG, .into = &(json), \
+		.help = "one JSON object on standard output"}
+
+/* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
+#define CLI_PARAM_OPTION(member, option, meaning) \
+	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \
+		.help = meaning, .low = 1, .high = CLI_STEPS_MOST},
+#define CLI_PARAM_OPTIONS NEAP_PARAM_OPTION_TABLE(CLI_PARAM_OPTION)
+/* clang-format on */
+
+/* "one, two, three": the names of a table, for lines that refuse another one. */
+const char *cli_show_names(char *room, size_t size, const char *(*name)(int index));
 
 /* Progress on standard error: a bar on a terminal, a line now and then elsewhere (progress.c). */
 struct cli_progress {
@@ -136,14 +145,22 @@ int cli_write_file(const char *option, const char *path, const char *command, cl
 /* Flushes standard output: CLI_DONE, or CLI_FAILED with a line. */
 int cli_finish(const char *command);
 
-/* The subcommands. argv[0] is the command's name. */
-int cli_plan(int argc, char **argv);
-int cli_train(int argc, char **argv);
-int cli_eval(int argc, char **argv);
-int cli_compare(int argc, char **argv);
-int cli_calibrate(int argc, char **argv);
-int cli_encode(int argc, char **argv);
-int cli_bench(int argc, char **argv);
-int cli_study(int argc, char **argv);
+/*
+ * The subcommands: X(NAME, what it is for). A file NAME.c gives cli_NAME, which runs with argv[0]
+ * its name and returns an exit code.
+ */
+#define CLI_COMMAND_TABLE(X)                                                                       \
+	X(plan, "plan a chain of steps: what fits, how long it takes, why")                        \
+	X(train, "learn a data set within a budget of fast memory")                                \
+	X(eval, "accuracy, confusion and firing rates of a trained network")                       \
+	X(encode, "turn recordings into spikes")                                                   \
+	X(compare, "run one real batch under every strategy")                                      \
+	X(calibrate, "measure steps, copies and slow memory on this machine")                      \
+	X(bench, "measure plans, kernels and slow memory against their targets")                   \
+	X(study, "measure what strategies cost, draw it, explain it")
+
+#define CLI_X(name, about) int cli_##name(int argc, char **argv);
+CLI_COMMAND_TABLE(CLI_X)
+#undef CLI_X
 
 #endif

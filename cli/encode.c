@@ -96,29 +96,32 @@ int cli_encode(int argc, char **argv)
 {
 	struct encode_request r = {.options = {.size = sizeof r.options}};
 	struct neap_encode_options *o = &r.options;
+	/* clang-format off */
 	const struct cli_option options[] = {
-		{"out", CLI_TEXT, &r.out, "FILE.h5", "where the spikes go", 0, 0, NULL, NULL},
-		{"label", CLI_TEXT, &o->label, "REGEX",
-			"on the file name: group 1 is the class [the folder]", 0, 0, NULL, NULL},
-		{"speaker", CLI_TEXT, &o->speaker, "REGEX",
-			"on the file name: group 1 is the speaker [none]", 0, 0, NULL, NULL},
-		{"channels", CLI_COUNT, &o->encoder.channels, "N", "of the ear [128]", 1, 700, NULL,
-			NULL},
-		{"low", CLI_NUMBER, &o->encoder.low, "HZ", "centre of the lowest channel [80]", 1,
-			1e6, NULL, NULL},
-		{"high", CLI_NUMBER, &o->encoder.high, "HZ",
-			"centre of the highest, at most 0.45 of the sampling rate [3600]", 2, 1e6,
-			NULL, NULL},
-		{"concat", CLI_TIME, &o->concat, "TIME",
-			"samples so long, of a class's and speaker's recordings end to end [no]",
-			1e-3, 1e5, NULL, NULL},
-		{"threads", CLI_COUNT, &o->threads, "N", "[one a processor]", 1, 1024, NULL, NULL},
-		{"force", CLI_FLAG, &r.force, NULL, "replace FILE.h5 if it exists", 0, 0, NULL,
-			NULL},
-		{"json", CLI_FLAG, &r.json, NULL, "one JSON object on standard output", 0, 0, NULL,
-			NULL},
-		{NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0, NULL, NULL},
+		{.name = "out", .kind = CLI_TEXT, .into = &r.out, .argument = "FILE.h5",
+			.help = "where the spikes go"},
+		{.name = "label", .kind = CLI_TEXT, .into = &o->label, .argument = "REGEX",
+			.help = "on the file name: group 1 is the class [the folder]"},
+		{.name = "speaker", .kind = CLI_TEXT, .into = &o->speaker, .argument = "REGEX",
+			.help = "on the file name: group 1 is the speaker [none]"},
+		{.name = "channels", .kind = CLI_COUNT, .into = &o->encoder.channels,
+			.argument = "N", .help = "of the ear [128]", .low = 1, .high = 700},
+		{.name = "low", .kind = CLI_NUMBER, .into = &o->encoder.low, .argument = "HZ",
+			.help = "centre of the lowest channel [80]", .low = 1, .high = 1e6},
+		{.name = "high", .kind = CLI_NUMBER, .into = &o->encoder.high, .argument = "HZ",
+			.help = "centre of the highest, at most 0.45 of the sampling rate [3600]",
+			.low = 2, .high = 1e6},
+		{.name = "concat", .kind = CLI_TIME, .into = &o->concat, .argument = "TIME",
+			.help = "samples so long, of a class's and speaker's recordings end to end [no]",
+			.low = 1e-3, .high = 1e5},
+		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
+			.help = "[one a processor]", .low = 1, .high = 1024},
+		{.name = "force", .kind = CLI_FLAG, .into = &r.force,
+			.help = "replace FILE.h5 if it exists"},
+		CLI_JSON_OPTION(r.json),
+		{0},
 	};
+	/* clang-format on */
 	const struct cli_command command = {"encode", "DIR",
 		"turns a folder of recordings (wav, flac, ...) into spikes, in the HDF5 layout of\n"
 		"the Heidelberg Digits: filters spaced as in the ear, compression, lateral\n"

@@ -77,14 +77,16 @@ int cli_eval(int argc, char **argv)
 	struct neap_eval_result result;
 	const char *named[2];
 	int json = 0;
+	/* clang-format off */
 	const struct cli_option options[] = {
-		{"batch", CLI_COUNT, &o.batch, "N", "samples at a time (default 64)", 1, 65536,
-			NULL, NULL},
-		{"threads", CLI_COUNT, &o.threads, "N", "0: one a processor", 0, 1024, NULL, NULL},
-		{"json", CLI_FLAG, &json, NULL, "one JSON object on standard output", 0, 0, NULL,
-			NULL},
+		{.name = "batch", .kind = CLI_COUNT, .into = &o.batch, .argument = "N",
+			.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST},
+		{.name = "threads", .kind = CLI_COUNT, .into = &o.threads, .argument = "N",
+			.help = "0: one a processor", .high = 1024},
+		CLI_JSON_OPTION(json),
 		{0},
 	};
+	/* clang-format on */
 	const struct cli_command command = {.name = "eval",
 		.arguments = "RUN DATA",
 		.about = "accuracy, confusion and firing rates of a trained network",

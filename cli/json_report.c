@@ -6,16 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-struct json_field {
+static const struct json_field {
 	const char *name;
 	size_t offset;
+} fields[] = {
+#define CLI_X(name, option, meaning) {#name, offsetof(struct neap_params, name)},
+	NEAP_PARAM_TABLE(CLI_X)
+#undef CLI_X
 };
-#define FIELD(name)                                                                                \
-	{                                                                                          \
-#name, offsetof(struct neap_params, name)                                          \
-	}
-static const struct json_field fields[] = {FIELD(chunk), FIELD(checkpoints), FIELD(remote_chunk),
-	FIELD(interval), FIELD(period), FIELD(group), FIELD(tail), FIELD(kept_tapes)};
 
 static int64_t field_value(const struct neap_params *params, size_t index)
 {

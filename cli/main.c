@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c: the table of subcommands. */
+/* main.c: finds the subcommand that is asked for (CLI_COMMAND_TABLE) and runs it. */
 #include "cli.h"
 
 #include <string.h>
@@ -9,14 +9,9 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *about;
 } commands[] = {
-	{"plan", cli_plan, "plan a chain of steps: what fits, how long it takes, why"},
-	{"train", cli_train, "learn a data set within a budget of fast memory"},
-	{"eval", cli_eval, "accuracy, confusion and firing rates of a trained network"},
-	{"encode", cli_encode, "turn recordings into spikes"},
-	{"compare", cli_compare, "run one real batch under every strategy"},
-	{"calibrate", cli_calibrate, "measure steps, copies and slow memory on this machine"},
-	{"bench", cli_bench, "measure plans, kernels and slow memory against their targets"},
-	{"study", cli_study, "measure what strategies cost, draw it, explain it"},
+#define CLI_X(name, about) {#name, cli_##name, about},
+	CLI_COMMAND_TABLE(CLI_X)
+#undef CLI_X
 };
 
 static void help(FILE *to)

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* net_options.c: the names of a net's choices, and the costs that --chain gives. */
 #include "net_options.h"
 #include "chain_file.h"
 
-/* In the order of the enums of net.h. */
-const char *const cli_resets[] = {"subtract", "zero", "hard", "soft", NULL};
-const char *const cli_surrogates[] = {
-	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
-const char *const cli_readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
-const char *const cli_precisions[] = {"float", "double", NULL};
-const char *const cli_learns[] = {"none", "tau", NULL};
+const char *const cli_resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+
+const char *cli_loss_name(int index)
+{
+	const struct neap_loss *loss = neap_loss_at(index);
+	return loss ? loss->name : NULL;
+}
 
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_options.h: the options that train and compare share: the net, the loss, the sweep. */
+/*
+ * net_options.h: the options that train, compare and calibrate share: the net, the loss, the
+ * sweep, the batch.
+ */
 #ifndef NEAP_CLI_NET_OPTIONS_H
 #define NEAP_CLI_NET_OPTIONS_H
 
@@ -10,6 +13,8 @@
 extern const char *const cli_resets[], *const cli_surrogates[], *const cli_readouts[],
 									*const cli_precisions[],
 										*const cli_learns[];
+/* The losses of neap_loss_at by name; NULL beyond the end. */
+const char *cli_loss_name(int index);
 
 /* Choices land in ints first; cli_net_choices moves them into the options. */
 struct cli_net_choices {
@@ -18,102 +23,108 @@ struct cli_net_choices {
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
 
-#define CLI_NET_OPTIONS(net, choices)                                                              \
-	{"net", CLI_TEXT, &(net).spec, "SPEC", "layers from the input up", 0, 0, NULL, NULL},      \
-		{"dt", CLI_TIME, &(net).dt, "TIME", "a step (default 1ms)", 1e-6, 10, NULL, NULL}, \
-		{"reset", CLI_CHOICE, &(choices).reset, "KIND", "what a spike resets", 0, 0,       \
-			cli_resets, NULL},                                                         \
-		{"detach", CLI_FLAG, &(net).detach, NULL, "no gradient through the reset", 0, 0,   \
-			NULL, NULL},                                                               \
-		{"surrogate", CLI_CHOICE, &(choices).surrogate, "KIND", "derivative of a spike",   \
-			0, 0, cli_surrogates, NULL},                                               \
-		{"width", CLI_NUMBER, &(net).width, "X", "of the surrogate (default 0.5)", 1e-6,   \
-			1e6, NULL, NULL},                                                          \
-		{"height", CLI_NUMBER, &(net).height, "X", "of the triangle (default 1)", 1e-6,    \
-			1e6, NULL, NULL},                                                          \
-		{"support", CLI_NUMBER, &(net).support, "X", "cut the surrogate beyond (0: no)",   \
-			0, 1e6, NULL, NULL},                                                       \
-		{"threshold", CLI_NUMBER, &(net).threshold, "X", "of a spike (default 1)", 1e-6,   \
-			1e6, NULL, NULL},                                                          \
-		{"reset-value", CLI_NUMBER, &(net).reset_value, "X", "of a hard reset", -1e6, 1e6, \
-			NULL, NULL},                                                               \
-		{"tau", CLI_TIME, &(net).tau, "TIME", "membrane (default 20ms)", 1e-6, 1e6, NULL,  \
-			NULL},                                                                     \
-		{"tau-out", CLI_TIME, &(net).tau_out, "TIME", "readout (default 20ms)", 1e-6, 1e6, \
-			NULL, NULL},                                                               \
-		{"learn", CLI_CHOICE, &(choices).learn, "KIND",                                    \
-			"beside weights: the time constants of each unit", 0, 0, cli_learns,       \
-			NULL},                                                                     \
-		{"euler", CLI_FLAG, &(net).euler, NULL, "decay 1 - dt/tau, not exp(-dt/tau)", 0,   \
-			0, NULL, NULL},                                                            \
-		{"delay", CLI_COUNT, &(net).delay, "N",                                            \
-			"steps until a layer sees the layer below: 0 or 1", 0, 1, NULL, NULL},     \
-		{"scale", CLI_NUMBER, &(net).scale, "X", "of input weights (default 0.5)", 0, 1e6, \
-			NULL, NULL},                                                               \
-		{"recurrent-scale", CLI_NUMBER, &(net).recurrent_scale, "X",                       \
-			"of recurrent weights (default 0.3)", 0, 1e6, NULL, NULL},                 \
-		{"density", CLI_NUMBER, &(net).density, "X", "share of connections kept", 1e-9, 1, \
-			NULL, NULL},                                                               \
-		{"dropout", CLI_NUMBER, &(net).dropout, "X",                                       \
-			"share of hidden units that training keeps from the layer above", 0, 0.99, \
-			NULL, NULL},                                                               \
-		{"readout", CLI_CHOICE, &(choices).readout, "KIND", "outputs over time as one", 0, \
-			0, cli_readouts, NULL},                                                    \
-		{"precision", CLI_CHOICE, &(choices).precision, "KIND", "of the arithmetic", 0, 0, \
-			cli_precisions, NULL},                                                     \
-		{"dense", CLI_FLAG, &(net).dense, NULL, "dense tapes and kernels", 0, 0, NULL,     \
-			NULL},                                                                     \
-		{"group", CLI_COUNT, &(net).group, "N",                                            \
-			"samples summed together (0: 8, of 64 and more 16; rnn, lstm, gru: 32)",   \
-			0, 65536, NULL, NULL},                                                     \
-	{                                                                                          \
-		"threads", CLI_COUNT, &(net).threads, "N", "0: one a processor", 0, 1024, NULL,    \
-			NULL                                                                       \
-	}
+/* clang-format off */
+#define CLI_NET_OPTIONS(net, choices) \
+	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
+		.help = "layers from the input up"}, \
+	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
+		.help = "a step (default 1ms)", .low = 1e-6, .high = 10}, \
+	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
+		.help = "what a spike resets", .choices = cli_resets}, \
+	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
+		.help = "no gradient through the reset"}, \
+	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices).surrogate, \
+		.argument = "KIND", .help = "derivative of a spike", .choices = cli_surrogates}, \
+	{.name = "width", .kind = CLI_NUMBER, .into = &(net).width, .argument = "X", \
+		.help = "of the surrogate (default 0.5)", .low = 1e-6, .high = 1e6}, \
+	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
+		.help = "of the triangle (default 1)", .low = 1e-6, .high = 1e6}, \
+	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
+		.help = "cut the surrogate beyond (0: no)", .high = 1e6}, \
+	{.name = "threshold", .kind = CLI_NUMBER, .into = &(net).threshold, .argument = "X", \
+		.help = "of a spike (default 1)", .low = 1e-6, .high = 1e6}, \
+	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
+		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
+	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
+		.help = "membrane (default 20ms)", .low = 1e-6, .high = 1e6}, \
+	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
+		.help = "readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
+	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
+		.help = "beside weights: the time constants of each unit", .choices = cli_learns}, \
+	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
+		.help = "decay 1 - dt/tau, not exp(-dt/tau)"}, \
+	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
+		.help = "steps until a layer sees the layer below: 0 or 1", .high = 1}, \
+	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
+		.help = "of input weights (default 0.5)", .high = 1e6}, \
+	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
+		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6}, \
+	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
+		.help = "share of connections kept", .low = 1e-9, .high = 1}, \
+	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "X", \
+		.help = "share of hidden units that training keeps from the layer above", \
+		.high = 0.99}, \
+	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
+		.help = "outputs over time as one", .choices = cli_readouts}, \
+	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
+		.argument = "KIND", .help = "of the arithmetic", .choices = cli_precisions}, \
+	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
+		.help = "dense tapes and kernels"}, \
+	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \
+		.help = "samples summed together (0: 8, of 64 and more 16; rnn, lstm, gru: 32)", \
+		.high = 65536}, \
+	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
+		.help = "0: one a processor", .high = 1024}
 
-#define CLI_LOSS_OPTIONS(loss, rates)                                                              \
-	{"loss", CLI_TEXT, &(loss), "NAME", "cross-entropy or mse", 0, 0, NULL, NULL},             \
-		{"rate-upper", CLI_NUMBER, &(rates).upper, "X",                                    \
-			"spikes a step above which units are penalised", 0, 1, NULL, NULL},        \
-		{"rate-weight", CLI_NUMBER, &(rates).upper_weight, "X", "of that penalty", 0, 1e9, \
-			NULL, NULL},                                                               \
-		{"rate-lower", CLI_NUMBER, &(rates).lower, "X",                                    \
-			"spikes a step below which units are penalised", 0, 1, NULL, NULL},        \
-		{"rate-lower-weight", CLI_NUMBER, &(rates).lower_weight, "X", "of that penalty",   \
-			0, 1e9, NULL, NULL},                                                       \
-		{"rate-l1", CLI_NUMBER, &(rates).l1, "X", "penalty on rates", 0, 1e9, NULL, NULL}, \
-	{                                                                                          \
-		"rate-l2", CLI_NUMBER, &(rates).l2, "X", "penalty on squared rates", 0, 1e9, NULL, \
-			NULL                                                                       \
-	}
+#define CLI_LOSS_OPTIONS(loss, rates) \
+	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
+		.help = "of the answer", .names = cli_loss_name}, \
+	{.name = "rate-upper", .kind = CLI_NUMBER, .into = &(rates).upper, .argument = "X", \
+		.help = "spikes a step above which units are penalised", .high = 1}, \
+	{.name = "rate-weight", .kind = CLI_NUMBER, .into = &(rates).upper_weight, \
+		.argument = "X", .help = "of that penalty", .high = 1e9}, \
+	{.name = "rate-lower", .kind = CLI_NUMBER, .into = &(rates).lower, .argument = "X", \
+		.help = "spikes a step below which units are penalised", .high = 1}, \
+	{.name = "rate-lower-weight", .kind = CLI_NUMBER, .into = &(rates).lower_weight, \
+		.argument = "X", .help = "of that penalty", .high = 1e9}, \
+	{.name = "rate-l1", .kind = CLI_NUMBER, .into = &(rates).l1, .argument = "X", \
+		.help = "penalty on rates", .high = 1e9}, \
+	{.name = "rate-l2", .kind = CLI_NUMBER, .into = &(rates).l2, .argument = "X", \
+		.help = "penalty on squared rates", .high = 1e9}
 
-#define CLI_SLOW_OPTIONS(sweep)                                                                    \
-	{"memory", CLI_SIZE, &(sweep).memory, "BYTES",                                             \
-		"budget of a sweep (default: half of what is free)", 1, 9e18, NULL, NULL},         \
-		{"slow", CLI_TEXT, &(sweep).slow, "LIST",                                          \
-			"slow memory: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR: striped", 0,   \
-			0, NULL, NULL},                                                            \
-		{"inputs", CLI_SIZE, &(sweep).inputs, "BYTES",                                     \
-			"bound on inputs of long samples, read in windows (default 16M)", 1, 9e18, \
-			NULL, NULL},                                                               \
-		{"slow-in-memory", CLI_FLAG, &(sweep).slow_in_memory, NULL,                        \
-			"accept a directory in memory (tmpfs)", 0, 0, NULL, NULL},                 \
-	{                                                                                          \
-		"page-cache", CLI_FLAG, &(sweep).page_cache, NULL,                                 \
-			"let slow files go through the page cache", 0, 0, NULL, NULL               \
-	}
+#define CLI_SLOW_OPTIONS(sweep) \
+	{.name = "memory", .kind = CLI_SIZE, .into = &(sweep).memory, .argument = "BYTES", \
+		.help = "budget of a sweep (default: half of what is free)", .low = 1}, \
+	{.name = "slow", .kind = CLI_TEXT, .into = &(sweep).slow, .argument = "LIST", \
+		.help = "slow memory: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR: striped"}, \
+	{.name = "inputs", .kind = CLI_SIZE, .into = &(sweep).inputs, .argument = "BYTES", \
+		.help = "bound on inputs of long samples, read in windows (default 16M)", \
+		.low = 1}, \
+	{.name = "slow-in-memory", .kind = CLI_FLAG, .into = &(sweep).slow_in_memory, \
+		.help = "accept a directory in memory (tmpfs)"}, \
+	{.name = "page-cache", .kind = CLI_FLAG, .into = &(sweep).page_cache, \
+		.help = "let slow files go through the page cache"}
 
-#define CLI_SWEEP_OPTIONS(sweep, chain)                                                            \
-	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS((sweep).params),                                \
-		{"patience", CLI_LIMIT, &(sweep).patience, "TIME",                                 \
-			"until slow memory that moves nothing is given up (default: 30s or 4 "     \
-			"forward passes; 0: never)",                                               \
-			0, 1e9, NULL, NULL},                                                       \
-	{                                                                                          \
-		"chain", CLI_TEXT, &(chain), "FILE",                                               \
-			"costs as 'neap calibrate' measured them (default: measured anew)", 0, 0,  \
-			NULL, NULL                                                                 \
-	}
+/* With CLI_PARAM_OPTIONS: `params` points to (sweep).params. */
+#define CLI_SWEEP_OPTIONS(sweep, chain) \
+	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
+	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
+		.help = "until slow memory that moves nothing is given up (default: 30s or 4 " \
+			"forward passes; 0: never)", .high = 1e9}, \
+	{.name = "chain", .kind = CLI_TEXT, .into = &(chain), .argument = "FILE", \
+		.help = "costs as 'neap calibrate' measured them (default: measured anew)"}
+
+/* Which batch of real data `o` (compare, calibrate) looks at. */
+#define CLI_BATCH_OPTIONS(o, seed) \
+	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
+		.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST}, \
+	{.name = "max-steps", .kind = CLI_INT, .into = &(o).max_steps, .argument = "N", \
+		.help = "cut samples beyond (0: no)", .high = 1e12}, \
+	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
+		.help = "which batch of the shuffled data", .high = 1e12}, \
+	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
+		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
+/* clang-format on */
 
 /*
  * Reads --chain FILE (NULL: none) into *costs and points sweep->costs there; lists are

@@ -2,8 +2,11 @@
 /* options.c: option tables, parsed strictly; help made from the same tables. */
 #include "cli.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+
+#define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
 
 static void print_help(const struct cli_command *command)
 {
@@ -16,6 +19,8 @@ static void print_help(const struct cli_command *command)
 		printf("  %-26s %s", left, o->help);
 		for (int i = 0; o->choices && o->choices[i]; i++)
 			printf("%s%s", i ? ", " : ": ", o->choices[i]);
+		for (int i = 0; o->names && o->names(i); i++)
+			printf("%s%s", i ? ", " : ": ", o->names(i));
 		printf("\n");
 	}
 	printf("  %-26s %s\n\nexamples:\n%s", "--help", "this text", command->examples);
@@ -23,7 +28,7 @@ static void print_help(const struct cli_command *command)
 
 static int out_of_range(const char *command, const struct cli_option *option, const char *text)
 {
-	if (option->high >= 1e15)
+	if (option->high == 0 || option->high >= CLI_STEPS_MOST)
 		return cli_usage(command, "--%s: '%s' is out of range; at least %.15g is accepted",
 			option->name, text, option->low);
 	return cli_usage(command, "--%s: '%s' is out of range; %.15g to %.15g is accepted",
@@ -101,8 +106,8 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	if (bad)
 		return bad_kind(command, option, text);
 	double low = option->low, high = option->high;
-	if (low == 0 && high == 0)
-		high = option->kind == CLI_COUNT ? 2147483647.0 : 9e18;
+	if (high == 0)
+		high = option->kind == CLI_COUNT ? INT_MAX : WHOLE_MOST;
 	if (!(value >= low && value <= high))
 		return out_of_range(command, option, text);
 	if (option->kind == CLI_INT)
@@ -133,6 +138,15 @@ static int set_value(const char *command, const struct cli_option *option, const
 	default:
 		return set_number(command, option, text);
 	}
+}
+
+const char *cli_show_names(char *room, size_t size, const char *(*name)(int index))
+{
+	size_t n = 0;
+	room[0] = '\0';
+	for (int i = 0; name(i) && n < size; i++)
+		n += (size_t)snprintf(room + n, size - n, "%s%s", i ? ", " : "", name(i));
+	return room;
 }
 
 static const struct cli_option *find(const struct cli_option *options, const char *name, size_t n)

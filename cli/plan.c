@@ -84,12 +84,9 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 	}
 	if (plans->count > 0)
 		return CLI_DONE;
-	char all[256] = "";
-	for (int i = 0; neap_strategy_name(i); i++) {
-		size_t n = strlen(all);
-		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", neap_strategy_name(i));
-	}
-	return cli_usage("plan", "--strategy: '%s' is none of %s", q->strategy, all);
+	char all[512];
+	return cli_usage("plan", "--strategy: '%s' is none of %s", q->strategy,
+		cli_show_names(all, sizeof all, neap_strategy_name));
 }
 
 /* Files and actions, which are of one plan. */
@@ -158,18 +155,22 @@ static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 int cli_plan(int argc, char **argv)
 {
 	struct plan_request r = {.q = CLI_QUESTION_INIT};
+	struct neap_params *params = &r.q.params;
+	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_QUESTION_OPTIONS(r.q),
-		{"actions", CLI_FLAG, &r.actions, NULL, "print the schedule, an action a line", 0,
-			0, NULL, NULL},
-		{"draw", CLI_TEXT, &r.draw, "FILE.svg", "draw the schedule", 0, 0, NULL, NULL},
-		{"save", CLI_TEXT, &r.save, "FILE",
-			"save the plan as text, with --actions the schedule too", 0, 0, NULL, NULL},
-		{"load", CLI_TEXT, &r.load, "FILE", "check and use a saved plan", 0, 0, NULL, NULL},
-		{"json", CLI_FLAG, &r.json, NULL, "one JSON object on standard output", 0, 0, NULL,
-			NULL},
+		{.name = "actions", .kind = CLI_FLAG, .into = &r.actions,
+			.help = "print the schedule, an action a line"},
+		{.name = "draw", .kind = CLI_TEXT, .into = &r.draw, .argument = "FILE.svg",
+			.help = "draw the schedule"},
+		{.name = "save", .kind = CLI_TEXT, .into = &r.save, .argument = "FILE",
+			.help = "save the plan as text, with --actions the schedule too"},
+		{.name = "load", .kind = CLI_TEXT, .into = &r.load, .argument = "FILE",
+			.help = "check and use a saved plan"},
+		CLI_JSON_OPTION(r.json),
 		{0},
 	};
+	/* clang-format on */
 	const struct cli_command command = {.name = "plan",
 		.arguments = "",
 		.about = "plans a chain of steps under a budget",

@@ -66,7 +66,8 @@ static void sort(const struct neap_plan **rows, const struct cli_plans *plans)
 {
 	for (int i = 0; i < plans->count; i++) {
 		const struct neap_plan *plan = &plans->plan[i];
-		int to = i, first = strcmp(plan->strategy, "auto") == 0;
+		int to = i;
+		int first = (neap_strategy_traits(plan->strategy) & NEAP_STRATEGY_CHOOSES) != 0;
 		for (; to > 0 && compare(plan, rows[to - 1]) < first; to--)
 			rows[to] = rows[to - 1];
 		rows[to] = plan;

@@ -18,16 +18,23 @@ static int add_tiers(struct cli_question *q, int classic)
 	return CLI_DONE;
 }
 
+/* Is one of the first `count` options there? */
+static int any_given(const struct cli_question *q, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (q->given[i])
+			return 1;
+	return 0;
+}
+
 /* Everything but the budget and further tiers is in the file. */
 static int complete_from_file(struct cli_question *q)
 {
 	struct neap_chain *c = &q->problem.chain;
-	if (q->given.steps || q->given.slots || q->given.state || q->given.tape ||
-		q->given.adjoint || q->given.record || q->given.advance || q->given.backward ||
-		q->given.log || q->given.replay)
+	if (any_given(q, CLI_GIVEN_IN_FILE))
 		return cli_usage("plan", "--chain: the file has the sizes and costs, no other "
 					 "option than --memory goes with it");
-	if (!q->given.memory)
+	if (!q->given[CLI_GIVEN_MEMORY])
 		return cli_usage("plan", "--memory is missing");
 	*c = (struct neap_chain){0};
 	int rc = cli_chain_read(&q->chain, &q->problem, q->file, "plan");
@@ -46,62 +53,61 @@ static int set_steps(struct cli_question *q)
 		(q->steps[comma] && cli_parse_int(&c->join, q->steps + comma + 1) < 0))
 		return cli_usage(
 			"plan", "--steps: '%s' is not a whole number (or two: A,B)", q->steps);
-	if (c->steps < 0 || c->steps > 1000000000000000)
+	if (c->steps < 0 || c->steps > (int64_t)CLI_STEPS_MOST)
 		return cli_usage("plan", "--steps: %s is not between 0 and 1e+15", q->steps);
-	if (q->steps[comma] && (c->join < 1 || c->steps < 1 || !q->given.slots))
+	if (q->steps[comma] && (c->join < 1 || c->steps < 1 || !q->given[CLI_GIVEN_SLOTS]))
 		return cli_usage("plan", "--steps: two chains have 1 step at least each and go "
 					 "with --slots");
 	return CLI_DONE;
 }
 
-/* Turns what was said into a problem; CLI_DONE or one line. */
 int cli_question_complete(struct cli_question *q)
 {
 	q->problem.size = sizeof q->problem;
-	int rc = q->file ? complete_from_file(q) : q->given.steps ? set_steps(q) : CLI_DONE;
+	int rc = q->file		     ? complete_from_file(q)
+		 : q->given[CLI_GIVEN_STEPS] ? set_steps(q)
+					     : CLI_DONE;
 	if (q->file || rc != CLI_DONE)
 		return rc;
 	struct neap_chain *chain = &q->problem.chain;
-	int classic = q->given.slots;
+	int classic = q->given[CLI_GIVEN_SLOTS];
 
-	if (!q->given.steps)
+	if (!q->given[CLI_GIVEN_STEPS])
 		return cli_usage("plan", "--steps is missing; 'neap plan --help' has examples");
-	if (classic && (q->given.memory || q->given.state || q->given.tape || q->given.adjoint ||
-			       q->given.log))
+	if (classic && (q->given[CLI_GIVEN_MEMORY] || q->given[CLI_GIVEN_STATE] ||
+			       q->given[CLI_GIVEN_TAPE] || q->given[CLI_GIVEN_ADJOINT] ||
+			       q->given[CLI_GIVEN_LOG]))
 		return cli_usage("plan",
 			"--slots counts checkpoints: --memory, --state, --tape, --adjoint and "
 			"--log do not go with it");
-	if (!classic && !(q->given.memory && q->given.state && q->given.tape))
+	if (!classic && !(q->given[CLI_GIVEN_MEMORY] && q->given[CLI_GIVEN_STATE] &&
+				q->given[CLI_GIVEN_TAPE]))
 		return cli_usage("plan", "--state, --tape and --memory are needed (or --slots)");
 	if (classic) {
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
 		q->problem.memory = (uint64_t)q->slots;
-		if (q->strategy && strcmp(q->strategy, "mixed") == 0)
+		if (neap_strategy_traits(q->strategy) & NEAP_STRATEGY_TAPE_SLOTS)
 			chain->flags |= NEAP_CHAIN_MIXED;
 	} else {
 		chain->live = chain->state;
-		if (!q->given.adjoint)
+		if (!q->given[CLI_GIVEN_ADJOINT])
 			chain->adjoint = chain->state;
 	}
-	if (!q->given.record)
+	if (!q->given[CLI_GIVEN_RECORD])
 		chain->record = chain->advance;
-	if (q->given.replay && !q->given.log)
+	if (q->given[CLI_GIVEN_REPLAY] && !q->given[CLI_GIVEN_LOG])
 		return cli_usage("plan", "--replay: there is nothing to replay without --log");
-	if (!q->given.replay)
-		chain->replay = q->given.log ? chain->record : 0;
+	if (!q->given[CLI_GIVEN_REPLAY])
+		chain->replay = q->given[CLI_GIVEN_LOG] ? chain->record : 0;
 	return add_tiers(q, classic);
 }
 
 int cli_question_asked(const struct cli_question *q)
 {
 	static const struct neap_params none;
-	const struct neap_chain *c = &q->problem.chain;
-	return q->given.steps || q->given.memory || q->given.slots || q->given.state ||
-	       q->given.tape || q->given.adjoint || q->given.record || q->given.advance ||
-	       q->given.backward || q->given.log || q->given.replay || q->strategy || q->file ||
-	       q->tiers.count > 0 || c->tape_max || c->tape_mean || c->slot_write > 0 ||
-	       c->slot_read > 0 || c->call > 0 || memcmp(&q->params, &none, sizeof none) != 0;
+	return any_given(q, CLI_GIVENS) || q->strategy || q->file || q->tiers.count > 0 ||
+	       memcmp(&q->params, &none, sizeof none) != 0;
 }
 
 void cli_question_free(struct cli_question *q)

@@ -6,6 +6,28 @@
 #include "chain_file.h"
 #include "cli.h"
 
+/* The options of numbers: those up to CLI_GIVEN_IN_FILE stand in a chain file, if there is one. */
+enum cli_given {
+	CLI_GIVEN_STEPS,
+	CLI_GIVEN_STATE,
+	CLI_GIVEN_TAPE,
+	CLI_GIVEN_TAPE_MAX,
+	CLI_GIVEN_TAPE_MEAN,
+	CLI_GIVEN_ADJOINT,
+	CLI_GIVEN_LOG,
+	CLI_GIVEN_SLOTS,
+	CLI_GIVEN_ADVANCE,
+	CLI_GIVEN_RECORD,
+	CLI_GIVEN_BACKWARD,
+	CLI_GIVEN_REPLAY,
+	CLI_GIVEN_CALL,
+	CLI_GIVEN_SLOT_WRITE,
+	CLI_GIVEN_SLOT_READ,
+	CLI_GIVEN_IN_FILE,
+	CLI_GIVEN_MEMORY = CLI_GIVEN_IN_FILE,
+	CLI_GIVENS
+};
+
 struct cli_question {
 	struct neap_problem problem; /* chain.stages borrows from `chain` */
 	struct neap_params params;
@@ -13,10 +35,7 @@ struct cli_question {
 	struct cli_chain chain;
 	struct cli_list tiers;
 	int64_t slots;
-	struct {
-		int steps, memory, slots, state, tape, adjoint, record, advance, backward, log,
-			replay;
-	} given;
+	int given[CLI_GIVENS];
 };
 
 /* What stands there before the options are parsed. */
@@ -25,62 +44,74 @@ struct cli_question {
 		.problem.chain = {.advance = 1, .backward = 2 }                                    \
 	}
 
-/* Rows of an option table that fill `q`. */
-#define CLI_QUESTION_OPTIONS(q)                                                                    \
-	{"steps", CLI_TEXT, &(q).steps, "T",                                                       \
-		"length of the chain; A,B: two chains that meet in one loss", 0, 0, NULL,          \
-		&(q).given.steps},                                                                 \
-		{"chain", CLI_TEXT, &(q).file, "FILE",                                             \
-			"chain file (JSON) instead of these numbers", 0, 0, NULL, NULL},           \
-		{"state", CLI_SIZE, &(q).problem.chain.state, "BYTES", "state", 1, 9e18, NULL,     \
-			&(q).given.state},                                                         \
-		{"tape", CLI_SIZE, &(q).problem.chain.tape, "BYTES", "tape of a step", 0, 9e18,    \
-			NULL, &(q).given.tape},                                                    \
-		{"tape-max", CLI_SIZE, &(q).problem.chain.tape_max, "BYTES",                       \
-			"largest tape of a step, where they vary", 0, 9e18, NULL, NULL},           \
-		{"tape-mean", CLI_SIZE, &(q).problem.chain.tape_mean, "BYTES",                     \
-			"what a step's tape takes in transfers, where they vary (default: tape)",  \
-			0, 9e18, NULL, NULL},                                                      \
-		{"adjoint", CLI_SIZE, &(q).problem.chain.adjoint, "BYTES",                         \
-			"adjoint (default: the state's)", 0, 9e18, NULL, &(q).given.adjoint},      \
-		{"log", CLI_SIZE, &(q).problem.chain.log, "BYTES",                                 \
-			"log of a step, from which its tape can be made again", 1, 9e18, NULL,     \
-			&(q).given.log},                                                           \
-		{"memory", CLI_SIZE, &(q).problem.memory, "BYTES", "budget of fast memory", 0,     \
-			9e18, NULL, &(q).given.memory},                                            \
-		{"slots", CLI_INT, &(q).slots, "C",                                                \
-			"classic problem: C checkpoints, the initial state's included", 0, 1e15,   \
-			NULL, &(q).given.slots},                                                   \
-		{"advance", CLI_TIME, &(q).problem.chain.advance, "TIME",                          \
-			"a step forward (default 1s)", 0, 1e12, NULL, &(q).given.advance},         \
-		{"record", CLI_TIME, &(q).problem.chain.record, "TIME",                            \
-			"a step forward with tape (default: advance)", 0, 1e12, NULL,              \
-			&(q).given.record},                                                        \
-		{"backward", CLI_TIME, &(q).problem.chain.backward, "TIME",                        \
-			"a step backward (default 2s)", 0, 1e12, NULL, &(q).given.backward},       \
-		{"replay", CLI_TIME, &(q).problem.chain.replay, "TIME",                            \
-			"a tape made again from state and log (default: record)", 0, 1e12, NULL,   \
-			&(q).given.replay},                                                        \
-		{"call", CLI_TIME, &(q).problem.chain.call, "TIME",                                \
-			"what each call of the model costs besides its steps (default 0)", 0,      \
-			1e12, NULL, NULL},                                                         \
-		{"slot-write", CLI_TIME, &(q).problem.chain.slot_write, "TIME",                    \
-			"copy of a state into a slot", 0, 1e12, NULL, NULL},                       \
-		{"slot-read", CLI_TIME, &(q).problem.chain.slot_read, "TIME",                      \
-			"copy of a state out of a slot", 0, 1e12, NULL, NULL},                     \
-		{"tier", CLI_LIST, &(q).tiers, "NAME:...",                                         \
-			"slow tier: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or slots=), " \
-			"sync, "                                                                   \
-			"duplex; "                                                                 \
-			"cpu: computing lost a byte moved, or 300ms/1G",                           \
-			0, 0, NULL, NULL},                                                         \
-		{"strategy", CLI_TEXT, &(q).strategy, "NAME", "one strategy (default: all)", 0, 0, \
-			NULL, NULL},                                                               \
-		CLI_PARAM_OPTIONS((q).params),                                                     \
-	{                                                                                          \
-		"effort", CLI_INT, &(q).params.effort, "N",                                        \
-			"simulations that auto may spend (default 2000)", 1, 1e9, NULL, NULL       \
-	}
+/* Rows of an option table that fill `q`; `params` points to (q).params. */
+/* clang-format off */
+#define CLI_QUESTION_OPTIONS(q) \
+	{.name = "steps", .kind = CLI_TEXT, .into = &(q).steps, .argument = "T", \
+		.help = "length of the chain; A,B: two chains that meet in one loss", \
+		.given = &(q).given[CLI_GIVEN_STEPS]}, \
+	{.name = "chain", .kind = CLI_TEXT, .into = &(q).file, .argument = "FILE", \
+		.help = "chain file (JSON) instead of these numbers"}, \
+	{.name = "state", .kind = CLI_SIZE, .into = &(q).problem.chain.state, .argument = "BYTES", \
+		.help = "state", .low = 1, \
+		.given = &(q).given[CLI_GIVEN_STATE]}, \
+	{.name = "tape", .kind = CLI_SIZE, .into = &(q).problem.chain.tape, .argument = "BYTES", \
+		.help = "tape of a step", \
+		.given = &(q).given[CLI_GIVEN_TAPE]}, \
+	{.name = "tape-max", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_max, \
+		.argument = "BYTES", .help = "largest tape of a step, where they vary", \
+		.given = &(q).given[CLI_GIVEN_TAPE_MAX]}, \
+	{.name = "tape-mean", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_mean, \
+		.argument = "BYTES", \
+		.help = "what a step's tape takes in transfers, where they vary (default: tape)", \
+		.given = &(q).given[CLI_GIVEN_TAPE_MEAN]}, \
+	{.name = "adjoint", .kind = CLI_SIZE, .into = &(q).problem.chain.adjoint, \
+		.argument = "BYTES", .help = "adjoint (default: the state's)", \
+		.given = &(q).given[CLI_GIVEN_ADJOINT]}, \
+	{.name = "log", .kind = CLI_SIZE, .into = &(q).problem.chain.log, .argument = "BYTES", \
+		.help = "log of a step, from which its tape can be made again", .low = 1, \
+		.given = &(q).given[CLI_GIVEN_LOG]}, \
+	{.name = "memory", .kind = CLI_SIZE, .into = &(q).problem.memory, .argument = "BYTES", \
+		.help = "budget of fast memory", \
+		.given = &(q).given[CLI_GIVEN_MEMORY]}, \
+	{.name = "slots", .kind = CLI_INT, .into = &(q).slots, .argument = "C", \
+		.help = "classic problem: C checkpoints, the initial state's included", \
+		.high = CLI_STEPS_MOST, \
+		.given = &(q).given[CLI_GIVEN_SLOTS]}, \
+	{.name = "advance", .kind = CLI_TIME, .into = &(q).problem.chain.advance, \
+		.argument = "TIME", .help = "a step forward (default 1s)", .high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_ADVANCE]}, \
+	{.name = "record", .kind = CLI_TIME, .into = &(q).problem.chain.record, \
+		.argument = "TIME", .help = "a step forward with tape (default: advance)", \
+		.high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_RECORD]}, \
+	{.name = "backward", .kind = CLI_TIME, .into = &(q).problem.chain.backward, \
+		.argument = "TIME", .help = "a step backward (default 2s)", .high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_BACKWARD]}, \
+	{.name = "replay", .kind = CLI_TIME, .into = &(q).problem.chain.replay, \
+		.argument = "TIME", \
+		.help = "a tape made again from state and log (default: record)", .high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_REPLAY]}, \
+	{.name = "call", .kind = CLI_TIME, .into = &(q).problem.chain.call, .argument = "TIME", \
+		.help = "what each call of the model costs besides its steps (default 0)", \
+		.high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_CALL]}, \
+	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
+		.argument = "TIME", .help = "copy of a state into a slot", .high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_SLOT_WRITE]}, \
+	{.name = "slot-read", .kind = CLI_TIME, .into = &(q).problem.chain.slot_read, \
+		.argument = "TIME", .help = "copy of a state out of a slot", .high = CLI_SECONDS_MOST, \
+		.given = &(q).given[CLI_GIVEN_SLOT_READ]}, \
+	{.name = "tier", .kind = CLI_LIST, .into = &(q).tiers, .argument = "NAME:...", \
+		.help = "slow tier: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or " \
+			"slots=), sync, duplex; cpu: computing lost a byte moved, or 300ms/1G"}, \
+	{.name = "strategy", .kind = CLI_TEXT, .into = &(q).strategy, .argument = "NAME", \
+		.help = "one strategy (default: all)", .names = neap_strategy_name}, \
+		CLI_PARAM_OPTIONS \
+	{.name = "effort", .kind = CLI_INT, .into = &(q).params.effort, .argument = "N", \
+		.help = "simulations that auto may spend (default 2000)", .low = 1, .high = 1e9}
+
+/* clang-format on */
 
 /*
  * Turns what was said into q->problem, of a chain file too. Free it in every

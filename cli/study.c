@@ -43,21 +43,23 @@ int cli_study(int argc, char **argv)
 	int quick = 0, full = 0, tiny = 0;
 	char all[512], about[800];
 	const char *names[NAMES_MOST];
+	/* clang-format off */
 	const struct cli_option options[] = {
-		{"out", CLI_TEXT, &o.out, "DIR",
-			"folder of points, figures and report; a study goes on where it was "
-			"interrupted",
-			0, 0, NULL, NULL},
-		{"quick", CLI_FLAG, &quick, NULL, "within minutes (default)", 0, 0, NULL, NULL},
-		{"full", CLI_FLAG, &full, NULL, "within two hours", 0, 0, NULL, NULL},
-		{"tiny", CLI_FLAG, &tiny, NULL, "within seconds, to see that it works", 0, 0, NULL,
-			NULL},
-		{"slow", CLI_TEXT, &o.slow, "DIR", "directory for slow memory (default /var/tmp)",
-			0, 0, NULL, NULL},
-		{"png", CLI_FLAG, &o.png, NULL, "a PNG beside each SVG, by rsvg-convert", 0, 0,
-			NULL, NULL},
+		{.name = "out", .kind = CLI_TEXT, .into = &o.out, .argument = "DIR",
+			.help = "folder of points, figures and report; a study goes on where it was "
+				"interrupted"},
+		{.name = "quick", .kind = CLI_FLAG, .into = &quick,
+			.help = "within minutes (default)"},
+		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "within two hours"},
+		{.name = "tiny", .kind = CLI_FLAG, .into = &tiny,
+			.help = "within seconds, to see that it works"},
+		{.name = "slow", .kind = CLI_TEXT, .into = &o.slow, .argument = "DIR",
+			.help = "directory for slow memory (default /var/tmp)"},
+		{.name = "png", .kind = CLI_FLAG, .into = &o.png,
+			.help = "a PNG beside each SVG, by rsvg-convert"},
 		{0},
 	};
+	/* clang-format on */
 	snprintf(about, sizeof about,
 		"measures what strategies cost and draws it (by gnuplot); experiments, all by "
 		"default: %s",

@@ -67,46 +67,49 @@ static int set_latency(struct tier_parsing *p, const char *value)
 	return 0;
 }
 
+/* Problems in bytes and classic ones, which count slots, take different keys. */
+enum { IN_BYTES = 1, CLASSIC = 2, ANY = IN_BYTES | CLASSIC };
+
 static const struct {
 	const char *key;
-	int forms; /* 1: in bytes, 2: classic */
+	int forms;
 	int (*set)(struct tier_parsing *p, const char *value);
-	const char *wants;
+	const char *wants;    /* what its value is to be */
+	uint32_t flag, unset; /* of a word without a value: what it sets and clears */
 } keys[] = {
-	{"capacity", 1, set_capacity, "a size or inf"},
-	{"slots", 2, set_capacity, "a whole number or inf"},
-	{"write", 1, set_write, "a rate, such as 500M"},
-	{"write", 2, set_write, "seconds a state"},
-	{"read", 1, set_read, "a rate, such as 500M"},
-	{"read", 2, set_read, "seconds a state"},
-	{"latency", 1, set_latency, "a time"},
-	{"cpu", 3, set_cpu, "a time a byte or for a size, such as 300ms/1G"},
-	{"cpu_fixed", 3, set_cpu_fixed, "a time"},
+	{"capacity", IN_BYTES, set_capacity, "a size or inf", 0, 0},
+	{"slots", CLASSIC, set_capacity, "a whole number or inf", 0, 0},
+	{"write", IN_BYTES, set_write, "a rate, such as 500M", 0, 0},
+	{"write", CLASSIC, set_write, "seconds a state", 0, 0},
+	{"read", IN_BYTES, set_read, "a rate, such as 500M", 0, 0},
+	{"read", CLASSIC, set_read, "seconds a state", 0, 0},
+	{"latency", IN_BYTES, set_latency, "a time", 0, 0},
+	{"cpu", ANY, set_cpu, "a time a byte or for a size, such as 300ms/1G", 0, 0},
+	{"cpu_fixed", ANY, set_cpu_fixed, "a time", 0, 0},
+	{"sync", ANY, NULL, NULL, NEAP_TIER_SYNC, 0},
+	{"async", ANY, NULL, NULL, 0, NEAP_TIER_SYNC},
+	{"duplex", ANY, NULL, NULL, NEAP_TIER_DUPLEX, 0},
 };
+enum { KEYS = sizeof keys / sizeof keys[0] };
 
 static int set_key(struct tier_parsing *p, const char *word, char *value, const char *command)
 {
-	int form = p->classic ? 2 : 1;
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-		if (strcmp(keys[i].key, word) != 0 || !(keys[i].forms & form))
+	char known[160] = "";
+	size_t n = 0;
+	for (int i = 0; i < KEYS; i++) {
+		if (!(keys[i].forms & (p->classic ? CLASSIC : IN_BYTES)))
 			continue;
-		if (!value || keys[i].set(p, value) < 0)
+		n += (size_t)snprintf(known + n, sizeof known - n, "%s, ", keys[i].key);
+		if (strcmp(keys[i].key, word) != 0 || (value && !keys[i].set))
+			continue;
+		if (keys[i].set && (!value || keys[i].set(p, value) < 0))
 			return cli_usage(command, "--tier: %s='%s' is not %s", word,
 				value ? value : "", keys[i].wants);
+		p->tier->flags = (p->tier->flags & ~keys[i].unset) | keys[i].flag;
 		return CLI_DONE;
 	}
-	if (!value && strcmp(word, "sync") == 0)
-		p->tier->flags |= NEAP_TIER_SYNC;
-	else if (!value && strcmp(word, "async") == 0)
-		p->tier->flags &= ~(uint32_t)NEAP_TIER_SYNC;
-	else if (!value && strcmp(word, "duplex") == 0)
-		p->tier->flags |= NEAP_TIER_DUPLEX;
-	else
-		return cli_usage(command,
-			"--tier: unknown key '%s'; %s, sync, async, duplex are known", word,
-			p->classic ? "slots, write, read, cpu, cpu_fixed"
-				   : "capacity, write, read, latency, cpu, cpu_fixed");
-	return CLI_DONE;
+	return cli_usage(command, "--tier: unknown key '%s'; %.*s are known", word,
+		(int)n - (int)strlen(", "), known);
 }
 
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command)

@@ -10,7 +10,6 @@
 
 #include <neap/plan.h>
 #include <stdio.h>
-#include <string.h>
 #include "base/fail.h"
 
 #define STATE 1000
@@ -94,8 +93,8 @@ static int best_named(struct neap_plan *best, const struct neap_problem *p)
 {
 	best->feasible = 0;
 	for (int i = 0; neap_strategy_name(i); i++) {
-		struct neap_plan plan = {.size = sizeof plan};
-		if (strcmp(neap_strategy_name(i), "auto") == 0)
+		struct neap_plan plan;
+		if (neap_strategy_traits(neap_strategy_name(i)) & NEAP_STRATEGY_CHOOSES)
 			continue;
 		NEAP_TRY(neap_plan_make(&plan, p, neap_strategy_name(i), NULL));
 		if (plan.feasible && (!best->feasible || plan.makespan < best->makespan))

@@ -12,9 +12,8 @@
 #include <string.h>
 #include "base/fail.h"
 #include "bench/plan_problems.h"
+#include "plan/strategy_table.h"
 
-#define CLOSED 20e-3 /* seconds: strategies in closed form */
-#define SEARCHED 1.0 /* dynamic programmes and the search */
 #define PULLED 3000000
 
 /* Seconds of one plan. */
@@ -45,19 +44,19 @@ static int time_runs(struct neap_bench_row *row, struct neap_plan *plan,
 }
 
 /* The strategy at T = 10^6: the problem that takes longest. */
-static int million(struct neap__bench *bench, const char *strategy, double target)
+static int million(struct neap__bench *bench, const struct neap__strategy *strategy)
 {
 	struct neap_bench_row slowest = {.value = -1};
 	int n, feasible = 0;
 	const struct neap__plan_problem *problems = neap__million_problems(&n);
 	char name[48];
-	snprintf(name, sizeof name, "%s, T = 10^6", strategy);
+	snprintf(name, sizeof name, "%s, T = 10^6", strategy->name);
 	if (!neap__bench_wants(bench, name))
 		return 0;
 	for (int i = 0; i < n; i++) {
-		struct neap_bench_row row = {.target = target};
-		struct neap_plan plan = {.size = sizeof plan};
-		NEAP_TRY(time_runs(&row, &plan, bench, &problems[i].problem, strategy));
+		struct neap_bench_row row = {.target = strategy->plan_seconds};
+		struct neap_plan plan;
+		NEAP_TRY(time_runs(&row, &plan, bench, &problems[i].problem, strategy->name));
 		feasible += plan.feasible;
 		snprintf(row.what, sizeof row.what, "slowest of %d: %s", n, problems[i].name);
 		if (row.value > slowest.value)
@@ -133,7 +132,7 @@ static int nested(struct neap__bench *bench, int n)
 			.backward = 2,
 			.flags = NEAP_CHAIN_CLASSIC},
 		.memory = nests[n].slots[0]};
-	struct neap_bench_row row = {.target = CLOSED}, memory;
+	struct neap_bench_row row = {.target = NEAP__PLANS_IN_CLOSED_FORM}, memory;
 	struct neap_schedule *s;
 	struct neap_plan plan = {.size = sizeof plan};
 	snprintf(row.name, sizeof row.name, "h-revolve %s, T = 10^5", nests[n].name);
@@ -206,14 +205,9 @@ static int layers(struct neap__bench *bench)
 
 static int run(struct neap__bench *bench)
 {
-	static const char *const closed[] = {"bptt", "standard", "remote", "hierarchical", "double",
-		"revolve", "multistage", "async", "stream"};
-	static const char *const searched[] = {
-		"disk-revolve", "mixed", "periodic", "h-revolve", "auto"};
-	for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
-		NEAP_TRY(million(bench, closed[i], CLOSED));
-	for (size_t i = 0; i < sizeof searched / sizeof searched[0]; i++)
-		NEAP_TRY(million(bench, searched[i], SEARCHED));
+	for (int i = 0; neap__strategies[i]; i++)
+		if (neap__strategies[i]->plan_seconds > 0)
+			NEAP_TRY(million(bench, neap__strategies[i]));
 	NEAP_TRY(billion(bench));
 	for (size_t i = 0; i < sizeof nests / sizeof nests[0]; i++)
 		NEAP_TRY(nested(bench, (int)i));

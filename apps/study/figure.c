@@ -96,7 +96,7 @@ void neap__figure_panel(
 void neap__figure_series(
 	struct neap__figure *figure, const char *strategy, int shade, const char *label, int look)
 {
-	const struct neap__shade *s = neap__shade_of(strategy, shade);
+	const struct neap__shade s = neap__shade_of(strategy, shade);
 	char title[80];
 	end_series(figure);
 	if (!label)
@@ -110,11 +110,11 @@ void neap__figure_series(
 								       : "lines";
 	char mark[32] = "";
 	if (look & NEAP__MARKS)
-		snprintf(mark, sizeof mark, " pt %d ps 0.9", s->mark);
+		snprintf(mark, sizeof mark, " pt %d ps 0.9", s.mark);
 	if (look & NEAP__RING)
-		snprintf(mark, sizeof mark, " pt %d ps 2", s->mark);
+		snprintf(mark, sizeof mark, " pt %d ps 2", s.mark);
 	snprintf(figure->pending, sizeof figure->pending,
-		"$s%d with %s lc rgb '%s' lw 1.8 dt %d%s %s", figure->series, with, s->colour,
+		"$s%d with %s lc rgb '%s' lw 1.8 dt %d%s %s", figure->series, with, s.color,
 		look & NEAP__DASHED ? 2 : 1, mark, title);
 }
 

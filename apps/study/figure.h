@@ -34,11 +34,11 @@ struct neap__figure {
 };
 
 struct neap__shade {
-	const char *name, *colour; /* colour "#rrggbb" */
-	int mark;		   /* gnuplot's point type */
+	const char *color; /* "#rrggbb" */
+	int mark;	   /* gnuplot's number of a point type */
 };
-/* A strategy's, or the one of number `index` for series that are none (name NULL). */
-const struct neap__shade *neap__shade_of(const char *strategy, int index);
+/* Of the strategy or other series `name`; without one (NULL) the one of number `index`. */
+struct neap__shade neap__shade_of(const char *name, int index);
 
 void neap__figure_begin(struct neap__figure *figure, const char *name);
 /* Ends the panel before. */

@@ -42,7 +42,8 @@ static void weigh(struct neap__study *s)
 		const char *point = neap__row_text(s, i, "point");
 		const char *strategy = neap__row_text(s, i, "strategy");
 		int varies = neap__row_is(s, i, "tapes", "vary") ||
-			     neap__row_is(s, i, "chosen", "replay");
+			     neap_strategy_traits(neap__row_text(s, i, "chosen")) &
+				     NEAP_STRATEGY_REPLAYS;
 		if (varies && isfinite(peak)) {
 			s->bounded++;
 			s->within += peak <= neap__row_number(s, i, "memory") ||

@@ -154,7 +154,8 @@ static int run(struct neap__study *study, const struct async_setting *s, struct 
 	neap_tier_describe(tier, s->state, &spec);
 	double transfer = neap_tier_seconds(&spec, 1, s->state) / s->advance;
 	for (int i = 0; strategies[i]; i++) {
-		int alone = strcmp(strategies[i], "revolve") == 0; /* no staging either */
+		/* Without tiers there is no staging either. */
+		int alone = !(neap_strategy_traits(strategies[i]) & NEAP_STRATEGY_TIERS);
 		uint64_t memory =
 			(uint64_t)(s->slots + 2) * s->state + ADJOINT + (alone ? 0 : spec.staging);
 		struct neap_sweep_stats stats = {.size = sizeof stats};

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include "base/fail.h"
 #include "study/experiment.h"
 #include "study/net_cases.h"
@@ -15,7 +14,19 @@
 #define MIB 1048576.0
 #define MOST 6
 
-static const char *const strategies[] = {"hierarchical", "double"};
+static const struct chunked {
+	const char *strategy;
+	int remote; /* the k checkpoints make up a remote chunk; else they travel together */
+	const char *caption;
+} chunked[] = {
+	{"hierarchical", 0,
+		"Longer chunks hold more tapes; more checkpoints that travel together wait less "
+		"for slow memory and take room."},
+	{"double", 1,
+		"Short chunks take little memory and many calls; with more checkpoints a remote "
+		"chunk is longer and fewer states travel."},
+};
+enum { CHUNKED = sizeof chunked / sizeof chunked[0] };
 
 struct grid {
 	int chunks, counts;
@@ -33,7 +44,7 @@ static struct grid grid_of(const struct neap__study *study)
 	return g;
 }
 
-static int run(struct neap__study *study, const char *strategy, int64_t steps)
+static int run(struct neap__study *study, const struct chunked *x, int64_t steps)
 {
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = steps, .dense = 1};
@@ -47,12 +58,12 @@ static int run(struct neap__study *study, const char *strategy, int64_t steps)
 	for (int i = 0; i < g.chunks; i++)
 		for (int k = 0; k < g.counts; k++) {
 			struct neap_params params = {.chunk = g.chunk[i]};
-			if (strcmp(strategy, "double") == 0)
+			if (x->remote)
 				params.remote_chunk = g.chunk[i] * g.count[k];
 			else
 				params.checkpoints = g.count[k];
 			cases[count++] = (struct neap_compare_case){
-				.strategy = strategy, .params = params, .least = 1};
+				.strategy = x->strategy, .params = params, .least = 1};
 		}
 	neap__net_options(&o, &room, study, &net);
 	o.sweep.memory = 8 << 20; /* to calibrate in */
@@ -74,12 +85,12 @@ static int run(struct neap__study *study, const char *strategy, int64_t steps)
 static int measure(struct neap__study *study)
 {
 	int64_t steps = neap__study_scaled(study, 2000, 8000, 300);
-	for (int i = 0; i < 2; i++) {
-		int rc = neap__study_point(study, "%s", strategies[i]);
+	for (int i = 0; i < CHUNKED; i++) {
+		int rc = neap__study_point(study, "%s", chunked[i].strategy);
 		NEAP_TRY(rc);
 		if (rc == 0)
 			continue;
-		NEAP_TRY(run(study, strategies[i], steps));
+		NEAP_TRY(run(study, &chunked[i], steps));
 		NEAP_TRY(neap__study_done(study));
 	}
 	return 0;
@@ -200,21 +211,17 @@ static int draw(struct neap__study *study)
 		"| strategy | least | by the model | measured there | measured | | off |\n"
 		"|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
-	for (int i = 0; i < 2; i++) {
-		add_best(study, strategies[i], 0);
-		add_best(study, strategies[i], 1);
+	for (int i = 0; i < CHUNKED; i++) {
+		add_best(study, chunked[i].strategy, 0);
+		add_best(study, chunked[i].strategy, 1);
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < CHUNKED; i++) {
 		char name[32];
-		snprintf(name, sizeof name, "chunks-%s", strategies[i]);
+		snprintf(name, sizeof name, "chunks-%s", chunked[i].strategy);
 		neap__figure_begin(&f, name);
-		panel(study, &f, strategies[i], 0);
-		panel(study, &f, strategies[i], 1);
-		NEAP_TRY(neap__study_figure(study, &f,
-			i ? "Short chunks take little memory and many calls; with more checkpoints "
-			    "a remote chunk is longer and fewer states travel."
-			  : "Longer chunks hold more tapes; more checkpoints that travel together "
-			    "wait less for slow memory and take room."));
+		panel(study, &f, chunked[i].strategy, 0);
+		panel(study, &f, chunked[i].strategy, 1);
+		NEAP_TRY(neap__study_figure(study, &f, chunked[i].caption));
 	}
 	return 0;
 }

@@ -237,7 +237,8 @@ static int run_size(
 /* In a short study the best alone. */
 static int is_run(const struct neap__study *study, const char *strategy)
 {
-	return study->options.scale == NEAP_STUDY_FULL || strcmp(strategy, "auto") == 0;
+	return study->options.scale == NEAP_STUDY_FULL ||
+	       neap_strategy_traits(strategy) & NEAP_STRATEGY_CHOOSES;
 }
 
 /* Runs a strategy at a size, and at smaller ones until the measured overhead is 10%. */

@@ -5,7 +5,6 @@
  * the asymptotics ask for; the others within the memory that `standard` takes.
  */
 #include <math.h>
-#include <string.h>
 #include "base/fail.h"
 #include "study/experiment.h"
 #include "study/net_cases.h"
@@ -17,22 +16,24 @@
 /* Those that share the memory of the first, and those with the least for their chunks. */
 static const char *const sharing[] = {
 	"standard", "revolve", "mixed", "disk-revolve", "async", "stream", "auto"};
-static const char *const cutting[] = {"remote", "hierarchical", "double"};
+static const struct length_cut {
+	const char *strategy;
+	int64_t checkpoints;
+	int remote; /* chunks within remote chunks of sqrt(T) steps */
+} cutting[] = {{"remote", 0, 0}, {"hierarchical", 4, 0}, {"double", 0, 1}};
 enum { SHARING = sizeof sharing / sizeof sharing[0], CUTTING = sizeof cutting / sizeof cutting[0] };
 static const char *const shown[] = {"reference", "standard", "remote", "hierarchical", "double",
 	"revolve", "async", "stream", "auto", NULL};
 
-/* Chunks that take the least memory; double's remote chunks have sqrt(T) steps. */
-static struct neap_params params_of(const struct neap_problem *p, const char *strategy)
+/* Chunks that take the least memory. */
+static struct neap_params params_of(const struct neap_problem *p, const struct length_cut *cut)
 {
 	double ratio = (double)p->chain.state / (double)p->chain.tape;
 	double root = ceil(sqrt((double)p->chain.steps));
-	struct neap_params params = {0};
+	struct neap_params params = {.checkpoints = cut->checkpoints};
 
 	params.chunk = (int64_t)fmax(1, round(sqrt((double)p->chain.steps * ratio)));
-	if (strcmp(strategy, "hierarchical") == 0)
-		params.checkpoints = 4;
-	if (strcmp(strategy, "double") == 0) {
+	if (cut->remote) {
 		params.remote_chunk = (int64_t)root;
 		params.chunk = (int64_t)fmin(root, fmax(1, round(sqrt(root * ratio))));
 	}
@@ -55,8 +56,9 @@ static int run_point(struct neap__study *study, const char *axis, const struct n
 	for (int i = 0; i < SHARING; i++)
 		cases[i] = (struct neap_compare_case){.strategy = sharing[i]};
 	for (int i = 0; i < CUTTING; i++)
-		cases[SHARING + i] = (struct neap_compare_case){
-			.strategy = cutting[i], .params = params_of(&p, cutting[i]), .least = 1};
+		cases[SHARING + i] = (struct neap_compare_case){.strategy = cutting[i].strategy,
+			.params = params_of(&p, &cutting[i]),
+			.least = 1};
 	o.cases = cases;
 	o.cases_count = SHARING + CUTTING;
 	NEAP_TRY(neap__net_rows(study, axis, net, &o));
@@ -95,8 +97,7 @@ struct curve {
 static void series(struct neap__study *study, struct neap__figure *f, const struct curve *c,
 	const char *strategy, const char *key, int look)
 {
-	const char *shade = strcmp(strategy, "reference") == 0 ? "bptt" : strategy;
-	neap__figure_series(f, shade, 0, key, look);
+	neap__figure_series(f, strategy, 0, key, look);
 	for (int i = 0; i < neap__points_count(study->points); i++)
 		if (neap__row_is(study, i, "axis", c->axis) &&
 			neap__row_is(study, i, "strategy", strategy))

@@ -28,51 +28,52 @@ extern "C" {
 #endif
 
 /*
- * Kinds and their names in specifications, options and files: X(enumerator, word). A table of the
- * names, in the order of the enumerators:
- *     #define NEAP_X(name, word) #word,
- *     static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
+ * Choices and their names, as specifications, settings and options spell them: X(CHOICE, name,
+ * meaning), in the order of the enum made from it. NEAP_CHOICE_NAME makes a list of the names.
  */
-#define NEAP_PRECISIONS(X)                                                                         \
-	X(NEAP_FLOAT, float)                                                                       \
-	X(NEAP_DOUBLE, double)
+/* clang-format off */
+#define NEAP_PRECISION_TABLE(X) \
+	X(NEAP_FLOAT, float, "32 bits") \
+	X(NEAP_DOUBLE, double, "64 bits")
 
 /* What happens to a membrane that spikes. */
-#define NEAP_RESETS(X)                                                                             \
-	X(NEAP_RESET_SUBTRACT, subtract) /* minus threshold, one step later (snnTorch) */          \
-	X(NEAP_RESET_ZERO, zero)	 /* to zero, one step later */                             \
-	X(NEAP_RESET_HARD, hard)	 /* to reset_value at once (SpikingJelly, Norse, NIR) */   \
-	X(NEAP_RESET_SOFT, soft)	 /* minus threshold at once */
+#define NEAP_RESET_TABLE(X) \
+	X(NEAP_RESET_SUBTRACT, subtract, "minus threshold, one step later (snnTorch)") \
+	X(NEAP_RESET_ZERO, zero, "to zero, one step later") \
+	X(NEAP_RESET_HARD, hard, "to reset_value at once (SpikingJelly, Norse, NIR)") \
+	X(NEAP_RESET_SOFT, soft, "minus threshold at once")
 
-/* The derivative that the backward pass takes for that of the step function, x = u - threshold. */
-#define NEAP_SURROGATES(X)                                                                         \
-	X(NEAP_TRIANGLE, triangle)     /* height max(0, 1 - |x|/width): compact */                 \
-	X(NEAP_BOXCAR, boxcar)	       /* 1/(2 width) [|x| <= width]: compact */                   \
-	X(NEAP_SUPERSPIKE, superspike) /* 1/(1 + k|x|)^2, k = 1/width */                           \
-	X(NEAP_SIGMOID, sigmoid)       /* k s(1 - s), s = 1/(1 + exp(-k x)), k = 1/width */        \
-	X(NEAP_ATAN, atan)	       /* (a/2)/(1 + (pi a x/2)^2), a = 1/width */                 \
-	X(NEAP_GAUSSIAN, gaussian)     /* exp(-x^2/(2 width^2))/(width sqrt(2 pi)) */
+/* The derivative of a spike at x = membrane - threshold; k = 1/width. */
+#define NEAP_SURROGATE_TABLE(X) \
+	X(NEAP_TRIANGLE, triangle, "height max(0, 1 - |x|/width): compact") \
+	X(NEAP_BOXCAR, boxcar, "1/(2 width) [|x| <= width]: compact") \
+	X(NEAP_SUPERSPIKE, superspike, "1/(1 + k|x|)^2") \
+	X(NEAP_SIGMOID, sigmoid, "k s(1 - s), s = 1/(1 + exp(-k x))") \
+	X(NEAP_ATAN, atan, "(k/2)/(1 + (pi k x/2)^2)") \
+	X(NEAP_GAUSSIAN, gaussian, "exp(-x^2/(2 width^2))/(width sqrt(2 pi))")
 
 /* What a layer learns beside its weights. */
-#define NEAP_LEARNS(X)                                                                             \
-	X(NEAP_LEARN_NONE, none)                                                                   \
-	X(NEAP_LEARN_TAU, tau) /* the time constants of its cell, of each unit */
+#define NEAP_LEARN_TABLE(X) \
+	X(NEAP_LEARN_NONE, none, "nothing") \
+	X(NEAP_LEARN_TAU, tau, "the time constants of its cell, of each unit")
 
 /* How outputs over time become one answer. */
-#define NEAP_READOUTS(X)                                                                           \
-	X(NEAP_READ_MEAN, mean) /* mean over the sample's own steps */                             \
-	X(NEAP_READ_SUM, sum)                                                                      \
-	X(NEAP_READ_LAST, last)                                                                    \
-	X(NEAP_READ_MAX, max)	      /* largest over time, each output for itself */              \
-	X(NEAP_READ_STEP, step)	      /* a loss at every step, averaged */                         \
-	X(NEAP_READ_SOFTMAX, softmax) /* sum over time of the softmax of the outputs */
+#define NEAP_READOUT_TABLE(X) \
+	X(NEAP_READ_MEAN, mean, "mean over the sample's own steps") \
+	X(NEAP_READ_SUM, sum, "sum over them") \
+	X(NEAP_READ_LAST, last, "the last step's") \
+	X(NEAP_READ_MAX, max, "largest over time, each output for itself") \
+	X(NEAP_READ_STEP, step, "a loss at every step, averaged") \
+	X(NEAP_READ_SOFTMAX, softmax, "sum over time of the softmax of the outputs")
+/* clang-format on */
 
-#define NEAP_X(name, word) name,
-enum neap_precision { NEAP_PRECISIONS(NEAP_X) };
-enum neap_reset { NEAP_RESETS(NEAP_X) };
-enum neap_surrogate { NEAP_SURROGATES(NEAP_X) };
-enum neap_learn { NEAP_LEARNS(NEAP_X) };
-enum neap_readout { NEAP_READOUTS(NEAP_X) };
+#define NEAP_CHOICE_NAME(choice, name, meaning) #name,
+#define NEAP_X(choice, name, meaning) choice,
+enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
+enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };
+enum neap_surrogate { NEAP_SURROGATE_TABLE(NEAP_X) };
+enum neap_learn { NEAP_LEARN_TABLE(NEAP_X) };
+enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
 #undef NEAP_X
 
 /*
@@ -179,7 +180,7 @@ struct neap_rate_penalty {
  * dz = d value / d z. target is NULL for classification, label -1 for regression.
  */
 struct neap_loss {
-	const char *name; /* "cross-entropy", "mse" */
+	const char *name;
 	double (*value)(int classes, const double *z, int label, const float *target, double *dz);
 };
 NEAP_API const struct neap_loss *neap_loss_find(const char *name);

@@ -118,16 +118,27 @@ NEAP_API const char *neap_action_name(int kind);
 NEAP_API const char *neap_action_show(
 	char room[NEAP_ACTION_TEXT], const struct neap_action *action);
 
+/*
+ * The parameters of strategies, each listed here and nowhere else: X(name, option, meaning).
+ * `option` is the name on the command line; those of the second table have no option.
+ */
+#define NEAP_PARAM_OPTION_TABLE(X)                                                                 \
+	X(chunk, "chunk", "steps between local checkpoints")                                       \
+	X(checkpoints, "checkpoints", "checkpoints kept (or, hierarchical, moved) together")       \
+	X(remote_chunk, "remote-chunk", "steps between remote checkpoints")
+#define NEAP_PARAM_FOUND_TABLE(X)                                                                  \
+	X(interval, "", "steps of a block, from one kept state to the next")                       \
+	X(period, "", "steps between the states that go to a slow tier")                           \
+	X(group, "", "no strategy has this one yet")                                               \
+	X(tail, "", "steps at the end that are in no block")                                       \
+	X(kept_tapes, "", "steps of a block whose tapes leave for a slow tier")
+#define NEAP_PARAM_TABLE(X) NEAP_PARAM_OPTION_TABLE(X) NEAP_PARAM_FOUND_TABLE(X)
+
 /* Parameters of a strategy; 0 means "choose the best". Unused ones are ignored. */
 struct neap_params {
-	int64_t chunk;	      /* c: steps between local checkpoints */
-	int64_t checkpoints;  /* k: local checkpoints (hierarchical: those that travel together) */
-	int64_t remote_chunk; /* R: steps between remote checkpoints */
-	int64_t interval;
-	int64_t period;
-	int64_t group;
-	int64_t tail;
-	int64_t kept_tapes;
+#define NEAP_X(name, option, meaning) int64_t name;
+	NEAP_PARAM_TABLE(NEAP_X)
+#undef NEAP_X
 	int64_t effort;	     /* simulations a search may take, or work worth as much; 0: 2000 */
 	int64_t reserved[4]; /* 0 */
 };
@@ -201,6 +212,19 @@ NEAP_API const char *neap_strategy_name(int index);
 /* One line about a strategy and its paper; NULL when there is none of that name. */
 NEAP_API const char *neap_strategy_about(const char *name);
 
+/* What a strategy is like, for programs that list or choose strategies. */
+enum neap_strategy_trait {
+	NEAP_STRATEGY_CHOOSES = 1,	   /* stands for the fastest of the others */
+	NEAP_STRATEGY_STAGES = 2,	   /* plans steps that differ (chain.stages) */
+	NEAP_STRATEGY_JOIN = 4,		   /* plans two chains into one loss (chain.join) */
+	NEAP_STRATEGY_TIERS = 8,	   /* its plans may use slow tiers */
+	NEAP_STRATEGY_REPLAYS = 16,	   /* needs chain.log, makes tapes again from logs */
+	NEAP_STRATEGY_TAPE_SLOTS = 32,	   /* its classic problem is NEAP_CHAIN_MIXED */
+	NEAP_STRATEGY_UNKNOWN_LENGTH = 64, /* runs a chain whose end only the model knows */
+};
+/* The bits of enum neap_strategy_trait that a strategy has; 0 when there is none of that name. */
+NEAP_API uint32_t neap_strategy_traits(const char *name);
+
 /*
  * Solves a problem by one strategy. Returns 0 when the question is well put,
  * also when the answer is "infeasible" (plan->feasible == 0); NEAP_EUSAGE for an
@@ -218,6 +242,12 @@ NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *p
  */
 NEAP_API int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound);
+
+/*
+ * Steps whose tapes the schedule of a feasible plan of `steps` steps holds in fast memory at a
+ * time. Where tapes vary, a budget must have room for the largest sum of so many neighbours.
+ */
+NEAP_API int64_t neap_plan_tapes_held(const struct neap_plan *plan, int64_t steps);
 
 /*
  * Opens the action stream of a feasible plan. Memory is O(slots + log T), never
@@ -363,8 +393,8 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With
  * no slow tier, the convex hull of the best recomputation; with slow tiers, the linear
- * program of src/plan/bound/lower_bound.c. Several tiers count as one with the sum of their rates.
- * Where steps differ, what the budget and the channels force at the turn
+ * program of src/plan/bound/lower_bound.c. Several tiers count as one with the sum of their
+ * rates. Where steps differ, what the budget and the channels force at the turn
  * (src/plan/bound/stage_bound.c).
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);

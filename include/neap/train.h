@@ -75,6 +75,10 @@ struct neap_train_progress {
 	int best; /* 1: the best on validation so far */
 };
 
+/* Optimizers, and schedules of the learning rate, in table order; NULL beyond the end. */
+NEAP_API const char *neap_optimizer_name(int index);
+NEAP_API const char *neap_learning_rate_name(int index);
+
 struct neap_train_options {
 	uint32_t size;	  /* sizeof(struct neap_train_options) */
 	const char *data; /* training set, a name for neap_dataset_open */
@@ -82,11 +86,11 @@ struct neap_train_options {
 	const char *out;  /* folder of the run */
 	int resume;	  /* 1: go on where `out` stands; afresh where it has no snapshot */
 	struct neap_net_options net; /* inputs, classes 0: from the data */
-	const char *loss;	     /* "cross-entropy" */
+	const char *loss;	     /* a name of neap_loss_at */
 	struct neap_rate_penalty rates;
-	const char *optimizer; /* "adam", "adamw", "sgd" */
+	const char *optimizer; /* a name of neap_optimizer_name */
 	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
-	const char *schedule; /* "cosine", "constant" */
+	const char *schedule; /* a name of neap_learning_rate_name */
 	int64_t warmup;	      /* updates */
 	double clip;	      /* global norm of the gradient; 0: off */
 	int epochs, batch;

@@ -37,3 +37,13 @@ void neap__text_free(struct neap__text *text)
 	free(text->data);
 	*text = (struct neap__text){0};
 }
+
+const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index))
+{
+	size_t n = 0;
+	room[0] = '\0';
+	for (int i = 0; name(i) && n < NEAP__NAMES_TEXT; i++)
+		n += (size_t)snprintf(
+			room + n, NEAP__NAMES_TEXT - n, "%s%s", i ? ", " : "", name(i));
+	return room;
+}

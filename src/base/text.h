@@ -17,4 +17,8 @@ NEAP_API int neap__text_add(struct neap__text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 NEAP_API void neap__text_free(struct neap__text *text);
 
+/* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */
+#define NEAP__NAMES_TEXT 200
+const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index));
+
 #endif

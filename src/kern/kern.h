@@ -96,8 +96,8 @@ struct neap__slope {
 };
 
 /* Rows of the surrogate tables, by enum neap_surrogate. */
-#define NEAP_X(name, word) +1
-enum { NEAP__SURROGATES = 0 NEAP_SURROGATES(NEAP_X) };
+#define NEAP_X(choice, name, meaning) +1
+enum { NEAP__SURROGATES = 0 NEAP_SURROGATE_TABLE(NEAP_X) };
 #undef NEAP_X
 
 /* Resets: `subtract` and `zero` come one step later, `hard` and `soft` at once (nn/cells/lif.c). */
@@ -231,12 +231,12 @@ NEAP__DECLARE_VECTOR(avx512)
 NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
 
 /* surrogate.c: rows of the reference table. */
-#define NEAP_X(enumerator, word)                                                                   \
-	void NEAP_R(neap__slope_##word)(                                                           \
+#define NEAP_X(choice, name, meaning)                                                                   \
+	void NEAP_R(neap__slope_##name)(                                                           \
 		real * out, const real *u, int n, const struct neap__slope *s);                    \
-	void NEAP_R(neap__integral_##word)(                                                        \
+	void NEAP_R(neap__integral_##name)(                                                        \
 		real * out, const real *u, int n, const struct neap__slope *s);
-NEAP_SURROGATES(NEAP_X)
+NEAP_SURROGATE_TABLE(NEAP_X)
 #undef NEAP_X
 
 #endif

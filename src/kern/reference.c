@@ -289,7 +289,7 @@ const struct neap__kernels neap__kernels_reference = {
 	.sum = sum,
 	.spikes = spikes,
 	.support = support,
-	.slope = {NEAP_SURROGATES(SLOPE)},
-	.integral = {NEAP_SURROGATES(INTEGRAL)},
+	.slope = {NEAP_SURROGATE_TABLE(SLOPE)},
+	.integral = {NEAP_SURROGATE_TABLE(INTEGRAL)},
 	.fold = fold,
 };

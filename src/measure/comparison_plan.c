@@ -3,23 +3,8 @@
 #include "measure/comparison.h"
 #include "base/checked.h"
 
-#include <string.h>
-
-enum { PLANS = 12 };
-
-/* Steps whose tapes a plan holds at a time. */
-static int64_t tapes_held(const struct neap_plan *plan, int64_t steps)
-{
-	if (strcmp(plan->chosen, "bptt") == 0)
-		return steps;
-	/* Where chunks leave, what is held while they wait for each other is about a tail. */
-	if (plan->blocks.record > 0 && plan->blocks.tail > plan->params.chunk)
-		return plan->blocks.tail;
-	int64_t interval = plan->params.interval, tail = plan->params.tail;
-	if (strcmp(plan->chosen, "replay") == 0)
-		return interval && (interval < tail || tail == 0) ? interval : tail;
-	return plan->params.chunk > 0 ? plan->params.chunk : 1;
-}
+/* Plans made at most until the tapes that one holds have room; each takes larger tapes. */
+#define PLANS_MOST 12
 
 int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	const char *strategy, uint64_t memory)
@@ -31,7 +16,7 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	int rc = 0;
 
 	*sweep = NULL;
-	for (int i = 0; i < (c->resumes ? 1 : PLANS); i++) {
+	for (int i = 0; i < (c->resumes ? 1 : PLANS_MOST); i++) {
 		neap_sweep_free(*sweep);
 		*sweep = NULL;
 		neap__comparison_ops(c, &ops, tape);
@@ -45,9 +30,9 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
 		if (rc < 0)
 			break;
-		double needed =
-			NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes,
-						    tapes_held(neap_sweep_plan(*sweep), steps));
+		double needed = NEAP__TAPE_MARGIN *
+				neap__tape_sizes_worst(&c->tapes,
+					neap_plan_tapes_held(neap_sweep_plan(*sweep), steps));
 		if (needed <= tape)
 			break;
 		tape = needed;

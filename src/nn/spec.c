@@ -15,10 +15,10 @@ enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
 #define NEAP_X(name, word) #word,
 static const char *const activations[] = {NEAP__ACTIVATIONS(NEAP_X) NULL};
-static const char *const learns[] = {NEAP_LEARNS(NEAP_X) NULL};
-static const char *const resets[] = {NEAP_RESETS(NEAP_X) NULL};
-static const char *const surrogates[] = {NEAP_SURROGATES(NEAP_X) NULL};
 #undef NEAP_X
+static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 
 /* A row a key, of the cells that have one of the traits `where`; `low` is excluded when open. */
 static const struct spec_key {

@@ -16,15 +16,10 @@ static int check_params(const struct neap_params *params)
 		const char *name;
 		int64_t value;
 	} rows[] = {
-		{"chunk", params->chunk},
-		{"checkpoints", params->checkpoints},
-		{"remote_chunk", params->remote_chunk},
-		{"interval", params->interval},
-		{"period", params->period},
-		{"group", params->group},
-		{"tail", params->tail},
-		{"kept_tapes", params->kept_tapes},
-		{"effort", params->effort},
+#define NEAP__X(param, option, meaning) {#param, params->param},
+		NEAP_PARAM_TABLE(NEAP__X)
+#undef NEAP__X
+			{"effort", params->effort},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value < 0)

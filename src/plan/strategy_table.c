@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_table.c: the table, and the public questions that its rows answer. */
 #include "plan/strategy_table.h"
 #include "plan/core/strategy.h"
 
@@ -31,4 +32,22 @@ const char *neap_strategy_about(const char *name)
 {
 	const struct neap__strategy *row = neap__strategy_find(name);
 	return row ? row->about : NULL;
+}
+
+uint32_t neap_strategy_traits(const char *name)
+{
+	const struct neap__strategy *row = neap__strategy_find(name);
+	return row ? row->traits : 0;
+}
+
+int64_t neap_plan_tapes_held(const struct neap_plan *plan, int64_t steps)
+{
+	const struct neap__strategy *row = neap__strategy_find(plan->chosen);
+	int64_t chunk = plan->params.chunk;
+	if (row && row->tapes_held)
+		return row->tapes_held(plan, steps);
+	/* Chunks that leave and wait for each other hold about as much as the tail. */
+	if (plan->blocks.record > 0 && plan->blocks.tail > chunk)
+		return plan->blocks.tail;
+	return chunk > 0 ? chunk : 1;
 }

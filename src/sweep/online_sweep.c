@@ -12,8 +12,7 @@
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
 #include "plan/core/sizing.h"
-
-#include <string.h>
+#include "plan/core/strategy.h"
 
 #define UNKNOWN (INT64_MAX / 4)
 
@@ -25,7 +24,7 @@ static int check(const struct neap_sweep *s)
 	if (o->ntiers > 0 || o->saved || s->open)
 		return neap__fail(
 			NEAP_EUSAGE, "a chain of unknown length takes no slow tiers and no plan");
-	if (o->strategy && strcmp(o->strategy, "online") != 0)
+	if (o->strategy && !(neap_strategy_traits(o->strategy) & NEAP_STRATEGY_UNKNOWN_LENGTH))
 		return neap__fail(
 			NEAP_EUSAGE, "%s: needs to know the length of the chain", o->strategy);
 	return 0;
@@ -41,10 +40,9 @@ int neap__online_plan(struct neap_sweep *s)
 	NEAP_TRY(neap_online_create(&trial, &s->problem));
 	int64_t leaf = neap__online_leaf(trial), slots = neap__online_slots(&s->problem);
 	neap_online_free(trial);
-	s->plan = (struct neap_plan){
-		.size = sizeof(struct neap_plan),
-		.strategy = "online",
-		.chosen = "online",
+	s->plan = (struct neap_plan){.size = sizeof(struct neap_plan),
+		.strategy = neap__strategy_online.name,
+		.chosen = neap__strategy_online.name,
 		.feasible = 1,
 		.params.checkpoints = slots,
 		.slots = slots,

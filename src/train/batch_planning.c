@@ -111,8 +111,11 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	const struct {
 		const char *name;
 		int64_t value;
-	} rows[] = {{"chunk", plan->params.chunk}, {"checkpoints", plan->params.checkpoints},
-		{"remote-chunk", plan->params.remote_chunk}};
+	} rows[] = {
+#define NEAP__X(param, option, meaning) {option, plan->params.param},
+		NEAP_PARAM_OPTION_TABLE(NEAP__X)
+#undef NEAP__X
+	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value)
@@ -132,7 +135,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		return;
 	const char *name;
 	for (int i = 0; (name = neap_strategy_name(i)); i++) {
-		if (strcmp(name, plan->strategy) == 0 ||
+		if (neap_strategy_traits(name) & NEAP_STRATEGY_CHOOSES ||
 			neap_plan_make(&other, problem, name, NULL) < 0 || !other.feasible)
 			continue;
 		fit++;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* learning_rate.c: the table of schedules, one function each, and the linear warm-up. */
 #include "train/learning_rate.h"
+#include <neap/train.h>
 #include "base/fail.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,12 +21,21 @@ static double constant(double done)
 
 static const struct neap__learning_rate schedules[] = {{"cosine", cosine}, {"constant", constant}};
 
+enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
+
+const char *neap_learning_rate_name(int index)
+{
+	return index >= 0 && index < SCHEDULES ? schedules[index].name : NULL;
+}
+
 const struct neap__learning_rate *neap__learning_rate_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
+	char known[NEAP__NAMES_TEXT];
+	for (int i = 0; i < SCHEDULES; i++)
 		if (strcmp(schedules[i].name, name) == 0)
 			return &schedules[i];
-	neap__fail(NEAP_EUSAGE, "unknown schedule '%s'; cosine and constant are known", name);
+	neap__fail(NEAP_EUSAGE, "unknown schedule '%s'; %s are known", name,
+		neap__names_text(known, neap_learning_rate_name));
 	return NULL;
 }
 

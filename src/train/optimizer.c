@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c: the table of rules, the moments of a net's tensors, one update of them all. */
 #include "train/optimizer.h"
+#include <neap/train.h>
 #include "base/fail.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct neap__rule *const rules[] = {&neap__adam, &neap__adamw, &neap__sgd};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+const char *neap_optimizer_name(int index)
+{
+	return index >= 0 && index < RULES ? rules[index]->name : NULL;
+}
 
 const struct neap__rule *neap__rule_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+	char known[NEAP__NAMES_TEXT];
+	for (int i = 0; i < RULES; i++)
 		if (strcmp(rules[i]->name, name) == 0)
 			return rules[i];
-	neap__fail(NEAP_EUSAGE, "unknown optimizer '%s'; adam, adamw and sgd are known", name);
+	neap__fail(NEAP_EUSAGE, "unknown optimizer '%s'; %s are known", name,
+		neap__names_text(known, neap_optimizer_name));
 	return NULL;
 }
 

@@ -10,12 +10,11 @@
 
 enum setting_kind { TEXT, COUNT, WHOLE, SEED, REAL, CHOICE };
 
-static const char *const precisions[] = {"float", "double", NULL};
-static const char *const resets[] = {"subtract", "zero", "hard", "soft", NULL};
-static const char *const surrogates[] = {
-	"triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", NULL};
-static const char *const learns[] = {"none", "tau", NULL};
-static const char *const readouts[] = {"mean", "sum", "last", "max", "step", "softmax", NULL};
+static const char *const precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
 
 struct train_setting {
 	const char *name;

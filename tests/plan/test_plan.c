@@ -86,6 +86,54 @@ static void names(void **state)
 	assert_string_equal(neap_action_name(NEAP_ACTION_KINDS), "?");
 }
 
+/* What a row says of its strategy is what its plans are like. */
+static void traits(void **state)
+{
+	struct neap_problem p = {.chain = {.steps = 200,
+					 .state = 64,
+					 .live = 64,
+					 .tape = 64,
+					 .adjoint = 64,
+					 .advance = 1e-3,
+					 .record = 1e-3,
+					 .backward = 2e-3},
+		.memory = 3000,
+		.ntiers = 1};
+	p.tiers[0] = (struct neap_tier_spec){.name = "disk",
+		.capacity = NEAP_INFINITE,
+		.write_rate = 1e6,
+		.read_rate = 1e6,
+		.flags = NEAP_TIER_DUPLEX};
+	(void)state;
+	int choosing = 0, beyond = 0;
+	for (int n = 0; neap_strategy_name(n); n++) {
+		struct neap_plan plan;
+		const char *name = neap_strategy_name(n);
+		uint32_t bits = neap_strategy_traits(name);
+		p.chain.log = bits & NEAP_STRATEGY_REPLAYS ? 8 : 0;
+		p.chain.replay = p.chain.log ? 1e-3 : 0;
+		assert_int_equal(neap_plan_make(&plan, &p, name, NULL), 0);
+		choosing += (bits & NEAP_STRATEGY_CHOOSES) != 0;
+		beyond += plan.feasible && plan.slow_bytes > 0;
+		if (plan.slow_bytes > 0 && !(bits & NEAP_STRATEGY_TIERS))
+			fail_msg("%s uses a tier", name);
+		if (plan.feasible && plan.chosen == plan.strategy) {
+			int64_t held = neap_plan_tapes_held(&plan, p.chain.steps);
+			assert_in_range(held, 1, p.chain.steps);
+		}
+		if (bits & NEAP_STRATEGY_REPLAYS) {
+			p.chain.log = 0;
+			p.chain.replay = 0;
+			assert_int_equal(neap_plan_make(&plan, &p, name, NULL), 0);
+			assert_false(plan.feasible);
+		}
+	}
+	assert_int_equal(choosing, 1);
+	assert_true(beyond >= 5);
+	assert_int_equal(neap_strategy_traits("nonesuch"), 0);
+	assert_int_equal(neap_strategy_traits(NULL), 0);
+}
+
 /* T = 0: every strategy, any budget: nothing but the turn. */
 static void no_steps(void **state)
 {
@@ -435,6 +483,7 @@ int main(void)
 		cmocka_unit_test(tier_seconds),
 		cmocka_unit_test(checks),
 		cmocka_unit_test(names),
+		cmocka_unit_test(traits),
 		cmocka_unit_test(no_steps),
 		cmocka_unit_test(one_step),
 		cmocka_unit_test(classic),

@@ -42,11 +42,11 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_chain *chain = &problem->chain;
 	*plan = (struct neap_plan){.size = sizeof *plan};
 	plan->strategy = plan->chosen = row->name;
-	if (chain->join && !row->takes_join) {
+	if (chain->join && !(row->traits & NEAP_STRATEGY_JOIN)) {
 		neap__refuse(plan, 0, "plans one chain");
 		return 0;
 	}
-	if (chain->stages && !row->takes_stages) {
+	if (chain->stages && !(row->traits & NEAP_STRATEGY_STAGES)) {
 		neap__refuse(plan, 0, "needs a uniform chain");
 		return 0;
 	}

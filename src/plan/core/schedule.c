@@ -230,8 +230,8 @@ int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__
 		s->refill = refill_list;
 	else if (problem->chain.steps == 0)
 		s->refill = refill_empty, s->plan.slots = 0;
-	else if ((problem->chain.stages && !row->takes_stages) ||
-		 (problem->chain.join && !row->takes_join))
+	else if ((problem->chain.stages && !(row->traits & NEAP_STRATEGY_STAGES)) ||
+		 (problem->chain.join && !(row->traits & NEAP_STRATEGY_JOIN)))
 		rc = neap__fail(NEAP_EUSAGE, "schedule: %s: not a problem it plans", row->name);
 	else if (plan->tier < 0 || plan->tier > problem->ntiers || plan->stage_slots < 0 ||
 		 plan->stage_slots > NEAP__OUTBOX_MOST)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy.h: a row of the table of strategies. To add a strategy: a new file in
+ * strategy.h: a row of the table of strategies. The row holds everything that other code asks
+ * of a strategy, so that no other code compares names. To add a strategy: a new file in
  * strategies/ with its row, and a line in NEAP__STRATEGY_TABLE.
  */
 #ifndef NEAP_PLAN_CORE_STRATEGY_H
@@ -8,6 +9,10 @@
 
 #include <neap/plan.h>
 #include "plan/core/sizing.h"
+
+/* Processor seconds that a plan of 10^6 steps may take (targets of `neap bench planner`). */
+#define NEAP__PLANS_IN_CLOSED_FORM 20e-3
+#define NEAP__PLANS_BY_SEARCH 1.0 /* dynamic programming or a search */
 
 struct neap__strategy {
 	const char *name;
@@ -21,8 +26,13 @@ struct neap__strategy {
 		const struct neap_params *fixed);
 	/* Sets s->refill and s->self from s->problem and s->plan. */
 	int (*open)(struct neap_schedule *s);
-	int takes_stages; /* plans chains whose steps differ (chain.stages) */
-	int takes_join;	  /* plans two chains that meet in one loss (chain.join) */
+	/* neap_plan_tapes_held of a feasible plan of this row; NULL: tapes come in chunks. */
+	int64_t (*tapes_held)(const struct neap_plan *plan, int64_t steps);
+	uint32_t traits; /* enum neap_strategy_trait */
+	/* The rest serves apps/ alone. */
+	double plan_seconds; /* NEAP__PLANS_...; 0: `neap bench planner` leaves it out */
+	const char *color;   /* of its series in figures, "#rrggbb"; NULL: none of its own */
+	int mark;	     /* of its points there, gnuplot's number of a point type */
 };
 
 /*

@@ -139,4 +139,8 @@ const struct neap__strategy neap__strategy_async = {
 	.about = "a state as often as the tier takes one, Revolve in between (arXiv 1806.01117)",
 	.solve = solve,
 	.open = neap__block_plan_open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#CC6677",
+	.mark = 6,
 };

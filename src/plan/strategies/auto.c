@@ -113,6 +113,9 @@ const struct neap__strategy neap__strategy_auto = {
 	.about = "the fastest feasible of all strategies, by simulation",
 	.solve = solve,
 	.open = open,
-	.takes_stages = 1,
-	.takes_join = 1,
+	.traits = NEAP_STRATEGY_CHOOSES | NEAP_STRATEGY_STAGES | NEAP_STRATEGY_JOIN |
+		  NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_BY_SEARCH,
+	.color = "#882255",
+	.mark = 15,
 };

@@ -48,9 +48,19 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
+static int64_t every_tape(const struct neap_plan *plan, int64_t steps)
+{
+	(void)plan;
+	return steps;
+}
+
 const struct neap__strategy neap__strategy_bptt = {
 	.name = "bptt",
 	.about = "every tape kept, nothing recomputed: plain backpropagation through time",
 	.solve = solve,
 	.open = open,
+	.tapes_held = every_tape,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#000000",
+	.mark = 7,
 };

@@ -309,5 +309,5 @@ const struct neap__strategy neap__strategy_chain = {
 	.about = "stages of different sizes and costs, by dynamic programming (after rotor)",
 	.solve = solve,
 	.open = open,
-	.takes_stages = 1,
+	.traits = NEAP_STRATEGY_STAGES,
 };

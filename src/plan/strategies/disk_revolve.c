@@ -34,4 +34,8 @@ const struct neap__strategy neap__strategy_disk_revolve = {
 		 "others 2016)",
 	.solve = solve,
 	.open = neap__level_search_open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_BY_SEARCH,
+	.color = "#999933",
+	.mark = 10,
 };

@@ -450,4 +450,8 @@ const struct neap__strategy neap__strategy_double = {
 		"slow memory every remote chunk, `standard` inside each (arXiv 2412.11810, Double)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#332288",
+	.mark = 13,
 };

@@ -37,4 +37,8 @@ const struct neap__strategy neap__strategy_h_revolve = {
 		 "2020)",
 	.solve = solve,
 	.open = neap__level_search_open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_BY_SEARCH,
+	.color = "#777777",
+	.mark = 16,
 };

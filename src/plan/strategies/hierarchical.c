@@ -348,4 +348,8 @@ const struct neap__strategy neap__strategy_hierarchical = {
 		 "Hierarchical)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#AA4499",
+	.mark = 11,
 };

@@ -170,5 +170,5 @@ const struct neap__strategy neap__strategy_join = {
 	.about = "two chains into one loss, the fewest advance steps",
 	.solve = solve,
 	.open = open,
-	.takes_join = 1,
+	.traits = NEAP_STRATEGY_JOIN,
 };

@@ -190,4 +190,8 @@ const struct neap__strategy neap__strategy_mixed = {
 	.about = "Revolve whose leaves keep as many tapes as fit; slots hold a state or a tape",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TAPE_SLOTS,
+	.plan_seconds = NEAP__PLANS_BY_SEARCH,
+	.color = "#777777",
+	.mark = 12,
 };

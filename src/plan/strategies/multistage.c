@@ -264,4 +264,8 @@ const struct neap__strategy neap__strategy_multistage = {
 		 "2009)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#777777",
+	.mark = 2,
 };

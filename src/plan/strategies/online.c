@@ -146,4 +146,7 @@ const struct neap__strategy neap__strategy_online = {
 	.about = "checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_UNKNOWN_LENGTH,
+	.color = "#777777",
+	.mark = 14,
 };

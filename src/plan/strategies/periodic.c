@@ -257,4 +257,8 @@ const struct neap__strategy neap__strategy_periodic = {
 	.about = "a state to a slow tier every period, Revolve between (Aupy and Herrmann 2017)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_BY_SEARCH,
+	.color = "#777777",
+	.mark = 3,
 };

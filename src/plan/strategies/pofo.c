@@ -89,5 +89,5 @@ const struct neap__strategy neap__strategy_pofo = {
 		 "2021)",
 	.solve = solve,
 	.open = open,
-	.takes_stages = 1,
+	.traits = NEAP_STRATEGY_STAGES | NEAP_STRATEGY_TIERS,
 };

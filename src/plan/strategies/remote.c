@@ -180,4 +180,8 @@ const struct neap__strategy neap__strategy_remote = {
 		"a checkpoint every chunk of steps, each in slow memory (arXiv 2412.11810, Remote)",
 	.solve = solve,
 	.open = open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#88CCEE",
+	.mark = 9,
 };

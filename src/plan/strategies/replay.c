@@ -374,9 +374,21 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
+/* Tapes are made again for one block, or for the tail, at a time. */
+static int64_t tapes_of_a_block(const struct neap_plan *plan, int64_t steps)
+{
+	int64_t interval = plan->params.interval, tail = plan->params.tail;
+	(void)steps;
+	return interval && (interval < tail || tail == 0) ? interval : tail;
+}
+
 const struct neap__strategy neap__strategy_replay = {
 	.name = "replay",
 	.about = "tapes made again, block by block, from states and a log of what each step did",
 	.solve = solve,
 	.open = open,
+	.tapes_held = tapes_of_a_block,
+	.traits = NEAP_STRATEGY_TIERS | NEAP_STRATEGY_REPLAYS,
+	.color = "#777777",
+	.mark = 1,
 };

@@ -92,4 +92,7 @@ const struct neap__strategy neap__strategy_revolve = {
 	.about = "the fewest forward steps for a number of slots (Griewank and Walther 2000)",
 	.solve = solve,
 	.open = open,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#117733",
+	.mark = 4,
 };

@@ -113,4 +113,7 @@ const struct neap__strategy neap__strategy_standard = {
 		 "Standard)",
 	.solve = solve,
 	.open = open,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#DDAA33",
+	.mark = 5,
 };

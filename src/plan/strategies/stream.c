@@ -131,4 +131,8 @@ const struct neap__strategy neap__strategy_stream = {
 	.about = "every step recorded once, the tapes sent to slow memory and read back",
 	.solve = solve,
 	.open = neap__block_plan_open,
+	.traits = NEAP_STRATEGY_TIERS,
+	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
+	.color = "#44AA99",
+	.mark = 8,
 };
