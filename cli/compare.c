@@ -137,7 +137,7 @@ static int print_json(
 {
 	const struct neap_chain *c = &result->problem.chain;
 	struct neap__json report = {0}, *to = &report;
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 
 	neap_machine_describe(&machine);
 	neap__json_begin(to, NULL, '{');

@@ -93,7 +93,7 @@ static int best_named(struct neap_plan *best, const struct neap_problem *p)
 {
 	best->feasible = 0;
 	for (int i = 0; neap_strategy_name(i); i++) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		if (neap_strategy_traits(neap_strategy_name(i)) & NEAP_STRATEGY_CHOOSES)
 			continue;
 		NEAP_TRY(neap_plan_make(&plan, p, neap_strategy_name(i), NULL));

@@ -55,7 +55,7 @@ static int million(struct neap__bench *bench, const struct neap__strategy *strat
 		return 0;
 	for (int i = 0; i < n; i++) {
 		struct neap_bench_row row = {.target = strategy->plan_seconds};
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		NEAP_TRY(time_runs(&row, &plan, bench, &problems[i].problem, strategy->name));
 		feasible += plan.feasible;
 		snprintf(row.what, sizeof row.what, "slowest of %d: %s", n, problems[i].name);

@@ -271,8 +271,8 @@ static void outer(real *g, const struct neap__outer *o)
 		}
 }
 
-#define SLOPE(enumerator, word) [enumerator] = NEAP_R(neap__slope_##word),
-#define INTEGRAL(enumerator, word) [enumerator] = NEAP_R(neap__integral_##word),
+#define SLOPE(choice, name, meaning) [choice] = NEAP_R(neap__slope_##name),
+#define INTEGRAL(choice, name, meaning) [choice] = NEAP_R(neap__integral_##name),
 
 const struct neap__kernels neap__kernels_reference = {
 	.name = "reference",

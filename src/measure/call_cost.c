@@ -98,7 +98,7 @@ static int measure(
 	struct neap__costs *costs, struct sweep_pair *pair, const struct neap_objective *objective)
 {
 	double calls[PAIRS], copies[PAIRS], planned = planned_copies(pair->single, costs);
-	struct neap_sweep_stats ranges, single;
+	struct neap_sweep_stats ranges = {.size = sizeof ranges}, single = {.size = sizeof single};
 	int n = 0;
 
 	for (int i = 0; i <= PAIRS; i++) {

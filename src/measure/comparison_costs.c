@@ -92,7 +92,7 @@ static void take_known(struct neap__costs *costs, const struct neap_chain *known
 static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tapes)
 {
 	struct neap__pace_probe *probe = &c->probe;
-	struct neap_sweep_stats stats;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct neap_net_result found;
 	struct neap_sweep *stream = NULL;
 	double loss;

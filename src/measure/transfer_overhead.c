@@ -157,7 +157,7 @@ static int by_seconds(const void *a, const void *b)
 int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
 {
 	const struct neap_batch *batch = &c->probe.batch;
-	struct neap_sweep_stats stats = {0};
+	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct probe_run runs[PAIRS + 1];
 	struct neap_net_sizes sizes;
 	double lost[PAIRS], start = neap__seconds();

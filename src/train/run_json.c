@@ -16,7 +16,7 @@
 
 static void add_machine(struct neap__json *root)
 {
-	struct neap_machine machine;
+	struct neap_machine machine = {.size = sizeof machine};
 
 	neap_machine_describe(&machine);
 	neap__json_begin(root, "machine", '{');

@@ -89,14 +89,15 @@ static void names(void **state)
 /* What a row says of its strategy is what its plans are like. */
 static void traits(void **state)
 {
-	struct neap_problem p = {.chain = {.steps = 200,
-					 .state = 64,
-					 .live = 64,
-					 .tape = 64,
-					 .adjoint = 64,
-					 .advance = 1e-3,
-					 .record = 1e-3,
-					 .backward = 2e-3},
+	struct neap_problem p = {.size = sizeof p,
+		.chain = {.steps = 200,
+			.state = 64,
+			.live = 64,
+			.tape = 64,
+			.adjoint = 64,
+			.advance = 1e-3,
+			.record = 1e-3,
+			.backward = 2e-3},
 		.memory = 3000,
 		.ntiers = 1};
 	p.tiers[0] = (struct neap_tier_spec){.name = "disk",
@@ -107,7 +108,7 @@ static void traits(void **state)
 	(void)state;
 	int choosing = 0, beyond = 0;
 	for (int n = 0; neap_strategy_name(n); n++) {
-		struct neap_plan plan;
+		struct neap_plan plan = {.size = sizeof plan};
 		const char *name = neap_strategy_name(n);
 		uint32_t bits = neap_strategy_traits(name);
 		p.chain.log = bits & NEAP_STRATEGY_REPLAYS ? 8 : 0;

@@ -35,8 +35,9 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 		fixed->remote_chunk || fixed->interval)
 		return 0;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {
-			.strategy = neap__strategy_auto.name, .chosen = neap__strategy_auto.name};
+		struct neap_plan trial = {.size = sizeof trial,
+			.strategy = neap__strategy_auto.name,
+			.chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
 		NEAP_TRY(neap__block_search(&trial, problem, tier, effort / problem->ntiers + 1,
@@ -73,7 +74,7 @@ static int solve(
 	uint64_t least = 0;
 	int found = 0;
 	for (int i = 0; neap__strategies[i]; i++) {
-		struct neap_plan trial;
+		struct neap_plan trial = {.size = sizeof trial};
 		if (found && plan->makespan <= bound * (1 + FASTER))
 			break; /* no other row can be faster */
 		if (neap__strategies[i] == &neap__strategy_auto)

@@ -269,7 +269,7 @@ static int verify_all(struct neap_verdict *verdict, const struct neap_problem *p
 	if (problem->chain.stages)
 		return neap__stages_verify(verdict, problem, schedule);
 	if (problem->chain.join)
-		return neap__join_verify(verdict, problem, schedule);
+		return neap__verify_join(verdict, problem, schedule);
 	neap__rules_begin(&v.rules, problem, verdict, SLOTS_MOST);
 	int rc = neap__rules_pass(schedule, verdict, 0, perform, &v);
 	if (rc == 0)
