@@ -12,5 +12,4 @@
 #include <neap/trace.h>
 #include <neap/machine.h>
 
-
 #endif

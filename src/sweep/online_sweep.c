@@ -40,7 +40,8 @@ int neap__online_plan(struct neap_sweep *s)
 	NEAP_TRY(neap_online_create(&trial, &s->problem));
 	int64_t leaf = neap__online_leaf(trial), slots = neap__online_slots(&s->problem);
 	neap_online_free(trial);
-	s->plan = (struct neap_plan){.size = sizeof(struct neap_plan),
+	s->plan = (struct neap_plan){
+		.size = sizeof(struct neap_plan),
 		.strategy = neap__strategy_online.name,
 		.chosen = neap__strategy_online.name,
 		.feasible = 1,

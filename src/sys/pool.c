@@ -29,9 +29,10 @@ struct worker {
 	unsigned long moved_at; /* the job at which it last moved to another processor; its own */
 };
 
-#define SPIN_SECONDS 50e-6 /* the time that a sleeping thread of a virtual machine takes to wake   \
-			    */
-#define SPINS_A_CLOCK 64   /* pauses between two looks at the clock, since the clock costs more */
+#define SPIN_SECONDS                                                                               \
+	50e-6		 /* the time that a sleeping thread of a virtual machine takes to wake     \
+			  */
+#define SPINS_A_CLOCK 64 /* pauses between two looks at the clock, since the clock costs more */
 #define JOBS_BETWEEN_MOVES 64 /* at least: a move costs as much as some jobs */
 
 /*
