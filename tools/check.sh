@@ -24,6 +24,9 @@ step() { # name, command...
 step floors tools/floors.py
 step names tools/names.py
 step format tools/format.sh
+if [ "${2:-}" = --big ] && [ "$(id -u)" = 0 ]; then
+	step alone tools/alone.sh
+fi
 meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
 run=$?
 read -r ok bad skipped < <(python3 tools/count.py "$build/meson-logs/testlog.junit.xml")
