@@ -48,7 +48,7 @@ void neap__action_list_free(struct neap__action_list *x)
 }
 
 struct list_reading {
-	struct neap__action_list script;
+	struct neap__action_list list;
 	int64_t next;
 };
 
@@ -57,26 +57,26 @@ struct list_reading {
 static int refill(struct neap_schedule *s)
 {
 	struct list_reading *r = s->self;
-	for (int i = 0; i < HANDFUL && r->next < r->script.n; i++)
-		neap__emit(s, &r->script.a[r->next++]);
+	for (int i = 0; i < HANDFUL && r->next < r->list.n; i++)
+		neap__emit(s, &r->list.a[r->next++]);
 	return 0;
 }
 
 static void fini(struct neap_schedule *s)
 {
 	struct list_reading *r = s->self;
-	neap__action_list_free(&r->script);
+	neap__action_list_free(&r->list);
 }
 
-int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *script)
+int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *list)
 {
 	struct list_reading *r = calloc(1, sizeof *r);
 	if (!r) {
-		neap__action_list_free(script);
+		neap__action_list_free(list);
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	}
-	r->script = *script;
-	memset(script, 0, sizeof *script);
+	r->list = *list;
+	memset(list, 0, sizeof *list);
 	s->self = r;
 	s->refill = refill;
 	s->fini = fini;

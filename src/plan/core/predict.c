@@ -17,15 +17,15 @@
 struct watch {
 	struct neap_schedule *s;
 	struct neap__clock clock;
-	struct neap__steady rhythm;
+	struct neap__steady steady;
 	int64_t units, waited; /* in the period at hand; periods without a rhythm */
 };
 
 /* Leaves out as many periods of `every` units. */
-static void leap(struct watch *w, int64_t periods, int64_t every)
+static void skip_periods(struct watch *w, int64_t periods, int64_t every)
 {
 	struct neap__clock *k = &w->clock;
-	const struct neap__clock *b = neap__steady_leap(&w->rhythm, k, periods);
+	const struct neap__clock *b = neap__steady_leap(&w->steady, k, periods);
 	for (int i = 0; i < k->highest; i++) {
 		if (k->tickets[i].tier < 0)
 			continue;
@@ -36,7 +36,7 @@ static void leap(struct watch *w, int64_t periods, int64_t every)
 			neap__steady_move(k->tickets[i].end, b->tickets[i].end, periods);
 	}
 	w->s->skip(w->s, periods * every);
-	neap__steady_forget(&w->rhythm, k);
+	neap__steady_forget(&w->steady, k);
 	w->waited = 0;
 }
 
@@ -47,23 +47,23 @@ static void pause_at(struct watch *w)
 	if (!w->s->alike || (alike = w->s->alike(w->s, &every)) < 0)
 		return;
 	if (alike == 0) {
-		neap__steady_forget(&w->rhythm, &w->clock);
+		neap__steady_forget(&w->steady, &w->clock);
 		w->waited = 0;
 		return;
 	}
-	if (w->rhythm.begun && ++w->units < every)
+	if (w->steady.begun && ++w->units < every)
 		return;
-	if (w->rhythm.begun) {
+	if (w->steady.begun) {
 		int64_t most = alike / every - 1;
-		int64_t periods = neap__steady_end(&w->rhythm, &w->clock, 0, most);
-		if (periods < 1 && most > 0 && neap__steady_watched(&w->rhythm) &&
+		int64_t periods = neap__steady_end(&w->steady, &w->clock, 0, most);
+		if (periods < 1 && most > 0 && neap__steady_watched(&w->steady) &&
 			++w->waited > PATIENCE_MOST)
 			periods = most;
 		if (periods > 0)
-			leap(w, periods, every);
+			skip_periods(w, periods, every);
 	}
 	w->units = 0;
-	neap__steady_begin(&w->rhythm, &w->clock);
+	neap__steady_begin(&w->steady, &w->clock);
 }
 
 static int drive(struct watch *w, struct neap_plan *plan)

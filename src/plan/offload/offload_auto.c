@@ -13,7 +13,7 @@
 #define EFFORT 2000
 #define NODES 30 /* of the exact search, a simulation's worth of work */
 
-/* Where an exact schedule is faster than the outlines', takes it. */
+/* Where an exact schedule is faster than the choices', takes it. */
 static int exact(
 	struct neap__action_list *out, const struct neap__offload_search *x, int64_t effort)
 {
@@ -57,44 +57,44 @@ static int make(struct neap__action_list *out, const struct neap_problem *p, int
 
 int neap__offload_auto_solve(struct neap_plan *plan, const struct neap_problem *p, int64_t effort)
 {
-	struct neap__action_list script = {0};
+	struct neap__action_list list = {0};
 	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
 		return 0;
 	if (effort <= 0)
 		effort = EFFORT;
-	int rc = make(&script, p, effort);
+	int rc = make(&list, p, effort);
 	if (rc == 0) {
 		plan->params.effort = effort;
-		rc = neap__action_list_measure(plan, p, &script);
+		rc = neap__action_list_measure(plan, p, &list);
 	}
-	neap__action_list_free(&script);
+	neap__action_list_free(&list);
 	return rc == NEAP_EINFEASIBLE ? 0 : rc;
 }
 
 int neap__offload_auto_open(struct neap_schedule *s)
 {
-	struct neap__action_list script = {0};
+	struct neap__action_list list = {0};
 	int rc = s->problem.ntiers > 0
-			 ? make(&script, &s->problem, s->plan.params.effort)
+			 ? make(&list, &s->problem, s->plan.params.effort)
 			 : neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (rc == 0)
-		return neap__action_list_open(s, &script);
-	neap__action_list_free(&script);
+		return neap__action_list_open(s, &list);
+	neap__action_list_free(&list);
 	return rc;
 }
 
 int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)
 {
 	struct neap__offload_search x;
-	struct neap__action_list script = {0};
+	struct neap__action_list list = {0};
 	int rc = neap__offload_search_init(&x, p, 0);
 	if (rc == 0)
 		rc = neap__offload_search_greedy(&x);
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__offload_search_script(&x, &script);
+		rc = neap__offload_search_script(&x, &list);
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__action_list_measure(plan, p, &script);
-	neap__action_list_free(&script);
+		rc = neap__action_list_measure(plan, p, &list);
+	neap__action_list_free(&list);
 	neap__offload_search_fini(&x);
 	return rc;
 }

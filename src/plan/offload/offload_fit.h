@@ -34,7 +34,7 @@ enum { NEAP__FLIGHTS = 64 };
 struct neap__offload {
 	const struct neap_problem *problem;
 	const struct neap__action_list *plain;
-	struct neap__offload_item *cargo;
+	struct neap__offload_item *items;
 	int64_t n, room;
 
 	/* Of the last fit. */
@@ -42,11 +42,11 @@ struct neap__offload {
 	int64_t fails_at, short_by; /* the action that does not fit, by so many bytes */
 	int full;		    /* a tier's capacity is too small */
 
-	struct neap__stage_memory ledger;
+	struct neap__stage_memory memory;
 	struct neap__clock clock;
 	int64_t *profile, *out_at, *in_at; /* [positions] */
-	int64_t positions, memory;
-	int64_t *slots, *tapes; /* [steps + 2] cargo there now, -1: none */
+	int64_t positions, budget;
+	int64_t *slots, *tapes; /* [steps + 2] item there now, -1: none */
 	int64_t flight[NEAP__FLIGHTS];
 	int flights;
 	int64_t at; /* the next action */

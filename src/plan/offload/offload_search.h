@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offload_search.h: plans with offload for chains whose steps differ, found by trying
- * outlines (offload_choice.h).
+ * choices (offload_choice.h).
  */
 #ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
 #define NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
@@ -28,12 +28,12 @@ int neap__offload_search_init(
 	struct neap__offload_search *x, const struct neap_problem *problem, int64_t effort);
 void neap__offload_search_fini(struct neap__offload_search *x);
 
-/* Seconds of an outline, infinite where it does not fit; negative code. Best is kept. */
+/* Seconds of a choice, infinite where it does not fit; negative code. Best is kept. */
 int neap__offload_search_try(struct neap__offload_search *x,
-	const struct neap__offload_choice *outline, double *makespan);
+	const struct neap__offload_choice *choice, double *makespan);
 /* The same after relieving it, which changes it. */
 int neap__offload_search_relieve(
-	struct neap__offload_search *x, struct neap__offload_choice *outline, double *makespan);
+	struct neap__offload_search *x, struct neap__offload_choice *choice, double *makespan);
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
 int neap__offload_search_extremes(struct neap__offload_search *x);

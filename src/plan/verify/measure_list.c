@@ -18,9 +18,9 @@ static int read_next(void *user, struct neap_action *a)
 }
 
 int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *p,
-	const struct neap__action_list *script)
+	const struct neap__action_list *list)
 {
-	struct list_position reading = {script, 0};
+	struct list_position reading = {list, 0};
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {.size = sizeof v};
 	struct neap_simulation m = {.size = sizeof m};
