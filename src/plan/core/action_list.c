@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* action_list.c: a list that grows, and the schedule that plays it. */
 #include "plan/core/action_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 void neap__action_list_add(struct neap__action_list *x, const struct neap_action *a)
 {
-	if (x->n == x->room && !x->error) {
-		int64_t room = x->room ? 2 * x->room : 256;
-		struct neap_action *more = realloc(x->a, (size_t)room * sizeof *more);
-		if (!more) {
-			x->error = neap__fail(-ENOMEM, "plan: out of memory");
-			return;
-		}
-		x->a = more;
-		x->room = room;
-	}
+	if (!x->error && neap__grow(&x->a, &x->room, x->n + 1, sizeof *x->a) < 0)
+		x->error = neap__fail(-ENOMEM, "plan: out of memory");
 	if (!x->error)
 		x->a[x->n++] = *a;
 }
@@ -52,7 +46,7 @@ struct list_reading {
 	int64_t next;
 };
 
-#define HANDFUL 64
+#define HANDFUL 64 /* actions handed on at once */
 
 static int refill(struct neap_schedule *s)
 {

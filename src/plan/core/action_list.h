@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * action_list.h: a schedule written down, action by action, for strategies whose plans
- * are found by trying: it is verified and simulated before it is offered.
+ * action_list.h: a schedule that is stored action by action, for strategies whose plans are
+ * found by trying: such a schedule is verified and simulated before it is offered.
  */
 #ifndef NEAP_PLAN_CORE_ACTION_LIST_H
 #define NEAP_PLAN_CORE_ACTION_LIST_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict: makespan and stall of a plan by simulation, without going through every
- * unit of a long one. A schedule says how many of the next units are alike; those
- * whose rhythm is known (steady_state.h) are left out.
+ * predict.c: simulates a plan without going through every unit of a long one. A schedule says
+ * how many of the next units are alike; units in a steady state (steady_state.h) are skipped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,16 +11,17 @@
 #include "plan/core/strategy.h"
 #include "plan/core/predict.h"
 
-#define PATIENCE_MOST 4000 /* periods without a rhythm before the last one is taken for it */
+/* Periods without a steady state after which the last one is repeated all the same. */
+#define PATIENCE_MOST 4000
 
 struct watch {
 	struct neap_schedule *s;
 	struct neap__clock clock;
 	struct neap__steady steady;
-	int64_t units, waited; /* in the period at hand; periods without a rhythm */
+	int64_t units, waited; /* of the present period; periods without a steady state */
 };
 
-/* Leaves out as many periods of `every` units. */
+/* Skips `periods` periods of `every` units. */
 static void skip_periods(struct watch *w, int64_t periods, int64_t every)
 {
 	struct neap__clock *k = &w->clock;

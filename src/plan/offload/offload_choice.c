@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* offload_choice.c: a choice written as actions, and changed until it fits. */
 #include "plan/offload/offload_choice.h"
 
 #include <errno.h>
@@ -134,7 +135,7 @@ static int in_first_tape(const struct choice_writing *w, int64_t t)
 	return t > 0 && w->holds && w->o->tape[t - 1];
 }
 
-/* What becomes of x_t; where a tape holds it, that will do. */
+/* The entry of x_t; a state that a tape holds needs no slot. */
 static int kept(const struct choice_writing *w, int64_t t)
 {
 	return in_first_tape(w, t) ? NEAP__NOT_KEPT : w->o->state[t];
@@ -258,7 +259,7 @@ static int tier_for(const struct neap__offload *x, const struct neap__offload_it
 	return 0;
 }
 
-/* Lies it idle at an action, and stays, by the choice? */
+/* Is the item unused at an action, and does the choice let it stay? */
 static int idles(
 	const struct neap__offload_item *c, const struct neap__offload_choice *o, int64_t at)
 {
@@ -267,7 +268,7 @@ static int idles(
 	return (c->payload == NEAP_TAPE ? o->tape[c->t] : o->state[c->t]) == NEAP__STAYS;
 }
 
-/* What idles at `at`, needed last; with a tier for it, or to be given up. -1: nothing. */
+/* The unused item at `at` that is needed last: one that a tier takes, or one to give up; -1. */
 static int64_t needed_last(const struct neap__offload *x, const struct neap__offload_choice *o,
 	int64_t at, int travels)
 {
@@ -282,7 +283,7 @@ static int64_t needed_last(const struct neap__offload *x, const struct neap__off
 	return best;
 }
 
-/* Marks what makes room for what is missing. 0: nothing can. */
+/* Sends items away, or gives one up, until the missing bytes are found. 0: nothing is left. */
 static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 {
 	int marked = 0;

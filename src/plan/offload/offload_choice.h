@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offload_choice.h: what the first sweep over a chain of unequal stages records, keeps and
- * sends away; the rest of the plan follows. Stages between two kept states that were
- * not recorded are a group: when its turn comes it is done by the dynamic program of
- * chain_table.h in the bytes that are then left.
+ * offload_choice.h: what the first sweep over a chain of stages records, keeps and sends away;
+ * the rest of a plan follows from that. Stages between two kept states that were not recorded
+ * are a group: when the backward reaches the group, the dynamic program of chain_table.h does
+ * it in the bytes that are then left.
  */
 #ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_CHOICE_H
 #define NEAP_PLAN_OFFLOAD_OFFLOAD_CHOICE_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* offload_fit.c: the survey of a schedule, and the simulation that adds its transfers. */
 #include "plan/offload/offload_fit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 enum { STAYS, LEAVING, AWAY, ARRIVING, BACK }; /* neap__offload_item.stage */
 
@@ -49,14 +51,8 @@ static int grow(struct neap__offload *x, int64_t positions)
 static int64_t add(struct neap__offload *x, int payload, int64_t t, int64_t slot, int64_t at)
 {
 	const struct neap_stages *s = x->problem->chain.stages;
-	if (x->n == x->room) {
-		int64_t room = x->room ? 2 * x->room : 128;
-		struct neap__offload_item *more = realloc(x->items, (size_t)room * sizeof *more);
-		if (!more)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		x->items = more;
-		x->room = room;
-	}
+	if (neap__grow(&x->items, &x->room, x->n + 1, sizeof *x->items) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
 	x->items[x->n] = (struct neap__offload_item){.payload = payload,
 		.first = 1,
 		.t = t,
@@ -165,7 +161,7 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__action_list
 	return 0;
 }
 
-/* Out of the fast memory, or into it, in an instant. */
+/* Frees an item of fast memory, or takes its bytes again. */
 static void put_away(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
@@ -254,14 +250,14 @@ static void settle(struct neap__offload *x, int f)
 	x->flight[f] = x->flight[--x->flights];
 }
 
-/* Is it of no more use here for now? */
+/* Has the item arrived, or is its last use for now over? */
 static int may_settle(const struct neap__offload *x, int f)
 {
 	const struct neap__offload_item *c = &x->items[x->flight[f]];
 	return c->stage == ARRIVING || c->gap0 < x->at;
 }
 
-/* The next to end, of those that leave or of all; -1: none. */
+/* The transfer that ends next, of the leaving ones or of all; -1: none. */
 static int soonest(const struct neap__offload *x, int leaving)
 {
 	int best = -1;
@@ -297,7 +293,7 @@ static int take_off(struct neap__offload *x, int64_t k, int kind)
 	return 1;
 }
 
-/* Waits until so many bytes fit, all in all. 0: they never do. */
+/* Waits until `bytes` in all fit the budget. 0: they never do. */
 static int make_room(struct neap__offload *x, int64_t at, int64_t bytes)
 {
 	int64_t before = x->memory.bytes;
@@ -326,7 +322,7 @@ static int fetch(struct neap__offload *x, int64_t k, int64_t at)
 	return 1;
 }
 
-/* What this action needs. */
+/* Brings back the items that this action needs. */
 static int fetch_now(struct neap__offload *x, int64_t at)
 {
 	for (int64_t k = x->in_at[at]; k >= 0; k = x->items[k].next_in) {
@@ -344,7 +340,7 @@ static int fetch_now(struct neap__offload *x, int64_t at)
 	return 1;
 }
 
-/* What later ones need, in their order, while there is room up to then. */
+/* Brings back items of later actions, in order of use, while memory has room up to there. */
 static void fetch_ahead(struct neap__offload *x, int64_t at)
 {
 	for (int64_t q = at + 1; x->away && q < x->plain->n; q++)
