@@ -316,6 +316,7 @@ static struct answer ask(const struct neap_problem *p, const struct neap_action 
 	struct reader reader = {list, n, 0};
 	struct neap_schedule *s = NULL;
 	memset(&x, 0, sizeof x);
+	x.v.size = sizeof x.v;
 	assert_int_equal(neap_schedule_wrap(&s, read_next, NULL, &reader), 0);
 	x.rc = neap_verify(&x.v, p, s);
 	neap_schedule_close(s);
@@ -463,7 +464,7 @@ static void all_agree(void **state)
 		s.stages.chain.stages = &s.chain.stages;
 		int n = schedule_of(&r, &s, list);
 		struct answer steps = ask(&s.steps, list, n), stages = ask(&s.stages, list, n);
-		struct answer other = {0};
+		struct answer other = {.v.size = sizeof other.v};
 		if (!s.tiers)
 			other = ask(&s.join, join, joined(join, list, n));
 		legal += steps.rc == 0;

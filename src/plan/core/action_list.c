@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* action_list.c: a list that grows, and the schedule that plays it. */
 #include "plan/core/action_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 void neap__action_list_add(struct neap__action_list *x, const struct neap_action *a)
 {
-	if (x->n == x->room && !x->error) {
-		int64_t room = x->room ? 2 * x->room : 256;
-		struct neap_action *more = realloc(x->a, (size_t)room * sizeof *more);
-		if (!more) {
-			x->error = neap__fail(-ENOMEM, "plan: out of memory");
-			return;
-		}
-		x->a = more;
-		x->room = room;
-	}
+	if (!x->error && neap__grow(&x->a, &x->room, x->n + 1, sizeof *x->a) < 0)
+		x->error = neap__fail(-ENOMEM, "plan: out of memory");
 	if (!x->error)
 		x->a[x->n++] = *a;
 }
@@ -48,35 +42,35 @@ void neap__action_list_free(struct neap__action_list *x)
 }
 
 struct list_reading {
-	struct neap__action_list script;
+	struct neap__action_list list;
 	int64_t next;
 };
 
-#define HANDFUL 64
+#define HANDFUL 64 /* actions handed on at once */
 
 static int refill(struct neap_schedule *s)
 {
 	struct list_reading *r = s->self;
-	for (int i = 0; i < HANDFUL && r->next < r->script.n; i++)
-		neap__emit(s, &r->script.a[r->next++]);
+	for (int i = 0; i < HANDFUL && r->next < r->list.n; i++)
+		neap__emit(s, &r->list.a[r->next++]);
 	return 0;
 }
 
 static void fini(struct neap_schedule *s)
 {
 	struct list_reading *r = s->self;
-	neap__action_list_free(&r->script);
+	neap__action_list_free(&r->list);
 }
 
-int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *script)
+int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *list)
 {
 	struct list_reading *r = calloc(1, sizeof *r);
 	if (!r) {
-		neap__action_list_free(script);
+		neap__action_list_free(list);
 		return neap__fail(-ENOMEM, "schedule: out of memory");
 	}
-	r->script = *script;
-	memset(script, 0, sizeof *script);
+	r->list = *list;
+	memset(list, 0, sizeof *list);
 	s->self = r;
 	s->refill = refill;
 	s->fini = fini;

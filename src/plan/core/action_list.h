@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * action_list.h: a schedule written down, action by action, for strategies whose plans
- * are found by trying: it is verified and simulated before it is offered.
+ * action_list.h: a schedule that is stored action by action, for strategies whose plans are
+ * found by trying: such a schedule is verified and simulated before it is offered.
  */
 #ifndef NEAP_PLAN_CORE_ACTION_LIST_H
 #define NEAP_PLAN_CORE_ACTION_LIST_H
@@ -15,16 +15,16 @@ struct neap__action_list {
 	int error; /* sticky: out of memory */
 };
 
-void neap__action_list_add(struct neap__action_list *script, const struct neap_action *a);
+void neap__action_list_add(struct neap__action_list *list, const struct neap_action *a);
 /* ADVANCE or RECORD of [t0, t1), a step at a time. */
-void neap__action_list_forward(struct neap__action_list *script, int kind, int64_t t0, int64_t t1);
+void neap__action_list_forward(struct neap__action_list *list, int kind, int64_t t0, int64_t t1);
 /* SAVE, LOAD or DROP. */
-void neap__action_list_slot(struct neap__action_list *script, int kind, int64_t slot, int64_t t);
+void neap__action_list_slot(struct neap__action_list *list, int kind, int64_t slot, int64_t t);
 /* x_t from the tape of t - 1. */
-void neap__action_list_load_tape(struct neap__action_list *script, int64_t t);
-void neap__action_list_free(struct neap__action_list *script);
+void neap__action_list_load_tape(struct neap__action_list *list, int64_t t);
+void neap__action_list_free(struct neap__action_list *list);
 
-/* Makes the script, which is taken, the schedule's. Frees it where it fails. */
-int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *script);
+/* Makes the list, which is taken, the schedule's. Frees it where it fails. */
+int neap__action_list_open(struct neap_schedule *s, struct neap__action_list *list);
 
 #endif

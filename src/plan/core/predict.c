@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict: makespan and stall of a plan by simulation, without going through every
- * unit of a long one. A schedule says how many of the next units are alike; those
- * whose rhythm is known (steady_state.h) are left out.
+ * predict.c: simulates a plan without going through every unit of a long one. A schedule says
+ * how many of the next units are alike; units in a steady state (steady_state.h) are skipped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,20 +11,21 @@
 #include "plan/core/strategy.h"
 #include "plan/core/predict.h"
 
-#define PATIENCE_MOST 4000 /* periods without a rhythm before the last one is taken for it */
+/* Periods without a steady state after which the last one is repeated all the same. */
+#define PATIENCE_MOST 4000
 
 struct watch {
 	struct neap_schedule *s;
 	struct neap__clock clock;
-	struct neap__steady rhythm;
-	int64_t units, waited; /* in the period at hand; periods without a rhythm */
+	struct neap__steady steady;
+	int64_t units, waited; /* of the present period; periods without a steady state */
 };
 
-/* Leaves out as many periods of `every` units. */
-static void leap(struct watch *w, int64_t periods, int64_t every)
+/* Skips `periods` periods of `every` units. */
+static void skip_periods(struct watch *w, int64_t periods, int64_t every)
 {
 	struct neap__clock *k = &w->clock;
-	const struct neap__clock *b = neap__steady_leap(&w->rhythm, k, periods);
+	const struct neap__clock *b = neap__steady_leap(&w->steady, k, periods);
 	for (int i = 0; i < k->highest; i++) {
 		if (k->tickets[i].tier < 0)
 			continue;
@@ -36,7 +36,7 @@ static void leap(struct watch *w, int64_t periods, int64_t every)
 			neap__steady_move(k->tickets[i].end, b->tickets[i].end, periods);
 	}
 	w->s->skip(w->s, periods * every);
-	neap__steady_forget(&w->rhythm, k);
+	neap__steady_forget(&w->steady, k);
 	w->waited = 0;
 }
 
@@ -47,23 +47,23 @@ static void pause_at(struct watch *w)
 	if (!w->s->alike || (alike = w->s->alike(w->s, &every)) < 0)
 		return;
 	if (alike == 0) {
-		neap__steady_forget(&w->rhythm, &w->clock);
+		neap__steady_forget(&w->steady, &w->clock);
 		w->waited = 0;
 		return;
 	}
-	if (w->rhythm.begun && ++w->units < every)
+	if (w->steady.begun && ++w->units < every)
 		return;
-	if (w->rhythm.begun) {
+	if (w->steady.begun) {
 		int64_t most = alike / every - 1;
-		int64_t periods = neap__steady_end(&w->rhythm, &w->clock, 0, most);
-		if (periods < 1 && most > 0 && neap__steady_watched(&w->rhythm) &&
+		int64_t periods = neap__steady_end(&w->steady, &w->clock, 0, most);
+		if (periods < 1 && most > 0 && neap__steady_watched(&w->steady) &&
 			++w->waited > PATIENCE_MOST)
 			periods = most;
 		if (periods > 0)
-			leap(w, periods, every);
+			skip_periods(w, periods, every);
 	}
 	w->units = 0;
-	neap__steady_begin(&w->rhythm, &w->clock);
+	neap__steady_begin(&w->steady, &w->clock);
 }
 
 static int drive(struct watch *w, struct neap_plan *plan)

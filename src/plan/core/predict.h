@@ -7,7 +7,7 @@
 
 /*
  * Makespan and stall of the plan of a row by simulation; units that its schedule calls
- * alike (schedule.h) are left out once their rhythm is known.
+ * alike (schedule.h) are skipped once they are in a steady state. 0 or a negative code.
  */
 int neap__predict(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem);

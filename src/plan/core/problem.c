@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * problem.c: checks the numbers of a problem, once, so that no planner has to: each number in
+ * its range, and every product of them within 63 bits.
+ */
 #include <neap/chain.h>
 
 #include <math.h>
@@ -8,7 +12,7 @@
 #include "base/struct_size.h"
 #include "plan/core/stage_sizes.h"
 
-/* No plan is sensible beyond these, and every product below stays in 63 bits. */
+/* Far beyond any machine, and small enough that every product below stays in 63 bits. */
 #define STEPS_MOST ((int64_t)1000000000000)
 #define BYTES_MOST ((uint64_t)1 << 60)
 #define SECONDS_MOST 1e15

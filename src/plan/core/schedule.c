@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.c: actions pushed and pulled, the outbox, and how schedules are opened and closed. */
 #include "plan/core/schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/core/strategy.h"
 
 const char *neap_action_name(int kind)
@@ -18,18 +20,14 @@ const char *neap_action_name(int kind)
 
 void neap__emit(struct neap_schedule *s, const struct neap_action *action)
 {
+	int64_t room = (int64_t)s->room;
 	if (s->error)
 		return;
-	if (s->length == s->room) {
-		size_t room = s->room ? 2 * s->room : 32;
-		struct neap_action *queue = realloc(s->queue, room * sizeof *queue);
-		if (!queue) {
-			s->error = neap__fail(-ENOMEM, "schedule: out of memory");
-			return;
-		}
-		s->queue = queue;
-		s->room = room;
+	if (neap__grow(&s->queue, &room, (int64_t)s->length + 1, sizeof *s->queue) < 0) {
+		s->error = neap__fail(-ENOMEM, "schedule: out of memory");
+		return;
 	}
+	s->room = (size_t)room;
 	s->queue[s->length++] = *action;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedule.h: how a strategy emits actions. A strategy is a state machine: each
- * call of `refill` pushes the next handful of actions (one chunk's worth) with
- * the functions below; pushing none ends the schedule.
+ * schedule.h: how a strategy produces actions. A strategy is a state machine: each call of
+ * `refill` pushes the next few actions (those of one chunk) with the functions below; pushing
+ * none ends the schedule.
  */
 #ifndef NEAP_PLAN_CORE_SCHEDULE_H
 #define NEAP_PLAN_CORE_SCHEDULE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simulate: one pass over the actions with a clock for the computation and one
- * for each channel. A transfer starts when it is issued, when its channel is
- * done with the earlier ones and, for a GET, when the PUT of its place has ended.
- * What it costs the computation (neap_tier_lost) passes as it is issued.
- * Sums are kept in long double: a chain may have 10^9 actions.
+ * simulate.c: one pass over the actions with a clock for the computation and one for each
+ * channel. A transfer starts when it is issued and its channel is done with the earlier
+ * transfers, a GET also not before the PUT of its place has ended. The seconds that a
+ * transfer costs the computation (neap_tier_lost) pass as it is issued. Sums are long double:
+ * a chain may have 10^9 actions.
  */
 #include <string.h>
 #include "base/fail.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate.h: the simulator's clock, one action at a time; draw looks at it too. */
+/* simulate.h: the simulator's clock, one action at a time, for simulate, predict and the SVG. */
 #ifndef NEAP_PLAN_CORE_SIMULATE_H
 #define NEAP_PLAN_CORE_SIMULATE_H
 
 #include <neap/plan.h>
 
-/* Differences of the times that were compared, in order; what does not fit is not kept. */
+/* Differences of the times that were compared, in order; the first `room` are stored. */
 struct neap__clock_trace {
 	long double *difference;
 	int64_t count, room;
@@ -22,7 +22,7 @@ struct neap__clock {
 	struct neap_tier_use use[NEAP_TIERS_MAX];
 	int highest;			 /* tickets at and above it were never used */
 	int writing;			 /* PUTs in flight */
-	struct neap__clock_trace *trace; /* NULL: not kept */
+	struct neap__clock_trace *trace; /* NULL: none */
 	struct {
 		int tier; /* -1: not in flight */
 		int write, payload;

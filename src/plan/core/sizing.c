@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/* sizing.c: bytes of slots and tapes, lengths of chunks, and plans accepted or refused. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

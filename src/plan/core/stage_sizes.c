@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stage_sizes.c: checks the numbers of stages, and adds up seconds and bytes of actions. */
 #include "plan/core/stage_sizes.h"
 
 #include "base/checked.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_sizes.h: sizes and costs of chains whose steps differ (struct neap_stages). */
+/* stage_sizes.h: sizes and seconds of stages (struct neap_stages), checked and summed. */
 #ifndef NEAP_PLAN_CORE_STAGE_SIZES_H
 #define NEAP_PLAN_CORE_STAGE_SIZES_H
 
 #include <neap/plan.h>
 
-#define NEAP__STAGES_MOST 1000000
+#define NEAP__STAGES_MOST 1000000 /* planners keep tables of some 100 bytes a stage */
 
 /* Every number of chain->stages; NEAP_EUSAGE with a line that names it. */
 int neap__stages_check(const struct neap_chain *chain);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* steady_state.c: compares the last three periods, and moves a clock on by many. */
 #include "plan/core/steady_state.h"
 
 #include <math.h>

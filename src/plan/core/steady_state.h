@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady_state.h: how far a simulated clock (simulate.h) may be moved on at once. It is a
- * max-plus recurrence: every time is the larger of two earlier ones plus a constant.
- * While all comparisons come out the same way the recurrence is affine, and once
- * three periods in a row differ by the same amounts all later ones do, until the
- * first comparison changes. So the periods up to there may be left out and the clock
- * moved by as many times the last one's change: exact but for rounding, also where
- * the rhythm drifts (writes a hair slower than what hides them).
+ * steady_state.h: detects the steady state of a simulation, so that identical periods are
+ * skipped instead of simulated. The clock (simulate.h) is a max-plus recurrence: every time is
+ * the larger of two earlier ones plus a constant. While all comparisons have the same result
+ * the recurrence is affine, and once three periods in a row differ by the same amounts all
+ * later periods do, until the result of a comparison changes. Up to there the clock is moved
+ * on by a multiple of the last period's change. That is exact but for rounding, also where
+ * the times drift (writes that take a little longer than the steps that hide them).
  */
 #ifndef NEAP_PLAN_CORE_STEADY_STATE_H
 #define NEAP_PLAN_CORE_STEADY_STATE_H
 
 #include "plan/core/simulate.h"
 
-#define NEAP__RHYTHM_TRACE 4096 /* comparisons of a period; longer ones have no rhythm */
+#define NEAP__RHYTHM_TRACE 4096 /* comparisons of a period; periods with more are never skipped */
 
 struct neap__steady {
 	struct neap__steady_period {
@@ -32,11 +32,11 @@ void neap__steady_forget(struct neap__steady *r, struct neap__clock *clock);
 void neap__steady_begin(struct neap__steady *r, struct neap__clock *clock);
 /*
  * A period ends. How many more like it, `most` at most, may be left out: 0 unless the
- * last three had the same signature and a rhythm. A new one has to be begun.
+ * last three had the same signature and changes. A new period has to be begun.
  */
 int64_t neap__steady_end(
 	struct neap__steady *r, struct neap__clock *clock, uint64_t signature, int64_t most);
-/* Whether as many periods are known as it takes to see a rhythm. */
+/* Are three periods known, which it takes to see a steady state? */
 int neap__steady_watched(const struct neap__steady *r);
 
 static inline long double neap__steady_move(long double now, long double before, int64_t periods)
@@ -51,10 +51,14 @@ static inline long double neap__steady_move(long double now, long double before,
 const struct neap__clock *neap__steady_leap(
 	const struct neap__steady *r, struct neap__clock *clock, int64_t periods);
 
-/* Times that differ by less are the same. */
+/* Relative rounding of a long double of 64 bits, 2^-63, and how many may have added up. */
+#define NEAP__ROUNDING 1.084202172485504434e-19L
+#define NEAP__ROUNDINGS 4096
+
+/* Seconds: times that differ by less are the same. */
 static inline long double neap__steady_doubt(const struct neap__clock *clock)
 {
-	return 4096 * 1.084202172485504434e-19L * clock->now;
+	return NEAP__ROUNDINGS * NEAP__ROUNDING * clock->now;
 }
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* offload_choice.c: a choice written as actions, and changed until it fits. */
 #include "plan/offload/offload_choice.h"
 
 #include <errno.h>
@@ -134,7 +135,7 @@ static int in_first_tape(const struct choice_writing *w, int64_t t)
 	return t > 0 && w->holds && w->o->tape[t - 1];
 }
 
-/* What becomes of x_t; where a tape holds it, that will do. */
+/* The entry of x_t; a state that a tape holds needs no slot. */
 static int kept(const struct choice_writing *w, int64_t t)
 {
 	return in_first_tape(w, t) ? NEAP__NOT_KEPT : w->o->state[t];
@@ -197,14 +198,13 @@ static int64_t group(struct choice_writing *w, int64_t s, int64_t e, int64_t mem
 	return from - 1;
 }
 
-int neap__offload_choice_write(struct neap__action_list *script,
-	const struct neap__offload_choice *o, const struct neap__chain_table *tables,
-	const struct neap_problem *p)
+int neap__offload_choice_write(struct neap__action_list *list, const struct neap__offload_choice *o,
+	const struct neap__chain_table *tables, const struct neap_problem *p)
 {
 	const struct neap_stages *s = p->chain.stages;
-	struct choice_writing w = {script, o, tables, &p->chain, s, 0, neap__tape_holds_output(s),
+	struct choice_writing w = {list, o, tables, &p->chain, s, 0, neap__tape_holds_output(s),
 		neap__backward_needs_input(s)};
-	script->n = 0;
+	list->n = 0;
 	first_sweep(&w);
 	for (int64_t e = o->n - 1, dropped = o->n; e >= 0;) {
 		int64_t from = e;
@@ -221,9 +221,9 @@ int neap__offload_choice_write(struct neap__action_list *script,
 		}
 		for (; dropped > e + 1; dropped--)
 			if (dropped - 1 < o->n && kept(&w, dropped - 1))
-				neap__action_list_slot(script, NEAP_DROP, dropped - 1, dropped - 1);
+				neap__action_list_slot(list, NEAP_DROP, dropped - 1, dropped - 1);
 	}
-	return script->error ? script->error : 1;
+	return list->error ? list->error : 1;
 }
 
 int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list *plain,
@@ -234,7 +234,7 @@ int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list 
 		return rc;
 	NEAP_TRY(neap__offload_survey(x, plain));
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__offload_item *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->items[k];
 		int at = c->payload == NEAP_TAPE ? o->tape[c->t]
 			 : c->t < o->n		 ? o->state[c->t]
 						 : NEAP__NOT_KEPT;
@@ -252,14 +252,14 @@ static int tier_for(const struct neap__offload *x, const struct neap__offload_it
 	for (int tier = 1; tier <= p->ntiers; tier++) {
 		uint64_t bytes = (uint64_t)c->bytes;
 		for (int64_t k = 0; k < x->n; k++)
-			bytes += x->cargo[k].tier == tier ? (uint64_t)x->cargo[k].bytes : 0;
+			bytes += x->items[k].tier == tier ? (uint64_t)x->items[k].bytes : 0;
 		if (bytes <= p->tiers[tier - 1].capacity)
 			return tier;
 	}
 	return 0;
 }
 
-/* Lies it idle at an action, and stays, by the outline's word? */
+/* Is the item unused at an action, and does the choice let it stay? */
 static int idles(
 	const struct neap__offload_item *c, const struct neap__offload_choice *o, int64_t at)
 {
@@ -268,14 +268,14 @@ static int idles(
 	return (c->payload == NEAP_TAPE ? o->tape[c->t] : o->state[c->t]) == NEAP__STAYS;
 }
 
-/* What idles at `at`, needed last; with a tier for it, or to be given up. -1: nothing. */
+/* The unused item at `at` that is needed last: one that a tier takes, or one to give up; -1. */
 static int64_t needed_last(const struct neap__offload *x, const struct neap__offload_choice *o,
 	int64_t at, int travels)
 {
 	int64_t best = -1;
 	for (int64_t k = 0; k < x->n; k++) {
-		const struct neap__offload_item *c = &x->cargo[k];
-		if (!idles(c, o, at) || (best >= 0 && c->gap1 <= x->cargo[best].gap1))
+		const struct neap__offload_item *c = &x->items[k];
+		if (!idles(c, o, at) || (best >= 0 && c->gap1 <= x->items[best].gap1))
 			continue;
 		if (travels ? tier_for(x, c) : c->t > 0 || c->payload == NEAP_TAPE)
 			best = k;
@@ -283,7 +283,7 @@ static int64_t needed_last(const struct neap__offload *x, const struct neap__off
 	return best;
 }
 
-/* Marks what makes room for what is missing. 0: nothing can. */
+/* Sends items away, or gives one up, until the missing bytes are found. 0: nothing is left. */
 static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 {
 	int marked = 0;
@@ -291,7 +291,7 @@ static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 		int64_t k = needed_last(x, o, x->fails_at, 1);
 		if (k < 0)
 			break;
-		struct neap__offload_item *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->items[k];
 		c->tier = tier_for(x, c);
 		(c->payload == NEAP_TAPE ? o->tape : o->state)[c->t] =
 			(uint8_t)(NEAP__STAYS + c->tier);
@@ -303,7 +303,7 @@ static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 	int64_t k = needed_last(x, o, x->fails_at, 0);
 	if (k < 0)
 		return 0;
-	(x->cargo[k].payload == NEAP_TAPE ? o->tape : o->state)[x->cargo[k].t] = NEAP__NOT_KEPT;
+	(x->items[k].payload == NEAP_TAPE ? o->tape : o->state)[x->items[k].t] = NEAP__NOT_KEPT;
 	return 1;
 }
 

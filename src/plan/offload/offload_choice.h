@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offload_choice.h: what the first sweep over a chain of unequal stages records, keeps and
- * sends away; the rest of the plan follows. Stages between two kept states that were
- * not recorded are a group: when its turn comes it is done by the dynamic program of
- * chain_table.h in the bytes that are then left.
+ * offload_choice.h: what the first sweep over a chain of stages records, keeps and sends away;
+ * the rest of a plan follows from that. Stages between two kept states that were not recorded
+ * are a group: when the backward reaches the group, the dynamic program of chain_table.h does
+ * it in the bytes that are then left.
  */
 #ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_CHOICE_H
 #define NEAP_PLAN_OFFLOAD_OFFLOAD_CHOICE_H
@@ -34,13 +34,12 @@ void neap__offload_choice_spine(
  * The schedule without transfers. The tables are those of the problem's budget.
  * 1, or 0 where some backward would find no state to start from.
  */
-int neap__offload_choice_write(struct neap__action_list *script,
-	const struct neap__offload_choice *x, const struct neap__chain_table *tables,
-	const struct neap_problem *problem);
+int neap__offload_choice_write(struct neap__action_list *list, const struct neap__offload_choice *x,
+	const struct neap__chain_table *tables, const struct neap_problem *problem);
 
 /* Writes, surveys and marks what is to travel. 1, 0 or a negative code. */
 int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list *plain,
-	const struct neap__offload_choice *outline, const struct neap__chain_table *tables);
+	const struct neap__offload_choice *choice, const struct neap__chain_table *tables);
 
 /*
  * Until it fits: where bytes are short, what idles there and is needed last goes to
@@ -48,6 +47,6 @@ int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list 
  * not, or a negative code.
  */
 int neap__offload_choice_relieve(struct neap__offload *x, struct neap__action_list *plain,
-	struct neap__offload_choice *outline, const struct neap__chain_table *tables);
+	struct neap__offload_choice *choice, const struct neap__chain_table *tables);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stageexact: A* (Hart, Nilsson, Raphael 1968) over what is in fast memory, on the
- * tier and in flight, and where the adjoint is. To come are at least every backward
- * and a recording of every tape that is nowhere. Transfers are issued between two
- * steps, and what has left is gone at the end of the step in which it left.
+ * offload_exact.c: the search. A node is a spot (offload_exact_node.h): what is in fast memory,
+ * on the tier and in flight, and where the adjoint is. From every spot at least all backwards
+ * are still to come and a recording of every tape that is nowhere: that is the bound of A*.
+ * Transfers are issued between two actions, and a payload that has left is freed at the end of
+ * the action in which its transfer ended.
  */
 #include "plan/offload/offload_exact.h"
 
@@ -12,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "plan/offload/offload_exact_node.h"
+
+/* FNV-1a (Fowler, Noll and Vo): the 64-bit offset basis and prime. */
+#define FNV_START 1469598103934665603u
+#define FNV_PRIME 1099511628211u
+#define NEAR 1e-12 /* of a duration: rests of transfers below are rounding */
 
 static int64_t size_of(const struct neap__offload_exact_search *x, uint32_t bit)
 {
@@ -25,7 +32,7 @@ static int64_t bytes_of(
 {
 	int64_t bytes = a->adjoint <= x->n ? neap__stage_gradient(&x->p->chain, a->adjoint) : 0;
 	for (int64_t t = 0; t <= x->n; t++) {
-		if (a->fast & STATE(t) && !neap__spot_in_tape(x, a, t))
+		if (a->fast & STATE(t) && !neap__offload_exact_in_tape(x, a, t))
 			bytes += (int64_t)x->s->state[t];
 		if (t < x->n && a->fast & TAPE(t))
 			bytes += (int64_t)x->s->tape[t];
@@ -35,6 +42,7 @@ static int64_t bytes_of(
 	return bytes;
 }
 
+/* Seconds that are still to come at least. */
 static double to_come(
 	const struct neap__offload_exact_search *x, const struct neap__offload_exact_spot *a)
 {
@@ -49,9 +57,9 @@ static double to_come(
 static uint64_t hash_of(const struct neap__offload_exact_spot *a)
 {
 	const unsigned char *bytes = (const unsigned char *)a;
-	uint64_t h = 1469598103934665603u;
+	uint64_t h = FNV_START;
 	for (size_t i = 0; i < sizeof *a; i++)
-		h = (h ^ bytes[i]) * 1099511628211u;
+		h = (h ^ bytes[i]) * FNV_PRIME;
 	return h ^ h >> 29;
 }
 
@@ -72,16 +80,9 @@ static void exchange(struct neap__offload_exact_entry *heap, int64_t a, int64_t 
 
 static void heap_push(struct neap__offload_exact_search *x, int64_t k)
 {
-	if (x->heap_count == x->heap_room) {
-		int64_t room = 2 * x->heap_room;
-		struct neap__offload_exact_entry *more =
-			realloc(x->heap, (size_t)room * sizeof *more);
-		if (!more) {
-			x->failed = 1;
-			return;
-		}
-		x->heap = more;
-		x->heap_room = room;
+	if (neap__grow(&x->heap, &x->heap_room, x->heap_count + 1, sizeof *x->heap) < 0) {
+		x->failed = 1;
+		return;
 	}
 	int64_t at = x->heap_count++;
 	x->heap[at] = (struct neap__offload_exact_entry){x->node[k].least, x->node[k].time, k};
@@ -158,7 +159,7 @@ static void ended(struct neap__offload_exact_spot *a, uint32_t bit, int put)
 	}
 }
 
-/* What is of no more use. */
+/* Drops the states at or after the adjoint: no action needs them. */
 static void tidy(const struct neap__offload_exact_search *x, struct neap__offload_exact_spot *a)
 {
 	for (int64_t t = 0; t <= x->n; t++)
@@ -174,7 +175,7 @@ static void pass(const struct neap__offload_exact_search *x, struct neap__offloa
 	int kept = 0;
 	for (int f = 0; f < a->flights; f++) {
 		a->flight[f].rest -= seconds;
-		if (a->flight[f].rest <= 1e-12 * (1 + seconds))
+		if (a->flight[f].rest <= NEAR * (1 + seconds))
 			ended(a, a->flight[f].bit, a->flight[f].put);
 		else
 			a->flight[kept++] = a->flight[f];
@@ -261,7 +262,7 @@ static void transfers(struct neap__offload_exact_search *x, int64_t from)
 		if (a.fast & tape && !(a.leaving & tape) && !stay)
 			transfer(x, from, 1, tape);
 		if (a.slow & state && !((a.arriving | a.fast) & state) &&
-			!neap__spot_in_tape(x, &a, i))
+			!neap__offload_exact_in_tape(x, &a, i))
 			transfer(x, from, 0, state);
 		if (a.slow & tape && !((a.arriving | a.fast) & tape))
 			transfer(x, from, 0, tape);
@@ -274,17 +275,17 @@ static void expand(struct neap__offload_exact_search *x, int64_t from)
 	int64_t n = x->n, back = a.adjoint - 1;
 	uint32_t taped = a.fast | a.slow | a.arriving;
 	for (int64_t i = 0; i < n && i < a.adjoint; i++) {
-		if (!neap__spot_present(x, &a, i))
+		if (!neap__offload_exact_present(x, &a, i))
 			continue;
-		if (i + 1 < a.adjoint && !neap__spot_present(x, &a, i + 1))
+		if (i + 1 < a.adjoint && !neap__offload_exact_present(x, &a, i + 1))
 			compute(x, from, MOVE_ADVANCE, i);
 		if (!(taped & TAPE(i)))
 			compute(x, from, MOVE_RECORD, i);
 	}
-	if (a.adjoint > n && neap__spot_present(x, &a, n))
+	if (a.adjoint > n && neap__offload_exact_present(x, &a, n))
 		compute(x, from, MOVE_TURN, n);
 	if (a.adjoint <= n && back >= 0 && a.fast & ~a.leaving & TAPE(back) &&
-		(!x->needs || neap__spot_present(x, &a, back)))
+		(!x->needs || neap__offload_exact_present(x, &a, back)))
 		compute(x, from, MOVE_BACKWARD, back);
 	for (int64_t t = 0; t <= n; t++)
 		if (a.fast & ~a.leaving & STATE(t)) {
@@ -311,11 +312,9 @@ static int prepare(struct neap__offload_exact_search *x, int64_t nodes)
 		slots *= 2;
 	x->mask = slots - 1;
 	x->room = nodes;
-	x->heap_room = 1024;
 	x->node = malloc((size_t)nodes * sizeof *x->node);
-	x->heap = malloc((size_t)x->heap_room * sizeof *x->heap);
 	x->hash = malloc(slots * sizeof *x->hash);
-	if (!x->node || !x->heap || !x->hash)
+	if (!x->node || !x->hash)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	for (uint64_t i = 0; i < slots; i++)
 		x->hash[i] = -1;
@@ -333,7 +332,7 @@ int neap__offload_exact(struct neap__action_list *out, const struct neap_problem
 	struct neap__offload_exact_spot start;
 	int rc = 0;
 	*proved = 0;
-	if (x.n < 1 || x.n > NEAP__STAGEEXACT_STAGES || p->ntiers > 1 ||
+	if (x.n < 1 || x.n > NEAP__OFFLOAD_EXACT_STAGES || p->ntiers > 1 ||
 		p->memory > (uint64_t)1 << 62)
 		return 0;
 	x.holds = neap__tape_holds_output(x.s);
@@ -352,9 +351,9 @@ int neap__offload_exact(struct neap__action_list *out, const struct neap_problem
 		struct neap__offload_exact_entry top = heap_pop(&x);
 		int64_t k = top.k;
 		if (top.time > x.node[k].time)
-			continue; /* it was reached sooner */
+			continue; /* an old entry: the node was reached sooner since */
 		if (x.node[k].spot.adjoint == 0) {
-			rc = neap__stagepath(&x, k, out);
+			rc = neap__offload_exact_path(&x, k, out);
 			*proved = x.tier == NULL || x.tier->staging == 0;
 			break;
 		}

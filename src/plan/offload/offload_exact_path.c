@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stagepath: x_t lies in slot t; what ended during a move is waited for after it. */
+/*
+ * offload_exact_path.c: the schedule that leads to a node. x_t lies in slot t, and every
+ * transfer that ended during a move is waited for after that move.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
@@ -10,7 +13,7 @@ struct writer {
 	const struct neap__offload_exact_search *x;
 	struct neap__action_list *out;
 	int64_t live; /* -1: none */
-	int astray;   /* the live state is of no more use, and nothing else is there */
+	int useless;  /* the live state is of no more use, and no other state is there */
 	uint32_t slots, in_live;
 	int32_t ticket[32];
 	uint32_t in_flight; /* tickets */
@@ -24,13 +27,13 @@ static void slot(struct writer *w, int kind, int64_t t)
 
 static void bring(struct writer *w, const struct neap__offload_exact_spot *a, int64_t t)
 {
-	w->astray = 0;
+	w->useless = 0;
 	if (w->live == t)
 		return;
 	w->live = t;
 	if (w->slots & STATE(t))
 		neap__action_list_slot(w->out, NEAP_LOAD, t, t);
-	else if (neap__spot_in_tape(w->x, a, t))
+	else if (neap__offload_exact_in_tape(w->x, a, t))
 		neap__action_list_load_tape(w->out, t);
 }
 
@@ -38,15 +41,15 @@ static void drop(struct writer *w, const struct neap__offload_exact_spot *left, 
 {
 	if (w->slots & STATE(t))
 		slot(w, NEAP_DROP, t);
-	if (w->live != t || neap__spot_present(w->x, left, t))
+	if (w->live != t || neap__offload_exact_present(w->x, left, t))
 		return;
 	for (int64_t u = 0; u <= w->x->n; u++)
-		if (neap__spot_present(w->x, left, u) &&
-			(w->slots & STATE(u) || neap__spot_in_tape(w->x, left, u))) {
+		if (neap__offload_exact_present(w->x, left, u) &&
+			(w->slots & STATE(u) || neap__offload_exact_in_tape(w->x, left, u))) {
 			bring(w, left, u);
 			return;
 		}
-	w->astray = 1;
+	w->useless = 1;
 }
 
 static void move_bytes(struct writer *w, int kind, uint32_t bit)
@@ -63,10 +66,10 @@ static void move_bytes(struct writer *w, int kind, uint32_t bit)
 		w->in_flight &= ~((uint32_t)1 << ticket);
 	}
 	int64_t place = t, at = tape ? 0 : t;
-	if (kind == NEAP_GET && !tape && w->astray) {
+	if (kind == NEAP_GET && !tape && w->useless) {
 		at = NEAP_LIVE;
 		w->live = t;
-		w->astray = 0;
+		w->useless = 0;
 		w->in_live |= bit;
 	}
 	neap__action_list_add(w->out, &(struct neap_action){.kind = (uint8_t)kind,
@@ -118,7 +121,7 @@ static void write_move(struct writer *w, const struct neap__offload_exact_node *
 	case MOVE_BACKWARD:
 		neap__action_list_forward(w->out, NEAP_BACKWARD, i, i + 1);
 		w->live = -1;
-		w->astray = 0;
+		w->useless = 0;
 		break;
 	case MOVE_PUT:
 		move_bytes(w, NEAP_PUT, to->bit);
@@ -145,7 +148,7 @@ static void write_move(struct writer *w, const struct neap__offload_exact_node *
 			slot(w, NEAP_DROP, t);
 }
 
-int neap__stagepath(
+int neap__offload_exact_path(
 	const struct neap__offload_exact_search *x, int64_t k, struct neap__action_list *out)
 {
 	struct writer w = {.x = x, .out = out};

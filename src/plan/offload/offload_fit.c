@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* offload_fit.c: the survey of a schedule, and the simulation that adds its transfers. */
 #include "plan/offload/offload_fit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 enum { STAYS, LEAVING, AWAY, ARRIVING, BACK }; /* neap__offload_item.stage */
 
@@ -12,7 +14,7 @@ int neap__offload_init(struct neap__offload *x, const struct neap_problem *p)
 {
 	memset(x, 0, sizeof *x);
 	x->problem = p;
-	NEAP_TRY(neap__stage_memory_init(&x->ledger, &p->chain));
+	NEAP_TRY(neap__stage_memory_init(&x->memory, &p->chain));
 	x->slots = malloc((size_t)(p->chain.steps + 2) * sizeof *x->slots);
 	x->tapes = malloc((size_t)(p->chain.steps + 2) * sizeof *x->tapes);
 	return x->slots && x->tapes ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
@@ -20,8 +22,8 @@ int neap__offload_init(struct neap__offload *x, const struct neap_problem *p)
 
 void neap__offload_fini(struct neap__offload *x)
 {
-	neap__stage_memory_fini(&x->ledger);
-	free(x->cargo);
+	neap__stage_memory_fini(&x->memory);
+	free(x->items);
 	free(x->profile);
 	free(x->out_at);
 	free(x->in_at);
@@ -49,15 +51,9 @@ static int grow(struct neap__offload *x, int64_t positions)
 static int64_t add(struct neap__offload *x, int payload, int64_t t, int64_t slot, int64_t at)
 {
 	const struct neap_stages *s = x->problem->chain.stages;
-	if (x->n == x->room) {
-		int64_t room = x->room ? 2 * x->room : 128;
-		struct neap__offload_item *more = realloc(x->cargo, (size_t)room * sizeof *more);
-		if (!more)
-			return neap__fail(-ENOMEM, "plan: out of memory");
-		x->cargo = more;
-		x->room = room;
-	}
-	x->cargo[x->n] = (struct neap__offload_item){.payload = payload,
+	if (neap__grow(&x->items, &x->room, x->n + 1, sizeof *x->items) < 0)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	x->items[x->n] = (struct neap__offload_item){.payload = payload,
 		.first = 1,
 		.t = t,
 		.slot = slot,
@@ -74,7 +70,7 @@ static void use(struct neap__offload *x, int64_t k, int64_t at)
 	struct neap__offload_item *c;
 	if (k < 0)
 		return;
-	c = &x->cargo[k];
+	c = &x->items[k];
 	if (c->gap1 < 0 || at - c->last > c->gap1 - c->gap0) {
 		c->gap0 = c->last;
 		c->gap1 = at;
@@ -82,7 +78,7 @@ static void use(struct neap__offload *x, int64_t k, int64_t at)
 	c->last = at;
 }
 
-/* x_i of a backward: live (a part of cargo `live`; -2: not), in a slot, or in a tape. */
+/* x_i of a backward: live (a part of item `live`; -2: not), in a slot, or in a tape. */
 static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t live)
 {
 	if (live >= -1) {
@@ -90,7 +86,7 @@ static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t li
 		return;
 	}
 	for (int64_t k = x->n - 1; k >= 0; k--) {
-		const struct neap__offload_item *c = &x->cargo[k];
+		const struct neap__offload_item *c = &x->items[k];
 		if (c->payload == NEAP_STATE && c->t == i && x->slots[c->slot] == k) {
 			use(x, k, at);
 			return;
@@ -101,10 +97,11 @@ static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t li
 }
 
 struct live {
-	int64_t t, tape; /* the cargo that it is a part of, or -1 */
+	int64_t t, tape; /* the item that it is a part of, or -1 */
 };
 
-static int look(struct neap__offload *x, const struct neap_action *a, int64_t at, struct live *live)
+static int survey_action(
+	struct neap__offload *x, const struct neap_action *a, int64_t at, struct live *live)
 {
 	int holds = neap__tape_holds_output(x->problem->chain.stages);
 	struct live before = *live;
@@ -153,32 +150,32 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__action_list
 	for (int64_t i = 0; i < n + 2; i++)
 		x->slots[i] = x->tapes[i] = -1;
 	for (int64_t at = 0; at < plain->n; at++)
-		NEAP_TRY(look(x, &plain->a[at], at, &live));
+		NEAP_TRY(survey_action(x, &plain->a[at], at, &live));
 	/* Which came first: tapes and slots are free to count with now. */
 	for (int64_t i = 0; i < n + 2; i++)
 		x->slots[i] = x->tapes[i] = 0;
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__offload_item *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->items[k];
 		c->first = (c->payload == NEAP_TAPE ? x->tapes : x->slots)[c->t]++ == 0;
 	}
 	return 0;
 }
 
-/* Out of the fast memory, or into it, in an instant. */
-static void leave(struct neap__offload *x, const struct neap__offload_item *c)
+/* Frees an item of fast memory, or takes its bytes again. */
+static void put_away(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__stage_memory_tape(&x->ledger, c->t, NEAP__TAPE_ABSENT);
+		neap__stage_memory_tape(&x->memory, c->t, NEAP__TAPE_ABSENT);
 	else
-		neap__stage_memory_let_go(&x->ledger, c->t);
+		neap__stage_memory_let_go(&x->memory, c->t);
 }
 
-static void come(struct neap__offload *x, const struct neap__offload_item *c)
+static void bring_back(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
-		neap__stage_memory_tape(&x->ledger, c->t, NEAP__TAPE_HERE);
+		neap__stage_memory_tape(&x->memory, c->t, NEAP__TAPE_HERE);
 	else
-		neap__stage_memory_hold(&x->ledger, c->t);
+		neap__stage_memory_hold(&x->memory, c->t);
 }
 
 /* Bytes of every action if transfers took no time and no room. */
@@ -188,7 +185,7 @@ static void make_profile(struct neap__offload *x)
 	for (int64_t at = 0; at < s->n; at++)
 		x->out_at[at] = x->in_at[at] = -1;
 	for (int64_t k = 0; k < x->n; k++) {
-		struct neap__offload_item *c = &x->cargo[k];
+		struct neap__offload_item *c = &x->items[k];
 		c->stage = STAYS;
 		if (!c->tier || c->gap1 < 0)
 			continue;
@@ -197,14 +194,14 @@ static void make_profile(struct neap__offload *x)
 		c->next_in = x->in_at[c->gap1];
 		x->in_at[c->gap1] = k;
 	}
-	neap__stage_memory_begin(&x->ledger);
+	neap__stage_memory_begin(&x->memory);
 	for (int64_t at = 0; at < s->n; at++) {
-		for (int64_t k = x->in_at[at]; k >= 0; k = x->cargo[k].next_in)
-			come(x, &x->cargo[k]);
-		x->profile[at] = neap__stage_memory_need(&x->ledger, &s->a[at]);
-		neap__stage_memory_apply(&x->ledger, &s->a[at]);
-		for (int64_t k = x->out_at[at]; k >= 0; k = x->cargo[k].next_out)
-			leave(x, &x->cargo[k]);
+		for (int64_t k = x->in_at[at]; k >= 0; k = x->items[k].next_in)
+			bring_back(x, &x->items[k]);
+		x->profile[at] = neap__stage_memory_need(&x->memory, &s->a[at]);
+		neap__stage_memory_apply(&x->memory, &s->a[at]);
+		for (int64_t k = x->out_at[at]; k >= 0; k = x->items[k].next_out)
+			put_away(x, &x->items[k]);
 	}
 }
 
@@ -229,43 +226,43 @@ static void transfer(struct neap__offload *x, const struct neap__offload_item *c
 
 static long double end_of(const struct neap__offload *x, int f)
 {
-	return x->clock.tickets[x->cargo[x->flight[f]].ticket].end;
+	return x->clock.tickets[x->items[x->flight[f]].ticket].end;
 }
 
 /* Waits for a transfer. */
 static void settle(struct neap__offload *x, int f)
 {
-	struct neap__offload_item *c = &x->cargo[x->flight[f]];
+	struct neap__offload_item *c = &x->items[x->flight[f]];
 	transfer(x, c, NEAP_WAIT);
 	if (c->stage == LEAVING) {
 		if (c->payload == NEAP_STATE)
 			transfer(x, c, NEAP_DROP);
-		leave(x, c);
+		put_away(x, c);
 		c->stage = AWAY;
 		x->away++;
 	} else {
 		transfer(x, c, NEAP_FORGET);
 		x->stored[c->tier - 1] -= (uint64_t)c->bytes;
-		x->ledger.bytes -= c->bytes;
-		come(x, c);
+		x->memory.bytes -= c->bytes;
+		bring_back(x, c);
 		c->stage = BACK;
 	}
 	x->flight[f] = x->flight[--x->flights];
 }
 
-/* Is it of no more use here for now? */
+/* Has the item arrived, or is its last use for now over? */
 static int may_settle(const struct neap__offload *x, int f)
 {
-	const struct neap__offload_item *c = &x->cargo[x->flight[f]];
+	const struct neap__offload_item *c = &x->items[x->flight[f]];
 	return c->stage == ARRIVING || c->gap0 < x->at;
 }
 
-/* The next to end, of those that leave or of all; -1: none. */
+/* The transfer that ends next, of the leaving ones or of all; -1: none. */
 static int soonest(const struct neap__offload *x, int leaving)
 {
 	int best = -1;
 	for (int f = 0; f < x->flights; f++)
-		if ((!leaving || x->cargo[x->flight[f]].stage == LEAVING) && may_settle(x, f) &&
+		if ((!leaving || x->items[x->flight[f]].stage == LEAVING) && may_settle(x, f) &&
 			(best < 0 || end_of(x, f) < end_of(x, best)))
 			best = f;
 	return best;
@@ -281,14 +278,14 @@ static void settle_done(struct neap__offload *x)
 /* 0: too many are in flight. */
 static int take_off(struct neap__offload *x, int64_t k, int kind)
 {
-	struct neap__offload_item *c = &x->cargo[k];
+	struct neap__offload_item *c = &x->items[k];
 	int used[NEAP__FLIGHTS + 1] = {0}, f = x->flights == NEAP__FLIGHTS ? soonest(x, 0) : 0;
 	if (f < 0)
 		return 0;
 	if (x->flights == NEAP__FLIGHTS)
 		settle(x, f);
 	for (f = 0; f < x->flights; f++)
-		used[x->cargo[x->flight[f]].ticket] = 1;
+		used[x->items[x->flight[f]].ticket] = 1;
 	for (c->ticket = 0; used[c->ticket]; c->ticket++)
 		;
 	transfer(x, c, kind);
@@ -296,15 +293,15 @@ static int take_off(struct neap__offload *x, int64_t k, int kind)
 	return 1;
 }
 
-/* Waits until so many bytes fit, all in all. 0: they never do. */
+/* Waits until `bytes` in all fit the budget. 0: they never do. */
 static int make_room(struct neap__offload *x, int64_t at, int64_t bytes)
 {
-	int64_t before = x->ledger.bytes;
-	while (bytes - (before - x->ledger.bytes) > x->memory) {
+	int64_t before = x->memory.bytes;
+	while (bytes - (before - x->memory.bytes) > x->budget) {
 		int f = soonest(x, 1);
 		if (f < 0) {
 			x->fails_at = at;
-			x->short_by = bytes - (before - x->ledger.bytes) - x->memory;
+			x->short_by = bytes - (before - x->memory.bytes) - x->budget;
 			return 0;
 		}
 		settle(x, f);
@@ -314,48 +311,48 @@ static int make_room(struct neap__offload *x, int64_t at, int64_t bytes)
 
 static int fetch(struct neap__offload *x, int64_t k, int64_t at)
 {
-	struct neap__offload_item *c = &x->cargo[k];
-	if (!make_room(x, at, x->ledger.bytes + c->bytes))
+	struct neap__offload_item *c = &x->items[k];
+	if (!make_room(x, at, x->memory.bytes + c->bytes))
 		return 0;
 	if (!take_off(x, k, NEAP_GET))
 		return 0;
 	x->away--;
 	c->stage = ARRIVING;
-	x->ledger.bytes += c->bytes;
+	x->memory.bytes += c->bytes;
 	return 1;
 }
 
-/* What this action needs. */
+/* Brings back the items that this action needs. */
 static int fetch_now(struct neap__offload *x, int64_t at)
 {
-	for (int64_t k = x->in_at[at]; k >= 0; k = x->cargo[k].next_in) {
-		struct neap__offload_item *c = &x->cargo[k];
+	for (int64_t k = x->in_at[at]; k >= 0; k = x->items[k].next_in) {
+		struct neap__offload_item *c = &x->items[k];
 		for (int f = x->flights - 1; f >= 0 && c->stage == LEAVING; f--)
 			if (x->flight[f] == k)
 				settle(x, f);
 		if (c->stage == AWAY && !fetch(x, k, at))
 			return 0;
 	}
-	for (int64_t k = x->in_at[at]; k >= 0; k = x->cargo[k].next_in)
-		for (int f = x->flights - 1; f >= 0 && x->cargo[k].stage == ARRIVING; f--)
+	for (int64_t k = x->in_at[at]; k >= 0; k = x->items[k].next_in)
+		for (int f = x->flights - 1; f >= 0 && x->items[k].stage == ARRIVING; f--)
 			if (x->flight[f] == k)
 				settle(x, f);
 	return 1;
 }
 
-/* What later ones need, in their order, while there is room up to then. */
+/* Brings back items of later actions, in order of use, while memory has room up to there. */
 static void fetch_ahead(struct neap__offload *x, int64_t at)
 {
 	for (int64_t q = at + 1; x->away && q < x->plain->n; q++)
-		for (int64_t k = x->in_at[q]; k >= 0; k = x->cargo[k].next_in) {
-			struct neap__offload_item *c = &x->cargo[k];
+		for (int64_t k = x->in_at[q]; k >= 0; k = x->items[k].next_in) {
+			struct neap__offload_item *c = &x->items[k];
 			if (c->stage != AWAY)
 				continue;
-			int64_t now = neap__stage_memory_need(&x->ledger, &x->plain->a[at]);
-			if (now + c->bytes > x->memory)
+			int64_t now = neap__stage_memory_need(&x->memory, &x->plain->a[at]);
+			if (now + c->bytes > x->budget)
 				return;
 			for (int64_t i = at; i < q; i++)
-				if (x->profile[i] + c->bytes > x->memory)
+				if (x->profile[i] + c->bytes > x->budget)
 					return;
 			for (int64_t i = at; i < q; i++)
 				x->profile[i] += c->bytes;
@@ -366,7 +363,7 @@ static void fetch_ahead(struct neap__offload *x, int64_t at)
 
 static int send(struct neap__offload *x, int64_t k)
 {
-	struct neap__offload_item *c = &x->cargo[k];
+	struct neap__offload_item *c = &x->items[k];
 	const struct neap_tier_spec *tier = &x->problem->tiers[c->tier - 1];
 	uint64_t *stored = &x->stored[c->tier - 1];
 	*stored += (uint64_t)c->bytes;
@@ -388,38 +385,38 @@ int neap__offload_fit(struct neap__offload *x, struct neap__action_list *out)
 	x->fits++;
 	make_profile(x);
 	x->out = out;
-	x->memory = (int64_t)x->problem->memory;
+	x->budget = (int64_t)x->problem->memory;
 	for (int64_t k = 0; k < x->n; k++)
-		used[x->cargo[k].tier] |= x->cargo[k].gap1 >= 0;
+		used[x->items[k].tier] |= x->items[k].gap1 >= 0;
 	for (int i = 0; i < x->problem->ntiers; i++)
-		x->memory -= used[i + 1] ? (int64_t)x->problem->tiers[i].staging : 0;
+		x->budget -= used[i + 1] ? (int64_t)x->problem->tiers[i].staging : 0;
 	x->fails_at = -1;
 	x->short_by = x->away = x->places = 0;
 	x->full = x->flights = 0;
 	memset(x->stored, 0, sizeof x->stored);
 	for (int64_t at = 0; at < s->n; at++)
-		if (x->profile[at] > x->memory) {
+		if (x->profile[at] > x->budget) {
 			x->fails_at = at;
-			x->short_by = x->profile[at] - x->memory;
+			x->short_by = x->profile[at] - x->budget;
 			return 0;
 		}
-	neap__stage_memory_begin(&x->ledger);
+	neap__stage_memory_begin(&x->memory);
 	neap__clock_init(&x->clock, x->problem);
 	for (int64_t at = 0, next = 0; at < s->n; at++) {
 		const struct neap_action *a = &s->a[at];
 		x->at = at;
 		if (x->flights || x->away) {
 			if (!fetch_now(x, at) ||
-				!make_room(x, at, neap__stage_memory_need(&x->ledger, a)))
+				!make_room(x, at, neap__stage_memory_need(&x->memory, a)))
 				return 0;
 			fetch_ahead(x, at);
 		}
 		emit(x, a);
-		neap__stage_memory_apply(&x->ledger, a);
+		neap__stage_memory_apply(&x->memory, a);
 		x->at = at + 1;
 		settle_done(x);
-		for (; next < x->n && x->cargo[next].born <= at; next++)
-			if (x->cargo[next].tier && x->cargo[next].gap1 >= 0 && !send(x, next))
+		for (; next < x->n && x->items[next].born <= at; next++)
+			if (x->items[next].tier && x->items[next].gap1 >= 0 && !send(x, next))
 				return 0;
 		if (x->flights)
 			settle_done(x);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagesearch: trying outlines: one, relieved, and the greedy ladder.
+ * offload_search.c: tries choices: as they are, repaired until they fit, and those of the
+ * greedy ladder, which starts from the plans of `chain` for larger budgets.
  */
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
 #include "plan/offload/offload_search.h"
 
-#define MEMORY_MOST ((uint64_t)1 << 61) /* more than all sizes */
-#define RUNGS 24			/* budgets between this one and all there is */
+#define MEMORY_MOST ((uint64_t)1 << 61) /* bytes: more than all sizes, which are 2^60 at most */
+#define RUNGS 24 /* budgets of the ladder, from this one to all bytes there are */
 
 /* Without tables. */
 static int search_init(struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
@@ -135,7 +136,7 @@ int neap__offload_search_least(uint64_t *least, const struct neap_problem *p)
 	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
 	uint64_t all = all_bytes(&p->chain);
 	*least = high;
-	if (p->ntiers == 0 || p->chain.steps > NEAP__STAGESEARCH_STAGES)
+	if (p->ntiers == 0 || p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES)
 		return 0;
 	if (high > all)
 		high = all;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offload_search.h: plans with offload for chains whose steps differ, found by trying
- * outlines (offload_choice.h).
+ * offload_search.h: plans with offload for chains of at most 300 stages, found by trying
+ * choices (offload_choice.h) and simulating each.
  */
 #ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
 #define NEAP_PLAN_OFFLOAD_OFFLOAD_SEARCH_H
 
 #include "plan/offload/offload_choice.h"
 
-#define NEAP__STAGESEARCH_STAGES 300 /* at most; longer chains: the named strategies */
+#define NEAP__OFFLOAD_SEARCH_STAGES 300 /* at most; longer chains: the named strategies */
 
 /* A search: what is tried, and the best so far. */
 struct neap__offload_search {
@@ -28,12 +28,12 @@ int neap__offload_search_init(
 	struct neap__offload_search *x, const struct neap_problem *problem, int64_t effort);
 void neap__offload_search_fini(struct neap__offload_search *x);
 
-/* Seconds of an outline, infinite where it does not fit; negative code. Best is kept. */
+/* Seconds of a choice, infinite where it does not fit; negative code. Best is kept. */
 int neap__offload_search_try(struct neap__offload_search *x,
-	const struct neap__offload_choice *outline, double *makespan);
+	const struct neap__offload_choice *choice, double *makespan);
 /* The same after relieving it, which changes it. */
 int neap__offload_search_relieve(
-	struct neap__offload_search *x, struct neap__offload_choice *outline, double *makespan);
+	struct neap__offload_search *x, struct neap__offload_choice *choice, double *makespan);
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
 int neap__offload_search_extremes(struct neap__offload_search *x);
@@ -49,13 +49,14 @@ int neap__offload_search_least(uint64_t *least, const struct neap_problem *probl
  */
 int neap__offload_search_greedy(struct neap__offload_search *x);
 
-/* The plan that this alone finds: a baseline to compare with. */
+/* The plan of the greedy ladder without further search: a baseline to compare with. */
 NEAP_API int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
 
 /* The plan of `chain`, if it fits. */
 int neap__offload_search_chain(struct neap__offload_search *x);
 
-/* Moves, better ones taken, then worse ones less and less often. */
+/* Local search from the best choice (offload_anneal.c), until `bound` seconds or no effort is left.
+ */
 int neap__offload_search_improve(struct neap__offload_search *x, double bound);
 
 /* The best as a schedule with transfers. NEAP_EINFEASIBLE: there is none. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* chain_reach.c: bytes that leaves take as they grow, how far parts reach, and where to split. */
 #include "plan/stages/chain_reach.h"
 
 #include <errno.h>
@@ -57,8 +58,8 @@ static void measure_loss(struct neap__chain_reach *x)
 	x->clock[i + 1] = x->clock[i];
 }
 
-/* Bytes of stage i as a leaf of its own. */
-static int64_t alone(const struct neap__chain_reach *x, int64_t i)
+/* Bytes of a leaf of stage i only. */
+static int64_t single_leaf(const struct neap__chain_reach *x, int64_t i)
 {
 	if (i == x->steps)
 		return x->reversing[i] - x->before[i];
@@ -72,7 +73,7 @@ static void measure_least(struct neap__chain_reach *x)
 	for (int64_t i = 0; i <= x->steps; i++)
 		gradient = larger(gradient, neap__stage_gradient(x->chain, i));
 	for (int64_t i = 0; i <= x->steps; i++) {
-		x->least[i] = state_of(x, i) + alone(x, i);
+		x->least[i] = state_of(x, i) + single_leaf(x, i);
 		if (i < x->steps) /* passed on the way further on */
 			x->least[i] = larger(x->least[i], state_of(x, i) + state_of(x, i + 1) +
 								  neap__stage_advance_tmp(s, i) +
@@ -112,7 +113,7 @@ void neap__chain_reach_free(struct neap__chain_reach *x)
 	memset(x, 0, sizeof *x);
 }
 
-/* What a leaf from i takes as it grows. */
+/* Bytes that a leaf from i takes as it grows. */
 struct reach_leaf {
 	int64_t i, n; /* [i,n) */
 	int64_t kept, recording, reversing;
@@ -161,7 +162,7 @@ int neap__chain_reach_leaf(struct neap__chain_reach *x, int64_t i, int64_t n, in
 uint64_t neap__chain_reach_least(const struct neap__chain_reach *x)
 {
 	struct reach_leaf all = {0};
-	int64_t least = alone(x, 0);
+	int64_t least = single_leaf(x, 0);
 	for (int64_t i = 1; i <= x->steps; i++)
 		least = larger(least, x->least[i]);
 	if (x->steps > 0) /* the way to x_1 */
@@ -177,7 +178,7 @@ struct end {
 	double seconds;
 };
 
-/* R_s and K_s. It ends early at `limit` and before a stage that needs more than p. */
+/* R_s and K_s; ends early at `limit` and before a stage that needs more than p. */
 static struct end reach(struct neap__chain_reach *x, int64_t i, int64_t p, int64_t s, int64_t limit)
 {
 	double before = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twotable: sizes are rounded up to levels, so whatever a table calls possible is;
- * part_costs.h has the least bytes exactly, so that nothing possible is refused.
- * Choices are not stored but found again on the way down, where bytes are counted
- * exactly.
+ * chain_table.c: the levels of a table, its arrays, and the choices found again. Sizes are
+ * rounded up to levels, so every plan that a table calls possible is possible; part_costs.h
+ * has the least bytes exactly, so no possible plan is refused. Choices are not stored but
+ * found again on the way down, where bytes are counted exactly: a table of choices would
+ * double the memory.
  */
 #include "plan/stages/chain_table.h"
 
@@ -17,10 +18,10 @@
 
 #define LEVELS 500	    /* where sizes do not divide the budget */
 #define LEVELS_MOST 20000   /* where they do */
-#define CELLS_MOST 64000000 /* floats in both tables */
+#define CELLS_MOST 64000000 /* floats in both tables: 256 MB */
 #define WORK_MOST 3e9	    /* levels of splits, where sizes divide the budget */
-#define CHUNK NEAP__TWOTABLE_CHUNK
-#define GROUP NEAP__TWOTABLE_GROUP
+#define CHUNK NEAP__CHAIN_TABLE_CHUNK
+#define GROUP NEAP__CHAIN_TABLE_GROUP
 
 static int64_t tape_of(const struct neap_chain *c, int64_t i)
 {
@@ -45,7 +46,7 @@ static uint64_t divisor(const struct neap_chain *c)
 	return d ? d : 1;
 }
 
-/* More than all there is needs no level. */
+/* Bytes of everything at once: a larger budget needs no further level. */
 static int64_t all_bytes(const struct neap_chain *c)
 {
 	const struct neap_stages *s = c->stages;
@@ -136,7 +137,7 @@ int neap__chain_table_fill(
 		neap__chain_table_rows_avx2(x);
 	else
 #endif
-		neap__twotable_rows(x);
+		neap__chain_table_rows(x);
 	return 0;
 }
 

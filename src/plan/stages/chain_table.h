@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chain_table.h: the dynamic program for chains whose stages differ. C(i,t,m): seconds
- * to do stages i..t and reverse them, x_i kept and not counted in m, the gradient
- * of x_{t+1} counted. D(i,t,m): the same where the tape of t is already there, not
- * counted in m and freed by its backward. g gradients, a states, A_j the tape of
- * stage j - 1, f, r, b seconds, h: tapes hold their stage's output.
+ * chain_table.h: the least seconds of every part of a chain of at most 350 stages in every
+ * budget, by dynamic programming, and the choices that lead there.
+ *
+ *     i, t          a part: stages i..t, t = n with the loss; x_i is kept
+ *     m             bytes of the part, x_i not counted, the gradient of x_{t+1} counted
+ *     j             where the part is split: x_j is kept while j..t is done, then i..j-1
+ *     C(i,t,m)      seconds to do the part and reverse it
+ *     D(i,t,m)      the same where the tape of t is already there, not counted in m and
+ *                   freed by its backward
+ *     P(i,j,t,k)    bytes on the way from i to j, k = 1 where stage j - 1 is recorded
+ *     g_i, a_i      bytes of the gradient of x_i and of x_i
+ *     A_j           bytes of the tape of stage j - 1
+ *     B_j           A_j + [!h] a_j
+ *     f_i, r_i, b_i seconds to advance, record and reverse stage i
+ *     h             tapes hold the output of their stage; [h] is 1 where they do, else 0
  *
  *     P(i,j,t,0) = g_{t+1} + max_{i<=k<j} ( [k>i] a_k + a_{k+1} + advance_tmp_k )
  *     P(i,j,t,1) = the same, but ( [k>i] a_k + A_j + [!h] a_j + record_tmp_k ), k = j-1
@@ -17,11 +27,11 @@
  *     D(i,t,m) = the same with D(j,t,..) in place of C(j,t,..), the last term's
  *                memory larger by the tape of t
  *
- * B_j = A_j + [!h] a_j. Where backward needs no input, D(i,t,m) is b_t and then
- * C(i,t-1,m + A_{t+1}), and without h either x_i is given up before the backward of
- * C(i,i). After Beaumont et al. (rotor), which prunes feasible plans and exceeds its
- * limit; O(L^3 M) for L stages and M levels of memory, of which a few in a hundred
- * are looked at: 200 stages with 500 levels take 0.3 to 0.5 s.
+ * Where backward needs no input, D(i,t,m) is b_t and then C(i,t-1,m + A_{t+1}), and without h
+ * either x_i is given up before the backward of C(i,i). After Beaumont et al. 2019 (rotor),
+ * whose program prunes feasible plans and exceeds its budget. O(L^3 M) time for L stages and
+ * M levels of memory, of which a few in a hundred are computed: 200 stages with 500 levels
+ * take 0.3 to 0.5 s.
  */
 #ifndef NEAP_PLAN_STAGES_CHAIN_TABLE_H
 #define NEAP_PLAN_STAGES_CHAIN_TABLE_H
@@ -29,11 +39,11 @@
 #include <neap/plan.h>
 #include "plan/stages/part_costs.h"
 
-#define NEAP__TWOTABLE_STAGES 350 /* at most, all in 500 levels; longer chains: long_chain.h */
-#define NEAP__TWOTABLE_CHUNK 48	  /* levels */
-#define NEAP__TWOTABLE_GROUP 4	  /* splits done together */
+#define NEAP__TWOTABLE_STAGES 350  /* at most, all in 500 levels; longer: long_chain.h */
+#define NEAP__CHAIN_TABLE_CHUNK 48 /* levels filled together, whole vectors of any width */
+#define NEAP__CHAIN_TABLE_GROUP 4  /* splits done together */
 
-/* A split that has room at the upper levels of a chunk only. */
+/* A split for whose way only the upper levels of a chunk have room. */
 struct neap__chain_table_partly {
 	int32_t split, from; /* no room below this level of it */
 	float low, high;     /* its values at the ends of both halves */
@@ -89,11 +99,12 @@ static inline float *neap__chain_table_row(
 	return x->rows[taped] + neap__pair(i, t) * x->stride;
 }
 
-/* Fills the rows; the rest is there. The same numbers with any vectors. */
-#ifndef NEAP__TWOTABLE_ROWS
-#define NEAP__TWOTABLE_ROWS neap__twotable_rows
+/* Fills the rows from the arrays that neap__chain_table_fill made; the same bits with any vectors.
+ */
+#ifndef NEAP__CHAIN_TABLE_ROWS
+#define NEAP__CHAIN_TABLE_ROWS neap__chain_table_rows
 #endif
-void NEAP__TWOTABLE_ROWS(struct neap__chain_table *x);
+void NEAP__CHAIN_TABLE_ROWS(struct neap__chain_table *x);
 void neap__chain_table_rows_avx2(struct neap__chain_table *x);
 
 struct neap__chain_table_choice {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twofill: fills the tables of chain_table.h. The work goes up in chunks of levels:
- * what a chunk needs of shorter parts is in the same or lower ones. Rows fall with
- * memory, so a split whose value at the last level of half a chunk is not below what
- * is known at its first cannot be better in it. The splits that were best in the
- * neighbourhood come first; those left are done four at a time. Where there is room
- * for all tapes, nothing is left to look for. Compiled for each kind of vectors.
+ * chain_table_fill.c: fills the tables of chain_table.h. The work goes up in chunks of levels,
+ * since a chunk needs only the same or lower chunks of shorter parts. The values of a row fall
+ * with memory, so a split whose value at the last level of half a chunk is not below the best
+ * value known at its first cannot be better in that half. The splits that were best for
+ * neighbouring parts are tried first; the splits that are left are done four at a time. Where
+ * all tapes have room, no split can be better than recording everything. Compiled once for
+ * each kind of vectors.
  */
 #include "plan/stages/chain_table.h"
 
@@ -13,8 +14,8 @@
 #include <string.h>
 #include "plan/core/stage_sizes.h"
 
-#define CHUNK NEAP__TWOTABLE_CHUNK
-#define GROUP NEAP__TWOTABLE_GROUP
+#define CHUNK NEAP__CHAIN_TABLE_CHUNK
+#define GROUP NEAP__CHAIN_TABLE_GROUP
 #define HALF (CHUNK / 2)
 #define TILE 2 /* columns done together: they share their left parts */
 
@@ -397,7 +398,7 @@ static void prepare_full(struct neap__chain_table *x, int64_t i, int64_t t, int 
 	x->full[taped][at] = (int32_t)(full < INT32_MAX / 2 ? full : INT32_MAX / 2);
 }
 
-void NEAP__TWOTABLE_ROWS(struct neap__chain_table *x)
+void NEAP__CHAIN_TABLE_ROWS(struct neap__chain_table *x)
 {
 	for (int64_t j = 1; j <= x->n; j++) {
 		x->by[0][j] = (int32_t)neap__chain_table_up(x, (int64_t)x->chain->stages->state[j]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * groupchain: a block's sizes are such that a plan of blocks, step by step, never
- * takes more than the tables count. Blocks hold even shares of steps and of tapes.
+ * grouped_chain.c: blocks that hold even shares of steps and of tapes, and the schedule of
+ * blocks written out stage by stage. The sizes of a block are such that its stages never take
+ * more than the tables count.
  */
 #include "plan/stages/grouped_chain.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grouped_chain.h: a long chain as one of some hundred blocks of stages, planned by the
- * tables of chain_table.h: a block is recorded as a whole, ahead of its turn where its
- * tapes are small for the steps they save.
+ * grouped_chain.h: plans of a long chain as one of about a hundred blocks of stages, by the
+ * tables of chain_table.h. A block is recorded as a whole, ahead of its turn where its tapes
+ * are small for the steps that they save.
  */
 #ifndef NEAP_PLAN_STAGES_GROUPED_CHAIN_H
 #define NEAP_PLAN_STAGES_GROUPED_CHAIN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * longchain: part by part, the last one first, as chain_reach.h says where to split. A
- * part's first state is kept in a slot from when it is split on; that of a leaf only
- * if its backward needs it. O(L) memory, 80 bytes a stage and the slots.
+ * long_chain.c: reverses part by part, the last part first, split where chain_reach.h says. The
+ * first state of a part is kept in a slot from the first split on; that of a leaf only where
+ * its backward needs it. O(L) memory for L stages: 80 bytes a stage, and the slots.
  */
 #include "plan/stages/long_chain.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* long_chain.h: `chain` for more stages than the tables of chain_table.h are for. */
+/* long_chain.h: schedules of `chain` for more stages than the tables of chain_table.h hold. */
 #ifndef NEAP_PLAN_STAGES_LONG_CHAIN_H
 #define NEAP_PLAN_STAGES_LONG_CHAIN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stageparts: what going from i to j takes is a running maximum over the stages on
- * the way; the least bytes of a part are the least over its splits, shorter parts
+ * part_costs.c: seconds and bytes of the ways from i to j are running sums and maxima over the
+ * stages between; the least bytes of a part are the least over its splits, shorter parts
  * first. No sum leaves 63 bits: all sizes together are at most 2^60.
  */
 #include "plan/stages/part_costs.h"

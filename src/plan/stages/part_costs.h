@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part_costs.h: the parts i..t of a chain whose stages differ: seconds and bytes of
- * going from i to j, and the least bytes that C(i,t,.) and D(i,t,.) of chain_table.h
- * take. O(L^3) time, O(L^2) memory.
+ * part_costs.h: seconds and bytes of the parts i..t of a chain of stages: of going from i to j,
+ * and the least bytes that C(i,t,.) and D(i,t,.) of chain_table.h take; the letters are those of
+ * chain_table.h. O(L^3) time and O(L^2) memory for L stages.
  */
 #ifndef NEAP_PLAN_STAGES_PART_COSTS_H
 #define NEAP_PLAN_STAGES_PART_COSTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_text.h: neap_action_show's way back, and schedules that are lists. */
+/* action_text.h: an action read from a line of text, and schedules that are lists of them. */
 #ifndef NEAP_PLAN_TEXT_ACTION_TEXT_H
 #define NEAP_PLAN_TEXT_ACTION_TEXT_H
 

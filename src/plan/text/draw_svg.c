@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw: the simulated schedule as an SVG, time to the right, steps upwards. The
- * schedule is simulated once while the marks are collected (their number is
- * limited), then the axes are known and the text is written. Colours are Okabe
- * and Ito's, which colour-blind readers tell apart; kinds also differ in width.
+ * draw_svg.c: the simulated schedule as an SVG, time to the right, steps upwards. The schedule
+ * is simulated once while the marks are collected, at most so many as the caller allows; then
+ * the axes are known and the text is written. The colours are those of Okabe and Ito, which
+ * colour-blind readers tell apart; kinds of action also differ in width.
  */
 #include <errno.h>
 #include <math.h>

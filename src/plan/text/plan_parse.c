@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_parse.c: the text of a plan, line by line, into numbers: each of its kind and
- * range, each key known and there once, each table as long as the chain.
+ * plan_parse.c: reads the text of a plan line by line. Every number must be of its kind and in
+ * its range, every key known and there once, every table as long as the chain.
  */
 #include "plan/text/plan_parse.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_parse.h: what stands in the text of a plan, before any of it is believed. */
+/* plan_parse.h: the numbers and tables in the text of a plan, each checked by itself only. */
 #ifndef NEAP_PLAN_TEXT_PLAN_PARSE_H
 #define NEAP_PLAN_TEXT_PLAN_PARSE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_read.c: a plan from text: parsed, its schedule walked by verify and simulate,
- * and every number that the text claims held against what they found.
+ * plan_read.c: reads a plan from text. After parsing, verify and simulate go through the
+ * schedule, and every number that the text claims is compared with what they found, so that a
+ * wrong file cannot make a sweep fail.
  */
 #include <errno.h>
 #include <math.h>

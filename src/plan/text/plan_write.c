@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_write.c: a plan as text, a key a line; docs/plan-format.md has the format. */
+/* plan_write.c: a plan as text, one key a line; docs/plan-format.md has the format. */
 #include <inttypes.h>
 #include <string.h>
 #include "base/fail.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* measure_list.c: verify and simulate over a list, and the plan filled from their numbers. */
 #include "plan/verify/measure_list.h"
 #include <string.h>
 #include "base/fail.h"
@@ -17,10 +18,10 @@ static int read_next(void *user, struct neap_action *a)
 	return 1;
 }
 
-int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *p,
-	const struct neap__action_list *script)
+int neap__action_list_measure(
+	struct neap_plan *plan, const struct neap_problem *p, const struct neap__action_list *list)
 {
-	struct list_position reading = {script, 0};
+	struct list_position reading = {list, 0};
 	struct neap_schedule *s = NULL;
 	struct neap_verdict v = {.size = sizeof v};
 	struct neap_simulation m = {.size = sizeof m};

@@ -10,6 +10,6 @@
  * stall. NEAP_EILLEGAL where it is not legal or does not fit the budget.
  */
 int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__action_list *script);
+	const struct neap__action_list *list);
 
 #endif

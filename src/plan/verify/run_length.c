@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_length.c: rows inserted, extended and cut. */
 #include "plan/verify/run_length.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/grow.h"
 
 /* Makes room for a row at `i`; the row is not set. */
 static int insert(struct neap__run_length *r, int64_t i)
 {
-	if (r->count == r->room) {
-		int64_t room = r->room ? 2 * r->room : 8;
-		struct neap__run *run = realloc(r->run, (size_t)room * sizeof *run);
-		if (!run)
-			return neap__fail(-ENOMEM, "verify: out of memory");
-		r->run = run;
-		r->room = room;
-	}
+	if (neap__grow(&r->run, &r->room, r->count + 1, sizeof *r->run) < 0)
+		return neap__fail(-ENOMEM, "verify: out of memory");
 	memmove(r->run + i + 1, r->run + i, (size_t)(r->count - i) * sizeof *r->run);
 	r->count++;
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_length.h: long regular lists in a few rows, for verify. A run is `count` items,
- * item i being (at + i gap, t + i step): records on a tier (place, step), or
- * recorded tape ranges on the stack (height, first step), each `step` steps long.
+ * run_length.h: long regular lists in a few rows, so that verify takes memory by the row and
+ * not by the action. A run is `count` items, item i being (at + i gap, t + i step): records on
+ * a tier (place, step), or recorded ranges on the stack of tapes (height, first step), each
+ * `step` steps long.
  */
 #ifndef NEAP_PLAN_VERIFY_RUN_LENGTH_H
 #define NEAP_PLAN_VERIFY_RUN_LENGTH_H

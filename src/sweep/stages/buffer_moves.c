@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagemove: places in a budget that no fixed places fit. In the order of the calls,
- * what stays goes to the lowest gap, what is gone after a call or two to the highest;
- * where no gap is large enough, neighbours close up until one is, those with the
- * least bytes to move. As the bytes at a call never exceed the peak, this ends well
- * with any budget from the peak up.
+ * buffer_moves.c: places for buffers in a budget that no fixed places fit. In the order of the
+ * calls, buffers with a long life go to the lowest gap, buffers that end after a call or two
+ * to the highest. Where no gap is large enough, neighbours are moved together until one is,
+ * those with the least bytes to move. The bytes at a call never exceed the peak, so this
+ * succeeds in any budget from the peak up.
  */
 #include "sweep/stages/stage_program.h"
 #include "base/fail.h"

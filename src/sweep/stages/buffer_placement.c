@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stageplace: dynamic storage allocation with all lifetimes known, which is NP-hard.
- * Buffers go one by one to the lowest place that is free for all of their life; what
- * matters is the order. Several are tried: long lives first (what stays lies at the
- * bottom and never splits the room above), large ones first, by area, by time; if
- * none will do they are repaired: buffers that stick out of the budget go first the next time
- * (squeaky wheel, Joslin and Clements, 1999).
+ * buffer_placement.c: fixed places for buffers whose lifetimes are all known (dynamic storage
+ * allocation, which is NP-hard). Buffers go one by one to the lowest place that is free for
+ * all of their life; the order decides. Several orders are tried: long lives first (what stays
+ * lies at the bottom and never splits the room above), large ones first, by area, by time.
+ * Where none fits, orders are repaired: buffers that end above the budget come first the next
+ * time (squeaky wheel: Joslin and Clements, 1999).
  */
 #include "sweep/stages/stage_program.h"
 #include "base/checked.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stagerun: runs the calls of a stage chain, one after the other, in the arena. */
+/* stage_run.c: runs the calls of a stage program, one after the other, in the arena. */
 #include "sweep/stages/stage_sweep.h"
 #include "sweep/sweep_state.h"
 #include "base/checked.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_sweep.h: a sweep over a stage chain from the inside. */
+/*
+ * stage_sweep.h: the struct of a sweep over a chain of stages, for the files that make and run it.
+ */
 #ifndef NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 #define NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 
