@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * least_memory.c: neap_problem_least: the least budget with which some strategy has a plan. That
+ * takes all strategies into account, so the file stands beside the table.
+ */
 #include <neap/chain.h>
-#include "plan/stages/long_chain.h"
-#include "plan/offload/offload_search.h"
-#include "plan/core/stage_sizes.h"
-#include "plan/stages/chain_table.h"
-#include "plan/core/sizing.h"
 
-/* Every tape kept: `bptt`; of them the tier (0: none) holds what it can: `stream`. */
+#include "plan/core/sizing.h"
+#include "plan/core/stage_sizes.h"
+#include "plan/offload/offload_search.h"
+#include "plan/stages/chain_table.h"
+#include "plan/stages/long_chain.h"
+
+/* Bytes of `bptt` (tier 0), or of `stream` with a tier that holds as many tapes as it can. */
 static uint64_t all_tapes(const struct neap_problem *p, int tier)
 {
 	uint64_t steps = (uint64_t)p->chain.steps, tape = p->chain.tape, there = 0;
@@ -35,7 +40,7 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (all_tapes(problem, 0) < least)
 		least = all_tapes(problem, 0);
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		/* x_0 in a place, and one tape: `h-revolve`. */
+		/* `h-revolve`: x_0 in a place of the tier, and one tape. */
 		uint64_t bytes = neap__fixed_bytes(problem, tier) + tape;
 		if (bytes < least && neap__places(problem, tier) > 0)
 			least = bytes;

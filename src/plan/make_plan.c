@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_plan.c: a problem and the name of a strategy in, a complete plan out. */
+/*
+ * make_plan.c: neap_plan_make: checks the problem and the parameters, asks the row of the table
+ * that the caller names, and adds the lower bound.
+ */
 #include <neap/plan.h>
 
 #include <math.h>
@@ -28,7 +31,7 @@ static int check_params(const struct neap_params *params)
 	return 0;
 }
 
-/* bound below 0: not known. */
+/* bound: the lower bound in seconds; below 0: not known yet. */
 static int make_whole(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_schedule.c: the actions of a plan: finds the row that made it and opens its schedule. */
+/*
+ * open_schedule.c: neap_schedule_open: finds the row of the table that made a plan, and opens its
+ * schedule. Apart from core/schedule.c, so that the core does not know the table.
+ */
 #include <neap/plan.h>
 
 #include "base/fail.h"

@@ -15,6 +15,9 @@
 
 #define ROUNDING 1e-9 /* relative, of sums over all stages */
 
+#define ROUNDS 10	  /* of a ternary search: the weight to (2/3)^10, 2% */
+#define PRICES_EACH_WAY 4 /* prices of a byte: powers of two around one, each way */
+
 /* All tiers as one. */
 struct link {
 	double out, in; /* seconds a byte */
@@ -107,44 +110,31 @@ static double weighted_bound(const struct stage_turn *m, struct weights w)
 	return all;
 }
 
-#define ROUNDS 10	  /* of a ternary search: the weight to (2/3)^10, 2% */
-#define PRICES_EACH_WAY 4 /* prices of a byte: powers of two around one, each way */
-
-/* The best weight of Y; the value is concave in every weight. */
-static double best_after(const struct stage_turn *m, struct weights w)
+/*
+ * The best bound over the weight of X (row 0) and then that of Y (row 1). The value is concave in
+ * every weight, so a ternary search finds the best one.
+ */
+static double best_weights(const struct stage_turn *m, struct weights w, int row)
 {
-	double low = 0, high = 1, best = 0;
-	for (int k = 0; k < ROUNDS; k++) {
-		double p = low + (high - low) / 3, q = high - (high - low) / 3, at_p, at_q;
-		w.after = p;
-		at_p = weighted_bound(m, w);
-		w.after = q;
-		at_q = weighted_bound(m, w);
-		best = fmax(best, fmax(at_p, at_q));
-		*(at_p < at_q ? &low : &high) = at_p < at_q ? p : q;
-	}
-	w.after = 1;
-	return fmax(best, weighted_bound(m, w));
-}
-
-/* The best weight of X. */
-static double best_before(const struct stage_turn *m, double price)
-{
-	double low = 0, high = 1, best = 0;
-	struct weights w = {1, 1, price};
-	if (!m->link.any || m->link.sync)
+	double low = 0, high = 1, best = 0, *weight = row == 0 ? &w.before : &w.after;
+	if (row > 1)
 		return weighted_bound(m, w);
 	for (int k = 0; k < ROUNDS; k++) {
 		double p = low + (high - low) / 3, q = high - (high - low) / 3, at_p, at_q;
-		w.before = p;
-		at_p = best_after(m, w);
-		w.before = q;
-		at_q = best_after(m, w);
+		*weight = p;
+		at_p = best_weights(m, w, row + 1);
+		*weight = q;
+		at_q = best_weights(m, w, row + 1);
 		best = fmax(best, fmax(at_p, at_q));
 		*(at_p < at_q ? &low : &high) = at_p < at_q ? p : q;
 	}
-	w.before = 1;
-	return fmax(best, best_after(m, w));
+	*weight = 1;
+	return fmax(best, best_weights(m, w, row + 1));
+}
+
+static double best_bound(const struct stage_turn *m, double price)
+{
+	return best_weights(m, (struct weights){1, 1, price}, m->link.any && !m->link.sync ? 0 : 2);
 }
 
 double neap__stage_bound(const struct neap_problem *p)
@@ -162,11 +152,11 @@ double neap__stage_bound(const struct neap_problem *p)
 	m.item = malloc((size_t)last * sizeof *m.item);
 	if (!m.item)
 		return least;
-	found = best_before(&m, 0);
+	found = best_bound(&m, 0);
 	/* Where the tiers do not hold all tapes: prices around what recomputing a byte costs. */
 	for (int k = -PRICES_EACH_WAY; k <= PRICES_EACH_WAY && m.link.any && m.link.bytes < bytes;
 		k++)
-		found = fmax(found, best_before(&m, ldexp(least / bytes, k)));
+		found = fmax(found, best_bound(&m, ldexp(least / bytes, k)));
 	free(m.item);
 	/* Less what rounding of the sums can have added. */
 	return fmax(least, found - ROUNDING * least);

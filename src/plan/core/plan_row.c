@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <neap/plan.h>
+/* plan_row.c: asks a row, and completes its plan. */
+#include "plan/core/plan_row.h"
+
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
-#include "plan/core/stage_sizes.h"
-#include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
-#include "plan/core/plan_row.h"
+#include "plan/core/stage_sizes.h"
 
 /* a / b - 1; infinite where only b is 0. */
 static double excess(double a, double b)

@@ -5,12 +5,16 @@
 
 #include "plan/core/strategy.h"
 
-/* One row's answer, complete with overhead and bound; T >= 1, checked problem. */
+/*
+ * Fills *plan with the answer of a row, complete with overhead. The problem must be checked and
+ * have at least one step. 0 or a negative code.
+ */
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed);
 
-/* Of a feasible plan's tiers and makespan: slow_bytes and overhead; bound and gap. */
+/* Derives slow_bytes and overhead of a feasible plan from its tiers and its makespan. */
 void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem);
+/* Sets the lower bound of a plan, in seconds, and its gap. */
 void neap__plan_bound(struct neap_plan *plan, double bound);
 
 #endif

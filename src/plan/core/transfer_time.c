@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* transfer_time.c: seconds of a transfer, and seconds that it costs the computation beside it. */
 #include <neap/chain.h>
 
 double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pofo_propose.c: the table of F, and its path as a choice of what is kept and what is sent. */
+#include "plan/offload/pofo_propose.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
-#include "plan/offload/pofo_propose.h"
 
-#define CELLS 500000 /* of the table */
-#define LEVELS_MOST 26
-#define LEVELS_LEAST 5
-#define GROUP_MOST 64
-#define EVER 1e300
+#define CELLS 500000   /* of the table */
+#define LEVELS_MOST 26 /* levels of memory for each of m, q and b */
+#define LEVELS_LEAST 5 /* with fewer the proposals are of no use */
+#define GROUP_MOST 64  /* stages of a group */
+#define EVER 1e300     /* seconds: cannot be done */
 
 struct fluid {
 	const struct neap_problem *p;
@@ -232,7 +234,7 @@ static void trace(struct fluid *x, struct neap__offload_choice *o, int tier)
 	}
 }
 
-/* The outline that the fluid program proposes for a tier and a budget. 1, 0 or a code. */
+/* The proposal for a tier and a budget. Returns 1, 0 where there is none, or -ENOMEM. */
 static int propose(
 	struct neap__offload_choice *o, const struct neap_problem *p, int tier, double memory)
 {

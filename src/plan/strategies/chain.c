@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chain.c: the strategy `chain`: stages of different sizes and costs, by the dynamic program of
- * chain_table.h. A part is done by keeping its first state,
- * advancing to stage j, with the stage before j recorded on the way or not, then doing the
- * right part and then the left part. Chains of more stages than the tables are for are done by
- * Revolve over the tapes as they are (long_chain.h) or in blocks (grouped_chain.h), each also
- * as if every tape were the largest; the fastest of the four is taken.
+ * chain_table.h. A part is done by keeping its first state, advancing to stage j, with the
+ * stage before j recorded on the way or not, then doing the right part and then the left part.
+ * Chains of more stages than the tables are for are done by Revolve over the tapes as they are
+ * (long_chain.h) or in blocks (grouped_chain.h), each also as if every tape were the largest;
+ * the fastest of the four is taken.
  *
  * Peak: found by verifying the schedule, in bytes, before the plan is offered.
  */

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pofo.c: the strategy `pofo`: recomputation with offload on a chain of unequal stages. A fluid
- * dynamic program proposes plans (after Beaumont, Eyraud-Dubois and Shilova 2021). On the way
- * up each stage is recorded, its tape kept or sent, or is part of a group that is recomputed,
- * its input kept or sent. Such plans are planned, not run: no sweep of stages uses slow tiers.
+ * pofo.c: the strategy `pofo`: recomputation with offload on a chain of unequal stages (after
+ * POFO, Beaumont, Eyraud-Dubois and Shilova 2021). A fluid dynamic program proposes plans
+ * (pofo_propose.h). Where none fits, everything is sent that may be, or nothing (the plan of
+ * `chain`). Such plans are planned, not run: a sweep of stages uses no slow tiers.
  *
- *     L             stages
- *     m             bytes of earlier stages that stay in fast memory
- *     q             bytes that are queued outward
- *     b             bytes that must be back by the end of the backward of the stage
- *     w, r          bytes a second outward and inward
- *     e             bytes beyond the budget
- *     F(i;m,q,b)    seconds from the boundary before stage i to the loss and back to it
- *
- *     after t seconds the queue is             max(0, q - w t)
- *     t seconds earlier, to be back are        max(0, b - r t)
- *     e costs e / w on the way up, out of the queue, and e / r on the way down, out of b
- *     F(L; m, q, b) = the loss + (what is left of q) / w + (what is left of b) / r
- *
- * Sent bytes join q, and b of the boundary after them. The value is no bound: what the program
- * proposes is simulated with whole tensors and repaired (offload_choice.h). Proposals are made
- * for several shares of the budget, since whole tensors take more room.
+ * Peak: found by verifying the actions, in bytes.
  */
 #include <math.h>
 #include "base/fail.h"
