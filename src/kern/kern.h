@@ -231,7 +231,7 @@ NEAP__DECLARE_VECTOR(avx512)
 NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
 
 /* surrogate.c: rows of the reference table. */
-#define NEAP_X(choice, name, meaning)                                                                   \
+#define NEAP_X(choice, name, meaning)                                                              \
 	void NEAP_R(neap__slope_##name)(                                                           \
 		real * out, const real *u, int n, const struct neap__slope *s);                    \
 	void NEAP_R(neap__integral_##name)(                                                        \
