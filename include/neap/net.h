@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net.h: recurrent and spiking networks as a chain of steps: cells, layers,
- * readout; forward with or without tape, and backward, over any range of steps.
- * A net knows nothing of schedules: its four step functions have the form that
- * sweep.h asks of a model.
+ * net.h: recurrent and spiking networks as a chain of steps: cells, layers, readout; forward with
+ * or without tape, and backward, over any range of steps. A net knows nothing of schedules: its
+ * step functions have the form that sweep.h asks of a model.
  *
  *     struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
  *     o.spec = "lif:256r,li";
@@ -119,11 +118,13 @@ struct neap_net_options {
 	 */
 	double dropout;
 	enum neap_readout readout;
-	/* Samples whose gradients are summed together; 0: at most 8, 16 in batches of 64 and more,
-	   32 where all hidden cells are dense: rnn, lstm, gru. */
+	/*
+	 * Samples whose gradients are summed together; 0: at most 8, 16 in batches of 64 and more,
+	 * 32 where the outputs of all hidden cells are numbers of all units: rnn, lstm, gru.
+	 */
 	int group;
 	int threads; /* 0: one a processor */
-	int dense;   /* 1: force the dense kernels where sparse ones would do */
+	int dense;   /* 1: dense tapes and kernels where sparse ones would do */
 	int smooth; /* 1: the spike is the integral of its surrogate (for gradient checks; dense) */
 };
 
@@ -200,17 +201,21 @@ struct neap_objective {
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
 struct neap_net_sizes {
 	size_t state, adjoint;
-	size_t tape_mean; /* measured on what this net last recorded; a guess before; tape_max
-			     where every step's tape takes as much: dense, no sample ends early */
+	/*
+	 * Of a step's tape: measured on what this net last recorded, an estimate before; tape_max
+	 * where every step's tape takes as much: dense tapes, and no sample ends early.
+	 */
+	size_t tape_mean;
 	size_t tape_max;
 	size_t weights, grads, workspace;
-	size_t log_mean, log_max; /* of a step's log; 0: the net has none */
+	size_t log_mean, log_max; /* of a step's log; 0: the net has no log */
 };
 
 /*
- * Binds a batch (borrowed until neap_net_end), zeroes gradients and counts and
- * makes all room the steps need: the step functions allocate nothing. Checks
- * every event and label. objective NULL: forward only, labels may be missing.
+ * Begins a batch, which is borrowed until neap_net_end: checks every event and label, zeroes
+ * gradients and counts, and makes all room that the steps need, so that the step functions allocate
+ * nothing. objective NULL: forward only, labels may be missing. 0, NEAP_EUSAGE, NEAP_EOVERFLOW or
+ * -ENOMEM.
  */
 NEAP_API int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective);
@@ -225,9 +230,9 @@ NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, in
 NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
 /*
- * The same with a log of the spikes, of nets of lif whose units are all connected (not
- * `smooth`), with no dropout between hidden layers and no learned time constants: NEAP_EUSAGE
- * where log_max is 0.
+ * The same with a log of the spikes: advance writes it, replay makes tapes from it. A net has a log
+ * where its hidden cells are lif, density is 1, no dropout lies between hidden layers, no time
+ * constant is learned, and the net is not smooth; else log_max is 0 and these return NEAP_EUSAGE.
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);
@@ -235,16 +240,22 @@ NEAP_API int neap_net_replay(void *net, void *state, int64_t t0, int64_t t1, con
 	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
 NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *loss);
 NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+/*
+ * Writes all that a net has gathered in the middle of a sweep by calls of `write`, and reads it
+ * back by the same calls of `read`, for the same net and batch. 0, or the first negative code of a
+ * call.
+ */
 NEAP_API int neap_net_grad_save(
 	void *net, int (*write)(void *to, const void *from, size_t bytes), void *to);
 NEAP_API int neap_net_grad_load(
 	void *net, int (*read)(void *from, void *to, size_t bytes), void *from);
+/* Says that steps [t0, t1) come next, so that a windowed batch may read ahead. */
 NEAP_API void neap_net_will_touch(void *net, int64_t t0, int64_t t1);
 
 /* What the forward pass found; valid after turn. */
 struct neap_net_result {
 	double loss;	       /* mean over the batch, penalties included */
-	double penalty;	       /* of it */
+	double penalty;	       /* the part of the loss that is the penalty on rates */
 	int correct;	       /* samples whose largest answer is their label */
 	const int *prediction; /* [batch size] */
 	const double *answer;  /* [batch size][classes]; of step losses the mean output */
@@ -255,24 +266,24 @@ struct neap_net_result {
 };
 NEAP_API void neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
 
-/* Adds up the groups' sums into the parameters' grad. */
+/* Ends the batch: adds up the sums of all groups into the parameters' grad. 0. */
 NEAP_API int neap_net_end(struct neap_net *net);
 
-/* XXH3 of the bytes of all gradients. */
+/* The XXH3 hash of the bytes of all gradients, in the order of the parameters. */
 NEAP_API uint64_t neap_net_grad_hash(const struct neap_net *net);
 
 /*
- * The specification with every key of every layer said, so that it makes the
- * same layers whatever the options beside it. Owned by the net.
+ * The specification with every key of every layer said, so that it makes the same layers with any
+ * options beside it. Owned by the net.
  */
 NEAP_API const char *neap_net_spec(const struct neap_net *net);
 
 /*
- * Gradient check: the analytic gradient of the smoothed net in double precision
- * against central differences, over `probes` parameters spread over all tensors (0: all).
- * A detached reset sees the unperturbed net's spikes. Three lengths of difference
- * are tried and the best counts: kinks spoil long ones, rounding short ones.
- * Gives the worst relative error, |a - n| / max(|a|, |n|, 1e-6 * largest gradient).
+ * Gradient check: the analytic gradient of the smoothed net in double precision against central
+ * differences, over `probes` parameters spread over all tensors (0: all). A detached reset sees the
+ * unperturbed net's spikes. The best of three lengths of difference counts: kinks spoil long
+ * differences, rounding short ones. Gives the worst relative error,
+ *     |a - n| / max(|a|, |n|, 1e-6 * largest gradient).
  */
 NEAP_API int neap_gradcheck(double *worst, const struct neap_net_options *options,
 	const struct neap_batch *batch, const struct neap_objective *objective, int probes);

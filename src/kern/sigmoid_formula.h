@@ -32,14 +32,18 @@ static const double series[] = {0, 0.693147180559945309, 0.240226506959100712,
 	1.01780860092396997e-7, 7.05491162080112333e-9, 4.44553827187081150e-10,
 	2.56784359934882051e-11, 1.36914888539041289e-12, 6.77872635482254563e-14};
 
+#define LOG2_E ((real)1.44269504088896341)
+/* tanh x rounds to 1 where 2 x is more, in either precision. */
+#define TANH_MOST 50
+
 /* exp(x) - 1 for |x| <= MOST */
 static inline number less_one(number x)
 {
-	/* ln(2) in two parts, the first with few digits, so that x - k ln(2) loses none */
-	number shifted = x * (real)1.44269504088896341 + WHOLE;
+	number shifted = x * LOG2_E + WHOLE;
 	number k = shifted - WHOLE;
+	/* ln(2) in two parts, the first with few digits, so that x - k ln(2) loses none */
 	real high = (real)0.693145751953125, low = (real)1.42860682030941723e-6;
-	number f = ((x - k * high) - k * low) * (real)1.44269504088896341;
+	number f = ((x - k * high) - k * low) * LOG2_E;
 	number p = f * (real)series[TERMS], scale;
 	word b;
 
@@ -58,7 +62,7 @@ static inline number sigmoid(number x)
 
 static inline number hyperbolic(number x)
 {
-	number e = less_one(within((real)2 * x, 50));
+	number e = less_one(within((real)2 * x, TANH_MOST));
 	return e / (e + (real)2);
 }
 

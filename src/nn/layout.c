@@ -15,7 +15,7 @@
 static size_t place(size_t *total, size_t bytes)
 {
 	size_t at = *total;
-	*total = neap__round_up(at + bytes, 16);
+	*total = neap__round_up(at + bytes, NEAP__LAYER_ALIGN);
 	return at;
 }
 
@@ -119,8 +119,8 @@ int neap__net_layout(struct neap_net *net)
 		net->can_drop |= hidden && layer->dropout > 0;
 		net->hidden += hidden ? layer->n : 0;
 	}
-	net->sample_state = neap__round_up(state, 64);
-	net->sample_adjoint = neap__round_up(adjoint, 64);
+	net->sample_state = neap__round_up(state, NEAP__SAMPLE_ALIGN);
+	net->sample_adjoint = neap__round_up(adjoint, NEAP__SAMPLE_ALIGN);
 	net->sample_tape = tape;
 	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
 	derive_log(net);

@@ -18,22 +18,30 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
+enum {
+	INPUTS_MOST = 65536, /* numbers of inputs have 16 bits */
+	THREADS_MOST = 1024  /* more than any machine here has processors */
+};
+
 static int check_options(const struct neap_net_options *o)
 {
 	if (o->precision != NEAP_FLOAT && o->precision != NEAP_DOUBLE)
 		return neap__fail(NEAP_EUSAGE, "precision must be float or double");
-	if (o->inputs < 1 || o->inputs > 65536)
-		return neap__fail(NEAP_EUSAGE, "inputs must be 1 to 65536, not %d", o->inputs);
-	if (o->classes < 1 || o->classes > 65535)
-		return neap__fail(NEAP_EUSAGE, "classes must be 1 to 65535, not %d", o->classes);
+	if (o->inputs < 1 || o->inputs > INPUTS_MOST)
+		return neap__fail(
+			NEAP_EUSAGE, "inputs must be 1 to %d, not %d", INPUTS_MOST, o->inputs);
+	if (o->classes < 1 || o->classes > NEAP__UNITS_MOST)
+		return neap__fail(NEAP_EUSAGE, "classes must be 1 to %d, not %d", NEAP__UNITS_MOST,
+			o->classes);
 	if (!isfinite(o->dt) || o->dt <= 0)
 		return neap__fail(NEAP_EUSAGE, "--dt must be a positive time, not %g", o->dt);
 	if (o->readout < NEAP_READ_MEAN || (int)o->readout >= NEAP_READOUTS)
 		return neap__fail(NEAP_EUSAGE, "unknown readout %d", (int)o->readout);
 	if (o->group < 0)
 		return neap__fail(NEAP_EUSAGE, "--group must be 0 or more, not %d", o->group);
-	if (o->threads < 0 || o->threads > 1024)
-		return neap__fail(NEAP_EUSAGE, "--threads must be 0 to 1024, not %d", o->threads);
+	if (o->threads < 0 || o->threads > THREADS_MOST)
+		return neap__fail(
+			NEAP_EUSAGE, "--threads must be 0 to %d, not %d", THREADS_MOST, o->threads);
 	return 0;
 }
 

@@ -13,51 +13,62 @@
 
 enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
-#define NEAP_X(name, word) #word,
-static const char *const activations[] = {NEAP__ACTIVATIONS(NEAP_X) NULL};
-#undef NEAP_X
+static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 
-/* A row a key, of the cells that have one of the traits `where`; `low` is excluded when open. */
+/* A row a key, of the cells that have one of the traits `where`. */
 static const struct spec_key {
 	const char *name;
 	enum spec_kind kind;
-	size_t at;
+	size_t at; /* in struct neap__layer */
 	int where;
-	double low, high;
+	double low, high; /* what is accepted; `low` is excluded when open */
 	int open;
-	const char *const *words;
-	double fallback; /* default of keys that have no option; 0: they have */
+	const char *const *words; /* WORD */
+	double fallback;	  /* default of keys that have no option; 0: they have */
 } keys[] = {
-#define AT(member) offsetof(struct neap__layer, member)
-#define ALL (NEAP__HIDDEN | NEAP__READOUT)
-	{"tau", TIME, AT(tau), NEAP__HAS_LEAK, 0, INFINITY, 1, NULL, 0},
-	{"tau_syn", TIME, AT(tau_syn), NEAP__HAS_SYNAPSE, 0, INFINITY, 1, NULL, 5e-3},
-	{"tau_adapt", TIME, AT(tau_adapt), NEAP__HAS_ADAPTATION, 0, INFINITY, 1, NULL, 100e-3},
-	{"adapt", NUMBER, AT(adapt), NEAP__HAS_RAISED_THRESHOLD, 0, INFINITY, 0, NULL, 0.1},
-	{"a", NUMBER, AT(a), NEAP__HAS_COUPLING, -INFINITY, INFINITY, 0, NULL, 0.1},
-	{"b", NUMBER, AT(b), NEAP__HAS_COUPLING, -INFINITY, INFINITY, 0, NULL, 0.2},
-	{"activation", WORD, AT(activation), NEAP__HAS_ACTIVATION, 0, 0, 0, activations, 0},
-	{"reset", WORD, AT(reset), NEAP__HAS_RESETS, 0, 0, 0, resets, 0},
-	{"detach", FLAG, AT(detach), NEAP__HAS_DETACH, 0, 1, 0, NULL, 0},
-	{"surrogate", WORD, AT(surrogate), NEAP__HAS_THRESHOLD, 0, 0, 0, surrogates, 0},
-	{"width", NUMBER, AT(width), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
-	{"height", NUMBER, AT(height), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
-	{"support", NUMBER, AT(support), NEAP__HAS_THRESHOLD, 0, INFINITY, 0, NULL, 0},
-	{"threshold", NUMBER, AT(threshold), NEAP__HAS_THRESHOLD, 0, INFINITY, 1, NULL, 0},
-	{"reset_value", NUMBER, AT(reset_value), NEAP__HAS_RESETS, -INFINITY, INFINITY, 0, NULL, 0},
-	{"density", NUMBER, AT(density), ALL, 0, 1, 1, NULL, 0},
-	{"scale", NUMBER, AT(scale), ALL, 0, INFINITY, 0, NULL, 0},
-	{"recurrent_scale", NUMBER, AT(recurrent_scale), NEAP__HIDDEN, 0, INFINITY, 0, NULL, 0},
-	{"dropout", NUMBER, AT(dropout), NEAP__HIDDEN, 0, 0.99, 0, NULL, 0},
-	{"learn", WORD, AT(learn), NEAP__HAS_LEAK, 0, 0, 0, learns, 0},
-	{"delay", FLAG, AT(delay), ALL, 0, 1, 0, NULL, 0},
+#define AT(member) .at = offsetof(struct neap__layer, member)
+#define ALL .where = NEAP__HIDDEN | NEAP__READOUT
+#define ANY .low = -INFINITY, .high = INFINITY
+#define POSITIVE .low = 0, .high = INFINITY, .open = 1
+#define NOT_NEGATIVE .low = 0, .high = INFINITY
+	{"tau", TIME, AT(tau), .where = NEAP__HAS_LEAK, POSITIVE},
+	{"tau_syn", TIME, AT(tau_syn), .where = NEAP__HAS_SYNAPSE, POSITIVE, .fallback = 5e-3},
+	{"tau_adapt", TIME, AT(tau_adapt), .where = NEAP__HAS_ADAPTATION, POSITIVE,
+		.fallback = 100e-3},
+	{"adapt", NUMBER, AT(adapt), .where = NEAP__HAS_RAISED_THRESHOLD, NOT_NEGATIVE,
+		.fallback = 0.1},
+	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1},
+	{"b", NUMBER, AT(b), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.2},
+	{"activation", WORD, AT(activation), .where = NEAP__HAS_ACTIVATION, .words = activations},
+	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS, .words = resets},
+	{"detach", FLAG, AT(detach), .where = NEAP__HAS_DETACH, .high = 1},
+	{"surrogate", WORD, AT(surrogate), .where = NEAP__HAS_THRESHOLD, .words = surrogates},
+	{"width", NUMBER, AT(width), .where = NEAP__HAS_THRESHOLD, POSITIVE},
+	{"height", NUMBER, AT(height), .where = NEAP__HAS_THRESHOLD, POSITIVE},
+	{"support", NUMBER, AT(support), .where = NEAP__HAS_THRESHOLD, NOT_NEGATIVE},
+	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, POSITIVE},
+	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS, ANY},
+	{"density", NUMBER, AT(density), ALL, .low = 0, .high = 1, .open = 1},
+	{"scale", NUMBER, AT(scale), ALL, NOT_NEGATIVE},
+	{"recurrent_scale", NUMBER, AT(recurrent_scale), .where = NEAP__HIDDEN, NOT_NEGATIVE},
+	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
+	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK, .words = learns},
+	{"delay", FLAG, AT(delay), ALL, .high = 1},
+#undef NOT_NEGATIVE
+#undef POSITIVE
+#undef ANY
 #undef ALL
 #undef AT
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
+
+/* Layers of a net, so that a string of commas does not ask for much memory. */
+enum { LAYERS_MOST = 1000 };
+/* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
+#define LEARNED_LEAST 1e-9
 
 /* A word of the string: not terminated. */
 struct word {
@@ -189,16 +200,19 @@ static int set_size(struct neap__layer *layer, struct word word)
 	long n = 0;
 	int i = 0;
 
-	for (; i < word.length && word.text[i] >= '0' && word.text[i] <= '9' && n <= 65535; i++)
+	for (; i < word.length && word.text[i] >= '0' && word.text[i] <= '9' &&
+		n <= NEAP__UNITS_MOST;
+		i++)
 		n = n * 10 + (word.text[i] - '0');
 	if (i < word.length && word.text[i] == 'r' && !layer->cell->readout) {
 		layer->is_recurrent = 1;
 		i++;
 	}
-	if (word.length == 0 || i != word.length || n < 1 || n > 65535)
-		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to 65535%s, not '%.*s'",
-			layer->cell->name, layer->cell->readout ? "" : ", with r where recurrent",
-			word.length, word.text);
+	if (word.length == 0 || i != word.length || n < 1 || n > NEAP__UNITS_MOST)
+		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to %d%s, not '%.*s'",
+			layer->cell->name, NEAP__UNITS_MOST,
+			layer->cell->readout ? "" : ", with r where recurrent", word.length,
+			word.text);
 	layer->n = (int)n;
 	return 0;
 }
@@ -291,7 +305,7 @@ static int decay_of(
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s %g s is shorter than a step of %g s (Euler)", name, tau, dt);
 	*decay = net->options.euler ? 1 - dt / tau : exp(-dt / tau);
-	if (layer->learn == NEAP_LEARN_TAU && *decay < 1e-9)
+	if (layer->learn == NEAP_LEARN_TAU && *decay < LEARNED_LEAST)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: learn=tau: %s %g s leaves nothing after a step of %g s to learn "
 			"from",
@@ -366,8 +380,8 @@ int neap__net_parse(struct neap_net *net)
 	end = spec + strlen(spec);
 	for (const char *c = spec; *c; c++)
 		layers += *c == ',';
-	if (layers > 1000)
-		return neap__fail(NEAP_EUSAGE, "--net: %d layers; at most 1000", layers);
+	if (layers > LAYERS_MOST)
+		return neap__fail(NEAP_EUSAGE, "--net: %d layers; at most %d", layers, LAYERS_MOST);
 	net->layers = calloc((size_t)layers, sizeof *net->layers);
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);

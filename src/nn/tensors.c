@@ -67,6 +67,9 @@ static void fill(const struct neap_net *net, struct neap__param *t, int index, d
 	}
 }
 
+/* Numbers that the sums of a tensor are padded to: a cache line of floats. */
+enum { PADDED = 16 };
+
 static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
 	int64_t rows, int64_t columns, double density, double deviation)
 {
@@ -88,7 +91,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	fill(net, t, index, deviation);
 	t->offset = net->elements;
 	t->row_offset = net->rows;
-	net->elements += neap__round_up((uint64_t)t->count, 16);
+	net->elements += neap__round_up((uint64_t)t->count, PADDED);
 	net->rows += (size_t)rows;
 	return 0;
 }

@@ -33,7 +33,15 @@ enum {
 	NEAP__TAPE_HEAD = 40,  /* bytes of the headers of a tape of one round (step_functions.c) */
 	NEAP__TAPE_GROUP = 16, /* bytes a group adds to a round of one step: two offsets, rounded */
 	NEAP__LAYERS_MOST = 64, /* layers of a net that has a log */
-	NEAP__LEAKS_MOST = 2	/* time constants of a cell */
+	/*
+	 * Units of a layer: their numbers, and counts of them, have 16 bits, and a count of
+	 * 0xFFFF marks a dense tape.
+	 */
+	NEAP__UNITS_MOST = 65535,
+	/* Alignment of a layer in a state or adjoint, and of a sample, which is a cache line. */
+	NEAP__LAYER_ALIGN = 16,
+	NEAP__SAMPLE_ALIGN = 64,
+	NEAP__LEAKS_MOST = 2 /* time constants of a cell */
 };
 
 /* A parameter tensor; struct neap_param shows it to the world. */
@@ -50,13 +58,15 @@ struct neap__param {
 	double factor;		      /* multiplies its gradient, in the batch begun */
 };
 
-/* X(name, word): the activations of an rnn. */
-#define NEAP__ACTIVATIONS(X) X(NEAP__TANH, tanh) X(NEAP__RELU, relu)
-enum neap__activation {
-#define NEAP_X(name, word) name,
-	NEAP__ACTIVATIONS(NEAP_X)
+/* The activations of an rnn, as the tables of net.h. */
+/* clang-format off */
+#define NEAP__ACTIVATION_TABLE(X) \
+	X(NEAP__TANH, tanh, "tanh x") \
+	X(NEAP__RELU, relu, "max(0, x)")
+/* clang-format on */
+#define NEAP_X(choice, name, meaning) choice,
+enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 #undef NEAP_X
-};
 
 /* What a list of a layer's outputs holds. */
 enum neap__outputs {
