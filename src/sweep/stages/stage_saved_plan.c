@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagereplay: a sweep of stages over a plan that was made before. Its schedule is
- * the one that was saved, costs and budget those it was made for; sizes must be the
- * sweep's own, rounded up. That it is legal shows when it is walked.
+ * stage_saved_plan.c: a sweep of stages over a plan that was made before. Its schedule is the one
+ * that was saved, costs and budget those it was made for; sizes must be the sweep's own, rounded
+ * up. Whether it is legal shows when its calls are made.
  */
 #include "sweep/stages/stage_sweep.h"
 #include "base/fail.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stagesweep: makes a sweep over a stage chain: sizes rounded up to 64 bytes, so that
- * every buffer is aligned and the plan's peak is the run's; the plan, its calls, and
- * the place of every buffer.
+ * stage_sweep.c: makes a sweep over a stage chain: sizes rounded up to 64 bytes, so that every
+ * buffer is aligned and the plan's peak is the run's; the plan, its calls, and the place of every
+ * buffer.
  */
 #include "sweep/stages/stage_sweep.h"
 #include "sweep/infeasible.h"
