@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h: runs a schedule on a model: one forward and backward pass over the
- * chain in one arena whose size the plan fixed.
+ * sweep.h: runs a schedule on a model: one forward and one backward pass over the chain, in one
+ * arena whose size the plan fixed.
  *
  *     struct neap_step_ops ops = {.size = sizeof ops, .advance = advance,
  *             .record = record, .turn = turn, .backward = backward,
@@ -24,18 +24,17 @@ extern "C" {
 #endif
 
 /*
- * What a model gives. Steps run over ranges [t0, t1), so that a model may fuse
- * them. Callbacks return 0 or a negative code, which ends the sweep. Pointers
- * into the arena are aligned to 64 bytes.
+ * What a model gives. Steps run over ranges [t0, t1), so that a model may fuse them. Callbacks
+ * return 0 or a negative code, which ends the sweep; neap_detail_set says what went wrong. All
+ * calls come from the thread that runs the sweep. Pointers into the arena are aligned to 64 bytes.
  *
- * The plan counts every size rounded up to 64 bytes, a step's tape too; tapes of
- * one record call lie packed, as the model writes them. With tape_max_bytes above
- * tape_bytes tapes vary: what does not fit where the plan put it is recomputed
- * when it is needed, in the same arena, and counted as an overflow.
+ * The plan counts every size rounded up to 64 bytes, a step's tape, too; tapes of one record call
+ * lie packed, as the model writes them. With tape_max_bytes above tape_bytes tapes vary: a tape
+ * that does not fit where the plan put it is recomputed when it is needed, in the same arena, and
+ * counted as an overflow.
  *
- * `first` is 1 the first time a range is passed in a sweep and 0 ever after: losses and
- * counts are gathered then and only then. advance and record must do the same
- * arithmetic.
+ * `first` is 1 the first time a range is passed in a sweep and 0 afterwards: a model gathers
+ * losses and counts only where it is 1. advance and record must do the same arithmetic.
  */
 struct neap_step_ops {
 	uint32_t size; /* sizeof(struct neap_step_ops) */
@@ -53,7 +52,7 @@ struct neap_step_ops {
 	int (*record)(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 		size_t room, size_t *used, int64_t *t_done);
 
-	/* From the state at T: the loss, and the adjoint at T. */
+	/* Makes the loss, and the adjoint at T, of the state at T, where T is the last step. */
 	int (*turn)(void *user, const void *state, void *adjoint, double *loss);
 
 	/*
@@ -64,17 +63,17 @@ struct neap_step_ops {
 
 	size_t state_bytes;
 	size_t adjoint_bytes;
-	size_t tape_bytes;     /* a step: the exact size, or a mean to plan with */
+	size_t tape_bytes;     /* of a step: the exact size, or a mean to plan with */
 	size_t tape_max_bytes; /* the largest a step may need; 0: tape_bytes, exact */
 
 	/*
-	 * Optional: copies of a state held elsewhere, such as on a device [memcpy].
-	 * Where to == state (from == state), the bytes at `state` are to be made
-	 * (were made) the state's: they are sent to (came from) a slow tier.
+	 * Optional: copies of a state that the model holds elsewhere, such as on a device
+	 * [memcpy]. Where to == state, save must make the bytes at `state` the state's, since
+	 * they go to a slow tier; where from == state, load takes the state from these bytes.
 	 */
 	int (*save)(void *user, void *to, const void *state);
 	int (*load)(void *user, void *state, const void *from);
-	/* Optional: steps [t0, t1) come next [nothing]. */
+	/* Optional [nothing]: says that steps [t0, t1) come next. */
 	void (*will_touch)(void *user, int64_t t0, int64_t t1);
 	/*
 	 * Optional: for a journal [no journal]. What the callbacks above have gathered in
@@ -87,11 +86,11 @@ struct neap_step_ops {
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
 
 	/*
-	 * Optional: the model tells when the chain ends [options.steps says]. Asked
-	 * with the state at t before step t is taken for the first time, once for each
-	 * t; answers enum neap_ended or a negative code. options.steps is not looked
-	 * at; memory must be given and is used in full, strategy is "online", there
-	 * are no tiers. neap_sweep_problem's steps are those of the last run.
+	 * Optional [options.steps says]: the model tells when the chain ends. Called with the
+	 * state at t before step t is taken for the first time, once for each t; answers enum
+	 * neap_ended or a negative code. options.steps is not read then; memory must be given
+	 * and is used in full, strategy is "online", there are no tiers. neap_sweep_problem's steps
+	 * are those of the last run.
 	 */
 	int (*ended)(void *user, const void *state, int64_t t);
 
@@ -111,7 +110,7 @@ struct neap_step_ops {
 		size_t room, size_t *used, int64_t *t_done);
 	int (*replay)(void *user, void *state, int64_t t0, int64_t t1, const void *log,
 		int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
-	size_t log_bytes;     /* a step: the exact size, or a mean to plan with */
+	size_t log_bytes;     /* of a step: the exact size, or a mean to plan with */
 	size_t log_max_bytes; /* the largest a step may need; 0: log_bytes, exact */
 
 	/* Of tapes that vary: the mean, where tape_bytes leaves room above it [tape_bytes]. */
@@ -140,7 +139,7 @@ struct neap_sweep_options {
 	 * A plan to run instead of planning (neap_plan_read), with the costs and tier
 	 * rates it was made for; borrowed while the sweep lives. Sizes and tiers are
 	 * compared, the schedule is verified: NEAP_EUSAGE, NEAP_EILLEGAL. strategy,
-	 * params and costs above are not looked at.
+	 * params and costs above are not read then.
 	 */
 	const struct neap_saved *saved;
 	/*
@@ -155,11 +154,11 @@ struct neap_sweep_options {
 	uint64_t journal_key;
 	int journal_in_memory;
 	double replay; /* seconds a step, for planning; 0: as record */
-	/* Keeps what the last run did when; borrowed. NULL: nothing does. */
+	/* A trace, which keeps the events of the last run; borrowed. NULL: none. */
 	struct neap_trace *trace;
 	double slot_write, slot_read; /* seconds a copy of the state, for planning */
 	/*
-	 * Seconds without a byte moved by a tier until a transfer of it is given up
+	 * A transfer is given up once its tier has moved no byte for so many seconds
 	 * (neap_tier_set_patience); its record counts as lost. 0 or infinite: never.
 	 */
 	double patience;
@@ -167,20 +166,20 @@ struct neap_sweep_options {
 };
 
 /*
- * Journals. The file neap.journal in that directory takes a commit now and then: all
- * that the run keeps in the arena and its tables, and what the model gathered, whole or
- * not at all. Whatever ends the process, kill -9 too, the same program run again goes on
- * from the last commit, with the same plan: gradients, loss and dx0 are those of a sweep
- * that was never interrupted, to the bit. Steps passed after that commit are passed again,
- * `first` as before, and the model is as it was then: grad_load saw to it.
+ * Journals. The file neap.journal in that directory takes commits: a commit is all that the
+ * run keeps in the arena and its tables, and what the model gathered, whole or not at all.
+ * Whatever ends the process, kill -9 too, the same program run again resumes from the last
+ * commit, with the same plan: gradients, loss and dx0 are those of a sweep that was never
+ * interrupted, to the bit. Steps passed after that commit are passed again, with `first` as
+ * before; grad_load has set the model back to what it was at the commit.
  *
  *     const struct neap_file_options kept = {.size = sizeof kept, .keep = 1};
  *     neap_tier_open_file(&tier, "/scratch", &kept);    its records outlive the process
  *     options.journal = "/scratch";
  *     neap_sweep_create(&sweep, ...);       takes the plan of a journal that is there
- *     neap_sweep_run(sweep, x0, dx0, &loss, &stats);          starts, or goes on
+ *     neap_sweep_run(sweep, x0, dx0, &loss, &stats);          starts, or resumes
  *     ... save what it gave ...
- *     neap_sweep_free(sweep);               the journal of a run that ended goes
+ *     neap_sweep_free(sweep);               removes the journal of a run that ended
  *
  * Records of tiers that do not outlive the process (memory; files without `keep`), or
  * that were lost meanwhile, are recomputed. NEAP_EUSAGE, one line: a journal of another
@@ -198,11 +197,11 @@ struct neap_sweep_options {
 struct neap_sweep;
 
 /*
- * Plans and checks everything; maps no arena yet. ops and options are copied,
- * user and the tiers borrowed. Tables beside the arena: 40 bytes for each 64
- * steps recorded at a time, 32 a slot, 8 a place of a tier, and 20 KiB; where tapes
- * travel, that twice, 48 a place for tapes and 64 for each 64 steps they are of.
- * NEAP_EINFEASIBLE: the line names a budget that would do.
+ * Plans and checks everything; maps no arena yet. ops and options are copied, user and the tiers
+ * are borrowed. Tables beside the arena take 40 bytes for each 64 steps recorded at a time, 32 a
+ * slot, 8 a place of a tier, and 20 KiB; where tapes leave for tiers, twice that, 48 a place for
+ * tapes and 64 for each 64 steps of theirs. NEAP_EINFEASIBLE: the line names a budget that would
+ * do.
  */
 NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
 	void *user, const struct neap_sweep_options *options);
@@ -223,8 +222,8 @@ NEAP_API const struct neap_problem *neap_sweep_problem(const struct neap_sweep *
 enum neap_stall {
 	NEAP_STALL_PUT,	   /* a write, since the plan needs its memory or its end */
 	NEAP_STALL_GET,	   /* data to arrive */
-	NEAP_STALL_ROOM,   /* room that the plan did not ask for: fuller tapes, refills */
-	NEAP_STALL_REPAIR, /* what recoveries, refills and anchors for them read and write */
+	NEAP_STALL_ROOM,   /* room that the plan did not ask for: fuller tapes, recoveries */
+	NEAP_STALL_REPAIR, /* what recoveries read and write, and states kept for them */
 	NEAP_STALL_ISSUE,  /* handing transfers over; all of them, where the engine blocks */
 	NEAP_STALLS
 };
@@ -234,7 +233,7 @@ NEAP_API const char *neap_stall_name(int stall);
 struct neap_sweep_stats {
 	uint32_t size; /* sizeof(struct neap_sweep_stats) */
 	uint32_t reserved;
-	uint64_t arena_bytes;	/* for this plan; with tiers that were lost, what else was taken */
+	uint64_t arena_bytes; /* of this plan, and what was taken beyond it where tiers were lost */
 	uint64_t peak_planned;	/* bytes */
 	uint64_t peak_measured; /* high-water mark of live bytes in the arena */
 	int64_t advance_steps, record_steps, backward_steps;
@@ -252,11 +251,11 @@ struct neap_sweep_stats {
 	int64_t recomputed;	  /* extra forward steps that overflows and recoveries cost */
 	uint64_t resident_growth; /* VmHWM growth over the sweep, if asked by neap_sweep_watch */
 	uint64_t moved;		  /* bytes moved within the arena, where no gap was large enough */
-	/* Of a journal; the other numbers of a sweep that goes on count from its beginning. */
+	/* Of a journal; the other numbers of a sweep that resumes count from its beginning. */
 	int64_t commits, commits_failed;
 	double journal; /* seconds in commits */
-	int64_t spared; /* steps, forward and backward, that were done when it went on */
-	/* Where there are logs: of record_steps those replayed, and their seconds. */
+	int64_t spared; /* steps, forward and backward, that were done when it resumed */
+	/* Where there are logs: those of record_steps that were replayed, and their seconds. */
 	int64_t replay_steps;
 	double replay;
 	uint64_t log_bytes; /* written, and for how many steps, to learn the mean */
@@ -292,7 +291,7 @@ NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 /* Maps the arena and touches every page of it, so that the next run waits for none. */
 NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
 
-/* 1: the directory holds a journal to go on from; 0: none; NEAP_EUSAGE as at create. */
+/* 1 where the directory holds a journal to resume from, 0 where not; NEAP_EUSAGE as at create. */
 NEAP_API int neap_journal_there(const char *directory, int in_memory);
 
 /* Unmaps the arena; the next run maps it again. */

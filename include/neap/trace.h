@@ -10,7 +10,7 @@
  *     neap_trace_free(trace);
  *
  * A track for the computation (advance, record, turn, backward with their steps; waits
- * with their reason; recoveries and refills around what they cost), one for each
+ * with their reason; recoveries of states and tapes around what they cost), one for each
  * channel of a tier (put and get with their bytes and how long they were queued), and
  * marks for overflows, lost records and plans made anew.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bump_alloc.h: cuts pieces off a block; with base NULL only adds up what they take. */
+/*
+ * bump_alloc.h: takes pieces off a block of memory, one after the other. With base NULL it only
+ * adds up their bytes, so that one function both sizes a block and divides it.
+ */
 #ifndef NEAP_BASE_BUMP_ALLOC_H
 #define NEAP_BASE_BUMP_ALLOC_H
 
@@ -12,7 +15,7 @@ struct neap__pieces {
 	uint64_t used;
 };
 
-/* Each on a line of the cache. */
+/* The next piece, of count * size bytes, aligned to 64 bytes (a cache line) within the block. */
 static inline void *neap__piece(struct neap__pieces *from, uint64_t count, uint64_t size)
 {
 	void *piece = from->base ? from->base + from->used : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * philox.h: counter-based random numbers, Philox4x32-10 (Salmon, Moraes, Dror,
- * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A number is a
- * function of (seed, stream, a, b): no state, any order, any thread.
+ * philox.h: counter-based random numbers, Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel
+ * random numbers: as easy as 1, 2, 3", SC 2011). A number is a function of (seed, stream, a, b):
+ * there is no state, so numbers can be drawn in any order on any thread.
  */
 #ifndef NEAP_BASE_PHILOX_H
 #define NEAP_BASE_PHILOX_H
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Streams keep users of the same seed apart. */
+/* Users of one seed draw from streams of their own. */
 enum neap__random_stream {
 	NEAP__STREAM_WEIGHTS = 1,
 	NEAP__STREAM_MASK,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* text.c: adds formatted text to a string, which doubles when it is full. */
 #include "base/text.h"
 
 #include <errno.h>

@@ -10,9 +10,10 @@
 struct neap__text {
 	char *data; /* zero-terminated once anything was added */
 	size_t length, room;
-	int error; /* sticky: -ENOMEM */
+	int error; /* 0, or the first failure, -ENOMEM; nothing is added after it */
 };
 
+/* Adds text as printf would. 0, or text->error. */
 NEAP_API int neap__text_add(struct neap__text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 NEAP_API void neap__text_free(struct neap__text *text);

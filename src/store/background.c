@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* background.c: posts the calls of struct neap_tier_ops as jobs. */
 #include "store/background.h"
 #include "store/mover.h"
 
@@ -22,7 +23,7 @@ int neap__background_get(
 	return post(self, NEAP__GET, place, tag, into, bytes, ticket);
 }
 
-/* `bytes` of such a job counts its spans. */
+/* `bytes` of a job of tapes is the number of its spans. */
 int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {

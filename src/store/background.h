@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background.h: engines whose transfers run in the background post them alike, to one
- * thread (sys/worker.h) or to a mover (store/mover.h). An engine embeds struct
- * neap__background as its first member.
+ * background.h: put, get, wait, cancel and times of tiers whose transfers run in the background.
+ * Such a tier posts them to one thread (sys/worker.h) or to a mover (store/mover.h); its struct
+ * begins with a struct neap__background.
  */
 #ifndef NEAP_STORE_BACKGROUND_H
 #define NEAP_STORE_BACKGROUND_H
@@ -14,7 +14,7 @@ enum neap__transfer { NEAP__PUT, NEAP__GET, NEAP__PUT_TAPES, NEAP__GET_TAPES }; 
 
 struct neap__mover;
 
-/* One of them. */
+/* One of the two is set. */
 struct neap__background {
 	struct neap__worker *worker;
 	struct neap__mover *mover;
@@ -35,7 +35,7 @@ int neap__background_cancel(void *self, int64_t ticket);
 /* Fills times of struct neap_tier_ops. */
 void neap__background_times(void *self, double *start, double *end);
 
-/* What a job moves: its spans and their bytes in all. A state is one span, kept at *one. */
+/* The memory that a job moves: its spans, and their bytes in all. A state is one span, *one. */
 struct neap__gather {
 	const struct neap_span *spans;
 	int count, put, tapes;

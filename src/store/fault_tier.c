@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fault_tier.c: counts requests, and damages, refuses or delays those that the faults name. */
 #include "store/fault_tier.h"
 #include "base/fail.h"
 #include "sys/clock.h"
@@ -15,9 +16,9 @@ struct fault {
 	double patience;
 };
 
-#define HUNG INT64_MAX /* the ticket of one that hangs */
+#define HUNG INT64_MAX /* the ticket of a request that hangs */
 
-/* A ticket is the inner one doubled, or odd: an answer that is known already. */
+/* A ticket is the inner tier's, doubled, or an odd number: an answer that is known already. */
 static int64_t known(int answer)
 {
 	return (int64_t)-answer << 1 | 1;
@@ -33,14 +34,14 @@ static int refuse(struct fault *fault, int code, int64_t *ticket)
 	return 0;
 }
 
-/* Is request n among those that begin with `first`? */
+/* Is request n one of the row that begins with `first`? */
 static int hit(const struct fault *fault, int64_t n, int64_t first)
 {
 	int64_t row = fault->faults->row ? fault->faults->row : 1;
 	return first && n >= first && n < first + row;
 }
 
-/* Requests that hang are never made. */
+/* A request that hangs is never made. */
 static int hangs(struct fault *fault, int64_t n, int64_t first, int64_t *ticket)
 {
 	int64_t after = fault->faults->hang_after;
@@ -85,7 +86,7 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t giv
 	return neap_tier_format_tapes(fault->inner, bytes, places, given);
 }
 
-/* A request as it came: `spans` for tapes, else one place in memory. */
+/* A request of either kind: `spans` for tapes, else `at`. */
 struct fault_request {
 	int64_t place;
 	uint64_t tag, bytes;
@@ -197,7 +198,7 @@ static int forget(void *self, int64_t place)
 	return neap_tier_forget(fault->inner, place);
 }
 
-/* Those that hang were begun. */
+/* Requests that hang count as begun, and cannot be cancelled. */
 static int cancel(void *self, int64_t ticket)
 {
 	struct fault *fault = self;

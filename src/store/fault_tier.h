@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fault_tier.h: a tier that fails on demand, around another one. For tests. */
+/* fault_tier.h: a tier around another one that fails on demand. For tests. */
 #ifndef NEAP_STORE_FAULT_TIER_H
 #define NEAP_STORE_FAULT_TIER_H
 
@@ -7,8 +7,9 @@
 #include "store/tier_state.h"
 
 /*
- * Puts and gets are numbered from 1 since the last format. 0: never. A damaged
- * put reports success and leaves the damage on the medium.
+ * Puts and gets are numbered from 1 since the last format. 0: never. A put that is damaged reports
+ * success and leaves the damage on the medium. `released` is sequentially consistent: a test sets
+ * it from another thread.
  */
 struct neap__faults {
 	int code;	  /* what failing requests answer; 0: -EIO */
@@ -18,12 +19,12 @@ struct neap__faults {
 	int64_t lose_put;     /* reports success and writes nothing */
 	int64_t corrupt_put;  /* one bit of the payload flips */
 	int64_t truncate_put; /* the medium ends in the middle of it */
-	int64_t row;	      /* these, and so many in a row; 0: 1 */
+	int64_t row;	      /* so many requests from each of the above on; 0: 1 */
 	int64_t gone_after;   /* every put and get after this many requests fails */
 	uint64_t full_at;     /* puts fail with -ENOSPC once this many bytes were taken */
 	unsigned delay_us;    /* each wait takes that much longer */
 	int no_format;	      /* formatting answers -ENOSPC */
-	int64_t hang_put;     /* never done; the wait has patience, or sleeps till `released` */
+	int64_t hang_put;     /* never made; the wait ends by its patience, or by `released` */
 	int64_t hang_get;
 	int64_t hang_after; /* every put and get after this many requests hangs */
 	atomic_int released;

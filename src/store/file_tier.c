@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_tier.c: records in preallocated files, unnamed or kept, moved in pieces through
- * the staging (aligned as O_DIRECT wants it).
+ * file_tier.c: the tier of files: records in preallocated files, unnamed or kept, that a mover
+ * moves in pieces through the staging, which is aligned as O_DIRECT needs it.
  */
 #include "store/mover.h"
 #include "store/tier_state.h"
@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PIECE NEAP__STRIPE		 /* less moves slower, more no faster */
-#define PIECE_LEAST ((uint64_t)32 << 10) /* smaller ones are not made of larger records */
-#define FEW 4
-#define DEEP 8 /* of them in flight keep a disk busy */
+#define PIECE NEAP__STRIPE		 /* bytes: smaller ones move slower, larger no faster */
+#define PIECE_LEAST ((uint64_t)32 << 10) /* bytes: a larger record is not cut into smaller ones */
+#define PIECES_LEAST 4			 /* of the staging, so that some move while one is filled */
+#define PIECES_MOST 8			 /* in flight: as many keep a disk busy */
 
-/* Everything changes only while the mover is idle. */
+/* All fields change only while the mover is idle. */
 struct file {
 	struct neap__background background; /* first */
 	struct neap__stripes stripes;
@@ -28,7 +28,7 @@ struct file {
 	uint64_t capacity;
 	int outlives;	       /* the files are to outlive the process */
 	uint64_t lent_staging; /* bytes of staging that formats bring; 0: the least */
-	void *staging;	       /* given, or our own */
+	void *staging;	       /* what format got, or `own` */
 	void *own;
 	size_t own_bytes;
 };
@@ -48,7 +48,7 @@ static uint64_t staging_bytes(void *self, uint64_t bytes)
 static uint64_t staging_most(void *self, uint64_t bytes)
 {
 	const struct file *file = self;
-	uint64_t most = (file->stripes.count > 1 ? 2 : 1) * DEEP * PIECE;
+	uint64_t most = (file->stripes.count > 1 ? 2 : 1) * PIECES_MOST * PIECE;
 	uint64_t all = neap__sat_mul(staging_bytes(self, bytes), NEAP__IO_REQUESTS);
 	return all < most ? all : most;
 }
@@ -60,20 +60,20 @@ static void lend(void *self, uint64_t bytes)
 }
 
 /*
- * `bytes` of staging for records that take `whole`: several pieces rather than large
- * ones, so that some fly while another is filled.
+ * Hands `bytes` of staging to the mover, for records that take `whole` bytes each: in several
+ * pieces rather than large ones, so that some are in flight while another is filled.
  */
 static void stage(struct file *file, uint64_t bytes, uint64_t whole)
 {
 	uint64_t piece = whole < PIECE ? whole : PIECE;
-	uint64_t share = bytes / FEW & ~(uint64_t)(NEAP__PAGE - 1);
+	uint64_t share = bytes / PIECES_LEAST & ~(uint64_t)(NEAP__PAGE - 1);
 	share = share > PIECE_LEAST ? share : PIECE_LEAST;
 	piece = piece < share ? piece : share;
 	piece = piece < bytes ? piece : bytes - bytes % NEAP__PAGE;
 	neap__mover_stage(file->background.mover, file->staging, bytes, piece);
 }
 
-/* Memory of our own, where none is given. */
+/* Uses staging of the tier's own, where format got none. */
 static int use_own(struct file *file, uint64_t bytes)
 {
 	file->staging = file->own;
@@ -105,7 +105,7 @@ static int use_staging(struct file *file, uint64_t bytes, void *staging)
 	return 0;
 }
 
-/* Blocks for so many records after `before` bytes. */
+/* Reserves blocks for `places` records after `before` bytes; records of before are dropped. */
 static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t places)
 {
 	uint64_t size;
@@ -118,7 +118,7 @@ static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t 
 			(unsigned long long)stride);
 	NEAP_TRY(neap__mover_idle(file->background.mover));
 	NEAP_TRY(neap__stripes_reserve(&file->stripes, size));
-	file->layout.epoch++; /* what the blocks hold from before is no record any more */
+	file->layout.epoch++; /* old records on the blocks do not count any more */
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int holds_staging(void *self)
 	return neap__mover_holds_staging(file->background.mover);
 }
 
-/* Once nothing is in flight. */
+/* Called once nothing is in flight. */
 static void free_file(void *self)
 {
 	struct file *file = self;

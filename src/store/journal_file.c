@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_file.c: The file, in pages:
+ * journal_file.c: a journal's file, in pages:
  *
  *     [kept header][head][subject ...][area 0 ...][area 1 ...]     area: [mark][stream ...]
  *
- * Commit n goes to area n % 2. Head and marks name the journal's number, drawn at its
- * beginning, so that what an earlier one left behind is never taken for its own. One
- * flush ends a commit: mark and stream vouch for each other by their checksums.
+ * Commit n goes to area n % 2. Head and marks name the journal's number, which is drawn when the
+ * journal begins, so that what an earlier journal left behind is never taken for this one's. One
+ * flush ends a commit: the checksum of the mark covers the mark, that of the stream is in the
+ * mark, so a commit of which any part is missing does not count.
  */
 #include "store/journal_file.h"
 #include "base/checked.h"
@@ -22,7 +23,7 @@
 
 #define MAGIC_HEAD UINT64_C(0x31686a7061656e00) /* "neapjh1" */
 #define MAGIC_MARK UINT64_C(0x316d6a7061656e00) /* "neapjm1" */
-#define SUBJECT_MOST (UINT64_C(64) << 20)
+#define SUBJECT_MOST (UINT64_C(64) << 20)	/* bytes that a damaged head may make us allocate */
 
 struct journal_head {
 	uint64_t magic, number;
@@ -46,9 +47,9 @@ struct neap__journal {
 	uint64_t sequence; /* of the last commit; 0: none */
 	unsigned char *buffer;
 	XXH3_state_t *hash;
-	/* of the commit being written or read: where in the file its stream stands, its end */
+	/* Of the commit being written or read: position of its stream in the file, and its end. */
 	uint64_t at, end;
-	size_t fill, used; /* bytes in the buffer; of them, read */
+	size_t fill, used; /* bytes in the buffer; those of them that were read */
 	uint64_t start;
 	int error; /* of the commit being written */
 };
@@ -79,7 +80,7 @@ static int write_page(struct neap__journal *j, const void *from, size_t bytes, u
 	return neap__scratch_write(&j->file, j->buffer, NEAP__PAGE, at);
 }
 
-/* The mark of an area, if it is one of this journal's. */
+/* Reads the mark of an area. 1 if it is one of this journal's. */
 static int read_mark(struct neap__journal *j, uint64_t area, struct journal_mark *mark)
 {
 	return read_page(j, mark, sizeof *mark, area_at(j, area)) == 0 &&
@@ -89,7 +90,7 @@ static int read_mark(struct neap__journal *j, uint64_t area, struct journal_mark
 	       mark->bytes <= j->head.area - NEAP__PAGE;
 }
 
-/* The whole stream, to see whether it is. */
+/* Reads the whole stream. 1 if its checksum is the mark's. */
 static int whole(struct neap__journal *j, const struct journal_mark *mark)
 {
 	uint64_t at = area_at(j, mark->sequence) + NEAP__PAGE, end = at + mark->bytes;
@@ -105,7 +106,7 @@ static int whole(struct neap__journal *j, const struct journal_mark *mark)
 	return XXH3_64bits_digest(j->hash) == mark->stream_hash;
 }
 
-/* Head and subject; what is not as it was written is as if it were not there. */
+/* Reads head and subject. 1 if there is a commit; 0 also where anything was damaged. */
 static int read_head(struct neap__journal *j)
 {
 	struct journal_head *head = &j->head;
@@ -230,7 +231,7 @@ int neap__journal_commit_begin(struct neap__journal *j)
 	return 0;
 }
 
-/* So many bytes of the stream, pages of them, to the file. */
+/* Writes whole pages of the stream to the file. */
 static int put_out(struct neap__journal *j, const void *from, size_t bytes)
 {
 	if (j->error < 0)
@@ -338,7 +339,7 @@ int neap__journal_read(struct neap__journal *j, void *into, size_t bytes)
 
 int neap__journal_read_pages(struct neap__journal *j, void *into, size_t bytes)
 {
-	/* Back to the page after the last one that was begun. */
+	/* Pages begin after the last page that was read from. */
 	j->at -= (j->fill - j->used) / NEAP__PAGE * NEAP__PAGE;
 	j->fill = j->used = 0;
 	if (bytes > j->end - j->at)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_file.h: a kept file, DIR/neap.journal, that holds a subject (what it is about)
- * and the last two commits, each in an area of its own, so that one of them is whole
- * whenever the process or the machine dies. A commit is a stream of bytes with a
- * checksum over all of it; one that is torn or was changed is not there.
+ * journal_file.h: the file of a journal, DIR/neap.journal. It holds a subject, bytes that say
+ * what the journal belongs to, and the last two commits, each in an area of its own, so that one
+ * of them is whole whenever the process or the machine dies. A commit is a stream of bytes with a
+ * checksum over all of it; a commit that is damaged does not count.
  *
  *     begin(subject)                                     starts anew
  *     commit_begin, write..., write_pages..., commit_end what is to be kept
- *     load, read..., read_pages...                       the newest whole one, as written
+ *     load, read..., read_pages...                       the newest whole commit, as written
  *
- * Pages go to the disk and come back from where they lie, past the page cache where
- * that can be. Nothing is allocated after begin or load but by open.
+ * Pages move between the disk and where they lie, past the page cache where that is possible.
+ * After open, begin and load nothing is allocated.
  */
 #ifndef NEAP_STORE_JOURNAL_FILE_H
 #define NEAP_STORE_JOURNAL_FILE_H
@@ -24,33 +24,33 @@
 
 struct neap__journal;
 
-/* In an existing directory; `in_memory`: which may lie in memory. */
+/* Opens the journal of an existing directory; in_memory: which may lie in memory. */
 NEAP_API int neap__journal_open(struct neap__journal **journal, const char *dir, int in_memory);
-/* NULL is fine. The file stays, unless it holds no commit. */
+/* The file stays, unless it holds no commit. journal may be NULL. */
 NEAP_API void neap__journal_close(struct neap__journal *journal);
-/* The file goes; closes. */
+/* Removes the file and closes the journal. */
 NEAP_API void neap__journal_remove(struct neap__journal *journal);
 
-/* The subject of the commits there are, owned by the journal; NULL: there are none. */
+/* The subject of the commits, owned by the journal; NULL: there are none. */
 NEAP_API const void *neap__journal_subject(const struct neap__journal *journal, size_t *bytes);
-/* Drops the commits. None will be larger than `most`, padding excluded. */
+/* Drops all commits; later ones have at most `most` bytes, padding excluded. */
 NEAP_API int neap__journal_begin(
 	struct neap__journal *journal, const void *subject, size_t bytes, uint64_t most);
 
-/* An error of one of them spoils the commit; the one before stays the last. */
+/* Where one of these fails, the commit is lost and the one before stays the last. */
 NEAP_API int neap__journal_commit_begin(struct neap__journal *journal);
 NEAP_API int neap__journal_write(struct neap__journal *journal, const void *from, size_t bytes);
-/* Whole pages at an address of theirs. */
+/* Writes whole pages, which begin at the address of a page. */
 NEAP_API int neap__journal_write_pages(
 	struct neap__journal *journal, const void *from, size_t bytes);
 NEAP_API int neap__journal_commit_end(struct neap__journal *journal);
 
-/* Finds the newest commit that is whole: 1, or 0 when there is none. */
+/* Finds the newest commit that is whole, to read it from its start. 1, or 0: there is none. */
 NEAP_API int neap__journal_load(struct neap__journal *journal);
 NEAP_API int neap__journal_read(struct neap__journal *journal, void *into, size_t bytes);
 NEAP_API int neap__journal_read_pages(struct neap__journal *journal, void *into, size_t bytes);
 
-/* Of such a hash, going on: anything that tells one stream from another. */
+/* Continues a hash of bytes. */
 NEAP_API uint64_t neap__journal_hash(uint64_t before, const void *bytes, size_t count);
 
 #endif

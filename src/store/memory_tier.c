@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_tier.c: a tier of ordinary memory; copies and checksums run beside the caller. */
+/*
+ * memory_tier.c: a tier of ordinary memory; copies and checksums run on a thread beside the
+ * caller.
+ */
 #include "store/tier_state.h"
 #include "store/record.h"
 #include "base/checked.h"
@@ -12,14 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything but the worker and its hash changes only while the worker is idle. */
+/* All fields but `hash` change only while the worker is idle. */
 struct memory {
 	struct neap__background background; /* first */
 	unsigned char *pool;
 	size_t mapped;
 	uint64_t capacity, stride, epoch;
-	uint64_t states, tape_stride; /* bytes of all states; of a record of tapes, after them */
-	XXH3_state_t *hash;	      /* the worker's */
+	uint64_t states,
+		tape_stride; /* bytes of all states; of a record of tapes, which lie behind them */
+	XXH3_state_t *hash;  /* of the worker's thread */
 };
 
 static uint64_t footprint(void *self, uint64_t bytes)
@@ -61,7 +65,7 @@ static int run(void *self, const struct neap__job *job)
 	return 0;
 }
 
-/* So many bytes of the pool, after `before` others that are in use. */
+/* Makes room for `places` records after `before` bytes of the pool that are in use. */
 static int reserve(struct memory *memory, uint64_t before, uint64_t stride, int64_t places)
 {
 	uint64_t size;

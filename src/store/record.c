@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* record.c: makes and checks trailers. */
 #include "store/record.h"
 #include "base/fail.h"
 

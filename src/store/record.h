@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h: a record on a medium: the payload, then a trailer that says what it
- * is. A reader trusts nothing it has not checked.
+ * record.h: a record on a medium: the payload, then a trailer that says what the record is. A
+ * reader takes no byte of a record whose trailer and hash were not checked.
  */
 #ifndef NEAP_STORE_RECORD_H
 #define NEAP_STORE_RECORD_H
@@ -21,14 +21,14 @@ struct neap__trailer {
 };
 _Static_assert(sizeof(struct neap__trailer) == 64, "part of the medium's layout");
 
-/* The trailer of a payload whose hash is known. */
+/* Makes the trailer of a payload whose hash is known. */
 void neap__record_seal(struct neap__trailer *trailer, uint64_t epoch, uint64_t tag, int64_t place,
 	uint64_t bytes, uint64_t hash);
 
-/* Goes on with the hash of a payload. */
+/* Adds bytes to the hash of a payload. */
 void neap__record_hash(XXH3_state_t *state, const void *data, size_t bytes);
 
-/* NEAP_ELOST: not this record. NEAP_ECORRUPT: it is, but its payload changed. */
+/* 0, NEAP_ELOST: another record, or none; NEAP_ECORRUPT: this record, with another payload. */
 int neap__record_check(const struct neap__trailer *trailer, uint64_t epoch, uint64_t tag,
 	int64_t place, uint64_t bytes, uint64_t hash);
 

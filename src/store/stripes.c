@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stripes.c: opens the files of a tier, and finds the file of a byte. */
 #include "store/stripes.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -13,10 +14,7 @@ static int open_one(struct neap__scratch *file, const char *path, const char *na
 		    : neap__scratch_open(file, path, flags);
 }
 
-/*
- * A path that exists is one directory, whatever is in its name; else '+' stands
- * between several.
- */
+/* A path that exists is one directory, whatever its name; else '+' separates several. */
 static int open_each(struct neap__stripes *stripes, const char *name, unsigned flags)
 {
 	char *copy = strdup(stripes->list), *next;
@@ -37,7 +35,7 @@ static int open_each(struct neap__stripes *stripes, const char *name, unsigned f
 	return rc;
 }
 
-/* Files on one file system share what it has free. */
+/* Files on one file system share its free bytes. */
 static uint64_t room(const struct neap__stripes *stripes)
 {
 	uint64_t least = UINT64_MAX;
@@ -64,7 +62,7 @@ int neap__stripes_open(
 	return rc;
 }
 
-/* Bytes of file i, of so many in all. */
+/* Bytes that file i holds of `bytes` in all. */
 static uint64_t share(const struct neap__stripes *stripes, uint64_t bytes, int i)
 {
 	uint64_t n = (uint64_t)stripes->count, turns = bytes / NEAP__STRIPE;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stripes.h: one row of bytes over several scratch files, dealt out in turns: byte
- * b lies in file (b / NEAP__STRIPE) % count. One file holds it as it is.
+ * stripes.h: one row of bytes over several scratch files, in stripes: byte b lies in file (b /
+ * NEAP__STRIPE) % count. With one file, offsets are those of the row.
  */
 #ifndef NEAP_STORE_STRIPES_H
 #define NEAP_STORE_STRIPES_H
 
 #include "sys/engine.h"
 
-#define NEAP__STRIPE (UINT64_C(256) << 10) /* bytes of a turn */
+#define NEAP__STRIPE                                                                               \
+	(UINT64_C(256) << 10) /* bytes: as large as a piece, so that a piece lies in one file */
 
 struct neap__stripes {
 	struct neap__scratch files[NEAP__FILES];
 	int count;
-	uint64_t room; /* bytes free when they were opened: as the least of them allows */
+	uint64_t room; /* bytes that can be stored, as the fullest file system allows; when they
+			  were opened */
 	char *list;    /* the directories, as given. Owned */
 };
 
@@ -29,7 +31,7 @@ struct neap__stripe {
  */
 NEAP_API int neap__stripes_open(
 	struct neap__stripes *stripes, const char *list, const char *name, unsigned flags);
-/* Makes room for `bytes`. */
+/* Reserves `bytes` over all files. */
 NEAP_API int neap__stripes_reserve(struct neap__stripes *stripes, uint64_t bytes);
 NEAP_API struct neap__stripe neap__stripe_at(const struct neap__stripes *stripes, uint64_t at);
 NEAP_API void neap__stripes_close(struct neap__stripes *stripes);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tier.c: the functions of neap/tier.h that hold for every kind of tier: they check places and
+ * sizes, and call the slots of struct neap_tier_ops, or do what the header says for a slot that
+ * is NULL.
+ */
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -73,7 +78,8 @@ uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64
 	uint64_t least = least_staging(tier, bytes), share = budget / NEAP__STAGING_SHARE;
 	uint64_t most = tier->ops.staging_most ? tier->ops.staging_most(tier->self, bytes) : least;
 	uint64_t wanted = most < share ? most : share;
-	return least && wanted > least ? wanted - wanted % least : least; /* the least is a piece */
+	return least && wanted > least ? wanted - wanted % least
+				       : least; /* a multiple of the least, which is a piece */
 }
 
 int neap_tier_takes_tapes(const struct neap_tier *tier)

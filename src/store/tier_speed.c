@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tier_speed.c: how fast a tier takes and gives records of one size, two in flight. */
+/* tier_speed.c: measures how fast a tier takes and gives records of one size, two in flight. */
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
-#define IN_FLIGHT 2
+#define IN_FLIGHT 2		     /* requests, so that the tier never waits for the next one */
 #define MEDIUM (UINT64_C(256) << 20) /* bytes of the tier that are used, at most */
 
-/* One direction for `seconds`: the rate in bytes a second, and how many places were passed. */
+/*
+ * Moves records in one direction for `seconds`: *rate in bytes a second, *passed: places that
+ * were used.
+ */
 static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t places,
 	unsigned char *buffer, double seconds, double *rate, int64_t *passed)
 {
@@ -62,7 +65,7 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
 	NEAP_TRY(neap_tier_format(tier, bytes, places, NULL));
-	/* Pages: from other addresses copies would be slower than from an arena. */
+	/* Mapped pages, as an arena has: copies from other memory would be slower. */
 	unsigned char *buffer;
 	NEAP_TRY(neap__map_pages((void **)&buffer, both));
 	for (uint64_t i = 0; i < both; i++)

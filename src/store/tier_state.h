@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tier_state.h: what the engines and the sweep see of a tier beyond neap/tier.h. */
+/* tier_state.h: what the kinds of tiers, the sweep and tests see of a tier beyond neap/tier.h. */
 #ifndef NEAP_STORE_TIER_STATE_H
 #define NEAP_STORE_TIER_STATE_H
 
 #include <neap/tier.h>
 
-/* Requests an engine takes before the first is waited for: a sweep's, and its repairs. */
+/* Requests that a tier takes before the first is waited for: a schedule's, and recoveries. */
 #define NEAP__REQUESTS (NEAP__TICKETS_OF_A_SCHEDULE + 64)
 #define NEAP__TICKETS_OF_A_SCHEDULE 256
 
 /*
- * Staging that a sweep hands to a tier. `mapping` tells memory from other memory that
- * once had the same address: engines may hold on to the pages.
+ * Staging that a sweep hands to a tier. `mapping` numbers the mapping of the memory: engines keep
+ * its pages registered, and a later mapping may have the same address.
  */
 struct neap__staging {
 	void *at;
@@ -38,35 +38,32 @@ struct neap_tier {
 	int (*poke)(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask);
 };
 
-/* Records of one size: states, or tapes. */
+/* Places for records of one size: states, or tapes. */
 struct neap__records {
 	uint64_t bytes;
 	int64_t places;
 };
 
-/* 1 when the last format gives room for such records with this staging. */
+/* 1 when the last format still serves for such records and this staging. */
 NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
 	struct neap__records tapes, const struct neap__staging *staging);
-#define NEAP__STAGING_SHARE 32 /* one part of a budget in so many, beyond the least */
+#define NEAP__STAGING_SHARE 32 /* staging beyond the least takes 1 / 32 of a budget at most */
 /*
- * Staging for records of `bytes` out of a budget: as much as keeps the engine busy, up
- * to that share of the budget, or the least that works.
+ * Bytes of staging for records of `bytes` out of a budget: what makes the tier fastest, up to that
+ * share of the budget, or the least that works.
  */
 NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
-/* neap_tier_format with all that is known of the staging. */
+/* neap_tier_format with staging whose bytes and mapping are known. */
 NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
 	const struct neap__staging *staging);
-/* What they take of the medium; its size is spec.capacity. Saturates. */
+/* Bytes of the capacity that such records take. Saturates. */
 NEAP_API uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
 
-/*
- * A transfer that is not wanted any more. 1: it was not begun, and is not made; its ticket
- * is gone. 0: it is to be waited for, as ever.
- */
+/* neap_tier_ops.cancel: 1 if the request was not begun and its ticket is gone. */
 NEAP_API int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
 
-/* Bytes of the tier's files in the page cache. */
+/* neap_tier_ops.cached. */
 NEAP_API int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);
 
 /* neap_tier_ops.sync and adopt; nothing where the engine has none. */

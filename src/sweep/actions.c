@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actions.c: one action of a schedule, performed; a row a kind. */
+/*
+ * actions.c: checks and performs one action of a schedule; the table at the end has a function a
+ * kind. An action that a commit interrupted goes on from journal.phase.
+ */
 #include "sweep/actions.h"
 #include "sweep/arena_space.h"
 #include "sweep/journal/journal_commit.h"
@@ -54,7 +57,7 @@ static int advance(struct neap_sweep *s, const struct neap_action *a)
 	return a->payload == NEAP_LOG ? neap__log_steps(s, a->t1) : neap__step_advance(s, a->t1);
 }
 
-/* Room for another tape, once slots are packed and repairs forgotten? */
+/* Makes room for one more tape by packing slots and freeing states kept for recovery. */
 static int more_room(struct neap_sweep *s)
 {
 	const struct neap__arena *arena = &s->arena;
@@ -124,13 +127,13 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 			continue;
 		}
 		if (tape)
-			neap__arena_pop(&s->arena, tape); /* a repair's, across t0 */
+			neap__arena_pop(&s->arena, tape); /* a recovery made it, across t0 */
 		NEAP_TRY(neap__recover_tapes(s, low, a->t0, s->position));
 	}
 	s->live_t = -1;
 	(void)neap__transfer_resume(s);
 	NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
-	/* Where tapes were lost, more are likely to be: the states below serve them too. */
+	/* Where tapes were lost, more will be: then the states kept below serve again. */
 	if (low == a->t0 && !(s->sizes.scattered && s->stats.recoveries))
 		neap__recover_state_drop_all(s);
 	return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c: the tables of the arena: positions of slots, and extents in order of their offsets. */
 #include "sweep/arena.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -32,9 +33,9 @@ int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents)
 
 void neap__arena_unmap(struct neap__arena *arena)
 {
-	uint64_t kept = arena->staging_held ? neap__round_up(arena->adjoint, 4096) : 0;
-	if (kept < arena->mapped)
-		neap__unmap_pages(arena->base + kept, arena->mapped - kept);
+	uint64_t stays = arena->staging_held ? neap__round_up(arena->adjoint, 4096) : 0;
+	if (stays < arena->mapped)
+		neap__unmap_pages(arena->base + stays, arena->mapped - stays);
 	arena->base = NULL;
 	arena->mapped = 0;
 	arena->staging_held = 0;
@@ -58,7 +59,7 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 	arena->top = arena->tapes;
 	arena->held = arena->moved = arena->promised = 0;
 	arena->used = arena->peak = base;
-	if (arena->poison) /* but staging: a late write of the run before may be at it */
+	if (arena->poison) /* not staging: a transfer of an earlier run may still touch it */
 		memset(arena->base + arena->adjoint, 0xAA, arena->mapped - arena->adjoint);
 }
 
@@ -72,7 +73,7 @@ static void count(struct neap__arena *arena, uint64_t bytes)
 		arena->peak = all;
 }
 
-static void spoil(struct neap__arena *arena, void *at, uint64_t bytes)
+static void poison(struct neap__arena *arena, void *at, uint64_t bytes)
 {
 	if (arena->poison)
 		memset(at, 0xAA, bytes);
@@ -88,7 +89,7 @@ static unsigned char *at_position(const struct neap__arena *arena, int64_t posit
 	return arena->base + arena->bytes - (uint64_t)(position + 1) * arena->state;
 }
 
-/* The row of a slot among the tapes. */
+/* The extent of a slot that lies among the tapes. */
 static struct neap__arena_extent *row_of(const struct neap__arena *arena, int64_t slot)
 {
 	struct neap__arena_extent *extent = arena->extents;
@@ -119,7 +120,7 @@ static void vacate(struct neap__arena *arena, int64_t position)
 		arena->free_hint = position;
 	while (arena->positions > 0 && arena->occupant[arena->positions - 1] < 0)
 		arena->positions--;
-	spoil(arena, at_position(arena, position), arena->state);
+	poison(arena, at_position(arena, position), arena->state);
 }
 
 static void occupy(struct neap__arena *arena, int64_t slot, int64_t position)
@@ -202,7 +203,7 @@ void neap__arena_grow(struct neap__arena *arena, uint64_t bytes)
 	uint64_t held = (uint64_t)arena->positions * arena->state;
 	uint64_t from = arena->bytes - held, to = from + bytes;
 	memmove(arena->base + to, arena->base + from, held);
-	spoil(arena, arena->base + from, bytes < held ? bytes : held);
+	poison(arena, arena->base + from, bytes < held ? bytes : held);
 	arena->bytes += bytes;
 }
 
@@ -254,7 +255,7 @@ static void leave(struct neap__arena *arena, const struct neap__arena_extent *ex
 {
 	arena->used -= extent->bytes;
 	arena->held -= extent->bytes;
-	spoil(arena, arena->base + extent->offset, extent->bytes);
+	poison(arena, arena->base + extent->offset, extent->bytes);
 }
 
 void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *extent)
@@ -268,15 +269,15 @@ void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *exten
 
 void neap__arena_release(struct neap__arena *arena, int flight)
 {
-	int64_t kept = 0;
+	int64_t left = 0;
 	for (int64_t i = 0; i < arena->nextents; i++) {
 		if (arena->extents[i].flight == flight)
 			leave(arena, &arena->extents[i]);
 		else
-			arena->extents[kept++] = arena->extents[i];
+			arena->extents[left++] = arena->extents[i];
 	}
-	arena->nextents = kept;
-	arena->top = end_of(arena, kept - 1);
+	arena->nextents = left;
+	arena->top = end_of(arena, left - 1);
 }
 
 void neap__arena_promise(struct neap__arena *arena, uint64_t bytes)
@@ -306,7 +307,7 @@ int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 			extent->offset = below;
 			arena->moved += extent->bytes;
 			uint64_t free = below + extent->bytes > from ? below + extent->bytes : from;
-			spoil(arena, arena->base + free, end - free);
+			poison(arena, arena->base + free, end - free);
 			moved = 1;
 		}
 		below = end_of(arena, i);

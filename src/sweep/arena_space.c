@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena_space.c: room in the arena. The plan counts what is there, without gaps; so for
- * tapes of one size everything always fits once the holes are closed, which costs
- * copies and, where an engine is at what is in the way, a wait. What is cheapest is
- * tried first: holes as they are, then moves, then waits, then what can be made
- * again (states kept for repairs; tapes, if all else fails).
+ * arena_space.c: room in the arena. The plan counts bytes without gaps. So tapes of one size
+ * always fit once the gaps are closed, which costs copies and, where a tier reads or writes what
+ * is in the way, a wait. Means are tried from the cheapest on: gaps as they are, then moves, then
+ * waits, then what can be made again (states kept for recovery, logs; tapes, if all else fails).
  */
 #include "sweep/arena_space.h"
 #include "sweep/step_logs.h"
@@ -13,9 +12,10 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-enum { SETTLE = 1, EVICT = 2, LOGS = 4 };
+/* What may be given up for room: time (waits for transfers), tapes, logs. */
+enum { WAIT = 1, TAPES = 2, LOGS = 4 };
 
-/* Extents that are slots being sent stay where they are. */
+/* Pins the extents of slots that are in flight. */
 static void pin_slots(struct neap_sweep *s)
 {
 	struct neap__arena *arena = &s->arena;
@@ -33,8 +33,8 @@ static int slide(struct neap_sweep *s, uint64_t bytes)
 	return neap__arena_slide(&s->arena, bytes);
 }
 
-/* The topmost state kept for repairs. */
-static struct neap__arena_extent *repair_state(const struct neap__arena *arena)
+/* The topmost state kept for recovery, or NULL. */
+static struct neap__arena_extent *recovery_state(const struct neap__arena *arena)
 {
 	for (int64_t i = arena->nextents - 1; i >= 0; i--)
 		if (arena->extents[i].t0 == arena->extents[i].t1 && arena->extents[i].slot < 0)
@@ -42,7 +42,7 @@ static struct neap__arena_extent *repair_state(const struct neap__arena *arena)
 	return NULL;
 }
 
-/* Tapes that are on a tier already, though nobody waited for it: forgone without loss. */
+/* Frees tapes that a tier has already, though their WAIT did not come yet. 1 if there are some. */
 static int release_sent(struct neap_sweep *s)
 {
 	for (int64_t i = s->arena.nextents - 1; i >= 0; i--) {
@@ -68,34 +68,34 @@ static int evict_tape(struct neap_sweep *s)
 	return 0;
 }
 
-/* Makes one thing give way, the cheapest; `bytes`: the hole that is wanted. */
-static int loosen(struct neap_sweep *s, uint64_t bytes, int how)
+/* Gives up the cheapest thing that `how` allows; `bytes`: the gap that is wanted. 1, 0: none. */
+static int give_up_one(struct neap_sweep *s, uint64_t bytes, int how)
 {
 	struct neap__arena *arena = &s->arena;
 	int64_t slot;
 	if (arena->nextents < arena->extents_max) {
-		int loose = neap__arena_unpacked(arena, &slot);
-		int flies = loose && neap__transfer_in_flight(s, slot);
-		if (loose && flies && how & SETTLE) {
+		int unpacked = neap__arena_unpacked(arena, &slot);
+		int in_flight = unpacked && neap__transfer_in_flight(s, slot);
+		if (unpacked && in_flight && how & WAIT) {
 			if (slide(s, bytes))
 				return 1;
 			neap__transfer_end_slot(s, slot);
-			flies = 0;
+			in_flight = 0;
 		}
-		if (loose && !flies) {
+		if (unpacked && !in_flight) {
 			neap__arena_pack(arena, slot);
 			return 1;
 		}
-		if (slide(s, bytes) || (how & SETTLE && neap__transfer_end_oldest(s)))
+		if (slide(s, bytes) || (how & WAIT && neap__transfer_end_oldest(s)))
 			return 1;
 	}
-	struct neap__arena_extent *state = how & SETTLE ? repair_state(arena) : NULL;
+	struct neap__arena_extent *state = how & WAIT ? recovery_state(arena) : NULL;
 	if (state) {
 		neap__arena_pop(arena, state);
 		return 1;
 	}
-	return (how & SETTLE && release_sent(s)) || (how & LOGS && neap__log_evict(s)) ||
-	       (how & EVICT && evict_tape(s));
+	return (how & WAIT && release_sent(s)) || (how & LOGS && neap__log_evict(s)) ||
+	       (how & TAPES && evict_tape(s));
 }
 
 static int refuse(const struct neap_sweep *s, uint64_t bytes)
@@ -108,7 +108,7 @@ int neap__arena_space_gap(struct neap_sweep *s, uint64_t bytes, int evict)
 {
 	struct neap__arena *arena = &s->arena;
 	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max)
-		if (!loosen(s, UINT64_MAX, SETTLE | LOGS | (evict ? EVICT : 0)))
+		if (!give_up_one(s, UINT64_MAX, WAIT | LOGS | (evict ? TAPES : 0)))
 			return evict ? refuse(s, bytes) : 0;
 	return 0;
 }
@@ -116,7 +116,7 @@ int neap__arena_space_gap(struct neap_sweep *s, uint64_t bytes, int evict)
 int neap__arena_space_slot(struct neap_sweep *s)
 {
 	while (!neap__arena_has_slot_room(&s->arena))
-		if (!loosen(s, s->arena.state, SETTLE | LOGS | EVICT))
+		if (!give_up_one(s, s->arena.state, WAIT | LOGS | TAPES))
 			return refuse(s, s->arena.state);
 	return 0;
 }
@@ -125,20 +125,20 @@ static int hole(struct neap_sweep *s, uint64_t bytes, int how, struct neap__plac
 {
 	struct neap__arena *arena = &s->arena;
 	while (arena->nextents == arena->extents_max || !neap__arena_fit(arena, bytes, place))
-		if (!loosen(s, bytes, how))
+		if (!give_up_one(s, bytes, how))
 			return 0;
 	return 1;
 }
 
 int neap__arena_space_hole(
-	struct neap_sweep *s, uint64_t bytes, int settle, struct neap__place *place)
+	struct neap_sweep *s, uint64_t bytes, int wait, struct neap__place *place)
 {
-	return hole(s, bytes, settle ? SETTLE | LOGS : 0, place);
+	return hole(s, bytes, wait ? WAIT | LOGS : 0, place);
 }
 
 int neap__arena_space_log(struct neap_sweep *s, uint64_t bytes, struct neap__place *place)
 {
-	return hole(s, bytes, SETTLE, place) || hole(s, bytes / 2, SETTLE, place);
+	return hole(s, bytes, WAIT, place) || hole(s, bytes / 2, WAIT, place);
 }
 
 void neap__arena_space_pack(struct neap_sweep *s)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online_sweep.c: sweeps over chains whose length the model tells (neap_step_ops.ended).
- * The actions come from neap_online_next; going forward, steps are taken one by one
- * and the model is asked at every state, once. The arena is the whole budget, since
- * what a chain takes of it cannot be known; tables are sized for the longest.
+ * online_sweep.c: sweeps over chains whose length the model tells (neap_step_ops.ended). The
+ * actions come from neap_online_next; going forward, steps are taken one by one, and the model is
+ * asked at every state, once. The arena is the whole budget, since what a chain takes of it
+ * cannot be known; tables are sized for the longest chain.
  */
 #include "sweep/online_sweep.h"
 #include "sweep/actions.h"
@@ -14,7 +14,7 @@
 #include "plan/core/sizing.h"
 #include "plan/core/strategy.h"
 
-#define UNKNOWN (INT64_MAX / 4)
+#define UNKNOWN (INT64_MAX / 4) /* steps: more than any chain, and sums of it do not overflow */
 
 static int check(const struct neap_sweep *s)
 {
@@ -65,8 +65,8 @@ int neap__online_begin(struct neap_sweep *s)
 	return neap__online_reserve(s->online);
 }
 
-/* Asks whether the chain ends at the live state; *told once it does. */
-static int ask(struct neap_sweep *s, int *told)
+/* Asks the model whether the chain ends at the live state; *ended becomes 1 when it does. */
+static int ask(struct neap_sweep *s, int *ended)
 {
 	int64_t t = s->live_t;
 	int answer = s->ops.ended(s->user, neap__live(s), t);
@@ -76,20 +76,20 @@ static int ask(struct neap_sweep *s, int *told)
 		return neap__fail(NEAP_EMODEL, "the model's ended answered %d", answer);
 	if (answer == NEAP_GO_ON)
 		return 0;
-	*told = 1;
+	*ended = 1;
 	s->problem.chain.steps = t + (answer == NEAP_LAST_STEP);
 	return neap_online_finish(s->online, t, s->problem.chain.steps);
 }
 
 /* Up to the end of the action or of the chain. */
-static int go_forward(struct neap_sweep *s, const struct neap_action *a, int *told)
+static int go_forward(struct neap_sweep *s, const struct neap_action *a, int *ended)
 {
 	struct neap_action step = *a;
-	while (step.t0 < a->t1 && !*told) {
+	while (step.t0 < a->t1 && !*ended) {
 		step.t1 = step.t0 + 1;
 		NEAP_TRY(neap__action_perform(s, &step));
 		step.t0 = step.t1;
-		NEAP_TRY(ask(s, told));
+		NEAP_TRY(ask(s, ended));
 	}
 	return 0;
 }
@@ -97,14 +97,14 @@ static int go_forward(struct neap_sweep *s, const struct neap_action *a, int *to
 int neap__online_perform(struct neap_sweep *s)
 {
 	struct neap_action a;
-	int told = 0, more;
-	NEAP_TRY(ask(s, &told));
+	int ended = 0, more;
+	NEAP_TRY(ask(s, &ended));
 	while ((more = neap_online_next(s->online, &a)) > 0) {
 		NEAP_TRY(neap__step_interrupted(s));
 		if (s->ops.will_touch && a.kind <= NEAP_BACKWARD && a.kind != NEAP_TURN)
 			s->ops.will_touch(s->user, a.t0, a.t1);
-		if (a.kind == NEAP_ADVANCE && !told)
-			NEAP_TRY(go_forward(s, &a, &told));
+		if (a.kind == NEAP_ADVANCE && !ended)
+			NEAP_TRY(go_forward(s, &a, &ended));
 		else
 			NEAP_TRY(neap__action_perform(s, &a));
 	}

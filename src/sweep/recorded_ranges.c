@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorded_ranges.c: the steps that are recorded, as the schedule believes: RECORD and the
- * end of a GET add a range, BACKWARD and PUT take one away. Disjoint intervals
- * that do not touch, in no order; there are never more than ranges recorded apart.
+ * recorded_ranges.c: RECORD and the end of a GET add a range, BACKWARD and PUT take one away. The
+ * ranges are disjoint, do not touch and stand in no order; there are never more than are recorded
+ * apart.
  */
 #include "sweep/recorded_ranges.h"
 #include "base/fail.h"

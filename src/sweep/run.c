@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: one run: the arena mapped, the tiers formatted, every action performed. */
+/* run.c: one run: maps the arena, formats the tiers, performs every action. */
 #include "sweep/actions.h"
 #include "sweep/online_sweep.h"
 #include "sweep/repair/finish_without_tiers.h"
@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Counts what all sweeps of this process do; relaxed: a number. */
+/* The next number of a count over all sweeps of the process. Relaxed: only the value counts. */
 static uint64_t next_number(atomic_uint_least64_t *count)
 {
 	return atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
@@ -70,20 +70,19 @@ static int format_tier(struct neap_sweep *s, int i)
 	return neap_tier_format_tapes(s->tiers[i], tapes.bytes, tapes.places, spec->staging);
 }
 
-/* A tier that cannot be formatted, such as a full disk, refuses every record: they are recomputed.
- */
+/* A tier that cannot be formatted, as on a full disk, refuses every record: all are recomputed. */
 static int format_tiers(struct neap_sweep *s)
 {
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		int rc = format_tier(s, i);
 		if (rc < 0 && rc > NEAP_EUSAGE)
-			rc = 0; /* the system's answer, not ours */
+			rc = 0; /* -errno: the tier refuses every record then */
 		NEAP_TRY(rc);
 	}
 	return 0;
 }
 
-/* Whether staging of this arena is not free: asked while the tiers are there. */
+/* Notes whether transfers that were given up may still touch staging of this arena. */
 static void check_staging_held(struct neap_sweep *s)
 {
 	struct neap__arena *arena = &s->arena;
@@ -98,7 +97,8 @@ static void check_staging_held(struct neap_sweep *s)
 
 static void reset(struct neap_sweep *s)
 {
-	static atomic_uint_least64_t generations; /* whichever object runs them */
+	static atomic_uint_least64_t
+		generations; /* over all sweeps: tags tell their records apart */
 	memset(s->tickets, 0, sizeof s->tickets);
 	memset(s->recovery_records, 0, sizeof s->recovery_records);
 	memset(s->rewritten, 0, sizeof s->rewritten);
@@ -139,7 +139,7 @@ static void announce(struct neap_sweep *s, const struct neap_action *a)
 static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap_action now, next;
-	if (s->fallback) /* it was when the journal was written */
+	if (s->fallback) /* given up before the run was interrupted */
 		return neap__fallback(s);
 	int more = neap_schedule_next(schedule, &now);
 	if (more > 0)

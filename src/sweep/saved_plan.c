@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * saved_plan.c: a sweep over a plan that was made before. Its schedule is the one that
- * was saved: costs, tier rates and the budget are those it was made for. Sizes and
- * tiers must be the sweep's own.
+ * saved_plan.c: a sweep over a plan that was made before. Its schedule is the one that was saved:
+ * costs, tier rates and budget are those it was made for. Sizes and tiers must be the sweep's
+ * own.
  */
 #include "sweep/saved_plan.h"
 #include "base/fail.h"
@@ -16,7 +16,8 @@ static int differs(const char *what, uint64_t saved, uint64_t here)
 		(ull)saved, (ull)here);
 }
 
-/* `mean`: that of tapes that vary counts. */
+/* `mean`: the mean of tapes that vary must be the same, too; that of a journal's plan may differ.
+ */
 static int same_chain(const struct neap_chain *a, const struct neap_chain *b, int mean)
 {
 	int varies = b->tape_max > 0 && !mean;
@@ -44,8 +45,8 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 }
 
 /*
- * A tier that holds more, or whose engine can do with less staging, will do; where a
- * sweep goes on, what it has written takes room, and a tier that is full now refuses.
+ * A tier that holds more, or needs less staging, will do. `room`: its capacity must suffice; where
+ * a sweep resumes, its own records take room, and a tier that is full refuses them later.
  */
 static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a, int room)
 {

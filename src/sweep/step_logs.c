@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step_logs.c: steps that are logged when they are passed. A log lies in the arena among the
- * tapes, in pieces that one call wrote; whatever there is no room for is not logged, or
- * given up again, and its steps are recorded later instead of replayed: slower, the same.
+ * step_logs.c: steps that are logged as they are passed. A log lies in the arena among the tapes,
+ * in pieces that one call of the model wrote. Where there is no room, a step is not logged, or
+ * its log is given up; the step is recorded later instead of replayed, which takes longer and
+ * gives the same.
  */
 #include "sweep/step_logs.h"
 #include "sweep/arena_space.h"
@@ -12,7 +13,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-/* Twice as many where calls stop early, for want of room. */
+/* Twice as many as blocks, since calls stop early where room is short; 4 more for the ends. */
 int64_t neap__log_pieces(int64_t t0, int64_t t1)
 {
 	int64_t n = t1 - t0, most = 2 * ((n + NEAP__LOG_BLOCK - 1) / NEAP__LOG_BLOCK) + 4;
@@ -45,7 +46,7 @@ void neap__log_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
 	}
 }
 
-/* The earliest steps' log: it is the last to be needed. */
+/* Gives up the log of the earliest steps, which is needed last. */
 int neap__log_evict(struct neap_sweep *s)
 {
 	struct neap__arena_extent *first = NULL;
@@ -75,7 +76,7 @@ static int check(const struct neap_sweep *s, int64_t end, size_t room, size_t us
 	return 0;
 }
 
-/* One call; *stuck: there is no room for the log. */
+/* One call of advance_log; *stuck: there is no room for a log. */
 static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 {
 	struct neap__place place;

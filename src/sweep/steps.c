@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps.c: the model's callbacks, cut into pieces, timed and counted. */
+/* steps.c: calls the model's callbacks, cut into pieces, and times and counts them. */
 #include "sweep/steps.h"
 #include "sweep/arena_space.h"
 #include "sweep/journal/journal_commit.h"
@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-/* What a callback answered, as the sweep's answer. */
 int neap__step_answer(const char *name, int rc)
 {
 	if (rc > 0)
@@ -62,7 +61,7 @@ void neap__count_stall(struct neap_sweep *s, enum neap_stall reason, double star
 						  .tier = ticket->tier});
 }
 
-/* A moment on the computation's track. */
+/* Adds a moment without duration to the trace. */
 static void mark(struct neap_sweep *s, uint32_t kind, int tier, int64_t t0, int64_t t1)
 {
 	if (!s->options.trace)
@@ -85,7 +84,6 @@ void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
 	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
 }
 
-/* The live state passed on to t. */
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 {
 	*steps += t - s->live_t;
@@ -112,7 +110,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 	return 0;
 }
 
-/* Where the next of the piece [begin, end) goes; 0: nowhere. */
+/* Finds room for tapes of the piece [begin, end), from the live state on. 1 or 0. */
 static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct neap__place *place)
 {
 	struct neap__arena *arena = &s->arena;
@@ -123,7 +121,7 @@ static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct n
 	return place->bytes >= neap__worst(s) && arena->nextents < arena->extents_max;
 }
 
-/* From the steps' log, where there is one. */
+/* Makes tapes up to `end`, from the steps' log where there is one. */
 static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t room, size_t *used,
 	int64_t *done, const struct neap__arena_extent *log)
 {
@@ -143,7 +141,7 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	return neap__step_answer(log ? "replay" : "record", rc);
 }
 
-/* One call, of [begin, end); *stuck says that the model wants more room. */
+/* One call of record, within [begin, end); *stuck: the model wants more room. */
 static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *stuck)
 {
 	struct neap__arena *arena = &s->arena;
@@ -231,7 +229,7 @@ int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 	return 0;
 }
 
-static void copied(struct neap_sweep *s, double start, int64_t t)
+static void count_copy(struct neap_sweep *s, double start, int64_t t)
 {
 	double end = neap__seconds();
 	s->stats.copies += end - start;
@@ -248,11 +246,10 @@ int neap__copy_save(struct neap_sweep *s, void *to)
 		rc = neap__step_answer("save", s->ops.save(s->user, to, neap__live(s)));
 	else if (to != neap__live(s))
 		memcpy(to, neap__live(s), s->ops.state_bytes);
-	copied(s, start, s->live_t);
+	count_copy(s, start, s->live_t);
 	return rc;
 }
 
-/* from NULL: x_0 is all zero bytes. */
 int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 {
 	double start = neap__seconds();
@@ -265,7 +262,7 @@ int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 		NEAP_TRY(neap__step_answer("load", s->ops.load(s->user, neap__live(s), from)));
 	else if (from != neap__live(s))
 		memcpy(neap__live(s), from, s->ops.state_bytes);
-	copied(s, start, t);
+	count_copy(s, start, t);
 	s->live_t = t;
 	return 0;
 }

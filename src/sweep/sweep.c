@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.c: makes a sweep: plans it, lays the arena out, sizes the tables. */
+/*
+ * sweep.c: makes a sweep: describes the problem to the planner, lays the arena out, sizes the
+ * tables. All of them are made here, so that a run allocates nothing.
+ */
 #include "sweep/sweep.h"
 #include "sweep/infeasible.h"
 #include "sweep/journal/journal_identity.h"
@@ -15,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFFORT 100	  /* simulations of `auto`: a sweep may be planned for every batch */
-#define SPARE_EXTENTS 256 /* pieces and states of repairs, besides the plan's tapes */
+#define EFFORT 100 /* simulations of `auto`: fewer than its default, for plans of each batch */
+#define SPARE_EXTENTS 256 /* rows for pieces and states of recoveries, besides the plan's tapes */
 
 static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
 {
@@ -45,9 +48,9 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 }
 
 /*
- * What the planner is told of a tier: with capacity for states, or, where tapes may
- * go there, whose records are long and waste little, for those (shrink() below takes
- * off what others waste).
+ * Describes a tier to the planner. Trailers and padding are off its capacity, as they are for
+ * states or, where tapes may go there, for tapes: their records are long and waste less. Where
+ * this promises too much, shrink() below plans again with less.
  */
 static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier, int tapes)
 {
@@ -66,9 +69,8 @@ static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier,
 }
 
 /*
- * The problem that the planner sees. Every size is rounded up to 64 bytes, a
- * tape's too: what a step's tape takes is then the same wherever a record call
- * begins, and the plan's peak is the run's, exactly.
+ * Describes the problem to the planner. Every size is rounded up to 64 bytes, a tape's too: then a
+ * step's tape takes the same wherever a record call begins, and the plan's peak is the run's.
  */
 static void describe(
 	struct neap_problem *p, const struct neap_step_ops *ops, const struct neap_sweep_options *o)
@@ -145,9 +147,9 @@ static int solve(struct neap_sweep *s)
 }
 
 /*
- * Bytes of a place for tapes. Where tapes vary, a range may take more than planned:
- * up to twice that, if the tier has room for as much. Then states are kept where
- * tapes do not fit, a quarter of the tapes' bytes at most.
+ * Sets the bytes of a place for tapes. Where tapes vary, a range may take more than planned: a
+ * place has up to twice as much, if the tier has room for it. Beyond that there are places for
+ * states, to recover tapes from that do not fit: a quarter of the tapes' bytes at most.
  */
 static void size_records(struct neap_sweep *s, int i)
 {
@@ -181,8 +183,8 @@ static void size_records(struct neap_sweep *s, int i)
 }
 
 /*
- * Headers and padding of records of tapes are not in the plan. Where they are more
- * than a tier holds, its capacity is planned with that much less. 1 if it changed.
+ * Trailers and padding of records are not in the plan. Where a tier cannot hold them, too, its
+ * capacity in the problem becomes smaller in proportion, and 2% more. 1 if any changed.
  */
 static int shrink(struct neap_sweep *s)
 {
@@ -215,7 +217,7 @@ static int plan_once(struct neap_sweep *s)
 	return rc;
 }
 
-/* Tiers do with the least staging; 1 if any had more. */
+/* Gives every tier the least staging; 1 if any had more. */
 static int lessen_staging(struct neap_sweep *s)
 {
 	int had = 0;
@@ -242,14 +244,14 @@ static int make_plan(struct neap_sweep *s)
 		rc = plan_once(s);
 	if (rc < 0 || !shrink(s))
 		return rc;
-	/* Nothing but states fits for certain. */
+	/* After four times: only states are sure to fit. */
 	s->problem.chain.flags = NEAP_CHAIN_TAPES_STAY;
 	for (int i = 0; i < s->problem.ntiers; i++)
 		describe_tier(&s->problem, i, s->tiers[i], 0);
 	return plan_once(s);
 }
 
-/* Offsets in the arena; only tiers that the schedule uses have staging. */
+/* Sets the offsets in the arena; only tiers that the schedule uses have staging. */
 static int lay_out(struct neap_sweep *s)
 {
 	const struct neap_chain *chain = &s->problem.chain;
@@ -288,7 +290,7 @@ static void *table(int64_t rows, size_t bytes)
 static int make_tables(struct neap_sweep *s)
 {
 	struct neap__table_sizes *sizes = &s->sizes;
-	/* Where tapes travel, slots lie among them. */
+	/* Where extents are no stack, slots may lie among them. */
 	int64_t extents = sizes->extents + (sizes->scattered ? sizes->slots : 0);
 	NEAP_TRY(neap__arena_init(&s->arena, sizes->slots, extents + SPARE_EXTENTS));
 	s->ranges = table(sizes->ranges, sizeof *s->ranges);
@@ -317,7 +319,7 @@ static void free_tables(struct neap_sweep *s)
 	}
 }
 
-/* Plans all that is in `s`, which holds nothing yet. */
+/* Plans the sweep and makes its tables. */
 static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
@@ -372,7 +374,7 @@ int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_op
 	return create(sweep, ops, user, options, open, open_user);
 }
 
-/* Everything is made beside the old sweep, so that a refusal leaves it as it was. */
+/* The new sweep is made beside the old one, so that a refusal leaves that as it was. */
 int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {

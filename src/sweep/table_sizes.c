@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_sizes.c: one look over a schedule, so that every table is there before it runs. */
+/* table_sizes.c: counts what is there at every action of a schedule, and keeps the maxima. */
 #include "sweep/table_sizes.h"
 #include "sweep/step_logs.h"
 #include "base/fail.h"
@@ -18,15 +18,15 @@ int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int record)
 	return end;
 }
 
-/* Pieces of a recorded range [t0, t1), one more where `seen` falls inside. */
+/* Pieces of a recorded range [t0, t1), one more where `passed` falls inside. */
 static int64_t pieces(int64_t t0, int64_t t1)
 {
 	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__RECORD_BLOCK - t0 / NEAP__RECORD_BLOCK + 2;
 }
 
 /*
- * The same where tapes travel: each piece may be cut into NEAP__HOLE_CUTS more, to fill
- * the holes that there are.
+ * The same where extents are no stack: a piece may be cut up to NEAP__HOLE_CUTS times more, so that
+ * its parts fit the gaps.
  */
 static int64_t cut_pieces(int64_t t0, int64_t t1)
 {
@@ -47,9 +47,9 @@ static int check_tier(const struct neap_action *a, int ntiers)
 	return 0;
 }
 
-/* What is there while the schedule passes. */
+/* What is there at one action. */
 struct counts {
-	int64_t extents, most;			  /* cut for holes; at most */
+	int64_t extents, most;			  /* with the cuts for gaps; the maximum of that */
 	int64_t whole, ranges, pieces, span_rows; /* whole: extents that are not cut */
 	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
 };
@@ -111,8 +111,8 @@ static void landed(struct counts *now, const struct neap_action *a)
 	now->span_rows--;
 }
 
-static int look_at(struct neap__table_sizes *sizes, struct counts *now, const struct neap_action *a,
-	int ntiers)
+static int count_action(struct neap__table_sizes *sizes, struct counts *now,
+	const struct neap_action *a, int ntiers)
 {
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
 		grow(&sizes->slots, a->slot + 1);
@@ -149,7 +149,7 @@ int neap__table_sizes(struct neap__table_sizes *sizes, int ntiers, struct neap_s
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		now.flights[i].kind = NEAP_WAIT;
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
-		NEAP_TRY(look_at(sizes, &now, &a, ntiers));
+		NEAP_TRY(count_action(sizes, &now, &a, ntiers));
 	if (sizes->scattered)
 		sizes->extents = now.most;
 	sizes->queue = schedule->room;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tape_transfer.c: tapes, and logs, that leave for a tier and come back, in the pieces that record
- * calls made of them. A record of tapes is its pieces one after the other; how many
- * bytes each has stays here, since a GET must find room for them.
+ * tape_transfer.c: tapes and logs that leave for a tier and come back, in the pieces that record
+ * calls made of them. A record of tapes is its pieces one after the other; the bytes of each
+ * piece are kept here, since a GET must find room for them.
  *
- * Tapes that are not there when their range is sent (they did not fit), that a tier
- * lost, or for which there is no room when they are waited for, are holes among the
- * steps recorded: BACKWARD refills them (recover_states.c). A log that is not there costs its
+ * Holes are steps that were recorded and whose tapes are missing: tapes that were not there when
+ * their range was put (they did not fit), that a tier lost, or that found no room when they were
+ * waited for. BACKWARD recovers them (repair/recover_tapes.c). A log that is missing costs its
  * steps a record instead of a replay.
  */
 #include "sweep/tape_transfer.h"
@@ -53,7 +53,7 @@ static void give_pieces(struct neap_sweep *s, struct neap__tape_record *record)
 	*record = (struct neap__tape_record){.first = -1};
 }
 
-/* The extent of a piece on its way; pieces mostly follow each other, so after *from first. */
+/* The extent of a piece of a ticket; pieces mostly follow each other, so *from comes first. */
 static struct neap__arena_extent *find_piece(
 	const struct neap_sweep *s, int flight, const struct neap__tape_piece *piece, int64_t *from)
 {
@@ -69,7 +69,7 @@ static struct neap__arena_extent *find_piece(
 	return NULL;
 }
 
-/* Do the bytes of the ticket's kind not vary? */
+/* 1 if all tapes, or logs, of the ticket's kind have one size. */
 static int is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
 {
 	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
@@ -80,7 +80,7 @@ static int is_kind(const struct neap__arena_extent *extent, int payload)
 	return (extent->slot == NEAP__LOG_EXTENT) == (payload == NEAP_LOG);
 }
 
-/* Hands a record to its engine, once all of its extents have their places. */
+/* Hands a record to its tier; all of its extents have their places. */
 static void issue(
 	struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__tape_record *record)
 {
@@ -103,7 +103,7 @@ static void issue(
 			spans[n++] = (struct neap_span){at, extent->bytes};
 	}
 	struct neap_tier *tier = s->tiers[ticket->tier - 1];
-	/* Two puts of one range may cut it differently: those of two periods are not the same. */
+	/* Puts of one range before and after a commit may cut it differently: the period tells. */
 	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (record->period & 0x3fff)
 									       << 48;
 	double start = neap__seconds();
@@ -121,7 +121,7 @@ void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *tic
 {
 	int flight = number_of(s, ticket);
 	s->span_rows[s->free_span_rows++] = ticket->span_row;
-	/* The plan counts what was sent until its WAIT; room is short only where tapes vary. */
+	/* The plan counts what was put until its WAIT; room is short only where tapes vary. */
 	if (ticket->put ? !is_fixed(s, ticket) : ticket->answer < 0) {
 		neap__arena_release(&s->arena, flight);
 		return;
@@ -131,7 +131,7 @@ void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *tic
 			s->arena.extents[i].pinned = 0;
 }
 
-/* One more piece of the record, or 0: it has no room there. */
+/* Adds a piece to the record. 1, or 0: the place has no room for it. */
 static int add_piece(struct neap_sweep *s, struct neap__tape_record *record, int64_t **tail,
 	const struct neap__arena_extent *extent, uint64_t most)
 {
@@ -150,7 +150,7 @@ static int add_piece(struct neap_sweep *s, struct neap__tape_record *record, int
 	return 1;
 }
 
-/* The tapes of the range, as many as there are and as the place has room for. */
+/* Collects the tapes of the range, as far as they are there and the place has room for them. */
 static void gather(
 	struct neap_sweep *s, struct neap__ticket *ticket, struct neap__tape_record *record)
 {
@@ -193,15 +193,15 @@ int neap__tape_transfer_put(struct neap_sweep *s, const struct neap_action *a)
 	return 0;
 }
 
-/* Places for all pieces of a record on its way in; 0: there is no room, and none is taken. */
+/* Finds places for all pieces of a record that comes. 1, or 0: there is no room, none is taken. */
 static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
-	const struct neap__tape_record *record, int settle)
+	const struct neap__tape_record *record, int wait)
 {
 	int flight = number_of(s, ticket);
 	for (int64_t i = record->first; i >= 0; i = s->pieces[i].next) {
 		const struct neap__tape_piece *piece = &s->pieces[i];
 		struct neap__place place;
-		if (!neap__arena_space_hole(s, piece->bytes, settle, &place)) {
+		if (!neap__arena_space_hole(s, piece->bytes, wait, &place)) {
 			neap__arena_release(&s->arena, flight);
 			return 0;
 		}
@@ -214,12 +214,12 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 	return 1;
 }
 
-/* Issues a GET if there is room for it; 1 if so. */
-static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int settle)
+/* Issues a GET if there is room for it. 1 if so. */
+static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int wait)
 {
 	const struct neap__tape_record *record = record_of(s, ticket->tier, ticket->place);
 	neap__arena_end_promise(&s->arena, ticket->promised);
-	if (!make_places(s, ticket, record, settle)) {
+	if (!make_places(s, ticket, record, wait)) {
 		neap__arena_promise(&s->arena, ticket->promised);
 		return 0;
 	}
@@ -244,10 +244,10 @@ int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		neap__ticket_answered(ticket, NEAP_ELOST);
 		return 0;
 	}
-	/* First come, first served: what is waited for first must not lose its room. */
+	/* Oldest first: a GET that is waited for earlier must not lose its room to this one. */
 	if (s->waiting_gets == 0 && try_get(s, ticket, 0))
 		return 0;
-	/* Tapes of one size fit as soon as what is in the way has arrived: the room is theirs. */
+	/* Tapes of one size will fit once what is in the way has arrived: their room counts. */
 	if (is_fixed(s, ticket))
 		ticket->promised = record->bytes;
 	neap__arena_promise(&s->arena, ticket->promised);
@@ -270,7 +270,7 @@ void neap__tape_transfer_resume(struct neap_sweep *s)
 	}
 }
 
-/* A GET that still waits for room gets all there is, now or never. */
+/* Issues a GET whose WAIT has come: with all room there is, or not at all. */
 static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	s->waiting_gets--;

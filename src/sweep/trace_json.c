@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracewrite: a ring as JSON of the trace event format, the object form. Transfers of
- * one channel that overlap get tracks of their own, as few as will do, so that the
- * events of each track nest.
+ * trace_json.c: writes a trace as JSON of the trace event format, the object form. Transfers of
+ * one channel that overlap get tracks of their own, as few as possible, so that the events of
+ * each track nest.
  */
 #include "sweep/trace_ring.h"
 #include "base/fail.h"
@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LANES 64 /* of a channel; those beyond share the last */
-#define ROOM 65536
-#define LINE 1024 /* of one event, at most */
+#define LANES 64   /* tracks of a channel at most; transfers beyond share the last */
+#define ROOM 65536 /* bytes of text before it is written */
+#define LINE 1024  /* bytes of one event at most */
 
 struct trace_writing {
 	struct neap__atomic_file *file;
@@ -109,7 +109,7 @@ static const char *kind_name(uint32_t kind)
 	return names[kind];
 }
 
-/* Computing, waits, and marks: the first track. */
+/* Writes an event of the first track: computation, waits and marks. */
 static void write_computing(
 	struct trace_writing *w, const struct neap_trace *t, int pid, const struct neap__event *e)
 {
@@ -156,7 +156,8 @@ static int by_start(const void *a, const void *b)
 	const struct neap__event *y = *(struct neap__event *const *)b;
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return (x->end < y->end) - (x->end > y->end); /* what is around others first */
+	return (x->end < y->end) -
+	       (x->end > y->end); /* an event that contains others comes first */
 }
 
 static void write_events(

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trace_ring.c: makes a trace, and what is known of it as a whole. */
 #include "sweep/trace_ring.h"
 #include "base/fail.h"
 
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL 65536
-#define MOST ((int64_t)1 << 30)
+#define USUAL 65536		/* events of 64 bytes: 4 MiB */
+#define MOST ((int64_t)1 << 30) /* events: 64 GiB */
 
 int neap_trace_create(struct neap_trace **out, const char *name, int64_t capacity)
 {
@@ -24,7 +25,9 @@ int neap_trace_create(struct neap_trace **out, const char *name, int64_t capacit
 		free(trace);
 		return neap__fail_errno(ENOMEM, "trace");
 	}
-	memset(trace->ring, 0xff, (size_t)trace->capacity * sizeof *trace->ring); /* touched */
+	memset(trace->ring, 0xff,
+		(size_t)trace->capacity *
+			sizeof *trace->ring); /* so that a run waits for no page */
 	snprintf(trace->name, sizeof trace->name, "%s", name ? name : "sweep");
 	*out = trace;
 	return 0;

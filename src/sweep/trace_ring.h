@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_ring.h: the ring behind neap/trace.h. */
+/*
+ * trace_ring.h: the ring of events behind neap/trace.h: where it is full, the newest event takes
+ * the place of the oldest.
+ */
 #ifndef NEAP_SWEEP_TRACE_RING_H
 #define NEAP_SWEEP_TRACE_RING_H
 
@@ -12,8 +15,8 @@ enum neap__event_kind {
 	NEAP__EVENT_TURN,
 	NEAP__EVENT_BACKWARD,
 	NEAP__EVENT_COPY,    /* of a state, in tier 0 */
-	NEAP__EVENT_RECOVER, /* a state that a tier lost, made again */
-	NEAP__EVENT_REFILL,  /* tapes that are missing, made again */
+	NEAP__EVENT_RECOVER, /* a state that a tier lost was made again */
+	NEAP__EVENT_REFILL,  /* tapes of a hole were made again */
 	NEAP__EVENT_WAIT,    /* + enum neap_stall; the last of what computing does */
 	NEAP__EVENT_TRANSFER = NEAP__EVENT_WAIT + NEAP_STALLS,
 	NEAP__EVENT_OVERFLOW, /* marks from here on */
@@ -30,18 +33,18 @@ enum {
 };
 
 struct neap__event {
-	double start, end, queued; /* of sys/clock.h; queued: since when, of a transfer */
+	double start, end, queued; /* seconds of sys/clock.h; queued: when a transfer was issued */
 	int64_t t0, t1;		   /* steps; t1 == t0: a state */
 	uint64_t bytes;
 	uint32_t kind, flags;
 	int32_t tier; /* 1 = the first; 0: none */
 	int32_t reserved;
 };
-_Static_assert(sizeof(struct neap__event) == 64, "trace.h of neap/ tells the bytes");
+_Static_assert(sizeof(struct neap__event) == 64, "neap/trace.h states the bytes");
 
 struct neap_trace {
 	char name[64];
-	int64_t capacity, added; /* of this run; those beyond capacity are dropped */
+	int64_t capacity, added; /* events of this run; the oldest beyond `capacity` are dropped */
 	struct neap__event *ring;
 	/* of the run */
 	double origin;
@@ -51,7 +54,7 @@ struct neap_trace {
 	struct neap_sweep_stats stats;
 };
 
-/* NULL is fine: nothing is kept. */
+/* With trace NULL these do nothing. */
 void neap__trace_begin(struct neap_trace *trace, const struct neap_problem *problem,
 	const struct neap_plan *plan, double start);
 void neap__trace_end(struct neap_trace *trace, const struct neap_sweep_stats *stats);

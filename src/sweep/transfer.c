@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer.c: tickets. A schedule's ticket is an index; its engine's is inside. */
+/* transfer.c: issues transfers, waits for them, and acts on what a tier lost. */
 #include "sweep/transfer.h"
 #include "sweep/arena_space.h"
 #include "sweep/repair/recover_states.h"
@@ -12,7 +12,6 @@
 
 #include <errno.h>
 
-/* Kind, sweep and step: a record of an earlier sweep is never taken for one of this. */
 uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
 {
 	return (uint64_t)payload << 62 | (s->generation & 0x3fff) << 48 |
@@ -51,7 +50,6 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 	return 0;
 }
 
-/* An answer known at once waits for its WAIT like any other. */
 void neap__ticket_answered(struct neap__ticket *ticket, int rc)
 {
 	ticket->state = NEAP__TICKET_ANSWERED;
@@ -74,7 +72,7 @@ static int is_late(const struct neap__ticket *ticket)
 	return ticket->answer == -ETIMEDOUT;
 }
 
-/* What the engine says of when it moved the bytes of a ticket, within what is known. */
+/* Adds a transfer to the trace, with the tier's times where they are credible. */
 static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *ticket)
 {
 	const struct neap_tier *tier = s->tiers[ticket->tier - 1];
@@ -142,11 +140,11 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 }
 
 /*
- * A state that comes cannot move while it does: were others above it, which are needed
- * before it and dropped meanwhile, the room that they leave would be no tape's. Where
- * room is short it changes places with the topmost of these.
+ * A slot in flight cannot move. States above it that are needed earlier are dropped meanwhile, and
+ * tapes could not use the room that they leave. So where room is short, the slot changes places
+ * with the topmost of these states before the GET is issued.
  */
-static void raise_awaited(struct neap_sweep *s, int64_t awaited)
+static void move_up(struct neap_sweep *s, int64_t awaited)
 {
 	struct neap__arena *arena = &s->arena;
 	const struct neap__slot *slot = &arena->slots[awaited];
@@ -184,7 +182,7 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		neap__arena_take(&s->arena, a->slot);
 		slot->state = NEAP__SLOT_AWAITED;
 		slot->t = a->t0;
-		raise_awaited(s, a->slot);
+		move_up(s, a->slot);
 		slot->in_flight++;
 	}
 	if (neap__record_is_bad(held))
@@ -220,7 +218,7 @@ int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 	return 1;
 }
 
-/* Tapes, and slots among them, are in the way; slots at the top only of each other. */
+/* 1 for tapes and slots among them; slots at the top are in the way of each other only. */
 static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *ticket)
 {
 	return ticket->tapes || (ticket->slot >= 0 && s->arena.slots[ticket->slot].position < 0);
@@ -290,7 +288,7 @@ void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int6
 {
 	int64_t *held = record_at(s, tier, place);
 	if (*held != t)
-		return; /* known already, forgotten or overwritten since */
+		return; /* the loss is known, or the place was forgotten or overwritten */
 	*held = neap__record_bad(t);
 	s->rewrite_failures[tier - 1] += s->rewritten[tier - 1] > 0;
 	neap__count_lost(s, tier, t, t);

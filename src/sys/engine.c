@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fastest first. */
-static const struct neap__io_engine_kind *const kinds[] = {
-	&neap__io_engine_uring,
-	&neap__io_engine_threads,
-	&neap__io_engine_sync,
-};
+/* X(name), fastest first: engine_NAME.c defines neap__io_engine_NAME. */
+#define ENGINES(X) X(uring) X(threads) X(sync)
+
+#define DECLARE(name) extern const struct neap__io_engine_kind neap__io_engine_##name;
+ENGINES(DECLARE)
+
+#define ROW(name) &neap__io_engine_##name,
+static const struct neap__io_engine_kind *const kinds[] = {ENGINES(ROW)};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 #define POLL 2e-4 /* seconds between looks at whether stalled requests were released */

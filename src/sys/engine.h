@@ -8,8 +8,8 @@
  *     struct neap__io_request *done = neap__io_engine_finish(&engine, INFINITY);
  *     neap__io_engine_close(&engine);
  *
- * One thread at a time calls an engine. A new engine is a file with its row, which is declared
- * below and stands in the table of engine.c, and a line in meson.build.
+ * One thread at a time calls an engine. A new engine is a file with its struct
+ * neap__io_engine_kind, a row in engine.c, and a line in meson.build.
  */
 #ifndef NEAP_SYS_ENGINE_H
 #define NEAP_SYS_ENGINE_H
@@ -54,9 +54,6 @@ struct neap__io_engine_kind {
 	void (*lend)(void *self, void *memory, size_t bytes);
 	void (*close)(void *self);
 };
-
-extern const struct neap__io_engine_kind neap__io_engine_uring, neap__io_engine_threads,
-	neap__io_engine_sync;
 
 struct neap__io_engine {
 	const struct neap__io_engine_kind *kind; /* NULL: closed */

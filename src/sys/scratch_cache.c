@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scratch_cache.c: counts what of a file is in the page cache: mincore over a mapping of it. */
+/*
+ * scratch_cache.c: what measurements need of scratch files: how much of a file is in the page cache
+ * (mincore over a mapping of it), and a wait until the file system is at rest.
+ */
 #include "sys/scratch.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#define REST 0.3 /* seconds: discards follow the commit, and nothing tells when they end */
 #define WINDOW (UINT64_C(256) << 20) /* bytes mapped at a time: 64 KiB of answers */
 
 static int count(const struct neap__scratch *scratch, uint64_t at, uint64_t bytes, uint64_t *pages)
@@ -38,4 +45,16 @@ int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes)
 	return rc < 0 ? neap__fail_errno(
 				-rc, "cannot look at the page cache of '%s'", scratch->directory)
 		      : 0;
+}
+
+int neap__scratch_settle(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 || syncfs(fd) < 0 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return neap__fail_errno(err, "cannot settle the file system of '%s'", directory);
+	neap__sleep(REST);
+	return 0;
 }

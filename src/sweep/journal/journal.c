@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.c: a journal from create to free, and a run that goes on from its last commit.
- *
- * What happened after that commit is rolled back, on the tiers too as far as it matters:
- * a record that was overwritten since is one that was lost, and is recomputed.
+ * journal.c: a journal from create to free, and a run that resumes from its last commit. What
+ * happened after that commit is rolled back, on the tiers, too, as far as it matters: a record
+ * that was overwritten since then counts as lost, and is recomputed.
  */
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
@@ -59,7 +58,7 @@ static void adopt(struct neap_sweep *s, uint64_t epoch)
 		(void)neap__tier_adopt(s->tiers[i], epoch);
 }
 
-/* Nothing of it is needed any more. */
+/* Removes the journal, and lets the tiers drop their records. */
 static void drop(struct neap_sweep *s)
 {
 	if (!s->journal.file)
@@ -104,7 +103,7 @@ static int start_anew(struct neap_sweep *s)
 	return 0;
 }
 
-static int go_on(struct neap_sweep *s, struct neap_schedule *schedule)
+static int resume(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap__journal_run *journal = &s->journal;
 	struct neap_action a;
@@ -142,7 +141,7 @@ int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 			&journal->file, journal->directory, s->options.journal_in_memory));
 	int there = neap__journal_load(journal->file);
 	NEAP_TRY(there);
-	NEAP_TRY(there ? go_on(s, schedule) : start_anew(s));
+	NEAP_TRY(there ? resume(s, schedule) : start_anew(s));
 	double every = s->options.journal_seconds;
 	journal->began_at = neap__seconds();
 	journal->due_at = journal->began_at + (every == 0 ? NEAP__JOURNAL_SECONDS : every);

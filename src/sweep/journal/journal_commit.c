@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_commit.c: what a commit holds, when it is taken, and how it comes back.
- *
- * A commit first ends every transfer, whose answers wait for their WAIT as always, and
- * has the tiers make sure of their records; then tables, arena and what the model
- * gathered follow each other in one stream.
+ * journal_commit.c: what a commit holds, when it is taken, and how it comes back. A commit first
+ * ends every transfer, whose answers wait for their WAIT as always, and has the tiers flush their
+ * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
 #include "sweep/steps.h"
@@ -16,8 +14,9 @@
 #include "sys/clock.h"
 #include "sys/scratch.h"
 
-#define STRETCH 256 /* steps that a call of the model advances at least, if it is asked to */
-#define SHARE 30.0  /* and at least so many times what the last one took */
+#define CALL_STEPS 256 /* that a call of the model is not cut below */
+#define SHARE                                                                                      \
+	30.0 /* seconds between commits over those of the last one, at least: 3% of the time */
 
 typedef int mover(struct neap__journal *file, void *bytes, size_t count);
 
@@ -41,7 +40,7 @@ struct commit_field {
 		&(x), sizeof(x)                                                                    \
 	}
 
-/* The numbers of a run. */
+/* Writes or reads the numbers of a run. */
 static int move_numbers(struct neap_sweep *s, mover *move)
 {
 	struct neap__arena *arena = &s->arena;
@@ -86,7 +85,7 @@ static int move_numbers(struct neap_sweep *s, mover *move)
 	return 0;
 }
 
-/* Bytes of `count` rows. */
+/* The first `count` rows of a table. */
 #define ROWS(table, count)                                                                         \
 	{                                                                                          \
 		(table), (size_t)(count) * sizeof *(table)                                         \
@@ -114,7 +113,7 @@ static int move_tables(struct neap_sweep *s, mover *move)
 	return 0;
 }
 
-/* Pages of the arena that are in use: from the adjoint to the last tape, and the slots. */
+/* The pages of the arena in use, as two ranges: adjoint to last tape, and slots. */
 static void used_pages(const struct neap__arena *arena, uint64_t from[2], uint64_t to[2])
 {
 	uint64_t slots = arena->bytes - (uint64_t)arena->positions * arena->state;
@@ -155,7 +154,7 @@ static int write_commit(struct neap_sweep *s)
 	return neap__journal_commit_end(file);
 }
 
-/* A commit that fails costs the chance to go on from it, not the run. */
+/* Takes a commit. One that fails cannot be resumed from; the run goes on. */
 static void commit(struct neap_sweep *s)
 {
 	struct neap__journal_run *journal = &s->journal;
@@ -182,7 +181,7 @@ static void commit(struct neap_sweep *s)
 	journal->due_at = end + every;
 }
 
-/* Between two calls of the model: what is going on can be found again from the tables. */
+/* 1 where the tables say all that is going on: between two calls of the model. */
 static int may_commit(const struct neap_sweep *s)
 {
 	if (!s->journal.file || s->position == 0)
@@ -191,7 +190,7 @@ static int may_commit(const struct neap_sweep *s)
 		return 1;
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].tapes)
-			return 0; /* they may leave, and rows move */
+			return 0; /* its extents may be freed, and rows move under the recovery */
 	return s->recovering == 1 && s->journal.in_hole;
 }
 
@@ -203,14 +202,14 @@ void neap__commit_if_due(struct neap_sweep *s)
 
 int64_t neap__commit_stop_before(const struct neap_sweep *s, int64_t t, int64_t t1)
 {
-	double every = s->options.journal_seconds, steps = STRETCH;
+	double every = s->options.journal_seconds, steps = CALL_STEPS;
 	if (!s->journal.file)
 		return t1;
 	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
 	if (s->stats.advance > 0 && every > 0)
 		steps = every / 4 * (double)s->stats.advance_steps / s->stats.advance;
-	if (steps < STRETCH)
-		steps = STRETCH;
+	if (steps < CALL_STEPS)
+		steps = CALL_STEPS;
 	return (double)(t1 - t) <= steps ? t1 : t + (int64_t)steps;
 }
 
@@ -220,7 +219,7 @@ void neap__commit_now(struct neap_sweep *s)
 		commit(s);
 }
 
-/* What was read is what this very code wrote; a look at what would lead out of bounds. */
+/* Checks the numbers that index tables: a checksum says that this very code wrote them. */
 static int check(const struct neap_sweep *s)
 {
 	const struct neap__arena *arena = &s->arena;
@@ -253,7 +252,6 @@ int neap__commit_load(struct neap_sweep *s)
 	return 0;
 }
 
-/* Bytes of the largest commit there can be, of `gathered` bytes of the model. */
 uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
 {
 	const struct neap__table_sizes *v = &s->sizes;

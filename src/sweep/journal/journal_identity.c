@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_identity.c: which sweep a journal is of. It holds the plan, too: costs that are
- * measured differ from process to process, and with them the plan; a sweep that goes
- * on takes the one it began with.
+ * journal_identity.c: says which sweep a journal belongs to. The journal holds the plan, too:
+ * measured costs differ from process to process, and with them plans, so a sweep that resumes
+ * takes the plan that it began with.
  */
 #include "sweep/journal/journal_identity.h"
 #include "sweep/table_sizes.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 typedef unsigned long long ull;
 
-/* Commits are this very code's tables: another build's may differ. */
+/* A hash of what a commit's layout depends on: its tables are those of this very build. */
 static uint32_t format(void)
 {
 	const uint64_t sizes[] = {sizeof(struct neap__journal_identity), sizeof(struct neap_sweep),
@@ -35,7 +36,7 @@ static int differs(const struct neap_sweep *s, const char *what, uint64_t there,
 		s->journal.directory, what, (ull)there, (ull)here);
 }
 
-/* What is known before there is a plan. */
+/* Fills in what is known before there is a plan. */
 static void describe(struct neap__journal_identity *identity, const struct neap_sweep *s)
 {
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
@@ -71,7 +72,7 @@ static void describe_plan(struct neap__journal_identity *identity, const struct 
 	}
 }
 
-/* The mean of tapes that vary is what the journal's plan says. */
+/* The mean of tapes that vary may differ: the journal's plan has its own. */
 static int same_model(const struct neap_sweep *s, const struct neap__journal_identity *there)
 {
 	struct neap__journal_identity here;
@@ -125,7 +126,6 @@ int neap__journal_identity_take(struct neap_sweep *s)
 	return 0;
 }
 
-/* Records keep the size they had, whatever a tier has room for by now. */
 void neap__journal_identity_size(struct neap_sweep *s)
 {
 	for (int i = 0; s->journal.resumes && i < s->problem.ntiers; i++) {
@@ -153,20 +153,15 @@ int neap__journal_identity_same(const struct neap_sweep *s)
 
 struct text {
 	char *at;
-	size_t bytes, room;
+	size_t bytes;
+	int64_t room;
 };
 
 static int add(void *user, const char *from, size_t bytes)
 {
 	struct text *text = user;
-	if (text->bytes + bytes > text->room) {
-		size_t room = 2 * (text->bytes + bytes) + 4096;
-		char *at = realloc(text->at, room);
-		if (!at)
-			return neap__fail_errno(ENOMEM, "a journal");
-		text->at = at;
-		text->room = room;
-	}
+	if (neap__grow(&text->at, &text->room, (int64_t)(text->bytes + bytes), 1) < 0)
+		return neap__fail_errno(ENOMEM, "a journal");
 	memcpy(text->at + text->bytes, from, bytes);
 	text->bytes += bytes;
 	return 0;

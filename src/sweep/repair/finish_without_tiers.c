@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * finish_without_tiers.c: a sweep whose tiers are gone. Its plan brings back state after state,
- * each from far below; once that would cost more than twice what Revolve does in fast memory alone,
- * the plan is given up: what is left is reversed as one hole (recover_states.c), in the whole arena
- * and in what the budget has beyond it.
- *
- * Only where tapes stay: those on a tier may be there still.
+ * finish_without_tiers.c: finishes a sweep whose tiers are gone. The plan of such a sweep brings
+ * back state after state, each from far below. Once that would cost more than twice what Revolve
+ * does in fast memory alone, the plan is given up: what is left is reversed as one hole
+ * (recover_tapes.c), in the whole arena and in what the budget has beyond it. Only where tapes
+ * stay: tapes on a tier may still be there.
  */
 #include "sweep/repair/finish_without_tiers.h"
 #include "sweep/actions.h"
@@ -16,24 +15,27 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-#define STATES 128			/* beyond the arena, at most: its table has rows for them */
-#define TAPES (64 * NEAP__RECORD_BLOCK) /* likewise */
+#define STATES 128 /* beyond the arena, at most: half of the rows that its table has to spare */
+#define TAPES                                                                                      \
+	(64 * NEAP__RECORD_BLOCK) /* steps of tapes beyond the arena, at most: they take as many   \
+				     rows as 64 states */
 
 uint64_t neap__fallback_spare(const struct neap_sweep *s)
 {
 	const struct neap_chain *chain = &s->problem.chain;
-	uint64_t room = s->problem.memory - s->arena.bytes, sent = 0;
+	uint64_t room = s->problem.memory - s->arena.bytes, places = 0;
 	for (int i = 0; i < s->problem.ntiers; i++)
-		sent += (uint64_t)s->sizes.places[i];
-	/* What a commit holds is counted when it is planned. */
-	if (s->sizes.scattered || !sent || s->options.journal || s->problem.memory < s->arena.bytes)
+		places += (uint64_t)s->sizes.places[i];
+	/* With a journal: the size of a commit is fixed when the sweep is planned. */
+	if (s->sizes.scattered || !places || s->options.journal ||
+		s->problem.memory < s->arena.bytes)
 		return 0;
 	uint64_t most = neap__sat_add(
 		neap__sat_mul(chain->state, STATES), neap__sat_mul(neap__worst(s), TAPES));
 	return (room < most ? room : most) & ~(uint64_t)63;
 }
 
-/* The same of what is mapped. */
+/* The same, as far as it is mapped. */
 static uint64_t spare(const struct neap_sweep *s)
 {
 	uint64_t mapped = (s->arena.mapped - s->arena.bytes) & ~(uint64_t)63;
@@ -56,13 +58,13 @@ int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 				planned += (double)(lost - from);
 		}
 	}
-	/* Below `from` things may be as planned. */
+	/* The plan may serve below `from`: two passes over those steps are counted for it. */
 	uint64_t room = arena->bytes - arena->tapes + spare(s);
 	double here = neap__recover_tapes_cost(s, s->position - from, room) + 2.0 * (double)from;
 	return planned > 2 * here;
 }
 
-/* Every transfer ends; what arrived serves as a source. */
+/* Ends every transfer; states that arrived serve as sources. */
 static void end_transfers(struct neap_sweep *s)
 {
 	struct neap__arena *arena = &s->arena;

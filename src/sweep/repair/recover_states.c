@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recover_states.c: recomputation that no plan foresaw, inside the same arena.
- *
- * A state that a slow tier lost, and the tapes of a hole (recover_tapes.c), both come from
- * the nearest state that is left: the live one, a slot, one kept for this purpose, a
- * record, x_0. Records that were lost are written again on the way (rewrite_records.c).
+ * recover_states.c: recovers states inside the same arena, which no plan foresaw. A state that a
+ * tier lost, and the tapes of a hole (recover_tapes.c), both come from the nearest state that is
+ * left: the live state, a slot, a state kept for recovery, a record on a tier, or x_0. Lost
+ * records are written again on the way (rewrite_records.c).
  */
 #include "sweep/repair/recover_states.h"
 #include "sweep/repair/finish_without_tiers.h"
@@ -47,7 +46,7 @@ static void consider(struct source *best, struct source other, int64_t t)
 		*best = other;
 }
 
-/* The latest state at or before t; those in memory are looked at first and win ties. */
+/* The latest state at or before t; of two at the same step, the one in memory. */
 static struct source nearest(struct neap_sweep *s, int64_t t)
 {
 	const struct neap__arena *arena = &s->arena;
@@ -102,8 +101,8 @@ void neap__recover_state_trace(
 			.start = start, .end = neap__seconds(), .t0 = t0, .t1 = t1, .kind = kind});
 }
 
-/* The state is in `slot`; the live one comes back, or the GETs into it. */
-static int hand_over(struct neap_sweep *s, int64_t slot, int64_t old)
+/* Copies the live state to `slot`; then the old live state comes back, or the GETs into it. */
+static int fill_slot(struct neap_sweep *s, int64_t slot, int64_t old)
 {
 	NEAP_TRY(neap__copy_save(s, neap__arena_slot(&s->arena, slot)));
 	s->arena.slots[slot].state = NEAP__SLOT_HELD;
@@ -126,7 +125,7 @@ int neap__recover_state(struct neap_sweep *s, int64_t slot, int64_t t)
 	if (!s->fallback) {
 		NEAP_TRY(neap__rewrite_to(s, t));
 		if (slot != NEAP_LIVE)
-			NEAP_TRY(hand_over(s, slot, old));
+			NEAP_TRY(fill_slot(s, slot, old));
 	}
 	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_RECOVER, start, t, t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recover_tapes.c: holes, steps that were to be recorded but whose tapes did not fit, or were
- * lost.
+ * recover_tapes.c: recovers missing tapes. A hole is a range of steps that the schedule recorded
+ * but whose tapes did not fit or were lost.
  *
- * A hole is refilled from its end: a leaf of tapes at a time, with states kept
- * in the room beside the leaf, placed as Revolve places them (Griewank, Walther
- * 2000) in units of a leaf. Those states stay on the tape stack while the hole
- * lasts and give way to whatever the schedule asks for.
+ * A hole is recovered from its end, a leaf of tapes at a time. States are kept in the room beside
+ * the leaf, where Revolve places them (Griewank, Walther 2000), in units of a leaf. With c states
+ * and each unit passed r times at most, Revolve reverses C(c + r, c) units. States lie above the
+ * tapes while the hole lasts, and give way to whatever the schedule asks for.
  */
 #include "sweep/repair/recover_tapes.h"
 #include "sweep/arena_space.h"
@@ -19,7 +19,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-/* C(c + r, c), capped. */
+/* C(c + r, c), at most 10^15: more units than there are. */
 static int64_t reach(int64_t c, int64_t r)
 {
 	double steps = 1;
@@ -29,7 +29,7 @@ static int64_t reach(int64_t c, int64_t r)
 	return steps < 1e15 ? (int64_t)(steps + 0.5) : INT64_C(1000000000000000);
 }
 
-/* How often Revolve passes a step at most: the least r with reach(c, r) >= units. */
+/* How often Revolve passes a unit at most: the least r with reach(c, r) >= units. */
 static int64_t repeats(int64_t units, int64_t c)
 {
 	int64_t r = 0;
@@ -40,7 +40,7 @@ static int64_t repeats(int64_t units, int64_t c)
 	return r;
 }
 
-/* Units to the next state kept, of `units` >= 2 with c states, the one at the start included. */
+/* Units to the next state kept, of `units` >= 2, with c states, that at the start included. */
 static int64_t split(int64_t units, int64_t c)
 {
 	if (c <= 1)
@@ -66,8 +66,8 @@ static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
 }
 
 /*
- * Half of `gap` for tapes, half for states; one worst-case tape at least. No more of
- * either than half the table of extents has rows for.
+ * Divides the gap: half for tapes, half for states; at least one tape of the largest size. Neither
+ * gets more than half of the rows of the table of extents.
  */
 static struct recovery_leaf share(const struct neap_sweep *s, uint64_t gap)
 {
@@ -91,8 +91,8 @@ double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t 
 }
 
 /*
- * A new hole [h0, t): the tapes below it stand in the way of the states that
- * would make it cheap, and are given up where that pays.
+ * Begins the recovery of a hole [h0, t). Tapes below the hole take the room of states that would
+ * make it cheap: they are given up where that costs fewer steps in all.
  */
 static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 {
@@ -123,10 +123,10 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 }
 
 /*
- * Goes up from the live state, keeping states, to where the last leaf before t
- * begins, at `low` or above.
+ * Moves the live state to where the last leaf before t begins, at `low` or above, and keeps states
+ * on the way. `kept`: the live state is kept already.
  */
-static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
+static int advance_to_leaf(struct neap_sweep *s, int64_t low, int64_t t, int kept)
 {
 	struct neap__arena *arena = &s->arena;
 	for (;;) {
@@ -153,7 +153,7 @@ static int climb(struct neap_sweep *s, int64_t low, int64_t t, int kept)
 	}
 }
 
-/* Records from the live state to t; what does not fit at the end is done without. */
+/* Records from the live state to t; where tapes do not fit, the earlier ones are freed. */
 static int record_leaf(struct neap_sweep *s, int64_t t0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
@@ -181,7 +181,7 @@ static int64_t start_of_hole(const struct neap_sweep *s, int64_t low, int64_t t)
 	return below > low ? below : low;
 }
 
-/* Is a state kept in the hole [h0, t)? Then it was opened before. */
+/* 1 if a state is kept in the hole [h0, t): its recovery has begun then. */
 static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
 {
 	for (int64_t i = 0; i < s->arena.nextents; i++) {
@@ -193,8 +193,8 @@ static int state_within(const struct neap_sweep *s, int64_t h0, int64_t t)
 	return 0;
 }
 
-/* As open_hole, where the tapes below lie anywhere, and others are on their way in. */
-static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
+/* As open_hole, where the tapes below lie anywhere and others are in flight to the arena. */
+static void open_scattered_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	struct neap__arena_extent *tape;
@@ -229,17 +229,17 @@ static void open_far(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 }
 
 /*
- * Where tapes travel, the holes of a tier that lost much follow each other, each
- * its own range, and nothing but x_0 may lie below: states are kept on the way from
- * the nearest one to the hole, as for one hole that reaches so far down.
+ * Recovers where tapes leave for tiers. The holes of a tier that lost much follow each other, each
+ * a range of its own, and the nearest state may be x_0: states are kept on the way from there to
+ * the hole, as for one hole that reaches so far down.
  */
-static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+static int recover_scattered(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	int64_t h0 = start_of_hole(s, low, t);
 	neap__recover_state_drop_from(s, t);
 	neap__arena_space_pack(s);
 	if (!state_within(s, h0, t))
-		open_far(s, low, h0, t);
+		open_scattered_hole(s, low, h0, t);
 	NEAP_TRY(neap__arena_space_gap(s, neap__worst(s), 1));
 	h0 = start_of_hole(s, low, t);
 	uint64_t gap = neap__arena_gap(&s->arena);
@@ -247,11 +247,12 @@ static int refill_far(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 		s->leaf_bytes = share(s, gap).bytes;
 	int live = s->live_t >= 0;
 	NEAP_TRY(neap__recover_state_load(s, t - 1));
-	NEAP_TRY(climb(s, h0, t, !live));
+	NEAP_TRY(advance_to_leaf(s, h0, t, !live));
 	return record_leaf(s, t0, t);
 }
 
-static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
+/* Recovers where tapes are a stack. */
+static int recover_stacked(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	struct neap__arena *arena = &s->arena;
 	struct neap__arena_extent *top;
@@ -272,7 +273,7 @@ static int refill_near(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 	NEAP_TRY(neap__recover_state_load(s, t - 1));
 	int kept = s->live_t >= h0;
 	NEAP_TRY(neap__rewrite_to(s, h0));
-	NEAP_TRY(climb(s, h0, t, kept));
+	NEAP_TRY(advance_to_leaf(s, h0, t, kept));
 	return record_leaf(s, t0, t);
 }
 
@@ -284,7 +285,8 @@ int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t
 	neap__transfer_postpone(s);
 	if (s->fallback)
 		neap__fallback_free_slots(s, t);
-	NEAP_TRY(s->sizes.scattered ? refill_far(s, low, t0, t) : refill_near(s, low, t0, t));
+	NEAP_TRY(s->sizes.scattered ? recover_scattered(s, low, t0, t)
+				    : recover_stacked(s, low, t0, t));
 	s->journal.in_hole = 0;
 	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_REFILL, start, t0, t);

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_records.c: records that a tier lost are written again where they were, whenever a
- * repair passes their state. So a tier that lost everything and can be written costs
- * about one more pass over the chain, not one for each record.
- *
- * Whether they can be read is seen when they are. A tier that refuses such writes, or
- * loses what was written, is left as it is after a few times.
+ * rewrite_records.c: writes records that a tier lost again where they were, whenever a recovery
+ * passes their state. So a tier that lost everything and can be written costs about one more pass
+ * over the chain, not one for each record. Whether a rewritten record can be read is not checked
+ * until it is read. A tier that refuses such writes, or loses what was written, is left alone
+ * after a few times.
  */
 #include "sweep/repair/rewrite_records.h"
 #include "sweep/steps.h"
 #include "sweep/transfer.h"
 #include "base/fail.h"
 
-#define DOUBTS 8 /* with no read in between that succeeded */
+#define FAILURES_MOST 8 /* rewrites refused or lost, without a read that succeeded in between */
 
 int neap__rewrite_pays(const struct neap_sweep *s, int tier)
 {
-	return s->rewrite_failures[tier - 1] < DOUBTS;
+	return s->rewrite_failures[tier - 1] < FAILURES_MOST;
 }
 
-/* The first time after the live state, t at most, of which a record was lost; else -1. */
+/* The first step after the live state, t at most, whose record was lost; else -1. */
 static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 {
 	int64_t next = -1;
@@ -37,8 +36,8 @@ static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 	return next;
 }
 
-/* A transfer of this record, still to be waited for, that failed: done now instead. */
-static int settle_failed(struct neap_sweep *s, struct neap__ticket *ticket)
+/* A transfer of this record has failed and waits for its WAIT: makes its effect now. */
+static int redo_failed(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	if (!ticket->put && ticket->slot == NEAP_LIVE) {
 		ticket->state = NEAP__TICKET_REISSUE;
@@ -48,7 +47,7 @@ static int settle_failed(struct neap_sweep *s, struct neap__ticket *ticket)
 	return ticket->put ? 0 : neap__copy_save(s, neap__arena_slot(&s->arena, ticket->slot));
 }
 
-static int mend(struct neap_sweep *s, int tier, int64_t place)
+static int rewrite(struct neap_sweep *s, int tier, int64_t place)
 {
 	int64_t t = s->live_t;
 	int answer;
@@ -70,19 +69,19 @@ static int mend(struct neap_sweep *s, int tier, int64_t place)
 		if (ticket->state == NEAP__TICKET_ANSWERED && ticket->answer < 0 &&
 			!ticket->tapes && ticket->tier == tier && ticket->place == place &&
 			ticket->t == t)
-			NEAP_TRY(settle_failed(s, ticket));
+			NEAP_TRY(redo_failed(s, ticket));
 	}
 	return 0;
 }
 
-/* All records of the live state, which may be on several tiers. */
-static int mend_here(struct neap_sweep *s)
+/* Rewrites all lost records of the live state, which may be on several tiers. */
+static int rewrite_here(struct neap_sweep *s)
 {
 	for (int tier = 1; tier <= s->problem.ntiers; tier++)
 		for (int64_t i = 0; i < s->places[tier - 1]; i++)
 			if (s->state_records[tier - 1][i] == neap__record_bad(s->live_t) &&
 				neap__rewrite_pays(s, tier))
-				NEAP_TRY(mend(s, tier, i));
+				NEAP_TRY(rewrite(s, tier, i));
 	return 0;
 }
 
@@ -93,6 +92,6 @@ int neap__rewrite_to(struct neap_sweep *s, int64_t t)
 		NEAP_TRY(neap__step_advance(s, next < 0 ? t : next));
 		if (next < 0)
 			return 0;
-		NEAP_TRY(mend_here(s));
+		NEAP_TRY(rewrite_here(s));
 	}
 }

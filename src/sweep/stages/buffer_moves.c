@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING 2 /* calls at most of a buffer's life at the top */
+#define SHORT_LIFE 2 /* calls: a buffer that lives for fewer goes to the top */
 
 struct buffer_mover {
 	struct neap__stage_program in, out; /* out: the calls with moves, buffers are in's */
 	uint64_t budget;
-	int64_t *lying; /* buffers that are there, by offset; none of 0 bytes */
+	int64_t *lying; /* numbers of the buffers that live, by offset; none of 0 bytes */
 	int64_t nlying, call;
 };
 
@@ -27,7 +27,7 @@ static struct neap__stage_buffer *lying(const struct buffer_mover *m, int64_t k)
 	return &m->in.buffers[m->lying[k]];
 }
 
-/* The gap before the k-th; after the last one for k = nlying. */
+/* Bytes before the k-th buffer that lives; k = nlying: after the last one. */
 static uint64_t gap(const struct buffer_mover *m, int64_t k)
 {
 	uint64_t from = k ? lying(m, k - 1)->offset + lying(m, k - 1)->bytes : 0;
@@ -50,7 +50,7 @@ static void leave(struct buffer_mover *m)
 	m->nlying = kept;
 }
 
-/* Bytes to copy where the k-th moves: none if nothing was written to it yet. */
+/* Bytes to copy where the k-th moves: 0 if nothing was written to it yet. */
 static uint64_t weight(const struct buffer_mover *m, int64_t k)
 {
 	int64_t buffer = m->lying[k];
@@ -72,8 +72,8 @@ static int slide(struct buffer_mover *m, int64_t k, uint64_t to)
 }
 
 /*
- * Closes up neighbours [*k, last) downwards so that the gap before `last` holds
- * `bytes`: of all such runs, the one with the least bytes to copy.
+ * Moves neighbours down until the gap behind them holds `bytes`: of all runs of neighbours for
+ * which that works, the one with the fewest bytes to copy. *k becomes the index behind the run.
  */
 static int close_up(struct buffer_mover *m, uint64_t bytes, int64_t *k)
 {
@@ -107,23 +107,23 @@ static int close_up(struct buffer_mover *m, uint64_t bytes, int64_t *k)
 static int enter(struct buffer_mover *m, int64_t buffer)
 {
 	const struct neap__stage_buffer *b = &m->in.buffers[buffer];
-	int passing = b->to - b->from < PASSING;
+	int short_lived = b->to - b->from < SHORT_LIFE;
 	int64_t k = NEAP__NOTHING;
 	if (b->bytes == 0)
 		return 0;
 	for (int64_t j = 0; j <= m->nlying && k == NEAP__NOTHING; j++) {
-		int64_t try = passing ? m->nlying - j : j;
+		int64_t try = short_lived ? m->nlying - j : j;
 		if (gap(m, try) >= b->bytes)
 			k = try;
 	}
 	if (k == NEAP__NOTHING)
 		NEAP_TRY(close_up(m, b->bytes, &k));
 	uint64_t low = k ? lying(m, k - 1)->offset + lying(m, k - 1)->bytes : 0;
-	insert(m, k, buffer, passing ? low + gap(m, k) - b->bytes : low);
+	insert(m, k, buffer, short_lived ? low + gap(m, k) - b->bytes : low);
 	return 0;
 }
 
-/* Everything of the call has its place; none of it moves before the call is over. */
+/* Appends the call: all of its buffers have places, and stay there until it is over. */
 static int emit(struct buffer_mover *m)
 {
 	struct neap__stage_call call = m->in.calls[m->call];

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORK 100000000 /* pairs of buffers looked at, in all orders together */
-#define REPAIRS 20     /* of each order at most */
+#define WORK 100000000 /* pairs of buffers compared at most, in all orders together */
+#define REPAIRS 20     /* times that an order is repaired at most */
 
 struct place {
 	struct neap__stage_program *program;
@@ -33,7 +33,7 @@ static uint64_t life(const struct neap__stage_buffer *b)
 	return (uint64_t)(b->to - b->from) + 1;
 }
 
-/* Does a go before b? Each order falls back on the next; the number decides last. */
+/* Larger keys first. Where keys are equal, an order uses the next one; numbers decide last. */
 static int by_key(uint64_t a, uint64_t b)
 {
 	return a > b ? -1 : a < b;
@@ -74,7 +74,7 @@ static int by_area(const void *x, const void *y, void *place)
 	return rc ? rc : by_life(x, y, place);
 }
 
-/* As they come; of those that come together, what stays longest first. */
+/* By the call at which they begin; of one call, the longest life first. */
 static int by_time(const void *x, const void *y, void *place)
 {
 	int64_t i = *(const int64_t *)x, j = *(const int64_t *)y;
@@ -87,7 +87,7 @@ static int (*const orders[])(const void *, const void *, void *) = {
 	by_life, by_size, by_area, by_time};
 #define ORDERS (int)(sizeof orders / sizeof *orders)
 
-/* The lowest free place for b; among those placed, where it stands in their order. */
+/* Sets the lowest free place of b; returns its index among those placed, by offset. */
 static int64_t fit(struct place *p, struct neap__stage_buffer *b, int64_t nplaced)
 {
 	const struct neap__stage_buffer *all = p->program->buffers;
@@ -109,7 +109,7 @@ static int64_t fit(struct place *p, struct neap__stage_buffer *b, int64_t nplace
 	return k;
 }
 
-/* Places all in order, and keeps the places if they are the best so far. */
+/* Places all buffers in order; keeps the places if they are the best so far. */
 static void try_order(struct place *p)
 {
 	uint64_t height = 0;
@@ -133,7 +133,7 @@ static void try_order(struct place *p)
 	}
 }
 
-/* Those that end above the limit to the front, otherwise as they were. */
+/* Moves buffers that end above the limit to the front of the order. */
 static void promote(struct place *p, uint64_t limit)
 {
 	int64_t front = 0, back = 0, n = p->program->nbuffers;
@@ -155,7 +155,7 @@ static void start_order(struct place *p, int k)
 	try_order(p);
 }
 
-/* Goes on repairing until all fit `limit` or the work is done. */
+/* Repairs the orders until all buffers fit `limit`, or `work` pairs were compared. */
 static void repair(struct place *p, uint64_t limit, int64_t work)
 {
 	for (int k = 0; k < ORDERS && p->best > limit; k++) {

@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-#define POISON 0xAA
+#define POISON 0xAA /* a byte that no sensible number is made of */
 
 struct stage_run {
 	struct neap_stage_sweep *s;
 	double *loss;
-	int64_t entered, left; /* buffers that were there, and those gone again */
-	uint64_t bytes;	       /* of those that are there */
+	int64_t entered, left; /* buffers whose lives have begun, and have ended */
+	uint64_t bytes;	       /* of the buffers that live */
 };
 
 static void *at(const struct neap_stage_sweep *s, const struct neap__stage_call *call, int role)
@@ -25,7 +25,7 @@ static void *at(const struct neap_stage_sweep *s, const struct neap__stage_call 
 	return call->at[role] == NEAP__NOTHING ? NULL : s->base + call->at[role];
 }
 
-/* With poison: nobody wrote to [from, from + bytes), which was free. */
+/* With poison: checks that nobody wrote to [from, from + bytes), which was free. */
 static int untouched(const struct neap_stage_sweep *s, uint64_t from, uint64_t bytes)
 {
 	for (uint64_t k = from; s->poison && k < from + bytes; k++)
@@ -42,7 +42,7 @@ static void poison(const struct neap_stage_sweep *s, uint64_t from, uint64_t byt
 		memset(s->base + from, POISON, bytes);
 }
 
-/* Bytes of what a call makes in this role; 0 for what was there before. */
+/* Bytes that a call makes in this role; 0 for a buffer that was there before. */
 static uint64_t made(
 	const struct neap_stage_sweep *s, const struct neap__stage_call *call, int role)
 {
@@ -64,7 +64,7 @@ static uint64_t made(
 	return 0;
 }
 
-/* The buffers of call k come into being. */
+/* Begins the lives of the buffers of call k. */
 static int enter(struct stage_run *r, const struct neap__stage_call *call, int64_t k)
 {
 	struct neap_stage_sweep *s = r->s;
@@ -90,7 +90,7 @@ static void leave(struct stage_run *r, int64_t k)
 	}
 }
 
-/* Downwards, and what was left behind becomes free. */
+/* Moves a buffer down; the bytes that it leaves become free. */
 static int move(struct neap_stage_sweep *s, const struct neap__stage_call *call)
 {
 	uint64_t from = (uint64_t)call->at[0], to = (uint64_t)call->at[1];

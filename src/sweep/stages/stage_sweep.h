@@ -14,7 +14,7 @@ struct neap_stage_sweep {
 	struct neap_sweep_options options;
 	struct neap_stages stages; /* in `numbers`, sizes rounded up */
 	void *numbers;
-	uint64_t x0_bytes, dx0_bytes; /* as they are outside the arena */
+	uint64_t x0_bytes, dx0_bytes; /* of the caller's buffers, not rounded up */
 	struct neap_problem problem;
 	struct neap_plan plan;
 	struct neap__stage_program program;
@@ -23,14 +23,14 @@ struct neap_stage_sweep {
 	unsigned char *base; /* of the arena; NULL: not mapped */
 	uint64_t mapped;
 	int poison;
-	int moving; /* no fixed places, an arena of the peak */
+	int moving; /* 1: moves even where fixed places fit, in an arena of the peak */
 	struct neap_sweep_stats stats;
 };
 
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
 
-/* For tests: fills what is not in use with 0xAA and checks that nobody writes there. */
+/* For tests: fills free bytes with 0xAA and checks that nobody writes there. */
 NEAP_API void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);
 
 /* For tests: in an arena of exactly the peak, with moves even where places would do. */
