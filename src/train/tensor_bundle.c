@@ -63,16 +63,6 @@ void neap__tensor_bundle_json(
 	neap__json_free(json);
 }
 
-void neap__tensor_bundle_json(
-	struct neap__tensor_bundle *bundle, const char *key, struct neap__json *json)
-{
-	if (json->text.error)
-		bundle->error = json->text.error;
-	else
-		neap__tensor_bundle_meta(bundle, key, json->text.data);
-	neap__json_free(json);
-}
-
 int neap__tensor_bundle_write(struct neap__tensor_bundle *bundle, const char *path)
 {
 	if (bundle->error < 0)
