@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* augment.c: the table of kinds of augmentation, and their application in its order. */
 #include "data/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"
 
-/* In the order they are applied in. */
+/* In the order of application. */
 static const struct neap__augmentation *const rows[] = {
 	&neap__time_stretch,
 	&neap__time_jitter,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * augment.h: training samples varied anew in every epoch. One kind a file, one row each
- * in the table of augment.c. What becomes of an event is a function of (seed, epoch, sample,
- * the event's time and unit) alone: it does not matter in what order, in what batch
- * or in which window the event is read.
+ * augment.h: augmentation: training samples that vary from epoch to epoch. Each kind is one file
+ * and one row in the table of augment.c. How an event changes is a function of (seed, epoch,
+ * sample, the event's time and unit) alone, so the order, the batch and the window in which the
+ * event is read do not matter.
  */
 #ifndef NEAP_DATA_AUGMENT_H
 #define NEAP_DATA_AUGMENT_H
 
 #include "data/dataset.h"
 
-/* What all samples of an epoch share. */
+/* What all samples of an epoch have in common. */
 struct neap__augment {
 	struct neap_augment options;
 	int inputs;
@@ -19,32 +19,32 @@ struct neap__augment {
 	uint32_t epoch;
 };
 
-/* A kind; unused ones are passed over. `key` stands for seed, epoch, sample and kind. */
+/* A kind of augmentation. `key` is the random key of seed, epoch, sample and kind. */
 struct neap__augmentation {
-	uint32_t number; /* of its own, for the key: it must never change */
+	uint32_t number; /* part of the key: it must never change, or old runs draw other numbers */
 	int (*check)(const struct neap_augment *options);
 	int (*used)(const struct neap_augment *options);
-	/* Events as they become, in place; they need not stay in order. */
+	/* Changes events in place; they need not stay in order. */
 	void (*apply)(
 		const struct neap__augment *augment, uint64_t key, struct neap_events *events);
-	/* All that may come to lie in [from, to) lies in the wider [from, to). NULL: the same. */
+	/* Widens [from, to) until it holds all events that may move into it. NULL: no change. */
 	void (*reach)(const struct neap__augment *augment, uint64_t key, double *from, double *to);
-	/* What becomes of a sample's length. NULL: the same. */
+	/* Changes a sample's length. NULL: no change. */
 	void (*extent)(const struct neap__augment *augment, uint64_t key,
 		struct neap__sample_extent *extent);
-	/* The longest that a sample of so many seconds may become. NULL: the same. */
+	/* Returns the longest that a sample of so many seconds may become. NULL: no change. */
 	double (*longest)(const struct neap_augment *options, double duration);
 };
 
 extern const struct neap__augmentation neap__time_stretch, neap__time_jitter, neap__channel_shift;
 
-/* NEAP_EUSAGE with a line about the first option out of its range. */
+/* 0, or NEAP_EUSAGE with a line about the first option out of its range. */
 int neap__augment_check(const struct neap_augment *options);
-/* 1 where any is used. */
+/* 1 where any kind is used. */
 int neap__augment_used(const struct neap_augment *options);
 NEAP_API double neap__augment_longest(const struct neap_augment *options, double duration);
 
-/* The rows, one after the other, on sample `index`; reach in the opposite order. */
+/* Apply the rows of the table to sample `index` one after the other; reach in reverse order. */
 NEAP_API void neap__augment_apply(
 	const struct neap__augment *augment, int64_t index, struct neap_events *events);
 void neap__augment_reach(

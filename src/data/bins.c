@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* bins.c: two counting sorts, by unit and by bin, and the growth of their arrays. */
 #include "data/bins.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -8,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Grows *array to at least `want` elements; keeps what it holds. */
+/*
+ * Grows *array to at least `want` elements, by a quarter more instead of doubling (grow.h): the
+ * arrays are the memory of a batch, and windows.c bounds its own with this rule.
+ */
 static int grow(void *array, size_t *room, size_t want, size_t element)
 {
 	void **at = array;
@@ -49,8 +53,8 @@ size_t neap__bins_bytes(const struct neap__bins *bins)
 }
 
 /*
- * Times on the border of a bin belong to the bin they begin, also when they went
- * through float32 (half a unit in the last place: 6e-8 of the value).
+ * The bin of a time. A time on the border of two bins belongs to the later one, also after
+ * rounding to float32, which moves it by up to half a unit in the last place: 6e-8 of its value.
  */
 static double bin_of(double time, double dt)
 {
@@ -88,7 +92,8 @@ static int reserve_sort(struct neap__bins *bins, size_t n, int inputs)
 	return grow(&bins->count, &bins->count_room, (size_t)inputs, sizeof *bins->count);
 }
 
-/* By unit, keeping the order of equal ones, into the spare arrays; gives the events kept. */
+/* Sorts events by unit into the spare arrays; equal units keep their order. Returns their number.
+ */
 static size_t sort_units(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t from, int64_t to)
 {
@@ -118,8 +123,8 @@ static size_t sort_units(struct neap__bins *bins, const struct neap_events *even
 }
 
 /*
- * Two counting sorts, by unit and then by bin: linear in spikes, steps and units,
- * whatever the file holds. Then repeated units of a step are dropped.
+ * Sorts by unit and then by bin with counting sorts, whose time is linear in spikes, steps and
+ * units for any input. Repeated units of a step are dropped afterwards.
  */
 int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t from, int64_t to)

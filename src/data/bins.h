@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bins.h: events to steps: which units spike in step t = floor(time / dt), each
- * once and ascending. Samples, or parts of some, one behind the other in arrays that only grow.
+ * bins.h: event lists by step: the units that spike in step t = floor(time / dt), each once and
+ * ascending. Samples, or parts of samples, stand one behind the other in arrays that never shrink.
  */
 #ifndef NEAP_DATA_BINS_H
 #define NEAP_DATA_BINS_H
 
 #include <neap/data.h>
 
-/* Longest sample in steps; the arrays of starts take four bytes a step. */
+/* Longest sample in steps: the array of starts, 4 bytes a step, stays below 1.6 GB. */
 #define NEAP__MOST_STEPS 400000000
 
 /* All zero to begin with. */
@@ -28,18 +28,18 @@ struct neap__bins {
 
 NEAP_API void neap__bins_clear(struct neap__bins *bins);
 /*
- * Adds one sample; gives its length: to its duration's end, or to its last spike;
- * at least 1, at most `steps` unless that is 0. NEAP_EFORMAT when it has too many.
+ * Adds one sample and sets its length in steps: to the end of its duration, or to its last spike;
+ * at least 1, at most `steps` unless that is 0. 0, NEAP_EFORMAT for too many steps, or -ENOMEM.
  */
 NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t steps, int64_t *length);
-/* The length that a sample of these events has; the last one is at `last` seconds. */
+/* Sets the length of a sample of `count` events, the last of them at `last` seconds. */
 NEAP_API int neap__bins_length(
 	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *length);
-/* Adds steps [from, to) of a sample; events of other steps are passed over. */
+/* Adds steps [from, to) of a sample; events of other steps are left out. */
 NEAP_API int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events,
 	int inputs, double dt, int64_t from, int64_t to);
-/* The arrays that a batch is made of. */
+/* Bytes of the arrays that a batch consists of. */
 NEAP_API size_t neap__bins_bytes(const struct neap__bins *bins);
 NEAP_API void neap__bins_free(struct neap__bins *bins);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channel shift: all units of a sample move by one draw; what passes the edge is dropped. */
+/* channel_shift.c: channel shift: adds one random number of channels to all units of a sample.
+ * Events that leave the range of channels are dropped. */
 #include "data/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"

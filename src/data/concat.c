@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* concat.c: cuts and joins events at the ends of samples. */
 #include "data/concat.h"
 #include "base/fail.h"
 
 #include <math.h>
 
-/* A sample begins; what there was of another is dropped. */
+/* Begins a sample; an unfinished one is dropped. */
 static void begin(struct neap__concat *c, int label, int speaker)
 {
 	struct neap_events *sample = &c->sample.events;
@@ -15,7 +16,8 @@ static void begin(struct neap__concat *c, int label, int speaker)
 	sample->speaker = speaker;
 }
 
-/* Appends events from the i-th on, those before `seconds`; the first that was not. */
+/* Appends events from the i-th on up to the end of the sample; leaves *i at the first event after.
+ */
 static int append(struct neap__concat *c, const struct neap_events *e, int64_t *i, double offset)
 {
 	struct neap_events *sample = &c->sample.events;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* concat.h: samples of one length made of recordings of one class and speaker, end to end. */
+/*
+ * concat.h: joins recordings of one class and speaker into samples of one length, so that long
+ * samples of real events can be made from short recordings.
+ */
 #ifndef NEAP_DATA_CONCAT_H
 #define NEAP_DATA_CONCAT_H
 
@@ -9,14 +12,14 @@
 struct neap__concat {
 	struct neap_shd_writer *writer;	  /* borrowed */
 	double seconds;			  /* of a sample; 0: each recording is one */
-	struct neap__event_buffer sample; /* what there is of the next one */
+	struct neap__event_buffer sample; /* the unfinished one */
 	int64_t written;		  /* samples */
-	double left;			  /* seconds of audio that made no sample */
+	double left;			  /* seconds of audio that filled no sample */
 };
 
-/* Adds a recording; the file gets a sample where one is complete, which ends exactly there. */
+/* Adds a recording. Each sample that it completes is written. 0 or a negative code. */
 NEAP_API int neap__concat_add(struct neap__concat *concat, const struct neap_events *events);
-/* What is left of the last class and speaker is dropped. */
+/* Drops the unfinished sample and frees its memory. */
 NEAP_API void neap__concat_end(struct neap__concat *concat);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c: the table of kinds of data sets, event buffers, and reading under the lock of a set.
+ */
 #include "data/dataset.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -80,7 +82,7 @@ int neap__events_sort(struct neap_events *events)
 	while (i < n && events->time[i - 1] <= events->time[i])
 		i++;
 	if (i >= n)
-		return 0; /* files are sorted as a rule */
+		return 0; /* most files are sorted already */
 	struct event *all = malloc((size_t)n * sizeof *all);
 	if (!all)
 		return neap__fail_errno(ENOMEM, "sorting %lld events", (long long)n);

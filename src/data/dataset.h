@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.h: what a kind of data set gives. One file a kind (shd.c, randman.c),
- * one row each in the table of dataset.c.
+ * dataset.h: kinds of data sets. Each kind is one file (shd.c, randman.c) and one row in the table
+ * of dataset.c; a kind gives functions that read samples whole and, where it can, in part.
  */
 #ifndef NEAP_DATA_DATASET_H
 #define NEAP_DATA_DATASET_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <neap/data.h>
 
-/* Events with room to grow, so that reading a whole epoch allocates a few times only. */
+/* Events with spare memory, so that reading a whole epoch allocates a few times only. */
 struct neap__event_buffer {
 	struct neap_events events;
 	int64_t room;
@@ -25,7 +25,7 @@ int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
 int neap__event_buffer_grow(struct neap__event_buffer *buffer, int64_t count);
 void neap__event_buffer_free(struct neap__event_buffer *buffer);
 
-/* What there is of a sample that can be read in part. */
+/* Size of a sample that can be read in part. */
 struct neap__sample_extent {
 	int64_t count;	 /* events */
 	double duration; /* seconds; 0: unknown */
@@ -37,13 +37,15 @@ struct neap__dataset_ops {
 	int (*read)(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 	/* Frees what the kind owns, not the set itself. */
 	void (*close)(struct neap_dataset *set);
-	/* Where samples can be read in part, all three; else NULL. Called as read is. */
+	/* The three functions below are NULL unless samples can be read in part. The lock is held.
+	 */
 	int (*extent)(struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent);
-	/* Checks what `part` relies on, in memory that does not grow with the sample. */
+	/* Checks that `part` can read the sample, in memory that does not grow with the sample. */
 	int (*prepare)(struct neap_dataset *set, int64_t index);
 	/*
-	 * The events of [from, to) seconds, and maybe more around them, in any order, into a
-	 * buffer with room for `most`. 1, and nothing, where there are more.
+	 * Reads the events of [from, to) seconds, and maybe some around them, in any order, into a
+	 * buffer with room for `most`. 0, 1 with no events where there are more, or a negative
+	 * code.
 	 */
 	int (*part)(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
 		struct neap__event_buffer *buffer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder of recordings to one file. Recordings are encoded in parallel, a block at
- * a time, and written in the order of their names: the file does not depend on the
- * number of threads, and memory holds one block.
+ * encode_folder.c: encodes a folder of recordings into one file. Recordings are encoded in
+ * parallel, a few for each thread at a time, and written in the order of their names. So the file
+ * does not depend on the number of threads, and memory holds a few recordings only.
  */
 #include "data/concat.h"
 #include "data/encoder.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The auditory model: level, filters, compression, lateral inhibition, and a
- * leaky integrate-and-fire neuron a channel. It runs at a rate of its own (8 kHz
- * unless `high` needs more), so that the same sound gives the same spikes from
- * recordings of any sampling rate.
+ * encoder.c: the ear model, one sample of sound after the other: level, gammatone filters,
+ * compression r = max(0, x)^c, lateral inhibition r_k - a mean(r near k), and a leaky
+ * integrate-and-fire neuron a channel. It runs at a sampling rate of its own (8 kHz unless `high`
+ * needs more), so that a sound gives the same spikes from recordings of any sampling rate.
  */
 #include "data/encoder.h"
 #include "data/dataset.h"
@@ -17,9 +17,10 @@
 #include <string.h>
 
 #define BASE_RATE 8000.0 /* Hz; pre-emphasis is given at this rate */
-#define BAND 0.45	 /* of the sampling rate */
-#define SILENCE 1e-9	 /* level below which there is nothing to raise */
-/* Keeps the filters out of denormal numbers in silence; 20 dB below nothing audible. */
+#define BAND                                                                                       \
+	0.45 /* of the sampling rate: the highest centre of a filter; resample.h keeps as much */
+#define SILENCE 1e-9 /* root mean square below which a recording counts as silent */
+/* Added to the sound: keeps the filters from denormal numbers, which are slow, in silence. */
 #define FLOOR 1e-12f
 
 static const struct bound {
@@ -158,8 +159,8 @@ static int add_spike(struct ear *ear, int channel, double time)
 	return 0;
 }
 
-/* Membranes: leak and drive, also in the refractory time, which only holds spikes back.
- * 1 if any is to spike. */
+/* Steps the membranes, also in the refractory time, which only holds spikes back. Returns 1 where
+ * any neuron is to spike. */
 static int integrate(struct ear *ear)
 {
 	int n = ear->channels, any = 0;
@@ -194,7 +195,8 @@ static int listen(struct ear *ear, const float *x, int64_t n)
 	return 0;
 }
 
-/* Mean removed, at the model's rate, pre-emphasised, at the level asked for. 0: silence. */
+/* Removes the mean, resamples to the model's rate, emphasises high frequencies and sets the level.
+ * Returns 1, or 0 for silence. */
 static int prepare(float **out, int64_t *count, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *o)
 {
@@ -210,7 +212,7 @@ static int prepare(float **out, int64_t *count, const float *samples, int64_t n,
 	int rc = neap__resample(&x, count, level, n, rate, model);
 	free(level);
 	NEAP_TRY(rc);
-	/* The same corner at any rate. */
+	/* Keeps the corner frequency at any rate. */
 	float a = o->preemphasis > 0 ? (float)pow(o->preemphasis, BASE_RATE / model) : 0;
 	for (int64_t i = *count - 1; i > 0; i--)
 		x[i] -= a * x[i - 1];

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encoder.h: parts of the ear model that makes spikes from sound: its options, its sampling rate
+ * and its compression. The model itself is in encoder.c.
+ */
 #ifndef NEAP_DATA_ENCODER_H
 #define NEAP_DATA_ENCODER_H
 

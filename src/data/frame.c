@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* frame.c: reads the samples of a batch, or describes those of a long one. */
 #include "data/frame.h"
 #include "base/fail.h"
 
@@ -27,7 +28,7 @@ static int fail_sample(const struct neap__source *source, int64_t index, int rc)
 	return neap__fail_in(rc, "'%s': sample %lld: ", source->set->name, (long long)index);
 }
 
-/* Length and label of a sample that is not read yet; the bytes it would take whole. */
+/* Sets length and label of a sample without reading it; adds the bytes that it takes whole. */
 static int describe(const struct neap__source *source, struct neap_sequence *s, int64_t index,
 	int prepare, double *bytes)
 {
@@ -48,7 +49,7 @@ static int describe(const struct neap__source *source, struct neap_sequence *s, 
 	return 0;
 }
 
-/* Is the batch too long to be held whole? Then its samples are described and checked. */
+/* Returns 1 where the batch is too long to be held whole; its samples are described and checked. */
 static int long_batch(struct neap__batch_frame *frame, const struct neap__source *source,
 	const int64_t *index, int size)
 {
@@ -78,7 +79,7 @@ static int64_t longest(const struct neap__batch_frame *frame, int size)
 	return steps;
 }
 
-/* The length is known before: what is moved beyond it is dropped. */
+/* The length follows from the augmented extent; events that move beyond it are dropped. */
 static int add_augmented(struct neap__batch_frame *frame, const struct neap__source *source,
 	struct neap_sequence *s, int64_t index)
 {
@@ -93,7 +94,7 @@ static int add_augmented(struct neap__batch_frame *frame, const struct neap__sou
 	return neap__bins_add_part(&frame->bins, events, source->inputs, source->dt, 0, s->length);
 }
 
-/* Reads and bins one sample behind those before it. */
+/* Reads one sample and appends its bins. */
 static int add_sample(struct neap__batch_frame *frame, const struct neap__source *source,
 	struct neap_sequence *s, int64_t index)
 {
@@ -111,7 +112,7 @@ static int add_sample(struct neap__batch_frame *frame, const struct neap__source
 	return 0;
 }
 
-/* The arrays have stopped moving: point into them. */
+/* Sets the pointers of all samples, once the arrays grow no more. */
 static void point(struct neap__batch_frame *frame, int size)
 {
 	size_t at = 0;

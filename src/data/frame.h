@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame.h: one batch and its memory: samples read, augmented and binned. Of a long
- * batch the frame holds lengths and labels; its events come in windows (windows.c).
+ * frame.h: one batch and its memory: samples that are read, augmented and binned. Of a long batch
+ * the frame holds lengths and labels only; its events come in windows (windows.h).
  */
 #ifndef NEAP_DATA_FRAME_H
 #define NEAP_DATA_FRAME_H
@@ -18,23 +18,24 @@ struct neap__source {
 	const struct neap__augment *augment; /* borrowed; NULL: none */
 	int64_t steps;			     /* cut samples beyond; 0: no limit */
 	uint64_t window_bytes;		     /* a batch of more than half of it is long */
-	const int *cancel;		   /* becomes 1 where nobody waits for the batch any more */
-	struct neap__event_buffer *events; /* borrowed: of the sample being read */
+	const int *cancel;		     /* becomes 1 where the batch is no longer wanted */
+	struct neap__event_buffer *events;   /* borrowed: of the sample being read */
 };
 
-/* Its memory only grows. */
+/* Its memory never shrinks. */
 struct neap__batch_frame {
 	struct neap_batch batch;
 	struct neap_sequence *sequence; /* [source.batch] */
 	struct neap__bins bins;
 	int is_long;
-	int ready, rc;	  /* the loader's */
+	int ready, rc;	  /* of the loader: 1 when filled; the code of filling */
 	char detail[512]; /* of rc, from the thread */
 };
 
-/* From all zero. -ENOMEM, which leaves nothing to free but what free frees. */
+/* Makes a frame that is all zero; 0 or -ENOMEM. Free it in both cases. */
 int neap__batch_frame_init(struct neap__batch_frame *frame, const struct neap__source *source);
-/* A batch of the samples index[size]. NEAP_EINTERRUPTED when cancelled. */
+/* Fills the frame with samples index[size]. 0, NEAP_EINTERRUPTED when cancelled, or another code.
+ */
 int neap__batch_frame_fill(struct neap__batch_frame *frame, const struct neap__source *source,
 	const int64_t *index, int size);
 void neap__batch_frame_free(struct neap__batch_frame *frame);

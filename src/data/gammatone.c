@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* gammatone.c: poles and gains of the filters; one sample through all channels. */
 #include "data/gammatone.h"
 #include "base/fail.h"
 
@@ -48,7 +49,7 @@ void neap__gammatone_fini(struct neap__gammatone *bank)
 	bank->memory = NULL;
 }
 
-/* Channels side by side, so that the compiler can take several at once. */
+/* Channels lie side by side, so that the compiler can use vector instructions. */
 static void stage(int channels, const float *restrict pole_re, const float *restrict pole_im,
 	const float *restrict in_re, const float *restrict in_im, float *restrict re,
 	float *restrict im)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gammatone.h: a bank of fourth-order complex gammatone filters, spaced evenly on
- * the scale of equivalent rectangular bandwidths (Glasberg and Moore, Hearing
- * Research 47, 1990): E = 21.4 log10(1 + 0.00437 f), ERB = 24.7 (4.37 f/1000 + 1),
- * bandwidth 1.019 ERB. Each filter is four one-pole stages in a row.
+ * gammatone.h: a bank of fourth-order complex gammatone filters, as the inner ear has them. Their
+ * centres f (Hz) are spaced evenly on the scale of equivalent rectangular bandwidths (Glasberg and
+ * Moore, Hearing Research 47, 1990): E = 21.4 log10(1 + 0.00437 f), with bandwidths of 1.019 ERB,
+ * ERB = 24.7 (4.37 f/1000 + 1) Hz. Each filter is four one-pole filters in a row.
  */
 #ifndef NEAP_DATA_GAMMATONE_H
 #define NEAP_DATA_GAMMATONE_H
@@ -13,7 +13,7 @@
 struct neap__gammatone {
 	int channels;
 	float *pole_re, *pole_im, *gain; /* [channels] */
-	float *re, *im;			 /* [4 * channels]: stages, one behind the other */
+	float *re, *im; /* [4 * channels]: of the four filters, one behind the other */
 	void *memory;
 };
 
@@ -21,9 +21,9 @@ struct neap__gammatone {
 NEAP_API int neap__gammatone_init(
 	struct neap__gammatone *bank, int channels, double low, double high, double rate);
 NEAP_API void neap__gammatone_fini(struct neap__gammatone *bank);
-/* Centre of a channel in Hz. */
+/* Returns the centre of a channel in Hz. */
 NEAP_API double neap__gammatone_centre(int channel, int channels, double low, double high);
-/* One sample in; out[channels] the real parts, 0 dB at the centre. */
+/* Filters one sample; out[channels] gets the real parts, 0 dB at the centres. */
 NEAP_API void neap__gammatone_step(struct neap__gammatone *bank, float x, float *out);
 
 #endif

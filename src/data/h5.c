@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* h5.c: the lock around HDF5; opening files; reading numbers, attributes and names. */
 #include "data/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -11,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Guards the whole of HDF5, which need not be built for threads. */
+/* Guards all calls of HDF5, which may be built without support of threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

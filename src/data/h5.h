@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h5.h: the little of HDF5 that neap uses, made safe: one thread at a time, no
- * error stack on standard error, sizes checked before anything is allocated.
- *
- * Every call of HDF5 stands between neap__h5_enter and neap__h5_leave.
+ * h5.h: the parts of HDF5 that neap uses, made safe: one thread at a time, no error stack on
+ * standard error, and sizes that are checked before memory is allocated. Every call of HDF5 stands
+ * between neap__h5_enter and neap__h5_leave.
  */
 #ifndef NEAP_DATA_H5_H
 #define NEAP_DATA_H5_H

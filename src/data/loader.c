@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches prepared one ahead on a thread of their own. Two frames: the caller
- * holds one, the thread fills the other. What a batch holds is a function of
- * (data set, options, epoch, number of the batch) alone.
+ * loader.c: prepares batches, one ahead, on a thread of its own. There are two frames: the caller
+ * holds one while the thread fills the other. The content of a batch is a function of (data set,
+ * options, epoch, number of the batch) alone.
  */
 #include "data/dataset.h"
 #include "data/frame.h"
@@ -25,7 +25,8 @@ struct neap_loader {
 	struct neap__source source;
 	struct neap__augment augment; /* its epoch is written only while the threads are idle */
 	struct neap__event_buffer events;
-	struct neap_windows *windows; /* made for the first long batch; the caller's thread's */
+	struct neap_windows
+		*windows; /* made for the first long batch; used by the caller's thread only */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards all below, and frames[i].ready */
@@ -74,7 +75,7 @@ static void *work(void *arg)
 		loader->busy = 0;
 		frame->rc = rc;
 		frame->ready = 1;
-		/* After an error there is nothing to make ahead. */
+		/* After an error no further batch is made. */
 		loader->next_made = rc < 0 ? loader->batches : number + 1;
 		pthread_cond_broadcast(&loader->changed);
 	}
@@ -116,7 +117,7 @@ static void release(struct neap_loader *loader)
 	free(loader);
 }
 
-/* Signals are for the program's own threads. */
+/* The thread blocks all signals, which the program's own threads handle. */
 static int start_thread(struct neap_loader *loader)
 {
 	sigset_t all, old;
@@ -196,7 +197,7 @@ static void make_order(struct neap_loader *loader, int64_t epoch)
 	}
 }
 
-/* The windows turn to the batch that is given out. */
+/* Binds the windows to the batch that is given out. */
 static int bind_windows(struct neap_loader *loader, struct neap__batch_frame *frame)
 {
 	const struct neap__windows_options o = {.set = loader->set,
@@ -213,7 +214,7 @@ static int bind_windows(struct neap_loader *loader, struct neap__batch_frame *fr
 	return 1;
 }
 
-/* Nothing of the batch before is read any more: its frame may be filled anew. */
+/* Unbinds the windows from the batch before, so that its frame can be filled again. */
 static void unbind_windows(struct neap_loader *loader)
 {
 	if (loader->windows)
@@ -277,7 +278,7 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 	pthread_mutex_unlock(&loader->lock);
 	if (given && given->is_long)
 		rc = bind_windows(loader, given);
-	if (rc == 0) { /* the epoch is over: another loader's may begin */
+	if (rc == 0) { /* the epoch is over; frees memory for the windows of another loader */
 		neap__windows_free(loader->windows);
 		loader->windows = NULL;
 	}

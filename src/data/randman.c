@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Smooth random manifolds of spike times (Zenke and Vogels, "The remarkable
+ * randman.c: smooth random manifolds of spike times (Zenke and Vogels, "The remarkable
  * robustness of surrogate gradient learning", Neural Computation 33, 2021, 2.1):
  * class c and unit u have f(x) = prod_d sum_k k^-alpha a sin(2 pi (k b x_d + p)) with
  * a, b, p uniform in [0, 1); x uniform in the cube [0, 1]^dim is a sample; f, brought
- * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness.
- *
- * Everything is a function of (seed, point): any sample can be made at any time.
+ * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. Every
+ * sample is a function of (seed, point), so any sample can be made at any time.
  */
 #include "data/dataset.h"
 #include "base/fail.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* recordings.c: walks folders, takes names from paths, reads sound files. */
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -187,7 +188,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x, y);
 }
 
-/* Sorted distinct names out of n; the strings stay their owner's. */
+/* Gives copies of the distinct names among n, sorted; sorts `name`. */
 static int distinct(char **name, int64_t n, char ***out, int *count, const char *what)
 {
 	int64_t kept = 0;
@@ -296,7 +297,7 @@ static void mix(float *out, const float *in, int64_t frames, int channels)
 	}
 }
 
-/* Reads to the end whatever the header says; the answer is what was there. */
+/* Reads to the end of the file, whatever number of frames the header says. */
 static int read_frames(
 	SNDFILE *sound, const SF_INFO *info, float **samples, int64_t *count, const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recordings.h: what is in a folder of recordings, and who says what in it. */
+/* recordings.h: the recordings of a folder, with class and speaker by their names. */
 #ifndef NEAP_DATA_RECORDINGS_H
 #define NEAP_DATA_RECORDINGS_H
 
@@ -8,7 +8,7 @@
 #include <neap/status.h>
 
 struct neap__recording {
-	char *path;    /* from `dir` on, with it */
+	char *path;    /* begins with `dir` */
 	char *label;   /* name of its class */
 	char *speaker; /* or NULL */
 	int class_number, speaker_number;
@@ -28,11 +28,12 @@ struct neap__recordings {
  */
 NEAP_API int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 	const char *label, const char *speaker);
-/* By class, speaker and path. */
+/* Sorts by class, speaker and path. */
 void neap__recordings_sort(struct neap__recordings *recordings);
 NEAP_API void neap__recordings_free(struct neap__recordings *recordings);
 
-/* Reads one, all channels averaged; gives *samples, to be freed. NEAP_EFORMAT names the file. */
+/* Reads a sound file, channels averaged; gives *samples, to be freed. 0, NEAP_EFORMAT or -ENOMEM.
+ */
 NEAP_API int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path);
 
 #endif

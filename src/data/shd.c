@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files in the layout of the Heidelberg Digits (Cramer, Stradmann, Schemmel,
+ * shd.c: reads files in the layout of the Heidelberg Digits (Cramer, Stradmann, Schemmel,
  * Zenke, "The Heidelberg spiking data sets", IEEE TNNLS 33, 2022):
  * /spikes/times, /spikes/units, /labels; /extra/speaker, /extra/keys. Beside
  * them neap writes /extra/duration, /extra/speaker_names and the attributes
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
-#define REHEARSAL_SECONDS 60
+#define TRIAL_SECONDS 60
 
 /* One row of `vlen` as `type` (8 bytes an element), in shd->convert. */
 static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
@@ -165,8 +165,9 @@ static int read_durations(struct neap__shd *shd)
 	return 0;
 }
 
-/* What a file of other hands does not say: channels and the longest sample. One pass over it. */
-static int survey(struct neap__shd *shd, int channels_known)
+/* Finds the number of channels and the longest sample where the file does not name them: reads all.
+ */
+static int find_sizes(struct neap__shd *shd, int channels_known)
 {
 	struct neap__event_buffer buffer = {0};
 	int most = -1, rc = 0;
@@ -207,14 +208,14 @@ static int describe(struct neap__shd *shd)
 	for (int64_t i = 0; i < info->samples; i++)
 		info->events += neap__vlen_length(&shd->times, i);
 	if (!known || !timed)
-		return survey(shd, known);
+		return find_sizes(shd, known);
 	info->duration = longest;
 	for (int64_t i = 0; shd->duration && i < info->samples; i++)
 		info->duration = fmax(info->duration, shd->duration[i]);
 	return 0;
 }
 
-/* All that HDF5 itself parses. */
+/* Opens all tables whose structures HDF5 itself parses. */
 static int open_tables(struct neap__shd *shd)
 {
 	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
@@ -231,7 +232,7 @@ static int open_tables(struct neap__shd *shd)
 	return read_durations(shd);
 }
 
-static void rehearse(void *shd)
+static void try_open(void *shd)
 {
 	(void)open_tables(shd);
 }
@@ -239,7 +240,7 @@ static void rehearse(void *shd)
 static int open_all(struct neap__shd *shd)
 {
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
-	int died = neap__child_trial(rehearse, shd, REHEARSAL_SECONDS);
+	int died = neap__child_trial(try_open, shd, TRIAL_SECONDS);
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",

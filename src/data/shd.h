@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shd.h: a file in the layout of the Heidelberg Digits, from the inside. */
+/* shd.h: an open file in the layout of the Heidelberg Digits: what shd.c and shd_part.c share. */
 #ifndef NEAP_DATA_SHD_H
 #define NEAP_DATA_SHD_H
 
 #include "data/dataset.h"
 #include "data/h5.h"
 
-/* No recording lasts longer; what claims to is damaged. */
+/* A duration beyond this (11 days) means a damaged file. */
 #define NEAP__LONGEST_SECONDS 1e6
 
 struct neap__shd {
@@ -15,7 +15,7 @@ struct neap__shd {
 	struct neap__h5_file file;
 	struct neap__vlen times, units;
 	double *duration;     /* [samples] or NULL */
-	void *convert;	      /* one row in the course of conversion */
+	void *convert;	      /* one row while its type is converted */
 	int64_t convert_room; /* elements of 8 bytes */
 };
 

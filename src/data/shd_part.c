@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of a sample in the layout of the Heidelberg Digits. HDF5 reads such a sample
- * whole or not at all; but it lies in one piece of the file, in the order of its times
- * as a rule, so that any part of it is found by bisection and read from there. Where
- * the order is another, a sample too long to be held is refused.
+ * shd_part.c: reads parts of a sample in the layout of the Heidelberg Digits. HDF5 reads such a
+ * sample whole only. But a sample lies in one piece of the file, and in almost all files its times
+ * ascend, so a part is found by bisection and read directly. A sample whose times do not ascend is
+ * refused where it is too long to be read whole.
  */
 #include "data/shd.h"
 #include "base/fail.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the SHD layout. The file's structures carry checksums (file format of
- * HDF5 1.10), so that a damaged file is recognised. HDF5 does not survive a full
- * disk: room is asked of the file system before HDF5 needs it.
+ * shd_write.c: writes the layout of the Heidelberg Digits. The structures of the file carry
+ * checksums (file format of HDF5 1.10), so that a damaged file is recognised. HDF5 may crash when
+ * the disk is full, so space is reserved from the file system before HDF5 writes.
  */
 #include "data/dataset.h"
 #include "data/h5.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* split.c: splits a data set into two lists of samples, by fraction or by speaker. */
 #include "data/dataset.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -22,9 +23,9 @@ static int by_speaker(const struct neap_dataset *set, int speaker, unsigned char
 }
 
 /*
- * Marks `fraction` of the samples, as evenly over the classes as whole numbers
- * allow: after k classes round(fraction * samples so far) are marked. Within a
- * class a Fisher-Yates shuffle chooses.
+ * Marks `fraction` of the samples, as evenly over the classes as whole numbers allow: after k
+ * classes round(fraction * samples so far) are marked. Within a class a Fisher-Yates shuffle
+ * (Durstenfeld 1964) chooses.
  */
 static int by_seed(
 	const struct neap_dataset *set, double fraction, uint64_t seed, unsigned char *second)

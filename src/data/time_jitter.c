@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time jitter: each event moves by a normal draw of its own, rounded to whole steps:
- * where times are multiples of a step, cutting them down to steps again would pull
- * them half a step back. The sample keeps its length; what leaves it is dropped with the bins.
+ * time_jitter.c: time jitter: moves each event by a normal random number of seconds, rounded to
+ * whole steps. Without the rounding, times that are multiples of a step would move half a step
+ * back on average, since bins round down. The sample keeps its length; bins.c drops events that
+ * leave it.
  */
 #include "data/augment.h"
 #include "base/fail.h"
@@ -24,7 +25,7 @@ static int used(const struct neap_augment *o)
 	return o->jitter > 0;
 }
 
-/* The draw is the event's own: it depends on its time and unit, not on its place in a file. */
+/* The random number depends on the event's time and unit, not on its place in a file. */
 static double moved(const struct neap__augment *augment, uint64_t key, double time, uint16_t unit)
 {
 	uint64_t bits;
@@ -39,7 +40,7 @@ static void apply(const struct neap__augment *augment, uint64_t key, struct neap
 		events->time[i] = moved(augment, key, events->time[i], events->unit[i]);
 }
 
-/* No draw is beyond sqrt(2 log 2^53) = 8.6. */
+/* No normal number made of 53 bits is beyond sqrt(2 log 2^53) = 8.6 deviations. */
 static void reach(const struct neap__augment *augment, uint64_t key, double *from, double *to)
 {
 	(void)key;

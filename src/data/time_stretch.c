@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time stretch: all times of a sample, and its length, times one draw. */
+/* time_stretch.c: time stretch: multiplies all times of a sample and its length by one random
+ * number. */
 #include "data/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of variable length, read from the global heap without trusting it.
+ * vlen.c: reads rows of variable length from the global heap and checks every number in it.
  * HDF5 gives the place of the references (contiguous or chunk by chunk, filters
  * undone here); a reference is {length 4, heap address, object 4}, a heap
  * collection "GCOL" {version 1, 3 unused, size}, then objects {number 2, uses 2,

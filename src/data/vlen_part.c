@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of variable length in part: where one lies in the file, and any stretch of it. */
+/* vlen_part.c: where a row of variable length lies in the file, and reading a range of it. */
 #include "data/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"

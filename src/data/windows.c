@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of a long batch. Four frames of one size: the one in use, the next in the
- * direction of travel, and two behind, where a sweep that turns or recomputes finds
- * what it left. A window begins at a multiple of its width; one whose events do not
- * fit its frame is halved, so that bounds are a function of data and options alone.
- *
- * The caller's thread decides what is read into which frame; one background thread
- * reads. A frame is its reader's from post to wait.
+ * windows.c: windows of a long batch in four frames of one size: the window in use, the next one
+ * in the direction of the sweep, and two earlier ones, which a sweep that turns or recomputes
+ * needs again. A window begins at a multiple of its width. A window whose events do not fit its
+ * frame is halved, so its bounds are a function of data and options alone. The caller's thread
+ * decides which window is read into which frame; one background thread reads, and owns a frame
+ * from the request to the end of the wait for it.
  */
 #include "data/windows.h"
 #include "data/bins.h"
@@ -21,7 +20,7 @@
 enum { FRAMES = 4, NARROW = 64, WIDE = 16384 };
 
 struct frame {
-	int64_t asked;	/* the step it was read for */
+	int64_t asked;	/* the step it is read for */
 	int64_t ticket; /* -1: not being read */
 	int ready;
 	int64_t from, to;
@@ -46,7 +45,7 @@ struct neap_windows {
 
 	struct frame frame[FRAMES];
 	struct frame *held; /* by the caller */
-	int down;	    /* direction of travel */
+	int down;	    /* 1: the sweep goes to earlier steps */
 	uint64_t clock;
 	double waited;
 
@@ -60,8 +59,8 @@ struct neap_windows {
 	(sizeof(double) + 2 * sizeof(uint16_t) + 2 * sizeof(uint32_t) + 2 * sizeof(uint16_t))
 
 /*
- * The widest windows whose starts take a quarter of the bound. What is left is for
- * events: of the frames, and of the sample that is being read.
+ * Chooses the widest windows whose arrays of starts take at most a quarter of the bound on
+ * memory. The rest is for events: of the frames, and of the sample that is being read.
  */
 static int share_out(struct neap_windows *w)
 {
@@ -93,7 +92,7 @@ static int share_out(struct neap_windows *w)
 
 enum { FITS, TOO_MANY };
 
-/* The events of [from, to) seconds of a sample, and some around them, augmented. */
+/* Reads and augments the events of [from, to) seconds of a sample, and some around them. */
 static int read_part(struct neap_windows *w, int64_t index, double from, double to)
 {
 	const struct neap__windows_options *o = &w->options;
@@ -200,7 +199,7 @@ int neap__windows_create(struct neap_windows **out, const struct neap__windows_o
 	return rc;
 }
 
-/* Waits for what is being read into a frame; a failure leaves it empty. */
+/* Waits until a frame is read; a failure leaves it empty. */
 static int settle(struct neap_windows *w, struct frame *frame)
 {
 	if (frame->ticket < 0)
@@ -265,8 +264,8 @@ static struct frame *find(struct neap_windows *w, int64_t t)
 	return NULL;
 }
 
-/* Has step t read into the frame that was not used for longest, unless it is there or on its way.
- */
+/* Requests the window of step t, into the frame used longest ago, unless a frame has it or is
+ * being filled with it. */
 static int fetch(struct neap_windows *w, int64_t t)
 {
 	struct frame *oldest = NULL;
@@ -282,7 +281,7 @@ static int fetch(struct neap_windows *w, int64_t t)
 			oldest = frame;
 	}
 	if (!oldest)
-		return 0; /* all are busy: later */
+		return 0; /* all frames are being read: a later call requests it */
 	struct neap__job job = {.kind = (int)(oldest - w->frame)};
 	oldest->ready = 0;
 	oldest->asked = t;
@@ -293,7 +292,7 @@ static int fetch(struct neap_windows *w, int64_t t)
 	return rc;
 }
 
-/* The frame that holds step t, read now if it must be. */
+/* Finds the frame that holds step t; waits for it, or reads it now. */
 static int obtain(struct neap_windows *w, int64_t t, struct frame **out)
 {
 	double start;
@@ -302,7 +301,7 @@ static int obtain(struct neap_windows *w, int64_t t, struct frame **out)
 		return 0;
 	start = neap__seconds();
 	w->held = NULL;
-	for (int i = 0; i < FRAMES && !*out; i++) { /* it may be on its way */
+	for (int i = 0; i < FRAMES && !*out; i++) { /* it may be being read */
 		(void)settle(w, &w->frame[i]);
 		*out = find(w, t);
 	}
@@ -335,7 +334,7 @@ int neap_windows_take(struct neap_windows *w, int64_t t, struct neap_window *win
 
 void neap_windows_expect(struct neap_windows *w, int64_t t0, int64_t t1)
 {
-	/* What a sweep jumps to is the start of a range; its other end it reaches by steps. */
+	/* A sweep jumps to the start of a range and reaches its end step by step. */
 	if (t0 < t1)
 		(void)fetch(w, t0);
 }

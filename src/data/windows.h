@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows.h: the events of a long batch, a window of steps at a time, read ahead. */
+/* windows.h: the events of a long batch, a window of steps at a time; the next one is prefetched.
+ */
 #ifndef NEAP_DATA_WINDOWS_H
 #define NEAP_DATA_WINDOWS_H
 
@@ -14,10 +15,10 @@ struct neap__windows_options {
 	uint64_t bytes;			     /* bound on all memory of the windows */
 };
 
-/* NEAP_EUSAGE, naming the bound, where that is too little for 64 steps. */
+/* 0, NEAP_EUSAGE with the least bound where the bound is too small for 64 steps, or -ENOMEM. */
 int neap__windows_create(
 	struct neap_windows **windows, const struct neap__windows_options *options);
-/* The windows of a batch from now on; its sequences (length, index) are borrowed. */
+/* Binds the windows to a batch, whose sequences (length, index) are borrowed. */
 void neap__windows_bind(struct neap_windows *windows, const struct neap_sequence *sequences,
 	int size, int64_t steps);
 uint64_t neap__windows_bytes(const struct neap_windows *windows);

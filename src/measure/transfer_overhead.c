@@ -120,9 +120,9 @@ static int run(struct neap__comparison *c, struct neap_sweep *sweep, const struc
 	double loss;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
 	int rc = neap_sweep_touch(sweep);
+	stats->size = sizeof *stats;
 	if (rc == 0)
-		stats->size = sizeof *stats;
-	rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
 	neap_sweep_release(sweep); /* one arena at a time */
 	int ended = neap_net_end(c->one.net);
 	return rc < 0 ? rc : ended;

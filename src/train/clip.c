@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clip.c: the norm of all gradients, and scaling them down to a limit. */
 #include "train/optimizer.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 double neap__clip(const struct neap_net *net, double limit)
 {
 	struct neap_param param;
-	double sum = 0, lost = 0; /* Kahan: the norm may add up millions of squares */
+	double sum = 0, lost = 0; /* Kahan summation: there may be millions of squares */
 
 	for (int i = 0; i < neap_net_params(net); i++) {
 		if (neap_net_param(net, i, &param) < 0)

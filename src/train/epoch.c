@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* epoch.c: one epoch: batches, validation, what is kept of it. */
+/* epoch.c: runs one epoch: sweeps and updates of its batches, validation, the best model, metrics.
+ */
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "train/model.h"
@@ -40,7 +41,7 @@ static void add_sums(struct neap__counters *c, const struct neap_net_result *fou
 	c->support += found->support * size;
 }
 
-/* One sweep; the batch is begun. */
+/* Runs one sweep; the batch is begun. */
 static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *batch)
 {
 	struct neap_sweep_stats stats = {.size = sizeof stats};
@@ -117,14 +118,14 @@ static int interrupted(struct neap__trainer *trainer)
 {
 	const struct neap__counters *c = &trainer->counters;
 	trainer->state = "interrupted";
-	NEAP_TRY(neap__runfile_write(trainer));
+	NEAP_TRY(neap__run_json_write(trainer));
 	return neap__fail(NEAP_EINTERRUPTED,
 		"interrupted after %" PRId64 " epochs and %" PRId64 " batches; --resume goes on "
 		"from %s",
 		c->epoch, c->batch, trainer->last);
 }
 
-/* After every batch: report, and snapshot where it is time to. */
+/* After every batch: reports, and saves a snapshot where one is due. */
 static int after_batch(struct neap__trainer *trainer, double samples)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -166,8 +167,8 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 }
 
 /*
- * More right; of as many, the lower loss; else the earlier. Without validation
- * the last model is the best there is.
+ * Returns 1 where this epoch's model is the best so far: by validation accuracy, among equals by
+ * loss, among equals the earlier. Without validation the last model counts as the best.
  */
 static int is_best(const struct neap__trainer *trainer, const struct neap_eval_result *found)
 {
@@ -181,8 +182,8 @@ static int is_best(const struct neap__trainer *trainer, const struct neap_eval_r
 }
 
 /*
- * Model and metrics first, the snapshot behind them: whatever is lost between,
- * the epoch's end is done again from the snapshot before, to the same bits.
+ * Writes model and metrics before the snapshot. If the run is killed in between, it resumes from
+ * the snapshot before and does the end of the epoch again, to the same bits.
  */
 static int end_epoch(struct neap__trainer *trainer, double samples)
 {
@@ -211,7 +212,7 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	c->batch = c->seen = c->correct = 0;
 	c->loss = c->penalty = c->spikes = c->support = 0;
 	NEAP_TRY(neap__snapshot_save(trainer));
-	NEAP_TRY(neap__runfile_write(trainer));
+	NEAP_TRY(neap__run_json_write(trainer));
 	if (o->progress && o->progress(o->user, &progress) && c->epoch < o->epochs)
 		return interrupted(trainer);
 	return 0;

@@ -6,18 +6,18 @@
 #include <neap/train.h>
 
 /*
- * Runs all batches of a loader's first epoch forward and adds up what came of
- * them. The result does not depend on batch size or threads.
+ * Runs all batches of a loader's first epoch forward and adds up their results. The sums do not
+ * depend on batch size or threads. 0 or a negative code.
  */
 int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
 	struct neap_loader *loader, const struct neap_net_options *options,
 	const struct neap_loss *loss, int (*progress)(void *user, int64_t done, int64_t total),
 	void *user, int64_t total);
 
-/* Wilson score interval, 95%, of k successes of n (Wilson 1927). */
+/* Sets the 95% score interval of the share k / n of successes (Wilson 1927). */
 NEAP_API void neap__wilson(double *low, double *high, int64_t k, int64_t n);
 
-/* A batch of a narrower data set as the net wants it; `into` is filled in. */
+/* Returns a batch of a data set with fewer channels as one of the net's; fills `into`. */
 const struct neap_batch *neap__widen(
 	struct neap_batch *into, const struct neap_batch *batch, int inputs);
 

@@ -8,16 +8,17 @@
 
 struct neap__learning_rate {
 	const char *name;
-	/* Share of the base rate at `done` in [0, 1) of the way after warm-up. */
+	/* Returns the share of the base rate; `done` in [0, 1): updates after the warm-up so far.
+	 */
 	double (*share)(double done);
 };
 
-/* By name; NULL with a detail line when there is none of it. */
+/* Finds a schedule by name; NULL with a detail line where there is none. */
 NEAP_API const struct neap__learning_rate *neap__learning_rate_find(const char *name);
 
 /*
- * Rate of update `update` (0 is the first) of `total`: a linear rise over the
- * first `warmup` updates, reaching `base` with the last of them, then the schedule.
+ * Returns the rate of update `update` (0 is the first) of `total`. It rises linearly over the first
+ * `warmup` updates, reaches `base` with the last of them, and follows the schedule afterwards.
  */
 NEAP_API double neap__learning_rate_at(const struct neap__learning_rate *schedule, double base,
 	int64_t warmup, int64_t update, int64_t total);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c: a row an epoch in metrics.csv, on the disk before the snapshot is. */
+/* metrics.c: writes metrics.csv, one row an epoch, which is on the disk before the snapshot. */
 #include "train/trainer.h"
 #include "base/fail.h"
 #include "base/text.h"
@@ -27,7 +27,7 @@ int neap__metrics_start(const char *path, int64_t epochs)
 	neap__text_add(&kept, "%s", header);
 	if (epochs > 0 && access(path, F_OK) == 0)
 		NEAP_TRY(neap__read_file(&data, &bytes, path, (size_t)1 << 30));
-	/* Whole rows that begin with an epoch's number, of epochs the snapshot has. */
+	/* Takes whole rows that begin with the number of an epoch that the snapshot has. */
 	for (char *line = data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
 		char *comma;
 		int64_t epoch = strtoll(line, &comma, 10);

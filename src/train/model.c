@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model.c: parameters, settings and moments as tensors and metadata, and back. */
 #include "train/model.h"
 #include "train/settings.h"
 #include "base/fail.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MOMENTS "optimizer." /* what the names of moments begin with */
+#define MOMENTS "optimizer." /* prefix of the names of moments */
 
 /* Names a tensor that goes with a parameter. */
 struct label {

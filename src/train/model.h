@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h: a net's parameters and what is needed to use them, as safetensors. */
+/*
+ * model.h: models and snapshots as safetensors: the parameters of a net with the settings that make
+ * the net again, the names of its classes, and the moments of an optimizer.
+ */
 #ifndef NEAP_TRAIN_MODEL_H
 #define NEAP_TRAIN_MODEL_H
 
@@ -8,7 +11,7 @@
 #include "train/optimizer.h"
 #include "train/safetensors.h"
 
-/* Tensors and metadata of a file in the making; texts and tables are its own. */
+/* Tensors and metadata that will be written to one file; texts are copied, data is borrowed. */
 struct neap__tensor_bundle {
 	struct neap__file_tensor *tensor;
 	struct neap__metadata *pair;
@@ -41,10 +44,10 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
 
 /* Copies the parameters of a file into a net of the same shape. */
 int neap__model_take(struct neap_net *net, const struct neap__safetensors *file);
-/* The net a file describes, its parameters taken. threads: 0 for one a processor. */
+/* Makes the net that a file describes and copies its parameters. threads: 0 for one a processor. */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
 	const struct neap__safetensors *file, int threads);
-/* NEAP_EUSAGE where a data set does not fit the model: channels, classes, their names. */
+/* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set);
 

@@ -61,7 +61,7 @@ void neap__optimizer_fini(struct neap__optimizer *optimizer)
 	*optimizer = (struct neap__optimizer){0};
 }
 
-/* A sum of x - x is 0 but where an x is NaN or infinite. */
+/* The sum of all x - x is 0 unless some x is NaN or infinite. */
 static int all_finite(const struct neap__rule_step *step)
 {
 	double sum = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h: rules that move parameters along their gradients, one a file, one
- * row each in optimizer.c. Arithmetic is in double whatever the parameters are,
- * in the order of the tensors and their elements: the result is a function of
- * parameters, gradients and update number alone.
+ * optimizer.h: rules that change parameters by their gradients; each is one file and one row in
+ * optimizer.c. Arithmetic is in double for every precision and in the order of tensors and their
+ * elements, so the result is a function of parameters, gradients and update number alone.
  */
 #ifndef NEAP_TRAIN_OPTIMIZER_H
 #define NEAP_TRAIN_OPTIMIZER_H
@@ -16,7 +15,7 @@ struct neap__rule_settings {
 
 #define NEAP__MOMENTS_MAX 2
 
-/* One tensor's step: n elements of data (float or double) and its moments. */
+/* The update of one tensor: n elements of data (float or double) and its moments. */
 struct neap__rule_step {
 	int64_t count;
 	void *data;
@@ -36,7 +35,7 @@ struct neap__rule {
 
 extern const struct neap__rule neap__sgd, neap__adam, neap__adamw;
 
-/* By name; NULL with a detail line when there is none of it. */
+/* Finds a rule by name; NULL with a detail line where there is none. */
 NEAP_API const struct neap__rule *neap__rule_find(const char *name);
 
 /* Moments of every tensor of a net, zero to begin with. */
@@ -51,13 +50,13 @@ NEAP_API int neap__optimizer_init(struct neap__optimizer *optimizer, const struc
 	const struct neap__rule_settings *settings, const struct neap_net *net);
 NEAP_API void neap__optimizer_fini(struct neap__optimizer *optimizer);
 
-/* Moves all parameters; update counts from 1. 1, or 0 where one is no longer finite. */
+/* Updates all parameters; `update` counts from 1. Returns 1, or 0 where one is no longer finite. */
 NEAP_API int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
 
 /*
- * Euclidean norm of all gradients; where it is above `limit` > 0 they are scaled
- * down to it (Pascanu, Mikolov, Bengio 2013). NaN or infinity comes back as it is.
+ * Returns the Euclidean norm of all gradients and, where that is above `limit` > 0, scales them
+ * down to the limit (Pascanu, Mikolov, Bengio 2013). A norm of NaN or infinity scales nothing.
  */
 NEAP_API double neap__clip(const struct neap_net *net, double limit);
 

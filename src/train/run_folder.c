@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_folder.c: the folder of a run: whose it is, and what is in it. */
+/* run_folder.c: the folder of a run: its lock, its paths, and the files that a killed run left. */
 #include "train/trainer.h"
 #include "base/fail.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_json.c: run.json, all there is to say about a run. */
+/* run_json.c: writes run.json: settings, data, machine, plan, memory, sweeps and results of a run.
+ */
 #include "train/trainer.h"
 #include "train/settings.h"
 #include "base/fail.h"
@@ -103,7 +104,7 @@ static void add_memory(struct neap__json *root, const struct neap__trainer *trai
 	neap__json_end(root, '}');
 }
 
-/* Where the seconds of this session's sweeps went. */
+/* Seconds of this session's sweeps by what they were spent on. */
 static void add_sweeps(struct neap__json *root, const struct neap__trainer *trainer)
 {
 	const struct neap_sweep_stats *s = &trainer->sweeps;
@@ -168,7 +169,7 @@ static void add_results(struct neap__json *root, const struct neap__trainer *tra
 	neap__json_end(root, '}');
 }
 
-int neap__runfile_write(const struct neap__trainer *trainer)
+int neap__run_json_write(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *options = &trainer->options;
 	struct neap__json whole = {.lines = 1}, *root = &whole;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* safetensors.c: types of elements; reading a file, with every rule of the format checked. */
 #include "train/safetensors.h"
 #include "base/checked.h"
 #include "base/fail.h"

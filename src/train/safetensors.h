@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safetensors.h: files of named tensors: u64 little-endian N, N bytes of JSON
- * {"name": {"dtype", "shape", "data_offsets": [b, e]}, "__metadata__": {...}},
- * then the data, without holes or overlaps. Whatever a file may hold, parsing
- * ends with a checked answer or NEAP_EFORMAT and a line that names the place.
+ * safetensors.h: files of named tensors. A file is a little-endian u64 N, N bytes of JSON
+ * {"name": {"dtype", "shape", "data_offsets": [b, e]}, "__metadata__": {...}}, then the data,
+ * without holes or overlaps. Parsing any bytes ends with checked tensors, or with NEAP_EFORMAT and
+ * a line that names the place.
  */
 #ifndef NEAP_TRAIN_SAFETENSORS_H
 #define NEAP_TRAIN_SAFETENSORS_H
@@ -61,12 +61,12 @@ struct neap__safetensors {
 	char *buffer; /* of neap__safetensors_read; NULL when the data is borrowed */
 };
 
-/* Checks and indexes `bytes` of `data`, which is borrowed. */
+/* Checks and indexes `bytes` of `data`, which is borrowed. 0, NEAP_EFORMAT or -ENOMEM. */
 NEAP_API int neap__safetensors_parse(
 	struct neap__safetensors *file, const void *data, size_t bytes);
 /* The same for a file; the detail line begins with its path. */
 NEAP_API int neap__safetensors_read(struct neap__safetensors *file, const char *path);
-/* NULL where there is none of that name. */
+/* Finds a tensor, or the value of a metadata key; NULL where there is none. */
 NEAP_API const struct neap__file_tensor *neap__safetensors_find(
 	const struct neap__safetensors *file, const char *name);
 NEAP_API const char *neap__safetensors_meta(const struct neap__safetensors *file, const char *key);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* safetensors_write.c: the header of a file as JSON, and writing it with its data. */
 #include "train/safetensors.h"
 #include "base/checked.h"
 #include "base/fail.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* settings.c: the table of settings: names, ranges, writing, reading, comparing. */
 #include "train/settings.h"
 #include "base/fail.h"
 

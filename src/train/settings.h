@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings.h: the options that decide what a run learns, as one table: for
- * run.json, for the metadata of a model, and to tell on --resume whether the run
- * is still the same. Memory, strategy, tiers, threads and the times of snapshots
- * are not among them: by promise 1 they change no bit.
+ * settings.h: the options that decide what a run learns, as one table. It serves run.json, the
+ * metadata of models, and the check on --resume that the run is still the same. Memory, strategy,
+ * tiers, threads and the times of snapshots are not in it, since they change no bit of a result.
  */
 #ifndef NEAP_TRAIN_SETTINGS_H
 #define NEAP_TRAIN_SETTINGS_H

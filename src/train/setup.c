@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setup.c: everything a run needs, opened and checked before anything is written. */
+/* setup.c: opens and checks all that a run needs, before anything is written. */
 #include "train/trainer.h"
 #include "train/settings.h"
 #include "data/augment.h"
@@ -23,7 +23,7 @@ int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t l
 
 enum { HASHED_WHOLE = 1 << 20, HASHED = 1 << 16 }; /* events */
 
-/* Of a sample too long to be held: how much there is, and some events from three places. */
+/* Hashes a sample too long to be held: its size, and some events from three places. */
 static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t index,
 	const struct neap__sample_extent *extent)
 {
@@ -38,7 +38,7 @@ static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t inde
 		rc = neap__dataset_part(
 			set, index, from, from + length, (size_t)4 * HASHED, &buffer);
 		if (rc != 0)
-			continue; /* a burst: none of it */
+			continue; /* more events than fit: none are hashed */
 		size_t n = (size_t)buffer.events.count;
 		XXH3_64bits_update(hash, buffer.events.time, n * sizeof *buffer.events.time);
 		XXH3_64bits_update(hash, buffer.events.unit, n * sizeof *buffer.events.unit);
@@ -68,7 +68,7 @@ static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t ind
 	return 0;
 }
 
-/* All labels and speakers, and the events of some samples: enough to tell data sets apart. */
+/* Hashes all labels and speakers and the events of some samples, to tell data sets apart. */
 static int fingerprint(struct neap__data *data)
 {
 	const int64_t samples = data->info.samples, probes = samples < 32 ? samples : 32;
@@ -133,7 +133,7 @@ static int split(struct neap__trainer *trainer)
 	return 0;
 }
 
-/* Both sets must speak of the same channels and classes. */
+/* Checks that both sets have the same channels and classes. */
 static int check_test(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;

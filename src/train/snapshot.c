@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot.c: last.safetensors, from which a run goes on bit for bit. */
+/* snapshot.c: last.safetensors, from which an interrupted run resumes to the same bits. */
 #include "train/trainer.h"
 #include "train/model.h"
 #include "train/settings.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How a counter is kept: a name and whether it is a whole number. */
+/* A counter in the metadata of a snapshot; whole: an integer, else a double. */
 static const struct counter {
 	const char *name;
 	size_t offset;

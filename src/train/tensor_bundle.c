@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor_bundle.c: gathers tensors and metadata for one safetensors file. */
+/* tensor_bundle.c: collects tensors and metadata and writes them as one safetensors file. */
 #include "train/model.h"
 #include "base/fail.h"
 #include "base/grow.h"

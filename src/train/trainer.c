@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainer.c: a run from its folder to its last number. */
+/* trainer.c: neap_train: runs a training from its folder to its last evaluation. */
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "train/model.h"
@@ -23,7 +23,7 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 	trainer->options.say(trainer->options.user, line);
 }
 
-/* The best model, once more on validation, and for the only time on the test set. */
+/* Evaluates the best model on the validation split, and once, here only, on the test set. */
 static int finish(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -52,7 +52,7 @@ static int finish(struct neap__trainer *trainer)
 	}
 	trainer->state = "done";
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
-	return neap__runfile_write(trainer);
+	return neap__run_json_write(trainer);
 }
 
 static void fill_result(const struct neap__trainer *trainer, int64_t epochs_before)
@@ -87,8 +87,8 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 	if (there)
 		NEAP_TRY(found = neap__snapshot_load(trainer));
 	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
-	NEAP_TRY(neap__runfile_write(trainer));
-	/* Nothing is said before all was checked: bad input is answered by one line. */
+	NEAP_TRY(neap__run_json_write(trainer));
+	/* Checks all input first, so that bad input prints one line and no more. */
 	neap__setup_say(trainer);
 	if (found)
 		neap__trainer_say(trainer,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainer.h: what the files of one training run share. */
+/*
+ * trainer.h: the state of one training run, which the files of this folder share, and what each of
+ * them does for it.
+ */
 #ifndef NEAP_TRAIN_TRAINER_H
 #define NEAP_TRAIN_TRAINER_H
 
@@ -10,8 +13,8 @@
 #include "measure/slow_tiers.h"
 
 /*
- * Where a run stands; all of it is in every snapshot. A row of the table in
- * snapshot.c each; new fields need one too.
+ * Progress of a run, which every snapshot holds. Each field has a row in the table of snapshot.c;
+ * a new field needs one too.
  */
 struct neap__counters {
 	int64_t epoch, batch, update;	   /* epochs done, batches done in the next, updates */
@@ -38,7 +41,7 @@ struct neap__data {
 	int64_t longest; /* steps of the longest sample; 0: unknown */
 };
 
-/* How this run plans its sweeps: running averages of what was measured. */
+/* Costs that sweeps are planned with: running averages of measurements. */
 struct neap__planning {
 	struct neap__costs costs;   /* a step and sample */
 	struct neap__costs planned; /* costs when the plan in force was made */
@@ -76,41 +79,41 @@ struct neap__trainer {
 	const char *state; /* for run.json: "running", "interrupted", "done" */
 };
 
-/* Writes the sweep before to the file of traces, and says so. */
+/* Writes the trace of the last sweep to its file, and says so. 0 or a negative code. */
 int neap__trainer_trace(struct neap__trainer *trainer);
-/* One line to options.say. */
+/* Passes one line to options.say. */
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * run_folder.c: check says 1 when the run's folder is there and may be used; take
- * makes it, locks it and clears what a killed run left half-written.
+ * run_folder.c: check returns 1 where the run's folder exists and may be used; take makes the
+ * folder, locks it and removes half-written files of a killed run.
  */
 int neap__run_folder_check(const struct neap_train_options *options);
 int neap__run_folder_paths(struct neap__trainer *trainer);
 int neap__run_folder_take(struct neap__trainer *trainer, int there);
 void neap__run_folder_leave(struct neap__trainer *trainer);
 
-/* epoch.c: the rest of the present epoch; adds to the samples seen in this session. */
+/* epoch.c: runs the rest of the present epoch; adds to the samples seen in this session. */
 int neap__epoch(struct neap__trainer *trainer, double *samples);
-/* The net as it is on the validation split; samples 0 without one. */
+/* Evaluates the net on the validation split; samples 0 without one. */
 int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);
 void neap__teardown(struct neap__trainer *trainer);
-/* The longest sample of a data set in steps, cut to `limit` (0: none). */
+/* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 
-/* batch_planning.c: the first plan, for the longest batch; and one for each batch begun. */
+/* batch_planning.c: makes the first plan, for the longest batch, and one for each batch begun. */
 int neap__planning_start(struct neap__trainer *trainer);
 void neap__planning_say(const struct neap__trainer *trainer); /* what was chosen, and why */
 int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch);
 void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
 	const struct neap_sweep_stats *stats);
 
-/* snapshot.c: last.safetensors. load answers 1 when there was one. */
+/* snapshot.c: saves and loads last.safetensors; load returns 1 where there is one. */
 int neap__snapshot_save(struct neap__trainer *trainer);
 int neap__snapshot_load(struct neap__trainer *trainer);
 
@@ -120,6 +123,6 @@ int neap__metrics_add(const struct neap__trainer *trainer, double rate,
 	const struct neap_eval_result *validation);
 
 /* run_json.c: run.json. */
-int neap__runfile_write(const struct neap__trainer *trainer);
+int neap__run_json_write(const struct neap__trainer *trainer);
 
 #endif
