@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * optimizer.h: rules that move parameters along their gradients, one a file, one
- * row each in optimizer.c. Arithmetic is in double whatever the parameters are,
+ * row each in NEAP__RULE_TABLE. Arithmetic is in double whatever the parameters are,
  * in the order of the tensors and their elements: the result is a function of
  * parameters, gradients and update number alone.
  */
@@ -34,7 +34,12 @@ struct neap__rule {
 	void (*step)(const struct neap__rule_step *step);
 };
 
-extern const struct neap__rule neap__sgd, neap__adam, neap__adamw;
+/* X(rule), in the order of neap_optimizer_name. The rule neap__NAME stands in NAME.c. */
+#define NEAP__RULE_TABLE(X) X(neap__adam) X(neap__adamw) X(neap__sgd)
+
+#define NEAP__X(rule) extern const struct neap__rule rule;
+NEAP__RULE_TABLE(NEAP__X)
+#undef NEAP__X
 
 /* By name; NULL with a detail line when there is none of it. */
 NEAP_API const struct neap__rule *neap__rule_find(const char *name);
