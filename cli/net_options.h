@@ -16,7 +16,7 @@ extern const char *const cli_resets[], *const cli_surrogates[], *const cli_reado
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);
 
-/* Choices land in ints first; cli_net_choices moves them into the options. */
+/* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
 	int reset, surrogate, readout, precision, learn;
 };

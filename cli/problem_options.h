@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem_options.h: the options that tell `neap plan` its problem, in one place. */
+/* problem_options.h: the options that give `neap plan` its problem, and the problem made of them.
+ */
 #ifndef NEAP_CLI_PROBLEM_OPTIONS_H
 #define NEAP_CLI_PROBLEM_OPTIONS_H
 
@@ -38,7 +39,7 @@ struct cli_question {
 	int given[CLI_GIVENS];
 };
 
-/* What stands there before the options are parsed. */
+/* The defaults, set before the options are parsed: seconds a step. */
 #define CLI_QUESTION_INIT                                                                          \
 	{                                                                                          \
 		.problem.chain = {.advance = 1, .backward = 2 }                                    \
@@ -114,11 +115,11 @@ struct cli_question {
 /* clang-format on */
 
 /*
- * Turns what was said into q->problem, of a chain file too. Free it in every
- * case. CLI_DONE or one line; neap_problem_check is still to come.
+ * Makes q->problem of the options, or of the chain file they name; the caller frees q in every
+ * case, and calls neap_problem_check. CLI_DONE or one line.
  */
 int cli_question_complete(struct cli_question *q);
-/* Was any of these options given? */
+/* 1: one of these options was given. */
 int cli_question_asked(const struct cli_question *q);
 void cli_question_free(struct cli_question *q);
 

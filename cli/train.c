@@ -49,7 +49,7 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 		show_epoch(t, p);
 		return cli_interrupted();
 	}
-	if (t->first < 0) { /* a rate of what this session does, not of those before it */
+	if (t->first < 0) { /* the rate counts the samples of this session alone */
 		t->first = done - p->samples_per_second * p->seconds;
 		cli_progress_start(&t->bar, "training", "samples");
 		t->bar.started -= p->seconds;
