@@ -60,17 +60,17 @@ struct cli_question {
 		.help = "tape of a step", \
 		.given = &(q).given[CLI_GIVEN_TAPE]}, \
 	{.name = "tape-max", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_max, \
-		.argument = "BYTES", .help = "largest tape of a step, where they vary", \
+		.argument = "BYTES", .help = "largest tape of a step, where tapes vary", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MAX]}, \
 	{.name = "tape-mean", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_mean, \
 		.argument = "BYTES", \
-		.help = "what a step's tape takes in transfers, where they vary (default: tape)", \
+		.help = "mean tape of a step in transfers, where tapes vary (default: tape)", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MEAN]}, \
 	{.name = "adjoint", .kind = CLI_SIZE, .into = &(q).problem.chain.adjoint, \
 		.argument = "BYTES", .help = "adjoint (default: the state's)", \
 		.given = &(q).given[CLI_GIVEN_ADJOINT]}, \
 	{.name = "log", .kind = CLI_SIZE, .into = &(q).problem.chain.log, .argument = "BYTES", \
-		.help = "log of a step, from which its tape can be made again", .low = 1, \
+		.help = "log of a step, from which replay makes its tape", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_LOG]}, \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(q).problem.memory, .argument = "BYTES", \
 		.help = "budget of fast memory", \
@@ -91,10 +91,10 @@ struct cli_question {
 		.given = &(q).given[CLI_GIVEN_BACKWARD]}, \
 	{.name = "replay", .kind = CLI_TIME, .into = &(q).problem.chain.replay, \
 		.argument = "TIME", \
-		.help = "a tape made again from state and log (default: record)", .high = CLI_SECONDS_MOST, \
+		.help = "replay of a step: its tape from state and log (default: record)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_REPLAY]}, \
 	{.name = "call", .kind = CLI_TIME, .into = &(q).problem.chain.call, .argument = "TIME", \
-		.help = "what each call of the model costs besides its steps (default 0)", \
+		.help = "seconds of each call of the model besides its steps (default 0)", \
 		.high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_CALL]}, \
 	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
