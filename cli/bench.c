@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c: `neap bench`: named benchmarks, each row against its target. */
+/* bench.c: `neap bench`: runs a benchmark (apps/bench) and prints its rows with their targets. */
 #include "cli.h"
 #include "json_report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibrate.c: `neap calibrate`: what steps, copies and slow memory cost here, as a
- * table and as a chain file that plan, train and compare read.
+ * calibrate.c: `neap calibrate`: measures steps, copies and slow memory on this machine, and
+ * prints them as a table or writes a chain file that plan, train and compare read.
  */
 #include "net_options.h"
 #include "json_report.h"

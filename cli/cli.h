@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h: what the subcommands of `neap` share: options, units, progress, JSON
- * and the way failures leave. One subcommand a file, one row in CLI_COMMAND_TABLE.
+ * cli.h: what the subcommands of `neap` share: options, units, progress, text files and failures.
+ * One subcommand a file, one row in CLI_COMMAND_TABLE.
  */
 #ifndef NEAP_CLI_CLI_H
 #define NEAP_CLI_CLI_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit codes of the contract. */
+/* Exit codes: done, failed while running, bad usage or input. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 enum cli_kind {
@@ -58,22 +58,26 @@ struct cli_command {
 };
 
 /*
- * Parses `--name value`, `--name=value` and positionals (into `positional`, room
- * for `most`). Returns the number of positionals, or -1 - exit code when the
- * command is to end now: help was printed, or one line about what is wrong.
+ * Parses `--name value`, `--name=value` and positional arguments (into `positional`, room for
+ * `most`). Returns the number of positional arguments. Where the command is to end now, because
+ * help or one line about a mistake was printed, returns -1 - exit code (see CLI_ENDED).
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional);
 
-/* Ends a command from cli_parse's negative answer. */
+/* The exit code in a negative answer of cli_parse. */
 #define CLI_ENDED(parsed) (-1 - (parsed))
 
 /* Prints "neap COMMAND: text" on standard error; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same from a library code and its detail line; CLI_USAGE for bad input, else CLI_FAILED. */
+/*
+ * Prints the detail line of a library call that failed with `code`. Returns CLI_USAGE where the
+ * caller can give other input, else CLI_FAILED.
+ */
 int cli_fail(const char *command, int code);
 
-/* Units (units.c). Whole text or -1. Sizes take K M G T P (powers of 1024). */
+/* units.c: 0, or -1 where the whole text is no such value. Sizes take K M G T P (powers of 1024).
+ */
 int cli_parse_size(uint64_t *bytes, const char *text);
 int cli_parse_time(double *seconds, const char *text);
 int cli_parse_rate(double *bytes_per_second, const char *text); /* 500M or 500M/s; "inf" is 0 */
@@ -84,7 +88,9 @@ int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1
 const char *cli_show_size(char room[24], uint64_t bytes);
 const char *cli_show_time(char room[24], double seconds);
 
-/* NAME:key=value,... of --tier (tier_option.c). classic: slots=, write=, read= in seconds a state.
+/*
+ * tier_option.c: NAME:key=value,... of --tier into *tier. In a classic problem a tier has slots=,
+ * and write= and read= are seconds a state. CLI_DONE or one line.
  */
 int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, const char *command);
 
@@ -104,38 +110,39 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 /* "one, two, three": the names of a table, for lines that refuse another one. */
 const char *cli_show_names(char *room, size_t size, const char *(*name)(int index));
 
-/* Progress on standard error: a bar on a terminal, a line now and then elsewhere (progress.c). */
+/* progress.c: progress on standard error, a bar on a terminal, elsewhere a line every 10 s. */
 struct cli_progress {
 	const char *label;
-	const char *unit; /* "files", "samples" */
-	double started, shown;
-	int terminal, drawn;
+	const char *unit;      /* "files", "samples" */
+	double started, shown; /* neap_clock() at the start and when it was last shown */
+	int terminal, drawn;   /* 1: there is a terminal; a bar stands on it */
 };
 void cli_progress_start(struct cli_progress *progress, const char *label, const char *unit);
-/* done of total; `note` (may be NULL) follows the bar. */
+/* Shows `done` of `total`; `note` (may be NULL) follows the bar. */
 void cli_progress_show(struct cli_progress *progress, double done, double total, const char *note);
 /* Clears the bar, so that a line can be printed; the next show draws it again. */
 void cli_progress_clear(struct cli_progress *progress);
 
-/* Before anything else: streams that are closed, and limits on files (process.c). */
+/* process.c: opens closed standard streams and ignores SIGXFSZ; to be called first. */
 void cli_begin(void);
-/* 1 after SIGINT, SIGTERM or SIGHUP, once cli_catch_signals was called; a second one kills. */
+/* After cli_catch_signals, cli_interrupted is 1 from the first SIGINT, SIGTERM or SIGHUP on; the
+ * second one ends the process. */
 void cli_catch_signals(void);
 int cli_interrupted(void);
 
-/* Parameters of a plan as "chunk=10 remote_chunk=100"; "" when there are none. */
+/* Parameters of a plan as "chunk=10 remote_chunk=100", "" without any. Returns `room`. */
 const char *cli_show_params(char room[160], const struct neap_params *params);
 
 /*
- * A whole text file, zero-terminated; `size` (may be NULL) is its length. Free
- * `text` in every case. CLI_DONE or one line (text_file.c).
+ * text_file.c: reads a whole text file into *text, zero-terminated, which the caller frees in
+ * every case; *size (may be NULL) is its length. CLI_DONE or one line.
  */
 int cli_read_text(char **text, size_t *size, const char *path, const char *command);
 
 /*
- * Writes a text file beside its name and renames it, so that a failure leaves
- * nothing: `make(user, write, file)` makes the text by calls of write(file, text,
- * length). `option` is named where that fails. CLI_DONE or one line.
+ * Writes a text file under another name and renames it, so that a failure leaves no part of it.
+ * `make(user, write, file)` makes the text by calls of write(file, text, length). A line about a
+ * failure names `option`. CLI_DONE or one line.
  */
 typedef int cli_make(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c: `neap compare`: one real batch under every strategy. */
+/* compare.c: `neap compare`: runs one batch of real data under every strategy. */
 #include "net_options.h"
 #include "json_report.h"
 
@@ -51,7 +51,7 @@ static void json_pace(struct neap__json *to, const struct neap_pace *pace)
 	neap__json_end(to, '}');
 }
 
-/* Where the seconds went: compute + copies + stall_measured, and little beside. */
+/* The parts of the seconds of a run: compute + copies + stall_measured is nearly all. */
 static void json_times(struct neap__json *to, const struct neap_sweep_stats *stats)
 {
 	neap__json_number(to, "stall_measured", stats->stall);
@@ -113,7 +113,7 @@ static void json_run(struct neap__json *to, const struct neap_compare_result *re
 	neap__json_end(to, '}');
 }
 
-/* The slow tiers as the plans were told of them. */
+/* The slow tiers as the plans assume them. */
 static void json_tiers(struct neap__json *to, const struct neap_compare_result *result)
 {
 	const struct neap_problem *p = &result->problem;
@@ -178,7 +178,7 @@ static int print_json(
 	return cli_json_print(to);
 }
 
-/* Where a run's seconds went, the plan's word beside what was measured. */
+/* The parts of the seconds of a run, planned and measured. */
 static void print_times(const struct neap_compare_run *run)
 {
 	const struct neap_sweep_stats *s = &run->stats;
@@ -260,7 +260,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	return cli_finish("compare");
 }
 
-/* Different gradients are the one thing that may not happen. */
+/* 1: all runs over the whole batch have the same bits in their gradients, as they must. */
 static int same_gradients(const struct neap_compare_result *result)
 {
 	const struct neap_compare_run *first = NULL;
@@ -331,9 +331,9 @@ int cli_compare(int argc, char **argv)
 		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
 			.help = "sweeps of each; the median counts", .low = 1, .high = 99},
 		{.name = "journal", .kind = CLI_TEXT, .into = &o.sweep.journal, .argument = "DIR",
-			.help = "resume there a sweep that was killed; for one --strategy"},
+			.help = "journal from which a killed sweep goes on; for one --strategy"},
 		{.name = "journal-every", .kind = CLI_TIME, .into = &o.sweep.journal_seconds,
-			.argument = "TIME", .help = "between its commits (default 30s)",
+			.argument = "TIME", .help = "between commits of the journal (default 30s)",
 			.low = 1e-9, .high = 1e9},
 		{.name = "no-reference", .kind = CLI_FLAG, .into = &o.no_reference,
 			.help = "leave out store-all outside the budget"},
@@ -342,9 +342,9 @@ int cli_compare(int argc, char **argv)
 			.help = "store-all over the first steps that so much memory holds",
 			.low = 1},
 		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "what the last sweep of each did when: trace events, for Perfetto"},
+			.help = "write what the last sweep of each does and when, as trace events for Perfetto"},
 		{.name = "verbose", .kind = CLI_FLAG, .into = &comparing.verbose,
-			.help = "a line more for each: where its time went"},
+			.help = "one more line for each: the parts of its time"},
 		CLI_JSON_OPTION(json),
 		{0},
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c: `neap encode`: recordings to spikes. */
+/* encode.c: `neap encode`: turns a folder of recordings into a file of spikes. */
 #include "cli.h"
 #include "json_report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failure.c: how a command that cannot go on leaves: one line and an exit code. */
+/* failure.c: the line and the exit code of a command that fails. */
 #include "cli.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int cli_usage(const char *command, const char *format, ...)
 
 int cli_fail(const char *command, int code)
 {
-	/* What the caller can mend by saying or providing something else. */
+	/* Codes of failures that other arguments or files would avoid. */
 	static const int input[] = {NEAP_EUSAGE, NEAP_EFORMAT, NEAP_EINFEASIBLE, NEAP_EOVERFLOW,
 		-ENOENT, -EACCES, -EISDIR, -ENOTDIR, -EEXIST, -EROFS, -EPERM, -ENAMETOOLONG, -ELOOP,
 		-EINVAL, -ENOTEMPTY, -ENXIO, -ENODEV};

@@ -16,7 +16,7 @@ extern const char *const cli_resets[], *const cli_surrogates[], *const cli_reado
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);
 
-/* Choices land in ints first; cli_net_choices moves them into the options. */
+/* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
 	int reset, surrogate, readout, precision, learn;
 };
@@ -28,9 +28,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
 		.help = "layers from the input up"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
-		.help = "a step (default 1ms)", .low = 1e-6, .high = 10}, \
+		.help = "time of a step (default 1ms)", .low = 1e-6, .high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
-		.help = "what a spike resets", .choices = cli_resets}, \
+		.help = "how a spike resets the membrane", .choices = cli_resets}, \
 	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
 		.help = "no gradient through the reset"}, \
 	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices).surrogate, \
@@ -46,15 +46,15 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
 		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
-		.help = "membrane (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.help = "time constant of membranes (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
-		.help = "readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.help = "time constant of the readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
 		.help = "beside weights: the time constants of each unit", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "decay 1 - dt/tau, not exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
-		.help = "steps until a layer sees the layer below: 0 or 1", .high = 1}, \
+		.help = "steps by which a layer sees the layer below late: 0 or 1", .high = 1}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
 		.help = "of input weights (default 0.5)", .high = 1e6}, \
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
@@ -62,10 +62,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
 		.help = "share of connections kept", .low = 1e-9, .high = 1}, \
 	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "X", \
-		.help = "share of hidden units that training keeps from the layer above", \
+		.help = "share of hidden units whose outputs training hides from the layer above", \
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
-		.help = "outputs over time as one", .choices = cli_readouts}, \
+		.help = "how outputs over time become one answer", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
 		.argument = "KIND", .help = "of the arithmetic", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
@@ -109,10 +109,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 #define CLI_SWEEP_OPTIONS(sweep, chain) \
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
-		.help = "until slow memory that moves nothing is given up (default: 30s or 4 " \
-			"forward passes; 0: never)", .high = 1e9}, \
+		.help = "after which a tier that moves no byte is given up (default: 30s or " \
+			"4 forward passes; 0: never)", .high = 1e9}, \
 	{.name = "chain", .kind = CLI_TEXT, .into = &(chain), .argument = "FILE", \
-		.help = "costs as 'neap calibrate' measured them (default: measured anew)"}
+		.help = "chain file of 'neap calibrate' with costs (default: measured again)"}
 
 /* Which batch of real data `o` (compare, calibrate) looks at. */
 #define CLI_BATCH_OPTIONS(o, seed) \
@@ -121,7 +121,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "max-steps", .kind = CLI_INT, .into = &(o).max_steps, .argument = "N", \
 		.help = "cut samples beyond (0: no)", .high = 1e12}, \
 	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
-		.help = "which batch of the shuffled data", .high = 1e12}, \
+		.help = "number of the batch in the shuffled data", .high = 1e12}, \
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
 		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */

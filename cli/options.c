@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c: option tables, parsed strictly; help made from the same tables. */
+/* options.c: parses arguments by a table of options, and prints help from the same table. */
 #include "cli.h"
 
 #include <limits.h>
@@ -157,7 +157,7 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 	return NULL;
 }
 
-/* One argument that begins with "--"; *i moves past a value of its own. */
+/* Sets one option from the argument *i; *i moves to the value where that is the next argument. */
 static int take_option(const struct cli_command *command, int argc, char **argv, int *i)
 {
 	const char *text = argv[*i] + 2;

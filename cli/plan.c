@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: `neap plan`: a chain, planned by one strategy or all, or a plan from a file. */
+/* plan.c: `neap plan`: plans a chain by one strategy or by all, or checks a plan from a file. */
 #include "plan_command.h"
 #include "json_report.h"
 #include "problem_options.h"
@@ -89,7 +89,7 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 		cli_show_names(all, sizeof all, neap_strategy_name));
 }
 
-/* Files and actions, which are of one plan. */
+/* Draws and saves the plan, which --draw, --save and --actions ask for. */
 static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 {
 	const struct neap_plan *plan = &plans->plan[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_details.c: one plan at length, for people. */
+/* plan_details.c: one plan in full, as lines of text. */
 #include "plan_command.h"
 
 #include <inttypes.h>

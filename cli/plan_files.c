@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_files.c: what a plan becomes: actions on standard output, a drawing, a file. */
+/* plan_files.c: a plan as actions on standard output, as a drawing, as a file, and read back. */
 #include "plan_command.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan_table.c: the strategies of a problem side by side, the fastest first; beside
- * each that was not chosen, why. Those that fit no budget come last.
+ * plan_table.c: a table of the plans of one problem, the fastest first. Each row but the fastest
+ * says why its plan is slower; infeasible plans come last, with the budget that they need.
  */
 #include "plan_command.h"
 
@@ -48,7 +48,10 @@ static double forward(const struct neap_problem *p, const struct neap_plan *plan
 	return steps > 0 ? (double)(plan->advance_steps + plan->record_steps) / steps : 0;
 }
 
-/* Feasible before infeasible, fast before slow, a budget to be had before none. */
+/*
+ * Below 0 where row a comes before row b: feasible before infeasible, fast before slow, and of
+ * infeasible ones the least budget first, without a known budget last.
+ */
 static int compare(const struct neap_plan *a, const struct neap_plan *b)
 {
 	if (a->feasible != b->feasible)
@@ -74,7 +77,7 @@ static void sort(const struct neap_plan **rows, const struct cli_plans *plans)
 	}
 }
 
-/* The tier that is waited for: the plan's own, or that of most traffic. */
+/* The tier that the plan waits for: its own, or the tier with the most bytes moved. */
 static const char *waited_for(const struct neap_problem *p, const struct neap_plan *plan)
 {
 	int best = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem_options.c: the options that tell `neap plan` its problem, turned into one. */
+/* problem_options.c: makes a problem of the options, or of a chain file. */
 #include "problem_options.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem_options.h: the options that tell `neap plan` its problem, in one place. */
+/* problem_options.h: the options that give `neap plan` its problem, and the problem made of them.
+ */
 #ifndef NEAP_CLI_PROBLEM_OPTIONS_H
 #define NEAP_CLI_PROBLEM_OPTIONS_H
 
@@ -38,7 +39,7 @@ struct cli_question {
 	int given[CLI_GIVENS];
 };
 
-/* What stands there before the options are parsed. */
+/* The defaults, set before the options are parsed: seconds a step. */
 #define CLI_QUESTION_INIT                                                                          \
 	{                                                                                          \
 		.problem.chain = {.advance = 1, .backward = 2 }                                    \
@@ -59,17 +60,17 @@ struct cli_question {
 		.help = "tape of a step", \
 		.given = &(q).given[CLI_GIVEN_TAPE]}, \
 	{.name = "tape-max", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_max, \
-		.argument = "BYTES", .help = "largest tape of a step, where they vary", \
+		.argument = "BYTES", .help = "largest tape of a step, where tapes vary", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MAX]}, \
 	{.name = "tape-mean", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_mean, \
 		.argument = "BYTES", \
-		.help = "what a step's tape takes in transfers, where they vary (default: tape)", \
+		.help = "mean tape of a step in transfers, where tapes vary (default: tape)", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MEAN]}, \
 	{.name = "adjoint", .kind = CLI_SIZE, .into = &(q).problem.chain.adjoint, \
 		.argument = "BYTES", .help = "adjoint (default: the state's)", \
 		.given = &(q).given[CLI_GIVEN_ADJOINT]}, \
 	{.name = "log", .kind = CLI_SIZE, .into = &(q).problem.chain.log, .argument = "BYTES", \
-		.help = "log of a step, from which its tape can be made again", .low = 1, \
+		.help = "log of a step, from which replay makes its tape", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_LOG]}, \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(q).problem.memory, .argument = "BYTES", \
 		.help = "budget of fast memory", \
@@ -90,10 +91,10 @@ struct cli_question {
 		.given = &(q).given[CLI_GIVEN_BACKWARD]}, \
 	{.name = "replay", .kind = CLI_TIME, .into = &(q).problem.chain.replay, \
 		.argument = "TIME", \
-		.help = "a tape made again from state and log (default: record)", .high = CLI_SECONDS_MOST, \
+		.help = "replay of a step: its tape from state and log (default: record)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_REPLAY]}, \
 	{.name = "call", .kind = CLI_TIME, .into = &(q).problem.chain.call, .argument = "TIME", \
-		.help = "what each call of the model costs besides its steps (default 0)", \
+		.help = "seconds of each call of the model besides its steps (default 0)", \
 		.high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_CALL]}, \
 	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
@@ -114,11 +115,11 @@ struct cli_question {
 /* clang-format on */
 
 /*
- * Turns what was said into q->problem, of a chain file too. Free it in every
- * case. CLI_DONE or one line; neap_problem_check is still to come.
+ * Makes q->problem of the options, or of the chain file they name; the caller frees q in every
+ * case, and calls neap_problem_check. CLI_DONE or one line.
  */
 int cli_question_complete(struct cli_question *q);
-/* Was any of these options given? */
+/* 1: one of these options was given. */
 int cli_question_asked(const struct cli_question *q);
 void cli_question_free(struct cli_question *q);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c: what the process is given by whoever starts it: streams, limits, signals. */
+/* process.c: standard streams, limits on file sizes, and signals. */
 #include "cli.h"
 
 #include <fcntl.h>
@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 /*
- * Where a standard stream is closed the next file that is opened takes its number, and
- * what is printed would go into that file. Reading and writing still fail.
+ * Opens /dev/null for standard streams that are closed. Otherwise the next file that is opened
+ * gets the stream's number, and printed text goes into that file. Printing still fails, because
+ * /dev/null is open for reading only.
  */
 static void keep_streams(void)
 {
@@ -23,7 +24,7 @@ static void keep_streams(void)
 void cli_begin(void)
 {
 	keep_streams();
-	/* Beyond a limit on file sizes writes fail, as on a full disk, and say so. */
+	/* A write beyond the limit on file sizes then fails with an error, as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -41,7 +42,7 @@ void cli_catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	/* The terminal is gone; nohup asks to stay. */
+	/* A closed terminal interrupts, unless nohup made the process ignore it. */
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
 }

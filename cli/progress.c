@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c: where long work stands: a bar within the width of a terminal, or lines. */
+/* progress.c: the share of long work that is done: a bar within the terminal's width, or lines. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BAR 28
-#define BAR_LEAST 6 /* a shorter one says nothing */
+#define BAR 28	    /* columns */
+#define BAR_LEAST 6 /* a shorter bar moves too seldom to tell anything */
 
 /* Columns of the terminal; 80 where nothing is known. */
 static int columns(void)
@@ -21,7 +21,7 @@ static int columns(void)
 	return said > 0 ? said : 80;
 }
 
-/* Does it move the cursor? */
+/* 1: standard error is a terminal that can move its cursor. */
 static int terminal(void)
 {
 	const char *name = getenv("TERM");
@@ -42,7 +42,7 @@ void cli_progress_clear(struct cli_progress *progress)
 	progress->drawn = 0;
 }
 
-/* One line within the terminal: a longer one would stay when the next is drawn over it. */
+/* Draws within one line: the rest of a longer one would stay when the next bar is drawn. */
 static void draw_bar(const char *label, double share, const char *after)
 {
 	char bar[BAR + 1], line[400];
@@ -67,7 +67,7 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	int whole = done >= total;
 	char left[24], rate[32] = "", after[300];
 
-	/* Ten times a second for a person; for a log, every ten seconds. */
+	/* On a terminal 10 times a second, in a log every 10 seconds. */
 	if (!whole && now - progress->shown < (progress->terminal ? 0.1 : 10))
 		return;
 	if (whole && progress->terminal && progress->drawn == 0 && spent < 0.1)

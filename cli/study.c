@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* study.c: `neap study`: experiments, their points and figures, a report. */
+/* study.c: `neap study`: runs experiments and draws their figures and report (apps/study). */
 #include "cli.h"
 
 #include "study/run_study.h"
@@ -26,7 +26,7 @@ static void on_line(void *user, const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
-/* "'schedules' (what ...), ...": for --help and for what is none. */
+/* The names of all experiments in quotes, for --help and for the line about an unknown name. */
 static const char *all_names(char *room, size_t size)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_file.c: text files, read whole and written whole or not at all. */
+/* text_file.c: reads text files whole, and writes them whole or not at all. */
 #include "cli.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_MOST ((size_t)256 << 20)
+#define FILE_MOST ((size_t)256 << 20) /* bytes; more is no chain file or plan */
 
 int cli_read_text(char **text, size_t *size, const char *path, const char *command)
 {

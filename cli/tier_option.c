@@ -36,7 +36,7 @@ static int set_read(struct tier_parsing *p, const char *value)
 			  : cli_parse_rate(&p->tier->read_rate, value);
 }
 
-/* Seconds a byte; a time for a size, such as 300ms/G, too. */
+/* Seconds a byte, or a time for a size, such as 300ms/1G. */
 static int set_cpu(struct tier_parsing *p, const char *value)
 {
 	char time[64];

@@ -49,7 +49,7 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 		show_epoch(t, p);
 		return cli_interrupted();
 	}
-	if (t->first < 0) { /* a rate of what this session does, not of those before it */
+	if (t->first < 0) { /* the rate counts the samples of this session alone */
 		t->first = done - p->samples_per_second * p->seconds;
 		cli_progress_start(&t->bar, "training", "samples");
 		t->bar.started -= p->seconds;
@@ -204,15 +204,15 @@ int cli_train(int argc, char **argv)
 		{.name = "out", .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
 			.help = "of the run (default neap-run)"},
 		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "what a sweep did when: trace events, for Perfetto"},
+			.help = "write what a sweep does and when, as trace events for Perfetto"},
 		{.name = "trace-batch", .kind = CLI_INT, .into = &o.sweep.trace_batch,
 			.argument = "N",
 			.help = "the batch of this session to trace (default: the last)", .low = 1,
 			.high = 1e12},
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
-			.help = "go on where the folder stands"},
+			.help = "go on from the snapshot in the folder"},
 		{.name = "test", .kind = CLI_TEXT, .into = &o.test, .argument = "DATA",
-			.help = "looked at once, at the end"},
+			.help = "evaluated once, after the last epoch"},
 		CLI_SWEEP_OPTIONS(o.sweep, chain),
 		{.name = "strategy", .kind = CLI_TEXT, .into = &o.sweep.strategy,
 			.argument = "NAME", .help = "of the plan (default auto)",

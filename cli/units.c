@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* units.c: numbers with units, read strictly and written for people. */
+/* units.c: numbers with units: read strictly, and written with three digits. */
 #include "cli.h"
 
 #include <ctype.h>
@@ -56,7 +56,7 @@ int cli_parse_int(int64_t *number, const char *text)
 		*number = value;
 		return 0;
 	}
-	double real; /* 1e6 is a fair way to say a million */
+	double real; /* 1e6 is a whole number, too */
 	if (errno == ERANGE || cli_parse_number(&real, text) < 0 || fabs(real) > 9e15 ||
 		real != floor(real))
 		return -1;
@@ -90,7 +90,7 @@ int cli_parse_size(uint64_t *bytes, const char *text)
 
 int cli_parse_time(double *seconds, const char *text)
 {
-	/* A part of a second divides: 100us is then the double nearest to 1e-4. */
+	/* Parts of a second divide, so that 100us is the double nearest to 1e-4. */
 	static const struct {
 		const char *name;
 		double times, parts;

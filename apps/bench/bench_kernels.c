@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernelbench: the inner loops of a net's step against this machine's ceilings. A group of
- * SAMPLES samples and a square matrix of N rows; an event is a row of N numbers for one
- * sample: a spike that arrives (forward), a unit inside the support (dots), or a spike
- * whose weights are to learn (grads, STEPS steps at once).
+ * bench_kernels.c: the inner loops of a net's step against the roofline of this machine. A
+ * kernel works on a group of SAMPLES samples and a square matrix of N rows. An event is a row of
+ * N numbers for one sample: a spike that arrives (forward), a unit inside the support of the
+ * surrogate (dots), or a spike whose weight gradients are added (grads, STEPS steps at once).
  *
- * Attainable is the longest of: rows fetched once from wherever the matrix fits, every
- * event's row from a near cache (grads: from where the strips of STEPS steps fit), and
- * products in registers. All three rates are measured right before the kernel, on one
- * thread.
+ * The attainable time is the longest of three: each distinct row read once from where the matrix
+ * fits, every event's row read from a near cache (grads: from where the strips of STEPS steps
+ * fit), and the products in registers. The three rates are measured on one thread right before
+ * the kernel.
  */
 #include "bench/benchmark.h"
 #include "base/fail.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner: how long planning takes. Processor time, the median of several runs; of
- * the strategies at T = 10^6 the slowest of plan_problems.c's problems, which is
- * named. An infeasible answer is timed as well.
+ * bench_planner.c: the processor seconds that plans take, the median of several runs. Every
+ * strategy with a target (plan_seconds in its row) plans the chains of 10^6 steps of
+ * plan_problems.c; its row names the slowest. Infeasible plans are timed as well.
  */
 #include "bench/benchmark.h"
 #include <neap/machine.h>
@@ -14,7 +14,7 @@
 #include "bench/plan_problems.h"
 #include "plan/strategy_table.h"
 
-#define PULLED 3000000
+#define PULLED 3000000 /* actions timed: some tenths of a second */
 
 /* Seconds of one plan. */
 static int time_plan(double *seconds, struct neap_plan *plan, const struct neap_problem *problem,

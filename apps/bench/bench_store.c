@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store: what the file tier moves through each engine, records hashed and copied on
- * their way, beside what fio moves with the same blocks, as many in flight, on the same
- * disk in the same run. Blocks are written fresh (reserved, never written: the file
- * system notes each first write) and again, then read. Neither begins while the file
- * system still discards what the one before it has left. Last, what of a large slow file
- * stays in the page cache.
+ * bench_store.c: the rate of the file tier through each I/O engine, with records hashed and
+ * copied, beside the rate of fio on the same disk in the same run, with blocks of the same size
+ * and as many in flight. Blocks are written for the first time (the file system marks each as
+ * written), written again, and read. Both programs wait until the file system has discarded
+ * the blocks of the file before. The last row counts the bytes of a large slow file that stay in
+ * the page cache.
  */
 #include "bench/benchmark.h"
 #include <neap/machine.h>
@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "bench/fio.h"
 #include "store/tier_state.h"
+#include "sys/engine.h"
 #include "sys/memory.h"
 #include "sys/scratch.h"
 
@@ -27,50 +28,59 @@
 #define WHOLE (UINT64_C(4) << 20)
 #define BLOCK (UINT64_C(256) << 10)
 #define GIB 1073741824.0
-#define CACHED_MOST (16.0 * 1024 * 1024)
+#define CACHED_MOST (16.0 * 1024 * 1024) /* bytes of a slow file in the page cache */
 
 enum {
 	RECORDS = 256, /* of a pass */
 	LARGE = 1024,  /* of the large file */
 	DEPTH = 8,     /* blocks in flight, as the file tier has them */
-	FLYING = 4,    /* records posted */
+	IN_FLIGHT = 4, /* records that were asked for and not waited for */
 	FRESH = 0,
 	AGAIN,
 	READ,
 	PASSES,
 };
 
-static const char *const engines[] = {"uring", "threads", "sync"};
-enum { ENGINES = 3 };
+/* Engines of the table that are measured, at most. */
+enum { ENGINES_MOST = 8 };
+static int engines(void)
+{
+	int n = 0;
+	while (n < ENGINES_MOST && neap__io_engine_name(n))
+		n++;
+	return n;
+}
+
 static const char *const passes[PASSES] = {"write, fresh blocks", "write", "read"};
 
 /* A run of everything: rates of fio and of each engine. */
 struct sample {
-	struct neap__moved fio[PASSES], own[ENGINES][PASSES];
+	struct neap__moved fio[PASSES], own[ENGINES_MOST][PASSES];
 };
 
 struct bench {
 	const char *directory;
 	uint64_t room;	     /* bytes free there */
-	unsigned char *data; /* FLYING records */
-	int no_fio, works[ENGINES];
+	unsigned char *data; /* IN_FLIGHT records */
+	int no_fio, works[ENGINES_MOST];
 	struct sample samples[NEAP__BENCH_RUNS_MOST];
 };
 
 static int move(struct bench *b, struct neap_tier *tier, int write, int64_t records,
 	struct neap__moved *moved)
 {
-	int64_t ticket[FLYING], waited = 0;
+	int64_t ticket[IN_FLIGHT], waited = 0;
 	double start = neap_clock(), cpu = neap_cpu_clock();
 	int rc = 0;
-	for (int64_t i = 0; i < records + FLYING && rc == 0; i++) {
-		if (i >= FLYING)
-			rc = neap_tier_wait(tier, ticket[waited++ % FLYING]);
+	for (int64_t i = 0; i < records + IN_FLIGHT && rc == 0; i++) {
+		if (i >= IN_FLIGHT)
+			rc = neap_tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
 		if (i >= records || rc < 0)
 			continue;
-		void *at = b->data + (uint64_t)(i % FLYING) * WHOLE;
-		rc = write ? neap_tier_put(tier, i, (uint64_t)i, at, RECORD, &ticket[i % FLYING])
-			   : neap_tier_get(tier, i, (uint64_t)i, at, RECORD, &ticket[i % FLYING]);
+		void *at = b->data + (uint64_t)(i % IN_FLIGHT) * WHOLE;
+		rc = write ? neap_tier_put(tier, i, (uint64_t)i, at, RECORD, &ticket[i % IN_FLIGHT])
+			   : neap_tier_get(
+				     tier, i, (uint64_t)i, at, RECORD, &ticket[i % IN_FLIGHT]);
 	}
 	double bytes = (double)records * (double)WHOLE;
 	moved->rate = bytes / (neap_clock() - start);
@@ -84,7 +94,7 @@ static int run_engine(
 {
 	struct neap_tier *tier;
 	NEAP_TRY(neap__bench_stopped(bench));
-	setenv("NEAP_IO", engines[engine], 1);
+	setenv("NEAP_IO", neap__io_engine_name(engine), 1);
 	int rc = neap_tier_open_file(&tier, b->directory, NULL);
 	if (rc == NEAP_EUSAGE && strstr(neap_detail(), "does not work here"))
 		return 0;
@@ -139,7 +149,7 @@ static int report(struct neap__bench *bench, const struct bench *b, int runs, in
 	neap__bench_sample(&own_cpu, cpu, runs);
 	neap__bench_sample(&fio, peer, runs);
 	row.target = engine == 0 && !b->no_fio ? 1 / 0.9 : NAN;
-	snprintf(row.name, sizeof row.name, "%s %s", engines[engine], passes[pass]);
+	snprintf(row.name, sizeof row.name, "%s %s", neap__io_engine_name(engine), passes[pass]);
 	char beside[48] = "no fio here";
 	if (!b->no_fio)
 		snprintf(beside, sizeof beside, "fio %.2f", fio.value);
@@ -159,7 +169,7 @@ static int report(struct neap__bench *bench, const struct bench *b, int runs, in
 static int wants(const struct neap__bench *bench, int engine, int pass)
 {
 	char name[48];
-	snprintf(name, sizeof name, "%s %s", engines[engine], passes[pass]);
+	snprintf(name, sizeof name, "%s %s", neap__io_engine_name(engine), passes[pass]);
 	return neap__bench_wants(bench, name);
 }
 
@@ -173,8 +183,8 @@ static int needs(const struct bench *b, int64_t records)
 
 static int speeds(struct neap__bench *bench, struct bench *b)
 {
-	int runs = neap__bench_runs(bench, 5), wanted[ENGINES] = {0}, any = 0;
-	for (int engine = 0; engine < ENGINES; engine++) {
+	int runs = neap__bench_runs(bench, 5), wanted[ENGINES_MOST] = {0}, any = 0;
+	for (int engine = 0; engine < engines(); engine++) {
 		for (int pass = 0; pass < PASSES; pass++)
 			wanted[engine] |= wants(bench, engine, pass);
 		any |= wanted[engine];
@@ -182,11 +192,11 @@ static int speeds(struct neap__bench *bench, struct bench *b)
 	NEAP_TRY(any ? needs(b, RECORDS) : 0);
 	for (int i = 0; i < runs && any; i++) {
 		NEAP_TRY(run_fio(bench, b, b->samples[i].fio));
-		for (int engine = 0; engine < ENGINES; engine++)
+		for (int engine = 0; engine < engines(); engine++)
 			if (wanted[engine])
 				NEAP_TRY(run_engine(bench, b, engine, b->samples[i].own[engine]));
 	}
-	for (int engine = 0; engine < ENGINES; engine++)
+	for (int engine = 0; engine < engines(); engine++)
 		for (int pass = 0; pass < PASSES; pass++)
 			if (b->works[engine] && wants(bench, engine, pass))
 				NEAP_TRY(report(bench, b, runs, engine, pass));
@@ -234,9 +244,9 @@ static int run(struct neap__bench *bench)
 		neap_tier_describe(tier, RECORD, &spec);
 		b->room = spec.capacity;
 		neap_tier_close(tier);
-		rc = neap__map_pages((void **)&b->data, FLYING * WHOLE);
+		rc = neap__map_pages((void **)&b->data, IN_FLIGHT * WHOLE);
 	}
-	for (uint64_t i = 0; rc == 0 && i < FLYING * WHOLE; i++)
+	for (uint64_t i = 0; rc == 0 && i < IN_FLIGHT * WHOLE; i++)
 		b->data[i] = (unsigned char)(i * 2654435761u >> 13);
 	if (rc == 0)
 		rc = speeds(bench, b);
@@ -246,7 +256,7 @@ static int run(struct neap__bench *bench)
 		unsetenv("NEAP_IO");
 	if (rc == 0)
 		rc = page_cache(bench, b);
-	neap__unmap_pages(b->data, FLYING * WHOLE);
+	neap__unmap_pages(b->data, IN_FLIGHT * WHOLE);
 	free(b);
 	free(kept);
 	return rc;

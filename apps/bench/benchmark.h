@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * benchmark.h: the table of named benchmarks behind run_bench.h, and what they share.
- * To add one: a new file with its run function, a row in run_bench.c.
+ * benchmark.h: the table of named benchmarks behind run_bench.h, and the functions that
+ * benchmarks share. To add a benchmark: a new file bench_NAME.c with its run function, and a
+ * line in NEAP__BENCHMARK_TABLE.
  */
 #ifndef NEAP_BENCH_BENCHMARK_H
 #define NEAP_BENCH_BENCHMARK_H
@@ -22,8 +23,16 @@ struct neap__benchmark {
 	int (*run)(struct neap__bench *bench);
 };
 
-extern const struct neap__benchmark neap__bench_planner, neap__bench_auto, neap__bench_store,
-	neap__bench_kernels;
+/* X(row), in the order of `neap bench`. The row neap__bench_NAME stands in bench_NAME.c. */
+#define NEAP__BENCHMARK_TABLE(X)                                                                   \
+	X(neap__bench_planner)                                                                     \
+	X(neap__bench_auto)                                                                        \
+	X(neap__bench_store)                                                                       \
+	X(neap__bench_kernels)
+
+#define NEAP__X(row) extern const struct neap__benchmark row;
+NEAP__BENCHMARK_TABLE(NEAP__X)
+#undef NEAP__X
 
 #define NEAP__BENCH_RUNS_MOST 101
 

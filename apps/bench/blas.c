@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* blas.c: loads OpenBLAS and calls its single-precision product. */
 #include "bench/blas.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-enum { ROW_MAJOR = 101, AS_IT_IS = 111, TURNED = 112 }; /* of the C interface of BLAS */
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 }; /* numbers of the CBLAS interface */
 
-static void gemm(const struct neap__blas *blas, int m, int n, int k, const float *a, int turn_a,
-	const float *b, int turn_b, float *c)
+static void gemm(const struct neap__blas *blas, int m, int n, int k, const float *a,
+	int transpose_a, const float *b, int transpose_b, float *c)
 {
-	blas->sgemm(ROW_MAJOR, turn_a ? TURNED : AS_IT_IS, turn_b ? TURNED : AS_IT_IS, m, n, k, 1,
-		a, turn_a ? m : k, b, turn_b ? k : n, 1, c, n);
+	blas->sgemm(ROW_MAJOR, transpose_a ? TRANSPOSED : PLAIN, transpose_b ? TRANSPOSED : PLAIN,
+		m, n, k, 1, a, transpose_a ? m : k, b, transpose_b ? k : n, 1, c, n);
 }
 
-/* A function of the library, in the form that ISO C lets a pointer to data be turned into it. */
+/*
+ * Sets *to, a pointer to a function, to the symbol of that name; 0 where there is none. ISO C
+ * has no cast from the pointer to data that dlsym returns, so that the bytes are copied.
+ */
 static int find(void *library, const char *name, void *to)
 {
 	void *symbol = dlsym(library, name);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fio.c: one pass of fio, from its command line to the numbers of its JSON report. */
 #include "bench/fio.h"
 
 #include <errno.h>

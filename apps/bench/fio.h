@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fio.h: the program fio, run beside the store on the same disk. */
+/* fio.h: the disk benchmark fio, run on the disk that the file tier uses, to compare with. */
 #ifndef NEAP_BENCH_FIO_H
 #define NEAP_BENCH_FIO_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * productbench: dense products of a layer of UNITS units whose sums are four times as wide
- * (an LSTM's), beside the same in OpenBLAS, on one thread, float: weights times the
- * outputs of some samples (forward), turned weights times their d(in) (backward), and outer
- * products of TERMS outputs and d(in) (gradient). Weights of ours are in strips already:
- * that is done once a batch. Samples alternate with the peer's.
+ * kernel_products.c: seconds of the dense products of an LSTM layer of UNITS units, in float on
+ * one thread, beside the same products in OpenBLAS. Forward is weights times the outputs of some
+ * samples, backward is transposed weights times the gradients of their inputs, gradient is the
+ * outer products of TERMS outputs and such gradients. neap's weights are in strips beforehand,
+ * which a net does once a batch. Measurements of both libraries alternate.
  */
 #include "bench/kernel_products.h"
 #include "base/fail.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planproblems: chains of 10^6 steps. The first are what people bring: a spiking
- * net, a time-stepping code, a disk or a second memory below. The others are chosen
- * to be slow to plan: rhythms of transfers that settle late or never, few slots,
- * millions of slots, copies that cost, tiers that are full.
+ * plan_problems.c: chains of 10^6 steps. The first ones are usual: a spiking net, a
+ * time-stepping code, a disk or a second memory as slow tier. The others are slow to plan:
+ * transfers that reach a steady state late or never, few slots, millions of slots, copies that
+ * take time, full tiers.
  */
 #include "bench/plan_problems.h"
 

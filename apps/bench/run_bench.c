@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_bench.c: finds a benchmark, runs it, and makes rows of its samples. */
 #include "bench/benchmark.h"
 
 #include <math.h>
@@ -8,11 +9,10 @@
 #include "sys/clock.h"
 
 static const struct neap__benchmark *const benchmarks[] = {
-	&neap__bench_planner,
-	&neap__bench_auto,
-	&neap__bench_store,
-	&neap__bench_kernels,
-	NULL,
+#define NEAP__X(row) &row,
+	NEAP__BENCHMARK_TABLE(NEAP__X)
+#undef NEAP__X
+		NULL,
 };
 
 static const struct neap__benchmark *find(const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_bench.h: named benchmarks, each a list of rows handed out as they are measured.
+ * run_bench.h: named benchmarks; a benchmark hands out its rows as they are measured.
  *
  *     static int print(void *user, const struct neap_bench_row *row)
  *     {
@@ -32,7 +32,7 @@ struct neap_bench_row {
 	char name[48];		 /* what was measured */
 	char what[112];		 /* on which problem */
 	const char *unit;	 /* "s", "bytes", "ratio": of value, low, high and target. Static */
-	double value, low, high; /* median, least and most of `runs` */
+	double value, low, high; /* median, least and most of `runs` measurements */
 	double target;		 /* value is to be at most this; NAN: there is none */
 	int runs;
 	int met; /* value <= target, or no target */

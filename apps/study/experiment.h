@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment.h: the table of experiments behind study.h, and what they share. To add
- * one: a new file with its points and its drawing, a row in run_study.c.
+ * experiment.h: the table of experiments behind run_study.h, and the functions that experiments
+ * share. To add an experiment: a new file study_NAME.c with its points and its drawing, and a
+ * line in NEAP__EXPERIMENT_TABLE.
  */
 #ifndef NEAP_STUDY_EXPERIMENT_H
 #define NEAP_STUDY_EXPERIMENT_H
@@ -23,35 +24,56 @@ struct neap__experiment {
 	 * Goes through its points in a fixed order:
 	 *     if ((rc = neap__study_point(study, "T=%d %s", ...)) > 0)
 	 *             ... measure, neap__study_row(), then neap__study_done()
-	 * All the work is done between, for it is also called to count them.
+	 * All work is done between these calls: `measure` also runs to count points.
 	 */
 	int (*measure)(struct neap__study *study);
 	/* Figures, and the section of the report, from complete points. */
 	int (*draw)(struct neap__study *study);
 };
 
-extern const struct neap__experiment neap__study_schedules, neap__study_asymptotics,
-	neap__study_length, neap__study_howfar, neap__study_truncated, neap__study_async,
-	neap__study_sizes, neap__study_chunks, neap__study_remotes, neap__study_sparsity,
-	neap__study_stability;
+/*
+ * X(row), in the order of the report. The row neap__study_NAME stands in study_NAME.c.
+ */
+#define NEAP__EXPERIMENT_TABLE(X)                                                                  \
+	X(neap__study_schedules)                                                                   \
+	X(neap__study_asymptotics)                                                                 \
+	X(neap__study_length)                                                                      \
+	X(neap__study_howfar)                                                                      \
+	X(neap__study_truncated)                                                                   \
+	X(neap__study_async)                                                                       \
+	X(neap__study_sizes)                                                                       \
+	X(neap__study_chunks)                                                                      \
+	X(neap__study_remotes)                                                                     \
+	X(neap__study_sparsity)                                                                    \
+	X(neap__study_stability)
 
-/* An experiment at work. */
-struct neap__study {
-	struct neap_study_options options;
-	const struct neap__experiment *experiment;
-	struct neap__points *points;
-	char point[128];
-	int counting; /* 1: points are counted, not measured */
-	int missing;  /* points, of the experiments asked for */
-	int done;     /* of them */
-	int undrawn;  /* figures, for want of gnuplot */
-	int unpainted;
-	struct neap__text report;
-	struct neap__text agreement; /* points that the model misses */
-	int exact, sizes, within, bounded, close, times;
+#define NEAP__X(row) extern const struct neap__experiment row;
+NEAP__EXPERIMENT_TABLE(NEAP__X)
+#undef NEAP__X
+
+/* How a study's points agree with the model: counts of points, for the end of the report. */
+struct neap__agreement {
+	struct neap__text table; /* a row for each point that the model misses */
+	int sizes, exact;	 /* with a planned peak; of them as planned, to the byte */
+	int bounded, within;	 /* where tapes or logs vary; of them within the budget */
+	int times, close;	 /* with a predicted time; of them close to it */
 };
 
-/* 1: the point is to be measured now; 0: it is there, or only counted; or a code. */
+/* A study at work. */
+struct neap__study {
+	struct neap_study_options options;
+	const struct neap__experiment *experiment; /* the one at hand */
+	struct neap__points *points;		   /* of the experiment at hand */
+	char point[128];			   /* the name of the point at hand */
+	int counting;				   /* 1: points are counted, not measured */
+	int missing;				   /* points, of the experiments asked for */
+	int done;				   /* points measured, of the missing ones */
+	int undrawn;				   /* figures, where there is no gnuplot */
+	struct neap__text report;
+	struct neap__agreement agreement;
+};
+
+/* 1: the point is to be measured now; 0: its rows are there, or it is only counted; or a code. */
 int neap__study_point(struct neap__study *study, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A row of the point at hand: values, separated by commas. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c: see figure.h. */
+/* figure.c: writes the gnuplot script of a figure and runs gnuplot and rsvg-convert. */
 #include "study/figure.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "sys/command.h"
 #include "sys/atomic_file.h"
 
-#define WIDTH 820
-#define HEIGHT 400
+#define WIDTH 820  /* pixels of a figure */
+#define HEIGHT 400 /* pixels of a panel */
 #define PATH 4200
 
 void neap__figure_begin(struct neap__figure *figure, const char *name)
@@ -34,7 +34,7 @@ static void x_ticks(struct neap__text *out, double low, double high)
 	neap__text_add(out, ")\n");
 }
 
-/* Numbers as such, powers of ten where an axis goes far. */
+/* Ticks are plain numbers, or powers of ten on a logarithmic axis of large or small numbers. */
 static void axis(struct neap__text *out, char which, int log, double low, double high)
 {
 	int narrow = log && high > 0 && low > 0 && high / low < 12;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gradient_distance.c: gradients held against each other (net_cases.h). */
+/* gradient_distance.c: a net's gradient as one list, and the distance of two (net_cases.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

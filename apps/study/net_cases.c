@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_cases.c: see net_cases.h. */
+/* net_cases.c: the options, chains, sweeps and rows of the nets that experiments measure. */
 #include "study/net_cases.h"
 
 #include <inttypes.h>
@@ -28,8 +28,8 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 	const struct neap__study *study, const struct neap__netcase *net)
 {
 	int64_t spikes = net->spikes ? net->spikes : net->steps / 50 + 1;
-	/* Of long sequences the inputs are made at once, from smoother manifolds: making them again
-	   for each pass, in windows, would be most of what the other processors do. */
+	/* Long sequences have smoother manifolds, whose inputs fit in memory. Else every pass would
+	   make the inputs again, window by window, on the processors that move data. */
 	snprintf(room->data, sizeof room->data, "randman:steps=%lld,spikes=%lld,samples=%d%s",
 		(long long)net->steps, (long long)spikes, net->batch,
 		net->steps > 20000 ? ",alpha=3" : "");
@@ -51,7 +51,7 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 		options->net.threshold = net->threshold;
 	options->net.seed = 1;
 	options->net.dense = net->dense;
-	options->net.threads = 1; /* the other processors move data */
+	options->net.threads = 1; /* leaves the other processors to the transfers */
 	options->sweep.slow = study->options.slow;
 	if (net->steps > 20000)
 		options->sweep.inputs = (uint64_t)1 << 30;
@@ -82,7 +82,7 @@ int neap__net_chain(struct neap_problem *problem, const struct neap__study *stud
 	return 0;
 }
 
-/* The slow directory's file as the planner is told of it, transfers for nothing. */
+/* The tier of a file in the slow directory, with transfers that take no time. */
 static int free_tier(struct neap_problem *p, const struct neap__study *study)
 {
 	struct neap_tier *tier;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_cases.h: real nets for time experiments: recurrent spiking units on randman. */
+/*
+ * net_cases.h: the nets of the experiments, recurrent spiking units on the data set randman: their
+ * options, their chains as measured here, single sweeps of them, and rows of comparisons.
+ */
 #ifndef NEAP_STUDY_NET_CASES_H
 #define NEAP_STUDY_NET_CASES_H
 
@@ -10,11 +13,11 @@ struct neap__netcase {
 	int64_t steps;
 	int dense;  /* 1: tapes of one size; 0: sparse ones, which vary */
 	int spikes; /* of an input over all steps; 0: one in 50 steps */
-	/* What the activity follows; 0: 2, 0.3, 1. */
+	/* Of weights, recurrent weights and spikes, which set the activity; 0: 2, 0.3 and 1. */
 	double scale, recurrent, threshold;
 };
 
-/* Options of neap_compare for a net; `room` holds what they point to. */
+/* Options of neap_compare for a net; they point into `room`. */
 struct neap__netroom {
 	char data[128], spec[64];
 };
@@ -27,7 +30,7 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
  */
 int neap__net_chain(struct neap_problem *problem, const struct neap__study *study,
 	const struct neap__netcase *net);
-/* Its sizes alone, where a slow tier takes no time: what least memory depends on. */
+/* The net's chain with sizes alone, and a slow tier that takes no time: enough for least memory. */
 int neap__net_sizes(struct neap_problem *problem, const struct neap__study *study,
 	const struct neap__netcase *net);
 
@@ -39,7 +42,7 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap__study *study, const struct neap__netcase *net, const char *strategy,
 	const struct neap_params *params, uint64_t memory);
 
-/* All gradients, one after the other, the caller's to free; their number. */
+/* Sets *values to all gradients, one after the other, which the caller frees. Their number. */
 int64_t neap__net_gradient(const struct neap_net *net, double **values);
 /* Cosine of two gradients, and |g - whole| / |whole|. */
 void neap__net_distance(

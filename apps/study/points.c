@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* points.c: see points.h. Values hold no commas, quotes or newlines. */
+/* points.c: points as rows of cells, and their CSV file. No cell holds a comma, quote or newline.
+ */
 #include "study/points.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/text.h"
 #include "sys/atomic_file.h"
 
@@ -21,7 +23,8 @@ struct neap__points {
 	char *name[COLUMNS_MOST]; /* into `names` */
 	char *names;
 	char **cells; /* [rows * columns] */
-	int rows, room;
+	int rows;
+	int64_t room; /* rows that `cells` has room for */
 };
 
 /* Cuts `line` at its commas; the number of pieces, or -1 if there are more than `most`. */
@@ -45,14 +48,8 @@ static int add_cells(struct neap__points *p, char *line, const char *where)
 	if (cut(line, piece, COLUMNS_MOST) != p->columns)
 		return neap__fail(
 			NEAP_EFORMAT, "%s: a row is to have %d columns", where, p->columns);
-	if (p->rows == p->room) {
-		int room = p->room ? 2 * p->room : 64;
-		char **cells = realloc(p->cells, (size_t)(room * p->columns) * sizeof *cells);
-		if (!cells)
-			return neap__fail_errno(ENOMEM, "%s", where);
-		p->cells = cells;
-		p->room = room;
-	}
+	if (neap__grow(&p->cells, &p->room, p->rows + 1, (size_t)p->columns * sizeof *p->cells) < 0)
+		return neap__fail_errno(ENOMEM, "%s", where);
 	char **row = p->cells + p->rows * p->columns;
 	for (int i = 0; i < p->columns; i++)
 		if (!(row[i] = strdup(piece[i]))) {
@@ -171,11 +168,6 @@ static int find(const struct neap__points *points, const char *column)
 		if (strcmp(points->name[i], column) == 0)
 			return i;
 	return -1;
-}
-
-int neap__points_column(const struct neap__points *points, const char *column)
-{
-	return find(points, column) >= 0;
 }
 
 const char *neap__points_text(const struct neap__points *points, int row, const char *column)

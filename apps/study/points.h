@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points.h: the measured points of an experiment: rows of text under named columns,
- * kept in a CSV file. The first column names the point a row belongs to; rows of a
- * point reach the file together, whole or not at all.
+ * points.h: the measured points of an experiment, kept in a CSV file of named columns. A point
+ * has one or more rows, and the first column is its name. The rows of a point reach the file
+ * together or not at all, so that an interrupted study goes on with the next point.
  */
 #ifndef NEAP_STUDY_POINTS_H
 #define NEAP_STUDY_POINTS_H
@@ -30,7 +30,5 @@ int neap__points_count(const struct neap__points *points);
 const char *neap__points_text(const struct neap__points *points, int row, const char *column);
 /* A cell as a number; NaN where it is none. */
 double neap__points_number(const struct neap__points *points, int row, const char *column);
-/* Is there such a column? */
-int neap__points_column(const struct neap__points *points, const char *column);
 
 #endif

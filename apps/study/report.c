@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c: see report.h. */
+/* report.c: the sections of the report, and the counts of points that agree with the model. */
 #include "study/report.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "base/fail.h"
 #include "sys/atomic_file.h"
 
 #define PATH 4200
-#define CLOSE 0.15 /* times within so much of the model's agree with it */
+#define CLOSE 0.15 /* a time agrees with the model within this share of it */
 
 static void say(const struct neap__study *s, const char *line)
 {
@@ -26,51 +27,51 @@ void neap__report_machine(char *room, size_t size)
 }
 
 /*
- * Rows with peak_bytes and peak_measured, predicted and seconds, are the model against
- * the measurement. Where tapes vary (`tapes`), or logs, memory is only bounded.
+ * Counts the agreement of one row in fast memory: the planned peak against the measured one.
+ * Where tapes vary, or logs, a peak is no more than within the budget.
  */
-static void weigh(struct neap__study *s)
+static void weigh_memory(struct neap__study *s, int row)
 {
-	int sizes = neap__points_column(s->points, "peak_measured");
-	int times = neap__points_column(s->points, "seconds") &&
-		    neap__points_column(s->points, "predicted");
-	for (int i = 0; i < neap__points_count(s->points); i++) {
-		double planned = neap__row_number(s, i, "peak_bytes");
-		double peak = neap__row_number(s, i, "peak_measured");
-		double model = neap__row_number(s, i, "predicted");
-		double seconds = neap__row_number(s, i, "seconds");
-		const char *point = neap__row_text(s, i, "point");
-		const char *strategy = neap__row_text(s, i, "strategy");
-		int varies = neap__row_is(s, i, "tapes", "vary") ||
-			     neap_strategy_traits(neap__row_text(s, i, "chosen")) &
-				     NEAP_STRATEGY_REPLAYS;
-		if (varies && isfinite(peak)) {
-			s->bounded++;
-			s->within += peak <= neap__row_number(s, i, "memory") ||
-				     neap__row_is(s, i, "strategy", "reference");
-		} else if (sizes && isfinite(planned) && isfinite(peak)) {
-			s->sizes++;
-			s->exact += fabs(planned - peak) < 0.5;
-			if (fabs(planned - peak) >= 0.5)
-				neap__text_add(&s->agreement,
-					"| %s %s | `%s` | fast memory | %.0f bytes | %.0f bytes | "
-					"%+.1f%% "
-					"|\n",
-					s->experiment->name, point, strategy, planned, peak,
-					100 * (peak / planned - 1));
-		}
-		if (times && isfinite(model) && isfinite(seconds) && model > 0) {
-			double ratio = neap__row_number(s, i, "ratio");
-			double off = (isfinite(ratio) ? ratio : seconds / model) - 1;
-			s->times++;
-			s->close += fabs(off) <= CLOSE;
-			if (fabs(off) > CLOSE)
-				neap__text_add(&s->agreement,
-					"| %s %s | `%s` | time | %.3g s | %.3g s | %+.0f%% |\n",
-					s->experiment->name, point, strategy, model, seconds,
-					100 * off);
-		}
+	struct neap__agreement *a = &s->agreement;
+	double planned = neap__row_number(s, row, "peak_bytes");
+	double peak = neap__row_number(s, row, "peak_measured");
+	const char *strategy = neap__row_text(s, row, "strategy");
+	int varies = neap__row_is(s, row, "tapes", "vary") ||
+		     neap_strategy_traits(neap__row_text(s, row, "chosen")) & NEAP_STRATEGY_REPLAYS;
+	if (!isfinite(peak) || (!varies && !isfinite(planned)))
+		return;
+	if (varies) {
+		a->bounded++;
+		a->within += peak <= neap__row_number(s, row, "memory") ||
+			     strcmp(strategy, "reference") == 0;
+		return;
 	}
+	int exact = fabs(planned - peak) < 0.5; /* numbers of a file: whole bytes */
+	a->sizes++;
+	a->exact += exact;
+	if (!exact)
+		neap__text_add(&a->table,
+			"| %s %s | `%s` | fast memory | %.0f bytes | %.0f bytes | %+.1f%% |\n",
+			s->experiment->name, neap__row_text(s, row, "point"), strategy, planned,
+			peak, 100 * (peak / planned - 1));
+}
+
+/* The same in time: the predicted seconds against the measured ones. */
+static void weigh_time(struct neap__study *s, int row)
+{
+	struct neap__agreement *a = &s->agreement;
+	double model = neap__row_number(s, row, "predicted");
+	double seconds = neap__row_number(s, row, "seconds");
+	double ratio = neap__row_number(s, row, "ratio");
+	if (!isfinite(model) || !isfinite(seconds) || model <= 0)
+		return;
+	double off = (isfinite(ratio) ? ratio : seconds / model) - 1;
+	a->times++;
+	a->close += fabs(off) <= CLOSE;
+	if (fabs(off) > CLOSE)
+		neap__text_add(&a->table, "| %s %s | `%s` | time | %.3g s | %.3g s | %+.0f%% |\n",
+			s->experiment->name, neap__row_text(s, row, "point"),
+			neap__row_text(s, row, "strategy"), model, seconds, 100 * off);
 }
 
 int neap__report_section(struct neap__study *study)
@@ -79,7 +80,10 @@ int neap__report_section(struct neap__study *study)
 		study->experiment->about);
 	NEAP_TRY(study->experiment->draw(study));
 	neap__text_add(&study->report, "\nPoints: `%s.csv`.\n", study->experiment->name);
-	weigh(study);
+	for (int i = 0; i < neap__points_count(study->points); i++) {
+		weigh_memory(study, i);
+		weigh_time(study, i);
+	}
 	return 0;
 }
 
@@ -102,31 +106,31 @@ int neap__study_figure(struct neap__study *study, struct neap__figure *figure, c
 	return 0;
 }
 
-static void write_agreement(const struct neap__study *s, struct neap__text *out)
+static void write_agreement(const struct neap__agreement *a, struct neap__text *out)
 {
-	if (s->sizes + s->times + s->bounded == 0)
+	if (a->sizes + a->times + a->bounded == 0)
 		return;
 	neap__text_add(out, "\n## Model against measurement\n\n");
-	if (s->sizes)
+	if (a->sizes)
 		neap__text_add(out,
 			"Peak of fast memory: as planned, to the byte, in %d of %d points.\n",
-			s->exact, s->sizes);
-	if (s->bounded)
+			a->exact, a->sizes);
+	if (a->bounded)
 		neap__text_add(out,
 			"\nWhere tapes or logs vary: within the budget in %d of %d points.\n",
-			s->within, s->bounded);
-	if (s->times)
+			a->within, a->bounded);
+	if (a->times)
 		neap__text_add(out,
 			"\nTime: within %.0f%% of the model's in %d of %d points (%s: the aim is "
 			"nine "
 			"of ten).\n",
-			100 * CLOSE, s->close, s->times,
-			10 * s->close >= 9 * s->times ? "reached" : "missed");
-	if (s->agreement.length)
+			100 * CLOSE, a->close, a->times,
+			10 * a->close >= 9 * a->times ? "reached" : "missed");
+	if (a->table.length)
 		neap__text_add(out,
 			"\n| point | strategy | | model | measured | off "
 			"|\n|---|---|---|---|---|---|\n%s",
-			s->agreement.data);
+			a->table.data);
 }
 
 int neap__report_write(struct neap__study *study)
@@ -142,7 +146,7 @@ int neap__report_write(struct neap__study *study)
 		"A strategy has the same colour and mark in every figure.\n%s",
 		scales[study->options.scale], study->options.slow, machine,
 		study->report.data ? study->report.data : "");
-	write_agreement(study, &out);
+	write_agreement(&study->agreement, &out);
 	snprintf(path, sizeof path, "%s/report.md", study->options.out);
 	int rc = out.error || study->report.error ? neap__fail_errno(ENOMEM, "%s", path)
 						  : neap__write_file(path, out.data, out.length);

@@ -14,18 +14,10 @@
 #define PATH 4200
 
 static const struct neap__experiment *const experiments[] = {
-	&neap__study_schedules,
-	&neap__study_asymptotics,
-	&neap__study_length,
-	&neap__study_howfar,
-	&neap__study_truncated,
-	&neap__study_async,
-	&neap__study_sizes,
-	&neap__study_chunks,
-	&neap__study_remotes,
-	&neap__study_sparsity,
-	&neap__study_stability,
-	NULL,
+#define NEAP__X(row) &row,
+	NEAP__EXPERIMENT_TABLE(NEAP__X)
+#undef NEAP__X
+		NULL,
 };
 
 static const char *const scales[] = {"quick", "full", "tiny"};
@@ -234,6 +226,6 @@ int neap_study_run(const struct neap_study_options *options, const char *const *
 	if (rc == 0)
 		rc = report(&s);
 	neap__text_free(&s.report);
-	neap__text_free(&s.agreement);
+	neap__text_free(&s.agreement.table);
 	return rc;
 }

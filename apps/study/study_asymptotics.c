@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asymptotics: how the least fast memory grows with the steps. Peaks of plans over six
- * powers of ten, fitted to T^a, and of real sweeps' arenas as far as these are quick.
+ * study_asymptotics.c: how the least fast memory of each strategy grows with the number of steps
+ * T. Peaks of plans over six powers of ten are fitted to T^a. Short chains are run as well, and
+ * their arenas compared with the plans.
  *
- * S = A = 1 KiB; a slow memory without a limit. Peaks are counted less the live state
- * and the adjoint, which every strategy needs whatever T is.
+ * A state and a tape have 1 KiB each; slow memory has no limit. The live state and the adjoint,
+ * which every strategy needs at every T, are subtracted from the peaks.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include "study/experiment.h"
 #include "study/synthetic.h"
 
-#define SIZE 1024
-#define ADJOINT 64
+#define SIZE 1024  /* bytes of a state and of a tape */
+#define ADJOINT 64 /* bytes */
 #define FITTED 1e4 /* steps from which on peaks are fitted */
 
 enum rule { NONE, ROOT_REMOTE, ROOT_CHUNK };

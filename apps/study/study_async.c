@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * async: states that leave while steps are computed (arXiv 1806.01117), beside Revolve
- * without slow memory, Disk-Revolve that waits for it, and `auto`: over the steps, the
- * bytes of a state and the seconds of a step, for a few slots.
+ * study_async.c: overhead of `async`, whose states leave while steps are computed (arXiv
+ * 1806.01117), beside `revolve` without slow memory, `disk-revolve`, which waits for slow memory,
+ * and `auto`, over the number of steps, the bytes of a state and the seconds of a step, with a few
+ * slots.
  *
- * Steps keep a processor busy for a set time, transfers go to a file in the slow
- * directory. On the axis "tau" nothing runs: plans for transfers of tau steps each, where
- * constant intervals lose to no transfers at all.
+ * Steps keep a processor busy for a given time; transfers go to a file in the slow directory. The
+ * axis "tau" has plans alone, with transfers of tau steps each, where constant intervals can be
+ * slower than no transfers at all.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 #include "study/synthetic.h"
 #include "measure/copy_cost.h"
 
-#define ADJOINT 64
+#define ADJOINT 64 /* bytes */
 #define MIB 1048576.0
 
 static const char *const strategies[] = {"revolve", "disk-revolve", "async", "auto", NULL};
@@ -31,7 +32,7 @@ struct async_setting {
 	const char *axis;
 	int64_t steps;
 	uint64_t state;
-	double advance; /* seconds a step; back as long */
+	double advance; /* seconds a step; record and backward take as long */
 	int slots;
 	double tau; /* a transfer, in steps; 0: the file's, measured */
 };
@@ -57,7 +58,7 @@ static struct neap_problem problem_of(const struct async_setting *s)
 	return p;
 }
 
-/* Over a sweep that keeps every tape. */
+/* Of a makespan over a sweep that keeps every tape. */
 static double overhead(const struct async_setting *s, double seconds)
 {
 	return seconds / (2 * s->advance * (double)s->steps) - 1;
@@ -93,8 +94,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Seconds from asking to having, states one at a time as sweeps with one buffer move them:
- * three of four took no longer. Handing one over is the computation's.
+ * Sets the tier's rates from single transfers, one at a time as sweeps with one buffer move
+ * them: the upper quartile of the seconds from request to end, so that plans are not too hopeful.
+ * The median time of a request itself is the tier's `cpu_fixed`.
  */
 static int time_transfers(struct neap_tier *tier, const struct async_setting *s, char *data)
 {
@@ -263,7 +265,7 @@ static void draw_panel(struct neap__study *study, struct neap__figure *f, const 
 	}
 }
 
-/* Where the plain rule takes longer than Revolve, and what `auto` does there. */
+/* Counts where `async` takes longer than `revolve`, and what `auto` does there. */
 static void say_losses(struct neap__study *study)
 {
 	int lost = 0, worse = 0, all = 0;

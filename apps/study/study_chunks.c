@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunks: the steps of a chunk times the number of local checkpoints: what hierarchical
- * and double take of memory and time, each pair in the least memory that it needs.
+ * study_chunks.c: memory and time of `hierarchical` and `double` over the steps of a chunk and the
+ * number of local checkpoints, each pair in the least memory that it needs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static int measure(struct neap__study *study)
 	return 0;
 }
 
-/* Steps between transfers of the pairs whose memory is compared. */
+/* Steps between transfers, chunk times checkpoints, of the pairs whose memory is compared. */
 #define SPAN 64
 
 /* Half way, on a scale of ratios, between the least and the most memory of the pairs. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * howfar: the longest sequence and the largest net within a fixed budget for each
- * strategy, at overheads of 10, 50 and 100%: planned from sizes and costs measured here;
- * those at 10% are run, and so are 10, 100 and more times the length and 4 times the width.
+ * study_howfar.c: the longest sequence and the largest net that each strategy reaches within a
+ * fixed budget at overheads of 10, 50 and 100%. They are planned from sizes and costs measured
+ * here. Those at 10% are run as well, and so are nets of 10, 100 and more times the length and of
+ * 4 times the width that store-all reaches.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static const struct howfar_run {
 	{"10000x longer", "auto", 0, 10000, NEAP_STUDY_FULL},
 };
 
-/* The chain of a size: problem->memory stands. */
+/* Sets the chain of a size; problem->memory stays. */
 typedef int make_chain(void *user, struct neap_problem *problem, double size);
 
 static int fits(make_chain *make, void *user, const char *strategy, double size, double limit)
@@ -200,7 +201,7 @@ static int enough(const struct neap__study *study, int scale)
 	       study->options.scale == NEAP_STUDY_FULL;
 }
 
-/* Short sweeps are disturbed most. */
+/* Repeats of a sweep: other work on the machine disturbs short sweeps most. */
 static int repeats_of(const struct neap__study *study, const struct neap__netcase *net)
 {
 	double work = (double)net->steps * net->units * net->units;
@@ -234,7 +235,7 @@ static int run_size(
 	return neap__net_rows(study, before, &net, &o);
 }
 
-/* In a short study the best alone. */
+/* A short study runs the strategy alone that stands for the fastest. */
 static int is_run(const struct neap__study *study, const char *strategy)
 {
 	return study->options.scale == NEAP_STUDY_FULL ||
@@ -356,7 +357,7 @@ static void add_claim(struct neap__study *s, int row, const char *column, double
 		neap__row_number(s, row, "resident") / MIB);
 }
 
-/* Store-all beside a run. */
+/* The row of store-all that was measured with a run. */
 static void add_beside(struct neap__study *s, const char *what)
 {
 	int row = run_of(s, what, "auto"), all = row;

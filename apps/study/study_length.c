@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * length: time of a batch and peak of fast memory over the steps, and over the units of
- * a net at T = 300. Strategies that cut a chain into chunks run at the parameters that
- * the asymptotics ask for; the others within the memory that `standard` takes.
+ * study_length.c: time of a batch and peak of fast memory over the steps T, and over the units of
+ * a net at T = 300. Strategies that cut the chain into chunks have the parameters of least memory;
+ * the others have the budget that `standard` needs.
  */
 #include <math.h>
 #include "base/fail.h"
@@ -13,7 +13,7 @@
 #define UNITS 256
 #define STEPS 300
 
-/* Those that share the memory of the first, and those with the least for their chunks. */
+/* The strategies that have the least memory of `standard`, which is the first. */
 static const char *const sharing[] = {
 	"standard", "revolve", "mixed", "disk-revolve", "async", "stream", "auto"};
 static const struct length_cut {

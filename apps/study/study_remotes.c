@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remotes: the steps of double's remote chunk: memory and time. Local chunks take the
- * least memory, sqrt(R S/A) steps: a peak of 2 sqrt(R S A) and a state.
+ * study_remotes.c: memory and time of `double` over the steps R of its remote chunk. With S bytes
+ * of state and A bytes of tape, local chunks of sqrt(R S/A) steps take the least memory: a peak of
+ * 2 sqrt(R S A) bytes and a state.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedules: what strategies do with 32 steps, drawn from their plans: step against
- * time, the states kept, transfers below. Nothing is timed: the same picture anywhere.
+ * study_schedules.c: drawings of the schedules of several strategies for 32 steps: step against
+ * time, kept states, transfers below. Nothing is timed, so that every machine draws the same.
  *
- * S = A = 1 MiB, f = r = 1 ms, b = 2 ms; a state takes 2 ms to the slow memory or back.
+ * A state and a tape have 1 MiB each; advance and record take 1 ms a step, backward 2 ms; a state
+ * takes 2 ms to slow memory or back.
  */
 #include <stdio.h>
 #include "base/fail.h"

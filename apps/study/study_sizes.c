@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sizes: peak of fast memory of store-all and of double over the size of the net, for
- * sequences of 128, 500 and 900 steps. Sweeps run once; their times are not looked at.
+ * study_sizes.c: peak of fast memory of store-all and of `double` over the size of the net, for
+ * sequences of 128, 500 and 900 steps. Sweeps run once, since their times do not count.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sparsity: activities from a fraction of a percent to a half, dense and sparse tapes,
- * all within the memory that store-all takes for a tenth of the steps in dense tapes:
- * when does storing do, when does recomputation, when does streaming?
+ * study_sparsity.c: which strategy is the fastest at which activity, with dense and with sparse
+ * tapes. Activities go from a fraction of a percent to a half; the budget is the memory that
+ * store-all takes for a tenth of the steps with dense tapes.
  *
- * Activity follows the scale of the weights; in the last two cases recurrent weights are
- * strong, and units set each other off in bursts.
+ * The scale of the weights sets the activity. In the last two cases recurrent weights are strong,
+ * so that units make each other spike in bursts.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stability: do weights stay the same, to the bit, over thousands of updates where every
- * sweep recomputes, goes to a file and loses records on the way? And how far is a gradient
- * in single precision from one in double, over sequences of up to a million steps?
+ * study_stability.c: two checks. The first trains with store-all and with sweeps that recompute,
+ * use a file and lose records, and compares the bits of the weights over thousands of updates.
+ * The second measures the distance of gradients in single and double precision over sequences of
+ * up to a million steps.
  *
- * Spikes of single and double precision part sooner or later, and so do their gradients:
- * the second question is asked of a net whose outputs are numbers (rnn, tanh).
+ * The second check takes a net whose outputs are numbers (rnn, tanh), because rounding sooner or
+ * later moves a spike, after which gradients of spiking nets differ by whole spikes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,10 +25,10 @@
 #define UNITS 32
 #define BATCH 8
 #define STEPS 200
-#define RATE 1e-3
-#define MEMORY ((uint64_t)4 << 20) /* of gradients to compare */
+#define RATE 1e-3		   /* learning rate */
+#define MEMORY ((uint64_t)4 << 20) /* budget of the sweeps whose gradients are compared */
 
-/* A training by hand: the tier is NULL for store-all. */
+/* One of the two trainings; the tier is NULL for store-all. */
 struct stability_training {
 	struct neap__one_batch one;
 	struct neap__optimizer optimizer;
@@ -38,7 +39,7 @@ struct stability_training {
 	double seconds;
 };
 
-/* Which request of the next sweep goes wrong: another one each time, in another way. */
+/* Chooses the request of the next sweep that fails, and how: differently for every update. */
 static void arm(struct neap__faults *faults, const struct neap_tier *tier, int64_t update)
 {
 	const struct neap__fault_counts so_far = neap__fault_counts(tier);
@@ -117,7 +118,7 @@ static int64_t differing(const struct neap_net *a, const struct neap_net *b)
 	return count;
 }
 
-/* Both trainings in step; a row each tenth of the updates. */
+/* Runs both trainings update by update; a row each tenth of the updates. */
 static int train(struct neap__study *study, struct stability_training *all,
 	struct stability_training *cut, struct neap__faults *faults, int64_t updates)
 {
@@ -170,7 +171,7 @@ static int updates(struct neap__study *study)
 	return rc;
 }
 
-/* The gradient of one sweep, as one list; *values is the caller's. */
+/* Sets *values to the gradient of one sweep as one list, which the caller frees. */
 static int gradient(double **values, int64_t *count, uint64_t *hash, double *seconds,
 	const struct neap__study *study, int64_t steps, enum neap_precision precision)
 {

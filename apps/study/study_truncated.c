@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truncated: what people do today, beside what fits into the same memory: the sequence is
- * cut into windows, and the gradient through the state stops at their borders. Its speed,
- * and how far its gradient is from the whole one.
+ * study_truncated.c: truncated backpropagation, which cuts the sequence into windows and stops the
+ * gradient at their borders, beside `auto` in the same memory: seconds of a pass, and the distance
+ * of the truncated gradient from the whole one.
  *
- * The truncated pass is the best that there is: it knows the loss of the whole sequence
- * and its own state is exact; the adjoint at the end of each window is the one at the turn,
- * where only what the readout passes on to all steps stands. Windows are whole blocks of 64.
+ * The truncated pass here is as good as one can be: the loss is that of the whole sequence and the
+ * state at the start of each window is exact. The adjoint at the end of each window is the one at
+ * the turn, which holds what the readout passes on to all steps. Windows are whole blocks of 64
+ * steps.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,7 +37,7 @@ static const struct truncated_task {
 };
 enum { TASKS = sizeof tasks / sizeof tasks[0] };
 
-/* A batch begun, and room for a window. */
+/* A batch, and memory for the state, the adjoints and the tapes of a window. */
 struct pass {
 	struct neap__one_batch one;
 	struct neap_net_sizes sizes;

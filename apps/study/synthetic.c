@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* synthetic.c: see synthetic.h. */
+/* synthetic.c: the step functions of a synthetic model, and its sweeps. */
 #include "study/synthetic.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define REPEATS_MOST 15
 
-/* A model at work. */
+/* A model and what its sweep has measured. */
 struct synthetic_work {
 	struct neap__synthetic model;
 	double turned; /* clock at the last turn */

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct neap__rule *const rules[] = {&neap__adam, &neap__adamw, &neap__sgd};
+static const struct neap__rule *const rules[] = {
+#define NEAP__X(rule) &rule,
+	NEAP__RULE_TABLE(NEAP__X)
+#undef NEAP__X
+};
 enum { RULES = sizeof rules / sizeof rules[0] };
 
 const char *neap_optimizer_name(int index)

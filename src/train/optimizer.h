@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h: rules that change parameters by their gradients; each is one file and one row in
- * optimizer.c. Arithmetic is in double for every precision and in the order of tensors and their
+ * optimizer.h: rules that change parameters by their gradients; each is one file and one line in
+ * NEAP__RULE_TABLE. Arithmetic is in double for every precision and in the order of tensors and their
  * elements, so the result is a function of parameters, gradients and update number alone.
  */
 #ifndef NEAP_TRAIN_OPTIMIZER_H
@@ -33,7 +33,12 @@ struct neap__rule {
 	void (*step)(const struct neap__rule_step *step);
 };
 
-extern const struct neap__rule neap__sgd, neap__adam, neap__adamw;
+/* X(rule), in the order of neap_optimizer_name. The rule neap__NAME stands in NAME.c. */
+#define NEAP__RULE_TABLE(X) X(neap__adam) X(neap__adamw) X(neap__sgd)
+
+#define NEAP__X(rule) extern const struct neap__rule rule;
+NEAP__RULE_TABLE(NEAP__X)
+#undef NEAP__X
 
 /* Finds a rule by name; NULL with a detail line where there is none. */
 NEAP_API const struct neap__rule *neap__rule_find(const char *name);
