@@ -6,6 +6,7 @@
 #ifndef NEAP_DATA_DATASET_H
 #define NEAP_DATA_DATASET_H
 
+#include "data/augment/sample_extent.h"
 #include <pthread.h>
 #include <stddef.h>
 #include <neap/data.h>
@@ -24,13 +25,6 @@ int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count);
 /* Makes room for `count` events by doubling and keeps what is there. 0 or -ENOMEM. */
 int neap__event_buffer_grow(struct neap__event_buffer *buffer, int64_t count);
 void neap__event_buffer_free(struct neap__event_buffer *buffer);
-
-/* Size of a sample that can be read in part. */
-struct neap__sample_extent {
-	int64_t count;	 /* events */
-	double duration; /* seconds; 0: unknown */
-	double last;	 /* time of the last event, where the duration is unknown */
-};
 
 struct neap__dataset_ops {
 	/* Fills in count, time, unit and duration; index is in range, the set's lock is held. */

@@ -6,7 +6,7 @@
 #ifndef NEAP_DATA_FRAME_H
 #define NEAP_DATA_FRAME_H
 
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "data/bins.h"
 #include "data/dataset.h"
 

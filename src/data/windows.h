@@ -4,7 +4,7 @@
 #ifndef NEAP_DATA_WINDOWS_H
 #define NEAP_DATA_WINDOWS_H
 
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "data/dataset.h"
 
 struct neap__windows_options {

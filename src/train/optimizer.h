@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * optimizer.h: rules that change parameters by their gradients; each is one file and one line in
- * NEAP__RULE_TABLE. Arithmetic is in double for every precision and in the order of tensors and their
- * elements, so the result is a function of parameters, gradients and update number alone.
+ * NEAP__RULE_TABLE. Arithmetic is in double for every precision and in the order of tensors and
+ * their elements, so the result is a function of parameters, gradients and update number alone.
  */
 #ifndef NEAP_TRAIN_OPTIMIZER_H
 #define NEAP_TRAIN_OPTIMIZER_H

@@ -2,7 +2,7 @@
 /* setup.c: opens and checks all that a run needs, before anything is written. */
 #include "train/trainer.h"
 #include "train/settings.h"
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "data/dataset.h"
 #include "base/fail.h"
 

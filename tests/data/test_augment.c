@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Augmentation: what becomes of small samples, and on what it may depend. */
 #include "spikes.h"
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "data/bins.h"
 
 enum { UNITS = 40, SAMPLES = 23 };

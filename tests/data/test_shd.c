@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files in the SHD layout: our own, those of other hands, and damaged ones. */
 #include "spikes.h"
-#include "data/h5.h"
+#include "data/formats/h5.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel_shift.c: channel shift: adds one random number of channels to all units of a sample.
  * Events that leave the range of channels are dropped. */
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"
 

@@ -6,7 +6,7 @@
  * collection "GCOL" {version 1, 3 unused, size}, then objects {number 2, uses 2,
  * 4 unused, size, bytes padded to 8}.
  */
-#include "data/h5.h"
+#include "data/formats/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_stretch.c: time stretch: multiplies all times of a sample and its length by one random
  * number. */
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"
 

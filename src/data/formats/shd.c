@@ -6,7 +6,7 @@
  * them neap writes /extra/duration, /extra/speaker_names and the attributes
  * `inputs` and `longest` of the root.
  */
-#include "data/shd.h"
+#include "data/formats/shd.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sys/child_trial.h"

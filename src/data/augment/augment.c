@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* augment.c: the table of kinds of augmentation, and their application in its order. */
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"
 

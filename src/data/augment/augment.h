@@ -5,10 +5,11 @@
  * sample, the event's time and unit) alone, so the order, the batch and the window in which the
  * event is read do not matter.
  */
-#ifndef NEAP_DATA_AUGMENT_H
-#define NEAP_DATA_AUGMENT_H
+#ifndef NEAP_DATA_AUGMENT_AUGMENT_H
+#define NEAP_DATA_AUGMENT_AUGMENT_H
 
-#include "data/dataset.h"
+#include <neap/data.h>
+#include "data/augment/sample_extent.h"
 
 /* What all samples of an epoch have in common. */
 struct neap__augment {

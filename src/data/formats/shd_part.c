@@ -5,7 +5,7 @@
  * ascend, so a part is found by bisection and read directly. A sample whose times do not ascend is
  * refused where it is too long to be read whole.
  */
-#include "data/shd.h"
+#include "data/formats/shd.h"
 #include "base/fail.h"
 
 #include <math.h>

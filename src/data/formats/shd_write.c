@@ -5,7 +5,7 @@
  * the disk is full, so space is reserved from the file system before HDF5 writes.
  */
 #include "data/dataset.h"
-#include "data/h5.h"
+#include "data/formats/h5.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "sys/atomic_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* h5.c: the lock around HDF5; opening files; reading numbers, attributes and names. */
-#include "data/h5.h"
+#include "data/formats/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shd.h: an open file in the layout of the Heidelberg Digits: what shd.c and shd_part.c share. */
-#ifndef NEAP_DATA_SHD_H
-#define NEAP_DATA_SHD_H
+#ifndef NEAP_DATA_FORMATS_SHD_H
+#define NEAP_DATA_FORMATS_SHD_H
 
 #include "data/dataset.h"
-#include "data/h5.h"
+#include "data/formats/h5.h"
 
 /* A duration beyond this (11 days) means a damaged file. */
 #define NEAP__LONGEST_SECONDS 1e6

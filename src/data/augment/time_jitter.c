@@ -5,7 +5,7 @@
  * back on average, since bins round down. The sample keeps its length; bins.c drops events that
  * leave it.
  */
-#include "data/augment.h"
+#include "data/augment/augment.h"
 #include "base/fail.h"
 #include "base/philox.h"
 

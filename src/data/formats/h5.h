@@ -4,8 +4,8 @@
  * standard error, and sizes that are checked before memory is allocated. Every call of HDF5 stands
  * between neap__h5_enter and neap__h5_leave.
  */
-#ifndef NEAP_DATA_H5_H
-#define NEAP_DATA_H5_H
+#ifndef NEAP_DATA_FORMATS_H5_H
+#define NEAP_DATA_FORMATS_H5_H
 
 #include <hdf5.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vlen_part.c: where a row of variable length lies in the file, and reading a range of it. */
-#include "data/h5.h"
+#include "data/formats/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
