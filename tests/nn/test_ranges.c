@@ -158,11 +158,22 @@ static struct neap_net_sizes begin(struct neap_net *net, const struct neap_batch
 	return sizes;
 }
 
+/* Cuts [0, steps) in `parts` random parts: part i is [cuts[i], cuts[i + 1]). */
+static void draw_cuts(int64_t *cuts, int64_t steps, int parts, uint64_t seed)
+{
+	cuts[0] = 0;
+	for (int i = 1; i <= parts; i++) {
+		int64_t step = 1 + (int64_t)neap__random_below(seed, NEAP__STREAM_TEST, 1,
+					   (uint64_t)i, (uint64_t)(2 * steps / parts));
+		cuts[i] = i == parts || cuts[i - 1] + step > steps ? steps : cuts[i - 1] + step;
+	}
+}
+
 /* Advances to the cuts, keeping the states there; from the last to the first records, reverses. */
 static struct outcome sweep_cut(
 	struct neap_net *net, const struct neap_batch *batch, uint64_t seed, int pieces)
 {
-	int64_t T = batch->steps, cuts[64], t, done;
+	int64_t cuts[64], t, done;
 	struct neap_net_sizes z = begin(net, batch);
 	unsigned char *states = room_for(z.state * (size_t)(pieces + 1)), *live = room_for(z.state);
 	unsigned char *adjoint = room_for(z.adjoint);
@@ -171,12 +182,7 @@ static struct outcome sweep_cut(
 	int64_t from[301];
 	struct outcome out = {.state = z.state, .bytes = room_for(z.state)};
 
-	cuts[0] = 0;
-	for (int i = 1; i <= pieces; i++) {
-		int64_t step = 1 + (int64_t)neap__random_below(seed, NEAP__STREAM_TEST, 1,
-					   (uint64_t)i, (uint64_t)(2 * T / pieces));
-		cuts[i] = i == pieces || cuts[i - 1] + step > T ? T : cuts[i - 1] + step;
-	}
+	draw_cuts(cuts, batch->steps, pieces, seed);
 	for (int i = 0; i < 300; i++)
 		tape[i] = NULL;
 	memset(states, 0, z.state);
