@@ -33,23 +33,23 @@ struct neap_span {
 /*
  * What a kind of tier provides; neap_tier_wrap makes a tier of it (other machines, devices,
  * fault injection). neap's own tiers fill the same struct. All calls for one `self` come from one
- * thread at a time, the one that runs the sweep. put and get return at once with a ticket;
- * wait delivers the request's answer exactly once. Up to 320 requests
- * are in flight. A get takes effect after the puts issued before it, and fails (NEAP_ELOST) where
- * the place does not hold a whole record of that tag: tags differ between sweeps. Calls that
- * return int answer 0 or a negative code; neap_detail_set says what went wrong. Optional slots may
- * be NULL; the brackets say what holds then.
+ * thread at a time, the one that runs the sweep. put and get return at once with a ticket; wait
+ * delivers the request's answer exactly once. Up to 320 requests are in flight. A get takes effect
+ * after the puts issued before it, and fails (NEAP_ELOST) where the place does not hold a whole
+ * record of that tag: tags differ between sweeps. Calls that return int answer 0 or a negative
+ * code; neap_detail_set says what went wrong. Optional slots may be NULL; the brackets say what
+ * holds then.
  */
 struct neap_tier_ops {
 	uint32_t size; /* sizeof(struct neap_tier_ops) */
-	/* Room for `places` records of at most `bytes` each; drops what was there. */
+	/* Makes room for `places` records of at most `bytes` each; drops what was there. */
 	int (*format)(void *self, uint64_t bytes, int64_t places, void *staging);
 	int (*put)(void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes,
 		int64_t *ticket);
 	int (*get)(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes,
 		int64_t *ticket);
 	int (*wait)(void *self, int64_t ticket);
-	/* Optional [nothing]: the place is free. */
+	/* Optional [nothing]: says that the record at the place is not needed any more. */
 	int (*forget)(void *self, int64_t place);
 	/* Optional [0]: bytes of tier 0 needed for records of `bytes`; see format. */
 	uint64_t (*staging)(void *self, uint64_t bytes);
@@ -77,16 +77,16 @@ struct neap_tier_ops {
 	int (*sync)(void *self);
 	int (*adopt)(void *self, uint64_t epoch);
 	/*
-	 * Optional [without end]: from now on what blocks gives up after so many seconds in
-	 * which nothing at all was moved; 0: never. A wait answers -ETIMEDOUT then: its
-	 * request is over, and its memory and spans are not touched any more.
+	 * Optional [waits have no limit]: from now on a wait ends once no byte was moved for
+	 * `seconds`; 0: never. It answers -ETIMEDOUT then: the request is over, and its memory
+	 * and spans are not touched any more.
 	 */
 	void (*set_patience)(void *self, double seconds);
 	/* Optional [0]: 1 while a request that was given up may still touch the staging. */
 	int (*holds_staging)(void *self);
 	/*
 	 * Optional [bytes]: bytes of the capacity that a record of `bytes` takes, with all that
-	 * the tier stores beside it. Called before format, too.
+	 * the tier stores beside it; never 0. Called before format, too.
 	 */
 	uint64_t (*footprint)(void *self, uint64_t bytes);
 	/*
@@ -173,22 +173,24 @@ NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, 
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
 
 /*
- * Waits (a wait for a request; those of format, sync and close for all) give up, the
- * request's with -ETIMEDOUT, once the tier has moved nothing for so many seconds: a disk
- * that hangs, a network file system whose server is away. One that is merely slow moves
- * something. After each request that is given up the next has half the time, until
- * something is moved again. What is given up is not touched any more, but `staging` may
- * be while neap_tier_holds_staging: it must stay mapped, with a tier that was closed for ever.
- * seconds 0 or infinite, as at first: no wait gives up. Within calls of the system that
- * the tier makes on the caller's thread (NEAP_IO=sync, preallocation, fsync) none can.
+ * Limits waits: for a request, and those of format, sync and close for all requests. A wait ends,
+ * for a request with -ETIMEDOUT, once the tier has moved no byte for `seconds`, as where a disk
+ * hangs or the server of a network file system is away; a slow tier moves some. After each request
+ * that is given up the next has half the time, until a byte is moved. The memory of a request that
+ * was given up is not touched any more. seconds 0 or infinite, as at first: no limit. Calls of the
+ * system that the tier makes on the caller's thread (NEAP_IO=sync, preallocation, fsync) have none.
  */
 NEAP_API void neap_tier_set_patience(struct neap_tier *tier, double seconds);
+/*
+ * 1 while requests that were given up may still touch the staging, which must stay mapped; for
+ * ever, where this is so when the tier is closed.
+ */
 NEAP_API int neap_tier_holds_staging(struct neap_tier *tier);
 
 /*
- * Records of tapes (neap_tier_ops): 1 where the tier's engine takes them; room for
- * `places` of at most `bytes`, after neap_tier_format, whose staging had so many
- * bytes (0: as neap_tier_describe says); sent and brought back.
+ * Records of tapes (neap_tier_ops). takes_tapes: 1 where the tier takes them. format_tapes: makes
+ * room for `places` records of at most `bytes`, after neap_tier_format, whose staging had
+ * `staging` bytes (0: as many as neap_tier_describe says).
  */
 NEAP_API int neap_tier_takes_tapes(const struct neap_tier *tier);
 NEAP_API int neap_tier_format_tapes(

@@ -113,11 +113,15 @@ int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
 		       (tier->tape_bytes == tapes.bytes && tier->tape_places >= tapes.places));
 }
 
+uint64_t neap__tier_footprint(const struct neap_tier *tier, uint64_t bytes)
+{
+	uint64_t taken = tier->ops.footprint ? tier->ops.footprint(tier->self, bytes) : bytes;
+	return taken ? taken : 1;
+}
+
 static uint64_t area(const struct neap_tier *tier, struct neap__records records)
 {
-	uint64_t each = tier->ops.footprint ? tier->ops.footprint(tier->self, records.bytes)
-					    : records.bytes;
-	return neap__sat_mul(each, (uint64_t)records.places);
+	return neap__sat_mul(neap__tier_footprint(tier, records.bytes), (uint64_t)records.places);
 }
 
 uint64_t neap__tier_needs(
@@ -205,8 +209,7 @@ void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier
 	spec->staging = least_staging(tier, bytes);
 	if (!tier->ops.footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
 		return;
-	uint64_t footprint = tier->ops.footprint(tier->self, bytes);
-	spec->capacity = neap__sat_mul(spec->capacity / footprint, bytes);
+	spec->capacity = neap__sat_mul(spec->capacity / neap__tier_footprint(tier, bytes), bytes);
 }
 
 void neap_tier_set_rates(

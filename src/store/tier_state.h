@@ -53,6 +53,8 @@ NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records 
  * share of the budget, or the least that works.
  */
 NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
+/* Bytes of the capacity that a record of `bytes` takes, at least 1. */
+uint64_t neap__tier_footprint(const struct neap_tier *tier, uint64_t bytes);
 /* neap_tier_format with staging whose bytes and mapping are known. */
 NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
 	const struct neap__staging *staging);
