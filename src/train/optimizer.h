@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimizer.h: rules that change parameters by their gradients; each is one file and one line in
+ * optimizer.h: rules that change parameters by their gradients; each is one file and one row in
  * NEAP__RULE_TABLE. Arithmetic is in double for every precision and in the order of tensors and
  * their elements, so the result is a function of parameters, gradients and update number alone.
  */
