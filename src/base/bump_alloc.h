@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include "base/checked.h"
 
-struct neap__pieces {
+struct neap__bump {
 	unsigned char *base;
 	uint64_t used;
 };
 
 /* The next piece, of count * size bytes, aligned to 64 bytes (a cache line) within the block. */
-static inline void *neap__piece(struct neap__pieces *from, uint64_t count, uint64_t size)
+static inline void *neap__bump_take(struct neap__bump *from, uint64_t count, uint64_t size)
 {
 	void *piece = from->base ? from->base + from->used : NULL;
 	from->used = neap__sat_add(from->used, neap__sat_mul(count, size));

@@ -11,14 +11,13 @@
 #define NEAP__DETAIL_BYTES 512 /* of a detail line, its end included; the rest is cut off */
 
 /* Sets the thread's detail line and returns `code`. */
-NEAP_API int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for -errno: the line ends in the system's text. */
-NEAP_API int neap__fail_errno(int err, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+int neap__fail_errno(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts a prefix ("train.h5: ") before the present detail line; returns code. */
-NEAP_API int neap__fail_in(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int neap__fail_in(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Forwards a negative answer. */
 #define NEAP_TRY(expression)                                                                       \

@@ -14,9 +14,9 @@ struct neap__text {
 };
 
 /* Adds text as printf would. 0, or text->error. */
-NEAP_API int neap__text_add(struct neap__text *text, const char *format, ...)
+int neap__text_add(struct neap__text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-NEAP_API void neap__text_free(struct neap__text *text);
+void neap__text_free(struct neap__text *text);
 
 /* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */
 #define NEAP__NAMES_TEXT 200

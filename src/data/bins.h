@@ -26,21 +26,21 @@ struct neap__bins {
 	size_t count_room;
 };
 
-NEAP_API void neap__bins_clear(struct neap__bins *bins);
+void neap__bins_clear(struct neap__bins *bins);
 /*
  * Adds one sample and sets its length in steps: to the end of its duration, or to its last spike;
  * at least 1, at most `steps` unless that is 0. 0, NEAP_EFORMAT for too many steps, or -ENOMEM.
  */
-NEAP_API int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs,
-	double dt, int64_t steps, int64_t *length);
+int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, int inputs, double dt,
+	int64_t steps, int64_t *length);
 /* Sets the length of a sample of `count` events, the last of them at `last` seconds. */
-NEAP_API int neap__bins_length(
+int neap__bins_length(
 	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *length);
 /* Adds steps [from, to) of a sample; events of other steps are left out. */
-NEAP_API int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events,
-	int inputs, double dt, int64_t from, int64_t to);
+int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
+	double dt, int64_t from, int64_t to);
 /* Bytes of the arrays that a batch consists of. */
-NEAP_API size_t neap__bins_bytes(const struct neap__bins *bins);
-NEAP_API void neap__bins_free(struct neap__bins *bins);
+size_t neap__bins_bytes(const struct neap__bins *bins);
+void neap__bins_free(struct neap__bins *bins);
 
 #endif

@@ -18,8 +18,8 @@ struct neap__concat {
 };
 
 /* Adds a recording. Each sample that it completes is written. 0 or a negative code. */
-NEAP_API int neap__concat_add(struct neap__concat *concat, const struct neap_events *events);
+int neap__concat_add(struct neap__concat *concat, const struct neap_events *events);
 /* Drops the unfinished sample and frees its memory. */
-NEAP_API void neap__concat_end(struct neap__concat *concat);
+void neap__concat_end(struct neap__concat *concat);
 
 #endif

@@ -67,17 +67,16 @@ struct neap__dataset_format {
 extern const struct neap__dataset_format neap__format_randman, neap__format_shd;
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
-NEAP_API int neap__dataset_read(
-	struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
+int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 
 /* ops->extent, after ops->prepare if asked for; ops->part. Both take the set's lock. */
-NEAP_API int neap__dataset_extent(
+int neap__dataset_extent(
 	struct neap_dataset *set, int64_t index, int prepare, struct neap__sample_extent *extent);
-NEAP_API int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to,
-	size_t most, struct neap__event_buffer *buffer);
+int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+	struct neap__event_buffer *buffer);
 
 /* Sorts by (time, unit). 0 or -ENOMEM. */
-NEAP_API int neap__events_sort(struct neap_events *events);
+int neap__events_sort(struct neap_events *events);
 
 void neap__names_free(char **names, int count);
 

@@ -18,12 +18,12 @@ struct neap__gammatone {
 };
 
 /* 0 or -ENOMEM. */
-NEAP_API int neap__gammatone_init(
+int neap__gammatone_init(
 	struct neap__gammatone *bank, int channels, double low, double high, double rate);
-NEAP_API void neap__gammatone_fini(struct neap__gammatone *bank);
+void neap__gammatone_fini(struct neap__gammatone *bank);
 /* Returns the centre of a channel in Hz. */
-NEAP_API double neap__gammatone_centre(int channel, int channels, double low, double high);
+double neap__gammatone_centre(int channel, int channels, double low, double high);
 /* Filters one sample; out[channels] gets the real parts, 0 dB at the centres. */
-NEAP_API void neap__gammatone_step(struct neap__gammatone *bank, float x, float *out);
+void neap__gammatone_step(struct neap__gammatone *bank, float x, float *out);
 
 #endif

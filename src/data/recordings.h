@@ -26,14 +26,14 @@ struct neap__recordings {
  * extended regular expressions on the file name whose group 1 is the name; NULL:
  * the folder a file is in, and no speakers. NEAP_EUSAGE, NEAP_EFORMAT or -errno.
  */
-NEAP_API int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
-	const char *label, const char *speaker);
+int neap__recordings_find(struct neap__recordings *recordings, const char *dir, const char *label,
+	const char *speaker);
 /* Sorts by class, speaker and path. */
 void neap__recordings_sort(struct neap__recordings *recordings);
-NEAP_API void neap__recordings_free(struct neap__recordings *recordings);
+void neap__recordings_free(struct neap__recordings *recordings);
 
 /* Reads a sound file, channels averaged; gives *samples, to be freed. 0, NEAP_EFORMAT or -ENOMEM.
  */
-NEAP_API int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path);
+int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path);
 
 #endif

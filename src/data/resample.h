@@ -14,7 +14,7 @@
  * Resamples n samples at rate `from` to *count = max(1, floor(n to / from)) samples at rate `to`,
  * at most 256 times as high. Gives *out, to be freed. 0, NEAP_EOVERFLOW, NEAP_EFORMAT or -ENOMEM.
  */
-NEAP_API int neap__resample(
+int neap__resample(
 	float **out, int64_t *count, const float *samples, int64_t n, double from, double to);
 
 #endif

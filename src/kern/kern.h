@@ -206,22 +206,21 @@ struct neap__kernels {
 /* pack.c: copies w[rows][n] into strips of columns: packed[strips][rows][strip], padded with zeros.
  */
 #define neap__pack NEAP_R(neap__pack)
-NEAP_API void neap__pack(real *packed, const real *w, int rows, int n, int strip);
+void neap__pack(real *packed, const real *w, int rows, int n, int strip);
 /* The same of rows [first, first + rows) of a packed matrix that has `all` rows. */
 #define neap__pack_part NEAP_R(neap__pack_part)
-NEAP_API void neap__pack_part(
-	real *packed, const real *w, int rows, int n, int strip, int first, int all);
+void neap__pack_part(real *packed, const real *w, int rows, int n, int strip, int first, int all);
 /* As neap__pack, of w turned: n rows of `rows` numbers. */
 #define neap__pack_turned NEAP_R(neap__pack_turned)
-NEAP_API void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip);
+void neap__pack_turned(real *packed, const real *w, int rows, int n, int strip);
 
 /* dispatch.c: the table of an instruction set that this machine has. */
 #define neap__kernels_get NEAP_R(neap__kernels_get)
-NEAP_API const struct neap__kernels *neap__kernels_get(enum neap__isa isa);
+const struct neap__kernels *neap__kernels_get(enum neap__isa isa);
 
 /* reference.c: the plain table. */
 #define neap__kernels_reference NEAP_R(neap__kernels_reference)
-NEAP_API extern const struct neap__kernels neap__kernels_reference;
+extern const struct neap__kernels neap__kernels_reference;
 
 /* vector.c, once an instruction set: overrides entries of a full table. */
 #define NEAP__DECLARE_VECTOR(isa) void NEAP_R(neap__vector_##isa)(struct neap__kernels * kernels);

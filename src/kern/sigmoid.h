@@ -9,8 +9,8 @@
 #define neap__tanhs NEAP_R(neap__tanhs)
 
 /* x = 1 / (1 + exp(-x)) */
-NEAP_API void neap__sigmoids(real *x, int n);
+void neap__sigmoids(real *x, int n);
 /* x = tanh x */
-NEAP_API void neap__tanhs(real *x, int n);
+void neap__tanhs(real *x, int n);
 
 #endif

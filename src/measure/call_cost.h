@@ -12,7 +12,7 @@
  * takes so long that a call does not count (2 ms), or no such sweep fits, call becomes 0 and
  * nothing else changes. Begins and ends the batch; gradients are undefined. 0 or a negative code.
  */
-NEAP_API int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
+int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, uint64_t memory);
 
 #endif

@@ -7,7 +7,7 @@
 #include <neap/sweep.h>
 
 /* The step functions and the sizes of the batch begun. `user` is the net. */
-NEAP_API void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net);
+void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net);
 
 /* Costs of a step: seconds; bytes of tape, in the fullest range seen and on average. */
 struct neap__costs {
@@ -25,7 +25,7 @@ struct neap__costs {
  * tape, backward, and logged and replayed. Begins and ends the batch; leaves weights alone and
  * gradients undefined. Takes at most `room` bytes for tapes, or one worst case.
  */
-NEAP_API int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
+int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
 	size_t room);
 

@@ -12,32 +12,30 @@ struct neap__tiers {
 };
 
 /* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */
-NEAP_API int neap__tiers_open(
-	struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
+int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
 /*
  * Sets the rates that planners see: those of settings->costs, else rates measured with records of
  * up to `bytes`, for `seconds` or a little more.
  */
-NEAP_API int neap__tiers_measure(struct neap__tiers *tiers,
-	const struct neap_sweep_settings *settings, uint64_t bytes, double seconds);
+int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	uint64_t bytes, double seconds);
 /*
  * Sets the transfer overhead that planners see: that of settings->costs, else an overhead measured
  * beside the first steps of a batch, which is begun and ended.
  */
-NEAP_API int neap__tiers_beside(struct neap__tiers *tiers,
-	const struct neap_sweep_settings *settings, struct neap_net *net,
-	const struct neap_batch *batch, const struct neap_objective *objective);
+int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_objective *objective);
 /*
  * Returns the share of a sweep's computation that its steps would have taken without transfers
  * beside them, by the planned transfer overhead; 0.5 at least.
  */
-NEAP_API double neap__undisturbed(const struct neap_sweep_stats *stats);
+double neap__undisturbed(const struct neap_sweep_stats *stats);
 /* Returns neap_sweep_options.patience for a sweep of so many steps of so many seconds. */
-NEAP_API double neap__patience(
-	const struct neap_sweep_settings *settings, int64_t steps, double advance);
-NEAP_API void neap__tiers_close(struct neap__tiers *tiers);
+double neap__patience(const struct neap_sweep_settings *settings, int64_t steps, double advance);
+void neap__tiers_close(struct neap__tiers *tiers);
 
 /* Returns the budget in bytes: settings->memory, or half of the free memory. */
-NEAP_API uint64_t neap__memory_budget(const struct neap_sweep_settings *settings);
+uint64_t neap__memory_budget(const struct neap_sweep_settings *settings);
 
 #endif

@@ -28,11 +28,10 @@ struct neap__sweep_pace {
 };
 
 /* Replaces the step functions in `ops` by its own, whose user is `pieces`. */
-NEAP_API void neap__sweep_pace_wrap(
-	struct neap__sweep_pace *pieces, struct neap_step_ops *ops, void *user);
+void neap__sweep_pace_wrap(struct neap__sweep_pace *pieces, struct neap_step_ops *ops, void *user);
 /* Before a run of so many steps. */
-NEAP_API void neap__sweep_pace_start(struct neap__sweep_pace *pieces, int64_t steps);
+void neap__sweep_pace_start(struct neap__sweep_pace *pieces, int64_t steps);
 /* After it: medians of the first and of the last tenth of the pieces. */
-NEAP_API void neap__sweep_pace_now(const struct neap__sweep_pace *pieces, struct neap_pace *pace);
+void neap__sweep_pace_now(const struct neap__sweep_pace *pieces, struct neap_pace *pace);
 
 #endif

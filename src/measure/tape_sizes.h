@@ -16,14 +16,13 @@ struct neap__tape_sizes {
 };
 
 /* Room for `steps` steps, all zero. */
-NEAP_API int neap__tape_sizes_make(struct neap__tape_sizes *tapes, int64_t steps);
-NEAP_API void neap__tape_sizes_free(struct neap__tape_sizes *tapes);
+int neap__tape_sizes_make(struct neap__tape_sizes *tapes, int64_t steps);
+void neap__tape_sizes_free(struct neap__tape_sizes *tapes);
 
 /* Adds what a record call over [t0, t1) wrote. */
-NEAP_API void neap__tape_sizes_add(
-	struct neap__tape_sizes *tapes, int64_t t0, int64_t t1, size_t bytes);
+void neap__tape_sizes_add(struct neap__tape_sizes *tapes, int64_t t0, int64_t t1, size_t bytes);
 
 /* Largest mean bytes a step over `window` steps, of whole blocks; 0 steps: 0. */
-NEAP_API double neap__tape_sizes_worst(const struct neap__tape_sizes *tapes, int64_t window);
+double neap__tape_sizes_worst(const struct neap__tape_sizes *tapes, int64_t window);
 
 #endif

@@ -134,11 +134,11 @@ int neap__net_layout(struct neap_net *net)
 }
 
 static void take_lists(const struct neap_net *net, struct neap__group *group,
-	struct neap__pieces *from, int parity, int samples)
+	struct neap__bump *from, int parity, int samples)
 {
 	size_t lists = (size_t)samples * net->nlayers;
-	struct neap__list *spikes = neap__piece(from, lists, sizeof *spikes);
-	struct neap__list *near = neap__piece(from, lists, sizeof *near);
+	struct neap__list *spikes = neap__bump_take(from, lists, sizeof *spikes);
+	struct neap__list *near = neap__bump_take(from, lists, sizeof *near);
 
 	group->spike_lists[parity] = spikes;
 	group->support_lists[parity] = near;
@@ -146,17 +146,18 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 		const struct neap__layer *layer = &net->layers[l];
 		uint16_t *shared = NULL;
 		if (!layer->keeps_support) /* only the present step uses it: one for all samples */
-			shared = neap__piece(from, layer->n + NEAP__SPARE, sizeof *shared);
+			shared = neap__bump_take(from, layer->n + NEAP__SPARE, sizeof *shared);
 		for (int s = 0; s < samples; s++) {
 			struct neap__list a = {0}, b = {0};
-			a.id = a.room = neap__piece(from, layer->n + NEAP__SPARE, sizeof *a.room);
+			a.id = a.room =
+				neap__bump_take(from, layer->n + NEAP__SPARE, sizeof *a.room);
 			if (layer->outputs != NEAP__OUTPUT_SPIKES)
-				a.value_room = neap__piece(from, layer->n, net->ops->real);
-			b.id = b.room =
-				shared ? shared
-				: layer->keeps_support
-					? neap__piece(from, layer->n + NEAP__SPARE, sizeof *b.room)
-					: NULL;
+				a.value_room = neap__bump_take(from, layer->n, net->ops->real);
+			b.id = b.room = shared ? shared
+					: layer->keeps_support
+						? neap__bump_take(from, layer->n + NEAP__SPARE,
+							  sizeof *b.room)
+						: NULL;
 			if (from->base) {
 				spikes[(size_t)s * net->nlayers + l] = a;
 				near[(size_t)s * net->nlayers + l] = b;
@@ -167,7 +168,7 @@ static void take_lists(const struct neap_net *net, struct neap__group *group,
 
 /* Takes what a layer's tapes are read into. */
 static void take_views(const struct neap_net *net, struct neap__group *group,
-	struct neap__pieces *from, int l, int samples)
+	struct neap__bump *from, int l, int samples)
 {
 	const struct neap__layer *layer = &net->layers[l];
 	uint64_t n = (uint64_t)layer->n;
@@ -175,47 +176,48 @@ static void take_views(const struct neap_net *net, struct neap__group *group,
 	for (int s = 0; s < samples; s++) {
 		struct neap__view view = {0};
 		for (int i = 0; i < 3 && !layer->cell->readout; i++) {
-			view.ids[i] = neap__piece(from, n + NEAP__SPARE, sizeof *view.ids[i]);
-			view.numbers[i] = neap__piece(from, n + NEAP__SPARE, net->ops->real);
+			view.ids[i] = neap__bump_take(from, n + NEAP__SPARE, sizeof *view.ids[i]);
+			view.numbers[i] = neap__bump_take(from, n + NEAP__SPARE, net->ops->real);
 		}
 		if (from->base)
 			group->views[(size_t)l * samples + s] = view;
 	}
 }
 
-static void take_group(const struct neap_net *net, struct neap__group *group,
-	struct neap__pieces *from, int samples)
+static void take_group(
+	const struct neap_net *net, struct neap__group *group, struct neap__bump *from, int samples)
 {
 	size_t bytes = net->ops->real;
 
-	group->spikes = neap__piece(from, net->hidden, sizeof *group->spikes);
-	group->z = neap__piece(from, net->options.classes, sizeof *group->z);
-	group->dz = neap__piece(from, net->options.classes, sizeof *group->dz);
+	group->spikes = neap__bump_take(from, net->hidden, sizeof *group->spikes);
+	group->z = neap__bump_take(from, net->options.classes, sizeof *group->z);
+	group->dz = neap__bump_take(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)
-		group->scratch[i] = neap__piece(from, 1, net->row_bytes + NEAP__SPARE * bytes);
-	group->sums = neap__piece(from, samples, net->row_bytes);
-	group->at = neap__piece(from, samples, sizeof *group->at);
+		group->scratch[i] = neap__bump_take(from, 1, net->row_bytes + NEAP__SPARE * bytes);
+	group->sums = neap__bump_take(from, samples, net->row_bytes);
+	group->at = neap__bump_take(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
-	group->sample_rows = neap__piece(from, samples, sizeof(struct neap__sample_rows));
-	group->views = neap__piece(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
+	group->sample_rows = neap__bump_take(from, samples, sizeof(struct neap__sample_rows));
+	group->views =
+		neap__bump_take(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)
 		take_views(net, group, from, l, samples);
 	group->replay = net->has_log ? neap__replay_take(net, from, samples) : NULL;
 	uint64_t dropping = net->can_drop ? (uint64_t)samples : 0;
-	group->mask.passes = neap__piece(from, dropping, (uint64_t)net->hidden);
-	group->mask.ids = neap__piece(from, dropping * net->widest, sizeof *group->mask.ids);
-	group->mask.values = neap__piece(from, dropping, net->row_bytes);
+	group->mask.passes = neap__bump_take(from, dropping, (uint64_t)net->hidden);
+	group->mask.ids = neap__bump_take(from, dropping * net->widest, sizeof *group->mask.ids);
+	group->mask.values = neap__bump_take(from, dropping, net->row_bytes);
 	group->room = samples;
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);
 }
 
 static void take_grads(
-	const struct neap_net *net, struct neap__grads *grads, struct neap__pieces *from)
+	const struct neap_net *net, struct neap__grads *grads, struct neap__bump *from)
 {
-	grads->part = neap__piece(from, net->elements, net->ops->real);
-	grads->total = neap__piece(from, net->elements, sizeof *grads->total);
-	grads->dirty = neap__piece(from, net->rows, 1);
+	grads->part = neap__bump_take(from, net->elements, net->ops->real);
+	grads->total = neap__bump_take(from, net->elements, sizeof *grads->total);
+	grads->dirty = neap__bump_take(from, net->rows, 1);
 }
 
 void neap__grads_free(struct neap__grads *grads)
@@ -227,14 +229,14 @@ void neap__grads_free(struct neap__grads *grads)
 int neap__grads_make(struct neap_net *net, struct neap__grads *grads)
 {
 	struct neap__grads measured;
-	struct neap__pieces pieces = {0};
+	struct neap__bump pieces = {0};
 
 	take_grads(net, &measured, &pieces);
 	void *memory = pieces.used <= PTRDIFF_MAX ? aligned_alloc(64, pieces.used) : NULL;
 	if (!memory)
 		return neap__fail_errno(
 			ENOMEM, "%llu bytes for gradients", (unsigned long long)pieces.used);
-	pieces = (struct neap__pieces){memory, 0};
+	pieces = (struct neap__bump){memory, 0};
 	*grads = (struct neap__grads){.memory = memory};
 	take_grads(net, grads, &pieces);
 	return 0;
@@ -249,7 +251,7 @@ void neap__group_free(struct neap__group *group)
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
 {
 	struct neap__group measured;
-	struct neap__pieces pieces = {0};
+	struct neap__bump pieces = {0};
 
 	take_group(net, &measured, &pieces, samples);
 	if (pieces.used > PTRDIFF_MAX)
@@ -261,7 +263,7 @@ int neap__group_make(struct neap_net *net, struct neap__group *group, int sample
 			(unsigned long long)pieces.used, samples);
 	memset(memory, 0, pieces.used);
 	net->group_memory = pieces.used;
-	pieces = (struct neap__pieces){memory, 0};
+	pieces = (struct neap__bump){memory, 0};
 	*group = (struct neap__group){.memory = memory};
 	take_group(net, group, &pieces, samples);
 	return 0;

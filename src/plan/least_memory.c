@@ -31,7 +31,7 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (problem->chain.steps == 0)
 		return 0;
 	if (problem->chain.stages)
-		return problem->chain.steps > NEAP__TWOTABLE_STAGES
+		return problem->chain.steps > NEAP__CHAIN_TABLE_STAGES
 			       ? neap__long_chain_least(&problem->chain)
 			       : neap__stages_least(problem);
 	if (problem->chain.steps == 1)

@@ -35,8 +35,8 @@ struct neap__fault_counts {
 };
 
 /* Takes `inner`. `faults` is borrowed and read at every call. */
-NEAP_API int neap__fault_open(
+int neap__fault_open(
 	struct neap_tier **tier, struct neap_tier *inner, const struct neap__faults *faults);
-NEAP_API struct neap__fault_counts neap__fault_counts(const struct neap_tier *tier);
+struct neap__fault_counts neap__fault_counts(const struct neap_tier *tier);
 
 #endif

@@ -25,32 +25,31 @@
 struct neap__journal;
 
 /* Opens the journal of an existing directory; in_memory: which may lie in memory. */
-NEAP_API int neap__journal_open(struct neap__journal **journal, const char *dir, int in_memory);
+int neap__journal_open(struct neap__journal **journal, const char *dir, int in_memory);
 /* The file stays, unless it holds no commit. journal may be NULL. */
-NEAP_API void neap__journal_close(struct neap__journal *journal);
+void neap__journal_close(struct neap__journal *journal);
 /* Removes the file and closes the journal. */
-NEAP_API void neap__journal_remove(struct neap__journal *journal);
+void neap__journal_remove(struct neap__journal *journal);
 
 /* The subject of the commits, owned by the journal; NULL: there are none. */
-NEAP_API const void *neap__journal_subject(const struct neap__journal *journal, size_t *bytes);
+const void *neap__journal_subject(const struct neap__journal *journal, size_t *bytes);
 /* Drops all commits; later ones have at most `most` bytes, padding excluded. */
-NEAP_API int neap__journal_begin(
+int neap__journal_begin(
 	struct neap__journal *journal, const void *subject, size_t bytes, uint64_t most);
 
 /* Where one of these fails, the commit is lost and the one before stays the last. */
-NEAP_API int neap__journal_commit_begin(struct neap__journal *journal);
-NEAP_API int neap__journal_write(struct neap__journal *journal, const void *from, size_t bytes);
+int neap__journal_commit_begin(struct neap__journal *journal);
+int neap__journal_write(struct neap__journal *journal, const void *from, size_t bytes);
 /* Writes whole pages, which begin at the address of a page. */
-NEAP_API int neap__journal_write_pages(
-	struct neap__journal *journal, const void *from, size_t bytes);
-NEAP_API int neap__journal_commit_end(struct neap__journal *journal);
+int neap__journal_write_pages(struct neap__journal *journal, const void *from, size_t bytes);
+int neap__journal_commit_end(struct neap__journal *journal);
 
 /* Finds the newest commit that is whole, to read it from its start. 1, or 0: there is none. */
-NEAP_API int neap__journal_load(struct neap__journal *journal);
-NEAP_API int neap__journal_read(struct neap__journal *journal, void *into, size_t bytes);
-NEAP_API int neap__journal_read_pages(struct neap__journal *journal, void *into, size_t bytes);
+int neap__journal_load(struct neap__journal *journal);
+int neap__journal_read(struct neap__journal *journal, void *into, size_t bytes);
+int neap__journal_read_pages(struct neap__journal *journal, void *into, size_t bytes);
 
 /* Continues a hash of bytes. */
-NEAP_API uint64_t neap__journal_hash(uint64_t before, const void *bytes, size_t count);
+uint64_t neap__journal_hash(uint64_t before, const void *bytes, size_t count);
 
 #endif

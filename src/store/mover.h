@@ -54,6 +54,6 @@ void neap__mover_forget(struct neap__mover *mover, int64_t place);
 void neap__mover_free(struct neap__mover *mover, void (*after)(void *arg), void *arg);
 
 /* Movers of this process that were freed and still wait for pieces that hang. For tests. */
-NEAP_API int neap__movers_left(void);
+int neap__movers_left(void);
 
 #endif

@@ -29,11 +29,11 @@ struct neap__stripe {
  * Opens a file in each directory of "DIR[+DIR...]", kept under `name` or, where that is
  * NULL, unnamed; flags as of neap__scratch_open.
  */
-NEAP_API int neap__stripes_open(
+int neap__stripes_open(
 	struct neap__stripes *stripes, const char *list, const char *name, unsigned flags);
 /* Reserves `bytes` over all files. */
-NEAP_API int neap__stripes_reserve(struct neap__stripes *stripes, uint64_t bytes);
-NEAP_API struct neap__stripe neap__stripe_at(const struct neap__stripes *stripes, uint64_t at);
-NEAP_API void neap__stripes_close(struct neap__stripes *stripes);
+int neap__stripes_reserve(struct neap__stripes *stripes, uint64_t bytes);
+struct neap__stripe neap__stripe_at(const struct neap__stripes *stripes, uint64_t at);
+void neap__stripes_close(struct neap__stripes *stripes);
 
 #endif

@@ -45,35 +45,35 @@ struct neap__records {
 };
 
 /* 1 when the last format still serves for such records and this staging. */
-NEAP_API int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
+int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
 	struct neap__records tapes, const struct neap__staging *staging);
 #define NEAP__STAGING_SHARE 32 /* staging beyond the least takes 1 / 32 of a budget at most */
 /*
  * Bytes of staging for records of `bytes` out of a budget: what makes the tier fastest, up to that
  * share of the budget, or the least that works.
  */
-NEAP_API uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
+uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64_t budget);
 /* Bytes of the capacity that a record of `bytes` takes, at least 1. */
 uint64_t neap__tier_footprint(const struct neap_tier *tier, uint64_t bytes);
 /* neap_tier_format with staging whose bytes and mapping are known. */
-NEAP_API int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
+int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
 	const struct neap__staging *staging);
 /* Bytes of the capacity that such records take. Saturates. */
-NEAP_API uint64_t neap__tier_needs(
+uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
 
 /* neap_tier_ops.cancel: 1 if the request was not begun and its ticket is gone. */
-NEAP_API int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
+int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
 
 /* neap_tier_ops.cached. */
-NEAP_API int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);
+int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes);
 
 /* neap_tier_ops.sync and adopt; nothing where the engine has none. */
-NEAP_API int neap__tier_sync(struct neap_tier *tier);
-NEAP_API int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch);
+int neap__tier_sync(struct neap_tier *tier);
+int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch);
 
 /* tapes: of a record of tapes, else of a state's. */
-NEAP_API int neap__tier_poke(
+int neap__tier_poke(
 	struct neap_tier *tier, int tapes, int64_t place, uint64_t offset, unsigned mask);
 
 #endif

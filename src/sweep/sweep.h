@@ -12,10 +12,10 @@ int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **sched
  * For tests: makes a sweep over the schedule that `open` opens anew for each run; peak and arena
  * come from neap_verify.
  */
-NEAP_API int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops,
-	void *user, const struct neap_sweep_options *options,
+int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
+	const struct neap_sweep_options *options,
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user);
 /* For tests: fills the arena, and what is freed in it, with 0xAA; a run checks what is outside. */
-NEAP_API void neap__sweep_poison(struct neap_sweep *sweep, int on);
+void neap__sweep_poison(struct neap_sweep *sweep, int on);
 
 #endif

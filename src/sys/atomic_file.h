@@ -12,20 +12,19 @@
 struct neap__atomic_file;
 
 /* Begins a file that will be called `path`. The detail line names the path on failure. */
-NEAP_API int neap__atomic_file_open(struct neap__atomic_file **out, const char *path);
-NEAP_API int neap__atomic_file_write(
-	struct neap__atomic_file *file, const void *data, size_t bytes);
+int neap__atomic_file_open(struct neap__atomic_file **out, const char *path);
+int neap__atomic_file_write(struct neap__atomic_file *file, const void *data, size_t bytes);
 /* The name of the file beside, for libraries that write it by name; commit follows. */
-NEAP_API const char *neap__atomic_file_name(const struct neap__atomic_file *file);
+const char *neap__atomic_file_name(const struct neap__atomic_file *file);
 /* fsync, rename, fsync of the directory; frees `file` in any case. */
-NEAP_API int neap__atomic_file_commit(struct neap__atomic_file *file);
+int neap__atomic_file_commit(struct neap__atomic_file *file);
 /* Removes what was written; frees `file`. NULL is fine. */
-NEAP_API void neap__atomic_file_abort(struct neap__atomic_file *file);
+void neap__atomic_file_abort(struct neap__atomic_file *file);
 
 /* Writes a whole file from a buffer. */
-NEAP_API int neap__write_file(const char *path, const void *data, size_t bytes);
+int neap__write_file(const char *path, const void *data, size_t bytes);
 
 /* The whole of a regular file of at most `limit` bytes, zero-terminated. Free *data. */
-NEAP_API int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit);
+int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit);
 
 #endif

@@ -12,6 +12,6 @@
  * Runs fn(arg) in a child process for at most `seconds`; its effects on memory are lost. 0 when fn
  * returned, or no child process could be made, else the signal that ended the child.
  */
-NEAP_API int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds);
+int neap__child_trial(void (*fn)(void *arg), void *arg, unsigned seconds);
 
 #endif

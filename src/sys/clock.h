@@ -7,12 +7,12 @@
 #include <neap/status.h>
 
 /* Seconds of the monotonic clock, which counts from some moment in the past. */
-NEAP_API double neap__seconds(void);
+double neap__seconds(void);
 /* Processor seconds of this process, all threads. */
-NEAP_API double neap__cpu_seconds(void);
+double neap__cpu_seconds(void);
 /* Sleeps for `seconds` at least; signals do not end it. */
-NEAP_API void neap__sleep(double seconds);
+void neap__sleep(double seconds);
 /* A random number that is not 0, to tell runs apart; no result may depend on it. */
-NEAP_API uint64_t neap__unique(void);
+uint64_t neap__unique(void);
 
 #endif

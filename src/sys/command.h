@@ -11,6 +11,6 @@
  * output, ended with 0. Its exit status, or -ENOENT where there is no such program, or
  * another -errno.
  */
-NEAP_API int neap__command(const char *const *argv, char *out, size_t size);
+int neap__command(const char *const *argv, char *out, size_t size);
 
 #endif

@@ -6,12 +6,12 @@
 #include <neap/status.h>
 
 /* The processor that the calling thread runs on; a negative number where none can be told. */
-NEAP_API int neap__processor(void);
+int neap__processor(void);
 
 /*
  * Moves the calling thread off `processor`, where it may run on another one. Afterwards the thread
  * may run on all of them again.
  */
-NEAP_API void neap__cpu_spread(int processor);
+void neap__cpu_spread(int processor);
 
 #endif

@@ -66,21 +66,19 @@ struct neap__io_engine {
 };
 
 /* The name of a row of the table, fastest first; NULL beyond its end. */
-NEAP_API const char *neap__io_engine_name(int row);
+const char *neap__io_engine_name(int row);
 /*
  * Opens the engine that NEAP_IO names, else the first of the table that works here.
  * NEAP_EUSAGE where NEAP_IO names none, or one that does not work here.
  */
-NEAP_API int neap__io_engine_open(struct neap__io_engine *engine, int depth);
-NEAP_API void neap__io_engine_start(
-	struct neap__io_engine *engine, struct neap__io_request *request);
+int neap__io_engine_open(struct neap__io_engine *engine, int depth);
+void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *request);
 /* NULL: none is in flight, or none was finished within so many seconds. */
-NEAP_API struct neap__io_request *neap__io_engine_finish(
-	struct neap__io_engine *engine, double seconds);
-NEAP_API void neap__io_engine_attach(
+struct neap__io_request *neap__io_engine_finish(struct neap__io_engine *engine, double seconds);
+void neap__io_engine_attach(
 	struct neap__io_engine *engine, const struct neap__scratch *files, int count);
-NEAP_API void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes);
-NEAP_API void neap__io_engine_close(struct neap__io_engine *engine);
+void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes);
+void neap__io_engine_close(struct neap__io_engine *engine);
 
 /* For engines: makes the transfer on the calling thread and sets the answer. */
 void neap__io_request_now(struct neap__io_request *request);

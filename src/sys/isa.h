@@ -9,15 +9,15 @@
 enum neap__isa { NEAP__ISA_PLAIN, NEAP__ISA_AVX2, NEAP__ISA_AVX512, NEAP__ISAS };
 
 /* "plain", "avx2", "avx512" */
-NEAP_API const char *neap__isa_name(enum neap__isa isa);
+const char *neap__isa_name(enum neap__isa isa);
 
 /* 1 if this machine has it. */
-NEAP_API int neap__isa_works(enum neap__isa isa);
+int neap__isa_works(enum neap__isa isa);
 
 /*
  * *isa becomes the one that NEAP_ISA names, else the widest that works here. NEAP_EUSAGE where
  * NEAP_ISA names none, or one that this machine lacks.
  */
-NEAP_API int neap__isa_choose(enum neap__isa *isa);
+int neap__isa_choose(enum neap__isa *isa);
 
 #endif

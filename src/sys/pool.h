@@ -12,13 +12,13 @@
 struct neap__thread_pool;
 
 /* threads >= 1 counts the caller's thread, which works too. */
-NEAP_API int neap__thread_pool_create(struct neap__thread_pool **pool, int threads);
-NEAP_API void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
+int neap__thread_pool_create(struct neap__thread_pool **pool, int threads);
+void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 	void (*fn)(void *arg, int item, int thread), void *arg);
-NEAP_API int neap__thread_pool_threads(const struct neap__thread_pool *pool);
-NEAP_API void neap__thread_pool_free(struct neap__thread_pool *pool);
+int neap__thread_pool_threads(const struct neap__thread_pool *pool);
+void neap__thread_pool_free(struct neap__thread_pool *pool);
 
 /* Processors this process may run on. */
-NEAP_API int neap__processors(void);
+int neap__processors(void);
 
 #endif

@@ -35,41 +35,40 @@ struct neap__scratch {
  * Opens one in directory `path`, or beside the existing file `path`. Refusals
  * (missing, in memory, no O_DIRECT) leave a detail line that says what to change.
  */
-NEAP_API int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags);
+int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned flags);
 /* 1 if there is something of that name. */
-NEAP_API int neap__scratch_exists(const char *path);
+int neap__scratch_exists(const char *path);
 /*
  * The same under `name` in the directory: 0600, one process at a time, no link is
  * followed. A file that is there must be the user's and begin with our header; its
  * bytes are as they were left.
  */
-NEAP_API int neap__scratch_open_kept(
+int neap__scratch_open_kept(
 	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags);
 /* Flushes the file to the disk. */
-NEAP_API int neap__scratch_sync(struct neap__scratch *scratch);
+int neap__scratch_sync(struct neap__scratch *scratch);
 /*
  * Waits until the file system of a directory has done what it delayed: blocks of removed files
  * are discarded after its next commit, and the disk is busy meanwhile. For measurements.
  */
-NEAP_API int neap__scratch_settle(const char *directory);
+int neap__scratch_settle(const char *directory);
 /* Removes the name of a kept file, which goes when it is closed. */
-NEAP_API void neap__scratch_remove(struct neap__scratch *scratch);
+void neap__scratch_remove(struct neap__scratch *scratch);
 /*
  * Makes the file exactly `bytes` long, header included, and reserves its blocks where the file
  * system can. A kept file that is longer stays so.
  */
-NEAP_API int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes);
+int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes);
 /* Whole transfers. NEAP_ESHORT where the file ends early. */
-NEAP_API int neap__scratch_write(
+int neap__scratch_write(
 	struct neap__scratch *scratch, const void *from, size_t bytes, uint64_t offset);
-NEAP_API int neap__scratch_read(
-	struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset);
+int neap__scratch_read(struct neap__scratch *scratch, void *into, size_t bytes, uint64_t offset);
 /* Sets the detail line of a failed transfer on the calling thread; returns `code`. */
-NEAP_API int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code);
-NEAP_API int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
+int neap__scratch_explain(const struct neap__scratch *scratch, int write, int code);
+int neap__scratch_truncate(struct neap__scratch *scratch, uint64_t bytes);
 /* Bytes of it that are in the page cache. */
-NEAP_API int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes);
-NEAP_API void neap__scratch_close(struct neap__scratch *scratch);
+int neap__scratch_cached(const struct neap__scratch *scratch, uint64_t *bytes);
+void neap__scratch_close(struct neap__scratch *scratch);
 
 /* Within sys: the directory that a path means; the file system of an open file, and O_DIRECT. */
 int neap__scratch_directory(char **directory, const char *path);

@@ -22,6 +22,6 @@ struct neap__stall_injection {
 };
 
 /* Engines that do not block take this when they are opened; it must outlive them. */
-NEAP_API extern struct neap__stall_injection *neap__io_engine_stalls;
+extern struct neap__stall_injection *neap__io_engine_stalls;
 
 #endif

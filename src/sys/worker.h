@@ -21,18 +21,17 @@ struct neap__job {
 struct neap__worker;
 
 /* At most `depth` (1..65535) jobs posted and not waited for. run answers 0 or a negative code. */
-NEAP_API int neap__worker_create(struct neap__worker **worker, int depth,
+int neap__worker_create(struct neap__worker **worker, int depth,
 	int (*run)(void *self, const struct neap__job *job), void *self);
 /* Copies the job; returns at once. -EAGAIN when `depth` jobs were not waited for. */
-NEAP_API int neap__worker_post(
-	struct neap__worker *worker, const struct neap__job *job, int64_t *ticket);
+int neap__worker_post(struct neap__worker *worker, const struct neap__job *job, int64_t *ticket);
 /* Blocks until the job is done; its answer. NEAP_EUSAGE: no such ticket. */
-NEAP_API int neap__worker_wait(struct neap__worker *worker, int64_t ticket);
+int neap__worker_wait(struct neap__worker *worker, int64_t ticket);
 /* When the job waited for last was begun and done, in seconds of sys/clock.h. */
-NEAP_API void neap__worker_times(const struct neap__worker *worker, double *start, double *end);
+void neap__worker_times(const struct neap__worker *worker, double *start, double *end);
 /* Blocks until every posted job is done; their answers stay to be waited for. */
-NEAP_API void neap__worker_idle(struct neap__worker *worker);
+void neap__worker_idle(struct neap__worker *worker);
 /* Runs what was posted, then ends the thread. NULL is fine. */
-NEAP_API void neap__worker_free(struct neap__worker *worker);
+void neap__worker_free(struct neap__worker *worker);
 
 #endif

@@ -15,7 +15,7 @@ int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
 	void *user, int64_t total);
 
 /* Sets the 95% score interval of the share k / n of successes (Wilson 1927). */
-NEAP_API void neap__wilson(double *low, double *high, int64_t k, int64_t n);
+void neap__wilson(double *low, double *high, int64_t k, int64_t n);
 
 /* Returns a batch of a data set with fewer channels as one of the net's; fills `into`. */
 const struct neap_batch *neap__widen(

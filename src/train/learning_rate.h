@@ -14,13 +14,13 @@ struct neap__learning_rate {
 };
 
 /* Finds a schedule by name; NULL with a detail line where there is none. */
-NEAP_API const struct neap__learning_rate *neap__learning_rate_find(const char *name);
+const struct neap__learning_rate *neap__learning_rate_find(const char *name);
 
 /*
  * Returns the rate of update `update` (0 is the first) of `total`. It rises linearly over the first
  * `warmup` updates, reaches `base` with the last of them, and follows the schedule afterwards.
  */
-NEAP_API double neap__learning_rate_at(const struct neap__learning_rate *schedule, double base,
+double neap__learning_rate_at(const struct neap__learning_rate *schedule, double base,
 	int64_t warmup, int64_t update, int64_t total);
 
 #endif

@@ -41,7 +41,7 @@ NEAP__RULE_TABLE(NEAP__X)
 #undef NEAP__X
 
 /* Finds a rule by name; NULL with a detail line where there is none. */
-NEAP_API const struct neap__rule *neap__rule_find(const char *name);
+const struct neap__rule *neap__rule_find(const char *name);
 
 /* Moments of every tensor of a net, zero to begin with. */
 struct neap__optimizer {
@@ -51,19 +51,19 @@ struct neap__optimizer {
 	double *(*moment)[NEAP__MOMENTS_MAX]; /* [tensors][moments], each [count] */
 	uint64_t bytes;
 };
-NEAP_API int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
 	const struct neap__rule_settings *settings, const struct neap_net *net);
-NEAP_API void neap__optimizer_fini(struct neap__optimizer *optimizer);
+void neap__optimizer_fini(struct neap__optimizer *optimizer);
 
 /* Updates all parameters; `update` counts from 1. Returns 1, or 0 where one is no longer finite. */
-NEAP_API int neap__optimizer_step(
+int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
 
 /*
  * Returns the Euclidean norm of all gradients and, where that is above `limit` > 0, scales them
  * down to the limit (Pascanu, Mikolov, Bengio 2013). A norm of NaN or infinity scales nothing.
  */
-NEAP_API double neap__clip(const struct neap_net *net, double limit);
+double neap__clip(const struct neap_net *net, double limit);
 
 /* An element of a tensor, whatever its precision. */
 static inline double neap__element(const void *data, enum neap_precision precision, int64_t i)

@@ -37,8 +37,8 @@ enum neap__dtype {
 #undef NEAP__X
 		NEAP__DTYPES
 };
-NEAP_API size_t neap__dtype_bytes(enum neap__dtype dtype);
-NEAP_API const char *neap__dtype_name(enum neap__dtype dtype);
+size_t neap__dtype_bytes(enum neap__dtype dtype);
+const char *neap__dtype_name(enum neap__dtype dtype);
 
 struct neap__file_tensor {
 	const char *name;
@@ -62,21 +62,20 @@ struct neap__safetensors {
 };
 
 /* Checks and indexes `bytes` of `data`, which is borrowed. 0, NEAP_EFORMAT or -ENOMEM. */
-NEAP_API int neap__safetensors_parse(
-	struct neap__safetensors *file, const void *data, size_t bytes);
+int neap__safetensors_parse(struct neap__safetensors *file, const void *data, size_t bytes);
 /* The same for a file; the detail line begins with its path. */
-NEAP_API int neap__safetensors_read(struct neap__safetensors *file, const char *path);
+int neap__safetensors_read(struct neap__safetensors *file, const char *path);
 /* Finds a tensor, or the value of a metadata key; NULL where there is none. */
-NEAP_API const struct neap__file_tensor *neap__safetensors_find(
+const struct neap__file_tensor *neap__safetensors_find(
 	const struct neap__safetensors *file, const char *name);
-NEAP_API const char *neap__safetensors_meta(const struct neap__safetensors *file, const char *key);
-NEAP_API void neap__safetensors_free(struct neap__safetensors *file);
+const char *neap__safetensors_meta(const struct neap__safetensors *file, const char *key);
+void neap__safetensors_free(struct neap__safetensors *file);
 
 /*
  * Writes a file, whole or not at all. Tensors go in the order of falling element
  * size, so that each is aligned; the header is padded to a multiple of 8.
  */
-NEAP_API int neap__safetensors_write(const char *path, const struct neap__file_tensor *tensors,
-	int ntensors, const struct neap__metadata *pairs, int npairs);
+int neap__safetensors_write(const char *path, const struct neap__file_tensor *tensors, int ntensors,
+	const struct neap__metadata *pairs, int npairs);
 
 #endif

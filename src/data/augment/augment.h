@@ -43,14 +43,14 @@ extern const struct neap__augmentation neap__time_stretch, neap__time_jitter, ne
 int neap__augment_check(const struct neap_augment *options);
 /* 1 where any kind is used. */
 int neap__augment_used(const struct neap_augment *options);
-NEAP_API double neap__augment_longest(const struct neap_augment *options, double duration);
+double neap__augment_longest(const struct neap_augment *options, double duration);
 
 /* Apply the rows of the table to sample `index` one after the other; reach in reverse order. */
-NEAP_API void neap__augment_apply(
+void neap__augment_apply(
 	const struct neap__augment *augment, int64_t index, struct neap_events *events);
 void neap__augment_reach(
 	const struct neap__augment *augment, int64_t index, double *from, double *to);
-NEAP_API void neap__augment_extent(
+void neap__augment_extent(
 	const struct neap__augment *augment, int64_t index, struct neap__sample_extent *extent);
 
 #endif

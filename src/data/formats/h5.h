@@ -93,7 +93,7 @@ uint64_t neap__h5_little(const unsigned char *p, size_t bytes);
  * what is wrong. (HDF5 itself no longer filters rows, but its older versions did.)
  */
 enum { NEAP__H5_SPARE = 64 };
-NEAP_API const char *neap__h5_unfilter(const int *filter, int count, uint32_t skipped, size_t width,
+const char *neap__h5_unfilter(const int *filter, int count, uint32_t skipped, size_t width,
 	unsigned char **data, unsigned char **spare, size_t bytes, size_t want);
 
 #endif

@@ -46,32 +46,32 @@ static int is_deferred(const struct neap_net *net, int tensor)
 
 /* Takes all arrays of `deferred` from a block. */
 static void take_all(const struct neap_net *net, struct neap__deferred *deferred, int samples,
-	struct neap__pieces *from)
+	struct neap__bump *from)
 {
 	uint64_t rows = ((uint64_t)steps_of(samples) + 1) * samples;
 	uint64_t most_rows = 0, most = 0;
 
 	deferred->samples = samples;
 	deferred->steps = steps_of(samples);
-	deferred->rows = neap__piece(from, net->nlayers, sizeof *deferred->rows);
-	deferred->outputs = neap__piece(from, net->nlayers, sizeof *deferred->outputs);
-	deferred->events = neap__piece(from, net->ntensors, sizeof *deferred->events);
-	deferred->count = neap__piece(from, net->ntensors, sizeof *deferred->count);
-	deferred->room = neap__piece(from, net->ntensors, sizeof *deferred->room);
+	deferred->rows = neap__bump_take(from, net->nlayers, sizeof *deferred->rows);
+	deferred->outputs = neap__bump_take(from, net->nlayers, sizeof *deferred->outputs);
+	deferred->events = neap__bump_take(from, net->ntensors, sizeof *deferred->events);
+	deferred->count = neap__bump_take(from, net->ntensors, sizeof *deferred->count);
+	deferred->room = neap__bump_take(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		void *row = neap__piece(from, rows, neap__deferred_stride(net, l));
+		void *row = neap__bump_take(from, rows, neap__deferred_stride(net, l));
 		if (from->base)
 			deferred->rows[l] = row;
 	}
 	for (int l = 0; net->dense && l < net->nlayers - 1; l++) {
-		void *row = neap__piece(from, rows, neap__deferred_outputs_stride(net, l));
+		void *row = neap__bump_take(from, rows, neap__deferred_outputs_stride(net, l));
 		if (from->base)
 			deferred->outputs[l] = row;
 	}
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
 		uint64_t room = is_deferred(net, i) ? step > EVENTS_LEAST ? step : EVENTS_LEAST : 0;
-		void *events = neap__piece(from, room, sizeof **deferred->events);
+		void *events = neap__bump_take(from, room, sizeof **deferred->events);
 		most_rows = all > most_rows ? all : most_rows;
 		most = room > most ? room : most;
 		if (from->base) {
@@ -79,16 +79,16 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 			deferred->room[i] = room;
 		}
 	}
-	deferred->start = neap__piece(from, most_rows + 1, sizeof *deferred->start);
-	deferred->row = neap__piece(from, most_rows, sizeof *deferred->row);
-	deferred->from = neap__piece(from, most, sizeof *deferred->from);
-	deferred->strip = neap__piece(from, rows, NEAP__STRIP_BYTES);
+	deferred->start = neap__bump_take(from, most_rows + 1, sizeof *deferred->start);
+	deferred->row = neap__bump_take(from, most_rows, sizeof *deferred->row);
+	deferred->from = neap__bump_take(from, most, sizeof *deferred->from);
+	deferred->strip = neap__bump_take(from, rows, NEAP__STRIP_BYTES);
 }
 
 size_t neap__deferred_bytes(const struct neap_net *net, int samples)
 {
 	struct neap__deferred deferred;
-	struct neap__pieces pieces = {0};
+	struct neap__bump pieces = {0};
 	take_all(net, &deferred, samples, &pieces);
 	return pieces.used;
 }
@@ -103,7 +103,7 @@ int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, i
 			ENOMEM, "%zu bytes for gradients of %d samples", bytes, samples);
 	memset(memory, 0, bytes);
 	*deferred = (struct neap__deferred){.memory = memory};
-	take_all(net, deferred, samples, &(struct neap__pieces){memory, 0});
+	take_all(net, deferred, samples, &(struct neap__bump){memory, 0});
 	return 0;
 }
 

@@ -72,17 +72,17 @@ int neap__outer_tiles_make(struct neap_net *net)
 }
 
 static void take(const struct neap_net *net, struct neap__outer_team *team, int64_t terms,
-	struct neap__pieces *from)
+	struct neap__bump *from)
 {
-	team->x = neap__piece(from, (uint64_t)terms, sizeof *team->x);
-	team->y = neap__piece(from, (uint64_t)terms, sizeof *team->y);
-	team->room = neap__piece(from, neap__outer_room(ROWS), net->ops->real);
+	team->x = neap__bump_take(from, (uint64_t)terms, sizeof *team->x);
+	team->y = neap__bump_take(from, (uint64_t)terms, sizeof *team->y);
+	team->room = neap__bump_take(from, neap__outer_room(ROWS), net->ops->real);
 }
 
 size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 {
 	struct neap__outer_team team;
-	struct neap__pieces pieces = {0};
+	struct neap__bump pieces = {0};
 	take(net, &team, terms, &pieces);
 	return pieces.used;
 }
@@ -95,7 +95,7 @@ int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, i
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
 	*team = (struct neap__outer_team){.memory = memory};
-	take(net, team, terms, &(struct neap__pieces){memory, 0});
+	take(net, team, terms, &(struct neap__bump){memory, 0});
 	return 0;
 }
 

@@ -99,6 +99,6 @@ static inline size_t neap__near_mask_bytes(const struct neap_net *net)
 
 /* Takes the room for a group of so many samples, of a net that has a log, from a block. */
 struct neap__replay *neap__replay_take(
-	const struct neap_net *net, struct neap__pieces *from, int samples);
+	const struct neap_net *net, struct neap__bump *from, int samples);
 
 #endif

@@ -133,7 +133,7 @@ static void wait_for_ended(struct neap__prefetch *x)
 	while (x->put_head < x->put_tail) {
 		const struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head);
 		long double left = x->clock.tickets[p->ticket].end - x->clock.now;
-		if (left > neap__steady_doubt(&x->clock)) {
+		if (left > neap__steady_tolerance(&x->clock)) {
 			x->not_ended = left;
 			return;
 		}

@@ -148,7 +148,7 @@ static void skip_periods(struct neap__prefetch *x, int64_t periods)
 	int64_t blocks = periods * w->every;
 	if (w->begins == NEAP__BEGINS_DOWN)
 		blocks = -blocks;
-	neap__steady_leap(&w->steady, &x->clock, periods);
+	neap__steady_skip(&w->steady, &x->clock, periods);
 	move_transfers(x, periods, blocks);
 	for (int64_t i = x->head; i < x->tail; i++)
 		neap__block_program_shift(&x->program, neap__prefetch_op(x, i), blocks);

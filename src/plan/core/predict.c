@@ -25,7 +25,7 @@ struct watch {
 static void skip_periods(struct watch *w, int64_t periods, int64_t every)
 {
 	struct neap__clock *k = &w->clock;
-	const struct neap__clock *b = neap__steady_leap(&w->steady, k, periods);
+	const struct neap__clock *b = neap__steady_skip(&w->steady, k, periods);
 	for (int i = 0; i < k->highest; i++) {
 		if (k->tickets[i].tier < 0)
 			continue;

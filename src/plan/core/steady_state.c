@@ -14,7 +14,7 @@ void neap__steady_begin(struct neap__steady *r, struct neap__clock *clock)
 {
 	r->latest = (r->latest + 1) % 3;
 	struct neap__steady_period *now = &r->period[r->latest];
-	now->trace = (struct neap__clock_trace){now->difference, 0, NEAP__RHYTHM_TRACE};
+	now->trace = (struct neap__clock_trace){now->difference, 0, NEAP__STEADY_TRACE};
 	clock->trace = &now->trace;
 	r->begun = 1;
 }
@@ -36,7 +36,7 @@ static int steady(const struct neap__steady *r, long double near)
 	const struct neap__steady_period *a = before(r, 2), *b = before(r, 1), *c = before(r, 0);
 	if (a->signature != c->signature || b->signature != c->signature ||
 		a->trace.count != c->trace.count || b->trace.count != c->trace.count ||
-		c->trace.count == NEAP__RHYTHM_TRACE)
+		c->trace.count == NEAP__STEADY_TRACE)
 		return 0;
 	for (int64_t i = 0; i < c->trace.count; i++) {
 		long double x = a->difference[i], y = b->difference[i], z = c->difference[i];
@@ -66,7 +66,7 @@ int64_t neap__steady_end(
 	struct neap__steady *r, struct neap__clock *clock, uint64_t signature, int64_t most)
 {
 	struct neap__steady_period *now = &r->period[r->latest];
-	long double near = neap__steady_doubt(clock);
+	long double near = neap__steady_tolerance(clock);
 	clock->trace = NULL;
 	now->clock = *clock;
 	now->signature = signature;
@@ -80,7 +80,7 @@ int neap__steady_watched(const struct neap__steady *r)
 	return r->known == 3;
 }
 
-const struct neap__clock *neap__steady_leap(
+const struct neap__clock *neap__steady_skip(
 	const struct neap__steady *r, struct neap__clock *k, int64_t periods)
 {
 	const struct neap__clock *b = &before(r, 1)->clock;

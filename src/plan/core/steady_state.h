@@ -13,14 +13,14 @@
 
 #include "plan/core/simulate.h"
 
-#define NEAP__RHYTHM_TRACE 4096 /* comparisons of a period; periods with more are never skipped */
+#define NEAP__STEADY_TRACE 4096 /* comparisons of a period; periods with more are never skipped */
 
 struct neap__steady {
 	struct neap__steady_period {
 		struct neap__clock clock; /* at its end */
 		uint64_t signature;	  /* what else was the case there */
 		struct neap__clock_trace trace;
-		long double difference[NEAP__RHYTHM_TRACE];
+		long double difference[NEAP__STEADY_TRACE];
 	} period[3];
 	int latest; /* of the three; `known` of them are whole */
 	int known, begun;
@@ -48,7 +48,7 @@ static inline long double neap__steady_move(long double now, long double before,
  * Moves the clock on by as many periods like the last one: its time, channels, stalls
  * and bytes; tickets are the caller's. Answers the clock as it was a period ago.
  */
-const struct neap__clock *neap__steady_leap(
+const struct neap__clock *neap__steady_skip(
 	const struct neap__steady *r, struct neap__clock *clock, int64_t periods);
 
 /* Relative rounding of a long double of 64 bits, 2^-63, and how many may have added up. */
@@ -56,7 +56,7 @@ const struct neap__clock *neap__steady_leap(
 #define NEAP__ROUNDINGS 4096
 
 /* Seconds: times that differ by less are the same. */
-static inline long double neap__steady_doubt(const struct neap__clock *clock)
+static inline long double neap__steady_tolerance(const struct neap__clock *clock)
 {
 	return NEAP__ROUNDINGS * NEAP__ROUNDING * clock->now;
 }

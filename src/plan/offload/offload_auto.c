@@ -50,7 +50,7 @@ static int make(struct neap__action_list *out, const struct neap_problem *p, int
 	if (rc == 0)
 		rc = neap__offload_search_improve(&x, bound * (1 + 1e-9));
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__offload_search_script(&x, out);
+		rc = neap__offload_search_list(&x, out);
 	if (rc == 0 && x.makespan > bound * (1 + 1e-9))
 		rc = exact(out, &x, effort);
 	neap__offload_search_fini(&x);
@@ -93,7 +93,7 @@ int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)
 	if (rc == 0)
 		rc = neap__offload_search_greedy(&x);
 	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__offload_search_script(&x, &list);
+		rc = neap__offload_search_list(&x, &list);
 	if (rc == 0 && x.makespan < INFINITY)
 		rc = neap__action_list_measure(plan, p, &list);
 	neap__action_list_free(&list);

@@ -34,7 +34,7 @@ int neap__offload_search_init(
 	int64_t n = p->chain.steps;
 	NEAP_TRY(search_init(x, p, effort));
 	p = x->problem;
-	if (n <= NEAP__TWOTABLE_STAGES) {
+	if (n <= NEAP__CHAIN_TABLE_STAGES) {
 		/* They hold for less memory too. */
 		uint64_t least = neap__chain_table_least(&p->chain);
 		NEAP_TRY(neap__chain_table_fill(
@@ -186,7 +186,7 @@ int neap__offload_search_chain(struct neap__offload_search *x)
 	return neap__offload_search_relieve(x, &x->trial, &makespan);
 }
 
-int neap__offload_search_script(struct neap__offload_search *x, struct neap__action_list *out)
+int neap__offload_search_list(struct neap__offload_search *x, struct neap__action_list *out)
 {
 	if (!(x->makespan < INFINITY))
 		return neap__fail(NEAP_EINFEASIBLE, "no outline fits");

@@ -50,7 +50,7 @@ int neap__offload_search_least(uint64_t *least, const struct neap_problem *probl
 int neap__offload_search_greedy(struct neap__offload_search *x);
 
 /* The plan of the greedy ladder without further search: a baseline to compare with. */
-NEAP_API int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
+int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
 
 /* The plan of `chain`, if it fits. */
 int neap__offload_search_chain(struct neap__offload_search *x);
@@ -60,7 +60,7 @@ int neap__offload_search_chain(struct neap__offload_search *x);
 int neap__offload_search_improve(struct neap__offload_search *x, double bound);
 
 /* The best as a schedule with transfers. NEAP_EINFEASIBLE: there is none. */
-int neap__offload_search_script(struct neap__offload_search *x, struct neap__action_list *out);
+int neap__offload_search_list(struct neap__offload_search *x, struct neap__action_list *out);
 
 /*
  * auto: fills the plan where it finds one; opens it. `effort` 0: the default.

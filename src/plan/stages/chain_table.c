@@ -154,7 +154,7 @@ uint64_t neap__chain_table_least(const struct neap_chain *chain)
 {
 	struct neap__part_costs parts = {0};
 	uint64_t least = UINT64_MAX;
-	if (chain->steps <= NEAP__TWOTABLE_STAGES && neap__part_costs_fill(&parts, chain) == 0)
+	if (chain->steps <= NEAP__CHAIN_TABLE_STAGES && neap__part_costs_fill(&parts, chain) == 0)
 		least = chain->stages->state[0] +
 			(uint64_t)parts.need_c[neap__pair(0, chain->steps)];
 	neap__part_costs_free(&parts);

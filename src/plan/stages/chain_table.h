@@ -39,9 +39,9 @@
 #include <neap/plan.h>
 #include "plan/stages/part_costs.h"
 
-#define NEAP__TWOTABLE_STAGES 350  /* at most, all in 500 levels; longer: long_chain.h */
-#define NEAP__CHAIN_TABLE_CHUNK 48 /* levels filled together, whole vectors of any width */
-#define NEAP__CHAIN_TABLE_GROUP 4  /* splits done together */
+#define NEAP__CHAIN_TABLE_STAGES 350 /* at most, all in 500 levels; longer: long_chain.h */
+#define NEAP__CHAIN_TABLE_CHUNK 48   /* levels filled together, whole vectors of any width */
+#define NEAP__CHAIN_TABLE_GROUP 4    /* splits done together */
 
 /* A split for whose way only the upper levels of a chunk have room. */
 struct neap__chain_table_partly {

@@ -168,7 +168,7 @@ static int open(struct neap_schedule *s)
 	const struct neap_chain *c = &s->problem.chain;
 	if (!c->stages)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
-	if (c->steps > NEAP__TWOTABLE_STAGES)
+	if (c->steps > NEAP__CHAIN_TABLE_STAGES)
 		return s->plan.variant >= NEAP__LONG_CHAIN_BLOCKS ? neap__grouped_chain_open(s)
 								  : neap__long_chain_open(s);
 	struct chain_schedule *x = s->self = calloc(1, sizeof *x);
@@ -294,7 +294,7 @@ static int solve(
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
 		return 0;
 	}
-	if (problem->chain.steps > NEAP__TWOTABLE_STAGES)
+	if (problem->chain.steps > NEAP__CHAIN_TABLE_STAGES)
 		return solve_long(plan, problem);
 	int rc = measured(plan, problem);
 	if (rc != NEAP_EINFEASIBLE)

@@ -25,7 +25,7 @@ static int make(struct neap__action_list *out, const struct neap_problem *p)
 	if (rc == 0 && !(x.makespan < INFINITY))
 		rc = neap__offload_search_chain(&x);
 	if (rc == 0)
-		rc = neap__offload_search_script(&x, out);
+		rc = neap__offload_search_list(&x, out);
 	neap__offload_search_fini(&x);
 	return rc;
 }
@@ -39,8 +39,8 @@ static int solve(
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
 	else if (p->ntiers == 0)
 		neap__refuse(plan, 0, "needs a slow tier");
-	else if (p->chain.steps > NEAP__TWOTABLE_STAGES)
-		neap__refuse(plan, 0, "more than %d stages", NEAP__TWOTABLE_STAGES);
+	else if (p->chain.steps > NEAP__CHAIN_TABLE_STAGES)
+		neap__refuse(plan, 0, "more than %d stages", NEAP__CHAIN_TABLE_STAGES);
 	else {
 		int rc = make(&list, p);
 		if (rc == 0)

@@ -6,6 +6,6 @@
 #include <neap/plan.h>
 
 /* 0, or -1: the line is not an action as neap_action_show writes it. */
-NEAP_API int neap__action_parse(struct neap_action *action, const char *line);
+int neap__action_parse(struct neap_action *action, const char *line);
 
 #endif

@@ -24,7 +24,7 @@ struct neap__parsed {
  * Fills `parsed`, all zero before; free it in every case. NEAP_EFORMAT with a line
  * that begins with the number of the text's line.
  */
-NEAP_API int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length);
-NEAP_API void neap__parsed_free(struct neap__parsed *parsed);
+int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t length);
+void neap__parsed_free(struct neap__parsed *parsed);
 
 #endif

@@ -31,10 +31,10 @@ struct neap_stage_sweep {
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
 
 /* For tests: fills free bytes with 0xAA and checks that nobody writes there. */
-NEAP_API void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);
+void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);
 
 /* For tests: in an arena of exactly the peak, with moves even where places would do. */
-NEAP_API int neap__stage_sweep_create_moving(struct neap_stage_sweep **sweep,
+int neap__stage_sweep_create_moving(struct neap_stage_sweep **sweep,
 	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,
 	const struct neap_sweep_options *options);
 
