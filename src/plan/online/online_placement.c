@@ -7,6 +7,9 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
+/* Rows from the start: a sweep with so few slots never grows them while it runs. */
+#define ROOM_FIRST 64
+
 #define SPACING_BITS 16	 /* new states lie 2^-16 of the way so far apart, at least */
 #define SPACING_SHARE 32 /* and c/32 steps: a change recounts few parts */
 #define AHEAD_BITS 40	 /* neap__placement_until looks 2^40 steps ahead at most */
@@ -14,7 +17,7 @@
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
 	*x = (struct neap__placement){.costs = costs, .most = costs->slots, .count = 1, .slots = 1};
-	NEAP_TRY(neap__placement_reserve(x, 1));
+	NEAP_TRY(neap__placement_reserve(x, ROOM_FIRST));
 	x->kept[0] = (struct neap__kept_state){0};
 	return 0;
 }
