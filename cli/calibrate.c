@@ -189,7 +189,7 @@ static int write_chain(
 
 static int run(const struct neap_calibrate_options *options, const char *out, int json)
 {
-	struct neap_calibration c;
+	struct neap_calibration c = {.size = sizeof c};
 
 	cli_progress_start(options->user, "calibrate", "measurements");
 	cli_catch_signals();

@@ -278,7 +278,7 @@ static int same_gradients(const struct neap_compare_result *result)
 
 static int run(const struct neap_compare_options *options, struct comparing *comparing, int json)
 {
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 
 	cli_progress_start(&comparing->bar, "compare", "runs");
 	cli_catch_signals();

@@ -75,7 +75,7 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 static int encode(struct encode_request *r, const char *dir)
 {
 	struct cli_progress progress;
-	struct neap_encode_report report;
+	struct neap_encode_report report = {.size = sizeof report};
 	if (!r->force && access(r->out, F_OK) == 0)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();

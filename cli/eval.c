@@ -74,7 +74,7 @@ int cli_eval(int argc, char **argv)
 	struct evaluating evaluating = {0};
 	struct neap_eval_options o = {
 		.size = sizeof o, .progress = on_progress, .user = &evaluating};
-	struct neap_eval_result result;
+	struct neap_eval_result result = {.size = sizeof result};
 	const char *named[2];
 	int json = 0;
 	/* clang-format off */

@@ -169,7 +169,7 @@ static char *join(int argc, char **argv)
 
 static int run(const struct neap_train_options *options, int json)
 {
-	struct neap_train_result result;
+	struct neap_train_result result = {.size = sizeof result};
 
 	cli_catch_signals();
 	int rc = neap_train(&result, options);

@@ -62,7 +62,7 @@ int neap__net_chain(struct neap_problem *problem, const struct neap__study *stud
 {
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap_calibration found;
+	struct neap_calibration found = {.size = sizeof found};
 
 	neap__net_options(&o, &room, study, net);
 	const struct neap_calibrate_options c = {.size = sizeof c,
@@ -99,7 +99,7 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap__one_batch one;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	neap__net_options(&o, &room, study, net);
 	const struct neap__one_batch_source source = {
@@ -209,7 +209,7 @@ int neap__net_row(struct neap__study *study, const char *before, const struct ne
 int neap__net_rows(struct neap__study *study, const char *before, const struct neap__netcase *net,
 	const struct neap_compare_options *options)
 {
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 	NEAP_TRY(neap_compare(&result, options));
 	int rc = 0;
 	for (int i = 0; rc == 0 && i < result.runs_count; i++)

@@ -49,7 +49,7 @@ static int run(struct neap__study *study, const struct chunked *x, int64_t steps
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = steps, .dense = 1};
 	struct neap_compare_case cases[MOST * MOST];
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	const struct grid g = grid_of(study);

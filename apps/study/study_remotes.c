@@ -20,7 +20,7 @@ static int run(struct neap__study *study, int64_t steps)
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = steps, .dense = 1};
 	struct neap_compare_case cases[MOST];
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap_problem p = {.size = sizeof p};

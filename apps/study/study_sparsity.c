@@ -46,7 +46,7 @@ static int run(struct neap__study *study, const struct activity *a, int dense)
 		.scale = a->scale,
 		.recurrent = a->recurrent,
 		.threshold = a->threshold};
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap_problem p = {.size = sizeof p};

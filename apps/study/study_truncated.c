@@ -107,7 +107,8 @@ static int open_pass(struct pass *p, const struct neap__study *study,
 	const struct neap__one_batch_source source = {
 		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
 	NEAP_TRY(neap__one_batch_open(&p->one, &source));
-	neap_net_get_sizes(p->one.net, &p->sizes);
+	p->sizes.size = sizeof p->sizes;
+	NEAP_TRY(neap_net_get_sizes(p->one.net, &p->sizes));
 	p->state = aligned(p->sizes.state);
 	p->adjoint = aligned(p->sizes.adjoint);
 	p->turned = aligned(p->sizes.adjoint);
@@ -175,7 +176,7 @@ static int automatic(
 	static const char *const only[] = {"auto", NULL};
 	const struct neap__netcase net = {
 		.units = UNITS, .batch = BATCH, .steps = p->steps, .dense = 1};
-	struct neap_compare_result result;
+	struct neap_compare_result result = {.size = sizeof result};
 	struct neap_compare_options o;
 	struct neap__netroom room;
 

@@ -84,7 +84,7 @@ static void forget_peak(void)
 
 static void fill_ops(struct neap_step_ops *ops, const struct neap_net *net, double tape)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	neap_net_get_sizes(net, &sizes);
 	*ops = (struct neap_step_ops){.size = sizeof *ops,
 		.advance = neap_net_advance,
@@ -187,7 +187,7 @@ static int refuse(struct session *s, struct way *way)
 static int prepare(struct session *s, const char *name, uint64_t memory)
 {
 	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct neap_net_result result;
+	struct neap_net_result result = {.size = sizeof result};
 	struct way *way = find(s, name, memory, 1);
 	double took;
 
@@ -215,7 +215,7 @@ static int prepare(struct session *s, const char *name, uint64_t memory)
 static int run(struct session *s, const char *name)
 {
 	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct neap_net_result result;
+	struct neap_net_result result = {.size = sizeof result};
 	struct way *way = find(s, name, 0, 0);
 	double took;
 
@@ -286,7 +286,7 @@ static int write_batch(struct session *s, const char *folder)
 
 static void greet(struct session *s)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_param p;
 	neap_net_get_sizes(s->net, &sizes);
 	printf("{\"inputs\":%d,\"batch\":%d,\"steps\":%lld,\"input_bytes\":%llu,\"spec\":\"%s\","
@@ -306,7 +306,7 @@ static int start(struct session *s, int argc, char **argv)
 	struct neap_net_options net = NEAP_NET_OPTIONS_INIT;
 	struct neap_loader_options load = {
 		.size = sizeof load, .batch = 32, .window_bytes = 1u << 30};
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 
 	net.spec = argv[2];
 	net.euler = 1;
@@ -335,6 +335,7 @@ static int start(struct session *s, int argc, char **argv)
 	neap_dataset_info(s->set, &info);
 	net.inputs = info.inputs;
 	net.classes = info.classes;
+	s->objective.size = sizeof s->objective;
 	s->objective.loss = neap_loss_find("cross-entropy");
 	if (neap_net_create(&s->net, &net) < 0 ||
 		neap_net_begin(s->net, s->batch, &s->objective) < 0)

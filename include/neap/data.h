@@ -81,6 +81,7 @@ struct neap_events {
 struct neap_dataset;
 
 struct neap_dataset_info {
+	uint32_t size; /* sizeof(struct neap_dataset_info) */
 	int64_t samples;
 	int inputs; /* channels */
 	int classes;
@@ -106,7 +107,7 @@ struct neap_dataset_info {
  * NEAP_EFORMAT or -errno; the detail line names file, data set and mend.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
-NEAP_API void neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
+NEAP_API int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
 NEAP_API int neap_dataset_label(const struct neap_dataset *set, int64_t index);
 NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index);
 /* Name of a class or a speaker; NULL where unknown. Owned by the set. */
@@ -230,6 +231,7 @@ struct neap_encode_options {
 };
 
 struct neap_encode_report {
+	uint32_t size; /* sizeof(struct neap_encode_report) */
 	int64_t files, events, samples;
 	int classes, speakers;
 	double seconds_of_audio;

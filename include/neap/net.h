@@ -189,6 +189,7 @@ NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end
 
 /* Losses are averaged over the batch; a rate penalty is added once. loss NULL: forward only. */
 struct neap_objective {
+	uint32_t size; /* sizeof(struct neap_objective) */
 	const struct neap_loss *loss;
 	struct neap_rate_penalty rates;
 	/*
@@ -200,6 +201,7 @@ struct neap_objective {
 
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
 struct neap_net_sizes {
+	uint32_t size; /* sizeof(struct neap_net_sizes) */
 	size_t state, adjoint;
 	/*
 	 * Of a step's tape: measured on what this net last recorded, an estimate before; tape_max
@@ -219,7 +221,7 @@ struct neap_net_sizes {
  */
 NEAP_API int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective);
-NEAP_API void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes);
+NEAP_API int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes);
 
 /*
  * The step functions (sweep.h has their contract); `net` is a struct neap_net *.
@@ -254,6 +256,7 @@ NEAP_API void neap_net_will_touch(void *net, int64_t t0, int64_t t1);
 
 /* What the forward pass found; valid after turn. */
 struct neap_net_result {
+	uint32_t size;	       /* sizeof(struct neap_net_result) */
 	double loss;	       /* mean over the batch, penalties included */
 	double penalty;	       /* the part of the loss that is the penalty on rates */
 	int correct;	       /* samples whose largest answer is their label */
@@ -264,7 +267,7 @@ struct neap_net_result {
 	int layers;	       /* hidden layers */
 	const double *rate;    /* [layers] mean spikes a unit and step */
 };
-NEAP_API void neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
+NEAP_API int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
 
 /* Ends the batch: adds up the sums of all groups into the parameters' grad. 0. */
 NEAP_API int neap_net_end(struct neap_net *net);

@@ -7,7 +7,7 @@
  *     o.test = "test.h5";
  *     o.out = "run";
  *     o.sweep.memory = 16 << 20;
- *     struct neap_train_result result;
+ *     struct neap_train_result result = {.size = sizeof result};
  *     neap_train(&result, &o);
  *
  * A run keeps in its folder model.safetensors (best on validation),
@@ -122,6 +122,7 @@ struct neap_train_options {
 	}
 
 struct neap_eval_result {
+	uint32_t size; /* sizeof(struct neap_eval_result) */
 	int64_t samples, correct;
 	double accuracy, loss;
 	double low, high; /* Wilson interval of the accuracy, 95% */
@@ -133,6 +134,7 @@ struct neap_eval_result {
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 
 struct neap_train_result {
+	uint32_t size; /* sizeof(struct neap_train_result) */
 	int epochs_done;
 	int64_t updates;
 	/* 1-based; 0: none. More right; of as many the lower loss; else the earlier. */
@@ -236,6 +238,7 @@ struct neap_compare_run {
 };
 
 struct neap_compare_result {
+	uint32_t size; /* sizeof(struct neap_compare_result) */
 	int runs_count;
 	struct neap_compare_run *runs; /* owned by the result */
 	int64_t steps, lengths_total;
@@ -289,6 +292,7 @@ struct neap_calibrated_tier {
 };
 
 struct neap_calibration {
+	uint32_t size;		     /* sizeof(struct neap_calibration) */
 	struct neap_problem problem; /* the batch as a uniform chain; budget; tiers */
 	int batch;
 	struct neap_timing advance, record, backward; /* seconds a step */

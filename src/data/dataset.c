@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "base/grow.h"
 
 #include <errno.h>
@@ -142,9 +143,12 @@ void neap_dataset_close(struct neap_dataset *set)
 	free(set);
 }
 
-void neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info)
+int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info)
 {
+	NEAP_TRY(neap__struct_size(info->size, sizeof *info, sizeof *info, "neap_dataset_info"));
 	*info = set->info;
+	info->size = sizeof *info;
+	return 0;
 }
 
 int neap_dataset_label(const struct neap_dataset *set, int64_t index)

@@ -8,6 +8,7 @@
 #include "data/encoder.h"
 #include "data/recordings.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -145,7 +146,9 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	struct neap_shd_writer *writer = NULL;
 	struct encode_work work = {.recordings = &recordings};
 
-	memset(report, 0, sizeof *report);
+	NEAP_TRY(neap__struct_size(
+		report->size, sizeof *report, sizeof *report, "neap_encode_report"));
+	*report = (struct neap_encode_report){.size = sizeof *report};
 	if (options)
 		memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
 	if (!dir || !*dir)

@@ -77,7 +77,7 @@ static int64_t place(int i, int64_t steps)
 int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ratio,
 	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct sample_buffers rooms;
 	void *pages;
 

@@ -5,6 +5,7 @@
  */
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/clock.h"
 #include "measure/call_cost.h"
 #include "measure/copy_cost.h"
@@ -149,7 +150,8 @@ static int calibrate(struct calibration *r)
 		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MOST);
 	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
 	NEAP_TRY(neap__one_batch_open(&r->one, &source));
-	neap_net_get_sizes(r->one.net, &r->sizes);
+	r->sizes.size = sizeof r->sizes;
+	NEAP_TRY(neap_net_get_sizes(r->one.net, &r->sizes));
 	NEAP_TRY(neap_net_end(r->one.net));
 	c->batch = r->one.batch->size;
 	c->problem.size = sizeof c->problem;
@@ -175,7 +177,9 @@ int neap_calibrate(
 {
 	struct calibration r = {.options = options, .result = calibration};
 
-	*calibration = (struct neap_calibration){0};
+	NEAP_TRY(neap__struct_size(
+		calibration->size, sizeof *calibration, sizeof *calibration, "neap_calibration"));
+	*calibration = (struct neap_calibration){.size = sizeof(struct neap_calibration)};
 	int rc = calibrate(&r);
 	if (rc == 0)
 		rc = tell(&r, NULL);

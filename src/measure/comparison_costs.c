@@ -93,7 +93,7 @@ static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tap
 {
 	struct neap__pace_probe *probe = &c->probe;
 	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct neap_net_result found;
+	struct neap_net_result found = {.size = sizeof found};
 	struct neap_sweep *stream = NULL;
 	double loss;
 
@@ -173,7 +173,7 @@ static int warm_up(struct neap__comparison *c)
 static int measure_costs(struct neap__comparison *c)
 {
 	const struct neap_batch *batch = c->one.batch;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_timing write, read;
 
 	NEAP_TRY(neap__net_steps_measure(&c->costs, c->one.net, batch, &c->one.objective,
@@ -202,7 +202,7 @@ static int measure_costs(struct neap__comparison *c)
 int neap__comparison_costs(struct neap__comparison *c)
 {
 	const struct neap_sweep_settings *settings = &c->options->sweep;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	double drift = INFINITY;
 
 	neap_net_get_sizes(c->one.net, &sizes);

@@ -54,7 +54,7 @@ static int within(struct neap__comparison *c, struct neap_sweep **sweep,
 	int rc = plan(c, sweep, steps, memory);
 
 	for (uint64_t parts = 64; rc == NEAP_EINFEASIBLE && steps > 1; parts--) {
-		struct neap_net_sizes sizes;
+		struct neap_net_sizes sizes = {.size = sizeof sizes};
 		neap_net_get_sizes(c->one.net, &sizes);
 		double tape =
 			NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);

@@ -17,7 +17,7 @@
 
 void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	neap_net_get_sizes(net, &sizes);
 	*ops = (struct neap_step_ops){.size = sizeof *ops,
 		.advance = neap_net_advance,
@@ -52,7 +52,7 @@ struct step_buffers {
 
 static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, size_t room)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	uint64_t tape;
 
 	neap_net_get_sizes(net, &sizes);

@@ -5,7 +5,7 @@
 
 int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
 {
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	struct neap_loader_options lo = {.size = sizeof lo,
 		.batch = source->batch,
 		.dt = source->net->dt,
@@ -31,6 +31,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (!net.classes)
 		net.classes = info.classes;
 	NEAP_TRY(neap_net_create(&one->net, &net));
+	one->objective.size = sizeof one->objective;
 	one->objective.loss = neap_loss_find(source->loss ? source->loss : "cross-entropy");
 	if (!one->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);

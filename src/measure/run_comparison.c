@@ -7,6 +7,7 @@
 #include <neap/machine.h>
 #include <neap/train.h>
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
 
@@ -313,7 +314,7 @@ static int compare(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	struct neap_compare_result *r = c->result;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	NEAP_TRY(check_names(o));
 	const struct neap__one_batch_source source = {.data = o->data,
@@ -354,7 +355,9 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 	struct neap__comparison c = {
 		.options = options, .result = result, .reference = NAN, .planned = {.pace = 1}};
 
-	*result = (struct neap_compare_result){0};
+	NEAP_TRY(neap__struct_size(
+		result->size, sizeof *result, sizeof *result, "neap_compare_result"));
+	*result = (struct neap_compare_result){.size = sizeof(struct neap_compare_result)};
 	int rc = compare(&c);
 	neap__tiers_close(&c.tiers);
 	neap__tape_sizes_free(&c.tapes);
@@ -369,5 +372,5 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 void neap_compare_result_free(struct neap_compare_result *result)
 {
 	free(result->runs);
-	*result = (struct neap_compare_result){0};
+	*result = (struct neap_compare_result){.size = sizeof(struct neap_compare_result)};
 }

@@ -159,7 +159,7 @@ int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_swee
 	const struct neap_batch *batch = &c->probe.batch;
 	struct neap_sweep_stats stats = {.size = sizeof stats};
 	struct probe_run runs[PAIRS + 1];
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	double lost[PAIRS], start = neap__seconds();
 	int pairs = stream ? PAIRS : PAIRS / 2, measured = 0;
 

@@ -10,6 +10,7 @@
 #include "nn/layout.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -292,6 +293,9 @@ static void begin_dropout(struct neap_net *net)
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
+	if (objective)
+		NEAP_TRY(neap__struct_size(
+			objective->size, sizeof *objective, sizeof *objective, "neap_objective"));
 	if (!batch || batch->size < 1 || batch->steps < 0)
 		return neap__fail(NEAP_EUSAGE, "empty batch");
 	if (batch->inputs != net->options.inputs)
@@ -300,7 +304,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	measure_tape(net);
 	measure_log(net);
 	net->batch = NULL;
-	net->objective = objective ? *objective : (struct neap_objective){0};
+	net->objective = objective ? *objective
+				   : (struct neap_objective){.size = sizeof(struct neap_objective)};
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
 	struct sample_split split = split_of(net, batch->size);
@@ -326,7 +331,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	memset(net->step_loss, 0, (size_t)batch->size * sizeof *net->step_loss);
 	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
 	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
-	net->result = (struct neap_net_result){.layers = net->nlayers - 1,
+	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result),
+		.layers = net->nlayers - 1,
 		.prediction = net->prediction,
 		.answer = net->answer,
 		.rate = net->rate};
@@ -355,7 +361,7 @@ void neap_net_will_touch(void *user, int64_t t0, int64_t t1)
 		neap_windows_expect(net->batch->windows, t0, t1);
 }
 
-void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
+int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 {
 	double alive =
 		net->batch && net->batch->steps ? net->sample_steps / (double)net->batch->steps : 0;
@@ -372,7 +378,9 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 		log_rate = log_bytes / log_steps;
 	if (steps > 0)
 		rate = bytes / steps;
-	*sizes = (struct neap_net_sizes){.state = net->state_bytes,
+	NEAP_TRY(neap__struct_size(sizes->size, sizeof *sizes, sizeof *sizes, "neap_net_sizes"));
+	*sizes = (struct neap_net_sizes){.size = sizeof(struct neap_net_sizes),
+		.state = net->state_bytes,
 		.adjoint = net->adjoint_bytes,
 		.tape_max = net->tape_max,
 		.log_max = net->log_max};
@@ -397,6 +405,7 @@ void neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes
 		sizes->workspace += (size_t)neap__thread_pool_threads(net->pool) *
 				    neap__outer_team_bytes(
 					    net, (int64_t)net->deferred->steps * net->grads_size);
+	return 0;
 }
 
 enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */

@@ -25,7 +25,7 @@ struct check {
 static int check_make(struct check *check)
 {
 	struct neap_net *net = check->net;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	uint64_t tape, steps = (uint64_t)check->batch->steps;
 
 	NEAP_TRY(neap_net_begin(net, check->batch, check->objective));

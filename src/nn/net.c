@@ -9,6 +9,7 @@
 #include "nn/spec.h"
 #include "nn/tensors.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -167,7 +168,7 @@ uint64_t neap_net_grad_hash(const struct neap_net *net)
 	return XXH3_64bits_digest(&state);
 }
 
-void neap_net_get_result(const struct neap_net *net, struct neap_net_result *result)
+int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result)
 {
 	double support = 0, recorded = 0;
 
@@ -176,6 +177,10 @@ void neap_net_get_result(const struct neap_net *net, struct neap_net_result *res
 		support += net->groups[g].support;
 		recorded += net->groups[g].recorded;
 	}
+	NEAP_TRY(
+		neap__struct_size(result->size, sizeof *result, sizeof *result, "neap_net_result"));
 	*result = net->result;
+	result->size = sizeof *result;
 	result->support = recorded > 0 ? support / recorded : 0;
+	return 0;
 }

@@ -158,7 +158,7 @@ static int first_plan(
 {
 	struct neap__planning *p = &trainer->planning;
 	struct neap_sweep_options options;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	neap_net_get_sizes(trainer->net, &sizes);

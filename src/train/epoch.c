@@ -60,7 +60,7 @@ static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *b
 static int train_batch(struct neap__trainer *trainer, const struct neap_batch *given)
 {
 	struct neap__counters *c = &trainer->counters;
-	struct neap_net_result found;
+	struct neap_net_result found = {.size = sizeof found};
 	struct neap_batch wide;
 	const struct neap_batch *batch = neap__widen(&wide, given, trainer->options.net.inputs);
 
@@ -159,7 +159,7 @@ static int save_model(struct neap__trainer *trainer)
 
 int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result)
 {
-	*result = (struct neap_eval_result){0};
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!trainer->data.validation)
 		return 0;
 	return neap__evaluate(result, trainer->net, trainer->data.validation, &trainer->options.net,

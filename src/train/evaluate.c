@@ -4,6 +4,7 @@
 #include "train/model.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/memory.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ void neap_eval_result_free(struct neap_eval_result *result)
 		return;
 	free(result->confusion);
 	free(result->rates);
-	*result = (struct neap_eval_result){0};
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 }
 
 /* Sums over the samples so far. */
@@ -52,7 +53,7 @@ struct evaluation_sums {
 
 static int forward(struct neap_net *net, const struct neap_batch *batch)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	void *pages;
 	double loss;
 
@@ -81,7 +82,7 @@ static int grow(struct neap_eval_result *result, struct evaluation_sums *sums, i
 static int add_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
 	const struct neap_net *net, const struct neap_batch *batch)
 {
-	struct neap_net_result found;
+	struct neap_net_result found = {.size = sizeof found};
 	double steps = 0;
 
 	neap_net_get_result(net, &found);
@@ -132,13 +133,14 @@ int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
 	const struct neap_loss *loss, int (*progress)(void *user, int64_t done, int64_t total),
 	void *user, int64_t total)
 {
-	const struct neap_objective objective = {.loss = loss};
+	const struct neap_objective objective = {.size = sizeof objective, .loss = loss};
 	const struct neap_batch *batch;
 	struct neap_batch wide;
 	struct evaluation_sums sums = {0};
 	int rc;
 
-	*result = (struct neap_eval_result){.classes = options->classes};
+	*result = (struct neap_eval_result){
+		.size = sizeof(struct neap_eval_result), .classes = options->classes};
 	size_t cells = (size_t)options->classes * (size_t)options->classes;
 	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
 	if (!result->confusion)
@@ -189,10 +191,12 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 	struct neap_net *net = NULL;
 	struct neap_dataset *set = NULL;
 	struct neap_loader *loader = NULL;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	int64_t max_steps = 0;
 
-	*result = (struct neap_eval_result){0};
+	NEAP_TRY(neap__struct_size(
+		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!options->model || !options->data)
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)

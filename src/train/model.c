@@ -277,7 +277,7 @@ static int check_classes(const char *text, const struct neap_dataset *set, const
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set)
 {
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 
 	neap_dataset_info(set, &info);
 	if (info.inputs > options->inputs)

@@ -137,7 +137,7 @@ static int split(struct neap__trainer *trainer)
 static int check_test(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 
 	neap_dataset_info(d->test, &info);
 	if (info.inputs > trainer->options.net.inputs)
@@ -163,7 +163,8 @@ static int open_data(struct neap__trainer *trainer)
 	struct neap__data *d = &trainer->data;
 
 	NEAP_TRY(neap_dataset_open(&d->set, o->data));
-	neap_dataset_info(d->set, &d->info);
+	d->info.size = sizeof d->info;
+	NEAP_TRY(neap_dataset_info(d->set, &d->info));
 	if (d->info.samples <= 0 || d->info.classes <= 0)
 		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
 			(long long)d->info.samples, d->info.classes);
@@ -231,8 +232,10 @@ int neap__setup(struct neap__trainer *trainer)
 	const struct neap__rule *rule = neap__rule_find(o->optimizer);
 
 	trainer->schedule = neap__learning_rate_find(o->schedule);
-	trainer->objective = (struct neap_objective){
-		.loss = neap_loss_find(o->loss), .rates = o->rates, .dropout = 1};
+	trainer->objective = (struct neap_objective){.size = sizeof(struct neap_objective),
+		.loss = neap_loss_find(o->loss),
+		.rates = o->rates,
+		.dropout = 1};
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;
 	if (!trainer->objective.loss)

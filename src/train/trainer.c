@@ -4,6 +4,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "base/fail.h"
+#include "base/struct_size.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -32,7 +33,7 @@ static int finish(struct neap__trainer *trainer)
 	struct neap_train_result *r = trainer->result;
 	struct neap__safetensors file;
 	struct neap_loader *loader = NULL;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 
 	r->weights_hash = neap__weights_hash(trainer->net);
 	NEAP_TRY(neap__safetensors_read(&file, trainer->model));
@@ -143,7 +144,9 @@ int neap_train(struct neap_train_result *result, const struct neap_train_options
 {
 	struct neap__trainer trainer = {.result = result, .state = "running", .folder = -1};
 
-	*result = (struct neap_train_result){0};
+	NEAP_TRY(neap__struct_size(
+		result->size, sizeof *result, sizeof *result, "neap_train_result"));
+	*result = (struct neap_train_result){.size = sizeof(struct neap_train_result)};
 	if (options->size != sizeof *options)
 		return neap__fail(NEAP_EUSAGE, "struct neap_train_options has %u bytes, not %zu",
 			options->size, sizeof *options);

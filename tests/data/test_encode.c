@@ -317,7 +317,7 @@ static int same_files(const char *a, const char *b)
 static void folder_to_file(void **state)
 {
 	(void)state;
-	struct neap_encode_report report;
+	struct neap_encode_report report = {.size = sizeof report};
 	struct neap_encode_options o = by_name(1);
 	const char *one = scratch("one.h5"), *two = scratch("two.h5");
 	ok(neap_encode_directory(&report, folder, one, &o));
@@ -329,7 +329,7 @@ static void folder_to_file(void **state)
 	ok(neap_encode_directory(&report, folder, two, &o));
 	assert_true(same_files(one, two));
 	struct neap_dataset *set;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	ok(neap_dataset_open(&set, one));
 	neap_dataset_info(set, &info);
 	assert_int_equal(info.samples, 24);
@@ -368,7 +368,7 @@ static void stereo_and_folders(void **state)
 		sound(path, c ? stereo : x, 4000, 16000, c + 1);
 	}
 	struct neap_encode_options o = {.size = sizeof o};
-	struct neap_encode_report report;
+	struct neap_encode_report report = {.size = sizeof report};
 	ok(neap_encode_directory(&report, dir, out, &o));
 	struct neap_dataset *set;
 	struct neap_events a, b;
@@ -395,7 +395,7 @@ static int stop_at(void *user, int64_t done, int64_t total)
 static void folder_mistakes(void **state)
 {
 	(void)state;
-	struct neap_encode_report report;
+	struct neap_encode_report report = {.size = sizeof report};
 	const char *out = scratch("mistakes.h5");
 	struct neap_encode_options o = by_name(2);
 	int limit = 5;

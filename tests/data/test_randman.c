@@ -34,7 +34,7 @@ static void every_unit_spikes_in_time(void **state)
 {
 	(void)state;
 	struct neap_dataset *set;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	ok(neap_dataset_open(
 		&set, "randman:units=33,classes=4,steps=1000,spikes=20,samples=10,noise=3"));
 	neap_dataset_info(set, &info);

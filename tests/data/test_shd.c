@@ -16,7 +16,7 @@ static void round_trip(void **state)
 	const char *path = scratch("round.h5");
 	write_set(path, 200, 40, 60);
 	struct neap_dataset *set;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	ok(neap_dataset_open(&set, path));
 	neap_dataset_info(set, &info);
 	assert_int_equal(info.samples, 200);
@@ -232,7 +232,7 @@ static void write_foreign(const char *path, const struct foreign *f)
 static void check_foreign(const char *path, double tolerance)
 {
 	struct neap_dataset *set;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	ok(neap_dataset_open(&set, path));
 	neap_dataset_info(set, &info);
 	assert_int_equal(info.samples, FOREIGN);
@@ -411,7 +411,7 @@ static void spill(const char *path, const char *data, size_t n)
 static int read_all(const char *path)
 {
 	struct neap_dataset *set;
-	struct neap_dataset_info info;
+	struct neap_dataset_info info = {.size = sizeof info};
 	int rc = neap_dataset_open(&set, path);
 	if (rc < 0)
 		return rc == NEAP_EFORMAT && neap_detail()[0] ? 1 : 2;

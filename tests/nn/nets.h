@@ -79,7 +79,7 @@ static inline void *room_for(size_t bytes)
 static inline double sweep_plain(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	size_t used;
 	int64_t done;
 	double loss;

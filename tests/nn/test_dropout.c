@@ -24,8 +24,9 @@ static struct neap_net *make_net(const char *spec, double dropout)
 
 static struct neap_objective objective(uint32_t dropout)
 {
-	struct neap_objective o = {
-		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}, .dropout = dropout};
+	struct neap_objective o = {.size = sizeof o,
+		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1},
+		.dropout = dropout};
 	o.loss = neap_loss_find("cross-entropy");
 	return o;
 }
@@ -144,7 +145,7 @@ static void whatever_the_batch(void **state)
 	struct batch_room room;
 	struct neap_objective o = objective(2);
 	struct neap_net *net = make_net("lif:24r,lif:12,li", 0.3), *alone;
-	struct neap_net_result all, one;
+	struct neap_net_result all = {.size = sizeof all}, one = {.size = sizeof one};
 
 	(void)state;
 	batch_make(&room, 4, 5, INPUTS, 0, 3, 0.2, many);
@@ -184,7 +185,7 @@ static void logs(void **state)
 	} nets[] = {{"lif:24r,lif:12,li", 1}, {"lif:24r:dropout=0.5,lif:12,li", 0},
 		{"lif:24r,lif:12:dropout=0.5,li", 1}};
 	struct batch_room room;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_objective o = objective(1);
 
 	(void)state;

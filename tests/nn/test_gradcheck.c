@@ -40,7 +40,7 @@ static void make(struct batch_room *room)
 
 static const struct neap_objective *entropy(void)
 {
-	static struct neap_objective objective;
+	static struct neap_objective objective = {.size = sizeof objective};
 	objective.loss = neap_loss_find("cross-entropy");
 	return &objective;
 }
@@ -147,7 +147,7 @@ static void readouts(void **arg)
 			for (int target = 0; target < 1 + loss; target++)
 				for (int delay = 0; delay < 2; delay++) {
 					struct neap_net_options o = options("lif:6r,li");
-					struct neap_objective objective = {
+					struct neap_objective objective = {.size = sizeof objective,
 						.loss = neap_loss_at(loss)};
 					o.readout = (enum neap_readout)readout;
 					o.delay = delay;

@@ -6,7 +6,7 @@ static const int64_t lengths[] = {70, 90, 33, 1};
 
 static const struct neap_objective *objective(void)
 {
-	static struct neap_objective o;
+	static struct neap_objective o = {.size = sizeof o};
 	o.loss = neap_loss_find("cross-entropy");
 	return &o;
 }
@@ -109,7 +109,7 @@ static void bytes(void **arg)
 	} cells[] = {{"lif:64r,li", 1, 1}, {"cubalif:64r,li", 3, 2}, {"alif:64r,li", 2, 2},
 		{"adlif:64r,li", 4, 2}, {"lif:64r:reset=zero,li", 1, 1}};
 	struct batch_room room;
-	struct neap_net_sizes fixed, learned;
+	struct neap_net_sizes fixed = {.size = sizeof fixed}, learned = {.size = sizeof learned};
 
 	(void)arg;
 	batch_make(&room, 3, 1, 19, 20, 5, 0.05, NULL);

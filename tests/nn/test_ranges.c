@@ -135,8 +135,9 @@ static void make(struct batch_room *room)
 
 static const struct neap_objective *objective(void)
 {
-	static struct neap_objective o = {
-		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}, .dropout = 3};
+	static struct neap_objective o = {.size = sizeof o,
+		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1},
+		.dropout = 3};
 	o.loss = neap_loss_find("cross-entropy");
 	return &o;
 }
@@ -150,7 +151,7 @@ struct outcome {
 
 static struct neap_net_sizes begin(struct neap_net *net, const struct neap_batch *batch)
 {
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	assert_int_equal(neap_net_begin(net, batch, objective()), 0);
 	neap_net_get_sizes(net, &sizes);
 	assert_int_equal(sizes.state % 64, 0);
@@ -255,7 +256,7 @@ static void same_bits(void **arg)
 		struct neap_net *net = variant_net(&variants[v], 1);
 		double loss = sweep_plain(net, &room.batch, objective());
 		uint64_t hash = neap_net_grad_hash(net);
-		struct neap_net_result result;
+		struct neap_net_result result = {.size = sizeof result};
 		neap_net_get_result(net, &result);
 		assert_true(largest_gradient(net) > 1e-4);
 		if (variants[v].gated)
@@ -268,7 +269,7 @@ static void same_bits(void **arg)
 			for (int pieces = threads; pieces < 40; pieces = pieces * 3 + 1) {
 				struct outcome out = sweep_cut(
 					net, &room.batch, seed + (uint64_t)threads, pieces);
-				struct neap_net_result again;
+				struct neap_net_result again = {.size = sizeof again};
 				neap_net_get_result(net, &again);
 				assert_true(out.loss == loss);
 				assert_true(out.hash == hash);
@@ -324,7 +325,7 @@ static void masks(void **arg)
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
 		struct neap_net *net = variant_net(&variants[v], 2);
-		struct neap_net_result result;
+		struct neap_net_result result = {.size = sizeof result};
 		double *answer = room_for(sizeof(double) * 5 * 11);
 		sweep_plain(net, &room.batch, objective());
 		neap_net_get_result(net, &result);
@@ -446,7 +447,7 @@ static void no_allocations(void **arg)
 	for (int v = 0; v < VARIANTS; v++) {
 		struct neap_net *net = variant_net(&variants[v], 3);
 		for (int again = 0; again < 2; again++) {
-			struct neap_net_sizes z;
+			struct neap_net_sizes z = {.size = sizeof z};
 			size_t used;
 			int64_t done, T = room.batch.steps;
 			double loss;

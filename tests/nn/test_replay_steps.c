@@ -63,6 +63,7 @@ struct rooms {
 static struct rooms rooms_for(struct neap_net *net, int64_t steps)
 {
 	struct rooms r = {.room = 0};
+	r.sizes.size = sizeof r.sizes;
 	neap_net_get_sizes(net, &r.sizes);
 	r.room = r.sizes.tape_max * (size_t)(steps + 1);
 	r.log_room = r.sizes.log_max * (size_t)(steps + 1);
@@ -134,8 +135,9 @@ static void same_bytes(void **state)
 	(void)state;
 	for (int v = 0; v < VARIANTS; v++) {
 		struct neap_net *net = variant_net(&variants[v]);
-		struct neap_objective o = {.loss = neap_loss_find("cross-entropy"), .dropout = 1};
-		struct neap_net_result result;
+		struct neap_objective o = {
+			.size = sizeof o, .loss = neap_loss_find("cross-entropy"), .dropout = 1};
+		struct neap_net_result result = {.size = sizeof result};
 		struct batch_room batch;
 		double loss;
 		batch_make(&batch, 8, 11, variants[v].inputs, 0, 5, variants[v].rate, lengths);
@@ -205,7 +207,7 @@ static void refusals(void **state)
 {
 	(void)state;
 	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct batch_room batch;
 	size_t used;
 	int64_t done;
@@ -265,8 +267,9 @@ static void sizes(void **state)
 	o.classes = 5;
 	batch_make(&batch, 8, SAMPLES, o.inputs, STEPS, 5, 0.02, NULL);
 	for (int i = 0; i < 2; i++) {
-		struct neap_objective objective = {.loss = neap_loss_find("cross-entropy")};
-		struct neap_net_result result;
+		struct neap_objective objective = {
+			.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
+		struct neap_net_result result = {.size = sizeof result};
 		double loss, cells = STEPS * SAMPLES * UNITS;
 		o.threads = i + 1;
 		struct neap_net *net = net_make(&o);

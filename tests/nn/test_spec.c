@@ -147,7 +147,8 @@ static void bad_options(void **arg)
 
 static void bad_batches(void **arg)
 {
-	struct neap_objective objective = {.loss = neap_loss_find("cross-entropy")};
+	struct neap_objective objective = {
+		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
 	struct neap_net_options o = options("lif:8r,li");
 	struct neap_net *net = net_make(&o);
 	struct batch_room room;

@@ -125,7 +125,7 @@ static void compare_spikes(struct neap_net *net, const json_t *from, const struc
 	const struct neap_objective *objective)
 {
 	const json_t *samples = json_object_get(from, "spikes");
-	struct neap_net_sizes sizes;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	int compared = 0, spiking = 0;
 
 	assert_int_equal(neap_net_begin(net, batch, objective), 0);
@@ -162,7 +162,8 @@ static void compare_net(const json_t *from, enum neap_precision precision)
 {
 	const json_t *penalty = json_object_get(from, "penalty");
 	const json_t *tensors = json_object_get(from, "tensors");
-	struct neap_objective objective = {.loss = neap_loss_find("cross-entropy"),
+	struct neap_objective objective = {.size = sizeof objective,
+		.loss = neap_loss_find("cross-entropy"),
 		.rates = {.upper = number(penalty, "upper"),
 			.upper_weight = number(penalty, "upper_weight"),
 			.l2 = number(penalty, "l2")}};

@@ -45,7 +45,8 @@ static void make(struct batch_room *room, double rate)
 
 static const struct neap_objective *objective(void)
 {
-	static struct neap_objective o = {.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
+	static struct neap_objective o = {
+		.size = sizeof o, .rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
 	o.loss = neap_loss_find("cross-entropy");
 	return &o;
 }
@@ -68,7 +69,7 @@ static void compare_dense(const struct neap_net_options *given, struct batch_roo
 	struct neap_net *sparse = net_make(&o);
 	o.dense = 1;
 	struct neap_net *dense = net_make(&o);
-	struct neap_net_result result;
+	struct neap_net_result result = {.size = sizeof result};
 	double a = sweep_plain(sparse, &room->batch, objective());
 	double b = sweep_plain(dense, &room->batch, objective());
 
@@ -127,7 +128,7 @@ static void float_is_double(void **arg)
 	for (int s = 0; s < SPECS; s++)
 		for (int readout = 0; readout < 6; readout++) {
 			struct neap_net_options o = net_options(specs[s]);
-			struct neap_net_result p, q;
+			struct neap_net_result p = {.size = sizeof p}, q = {.size = sizeof q};
 			o.readout = (enum neap_readout)readout;
 			o.precision = NEAP_FLOAT;
 			struct neap_net *a = net_make(&o);
@@ -204,7 +205,7 @@ static void compressed_is_dense(void **arg)
 /* The batch's gradient is the mean of its samples', whatever the groups. */
 static void batch_is_samples(void **arg)
 {
-	struct neap_objective plain = {.loss = neap_loss_find("mse")};
+	struct neap_objective plain = {.size = sizeof plain, .loss = neap_loss_find("mse")};
 	struct batch_room room;
 
 	(void)arg;
@@ -243,8 +244,8 @@ static void batch_is_samples(void **arg)
 static void results(void **arg)
 {
 	struct batch_room room;
-	struct neap_net_result r;
-	struct neap_net_sizes before, after;
+	struct neap_net_result r = {.size = sizeof r};
+	struct neap_net_sizes before = {.size = sizeof before}, after = {.size = sizeof after};
 
 	(void)arg;
 	make(&room, 0.05);
@@ -275,8 +276,8 @@ static void results(void **arg)
 static void first_passes(void **arg)
 {
 	struct batch_room room;
-	struct neap_net_result plain, again;
-	struct neap_net_sizes sizes;
+	struct neap_net_result plain = {.size = sizeof plain}, again = {.size = sizeof again};
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	(void)arg;
 	make(&room, 0.05);
@@ -318,9 +319,9 @@ static void first_passes(void **arg)
 static void long_gradient(
 	enum neap_precision precision, const struct neap_batch *batch, double *gradient)
 {
-	struct neap_objective plain = {.loss = neap_loss_find("mse")};
+	struct neap_objective plain = {.size = sizeof plain, .loss = neap_loss_find("mse")};
 	struct neap_net_options o = net_options("lif:2,li");
-	struct neap_net_sizes z;
+	struct neap_net_sizes z = {.size = sizeof z};
 	struct neap_param p;
 	int64_t n = (batch->steps + 63) / 64, done;
 	size_t used;

@@ -64,7 +64,7 @@ static inline struct neap_train_options small_run(const char *name)
 
 static inline uint64_t train_hash(const struct neap_train_options *options)
 {
-	struct neap_train_result result;
+	struct neap_train_result result = {.size = sizeof result};
 	int rc = neap_train(&result, options);
 	if (rc != 0)
 		fail_msg("%s: %s", neap_strerror(rc), neap_detail());

@@ -67,11 +67,12 @@ struct outcome {
 static int part(struct outcome *out, const struct row *row, const struct neap_batch *batch,
 	int64_t at, const char *journal)
 {
-	struct neap_objective objective = {.loss = neap_loss_find(row->loss)};
+	struct neap_objective objective = {
+		.size = sizeof objective, .loss = neap_loss_find(row->loss)};
 	struct stopping stopping = {0, at};
 	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct neap_net_result found;
-	struct neap_net_sizes sizes;
+	struct neap_net_result found = {.size = sizeof found};
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_step_ops ops;
 	struct neap_sweep *sweep;
 	if (row->penalty)

@@ -39,7 +39,7 @@ static void interrupted_after_any_batch(void **state)
 		char name[32];
 		snprintf(name, sizeof name, "batch%d", (int)update);
 		struct neap_train_options o = small_run(name);
-		struct neap_train_result r;
+		struct neap_train_result r = {.size = sizeof r};
 		struct stop stop = {.update = update};
 		o.progress = stop_there;
 		o.user = &stop;
@@ -78,7 +78,7 @@ static void augmented_and_interrupted(void **state)
 	for (int64_t update = 3; update <= 33; update += 10) {
 		char name[32];
 		snprintf(name, sizeof name, "augmented%d", (int)update);
-		struct neap_train_result r;
+		struct neap_train_result r = {.size = sizeof r};
 		struct stop stop = {.update = update};
 		o = augmented_run(name);
 		o.progress = stop_there;
@@ -98,7 +98,7 @@ static void interrupted_again_and_again(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("again");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	struct stop stop = {.update = 0};
 	int rc = 0, sessions = 0;
 	o.progress = stop_there;
@@ -121,7 +121,7 @@ static void at_the_end_of_an_epoch(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("epoch");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	struct stop stop = {.at_epoch = 1};
 	o.progress = stop_there;
 	o.user = &stop;
@@ -152,7 +152,7 @@ static void metrics_lose_what_the_snapshot_has_not(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("rows");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	struct stop stop = {.update = 30};
 	o.progress = stop_there;
 	o.user = &stop;
@@ -178,7 +178,7 @@ static void killed_in_mid_epoch(void **state)
 		pid_t child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
-			struct neap_train_result r;
+			struct neap_train_result r = {.size = sizeof r};
 			_exit(neap_train(&r, &o) == 0 ? 0 : 1);
 		}
 		struct timespec nap = {0, 15000000 + 9000000 * round};
@@ -219,7 +219,7 @@ static void a_full_disk_costs_no_snapshot(void **state)
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct neap_train_result r;
+		struct neap_train_result r = {.size = sizeof r};
 		signal(SIGXFSZ, SIG_IGN);
 		o.progress = fill_the_disk;
 		int rc = neap_train(&r, &o);
@@ -240,7 +240,7 @@ static void two_at_once_are_refused(void **state)
 	int fd = open(in_folder("whole"), O_RDONLY | O_DIRECTORY);
 	assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
 	struct neap_train_options o = small_run("whole");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	o.resume = 1;
 	assert_int_equal(neap_train(&r, &o), NEAP_EUSAGE);
 	assert_non_null(strstr(neap_detail(), "in use"));
@@ -272,7 +272,7 @@ static void without_a_snapshot_it_starts_afresh(void **state)
 
 static void refused(const struct neap_train_options *o, int code, const char *says)
 {
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	assert_int_equal(neap_train(&r, o), code);
 	if (!strstr(neap_detail(), says))
 		fail_msg("'%s' does not say '%s'", neap_detail(), says);
@@ -316,7 +316,7 @@ static void damaged_snapshots_are_refused(void **state)
 	(void)state;
 	static char text[1 << 20];
 	struct neap_train_options o = small_run("whole");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	const char *path = in_folder("whole/last.safetensors");
 	whole();
 	o.resume = 1;

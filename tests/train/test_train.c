@@ -37,7 +37,7 @@ static void it_learns(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("learns");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	struct seen seen = {0};
 	o.test = SMALL_TEST;
 	o.epochs = 25;
@@ -62,7 +62,7 @@ static void it_learns(void **state)
 	/* the model in the folder is the one that was tested */
 	struct neap_eval_options eo = {
 		.size = sizeof eo, .model = o.out, .data = SMALL_TEST, .batch = 7, .threads = 1};
-	struct neap_eval_result e;
+	struct neap_eval_result e = {.size = sizeof e};
 	assert_int_equal(neap_eval(&e, &eo), 0);
 	assert_int_equal(e.correct, r.test.correct);
 	assert_true(fabs(e.loss - r.test.loss) < 1e-12);
@@ -147,7 +147,7 @@ static void strategies_budgets_and_threads_agree(void **state)
 /* A run that must be refused; nothing may be left behind. */
 static void refused(const struct neap_train_options *o, int code, const char *says)
 {
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	int rc = neap_train(&r, o);
 	if (rc != code)
 		fail_msg("%s, not %s: %s", neap_strerror(rc), neap_strerror(code), neap_detail());
@@ -216,7 +216,7 @@ static void eval_refuses_what_does_not_fit(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct neap_eval_options o = {
 			.size = sizeof o, .model = bad[i].model, .data = bad[i].data};
-		struct neap_eval_result r;
+		struct neap_eval_result r = {.size = sizeof r};
 		assert_int_equal(neap_eval(&r, &o), bad[i].code);
 		assert_true(neap_detail()[0] && !strchr(neap_detail(), '\n'));
 	}
@@ -224,7 +224,7 @@ static void eval_refuses_what_does_not_fit(void **state)
 	struct neap_eval_options o = {.size = sizeof o,
 		.model = in_folder("learns/last.safetensors"),
 		.data = "randman:classes=3,units=11,steps=30,samples=9"};
-	struct neap_eval_result r;
+	struct neap_eval_result r = {.size = sizeof r};
 	assert_int_equal(neap_eval(&r, &o), 0);
 	assert_int_equal(r.classes, 4);
 	assert_int_equal(r.samples, 9);
@@ -237,7 +237,7 @@ static int eval_changed(const char *from, const char *to)
 	static char text[1 << 20], out[(1 << 20) + 4096];
 	struct neap_eval_options o = {
 		.size = sizeof o, .model = in_folder("changed.safetensors"), .data = SMALL_TEST};
-	struct neap_eval_result r;
+	struct neap_eval_result r = {.size = sizeof r};
 	FILE *f = fopen(in_folder("learns/model.safetensors"), "rb");
 	size_t n = fread(text, 1, sizeof text, f), a = strlen(from), b = strlen(to);
 	fclose(f);
@@ -281,7 +281,7 @@ static void divergence_ends_the_run(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("diverged");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	o.optimizer = "sgd";
 	o.learning_rate = 1e6; /* weights grow by 1e5 and more an update */
 	o.weight_decay = 1;
@@ -306,7 +306,8 @@ static void divergence_ends_the_run(void **state)
 static void only_training_samples_are_augmented(void **state)
 {
 	(void)state;
-	struct neap_train_result plain, augmented;
+	struct neap_train_result plain = {.size = sizeof plain},
+				 augmented = {.size = sizeof augmented};
 	struct neap_train_options o = small_run("plain");
 	o.learning_rate = 0;
 	o.epochs = 1;
@@ -340,7 +341,7 @@ static void without_validation_the_last_is_kept(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("novalidation");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	o.validation = 0;
 	assert_int_equal(neap_train(&r, &o), 0);
 	assert_int_equal(r.best_epoch, 3);
@@ -353,7 +354,7 @@ static void sparse_and_double_nets_are_kept_whole(void **state)
 {
 	(void)state;
 	struct neap_train_options o = small_run("sparse");
-	struct neap_train_result r;
+	struct neap_train_result r = {.size = sizeof r};
 	o.net.spec = "lif:32r:density=0.3,lif:16,li";
 	o.net.precision = NEAP_DOUBLE;
 	o.optimizer = "adamw";
@@ -361,7 +362,7 @@ static void sparse_and_double_nets_are_kept_whole(void **state)
 	o.epochs = 2;
 	assert_int_equal(neap_train(&r, &o), 0);
 	struct neap_eval_options eo = {.size = sizeof eo, .model = o.out, .data = SMALL_TEST};
-	struct neap_eval_result e;
+	struct neap_eval_result e = {.size = sizeof e};
 	assert_int_equal(neap_eval(&e, &eo), 0);
 	assert_int_equal(e.layers, 2);
 	neap_eval_result_free(&e);
