@@ -3,7 +3,9 @@
 """
 One word, one thing: no file name stands twice in src/, cli/ and apps/ (NAME.c and NAME.h
 count as one), no struct, union or enum tag is defined twice there or in include/, and no
-folder grows beyond FOLDER_MAX files. Prints every breach and exits 1 if there is one.
+folder grows beyond FOLDER_MAX files, no file beyond FILE_LINES_MAX lines. Every C file, tests
+and examples too, says in a comment at its head what it is for. Prints every breach and
+exits 1 if there is one.
     names.py [FOLDER_OF_THE_PROJECT]
 """
 import collections
@@ -19,19 +21,23 @@ os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__fi
 stems = collections.defaultdict(set)
 tags = collections.defaultdict(list)
 breaches = []
-for top in ("src", "apps", "cli", "include"):
+for top in ("src", "apps", "cli", "include", "tests", "examples", "bench"):
     for folder, _, names in sorted(os.walk(top)):
-        if len(names) > FOLDER_MAX:
+        if top != "tests" and len(names) > FOLDER_MAX:
             breaches.append(f"{folder}: {len(names)} files, {FOLDER_MAX} at most")
         for name in sorted(names):
             stem, end = os.path.splitext(name)
             if end not in (".c", ".h"):
                 continue
             path = os.path.join(folder, name)
-            if top != "include":
-                stems[stem].add(folder)
             with open(path) as file:
                 text = file.read()
+            if not re.match(r"/\* SPDX[^\n]*\n/\*", text):
+                breaches.append(f"{path}: no comment at its head says what the file is for")
+            if top in ("tests", "examples", "bench"):
+                continue
+            if top != "include":
+                stems[stem].add(folder)
             lines = text.count("\n")
             if lines > FILE_LINES_MAX:
                 breaches.append(f"{path}: {lines} lines, {FILE_LINES_MAX} at most")

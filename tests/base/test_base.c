@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_base.c: random numbers, checked sizes, the detail line, sizes of structs, text. */
 #include "test.h"
 #include "base/checked.h"
 #include "base/fail.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_sys.c: threads, pools, files that are whole or absent, resident memory, trials in a child.
+ */
 #include "test.h"
 #include "sys/cpu_spread.h"
 #include "sys/clock.h"
@@ -128,7 +130,7 @@ static void sleep_on(void *arg)
 		pause();
 }
 
-static void a_rehearsal_takes_the_crash(void **state)
+static void a_child_takes_the_crash(void **state)
 {
 	int number = SIGFPE;
 	(void)state;
@@ -147,7 +149,7 @@ int main(void)
 		cmocka_unit_test(pool_runs_each_item_once),
 		cmocka_unit_test(file_is_whole_or_absent),
 		cmocka_unit_test(resident_peak_follows_touch),
-		cmocka_unit_test(a_rehearsal_takes_the_crash),
+		cmocka_unit_test(a_child_takes_the_crash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

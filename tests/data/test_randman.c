@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_randman.c: samples of `randman` are functions of seed and point, and lie on manifolds. */
 #include "spikes.h"
 
 static struct neap_events sample(const char *name, int64_t index)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_tapes.c: sizes of tapes over windows of steps (measure/tape_sizes.h). */
 #include "test.h"
 #include "measure/tape_sizes.h"
 
