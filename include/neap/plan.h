@@ -129,7 +129,7 @@ NEAP_API const char *neap_action_show(
 #define NEAP_PARAM_FOUND_TABLE(X)                                                                  \
 	X(interval, "", "steps of a block, from one kept state to the next")                       \
 	X(period, "", "steps between the states that go to a slow tier")                           \
-	X(group, "", "no strategy has this one yet")                                               \
+	X(group, "", "unused: 0 in every plan")                                               \
 	X(tail, "", "steps at the end that are in no block")                                       \
 	X(kept_tapes, "", "steps of a block whose tapes leave for a slow tier")
 #define NEAP_PARAM_TABLE(X) NEAP_PARAM_OPTION_TABLE(X) NEAP_PARAM_FOUND_TABLE(X)
@@ -226,9 +226,10 @@ enum neap_strategy_trait {
 NEAP_API uint32_t neap_strategy_traits(const char *name);
 
 /*
- * Solves a problem by one strategy. Returns 0 when the question is well put,
- * also when the answer is "infeasible" (plan->feasible == 0); NEAP_EUSAGE for an
- * unknown strategy or bad numbers. params (may be NULL) fixes parameters.
+ * Solves a problem by one strategy and fills `plan`, whose size the caller has set
+ * (neap/chain.h). Returns 0 when the question is well put, also when the answer is
+ * "infeasible" (plan->feasible == 0); NEAP_EUSAGE for an unknown strategy or bad
+ * numbers. params (may be NULL) fixes parameters.
  *
  * T = 0 is feasible with any strategy and budget, all numbers zero: the schedule
  * is one TURN, for which x_0 and the adjoint are the caller's. overhead and gap
