@@ -37,7 +37,7 @@ def build(source, program):
     if foreign:
         return f"includes {foreign}"
     done = subprocess.run(
-        [os.environ.get("CC", "cc"), "-O1", source, *flags(), "-lm", f"-Wl,-rpath,{LIBRARY}",
+        [*os.environ.get("CC", "cc").split(), "-O1", source, *flags(), "-lm", f"-Wl,-rpath,{LIBRARY}",
          "-o", program, *os.environ.get("NEAP_CFLAGS", "").split()],
         capture_output=True, text=True)
     return None if done.returncode == 0 else done.stderr

@@ -18,7 +18,7 @@ def example(folder):
     flags = re.search(r"    cc model\.c (.*)", readme).group(1)
     library = os.path.join(os.path.dirname(NEAP), "src")
     done = subprocess.run(
-        [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Werror", source, "-o", program, "-I",
+        [*os.environ.get("CC", "cc").split(), "-O2", "-Wall", "-Werror", source, "-o", program, "-I",
          os.path.join(SOURCE, "include"), "-L", library,
          *flags.replace("$(pkg-config --cflags --libs neap)", "-lneap").split(),
          f"-Wl,-rpath,{library}", *os.environ.get("NEAP_CFLAGS", "").split()],
