@@ -64,7 +64,8 @@ static void random_problems(void **state)
 			fixed.checkpoints = 1 + below(&r, p.chain.steps + 2);
 		struct neap_plan revolve = planned(&p, "revolve", NULL);
 		for (int n = 0; n < 4; n++) {
-			struct neap_plan plan = planned(&p, mine[n], &fixed), again;
+			struct neap_plan plan = planned(&p, mine[n], &fixed),
+					 again = {.size = sizeof again};
 			if (plan.feasible && plan.advance_steps < 1000000) {
 				checked(&p, mine[n], &fixed);
 				feasible++;

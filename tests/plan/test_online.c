@@ -109,7 +109,7 @@ static void bytes(void **state)
 		p.memory = least(&p);
 		p.memory +=
 			(uint64_t)(decades(&r, 0.01, 60) * (double)(p.chain.state + p.chain.tape));
-		struct neap_plan plan = planned(&p), mixed;
+		struct neap_plan plan = planned(&p), mixed = {.size = sizeof mixed};
 		if (!plan.feasible && strstr(plan.why, "at most"))
 			continue;
 		if (!plan.feasible)

@@ -352,7 +352,7 @@ static void kinds(void **unused)
 		c.p.chain.slot_write = maybe(&r, 0.1, 0.5);
 		if (!compare(&c.p))
 			continue;
-		struct neap_plan plan = planned(&c.p, "auto"), alone;
+		struct neap_plan plan = planned(&c.p, "auto"), alone = {.size = sizeof alone};
 		feasible++;
 		used += plan.slow_bytes > 0;
 		/* Places that hold nothing change nothing. */
