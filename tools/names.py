@@ -34,13 +34,13 @@ for top in ("src", "apps", "cli", "include", "tests", "examples", "bench"):
                 text = file.read()
             if not re.match(r"/\* SPDX[^\n]*\n/\*", text):
                 breaches.append(f"{path}: no comment at its head says what the file is for")
+            lines = text.count("\n")
+            if lines > FILE_LINES_MAX:
+                breaches.append(f"{path}: {lines} lines, {FILE_LINES_MAX} at most")
             if top in ("tests", "examples", "bench"):
                 continue
             if top != "include":
                 stems[stem].add(folder)
-            lines = text.count("\n")
-            if lines > FILE_LINES_MAX:
-                breaches.append(f"{path}: {lines} lines, {FILE_LINES_MAX} at most")
             for match in TAG.finditer(text):
                 tags[match.group(2)].append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}")
 for stem, folders in stems.items():

@@ -52,7 +52,7 @@ struct neap_step_ops {
 	int (*record)(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 		size_t room, size_t *used, int64_t *t_done);
 
-	/* Makes the loss, and the adjoint at T, of the state at T, where T is the last step. */
+	/* Makes the loss, and the adjoint at T, of the state at T, the number of steps. */
 	int (*turn)(void *user, const void *state, void *adjoint, double *loss);
 
 	/*

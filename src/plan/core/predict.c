@@ -3,13 +3,14 @@
  * predict.c: simulates a plan without going through every unit of a long one. A schedule says
  * how many of the next units are alike; units in a steady state (steady_state.h) are skipped.
  */
+#include "plan/core/predict.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/core/steady_state.h"
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
-#include "plan/core/predict.h"
 
 /* Periods without a steady state after which the last one is repeated all the same. */
 #define PATIENCE_MOST 4000
