@@ -3,7 +3,7 @@
 # libneap alone, on a Debian 12 that has a compiler, Meson and libxxhash and nothing else:
 # configures, builds and installs into a home prefix, and compiles README's C example
 # against that. Without liburing, then with it. Needs root, debootstrap and the network;
-# about 700 MB of disk.
+# about 650 MB of disk.
 #   alone.sh [FOLDER_FOR_THE_SYSTEM]
 set -eu
 cd "$(dirname "$0")/.."
