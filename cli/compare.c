@@ -40,12 +40,12 @@ static void json_direction(struct neap__json *to, const char *name, double first
 /* Seconds a step along the sweep. */
 static void json_pace(struct neap__json *to, const struct neap_pace *pace)
 {
-	if (pace->piece == 0) {
+	if (pace->range == 0) {
 		neap__json_null(to, "pieces");
 		return;
 	}
 	neap__json_begin(to, "pieces", '{');
-	neap__json_int(to, "steps", pace->piece);
+	neap__json_int(to, "steps", pace->range);
 	json_direction(to, "forward", pace->forward_first, pace->forward_last);
 	json_direction(to, "backward", pace->backward_first, pace->backward_last);
 	neap__json_end(to, '}');

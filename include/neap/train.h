@@ -206,12 +206,12 @@ struct neap_compare_options {
 };
 
 /*
- * Seconds a step, waits and recomputation included, over pieces of a hundredth of the
- * steps: the median of the first tenth of the pieces in a direction's course, and of the
+ * Seconds a step, waits and recomputation included, over ranges of a hundredth of the
+ * steps: the median of the first tenth of the ranges in a direction's course, and of the
  * last. Forward is the first pass.
  */
 struct neap_pace {
-	int64_t piece; /* steps; 0: too few, NaN below */
+	int64_t range; /* steps; 0: too few, NaN below */
 	double forward_first, forward_last, backward_first, backward_last;
 };
 

@@ -52,7 +52,7 @@ struct neap__comparison {
 	struct neap__pace_probe probe;
 	struct neap__pace_now planned; /* what plans are made with */
 	struct neap__pace_now now;     /* by the last run of the probe */
-	struct neap__sweep_pace pieces;
+	struct neap__sweep_pace timed;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
 };

@@ -26,8 +26,8 @@ int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 		so.journal_seconds = c->options->sweep.journal_seconds;
 		so.journal_in_memory = c->options->sweep.slow_in_memory;
 		so.journal_key = so.journal ? neap__comparison_key(c) : 0;
-		neap__sweep_pace_wrap(&c->pieces, &ops, c->one.net);
-		rc = neap_sweep_create(sweep, &ops, &c->pieces, &so);
+		neap__sweep_pace_wrap(&c->timed, &ops, c->one.net);
+		rc = neap_sweep_create(sweep, &ops, &c->timed, &so);
 		if (rc < 0)
 			break;
 		double needed = NEAP__TAPE_MARGIN *

@@ -23,11 +23,11 @@ static int plan(
 	NEAP_TRY(neap_net_begin(c->one.net, &c->reference_batch, &c->one.objective));
 	neap__comparison_ops(c, &ops,
 		NEAP__TAPE_MARGIN * neap__tape_sizes_worst(&c->tapes, c->one.batch->steps));
-	neap__sweep_pace_wrap(&c->pieces, &ops, c->one.net);
+	neap__sweep_pace_wrap(&c->timed, &ops, c->one.net);
 	neap__comparison_sweep(c, &so, steps, "bptt");
 	so.memory = memory;
 	so.ntiers = 0;
-	return neap_sweep_create(sweep, &ops, &c->pieces, &so);
+	return neap_sweep_create(sweep, &ops, &c->timed, &so);
 }
 
 /* Over all steps, if half of the free memory holds their tapes. */

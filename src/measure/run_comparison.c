@@ -51,7 +51,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 
 	const struct neap__pace_now last = c->now;
 	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
-	neap__sweep_pace_start(&c->pieces, c->resumes ? 0 : batch->steps);
+	neap__sweep_pace_start(&c->timed, c->resumes ? 0 : batch->steps);
 	double wait = waited(c);
 	int resettable = neap__resident_reset() == 0;
 	uint64_t before = neap__resident_peak();
@@ -61,7 +61,7 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
-	neap__sweep_pace_now(&c->pieces, &measured->pace);
+	neap__sweep_pace_now(&c->timed, &measured->pace);
 	measured->input_wait = waited(c) - wait;
 	stats->resident_growth = resettable && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));

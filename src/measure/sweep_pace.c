@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_pace.c: step functions that take the time at the ends of pieces; medians of the tenths. */
+/* sweep_pace.c: step functions that take the time at the ends of ranges; medians of the tenths. */
 #include "measure/sweep_pace.h"
 #include "sys/clock.h"
 
@@ -8,7 +8,7 @@
 
 static void mark(struct neap__pace_marks *direction, int64_t t)
 {
-	if (direction->marks > NEAP__PIECES)
+	if (direction->marks > NEAP__PACE_RANGES)
 		return;
 	direction->at[direction->marks] = t;
 	direction->when[direction->marks++] = neap__seconds();
@@ -17,7 +17,7 @@ static void mark(struct neap__pace_marks *direction, int64_t t)
 /* The first pass has reached step t. */
 static void passed(struct neap__sweep_pace *p, int64_t t)
 {
-	if (p->piece > 0 && (t >= p->forward.marks * p->piece || t == p->steps))
+	if (p->range > 0 && (t >= p->forward.marks * p->range || t == p->steps))
 		mark(&p->forward, t);
 }
 
@@ -25,10 +25,10 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
 	struct neap__sweep_pace *p = user;
 
-	if (!first || p->piece == 0)
+	if (!first || p->range == 0)
 		return p->ops.advance(p->user, state, t0, t1, first);
 	while (t0 < t1) {
-		int64_t end = (t0 / p->piece + 1) * p->piece;
+		int64_t end = (t0 / p->range + 1) * p->range;
 		end = end < t1 ? end : t1;
 		int rc = p->ops.advance(p->user, state, t0, end, first);
 		if (rc != 0)
@@ -72,7 +72,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 	struct neap__sweep_pace *p = user;
 	int rc = p->ops.turn(p->user, state, adjoint, loss);
 
-	if (p->piece > 0)
+	if (p->range > 0)
 		mark(&p->backward, p->steps);
 	return rc;
 }
@@ -82,7 +82,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	struct neap__sweep_pace *p = user;
 	int rc = p->ops.backward(p->user, adjoint, t1, t0, tape);
 
-	if (p->piece > 0 && (p->steps - t0 >= p->backward.marks * p->piece || t0 == 0))
+	if (p->range > 0 && (p->steps - t0 >= p->backward.marks * p->range || t0 == 0))
 		mark(&p->backward, t0);
 	return rc;
 }
@@ -123,9 +123,10 @@ void neap__sweep_pace_wrap(struct neap__sweep_pace *p, struct neap_step_ops *ops
 void neap__sweep_pace_start(struct neap__sweep_pace *p, int64_t steps)
 {
 	p->steps = steps;
-	p->piece = steps / NEAP__PIECES >= NEAP__PIECE_LEAST ? steps / NEAP__PIECES : 0;
+	p->range =
+		steps / NEAP__PACE_RANGES >= NEAP__PACE_RANGE_LEAST ? steps / NEAP__PACE_RANGES : 0;
 	p->forward.marks = p->backward.marks = 0;
-	if (p->piece > 0)
+	if (p->range > 0)
 		mark(&p->forward, 0);
 }
 
@@ -135,10 +136,10 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Median seconds a step of pieces [from, to). */
+/* Median seconds a step of ranges [from, to). */
 static double median(const struct neap__pace_marks *direction, int from, int to)
 {
-	double each[NEAP__PIECES];
+	double each[NEAP__PACE_RANGES];
 	int n = 0;
 
 	for (int i = from; i < to; i++) {
@@ -154,18 +155,18 @@ static double median(const struct neap__pace_marks *direction, int from, int to)
 
 static void tenths(const struct neap__pace_marks *direction, double *first, double *last)
 {
-	int pieces = direction->marks - 1, tenth = pieces / 10;
+	int ranges = direction->marks - 1, tenth = ranges / 10;
 
 	*first = *last = NAN;
 	if (tenth < 1)
 		return;
 	*first = median(direction, 0, tenth);
-	*last = median(direction, pieces - tenth, pieces);
+	*last = median(direction, ranges - tenth, ranges);
 }
 
 void neap__sweep_pace_now(const struct neap__sweep_pace *p, struct neap_pace *pace)
 {
-	*pace = (struct neap_pace){.piece = p->piece};
+	*pace = (struct neap_pace){.range = p->range};
 	tenths(&p->forward, &pace->forward_first, &pace->forward_last);
 	tenths(&p->backward, &pace->backward_first, &pace->backward_last);
 }

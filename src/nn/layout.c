@@ -229,16 +229,16 @@ void neap__grads_free(struct neap__grads *grads)
 int neap__grads_make(struct neap_net *net, struct neap__grads *grads)
 {
 	struct neap__grads measured;
-	struct neap__bump pieces = {0};
+	struct neap__bump bump = {0};
 
-	take_grads(net, &measured, &pieces);
-	void *memory = pieces.used <= PTRDIFF_MAX ? aligned_alloc(64, pieces.used) : NULL;
+	take_grads(net, &measured, &bump);
+	void *memory = bump.used <= PTRDIFF_MAX ? aligned_alloc(64, bump.used) : NULL;
 	if (!memory)
 		return neap__fail_errno(
-			ENOMEM, "%llu bytes for gradients", (unsigned long long)pieces.used);
-	pieces = (struct neap__bump){memory, 0};
+			ENOMEM, "%llu bytes for gradients", (unsigned long long)bump.used);
+	bump = (struct neap__bump){memory, 0};
 	*grads = (struct neap__grads){.memory = memory};
-	take_grads(net, grads, &pieces);
+	take_grads(net, grads, &bump);
 	return 0;
 }
 
@@ -251,20 +251,20 @@ void neap__group_free(struct neap__group *group)
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
 {
 	struct neap__group measured;
-	struct neap__bump pieces = {0};
+	struct neap__bump bump = {0};
 
-	take_group(net, &measured, &pieces, samples);
-	if (pieces.used > PTRDIFF_MAX)
+	take_group(net, &measured, &bump, samples);
+	if (bump.used > PTRDIFF_MAX)
 		return neap__fail(
 			NEAP_EOVERFLOW, "net too large for a group of %d samples", samples);
-	void *memory = aligned_alloc(64, pieces.used);
+	void *memory = aligned_alloc(64, bump.used);
 	if (!memory)
 		return neap__fail_errno(ENOMEM, "%llu bytes for a group of %d samples",
-			(unsigned long long)pieces.used, samples);
-	memset(memory, 0, pieces.used);
-	net->group_memory = pieces.used;
-	pieces = (struct neap__bump){memory, 0};
+			(unsigned long long)bump.used, samples);
+	memset(memory, 0, bump.used);
+	net->group_memory = bump.used;
+	bump = (struct neap__bump){memory, 0};
 	*group = (struct neap__group){.memory = memory};
-	take_group(net, group, &pieces, samples);
+	take_group(net, group, &bump, samples);
 	return 0;
 }

@@ -80,8 +80,8 @@ static inline int lazy_get(
 	return lazy_one(lazy_post(self, 0, place, tag, ticket), into, bytes);
 }
 
-static inline int lazy_put_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket)
+static inline int lazy_put_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	struct lazy_job *job = lazy_post(self, 1, place, tag, ticket);
 	job->spans = spans;
@@ -89,8 +89,8 @@ static inline int lazy_put_tapes(void *self, int64_t place, uint64_t tag, const 
 	return 0;
 }
 
-static inline int lazy_get_tapes(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket)
+static inline int lazy_get_tapes(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	struct lazy_job *job = lazy_post(self, 0, place, tag, ticket);
 	job->spans = spans;

@@ -88,9 +88,9 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 size_t neap__deferred_bytes(const struct neap_net *net, int samples)
 {
 	struct neap__deferred deferred;
-	struct neap__bump pieces = {0};
-	take_all(net, &deferred, samples, &pieces);
-	return pieces.used;
+	struct neap__bump bump = {0};
+	take_all(net, &deferred, samples, &bump);
+	return bump.used;
 }
 
 int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples)

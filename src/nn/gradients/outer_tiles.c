@@ -82,9 +82,9 @@ static void take(const struct neap_net *net, struct neap__outer_team *team, int6
 size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 {
 	struct neap__outer_team team;
-	struct neap__bump pieces = {0};
-	take(net, &team, terms, &pieces);
-	return pieces.used;
+	struct neap__bump bump = {0};
+	take(net, &team, terms, &bump);
+	return bump.used;
 }
 
 int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, int64_t terms)

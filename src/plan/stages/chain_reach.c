@@ -37,7 +37,7 @@ static void measure_stage(struct neap__chain_reach *x, int64_t i, int64_t tape)
 	const struct neap_stages *s = x->chain->stages;
 	int holds = neap__tape_holds_output(s), needs = neap__backward_needs_input(s);
 	int64_t output = holds ? 0 : state_of(x, i + 1);
-	x->kept[i] = tape + (needs ? output : 0);
+	x->held[i] = tape + (needs ? output : 0);
 	x->recording[i] = tape + output + neap__stage_record_tmp(s, i);
 	x->before[i] = holds || needs ? 0 : state_of(x, i);
 	x->reversing[i] = tape + neap__stage_gradient(x->chain, i) +
@@ -50,7 +50,7 @@ static void measure_loss(struct neap__chain_reach *x)
 {
 	const struct neap_stages *s = x->chain->stages;
 	int64_t i = x->steps;
-	x->kept[i] = x->recording[i] = 0;
+	x->held[i] = x->recording[i] = 0;
 	x->before[i] =
 		neap__tape_holds_output(s) || neap__backward_needs_input(s) ? 0 : state_of(x, i);
 	x->reversing[i] =
@@ -91,8 +91,8 @@ int neap__chain_reach_init(struct neap__chain_reach *x, const struct neap_chain 
 	x->block = malloc((size_t)rows * (5 * sizeof(int64_t) + sizeof(double)));
 	if (!x->block)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	x->kept = x->block;
-	x->recording = x->kept + rows;
+	x->held = x->block;
+	x->recording = x->held + rows;
 	x->before = x->recording + rows;
 	x->reversing = x->before + rows;
 	x->least = x->reversing + rows;
@@ -116,14 +116,14 @@ void neap__chain_reach_free(struct neap__chain_reach *x)
 /* Bytes that a leaf from i takes as it grows. */
 struct reach_leaf {
 	int64_t i, n; /* [i,n) */
-	int64_t kept, recording, reversing;
+	int64_t held, recording, reversing;
 };
 
 static void leaf_grow(const struct neap__chain_reach *x, struct reach_leaf *l)
 {
 	int64_t k = l->n++;
-	int64_t recording = l->kept + x->recording[k] + (k > l->i ? x->before[k] : 0);
-	int64_t reversing = l->kept + x->reversing[k];
+	int64_t recording = l->held + x->recording[k] + (k > l->i ? x->before[k] : 0);
+	int64_t reversing = l->held + x->reversing[k];
 	if (k == x->steps) { /* the loss: nothing is recorded, x_L is there if it is x_i */
 		recording = 0;
 		reversing -= k == l->i ? x->before[k] : 0;
@@ -132,7 +132,7 @@ static void leaf_grow(const struct neap__chain_reach *x, struct reach_leaf *l)
 		reversing -= given_up(x, l->i);
 	l->recording = larger(l->recording, recording);
 	l->reversing = larger(l->reversing, reversing);
-	l->kept += x->kept[k];
+	l->held += x->held[k];
 }
 
 static int64_t leaf_bytes(const struct neap__chain_reach *x, const struct reach_leaf *l)
@@ -145,7 +145,7 @@ static int64_t leaf_end(struct neap__chain_reach *x, int64_t i, int64_t p, int64
 {
 	struct reach_leaf l = {i, i, 0, 0, 0};
 	int64_t end = i;
-	while (l.n < limit && l.kept <= p && l.reversing <= p) {
+	while (l.n < limit && l.held <= p && l.reversing <= p) {
 		leaf_grow(x, &l);
 		if (leaf_bytes(x, &l) <= p)
 			end = l.n;

@@ -31,7 +31,7 @@
 struct neap__chain_reach {
 	const struct neap_chain *chain;
 	int64_t steps;	    /* the loss is stage `steps` */
-	int64_t *kept;	    /* [steps + 1] bytes that a leaf keeps of a stage it recorded */
+	int64_t *held;	    /* [steps + 1] bytes that a leaf keeps of a stage it recorded */
 	int64_t *recording; /* [steps + 1] bytes of recording the stage, its input not counted */
 	int64_t *before;    /* [steps + 1] bytes of its input, where it is not the leaf's first */
 	int64_t *reversing; /* [steps + 1] bytes of its backward */

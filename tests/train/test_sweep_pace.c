@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long pieces of a sweep take, over models whose steps last as long as they are told. */
+/* How long ranges of a sweep take, over models whose steps last as long as they are told. */
 #include "test.h"
 #include "sys/clock.h"
 #include "measure/sweep_pace.h"
@@ -64,7 +64,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 static struct neap_pace sweep(
 	struct slow *slow, const char *strategy, uint64_t memory, int64_t steps)
 {
-	struct neap__sweep_pace pieces = {0};
+	struct neap__sweep_pace timed = {0};
 	struct neap_step_ops ops = {.size = sizeof ops,
 		.advance = advance,
 		.record = record,
@@ -78,16 +78,16 @@ static struct neap_pace sweep(
 	struct neap_sweep *s;
 	struct neap_pace pace;
 	double loss;
-	neap__sweep_pace_wrap(&pieces, &ops, slow);
-	assert_int_equal(neap_sweep_create(&s, &ops, &pieces, &o), 0);
+	neap__sweep_pace_wrap(&timed, &ops, slow);
+	assert_int_equal(neap_sweep_create(&s, &ops, &timed, &o), 0);
 	assert_int_equal(neap_sweep_touch(s), 0);
 	for (int i = 0; i < 2; i++) { /* a second run starts afresh */
-		neap__sweep_pace_start(&pieces, steps);
+		neap__sweep_pace_start(&timed, steps);
 		assert_int_equal(neap_sweep_run(s, NULL, NULL, &loss, NULL), 0);
-		if (pieces.piece == 0)
+		if (timed.range == 0)
 			continue;
-		/* A range may reach over the end of a piece, and the last over two. */
-		const struct neap__pace_marks *f = &pieces.forward, *b = &pieces.backward;
+		/* A range may reach over the end of a range, and the last over two. */
+		const struct neap__pace_marks *f = &timed.forward, *b = &timed.backward;
 		assert_in_range(f->marks, 95, 101);
 		assert_in_range(b->marks, 95, 101);
 		assert_int_equal(f->at[0], 0);
@@ -95,7 +95,7 @@ static struct neap_pace sweep(
 		assert_int_equal(b->at[0], steps);
 		assert_int_equal(b->at[b->marks - 1], 0);
 	}
-	neap__sweep_pace_now(&pieces, &pace);
+	neap__sweep_pace_now(&timed, &pace);
 	neap_sweep_free(s);
 	return pace;
 }
@@ -105,7 +105,7 @@ static void slower_at_the_end(void **state)
 	(void)state;
 	struct slow slow = {.from = STEPS * 8 / 10, .to = STEPS, .back = STEPS * 2 / 10};
 	struct neap_pace p = sweep(&slow, "bptt", 0, STEPS);
-	assert_int_equal(p.piece, 64);
+	assert_int_equal(p.range, 64);
 	assert_true(p.forward_last > 1.5 * p.forward_first);
 	assert_true(p.backward_last > 1.5 * p.backward_first);
 }
