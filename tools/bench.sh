@@ -1,10 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Planning and sweeping, measured: a line about the machine, then CSV.
+# Limits of planning time, then planning and sweeping, measured: a line about the machine,
+# then CSV.
 #   bench.sh BUILD
 set -eu
 cd "$(dirname "$0")/.."
 neap=$1/neap
+# Tests whose limits hold only here, where nothing else runs (tests/time_limit.h).
+NEAP_LIMITS=1 meson test -C "$1" --no-rebuild --suite timed --no-suite big --print-errorlogs \
+	--num-processes 1 >&2
 slow=$(mktemp -d "${TMPDIR:-/var/tmp}/neap-bench-XXXXXX")
 trap 'rm -rf "$slow"' EXIT
 

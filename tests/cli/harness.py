@@ -14,6 +14,13 @@ NEAP = os.environ.get("NEAP_BIN", "")  # empty where the tool is not built
 SOURCE = os.environ.get("NEAP_SOURCE", ".")
 
 
+def over_limit(what, seconds, most):
+    """None, or a line where `what` took longer than limits that hold (NEAP_LIMITS, make bench)."""
+    if "NEAP_LIMITS" not in os.environ or seconds <= most:
+        return None
+    return f"{what} took {seconds} s, at most {most} s"
+
+
 def data_dir():
     """Folder with recordings and tables, or None: NEAP_DATA, else ../shared."""
     path = os.environ.get("NEAP_DATA", os.path.join(SOURCE, "..", "shared"))

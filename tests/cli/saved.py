@@ -4,7 +4,7 @@
 import json
 import os
 
-from harness import Folder, Tap, neap, neap_json
+from harness import Folder, Tap, neap, neap_json, over_limit
 
 BYTES = ["--steps", 3000, "--state", "64K", "--tape", "96K", "--memory", "8M", "--advance",
          "1ms", "--backward", "2ms", "--tier", "disk:write=100M,read=50M,latency=100us"]
@@ -99,9 +99,7 @@ def no_search(folder):
     loaded = neap_json("plan", "--load", path)["plans"][0]
     if planned["makespan"] != loaded["makespan"]:
         return "another plan"
-    if loaded["plan_seconds"] > 0.3 * planned["plan_seconds"] + 0.05:
-        return f"{loaded['plan_seconds']} s to load, {planned['plan_seconds']} s to plan"
-    return None
+    return over_limit("loading", loaded["plan_seconds"], 0.3 * planned["plan_seconds"] + 0.05)
 
 
 def lies(folder):

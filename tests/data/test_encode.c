@@ -480,7 +480,7 @@ static void spoken_digits(void **state)
 	snprintf(dir, sizeof dir, "%s/data/fsdd/test", data ? data : "");
 	if (!data || access(dir, R_OK) != 0) {
 		print_message("# SKIP no recordings at NEAP_DATA or ../shared\n");
-		return; /* cmocka prints a skipped test as "not ok" */
+		skip();
 	}
 	double events = 0, seconds = 0, active = 0;
 	int files = 0;

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long planning a chain whose steps differ takes, in seconds of one processor. */
-#include <time.h>
 #include "chain_test.h"
+#include "time_limit.h"
 
 #define STAGES 200
-#define YARDSTICK 0.020 /* seconds of it on the machine that the target is for */
-
-/* Sanitizers and unoptimised builds are slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__) ||     \
-	defined(__clang__)
-#define SLOWER 6
-#else
-#define SLOWER 1
-#endif
 
 /* Layers of unequal sizes; `most` bytes a state. */
 static void layers(struct chain *c, struct random *r, int64_t most)
@@ -48,46 +39,21 @@ static double seconds(struct chain *c, uint64_t memory)
 {
 	double least = INFINITY;
 	for (int run = 0; run < 5 && least > 0.4; run++) {
-		clock_t start = clock();
+		double start = test_seconds();
 		struct neap_plan plan = {.size = sizeof plan};
 		c->p.memory = memory;
 		assert_int_equal(neap_plan_make(&plan, &c->p, "chain", NULL), 0);
 		assert_true(plan.feasible);
-		least = fmin(least, (double)(clock() - start) / CLOCKS_PER_SEC);
+		least = fmin(least, test_seconds() - start);
 	}
 	return least;
-}
-
-/* Seconds of a fixed sum and choice over rows in the near cache: the least of several. */
-static double yardstick(void)
-{
-	static float rows[3][4096];
-	double least = INFINITY;
-	for (int run = 0; run < 5; run++) {
-		clock_t start = clock();
-		for (int pass = 0; pass < 10000; pass++)
-			for (int k = 0; k < 4096; k++) {
-				float sum = rows[1][k] + rows[2][(k + pass) % 4096];
-				rows[0][k] = sum < rows[0][k] ? sum : rows[0][k];
-			}
-		least = fmin(least, (double)(clock() - start) / CLOCKS_PER_SEC);
-	}
-	return least;
-}
-
-/* How much slower than the machine of the target this one is, now. */
-static double slower(void)
-{
-	double taken = yardstick();
-	fprintf(stderr, "# yardstick: %.1f ms\n", 1e3 * taken);
-	return fmax(1, taken / YARDSTICK);
 }
 
 static void within(struct chain *c, const char *name, uint64_t memory)
 {
 	double taken = seconds(c, memory);
 	fprintf(stderr, "# %s: %d stages, %g bytes: %.3f s\n", name, STAGES, (double)memory, taken);
-	assert_true(taken < 0.5 * SLOWER * slower());
+	test_limit(name, taken, 0.5);
 }
 
 static uint64_t all_bytes(const struct chain *c)

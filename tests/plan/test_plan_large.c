@@ -5,15 +5,8 @@
  * The allocator is counted here, below libneap; not under AddressSanitizer.
  */
 #include "plan_test.h"
-#include <time.h>
+#include "time_limit.h"
 #include "count_heap.h"
-
-static double seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* not what else runs here */
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void ten_million(void **state)
 {
@@ -40,9 +33,9 @@ static void ten_million(void **state)
 		struct neap_plan plan = {.size = sizeof plan};
 		add_tier(&p, NEAP_INFINITE, 0.7, 0);
 		size_t before = most = held;
-		double began = seconds();
+		double began = test_seconds();
 		assert_int_equal(neap_plan_make(&plan, &p, rows[i].strategy, &rows[i].params), 0);
-		double planned = seconds() - began;
+		double planned = test_seconds() - began;
 		size_t planning = most - before;
 		if (!plan.feasible)
 			fail_msg("%s: %s", rows[i].strategy, plan.why);
@@ -73,9 +66,9 @@ static void quick(void **state)
 		p.chain.steps = (int64_t)decades(&r, 1e6, 1e9);
 		for (int n = 0; neap_strategy_name(n); n++) {
 			struct neap_plan plan = {.size = sizeof plan};
-			double began = seconds();
+			double began = test_seconds();
 			int rc = neap_plan_make(&plan, &p, neap_strategy_name(n), NULL);
-			double took = seconds() - began;
+			double took = test_seconds() - began;
 			if (rc < 0)
 				fail_msg("%s", neap_detail());
 			if (took > slowest) {
@@ -91,7 +84,7 @@ static void quick(void **state)
 				assert_true(plan.arena_bytes <= p.memory);
 		}
 	}
-	assert_true(slowest < (COUNTED ? 5 : 60)); /* sanitizers slow it down */
+	test_limit("the slowest plan", slowest, COUNTED ? 5 : 60); /* sanitizers slow it down */
 }
 
 int main(void)
