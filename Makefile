@@ -32,6 +32,7 @@ demo: full
 check: full
 	@tools/check.sh $(BUILD)
 
+bigcheck: export NEAP_SANITIZED = 1
 bigcheck: full
 	@tools/check.sh $(BUILD) --big
 
@@ -54,4 +55,4 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf $(BUILD) build-asan build-tsan
+	rm -rf $(BUILD) build-asan build-tsan build-clang

@@ -1,12 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# All tests; the last line counts them. --big adds the long ones.
+# All tests; the last line counts them. --big adds the long ones. With --big, or where
+# NEAP_SANITIZED is set, the fast suites run once more, built by clang with sanitizers.
 #   check.sh BUILD [--big]
 set -u
 cd "$(dirname "$0")/.." || exit 2
 build=${1:-build}
 suites=(--no-suite big)
-[ "${2:-}" = --big ] && suites=()
+if [ "${2:-}" = --big ]; then
+	suites=()
+	NEAP_SANITIZED=1
+fi
 
 passed=0
 failed=0
@@ -27,12 +31,24 @@ step format tools/format.sh
 if [ "${2:-}" = --big ] && [ "$(id -u)" = 0 ]; then
 	step alone tools/alone.sh
 fi
-meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
-run=$?
-read -r ok bad skipped < <(python3 tools/count.py "$build/meson-logs/testlog.junit.xml")
-passed=$((passed + ok))
-failed=$((failed + bad))
-[ $run != 0 ] && [ "$bad" = 0 ] && failed=$((failed + 1))
+
+skipped=0
+suite() { # build folder, command...
+	local folder=$1 ok bad skips run=0
+	shift
+	"$@" || run=1
+	read -r ok bad skips < <(python3 tools/count.py "$folder/meson-logs/testlog.junit.xml")
+	[ $run != 0 ] && [ "$bad" = 0 ] && bad=1
+	passed=$((passed + ok))
+	failed=$((failed + bad))
+	skipped=$((skipped + skips))
+}
+
+suite "$build" meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
+if [ -n "${NEAP_SANITIZED:-}" ]; then
+	rm -f build-clang/meson-logs/testlog.junit.xml
+	suite build-clang tools/sanitize.sh fast
+fi
 echo
 if [ "$skipped" = 0 ]; then
 	echo "$passed passed, $failed failed"

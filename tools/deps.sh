@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What building needs, told by pkg-config and by the programs themselves, and the Debian
 # packages that bring it.
-#   deps.sh            installs what is missing, with apt, as root or through sudo
+#   deps.sh            installs what is missing, with apt, as root or through sudo;
+#                      clang and its sanitizers only where NEAP_SANITIZED is set
 #   deps.sh --missing  names what is missing; exits 1 where libneap cannot be built
 set -eu
 
@@ -23,11 +24,14 @@ python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
 clang-format    clang-format       tests
 rsvg-convert    librsvg2-bin       tests
+clang           clang              sanitizers
+clang-rt        libclang-rt-14-dev sanitizers
 gnuplot         gnuplot-nox        study
 '
 there() { # what
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+	clang-rt) [ -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null)" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
 	esac
 }
@@ -35,6 +39,7 @@ there() { # what
 missing= needed= for=
 while read -r what package who; do
 	[ -z "$what" ] && continue
+	[ "$who" = sanitizers ] && [ -z "${NEAP_SANITIZED:-}" ] && continue
 	there "$what" && continue
 	missing="$missing $package"
 	case " $for " in *" $who "*) ;; *) for="$for $who" ;; esac

@@ -1,21 +1,34 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The test run under a sanitizer: sanitize.sh address,undefined | thread
+# Tests under a sanitizer.
+#   sanitize.sh address,undefined | thread     every test but the long ones; thread: no cli
+#   sanitize.sh fast                           built by clang, address and undefined: the
+#                                              suites unit and fault, on one engine
 set -u
 cd "$(dirname "$0")/.." || exit 2
 kind=$1
 build=build-asan
+setup=(--buildtype=debugoptimized)
 tests=(--no-suite big)
-if [ "$kind" = thread ]; then
+case $kind in
+thread)
 	build=build-tsan
 	tests+=(--suite unit --suite fault --suite property)
-fi
+	;;
+fast)
+	kind=address,undefined
+	build=build-clang
+	export CC=clang
+	setup=(--buildtype=plain -Doptimization=1 -Dnn=enabled -Dtool=enabled -Dtests=enabled)
+	tests+=(--suite unit --suite fault --no-suite engines)
+	;;
+esac
 [ -f $build/build.ninja ] ||
-	meson setup $build --buildtype=debugoptimized -Db_sanitize="$kind" -Db_lundef=false || exit 1
-ninja -C $build || exit 1
+	meson setup $build "${setup[@]}" -Db_sanitize="$kind" -Db_lundef=false || exit 1
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:allocator_may_return_null=1
 export LSAN_OPTIONS=suppressions=$PWD/tools/lsan.supp:print_suppressions=0
 export NEAP_CFLAGS=-fsanitize=$kind
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-exec meson test -C $build --no-rebuild --print-errorlogs --timeout-multiplier 8 "${tests[@]}"
+# Meson builds what these tests need, and no more.
+exec meson test -C $build --print-errorlogs --timeout-multiplier 8 "${tests[@]}"

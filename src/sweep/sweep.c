@@ -389,6 +389,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		fresh->arena.base = s->arena.base;
 		fresh->arena.mapped = s->arena.mapped;
 		s->arena.base = NULL;
+		s->arena.mapped = 0;
 	}
 	fresh->arena.poison = s->arena.poison;
 	fresh->measures_resident = s->measures_resident;
