@@ -329,7 +329,7 @@ int cli_compare(int argc, char **argv)
 			.help = "may be repeated (default: all)", .names = neap_strategy_name},
 		CLI_BATCH_OPTIONS(o, seed),
 		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
-			.help = "sweeps of each; the median counts", .low = 1, .high = 99},
+			.help = "sweeps of each; the median counts (default 1)", .low = 1, .high = 99},
 		{.name = "journal", .kind = CLI_TEXT, .into = &o.sweep.journal, .argument = "DIR",
 			.help = "journal from which a killed sweep goes on; for one --strategy"},
 		{.name = "journal-every", .kind = CLI_TIME, .into = &o.sweep.journal_seconds,

@@ -80,11 +80,11 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
 		.help = "of the answer", .names = cli_loss_name}, \
 	{.name = "rate-upper", .kind = CLI_NUMBER, .into = &(rates).upper, .argument = "X", \
-		.help = "spikes a step above which units are penalised", .high = 1}, \
+		.help = "spikes a step above which units that spike are penalised", .high = 1}, \
 	{.name = "rate-weight", .kind = CLI_NUMBER, .into = &(rates).upper_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
 	{.name = "rate-lower", .kind = CLI_NUMBER, .into = &(rates).lower, .argument = "X", \
-		.help = "spikes a step below which units are penalised", .high = 1}, \
+		.help = "spikes a step below which units that spike are penalised", .high = 1}, \
 	{.name = "rate-lower-weight", .kind = CLI_NUMBER, .into = &(rates).lower_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
 	{.name = "rate-l1", .kind = CLI_NUMBER, .into = &(rates).l1, .argument = "X", \

@@ -2,11 +2,38 @@
 /* options.c: parses arguments by a table of options, and prints help from the same table. */
 #include "cli.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
+
+/*
+ * The default, which stands where the option goes; nothing where the help says it itself. Zeros of
+ * counts and times mean that there is none.
+ */
+static void print_default(const struct cli_option *o)
+{
+	char room[24];
+
+	if (strstr(o->help, "default") || strstr(o->help, "0: ") || strchr(o->help, '['))
+		return;
+	if (o->kind == CLI_CHOICE)
+		printf(" (default %s)", o->choices[*(const int *)o->into]);
+	else if (o->kind == CLI_TEXT && *(const char *const *)o->into)
+		printf(" (default %s)", *(const char *const *)o->into);
+	else if (o->kind == CLI_NUMBER)
+		printf(" (default %g)", *(const double *)o->into);
+	else if (o->kind == CLI_TIME && *(const double *)o->into > 0)
+		printf(" (default %s)", cli_show_time(room, *(const double *)o->into));
+	else if (o->kind == CLI_SIZE && *(const uint64_t *)o->into)
+		printf(" (default %s)", cli_show_size(room, *(const uint64_t *)o->into));
+	else if (o->kind == CLI_COUNT && *(const int *)o->into > 0)
+		printf(" (default %d)", *(const int *)o->into);
+	else if (o->kind == CLI_INT && *(const int64_t *)o->into > 0)
+		printf(" (default %" PRId64 ")", *(const int64_t *)o->into);
+}
 
 static void print_help(const struct cli_command *command)
 {
@@ -21,6 +48,7 @@ static void print_help(const struct cli_command *command)
 			printf("%s%s", i ? ", " : ": ", o->choices[i]);
 		for (int i = 0; o->names && o->names(i); i++)
 			printf("%s%s", i ? ", " : ": ", o->names(i));
+		print_default(o);
 		printf("\n");
 	}
 	printf("  %-26s %s\n\nexamples:\n%s", "--help", "this text", command->examples);
@@ -190,14 +218,17 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 {
 	int found = 0, only_positionals = 0;
 
+	/* First, while the defaults stand where the options go. */
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			print_help(command);
+			return -1 - cli_finish(command->name);
+		}
+	}
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
 		if (!only_positionals && strcmp(arg, "--") == 0) {
 			only_positionals = 1;
-		} else if (!only_positionals &&
-			   (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)) {
-			print_help(command);
-			return -1 - cli_finish(command->name);
 		} else if (!only_positionals && strncmp(arg, "--", 2) == 0) {
 			int rc = take_option(command, argc, argv, &i);
 			if (rc != CLI_DONE)

@@ -3,6 +3,7 @@
 #include "net_options.h"
 #include "json_report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static const char examples[] =
 	"  neap train randman --net lif:128r,li --memory 4M --epochs 10\n"
 	"  neap train train.h5 --dt 0.1ms --memory 8M --slow /var/tmp --strategy double\n"
 	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
-	"  neap train train.h5 --out run --resume\n";
+	"  neap train --out run --resume\n";
 
 struct train_command {
 	struct cli_progress bar;
@@ -30,8 +31,10 @@ static void on_line(void *user, const char *line)
 static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
 {
 	cli_progress_clear(&t->bar);
-	fprintf(stderr, "epoch %d/%d: loss %.4f, training %.1f%%", p->epoch + 1, p->epochs, p->loss,
-		100 * p->accuracy);
+	fprintf(stderr, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
+	if (p->penalty > 0)
+		fprintf(stderr, " + penalty %.4f", p->penalty);
+	fprintf(stderr, ", training %.1f%%", 100 * p->accuracy);
 	if (t->options->validation > 0 || t->options->holdout)
 		fprintf(stderr, ", validation %.1f%%%s", 100 * p->validation_accuracy,
 			p->best ? " (best)" : "");
@@ -41,7 +44,7 @@ static void show_epoch(struct train_command *t, const struct neap_train_progress
 static int on_progress(void *user, const struct neap_train_progress *p)
 {
 	struct train_command *t = user;
-	char note[96];
+	char note[128], penalty[24] = "";
 	double all = (double)p->epochs * (double)p->samples;
 	double done = (double)p->epoch * (double)p->samples + (double)p->sample;
 
@@ -54,8 +57,10 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 		cli_progress_start(&t->bar, "training", "samples");
 		t->bar.started -= p->seconds;
 	}
-	snprintf(note, sizeof note, "epoch %d/%d  loss %.4f  %.1f%%", p->epoch + 1, p->epochs,
-		p->loss, 100 * p->accuracy);
+	if (p->penalty > 0)
+		snprintf(penalty, sizeof penalty, " + %.4f", p->penalty);
+	snprintf(note, sizeof note, "epoch %d/%d  loss %.4f%s  %.1f%%", p->epoch + 1, p->epochs,
+		p->loss, penalty, 100 * p->accuracy);
 	cli_progress_show(&t->bar, done - t->first, all - t->first, note);
 	return cli_interrupted();
 }
@@ -181,22 +186,50 @@ static int run(const struct neap_train_options *options, int json)
 	return code;
 }
 
+/* The run to resume into *run; NULL where its folder has none yet and DATA is given. */
+static int open_run(struct neap_run **run, const char *out, int data_given)
+{
+	int rc = neap_run_open(run, out);
+
+	if (rc == -ENOENT && data_given)
+		return CLI_DONE; /* stopped before it wrote anything: it starts afresh */
+	if (rc == -ENOENT)
+		return cli_usage("train", "there is no run in '%s'; DATA begins one", out);
+	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
+}
+
+/* What the table of options cannot say. CLI_DONE or one line. */
+static int finish_options(struct neap_train_options *o, struct neap_problem *costs,
+	const char *chain, const char *stretch)
+{
+	if (!o->data)
+		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
+					  "the data set that is built in");
+	if (stretch &&
+		cli_parse_span(&o->augment.stretch_low, &o->augment.stretch_high, stretch) < 0)
+		return cli_usage("train",
+			"--stretch: '%s' is no span such as 0.9:1.1, nor 0.1, which is the same",
+			stretch);
+	if (stretch && (o->augment.stretch_low < 0.01 || o->augment.stretch_high > 100))
+		return cli_usage(
+			"train", "--stretch: '%s' is out of range; 0.01:100 is accepted", stretch);
+	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
+}
+
 int cli_train(int argc, char **argv)
 {
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
 	struct train_command training = {.options = &o, .first = -1};
 	struct cli_net_choices choices;
+	struct neap_run *resumed = NULL;
 	const char *data[1] = {NULL};
 	const char *chain = NULL, *stretch = NULL;
 	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
-	int json = 0;
+	int json = 0, seed_given = 0;
 
 	o.out = "neap-run";
 	o.snapshot_seconds = 60;
-	o.progress = on_progress;
-	o.say = on_line;
-	o.user = &training;
 	cli_net_choices_from(&choices, &o.net);
 	struct neap_params *params = &o.sweep.params;
 	/* clang-format off */
@@ -210,7 +243,8 @@ int cli_train(int argc, char **argv)
 			.help = "the batch of this session to trace (default: the last)", .low = 1,
 			.high = 1e12},
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
-			.help = "go on from the snapshot in the folder"},
+			.help = "go on with the run in the folder, with its settings; other "
+				"options given change them"},
 		{.name = "test", .kind = CLI_TEXT, .into = &o.test, .argument = "DATA",
 			.help = "evaluated once, after the last epoch"},
 		CLI_SWEEP_OPTIONS(o.sweep, chain),
@@ -238,7 +272,8 @@ int cli_train(int argc, char **argv)
 		{.name = "clip", .kind = CLI_NUMBER, .into = &o.clip, .argument = "X",
 			.help = "norm of the gradient (default 1; 0: no limit)", .high = 1e30},
 		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",
-			.help = "of weights, split and order", .high = CLI_STEPS_MOST},
+			.help = "of weights, split and order", .high = CLI_STEPS_MOST,
+			.given = &seed_given},
 		{.name = "validation", .kind = CLI_NUMBER, .into = &o.validation, .argument = "X",
 			.help = "share of DATA held out (default 0.1)", .high = 0.99},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
@@ -272,25 +307,32 @@ int cli_train(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	if (parsed == 0)
-		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
-					  "the data set that is built in");
-	if (stretch && cli_parse_span(&o.augment.stretch_low, &o.augment.stretch_high, stretch) < 0)
-		return cli_usage("train",
-			"--stretch: '%s' is no span such as 0.9:1.1, nor 0.1, which is the same",
-			stretch);
-	if (stretch && (o.augment.stretch_low < 0.01 || o.augment.stretch_high > 100))
-		return cli_usage(
-			"train", "--stretch: '%s' is out of range; 0.01:100 is accepted", stretch);
-	int code = cli_costs_read(&o.sweep, &costs, chain, "train");
-	if (code != CLI_DONE)
-		return code;
-	o.data = data[0];
-	o.seed = o.net.seed = (uint64_t)seed;
+	if (o.resume) {
+		int code = open_run(&resumed, o.out, parsed > 0);
+		if (code != CLI_DONE)
+			return code;
+	}
+	if (resumed) { /* what is given now holds over what the run keeps */
+		o = *neap_run_options(resumed);
+		cli_net_choices_from(&choices, &o.net);
+		o.out = "neap-run";
+		cli_parse(&command, argc, argv, data);
+	}
+	o.progress = on_progress;
+	o.say = on_line;
+	o.user = &training;
+	if (parsed > 0)
+		o.data = data[0];
+	if (seed_given || !resumed)
+		o.seed = o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);
-	char *line = join(argc, argv);
-	o.command = line;
-	code = run(&o, json);
-	free(line);
+	int code = finish_options(&o, &costs, chain, stretch);
+	if (code == CLI_DONE) {
+		char *line = join(argc, argv);
+		o.command = line;
+		code = run(&o, json);
+		free(line);
+	}
+	neap_run_close(resumed);
 	return code;
 }

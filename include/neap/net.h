@@ -167,8 +167,9 @@ NEAP_API int neap_net_params(const struct neap_net *net);
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
 
 /*
- * Lower and upper bounds on the firing rate r_j of each hidden unit of every
- * layer: its spikes in the batch over the sum of the samples' lengths.
+ * Lower and upper bounds on the firing rate r_j of each hidden unit of every layer that
+ * spikes: its spikes in the batch over the sum of the samples' lengths. Layers whose outputs
+ * are numbers (rnn, lstm, gru, egru) are not penalised.
  */
 struct neap_rate_penalty {
 	double upper, upper_weight; /* weight * sum_j max(0, r_j - upper)^2 */

@@ -73,6 +73,7 @@ struct neap_train_progress {
 	double validation_loss, validation_accuracy;
 	double learning_rate;
 	int best; /* 1: the best on validation so far */
+	double penalty; /* on rates, running mean of this epoch; `loss` is without it */
 };
 
 /* Optimizers, and schedules of the learning rate, in table order; NULL beyond the end. */
@@ -155,6 +156,17 @@ struct neap_train_result {
 };
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
 NEAP_API void neap_train_result_free(struct neap_train_result *result);
+
+/*
+ * The options of the run in a folder, as its run.json keeps them: those it was begun or last
+ * resumed with, where `memory` is the budget that it took. What no file keeps (out, progress, say,
+ * user, command, trace) is as in NEAP_TRAIN_OPTIONS_INIT; `resume` is 1. Options and texts belong to
+ * the run and hold until it is closed. 0; -ENOENT where there is no run.json; NEAP_EFORMAT.
+ */
+struct neap_run;
+NEAP_API int neap_run_open(struct neap_run **run, const char *out);
+NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run *run);
+NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
 
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
 struct neap_eval_options {

@@ -13,7 +13,9 @@ static double penalty_at(const struct neap_rate_penalty *p, double r, double *sl
 	       p->l2 * r * r;
 }
 
-/* Fills in rates of layers and the gradient a spike; returns the penalty on the rates of all units.
+/*
+ * Fills in rates of layers and the gradient a spike; returns the penalty on the rates of all units
+ * that spike. Numbers that other units give out are no spikes, and keep a gradient of 0.
  */
 static double gather_rates(struct neap_net *net)
 {
@@ -21,13 +23,14 @@ static double gather_rates(struct neap_net *net)
 	int unit = 0;
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
+		int penalised = net->has_penalty && neap__layer_spikes(net, &net->layers[l]);
 		double layer = 0;
 		for (int j = 0; j < net->layers[l].n; j++, unit++) {
 			double spikes = 0, slope;
 			for (int g = 0; g < net->ngroups; g++)
 				spikes += net->groups[g].spikes[unit];
 			layer += spikes;
-			if (!net->has_penalty)
+			if (!penalised)
 				continue;
 			penalty += penalty_at(&net->objective.rates, spikes / steps, &slope);
 			net->ops->penalty(net, l, j, slope / steps);

@@ -104,6 +104,7 @@ static void fill_progress(
 		.samples = trainer->data.nfirst,
 		.update = c->update,
 		.loss = c->loss / n,
+		.penalty = c->penalty / n,
 		.accuracy = (double)c->correct / n,
 		.seconds = neap__seconds() - trainer->started,
 		.peak_planned = (uint64_t)c->peak_planned,

@@ -2,6 +2,7 @@
 /* run_json.c: writes run.json: settings, data, machine, plan, memory, sweeps and results of a run.
  */
 #include "train/trainer.h"
+#include "train/run.h"
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"
@@ -81,6 +82,31 @@ static void add_plan(struct neap__json *root, const struct neap__trainer *traine
 	neap__json_begin(root, "tiers", '[');
 	for (int i = 0; i < trainer->tiers.count; i++)
 		neap__json_text(root, NULL, neap_tier_about(trainer->tiers.tier[i]));
+	neap__json_end(root, ']');
+	neap__json_end(root, '}');
+}
+
+/* Costs that were given, for a resumed run. */
+static void add_costs(struct neap__json *root, const struct neap_problem *costs)
+{
+	if (!costs) {
+		neap__json_null(root, "costs");
+		return;
+	}
+	neap__json_begin(root, "costs", '{');
+	for (int i = 0; neap__run_step_costs[i].name; i++)
+		neap__json_number(root, neap__run_step_costs[i].name,
+			*(const double *)((const char *)&costs->chain +
+					  neap__run_step_costs[i].offset));
+	neap__json_begin(root, "tiers", '[');
+	for (int i = 0; i < costs->ntiers; i++) {
+		neap__json_begin(root, NULL, '{');
+		for (int k = 0; neap__run_tier_costs[k].name; k++)
+			neap__json_number(root, neap__run_tier_costs[k].name,
+				*(const double *)((const char *)&costs->tiers[i] +
+						  neap__run_tier_costs[k].offset));
+		neap__json_end(root, '}');
+	}
 	neap__json_end(root, ']');
 	neap__json_end(root, '}');
 }
@@ -177,12 +203,10 @@ int neap__run_json_write(const struct neap__trainer *trainer)
 	neap__json_begin(root, NULL, '{');
 	neap__json_text(root, "command", options->command);
 	neap__settings_write(root, "settings", options, 0);
-	neap__json_begin(root, "sweep", '{');
-	neap__json_bytes(root, "memory", trainer->planning.memory);
-	neap__json_text(root, "strategy", options->sweep.strategy);
-	neap__json_text(root, "slow", options->sweep.slow);
-	neap__json_int(root, "threads", options->net.threads);
-	neap__json_end(root, '}');
+	struct neap_train_options ways = *options;
+	ways.sweep.memory = trainer->planning.memory;
+	neap__settings_write_ways(root, "sweep", &ways);
+	add_costs(root, options->sweep.costs);
 	add_data(root, trainer);
 	add_machine(root);
 	add_plan(root, trainer);

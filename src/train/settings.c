@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.c: the table of settings: names, ranges, writing, reading, comparing. */
+/* settings.c: the tables of settings: names, ranges, writing, reading, comparing. */
 #include "train/settings.h"
 #include "base/fail.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -88,6 +89,25 @@ static const struct train_setting settings[] = {
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
+/* How a run's sweeps are run: they change no bit of a result, and any of them may change. */
+static const struct train_setting ways[] = {
+	{"data", TEXT, AT(data), NULL, 0, 0},
+	{"test", TEXT, AT(test), NULL, 0, 0},
+	{"memory", SEED, AT(sweep.memory), NULL, 0, 0},
+	{"strategy", TEXT, AT(sweep.strategy), NULL, 0, 0},
+#define PARAM(member, option, meaning) {#member, WHOLE, AT(sweep.params.member), NULL, 0, 1e15},
+	NEAP_PARAM_OPTION_TABLE(PARAM)
+#undef PARAM
+		{"slow", TEXT, AT(sweep.slow), NULL, 0, 0},
+	{"slow_in_memory", COUNT, AT(sweep.slow_in_memory), NULL, 0, 1},
+	{"page_cache", COUNT, AT(sweep.page_cache), NULL, 0, 1},
+	{"inputs", SEED, AT(sweep.inputs), NULL, 0, 0},
+	{"patience", REAL, AT(sweep.patience), NULL, -1, INFINITY},
+	{"threads", COUNT, AT(net.threads), NULL, 0, 1024},
+	{"snapshot_seconds", REAL, AT(snapshot_seconds), NULL, 0, 1e9},
+};
+#define WAYS ((int)(sizeof ways / sizeof ways[0]))
+
 #define FIELD(type, base, s) (*(const type *)((const char *)(base) + (s)->offset))
 
 /* As a text that reads back to the same value. */
@@ -126,6 +146,8 @@ static void write_shown(struct neap__json *json, const struct train_setting *s, 
 		neap__json_int(json, s->name, FIELD(int, base, s));
 	else if (s->kind == WHOLE)
 		neap__json_int(json, s->name, FIELD(int64_t, base, s));
+	else if (s->kind == SEED && FIELD(uint64_t, base, s) > INT64_MAX)
+		write_exact(json, s, base); /* beyond what readers of JSON take as a number */
 	else if (s->kind == SEED)
 		neap__json_bytes(json, s->name, FIELD(uint64_t, base, s));
 	else if (s->kind == REAL)
@@ -145,7 +167,24 @@ void neap__settings_write(struct neap__json *json, const char *key,
 	neap__json_end(json, '}');
 }
 
-int neap__settings_same(const json_t *was, const json_t *now, const char *run)
+void neap__settings_write_ways(
+	struct neap__json *json, const char *key, const struct neap_train_options *options)
+{
+	neap__json_begin(json, key, '{');
+	for (int i = 0; i < WAYS; i++)
+		write_shown(json, &ways[i], options);
+	neap__json_end(json, '}');
+}
+
+/* 1: a run that was begun with `was` can go on with `now`: the same, or more epochs. */
+static int goes_on(const struct train_setting *s, const char *was, const char *now)
+{
+	if (s->offset == AT(epochs))
+		return strtol(now, NULL, 10) >= strtol(was, NULL, 10);
+	return strcmp(was, now) == 0;
+}
+
+void neap__settings_compare(struct neap__text *wrong, const json_t *was, const json_t *now)
 {
 	for (int i = 0; i < SETTINGS; i++) {
 		const char *name = settings[i].name;
@@ -153,13 +192,11 @@ int neap__settings_same(const json_t *was, const json_t *now, const char *run)
 		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
 			a = settings[i].kind == CHOICE ? settings[i].choices[0] : "0";
-		if (!b || strcmp(a, b) != 0)
-			return neap__fail(NEAP_EUSAGE,
-				"%s was begun with %s = %s, not %s: resume with the same settings, "
-				"or choose another folder",
-				run, name, *a ? a : "none", b && *b ? b : "none");
+		if (!b || !goes_on(&settings[i], a, b))
+			neap__text_add(wrong, "%s%s = %.200s, not %.200s",
+				wrong->length ? "; " : "", name, *a ? a : "none",
+				b && *b ? b : "none");
 	}
-	return 0;
 }
 
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
@@ -201,6 +238,46 @@ static int set_number(const struct train_setting *s, const char *text, void *bas
 		*(int64_t *)at = (int64_t)value;
 	else
 		*(double *)at = value;
+	return 0;
+}
+
+/* A value of run.json into its field; texts are borrowed. */
+static int take_shown(const struct train_setting *s, const json_t *value, void *base)
+{
+	char text[40], *at = (char *)base + s->offset;
+	const char *given = json_string_value(value);
+
+	if (s->kind == TEXT) {
+		if (!given) /* none, where that is the default as well */
+			return json_is_null(value) && !*(const char **)(void *)at ? 0 : -1;
+		*(const char **)(void *)at = given;
+		return 0;
+	}
+	if (s->kind == REAL && isinf(s->high) && json_is_null(value)) {
+		*(double *)at = INFINITY;
+		return 0;
+	}
+	if (json_is_integer(value))
+		snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_real(value))
+		neap__json_exact(text, json_real_value(value));
+	else if (!given)
+		return -1;
+	given = given ? given : text;
+	return s->kind == CHOICE ? set_choice(s, given, (int *)(void *)at)
+				 : set_number(s, given, base);
+}
+
+int neap__settings_take(struct neap_train_options *options, const json_t *object, int are_ways)
+{
+	const struct train_setting *table = are_ways ? ways : settings;
+
+	for (int i = 0; i < (are_ways ? WAYS : SETTINGS); i++) {
+		const json_t *value = json_object_get(object, table[i].name);
+		if (value && take_shown(&table[i], value, options) < 0)
+			return neap__fail(
+				NEAP_EFORMAT, "the setting %s is not acceptable", table[i].name);
+	}
 	return 0;
 }
 

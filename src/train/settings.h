@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * settings.h: the options that decide what a run learns, as one table. It serves run.json, the
- * metadata of models, and the check on --resume that the run is still the same. Memory, strategy,
- * tiers, threads and the times of snapshots are not in it, since they change no bit of a result.
+ * metadata of models, and the check on --resume that the run is still the same. A second table has
+ * the ways of running: data, memory, strategy, tiers, threads, times of snapshots. They change no
+ * bit of a result; run.json keeps them, so that a resumed run goes on with them.
  */
 #ifndef NEAP_TRAIN_SETTINGS_H
 #define NEAP_TRAIN_SETTINGS_H
@@ -17,8 +18,18 @@
 void neap__settings_write(struct neap__json *json, const char *key,
 	const struct neap_train_options *options, int exact);
 
-/* Compares two exact objects: 0, or NEAP_EUSAGE naming the first setting that differs. */
-int neap__settings_same(const json_t *was, const json_t *now, const char *run);
+/* Writes the ways of running as one object. */
+void neap__settings_write_ways(
+	struct neap__json *json, const char *key, const struct neap_train_options *options);
+
+/* Compares two exact objects; adds to *wrong what keeps the run from going on. Epochs may grow. */
+void neap__settings_compare(struct neap__text *wrong, const json_t *was, const json_t *now);
+
+/*
+ * Takes the settings, or the ways of running, from an object of run.json; keys that are missing
+ * leave the option as it is. Texts are borrowed from `object`. 0 or NEAP_EFORMAT.
+ */
+int neap__settings_take(struct neap_train_options *options, const json_t *object, int are_ways);
 
 /* Writes the settings of the net alone, exact. */
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net);

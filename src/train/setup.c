@@ -4,6 +4,7 @@
 #include "train/settings.h"
 #include "data/augment/augment.h"
 #include "data/dataset.h"
+#include "nn/core/cell.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -213,6 +214,18 @@ static int open_loaders(struct neap__trainer *trainer)
 	return neap_loader_open(&d->validation, d->set, &loading);
 }
 
+/* 1: a penalty on rates is asked for, and no layer spikes. */
+static int penalty_is_idle(const struct neap__trainer *trainer)
+{
+	const struct neap_rate_penalty *p = &trainer->options.rates;
+	const struct neap_net *net = trainer->net;
+
+	for (int l = 0; l < net->nlayers - 1; l++)
+		if (neap__layer_spikes(net, &net->layers[l]))
+			return 0;
+	return p->upper_weight != 0 || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0;
+}
+
 void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
@@ -222,6 +235,8 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		d->info.name, (long long)d->info.samples, d->info.inputs, d->info.classes,
 		(long long)d->longest, trainer->options.net.dt, (long long)d->nfirst,
 		(long long)d->nsecond);
+	if (penalty_is_idle(trainer))
+		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
 }
 
 int neap__setup(struct neap__trainer *trainer)

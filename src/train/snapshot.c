@@ -114,13 +114,14 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	return rc;
 }
 
-/* Compares with the settings of a snapshot, which stand there as text. */
-static int check_settings(const struct neap__trainer *trainer, const char *text)
+/* Adds to *wrong what differs from the settings of a snapshot, which stand there as text. */
+static int compare_settings(
+	struct neap__text *wrong, const struct neap__trainer *trainer, const char *text)
 {
 	struct neap__json now = {0};
 	char why[NEAP__JSON_WHY];
 	json_t *was = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *is = NULL;
-	int rc;
+	int rc = 0;
 
 	neap__settings_write(&now, NULL, &trainer->options, 1);
 	if (!now.text.error)
@@ -130,38 +131,44 @@ static int check_settings(const struct neap__trainer *trainer, const char *text)
 	else if (!is)
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	else
-		rc = neap__settings_same(was, is, trainer->options.out);
+		neap__settings_compare(wrong, was, is);
 	json_decref(was);
 	json_decref(is);
 	neap__json_free(&now);
 	return rc;
 }
 
-/* Refuses a snapshot of another run. */
+/* Refuses a snapshot of another run; one line has all that differs. */
 static int check_same(struct neap__trainer *trainer, const struct neap__safetensors *file)
 {
 	const char *text = neap__safetensors_meta(file, "neap.settings");
 	const char *data = neap__safetensors_meta(file, "neap.data");
 	const char *isa = neap__safetensors_meta(file, "neap.isa");
 	struct neap_machine machine = {.size = sizeof machine};
+	struct neap__text wrong = {0};
 	char hex[24];
 
 	if (!text || !data || !isa)
 		return neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
-	NEAP_TRY(check_settings(trainer, text));
+	int rc = compare_settings(&wrong, trainer, text);
 	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
-		return neap__fail(NEAP_EUSAGE,
-			"%s was begun with other data than %s: resume with the same data, or "
-			"choose another folder",
-			trainer->options.out, trainer->options.data);
+		neap__text_add(&wrong, "%sother data than %.200s", wrong.length ? "; " : "",
+			trainer->options.data);
 	neap_machine_describe(&machine);
 	if (strcmp(machine.isa, isa) != 0)
-		return neap__fail(NEAP_EUSAGE,
-			"%s was begun with the instruction set '%.20s', here it is '%s': the "
-			"weights would differ",
-			trainer->options.out, isa, machine.isa);
-	return 0;
+		neap__text_add(&wrong,
+			"%sthe instruction set '%.20s', here it is '%s', which would give other "
+			"weights",
+			wrong.length ? "; " : "", isa, machine.isa);
+	if (rc == 0 && wrong.error)
+		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
+	if (rc == 0 && wrong.length)
+		rc = neap__fail(NEAP_EUSAGE,
+			"%s was begun with %s: resume with the same, or choose another folder",
+			trainer->options.out, wrong.data);
+	neap__text_free(&wrong);
+	return rc;
 }
 
 static int check_counters(const struct neap__trainer *trainer)

@@ -61,6 +61,82 @@ def strategies_agree(folder, whole):
     return None
 
 
+def resumed_by_its_folder(folder):
+    """`--resume --out RUN` goes on with all settings of the run; what is given changes them."""
+    slow, run, plain = (os.path.join(folder, name) for name in ("tier", "settled", "plain"))
+    os.makedirs(slow, exist_ok=True)
+    given = ["--test", TEST, "--slow", slow, "--strategy", "standard", "--chunk", "7", "--clip",
+             "0.7", "--threads", "1", "--inputs", "1M", "--patience", "inf"]
+    train(plain, *given, "--epochs", "5")
+    train(run, *given)
+    begun = json.load(open(os.path.join(run, "run.json")))
+    for grown in ("3", "5"):
+        done = neap("train", "--resume", "--out", run, "--epochs", grown)
+        if done.returncode != 0 or "resumed from" not in done.stderr:
+            return f"--resume alone: {done.stderr}"
+        now = json.load(open(os.path.join(run, "run.json")))
+        for key in ("sweep", "costs"):
+            if now[key] != begun[key]:
+                return f"{key} was {begun[key]}, is {now[key]}"
+        if now["results"]["test"]["samples"] != 200 or now["plan"]["params"] != {"chunk": 7}:
+            return f"{now['results']['test']}, {now['plan']}"
+        if now["plan"]["tiers"] != begun["plan"]["tiers"]:
+            return f"tiers {now['plan']['tiers']}"
+    if now["results"]["epochs_done"] != 5 or now["settings"]["clip"] != 0.7:
+        return f"{now['results']['epochs_done']} epochs, clip {now['settings']['clip']}"
+    done = neap("train", "--resume", "--out", run, "--memory", "3M", "--strategy", "revolve")
+    now = json.load(open(os.path.join(run, "run.json")))["sweep"]
+    if done.returncode != 0 or now["memory"] != 3 << 20 or now["strategy"] != "revolve":
+        return f"given: {done.stderr} {now}"
+    # What cannot change: one line that names all of it.
+    done = neap("train", "randman:samples=50,classes=4,units=40", "--resume", "--out", run,
+                "--clip", "2", "--epochs", "4", "--net", "lif:9,li")
+    for part in ("net = ", "clip = 0.7, not 2", "epochs = 5, not 4", "other data"):
+        if done.returncode != 2 or part not in done.stderr or done.stderr.count("\n") != 1:
+            return f"no word of {part}: {done.stderr}"
+    return None
+
+
+def refuses_to_resume(folder):
+    """No run, or a damaged run.json: one line, and nothing is changed."""
+    run = os.path.join(folder, "damaged")
+    done = neap("train", "--resume", "--out", run)
+    if done.returncode != 2 or "DATA" not in done.stderr or os.path.exists(run):
+        return f"no run: {done.stderr}"
+    os.makedirs(run)
+    for text in ("{", "[]", "{}", '{"settings": {"net": null}}', '{"settings": {"clip": "x"}}',
+                 '{"settings": {}, "sweep": {"threads": -2}}',
+                 '{"settings": {}, "costs": {"advance": 1e999}}',
+                 '{"settings": {}, "costs": {"advance": -1}}'):
+        with open(os.path.join(run, "run.json"), "w") as f:
+            f.write(text)
+        done = neap("train", DATA, "--resume", "--out", run)
+        if done.returncode != 2 or done.stderr.count("\n") != 1 or "run.json" not in done.stderr:
+            return f"{text}: {done.returncode} {done.stderr}"
+        if os.listdir(run) != ["run.json"]:
+            return f"{text}: {os.listdir(run)}"
+    return None
+
+
+def penalty_is_told(folder):
+    """The penalty on rates stands beside the loss, and only layers that spike have one."""
+    told = {}
+    for net in ("lif:48r:scale=3,li", "lstm:16,li"):
+        run = os.path.join(folder, "penalty" + net[:4])
+        done = neap("train", DATA, "--net", net, "--epochs", "1", "--memory", "4M", "--out", run)
+        row = next(csv.DictReader(open(os.path.join(run, "metrics.csv"))))
+        told[net[:4]] = (" + penalty " in done.stderr, "no layer spikes" in done.stderr,
+                         float(row["train_penalty"]) > 0)
+    if told != {"lif:": (True, False, True), "lstm": (False, True, False)}:
+        return str(told)
+    text = neap("train", "--help", "--rate-upper", "3").stdout
+    for line in ("are penalised (default 0.02)", "of that penalty (default 1)",
+                 "cosine, constant (default cosine)"):
+        if line not in text:
+            return f"--help has no '{line}'"
+    return None
+
+
 def windows(folder):
     """Long samples: inputs in windows give the weights and the scores of inputs held whole."""
     long = "randman:classes=3,samples=24,units=20,steps=3000,spikes=100"
@@ -154,6 +230,9 @@ def main():
             tap.run(f"SIGINT after {delay} s", killed_and_resumed, folder, whole, delay,
                     signal.SIGINT)
         tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
+        tap.run("a run is resumed by its folder alone", resumed_by_its_folder, folder)
+        tap.run("no run, a damaged run", refuses_to_resume, folder)
+        tap.run("the penalty is told", penalty_is_told, folder)
         tap.run("progress counts samples", counts_samples, folder)
         tap.run("peaks within the budget", peak_within_budget, folder)
 

@@ -218,6 +218,40 @@ static void dropouts(void **arg)
 	batch_free(&room);
 }
 
+/* The penalty acts on layers that spike, alone: to others it changes no bit. */
+static void only_spikes_are_penalised(void **arg)
+{
+	static const struct {
+		const char *spec;
+		int acts;
+	} nets[] = {{"lstm:6,li", 0}, {"gru:6,li", 0}, {"rnn:6,li", 0},
+		{"egru:6:threshold=0.1,li", 0}, {"lstm:6,gru:5,li", 0}, {"lif:6r,li", 1},
+		{"alif:6r:tau_adapt=12ms,li", 1}, {"lstm:6:scale=9,lif:6:scale=9,li", 1}};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+		struct neap_net_options o = options(nets[i].spec);
+		struct neap_objective with = *entropy();
+		struct neap_net_result r = {.size = sizeof r};
+		with.rates = (struct neap_rate_penalty){.upper = 0.02,
+			.upper_weight = 1,
+			.lower = 0.01,
+			.lower_weight = 1,
+			.l1 = 1,
+			.l2 = 1};
+		struct neap_net *net = net_make(&o);
+		sweep_plain(net, &room.batch, entropy());
+		uint64_t without = neap_net_grad_hash(net);
+		sweep_plain(net, &room.batch, &with);
+		assert_int_equal(neap_net_get_result(net, &r), 0);
+		assert_int_equal(r.penalty != 0, nets[i].acts);
+		assert_int_equal(neap_net_grad_hash(net) != without, nets[i].acts);
+		neap_net_free(net);
+	}
+	batch_free(&room);
+}
+
 /* Time constants that are learned, of every cell that has them, by either kind of decay. */
 static void learned_leaks(void **arg)
 {
@@ -273,6 +307,7 @@ int main(void)
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),
+		cmocka_unit_test(only_spikes_are_penalised),
 		cmocka_unit_test(learned_leaks),
 		cmocka_unit_test(long_ones),
 	};

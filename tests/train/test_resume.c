@@ -293,7 +293,8 @@ static void other_settings_are_refused(void **state)
 	REFUSED(o.net.spec = "lif:33r,li", NEAP_EUSAGE, "net = ");
 	REFUSED(o.seed = 2, NEAP_EUSAGE, "seed = 1, not 2");
 	REFUSED(o.batch = 8, NEAP_EUSAGE, "batch = 16, not 8");
-	REFUSED(o.epochs = 4, NEAP_EUSAGE, "epochs = 3, not 4");
+	REFUSED(o.epochs = 2, NEAP_EUSAGE, "epochs = 3, not 2");
+	REFUSED((o.seed = 2, o.clip = 3), NEAP_EUSAGE, "; clip = 1, not 3; seed = 1, not 2");
 	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "learning_rate = 0.004, not 0.1");
 	REFUSED(o.optimizer = "sgd", NEAP_EUSAGE, "optimizer");
 	REFUSED(o.net.learn = NEAP_LEARN_TAU, NEAP_EUSAGE, "learn = none, not tau");
@@ -308,6 +309,53 @@ static void other_settings_are_refused(void **state)
 	o = small_run("whole"); /* and left as it was */
 	o.resume = 1;
 	assert_true(train_hash(&o) == whole());
+}
+
+/* A run's folder keeps its options; more epochs go on from where it ended. */
+static void options_are_kept(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("kept");
+	struct neap_problem costs = NEAP_PROBLEM_INIT;
+	struct neap_run *run;
+	o.test = SMALL_TEST;
+	o.sweep.strategy = "revolve";
+	o.sweep.params.chunk = 3;
+	o.sweep.patience = INFINITY;
+	o.sweep.inputs = 123456;
+	o.net.threads = 1;
+	o.net.learn = NEAP_LEARN_TAU;
+	o.snapshot_seconds = 0.25;
+	o.seed = UINT64_MAX;
+	costs.chain.advance = 1e-6;
+	costs.chain.record = costs.chain.backward = 2e-6;
+	o.sweep.costs = &costs;
+	train_hash(&o);
+	assert_int_equal(neap_run_open(&run, o.out), 0);
+	struct neap_train_options kept = *neap_run_options(run);
+	assert_string_equal(kept.data, SMALL_DATA);
+	assert_string_equal(kept.test, SMALL_TEST);
+	assert_string_equal(kept.net.spec, o.net.spec);
+	assert_string_equal(kept.sweep.strategy, "revolve");
+	assert_null(kept.holdout);
+	assert_int_equal(kept.sweep.params.chunk, 3);
+	assert_true(isinf(kept.sweep.patience) && kept.snapshot_seconds == 0.25);
+	assert_int_equal(kept.sweep.memory, o.sweep.memory);
+	assert_int_equal(kept.sweep.inputs, 123456);
+	assert_int_equal(kept.net.threads, 1);
+	assert_int_equal(kept.net.learn, NEAP_LEARN_TAU);
+	assert_true(kept.seed == UINT64_MAX && kept.net.seed == UINT64_MAX);
+	assert_true(kept.net.scale == o.net.scale && kept.sweep.costs->chain.record == 2e-6);
+	kept.out = o.out;
+	kept.epochs = 5;
+	struct neap_train_result r = {.size = sizeof r};
+	assert_int_equal(neap_train(&r, &kept), 0);
+	assert_int_equal(r.epochs_done, 5);
+	assert_int_equal(r.test.samples, 100);
+	neap_train_result_free(&r);
+	neap_run_close(run);
+	assert_int_equal(neap_run_open(&run, in_folder("none")), -ENOENT);
+	assert_null(run);
 }
 
 /* A damaged snapshot is refused and left alone, wherever the damage is. */
@@ -363,6 +411,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_costs_no_snapshot),
 		cmocka_unit_test(two_at_once_are_refused),
 		cmocka_unit_test(other_settings_are_refused),
+		cmocka_unit_test(options_are_kept),
 		cmocka_unit_test(damaged_snapshots_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

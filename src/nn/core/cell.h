@@ -174,6 +174,12 @@ static inline const struct neap__cell_code *neap__layer_code(
 	return layer->cell->code[net->options.precision];
 }
 
+/* 1: the outputs of a hidden layer are spikes, 0: numbers, which no penalty on rates acts on. */
+static inline int neap__layer_spikes(const struct neap_net *net, const struct neap__layer *layer)
+{
+	return neap__layer_code(net, layer)->outputs == NEAP__OUTPUT_SPIKES;
+}
+
 /* The most bytes of tape that a sample's step takes in a layer. */
 static inline size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
 {

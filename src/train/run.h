@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h: what run.json keeps of given costs, and the reading of its text (train.h: neap_run). */
+#ifndef NEAP_TRAIN_RUN_H
+#define NEAP_TRAIN_RUN_H
+
+#include <neap/train.h>
+#include <stddef.h>
+
+/* A number in struct neap_chain, or in struct neap_tier_spec; a row without a name ends a list. */
+struct neap__run_cost {
+	const char *name;
+	size_t offset;
+};
+extern const struct neap__run_cost neap__run_step_costs[], neap__run_tier_costs[];
+
+/* Reads the text of a run.json, as neap_run_open does that of a folder. */
+int neap__run_parse(struct neap_run **run, const char *text, size_t length);
+
+#endif
