@@ -72,7 +72,7 @@ struct neap_train_progress {
 	int epoch_done; /* 1: the epoch is complete and the numbers below hold */
 	double validation_loss, validation_accuracy;
 	double learning_rate;
-	int best; /* 1: the best on validation so far */
+	int best;	/* 1: the best on validation so far */
 	double penalty; /* on rates, running mean of this epoch; `loss` is without it */
 };
 
@@ -160,8 +160,8 @@ NEAP_API void neap_train_result_free(struct neap_train_result *result);
 /*
  * The options of the run in a folder, as its run.json keeps them: those it was begun or last
  * resumed with, where `memory` is the budget that it took. What no file keeps (out, progress, say,
- * user, command, trace) is as in NEAP_TRAIN_OPTIONS_INIT; `resume` is 1. Options and texts belong to
- * the run and hold until it is closed. 0; -ENOENT where there is no run.json; NEAP_EFORMAT.
+ * user, command, trace) is as in NEAP_TRAIN_OPTIONS_INIT; `resume` is 1. Options and texts belong
+ * to the run and hold until it is closed. 0; -ENOENT where there is no run.json; NEAP_EFORMAT.
  */
 struct neap_run;
 NEAP_API int neap_run_open(struct neap_run **run, const char *out);

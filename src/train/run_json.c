@@ -2,7 +2,7 @@
 /* run_json.c: writes run.json: settings, data, machine, plan, memory, sweeps and results of a run.
  */
 #include "train/trainer.h"
-#include "train/run.h"
+#include "train/run_options.h"
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h: what run.json keeps of given costs, and the reading of its text (train.h: neap_run). */
-#ifndef NEAP_TRAIN_RUN_H
-#define NEAP_TRAIN_RUN_H
+/* run_options.h: what run.json keeps of given costs, and the reading of its text (train.h:
+ * neap_run). */
+#ifndef NEAP_TRAIN_RUN_OPTIONS_H
+#define NEAP_TRAIN_RUN_OPTIONS_H
 
 #include <neap/train.h>
 #include <stddef.h>

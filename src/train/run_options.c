@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c: reads run.json back into the options of the run, so that --resume alone goes on. */
-#include "train/run.h"
+/* run_options.c: reads run.json back into the options of the run, so that --resume alone goes on.
+ */
+#include "train/run_options.h"
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"
