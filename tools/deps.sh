@@ -22,6 +22,8 @@ samplerate.pc   libsamplerate0-dev nets
 zlib.pc         zlib1g-dev         nets
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
+localedef       libc-bin           tests
+charmaps        locales            tests
 clang-format    clang-format       tests
 rsvg-convert    librsvg2-bin       tests
 clang           clang              sanitizers
@@ -31,6 +33,7 @@ gnuplot         gnuplot-nox        study
 there() { # what
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+	charmaps) [ -d /usr/share/i18n/charmaps ] ;;
 	clang-rt) [ -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null)" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
 	esac

@@ -4,6 +4,7 @@
  * in libneap alone, this one in every library of neap, so that all libraries set one line.
  */
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ int neap__fail(int code, const char *format, ...)
 	char line[NEAP__DETAIL_BYTES];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
+	neap__vprint(line, sizeof line, format, args);
 	va_end(args);
 	neap_detail_set(line);
 	return code;
@@ -25,10 +26,10 @@ int neap__fail_errno(int err, const char *format, ...)
 	char line[NEAP__DETAIL_BYTES];
 	va_list args;
 	va_start(args, format);
-	int n = vsnprintf(line, sizeof line, format, args);
+	int n = neap__vprint(line, sizeof line, format, args);
 	va_end(args);
 	if (n >= 0 && (size_t)n < sizeof line)
-		snprintf(line + n, sizeof line - (size_t)n, ": %s", strerror(err));
+		neap__print(line + n, sizeof line - (size_t)n, ": %s", neap__error_text(err));
 	neap_detail_set(line);
 	return err > 0 ? -err : NEAP_EUSAGE;
 }
@@ -38,10 +39,10 @@ int neap__fail_in(int code, const char *format, ...)
 	char line[NEAP__DETAIL_BYTES];
 	va_list args;
 	va_start(args, format);
-	int n = vsnprintf(line, sizeof line, format, args);
+	int n = neap__vprint(line, sizeof line, format, args);
 	va_end(args);
 	if (n >= 0 && (size_t)n < sizeof line)
-		snprintf(line + n, sizeof line - (size_t)n, "%s", neap_detail());
+		neap__print(line + n, sizeof line - (size_t)n, "%s", neap_detail());
 	neap_detail_set(line);
 	return code;
 }

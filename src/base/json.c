@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c: reading through Jansson; the writer of values. */
 #include "base/json.h"
+#include "base/print.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ json_t *neap__json_read(const char *text, size_t length, char why[NEAP__JSON_WHY
 	const char *says = error.text;
 	if (json_error_code(&error) == json_error_duplicate_key) {
 		const char *near = strstr(says, " near ");
-		snprintf(why, NEAP__JSON_WHY, "line %d: a key stands there twice:%s", error.line,
+		neap__print(why, NEAP__JSON_WHY, "line %d: a key stands there twice:%s", error.line,
 			near ? near + strlen(" near") : "");
 	} else {
-		snprintf(why, NEAP__JSON_WHY, "line %d: not JSON: %s", error.line, says);
+		neap__print(why, NEAP__JSON_WHY, "line %d: not JSON: %s", error.line, says);
 	}
 	for (char *c = why; *c; c++) /* it quotes the text, and stays one line */
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -43,16 +43,9 @@ const char *neap__json_exact(char room[40], double value)
 {
 	/* 15 digits are always kept by a double, 17 always suffice. */
 	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(room, 40, "%.*g", digits, value);
-		if (strtod(room, NULL) == value)
+		neap__print(room, 40, "%.*g", digits, value);
+		if (neap__read_double(room, NULL) == value)
 			break;
-	}
-	/* snprintf writes the decimal point of the program's locale. */
-	const char *point = localeconv()->decimal_point;
-	char *at = strcmp(point, ".") != 0 ? strstr(room, point) : NULL;
-	if (at) {
-		memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
-		*at = '.';
 	}
 	return room;
 }

@@ -4,6 +4,7 @@
  * thread, so this file is in libneap alone; other libraries of neap call it.
  */
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -26,7 +27,7 @@ const char *neap_strerror(int code)
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
 		if (table[i].code == code)
 			return table[i].text;
-	return strerror(-code);
+	return neap__error_text(-code);
 }
 
 const char *neap_detail(void)

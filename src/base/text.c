@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c: adds formatted text to a string, which doubles when it is full. */
+#include "base/print.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ int neap__text_add(struct neap__text *text, const char *format, ...)
 		size_t left = text->room - text->length;
 		va_list args;
 		va_start(args, format);
-		int n = vsnprintf(
+		int n = neap__vprint(
 			text->data ? text->data + text->length : NULL, left, format, args);
 		va_end(args);
 		if (n < 0)
@@ -44,7 +45,7 @@ const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(in
 	size_t n = 0;
 	room[0] = '\0';
 	for (int i = 0; name(i) && n < NEAP__NAMES_TEXT; i++)
-		n += (size_t)snprintf(
+		n += (size_t)neap__print(
 			room + n, NEAP__NAMES_TEXT - n, "%s%s", i ? ", " : "", name(i));
 	return room;
 }

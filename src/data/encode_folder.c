@@ -8,11 +8,11 @@
 #include "data/encoder.h"
 #include "data/recordings.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void encode_one(void *arg, int number, int thread)
 		free(samples);
 	}
 	if (item->rc < 0) {
-		snprintf(item->detail, sizeof item->detail, "%s", neap_detail());
+		neap__print(item->detail, sizeof item->detail, "%s", neap_detail());
 		return;
 	}
 	item->events.label = file->class_number;

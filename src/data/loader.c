@@ -9,11 +9,11 @@
 #include "data/windows.h"
 #include "base/fail.h"
 #include "base/philox.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static void *work(void *arg)
 
 		int rc = fill(loader, frame, number);
 		if (rc < 0)
-			snprintf(frame->detail, sizeof frame->detail, "%s", neap_detail());
+			neap__print(frame->detail, sizeof frame->detail, "%s", neap_detail());
 
 		pthread_mutex_lock(&loader->lock);
 		loader->busy = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comparison_key.c: a hash of all that the gradients of a batch depend on. */
 #include "measure/comparison.h"
+#include "base/print.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -33,13 +33,13 @@ uint64_t neap__comparison_key(const struct neap__comparison *c)
 		const int64_t row[] = {s->index, s->length, s->label};
 		key = XXH3_64bits_withSeed(row, sizeof row, key);
 	}
-	snprintf(rest, sizeof rest, "%a %a %a %a %a %a %a %a %a %a %d %d %d %d %d %d %d %d",
+	neap__print(rest, sizeof rest, "%a %a %a %a %a %a %a %a %a %a %d %d %d %d %d %d %d %d",
 		net->dt, net->tau, net->tau_out, net->threshold, net->reset_value, net->width,
 		net->height, net->support, o->rates.upper, o->rates.lower, (int)net->reset,
 		net->detach, (int)net->surrogate, net->euler, net->delay, (int)net->readout,
 		net->group, net->smooth);
 	key = text(key, rest);
-	snprintf(rest, sizeof rest, "%a %a %a %a %lld", o->rates.upper_weight,
+	neap__print(rest, sizeof rest, "%a %a %a %a %lld", o->rates.upper_weight,
 		o->rates.lower_weight, o->rates.l1, o->rates.l2, (long long)o->max_steps);
 	return text(key, rest);
 }

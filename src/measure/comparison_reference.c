@@ -4,10 +4,10 @@
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/memory.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A sweep over the first `steps` steps, within `memory` bytes (0: any). */
@@ -38,7 +38,7 @@ static int whole(
 	run->plan = *neap_sweep_plan(*sweep);
 	if (run->plan.arena_bytes <= neap__memory_free() / 2)
 		return 0;
-	snprintf(run->what, sizeof run->what,
+	neap__print(run->what, sizeof run->what,
 		"store-all would take more than half of the free memory; --reference-memory runs "
 		"it over the steps that fit");
 	neap_sweep_free(*sweep);

@@ -7,13 +7,13 @@
 #include <neap/machine.h>
 #include <neap/train.h>
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,7 +172,7 @@ static int prepare(
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		run->plan.size = sizeof run->plan;
 		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
-		snprintf(run->what, sizeof run->what, "%s", run->plan.why);
+		neap__print(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}
 	NEAP_TRY(rc);
@@ -331,7 +331,7 @@ static int compare(struct neap__comparison *c)
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
 	for (int i = 0; i < c->tiers.count; i++)
-		snprintf(r->tier_about[i], sizeof r->tier_about[i], "%s",
+		neap__print(r->tier_about[i], sizeof r->tier_about[i], "%s",
 			neap_tier_about(c->tiers.tier[i]));
 	NEAP_TRY(find_journal(c));
 	if (!c->resumes)

@@ -3,6 +3,7 @@
 #include "nn/spec.h"
 #include "nn/cells/cells.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -135,7 +136,7 @@ static double number(struct word word, enum spec_kind kind)
 	text[word.length] = 0;
 	if (strpbrk(text, "xXnN") && !strstr(text, "ns"))
 		return NAN;
-	double v = strtod(text, &end);
+	double v = neap__read_double(text, &end);
 	if (end == text)
 		return NAN;
 	for (size_t i = 0; i < (kind == TIME ? sizeof units / sizeof units[0] : 1); i++)

@@ -5,10 +5,10 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static void *aligned(size_t count, size_t size)
@@ -76,9 +76,9 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	struct neap__param *t = &net->tensors[index];
 
 	if (layer->cell->readout)
-		snprintf(t->name, sizeof t->name, "readout.%s", what);
+		neap__print(t->name, sizeof t->name, "readout.%s", what);
 	else
-		snprintf(t->name, sizeof t->name, "layer%d.%s", layer->index, what);
+		neap__print(t->name, sizeof t->name, "layer%d.%s", layer->index, what);
 	t->rows = rows;
 	t->columns = columns;
 	t->count = rows * columns;

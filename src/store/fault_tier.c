@@ -2,6 +2,7 @@
 /* fault_tier.c: counts requests, and damages, refuses or delays those that the faults name. */
 #include "store/fault_tier.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -295,7 +296,7 @@ int neap__fault_open(
 		return rc;
 	}
 	(*tier)->journalled = inner->journalled;
-	snprintf((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
+	neap__print((*tier)->about, sizeof(*tier)->about, "faults over %.280s", inner->about);
 	return 0;
 }
 

@@ -7,12 +7,12 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/memory.h"
 #include "store/background.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PIECE NEAP__STRIPE		 /* bytes: smaller ones move slower, larger no faster */
@@ -271,7 +271,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 	NEAP_TRY(neap_tier_wrap(tier, &ops, &spec, file));
 	(*tier)->poke = poke;
 	(*tier)->journalled = file->outlives;
-	snprintf((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",
+	neap__print((*tier)->about, sizeof(*tier)->about, "%s file%s in %.256s, %.96s",
 		scratch->direct	     ? "O_DIRECT"
 		: scratch->in_memory ? "in-memory (tmpfs)"
 				     : "page-cached",

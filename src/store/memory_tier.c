@@ -7,11 +7,11 @@
 #include "store/record.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/memory.h"
 #include "store/background.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,9 +170,9 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 	}
 	(*tier)->poke = poke;
 	if (capacity == NEAP_INFINITE)
-		snprintf((*tier)->about, sizeof(*tier)->about, "memory");
+		neap__print((*tier)->about, sizeof(*tier)->about, "memory");
 	else
-		snprintf((*tier)->about, sizeof(*tier)->about, "memory, at most %llu bytes",
+		neap__print((*tier)->about, sizeof(*tier)->about, "memory, at most %llu bytes",
 			(unsigned long long)capacity);
 	return 0;
 }

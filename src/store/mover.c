@@ -8,6 +8,7 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
 #include "sys/condition.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 uint64_t neap__record_whole(uint64_t bytes)
@@ -47,7 +47,7 @@ static void refuse_stuck(struct neap__mover *m, int direction)
 		r->after->state == NEAP__REQUEST_ABANDONED) {
 		neap__mover_unqueue(m, r);
 		r->answer = -ETIMEDOUT;
-		snprintf(r->detail, sizeof r->detail, "an earlier transfer of the place hangs");
+		neap__print(r->detail, sizeof r->detail, "an earlier transfer of the place hangs");
 		neap__mover_set_done(m, r);
 	}
 }

@@ -9,9 +9,9 @@
 #include "store/piece_io.h"
 #include "store/timeouts.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes copied before they are hashed: half of a first-level cache, so they are still there. */
@@ -108,7 +108,7 @@ static void fail(struct neap__mover *m, struct neap__request *r, int code)
 {
 	int direction = r->gather.put;
 	r->answer = code;
-	snprintf(r->detail, sizeof r->detail, "%s", neap_detail());
+	neap__print(r->detail, sizeof r->detail, "%s", neap_detail());
 	r->begun = r->whole;
 	if (m->current[direction] == r)
 		m->current[direction] = NULL;

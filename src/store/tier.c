@@ -7,10 +7,10 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
@@ -35,7 +35,7 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	tier->self = self;
 	tier->spec = *spec;
 	tier->spec.name[sizeof tier->spec.name - 1] = '\0';
-	snprintf(tier->about, sizeof tier->about, "%s", tier->spec.name);
+	neap__print(tier->about, sizeof tier->about, "%s", tier->spec.name);
 	*out = tier;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static int refuse_empty(const char *list)
 {
 	char forms[128] = "";
 	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof forms; i++)
-		n += snprintf(forms + n, sizeof forms - (size_t)n, "%s%s",
+		n += neap__print(forms + n, sizeof forms - (size_t)n, "%s%s",
 			i + 1 < KINDS ? ", " : " or ", kinds[i].form);
 	return neap__fail(NEAP_EUSAGE, "'%s': a slow tier is a directory, a file%s", list, forms);
 }

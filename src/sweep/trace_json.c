@@ -6,6 +6,7 @@
  */
 #include "sweep/trace_ring.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/atomic_file.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static void print(struct trace_writing *w, const char *format, ...)
 	if (ROOM - w->used < LINE)
 		flush(w);
 	va_start(args, format);
-	int n = vsnprintf(w->text + w->used, LINE, format, args);
+	int n = neap__vprint(w->text + w->used, LINE, format, args);
 	va_end(args);
 	w->used += (size_t)(n < LINE ? n : LINE - 1);
 }
@@ -180,7 +181,7 @@ static void write_events(
 		while (lane < LANES - 1 && lane < lanes[channel] && ends[channel][lane] > e->start)
 			lane++;
 		if (lane == lanes[channel]) {
-			snprintf(name, sizeof name, "%s %s", plain(room, t->tiers[e->tier - 1]),
+			neap__print(name, sizeof name, "%s %s", plain(room, t->tiers[e->tier - 1]),
 				e->flags & NEAP__EVENT_PUT ? "writes" : "reads");
 			name_track(w, pid, track(channel, lane), name);
 			lanes[channel]++;

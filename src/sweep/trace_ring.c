@@ -2,9 +2,9 @@
 /* trace_ring.c: makes a trace, and what is known of it as a whole. */
 #include "sweep/trace_ring.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ int neap_trace_create(struct neap_trace **out, const char *name, int64_t capacit
 	memset(trace->ring, 0xff,
 		(size_t)trace->capacity *
 			sizeof *trace->ring); /* so that a run waits for no page */
-	snprintf(trace->name, sizeof trace->name, "%s", name ? name : "sweep");
+	neap__print(trace->name, sizeof trace->name, "%s", name ? name : "sweep");
 	*out = trace;
 	return 0;
 }
@@ -64,10 +64,11 @@ void neap__trace_begin(struct neap_trace *trace, const struct neap_problem *prob
 		return;
 	trace->added = 0;
 	trace->origin = start;
-	snprintf(trace->strategy, sizeof trace->strategy, "%s", plan->chosen ? plan->chosen : "");
+	neap__print(
+		trace->strategy, sizeof trace->strategy, "%s", plan->chosen ? plan->chosen : "");
 	trace->ntiers = problem->ntiers;
 	for (int i = 0; i < problem->ntiers; i++)
-		snprintf(trace->tiers[i], sizeof trace->tiers[i], "%s", problem->tiers[i].name);
+		neap__print(trace->tiers[i], sizeof trace->tiers[i], "%s", problem->tiers[i].name);
 }
 
 void neap__trace_end(struct neap_trace *trace, const struct neap_sweep_stats *stats)

@@ -6,9 +6,9 @@
  */
 #include "sys/engine.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int refuse_name(const char *name)
 {
 	char names[96] = "";
 	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof names; i++)
-		n += snprintf(names + n, sizeof names - (size_t)n, "%s%s",
+		n += neap__print(names + n, sizeof names - (size_t)n, "%s%s",
 			i == 0		? ""
 			: i + 1 < KINDS ? ", "
 					: " or ",
@@ -54,7 +54,7 @@ static int open_named(struct neap__io_engine *engine, const char *name, int dept
 			return neap__fail(NEAP_EUSAGE, "NEAP_IO=%s does not work here: %s", name,
 				neap_strerror(rc));
 		engine->kind = kinds[i];
-		snprintf(engine->about, sizeof engine->about, "%s", name);
+		neap__print(engine->about, sizeof engine->about, "%s", name);
 		return 0;
 	}
 	return refuse_name(name);
@@ -75,7 +75,7 @@ static int open_any(struct neap__io_engine *engine, int depth)
 		if (rc < 0)
 			continue;
 		engine->kind = kinds[i];
-		snprintf(engine->about, sizeof engine->about, "%s%s%s%s%s", kinds[i]->name,
+		neap__print(engine->about, sizeof engine->about, "%s%s%s%s%s", kinds[i]->name,
 			i ? " (no " : "", i ? kinds[0]->name : "", i ? ": " : "",
 			i ? neap_strerror(first) : "");
 		if (i)

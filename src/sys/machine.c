@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c: the functions of neap/machine.h. */
 #include <neap/machine.h>
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/clock.h"
 #include "sys/isa.h"
@@ -16,7 +17,7 @@ static void cpu_name(char *out, size_t room)
 {
 	char line[256];
 	FILE *f = fopen("/proc/cpuinfo", "re");
-	snprintf(out, room, "unknown");
+	neap__print(out, room, "unknown");
 	if (!f)
 		return;
 	while (fgets(line, sizeof line, f)) {
@@ -25,7 +26,7 @@ static void cpu_name(char *out, size_t room)
 			continue;
 		value += strspn(value, ": \t");
 		value[strcspn(value, "\n")] = '\0';
-		snprintf(out, room, "%s", value);
+		neap__print(out, room, "%s", value);
 		break;
 	}
 	fclose(f);
@@ -40,11 +41,12 @@ int neap_machine_describe(struct neap_machine *given)
 
 	NEAP_TRY(neap__struct_size(given->size, sizeof given->size, sizeof found, "neap_machine"));
 	machine->processors = neap__processors();
-	snprintf(machine->isa, sizeof machine->isa, "%s",
+	neap__print(machine->isa, sizeof machine->isa, "%s",
 		neap__isa_choose(&isa) == 0 ? neap__isa_name(isa) : "none");
 	cpu_name(machine->cpu, sizeof machine->cpu);
 	if (uname(&uts) == 0)
-		snprintf(machine->os, sizeof machine->os, "%.40s %.40s", uts.sysname, uts.release);
+		neap__print(
+			machine->os, sizeof machine->os, "%.40s %.40s", uts.sysname, uts.release);
 	machine->memory_free = neap__memory_free();
 	if (sysinfo(&info) == 0)
 		machine->memory_total = (uint64_t)info.totalram * info.mem_unit;

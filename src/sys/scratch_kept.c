@@ -7,6 +7,7 @@
 #include "sys/scratch.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static void make_head(struct kept_head *head, const char *name)
 	head->version = 1;
 	head->order = 0x01020304;
 	head->page = NEAP__PAGE;
-	snprintf(head->name, sizeof head->name, "%s", name);
+	neap__print(head->name, sizeof head->name, "%s", name);
 }
 
 static int refuse(const struct neap__scratch *scratch, const char *why)

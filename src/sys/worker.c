@@ -2,13 +2,13 @@
 /* worker.c: the ring of posted jobs and the thread that runs them. */
 #include "sys/worker.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 #include "sys/priority.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum cell_state { CELL_FREE, CELL_POSTED, CELL_DONE };
@@ -64,7 +64,7 @@ static void *worker_main(void *arg)
 		cell->end = end;
 		cell->state = CELL_DONE;
 		if (answer < 0)
-			snprintf(cell->detail, sizeof cell->detail, "%s", neap_detail());
+			neap__print(cell->detail, sizeof cell->detail, "%s", neap_detail());
 		worker->head = (worker->head + 1) % worker->depth;
 		worker->count--;
 		pthread_cond_broadcast(&worker->done);

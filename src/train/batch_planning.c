@@ -7,10 +7,10 @@
 #include "measure/call_cost.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MARGIN 1.1  /* tapes are planned this much above the largest recent mean */
@@ -88,7 +88,8 @@ static size_t plan_tape(
 
 static const char *megabytes(char room[24], uint64_t bytes)
 {
-	snprintf(room, 24, bytes < (1u << 20) ? "%.2f MiB" : "%.1f MiB", (double)bytes / 1048576);
+	neap__print(
+		room, 24, bytes < (1u << 20) ? "%.2f MiB" : "%.1f MiB", (double)bytes / 1048576);
 	return room;
 }
 
@@ -119,7 +120,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value)
-			n += (size_t)snprintf(params + n, sizeof params - n, ", %s %lld",
+			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
 	if (trainer->options.sweep.memory == 0)
 		neap__trainer_say(trainer, "memory: %s, half of what is free",

@@ -5,11 +5,11 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 static int64_t total_updates(const struct neap__trainer *trainer)
 {
@@ -150,7 +150,7 @@ static int save_model(struct neap__trainer *trainer)
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
 	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
-	snprintf(epoch, sizeof epoch, "%" PRId64, trainer->counters.epoch);
+	neap__print(epoch, sizeof epoch, "%" PRId64, trainer->counters.epoch);
 	neap__tensor_bundle_meta(&bundle, "neap.epoch", epoch);
 	neap__model_add(&bundle, trainer->net);
 	int rc = neap__tensor_bundle_write(&bundle, trainer->model);

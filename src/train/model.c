@@ -3,10 +3,10 @@
 #include "train/model.h"
 #include "train/settings.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -21,7 +21,7 @@ struct label {
 static struct label label(const char *before, const char *name, const char *after)
 {
 	struct label l;
-	snprintf(l.text, sizeof l.text, "%s%s%s", before, name, after);
+	neap__print(l.text, sizeof l.text, "%s%s%s", before, name, after);
 	return l;
 }
 
@@ -78,7 +78,7 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	neap__tensor_bundle_meta(bundle, "neap.format", "1");
 	neap__tensor_bundle_json(bundle, "neap.net", &net);
 	neap__tensor_bundle_json(bundle, "neap.classes", &classes);
-	snprintf(text, sizeof text, "%" PRId64, max_steps);
+	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 }
 
@@ -159,7 +159,7 @@ void neap__moments_add(struct neap__tensor_bundle *bundle, const struct neap__op
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			if (neap_net_param(net, i, &param) < 0)
 				continue;
-			snprintf(before, sizeof before, MOMENTS "%s.%s.", rule->name,
+			neap__print(before, sizeof before, MOMENTS "%s.%s.", rule->name,
 				rule->moments[m]);
 			int dims = shape_of(&param, shape);
 			neap__tensor_bundle_tensor(bundle, label(before, param.name, "").text,
@@ -179,7 +179,7 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			NEAP_TRY(neap_net_param(net, i, &param));
-			snprintf(before, sizeof before, MOMENTS "%s.%s.", rule->name,
+			neap__print(before, sizeof before, MOMENTS "%s.%s.", rule->name,
 				rule->moments[m]);
 			int dims = shape_of(&param, shape);
 			NEAP_TRY(take(optimizer->moment[i][m], file,
@@ -202,7 +202,7 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 		char *end = NULL;
 		double units = options->classes;
 		if (at[name] == ':' && at[name + 1] >= '0' && at[name + 1] <= '9')
-			units = strtod(at + name + 1, &end);
+			units = neap__read_double(at + name + 1, &end);
 		weights += inputs * units + (end && *end == 'r' ? units * units : 0);
 		inputs = units;
 		at += length + (at[length] == ',');

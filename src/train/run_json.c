@@ -6,13 +6,13 @@
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/print.h"
 #include "sys/atomic_file.h"
 
 #include <neap/machine.h>
 #include <neap/neap.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void add_data(struct neap__json *root, const struct neap__trainer *traine
 	neap__json_int(root, "training_samples", d->nfirst);
 	neap__json_int(root, "validation_samples", d->nsecond);
 	neap__json_int(root, "longest_steps", d->longest);
-	snprintf(hex, sizeof hex, "%016" PRIx64, d->fingerprint);
+	neap__print(hex, sizeof hex, "%016" PRIx64, d->fingerprint);
 	neap__json_text(root, "fingerprint", hex);
 	neap__json_end(root, '}');
 }
@@ -188,7 +188,7 @@ static void add_results(struct neap__json *root, const struct neap__trainer *tra
 	neap__json_number(root, "planning_seconds", trainer->planning.seconds);
 	neap__json_int(root, "overflows", c->overflows);
 	neap__json_int(root, "recoveries", c->recoveries);
-	snprintf(hex, sizeof hex, "%016" PRIx64, r->weights_hash);
+	neap__print(hex, sizeof hex, "%016" PRIx64, r->weights_hash);
 	neap__json_text(root, "weights_hash", r->weights_hash ? hex : NULL);
 	add_evaluation(root, "validation", &r->validation);
 	add_evaluation(root, "test", &r->test);

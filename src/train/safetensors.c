@@ -4,10 +4,10 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/print.h"
 #include "sys/atomic_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ struct shown {
 static struct shown show(const char *name)
 {
 	struct shown s;
-	snprintf(s.text, sizeof s.text, "%s", name);
+	neap__print(s.text, sizeof s.text, "%s", name);
 	for (char *c = s.text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';

@@ -2,11 +2,11 @@
 /* settings.c: the tables of settings: names, ranges, writing, reading, comparing. */
 #include "train/settings.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,13 +121,13 @@ static void write_exact(struct neap__json *json, const struct train_setting *s, 
 		shown = FIELD(char *, base, s);
 		break;
 	case COUNT:
-		snprintf(text, sizeof text, "%d", FIELD(int, base, s));
+		neap__print(text, sizeof text, "%d", FIELD(int, base, s));
 		break;
 	case WHOLE:
-		snprintf(text, sizeof text, "%" PRId64, FIELD(int64_t, base, s));
+		neap__print(text, sizeof text, "%" PRId64, FIELD(int64_t, base, s));
 		break;
 	case SEED:
-		snprintf(text, sizeof text, "%" PRIu64, FIELD(uint64_t, base, s));
+		neap__print(text, sizeof text, "%" PRIu64, FIELD(uint64_t, base, s));
 		break;
 	case REAL:
 		neap__json_exact(text, FIELD(double, base, s));
@@ -258,7 +258,7 @@ static int take_shown(const struct train_setting *s, const json_t *value, void *
 		return 0;
 	}
 	if (json_is_integer(value))
-		snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		neap__print(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))
 		neap__json_exact(text, json_real_value(value));
 	else if (!given)

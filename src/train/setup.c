@@ -6,10 +6,10 @@
 #include "data/dataset.h"
 #include "nn/core/cell.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -107,7 +107,7 @@ static int find_speaker(int *speaker, const struct neap__data *data, const char 
 	char known[160] = "none";
 	for (int i = 0, n = 0; i < data->info.speakers && n < 150; i++) {
 		const char *one = neap_dataset_speaker_name(data->set, i);
-		n += snprintf(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "",
+		n += neap__print(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "",
 			one ? one : "?");
 	}
 	return neap__fail(NEAP_EUSAGE, "%s has no speaker '%s'; its speakers: %s", data->info.name,

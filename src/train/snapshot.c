@@ -5,13 +5,13 @@
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <neap/machine.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static void add_counters(struct neap__tensor_bundle *bundle, const struct neap__
 	for (size_t i = 0; i < COUNTERS; i++) {
 		const char *at = (const char *)counters + table[i].offset;
 		if (table[i].whole)
-			snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)at);
+			neap__print(text, sizeof text, "%" PRId64, *(const int64_t *)at);
 		else
 			neap__json_exact(text, *(const double *)at);
 		neap__tensor_bundle_meta(bundle, table[i].name, text);
@@ -103,7 +103,7 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
 	neap__tensor_bundle_json(&bundle, "neap.settings", &settings);
 	neap__tensor_bundle_meta(&bundle, "neap.isa", machine.isa);
-	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	neap__tensor_bundle_meta(&bundle, "neap.data", hex);
 	add_counters(&bundle, &trainer->counters);
 	neap__model_add(&bundle, trainer->net);
@@ -151,7 +151,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	if (!text || !data || !isa)
 		return neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
 	int rc = compare_settings(&wrong, trainer, text);
-	snprintf(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
 		neap__text_add(&wrong, "%sother data than %.200s", wrong.length ? "; " : "",
 			trainer->options.data);

@@ -4,6 +4,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/clock.h"
 
@@ -19,7 +20,7 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 	if (!trainer->options.say)
 		return;
 	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
+	neap__vprint(line, sizeof line, format, args);
 	va_end(args);
 	trainer->options.say(trainer->options.user, line);
 }

@@ -10,10 +10,10 @@
 #include "data/dataset.h"
 #include "base/fail.h"
 #include "base/philox.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,12 +212,12 @@ static int set_key(struct values *values, unsigned *given, const char *name, con
 		const struct randman_key *key = &keys[i];
 		if (strcmp(key->name, name) != 0) {
 			size_t n = strlen(known);
-			snprintf(known + n, sizeof known - n, ", %s", key->name);
+			neap__print(known + n, sizeof known - n, ", %s", key->name);
 			continue;
 		}
 		char *end;
 		errno = 0;
-		double value = strtod(text, &end);
+		double value = neap__read_double(text, &end);
 		if (end == text || *end || !(value >= key->least && value <= key->most) ||
 			(key->whole && value != floor(value)))
 			return neap__fail(NEAP_EUSAGE,

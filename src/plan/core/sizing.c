@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/print.h"
 #include "plan/core/sizing.h"
 
 void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ...)
@@ -15,7 +16,7 @@ void neap__refuse(struct neap_plan *plan, uint64_t least, const char *format, ..
 	plan->tier = 0;
 	plan->least_bytes = least;
 	va_start(args, format);
-	vsnprintf(plan->why, sizeof plan->why, format, args);
+	neap__vprint(plan->why, sizeof plan->why, format, args);
 	va_end(args);
 }
 

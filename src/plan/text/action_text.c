@@ -3,44 +3,44 @@
 #include "plan/text/action_text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "plan/text/plan_keys.h"
+#include "base/print.h"
 
 /* "state at 40", "tape 40 50" or "log 40 50". */
 static int show_payload(char *room, size_t n, const struct neap_action *a)
 {
 	const char *name = a->payload == NEAP_LOG ? "log" : "tape";
 	if (a->payload == NEAP_STATE)
-		return snprintf(room, n, " state at %" PRId64, a->t0);
+		return neap__print(room, n, " state at %" PRId64, a->t0);
 	if (a->kind == NEAP_LOAD || a->kind == NEAP_FORGET)
-		return snprintf(room, n, " %s at %" PRId64, name, a->t0);
-	return snprintf(room, n, " %s %" PRId64 " %" PRId64, name, a->t0, a->t1);
+		return neap__print(room, n, " %s at %" PRId64, name, a->t0);
+	return neap__print(room, n, " %s %" PRId64 " %" PRId64, name, a->t0, a->t1);
 }
 
 const char *neap_action_show(char room[NEAP_ACTION_TEXT], const struct neap_action *a)
 {
 	size_t most = NEAP_ACTION_TEXT;
-	size_t n = (size_t)snprintf(room, most, "%s", neap_action_name(a->kind));
+	size_t n = (size_t)neap__print(room, most, "%s", neap_action_name(a->kind));
 	int range = a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_BACKWARD;
 	int moves = a->kind == NEAP_PUT || a->kind == NEAP_GET;
 	if (range)
-		n += (size_t)snprintf(room + n, most - n, "%s %" PRId64 " %" PRId64,
+		n += (size_t)neap__print(room + n, most - n, "%s %" PRId64 " %" PRId64,
 			a->payload == NEAP_LOG ? " log" : "", a->t0, a->t1);
 	else if (a->kind != NEAP_TURN && a->kind != NEAP_WAIT)
 		n += (size_t)show_payload(room + n, most - n, a);
 	if (moves || a->kind == NEAP_FORGET)
-		n += (size_t)snprintf(
+		n += (size_t)neap__print(
 			room + n, most - n, " tier %d place %" PRId64, a->tier, a->place);
 	if (moves || a->kind == NEAP_WAIT)
-		n += (size_t)snprintf(room + n, most - n, " ticket %d", a->ticket);
+		n += (size_t)neap__print(room + n, most - n, " ticket %d", a->ticket);
 	if (range || a->kind == NEAP_TURN || a->kind == NEAP_WAIT || a->kind == NEAP_FORGET ||
 		a->payload != NEAP_STATE)
 		return room;
 	if (a->slot == NEAP_LIVE)
-		snprintf(room + n, most - n, " live");
+		neap__print(room + n, most - n, " live");
 	else
-		snprintf(room + n, most - n, " slot %" PRId64, a->slot);
+		neap__print(room + n, most - n, " slot %" PRId64, a->slot);
 	return room;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_keys.c: the table of keys of plans as text; exact numbers as text, and back. */
 #include "plan/text/plan_keys.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,8 +137,8 @@ const struct neap__stage_column neap__stage_columns[NEAP__STAGE_COLUMNS] = {
 const char *neap__show_real(char room[NEAP__NUMBER_TEXT], double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(room, NEAP__NUMBER_TEXT, "%.*g", digits, value);
-		if (!isfinite(value) || strtod(room, NULL) == value)
+		neap__print(room, NEAP__NUMBER_TEXT, "%.*g", digits, value);
+		if (!isfinite(value) || neap__read_double(room, NULL) == value)
 			break;
 	}
 	return room;
@@ -180,7 +180,7 @@ int neap__read_real(double *value, const char *text)
 	}
 	if (strspn(text, "+-.0123456789e") != strlen(text))
 		return -1;
-	double v = strtod(text, &end);
+	double v = neap__read_double(text, &end);
 	if (end == text || *end != '\0' || !isfinite(v))
 		return -1;
 	*value = v;

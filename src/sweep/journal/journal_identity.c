@@ -8,6 +8,7 @@
 #include "sweep/table_sizes.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/print.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static void describe(struct neap__journal_identity *identity, const struct neap_
 		.key = s->options.journal_key,
 	};
 	if (!s->open)
-		snprintf(identity->strategy, sizeof identity->strategy, "%s", strategy);
+		neap__print(identity->strategy, sizeof identity->strategy, "%s", strategy);
 }
 
 static void describe_plan(struct neap__journal_identity *identity, const struct neap_sweep *s)
