@@ -191,6 +191,8 @@ static int run(const struct neap_calibrate_options *options, const char *out, in
 {
 	struct neap_calibration c = {.size = sizeof c};
 
+	if (cli_is_output(out) && json)
+		return cli_usage("calibrate", "standard output takes --out - or --json, not both");
 	cli_progress_start(options->user, "calibrate", "measurements");
 	cli_catch_signals();
 	int rc = neap_calibrate(&c, options);
@@ -198,7 +200,7 @@ static int run(const struct neap_calibrate_options *options, const char *out, in
 	if (rc < 0)
 		return cli_fail("calibrate", rc);
 	int code = out ? cli_write_file("out", out, "calibrate", write_chain, &c) : CLI_DONE;
-	if (code != CLI_DONE)
+	if (code != CLI_DONE || cli_is_output(out))
 		return code;
 	return json ? print_json(options->data, &c) : print_table(&c);
 }

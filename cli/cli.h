@@ -140,10 +140,11 @@ const char *cli_show_params(char room[160], const struct neap_params *params);
 int cli_read_text(char **text, size_t *size, const char *path, const char *command);
 
 /*
- * Writes a text file under another name and renames it, so that a failure leaves no part of it.
- * `make(user, write, file)` makes the text by calls of write(file, text, length). A line about a
- * failure names `option`. CLI_DONE or one line.
+ * Writes a text to a file, which a failure leaves as it was, to a device or a FIFO, or to standard
+ * output, "-". `make(user, write, file)` makes the text by calls of write(file, text, length). A
+ * line about a failure names `option`. CLI_DONE or one line.
  */
+int cli_is_output(const char *path); /* 1: "-"; NULL is not */
 typedef int cli_make(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file);
 int cli_write_file(const char *option, const char *path, const char *command, cli_make *make,

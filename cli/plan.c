@@ -107,9 +107,13 @@ static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 static int answer(const struct plan_request *r, const struct cli_plans *plans)
 {
 	int rc = CLI_DONE;
+	int to_output = cli_is_output(r->draw) + cli_is_output(r->save);
+	if (to_output && to_output + r->actions + r->json > 1)
+		return cli_usage("plan", "standard output takes one text: '-' can be there once, "
+					 "without --actions and --json");
 	if (r->draw || r->save || r->actions)
 		rc = use_plan(r, plans);
-	if (rc != CLI_DONE)
+	if (rc != CLI_DONE || to_output)
 		return rc;
 	if (r->actions)
 		return cli_plan_actions(plans->problem, &plans->plan[0]);

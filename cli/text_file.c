@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_file.c: reads text files whole, and writes them whole or not at all. */
+/* text_file.c: reads text files whole, and writes texts through sys/atomic_file.h. */
 #include "cli.h"
+#include "base/fail.h"
+#include "sys/atomic_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FILE_MOST ((size_t)256 << 20) /* bytes; more is no chain file or plan */
 
@@ -47,30 +48,43 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	return CLI_DONE;
 }
 
-static int put_text(void *file, const char *text, size_t length)
+int cli_is_output(const char *path)
 {
-	return fwrite(text, 1, length, file) == length ? 0 : errno ? -errno : -EIO;
+	return path && strcmp(path, "-") == 0;
+}
+
+struct output {
+	struct neap__atomic_file *file;
+	int failed; /* 1: the file could not be written; other failures are of the text */
+};
+
+static int put_text(void *into, const char *text, size_t length)
+{
+	struct output *output = into;
+	int rc = neap__atomic_file_write(output->file, text, length);
+	output->failed |= rc < 0;
+	return rc;
 }
 
 int cli_write_file(
 	const char *option, const char *path, const char *command, cli_make *make, const void *user)
 {
-	char beside[4096];
-	int n = snprintf(beside, sizeof beside, "%s.part", path);
-	errno = ENAMETOOLONG;
-	FILE *file = n > 0 && (size_t)n < sizeof beside ? fopen(beside, "we") : NULL;
-	if (!file)
-		return cli_usage(
-			command, "--%s: cannot write '%s': %s", option, path, strerror(errno));
-	int rc = make(user, put_text, file);
-	if (rc >= 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
-		rc = errno ? -errno : -EIO;
-	int closed = fclose(file);
-	if (rc >= 0 && closed == 0 && rename(beside, path) == 0)
+	struct output output = {.failed = 1};
+	int rc = neap__atomic_file_open(&output.file, path);
+
+	if (rc >= 0) {
+		output.failed = 0;
+		rc = make(user, put_text, &output);
+		if (rc < 0) {
+			neap__atomic_file_abort(output.file);
+		} else {
+			output.failed = 1;
+			rc = neap__atomic_file_commit(output.file);
+		}
+	}
+	if (rc >= 0)
 		return CLI_DONE;
-	int err = rc < 0 && rc > -4096 ? -rc : errno;
-	remove(beside);
-	if (rc == NEAP_EUSAGE || rc == NEAP_EINFEASIBLE)
-		return cli_fail(command, rc);
-	return cli_usage(command, "--%s: cannot write '%s': %s", option, path, strerror(err));
+	if (output.failed)
+		neap__fail_in(rc, "--%s: ", option);
+	return cli_fail(command, rc);
 }

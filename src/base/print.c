@@ -8,7 +8,8 @@
 #include <string.h>
 
 struct locales {
-	locale_t plain, before; /* plain is 0 where there is no memory for it: the program's stays */
+	locale_t plain,
+		before; /* plain is 0 where there is no memory for it: the program's stays */
 };
 
 /* The C library has this locale ready, so that nothing is read or allocated. */

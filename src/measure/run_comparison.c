@@ -11,6 +11,7 @@
 #include "base/struct_size.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
+#include "sys/atomic_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -113,7 +114,7 @@ static int make_traces(const struct neap__comparison *c, struct candidate *candi
 
 	if (!path)
 		return 0;
-	NEAP_TRY(neap_trace_write(path, NULL, 0));
+	NEAP_TRY(neap__atomic_file_check(path));
 	for (int i = 0; i < count; i++) {
 		const char *name =
 			c->result->runs[i].reference ? "reference" : candidates[i].as.strategy;

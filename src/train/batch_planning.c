@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"
+#include "sys/atomic_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -186,7 +187,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 	struct neap_batch wide;
 
 	if (trainer->options.sweep.trace) {
-		NEAP_TRY(neap_trace_write(trainer->options.sweep.trace, NULL, 0)); /* can it be? */
+		NEAP_TRY(neap__atomic_file_check(trainer->options.sweep.trace));
 		NEAP_TRY(neap_trace_create(&trainer->trace, "train", TRACE_EVENTS));
 	}
 	p->margin = MARGIN;

@@ -82,6 +82,9 @@ static int create_file(struct neap_shd_writer *writer)
 {
 	NEAP_TRY(neap__atomic_file_open(&writer->beside, writer->path));
 	const char *name = neap__atomic_file_name(writer->beside);
+	if (!name)
+		return neap__fail(
+			NEAP_EUSAGE, "'%s' is not a regular file, as HDF5 needs it", writer->path);
 	writer->fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (writer->fd < 0)
 		return failed(writer, errno);
