@@ -46,3 +46,15 @@ int neap__fail_in(int code, const char *format, ...)
 	neap_detail_set(line);
 	return code;
 }
+
+int neap__need(const char *function, const char *names, const void *const *pointers, int count)
+{
+	for (int i = 0; i < count; i++) {
+		size_t n = strcspn(names, ",");
+		if (!pointers[i])
+			return neap__fail(NEAP_EUSAGE, "%s: %.*s is NULL", function, (int)n, names);
+		names += names[n] ? n + 1 : n;
+		names += strspn(names, " ");
+	}
+	return 0;
+}

@@ -19,6 +19,20 @@ int neap__fail_errno(int err, const char *format, ...) __attribute__((format(pri
 /* Puts a prefix ("train.h5: ") before the present detail line; returns code. */
 int neap__fail_in(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* 0, or NEAP_EUSAGE naming the first of `count` pointers that is NULL; `names` as NEAP_NEED has it.
+ */
+int neap__need(const char *function, const char *names, const void *const *pointers, int count);
+
+/* Refuses NULL in arguments of a public function that returns a code: NEAP_NEED(sweep, ops). */
+#define NEAP_NEED(...)                                                                             \
+	do {                                                                                       \
+		const void *const neap_given_[] = {__VA_ARGS__};                                   \
+		int neap_need_ = neap__need(__func__, #__VA_ARGS__, neap_given_,                   \
+			(int)(sizeof neap_given_ / sizeof *neap_given_));                          \
+		if (neap_need_ < 0)                                                                \
+			return neap_need_;                                                         \
+	} while (0)
+
 /* Forwards a negative answer. */
 #define NEAP_TRY(expression)                                                                       \
 	do {                                                                                       \

@@ -107,6 +107,7 @@ void neap__names_free(char **names, int count)
 
 int neap_dataset_open(struct neap_dataset **out, const char *name)
 {
+	NEAP_NEED(out, name);
 	size_t i = 0;
 	*out = NULL;
 	if (!name || !*name)
@@ -145,6 +146,7 @@ void neap_dataset_close(struct neap_dataset *set)
 
 int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info)
 {
+	NEAP_NEED(set, info);
 	NEAP_TRY(neap__struct_size(info->size, sizeof *info, sizeof *info, "neap_dataset_info"));
 	*info = set->info;
 	info->size = sizeof *info;
@@ -153,21 +155,27 @@ int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *
 
 int neap_dataset_label(const struct neap_dataset *set, int64_t index)
 {
+	NEAP_NEED(set);
 	return set->label && index >= 0 && index < set->info.samples ? set->label[index] : -1;
 }
 
 int neap_dataset_speaker(const struct neap_dataset *set, int64_t index)
 {
+	NEAP_NEED(set);
 	return set->speaker && index >= 0 && index < set->info.samples ? set->speaker[index] : -1;
 }
 
 const char *neap_dataset_class_name(const struct neap_dataset *set, int label)
 {
+	if (!set)
+		return NULL;
 	return label >= 0 && label < set->nclass_names ? set->class_names[label] : NULL;
 }
 
 const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker)
 {
+	if (!set)
+		return NULL;
 	return speaker >= 0 && speaker < set->nspeaker_names ? set->speaker_names[speaker] : NULL;
 }
 
@@ -208,6 +216,7 @@ int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, dou
 
 int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events)
 {
+	NEAP_NEED(set, events);
 	struct neap__event_buffer buffer = {0};
 	int rc = neap__dataset_read(set, index, &buffer);
 	if (rc < 0)

@@ -140,6 +140,7 @@ static int finish(struct neap_shd_writer *writer, const struct neap__recordings 
 int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,
 	const struct neap_encode_options *options)
 {
+	NEAP_NEED(report, dir, out, options);
 	struct neap_encode_options o = {0};
 	struct neap__recordings recordings = {0};
 	struct neap__thread_pool *pool = NULL;

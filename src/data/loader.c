@@ -132,6 +132,7 @@ static int start_thread(struct neap_loader *loader)
 int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	const struct neap_loader_options *options)
 {
+	NEAP_NEED(out, set, options);
 	struct neap_loader_options o = {0};
 	*out = NULL;
 	memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
@@ -179,6 +180,8 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 
 int64_t neap_loader_batches(const struct neap_loader *loader)
 {
+	if (!loader)
+		return 0;
 	return loader->batches;
 }
 
@@ -223,6 +226,7 @@ static void unbind_windows(struct neap_loader *loader)
 
 int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch)
 {
+	NEAP_NEED(loader);
 	if (epoch < 0 || epoch > UINT32_MAX || first_batch < 0 || first_batch > loader->batches)
 		return neap__fail(NEAP_EUSAGE, "epoch %lld, batch %lld of %lld", (long long)epoch,
 			(long long)first_batch, (long long)loader->batches);
@@ -246,6 +250,7 @@ int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_b
 
 int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch)
 {
+	NEAP_NEED(loader, batch);
 	int rc = 0;
 	*batch = NULL;
 	pthread_mutex_lock(&loader->lock);

@@ -71,6 +71,7 @@ static int by_seed(
 int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed, int speaker,
 	int64_t **first, int64_t *nfirst, int64_t **second, int64_t *nsecond)
 {
+	NEAP_NEED(set, first, nfirst, second, nsecond);
 	int64_t n = set->info.samples, marked = 0;
 	if (speaker < 0 && !(fraction >= 0 && fraction < 1))
 		return neap__fail(NEAP_EUSAGE,

@@ -246,11 +246,15 @@ uint64_t neap__windows_bytes(const struct neap_windows *w)
 
 double neap_windows_waited(const struct neap_windows *w)
 {
+	if (!w)
+		return 0;
 	return w->waited;
 }
 
 int64_t neap_windows_steps(const struct neap_windows *w)
 {
+	if (!w)
+		return 0;
 	return w->wide;
 }
 
@@ -317,6 +321,7 @@ static int obtain(struct neap_windows *w, int64_t t, struct frame **out)
 
 int neap_windows_take(struct neap_windows *w, int64_t t, struct neap_window *window)
 {
+	NEAP_NEED(w, window);
 	struct frame *frame, *before = w->held;
 	int64_t from = before ? before->from : 0;
 
@@ -334,6 +339,8 @@ int neap_windows_take(struct neap_windows *w, int64_t t, struct neap_window *win
 
 void neap_windows_expect(struct neap_windows *w, int64_t t0, int64_t t1)
 {
+	if (!w)
+		return;
 	/* A sweep jumps to the start of a range and reaches its end step by step. */
 	if (t0 < t1)
 		(void)fetch(w, t0);

@@ -175,6 +175,7 @@ static int calibrate(struct calibration *r)
 int neap_calibrate(
 	struct neap_calibration *calibration, const struct neap_calibrate_options *options)
 {
+	NEAP_NEED(calibration, options);
 	struct calibration r = {.options = options, .result = calibration};
 
 	NEAP_TRY(neap__struct_size(

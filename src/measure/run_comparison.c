@@ -353,6 +353,7 @@ static int compare(struct neap__comparison *c)
 
 int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)
 {
+	NEAP_NEED(result, options);
 	struct neap__comparison c = {
 		.options = options, .result = result, .reference = NAN, .planned = {.pace = 1}};
 
@@ -372,6 +373,8 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 
 void neap_compare_result_free(struct neap_compare_result *result)
 {
+	if (!result)
+		return;
 	free(result->runs);
 	*result = (struct neap_compare_result){.size = sizeof(struct neap_compare_result)};
 }

@@ -293,6 +293,7 @@ static void begin_dropout(struct neap_net *net)
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
+	NEAP_NEED(net);
 	if (objective)
 		NEAP_TRY(neap__struct_size(
 			objective->size, sizeof *objective, sizeof *objective, "neap_objective"));
@@ -355,6 +356,8 @@ int neap__net_window(struct neap_net *net, int64_t t)
 
 void neap_net_will_touch(void *user, int64_t t0, int64_t t1)
 {
+	if (!user)
+		return;
 	const struct neap_net *net = user;
 
 	if (net->batch && net->batch->windows)
@@ -363,6 +366,7 @@ void neap_net_will_touch(void *user, int64_t t0, int64_t t1)
 
 int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 {
+	NEAP_NEED(net, sizes);
 	double alive =
 		net->batch && net->batch->steps ? net->sample_steps / (double)net->batch->steps : 0;
 	double rate = net->tape_rate, bytes = 0, steps = 0;
@@ -428,6 +432,7 @@ static void add_chunk(void *arg, int item, int thread)
 
 int neap_net_end(struct neap_net *net)
 {
+	NEAP_NEED(net);
 	if (!net->batch)
 		return 0;
 	neap__thread_pool_run(

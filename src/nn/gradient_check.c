@@ -155,6 +155,7 @@ static int probe_all(struct check *check, int probes, const double *gradient, do
 int neap_gradcheck(double *worst, const struct neap_net_options *options,
 	const struct neap_batch *batch, const struct neap_objective *objective, int probes)
 {
+	NEAP_NEED(worst, options, batch);
 	struct neap_net_options o = *options;
 	struct check check = {.batch = batch, .objective = objective};
 	double *gradient = NULL;

@@ -79,6 +79,7 @@ static int build(struct neap_net *net)
 
 int neap_net_create(struct neap_net **out, const struct neap_net_options *options)
 {
+	NEAP_NEED(out, options);
 	*out = NULL;
 	if (!options || options->size < sizeof options->size || options->size > sizeof *options)
 		return neap__fail(NEAP_EUSAGE, "net options of unknown size");
@@ -130,11 +131,13 @@ void neap_net_free(struct neap_net *net)
 
 int neap_net_params(const struct neap_net *net)
 {
+	NEAP_NEED(net);
 	return net->ntensors;
 }
 
 int neap_net_param(const struct neap_net *net, int index, struct neap_param *param)
 {
+	NEAP_NEED(net, param);
 	if (index < 0 || index >= net->ntensors)
 		return neap__fail(NEAP_EUSAGE, "the net has %d tensors; there is no number %d",
 			net->ntensors, index);
@@ -154,11 +157,15 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 
 const char *neap_net_spec(const struct neap_net *net)
 {
+	if (!net)
+		return NULL;
 	return net->spec;
 }
 
 uint64_t neap_net_grad_hash(const struct neap_net *net)
 {
+	if (!net)
+		return 0;
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
@@ -170,6 +177,7 @@ uint64_t neap_net_grad_hash(const struct neap_net *net)
 
 int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result)
 {
+	NEAP_NEED(net, result);
 	double support = 0, recorded = 0;
 
 	/* Of all that was recorded, also after turn. */

@@ -65,6 +65,7 @@ static void advance_item(void *arg, int item, int thread)
 
 int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first};
 
@@ -225,6 +226,7 @@ static int write_tapes(struct range_job *job, int64_t t0, int64_t t1, void *tape
 int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
 
@@ -241,6 +243,7 @@ static int check_log(struct neap_net *net)
 int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
 	size_t room, size_t *used, int64_t *t_done)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = LOG};
 
@@ -251,6 +254,7 @@ int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int fi
 int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void *log,
 	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	const struct tape_head *head = log;
 	struct range_job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
@@ -316,6 +320,7 @@ static void reverse_round(struct range_job *job)
 
 int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	const struct tape_head *head = tape;
 

@@ -53,6 +53,7 @@ static int largest(const double *z, int n)
 
 int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 {
+	NEAP_NEED(user);
 	struct neap_net *net = user;
 	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
 	int classes = net->options.classes, correct = 0;

@@ -26,6 +26,8 @@ static uint64_t all_tapes(const struct neap_problem *p, int tier)
 
 uint64_t neap_problem_least(const struct neap_problem *problem)
 {
+	if (!problem)
+		return 0;
 	uint64_t state = problem->chain.state, tape = problem->chain.tape;
 	uint64_t least = neap__fixed_bytes(problem, 0) + tape;
 	if (problem->chain.steps == 0)

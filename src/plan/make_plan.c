@@ -69,11 +69,13 @@ static int make(struct neap_plan *plan, const struct neap_problem *problem, cons
 int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,
 	const struct neap_params *params)
 {
+	NEAP_NEED(plan, problem, strategy);
 	return make(plan, problem, strategy, params, -1);
 }
 
 int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound)
 {
+	NEAP_NEED(plan, problem, strategy);
 	return make(plan, problem, strategy, params, fmax(bound, 0));
 }

@@ -14,6 +14,7 @@
 int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
 	const struct neap_plan *plan)
 {
+	NEAP_NEED(schedule, problem, plan);
 	NEAP_TRY(neap_problem_check(problem));
 	NEAP_TRY(neap__struct_size(plan->size, sizeof *plan, sizeof *plan, "neap_plan"));
 	if (!plan->feasible)

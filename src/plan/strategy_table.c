@@ -42,6 +42,8 @@ uint32_t neap_strategy_traits(const char *name)
 
 int64_t neap_plan_tapes_held(const struct neap_plan *plan, int64_t steps)
 {
+	if (!plan)
+		return 0;
 	const struct neap__strategy *row = neap__strategy_find(plan->chosen);
 	int64_t chunk = plan->params.chunk;
 	if (row && row->tapes_held)

@@ -282,6 +282,7 @@ static int wrap(struct neap_tier **tier, struct file *file)
 int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options)
 {
+	NEAP_NEED(tier);
 	struct neap_file_options o = {0};
 	if (options)
 		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_file_options"));

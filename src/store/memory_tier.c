@@ -133,6 +133,7 @@ static void close_memory(void *self)
 
 int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 {
+	NEAP_NEED(tier);
 	static const struct neap_tier_ops ops = {
 		.size = sizeof ops,
 		.format = format,

@@ -16,6 +16,7 @@
 int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	const struct neap_tier_spec *spec, void *self)
 {
+	NEAP_NEED(out, ops, spec);
 	struct neap_tier_ops full;
 	NEAP_TRY(neap__struct_take(&full, sizeof full, ops, "neap_tier_ops"));
 	if (!full.format || !full.put || !full.get || !full.wait || !spec)
@@ -59,11 +60,14 @@ int neap__tier_format(
 
 int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
 {
+	NEAP_NEED(tier);
 	return neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
 }
 
 void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)
 {
+	if (!tier)
+		return;
 	if (tier->ops.lend)
 		tier->ops.lend(tier->self, bytes);
 }
@@ -84,11 +88,13 @@ uint64_t neap__tier_staging(const struct neap_tier *tier, uint64_t bytes, uint64
 
 int neap_tier_takes_tapes(const struct neap_tier *tier)
 {
+	NEAP_NEED(tier);
 	return tier->ops.format_tapes != NULL;
 }
 
 int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
 {
+	NEAP_NEED(tier);
 	if (!tier->ops.format_tapes)
 		return neap__fail(NEAP_EUSAGE, "%s takes no tapes", tier->about);
 	if (bytes == 0 || places < 0 || tier->bytes == 0)
@@ -143,6 +149,7 @@ static int check(const struct neap_tier *tier, int64_t place, uint64_t bytes)
 int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
 	uint64_t bytes, int64_t *ticket)
 {
+	NEAP_NEED(tier, ticket);
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.put(tier->self, place, tag, from, bytes, ticket);
 }
@@ -150,6 +157,7 @@ int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const voi
 int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
 	int64_t *ticket)
 {
+	NEAP_NEED(tier, ticket);
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.get(tier->self, place, tag, into, bytes, ticket);
 }
@@ -171,6 +179,7 @@ static int check_tapes(
 int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
+	NEAP_NEED(tier, ticket);
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.put_tapes(tier->self, place, tag, spans, count, ticket);
 }
@@ -178,33 +187,41 @@ int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
+	NEAP_NEED(tier, ticket);
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.get_tapes(tier->self, place, tag, spans, count, ticket);
 }
 
 int neap_tier_wait(struct neap_tier *tier, int64_t ticket)
 {
+	NEAP_NEED(tier);
 	return tier->ops.wait(tier->self, ticket);
 }
 
 void neap_tier_set_patience(struct neap_tier *tier, double seconds)
 {
+	if (!tier)
+		return;
 	if (tier->ops.set_patience)
 		tier->ops.set_patience(tier->self, seconds);
 }
 
 int neap_tier_holds_staging(struct neap_tier *tier)
 {
+	NEAP_NEED(tier);
 	return tier->ops.holds_staging ? tier->ops.holds_staging(tier->self) : 0;
 }
 
 int neap_tier_forget(struct neap_tier *tier, int64_t place)
 {
+	NEAP_NEED(tier);
 	return tier->ops.forget ? tier->ops.forget(tier->self, place) : 0;
 }
 
 void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier_spec *spec)
 {
+	if (!tier || !spec)
+		return;
 	*spec = tier->spec;
 	spec->staging = least_staging(tier, bytes);
 	if (!tier->ops.footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
@@ -215,6 +232,8 @@ void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier
 void neap_tier_set_rates(
 	struct neap_tier *tier, double write_rate, double read_rate, double latency)
 {
+	if (!tier)
+		return;
 	tier->spec.write_rate = write_rate;
 	tier->spec.read_rate = read_rate;
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
@@ -246,6 +265,8 @@ int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
 
 void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte, double seconds_a_transfer)
 {
+	if (!tier)
+		return;
 	tier->spec.cpu = seconds_a_byte;
 	tier->spec.cpu_fixed = seconds_a_transfer;
 }
@@ -260,6 +281,8 @@ int neap__tier_poke(
 
 const char *neap_tier_about(const struct neap_tier *tier)
 {
+	if (!tier)
+		return NULL;
 	return tier->about;
 }
 

@@ -78,6 +78,7 @@ static int refuse_empty(const char *list)
 int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
 	const struct neap_file_options *options)
 {
+	NEAP_NEED(tiers, count);
 	int n = 0, rc = 0;
 	char *copy = strdup(list ? list : "");
 	if (!copy)

@@ -49,6 +49,7 @@ static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t pl
 
 int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 {
+	NEAP_NEED(tier);
 	uint64_t both, footprint = neap__tier_footprint(tier, bytes);
 	if (bytes == 0 || !(seconds > 0) || neap__mul_u64(&both, bytes, IN_FLIGHT) < 0)
 		return neap__fail(NEAP_EUSAGE, "cannot measure with records of %llu bytes",

@@ -46,6 +46,7 @@ static int map_arena(struct neap_sweep *s)
 
 int neap_sweep_touch(struct neap_sweep *s)
 {
+	NEAP_NEED(s);
 	NEAP_TRY(map_arena(s));
 	for (uint64_t i = 0; i < s->arena.bytes; i += 4096)
 		((volatile unsigned char *)s->arena.base)[i] = 0;
@@ -238,6 +239,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
+	NEAP_NEED(s);
 	struct neap_schedule *schedule = NULL;
 	int rc;
 	if (stats)

@@ -45,18 +45,19 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 }
 
 /*
- * A tier that holds more, or needs less staging, will do. `room`: its capacity must suffice; where
- * a sweep resumes, its own records take room, and a tier that is full refuses them later.
+ * A tier that holds what the plan puts there, and needs less staging, will do: `used` is the plan's
+ * use, NULL where a sweep resumes. Then its own records take room, and a tier that is full refuses
+ * them later.
  */
-static int same_tiers(const struct neap_sweep *s, const struct neap_problem *a, int room)
+static int fit_tiers(
+	const struct neap_sweep *s, const struct neap_problem *a, const struct neap_tier_use *used)
 {
 	const struct neap_problem *b = &s->problem;
-	if (a->ntiers != b->ntiers)
-		return differs("the number of tiers", (uint64_t)a->ntiers, (uint64_t)b->ntiers);
 	for (int i = 0; i < a->ntiers; i++) {
-		if (room && a->tiers[i].capacity > b->tiers[i].capacity)
-			return differs(
-				"a tier's capacity", a->tiers[i].capacity, b->tiers[i].capacity);
+		if (used && used[i].peak_bytes > b->tiers[i].capacity)
+			return neap__fail(NEAP_EINFEASIBLE,
+				"the saved plan puts %llu bytes into a tier that holds %llu",
+				(ull)used[i].peak_bytes, (ull)b->tiers[i].capacity);
 		struct neap_tier_spec least;
 		neap_tier_describe(s->tiers[i], b->chain.state, &least);
 		if (a->tiers[i].staging < least.staging)
@@ -70,25 +71,28 @@ int neap__saved_plan_take(struct neap_sweep *s)
 	const struct neap_saved *saved = s->options.saved;
 	struct neap_schedule *schedule;
 	struct neap_verdict verdict = {.size = sizeof verdict};
-	uint32_t stay = s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
-	NEAP_TRY(neap_problem_check(saved->problem));
+	struct neap_problem problem = *saved->problem;
 	int own = saved != s->journal.plan;
-	NEAP_TRY(same_chain(&saved->problem->chain, &s->problem.chain, own));
-	NEAP_TRY(same_tiers(s, saved->problem, own));
+	NEAP_TRY(neap_problem_check(&problem));
+	NEAP_TRY(same_chain(&problem.chain, &s->problem.chain, own));
+	if (problem.ntiers != s->problem.ntiers)
+		return differs("the number of tiers", (uint64_t)problem.ntiers,
+			(uint64_t)s->problem.ntiers);
 	if (saved->plan->arena_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",
 			(ull)saved->plan->arena_bytes, (ull)s->problem.memory);
-	s->problem = *saved->problem;
-	s->problem.chain.flags |= stay;
-	s->plan = *saved->plan;
-	NEAP_TRY(neap_schedule_open(&schedule, &s->problem, &s->plan));
-	int rc = neap_verify(&verdict, &s->problem, schedule);
+	problem.chain.flags |= s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
+	NEAP_TRY(neap_schedule_open(&schedule, &problem, saved->plan));
+	int rc = neap_verify(&verdict, &problem, schedule);
 	neap_schedule_close(schedule);
 	if (rc < 0)
 		return neap__fail_in(rc, "the saved plan: ");
-	if (verdict.arena_bytes > s->plan.arena_bytes)
+	if (verdict.arena_bytes > saved->plan->arena_bytes)
 		return neap__fail(NEAP_EILLEGAL, "the saved plan takes %llu bytes, not %llu",
-			(ull)verdict.arena_bytes, (ull)s->plan.arena_bytes);
+			(ull)verdict.arena_bytes, (ull)saved->plan->arena_bytes);
+	NEAP_TRY(fit_tiers(s, &problem, own ? verdict.tiers : NULL));
+	s->problem = problem;
+	s->plan = *saved->plan;
 	return 0;
 }

@@ -91,6 +91,7 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 		end = t + (int64_t)(place.bytes / log);
 	uint64_t room = s->fixed_log ? (uint64_t)(end - t) * log : place.bytes;
 	double start = neap__seconds();
+	neap_detail_set(NULL);
 	int rc = s->ops.advance_log(s->user, neap__live(s), t, end, t >= s->passed,
 		s->arena.base + place.offset, room, &used, &done);
 	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);

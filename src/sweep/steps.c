@@ -15,6 +15,9 @@ int neap__step_answer(const char *name, int rc)
 {
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s answered %d", name, rc);
+	if (rc < 0 && !neap_detail()[0])
+		return neap__fail(
+			rc, "the model's %s answered %d: %s", name, rc, neap_strerror(rc));
 	return rc;
 }
 
@@ -102,6 +105,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 			neap__commit_stop_before(s, t, neap__tape_piece_end(t, t1, s->passed, 0));
 		NEAP_TRY(neap__step_begin_call(s));
 		double start = neap__seconds();
+		neap_detail_set(NULL);
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->passed);
 		neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, end);
 		NEAP_TRY(neap__step_answer("advance", rc));
@@ -128,6 +132,7 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	int64_t t = s->live_t;
 	double start = neap__seconds();
 	int rc;
+	neap_detail_set(NULL);
 	if (log)
 		rc = s->ops.replay(s->user, neap__live(s), t, end, s->arena.base + log->offset,
 			log->t0, tape, room, used, done);
@@ -204,6 +209,7 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 int neap__step_turn(struct neap_sweep *s)
 {
 	double start = neap__seconds(), loss = 0;
+	neap_detail_set(NULL);
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
 	neap__step_charge(s, &s->stats.backward, start, NEAP__EVENT_TURN, s->live_t, s->live_t);
 	NEAP_TRY(neap__step_answer("turn", rc));
@@ -218,6 +224,7 @@ int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
 	NEAP_TRY(neap__step_interrupted(s));
 	double start = neap__seconds();
+	neap_detail_set(NULL);
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);
 	neap__step_charge(
@@ -242,6 +249,7 @@ int neap__copy_save(struct neap_sweep *s, void *to)
 {
 	double start = neap__seconds();
 	int rc = 0;
+	neap_detail_set(NULL);
 	if (s->ops.save)
 		rc = neap__step_answer("save", s->ops.save(s->user, to, neap__live(s)));
 	else if (to != neap__live(s))
@@ -258,6 +266,7 @@ int neap__copy_load(struct neap_sweep *s, const void *from, int64_t t)
 		memset(neap__live(s), 0, s->ops.state_bytes);
 		from = neap__live(s);
 	}
+	neap_detail_set(NULL);
 	if (s->ops.load)
 		NEAP_TRY(neap__step_answer("load", s->ops.load(s->user, neap__live(s), from)));
 	else if (from != neap__live(s))

@@ -15,11 +15,29 @@
 #include "store/tier_state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EFFORT 100 /* simulations of `auto`: fewer than its default, for plans of each batch */
 #define SPARE_EXTENTS 256 /* rows for pieces and states of recoveries, besides the plan's tapes */
+
+int neap__sweep_options_check(const struct neap_sweep_options *o)
+{
+	const struct {
+		const char *name;
+		double seconds;
+		int infinite; /* 1: may be */
+	} rows[] = {{"advance", o->advance, 0}, {"record", o->record, 0},
+		{"backward", o->backward, 0}, {"replay", o->replay, 0}, {"call", o->call, 0},
+		{"slot_write", o->slot_write, 0}, {"slot_read", o->slot_read, 0},
+		{"patience", o->patience, 1}, {"journal_seconds", fabs(o->journal_seconds), 1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (!(rows[i].seconds >= 0) || (isinf(rows[i].seconds) && !rows[i].infinite))
+			return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %s is %g seconds",
+				rows[i].name, rows[i].seconds);
+	return 0;
+}
 
 static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
 {
@@ -39,9 +57,7 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
 			ops->log_max_bytes, ops->log_bytes);
-	if (!(o->patience >= 0))
-		return neap__fail(
-			NEAP_EUSAGE, "neap_sweep_options: a patience of %g seconds", o->patience);
+	NEAP_TRY(neap__sweep_options_check(o));
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;
@@ -364,6 +380,7 @@ static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void
 int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
 	const struct neap_sweep_options *options)
 {
+	NEAP_NEED(sweep, ops, options);
 	return create(sweep, ops, user, options, NULL, NULL);
 }
 
@@ -378,6 +395,7 @@ int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_op
 int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
+	NEAP_NEED(s, ops, options);
 	struct neap_sweep *fresh = NULL;
 	struct neap_sweep_options o;
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
@@ -411,16 +429,22 @@ void neap_sweep_free(struct neap_sweep *s)
 
 const struct neap_plan *neap_sweep_plan(const struct neap_sweep *s)
 {
+	if (!s)
+		return NULL;
 	return &s->plan;
 }
 
 const struct neap_problem *neap_sweep_problem(const struct neap_sweep *s)
 {
+	if (!s)
+		return NULL;
 	return &s->problem;
 }
 
 void neap_sweep_watch(struct neap_sweep *s, int on)
 {
+	if (!s)
+		return;
 	s->measures_resident = on;
 }
 
@@ -431,5 +455,7 @@ void neap__sweep_poison(struct neap_sweep *s, int on)
 
 void neap_sweep_release(struct neap_sweep *s)
 {
+	if (!s)
+		return;
 	neap__arena_unmap(&s->arena);
 }

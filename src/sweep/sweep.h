@@ -5,6 +5,9 @@
 
 #include "sweep/sweep_state.h"
 
+/* NEAP_EUSAGE where a number of seconds is negative, not a number, or infinite. */
+int neap__sweep_options_check(const struct neap_sweep_options *options);
+
 /* Opens the plan's schedule, or the one that the sweep was created over. */
 int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
 

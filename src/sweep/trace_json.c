@@ -231,6 +231,7 @@ static void write_all(struct trace_writing *w, struct neap_trace *const *traces,
 
 int neap_trace_write(const char *path, struct neap_trace *const *traces, int count)
 {
+	NEAP_NEED(path);
 	int64_t most = 1;
 	for (int i = 0; i < count; i++)
 		if (neap_trace_events(traces[i]) > most)

@@ -13,6 +13,7 @@
 
 int neap_trace_create(struct neap_trace **out, const char *name, int64_t capacity)
 {
+	NEAP_NEED(out, name);
 	if (capacity < 0 || capacity > MOST)
 		return neap__fail(NEAP_EUSAGE, "trace: %lld events are not between 0 and 2^30",
 			(long long)capacity);
@@ -43,11 +44,15 @@ void neap_trace_free(struct neap_trace *trace)
 
 int64_t neap_trace_events(const struct neap_trace *trace)
 {
+	if (!trace)
+		return 0;
 	return trace->added < trace->capacity ? trace->added : trace->capacity;
 }
 
 int64_t neap_trace_dropped(const struct neap_trace *trace)
 {
+	if (!trace)
+		return 0;
 	return trace->added - neap_trace_events(trace);
 }
 

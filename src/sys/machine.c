@@ -7,6 +7,7 @@
 #include "sys/isa.h"
 #include "sys/memory.h"
 #include "sys/pool.h"
+#include "base/fail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static void cpu_name(char *out, size_t room)
 
 int neap_machine_describe(struct neap_machine *given)
 {
+	NEAP_NEED(given);
 	struct neap_machine found = {.size = sizeof found}, *machine = &found;
 	struct utsname uts;
 	struct sysinfo info;

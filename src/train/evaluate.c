@@ -186,6 +186,7 @@ static const struct neap_loss *loss_of(const struct neap__safetensors *file)
 
 int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
 {
+	NEAP_NEED(result, options);
 	struct neap__safetensors file = {0};
 	struct neap_net_options net_options;
 	struct neap_net *net = NULL;

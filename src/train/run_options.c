@@ -109,6 +109,7 @@ int neap__run_parse(struct neap_run **out, const char *text, size_t length)
 
 int neap_run_open(struct neap_run **run, const char *out)
 {
+	NEAP_NEED(run, out);
 	char *path, *text = NULL;
 	size_t bytes = 0;
 
@@ -130,6 +131,8 @@ int neap_run_open(struct neap_run **run, const char *out)
 
 const struct neap_train_options *neap_run_options(const struct neap_run *run)
 {
+	if (!run)
+		return NULL;
 	return &run->options;
 }
 

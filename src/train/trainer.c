@@ -143,20 +143,20 @@ static int run(struct neap__trainer *trainer)
 
 int neap_train(struct neap_train_result *result, const struct neap_train_options *options)
 {
+	NEAP_NEED(result, options);
 	struct neap__trainer trainer = {.result = result, .state = "running", .folder = -1};
 
 	NEAP_TRY(neap__struct_size(
 		result->size, sizeof *result, sizeof *result, "neap_train_result"));
 	*result = (struct neap_train_result){.size = sizeof(struct neap_train_result)};
-	if (options->size != sizeof *options)
-		return neap__fail(NEAP_EUSAGE, "struct neap_train_options has %u bytes, not %zu",
-			options->size, sizeof *options);
-	if (!options->data || !*options->data)
+	NEAP_TRY(neap__struct_size(
+		options->size, sizeof *options, sizeof *options, "neap_train_options"));
+	trainer.options = *options;
+	if (!trainer.options.data || !*trainer.options.data)
 		return neap__fail(
 			NEAP_EUSAGE, "a data set is missing; 'randman' is the built-in one");
-	if (!options->out || !*options->out)
+	if (!trainer.options.out || !*trainer.options.out)
 		return neap__fail(NEAP_EUSAGE, "a folder for the run is missing");
-	trainer.options = *options;
 	trainer.started = neap__seconds();
 	int rc = run(&trainer);
 	neap__teardown(&trainer);

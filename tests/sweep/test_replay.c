@@ -110,6 +110,45 @@ static void refused(struct model *m, const struct neap_step_ops *ops, struct nea
 		fail_msg("%s: %s", why, neap_detail());
 }
 
+/* A saved plan asks of a tier what it puts there, not what was free when it was made. */
+static void test_less_room(void **state)
+{
+	struct neap_tier *wide, *narrow;
+	struct neap_sweep *sweep;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct model m;
+	(void)state;
+	model_init(&m, 300, 7);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	struct gradient want = reference(&m);
+	assert_int_equal(neap_tier_open_memory(&wide, 1 << 30), 0);
+	struct neap_sweep_options o = {.size = sizeof o,
+		.steps = 300,
+		.memory = 8 << 10,
+		.strategy = "double",
+		.tiers = &wide,
+		.ntiers = 1};
+	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+	struct neap_saved *saved = again(sweep, 0);
+	uint64_t used = neap_sweep_plan(sweep)->tiers[0].peak_bytes;
+	neap_sweep_free(sweep);
+	assert_true(used > 0);
+	o.saved = saved;
+	o.tiers = &narrow;
+	assert_int_equal(neap_tier_open_memory(&narrow, 2 * used + (1 << 16)), 0);
+	if (neap_sweep_create(&sweep, &ops, &m, &o) < 0)
+		fail_msg("%s", neap_detail());
+	run(sweep, &m, &want, &stats);
+	neap_sweep_free(sweep);
+	neap_tier_close(narrow);
+	assert_int_equal(neap_tier_open_memory(&narrow, used / 2), 0);
+	refused(&m, &ops, &o, NEAP_EINFEASIBLE, "bytes into a tier that holds");
+	neap_tier_close(narrow);
+	neap_tier_close(wide);
+	neap_saved_free(saved);
+	model_fini(&m);
+}
+
 static void test_refused(void **state)
 {
 	struct neap_sweep *sweep;
@@ -153,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_run),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_less_room),
 	};
 	return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
 }

@@ -280,7 +280,9 @@ static void failing_model(void **state)
 		int64_t calls = m.calls, stride = calls / 60 + 1;
 		for (int64_t n = 1; n <= calls; n += stride) {
 			m.fail_at = n;
+			neap_detail_set("of a failure long ago");
 			assert_int_equal(run_model(sweep, &m, &got, NULL), -EDOM);
+			assert_non_null(strstr(neap_detail(), "the model's "));
 		}
 		m.fail_at = 0;
 		assert_int_equal(run_model(sweep, &m, &got, NULL), 0);
@@ -395,6 +397,17 @@ static void bad_arguments(void **state)
 	REFUSED(NEAP_EUSAGE, o.ntiers = 100);
 	REFUSED(NEAP_EUSAGE, o.strategy = "nonesuch");
 	REFUSED(NEAP_EUSAGE, o.advance = INFINITY);
+	REFUSED(NEAP_EUSAGE, o.advance = NAN);
+	assert_non_null(strstr(neap_detail(), "advance is nan"));
+	REFUSED(NEAP_EUSAGE, o.record = NAN);
+	REFUSED(NEAP_EUSAGE, o.backward = -1);
+	REFUSED(NEAP_EUSAGE, o.replay = NAN);
+	REFUSED(NEAP_EUSAGE, o.call = NAN);
+	REFUSED(NEAP_EUSAGE, o.slot_read = -INFINITY);
+	REFUSED(NEAP_EUSAGE, o.patience = NAN);
+	REFUSED(NEAP_EUSAGE, o.journal_seconds = NAN);
+	REFUSED(NEAP_EUSAGE, ops.size = sizeof ops + 8);
+	assert_non_null(strstr(neap_detail(), "older than the header"));
 	REFUSED(NEAP_EUSAGE, ops.state_bytes = SIZE_MAX);
 	REFUSED(NEAP_EINFEASIBLE, o.memory = 64);
 	/* No tape at all is fine. */

@@ -183,7 +183,8 @@ static void bad_questions_are_refused(void **state)
 	REFUSED(o.epochs = 0, NEAP_EUSAGE, "epochs");
 	REFUSED(o.beta1 = 1, NEAP_EUSAGE, "beta1");
 	REFUSED(o.validation = 1, NEAP_EUSAGE, "validation");
-	REFUSED(o.size = 8, NEAP_EUSAGE, "8 bytes");
+	REFUSED(o.size = 8, NEAP_EUSAGE, "sizeof, not 8");
+	REFUSED(o.size += 8, NEAP_EUSAGE, "older than the header");
 	REFUSED(o.sweep.memory = 1000, NEAP_EINFEASIBLE, "1000 bytes");
 	REFUSED((o.sweep.memory = 12 << 10, o.sweep.strategy = "bptt"), NEAP_EINFEASIBLE, "bptt");
 	REFUSED(o.sweep.strategy = "tide", NEAP_EUSAGE, "tide");

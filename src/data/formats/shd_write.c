@@ -143,6 +143,7 @@ static void release(struct neap_shd_writer *writer)
 
 int neap_shd_create(struct neap_shd_writer **out, const char *path, int inputs)
 {
+	NEAP_NEED(out, path);
 	struct neap__h5_guard guard;
 	*out = NULL;
 	if (!path || !*path)
@@ -224,6 +225,7 @@ static int append(hid_t set, int64_t row, hid_t base, size_t n, void *data)
 
 int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *events)
 {
+	NEAP_NEED(writer, events);
 	struct neap__h5_guard guard;
 	NEAP_TRY(check_events(writer, events));
 	size_t n = (size_t)events->count;
@@ -343,6 +345,7 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 	const char *const *speaker_names, int speakers, const struct neap_attribute *attributes,
 	int nattributes)
 {
+	NEAP_NEED(writer);
 	struct neap__h5_guard guard;
 	int rc = 0;
 	for (int64_t i = 0; rc == 0 && i < writer->count; i++)

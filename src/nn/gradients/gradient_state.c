@@ -64,12 +64,14 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 
 int neap_net_grad_save(void *net, int (*write)(void *to, const void *from, size_t bytes), void *to)
 {
+	NEAP_NEED(net, write);
 	struct gradient_mover m = {.write = write, .other = to};
 	return move_all(&m, net);
 }
 
 int neap_net_grad_load(void *net, int (*read)(void *from, void *to, size_t bytes), void *from)
 {
+	NEAP_NEED(net, read);
 	struct gradient_mover m = {.read = read, .other = from};
 	return move_all(&m, net);
 }

@@ -451,6 +451,8 @@ static double bound_logged(const struct neap_problem *problem)
 
 double neap_bound(const struct neap_problem *problem)
 {
+	if (!problem)
+		return 0;
 	const struct neap_chain *c = &problem->chain;
 	struct neap_problem spread = {.size = sizeof spread};
 	if (neap__call_bound_spread(&spread, problem))

@@ -91,6 +91,7 @@ static int check_sizes(const struct neap_chain *c)
 
 int neap_problem_check(const struct neap_problem *problem)
 {
+	NEAP_NEED(problem);
 	const struct neap_chain *c = &problem->chain;
 	NEAP_TRY(
 		neap__struct_size(problem->size, sizeof *problem, sizeof *problem, "neap_problem"));

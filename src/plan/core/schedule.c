@@ -246,6 +246,7 @@ int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__
 
 int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
 {
+	NEAP_NEED(s, action);
 	if (s->user_next)
 		return s->user_next(s->user, action);
 	if (s->head == s->length) {
@@ -267,6 +268,7 @@ int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
 int neap_schedule_wrap(struct neap_schedule **schedule,
 	int (*next)(void *user, struct neap_action *action), void (*close)(void *user), void *user)
 {
+	NEAP_NEED(schedule, next);
 	struct neap_schedule *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");

@@ -165,6 +165,7 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 int neap_simulate(struct neap_simulation *given, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
+	NEAP_NEED(given, problem, schedule);
 	struct neap_simulation found = {.size = sizeof found}, *out = &found;
 	struct neap__clock k;
 	struct neap_action a;

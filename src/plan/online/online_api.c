@@ -21,6 +21,7 @@ static int refill(struct neap_schedule *s)
 
 int neap_online_create(struct neap_online **online, const struct neap_problem *problem)
 {
+	NEAP_NEED(online, problem);
 	struct neap_problem p = *problem;
 	p.chain.steps = 2; /* two need x_0 in a slot, as any more do */
 	NEAP_TRY(neap_problem_check(&p));
@@ -49,11 +50,13 @@ int neap_online_create(struct neap_online **online, const struct neap_problem *p
 
 int neap_online_next(struct neap_online *o, struct neap_action *action)
 {
+	NEAP_NEED(o, action);
 	return neap_schedule_next(&o->s, action);
 }
 
 int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
 {
+	NEAP_NEED(o);
 	struct neap__online *x = &o->x;
 	if (x->steps != INT64_MAX)
 		return neap__fail(NEAP_EUSAGE, "online: the chain has %lld steps, as was told",

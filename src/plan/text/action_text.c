@@ -20,6 +20,8 @@ static int show_payload(char *room, size_t n, const struct neap_action *a)
 
 const char *neap_action_show(char room[NEAP_ACTION_TEXT], const struct neap_action *a)
 {
+	if (!room || !a)
+		return NULL;
 	size_t most = NEAP_ACTION_TEXT;
 	size_t n = (size_t)neap__print(room, most, "%s", neap_action_name(a->kind));
 	int range = a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_BACKWARD;

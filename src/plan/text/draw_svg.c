@@ -312,6 +312,7 @@ static struct axes scale(const struct drawing *d, const struct neap__clock *k)
 int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule, const char *title,
 	int64_t limit, int (*write)(void *user, const char *text, size_t length), void *user)
 {
+	NEAP_NEED(problem, schedule, write);
 	struct drawing d = {.p = problem, .limit = limit > 0 ? limit : LIMIT_DEFAULT};
 	struct neap__clock k;
 	struct neap__text out = {0};

@@ -183,6 +183,7 @@ static int check(struct neap__parsed *x, int64_t most)
 
 int neap_plan_read(struct neap_saved **saved, const char *text, size_t length, int64_t walk_most)
 {
+	NEAP_NEED(saved, text);
 	struct neap__parsed *x = calloc(1, sizeof *x);
 	if (!x)
 		return neap__fail(-ENOMEM, "plan: out of memory");

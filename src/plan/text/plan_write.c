@@ -218,6 +218,7 @@ static int write_all(struct plan_writing *w, const struct neap_plan *plan,
 int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
 	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user)
 {
+	NEAP_NEED(plan, problem, write);
 	struct plan_writing w = {.write = write, .user = user};
 	if (flags & ~(uint32_t)NEAP_WRITE_ACTIONS)
 		return neap__fail(NEAP_EUSAGE, "plan: unknown flags");

@@ -284,6 +284,7 @@ static int verify_all(struct neap_verdict *verdict, const struct neap_problem *p
 int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule)
 {
+	NEAP_NEED(verdict, problem, schedule);
 	struct neap_verdict found = {.size = sizeof found};
 	NEAP_TRY(neap__struct_size(
 		verdict->size, sizeof verdict->size, sizeof found, "neap_verdict"));

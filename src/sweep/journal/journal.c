@@ -6,6 +6,7 @@
  */
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
+#include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
@@ -44,6 +45,7 @@ int neap__journal_attach(struct neap_sweep *s)
 
 int neap_journal_there(const char *directory, int in_memory)
 {
+	NEAP_NEED(directory);
 	struct neap__journal *file;
 	size_t bytes;
 	NEAP_TRY(neap__journal_open(&file, directory, in_memory));
@@ -97,7 +99,8 @@ static int count_bytes(void *to, const void *bytes, size_t count)
 static int start_anew(struct neap_sweep *s)
 {
 	uint64_t gathered = 0;
-	NEAP_TRY(s->ops.grad_save(s->user, count_bytes, &gathered));
+	neap_detail_set(NULL);
+	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
 	NEAP_TRY(neap__journal_identity_begin(s, gathered, neap__commit_largest(s, gathered)));
 	adopt(s, s->journal.identity.epoch);
 	return 0;

@@ -146,7 +146,8 @@ static int write_commit(struct neap_sweep *s)
 	NEAP_TRY(neap__journal_commit_begin(file));
 	NEAP_TRY(move_numbers(s, write_out));
 	NEAP_TRY(move_tables(s, write_out));
-	NEAP_TRY(s->ops.grad_save(s->user, give, file));
+	neap_detail_set(NULL);
+	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, give, file)));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
 		NEAP_TRY(neap__journal_write_pages(
@@ -240,7 +241,8 @@ int neap__commit_load(struct neap_sweep *s)
 	NEAP_TRY(move_numbers(s, read_in));
 	NEAP_TRY(check(s));
 	NEAP_TRY(move_tables(s, read_in));
-	NEAP_TRY(s->ops.grad_load(s->user, take, file));
+	neap_detail_set(NULL);
+	NEAP_TRY(neap__step_answer("grad_load", s->ops.grad_load(s->user, take, file)));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
 		NEAP_TRY(neap__journal_read_pages(

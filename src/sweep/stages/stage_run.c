@@ -114,6 +114,7 @@ static int perform(struct stage_run *r, const struct neap__stage_call *call)
 		[NEAP_BACKWARD] = NEAP__EVENT_BACKWARD};
 	int rc;
 
+	neap_detail_set(NULL);
 	if (call->kind == NEAP_ADVANCE) {
 		rc = s->ops.advance(s->user, call->i, x, y, tmp, call->first);
 		kind = &s->stats.advance;
@@ -179,6 +180,7 @@ static int map_arena(struct neap_stage_sweep *s)
 int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
+	NEAP_NEED(s);
 	struct stage_run r = {.s = s, .loss = loss};
 	const struct neap__stage_program *p = &s->program;
 	if (stats)

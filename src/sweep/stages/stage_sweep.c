@@ -6,6 +6,7 @@
  */
 #include "sweep/stages/stage_sweep.h"
 #include "sweep/infeasible.h"
+#include "sweep/sweep.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -15,14 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int check(const struct neap_stage_ops *ops, const struct neap_stages *stages,
-	const struct neap_sweep_options *o)
+static int check(const struct neap_stage_ops *ops, const struct neap_sweep_options *o)
 {
 	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_stage_ops: advance, record, turn and backward are required");
-	if (!stages)
-		return neap__fail(NEAP_EUSAGE, "a sweep of stages needs their sizes and costs");
+	NEAP_TRY(neap__sweep_options_check(o));
 	if (o->ntiers)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_sweep_options: a sweep of stages uses no slow tier, not %d",
@@ -142,7 +141,7 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 {
 	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_stage_ops"));
 	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
-	NEAP_TRY(check(&s->ops, stages, &s->options));
+	NEAP_TRY(check(&s->ops, &s->options));
 	NEAP_TRY(describe(s, stages));
 	NEAP_TRY(plan(s));
 	NEAP_TRY(place(s));
@@ -169,6 +168,7 @@ static int create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *
 int neap_stage_sweep_create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops,
 	void *user, const struct neap_stages *stages, const struct neap_sweep_options *options)
 {
+	NEAP_NEED(sweep, ops, stages, options);
 	return create(sweep, ops, user, stages, options, 0);
 }
 
@@ -192,11 +192,15 @@ void neap_stage_sweep_free(struct neap_stage_sweep *s)
 
 const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_sweep *s)
 {
+	if (!s)
+		return NULL;
 	return &s->plan;
 }
 
 const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *s)
 {
+	if (!s)
+		return NULL;
 	return &s->problem;
 }
 
