@@ -209,6 +209,7 @@ struct neap_encoder_options {
 /*
  * One recording of n samples at `rate` Hz. Gives events (time-sorted). Thread-safe.
  * The model runs at 8 kHz (or high / 0.45, if that is more) whatever the rate.
+ * NULL options stand for the defaults.
  */
 NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *options);

@@ -229,7 +229,7 @@ static int prepare(float **out, int64_t *count, const float *samples, int64_t n,
 int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *options)
 {
-	NEAP_NEED(events, options);
+	NEAP_NEED(events);
 	struct neap_encoder_options o;
 	memset(events, 0, sizeof *events);
 	NEAP_TRY(neap__encoder_settle(&o, options));
