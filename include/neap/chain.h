@@ -180,6 +180,7 @@ NEAP_API int neap_problem_check(const struct neap_problem *problem);
  * The least budget any strategy can work with: live state, one slot (for x_0),
  * adjoint and one worst-case tape; without the slot when steps <= 1, and less
  * where all tapes take less or a slow tier can hold x_0 or most of the tapes.
+ * It is exact but for more than 40 stages with slow tiers, where it works and less may do.
  */
 NEAP_API uint64_t neap_problem_least(const struct neap_problem *problem);
 

@@ -55,6 +55,6 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 uint64_t neap__stages_least(const struct neap_problem *p)
 {
 	uint64_t least = 0;
-	return neap__offload_search_least(&least, p) < 0 ? neap__chain_table_least(&p->chain)
-							 : least;
+	return neap__offload_auto_least(&least, p, 0) < 0 ? neap__chain_table_least(&p->chain)
+							  : least;
 }

@@ -6,8 +6,10 @@
  * (offload_exact.h), which is faster on 3 of 100 random chains, by 15% on average there, and
  * sometimes finds the only schedule that fits.
  */
+#include <float.h>
 #include <math.h>
 #include "base/fail.h"
+#include "plan/offload/offload_least.h"
 #include "plan/offload/pofo_propose.h"
 #include "plan/offload/offload_exact.h"
 #include "plan/verify/measure_list.h"
@@ -37,21 +39,22 @@ static int exact(
 	return rc;
 }
 
-/* The best schedule found. NEAP_EINFEASIBLE: none. */
-static int make(struct neap__action_list *out, const struct neap_problem *p, int64_t effort)
+/* The best schedule found, or any. NEAP_EINFEASIBLE: none. */
+static int make(
+	struct neap__action_list *out, const struct neap_problem *p, int64_t effort, int any)
 {
 	struct neap__offload_search x;
-	double bound = neap_bound(p);
+	double bound = any ? DBL_MAX : neap_bound(p) * (1 + 1e-9);
 	int rc = neap__offload_search_init(&x, p, effort);
 	if (rc == 0)
 		rc = neap__offload_search_greedy(&x);
-	if (rc == 0 && x.makespan > bound * (1 + 1e-9))
+	if (rc == 0 && x.makespan > bound)
 		rc = neap__pofo_propose(&x);
-	if (rc == 0)
-		rc = neap__offload_search_improve(&x, bound * (1 + 1e-9));
+	if (rc == 0 && !any)
+		rc = neap__offload_search_improve(&x, bound);
 	if (rc == 0 && x.makespan < INFINITY)
 		rc = neap__offload_search_list(&x, out);
-	if (rc == 0 && x.makespan > bound * (1 + 1e-9))
+	if (rc == 0 && x.makespan > bound)
 		rc = exact(out, &x, effort);
 	neap__offload_search_fini(&x);
 	return rc == 0 && out->n == 0 ? neap__fail(NEAP_EINFEASIBLE, "no schedule fits") : rc;
@@ -64,7 +67,7 @@ int neap__offload_auto_solve(struct neap_plan *plan, const struct neap_problem *
 		return 0;
 	if (effort <= 0)
 		effort = EFFORT;
-	int rc = make(&list, p, effort);
+	int rc = neap__offload_make_plan(&list, p, make, effort);
 	if (rc == 0) {
 		plan->params.effort = effort;
 		rc = neap__action_list_measure(plan, p, &list);
@@ -77,12 +80,20 @@ int neap__offload_auto_open(struct neap_schedule *s)
 {
 	struct neap__action_list list = {0};
 	int rc = s->problem.ntiers > 0
-			 ? make(&list, &s->problem, s->plan.params.effort)
+			 ? neap__offload_make_plan(&list, &s->problem, make, s->plan.params.effort)
 			 : neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	if (rc == 0)
 		return neap__action_list_open(s, &list);
 	neap__action_list_free(&list);
 	return rc;
+}
+
+int neap__offload_auto_least(uint64_t *least, const struct neap_problem *p, int64_t effort)
+{
+	NEAP_TRY(neap__offload_least(least, p, make, effort > 0 ? effort : EFFORT));
+	uint64_t chain = neap__chain_table_least(&p->chain);
+	*least = *least < chain ? *least : chain;
+	return 0;
 }
 
 int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)

@@ -11,8 +11,8 @@
 #define MEMORY_MOST ((uint64_t)1 << 61) /* bytes: more than all sizes, which are 2^60 at most */
 #define RUNGS 24 /* budgets of the ladder, from this one to all bytes there are */
 
-/* Without tables. */
-static int search_init(struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
+int neap__offload_search_init_bare(
+	struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
 {
 	int64_t n = p->chain.steps;
 	memset(x, 0, sizeof *x);
@@ -32,7 +32,7 @@ int neap__offload_search_init(
 	struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)
 {
 	int64_t n = p->chain.steps;
-	NEAP_TRY(search_init(x, p, effort));
+	NEAP_TRY(neap__offload_search_init_bare(x, p, effort));
 	p = x->problem;
 	if (n <= NEAP__CHAIN_TABLE_STAGES) {
 		/* They hold for less memory too. */
@@ -85,8 +85,7 @@ int neap__offload_search_relieve(
 	return rc < 0 ? rc : 0;
 }
 
-/* Bytes of everything at once. */
-static uint64_t all_bytes(const struct neap_chain *c)
+uint64_t neap__offload_all_bytes(const struct neap_chain *c)
 {
 	const struct neap_stages *s = c->stages;
 	uint64_t all = c->adjoint * 2, temporary = 0;
@@ -118,47 +117,11 @@ int neap__offload_search_extremes(struct neap__offload_search *x)
 	return 0;
 }
 
-/* Does a budget do? Groups of one stage only. */
-static int extremes_fit(struct neap_problem p, uint64_t memory)
-{
-	struct neap__offload_search x;
-	p.memory = memory;
-	int rc = search_init(&x, &p, 0);
-	if (rc == 0)
-		rc = neap__offload_search_extremes(&x);
-	int fits = x.makespan < INFINITY;
-	neap__offload_search_fini(&x);
-	return rc < 0 ? rc : fits;
-}
-
-int neap__offload_search_least(uint64_t *least, const struct neap_problem *p)
-{
-	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
-	uint64_t all = all_bytes(&p->chain);
-	*least = high;
-	if (p->ntiers == 0 || p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES)
-		return 0;
-	if (high > all)
-		high = all;
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-		int rc = extremes_fit(*p, middle);
-		if (rc < 0)
-			return rc;
-		if (rc) {
-			high = *least = middle;
-		} else {
-			low = middle + 1;
-		}
-	}
-	return 0;
-}
-
 int neap__offload_search_greedy(struct neap__offload_search *x)
 {
 	const struct neap_problem *p = x->problem;
 	struct neap__chain_table tables = {0};
-	uint64_t all = all_bytes(&p->chain);
+	uint64_t all = neap__offload_all_bytes(&p->chain);
 	double makespan;
 	NEAP_TRY(neap__offload_search_extremes(x));
 	if (!x->groups)
@@ -175,15 +138,6 @@ int neap__offload_search_greedy(struct neap__offload_search *x)
 	}
 	neap__chain_table_free(&tables);
 	return rc;
-}
-
-int neap__offload_search_chain(struct neap__offload_search *x)
-{
-	double makespan;
-	if (!x->groups || x->problem->memory < neap__chain_table_least(&x->problem->chain))
-		return 0;
-	neap__offload_choice_spine(&x->trial, x->groups, (int64_t)x->problem->memory);
-	return neap__offload_search_relieve(x, &x->trial, &makespan);
 }
 
 int neap__offload_search_list(struct neap__offload_search *x, struct neap__action_list *out)

@@ -26,6 +26,9 @@ struct neap__offload_search {
 /* 0 or a negative code; free in every case. */
 int neap__offload_search_init(
 	struct neap__offload_search *x, const struct neap_problem *problem, int64_t effort);
+/* The same without tables: groups are of one stage. */
+int neap__offload_search_init_bare(
+	struct neap__offload_search *x, const struct neap_problem *problem, int64_t effort);
 void neap__offload_search_fini(struct neap__offload_search *x);
 
 /* Seconds of a choice, infinite where it does not fit; negative code. Best is kept. */
@@ -37,11 +40,8 @@ int neap__offload_search_relieve(
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
 int neap__offload_search_extremes(struct neap__offload_search *x);
-/*
- * A budget in which these fit, or `chain` without tiers: the least one found; the
- * latter alone for more stages than are searched.
- */
-int neap__offload_search_least(uint64_t *least, const struct neap_problem *problem);
+/* Bytes of everything at once. */
+uint64_t neap__offload_all_bytes(const struct neap_chain *chain);
 
 /*
  * `chain` with offload added greedily: its plans for budgets from this one up to
@@ -51,9 +51,6 @@ int neap__offload_search_greedy(struct neap__offload_search *x);
 
 /* The plan of the greedy ladder without further search: a baseline to compare with. */
 int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
-
-/* The plan of `chain`, if it fits. */
-int neap__offload_search_chain(struct neap__offload_search *x);
 
 /* Local search from the best choice (offload_anneal.c), until `bound` seconds or no effort is left.
  */
@@ -68,5 +65,7 @@ int neap__offload_search_list(struct neap__offload_search *x, struct neap__actio
 int neap__offload_auto_solve(
 	struct neap_plan *plan, const struct neap_problem *problem, int64_t effort);
 int neap__offload_auto_open(struct neap_schedule *s);
+/* The least budget for which it finds a plan, or `chain` has one. */
+int neap__offload_auto_least(uint64_t *least, const struct neap_problem *problem, int64_t effort);
 
 #endif

@@ -93,6 +93,9 @@ static int solve(
 		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
 	if (!plan->feasible) {
+		if (problem->chain.stages && problem->ntiers &&
+			problem->chain.steps <= NEAP__OFFLOAD_SEARCH_STAGES)
+			NEAP_TRY(neap__offload_auto_least(&least, problem, fixed->effort));
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 		neap__refuse(plan, least,
 			least ? "no strategy fits %llu %s"

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offload_least.c: the least budget of a search, by bisection. */
+#include "plan/offload/offload_least.h"
+
+#include <math.h>
+#include "base/fail.h"
+#include "plan/offload/offload_search.h"
+
+#define STAGES_MOST 40 /* whose search takes so little time that it is bisected itself */
+
+/* What needs the least memory, in groups of one stage. */
+static int make_bare(struct neap__action_list *out, const struct neap_problem *p)
+{
+	struct neap__offload_search x;
+	int rc = neap__offload_search_init_bare(&x, p, 0);
+	if (rc == 0)
+		rc = neap__offload_search_extremes(&x);
+	if (rc == 0)
+		rc = neap__offload_search_list(&x, out);
+	neap__offload_search_fini(&x);
+	return rc;
+}
+
+static int make_in(struct neap__action_list *out, struct neap_problem p, uint64_t memory,
+	neap__offload_make *make, int64_t effort, int any)
+{
+	p.memory = memory;
+	return p.chain.steps > STAGES_MOST ? make_bare(out, &p) : make(out, &p, effort, any);
+}
+
+int neap__offload_least(
+	uint64_t *least, const struct neap_problem *p, neap__offload_make *make, int64_t effort)
+{
+	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
+	uint64_t all = neap__offload_all_bytes(&p->chain);
+	*least = high;
+	if (p->ntiers == 0 || p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES)
+		return 0;
+	high = high < all ? high : all;
+	for (int tier = 0; tier < p->ntiers; tier++)
+		high += p->tiers[tier].staging;
+	*least = high;
+	while (low < high) {
+		struct neap__action_list list = {0};
+		uint64_t middle = low + (high - low) / 2;
+		int rc = make_in(&list, *p, middle, make, effort, 1);
+		neap__action_list_free(&list);
+		if (rc != 0 && rc != NEAP_EINFEASIBLE)
+			return rc;
+		if (rc == 0)
+			high = *least = middle;
+		else
+			low = middle + 1;
+	}
+	return 0;
+}
+
+int neap__offload_make_plan(struct neap__action_list *out, const struct neap_problem *p,
+	neap__offload_make *make, int64_t effort)
+{
+	uint64_t least;
+	int rc = make(out, p, effort, 0);
+	if (rc != NEAP_EINFEASIBLE)
+		return rc;
+	NEAP_TRY(neap__offload_least(&least, p, make, effort));
+	if (least > p->memory)
+		return rc;
+	neap__action_list_free(out);
+	return make_in(out, *p, least, make, effort, 0);
+}
