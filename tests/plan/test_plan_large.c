@@ -7,6 +7,7 @@
 #include "plan_test.h"
 #include "time_limit.h"
 #include "count_heap.h"
+#include "plan/blocks/block_plan.h"
 
 static void ten_million(void **state)
 {
@@ -87,11 +88,41 @@ static void quick(void **state)
 	test_limit("the slowest plan", slowest, COUNTED ? 5 : 60); /* sanitizers slow it down */
 }
 
+/* Writes that take a little longer than the steps fill the memory over thousands of blocks. */
+static void drifting(void **state)
+{
+	static const double latencies[] = {0, 1e-4, 1e-3, 0.01, 0.1};
+	double slowest = 0;
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct neap_problem p = unit_problem(1000000, 64 << 20);
+		struct neap_plan plan = {.size = sizeof plan};
+		struct neap__prefetch *prefetch;
+		struct neap_blocks blocks = {.record = 1, .chunk = 1, .tail = 61};
+		int64_t actions = 0;
+		p.chain.state = p.chain.tape = p.chain.adjoint = 1 << 20;
+		add_tier(&p, NEAP_INFINITE, latencies[i], 0);
+		p.tiers[0].write_rate = p.tiers[0].read_rate = 1 << 20;
+		double began = test_seconds();
+		assert_int_equal(neap_plan_make(&plan, &p, "stream", NULL), 0);
+		slowest = fmax(slowest, test_seconds() - began);
+		assert_true(plan.feasible);
+		assert_int_equal(neap__prefetch_new(&prefetch), 0);
+		assert_int_equal(
+			neap__block_plan_evaluate(&plan, &p, 1, &blocks, prefetch, 0, &actions), 0);
+		neap__prefetch_free(prefetch);
+		if (actions > 60000)
+			fail_msg("%lld actions were run", (long long)actions);
+	}
+	test_limit("stream, a million steps", slowest, COUNTED ? 0.02 : 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ten_million),
 		cmocka_unit_test(quick),
+		cmocka_unit_test(drifting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,8 +69,8 @@ static void stages_with_tiers(void **unused)
 		c.p.chain.flags = uniform(&r) < 0.2 ? NEAP_CHAIN_TAPES_STAY : 0;
 		for (int64_t i = 1 + below(&r, 2); i > 0; i--) {
 			struct neap_tier_spec t = {.name = "slow",
-				.capacity = uniform(&r) < 0.5 ? NEAP_INFINITE
-							      : (uint64_t)below(&r, 40),
+				.capacity =
+					uniform(&r) < 0.5 ? NEAP_INFINITE : (uint64_t)below(&r, 40),
 				.write_rate = maybe(&r, 0.9, decades(&r, 0.1, 20)),
 				.read_rate = maybe(&r, 0.9, decades(&r, 0.1, 20)),
 				.write_fixed = maybe(&r, 0.3, uniform(&r)),

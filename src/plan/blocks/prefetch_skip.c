@@ -13,10 +13,10 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
-#define TRIES_MOST 12	     /* periods without a steady state before longer ones are tried */
-#define OPERATIONS_LEAST 256 /* of a period: comparing two takes as long as some operations */
-#define PERIODS_LEAST 6	     /* fewer periods are performed, not left out */
-#define LONGER 3	     /* the next length of a period over the one before */
+#define TRIES_MOST 12	    /* periods without a steady state before longer ones are tried */
+#define OPERATIONS_LEAST 32 /* of a period: comparing two takes as long as some operations */
+#define PERIODS_LEAST 6	    /* fewer periods are performed, not left out */
+#define LONGER 3	    /* the next length of a period over the one before */
 
 /* The totals, and the ends of the transfers in flight, between two blocks. */
 struct skip_mark {

@@ -11,8 +11,8 @@
 #include "plan/core/action_list.h"
 
 /* A search: a schedule of the problem, or NEAP_EINFEASIBLE. `any`: the first one will do. */
-typedef int neap__offload_make(struct neap__action_list *out, const struct neap_problem *problem,
-	int64_t effort, int any);
+typedef int neap__offload_make(
+	struct neap__action_list *out, const struct neap_problem *problem, int64_t effort, int any);
 
 /*
  * The least budget, found by bisection over what `make` finds, up to the least of `chain`. More
