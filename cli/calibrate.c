@@ -161,7 +161,8 @@ static int print_table(const struct neap_calibration *c)
 	print_time("a call", &c->call);
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
-		printf("\n%s, records up to %s\n", tier->about,
+		char about[NEAP__PLAIN_TEXT];
+		printf("\n%s, records up to %s\n", neap__plain_text(about, tier->about),
 			cli_show_size(record, tier->record_bytes));
 		print_rate("write", &tier->write, tier->write_fixed);
 		print_rate("read", &tier->read, tier->read_fixed);

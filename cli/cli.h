@@ -7,6 +7,8 @@
 #define NEAP_CLI_CLI_H
 
 #include <neap/neap.h>
+#include "base/text.h"
+#include "base/units.h"
 #include <stdint.h>
 #include <stdio.h>
 
@@ -76,13 +78,7 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
  */
 int cli_fail(const char *command, int code);
 
-/* units.c: 0, or -1 where the whole text is no such value. Sizes take K M G T P (powers of 1024).
- */
-int cli_parse_size(uint64_t *bytes, const char *text);
-int cli_parse_time(double *seconds, const char *text);
-int cli_parse_rate(double *bytes_per_second, const char *text); /* 500M or 500M/s; "inf" is 0 */
-int cli_parse_number(double *number, const char *text);
-int cli_parse_int(int64_t *number, const char *text);
+/* show_units.c: 0, or -1 where the whole text is no such value. */
 int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1-X to 1+X */
 /* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
 const char *cli_show_size(char room[24], uint64_t bytes);

@@ -229,6 +229,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	const struct neap_chain *c = &result->problem.chain;
 	const struct neap_tier_spec *tiers = result->problem.tiers;
 	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24], inputs[24];
+	char about[NEAP__PLAIN_TEXT];
 
 	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
 		result->batch, result->steps, cli_show_size(state, c->state),
@@ -244,8 +245,8 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 		100 * result->support);
 	for (int i = 0; i < result->problem.ntiers; i++)
 		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
-			result->tier_about[i], tiers[i].write_rate / 1e6, tiers[i].read_rate / 1e6,
-			cli_show_time(f, tiers[i].cpu * 1073741824));
+			neap__plain_text(about, result->tier_about[i]), tiers[i].write_rate / 1e6,
+			tiers[i].read_rate / 1e6, cli_show_time(f, tiers[i].cpu * 1073741824));
 	if (c->log)
 		printf("a log of the spikes takes %s a step, a tape made from it %s\n",
 			cli_show_size(full, c->log), cli_show_time(r, c->replay));

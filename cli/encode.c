@@ -56,11 +56,12 @@ static int report_json(const struct neap_encode_report *r, const char *out, doub
 
 static int report_text(const struct neap_encode_report *r, const char *out, double seconds)
 {
+	char room[NEAP__PLAIN_TEXT];
 	char took[24], audio[24], left[24], speakers[40] = "";
 	if (r->speakers)
 		snprintf(speakers, sizeof speakers, ", %d speakers", r->speakers);
-	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", out, r->files,
-		cli_show_time(audio, r->seconds_of_audio), r->classes, speakers);
+	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", neap__plain_text(room, out),
+		r->files, cli_show_time(audio, r->seconds_of_audio), r->classes, speakers);
 	printf("%.0f spikes a recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
 	       "real "
 	       "time\n",

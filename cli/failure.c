@@ -14,10 +14,7 @@ int cli_usage(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	fprintf(stderr, "neap %s: %s\n", command, line);
+	fprintf(stderr, "neap %s: %s\n", command, neap__plain(line));
 	return CLI_USAGE;
 }
 

@@ -110,11 +110,11 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	switch (option->kind) {
 	case CLI_INT:
 	case CLI_COUNT:
-		bad = cli_parse_int(&whole, text);
+		bad = neap__units_count(&whole, text);
 		value = (double)whole;
 		break;
 	case CLI_SIZE:
-		bad = cli_parse_size(&bytes, text);
+		bad = neap__units_size(&bytes, text);
 		value = (double)bytes;
 		break;
 	case CLI_LIMIT:
@@ -122,13 +122,13 @@ static int set_number(const char *command, const struct cli_option *option, cons
 			*(double *)option->into = INFINITY;
 			return CLI_DONE;
 		}
-		bad = cli_parse_time(&value, text);
+		bad = neap__units_time(&value, text);
 		break;
 	case CLI_TIME:
-		bad = cli_parse_time(&value, text);
+		bad = neap__units_time(&value, text);
 		break;
 	default:
-		bad = cli_parse_number(&value, text);
+		bad = neap__units_number(&value, text);
 		break;
 	}
 	if (bad)

@@ -8,12 +8,13 @@
 static void print_tier(const struct neap_problem *p, const struct neap_tier_spec *spec,
 	const struct neap_tier_use *use)
 {
-	char peak[24], written[24], read[24];
+	char peak[24], written[24], read[24], room[NEAP__PLAIN_TEXT];
+	const char *name = neap__plain_text(room, spec->name);
 	if (use->written == 0 && use->read == 0) {
-		printf("tier          %s: not used\n", spec->name);
+		printf("tier          %s: not used\n", name);
 		return;
 	}
-	printf("tier          %s: peak %s, written %s, read %s\n", spec->name,
+	printf("tier          %s: peak %s, written %s, read %s\n", name,
 		cli_show_room(peak, p, use->peak_bytes), cli_show_room(written, p, use->written),
 		cli_show_room(read, p, use->read));
 }

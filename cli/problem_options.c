@@ -49,8 +49,8 @@ static int set_steps(struct cli_question *q)
 	char first[32] = "";
 	if (comma < sizeof first)
 		memcpy(first, q->steps, comma);
-	if (cli_parse_int(&c->steps, first) < 0 ||
-		(q->steps[comma] && cli_parse_int(&c->join, q->steps + comma + 1) < 0))
+	if (neap__units_count(&c->steps, first) < 0 ||
+		(q->steps[comma] && neap__units_count(&c->join, q->steps + comma + 1) < 0))
 		return cli_usage(
 			"plan", "--steps: '%s' is not a whole number (or two: A,B)", q->steps);
 	if (c->steps < 0 || c->steps > (int64_t)CLI_STEPS_MOST)

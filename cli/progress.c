@@ -79,6 +79,7 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	cli_show_time(left, share > 0 ? spent / share - spent : 1.0 / 0.0);
 	snprintf(after, sizeof after, "%s  %s left%s%s", rate, left, note ? "  " : "",
 		note ? note : "");
+	neap__plain(after);
 	if (progress->terminal) {
 		draw_bar(progress->label, share, after);
 		progress->drawn = 1;

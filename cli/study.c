@@ -23,7 +23,8 @@ static int on_progress(void *user, const char *point, int done, int total)
 static void on_line(void *user, const char *line)
 {
 	cli_progress_clear(user);
-	fprintf(stderr, "%s\n", line);
+	char room[NEAP__PLAIN_TEXT];
+	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
 /* The names of all experiments in quotes, for --help and for the line about an unknown name. */

@@ -17,8 +17,8 @@ static int set_capacity(struct tier_parsing *p, const char *value)
 		return 0;
 	}
 	if (!p->classic)
-		return cli_parse_size(&p->tier->capacity, value);
-	if (cli_parse_int(&slots, value) < 0 || slots < 0)
+		return neap__units_size(&p->tier->capacity, value);
+	if (neap__units_count(&slots, value) < 0 || slots < 0)
 		return -1;
 	p->tier->capacity = (uint64_t)slots;
 	return 0;
@@ -26,14 +26,14 @@ static int set_capacity(struct tier_parsing *p, const char *value)
 
 static int set_write(struct tier_parsing *p, const char *value)
 {
-	return p->classic ? cli_parse_time(&p->tier->write_fixed, value)
-			  : cli_parse_rate(&p->tier->write_rate, value);
+	return p->classic ? neap__units_time(&p->tier->write_fixed, value)
+			  : neap__units_rate(&p->tier->write_rate, value);
 }
 
 static int set_read(struct tier_parsing *p, const char *value)
 {
-	return p->classic ? cli_parse_time(&p->tier->read_fixed, value)
-			  : cli_parse_rate(&p->tier->read_rate, value);
+	return p->classic ? neap__units_time(&p->tier->read_fixed, value)
+			  : neap__units_rate(&p->tier->read_rate, value);
 }
 
 /* Seconds a byte, or a time for a size, such as 300ms/1G. */
@@ -46,9 +46,9 @@ static int set_cpu(struct tier_parsing *p, const char *value)
 		return -1;
 	memcpy(time, value, n);
 	time[n] = '\0';
-	if (value[n] && (cli_parse_size(&bytes, value + n + 1) < 0 || bytes == 0))
+	if (value[n] && (neap__units_size(&bytes, value + n + 1) < 0 || bytes == 0))
 		return -1;
-	if (cli_parse_time(&p->tier->cpu, time) < 0)
+	if (neap__units_time(&p->tier->cpu, time) < 0)
 		return -1;
 	p->tier->cpu /= (double)bytes;
 	return 0;
@@ -56,12 +56,12 @@ static int set_cpu(struct tier_parsing *p, const char *value)
 
 static int set_cpu_fixed(struct tier_parsing *p, const char *value)
 {
-	return cli_parse_time(&p->tier->cpu_fixed, value);
+	return neap__units_time(&p->tier->cpu_fixed, value);
 }
 
 static int set_latency(struct tier_parsing *p, const char *value)
 {
-	if (cli_parse_time(&p->tier->write_fixed, value) < 0)
+	if (neap__units_time(&p->tier->write_fixed, value) < 0)
 		return -1;
 	p->tier->read_fixed = p->tier->write_fixed;
 	return 0;

@@ -25,7 +25,8 @@ static void on_line(void *user, const char *line)
 {
 	struct train_command *t = user;
 	cli_progress_clear(&t->bar);
-	fprintf(stderr, "%s\n", line);
+	char room[NEAP__PLAIN_TEXT];
+	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
 static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
@@ -133,7 +134,7 @@ static void print_evaluation(const char *name, const struct neap_eval_result *e)
 
 static int print_summary(const struct neap_train_options *o, const struct neap_train_result *r)
 {
-	char a[24], b[24], c[24], d[24];
+	char a[24], b[24], c[24], d[24], out[NEAP__PLAIN_TEXT];
 
 	printf("epochs      %d, the best is number %d; %s, %s an epoch\n", r->epochs_done,
 		r->best_epoch, cli_show_time(a, r->seconds),
@@ -150,8 +151,8 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 	       " recoveries (%" PRId64 " late)\n",
 		cli_show_time(a, r->predicted), cli_show_time(b, r->measured), r->overflows,
 		r->recoveries, r->late);
-	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n", o->out,
-		r->weights_hash);
+	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n",
+		neap__plain_text(out, o->out), r->weights_hash);
 	return cli_finish("train");
 }
 

@@ -23,9 +23,7 @@ json_t *neap__json_read(const char *text, size_t length, char why[NEAP__JSON_WHY
 	} else {
 		neap__print(why, NEAP__JSON_WHY, "line %d: not JSON: %s", error.line, says);
 	}
-	for (char *c = why; *c; c++) /* it quotes the text, and stays one line */
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	neap__plain(why); /* it quotes the text */
 	return NULL;
 }
 
@@ -50,35 +48,17 @@ const char *neap__json_exact(char room[40], double value)
 	return room;
 }
 
-/* Bytes of the UTF-8 character that begins at `s`; 0 where none does. */
-static int character(const unsigned char *s)
-{
-	int n = s[0] < 0x80		       ? 1
-		: s[0] >= 0xc2 && s[0] <= 0xdf ? 2
-		: s[0] >= 0xe0 && s[0] <= 0xef ? 3
-		: s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
-					       : 0;
-	for (int i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Not the shortest form, a surrogate, or above U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static void put_string(struct neap__text *text, const char *value)
 {
 	static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 	neap__text_add(text, "\"");
 	for (const char *c = value; *c;) {
 		const char *found = strchr(special, *c);
-		int n = character((const unsigned char *)c);
+		int n = neap__utf8_bytes(c);
 		if (found)
 			neap__text_add(text, "\\%c", letters[found - special]);
-		else if ((unsigned char)*c < 0x20)
-			neap__text_add(text, "\\u%04x", (unsigned)*c);
+		else if (neap__is_control(c))
+			neap__text_add(text, "\\u%04x", (unsigned char)c[n - 1]);
 		else if (n > 0)
 			neap__text_add(text, "%.*s", n, c);
 		else

@@ -5,6 +5,7 @@
  */
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/text.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -41,7 +42,5 @@ void neap_detail_set(const char *line)
 	if (n)
 		memmove(detail, line, n); /* `line` may be a part of the present one */
 	detail[n] = '\0';
-	for (char *c = detail; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	neap__plain(detail);
 }

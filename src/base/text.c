@@ -40,6 +40,53 @@ void neap__text_free(struct neap__text *text)
 	*text = (struct neap__text){0};
 }
 
+int neap__utf8_bytes(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	int n = s[0] < 0x80		       ? 1
+		: s[0] >= 0xc2 && s[0] <= 0xdf ? 2
+		: s[0] >= 0xe0 && s[0] <= 0xef ? 3
+		: s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+					       : 0;
+	for (int i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Not the shortest form, a surrogate, or above U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+		(s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+int neap__is_control(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f);
+}
+
+char *neap__plain(char *text)
+{
+	char *to = text;
+	for (const char *from = text; *from;) {
+		int n = neap__utf8_bytes(from);
+		if (n == 0 || neap__is_control(from)) {
+			*to++ = '?';
+			from += n ? n : 1;
+			continue;
+		}
+		for (; n > 0; n--)
+			*to++ = *from++;
+	}
+	*to = '\0';
+	return text;
+}
+
+const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text)
+{
+	neap__print(room, NEAP__PLAIN_TEXT, "%s", text);
+	return neap__plain(room);
+}
+
 const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index))
 {
 	size_t n = 0;

@@ -18,6 +18,19 @@ int neap__text_add(struct neap__text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void neap__text_free(struct neap__text *text);
 
+/* Bytes of the UTF-8 character that begins here: 1 to 4, 0 where none does. */
+int neap__utf8_bytes(const char *text);
+/* Is the character that begins here a control character, U+0000 to 1F or 7F to 9F? */
+int neap__is_control(const char *text);
+/*
+ * Makes text fit for one line of a terminal, in place: a '?' stands for each control character and
+ * each byte that is not UTF-8. Names of files and what files hold reach people through this.
+ */
+char *neap__plain(char *text);
+/* The same for a copy, cut to fit. */
+#define NEAP__PLAIN_TEXT 512
+const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text);
+
 /* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */
 #define NEAP__NAMES_TEXT 200
 const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index));

@@ -4,6 +4,7 @@
 #include "nn/cells/cells.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/units.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -123,26 +124,15 @@ static const char *accepted_range(const struct spec_key *key)
 /* A decimal number, and for times a unit; NAN where it is none. */
 static double number(struct word word, enum spec_kind kind)
 {
-	static const struct {
-		const char *unit;
-		double scale;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-	char text[64], *end;
+	char text[64];
+	double v;
 
-	if (word.length == 0 || word.length >= (int)sizeof text ||
-		!memchr("+-.0123456789", word.text[0], 13))
+	if (word.length >= (int)sizeof text)
 		return NAN;
 	memcpy(text, word.text, (size_t)word.length);
 	text[word.length] = 0;
-	if (strpbrk(text, "xXnN") && !strstr(text, "ns"))
-		return NAN;
-	double v = neap__read_double(text, &end);
-	if (end == text)
-		return NAN;
-	for (size_t i = 0; i < (kind == TIME ? sizeof units / sizeof units[0] : 1); i++)
-		if (strcmp(end, units[i].unit) == 0)
-			return v * units[i].scale;
-	return NAN;
+	int rc = kind == TIME ? neap__units_time(&v, text) : neap__units_number(&v, text);
+	return rc < 0 ? NAN : v;
 }
 
 static int set_word(struct neap__layer *layer, const struct spec_key *key, struct word value)

@@ -7,40 +7,19 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "64M": digits and one of K M G T P, or none. */
-static int parse_size(uint64_t *out, const char *text)
-{
-	static const char units[] = "KMGTP";
-	char *end;
-	if (text[0] < '0' || text[0] > '9')
-		return -1;
-	errno = 0;
-	uint64_t size = strtoull(text, &end, 10), unit = 1;
-	if (errno)
-		return -1;
-	const char *found = *end ? strchr(units, *end) : NULL;
-	if (found) {
-		unit <<= 10 * (found - units + 1);
-		end++;
-	}
-	if (*end || size == 0 || neap__mul_u64(out, size, unit) < 0)
-		return -1;
-	return 0;
-}
-
 static int open_memory(struct neap_tier **tier, const char *item, const char *rest)
 {
 	uint64_t size;
-	if (parse_size(&size, rest) < 0)
+	if (neap__units_size(&size, rest) < 0 || size == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': the size of a memory tier is a number with K, M, G, T or P, as in "
-			"mem:64M",
+			"'%s': the size of a memory tier is above 0, as in mem:64M or mem:64MiB",
 			item);
 	return neap_tier_open_memory(tier, size);
 }

@@ -43,9 +43,7 @@ static struct shown show(const char *name)
 {
 	struct shown s;
 	neap__print(s.text, sizeof s.text, "%s", name);
-	for (char *c = s.text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	neap__plain(s.text);
 	return s;
 }
 

@@ -57,7 +57,7 @@ static const struct {
 	{"lif:8:tau=inf,li", "tau must be"},
 	{"lif:8:tau=0x10,li", "tau must be"},
 	{"lif:8:tau=1e999,li", "tau must be"},
-	{"lif:8:tau=5min,li", "tau must be"},
+	{"lif:8:tau=5sec,li", "tau must be"},
 	{"lif:8:width=20ms,li", "width must be"},
 	{"lif:8:width=0,li", "width must be"},
 	{"lif:8:height=-1,li", "height must be"},

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/philox.h"
 #include "base/print.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -215,11 +216,13 @@ static int set_key(struct values *values, unsigned *given, const char *name, con
 			neap__print(known + n, sizeof known - n, ", %s", key->name);
 			continue;
 		}
-		char *end;
-		errno = 0;
-		double value = neap__read_double(text, &end);
-		if (end == text || *end || !(value >= key->least && value <= key->most) ||
-			(key->whole && value != floor(value)))
+		double value = NAN;
+		int64_t count = 0;
+		if (key->whole && neap__units_count(&count, text) == 0)
+			value = (double)count;
+		else if (!key->whole && neap__units_number(&value, text) < 0)
+			value = NAN;
+		if (!(value >= key->least && value <= key->most))
 			return neap__fail(NEAP_EUSAGE,
 				"randman: %s=%s; %s from %.15g to %.15g is accepted", name, text,
 				key->whole ? "a whole number" : "a number", key->least, key->most);

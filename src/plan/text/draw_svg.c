@@ -182,7 +182,8 @@ static double tick(double range, double count)
 
 static void escaped(struct neap__text *out, const char *text)
 {
-	for (const char *c = text; *c; c++) {
+	char room[NEAP__PLAIN_TEXT];
+	for (const char *c = neap__plain_text(room, text); *c; c++) {
 		switch (*c) {
 		case '<':
 			neap__text_add(out, "&lt;");
@@ -197,8 +198,7 @@ static void escaped(struct neap__text *out, const char *text)
 			neap__text_add(out, "&quot;");
 			break;
 		default:
-			if ((unsigned char)*c >= 0x20 || *c == '\t')
-				neap__text_add(out, "%c", *c);
+			neap__text_add(out, "%c", *c);
 		}
 	}
 }

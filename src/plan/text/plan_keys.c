@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_keys.c: the table of keys of plans as text; exact numbers as text, and back. */
 #include "plan/text/plan_keys.h"
+#include "base/units.h"
 #include "base/print.h"
 
 #include <errno.h>
@@ -173,16 +174,8 @@ int neap__read_count(int64_t *value, const char *text)
 
 int neap__read_real(double *value, const char *text)
 {
-	char *end;
-	if (strcmp(text, "inf") == 0) {
-		*value = INFINITY;
-		return 0;
-	}
-	if (strspn(text, "+-.0123456789e") != strlen(text))
-		return -1;
-	double v = neap__read_double(text, &end);
-	if (end == text || *end != '\0' || !isfinite(v))
-		return -1;
-	*value = v;
+	if (strcmp(text, "inf") != 0)
+		return neap__units_number(value, text);
+	*value = INFINITY;
 	return 0;
 }

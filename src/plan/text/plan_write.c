@@ -28,11 +28,13 @@ static int flush(struct plan_writing *w)
 /* What is between blanks: no blank, no control character, no '%' but for %XX. */
 static void write_word(struct neap__text *out, const char *word)
 {
-	for (const char *c = word; *c; c++)
-		if ((unsigned char)*c <= 0x20 || *c == 0x7f || *c == '%')
-			neap__text_add(out, "%%%02x", (unsigned char)*c);
-		else
-			neap__text_add(out, "%c", *c);
+	for (int plain = 0; *word; word++) {
+		int n = plain > 0 ? plain : neap__utf8_bytes(word);
+		if (plain == 0 && n > 0 && *word != ' ' && *word != '%' && !neap__is_control(word))
+			plain = n;
+		neap__text_add(out, plain > 0 ? "%c" : "%%%02x", (unsigned char)*word);
+		plain -= plain > 0;
+	}
 }
 
 static void write_bytes(struct neap__text *out, uint64_t value)
