@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.c: standard streams, limits on file sizes, and signals. */
 #include "cli.h"
+#include "sys/child_trial.h"
 
+#include <neap/data.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -21,11 +23,23 @@ static void keep_streams(void)
 		close(fd);
 }
 
+static void tell_slow(void)
+{
+	fprintf(stderr, "neap: HDF5 has been opening the data for 10 s, and goes on\n");
+}
+
+/* A file that crashes HDF5 does so in a child process. */
+static int try_data(void (*fn)(void *arg), void *arg)
+{
+	return neap__child_trial(fn, arg, 10, tell_slow);
+}
+
 void cli_begin(void)
 {
 	keep_streams();
 	/* A write beyond the limit on file sizes then fails with an error, as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
+	neap_data_set_trial(try_data);
 }
 
 static volatile sig_atomic_t interrupted;

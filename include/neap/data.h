@@ -107,6 +107,16 @@ struct neap_dataset_info {
  * NEAP_EFORMAT or -errno; the detail line names file, data set and mend.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
+
+/*
+ * HDF5 1.10 may crash on a file whose structures are damaged. A program that wants to survive such
+ * files sets a trial: before neap_dataset_open opens a file it has trial(fn, arg) run fn(arg) in a
+ * child process, and refuses the file where the answer is not 0 but the signal that ended the
+ * child. `neap` sets one. NULL, as at the start: files are opened at once, and no process is made.
+ * For the whole process; thread-safe.
+ */
+typedef int neap_data_trial(void (*fn)(void *arg), void *arg);
+NEAP_API void neap_data_set_trial(neap_data_trial *trial);
 NEAP_API int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
 NEAP_API int neap_dataset_label(const struct neap_dataset *set, int64_t index);
 NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index);

@@ -104,23 +104,6 @@ void neap__h5_close(struct neap__h5_file *file)
 	file->fd = -1;
 }
 
-int neap__h5_has(const struct neap__h5_file *file, const char *name)
-{
-	char part[128];
-	size_t n = strlen(name);
-	if (n >= sizeof part)
-		return 0;
-	for (size_t i = 1; i <= n; i++) {
-		if (name[i] != '/' && name[i] != '\0')
-			continue;
-		memcpy(part, name, i);
-		part[i] = '\0';
-		if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0)
-			return 0;
-	}
-	return 1;
-}
-
 int neap__h5_attribute(const struct neap__h5_file *file, const char *name, double *value)
 {
 	if (H5Aexists(file->id, name) <= 0)
@@ -143,40 +126,15 @@ int neap__h5_attribute(const struct neap__h5_file *file, const char *name, doubl
 			    name);
 }
 
-/* Opens a one-dimensional data set; gives its class and length. */
-static int open_vector(
-	const struct neap__h5_file *file, const char *name, hid_t *set, hid_t *type, hsize_t *count)
-{
-	*set = *type = -1;
-	if (!neap__h5_has(file, name))
-		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
-	*set = H5Dopen2(file->id, name, H5P_DEFAULT);
-	*type = *set >= 0 ? H5Dget_type(*set) : -1;
-	hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
-	int ok = *type >= 0 && space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
-		 H5Sget_simple_extent_dims(space, count, NULL) == 1;
-	if (space >= 0)
-		H5Sclose(space);
-	if (ok)
-		return 0;
-	if (*type >= 0)
-		H5Tclose(*type);
-	if (*set >= 0)
-		H5Dclose(*set);
-	*set = *type = -1;
-	return neap__fail(
-		NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set", file->path, name);
-}
-
 /* Reads `count` numbers as `memory`, 8 bytes each. */
 static int read_vector(const struct neap__h5_file *file, const char *name, int64_t count,
 	H5T_class_t kind, hid_t memory, void **out)
 {
-	hid_t set, type;
-	hsize_t length;
-	NEAP_TRY(open_vector(file, name, &set, &type, &length));
+	struct neap__h5_set set;
+	NEAP_TRY(neap__h5_set_open(&set, file, name));
 	int rc = 0;
-	H5T_class_t found = H5Tget_class(type);
+	hsize_t length = set.count;
+	H5T_class_t found = H5Tget_class(set.type);
 	void *data = NULL;
 	if (found != H5T_INTEGER && (found != H5T_FLOAT || kind != H5T_FLOAT))
 		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold %s", file->path, name,
@@ -186,11 +144,10 @@ static int read_vector(const struct neap__h5_file *file, const char *name, int64
 			file->path, name, (unsigned long long)length, (long long)count);
 	else if (!(data = malloc((size_t)(count ? count : 1) * 8)))
 		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
-	else if (count > 0 && H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+	else if (count > 0 && H5Dread(set.id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
 		rc = neap__fail(
 			NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", file->path, name);
-	H5Tclose(type);
-	H5Dclose(set);
+	neap__h5_set_close(&set);
 	if (rc < 0)
 		free(data);
 	else
@@ -273,24 +230,23 @@ static int variable_strings(
 int neap__h5_strings(
 	const struct neap__h5_file *file, const char *name, int most, char ***out, int *count)
 {
-	hid_t set, type;
-	hsize_t length;
-	NEAP_TRY(open_vector(file, name, &set, &type, &length));
+	struct neap__h5_set set;
+	NEAP_TRY(neap__h5_set_open(&set, file, name));
 	int rc = 0;
 	char **names = NULL;
-	if (H5Tget_class(type) != H5T_STRING)
+	hsize_t length = set.count;
+	if (H5Tget_class(set.type) != H5T_STRING)
 		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold strings", file->path, name);
 	else if (length > (hsize_t)most)
 		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu names; at most %d are accepted",
 			file->path, name, (unsigned long long)length, most);
 	else if (!(names = calloc((size_t)length + 1, sizeof *names)))
 		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
-	else if (H5Tis_variable_str(type) > 0)
+	else if (H5Tis_variable_str(set.type) > 0)
 		rc = variable_strings(file, name, (int)length, names);
 	else
-		rc = fixed_strings(file, name, most, set, type, length, names);
-	H5Tclose(type);
-	H5Dclose(set);
+		rc = fixed_strings(file, name, most, set.id, set.type, length, names);
+	neap__h5_set_close(&set);
 	if (rc < 0) {
 		for (hsize_t i = 0; names && i < length; i++)
 			free(names[i]);

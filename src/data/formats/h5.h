@@ -31,8 +31,27 @@ struct neap__h5_file {
 
 int neap__h5_open(struct neap__h5_file *file, const char *path);
 void neap__h5_close(struct neap__h5_file *file);
-/* Whether a link exists; `name` is absolute and every group above is looked at. */
+/*
+ * Is there an object of the absolute name, reached through hard links alone? 1, 0, or NEAP_EFORMAT
+ * where a link on the way leads elsewhere: links that are soft, external or user-defined are
+ * refused unopened (h5_object.c).
+ */
 int neap__h5_has(const struct neap__h5_file *file, const char *name);
+/*
+ * A one-dimensional data set whose bytes are in the file itself: no external storage, no virtual
+ * data set, no filters but deflate, shuffle and fletcher32; and which claims no more than it may
+ * hold: chunks and rows unpack to NEAP__H5_MOST_UNPACKED times what is stored, at most.
+ */
+struct neap__h5_set {
+	hid_t id, type, creation;
+	hsize_t count;
+};
+/* 0 or NEAP_EFORMAT; close it only after 0. */
+int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
+void neap__h5_set_close(struct neap__h5_set *set);
+/* Deflate makes 258 bytes of 2 bits, at best; and what any file may claim. */
+#define NEAP__H5_MOST_UNPACKED 1032
+#define NEAP__H5_FREE_BYTES (1 << 20)
 /* A number in an attribute of the root; 1 found, 0 not there, or an error. */
 int neap__h5_attribute(const struct neap__h5_file *file, const char *name, double *value);
 /* One-dimensional data sets of exactly `count` numbers; *out from malloc. */
@@ -57,16 +76,16 @@ struct neap__vlen {
 	int64_t rows;
 	unsigned char *reference; /* [rows * reference_bytes] as in the file */
 	size_t reference_bytes;
-	unsigned char *heap; /* the heap collection read last */
-	size_t heap_bytes, heap_room;
-	uint64_t heap_address;
+	unsigned char *row; /* the row read last */
+	int64_t row_room;
+	struct neap__heap_index *index; /* vlen_index.c */
 };
 
 /* `kind`: class of the elements (H5T_FLOAT, H5T_INTEGER), or H5T_STRING. */
 int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, const char *name,
 	H5T_class_t kind);
 uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row);
-/* The row's bytes, inside the heap buffer: valid until the next call. */
+/* The row's bytes: valid until the next call. */
 int neap__vlen_row(
 	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length);
 void neap__vlen_close(struct neap__vlen *vlen);
@@ -81,7 +100,18 @@ int neap__vlen_place(struct neap__vlen *vlen, int64_t row, struct neap__vlen_pla
 int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place *place,
 	uint32_t first, uint32_t count, hid_t type, void *out);
 
-/* vlen.c, for vlen_part.c: bytes of the file, checked; what is wrong with it; a number. */
+/*
+ * vlen_index.c: where the objects of the heap collections lie. A collection is walked once, when a
+ * row of it is first asked for. Time and memory are in proportion to the file: no collection is
+ * walked twice, and all together may not be larger than the file.
+ */
+int neap__heap_index_new(struct neap__vlen *vlen);
+void neap__heap_index_free(struct neap__heap_index *index);
+/* The place and the size of object `number` in the collection at `address`. */
+int neap__heap_index_find(struct neap__vlen *vlen, uint64_t address, unsigned number,
+	uint64_t *offset, uint64_t *size);
+
+/* vlen.c, for its other files: bytes of the file, checked; what is wrong with it; a number. */
 int neap__vlen_read_at(const struct neap__vlen *vlen, void *data, size_t bytes, uint64_t offset);
 int neap__vlen_damaged(const struct neap__vlen *vlen, const char *what);
 uint64_t neap__h5_little(const unsigned char *p, size_t bytes);

@@ -9,15 +9,14 @@
 #include "data/formats/shd.h"
 #include "base/fail.h"
 #include "base/grow.h"
-#include "sys/child_trial.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
-#define TRIAL_SECONDS 60
 
 /* One row of `vlen` as `type` (8 bytes an element), in shd->convert. */
 static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
@@ -132,16 +131,20 @@ static int read_labels(struct neap__shd *shd)
 {
 	struct neap_dataset *set = &shd->set;
 	int64_t n = set->info.samples;
-	if (neap__h5_has(&shd->file, "/extra/keys"))
+	int there;
+	NEAP_TRY(there = neap__h5_has(&shd->file, "/extra/keys"));
+	if (there)
 		NEAP_TRY(neap__h5_strings(&shd->file, "/extra/keys", MOST_CLASSES,
 			&set->class_names, &set->nclass_names));
 	NEAP_TRY(neap__h5_integers(&shd->file, "/labels", n, 0,
 		(set->nclass_names ? set->nclass_names : MOST_CLASSES) - 1, &set->label));
 	set->info.classes = set->nclass_names ? set->nclass_names : largest(set->label, n) + 1;
-	if (neap__h5_has(&shd->file, "/extra/speaker_names"))
+	NEAP_TRY(there = neap__h5_has(&shd->file, "/extra/speaker_names"));
+	if (there)
 		NEAP_TRY(neap__h5_strings(&shd->file, "/extra/speaker_names", MOST_CLASSES,
 			&set->speaker_names, &set->nspeaker_names));
-	if (neap__h5_has(&shd->file, "/extra/speaker")) {
+	NEAP_TRY(there = neap__h5_has(&shd->file, "/extra/speaker"));
+	if (there) {
 		NEAP_TRY(neap__h5_integers(
 			&shd->file, "/extra/speaker", n, 0, MOST_CLASSES - 1, &set->speaker));
 		set->info.speakers = largest(set->speaker, n) + 1;
@@ -154,8 +157,9 @@ static int read_labels(struct neap__shd *shd)
 static int read_durations(struct neap__shd *shd)
 {
 	int64_t n = shd->set.info.samples;
-	if (!neap__h5_has(&shd->file, "/extra/duration"))
-		return 0;
+	int there = neap__h5_has(&shd->file, "/extra/duration");
+	if (there <= 0)
+		return there;
 	NEAP_TRY(neap__h5_reals(&shd->file, "/extra/duration", n, &shd->duration));
 	for (int64_t i = 0; i < n; i++)
 		if (!(shd->duration[i] >= 0 && shd->duration[i] <= NEAP__LONGEST_SECONDS))
@@ -232,6 +236,14 @@ static int open_tables(struct neap__shd *shd)
 	return read_durations(shd);
 }
 
+/* The program's, if it has set one. */
+static neap_data_trial *_Atomic the_trial;
+
+void neap_data_set_trial(neap_data_trial *trial)
+{
+	atomic_store(&the_trial, trial);
+}
+
 static void try_open(void *shd)
 {
 	(void)open_tables(shd);
@@ -240,7 +252,8 @@ static void try_open(void *shd)
 static int open_all(struct neap__shd *shd)
 {
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
-	int died = neap__child_trial(try_open, shd, TRIAL_SECONDS);
+	neap_data_trial *trial = atomic_load(&the_trial);
+	int died = trial ? trial(try_open, shd) : 0;
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",

@@ -2,13 +2,12 @@
 /*
  * vlen.c: reads rows of variable length from the global heap and checks every number in it.
  * HDF5 gives the place of the references (contiguous or chunk by chunk, filters
- * undone here); a reference is {length 4, heap address, object 4}, a heap
- * collection "GCOL" {version 1, 3 unused, size}, then objects {number 2, uses 2,
- * 4 unused, size, bytes padded to 8}.
+ * undone here); a reference is {length 4, heap address, object 4}.
  */
 #include "data/formats/h5.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -143,10 +142,8 @@ static int read_references(struct neap__vlen *vlen, hid_t set, hid_t creation)
 {
 	size_t bytes;
 	hsize_t chunk = 0;
-	/* Empty rows can be many without being in the file; nobody needs so many. */
-	if (vlen->rows > 1 << 28 ||
-		neap__mul_size(&bytes, (size_t)vlen->rows, vlen->reference_bytes) < 0)
-		return neap__vlen_damaged(vlen, "it claims more than 2^28 rows");
+	if (neap__mul_size(&bytes, (size_t)vlen->rows, vlen->reference_bytes) < 0)
+		return neap__vlen_damaged(vlen, "it claims too many rows");
 	vlen->reference = calloc(bytes ? bytes : 1, 1);
 	if (!vlen->reference)
 		return neap__fail_errno(ENOMEM, "'%s': '%s'", vlen->file->path, vlen->name);
@@ -191,40 +188,37 @@ static int base_type(struct neap__vlen *vlen, hid_t type, H5T_class_t kind)
 						  : "text");
 }
 
+/* Rows that share bytes could ask for any amount of time and memory. */
+static int check_lengths(const struct neap__vlen *vlen)
+{
+	uint64_t all = 0;
+	for (int64_t row = 0; row < vlen->rows; row++)
+		all += (uint64_t)neap__vlen_length(vlen, row) * vlen->base_bytes;
+	return all <= vlen->file->bytes
+		       ? 0
+		       : neap__vlen_damaged(vlen, "its rows claim more bytes than the file has");
+}
+
 int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, const char *name,
 	H5T_class_t kind)
 {
+	struct neap__h5_set set;
 	memset(vlen, 0, sizeof *vlen);
 	vlen->file = file;
 	vlen->name = name;
 	vlen->base = -1;
 	vlen->reference_bytes = 8 + file->address_bytes;
-	if (!neap__h5_has(file, name))
-		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
-	hid_t set = H5Dopen2(file->id, name, H5P_DEFAULT);
-	hid_t type = set >= 0 ? H5Dget_type(set) : -1;
-	hid_t space = set >= 0 ? H5Dget_space(set) : -1;
-	hid_t creation = set >= 0 ? H5Dget_create_plist(set) : -1;
-	hsize_t rows = 0;
-	int rc = 0;
-	if (type < 0 || space < 0 || creation < 0 || H5Sget_simple_extent_ndims(space) != 1 ||
-		H5Sget_simple_extent_dims(space, &rows, NULL) != 1)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set",
-			file->path, name);
-	if (rc == 0)
-		rc = base_type(vlen, type, kind);
+	NEAP_TRY(neap__h5_set_open(&set, file, name));
+	int rc = base_type(vlen, set.type, kind);
 	if (rc == 0) {
-		vlen->rows = rows > INT64_MAX ? INT64_MAX : (int64_t)rows;
-		rc = read_references(vlen, set, creation);
+		vlen->rows = set.count > INT64_MAX ? INT64_MAX : (int64_t)set.count;
+		rc = read_references(vlen, set.id, set.creation);
 	}
-	if (creation >= 0)
-		H5Pclose(creation);
-	if (space >= 0)
-		H5Sclose(space);
-	if (type >= 0)
-		H5Tclose(type);
-	if (set >= 0)
-		H5Dclose(set);
+	if (rc == 0)
+		rc = check_lengths(vlen);
+	if (rc == 0)
+		rc = neap__heap_index_new(vlen);
+	neap__h5_set_close(&set);
 	if (rc < 0)
 		neap__vlen_close(vlen);
 	return rc;
@@ -235,65 +229,39 @@ uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row)
 	return (uint32_t)neap__h5_little(vlen->reference + (size_t)row * vlen->reference_bytes, 4);
 }
 
-/* Brings the collection at `address` into the buffer, unless it is there. */
-static int load_heap(struct neap__vlen *vlen, uint64_t address)
+int neap__vlen_place(struct neap__vlen *vlen, int64_t row, struct neap__vlen_place *place)
 {
-	unsigned char head[16];
-	size_t length_bytes = vlen->file->length_bytes;
-	if (vlen->heap_bytes > 0 && vlen->heap_address == address)
+	const unsigned char *reference = vlen->reference + (size_t)row * vlen->reference_bytes;
+	size_t address_bytes = vlen->file->address_bytes;
+	uint64_t address = neap__h5_little(reference + 4, address_bytes), size;
+	uint64_t number = neap__h5_little(reference + 4 + address_bytes, 4);
+	*place = (struct neap__vlen_place){0, neap__vlen_length(vlen, row)};
+	if (place->length == 0)
 		return 0;
-	vlen->heap_bytes = 0;
-	NEAP_TRY(neap__vlen_read_at(vlen, head, 8 + length_bytes, address));
-	uint64_t size = neap__h5_little(head + 8, length_bytes);
-	if (memcmp(head, "GCOL\1", 5) != 0 || size < 16 || size > vlen->file->bytes)
-		return neap__vlen_damaged(vlen, "no heap where a row should be");
-	if (size > vlen->heap_room) {
-		unsigned char *heap = realloc(vlen->heap, size);
-		if (!heap)
-			return neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
-		vlen->heap = heap;
-		vlen->heap_room = size;
-	}
-	NEAP_TRY(neap__vlen_read_at(vlen, vlen->heap, size, address));
-	vlen->heap_address = address;
-	vlen->heap_bytes = size;
+	if (number > UINT16_MAX)
+		return neap__vlen_damaged(vlen, "a row is missing from its heap");
+	NEAP_TRY(neap__heap_index_find(vlen, address, (unsigned)number, &place->offset, &size));
+	if (size < (uint64_t)place->length * vlen->base_bytes)
+		return neap__vlen_damaged(vlen, "a row is longer than what is stored of it");
 	return 0;
 }
 
 int neap__vlen_row(
 	struct neap__vlen *vlen, int64_t row, const unsigned char **data, uint32_t *length)
 {
-	const unsigned char *reference = vlen->reference + (size_t)row * vlen->reference_bytes;
-	size_t address_bytes = vlen->file->address_bytes, length_bytes = vlen->file->length_bytes;
-	uint64_t address = neap__h5_little(reference + 4, address_bytes);
-	uint64_t number = neap__h5_little(reference + 4 + address_bytes, 4);
-	*length = neap__vlen_length(vlen, row);
+	struct neap__vlen_place place;
 	*data = (const unsigned char *)"";
-	if (*length == 0)
+	*length = 0;
+	NEAP_TRY(neap__vlen_place(vlen, row, &place));
+	size_t bytes = (size_t)place.length * vlen->base_bytes;
+	if (bytes == 0)
 		return 0;
-	NEAP_TRY(load_heap(vlen, address));
-	size_t head = 8 + length_bytes, at = head;
-	while (vlen->heap_bytes - at >= head) {
-		const unsigned char *object = vlen->heap + at;
-		uint64_t size = neap__h5_little(object + 8, length_bytes);
-		uint64_t found = neap__h5_little(object, 2), room = vlen->heap_bytes - at - head;
-		if (found == 0)
-			break; /* the free space at the end */
-		if (size > room)
-			return neap__vlen_damaged(vlen, "a heap object is larger than its heap");
-		if (found == number) {
-			if (size < (uint64_t)*length * vlen->base_bytes)
-				return neap__vlen_damaged(
-					vlen, "a row is longer than what is stored of it");
-			*data = object + head;
-			return 0;
-		}
-		uint64_t step = head + neap__round_up(size, 8);
-		if (step > vlen->heap_bytes - at)
-			break;
-		at += step;
-	}
-	return neap__vlen_damaged(vlen, "a row is missing from its heap");
+	if (neap__grow(&vlen->row, &vlen->row_room, (int64_t)bytes, 1) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", vlen->file->path);
+	NEAP_TRY(neap__vlen_read_at(vlen, vlen->row, bytes, place.offset));
+	*data = vlen->row;
+	*length = place.length;
+	return 0;
 }
 
 void neap__vlen_close(struct neap__vlen *vlen)
@@ -301,7 +269,8 @@ void neap__vlen_close(struct neap__vlen *vlen)
 	if (vlen->base >= 0)
 		H5Tclose(vlen->base);
 	free(vlen->reference);
-	free(vlen->heap);
+	free(vlen->row);
+	neap__heap_index_free(vlen->index);
 	memset(vlen, 0, sizeof *vlen);
 	vlen->base = -1;
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h5_object.c: finds data sets in an HDF5 file, and refuses what does not lie in the file itself.
+ * HDF5 can be told by a file to read other files: through links, external storage and virtual
+ * data sets. A file of a stranger could so bring any file of the machine into a model.
+ */
+#include "data/formats/h5.h"
+#include "base/fail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FILTERS = 32 };
+
+/* Says where a link leads that is no hard one. */
+static int refuse_link(const struct neap__h5_file *file, const char *name, const H5L_info_t *info)
+{
+	char *value = calloc(info->u.val_size + 1, 1);
+	const char *target = "?", *path = NULL;
+	unsigned flags;
+	if (value && info->u.val_size < 65536 &&
+		H5Lget_val(file->id, name, value, info->u.val_size, H5P_DEFAULT) >= 0) {
+		if (info->type == H5L_TYPE_SOFT)
+			target = value;
+		else if (info->type == H5L_TYPE_EXTERNAL)
+			H5Lunpack_elink_val(value, info->u.val_size, &flags, &target, &path);
+	}
+	int rc = neap__fail(NEAP_EFORMAT,
+		"'%s': '%s' is %s link to '%.200s'; data must be in the file itself, under hard "
+		"links",
+		file->path, name,
+		info->type == H5L_TYPE_EXTERNAL ? "an external"
+		: info->type == H5L_TYPE_SOFT	? "a soft"
+						: "a user-defined",
+		target);
+	free(value);
+	return rc;
+}
+
+int neap__h5_has(const struct neap__h5_file *file, const char *name)
+{
+	char part[128];
+	size_t n = strlen(name);
+	if (n >= sizeof part)
+		return 0;
+	for (size_t i = 1; i <= n; i++) {
+		H5L_info_t info;
+		if (name[i] != '/' && name[i] != '\0')
+			continue;
+		memcpy(part, name, i);
+		part[i] = '\0';
+		if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0)
+			return 0;
+		if (H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0)
+			return neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged",
+				file->path, part);
+		if (info.type != H5L_TYPE_HARD)
+			return refuse_link(file, part, &info);
+	}
+	return 1;
+}
+
+/* NULL, or what keeps the data set from being read. */
+static const char *outside(const struct neap__h5_set *set)
+{
+	switch (H5Pget_layout(set->creation)) {
+	case H5D_COMPACT:
+	case H5D_CONTIGUOUS:
+	case H5D_CHUNKED:
+		break;
+	case H5D_VIRTUAL:
+		return "is virtual, a view of other files";
+	default:
+		return "has an unknown layout";
+	}
+	if (H5Pget_external_count(set->creation) != 0)
+		return "keeps its data in other files";
+	int filters = H5Pget_nfilters(set->creation);
+	if (filters < 0 || filters > MOST_FILTERS)
+		return "has filters that cannot be read";
+	for (int i = 0; i < filters; i++) {
+		unsigned flags, config;
+		size_t nvalues = 0;
+		H5Z_filter_t filter = H5Pget_filter2(set->creation, (unsigned)i, &flags, &nvalues,
+			NULL, 0, NULL, &config);
+		if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
+			filter != H5Z_FILTER_FLETCHER32)
+			return "is packed by a filter other than gzip, shuffle and fletcher32";
+	}
+	return NULL;
+}
+
+/* Does the data set claim more than what is stored of it could hold? */
+static int claims_too_much(const struct neap__h5_file *file, const struct neap__h5_set *set)
+{
+	hsize_t stored = H5Dget_storage_size(set->id), chunk = 0;
+	double bytes = (double)H5Tget_size(set->type);
+	if (stored > file->bytes)
+		stored = file->bytes;
+	double most = (double)stored * NEAP__H5_MOST_UNPACKED + NEAP__H5_FREE_BYTES;
+	if (H5Pget_layout(set->creation) == H5D_CHUNKED &&
+		(H5Pget_chunk(set->creation, 1, &chunk) != 1 || chunk == 0 ||
+			(double)chunk * bytes > most))
+		return 1;
+	return (double)set->count * bytes > most;
+}
+
+static int check_set(
+	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name, hid_t space)
+{
+	if (set->type < 0 || set->creation < 0 || space < 0 ||
+		H5Sget_simple_extent_ndims(space) != 1 ||
+		H5Sget_simple_extent_dims(space, &set->count, NULL) != 1)
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set",
+			file->path, name);
+	const char *why = outside(set);
+	if (why)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' %s; data must be in the file itself: rewrite it with h5repack",
+			file->path, name, why);
+	if (claims_too_much(file, set))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' is damaged: it claims %llu entries, which what is stored of it "
+			"cannot hold",
+			file->path, name, (unsigned long long)set->count);
+	return 0;
+}
+
+int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+{
+	int there = neap__h5_has(file, name);
+	*set = (struct neap__h5_set){-1, -1, -1, 0};
+	if (there < 0)
+		return there;
+	if (there == 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
+	set->id = H5Dopen2(file->id, name, H5P_DEFAULT);
+	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
+	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;
+	hid_t space = set->id >= 0 ? H5Dget_space(set->id) : -1;
+	int rc = check_set(set, file, name, space);
+	if (space >= 0)
+		H5Sclose(space);
+	if (rc < 0)
+		neap__h5_set_close(set);
+	return rc;
+}
+
+void neap__h5_set_close(struct neap__h5_set *set)
+{
+	if (set->creation >= 0)
+		H5Pclose(set->creation);
+	if (set->type >= 0)
+		H5Tclose(set->type);
+	if (set->id >= 0)
+		H5Dclose(set->id);
+	*set = (struct neap__h5_set){-1, -1, -1, 0};
+}
