@@ -115,6 +115,8 @@ int cli_encode(int argc, char **argv)
 		{.name = "concat", .kind = CLI_TIME, .into = &o->concat, .argument = "TIME",
 			.help = "samples so long, of a class's and speaker's recordings end to end [no]",
 			.low = 1e-3, .high = 1e5},
+		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
+			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
 		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
 			.help = "[one a processor]", .low = 1, .high = 1024},
 		{.name = "force", .kind = CLI_FLAG, .into = &r.force,
@@ -124,7 +126,8 @@ int cli_encode(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {"encode", "DIR",
-		"turns a folder of recordings (wav, flac, ...) into spikes, in the HDF5 layout of\n"
+		"turns a folder of recordings (wav, flac, aiff) into spikes, in the HDF5 layout "
+		"of\n"
 		"the Heidelberg Digits: filters spaced as in the ear, compression, lateral\n"
 		"inhibition, one integrate-and-fire neuron a channel.",
 		examples, options, 1, 1};

@@ -19,6 +19,7 @@ jansson.pc      libjansson-dev     nets
 hdf5-serial.pc  libhdf5-dev        nets
 sndfile.pc      libsndfile1-dev    nets
 samplerate.pc   libsamplerate0-dev nets
+libpcre2-8.pc   libpcre2-dev       nets
 zlib.pc         zlib1g-dev         nets
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests

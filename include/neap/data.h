@@ -227,7 +227,7 @@ NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64
 struct neap_encode_options {
 	uint32_t size; /* sizeof(struct neap_encode_options) */
 	int threads;   /* 0: one a processor */
-	/* Extended regular expressions on the file name; group 1 is the name. */
+	/* Regular expressions (PCRE2) on the file name; group 1 is the name. */
 	const char *label;		     /* NULL: the folder the file is in */
 	const char *speaker;		     /* NULL: no speakers */
 	struct neap_encoder_options encoder; /* its size need not be set */
@@ -239,6 +239,7 @@ struct neap_encode_options {
 	/* Called as files finish; non-zero stops with NEAP_EINTERRUPTED. May be NULL. */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
+	int any_sound; /* 1: every kind of sound file libsndfile reads; 0: wav, flac, aiff */
 };
 
 struct neap_encode_report {
@@ -251,9 +252,10 @@ struct neap_encode_report {
 };
 
 /*
- * All recordings below `dir` (wav, flac, ...: what libsndfile reads) to one file at
+ * All recordings below `dir` (wav, flac, aiff) to one file at
  * `out`. Classes are numbered in the order of their names (numbers by value). Hidden
- * files are passed over; any other that is not a recording is refused by name.
+ * files are passed over; any other that is not a recording is refused by name. NULL
+ * options stand for the defaults.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);

@@ -7,6 +7,7 @@
 #include "data/concat.h"
 #include "data/encoder.h"
 #include "data/recordings.h"
+#include "data/sound_file.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
@@ -28,6 +29,7 @@ struct recording_item {
 struct encode_work {
 	const struct neap__recordings *recordings;
 	struct neap_encoder_options encoder;
+	int any_sound;
 	int64_t first; /* of the block */
 	struct recording_item *item;
 };
@@ -56,7 +58,7 @@ static void encode_one(void *arg, int number, int thread)
 	double rate;
 	(void)thread;
 	memset(&item->events, 0, sizeof item->events);
-	item->rc = neap__recording_read(&samples, &count, &rate, file->path);
+	item->rc = neap__sound_read(&samples, &count, &rate, file->path, work->any_sound);
 	if (item->rc == 0) {
 		item->rc = neap_encode(&item->events, samples, count, rate, &work->encoder);
 		if (item->rc < 0)
@@ -140,7 +142,7 @@ static int finish(struct neap_shd_writer *writer, const struct neap__recordings 
 int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,
 	const struct neap_encode_options *options)
 {
-	NEAP_NEED(report, dir, out, options);
+	NEAP_NEED(report, dir, out);
 	struct neap_encode_options o = {0};
 	struct neap__recordings recordings = {0};
 	struct neap__thread_pool *pool = NULL;
@@ -151,7 +153,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 		report->size, sizeof *report, sizeof *report, "neap_encode_report"));
 	*report = (struct neap_encode_report){.size = sizeof *report};
 	if (options)
-		memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_encode_options"));
 	if (!dir || !*dir)
 		return neap__fail(NEAP_EUSAGE, "the name of the folder is empty");
 	if (o.threads < 0 || o.threads > 1024)
@@ -159,6 +161,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	if (!(o.concat == 0 || (o.concat >= 1e-3 && o.concat <= 1e5)))
 		return neap__fail(NEAP_EUSAGE,
 			"samples of %g s; 0.001 to 100000 seconds are accepted", o.concat);
+	work.any_sound = o.any_sound;
 	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
 	NEAP_TRY(neap__recordings_find(&recordings, dir, o.label, o.speaker));

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recordings.c: walks folders, takes names from paths, reads sound files. */
+/* recordings.c: walks folders, takes names from paths. */
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "data/name_pattern.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <regex.h>
-#include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEEPEST = 32, MOST_NAMES = 65536, BLOCK_FRAMES = 65536 };
+enum { DEEPEST = 32, MOST_NAMES = 65536 };
 
 static int no_memory(void)
 {
@@ -84,12 +83,6 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* Name of the folder a file is in; the file must be below `dir`, not in it. */
 static int folder_name(char **out, const char *path, const char *dir)
 {
@@ -108,60 +101,22 @@ static int folder_name(char **out, const char *path, const char *dir)
 	return *out ? 0 : no_memory();
 }
 
-static int compile(regex_t *regex, const char *pattern, const char *what)
-{
-	char text[200];
-	int rc = regcomp(regex, pattern, REG_EXTENDED);
-	if (rc != 0) {
-		regerror(rc, regex, text, sizeof text);
-		return neap__fail(NEAP_EUSAGE, "%s '%s': %s", what, pattern, text);
-	}
-	if (regex->re_nsub >= 1)
-		return 0;
-	regfree(regex);
-	return neap__fail(NEAP_EUSAGE,
-		"%s '%s' has no group: put the name in parentheses, as in '([0-9]+)_.*'", what,
-		pattern);
-}
-
-static int group_one(
-	char **out, const regex_t *regex, const char *path, const char *pattern, const char *what)
-{
-	regmatch_t match[2];
-	const char *name = base_name(path);
-	if (regexec(regex, name, 2, match, 0) != 0 || match[1].rm_so < 0 ||
-		match[1].rm_eo <= match[1].rm_so)
-		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' finds no name in '%s'; change it, or hide the file (.name)", what,
-			pattern, path);
-	*out = strndup(name + match[1].rm_so, (size_t)(match[1].rm_eo - match[1].rm_so));
-	return *out ? 0 : no_memory();
-}
-
 static int name_files(
 	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
 {
-	regex_t by_label, by_speaker;
-	int rc = 0;
-	if (label)
-		NEAP_TRY(compile(&by_label, label, "--label"));
-	if (speaker && (rc = compile(&by_speaker, speaker, "--speaker")) < 0) {
-		if (label)
-			regfree(&by_label);
-		return rc;
-	}
+	struct neap__name_pattern *by_label = NULL, *by_speaker = NULL;
+	int rc = label ? neap__name_pattern_new(&by_label, label, "--label") : 0;
+	if (rc == 0 && speaker)
+		rc = neap__name_pattern_new(&by_speaker, speaker, "--speaker");
 	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
-		rc = label ? group_one(&file->label, &by_label, file->path, label, "--label")
+		rc = label ? neap__name_pattern_find(by_label, &file->label, file->path)
 			   : folder_name(&file->label, file->path, dir);
 		if (rc == 0 && speaker)
-			rc = group_one(
-				&file->speaker, &by_speaker, file->path, speaker, "--speaker");
+			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);
 	}
-	if (label)
-		regfree(&by_label);
-	if (speaker)
-		regfree(&by_speaker);
+	neap__name_pattern_free(by_label);
+	neap__name_pattern_free(by_speaker);
 	return rc;
 }
 
@@ -284,72 +239,4 @@ void neap__recordings_free(struct neap__recordings *all)
 	free(all->classes);
 	free(all->speakers);
 	memset(all, 0, sizeof *all);
-}
-
-/* Averages the channels of one block. */
-static void mix(float *out, const float *in, int64_t frames, int channels)
-{
-	for (int64_t i = 0; i < frames; i++) {
-		double sum = 0;
-		for (int c = 0; c < channels; c++)
-			sum += in[i * channels + c];
-		out[i] = (float)(sum / channels);
-	}
-}
-
-/* Reads to the end of the file, whatever number of frames the header says. */
-static int read_frames(
-	SNDFILE *sound, const SF_INFO *info, float **samples, int64_t *count, const char *path)
-{
-	int64_t room = 0, n = 0;
-	float *all = NULL,
-	      *block = malloc((size_t)BLOCK_FRAMES * (size_t)info->channels * sizeof *block);
-	int rc = block ? 0 : neap__fail_errno(ENOMEM, "'%s'", path);
-	while (rc == 0) {
-		sf_count_t got = sf_readf_float(sound, block, BLOCK_FRAMES);
-		if (got <= 0)
-			break;
-		if (neap__grow(&all, &room, n + got, sizeof *all) < 0) {
-			rc = neap__fail_errno(ENOMEM, "'%s'", path);
-			break;
-		}
-		mix(all + n, block, got, info->channels);
-		n += got;
-	}
-	free(block);
-	if (rc == 0 && sf_error(sound) != SF_ERR_NO_ERROR)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': damaged: %s", path, sf_strerror(sound));
-	else if (rc == 0 && n == 0)
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' holds no samples; hide it (.name) or move it away", path);
-	else if (rc == 0 && n < info->frames && info->frames < SF_COUNT_MAX)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' is cut short: %lld of %lld samples", path,
-			(long long)n, (long long)info->frames);
-	if (rc < 0) {
-		free(all);
-		return rc;
-	}
-	*samples = all;
-	*count = n;
-	return 0;
-}
-
-int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path)
-{
-	SF_INFO info = {0};
-	SNDFILE *sound = sf_open(path, SFM_READ, &info);
-	if (!sound)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is not a recording that can be read (%s); hide it (.name) or move it "
-			"away",
-			path, sf_strerror(NULL));
-	int rc;
-	if (info.channels < 1 || info.channels > 1024 || info.samplerate < 100)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", path, info.channels,
-			info.samplerate);
-	else
-		rc = read_frames(sound, &info, samples, count, path);
-	*rate = info.samplerate;
-	sf_close(sound);
-	return rc;
 }

@@ -23,7 +23,7 @@ struct neap__recordings {
 
 /*
  * Walks `dir`; hidden files and folders are passed over. `label` and `speaker` are
- * extended regular expressions on the file name whose group 1 is the name; NULL:
+ * regular expressions (name_pattern.h) on the file name whose group 1 is the name; NULL:
  * the folder a file is in, and no speakers. NEAP_EUSAGE, NEAP_EFORMAT or -errno.
  */
 int neap__recordings_find(struct neap__recordings *recordings, const char *dir, const char *label,
@@ -31,9 +31,5 @@ int neap__recordings_find(struct neap__recordings *recordings, const char *dir, 
 /* Sorts by class, speaker and path. */
 void neap__recordings_sort(struct neap__recordings *recordings);
 void neap__recordings_free(struct neap__recordings *recordings);
-
-/* Reads a sound file, channels averaged; gives *samples, to be freed. 0, NEAP_EFORMAT or -ENOMEM.
- */
-int neap__recording_read(float **samples, int64_t *count, double *rate, const char *path);
 
 #endif

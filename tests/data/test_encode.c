@@ -4,6 +4,7 @@
 #include "data/encoder.h"
 #include "data/gammatone.h"
 #include "data/recordings.h"
+#include "data/sound_file.h"
 #include "data/resample.h"
 
 #include <dirent.h>
@@ -412,6 +413,13 @@ static void folder_mistakes(void **state)
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "0_ann_0.wav");
 	o.label = NULL;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--label");
+	/* Tries that grow exponentially with the name end soon. */
+	o.label = "((a*)*)*b";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "finds no name");
+	o.label = "^((.*.*.*.*)*)*$(?=x)";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "takes too long");
+	o.label = "((((.{1,999}){1,999}){1,999}){1,999})";
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "too large");
 	o = by_name(2);
 	o.speaker = "(x*)";
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--speaker");
@@ -433,7 +441,7 @@ static void folder_mistakes(void **state)
 	struct {
 		const char *name;
 		const char *word;
-	} odd[] = {{"1_readme_.txt", "not a recording"}, {"1_empty_.wav", "1_empty_.wav"},
+	} odd[] = {{"1_readme_.txt", "no wav, flac or aiff"}, {"1_empty_.wav", "1_empty_.wav"},
 		{"1_cut_.wav", "1_cut_.wav"}};
 	for (int i = 0; i < 3; i++) {
 		const char *path = in(odd[i].name);
@@ -453,7 +461,18 @@ static void folder_mistakes(void **state)
 			odd[i].word);
 		unlink(path);
 	}
-	FILE *f = fopen(in(".hidden"), "w");
+	/* Its name says wav, its bytes another kind, which libsndfile would decode. */
+	FILE *f = fopen(in("1_vorbis_.wav"), "w");
+	fwrite("OggS\0\2\0\0\0\0\0\0", 1, 12, f);
+	fclose(f);
+	o = by_name(2);
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
+		"not the kind of file that its name says");
+	o.any_sound = 1;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
+		"not a recording that can be read");
+	unlink(in("1_vorbis_.wav"));
+	f = fopen(in(".hidden"), "w");
 	fclose(f);
 	o = by_name(0);
 	ok(neap_encode_directory(&report, folder, out, &o));
@@ -492,7 +511,7 @@ static void spoken_digits(void **state)
 		double rate;
 		struct neap_events e;
 		snprintf(path, sizeof path, "%s/%d_%s_3.wav", dir, k / 6, who[k % 6]);
-		ok(neap__recording_read(&x, &n, &rate, path));
+		ok(neap__sound_read(&x, &n, &rate, path, 0));
 		ok(neap_encode(&e, x, n, rate, NULL));
 		struct neap_events *p = &e;
 		double last[128];

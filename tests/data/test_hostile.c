@@ -47,8 +47,8 @@ static void links(void **state)
 	for (int i = 0; i < 3; i++) {
 		hid_t file = spoil();
 		drop(file, names[i]);
-		assert_true(H5Lcreate_external(
-				    other, names[i], file, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
+		assert_true(H5Lcreate_external(other, names[i], file, names[i], H5P_DEFAULT,
+				    H5P_DEFAULT) >= 0);
 		refuses(file, "is an external link to '");
 		file = spoil();
 		drop(file, names[i]);
@@ -57,8 +57,8 @@ static void links(void **state)
 				    pipe, "/", file, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
 		refuses(file, "is an external link to '");
 		file = spoil();
-		assert_true(H5Lmove(file, names[i], file, "/elsewhere", H5P_DEFAULT, H5P_DEFAULT) >=
-			    0);
+		assert_true(
+			H5Lmove(file, names[i], file, "/elsewhere", H5P_DEFAULT, H5P_DEFAULT) >= 0);
 		assert_true(H5Lcreate_soft(
 				    "/elsewhere", file, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
 		refuses(file, "is a soft link to '/elsewhere'");
@@ -201,7 +201,10 @@ static void write_heap(hsize_t rows, int shared)
 	for (int i = 0; i < 4; i++) {
 		hsize_t count = i == 2 ? bytes : rows;
 		hid_t space = H5Screate_simple(1, &count, NULL);
-		hid_t set = H5Dcreate2(file, i < 2 ? names[i] : i == 2 ? "/heap" : "/labels",
+		hid_t set = H5Dcreate2(file,
+			i < 2	 ? names[i]
+			: i == 2 ? "/heap"
+				 : "/labels",
 			i < 2 ? type[i] : H5T_STD_U8LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 		assert_true(set >= 0);
 		*(i < 2 ? &at[i] : &heap) = i < 3 ? H5Dget_offset(set) : heap;

@@ -81,8 +81,8 @@ static const char *outside(const struct neap__h5_set *set)
 	for (int i = 0; i < filters; i++) {
 		unsigned flags, config;
 		size_t nvalues = 0;
-		H5Z_filter_t filter = H5Pget_filter2(set->creation, (unsigned)i, &flags, &nvalues,
-			NULL, 0, NULL, &config);
+		H5Z_filter_t filter = H5Pget_filter2(
+			set->creation, (unsigned)i, &flags, &nvalues, NULL, 0, NULL, &config);
 		if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
 			filter != H5Z_FILTER_FLETCHER32)
 			return "is packed by a filter other than gzip, shuffle and fletcher32";

@@ -167,12 +167,12 @@ static int by_address(const void *key, const void *row)
 	return (*address > c->address) - (*address < c->address);
 }
 
-int neap__heap_index_find(
-	struct neap__vlen *vlen, uint64_t address, unsigned number, uint64_t *offset, uint64_t *size)
+int neap__heap_index_find(struct neap__vlen *vlen, uint64_t address, unsigned number,
+	uint64_t *offset, uint64_t *size)
 {
 	struct neap__heap_index *x = vlen->index;
-	struct heap_collection *c = bsearch(
-		&address, x->collection, (size_t)x->collections, sizeof *c, by_address);
+	struct heap_collection *c =
+		bsearch(&address, x->collection, (size_t)x->collections, sizeof *c, by_address);
 	if (!c)
 		return neap__vlen_damaged(vlen, "no heap where a row should be");
 	if (c->first < 0) {
@@ -191,7 +191,8 @@ int neap__heap_index_find(
 			high = middle;
 	}
 	if (low == c->first + c->count || x->object[low].number != number)
-		return neap__vlen_damaged(vlen, c->wrong ? c->wrong : "a row is missing from its heap");
+		return neap__vlen_damaged(
+			vlen, c->wrong ? c->wrong : "a row is missing from its heap");
 	*offset = x->object[low].offset;
 	*size = x->object[low].size;
 	return 0;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name_pattern.c: compiles a pattern and matches it, with limits on both. */
+#include "data/name_pattern.h"
+#include "base/fail.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <errno.h>
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST 1000	/* characters of a pattern */
+#define MOST_TRIES 100000 /* steps of a match: milliseconds */
+#define MOST_HEAP 1024	/* KiB */
+
+struct neap__name_pattern {
+	const char *text, *what;
+	pcre2_code *code;
+	pcre2_match_data *match;
+	pcre2_match_context *limits;
+};
+
+static int compile(struct neap__name_pattern *p)
+{
+	int error;
+	PCRE2_SIZE at;
+	PCRE2_UCHAR why[128];
+	uint32_t groups = 0;
+	if (strlen(p->text) > LONGEST)
+		return neap__fail(NEAP_EUSAGE, "%s: longer than %d characters", p->what, LONGEST);
+	p->code = pcre2_compile(
+		(PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+	if (!p->code) {
+		pcre2_get_error_message(error, why, sizeof why);
+		return neap__fail(NEAP_EUSAGE, "%s '%s': at character %zu: %s", p->what, p->text,
+			(size_t)at, (const char *)why);
+	}
+	pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+	if (groups == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' has no group: put the name in parentheses, as in '([0-9]+)_.*'",
+			p->what, p->text);
+	p->match = pcre2_match_data_create_from_pattern(p->code, NULL);
+	p->limits = pcre2_match_context_create(NULL);
+	if (!p->match || !p->limits)
+		return neap__fail_errno(ENOMEM, "%s", p->what);
+	pcre2_set_match_limit(p->limits, MOST_TRIES);
+	pcre2_set_depth_limit(p->limits, MOST_TRIES);
+	pcre2_set_heap_limit(p->limits, MOST_HEAP);
+	return 0;
+}
+
+int neap__name_pattern_new(
+	struct neap__name_pattern **out, const char *pattern, const char *what)
+{
+	struct neap__name_pattern *p = *out = calloc(1, sizeof *p);
+	if (!p)
+		return neap__fail_errno(ENOMEM, "%s", what);
+	p->text = pattern;
+	p->what = what;
+	int rc = compile(p);
+	if (rc < 0) {
+		neap__name_pattern_free(p);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	int rc = pcre2_match(
+		p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->match, p->limits);
+	const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
+	if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT ||
+		rc == PCRE2_ERROR_HEAPLIMIT)
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' takes too long on '%s': write it without repeats within repeats",
+			p->what, p->text, path);
+	if (rc < 2 || place[2] == PCRE2_UNSET || place[3] <= place[2])
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' finds no name in '%s'; change it, or hide the file (.name)",
+			p->what, p->text, path);
+	*out = strndup(name + place[2], place[3] - place[2]);
+	return *out ? 0 : neap__fail_errno(ENOMEM, "listing recordings");
+}
+
+void neap__name_pattern_free(struct neap__name_pattern *p)
+{
+	if (!p)
+		return;
+	pcre2_match_context_free(p->limits);
+	pcre2_match_data_free(p->match);
+	pcre2_code_free(p->code);
+	free(p);
+}
