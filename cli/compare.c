@@ -130,6 +130,10 @@ static void json_tiers(struct neap__json *to, const struct neap_compare_result *
 		neap__json_end(to, '}');
 	}
 	neap__json_end(to, ']');
+	neap__json_begin(to, "tiers_lost", '[');
+	for (int i = 0; i < result->tiers_lost; i++)
+		neap__json_text(to, NULL, result->tier_lost[i]);
+	neap__json_end(to, ']');
 }
 
 static int print_json(
@@ -287,6 +291,8 @@ static int run(const struct neap_compare_options *options, struct comparing *com
 	cli_progress_clear(&comparing->bar);
 	if (rc < 0)
 		return cli_fail("compare", rc);
+	for (int i = 0; i < result.tiers_lost; i++)
+		cli_usage("compare", "%s", result.tier_lost[i]);
 	int code = json ? print_json(options, &result) : print_table(&result, comparing->verbose);
 	if (options->sweep.trace && result.trace_dropped && !json)
 		fprintf(stderr, "neap compare: %s: %" PRId64 " older events were dropped\n",

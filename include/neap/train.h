@@ -263,6 +263,9 @@ struct neap_compare_result {
 	double input_wait;    /* seconds that sweeps waited for windows */
 	double spikes, support;
 	int64_t trace_dropped; /* events that sweep.trace had no room for */
+	/* Tiers that failed while they were measured and were left out: a line about each. */
+	int tiers_lost;
+	char tier_lost[NEAP_TIERS_MAX][512];
 };
 NEAP_API int neap_compare(
 	struct neap_compare_result *result, const struct neap_compare_options *options);

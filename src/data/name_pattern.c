@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST 1000	/* characters of a pattern */
+#define LONGEST 1000	  /* characters of a pattern */
 #define MOST_TRIES 100000 /* steps of a match: milliseconds */
-#define MOST_HEAP 1024	/* KiB */
+#define MOST_HEAP 1024	  /* KiB */
 
 struct neap__name_pattern {
 	const char *text, *what;
@@ -28,8 +28,7 @@ static int compile(struct neap__name_pattern *p)
 	uint32_t groups = 0;
 	if (strlen(p->text) > LONGEST)
 		return neap__fail(NEAP_EUSAGE, "%s: longer than %d characters", p->what, LONGEST);
-	p->code = pcre2_compile(
-		(PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+	p->code = pcre2_compile((PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
 	if (!p->code) {
 		pcre2_get_error_message(error, why, sizeof why);
 		return neap__fail(NEAP_EUSAGE, "%s '%s': at character %zu: %s", p->what, p->text,
@@ -50,8 +49,7 @@ static int compile(struct neap__name_pattern *p)
 	return 0;
 }
 
-int neap__name_pattern_new(
-	struct neap__name_pattern **out, const char *pattern, const char *what)
+int neap__name_pattern_new(struct neap__name_pattern **out, const char *pattern, const char *what)
 {
 	struct neap__name_pattern *p = *out = calloc(1, sizeof *p);
 	if (!p)
@@ -69,8 +67,7 @@ int neap__name_pattern_new(
 int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	int rc = pcre2_match(
-		p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->match, p->limits);
+	int rc = pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->match, p->limits);
 	const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
 	if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT ||
 		rc == PCRE2_ERROR_HEAPLIMIT)

@@ -331,12 +331,14 @@ static int compare(struct neap__comparison *c)
 	neap_net_get_sizes(c->one.net, &sizes);
 	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
-	for (int i = 0; i < c->tiers.count; i++)
-		neap__print(r->tier_about[i], sizeof r->tier_about[i], "%s",
-			neap_tier_about(c->tiers.tier[i]));
 	NEAP_TRY(find_journal(c));
 	if (!c->resumes)
 		NEAP_TRY(neap__comparison_costs(c));
+	for (int i = 0; i < c->tiers.count; i++)
+		neap__print(r->tier_about[i], sizeof r->tier_about[i], "%s",
+			neap_tier_about(c->tiers.tier[i]));
+	r->tiers_lost = c->tiers.lost_count;
+	memcpy(r->tier_lost, c->tiers.lost, sizeof r->tier_lost);
 	r->steps = c->one.batch->steps;
 	r->batch = c->one.batch->size;
 	for (int b = 0; b < c->one.batch->size; b++)

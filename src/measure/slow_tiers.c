@@ -2,12 +2,14 @@
 /* slow_tiers.c: opens the tiers, measures their rates and their transfer overhead. */
 #include "measure/slow_tiers.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 #include "measure/net_steps.h"
 #include "measure/tier_cost.h"
 
+#include <errno.h>
 #include <math.h>
 
 enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
@@ -35,6 +37,23 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	return 0;
 }
 
+/* Did the medium fail, rather than what was asked of it? */
+static int medium_failed(int rc)
+{
+	return (rc < 0 && rc > -4096 && rc != -ENOMEM) || rc == NEAP_ELOST || rc == NEAP_ESHORT ||
+	       rc == NEAP_ECORRUPT;
+}
+
+static void give_up(struct neap__tiers *tiers, int i)
+{
+	neap__print(tiers->lost[tiers->lost_count++], NEAP__TIER_LOST,
+		"slow tier %.200s failed twice while it was measured (%.200s); going on without it",
+		neap_tier_about(tiers->tier[i]), neap_detail());
+	neap_tier_close(tiers->tier[i]);
+	for (tiers->count--; i < tiers->count; i++)
+		tiers->tier[i] = tiers->tier[i + 1];
+}
+
 int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
 	uint64_t bytes, double seconds)
 {
@@ -43,14 +62,27 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 	if (known && known->ntiers > 0 && known->ntiers != tiers->count)
 		return neap__fail(NEAP_EUSAGE, "--chain tells of %d slow tiers, --slow of %d",
 			known->ntiers, tiers->count);
-	for (int i = 0; i < tiers->count; i++) {
-		const struct neap_tier_spec *spec = known ? &known->tiers[i] : NULL;
-		if (known && known->ntiers > 0)
-			neap_tier_set_rates(tiers->tier[i], spec->write_rate, spec->read_rate,
-				spec->write_fixed);
+	for (int i = 0; known && known->ntiers > 0 && i < tiers->count; i++) {
+		const struct neap_tier_spec *spec = &known->tiers[i];
+		neap_tier_set_rates(
+			tiers->tier[i], spec->write_rate, spec->read_rate, spec->write_fixed);
+	}
+	if (known && known->ntiers > 0)
+		return 0;
+	for (int i = 0, again = 0; i < tiers->count;) {
+		int rc = neap__tier_cost_rates(
+			NULL, tiers->tier[i], bytes, RATE_REPEATS, seconds / (2 * RATE_REPEATS));
+		if (rc < 0 && (!medium_failed(rc) || (again && settings->journal)))
+			return rc;
+		if (rc < 0 && !again) {
+			again = 1;
+			continue;
+		}
+		if (rc < 0)
+			give_up(tiers, i);
 		else
-			NEAP_TRY(neap__tier_cost_rates(NULL, tiers->tier[i], bytes, RATE_REPEATS,
-				seconds / (2 * RATE_REPEATS)));
+			i++;
+		again = 0;
 	}
 	return 0;
 }

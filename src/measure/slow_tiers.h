@@ -5,17 +5,23 @@
 
 #include <neap/train.h>
 
+#define NEAP__TIER_LOST 512
+
 struct neap__tiers {
 	struct neap_tier *tier[NEAP_TIERS_MAX];
 	double cpu_most[NEAP_TIERS_MAX]; /* a bound of its cpu; 0: not measured */
 	int count;
+	char lost[NEAP_TIERS_MAX][NEAP__TIER_LOST]; /* a line for each tier that was given up */
+	int lost_count;
 };
 
 /* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
 /*
  * Sets the rates that planners see: those of settings->costs, else rates measured with records of
- * up to `bytes`, for `seconds` or a little more.
+ * up to `bytes`, for `seconds` or a little more. A tier whose medium fails meanwhile is measured
+ * once more, and then closed and left out: `lost` says so, to be passed on. With a journal, whose
+ * records lie there, that fails instead.
  */
 int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
 	uint64_t bytes, double seconds);

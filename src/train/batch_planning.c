@@ -171,6 +171,8 @@ static int first_plan(
 	uint64_t record = neap__sat_mul(p->ops.tape_bytes, 64);
 	NEAP_TRY(neap__tiers_measure(&trainer->tiers, &trainer->options.sweep,
 		record > sizes.state ? record : sizes.state, 0.1));
+	for (int i = 0; i < trainer->tiers.lost_count; i++)
+		neap__trainer_say(trainer, "%s", trainer->tiers.lost[i]);
 	NEAP_TRY(neap__tiers_beside(&trainer->tiers, &trainer->options.sweep, trainer->net, batch,
 		&trainer->objective));
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));

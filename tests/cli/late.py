@@ -55,6 +55,28 @@ def train(slow, chain, folder):
     return None if clean[0] == hung[0] else "other weights"
 
 
+def measured(slow, trouble, rows, lost):
+    """Slow memory fails while it is measured: measured again, or done without."""
+    plain = ["--strategy", "standard", "--no-reference", "--slow", slow]
+    done = neap_json("compare", DATA, *NET, *plain,
+                     env={"NEAP_IO": "threads", "LD_PRELOAD": HANGIO, trouble: rows})
+    clean = neap_json("compare", DATA, *NET, "--strategy", "standard", "--no-reference")
+    if done["runs"][0]["grad_hash"] != clean["runs"][0]["grad_hash"]:
+        return "other gradients"
+    said = done["tiers_lost"]
+    return None if len(said) == lost and len(done["tiers"]) == 1 - lost else str(said)
+
+
+def trained(slow, folder):
+    """The same for training, which says so on the console."""
+    done = neap("train", DATA, *NET, "--epochs", "1", "--slow", slow, "--out",
+                os.path.join(folder, "lost"),
+                env={"NEAP_IO": "threads", "LD_PRELOAD": HANGIO, "NEAP_EIO": "write:1:1000000"})
+    if done.returncode != 0 or "going on without it" not in done.stderr:
+        return f"{done.returncode} {done.stderr}"
+    return None
+
+
 def values(slow, chain):
     for good in ("0", "inf", "2min", "0.5"):
         compare(slow, chain, "--patience", good)
@@ -79,6 +101,12 @@ with Tap() as tap, Folder() as folder:
             tap.run(f"{what}: the tier is gone", a_disk_hangs, slow, chain, what, True)
         tap.run("compare --verbose tells", verbose_says_it, slow, chain)
         tap.run("training goes on", train, slow, chain, folder)
+        for trouble in ("NEAP_EIO", "NEAP_SHORT"):
+            for what in ("read:2:1", "write:3:1"):
+                tap.run(f"{trouble} {what} while it is measured", measured, slow, trouble, what, 0)
+            for what in ("read:1:1000000", "write:1:1000000"):
+                tap.run(f"{trouble} {what} all the while", measured, slow, trouble, what, 1)
+        tap.run("training without the tier", trained, slow, folder)
         tap.run("values of --patience", values, slow, chain)
     finally:
         os.rmdir(slow)
