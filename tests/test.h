@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 /*
- * Folder with recordings and oracle tables: NEAP_DATA, or ../shared beside the
+ * Folder with recordings and trained nets: NEAP_DATA, or ../shared beside the
  * source tree. NULL where it is absent; the test then says so and skips.
  */
 static inline const char *test_data(void)
@@ -27,6 +27,15 @@ static inline const char *test_data(void)
 	else
 		snprintf(path, sizeof path, "%s/../shared", source ? source : ".");
 	return access(path, R_OK) == 0 ? path : NULL;
+}
+
+/* Folder with tables of exact costs, a part of the source tree. */
+static inline const char *test_oracles(void)
+{
+	static char path[4096];
+	const char *source = getenv("NEAP_SOURCE");
+	snprintf(path, sizeof path, "%s/tests/oracles", source ? source : ".");
+	return path;
 }
 
 /* Seed of a property test: NEAP_SEED, or `fallback`; printed. */

@@ -21,8 +21,11 @@ def over_limit(what, seconds, most):
     return f"{what} took {seconds} s, at most {most} s"
 
 
+ORACLES = os.path.join(SOURCE, "tests", "oracles")  # tables of exact costs
+
+
 def data_dir():
-    """Folder with recordings and tables, or None: NEAP_DATA, else ../shared."""
+    """Folder with recordings and trained nets, or None: NEAP_DATA, else ../shared."""
     path = os.environ.get("NEAP_DATA", os.path.join(SOURCE, "..", "shared"))
     return path if os.path.isdir(path) else None
 

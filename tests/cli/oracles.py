@@ -6,8 +6,7 @@ Costs must be the table's to twelve digits, `chain` no dearer than its table's d
 program and never below the exhaustive optimum, `auto` within 1% of the table's search,
 the bound at least 0.999 of the table's and below every makespan. Without an argument
 a fixed sample of each table is asked (evenly spaced rows, the longest one among them),
-with `all` every row. Tables: NEAP_DATA/oracles; without them the golden tests of
-tests/plan hold rows of every kind.
+with `all` every row. Tables: tests/oracles.
 """
 import ast
 import csv
@@ -15,7 +14,7 @@ import json
 import os
 import sys
 
-from harness import Folder, Tap, data_dir, neap_json
+from harness import ORACLES, Folder, Tap, neap_json
 
 ABOUT = 1e-12  # sums of a few thousand decimal costs, in another order
 
@@ -221,10 +220,8 @@ def steps(row):
 
 with Tap() as tap, Folder() as folder:
     every = sys.argv[1:] == ["all"]
-    shared = data_dir()
-    oracles = os.path.join(shared, "oracles") if shared else None
-    chain = shared and Chains(folder, os.path.join(oracles, "chains.json")).chain
-    sent = shared and Chains(folder, os.path.join(oracles, "chains_async.json")).chain_async
+    chain = Chains(folder, os.path.join(ORACLES, "chains.json")).chain
+    sent = Chains(folder, os.path.join(ORACLES, "chains_async.json")).chain_async
     for name, check, count in (
             ("revolve.csv", revolve, 40), ("revolve_large.csv", revolve, 20),
             ("disk_revolve.csv", disk_revolve, 50), ("hrevolve.csv", hrevolve, 80),
@@ -232,9 +229,6 @@ with Tap() as tap, Folder() as folder:
             ("mixed.csv", mixed, 20), ("mixed.csv", mixed_binomial, 10), ("join.csv", join, 40),
             ("chain_exact.csv", chain, 120), ("chain_medium.csv", chain, 40),
             ("chain_async_exact.csv", sent, 30), ("auto_grid.csv", auto_grid, 5)):
-        if not oracles:
-            tap.skip(name, "no oracle tables here (NEAP_DATA)")
-            continue
-        rows = list(csv.DictReader(open(os.path.join(oracles, name))))
+        rows = list(csv.DictReader(open(os.path.join(ORACLES, name))))
         rows = sample(rows, None if every else count, steps)
         tap.run(f"{name}: {check.__name__}, {len(rows)} rows", table, rows, check)

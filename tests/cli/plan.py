@@ -6,7 +6,7 @@ import json
 import os
 import xml.etree.ElementTree as tree
 
-from harness import Folder, Tap, data_dir, neap, neap_json, over_limit
+from harness import ORACLES, Folder, Tap, neap, neap_json, over_limit
 
 GOLDEN = [  # steps, slots, advance steps: Griewank and Walther 2000
     (1, 1, 0), (2, 1, 1), (3, 2, 2), (100, 5, 316), (100, 10, 222), (100, 20, 178),
@@ -405,19 +405,13 @@ with Tap() as tap, Folder() as folder:
     tap.run("waiting, and slots", waits_and_slots)
     tap.run("one plan at length", details)
     tap.run("logs", logs, folder)
-    shared = data_dir()
-    if shared:
-        oracles = os.path.join(shared, "oracles")
-        tap.run("join.csv", join, [row[:4] for row in list(csv.reader(
-            open(os.path.join(oracles, "join.csv"))))[1:]])
-        chains = json.load(open(os.path.join(oracles, "chains.json")))
-        for name in ("chain_exact.csv", "chain_medium.csv"):
-            tap.run(name, stages, folder, chains,
-                    list(csv.DictReader(open(os.path.join(oracles, name))))[::4])
-        tap.run("mixed.csv", mixed, [tuple(map(int, row))[:3] for row in list(csv.reader(
-            open(os.path.join(shared, "oracles", "mixed.csv"))))[1:]])
+    tap.run("join.csv", join, [row[:4] for row in list(csv.reader(
+        open(os.path.join(ORACLES, "join.csv"))))[1:]])
+    chains = json.load(open(os.path.join(ORACLES, "chains.json")))
+    for name in ("chain_exact.csv", "chain_medium.csv"):
+        tap.run(name, stages, folder, chains,
+                list(csv.DictReader(open(os.path.join(ORACLES, name))))[::4])
+    tap.run("mixed.csv", mixed, [tuple(map(int, row))[:3] for row in list(csv.reader(
+        open(os.path.join(ORACLES, "mixed.csv"))))[1:]])
     for name in ("revolve.csv", "revolve_large.csv"):
-        if shared:
-            tap.run(name, table, os.path.join(shared, "oracles", name))
-        else:
-            tap.skip(name, "no oracle tables here (NEAP_DATA)")
+        tap.run(name, table, os.path.join(ORACLES, name))

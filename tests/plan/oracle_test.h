@@ -20,7 +20,7 @@ static inline void fill(double *times, uint64_t *bytes, const json_t *list, int 
 static inline json_t *load(const char *name)
 {
 	char path[4200];
-	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	snprintf(path, sizeof path, "%s/%s", test_oracles(), name);
 	json_error_t error;
 	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (!root)

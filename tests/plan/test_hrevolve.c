@@ -5,11 +5,7 @@
 static FILE *oracle(const char *name)
 {
 	char path[4200];
-	if (!test_data()) {
-		print_message("# SKIP no oracle tables\n");
-		skip();
-	}
-	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	snprintf(path, sizeof path, "%s/%s", test_oracles(), name);
 	FILE *f = fopen(path, "r");
 	if (!f)
 		fail_msg("%s: cannot be read", path);

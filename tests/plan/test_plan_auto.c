@@ -72,11 +72,7 @@ static void grid(void **state)
 	int rows = 0;
 	double worst = 0;
 	(void)state;
-	if (!test_data()) {
-		print_message("# SKIP no oracle tables\n");
-		skip();
-	}
-	snprintf(path, sizeof path, "%s/oracles/auto_grid.csv", test_data());
+	snprintf(path, sizeof path, "%s/auto_grid.csv", test_oracles());
 	FILE *f = fopen(path, "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof line, f)) {

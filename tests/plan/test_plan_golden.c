@@ -44,7 +44,7 @@ static void revolve_embedded(void **state)
 static void table(const char *name, int *rows, double *slowest)
 {
 	char path[4200], line[256];
-	snprintf(path, sizeof path, "%s/oracles/%s", test_data(), name);
+	snprintf(path, sizeof path, "%s/%s", test_oracles(), name);
 	FILE *f = fopen(path, "r");
 	if (!f)
 		fail_msg("%s: cannot be read", path);
@@ -74,10 +74,6 @@ static void revolve_tables(void **state)
 	int rows = 0;
 	double slowest = 0;
 	(void)state;
-	if (!test_data()) {
-		print_message("# SKIP no oracle tables\n");
-		skip();
-	}
 	table("revolve.csv", &rows, &slowest);
 	table("revolve_large.csv", &rows, &slowest);
 	fprintf(stderr, "# %d rows, slowest plan %.3f ms\n", rows, 1e3 * slowest);
@@ -236,11 +232,7 @@ static void bound_mixed(void **state)
 	int rows = 0;
 	double sum = 0, worst = 0;
 	(void)state;
-	if (!test_data()) {
-		print_message("# SKIP no oracle tables\n");
-		skip();
-	}
-	snprintf(path, sizeof path, "%s/oracles/mixed.csv", test_data());
+	snprintf(path, sizeof path, "%s/mixed.csv", test_oracles());
 	FILE *f = fopen(path, "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof line, f)) {
