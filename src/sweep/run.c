@@ -14,6 +14,7 @@
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
+#include "sys/populate.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static uint64_t next_number(atomic_uint_least64_t *count)
 	return atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
-static int map_arena(struct neap_sweep *s)
+static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 {
 	static atomic_uint_least64_t mappings;
 	struct neap__arena *arena = &s->arena;
@@ -41,13 +42,15 @@ static int map_arena(struct neap_sweep *s)
 	arena->base = pages;
 	arena->mapped = whole;
 	arena->mapping = next_number(&mappings);
+	if (populate)
+		*populate = neap__populate_start(pages, arena->bytes);
 	return 0;
 }
 
 int neap_sweep_touch(struct neap_sweep *s)
 {
 	NEAP_NEED(s);
-	NEAP_TRY(map_arena(s));
+	NEAP_TRY(map_arena(s, NULL));
 	for (uint64_t i = 0; i < s->arena.bytes; i += 4096)
 		((volatile unsigned char *)s->arena.base)[i] = 0;
 	return 0;
@@ -241,6 +244,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 {
 	NEAP_NEED(s);
 	struct neap_schedule *schedule = NULL;
+	struct neap__populate *populate = NULL;
 	int rc;
 	if (stats)
 		NEAP_TRY(neap__struct_size(
@@ -252,7 +256,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		rc = neap__table_sizes_reserve(&s->sizes, schedule);
 	}
 	if (rc == 0)
-		rc = map_arena(s);
+		rc = map_arena(s, &populate);
 	for (int i = 0; i < s->problem.ntiers; i++)
 		neap_tier_set_patience(s->tiers[i], s->options.patience);
 	if (rc == 0)
@@ -264,6 +268,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 		if (stats)
 			neap__struct_give(stats, &s->stats, sizeof s->stats);
 	}
+	neap__populate_end(populate);
 	check_staging_held(s);
 	neap_schedule_close(schedule);
 	neap_online_free(s->online);

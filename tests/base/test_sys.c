@@ -7,11 +7,13 @@
 #include "sys/memory.h"
 #include "sys/atomic_file.h"
 #include "sys/pool.h"
+#include "sys/populate.h"
 #include "sys/child_trial.h"
 
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 static void add_item(void *arg, int item, int thread)
@@ -151,6 +153,50 @@ static void a_child_takes_the_crash(void **state)
 	assert_int_equal(told, 1);
 }
 
+static size_t resident_pages(unsigned char *pages, size_t bytes)
+{
+	static unsigned char there[16384];
+	size_t count = 0;
+	assert_true(bytes / 4096 <= sizeof there);
+	assert_int_equal(mincore(pages, bytes, there), 0);
+	for (size_t i = 0; i < bytes / 4096; i++)
+		count += there[i] & 1;
+	return count;
+}
+
+/* Pages become resident beside a writer, whose bytes stay. */
+static void pages_are_populated(void **state)
+{
+	const size_t bytes = (size_t)64 << 20;
+	void *mapped;
+	(void)state;
+	assert_int_equal(neap__map_pages(&mapped, bytes), 0);
+	unsigned char *pages = mapped;
+	assert_int_equal(resident_pages(pages, bytes), 0);
+	struct neap__populate *populate = neap__populate_start(pages, bytes);
+	for (size_t i = 0; i < bytes; i += 1 << 20)
+		pages[i] = (unsigned char)(i >> 20);
+	if (!populate) {
+		print_message("# SKIP one processor\n");
+		neap__unmap_pages(pages, bytes);
+		skip();
+	}
+	for (int i = 0; i < 1000 && resident_pages(pages, bytes) < bytes / 4096; i++)
+		usleep(10000);
+	size_t there = resident_pages(pages, bytes);
+	neap__populate_end(populate);
+	neap__populate_end(NULL);
+	for (size_t i = 0; i < bytes; i += 1 << 20)
+		assert_int_equal(pages[i], (unsigned char)(i >> 20));
+	assert_int_equal(there, bytes / 4096);
+	/* Ended at once, it leaves the rest. */
+	neap__unmap_pages(pages, bytes);
+	assert_int_equal(neap__map_pages(&mapped, bytes), 0);
+	neap__populate_end(neap__populate_start(mapped, bytes));
+	neap__unmap_pages(mapped, bytes);
+	assert_null(neap__populate_start(mapped, 4096)); /* too little */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +205,7 @@ int main(void)
 		cmocka_unit_test(file_is_whole_or_absent),
 		cmocka_unit_test(resident_peak_follows_touch),
 		cmocka_unit_test(a_child_takes_the_crash),
+		cmocka_unit_test(pages_are_populated),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
+#include "sys/populate.h"
 
 #include <string.h>
 
@@ -165,7 +166,7 @@ static int perform_all(struct stage_run *r)
 	return 0;
 }
 
-static int map_arena(struct neap_stage_sweep *s)
+static int map_arena(struct neap_stage_sweep *s, struct neap__populate **populate)
 {
 	void *pages;
 	uint64_t whole = neap__round_up(s->program.arena, 4096);
@@ -174,6 +175,7 @@ static int map_arena(struct neap_stage_sweep *s)
 	NEAP_TRY(neap__map_pages(&pages, whole ? whole : 4096));
 	s->base = pages;
 	s->mapped = whole ? whole : 4096;
+	*populate = neap__populate_start(pages, s->mapped);
 	return 0;
 }
 
@@ -182,11 +184,12 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 {
 	NEAP_NEED(s);
 	struct stage_run r = {.s = s, .loss = loss};
+	struct neap__populate *populate = NULL;
 	const struct neap__stage_program *p = &s->program;
 	if (stats)
 		NEAP_TRY(neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
-	NEAP_TRY(map_arena(s));
+	NEAP_TRY(map_arena(s, &populate));
 	s->stats = (struct neap_sweep_stats){
 		.size = sizeof(struct neap_sweep_stats),
 		.arena_bytes = p->arena,
@@ -206,6 +209,7 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 		rc = untouched(s, p->arena, s->mapped - p->arena);
 	if (rc == 0 && dx0)
 		memcpy(dx0, at(s, &p->calls[p->ncalls - 1], NEAP__DX), s->dx0_bytes);
+	neap__populate_end(populate);
 	s->stats.seconds = neap__seconds() - start;
 	s->stats.slowdown = s->stats.compute - s->plan.makespan;
 	neap__trace_end(s->options.trace, &s->stats);
