@@ -14,7 +14,6 @@
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
-#include "sys/populate.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -5,10 +5,13 @@
  */
 #include "sys/memory.h"
 #include "base/fail.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,13 @@
 
 /* Bytes of a large page: fewer address look-ups, and fewer separate pieces for a disk to read. */
 #define LARGE ((size_t)2 << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
+
+#define POPULATE_LEAST ((size_t)32 << 20)
+#define POPULATE_PIECE ((size_t)4 << 20)
 
 static void *map(size_t bytes)
 {
@@ -61,6 +71,48 @@ void neap__unmap_pages(void *pages, size_t bytes)
 {
 	if (pages)
 		munmap(pages, bytes ? bytes : 1);
+}
+
+struct neap__populate {
+	pthread_t thread;
+	unsigned char *pages;
+	size_t bytes;
+	atomic_int stop;
+};
+
+static void *populate(void *arg)
+{
+	struct neap__populate *x = arg;
+	for (size_t at = 0; at < x->bytes && !atomic_load(&x->stop); at += POPULATE_PIECE) {
+		size_t piece = x->bytes - at < POPULATE_PIECE ? x->bytes - at : POPULATE_PIECE;
+		if (madvise(x->pages + at, piece, MADV_POPULATE_WRITE) != 0)
+			break;
+	}
+	return NULL;
+}
+
+struct neap__populate *neap__populate_start(void *pages, size_t bytes)
+{
+	if (bytes < POPULATE_LEAST || neap__processors() < 2)
+		return NULL;
+	struct neap__populate *x = calloc(1, sizeof *x);
+	if (!x)
+		return NULL;
+	x->pages = pages;
+	x->bytes = bytes & ~(size_t)4095;
+	if (pthread_create(&x->thread, NULL, populate, x) == 0)
+		return x;
+	free(x);
+	return NULL;
+}
+
+void neap__populate_end(struct neap__populate *x)
+{
+	if (!x)
+		return;
+	atomic_store(&x->stop, 1);
+	pthread_join(x->thread, NULL);
+	free(x);
 }
 
 /* The value of "Key:   123 kB" in a /proc file, in bytes; 0 where absent. */

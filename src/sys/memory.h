@@ -13,6 +13,21 @@ int neap__map_pages(void **out, size_t bytes);
 int neap__map_partly(void **out, size_t bytes, size_t used);
 void neap__unmap_pages(void *pages, size_t bytes);
 
+/*
+ * Makes fresh pages resident from a thread of its own (madvise with MADV_POPULATE_WRITE), so that a
+ * computation that will write them does not wait for the kernel to clear them. Contents stay as
+ * they are, and pages may be in use meanwhile.
+ */
+struct neap__populate;
+
+/*
+ * Begins with the first page. NULL where that would not pay or cannot be done: fewer than 32 MiB,
+ * one processor, an old kernel, no thread; the computation's own accesses then make pages resident.
+ */
+struct neap__populate *neap__populate_start(void *pages, size_t bytes);
+/* Stops it where it is, and waits; before the pages are unmapped. NULL is fine. */
+void neap__populate_end(struct neap__populate *populate);
+
 /* High-water mark of resident memory (VmHWM) in bytes; 0 where unknown. */
 uint64_t neap__resident_peak(void);
 /* Lowers the mark to what is resident now. 0 or -errno. */

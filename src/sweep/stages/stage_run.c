@@ -8,7 +8,6 @@
 #include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
-#include "sys/populate.h"
 
 #include <string.h>
 
