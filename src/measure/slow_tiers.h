@@ -9,6 +9,7 @@ struct neap__tiers {
 	struct neap_tier *tier[NEAP_TIERS_MAX];
 	double cpu_most[NEAP_TIERS_MAX]; /* a bound of its cpu; 0: not measured */
 	int count;
+	uint64_t memory; /* bytes within which they are measured */
 };
 
 /* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */
