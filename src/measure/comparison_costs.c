@@ -155,7 +155,7 @@ static int warm_up(struct neap__comparison *c)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
+	struct neap_sweep *sweep = NULL;
 	double loss;
 
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
