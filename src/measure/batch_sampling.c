@@ -75,7 +75,7 @@ static int64_t place(int i, int64_t steps)
 }
 
 int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ratio,
-	struct neap_net *net, const struct neap_batch *batch, int64_t first, size_t room)
+	struct neap_net *net, const struct neap_batch *batch, int64_t first, uint64_t memory)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct sample_buffers rooms;
@@ -83,10 +83,13 @@ int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ra
 
 	NEAP_TRY(neap__tape_sizes_make(tapes, RANGES * LENGTH));
 	neap_net_get_sizes(net, &sizes);
-	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
-	if (tape > room)
-		tape = room > sizes.tape_max ? room : sizes.tape_max;
 	rooms.state_bytes = (size_t)neap__round_up(sizes.state, 64);
+	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
+	uint64_t left = memory > rooms.state_bytes ? memory - rooms.state_bytes : 0;
+	tape = tape < left ? tape : left;
+	if (tape < sizes.tape_max)
+		return neap__fail(
+			NEAP_EINFEASIBLE, "%llu bytes hold no step", (unsigned long long)memory);
 	rooms.tape_bytes = (size_t)tape;
 	size_t bytes = (size_t)neap__sat_add(rooms.state_bytes, tape);
 	NEAP_TRY(neap__map_pages(&pages, bytes));

@@ -17,8 +17,8 @@
 #include <math.h>
 
 enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
-#define ROOM ((size_t)64 << 20) /* bytes for tapes while steps are timed, at most */
-#define TIER_SECONDS 0.2	/* for each measurement of a tier's rates */
+#define ROOM ((uint64_t)64 << 20) /* bytes that steps are timed in, at most */
+#define TIER_SECONDS 0.2	  /* for each measurement of a tier's rates */
 
 struct calibration {
 	const struct neap_calibrate_options *options;
@@ -28,7 +28,7 @@ struct calibration {
 	struct neap_net_sizes sizes;
 	struct neap__costs costs; /* of the last measurement */
 	int64_t timed;
-	size_t room;
+	uint64_t room;
 	int repeats, done, total;
 };
 
@@ -123,8 +123,8 @@ static int tiers(struct calibration *r, const struct neap__work *work)
 		record = r->sizes.state;
 	for (int i = 0; i < r->tiers.count; i++) {
 		NEAP_TRY(tell(r, "slow memory"));
-		NEAP_TRY(neap__tier_cost_measure(
-			&c->tiers[i], r->tiers.tier[i], record, work, r->repeats, TIER_SECONDS));
+		NEAP_TRY(neap__tier_cost_measure(&c->tiers[i], r->tiers.tier[i], record, work,
+			c->problem.memory, r->repeats, TIER_SECONDS));
 		neap_tier_describe(r->tiers.tier[i], record, &c->problem.tiers[i]);
 	}
 	c->problem.ntiers = r->tiers.count;
@@ -162,7 +162,9 @@ static int calibrate(struct calibration *r)
 		.tape_max = neap__round_up(r->sizes.tape_max, 64)};
 	r->repeats = o->repeats ? o->repeats : REPEATS;
 	r->timed = o->timed > 0 ? o->timed : TIMED;
-	r->room = c->problem.memory < ROOM ? (size_t)c->problem.memory : ROOM;
+	r->room = c->problem.memory < ROOM ? c->problem.memory : ROOM;
+	if (r->tiers.count > 0)
+		r->room = neap__tier_cost_left(r->room);
 	r->total = 2 * r->repeats + 1 + r->tiers.count;
 	if (r->one.batch->steps == 0)
 		return neap__fail(NEAP_EUSAGE, "%s: the batch has no steps to time", o->data);

@@ -44,8 +44,7 @@ static int make(struct neap_sweep **sweep, const struct sweep_pair *pair,
 		ops.tape_bytes = ops.tape_max_bytes - 1;
 	if (strategy[0] == 's') /* `standard`: half of the steps are passed twice */
 		so.params.chunk = (so.steps + 1) / 2;
-	NEAP_TRY(neap_sweep_create(sweep, &ops, pair->net, &so));
-	return neap_sweep_touch(*sweep);
+	return neap_sweep_create(sweep, &ops, pair->net, &so);
 }
 
 /* Seconds of a sweep without its copies and stalls. */
@@ -88,7 +87,10 @@ static int run(struct sweep_pair *pair, struct neap_sweep *sweep,
 	double loss;
 
 	NEAP_TRY(neap_net_begin(pair->net, &pair->cut, objective));
-	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
+	int rc = neap_sweep_touch(sweep);
+	if (rc == 0)
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, stats);
+	neap_sweep_release(sweep); /* one arena at a time */
 	int ended = neap_net_end(pair->net);
 	return rc < 0 ? rc : ended;
 }

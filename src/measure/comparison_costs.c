@@ -20,7 +20,6 @@
 enum {
 	CALIBRATION_STEPS = 256,
 	COPY_REPEATS = 5,
-	CALIBRATION_ROOM = 1 << 20, /* bytes for tapes while the first steps are timed */
 	LONG = 32768,	  /* steps beyond which a sweep of the whole batch takes too long */
 	SWEPT = 8192,	  /* steps that are swept of a longer batch */
 	CALIBRATIONS = 3, /* at most */
@@ -136,7 +135,6 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes
 
 static int calibrate_long(struct neap__comparison *c)
 {
-	uint64_t room = c->result->memory < CALIBRATION_ROOM ? c->result->memory : CALIBRATION_ROOM;
 	struct neap__tape_sizes tapes = {0};
 
 	NEAP_TRY(neap__tape_sizes_make(&tapes, SWEPT));
@@ -144,30 +142,34 @@ static int calibrate_long(struct neap__comparison *c)
 	neap__tape_sizes_free(&tapes);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	rc = neap__batch_sampling_measure(
-		&c->tapes, &c->probe.cost_ratio, c->one.net, c->one.batch, SWEPT, (size_t)room);
+	rc = neap__batch_sampling_measure(&c->tapes, &c->probe.cost_ratio, c->one.net, c->one.batch,
+		SWEPT, c->result->memory);
 	if (rc == 0)
 		c->costs.tape_mean = neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);
 	int ended = neap_net_end(c->one.net);
 	return rc < 0 ? rc : ended;
 }
 
-/* Sweeps over the first two steps, which touches all memory of the net. */
+/* Sweeps over the first two steps within the budget, which touches all memory of the net. */
 static int warm_up(struct neap__comparison *c)
 {
 	struct neap_sweep_options so;
 	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
+	struct neap_sweep *sweep = NULL;
 	double loss;
 
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
 	neap__comparison_ops(c, &ops, 0);
-	neap__comparison_sweep(c, &so, c->one.batch->steps < 2 ? c->one.batch->steps : 2, "bptt");
-	so.memory = 0;
-	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->one.net, &so));
-	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
+	neap__comparison_sweep(c, &so, c->one.batch->steps < 2 ? c->one.batch->steps : 2, "auto");
+	so.params = (struct neap_params){0};
+	so.ntiers = 0;
+	so.trace = NULL;
+	int rc = neap_sweep_create(&sweep, &ops, c->one.net, &so);
+	if (rc == 0)
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
 	neap_sweep_free(sweep);
-	return rc < 0 ? rc : neap_net_end(c->one.net);
+	int ended = neap_net_end(c->one.net);
+	return rc < 0 && rc != NEAP_EINFEASIBLE ? rc : ended;
 }
 
 static int measure_costs(struct neap__comparison *c)
@@ -176,8 +178,10 @@ static int measure_costs(struct neap__comparison *c)
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_timing write, read;
 
-	NEAP_TRY(neap__net_steps_measure(&c->costs, c->one.net, batch, &c->one.objective,
-		CALIBRATION_STEPS, CALIBRATION_ROOM));
+	int rc = neap__net_steps_measure(&c->costs, c->one.net, batch, &c->one.objective,
+		CALIBRATION_STEPS, c->result->memory);
+	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no strategy fits, and says what would do */
+		return rc;
 	neap_net_get_sizes(c->one.net, &sizes);
 	NEAP_TRY(neap__copy_cost_measure(
 		&write, &read, neap__round_up(sizes.state, 64), c->result->memory, COPY_REPEATS));

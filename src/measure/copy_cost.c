@@ -32,17 +32,20 @@ int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
 {
 	double out[REPEATS_MOST], in[REPEATS_MOST];
 	uint64_t region = memory < MOST ? memory : MOST;
-	uint64_t count = bytes > 0 && region / bytes > 1 ? region / bytes : 1;
-	uint64_t all = neap__sat_mul(count + 1, bytes);
+	/* Of a state that two do not fit of, a part is copied, and counts in proportion. */
+	uint64_t part = bytes <= region / 2 ? bytes : region / 2;
+	uint64_t count = part > 0 ? region / part - 1 : 1;
+	uint64_t all = neap__sat_mul(count + 1, part);
+	double parts = part > 0 ? (double)bytes / (double)part : 0;
 	void *pages;
 
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	NEAP_TRY(neap__map_pages(&pages, all));
 	memset(pages, 1, all);
-	char *live = pages, *slots = live + bytes;
+	char *live = pages, *slots = live + part;
 	for (int i = 0; i < repeats; i++) {
-		out[i] = pass(live, slots, bytes, count, 1);
-		in[i] = pass(live, slots, bytes, count, 0);
+		out[i] = parts * pass(live, slots, part, count, 1);
+		in[i] = parts * pass(live, slots, part, count, 0);
 	}
 	neap__unmap_pages(pages, all);
 	*write = neap__timing_of(out, repeats);

@@ -50,21 +50,41 @@ struct step_buffers {
 	size_t bytes;
 };
 
-static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, size_t room)
+/*
+ * Maps room for states, adjoint, tapes of 64 steps and logs of as many, or of fewer, so that all of
+ * it takes at most `memory` bytes. Where a step's log has no room beside its tape there is none.
+ */
+static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, uint64_t memory)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
-	uint64_t tape;
 
 	neap_net_get_sizes(net, &sizes);
-	tape = neap__sat_mul(sizes.tape_max, 64);
-	if (tape > room)
-		tape = room > sizes.tape_max ? room : sizes.tape_max;
-	*rooms = (struct step_buffers){.state = (size_t)neap__round_up(sizes.state, 64),
-		.adjoint = (size_t)neap__round_up(sizes.adjoint, 64),
-		.tape = (size_t)neap__round_up(tape, 64),
-		.log = (size_t)neap__sat_mul(sizes.log_max, LOGGED)};
-	rooms->bytes = (size_t)neap__sat_add(neap__sat_add(2 * rooms->state, rooms->adjoint),
-		neap__sat_add(rooms->tape, rooms->log));
+	uint64_t state = neap__round_up(sizes.state, 64), one = neap__round_up(sizes.tape_max, 64);
+	uint64_t fixed = neap__sat_add(state, neap__round_up(sizes.adjoint, 64));
+	uint64_t all = memory - memory % 4096, left = all > fixed ? all - fixed : 0;
+	uint64_t tape = neap__sat_mul(one, 64), log = neap__sat_mul(sizes.log_max, LOGGED);
+
+	if (one > left)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"one step takes %llu bytes, more than the %llu there are",
+			(unsigned long long)neap__sat_add(fixed, one), (unsigned long long)memory);
+	if (log > 0 && neap__sat_add(state + log, tape) > left) {
+		uint64_t half = left / 2 & ~UINT64_C(63), spare = half > state ? half - state : 0;
+		log = log < spare ? log : spare;
+	}
+	if (log < sizes.log_max)
+		log = 0;
+	left -= log ? state + log : 0;
+	if (one > left) { /* no log beside the tape */
+		left += state + log;
+		log = 0;
+	}
+	tape = tape < left ? tape : left & ~UINT64_C(63);
+	*rooms = (struct step_buffers){.state = (size_t)state,
+		.adjoint = (size_t)(fixed - state),
+		.tape = (size_t)tape,
+		.log = (size_t)log,
+		.bytes = (size_t)(fixed + tape + (log ? state + log : 0))};
 	return neap__map_pages((void **)&rooms->pages, rooms->bytes);
 }
 
@@ -140,12 +160,13 @@ static int measure(struct neap__costs *costs, struct neap_net *net, int64_t step
 	start = neap__seconds();
 	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
 	costs->backward = (neap__seconds() - start) / (double)(steps - last);
+	costs->replay = costs->record;
 	return rooms->log ? measure_log(costs, net, steps, rooms) : 0;
 }
 
 int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
-	size_t room)
+	uint64_t memory)
 {
 	struct neap_batch cut;
 	struct step_buffers rooms = {0};
@@ -160,7 +181,7 @@ int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	if (rc < 0 || cut.steps == 0)
 		goto out;
 	begun = 1;
-	rc = make_rooms(&rooms, net, room);
+	rc = make_rooms(&rooms, net, memory);
 	if (rc == 0)
 		rc = measure(costs, net, cut.steps, &rooms);
 out:

@@ -12,7 +12,7 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 /* Costs of a step: seconds; bytes of tape, in the fullest range seen and on average. */
 struct neap__costs {
 	double advance, record, backward;
-	double replay; /* with what logging takes beyond an advance; 0: no log */
+	double replay; /* with what logging takes beyond an advance; not measured: `record` */
 	double tape, tape_mean;
 	double log_mean; /* bytes a step */
 	/* Not of neap__net_steps_measure: a copy of the state; a call besides its steps. */
@@ -23,10 +23,11 @@ struct neap__costs {
 /*
  * Times the first steps (at most `steps`) of a batch: forward without tape, with
  * tape, backward, and logged and replayed. Begins and ends the batch; leaves weights alone and
- * gradients undefined. Takes at most `room` bytes for tapes, or one worst case.
+ * gradients undefined. Maps at most `memory` bytes; 0, or NEAP_EINFEASIBLE where these do not hold
+ * a step, with costs of 1, 1 and 2 seconds, or another negative code.
  */
 int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,
-	size_t room);
+	uint64_t memory);
 
 #endif

@@ -16,7 +16,6 @@ enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
 #define PATIENCE 30.0	     /* seconds without progress: systems give a disk 30 s for a command */
 #define PASSES 4	     /* forward passes; recomputing a lost record costs one at most */
 #define BESIDE_SECONDS 0.025 /* of steps beside which transfers run, at most */
-#define BESIDE_ROOM ((size_t)4 << 20) /* bytes for their tapes, at most */
 
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
 {
@@ -29,9 +28,10 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	if (!settings->slow)
 		return 0;
 	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
+	tiers->memory = neap__memory_budget(settings);
 	/* Tiers are measured with the staging that sweeps will have. */
 	for (int i = 0; i < tiers->count; i++) {
-		neap_tier_lend(tiers->tier[i], neap__memory_budget(settings) / NEAP__STAGING_SHARE);
+		neap_tier_lend(tiers->tier[i], tiers->memory / NEAP__STAGING_SHARE);
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
 	}
 	return 0;
@@ -70,8 +70,8 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 	if (known && known->ntiers > 0)
 		return 0;
 	for (int i = 0, again = 0; i < tiers->count;) {
-		int rc = neap__tier_cost_rates(
-			NULL, tiers->tier[i], bytes, RATE_REPEATS, seconds / (2 * RATE_REPEATS));
+		int rc = neap__tier_cost_rates(NULL, tiers->tier[i], bytes, tiers->memory,
+			RATE_REPEATS, seconds / (2 * RATE_REPEATS));
 		if (rc < 0 && (!medium_failed(rc) || (again && settings->journal)))
 			return rc;
 		if (rc < 0 && !again) {
@@ -92,14 +92,14 @@ struct steps {
 	const struct neap_batch *batch;
 	const struct neap_objective *objective;
 	int64_t count;
+	uint64_t memory;
 };
 
 static int run_steps(void *user)
 {
 	const struct steps *s = user;
 	struct neap__costs costs;
-	return neap__net_steps_measure(
-		&costs, s->net, s->batch, s->objective, s->count, BESIDE_ROOM);
+	return neap__net_steps_measure(&costs, s->net, s->batch, s->objective, s->count, s->memory);
 }
 
 int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
@@ -107,7 +107,8 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 	const struct neap_objective *objective)
 {
 	const struct neap_problem *known = settings->costs;
-	struct steps steps = {net, batch, objective, BESIDE_STEPS};
+	struct steps steps = {
+		net, batch, objective, BESIDE_STEPS, neap__tier_cost_left(tiers->memory)};
 	struct neap__work work = {run_steps, &steps, 0};
 	struct neap__beside beside;
 
@@ -117,7 +118,9 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 		return 0;
 	for (int i = 0; i < 2; i++) { /* the first run warms up, the second is timed */
 		double start = neap__seconds();
-		NEAP_TRY(run_steps(&steps));
+		int rc = run_steps(&steps);
+		if (rc < 0) /* where a step does not fit, no overhead is known */
+			return rc == NEAP_EINFEASIBLE ? 0 : rc;
 		work.seconds = neap__seconds() - start;
 		if (work.seconds > BESIDE_SECONDS) {
 			steps.count =
@@ -126,7 +129,8 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 		}
 	}
 	for (int i = 0; i < tiers->count; i++) {
-		int rc = neap__tier_cost_beside(&beside, tiers->tier[i], &work, BESIDE_REPEATS);
+		int rc = neap__tier_cost_beside(
+			&beside, tiers->tier[i], &work, tiers->memory, BESIDE_REPEATS);
 		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
 		/* A sweep finds out by itself that a tier is full or broken. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))

@@ -13,6 +13,7 @@ struct neap__tiers {
 	int count;
 	char lost[NEAP_TIERS_MAX][NEAP__TIER_LOST]; /* a line for each tier that was given up */
 	int lost_count;
+	uint64_t memory; /* bytes within which they are measured */
 };
 
 /* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */

@@ -21,6 +21,8 @@ enum {
 	BESIDE = 8,	   /* their buffers and places */
 	BESIDE_MOST = 240, /* and how many are issued at once */
 	REPEATS_MOST = 99,
+	RATE_SHARE = 16, /* of the memory: a record whose rate is measured, and its staging */
+	SHARE = 8,	 /* of the memory: all records beside a computation, and their staging */
 };
 #define NEVER 1e15  /* bytes a second that no medium reaches */
 #define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
@@ -60,8 +62,14 @@ static struct cost_line line_of(double small_rate, double large_rate, uint64_t l
 	return (struct cost_line){rate, fmax(small_time - SMALL / rate, 0)};
 }
 
+/* An equal part of the memory that is there, in whole pages. */
+static uint64_t part_of(uint64_t memory, int parts)
+{
+	return memory / (uint64_t)parts & ~UINT64_C(4095);
+}
+
 int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
-	int repeats, double seconds)
+	uint64_t memory, int repeats, double seconds)
 {
 	double write[REPEATS_MOST], read[REPEATS_MOST];
 	double write_fixed[REPEATS_MOST], read_fixed[REPEATS_MOST];
@@ -70,8 +78,8 @@ int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *t
 
 	cost = cost ? cost : &own;
 	neap_tier_describe(tier, SMALL, &small);
-	uint64_t most =
-		small.capacity / 4 & ~UINT64_C(4095); /* two in flight, and what they take */
+	uint64_t most = part_of(small.capacity, 4); /* two in flight, and what they take */
+	most = most < part_of(memory, RATE_SHARE) ? most : part_of(memory, RATE_SHARE);
 	bytes = bytes < LARGE ? LARGE : bytes;
 	bytes = bytes < most ? bytes : most;
 	bytes = bytes > SMALL ? bytes : 2 * SMALL;
@@ -217,14 +225,20 @@ static int measure_overhead(struct neap_tier *tier, uint64_t bytes, const struct
 	return rc;
 }
 
+uint64_t neap__tier_cost_left(uint64_t memory)
+{
+	return memory - 2 * (memory / SHARE);
+}
+
 int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
-	const struct neap__work *work, int repeats)
+	const struct neap__work *work, uint64_t memory, int repeats)
 {
 	struct neap_tier_spec spec;
 	struct record_overhead small, large;
 
 	neap_tier_describe(tier, SMALL, &spec);
-	uint64_t most = spec.capacity / (2 * BESIDE) & ~UINT64_C(4095);
+	uint64_t most = part_of(spec.capacity, 2 * BESIDE);
+	most = most < part_of(memory, SHARE * BESIDE) ? most : part_of(memory, SHARE * BESIDE);
 	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
 	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
 	*beside = (struct neap__beside){.slowed = 1, .most = INFINITY};
@@ -249,7 +263,7 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 }
 
 int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
-	uint64_t bytes, const struct neap__work *work, int repeats, double seconds)
+	uint64_t bytes, const struct neap__work *work, uint64_t memory, int repeats, double seconds)
 {
 	const char *about = neap_tier_about(tier);
 	size_t n = 0;
@@ -258,9 +272,9 @@ int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier 
 	*cost = (struct neap_calibrated_tier){.record_bytes = bytes, .slowed = 1};
 	for (; about[n] && n < sizeof cost->about - 1; n++)
 		cost->about[n] = about[n];
-	NEAP_TRY(neap__tier_cost_rates(cost, tier, bytes, repeats, seconds));
+	NEAP_TRY(neap__tier_cost_rates(cost, tier, bytes, memory, repeats, seconds));
 	struct neap__beside beside;
-	NEAP_TRY(neap__tier_cost_beside(&beside, tier, work, repeats));
+	NEAP_TRY(neap__tier_cost_beside(&beside, tier, work, memory, repeats));
 	cost->cpu = beside.cpu;
 	cost->cpu_fixed = beside.fixed;
 	cost->slowed = beside.slowed;

@@ -28,22 +28,27 @@ struct neap__beside {
 
 /*
  * Measures how fast a tier is by itself, with records of 4 KiB and of `bytes` (at least
- * 256 KiB), `repeats` times for `seconds`, and sets its rates. `cost` (may be NULL) gets
- * all of it. Drops what the tier held.
+ * 256 KiB, and no more than a 16th of `memory`), `repeats` times for `seconds`, and sets its
+ * rates. `cost` (may be NULL) gets all of it. Drops what the tier held.
  */
 int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
-	int repeats, double seconds);
+	uint64_t memory, int repeats, double seconds);
+
+/* Bytes of `memory` that are left to a computation beside records of neap__tier_cost_beside. */
+uint64_t neap__tier_cost_left(uint64_t memory);
 
 /*
  * Measures that with `repeats` runs of `work` beside small and beside large records,
  * each after one without transfers, on a tier whose rates are known. Sets the tier's cpu, and its
- * rates to those beside the computation. Drops what the tier held.
+ * rates to those beside the computation. Drops what the tier held. The records take an eighth of
+ * `memory` at most; where that is too little nothing is measured.
  */
 int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
-	const struct neap__work *work, int repeats);
+	const struct neap__work *work, uint64_t memory, int repeats);
 
 /* Measures both, one after the other. */
 int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
-	uint64_t bytes, const struct neap__work *work, int repeats, double seconds);
+	uint64_t bytes, const struct neap__work *work, uint64_t memory, int repeats,
+	double seconds);
 
 #endif

@@ -89,6 +89,16 @@ static int use_own(struct file *file, uint64_t bytes)
 	return 0;
 }
 
+/* Gives the tier's own staging back, once no transfer that was given up may touch it. */
+static void drop_own(struct file *file)
+{
+	if (neap__mover_holds_staging(file->background.mover))
+		return;
+	neap__unmap_pages(file->own, file->own_bytes);
+	file->own = NULL;
+	file->own_bytes = 0;
+}
+
 static int use_staging(struct file *file, uint64_t bytes, void *staging)
 {
 	uint64_t least = staging_bytes(file, bytes), most = staging_most(file, bytes);
@@ -102,6 +112,8 @@ static int use_staging(struct file *file, uint64_t bytes, void *staging)
 	if ((uintptr_t)file->staging % NEAP__PAGE != 0)
 		return neap__fail(NEAP_EUSAGE, "staging must be aligned to %d bytes", NEAP__PAGE);
 	stage(file, given, footprint(file, bytes));
+	if (staging)
+		drop_own(file);
 	return 0;
 }
 

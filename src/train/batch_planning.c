@@ -199,8 +199,10 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
 	wide = *batch;
 	wide.inputs = trainer->options.net.inputs;
-	NEAP_TRY(neap__net_steps_measure(&p->costs, trainer->net, &wide, &trainer->objective, TIMED,
-		p->memory < SIZE_MAX ? (size_t)p->memory : SIZE_MAX));
+	int rc = neap__net_steps_measure(
+		&p->costs, trainer->net, &wide, &trainer->objective, TIMED, p->memory);
+	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no plan fits, and says what would do */
+		return rc;
 	NEAP_TRY(neap__call_cost_measure(
 		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
 	struct load load = load_of(&wide, TIMED);
@@ -225,7 +227,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 	load.steps = trainer->data.longest;
 	if (load.steps > 0)
 		load.active = fmin(1 + all / (double)load.steps, load.size);
-	int rc = first_plan(trainer, &wide, &load);
+	rc = first_plan(trainer, &wide, &load);
 	int ended = neap_net_end(trainer->net);
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);
