@@ -113,7 +113,7 @@ static int run(const char *name, const struct neap_bench_options *options, int j
 	neap__json_int(to, "missed", b.missed);
 	neap__json_end(to, '}');
 	if (rc == 0 && json)
-		return cli_json_print(to);
+		return cli_json_print(to, "bench");
 	neap__json_free(to);
 	if (rc < 0)
 		return cli_fail("bench", rc);

@@ -127,7 +127,7 @@ static int print_json(const char *data, const struct neap_calibration *c)
 	}
 	neap__json_end(to, ']');
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "calibrate");
 }
 
 static void print_time(const char *what, const struct neap_timing *t)

@@ -179,7 +179,7 @@ static int print_json(
 		json_run(to, result, &result->runs[i]);
 	neap__json_end(to, ']');
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "compare");
 }
 
 /* The parts of the seconds of a run, planned and measured. */

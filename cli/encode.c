@@ -51,7 +51,7 @@ static int report_json(const struct neap_encode_report *r, const char *out, doub
 	neap__json_number(to, "seconds_left", r->seconds_left);
 	neap__json_number(to, "seconds", seconds);
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "encode");
 }
 
 static int report_text(const struct neap_encode_report *r, const char *out, double seconds)

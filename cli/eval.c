@@ -44,7 +44,7 @@ static int print_json(const struct neap_eval_result *r)
 		neap__json_number(to, NULL, r->rates[i]);
 	neap__json_end(to, ']');
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "eval");
 }
 
 static int print_text(const struct neap_eval_result *r)

@@ -104,11 +104,14 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 		write_infeasible(to, problem, plan);
 }
 
-int cli_json_print(struct neap__json *report)
+int cli_json_print(struct neap__json *report, const char *command)
 {
 	int failed = report->text.error;
 	if (!failed)
 		puts(report->text.data);
 	neap__json_free(report);
-	return failed ? CLI_FAILED : cli_finish("--json");
+	if (!failed)
+		return cli_finish(command);
+	cli_usage(command, "no memory for the report");
+	return CLI_FAILED;
 }

@@ -14,6 +14,6 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 	const struct neap_plan *plan, int with_overhead);
 
 /* Prints and frees a report: CLI_DONE, or CLI_FAILED where it cannot be made or written. */
-int cli_json_print(struct neap__json *report);
+int cli_json_print(struct neap__json *report, const char *command);
 
 #endif

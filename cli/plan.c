@@ -63,7 +63,7 @@ static int print_json(const struct cli_plans *plans)
 	}
 	neap__json_end(to, ']');
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "plan");
 }
 
 static int make_plans(const struct cli_question *q, struct cli_plans *plans)

@@ -121,7 +121,7 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
 	neap__json_text(to, "weights_hash", hash);
 	neap__json_end(to, '}');
-	return cli_json_print(to);
+	return cli_json_print(to, "train");
 }
 
 static void print_evaluation(const char *name, const struct neap_eval_result *e)

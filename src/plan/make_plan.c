@@ -5,10 +5,12 @@
  */
 #include <neap/plan.h>
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
 #include "base/struct_size.h"
+#include "plan/bound/stage_bound.h"
 #include "plan/core/strategy.h"
 #include "plan/core/plan_row.h"
 #include "plan/strategy_table.h"
@@ -48,12 +50,13 @@ static int make_whole(struct neap_plan *plan, const struct neap_problem *problem
 		plan->feasible = 1;
 		return 0;
 	}
+	(void)neap__bound_memory_short();
 	int rc = neap__plan_row(plan, row, problem, params ? params : &none);
 	plan->strategy = row->name;
 	if (rc < 0)
 		return rc;
 	neap__plan_bound(plan, bound < 0 ? neap_bound(problem) : bound);
-	return 0;
+	return neap__bound_memory_short() ? neap__fail(-ENOMEM, "plan: out of memory") : 0;
 }
 
 static int make(struct neap_plan *plan, const struct neap_problem *problem, const char *strategy,

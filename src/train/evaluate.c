@@ -153,7 +153,8 @@ int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
 			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted after %lld samples",
 				(long long)result->samples);
 	}
-	finish(result, &sums);
+	if (rc >= 0)
+		finish(result, &sums);
 	free(sums.rate);
 	if (rc < 0)
 		neap_eval_result_free(result);

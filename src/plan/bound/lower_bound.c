@@ -79,6 +79,20 @@ static void next_level(struct levels *x)
 	}
 }
 
+static _Thread_local int memory_short;
+
+void neap__bound_note_memory(void)
+{
+	memory_short = 1;
+}
+
+int neap__bound_memory_short(void)
+{
+	int was = memory_short;
+	memory_short = 0;
+	return was;
+}
+
 /* Level 0; the caller frees x->value. 0, or -1: too large, or out of memory. */
 static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *c)
 {
@@ -96,6 +110,8 @@ static int levels_init(struct levels *x, int64_t pool, const struct neap_chain *
 	if (x->slots > CELLS_MOST)
 		return -1;
 	x->value = calloc((size_t)x->slots + 1, sizeof *x->value);
+	if (!x->value)
+		neap__bound_note_memory();
 	return x->value ? 0 : -1;
 }
 
@@ -419,6 +435,8 @@ static double program_bound(const struct neap_problem *p, int64_t pool)
 		add_levels(x, &levels);
 		bound = neap__linear_program_bound(&x->lp) * unit * x->steps;
 	}
+	if (!x)
+		neap__bound_note_memory();
 	free(x);
 	free(levels.value);
 	return bound;

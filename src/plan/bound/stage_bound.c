@@ -150,8 +150,10 @@ double neap__stage_bound(const struct neap_problem *p)
 	if (m.room < 0 || bytes <= m.room || last < 1)
 		return least;
 	m.item = malloc((size_t)last * sizeof *m.item);
-	if (!m.item)
+	if (!m.item) {
+		neap__bound_note_memory();
 		return least;
+	}
 	found = best_bound(&m, 0);
 	/* Where the tiers do not hold all tapes: prices around what recomputing a byte costs. */
 	for (int k = -PRICES_EACH_WAY; k <= PRICES_EACH_WAY && m.link.any && m.link.bytes < bytes;
