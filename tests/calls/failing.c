@@ -132,7 +132,7 @@ static mode_t mode_of(int flags, va_list args)
 		va_start(args, flags);                                                             \
 		mode_t mode = mode_of(flags, args);                                                \
 		va_end(args);                                                                      \
-		return FAILS(flags &O_CREAT ? ENOSPC : EMFILE)                                     \
+		return FAILS(flags & O_CREAT ? ENOSPC : EMFILE)                                    \
 			       ? -1                                                                \
 			       : open_next(#name, path, flags, mode);                              \
 	}
@@ -166,6 +166,8 @@ CALL(int, -1, ENOSPC, fallocate64, (int fd, int mode, off64_t at, off64_t n), (f
 CALL(void *, MAP_FAILED, ENOMEM, mmap64,
 	(void *at, size_t n, int prot, int flags, int fd, off64_t offset),
 	(at, n, prot, flags, fd, offset))
+int io_uring_submit(void *ring);
+int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
 CALL(int, -EIO, EIO, io_uring_submit, (void *ring), (ring))
-CALL(int, -ENOSYS, ENOSYS, io_uring_queue_init,
-	(unsigned entries, void *ring, unsigned flags), (entries, ring, flags))
+CALL(int, -ENOSYS, ENOSYS, io_uring_queue_init, (unsigned entries, void *ring, unsigned flags),
+	(entries, ring, flags))
