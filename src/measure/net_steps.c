@@ -54,7 +54,8 @@ struct step_buffers {
  * Maps room for states, adjoint, tapes of 64 steps and logs of as many, or of fewer, so that all of
  * it takes at most `memory` bytes. Where a step's log has no room beside its tape there is none.
  */
-static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, uint64_t memory)
+static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
+	const struct neap_net *net, uint64_t memory)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
@@ -64,6 +65,7 @@ static int make_rooms(struct step_buffers *rooms, const struct neap_net *net, ui
 	uint64_t all = memory - memory % 4096, left = all > fixed ? all - fixed : 0;
 	uint64_t tape = neap__sat_mul(one, 64), log = neap__sat_mul(sizes.log_max, LOGGED);
 
+	costs->tape = costs->tape_mean = (double)sizes.tape_max;
 	if (one > left)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"one step takes %llu bytes, more than the %llu there are",
@@ -181,7 +183,7 @@ int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	if (rc < 0 || cut.steps == 0)
 		goto out;
 	begun = 1;
-	rc = make_rooms(&rooms, net, memory);
+	rc = make_rooms(&rooms, costs, net, memory);
 	if (rc == 0)
 		rc = measure(costs, net, cut.steps, &rooms);
 out:

@@ -209,9 +209,7 @@ static int assign_samples(struct neap_net *net, const struct sample_split *split
 		int left = net->batch->size - g * split->per_sum;
 		grads->first = g * split->per_sum;
 		grads->size = left < split->per_sum ? left : split->per_sum;
-		memset(grads->part, 0, net->elements * net->ops->real);
-		memset(grads->total, 0, net->elements * sizeof *grads->total);
-		memset(grads->dirty, 0, net->rows);
+		NEAP_TRY(neap__grads_begin(net, grads));
 		for (int s = 0; s < grads->size; s += split->per_group, group++) {
 			left = grads->size - s;
 			group->grads = grads;
@@ -401,8 +399,10 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 		sizes->log_mean = net->log_max;
 	for (int i = 0; i < net->ntensors; i++)
 		sizes->weights += (size_t)net->tensors[i].count * net->ops->real;
-	size_t sums = net->elements * (net->ops->real + sizeof(double));
-	sizes->grads = net->elements * sizeof(double) + (size_t)net->grads_room * sums;
+	sizes->grads =
+		net->elements * sizeof(double) + (size_t)net->grads_room * neap__grads_bytes(net);
+	for (int g = 0; g < net->grads_room; g++)
+		sizes->grads += (size_t)net->grads[g].input_room * neap__grads_row_bytes(net);
 	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes;
 	sizes->workspace += (size_t)net->ndeferred * neap__deferred_bytes(net, net->grads_size);
 	if (net->team)
@@ -414,19 +414,57 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 
 enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */
 
+/* Adds numbers [from, to) of the sums of a tensor. */
+static void add_sums(struct neap_net *net, int tensor, size_t from, size_t to)
+{
+	double *grad = net->tensors[tensor].grad;
+
+	for (int g = 0; g < net->ngrads; g++) {
+		const double *total = net->grads[g].total[tensor];
+		for (size_t i = from; i < to; i++)
+			grad[i] += total[i];
+	}
+}
+
+/* The same of input weights, of which a group has some rows: a sum that is 0 changes no bit. */
+static void add_rows(struct neap_net *net, int tensor, size_t from, size_t to)
+{
+	const struct neap__param *t = &net->tensors[tensor];
+	size_t columns = (size_t)t->columns;
+
+	for (size_t row = from / columns, at = from; at < to; row++) {
+		size_t end = (row + 1) * columns < to ? (row + 1) * columns : to;
+		for (int g = 0; g < net->ngrads; g++) {
+			const struct neap__grads *grads = &net->grads[g];
+			int slot = grads->slot[row];
+			if (slot >= grads->input_rows || grads->input[slot] != row)
+				continue;
+			const double *total = grads->total[tensor] + (size_t)slot * columns;
+			for (size_t i = at; i < end; i++)
+				t->grad[i] += total[i - row * columns];
+		}
+		at = end;
+	}
+}
+
 /* Adds the sums of a chunk of gradients, samples upwards. */
 static void add_chunk(void *arg, int item, int thread)
 {
 	struct neap_net *net = arg;
 	size_t from = (size_t)item * CHUNK, to = from + CHUNK;
-	double *grad = net->tensors[0].grad;
 
 	(void)thread;
-	to = to < net->elements ? to : net->elements;
-	for (int g = 0; g < net->ngrads; g++) {
-		const double *total = net->grads[g].total;
-		for (size_t i = from; i < to; i++)
-			grad[i] += total[i];
+	for (int i = 0; i < net->ntensors; i++) {
+		const struct neap__param *t = &net->tensors[i];
+		size_t begin = t->offset, end = begin + (size_t)t->count;
+		begin = begin > from ? begin : from;
+		end = end < to ? end : to;
+		if (begin >= end)
+			continue;
+		if (net->grads->slot && i == net->layers[0].weight)
+			add_rows(net, i, begin - t->offset, end - t->offset);
+		else
+			add_sums(net, i, begin - t->offset, end - t->offset);
 	}
 }
 

@@ -2,6 +2,7 @@
 /* layout.c: what layers derive from their keys, offsets and sizes, memory of groups (layout.h). */
 #include "nn/layout.h"
 #include "nn/core/cell.h"
+#include "nn/gradients/deferred_sums.h"
 #include "base/fail.h"
 #include "kern/kern.h"
 #include "base/bump_alloc.h"
@@ -212,33 +213,122 @@ static void take_group(
 		take_lists(net, group, from, parity, samples);
 }
 
+/* All but the sums of deferred input weights, whose rows depend on the batch. */
 static void take_grads(
 	const struct neap_net *net, struct neap__grads *grads, struct neap__bump *from)
 {
-	grads->part = neap__bump_take(from, net->elements, net->ops->real);
-	grads->total = neap__bump_take(from, net->elements, sizeof *grads->total);
+	int input = net->layers[0].weight, rows_vary = neap__is_deferred(net, input);
+
+	grads->part = neap__bump_take(from, net->ntensors, sizeof *grads->part);
+	grads->total = neap__bump_take(from, net->ntensors, sizeof *grads->total);
+	for (int i = 0; i < net->ntensors; i++) {
+		uint64_t count = i == input && rows_vary ? 0 : (uint64_t)net->tensors[i].count;
+		void *part = neap__bump_take(from, count, net->ops->real);
+		double *total = neap__bump_take(from, count, sizeof *total);
+		if (from->base) {
+			grads->part[i] = part;
+			grads->total[i] = total;
+		}
+	}
 	grads->dirty = neap__bump_take(from, net->rows, 1);
+	grads->input = grads->slot = NULL;
+	if (!rows_vary)
+		return;
+	grads->input = neap__bump_take(from, net->options.inputs, sizeof *grads->input);
+	grads->slot = neap__bump_take(from, net->options.inputs, sizeof *grads->slot);
+}
+
+size_t neap__grads_bytes(const struct neap_net *net)
+{
+	struct neap__grads grads;
+	struct neap__bump bump = {0};
+	take_grads(net, &grads, &bump);
+	return bump.used;
+}
+
+size_t neap__grads_row_bytes(const struct neap_net *net)
+{
+	size_t columns = (size_t)net->tensors[net->layers[0].weight].columns;
+	return columns * (net->ops->real + sizeof(double));
 }
 
 void neap__grads_free(struct neap__grads *grads)
 {
+	free(grads->input_memory);
 	free(grads->memory);
 	*grads = (struct neap__grads){0};
 }
 
+/* Gives a row to each input that spikes in the samples, or to all where that is not known yet. */
+static void find_rows(const struct neap_net *net, struct neap__grads *grads)
+{
+	const struct neap_batch *batch = net->batch;
+	int inputs = net->options.inputs;
+
+	memset(grads->slot, batch->windows ? 1 : 0, (size_t)inputs * sizeof *grads->slot);
+	for (int s = grads->first; !batch->windows && s < grads->first + grads->size; s++) {
+		const struct neap_sequence *sample = &batch->sequences[s];
+		uint32_t end = sample->length > 0 ? sample->start[sample->length] : 0;
+		for (uint32_t e = end ? sample->start[0] : 0; e < end; e++)
+			grads->slot[sample->unit[e]] = 1;
+	}
+	grads->input_rows = 0;
+	for (int i = 0; i < inputs; i++)
+		if (grads->slot[i]) {
+			grads->input[grads->input_rows] = (uint16_t)i;
+			grads->slot[i] = (uint16_t)grads->input_rows++;
+		}
+}
+
+/* Makes room for the rows of the input weights; what there is stays where it is large enough. */
+static int make_rows(const struct neap_net *net, struct neap__grads *grads)
+{
+	int input = net->layers[0].weight;
+	uint64_t count = neap__sum_count(net, grads, input);
+	uint64_t total = neap__round_up(neap__sat_mul(count, sizeof **grads->total), 64);
+	uint64_t part = neap__round_up(neap__sat_mul(count, net->ops->real), 64);
+
+	if (!grads->input_memory || grads->input_rows > grads->input_room) {
+		uint64_t bytes = neap__sat_add(neap__sat_add(total, part), 64);
+		free(grads->input_memory);
+		grads->input_room = 0;
+		grads->input_memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
+		if (!grads->input_memory)
+			return neap__fail_errno(ENOMEM, "%llu bytes for gradients of %d inputs",
+				(unsigned long long)bytes, grads->input_rows);
+		grads->input_room = grads->input_rows;
+	}
+	grads->total[input] = grads->input_memory;
+	grads->part[input] = (char *)grads->input_memory + total;
+	return 0;
+}
+
+int neap__grads_begin(const struct neap_net *net, struct neap__grads *grads)
+{
+	if (grads->slot) {
+		find_rows(net, grads);
+		NEAP_TRY(make_rows(net, grads));
+	}
+	for (int i = 0; i < net->ntensors; i++) {
+		size_t count = neap__sum_count(net, grads, i);
+		if (count == 0)
+			continue;
+		memset(grads->part[i], 0, count * net->ops->real);
+		memset(grads->total[i], 0, count * sizeof **grads->total);
+	}
+	memset(grads->dirty, 0, net->rows);
+	return 0;
+}
+
 int neap__grads_make(struct neap_net *net, struct neap__grads *grads)
 {
-	struct neap__grads measured;
-	struct neap__bump bump = {0};
+	size_t bytes = neap__grads_bytes(net);
+	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
 
-	take_grads(net, &measured, &bump);
-	void *memory = bump.used <= PTRDIFF_MAX ? aligned_alloc(64, bump.used) : NULL;
 	if (!memory)
-		return neap__fail_errno(
-			ENOMEM, "%llu bytes for gradients", (unsigned long long)bump.used);
-	bump = (struct neap__bump){memory, 0};
+		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
 	*grads = (struct neap__grads){.memory = memory};
-	take_grads(net, grads, &bump);
+	take_grads(net, grads, &(struct neap__bump){memory, 0});
 	return 0;
 }
 

@@ -66,12 +66,12 @@ void neap__leak_trace(const struct neap__at *at, int leak, real *trace, const re
 void neap__leak_add(
 	const struct neap__at *at, int leak, const struct neap__view *view, const real *e)
 {
-	const struct neap__param *shape = &at->net->tensors[at->layer->leaks[leak].tensor];
-	real *sum = (real *)at->group->grads->part + shape->offset;
+	int tensor = at->layer->leaks[leak].tensor;
+	real *sum = at->group->grads->part[tensor];
 	const real *trace = view->trace[leak];
 	const uint16_t *id = view->active_id;
 
-	at->group->grads->dirty[shape->row_offset] = 1;
+	at->group->grads->dirty[at->net->tensors[tensor].row_offset] = 1;
 	for (int k = 0; k < view->active; k++)
 		sum[id[k]] += e[k] * trace[view->whole_trace ? id[k] : k];
 }

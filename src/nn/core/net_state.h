@@ -144,12 +144,20 @@ struct neap__list {
 	void *value_room;   /* [n] numbers, of layers whose outputs have some */
 };
 
-/* Gradient sums of the samples that are summed together. */
+/*
+ * Gradient sums of the samples that are summed together. Where the input weights are deferred
+ * (deferred_sums.h) their sums have rows for those inputs alone that spike in these samples.
+ */
 struct neap__grads {
 	int first, size; /* samples of the batch */
-	void *part;	 /* sums of the gradient block in progress: net->elements numbers */
-	double *total;	 /* sums of the blocks before, the same shape */
-	uint8_t *dirty;	 /* [net->rows] a row of part is not zero */
+	void **part;	 /* [tensors] -> [count] sums of the gradient block in progress */
+	double **total;	 /* the same shape: sums of the blocks before */
+	uint8_t *dirty;	 /* [net->rows] a row of part is not zero; input weights: [input_rows] */
+	int input_rows;	 /* of the sums of the input weights */
+	uint16_t *input; /* [input_rows] the inputs that they belong to, ascending; or NULL */
+	uint16_t *slot;	 /* [inputs] rows of the inputs that have one; NULL: every input has */
+	int input_room;	 /* rows that `input_memory` holds */
+	void *input_memory;
 	void *memory;
 };
 
@@ -300,6 +308,23 @@ struct neap_net {
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
+
+/* Rows of the sums of a tensor's gradients. */
+static inline int64_t neap__sum_rows(
+	const struct neap_net *net, const struct neap__grads *grads, int tensor)
+{
+	return grads->slot && tensor == net->layers[0].weight ? grads->input_rows
+							      : net->tensors[tensor].rows;
+}
+
+/* Numbers of such sums. */
+static inline size_t neap__sum_count(
+	const struct neap_net *net, const struct neap__grads *grads, int tensor)
+{
+	const struct neap__param *t = &net->tensors[tensor];
+	return t->row_start ? (size_t)t->count
+			    : (size_t)(neap__sum_rows(net, grads, tensor) * t->columns);
+}
 
 /* How many decays of a layer are learned. */
 static inline int neap__learned(const struct neap__layer *layer)

@@ -150,19 +150,20 @@ void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int 
 	int64_t count)
 {
 	const struct neap__param *t = &net->tensors[tensor];
-	real *part = (real *)grads->part + t->offset + at;
+	real *part = (real *)grads->part[tensor] + at;
 
 	if (t->factor != 1)
 		net->kernels->scale(part, (real)t->factor, (int)count);
-	net->kernels->fold(grads->total + t->offset + at, part, count);
+	net->kernels->fold(grads->total[tensor] + at, part, count);
 }
 
 void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int index)
 {
 	const struct neap__param *tensor = &net->tensors[index];
 	uint8_t *dirty = grads->dirty + tensor->row_offset;
+	int64_t rows = neap__sum_rows(net, grads, index);
 
-	for (int64_t row = 0; row < tensor->rows; row++) {
+	for (int64_t row = 0; row < rows; row++) {
 		if (!dirty[row])
 			continue;
 		int64_t at = tensor->row_start ? tensor->row_start[row] : row * tensor->columns;

@@ -35,8 +35,7 @@ static int steps_of(int samples)
 	return steps < 1 ? 1 : steps > NEAP__GRADIENT_BLOCK ? NEAP__GRADIENT_BLOCK : steps;
 }
 
-/* Spikes into dense rows are deferred; numbers and compressed rows are added at once. */
-static int is_deferred(const struct neap_net *net, int tensor)
+int neap__is_deferred(const struct neap_net *net, int tensor)
 {
 	if (net->dense)
 		return tensor == net->layers[0].weight;
@@ -70,7 +69,8 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	}
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
-		uint64_t room = is_deferred(net, i) ? step > EVENTS_LEAST ? step : EVENTS_LEAST : 0;
+		uint64_t room =
+			neap__is_deferred(net, i) ? step > EVENTS_LEAST ? step : EVENTS_LEAST : 0;
 		void *events = neap__bump_take(from, room, sizeof **deferred->events);
 		most_rows = all > most_rows ? all : most_rows;
 		most = room > most ? room : most;

@@ -37,6 +37,8 @@ struct neap__deferred {
 	void *memory;
 };
 
+/* 1: spikes into dense rows; numbers and compressed rows are added at once. */
+int neap__is_deferred(const struct neap_net *net, int tensor);
 /* Bytes from a stored row of a layer to the next. */
 size_t neap__deferred_stride(const struct neap_net *net, int layer);
 /* The same of outputs; where a layer has dropout, a row holds all and behind them those that pass.

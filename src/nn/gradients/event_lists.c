@@ -22,13 +22,13 @@ real *neap__deferred_outputs(const struct neap_net *net, const struct neap__defe
 	return (real *)(void *)((char *)deferred->outputs[layer] + at * stride + behind);
 }
 
-void neap__event_list_append(
-	struct neap__deferred *deferred, int tensor, const struct neap__list *list, uint32_t from)
+void neap__event_list_append(struct neap__deferred *deferred, int tensor,
+	const struct neap__list *list, const uint16_t *slot, uint32_t from)
 {
 	struct neap__deferred_event *to = deferred->events[tensor] + deferred->count[tensor];
 
 	for (int k = 0; k < list->count; k++)
-		to[k] = (struct neap__deferred_event){list->id[k], from};
+		to[k] = (struct neap__deferred_event){slot ? slot[list->id[k]] : list->id[k], from};
 	deferred->count[tensor] += (size_t)list->count;
 }
 
@@ -40,7 +40,7 @@ void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
 	const struct neap__param *t = &net->tensors[tensor];
 	uint8_t *dirty = grads->dirty + t->row_offset;
 	uint32_t *start = deferred->start, sum = 0;
-	size_t count = deferred->count[tensor], rows = (size_t)t->rows;
+	size_t count = deferred->count[tensor], rows = (size_t)neap__sum_rows(net, grads, tensor);
 	struct neap__scatter scatter = {.row = deferred->row,
 		.start = start,
 		.from = deferred->from,
@@ -73,6 +73,6 @@ void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
 		sum = end;
 	}
 	start[scatter.rows] = sum;
-	net->kernels->gather((real *)grads->part + t->offset, (int)t->columns, &scatter);
+	net->kernels->gather((real *)grads->part[tensor], (int)t->columns, &scatter);
 	deferred->count[tensor] = 0;
 }

@@ -21,9 +21,12 @@ real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred
 /* Outputs [n] of a layer; `up`: those that dropout lets pass to the layer above, 0 elsewhere. */
 real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row, int up);
-/* Defers the events of a list, each of which adds row `from` of d(in). */
-void neap__event_list_append(
-	struct neap__deferred *deferred, int tensor, const struct neap__list *list, uint32_t from);
+/*
+ * Defers the events of a list, each of which adds row `from` of d(in) to the row slot[id] of the
+ * sums, or to row id where slot is NULL.
+ */
+void neap__event_list_append(struct neap__deferred *deferred, int tensor,
+	const struct neap__list *list, const uint16_t *slot, uint32_t from);
 /* Adds the deferred events of a layer's tensor; `source_rows` rows of d(in) are in use. */
 void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,
 	struct neap__deferred *deferred, int layer, int tensor, int source_rows);

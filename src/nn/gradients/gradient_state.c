@@ -24,8 +24,11 @@ static void move(struct gradient_mover *m, void *at, size_t bytes)
 static void move_grads(
 	struct gradient_mover *m, const struct neap_net *net, struct neap__grads *grads)
 {
-	move(m, grads->part, net->elements * net->ops->real);
-	move(m, grads->total, net->elements * sizeof *grads->total);
+	for (int i = 0; i < net->ntensors; i++) {
+		size_t count = neap__sum_count(net, grads, i);
+		move(m, grads->part[i], count * net->ops->real);
+		move(m, grads->total[i], count * sizeof **grads->total);
+	}
 	move(m, grads->dirty, net->rows);
 }
 

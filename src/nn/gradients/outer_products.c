@@ -54,7 +54,7 @@ static void outer(const struct outer_work *w, struct neap__outer_team *team)
 		.y = (const real *const *)team->y,
 		.room = team->room};
 
-	w->net->kernels->outer((real *)w->grads->part + t->offset, &o);
+	w->net->kernels->outer((real *)w->grads->part[p->tensor], &o);
 	for (int row = p->from; row < p->to && w->t0 % NEAP__GRADIENT_BLOCK == 0; row++)
 		neap__fold_part(w->net, w->grads, p->tensor, row * t->columns + p->left,
 			p->right - p->left);
@@ -63,7 +63,7 @@ static void outer(const struct outer_work *w, struct neap__outer_team *team)
 static void bias(const struct outer_work *w)
 {
 	const struct neap__param *t = &w->net->tensors[w->tile->tensor];
-	real *part = (real *)w->grads->part + t->offset;
+	real *part = w->grads->part[w->tile->tensor];
 
 	for (int64_t at = w->t1 - 1; at >= w->t0; at--)
 		for (int s = 0; s < w->grads->size; s++)
@@ -91,7 +91,7 @@ static void events(const struct outer_work *w)
 				neap__event_list_sum(
 					w->net, w->grads, deferred, 0, tensor, source_rows);
 			struct neap__list list = neap__input_events(w->net, w->grads->first + s, t);
-			neap__event_list_append(deferred, tensor, &list,
+			neap__event_list_append(deferred, tensor, &list, w->grads->slot,
 				(uint32_t)(w->t1 - t) * (uint32_t)deferred->samples + (uint32_t)s);
 		}
 	neap__event_list_sum(w->net, w->grads, deferred, 0, tensor, source_rows);

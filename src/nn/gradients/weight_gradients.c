@@ -100,8 +100,7 @@ void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int 
 	for (int i = 0; i < count; i++)
 		for (int j = 0; j < samples[i].count; j++)
 			dirty[samples[i].id[j]] = 1;
-	neap__rows(net->kernels, &m)
-		->grad((real *)group->grads->part + shape->offset, &m, samples, count);
+	neap__rows(net->kernels, &m)->grad((real *)group->grads->part[tensor], &m, samples, count);
 }
 
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
@@ -123,6 +122,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
 		if (deferred->room[tensor])
 			neap__event_list_append(deferred, tensor, &list,
+				from < 0 ? group->grads->slot : NULL,
 				(uint32_t)step * (uint32_t)deferred->samples + (uint32_t)at->slot);
 		else
 			samples[count++] = (struct neap__sample_rows){.id = list.id,
@@ -143,7 +143,7 @@ void neap__bias_add(
 
 	group->grads->dirty[shape->row_offset] = 1;
 	for (int i = 0; i < alive; i++)
-		net->kernels->sum((real *)group->grads->part + shape->offset,
+		net->kernels->sum((real *)group->grads->part[layer->bias],
 			(real *)(void *)(group->at[i].adjoint + layer->adjoint_at),
 			(int)shape->columns);
 }
