@@ -52,6 +52,57 @@ static void a_tone_finds_its_channel(void **state)
 	assert_true(fabs(neap__gammatone_centre(127, 128, 80, 3600) - 3600) < 1e-9);
 }
 
+/*
+ * The impulse response of a channel is that of four equal poles, C(n + 3, 3) r^n cos(n a), and its
+ * bandwidth 1.019 ERB(f), ERB(f) = 24.7 (4.37 f / 1000 + 1) (Glasberg and Moore, 1990).
+ */
+static void filters_have_their_shape(void **state)
+{
+	/* Equal parts of the ERB scale from 80 to 3600 Hz. */
+	static const double centre[] = {80, 350.6749059410373, 858.5813127460694,
+		1811.639436759212, 3600};
+	struct neap__gammatone bank;
+	float out[5];
+	(void)state;
+	ok(neap__gammatone_init(&bank, 5, 80, 3600, 16000));
+	for (int n = 0; n < 400; n++) {
+		neap__gammatone_step(&bank, n == 0, out);
+		for (int c = 0; c < 5; c++) {
+			double f = centre[c], erb = 24.7 + 0.107939 * f;
+			double r = exp(-2 * PI * 1.019 * erb / 16000), a = 2 * PI * f / 16000;
+			double ways = (n + 1.0) * (n + 2) * (n + 3) / 6;
+			double want = 2 * pow(1 - r, 4) * ways * pow(r, n) * cos(n * a);
+			if (fabs(out[c] - want) > 1e-3 * 2 * pow(1 - r, 4) * ways * pow(r, n) + 1e-9)
+				fail_msg("channel %d, sample %d: %g, not %g", c, n, out[c], want);
+		}
+		assert_true(fabs(neap__gammatone_centre(n % 5, 5, 80, 3600) / centre[n % 5] - 1) <
+			    1e-9);
+	}
+	neap__gammatone_fini(&bank);
+}
+
+/* Just below half the new rate a tone stays; just above it nothing is left. */
+static void resampling_has_a_sharp_edge(void **state)
+{
+	static const struct {
+		double hertz, least, most;
+	} tones[] = {{3000, 0.999, 1.001}, {3450, 0.99, 1.001}, {4450, 0, 1e-4}, {6000, 0, 1e-4}};
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		float x[16000], *y;
+		int64_t m;
+		double peak = 0;
+		for (int i = 0; i < 16000; i++)
+			x[i] = (float)sin(2 * PI * tones[k].hertz * i / 16000);
+		ok(neap__resample(&y, &m, x, 16000, 16000, 8000));
+		for (int64_t i = 500; i < m - 500; i++)
+			peak = fmax(peak, fabsf(y[i]));
+		if (peak < tones[k].least || peak > tones[k].most)
+			fail_msg("%g Hz: %g", tones[k].hertz, peak);
+		free(y);
+	}
+}
+
 static void resampling_keeps_tones(void **state)
 {
 	(void)state;
@@ -539,6 +590,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tone_finds_its_channel),
+		cmocka_unit_test(filters_have_their_shape),
+		cmocka_unit_test(resampling_has_a_sharp_edge),
 		cmocka_unit_test(resampling_keeps_tones),
 		cmocka_unit_test(resampling_reaches_far),
 		cmocka_unit_test(compression_is_a_power),
