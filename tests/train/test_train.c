@@ -303,6 +303,28 @@ static void divergence_ends_the_run(void **state)
 	neap__safetensors_free(&file);
 }
 
+/* The limit on the norm of gradients reaches the updates. */
+static void gradients_are_clipped(void **state)
+{
+	static const double limits[] = {0, 1e-3, 1e30};
+	uint64_t weights[3];
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct neap_train_options o = small_run(i == 0 ? "free" : i == 1 ? "cut" : "wide");
+		struct neap_train_result r = {.size = sizeof r};
+		o.optimizer = "sgd";
+		o.schedule = "constant";
+		o.momentum = o.weight_decay = 0;
+		o.epochs = 1;
+		o.clip = limits[i];
+		assert_int_equal(neap_train(&r, &o), 0);
+		weights[i] = r.weights_hash;
+		neap_train_result_free(&r);
+	}
+	assert_true(weights[0] != weights[1]);
+	assert_true(weights[0] == weights[2]); /* below the limit: as without */
+}
+
 /* Weights that stand still: the same score on the validation split, another loss in training. */
 static void only_training_samples_are_augmented(void **state)
 {
@@ -398,6 +420,7 @@ int main(void)
 		cmocka_unit_test(eval_refuses_what_does_not_fit),
 		cmocka_unit_test(changed_models_are_refused),
 		cmocka_unit_test(divergence_ends_the_run),
+		cmocka_unit_test(gradients_are_clipped),
 		cmocka_unit_test(only_training_samples_are_augmented),
 		cmocka_unit_test(without_validation_the_last_is_kept),
 		cmocka_unit_test(sparse_and_double_nets_are_kept_whole),
