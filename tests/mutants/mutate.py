@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Mutants: changes one operator, constant or condition of a file at a time, and runs the tests that
+belong to its folder. A mutant that no test notices shows what is not tested, unless it is
+equivalent or merely slower. Works on a copy of the committed tree in FOLDER (build-mutants).
+
+    mutate.py COUNT [--seed N] [--only PATH] [--folder FOLDER] [--list]
+
+Prints a line a mutant, and at the end how many died. Survivors stand in FOLDER/survivors.txt.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+# A folder of src/, and the folders of tests/ whose programs belong to it; then tests of the tool.
+TESTS = {
+    "base": ["base", "plan", "store"],
+    "sys": ["base", "store"],
+    "plan": ["plan", "fuzz"],
+    "store": ["store", "sweep"],
+    "sweep": ["sweep", "store"],
+    "kern": ["kern", "nn"],
+    "nn": ["nn", "kern", "train"],
+    "data": ["data"],
+    "measure": ["train"],
+    "train": ["train"],
+}
+COMMANDS = {"train": ["cli_train"], "measure": ["cli_compare", "cli_calibrate"],
+            "data": ["cli_train"], "store": ["cli_late"]}
+SLOW = {"test_plan_large", "test_alloc"}  # no mutant that others miss dies here alone
+SECONDS = 400  # of a test run; a mutant that takes longer died of slowness
+
+CHANGES = [
+    (r"<=", "<"), (r">=", ">"), (r"(?<![<\->])<(?![<=])", "<="), (r"(?<![->])>(?![>=])", ">="),
+    (r"==", "!="), (r"!=", "=="), (r"&&", "||"), (r"\|\|", "&&"), (r"(?<= )\+(?= )", "-"),
+    (r"(?<= )-(?= )", "+"), (r"(?<= )\*(?= )", "/"), (r"(?<= )/(?= )", "*"), (r"\+\+", "--"),
+    (r"\+=", "-="), (r"-=", "+="), (r"(?<= )%(?= )", "/"), (r"(?<= )\|(?= )", "&"),
+    (r"(?<![\w.])0(?![\w.])", "1"), (r"(?<![\w.])1(?![\w.])", "2"),
+    (r"(?<![\w.])([2-9]|[1-9]\d+)(?![\w.])", None), (r"(?<![\w.])(\d+\.\d+)(?![\w])", None),
+    (r"\bif \((?!!)", "if (!"), (r"\bfmin\b", "fmax"), (r"\bfmax\b", "fmin"),
+]
+
+
+def code_of(line):
+    """The line with comments and strings blanked, so that columns stay."""
+    line = re.sub(r'"(\\.|[^"\\])*"', lambda m: " " * len(m.group(0)), line)
+    return re.sub(r"/\*.*?\*/|//.*", lambda m: " " * len(m.group(0)), line)
+
+
+def places(text):
+    """All (line, start, end, replacement) of a file; comments and directives are left alone."""
+    found, in_comment = [], False
+    for number, line in enumerate(text.split("\n")):
+        if in_comment or line.lstrip().startswith("/*"):
+            in_comment = "*/" not in line
+            continue
+        if line.startswith(("#include", "#if", "#ifndef", "#endif", "#undef")) or "NEAP_X" in line:
+            continue
+        code = code_of(line)
+        for pattern, to in CHANGES:
+            for match in re.finditer(pattern, code):
+                found.append((number, match.start(), match.end(), to))
+    return found
+
+
+def changed(text, place):
+    number, start, end, to = place
+    lines = text.split("\n")
+    old = lines[number][start:end]
+    if to is None:
+        to = repr(float(old) * 1.03) if "." in old else str(int(old) + 1)
+    new = lines[number][:start] + to + lines[number][end:]
+    if old == "if (":  # the whole condition is negated
+        close = matching(lines[number], end - 1)
+        if close is None:
+            return None, None
+        inside = lines[number][end:close]
+        new = lines[number][:end] + "!(" + inside + ")" + lines[number][close:]
+    diff = f"-{lines[number].strip()}\n+{new.strip()}"
+    lines[number] = new
+    return "\n".join(lines), diff
+
+
+def matching(line, at):
+    depth = 0
+    for i in range(at, len(line)):
+        depth += {"(": 1, ")": -1}.get(line[i], 0)
+        if depth == 0:
+            return i
+    return None
+
+
+def run(args, **more):
+    return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+
+
+def tests_of(build, folder):
+    rows = json.loads(run(["meson", "introspect", "--tests", build]).stdout)
+    names = set()
+    for row in rows:
+        program = " ".join(row["cmd"])
+        belongs = any(f"/tests/{test}/" in program for test in TESTS[folder])
+        slow = {"big", "engines"} & {s.split(":")[-1] for s in row["suite"]}
+        if (belongs and not slow and row["name"] not in SLOW) or \
+                row["name"] in COMMANDS.get(folder, []):
+            names.add(row["name"])
+    return sorted(names)
+
+
+def judge(tree, build, folder):
+    """'died', 'survived' or 'no code' (it does not compile)."""
+    if run(["ninja", "-C", build]).returncode != 0:
+        return "no code"
+    try:
+        done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1",
+                    *tests_of(build, folder)], timeout=SECONDS, cwd=tree)
+    except subprocess.TimeoutExpired:
+        return "died"
+    return "survived" if done.returncode == 0 else "died"
+
+
+def main():
+    parse = argparse.ArgumentParser(description=__doc__,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse.add_argument("count", type=int)
+    parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--only", default="src/", help="files whose path begins so")
+    parse.add_argument("--folder", default="build-mutants")
+    parse.add_argument("--list", action="store_true", help="draw, and run nothing")
+    o = parse.parse_args()
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    top = os.path.abspath(os.path.join(root, o.folder))
+    tree, build = os.path.join(top, "tree"), os.path.join(top, "build")
+    if not os.path.isdir(tree):
+        os.makedirs(top, exist_ok=True)
+        with open(os.path.join(top, ".gitignore"), "w", encoding="utf-8") as file:
+            file.write("*\n")
+        run(["git", "clone", "-q", root, tree], check=True)
+        run(["meson", "setup", build, tree, "--buildtype=release", "-Dnn=enabled",
+             "-Dtool=enabled", "-Dtests=enabled"], check=True)
+    run(["git", "-C", tree, "checkout", "-q", "."], check=True)
+    files = [f for f in run(["git", "-C", tree, "ls-files", "src/*.c", "src/*.h"]).stdout.split()
+             if f.startswith(o.only) and f.split("/")[1] in TESTS]
+    everything = []
+    for name in files:
+        with open(os.path.join(tree, name), encoding="utf-8") as file:
+            everything += [(name, place) for place in places(file.read())]
+    draw = random.Random(o.seed)
+    count = {"died": 0, "survived": 0, "no code": 0}
+    while count["died"] + count["survived"] < o.count and everything:
+        name, place = everything.pop(draw.randrange(len(everything)))
+        path = os.path.join(tree, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        mutant, diff = changed(text, place)
+        if not mutant:
+            continue
+        if o.list:
+            print(f"{name}:{place[0] + 1}\n{diff}")
+            count["died"] += 1
+            continue
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(mutant)
+            verdict = judge(tree, build, name.split("/")[1])
+        finally:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        count[verdict] += 1
+        if verdict == "no code":
+            continue
+        print(f"{verdict:8} {name}:{place[0] + 1}  {diff!r}", flush=True)
+        if verdict == "survived":
+            with open(os.path.join(top, "survivors.txt"), "a", encoding="utf-8") as file:
+                file.write(f"{name}:{place[0] + 1}\n{diff}\n\n")
+    if not o.list:
+        print(f"{count['died']} died, {count['survived']} survived; {count['no code']} did not "
+              f"compile")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
