@@ -29,6 +29,18 @@ static inline const char *test_data(void)
 	return access(path, R_OK) == 0 ? path : NULL;
 }
 
+/* 1 under the address sanitizer, which makes programs several times slower. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 /* Folder with tables of exact costs, a part of the source tree. */
 static inline const char *test_oracles(void)
 {

@@ -9,16 +9,7 @@
 #include "test.h"
 #include <malloc.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COUNTED 0
-#endif
-#endif
-#ifndef COUNTED
-#define COUNTED 1
-#endif
+#define COUNTED (!TEST_SANITIZED)
 
 static size_t held, most;
 
