@@ -2,6 +2,7 @@
 /* compare.c: `neap compare`: runs one batch of real data under every strategy. */
 #include "net_options.h"
 #include "json_report.h"
+#include "process_report.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +27,15 @@ static int on_progress(void *user, const char *strategy, int done, int total)
 	else if (!strategy)
 		cli_progress_clear(&c->bar);
 	return cli_interrupted();
+}
+
+static void on_line(void *user, const char *line)
+{
+	struct comparing *c = user;
+	char room[NEAP__PLAIN_TEXT];
+
+	cli_progress_clear(&c->bar);
+	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
 static void json_direction(struct neap__json *to, const char *name, double first, double last)
@@ -170,6 +180,7 @@ static int print_json(
 	neap__json_bytes(to, "input_bytes", result->data_bytes);
 	neap__json_int(to, "window_steps", result->window_steps);
 	neap__json_number(to, "input_wait", result->input_wait);
+	cli_json_process(to, &result->process);
 	neap__json_bytes(to, "weights_bytes", result->weights_bytes);
 	neap__json_bytes(to, "grads_bytes", result->grads_bytes);
 	neap__json_number(to, "spikes", result->spikes);
@@ -262,6 +273,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 		if (verbose && result->runs[i].ran)
 			print_times(&result->runs[i]);
 	}
+	cli_print_process(&result->process);
 	return cli_finish("compare");
 }
 
@@ -317,6 +329,7 @@ int cli_compare(int argc, char **argv)
 		.sweep = defaults.sweep,
 		.seed = 1,
 		.progress = on_progress,
+		.say = on_line,
 		.user = &comparing};
 	struct cli_net_choices choices;
 	struct cli_list strategies = {0};

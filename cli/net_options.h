@@ -108,6 +108,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 /* With CLI_PARAM_OPTIONS: `params` points to (sweep).params. */
 #define CLI_SWEEP_OPTIONS(sweep, chain) \
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
+	{.name = "memory-total", .kind = CLI_SIZE, .into = &(sweep).memory_total, \
+		.argument = "BYTES", \
+		.help = "budget of the whole process: a sweep gets what the rest leaves", \
+		.low = 1}, \
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
 		.help = "after which a tier that moves no byte is given up (default: 30s or " \
 			"4 forward passes; 0: never)", .high = 1e9}, \

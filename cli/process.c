@@ -5,6 +5,7 @@
 
 #include <neap/data.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -34,9 +35,16 @@ static int try_data(void (*fn)(void *arg), void *arg)
 	return neap__child_trial(fn, arg, 10, tell_slow);
 }
 
+#define LARGE_BLOCK (256 << 10) /* bytes */
+
 void cli_begin(void)
 {
 	keep_streams();
+#ifdef __GLIBC__
+	/* Large blocks go back to the system when they are freed, so that the process stays small.
+	 */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+#endif
 	/* A write beyond the limit on file sizes then fails with an error, as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	neap_data_set_trial(try_data);

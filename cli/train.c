@@ -2,6 +2,7 @@
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
 #include "net_options.h"
 #include "json_report.h"
+#include "process_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -104,6 +105,7 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	cli_json_plan(to, &no_tiers, &r->plan, 1);
 	neap__json_end(to, '}');
 	neap__json_bytes(to, "arena_bytes", r->arena_bytes);
+	cli_json_process(to, &r->process);
 	neap__json_bytes(to, "peak_planned", r->peak_planned);
 	neap__json_bytes(to, "peak_measured", r->peak_measured);
 	neap__json_bytes(to, "weights_bytes", r->weights_bytes);
@@ -147,6 +149,7 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 	printf("beside it   weights %s, gradients %s, optimizer %s, largest batch %s\n",
 		cli_show_size(a, r->weights_bytes), cli_show_size(b, r->grads_bytes),
 		cli_show_size(c, r->optimizer_bytes), cli_show_size(d, r->data_bytes));
+	cli_print_process(&r->process);
 	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
 	       " recoveries (%" PRId64 " late)\n",
 		cli_show_time(a, r->predicted), cli_show_time(b, r->measured), r->overflows,

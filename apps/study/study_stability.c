@@ -193,7 +193,7 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 		.net = &o.net,
 		.loss = o.loss,
 		.batch = 1,
-		.window_bytes = (uint64_t)16 << 20,
+		.sweep = &o.sweep,
 		.seed = o.seed};
 	*values = NULL;
 	int rc = neap__one_batch_open(&one, &source);

@@ -296,6 +296,8 @@ NEAP_API int neap_journal_there(const char *directory, int in_memory);
 
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
+/* Bytes that the arena maps now. */
+NEAP_API uint64_t neap_sweep_mapped(const struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
 
 /*

@@ -25,9 +25,30 @@
 extern "C" {
 #endif
 
+/*
+ * Bytes of the whole process, part by part. `most` is their sum, which the process does not exceed.
+ * It is reckoned before the first sweep; `measured` is what the process took up to the end.
+ */
+struct neap_process_memory {
+	uint64_t total;	   /* as asked for; 0: nothing was */
+	uint64_t most;	   /* resident bytes, at most */
+	uint64_t measured; /* largest resident size of the process (VmHWM); 0: unknown */
+	uint64_t arena, slow;
+	uint64_t weights, gradients, optimizer, scratch;
+	uint64_t inputs;   /* batches, windows and the sample being read */
+	uint64_t planning; /* tables while a plan is made */
+	uint64_t program;  /* code, libraries, stacks, and all else */
+	uint64_t files; /* of these: parts of code and libraries in memory when it was reckoned */
+};
+
 /* How sweeps are to be run. */
 struct neap_sweep_settings {
-	uint64_t memory;      /* bytes of the arena; 0: half of what is free */
+	uint64_t memory; /* bytes of the arena; 0: half of what is free */
+	/*
+	 * Bytes of the whole process: the arena gets what the other parts leave, at most `memory`
+	 * (0: any). 0: the process takes what it takes.
+	 */
+	uint64_t memory_total;
 	const char *strategy; /* NULL: "auto" */
 	struct neap_params params;
 	const char
@@ -153,6 +174,7 @@ struct neap_train_result {
 	double predicted, measured; /* seconds of all sweeps */
 	uint64_t weights_hash;	    /* of the final weights */
 	struct neap_eval_result validation, test; /* of the best model; samples 0: none */
+	struct neap_process_memory process;
 };
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
 NEAP_API void neap_train_result_free(struct neap_train_result *result);
@@ -214,6 +236,8 @@ struct neap_compare_options {
 	 */
 	uint64_t reference_memory;
 	int (*progress)(void *user, const char *strategy, int done, int total); /* may be NULL */
+	/* One line of text without newline: what the process will take. May be NULL. */
+	void (*say)(void *user, const char *line);
 	void *user;
 };
 
@@ -266,6 +290,7 @@ struct neap_compare_result {
 	/* Tiers that failed while they were measured and were left out: a line about each. */
 	int tiers_lost;
 	char tier_lost[NEAP_TIERS_MAX][512];
+	struct neap_process_memory process;
 };
 NEAP_API int neap_compare(
 	struct neap_compare_result *result, const struct neap_compare_options *options);

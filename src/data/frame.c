@@ -28,18 +28,23 @@ static int fail_sample(const struct neap__source *source, int64_t index, int rc)
 	return neap__fail_in(rc, "'%s': sample %lld: ", source->set->name, (long long)index);
 }
 
+int neap__sample_size(const struct neap__source *source, int64_t index, int prepare,
+	struct neap__sample_extent *e, int64_t *length)
+{
+	NEAP_TRY(neap__dataset_extent(source->set, index, prepare, e));
+	if (source->augment)
+		neap__augment_extent(source->augment, index, e);
+	int rc = neap__bins_length(
+		e->duration, e->count, e->last, source->dt, source->steps, length);
+	return rc < 0 ? fail_sample(source, index, rc) : 0;
+}
+
 /* Sets length and label of a sample without reading it; adds the bytes that it takes whole. */
 static int describe(const struct neap__source *source, struct neap_sequence *s, int64_t index,
 	int prepare, double *bytes)
 {
 	struct neap__sample_extent e;
-	NEAP_TRY(neap__dataset_extent(source->set, index, prepare, &e));
-	if (source->augment)
-		neap__augment_extent(source->augment, index, &e);
-	int rc = neap__bins_length(
-		e.duration, e.count, e.last, source->dt, source->steps, &s->length);
-	if (rc < 0)
-		return fail_sample(source, index, rc);
+	NEAP_TRY(neap__sample_size(source, index, prepare, &e, &s->length));
 	s->start = NULL;
 	s->unit = NULL;
 	s->target = NULL;

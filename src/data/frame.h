@@ -40,4 +40,11 @@ int neap__batch_frame_fill(struct neap__batch_frame *frame, const struct neap__s
 	const int64_t *index, int size);
 void neap__batch_frame_free(struct neap__batch_frame *frame);
 
+/*
+ * Extent and steps of a sample as a frame will hold it; `prepare`: checks that it can be read in
+ * part. Of a set whose samples can be. 0 or a negative code with the sample's number.
+ */
+int neap__sample_size(const struct neap__source *source, int64_t index, int prepare,
+	struct neap__sample_extent *extent, int64_t *length);
+
 #endif

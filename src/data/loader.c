@@ -6,12 +6,14 @@
  */
 #include "data/dataset.h"
 #include "data/frame.h"
+#include "data/loader_memory.h"
 #include "data/windows.h"
 #include "base/fail.h"
 #include "base/philox.h"
 #include "base/print.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -175,6 +177,40 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		return rc;
 	}
 	*out = loader;
+	return 0;
+}
+
+/*
+ * Arrays grow to a quarter more than they need, and while one moves both of its places count:
+ * each byte of a batch may take two and a half.
+ */
+#define GROWTH 2.5
+/* Of an event of the sample being read: double, u16 and the row as the file has it; its sorting. */
+enum { EVENT_READ = 32, EVENT_SORTED = 10, BIN_COUNT = 4 };
+
+int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
+{
+	const struct neap__source *source = &loader->source;
+	const int64_t *index = loader->options.index;
+	double half = (double)source->window_bytes / 2, longest = 0, events = 0;
+
+	for (int64_t i = 0; i < loader->count; i++) {
+		struct neap__sample_extent e;
+		int64_t length;
+		NEAP_TRY(neap__sample_size(source, index ? index[i] : i, 0, &e, &length));
+		longest = fmax(longest, (double)length);
+		events = fmax(events, (double)e.count);
+	}
+	double sample = (longest + 1) * sizeof(uint32_t) + events * sizeof(uint16_t);
+	double batch =
+		sample * (double)(source->batch < loader->count ? source->batch : loader->count);
+	double reading = events * (EVENT_READ + EVENT_SORTED) + longest * BIN_COUNT, windows = 0;
+	if (batch > half && source->set->ops->part) { /* windows have their own bound */
+		reading = fmin(reading, half / sample * reading);
+		windows = (double)source->window_bytes;
+		batch = half;
+	}
+	*bytes = (uint64_t)(GROWTH * (2 * batch + reading) + windows);
 	return 0;
 }
 

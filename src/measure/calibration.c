@@ -141,7 +141,7 @@ static int calibrate(struct calibration *r)
 		.rates = o->rates,
 		.batch = o->batch,
 		.max_steps = o->max_steps,
-		.window_bytes = o->sweep.inputs,
+		.sweep = &o->sweep,
 		.first = o->first,
 		.seed = o->seed};
 	struct neap__work work;

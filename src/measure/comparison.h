@@ -55,7 +55,16 @@ struct neap__comparison {
 	struct neap__sweep_pace timed;
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
+	uint64_t reference_memory;	   /* as in the options, within a total */
 };
+
+/*
+ * Sets the budget: that of the options, or what a total leaves. After all strategies were planned,
+ * the largest with an arena of so many bytes, `planned` says what the process takes; 1 where the
+ * total leaves less, so that all are to be planned again.
+ */
+int neap__comparison_memory_begin(struct neap__comparison *c);
+int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena);
 
 /* Fills the options of a sweep of `steps` steps under a strategy, within the budget. */
 void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,

@@ -6,6 +6,7 @@
  */
 #include "measure/call_cost.h"
 #include "measure/comparison.h"
+#include "measure/process_memory.h"
 #include "measure/copy_cost.h"
 #include "measure/batch_sampling.h"
 #include "measure/transfer_overhead.h"
@@ -127,7 +128,10 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes
 	neap__tape_probe_fill(&ops);
 	neap__comparison_sweep(c, &so, probe->batch.steps, "auto");
 	so.params = (struct neap_params){0};
-	NEAP_TRY(neap_sweep_create(&probe->sweep, &ops, &probe->tapes, &so));
+	int rc = neap_sweep_create(&probe->sweep, &ops, &probe->tapes, &so);
+	if (rc == NEAP_EINFEASIBLE && c->options->sweep.memory_total)
+		return neap__process_memory_least(&c->result->process, &ops, &probe->tapes, &so);
+	NEAP_TRY(rc);
 	c->result->problem = *neap_sweep_problem(probe->sweep);
 	NEAP_TRY(leave_out_transfers(&probe->sweep, &ops, &probe->tapes, &so));
 	return sweeps(c, tapes);

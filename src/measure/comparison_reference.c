@@ -64,6 +64,10 @@ static int within(struct neap__comparison *c, struct neap_sweep **sweep,
 		steps = steps > 1 ? steps : 1;
 		rc = plan(c, sweep, steps, memory);
 	}
+	if (rc == NEAP_EINFEASIBLE && !c->options->reference_memory) { /* what a total left */
+		neap__print(run->what, sizeof run->what, "%s", neap_detail());
+		return 0;
+	}
 	NEAP_TRY(rc);
 	run->plan = *neap_sweep_plan(*sweep);
 	run->steps = steps;
@@ -73,9 +77,10 @@ static int within(struct neap__comparison *c, struct neap_sweep **sweep,
 int neap__comparison_reference(
 	struct neap__comparison *c, struct neap_sweep **sweep, struct neap_compare_run *run)
 {
-	uint64_t memory = c->options->reference_memory;
+	uint64_t memory = c->reference_memory;
 
 	*sweep = NULL;
+	free(c->cut);
 	c->cut = calloc((size_t)c->one.batch->size, sizeof *c->cut);
 	if (!c->cut)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", c->one.batch->size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
 #include "measure/one_batch.h"
+#include "measure/process_memory.h"
 #include "base/fail.h"
 
 int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
@@ -10,13 +11,12 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 		.batch = source->batch,
 		.dt = source->net->dt,
 		.steps = source->max_steps,
-		.window_bytes = source->window_bytes,
 		.shuffle = 1,
 		.seed = source->seed};
 
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
-	NEAP_TRY(neap_loader_open(&one->loader, one->set, &lo));
+	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
 	int rc = neap_loader_next(one->loader, &one->batch);
 	if (rc < 0)

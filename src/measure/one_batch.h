@@ -13,8 +13,8 @@ struct neap__one_batch_source {
 	struct neap_rate_penalty rates;
 	int batch;
 	int64_t max_steps;
-	uint64_t window_bytes; /* neap_loader_options */
-	int64_t first;	       /* number of the batch among the shuffled ones */
+	const struct neap_sweep_settings *sweep; /* borrowed: bounds on inputs; or NULL */
+	int64_t first;				 /* number of the batch among the shuffled ones */
 	uint64_t seed;
 };
 

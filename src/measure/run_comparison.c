@@ -234,6 +234,28 @@ static int check_names(const struct neap_compare_options *o)
 	return 0;
 }
 
+/* Plans all; with a total, until they fit beside what their tables take. */
+static int prepare_all(struct neap__comparison *c, struct candidate *candidates)
+{
+	int again = 1;
+
+	for (int tries = 0; again > 0 && tries < 4; tries++) {
+		uint64_t arena = 0;
+		for (int i = 0; i < c->result->runs_count; i++) {
+			neap_sweep_free(candidates[i].sweep);
+			candidates[i].sweep = NULL;
+			c->trace = candidates[i].trace;
+			NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
+			if (candidates[i].sweep) {
+				const struct neap_plan *p = neap_sweep_plan(candidates[i].sweep);
+				arena = p->arena_bytes > arena ? p->arena_bytes : arena;
+			}
+		}
+		NEAP_TRY(again = neap__comparison_memory_planned(c, arena));
+	}
+	return again ? neap__fail(NEAP_EINFEASIBLE, "--memory-total: plans do not fit it") : 0;
+}
+
 /* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */
 static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
 {
@@ -242,10 +264,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 
 	NEAP_TRY(make_traces(c, candidates));
 	NEAP_TRY(neap__pace_probe_run(c));
-	for (int i = 0; i < count; i++) {
-		c->trace = candidates[i].trace;
-		NEAP_TRY(prepare(c, &candidates[i], &c->result->runs[i]));
-	}
+	NEAP_TRY(prepare_all(c, candidates));
 	for (int r = 0; r < repeats; r++) {
 		for (int i = 0; i < count; i++, done++) {
 			const char *name = candidates[i].as.strategy;
@@ -324,13 +343,13 @@ static int compare(struct neap__comparison *c)
 		.rates = o->rates,
 		.batch = o->batch,
 		.max_steps = o->max_steps,
-		.window_bytes = o->sweep.inputs,
+		.sweep = &o->sweep,
 		.first = o->first,
 		.seed = o->seed};
 	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
-	r->memory = neap__memory_budget(&o->sweep);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
+	NEAP_TRY(neap__comparison_memory_begin(c));
 	NEAP_TRY(find_journal(c));
 	if (!c->resumes)
 		NEAP_TRY(neap__comparison_costs(c));
@@ -363,6 +382,7 @@ int neap_compare(struct neap_compare_result *result, const struct neap_compare_o
 		result->size, sizeof *result, sizeof *result, "neap_compare_result"));
 	*result = (struct neap_compare_result){.size = sizeof(struct neap_compare_result)};
 	int rc = compare(&c);
+	result->process.measured = neap__resident_most();
 	neap__tiers_close(&c.tiers);
 	neap__tape_sizes_free(&c.tapes);
 	free(c.cut);

@@ -28,13 +28,18 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	if (!settings->slow)
 		return 0;
 	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
-	tiers->memory = neap__memory_budget(settings);
-	/* Tiers are measured with the staging that sweeps will have. */
-	for (int i = 0; i < tiers->count; i++) {
-		neap_tier_lend(tiers->tier[i], tiers->memory / NEAP__STAGING_SHARE);
+	neap__tiers_lend(tiers, neap__memory_budget(settings));
+	for (int i = 0; i < tiers->count; i++)
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
-	}
 	return 0;
+}
+
+/* Tiers are measured with the staging that sweeps will have. */
+void neap__tiers_lend(struct neap__tiers *tiers, uint64_t memory)
+{
+	tiers->memory = memory;
+	for (int i = 0; i < tiers->count; i++)
+		neap_tier_lend(tiers->tier[i], memory / NEAP__STAGING_SHARE);
 }
 
 /* Did the medium fail, rather than what was asked of it? */

@@ -18,6 +18,8 @@ struct neap__tiers {
 
 /* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */
 int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
+/* Sets the bytes within which tiers are measured, and the staging that they have then. */
+void neap__tiers_lend(struct neap__tiers *tiers, uint64_t memory);
 /*
  * Sets the rates that planners see: those of settings->costs, else rates measured with records of
  * up to `bytes`, for `seconds` or a little more. A tier whose medium fails meanwhile is measured

@@ -123,20 +123,14 @@ static int make_deferred(struct neap_net *net, int samples)
 	return 0;
 }
 
-static int larger(int a, int b)
-{
-	return a > b ? a : b;
-}
-
+/* A batch that is cut otherwise has memory of its own: room for both would be more than either. */
 static int make_groups(struct neap_net *net, const struct sample_split *split)
 {
 	if (split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
 		split->per_group <= net->group_size && split->ngroups <= net->group_room)
 		return 0;
-	int size = larger(split->per_group, net->group_size);
-	int per_sum = larger(split->per_sum, net->grads_size);
-	int room = larger(split->ngroups, net->group_room);
-	int sums = larger(split->ngrads, net->grads_room);
+	const int size = split->per_group, per_sum = split->per_sum;
+	const int room = split->ngroups, sums = split->ngrads;
 	neap__groups_free(net);
 	net->group_size = net->grads_size = 0;
 	net->groups = calloc((size_t)room, sizeof *net->groups);
@@ -153,6 +147,51 @@ static int make_groups(struct neap_net *net, const struct sample_split *split)
 	net->group_size = size;
 	net->grads_size = per_sum;
 	return 0;
+}
+
+/* Bytes of the groups of a batch that is cut so, whose sums have `rows` rows of inputs each. */
+static uint64_t split_bytes(const struct neap_net *net, const struct sample_split *split, int rows)
+{
+	int threads = neap__thread_pool_threads(net->pool);
+	uint64_t sum = neap__sat_add(neap__grads_bytes(net),
+		neap__sat_mul(net->grads->slot ? (uint64_t)rows : 0, neap__grads_row_bytes(net)));
+	uint64_t bytes = neap__sat_mul((uint64_t)split->ngrads, sum);
+
+	bytes = neap__sat_add(bytes,
+		neap__sat_mul((uint64_t)split->ngroups, neap__group_bytes(net, split->per_group)));
+	bytes = neap__sat_add(bytes, neap__sat_mul((uint64_t)(net->dense ? split->ngrads : threads),
+					     neap__deferred_bytes(net, split->per_sum)));
+	if (net->dense)
+		bytes = neap__sat_add(
+			bytes, neap__sat_mul((uint64_t)threads,
+				       neap__outer_team_bytes(net,
+					       (int64_t)net->deferred->steps * split->per_sum)));
+	return bytes;
+}
+
+uint64_t neap__net_growth(const struct neap_net *net, const int *sizes, int count, int all_rows)
+{
+	struct sample_split now = {.per_sum = net->grads_size,
+		.per_group = net->group_size,
+		.ngrads = net->grads_room,
+		.ngroups = net->group_room};
+	int rows = 0, most;
+	uint64_t held, largest = 0;
+
+	for (int g = 0; g < net->grads_room; g++)
+		rows = net->grads[g].input_room > rows ? net->grads[g].input_room : rows;
+	held = split_bytes(net, &now, 0);
+	for (int g = 0; g < net->grads_room; g++)
+		held = neap__sat_add(held, neap__sat_mul((uint64_t)net->grads[g].input_room,
+						   neap__grads_row_bytes(net)));
+	most = all_rows ? net->options.inputs : rows;
+	largest = split_bytes(net, &now, most);
+	for (int i = 0; i < count; i++) {
+		struct sample_split split = split_of(net, sizes[i] > 0 ? sizes[i] : 1);
+		uint64_t bytes = split_bytes(net, &split, most);
+		largest = bytes > largest ? bytes : largest;
+	}
+	return largest > held ? largest - held : 0;
 }
 
 static int make_samples(struct neap_net *net, int samples)

@@ -338,12 +338,19 @@ void neap__group_free(struct neap__group *group)
 	*group = (struct neap__group){0};
 }
 
-int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
+uint64_t neap__group_bytes(const struct neap_net *net, int samples)
 {
 	struct neap__group measured;
 	struct neap__bump bump = {0};
 
 	take_group(net, &measured, &bump, samples);
+	return bump.used;
+}
+
+int neap__group_make(struct neap_net *net, struct neap__group *group, int samples)
+{
+	struct neap__bump bump = {.used = neap__group_bytes(net, samples)};
+
 	if (bump.used > PTRDIFF_MAX)
 		return neap__fail(
 			NEAP_EOVERFLOW, "net too large for a group of %d samples", samples);

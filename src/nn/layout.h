@@ -4,6 +4,7 @@
 #define NEAP_NN_LAYOUT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct neap_net;
 struct neap__grads;
@@ -23,6 +24,8 @@ int neap__grads_begin(const struct neap_net *net, struct neap__grads *grads);
 size_t neap__grads_bytes(const struct neap_net *net);
 size_t neap__grads_row_bytes(const struct neap_net *net);
 void neap__grads_free(struct neap__grads *grads);
+/* Bytes of a group of at most `samples` samples; saturates. */
+uint64_t neap__group_bytes(const struct neap_net *net, int samples);
 /* Memory of a group of at most `samples` samples. 0, NEAP_EOVERFLOW or -ENOMEM. */
 int neap__group_make(struct neap_net *net, struct neap__group *group, int samples);
 void neap__group_free(struct neap__group *group);

@@ -453,6 +453,11 @@ void neap__sweep_poison(struct neap_sweep *s, int on)
 	s->arena.poison = on;
 }
 
+uint64_t neap_sweep_mapped(const struct neap_sweep *s)
+{
+	return s ? s->arena.mapped : 0;
+}
+
 void neap_sweep_release(struct neap_sweep *s)
 {
 	if (!s)

@@ -25,6 +25,8 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
+static atomic_uint_least64_t mapped; /* bytes, by neap__map_partly */
+
 #define POPULATE_LEAST ((size_t)32 << 20)
 #define POPULATE_PIECE ((size_t)4 << 20)
 
@@ -53,6 +55,11 @@ static void *map_large(size_t bytes, size_t used)
 	return p + before;
 }
 
+static uint64_t whole_pages(size_t bytes)
+{
+	return ((uint64_t)(bytes ? bytes : 1) + 4095) & ~(uint64_t)4095;
+}
+
 int neap__map_pages(void **out, size_t bytes)
 {
 	return neap__map_partly(out, bytes, bytes);
@@ -64,13 +71,16 @@ int neap__map_partly(void **out, size_t bytes, size_t used)
 	if (p == MAP_FAILED)
 		return neap__fail_errno(errno, "cannot map %zu bytes of memory", bytes);
 	*out = p;
+	atomic_fetch_add(&mapped, whole_pages(bytes));
 	return 0;
 }
 
 void neap__unmap_pages(void *pages, size_t bytes)
 {
-	if (pages)
-		munmap(pages, bytes ? bytes : 1);
+	if (!pages)
+		return;
+	munmap(pages, bytes ? bytes : 1);
+	atomic_fetch_sub(&mapped, whole_pages(bytes));
 }
 
 struct neap__populate {
@@ -133,13 +143,34 @@ static uint64_t proc_kilobytes(const char *path, const char *key)
 	return kb * 1024;
 }
 
+void neap__held(struct neap__held *held)
+{
+	held->files = proc_kilobytes("/proc/self/status", "RssFile:") +
+		      proc_kilobytes("/proc/self/status", "RssShmem:");
+	held->mapped = atomic_load(&mapped);
+	held->heap = 0;
+#ifdef __GLIBC__
+	struct mallinfo2 heap = mallinfo2();
+	held->heap = heap.arena + heap.hblkhd;
+#endif
+}
+
 uint64_t neap__resident_peak(void)
 {
 	return proc_kilobytes("/proc/self/status", "VmHWM:");
 }
 
+static atomic_uint_least64_t most; /* of the marks that were lowered */
+
+uint64_t neap__resident_most(void)
+{
+	uint64_t peak = neap__resident_peak(), before = atomic_load(&most);
+	return peak > before ? peak : before;
+}
+
 int neap__resident_reset(void)
 {
+	atomic_store(&most, neap__resident_most());
 #ifdef __GLIBC__
 	malloc_trim(0); /* freed memory must not count */
 #endif

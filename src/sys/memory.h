@@ -28,8 +28,18 @@ struct neap__populate *neap__populate_start(void *pages, size_t bytes);
 /* Stops it where it is, and waits; before the pages are unmapped. NULL is fine. */
 void neap__populate_end(struct neap__populate *populate);
 
+/* Bytes that the process holds, touched or not. */
+struct neap__held {
+	uint64_t files;	 /* resident parts of the program and its libraries */
+	uint64_t heap;	 /* what malloc took from the system */
+	uint64_t mapped; /* by neap__map_pages and neap__map_partly */
+};
+void neap__held(struct neap__held *held);
+
 /* High-water mark of resident memory (VmHWM) in bytes; 0 where unknown. */
 uint64_t neap__resident_peak(void);
+/* The highest of all marks, those included that were lowered. */
+uint64_t neap__resident_most(void);
 /* Lowers the mark to what is resident now. 0 or -errno. */
 int neap__resident_reset(void);
 

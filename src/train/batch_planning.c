@@ -5,6 +5,7 @@
  */
 #include "train/trainer.h"
 #include "measure/call_cost.h"
+#include "measure/process_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -123,7 +124,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		if (rows[i].value)
 			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
-	if (trainer->options.sweep.memory == 0)
+	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
 		neap__trainer_say(trainer, "memory: %s, half of what is free",
 			megabytes(budget, problem->memory));
 	say_tiers(trainer, problem);
@@ -176,10 +177,23 @@ static int first_plan(
 	NEAP_TRY(neap__tiers_beside(&trainer->tiers, &trainer->options.sweep, trainer->net, batch,
 		&trainer->objective));
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
-	fill_options(trainer, &options, load);
 	p->steps = load->steps;
 	p->planned = p->costs;
-	return neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
+	neap__memory_total_watch(trainer);
+	fill_options(trainer, &options, load);
+	int rc = neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
+	/* What planning took may leave less for the arena: then once more. */
+	for (int i = 0; rc == 0 && i < 4; i++) {
+		int less = neap__memory_total_planned(trainer);
+		if (less <= 0)
+			return less;
+		fill_options(trainer, &options, load);
+		rc = neap_sweep_replan(trainer->sweep, &p->ops, &options);
+	}
+	if (rc == NEAP_EINFEASIBLE && trainer->options.sweep.memory_total)
+		return neap__process_memory_least(
+			&trainer->memory, &p->ops, trainer->net, &options);
+	return rc;
 }
 
 int neap__planning_start(struct neap__trainer *trainer)
@@ -193,12 +207,12 @@ int neap__planning_start(struct neap__trainer *trainer)
 		NEAP_TRY(neap_trace_create(&trainer->trace, "train", TRACE_EVENTS));
 	}
 	p->margin = MARGIN;
-	p->memory = neap__memory_budget(&trainer->options.sweep);
 	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
 	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
 	wide = *batch;
 	wide.inputs = trainer->options.net.inputs;
+	NEAP_TRY(neap__memory_total_begin(trainer, &wide));
 	int rc = neap__net_steps_measure(
 		&p->costs, trainer->net, &wide, &trainer->objective, TIMED, p->memory);
 	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no plan fits, and says what would do */
@@ -254,14 +268,17 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 	struct neap_step_ops ops;
 	struct load load = load_of(batch, INT64_MAX);
 	double start = neap__seconds();
+	int less = neap__memory_total_batch(trainer);
 
+	NEAP_TRY(less);
 	neap__net_steps_fill(&ops, trainer->net);
 	ops.tape_bytes = plan_tape(p, &load, &ops);
 	/* A log is about as long as the last batch's: no reason for another plan. */
-	if (ops.log_bytes <= p->ops.log_bytes && ops.log_bytes >= p->ops.log_bytes / 5 * 4)
+	if (ops.log_bytes <= p->ops.log_bytes && ops.log_bytes >= p->ops.log_bytes / 5 * 4 &&
+		p->ops.log_bytes <= ops.log_max_bytes)
 		ops.log_bytes = p->ops.log_bytes;
 	if (batch->steps == p->steps && memcmp(&ops, &p->ops, sizeof ops) == 0 &&
-		!drifted(&p->costs, &p->planned))
+		!drifted(&p->costs, &p->planned) && !less)
 		return 0;
 	fill_options(trainer, &options, &load);
 	int rc = neap_sweep_replan(trainer->sweep, &ops, &options);
@@ -273,6 +290,8 @@ int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch 
 		ops.tape_bytes = ops.tape_bytes * 3 / 4;
 		rc = neap_sweep_replan(trainer->sweep, &ops, &options);
 	}
+	if (rc == NEAP_EINFEASIBLE && trainer->options.sweep.memory_total)
+		rc = neap__process_memory_least(&trainer->memory, &ops, trainer->net, &options);
 	p->steps = batch->steps;
 	p->ops = ops;
 	p->planned = p->costs;

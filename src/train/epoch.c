@@ -67,6 +67,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	if (batch->bytes > trainer->result->data_bytes)
 		trainer->result->data_bytes = batch->bytes;
 	trainer->objective.dropout = (uint32_t)c->epoch + 1;
+	neap__memory_total_before(trainer);
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
 	int rc = sweep_batch(trainer, batch);
@@ -163,6 +164,7 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!trainer->data.validation)
 		return 0;
+	neap__memory_total_release(trainer);
 	return neap__evaluate(result, trainer->net, trainer->data.validation, &trainer->options.net,
 		trainer->objective.loss, NULL, NULL, trainer->data.nsecond);
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/print.h"
 #include "sys/atomic_file.h"
+#include "sys/memory.h"
 
 #include <neap/machine.h>
 #include <neap/neap.h>
@@ -127,6 +128,8 @@ static void add_memory(struct neap__json *root, const struct neap__trainer *trai
 	neap__json_bytes(root, "batch_largest", r->data_bytes);
 	neap__json_bytes(root, "input_bytes", r->data_bytes);
 	neap__json_int(root, "window_steps", r->window_steps);
+	neap__json_bytes(root, "process_most", trainer->memory.most);
+	neap__json_bytes(root, "process_measured", neap__resident_most());
 	neap__json_end(root, '}');
 }
 
@@ -204,7 +207,8 @@ int neap__run_json_write(const struct neap__trainer *trainer)
 	neap__json_text(root, "command", options->command);
 	neap__settings_write(root, "settings", options, 0);
 	struct neap_train_options ways = *options;
-	ways.sweep.memory = trainer->planning.memory;
+	if (!ways.sweep.memory_total)
+		ways.sweep.memory = trainer->planning.memory;
 	neap__settings_write_ways(root, "sweep", &ways);
 	add_costs(root, options->sweep.costs);
 	add_data(root, trainer);

@@ -94,6 +94,7 @@ static const struct train_setting ways[] = {
 	{"data", TEXT, AT(data), NULL, 0, 0},
 	{"test", TEXT, AT(test), NULL, 0, 0},
 	{"memory", SEED, AT(sweep.memory), NULL, 0, 0},
+	{"memory_total", SEED, AT(sweep.memory_total), NULL, 0, 0},
 	{"strategy", TEXT, AT(sweep.strategy), NULL, 0, 0},
 #define PARAM(member, option, meaning) {#member, WHOLE, AT(sweep.params.member), NULL, 0, 1e15},
 	NEAP_PARAM_OPTION_TABLE(PARAM)

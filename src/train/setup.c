@@ -2,6 +2,7 @@
 /* setup.c: opens and checks all that a run needs, before anything is written. */
 #include "train/trainer.h"
 #include "train/settings.h"
+#include "measure/process_memory.h"
 #include "data/augment/augment.h"
 #include "data/dataset.h"
 #include "nn/core/cell.h"
@@ -186,6 +187,9 @@ static int open_data(struct neap__trainer *trainer)
 	if (!o->test)
 		return 0;
 	NEAP_TRY(neap_dataset_open(&d->test, o->test));
+	info.size = sizeof info;
+	NEAP_TRY(neap_dataset_info(d->test, &info));
+	d->ntest = info.samples;
 	return check_test(trainer);
 }
 
@@ -197,21 +201,20 @@ static int open_loaders(struct neap__trainer *trainer)
 		.batch = o->batch,
 		.dt = o->net.dt,
 		.steps = o->max_steps,
-		.window_bytes = o->sweep.inputs,
 		.shuffle = 1,
 		.augment = o->augment,
 		.seed = o->seed,
 		.index = d->first,
 		.count = d->nfirst};
 
-	NEAP_TRY(neap_loader_open(&d->loader, d->set, &loading));
+	NEAP_TRY(neap__process_memory_loader(&d->loader, d->set, loading, &o->sweep));
 	if (d->nsecond == 0)
 		return 0;
 	loading.shuffle = 0;
 	loading.augment = (struct neap_augment){0};
 	loading.index = d->second;
 	loading.count = d->nsecond;
-	return neap_loader_open(&d->validation, d->set, &loading);
+	return neap__process_memory_loader(&d->validation, d->set, loading, &o->sweep);
 }
 
 /* 1: a penalty on rates is asked for, and no layer spikes. */

@@ -7,6 +7,7 @@
 #include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/clock.h"
+#include "sys/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ static int finish(struct neap__trainer *trainer)
 	struct neap_loader *loader = NULL;
 	struct neap_dataset_info info = {.size = sizeof info};
 
+	neap_sweep_release(trainer->sweep);
 	r->weights_hash = neap__weights_hash(trainer->net);
 	NEAP_TRY(neap__safetensors_read(&file, trainer->model));
 	int rc = neap__model_take(trainer->net, &file);
@@ -77,6 +79,8 @@ static void fill_result(const struct neap__trainer *trainer, int64_t epochs_befo
 	r->late = trainer->sweeps.late;
 	r->predicted = c->predicted;
 	r->measured = c->measured;
+	r->process = trainer->memory;
+	r->process.measured = neap__resident_most();
 }
 
 static int begin_or_resume(struct neap__trainer *trainer, int there)
@@ -99,6 +103,7 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 	else if (o->resume)
 		neap__trainer_say(trainer, "no snapshot in '%s': starting afresh", o->out);
 	neap__planning_say(trainer);
+	NEAP_TRY(neap__memory_total_say(trainer));
 	return 0;
 }
 

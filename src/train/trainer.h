@@ -35,7 +35,7 @@ struct neap__data {
 	struct neap_dataset *set, *test;
 	struct neap_dataset_info info;
 	int64_t *first, *second; /* training and validation samples */
-	int64_t nfirst, nsecond;
+	int64_t nfirst, nsecond, ntest;
 	struct neap_loader *loader, *validation;
 	uint64_t fingerprint;
 	int64_t longest; /* steps of the longest sample; 0: unknown */
@@ -48,8 +48,9 @@ struct neap__planning {
 	double margin;		    /* planned over measured mean tape */
 	double tape[2];		    /* a step and sample: largest mean, of two windows of batches */
 	int64_t sweeps;
-	double seconds; /* spent planning */
-	uint64_t memory;
+	double seconds;	   /* spent planning */
+	uint64_t memory;   /* bytes of the arena, at most */
+	uint64_t resident; /* of the process, before the first plan was made */
 	/* What the plan in force was made for. */
 	int64_t steps;
 	struct neap_step_ops ops;
@@ -70,6 +71,7 @@ struct neap__trainer {
 	struct neap_sweep *sweep;
 	struct neap__planning planning;
 	struct neap__counters counters;
+	struct neap_process_memory memory;
 	int folder;			    /* open and locked while the run writes; or -1 */
 	char *model, *last, *metrics, *run; /* paths */
 	double started, session;	    /* clock; seconds of the sessions before */
@@ -112,6 +114,20 @@ void neap__planning_say(const struct neap__trainer *trainer); /* what was chosen
 int neap__planning_batch(struct neap__trainer *trainer, const struct neap_batch *batch);
 void neap__planning_learn(struct neap__trainer *trainer, const struct neap_batch *batch,
 	const struct neap_sweep_stats *stats);
+
+/*
+ * memory_total.c: what the process takes. begin reckons before the first plan, and planned after
+ * it; planned returns 1 where the arena has less than it was planned with. Before each batch is
+ * begun, before releases an arena that leaves no room for its sums; batch returns 1 where the arena
+ * has to be smaller from now on. release frees the arena for other work, if there is a total.
+ */
+int neap__memory_total_begin(struct neap__trainer *trainer, const struct neap_batch *batch);
+void neap__memory_total_watch(struct neap__trainer *trainer);
+int neap__memory_total_planned(struct neap__trainer *trainer);
+void neap__memory_total_before(struct neap__trainer *trainer);
+int neap__memory_total_batch(struct neap__trainer *trainer);
+void neap__memory_total_release(struct neap__trainer *trainer);
+int neap__memory_total_say(struct neap__trainer *trainer);
 
 /* snapshot.c: saves and loads last.safetensors; load returns 1 where there is one. */
 int neap__snapshot_save(struct neap__trainer *trainer);

@@ -360,6 +360,25 @@ static void only_training_samples_are_augmented(void **state)
 	json_decref(root);
 }
 
+/* A last batch of fewer samples has less room for logs than the batches before it took. */
+static void smaller_batches_have_smaller_logs(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("smaller");
+	struct neap_train_result r = {.size = sizeof r};
+	o.data = "randman:units=700,steps=250,samples=256,spikes=1,classes=2";
+	o.net.spec = "lif:32,li";
+	o.net.scale = 1;
+	o.net.threads = 1;
+	o.batch = 128;
+	o.seed = o.net.seed = 34;
+	o.epochs = 2;
+	o.sweep.memory = 8 << 20;
+	assert_int_equal(neap_train(&r, &o), 0);
+	assert_int_equal(r.updates, 4);
+	neap_train_result_free(&r);
+}
+
 static void without_validation_the_last_is_kept(void **state)
 {
 	(void)state;
@@ -422,6 +441,7 @@ int main(void)
 		cmocka_unit_test(divergence_ends_the_run),
 		cmocka_unit_test(gradients_are_clipped),
 		cmocka_unit_test(only_training_samples_are_augmented),
+		cmocka_unit_test(smaller_batches_have_smaller_logs),
 		cmocka_unit_test(without_validation_the_last_is_kept),
 		cmocka_unit_test(sparse_and_double_nets_are_kept_whole),
 		cmocka_unit_test(wilson_is_wilsons),

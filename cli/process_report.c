@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_report.c: what a whole run took as a process, for reports. */
+#include "process_report.h"
+
+void cli_json_process(struct neap__json *to, const struct neap_process_memory *m)
+{
+	neap__json_begin(to, "process", '{');
+	if (m->total)
+		neap__json_bytes(to, "total", m->total);
+	else
+		neap__json_null(to, "total");
+	neap__json_bytes(to, "most", m->most);
+	neap__json_bytes(to, "measured", m->measured);
+	neap__json_bytes(to, "arena", m->arena);
+	neap__json_bytes(to, "slow", m->slow);
+	neap__json_bytes(to, "weights", m->weights);
+	neap__json_bytes(to, "gradients", m->gradients);
+	neap__json_bytes(to, "optimizer", m->optimizer);
+	neap__json_bytes(to, "scratch", m->scratch);
+	neap__json_bytes(to, "inputs", m->inputs);
+	neap__json_bytes(to, "planning", m->planning);
+	neap__json_bytes(to, "program", m->program);
+	neap__json_end(to, '}');
+}
+
+void cli_print_process(const struct neap_process_memory *m)
+{
+	char most[24], measured[24];
+
+	printf("process     at most %s as reckoned, %s as measured\n", cli_show_size(most, m->most),
+		cli_show_size(measured, m->measured));
+}

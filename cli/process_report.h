@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_report.h: what a whole run took as a process, for reports. */
+#ifndef NEAP_CLI_PROCESS_REPORT_H
+#define NEAP_CLI_PROCESS_REPORT_H
+
+#include "cli.h"
+#include "base/json.h"
+#include <neap/train.h>
+
+/* Writes the object "process": bytes at most, as reckoned and as measured, and their parts. */
+void cli_json_process(struct neap__json *to, const struct neap_process_memory *memory);
+/* The same as one line of a table. */
+void cli_print_process(const struct neap_process_memory *memory);
+
+#endif
