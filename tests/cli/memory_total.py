@@ -111,7 +111,7 @@ def resumed(folder):
 
 
 def main():
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 6
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 17
     slack = []
     with Tap() as tap, Folder() as folder:
