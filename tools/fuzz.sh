@@ -11,7 +11,7 @@ shift
 [ $# -gt 0 ] || set -- $(ls tests/fuzz/corpus)
 
 [ -f $build/build.ninja ] ||
-	CC=${CC:-clang} meson setup $build --buildtype=debugoptimized -Dfuzz=true \
+	CC=${CC:-clang} meson setup $build --buildtype=debugoptimized -Dfuzz=true -Dnn=enabled -Dtool=enabled \
 		-Db_sanitize=address,undefined -Db_lundef=false
 for name in "$@"; do
 	ninja -C $build "tests/fuzz/fuzz_$name"
@@ -22,12 +22,14 @@ TIMEFORMAT='%U %S'
 for name in "$@"; do
 	learnt=$build/corpus-$name used=0 inputs=0
 	mkdir -p "$learnt"
+	dict=
+	[ ! -f "tests/fuzz/$name.dict" ] || dict=-dict=tests/fuzz/$name.dict
 	# -max_total_time is wall clock, of which a busy machine gives only a part.
 	while [ "$used" -lt "$seconds" ]; do
 		log=$build/$name-log.txt
 		status=0
 		turn=$((seconds - used < 300 ? seconds - used : 300))
-		{ time "$build/tests/fuzz/fuzz_$name" -dict=tests/fuzz/$name.dict -max_len=2000 \
+		{ time "$build/tests/fuzz/fuzz_$name" $dict -max_len=4000 \
 			-max_total_time=$turn -timeout=10 -rss_limit_mb=2048 \
 			-artifact_prefix="$build/$name-" -print_final_stats=1 "$learnt" \
 			"tests/fuzz/corpus/$name" >"$log" 2>&1; } 2>"$log.time" || status=$?

@@ -174,7 +174,7 @@ const char *neap__atomic_file_name(const struct neap__atomic_file *file)
 }
 
 /* 0 or an errno. Some file systems refuse to flush a directory; the rename stands. */
-static int sync_directory(char *path)
+int neap__sync_name(char *path)
 {
 	int err = 0, fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -196,7 +196,7 @@ int neap__atomic_file_commit(struct neap__atomic_file *file)
 		file->fd = -1;
 	}
 	int rc = err ? neap__fail_errno(err, "cannot write '%s'", file->path) : 0;
-	if (!err && !file->in_place && (err = sync_directory(file->path)) != 0)
+	if (!err && !file->in_place && (err = neap__sync_name(file->path)) != 0)
 		rc = neap__fail_errno(err, "cannot flush the folder '%s'", file->path);
 	release(file);
 	return rc;

@@ -28,6 +28,9 @@ int neap__atomic_file_commit(struct neap__atomic_file *file);
 /* Removes what was written; frees `file`. NULL is fine. */
 void neap__atomic_file_abort(struct neap__atomic_file *file);
 
+/* Flushes the folder that holds `path`, which is cut there. 0 or an errno. */
+int neap__sync_name(char *path);
+
 /* Writes a whole file from a buffer. */
 int neap__write_file(const char *path, const void *data, size_t bytes);
 

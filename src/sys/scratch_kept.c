@@ -95,8 +95,20 @@ static int write_head(struct neap__scratch *scratch, const char *name)
 		neap__scratch_remove(scratch);
 		return neap__fail_errno(err, "cannot write '%s'", scratch->name);
 	}
+	/* First the header, then the name: a file of that name without one would be refused. */
+	(void)fdatasync(scratch->fd);
 	sync_name(scratch);
 	return 0;
+}
+
+/* 1 where the power failed before the header was there. */
+static int never_written(const struct neap__scratch *scratch)
+{
+	static const struct kept_head none;
+	struct kept_head there;
+
+	ssize_t n = pread(scratch->fd, &there, sizeof there, 0);
+	return n >= 0 && memcmp(&there, &none, (size_t)n) == 0;
 }
 
 /* 1 when the file we locked is still the one of that name. */
@@ -157,7 +169,7 @@ int neap__scratch_open_kept(
 	if (rc == 0)
 		rc = check_owner(scratch, &st);
 	if (rc == 0)
-		rc = st.st_size > 0 ? check_head(scratch, name) : write_head(scratch, name);
+		rc = never_written(scratch) ? write_head(scratch, name) : check_head(scratch, name);
 	if (rc == 0) {
 		rc = neap__scratch_inspect(scratch, flags);
 		if (rc < 0 && !scratch->existed)

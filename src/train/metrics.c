@@ -32,7 +32,9 @@ int neap__metrics_start(const char *path, int64_t epochs)
 		char *comma;
 		int64_t epoch = strtoll(line, &comma, 10);
 		*end = '\0';
-		if (comma > line && *comma == ',' && epoch >= 1 && epoch <= epochs)
+		/* A number that strtoll finds behind blanks may stand in the next line. */
+		int is_row = *line >= '1' && *line <= '9' && *comma == ',';
+		if (is_row && epoch <= epochs)
 			neap__text_add(&kept, "%s\n", line);
 	}
 	int rc = kept.error < 0 ? neap__fail_errno(ENOMEM, "cannot write '%s'", path)

@@ -2,6 +2,7 @@
 /* run_folder.c: the folder of a run: its lock, its paths, and the files that a killed run left. */
 #include "train/trainer.h"
 #include "base/fail.h"
+#include "sys/atomic_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,12 +62,30 @@ static void sweep_out(int folder)
 		closedir(dir);
 }
 
+/* The name is flushed: what is in a folder is worth as much as its name. */
+static int make_folder(const char *out)
+{
+	char *copy = strdup(out);
+
+	if (!copy || mkdir(out, 0777) < 0) {
+		int err = copy ? errno : ENOMEM;
+		free(copy);
+		return neap__fail_errno(err, "cannot make '%s'", out);
+	}
+	int err = neap__sync_name(copy);
+	free(copy);
+	if (!err)
+		return 0;
+	rmdir(out);
+	return neap__fail_errno(err, "cannot make '%s'", out);
+}
+
 int neap__run_folder_take(struct neap__trainer *trainer, int there)
 {
 	const char *out = trainer->options.out;
 
-	if (!there && mkdir(out, 0777) < 0)
-		return neap__fail_errno(errno, "cannot make '%s'", out);
+	if (!there)
+		NEAP_TRY(make_folder(out));
 	trainer->folder = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (trainer->folder < 0)
 		return neap__fail_errno(errno, "cannot use '%s'", out);
