@@ -291,6 +291,25 @@ static int stop_at(void *user, int64_t done, int64_t total)
 	return done >= *(int *)user;
 }
 
+/* Files are read in blocks of 65536 frames, of which the last may have a single one. */
+static void every_frame_is_read(void **state)
+{
+	(void)state;
+	enum { FRAMES = 2 * 65536 + 1 };
+	float *x = calloc(FRAMES, sizeof *x), *read;
+	int64_t n;
+	double rate;
+	const char *path = in("frames.wav");
+	x[FRAMES - 1] = 0.5f;
+	sound(path, x, FRAMES, 8000, 1);
+	ok(neap__sound_read(&read, &n, &rate, path, 0));
+	assert_int_equal(n, FRAMES);
+	assert_true(fabsf(read[FRAMES - 1] - 0.5f) < 1e-3f);
+	free(read);
+	free(x);
+	unlink(path);
+}
+
 static void folder_mistakes(void **state)
 {
 	(void)state;
@@ -441,6 +460,7 @@ int main(void)
 		cmocka_unit_test(silence_and_edges),
 		cmocka_unit_test(folder_to_file),
 		cmocka_unit_test(stereo_and_folders),
+		cmocka_unit_test(every_frame_is_read),
 		cmocka_unit_test(folder_mistakes),
 		cmocka_unit_test(spoken_digits),
 	};

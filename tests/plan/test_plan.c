@@ -67,6 +67,23 @@ static void checks(void **state)
 	assert_int_equal(neap_plan_make(&plan, &good, "standard", &params), NEAP_EUSAGE);
 }
 
+/* A classic chain keeps single tapes: chunks of one step, said or not. */
+static void classic_chunks(void **state)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	struct neap_plan plan = {.size = sizeof plan};
+	(void)state;
+	p.chain = (struct neap_chain){.steps = 40, .state = 1, .flags = NEAP_CHAIN_CLASSIC};
+	p.memory = 5;
+	p.ntiers = 1;
+	p.tiers[0].write_rate = p.tiers[0].read_rate = 1;
+	for (int chunk = 0; chunk <= 2; chunk++) {
+		const struct neap_params params = {.chunk = chunk};
+		assert_int_equal(neap_plan_make(&plan, &p, "async", &params), 0);
+		assert_int_equal(plan.feasible, chunk < 2);
+	}
+}
+
 static void names(void **state)
 {
 	static const char *const expected[] = {
@@ -484,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tier_seconds),
 		cmocka_unit_test(checks),
+		cmocka_unit_test(classic_chunks),
 		cmocka_unit_test(names),
 		cmocka_unit_test(traits),
 		cmocka_unit_test(no_steps),

@@ -259,6 +259,15 @@ static struct neap_plan planned(const struct neap_problem *p, const char *strate
 	return plan;
 }
 
+/* With memory for all, each step runs once, and the bound says so: 2 forward and 5 backward. */
+static void ample(void **unused)
+{
+	struct neap_problem p = two_stages(1000, 0);
+	(void)unused;
+	struct neap_plan plan = planned(&p, "auto");
+	assert_true(plan.feasible && near(plan.makespan, 7) && near(plan.bound, 7));
+}
+
 /* `auto` against exhaustive search, recomputation and two channels together. */
 static void oracle(void **unused)
 {
@@ -478,6 +487,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(pinned),
 		cmocka_unit_test(states),
 		cmocka_unit_test(illegal),
+		cmocka_unit_test(ample),
 		cmocka_unit_test(oracle),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(ends),
