@@ -2,7 +2,8 @@
 /*
  * failing.c: loaded before libc, makes one call of the program's own code fail: the NEAP_FAIL-th of
  * those listed below, counted over all of them from 1. Calls that libraries make are passed on.
- * At the end the number of calls is written to the file NEAP_CALLS.
+ * At the end the number of calls is written to the file NEAP_CALLS. With NEAP_FAIL_LIBRARIES the
+ * calls of libraries count and fail instead.
  */
 #undef _FILE_OFFSET_BITS /* open and open64 are two functions here */
 #include <dlfcn.h>
@@ -24,6 +25,7 @@
 static uintptr_t text_begin, text_end; /* of the program */
 static atomic_llong calls;
 static long long fails_at;
+static int of_libraries;
 
 static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -43,6 +45,7 @@ __attribute__((constructor)) static void begin(void)
 {
 	const char *n = getenv("NEAP_FAIL");
 	fails_at = n ? atoll(n) : 0;
+	of_libraries = getenv("NEAP_FAIL_LIBRARIES") != NULL;
 	dl_iterate_phdr(find_program, NULL);
 }
 
@@ -70,7 +73,8 @@ EXPORT __attribute__((noinline)) void neap_call_fails(int err)
 static int fails(const void *caller, int err)
 {
 	uintptr_t at = (uintptr_t)caller;
-	if (at < text_begin || at >= text_end)
+	int is_ours = at >= text_begin && at < text_end;
+	if (is_ours == of_libraries || text_end == 0)
 		return 0;
 	if (atomic_fetch_add(&calls, 1) + 1 != fails_at)
 		return 0;

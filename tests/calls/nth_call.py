@@ -6,6 +6,7 @@ give the right result, or end with exit code 1 or 2 and one line, and leave noth
 
     nth_call.py FAILING.so [CALLS [DRAWN]]     the first CALLS calls of each command, and DRAWN
                                                beyond them; without numbers 16 in all
+    nth_call.py FAILING.so libraries [DRAWN]   calls of libraries fail instead; tells what comes of it
 """
 import hashlib
 import json
@@ -19,7 +20,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import Folder, Tap, neap, write_recordings  # noqa: E402
 
 FAILING = os.path.abspath(sys.argv[1])
-FIRST = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+LIBRARIES = sys.argv[2:3] == ["libraries"]
+FIRST = 0 if LIBRARIES or len(sys.argv) < 3 else int(sys.argv[2])
 DRAWN = int(sys.argv[3]) if len(sys.argv) > 3 else 16
 DATA = "randman:classes=3,units=10,steps=40,samples=30"
 NET = ["--net", "lif:8r,li", "--batch", "8", "--memory", "64K"]
@@ -79,6 +81,8 @@ def fresh(folder, template):
 
 def run(folder, args, n):
     env = {"LD_PRELOAD": FAILING, "NEAP_FAIL": str(n), "NEAP_CALLS": os.path.join(folder, "calls")}
+    if LIBRARIES:
+        env["NEAP_FAIL_LIBRARIES"] = "1"
     return neap(*args, cwd=folder, env=env, timeout=120)
 
 
@@ -117,6 +121,18 @@ def chosen(total, name):
     return [*first, *sorted(draw.sample(rest, min(DRAWN, len(rest))))]
 
 
+def outcome(folder, template, name, n, right):
+    args, result = COMMANDS[name]
+    fresh(folder, template)
+    done = run(folder, args, n)
+    if done.returncode < 0:
+        return f"signal {-done.returncode}"
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if re.match(rf"neap {name}: ", line)]
+        return "refused with one line" if len(said) == 1 else f"{len(said)} lines"
+    return "right" if result(folder, done.stdout) == right else "wrong"
+
+
 def command(folder, template, name):
     args, result = COMMANDS[name]
     fresh(folder, template)
@@ -126,6 +142,11 @@ def command(folder, template, name):
     right = result(folder, done.stdout)
     with open(os.path.join(folder, "calls"), encoding="utf-8") as file:
         total = int(file.read())
+    if LIBRARIES:
+        found = [outcome(folder, template, name, n, right) for n in chosen(total, name)]
+        print(f"# {name}: {total} calls of libraries, {len(found)} failed: " + ", ".join(
+            f"{found.count(kind)} {kind}" for kind in sorted(set(found))), flush=True)
+        return None
     wrong = [problem for problem in (one(folder, template, name, n, right)
                                      for n in chosen(total, name)) if problem]
     print(f"# {name}: {total} calls, {len(chosen(total, name))} failed, {len(wrong)} findings",
