@@ -3,7 +3,7 @@
 # Tests under a sanitizer.
 #   sanitize.sh address,undefined | thread     every test but the long ones; thread: no cli
 #   sanitize.sh fast                           built by clang, address and undefined: the
-#                                              suites unit and fault, on one engine
+#                                              suites unit, fault and fuzz, on one engine
 set -u
 cd "$(dirname "$0")/.." || exit 2
 kind=$1
@@ -20,7 +20,7 @@ fast)
 	build=build-clang
 	export CC=clang
 	setup=(--buildtype=plain -Doptimization=1 -Dnn=enabled -Dtool=enabled -Dtests=enabled)
-	tests+=(--suite unit --suite fault --no-suite engines)
+	tests+=(--suite unit --suite fault --suite fuzz --no-suite engines)
 	;;
 esac
 [ -f $build/build.ninja ] ||

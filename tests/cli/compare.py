@@ -122,13 +122,15 @@ def full_disk(data, folder):
 def windows(data, slow):
     """Inputs in windows of a few steps: the same bits, in the memory that was allowed."""
     hashes = set()
+    names = ("standard", "double", "stream", "auto")
+    some = [word for name in names for word in ("--strategy", name)]
     for inputs in ("64M", "100K"):
         for more in ([], ["--dense", "--readout", "step"]):
             for source in (data, "randman:steps=900,spikes=30,samples=40,units=30,noise=5"):
                 result = compare(source, "--dt", "0.1ms" if source == data else "1ms",
-                                 "--inputs", inputs, *more, memory="1M", slow=slow)
+                                 "--inputs", inputs, *more, *some, memory="1M", slow=slow)
                 found = {r["grad_hash"] for r in ran(result)}
-                if len(found) != 1 or len(ran(result)) < 8:
+                if len(found) != 1 or len(ran(result)) < len(names):
                     return f"{inputs} {more}: {len(ran(result))} ran, {found}"
                 hashes |= found
                 if (result["window_steps"] > 0) != (inputs == "100K"):

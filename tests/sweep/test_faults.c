@@ -152,6 +152,8 @@ static void check_strategy(struct model *m, const struct gradient *want, const c
 	run_with(m, want, strategy, memory, file, &slow, &feasible);
 }
 
+#define FACTOR (TEST_SANITIZED ? 5 : 2) /* from one budget to the next */
+
 static void check(int64_t steps, uint32_t extra, int file)
 {
 	struct model m;
@@ -160,7 +162,7 @@ static void check(int64_t steps, uint32_t extra, int file)
 	m.extra_most = extra;
 	struct gradient want = reference(&m);
 	for (int i = 0; neap_strategy_name(i); i++)
-		for (uint64_t memory = 2000; memory < 20000; memory *= 2) {
+		for (uint64_t memory = 2000; memory < 20000; memory *= FACTOR) {
 			uint64_t staging = file ? 4096 : 0;
 			check_strategy(&m, &want, neap_strategy_name(i), memory + staging, file);
 			swept++;
@@ -190,7 +192,7 @@ static void memory_faults_and_overflows(void **state)
 	m.extra = spiky;
 	struct gradient want = reference(&m);
 	for (int i = 0; neap_strategy_name(i); i++)
-		for (uint64_t memory = 3000; memory < 30000; memory *= 2)
+		for (uint64_t memory = 3000; memory < 30000; memory *= FACTOR)
 			check_strategy(&m, &want, neap_strategy_name(i), memory, 0);
 	model_fini(&m);
 }

@@ -156,7 +156,8 @@ static int walk(struct neap__vlen *vlen, struct heap_collection *c)
 		at += step;
 	}
 	c->count = x->objects - c->first;
-	qsort(x->object + c->first, (size_t)c->count, sizeof *x->object, by_number);
+	if (c->count > 0)
+		qsort(x->object + c->first, (size_t)c->count, sizeof *x->object, by_number);
 	return 0;
 }
 
