@@ -44,6 +44,8 @@ suite() { # build folder, command...
 	skipped=$((skipped + skips))
 }
 
+# Threads of a test wait for each other and for files: one test more than processors.
+export MESON_TESTTHREADS=$(($(nproc) + 1))
 suite "$build" meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
 if [ -n "${NEAP_SANITIZED:-}" ]; then
 	rm -f build-clang/meson-logs/testlog.junit.xml

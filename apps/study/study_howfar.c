@@ -22,6 +22,8 @@
 #define RUN_WIDE 32
 #define RUN_QUICK 32 /* in a short study */
 #define RUN_WIDE_QUICK 8
+#define RUN_TINY 8 /* in a test */
+#define RUN_WIDE_TINY 2
 #define EFFORT 100 /* simulations of a search */
 #define WIDTHS_MOST 8
 #define MIB 1048576.0
@@ -262,8 +264,8 @@ static int run_down(struct neap__study *study, const char *strategy, int wide, d
 /* Times store-all's steps or units that are run at most. */
 static int most_run(const struct neap__study *study, int wide)
 {
-	return wide ? (int)neap__study_scaled(study, RUN_WIDE_QUICK, RUN_WIDE, RUN_WIDE_QUICK)
-		    : (int)neap__study_scaled(study, RUN_QUICK, RUN, RUN_QUICK);
+	return wide ? (int)neap__study_scaled(study, RUN_WIDE_QUICK, RUN_WIDE, RUN_WIDE_TINY)
+		    : (int)neap__study_scaled(study, RUN_QUICK, RUN, RUN_TINY);
 }
 
 /* From what was planned within 10%, the steps at most so many times store-all's. */

@@ -62,7 +62,7 @@ static void quick(void **state)
 	(void)state;
 	struct random r = {test_seed(4), 0};
 	double slowest = 0;
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; i < 60; i++) {
 		struct neap_problem p = random_problem(&r, 1e9);
 		p.chain.steps = (int64_t)decades(&r, 1e6, 1e9);
 		for (int n = 0; neap_strategy_name(n); n++) {

@@ -227,5 +227,7 @@ int main(void)
 		cmocka_unit_test(a_file_hangs),
 		cmocka_unit_test(bad_patience),
 	};
+	if (getenv("NEAP_IO")) /* tiers in memory know no engine */
+		cmocka_set_test_filter("a_file_hangs");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
