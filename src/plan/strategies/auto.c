@@ -24,7 +24,10 @@
 #define AT_BOUND_STAGES 1e-9
 #define FASTER 1e-12
 
-/* Searches plans of blocks through each tier; takes the best one that is faster. */
+/*
+ * Searches plans of blocks through each tier, with the whole effort, so that another tier never
+ * makes a plan slower; takes the best one that is faster.
+ */
 static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, double bound)
 {
@@ -40,7 +43,7 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 			.chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
-		NEAP_TRY(neap__block_search(&trial, problem, tier, effort / problem->ntiers + 1,
+		NEAP_TRY(neap__block_search(&trial, problem, tier, effort,
 			plan->feasible ? plan->makespan : INFINITY));
 		if (trial.feasible &&
 			(!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))

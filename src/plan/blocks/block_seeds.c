@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_seeds.c: seeds over all kinds of blocks, ranked by a fluid score, which assumes that
+ * computation and both channels overlap fully. Ours; J, k, q are those of block_program.h.
+ *
+ *     f, r, b     seconds to advance, to record and to reverse a step
+ *     tau         seconds of a transfer of a state (state_out, state_in)
+ *     E(J)        extra advances inside a block of J steps (recompute_cost.h)
+ *     a_out, a_in seconds to write and to read a tape
+ *
+ *     up  = k r + J f                         out = k a_out + tau
+ *     down = k b + J (r+b) + f E(J)           in  = k a_in + tau
+ *     score of a step of a block = ( max(up, out) + max(down, in) ) / (J+k)
+ *
+ * The transfer overhead is added to both computations.
+ *
+ * Late blocks write more than their channel carries beside them: out > up. What is not written
+ * yet waits in slots, and the queue ends during the first pass over the tail of x steps:
+ *
+ *     n = ceil((T-x) / (J+k)) blocks      g = (out - up) / (f (J+k))      x = T g / (1+g)
+ *     score of all steps = n (up + max(down, in)) + x (r+b) + f E(x)
+ *                          + max(0, n (out - up) - min(x f, queue out))
+ *
+ * The queue is what most of the pool holds of items of S + k A bytes. Such plans need no longer
+ * blocks than fast memory reverses with one advance a step, where others recompute twice.
+ */
+#include "plan/blocks/block_seeds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/blocks/block_program.h"
+#include "plan/core/sizing.h"
+
+#define MULTIREAD_SLOTS_MOST 10	 /* slots that multiread.c makes use of */
+#define MULTIREAD_STEPS_MOST 600 /* J: the time to fill its splits is quadratic in J */
+#define STEPS_LONGEST 1000000	 /* J at most: the table of E(J) reaches so far */
+#define COUNT_MOST 1e12		 /* steps, tapes or bytes of a plan */
+#define LATE_BLOCKS_MOST 4000	 /* late plans of more blocks take too long to simulate */
+#define QUEUE_SHARE 0.9		 /* of the pool, for items that wait for their write */
+#define QUEUE_CHUNKS 8		 /* chunks that fit into the pool, of the seeds */
+
+/* Of the seconds down: multiread recomputes less than E(J). Of equal scores the smaller reserve. */
+#define MULTIREAD_FACTOR 0.97
+#define RESERVE_PRICE 1e-9 /* seconds a byte */
+
+int64_t neap__block_whole(double x)
+{
+	return x < 0 ? 0 : x > COUNT_MOST ? (int64_t)COUNT_MOST : (int64_t)(x + 1e-9);
+}
+
+/*
+ * Makes blocks longer where the tier is too small for them: they keep their tapes and advance
+ * more steps. Returns 0 where the tier holds no block.
+ */
+static int within_capacity(const struct neap__block_costs *s, struct neap_blocks *b)
+{
+	int64_t body = s->p->chain.steps - b->tail, unit = b->advance + b->record;
+	int64_t chunks = b->chunk ? (b->record + b->chunk - 1) / b->chunk : 0;
+	double tapes = (double)(chunks * b->chunk) * s->tape;
+	double fits = floor(s->capacity / (tapes + (b->advance ? s->state : 0)));
+	if (body <= 0 || ceil((double)body / (double)unit) <= fits)
+		return 1;
+	fits = floor(s->capacity / (tapes + s->state));
+	if (fits < 1)
+		return 0;
+	b->advance = neap__block_whole(ceil((double)body / fits)) - b->record;
+	return b->advance > 0;
+}
+
+int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks *b)
+{
+	int64_t steps = s->p->chain.steps, fit = neap__block_whole(s->pool / fmax(s->tape, 1e-9));
+	if (b->advance < 0 || b->record < 0 || b->tail < 0)
+		return 0;
+	if (b->record > 0 && s->p->chain.flags & (NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_CLASSIC))
+		return 0;
+	b->advance = b->advance < steps ? b->advance : steps;
+	b->record = b->record < steps ? b->record : steps;
+	b->tail = b->tail < steps ? b->tail : steps;
+	if (b->chunk < 1)
+		b->chunk = 1;
+	if (b->chunk > b->record)
+		b->chunk = b->record;
+	if (b->chunk > fit)
+		b->chunk = fit;
+	if (b->advance + b->record < 1 || (b->record > 0 && b->chunk < 1) ||
+		(s->capacity < INFINITY && !within_capacity(s, b)))
+		return 0;
+	if (b->reserve < 0 || (double)b->reserve > s->pool - s->tape)
+		return 0;
+	if (b->tail_reserve < 0 || (double)b->tail_reserve > s->pool - s->tape)
+		return 0;
+	if (b->inner == NEAP_BLOCKS_MULTIREAD &&
+		(b->advance < 1 || b->advance > MULTIREAD_STEPS_MOST))
+		return 0;
+	if (b->inner != NEAP_BLOCKS_MULTIREAD)
+		b->price = 0;
+	if (b->inner == NEAP_BLOCKS_LEAF && b->advance > s->extra.reach)
+		return 0;
+	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
+}
+
+/* f E(l) of l steps, from the hull: optimistic. */
+static double extra_seconds(const struct neap__block_costs *s, int64_t steps)
+{
+	int64_t l = steps < s->extra.reach ? steps : s->extra.reach;
+	return l > 0 ? s->f * neap__recompute_extra(&s->extra, l, 0) : 0;
+}
+
+/* The fluid score times the steps: seconds of the whole chain. */
+static double fluid_seconds(const struct neap__block_costs *s, const struct neap_blocks *b)
+{
+	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	double out = b->advance ? s->state_out : 0, in = b->advance ? s->state_in : 0;
+	const struct neap_tier_spec *t = &s->p->tiers[s->tier - 1];
+	out += k * s->tape_out + ceil(k / q) * t->write_fixed;
+	in += k * s->tape_in + ceil(k / q) * t->read_fixed;
+	double lost = k * s->tape_lost + (b->advance ? s->state_lost : 0);
+	lost += ceil(k / q) * neap_tier_lost(t, 0);
+	double up = k * s->r + j * s->f + lost;
+	double down = k * s->b + j * (s->r + s->b) + extra_seconds(s, b->advance) + lost;
+	double body = (double)(s->p->chain.steps - b->tail) / (j + k);
+	double rest =
+		(double)b->tail * (s->r + s->b) + (b->tail ? extra_seconds(s, b->advance) / 4 : 0);
+	if (b->inner == NEAP_BLOCKS_MULTIREAD)
+		down = down * MULTIREAD_FACTOR + (double)b->reserve * RESERVE_PRICE;
+	if (!(t->flags & NEAP_TIER_DUPLEX) && t->flags & NEAP_TIER_SYNC)
+		return (up + out + down + in) * body + rest;
+	return (fmax(up, out) + fmax(down, in)) * body + rest;
+}
+
+static void seed(
+	struct neap__block_seeds *seeds, const struct neap__block_costs *s, struct neap_blocks b)
+{
+	if (seeds->count < NEAP__BLOCK_SEEDS && neap__block_normalise(s, &b))
+		seeds->row[seeds->count++] = (struct neap__block_seed){b, fluid_seconds(s, &b)};
+}
+
+int neap__block_by_score(const void *a, const void *b)
+{
+	const struct neap__block_seed *x = a, *y = b;
+	if (x->score != y->score)
+		return x->score < y->score ? -1 : 1;
+	return memcmp(&x->b, &y->b, sizeof x->b);
+}
+
+static void sort(struct neap__block_seeds *seeds)
+{
+	qsort(seeds->row, (size_t)seeds->count, sizeof *seeds->row, neap__block_by_score);
+}
+
+static void stream_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	for (double d = 2; d <= 32; d *= 2) {
+		double q = fmax(1, floor(s->pool / (d * s->tape)));
+		double tail = fmax(1, (1 - 1 / d) * s->pool / s->tape);
+		seed(seeds, s,
+			(struct neap_blocks){.record = neap__block_whole(q),
+				.chunk = neap__block_whole(q),
+				.tail = neap__block_whole(tail)});
+	}
+}
+
+/* The k with which the first of both channels is just full, beside J advanced steps. */
+static double tapes_beside(const struct neap__block_costs *s, double j, double extra)
+{
+	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
+	double out = s->state_out - s->state_lost, in = s->state_in - s->state_lost;
+	double write = s->tape_out > r ? (j * s->f - out) / (s->tape_out - r) : COUNT_MOST;
+	double read =
+		s->tape_in > b ? (j * (s->r + s->b) + extra - in) / (s->tape_in - b) : COUNT_MOST;
+	return fmax(0, fmin(write, read));
+}
+
+/* The J with which the states just fill the tier. */
+static double full_tier(const struct neap__block_costs *s, double tail)
+{
+	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
+	return fmax(1, ceil(((double)s->p->chain.steps - tail) / fmax(places, 1)));
+}
+
+static void leaf_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	double l1 = floor(s->pool / s->tape);
+	double l2 = s->pool > s->state + s->tape ? l1 + floor((s->pool - s->state) / s->tape) : l1;
+	double f = fmax(s->f, 1e-12), cycle = fmax(s->r + s->b, 1e-12);
+	double lengths[] = {l1 / 2, l1, 2 * l1, sqrt(l1 * l2), l2, s->state_out / f,
+		2 * s->state_out / f, 4 * s->state_out / f, 8 * s->state_out / f,
+		s->state_in / cycle, 1, full_tier(s, 0), full_tier(s, l1)};
+	double reserves[] = {0, s->state, 2 * s->state, s->pool / 4, s->pool / 2};
+	static const double shares[] = {0, 0.5, 1, 1.3};
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		for (int j = 0; j < 5; j++)
+			for (int k = 0; k < 4; k++)
+				for (int tail = 0; tail < 2; tail++) {
+					struct neap_blocks b = {.advance = neap__block_whole(fmax(1,
+									ceil(lengths[i] - 1e-9))),
+						.tail = tail ? neap__block_whole(l1) : 0,
+						.reserve = neap__block_whole(reserves[j]),
+						.chunk = neap__block_whole(
+							fmax(1, s->pool / (8 * s->tape)))};
+					double n = tapes_beside(
+						s, (double)b.advance, extra_seconds(s, b.advance));
+					b.record = neap__block_whole(shares[k] * fmin(n, 4 * l1));
+					if (k == 0 || b.record > 0)
+						seed(seeds, s, b);
+				}
+}
+
+static void multiread_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	static const double prices[] = {0, 0.02, 0.1, 0.3, 1};
+	double base = s->state_out / fmax(s->f, 1e-12);
+	double lengths[] = {base, 2 * base, 4 * base, 8 * base, 32};
+	if ((s->pool - s->tape) / s->state > MULTIREAD_SLOTS_MOST)
+		return;
+	for (int i = 0; i < 5; i++)
+		for (int j = 0; j < 5; j++)
+			for (int reserve = 0; reserve < 2; reserve++)
+				for (int tail = 0; tail < 2; tail++)
+					seed(seeds, s,
+						(struct neap_blocks){
+							.advance = neap__block_whole(
+								fmax(1, ceil(lengths[i] - 1e-9))),
+							.inner = NEAP_BLOCKS_MULTIREAD,
+							.price = prices[j] * s->state_in,
+							.reserve = reserve ? neap__block_whole(
+										     s->state)
+									   : 0,
+							.tail = tail ? neap__block_whole(
+									       s->pool / s->tape)
+								     : 0});
+}
+
+void neap__block_seeds_make(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	seeds->count = 0;
+	stream_seeds(seeds, s);
+	leaf_seeds(seeds, s);
+	multiread_seeds(seeds, s);
+	sort(seeds);
+}
+
+/* Seconds that a block writes, and that it computes on the way up. */
+static double seconds_out(const struct neap__block_costs *s, double j, double k, double q)
+{
+	const struct neap_tier_spec *t = &s->p->tiers[s->tier - 1];
+	return (j > 0 ? s->state_out : 0) + k * s->tape_out +
+	       (k > 0 ? ceil(k / q) * t->write_fixed : 0);
+}
+
+static double seconds_up(const struct neap__block_costs *s, double j, double k)
+{
+	return j * s->f + k * (s->r + s->tape_lost) + (j > 0 ? s->state_lost : 0);
+}
+
+int neap__block_late(const struct neap__block_costs *s, const struct neap_blocks *b)
+{
+	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	return b->tail > 0 && seconds_out(s, j, k, q) > seconds_up(s, j, k) &&
+	       neap__block_plan_count(b, s->p->chain.steps) <= LATE_BLOCKS_MOST;
+}
+
+double neap__block_floor(const struct neap__block_costs *s, const struct neap_blocks *b)
+{
+	int64_t steps = s->p->chain.steps, body = steps - b->tail, unit = b->advance + b->record;
+	int64_t n = neap__block_plan_count(b, steps);
+	if (n == 0)
+		return 0;
+	/* The first block is shorter: it advances first, and records what is left. */
+	int64_t first = body - (n - 1) * unit;
+	int64_t advanced = (n - 1) * b->advance + (first < b->advance ? first : b->advance);
+	double out = (b->advance ? (double)n * s->state_out : 0) +
+		     (double)(body - advanced) * s->tape_out;
+	return out + (double)body * s->b + (double)advanced * s->r;
+}
+
+/* The score of late blocks, in seconds of the whole chain. */
+static double late_seconds(const struct neap__block_costs *s, const struct neap_blocks *b)
+{
+	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	double up = seconds_up(s, j, k), out = seconds_out(s, j, k, q);
+	double in = k * s->tape_in + s->state_in;
+	double down = fmax(k * (s->b + s->tape_lost) + j * (s->r + s->b) + s->state_lost +
+				   extra_seconds(s, b->advance),
+		in);
+	double n = (double)(s->p->chain.steps - b->tail) / (j + k), tail = (double)b->tail;
+	double queue = floor(QUEUE_SHARE * s->pool / (k * s->tape + s->state));
+	double hidden = fmin(tail * s->f, queue * out);
+	return n * (up + down) + fmax(0, n * (out - up) - hidden) + tail * (s->r + s->b) +
+	       extra_seconds(s, b->tail);
+}
+
+/* The tail during which the writes that the blocks are late with end; 0: none are late. */
+static double drain(const struct neap__block_costs *s, const struct neap_blocks *b)
+{
+	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	double g = (seconds_out(s, j, k, q) - seconds_up(s, j, k)) / (fmax(s->f, 1e-12) * (j + k));
+	return g > 0 ? (double)s->p->chain.steps * g / (1 + g) : 0;
+}
+
+static void late_seed(
+	struct neap__block_seeds *seeds, const struct neap__block_costs *s, struct neap_blocks b)
+{
+	if (b.tail < s->p->chain.steps && seeds->count < NEAP__BLOCK_SEEDS &&
+		neap__block_normalise(s, &b))
+		seeds->row[seeds->count++] = (struct neap__block_seed){b, late_seconds(s, &b)};
+}
+
+void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	static const double shares[] = {0, 0.02, 0.05, 0.1, 0.25};
+	static const double parts[] = {0.35, 0.7, 0.9, 1, 1.06};
+	double f = fmax(s->f, 1e-12), write = s->state_out / f, l1 = floor(s->pool / s->tape);
+	double read = s->state_in / fmax(s->r + s->b, 1e-12);
+	const double lengths[] = {l1, l1 * 0.97, l1 * 0.9, l1 * 0.75, l1 / 2, l1 / 4, write * 0.95,
+		write * 0.9, write * 0.8, write * 0.65, write / 2, write / 3, write / 4, read,
+		read * 1.25, read * 1.6, read * 2.2};
+	const double reserves[] = {0, s->state, 2 * s->state};
+	seeds->count = 0;
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		for (int k = 0; k < 5; k++)
+			for (int r = 0; r < 3; r++) {
+				struct neap_blocks b = {
+					.advance = neap__block_whole(fmax(1, floor(lengths[i]))),
+					.reserve = neap__block_whole(reserves[r])};
+				b.record = neap__block_whole(shares[k] * (double)b.advance);
+				double most = s->pool / (QUEUE_CHUNKS * s->tape);
+				b.chunk = neap__block_whole(fmax(1, fmin((double)b.record, most)));
+				double x = drain(s, &b);
+				for (int t = 0; t < 5 && x > 0 && (k == 0 || b.record > 0); t++) {
+					b.tail = neap__block_whole(parts[t] * x);
+					late_seed(seeds, s, b);
+				}
+			}
+	sort(seeds);
+}
+
+int neap__block_costs_init(struct neap__block_costs *s, const struct neap_problem *p, int tier)
+{
+	const struct neap_chain *c = &p->chain;
+	const struct neap_tier_spec *t = &p->tiers[tier - 1];
+	s->p = p;
+	s->tier = tier;
+	s->f = c->advance;
+	s->r = c->record;
+	s->b = c->backward;
+	s->state = (double)c->state;
+	s->tape = (double)c->tape;
+	s->pool = (double)neap__pool_bytes(p, tier);
+	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
+	s->state_out = neap_tier_seconds(t, 1, c->state);
+	s->state_in = neap_tier_seconds(t, 0, c->state);
+	double sent = (double)neap__tape_sent(c);
+	s->tape_out = t->write_rate > 0 ? sent / t->write_rate : 0;
+	s->tape_in = t->read_rate > 0 ? sent / t->read_rate : 0;
+	s->state_lost = neap_tier_lost(t, c->state);
+	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
+	int64_t longest = c->steps < STEPS_LONGEST ? c->steps : STEPS_LONGEST;
+	return neap__recompute_make(
+		&s->extra, longest, (int64_t)s->pool, (int64_t)c->state, (int64_t)c->tape, 0);
+}
+
+void neap__block_costs_free(struct neap__block_costs *s)
+{
+	neap__recompute_free(&s->extra);
+}
