@@ -350,10 +350,10 @@ struct neap_stage_ops {
 struct neap_stage_sweep;
 
 /*
- * Plans, and places every buffer. Copies all but user. Of the options, tiers are
- * refused (nothing leaves the fast memory) and seconds come from the stages; a saved
- * plan is one of the problem that neap_stage_sweep_problem gives. Tables
- * beside the arena: 64 bytes a stage, some 250 for each call of a stage in the plan.
+ * Plans, and places every buffer, and every record on its tier. Copies all but user and tiers,
+ * which are borrowed. Of the options, seconds come from the stages, and there is no journal; a
+ * saved plan is one of the problem that neap_stage_sweep_problem gives. Tables beside the arena:
+ * 64 bytes a stage, some 300 for each call of a stage in the plan, 200 for each transfer.
  * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
  */
 NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
@@ -364,7 +364,12 @@ NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
 NEAP_API const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_sweep *sweep);
 NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *sweep);
 
-/* As neap_sweep_run; dx0 takes the gradient with respect to x_0. */
+/*
+ * As neap_sweep_run; dx0 takes the gradient with respect to x_0. A record that a tier refuses,
+ * loses or holds back beyond `patience` is made again from the nearest earlier state, in what the
+ * arena has free. Where that is too little, the plan is given up: the stages that are left are
+ * done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE: `memory` is too small for that.
+ */
 NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
 	double *loss, struct neap_sweep_stats *stats);
 NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);

@@ -110,6 +110,14 @@ struct neap_tier_ops {
 	 * be made; its ticket is gone. 0: it must be waited for, as ever.
 	 */
 	int (*cancel)(void *self, int64_t ticket);
+	/*
+	 * Optional, both or none [a place for each record, as large as the largest]: records of
+	 * tapes of any size. unit: bytes of the capacity that a place has. format_units: as
+	 * format_tapes, for records of at most `bytes`; one takes as many places as its footprint
+	 * has units, from the one on that is named.
+	 */
+	uint64_t (*unit)(void *self);
+	int (*format_units)(void *self, uint64_t bytes, int64_t units, uint64_t staging);
 };
 
 /*

@@ -87,6 +87,24 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t giv
 	return neap_tier_format_tapes(fault->inner, bytes, places, given);
 }
 
+static uint64_t footprint(void *self, uint64_t bytes)
+{
+	const struct fault *fault = self;
+	return neap__tier_footprint(fault->inner, bytes);
+}
+
+static uint64_t unit(void *self)
+{
+	struct fault *fault = self;
+	return fault->inner->ops.unit(fault->inner->self);
+}
+
+static int format_units(void *self, uint64_t bytes, int64_t units, uint64_t given)
+{
+	struct fault *fault = self;
+	return neap__tier_format_units(fault->inner, bytes, units, given);
+}
+
 /* A request of either kind: `spans` for tapes, else `at`. */
 struct fault_request {
 	int64_t place;
@@ -280,6 +298,11 @@ int neap__fault_open(
 		ops.format_tapes = format_tapes;
 		ops.put_tapes = put_tapes;
 		ops.get_tapes = get_tapes;
+	}
+	if (inner->ops.unit) {
+		ops.footprint = footprint;
+		ops.unit = unit;
+		ops.format_units = format_units;
 	}
 	if (inner->ops.sync) {
 		ops.sync = sync_inner;

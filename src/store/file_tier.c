@@ -146,17 +146,33 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	return 0;
 }
 
-static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+/* Room for `places` places of `stride` bytes, for records of tapes of at most `bytes`. */
+static int format_strides(
+	struct file *file, uint64_t stride, int64_t places, uint64_t bytes, uint64_t staging)
 {
-	struct file *file = self;
 	struct neap__layout *layout = &file->layout;
-	uint64_t stride = footprint(self, bytes);
+	uint64_t whole = footprint(file, bytes);
 	NEAP_TRY(reserve(file, layout->states, stride, places));
 	layout->tape_stride = stride;
 	if (file->staging == file->own)
-		return use_staging(file, stride > layout->stride ? bytes : layout->stride, NULL);
-	stage(file, staging, stride > layout->stride ? stride : layout->stride);
+		return use_staging(file, whole > layout->stride ? bytes : layout->stride, NULL);
+	stage(file, staging, whole > layout->stride ? whole : layout->stride);
 	return 0;
+}
+
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	return format_strides(self, footprint(self, bytes), places, bytes, staging);
+}
+
+static uint64_t unit(void *self)
+{
+	return footprint(self, 1);
+}
+
+static int format_units(void *self, uint64_t bytes, int64_t units, uint64_t staging)
+{
+	return format_strides(self, unit(self), units, bytes, staging);
 }
 
 static int forget(void *self, int64_t place)
@@ -269,6 +285,8 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.cached = cached,
 		.times = neap__background_times,
 		.cancel = neap__background_cancel,
+		.unit = unit,
+		.format_units = format_units,
 	};
 	const struct neap__io_engine *engine = neap__mover_engine(file->background.mover);
 	const struct neap_tier_spec spec = {

@@ -100,14 +100,29 @@ static int format(void *self, uint64_t bytes, int64_t places, void *staging)
 	return 0;
 }
 
-static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+static int format_strides(struct memory *memory, uint64_t stride, int64_t places)
 {
-	struct memory *memory = self;
-	uint64_t stride = footprint(self, bytes);
-	(void)staging;
 	NEAP_TRY(reserve(memory, memory->states, stride, places));
 	memory->tape_stride = stride;
 	return 0;
+}
+
+static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
+{
+	(void)staging;
+	return format_strides(self, footprint(self, bytes), places);
+}
+
+static uint64_t unit(void *self)
+{
+	return footprint(self, 1);
+}
+
+static int format_units(void *self, uint64_t bytes, int64_t units, uint64_t staging)
+{
+	(void)bytes;
+	(void)staging;
+	return format_strides(self, unit(self), units);
 }
 
 static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned mask)
@@ -115,10 +130,11 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	struct memory *memory = self;
 	neap__worker_idle(memory->background.worker);
 	unsigned char *record = record_at(memory, tapes, place);
+	uint64_t stride = tapes ? memory->tape_stride : memory->stride;
 	if (mask)
 		record[offset] ^= (unsigned char)mask;
-	else
-		memset(record + offset, 0, (tapes ? memory->tape_stride : memory->stride) - offset);
+	else /* a record of several units: its next 64 bytes */
+		memset(record + offset, 0, offset < stride ? stride - offset : 64);
 	return 0;
 }
 
@@ -146,6 +162,8 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 		.get_tapes = neap__background_get_tapes,
 		.footprint = footprint,
 		.times = neap__background_times,
+		.unit = unit,
+		.format_units = format_units,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "memory",

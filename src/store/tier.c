@@ -29,6 +29,8 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: sync and adopt go together");
 	if (!full.staging_most != !full.lend)
 		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: staging_most and lend go together");
+	if (!full.unit != !full.format_units)
+		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: unit and format_units go together");
 	struct neap_tier *tier = calloc(1, sizeof *tier);
 	if (!tier)
 		return neap__fail_errno(ENOMEM, "slow tier");
@@ -105,6 +107,26 @@ int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t place
 		tier->self, bytes, places, staging > least ? staging : least);
 	tier->tape_bytes = bytes;
 	tier->tape_places = rc < 0 ? 0 : places;
+	return rc;
+}
+
+int64_t neap__tier_units(const struct neap_tier *tier, uint64_t bytes)
+{
+	if (!tier->ops.unit || bytes == 0)
+		return bytes > 0;
+	uint64_t unit = tier->ops.unit(tier->self), whole = neap__tier_footprint(tier, bytes);
+	return (int64_t)(whole / unit + (whole % unit > 0));
+}
+
+int neap__tier_format_units(struct neap_tier *tier, uint64_t bytes, int64_t units, uint64_t staging)
+{
+	if (!tier->ops.unit)
+		return neap_tier_format_tapes(tier, bytes, units, staging);
+	uint64_t least = least_staging(tier, tier->bytes);
+	int rc =
+		tier->ops.format_units(tier->self, bytes, units, staging > least ? staging : least);
+	tier->tape_bytes = bytes;
+	tier->tape_places = rc < 0 ? 0 : units;
 	return rc;
 }
 

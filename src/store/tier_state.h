@@ -62,6 +62,15 @@ int neap__tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places,
 uint64_t neap__tier_needs(
 	const struct neap_tier *tier, struct neap__records states, struct neap__records tapes);
 
+/*
+ * Records of tapes of any size up to `bytes`: how many places one of `bytes` takes, and the room
+ * for `units` places, after neap__tier_format. Where the tier knows no units, a record takes one
+ * place, and all places are as large as the largest.
+ */
+int64_t neap__tier_units(const struct neap_tier *tier, uint64_t bytes);
+int neap__tier_format_units(
+	struct neap_tier *tier, uint64_t bytes, int64_t units, uint64_t staging);
+
 /* neap_tier_ops.cancel: 1 if the request was not begun and its ticket is gone. */
 int neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
 

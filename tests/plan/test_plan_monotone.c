@@ -61,7 +61,8 @@ static void another_tier(void **state)
 	for (int64_t i = 0; i < problems; i++) {
 		struct neap_problem p = problem_of(&r);
 		double one = makespan(&p, 0);
-		add_tier(&p, uniform(&r) < 0.5 ? p.chain.state : NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+		add_tier(
+			&p, uniform(&r) < 0.5 ? p.chain.state : NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
 		p.tiers[1].write_rate = p.tiers[1].read_rate =
 			p.tiers[0].read_rate * decades(&r, 1e-4, 1);
 		double two = makespan(&p, 0);

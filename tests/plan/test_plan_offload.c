@@ -260,6 +260,28 @@ static struct neap_plan planned(const struct neap_problem *p, const char *strate
 }
 
 /* With memory for all, each step runs once, and the bound says so: 2 forward and 5 backward. */
+/* A tape cannot leave while the live state, which it holds, is still to be used. */
+static void live_parts(void **unused)
+{
+	const struct neap_action plain[] = {{.kind = NEAP_RECORD, .t0 = 0, .t1 = 1},
+		{.kind = NEAP_RECORD, .t0 = 1, .t1 = 2}, {.kind = NEAP_TURN, .t0 = 2, .t1 = 2},
+		{.kind = NEAP_BACKWARD, .t0 = 1, .t1 = 2},
+		{.kind = NEAP_BACKWARD, .t0 = 0, .t1 = 1}};
+	struct neap_problem p = two_stages(NEAP_INFINITE, 0);
+	struct neap__action_list list = {0};
+	struct neap__offload fit;
+	(void)unused;
+	for (int i = 0; i < 5; i++)
+		neap__action_list_add(&list, &plain[i]);
+	assert_int_equal(neap__offload_init(&fit, &p), 0);
+	assert_int_equal(neap__offload_survey(&fit, &list), 0);
+	assert_int_equal(fit.n, 2);
+	assert_int_equal(fit.items[0].gap0, 1); /* x_1 is live until stage 1 is done */
+	assert_int_equal(fit.items[1].gap0, 2); /* x_2 until the turn */
+	neap__offload_fini(&fit);
+	neap__action_list_free(&list);
+}
+
 static void ample(void **unused)
 {
 	struct neap_problem p = two_stages(1000, 0);
@@ -487,6 +509,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(pinned),
 		cmocka_unit_test(states),
 		cmocka_unit_test(illegal),
+		cmocka_unit_test(live_parts),
 		cmocka_unit_test(ample),
 		cmocka_unit_test(oracle),
 		cmocka_unit_test(kinds),

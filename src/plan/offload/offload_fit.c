@@ -61,6 +61,7 @@ static int64_t add(struct neap__offload *x, int payload, int64_t t, int64_t slot
 		.born = at,
 		.gap0 = -1,
 		.gap1 = -1,
+		.part = -1,
 		.last = at};
 	return x->n++;
 }
@@ -71,18 +72,44 @@ static void use(struct neap__offload *x, int64_t k, int64_t at)
 	if (k < 0)
 		return;
 	c = &x->items[k];
-	if (c->gap1 < 0 || at - c->last > c->gap1 - c->gap0) {
+	if (c->held == 0 && (c->gap1 < 0 || at - c->last > c->gap1 - c->gap0)) {
 		c->gap0 = c->last;
 		c->gap1 = at;
 	}
 	c->last = at;
 }
 
+/* A use of the live state, which is a part of tape k: it cannot have left since it became live. */
+static void use_live(struct neap__offload *x, int64_t k, int64_t at)
+{
+	if (k >= 0)
+		x->items[k].last = at;
+}
+
+/* The state in a slot is a part of this tape (-1: of none), which stays until the slot is free. */
+static void hold_part(struct neap__offload *x, int64_t state, int64_t tape, int64_t at)
+{
+	x->items[state].part = tape;
+	if (tape < 0)
+		return;
+	use_live(x, tape, at);
+	x->items[tape].held++;
+}
+
+static void let_part_go(struct neap__offload *x, int64_t state, int64_t at)
+{
+	int64_t tape = state < 0 ? -1 : x->items[state].part;
+	if (tape < 0)
+		return;
+	use(x, tape, at);
+	x->items[tape].held--;
+}
+
 /* x_i of a backward: live (a part of item `live`; -2: not), in a slot, or in a tape. */
 static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t live)
 {
 	if (live >= -1) {
-		use(x, live, at);
+		use_live(x, live, at);
 		return;
 	}
 	for (int64_t k = x->n - 1; k >= 0; k--) {
@@ -107,7 +134,7 @@ static int survey_action(
 	struct live before = *live;
 	int64_t k = 0;
 	if (a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_TURN)
-		use(x, before.tape, at);
+		use_live(x, before.tape, at);
 	if (a->kind == NEAP_TURN || a->kind == NEAP_BACKWARD)
 		*live = (struct live){-1, -1};
 	else if (a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD || a->kind == NEAP_LOAD)
@@ -115,13 +142,18 @@ static int survey_action(
 	switch (a->kind) {
 	case NEAP_SAVE:
 		k = x->slots[a->slot] = add(x, NEAP_STATE, a->t0, a->slot, at);
+		if (k >= 0)
+			hold_part(x, k, before.tape, at);
 		break;
 	case NEAP_DROP:
+		let_part_go(x, x->slots[a->slot], at);
 		x->slots[a->slot] = -1;
 		break;
 	case NEAP_LOAD:
-		use(x, a->payload == NEAP_TAPE ? x->tapes[a->t0 - 1] : x->slots[a->slot], at);
-		live->tape = a->payload == NEAP_TAPE ? x->tapes[a->t0 - 1] : -1;
+		k = a->payload == NEAP_TAPE ? x->tapes[a->t0 - 1] : x->slots[a->slot];
+		use(x, k, at);
+		live->tape = a->payload == NEAP_TAPE || k < 0 ? k : x->items[k].part;
+		k = 0;
 		break;
 	case NEAP_RECORD:
 		k = x->tapes[a->t0] = add(x, NEAP_TAPE, a->t0, 0, at);

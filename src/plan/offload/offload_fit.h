@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offload_fit.h: adds transfers of whole states and tapes to a schedule of stages, by
- * simulation. Planned, not run: a sweep of stages refuses slow tiers until an executor of such
- * schedules exists. The input is a schedule without transfers, which may take more than the
+ * simulation. The input is a schedule without transfers, which may take more than the
  * budget, and a choice of the items that are away while they are not needed. The output is the
  * schedule with transfers, within the budget, or the action at which it does not fit.
  *
@@ -25,6 +24,8 @@ struct neap__offload_item {
 	int64_t t, slot, bytes;
 	int64_t born;	    /* the action that makes it */
 	int64_t gap0, gap1; /* the longest time without use, between two actions; -1: none */
+	int64_t part;	    /* a state: the tape that it is a part of, or -1 */
+	int32_t held;	    /* a tape: slots that hold a part of it: it stays meanwhile */
 	/* While fitting. */
 	int stage, ticket;
 	int64_t place, last, next_out, next_in;

@@ -3,8 +3,7 @@
  * pofo_propose.h: plans that a fluid dynamic program proposes for a chain of unequal stages with
  * slow tiers (after Beaumont, Eyraud-Dubois and Shilova 2021). On the way up each stage is
  * recorded, its tape kept or sent, or is part of a group that is recomputed, its input kept or
- * sent. The program treats transfers as flows of bytes. Planned, not run: a sweep of stages
- * refuses slow tiers.
+ * sent. The program treats transfers as flows of bytes.
  *
  *     L             stages
  *     i             a boundary between stages; 0 is before the first one

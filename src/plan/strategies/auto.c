@@ -43,8 +43,8 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 			.chosen = neap__strategy_auto.name};
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
-		NEAP_TRY(neap__block_search(&trial, problem, tier, effort,
-			plan->feasible ? plan->makespan : INFINITY));
+		NEAP_TRY(neap__block_search(
+			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
 		if (trial.feasible &&
 			(!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
 			*plan = trial;

@@ -3,7 +3,7 @@
  * pofo.c: the strategy `pofo`: recomputation with offload on a chain of unequal stages (after
  * POFO, Beaumont, Eyraud-Dubois and Shilova 2021). A fluid dynamic program proposes plans
  * (pofo_propose.h). Where none fits, everything is sent that may be, or nothing (the plan of
- * `chain`). Such plans are planned, not run: a sweep of stages uses no slow tiers.
+ * `chain`).
  *
  * Peak: found by verifying the actions, in bytes.
  */

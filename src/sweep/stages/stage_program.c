@@ -5,10 +5,9 @@
  * name it: SAVE, LOAD and DROP change the number of its holders (stage_memory.h) and copy
  * nothing.
  */
-#include "sweep/stages/stage_program.h"
+#include "sweep/stages/stage_walk.h"
 #include "base/grow.h"
 #include "plan/core/schedule.h"
-#include "plan/stages/stage_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +15,7 @@
 
 typedef long long ll;
 
-struct program_walk {
-	struct neap__stage_program *out;
-	const struct neap_chain *chain;
-	const struct neap_stages *stages;
-	struct neap__stage_memory memory; /* who holds which state */
-	int64_t n;
-	int64_t *slots; /* [n + 2] step of the state, or NEAP__NOTHING */
-	int64_t *state; /* [n + 2] x_t's own buffer, or NEAP__NOTHING */
-	int64_t *tape;	/* [n + 2] */
-	int64_t gradient, adjoint, seen;
-};
-
-static int out_of_memory(void)
+int neap__stage_tables_short(void)
 {
 	return neap__fail_errno(ENOMEM, "tables of a sweep");
 }
@@ -36,17 +23,22 @@ static int out_of_memory(void)
 int neap__stage_program_call(struct neap__stage_program *p, const struct neap__stage_call *call)
 {
 	if (neap__grow(&p->calls, &p->calls_room, p->ncalls + 1, sizeof *call) < 0)
-		return out_of_memory();
+		return neap__stage_tables_short();
 	p->calls[p->ncalls++] = *call;
 	return 0;
 }
 
-int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes)
+int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes, int kind, int64_t t)
 {
 	if (neap__grow(&p->buffers, &p->buffers_room, p->nbuffers + 1, sizeof *p->buffers) < 0)
-		return out_of_memory();
+		return neap__stage_tables_short();
 	/* For the call that comes next; kept for longer where its end is set later. */
-	p->buffers[p->nbuffers++] = (struct neap__stage_buffer){bytes, 0, p->ncalls, p->ncalls};
+	p->buffers[p->nbuffers++] = (struct neap__stage_buffer){.bytes = bytes,
+		.from = p->ncalls,
+		.to = p->ncalls,
+		.ready = p->ncalls,
+		.t = t,
+		.kind = (uint8_t)kind};
 	return 0;
 }
 
@@ -54,32 +46,37 @@ void neap__stage_program_free(struct neap__stage_program *p)
 {
 	free(p->calls);
 	free(p->buffers);
+	free(p->records);
+	free(p->flights);
+	free(p->parts);
 }
 
-/* The buffer's last call was the last one there is. */
-static void end(struct program_walk *w, int64_t *buffer)
+void neap__walk_end(struct program_walk *w, int64_t *buffer)
 {
 	if (*buffer != NEAP__NOTHING) {
 		struct neap__stage_buffer *b = &w->out->buffers[*buffer];
-		b->to = w->out->ncalls - 1 > b->from ? w->out->ncalls - 1 : b->from;
+		int64_t last = w->out->ncalls - 1 > b->from ? w->out->ncalls - 1 : b->from;
+		b->to = last > b->to ? last : b->to;
 	}
 	*buffer = NEAP__NOTHING;
 }
 
-static int begin(struct program_walk *w, int64_t *buffer, uint64_t bytes)
+int neap__walk_begin(struct program_walk *w, int64_t *buffer, uint64_t bytes, int kind, int64_t t)
 {
-	NEAP_TRY(neap__stage_program_buffer(w->out, bytes));
+	NEAP_TRY(neap__stage_program_buffer(w->out, bytes, kind, t));
 	*buffer = w->out->nbuffers - 1;
 	return 0;
 }
 
 static int temporary(struct program_walk *w, struct neap__stage_call *call, int64_t bytes)
 {
-	return bytes ? begin(w, &call->at[NEAP__TMP], (uint64_t)bytes) : 0;
+	if (!bytes)
+		return 0;
+	return neap__walk_begin(
+		w, &call->at[NEAP__TMP], (uint64_t)bytes, NEAP__BUFFER_TEMPORARY, call->i);
 }
 
-/* Where x_t lies. */
-static int find(const struct program_walk *w, int64_t t, int64_t *buffer)
+int neap__walk_find(const struct program_walk *w, int64_t t, int64_t *buffer)
 {
 	*buffer = neap__stage_memory_in_tape(&w->memory, t) ? w->tape[t - 1] : w->state[t];
 	if (*buffer == NEAP__NOTHING)
@@ -90,7 +87,7 @@ static int find(const struct program_walk *w, int64_t t, int64_t *buffer)
 static void state_ends(void *user, int64_t t)
 {
 	struct program_walk *w = user;
-	end(w, &w->state[t]);
+	neap__walk_end(w, &w->state[t]);
 }
 
 /* After the call of one stage, or a SAVE, LOAD or DROP. */
@@ -98,6 +95,16 @@ static void apply(struct program_walk *w, int kind, int64_t i)
 {
 	neap__stage_memory_apply(
 		&w->memory, &(struct neap_action){.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1});
+}
+
+/* The tape of stage i is not needed any more. It stays where a slot holds the state in it. */
+void neap__walk_tape_ends(struct program_walk *w, int64_t i)
+{
+	if (w->memory.held[i + 1] > 0 && w->state[i + 1] == NEAP__NOTHING) {
+		w->state[i + 1] = w->tape[i];
+		w->tape[i] = NEAP__NOTHING;
+	}
+	neap__walk_end(w, &w->tape[i]);
 }
 
 static int live_at(const struct program_walk *w, int64_t t)
@@ -112,7 +119,8 @@ static int output(struct program_walk *w, int64_t i, struct neap__stage_call *ca
 {
 	int there =
 		neap__stage_memory_in_tape(&w->memory, i + 1) || w->state[i + 1] != NEAP__NOTHING;
-	NEAP_TRY(begin(w, &call->at[NEAP__Y], w->stages->state[i + 1]));
+	NEAP_TRY(neap__walk_begin(
+		w, &call->at[NEAP__Y], w->stages->state[i + 1], NEAP__BUFFER_STATE, i + 1));
 	if (!there)
 		w->state[i + 1] = call->at[NEAP__Y];
 	return 0;
@@ -134,7 +142,7 @@ static int advance(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_ADVANCE, i);
 	NEAP_TRY(live_at(w, i));
-	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+	NEAP_TRY(neap__walk_find(w, i, &call.at[NEAP__X]));
 	NEAP_TRY(output(w, i, &call));
 	NEAP_TRY(temporary(w, &call, neap__stage_advance_tmp(w->stages, i)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
@@ -146,10 +154,11 @@ static int record(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_RECORD, i);
 	NEAP_TRY(live_at(w, i));
-	NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+	NEAP_TRY(neap__walk_find(w, i, &call.at[NEAP__X]));
 	if (w->tape[i] != NEAP__NOTHING)
 		return NEAP__ILLEGAL("a tape of %lld is there already", (ll)i);
-	NEAP_TRY(begin(w, &call.at[NEAP__TAPE], w->stages->tape[i]));
+	NEAP_TRY(neap__walk_begin(
+		w, &call.at[NEAP__TAPE], w->stages->tape[i], NEAP__BUFFER_TAPE, i));
 	if (neap__tape_holds_output(w->stages))
 		call.at[NEAP__Y] = call.at[NEAP__TAPE];
 	else
@@ -167,12 +176,14 @@ static int turn(struct program_walk *w)
 	if (w->adjoint != NEAP__NOTHING)
 		return NEAP__ILLEGAL("a second turn");
 	NEAP_TRY(live_at(w, w->n));
-	NEAP_TRY(find(w, w->n, &call.at[NEAP__X]));
-	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, w->n)));
+	NEAP_TRY(neap__walk_find(w, w->n, &call.at[NEAP__X]));
+	NEAP_TRY(neap__walk_begin(w, &call.at[NEAP__DX],
+		(uint64_t)neap__stage_gradient(w->chain, w->n), NEAP__BUFFER_GRADIENT, w->n));
 	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, w->n)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	w->gradient = call.at[NEAP__DX];
 	w->adjoint = w->n;
+	neap__stage_memory_live(&w->memory, NEAP__NOTHING);
 	return 0;
 }
 
@@ -187,15 +198,16 @@ static int backward(struct program_walk *w, int64_t i)
 	if (!needs || w->memory.live != i)
 		neap__stage_memory_live(&w->memory, NEAP__NOTHING);
 	if (needs)
-		NEAP_TRY(find(w, i, &call.at[NEAP__X]));
+		NEAP_TRY(neap__walk_find(w, i, &call.at[NEAP__X]));
 	call.at[NEAP__TAPE] = w->tape[i];
 	call.at[NEAP__DY] = w->gradient;
-	NEAP_TRY(begin(w, &call.at[NEAP__DX], (uint64_t)neap__stage_gradient(w->chain, i)));
+	NEAP_TRY(neap__walk_begin(w, &call.at[NEAP__DX],
+		(uint64_t)neap__stage_gradient(w->chain, i), NEAP__BUFFER_GRADIENT, i));
 	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, i)));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	apply(w, NEAP_BACKWARD, i);
-	end(w, &w->tape[i]);
-	end(w, &w->gradient);
+	neap__walk_tape_ends(w, i);
+	neap__walk_end(w, &w->gradient);
 	w->gradient = call.at[NEAP__DX];
 	w->adjoint = i;
 	return 0;
@@ -257,7 +269,7 @@ static int action(struct program_walk *w, const struct neap_action *a)
 	case NEAP_DROP:
 		return slots(w, a);
 	default:
-		return NEAP__ILLEGAL("a sweep of stages uses no slow tier");
+		return neap__walk_transfer(w, a);
 	}
 }
 
@@ -265,10 +277,10 @@ static int action(struct program_walk *w, const struct neap_action *a)
 static void end_all(struct program_walk *w)
 {
 	for (int64_t t = 0; t <= w->n; t++) {
-		end(w, &w->state[t]);
-		end(w, &w->tape[t]);
+		neap__walk_end(w, &w->state[t]);
+		neap__walk_end(w, &w->tape[t]);
 	}
-	end(w, &w->gradient);
+	neap__walk_end(w, &w->gradient);
 }
 
 /* Bytes at each call; the most of them. */
@@ -276,7 +288,7 @@ static int measure(struct neap__stage_program *p)
 {
 	uint64_t *change = calloc((size_t)p->ncalls + 1, sizeof *change), bytes = 0;
 	if (!change)
-		return out_of_memory();
+		return neap__stage_tables_short();
 	for (int64_t b = 0; b < p->nbuffers; b++) {
 		change[p->buffers[b].from] += p->buffers[b].bytes;
 		change[p->buffers[b].to + 1] -= p->buffers[b].bytes;
@@ -294,7 +306,8 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 	struct neap_action a;
 	int64_t count = 0;
 	int rc;
-	NEAP_TRY(begin(w, &w->state[0], w->stages->state[0]));
+	NEAP_TRY(neap__walk_begin(w, &w->state[0], w->stages->state[0], NEAP__BUFFER_STATE, 0));
+	w->out->buffers[0].ready = -1;
 	neap__stage_memory_begin(&w->memory);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
 		rc = action(w, &a);
@@ -307,6 +320,7 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 	if (w->adjoint != 0)
 		return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
 	end_all(w);
+	neap__walk_end_records(w);
 	return measure(w->out);
 }
 
@@ -319,11 +333,12 @@ int neap__stage_walk(struct neap__stage_program *program, const struct neap_prob
 		.chain = &problem->chain,
 		.stages = problem->chain.stages,
 		.n = n,
+		.ntiers = problem->ntiers,
 		.gradient = NEAP__NOTHING,
 		.adjoint = NEAP__NOTHING};
 	int64_t *all = malloc(3 * rows * sizeof *all);
 	*program = (struct neap__stage_program){0};
-	int rc = all ? neap__stage_memory_init(&w.memory, w.chain) : out_of_memory();
+	int rc = all ? neap__stage_memory_init(&w.memory, w.chain) : neap__stage_tables_short();
 	if (rc == 0) {
 		memset(all, 0xff, 3 * rows * sizeof *all); /* NEAP__NOTHING */
 		w.slots = all;
@@ -331,9 +346,11 @@ int neap__stage_walk(struct neap__stage_program *program, const struct neap_prob
 		w.tape = all + 2 * rows;
 		w.memory.state_ends = state_ends;
 		w.memory.user = &w;
+		neap__walk_no_flights(&w);
 		rc = walk(&w, schedule);
 	}
 	neap__stage_memory_fini(&w.memory);
+	neap__walk_free(&w);
 	free(all);
 	return rc;
 }

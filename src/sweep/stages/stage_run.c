@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_run.c: runs the calls of a stage program, one after the other, in the arena. */
 #include "sweep/stages/stage_sweep.h"
-#include "sweep/sweep_state.h"
+#include "sweep/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -9,37 +9,31 @@
 #include "sys/clock.h"
 #include "sys/memory.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define POISON 0xAA /* a byte that no sensible number is made of */
 
-struct stage_run {
-	struct neap_stage_sweep *s;
-	double *loss;
-	int64_t entered, left; /* buffers whose lives have begun, and have ended */
-	uint64_t bytes;	       /* of the buffers that live */
-};
-
-static void *at(const struct neap_stage_sweep *s, const struct neap__stage_call *call, int role)
+static void *at(const struct stage_run *r, const struct neap__stage_call *call, int role)
 {
-	return call->at[role] == NEAP__NOTHING ? NULL : s->base + call->at[role];
+	return call->at[role] == NEAP__NOTHING ? NULL : r->base + call->at[role];
 }
 
 /* With poison: checks that nobody wrote to [from, from + bytes), which was free. */
-static int untouched(const struct neap_stage_sweep *s, uint64_t from, uint64_t bytes)
+static int untouched(const struct stage_run *r, uint64_t from, uint64_t bytes)
 {
-	for (uint64_t k = from; s->poison && k < from + bytes; k++)
-		if (s->base[k] != POISON)
+	for (uint64_t k = from; r->s->poison && k < from + bytes; k++)
+		if (r->base[k] != POISON)
 			return neap__fail(NEAP_EMODEL,
 				"byte %llu of the arena was written while it was free",
 				(unsigned long long)k);
 	return 0;
 }
 
-static void poison(const struct neap_stage_sweep *s, uint64_t from, uint64_t bytes)
+static void poison(const struct stage_run *r, uint64_t from, uint64_t bytes)
 {
-	if (s->poison && bytes)
-		memset(s->base + from, POISON, bytes);
+	if (r->s->poison && bytes)
+		memset(r->base + from, POISON, bytes);
 }
 
 /* Bytes that a call makes in this role; 0 for a buffer that was there before. */
@@ -64,50 +58,72 @@ static uint64_t made(
 	return 0;
 }
 
-/* Begins the lives of the buffers of call k. */
-static int enter(struct stage_run *r, const struct neap__stage_call *call, int64_t k)
+/* Begins the lives of the buffers of a call. */
+static int enter(struct stage_run *r, const struct neap__stage_call *call)
 {
 	struct neap_stage_sweep *s = r->s;
-	const struct neap__stage_program *p = &s->program;
-	for (; r->entered < p->nbuffers && p->buffers[r->entered].from == k; r->entered++)
+	const struct neap__stage_program *p = r->program;
+	for (; r->entered < p->nbuffers && p->buffers[r->entered].from == r->call; r->entered++) {
 		r->bytes += p->buffers[r->entered].bytes;
-	if (r->bytes > s->stats.peak_measured)
-		s->stats.peak_measured = r->bytes;
+		r->now[r->entered] = p->buffers[r->entered].offset;
+	}
+	if (r->bytes + s->staging_bytes > s->stats.peak_measured)
+		s->stats.peak_measured = r->bytes + s->staging_bytes;
 	for (int role = 0; s->poison && role < NEAP__ROLES; role++)
 		if (call->at[role] != NEAP__NOTHING)
-			NEAP_TRY(untouched(s, (uint64_t)call->at[role], made(s, call, role)));
+			NEAP_TRY(untouched(r, (uint64_t)call->at[role], made(s, call, role)));
 	return 0;
 }
 
-static void leave(struct stage_run *r, int64_t k)
+static void leave(struct stage_run *r)
 {
-	const struct neap__stage_program *p = &r->s->program;
-	for (; r->left < p->nbuffers && p->buffers[r->s->ends[r->left]].to == k; r->left++) {
-		const struct neap__stage_buffer *b = &p->buffers[r->s->ends[r->left]];
+	const struct neap__stage_program *p = r->program;
+	const int64_t *ends = r->ends;
+	for (; r->left < p->nbuffers && p->buffers[ends[r->left]].to == r->call; r->left++) {
+		const struct neap__stage_buffer *b = &p->buffers[ends[r->left]];
 		r->bytes -= b->bytes;
-		if (k < p->buffers[r->s->ends[p->nbuffers - 1]].to) /* dx_0 is still wanted */
-			poison(r->s, b->offset, b->bytes);
+		if (r->call < p->buffers[ends[p->nbuffers - 1]].to) /* dx_0 is still wanted */
+			poison(r, r->now[ends[r->left]], b->bytes);
 	}
 }
 
-/* Moves a buffer down; the bytes that it leaves become free. */
-static int move(struct neap_stage_sweep *s, const struct neap__stage_call *call)
+/* Moves a buffer; the bytes that it leaves become free. */
+static int move(struct stage_run *r, const struct neap__stage_call *call)
 {
 	uint64_t from = (uint64_t)call->at[0], to = (uint64_t)call->at[1];
-	uint64_t bytes = (uint64_t)call->i, by = from - to < bytes ? from - to : bytes;
-	NEAP_TRY(untouched(s, to, by));
-	memmove(s->base + to, s->base + from, bytes);
-	poison(s, from + bytes - by, by);
-	s->stats.moved += bytes;
+	uint64_t bytes = r->program->buffers[call->i].bytes;
+	uint64_t by = from > to ? from - to : to - from;
+	by = by < bytes ? by : bytes;
+	NEAP_TRY(untouched(r, from > to ? to : to + bytes - by, by));
+	memmove(r->base + to, r->base + from, bytes);
+	poison(r, from > to ? from + bytes - by : from, by);
+	r->now[call->i] = to;
+	if (r->program->buffers[call->i].kind == NEAP__BUFFER_GRADIENT && r->gradient == from)
+		r->gradient = to;
+	r->s->stats.moved += bytes;
 	return 0;
 }
 
-static int perform(struct stage_run *r, const struct neap__stage_call *call)
+/* The turn of a sweep that finishes without tiers: the gradient is known. */
+static int turn(struct stage_run *r, int64_t i, void *const at[NEAP__ROLES])
 {
 	struct neap_stage_sweep *s = r->s;
-	void *x = at(s, call, NEAP__X), *y = at(s, call, NEAP__Y), *tmp = at(s, call, NEAP__TMP);
-	void *tape = at(s, call, NEAP__TAPE), *dx = at(s, call, NEAP__DX);
-	double loss = 0, start = neap__seconds(), *kind = &s->stats.backward;
+	double loss = 0;
+	if (r->given) {
+		memcpy(at[NEAP__DX], r->given, (size_t)neap__stage_gradient(&s->problem.chain, i));
+		return 0;
+	}
+	int rc = s->ops.turn(s->user, at[NEAP__X], at[NEAP__DX], at[NEAP__TMP], &loss);
+	if (r->loss)
+		*r->loss = loss;
+	return rc;
+}
+
+int neap__stage_call_model(
+	struct stage_run *r, int call, int64_t i, void *const at[NEAP__ROLES], int first)
+{
+	struct neap_stage_sweep *s = r->s;
+	double start = neap__seconds(), *kind = &s->stats.backward;
 	static const uint32_t events[] = {[NEAP_ADVANCE] = NEAP__EVENT_ADVANCE,
 		[NEAP_RECORD] = NEAP__EVENT_RECORD,
 		[NEAP_TURN] = NEAP__EVENT_TURN,
@@ -115,102 +131,180 @@ static int perform(struct stage_run *r, const struct neap__stage_call *call)
 	int rc;
 
 	neap_detail_set(NULL);
-	if (call->kind == NEAP_ADVANCE) {
-		rc = s->ops.advance(s->user, call->i, x, y, tmp, call->first);
+	if (call == NEAP_ADVANCE) {
+		rc = s->ops.advance(s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TMP], first);
 		kind = &s->stats.advance;
 		s->stats.advance_steps++;
-	} else if (call->kind == NEAP_RECORD) {
-		rc = s->ops.record(s->user, call->i, x, y, tape, tmp, call->first);
+		s->stats.advance_calls++;
+	} else if (call == NEAP_RECORD) {
+		rc = s->ops.record(
+			s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TAPE], at[NEAP__TMP], first);
 		kind = &s->stats.record;
 		s->stats.record_steps++;
-	} else if (call->kind == NEAP_TURN) {
-		rc = s->ops.turn(s->user, x, dx, tmp, &loss);
-		if (r->loss)
-			*r->loss = loss;
+		s->stats.record_calls++;
+	} else if (call == NEAP_TURN) {
+		rc = turn(r, i, at);
 	} else {
-		rc = s->ops.backward(s->user, call->i, x, tape, at(s, call, NEAP__DY), dx, tmp);
+		rc = s->ops.backward(s->user, i, at[NEAP__X], at[NEAP__TAPE], at[NEAP__DY],
+			at[NEAP__DX], at[NEAP__TMP]);
 		s->stats.backward_steps++;
+		s->stats.backward_calls++;
 	}
 	double end = neap__seconds();
 	*kind += end - start;
 	s->stats.compute += end - start;
-	neap__trace_add(
-		s->options.trace, &(struct neap__event){.start = start,
-					  .end = end,
-					  .t0 = call->i,
-					  .t1 = call->kind == NEAP_TURN ? call->i : call->i + 1,
-					  .kind = events[call->kind]});
+	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
+						  .end = end,
+						  .t0 = i,
+						  .t1 = call == NEAP_TURN ? i : i + 1,
+						  .kind = events[call]});
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s of stage %lld answered %d",
-			neap_action_name(call->kind), (long long)call->i, rc);
+			neap_action_name(call), (long long)i, rc);
 	return rc;
 }
 
-static int perform_all(struct stage_run *r)
+static int call_model(struct stage_run *r, const struct neap__stage_call *call)
 {
-	struct neap_stage_sweep *s = r->s;
-	int64_t k = 0;
-	for (int64_t c = 0; c < s->program.ncalls; c++) {
-		const struct neap__stage_call *call = &s->program.calls[c];
-		if (call->kind == NEAP__MOVE) {
-			NEAP_TRY(move(s, call));
-			continue;
-		}
-		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
-			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
-		NEAP_TRY(enter(r, call, k));
-		NEAP_TRY(perform(r, call));
-		leave(r, k++);
+	void *pointers[NEAP__ROLES];
+	for (int role = 0; role < NEAP__ROLES; role++)
+		pointers[role] = at(r, call, role);
+	int first = call->first && call->i >= r->passed;
+	NEAP_TRY(neap__stage_call_model(r, call->kind, call->i, pointers, first));
+	if (call->kind == NEAP_TURN || call->kind == NEAP_BACKWARD) {
+		r->adjoint = call->i;
+		r->gradient = (uint64_t)call->at[NEAP__DX];
+	} else if (first) {
+		r->passed = call->i + 1;
 	}
 	return 0;
 }
 
+static int perform(struct stage_run *r, const struct neap__stage_call *call)
+{
+	switch (call->kind) {
+	case NEAP_PUT:
+	case NEAP_GET:
+		return neap__stage_issue(r, call->i);
+	case NEAP_WAIT:
+		return neap__stage_wait(r, call->i);
+	default:
+		return call_model(r, call);
+	}
+}
+
+int neap__stage_perform(struct stage_run *r)
+{
+	struct neap_stage_sweep *s = r->s;
+	int rc = 0;
+	for (int64_t c = 0; c < r->program->ncalls && rc == 0; c++) {
+		const struct neap__stage_call *call = &r->program->calls[c];
+		if (call->kind == NEAP__MOVE) {
+			NEAP_TRY(move(r, call));
+			continue;
+		}
+		if (call->kind == NEAP__END_EARLY) {
+			neap__stage_end_flight(r, call->i, NEAP_STALL_ROOM);
+			continue;
+		}
+		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
+			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		NEAP_TRY(enter(r, call));
+		rc = perform(r, call);
+		NEAP_TRY(rc);
+		leave(r);
+		r->call++;
+	}
+	return rc;
+}
+
+/* Maps staging and arena, in one piece. */
 static int map_arena(struct neap_stage_sweep *s, struct neap__populate **populate)
 {
+	static atomic_uint_least64_t mappings;
 	void *pages;
-	uint64_t whole = neap__round_up(s->program.arena, 4096);
-	if (s->base)
+	uint64_t whole = neap__round_up(s->staging_bytes + s->program.arena, 4096);
+	whole = whole ? whole : 4096;
+	if (s->mapping)
 		return 0;
-	NEAP_TRY(neap__map_pages(&pages, whole ? whole : 4096));
-	s->base = pages;
-	s->mapped = whole ? whole : 4096;
+	NEAP_TRY(neap__map_pages(&pages, whole));
+	s->mapping = pages;
+	s->base = s->mapping + s->staging_bytes;
+	s->mapped = whole;
+	s->mapping_number = atomic_fetch_add_explicit(&mappings, 1, memory_order_relaxed);
 	*populate = neap__populate_start(pages, s->mapped);
 	return 0;
+}
+
+static void begin(struct neap_stage_sweep *s)
+{
+	static atomic_uint_least64_t generations; /* tags tell the records of sweeps apart */
+	s->generation = atomic_fetch_add_explicit(&generations, 1, memory_order_relaxed);
+	s->stats = (struct neap_sweep_stats){
+		.size = sizeof(struct neap_sweep_stats),
+		.arena_bytes = s->staging_bytes + s->program.arena,
+		.peak_planned = s->plan.peak_bytes,
+		.predicted = s->plan.makespan,
+		.predicted_stall = s->plan.stall,
+		.predicted_lost = s->plan.lost,
+	};
+	memset(s->flights, 0, (size_t)s->program.nflights * sizeof *s->flights);
+	memset(s->lost, 0, (size_t)s->program.nrecords);
+	if (s->poison)
+		memset(s->base, POISON, s->mapped - s->staging_bytes);
+}
+
+/* What the calls took by the plan's costs; PUTs and GETs beside them. */
+static double planned_compute(const struct neap_stage_sweep *s)
+{
+	return s->plan.makespan - s->plan.stall;
+}
+
+static int run(struct neap_stage_sweep *s, struct stage_run *r, void *dx0)
+{
+	const struct neap__stage_program *p = &s->program;
+	if (r->x0)
+		memcpy(s->base + p->start, r->x0, s->x0_bytes);
+	else
+		memset(s->base + p->start, 0, s->x0_bytes);
+	int rc = neap__stage_perform(r);
+	neap__stage_drain(r);
+	if (rc == 0)
+		rc = untouched(r, p->arena, s->mapped - s->staging_bytes - p->arena);
+	if (rc > 0)
+		return neap__stage_finish_without_tiers(r, dx0);
+	if (rc == 0 && dx0)
+		memcpy(dx0, r->base + r->gradient, s->dx0_bytes);
+	return rc;
 }
 
 int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
 	NEAP_NEED(s);
-	struct stage_run r = {.s = s, .loss = loss};
 	struct neap__populate *populate = NULL;
-	const struct neap__stage_program *p = &s->program;
 	if (stats)
 		NEAP_TRY(neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
 	NEAP_TRY(map_arena(s, &populate));
-	s->stats = (struct neap_sweep_stats){
-		.size = sizeof(struct neap_sweep_stats),
-		.arena_bytes = p->arena,
-		.peak_planned = s->plan.peak_bytes,
-		.predicted = s->plan.makespan,
-	};
+	struct stage_run r = {.s = s,
+		.program = &s->program,
+		.base = s->base,
+		.ends = s->ends,
+		.now = s->now,
+		.x0 = x0,
+		.loss = loss,
+		.adjoint = s->problem.chain.steps + 1};
+	int rc = neap__stage_tiers_format(s);
 	double start = neap__seconds();
-	neap__trace_begin(s->options.trace, &s->problem, &s->plan, start);
-	if (s->poison)
-		memset(s->base, POISON, s->mapped);
-	if (x0)
-		memcpy(s->base + p->start, x0, s->x0_bytes);
-	else
-		memset(s->base + p->start, 0, s->x0_bytes);
-	int rc = perform_all(&r);
-	if (rc == 0)
-		rc = untouched(s, p->arena, s->mapped - p->arena);
-	if (rc == 0 && dx0)
-		memcpy(dx0, at(s, &p->calls[p->ncalls - 1], NEAP__DX), s->dx0_bytes);
+	if (rc == 0) {
+		begin(s);
+		neap__trace_begin(s->options.trace, &s->problem, &s->plan, start);
+		rc = run(s, &r, dx0);
+	}
 	neap__populate_end(populate);
 	s->stats.seconds = neap__seconds() - start;
-	s->stats.slowdown = s->stats.compute - s->plan.makespan;
+	s->stats.slowdown = s->stats.compute - planned_compute(s);
 	neap__trace_end(s->options.trace, &s->stats);
 	if (stats)
 		neap__struct_give(stats, &s->stats, sizeof s->stats);

@@ -2,7 +2,7 @@
 /*
  * stage_saved_plan.c: a sweep of stages over a plan that was made before. The saved schedule is
  * used, with the costs and the budget that it was made for; sizes must be those of the sweep,
- * rounded up. Walking the schedule (stage_program.c) finds out whether it is legal.
+ * rounded up. The schedule is verified before it is walked (stage_program.c).
  */
 #include "sweep/stages/stage_sweep.h"
 #include "base/fail.h"
@@ -36,18 +36,49 @@ static int same_chain(const struct neap_problem *saved, const struct neap_proble
 {
 	const struct neap_stages *a = saved->chain.stages, *b = here->chain.stages;
 	int64_t n = here->chain.steps;
-	if (!a || saved->chain.join || saved->ntiers || saved->chain.steps != n ||
-		a->flags != b->flags)
+	if (!a || saved->chain.join || saved->chain.steps != n || a->flags != b->flags)
 		return neap__fail(NEAP_EUSAGE,
-			"the saved plan is of another problem than %lld stages with the flags %x "
-			"and no slow tier",
+			"the saved plan is of another problem than %lld stages with the flags %x",
 			(ll)n, b->flags);
+	if (saved->ntiers != here->ntiers)
+		return neap__fail(NEAP_EUSAGE,
+			"the saved plan is of another problem: it has %d tiers, not %d",
+			saved->ntiers, here->ntiers);
 	for (int64_t i = 0; i < n; i++)
 		NEAP_TRY(same_stage(a, b, i));
 	NEAP_TRY(same("state", n, a->state[n], b->state[n]));
 	NEAP_TRY(same("adjoint", 0, saved->chain.adjoint, here->chain.adjoint));
 	return same("backward_tmp", n, (uint64_t)neap__stage_backward_tmp(a, n),
 		(uint64_t)neap__stage_backward_tmp(b, n));
+}
+
+/* A tier that holds what the plan puts there, and needs no more staging, will do. */
+static int same_tiers(const struct neap_saved *saved, const struct neap_problem *here)
+{
+	for (int i = 0; i < here->ntiers; i++) {
+		if (saved->plan->tiers[i].peak_bytes > here->tiers[i].capacity)
+			return neap__fail(NEAP_EINFEASIBLE,
+				"the saved plan puts %llu bytes into a tier that holds %llu",
+				(ull)saved->plan->tiers[i].peak_bytes,
+				(ull)here->tiers[i].capacity);
+		if (saved->problem->tiers[i].staging < here->tiers[i].staging)
+			return neap__fail(NEAP_EUSAGE,
+				"the saved plan is of another problem: a tier's staging is %llu "
+				"there, %llu here",
+				(ull)saved->problem->tiers[i].staging, (ull)here->tiers[i].staging);
+	}
+	return 0;
+}
+
+/* The walk over the schedule trusts it: this makes sure that it may. */
+static int verify(const struct neap_saved *saved)
+{
+	struct neap_verdict verdict = {.size = sizeof verdict};
+	struct neap_schedule *schedule;
+	NEAP_TRY(neap_schedule_open(&schedule, saved->problem, saved->plan));
+	int rc = neap_verify(&verdict, saved->problem, schedule);
+	neap_schedule_close(schedule);
+	return rc < 0 ? neap__fail_in(rc, "the saved plan: ") : 0;
 }
 
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
@@ -59,6 +90,10 @@ int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **sc
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",
 			(ull)saved->plan->peak_bytes, (ull)s->problem.memory);
+	NEAP_TRY(same_tiers(saved, &s->problem));
+	NEAP_TRY(verify(saved));
+	for (int i = 0; i < s->problem.ntiers; i++)
+		s->problem.tiers[i].staging = saved->problem->tiers[i].staging;
 	s->plan = *saved->plan;
 	return neap_schedule_open(schedule, saved->problem, saved->plan);
 }

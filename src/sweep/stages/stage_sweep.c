@@ -22,10 +22,8 @@ static int check(const struct neap_stage_ops *ops, const struct neap_sweep_optio
 		return neap__fail(NEAP_EUSAGE,
 			"neap_stage_ops: advance, record, turn and backward are required");
 	NEAP_TRY(neap__sweep_options_check(o));
-	if (o->ntiers)
-		return neap__fail(NEAP_EUSAGE,
-			"neap_sweep_options: a sweep of stages uses no slow tier, not %d",
-			o->ntiers);
+	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
+		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	if (o->journal)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_sweep_options: a sweep of stages cannot have a journal yet");
@@ -81,7 +79,8 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 	s->problem.chain.adjoint = s->ops.adjoint_bytes;
 	s->problem.memory = s->options.memory ? s->options.memory : NEAP_INFINITE;
 	NEAP_TRY(neap_problem_check(&s->problem));
-	return copy_stages(s, stages);
+	NEAP_TRY(copy_stages(s, stages));
+	return neap__stage_tiers_describe(s);
 }
 
 static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
@@ -104,11 +103,14 @@ static int plan(struct neap_stage_sweep *s)
 
 static int place(struct neap_stage_sweep *s)
 {
-	uint64_t budget = s->problem.memory & ~(uint64_t)63;
+	NEAP_TRY(neap__stage_tiers_reserve(s));
+	uint64_t most = s->problem.memory & ~(uint64_t)63, staging = s->staging_bytes;
+	uint64_t budget = most > staging ? most - staging : 0;
 	if (s->program.peak > budget) /* no steps: the plan counts nothing */
 		return neap__fail(NEAP_EINFEASIBLE,
 			"%llu bytes do not hold what the plan keeps: %llu bytes would do",
-			(unsigned long long)s->problem.memory, (unsigned long long)s->program.peak);
+			(unsigned long long)s->problem.memory,
+			(unsigned long long)(s->program.peak + staging));
 	if (s->moving)
 		return neap__stage_move(&s->program, s->program.peak);
 	int rc = neap__stage_place(&s->program, budget);
@@ -124,16 +126,29 @@ static int by_end(const void *a, const void *b, void *buffers)
 	return i < j ? -1 : i > j;
 }
 
-static int sort_ends(struct neap_stage_sweep *s)
+int neap__stage_sort_ends(const struct neap__stage_program *p, int64_t **ends)
 {
-	int64_t n = s->program.nbuffers;
-	s->ends = malloc((size_t)n * sizeof *s->ends);
-	if (!s->ends)
+	*ends = malloc((size_t)p->nbuffers * sizeof **ends);
+	if (!*ends)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");
-	for (int64_t i = 0; i < n; i++)
-		s->ends[i] = i;
-	qsort_r(s->ends, (size_t)n, sizeof *s->ends, by_end, s->program.buffers);
+	for (int64_t i = 0; i < p->nbuffers; i++)
+		(*ends)[i] = i;
+	qsort_r(*ends, (size_t)p->nbuffers, sizeof **ends, by_end, p->buffers);
 	return 0;
+}
+
+/* The tables that a run uses. */
+static int make_tables(struct neap_stage_sweep *s)
+{
+	const struct neap__stage_program *p = &s->program;
+	s->now = calloc((size_t)p->nbuffers, sizeof *s->now);
+	s->taken = calloc((size_t)p->nbuffers + 8, sizeof *s->taken);
+	s->flights = calloc((size_t)p->nflights + 1, sizeof *s->flights);
+	s->spans = calloc((size_t)p->nparts + 1, sizeof *s->spans);
+	s->lost = calloc((size_t)p->nrecords + 1, sizeof *s->lost);
+	if (!s->now || !s->taken || !s->flights || !s->spans || !s->lost)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	return neap__stage_sort_ends(p, &s->ends);
 }
 
 static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
@@ -145,7 +160,7 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	NEAP_TRY(describe(s, stages));
 	NEAP_TRY(plan(s));
 	NEAP_TRY(place(s));
-	return sort_ends(s);
+	return make_tables(s);
 }
 
 static int create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops, void *user,
@@ -179,14 +194,34 @@ int neap__stage_sweep_create_moving(struct neap_stage_sweep **sweep,
 	return create(sweep, ops, user, stages, options, 1);
 }
 
+void neap__stage_unmap(struct neap_stage_sweep *s)
+{
+	uint64_t stays = 0;
+	if (!s->mapping)
+		return;
+	for (int i = 0; i < s->problem.ntiers; i++)
+		if (s->units[i] && neap_tier_holds_staging(s->tiers[i]))
+			stays = s->staging[i] + s->problem.tiers[i].staging;
+	stays = neap__round_up(stays, 4096);
+	if (stays < s->mapped)
+		neap__unmap_pages(s->mapping + stays, s->mapped - stays);
+	s->mapping = s->base = NULL;
+	s->mapped = 0;
+}
+
 void neap_stage_sweep_free(struct neap_stage_sweep *s)
 {
 	if (!s)
 		return;
-	neap__unmap_pages(s->base, s->mapped);
+	neap__stage_unmap(s);
 	neap__stage_program_free(&s->program);
 	free(s->numbers);
 	free(s->ends);
+	free(s->now);
+	free(s->taken);
+	free(s->flights);
+	free(s->spans);
+	free(s->lost);
 	free(s);
 }
 

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage_sweep.h: the struct of a sweep over a chain of stages, for the files that make and run it.
+ * stage_sweep.h: the structs of a sweep over a chain of stages and of its runs, for the files that
+ * make and run it.
  */
 #ifndef NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 #define NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 
 #include <neap/sweep.h>
 #include "sweep/stages/stage_program.h"
+
+/* A flight while a sweep runs. */
+enum neap__transfer_state {
+	NEAP__TRANSFER_OVER,
+	NEAP__TRANSFER_UNDER_WAY,
+	NEAP__TRANSFER_ANSWERED
+};
+
+struct neap__stage_transfer {
+	int64_t engine; /* the tier's ticket */
+	int32_t answer;
+	uint8_t state; /* enum neap__transfer_state */
+	double issued; /* seconds of sys/clock.h when the tier got the request */
+};
+
+/* Bytes of the arena that are taken: [from, to). */
+struct neap__stage_interval {
+	uint64_t from, to;
+};
 
 struct neap_stage_sweep {
 	struct neap_stage_ops ops;
@@ -20,15 +40,77 @@ struct neap_stage_sweep {
 	struct neap__stage_program program;
 	int64_t *ends; /* numbers of buffers by `to` */
 
-	unsigned char *base; /* of the arena; NULL: not mapped */
-	uint64_t mapped;
+	struct neap_tier *tiers[NEAP_TIERS_MAX];
+	int64_t units[NEAP_TIERS_MAX];	      /* places for records; 0: the tier is not used */
+	uint64_t largest[NEAP_TIERS_MAX];     /* bytes of a record at most */
+	uint64_t staging[NEAP_TIERS_MAX];     /* offsets in the mapping */
+	uint64_t staging_bytes;		      /* of all tiers */
+	struct neap__stage_transfer *flights; /* by number */
+	struct neap_span *spans;	      /* by part */
+	uint8_t *lost;			      /* by record: 1 where the tier does not have it */
+	uint64_t *now;			    /* by buffer: where it lies, once its life has begun */
+	struct neap__stage_interval *taken; /* for repairs: [buffers + 8] */
+	uint64_t generation;		    /* of the run, in the tags of its records */
+
+	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
+	unsigned char *base;	/* of the arena */
+	uint64_t mapped, mapping_number;
 	int poison;
 	int moving; /* 1: moves even where fixed places fit, in an arena of the peak */
 	struct neap_sweep_stats stats;
 };
 
+/* A run of a program: the sweep's, or the one that finishes without tiers. */
+struct stage_run {
+	struct neap_stage_sweep *s;
+	const struct neap__stage_program *program;
+	unsigned char *base;
+	const void *x0;
+	double *loss;
+	const int64_t *ends;   /* numbers of the program's buffers by `to` */
+	uint64_t *now;	       /* by buffer: where it lies, once its life has begun */
+	int64_t call;	       /* the call of the schedule that is being done */
+	int64_t entered, left; /* buffers whose lives have begun, and have ended */
+	uint64_t bytes;	       /* of the buffers that live */
+	int64_t adjoint;       /* the gradient is that of x_adjoint; steps + 1: before the turn */
+	uint64_t gradient;     /* where it lies */
+	const void *given;     /* without tiers: the gradient that `turn` has to give, or NULL */
+	int64_t passed; /* stages before this one were passed, in this run or an earlier one */
+};
+
+/* stage_sweep.c: numbers of the program's buffers by `to`, which the caller frees. */
+int neap__stage_sort_ends(const struct neap__stage_program *program, int64_t **ends);
+/* Unmaps the arena, but not staging that transfers which were given up may still touch. */
+void neap__stage_unmap(struct neap_stage_sweep *s);
+
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
+
+/* stage_run.c: one call of the model; `at`: pointers by enum neap__role. */
+int neap__stage_call_model(
+	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first);
+/* Performs all calls of r->program. 1 where it was given up for what a tier lost. */
+int neap__stage_perform(struct stage_run *r);
+
+/* stage_transfer.c: places for the records on tiers; 0 or a negative code. */
+int neap__stage_tiers_describe(struct neap_stage_sweep *s);
+int neap__stage_tiers_reserve(struct neap_stage_sweep *s);
+int neap__stage_tiers_format(struct neap_stage_sweep *s);
+int neap__stage_issue(struct stage_run *r, int64_t flight);
+/* Waits for a flight that is under way; its answer is known then. */
+void neap__stage_end_flight(struct stage_run *r, int64_t flight, enum neap_stall reason);
+/* WAIT: makes again what could not be read. 1: there is no room for that; or a negative code. */
+int neap__stage_wait(struct stage_run *r, int64_t flight);
+/* Reads the record into `to` and waits. 0 or the tier's answer; a record that is lost is marked. */
+int neap__stage_fetch(struct stage_run *r, int64_t record, void *to);
+/* Waits for all that is under way. */
+void neap__stage_drain(struct stage_run *r);
+
+/* stage_repair.c: fills the buffers of a GET that failed. As neap__stage_wait. */
+int neap__stage_repair(struct stage_run *r, int64_t flight);
+
+/* stage_fallback.c: does what is left of the sweep in fast memory alone. */
+int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0);
 
 /* For tests: fills free bytes with 0xAA and checks that nobody writes there. */
 void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);

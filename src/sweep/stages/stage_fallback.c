@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_fallback.c: finishes a sweep whose plan cannot go on, since a tier lost what there is no
+ * room to make again beside what the plan keeps. All is dropped but the gradient; the stages that
+ * are left are planned anew for fast memory alone (strategy `chain`), from x_0. There is no room
+ * for that only where the budget is below what a plan without tiers needs.
+ */
+#include "sweep/stages/stage_sweep.h"
+#include "sweep/trace_ring.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "plan/core/stage_sizes.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+#include "sys/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stage_rest {
+	struct neap_problem problem; /* of the stages that are left */
+	struct neap_stages stages;
+	uint64_t *backward_tmp; /* without that of the turn */
+	struct neap__stage_program program;
+	int64_t *ends;
+	uint64_t *now;
+	unsigned char *given; /* the gradient, aside from all arenas */
+	uint64_t given_bytes;
+	void *pages;
+	uint64_t mapped;
+};
+
+static int describe(struct stage_rest *rest, const struct stage_run *r)
+{
+	const struct neap_stage_sweep *s = r->s;
+	int64_t n = s->problem.chain.steps, left = r->adjoint > n ? n : r->adjoint;
+	rest->problem = s->problem;
+	rest->stages = s->stages;
+	rest->problem.ntiers = 0;
+	rest->problem.chain.stages = &rest->stages;
+	rest->problem.chain.steps = left;
+	if (r->adjoint > n)
+		return 0;
+	rest->given_bytes = (uint64_t)neap__stage_gradient(&s->problem.chain, left);
+	rest->backward_tmp = malloc((size_t)(left + 1) * sizeof *rest->backward_tmp);
+	rest->given = malloc(rest->given_bytes + 1);
+	if (!rest->backward_tmp || !rest->given)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	memcpy(rest->backward_tmp, s->stages.backward_tmp,
+		(size_t)left * sizeof *rest->backward_tmp);
+	rest->backward_tmp[left] = 0;
+	rest->stages.backward_tmp = rest->backward_tmp;
+	memcpy(rest->given, r->base + r->gradient, rest->given_bytes);
+	return 0;
+}
+
+static int make_program(struct stage_rest *rest)
+{
+	struct neap_problem *p = &rest->problem;
+	struct neap_plan plan = {.size = sizeof plan};
+	struct neap_schedule *schedule;
+	NEAP_TRY(neap_plan_make(&plan, p, "chain", NULL));
+	if (!plan.feasible)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"a tier lost what the sweep needs, and %llu bytes are too few to go on "
+			"without tiers: %llu bytes would do",
+			(unsigned long long)p->memory, (unsigned long long)plan.least_bytes);
+	NEAP_TRY(neap_schedule_open(&schedule, p, &plan));
+	int rc = neap__stage_walk(&rest->program, p, schedule);
+	neap_schedule_close(schedule);
+	NEAP_TRY(rc);
+	rc = neap__stage_place(&rest->program, p->memory);
+	if (rc == 0)
+		rc = neap__stage_move(&rest->program, p->memory);
+	NEAP_TRY(rc);
+	rest->now = calloc((size_t)rest->program.nbuffers, sizeof *rest->now);
+	if (!rest->now)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	return neap__stage_sort_ends(&rest->program, &rest->ends);
+}
+
+/* The arena of the rest takes the place of the sweep's, which must not be there meanwhile. */
+static int map(struct stage_rest *rest, struct neap_stage_sweep *s)
+{
+	uint64_t arena = s->staging_bytes + s->program.arena;
+	rest->mapped = neap__round_up(rest->program.arena, 4096);
+	rest->mapped = rest->mapped ? rest->mapped : 4096;
+	neap__stage_unmap(s);
+	NEAP_TRY(neap__map_pages(&rest->pages, rest->mapped));
+	if (rest->program.arena > arena)
+		s->stats.arena_bytes = rest->program.arena;
+	if (s->poison)
+		memset(rest->pages, 0xAA, rest->mapped);
+	return 0;
+}
+
+static int finish(struct stage_rest *rest, struct stage_run *r, void *dx0)
+{
+	struct neap_stage_sweep *s = r->s;
+	double now = neap__seconds();
+	NEAP_TRY(describe(rest, r));
+	uint64_t *memory = &rest->problem.memory;
+	*memory -= rest->given_bytes < *memory ? rest->given_bytes : *memory;
+	*memory &= ~(uint64_t)63;
+	NEAP_TRY(make_program(rest));
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){.start = now, .end = now, .kind = NEAP__EVENT_REPLAN});
+	NEAP_TRY(map(rest, s));
+	struct stage_run run = {.s = s,
+		.program = &rest->program,
+		.base = rest->pages,
+		.ends = rest->ends,
+		.now = rest->now,
+		.x0 = r->x0,
+		.loss = r->loss,
+		.adjoint = rest->problem.chain.steps + 1,
+		.given = rest->given,
+		.passed = r->passed};
+	if (run.x0)
+		memcpy(run.base + rest->program.start, run.x0, s->x0_bytes);
+	else
+		memset(run.base + rest->program.start, 0, s->x0_bytes);
+	int64_t forward = s->stats.advance_steps + s->stats.record_steps;
+	NEAP_TRY(neap__stage_perform(&run));
+	s->stats.recomputed += s->stats.advance_steps + s->stats.record_steps - forward;
+	if (dx0)
+		memcpy(dx0, run.base + run.gradient, s->dx0_bytes);
+	return 0;
+}
+
+int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0)
+{
+	struct stage_rest rest = {0};
+	int rc = finish(&rest, r, dx0);
+	neap__stage_program_free(&rest.program);
+	neap__unmap_pages(rest.pages, rest.mapped);
+	free(rest.ends);
+	free(rest.now);
+	free(rest.backward_tmp);
+	free(rest.given);
+	return rc;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_transfer.c: the transfers of a sweep of stages. Every record, of a state or of tapes, is
+ * one of tapes for its tier, since records differ in size; its buffers are the spans. A record
+ * that a tier refuses or loses is marked, and made again when it is needed.
+ */
+#include "sweep/stages/stage_sweep.h"
+#include "sweep/trace_ring.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+
+#define UNIT_TOO_MUCH 8 /* a tier's records take so many times their bytes at most */
+
+static uint64_t largest_item(const struct neap_stage_sweep *s)
+{
+	uint64_t most = 1;
+	for (int64_t i = 0; i <= s->problem.chain.steps; i++) {
+		uint64_t tape = i < s->problem.chain.steps ? s->stages.tape[i] : 0;
+		most = s->stages.state[i] > most ? s->stages.state[i] : most;
+		most = tape > most ? tape : most;
+	}
+	return most;
+}
+
+/* The greatest share of the capacity that padding and trailers take, as bytes per byte. */
+static double waste(const struct neap_stage_sweep *s, const struct neap_tier *tier)
+{
+	double most = 1;
+	for (int64_t i = 0; i < s->problem.chain.steps; i++) {
+		const uint64_t sizes[] = {s->stages.state[i], s->stages.tape[i]};
+		for (int k = 0; k < 2; k++) {
+			double bytes = (double)sizes[k];
+			double whole = bytes > 0 ? (double)neap__tier_footprint(tier, sizes[k]) : 0;
+			most = bytes > 0 && whole > most * bytes ? whole / bytes : most;
+		}
+	}
+	return most < UNIT_TOO_MUCH ? most : UNIT_TOO_MUCH;
+}
+
+int neap__stage_tiers_describe(struct neap_stage_sweep *s)
+{
+	struct neap_problem *p = &s->problem;
+	uint64_t largest = largest_item(s);
+	p->ntiers = s->options.ntiers;
+	for (int i = 0; i < p->ntiers; i++) {
+		struct neap_tier *tier = s->tiers[i] = s->options.tiers[i];
+		struct neap_tier_spec *spec = &p->tiers[i];
+		if (!neap_tier_takes_tapes(tier))
+			return neap__fail(NEAP_EUSAGE,
+				"%s takes no tapes: a sweep of stages cannot use it",
+				neap_tier_about(tier));
+		neap_tier_describe(tier, 0, spec);
+		spec->staging = neap__round_up(neap__tier_staging(tier, largest, p->memory), 4096);
+		if (spec->capacity != NEAP_INFINITE)
+			spec->capacity = (uint64_t)((double)spec->capacity / waste(s, tier));
+	}
+	return neap_problem_check(p);
+}
+
+static uint64_t units_of(void *tier, uint64_t bytes)
+{
+	return (uint64_t)neap__tier_units(tier, bytes);
+}
+
+int neap__stage_tiers_reserve(struct neap_stage_sweep *s)
+{
+	struct neap__stage_program *p = &s->program;
+	s->staging_bytes = 0;
+	for (int64_t i = 0; i < p->nrecords; i++) {
+		uint64_t *largest = &s->largest[p->records[i].tier - 1];
+		*largest = p->records[i].bytes > *largest ? p->records[i].bytes : *largest;
+	}
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		s->units[i] = neap__stage_place_records(p, i + 1, units_of, s->tiers[i]);
+		if (s->units[i] < 0)
+			return (int)s->units[i];
+		s->staging[i] = s->staging_bytes;
+		if (s->largest[i])
+			s->staging_bytes += s->problem.tiers[i].staging;
+	}
+	return 0;
+}
+
+/* A tier that cannot be formatted, as on a full disk, refuses every record. */
+static int format_tier(struct neap_stage_sweep *s, int i)
+{
+	uint64_t staging_bytes = s->problem.tiers[i].staging;
+	struct neap__staging staging = {0};
+	struct neap_tier *tier = s->tiers[i];
+	neap_tier_set_patience(tier, s->options.patience);
+	if (s->units[i] == 0)
+		return 0;
+	if (staging_bytes)
+		staging = (struct neap__staging){
+			s->mapping + s->staging[i], staging_bytes, s->mapping_number};
+	int rc = neap__tier_format(tier, s->largest[i], 0, &staging);
+	if (rc == 0)
+		rc = neap__tier_format_units(tier, s->largest[i], s->units[i], staging_bytes);
+	return rc < 0 && rc > NEAP_EUSAGE ? 0 : rc; /* -errno: it refuses every record then */
+}
+
+int neap__stage_tiers_format(struct neap_stage_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++)
+		NEAP_TRY(format_tier(s, i));
+	return 0;
+}
+
+static uint64_t tag_of(const struct stage_run *r, const struct neap__stage_record *record)
+{
+	uint64_t payload = record->t0 == record->t1 ? NEAP_STATE : NEAP_TAPE;
+	return payload << 62 | (r->s->generation & 0x3fff) << 48 |
+	       ((uint64_t)record->t0 & ((UINT64_C(1) << 48) - 1));
+}
+
+static void count_stall(struct stage_run *r, enum neap_stall reason, double start, int tier)
+{
+	double end = neap__seconds();
+	r->s->stats.stall += end - start;
+	r->s->stats.stalls[reason] += end - start;
+	neap__trace_add(r->s->options.trace, &(struct neap__event){.start = start,
+						     .end = end,
+						     .t0 = r->adjoint,
+						     .t1 = r->adjoint,
+						     .kind = NEAP__EVENT_WAIT + (uint32_t)reason,
+						     .tier = tier});
+}
+
+static void mark_lost(struct stage_run *r, int64_t number)
+{
+	const struct neap__stage_record *record = &r->program->records[number];
+	double now = neap__seconds();
+	if (r->s->lost[number])
+		return;
+	r->s->lost[number] = 1;
+	r->s->stats.recoveries++;
+	neap__trace_add(r->s->options.trace, &(struct neap__event){.start = now,
+						     .end = now,
+						     .t0 = record->t0,
+						     .t1 = record->t1,
+						     .kind = NEAP__EVENT_LOST,
+						     .tier = record->tier});
+}
+
+/* Hands a request to the tier; returns its answer to that. */
+static int request(struct stage_run *r, const struct neap__stage_record *record, int put,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	struct neap_stage_sweep *s = r->s;
+	struct neap_tier *tier = s->tiers[record->tier - 1];
+	uint64_t *moved = put ? s->stats.written : s->stats.read;
+	moved[record->tier - 1] += record->bytes;
+	s->stats.lost += neap_tier_lost(&s->problem.tiers[record->tier - 1], record->bytes);
+	return put ? neap_tier_put_tapes(
+			     tier, record->place, tag_of(r, record), spans, count, ticket)
+		   : neap_tier_get_tapes(
+			     tier, record->place, tag_of(r, record), spans, count, ticket);
+}
+
+/* With poison: what a GET fills was free. */
+static int check_free(struct stage_run *r, const struct neap__stage_part *part)
+{
+	for (uint64_t k = part->offset; r->s->poison && k < part->offset + part->bytes; k++)
+		if (r->base[k] != 0xAA)
+			return neap__fail(NEAP_EMODEL,
+				"byte %llu of the arena was written while it was free",
+				(unsigned long long)k);
+	return 0;
+}
+
+int neap__stage_issue(struct stage_run *r, int64_t number)
+{
+	const struct neap__stage_program *p = r->program;
+	const struct neap__stage_flight *f = &p->flights[number];
+	const struct neap__stage_record *record = &p->records[f->record];
+	struct neap__stage_transfer *flight = &r->s->flights[number];
+	struct neap_span *spans = &r->s->spans[f->first];
+	int count = 0;
+	for (int64_t k = 0; k < f->count; k++) {
+		const struct neap__stage_part *part = &p->parts[f->first + k];
+		if (!f->put)
+			NEAP_TRY(check_free(r, part));
+		if (part->bytes)
+			spans[count++] = (struct neap_span){r->base + part->offset, part->bytes};
+	}
+	double start = flight->issued = neap__seconds();
+	flight->state = NEAP__TRANSFER_ANSWERED;
+	flight->answer = 0;
+	if (count == 0)
+		return 0; /* nothing to move */
+	if (!f->put && r->s->lost[f->record]) {
+		flight->answer = NEAP_ELOST;
+		return 0;
+	}
+	int rc = request(r, record, f->put, spans, count, &flight->engine);
+	flight->state = rc < 0 ? NEAP__TRANSFER_ANSWERED : NEAP__TRANSFER_UNDER_WAY;
+	flight->answer = rc;
+	count_stall(r, NEAP_STALL_ISSUE, start, record->tier);
+	return 0;
+}
+
+static void trace_flight(struct stage_run *r, int64_t number)
+{
+	const struct neap__stage_flight *f = &r->program->flights[number];
+	const struct neap__stage_record *record = &r->program->records[f->record];
+	const struct neap__stage_transfer *flight = &r->s->flights[number];
+	const struct neap_tier *tier = r->s->tiers[record->tier - 1];
+	double now = neap__seconds(), start = 0, end = 0;
+	if (!r->s->options.trace)
+		return;
+	if (tier->ops.times)
+		tier->ops.times(tier->self, &start, &end);
+	if (!(start >= flight->issued && end >= start && end <= now)) {
+		start = flight->issued;
+		end = now;
+	}
+	neap__trace_add(r->s->options.trace,
+		&(struct neap__event){.queued = flight->issued,
+			.start = start,
+			.end = end,
+			.t0 = record->t0,
+			.t1 = record->t1,
+			.bytes = record->bytes,
+			.kind = NEAP__EVENT_TRANSFER,
+			.flags = (f->put ? NEAP__EVENT_PUT : 0u) |
+				 (record->t1 > record->t0 ? NEAP__EVENT_TAPES : 0u) |
+				 (flight->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
+				 (flight->answer == -ETIMEDOUT ? NEAP__EVENT_LATE : 0u),
+			.tier = record->tier});
+}
+
+void neap__stage_end_flight(struct stage_run *r, int64_t number, enum neap_stall reason)
+{
+	struct neap__stage_transfer *flight = &r->s->flights[number];
+	const struct neap__stage_flight *f = &r->program->flights[number];
+	int tier = r->program->records[f->record].tier;
+	if (flight->state != NEAP__TRANSFER_UNDER_WAY)
+		return;
+	double start = neap__seconds();
+	flight->answer = neap_tier_wait(r->s->tiers[tier - 1], flight->engine);
+	flight->state = NEAP__TRANSFER_ANSWERED;
+	r->s->stats.late += flight->answer == -ETIMEDOUT;
+	count_stall(r, reason, start, tier);
+	trace_flight(r, number);
+}
+
+int neap__stage_wait(struct stage_run *r, int64_t number)
+{
+	const struct neap__stage_flight *f = &r->program->flights[number];
+	struct neap__stage_transfer *flight = &r->s->flights[number];
+	neap__stage_end_flight(r, number, f->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
+	flight->state = NEAP__TRANSFER_OVER;
+	if (flight->answer >= 0)
+		return 0;
+	mark_lost(r, f->record);
+	return f->put ? 0 : neap__stage_repair(r, number);
+}
+
+int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
+{
+	const struct neap__stage_record *record = &r->program->records[number];
+	const struct neap_span span = {to, record->bytes};
+	double start = neap__seconds();
+	int64_t ticket;
+	int rc = request(r, record, 0, &span, 1, &ticket);
+	if (rc == 0)
+		rc = neap_tier_wait(r->s->tiers[record->tier - 1], ticket);
+	r->s->stats.late += rc == -ETIMEDOUT;
+	count_stall(r, NEAP_STALL_REPAIR, start, record->tier);
+	if (rc < 0)
+		mark_lost(r, number);
+	return rc;
+}
+
+void neap__stage_drain(struct stage_run *r)
+{
+	for (int64_t i = 0; i < r->program->nflights; i++)
+		neap__stage_end_flight(r, i, NEAP_STALL_PUT);
+}
