@@ -225,6 +225,32 @@ static void batches_are_a_function(void **state)
 	unlink(path);
 }
 
+/* Every order of three samples comes, each about as often as another. */
+static void every_order(void **state)
+{
+	struct neap_loader_options o = options(3);
+	struct neap_dataset *set;
+	struct neap_loader *loader;
+	const struct neap_batch *batch;
+	int seen[27] = {0}, orders = 0;
+	(void)state;
+	ok(neap_dataset_open(&set, "randman:samples=3,units=5,steps=20,classes=3"));
+	ok(neap_loader_open(&loader, set, &o));
+	for (int epoch = 0; epoch < 120; epoch++) {
+		ok(neap_loader_start(loader, epoch, 0));
+		assert_int_equal(neap_loader_next(loader, &batch), 1);
+		seen[batch->sequences[0].index * 9 + batch->sequences[1].index * 3 +
+			batch->sequences[2].index]++;
+	}
+	for (int i = 0; i < 27; i++) {
+		orders += seen[i] > 0;
+		assert_true(seen[i] == 0 || seen[i] > 6);
+	}
+	assert_int_equal(orders, 6);
+	neap_loader_close(loader);
+	neap_dataset_close(set);
+}
+
 static void subsets_and_limits(void **state)
 {
 	(void)state;
@@ -354,6 +380,7 @@ int main(void)
 		cmocka_unit_test(bins_by_definition),
 		cmocka_unit_test(bins_at_borders),
 		cmocka_unit_test(batches_are_a_function),
+		cmocka_unit_test(every_order),
 		cmocka_unit_test(subsets_and_limits),
 		cmocka_unit_test(errors_arrive),
 		cmocka_unit_test(loaders_share_a_set),

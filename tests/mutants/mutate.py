@@ -30,7 +30,7 @@ TESTS = {
     "measure": ["train"],
     "train": ["train"],
 }
-COMMANDS = {"train": ["cli_train"], "measure": ["cli_compare", "cli_calibrate"],
+COMMANDS = {"train": ["cli_train"], "measure": ["cli_compare", "cli_calibrate", "cli_memory_total"],
             "data": ["cli_train"], "store": ["cli_late"]}
 SLOW = {"test_plan_large", "test_alloc"}  # no mutant that others miss dies here alone
 SECONDS = 400  # of a test run; a mutant that takes longer died of slowness

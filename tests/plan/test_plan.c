@@ -396,6 +396,25 @@ static int64_t occurrences(const char *text, const char *word)
 	return n;
 }
 
+/* Step 0 lies at the lower edge of the frame, where the axis of time is. */
+static void lowest_step(const char *svg)
+{
+	double top, height, zero;
+	const char *frame = strstr(svg, "fill=\"none\" stroke=\"#000000\"");
+	const char *label = strstr(svg, "text-anchor=\"end\">0</text>");
+	assert_non_null(frame);
+	assert_non_null(label);
+	while (strncmp(frame, "<rect", 5) != 0)
+		frame--;
+	while (strncmp(label, "<text", 5) != 0)
+		label--;
+	assert_int_equal(
+		sscanf(frame, "<rect x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf\"", &top, &height),
+		2);
+	assert_int_equal(sscanf(label, "<text x=\"%*f\" y=\"%lf\"", &zero), 1);
+	assert_true(fabs(zero - 4 - (top + height)) < 0.1);
+}
+
 static void pictures(void **state)
 {
 	(void)state;
@@ -418,6 +437,7 @@ static void pictures(void **state)
 		assert_non_null(strstr(t.data, "</svg>"));
 		assert_int_equal(occurrences(t.data, "<g "), occurrences(t.data, "</g>"));
 		assert_null(strstr(t.data, "nan"));
+		lowest_step(t.data);
 		assert_true(occurrences(t.data, "<path ") < v.actions * 2);
 		if (plan.tiers[0].written)
 			assert_non_null(strstr(t.data, ">tier1</text>"));

@@ -164,6 +164,10 @@ static void test_stages(void **state)
 	assert_int_equal(s->flags, NEAP_STAGES_TAPE_HOLDS_OUTPUT);
 	neap_saved_free(saved);
 	neap__text_free(&text);
+	/* Without what may be missing. */
+	stages.backward_tmp = NULL;
+	assert_int_equal(neap_plan_make(&plan, &p, "chain", NULL), 0);
+	round_trip(&p, &plan, NEAP_WRITE_ACTIONS);
 }
 
 static void test_edges(void **state)
