@@ -191,7 +191,7 @@ struct neap_sweep_options {
  * arena, the tables and what the model saves. While a commit is written, from the arena
  * itself and past the page cache where that can be, the sweep waits: 3% of the time at
  * most. The tiers must live until neap_sweep_free. Another plan (neap_sweep_replan) drops
- * the journal. Not yet: chains of unknown length, stage chains.
+ * the journal. Not yet: chains of unknown length. neap_stage_sweep_run resumes in the same way.
  */
 
 struct neap_sweep;
@@ -345,14 +345,18 @@ struct neap_stage_ops {
 		void *tmp);
 
 	size_t adjoint_bytes; /* of the gradient of any state; 0: those of the state */
+
+	/* Optional: for a journal [no journal]. As in struct neap_step_ops. */
+	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
+	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
 };
 
 struct neap_stage_sweep;
 
 /*
  * Plans, and places every buffer, and every record on its tier. Copies all but user and tiers,
- * which are borrowed. Of the options, seconds come from the stages, and there is no journal; a
- * saved plan is one of the problem that neap_stage_sweep_problem gives. Tables beside the arena:
+ * which are borrowed. Of the options, seconds come from the stages; a saved plan is one of the
+ * problem that neap_stage_sweep_problem gives; a journal is as above. Tables beside the arena:
  * 64 bytes a stage, some 300 for each call of a stage in the plan, 200 for each transfer.
  * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
  */

@@ -36,6 +36,7 @@ struct answer {
 	char line[400];
 };
 
+static int64_t dies_at; /* calls of the model; 0: never */
 static char folder[64]; /* of the journal and the slow file */
 static int in_memory;
 
@@ -76,6 +77,63 @@ static inline void remove_folder(void)
 		fail_msg("something is left in %s", folder);
 }
 
+static uint64_t kill_seed, drawn;
+
+static inline int64_t draw(int64_t below)
+{
+	return (int64_t)neap__random_below(kill_seed, NEAP__STREAM_TEST, 77, drawn++, (uint32_t)below);
+}
+
+static inline void flip(const char *name, off_t from)
+{
+	struct stat st;
+	unsigned char byte;
+	int fd = open(inside(name), O_RDWR);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= from) {
+		close(fd);
+		return;
+	}
+	for (int i = 0; i < 8; i++) {
+		off_t at = from + draw((int64_t)(st.st_size - from));
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		byte ^= (unsigned char)(1 << draw(8));
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	close(fd);
+}
+
+static inline void cut(const char *name, off_t from)
+{
+	struct stat st;
+	if (stat(inside(name), &st) == 0 && st.st_size > from)
+		assert_int_equal(
+			truncate(inside(name), from + draw((int64_t)(st.st_size - from))), 0);
+}
+
+/* What may happen to files while nobody runs. */
+static inline void damage(void)
+{
+	switch (draw(9)) {
+	case 0:
+		flip("neap.slow", 4096);
+		break;
+	case 1:
+		cut("neap.slow", 4096);
+		break;
+	case 2:
+		unlink(inside("neap.slow"));
+		break;
+	case 3:
+		flip("neap.journal", 4096);
+		break;
+	case 4:
+		cut("neap.journal", 4096);
+		break;
+	default:
+		break;
+	}
+}
+
 static inline uint32_t wild(const struct model *m, int64_t t)
 {
 	return (uint32_t)neap__random_below(m->seed, NEAP__STREAM_TEST, 1, (uint64_t)t / 9, 3) * 9;
@@ -100,8 +158,6 @@ static inline int gather_load(
 		rc = read(from, &m->gathered, sizeof m->gathered);
 	return rc < 0 ? rc : read(from, m->passed, (size_t)m->steps * sizeof *m->passed);
 }
-
-static int64_t dies_at; /* calls of the model; 0: never */
 
 static inline int count_call(int rc, const struct model *m)
 {
@@ -200,11 +256,11 @@ static inline void session(struct answer *answer, const struct job *job)
 }
 
 /*
- * In a process that dies at a call of the model (0: never) or after so many
+ * Runs run(answer, job) in a process that dies at a call of the model (0: never) or after so many
  * microseconds (0: never). 1 when it came to its end, 0 when it was killed.
  */
-static inline int session_apart(
-	struct answer *answer, const struct job *job, int64_t calls, int64_t microseconds)
+static inline int run_apart(void (*run)(void *answer, const void *job), void *answer, size_t bytes,
+	const void *job, int64_t calls, int64_t microseconds)
 {
 	int ends[2], status;
 	assert_int_equal(pipe(ends), 0);
@@ -213,9 +269,9 @@ static inline int session_apart(
 	if (child == 0) {
 		close(ends[0]);
 		dies_at = calls;
-		session(answer, job);
-		ssize_t n = write(ends[1], answer, sizeof *answer);
-		_exit(n == (ssize_t)sizeof *answer ? 0 : 1);
+		run(answer, job);
+		ssize_t n = write(ends[1], answer, bytes);
+		_exit(n == (ssize_t)bytes ? 0 : 1);
 	}
 	close(ends[1]);
 	if (microseconds) {
@@ -223,14 +279,25 @@ static inline int session_apart(
 		nanosleep(&nap, NULL);
 		kill(child, SIGKILL);
 	}
-	ssize_t n = read(ends[0], answer, sizeof *answer);
+	ssize_t n = read(ends[0], answer, bytes);
 	close(ends[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	if (n == (ssize_t)sizeof *answer)
+	if (n == (ssize_t)bytes)
 		return 1;
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-		fail_msg("%s: a session ended with status %x", job->strategy, (unsigned)status);
+		fail_msg("a session ended with status %x", (unsigned)status);
 	return 0;
+}
+
+static inline void run_session(void *answer, const void *job)
+{
+	session(answer, job);
+}
+
+static inline int session_apart(
+	struct answer *answer, const struct job *job, int64_t calls, int64_t microseconds)
+{
+	return run_apart(run_session, answer, sizeof *answer, job, calls, microseconds);
 }
 
 static inline void check_answer(

@@ -11,13 +11,7 @@ static const char *const strategies[] = {"bptt", "revolve", "mixed", "double", "
 	"multistage", "h-revolve", "disk-revolve", "async", "stream", "auto"};
 #define STRATEGIES (sizeof strategies / sizeof strategies[0])
 
-static uint64_t seed, drawn;
 static int thorough; /* every byte, not only those that matter most */
-
-static int64_t draw(int64_t below)
-{
-	return (int64_t)neap__random_below(seed, NEAP__STREAM_TEST, 77, drawn++, (uint32_t)below);
-}
 
 static struct job draw_job(void)
 {
@@ -36,56 +30,6 @@ static struct job draw_job(void)
 	if (draw(6) == 0 || strcmp(job.strategy, "bptt") == 0)
 		job.memory = 150000;
 	return job;
-}
-
-static void flip(const char *name, off_t from)
-{
-	struct stat st;
-	unsigned char byte;
-	int fd = open(inside(name), O_RDWR);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= from) {
-		close(fd);
-		return;
-	}
-	for (int i = 0; i < 8; i++) {
-		off_t at = from + draw((int64_t)(st.st_size - from));
-		assert_int_equal(pread(fd, &byte, 1, at), 1);
-		byte ^= (unsigned char)(1 << draw(8));
-		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
-	}
-	close(fd);
-}
-
-static void cut(const char *name, off_t from)
-{
-	struct stat st;
-	if (stat(inside(name), &st) == 0 && st.st_size > from)
-		assert_int_equal(
-			truncate(inside(name), from + draw((int64_t)(st.st_size - from))), 0);
-}
-
-/* What may happen to files while nobody runs. */
-static void damage(void)
-{
-	switch (draw(9)) {
-	case 0:
-		flip("neap.slow", 4096);
-		break;
-	case 1:
-		cut("neap.slow", 4096);
-		break;
-	case 2:
-		unlink(inside("neap.slow"));
-		break;
-	case 3:
-		flip("neap.journal", 4096);
-		break;
-	case 4:
-		cut("neap.journal", 4096);
-		break;
-	default:
-		break;
-	}
 }
 
 static int64_t kills, resumed, spared, recoveries;
@@ -463,7 +407,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(on_a_disk),
 	};
 	const struct CMUnitTest every_byte[] = {cmocka_unit_test(torn_anywhere)};
-	seed = test_seed(20260801);
+	kill_seed = test_seed(20260801);
 	thorough = argc > 1 && strcmp(argv[1], "torn") == 0;
 	if (thorough)
 		return cmocka_run_group_tests(every_byte, NULL, NULL);

@@ -6,6 +6,7 @@
  */
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
+#include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -139,15 +140,15 @@ int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 	if (journal->finished)
 		drop(s);
 	journal->finished = 0;
+	journal->seconds_before = 0;
 	if (!journal->file)
 		NEAP_TRY(neap__journal_open(
 			&journal->file, journal->directory, s->options.journal_in_memory));
 	int there = neap__journal_load(journal->file);
 	NEAP_TRY(there);
 	NEAP_TRY(there ? resume(s, schedule) : start_anew(s));
-	double every = s->options.journal_seconds;
 	journal->began_at = neap__seconds();
-	journal->due_at = journal->began_at + (every == 0 ? NEAP__JOURNAL_SECONDS : every);
+	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
 	return 0;
 }
 

@@ -11,8 +11,6 @@
 #include <neap/sweep.h>
 #include "store/journal_file.h"
 
-#define NEAP__JOURNAL_SECONDS 30.0 /* between commits, where the options say 0 */
-
 /* Which sweep a journal belongs to: a sweep resumes only if all of it is the same. */
 struct neap__journal_identity {
 	uint32_t version, ntiers;

@@ -5,6 +5,7 @@
  * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
+#include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "sweep/table_sizes.h"
 #include "sweep/transfer.h"
@@ -15,8 +16,6 @@
 #include "sys/scratch.h"
 
 #define CALL_STEPS 256 /* that a call of the model is not cut below */
-#define SHARE                                                                                      \
-	30.0 /* seconds between commits over those of the last one, at least: 3% of the time */
 
 typedef int mover(struct neap__journal *file, void *bytes, size_t count);
 
@@ -159,7 +158,6 @@ static int write_commit(struct neap_sweep *s)
 static void commit(struct neap_sweep *s)
 {
 	struct neap__journal_run *journal = &s->journal;
-	double every = s->options.journal_seconds;
 	int rc = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT)
@@ -176,10 +174,7 @@ static void commit(struct neap_sweep *s)
 	journal->period++;
 	double end = neap__seconds(), took = end - start;
 	s->stats.journal += took;
-	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
-	if (every > 0 && every < SHARE * took)
-		every = SHARE * took;
-	journal->due_at = end + every;
+	journal->due_at = end + neap__journal_every(s->options.journal_seconds, took);
 }
 
 /* 1 where the tables say all that is going on: between two calls of the model. */
@@ -203,10 +198,9 @@ void neap__commit_if_due(struct neap_sweep *s)
 
 int64_t neap__commit_stop_before(const struct neap_sweep *s, int64_t t, int64_t t1)
 {
-	double every = s->options.journal_seconds, steps = CALL_STEPS;
+	double every = neap__journal_every(s->options.journal_seconds, 0), steps = CALL_STEPS;
 	if (!s->journal.file)
 		return t1;
-	every = every == 0 ? NEAP__JOURNAL_SECONDS : every;
 	if (s->stats.advance > 0 && every > 0)
 		steps = every / 4 * (double)s->stats.advance_steps / s->stats.advance;
 	if (steps < CALL_STEPS)

@@ -5,19 +5,14 @@
  * takes the plan that it began with.
  */
 #include "sweep/journal/journal_identity.h"
+#include "sweep/journal/journal_subject.h"
 #include "sweep/table_sizes.h"
 #include "base/fail.h"
-#include "base/grow.h"
 #include "base/print.h"
 #include "sys/clock.h"
 
-#include <errno.h>
 #include <neap/neap.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-typedef unsigned long long ull;
 
 /* A hash of what a commit's layout depends on: its tables are those of this very build. */
 static uint32_t format(void)
@@ -31,10 +26,7 @@ static uint32_t format(void)
 
 static int differs(const struct neap_sweep *s, const char *what, uint64_t there, uint64_t here)
 {
-	return neap__fail(NEAP_EUSAGE,
-		"the journal in '%s' is of another sweep: %s is %llu there, %llu here; give "
-		"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
-		s->journal.directory, what, (ull)there, (ull)here);
+	return neap__journal_differs(s->journal.directory, what, there, here);
 }
 
 /* Fills in what is known before there is a plan. */
@@ -97,9 +89,7 @@ static int same_model(const struct neap_sweep *s, const struct neap__journal_ide
 		if (rows[i].there != rows[i].here)
 			return differs(s, rows[i].name, rows[i].there, rows[i].here);
 	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
-		return neap__fail(NEAP_EUSAGE,
-			"the journal in '%s' is of a sweep under strategy %.31s, not %s; give "
-			"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
+		return neap__journal_other_strategy(
 			s->journal.directory, there->strategy, here.strategy);
 	return 0;
 }
@@ -152,40 +142,14 @@ int neap__journal_identity_same(const struct neap_sweep *s)
 	return 0;
 }
 
-struct text {
-	char *at;
-	size_t bytes;
-	int64_t room;
-};
-
-static int add(void *user, const char *from, size_t bytes)
-{
-	struct text *text = user;
-	if (neap__grow(&text->at, &text->room, (int64_t)(text->bytes + bytes), 1) < 0)
-		return neap__fail_errno(ENOMEM, "a journal");
-	memcpy(text->at + text->bytes, from, bytes);
-	text->bytes += bytes;
-	return 0;
-}
-
 int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
 {
 	struct neap__journal_identity *identity = &s->journal.identity;
-	struct text text = {0};
 	describe(identity, s);
 	describe_plan(identity, s);
 	identity->x0 = hash_of_x0(s);
 	identity->gathered = gathered;
 	identity->epoch = neap__unique();
-	int rc = add(&text, (const char *)identity, sizeof *identity);
-	/* A plan that cannot be written is made anew, and compared action by action. */
-	if (rc == 0 && !s->open && neap_plan_write(&s->plan, &s->problem, 0, add, &text) < 0)
-		text.bytes = sizeof *identity;
-	identity->plan = text.bytes - sizeof *identity;
-	if (rc == 0)
-		memcpy(text.at, identity, sizeof *identity);
-	if (rc == 0)
-		rc = neap__journal_begin(s->journal.file, text.at, text.bytes, most);
-	free(text.at);
-	return rc;
+	return neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
+		&identity->plan, s->open ? NULL : &s->plan, &s->problem, most);
 }

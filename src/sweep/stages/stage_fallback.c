@@ -5,7 +5,7 @@
  * are left are planned anew for fast memory alone (strategy `chain`), from x_0. There is no room
  * for that only where the budget is below what a plan without tiers needs.
  */
-#include "sweep/stages/stage_sweep.h"
+#include "sweep/stages/stage_journal.h"
 #include "sweep/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -25,22 +25,25 @@ struct stage_rest {
 	struct neap__stage_program program;
 	int64_t *ends;
 	uint64_t *now;
+	struct neap__stage_interval *taken;
 	unsigned char *given; /* the gradient, aside from all arenas */
 	uint64_t given_bytes;
 	void *pages;
 	uint64_t mapped;
 };
 
+/* r->fallen is 0: the plan is given up now; else it was, before the journal's commit. */
 static int describe(struct stage_rest *rest, const struct stage_run *r)
 {
 	const struct neap_stage_sweep *s = r->s;
-	int64_t n = s->problem.chain.steps, left = r->adjoint > n ? n : r->adjoint;
+	int64_t n = s->problem.chain.steps, adjoint = r->fallen ? r->fallen - 1 : r->adjoint,
+		left = adjoint > n ? n : adjoint;
 	rest->problem = s->problem;
 	rest->stages = s->stages;
 	rest->problem.ntiers = 0;
 	rest->problem.chain.stages = &rest->stages;
 	rest->problem.chain.steps = left;
-	if (r->adjoint > n)
+	if (adjoint > n)
 		return 0;
 	rest->given_bytes = (uint64_t)neap__stage_gradient(&s->problem.chain, left);
 	rest->backward_tmp = malloc((size_t)(left + 1) * sizeof *rest->backward_tmp);
@@ -51,7 +54,8 @@ static int describe(struct stage_rest *rest, const struct stage_run *r)
 		(size_t)left * sizeof *rest->backward_tmp);
 	rest->backward_tmp[left] = 0;
 	rest->stages.backward_tmp = rest->backward_tmp;
-	memcpy(rest->given, r->base + r->gradient, rest->given_bytes);
+	if (!r->fallen)
+		memcpy(rest->given, r->base + r->gradient, rest->given_bytes);
 	return 0;
 }
 
@@ -75,7 +79,8 @@ static int make_program(struct stage_rest *rest)
 		rc = neap__stage_move(&rest->program, p->memory);
 	NEAP_TRY(rc);
 	rest->now = calloc((size_t)rest->program.nbuffers, sizeof *rest->now);
-	if (!rest->now)
+	rest->taken = calloc((size_t)rest->program.nbuffers + 8, sizeof *rest->taken);
+	if (!rest->now || !rest->taken)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");
 	return neap__stage_sort_ends(&rest->program, &rest->ends);
 }
@@ -95,6 +100,21 @@ static int map(struct stage_rest *rest, struct neap_stage_sweep *s)
 	return 0;
 }
 
+/* From x_0 on; what was passed before is not passed first. */
+static int restart(struct stage_run *run)
+{
+	const struct neap_stage_sweep *s = run->s;
+	run->fallen = run->adjoint + 1;
+	run->adjoint = s->problem.chain.steps + 1;
+	run->next = run->call = run->entered = run->left = 0;
+	run->bytes = run->gradient = 0;
+	if (run->x0)
+		memcpy(run->base + run->program->start, run->x0, s->x0_bytes);
+	else
+		memset(run->base + run->program->start, 0, s->x0_bytes);
+	return 0;
+}
+
 static int finish(struct stage_rest *rest, struct stage_run *r, void *dx0)
 {
 	struct neap_stage_sweep *s = r->s;
@@ -107,23 +127,15 @@ static int finish(struct stage_rest *rest, struct stage_run *r, void *dx0)
 	neap__trace_add(s->options.trace,
 		&(struct neap__event){.start = now, .end = now, .kind = NEAP__EVENT_REPLAN});
 	NEAP_TRY(map(rest, s));
-	struct stage_run run = {.s = s,
-		.program = &rest->program,
-		.base = rest->pages,
-		.ends = rest->ends,
-		.now = rest->now,
-		.x0 = r->x0,
-		.loss = r->loss,
-		.adjoint = rest->problem.chain.steps + 1,
-		.given = rest->given,
-		.passed = r->passed};
-	if (run.x0)
-		memcpy(run.base + rest->program.start, run.x0, s->x0_bytes);
-	else
-		memset(run.base + rest->program.start, 0, s->x0_bytes);
-	int64_t forward = s->stats.advance_steps + s->stats.record_steps;
+	struct stage_run run = *r;
+	run.program = &rest->program;
+	run.base = rest->pages;
+	run.ends = rest->ends;
+	run.now = rest->now;
+	run.taken = rest->taken;
+	run.given = rest->given;
+	NEAP_TRY(r->fallen ? neap__stage_commit_load(&run) : restart(&run));
 	NEAP_TRY(neap__stage_perform(&run));
-	s->stats.recomputed += s->stats.advance_steps + s->stats.record_steps - forward;
 	if (dx0)
 		memcpy(dx0, run.base + run.gradient, s->dx0_bytes);
 	return 0;
@@ -137,6 +149,7 @@ int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0)
 	neap__unmap_pages(rest.pages, rest.mapped);
 	free(rest.ends);
 	free(rest.now);
+	free(rest.taken);
 	free(rest.backward_tmp);
 	free(rest.given);
 	return rc;

@@ -30,25 +30,6 @@ struct found_state {
 	int own;
 };
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct neap__stage_interval *x = a, *y = b;
-	return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* Lists the buffers that live now. */
-static void list_taken(struct stage_repair *x)
-{
-	const struct stage_run *r = x->r;
-	const struct neap__stage_program *p = r->program;
-	x->ntaken = 0;
-	for (int64_t b = 0; b < p->nbuffers && p->buffers[b].from <= r->call; b++)
-		if (p->buffers[b].to >= r->call && p->buffers[b].bytes)
-			x->taken[x->ntaken++] = (struct neap__stage_interval){
-				r->now[b], r->now[b] + p->buffers[b].bytes};
-	qsort(x->taken, (size_t)x->ntaken, sizeof *x->taken, by_offset);
-}
-
 /* Takes the lowest gap of so many bytes; NULL: there is none. Of 0 bytes any place will do. */
 static unsigned char *take(struct stage_repair *x, uint64_t bytes)
 {
@@ -227,11 +208,11 @@ int neap__stage_repair(struct stage_run *r, int64_t flight)
 	const struct neap__stage_program *p = r->program;
 	const struct neap__stage_flight *f = &p->flights[flight];
 	const struct neap__stage_record *record = &p->records[f->record];
-	struct stage_repair x = {.r = r, .taken = r->s->taken};
+	struct stage_repair x = {.r = r, .taken = r->taken};
 	struct found_state made;
 	double start = neap__seconds();
 	int rc = 0;
-	list_taken(&x);
+	x.ntaken = neap__stage_list_taken(r);
 	for (int64_t k = 0; k < f->count && rc == 0; k++) {
 		unsigned char *to = r->base + r->now[p->parts[f->first + k].buffer];
 		rc = record->t0 == record->t1 ? make_state(&x, record->t0, to, &made)

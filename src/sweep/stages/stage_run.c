@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_run.c: runs the calls of a stage program, one after the other, in the arena. */
-#include "sweep/stages/stage_sweep.h"
+#include "sweep/stages/stage_journal.h"
 #include "sweep/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -10,6 +10,7 @@
 #include "sys/memory.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POISON 0xAA /* a byte that no sensible number is made of */
@@ -114,6 +115,7 @@ static int turn(struct stage_run *r, int64_t i, void *const at[NEAP__ROLES])
 		return 0;
 	}
 	int rc = s->ops.turn(s->user, at[NEAP__X], at[NEAP__DX], at[NEAP__TMP], &loss);
+	s->loss = loss;
 	if (r->loss)
 		*r->loss = loss;
 	return rc;
@@ -170,6 +172,8 @@ static int call_model(struct stage_run *r, const struct neap__stage_call *call)
 	for (int role = 0; role < NEAP__ROLES; role++)
 		pointers[role] = at(r, call, role);
 	int first = call->first && call->i >= r->passed;
+	r->s->stats.recomputed +=
+		r->fallen && (call->kind == NEAP_ADVANCE || call->kind == NEAP_RECORD);
 	NEAP_TRY(neap__stage_call_model(r, call->kind, call->i, pointers, first));
 	if (call->kind == NEAP_TURN || call->kind == NEAP_BACKWARD) {
 		r->adjoint = call->i;
@@ -193,12 +197,30 @@ static int perform(struct stage_run *r, const struct neap__stage_call *call)
 	}
 }
 
+static int by_offset(const void *a, const void *b)
+{
+	const struct neap__stage_interval *x = a, *y = b;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+int64_t neap__stage_list_taken(struct stage_run *r)
+{
+	const struct neap__stage_program *p = r->program;
+	int64_t n = 0;
+	for (int64_t b = 0; b < r->entered; b++)
+		if (p->buffers[b].to >= r->call && p->buffers[b].bytes)
+			r->taken[n++] = (struct neap__stage_interval){
+				r->now[b], r->now[b] + p->buffers[b].bytes};
+	qsort(r->taken, (size_t)n, sizeof *r->taken, by_offset);
+	return n;
+}
+
 int neap__stage_perform(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
 	int rc = 0;
-	for (int64_t c = 0; c < r->program->ncalls && rc == 0; c++) {
-		const struct neap__stage_call *call = &r->program->calls[c];
+	for (; r->next < r->program->ncalls && rc == 0; r->next++) {
+		const struct neap__stage_call *call = &r->program->calls[r->next];
 		if (call->kind == NEAP__MOVE) {
 			NEAP_TRY(move(r, call));
 			continue;
@@ -207,8 +229,11 @@ int neap__stage_perform(struct stage_run *r)
 			neap__stage_end_flight(r, call->i, NEAP_STALL_ROOM);
 			continue;
 		}
-		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user))
+		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user)) {
+			neap__stage_commit_now(r);
 			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
+		}
+		neap__stage_commit_if_due(r);
 		NEAP_TRY(enter(r, call));
 		rc = perform(r, call);
 		NEAP_TRY(rc);
@@ -260,13 +285,27 @@ static double planned_compute(const struct neap_stage_sweep *s)
 	return s->plan.makespan - s->plan.stall;
 }
 
-static int run(struct neap_stage_sweep *s, struct stage_run *r, void *dx0)
+static int start(struct stage_run *r)
 {
-	const struct neap__stage_program *p = &s->program;
+	struct neap_stage_sweep *s = r->s;
+	int resumes = neap__stage_journal_start(r);
+	NEAP_TRY(resumes);
+	if (resumes)
+		return r->fallen ? 0 : neap__stage_commit_load(r);
 	if (r->x0)
-		memcpy(s->base + p->start, r->x0, s->x0_bytes);
+		memcpy(s->base + s->program.start, r->x0, s->x0_bytes);
 	else
-		memset(s->base + p->start, 0, s->x0_bytes);
+		memset(s->base + s->program.start, 0, s->x0_bytes);
+	return 0;
+}
+
+static int run(struct stage_run *r, void *dx0)
+{
+	struct neap_stage_sweep *s = r->s;
+	const struct neap__stage_program *p = &s->program;
+	NEAP_TRY(start(r));
+	if (r->fallen)
+		return neap__stage_finish_without_tiers(r, dx0);
 	int rc = neap__stage_perform(r);
 	neap__stage_drain(r);
 	if (rc == 0)
@@ -292,18 +331,20 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 		.base = s->base,
 		.ends = s->ends,
 		.now = s->now,
+		.taken = s->taken,
 		.x0 = x0,
 		.loss = loss,
 		.adjoint = s->problem.chain.steps + 1};
 	int rc = neap__stage_tiers_format(s);
-	double start = neap__seconds();
+	double began = neap__seconds();
 	if (rc == 0) {
 		begin(s);
-		neap__trace_begin(s->options.trace, &s->problem, &s->plan, start);
-		rc = run(s, &r, dx0);
+		neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
+		rc = run(&r, dx0);
+		s->stats.seconds = neap__seconds() - began;
+		neap__stage_journal_end(s, rc);
 	}
 	neap__populate_end(populate);
-	s->stats.seconds = neap__seconds() - start;
 	s->stats.slowdown = s->stats.compute - planned_compute(s);
 	neap__trace_end(s->options.trace, &s->stats);
 	if (stats)

@@ -4,7 +4,7 @@
  * every buffer. Sizes are rounded up to 64 bytes, so that every buffer is aligned and the peak
  * of the plan is that of the run.
  */
-#include "sweep/stages/stage_sweep.h"
+#include "sweep/stages/stage_journal.h"
 #include "sweep/infeasible.h"
 #include "sweep/sweep.h"
 #include "base/checked.h"
@@ -24,9 +24,6 @@ static int check(const struct neap_stage_ops *ops, const struct neap_sweep_optio
 	NEAP_TRY(neap__sweep_options_check(o));
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
-	if (o->journal)
-		return neap__fail(NEAP_EUSAGE,
-			"neap_sweep_options: a sweep of stages cannot have a journal yet");
 	return 0;
 }
 
@@ -158,7 +155,9 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
 	NEAP_TRY(describe(s, stages));
+	NEAP_TRY(neap__stage_journal_attach(s));
 	NEAP_TRY(plan(s));
+	neap__stage_journal_budget(s);
 	NEAP_TRY(place(s));
 	return make_tables(s);
 }
@@ -213,6 +212,7 @@ void neap_stage_sweep_free(struct neap_stage_sweep *s)
 {
 	if (!s)
 		return;
+	neap__stage_journal_detach(s);
 	neap__stage_unmap(s);
 	neap__stage_program_free(&s->program);
 	free(s->numbers);

@@ -28,6 +28,29 @@ struct neap__stage_interval {
 	uint64_t from, to;
 };
 
+/* Which sweep a journal belongs to: a sweep resumes only if all of it is the same. */
+struct neap__stage_identity {
+	uint32_t version, ntiers;
+	int64_t stages;
+	uint64_t sizes, program; /* hashes: of the stages' bytes, of calls and places */
+	uint64_t key, x0;	 /* x0: a hash of it */
+	uint64_t memory;	 /* the budget */
+	uint64_t epoch;		 /* of the records on the tiers */
+	char strategy[32];
+	uint64_t plan; /* bytes of the plan as text, behind this; 0: it could not be written */
+};
+
+struct neap__stage_journal {
+	char *directory;	    /* NULL: the sweep has no journal */
+	struct neap__journal *file; /* open from create to the end of a run; may be NULL then */
+	struct neap_saved *plan;    /* that of the journal, where one was there */
+	struct neap__stage_identity identity;
+	int resumes;		 /* a journal was there: `identity` is its */
+	int finished;		 /* the last run came to its end: nobody needs the journal */
+	double began_at, due_at; /* seconds of sys/clock.h: this process's run; the next commit */
+	double seconds_before;	 /* that the run took in earlier processes */
+};
+
 struct neap_stage_sweep {
 	struct neap_stage_ops ops;
 	void *user;
@@ -49,8 +72,10 @@ struct neap_stage_sweep {
 	struct neap_span *spans;	      /* by part */
 	uint8_t *lost;			      /* by record: 1 where the tier does not have it */
 	uint64_t *now;			    /* by buffer: where it lies, once its life has begun */
-	struct neap__stage_interval *taken; /* for repairs: [buffers + 8] */
+	struct neap__stage_interval *taken; /* of a run: [buffers + 8] */
 	uint64_t generation;		    /* of the run, in the tags of its records */
+	double loss;			    /* of the run, once it has turned */
+	struct neap__stage_journal journal;
 
 	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
 	unsigned char *base;	/* of the arena */
@@ -69,12 +94,15 @@ struct stage_run {
 	double *loss;
 	const int64_t *ends;   /* numbers of the program's buffers by `to` */
 	uint64_t *now;	       /* by buffer: where it lies, once its life has begun */
+	struct neap__stage_interval *taken; /* [buffers + 8] */
+	int64_t next;	       /* number of the program's next call */
 	int64_t call;	       /* the call of the schedule that is being done */
 	int64_t entered, left; /* buffers whose lives have begun, and have ended */
 	uint64_t bytes;	       /* of the buffers that live */
 	int64_t adjoint;       /* the gradient is that of x_adjoint; steps + 1: before the turn */
 	uint64_t gradient;     /* where it lies */
-	const void *given;     /* without tiers: the gradient that `turn` has to give, or NULL */
+	int64_t fallen; /* 1 + the r->adjoint at which the plan was given up; 0: it was not */
+	void *given;	/* then: the gradient that `turn` has to give, or NULL */
 	int64_t passed; /* stages before this one were passed, in this run or an earlier one */
 };
 
@@ -89,8 +117,13 @@ int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **sc
 /* stage_run.c: one call of the model; `at`: pointers by enum neap__role. */
 int neap__stage_call_model(
 	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first);
-/* Performs all calls of r->program. 1 where it was given up for what a tier lost. */
+/*
+ * Performs the calls of r->program, from r->next on. 1 where it was given up for what a tier lost.
+ */
 int neap__stage_perform(struct stage_run *r);
+
+/* Lists the bytes of the buffers that live, by offset, in r->taken; returns how many. */
+int64_t neap__stage_list_taken(struct stage_run *r);
 
 /* stage_transfer.c: places for the records on tiers; 0 or a negative code. */
 int neap__stage_tiers_describe(struct neap_stage_sweep *s);
@@ -109,7 +142,10 @@ void neap__stage_drain(struct stage_run *r);
 /* stage_repair.c: fills the buffers of a GET that failed. As neap__stage_wait. */
 int neap__stage_repair(struct stage_run *r, int64_t flight);
 
-/* stage_fallback.c: does what is left of the sweep in fast memory alone. */
+/*
+ * stage_fallback.c: does what is left of the sweep in fast memory alone; with r->fallen set, what
+ * is left of that after the journal's commit.
+ */
 int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0);
 
 /* For tests: fills free bytes with 0xAA and checks that nobody writes there. */

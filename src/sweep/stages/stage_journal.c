@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage_journal.c: the journal of a sweep of stages from create to free, and which sweep it
+ * belongs to. It holds the plan, too, since measured costs differ from process to process; the
+ * same plan makes the same program, of which the journal keeps a hash.
+ */
+#include "sweep/stages/stage_journal.h"
+#include "sweep/journal/journal_subject.h"
+#include "sweep/steps.h"
+#include "base/checked.h"
+#include "base/fail.h"
+#include "base/print.h"
+#include "store/tier_state.h"
+#include "sys/clock.h"
+
+#include <errno.h>
+#include <neap/neap.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A hash of what a commit's layout depends on: its tables are those of this very build. */
+static uint32_t format(void)
+{
+	const uint64_t sizes[] = {sizeof(struct neap__stage_identity),
+		sizeof(struct neap_stage_sweep), sizeof(struct stage_run),
+		sizeof(struct neap__stage_transfer)};
+	uint64_t hash = neap__journal_hash(2, NEAP_VERSION, sizeof NEAP_VERSION);
+	return (uint32_t)neap__journal_hash(hash, sizes, sizeof sizes);
+}
+
+static int differs(
+	const struct neap_stage_sweep *s, const char *what, uint64_t there, uint64_t here)
+{
+	return neap__journal_differs(s->journal.directory, what, there, here);
+}
+
+static uint64_t hash_of_sizes(const struct neap_stage_sweep *s)
+{
+	const struct neap_stages *stages = &s->stages;
+	size_t n = (size_t)s->problem.chain.steps;
+	uint64_t hash = neap__journal_hash(stages->flags, &s->ops.adjoint_bytes, sizeof(size_t));
+	hash = neap__journal_hash(hash, stages->state, (n + 1) * sizeof *stages->state);
+	hash = neap__journal_hash(hash, stages->tape, n * sizeof *stages->tape);
+	hash = neap__journal_hash(hash, stages->advance_tmp, n * sizeof *stages->advance_tmp);
+	hash = neap__journal_hash(hash, stages->record_tmp, n * sizeof *stages->record_tmp);
+	return neap__journal_hash(
+		hash, stages->backward_tmp, (n + 1) * sizeof *stages->backward_tmp);
+}
+
+/* Fills in what is known before there is a plan. */
+static void describe(struct neap__stage_identity *identity, const struct neap_stage_sweep *s)
+{
+	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	*identity = (struct neap__stage_identity){
+		.version = format(),
+		.ntiers = (uint32_t)s->options.ntiers,
+		.stages = s->options.steps,
+		.sizes = hash_of_sizes(s),
+		.key = s->options.journal_key,
+	};
+	neap__print(identity->strategy, sizeof identity->strategy, "%s", strategy);
+}
+
+static uint64_t hash_of_program(const struct neap_stage_sweep *s)
+{
+	const struct neap__stage_program *p = &s->program;
+	uint64_t hash = s->staging_bytes;
+	for (int64_t i = 0; i < p->ncalls; i++) {
+		const struct neap__stage_call *c = &p->calls[i];
+		const int64_t head[] = {c->kind, c->first, c->i};
+		hash = neap__journal_hash(hash, head, sizeof head);
+		hash = neap__journal_hash(hash, c->at, sizeof c->at);
+	}
+	for (int64_t i = 0; i < p->nrecords; i++) {
+		const int64_t row[] = {p->records[i].tier, p->records[i].place};
+		hash = neap__journal_hash(hash, row, sizeof row);
+	}
+	return hash;
+}
+
+static int same_model(
+	const struct neap_stage_sweep *s, const struct neap__stage_identity *there)
+{
+	struct neap__stage_identity here;
+	describe(&here, s);
+	const struct {
+		const char *name;
+		uint64_t there, here;
+	} rows[] = {
+		{"the format", there->version, here.version},
+		{"the number of slow tiers", there->ntiers, here.ntiers},
+		{"the number of stages", (uint64_t)there->stages, (uint64_t)here.stages},
+		{"the hash of the stages' bytes", there->sizes, here.sizes},
+		{"the key", there->key, here.key},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (rows[i].there != rows[i].here)
+			return differs(s, rows[i].name, rows[i].there, rows[i].here);
+	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
+		return neap__journal_other_strategy(
+			s->journal.directory, there->strategy, here.strategy);
+	return 0;
+}
+
+/* Compares with a journal that is there, NEAP_EUSAGE if it differs; takes its plan. */
+static int take_identity(struct neap_stage_sweep *s)
+{
+	struct neap__stage_journal *journal = &s->journal;
+	struct neap__stage_identity *there = &journal->identity;
+	size_t bytes;
+	const char *text = neap__journal_subject(journal->file, &bytes);
+	journal->resumes = 0;
+	if (!text)
+		return 0;
+	if (bytes < sizeof *there)
+		return differs(s, "the format", 0, format());
+	memcpy(there, text, sizeof *there);
+	if (there->version != format() || bytes != sizeof *there + there->plan)
+		return differs(s, "the format", there->version, format());
+	NEAP_TRY(same_model(s, there));
+	journal->resumes = 1;
+	if (there->plan == 0 || s->options.saved)
+		return 0;
+	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof *there, (size_t)there->plan, 0));
+	s->options.saved = journal->plan;
+	return 0;
+}
+
+int neap__stage_journal_attach(struct neap_stage_sweep *s)
+{
+	const struct neap_sweep_options *o = &s->options;
+	if (!o->journal)
+		return 0;
+	if (!s->ops.grad_save || !s->ops.grad_load)
+		return neap__fail(NEAP_EUSAGE,
+			"a journal needs the model's grad_save and grad_load, which it lacks");
+	s->journal.directory = strdup(o->journal);
+	if (!s->journal.directory)
+		return neap__fail_errno(ENOMEM, "a journal");
+	NEAP_TRY(neap__journal_open(&s->journal.file, o->journal, o->journal_in_memory));
+	return take_identity(s);
+}
+
+void neap__stage_journal_budget(struct neap_stage_sweep *s)
+{
+	if (s->journal.resumes)
+		s->problem.memory = s->journal.identity.memory;
+}
+
+static void adopt(struct neap_stage_sweep *s, uint64_t epoch)
+{
+	for (int i = 0; i < s->problem.ntiers; i++)
+		(void)neap__tier_adopt(s->tiers[i], epoch);
+}
+
+/* Removes the journal, and lets the tiers drop their records. */
+static void drop(struct neap_stage_sweep *s)
+{
+	if (!s->journal.file)
+		return;
+	neap__journal_remove(s->journal.file);
+	s->journal.file = NULL;
+	s->journal.resumes = 0;
+	adopt(s, 0);
+}
+
+void neap__stage_journal_detach(struct neap_stage_sweep *s)
+{
+	if (s->journal.finished)
+		drop(s);
+	neap__journal_close(s->journal.file);
+	neap_saved_free(s->journal.plan);
+	free(s->journal.directory);
+	s->journal = (struct neap__stage_journal){0};
+}
+
+static int count_bytes(void *to, const void *bytes, size_t count)
+{
+	uint64_t *sum = to;
+	(void)bytes;
+	*sum = neap__sat_add(*sum, count);
+	return 0;
+}
+
+static int start_anew(struct stage_run *r, uint64_t x0)
+{
+	struct neap_stage_sweep *s = r->s;
+	struct neap__stage_identity *identity = &s->journal.identity;
+	uint64_t gathered = 0;
+	neap_detail_set(NULL);
+	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
+	describe(identity, s);
+	identity->program = hash_of_program(s);
+	identity->memory = s->problem.memory;
+	identity->x0 = x0;
+	identity->epoch = neap__unique();
+	NEAP_TRY(neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
+		&identity->plan, &s->plan, &s->problem, neap__stage_commit_largest(s, gathered)));
+	adopt(s, identity->epoch);
+	return 0;
+}
+
+static int resume(struct stage_run *r, uint64_t x0)
+{
+	struct neap_stage_sweep *s = r->s;
+	const struct neap__stage_identity *there = &s->journal.identity;
+	if (there->x0 != x0)
+		return differs(s, "the hash of x_0", there->x0, x0);
+	if (there->program != hash_of_program(s))
+		return differs(s, "the hash of the program", there->program, hash_of_program(s));
+	NEAP_TRY(neap__stage_commit_numbers(r));
+	adopt(s, there->epoch);
+	s->journal.seconds_before = s->stats.seconds;
+	s->stats.spared = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
+	return 1;
+}
+
+int neap__stage_journal_start(struct stage_run *r)
+{
+	struct neap_stage_sweep *s = r->s;
+	struct neap__stage_journal *journal = &s->journal;
+	if (!journal->directory)
+		return 0;
+	if (journal->finished)
+		drop(s);
+	journal->finished = 0;
+	journal->seconds_before = 0;
+	if (!journal->file)
+		NEAP_TRY(neap__journal_open(
+			&journal->file, journal->directory, s->options.journal_in_memory));
+	uint64_t x0 = r->x0 ? neap__journal_hash(1, r->x0, (size_t)s->x0_bytes) : 0;
+	journal->began_at = neap__seconds();
+	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
+	int there = neap__journal_load(journal->file);
+	NEAP_TRY(there);
+	return there ? resume(r, x0) : start_anew(r, x0);
+}
+
+void neap__stage_journal_end(struct neap_stage_sweep *s, int rc)
+{
+	s->stats.seconds += s->journal.seconds_before;
+	s->journal.finished = rc == 0 && s->journal.file;
+}
