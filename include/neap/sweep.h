@@ -378,6 +378,66 @@ NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0
 	double *loss, struct neap_sweep_stats *stats);
 NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);
 
+/*
+ * Joins: branches that meet in one loss, as the encoders of two inputs do. Each is a chain of
+ * stages of its own; the loss is made of all their ends.
+ *
+ *     struct neap_branch branches[] = {{LA, &a}, {LB, &b}};
+ *     neap_join_sweep_create(&sweep, &ops, model, branches, 2, &o);
+ *     neap_join_sweep_run(sweep, (const void *[]){xa, xb}, (void *[]){dxa, dxb}, &loss, NULL);
+ *     neap_join_sweep_free(sweep);
+ */
+#define NEAP_BRANCHES_MAX 8
+
+struct neap_branch {
+	int64_t steps;			  /* its stages; may be 0 */
+	const struct neap_stages *stages; /* the flags of all branches are the same */
+};
+
+/* As struct neap_stage_ops; branch and stage are numbers as they were given to create. */
+struct neap_join_ops {
+	uint32_t size; /* sizeof(struct neap_join_ops) */
+	uint32_t reserved;
+	int (*advance)(
+		void *user, int branch, int64_t i, const void *x, void *y, void *tmp, int first);
+	int (*record)(void *user, int branch, int64_t i, const void *x, void *y, void *tape,
+		void *tmp, int first);
+	/* Of the ends x[branch] the loss, and the gradients with respect to them, dx[branch]. */
+	int (*turn)(void *user, const void *const *x, void *const *dx, void *tmp, double *loss);
+	int (*backward)(void *user, int branch, int64_t i, const void *x, const void *tape,
+		void *dy, void *dx, void *tmp);
+	size_t adjoint_bytes; /* of the gradient of any state; 0: those of the state */
+	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
+	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
+};
+
+struct neap_join_sweep;
+
+/*
+ * Plans and places, as neap_stage_sweep_create; options.steps is not read. The seconds and the
+ * temporary of the loss are those of the first branch. Two ways are known to go through branches.
+ * One after the other, with any strategy of stages and with tiers: the last branch is reversed
+ * first; the plan then is one of all stages in a row, and a link of no time stands between two
+ * branches. Or two branches in turns, by the strategy `join`, in fast memory: it counts slots for
+ * states, options.params.checkpoints of them, 0: as many as fit. "auto" (NULL) takes the way and
+ * the order that its plan says is fastest. options.saved is not for "join".
+ */
+NEAP_API int neap_join_sweep_create(struct neap_join_sweep **sweep, const struct neap_join_ops *ops,
+	void *user, const struct neap_branch *branches, int count,
+	const struct neap_sweep_options *options);
+
+/* The problem and plan in force; the sweep's. Of "join", the plan counts in slots. */
+NEAP_API const struct neap_plan *neap_join_sweep_plan(const struct neap_join_sweep *sweep);
+NEAP_API const struct neap_problem *neap_join_sweep_problem(const struct neap_join_sweep *sweep);
+
+/*
+ * As neap_stage_sweep_run. x0[branch] is borrowed and must not change (NULL: all zero bytes);
+ * dx0[branch] takes the gradient with respect to it, as soon as it is known (NULL: none does).
+ */
+NEAP_API int neap_join_sweep_run(struct neap_join_sweep *sweep, const void *const *x0,
+	void *const *dx0, double *loss, struct neap_sweep_stats *stats);
+NEAP_API void neap_join_sweep_free(struct neap_join_sweep *sweep);
+
 #ifdef __cplusplus
 }
 #endif

@@ -76,6 +76,18 @@ def layers(program):
     return None if int(rows[-1][0]) < int(rows[1][0]) / 2 else "the least budget saves little"
 
 
+def branches(program):
+    rows = [row for row in map(str.split, run(program).splitlines())
+            if len(row) == 7 and re.fullmatch(r"[0-9a-f]{16}", row[6])]
+    if len(rows) != 7 or len({row[6] for row in rows}) != 1:
+        return f"rows {rows}"
+    for budget, planned, measured, *_ in rows:
+        if measured != planned or int(measured) > int(budget) > 0:
+            return f"budget {budget}: {planned} planned, {measured} measured"
+    sent = [int(row[5]) for row in rows[1:]]
+    return None if not any(sent[::2]) and all(sent[1::2]) else f"bytes written: {sent}"
+
+
 def journal(program, folder):
     """Killed at moments drawn at random, started again each time: what one run in peace prints."""
     whole = run(program, "--steps", "400000")
@@ -155,5 +167,7 @@ with Tap() as tap, Folder() as folder:
                 ["bptt", "revolve", "h-revolve", "async", "auto"])
         tap.run("03_wave: bad usage", usage, programs["03_wave"])
         tap.run("04_layers: one gradient at every budget", layers, programs["04_layers"])
+        tap.run("07_two_branches: one gradient at every budget", branches,
+                programs["07_two_branches"])
         with tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
             tap.run("06_journal: killed and started again", journal, programs["06_journal"], disk)

@@ -408,8 +408,8 @@ static void lowest_step(const char *svg)
 		frame--;
 	while (strncmp(label, "<text", 5) != 0)
 		label--;
-	assert_int_equal(
-		sscanf(frame, "<rect x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf\"", &top, &height),
+	assert_int_equal(sscanf(frame, "<rect x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf\"",
+				 &top, &height),
 		2);
 	assert_int_equal(sscanf(label, "<text x=\"%*f\" y=\"%lf\"", &zero), 1);
 	assert_true(fabs(zero - 4 - (top + height)) < 0.1);

@@ -81,7 +81,8 @@ static uint64_t kill_seed, drawn;
 
 static inline int64_t draw(int64_t below)
 {
-	return (int64_t)neap__random_below(kill_seed, NEAP__STREAM_TEST, 77, drawn++, (uint32_t)below);
+	return (int64_t)neap__random_below(
+		kill_seed, NEAP__STREAM_TEST, 77, drawn++, (uint32_t)below);
 }
 
 static inline void flip(const char *name, off_t from)

@@ -234,8 +234,8 @@ static void what_was_done_is_spared(void **state)
 		struct stage_answer whole, answer;
 		stage_session(&whole, &job);
 		check_stages(&whole, &job);
-		for (int n = 0; !run_apart(stage_session, &answer, sizeof answer, &job,
-			     whole.calls / 5, 0);
+		for (int n = 0;
+			!run_apart(stage_session, &answer, sizeof answer, &job, whole.calls / 5, 0);
 			n++)
 			assert_true(n < 40);
 		check_stages(&answer, &job);

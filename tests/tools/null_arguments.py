@@ -9,6 +9,7 @@ import sys
 
 OPTIONAL = {  # where NULL has a meaning
     "neap_sweep_run": "x0 dx0 loss stats", "neap_stage_sweep_run": "x0 dx0 loss stats",
+    "neap_join_sweep_run": "x0 dx0 loss stats", "neap_join_sweep_create": "user",
     "neap_sweep_create": "user", "neap_stage_sweep_create": "user", "neap_tier_wrap": "self",
     "neap_plan_make": "params", "neap_plan_make_bounded": "params", "neap_plan_write": "user",
     "neap_trace_write": "traces", "neap_draw": "title user", "neap_schedule_wrap": "close user",

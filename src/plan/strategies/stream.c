@@ -46,10 +46,10 @@ static int64_t longest(const struct neap_problem *problem, const struct neap_par
 static int refuse(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, int tier)
 {
-	int64_t steps = problem->chain.steps, q = fixed->chunk ? fixed->chunk : 1;
+	int64_t steps = problem->chain.steps, most = longest(problem, fixed);
+	int64_t q = !fixed->chunk ? 1 : fixed->chunk < most ? fixed->chunk : most;
 	uint64_t all = neap__fixed_bytes(problem, 0) + (uint64_t)neap__bytes(problem, 0, steps);
-	int64_t most = longest(problem, fixed);
-	uint64_t least = least_of(problem, tier, q < most ? q : most, fixed->tail);
+	uint64_t least = least_of(problem, tier, q, fixed->tail);
 	if ((!fixed->tail || fixed->tail >= steps) && (all < least || !least))
 		least = all;
 	neap__refuse(plan, least > problem->memory ? least : 0,

@@ -10,8 +10,7 @@
 #include "store/journal_file.h"
 
 /* NEAP_EUSAGE, with the line. */
-int neap__journal_differs(
-	const char *directory, const char *what, uint64_t there, uint64_t here);
+int neap__journal_differs(const char *directory, const char *what, uint64_t there, uint64_t here);
 int neap__journal_other_strategy(const char *directory, const char *there, const char *here);
 
 /*

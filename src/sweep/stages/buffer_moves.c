@@ -189,11 +189,8 @@ static int move(struct buffer_mover *m)
 	int64_t next = 0;
 	for (m->call = 0; m->call < m->in.ncalls; m->call++) {
 		leave(m);
-		for (; next < m->in.nbuffers && m->in.buffers[next].from == m->call; next++) {
+		for (; next < m->in.nbuffers && m->in.buffers[next].from == m->call; next++)
 			NEAP_TRY(enter(m, next));
-			if (next == 0)
-				m->out.start = m->in.buffers[0].offset;
-		}
 		NEAP_TRY(emit(m));
 	}
 	return 0;
@@ -217,7 +214,6 @@ int neap__stage_move(struct neap__stage_program *program, uint64_t budget)
 	free(m.pins);
 	free(m.flying);
 	program->moved = m.out.moved;
-	program->start = m.out.start;
 	program->arena = budget;
 	free(program->calls);
 	program->calls = m.out.calls;

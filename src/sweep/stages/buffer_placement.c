@@ -188,7 +188,6 @@ static void settle(struct place *p)
 					(int64_t)p->offsets[program->calls[k].at[role]];
 	for (int64_t k = 0; k < program->nparts; k++)
 		program->parts[k].offset = p->offsets[program->parts[k].buffer];
-	program->start = p->offsets[0];
 	program->arena = p->best;
 }
 

@@ -9,7 +9,6 @@
 #include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "plan/core/stage_sizes.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/scratch.h"
@@ -50,6 +49,7 @@ static int move_numbers(struct stage_run *r, mover *move)
 		FIELD(r->adjoint),
 		FIELD(r->gradient),
 		FIELD(r->passed),
+		FIELD(r->finished),
 		FIELD(s->loss),
 		FIELD(s->generation),
 		FIELD(s->stats),
@@ -64,8 +64,10 @@ static int move_tables(struct stage_run *r, mover *move)
 	struct neap_stage_sweep *s = r->s;
 	struct neap__journal *file = s->journal.file;
 	if (r->given)
-		NEAP_TRY(move(file, r->given,
-			(size_t)neap__stage_gradient(&s->problem.chain, r->fallen - 1)));
+		NEAP_TRY(move(file, r->given, (size_t)r->given_bytes));
+	for (int k = 0; k < s->layout.branches; k++)
+		if (r->finished >> k & 1 && s->dx0[k])
+			NEAP_TRY(move(file, s->dx0[k], (size_t)s->dx0_bytes[k]));
 	NEAP_TRY(move(file, r->now, (size_t)r->entered * sizeof *r->now));
 	if (r->fallen)
 		return 0; /* without tiers */

@@ -21,16 +21,44 @@
 struct stage_rest {
 	struct neap_problem problem; /* of the stages that are left */
 	struct neap_stages stages;
-	uint64_t *backward_tmp; /* without that of the turn */
+	struct neap__stage_layout layout;
+	uint64_t *backward_tmp; /* with that of another turn */
 	struct neap__stage_program program;
 	int64_t *ends;
 	uint64_t *now;
 	struct neap__stage_interval *taken;
-	unsigned char *given; /* the gradient, aside from all arenas */
+	unsigned char *given; /* gradients of branches that have turned, aside from all arenas */
 	uint64_t given_bytes;
 	void *pages;
 	uint64_t mapped;
 };
+
+/* The branches up to x_left, which is the end of the last one. */
+static void cut(struct stage_rest *rest, int64_t left)
+{
+	struct neap__stage_layout *layout = &rest->layout;
+	layout->branches = neap__layout_branch(layout, left) + 1;
+	layout->start[layout->branches] = left + 1;
+	neap__layout_hold(layout, &rest->problem.chain);
+}
+
+static uint64_t end_gradient(const struct stage_rest *rest, int branch)
+{
+	return (uint64_t)neap__stage_gradient(
+		&rest->problem.chain, neap__layout_end(&rest->layout, branch));
+}
+
+/* Keeps the gradients that the turn of the rest gives. */
+static void keep_gradients(struct stage_rest *rest, const struct stage_run *r)
+{
+	unsigned char *to = rest->given;
+	int last = rest->layout.branches - 1;
+	for (int k = 0; k <= last; k++) {
+		uint64_t from = k < last ? r->now[r->program->end_gradient[k]] : r->gradient;
+		memcpy(to, r->base + from, (size_t)end_gradient(rest, k));
+		to += end_gradient(rest, k);
+	}
+}
 
 /* r->fallen is 0: the plan is given up now; else it was, before the journal's commit. */
 static int describe(struct stage_rest *rest, const struct stage_run *r)
@@ -40,22 +68,25 @@ static int describe(struct stage_rest *rest, const struct stage_run *r)
 		left = adjoint > n ? n : adjoint;
 	rest->problem = s->problem;
 	rest->stages = s->stages;
+	rest->layout = s->layout;
 	rest->problem.ntiers = 0;
 	rest->problem.chain.stages = &rest->stages;
 	rest->problem.chain.steps = left;
 	if (adjoint > n)
 		return 0;
-	rest->given_bytes = (uint64_t)neap__stage_gradient(&s->problem.chain, left);
+	cut(rest, left);
+	for (int k = 0; k < rest->layout.branches; k++)
+		rest->given_bytes += end_gradient(rest, k);
 	rest->backward_tmp = malloc((size_t)(left + 1) * sizeof *rest->backward_tmp);
 	rest->given = malloc(rest->given_bytes + 1);
 	if (!rest->backward_tmp || !rest->given)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");
 	memcpy(rest->backward_tmp, s->stages.backward_tmp,
 		(size_t)left * sizeof *rest->backward_tmp);
-	rest->backward_tmp[left] = 0;
+	rest->backward_tmp[left] = rest->layout.turn_held;
 	rest->stages.backward_tmp = rest->backward_tmp;
 	if (!r->fallen)
-		memcpy(rest->given, r->base + r->gradient, rest->given_bytes);
+		keep_gradients(rest, r);
 	return 0;
 }
 
@@ -71,7 +102,7 @@ static int make_program(struct stage_rest *rest)
 			"without tiers: %llu bytes would do",
 			(unsigned long long)p->memory, (unsigned long long)plan.least_bytes);
 	NEAP_TRY(neap_schedule_open(&schedule, p, &plan));
-	int rc = neap__stage_walk(&rest->program, p, schedule);
+	int rc = neap__stage_walk(&rest->program, p, &rest->layout, schedule);
 	neap_schedule_close(schedule);
 	NEAP_TRY(rc);
 	rc = neap__stage_place(&rest->program, p->memory);
@@ -108,14 +139,10 @@ static int restart(struct stage_run *run)
 	run->adjoint = s->problem.chain.steps + 1;
 	run->next = run->call = run->entered = run->left = 0;
 	run->bytes = run->gradient = 0;
-	if (run->x0)
-		memcpy(run->base + run->program->start, run->x0, s->x0_bytes);
-	else
-		memset(run->base + run->program->start, 0, s->x0_bytes);
 	return 0;
 }
 
-static int finish(struct stage_rest *rest, struct stage_run *r, void *dx0)
+static int finish(struct stage_rest *rest, struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
 	double now = neap__seconds();
@@ -133,18 +160,17 @@ static int finish(struct stage_rest *rest, struct stage_run *r, void *dx0)
 	run.ends = rest->ends;
 	run.now = rest->now;
 	run.taken = rest->taken;
+	run.layout = &rest->layout;
 	run.given = rest->given;
+	run.given_bytes = rest->given_bytes;
 	NEAP_TRY(r->fallen ? neap__stage_commit_load(&run) : restart(&run));
-	NEAP_TRY(neap__stage_perform(&run));
-	if (dx0)
-		memcpy(dx0, run.base + run.gradient, s->dx0_bytes);
-	return 0;
+	return neap__stage_perform(&run);
 }
 
-int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0)
+int neap__stage_finish_without_tiers(struct stage_run *r)
 {
 	struct stage_rest rest = {0};
-	int rc = finish(&rest, r, dx0);
+	int rc = finish(&rest, r);
 	neap__stage_program_free(&rest.program);
 	neap__unmap_pages(rest.pages, rest.mapped);
 	free(rest.ends);

@@ -5,6 +5,7 @@
  * same plan makes the same program, of which the journal keeps a hash.
  */
 #include "sweep/stages/stage_journal.h"
+#include "sweep/stages/join_sweep.h"
 #include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "base/checked.h"
@@ -78,8 +79,7 @@ static uint64_t hash_of_program(const struct neap_stage_sweep *s)
 	return hash;
 }
 
-static int same_model(
-	const struct neap_stage_sweep *s, const struct neap__stage_identity *there)
+static int same_model(const struct neap_stage_sweep *s, const struct neap__stage_identity *there)
 {
 	struct neap__stage_identity here;
 	describe(&here, s);
@@ -124,6 +124,25 @@ static int take_identity(struct neap_stage_sweep *s)
 	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof *there, (size_t)there->plan, 0));
 	s->options.saved = journal->plan;
 	return 0;
+}
+
+int neap__stage_journal_layout(
+	const char *directory, int in_memory, struct neap__stage_layout *layout)
+{
+	struct neap__journal *file;
+	struct neap__stage_identity identity;
+	size_t bytes;
+	NEAP_TRY(neap__journal_open(&file, directory, in_memory));
+	const char *text = neap__journal_subject(file, &bytes);
+	int there = text && bytes >= sizeof identity;
+	if (there)
+		memcpy(&identity, text, sizeof identity);
+	neap__journal_close(file);
+	/* One that is not of this build is refused later, with the line. */
+	there = there && identity.version == format();
+	if (there)
+		*layout = identity.layout;
+	return there;
 }
 
 int neap__stage_journal_attach(struct neap_stage_sweep *s)
@@ -182,6 +201,24 @@ static int count_bytes(void *to, const void *bytes, size_t count)
 	return 0;
 }
 
+/* Bit k: the caller wants dx_0 of branch k. */
+static uint64_t given_of(const struct neap_stage_sweep *s)
+{
+	uint64_t given = 0;
+	for (int k = 0; k < s->layout.branches; k++)
+		given |= (uint64_t)(s->dx0[k] != NULL) << k;
+	return given;
+}
+
+static uint64_t hash_of_x0(const struct neap_stage_sweep *s)
+{
+	uint64_t hash = 0;
+	for (int k = 0; k < s->layout.branches; k++)
+		hash = s->x0[k] ? neap__journal_hash(hash + 1, s->x0[k], (size_t)s->x0_bytes[k])
+				: hash + 2;
+	return hash;
+}
+
 static int start_anew(struct stage_run *r, uint64_t x0)
 {
 	struct neap_stage_sweep *s = r->s;
@@ -193,9 +230,12 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 	identity->program = hash_of_program(s);
 	identity->memory = s->problem.memory;
 	identity->x0 = x0;
+	identity->given = given_of(s);
+	identity->layout = s->layout;
 	identity->epoch = neap__unique();
 	NEAP_TRY(neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
-		&identity->plan, &s->plan, &s->problem, neap__stage_commit_largest(s, gathered)));
+		&identity->plan, s->layout.interleaved ? NULL : &s->plan, &s->problem,
+		neap__stage_commit_largest(s, gathered)));
 	adopt(s, identity->epoch);
 	return 0;
 }
@@ -204,6 +244,8 @@ static int resume(struct stage_run *r, uint64_t x0)
 {
 	struct neap_stage_sweep *s = r->s;
 	const struct neap__stage_identity *there = &s->journal.identity;
+	if (there->given != given_of(s))
+		return differs(s, "the set of gradients asked for", there->given, given_of(s));
 	if (there->x0 != x0)
 		return differs(s, "the hash of x_0", there->x0, x0);
 	if (there->program != hash_of_program(s))
@@ -228,7 +270,7 @@ int neap__stage_journal_start(struct stage_run *r)
 	if (!journal->file)
 		NEAP_TRY(neap__journal_open(
 			&journal->file, journal->directory, s->options.journal_in_memory));
-	uint64_t x0 = r->x0 ? neap__journal_hash(1, r->x0, (size_t)s->x0_bytes) : 0;
+	uint64_t x0 = hash_of_x0(s);
 	journal->began_at = neap__seconds();
 	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
 	int there = neap__journal_load(journal->file);

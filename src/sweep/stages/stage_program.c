@@ -68,12 +68,12 @@ int neap__walk_begin(struct program_walk *w, int64_t *buffer, uint64_t bytes, in
 	return 0;
 }
 
-static int temporary(struct program_walk *w, struct neap__stage_call *call, int64_t bytes)
+static int temporary(struct program_walk *w, struct neap__stage_call *call)
 {
+	uint64_t bytes = neap__layout_tmp(w->layout, w->stages, call->kind, call->i);
 	if (!bytes)
 		return 0;
-	return neap__walk_begin(
-		w, &call->at[NEAP__TMP], (uint64_t)bytes, NEAP__BUFFER_TEMPORARY, call->i);
+	return neap__walk_begin(w, &call->at[NEAP__TMP], bytes, NEAP__BUFFER_TEMPORARY, call->i);
 }
 
 int neap__walk_find(const struct program_walk *w, int64_t t, int64_t *buffer)
@@ -138,13 +138,24 @@ static struct neap__stage_call call_of(struct program_walk *w, int kind, int64_t
 	return call;
 }
 
+/* A link lays the end of a branch aside, until the turn. */
+static int lay_aside(struct program_walk *w, const struct neap__stage_call *call)
+{
+	int k = neap__layout_branch(w->layout, call->i);
+	if (!call->first || !neap__layout_link(w->layout, call->i))
+		return 0;
+	return neap__walk_begin(
+		w, &w->out->end_state[k], w->stages->state[call->i], NEAP__BUFFER_STATE, call->i);
+}
+
 static int advance(struct program_walk *w, int64_t i)
 {
 	struct neap__stage_call call = call_of(w, NEAP_ADVANCE, i);
 	NEAP_TRY(live_at(w, i));
 	NEAP_TRY(neap__walk_find(w, i, &call.at[NEAP__X]));
 	NEAP_TRY(output(w, i, &call));
-	NEAP_TRY(temporary(w, &call, neap__stage_advance_tmp(w->stages, i)));
+	NEAP_TRY(lay_aside(w, &call));
+	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	apply(w, NEAP_ADVANCE, i);
 	return 0;
@@ -163,27 +174,75 @@ static int record(struct program_walk *w, int64_t i)
 		call.at[NEAP__Y] = call.at[NEAP__TAPE];
 	else
 		NEAP_TRY(output(w, i, &call));
-	NEAP_TRY(temporary(w, &call, neap__stage_record_tmp(w->stages, i)));
+	NEAP_TRY(lay_aside(w, &call));
+	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	w->tape[i] = call.at[NEAP__TAPE];
+	if (w->layout->interleaved && neap__backward_needs_input(w->stages))
+		neap__stage_memory_hold(&w->memory, i); /* until backward has read it */
 	apply(w, NEAP_RECORD, i);
 	return 0;
+}
+
+/* The end of a branch before the last, as the turn finds it, and room for its gradient. */
+static int turn_branch(struct program_walk *w, int k)
+{
+	struct neap__stage_program *p = w->out;
+	int64_t end = neap__layout_end(w->layout, k);
+	if (w->layout->interleaved && w->others[k].live != end)
+		return NEAP__ILLEGAL("branch %d is not at its end", k);
+	if (w->layout->interleaved)
+		NEAP_TRY(neap__walk_find(w, end, &p->end_state[k]));
+	if (p->end_state[k] == NEAP__NOTHING)
+		return NEAP__ILLEGAL("branch %d was never laid aside", k);
+	return neap__walk_begin(w, &p->end_gradient[k],
+		(uint64_t)neap__stage_gradient(w->chain, end), NEAP__BUFFER_GRADIENT, end);
+}
+
+/* After the turn. */
+static void branch_turned(struct program_walk *w, int k)
+{
+	struct neap__stage_program *p = w->out;
+	int64_t end = neap__layout_end(w->layout, k);
+	if (w->layout->interleaved)
+		neap__stage_memory_let_go(&w->memory, end);
+	else
+		p->buffers[p->end_state[k]].to = p->ncalls - 1;
+	w->others[k] = (struct neap__walk_branch){
+		.live = NEAP__NOTHING, .gradient = p->end_gradient[k], .adjoint = end};
 }
 
 static int turn(struct program_walk *w)
 {
 	struct neap__stage_call call = call_of(w, NEAP_TURN, w->n);
+	int last = w->layout->branches - 1;
 	if (w->adjoint != NEAP__NOTHING)
 		return NEAP__ILLEGAL("a second turn");
 	NEAP_TRY(live_at(w, w->n));
 	NEAP_TRY(neap__walk_find(w, w->n, &call.at[NEAP__X]));
+	for (int k = 0; k < last; k++)
+		NEAP_TRY(turn_branch(w, k));
 	NEAP_TRY(neap__walk_begin(w, &call.at[NEAP__DX],
 		(uint64_t)neap__stage_gradient(w->chain, w->n), NEAP__BUFFER_GRADIENT, w->n));
-	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, w->n)));
+	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	w->gradient = call.at[NEAP__DX];
 	w->adjoint = w->n;
 	neap__stage_memory_live(&w->memory, NEAP__NOTHING);
+	for (int k = 0; k < last; k++)
+		branch_turned(w, k);
+	return 0;
+}
+
+/* Where the gradient of x_i goes: back over a link, that of the branch's end is there. */
+static int gradient_of(struct program_walk *w, int64_t i, struct neap__stage_call *call)
+{
+	if (!neap__layout_link(w->layout, i))
+		return neap__walk_begin(w, &call->at[NEAP__DX],
+			(uint64_t)neap__stage_gradient(w->chain, i), NEAP__BUFFER_GRADIENT, i);
+	int k = neap__layout_branch(w->layout, i);
+	call->at[NEAP__DX] = w->others[k].gradient;
+	w->others[k].gradient = NEAP__NOTHING;
 	return 0;
 }
 
@@ -201,15 +260,18 @@ static int backward(struct program_walk *w, int64_t i)
 		NEAP_TRY(neap__walk_find(w, i, &call.at[NEAP__X]));
 	call.at[NEAP__TAPE] = w->tape[i];
 	call.at[NEAP__DY] = w->gradient;
-	NEAP_TRY(neap__walk_begin(w, &call.at[NEAP__DX],
-		(uint64_t)neap__stage_gradient(w->chain, i), NEAP__BUFFER_GRADIENT, i));
-	NEAP_TRY(temporary(w, &call, neap__stage_backward_tmp(w->stages, i)));
+	NEAP_TRY(gradient_of(w, i, &call));
+	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
 	apply(w, NEAP_BACKWARD, i);
+	if (w->layout->interleaved && needs)
+		neap__stage_memory_let_go(&w->memory, i);
 	neap__walk_tape_ends(w, i);
 	neap__walk_end(w, &w->gradient);
 	w->gradient = call.at[NEAP__DX];
 	w->adjoint = i;
+	if (w->layout->interleaved && i == w->layout->start[w->branch])
+		neap__walk_end(w, &w->gradient); /* the caller has it */
 	return 0;
 }
 
@@ -255,8 +317,24 @@ static int ranges(struct program_walk *w, const struct neap_action *a)
 	return 0;
 }
 
+/* Of an interleaved layout: another branch goes on. */
+static void go_on(struct program_walk *w, int branch)
+{
+	if (branch == w->branch)
+		return;
+	w->others[w->branch] =
+		(struct neap__walk_branch){w->memory.live, w->memory.part, w->gradient, w->adjoint};
+	w->memory.live = w->others[branch].live;
+	w->memory.part = w->others[branch].part;
+	w->gradient = w->others[branch].gradient;
+	w->adjoint = w->others[branch].adjoint;
+	w->branch = branch;
+}
+
 static int action(struct program_walk *w, const struct neap_action *a)
 {
+	if (w->layout->interleaved)
+		go_on(w, neap__layout_branch(w->layout, a->t0));
 	switch (a->kind) {
 	case NEAP_ADVANCE:
 	case NEAP_RECORD:
@@ -281,6 +359,8 @@ static void end_all(struct program_walk *w)
 		neap__walk_end(w, &w->tape[t]);
 	}
 	neap__walk_end(w, &w->gradient);
+	for (int k = 0; k < w->layout->branches; k++)
+		neap__walk_end(w, &w->others[k].gradient);
 }
 
 /* Bytes at each call; the most of them. */
@@ -301,14 +381,52 @@ static int measure(struct neap__stage_program *p)
 	return 0;
 }
 
+/* x_0 of a branch comes from the caller. */
+static int origin(struct program_walk *w, int k)
+{
+	struct neap__stage_call call = call_of(w, NEAP__ORIGIN, k);
+	int64_t t = w->layout->start[k];
+	NEAP_TRY(neap__walk_begin(w, &w->state[t], w->stages->state[t], NEAP__BUFFER_STATE, t));
+	call.at[NEAP__Y] = w->state[t];
+	return neap__stage_program_call(w->out, &call);
+}
+
+/* Interleaved branches are all there from the beginning, the others come by links. */
+static int begin(struct program_walk *w)
+{
+	NEAP_TRY(origin(w, 0));
+	neap__stage_memory_begin(&w->memory);
+	for (int k = 0; k < NEAP_BRANCHES_MAX; k++) {
+		w->out->end_state[k] = w->out->end_gradient[k] = NEAP__NOTHING;
+		w->others[k] =
+			(struct neap__walk_branch){NEAP__NOTHING, 0, NEAP__NOTHING, NEAP__NOTHING};
+	}
+	for (int k = 1; w->layout->interleaved && k < w->layout->branches; k++) {
+		NEAP_TRY(origin(w, k));
+		w->others[k].live = w->layout->start[k];
+		neap__stage_memory_hold(&w->memory, w->layout->start[k]);
+	}
+	return 0;
+}
+
+static int complete(struct program_walk *w)
+{
+	int branches = w->layout->interleaved ? w->layout->branches : 1;
+	for (int k = 0; k < branches; k++) {
+		go_on(w, k);
+		if (w->adjoint != w->layout->start[k])
+			return NEAP__ILLEGAL(
+				"the schedule ends with the adjoint at %lld", (ll)w->adjoint);
+	}
+	return 0;
+}
+
 static int walk(struct program_walk *w, struct neap_schedule *schedule)
 {
 	struct neap_action a;
 	int64_t count = 0;
 	int rc;
-	NEAP_TRY(neap__walk_begin(w, &w->state[0], w->stages->state[0], NEAP__BUFFER_STATE, 0));
-	w->out->buffers[0].ready = -1;
-	neap__stage_memory_begin(&w->memory);
+	NEAP_TRY(begin(w));
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
 		rc = action(w, &a);
 		if (rc < 0)
@@ -317,19 +435,19 @@ static int walk(struct program_walk *w, struct neap_schedule *schedule)
 		count++;
 	}
 	NEAP_TRY(rc);
-	if (w->adjoint != 0)
-		return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld", (ll)w->adjoint);
+	NEAP_TRY(complete(w));
 	end_all(w);
 	neap__walk_end_records(w);
 	return measure(w->out);
 }
 
 int neap__stage_walk(struct neap__stage_program *program, const struct neap_problem *problem,
-	struct neap_schedule *schedule)
+	const struct neap__stage_layout *layout, struct neap_schedule *schedule)
 {
 	int64_t n = problem->chain.steps;
 	size_t rows = (size_t)n + 2;
 	struct program_walk w = {.out = program,
+		.layout = layout,
 		.chain = &problem->chain,
 		.stages = problem->chain.stages,
 		.n = n,

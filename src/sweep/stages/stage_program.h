@@ -17,7 +17,7 @@
 #ifndef NEAP_SWEEP_STAGES_STAGE_PROGRAM_H
 #define NEAP_SWEEP_STAGES_STAGE_PROGRAM_H
 
-#include <neap/plan.h>
+#include "sweep/stages/stage_layout.h"
 
 /* What a buffer is for: x_t, the tape of stage t, the gradient of x_t, or nothing that stays. */
 enum neap__buffer_kind {
@@ -73,11 +73,12 @@ enum neap__role {
 #define NEAP__MOVE NEAP_ACTION_KINDS /* buffer number i from at[X] to at[Y] */
 /* Before its WAIT: the flight number i must end here, since what it pins has to move. */
 #define NEAP__END_EARLY (NEAP_ACTION_KINDS + 1)
+#define NEAP__ORIGIN (NEAP_ACTION_KINDS + 2) /* x_0 of branch i comes to at[Y] */
 
 /*
  * kind: NEAP_ADVANCE, NEAP_RECORD, NEAP_TURN, NEAP_BACKWARD call the model; NEAP_PUT, NEAP_GET and
- * NEAP_WAIT are those of a flight; NEAP__MOVE, NEAP__END_EARLY are no calls of the schedule and
- * do not count in the numbers `from`, `to` and `ready`.
+ * NEAP_WAIT are those of a flight; NEAP__MOVE and NEAP__END_EARLY come between the others and do
+ * not count in the numbers `from`, `to` and `ready`.
  */
 struct neap__stage_call {
 	uint8_t kind;
@@ -89,8 +90,10 @@ struct neap__stage_call {
 struct neap__stage_program {
 	struct neap__stage_call *calls;
 	int64_t ncalls, calls_room;
-	struct neap__stage_buffer *buffers; /* by `from`; number 0 is x_0 */
+	struct neap__stage_buffer *buffers; /* by `from` */
 	int64_t nbuffers, buffers_room;
+	/* By branch but the last: the end laid aside, and its gradient from the turn on. */
+	int64_t end_state[NEAP_BRANCHES_MAX], end_gradient[NEAP_BRANCHES_MAX];
 	struct neap__stage_record *records;
 	int64_t nrecords, records_room;
 	struct neap__stage_flight *flights; /* by `from` */
@@ -99,18 +102,17 @@ struct neap__stage_program {
 	int64_t nparts, parts_room;
 	uint64_t peak;	/* bytes of all buffers at a call, at most */
 	uint64_t arena; /* bytes, once placed */
-	uint64_t start; /* offset of x_0 before the first call */
 	uint64_t moved; /* bytes */
 };
 
 void neap__stage_program_free(struct neap__stage_program *program);
 
 /*
- * Pulls the schedule to its end. problem: a stage chain with sizes that are
- * multiples of 64. NEAP_EILLEGAL where a call lacks something.
+ * Pulls the schedule to its end. problem: a stage chain with sizes that are multiples of 64, the
+ * branches of the layout in a row. NEAP_EILLEGAL where a call lacks something.
  */
 int neap__stage_walk(struct neap__stage_program *program, const struct neap_problem *problem,
-	struct neap_schedule *schedule);
+	const struct neap__stage_layout *layout, struct neap_schedule *schedule);
 
 /* Appends a call, or a buffer; -ENOMEM. */
 int neap__stage_program_call(

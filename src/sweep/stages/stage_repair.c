@@ -63,8 +63,8 @@ static void give_back(struct stage_repair *x, const unsigned char *at, uint64_t 
 		}
 }
 
-/* The latest state up to x_t that lies in a buffer or in a tape; t -1: there is none. */
-static struct found_state in_memory(const struct stage_repair *x, int64_t t)
+/* The latest state from x_from to x_t that lies in a buffer or in a tape; t -1: there is none. */
+static struct found_state in_memory(const struct stage_repair *x, int64_t from, int64_t t)
 {
 	const struct stage_run *r = x->r;
 	const struct neap__stage_program *p = r->program;
@@ -78,7 +78,7 @@ static struct found_state in_memory(const struct stage_repair *x, int64_t t)
 			holds++;
 		else if (buffer->kind != NEAP__BUFFER_STATE)
 			continue;
-		if (holds <= t && holds > best.t)
+		if (holds >= from && holds <= t && holds > best.t)
 			best = (struct found_state){holds, r->base + r->now[b], 0};
 	}
 	return best;
@@ -104,9 +104,11 @@ static int64_t latest_record(const struct stage_repair *x, int64_t after, int64_
 static int find_start(struct stage_repair *x, int64_t t, struct found_state *out)
 {
 	struct neap_stage_sweep *s = x->r->s;
-	int64_t record;
-	*out = in_memory(x, t);
-	while ((record = latest_record(x, out->t, t)) >= 0) {
+	int branch = neap__layout_branch(x->r->layout, t);
+	int64_t record, origin = x->r->layout->start[branch];
+	*out = in_memory(x, origin, t);
+	int64_t after = out->t < origin ? origin - 1 : out->t;
+	while ((record = latest_record(x, after, t)) >= 0) {
 		int64_t from = x->r->program->records[record].t0;
 		unsigned char *at = take(x, s->stages.state[from]);
 		if (!at)
@@ -119,14 +121,11 @@ static int find_start(struct stage_repair *x, int64_t t, struct found_state *out
 	}
 	if (out->t >= 0)
 		return 0;
-	unsigned char *at = take(x, s->stages.state[0]);
+	unsigned char *at = take(x, s->stages.state[origin]);
 	if (!at)
 		return NO_ROOM;
-	if (x->r->x0)
-		memcpy(at, x->r->x0, s->x0_bytes);
-	else
-		memset(at, 0, s->x0_bytes);
-	*out = (struct found_state){0, at, 1};
+	neap__stage_origin(x->r, branch, at);
+	*out = (struct found_state){origin, at, 1};
 	return 0;
 }
 
@@ -140,9 +139,8 @@ static void let_go(struct stage_repair *x, const struct found_state *state)
 static int forward(struct stage_repair *x, int64_t i, unsigned char *from, unsigned char *to,
 	unsigned char *tape)
 {
-	const struct neap_stages *stages = &x->r->s->stages;
-	uint64_t bytes = (uint64_t)(tape ? neap__stage_record_tmp(stages, i)
-					 : neap__stage_advance_tmp(stages, i));
+	uint64_t bytes = neap__layout_tmp(
+		x->r->layout, &x->r->s->stages, tape ? NEAP_RECORD : NEAP_ADVANCE, i);
 	unsigned char *tmp = take(x, bytes);
 	if (!tmp)
 		return NO_ROOM;
@@ -191,8 +189,9 @@ static int make_tape(struct stage_repair *x, int64_t i, unsigned char *tape)
 {
 	const struct neap_stages *stages = &x->r->s->stages;
 	int holds = neap__tape_holds_output(stages);
-	struct found_state from;
-	int rc = make_state(x, i, NULL, &from);
+	struct found_state from = {i, x->r->base, 0};
+	/* A link reads no state. */
+	int rc = neap__layout_link(x->r->layout, i) ? 0 : make_state(x, i, NULL, &from);
 	if (rc)
 		return rc;
 	unsigned char *to = holds ? tape : take(x, stages->state[i + 1]);

@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
-#include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
@@ -38,24 +37,21 @@ static void poison(const struct stage_run *r, uint64_t from, uint64_t bytes)
 }
 
 /* Bytes that a call makes in this role; 0 for a buffer that was there before. */
-static uint64_t made(
-	const struct neap_stage_sweep *s, const struct neap__stage_call *call, int role)
+static uint64_t made(const struct stage_run *r, const struct neap__stage_call *call, int role)
 {
-	const struct neap_stages *stages = &s->stages;
+	const struct neap_stage_sweep *s = r->s;
 	int64_t i = call->i;
 	int forward = call->kind == NEAP_ADVANCE || call->kind == NEAP_RECORD;
-	if (role == NEAP__Y)
-		return forward && call->at[NEAP__Y] != call->at[NEAP__TAPE] ? stages->state[i + 1]
-									    : 0;
-	if (role == NEAP__TAPE)
-		return call->kind == NEAP_RECORD ? stages->tape[i] : 0;
-	if (role == NEAP__DX)
-		return forward ? 0 : (uint64_t)neap__stage_gradient(&s->problem.chain, i);
+	if (!forward && call->kind != NEAP_TURN && call->kind != NEAP_BACKWARD)
+		return 0;
+	if (role == NEAP__Y && forward && call->at[NEAP__Y] != call->at[NEAP__TAPE])
+		return s->stages.state[i + 1];
+	if (role == NEAP__TAPE && call->kind == NEAP_RECORD)
+		return s->stages.tape[i];
+	if (role == NEAP__DX && !forward && !neap__layout_link(r->layout, i))
+		return (uint64_t)neap__stage_gradient(&s->problem.chain, i);
 	if (role == NEAP__TMP)
-		return (uint64_t)(call->kind == NEAP_ADVANCE ? neap__stage_advance_tmp(stages, i)
-				  : call->kind == NEAP_RECORD
-					  ? neap__stage_record_tmp(stages, i)
-					  : neap__stage_backward_tmp(stages, i));
+		return neap__layout_tmp(r->layout, &s->stages, call->kind, i);
 	return 0;
 }
 
@@ -72,7 +68,7 @@ static int enter(struct stage_run *r, const struct neap__stage_call *call)
 		s->stats.peak_measured = r->bytes + s->staging_bytes;
 	for (int role = 0; s->poison && role < NEAP__ROLES; role++)
 		if (call->at[role] != NEAP__NOTHING)
-			NEAP_TRY(untouched(r, (uint64_t)call->at[role], made(s, call, role)));
+			NEAP_TRY(untouched(r, (uint64_t)call->at[role], made(r, call, role)));
 	return 0;
 }
 
@@ -105,64 +101,72 @@ static int move(struct stage_run *r, const struct neap__stage_call *call)
 	return 0;
 }
 
-/* The turn of a sweep that finishes without tiers: the gradient is known. */
-static int turn(struct stage_run *r, int64_t i, void *const at[NEAP__ROLES])
+/* Counts a call; answers where its seconds go. */
+static double *count(struct neap_sweep_stats *stats, int kind)
+{
+	switch (kind) {
+	case NEAP_ADVANCE:
+		stats->advance_steps++;
+		stats->advance_calls++;
+		return &stats->advance;
+	case NEAP_RECORD:
+		stats->record_steps++;
+		stats->record_calls++;
+		return &stats->record;
+	case NEAP_BACKWARD:
+		stats->backward_steps++;
+		stats->backward_calls++;
+		return &stats->backward;
+	default:
+		return &stats->backward;
+	}
+}
+
+static int call_ops(
+	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first)
 {
 	struct neap_stage_sweep *s = r->s;
-	double loss = 0;
-	if (r->given) {
-		memcpy(at[NEAP__DX], r->given, (size_t)neap__stage_gradient(&s->problem.chain, i));
+	if (kind == NEAP_TURN) {
+		int rc = neap__stage_turn(r, at, &s->loss);
+		if (r->loss)
+			*r->loss = s->loss;
+		return rc;
+	}
+	if (neap__layout_link(r->layout, i)) {
+		neap__stage_link(r, kind, i, at);
 		return 0;
 	}
-	int rc = s->ops.turn(s->user, at[NEAP__X], at[NEAP__DX], at[NEAP__TMP], &loss);
-	s->loss = loss;
-	if (r->loss)
-		*r->loss = loss;
-	return rc;
+	if (kind == NEAP_ADVANCE)
+		return s->ops.advance(s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TMP], first);
+	if (kind == NEAP_RECORD)
+		return s->ops.record(
+			s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TAPE], at[NEAP__TMP], first);
+	return s->ops.backward(
+		s->user, i, at[NEAP__X], at[NEAP__TAPE], at[NEAP__DY], at[NEAP__DX], at[NEAP__TMP]);
 }
 
 int neap__stage_call_model(
-	struct stage_run *r, int call, int64_t i, void *const at[NEAP__ROLES], int first)
+	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first)
 {
 	struct neap_stage_sweep *s = r->s;
-	double start = neap__seconds(), *kind = &s->stats.backward;
 	static const uint32_t events[] = {[NEAP_ADVANCE] = NEAP__EVENT_ADVANCE,
 		[NEAP_RECORD] = NEAP__EVENT_RECORD,
 		[NEAP_TURN] = NEAP__EVENT_TURN,
 		[NEAP_BACKWARD] = NEAP__EVENT_BACKWARD};
-	int rc;
-
 	neap_detail_set(NULL);
-	if (call == NEAP_ADVANCE) {
-		rc = s->ops.advance(s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TMP], first);
-		kind = &s->stats.advance;
-		s->stats.advance_steps++;
-		s->stats.advance_calls++;
-	} else if (call == NEAP_RECORD) {
-		rc = s->ops.record(
-			s->user, i, at[NEAP__X], at[NEAP__Y], at[NEAP__TAPE], at[NEAP__TMP], first);
-		kind = &s->stats.record;
-		s->stats.record_steps++;
-		s->stats.record_calls++;
-	} else if (call == NEAP_TURN) {
-		rc = turn(r, i, at);
-	} else {
-		rc = s->ops.backward(s->user, i, at[NEAP__X], at[NEAP__TAPE], at[NEAP__DY],
-			at[NEAP__DX], at[NEAP__TMP]);
-		s->stats.backward_steps++;
-		s->stats.backward_calls++;
-	}
+	double start = neap__seconds();
+	int rc = call_ops(r, kind, i, at, first);
 	double end = neap__seconds();
-	*kind += end - start;
+	*count(&s->stats, kind) += end - start;
 	s->stats.compute += end - start;
 	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
 						  .end = end,
 						  .t0 = i,
-						  .t1 = call == NEAP_TURN ? i : i + 1,
-						  .kind = events[call]});
+						  .t1 = kind == NEAP_TURN ? i : i + 1,
+						  .kind = events[kind]});
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s of stage %lld answered %d",
-			neap_action_name(call), (long long)i, rc);
+			neap_action_name(kind), (long long)i, rc);
 	return rc;
 }
 
@@ -181,6 +185,7 @@ static int call_model(struct stage_run *r, const struct neap__stage_call *call)
 	} else if (first) {
 		r->passed = call->i + 1;
 	}
+	neap__stage_branch_done(r, call);
 	return 0;
 }
 
@@ -192,6 +197,9 @@ static int perform(struct stage_run *r, const struct neap__stage_call *call)
 		return neap__stage_issue(r, call->i);
 	case NEAP_WAIT:
 		return neap__stage_wait(r, call->i);
+	case NEAP__ORIGIN:
+		neap__stage_origin(r, (int)call->i, at(r, call, NEAP__Y));
+		return 0;
 	default:
 		return call_model(r, call);
 	}
@@ -285,42 +293,26 @@ static double planned_compute(const struct neap_stage_sweep *s)
 	return s->plan.makespan - s->plan.stall;
 }
 
-static int start(struct stage_run *r)
-{
-	struct neap_stage_sweep *s = r->s;
-	int resumes = neap__stage_journal_start(r);
-	NEAP_TRY(resumes);
-	if (resumes)
-		return r->fallen ? 0 : neap__stage_commit_load(r);
-	if (r->x0)
-		memcpy(s->base + s->program.start, r->x0, s->x0_bytes);
-	else
-		memset(s->base + s->program.start, 0, s->x0_bytes);
-	return 0;
-}
-
-static int run(struct stage_run *r, void *dx0)
+/* Performs the program, or what the journal says is left of it. */
+static int run(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
 	const struct neap__stage_program *p = &s->program;
-	NEAP_TRY(start(r));
+	int resumes = neap__stage_journal_start(r);
+	NEAP_TRY(resumes);
 	if (r->fallen)
-		return neap__stage_finish_without_tiers(r, dx0);
+		return neap__stage_finish_without_tiers(r);
+	if (resumes)
+		NEAP_TRY(neap__stage_commit_load(r));
 	int rc = neap__stage_perform(r);
 	neap__stage_drain(r);
 	if (rc == 0)
 		rc = untouched(r, p->arena, s->mapped - s->staging_bytes - p->arena);
-	if (rc > 0)
-		return neap__stage_finish_without_tiers(r, dx0);
-	if (rc == 0 && dx0)
-		memcpy(dx0, r->base + r->gradient, s->dx0_bytes);
-	return rc;
+	return rc > 0 ? neap__stage_finish_without_tiers(r) : rc;
 }
 
-int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
-	struct neap_sweep_stats *stats)
+int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats)
 {
-	NEAP_NEED(s);
 	struct neap__populate *populate = NULL;
 	if (stats)
 		NEAP_TRY(neap__struct_size(
@@ -328,11 +320,11 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 	NEAP_TRY(map_arena(s, &populate));
 	struct stage_run r = {.s = s,
 		.program = &s->program,
+		.layout = &s->layout,
 		.base = s->base,
 		.ends = s->ends,
 		.now = s->now,
 		.taken = s->taken,
-		.x0 = x0,
 		.loss = loss,
 		.adjoint = s->problem.chain.steps + 1};
 	int rc = neap__stage_tiers_format(s);
@@ -340,7 +332,7 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 	if (rc == 0) {
 		begin(s);
 		neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
-		rc = run(&r, dx0);
+		rc = run(&r);
 		s->stats.seconds = neap__seconds() - began;
 		neap__stage_journal_end(s, rc);
 	}
@@ -350,4 +342,13 @@ int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, 
 	if (stats)
 		neap__struct_give(stats, &s->stats, sizeof s->stats);
 	return rc;
+}
+
+int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats)
+{
+	NEAP_NEED(s);
+	s->x0[0] = x0;
+	s->dx0[0] = dx0;
+	return neap__stage_sweep_run(s, loss, stats);
 }

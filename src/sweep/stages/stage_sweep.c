@@ -5,6 +5,7 @@
  * of the plan is that of the run.
  */
 #include "sweep/stages/stage_journal.h"
+#include "sweep/stages/join_sweep.h"
 #include "sweep/infeasible.h"
 #include "sweep/sweep.h"
 #include "base/checked.h"
@@ -51,8 +52,11 @@ static int copy_stages(struct neap_stage_sweep *s, const struct neap_stages *fro
 	if (!seconds)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");
 	s->numbers = seconds;
-	s->x0_bytes = from->state[0];
-	s->dx0_bytes = s->ops.adjoint_bytes ? s->ops.adjoint_bytes : from->state[0];
+	for (int k = 0; k < s->layout.branches; k++) {
+		size_t adjoint = s->ops.adjoint_bytes;
+		s->x0_bytes[k] = from->state[s->layout.start[k]];
+		s->dx0_bytes[k] = adjoint ? adjoint : s->x0_bytes[k];
+	}
 	s->stages = (struct neap_stages){.flags = from->flags};
 	s->stages.advance = copy_seconds(&seconds, from->advance, n);
 	s->stages.record = copy_seconds(&seconds, from->record ? from->record : from->advance, n);
@@ -76,6 +80,9 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 	s->problem.chain.adjoint = s->ops.adjoint_bytes;
 	s->problem.memory = s->options.memory ? s->options.memory : NEAP_INFINITE;
 	NEAP_TRY(neap_problem_check(&s->problem));
+	if (s->layout.branches == 0)
+		s->layout = (struct neap__stage_layout){
+			.branches = 1, .start = {0, s->options.steps + 1}};
 	NEAP_TRY(copy_stages(s, stages));
 	return neap__stage_tiers_describe(s);
 }
@@ -92,8 +99,10 @@ static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule
 static int plan(struct neap_stage_sweep *s)
 {
 	struct neap_schedule *schedule;
+	if (s->layout.interleaved)
+		return neap__join_plan(s);
 	NEAP_TRY(s->options.saved ? neap__stage_saved_plan(s, &schedule) : make_plan(s, &schedule));
-	int rc = neap__stage_walk(&s->program, &s->problem, schedule);
+	int rc = neap__stage_walk(&s->program, &s->problem, &s->layout, schedule);
 	neap_schedule_close(schedule);
 	return rc;
 }
@@ -103,6 +112,9 @@ static int place(struct neap_stage_sweep *s)
 	NEAP_TRY(neap__stage_tiers_reserve(s));
 	uint64_t most = s->problem.memory & ~(uint64_t)63, staging = s->staging_bytes;
 	uint64_t budget = most > staging ? most - staging : 0;
+	/* The plan does not count what is laid aside while states travel, nor x_0 of no steps. */
+	if (s->program.peak + staging > s->plan.peak_bytes)
+		s->plan.peak_bytes = s->program.peak + staging;
 	if (s->program.peak > budget) /* no steps: the plan counts nothing */
 		return neap__fail(NEAP_EINFEASIBLE,
 			"%llu bytes do not hold what the plan keeps: %llu bytes would do",
@@ -162,14 +174,18 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	return make_tables(s);
 }
 
-static int create(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops, void *user,
-	const struct neap_stages *stages, const struct neap_sweep_options *options, int moving)
+int neap__stage_sweep_make(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops,
+	void *user, const struct neap_stages *stages, const struct neap_sweep_options *options,
+	const struct neap__stage_layout *layout, const struct neap_join_sweep *join, int moving)
 {
 	struct neap_stage_sweep *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "sweep");
 	s->user = user;
 	s->moving = moving;
+	s->join = join;
+	if (layout)
+		s->layout = *layout;
 	int rc = prepare(s, ops, stages, options);
 	if (rc < 0) {
 		neap_stage_sweep_free(s);
@@ -183,14 +199,14 @@ int neap_stage_sweep_create(struct neap_stage_sweep **sweep, const struct neap_s
 	void *user, const struct neap_stages *stages, const struct neap_sweep_options *options)
 {
 	NEAP_NEED(sweep, ops, stages, options);
-	return create(sweep, ops, user, stages, options, 0);
+	return neap__stage_sweep_make(sweep, ops, user, stages, options, NULL, NULL, 0);
 }
 
 int neap__stage_sweep_create_moving(struct neap_stage_sweep **sweep,
 	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,
 	const struct neap_sweep_options *options)
 {
-	return create(sweep, ops, user, stages, options, 1);
+	return neap__stage_sweep_make(sweep, ops, user, stages, options, NULL, NULL, 1);
 }
 
 void neap__stage_unmap(struct neap_stage_sweep *s)

@@ -33,9 +33,11 @@ struct neap__stage_identity {
 	uint32_t version, ntiers;
 	int64_t stages;
 	uint64_t sizes, program; /* hashes: of the stages' bytes, of calls and places */
-	uint64_t key, x0;	 /* x0: a hash of it */
-	uint64_t memory;	 /* the budget */
-	uint64_t epoch;		 /* of the records on the tiers */
+	struct neap__stage_layout layout;
+	uint64_t given;	  /* bit k: branch k has a place for dx_0 */
+	uint64_t key, x0; /* x0: a hash of it */
+	uint64_t memory;  /* the budget */
+	uint64_t epoch;	  /* of the records on the tiers */
 	char strategy[32];
 	uint64_t plan; /* bytes of the plan as text, behind this; 0: it could not be written */
 };
@@ -57,7 +59,12 @@ struct neap_stage_sweep {
 	struct neap_sweep_options options;
 	struct neap_stages stages; /* in `numbers`, sizes rounded up */
 	void *numbers;
-	uint64_t x0_bytes, dx0_bytes; /* of the caller's buffers, not rounded up */
+	struct neap__stage_layout layout;
+	const struct neap_join_sweep *join; /* whose branches these are; NULL: a plain chain */
+	/* By branch: bytes of the caller's buffers, not rounded up, and those of the run. */
+	uint64_t x0_bytes[NEAP_BRANCHES_MAX], dx0_bytes[NEAP_BRANCHES_MAX];
+	const void *x0[NEAP_BRANCHES_MAX]; /* NULL: all zero bytes */
+	void *dx0[NEAP_BRANCHES_MAX];	   /* may be NULL */
 	struct neap_problem problem;
 	struct neap_plan plan;
 	struct neap__stage_program program;
@@ -89,20 +96,23 @@ struct neap_stage_sweep {
 struct stage_run {
 	struct neap_stage_sweep *s;
 	const struct neap__stage_program *program;
+	const struct neap__stage_layout *layout;
 	unsigned char *base;
-	const void *x0;
 	double *loss;
-	const int64_t *ends;   /* numbers of the program's buffers by `to` */
-	uint64_t *now;	       /* by buffer: where it lies, once its life has begun */
+	const int64_t *ends;		    /* numbers of the program's buffers by `to` */
+	uint64_t *now;			    /* by buffer: where it lies, once its life has begun */
 	struct neap__stage_interval *taken; /* [buffers + 8] */
-	int64_t next;	       /* number of the program's next call */
-	int64_t call;	       /* the call of the schedule that is being done */
-	int64_t entered, left; /* buffers whose lives have begun, and have ended */
-	uint64_t bytes;	       /* of the buffers that live */
-	int64_t adjoint;       /* the gradient is that of x_adjoint; steps + 1: before the turn */
-	uint64_t gradient;     /* where it lies */
-	int64_t fallen; /* 1 + the r->adjoint at which the plan was given up; 0: it was not */
-	void *given;	/* then: the gradient that `turn` has to give, or NULL */
+	int64_t next;			    /* number of the program's next call */
+	int64_t call;			    /* the call of the schedule that is being done */
+	int64_t entered, left;		    /* buffers whose lives have begun, and have ended */
+	uint64_t bytes;			    /* of the buffers that live */
+	int64_t adjoint;   /* the gradient is that of x_adjoint; steps + 1: before the turn */
+	uint64_t gradient; /* where it lies */
+	uint64_t finished; /* bit k: the caller has dx_0 of branch k */
+	int64_t fallen;	   /* 1 + the r->adjoint at which the plan was given up; 0: it was not */
+	/* Then: what `turn` has to give, by branch, one behind the other; or NULL. */
+	unsigned char *given;
+	uint64_t given_bytes;
 	int64_t passed; /* stages before this one were passed, in this run or an earlier one */
 };
 
@@ -110,6 +120,12 @@ struct stage_run {
 int neap__stage_sort_ends(const struct neap__stage_program *program, int64_t **ends);
 /* Unmaps the arena, but not staging that transfers which were given up may still touch. */
 void neap__stage_unmap(struct neap_stage_sweep *s);
+
+/* stage_branches.c: what a call does besides calling the model, for the ends of branches. */
+void neap__stage_origin(const struct stage_run *r, int branch, void *to);
+void neap__stage_link(const struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES]);
+int neap__stage_turn(struct stage_run *r, void *const at[NEAP__ROLES], double *loss);
+void neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *call);
 
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
@@ -146,7 +162,15 @@ int neap__stage_repair(struct stage_run *r, int64_t flight);
  * stage_fallback.c: does what is left of the sweep in fast memory alone; with r->fallen set, what
  * is left of that after the journal's commit.
  */
-int neap__stage_finish_without_tiers(struct stage_run *r, void *dx0);
+int neap__stage_finish_without_tiers(struct stage_run *r);
+
+/* One run of a sweep whose x0 and dx0 are set. */
+int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats);
+
+/* Makes a sweep; `layout` NULL: a plain chain. */
+int neap__stage_sweep_make(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops,
+	void *user, const struct neap_stages *stages, const struct neap_sweep_options *options,
+	const struct neap__stage_layout *layout, const struct neap_join_sweep *join, int moving);
 
 /* For tests: fills free bytes with 0xAA and checks that nobody writes there. */
 void neap__stage_sweep_poison(struct neap_stage_sweep *s, int on);

@@ -15,8 +15,16 @@ struct neap__walk_places {
 	int64_t room;
 };
 
+/* Where a branch stands, while another one goes on: interleaved layouts. */
+struct neap__walk_branch {
+	int64_t live; /* state, or NEAP__NOTHING */
+	int part;
+	int64_t gradient, adjoint;
+};
+
 struct program_walk {
 	struct neap__stage_program *out;
+	const struct neap__stage_layout *layout;
 	const struct neap_chain *chain;
 	const struct neap_stages *stages;
 	struct neap__stage_memory memory; /* who holds which state */
@@ -26,6 +34,8 @@ struct program_walk {
 	int64_t *state; /* [n + 2] the buffer where x_t lies, but for tapes, or NEAP__NOTHING */
 	int64_t *tape;	/* [n + 2] */
 	int64_t gradient, adjoint, seen;
+	int branch; /* that goes on; of an interleaved layout */
+	struct neap__walk_branch others[NEAP_BRANCHES_MAX];
 	int64_t flight[NEAP_TICKETS];  /* by ticket, or NEAP__NOTHING */
 	int64_t slot_of[NEAP_TICKETS]; /* GET of a state: where it comes to */
 	struct neap__walk_places places[NEAP_TIERS_MAX][2];
