@@ -10,6 +10,7 @@
 #include "plan/core/sizing.h"
 
 #define ACTIONS_MOST ((int64_t)3000000) /* operations of a full run */
+#define SHORT_MOST ((int64_t)2000000)	/* of one that compares plans */
 
 /*
  * Blocks that reach the steady state: the memory must have been filled this many times by what the
@@ -71,12 +72,12 @@ int64_t neap__block_plan_steady_blocks(
 /* Runs a chain of `steps` steps from start to end. */
 static int run(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
-	int64_t steps, int64_t *actions)
+	int64_t steps, int64_t most, int64_t *actions)
 {
 	struct neap_problem shorter = *problem;
 	shorter.chain.steps = steps;
 	int rc = neap__prefetch_start(prefetch, &shorter, tier, blocks);
-	for (int64_t i = 0; rc >= 0 && i < 2 * ACTIONS_MOST; i++)
+	for (int64_t i = 0; rc >= 0 && i < most; i++)
 		if ((rc = neap__prefetch_next(prefetch, NULL, NULL)) <= 0)
 			break;
 	neap__prefetch_total(prefetch, total);
@@ -96,14 +97,14 @@ static int64_t continue_line(int64_t a, int64_t b, int64_t more)
  */
 static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *prefetch,
 	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
-	int64_t blocks, int64_t n, int64_t *actions)
+	int64_t blocks, int64_t n, int64_t most, int64_t *actions)
 {
 	int64_t unit = plan->advance + plan->record, steps = problem->chain.steps;
 	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
 	struct neap__prefetch_total a, b;
-	NEAP_TRY(run(&a, prefetch, problem, tier, plan, steps - (blocks - rest) * unit, actions));
-	NEAP_TRY(run(
-		&b, prefetch, problem, tier, plan, steps - (blocks - rest - n) * unit, actions));
+	int64_t short_steps = steps - (blocks - rest) * unit, longer = short_steps + n * unit;
+	NEAP_TRY(run(&a, prefetch, problem, tier, plan, short_steps, most, actions));
+	NEAP_TRY(run(&b, prefetch, problem, tier, plan, longer, most, actions));
 	*out = b;
 	out->makespan = b.makespan + (double)more * (b.makespan - a.makespan);
 	out->stall = b.stall + (double)more * (b.stall - a.stall);
@@ -178,16 +179,18 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 		rc = run_whole(&total, prefetch, problem, tier, &blocks, ACTIONS_MOST, actions);
 		steady = steady < count / 8 ? steady : count / 8;
 		if (rc > 0 && steady > 0) {
-			rc = extrapolate(
-				&total, prefetch, problem, tier, &blocks, count, steady, actions);
+			rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady,
+				2 * ACTIONS_MOST, actions);
 			estimated = 1;
 		} else if (rc > 0) {
 			rc = NEAP_EINFEASIBLE; /* too long to run */
 		}
 	} else if (count > 3 * steady) {
-		rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady, actions);
+		rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady,
+			SHORT_MOST, actions);
 	} else {
-		rc = run(&total, prefetch, problem, tier, &blocks, problem->chain.steps, actions);
+		rc = run(&total, prefetch, problem, tier, &blocks, problem->chain.steps, SHORT_MOST,
+			actions);
 	}
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;

@@ -7,7 +7,8 @@
 
 /*
  * Fills the plan as a strategy's solve does, or leaves plan->feasible 0. A chain of more than 3 n
- * blocks is run with n and with 2 n of them and continued in a straight line. n = 0 runs the
+ * blocks is run with n and with 2 n of them and continued in a straight line; a run of more than
+ * 2 10^6 operations does not count as feasible. n = 0 runs the
  * chain in full, unless that takes more than 3 10^6 operations: then the totals are continued
  * from as many blocks as reach the steady state, and the arena is the whole budget. *actions
  * (may be NULL) is increased by the actions that were run. 0 or a negative code.

@@ -27,13 +27,15 @@
 #define LATE_RANKED 32 /* the same of late blocks */
 #define LATE_STARTS 3
 #define LATE_EFFORT(e) ((e) / 3 + 32)
-#define FINALS 6	   /* best plans that are run in full at the end */
-#define RUN_BLOCKS 16	   /* blocks of a simulation: enough to compare plans */
-#define ACTIONS_A_RUN 1500 /* actions that a simulation may have before it counts as two */
-#define MULTIREAD_WORK 8   /* sums of multiread.c that count as an action */
-#define EFFORT_FIRST 125   /* of the first turn of a search */
-#define GAIN_LEAST 1e-4	   /* relative gain of a round of descent worth another round */
-#define AT_BOUND 1e-6	   /* a plan so close to the lower bound ends the search */
+#define FINALS 6	      /* best plans of a turn that are run in full at its end */
+#define FINALS_MOST 128	      /* of all turns */
+#define RUN_BLOCKS 16	      /* blocks of a simulation: enough to compare plans */
+#define ACTIONS_A_RUN 1500    /* actions that a simulation may have before it counts as two */
+#define ACTIONS_MOST 12000000 /* of all simulations: after these, none is begun */
+#define MULTIREAD_WORK 8      /* sums of multiread.c that count as an action */
+#define EFFORT_FIRST 125      /* of the first turn of a search */
+#define GAIN_LEAST 1e-4	      /* relative gain of a round of descent worth another round */
+#define AT_BOUND 1e-6	      /* a plan so close to the lower bound ends the search */
 
 struct block_search {
 	struct neap__block_costs costs;
@@ -44,6 +46,8 @@ struct block_search {
 	struct neap__block_seed tried[TRIED]; /* by hash; score: makespan, 0: an empty row */
 	struct neap__block_seed best[RANKED + LATE_STARTS];
 	int64_t nbest;
+	struct neap_blocks finals[FINALS_MOST];
+	int64_t nfinals, actions; /* actions: of all simulations */
 };
 
 /* The row of a plan in s->tried, or the empty row where it belongs. */
@@ -75,7 +79,7 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 		*makespan = row->score;
 		return 0;
 	}
-	if (s->effort <= 0)
+	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
 		return 0;
 	int64_t actions = 0, n = neap__block_plan_steady_blocks(s->costs.p, s->costs.tier, b);
 	n = n < RUN_BLOCKS ? n : RUN_BLOCKS;
@@ -87,6 +91,7 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		actions += b->advance * b->advance / MULTIREAD_WORK;
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
+	s->actions += actions;
 	if (plan.feasible)
 		*makespan = fmax(plan.makespan, neap__block_floor(&s->costs, b));
 	if (s->ntried < TRIED / 2) {
@@ -251,19 +256,33 @@ static int search_late(struct block_search *s)
 	return 0;
 }
 
+/* Was the plan run in full before? It is from now on. */
+static int run_before(struct block_search *s, const struct neap_blocks *b)
+{
+	for (int64_t i = 0; i < s->nfinals; i++)
+		if (memcmp(&s->finals[i], b, sizeof *b) == 0)
+			return 1;
+	if (s->nfinals < FINALS_MOST)
+		s->finals[s->nfinals++] = *b;
+	return 0;
+}
+
 /* Runs the best plans in full: short runs do not see a backlog that grows slowly. */
 static int decide(struct block_search *s, struct neap_plan *plan)
 {
 	int64_t done = 0;
-	for (int64_t i = 0; i < s->nbest && done < FINALS; i++) {
+	for (int64_t i = 0;
+		i < s->nbest && done < FINALS && (s->nfinals == 0 || s->actions < ACTIONS_MOST);
+		i++) {
 		const struct neap__block_seed *x = &s->best[i];
 		struct neap_plan trial = *plan;
-		if (i > 0 && (memcmp(&x->b, &x[-1].b, sizeof x->b) == 0 ||
-				     (plan->feasible && x->score >= plan->makespan)))
+		if (plan->feasible && x->score >= plan->makespan)
+			continue;
+		done++;
+		if (run_before(s, &x->b))
 			continue;
 		NEAP_TRY(neap__block_plan_evaluate(
-			&trial, s->costs.p, s->costs.tier, &x->b, s->prefetch, 0, NULL));
-		done++;
+			&trial, s->costs.p, s->costs.tier, &x->b, s->prefetch, 0, &s->actions));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}
