@@ -15,6 +15,10 @@ import time
 
 from harness import NEAP, Folder, Tap, write_recordings
 
+# Whoever started the tests may ignore signals, as nohup does, and programs inherit that.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    signal.signal(ignored, signal.SIG_DFL)
+
 DATA = "randman:steps=500,samples=600,classes=4"
 LONG = ["train", DATA, "--net", "lif:64r,li", "--epochs", "1000", "--memory", "1M"]
 SHORT = ["train", DATA, "--net", "lif:64r,li", "--epochs", "1", "--memory", "1M"]
