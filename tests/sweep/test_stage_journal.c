@@ -215,7 +215,7 @@ static void killed_at_random(void **state)
 {
 	(void)state;
 	make_folder(0);
-	kill_many(120, 0);
+	kill_many(TEST_SANITIZED ? 25 : 100, 0);
 	remove_folder();
 }
 
@@ -224,7 +224,7 @@ static void what_was_done_is_spared(void **state)
 {
 	(void)state;
 	make_folder(0);
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < (TEST_SANITIZED ? 4 : 12); i++) {
 		struct stage_job job = {.strategy = i % 2 ? "pofo" : "auto",
 			.draw = 40 + (uint64_t)i,
 			.stages = 30,
