@@ -420,6 +420,14 @@ static void refused(void **state)
 	o.strategy = "join";
 	assert_int_equal(neap_join_sweep_create(&sweep, &ops, &j, j.branches, 1, &o), NEAP_EUSAGE);
 	assert_non_null(strstr(neap_detail(), "2 branches"));
+	struct neap_tier *tier;
+	assert_int_equal(neap_tier_open_memory(&tier, NEAP_INFINITE), 0);
+	o.tiers = &tier;
+	o.ntiers = 1;
+	assert_int_equal(neap_join_sweep_create(&sweep, &ops, &j, j.branches, 2, &o), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "no slow tiers"));
+	o.ntiers = 0;
+	neap_tier_close(tier);
 	j.model[1].stages.flags ^= 1;
 	assert_int_equal(neap_join_sweep_create(&sweep, &ops, &j, j.branches, 2, &o), NEAP_EUSAGE);
 	assert_non_null(strstr(neap_detail(), "flags"));

@@ -132,6 +132,8 @@ static int check(const struct neap_join_sweep *j, const struct neap_branch *bran
 	if (join && count != 2)
 		return neap__fail(
 			NEAP_EUSAGE, "the strategy join is for 2 branches, not %d", count);
+	if (join && o->ntiers > 0)
+		return neap__fail(NEAP_EUSAGE, "the strategy join takes no slow tiers");
 	if (join && o->saved)
 		return neap__fail(NEAP_EUSAGE, "a plan of the strategy join cannot be a saved one");
 	return 0;
@@ -313,6 +315,18 @@ static int try_all(struct maker *m, int count, struct neap_stage_sweep **best)
 	return *best ? 0 : neap__fail(NEAP_EINFEASIBLE, "%s", m->least);
 }
 
+/* Is a layout that came from a file one of so many branches, each once? */
+static int makes_sense(const struct neap__stage_layout *layout, int count)
+{
+	unsigned seen = 0;
+	if (layout->branches != count || (layout->interleaved && count != 2))
+		return 0;
+	for (int k = 0; k < count; k++)
+		if (layout->order[k] < count)
+			seen |= 1u << layout->order[k];
+	return seen == (1u << count) - 1;
+}
+
 /* With a journal: the layout that it was made for, or the best, which the journal begins with. */
 static int choose(struct maker *m, int count, const struct neap_sweep_options *o)
 {
@@ -322,7 +336,7 @@ static int choose(struct maker *m, int count, const struct neap_sweep_options *o
 	if (o->journal)
 		there = neap__stage_journal_layout(o->journal, o->journal_in_memory, &layout);
 	NEAP_TRY(there);
-	if (!there || layout.branches != count) {
+	if (!there || !makes_sense(&layout, count)) {
 		m->options.journal = NULL;
 		NEAP_TRY(try_all(m, count, &j->stages));
 		layout = j->stages->layout;
