@@ -206,6 +206,23 @@ static void check_joined(const struct joined *j, const struct joined_gradient *g
 			rc < 0 ? neap_detail() : "", j->broken);
 }
 
+/* The line that refuses a budget names one that does. */
+static void named_budget_does(struct joined *j, const struct neap_sweep_options *o)
+{
+	struct neap_sweep_options more = *o;
+	struct neap_join_ops ops = ops_of(j);
+	struct neap_join_sweep *sweep;
+	char line[300], *at = line, *last = NULL;
+	snprintf(line, sizeof line, "%s", neap_detail());
+	while ((at = strstr(at, "; ")) != NULL || (!last && (at = strstr(line, ": ")) != NULL))
+		last = at = at + 2;
+	assert_non_null(last);
+	more.memory = strtoull(last, NULL, 10);
+	if (neap_join_sweep_create(&sweep, &ops, j, j->branches, j->count, &more) < 0)
+		fail_msg("'%s', but: %s", line, neap_detail());
+	neap_join_sweep_free(sweep);
+}
+
 static void run_clean(struct joined *j, const struct neap_sweep_options *o)
 {
 	struct neap_join_ops ops = ops_of(j);
@@ -216,6 +233,7 @@ static void run_clean(struct joined *j, const struct neap_sweep_options *o)
 	int rc = neap_join_sweep_create(&sweep, &ops, j, j->branches, j->count, o);
 	if (rc == NEAP_EINFEASIBLE) {
 		tally.too_few++;
+		named_budget_does(j, o);
 		return;
 	}
 	if (rc < 0)
@@ -237,7 +255,7 @@ static void run_clean(struct joined *j, const struct neap_sweep_options *o)
 	neap_join_sweep_free(sweep);
 }
 
-static const char *const strategies[] = {"auto", "chain", "bptt", "join", "pofo"};
+static const char *const strategies[] = {"auto", "chain", "join", "pofo"};
 
 static void budgets(void **state)
 {
@@ -255,9 +273,11 @@ static void budgets(void **state)
 		for (uint64_t memory = all / 8; memory <= all; memory += all / 7) {
 			struct neap_sweep_options o = {.size = sizeof o,
 				.memory = memory,
-				.strategy = strategies[below(&r, j.count == 2 ? 5 : 3)],
+				.strategy = strategies[below(&r, j.count == 2 ? 4 : 2)],
 				.params = {.effort = 10},
 				.tiers = &tier};
+			if (!strcmp(o.strategy, "join") && !(j.model[0].n && j.model[1].n))
+				o.strategy = "auto";
 			o.ntiers = strcmp(o.strategy, "pofo") == 0 ||
 				   (strcmp(o.strategy, "auto") == 0 && chance(&r, 50));
 			run_clean(&j, &o);
@@ -379,7 +399,8 @@ static void storm(void **state)
 				neap_join_sweep_free(sweep);
 				rc = neap_join_sweep_create(
 					&sweep, &ops, &j, j.branches, j.count, &o);
-				assert_int_equal(rc, 0);
+				if (rc < 0)
+					fail_msg("%s", neap_detail());
 			}
 			rc = 0;
 		}

@@ -187,9 +187,9 @@ static int stages_killed(const struct stage_job *job, int most)
 
 static struct stage_job draw_stage_job(void)
 {
-	static const char *const names[] = {"auto", "pofo", "chain", "bptt"};
+	static const char *const names[] = {"auto", "pofo", "chain"};
 	return (struct stage_job){
-		.strategy = names[draw(8) < 6 ? draw(2) : 2 + draw(2)],
+		.strategy = names[draw(8) < 6 ? draw(2) : 2],
 		.draw = (uint64_t)draw(1000000),
 		.stages = 2 + draw(30),
 		.sixteenths = 1 + (uint64_t)draw(12),

@@ -132,6 +132,9 @@ static int check(const struct neap_join_sweep *j, const struct neap_branch *bran
 	if (join && count != 2)
 		return neap__fail(
 			NEAP_EUSAGE, "the strategy join is for 2 branches, not %d", count);
+	if (join && (branches[0].steps == 0 || branches[1].steps == 0))
+		return neap__fail(
+			NEAP_EUSAGE, "the strategy join is for branches of one stage at least");
 	if (join && o->ntiers > 0)
 		return neap__fail(NEAP_EUSAGE, "the strategy join takes no slow tiers");
 	if (join && o->saved)
@@ -234,8 +237,9 @@ struct maker {
 };
 
 /*
- * Makes a sweep of a layout. What is laid aside lies there while states travel, too, which the
- * plan does not count: where it exceeds the budget so, it is made for that much less.
+ * Makes a sweep of a layout. What is laid aside lies there while states travel, and while an
+ * earlier branch is passed again, which the plan does not count: where the budget is exceeded so,
+ * the plan gets that much less of it.
  */
 static int make(struct maker *m, struct neap__stage_layout *layout, struct neap_stage_sweep **sweep)
 {
@@ -248,13 +252,12 @@ static int make(struct maker *m, struct neap__stage_layout *layout, struct neap_
 	o.steps = row.n;
 	if (layout->interleaved)
 		o.ntiers = 0;
-	for (int tries = 0; rc == 0; tries++) {
+	if (rc == 0)
 		rc = neap__stage_sweep_make(sweep, &m->ops, m->j, &row.stages, &o, layout, m->j, 0);
-		uint64_t held = layout->held[layout->branches - 1];
-		if (rc != NEAP_EINFEASIBLE || tries > 0 || o.ntiers == 0 || o.memory <= held)
-			break;
-		rc = 0;
-		o.memory -= held;
+	if (rc == NEAP_EINFEASIBLE && layout->branches > 1 && layout->spare == 0 &&
+		!layout->interleaved) {
+		layout->spare = layout->held[layout->branches - 1];
+		rc = neap__stage_sweep_make(sweep, &m->ops, m->j, &row.stages, &o, layout, m->j, 0);
 	}
 	free_row(&row);
 	return rc;

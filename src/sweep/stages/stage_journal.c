@@ -223,7 +223,9 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 {
 	struct neap_stage_sweep *s = r->s;
 	struct neap__stage_identity *identity = &s->journal.identity;
+	struct neap_plan plan = s->plan;
 	uint64_t gathered = 0;
+	plan.peak_bytes = s->schedule_peak; /* what a reader finds in its actions */
 	neap_detail_set(NULL);
 	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
 	describe(identity, s);
@@ -234,7 +236,7 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 	identity->layout = s->layout;
 	identity->epoch = neap__unique();
 	NEAP_TRY(neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
-		&identity->plan, s->layout.interleaved ? NULL : &s->plan, &s->problem,
+		&identity->plan, s->layout.interleaved ? NULL : &plan, &s->problem,
 		neap__stage_commit_largest(s, gathered)));
 	adopt(s, identity->epoch);
 	return 0;

@@ -23,6 +23,7 @@ struct neap__stage_layout {
 	uint8_t order[NEAP_BRANCHES_MAX];     /* the caller's number of each */
 	uint64_t held[NEAP_BRANCHES_MAX + 1]; /* bytes laid aside while branch k goes on */
 	uint64_t turn_held;		      /* ends and their gradients, while the loss is made */
+	uint64_t spare; /* bytes of the budget that the plan does not get: see join_sweep.c */
 };
 
 static inline int64_t neap__layout_end(const struct neap__stage_layout *x, int branch)

@@ -5,6 +5,7 @@
  * rounded up. The schedule is verified before it is walked (stage_program.c).
  */
 #include "sweep/stages/stage_sweep.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
 
@@ -86,7 +87,7 @@ int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **sc
 	const struct neap_saved *saved = s->options.saved;
 	NEAP_TRY(neap_problem_check(saved->problem));
 	NEAP_TRY(same_chain(saved->problem, &s->problem));
-	if (saved->plan->peak_bytes > s->problem.memory)
+	if (saved->plan->peak_bytes > neap__sat_add(s->problem.memory, s->layout.spare))
 		return neap__fail(NEAP_EINFEASIBLE,
 			"the saved plan takes %llu bytes, more than %llu",
 			(ull)saved->plan->peak_bytes, (ull)s->problem.memory);

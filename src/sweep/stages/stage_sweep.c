@@ -84,6 +84,8 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 		s->layout = (struct neap__stage_layout){
 			.branches = 1, .start = {0, s->options.steps + 1}};
 	NEAP_TRY(copy_stages(s, stages));
+	uint64_t spare = s->layout.spare;
+	s->problem.memory = s->problem.memory > spare + 64 ? s->problem.memory - spare : 64;
 	return neap__stage_tiers_describe(s);
 }
 
@@ -92,7 +94,9 @@ static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
 	s->plan.size = sizeof s->plan;
 	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
-	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
+	if (s->plan.least_bytes)
+		s->plan.least_bytes += s->layout.spare;
+	NEAP_TRY(neap__refuse_plan(&s->plan, s->options.memory));
 	return neap_schedule_open(schedule, &s->problem, &s->plan);
 }
 
@@ -110,9 +114,11 @@ static int plan(struct neap_stage_sweep *s)
 static int place(struct neap_stage_sweep *s)
 {
 	NEAP_TRY(neap__stage_tiers_reserve(s));
-	uint64_t most = s->problem.memory & ~(uint64_t)63, staging = s->staging_bytes;
+	uint64_t most = neap__sat_add(s->problem.memory, s->layout.spare) & ~(uint64_t)63;
+	uint64_t staging = s->staging_bytes;
 	uint64_t budget = most > staging ? most - staging : 0;
 	/* The plan does not count what is laid aside while states travel, nor x_0 of no steps. */
+	s->schedule_peak = s->plan.peak_bytes;
 	if (s->program.peak + staging > s->plan.peak_bytes)
 		s->plan.peak_bytes = s->program.peak + staging;
 	if (s->program.peak > budget) /* no steps: the plan counts nothing */

@@ -67,6 +67,8 @@ struct neap_stage_sweep {
 	void *dx0[NEAP_BRANCHES_MAX];	   /* may be NULL */
 	struct neap_problem problem;
 	struct neap_plan plan;
+	uint64_t schedule_peak; /* peak_bytes of the plan before place() added what it does not
+				   count */
 	struct neap__stage_program program;
 	int64_t *ends; /* numbers of buffers by `to` */
 
