@@ -2,6 +2,7 @@
 /* compare.c: `neap compare`: runs one batch of real data under every strategy. */
 #include "net_options.h"
 #include "json_report.h"
+#include "plan_command.h"
 #include "process_report.h"
 
 #include <inttypes.h>
@@ -17,6 +18,7 @@ static const char examples[] =
 struct comparing {
 	struct cli_progress bar;
 	int verbose;
+	const char *save; /* the plan of the strategy, or NULL */
 };
 
 static int on_progress(void *user, const char *strategy, int done, int total)
@@ -70,6 +72,9 @@ static void json_times(struct neap__json *to, const struct neap_sweep_stats *sta
 		neap__json_number(to, neap_stall_name(i), stats->stalls[i]);
 	neap__json_end(to, '}');
 	neap__json_number(to, "compute", stats->compute);
+	neap__json_number(to, "compute_advance", stats->advance);
+	neap__json_number(to, "compute_record", stats->record);
+	neap__json_number(to, "compute_backward", stats->backward);
 	neap__json_number(to, "slowdown", stats->slowdown);
 	neap__json_number(to, "copies", stats->copies);
 }
@@ -101,6 +106,8 @@ static void json_run(struct neap__json *to, const struct neap_compare_result *re
 	neap__json_number(to, "expected", run->expected);
 	neap__json_number(to, "ratio", run->ratio);
 	json_times(to, &run->stats);
+	neap__json_number(to, "foreseen", run->stats.foreseen);
+	neap__json_int(to, "replans", run->stats.replans);
 	neap__json_bytes(to, "resident_growth", run->stats.resident_growth);
 	neap__json_int(to, "recoveries", run->stats.recoveries);
 	neap__json_int(to, "late", run->stats.late);
@@ -313,6 +320,11 @@ static int run(const struct neap_compare_options *options, struct comparing *com
 		cli_usage("compare", "the gradients of two strategies differ: this is a defect");
 		code = CLI_FAILED;
 	}
+	const struct neap_compare_run *last = &result.runs[result.runs_count - 1];
+	if (code == CLI_DONE && comparing->save)
+		code = last->ran ? cli_plan_save(&last->problem, &last->ended, 0, comparing->save,
+					   "compare")
+				 : cli_usage("compare", "--save: %s", last->what);
 	neap_compare_result_free(&result);
 	return code;
 }
@@ -363,6 +375,8 @@ int cli_compare(int argc, char **argv)
 			.low = 1},
 		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
 			.help = "write what the last sweep of each does and when, as trace events for Perfetto"},
+		{.name = "save", .kind = CLI_TEXT, .into = &comparing.save, .argument = "FILE",
+			.help = "write the plan as it was run; for one --strategy"},
 		{.name = "verbose", .kind = CLI_FLAG, .into = &comparing.verbose,
 			.help = "one more line for each: the parts of its time"},
 		CLI_JSON_OPTION(json),
@@ -383,6 +397,8 @@ int cli_compare(int argc, char **argv)
 	int code = cli_costs_read(&o.sweep, &costs, chain, "compare");
 	if (code != CLI_DONE)
 		return code;
+	if (comparing.save && strategies.count != 1)
+		return cli_usage("compare", "--save goes with one --strategy");
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);

@@ -100,7 +100,7 @@ static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 	if (r->draw)
 		rc = cli_plan_draw(plans->problem, plan, r->draw);
 	if (rc == CLI_DONE && r->save)
-		rc = cli_plan_save(plans->problem, plan, flags, r->save);
+		rc = cli_plan_save(plans->problem, plan, flags, r->save, "plan");
 	return rc;
 }
 

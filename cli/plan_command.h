@@ -32,7 +32,7 @@ int cli_plan_actions(const struct neap_problem *problem, const struct neap_plan 
 int cli_plan_draw(
 	const struct neap_problem *problem, const struct neap_plan *plan, const char *path);
 int cli_plan_save(const struct neap_problem *problem, const struct neap_plan *plan, uint32_t flags,
-	const char *path);
+	const char *path, const char *command);
 /* Free with neap_saved_free. */
 int cli_plan_load(struct neap_saved **saved, const char *path);
 

@@ -57,10 +57,10 @@ static int make_text(
 }
 
 int cli_plan_save(const struct neap_problem *problem, const struct neap_plan *plan, uint32_t flags,
-	const char *path)
+	const char *path, const char *command)
 {
 	const struct making m = {problem, plan, flags};
-	return cli_write_file("save", path, "plan", make_text, &m);
+	return cli_write_file("save", path, command, make_text, &m);
 }
 
 int cli_plan_load(struct neap_saved **saved, const char *path)

@@ -15,7 +15,7 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/verify", "plan/bound", "plan/blocks", "plan/offload", "plan/strategies",
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
-SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages"]
+SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
 LIBRARY = ["base", "sys", "kern", "data", "data/formats", "data/augment", *NN, *PLAN, "store", *SWEEP, "measure", "train"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
@@ -35,7 +35,7 @@ LAW = {
     "plan/text": ["base", "plan/core", "plan/verify", "plan/bound", "plan"],
     "plan": ["base", *PLAN],
     "store": ["base", "sys"],
-    # One floor in four rooms: a transfer that fails is repaired by a sweep's own steps, and
+    # One floor in six rooms: a transfer that fails is repaired by a sweep's own steps, and
     # a commit ends transfers.
     **{room: ["base", "sys", *PLAN, "store", *SWEEP] for room in SWEEP},
     "kern": ["base", "sys"],

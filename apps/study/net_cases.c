@@ -35,6 +35,7 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 		net->steps > 20000 ? ",alpha=3" : "");
 	snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
 	*options = (struct neap_compare_options){.size = sizeof *options,
+		.sweep.no_replan = 1,
 		.data = room->data,
 		.net = NEAP_NET_OPTIONS_INIT,
 		.loss = "cross-entropy",

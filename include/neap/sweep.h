@@ -24,6 +24,16 @@ extern "C" {
 #endif
 
 /*
+ * Threads: sweeps of different threads do not meet, as long as each has a model, tiers and a trace
+ * of its own. One sweep, tier, schedule or trace is for one thread at a time, not always the same.
+ * Plans and problems are plain values. The detail line is each thread's own.
+ *
+ * Lifetimes: what is passed to a create function is copied, strings and lists too; borrowed until
+ * the sweep is freed are `user`, the tiers, options.saved, options.trace, the arrays of stages and
+ * interrupted_user. Free sweeps before tiers. x0 is borrowed while a run lasts.
+ */
+
+/*
  * What a model gives. Steps run over ranges [t0, t1), so that a model may fuse them. Callbacks
  * return 0 or a negative code, which ends the sweep; neap_detail_set says what went wrong. All
  * calls come from the thread that runs the sweep. Pointers into the arena are aligned to 64 bytes.
@@ -89,8 +99,10 @@ struct neap_step_ops {
 	 * Optional [options.steps says]: the model tells when the chain ends. Called with the
 	 * state at t before step t is taken for the first time, once for each t; answers enum
 	 * neap_ended or a negative code. options.steps is not read then; memory must be given
-	 * and is used in full, strategy is "online", there are no tiers. neap_sweep_problem's steps
-	 * are those of the last run.
+	 * and is used in full, strategy is "online". States, and tapes where a tier is fast
+	 * enough by the costs of the options, leave for one tier on the way. Going forward,
+	 * calls of record take one step each. neap_sweep_problem's steps are those of the last
+	 * run. A run that resumes from a journal asks about steps after the commit again.
 	 */
 	int (*ended)(void *user, const void *state, int64_t t);
 
@@ -115,6 +127,18 @@ struct neap_step_ops {
 
 	/* Of tapes that vary: the mean, where tape_bytes leaves room above it [tape_bytes]. */
 	size_t tape_mean_bytes;
+
+	/*
+	 * Of a state that lives elsewhere, in arrays of the model's or on a device: bytes of
+	 * the token that stands for it where callbacks take `state` [state_bytes: the state
+	 * itself]. save and load are required then; they copy between the model's own memory
+	 * and state_bytes bytes elsewhere, never within the token. x0 of neap_sweep_run is
+	 * such bytes, and required. No state but those that are kept takes room in the arena;
+	 * with slow tiers, or a journal, one more does, through which states travel. An
+	 * adjoint that lives elsewhere, too, has adjoint_bytes 0: turn makes it, backward
+	 * moves it, and dx0 stays as it is.
+	 */
+	size_t live_bytes;
 };
 
 enum neap_ended {
@@ -127,11 +151,15 @@ struct neap_sweep_options {
 	uint32_t size; /* sizeof(struct neap_sweep_options) */
 	int ntiers;
 	int64_t steps;
-	uint64_t memory;		  /* budget in bytes; 0: unlimited */
-	const char *strategy;		  /* NULL: "auto" */
-	struct neap_params params;	  /* 0: choose */
-	struct neap_tier *const *tiers;	  /* slow tiers, fastest first; borrowed */
-	double advance, record, backward; /* seconds a step, for planning; 0: 1, 1, 2 */
+	uint64_t memory;		/* budget in bytes; 0: unlimited */
+	const char *strategy;		/* NULL: "auto" */
+	struct neap_params params;	/* 0: choose */
+	struct neap_tier *const *tiers; /* slow tiers, fastest first; borrowed */
+	/*
+	 * Seconds a step, for planning (neap_sweep_calibrate). All 0: 1, 1 and 2 without
+	 * tiers; with tiers, whose seconds count, the first run times its first steps.
+	 */
+	double advance, record, backward;
 	/* Asked between actions; non-zero ends the sweep with NEAP_EINTERRUPTED. */
 	int (*interrupted)(void *user);
 	void *interrupted_user;
@@ -163,6 +191,15 @@ struct neap_sweep_options {
 	 */
 	double patience;
 	double call; /* seconds a call besides its steps, for planning */
+	/*
+	 * Where a tier or the model's steps turn out to be more than 5% off what was
+	 * planned, `async`, `stream` and `auto` plan the rest again at the end of a block of
+	 * their first pass, if the rest takes over 100 times as long as planning does, and do
+	 * that where it is shorter with what was measured. The budget holds, the gradient is the
+	 * same to the bit. 1: never; nor with a journal, or a saved plan; below 0: however
+	 * short the rest is, for tests.
+	 */
+	int no_replan;
 };
 
 /*
@@ -191,7 +228,7 @@ struct neap_sweep_options {
  * arena, the tables and what the model saves. While a commit is written, from the arena
  * itself and past the page cache where that can be, the sweep waits: 3% of the time at
  * most. The tiers must live until neap_sweep_free. Another plan (neap_sweep_replan) drops
- * the journal. Not yet: chains of unknown length. neap_stage_sweep_run resumes in the same way.
+ * the journal. neap_stage_sweep_run resumes in the same way.
  */
 
 struct neap_sweep;
@@ -200,11 +237,27 @@ struct neap_sweep;
  * Plans and checks everything; maps no arena yet. ops and options are copied, user and the tiers
  * are borrowed. Tables beside the arena take 40 bytes for each 64 steps recorded at a time, 32 a
  * slot, 8 a place of a tier, and 20 KiB; where tapes leave for tiers, twice that, 48 a place for
- * tapes and 64 for each 64 steps of theirs. NEAP_EINFEASIBLE: the line names a budget that would
- * do.
+ * tapes and 64 for each 64 steps of theirs; where the length is not known and tapes leave, up to
+ * 11 MiB for the pieces of single steps, touched as they are used. NEAP_EINFEASIBLE: the line
+ * names a budget that would do.
  */
 NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
 	void *user, const struct neap_sweep_options *options);
+
+/*
+ * Times the model and the tiers of `options` on this machine, for about `seconds` (0: 2), and
+ * writes what it found to options: advance, record, backward, call, slot_write, slot_read and,
+ * where there are logs, replay; the tiers get their rates (neap_tier_measure), and lose what they
+ * held. Sweeps over the first steps from x0 (NULL: all zero bytes) are run for that, within
+ * options->memory: `first` is 1 in each of them, and backward gathers as it always does. What
+ * grad_save says is given back after each; a model without grad_save and grad_load clears what
+ * it gathered itself. A step that takes long makes it take longer than `seconds`: five
+ * forward and backward steps at least are taken. A tier of an interrupted sweep (`keep`, tier.h)
+ * keeps its records and the rates that it has. Where the model or a tier fails, or a tier is too
+ * small, options stay as they were. Not in two threads at a time with one model.
+ */
+NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
+	const struct neap_step_ops *ops, void *user, const void *x0, double seconds);
 
 /*
  * Plans anew for other steps, sizes or costs (from ops and options as at create).
@@ -268,6 +321,14 @@ struct neap_sweep_stats {
 	int64_t late;		    /* transfers given up: see neap_sweep_options.patience */
 	/* Calls of the model; record's with replay's. */
 	int64_t advance_calls, record_calls, backward_calls;
+	/* Steps of each kind at most that were timed before, where the options give no costs. */
+	int64_t measured_steps;
+	int64_t replans; /* parts of the plan that were replaced: neap_sweep_options.no_replan */
+	/*
+	 * What `seconds` were expected to be after a tenth of the first pass, from what steps and
+	 * tiers took by then; 0: not told, as where the length is not known.
+	 */
+	double foreseen;
 };
 
 /*
@@ -284,6 +345,12 @@ struct neap_sweep_stats {
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);
+
+/*
+ * stats.foreseen of the run that lasts, 0 until it is known; to be asked within `interrupted` or
+ * another callback of the sweep.
+ */
+NEAP_API double neap_sweep_foreseen(const struct neap_sweep *sweep);
 
 /* With `on`, runs measure resident_growth (resets the kernel's high-water mark). */
 NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);

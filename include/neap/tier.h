@@ -228,6 +228,21 @@ NEAP_API void neap_tier_set_cpu(
  * NEAP_EINFEASIBLE where it has no room for two records.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
+/* The median of several measurements, and the width of their middle half over it. */
+struct neap_timing {
+	double median, spread;
+};
+
+/* What a tier costs, as neap_calibrate and neap_sweep_calibrate measure it. */
+struct neap_calibrated_tier {
+	char about[320];
+	struct neap_timing write, read; /* bytes a second, beside what a record takes anyway */
+	double write_fixed, read_fixed; /* seconds that a record takes whatever its bytes */
+	double cpu, cpu_fixed;		/* seconds of computing lost a byte moved, and a record */
+	double slowed; /* rate while steps are computed over the rate alone, at most 1 */
+	uint64_t record_bytes;
+};
+
 /* "O_DIRECT file in DIR, uring", "memory", ...: one line, owned by the tier. */
 NEAP_API const char *neap_tier_about(const struct neap_tier *tier);
 NEAP_API void neap_tier_close(struct neap_tier *tier);

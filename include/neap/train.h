@@ -77,6 +77,11 @@ struct neap_sweep_settings {
 	 * up. Below 0: 30 s or four times a forward pass, whichever is more.
 	 */
 	double patience;
+	/*
+	 * 1: no plan is replaced while it runs (neap_sweep_options), so that a run does the same
+	 * every time; with `costs` that are given none is.
+	 */
+	int no_replan;
 };
 
 /* Where a run stands; handed to `progress` after every batch and every epoch. */
@@ -271,6 +276,9 @@ struct neap_compare_run {
 	double overhead; /* over the reference's seconds a step, minus 1; NaN without one */
 	double loss;
 	uint64_t grad_hash;
+	/* The plan as the last run left it (neap_sweep_options.no_replan), with its costs. */
+	struct neap_plan ended;
+	struct neap_problem problem;
 };
 
 struct neap_compare_result {
@@ -315,20 +323,6 @@ struct neap_calibrate_options {
 	int64_t timed;			  /* steps that are timed; 0: 256 */
 	int (*progress)(void *user, const char *what, int done, int total); /* may be NULL */
 	void *user;
-};
-
-/* The median of several measurements, and the width of their middle half over it. */
-struct neap_timing {
-	double median, spread;
-};
-
-struct neap_calibrated_tier {
-	char about[320];
-	struct neap_timing write, read; /* bytes a second, beside what a record takes anyway */
-	double write_fixed, read_fixed; /* seconds that a record takes whatever its bytes */
-	double cpu, cpu_fixed;		/* seconds of computing lost a byte moved, and a record */
-	double slowed; /* rate while steps are computed over the rate alone, at most 1 */
-	uint64_t record_bytes;
 };
 
 struct neap_calibration {

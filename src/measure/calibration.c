@@ -11,7 +11,7 @@
 #include "measure/copy_cost.h"
 #include "measure/net_steps.h"
 #include "measure/one_batch.h"
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 #include "measure/slow_tiers.h"
 
 #include <math.h>

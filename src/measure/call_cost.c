@@ -7,7 +7,7 @@
  */
 #include "measure/call_cost.h"
 #include "measure/batch_sampling.h"
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 #include "base/fail.h"
 
 #include <errno.h>

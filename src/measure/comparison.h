@@ -56,6 +56,10 @@ struct neap__comparison {
 	struct neap_batch reference_batch; /* the batch, or its first steps */
 	struct neap_sequence *cut;	   /* [batch size] of those; or NULL */
 	uint64_t reference_memory;	   /* as in the options, within a total */
+	/* The sweep that runs, whose it is, and how far the comparison is. */
+	const struct neap_sweep *running;
+	const char *name;
+	int done, total;
 };
 
 /*
@@ -66,8 +70,11 @@ struct neap__comparison {
 int neap__comparison_memory_begin(struct neap__comparison *c);
 int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena);
 
+/* Asked between a sweep's actions: says what it is expected to take. 1: it is to end. */
+int neap__comparison_watch(void *comparison);
+
 /* Fills the options of a sweep of `steps` steps under a strategy, within the budget. */
-void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
+void neap__comparison_sweep(struct neap__comparison *c, struct neap_sweep_options *so,
 	int64_t steps, const char *strategy);
 
 /* Fills the step functions of the batch begun; `tape`: bytes a step to plan with (0: the net's). */

@@ -31,7 +31,7 @@ enum {
 	     */
 #define TIER_SECONDS 0.2
 
-void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_options *so,
+void neap__comparison_sweep(struct neap__comparison *c, struct neap_sweep_options *so,
 	int64_t steps, const char *strategy)
 {
 	*so = (struct neap_sweep_options){.size = sizeof *so,
@@ -47,7 +47,10 @@ void neap__comparison_sweep(const struct neap__comparison *c, struct neap_sweep_
 		.replay = c->costs.replay,
 		.call = c->costs.call,
 		.trace = c->trace,
-		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance)};
+		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance),
+		.no_replan = c->options->sweep.no_replan || c->options->sweep.costs,
+		.interrupted = neap__comparison_watch,
+		.interrupted_user = c};
 }
 
 void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 
 #include <string.h>
 

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAID_LEAST 10 /* seconds: of a sweep that takes longer it is said */
+
 static double waited(const struct neap__comparison *c)
 {
 	const struct neap_windows *windows = c->one.batch->windows;
@@ -44,6 +46,22 @@ static double expect(const struct neap_sweep *sweep, const struct neap__pace_now
  * Runs one sweep in an arena whose pages are mapped already, as in training after the first batch.
  * Mapping them is within the measurement of resident memory.
  */
+int neap__comparison_watch(void *comparison)
+{
+	struct neap__comparison *c = comparison;
+	const struct neap_compare_options *o = c->options;
+	double seconds = neap_sweep_foreseen(c->running);
+	if (seconds > SAID_LEAST && o->say) {
+		char line[160];
+		neap__print(line, sizeof line, "%s: about %.3g s, as of a tenth of its first pass",
+			c->name, seconds);
+		o->say(o->user, line);
+	}
+	if (seconds > 0)
+		c->running = NULL;
+	return o->progress ? o->progress(o->user, c->name, c->done, c->total) : 0;
+}
+
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct measured *measured)
 {
@@ -58,7 +76,9 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	uint64_t before = neap__resident_peak();
 	NEAP_TRY(neap_sweep_touch(sweep));
 	stats->size = sizeof *stats;
+	c->running = sweep;
 	int rc = neap_sweep_run(sweep, NULL, NULL, &run->loss, stats);
+	c->running = NULL;
 	uint64_t after = neap__resident_peak();
 	neap_sweep_release(sweep);
 	NEAP_TRY(rc);
@@ -268,6 +288,9 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	for (int r = 0; r < repeats; r++) {
 		for (int i = 0; i < count; i++, done++) {
 			const char *name = candidates[i].as.strategy;
+			c->name = name;
+			c->done = done;
+			c->total = count * repeats;
 			if (o->progress && o->progress(o->user, name, done, count * repeats))
 				return neap__fail(NEAP_EINTERRUPTED, "interrupted");
 			if (candidates[i].sweep)
@@ -275,8 +298,14 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 					&candidates[i].run[r]));
 		}
 	}
-	for (int i = 0; i < count; i++)
-		summarise(c, &candidates[i], &c->result->runs[i], repeats);
+	for (int i = 0; i < count; i++) {
+		struct neap_compare_run *run = &c->result->runs[i];
+		summarise(c, &candidates[i], run, repeats);
+		if (run->ran) {
+			run->ended = *neap_sweep_plan(candidates[i].sweep);
+			run->problem = *neap_sweep_problem(candidates[i].sweep);
+		}
+	}
 	if (o->progress)
 		o->progress(o->user, NULL, done, done);
 	return 0;

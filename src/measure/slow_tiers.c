@@ -7,7 +7,7 @@
 #include "sys/clock.h"
 #include "sys/memory.h"
 #include "measure/net_steps.h"
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  * saturated, so its bytes over its seconds are its rate.
  */
 #include "measure/transfer_overhead.h"
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"

@@ -9,12 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TRANSFERS 1024 /* in flight at most, a power of two */
+
 struct fault {
 	struct neap_tier *inner;
 	const struct neap__faults *faults;
 	struct neap__fault_counts counts;
 	uint64_t taken;
 	double patience;
+	/* Of the slow channels: when they are free, and what they do; by the inner ticket. */
+	double free_at[2];
+	struct fault_transfer {
+		double start, end;
+	} transfers[TRANSFERS], waited;
 };
 
 #define HUNG INT64_MAX /* the ticket of a request that hangs */
@@ -130,6 +137,15 @@ static int put_inner(struct fault *fault, const struct fault_request *r, int64_t
 			: neap_tier_put(fault->inner, r->place, r->tag, r->at, r->bytes, ticket);
 }
 
+/* A request takes its turn in the slow channel. */
+static void queue_transfer(struct fault *fault, int write, uint64_t bytes, int64_t inner)
+{
+	struct fault_transfer *x = &fault->transfers[inner & (TRANSFERS - 1)];
+	double now = neap__seconds(), *free_at = &fault->free_at[write];
+	x->start = *free_at > now ? *free_at : now;
+	x->end = *free_at = x->start + (double)bytes * fault->faults->byte_seconds;
+}
+
 static int put_any(struct fault *fault, const struct fault_request *r, int64_t *ticket)
 {
 	const struct neap__faults *f = fault->faults;
@@ -147,6 +163,7 @@ static int put_any(struct fault *fault, const struct fault_request *r, int64_t *
 		return 0;
 	NEAP_TRY(put_inner(fault, r, &inner));
 	*ticket = inner << 1;
+	queue_transfer(fault, 1, r->bytes, inner);
 	int corrupt = hit(fault, n, f->corrupt_put);
 	if (!corrupt && !hit(fault, n, f->truncate_put))
 		return 0;
@@ -183,6 +200,7 @@ static int get_any(struct fault *fault, const struct fault_request *r, int64_t *
 			  : neap_tier_get(fault->inner, r->place, r->tag, r->at, r->bytes, &inner);
 	NEAP_TRY(rc);
 	*ticket = inner << 1;
+	queue_transfer(fault, 0, r->bytes, inner);
 	return 0;
 }
 
@@ -208,7 +226,19 @@ static int wait_for(void *self, int64_t ticket)
 		return wait_for_hung(fault);
 	if (ticket & 1)
 		return ticket >> 1 ? neap__fail(-(int)(ticket >> 1), "a fault was asked for") : 0;
-	return neap_tier_wait(fault->inner, ticket >> 1);
+	int rc = neap_tier_wait(fault->inner, ticket >> 1);
+	fault->waited = fault->transfers[ticket >> 1 & (TRANSFERS - 1)];
+	double left = fault->waited.end - neap__seconds();
+	if (fault->faults->byte_seconds > 0 && left > 0)
+		neap__sleep(left);
+	return rc;
+}
+
+static void times(void *self, double *start, double *end)
+{
+	const struct fault *fault = self;
+	*start = fault->waited.start;
+	*end = fault->waited.end;
 }
 
 static int forget(void *self, int64_t place)
@@ -294,6 +324,8 @@ int neap__fault_open(
 		.lend = lend,
 		.cancel = cancel,
 	};
+	if (faults->byte_seconds > 0)
+		ops.times = times;
 	if (neap_tier_takes_tapes(inner)) {
 		ops.format_tapes = format_tapes;
 		ops.put_tapes = put_tapes;

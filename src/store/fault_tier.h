@@ -23,6 +23,7 @@ struct neap__faults {
 	int64_t gone_after;   /* every put and get after this many requests fails */
 	uint64_t full_at;     /* puts fail with -ENOSPC once this many bytes were taken */
 	unsigned delay_us;    /* each wait takes that much longer */
+	double byte_seconds;  /* a byte takes so long at least: a channel each way, in order */
 	int no_format;	      /* formatting answers -ENOSPC */
 	int64_t hang_put;     /* never made; the wait ends by its patience, or by `released` */
 	int64_t hang_get;

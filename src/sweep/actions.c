@@ -129,6 +129,8 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 		if (tape)
 			neap__arena_pop(&s->arena, tape); /* a recovery made it, across t0 */
 		NEAP_TRY(neap__recover_tapes(s, low, a->t0, s->position));
+		if (s->fallback == NEAP__FALLBACK_DUE)
+			return 0;
 	}
 	s->live_t = -1;
 	(void)neap__transfer_resume(s);
@@ -163,6 +165,12 @@ static int drop(struct neap_sweep *s, const struct neap_action *a)
 {
 	if (a->payload == NEAP_LOG) {
 		neap__log_drop(s, a->t0, a->t1);
+		return 0;
+	}
+	if (a->payload == NEAP_TAPE) {
+		NEAP_TRY(check_range(s, a));
+		NEAP_TRY(neap__ranges_cut(s, a->t0, a->t1));
+		neap__arena_drop_tapes(&s->arena, a->t0, a->t1);
 		return 0;
 	}
 	NEAP_TRY(check_slot(s, a, NEAP__SLOT_HELD));

@@ -31,6 +31,35 @@ int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents)
 	return 0;
 }
 
+int neap__arena_extend(struct neap__arena *arena, int64_t slots, int64_t extents)
+{
+	if (slots > arena->nslots) {
+		struct neap__slot *slot = realloc(arena->slots, ((size_t)slots + 1) * sizeof *slot);
+		arena->slots = slot ? slot : arena->slots;
+		int64_t *occupant =
+			realloc(arena->occupant, ((size_t)slots + 1) * sizeof *occupant);
+		arena->occupant = occupant ? occupant : arena->occupant;
+		if (!slot || !occupant)
+			return neap__fail_errno(ENOMEM, "tables of a sweep");
+		memset(slot + arena->nslots, 0,
+			((size_t)(slots - arena->nslots) + 1) * sizeof *slot);
+		for (int64_t i = arena->nslots; i <= slots; i++)
+			occupant[i] = -1;
+		arena->nslots = slots;
+	}
+	if (extents > arena->extents_max) {
+		struct neap__arena_extent *extent =
+			realloc(arena->extents, ((size_t)extents + 1) * sizeof *extent);
+		if (!extent)
+			return neap__fail_errno(ENOMEM, "tables of a sweep");
+		memset(extent + arena->extents_max, 0,
+			((size_t)(extents - arena->extents_max) + 1) * sizeof *extent);
+		arena->extents = extent;
+		arena->extents_max = extents;
+	}
+	return 0;
+}
+
 void neap__arena_unmap(struct neap__arena *arena)
 {
 	uint64_t stays = arena->staging_held ? neap__round_up(arena->adjoint, 4096) : 0;
@@ -275,6 +304,21 @@ void neap__arena_release(struct neap__arena *arena, int flight)
 			leave(arena, &arena->extents[i]);
 		else
 			arena->extents[left++] = arena->extents[i];
+	}
+	arena->nextents = left;
+	arena->top = end_of(arena, left - 1);
+}
+
+void neap__arena_drop_tapes(struct neap__arena *arena, int64_t t0, int64_t t1)
+{
+	int64_t left = 0;
+	for (int64_t i = 0; i < arena->nextents; i++) {
+		struct neap__arena_extent *extent = &arena->extents[i];
+		int tapes = extent->t0 < extent->t1 && extent->slot != NEAP__LOG_EXTENT;
+		if (tapes && extent->flight < 0 && extent->t0 < t1 && extent->t1 > t0)
+			leave(arena, extent);
+		else
+			arena->extents[left++] = *extent;
 	}
 	arena->nextents = left;
 	arena->top = end_of(arena, left - 1);

@@ -48,8 +48,9 @@ struct neap__arena {
 	uint64_t mapping;	       /* number of the mapping: see struct neap__staging */
 	uint64_t bytes;		       /* in use by this plan */
 	uint64_t adjoint, live, tapes; /* offsets */
-	uint64_t state;		       /* bytes of a slot */
-	int poison;		       /* fill what is freed with 0xAA */
+	uint64_t transit; /* offset of a state on its way; `live` where no token stands for it */
+	uint64_t state;	  /* bytes of a slot */
+	int poison;	  /* fill what is freed with 0xAA */
 	int staging_held; /* transfers that were given up may still touch its staging */
 
 	struct neap__slot *slots;
@@ -68,6 +69,8 @@ struct neap__arena {
 
 /* Sizes the tables; 0 or -ENOMEM. fini frees them and the pages. */
 int neap__arena_init(struct neap__arena *arena, int64_t slots, int64_t extents);
+/* Makes the tables larger, with what they hold; never smaller. 0 or -ENOMEM. */
+int neap__arena_extend(struct neap__arena *arena, int64_t slots, int64_t extents);
 void neap__arena_fini(struct neap__arena *arena);
 /* Unmaps the arena, but not staging that transfers which were given up may still touch. */
 void neap__arena_unmap(struct neap__arena *arena);
@@ -104,6 +107,8 @@ struct neap__arena_extent *neap__arena_push(
 void neap__arena_pop(struct neap__arena *arena, struct neap__arena_extent *extent);
 /* Frees the extents of a ticket. */
 void neap__arena_release(struct neap__arena *arena, int flight);
+/* Frees the extents of tapes of steps [t0, t1), but those in flight. */
+void neap__arena_drop_tapes(struct neap__arena *arena, int64_t t0, int64_t t1);
 /* Counts `bytes` that will be used but are not taken yet; and ends that. */
 void neap__arena_promise(struct neap__arena *arena, uint64_t bytes);
 void neap__arena_end_promise(struct neap__arena *arena, uint64_t bytes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: one run: maps the arena, formats the tiers, performs every action. */
 #include "sweep/actions.h"
+#include "sweep/costs/first_steps.h"
+#include "sweep/costs/replan_sweep.h"
 #include "sweep/online_sweep.h"
 #include "sweep/repair/finish_without_tiers.h"
 #include "sweep/steps.h"
@@ -112,7 +114,7 @@ static void reset(struct neap_sweep *s)
 	s->nranges = 0;
 	s->live_puts = 0;
 	s->live_t = s->position = -1;
-	s->passed = 0;
+	s->passed = s->measured_steps;
 	s->recovering = s->fallback = 0;
 	s->leaf_bytes = s->recent_tape = 0;
 	s->journal.done = s->journal.phase = s->journal.in_hole = 0;
@@ -126,7 +128,10 @@ static void reset(struct neap_sweep *s)
 		.predicted = s->plan.makespan,
 		.predicted_stall = s->plan.stall,
 		.predicted_lost = s->plan.lost,
+		.measured_steps = s->measured_steps,
 	};
+	s->measured_steps = 0;
+	neap__replan_reset(s);
 	neap__arena_reset(&s->arena, s->arena.tapes);
 	neap__tape_transfer_reset(s);
 }
@@ -148,6 +153,7 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 	if (more > 0)
 		announce(s, &now);
 	while (more > 0) {
+		NEAP_TRY(neap__replan_consider(s, schedule));
 		more = neap_schedule_next(schedule, &next);
 		NEAP_TRY(more);
 		if (more > 0)
@@ -238,6 +244,18 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	return rc;
 }
 
+/* Times first steps, if their costs are not known. */
+static int find_costs(struct neap_sweep *s, struct neap__populate **populate)
+{
+	if (!neap__first_steps_due(s))
+		return 0;
+	NEAP_TRY(map_arena(s, populate));
+	int rc = neap__first_steps_measure(s);
+	neap__populate_end(*populate);
+	*populate = NULL;
+	return rc;
+}
+
 int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
@@ -248,6 +266,13 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	if (stats)
 		NEAP_TRY(neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
+	if (s->ops.live_bytes && !x0)
+		return neap__fail(
+			NEAP_EUSAGE, "neap_sweep_run: a state that is elsewhere needs x0");
+	s->x0 = x0;
+	s->loss = loss;
+	s->ahead = 0;
+	NEAP_TRY(find_costs(s, &populate));
 	if (s->ops.ended) {
 		rc = neap__online_begin(s);
 	} else {
@@ -261,8 +286,6 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	if (rc == 0)
 		rc = format_tiers(s);
 	if (rc == 0) {
-		s->x0 = x0;
-		s->loss = loss;
 		rc = run(s, schedule, dx0);
 		if (stats)
 			neap__struct_give(stats, &s->stats, sizeof s->stats);

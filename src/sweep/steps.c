@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: calls the model's callbacks, cut into pieces, and times and counts them. */
 #include "sweep/steps.h"
+#include "sweep/costs/replan_sweep.h"
 #include "sweep/arena_space.h"
 #include "sweep/journal/journal_commit.h"
 #include "sweep/step_logs.h"
@@ -93,8 +94,11 @@ void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 	if (s->recovering)
 		s->stats.recomputed += t - s->live_t;
 	s->live_t = t;
-	if (t > s->passed)
+	if (t > s->passed) {
 		s->passed = t;
+		if (t >= s->watch.mark_at)
+			neap__replan_foresee(s);
+	}
 }
 
 int neap__step_advance(struct neap_sweep *s, int64_t t1)

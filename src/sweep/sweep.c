@@ -6,13 +6,18 @@
 #include "sweep/sweep.h"
 #include "sweep/infeasible.h"
 #include "sweep/journal/journal_identity.h"
+#include "sweep/costs/replan_sweep.h"
 #include "sweep/online_sweep.h"
 #include "sweep/saved_plan.h"
 #include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
+#include "plan/verify/measure_list.h"
+#include "plan/core/strategy.h"
+#include "plan/strategy_table.h"
 #include "store/tier_state.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,6 +44,13 @@ int neap__sweep_options_check(const struct neap_sweep_options *o)
 	return 0;
 }
 
+void neap__sweep_options_own(struct neap_sweep_options *o)
+{
+	const struct neap__strategy *row = o->strategy ? neap__strategy_find(o->strategy) : NULL;
+	if (row)
+		o->strategy = row->name;
+}
+
 static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
 {
 	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
@@ -57,6 +69,9 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
 			ops->log_max_bytes, ops->log_bytes);
+	if (ops->live_bytes && (!ops->save || !ops->load))
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: live_bytes needs save and load: the state is elsewhere");
 	NEAP_TRY(neap__sweep_options_check(o));
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
@@ -88,13 +103,16 @@ static void describe_tier(struct neap_problem *p, int i, struct neap_tier *tier,
  * Describes the problem to the planner. Every size is rounded up to 64 bytes, a tape's too: then a
  * step's tape takes the same wherever a record call begins, and the plan's peak is the run's.
  */
-static void describe(
-	struct neap_problem *p, const struct neap_step_ops *ops, const struct neap_sweep_options *o)
+static void describe(struct neap_problem *p, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *o, int journalled)
 {
 	int fixed = !ops->tape_max_bytes || ops->tape_max_bytes == ops->tape_bytes;
 	*p = (struct neap_problem)NEAP_PROBLEM_INIT;
 	p->chain.steps = o->steps;
 	p->chain.state = p->chain.live = neap__round_up(ops->state_bytes, 64);
+	if (ops->live_bytes)
+		p->chain.live = neap__sat_add(neap__round_up(ops->live_bytes, 64),
+			o->ntiers > 0 || journalled ? p->chain.state : 0);
 	p->chain.adjoint = neap__round_up(ops->adjoint_bytes, 64);
 	p->chain.tape = neap__round_up(ops->tape_bytes, 64);
 	p->chain.tape_max = fixed ? 0 : neap__round_up(ops->tape_max_bytes, 64);
@@ -126,15 +144,10 @@ static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
 		.strategy = "own",
 		.chosen = "own",
 		.feasible = verdict.arena_bytes <= s->problem.memory,
-		.arena_bytes = verdict.arena_bytes,
-		.peak_bytes = verdict.peak_bytes,
-		.slots = verdict.slots,
-		.advance_steps = verdict.advance_steps,
-		.record_steps = verdict.record_steps,
 		.least_bytes = verdict.arena_bytes,
 		.why = "the schedule needs more",
 	};
-	memcpy(s->plan.tiers, verdict.tiers, sizeof s->plan.tiers);
+	neap__plan_measured(&s->plan, &verdict, &(struct neap_simulation){0});
 	return 0;
 }
 
@@ -163,6 +176,29 @@ static int solve(struct neap_sweep *s)
 }
 
 /*
+ * A plan that is replaced on its way may send more away than was planned: twice as many places
+ * where they take no more than half of the tier, a quarter more where they fit.
+ */
+static void spare_places(struct neap_sweep *s, int i)
+{
+	const struct neap_chain *c = &s->problem.chain;
+	int64_t *states = &s->sizes.places[i], *tapes = &s->sizes.tape_places[i];
+	uint64_t tape = neap__sat_mul((uint64_t)s->sizes.longest[i], c->tape);
+	for (int64_t quarters = 4; quarters > 0; quarters -= 3) {
+		int64_t more_states = *states + *states * quarters / 4;
+		int64_t more_tapes = *tapes + *tapes * quarters / 4;
+		uint64_t needs =
+			neap__tier_needs(s->tiers[i], (struct neap__records){c->state, more_states},
+				(struct neap__records){tape ? tape : 64, more_tapes});
+		if (needs > s->tiers[i]->spec.capacity / (quarters == 4 ? 2 : 1))
+			continue;
+		*states = more_states;
+		*tapes = more_tapes;
+		return;
+	}
+}
+
+/*
  * Sets the bytes of a place for tapes. Where tapes vary, a range may take more than planned: a
  * place has up to twice as much, if the tier has room for it. Beyond that there are places for
  * states, to recover tapes from that do not fit: a quarter of the tapes' bytes at most.
@@ -179,6 +215,8 @@ static void size_records(struct neap_sweep *s, int i)
 		worst = neap__worst_log(s);
 		most = neap__sat_mul(logged, worst);
 	}
+	if (i == s->plan.tier - 1 && neap__replan_possible(s))
+		spare_places(s, i);
 	struct neap__records states = {c->state, s->sizes.places[i]};
 	struct neap__records tapes = {neap__sat_mul(2, planned), s->sizes.tape_places[i]};
 	s->tape_place_bytes[i] = 0;
@@ -220,14 +258,23 @@ static int shrink(struct neap_sweep *s)
 	return changed;
 }
 
-static int plan_once(struct neap_sweep *s)
+/* A plan whose schedule is read to its end. */
+static int plan_known(struct neap_sweep *s)
 {
 	struct neap_schedule *schedule;
+	double start = neap__seconds();
 	NEAP_TRY(solve(s));
+	s->planning = neap__seconds() - start;
 	NEAP_TRY(neap__refuse_plan(&s->plan, s->problem.memory));
 	NEAP_TRY(neap__sweep_open_schedule(s, &schedule));
 	int rc = neap__table_sizes(&s->sizes, s->problem.ntiers, schedule);
 	neap_schedule_close(schedule);
+	return rc;
+}
+
+static int plan_once(struct neap_sweep *s)
+{
+	int rc = s->ops.ended ? neap__online_plan(s) : plan_known(s);
 	for (int i = 0; rc >= 0 && i < s->problem.ntiers; i++)
 		size_records(s, i);
 	return rc;
@@ -249,8 +296,6 @@ static int lessen_staging(struct neap_sweep *s)
 
 static int make_plan(struct neap_sweep *s)
 {
-	if (s->ops.ended)
-		return neap__online_plan(s);
 	int rc = plan_once(s);
 	if (rc == NEAP_EINFEASIBLE && !s->options.saved && lessen_staging(s))
 		rc = plan_once(s);
@@ -281,6 +326,9 @@ static int lay_out(struct neap_sweep *s)
 	arena->adjoint = at;
 	arena->live = neap__sat_add(arena->adjoint, chain->adjoint);
 	arena->tapes = neap__sat_add(arena->live, chain->live);
+	arena->transit = arena->live;
+	if (s->ops.live_bytes)
+		arena->transit += neap__round_up(s->ops.live_bytes, 64);
 	arena->state = chain->state;
 	arena->bytes = s->plan.arena_bytes;
 	if (chain->steps == 0)
@@ -322,6 +370,60 @@ static int make_tables(struct neap_sweep *s)
 	return made ? 0 : neap__fail_errno(ENOMEM, "tables of a sweep");
 }
 
+static int grow_table(void *table, int64_t from, int64_t to, size_t bytes)
+{
+	void **rows = table;
+	if (to <= from)
+		return 0;
+	char *more = realloc(*rows, ((size_t)to + 1) * bytes);
+	if (!more)
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	memset(more + (size_t)from * bytes, 0, ((size_t)(to - from) + 1) * bytes);
+	*rows = more;
+	return 0;
+}
+
+/* Rows of spans become longer, or more; those in flight keep their number and their spans. */
+static int grow_spans(struct neap_sweep *s, int64_t rows, int64_t length, void **old)
+{
+	int64_t had = s->sizes.span_rows, was = s->sizes.spans;
+	if (rows <= had && length <= was)
+		return 0;
+	rows = rows > had ? rows : had;
+	length = length > was ? length : was;
+	struct neap_span *spans = table(rows * length, sizeof *spans);
+	if (!spans || grow_table(&s->span_rows, had, rows, sizeof *s->span_rows) < 0) {
+		free(spans);
+		return neap__fail_errno(ENOMEM, "tables of a sweep");
+	}
+	for (int64_t i = had; i < rows; i++)
+		s->span_rows[s->free_span_rows++] = (int32_t)i;
+	*old = s->spans;
+	s->spans = spans;
+	s->sizes.span_rows = rows;
+	s->sizes.spans = length;
+	return 0;
+}
+
+int neap__sweep_tables_grow(struct neap_sweep *s, const struct neap__table_sizes *sizes, void **old)
+{
+	struct neap__table_sizes *now = &s->sizes;
+	int64_t slots = sizes->slots > now->slots ? sizes->slots : now->slots;
+	int64_t extents = sizes->extents > now->extents ? sizes->extents : now->extents;
+	NEAP_TRY(grow_table(&s->ranges, now->ranges, sizes->ranges, sizeof *s->ranges));
+	NEAP_TRY(grow_table(&s->pieces, now->pieces, sizes->pieces, sizeof *s->pieces));
+	NEAP_TRY(neap__arena_extend(
+		&s->arena, slots, extents + (now->scattered ? slots : 0) + SPARE_EXTENTS));
+	NEAP_TRY(grow_spans(s, sizes->span_rows, sizes->spans, old));
+	int64_t places[NEAP_TIERS_MAX], tapes[NEAP_TIERS_MAX];
+	memcpy(places, now->places, sizeof places);
+	memcpy(tapes, now->tape_places, sizeof tapes);
+	neap__table_sizes_join(now, sizes);
+	memcpy(now->places, places, sizeof places);
+	memcpy(now->tape_places, tapes, sizeof tapes);
+	return 0;
+}
+
 static void free_tables(struct neap_sweep *s)
 {
 	neap__arena_fini(&s->arena);
@@ -329,6 +431,7 @@ static void free_tables(struct neap_sweep *s)
 	free(s->pieces);
 	free(s->span_rows);
 	free(s->spans);
+	neap__replan_forget(s);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
 		free(s->state_records[i]);
 		free(s->tape_records[i]);
@@ -342,12 +445,13 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_step_ops"));
 	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
+	neap__sweep_options_own(&s->options);
 	for (int i = 0; i < s->options.ntiers; i++)
 		s->tiers[i] = s->options.tiers[i];
 	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
 	struct neap_sweep_options o = s->options;
 	o.tiers = s->tiers;
-	describe(&s->problem, &s->ops, &o);
+	describe(&s->problem, &s->ops, &o, o.journal || s->inherits);
 	s->fixed = s->problem.chain.tape_max == 0;
 	s->fixed_log = neap__worst_log(s) == s->problem.chain.log;
 	NEAP_TRY(neap_problem_check(&s->problem));
@@ -358,8 +462,9 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	return make_tables(s);
 }
 
+/* `old`: a sweep whose journal the new one takes over, or NULL. */
 static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void *user,
-	const struct neap_sweep_options *options,
+	const struct neap_sweep_options *options, const struct neap_sweep *old,
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
 {
 	struct neap_sweep *s = calloc(1, sizeof *s);
@@ -368,6 +473,7 @@ static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void
 	s->user = user;
 	s->open = open;
 	s->open_user = open_user;
+	s->inherits = old && old->journal.directory;
 	int rc = prepare(s, ops, options);
 	if (rc < 0) {
 		neap_sweep_free(s);
@@ -381,14 +487,14 @@ int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops
 	const struct neap_sweep_options *options)
 {
 	NEAP_NEED(sweep, ops, options);
-	return create(sweep, ops, user, options, NULL, NULL);
+	return create(sweep, ops, user, options, NULL, NULL, NULL);
 }
 
 int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
 	const struct neap_sweep_options *options,
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
 {
-	return create(sweep, ops, user, options, open, open_user);
+	return create(sweep, ops, user, options, NULL, open, open_user);
 }
 
 /* The new sweep is made beside the old one, so that a refusal leaves that as it was. */
@@ -400,7 +506,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	struct neap_sweep_options o;
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
 	o.journal = NULL;
-	NEAP_TRY(create(&fresh, ops, s->user, &o, s->open, s->open_user));
+	NEAP_TRY(create(&fresh, ops, s->user, &o, s, s->open, s->open_user));
 	neap__journal_inherit(fresh, s);
 	if (s->arena.base && !s->arena.staging_held && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
@@ -415,6 +521,20 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	free_tables(s);
 	*s = *fresh;
 	free(fresh);
+	return 0;
+}
+
+int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options *options)
+{
+	const struct neap_sweep before = *s;
+	const struct neap_step_ops ops = s->ops;
+	NEAP_TRY(neap_sweep_replan(s, &ops, options));
+	s->x0 = before.x0;
+	s->loss = before.loss;
+	s->measured = before.measured;
+	s->measured_steps = before.measured_steps;
+	s->ahead = before.ahead;
+	s->ahead_answer = before.ahead_answer;
 	return 0;
 }
 

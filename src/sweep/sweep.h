@@ -8,8 +8,22 @@
 /* NEAP_EUSAGE where a number of seconds is negative, not a number, or infinite. */
 int neap__sweep_options_check(const struct neap_sweep_options *options);
 
+/* The name of the strategy becomes the table's own: the caller's string may go after create. */
+void neap__sweep_options_own(struct neap_sweep_options *options);
+
 /* Opens the plan's schedule, or the one that the sweep was created over. */
 int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
+
+/* As neap_sweep_replan, within neap_sweep_run: what the run was called with stays. */
+int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options *options);
+
+/*
+ * Makes the tables large enough for `sizes`, too, while a run lasts; places of tiers stay as they
+ * are. *old gets a table that transfers in flight may still use: free it when none is. 0 or
+ * -ENOMEM, and nothing has changed that matters.
+ */
+int neap__sweep_tables_grow(
+	struct neap_sweep *s, const struct neap__table_sizes *sizes, void **old);
 
 /*
  * For tests: makes a sweep over the schedule that `open` opens anew for each run; peak and arena

@@ -8,7 +8,7 @@
 
 #include <neap/sweep.h>
 #include "sweep/arena.h"
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "sweep/journal/journal.h"
 
 #define NEAP__RECORD_BLOCK 64 /* steps: record calls end where t is a multiple of this */
@@ -97,6 +97,36 @@ static inline int neap__record_is_bad(int64_t held)
 /* How far a sweep has given up its plan (repair/finish_without_tiers.c). */
 enum { NEAP__FALLBACK_NONE, NEAP__FALLBACK_DUE, NEAP__FALLBACK_BEGUN };
 
+/* Where a sweep over a chain of unknown length is. */
+struct neap__online_walk {
+	struct neap_action action; /* while `within`: t0 is the end of the steps that were begun */
+	int within;		   /* 1: the action's steps are taken one by one */
+	int told, asked;	   /* the length is known; the model was asked at x_0 */
+	int64_t told_at, steps;	   /* where it was told, -1: not yet; the length */
+};
+
+/* What was replaced in a run, so that the same actions can be asked for again. */
+struct neap__replan_history {
+	struct neap_problem problem[NEAP_REPLANS_MAX + 1]; /* the first: as planned */
+	struct neap_plan plan[NEAP_REPLANS_MAX + 1];
+	int count;
+	void *old_spans[NEAP_REPLANS_MAX]; /* tables that transfers may still use */
+};
+
+/* What the first pass of a sweep shows of its costs (costs/replan_sweep.h). */
+struct neap__cost_watch {
+	double known_advance, known_write; /* seconds of a step and a state: planned, or found */
+	int64_t step;			   /* the block that was looked at last */
+	int64_t tries;
+	/* Of forward steps when the sweep came to `mark_at`; stats.foreseen is told later. */
+	int64_t mark_at, foresee_at;
+	double mark_found, mark_planned;
+	/* Of each tier's writes. */
+	double last_end[NEAP_TIERS_MAX], busy[NEAP_TIERS_MAX], planned[NEAP_TIERS_MAX];
+	int64_t records[NEAP_TIERS_MAX];
+	struct neap__replan_history *history; /* NULL: nothing was tried */
+};
+
 struct neap_sweep {
 	/* As planned; fixed while a run lasts. */
 	struct neap_step_ops ops;
@@ -105,10 +135,17 @@ struct neap_sweep {
 	struct neap_tier *tiers[NEAP_TIERS_MAX];
 	struct neap_problem problem;
 	struct neap_plan plan;
-	int fixed;	       /* 1: all tapes have one size */
-	int fixed_log;	       /* 1: all logs have one size */
-	int measures_resident; /* neap_sweep_watch */
-	int replanned;	       /* since the last run */
+	int fixed;		/* 1: all tapes have one size */
+	int fixed_log;		/* 1: all logs have one size */
+	int measures_resident;	/* neap_sweep_watch */
+	int replanned;		/* since the last run */
+	int inherits;		/* 1: it took over a journal */
+	double planning;	/* seconds that planning took */
+	int64_t steps_most;	/* a chain of unknown length ends here at the latest; 0: anywhere */
+	int measured;		/* costs come from first steps (costs/first_steps.h) */
+	int64_t measured_steps; /* that were passed for that before this run */
+	int64_t ahead;	  /* states at which the model was asked then whether the chain ends */
+	int ahead_answer; /* at the last of them */
 	struct neap__table_sizes sizes;
 	uint64_t staging[NEAP_TIERS_MAX];	/* offsets in the arena */
 	int64_t *state_records[NEAP_TIERS_MAX]; /* by place: see NEAP__RECORD_NONE */
@@ -127,6 +164,7 @@ struct neap_sweep {
 
 	/* Of a run; run.c resets all of it. */
 	struct neap_online *online; /* where the chain's length is not known; else NULL */
+	struct neap__online_walk walk;
 	struct neap__arena arena;
 	struct neap__ticket tickets[NEAP_TICKETS];
 	int64_t issued;	      /* tickets so far */
@@ -149,12 +187,19 @@ struct neap_sweep {
 	int recovering;	      /* depth of recoveries: forward steps now are extra */
 	uint64_t leaf_bytes;  /* kept for tapes while a hole is recovered; 0: no hole */
 	uint64_t recent_tape; /* bytes a step of the last record call */
+	struct neap__cost_watch watch;
 	struct neap_sweep_stats stats;
 };
 
 static inline unsigned char *neap__live(const struct neap_sweep *s)
 {
 	return s->arena.base + s->arena.live;
+}
+
+/* Where the live state is for a tier or a commit: itself, or its copy beside the token. */
+static inline unsigned char *neap__transit(const struct neap_sweep *s)
+{
+	return s->arena.base + s->arena.transit;
 }
 
 static inline unsigned char *neap__adjoint(const struct neap_sweep *s)

@@ -120,6 +120,10 @@ static int count_action(struct neap__table_sizes *sizes, struct counts *now,
 		int64_t n = pieces_of(a);
 		now->extents += a->kind == NEAP_ADVANCE ? n : -n;
 		sizes->scattered = 1;
+	} else if (a->kind == NEAP_DROP && a->payload == NEAP_TAPE) {
+		now->extents -= cut_pieces(a->t0, a->t1);
+		now->ranges--;
+		sizes->scattered = 1;
 	} else if (a->kind == NEAP_RECORD) {
 		now->extents += cut_pieces(a->t0, a->t1);
 		now->whole += pieces(a->t0, a->t1);
@@ -155,6 +159,25 @@ int neap__table_sizes(struct neap__table_sizes *sizes, int ntiers, struct neap_s
 	sizes->queue = schedule->room;
 	sizes->tables = schedule->tables ? schedule->tables(schedule, 0) : 0;
 	return rc;
+}
+
+void neap__table_sizes_join(struct neap__table_sizes *sizes, const struct neap__table_sizes *other)
+{
+	grow(&sizes->slots, other->slots);
+	grow(&sizes->extents, other->extents);
+	grow(&sizes->ranges, other->ranges);
+	grow(&sizes->pieces, other->pieces);
+	grow(&sizes->spans, other->spans);
+	grow(&sizes->span_rows, other->span_rows);
+	grow(&sizes->tables, other->tables);
+	sizes->scattered |= other->scattered;
+	sizes->queue = other->queue > sizes->queue ? other->queue : sizes->queue;
+	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
+		grow(&sizes->places[i], other->places[i]);
+		grow(&sizes->tape_places[i], other->tape_places[i]);
+		grow(&sizes->longest[i], other->longest[i]);
+		grow(&sizes->longest_log[i], other->longest_log[i]);
+	}
 }
 
 int neap__table_sizes_reserve(const struct neap__table_sizes *sizes, struct neap_schedule *schedule)

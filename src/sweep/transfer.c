@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: issues transfers, waits for them, and acts on what a tier lost. */
 #include "sweep/transfer.h"
+#include "sweep/costs/replan_sweep.h"
 #include "sweep/arena_space.h"
 #include "sweep/repair/recover_states.h"
 #include "sweep/steps.h"
@@ -101,13 +102,13 @@ static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *tick
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
-	const unsigned char *from = neap__live(s);
+	const unsigned char *from = neap__transit(s);
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	if (a->slot == NEAP_LIVE) {
 		if (s->live_t != a->t0)
 			return neap__fail(NEAP_EILLEGAL, "put: the live state is not at %lld",
 				(long long)a->t0);
-		NEAP_TRY(neap__copy_save(s, neap__live(s)));
+		NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 		s->live_puts++;
 	} else {
 		struct neap__slot *slot = &s->arena.slots[a->slot];
@@ -129,7 +130,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 
 static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__live(s)
+	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__transit(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
 	double start = neap__seconds();
 	int rc = neap_tier_get(s->tiers[ticket->tier - 1], ticket->place,
@@ -200,6 +201,7 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 	s->stats.late += is_late(ticket);
 	neap__count_stall(s, reason, start, ticket);
 	trace_transfer(s, ticket);
+	neap__replan_learn(s, ticket);
 	if (ticket->tapes)
 		neap__tape_transfer_answered(s, ticket);
 }
@@ -319,7 +321,7 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 		return neap__recover_state(s, ticket->slot, ticket->t);
 	s->rewrite_failures[ticket->tier - 1] = 0;
 	if (!slot)
-		return neap__copy_load(s, neap__live(s), ticket->t);
+		return neap__copy_load(s, neap__transit(s), ticket->t);
 	slot->state = NEAP__SLOT_HELD;
 	return 0;
 }
@@ -337,7 +339,7 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 		return ticket.answer;
 	}
 	s->rewrite_failures[tier - 1] = 0;
-	return neap__copy_load(s, neap__live(s), t);
+	return neap__copy_load(s, neap__transit(s), t);
 }
 
 int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *answer)
@@ -347,11 +349,11 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 		.place = place,
 		.tier = (uint16_t)tier,
 		.put = 1};
-	NEAP_TRY(neap__copy_save(s, neap__live(s)));
+	NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 	double start = neap__seconds();
 	int rc =
 		neap_tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
-			neap__live(s), s->problem.chain.state, &own.engine);
+			neap__transit(s), s->problem.chain.state, &own.engine);
 	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
 	if (own.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &own, NEAP_STALL_REPAIR);

@@ -62,7 +62,8 @@ static void fill_options(const struct neap__trainer *trainer, struct neap_sweep_
 		.replay = costs->replay * load->active,
 		.call = costs->call,
 		.trace = trainer->trace,
-		.patience = neap__patience(s, load->steps, costs->advance * load->active)};
+		.patience = neap__patience(s, load->steps, costs->advance * load->active),
+		.no_replan = s->no_replan || s->costs};
 }
 
 static size_t whole_tape(double bytes, size_t largest)

@@ -104,6 +104,7 @@ static const struct train_setting ways[] = {
 	{"page_cache", COUNT, AT(sweep.page_cache), NULL, 0, 1},
 	{"inputs", SEED, AT(sweep.inputs), NULL, 0, 0},
 	{"patience", REAL, AT(sweep.patience), NULL, -1, INFINITY},
+	{"no_replan", COUNT, AT(sweep.no_replan), NULL, 0, 1},
 	{"threads", COUNT, AT(net.threads), NULL, 0, 1024},
 	{"snapshot_seconds", REAL, AT(snapshot_seconds), NULL, 0, 1e9},
 };

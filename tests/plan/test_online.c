@@ -4,6 +4,7 @@
  * price beyond the optimal range, leaves against exact splits, the push interface.
  */
 #include "plan_test.h"
+#include "push.h"
 
 static struct neap_plan planned(const struct neap_problem *p)
 {
@@ -129,30 +130,6 @@ static void bytes(void **state)
 	fprintf(stderr, "# %d plans in bytes: %.2f%% more advances on average, %.1f%% at worst\n",
 		compared, 100 * sum / compared, 100 * worst);
 	assert_true(compared > 1000 && sum / compared < 0.02);
-}
-
-/* One action after the other; the rule of the language checked by neap_verify. */
-struct push {
-	struct neap_online *online;
-	int64_t stop; /* told when the live state comes to it */
-	int64_t steps;
-	int told;
-};
-
-static int push_next(void *user, struct neap_action *a)
-{
-	struct push *x = user;
-	int rc;
-	while ((rc = neap_online_next(x->online, a)) > 0) {
-		if (x->told || a->kind != NEAP_ADVANCE || a->t1 < x->stop)
-			return rc;
-		x->told = 1;
-		assert_int_equal(neap_online_finish(x->online, x->stop, x->steps), 0);
-		a->t1 = x->stop;
-		if (a->t0 < a->t1)
-			return 1;
-	}
-	return rc;
 }
 
 static struct neap_verdict pushed(struct neap_problem p, int64_t stop, int64_t steps)

@@ -288,16 +288,28 @@ static int has_range(int kind)
 	return kind == NEAP_ADVANCE || kind == NEAP_RECORD || kind == NEAP_BACKWARD;
 }
 
+/* A state that is saved and never used: `online` keeps x_0 whatever comes. */
+static int is_idle_save(const struct neap_action *list, int64_t count, int64_t i)
+{
+	if (list[i].kind != NEAP_SAVE)
+		return 0;
+	for (int64_t j = i + 1; j < count; j++)
+		if (has_slot(list[j].kind) && list[j].payload == NEAP_STATE &&
+			list[j].slot == list[i].slot)
+			return 0;
+	return 1;
+}
+
 /*
  * Mutation m of action i: 0 drop, 1 repeat, 2.. alter a field. 0 where it does not
  * apply or leaves the schedule legal (an unneeded DROP, a repeated LOAD).
  */
 static int mutate(struct neap_action *to, int64_t *count, int64_t i, int m)
 {
-	int kind = to[i].kind;
+	int kind = to[i].kind, idle = is_idle_save(to, *count, i);
 	switch (m) {
 	case 0:
-		if (kind == NEAP_DROP || kind == NEAP_FORGET)
+		if (kind == NEAP_DROP || kind == NEAP_FORGET || idle)
 			return 0;
 		memmove(to + i, to + i + 1, (size_t)(*count - i - 1) * sizeof *to);
 		--*count;
@@ -322,7 +334,7 @@ static int mutate(struct neap_action *to, int64_t *count, int64_t i, int m)
 		return has_range(kind);
 	case 6:
 		to[i].slot += 1000;
-		return has_slot(kind);
+		return has_slot(kind) && to[i].payload == NEAP_STATE && !idle;
 	case 7:
 		to[i].place += 1000;
 		return moves(kind) || kind == NEAP_FORGET;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Long chains: planning, iterating and verifying T = 10^7 keeps under 1 MiB of
- * heap with every strategy, and no plan takes long however long the chain.
+ * Long chains: planning, iterating and verifying T = 10^7 keeps under 1.5 MiB
+ * of heap with every strategy, and no plan takes long however long the chain.
  * The allocator is counted here, below libneap; not under AddressSanitizer.
  */
 #include "plan_test.h"
@@ -48,7 +48,8 @@ static void ten_million(void **state)
 			assert_true(fabs(simulated(&p, &plan).makespan / plan.makespan - 1) < 1e-9);
 		fprintf(stderr, "# %-12s %9lld actions, heap %7zu bytes, planned in %.1f ms\n",
 			rows[i].strategy, (long long)v.actions, planning, 1e3 * planned);
-		assert_true(most - before < 1 << 20);
+		/* `auto` asks `online`, too, which has three rows of costs for each state. */
+		assert_true(most - before < 3 << 19);
 #if COUNTED
 		assert_true(most > before); /* the counter counts */
 #endif

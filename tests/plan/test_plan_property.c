@@ -234,8 +234,10 @@ static void check_problem(const struct neap_problem *p, const struct neap_params
 		plan = &plans[n];
 		plan->size = sizeof *plan;
 		int rc = neap_plan_make(plan, p, neap_strategy_name(n), fixed);
-		if (rc < 0)
+		if (rc < 0) {
+			print_problem(p);
 			fail_msg("%s: %s", neap_strategy_name(n), neap_detail());
+		}
 		feasible |= plan->feasible;
 		if (!plan->feasible) {
 			count_refusal(&tally[n], plan);

@@ -12,6 +12,9 @@
 #include "base/philox.h"
 #include "../test.h"
 
+/* Of sweep options: the same plan each time. */
+#define FIXED_COSTS .advance = 1, .record = 1, .backward = 2
+
 #define WIDTH 12 /* doubles in a state: 96 bytes, so that rounding to 64 shows */
 
 struct tape {
@@ -31,7 +34,8 @@ struct model {
 	int64_t fail_at; /* callbacks until one fails; 0: never */
 	int64_t calls;
 	const void *state_seen;
-	char broken[160]; /* what a sweep did wrong, first */
+	_Alignas(64) double elsewhere[WIDTH]; /* the state, where the sweep has a token */
+	char broken[160];		      /* what a sweep did wrong, first */
 };
 
 #define EXPECT(m, condition)                                                                       \
@@ -181,6 +185,67 @@ static inline int model_backward(
 		unstep(m, adjoint, row.x);
 	}
 	return tick(m);
+}
+
+/* The state lies in the model, the token is a word that stays the same. */
+#define TOKEN UINT64_C(0x7061656e)
+
+static inline void see_token(struct model *m, const void *token)
+{
+	uint64_t word;
+	memcpy(&word, token, sizeof word);
+	EXPECT(m, word == TOKEN && (uintptr_t)token % 64 == 0);
+}
+
+static inline int token_advance(void *user, void *token, int64_t t0, int64_t t1, int first)
+{
+	struct model *m = user;
+	see_token(m, token);
+	return model_advance(user, m->elsewhere, t0, t1, first);
+}
+
+static inline int token_record(void *user, void *token, int64_t t0, int64_t t1, int first,
+	void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct model *m = user;
+	see_token(m, token);
+	return model_record(user, m->elsewhere, t0, t1, first, tape, room, used, t_done);
+}
+
+static inline int token_turn(void *user, const void *token, void *adjoint, double *loss)
+{
+	struct model *m = user;
+	see_token(m, token);
+	return model_turn(user, m->elsewhere, adjoint, loss);
+}
+
+static inline int token_save(void *user, void *to, const void *token)
+{
+	struct model *m = user;
+	see_token(m, token);
+	EXPECT(m, to != token);
+	memcpy(to, m->elsewhere, sizeof m->elsewhere);
+	return 0;
+}
+
+static inline int token_load(void *user, void *token, const void *from)
+{
+	struct model *m = user;
+	const uint64_t word = TOKEN;
+	EXPECT(m, from != token);
+	memcpy(m->elsewhere, from, sizeof m->elsewhere);
+	memcpy(token, &word, sizeof word);
+	return 0;
+}
+
+static inline void use_token(struct neap_step_ops *ops)
+{
+	ops->advance = token_advance;
+	ops->record = token_record;
+	ops->turn = token_turn;
+	ops->save = token_save;
+	ops->load = token_load;
+	ops->live_bytes = sizeof(uint64_t);
 }
 
 static inline struct neap_step_ops model_ops(const struct model *m, size_t mean)

@@ -26,6 +26,7 @@ struct job {
 	uint32_t extra_most; /* tapes vary */
 	size_t mean;
 	double every; /* journal_seconds */
+	int unknown;  /* the model tells the length; costs and rates are drawn from the seed */
 };
 
 struct answer {
@@ -219,6 +220,44 @@ static inline int open_tiers(struct neap_tier **tiers, int *n, enum tiers kind)
 	return rc;
 }
 
+static inline int mortal_token_advance(void *user, void *token, int64_t t0, int64_t t1, int first)
+{
+	return count_call(token_advance(user, token, t0, t1, first), user);
+}
+
+static inline int mortal_token_record(void *user, void *token, int64_t t0, int64_t t1, int first,
+	void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	return count_call(token_record(user, token, t0, t1, first, tape, room, used, t_done), user);
+}
+
+/* The state lies elsewhere, and dies with the process. */
+static inline void use_token_mortally(struct neap_step_ops *ops)
+{
+	use_token(ops);
+	ops->advance = mortal_token_advance;
+	ops->record = mortal_token_record;
+}
+
+static inline int told_the_end(void *user, const void *state, int64_t t)
+{
+	const struct model *m = user;
+	(void)state;
+	return t == m->steps ? NEAP_ENDED : NEAP_GO_ON;
+}
+
+/* States, and sometimes tapes, leave while the length is not known. */
+static inline void make_unknown(
+	struct neap_step_ops *ops, struct neap_sweep_options *o, const struct job *job)
+{
+	double state = (double)(1 << job->seed % 8) / 4; /* in which one is written, in steps */
+	ops->ended = told_the_end;
+	o->steps = 0;
+	o->advance = o->record = o->backward = 1e-6;
+	for (int i = 0; i < o->ntiers; i++)
+		neap_tier_set_rates(o->tiers[i], 128e6 / state, 128e6 / state, 0);
+}
+
 /* One process' part: starts or goes on, to the end or to its death. */
 static inline void session(struct answer *answer, const struct job *job)
 {
@@ -231,6 +270,7 @@ static inline void session(struct answer *answer, const struct job *job)
 	memset(answer, 0, sizeof *answer);
 	answer->rc = open_tiers(tiers, &ntiers, job->tiers);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = job->steps,
 		.memory = job->memory,
 		.strategy = job->strategy,
@@ -241,6 +281,12 @@ static inline void session(struct answer *answer, const struct job *job)
 		.journal_seconds = job->every,
 		.journal_key = job->seed,
 		.journal_in_memory = in_memory};
+	if (job->seed % 7 == 3) /* the first steps tell */
+		o.advance = o.record = o.backward = 0;
+	if (job->seed % 5 == 4 && ops.advance == mortal_advance)
+		use_token_mortally(&ops);
+	if (answer->rc == 0 && job->unknown)
+		make_unknown(&ops, &o, job);
 	if (answer->rc == 0)
 		answer->rc = neap_sweep_create(&sweep, &ops, &m, &o);
 	if (answer->rc == 0)
@@ -307,9 +353,10 @@ static inline void check_answer(
 	if (answer->rc == 0 && !answer->line[0] &&
 		memcmp(&answer->gradient, want, sizeof *want) == 0)
 		return;
-	fail_msg("%s, %llu bytes, tiers %d, %lld steps, extra %u, every %g, seed %llu: %d %s",
-		job->strategy, (unsigned long long)job->memory, job->tiers, (long long)job->steps,
-		job->extra_most, job->every, (unsigned long long)job->seed, answer->rc,
+	fail_msg("%s%s, %llu bytes, tiers %d, %lld steps, extra %u, every %g, seed %llu: %d %s",
+		job->strategy, job->unknown ? ", unknown length" : "",
+		(unsigned long long)job->memory, job->tiers, (long long)job->steps, job->extra_most,
+		job->every, (unsigned long long)job->seed, answer->rc,
 		answer->line[0] ? answer->line : "gradient");
 }
 

@@ -107,6 +107,8 @@ static void check(struct neap_tier **tiers, int ntiers, uint32_t extra)
 			struct neap_sweep *sweep;
 			struct gradient got;
 			struct neap_sweep_options o = {.size = sizeof o,
+				FIXED_COSTS,
+				.no_replan = 1,
 				.steps = m.steps,
 				.memory = memory,
 				.strategy = neap_strategy_name(i),
@@ -189,7 +191,8 @@ static void unknown_length(void **state)
 	ops.ended = ended;
 	for (uint64_t memory = 700; memory < 200000; memory *= 3) {
 		struct neap_sweep *sweep;
-		struct neap_sweep_options o = {.size = sizeof o, .memory = memory};
+		struct neap_sweep_options o = {
+			.size = sizeof o, FIXED_COSTS, .no_replan = 1, .memory = memory};
 		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 		atomic_store(&counted, 0);
 		assert_int_equal(run_model(sweep, &m, &got, NULL), 0);
@@ -238,8 +241,12 @@ static void resident(void **state)
 	(void)state;
 	model_init(&m, 200000, 4);
 	struct neap_step_ops ops = model_ops(&m, 0);
-	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = m.steps, .memory = 24 << 20, .strategy = "standard"};
+	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
+		.no_replan = 1,
+		.steps = m.steps,
+		.memory = 24 << 20,
+		.strategy = "standard"};
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	neap_sweep_watch(sweep, 1);
 	assert_int_equal(run_model(sweep, &m, &got, &stats), 0);

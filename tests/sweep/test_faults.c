@@ -42,6 +42,7 @@ static struct outcome run_with(struct model *m, const struct gradient *want, con
 	struct neap_step_ops ops = model_ops(m, m->extra_most ? 200 : 0);
 	assert_int_equal(neap__fault_open(&tier, inner_tier(file), faults), 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = m->steps,
 		.memory = memory,
 		.strategy = strategy,
@@ -92,6 +93,7 @@ static int64_t recoveries_of(struct model *m, const struct gradient *want, const
 	struct neap_step_ops ops = model_ops(m, m->extra_most ? 200 : 0);
 	assert_int_equal(neap__fault_open(&tier, inner_tier(file), faults), 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = m->steps,
 		.memory = memory,
 		.strategy = strategy,
@@ -226,6 +228,7 @@ static void stale_records(void **state)
 		struct neap_step_ops ops = model_ops(&m, 0);
 		assert_int_equal(neap__fault_open(&tier, inner, &f), 0);
 		struct neap_sweep_options o = {.size = sizeof o,
+			FIXED_COSTS,
 			.steps = 180,
 			.memory = 8000,
 			.strategy = "remote",

@@ -29,6 +29,11 @@ static struct job draw_job(void)
 	job.memory = 1500 + (uint64_t)draw(12) * 700;
 	if (draw(6) == 0 || strcmp(job.strategy, "bptt") == 0)
 		job.memory = 150000;
+	job.unknown = draw(5) == 0;
+	if (job.unknown) {
+		job.strategy = "online";
+		job.memory += 4096 * (uint64_t)draw(8);
+	}
 	return job;
 }
 
@@ -85,13 +90,17 @@ static void what_was_done_is_spared(void **state)
 {
 	(void)state;
 	make_folder(0);
-	for (size_t i = 0; i < STRATEGIES; i++) {
-		struct job job = {.strategy = strategies[i],
+	for (size_t i = 0; i < STRATEGIES + 3; i++) {
+		int unknown = i >= STRATEGIES;
+		struct job job = {.strategy = unknown ? "online" : strategies[i],
 			.tiers = i > 2 ? FILE_TIER : NO_TIER,
 			.steps = 500,
-			.seed = 3,
-			.memory = i ? 6000 : 500000,
-			.every = -1};
+			.seed = 3 + 2 * i,
+			.memory = unknown ? 20000
+				  : i	  ? 6000
+					  : 500000,
+			.every = -1,
+			.unknown = unknown};
 		struct answer whole, answer;
 		struct gradient want = want_of(&job);
 		session(&whole, &job);
@@ -241,6 +250,7 @@ static void from_another_state(void **state)
 	struct neap_step_ops ops = job_ops(&m, &job);
 	assert_int_equal(open_tiers(tiers, &ntiers, job.tiers), 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = job.steps,
 		.memory = job.memory,
 		.strategy = job.strategy,
@@ -321,6 +331,7 @@ static void interrupted(void **state)
 		struct neap_step_ops ops = job_ops(&m, &job);
 		assert_int_equal(open_tiers(tiers, &ntiers, job.tiers), 0);
 		struct neap_sweep_options o = {.size = sizeof o,
+			FIXED_COSTS,
 			.steps = job.steps,
 			.memory = job.memory,
 			.strategy = job.strategy,

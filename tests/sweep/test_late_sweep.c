@@ -48,6 +48,7 @@ static int run_with(struct model *m, const struct gradient *want, const char *st
 	assert_int_equal(neap__fault_open(&tier, inner, faults), 0);
 	assert_int_equal(neap_trace_create(&trace, strategy, 0), 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = m->steps,
 		.memory = memory,
 		.strategy = strategy,
@@ -154,6 +155,7 @@ static void hanging_file(
 	assert_int_equal(neap_tier_open_file(&tier, "/var/tmp", NULL), 0);
 	neap__io_engine_stalls = NULL;
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = m->steps,
 		.memory = 12000,
 		.strategy = n % 2 ? "stream" : "remote",
@@ -213,7 +215,8 @@ static void bad_patience(void **state)
 	model_init(&m, 10, 1);
 	struct neap_step_ops ops = model_ops(&m, 0);
 	for (int i = 0; i < 2; i++) {
-		struct neap_sweep_options o = {.size = sizeof o, .steps = 10, .patience = bad[i]};
+		struct neap_sweep_options o = {
+			.size = sizeof o, FIXED_COSTS, .steps = 10, .patience = bad[i]};
 		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), NEAP_EUSAGE);
 		assert_non_null(strstr(neap_detail(), "patience"));
 	}

@@ -260,8 +260,11 @@ static void refusals(void **state)
 	varied = 0;
 	init(&m, 0);
 	struct neap_step_ops ops = ops_of(&m, 0);
-	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = STEPS, .memory = 9000, .strategy = "replay"};
+	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
+		.steps = STEPS,
+		.memory = 9000,
+		.strategy = "replay"};
 	ops.replay = NULL;
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), NEAP_EUSAGE);
 	ops = ops_of(&m, 0);

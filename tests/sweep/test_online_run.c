@@ -6,6 +6,7 @@
 #include "chainmodel.h"
 #include "sweep/sweep_state.h"
 #include "sweep/sweep.h"
+#include "store/fault_tier.h"
 
 static int64_t told_at; /* what the model's rule says: at this step */
 static int how;		/* enum neap_ended */
@@ -64,7 +65,7 @@ static void lengths(void **state)
 				struct neap_step_ops ops = model_ops(&m, extra ? 150 : 0);
 				ops.ended = ended;
 				struct neap_sweep_options o = {
-					.size = sizeof o, .memory = budgets[i]};
+					.size = sizeof o, FIXED_COSTS, .memory = budgets[i]};
 				int rc = neap_sweep_create(&sweep, &ops, &m, &o);
 				if (rc < 0) {
 					assert_int_equal(rc, NEAP_EINFEASIBLE);
@@ -90,7 +91,8 @@ static void as_planned(void **state)
 	model_init(&m, 5000, 5);
 	struct neap_step_ops ops = model_ops(&m, 0);
 	ops.ended = ended;
-	struct neap_sweep_options o = {.size = sizeof o, .memory = 3000, .strategy = "online"};
+	struct neap_sweep_options o = {
+		.size = sizeof o, FIXED_COSTS, .memory = 3000, .strategy = "online"};
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	told_at = m.steps - 1;
 	how = NEAP_LAST_STEP;
@@ -106,6 +108,68 @@ static void as_planned(void **state)
 	assert_memory_equal(&got, &again, sizeof got);
 	neap_sweep_free(sweep);
 	model_fini(&m);
+}
+
+/* Runs 3,000 steps with a tier that writes a state in `tau` steps; the faults are its. */
+static struct neap_sweep_stats over_a_tier(
+	double tau, const struct neap__faults *faults, uint64_t capacity)
+{
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct neap_tier *memory, *tier;
+	struct neap_sweep *sweep;
+	struct gradient got;
+	struct model m;
+	model_init(&m, 3000, 5);
+	struct gradient want = reference(&m);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	ops.ended = ended;
+	assert_int_equal(neap_tier_open_memory(&memory, capacity), 0);
+	neap_tier_set_rates(memory, 128e6 / tau, 128e6 / tau, 0);
+	assert_int_equal(neap__fault_open(&tier, memory, faults), 0);
+	struct neap_sweep_options o = {.size = sizeof o,
+		.memory = 6000,
+		.tiers = &tier,
+		.ntiers = 1,
+		.advance = 1e-6,
+		.record = 1e-6,
+		.backward = 1e-6};
+	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+	neap__sweep_poison(sweep, 1);
+	how = NEAP_ENDED;
+	for (int again = 0; again < 2; again++) {
+		told_at = m.steps;
+		asked = 0;
+		if (run_model(sweep, &m, &got, &stats) < 0 || m.broken[0])
+			fail_msg("%g: %s %s", tau, neap_detail(), m.broken);
+		assert_memory_equal(&got, &want, sizeof got);
+		assert_int_equal(asked, m.steps + 1);
+		assert_true(stats.peak_measured <= stats.arena_bytes && stats.arena_bytes <= 6000);
+	}
+	neap_sweep_free(sweep);
+	neap_tier_close(tier);
+	model_fini(&m);
+	fprintf(stderr, "# tau %g: %lld + %lld steps forward, %lld lost, %llu bytes written\n", tau,
+		(long long)stats.advance_steps, (long long)stats.record_steps,
+		(long long)stats.recoveries, (unsigned long long)stats.written[0]);
+	return stats;
+}
+
+/* States, or tapes, leave; a tier with few places is thinned; one that dies costs steps. */
+static void tiers(void **state)
+{
+	struct neap__faults none = {0}, dies = {.gone_after = 100}, dead = {.gone_after = 1};
+	(void)state;
+	struct neap_sweep_stats fast = over_a_tier(0.1, &none, NEAP_INFINITE);
+	struct neap_sweep_stats slow = over_a_tier(10, &none, NEAP_INFINITE);
+	struct neap_sweep_stats full = over_a_tier(10, &none, 6000);
+	struct neap_sweep_stats gone = over_a_tier(10, &dies, NEAP_INFINITE);
+	struct neap_sweep_stats lost = over_a_tier(10, &dead, NEAP_INFINITE);
+	assert_true(fast.written[0] > slow.written[0]);
+	assert_true(slow.written[0] > 0 && slow.recoveries == 0);
+	assert_true(full.advance_steps > slow.advance_steps && full.recoveries == 0);
+	assert_true(gone.recoveries > 0 && lost.recoveries > 0);
+	/* What is left is reversed as Revolve would: not every record anew from far below. */
+	assert_true(gone.advance_steps < 12000 && lost.advance_steps < 12000);
 }
 
 static int stop_asking(void *user, const void *state, int64_t t)
@@ -124,7 +188,7 @@ static void refusals(void **state)
 	model_init(&m, 50, 5);
 	struct neap_step_ops ops = model_ops(&m, 0);
 	ops.ended = stop_asking;
-	struct neap_sweep_options o = {.size = sizeof o};
+	struct neap_sweep_options o = {.size = sizeof o, FIXED_COSTS};
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), NEAP_EUSAGE);
 	o.memory = 5000;
 	o.strategy = "revolve";
@@ -164,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(as_planned),
+		cmocka_unit_test(tiers),
 		cmocka_unit_test(refusals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

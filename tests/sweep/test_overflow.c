@@ -118,6 +118,7 @@ static void check_shape(const struct shape *shape, struct neap_tier **tiers, int
 				for (uint64_t memory = 1000; memory < 900000; memory *= 2) {
 					struct neap_sweep_options o = {
 						.size = sizeof o,
+						FIXED_COSTS,
 						.steps = lengths[l],
 						.memory = memory,
 						.strategy = neap_strategy_name(i),
@@ -170,8 +171,11 @@ static void adversary(void **state)
 	m.extra = all_large;
 	struct gradient want = reference(&m);
 	struct neap_step_ops ops = model_ops(&m, 160);
-	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = 20000, .memory = 20000 * 192 + 8192, .strategy = "bptt"};
+	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
+		.steps = 20000,
+		.memory = 20000 * 192 + 8192,
+		.strategy = "bptt"};
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	m.extra_most = 400;
 	neap__sweep_poison(sweep, 1);

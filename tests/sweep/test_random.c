@@ -50,7 +50,7 @@ static void check_round(uint64_t seed, int faulty, int vary, struct totals *tota
 	}
 	assert_int_equal(neap__fault_open(&tier, inner, &faults), 0);
 	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = m.steps, .tiers = &tier, .ntiers = 1};
+		.size = sizeof o, FIXED_COSTS, .steps = m.steps, .tiers = &tier, .ntiers = 1};
 	int rc = neap__sweep_create_over(&sweep, &ops, &m, &o, maker_open, &k);
 	if (rc < 0)
 		fail_msg("seed %llu: %s", (unsigned long long)seed, neap_detail());
@@ -137,7 +137,7 @@ static void sent_slot_moves(void **state)
 	struct neap_step_ops ops = model_ops(&m, 0);
 	assert_int_equal(lazy_open(&tier), 0);
 	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = m.steps, .tiers = &tier, .ntiers = 1};
+		.size = sizeof o, FIXED_COSTS, .steps = m.steps, .tiers = &tier, .ntiers = 1};
 	assert_int_equal(neap__sweep_create_over(&sweep, &ops, &m, &o, maker_open, &k), 0);
 	neap__sweep_poison(sweep, 1);
 	sweep->arena.bytes = exact_peak(&k, neap_sweep_problem(sweep));

@@ -87,6 +87,7 @@ static void test_same_run(void **state)
 		for (int i = 0; neap_strategy_name(i); i++)
 			for (uint64_t memory = 1 << 10; memory <= 1 << 16; memory *= 8) {
 				struct neap_sweep_options o = {.size = sizeof o,
+					FIXED_COSTS,
 					.steps = steps,
 					.memory = memory,
 					.strategy = neap_strategy_name(i),
@@ -123,6 +124,7 @@ static void test_less_room(void **state)
 	struct gradient want = reference(&m);
 	assert_int_equal(neap_tier_open_memory(&wide, 1 << 30), 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = 300,
 		.memory = 8 << 10,
 		.strategy = "double",
@@ -156,8 +158,11 @@ static void test_refused(void **state)
 	(void)state;
 	model_init(&m, 100, 5);
 	struct neap_step_ops ops = model_ops(&m, 0), other = ops;
-	struct neap_sweep_options o = {
-		.size = sizeof o, .steps = 100, .memory = 8 << 10, .strategy = "revolve"};
+	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
+		.steps = 100,
+		.memory = 8 << 10,
+		.strategy = "revolve"};
 	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
 	struct neap_saved *saved = again(sweep, NEAP_WRITE_ACTIONS);
 	neap_sweep_free(sweep);

@@ -35,7 +35,8 @@ struct round {
 };
 
 static struct {
-	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient;
+	int64_t sweeps, refused, recoveries, overflows, broken_off, by_file, least, late, patient,
+		unknown;
 } totals;
 
 static struct neap__stall_injection stalls; /* of the files of a round */
@@ -188,6 +189,25 @@ static void draw_options(struct round *r)
 	snprintf(now, sizeof now, "%s", r->about);
 }
 
+static int ended(void *user, const void *state, int64_t t)
+{
+	const struct model *m = user;
+	(void)state;
+	return t == m->steps ? NEAP_ENDED : t == m->steps - 1 ? (int)(m->seed % 2 * 2) : NEAP_GO_ON;
+}
+
+/* One sweep in six is told the length of its chain by the model. */
+static void draw_unknown(struct round *r)
+{
+	if (draw(r, 6))
+		return;
+	r->ops.ended = ended;
+	r->options.strategy = "online";
+	snprintf(r->about + strlen(r->about), sizeof r->about - strlen(r->about), " unknown");
+	snprintf(now, sizeof now, "%s", r->about);
+	totals.unknown++;
+}
+
 /* The budget that a refusal names. */
 static uint64_t named_budget(void)
 {
@@ -256,7 +276,8 @@ static void break_off(struct round *r, struct neap_sweep *sweep)
 static void change_plan(struct round *r, struct neap_sweep *sweep)
 {
 	struct neap_sweep_options changed = r->options;
-	changed.strategy = draw_strategy(r);
+	if (!r->ops.ended)
+		changed.strategy = draw_strategy(r);
 	changed.backward *= 1 + (double)draw(r, 8);
 	int rc = neap_sweep_replan(sweep, &r->ops, &changed);
 	if (rc < 0 && rc != NEAP_EINFEASIBLE)
@@ -276,11 +297,14 @@ static void one_round(uint64_t seed)
 	}
 	r.want = reference(&r.model);
 	r.ops = model_ops(&r.model, r.model.extra_most ? 160 + 64 * draw(&r, 4) : 0);
+	if (draw(&r, 5) == 0)
+		use_token(&r.ops);
 	draw_hangs(&r);
 	neap__io_engine_stalls = &stalls;
 	draw_tiers(&r);
 	neap__io_engine_stalls = NULL;
 	draw_options(&r);
+	draw_unknown(&r);
 	if (draw_sweep(&r, &sweep)) {
 		neap__sweep_poison(sweep, 1);
 		if (draw(&r, 4) == 0)
@@ -307,10 +331,11 @@ static void any_sweep_is_exact(void **state)
 		one_round(seed + i);
 	print_message("# %lld sweeps, %lld at a least budget, %lld broken off before, %lld plans "
 		      "refused, %lld file tiers, %lld recoveries, %lld overflows, %lld late in "
-		      "%lld sweeps with patience\n",
+		      "%lld sweeps with patience, %lld of unknown length\n",
 		(long long)totals.sweeps, (long long)totals.least, (long long)totals.broken_off,
 		(long long)totals.refused, (long long)totals.by_file, (long long)totals.recoveries,
-		(long long)totals.overflows, (long long)totals.late, (long long)totals.patient);
+		(long long)totals.overflows, (long long)totals.late, (long long)totals.patient,
+		(long long)totals.unknown);
 	assert_true(
 		rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0 && totals.late > 0));
 }

@@ -13,6 +13,7 @@ static struct neap_sweep_options options_of(
 {
 	return (struct neap_sweep_options){
 		.size = sizeof(struct neap_sweep_options),
+		FIXED_COSTS,
 		.steps = steps,
 		.memory = memory,
 		.strategy = strategy,
@@ -392,6 +393,7 @@ static void bad_arguments(void **state)
 	REFUSED(NEAP_EUSAGE, ops.backward = NULL);
 	REFUSED(NEAP_EUSAGE, ops.state_bytes = 0);
 	REFUSED(NEAP_EUSAGE, ops.tape_max_bytes = 1);
+	REFUSED(NEAP_EUSAGE, ops.live_bytes = 8);
 	REFUSED(NEAP_EUSAGE, o.steps = -1);
 	REFUSED(NEAP_EUSAGE, o.ntiers = 1);
 	REFUSED(NEAP_EUSAGE, o.ntiers = 100);
@@ -424,6 +426,31 @@ static void bad_arguments(void **state)
 	model_fini(&m);
 }
 
+/* A state that is elsewhere takes no room of the arena but for the token; x_0 must be given. */
+static void token(void **state)
+{
+	struct neap_sweep *plain, *with_token;
+	struct gradient got;
+	struct model m;
+	(void)state;
+	model_init(&m, 30, 5);
+	struct gradient want = reference(&m);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	struct neap_sweep_options o = options_of(30, 1500, "revolve", NULL, 0);
+	assert_int_equal(neap_sweep_create(&plain, &ops, &m, &o), 0);
+	use_token(&ops);
+	assert_int_equal(neap_sweep_create(&with_token, &ops, &m, &o), 0);
+	assert_int_equal(neap_sweep_problem(plain)->chain.live, 128);
+	assert_int_equal(neap_sweep_problem(with_token)->chain.live, 64);
+	assert_int_equal(neap_sweep_run(with_token, NULL, NULL, NULL, NULL), NEAP_EUSAGE);
+	assert_int_equal(run_model(with_token, &m, &got, NULL), 0);
+	assert_string_equal(m.broken, "");
+	assert_memory_equal(&got, &want, sizeof got);
+	neap_sweep_free(plain);
+	neap_sweep_free(with_token);
+	model_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +460,7 @@ int main(void)
 		cmocka_unit_test(own_schedule),
 		cmocka_unit_test(illegal_schedules),
 		cmocka_unit_test(failing_model),
+		cmocka_unit_test(token),
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(replanned),
 		cmocka_unit_test(bad_arguments),

@@ -23,6 +23,7 @@ static struct neap_sweep_stats swept(struct model *m, struct neap_tier *tier, ui
 {
 	struct neap_step_ops ops = model_ops(m, m->extra_most ? 288 : 0);
 	struct neap_sweep_options o = {.size = sizeof o,
+		FIXED_COSTS,
 		.steps = STEPS,
 		.memory = memory,
 		.strategy = strategy,

@@ -33,6 +33,7 @@ static struct neap_sweep_options options_of(
 	uint64_t memory, const char *strategy, struct neap_tier **tier)
 {
 	return (struct neap_sweep_options){.size = sizeof(struct neap_sweep_options),
+		FIXED_COSTS,
 		.steps = STEPS,
 		.memory = memory,
 		.strategy = strategy,

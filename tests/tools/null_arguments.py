@@ -8,7 +8,7 @@ import re
 import sys
 
 OPTIONAL = {  # where NULL has a meaning
-    "neap_sweep_run": "x0 dx0 loss stats", "neap_stage_sweep_run": "x0 dx0 loss stats",
+    "neap_sweep_calibrate": "user x0", "neap_sweep_run": "x0 dx0 loss stats", "neap_stage_sweep_run": "x0 dx0 loss stats",
     "neap_join_sweep_run": "x0 dx0 loss stats", "neap_join_sweep_create": "user",
     "neap_sweep_create": "user", "neap_stage_sweep_create": "user", "neap_tier_wrap": "self",
     "neap_plan_make": "params", "neap_plan_make_bounded": "params", "neap_plan_write": "user",

@@ -54,10 +54,23 @@ int neap__block_plan_open(struct neap_schedule *s)
 	s->fini = fini;
 	s->tables = tables;
 	NEAP_TRY(neap__prefetch_new(prefetch));
-	int rc = neap__prefetch_start(*prefetch, &s->problem, s->plan.tier, &s->plan.blocks);
+	int rc = neap__prefetch_start_plan(*prefetch, &s->problem, &s->plan);
 	if (rc == NEAP_EINFEASIBLE)
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan's blocks do not fit");
 	return rc;
+}
+
+int neap__block_plan_at_block(struct neap_schedule *s, int64_t *step)
+{
+	return s->refill == refill && s->head == s->length &&
+	       neap__prefetch_at_block(*(struct neap__prefetch **)s->self, step);
+}
+
+int neap__block_plan_switch(
+	struct neap_schedule *s, const struct neap_problem *problem, const struct neap_plan *plan)
+{
+	return neap__prefetch_replan(*(struct neap__prefetch **)s->self, problem,
+		&plan->replans[plan->replan_count - 1].blocks);
 }
 
 int64_t neap__block_plan_steady_blocks(
@@ -158,6 +171,30 @@ static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *
 	if (actions)
 		*actions += performed;
 	return rc;
+}
+
+int neap__block_plan_run(
+	struct neap_plan *plan, const struct neap_problem *problem, struct neap__prefetch *prefetch)
+{
+	struct neap__prefetch_total total;
+	const struct neap_blocks blocks = plan->blocks;
+	const struct neap_params params = plan->params;
+	int rc = 1;
+	if (plan->replan_count == 0) {
+		NEAP_TRY(run_whole(
+			&total, prefetch, problem, plan->tier, &blocks, ACTIONS_MOST, NULL));
+	} else {
+		NEAP_TRY(neap__prefetch_start_plan(prefetch, problem, plan));
+		for (int64_t i = 0; rc > 0 && i < ACTIONS_MOST; i++)
+			rc = neap__prefetch_next(prefetch, NULL, NULL);
+		if (rc != 0)
+			return rc < 0 ? rc : NEAP_EINFEASIBLE;
+		neap__prefetch_total(prefetch, &total);
+	}
+	plan->feasible = 0;
+	NEAP_TRY(fill_plan(plan, problem, plan->tier, &blocks, &total));
+	plan->params = params;
+	return plan->feasible ? 0 : NEAP_EINFEASIBLE;
 }
 
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,

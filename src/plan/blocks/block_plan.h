@@ -16,10 +16,27 @@
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *blocks, struct neap__prefetch *prefetch, int64_t n,
 	int64_t *actions);
+/*
+ * Runs a plan, with what replaced parts of it, to its end, and sets its numbers. NEAP_EINFEASIBLE
+ * where it does not fit, or takes more than 3 10^6 operations.
+ */
+int neap__block_plan_run(struct neap_plan *plan, const struct neap_problem *problem,
+	struct neap__prefetch *prefetch);
 /* Blocks after which transfers are in their steady state, 16 at least. */
 int64_t neap__block_plan_steady_blocks(
 	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks);
 /* A strategy's `open` for plans of blocks. */
 int neap__block_plan_open(struct neap_schedule *s);
+/*
+ * 1 where the schedule is one of blocks, all actions that it has made were taken, and the next is
+ * the first of a block going up, at *step, with no GET in flight.
+ */
+int neap__block_plan_at_block(struct neap_schedule *s, int64_t *step);
+/*
+ * There, goes on as the last replan of `plan` says, with the costs of `problem`. A negative code:
+ * the schedule is of no use any more.
+ */
+int neap__block_plan_switch(
+	struct neap_schedule *s, const struct neap_problem *problem, const struct neap_plan *plan);
 
 #endif

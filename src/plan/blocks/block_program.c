@@ -16,6 +16,20 @@ enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 #define LEAF_PARTS 8
 #define CHUNKS_MOST 500 /* of a block: their operations must fit into the window of prefetch.c */
 
+/* The series of block i. */
+static struct neap__block_series *series_of(struct neap__block_program *x, int64_t i)
+{
+	int n = x->count - 1;
+	while (n > 0 && i < x->series[n].from)
+		n--;
+	return &x->series[n];
+}
+
+static struct neap__block_series *last_of(struct neap__block_program *x)
+{
+	return &x->series[x->count - 1];
+}
+
 struct sink {
 	struct neap__block_program *x;
 	void (*push)(void *user, const struct neap__block_op *op);
@@ -74,7 +88,7 @@ static void leaf(struct sink *k, int64_t t0, int64_t l)
 		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
 	}
 	if (t1 == k->x->chain->steps &&
-		k->x->plan.tail > 0) /* without a tail, the turn was before */
+		last_of(k->x)->plan.tail > 0) /* without a tail, the turn was before */
 		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
 	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
 		int64_t end = t + n < t1 ? t + n : t1;
@@ -158,7 +172,7 @@ static int descend_leaf(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__recompute *costs = f->tail ? &x->tail : &x->inner;
+	const struct neap__recompute *costs = f->tail ? &x->tail : &series_of(x, x->at)->inner;
 	int64_t most = neap__recompute_leaf(costs, f->j);
 	int first = !f->live && f->handle < 0;
 	NEAP_TRY(make_start_live(k, f, f->l > most));
@@ -189,7 +203,7 @@ static int descend_multiread(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__multiread *m = &x->multiread;
+	const struct neap__multiread *m = &series_of(x, x->at)->multiread;
 	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
 	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
 	NEAP_TRY(make_start_live(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
@@ -224,32 +238,35 @@ struct block {
 	int64_t t0, record, advance;
 };
 
-static struct block block_of(const struct neap__block_program *x, int64_t i)
+static struct block block_of(struct neap__block_program *x, int64_t i)
 {
-	int64_t unit = x->plan.advance + x->plan.record;
-	if (i > 0)
-		return (struct block){x->first + (i - 1) * unit, x->plan.record, x->plan.advance};
-	int64_t advance = x->plan.advance < x->first ? x->plan.advance : x->first;
-	return (struct block){0, x->first - advance, advance};
+	const struct neap__block_series *r = series_of(x, i);
+	const struct neap_blocks *b = &r->plan;
+	if (i > r->from)
+		return (struct block){
+			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
+			b->advance};
+	int64_t advance = b->advance < r->first ? b->advance : r->first;
+	return (struct block){r->t0, r->first - advance, advance};
 }
 
-static int64_t chunks_of(const struct neap__block_program *x, int64_t record)
+static int64_t chunks_of(const struct neap_blocks *b, int64_t record)
 {
-	return record ? (record + x->plan.chunk - 1) / x->plan.chunk : 0;
+	return record ? (record + b->chunk - 1) / b->chunk : 0;
 }
 
 /* Chunk n of block i; the places of a block's chunks follow each other. */
-static struct neap__block_op chunk_op(
-	const struct neap__block_program *x, int kind, int64_t i, int64_t n)
+static struct neap__block_op chunk_op(struct neap__block_program *x, int kind, int64_t i, int64_t n)
 {
+	const struct neap__block_series *r = series_of(x, i);
 	struct block b = block_of(x, i);
-	int64_t t0 = b.t0 + n * x->plan.chunk, end = b.t0 + b.record;
-	int64_t t1 = t0 + x->plan.chunk < end ? t0 + x->plan.chunk : end;
+	int64_t t0 = b.t0 + n * r->plan.chunk, end = b.t0 + b.record;
+	int64_t t1 = t0 + r->plan.chunk < end ? t0 + r->plan.chunk : end;
 	return (struct neap__block_op){.kind = (uint8_t)kind,
 		.handle = -1,
 		.t0 = t0,
 		.t1 = t1,
-		.place = i * chunks_of(x, x->plan.record) + n,
+		.place = r->tape_place + (i - r->from) * chunks_of(&r->plan, r->plan.record) + n,
 		.after = x->puts[i % NEAP__BLOCK_PUTS]};
 }
 
@@ -257,7 +274,8 @@ static void block_up(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct block b = block_of(x, x->at);
-	int64_t n = chunks_of(x, b.record), tape = (int64_t)x->chain->tape;
+	const struct neap_blocks *plan = &series_of(x, x->at)->plan;
+	int64_t n = chunks_of(plan, b.record), tape = (int64_t)x->chain->tape;
 	x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
 		struct neap__block_op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
@@ -279,7 +297,7 @@ static void block_up(struct sink *k)
 static int tail_begin(struct sink *k)
 {
 	struct neap__block_program *x = k->x;
-	int64_t steps = x->chain->steps, tail = x->plan.tail;
+	int64_t steps = x->chain->steps, tail = last_of(x)->plan.tail;
 	x->phase = PHASE_INNER;
 	if (tail == 0) {
 		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
@@ -309,15 +327,16 @@ static int block_down(struct sink *k)
 		return 0;
 	}
 	struct block b = block_of(x, x->at);
+	const struct neap__block_series *r = series_of(x, x->at);
 	x->begins = NEAP__BEGINS_DOWN;
 	x->phase = PHASE_CHUNKS;
-	x->chunk = chunks_of(x, b.record);
+	x->chunk = chunks_of(&r->plan, b.record);
 	if (b.advance == 0)
 		return 0;
-	int multiread = x->plan.inner == NEAP_BLOCKS_MULTIREAD;
+	int multiread = r->plan.inner == NEAP_BLOCKS_MULTIREAD;
 	return push_frame(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
 				     .l = b.advance,
-				     .j = multiread ? x->multiread.slots : 0,
+				     .j = multiread ? r->multiread.slots : 0,
 				     .place = x->at,
 				     .put = x->puts[x->at % NEAP__BLOCK_PUTS],
 				     .handle = -1,
@@ -340,54 +359,116 @@ int neap__block_program_next(struct neap__block_program *x,
 	return x->phase != PHASE_END;
 }
 
-static int make_tables(struct neap__block_program *x)
+static int make_tail(struct neap__block_program *x)
 {
 	const struct neap_chain *c = x->chain;
-	int64_t s = (int64_t)c->state, a = (int64_t)c->tape;
-	int64_t one = x->plan.inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
-	int64_t pool = x->pool - x->plan.reserve;
-	if (pool < 0 || x->plan.tail_reserve > x->pool)
+	const struct neap_blocks *b = &last_of(x)->plan;
+	int64_t one = b->inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
+	if (b->tail_reserve > x->pool)
 		return NEAP_EINFEASIBLE;
-	if (x->plan.tail > 0) {
-		NEAP_TRY(neap__recompute_make(
-			&x->tail, x->plan.tail, x->pool - x->plan.tail_reserve, s, a, one));
-		if (x->tail.reach < x->plan.tail)
-			return NEAP_EINFEASIBLE;
-	}
-	if (x->blocks == 0 || x->plan.advance == 0)
+	if (b->tail == 0)
 		return 0;
-	if (x->plan.inner == NEAP_BLOCKS_MULTIREAD)
-		return neap__multiread_make(&x->multiread, c, x->plan.advance, pool, x->plan.price);
-	NEAP_TRY(neap__recompute_make(&x->inner, x->plan.advance, pool, s, a, one));
-	return x->inner.reach < x->plan.advance ? NEAP_EINFEASIBLE : 0;
+	NEAP_TRY(neap__recompute_make(&x->tail, b->tail, x->pool - b->tail_reserve,
+		(int64_t)c->state, (int64_t)c->tape, one));
+	return x->tail.reach < b->tail ? NEAP_EINFEASIBLE : 0;
+}
+
+static int make_inner(struct neap__block_program *x, struct neap__block_series *r)
+{
+	const struct neap_chain *c = x->chain;
+	const struct neap_blocks *b = &r->plan;
+	int64_t one = b->inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
+	int64_t pool = x->pool - b->reserve;
+	if (pool < 0)
+		return NEAP_EINFEASIBLE;
+	if (r->blocks == 0 || b->advance == 0)
+		return 0;
+	if (b->inner == NEAP_BLOCKS_MULTIREAD)
+		return neap__multiread_make(&r->multiread, c, b->advance, pool, b->price);
+	NEAP_TRY(neap__recompute_make(
+		&r->inner, b->advance, pool, (int64_t)c->state, (int64_t)c->tape, one));
+	return r->inner.reach < b->advance ? NEAP_EINFEASIBLE : 0;
+}
+
+/* Steps of a series, and its first block, which is the shorter one. */
+static void count_blocks(struct neap__block_series *r, int64_t steps)
+{
+	int64_t unit = r->plan.advance + r->plan.record;
+	r->blocks = (steps + unit - 1) / unit;
+	r->first = steps - (r->blocks - 1) * unit;
+}
+
+/* Makes the last series that of `plan`, from its first step to the end of the chain. */
+static int begin_series(struct neap__block_program *x, const struct neap_blocks *plan)
+{
+	struct neap__block_series *r = last_of(x);
+	int64_t steps = x->chain->steps - r->t0, tape = (int64_t)x->chain->tape;
+	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
+	if (plan->advance + plan->record < 1 || plan->tail < 0 ||
+		(plan->record > 0 && plan->chunk < 1))
+		return NEAP_EINFEASIBLE;
+	r->plan = *plan;
+	if (r->plan.tail > steps)
+		r->plan.tail = steps;
+	count_blocks(r, steps - r->plan.tail);
+	x->blocks = r->from + r->blocks;
+	if (plan->record > 0 &&
+		((tape && chunk > x->pool / tape) || plan->record / plan->chunk > CHUNKS_MOST))
+		return NEAP_EINFEASIBLE;
+	NEAP_TRY(make_tail(x));
+	return make_inner(x, r);
+}
+
+static void start_over(struct neap__block_program *x, int64_t at, int64_t number)
+{
+	x->depth = x->handles_free = x->handles_made = x->spare = x->held = 0;
+	x->at = at;
+	x->number = number;
+	x->chunk = x->begins = 0;
+	x->phase = at < x->blocks ? PHASE_UP : PHASE_TAIL;
 }
 
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
 	int64_t pool, const struct neap_blocks *plan)
 {
-	int64_t unit = plan->advance + plan->record;
 	x->chain = chain;
-	x->plan = *plan;
 	x->pool = pool;
-	if (unit < 1 || plan->tail < 0 || (plan->record > 0 && plan->chunk < 1))
+	x->count = 1;
+	x->series->t0 = x->series->from = x->series->tape_place = 0;
+	NEAP_TRY(begin_series(x, plan));
+	start_over(x, 0, 0);
+	return 0;
+}
+
+int neap__block_program_replan(
+	struct neap__block_program *x, int64_t step, const struct neap_blocks *plan)
+{
+	struct neap__block_series *old = last_of(x), *r = old + 1;
+	int64_t unit = old->plan.advance + old->plan.record, steps = step - old->t0;
+	if (x->count == NEAP__BLOCK_SERIES || steps < old->first ||
+		steps > old->first + (old->blocks - 1) * unit || (steps - old->first) % unit != 0)
 		return NEAP_EINFEASIBLE;
-	if (x->plan.tail > chain->steps)
-		x->plan.tail = chain->steps;
-	x->blocks = neap__block_plan_count(&x->plan, chain->steps);
-	x->first = chain->steps - x->plan.tail - (x->blocks - 1) * unit;
-	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
-	if (plan->record > 0 && ((chain->tape && chunk > pool / (int64_t)chain->tape) ||
-					plan->record / plan->chunk > CHUNKS_MOST))
-		return NEAP_EINFEASIBLE;
-	x->depth = x->handles_free = x->handles_made = x->spare = x->at = x->number = x->held = 0;
-	x->chunk = x->begins = 0;
-	x->phase = x->blocks > 0 ? PHASE_UP : PHASE_TAIL;
-	return make_tables(x);
+	count_blocks(old, steps);
+	r->t0 = step;
+	r->from = old->from + old->blocks;
+	r->tape_place = old->tape_place + old->blocks * chunks_of(&old->plan, old->plan.record);
+	x->count++;
+	return begin_series(x, plan);
+}
+
+void neap__block_program_rewind(struct neap__block_program *x, int64_t number)
+{
+	start_over(x, last_of(x)->from, number);
+	for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
+		if (x->puts[i] >= number) /* of blocks that will not be */
+			x->puts[i] = number - 1;
 }
 
 int64_t neap__block_program_alike(const struct neap__block_program *x, int begins)
 {
 	int64_t left = 0;
+	if (x->count > 1)
+		return 0;
 	if (begins == NEAP__BEGINS_UP && x->phase == PHASE_UP)
 		left = x->blocks - 1 - x->at;
 	if (begins == NEAP__BEGINS_DOWN && x->at < x->blocks)
@@ -397,7 +478,8 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)
 {
-	int64_t unit = x->plan.advance + x->plan.record, turned[NEAP__BLOCK_PUTS];
+	int64_t unit = x->series->plan.advance + x->series->plan.record;
+	int64_t turned[NEAP__BLOCK_PUTS];
 	if (begins == NEAP__BEGINS_UP) {
 		for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
 			turned[(i + blocks) % NEAP__BLOCK_PUTS] = x->puts[i];
@@ -417,11 +499,12 @@ void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t
 void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks)
 {
-	int64_t unit = x->plan.advance + x->plan.record;
+	const struct neap_blocks *plan = &x->series->plan;
+	int64_t unit = plan->advance + plan->record;
 	op->t0 += blocks * unit;
 	op->t1 += blocks * unit;
 	if (op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_NEED_TAPES)
-		op->place += blocks * chunks_of(x, x->plan.record);
+		op->place += blocks * chunks_of(plan, plan->record);
 	else if (op->place < x->blocks)
 		op->place += blocks;
 }
@@ -435,9 +518,11 @@ int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 
 void neap__block_program_free(struct neap__block_program *x)
 {
-	neap__recompute_free(&x->inner);
 	neap__recompute_free(&x->tail);
-	neap__multiread_free(&x->multiread);
+	for (int i = 0; i < NEAP__BLOCK_SERIES; i++) {
+		neap__recompute_free(&x->series[i].inner);
+		neap__multiread_free(&x->series[i].multiread);
+	}
 	free(x->stack);
 	free(x->handles);
 	memset(x, 0, sizeof *x);

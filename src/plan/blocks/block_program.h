@@ -16,6 +16,9 @@
  * advanced. Then the tail is done. Down: per block, the state is needed and the J steps are
  * recomputed from it, by Revolve with leaves (recompute_cost.h) or with repeated reads
  * (multiread.h); then the chunks are needed in reverse. J = 0 is `stream`, k = 0 `async`. Ours.
+ *
+ * Where a plan was replaced while it ran, several series of blocks follow each other, each with
+ * numbers of its own; only the last has a tail.
  */
 #ifndef NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
 #define NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
@@ -68,13 +71,25 @@ struct neap__block_frame {
  */
 #define NEAP__BLOCK_PUTS 1024
 
+/* Blocks with the same numbers, one after the other. */
+struct neap__block_series {
+	struct neap_blocks plan; /* the tail counts in the last series only */
+	int64_t t0, from;	 /* first step; number of the first block */
+	int64_t blocks, first;	 /* number of blocks; steps of the first one */
+	int64_t tape_place;	 /* of the first chunk */
+	struct neap__recompute inner;
+	struct neap__multiread multiread;
+};
+
+#define NEAP__BLOCK_SERIES (NEAP_REPLANS_MAX + 1)
+
 struct neap__block_program {
 	const struct neap_chain *chain;
-	struct neap_blocks plan;
 	int64_t pool;
-	int64_t blocks, first; /* number of blocks; steps of the first one */
-	struct neap__recompute inner, tail;
-	struct neap__multiread multiread;
+	struct neap__block_series series[NEAP__BLOCK_SERIES];
+	int count;	/* of series */
+	int64_t blocks; /* of all series */
+	struct neap__recompute tail;
 	struct neap__block_frame *stack;
 	int64_t depth, stack_room;
 	int32_t *handles; /* free handles */
@@ -96,15 +111,24 @@ struct neap__block_program {
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
 	int64_t pool, const struct neap_blocks *plan);
 /*
+ * Blocks from step `step` on, the first of a block of the last series, are those of `plan`. To be
+ * called before an operation of those blocks was asked for, or followed by rewind. 0, -ENOMEM or
+ * NEAP_EINFEASIBLE; the program is of no use then.
+ */
+int neap__block_program_replan(
+	struct neap__block_program *x, int64_t step, const struct neap_blocks *plan);
+/* Goes back to the last series; its first operation gets this number. */
+void neap__block_program_rewind(struct neap__block_program *x, int64_t number);
+/*
  * Gives the next batch to `push(user, op)`; x->number is the number of the operation during
  * the call. 1, 0 at the end, or a negative code.
  */
 int neap__block_program_next(struct neap__block_program *x,
 	void (*push)(void *user, const struct neap__block_op *op), void *user);
 /*
- * For prediction. alike: how many of the blocks to come equal those before them, without the
- * first and the last block. skip: leaves out that many blocks. shift: moves an operation that
- * was given before by as many blocks, downward where blocks < 0.
+ * For prediction, with one series. alike: how many of the blocks to come equal those before them,
+ * without the first and the last block. skip: leaves out that many blocks. shift: moves an
+ * operation that was given before by as many blocks, downward where blocks < 0.
  */
 int64_t neap__block_program_alike(const struct neap__block_program *x, int begins);
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks);

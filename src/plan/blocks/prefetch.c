@@ -520,6 +520,43 @@ int neap__prefetch_start(struct neap__prefetch *x, const struct neap_problem *pr
 	return neap__block_program_start(&x->program, &x->problem.chain, pool, blocks);
 }
 
+int neap__prefetch_start_plan(
+	struct neap__prefetch *x, const struct neap_problem *problem, const struct neap_plan *plan)
+{
+	NEAP_TRY(neap__prefetch_start(x, problem, plan->tier, &plan->blocks));
+	if (plan->replan_count < 0 || plan->replan_count > NEAP_REPLANS_MAX)
+		return NEAP_EINFEASIBLE;
+	for (int64_t i = 0; i < plan->replan_count; i++)
+		NEAP_TRY(neap__block_program_replan(
+			&x->program, plan->replans[i].from, &plan->replans[i].blocks));
+	return 0;
+}
+
+int neap__prefetch_at_block(struct neap__prefetch *x, int64_t *step)
+{
+	if (x->head == x->tail || x->get_issued > x->get_head)
+		return 0;
+	const struct neap__block_op *op = neap__prefetch_op(x, x->head);
+	*step = op->t0;
+	return op->begins == NEAP__BEGINS_UP;
+}
+
+int neap__prefetch_replan(struct neap__prefetch *x, const struct neap_problem *problem,
+	const struct neap_blocks *blocks)
+{
+	int64_t step = neap__prefetch_op(x, x->head)->t0;
+	int64_t pool = neap__pool_bytes(problem, x->tier);
+	x->problem = *problem;
+	x->pool = x->program.pool = pool < x->pool ? pool : x->pool;
+	x->tail = x->head;
+	x->get_tail = x->get_issued = x->get_head;
+	x->ended = 0;
+	x->not_ended = 0;
+	NEAP_TRY(neap__block_program_replan(&x->program, step, blocks));
+	neap__block_program_rewind(&x->program, x->head);
+	return 0;
+}
+
 void neap__prefetch_total(const struct neap__prefetch *x, struct neap__prefetch_total *total)
 {
 	*total = x->total;

@@ -26,6 +26,20 @@ void neap__prefetch_free(struct neap__prefetch *prefetch);
 int neap__prefetch_start(struct neap__prefetch *prefetch, const struct neap_problem *problem,
 	int tier, const struct neap_blocks *blocks);
 /*
+ * The same for a plan that was replaced while it ran. problem->chain and the tiers' rates are those
+ * known now.
+ */
+int neap__prefetch_start_plan(struct neap__prefetch *prefetch, const struct neap_problem *problem,
+	const struct neap_plan *plan);
+/* 1 where the next operation is the first of a block going up, and no GET was issued; its step. */
+int neap__prefetch_at_block(struct neap__prefetch *prefetch, int64_t *step);
+/*
+ * There, replaces what follows by blocks of `blocks`, for the costs of `problem`, of the same sizes
+ * as before. NEAP_EINFEASIBLE or -ENOMEM: the schedule is of no use any more.
+ */
+int neap__prefetch_replan(struct neap__prefetch *prefetch, const struct neap_problem *problem,
+	const struct neap_blocks *blocks);
+/*
  * Performs one more operation and gives its actions to emit(user, action), unless emit is NULL.
  * Returns 1, 0 at the end, or a negative code: NEAP_EINFEASIBLE where an operation never fits.
  */

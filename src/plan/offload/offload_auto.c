@@ -63,7 +63,7 @@ static int make(
 int neap__offload_auto_solve(struct neap_plan *plan, const struct neap_problem *p, int64_t effort)
 {
 	struct neap__action_list list = {0};
-	if (p->ntiers == 0 || p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES)
+	if (p->ntiers == 0)
 		return 0;
 	if (effort <= 0)
 		effort = EFFORT;

@@ -4,8 +4,13 @@
 
 #include <math.h>
 #include "base/fail.h"
+#include "plan/offload/offload_away.h"
+#include "plan/offload/offload_groups.h"
 #include "plan/offload/offload_search.h"
+#include "plan/stages/long_chain.h"
 
+#define GROUPS 120     /* of longer chains than are searched */
+#define BARE_MOST 100  /* stages: of longer chains what needs no search is taken */
 #define STAGES_MOST 40 /* whose search takes so little time that it is bisected itself */
 
 /* What needs the least memory, in groups of one stage. */
@@ -28,14 +33,26 @@ static int make_in(struct neap__action_list *out, struct neap_problem p, uint64_
 	return p.chain.steps > STAGES_MOST ? make_bare(out, &p) : make(out, &p, effort, any);
 }
 
+static int least_of_long(uint64_t *least, const struct neap_problem *p)
+{
+	struct neap__action_list list = {0};
+	uint64_t chain = neap__long_chain_least(&p->chain);
+	int rc = neap__offload_away(&list, p, least);
+	neap__action_list_free(&list);
+	*least = *least < chain ? *least : chain;
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
+}
+
 int neap__offload_least(
 	uint64_t *least, const struct neap_problem *p, neap__offload_make *make, int64_t effort)
 {
 	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
 	uint64_t all = neap__offload_all_bytes(&p->chain);
 	*least = high;
-	if (p->ntiers == 0 || p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES)
+	if (p->ntiers == 0)
 		return 0;
+	if (p->chain.steps > BARE_MOST)
+		return least_of_long(least, p);
 	high = high < all ? high : all;
 	for (int tier = 0; tier < p->ntiers; tier++)
 		high += p->tiers[tier].staging;
@@ -59,12 +76,16 @@ int neap__offload_make_plan(struct neap__action_list *out, const struct neap_pro
 	neap__offload_make *make, int64_t effort)
 {
 	uint64_t least;
-	int rc = make(out, p, effort, 0);
+	int rc = p->chain.steps > NEAP__OFFLOAD_SEARCH_STAGES
+			 ? neap__offload_grouped(out, p, make, effort, 0, GROUPS)
+			 : make(out, p, effort, 0);
 	if (rc != NEAP_EINFEASIBLE)
 		return rc;
 	NEAP_TRY(neap__offload_least(&least, p, make, effort));
 	if (least > p->memory)
 		return rc;
 	neap__action_list_free(out);
+	if (p->chain.steps > BARE_MOST)
+		return neap__offload_away(out, p, &least);
 	return make_in(out, *p, least, make, effort, 0);
 }

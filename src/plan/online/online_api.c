@@ -7,16 +7,31 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
+#include "plan/online/online_tier.h"
 #include "plan/core/sizing.h"
 
 struct neap_online {
 	struct neap_schedule s;
-	struct neap__online x;
+	struct neap__online x; /* without a tier */
+	struct neap__online_tier y;
+	int with_tier;
 };
 
 static int refill(struct neap_schedule *s)
 {
-	return neap__online_refill(s->self, s);
+	struct neap_online *o = s->self;
+	return o->with_tier ? neap__online_tier_refill(&o->y, s) : neap__online_refill(&o->x, s);
+}
+
+static int init(struct neap_online *o, int64_t slots)
+{
+	struct neap__online_sizes sizes;
+	neap__online_sizes(&sizes, &o->s.problem);
+	o->with_tier = sizes.tier > 0;
+	o->s.plan.tier = sizes.tier;
+	if (o->with_tier)
+		return neap__online_tier_init(&o->y, &o->s.problem.chain, &sizes);
+	return neap__online_init(&o->x, &o->s.problem, slots);
 }
 
 int neap_online_create(struct neap_online **online, const struct neap_problem *problem)
@@ -38,8 +53,8 @@ int neap_online_create(struct neap_online **online, const struct neap_problem *p
 		return neap__fail(-ENOMEM, "online: out of memory");
 	o->s.problem = p;
 	o->s.refill = refill;
-	o->s.self = &o->x;
-	int rc = neap__online_init(&o->x, &p, slots);
+	o->s.self = o;
+	int rc = init(o, slots);
 	if (rc < 0) {
 		neap_online_free(o);
 		return rc;
@@ -58,29 +73,40 @@ int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
 {
 	NEAP_NEED(o);
 	struct neap__online *x = &o->x;
-	if (x->steps != INT64_MAX)
+	int64_t told = o->with_tier ? o->y.steps : x->steps;
+	int64_t from = o->with_tier ? o->y.from : x->from, to = o->with_tier ? o->y.at : x->at;
+	if (told != INT64_MAX)
 		return neap__fail(NEAP_EUSAGE, "online: the chain has %lld steps, as was told",
-			(long long)x->steps);
-	if (at < x->from || at > x->at)
+			(long long)told);
+	if (at < from || at > to)
 		return neap__fail(NEAP_EUSAGE, "online: step %lld is not in [%lld, %lld]",
-			(long long)at, (long long)x->from, (long long)x->at);
+			(long long)at, (long long)from, (long long)to);
 	if (steps < at || steps > INT64_MAX / 4)
 		return neap__fail(NEAP_EUSAGE, "online: %lld steps, of which %lld are done",
 			(long long)steps, (long long)at);
+	o->s.problem.chain.steps = steps;
+	if (o->with_tier) {
+		neap__online_tier_finish(&o->y, at, steps);
+		return 0;
+	}
 	x->at = x->from = at;
-	x->steps = o->s.problem.chain.steps = steps;
+	x->steps = steps;
 	return 0;
 }
 
 int64_t neap__online_leaf(const struct neap_online *o)
 {
-	return neap__leaf_revolve_fit(&o->x.costs, 0);
+	return neap__leaf_revolve_fit(o->with_tier ? &o->y.costs : &o->x.costs, 0);
 }
 
 int neap__online_reserve(struct neap_online *o)
 {
-	NEAP_TRY(neap__leaf_revolve_reserve(&o->x.costs));
-	NEAP_TRY(neap__placement_reserve(&o->x.placement, o->x.costs.slots + 1));
+	if (o->with_tier) {
+		NEAP_TRY(neap__online_tier_reserve(&o->y));
+	} else {
+		NEAP_TRY(neap__leaf_revolve_reserve(&o->x.costs, o->x.steps));
+		NEAP_TRY(neap__placement_reserve(&o->x.placement, o->x.costs.slots + 1));
+	}
 	o->s.room = 32;
 	o->s.queue = malloc(o->s.room * sizeof *o->s.queue);
 	return o->s.queue ? 0 : neap__fail(-ENOMEM, "online: out of memory");
@@ -91,6 +117,7 @@ void neap_online_free(struct neap_online *o)
 	if (!o)
 		return;
 	neap__online_fini(&o->x);
+	neap__online_tier_fini(&o->y);
 	free(o->s.queue);
 	free(o);
 }

@@ -176,6 +176,20 @@ static int keep_in_ring(struct neap__placement *x, int64_t t, struct neap__kept_
 	return update_rows(x, 0);
 }
 
+int neap__placement_forget_first(struct neap__placement *x)
+{
+	x->count--;
+	memmove(x->kept, x->kept + 1, (size_t)x->count * sizeof *x->kept);
+	return update_rows(x, 0);
+}
+
+int neap__placement_set_first(struct neap__placement *x, const struct neap__kept_state *first)
+{
+	x->kept[0].t = first->t;
+	x->kept[0].slot = first->slot;
+	return update_rows(x, 0);
+}
+
 int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {
 	int64_t at, from = x->count - 1;
@@ -193,7 +207,7 @@ int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept
 	int64_t slot = neap__placement_push(x, t);
 	NEAP_TRY((int)(slot < 0 ? slot : 0));
 	x->newest = t;
-	if (at == 0 && x->count == x->most && x->count > 1 &&
+	if (at == 0 && !x->first_leaves && x->count == x->most && x->count > 1 &&
 		neap__leaf_revolve_fit(x->costs, 0) == 1)
 		x->ring = 1;
 	return update_rows(x, from);

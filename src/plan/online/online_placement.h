@@ -46,9 +46,10 @@ struct neap__placement {
 	int64_t most;  /* states that may be kept */
 	int64_t slots; /* used so far */
 	int64_t newest;
-	int ring;     /* in the optimal range, with all slots taken */
-	int64_t full; /* in the ring: parts at their full length; the next part grows */
-	int64_t head; /* in the ring: where it begins among the entries full + 1, ... */
+	int ring;	  /* in the optimal range, with all slots taken */
+	int64_t full;	  /* in the ring: parts at their full length; the next part grows */
+	int64_t head;	  /* in the ring: where it begins among the entries full + 1, ... */
+	int first_leaves; /* neap__placement_forget_first will be called: there is no ring */
 };
 
 /* Begins with x_0 kept in slot 0; costs->slots must be 1 or more. 0 or -ENOMEM. */
@@ -64,6 +65,10 @@ int64_t neap__placement_until(const struct neap__placement *x, int64_t t);
  * dropped for it, whose slot it takes; evicted->slot = -1: no state is. 0 or -ENOMEM.
  */
 int neap__placement_keep(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted);
+/* Takes p_0 off the list, since it lies elsewhere: p_1 becomes p_0. 0 or -ENOMEM. */
+int neap__placement_forget_first(struct neap__placement *x);
+/* Makes the state and the slot of `first` p_0's. 0 or -ENOMEM. */
+int neap__placement_set_first(struct neap__placement *x, const struct neap__kept_state *first);
 /* Ends the ring: puts the list in order. */
 void neap__placement_settle(struct neap__placement *x);
 /*

@@ -439,10 +439,14 @@ static int64_t cells_most(const struct neap__leaf_revolve *x)
 	return width < REACH_MOST / 16 ? REACH_MOST : 16 * width;
 }
 
-int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x)
+int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x, int64_t steps)
 {
 	int64_t rows = cells_most(x) / (x->slots + 1);
-	return x->slots < 2 || x->room >= rows ? 0 : make_rows(x, rows);
+	if (x->slots < 2)
+		return 0;
+	if (steps < INT64_MAX)
+		return neap__leaf_revolve_reach(x, steps, x->slots - 2);
+	return x->room >= rows ? 0 : make_rows(x, rows);
 }
 
 int neap__leaf_revolve_reach(struct neap__leaf_revolve *x, int64_t l, int64_t j)

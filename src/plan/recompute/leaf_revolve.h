@@ -104,8 +104,9 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 int neap__leaf_revolve_open(struct neap__leaf_revolve *x, int64_t pool, int64_t state, int64_t tape,
 	int64_t slots, int64_t levels);
 int neap__leaf_revolve_reach(struct neap__leaf_revolve *x, int64_t l, int64_t j);
-/* Allocates the tables at their largest, so that reach allocates nothing. 0 or -ENOMEM. */
-int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x);
+/* Allocates the tables at their largest for parts of at most so many steps, INT64_MAX: any;
+ * reach allocates nothing from then on. 0 or -ENOMEM. */
+int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x, int64_t steps);
 /*
  * The part of l steps with j slots taken. Its level is NEAP__LEAF_LOOSE where no table says
  * how to split the part; neap__leaf_revolve_split_loose then compares the splits one by one,

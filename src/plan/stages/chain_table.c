@@ -118,6 +118,19 @@ static int allocate(struct neap__chain_table *x)
 	return x->narrays > 0 ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
 }
 
+/* What only filling needs. */
+static void free_scratch(struct neap__chain_table *x)
+{
+	void *scratch[] = {x->chunk[0], x->chunk[1], x->shifted[0][0], x->shifted[0][1],
+		x->shifted[1][0], x->shifted[1][1]};
+	for (size_t i = 0; i < sizeof scratch / sizeof scratch[0]; i++)
+		for (int k = 0; k < x->narrays; k++)
+			if (x->arrays[k] == scratch[i]) {
+				free(x->arrays[k]);
+				x->arrays[k] = x->arrays[--x->narrays];
+			}
+}
+
 int neap__chain_table_fill(
 	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory)
 {
@@ -138,6 +151,7 @@ int neap__chain_table_fill(
 	else
 #endif
 		neap__chain_table_rows(x);
+	free_scratch(x);
 	return 0;
 }
 

@@ -65,6 +65,13 @@ static int search_stages(
 	return 0;
 }
 
+static double bound_without_tiers(const struct neap_problem *problem)
+{
+	struct neap_problem fast = *problem;
+	fast.ntiers = 0;
+	return neap_bound(&fast);
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -76,8 +83,17 @@ static int solve(
 	double bound = neap_bound(problem);
 	uint64_t least = 0;
 	int found = 0;
+	double still = 0; /* a bound of what needs no tier */
+	if (problem->chain.stages && problem->ntiers > 0) {
+		NEAP_TRY(search_stages(plan, problem, fixed));
+		found = plan->feasible;
+		still = bound_without_tiers(problem);
+	}
 	for (int i = 0; neap__strategies[i]; i++) {
 		struct neap_plan trial = {.size = sizeof trial};
+		int tiers = (neap__strategies[i]->traits & NEAP_STRATEGY_TIERS) != 0;
+		if (found && !tiers && plan->makespan <= still)
+			continue;
 		if (found && plan->makespan <= bound * (1 + FASTER))
 			break; /* no other row can be faster */
 		if (neap__strategies[i] == &neap__strategy_auto)
@@ -92,12 +108,9 @@ static int solve(
 	}
 	plan->feasible = found;
 	NEAP_TRY(search(plan, problem, fixed, bound));
-	if (problem->chain.stages && !(found && plan->makespan <= bound * (1 + AT_BOUND_STAGES)))
-		NEAP_TRY(search_stages(plan, problem, fixed));
 	plan->strategy = name;
 	if (!plan->feasible) {
-		if (problem->chain.stages && problem->ntiers &&
-			problem->chain.steps <= NEAP__OFFLOAD_SEARCH_STAGES)
+		if (problem->chain.stages && problem->ntiers)
 			NEAP_TRY(neap__offload_auto_least(&least, problem, fixed->effort));
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 		neap__refuse(plan, least,

@@ -9,15 +9,20 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
+#include "plan/online/online_tier.h"
 #include "plan/core/strategy.h"
+#include "plan/verify/measure_list.h"
 #include "plan/core/sizing.h"
 
 /* Planning takes time for every kept state: limits of slots, in all and on very long chains. */
 #define SLOTS_MOST 1024
 #define STEPS_MOST 100000000
-#define SLOTS_FAR 64 /* beyond STEPS_MOST steps */
+#define SLOTS_LEAST 2	  /* beside a slow tier */
+#define SLOTS_FAR 64	  /* beyond STEPS_MOST steps */
+#define RUNS_MOST 2000000 /* of tapes kept in passing: a sweep with a slow tier is run through */
 
 /*
  * Counts the actions of the sweep, and its calls of the model in *calls. use->advances is
@@ -77,10 +82,69 @@ static void accept(struct neap_plan *plan, const struct neap_problem *problem,
 			 (double)use->loads * c->slot_read + (double)calls * c->call;
 }
 
+static int pull(int (*consume)(void *, const struct neap_problem *, struct neap_schedule *),
+	void *found, const struct neap_problem *problem, const struct neap_plan *plan)
+{
+	struct neap_schedule *s;
+	NEAP_TRY(neap_schedule_open(&s, problem, plan));
+	int rc = consume(found, problem, s);
+	neap_schedule_close(s);
+	return rc;
+}
+
+static int verify(void *found, const struct neap_problem *problem, struct neap_schedule *s)
+{
+	return neap_verify(found, problem, s);
+}
+
+static int simulate(void *found, const struct neap_problem *problem, struct neap_schedule *s)
+{
+	return neap_simulate(found, problem, s);
+}
+
+/* With a slow tier: the sweep is run through, once for its bytes, once for its seconds. */
+static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__online_sizes *sizes)
+{
+	struct neap_verdict v = {.size = sizeof v};
+	struct neap_simulation m = {.size = sizeof m};
+	if (problem->chain.steps / sizes->recent > RUNS_MOST) {
+		neap__refuse(plan, 0, "plans at most %lld steps with a slow tier",
+			(long long)(RUNS_MOST * sizes->recent));
+		return 0;
+	}
+	plan->strategy = plan->chosen = neap__strategy_online.name;
+	plan->feasible = 1;
+	plan->tier = sizes->tier;
+	plan->params.checkpoints = sizes->slots;
+	NEAP_TRY(pull(verify, &v, problem, plan));
+	NEAP_TRY(pull(simulate, &m, problem, plan));
+	neap__plan_measured(plan, &v, &m);
+	return 0;
+}
+
+/* With at most `slots` of them, 0: any; more than there are steps are of no use. */
+static void tier_sizes(
+	struct neap__online_sizes *sizes, const struct neap_problem *problem, int64_t slots)
+{
+	int64_t steps = problem->chain.steps, most = steps > SLOTS_LEAST ? steps : SLOTS_LEAST;
+	neap__online_sizes(sizes, problem);
+	if (slots && slots < most)
+		most = slots;
+	if (most < SLOTS_LEAST)
+		sizes->tier = 0;
+	if (sizes->slots > most)
+		sizes->slots = most;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
 	const struct neap_chain *c = &problem->chain;
+	struct neap__online_sizes sizes;
+	tier_sizes(&sizes, problem, fixed->checkpoints);
+	if (sizes.tier)
+		return solve_tier(plan, problem, &sizes);
 	int64_t slots = neap__online_slots(problem), steps = c->steps;
 	struct neap__online x;
 	struct neap__leaf_use use;
@@ -116,6 +180,41 @@ static int solve(
 	return rc;
 }
 
+static int refill_tier(struct neap_schedule *s)
+{
+	return neap__online_tier_refill(s->self, s);
+}
+
+static void fini_tier(struct neap_schedule *s)
+{
+	neap__online_tier_fini(s->self);
+}
+
+static int64_t tables_tier(struct neap_schedule *s, int64_t room)
+{
+	struct neap__online_tier *x = s->self;
+	if (room > 0)
+		NEAP_TRY(neap__online_tier_reserve(x));
+	return x->records_room > 0 ? x->records_room : 1;
+}
+
+static int open_tier(struct neap_schedule *s)
+{
+	struct neap__online_sizes sizes;
+	tier_sizes(&sizes, &s->problem, s->plan.params.checkpoints);
+	if (sizes.tier != s->plan.tier || sizes.slots != s->plan.params.checkpoints)
+		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
+	struct neap__online_tier *x = s->self = calloc(1, sizeof *x);
+	if (!x)
+		return neap__fail(-ENOMEM, "schedule: out of memory");
+	s->refill = refill_tier;
+	s->fini = fini_tier;
+	s->tables = tables_tier;
+	NEAP_TRY(neap__online_tier_init(x, &s->problem.chain, &sizes));
+	x->steps = s->problem.chain.steps;
+	return 0;
+}
+
 static int refill(struct neap_schedule *s)
 {
 	return neap__online_refill(s->self, s);
@@ -129,6 +228,8 @@ static void fini(struct neap_schedule *s)
 static int open(struct neap_schedule *s)
 {
 	int64_t slots = s->plan.params.checkpoints;
+	if (s->plan.tier)
+		return open_tier(s);
 	if (slots < 1 || slots > neap__online_slots(&s->problem))
 		return neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	struct neap__online *x = s->self = calloc(1, sizeof *x);
@@ -146,7 +247,7 @@ const struct neap__strategy neap__strategy_online = {
 	.about = "checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)",
 	.solve = solve,
 	.open = open,
-	.traits = NEAP_STRATEGY_UNKNOWN_LENGTH,
+	.traits = NEAP_STRATEGY_UNKNOWN_LENGTH | NEAP_STRATEGY_TIERS,
 	.color = "#777777",
 	.mark = 14,
 };

@@ -57,8 +57,6 @@ static int solve(
 		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
 	else if (p->ntiers == 0)
 		neap__refuse(plan, 0, "needs a slow tier");
-	else if (p->chain.steps > NEAP__CHAIN_TABLE_STAGES)
-		neap__refuse(plan, 0, "more than %d stages", NEAP__CHAIN_TABLE_STAGES);
 	else {
 		int rc = neap__offload_make_plan(&list, p, make, 0);
 		if (rc == 0)

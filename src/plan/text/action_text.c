@@ -83,7 +83,7 @@ static int parse_payload(struct words *w, struct neap_action *a)
 		at_step = 1;
 	else if (a->kind != NEAP_SAVE && a->kind != NEAP_LOAD && word(w, "log"))
 		a->payload = NEAP_LOG;
-	else if (!word(w, "tape") || a->kind == NEAP_SAVE || a->kind == NEAP_DROP)
+	else if (!word(w, "tape") || a->kind == NEAP_SAVE)
 		return 0;
 	else
 		a->payload = NEAP_TAPE;

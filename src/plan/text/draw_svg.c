@@ -115,9 +115,10 @@ static int mark(
 	case NEAP_SAVE:
 		return slot_began(d, a->slot, before);
 	case NEAP_DROP:
-		return slot_ended(d, a, now);
+		return a->payload == NEAP_STATE ? slot_ended(d, a, now) : 0;
 	case NEAP_GET:
-		NEAP_TRY(slot_began(d, a->slot, (double)k->tickets[a->ticket].start));
+		if (a->payload == NEAP_STATE)
+			NEAP_TRY(slot_began(d, a->slot, (double)k->tickets[a->ticket].start));
 		NEAP_TRY(mark_transfer(d, k, a));
 		break;
 	case NEAP_PUT:

@@ -16,10 +16,11 @@ _Static_assert(sizeof(struct neap_tier_spec) == 112, "rows of [tier]");
 _Static_assert(sizeof(struct neap_params) == 104, "rows of [params]");
 _Static_assert(sizeof(struct neap_blocks) == 80, "rows of [blocks]");
 _Static_assert(sizeof(struct neap_tier_use) == 32, "rows of [used]");
-_Static_assert(sizeof(struct neap_plan) == 768, "rows of [plan] and [predicted]");
+_Static_assert(sizeof(struct neap_replan) == 88, "rows of [replan]");
+_Static_assert(sizeof(struct neap_plan) == 1128, "rows of [plan] and [predicted]");
 
-const char *const neap__section_names[NEAP__SECTIONS] = {
-	"chain", "stages", "tier", "plan", "params", "blocks", "predicted", "used", "actions"};
+const char *const neap__section_names[NEAP__SECTIONS] = {"chain", "stages", "tier", "plan",
+	"params", "blocks", "replan", "predicted", "used", "actions"};
 
 #define CHAIN(type, always, key)                                                                   \
 	{                                                                                          \
@@ -43,6 +44,11 @@ const char *const neap__section_names[NEAP__SECTIONS] = {
 	{                                                                                          \
 		NEAP__IN_##section, #key, NEAP__KEY_##type, 0,                                     \
 			offsetof(struct neap_plan, inside.key), 0                                  \
+	}
+#define REPLAN(type, always, name, member)                                                         \
+	{                                                                                          \
+		NEAP__IN_REPLAN, name, NEAP__KEY_##type, always,                                   \
+			offsetof(struct neap_replan, member), 0                                    \
 	}
 #define USED(key)                                                                                  \
 	{                                                                                          \
@@ -102,6 +108,15 @@ const struct neap__key neap__plan_keys[] = {
 	INNER(BLOCKS, LONG, blocks, tail_reserve),
 	INNER(BLOCKS, REAL, blocks, price),
 	INNER(BLOCKS, INT, blocks, inner),
+	REPLAN(COUNT, 1, "from", from),
+	REPLAN(COUNT, 0, "advance", blocks.advance),
+	REPLAN(COUNT, 0, "record", blocks.record),
+	REPLAN(COUNT, 0, "chunk", blocks.chunk),
+	REPLAN(COUNT, 0, "tail", blocks.tail),
+	REPLAN(LONG, 0, "reserve", blocks.reserve),
+	REPLAN(LONG, 0, "tail_reserve", blocks.tail_reserve),
+	REPLAN(REAL, 0, "price", blocks.price),
+	REPLAN(INT, 0, "inner", blocks.inner),
 	PLAN(PREDICTED, BYTES, 1, arena_bytes),
 	PLAN(PREDICTED, BYTES, 1, peak_bytes),
 	PLAN(PREDICTED, BYTES, 1, slow_bytes),

@@ -153,6 +153,8 @@ static void *object_of(struct plan_parsing *p)
 		return &out->problem.tiers[out->problem.ntiers - 1];
 	case NEAP__IN_USED:
 		return &out->plan.tiers[p->seen[NEAP__IN_USED] - 1];
+	case NEAP__IN_REPLAN:
+		return &out->plan.replans[out->plan.replan_count - 1];
 	default:
 		return &out->plan;
 	}
@@ -279,6 +281,14 @@ static int begin_stages(struct plan_parsing *p)
 	return 0;
 }
 
+/* The keys of a section that repeats may stand there again. */
+static void forget_lines(struct plan_parsing *p)
+{
+	for (int i = 0; neap__plan_keys[i].name; i++)
+		if ((int)neap__plan_keys[i].section == p->section)
+			p->out->line[i] = 0;
+}
+
 static int take_section(struct plan_parsing *p)
 {
 	struct neap_problem *problem = &p->out->problem;
@@ -289,16 +299,20 @@ static int take_section(struct plan_parsing *p)
 		k++;
 	if (k == NEAP__SECTIONS || p->text[n - 1] != ']')
 		return BAD(p, "%.80s: unknown section", p->text);
-	int repeats = k == NEAP__IN_TIER || k == NEAP__IN_USED;
+	int most = k == NEAP__IN_TIER || k == NEAP__IN_USED ? NEAP_TIERS_MAX
+		   : k == NEAP__IN_REPLAN		    ? NEAP_REPLANS_MAX
+							    : 1;
 	p->section = k;
-	if (p->seen[k]++ >= (repeats ? NEAP_TIERS_MAX : 1))
-		return BAD(p, "%s: is there more than %s", p->text, repeats ? "8 times" : "once");
-	if (k == NEAP__IN_TIER) {
-		for (int i = 0; neap__plan_keys[i].name; i++)
-			if (neap__plan_keys[i].section == NEAP__IN_TIER)
-				p->out->line[i] = 0;
+	if (p->seen[k]++ >= most)
+		return BAD(p, "%s: is there more than %s", p->text,
+			most == 1		   ? "once"
+			: most == NEAP_REPLANS_MAX ? "4 times"
+						   : "8 times");
+	if (k == NEAP__IN_TIER || k == NEAP__IN_REPLAN)
+		forget_lines(p);
+	if (k == NEAP__IN_TIER)
 		problem->tiers[problem->ntiers++].capacity = NEAP_INFINITE;
-	}
+	p->out->plan.replan_count += k == NEAP__IN_REPLAN;
 	p->out->listed |= k == NEAP__IN_ACTIONS;
 	return k == NEAP__IN_STAGES ? begin_stages(p) : 0;
 }
@@ -348,6 +362,15 @@ static int check_list(struct neap__parsed *out)
 	return 0;
 }
 
+static int check_blocks(const struct neap_blocks *blocks, const char *section)
+{
+	if (!(blocks->price >= 0 && blocks->price <= 1e15))
+		return neap__fail(NEAP_EFORMAT, "[%s]: price is not between 0 and 1e15", section);
+	if (blocks->inner > NEAP_BLOCKS_MULTIREAD)
+		return neap__fail(NEAP_EFORMAT, "[%s]: inner is not 0, 1 or 2", section);
+	return 0;
+}
+
 /* What only the whole text tells. */
 static int complete(const struct plan_parsing *p)
 {
@@ -365,10 +388,9 @@ static int complete(const struct plan_parsing *p)
 			NEAP_EFORMAT, "[plan]: a strategy or a list of actions is needed");
 	if (p->seen[NEAP__IN_USED] > out->problem.ntiers)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
-	if (!(out->plan.blocks.price >= 0 && out->plan.blocks.price <= 1e15))
-		return neap__fail(NEAP_EFORMAT, "[blocks]: price is not between 0 and 1e15");
-	if (out->plan.blocks.inner > NEAP_BLOCKS_MULTIREAD)
-		return neap__fail(NEAP_EFORMAT, "[blocks]: inner is not 0, 1 or 2");
+	NEAP_TRY(check_blocks(&out->plan.blocks, "blocks"));
+	for (int64_t i = 0; i < out->plan.replan_count; i++)
+		NEAP_TRY(check_blocks(&out->plan.replans[i].blocks, "replan"));
 	return check_list(out);
 }
 

@@ -33,7 +33,7 @@ static const uint32_t table[NEAP_ACTION_KINDS][NEAP_LOG + 1] = {
 	[NEAP_BACKWARD] = ALL(RANGES | R(ADJOINT_AT_END) | R(LIVE_NOT_LEAVING)),
 	[NEAP_SAVE]     = ALL(R(LIVE_AT_START) | R(TARGET_FREE)),
 	[NEAP_LOAD]     = ALL(LOAD),
-	[NEAP_DROP]     = {DROP, DROP, RANGES},
+	[NEAP_DROP]     = {DROP, RANGES, RANGES},
 	[NEAP_PUT]      = {PUT | R(SOURCE_HOLDS), PUT | RANGES, PUT | RANGES},
 	[NEAP_GET]      = {GET | R(TARGET_FREE), GET | RANGES, GET | RANGES},
 	[NEAP_WAIT]     = ALL(R(TICKET_IN_FLIGHT) | R(PAYLOAD_FITS_ACTION)),
@@ -360,7 +360,7 @@ static int apply(struct neap__rules *r, const struct neap_action *a)
 		set_live(r, a->t0);
 		return 0;
 	case NEAP_DROP:
-		if (a->payload != NEAP_LOG)
+		if (a->payload == NEAP_STATE)
 			r->slots[a->slot].standing = NEAP__FREE;
 		return 0;
 	case NEAP_PUT:

@@ -18,6 +18,20 @@ static int read_next(void *user, struct neap_action *a)
 	return 1;
 }
 
+void neap__plan_measured(
+	struct neap_plan *plan, const struct neap_verdict *v, const struct neap_simulation *m)
+{
+	plan->peak_bytes = v->peak_bytes;
+	plan->arena_bytes = v->arena_bytes;
+	plan->slots = v->slots;
+	plan->advance_steps = v->advance_steps;
+	plan->record_steps = v->record_steps;
+	plan->makespan = m->makespan;
+	plan->stall = m->stall;
+	plan->lost = m->lost;
+	memcpy(plan->tiers, v->tiers, sizeof plan->tiers);
+}
+
 int neap__action_list_measure(
 	struct neap_plan *plan, const struct neap_problem *p, const struct neap__action_list *list)
 {
@@ -36,16 +50,8 @@ int neap__action_list_measure(
 		return neap__fail(NEAP_EILLEGAL, "the plan takes %llu bytes",
 			(unsigned long long)v.peak_bytes);
 	plan->feasible = 1;
-	plan->peak_bytes = v.peak_bytes;
-	plan->arena_bytes = v.arena_bytes;
-	plan->slots = v.slots;
-	plan->advance_steps = v.advance_steps;
-	plan->record_steps = v.record_steps;
-	plan->makespan = m.makespan;
-	plan->stall = m.stall;
-	plan->lost = m.lost;
+	neap__plan_measured(plan, &v, &m);
 	plan->tier = 0;
-	memcpy(plan->tiers, v.tiers, sizeof plan->tiers);
 	for (int i = p->ntiers; i > 0; i--)
 		if (v.tiers[i - 1].written || v.tiers[i - 1].read)
 			plan->tier = i;

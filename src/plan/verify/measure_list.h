@@ -12,4 +12,8 @@
 int neap__action_list_measure(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap__action_list *list);
 
+/* Fills the plan's bytes, slots, tiers, steps, makespan and stall from those of its actions. */
+void neap__plan_measured(struct neap_plan *plan, const struct neap_verdict *verdict,
+	const struct neap_simulation *simulation);
+
 #endif

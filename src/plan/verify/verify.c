@@ -193,8 +193,9 @@ static int apply(struct neap__rules *rules, const struct neap_action *a)
 		v->slots++;
 		return 0;
 	case NEAP_DROP:
-		if (a->payload == NEAP_LOG)
-			return release(v, NEAP_LOG, a->t0, a->t1);
+		v->travelled |= tapes; /* they leave from below */
+		if (tapes)
+			return release(v, a->payload, a->t0, a->t1);
 		v->slots--;
 		return 0;
 	case NEAP_PUT:

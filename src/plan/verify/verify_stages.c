@@ -105,6 +105,8 @@ static int payload_fits(struct neap__rules *rules, const struct neap_action *a)
 		return may_leave(v, a);
 	case NEAP_WAIT:
 		return may_have_left(v, &rules->flights[a->ticket]);
+	case NEAP_DROP:
+		return NEAP__ILLEGAL("tapes of stages are not dropped");
 	case NEAP_LOAD: /* from a tape */
 		if (a->t0 < 1 || a->t0 > v->chain->steps ||
 			!neap__stage_memory_in_tape(&v->memory, a->t0))

@@ -7,6 +7,7 @@
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
 #include "sweep/journal/journal_subject.h"
+#include "sweep/online_sweep.h"
 #include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -34,9 +35,6 @@ int neap__journal_attach(struct neap_sweep *s)
 	if (!s->ops.grad_save || !s->ops.grad_load)
 		return neap__fail(NEAP_EUSAGE,
 			"a journal needs the model's grad_save and grad_load, which it lacks");
-	if (s->ops.ended)
-		return neap__fail(
-			NEAP_EUSAGE, "a chain of unknown length cannot have a journal yet");
 	s->journal.directory = strdup(o->journal);
 	if (!s->journal.directory)
 		return neap__fail_errno(ENOMEM, "a journal");
@@ -107,19 +105,27 @@ static int start_anew(struct neap_sweep *s)
 	return 0;
 }
 
+/* Passes over the actions that were done; *told becomes their hash. */
+static int pass_over(struct neap_sweep *s, struct neap_schedule *schedule, uint64_t *told)
+{
+	struct neap_action a;
+	int more = 1;
+	if (s->ops.ended)
+		return neap__online_replay(s, s->journal.done, told);
+	for (int64_t i = 0; more > 0 && i < s->journal.done; i++) {
+		more = neap_schedule_next(schedule, &a);
+		*told = neap__journal_hash(*told, &a, sizeof a);
+	}
+	return more < 0 ? more : 0;
+}
+
 static int resume(struct neap_sweep *s, struct neap_schedule *schedule)
 {
 	struct neap__journal_run *journal = &s->journal;
-	struct neap_action a;
 	uint64_t told = 0;
-	int more = 1;
 	NEAP_TRY(neap__journal_identity_same(s));
 	NEAP_TRY(neap__commit_load(s));
-	for (int64_t i = 0; more > 0 && i < journal->done; i++) {
-		more = neap_schedule_next(schedule, &a);
-		told = neap__journal_hash(told, &a, sizeof a);
-	}
-	NEAP_TRY(more);
+	NEAP_TRY(pass_over(s, schedule, &told));
 	if (told != journal->actions_hash)
 		return neap__fail(NEAP_EUSAGE,
 			"the journal in '%s' is of another schedule; give another directory, or "

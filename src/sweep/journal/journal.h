@@ -25,6 +25,9 @@ struct neap__journal_identity {
 	uint64_t gathered; /* bytes that the model saves */
 	uint64_t epoch;	   /* of the records on the tiers */
 	char strategy[32];
+	/* Of a chain of unknown length, whose actions follow from these: costs and tiers. */
+	struct neap_chain chain;
+	struct neap_tier_spec tiers[NEAP_TIERS_MAX];
 	uint64_t plan; /* bytes of the plan as text, behind this; 0: it could not be written */
 };
 

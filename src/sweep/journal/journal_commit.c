@@ -50,6 +50,8 @@ static int move_numbers(struct neap_sweep *s, mover *move)
 		FIELD(journal->phase),
 		FIELD(journal->period),
 		FIELD(journal->loss),
+		FIELD(s->walk.told_at),
+		FIELD(s->walk.steps),
 		FIELD(s->tickets),
 		FIELD(s->issued),
 		FIELD(s->waiting_gets),
@@ -141,7 +143,7 @@ static int write_commit(struct neap_sweep *s)
 	struct neap__journal *file = s->journal.file;
 	uint64_t from[2], to[2];
 	if (s->live_t >= 0)
-		NEAP_TRY(neap__copy_save(s, neap__live(s)));
+		NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 	NEAP_TRY(neap__journal_commit_begin(file));
 	NEAP_TRY(move_numbers(s, write_out));
 	NEAP_TRY(move_tables(s, write_out));
@@ -242,7 +244,7 @@ int neap__commit_load(struct neap_sweep *s)
 		NEAP_TRY(neap__journal_read_pages(
 			file, s->arena.base + from[i], (size_t)(to[i] - from[i])));
 	if (s->live_t >= 0)
-		NEAP_TRY(neap__copy_load(s, neap__live(s), s->live_t));
+		NEAP_TRY(neap__copy_load(s, neap__transit(s), s->live_t));
 	if (s->loss && s->position >= 0)
 		*s->loss = s->journal.loss;
 	return 0;

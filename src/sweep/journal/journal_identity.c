@@ -65,6 +65,20 @@ static void describe_plan(struct neap__journal_identity *identity, const struct 
 	}
 }
 
+/* A chain of unknown length has no plan: what its actions depend on takes its place. */
+static void describe_online(struct neap__journal_identity *identity, const struct neap_sweep *s)
+{
+	identity->chain = s->problem.chain;
+	identity->chain.steps = 0;
+	memcpy(identity->tiers, s->problem.tiers, sizeof identity->tiers);
+}
+
+static void take_online(struct neap_sweep *s, const struct neap__journal_identity *there)
+{
+	s->problem.chain = there->chain;
+	memcpy(s->problem.tiers, there->tiers, sizeof s->problem.tiers);
+}
+
 /* The mean of tapes that vary may differ: the journal's plan has its own. */
 static int same_model(const struct neap_sweep *s, const struct neap__journal_identity *there)
 {
@@ -109,6 +123,8 @@ int neap__journal_identity_take(struct neap_sweep *s)
 		return differs(s, "the format", journal->identity.version, format());
 	NEAP_TRY(same_model(s, &journal->identity));
 	journal->resumes = 1;
+	if (s->ops.ended)
+		take_online(s, &journal->identity);
 	if (journal->identity.plan == 0 || s->options.saved || s->open)
 		return 0;
 	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof journal->identity,
@@ -150,6 +166,9 @@ int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64
 	identity->x0 = hash_of_x0(s);
 	identity->gathered = gathered;
 	identity->epoch = neap__unique();
+	if (s->ops.ended)
+		describe_online(identity, s);
+	int writes_plan = !s->open && !s->ops.ended;
 	return neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
-		&identity->plan, s->open ? NULL : &s->plan, &s->problem, most);
+		&identity->plan, writes_plan ? &s->plan : NULL, &s->problem, most);
 }

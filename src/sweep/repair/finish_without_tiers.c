@@ -20,6 +20,15 @@
 	(64 * NEAP__RECORD_BLOCK) /* steps of tapes beyond the arena, at most: they take as many   \
 				     rows as 64 states */
 
+/*
+ * 1 where tapes or logs of a plan may be on a tier: what is there still serves. Where the length
+ * was not known, states are the most of what is written, and such tapes are given up.
+ */
+static int tapes_serve(const struct neap_sweep *s)
+{
+	return s->sizes.scattered && !s->ops.ended;
+}
+
 uint64_t neap__fallback_spare(const struct neap_sweep *s)
 {
 	const struct neap_chain *chain = &s->problem.chain;
@@ -27,8 +36,7 @@ uint64_t neap__fallback_spare(const struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++)
 		places += (uint64_t)s->sizes.places[i];
 	/* With a journal: the size of a commit is fixed when the sweep is planned. */
-	if (s->sizes.scattered || !places || s->options.journal ||
-		s->problem.memory < s->arena.bytes)
+	if (tapes_serve(s) || !places || s->journal.directory || s->problem.memory < s->arena.bytes)
 		return 0;
 	uint64_t most = neap__sat_add(
 		neap__sat_mul(chain->state, STATES), neap__sat_mul(neap__worst(s), TAPES));
@@ -43,12 +51,24 @@ static uint64_t spare(const struct neap_sweep *s)
 	return bytes < mapped ? bytes : mapped;
 }
 
+/* Steps from `from` on to the tapes that the tier lost, up to t. */
+static double to_lost_tapes(const struct neap_sweep *s, int tier, int64_t from, int64_t t)
+{
+	double steps = 0;
+	for (int64_t i = 0; i < s->sizes.tape_places[tier - 1]; i++) {
+		const struct neap__tape_record *record = &s->tape_records[tier - 1][i];
+		if (record->bad && record->t0 > from && record->t1 <= t)
+			steps += (double)(record->t0 - from);
+	}
+	return steps;
+}
+
 int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 {
 	const struct neap__arena *arena = &s->arena;
 	int64_t from = s->live_t;
 	double planned = 0;
-	if (s->sizes.scattered || s->position < 0)
+	if (tapes_serve(s) || s->position < 0)
 		return 0;
 	for (int tier = 1; tier <= s->problem.ntiers; tier++) {
 		int64_t n = neap__rewrite_pays(s, tier) ? 0 : s->places[tier - 1];
@@ -57,6 +77,7 @@ int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 			if (neap__record_is_bad(held) && lost > from && lost <= t)
 				planned += (double)(lost - from);
 		}
+		planned += to_lost_tapes(s, tier, from, t);
 	}
 	/* The plan may serve below `from`: two passes over those steps are counted for it. */
 	uint64_t room = arena->bytes - arena->tapes + spare(s);
@@ -72,7 +93,11 @@ static void end_transfers(struct neap_sweep *s)
 		struct neap__ticket *ticket = &s->tickets[i];
 		if (ticket->state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		int settled = ticket->state == NEAP__TICKET_ANSWERED;
+		int settled = ticket->state == NEAP__TICKET_ANSWERED && !ticket->tapes;
+		if (ticket->tapes && ticket->state != NEAP__TICKET_FREE) {
+			neap__arena_release(arena, i);
+			neap__arena_end_promise(arena, ticket->promised);
+		}
 		if (settled && ticket->answer < 0)
 			neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
 		else if (settled && !ticket->put && ticket->slot >= 0)
@@ -84,7 +109,7 @@ static void end_transfers(struct neap_sweep *s)
 		if (arena->slots[i].state == NEAP__SLOT_AWAITED)
 			neap__arena_drop(arena, i);
 	}
-	s->live_puts = 0;
+	s->live_puts = s->waiting_gets = 0;
 }
 
 static void begin(struct neap_sweep *s)

@@ -247,6 +247,10 @@ static int recover_scattered(struct neap_sweep *s, int64_t low, int64_t t0, int6
 		s->leaf_bytes = share(s, gap).bytes;
 	int live = s->live_t >= 0;
 	NEAP_TRY(neap__recover_state_load(s, t - 1));
+	if (!s->fallback && neap__fallback_pays(s, t)) {
+		s->fallback = NEAP__FALLBACK_DUE;
+		return 0;
+	}
 	NEAP_TRY(advance_to_leaf(s, h0, t, !live));
 	return record_leaf(s, t0, t);
 }

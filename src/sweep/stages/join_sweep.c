@@ -5,6 +5,7 @@
  * and, for two branches, interleaved. The plan that says that it is the fastest is kept.
  */
 #include "sweep/stages/join_sweep.h"
+#include "sweep/sweep.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -362,6 +363,7 @@ static int create(struct neap_join_sweep *j, const struct neap_join_ops *ops,
 	NEAP_TRY(neap__struct_take(&j->ops, sizeof j->ops, ops, "neap_join_ops"));
 	NEAP_TRY(neap__struct_take(&m.options, sizeof m.options, options, "neap_sweep_options"));
 	NEAP_TRY(check(j, branches, count, &m.options));
+	neap__sweep_options_own(&m.options);
 	m.ops = (struct neap_stage_ops){.size = sizeof m.ops,
 		.advance = advance,
 		.record = record,

@@ -6,7 +6,7 @@
  * for that only where the budget is below what a plan without tiers needs.
  */
 #include "sweep/stages/stage_journal.h"
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"

@@ -6,7 +6,7 @@
  * plan is given up (stage_fallback.c).
  */
 #include "sweep/stages/stage_sweep.h"
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
 #include "store/tier_state.h"

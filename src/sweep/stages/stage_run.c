@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_run.c: runs the calls of a stage program, one after the other, in the arena. */
 #include "sweep/stages/stage_journal.h"
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

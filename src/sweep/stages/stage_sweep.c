@@ -172,6 +172,7 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_stage_ops"));
 	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
+	neap__sweep_options_own(&s->options);
 	NEAP_TRY(describe(s, stages));
 	NEAP_TRY(neap__stage_journal_attach(s));
 	NEAP_TRY(plan(s));

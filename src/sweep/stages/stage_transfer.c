@@ -5,7 +5,7 @@
  * that a tier refuses or loses is marked, and made again when it is needed.
  */
 #include "sweep/stages/stage_sweep.h"
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"

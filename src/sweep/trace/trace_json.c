@@ -4,7 +4,7 @@
  * one channel that overlap get tracks of their own, as few as possible, so that the events of
  * each track nest.
  */
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/atomic_file.h"

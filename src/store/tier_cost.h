@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tier_cost.h: rates of a slow tier by itself, and its transfer overhead beside a computation. */
-#ifndef NEAP_MEASURE_TIER_COST_H
-#define NEAP_MEASURE_TIER_COST_H
+#ifndef NEAP_STORE_TIER_COST_H
+#define NEAP_STORE_TIER_COST_H
 
-#include <neap/train.h>
+#include <neap/tier.h>
 
 /* The median of values, which are sorted here, and the width of their middle half; n >= 1. */
 struct neap_timing neap__timing_of(double *values, int n);
@@ -41,7 +41,8 @@ uint64_t neap__tier_cost_left(uint64_t memory);
  * Measures that with `repeats` runs of `work` beside small and beside large records,
  * each after one without transfers, on a tier whose rates are known. Sets the tier's cpu, and its
  * rates to those beside the computation. Drops what the tier held. The records take an eighth of
- * `memory` at most; where that is too little nothing is measured.
+ * `memory` at most; where that is too little, or the tier holds an interrupted sweep, nothing is
+ * measured.
  */
 int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	const struct neap__work *work, uint64_t memory, int repeats);

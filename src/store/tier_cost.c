@@ -5,8 +5,9 @@
  * computation are issued, the computation runs, then the transfers are waited for. Each such run
  * is compared with a run without transfers just before.
  */
-#include "measure/tier_cost.h"
+#include "store/tier_cost.h"
 #include "base/fail.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
@@ -242,7 +243,7 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
 	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
 	*beside = (struct neap__beside){.slowed = 1, .most = INFINITY};
-	if (most < 4096)
+	if (most < 4096 || tier->journalled)
 		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	NEAP_TRY(measure_overhead(tier, few, work, repeats, &small));

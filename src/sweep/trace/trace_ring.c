@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_ring.c: makes a trace, and what is known of it as a whole. */
-#include "sweep/trace_ring.h"
+#include "sweep/trace/trace_ring.h"
 #include "base/fail.h"
 #include "base/print.h"
 

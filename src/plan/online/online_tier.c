@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* online_tier.c: going forward without knowing how far, with a slow tier (online_tier.h). */
+#include "plan/online/online_tier.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "base/grow.h"
+
+#define FAR (INT64_MAX / 8) /* steps */
+#define SLOTS_AT_ONCE 8	    /* that one decision takes, at most */
+
+static int out_of_memory(void)
+{
+	return neap__fail(-ENOMEM, "schedule: out of memory");
+}
+
+int neap__online_tier_init(struct neap__online_tier *x, const struct neap_chain *chain,
+	const struct neap__online_sizes *sizes)
+{
+	int64_t buffers = sizes->send ? 2 * sizes->chunk * sizes->tape : 0;
+	x->chain = chain;
+	x->sizes = *sizes;
+	x->steps = INT64_MAX;
+	x->position = x->due = x->leaf = -1;
+	x->stride = 1;
+	x->ring_room = neap__online_ring_room(sizes);
+	x->ring = calloc((size_t)x->ring_room, sizeof *x->ring);
+	if (!x->ring)
+		return out_of_memory();
+	NEAP_TRY(neap__leaf_revolve_open(&x->costs, sizes->pool - buffers - sizes->state,
+		sizes->state, sizes->tape, sizes->slots, 3));
+	NEAP_TRY(neap__placement_open(&x->placement, &x->costs));
+	x->placement.first_leaves = 1;
+	return 0;
+}
+
+/* Makes room for so many slots and places in the lists of free ones. */
+static int make_lists(struct neap__online_tier *x, int64_t slots, int64_t places)
+{
+	int short_of_it =
+		neap__grow(&x->free_slots, &x->slots_room, slots, sizeof *x->free_slots) < 0 ||
+		neap__grow(&x->free_places, &x->places_room, places, sizeof *x->free_places) < 0;
+	return short_of_it ? out_of_memory() : 0;
+}
+
+int neap__online_tier_reserve(struct neap__online_tier *x)
+{
+	int64_t places = x->sizes.states < x->steps ? x->sizes.states : x->steps;
+	int64_t chunks = x->sizes.chunks < x->steps ? x->sizes.chunks : x->steps;
+	int64_t most = places + chunks + 1;
+	NEAP_TRY(neap__leaf_revolve_reserve(&x->costs, x->steps));
+	NEAP_TRY(neap__placement_reserve(&x->placement, x->costs.slots + 1));
+	NEAP_TRY(make_lists(x, x->sizes.slots + SLOTS_AT_ONCE, places));
+	return neap__grow(&x->records, &x->records_room, most, sizeof *x->records) < 0
+		       ? out_of_memory()
+		       : 0;
+}
+
+void neap__online_tier_fini(struct neap__online_tier *x)
+{
+	neap__leaf_revolve_free(&x->costs);
+	neap__placement_free(&x->placement);
+	free(x->ring);
+	free(x->records);
+	free(x->free_slots);
+	free(x->free_places);
+}
+
+int64_t neap__online_slot(struct neap__online_tier *x)
+{
+	x->held++;
+	return x->slots_free ? x->free_slots[--x->slots_free] : x->slots_made++;
+}
+
+void neap__online_slot_free(struct neap__online_tier *x, int64_t slot)
+{
+	x->held--;
+	x->free_slots[x->slots_free++] = (int32_t)slot;
+}
+
+int32_t neap__online_ticket(struct neap__online_tier *x)
+{
+	int32_t ticket = __builtin_ctzll(~x->tickets);
+	x->tickets |= (uint64_t)1 << ticket;
+	return ticket;
+}
+
+static int64_t record_of(const struct neap__online_tier *x, int32_t ticket)
+{
+	int64_t i = x->nrecords - 1;
+	while (x->records[i].ticket != ticket)
+		i--;
+	return i;
+}
+
+void neap__online_wait(struct neap__online_tier *x, struct neap_schedule *s, int32_t ticket)
+{
+	struct neap__online_record *r = &x->records[record_of(x, ticket)];
+	neap__wait(s, ticket);
+	r->ticket = -1;
+	if (x->now < r->end)
+		x->now = r->end;
+	x->tickets &= ~((uint64_t)1 << ticket);
+}
+
+void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	const struct neap__online_record *r = &x->records[record_of(x, x->leaving[0])];
+	x->taped -= r->t1 - r->t0;
+	neap__online_wait(x, s, x->leaving[0]);
+	x->leaving[0] = x->leaving[1];
+	x->nleaving--;
+}
+
+static void forget_tapes(struct neap_schedule *s, int64_t t, int64_t place)
+{
+	neap__emit(s, &(struct neap_action){.kind = NEAP_FORGET,
+			      .payload = NEAP_TAPE,
+			      .tier = (uint16_t)s->plan.tier,
+			      .t0 = t,
+			      .place = place});
+}
+
+void neap__online_forget(struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
+{
+	struct neap__online_record r = x->records[i];
+	if (r.t0 == r.t1) {
+		neap__forget(s, r.t0, r.place);
+		x->free_places[x->places_free++] = (int32_t)r.place;
+	} else {
+		forget_tapes(s, r.t0, r.place);
+	}
+	x->nrecords--;
+	memmove(&x->records[i], &x->records[i + 1], (size_t)(x->nrecords - i) * sizeof *x->records);
+}
+
+/* The order of records: a state lies below the tapes that begin with it. */
+static int after(const struct neap__online_record *r, int64_t t0, int64_t t1)
+{
+	return r->t0 > t0 || (r->t0 == t0 && r->t1 > t1);
+}
+
+/* Adds a record. */
+static int add_record(
+	struct neap__online_tier *x, int64_t t0, int64_t t1, int64_t place, double seconds)
+{
+	if (neap__grow(&x->records, &x->records_room, x->nrecords + 1, sizeof *x->records) < 0)
+		return out_of_memory();
+	int64_t i = x->nrecords++;
+	for (; i > 0 && after(&x->records[i - 1], t0, t1); i--)
+		x->records[i] = x->records[i - 1];
+	x->records[i] = (struct neap__online_record){
+		.t0 = t0, .t1 = t1, .place = place, .slot = -1, .ticket = neap__online_ticket(x)};
+	x->idle_at = (x->idle_at > x->now ? x->idle_at : x->now) + seconds;
+	x->records[i].end = x->idle_at;
+	return (int)x->records[i].ticket;
+}
+
+static void tapes_action(
+	struct neap_schedule *s, int kind, int64_t t0, int64_t t1, int64_t place, int32_t ticket)
+{
+	neap__emit(s, &(struct neap_action){.kind = (uint8_t)kind,
+			      .payload = NEAP_TAPE,
+			      .tier = (uint16_t)(kind == NEAP_DROP ? 0 : s->plan.tier),
+			      .ticket = ticket,
+			      .t0 = t0,
+			      .t1 = t1,
+			      .place = place});
+}
+
+void neap__online_drop_tapes(struct neap_schedule *s, int64_t t0, int64_t t1)
+{
+	tapes_action(s, NEAP_DROP, t0, t1, 0, 0);
+}
+
+/* Tapes that were sent or dropped go once all before them did. */
+static void pop_gone(struct neap__online_tier *x)
+{
+	while (x->ring_count && neap__online_ring(x, 0)->send < 0) {
+		x->ring_head = (x->ring_head + 1) % x->ring_room;
+		x->ring_count--;
+	}
+}
+
+/* Takes the rows of tapes that are gone out of the ring. */
+static void close_ranks(struct neap__online_tier *x)
+{
+	int64_t left = 0;
+	for (int64_t i = 0; i < x->ring_count; i++)
+		if (neap__online_ring(x, i)->send >= 0)
+			*neap__online_ring(x, left++) = *neap__online_ring(x, i);
+	x->ring_count = left;
+}
+
+/* Sends tapes of the ring, which are gone once they were waited for. */
+static int send(struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *r)
+{
+	if (x->nleaving == NEAP__ONLINE_LEAVING)
+		neap__online_wait_tapes(x, s);
+	int64_t place = x->chunks_made++;
+	int ticket = add_record(x, r->t0, r->t1, place, x->sizes.write_chunk);
+	NEAP_TRY(ticket);
+	tapes_action(s, NEAP_PUT, r->t0, r->t1, place, ticket);
+	x->leaving[x->nleaving++] = ticket;
+	x->ring_steps -= r->t1 - r->t0;
+	r->send = -1;
+	return 0;
+}
+
+static void drop_tapes(
+	struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *r)
+{
+	neap__online_drop_tapes(s, r->t0, r->t1);
+	x->taped -= r->t1 - r->t0;
+	x->ring_steps -= r->t1 - r->t0;
+	r->send = -1;
+}
+
+/* Drops all tapes that are not to be sent. */
+static void drop_unsent(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	for (int64_t i = 0; i < x->ring_count; i++)
+		if (neap__online_ring(x, i)->send == 0)
+			drop_tapes(x, s, neap__online_ring(x, i));
+	pop_gone(x);
+}
+
+/* The oldest tapes that are to be sent, or are not; ring_count: none. */
+static int64_t oldest(const struct neap__online_tier *x, int sent)
+{
+	int64_t i = 0;
+	while (i < x->ring_count && neap__online_ring(x, i)->send != sent)
+		i++;
+	return i;
+}
+
+/* Frees tapes: the oldest that are not sent, else those that leave, else what is to be sent. */
+static int let_go(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	pop_gone(x);
+	int64_t i = oldest(x, 0), n = x->ring_count;
+	if (i == n && x->nleaving > 0) {
+		neap__online_wait_tapes(x, s);
+		return 0;
+	}
+	if (i == n && n > 0)
+		NEAP_TRY(send(x, s, neap__online_ring(x, oldest(x, 1))));
+	else if (n > 0)
+		drop_tapes(x, s, neap__online_ring(x, i));
+	else
+		return neap__fail(NEAP_EILLEGAL, "online: the pool is too small");
+	pop_gone(x);
+	return 0;
+}
+
+int neap__online_send_all(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	close_ranks(x);
+	while (x->ring_count)
+		NEAP_TRY(let_go(x, s));
+	while (x->nleaving)
+		neap__online_wait_tapes(x, s);
+	x->asked = x->nrecords;
+	return 0;
+}
+
+/* Makes room for `bytes`, and for `steps` more in the ring. */
+static int make_room(
+	struct neap__online_tier *x, struct neap_schedule *s, int64_t bytes, int64_t steps)
+{
+	while (neap__online_used(x) + bytes > x->sizes.pool ||
+		x->ring_steps + steps > x->sizes.recent)
+		NEAP_TRY(let_go(x, s));
+	return 0;
+}
+
+/* The state that is written lies in memory until then. */
+static void settle_first(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	struct neap__kept_state *first = &x->placement.kept[0];
+	if (first->slot < 0)
+		return;
+	int64_t i = x->nrecords - 1;
+	while (x->records[i].t0 != first->t || x->records[i].t1 != first->t)
+		i--;
+	if (x->records[i].ticket >= 0)
+		neap__online_wait(x, s, x->records[i].ticket);
+	neap__drop(s, first->slot, first->t);
+	neap__online_slot_free(x, first->slot);
+	first->slot = -1;
+}
+
+/* Forgets every second state on the tier, with the tapes that end at it, but the last. */
+static void thin(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	int64_t last = x->placement.kept[0].t;
+	int odd = 0;
+	for (int64_t i = 0; i < x->nrecords; i++) {
+		const struct neap__online_record *r = &x->records[i];
+		if (r->t0 < r->t1 || r->ticket >= 0 || r->t0 == last)
+			continue;
+		odd = !odd;
+		if (odd)
+			continue;
+		int64_t t = r->t0;
+		neap__online_forget(x, s, i--);
+		while (i >= 0 && x->records[i].t1 == t && x->records[i].t0 < t &&
+			x->records[i].ticket < 0) {
+			t = x->records[i].t0;
+			neap__online_forget(x, s, i--);
+		}
+	}
+	x->stride *= 2;
+	/* Runs of tapes that are sent would need a state each. */
+	x->promised = x->sizes.chunks;
+	x->send_left = 0;
+}
+
+/* The tier is idle, or soon will be: what is given to it begins at once. */
+static int is_idle(const struct neap__online_tier *x)
+{
+	return x->idle_at <= x->now + x->sizes.write_chunk / 2;
+}
+
+static int place_left(const struct neap__online_tier *x)
+{
+	return x->places_free > 0 || x->places_made < x->sizes.states;
+}
+
+/* Drops the oldest state that is in memory alone. */
+static int drop_oldest(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	struct neap__placement *list = &x->placement;
+	struct neap__kept_state first = list->kept[0], dropped = list->kept[1];
+	neap__drop(s, dropped.slot, dropped.t);
+	neap__online_slot_free(x, dropped.slot);
+	NEAP_TRY(neap__placement_forget_first(list));
+	return neap__placement_set_first(list, &first);
+}
+
+/* Writes entry 0 of the list. */
+static int write_first(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	NEAP_TRY(make_lists(x, 0, x->places_made + 1));
+	int64_t place = x->places_free ? x->free_places[--x->places_free] : x->places_made++;
+	const struct neap__kept_state *first = &x->placement.kept[0];
+	int ticket = add_record(x, first->t, first->t, place, x->sizes.write_state);
+	NEAP_TRY(ticket);
+	neap__put(s, first->slot, first->t, place, ticket);
+	x->written = 1;
+	return 0;
+}
+
+/*
+ * The state that is written next: the oldest in memory alone, or, where every second one was
+ * forgotten, one that lies as far from the last as those that stayed. 0: none yet.
+ */
+static int64_t next_to_write(const struct neap__online_tier *x)
+{
+	const struct neap__placement *list = &x->placement;
+	int64_t apart = x->stride > 1 ? x->stride * neap__leaf_revolve_fit(&x->costs, 0) : 0;
+	for (int64_t i = 1; i < list->count; i++)
+		if (list->kept[i].t - list->kept[0].t >= apart)
+			return i;
+	return 0;
+}
+
+/* Writes the next state; those before it are dropped. */
+static int write_next(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	struct neap__placement *list = &x->placement;
+	if (!x->written)
+		return write_first(x, s);
+	settle_first(x, s);
+	x->due = -1;
+	if (!place_left(x))
+		thin(x, s);
+	x->full = !place_left(x);
+	if (x->full)
+		return 0;
+	for (int64_t n = next_to_write(x); n > 1; n--)
+		NEAP_TRY(drop_oldest(x, s));
+	if (next_to_write(x) == 0)
+		return 0;
+	NEAP_TRY(neap__placement_forget_first(list));
+	return write_first(x, s);
+}
+
+/*
+ * There is a state to write. The chain may end now: then the write has to end before the
+ * reversal of what was passed does.
+ */
+static int has_to_write(const struct neap__online_tier *x)
+{
+	double left = (double)x->at * x->chain->backward;
+	return !x->full && (!x->written || next_to_write(x) > 0) && x->sizes.write_state <= left &&
+	       x->at >= x->sizes.recent / 2;
+}
+
+/* As has_to_write, and the tapes have to come back by then. */
+static int may_send(const struct neap__online_tier *x)
+{
+	return x->at >= x->sizes.recent / 2 &&
+	       2 * x->sizes.write_chunk <= (double)x->at * x->chain->backward;
+}
+
+/* Sends the tapes that have waited longest, as soon as the tier is idle. */
+static int send_some(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	while (x->nleaving > 0 && x->idle_at - x->now <= (x->nleaving - 1) * x->sizes.write_chunk)
+		neap__online_wait_tapes(x, s);
+	while (is_idle(x) && !has_to_write(x) && oldest(x, 1) < x->ring_count)
+		NEAP_TRY(send(x, s, neap__online_ring(x, oldest(x, 1))));
+	pop_gone(x);
+	return 0;
+}
+
+/* Keeps the live state. */
+static int keep(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	struct neap__placement *list = &x->placement;
+	struct neap__kept_state evicted = {.slot = -1};
+	while (x->sizes.send && list->count >= list->most && !x->full && next_to_write(x) > 0)
+		NEAP_TRY(write_next(x, s));
+	NEAP_TRY(neap__placement_keep(list, x->at, &evicted));
+	if (evicted.slot >= 0) {
+		neap__drop(s, evicted.slot, evicted.t);
+		neap__online_slot_free(x, evicted.slot);
+	}
+	x->due = -1;
+	x->keeps = 0;
+	NEAP_TRY(make_room(x, s, x->sizes.state, 0));
+	struct neap__kept_state *last = &list->kept[list->count - 1];
+	last->slot = neap__online_slot(x);
+	neap__save(s, last->slot, x->at);
+	return 0;
+}
+
+static int begin(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	struct neap__kept_state *first = &x->placement.kept[0];
+	x->begun = 1;
+	first->slot = neap__online_slot(x);
+	neap__save(s, first->slot, 0);
+	return 0;
+}
+
+/* Records up to `to`; the tapes are kept for as long as there is room. */
+static int record(struct neap__online_tier *x, struct neap_schedule *s, int64_t to, int send)
+{
+	int64_t n = to - x->at;
+	if (x->at >= x->sizes.ring_until)
+		drop_unsent(x, s);
+	NEAP_TRY(make_room(x, s, n * x->sizes.tape, n));
+	if (x->ring_count == x->ring_room)
+		close_ranks(x);
+	while (x->ring_count == x->ring_room)
+		NEAP_TRY(let_go(x, s));
+	neap__record(s, x->at, to);
+	*neap__online_ring(x, x->ring_count++) =
+		(struct neap__online_tapes){.t0 = x->at, .t1 = to, .send = send};
+	x->promised += send;
+	x->ring_steps += n;
+	x->taped += n;
+	x->from = x->at;
+	x->at = to;
+	x->now += (double)n * x->chain->record;
+	return 0;
+}
+
+static int advance(struct neap__online_tier *x, struct neap_schedule *s, int64_t to)
+{
+	drop_unsent(x, s);
+	neap__advance(s, x->at, to);
+	x->from = x->at;
+	x->at = to;
+	x->now += (double)(to - x->from) * x->chain->advance;
+	return 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The step, after this one, at which the tier is idle and the reversal of what was passed takes
+ * `needs` seconds at least. `soon`: how early the tier may be given more.
+ */
+static int64_t next_turn(const struct neap__online_tier *x, double step, double needs, double soon)
+{
+	double wait = step > 0 ? (x->idle_at - x->now - soon) / step : 0;
+	double back = x->chain->backward, late = back > 0 ? needs / back : 0;
+	if (late < (double)x->sizes.recent / 2)
+		late = (double)x->sizes.recent / 2;
+	if (wait < late - (double)x->at)
+		wait = late - (double)x->at;
+	return x->at + 1 + (wait <= 0 ? 0 : wait < (double)FAR ? (int64_t)wait : FAR);
+}
+
+/* Up to the next decision. */
+static int onward(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	int ring = x->at < x->sizes.ring_until;
+	if (x->due < 0)
+		x->due = neap__placement_until(&x->placement, x->at);
+	int64_t to = least(x->due, x->steps - !ring);
+	double step = ring ? x->chain->record : x->chain->advance;
+	if (to <= x->at) /* the state before the last step is not kept */
+		return record(x, s, x->steps, 0);
+	if (!x->full && (!x->written || next_to_write(x) > 0))
+		to = least(to, next_turn(x, step, x->sizes.write_state, 0));
+	if (x->sizes.send && oldest(x, 1) < x->ring_count)
+		to = least(
+			to, next_turn(x, step, 2 * x->sizes.write_chunk, x->sizes.write_chunk / 2));
+	int64_t room = (x->sizes.pool - x->held * x->sizes.state) / x->sizes.tape;
+	if (room > x->sizes.piece)
+		room = x->sizes.piece;
+	if (ring)
+		return record(x, s, least(to, x->at + (room > 1 ? room : 1)), 0);
+	return advance(x, s, to);
+}
+
+static int forward(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	if (x->at == x->steps) {
+		neap__emit_turn(s);
+		x->turned = 1;
+		x->position = x->steps;
+		x->at = -1;
+		x->asked = x->nrecords;
+		for (int64_t i = 0; i < x->placement.count; i++)
+			x->placement.kept[i].level = INT64_MAX;
+		return 0;
+	}
+	if (!x->begun)
+		return begin(x, s);
+	/* x->at - 1: the state before the last step is never kept. */
+	while (has_to_write(x) && x->now >= x->idle_at && x->at < x->steps - 1)
+		NEAP_TRY(write_next(x, s));
+	if (x->sizes.send && may_send(x))
+		NEAP_TRY(send_some(x, s));
+	if (x->due < 0)
+		x->due = neap__placement_until(&x->placement, x->at);
+	if (x->keeps && x->at < x->steps - 1)
+		return keep(x, s);
+	int sends = x->sizes.send && x->promised < x->sizes.chunks;
+	if (x->send_left == 0 && sends && (x->at == 0 || x->at >= x->due))
+		x->send_left = x->sizes.send;
+	if (x->send_left > 0 && sends) {
+		int64_t to = least(x->at + least(x->send_left, x->sizes.chunk), x->steps);
+		x->send_left -= x->send_left == INT64_MAX ? 0 : to - x->at;
+		NEAP_TRY(record(x, s, to, 1));
+		x->keeps = x->send_left == 0;
+		return 0;
+	}
+	x->send_left = 0;
+	if (x->at >= x->due && x->at < x->steps - 1)
+		return keep(x, s);
+	return onward(x, s);
+}
+
+int neap__online_tier_refill(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	size_t before = s->length;
+	while (s->length == before && x->position != 0) {
+		NEAP_TRY(make_lists(x, x->slots_made + SLOTS_AT_ONCE, 0));
+		if (x->position < 0)
+			NEAP_TRY(forward(x, s));
+		else
+			NEAP_TRY(neap__online_tier_backward(x, s));
+	}
+	return 0;
+}
+
+void neap__online_tier_finish(struct neap__online_tier *x, int64_t at, int64_t steps)
+{
+	int64_t left = x->at - at;
+	if (left > 0 && x->ring_count > 0) {
+		struct neap__online_tapes *last = neap__online_ring(x, x->ring_count - 1);
+		if (last->t1 == x->at) {
+			last->t1 = at;
+			x->ring_steps -= left;
+			x->taped -= left;
+			x->ring_count -= last->t0 == at;
+		}
+	}
+	x->at = x->from = at;
+	x->steps = steps;
+}
