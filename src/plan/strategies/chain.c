@@ -22,9 +22,10 @@
 #include "plan/stages/tree_schedule.h"
 #include "plan/core/sizing.h"
 
-#define BLOCKS 128	/* whose tables take some 50 MB and a fifth of a second */
-#define AGAIN_GROUPS 96 /* of a part, whose table takes 25 MB and some 20 ms, */
-#define AGAIN_MOST 48	/* and of it, of parts that are grouped anew */
+#define BLOCKS 128	   /* whose tables take some 50 MB and a fifth of a second */
+#define AGAIN_GROUPS 96	   /* of a part, whose table takes 25 MB and some 20 ms, */
+#define AGAIN_MOST 48	   /* and of it, of parts that are grouped anew */
+#define AGAIN_STAGES 20000 /* of longer chains the tables that may be filled reach too little */
 
 /* How the stages of a plan are grouped. */
 static struct neap__chain_grouping grouping(const struct neap_schedule *s)
@@ -135,6 +136,8 @@ static int solve_long(struct neap_plan *plan, const struct neap_problem *problem
 	best.feasible = 0;
 	for (int variant = 0; variant < NEAP__LONG_CHAIN_VARIANTS; variant++) {
 		struct neap_plan trial = *plan;
+		if (variant == NEAP__LONG_CHAIN_AGAIN && problem->chain.steps > AGAIN_STAGES)
+			continue;
 		trial.variant = variant;
 		int rc = measured(&trial, problem);
 		if (rc < 0 && rc != NEAP_EINFEASIBLE)
