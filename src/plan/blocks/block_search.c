@@ -87,7 +87,7 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	if (neap__block_late(&s->costs, b))
 		n = 0;
 	NEAP_TRY(neap__block_plan_evaluate(
-		&plan, s->costs.p, s->costs.tier, b, s->prefetch, n, &actions));
+		&plan, s->costs.p, s->costs.tier, b, NULL, s->prefetch, n, &actions));
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		actions += b->advance * b->advance / MULTIREAD_WORK;
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
@@ -281,8 +281,8 @@ static int decide(struct block_search *s, struct neap_plan *plan)
 		done++;
 		if (run_before(s, &x->b))
 			continue;
-		NEAP_TRY(neap__block_plan_evaluate(
-			&trial, s->costs.p, s->costs.tier, &x->b, s->prefetch, 0, &s->actions));
+		NEAP_TRY(neap__block_plan_evaluate(&trial, s->costs.p, s->costs.tier, &x->b, NULL,
+			s->prefetch, 0, &s->actions));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}

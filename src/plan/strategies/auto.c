@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_search.h"
+#include "plan/blocks/near_search.h"
 #include "plan/offload/offload_search.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
@@ -24,9 +25,48 @@
 #define AT_BOUND_STAGES 1e-9
 #define FASTER 1e-12
 
+static struct neap_plan trial_plan(void)
+{
+	return (struct neap_plan){.size = sizeof(struct neap_plan),
+		.strategy = neap__strategy_auto.name,
+		.chosen = neap__strategy_auto.name};
+}
+
+static void take_faster(struct neap_plan *plan, const struct neap_plan *trial)
+{
+	if (trial->feasible && (!plan->feasible || trial->makespan < plan->makespan * (1 - FASTER)))
+		*plan = *trial;
+}
+
+/* Whether tier a is the faster one of two, of equal ones the first. */
+static int is_near(const struct neap_problem *p, int a, int b)
+{
+	double x = neap_tier_seconds(&p->tiers[a - 1], 1, p->chain.state);
+	double y = neap_tier_seconds(&p->tiers[b - 1], 1, p->chain.state);
+	return x != y ? x < y : a < b;
+}
+
+/* Searches plans of blocks through each two tiers at once. */
+static int search_pairs(
+	struct neap_plan *plan, const struct neap_problem *problem, int64_t effort, double bound)
+{
+	for (int far = 1; far <= problem->ntiers; far++)
+		for (int near = 1; near <= problem->ntiers; near++) {
+			struct neap_plan trial = trial_plan();
+			if (near == far || !is_near(problem, near, far))
+				continue;
+			if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
+				return 0;
+			NEAP_TRY(neap__near_search(&trial, problem, far, near, effort,
+				plan->feasible ? plan->makespan : INFINITY));
+			take_faster(plan, &trial);
+		}
+	return 0;
+}
+
 /*
  * Searches plans of blocks through each tier, with the whole effort, so that another tier never
- * makes a plan slower; takes the best one that is faster.
+ * makes a plan slower, then through two at once; takes the best one that is faster.
  */
 static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, double bound)
@@ -38,30 +78,23 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 		fixed->remote_chunk || fixed->interval)
 		return 0;
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {.size = sizeof trial,
-			.strategy = neap__strategy_auto.name,
-			.chosen = neap__strategy_auto.name};
+		struct neap_plan trial = trial_plan();
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
 		NEAP_TRY(neap__block_search(
 			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
-		if (trial.feasible &&
-			(!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
-			*plan = trial;
+		take_faster(plan, &trial);
 	}
-	return 0;
+	return search_pairs(plan, problem, effort, bound);
 }
 
 /* Searches plans of unequal stages with tiers; takes the best one if it is faster. */
 static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	struct neap_plan trial = {.size = sizeof trial,
-		.strategy = neap__strategy_auto.name,
-		.chosen = neap__strategy_auto.name};
+	struct neap_plan trial = trial_plan();
 	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
-	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
-		*plan = trial;
+	take_faster(plan, &trial);
 	return 0;
 }
 

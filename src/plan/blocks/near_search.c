@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * near_search.c: the best seeds (near_seeds.h) are simulated; from the best of those, one number of
+ * the plan is changed at a time as long as that helps. What a descent ends with is run in full.
+ * The order of simulations does not depend on the effort, which only says where it stops. Ours.
+ */
+#include "plan/blocks/near_search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/block_plan.h"
+#include "plan/blocks/block_program.h"
+#include "plan/blocks/near_seeds.h"
+#include "plan/core/sizing.h"
+
+#define TRIED 8192	     /* simulated plans that are remembered, a power of two */
+#define RANKED 64	     /* seeds that are simulated */
+#define STARTS 6	     /* of them, those that are improved by descent */
+#define ROUNDS 5	     /* of a descent, at most */
+#define RUN_BLOCKS 16	     /* blocks of a simulation */
+#define RUN_ACTIONS 6000     /* its blocks have no more actions, */
+#define RUN_BLOCKS_LEAST 3   /* or are so few */
+#define ACTIONS_A_LEAF 25    /* some number of actions that reverse a leaf */
+#define ACTIONS_A_RUN 4000   /* actions that a simulation may have before it counts as two */
+#define ACTIONS_MOST 6000000 /* of all simulations: after these, none is begun */
+#define GAIN_LEAST 2e-4	     /* relative gain of a round of descent worth another round */
+#define AT_BOUND 1e-6	     /* a plan so close to the lower bound ends the search */
+
+struct near_search {
+	struct neap__near_costs costs;
+	struct neap__prefetch *prefetch;
+	double bound;
+	int64_t effort, ntried, actions; /* actions: of all simulations */
+	struct neap_plan *best;		 /* run in full */
+	struct neap__near_seeds seeds;
+	struct neap__near_seed tried[TRIED]; /* by hash; score: makespan, 0: an empty row */
+};
+
+/* The row of a plan in s->tried, or the empty row where it belongs. */
+static struct neap__near_seed *remembered(struct near_search *s, const struct neap__near_plan *x)
+{
+	uint64_t words[sizeof *x / 8], hash = 0;
+	memcpy(words, x, sizeof words);
+	for (size_t i = 0; i < sizeof words / 8; i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	for (;; hash++) {
+		struct neap__near_seed *row = &s->tried[hash % TRIED];
+		if (row->score == 0 || memcmp(&row->x, x, sizeof *x) == 0)
+			return row;
+	}
+}
+
+/* Blocks of a simulation; 0: all, where short runs do not see a queue that grows. */
+static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
+{
+	const struct neap__block_costs *c = &s->costs.far;
+	if (neap__block_late(c, &x->b))
+		return 0;
+	double leaves = 1 + (double)x->b.advance / fmax(1, floor(c->pool / c->tape));
+	double n = RUN_ACTIONS / (ACTIONS_A_LEAF * leaves);
+	int64_t period = NEAP_NEAR_SHARES; /* all shares are alike after so many */
+	if (s->costs.spread)
+		return period;
+	return n < RUN_BLOCKS_LEAST ? RUN_BLOCKS_LEAST : n > RUN_BLOCKS ? RUN_BLOCKS : (int64_t)n;
+}
+
+/* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
+static int simulate(struct near_search *s, struct neap__near_plan *x, double *makespan)
+{
+	const struct neap__block_costs *c = &s->costs.far;
+	struct neap_plan plan = {.size = sizeof plan};
+	*makespan = INFINITY;
+	if (!neap__near_normalise(&s->costs, x))
+		return 0;
+	struct neap__near_seed *row = remembered(s, x);
+	if (row->score != 0) {
+		*makespan = row->score;
+		return 0;
+	}
+	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
+		return 0;
+	int64_t actions = 0;
+	NEAP_TRY(neap__block_plan_evaluate(
+		&plan, c->p, c->tier, &x->b, &x->n, s->prefetch, blocks_of(s, x), &actions));
+	s->effort -= 1 + actions / ACTIONS_A_RUN;
+	s->actions += actions;
+	if (plan.feasible)
+		*makespan = fmax(plan.makespan, neap__block_floor(c, &x->b));
+	if (s->ntried < TRIED / 2) {
+		*row = (struct neap__near_seed){*x, *makespan};
+		s->ntried++;
+	}
+	return 0;
+}
+
+/* Changes a number by a factor, by one at least. */
+static void scale(int64_t *v, double factor)
+{
+	int64_t old = *v;
+	*v = neap__block_whole((double)old * factor + 0.5);
+	if (*v == old)
+		*v = factor < 1 ? old - 1 : old + 1;
+}
+
+/* Numbers of one tail or block such that near blocks just fill the near tier. */
+static int fill_near(struct neap__near_plan *x, double places, int n)
+{
+	double tail = (double)x->b.tail, last = (double)x->n.last_tail;
+	double block = (double)x->b.advance, inner = (double)x->n.tail;
+	switch (n) {
+	case 0:
+		x->n.last_tail = (int64_t)(tail - places * (double)x->n.last_advance);
+		return 1;
+	case 1:
+		x->n.last_advance = (int64_t)((tail - last) / places) + 1;
+		return 1;
+	case 2:
+		x->n.advance = (int64_t)((block - inner) / places) + 1;
+		return 1;
+	case 3:
+		x->b.tail = (int64_t)(places * (double)x->n.last_advance + last);
+		return 1;
+	case 4:
+		x->b.advance = (int64_t)(places * (double)x->n.advance + inner);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The n-th neighbour of a plan. Returns 0 beyond the last. */
+static int neighbour(const struct neap__near_costs *s, const struct neap__near_plan *from, int n,
+	struct neap__near_plan *x)
+{
+	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+	int64_t *at[] = {&x->b.advance, &x->b.record, &x->b.tail, &x->n.advance, &x->n.record,
+		&x->n.tail, &x->n.last_advance, &x->n.last_record, &x->n.last_tail};
+	int numbers = s->spread ? 3 : 9;
+	int64_t state = (int64_t)s->far.state;
+	*x = *from;
+	if (n < 6 * numbers) {
+		scale(at[n / 6], factors[n % 6]);
+		return 1;
+	}
+	n -= 6 * numbers;
+	if (n < 2) {
+		x->b.reserve = n == 1 ? x->b.reserve + state : x->b.reserve > 0 ? 0 : state;
+		return 1;
+	}
+	n -= 2;
+	if (!s->spread)
+		return fill_near(x, neap__near_places(s), n);
+	static const int moves[] = {-9, -3, -1, 1, 3, 9};
+	if (n >= 6)
+		return 0;
+	x->n.share += moves[n];
+	return 1;
+}
+
+/* Takes each neighbour that improves, in rounds over all, until a round gains little. */
+static int descend(struct near_search *s, struct neap__near_seed *at)
+{
+	double before = INFINITY;
+	for (int round = 0; round < ROUNDS && s->effort > 0; round++) {
+		struct neap__near_plan to;
+		if (!(at->score < before * (1 - GAIN_LEAST)))
+			break;
+		before = at->score;
+		for (int n = 0; neighbour(&s->costs, &at->x, n, &to); n++) {
+			double makespan;
+			NEAP_TRY(simulate(s, &to, &makespan));
+			if (makespan < at->score)
+				*at = (struct neap__near_seed){to, makespan};
+		}
+	}
+	return 0;
+}
+
+/* Runs a plan in full and keeps it where it is the best so far. */
+static int keep(struct near_search *s, const struct neap__near_plan *x)
+{
+	struct neap_plan trial = *s->best;
+	NEAP_TRY(neap__block_plan_evaluate(&trial, s->costs.far.p, s->costs.far.tier, &x->b, &x->n,
+		s->prefetch, 0, &s->actions));
+	if (trial.feasible && (!s->best->feasible || trial.makespan < s->best->makespan))
+		*s->best = trial;
+	return 0;
+}
+
+/* Simulates the best seeds and puts those that fit first, in order. Returns how many, or a code. */
+static int64_t rank(struct near_search *s)
+{
+	struct neap__near_seed *row = s->seeds.row;
+	int64_t done = 0, kept = 0;
+	for (int64_t i = 0; i < s->seeds.count && done < RANKED; i++) {
+		struct neap__near_seed x = row[i];
+		double score = x.score;
+		if (i > 0 && score == row[i - 1].score)
+			continue;
+		done++;
+		NEAP_TRY(simulate(s, &x.x, &x.score));
+		if (x.score < INFINITY)
+			row[kept++] = x;
+		if (i >= kept)
+			row[i].score = score;
+	}
+	qsort(row, (size_t)kept, sizeof *row, neap__near_by_score);
+	return kept;
+}
+
+static int run_search(struct near_search *s, double below)
+{
+	neap__near_seeds_make(&s->seeds, &s->costs);
+	int64_t kept = rank(s);
+	if (kept < 0)
+		return (int)kept;
+	for (int64_t i = 0; i < kept && i < STARTS; i++) {
+		struct neap__near_seed *at = &s->seeds.row[i];
+		if (at->score > 2 * below)
+			break;
+		NEAP_TRY(descend(s, at));
+		if (!s->best->feasible || at->score < s->best->makespan)
+			NEAP_TRY(keep(s, &at->x));
+		if (s->best->feasible && s->best->makespan <= s->bound * (1 + AT_BOUND))
+			break;
+	}
+	return 0;
+}
+
+int neap__near_search(struct neap_plan *plan, const struct neap_problem *problem, int far, int near,
+	int64_t effort, double below)
+{
+	const struct neap_tier_spec *tiers = problem->tiers;
+	plan->feasible = 0;
+	if (problem->chain.tape < 1 ||
+		(tiers[far - 1].flags | tiers[near - 1].flags) & NEAP_TIER_SYNC)
+		return 0;
+	struct near_search *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	s->bound = neap_bound(problem);
+	s->best = plan;
+	s->effort = effort;
+	int rc = neap__near_costs_init(&s->costs, problem, far, near);
+	if (rc == 0)
+		rc = neap__prefetch_new(&s->prefetch);
+	if (rc == 0 && s->costs.far.pool >= s->costs.far.tape)
+		rc = run_search(s, below);
+	neap__near_costs_free(&s->costs);
+	neap__prefetch_free(s->prefetch);
+	free(s);
+	return rc;
+}
