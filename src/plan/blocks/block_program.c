@@ -248,7 +248,10 @@ static struct block block_of(struct neap__block_walk *w, int64_t i)
 		return (struct block){
 			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
 			b->advance};
+	/* The shorter block of the chain advances first, that of a part records first. */
 	int64_t advance = b->advance < r->first ? b->advance : r->first;
+	if (w->inside)
+		advance = b->record < r->first ? r->first - b->record : 0;
 	return (struct block){r->t0, r->first - advance, advance};
 }
 
@@ -597,9 +600,9 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 	return left > 0 ? left : 0;
 }
 
-int64_t neap__block_program_period(const struct neap__block_program *x)
+int64_t neap__block_period(const struct neap_near *near)
 {
-	int64_t a = NEAP_NEAR_SHARES, b = x->near.share;
+	int64_t a = NEAP_NEAR_SHARES, b = near->share;
 	while (b > 0) {
 		int64_t rest = a % b;
 		a = b;
@@ -612,8 +615,8 @@ int64_t neap__block_program_period(const struct neap__block_program *x)
 static int64_t places_of(const struct neap__block_program *x, int near, int64_t items)
 {
 	int64_t share = near ? x->near.share : NEAP_NEAR_SHARES - x->near.share;
-	return items / neap__block_program_period(x) *
-	       (share * neap__block_program_period(x) / NEAP_NEAR_SHARES);
+	return items / neap__block_period(&x->near) *
+	       (share * neap__block_period(&x->near) / NEAP_NEAR_SHARES);
 }
 
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)

@@ -151,7 +151,7 @@ void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t
 void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks);
 /* Blocks after which states and chunks are spread over tiers as before. */
-int64_t neap__block_program_period(const struct neap__block_program *x);
+int64_t neap__block_period(const struct neap_near *near);
 /* Allocates `room` rows of each table at least; returns the rows, or -ENOMEM. */
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room);
 void neap__block_program_free(struct neap__block_program *x);

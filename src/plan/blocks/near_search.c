@@ -16,12 +16,16 @@
 #include "plan/blocks/near_seeds.h"
 #include "plan/core/sizing.h"
 
-#define TRIED 8192	     /* simulated plans that are remembered, a power of two */
-#define RANKED 64	     /* seeds that are simulated */
+#define TRIED 8192 /* simulated plans that are remembered, a power of two */
+#define RANKED 96  /* seeds that are simulated, more where all take few actions: */
+#define RANKED_ACTIONS 800000
+#define RANKED_A_KIND 8 /* of them, with near blocks of one kind, and an eighth of all */
+#define RANKED_KINDS 8
 #define STARTS 6	     /* of them, those that are improved by descent */
 #define ROUNDS 5	     /* of a descent, at most */
 #define RUN_BLOCKS 16	     /* blocks of a simulation */
 #define RUN_ACTIONS 6000     /* its blocks have no more actions, */
+#define LATE_ACTIONS 20000   /* late plans of no more actions are run in full */
 #define RUN_BLOCKS_LEAST 3   /* or are so few */
 #define ACTIONS_A_LEAF 25    /* some number of actions that reverse a leaf */
 #define ACTIONS_A_RUN 4000   /* actions that a simulation may have before it counts as two */
@@ -55,18 +59,37 @@ static struct neap__near_seed *remembered(struct near_search *s, const struct ne
 	}
 }
 
-/* Blocks of a simulation; 0: all, where short runs do not see a queue that grows. */
+/* Blocks of a simulation. */
 static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
 {
 	const struct neap__block_costs *c = &s->costs.far;
-	if (neap__block_late(c, &x->b))
-		return 0;
 	double leaves = 1 + (double)x->b.advance / fmax(1, floor(c->pool / c->tape));
 	double n = RUN_ACTIONS / (ACTIONS_A_LEAF * leaves);
-	int64_t period = NEAP_NEAR_SHARES; /* all shares are alike after so many */
-	if (s->costs.spread)
-		return period;
+	double all =
+		ACTIONS_A_LEAF * 2 * (double)c->p->chain.steps / fmax(1, floor(c->pool / c->tape));
+	if (all <= LATE_ACTIONS && neap__block_late(c, &x->b))
+		return c->p->chain.steps; /* a run of few blocks sees no queue that grows */
+	if (s->costs.spread) {
+		int64_t period = neap__block_period(&x->n);
+		return neap__ceil_div(RUN_BLOCKS, period) * period;
+	}
 	return n < RUN_BLOCKS_LEAST ? RUN_BLOCKS_LEAST : n > RUN_BLOCKS ? RUN_BLOCKS : (int64_t)n;
+}
+
+/*
+ * What is missing in a run of few blocks that is continued in a straight line: a queue that grows
+ * over all blocks. `rest` of them, and n more, were run.
+ */
+static double not_seen(const struct near_search *s, const struct neap__near_plan *x, int64_t n)
+{
+	int64_t blocks = neap__block_plan_count(&x->b, s->costs.far.p->chain.steps);
+	if (blocks <= 3 * n)
+		return 0;
+	int64_t more = blocks / n - 2, rest = blocks - n * (more + 1);
+	double a = neap__near_late(&s->costs, x, (double)rest);
+	double b = neap__near_late(&s->costs, x, (double)(rest + n));
+	double seen = b + (double)more * (b - a);
+	return fmax(0, neap__near_late(&s->costs, x, (double)blocks) - seen);
 }
 
 /* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
@@ -84,26 +107,28 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 	}
 	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
 		return 0;
-	int64_t actions = 0;
+	int64_t actions = 0, n = blocks_of(s, x);
 	NEAP_TRY(neap__block_plan_evaluate(
-		&plan, c->p, c->tier, &x->b, &x->n, s->prefetch, blocks_of(s, x), &actions));
+		&plan, c->p, c->tier, &x->b, &x->n, s->prefetch, n, &actions));
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
 	s->actions += actions;
 	if (plan.feasible)
-		*makespan = fmax(plan.makespan, neap__block_floor(c, &x->b));
+		*makespan = fmax(plan.makespan + not_seen(s, x, n), neap__block_floor(c, &x->b));
 	if (s->ntried < TRIED / 2) {
-		*row = (struct neap__near_seed){*x, *makespan};
+		*row = (struct neap__near_seed){*x, *makespan, 0};
 		s->ntried++;
 	}
 	return 0;
 }
 
-/* Changes a number by a factor, by one at least. */
-static void scale(int64_t *v, double factor)
+/* Changes a number by a factor, by one at least; one that is 0, to parts of `unit` steps. */
+static void scale(int64_t *v, double factor, int64_t unit)
 {
 	int64_t old = *v;
 	*v = neap__block_whole((double)old * factor + 0.5);
-	if (*v == old)
+	if (old == 0 && factor > 1.1)
+		*v = 1 + unit / (factor < 2 ? 10 : 4);
+	else if (*v == old)
 		*v = factor < 1 ? old - 1 : old + 1;
 }
 
@@ -144,7 +169,9 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	int64_t state = (int64_t)s->far.state;
 	*x = *from;
 	if (n < 6 * numbers) {
-		scale(at[n / 6], factors[n % 6]);
+		const int64_t *row =
+			at[n / 18 * 3]; /* of whole blocks, of near ones, of the last */
+		scale(at[n / 6], factors[n % 6], *row + *at[n / 18 * 3 + 1]);
 		return 1;
 	}
 	n -= 6 * numbers;
@@ -175,7 +202,7 @@ static int descend(struct near_search *s, struct neap__near_seed *at)
 			double makespan;
 			NEAP_TRY(simulate(s, &to, &makespan));
 			if (makespan < at->score)
-				*at = (struct neap__near_seed){to, makespan};
+				*at = (struct neap__near_seed){to, makespan, at->kind};
 		}
 	}
 	return 0;
@@ -196,18 +223,21 @@ static int keep(struct near_search *s, const struct neap__near_plan *x)
 static int64_t rank(struct near_search *s)
 {
 	struct neap__near_seed *row = s->seeds.row;
-	int64_t done = 0, kept = 0;
-	for (int64_t i = 0; i < s->seeds.count && done < RANKED; i++) {
+	int64_t done = 0, kept = 0, of_kind[NEAP__NEAR_KINDS] = {0};
+	double last = 0;
+	for (int64_t i = 0; i < s->seeds.count && (done < RANKED || s->actions < RANKED_ACTIONS);
+		i++) {
 		struct neap__near_seed x = row[i];
 		double score = x.score;
-		if (i > 0 && score == row[i - 1].score)
+		if ((i > 0 && score == last) ||
+			of_kind[x.kind] > done / RANKED_KINDS + RANKED_A_KIND)
 			continue;
+		last = score;
+		of_kind[x.kind]++;
 		done++;
 		NEAP_TRY(simulate(s, &x.x, &x.score));
 		if (x.score < INFINITY)
 			row[kept++] = x;
-		if (i >= kept)
-			row[i].score = score;
 	}
 	qsort(row, (size_t)kept, sizeof *row, neap__near_by_score);
 	return kept;

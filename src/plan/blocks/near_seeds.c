@@ -107,18 +107,28 @@ static double alone(const struct neap__near_costs *s, double steps)
 	return steps * (s->far.r + s->far.b) + extra_seconds(s, steps);
 }
 
+static double seconds_up(const struct neap__block_costs *c, struct numbers m)
+{
+	return m.j * c->f + m.k * (c->r + c->tape_lost) + (m.j > 0 ? c->state_lost : 0);
+}
+
+/* What n blocks write too late, less what the `first` seconds of a tail hide. */
+static double late_seconds(
+	const struct neap__block_costs *c, struct numbers m, double n, double first)
+{
+	double out = (m.j > 0 ? c->state_out : 0) + m.k * c->tape_out;
+	double queue = floor(QUEUE_SHARE * c->pool / (m.k * c->tape + (m.j > 0 ? c->state : 0)));
+	return fmax(0, n * (out - seconds_up(c, m)) - fmin(first, queue * out));
+}
+
 /* Seconds over blocks and a tail of t seconds, `first` of them its first pass. */
 static double over_blocks(const struct neap__block_costs *c, double steps, struct numbers m,
 	double down, double first, double t)
 {
-	double n = (steps - m.x) / (m.j + m.k), state = m.j > 0 ? 1 : 0;
-	double up = m.j * c->f + m.k * (c->r + c->tape_lost) + state * c->state_lost;
-	double out = state * c->state_out + m.k * c->tape_out;
-	double in = state * c->state_in + m.k * c->tape_in;
-	double queue = floor(QUEUE_SHARE * c->pool / (m.k * c->tape + c->state));
-	down += m.k * (c->b + c->tape_lost) + state * c->state_lost;
-	double late = fmax(0, n * (out - up) - fmin(first, queue * fmax(out, 0)));
-	return n * (up + fmax(down, in)) + late + t;
+	double n = (steps - m.x) / (m.j + m.k);
+	double in = (m.j > 0 ? c->state_in : 0) + m.k * c->tape_in;
+	down += m.k * (c->b + c->tape_lost) + (m.j > 0 ? c->state_lost : 0);
+	return n * (seconds_up(c, m) + fmax(down, in)) + late_seconds(c, m, n, first) + t;
 }
 
 /* Seconds to reverse a part through near blocks, *first of them on the way up. */
@@ -145,12 +155,27 @@ static double seconds(const struct neap__near_costs *s, const struct neap__near_
 	return over_blocks(&s->far, (double)s->far.p->chain.steps, whole, down, first, tail);
 }
 
-static void seed(
-	struct neap__near_seeds *seeds, const struct neap__near_costs *s, struct neap__near_plan x)
+double neap__near_late(
+	const struct neap__near_costs *s, const struct neap__near_plan *x, double blocks)
+{
+	const struct neap_near *n = &x->n;
+	struct numbers last = {
+		(double)n->last_advance, (double)n->last_record, (double)n->last_tail};
+	struct numbers whole = {(double)x->b.advance, (double)x->b.record, (double)x->b.tail};
+	double first = whole.x * s->far.f;
+	if (last.j + last.k > 0 && last.x < whole.x) {
+		double parts = (whole.x - last.x) / (last.j + last.k);
+		first += late_seconds(&s->near, last, parts, last.x * s->far.f);
+	}
+	return late_seconds(&s->far, whole, blocks, first);
+}
+
+static void seed(struct neap__near_seeds *seeds, const struct neap__near_costs *s,
+	struct neap__near_plan x, int kind)
 {
 	x.n.tier = s->near.tier;
 	if (seeds->count < NEAP__NEAR_SEEDS && neap__near_normalise(s, &x))
-		seeds->row[seeds->count++] = (struct neap__near_seed){x, seconds(s, &x)};
+		seeds->row[seeds->count++] = (struct neap__near_seed){x, seconds(s, &x), kind};
 }
 
 /* The tail during which the far writes that the blocks are late with end; 0: none are late. */
@@ -184,7 +209,8 @@ static void spread_seeds(
 						{.advance = neap__block_whole(j),
 							.record = neap__block_whole(recorded),
 							.tail = neap__block_whole(tails[t])},
-						{.share = share}});
+						{.share = share}},
+					i);
 		}
 }
 
@@ -193,7 +219,23 @@ struct near_kind {
 	struct numbers m;
 	double blocks;
 	int records; /* tapes go to the near tier */
+	int number;
 };
+
+/* A plan, and the same with as many far tapes as the write channel has room for, or half. */
+static void seed_records(struct neap__near_seeds *seeds, const struct neap__near_costs *s,
+	struct neap__near_plan x, int kind)
+{
+	const struct neap__block_costs *c = &s->far;
+	double room = (double)x.b.advance * c->f - c->state_out;
+	double k = room > 0 && c->tape_out > c->r ? room / (c->tape_out - c->r)
+						  : (double)x.b.advance / 10;
+	seed(seeds, s, x, kind);
+	for (int i = 1; i <= 2; i++) {
+		x.b.record = at_least_one(k / i);
+		seed(seeds, s, x, kind);
+	}
+}
 
 static void far_seeds(struct neap__near_seeds *seeds, const struct neap__near_costs *s,
 	const struct near_kind *kind, double l1, double l2)
@@ -224,18 +266,10 @@ static void far_seeds(struct neap__near_seeds *seeds, const struct neap__near_co
 				.last_advance = neap__block_whole(last),
 				.last_record = neap__block_whole(m->k),
 				.last_tail = neap__block_whole(m->x)};
-			seed(seeds, s, x);
-			if (i == 3 || i == 6 || i == 7) {
-				struct neap__near_plan records = x;
-				records.b.record = at_least_one(j / 10);
-				seed(seeds, s, records);
-			}
-			if (i < 4 && t < 2) { /* the near tier in the last part alone */
+			seed_records(seeds, s, x, kind->number);
+			if (i > 2 && t < 2) { /* the near tier in the last part alone */
 				x.n.advance = x.n.record = x.n.tail = 0;
-				x.b.advance = at_least_one(i == 0   ? l1
-							   : i == 1 ? l2
-								    : ceil(lengths[3]));
-				seed(seeds, s, x);
+				seed_records(seeds, s, x, kind->number);
 			}
 		}
 	}
@@ -251,7 +285,7 @@ static void near_seeds(
 	for (int i = 0; i < 9; i++)
 		for (int t = 0; t < 3; t++) {
 			struct near_kind kind = {{fmax(1, ceil(lengths[i])), 0, tails[t]},
-				neap__near_places(s), i > 5};
+				neap__near_places(s), i > 5, 3 * i + t};
 			struct numbers *m = &kind.m;
 			if (i == 6) {
 				double filled = floor(tapes * NEAR_FILLED);
@@ -278,9 +312,8 @@ int neap__near_by_score(const void *a, const void *b)
 
 void neap__near_seeds_make(struct neap__near_seeds *seeds, const struct neap__near_costs *s)
 {
-	double l1 = floor(s->far.pool / s->far.tape), l2 = l1;
-	if (s->far.pool > s->far.state + s->far.tape)
-		l2 += floor((s->far.pool - s->far.state) / s->far.tape);
+	double l1 = (double)neap__recompute_length(&s->far.extra, 1);
+	double l2 = (double)neap__recompute_length(&s->far.extra, 2);
 	seeds->count = 0;
 	if (s->spread)
 		spread_seeds(seeds, s, l1, l2);

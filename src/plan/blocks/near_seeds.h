@@ -8,7 +8,8 @@
 
 #include "plan/blocks/block_seeds.h"
 
-#define NEAP__NEAR_SEEDS 2400
+#define NEAP__NEAR_SEEDS 4800
+#define NEAP__NEAR_KINDS 27
 
 /* The two tiers in numbers; spread: of `far` the rates of both together, as items are spread. */
 struct neap__near_costs {
@@ -26,6 +27,7 @@ struct neap__near_plan {
 struct neap__near_seed {
 	struct neap__near_plan x;
 	double score;
+	int kind; /* of near blocks, below NEAP__NEAR_KINDS */
 };
 
 struct neap__near_seeds {
@@ -41,6 +43,9 @@ void neap__near_costs_free(struct neap__near_costs *s);
 double neap__near_places(const struct neap__near_costs *s);
 /* Brings a plan into range. Returns 0 where none is left, or where it uses one tier alone. */
 int neap__near_normalise(const struct neap__near_costs *s, struct neap__near_plan *x);
+/* Seconds of writes that `blocks` blocks are late with and that no tail hides, by formulas. */
+double neap__near_late(
+	const struct neap__near_costs *s, const struct neap__near_plan *x, double blocks);
 /* Seeds, the best score first. */
 void neap__near_seeds_make(struct neap__near_seeds *seeds, const struct neap__near_costs *s);
 /* Order of seeds for qsort: the lower score first; of equal scores, some fixed order. */
