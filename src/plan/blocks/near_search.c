@@ -19,9 +19,10 @@
 #define TRIED 8192 /* simulated plans that are remembered, a power of two */
 #define RANKED 96  /* seeds that are simulated, more where all take few actions: */
 #define RANKED_ACTIONS 800000
-#define RANKED_A_KIND 8 /* of them, with near blocks of one kind, and an eighth of all */
+#define RANKED_A_KIND 6 /* of them, with blocks of one kind, and an eighth of all */
 #define RANKED_KINDS 8
 #define STARTS 6	     /* of them, those that are improved by descent */
+#define STARTS_A_KIND 2	     /* of them, with blocks of one kind */
 #define ROUNDS 5	     /* of a descent, at most */
 #define RUN_BLOCKS 16	     /* blocks of a simulation */
 #define RUN_ACTIONS 6000     /* its blocks have no more actions, */
@@ -249,10 +250,14 @@ static int run_search(struct near_search *s, double below)
 	int64_t kept = rank(s);
 	if (kept < 0)
 		return (int)kept;
-	for (int64_t i = 0; i < kept && i < STARTS; i++) {
+	int starts = 0, of_kind[NEAP__NEAR_KINDS] = {0};
+	for (int64_t i = 0; i < kept && starts < STARTS; i++) {
 		struct neap__near_seed *at = &s->seeds.row[i];
 		if (at->score > 2 * below)
 			break;
+		if (of_kind[at->kind]++ >= STARTS_A_KIND)
+			continue;
+		starts++;
 		NEAP_TRY(descend(s, at));
 		if (!s->best->feasible || at->score < s->best->makespan)
 			NEAP_TRY(keep(s, &at->x));

@@ -175,7 +175,8 @@ static void seed(struct neap__near_seeds *seeds, const struct neap__near_costs *
 {
 	x.n.tier = s->near.tier;
 	if (seeds->count < NEAP__NEAR_SEEDS && neap__near_normalise(s, &x))
-		seeds->row[seeds->count++] = (struct neap__near_seed){x, seconds(s, &x), kind};
+		seeds->row[seeds->count++] =
+			(struct neap__near_seed){x, seconds(s, &x), 2 * kind + (x.b.record > 0)};
 }
 
 /* The tail during which the far writes that the blocks are late with end; 0: none are late. */

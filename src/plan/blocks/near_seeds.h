@@ -9,7 +9,7 @@
 #include "plan/blocks/block_seeds.h"
 
 #define NEAP__NEAR_SEEDS 4800
-#define NEAP__NEAR_KINDS 27
+#define NEAP__NEAR_KINDS 54
 
 /* The two tiers in numbers; spread: of `far` the rates of both together, as items are spread. */
 struct neap__near_costs {
@@ -27,7 +27,7 @@ struct neap__near_plan {
 struct neap__near_seed {
 	struct neap__near_plan x;
 	double score;
-	int kind; /* of near blocks, below NEAP__NEAR_KINDS */
+	int kind; /* of blocks, below NEAP__NEAR_KINDS */
 };
 
 struct neap__near_seeds {
