@@ -164,6 +164,9 @@ static int fill_plan(
 {
 	const struct neap_blocks *blocks = x->blocks;
 	int second = x->near ? x->near->tier : 0;
+	for (int i = 0; i < 2 && second > 0; i++)
+		if (t->use[i].state_places + t->use[i].tape_places == 0)
+			return 0; /* one of both tiers is of no use to it */
 	if (!fill_tier(plan, x->problem, x->tier, &t->use[0]) ||
 		!fill_tier(plan, x->problem, second, &t->use[1]))
 		return 0;

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_program.c: the recursions inside blocks, and the walk over blocks. */
+/* block_program.c: the walk over blocks, of the chain and of parts of it. */
 #include "plan/blocks/block_program.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
-#include "base/grow.h"
+#include "plan/blocks/block_descend.h"
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-/*
- * A leaf is reversed in this many ranges, so that its tapes free memory one after the other and
- * the next GET begins early.
- */
-#define LEAF_PARTS 8
 #define CHUNKS_MOST 500 /* of a block: their operations must fit into the window of prefetch.c */
 
 /* The series of block i. */
@@ -28,211 +23,6 @@ static struct neap__block_series *series_of(struct neap__block_walk *w, int64_t 
 static struct neap__block_series *last_of(struct neap__block_walk *w)
 {
 	return &w->series[w->count - 1];
-}
-
-struct sink {
-	struct neap__block_program *x;
-	void (*push)(void *user, const struct neap__block_op *op);
-	void *user;
-};
-
-/* Emits an operation. grow: bytes held from it on; shrink: bytes held no longer after it. */
-static void push(struct sink *k, struct neap__block_op op, int64_t grow, int64_t shrink)
-{
-	struct neap__block_program *x = k->x;
-	x->held += grow;
-	op.held = x->held;
-	op.begins = x->begins;
-	x->begins = NEAP__BEGINS_NOTHING;
-	k->push(k->user, &op);
-	x->number++;
-	x->held -= shrink;
-}
-
-/* An operation on steps [t0, t1). */
-static void range(struct sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
-{
-	push(k, (struct neap__block_op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1},
-		grow, shrink);
-}
-
-/* An operation on the state at step t and a slot. */
-static void state(struct sink *k, int kind, int64_t t, int32_t handle)
-{
-	int64_t bytes = (int64_t)k->x->chain->state;
-	push(k, (struct neap__block_op){.kind = (uint8_t)kind, .t0 = t, .t1 = t, .handle = handle},
-		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
-}
-
-/* An operation on the first state of a part and its place. */
-static void record(struct sink *k, int kind, const struct neap__block_frame *f)
-{
-	int needs = kind == NEAP__OP_NEED_STATE;
-	push(k,
-		(struct neap__block_op){.kind = (uint8_t)kind,
-			.near = f->near,
-			.inside = f->inside,
-			.t0 = f->t0,
-			.t1 = f->t0,
-			.handle = needs ? f->handle : -1,
-			.place = f->place,
-			.after = needs ? f->put : 0},
-		needs && f->handle >= 0 ? (int64_t)k->x->chain->state : 0, 0);
-}
-
-/* Records and reverses steps [t0, t0 + l), with the turn between at the end of the chain. */
-static void leaf(struct sink *k, int64_t t0, int64_t l)
-{
-	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
-		n = (l + LEAF_PARTS - 1) / LEAF_PARTS;
-	for (int64_t t = t0; t < t1; t += n) {
-		int64_t end = t + n < t1 ? t + n : t1;
-		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
-	}
-	if (t1 == k->x->chain->steps && !k->x->turned) {
-		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
-		k->x->turned = 1;
-	}
-	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
-		int64_t end = t + n < t1 ? t + n : t1;
-		range(k, NEAP__OP_BACKWARD, t, end, 0, (end - t) * tape);
-	}
-}
-
-static int grow_stack(struct neap__block_program *x, int64_t room)
-{
-	int rc = neap__grow(&x->stack, &x->stack_room, room, sizeof *x->stack);
-	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
-}
-
-static int grow_handles(struct neap__block_program *x, int64_t room)
-{
-	int rc = neap__grow(&x->handles, &x->handles_room, room, sizeof *x->handles);
-	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
-}
-
-static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
-{
-	NEAP_TRY(grow_stack(x, x->depth + 1));
-	x->stack[x->depth++] = frame;
-	return 0;
-}
-
-static int take_handle(struct neap__block_program *x, int32_t *handle)
-{
-	if (x->handles_free > 0) {
-		*handle = x->handles[--x->handles_free];
-		return 0;
-	}
-	NEAP_TRY(grow_handles(x, x->handles_made + 1));
-	*handle = (int32_t)x->handles_made++;
-	return 0;
-}
-
-static void drop(struct sink *k, struct neap__block_frame *f)
-{
-	struct neap__block_program *x = k->x;
-	if (f->handle < 0)
-		return;
-	state(k, NEAP__OP_DROP, f->t0, f->handle);
-	x->handles[x->handles_free++] = f->handle;
-	f->handle = -1;
-}
-
-/* Makes the first state of a part live; with `keep` it is in a slot from then on. */
-static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep)
-{
-	if (f->live) {
-		if (keep && f->handle < 0) {
-			NEAP_TRY(take_handle(k->x, &f->handle));
-			state(k, NEAP__OP_SAVE, f->t0, f->handle);
-		}
-	} else if (f->handle >= 0) {
-		state(k, NEAP__OP_LOAD, f->t0, f->handle);
-	} else {
-		if (keep)
-			NEAP_TRY(take_handle(k->x, &f->handle));
-		record(k, NEAP__OP_NEED_STATE, f);
-	}
-	f->live = 1;
-	if (!keep)
-		drop(k, f);
-	return 0;
-}
-
-/* Does a part that is a leaf. */
-static void finish_leaf(struct sink *k, struct neap__block_frame *f)
-{
-	struct neap__block_program *x = k->x;
-	leaf(k, f->t0, f->l);
-	if (f->multiread && f->place >= x->whole.blocks)
-		x->spare--;
-	x->depth--;
-}
-
-/* One split or leaf of Revolve with leaves (recompute_cost.h). */
-static int descend_leaf(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	int64_t most = neap__recompute_leaf(f->costs, f->j);
-	int first = !f->live && f->handle < 0;
-	NEAP_TRY(make_start_live(k, f, f->l > most));
-	if (first)
-		record(k, NEAP__OP_FORGET, f);
-	if (f->l <= most) {
-		finish_leaf(k, f);
-		return 0;
-	}
-	int64_t y = neap__recompute_split(f->costs, f->l, f->j), t = f->t0 + y;
-	if (y < 1)
-		return NEAP_EINFEASIBLE;
-	struct neap__block_frame right = {.t0 = t,
-		.l = f->l - y,
-		.j = f->j + 1,
-		.place = -1,
-		.handle = -1,
-		.live = 1,
-		.costs = f->costs};
-	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
-	f->l = y;
-	f->live = 0;
-	return push_frame(x, right);
-}
-
-/* One split, write or leaf of multiread; f->j slots are free. */
-static int descend_multiread(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__multiread *m = &series_of(&x->whole, x->whole.at)->multiread;
-	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
-	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
-	NEAP_TRY(make_start_live(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
-	if (row.split == 0) {
-		if (f->place >= 0)
-			record(k, NEAP__OP_FORGET, f);
-		finish_leaf(k, f);
-		return 0;
-	}
-	if (row.how == NEAP__MULTIREAD_WRITE) {
-		f->place = x->whole.blocks + x->spare++;
-		f->put = x->number;
-		record(k, NEAP__OP_PUT_STATE, f);
-		return 0;
-	}
-	int64_t y = row.split, t = f->t0 + y;
-	struct neap__block_frame right = {.t0 = t,
-		.l = f->l - y,
-		.j = f->j - (row.how == NEAP__MULTIREAD_KEEP),
-		.place = -1,
-		.handle = -1,
-		.live = 1,
-		.multiread = 1};
-	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
-	f->l = y;
-	f->live = 0;
-	return push_frame(x, right);
 }
 
 /* First step, steps recorded and steps advanced of block i. */
@@ -307,7 +97,7 @@ static struct neap__block_op chunk_op(const struct neap__block_program *x,
 	return op;
 }
 
-static void block_up(struct sink *k, struct neap__block_walk *w)
+static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
 	struct block b = block_of(w, w->at);
@@ -318,17 +108,17 @@ static void block_up(struct sink *k, struct neap__block_walk *w)
 		x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
 		struct neap__block_op put = chunk_op(x, w, NEAP__OP_PUT_TAPES, w->at, i);
-		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
+		neap__block_range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
 		*last = x->number;
 		x->held -= (put.t1 - put.t0) * tape;
-		push(k, put, 0, 0);
+		neap__block_push(k, put, 0, 0);
 	}
 	int64_t t = b.t0 + b.record;
 	if (b.advance > 0) {
 		struct neap__block_frame first = first_state(x, w, w->at, t);
 		*last = x->number;
-		record(k, NEAP__OP_PUT_STATE, &first);
-		range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
+		neap__block_record(k, NEAP__OP_PUT_STATE, &first);
+		neap__block_range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
 	}
 	if (++w->at == w->blocks)
 		w->phase = PHASE_TAIL;
@@ -343,7 +133,7 @@ static void count_blocks(struct neap__block_series *r, int64_t steps)
 }
 
 /* Reverses steps [t0, t1), whose first state is live; last: they are the tail of the chain. */
-static int begin_part(struct sink *k, int64_t t0, int64_t t1, int last)
+static int begin_part(struct neap__block_sink *k, int64_t t0, int64_t t1, int last)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_walk *w = &x->part;
@@ -353,12 +143,12 @@ static int begin_part(struct sink *k, int64_t t0, int64_t t1, int last)
 	int64_t recorded = last ? n->last_record : n->record;
 	int64_t tail = last ? n->last_tail : n->tail;
 	if (advance + recorded < 1 || tail >= t1 - t0)
-		return push_frame(x, (struct neap__block_frame){.t0 = t0,
-					     .l = t1 - t0,
-					     .place = -1,
-					     .handle = -1,
-					     .live = 1,
-					     .costs = last ? &x->tail : &r->inner});
+		return neap__block_frame_push(x, (struct neap__block_frame){.t0 = t0,
+							 .l = t1 - t0,
+							 .place = -1,
+							 .handle = -1,
+							 .live = 1,
+							 .costs = last ? &x->tail : &r->inner});
 	r->plan.advance = advance;
 	r->plan.record = recorded;
 	r->plan.chunk = n->chunk < recorded ? n->chunk : recorded;
@@ -372,36 +162,36 @@ static int begin_part(struct sink *k, int64_t t0, int64_t t1, int last)
 	return 0;
 }
 
-static int tail_begin(struct sink *k, struct neap__block_walk *w)
+static int tail_begin(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
 	int64_t tail = last_of(w)->plan.tail;
 	w->phase = PHASE_INNER;
 	if (tail == 0 && w->end == x->chain->steps && !x->turned) {
-		range(k, NEAP__OP_TURN, w->end, w->end, 0, 0);
+		neap__block_range(k, NEAP__OP_TURN, w->end, w->end, 0, 0);
 		x->turned = 1;
 	}
 	if (tail == 0)
 		return 0;
 	if (!w->inside && x->near.tier > 0 && x->near.share == 0)
 		return begin_part(k, w->end - tail, w->end, 1);
-	return push_frame(x, (struct neap__block_frame){.t0 = w->end - tail,
-				     .l = tail,
-				     .place = -1,
-				     .handle = -1,
-				     .live = 1,
-				     .costs = &x->tail});
+	return neap__block_frame_push(x, (struct neap__block_frame){.t0 = w->end - tail,
+						 .l = tail,
+						 .place = -1,
+						 .handle = -1,
+						 .live = 1,
+						 .costs = &x->tail});
 }
 
 /* The recursion of a part is done: goes down to the next chunk or block. */
-static int block_down(struct sink *k, struct neap__block_walk *w)
+static int block_down(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
 	if (w->phase == PHASE_CHUNKS && w->chunk > 0) {
 		struct neap__block_op op = chunk_op(x, w, NEAP__OP_NEED_TAPES, w->at, --w->chunk);
 		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
-		push(k, op, bytes, 0);
-		range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
+		neap__block_push(k, op, bytes, 0);
+		neap__block_range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
 		return 0;
 	}
 	if (--w->at < 0) {
@@ -418,27 +208,26 @@ static int block_down(struct sink *k, struct neap__block_walk *w)
 		return 0;
 	struct neap__block_frame f = first_state(x, w, w->at, b.t0 + b.record);
 	if (!w->inside && x->near.tier > 0 && x->near.share == 0) {
-		record(k, NEAP__OP_NEED_STATE, &f);
-		record(k, NEAP__OP_FORGET, &f);
+		neap__block_record(k, NEAP__OP_NEED_STATE, &f);
+		neap__block_record(k, NEAP__OP_FORGET, &f);
 		return begin_part(k, f.t0, f.t0 + b.advance, 0);
 	}
 	f.l = b.advance;
 	f.costs = &r->inner;
 	if (r->plan.inner == NEAP_BLOCKS_MULTIREAD) {
-		f.multiread = 1;
+		f.splits = &r->multiread;
 		f.j = r->multiread.slots;
 	}
-	return push_frame(x, f);
+	return neap__block_frame_push(x, f);
 }
 
 int neap__block_program_next(struct neap__block_program *x,
 	void (*push_op)(void *user, const struct neap__block_op *op), void *user)
 {
-	struct sink k = {x, push_op, user};
+	struct neap__block_sink k = {x, push_op, user};
 	struct neap__block_walk *w = x->part.phase != PHASE_END ? &x->part : &x->whole;
 	if (x->depth > 0)
-		NEAP_TRY(x->stack[x->depth - 1].multiread ? descend_multiread(&k)
-							  : descend_leaf(&k));
+		NEAP_TRY(neap__block_descend(&k));
 	else if (w->phase == PHASE_UP)
 		block_up(&k, w);
 	else if (w->phase == PHASE_TAIL)
@@ -659,8 +448,7 @@ void neap__block_program_shift(
 
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 {
-	NEAP_TRY(grow_stack(x, room));
-	NEAP_TRY(grow_handles(x, room));
+	NEAP_TRY(neap__block_descend_tables(x, room));
 	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
 }
 

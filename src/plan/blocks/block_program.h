@@ -68,8 +68,9 @@ struct neap__block_frame {
 	int64_t place;	/* of the first state on the tier, or -1 */
 	int64_t put;	/* number of the operation that wrote it there */
 	int32_t handle; /* slot of the first state, or -1 */
-	uint8_t live, near, inside, multiread;
-	const struct neap__recompute *costs; /* where to split; NULL: multiread */
+	uint8_t live, near, inside;
+	const struct neap__recompute *costs;  /* where to split, */
+	const struct neap__multiread *splits; /* or with repeated reads; else NULL */
 };
 
 /*

@@ -82,6 +82,8 @@ static inline struct neap__prefetch_put *neap__prefetch_put(
 	return &x->puts[near].row[number % NEAP_TICKETS];
 }
 
+/* Grows a table to `room` rows. 0 or -ENOMEM. */
+int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room);
 /* To be called before the first operation of a block; may leave blocks out (prefetch_skip.c). */
 void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 

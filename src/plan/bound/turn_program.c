@@ -307,11 +307,12 @@ static int add_pool(struct turn_program *x, int64_t pool, int near)
 	return 0;
 }
 
-/* Fills a program; `near` has the bits of the near tiers, 0: all tiers are one group. */
+/* Fills a program; `near` has the bits of the near tiers, 0: none. The rest is far, if any. */
 static int fill(struct turn_program *x, const struct neap_problem *p, int64_t pool, unsigned near,
 	double unit)
 {
 	const struct neap_chain *c = &p->chain;
+	unsigned all = (1u << p->ntiers) - 1;
 	x->c = c;
 	x->steps = (double)c->steps;
 	x->pool = (double)pool;
@@ -320,12 +321,12 @@ static int fill(struct turn_program *x, const struct neap_problem *p, int64_t po
 	x->f = fmin(c->advance, c->record) / unit;
 	x->r = c->record / unit;
 	x->b = c->backward / unit;
-	x->groups = near ? 2 : 1;
+	x->groups = near && near != all ? 2 : 1;
 	x->lp.vars = of(TA, x->groups);
 	x->lp.cost[X1] = x->lp.cost[X2] = 1;
-	x->k[0] = channel_of(p, x->pool, near ? near : ~0u, unit);
-	if (near)
-		x->k[1] = channel_of(p, x->pool, ~near, unit);
+	x->k[0] = channel_of(p, x->pool, near ? near : all, unit);
+	if (x->groups > 1)
+		x->k[1] = channel_of(p, x->pool, all & ~near, unit);
 	add_compute(x);
 	add_limits(x);
 	for (int g = 0; g < x->groups; g++) {
@@ -369,7 +370,7 @@ double neap__turn_program_bound(const struct neap_problem *p, int64_t pool)
 	if (!(c->record + c->backward + c->advance > 0) ||
 		(!c->tape && !(c->flags & NEAP_CHAIN_CLASSIC)))
 		return 0;
-	for (int n = 1; n < p->ntiers; n++) {
+	for (int n = 1; n <= p->ntiers; n++) {
 		int tier = smallest(p, near);
 		if (tier < 0)
 			break;

@@ -30,7 +30,7 @@
  * second set of rows holds: a schedule of both is one of a machine with P + N bytes of fast memory
  * and the far tiers alone, where each transfer of a near tier is a copy. What is there twice takes
  * P + N bytes at most. So the rows hold with Phi of P + N, the far tiers' a, v, h, w and R, and
- * nm + a, nk + h of both fast memory and near tiers for nm, nk. Ours.
+ * nm + a, nk + h of both fast memory and near tiers for nm, nk. There may be no far tier. Ours.
  */
 #ifndef NEAP_PLAN_BOUND_TURN_PROGRAM_H
 #define NEAP_PLAN_BOUND_TURN_PROGRAM_H

@@ -64,9 +64,18 @@ static int search_pairs(
 	return 0;
 }
 
+/* The bound of a problem that keeps one of its tiers. */
+static double bound_alone(const struct neap_problem *problem, int tier)
+{
+	struct neap_problem alone = *problem;
+	alone.tiers[0] = problem->tiers[tier - 1];
+	alone.ntiers = 1;
+	return neap_bound(&alone);
+}
+
 /*
- * Searches plans of blocks through each tier, with the whole effort, so that another tier never
- * makes a plan slower, then through two at once; takes the best one that is faster.
+ * Searches plans of blocks through two tiers at once, then through each alone, with the whole
+ * effort, unless none through that tier can be faster. So another tier never makes a plan slower.
  */
 static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, double bound)
@@ -77,15 +86,19 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
 		fixed->remote_chunk || fixed->interval)
 		return 0;
+	NEAP_TRY(search_pairs(plan, problem, effort, bound));
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
 		struct neap_plan trial = trial_plan();
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
+		if (plan->feasible && problem->ntiers > 1 &&
+			plan->makespan <= bound_alone(problem, tier))
+			continue;
 		NEAP_TRY(neap__block_search(
 			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
 		take_faster(plan, &trial);
 	}
-	return search_pairs(plan, problem, effort, bound);
+	return 0;
 }
 
 /* Searches plans of unequal stages with tiers; takes the best one if it is faster. */
@@ -105,6 +118,38 @@ static double bound_without_tiers(const struct neap_problem *problem)
 	return neap_bound(&fast);
 }
 
+/* What is known while rows are asked. */
+struct rows_asked {
+	const struct neap_problem *problem;
+	const struct neap_params *fixed;
+	double bound, still; /* still: a bound of what needs no tier */
+	uint64_t least;
+};
+
+/* Asks the rows for chains of unknown length, which run through every step, or all others. */
+static int ask_rows(struct neap_plan *plan, struct rows_asked *x, uint32_t unknown)
+{
+	for (int i = 0; neap__strategies[i]; i++) {
+		const struct neap__strategy *row = neap__strategies[i];
+		struct neap_plan trial = {.size = sizeof trial};
+		int tiers = (row->traits & NEAP_STRATEGY_TIERS) != 0;
+		if ((row->traits & NEAP_STRATEGY_UNKNOWN_LENGTH) != unknown ||
+			(plan->feasible && !tiers && plan->makespan <= x->still))
+			continue;
+		if (plan->feasible && plan->makespan <= x->bound * (1 + FASTER))
+			break; /* no other row can be faster */
+		if (row == &neap__strategy_auto)
+			continue;
+		NEAP_TRY(neap__plan_row_below(&trial, row, x->problem, x->fixed,
+			plan->feasible ? plan->makespan : INFINITY));
+		take_faster(plan, &trial);
+		if (!trial.feasible && trial.least_bytes &&
+			(!x->least || trial.least_bytes < x->least))
+			x->least = trial.least_bytes;
+	}
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -113,42 +158,22 @@ static int solve(
 		return neap__strategy_join.solve(plan, problem, fixed);
 	}
 	const char *name = plan->strategy;
-	double bound = neap_bound(problem);
-	uint64_t least = 0;
-	int found = 0;
-	double still = 0; /* a bound of what needs no tier */
+	struct rows_asked x = {problem, fixed, neap_bound(problem), 0, 0};
 	if (problem->chain.stages && problem->ntiers > 0) {
 		NEAP_TRY(search_stages(plan, problem, fixed));
-		found = plan->feasible;
-		still = bound_without_tiers(problem);
+		x.still = bound_without_tiers(problem);
 	}
-	for (int i = 0; neap__strategies[i]; i++) {
-		struct neap_plan trial = {.size = sizeof trial};
-		int tiers = (neap__strategies[i]->traits & NEAP_STRATEGY_TIERS) != 0;
-		if (found && !tiers && plan->makespan <= still)
-			continue;
-		if (found && plan->makespan <= bound * (1 + FASTER))
-			break; /* no other row can be faster */
-		if (neap__strategies[i] == &neap__strategy_auto)
-			continue;
-		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
-		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - FASTER))) {
-			*plan = trial;
-			found = 1;
-		}
-		if (!trial.feasible && trial.least_bytes && (!least || trial.least_bytes < least))
-			least = trial.least_bytes;
-	}
-	plan->feasible = found;
-	NEAP_TRY(search(plan, problem, fixed, bound));
+	NEAP_TRY(ask_rows(plan, &x, 0));
+	NEAP_TRY(search(plan, problem, fixed, x.bound));
+	NEAP_TRY(ask_rows(plan, &x, NEAP_STRATEGY_UNKNOWN_LENGTH));
 	plan->strategy = name;
 	if (!plan->feasible) {
 		if (problem->chain.stages && problem->ntiers)
-			NEAP_TRY(neap__offload_auto_least(&least, problem, fixed->effort));
+			NEAP_TRY(neap__offload_auto_least(&x.least, problem, fixed->effort));
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
-		neap__refuse(plan, least,
-			least ? "no strategy fits %llu %s"
-			      : "no strategy solves this problem (budget %llu %s)",
+		neap__refuse(plan, x.least,
+			x.least ? "no strategy fits %llu %s"
+				: "no strategy solves this problem (budget %llu %s)",
 			(unsigned long long)problem->memory, classic ? "slots" : "bytes");
 	}
 	return 0;
