@@ -40,7 +40,7 @@ struct near_search {
 	double bound;
 	int64_t effort, ntried, actions; /* actions: of all simulations */
 	struct neap_plan *best;		 /* run in full */
-	struct neap__near_seeds seeds;
+	struct neap__near_seeds seeds, best_seeds;
 	struct neap__near_seed tried[TRIED]; /* by hash; score: makespan, 0: an empty row */
 };
 
@@ -220,39 +220,48 @@ static int keep(struct near_search *s, const struct neap__near_plan *x)
 	return 0;
 }
 
-/* Simulates the best seeds and puts those that fit first, in order. Returns how many, or a code. */
-static int64_t rank(struct near_search *s)
+/* A part of the search: seeds that are simulated, and of them, those that are improved. */
+struct stage {
+	int64_t ranked, ranked_actions; /* one of both is reached */
+	int starts;
+};
+
+/* Few seeds first, so that a search of little effort improves some, too. */
+static const struct stage stages[] = {{24, 0, 1}, {RANKED, RANKED_ACTIONS, STARTS}};
+
+/*
+ * Simulates the best seeds by score and writes those that fit to `best`, in order. Returns how
+ * many, or a negative code.
+ */
+static int64_t rank(struct near_search *s, const struct stage *stage)
 {
-	struct neap__near_seed *row = s->seeds.row;
+	const struct neap__near_seed *row = s->seeds.row;
 	int64_t done = 0, kept = 0, of_kind[NEAP__NEAR_KINDS] = {0};
-	double last = 0;
-	for (int64_t i = 0; i < s->seeds.count && (done < RANKED || s->actions < RANKED_ACTIONS);
+	for (int64_t i = 0;
+		i < s->seeds.count && (done < stage->ranked || s->actions < stage->ranked_actions);
 		i++) {
 		struct neap__near_seed x = row[i];
-		double score = x.score;
-		if ((i > 0 && score == last) ||
+		if ((i > 0 && x.score == row[i - 1].score) ||
 			of_kind[x.kind] > done / RANKED_KINDS + RANKED_A_KIND)
 			continue;
-		last = score;
 		of_kind[x.kind]++;
 		done++;
 		NEAP_TRY(simulate(s, &x.x, &x.score));
 		if (x.score < INFINITY)
-			row[kept++] = x;
+			s->best_seeds.row[kept++] = x;
 	}
-	qsort(row, (size_t)kept, sizeof *row, neap__near_by_score);
+	qsort(s->best_seeds.row, (size_t)kept, sizeof *row, neap__near_by_score);
 	return kept;
 }
 
-static int run_search(struct near_search *s, double below)
+static int run_stage(struct near_search *s, const struct stage *stage, double below)
 {
-	neap__near_seeds_make(&s->seeds, &s->costs);
-	int64_t kept = rank(s);
+	int64_t kept = rank(s, stage);
 	if (kept < 0)
 		return (int)kept;
 	int starts = 0, of_kind[NEAP__NEAR_KINDS] = {0};
-	for (int64_t i = 0; i < kept && starts < STARTS; i++) {
-		struct neap__near_seed *at = &s->seeds.row[i];
+	for (int64_t i = 0; i < kept && starts < stage->starts; i++) {
+		struct neap__near_seed *at = &s->best_seeds.row[i];
 		if (at->score > 2 * below)
 			break;
 		if (of_kind[at->kind]++ >= STARTS_A_KIND)
@@ -264,6 +273,14 @@ static int run_search(struct near_search *s, double below)
 		if (s->best->feasible && s->best->makespan <= s->bound * (1 + AT_BOUND))
 			break;
 	}
+	return 0;
+}
+
+static int run_search(struct near_search *s, double below)
+{
+	neap__near_seeds_make(&s->seeds, &s->costs);
+	for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+		NEAP_TRY(run_stage(s, &stages[i], below));
 	return 0;
 }
 

@@ -10,8 +10,9 @@
 
 /*
  * Sets *plan to the best plan that uses both `far` and the faster `near` which `effort` simulations
- * find (long ones count as several); plan->feasible is 0 where none is found. Tiers without a
- * limit share the records, a near tier with one is filled again in each block. The same
+ * find (long ones count as several); plan->feasible is 0 where none is found. A near tier
+ * that holds a state and a tape of each step shares the records with the far one, a smaller one is
+ * filled again in each block. The same
  * problem and effort give the same plan. `below` is a makespan in seconds that other plans reach: a
  * start of more than twice that is not improved. 0 or a negative code.
  */

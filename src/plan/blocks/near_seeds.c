@@ -335,7 +335,7 @@ int neap__near_costs_init(
 	int64_t pool = neap__pool_bytes(p, far) - (int64_t)p->tiers[near - 1].staging;
 	neap__block_costs_fill(&s->near, p, near, pool);
 	neap__block_costs_fill(c, p, far, pool);
-	s->spread = s->near.capacity == INFINITY;
+	s->spread = s->near.capacity >= (double)p->chain.steps * (c->state + c->tape);
 	if (s->spread) {
 		c->state_out = both(c->state_out, s->near.state_out);
 		c->state_in = both(c->state_in, s->near.state_in);
