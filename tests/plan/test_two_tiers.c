@@ -104,27 +104,6 @@ static struct neap_problem two_tiers(struct random *r, int64_t steps_most)
 	return p;
 }
 
-static int keep_text(void *user, const char *text, size_t length)
-{
-	char *kept = user;
-	assert_true(strlen(kept) + length < 16384);
-	strncat(kept, text, length);
-	return 0;
-}
-
-static void read_back(const struct neap_plan *plan, const struct neap_problem *p)
-{
-	char text[16384] = "", again[16384] = "";
-	struct neap_saved *saved;
-	assert_int_equal(neap_plan_write(plan, p, 0, keep_text, text), 0);
-	if (neap_plan_read(&saved, text, strlen(text), 1 << 30) < 0)
-		fail_msg("%s\n%s", neap_detail(), text);
-	assert_memory_equal(&saved->plan->near, &plan->near, sizeof plan->near);
-	assert_int_equal(neap_plan_write(saved->plan, saved->problem, 0, keep_text, again), 0);
-	assert_string_equal(text, again);
-	neap_saved_free(saved);
-}
-
 /* What a plan says of bytes, steps and seconds is what its schedule takes. */
 static void as_said(const struct neap_problem *p, const struct neap_plan *plan)
 {

@@ -14,10 +14,11 @@
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/near_seeds.h"
+#include "plan/blocks/tried_plans.h"
 #include "plan/core/sizing.h"
 
-#define TRIED 8192 /* simulated plans that are remembered, a power of two */
-#define RANKED 96  /* seeds that are simulated, more where all take few actions: */
+#define RANKED 96 /* seeds that are simulated, more where all take few actions: */
+#define RANKED_MOST 256
 #define RANKED_ACTIONS 800000
 #define RANKED_A_KIND 6 /* of them, with blocks of one kind, and an eighth of all */
 #define RANKED_KINDS 8
@@ -38,27 +39,11 @@ struct near_search {
 	struct neap__near_costs costs;
 	struct neap__prefetch *prefetch;
 	double bound;
-	int64_t effort, ntried, actions; /* actions: of all simulations */
-	struct neap_plan *best;		 /* run in full */
+	int64_t effort, actions; /* actions: of all simulations */
+	struct neap_plan *best;	 /* run in full */
 	struct neap__near_seeds seeds, best_seeds;
-	struct neap__near_seed tried[TRIED]; /* by hash; score: makespan, 0: an empty row */
+	struct neap__tried_plans tried;
 };
-
-/* The row of a plan in s->tried, or the empty row where it belongs. */
-static struct neap__near_seed *remembered(struct near_search *s, const struct neap__near_plan *x)
-{
-	uint64_t words[sizeof *x / 8], hash = 0;
-	memcpy(words, x, sizeof words);
-	for (size_t i = 0; i < sizeof words / 8; i++) {
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
-	}
-	for (;; hash++) {
-		struct neap__near_seed *row = &s->tried[hash % TRIED];
-		if (row->score == 0 || memcmp(&row->x, x, sizeof *x) == 0)
-			return row;
-	}
-}
 
 /* Blocks of a simulation. */
 static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
@@ -101,9 +86,9 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 	*makespan = INFINITY;
 	if (!neap__near_normalise(&s->costs, x))
 		return 0;
-	struct neap__near_seed *row = remembered(s, x);
-	if (row->score != 0) {
-		*makespan = row->score;
+	double known = neap__tried_plans_makespan(&s->tried, x);
+	if (known != 0) {
+		*makespan = known;
 		return 0;
 	}
 	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
@@ -115,10 +100,7 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 	s->actions += actions;
 	if (plan.feasible)
 		*makespan = fmax(plan.makespan + not_seen(s, x, n), neap__block_floor(c, &x->b));
-	if (s->ntried < TRIED / 2) {
-		*row = (struct neap__near_seed){*x, *makespan, 0};
-		s->ntried++;
-	}
+	neap__tried_plans_add(&s->tried, x, *makespan);
 	return 0;
 }
 
@@ -237,8 +219,9 @@ static int64_t rank(struct near_search *s, const struct stage *stage)
 {
 	const struct neap__near_seed *row = s->seeds.row;
 	int64_t done = 0, kept = 0, of_kind[NEAP__NEAR_KINDS] = {0};
-	for (int64_t i = 0;
-		i < s->seeds.count && (done < stage->ranked || s->actions < stage->ranked_actions);
+	for (int64_t i = 0; i < s->seeds.count &&
+			    (done < stage->ranked ||
+				    (done < RANKED_MOST && s->actions < stage->ranked_actions));
 		i++) {
 		struct neap__near_seed x = row[i];
 		if ((i > 0 && x.score == row[i - 1].score) ||
@@ -300,10 +283,13 @@ int neap__near_search(struct neap_plan *plan, const struct neap_problem *problem
 	s->effort = effort;
 	int rc = neap__near_costs_init(&s->costs, problem, far, near);
 	if (rc == 0)
+		rc = neap__tried_plans_init(&s->tried, sizeof(struct neap__near_plan));
+	if (rc == 0)
 		rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0 && s->costs.far.pool >= s->costs.far.tape)
 		rc = run_search(s, below);
 	neap__near_costs_free(&s->costs);
+	neap__tried_plans_free(&s->tried);
 	neap__prefetch_free(s->prefetch);
 	free(s);
 	return rc;
