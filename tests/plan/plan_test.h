@@ -161,7 +161,7 @@ static inline int plan_keep_text(void *user, const char *text, size_t length)
 }
 
 /* What is written and read back is the same plan. */
-static inline void read_back(const struct neap_plan *plan, const struct neap_problem *p)
+static inline void plan_read_back(const struct neap_plan *plan, const struct neap_problem *p)
 {
 	char text[PLAN_TEXT] = "", again[PLAN_TEXT] = "";
 	struct neap_saved *saved;

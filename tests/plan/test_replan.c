@@ -144,7 +144,7 @@ static void any_problem(void **state)
 		replans += (int)x.plan.replan_count;
 		assert_true(verified(&q, &x.plan).arena_bytes <= q.memory);
 		assert_true(fabs(simulated(&q, &x.plan).makespan / x.plan.makespan - 1) < 1e-9);
-		read_back(&x.plan, &q);
+		plan_read_back(&x.plan, &q);
 	}
 	fprintf(stderr, "# %d sweeps, %d replans\n", sweeps, replans);
 	assert_true(replans > rounds / 20);

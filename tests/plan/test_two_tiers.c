@@ -165,7 +165,7 @@ static void any_numbers(void **state)
 		neap__plan_complete(&plan, &p);
 		neap__plan_bound(&plan, neap_bound(&p));
 		if (i % 16 == 0)
-			read_back(&plan, &p);
+			plan_read_back(&plan, &p);
 	}
 	neap__prefetch_free(prefetch);
 	fprintf(stderr, "# %d plans fit, %d of them spread over both tiers\n", fit, spread);
@@ -202,7 +202,7 @@ static void another_tier(void **state)
 			fail_msg("round %d: %.10g with both, %.10g with one", i, joint, best);
 		gained += joint < best * 0.99;
 		if (plan.near.tier > 0)
-			read_back(&plan, &p);
+			plan_read_back(&plan, &p);
 	}
 	fprintf(stderr, "# both tiers at once in %d plans, over 1%% faster in %d\n", both, gained);
 	assert_true(gained > 0);

@@ -149,6 +149,18 @@ static void finish_leaf(struct neap__block_sink *k, struct neap__block_frame *f)
 	x->depth--;
 }
 
+/* neap__recompute_split, remembered. */
+static int64_t split_of(struct neap__block_program *x, const struct neap__block_frame *f)
+{
+	uint64_t hash =
+		((uint64_t)f->l * 0x9e3779b97f4a7c15u ^ (uint64_t)f->j) * 0x9e3779b97f4a7c15u;
+	struct neap__block_split *row = &x->splits[hash >> 32 & (NEAP__BLOCK_SPLITS - 1)];
+	if (row->costs != f->costs || row->l != f->l || row->j != f->j)
+		*row = (struct neap__block_split){
+			f->costs, f->l, f->j, neap__recompute_split(f->costs, f->l, f->j)};
+	return row->y;
+}
+
 /* One split or leaf of Revolve with leaves (recompute_cost.h). */
 static int descend_leaf(struct neap__block_sink *k)
 {
@@ -163,7 +175,7 @@ static int descend_leaf(struct neap__block_sink *k)
 		finish_leaf(k, f);
 		return 0;
 	}
-	int64_t y = neap__recompute_split(f->costs, f->l, f->j), t = f->t0 + y;
+	int64_t y = split_of(x, f), t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
 	struct neap__block_frame right = {.t0 = t,

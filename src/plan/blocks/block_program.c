@@ -313,6 +313,7 @@ static int begin_series(struct neap__block_program *x, const struct neap_blocks 
 		too_many_chunks(x, plan->record, plan->chunk))
 		return NEAP_EINFEASIBLE;
 	r->plan = *plan;
+	memset(x->splits, 0, sizeof x->splits); /* tables are made anew */
 	if (r->plan.tail > steps)
 		r->plan.tail = steps;
 	count_blocks(r, steps - r->plan.tail);

@@ -91,6 +91,13 @@ struct neap__block_series {
 
 #define NEAP__BLOCK_SERIES (NEAP_REPLANS_MAX + 1)
 
+/* Splits that were looked up, by hash: the parts of all blocks have the same lengths. */
+#define NEAP__BLOCK_SPLITS 512 /* a power of two */
+struct neap__block_split {
+	const struct neap__recompute *costs; /* NULL: an empty row */
+	int64_t l, j, y;
+};
+
 /* A way up and down over blocks: of the chain, or of a part of it. */
 struct neap__block_walk {
 	struct neap__block_series series[NEAP__BLOCK_SERIES];
@@ -110,6 +117,7 @@ struct neap__block_program {
 	struct neap_near near;
 	struct neap__block_walk whole, part; /* part: while it runs, the whole waits */
 	struct neap__recompute tail;
+	struct neap__block_split splits[NEAP__BLOCK_SPLITS];
 	struct neap__block_frame *stack;
 	int64_t depth, stack_room;
 	int32_t *handles; /* free handles */
