@@ -175,6 +175,26 @@ struct neap_replan {
 	struct neap_blocks blocks;
 };
 
+/*
+ * Plans of blocks through two tiers: beside `tier` of the plan, `near.tier`, the one that is
+ * faster. Either the blocks are divided again: `advance` steps of a block are reversed through
+ * blocks of their own, whose states and tapes go to the near tier and have left it when the block
+ * is done; so are the `tail` steps, with numbers of their own (last_...). Blocks inside a part
+ * are a first, shorter one, blocks of record + advance steps, and a tail; a part of no more steps
+ * than that tail, or where all are 0, is reversed in fast memory. Or (share > 0) the blocks are not
+ * divided, and of 96 states, and of 96 chunks, `share` go to the near tier, evenly spread.
+ */
+struct neap_near {
+	int32_t tier;  /* 1 = tiers[0]; 0: the plan uses no second tier */
+	int32_t share; /* of NEAP_NEAR_SHARES */
+	int64_t chunk; /* steps whose tapes travel together */
+	int64_t advance, record, tail;
+	int64_t last_advance, last_record, last_tail;
+	int64_t reserved_words[2]; /* 0 */
+};
+
+#define NEAP_NEAR_SHARES 96
+
 struct neap_tier_use {
 	uint64_t peak_bytes;
 	uint64_t written;
@@ -195,7 +215,7 @@ struct neap_plan {
 	struct neap_tier_use tiers[NEAP_TIERS_MAX];
 	int64_t slots;	       /* slots numbered 0..slots-1 are used */
 	int64_t stage_slots;   /* of them, used to stage states on their way out */
-	int tier;	       /* the slow tier used, 1 = tiers[0]; 0: none */
+	int tier;	       /* the slow tier used, 1 = tiers[0]; 0: none; see `near` too */
 	int variant;	       /* the strategy's own: which of the arrangements it tried */
 	int64_t advance_steps; /* forward steps without tape */
 	int64_t record_steps;  /* forward steps with tape */
@@ -217,6 +237,7 @@ struct neap_plan {
 	/* Plans of blocks that were replaced while they ran: the blocks from a step on. */
 	struct neap_replan replans[NEAP_REPLANS_MAX];
 	int64_t replan_count;
+	struct neap_near near; /* auto; else all zero */
 };
 
 /* The strategies, in table order, "auto" last; NULL beyond the end. */
@@ -419,9 +440,9 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
 /*
  * A lower bound on the makespan of any schedule of the problem, in seconds. With
  * no slow tier, the convex hull of the best recomputation; with slow tiers, the linear
- * program of src/plan/bound/lower_bound.c. Several tiers count as one with the sum of their
- * rates. Where steps differ, what the budget and the channels force at the turn
- * (src/plan/bound/stage_bound.c).
+ * program of src/plan/bound/turn_program.h, where bounded tiers count as fast memory, too, and
+ * several tiers otherwise as one with the sum of their rates. Where steps differ, what the budget
+ * and the channels force at the turn (src/plan/bound/stage_bound.c).
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 

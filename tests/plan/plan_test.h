@@ -150,6 +150,32 @@ static inline struct neap_simulation simulated(
 	return m;
 }
 
+/* Adds text to a string that has room for PLAN_TEXT bytes. */
+#define PLAN_TEXT 16384
+static inline int plan_keep_text(void *user, const char *text, size_t length)
+{
+	char *kept = user;
+	assert_true(strlen(kept) + length < PLAN_TEXT);
+	strncat(kept, text, length);
+	return 0;
+}
+
+/* What is written and read back is the same plan. */
+static inline void plan_read_back(const struct neap_plan *plan, const struct neap_problem *p)
+{
+	char text[PLAN_TEXT] = "", again[PLAN_TEXT] = "";
+	struct neap_saved *saved;
+	assert_int_equal(neap_plan_write(plan, p, 0, plan_keep_text, text), 0);
+	if (neap_plan_read(&saved, text, strlen(text), 1 << 30) < 0)
+		fail_msg("%s\n%s", neap_detail(), text);
+	assert_int_equal(saved->plan->replan_count, plan->replan_count);
+	assert_memory_equal(saved->plan->replans, plan->replans, sizeof plan->replans);
+	assert_memory_equal(&saved->plan->near, &plan->near, sizeof plan->near);
+	assert_int_equal(neap_plan_write(saved->plan, saved->problem, 0, plan_keep_text, again), 0);
+	assert_string_equal(text, again);
+	neap_saved_free(saved);
+}
+
 static inline int near(double a, double b)
 {
 	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-18;

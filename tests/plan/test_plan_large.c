@@ -109,8 +109,9 @@ static void drifting(void **state)
 		slowest = fmax(slowest, test_seconds() - began);
 		assert_true(plan.feasible);
 		assert_int_equal(neap__prefetch_new(&prefetch), 0);
-		assert_int_equal(
-			neap__block_plan_evaluate(&plan, &p, 1, &blocks, prefetch, 0, &actions), 0);
+		assert_int_equal(neap__block_plan_evaluate(
+					 &plan, &p, 1, &blocks, NULL, prefetch, 0, &actions),
+			0);
 		neap__prefetch_free(prefetch);
 		if (actions > 60000)
 			fail_msg("%lld actions were run", (long long)actions);

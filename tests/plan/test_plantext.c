@@ -251,6 +251,23 @@ static void refused(const char *text, const char *from, const char *to, const ch
 	neap__text_free(&bad);
 }
 
+/* A lower bound is taken for an older one where the gap fits it. */
+static void weaker_bound(const char *text)
+{
+	struct neap_saved *saved = NULL;
+	struct neap__text older = {0};
+	const char *bound = strstr(text, "\nbound "), *gap = strstr(text, "\ngap ");
+	const char *rest = strchr(gap + 1, '\n');
+	double makespan = atof(strstr(text, "\nmakespan ") + strlen("\nmakespan "));
+	neap__text_add(&older, "%.*s\nbound 1\ngap %.17g%s", (int)(bound - text), text,
+		makespan - 1, rest);
+	assert_int_equal(neap_plan_read(&saved, older.data, older.length, 0), 0);
+	assert_true(saved->plan->bound > 1);
+	neap_saved_free(saved);
+	refused(older.data, "\nbound 1", "\nbound 2", "bound: 2");
+	neap__text_free(&older);
+}
+
 static void test_lies(void **state)
 {
 	(void)state;
@@ -270,6 +287,7 @@ static void test_lies(void **state)
 		refused(text.data, from, to, "is found");
 	}
 	refused(text.data, "makespan ", "makespan -", "is found");
+	weaker_bound(text.data);
 	refused(text.data, "\nchunk ", "\nchunk 1", "");
 	refused(text.data, "memory ", "memory 1\n#", "budget");
 	refused(text.data, "\n[predicted]", "\n[predicted]\nmodel_bound 1e300", "model_bound");

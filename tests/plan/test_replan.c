@@ -106,29 +106,6 @@ static int replaced_next(void *user, struct neap_action *a)
 	return neap_schedule_next(x->schedule, a);
 }
 
-/* What is written and read back is the same plan. */
-static int keep_text(void *user, const char *text, size_t length)
-{
-	char *all = user;
-	assert_true(strlen(all) + length < 16384);
-	strncat(all, text, length);
-	return 0;
-}
-
-static void read_back(const struct neap_plan *plan, const struct neap_problem *p)
-{
-	char text[16384] = "", again[16384] = "";
-	struct neap_saved *saved;
-	assert_int_equal(neap_plan_write(plan, p, 0, keep_text, text), 0);
-	if (neap_plan_read(&saved, text, strlen(text), 1 << 30) < 0)
-		fail_msg("%s\n%s", neap_detail(), text);
-	assert_int_equal(saved->plan->replan_count, plan->replan_count);
-	assert_memory_equal(saved->plan->replans, plan->replans, sizeof plan->replans);
-	assert_int_equal(neap_plan_write(saved->plan, saved->problem, 0, keep_text, again), 0);
-	assert_string_equal(text, again);
-	neap_saved_free(saved);
-}
-
 /* Wherever it is replaced: legal, within the budget, and as a whole as fast as said. */
 static void any_problem(void **state)
 {
@@ -167,7 +144,7 @@ static void any_problem(void **state)
 		replans += (int)x.plan.replan_count;
 		assert_true(verified(&q, &x.plan).arena_bytes <= q.memory);
 		assert_true(fabs(simulated(&q, &x.plan).makespan / x.plan.makespan - 1) < 1e-9);
-		read_back(&x.plan, &q);
+		plan_read_back(&x.plan, &q);
 	}
 	fprintf(stderr, "# %d sweeps, %d replans\n", sweeps, replans);
 	assert_true(replans > rounds / 20);

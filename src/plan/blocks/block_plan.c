@@ -82,20 +82,29 @@ int64_t neap__block_plan_steady_blocks(
 	return n < STEADY_LEAST ? STEADY_LEAST : n > STEADY_MOST ? STEADY_MOST : (int64_t)n;
 }
 
+/* A plan of blocks and what runs it. */
+struct blocks_run {
+	struct neap__prefetch *prefetch;
+	const struct neap_problem *problem;
+	int tier;
+	const struct neap_blocks *blocks;
+	const struct neap_near *near; /* NULL: one tier */
+	int64_t *actions;
+};
+
 /* Runs a chain of `steps` steps from start to end. */
-static int run(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
-	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
-	int64_t steps, int64_t most, int64_t *actions)
+static int run(
+	const struct blocks_run *x, struct neap__prefetch_total *total, int64_t steps, int64_t most)
 {
-	struct neap_problem shorter = *problem;
+	struct neap_problem shorter = *x->problem;
 	shorter.chain.steps = steps;
-	int rc = neap__prefetch_start(prefetch, &shorter, tier, blocks);
+	int rc = neap__prefetch_start(x->prefetch, &shorter, x->tier, x->blocks, x->near);
 	for (int64_t i = 0; rc >= 0 && i < most; i++)
-		if ((rc = neap__prefetch_next(prefetch, NULL, NULL)) <= 0)
+		if ((rc = neap__prefetch_next(x->prefetch, NULL, NULL)) <= 0)
 			break;
-	neap__prefetch_total(prefetch, total);
-	if (actions)
-		*actions += total->actions;
+	neap__prefetch_total(x->prefetch, total);
+	if (x->actions)
+		*x->actions += total->actions;
 	return rc > 0 ? NEAP_EINFEASIBLE : rc; /* rc > 0: too long to run */
 }
 
@@ -108,16 +117,15 @@ static int64_t continue_line(int64_t a, int64_t b, int64_t more)
  * Continues the totals of n and of 2 n blocks to `blocks` blocks: all grow by the same amount
  * every n blocks. The remainder of blocks / n is a part of both runs.
  */
-static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *prefetch,
-	const struct neap_problem *problem, int tier, const struct neap_blocks *plan,
-	int64_t blocks, int64_t n, int64_t most, int64_t *actions)
+static int extrapolate(const struct blocks_run *x, struct neap__prefetch_total *out, int64_t blocks,
+	int64_t n, int64_t most)
 {
-	int64_t unit = plan->advance + plan->record, steps = problem->chain.steps;
+	int64_t unit = x->blocks->advance + x->blocks->record, steps = x->problem->chain.steps;
 	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
 	struct neap__prefetch_total a, b;
 	int64_t short_steps = steps - (blocks - rest) * unit, longer = short_steps + n * unit;
-	NEAP_TRY(run(&a, prefetch, problem, tier, plan, short_steps, most, actions));
-	NEAP_TRY(run(&b, prefetch, problem, tier, plan, longer, most, actions));
+	NEAP_TRY(run(x, &a, short_steps, most));
+	NEAP_TRY(run(x, &b, longer, most));
 	*out = b;
 	out->makespan = b.makespan + (double)more * (b.makespan - a.makespan);
 	out->stall = b.stall + (double)more * (b.stall - a.stall);
@@ -125,22 +133,49 @@ static int extrapolate(struct neap__prefetch_total *out, struct neap__prefetch *
 	out->advanced = continue_line(a.advanced, b.advanced, more);
 	out->recorded = continue_line(a.recorded, b.recorded, more);
 	out->actions = continue_line(a.actions, b.actions, more);
-	out->state_places = continue_line(a.state_places, b.state_places, more);
-	out->tape_places = continue_line(a.tape_places, b.tape_places, more);
-	out->written = (uint64_t)continue_line((int64_t)a.written, (int64_t)b.written, more);
-	out->read = (uint64_t)continue_line((int64_t)a.read, (int64_t)b.read, more);
+	for (int i = 0; i < 2; i++) {
+		const struct neap__prefetch_use *u = &a.use[i], *v = &b.use[i];
+		struct neap__prefetch_use *to = &out->use[i];
+		to->state_places = continue_line(u->state_places, v->state_places, more);
+		to->tape_places = continue_line(u->tape_places, v->tape_places, more);
+		to->written =
+			(uint64_t)continue_line((int64_t)u->written, (int64_t)v->written, more);
+		to->read = (uint64_t)continue_line((int64_t)u->read, (int64_t)v->read, more);
+	}
 	return 0;
 }
 
-static int fill_plan(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, const struct neap__prefetch_total *t)
+/* Sets what is used of a tier. Returns 0 where it is too small. */
+static int fill_tier(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	const struct neap__prefetch_use *use)
 {
 	const struct neap_chain *c = &problem->chain;
-	uint64_t bytes = (uint64_t)t->state_places * c->state +
-			 (uint64_t)t->tape_places * (uint64_t)t->longest * c->tape;
-	if (tier > 0 && bytes > problem->tiers[tier - 1].capacity)
+	uint64_t bytes = (uint64_t)use->state_places * c->state +
+			 (uint64_t)use->tape_places * (uint64_t)use->longest * c->tape;
+	if (tier < 1)
+		return 1;
+	plan->tiers[tier - 1] = (struct neap_tier_use){
+		.peak_bytes = bytes, .written = use->written, .read = use->read};
+	return bytes <= problem->tiers[tier - 1].capacity;
+}
+
+static int fill_plan(
+	struct neap_plan *plan, const struct blocks_run *x, const struct neap__prefetch_total *t)
+{
+	const struct neap_blocks *blocks = x->blocks;
+	int second = x->near ? x->near->tier : 0;
+	for (int i = 0; i < 2 && second > 0; i++)
+		if (t->use[i].state_places + t->use[i].tape_places == 0)
+			return 0; /* one of both tiers is of no use to it */
+	if (!fill_tier(plan, x->problem, x->tier, &t->use[0]) ||
+		!fill_tier(plan, x->problem, second, &t->use[1]))
 		return 0;
-	neap__accept(plan, problem, tier, t->slots, (int64_t)t->peak);
+	neap__accept(plan, x->problem, x->tier, t->slots, (int64_t)t->peak);
+	if (second > 0) {
+		plan->arena_bytes += x->problem->tiers[second - 1].staging;
+		plan->peak_bytes += x->problem->tiers[second - 1].staging;
+	}
+	plan->near = second > 0 ? *x->near : (struct neap_near){0};
 	plan->blocks = *blocks;
 	plan->params = (struct neap_params){.tail = blocks->tail, .kept_tapes = blocks->record};
 	if (blocks->advance > 0)
@@ -152,24 +187,18 @@ static int fill_plan(struct neap_plan *plan, const struct neap_problem *problem,
 	plan->makespan = t->makespan;
 	plan->stall = t->stall;
 	plan->lost = t->lost;
-	if (tier > 0) {
-		plan->tiers[tier - 1].peak_bytes = bytes;
-		plan->tiers[tier - 1].written = t->written;
-		plan->tiers[tier - 1].read = t->read;
-	}
 	return 0;
 }
 
 /* Runs all blocks but those that prefetch_skip.c leaves out. *actions grows by what was run. */
-static int run_whole(struct neap__prefetch_total *total, struct neap__prefetch *prefetch,
-	const struct neap_problem *problem, int tier, const struct neap_blocks *blocks,
-	int64_t most, int64_t *actions)
+static int run_whole(const struct blocks_run *x, struct neap__prefetch_total *total, int64_t most)
 {
 	int64_t performed = 0;
-	int rc = neap__prefetch_run(prefetch, problem, tier, blocks, most, &performed);
-	neap__prefetch_total(prefetch, total);
-	if (actions)
-		*actions += performed;
+	int rc = neap__prefetch_run(
+		x->prefetch, x->problem, x->tier, x->blocks, x->near, most, &performed);
+	neap__prefetch_total(x->prefetch, total);
+	if (x->actions)
+		*x->actions += performed;
 	return rc;
 }
 
@@ -178,11 +207,12 @@ int neap__block_plan_run(
 {
 	struct neap__prefetch_total total;
 	const struct neap_blocks blocks = plan->blocks;
+	const struct neap_near near = plan->near;
 	const struct neap_params params = plan->params;
+	const struct blocks_run x = {prefetch, problem, plan->tier, &blocks, &near, NULL};
 	int rc = 1;
 	if (plan->replan_count == 0) {
-		NEAP_TRY(run_whole(
-			&total, prefetch, problem, plan->tier, &blocks, ACTIONS_MOST, NULL));
+		NEAP_TRY(run_whole(&x, &total, ACTIONS_MOST));
 	} else {
 		NEAP_TRY(neap__prefetch_start_plan(prefetch, problem, plan));
 		for (int64_t i = 0; rc > 0 && i < ACTIONS_MOST; i++)
@@ -192,48 +222,46 @@ int neap__block_plan_run(
 		neap__prefetch_total(prefetch, &total);
 	}
 	plan->feasible = 0;
-	NEAP_TRY(fill_plan(plan, problem, plan->tier, &blocks, &total));
+	NEAP_TRY(fill_plan(plan, &x, &total));
 	plan->params = params;
 	return plan->feasible ? 0 : NEAP_EINFEASIBLE;
 }
 
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *given, struct neap__prefetch *prefetch, int64_t n,
-	int64_t *actions)
+	const struct neap_blocks *given, const struct neap_near *near,
+	struct neap__prefetch *prefetch, int64_t n, int64_t *actions)
 {
 	struct neap_blocks blocks = *given;
+	struct blocks_run x = {prefetch, problem, tier, &blocks, near, actions};
 	struct neap__prefetch_total total;
 	plan->feasible = 0;
 	memset(plan->tiers, 0, sizeof plan->tiers);
 	if (blocks.tail > problem->chain.steps)
 		blocks.tail = problem->chain.steps;
 	int64_t count = neap__block_plan_count(&blocks, problem->chain.steps);
-	if (count == 0)
-		tier = 0;
-	int64_t steady = n ? n : neap__block_plan_steady_blocks(problem, tier, &blocks);
+	if (count == 0 && (!near || near->tier == 0))
+		x.tier = 0;
+	int64_t steady = n ? n : neap__block_plan_steady_blocks(problem, x.tier, &blocks);
 	int rc, estimated = 0;
 	if (n == 0) {
-		rc = run_whole(&total, prefetch, problem, tier, &blocks, ACTIONS_MOST, actions);
+		rc = run_whole(&x, &total, ACTIONS_MOST);
 		steady = steady < count / 8 ? steady : count / 8;
 		if (rc > 0 && steady > 0) {
-			rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady,
-				2 * ACTIONS_MOST, actions);
+			rc = extrapolate(&x, &total, count, steady, 2 * ACTIONS_MOST);
 			estimated = 1;
 		} else if (rc > 0) {
 			rc = NEAP_EINFEASIBLE; /* too long to run */
 		}
 	} else if (count > 3 * steady) {
-		rc = extrapolate(&total, prefetch, problem, tier, &blocks, count, steady,
-			SHORT_MOST, actions);
+		rc = extrapolate(&x, &total, count, steady, SHORT_MOST);
 	} else {
-		rc = run(&total, prefetch, problem, tier, &blocks, problem->chain.steps, SHORT_MOST,
-			actions);
+		rc = run(&x, &total, problem->chain.steps, SHORT_MOST);
 	}
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
-	NEAP_TRY(fill_plan(plan, problem, tier, &blocks, &total));
+	NEAP_TRY(fill_plan(plan, &x, &total));
 	if (plan->feasible && estimated) /* the peak is an estimate: takes the whole budget */
-		plan->arena_bytes = neap__fixed_bytes(problem, tier) +
-				    (uint64_t)neap__pool_bytes(problem, tier);
+		plan->arena_bytes = neap__fixed_bytes(problem, x.tier) +
+				    (uint64_t)neap__pool_bytes(problem, x.tier);
 	return 0;
 }

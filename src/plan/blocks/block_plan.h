@@ -6,16 +6,16 @@
 #include "plan/blocks/prefetch.h"
 
 /*
- * Fills the plan as a strategy's solve does, or leaves plan->feasible 0. A chain of more than 3 n
- * blocks is run with n and with 2 n of them and continued in a straight line; a run of more than
- * 2 10^6 operations does not count as feasible. n = 0 runs the
- * chain in full, unless that takes more than 3 10^6 operations: then the totals are continued
- * from as many blocks as reach the steady state, and the arena is the whole budget. *actions
- * (may be NULL) is increased by the actions that were run. 0 or a negative code.
+ * Fills the plan as a strategy's solve does, or leaves plan->feasible 0. `near` may be NULL. A
+ * chain of more than 3 n blocks is run with n and with 2 n of them and continued in a straight
+ * line; a run of more than 2 10^6 operations does not count as feasible. n = 0 runs the chain in
+ * full, unless that takes more than 3 10^6 operations: then the totals are continued from as many
+ * blocks as reach the steady state, and the arena is the whole budget. *actions (may be NULL) is
+ * increased by the actions that were run. 0 or a negative code.
  */
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, struct neap__prefetch *prefetch, int64_t n,
-	int64_t *actions);
+	const struct neap_blocks *blocks, const struct neap_near *near,
+	struct neap__prefetch *prefetch, int64_t n, int64_t *actions);
 /*
  * Runs a plan, with what replaced parts of it, to its end, and sets its numbers. NEAP_EINFEASIBLE
  * where it does not fit, or takes more than 3 10^6 operations.

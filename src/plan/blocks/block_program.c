@@ -1,236 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_program.c: the recursions inside blocks, and the walk over blocks. */
+/* block_program.c: the walk over blocks, of the chain and of parts of it. */
 #include "plan/blocks/block_program.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
-#include "base/grow.h"
+#include "plan/blocks/block_descend.h"
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-/*
- * A leaf is reversed in this many ranges, so that its tapes free memory one after the other and
- * the next GET begins early.
- */
-#define LEAF_PARTS 8
 #define CHUNKS_MOST 500 /* of a block: their operations must fit into the window of prefetch.c */
 
 /* The series of block i. */
-static struct neap__block_series *series_of(struct neap__block_program *x, int64_t i)
+static struct neap__block_series *series_of(struct neap__block_walk *w, int64_t i)
 {
-	int n = x->count - 1;
-	while (n > 0 && i < x->series[n].from)
+	int n = w->count - 1;
+	while (n > 0 && i < w->series[n].from)
 		n--;
-	return &x->series[n];
+	return &w->series[n];
 }
 
-static struct neap__block_series *last_of(struct neap__block_program *x)
+static struct neap__block_series *last_of(struct neap__block_walk *w)
 {
-	return &x->series[x->count - 1];
-}
-
-struct sink {
-	struct neap__block_program *x;
-	void (*push)(void *user, const struct neap__block_op *op);
-	void *user;
-};
-
-/* Emits an operation. grow: bytes held from it on; shrink: bytes held no longer after it. */
-static void push(struct sink *k, struct neap__block_op op, int64_t grow, int64_t shrink)
-{
-	struct neap__block_program *x = k->x;
-	x->held += grow;
-	op.held = x->held;
-	op.begins = x->begins;
-	x->begins = NEAP__BEGINS_NOTHING;
-	k->push(k->user, &op);
-	x->number++;
-	x->held -= shrink;
-}
-
-/* An operation on steps [t0, t1). */
-static void range(struct sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
-{
-	push(k, (struct neap__block_op){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .handle = -1},
-		grow, shrink);
-}
-
-/* An operation on the state at step t. */
-static void state(struct sink *k, int kind, int64_t t, int32_t handle, int64_t place)
-{
-	int64_t bytes = (int64_t)k->x->chain->state;
-	push(k,
-		(struct neap__block_op){
-			.kind = (uint8_t)kind, .t0 = t, .t1 = t, .handle = handle, .place = place},
-		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
-}
-
-static void need(struct sink *k, struct neap__block_frame *f)
-{
-	push(k,
-		(struct neap__block_op){.kind = NEAP__OP_NEED_STATE,
-			.t0 = f->t0,
-			.t1 = f->t0,
-			.handle = f->handle,
-			.place = f->place,
-			.after = f->put},
-		f->handle >= 0 ? (int64_t)k->x->chain->state : 0, 0);
-}
-
-/* Records and reverses steps [t0, t0 + l), with the turn between at the end of the chain. */
-static void leaf(struct sink *k, int64_t t0, int64_t l)
-{
-	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
-		n = (l + LEAF_PARTS - 1) / LEAF_PARTS;
-	for (int64_t t = t0; t < t1; t += n) {
-		int64_t end = t + n < t1 ? t + n : t1;
-		range(k, NEAP__OP_RECORD, t, end, (end - t) * tape, 0);
-	}
-	if (t1 == k->x->chain->steps &&
-		last_of(k->x)->plan.tail > 0) /* without a tail, the turn was before */
-		range(k, NEAP__OP_TURN, t1, t1, 0, 0);
-	for (int64_t t = t0 + (l - 1) / n * n; t >= t0; t -= n) {
-		int64_t end = t + n < t1 ? t + n : t1;
-		range(k, NEAP__OP_BACKWARD, t, end, 0, (end - t) * tape);
-	}
-}
-
-static int grow_stack(struct neap__block_program *x, int64_t room)
-{
-	int rc = neap__grow(&x->stack, &x->stack_room, room, sizeof *x->stack);
-	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
-}
-
-static int grow_handles(struct neap__block_program *x, int64_t room)
-{
-	int rc = neap__grow(&x->handles, &x->handles_room, room, sizeof *x->handles);
-	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
-}
-
-static int push_frame(struct neap__block_program *x, struct neap__block_frame frame)
-{
-	NEAP_TRY(grow_stack(x, x->depth + 1));
-	x->stack[x->depth++] = frame;
-	return 0;
-}
-
-static int take_handle(struct neap__block_program *x, int32_t *handle)
-{
-	if (x->handles_free > 0) {
-		*handle = x->handles[--x->handles_free];
-		return 0;
-	}
-	NEAP_TRY(grow_handles(x, x->handles_made + 1));
-	*handle = (int32_t)x->handles_made++;
-	return 0;
-}
-
-static void drop(struct sink *k, struct neap__block_frame *f)
-{
-	struct neap__block_program *x = k->x;
-	if (f->handle < 0)
-		return;
-	state(k, NEAP__OP_DROP, f->t0, f->handle, 0);
-	x->handles[x->handles_free++] = f->handle;
-	f->handle = -1;
-}
-
-/* Makes the first state of a part live; with `keep` it is in a slot from then on. */
-static int make_start_live(struct sink *k, struct neap__block_frame *f, int keep)
-{
-	if (f->live) {
-		if (keep && f->handle < 0) {
-			NEAP_TRY(take_handle(k->x, &f->handle));
-			state(k, NEAP__OP_SAVE, f->t0, f->handle, 0);
-		}
-	} else if (f->handle >= 0) {
-		state(k, NEAP__OP_LOAD, f->t0, f->handle, 0);
-	} else {
-		if (keep)
-			NEAP_TRY(take_handle(k->x, &f->handle));
-		need(k, f);
-	}
-	f->live = 1;
-	if (!keep)
-		drop(k, f);
-	return 0;
-}
-
-/* Does a part that is a leaf. */
-static void finish_leaf(struct sink *k, struct neap__block_frame *f)
-{
-	struct neap__block_program *x = k->x;
-	leaf(k, f->t0, f->l);
-	if (f->place >= x->blocks)
-		x->spare--;
-	x->depth--;
-}
-
-/* One split or leaf of Revolve with leaves (recompute_cost.h). */
-static int descend_leaf(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__recompute *costs = f->tail ? &x->tail : &series_of(x, x->at)->inner;
-	int64_t most = neap__recompute_leaf(costs, f->j);
-	int first = !f->live && f->handle < 0;
-	NEAP_TRY(make_start_live(k, f, f->l > most));
-	if (first)
-		state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
-	if (f->l <= most) {
-		finish_leaf(k, f);
-		return 0;
-	}
-	int64_t y = neap__recompute_split(costs, f->l, f->j), t = f->t0 + y;
-	if (y < 1)
-		return NEAP_EINFEASIBLE;
-	struct neap__block_frame right = {.t0 = t,
-		.l = f->l - y,
-		.j = f->j + 1,
-		.place = -1,
-		.handle = -1,
-		.live = 1,
-		.tail = f->tail};
-	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
-	f->l = y;
-	f->live = 0;
-	return push_frame(x, right);
-}
-
-/* One split, write or leaf of multiread; f->j slots are free. */
-static int descend_multiread(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	const struct neap__multiread *m = &series_of(x, x->at)->multiread;
-	const struct neap__multiread_row *rows = f->place >= 0 ? m->stored : m->fresh;
-	struct neap__multiread_row row = *neap__multiread_at(m, rows, f->l, f->j);
-	NEAP_TRY(make_start_live(k, f, row.split > 0 && row.how == NEAP__MULTIREAD_KEEP));
-	if (row.split == 0) {
-		if (f->place >= 0)
-			state(k, NEAP__OP_FORGET, f->t0, -1, f->place);
-		finish_leaf(k, f);
-		return 0;
-	}
-	if (row.how == NEAP__MULTIREAD_WRITE) {
-		f->place = x->blocks + x->spare++;
-		f->put = x->number;
-		state(k, NEAP__OP_PUT_STATE, f->t0, -1, f->place);
-		return 0;
-	}
-	int64_t y = row.split, t = f->t0 + y;
-	struct neap__block_frame right = {.t0 = t,
-		.l = f->l - y,
-		.j = f->j - (row.how == NEAP__MULTIREAD_KEEP),
-		.place = -1,
-		.handle = -1,
-		.live = 1,
-		.multiread = 1};
-	range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
-	f->l = y;
-	f->live = 0;
-	return push_frame(x, right);
+	return &w->series[w->count - 1];
 }
 
 /* First step, steps recorded and steps advanced of block i. */
@@ -238,15 +30,18 @@ struct block {
 	int64_t t0, record, advance;
 };
 
-static struct block block_of(struct neap__block_program *x, int64_t i)
+static struct block block_of(struct neap__block_walk *w, int64_t i)
 {
-	const struct neap__block_series *r = series_of(x, i);
+	const struct neap__block_series *r = series_of(w, i);
 	const struct neap_blocks *b = &r->plan;
 	if (i > r->from)
 		return (struct block){
 			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
 			b->advance};
+	/* The shorter block of the chain advances first, that of a part records first. */
 	int64_t advance = b->advance < r->first ? b->advance : r->first;
+	if (w->inside)
+		advance = b->record < r->first ? r->first - b->record : 0;
 	return (struct block){r->t0, r->first - advance, advance};
 }
 
@@ -255,139 +50,78 @@ static int64_t chunks_of(const struct neap_blocks *b, int64_t record)
 	return record ? (record + b->chunk - 1) / b->chunk : 0;
 }
 
-/* Chunk n of block i; the places of a block's chunks follow each other. */
-static struct neap__block_op chunk_op(struct neap__block_program *x, int kind, int64_t i, int64_t n)
+/* Of the first n items, those that go to the near tier where items are spread. */
+static int64_t spread(const struct neap__block_program *x, int64_t n)
 {
-	const struct neap__block_series *r = series_of(x, i);
-	struct block b = block_of(x, i);
+	int64_t share = x->near.share, each = NEAP_NEAR_SHARES;
+	return n / each * share + n % each * share / each;
+}
+
+/* Sets the tier and the place there of item n, a state or a chunk. */
+static void place_item(const struct neap__block_program *x, const struct neap__block_walk *w,
+	int64_t n, uint8_t *near, int64_t *place)
+{
+	int64_t before = spread(x, n);
+	*near = (uint8_t)(w->inside || spread(x, n + 1) > before);
+	*place = w->inside || x->near.share == 0 ? n : *near ? before : n - before;
+}
+
+/* The first state of block i, which begins at step t. */
+static struct neap__block_frame first_state(
+	const struct neap__block_program *x, const struct neap__block_walk *w, int64_t i, int64_t t)
+{
+	struct neap__block_frame f = {.t0 = t,
+		.put = w->puts[i % NEAP__BLOCK_PUTS],
+		.handle = -1,
+		.inside = (uint8_t)w->inside};
+	place_item(x, w, i, &f.near, &f.place);
+	return f;
+}
+
+/* Chunk n of block i; the places of a block's chunks follow each other. */
+static struct neap__block_op chunk_op(const struct neap__block_program *x,
+	struct neap__block_walk *w, int kind, int64_t i, int64_t n)
+{
+	const struct neap__block_series *r = series_of(w, i);
+	struct block b = block_of(w, i);
 	int64_t t0 = b.t0 + n * r->plan.chunk, end = b.t0 + b.record;
 	int64_t t1 = t0 + r->plan.chunk < end ? t0 + r->plan.chunk : end;
-	return (struct neap__block_op){.kind = (uint8_t)kind,
+	struct neap__block_op op = {.kind = (uint8_t)kind,
+		.inside = (uint8_t)w->inside,
 		.handle = -1,
 		.t0 = t0,
 		.t1 = t1,
-		.place = r->tape_place + (i - r->from) * chunks_of(&r->plan, r->plan.record) + n,
-		.after = x->puts[i % NEAP__BLOCK_PUTS]};
+		.after = w->puts[i % NEAP__BLOCK_PUTS]};
+	int64_t item = r->tape_place + (i - r->from) * chunks_of(&r->plan, r->plan.record) + n;
+	place_item(x, w, item, &op.near, &op.place);
+	return op;
 }
 
-static void block_up(struct sink *k)
+static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
-	struct block b = block_of(x, x->at);
-	const struct neap_blocks *plan = &series_of(x, x->at)->plan;
+	struct block b = block_of(w, w->at);
+	const struct neap_blocks *plan = &series_of(w, w->at)->plan;
 	int64_t n = chunks_of(plan, b.record), tape = (int64_t)x->chain->tape;
-	x->begins = NEAP__BEGINS_UP;
+	int64_t *last = &w->puts[w->at % NEAP__BLOCK_PUTS];
+	if (!w->inside)
+		x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
-		struct neap__block_op put = chunk_op(x, NEAP__OP_PUT_TAPES, x->at, i);
-		range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
-		x->puts[x->at % NEAP__BLOCK_PUTS] = x->number;
+		struct neap__block_op put = chunk_op(x, w, NEAP__OP_PUT_TAPES, w->at, i);
+		neap__block_range(k, NEAP__OP_RECORD, put.t0, put.t1, (put.t1 - put.t0) * tape, 0);
+		*last = x->number;
 		x->held -= (put.t1 - put.t0) * tape;
-		push(k, put, 0, 0);
+		neap__block_push(k, put, 0, 0);
 	}
 	int64_t t = b.t0 + b.record;
 	if (b.advance > 0) {
-		x->puts[x->at % NEAP__BLOCK_PUTS] = x->number;
-		state(k, NEAP__OP_PUT_STATE, t, -1, x->at);
-		range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
+		struct neap__block_frame first = first_state(x, w, w->at, t);
+		*last = x->number;
+		neap__block_record(k, NEAP__OP_PUT_STATE, &first);
+		neap__block_range(k, NEAP__OP_ADVANCE, t, t + b.advance, 0, 0);
 	}
-	if (++x->at == x->blocks)
-		x->phase = PHASE_TAIL;
-}
-
-static int tail_begin(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	int64_t steps = x->chain->steps, tail = last_of(x)->plan.tail;
-	x->phase = PHASE_INNER;
-	if (tail == 0) {
-		range(k, NEAP__OP_TURN, steps, steps, 0, 0);
-		return 0;
-	}
-	return push_frame(x, (struct neap__block_frame){.t0 = steps - tail,
-				     .l = tail,
-				     .place = -1,
-				     .handle = -1,
-				     .live = 1,
-				     .tail = 1});
-}
-
-/* The recursion of a part is done: goes down to the next chunk or block. */
-static int block_down(struct sink *k)
-{
-	struct neap__block_program *x = k->x;
-	if (x->phase == PHASE_CHUNKS && x->chunk > 0) {
-		struct neap__block_op op = chunk_op(x, NEAP__OP_NEED_TAPES, x->at, --x->chunk);
-		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
-		push(k, op, bytes, 0);
-		range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
-		return 0;
-	}
-	if (--x->at < 0) {
-		x->phase = PHASE_END;
-		return 0;
-	}
-	struct block b = block_of(x, x->at);
-	const struct neap__block_series *r = series_of(x, x->at);
-	x->begins = NEAP__BEGINS_DOWN;
-	x->phase = PHASE_CHUNKS;
-	x->chunk = chunks_of(&r->plan, b.record);
-	if (b.advance == 0)
-		return 0;
-	int multiread = r->plan.inner == NEAP_BLOCKS_MULTIREAD;
-	return push_frame(x, (struct neap__block_frame){.t0 = b.t0 + b.record,
-				     .l = b.advance,
-				     .j = multiread ? r->multiread.slots : 0,
-				     .place = x->at,
-				     .put = x->puts[x->at % NEAP__BLOCK_PUTS],
-				     .handle = -1,
-				     .multiread = (uint8_t)multiread});
-}
-
-int neap__block_program_next(struct neap__block_program *x,
-	void (*push_op)(void *user, const struct neap__block_op *op), void *user)
-{
-	struct sink k = {x, push_op, user};
-	if (x->depth > 0)
-		NEAP_TRY(x->stack[x->depth - 1].multiread ? descend_multiread(&k)
-							  : descend_leaf(&k));
-	else if (x->phase == PHASE_UP)
-		block_up(&k);
-	else if (x->phase == PHASE_TAIL)
-		NEAP_TRY(tail_begin(&k));
-	else if (x->phase != PHASE_END)
-		NEAP_TRY(block_down(&k));
-	return x->phase != PHASE_END;
-}
-
-static int make_tail(struct neap__block_program *x)
-{
-	const struct neap_chain *c = x->chain;
-	const struct neap_blocks *b = &last_of(x)->plan;
-	int64_t one = b->inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
-	if (b->tail_reserve > x->pool)
-		return NEAP_EINFEASIBLE;
-	if (b->tail == 0)
-		return 0;
-	NEAP_TRY(neap__recompute_make(&x->tail, b->tail, x->pool - b->tail_reserve,
-		(int64_t)c->state, (int64_t)c->tape, one));
-	return x->tail.reach < b->tail ? NEAP_EINFEASIBLE : 0;
-}
-
-static int make_inner(struct neap__block_program *x, struct neap__block_series *r)
-{
-	const struct neap_chain *c = x->chain;
-	const struct neap_blocks *b = &r->plan;
-	int64_t one = b->inner == NEAP_BLOCKS_REVOLVE || c->flags & NEAP_CHAIN_CLASSIC;
-	int64_t pool = x->pool - b->reserve;
-	if (pool < 0)
-		return NEAP_EINFEASIBLE;
-	if (r->blocks == 0 || b->advance == 0)
-		return 0;
-	if (b->inner == NEAP_BLOCKS_MULTIREAD)
-		return neap__multiread_make(&r->multiread, c, b->advance, pool, b->price);
-	NEAP_TRY(neap__recompute_make(
-		&r->inner, b->advance, pool, (int64_t)c->state, (int64_t)c->tape, one));
-	return r->inner.reach < b->advance ? NEAP_EINFEASIBLE : 0;
+	if (++w->at == w->blocks)
+		w->phase = PHASE_TAIL;
 }
 
 /* Steps of a series, and its first block, which is the shorter one. */
@@ -398,43 +132,220 @@ static void count_blocks(struct neap__block_series *r, int64_t steps)
 	r->first = steps - (r->blocks - 1) * unit;
 }
 
+/* Reverses steps [t0, t1), whose first state is live; last: they are the tail of the chain. */
+static int begin_part(struct neap__block_sink *k, int64_t t0, int64_t t1, int last)
+{
+	struct neap__block_program *x = k->x;
+	struct neap__block_walk *w = &x->part;
+	struct neap__block_series *r = w->series;
+	const struct neap_near *n = &x->near;
+	int64_t advance = last ? n->last_advance : n->advance;
+	int64_t recorded = last ? n->last_record : n->record;
+	int64_t tail = last ? n->last_tail : n->tail;
+	if (advance + recorded < 1 || tail >= t1 - t0)
+		return neap__block_frame_push(x, (struct neap__block_frame){.t0 = t0,
+							 .l = t1 - t0,
+							 .place = -1,
+							 .handle = -1,
+							 .live = 1,
+							 .costs = last ? &x->tail : &r->inner});
+	r->plan.advance = advance;
+	r->plan.record = recorded;
+	r->plan.chunk = n->chunk < recorded ? n->chunk : recorded;
+	r->plan.tail = tail;
+	r->t0 = t0;
+	count_blocks(r, t1 - t0 - tail);
+	w->blocks = r->blocks;
+	w->end = t1;
+	w->at = w->chunk = 0;
+	w->phase = PHASE_UP;
+	return 0;
+}
+
+static int tail_begin(struct neap__block_sink *k, struct neap__block_walk *w)
+{
+	struct neap__block_program *x = k->x;
+	int64_t tail = last_of(w)->plan.tail;
+	w->phase = PHASE_INNER;
+	if (tail == 0 && w->end == x->chain->steps && !x->turned) {
+		neap__block_range(k, NEAP__OP_TURN, w->end, w->end, 0, 0);
+		x->turned = 1;
+	}
+	if (tail == 0)
+		return 0;
+	if (!w->inside && x->near.tier > 0 && x->near.share == 0)
+		return begin_part(k, w->end - tail, w->end, 1);
+	return neap__block_frame_push(x, (struct neap__block_frame){.t0 = w->end - tail,
+						 .l = tail,
+						 .place = -1,
+						 .handle = -1,
+						 .live = 1,
+						 .costs = &x->tail});
+}
+
+/* The recursion of a part is done: goes down to the next chunk or block. */
+static int block_down(struct neap__block_sink *k, struct neap__block_walk *w)
+{
+	struct neap__block_program *x = k->x;
+	if (w->phase == PHASE_CHUNKS && w->chunk > 0) {
+		struct neap__block_op op = chunk_op(x, w, NEAP__OP_NEED_TAPES, w->at, --w->chunk);
+		int64_t bytes = (op.t1 - op.t0) * (int64_t)x->chain->tape;
+		neap__block_push(k, op, bytes, 0);
+		neap__block_range(k, NEAP__OP_BACKWARD, op.t0, op.t1, 0, bytes);
+		return 0;
+	}
+	if (--w->at < 0) {
+		w->phase = PHASE_END;
+		return 0;
+	}
+	struct block b = block_of(w, w->at);
+	const struct neap__block_series *r = series_of(w, w->at);
+	if (!w->inside)
+		x->begins = NEAP__BEGINS_DOWN;
+	w->phase = PHASE_CHUNKS;
+	w->chunk = chunks_of(&r->plan, b.record);
+	if (b.advance == 0)
+		return 0;
+	struct neap__block_frame f = first_state(x, w, w->at, b.t0 + b.record);
+	if (!w->inside && x->near.tier > 0 && x->near.share == 0) {
+		neap__block_record(k, NEAP__OP_NEED_STATE, &f);
+		neap__block_record(k, NEAP__OP_FORGET, &f);
+		return begin_part(k, f.t0, f.t0 + b.advance, 0);
+	}
+	f.l = b.advance;
+	f.costs = &r->inner;
+	if (r->plan.inner == NEAP_BLOCKS_MULTIREAD) {
+		f.splits = &r->multiread;
+		f.j = r->multiread.slots;
+	}
+	return neap__block_frame_push(x, f);
+}
+
+int neap__block_program_next(struct neap__block_program *x,
+	void (*push_op)(void *user, const struct neap__block_op *op), void *user)
+{
+	struct neap__block_sink k = {x, push_op, user};
+	struct neap__block_walk *w = x->part.phase != PHASE_END ? &x->part : &x->whole;
+	if (x->depth > 0)
+		NEAP_TRY(neap__block_descend(&k));
+	else if (w->phase == PHASE_UP)
+		block_up(&k, w);
+	else if (w->phase == PHASE_TAIL)
+		NEAP_TRY(tail_begin(&k, w));
+	else if (w->phase != PHASE_END)
+		NEAP_TRY(block_down(&k, w));
+	return x->whole.phase != PHASE_END;
+}
+
+/* Tables for parts of up to `steps` steps beside `reserve` bytes; `one`: leaves of one tape. */
+static int make_costs(struct neap__block_program *x, struct neap__recompute *costs, int64_t steps,
+	int64_t reserve, int one)
+{
+	const struct neap_chain *c = x->chain;
+	if (reserve > x->pool)
+		return NEAP_EINFEASIBLE;
+	if (steps < 1)
+		return 0;
+	NEAP_TRY(neap__recompute_make(costs, steps, x->pool - reserve, (int64_t)c->state,
+		(int64_t)c->tape, one || c->flags & NEAP_CHAIN_CLASSIC));
+	return costs->reach < steps ? NEAP_EINFEASIBLE : 0;
+}
+
+static int make_inner(struct neap__block_program *x, struct neap__block_series *r)
+{
+	const struct neap_blocks *b = &r->plan;
+	int64_t steps = r->blocks > 0 ? b->advance : 0;
+	if (b->inner == NEAP_BLOCKS_MULTIREAD && steps > 0)
+		return x->pool < b->reserve ? NEAP_EINFEASIBLE
+					    : neap__multiread_make(&r->multiread, x->chain, steps,
+						      x->pool - b->reserve, b->price);
+	return make_costs(x, &r->inner, steps, b->reserve, b->inner == NEAP_BLOCKS_REVOLVE);
+}
+
+static int too_many_chunks(const struct neap__block_program *x, int64_t recorded, int64_t chunk)
+{
+	int64_t tape = (int64_t)x->chain->tape, longest = chunk < recorded ? chunk : recorded;
+	return recorded > 0 &&
+	       (chunk < 1 || (tape && longest > x->pool / tape) || recorded / chunk > CHUNKS_MOST);
+}
+
+static int64_t longer(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Steps that a part of `steps` steps leaves to fast memory: between its blocks, and at its end. */
+static int64_t within(int64_t advance, int64_t recorded, int64_t tail, int64_t steps)
+{
+	return advance + recorded < 1 || tail >= steps ? steps : advance;
+}
+
+/* Tables for the parts of a plan with a near tier. */
+static int make_parts(struct neap__block_program *x, const struct neap_blocks *plan, int64_t tail)
+{
+	const struct neap_near *n = &x->near;
+	struct neap__block_series *r = x->part.series;
+	if (n->advance < 0 || n->record < 0 || n->tail < 0 || n->last_advance < 0 ||
+		n->last_record < 0 || n->last_tail < 0 || plan->inner != NEAP_BLOCKS_LEAF ||
+		too_many_chunks(x, n->record, n->chunk) ||
+		too_many_chunks(x, n->last_record, n->chunk))
+		return NEAP_EINFEASIBLE;
+	*r = (struct neap__block_series){
+		.plan = *plan, .inner = r->inner, .multiread = r->multiread};
+	int64_t up = within(n->last_advance, n->last_record, n->last_tail, tail);
+	int whole = up == tail; /* in fast memory alone */
+	/* The first block of the chain may be shorter than the tails inside blocks. */
+	int64_t inner = longer(within(n->advance, n->record, n->tail, plan->advance),
+		n->tail < plan->advance ? n->tail : plan->advance);
+	NEAP_TRY(make_costs(x, &x->tail,
+		whole ? longer(tail, n->tail) : longer(n->last_tail, n->tail), plan->tail_reserve,
+		0));
+	return make_costs(x, &r->inner, longer(inner, whole ? 0 : up), plan->reserve, 0);
+}
+
 /* Makes the last series that of `plan`, from its first step to the end of the chain. */
 static int begin_series(struct neap__block_program *x, const struct neap_blocks *plan)
 {
-	struct neap__block_series *r = last_of(x);
-	int64_t steps = x->chain->steps - r->t0, tape = (int64_t)x->chain->tape;
-	int64_t chunk = plan->chunk < plan->record ? plan->chunk : plan->record;
+	struct neap__block_walk *w = &x->whole;
+	struct neap__block_series *r = last_of(w);
+	int64_t steps = w->end - r->t0;
 	if (plan->advance + plan->record < 1 || plan->tail < 0 ||
-		(plan->record > 0 && plan->chunk < 1))
+		too_many_chunks(x, plan->record, plan->chunk))
 		return NEAP_EINFEASIBLE;
 	r->plan = *plan;
+	memset(x->splits, 0, sizeof x->splits); /* tables are made anew */
 	if (r->plan.tail > steps)
 		r->plan.tail = steps;
 	count_blocks(r, steps - r->plan.tail);
-	x->blocks = r->from + r->blocks;
-	if (plan->record > 0 &&
-		((tape && chunk > x->pool / tape) || plan->record / plan->chunk > CHUNKS_MOST))
-		return NEAP_EINFEASIBLE;
-	NEAP_TRY(make_tail(x));
+	w->blocks = r->from + r->blocks;
+	if (x->near.tier > 0 && x->near.share == 0)
+		return make_parts(x, plan, r->plan.tail);
+	NEAP_TRY(make_costs(
+		x, &x->tail, r->plan.tail, plan->tail_reserve, plan->inner == NEAP_BLOCKS_REVOLVE));
 	return make_inner(x, r);
 }
 
 static void start_over(struct neap__block_program *x, int64_t at, int64_t number)
 {
+	struct neap__block_walk *w = &x->whole;
 	x->depth = x->handles_free = x->handles_made = x->spare = x->held = 0;
-	x->at = at;
+	w->at = at;
 	x->number = number;
-	x->chunk = x->begins = 0;
-	x->phase = at < x->blocks ? PHASE_UP : PHASE_TAIL;
+	w->chunk = x->begins = x->turned = 0;
+	w->phase = at < w->blocks ? PHASE_UP : PHASE_TAIL;
+	x->part.phase = PHASE_END;
 }
 
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
-	int64_t pool, const struct neap_blocks *plan)
+	int64_t pool, const struct neap_blocks *plan, const struct neap_near *near)
 {
+	struct neap__block_walk *w = &x->whole;
 	x->chain = chain;
 	x->pool = pool;
-	x->count = 1;
-	x->series->t0 = x->series->from = x->series->tape_place = 0;
+	x->near = near ? *near : (struct neap_near){0};
+	x->part.inside = x->part.count = w->count = 1;
+	w->end = chain->steps;
+	w->series->t0 = w->series->from = w->series->tape_place = 0;
 	NEAP_TRY(begin_series(x, plan));
 	start_over(x, 0, 0);
 	return 0;
@@ -443,76 +354,102 @@ int neap__block_program_start(struct neap__block_program *x, const struct neap_c
 int neap__block_program_replan(
 	struct neap__block_program *x, int64_t step, const struct neap_blocks *plan)
 {
-	struct neap__block_series *old = last_of(x), *r = old + 1;
+	struct neap__block_walk *w = &x->whole;
+	struct neap__block_series *old = last_of(w), *r = old + 1;
 	int64_t unit = old->plan.advance + old->plan.record, steps = step - old->t0;
-	if (x->count == NEAP__BLOCK_SERIES || steps < old->first ||
+	if (w->count == NEAP__BLOCK_SERIES || x->near.tier > 0 || steps < old->first ||
 		steps > old->first + (old->blocks - 1) * unit || (steps - old->first) % unit != 0)
 		return NEAP_EINFEASIBLE;
 	count_blocks(old, steps);
 	r->t0 = step;
 	r->from = old->from + old->blocks;
 	r->tape_place = old->tape_place + old->blocks * chunks_of(&old->plan, old->plan.record);
-	x->count++;
+	w->count++;
 	return begin_series(x, plan);
 }
 
 void neap__block_program_rewind(struct neap__block_program *x, int64_t number)
 {
-	start_over(x, last_of(x)->from, number);
+	struct neap__block_walk *w = &x->whole;
+	start_over(x, last_of(w)->from, number);
 	for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
-		if (x->puts[i] >= number) /* of blocks that will not be */
-			x->puts[i] = number - 1;
+		if (w->puts[i] >= number) /* of blocks that will not be */
+			w->puts[i] = number - 1;
 }
 
 int64_t neap__block_program_alike(const struct neap__block_program *x, int begins)
 {
+	const struct neap__block_walk *w = &x->whole;
 	int64_t left = 0;
-	if (x->count > 1)
+	if (w->count > 1)
 		return 0;
-	if (begins == NEAP__BEGINS_UP && x->phase == PHASE_UP)
-		left = x->blocks - 1 - x->at;
-	if (begins == NEAP__BEGINS_DOWN && x->at < x->blocks)
-		left = x->at - 1;
+	if (begins == NEAP__BEGINS_UP && w->phase == PHASE_UP)
+		left = w->blocks - 1 - w->at;
+	if (begins == NEAP__BEGINS_DOWN && w->at < w->blocks)
+		left = w->at - 1;
 	return left > 0 ? left : 0;
+}
+
+int64_t neap__block_period(const struct neap_near *near)
+{
+	int64_t a = NEAP_NEAR_SHARES, b = near->share;
+	while (b > 0) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return NEAP_NEAR_SHARES / a;
+}
+
+/* How far the place of an item on a tier moves where `items` items are left out. */
+static int64_t places_of(const struct neap__block_program *x, int near, int64_t items)
+{
+	int64_t share = near ? x->near.share : NEAP_NEAR_SHARES - x->near.share;
+	return items / neap__block_period(&x->near) *
+	       (share * neap__block_period(&x->near) / NEAP_NEAR_SHARES);
 }
 
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)
 {
-	int64_t unit = x->series->plan.advance + x->series->plan.record;
+	struct neap__block_walk *w = &x->whole;
+	int64_t unit = w->series->plan.advance + w->series->plan.record;
 	int64_t turned[NEAP__BLOCK_PUTS];
 	if (begins == NEAP__BEGINS_UP) {
 		for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
-			turned[(i + blocks) % NEAP__BLOCK_PUTS] = x->puts[i];
-		memcpy(x->puts, turned, sizeof turned);
-		x->at += blocks;
+			turned[(i + blocks) % NEAP__BLOCK_PUTS] = w->puts[i];
+		memcpy(w->puts, turned, sizeof turned);
+		w->at += blocks;
 		return;
 	}
 	for (int64_t i = 0; i < x->depth; i++) {
 		struct neap__block_frame *f = &x->stack[i];
 		f->t0 -= blocks * unit;
-		if (f->place >= 0 && f->place < x->blocks)
-			f->place -= blocks;
+		if (f->place >= 0 && !f->inside && f->place < w->blocks)
+			f->place -= places_of(x, f->near, blocks);
 	}
-	x->at -= blocks;
+	x->part.series->t0 -= blocks * unit;
+	x->part.end -= blocks * unit;
+	w->at -= blocks;
 }
 
 void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks)
 {
-	const struct neap_blocks *plan = &x->series->plan;
+	const struct neap_blocks *plan = &x->whole.series->plan;
 	int64_t unit = plan->advance + plan->record;
 	op->t0 += blocks * unit;
 	op->t1 += blocks * unit;
+	if (op->inside)
+		return;
 	if (op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_NEED_TAPES)
-		op->place += blocks * chunks_of(plan, plan->record);
-	else if (op->place < x->blocks)
-		op->place += blocks;
+		op->place += places_of(x, op->near, blocks * chunks_of(plan, plan->record));
+	else if (op->place < x->whole.blocks)
+		op->place += places_of(x, op->near, blocks);
 }
 
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room)
 {
-	NEAP_TRY(grow_stack(x, room));
-	NEAP_TRY(grow_handles(x, room));
+	NEAP_TRY(neap__block_descend_tables(x, room));
 	return x->stack_room > x->handles_room ? x->stack_room : x->handles_room;
 }
 
@@ -520,9 +457,10 @@ void neap__block_program_free(struct neap__block_program *x)
 {
 	neap__recompute_free(&x->tail);
 	for (int i = 0; i < NEAP__BLOCK_SERIES; i++) {
-		neap__recompute_free(&x->series[i].inner);
-		neap__multiread_free(&x->series[i].multiread);
+		neap__recompute_free(&x->whole.series[i].inner);
+		neap__multiread_free(&x->whole.series[i].multiread);
 	}
+	neap__recompute_free(&x->part.series->inner);
 	free(x->stack);
 	free(x->handles);
 	memset(x, 0, sizeof *x);

@@ -19,6 +19,10 @@
  *
  * Where a plan was replaced while it ran, several series of blocks follow each other, each with
  * numbers of its own; only the last has a tail.
+ *
+ * With a second, near tier (struct neap_near) the J steps of a block, and the tail, are parts
+ * that are reversed by blocks of their own: the same walk up and down, inside the part. Or the
+ * states and chunks of the blocks are spread over both tiers.
  */
 #ifndef NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
 #define NEAP_PLAN_BLOCKS_BLOCK_PROGRAM_H
@@ -47,6 +51,8 @@ enum neap__block_op_begins { NEAP__BEGINS_NOTHING, NEAP__BEGINS_UP, NEAP__BEGINS
 struct neap__block_op {
 	uint8_t kind;
 	uint8_t begins; /* enum neap__block_op_begins */
+	uint8_t near;	/* PUT, NEED, FORGET: of the near tier */
+	uint8_t inside; /* of a block inside a part: its place stays when blocks are left out */
 	int32_t handle; /* the program's own number of a slot; -1: none */
 	int64_t t0, t1;
 	int64_t place;
@@ -62,7 +68,9 @@ struct neap__block_frame {
 	int64_t place;	/* of the first state on the tier, or -1 */
 	int64_t put;	/* number of the operation that wrote it there */
 	int32_t handle; /* slot of the first state, or -1 */
-	uint8_t live, tail, multiread;
+	uint8_t live, near, inside;
+	const struct neap__recompute *costs;  /* where to split, */
+	const struct neap__multiread *splits; /* or with repeated reads; else NULL */
 };
 
 /*
@@ -83,33 +91,50 @@ struct neap__block_series {
 
 #define NEAP__BLOCK_SERIES (NEAP_REPLANS_MAX + 1)
 
+/* Splits that were looked up, by hash: the parts of all blocks have the same lengths. */
+#define NEAP__BLOCK_SPLITS 512 /* a power of two */
+struct neap__block_split {
+	const struct neap__recompute *costs; /* NULL: an empty row */
+	int64_t l, j, y;
+};
+
+/* A way up and down over blocks: of the chain, or of a part of it. */
+struct neap__block_walk {
+	struct neap__block_series series[NEAP__BLOCK_SERIES];
+	int count;	/* of series */
+	int inside;	/* of a part */
+	int64_t end;	/* of the steps */
+	int64_t blocks; /* of all series */
+	int64_t at;	/* the present block */
+	int64_t chunk;	/* going down: chunks of the block that are left */
+	int phase;
+	int64_t puts[NEAP__BLOCK_PUTS]; /* number of the last PUT of block i, at i % its size */
+};
+
 struct neap__block_program {
 	const struct neap_chain *chain;
 	int64_t pool;
-	struct neap__block_series series[NEAP__BLOCK_SERIES];
-	int count;	/* of series */
-	int64_t blocks; /* of all series */
+	struct neap_near near;
+	struct neap__block_walk whole, part; /* part: while it runs, the whole waits */
 	struct neap__recompute tail;
+	struct neap__block_split splits[NEAP__BLOCK_SPLITS];
 	struct neap__block_frame *stack;
 	int64_t depth, stack_room;
 	int32_t *handles; /* free handles */
 	int64_t handles_free, handles_room, handles_made;
-	int64_t spare; /* states written by multiread inside the present block */
-	int64_t at;    /* the present block */
-	int64_t chunk; /* going down: chunks of the block that are left */
-	int phase;
+	int64_t spare;	/* states written by multiread inside the present block */
 	uint8_t begins; /* of the next operation */
+	uint8_t turned;
 	int64_t number; /* operations so far */
 	int64_t held;
-	int64_t puts[NEAP__BLOCK_PUTS]; /* number of the last PUT of block i, at i % its size */
 };
 
 /*
- * Starts a program over; *x is all zero or was used before. Borrows `chain`. 0, -ENOMEM, or
- * NEAP_EINFEASIBLE where the pool of `pool` bytes is too small for the plan.
+ * Starts a program over; *x is all zero or was used before. Borrows `chain`. `near` may be NULL. 0,
+ * -ENOMEM, or NEAP_EINFEASIBLE where the pool of `pool` bytes is too small for the plan.
  */
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
-	int64_t pool, const struct neap_blocks *plan);
+	int64_t pool, const struct neap_blocks *plan, const struct neap_near *near);
 /*
  * Blocks from step `step` on, the first of a block of the last series, are those of `plan`. To be
  * called before an operation of those blocks was asked for, or followed by rewind. 0, -ENOMEM or
@@ -134,6 +159,8 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks);
 void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks);
+/* Blocks after which states and chunks are spread over tiers as before. */
+int64_t neap__block_period(const struct neap_near *near);
 /* Allocates `room` rows of each table at least; returns the rows, or -ENOMEM. */
 int64_t neap__block_program_tables(struct neap__block_program *x, int64_t room);
 void neap__block_program_free(struct neap__block_program *x);

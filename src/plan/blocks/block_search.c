@@ -19,9 +19,9 @@
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/block_seeds.h"
+#include "plan/blocks/tried_plans.h"
 #include "plan/core/sizing.h"
 
-#define TRIED 8192     /* simulated plans that are remembered, a power of two */
 #define RANKED 96      /* seeds that are simulated */
 #define STARTS 12      /* of them, those that are improved by descent */
 #define LATE_RANKED 32 /* the same of late blocks */
@@ -41,31 +41,14 @@ struct block_search {
 	struct neap__block_costs costs;
 	struct neap__prefetch *prefetch;
 	double bound;
-	int64_t effort, ntried;
+	int64_t effort;
 	struct neap__block_seeds seeds;
-	struct neap__block_seed tried[TRIED]; /* by hash; score: makespan, 0: an empty row */
+	struct neap__tried_plans tried;
 	struct neap__block_seed best[RANKED + LATE_STARTS];
 	int64_t nbest;
 	struct neap_blocks finals[FINALS_MOST];
 	int64_t nfinals, actions; /* actions: of all simulations */
 };
-
-/* The row of a plan in s->tried, or the empty row where it belongs. */
-static struct neap__block_seed *remembered(struct block_search *s, const struct neap_blocks *b)
-{
-	uint64_t words[sizeof *b / 8], hash = 0;
-	memcpy(words, b, sizeof words);
-	for (size_t i = 0; i < sizeof words / 8; i++) {
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
-	}
-	struct neap__block_seed *row;
-	for (;; hash++) {
-		row = &s->tried[hash % TRIED];
-		if (row->score == 0 || memcmp(&row->b, b, sizeof *b) == 0)
-			return row;
-	}
-}
 
 /* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
 static int simulate(struct block_search *s, struct neap_blocks *b, double *makespan)
@@ -74,9 +57,9 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	*makespan = INFINITY;
 	if (!neap__block_normalise(&s->costs, b))
 		return 0;
-	struct neap__block_seed *row = remembered(s, b);
-	if (row->score != 0) {
-		*makespan = row->score;
+	double known = neap__tried_plans_makespan(&s->tried, b);
+	if (known != 0) {
+		*makespan = known;
 		return 0;
 	}
 	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
@@ -87,17 +70,14 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	if (neap__block_late(&s->costs, b))
 		n = 0;
 	NEAP_TRY(neap__block_plan_evaluate(
-		&plan, s->costs.p, s->costs.tier, b, s->prefetch, n, &actions));
+		&plan, s->costs.p, s->costs.tier, b, NULL, s->prefetch, n, &actions));
 	if (b->inner == NEAP_BLOCKS_MULTIREAD)
 		actions += b->advance * b->advance / MULTIREAD_WORK;
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
 	s->actions += actions;
 	if (plan.feasible)
 		*makespan = fmax(plan.makespan, neap__block_floor(&s->costs, b));
-	if (s->ntried < TRIED / 2) {
-		*row = (struct neap__block_seed){*b, *makespan};
-		s->ntried++;
-	}
+	neap__tried_plans_add(&s->tried, b, *makespan);
 	return 0;
 }
 
@@ -281,8 +261,8 @@ static int decide(struct block_search *s, struct neap_plan *plan)
 		done++;
 		if (run_before(s, &x->b))
 			continue;
-		NEAP_TRY(neap__block_plan_evaluate(
-			&trial, s->costs.p, s->costs.tier, &x->b, s->prefetch, 0, &s->actions));
+		NEAP_TRY(neap__block_plan_evaluate(&trial, s->costs.p, s->costs.tier, &x->b, NULL,
+			s->prefetch, 0, &s->actions));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}
@@ -318,10 +298,13 @@ int neap__block_search(struct neap_plan *plan, const struct neap_problem *proble
 	s->bound = neap_bound(problem);
 	int rc = neap__block_costs_init(&s->costs, problem, tier);
 	if (rc == 0)
+		rc = neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks));
+	if (rc == 0)
 		rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0)
 		rc = run_search(s, plan, effort, below);
 	neap__block_costs_free(&s->costs);
+	neap__tried_plans_free(&s->tried);
 	neap__prefetch_free(s->prefetch);
 	free(s);
 	return rc;

@@ -337,7 +337,8 @@ void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__
 	sort(seeds);
 }
 
-int neap__block_costs_init(struct neap__block_costs *s, const struct neap_problem *p, int tier)
+void neap__block_costs_fill(
+	struct neap__block_costs *s, const struct neap_problem *p, int tier, int64_t pool)
 {
 	const struct neap_chain *c = &p->chain;
 	const struct neap_tier_spec *t = &p->tiers[tier - 1];
@@ -348,7 +349,7 @@ int neap__block_costs_init(struct neap__block_costs *s, const struct neap_proble
 	s->b = c->backward;
 	s->state = (double)c->state;
 	s->tape = (double)c->tape;
-	s->pool = (double)neap__pool_bytes(p, tier);
+	s->pool = (double)pool;
 	s->capacity = t->capacity == NEAP_INFINITE ? INFINITY : (double)t->capacity;
 	s->state_out = neap_tier_seconds(t, 1, c->state);
 	s->state_in = neap_tier_seconds(t, 0, c->state);
@@ -357,9 +358,20 @@ int neap__block_costs_init(struct neap__block_costs *s, const struct neap_proble
 	s->tape_in = t->read_rate > 0 ? sent / t->read_rate : 0;
 	s->state_lost = neap_tier_lost(t, c->state);
 	s->tape_lost = neap_tier_lost(t, neap__tape_sent(c)) - neap_tier_lost(t, 0);
+}
+
+int neap__block_costs_tables(struct neap__block_costs *s)
+{
+	const struct neap_chain *c = &s->p->chain;
 	int64_t longest = c->steps < STEPS_LONGEST ? c->steps : STEPS_LONGEST;
 	return neap__recompute_make(
 		&s->extra, longest, (int64_t)s->pool, (int64_t)c->state, (int64_t)c->tape, 0);
+}
+
+int neap__block_costs_init(struct neap__block_costs *s, const struct neap_problem *p, int tier)
+{
+	neap__block_costs_fill(s, p, tier, neap__pool_bytes(p, tier));
+	return neap__block_costs_tables(s);
 }
 
 void neap__block_costs_free(struct neap__block_costs *s)

@@ -36,6 +36,10 @@ struct neap__block_seeds {
 /* Borrows `p`. *s is all zero. 0 or -ENOMEM; neap__block_costs_free in any case. */
 int neap__block_costs_init(struct neap__block_costs *s, const struct neap_problem *p, int tier);
 void neap__block_costs_free(struct neap__block_costs *s);
+/* The two halves of it: all but the table `extra`, with this pool, and that table. */
+void neap__block_costs_fill(
+	struct neap__block_costs *s, const struct neap_problem *p, int tier, int64_t pool);
+int neap__block_costs_tables(struct neap__block_costs *s);
 /* Rounds down to a number of steps, bytes or tapes, 0 at least; absorbs rounding of quotients. */
 int64_t neap__block_whole(double x);
 /* Brings a plan into range, equal plans into equal numbers. Returns 0 where none is left. */

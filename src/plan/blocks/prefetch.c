@@ -22,13 +22,12 @@
 #include "base/grow.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
-#include "plan/core/sizing.h"
 
 #define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
 #define BATCH 1024 /* operations of a batch of the program, at most */
 #define AHEAD 100  /* GETs in flight or planned: below NEAP_TICKETS, and looking back costs */
 
-static int reserve(int32_t **table, int64_t *rows, int64_t room)
+int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room)
 {
 	int rc = neap__grow(table, rows, room, sizeof **table);
 	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
@@ -38,7 +37,7 @@ static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbe
 {
 	if (n->nfree > 0)
 		return n->free[--n->nfree];
-	int rc = reserve(&n->free, &n->room, n->made + 1);
+	int rc = neap__prefetch_reserve(&n->free, &n->room, n->made + 1);
 	if (rc < 0) {
 		x->error = rc;
 		return 0;
@@ -49,6 +48,12 @@ static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbe
 static void return_number(struct neap__prefetch_numbers *n, int32_t number)
 {
 	n->free[n->nfree++] = number;
+}
+
+/* The number of a tier in x->tiers. */
+static int near_of(const struct neap__prefetch *x, int tier)
+{
+	return tier > 0 && tier == x->tiers[1];
 }
 
 /* Counts the bytes, slots and steps of an action, as verify/verify.c does. */
@@ -75,12 +80,12 @@ static void account(struct neap__prefetch *x, const struct neap_action *a)
 		t->advanced += n;
 	if (a->kind == NEAP_RECORD)
 		t->recorded += n;
-	if (a->kind == NEAP_PUT && tapes) {
-		t->longest = n > t->longest ? n : t->longest;
-		t->tape_places = a->place >= t->tape_places ? a->place + 1 : t->tape_places;
-	} else if (a->kind == NEAP_PUT) {
-		t->state_places = a->place >= t->state_places ? a->place + 1 : t->state_places;
-	}
+	struct neap__prefetch_use *use = &t->use[near_of(x, a->tier)];
+	int64_t *places = tapes ? &use->tape_places : &use->state_places;
+	if (a->kind == NEAP_PUT && a->place >= *places)
+		*places = a->place + 1;
+	if (a->kind == NEAP_PUT && tapes && n > use->longest)
+		use->longest = n;
 	t->actions++;
 }
 
@@ -99,10 +104,10 @@ static void simple_action(struct neap__prefetch *x, int kind, int64_t t0, int64_
 	act(x, (struct neap_action){.kind = (uint8_t)kind, .t0 = t0, .t1 = t1, .slot = slot});
 }
 
-static void wait_ticket(struct neap__prefetch *x, int32_t ticket)
+static void wait_ticket(struct neap__prefetch *x, int near, int32_t ticket)
 {
 	act(x, (struct neap_action){
-		       .kind = NEAP_WAIT, .tier = (uint16_t)x->tier, .ticket = ticket});
+		       .kind = NEAP_WAIT, .tier = (uint16_t)x->tiers[near], .ticket = ticket});
 	return_number(&x->tickets, ticket);
 }
 
@@ -112,14 +117,15 @@ static void drop_slot(struct neap__prefetch *x, int32_t slot, int64_t t)
 	return_number(&x->slots, slot);
 }
 
-/* Waits for the oldest PUT. */
-static void wait_for_put(struct neap__prefetch *x)
+/* Waits for the oldest PUT of a tier. */
+static void wait_for_put(struct neap__prefetch *x, int near)
 {
-	struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head++);
-	if (x->not_ended > 0)
-		neap__clock_note(&x->clock, x->not_ended);
-	x->not_ended = 0;
-	wait_ticket(x, p->ticket);
+	struct neap__prefetch_puts *puts = &x->puts[near];
+	struct neap__prefetch_put *p = neap__prefetch_put(x, near, puts->head++);
+	if (puts->not_ended > 0)
+		neap__clock_note(&x->clock, puts->not_ended);
+	puts->not_ended = 0;
+	wait_ticket(x, near, p->ticket);
 	x->leaving -= p->bytes;
 	if (p->tapes)
 		x->tapes_now -= p->t1 - p->t0;
@@ -127,34 +133,59 @@ static void wait_for_put(struct neap__prefetch *x)
 		drop_slot(x, p->slot, p->t0);
 }
 
+static int64_t puts_in_flight(const struct neap__prefetch *x, int near)
+{
+	return x->puts[near].tail - x->puts[near].head;
+}
+
+/* Waits for the PUT that ends first. Returns 0 where there is none. */
+static int wait_for_any_put(struct neap__prefetch *x)
+{
+	int near = puts_in_flight(x, 1) > 0;
+	if (near && puts_in_flight(x, 0) > 0) {
+		long double far_end =
+			x->clock.tickets[neap__prefetch_put(x, 0, x->puts[0].head)->ticket].end;
+		long double near_end =
+			x->clock.tickets[neap__prefetch_put(x, 1, x->puts[1].head)->ticket].end;
+		neap__clock_note(&x->clock, near_end - far_end);
+		near = near_end <= far_end;
+	} else if (!near && puts_in_flight(x, 0) == 0) {
+		return 0;
+	}
+	wait_for_put(x, near);
+	return 1;
+}
+
 /* Waits for the PUTs that have ended by the clock, within rounding. */
 static void wait_for_ended(struct neap__prefetch *x)
 {
-	while (x->put_head < x->put_tail) {
-		const struct neap__prefetch_put *p = neap__prefetch_put(x, x->put_head);
-		long double left = x->clock.tickets[p->ticket].end - x->clock.now;
-		if (left > neap__steady_tolerance(&x->clock)) {
-			x->not_ended = left;
-			return;
+	for (int near = 0; near < 2; near++)
+		while (puts_in_flight(x, near) > 0) {
+			const struct neap__prefetch_put *p =
+				neap__prefetch_put(x, near, x->puts[near].head);
+			long double left = x->clock.tickets[p->ticket].end - x->clock.now;
+			if (left > neap__steady_tolerance(&x->clock)) {
+				x->puts[near].not_ended = left;
+				break;
+			}
+			neap__clock_note(&x->clock, left);
+			wait_for_put(x, near);
 		}
-		neap__clock_note(&x->clock, left);
-		wait_for_put(x);
-	}
 }
 
 /* Tickets for more transfers; two stay free, one for a PUT and one for a GET at its need. */
 static int tickets_left(const struct neap__prefetch *x)
 {
-	return NEAP_TICKETS - 2 - (int)(x->put_tail - x->put_head + x->get_issued - x->get_head);
+	return NEAP_TICKETS - 2 - (int)(puts_in_flight(x, 0) + puts_in_flight(x, 1)) -
+	       (int)(x->get_issued - x->get_head);
 }
 
 /* Waits for PUTs until `bytes` fit beside `held`. 0 or NEAP_EINFEASIBLE. */
 static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 {
 	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
-		if (x->put_head == x->put_tail)
+		if (!wait_for_any_put(x))
 			return held + x->arriving + bytes > x->pool ? NEAP_EINFEASIBLE : 0;
-		wait_for_put(x);
 	}
 	return 0;
 }
@@ -197,7 +228,9 @@ static void place_get(struct neap__prefetch *x, int64_t j)
 		.t1 = op->t1,
 		.place = op->place,
 		.bytes = n,
-		.tapes = (uint8_t)tapes};
+		.tapes = (uint8_t)tapes,
+		.near = op->near,
+		.inside = op->inside};
 	if (!tapes && (live <= i || i == j)) {
 		g.issue = live;
 		g.live = 1;
@@ -239,7 +272,7 @@ static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 	g->ticket = take_number(x, &x->tickets);
 	act(x, (struct neap_action){.kind = NEAP_GET,
 		       .payload = g->tapes ? NEAP_TAPE : NEAP_STATE,
-		       .tier = (uint16_t)x->tier,
+		       .tier = (uint16_t)x->tiers[g->near],
 		       .ticket = g->ticket,
 		       .slot = g->slot,
 		       .t0 = g->t0,
@@ -252,8 +285,9 @@ static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 /* The number of the PUT in flight that writes the tapes of a GET, -1: none. */
 static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefetch_get *g)
 {
-	for (int64_t i = x->put_tail - 1; g->tapes && i >= x->put_head; i--) {
-		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
+	const struct neap__prefetch_puts *puts = &x->puts[g->near];
+	for (int64_t i = puts->tail - 1; g->tapes && i >= puts->head; i--) {
+		const struct neap__prefetch_put *p = neap__prefetch_put(x, g->near, i);
 		if (p->tapes && p->place == g->place)
 			return i;
 	}
@@ -271,11 +305,12 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 					? 0
 					: g->bytes;
 		int64_t put = still_leaving(x, g);
-		while (g->need == i && x->put_head <= put)
-			wait_for_put(x);
+		const struct neap__prefetch_puts *puts = &x->puts[g->near];
+		while (g->need == i && puts->head <= put)
+			wait_for_put(x, g->near);
 		if (g->need == i)
 			NEAP_TRY(make_room(x, held, bytes));
-		else if (put >= x->put_head && put >= 0)
+		else if (put >= puts->head && put >= 0)
 			return 0;
 		else if (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1)
 			return 0; /* issued later, or by waiting at its need */
@@ -288,7 +323,7 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
-		.tier = (uint16_t)x->tier,
+		.tier = (uint16_t)x->tiers[op->near],
 		.slot = NEAP_LIVE,
 		.t0 = op->t0,
 		.t1 = op->t0,
@@ -298,18 +333,20 @@ static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 	a.ticket = take_number(x, &x->tickets);
 	if (!staged) {
 		act(x, a);
-		wait_ticket(x, a.ticket);
+		wait_ticket(x, op->near, a.ticket);
 		return 0;
 	}
 	int32_t slot = take_number(x, &x->slots);
 	simple_action(x, NEAP_SAVE, op->t0, op->t0, slot);
 	a.slot = slot;
 	act(x, a);
-	*neap__prefetch_put(x, x->put_tail++) = (struct neap__prefetch_put){.bytes = x->state,
-		.t0 = op->t0,
-		.place = op->place,
-		.slot = slot,
-		.ticket = a.ticket};
+	*neap__prefetch_put(x, op->near, x->puts[op->near].tail++) =
+		(struct neap__prefetch_put){.bytes = x->state,
+			.t0 = op->t0,
+			.place = op->place,
+			.slot = slot,
+			.ticket = a.ticket,
+			.inside = op->inside};
 	x->leaving += x->state;
 	return 0;
 }
@@ -317,48 +354,51 @@ static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 static int put_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int64_t bytes = (op->t1 - op->t0) * (int64_t)x->problem.chain.tape;
-	while (tickets_left(x) < 1 && x->put_head < x->put_tail)
-		wait_for_put(x);
+	while (tickets_left(x) < 1 && wait_for_any_put(x))
+		;
 	int32_t ticket = take_number(x, &x->tickets);
 	act(x, (struct neap_action){.kind = NEAP_PUT,
 		       .payload = NEAP_TAPE,
-		       .tier = (uint16_t)x->tier,
+		       .tier = (uint16_t)x->tiers[op->near],
 		       .ticket = ticket,
 		       .t0 = op->t0,
 		       .t1 = op->t1,
 		       .place = op->place});
-	*neap__prefetch_put(x, x->put_tail++) = (struct neap__prefetch_put){.bytes = bytes,
-		.t0 = op->t0,
-		.t1 = op->t1,
-		.place = op->place,
-		.slot = -1,
-		.ticket = ticket,
-		.tapes = 1};
+	*neap__prefetch_put(x, op->near, x->puts[op->near].tail++) =
+		(struct neap__prefetch_put){.bytes = bytes,
+			.t0 = op->t0,
+			.t1 = op->t1,
+			.place = op->place,
+			.slot = -1,
+			.ticket = ticket,
+			.tapes = 1,
+			.inside = op->inside};
 	x->leaving += bytes;
 	return 0;
 }
 
-static void forget(struct neap__prefetch *x, int payload, int64_t t0, int64_t t1, int64_t place)
+static void forget(struct neap__prefetch *x, int payload, const struct neap__block_op *op)
 {
+	const struct neap__prefetch_puts *puts = &x->puts[op->near];
 	/* Its PUT may still be in flight. */
-	for (int64_t i = x->put_tail - 1; i >= x->put_head; i--) {
-		const struct neap__prefetch_put *p = neap__prefetch_put(x, i);
-		if (p->tapes == (payload == NEAP_TAPE) && p->place == place)
-			while (x->put_head <= i)
-				wait_for_put(x);
+	for (int64_t i = puts->tail - 1; i >= puts->head; i--) {
+		const struct neap__prefetch_put *p = neap__prefetch_put(x, op->near, i);
+		if (p->tapes == (payload == NEAP_TAPE) && p->place == op->place)
+			while (puts->head <= i)
+				wait_for_put(x, op->near);
 	}
 	act(x, (struct neap_action){.kind = NEAP_FORGET,
 		       .payload = (uint8_t)payload,
-		       .tier = (uint16_t)x->tier,
-		       .t0 = t0,
-		       .t1 = t1,
-		       .place = place});
+		       .tier = (uint16_t)x->tiers[op->near],
+		       .t0 = op->t0,
+		       .t1 = op->t1,
+		       .place = op->place});
 }
 
 /* Remembers the slot of a handle. */
 static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 {
-	int rc = reserve(&x->slot_of, &x->handles, (int64_t)handle + 1);
+	int rc = neap__prefetch_reserve(&x->slot_of, &x->handles, (int64_t)handle + 1);
 	if (rc < 0) {
 		x->error = rc;
 		return;
@@ -369,7 +409,7 @@ static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 static void need_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
-	wait_ticket(x, g->ticket);
+	wait_ticket(x, g->near, g->ticket);
 	x->arriving -= g->bytes;
 	int32_t slot = g->slot;
 	if (!g->live)
@@ -389,9 +429,9 @@ static void need_state(struct neap__prefetch *x, const struct neap__block_op *op
 static void need_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_head++);
-	wait_ticket(x, g->ticket);
+	wait_ticket(x, g->near, g->ticket);
 	x->arriving -= g->bytes;
-	forget(x, NEAP_TAPE, op->t0, op->t1, op->place);
+	forget(x, NEAP_TAPE, op);
 }
 
 static void slot_op(struct neap__prefetch *x, const struct neap__block_op *op)
@@ -422,7 +462,7 @@ static int perform(struct neap__prefetch *x, const struct neap__block_op *op)
 	else if (op->kind == NEAP__OP_NEED_TAPES)
 		need_tapes(x, op);
 	else if (op->kind == NEAP__OP_FORGET)
-		forget(x, NEAP_STATE, op->t0, op->t0, op->place);
+		forget(x, NEAP_STATE, op);
 	else if (op->kind == NEAP__OP_SAVE || op->kind == NEAP__OP_LOAD ||
 		 op->kind == NEAP__OP_DROP)
 		slot_op(x, op);
@@ -446,8 +486,8 @@ int neap__prefetch_next(struct neap__prefetch *x,
 	x->user = user;
 	NEAP_TRY(fill(x));
 	if (x->head == x->tail) {
-		while (x->put_head < x->put_tail)
-			wait_for_put(x);
+		while (wait_for_any_put(x))
+			;
 		return x->error;
 	}
 	int64_t i = x->head;
@@ -461,113 +501,4 @@ int neap__prefetch_next(struct neap__prefetch *x,
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
-}
-
-int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)
-{
-	int64_t rows = neap__block_program_tables(&x->program, room);
-	if (rows < 0)
-		return rows;
-	NEAP_TRY(reserve(&x->slots.free, &x->slots.room, room));
-	NEAP_TRY(reserve(&x->tickets.free, &x->tickets.room, room));
-	NEAP_TRY(reserve(&x->slot_of, &x->handles, room));
-	rows = rows > x->slots.room ? rows : x->slots.room;
-	rows = rows > x->tickets.room ? rows : x->tickets.room;
-	return rows > x->handles ? rows : x->handles;
-}
-
-int neap__prefetch_new(struct neap__prefetch **prefetch)
-{
-	*prefetch = calloc(1, sizeof **prefetch);
-	return *prefetch ? 0 : neap__fail(-ENOMEM, "schedule: out of memory");
-}
-
-void neap__prefetch_free(struct neap__prefetch *x)
-{
-	if (!x)
-		return;
-	neap__block_program_free(&x->program);
-	free(x->slots.free);
-	free(x->tickets.free);
-	free(x->slot_of);
-	free(x->watch);
-	free(x);
-}
-
-int neap__prefetch_start(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks)
-{
-	int64_t pool = neap__pool_bytes(problem, tier);
-	if (pool < 0 || (blocks->record > 0 && problem->chain.flags & (NEAP_CHAIN_TAPES_STAY |
-									      NEAP_CHAIN_CLASSIC)))
-		return NEAP_EINFEASIBLE;
-	x->problem = *problem;
-	x->tier = tier;
-	x->sync = tier > 0 && (problem->tiers[tier - 1].flags & NEAP_TIER_SYNC) != 0;
-	x->pool = pool;
-	x->state = (int64_t)problem->chain.state;
-	neap__clock_init(&x->clock, &x->problem);
-	x->ended = x->error = 0;
-	x->not_ended = 0;
-	x->head = x->tail = 0;
-	x->get_head = x->get_issued = x->get_tail = 0;
-	x->put_head = x->put_tail = 0;
-	x->arriving = x->leaving = 0;
-	x->slots.nfree = x->slots.made = 0;
-	x->tickets.nfree = x->tickets.made = 0;
-	x->slots_now = x->tapes_now = 0;
-	memset(&x->total, 0, sizeof x->total);
-	return neap__block_program_start(&x->program, &x->problem.chain, pool, blocks);
-}
-
-int neap__prefetch_start_plan(
-	struct neap__prefetch *x, const struct neap_problem *problem, const struct neap_plan *plan)
-{
-	NEAP_TRY(neap__prefetch_start(x, problem, plan->tier, &plan->blocks));
-	if (plan->replan_count < 0 || plan->replan_count > NEAP_REPLANS_MAX)
-		return NEAP_EINFEASIBLE;
-	for (int64_t i = 0; i < plan->replan_count; i++)
-		NEAP_TRY(neap__block_program_replan(
-			&x->program, plan->replans[i].from, &plan->replans[i].blocks));
-	return 0;
-}
-
-int neap__prefetch_at_block(struct neap__prefetch *x, int64_t *step)
-{
-	if (x->head == x->tail || x->get_issued > x->get_head)
-		return 0;
-	const struct neap__block_op *op = neap__prefetch_op(x, x->head);
-	*step = op->t0;
-	return op->begins == NEAP__BEGINS_UP;
-}
-
-int neap__prefetch_replan(struct neap__prefetch *x, const struct neap_problem *problem,
-	const struct neap_blocks *blocks)
-{
-	int64_t step = neap__prefetch_op(x, x->head)->t0;
-	int64_t pool = neap__pool_bytes(problem, x->tier);
-	x->problem = *problem;
-	x->pool = x->program.pool = pool < x->pool ? pool : x->pool;
-	x->tail = x->head;
-	x->get_tail = x->get_issued = x->get_head;
-	x->ended = 0;
-	x->not_ended = 0;
-	NEAP_TRY(neap__block_program_replan(&x->program, step, blocks));
-	neap__block_program_rewind(&x->program, x->head);
-	return 0;
-}
-
-void neap__prefetch_total(const struct neap__prefetch *x, struct neap__prefetch_total *total)
-{
-	*total = x->total;
-	total->makespan = (double)x->clock.now;
-	total->slots = x->slots.made;
-	total->lost = (double)x->clock.lost;
-	total->stall = 0;
-	for (int i = 0; i < x->problem.ntiers; i++)
-		total->stall += (double)(x->clock.stall_write[i] + x->clock.stall_read[i]);
-	if (x->tier > 0) {
-		total->written = x->clock.use[x->tier - 1].written;
-		total->read = x->clock.use[x->tier - 1].read;
-	}
 }

@@ -14,17 +14,22 @@ struct neap__prefetch_total {
 	double makespan, stall, lost;
 	uint64_t peak; /* bytes of slots and tapes */
 	int64_t slots, advanced, recorded, actions;
-	int64_t state_places, tape_places; /* used on the tier */
-	int64_t longest;		   /* steps of the longest chunk */
-	uint64_t written, read;
+	struct neap__prefetch_use {
+		int64_t state_places, tape_places;
+		int64_t longest; /* steps of the longest chunk */
+		uint64_t written, read;
+	} use[2]; /* of the plan's tier, and of the near one */
 };
 
 struct neap__prefetch;
 int neap__prefetch_new(struct neap__prefetch **prefetch);
 void neap__prefetch_free(struct neap__prefetch *prefetch);
-/* Starts over with this plan. 0, -ENOMEM, or NEAP_EINFEASIBLE: it does not fit the pool. */
+/*
+ * Starts over with this plan; `near` may be NULL. 0, -ENOMEM, or NEAP_EINFEASIBLE: it does not fit
+ * the pool.
+ */
 int neap__prefetch_start(struct neap__prefetch *prefetch, const struct neap_problem *problem,
-	int tier, const struct neap_blocks *blocks);
+	int tier, const struct neap_blocks *blocks, const struct neap_near *near);
 /*
  * The same for a plan that was replaced while it ran. problem->chain and the tiers' rates are those
  * known now.
@@ -52,7 +57,8 @@ int neap__prefetch_next(struct neap__prefetch *prefetch,
  * `most` is too few, 0, or a negative code.
  */
 int neap__prefetch_run(struct neap__prefetch *prefetch, const struct neap_problem *problem,
-	int tier, const struct neap_blocks *blocks, int64_t most, int64_t *performed);
+	int tier, const struct neap_blocks *blocks, const struct neap_near *near, int64_t most,
+	int64_t *performed);
 /* Allocates `room` rows of each table at least; returns the rows, or -ENOMEM. */
 int64_t neap__prefetch_tables(struct neap__prefetch *prefetch, int64_t room);
 void neap__prefetch_total(

@@ -21,7 +21,7 @@
 /* The totals, and the ends of the transfers in flight, between two blocks. */
 struct skip_mark {
 	struct neap__prefetch_total total;
-	long double put_end[NEAP_TICKETS], get_end[NEAP_TICKETS]; /* in order */
+	long double put_end[2][NEAP_TICKETS], get_end[NEAP_TICKETS]; /* in order */
 };
 
 /* What is watched while a plan runs. */
@@ -51,7 +51,8 @@ static uint64_t signature(struct neap__prefetch *x)
 {
 	const struct neap__block_program *p = &x->program;
 	uint64_t h = mix(0, x->tail - x->head);
-	h = mix(mix(mix(h, p->phase), p->depth), p->chunk);
+	h = mix(mix(mix(h, p->whole.phase), p->depth), p->whole.chunk);
+	h = mix(mix(mix(h, p->part.phase), p->part.at), p->part.chunk);
 	h = mix(mix(mix(h, p->held), p->spare), x->arriving);
 	h = mix(mix(mix(h, x->leaving), x->slots_now), x->tapes_now);
 	h = mix(mix(h, x->total.actions - x->watch->now.total.actions),
@@ -59,17 +60,18 @@ static uint64_t signature(struct neap__prefetch *x)
 	for (int64_t i = x->head; i < x->tail; i++) {
 		const struct neap__block_op *op = neap__prefetch_op(x, i);
 		h = mix(mix(mix(h, op->kind), op->held), op->incoming);
-		h = mix(h, op->t1 - op->t0);
+		h = mix(mix(h, op->t1 - op->t0), op->near);
 	}
 	for (int64_t i = x->get_head; i < x->get_tail; i++) {
 		const struct neap__prefetch_get *g = neap__prefetch_get(x, i);
 		h = mix(mix(h, g->issue < x->head ? -1 : g->issue - x->head), g->need - x->head);
-		h = mix(mix(h, g->bytes), g->live);
+		h = mix(mix(mix(h, g->bytes), g->live), g->near);
 	}
-	for (int64_t i = x->put_head; i < x->put_tail; i++) {
-		const struct neap__prefetch_put *q = neap__prefetch_put(x, i);
-		h = mix(mix(mix(h, q->bytes), q->tapes), q->slot < 0);
-	}
+	for (int near = 0; near < 2; near++)
+		for (int64_t i = x->puts[near].head; i < x->puts[near].tail; i++) {
+			const struct neap__prefetch_put *q = neap__prefetch_put(x, near, i);
+			h = mix(mix(mix(mix(h, q->bytes), q->tapes), q->slot < 0), near);
+		}
 	return h;
 }
 
@@ -77,14 +79,21 @@ static uint64_t signature(struct neap__prefetch *x)
 static void note_times(struct neap__prefetch *x)
 {
 	struct neap__clock *k = &x->clock;
-	if (x->not_ended > 0)
-		neap__clock_note(k, x->not_ended);
-	for (int64_t i = x->put_head; i < x->put_tail; i++)
-		neap__clock_note(k, k->tickets[neap__prefetch_put(x, i)->ticket].end - k->now);
+	for (int near = 0; near < 2; near++) {
+		const struct neap__prefetch_puts *puts = &x->puts[near];
+		if (puts->not_ended > 0)
+			neap__clock_note(k, puts->not_ended);
+		for (int64_t i = puts->head; i < puts->tail; i++)
+			neap__clock_note(
+				k, k->tickets[neap__prefetch_put(x, near, i)->ticket].end - k->now);
+	}
 	for (int64_t i = x->get_head; i < x->get_issued; i++)
 		neap__clock_note(k, k->tickets[neap__prefetch_get(x, i)->ticket].end - k->now);
-	neap__clock_note(k, k->out[x->tier - 1] - k->now);
-	neap__clock_note(k, k->in[x->tier - 1] - k->now);
+	for (int near = 0; near < 2; near++)
+		if (x->tiers[near] > 0) {
+			neap__clock_note(k, k->out[x->tiers[near] - 1] - k->now);
+			neap__clock_note(k, k->in[x->tiers[near] - 1] - k->now);
+		}
 }
 
 /* Remembers totals and ends of transfers. */
@@ -93,9 +102,10 @@ static void mark(struct neap__prefetch *x)
 	struct skip_mark *m = &x->watch->now;
 	x->watch->before = *m;
 	m->total = x->total;
-	for (int64_t i = x->put_head; i < x->put_tail; i++)
-		m->put_end[i - x->put_head] =
-			x->clock.tickets[neap__prefetch_put(x, i)->ticket].end;
+	for (int near = 0; near < 2; near++)
+		for (int64_t i = x->puts[near].head; i < x->puts[near].tail; i++)
+			m->put_end[near][i - x->puts[near].head] =
+				x->clock.tickets[neap__prefetch_put(x, near, i)->ticket].end;
 	for (int64_t i = x->get_head; i < x->get_issued; i++)
 		m->get_end[i - x->get_head] =
 			x->clock.tickets[neap__prefetch_get(x, i)->ticket].end;
@@ -110,11 +120,14 @@ static void move_ticket(struct neap__prefetch *x, int32_t ticket, long double be
 	x->clock.tickets[ticket].place += places;
 }
 
-/* Moves the numbers of an operation by `blocks` blocks; returns by how much its place moved. */
-static int64_t shift(const struct neap__block_program *p, int kind, int64_t blocks, int64_t *t0,
-	int64_t *t1, int64_t *place)
+/* Moves the numbers of `op`, a transfer, by `blocks` blocks; returns by how much its place moved.
+ */
+static int64_t shift(const struct neap__block_program *p, struct neap__block_op op, int64_t blocks,
+	int64_t *t0, int64_t *t1, int64_t *place)
 {
-	struct neap__block_op op = {.kind = (uint8_t)kind, .t0 = *t0, .t1 = *t1, .place = *place};
+	op.t0 = *t0;
+	op.t1 = *t1;
+	op.place = *place;
 	neap__block_program_shift(p, &op, blocks);
 	int64_t places = op.place - *place;
 	*t0 = op.t0;
@@ -126,16 +139,24 @@ static int64_t shift(const struct neap__block_program *p, int kind, int64_t bloc
 static void move_transfers(struct neap__prefetch *x, int64_t periods, int64_t blocks)
 {
 	const struct skip_mark *m = &x->watch->before;
-	for (int64_t i = x->put_head; i < x->put_tail; i++) {
-		struct neap__prefetch_put *q = neap__prefetch_put(x, i);
-		int kind = q->tapes ? NEAP__OP_PUT_TAPES : NEAP__OP_PUT_STATE;
-		int64_t places = shift(&x->program, kind, blocks, &q->t0, &q->t1, &q->place);
-		move_ticket(x, q->ticket, m->put_end[i - x->put_head], periods, places);
-	}
+	for (int near = 0; near < 2; near++)
+		for (int64_t i = x->puts[near].head; i < x->puts[near].tail; i++) {
+			struct neap__prefetch_put *q = neap__prefetch_put(x, near, i);
+			struct neap__block_op op = {
+				.kind = q->tapes ? NEAP__OP_PUT_TAPES : NEAP__OP_PUT_STATE,
+				.near = (uint8_t)near,
+				.inside = q->inside};
+			int64_t places = shift(&x->program, op, blocks, &q->t0, &q->t1, &q->place);
+			move_ticket(x, q->ticket, m->put_end[near][i - x->puts[near].head], periods,
+				places);
+		}
 	for (int64_t i = x->get_head; i < x->get_tail; i++) {
 		struct neap__prefetch_get *g = neap__prefetch_get(x, i);
-		int kind = g->tapes ? NEAP__OP_NEED_TAPES : NEAP__OP_NEED_STATE;
-		int64_t places = shift(&x->program, kind, blocks, &g->t0, &g->t1, &g->place);
+		struct neap__block_op op = {
+			.kind = g->tapes ? NEAP__OP_NEED_TAPES : NEAP__OP_NEED_STATE,
+			.near = g->near,
+			.inside = g->inside};
+		int64_t places = shift(&x->program, op, blocks, &g->t0, &g->t1, &g->place);
 		if (i < x->get_issued)
 			move_ticket(x, g->ticket, m->get_end[i - x->get_head], periods, places);
 	}
@@ -162,10 +183,12 @@ static void skip_periods(struct neap__prefetch *x, int64_t periods)
 /* Returns 1 where transfers in flight can be moved: going down, no PUT of the way up is left. */
 static int may_renumber(struct neap__prefetch *x, int begins)
 {
-	for (int64_t i = x->put_head; begins == NEAP__BEGINS_DOWN && i < x->put_tail; i++)
-		if (neap__prefetch_put(x, i)->tapes ||
-			neap__prefetch_put(x, i)->place < x->program.blocks)
-			return 0;
+	for (int near = 0; begins == NEAP__BEGINS_DOWN && near < 2; near++)
+		for (int64_t i = x->puts[near].head; i < x->puts[near].tail; i++) {
+			const struct neap__prefetch_put *q = neap__prefetch_put(x, near, i);
+			if (!q->inside && (q->tapes || q->place < x->program.whole.blocks))
+				return 0;
+		}
 	return 1;
 }
 
@@ -173,19 +196,20 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 {
 	struct neap__prefetch_watch *w = x->watch;
 	int64_t alike = neap__block_program_alike(&x->program, begins);
+	int64_t period = neap__block_period(&x->program.near);
 	if (begins != w->begins) {
-		w->every = 1;
+		w->every = period;
 		forget(x);
 	}
 	w->begins = begins;
-	if (x->tier < 1 || alike < 4 * w->every || !may_renumber(x, begins)) {
+	if (x->tiers[0] < 1 || alike < 4 * w->every || !may_renumber(x, begins)) {
 		forget(x);
 		return;
 	}
 	if (w->steady.begun && ++w->blocks < w->every)
 		return;
 	if (w->steady.begun && x->head - w->from < OPERATIONS_LEAST) {
-		w->every++;
+		w->every += period;
 		return;
 	}
 	if (w->steady.begun) {
@@ -209,14 +233,15 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 }
 
 int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, int64_t most, int64_t *performed)
+	const struct neap_blocks *blocks, const struct neap_near *near, int64_t most,
+	int64_t *performed)
 {
 	struct neap__prefetch_watch *watch = calloc(1, sizeof *watch);
 	if (!watch)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	free(x->watch);
 	x->watch = watch;
-	int rc = neap__prefetch_start(x, problem, tier, blocks);
+	int rc = neap__prefetch_start(x, problem, tier, blocks, near);
 	int64_t n = 0;
 	rc = rc < 0 ? rc : 1;
 	for (; rc > 0 && n < most; n++)

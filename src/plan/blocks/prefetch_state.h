@@ -17,13 +17,21 @@ struct neap__prefetch_get {
 	int64_t t0, t1, place, bytes;
 	int32_t slot, ticket; /* slot: where the state comes to, or NEAP_LIVE */
 	uint8_t tapes, live;  /* tapes, not a state; into the live buffer */
+	uint8_t near, inside; /* as of its operation */
 };
 
 /* A PUT in flight. */
 struct neap__prefetch_put {
 	int64_t bytes, t0, t1, place;
 	int32_t slot, ticket; /* slot: the staging of a state, or -1 */
-	uint8_t tapes;
+	uint8_t tapes, inside;
+};
+
+/* The PUTs in flight of a tier: [head, tail). */
+struct neap__prefetch_puts {
+	int64_t head, tail;
+	struct neap__prefetch_put row[NEAP_TICKETS];
+	long double not_ended; /* seconds that the oldest lacked when it was last tested */
 };
 
 /* Numbers of slots or tickets: a free one is used again before a new one is made. */
@@ -36,15 +44,14 @@ struct neap__prefetch {
 	struct neap__block_program program;
 	struct neap_problem problem;
 	struct neap__clock clock;
-	int tier, sync;
+	int tiers[2], sync; /* the plan's tier and the near one; 0: none */
 	int64_t pool, state;
 	int ended;
 	int64_t head, tail; /* operations [head, tail) are in the window */
 	struct neap__block_op ops[NEAP__PREFETCH_WINDOW];
 	int64_t get_head, get_issued, get_tail; /* gets [head, issued) are in flight */
 	struct neap__prefetch_get gets[NEAP__PREFETCH_GETS];
-	int64_t put_head, put_tail; /* PUTs [head, tail) are in flight */
-	struct neap__prefetch_put puts[NEAP_TICKETS];
+	struct neap__prefetch_puts puts[2];
 	int64_t arriving, leaving; /* bytes of GETs and PUTs in flight */
 	struct neap__prefetch_numbers slots, tickets;
 	int32_t *slot_of; /* the slot of each handle of the program */
@@ -55,8 +62,7 @@ struct neap__prefetch {
 	int64_t slots_now, tapes_now;
 	struct neap__prefetch_total total;
 	struct neap__prefetch_watch
-		*watch;	       /* prefetch_skip.c; NULL: every operation is performed */
-	long double not_ended; /* seconds that the oldest PUT lacked when it was last tested */
+		*watch; /* prefetch_skip.c; NULL: every operation is performed */
 };
 
 static inline struct neap__block_op *neap__prefetch_op(struct neap__prefetch *x, int64_t number)
@@ -71,11 +77,13 @@ static inline struct neap__prefetch_get *neap__prefetch_get(
 }
 
 static inline struct neap__prefetch_put *neap__prefetch_put(
-	struct neap__prefetch *x, int64_t number)
+	struct neap__prefetch *x, int near, int64_t number)
 {
-	return &x->puts[number % NEAP_TICKETS];
+	return &x->puts[near].row[number % NEAP_TICKETS];
 }
 
+/* Grows a table to `room` rows. 0 or -ENOMEM. */
+int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room);
 /* To be called before the first operation of a block; may leave blocks out (prefetch_skip.c). */
 void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 

@@ -7,16 +7,18 @@
 #include "plan/bound/linear_program.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include "plan/bound/stage_bound.h"
 
-#define N NEAP__LINEAR_PROGRAM_VARS
-#define ROUNDS 600	  /* pivots at most; the bound is valid after any number */
-#define TINY 1e-13L	  /* a pivot below it would be rounding: rows are scaled to 1 */
-#define VIOLATED -1e-12L  /* b_i below it: the row is violated */
+#define N NEAP__LINEAR_PROGRAM_VARS /* of the arrays; d->vars of them are there */
+#define ROUNDS 600		    /* pivots at most; the bound is valid after any number */
+#define TINY 1e-13L		    /* a pivot below it would be rounding: rows are scaled to 1 */
+#define VIOLATED -1e-12L	    /* b_i below it: the row is violated */
 #define RATIO_TIE 1e-15L  /* ratios closer than this are equal: the larger pivot is taken */
 #define DUAL_SLACK 1e-11L /* relative rounding of a dual row in the final check */
 
 struct dictionary {
-	int rows, at[N], basic[NEAP__LINEAR_PROGRAM_ROWS];
+	int vars, rows, at[N], basic[NEAP__LINEAR_PROGRAM_ROWS];
 	long double c[N], b[NEAP__LINEAR_PROGRAM_ROWS], a[NEAP__LINEAR_PROGRAM_ROWS][N];
 };
 
@@ -38,15 +40,16 @@ void neap__linear_program_add(
 
 static void init(struct dictionary *d, const struct neap__linear_program *lp)
 {
+	d->vars = lp->vars ? lp->vars : N;
 	d->rows = lp->rows;
-	for (int j = 0; j < N; j++) {
+	for (int j = 0; j < d->vars; j++) {
 		d->at[j] = j;
 		d->c[j] = lp->cost[j];
 	}
 	for (int i = 0; i < d->rows; i++) {
-		d->basic[i] = N + i;
+		d->basic[i] = d->vars + i;
 		d->b[i] = -lp->row[i].rhs;
-		for (int j = 0; j < N; j++)
+		for (int j = 0; j < d->vars; j++)
 			d->a[i][j] = lp->row[i].g[j];
 	}
 }
@@ -69,7 +72,7 @@ static int leaving(const struct dictionary *d, int round)
 static int entering(const struct dictionary *d, int r)
 {
 	int best = -1;
-	for (int j = 0; j < N; j++) {
+	for (int j = 0; j < d->vars; j++) {
 		long double a = d->a[r][j];
 		if (a <= TINY)
 			continue;
@@ -87,20 +90,20 @@ static void pivot(struct dictionary *d, int r, int e)
 	d->basic[r] = d->at[e];
 	d->at[e] = name;
 	d->b[r] = -d->b[r] / p;
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < d->vars; j++)
 		d->a[r][j] = j == e ? 1 / p : -d->a[r][j] / p;
 	for (int i = 0; i < d->rows; i++) {
 		long double f = d->a[i][e];
 		if (i == r || f == 0)
 			continue;
 		d->b[i] += f * d->b[r];
-		for (int j = 0; j < N; j++)
+		for (int j = 0; j < d->vars; j++)
 			d->a[i][j] = j == e ? f * d->a[r][e] : d->a[i][j] + f * d->a[r][j];
 	}
 	long double f = d->c[e];
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < d->vars; j++)
 		d->c[j] = j == e ? f * d->a[r][e] : d->c[j] + f * d->a[r][j];
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < d->vars; j++)
 		if (d->c[j] < 0)
 			d->c[j] = 0; /* rounding; value() checks the outcome */
 }
@@ -109,19 +112,19 @@ static void pivot(struct dictionary *d, int r, int e)
 static double value(const struct dictionary *d, const struct neap__linear_program *lp)
 {
 	long double sum[N] = {0}, size[N], bound = 0;
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < d->vars; j++)
 		size[j] = 1;
-	for (int k = 0; k < N; k++) {
-		if (d->at[k] < N)
+	for (int k = 0; k < d->vars; k++) {
+		if (d->at[k] < d->vars)
 			continue;
-		const struct neap__linear_program_row *row = &lp->row[d->at[k] - N];
+		const struct neap__linear_program_row *row = &lp->row[d->at[k] - d->vars];
 		bound += d->c[k] * row->rhs;
-		for (int j = 0; j < N; j++) {
+		for (int j = 0; j < d->vars; j++) {
 			sum[j] += d->c[k] * row->g[j];
 			size[j] += fabsl(d->c[k] * row->g[j]);
 		}
 	}
-	for (int j = 0; j < N; j++)
+	for (int j = 0; j < d->vars; j++)
 		if (!(sum[j] <= lp->cost[j] + DUAL_SLACK * size[j]))
 			return 0;
 	return (double)bound;
@@ -129,15 +132,20 @@ static double value(const struct dictionary *d, const struct neap__linear_progra
 
 double neap__linear_program_bound(const struct neap__linear_program *lp)
 {
-	struct dictionary d;
-	init(&d, lp);
+	struct dictionary *d = malloc(sizeof *d);
+	if (!d) {
+		neap__bound_note_memory();
+		return 0;
+	}
+	init(d, lp);
 	for (int round = 0; round < ROUNDS; round++) {
-		int r = leaving(&d, round);
-		int e = r < 0 ? -1 : entering(&d, r);
+		int r = leaving(d, round);
+		int e = r < 0 ? -1 : entering(d, r);
 		if (e < 0)
 			break;
-		pivot(&d, r, e);
+		pivot(d, r, e);
 	}
-	double bound = value(&d, lp);
+	double bound = value(d, lp);
+	free(d);
 	return bound > 0 ? bound : 0;
 }

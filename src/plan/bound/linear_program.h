@@ -10,11 +10,15 @@
 #ifndef NEAP_PLAN_BOUND_LINEAR_PROGRAM_H
 #define NEAP_PLAN_BOUND_LINEAR_PROGRAM_H
 
-#define NEAP__LINEAR_PROGRAM_VARS 10
-#define NEAP__LINEAR_PROGRAM_ROWS 640
+#define NEAP__LINEAR_PROGRAM_VARS 15
+#define NEAP__LINEAR_PROGRAM_ROWS 1296
 
-/* cost: c_j. The sizes are those of lower_bound.c: ten variables, a few rows a level. */
+/*
+ * cost: c_j. The sizes are those of turn_program.c: five variables and five for each of two groups
+ * of tiers, a few rows a level. vars: the variables that there are, 0: as many as there can be.
+ */
 struct neap__linear_program {
+	int vars;
 	double cost[NEAP__LINEAR_PROGRAM_VARS];
 	int rows;
 	struct neap__linear_program_row {

@@ -39,6 +39,12 @@ void neap__plan_bound(struct neap_plan *plan, double bound)
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed)
 {
+	return neap__plan_row_below(plan, row, problem, fixed, INFINITY);
+}
+
+int neap__plan_row_below(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_params *fixed, double below)
+{
 	const struct neap_chain *chain = &problem->chain;
 	*plan = (struct neap_plan){.size = sizeof *plan};
 	plan->strategy = plan->chosen = row->name;
@@ -50,7 +56,9 @@ int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 		neap__refuse(plan, 0, "needs a uniform chain");
 		return 0;
 	}
-	NEAP_TRY(row->solve(plan, problem, fixed));
+	NEAP_TRY(row->solve_below && below < INFINITY
+			 ? row->solve_below(plan, problem, fixed, below)
+			 : row->solve(plan, problem, fixed));
 	if (plan->feasible)
 		neap__plan_complete(plan, problem);
 	return 0;

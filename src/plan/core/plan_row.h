@@ -11,6 +11,9 @@
  */
 int neap__plan_row(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed);
+/* The same where a plan of `below` seconds or more is of no use: it may be refused. */
+int neap__plan_row_below(struct neap_plan *plan, const struct neap__strategy *row,
+	const struct neap_problem *problem, const struct neap_params *fixed, double below);
 
 /* Derives slow_bytes and overhead of a feasible plan from its tiers and its makespan. */
 void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem);

@@ -24,6 +24,12 @@ struct neap__strategy {
 	 */
 	int (*solve)(struct neap_plan *plan, const struct neap_problem *problem,
 		const struct neap_params *fixed);
+	/*
+	 * The same where a plan of `below` seconds or more is of no use and may be refused
+	 * without naming a budget; NULL: takes no shorter than solve.
+	 */
+	int (*solve_below)(struct neap_plan *plan, const struct neap_problem *problem,
+		const struct neap_params *fixed, double below);
 	/* Sets s->refill and s->self from s->problem and s->plan. */
 	int (*open)(struct neap_schedule *s);
 	/* neap_plan_tapes_held of a feasible plan of this row; NULL: tapes come in chunks. */

@@ -41,6 +41,11 @@ int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j)
 	return costs->leaf_most > 0 && costs->leaf_most < leaf ? costs->leaf_most : leaf;
 }
 
+int64_t neap__recompute_length(const struct neap__recompute *costs, int64_t t)
+{
+	return cell(costs, t < costs->levels ? t : costs->levels, 0)->length;
+}
+
 static int reserve_cells(struct neap__recompute *costs, int64_t cells)
 {
 	int rc = neap__grow(&costs->cells, &costs->room, cells, sizeof *costs->cells);

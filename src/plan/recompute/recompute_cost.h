@@ -49,6 +49,8 @@ void neap__recompute_free(struct neap__recompute *costs);
 
 /* The steps of a leaf beside j kept states. */
 int64_t neap__recompute_leaf(const struct neap__recompute *costs, int64_t j);
+/* L_t of the whole pool; of a level that is not filled, that of the last one. */
+int64_t neap__recompute_length(const struct neap__recompute *costs, int64_t t);
 /* The hull of `extra` for l <= reach steps beside j kept states, in steps. */
 double neap__recompute_extra(const struct neap__recompute *costs, int64_t l, int64_t j);
 /*

@@ -42,9 +42,10 @@ static int with_reserve(struct neap_plan *plan, const struct neap_problem *probl
 	struct neap_blocks blocks = {
 		.advance = interval, .tail = interval, .inner = NEAP_BLOCKS_REVOLVE};
 	struct neap_plan other = *plan;
-	NEAP_TRY(neap__block_plan_evaluate(plan, problem, tier, &blocks, prefetch, 0, NULL));
+	NEAP_TRY(neap__block_plan_evaluate(plan, problem, tier, &blocks, NULL, prefetch, 0, NULL));
 	blocks.reserve = state;
-	NEAP_TRY(neap__block_plan_evaluate(&other, problem, tier, &blocks, prefetch, 0, NULL));
+	NEAP_TRY(
+		neap__block_plan_evaluate(&other, problem, tier, &blocks, NULL, prefetch, 0, NULL));
 	if (other.feasible && (!plan->feasible || other.makespan < plan->makespan))
 		*plan = other;
 	return 0;

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_search.h"
+#include "plan/blocks/near_search.h"
 #include "plan/offload/offload_search.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
@@ -24,9 +25,57 @@
 #define AT_BOUND_STAGES 1e-9
 #define FASTER 1e-12
 
+static struct neap_plan trial_plan(void)
+{
+	return (struct neap_plan){.size = sizeof(struct neap_plan),
+		.strategy = neap__strategy_auto.name,
+		.chosen = neap__strategy_auto.name};
+}
+
+static void take_faster(struct neap_plan *plan, const struct neap_plan *trial)
+{
+	if (trial->feasible && (!plan->feasible || trial->makespan < plan->makespan * (1 - FASTER)))
+		*plan = *trial;
+}
+
+/* Whether tier a is the faster one of two, of equal ones the first. */
+static int is_near(const struct neap_problem *p, int a, int b)
+{
+	double x = neap_tier_seconds(&p->tiers[a - 1], 1, p->chain.state);
+	double y = neap_tier_seconds(&p->tiers[b - 1], 1, p->chain.state);
+	return x != y ? x < y : a < b;
+}
+
+/* Searches plans of blocks through each two tiers at once. */
+static int search_pairs(
+	struct neap_plan *plan, const struct neap_problem *problem, int64_t effort, double bound)
+{
+	for (int far = 1; far <= problem->ntiers; far++)
+		for (int near = 1; near <= problem->ntiers; near++) {
+			struct neap_plan trial = trial_plan();
+			if (near == far || !is_near(problem, near, far))
+				continue;
+			if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
+				return 0;
+			NEAP_TRY(neap__near_search(&trial, problem, far, near, effort,
+				plan->feasible ? plan->makespan : INFINITY));
+			take_faster(plan, &trial);
+		}
+	return 0;
+}
+
+/* The bound of a problem that keeps one of its tiers. */
+static double bound_alone(const struct neap_problem *problem, int tier)
+{
+	struct neap_problem alone = *problem;
+	alone.tiers[0] = problem->tiers[tier - 1];
+	alone.ntiers = 1;
+	return neap_bound(&alone);
+}
+
 /*
- * Searches plans of blocks through each tier, with the whole effort, so that another tier never
- * makes a plan slower; takes the best one that is faster.
+ * Searches plans of blocks through two tiers at once, then through each alone, with the whole
+ * effort, unless none through that tier can be faster. So another tier never makes a plan slower.
  */
 static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_params *fixed, double bound)
@@ -37,17 +86,17 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	if (c->stages || c->flags & NEAP_CHAIN_CLASSIC || fixed->chunk || fixed->checkpoints ||
 		fixed->remote_chunk || fixed->interval)
 		return 0;
+	NEAP_TRY(search_pairs(plan, problem, effort, bound));
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = {.size = sizeof trial,
-			.strategy = neap__strategy_auto.name,
-			.chosen = neap__strategy_auto.name};
+		struct neap_plan trial = trial_plan();
 		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
 			return 0;
+		if (plan->feasible && problem->ntiers > 1 &&
+			plan->makespan <= bound_alone(problem, tier))
+			continue;
 		NEAP_TRY(neap__block_search(
 			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
-		if (trial.feasible &&
-			(!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
-			*plan = trial;
+		take_faster(plan, &trial);
 	}
 	return 0;
 }
@@ -56,12 +105,9 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 static int search_stages(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
-	struct neap_plan trial = {.size = sizeof trial,
-		.strategy = neap__strategy_auto.name,
-		.chosen = neap__strategy_auto.name};
+	struct neap_plan trial = trial_plan();
 	NEAP_TRY(neap__offload_auto_solve(&trial, problem, fixed->effort));
-	if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan * (1 - FASTER)))
-		*plan = trial;
+	take_faster(plan, &trial);
 	return 0;
 }
 
@@ -72,6 +118,38 @@ static double bound_without_tiers(const struct neap_problem *problem)
 	return neap_bound(&fast);
 }
 
+/* What is known while rows are asked. */
+struct rows_asked {
+	const struct neap_problem *problem;
+	const struct neap_params *fixed;
+	double bound, still; /* still: a bound of what needs no tier */
+	uint64_t least;
+};
+
+/* Asks the rows for chains of unknown length, which run through every step, or all others. */
+static int ask_rows(struct neap_plan *plan, struct rows_asked *x, uint32_t unknown)
+{
+	for (int i = 0; neap__strategies[i]; i++) {
+		const struct neap__strategy *row = neap__strategies[i];
+		struct neap_plan trial = {.size = sizeof trial};
+		int tiers = (row->traits & NEAP_STRATEGY_TIERS) != 0;
+		if ((row->traits & NEAP_STRATEGY_UNKNOWN_LENGTH) != unknown ||
+			(plan->feasible && !tiers && plan->makespan <= x->still))
+			continue;
+		if (plan->feasible && plan->makespan <= x->bound * (1 + FASTER))
+			break; /* no other row can be faster */
+		if (row == &neap__strategy_auto)
+			continue;
+		NEAP_TRY(neap__plan_row_below(&trial, row, x->problem, x->fixed,
+			plan->feasible ? plan->makespan : INFINITY));
+		take_faster(plan, &trial);
+		if (!trial.feasible && trial.least_bytes &&
+			(!x->least || trial.least_bytes < x->least))
+			x->least = trial.least_bytes;
+	}
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -80,42 +158,22 @@ static int solve(
 		return neap__strategy_join.solve(plan, problem, fixed);
 	}
 	const char *name = plan->strategy;
-	double bound = neap_bound(problem);
-	uint64_t least = 0;
-	int found = 0;
-	double still = 0; /* a bound of what needs no tier */
+	struct rows_asked x = {problem, fixed, neap_bound(problem), 0, 0};
 	if (problem->chain.stages && problem->ntiers > 0) {
 		NEAP_TRY(search_stages(plan, problem, fixed));
-		found = plan->feasible;
-		still = bound_without_tiers(problem);
+		x.still = bound_without_tiers(problem);
 	}
-	for (int i = 0; neap__strategies[i]; i++) {
-		struct neap_plan trial = {.size = sizeof trial};
-		int tiers = (neap__strategies[i]->traits & NEAP_STRATEGY_TIERS) != 0;
-		if (found && !tiers && plan->makespan <= still)
-			continue;
-		if (found && plan->makespan <= bound * (1 + FASTER))
-			break; /* no other row can be faster */
-		if (neap__strategies[i] == &neap__strategy_auto)
-			continue;
-		NEAP_TRY(neap__plan_row(&trial, neap__strategies[i], problem, fixed));
-		if (trial.feasible && (!found || trial.makespan < plan->makespan * (1 - FASTER))) {
-			*plan = trial;
-			found = 1;
-		}
-		if (!trial.feasible && trial.least_bytes && (!least || trial.least_bytes < least))
-			least = trial.least_bytes;
-	}
-	plan->feasible = found;
-	NEAP_TRY(search(plan, problem, fixed, bound));
+	NEAP_TRY(ask_rows(plan, &x, 0));
+	NEAP_TRY(search(plan, problem, fixed, x.bound));
+	NEAP_TRY(ask_rows(plan, &x, NEAP_STRATEGY_UNKNOWN_LENGTH));
 	plan->strategy = name;
 	if (!plan->feasible) {
 		if (problem->chain.stages && problem->ntiers)
-			NEAP_TRY(neap__offload_auto_least(&least, problem, fixed->effort));
+			NEAP_TRY(neap__offload_auto_least(&x.least, problem, fixed->effort));
 		int classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
-		neap__refuse(plan, least,
-			least ? "no strategy fits %llu %s"
-			      : "no strategy solves this problem (budget %llu %s)",
+		neap__refuse(plan, x.least,
+			x.least ? "no strategy fits %llu %s"
+				: "no strategy solves this problem (budget %llu %s)",
 			(unsigned long long)problem->memory, classic ? "slots" : "bytes");
 	}
 	return 0;

@@ -8,11 +8,13 @@
  * state, A a tape), and of the kept states alone.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"
 #include "plan/online/online_tier.h"
+#include "plan/core/simulate.h"
 #include "plan/core/strategy.h"
 #include "plan/verify/measure_list.h"
 #include "plan/core/sizing.h"
@@ -102,10 +104,36 @@ static int simulate(void *found, const struct neap_problem *problem, struct neap
 	return neap_simulate(found, problem, s);
 }
 
-/* With a slow tier: the sweep is run through, once for its bytes, once for its seconds. */
-static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem,
-	const struct neap__online_sizes *sizes)
+/* What the actions of a plan are simulated for: whether it takes `below` seconds or more. */
+struct race {
+	double below;
+	int lost;
+};
+
+static int run_race(void *found, const struct neap_problem *problem, struct neap_schedule *s)
 {
+	struct race *race = found;
+	struct neap__clock clock;
+	struct neap_action a;
+	int rc;
+	neap__clock_init(&clock, problem);
+	while (!race->lost && (rc = neap_schedule_next(s, &a)) != 0) {
+		if (rc < 0)
+			return rc;
+		NEAP_TRY(neap__clock_step(&clock, &a));
+		race->lost = (double)clock.now >= race->below;
+	}
+	return 0;
+}
+
+/*
+ * With a slow tier: the sweep is run through, once for its bytes, once for its seconds; before
+ * that, where `below` is finite, until it has taken as long.
+ */
+static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap__online_sizes *sizes, double below)
+{
+	struct race race = {.below = below};
 	struct neap_verdict v = {.size = sizeof v};
 	struct neap_simulation m = {.size = sizeof m};
 	if (problem->chain.steps / sizes->recent > RUNS_MOST) {
@@ -117,6 +145,12 @@ static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem
 	plan->feasible = 1;
 	plan->tier = sizes->tier;
 	plan->params.checkpoints = sizes->slots;
+	if (below < INFINITY)
+		NEAP_TRY(pull(run_race, &race, problem, plan));
+	if (race.lost) {
+		neap__refuse(plan, 0, "takes %g seconds or more", below);
+		return 0;
+	}
 	NEAP_TRY(pull(verify, &v, problem, plan));
 	NEAP_TRY(pull(simulate, &m, problem, plan));
 	neap__plan_measured(plan, &v, &m);
@@ -137,14 +171,14 @@ static void tier_sizes(
 		sizes->slots = most;
 }
 
-static int solve(
-	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+static int solve_below(struct neap_plan *plan, const struct neap_problem *problem,
+	const struct neap_params *fixed, double below)
 {
 	const struct neap_chain *c = &problem->chain;
 	struct neap__online_sizes sizes;
 	tier_sizes(&sizes, problem, fixed->checkpoints);
 	if (sizes.tier)
-		return solve_tier(plan, problem, &sizes);
+		return solve_tier(plan, problem, &sizes, below);
 	int64_t slots = neap__online_slots(problem), steps = c->steps;
 	struct neap__online x;
 	struct neap__leaf_use use;
@@ -178,6 +212,12 @@ static int solve(
 		accept(plan, problem, &use, calls, slots, x.costs.tape);
 	neap__online_fini(&x);
 	return rc;
+}
+
+static int solve(
+	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
+{
+	return solve_below(plan, problem, fixed, INFINITY);
 }
 
 static int refill_tier(struct neap_schedule *s)
@@ -246,6 +286,7 @@ const struct neap__strategy neap__strategy_online = {
 	.name = "online",
 	.about = "checkpoints for a length unknown in advance (Wang, Moin and Iaccarino 2009)",
 	.solve = solve,
+	.solve_below = solve_below,
 	.open = open,
 	.traits = NEAP_STRATEGY_UNKNOWN_LENGTH | NEAP_STRATEGY_TIERS,
 	.color = "#777777",

@@ -95,7 +95,7 @@ static int best_chunk(struct neap_plan *plan, const struct neap_problem *problem
 		if (blocks.tail > fit)
 			continue;
 		NEAP_TRY(neap__block_plan_evaluate(
-			&trial, problem, tier, &blocks, prefetch, 0, NULL));
+			&trial, problem, tier, &blocks, NULL, prefetch, 0, NULL));
 		if (trial.feasible && (!plan->feasible || trial.makespan < plan->makespan))
 			*plan = trial;
 	}

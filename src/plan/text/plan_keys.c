@@ -15,12 +15,13 @@ _Static_assert(sizeof(struct neap_stages) == 72, "neap__stage_columns");
 _Static_assert(sizeof(struct neap_tier_spec) == 112, "rows of [tier]");
 _Static_assert(sizeof(struct neap_params) == 104, "rows of [params]");
 _Static_assert(sizeof(struct neap_blocks) == 80, "rows of [blocks]");
+_Static_assert(sizeof(struct neap_near) == 80, "rows of [near]");
 _Static_assert(sizeof(struct neap_tier_use) == 32, "rows of [used]");
 _Static_assert(sizeof(struct neap_replan) == 88, "rows of [replan]");
-_Static_assert(sizeof(struct neap_plan) == 1128, "rows of [plan] and [predicted]");
+_Static_assert(sizeof(struct neap_plan) == 1208, "rows of [plan], [near] and [predicted]");
 
 const char *const neap__section_names[NEAP__SECTIONS] = {"chain", "stages", "tier", "plan",
-	"params", "blocks", "replan", "predicted", "used", "actions"};
+	"params", "blocks", "near", "replan", "predicted", "used", "actions"};
 
 #define CHAIN(type, always, key)                                                                   \
 	{                                                                                          \
@@ -108,6 +109,15 @@ const struct neap__key neap__plan_keys[] = {
 	INNER(BLOCKS, LONG, blocks, tail_reserve),
 	INNER(BLOCKS, REAL, blocks, price),
 	INNER(BLOCKS, INT, blocks, inner),
+	INNER(NEAR, INT, near, tier),
+	INNER(NEAR, INT, near, share),
+	INNER(NEAR, COUNT, near, chunk),
+	INNER(NEAR, COUNT, near, advance),
+	INNER(NEAR, COUNT, near, record),
+	INNER(NEAR, COUNT, near, tail),
+	INNER(NEAR, COUNT, near, last_advance),
+	INNER(NEAR, COUNT, near, last_record),
+	INNER(NEAR, COUNT, near, last_tail),
 	REPLAN(COUNT, 1, "from", from),
 	REPLAN(COUNT, 0, "advance", blocks.advance),
 	REPLAN(COUNT, 0, "record", blocks.record),

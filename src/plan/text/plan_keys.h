@@ -27,6 +27,7 @@ enum neap__section {
 	NEAP__IN_PLAN,	 /* struct neap_plan */
 	NEAP__IN_PARAMS, /* struct neap_plan */
 	NEAP__IN_BLOCKS, /* struct neap_plan */
+	NEAP__IN_NEAR,	 /* struct neap_plan */
 	NEAP__IN_REPLAN, /* struct neap_replan, once for each */
 	NEAP__IN_PREDICTED,
 	NEAP__IN_USED, /* struct neap_tier_use, once for each tier */

@@ -371,6 +371,17 @@ static int check_blocks(const struct neap_blocks *blocks, const char *section)
 	return 0;
 }
 
+static int check_near(const struct neap_plan *plan, int tiers)
+{
+	const struct neap_near *near = &plan->near;
+	if (near->tier > tiers || (near->tier > 0 && near->tier == plan->tier))
+		return neap__fail(NEAP_EFORMAT, "[near]: tier is not another tier of the problem");
+	if (near->share > NEAP_NEAR_SHARES)
+		return neap__fail(
+			NEAP_EFORMAT, "[near]: share is not between 0 and %d", NEAP_NEAR_SHARES);
+	return 0;
+}
+
 /* What only the whole text tells. */
 static int complete(const struct plan_parsing *p)
 {
@@ -389,6 +400,7 @@ static int complete(const struct plan_parsing *p)
 	if (p->seen[NEAP__IN_USED] > out->problem.ntiers)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
 	NEAP_TRY(check_blocks(&out->plan.blocks, "blocks"));
+	NEAP_TRY(check_near(&out->plan, out->problem.ntiers));
 	for (int64_t i = 0; i < out->plan.replan_count; i++)
 		NEAP_TRY(check_blocks(&out->plan.replans[i].blocks, "replan"));
 	return check_list(out);

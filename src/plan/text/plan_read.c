@@ -137,10 +137,25 @@ static void round_peak(struct neap_plan *found, const struct neap_saved *x)
 	}
 }
 
+/*
+ * A lower bound, and the gap to it, are those of the program that wrote them: what is found takes
+ * their place.
+ */
+static void raise_bound(struct neap_plan *plan, const struct neap_plan *found)
+{
+	double gap = plan->bound > 0 ? found->makespan / plan->bound - 1 : 0;
+	if (plan->bound > 0 && plan->bound < found->bound &&
+		(plan->gap == 0 || fabs(plan->gap - gap) <= 1e-9 * fmax(gap, 1))) {
+		plan->bound = found->bound;
+		plan->gap = found->gap;
+	}
+}
+
 static int settle_all(struct neap__parsed *x, struct neap_plan *found)
 {
 	struct neap_plan *plan = &x->plan;
 	round_peak(found, &x->saved);
+	raise_bound(plan, found);
 	for (int i = 0; neap__plan_keys[i].name; i++) {
 		const struct neap__key *key = &neap__plan_keys[i];
 		char *claimed = (char *)plan + key->offset;

@@ -208,6 +208,7 @@ static int write_all(struct plan_writing *w, const struct neap_plan *plan,
 	write_keys(w, NEAP__IN_PLAN, plan);
 	write_keys(w, NEAP__IN_PARAMS, plan);
 	write_keys(w, NEAP__IN_BLOCKS, plan);
+	write_keys(w, NEAP__IN_NEAR, plan);
 	for (int64_t i = 0; i < plan->replan_count; i++)
 		write_keys(w, NEAP__IN_REPLAN, &plan->replans[i]);
 	write_keys(w, NEAP__IN_PREDICTED, plan);

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * near_search.c: the best seeds (near_seeds.h) are simulated; from the best of those, one number of
+ * the plan is changed at a time as long as that helps. What a descent ends with is run in full.
+ * The order of simulations does not depend on the effort, which only says where it stops. Ours.
+ */
+#include "plan/blocks/near_search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/fail.h"
+#include "plan/blocks/block_plan.h"
+#include "plan/blocks/block_program.h"
+#include "plan/blocks/near_seeds.h"
+#include "plan/blocks/tried_plans.h"
+#include "plan/core/sizing.h"
+
+#define RANKED 96 /* seeds that are simulated, more where all take few actions: */
+#define RANKED_MOST 256
+#define RANKED_ACTIONS 800000
+#define RANKED_A_KIND 6 /* of them, with blocks of one kind, and an eighth of all */
+#define RANKED_KINDS 8
+#define STARTS 6	     /* of them, those that are improved by descent */
+#define STARTS_A_KIND 2	     /* of them, with blocks of one kind */
+#define ROUNDS 5	     /* of a descent, at most */
+#define RUN_BLOCKS 16	     /* blocks of a simulation */
+#define RUN_ACTIONS 6000     /* its blocks have no more actions, */
+#define LATE_ACTIONS 20000   /* late plans of no more actions are run in full */
+#define RUN_BLOCKS_LEAST 3   /* or are so few */
+#define ACTIONS_A_LEAF 25    /* some number of actions that reverse a leaf */
+#define ACTIONS_A_RUN 4000   /* actions that a simulation may have before it counts as two */
+#define ACTIONS_MOST 6000000 /* of all simulations: after these, none is begun */
+#define GAIN_LEAST 2e-4	     /* relative gain of a round of descent worth another round */
+#define AT_BOUND 1e-6	     /* a plan so close to the lower bound ends the search */
+
+struct near_search {
+	struct neap__near_costs costs;
+	struct neap__prefetch *prefetch;
+	double bound;
+	int64_t effort, actions; /* actions: of all simulations */
+	struct neap_plan *best;	 /* run in full */
+	struct neap__near_seeds seeds, best_seeds;
+	struct neap__tried_plans tried;
+};
+
+/* Blocks of a simulation. */
+static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
+{
+	const struct neap__block_costs *c = &s->costs.far;
+	double leaves = 1 + (double)x->b.advance / fmax(1, floor(c->pool / c->tape));
+	double n = RUN_ACTIONS / (ACTIONS_A_LEAF * leaves);
+	double all =
+		ACTIONS_A_LEAF * 2 * (double)c->p->chain.steps / fmax(1, floor(c->pool / c->tape));
+	if (all <= LATE_ACTIONS && neap__block_late(c, &x->b))
+		return c->p->chain.steps; /* a run of few blocks sees no queue that grows */
+	if (s->costs.spread) {
+		int64_t period = neap__block_period(&x->n);
+		return neap__ceil_div(RUN_BLOCKS, period) * period;
+	}
+	return n < RUN_BLOCKS_LEAST ? RUN_BLOCKS_LEAST : n > RUN_BLOCKS ? RUN_BLOCKS : (int64_t)n;
+}
+
+/*
+ * What is missing in a run of few blocks that is continued in a straight line: a queue that grows
+ * over all blocks. `rest` of them, and n more, were run.
+ */
+static double not_seen(const struct near_search *s, const struct neap__near_plan *x, int64_t n)
+{
+	int64_t blocks = neap__block_plan_count(&x->b, s->costs.far.p->chain.steps);
+	if (blocks <= 3 * n)
+		return 0;
+	int64_t more = blocks / n - 2, rest = blocks - n * (more + 1);
+	double a = neap__near_late(&s->costs, x, (double)rest);
+	double b = neap__near_late(&s->costs, x, (double)(rest + n));
+	double seen = b + (double)more * (b - a);
+	return fmax(0, neap__near_late(&s->costs, x, (double)blocks) - seen);
+}
+
+/* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
+static int simulate(struct near_search *s, struct neap__near_plan *x, double *makespan)
+{
+	const struct neap__block_costs *c = &s->costs.far;
+	struct neap_plan plan = {.size = sizeof plan};
+	*makespan = INFINITY;
+	if (!neap__near_normalise(&s->costs, x))
+		return 0;
+	double known = neap__tried_plans_makespan(&s->tried, x);
+	if (known != 0) {
+		*makespan = known;
+		return 0;
+	}
+	if (s->effort <= 0 || s->actions >= ACTIONS_MOST)
+		return 0;
+	int64_t actions = 0, n = blocks_of(s, x);
+	NEAP_TRY(neap__block_plan_evaluate(
+		&plan, c->p, c->tier, &x->b, &x->n, s->prefetch, n, &actions));
+	s->effort -= 1 + actions / ACTIONS_A_RUN;
+	s->actions += actions;
+	if (plan.feasible)
+		*makespan = fmax(plan.makespan + not_seen(s, x, n), neap__block_floor(c, &x->b));
+	neap__tried_plans_add(&s->tried, x, *makespan);
+	return 0;
+}
+
+/* Changes a number by a factor, by one at least; one that is 0, to parts of `unit` steps. */
+static void scale(int64_t *v, double factor, int64_t unit)
+{
+	int64_t old = *v;
+	*v = neap__block_whole((double)old * factor + 0.5);
+	if (old == 0 && factor > 1.1)
+		*v = 1 + unit / (factor < 2 ? 10 : 4);
+	else if (*v == old)
+		*v = factor < 1 ? old - 1 : old + 1;
+}
+
+/* Numbers of one tail or block such that near blocks just fill the near tier. */
+static int fill_near(struct neap__near_plan *x, double places, int n)
+{
+	double tail = (double)x->b.tail, last = (double)x->n.last_tail;
+	double block = (double)x->b.advance, inner = (double)x->n.tail;
+	switch (n) {
+	case 0:
+		x->n.last_tail = (int64_t)(tail - places * (double)x->n.last_advance);
+		return 1;
+	case 1:
+		x->n.last_advance = (int64_t)((tail - last) / places) + 1;
+		return 1;
+	case 2:
+		x->n.advance = (int64_t)((block - inner) / places) + 1;
+		return 1;
+	case 3:
+		x->b.tail = (int64_t)(places * (double)x->n.last_advance + last);
+		return 1;
+	case 4:
+		x->b.advance = (int64_t)(places * (double)x->n.advance + inner);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The n-th neighbour of a plan. Returns 0 beyond the last. */
+static int neighbour(const struct neap__near_costs *s, const struct neap__near_plan *from, int n,
+	struct neap__near_plan *x)
+{
+	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+	int64_t *at[] = {&x->b.advance, &x->b.record, &x->b.tail, &x->n.advance, &x->n.record,
+		&x->n.tail, &x->n.last_advance, &x->n.last_record, &x->n.last_tail};
+	int numbers = s->spread ? 3 : 9;
+	int64_t state = (int64_t)s->far.state;
+	*x = *from;
+	if (n < 6 * numbers) {
+		const int64_t *row =
+			at[n / 18 * 3]; /* of whole blocks, of near ones, of the last */
+		scale(at[n / 6], factors[n % 6], *row + *at[n / 18 * 3 + 1]);
+		return 1;
+	}
+	n -= 6 * numbers;
+	if (n < 2) {
+		x->b.reserve = n == 1 ? x->b.reserve + state : x->b.reserve > 0 ? 0 : state;
+		return 1;
+	}
+	n -= 2;
+	if (!s->spread)
+		return fill_near(x, neap__near_places(s), n);
+	static const int moves[] = {-9, -3, -1, 1, 3, 9};
+	if (n >= 6)
+		return 0;
+	x->n.share += moves[n];
+	return 1;
+}
+
+/* Takes each neighbour that improves, in rounds over all, until a round gains little. */
+static int descend(struct near_search *s, struct neap__near_seed *at)
+{
+	double before = INFINITY;
+	for (int round = 0; round < ROUNDS && s->effort > 0; round++) {
+		struct neap__near_plan to;
+		if (!(at->score < before * (1 - GAIN_LEAST)))
+			break;
+		before = at->score;
+		for (int n = 0; neighbour(&s->costs, &at->x, n, &to); n++) {
+			double makespan;
+			NEAP_TRY(simulate(s, &to, &makespan));
+			if (makespan < at->score)
+				*at = (struct neap__near_seed){to, makespan, at->kind};
+		}
+	}
+	return 0;
+}
+
+/* Runs a plan in full and keeps it where it is the best so far. */
+static int keep(struct near_search *s, const struct neap__near_plan *x)
+{
+	struct neap_plan trial = *s->best;
+	NEAP_TRY(neap__block_plan_evaluate(&trial, s->costs.far.p, s->costs.far.tier, &x->b, &x->n,
+		s->prefetch, 0, &s->actions));
+	if (trial.feasible && (!s->best->feasible || trial.makespan < s->best->makespan))
+		*s->best = trial;
+	return 0;
+}
+
+/* A part of the search: seeds that are simulated, and of them, those that are improved. */
+struct stage {
+	int64_t ranked, ranked_actions; /* one of both is reached */
+	int starts;
+};
+
+/* Few seeds first, so that a search of little effort improves some, too. */
+static const struct stage stages[] = {{24, 0, 1}, {RANKED, RANKED_ACTIONS, STARTS}};
+
+/*
+ * Simulates the best seeds by score and writes those that fit to `best`, in order. Returns how
+ * many, or a negative code.
+ */
+static int64_t rank(struct near_search *s, const struct stage *stage)
+{
+	const struct neap__near_seed *row = s->seeds.row;
+	int64_t done = 0, kept = 0, of_kind[NEAP__NEAR_KINDS] = {0};
+	for (int64_t i = 0; i < s->seeds.count &&
+			    (done < stage->ranked ||
+				    (done < RANKED_MOST && s->actions < stage->ranked_actions));
+		i++) {
+		struct neap__near_seed x = row[i];
+		if ((i > 0 && x.score == row[i - 1].score) ||
+			of_kind[x.kind] > done / RANKED_KINDS + RANKED_A_KIND)
+			continue;
+		of_kind[x.kind]++;
+		done++;
+		NEAP_TRY(simulate(s, &x.x, &x.score));
+		if (x.score < INFINITY)
+			s->best_seeds.row[kept++] = x;
+	}
+	qsort(s->best_seeds.row, (size_t)kept, sizeof *row, neap__near_by_score);
+	return kept;
+}
+
+static int run_stage(struct near_search *s, const struct stage *stage, double below)
+{
+	int64_t kept = rank(s, stage);
+	if (kept < 0)
+		return (int)kept;
+	int starts = 0, of_kind[NEAP__NEAR_KINDS] = {0};
+	for (int64_t i = 0; i < kept && starts < stage->starts; i++) {
+		struct neap__near_seed *at = &s->best_seeds.row[i];
+		if (at->score > 2 * below)
+			break;
+		if (of_kind[at->kind]++ >= STARTS_A_KIND)
+			continue;
+		starts++;
+		NEAP_TRY(descend(s, at));
+		if (!s->best->feasible || at->score < s->best->makespan)
+			NEAP_TRY(keep(s, &at->x));
+		if (s->best->feasible && s->best->makespan <= s->bound * (1 + AT_BOUND))
+			break;
+	}
+	return 0;
+}
+
+static int run_search(struct near_search *s, double below)
+{
+	neap__near_seeds_make(&s->seeds, &s->costs);
+	for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+		NEAP_TRY(run_stage(s, &stages[i], below));
+	return 0;
+}
+
+int neap__near_search(struct neap_plan *plan, const struct neap_problem *problem, int far, int near,
+	int64_t effort, double below)
+{
+	const struct neap_tier_spec *tiers = problem->tiers;
+	plan->feasible = 0;
+	if (problem->chain.tape < 1 ||
+		(tiers[far - 1].flags | tiers[near - 1].flags) & NEAP_TIER_SYNC)
+		return 0;
+	struct near_search *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail(-ENOMEM, "plan: out of memory");
+	s->bound = neap_bound(problem);
+	s->best = plan;
+	s->effort = effort;
+	int rc = neap__near_costs_init(&s->costs, problem, far, near);
+	if (rc == 0)
+		rc = neap__tried_plans_init(&s->tried, sizeof(struct neap__near_plan));
+	if (rc == 0)
+		rc = neap__prefetch_new(&s->prefetch);
+	if (rc == 0 && s->costs.far.pool >= s->costs.far.tape)
+		rc = run_search(s, below);
+	neap__near_costs_free(&s->costs);
+	neap__tried_plans_free(&s->tried);
+	neap__prefetch_free(s->prefetch);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * phi_levels.h: Phi_t of recompute_cost.h level by level, in one row that is overwritten: what a
+ * bound needs of it. Sums have 128 bits, so that no level is too large.
+ */
+#ifndef NEAP_PLAN_BOUND_PHI_LEVELS_H
+#define NEAP_PLAN_BOUND_PHI_LEVELS_H
+
+#include <neap/plan.h>
+
+#define NEAP__PHI_CELLS_MOST 4000000 /* entries of a row, and of all rows of one bound */
+
+typedef __int128 neap__wide;
+
+/* Level t of Phi: Phi_t beside j slots is value[j], j <= slots. */
+struct neap__phi_levels {
+	int64_t pool, state, tape, slots; /* tape 0: a leaf is one tape, which is free */
+	int64_t t;
+	neap__wide *value;
+};
+
+/* Level 0; the caller frees x->value. 0, or -1: too large, or out of memory (which is noted). */
+int neap__phi_levels_init(struct neap__phi_levels *x, int64_t pool, const struct neap_chain *c);
+void neap__phi_levels_next(struct neap__phi_levels *x);
+/* The steps that are recorded at once beside j slots. */
+static inline neap__wide neap__phi_levels_leaf(const struct neap__phi_levels *x, int64_t j)
+{
+	return x->tape ? (x->pool - j * x->state) / x->tape : 1;
+}
+
+#endif
