@@ -65,8 +65,9 @@ PYTHON = {
     "tables": (["units", "plans"], []),  # plans: its types alone
     "plans": (["_abi", "_lib", "errors", "units", "actions", "problems", "tables"], []),
     "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps"], []),
-    "models": (["_abi", "errors"], ["numpy"]),
-    "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models"], ["numpy"]),
+    "signals": ([], []),
+    "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
+    "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
     "schedules": (["actions", "errors", "plans", "problems", "units"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")

@@ -16,6 +16,8 @@ actions one by one::
 The package needs nothing but the libneap that it comes with. ``neap.sweep`` wants NumPy,
 ``neap.schedules`` checkpoint_schedules.
 """
+from typing import TYPE_CHECKING, Any
+
 from ._lib import lib as _library
 from ._lib import text as _text
 from .actions import LIVE, Action, Kind, Payload
@@ -28,6 +30,18 @@ from .problems import INFINITE, Stages, Tier
 
 ADVANCE, RECORD, TURN, BACKWARD, SAVE, LOAD, DROP, PUT, GET, WAIT, FORGET = Kind
 STATE, TAPE, LOG = Payload
+
+if TYPE_CHECKING:
+    from .sweeps import Sweep, sweep
+
+
+def __getattr__(name: str) -> Any:
+    """neap.sweep and neap.Sweep, which want NumPy as soon as they are named."""
+    if name in ("sweep", "Sweep"):
+        from . import sweeps
+        return getattr(sweeps, name)
+    raise AttributeError(f"module 'neap' has no attribute {name!r}")
+
 
 __version__ = _text(_library.neap_version())
 
