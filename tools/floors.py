@@ -68,7 +68,7 @@ PYTHON = {
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
     "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
-    "schedules": (["actions", "errors", "plans", "problems", "units"], ["checkpoint_schedules"]),
+    "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The package as a user installs it: from a copy of the tree without a build folder or git, `pip
-install .` in a fresh virtual environment, then a plan, a sweep and what the wheel holds. Wants the
-network, or an index of packages, for meson-python; says that it skips where there is none.
+The package as a user installs it: from a copy of the tree without a build folder or git, a wheel is
+built and installed in a fresh virtual environment; what it holds, a plan, a sweep, and pyadjoint on
+its schedules. Wants the network, or an index of packages; says what it skips where there is none.
 """
 import glob
 import os
@@ -79,6 +79,19 @@ class Wheel:
         return str(wrong) if wrong else None
 
 
+    def serves_pyadjoint(self):
+        """The tests of neap.schedules, with checkpoint_schedules and pyadjoint as they are today."""
+        got = subprocess.run([self.python, "-m", "pip", "install", "-q", "pytest", "numpy", "checkpoint_schedules",
+                              "pyadjoint-ad"], capture_output=True, env=self.clean)
+        if got.returncode != 0:
+            print("# no pyadjoint to be had: skipped")
+            return None
+        for name in ("test_schedules.py", "test_sweep.py"):
+            run(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                os.path.join(SOURCE, "tests/python", name), cwd=self.folder, env=self.clean)
+        return None
+
+
 with Folder() as folder:
     wheel = Wheel(folder)
     here = subprocess.run([wheel.python, "-m", "pip", "download", "-q", "--no-deps", "-d", folder + "/index",
@@ -92,3 +105,4 @@ with Folder() as folder:
         tap.run("it holds the package and libneap, nothing else", wheel.holds)
         tap.run("installed, it plans", wheel.works)
         tap.run("its libneap needs the C library alone", wheel.needs_libc_alone)
+        tap.run("pyadjoint runs on its schedules, NumPy models in its sweeps", wheel.serves_pyadjoint)
