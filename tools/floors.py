@@ -54,7 +54,7 @@ LAW = {
     "study": LIBRARY,
     "bench": LIBRARY,
 }
-# Module of python/neap: what it may import of the package, and which other packages.
+# Module of python/neap, or FOLDER/module: what it may import of the package, and which other packages.
 PYTHON = {
     "_abi": ([], []),
     "errors": (["_abi"], []),
@@ -128,24 +128,23 @@ for folders, pattern, says in NEVER:
             continue
         for match in re.finditer(pattern, text):
             breaches.append(f"{path}:{line_of(text, match)}: {match.group(0)} -- {says}")
-for name in sorted(os.listdir("python/neap")) if os.path.isdir("python/neap") else ():
-    module, end = os.path.splitext(name)
-    if end != ".py":
-        continue
-    with open(os.path.join("python/neap", name)) as file:
+for path in sorted(os.path.join(where, name) for where, _, names in os.walk("python/neap") for name in names
+                   if name.endswith(".py")):
+    module = os.path.relpath(path, "python/neap")[:-len(".py")]
+    with open(path) as file:
         text = file.read()
     if module not in PYTHON:
-        breaches.append(f"python/neap/{name}: the law has no row for it")
+        breaches.append(f"{path}: the law has no row for it")
         continue
     own, others = PYTHON[module]
-    for match in re.finditer(r"^ *from \.(\w*) import (.*)|^ *(?:import|from) (\w+)", text, re.MULTILINE):
+    for match in re.finditer(r"^ *from \.+(\w*) import (.*)|^ *(?:import|from) (\w+)", text, re.MULTILINE):
         wanted = [match.group(1)] if match.group(1) else \
             [word.split()[0] for word in match.group(2).split(",")] if match.group(2) else []
         wrong = [word for word in wanted if word not in own]
         if match.group(3) in OPTIONAL and match.group(3) not in others:
             wrong.append(match.group(3))
         for word in wrong:
-            breaches.append(f"python/neap/{name}:{line_of(text, match)}: {word} -- may import: "
+            breaches.append(f"{path}:{line_of(text, match)}: {word} -- may import: "
                             f"{' '.join([*own, *others])}")
 for breach in breaches:
     print(f"floors: {breach}")

@@ -9,7 +9,7 @@ import ctypes
 import importlib.metadata
 import os
 from pathlib import Path
-from typing import Callable, List
+from typing import Any, List
 
 from . import _abi
 from .errors import exception
@@ -53,7 +53,7 @@ def _load() -> ctypes.CDLL:
 
 lib = _load()
 for _name, (_result, _arguments) in _abi.FUNCTIONS.items():
-    _function: Callable = getattr(lib, _name)
+    _function: Any = getattr(lib, _name)
     _function.restype = _result
     _function.argtypes = _arguments
 

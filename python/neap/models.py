@@ -20,7 +20,7 @@ def element(like: np.ndarray, tape: Tape) -> np.dtype:
         return np.dtype((like.dtype, like.shape))
     if isinstance(tape, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in tape):
         return np.dtype((like.dtype, tuple(tape)))
-    return np.dtype(tape)
+    return np.dtype(tape)  # type: ignore[arg-type]
 
 
 def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
@@ -29,7 +29,8 @@ def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
     length = kind.itemsize * (1 if count is None else count)
     if not at or not length:
         return np.empty(kind.shape if count is None else (count, *kind.shape), kind.base)
-    array = np.frombuffer((ctypes.c_char * length).from_address(at), kind.base)
+    memory: Any = (ctypes.c_char * length).from_address(at)
+    array = np.frombuffer(memory, kind.base)
     array = array.reshape(kind.shape if count is None else (count, *kind.shape))
     if not writable:
         array.flags.writeable = False
@@ -62,10 +63,10 @@ class Callbacks:
         if getattr(model, "gathered", None) is not None:
             self._set("grad_save", self._grad_save)
             self._set("grad_load", self._grad_load)
-        self.interrupted = _field(_abi.neap_sweep_options, "interrupted")(self._interrupted)
+        self.interrupted = field(_abi.neap_sweep_options, "interrupted")(self._interrupted)
 
     def _set(self, name: str, function: Callable[..., int]) -> None:
-        setattr(self.ops, name, _field(_abi.neap_step_ops, name)(self._guarded(function)))
+        setattr(self.ops, name, field(_abi.neap_step_ops, name)(self._guarded(function)))
 
     def _guarded(self, function: Callable[..., int]) -> Callable[..., int]:
         """An exception ends the sweep, and is raised again when it has ended."""
@@ -149,6 +150,6 @@ class Callbacks:
         return 0
 
 
-def _field(struct: Any, name: str) -> Any:
+def field(struct: Any, name: str) -> Any:
     """The type of a struct's field."""
     return dict(struct._fields_)[name]

@@ -13,7 +13,7 @@ from .errors import BudgetError, UsageError
 from .problems import Problem, Slow, Stages, problem
 from .units import Seconds, Size
 
-_PARAMS = tuple(name for name, _ in _abi.neap_params._fields_ if name not in ("effort", "reserved"))
+_PARAMS = tuple(row[0] for row in _abi.neap_params._fields_ if row[0] not in ("effort", "reserved"))
 _MARKS = 20000  # of a drawing in a notebook, at most
 
 
@@ -331,7 +331,7 @@ class Comparison(Sequence[Plan]):
 
 def _collector(function: str, pieces: List[bytes]) -> Any:
     """A `write` of libneap's that gathers pieces of text."""
-    kind = _abi.FUNCTIONS[function][1][-2]
+    kind: Any = _abi.FUNCTIONS[function][1][-2]  # type: ignore[index]
 
     def write(_user: object, at: int, length: int) -> int:
         pieces.append(ctypes.string_at(at, length))
@@ -461,7 +461,7 @@ def compare(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[S
     return _compare(question, _params(chunk, checkpoints, remote_chunk, effort))
 
 
-def _free_saved(address: Optional[int]) -> None:
+def _free_saved(address: int) -> None:
     lib.neap_saved_free(ctypes.cast(address, ctypes.POINTER(_abi.neap_saved)))
 
 
@@ -482,7 +482,7 @@ def load_plan(path: Union[str, "os.PathLike[str]"], walk: int = 0) -> Plan:
     question = Problem(saved.contents.problem.contents, saved)
     loaded = Plan(question, saved.contents.plan.contents, saved)
     # Whoever holds problem or plan holds `saved`, whose memory they lie in.
-    weakref.finalize(saved, _free_saved, ctypes.cast(saved, ctypes.c_void_p).value)
+    weakref.finalize(saved, _free_saved, ctypes.cast(saved, ctypes.c_void_p).value or 0)
     return loaded
 
 

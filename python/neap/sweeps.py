@@ -15,7 +15,7 @@ except ImportError as error:  # pragma: no cover
 from . import _abi, units
 from ._lib import check, lib, text
 from .errors import UsageError
-from .models import Callbacks, Tape
+from .models import Callbacks, Tape, field
 from .plans import Plan
 from .problems import Problem
 from .signals import Deferred
@@ -159,7 +159,7 @@ class Sweep:
             raise UsageError("memory: 0 bytes are no budget; None is no limit")
         options.strategy = None if self._calls.ops.ended else strategy.encode()
         options.ntiers = self._tiers.count
-        options.tiers = ctypes.cast(self._tiers.raw, dict(options._fields_)["tiers"])
+        options.tiers = ctypes.cast(self._tiers.raw, field(_abi.neap_sweep_options, "tiers"))
         options.interrupted = self._calls.interrupted
         if plan is not None:
             self._saved = _abi.neap_saved(ctypes.pointer(plan.problem.raw), ctypes.pointer(plan._raw))
@@ -183,9 +183,13 @@ class Sweep:
 
     @property
     def plan(self) -> Plan:
-        """The plan in force."""
-        problem = Problem(lib.neap_sweep_problem(self._open()).contents, self)
-        return Plan(problem, lib.neap_sweep_plan(self._open()).contents, self)
+        """The plan in force; a copy, which outlives the sweep."""
+        raw = self._open()
+        problem = _abi.neap_problem.from_buffer_copy(lib.neap_sweep_problem(raw).contents)
+        copy = ctypes.POINTER(_abi.neap_plan)()
+        check(lib.neap_plan_copy(ctypes.byref(copy), lib.neap_sweep_plan(raw)))
+        weakref.finalize(copy, _free_plan, ctypes.cast(copy, ctypes.c_void_p).value or 0)
+        return Plan(Problem(problem), copy.contents, copy)
 
     @property
     def tiers(self) -> List[str]:
@@ -228,7 +232,7 @@ class Sweep:
 
     def _stats(self, raw: _abi.neap_sweep_stats) -> Stats:
         found = Stats()
-        for name, _ in raw._fields_:
+        for name in (row[0] for row in raw._fields_):
             if name not in ("size", "reserved"):
                 value = getattr(raw, name)
                 setattr(found, name, value if isinstance(value, (int, float)) else list(value))
@@ -286,20 +290,8 @@ def sweep(model: Any, x0: Any, **arguments: Any) -> Result:
         raises, and Ctrl-C, come out as they are.
     """
     with Sweep(model, x0, **arguments) as made:
-        result = made.run()
-        result.plan = _kept(result.plan)
-        return result
+        return made.run()
 
 
-def _kept(plan: Plan) -> Plan:
-    """A plan that outlives its sweep: a copy of its problem and of its list of actions."""
-    problem = _abi.neap_problem.from_buffer_copy(plan.problem.raw)
-    copy = ctypes.POINTER(_abi.neap_plan)()
-    check(lib.neap_plan_copy(ctypes.byref(copy), ctypes.byref(plan._raw)))
-    kept = Plan(Problem(problem), copy.contents, copy)
-    weakref.finalize(copy, _free_plan, ctypes.cast(copy, ctypes.c_void_p).value)
-    return kept
-
-
-def _free_plan(address: Optional[int]) -> None:
+def _free_plan(address: int) -> None:
     lib.neap_plan_free(ctypes.cast(address, ctypes.POINTER(_abi.neap_plan)))

@@ -76,7 +76,6 @@ class Tardy(Lorenz96):
 
 if __name__ == "__main__":
     import neap
-    print("begun", flush=True)
     tardy = Tardy()
     result = neap.sweep(tardy, start(), steps=STEPS, memory="8K", strategy="revolve",
                         journal=sys.argv[1], journal_seconds=-1)
