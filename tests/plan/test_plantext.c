@@ -234,6 +234,33 @@ static void test_own_actions(void **state)
 	neap_saved_free(saved);
 }
 
+/* A copy outlives what it was made from, with its list of actions. */
+static void test_copy(void **state)
+{
+	(void)state;
+	struct neap_saved *saved = read_back("own", own, strlen(own));
+	struct neap_problem p = *saved->problem;
+	struct neap_plan *copy, *again, made = {.size = sizeof made}, unset = {0};
+	assert_int_equal(neap_plan_copy(&copy, saved->plan), 0);
+	neap_saved_free(saved);
+	assert_int_equal(copy->action_count, 11);
+	round_trip(&p, copy, 0);
+	assert_int_equal(neap_plan_copy(&again, copy), 0);
+	neap_plan_free(copy);
+	assert_string_equal(again->strategy, "own");
+	round_trip(&p, again, 0);
+	neap_plan_free(again);
+	p = unit_problem(100, 20);
+	assert_int_equal(neap_plan_make(&made, &p, "auto", NULL), 0);
+	assert_int_equal(neap_plan_copy(&copy, &made), 0);
+	assert_null(copy->actions);
+	assert_memory_equal(copy, &made, sizeof made);
+	neap_plan_free(copy);
+	neap_plan_free(NULL);
+	assert_int_equal(neap_plan_copy(&copy, &unset), NEAP_EUSAGE);
+	assert_int_equal(neap_plan_copy(NULL, &made), NEAP_EUSAGE);
+}
+
 /* The first piece of `text` that is `from` becomes `to`; the text is refused. */
 static void refused(const char *text, const char *from, const char *to, const char *why)
 {
@@ -409,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_own_actions),
+		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_hostile),
