@@ -100,8 +100,9 @@ def run(args, **more):
 
 
 def tests_of(build, folder):
+    """Names of the tests that belong to the folder, and what ninja builds for them."""
     rows = json.loads(run(["meson", "introspect", "--tests", build]).stdout)
-    names = set()
+    names, targets = set(), set()
     for row in rows:
         program = " ".join(row["cmd"])
         belongs = any(f"/tests/{test}/" in program for test in TESTS[folder])
@@ -109,16 +110,20 @@ def tests_of(build, folder):
         if (belongs and not slow and row["name"] not in SLOW) or \
                 row["name"] in COMMANDS.get(folder, []):
             names.add(row["name"])
-    return sorted(names)
+            targets |= {os.path.relpath(part, build) for part in row["cmd"]
+                        if part.startswith(build + "/") and "/../" not in part}
+            targets |= {"neap"} & {part.split("@")[0] for part in row["depends"]}
+    return sorted(names), sorted(targets)
 
 
 def judge(tree, build, folder):
     """'died', 'survived' or 'no code' (it does not compile)."""
-    if run(["ninja", "-C", build]).returncode != 0:
+    names, targets = tests_of(build, folder)
+    if run(["ninja", "-C", build, *targets]).returncode != 0:
         return "no code"
     try:
-        done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1",
-                    *tests_of(build, folder)], timeout=SECONDS, cwd=tree)
+        done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1", *names],
+                   timeout=SECONDS, cwd=tree)
     except subprocess.TimeoutExpired:
         return "died"
     return "survived" if done.returncode == 0 else "died"
