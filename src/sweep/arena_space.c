@@ -86,7 +86,8 @@ static int give_up_one(struct neap_sweep *s, uint64_t bytes, int how)
 			neap__arena_pack(arena, slot);
 			return 1;
 		}
-		if (slide(s, bytes) || (how & WAIT && neap__transfer_end_oldest(s)))
+		if (slide(s, bytes) ||
+			(how & WAIT && s->sizes.scattered && neap__transfer_end_oldest(s)))
 			return 1;
 	}
 	struct neap__arena_extent *state = how & WAIT ? recovery_state(arena) : NULL;
@@ -107,9 +108,14 @@ static int refuse(const struct neap_sweep *s, uint64_t bytes)
 int neap__arena_space_gap(struct neap_sweep *s, uint64_t bytes, int evict)
 {
 	struct neap__arena *arena = &s->arena;
-	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max)
-		if (!give_up_one(s, UINT64_MAX, WAIT | LOGS | (evict ? TAPES : 0)))
-			return evict ? refuse(s, bytes) : 0;
+	while (neap__arena_gap(arena) < bytes || arena->nextents == arena->extents_max) {
+		if (give_up_one(s, UINT64_MAX, WAIT | LOGS | (evict ? TAPES : 0)))
+			continue;
+		if (!evict)
+			return 0;
+		if (!neap__transfer_end_oldest(s)) /* a slot among tapes cannot move before */
+			return refuse(s, bytes);
+	}
 	return 0;
 }
 
