@@ -23,6 +23,8 @@ libpcre2-8.pc   libpcre2-dev       nets
 zlib.pc         zlib1g-dev         nets
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
+pytest.py       python3-pytest     tests
+numpy.py        python3-numpy      tests
 localedef       libc-bin           tests
 charmaps        locales            tests
 clang-format    clang-format       tests
@@ -34,6 +36,7 @@ gnuplot         gnuplot-nox        study
 there() { # what
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+	*.py) /usr/bin/python3 -c "import ${1%.py}" 2>/dev/null ;;
 	charmaps) [ -d /usr/share/i18n/charmaps ] ;;
 	clang-rt) [ -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null)" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;

@@ -4,6 +4,8 @@
 The include law: a file includes its own folder, public headers, and the folders that the
 law names for it, so that no two folders include each other. Beside it, what each floor
 may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
+Modules of the Python package import those that the law names, and no package that is optional
+unless the law says so.
 Prints every breach and exits 1 if there is one.
     floors.py [FOLDER_OF_THE_PROJECT]
 """
@@ -52,6 +54,23 @@ LAW = {
     "study": LIBRARY,
     "bench": LIBRARY,
 }
+# Module of python/neap, or FOLDER/module: what it may import of the package, and which other packages.
+PYTHON = {
+    "_abi": ([], []),
+    "errors": (["_abi"], []),
+    "_lib": (["_abi", "errors"], []),
+    "units": (["errors"], []),
+    "actions": (["_abi", "_lib"], []),
+    "problems": (["_abi", "_lib", "errors", "units"], []),
+    "tables": (["units", "plans"], []),  # plans: its types alone
+    "plans": (["_abi", "_lib", "errors", "units", "actions", "problems", "tables"], []),
+    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps"], []),
+    "signals": ([], []),
+    "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
+    "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
+    "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
+}
+OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
 # (folders, pattern, what it says)
 NEVER = [
@@ -109,6 +128,24 @@ for folders, pattern, says in NEVER:
             continue
         for match in re.finditer(pattern, text):
             breaches.append(f"{path}:{line_of(text, match)}: {match.group(0)} -- {says}")
+for path in sorted(os.path.join(where, name) for where, _, names in os.walk("python/neap") for name in names
+                   if name.endswith(".py")):
+    module = os.path.relpath(path, "python/neap")[:-len(".py")]
+    with open(path) as file:
+        text = file.read()
+    if module not in PYTHON:
+        breaches.append(f"{path}: the law has no row for it")
+        continue
+    own, others = PYTHON[module]
+    for match in re.finditer(r"^ *from \.+(\w*) import (.*)|^ *(?:import|from) (\w+)", text, re.MULTILINE):
+        wanted = [match.group(1)] if match.group(1) else \
+            [word.split()[0] for word in match.group(2).split(",")] if match.group(2) else []
+        wrong = [word for word in wanted if word not in own]
+        if match.group(3) in OPTIONAL and match.group(3) not in others:
+            wrong.append(match.group(3))
+        for word in wrong:
+            breaches.append(f"{path}:{line_of(text, match)}: {word} -- may import: "
+                            f"{' '.join([*own, *others])}")
 for breach in breaches:
     print(f"floors: {breach}")
 if breaches:

@@ -4,8 +4,8 @@
 One word, one thing: no file name stands twice in src/, cli/ and apps/ (NAME.c and NAME.h
 count as one), no struct, union or enum tag is defined twice there or in include/, and no
 folder grows beyond FOLDER_MAX files, no file beyond FILE_LINES_MAX lines. Every C file, tests
-and examples too, says in a comment at its head what it is for. Prints every breach and
-exits 1 if there is one.
+and examples too, and every file of the Python package and its tests says at its head what it is
+for. Prints every breach and exits 1 if there is one.
     names.py [FOLDER_OF_THE_PROJECT]
 """
 import collections
@@ -21,23 +21,25 @@ os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__fi
 stems = collections.defaultdict(set)
 tags = collections.defaultdict(list)
 breaches = []
-for top in ("src", "apps", "cli", "include", "tests", "examples", "bench"):
+for top in ("src", "apps", "cli", "include", "tests", "examples", "bench", "python"):
     for folder, _, names in sorted(os.walk(top)):
         if top != "tests" and len(names) > FOLDER_MAX:
             breaches.append(f"{folder}: {len(names)} files, {FOLDER_MAX} at most")
         for name in sorted(names):
             stem, end = os.path.splitext(name)
-            if end not in (".c", ".h"):
+            python = end == ".py" and folder.split("/")[0:2] in (["python"], ["python", "neap"], ["tests", "python"])
+            if end not in (".c", ".h") and not python:
                 continue
             path = os.path.join(folder, name)
             with open(path) as file:
                 text = file.read()
-            if not re.match(r"/\* SPDX[^\n]*\n/\*", text):
+            head = r'(#!.*\n)?# SPDX.*\n"""' if python else r"/\* SPDX[^\n]*\n/\*"
+            if not re.match(head, text):
                 breaches.append(f"{path}: no comment at its head says what the file is for")
             lines = text.count("\n")
             if lines > FILE_LINES_MAX:
                 breaches.append(f"{path}: {lines} lines, {FILE_LINES_MAX} at most")
-            if top in ("tests", "examples", "bench"):
+            if top in ("tests", "examples", "bench") or python:
                 continue
             if top != "include":
                 stems[stem].add(folder)

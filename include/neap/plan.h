@@ -229,8 +229,10 @@ struct neap_plan {
 	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
 	char why[160];	       /* infeasible: one line */
 	/*
-	 * The schedule as a list, borrowed; neap_schedule_open plays it. NULL: the
-	 * strategy `chosen` makes the actions as they are asked for.
+	 * The schedule as a list, borrowed; neap_schedule_open plays it. NULL, as in every
+	 * plan that neap_plan_make fills in: the strategy `chosen` makes the actions as they
+	 * are asked for. Of a plan from text the list lives until neap_saved_free, of one
+	 * from neap_plan_copy until neap_plan_free, else as long as its owner says.
 	 */
 	const struct neap_action *actions;
 	int64_t action_count;
@@ -276,6 +278,14 @@ NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *p
  */
 NEAP_API int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound);
+
+/*
+ * A copy of a plan with a list of actions of its own, which lives until neap_plan_free, whatever
+ * becomes of `plan`. NULL is fine there. 0, -ENOMEM, or NEAP_EUSAGE for a plan whose size is
+ * not set.
+ */
+NEAP_API int neap_plan_copy(struct neap_plan **copy, const struct neap_plan *plan);
+NEAP_API void neap_plan_free(struct neap_plan *copy);
 
 /*
  * Steps whose tapes the schedule of a feasible plan of `steps` steps holds in fast memory at a

@@ -36,7 +36,8 @@ extern "C" {
 	X(NEAP_EMODEL, -5008, "the model reported a failure")                                      \
 	X(NEAP_EOVERFLOW, -5009, "number too large")                                               \
 	X(NEAP_EINTERRUPTED, -5010, "interrupted")                                                 \
-	X(NEAP_EDIVERGED, -5011, "loss or gradient is not finite")
+	X(NEAP_EDIVERGED, -5011, "loss or gradient is not finite")                                 \
+	X(NEAP_EFORKED, -5012, "belongs to the process that forked this one")
 
 enum neap_status {
 	NEAP_OK = 0,

@@ -12,6 +12,13 @@
  *
  * A record carries its tag (kind and first step), its length and an XXH3
  * checksum, all checked when it is read.
+ *
+ * Threads: the calls of one tier come one at a time, from any thread; the caller sees to that. A
+ * ticket may be waited for by another thread than the one that asked for the transfer. Several
+ * tiers do not meet. neap_tier_about, neap_tier_takes_tapes and neap_tier_seconds may be called
+ * beside anything. After fork, a tier belongs to the process that opened it, where it goes on as
+ * before. In the child every call that answers a code answers NEAP_EFORKED at once, and
+ * neap_tier_abandon frees what was inherited.
  */
 #ifndef NEAP_TIER_H
 #define NEAP_TIER_H
@@ -118,6 +125,28 @@ struct neap_tier_ops {
 	 */
 	uint64_t (*unit)(void *self);
 	int (*format_units)(void *self, uint64_t bytes, int64_t units, uint64_t staging);
+	/*
+	 * Optional, both or none [states are in one piece]: records of states, each the bytes of
+	 * some spans one after the other, at the places of states. As put and get, which may read
+	 * what put_spans wrote. The spans are borrowed until the wait.
+	 */
+	int (*put_spans)(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+		int count, int64_t *ticket);
+	int (*get_spans)(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
+		int count, int64_t *ticket);
+	/*
+	 * Optional, both or none [1, and a wait without a limit]. done: 1 where a wait would
+	 * return at once, 0 where not. wait_for: as wait, for `seconds` at most: 1 where the
+	 * request is over and its answer 0, its negative answer, or 0 where it is not over and
+	 * its ticket holds.
+	 */
+	int (*done)(void *self, int64_t ticket);
+	int (*wait_for)(void *self, int64_t ticket, double seconds);
+	/*
+	 * Optional [nothing is freed]: close in a child process that inherited the tier, where no
+	 * thread of it runs and whose parent goes on with it. The medium stays as it is.
+	 */
+	void (*abandon)(void *self);
 };
 
 /*
@@ -179,6 +208,28 @@ NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, 
 NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
 	uint64_t bytes, int64_t *ticket);
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
+/*
+ * The same for `seconds` at most. 1: the request is over and its answer 0; 0: it is not over, and
+ * the ticket holds; negative: the request's error, once, or NEAP_EUSAGE for a number that is no
+ * ticket. Patience counts as in neap_tier_wait, over all waits for the request.
+ */
+NEAP_API int neap_tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds);
+/*
+ * 1 where neap_tier_wait would return at once, 0 where the transfer goes on, NEAP_EUSAGE for a
+ * number that is no ticket. Never blocks, and takes no answer away. 1 of a tier of one's own that
+ * cannot tell.
+ */
+NEAP_API int neap_tier_done(struct neap_tier *tier, int64_t ticket);
+/*
+ * As neap_tier_put and neap_tier_get, with a state that lies in several pieces of memory: `count`
+ * spans, one after the other in the record. They and what they name are borrowed until the wait.
+ * A state may come back into spans that are cut elsewhere, or in one piece. NEAP_EUSAGE from a
+ * tier of one's own without put_spans and get_spans.
+ */
+NEAP_API int neap_tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+NEAP_API int neap_tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
 
 /*
  * Limits waits: for a request, and those of format, sync and close for all requests. A wait ends,
@@ -245,7 +296,14 @@ struct neap_calibrated_tier {
 
 /* "O_DIRECT file in DIR, uring", "memory", ...: one line, owned by the tier. */
 NEAP_API const char *neap_tier_about(const struct neap_tier *tier);
+/* Gives up what is in flight and frees the tier; in a child process as neap_tier_abandon. */
 NEAP_API void neap_tier_close(struct neap_tier *tier);
+/*
+ * Frees what a child process has inherited of a tier: memory, mappings and descriptors. Nothing
+ * is waited for, and neither the medium nor what the parent has in flight is touched. In the
+ * process that opened the tier it is neap_tier_close. NULL is fine.
+ */
+NEAP_API void neap_tier_abandon(struct neap_tier *tier);
 
 #ifdef __cplusplus
 }

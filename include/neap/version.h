@@ -11,6 +11,7 @@
 #ifndef NEAP_VERSION_H
 #define NEAP_VERSION_H
 
+#include <stdint.h>
 #include <neap/status.h>
 
 #ifdef __cplusplus
@@ -23,6 +24,14 @@ extern "C" {
 /* The library's, as NEAP_VERSION and NEAP_VERSION_NUMBER. From any thread. */
 NEAP_API const char *neap_version(void);
 NEAP_API int neap_version_number(void);
+
+/*
+ * A hash of all that programs depend on in the headers of libneap: sizes and offsets of structs,
+ * constants, types of functions. For callers without a C compiler, such as bindings of another
+ * language, that were made from one state of the headers: where the library they load answers
+ * another number, they must not call it. From any thread.
+ */
+NEAP_API uint64_t neap_abi_hash(void);
 
 #ifdef __cplusplus
 }

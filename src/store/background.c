@@ -23,7 +23,7 @@ int neap__background_get(
 	return post(self, NEAP__GET, place, tag, into, bytes, ticket);
 }
 
-/* `bytes` of a job of tapes is the number of its spans. */
+/* `bytes` of a job of spans is their number. */
 int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
@@ -38,13 +38,28 @@ int neap__background_get_tapes(void *self, int64_t place, uint64_t tag,
 		ticket);
 }
 
+int neap__background_put_spans(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	return post(self, NEAP__PUT_SPANS, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
+int neap__background_get_spans(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	return post(self, NEAP__GET_SPANS, place, tag, (void *)(uintptr_t)spans, (uint64_t)count,
+		ticket);
+}
+
 struct neap__gather neap__background_gather(const struct neap__job *job, struct neap_span *one)
 {
 	struct neap__gather gather = {.spans = one, .count = 1, .bytes = job->bytes};
-	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES;
+	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES ||
+		     job->kind == NEAP__PUT_SPANS;
 	gather.tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
 	*one = (struct neap_span){job->data, job->bytes};
-	if (!gather.tapes)
+	if (job->kind == NEAP__PUT || job->kind == NEAP__GET)
 		return gather;
 	gather.spans = job->data;
 	gather.count = (int)job->bytes;
@@ -59,6 +74,20 @@ int neap__background_wait(void *self, int64_t ticket)
 	struct neap__background *background = self;
 	return background->mover ? neap__mover_wait(background->mover, ticket)
 				 : neap__worker_wait(background->worker, ticket);
+}
+
+int neap__background_done(void *self, int64_t ticket)
+{
+	struct neap__background *background = self;
+	return background->mover ? neap__mover_over(background->mover, ticket)
+				 : neap__worker_over(background->worker, ticket);
+}
+
+int neap__background_wait_for(void *self, int64_t ticket, double seconds)
+{
+	struct neap__background *background = self;
+	return background->mover ? neap__mover_wait_for(background->mover, ticket, seconds)
+				 : neap__worker_wait_for(background->worker, ticket, seconds);
 }
 
 int neap__background_cancel(void *self, int64_t ticket)

@@ -10,7 +10,15 @@
 #include <neap/tier.h>
 #include "sys/worker.h"
 
-enum neap__transfer { NEAP__PUT, NEAP__GET, NEAP__PUT_TAPES, NEAP__GET_TAPES }; /* kind of a job */
+/* Kind of a job. SPANS: a state that is made of spans, as tapes are. */
+enum neap__transfer {
+	NEAP__PUT,
+	NEAP__GET,
+	NEAP__PUT_TAPES,
+	NEAP__GET_TAPES,
+	NEAP__PUT_SPANS,
+	NEAP__GET_SPANS
+};
 
 struct neap__mover;
 
@@ -29,7 +37,14 @@ int neap__background_put_tapes(void *self, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
 int neap__background_get_tapes(void *self, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__background_put_spans(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__background_get_spans(void *self, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
 int neap__background_wait(void *self, int64_t ticket);
+/* Fill done and wait_for of struct neap_tier_ops. */
+int neap__background_done(void *self, int64_t ticket);
+int neap__background_wait_for(void *self, int64_t ticket, double seconds);
 /* Fills cancel of struct neap_tier_ops. */
 int neap__background_cancel(void *self, int64_t ticket);
 /* Fills times of struct neap_tier_ops. */

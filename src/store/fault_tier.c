@@ -306,6 +306,13 @@ static void close_fault(void *self)
 	free(fault);
 }
 
+static void abandon(void *self)
+{
+	struct fault *fault = self;
+	neap_tier_abandon(fault->inner);
+	free(fault);
+}
+
 int neap__fault_open(
 	struct neap_tier **tier, struct neap_tier *inner, const struct neap__faults *faults)
 {
@@ -323,6 +330,7 @@ int neap__fault_open(
 		.staging_most = staging_most,
 		.lend = lend,
 		.cancel = cancel,
+		.abandon = abandon,
 	};
 	if (faults->byte_seconds > 0)
 		ops.times = times;

@@ -261,6 +261,15 @@ static void close_file(void *self)
 		free_file(file);
 }
 
+/* In a child process: the files and their names are the parent's, the descriptors ours, too. */
+static void abandon(void *self)
+{
+	struct file *file = self;
+	neap__mover_orphan(file->background.mover);
+	file->outlives = 1;
+	free_file(file);
+}
+
 static int wrap(struct neap_tier **tier, struct file *file)
 {
 	static const struct neap_tier_ops ops = {
@@ -287,6 +296,11 @@ static int wrap(struct neap_tier **tier, struct file *file)
 		.cancel = neap__background_cancel,
 		.unit = unit,
 		.format_units = format_units,
+		.put_spans = neap__background_put_spans,
+		.get_spans = neap__background_get_spans,
+		.done = neap__background_done,
+		.wait_for = neap__background_wait_for,
+		.abandon = abandon,
 	};
 	const struct neap__io_engine *engine = neap__mover_engine(file->background.mover);
 	const struct neap_tier_spec spec = {

@@ -147,6 +147,16 @@ static void close_memory(void *self)
 	free(memory);
 }
 
+/* In a child process: the worker's thread is the parent's. */
+static void abandon(void *self)
+{
+	struct memory *memory = self;
+	neap__worker_orphan(memory->background.worker);
+	neap__unmap_pages(memory->pool, memory->mapped);
+	XXH3_freeState(memory->hash);
+	free(memory);
+}
+
 int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 {
 	NEAP_NEED(tier);
@@ -164,6 +174,11 @@ int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 		.times = neap__background_times,
 		.unit = unit,
 		.format_units = format_units,
+		.put_spans = neap__background_put_spans,
+		.get_spans = neap__background_get_spans,
+		.done = neap__background_done,
+		.wait_for = neap__background_wait_for,
+		.abandon = abandon,
 	};
 	const struct neap_tier_spec spec = {
 		.name = "memory",

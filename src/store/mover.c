@@ -14,6 +14,7 @@
 #include "sys/condition.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -122,21 +123,38 @@ int neap__movers_left(void)
 	return atomic_load_explicit(&left_behind, memory_order_acquire);
 }
 
+static void free_memory(struct neap__mover *m)
+{
+	for (int i = 0; i < NEAP__RECORDS_RUNNING; i++)
+		XXH3_freeState(m->streams[i].hash);
+	free(m->requests);
+	free(m->free);
+	free(m->place_keys);
+	free(m);
+}
+
+/*
+ * Locks and conditions are left as the fork found them: to destroy a condition that a thread of
+ * the parent waits for would wait for that thread.
+ */
+void neap__mover_orphan(struct neap__mover *m)
+{
+	if (!m)
+		return;
+	neap__io_engine_orphan(&m->engine);
+	free_memory(m);
+}
+
 /* Frees the mover, which nobody else knows any more. */
 static void destroy(struct neap__mover *m)
 {
 	void (*after)(void *arg) = m->after;
 	void *arg = m->arg;
 	neap__io_engine_close(&m->engine);
-	for (int i = 0; i < NEAP__RECORDS_RUNNING; i++)
-		XXH3_freeState(m->streams[i].hash);
 	pthread_cond_destroy(&m->done);
 	pthread_cond_destroy(&m->posted);
 	pthread_mutex_destroy(&m->lock);
-	free(m->requests);
-	free(m->free);
-	free(m->place_keys);
-	free(m);
+	free_memory(m);
 	if (after)
 		after(arg);
 }
@@ -200,6 +218,7 @@ static void describe(struct neap__mover *m, struct neap__request *r, const struc
 	r->answer = 0;
 	r->begun_at = 0;
 	r->posted_at = neap__seconds();
+	r->awaited = 0;
 	r->memory_in_use = 0;
 	r->order = m->orders++;
 	r->gather = neap__background_gather(job, &r->one);
@@ -249,13 +268,21 @@ int neap__mover_find(struct neap__mover *m, int64_t ticket, struct neap__request
 	return 0;
 }
 
-/* With the lock: waits until the request is done, or times out. */
-static int await(struct neap__mover *m, struct neap__request *r)
+/*
+ * With the lock: waits until the request is done, or times out, `seconds` at most. 1: it is over
+ * and its answer 0; 0: not yet; negative: its answer.
+ */
+static int await(struct neap__mover *m, struct neap__request *r, double seconds)
 {
-	struct neap__timeout timeout;
-	neap__timeout_begin(m, &timeout, r->posted_at);
-	while (r->state != NEAP__REQUEST_DONE && neap__timeout_wait(m, &timeout))
-		;
+	double end = neap__seconds() + seconds, left = seconds;
+	int in_time = 1;
+	if (!r->awaited)
+		neap__timeout_begin(m, &r->timeout, r->posted_at);
+	r->awaited = 1;
+	for (; in_time && left > 0 && r->state != NEAP__REQUEST_DONE; left = end - neap__seconds())
+		in_time = neap__timeout_wait(m, &r->timeout, left);
+	if (r->state != NEAP__REQUEST_DONE && in_time)
+		return 0;
 	m->begun_at = r->begun_at;
 	m->done_at = neap__seconds();
 	if (r->state != NEAP__REQUEST_DONE) {
@@ -267,16 +294,33 @@ static int await(struct neap__mover *m, struct neap__request *r)
 	if (r->answer < 0)
 		neap__fail(r->answer, "%s", r->detail);
 	neap__mover_give_back(m, r);
-	return r->answer;
+	return r->answer < 0 ? r->answer : 1;
 }
 
-int neap__mover_wait(struct neap__mover *m, int64_t ticket)
+int neap__mover_wait_for(struct neap__mover *m, int64_t ticket, double seconds)
 {
 	struct neap__request *r;
 	pthread_mutex_lock(&m->lock);
 	int answer = neap__mover_find(m, ticket, &r);
 	if (answer == 0)
-		answer = await(m, r);
+		answer = await(m, r, seconds);
+	pthread_mutex_unlock(&m->lock);
+	return answer;
+}
+
+int neap__mover_wait(struct neap__mover *m, int64_t ticket)
+{
+	int answer = neap__mover_wait_for(m, ticket, INFINITY);
+	return answer > 0 ? 0 : answer;
+}
+
+int neap__mover_over(struct neap__mover *m, int64_t ticket)
+{
+	struct neap__request *r;
+	pthread_mutex_lock(&m->lock);
+	int answer = neap__mover_find(m, ticket, &r);
+	if (answer == 0)
+		answer = r->state == NEAP__REQUEST_DONE;
 	pthread_mutex_unlock(&m->lock);
 	return answer;
 }
@@ -293,7 +337,7 @@ int neap__mover_idle(struct neap__mover *m)
 	int busy;
 	pthread_mutex_lock(&m->lock);
 	neap__timeout_begin(m, &timeout, neap__seconds());
-	while ((busy = m->outstanding || !m->asleep) && neap__timeout_wait(m, &timeout))
+	while ((busy = m->outstanding || !m->asleep) && neap__timeout_wait(m, &timeout, INFINITY))
 		;
 	m->timeouts += busy;
 	pthread_mutex_unlock(&m->lock);
@@ -411,7 +455,7 @@ void neap__mover_free(struct neap__mover *m, void (*after)(void *arg), void *arg
 	m->arg = arg;
 	pthread_cond_signal(&m->posted);
 	neap__timeout_begin(m, &timeout, neap__seconds());
-	while (m->has_thread && !m->ended && neap__timeout_wait(m, &timeout))
+	while (m->has_thread && !m->ended && neap__timeout_wait(m, &timeout, INFINITY))
 		;
 	int left = m->left = m->has_thread && !m->ended;
 	pthread_t thread = m->thread;

@@ -31,9 +31,11 @@ int neap__mover_create(struct neap__mover **mover, struct neap__stripes *stripes
 const struct neap__io_engine *neap__mover_engine(const struct neap__mover *mover);
 /* While nothing is posted: sets the staging, in pieces of `piece` bytes; bytes == 0: none. */
 void neap__mover_stage(struct neap__mover *mover, void *staging, size_t bytes, size_t piece);
-/* Like neap__worker_post and neap__worker_wait (sys/worker.h). */
+/* Like neap__worker_post, wait, over and wait_for (sys/worker.h). */
 int neap__mover_post(struct neap__mover *mover, const struct neap__job *job, int64_t *ticket);
 int neap__mover_wait(struct neap__mover *mover, int64_t ticket);
+int neap__mover_over(struct neap__mover *mover, int64_t ticket);
+int neap__mover_wait_for(struct neap__mover *mover, int64_t ticket, double seconds);
 /* 1: the request was not begun and is not made; its ticket is gone. 0: it must be waited for. */
 int neap__mover_cancel(struct neap__mover *mover, int64_t ticket);
 /* From now on waits end with -ETIMEDOUT once no byte was moved for `seconds`; 0: never. */
@@ -52,6 +54,8 @@ void neap__mover_forget(struct neap__mover *mover, int64_t place);
  * patience, whenever they come back. mover may be NULL.
  */
 void neap__mover_free(struct neap__mover *mover, void (*after)(void *arg), void *arg);
+/* In a child process: frees the memory; what was borrowed stays. mover may be NULL. */
+void neap__mover_orphan(struct neap__mover *mover);
 
 /* Movers of this process that were freed and still wait for pieces that hang. For tests. */
 int neap__movers_left(void);

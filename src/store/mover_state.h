@@ -22,6 +22,12 @@ enum neap__request_state {
 	NEAP__REQUEST_ABANDONED, /* timed out and answered; pieces of it may be in flight */
 };
 
+/* One wait; ends once no byte was moved for the mover's patience (timeouts.h). */
+struct neap__timeout {
+	double waited;	 /* seconds without a byte */
+	double moved_at; /* the mover's, when it was read last */
+};
+
 /* The hash and trailer of a record while its pieces pass. */
 struct neap__record_stream {
 	XXH3_state_t *hash;
@@ -42,6 +48,8 @@ struct neap__request {
 	int64_t order;		     /* counts requests: smaller is older */
 	int answer;
 	double posted_at, begun_at, done_at; /* seconds of sys/clock.h; begun_at 0: never begun */
+	int awaited;			     /* `timeout` was begun */
+	struct neap__timeout timeout;	     /* of all waits for it so far */
 	int memory_in_use;		     /* the I/O thread reads or writes its spans */
 	char detail[192];		     /* the detail line of its failure */
 	struct neap__gather gather;

@@ -28,6 +28,9 @@ void neap__record_seal(struct neap__trailer *trailer, uint64_t epoch, uint64_t t
 /* Adds bytes to the hash of a payload. */
 void neap__record_hash(XXH3_state_t *state, const void *data, size_t bytes);
 
+/* The same for processors with AVX2, where XXH3 is compiled in. */
+void neap__record_hash_avx2(XXH3_state_t *state, const void *data, size_t bytes);
+
 /* 0, NEAP_ELOST: another record, or none; NEAP_ECORRUPT: this record, with another payload. */
 int neap__record_check(const struct neap__trailer *trailer, uint64_t epoch, uint64_t tag,
 	int64_t place, uint64_t bytes, uint64_t hash);

@@ -9,9 +9,21 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
+#include "store/forks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+
+int neap__tier_ours(const struct neap_tier *tier)
+{
+	if (tier->forks == neap__forks())
+		return 0;
+	return neap__fail(NEAP_EFORKED,
+		"%s belongs to the process that forked this one: open a tier here, or "
+		"neap_tier_abandon this one",
+		tier->about);
+}
 
 int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	const struct neap_tier_spec *spec, void *self)
@@ -31,11 +43,17 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: staging_most and lend go together");
 	if (!full.unit != !full.format_units)
 		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: unit and format_units go together");
+	if (!full.put_spans != !full.get_spans)
+		return neap__fail(
+			NEAP_EUSAGE, "neap_tier_ops: put_spans and get_spans go together");
+	if (!full.done != !full.wait_for)
+		return neap__fail(NEAP_EUSAGE, "neap_tier_ops: done and wait_for go together");
 	struct neap_tier *tier = calloc(1, sizeof *tier);
 	if (!tier)
 		return neap__fail_errno(ENOMEM, "slow tier");
 	tier->ops = full;
 	tier->self = self;
+	tier->forks = neap__forks();
 	tier->spec = *spec;
 	tier->spec.name[sizeof tier->spec.name - 1] = '\0';
 	neap__print(tier->about, sizeof tier->about, "%s", tier->spec.name);
@@ -46,6 +64,7 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 int neap__tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, const struct neap__staging *staging)
 {
+	NEAP_TRY(neap__tier_ours(tier));
 	if (bytes == 0 || places < 0)
 		return neap__fail(NEAP_EUSAGE, "%s: %lld places of %llu bytes", tier->about,
 			(long long)places, (unsigned long long)bytes);
@@ -68,7 +87,7 @@ int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, voi
 
 void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)
 {
-	if (!tier)
+	if (!tier || neap__tier_ours(tier) < 0)
 		return;
 	if (tier->ops.lend)
 		tier->ops.lend(tier->self, bytes);
@@ -97,6 +116,7 @@ int neap_tier_takes_tapes(const struct neap_tier *tier)
 int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
 {
 	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
 	if (!tier->ops.format_tapes)
 		return neap__fail(NEAP_EUSAGE, "%s takes no tapes", tier->about);
 	if (bytes == 0 || places < 0 || tier->bytes == 0)
@@ -172,6 +192,7 @@ int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const voi
 	uint64_t bytes, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.put(tier->self, place, tag, from, bytes, ticket);
 }
@@ -180,16 +201,50 @@ int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *int
 	int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.get(tier->self, place, tag, into, bytes, ticket);
+}
+
+static uint64_t bytes_of(const struct neap_span *spans, int count)
+{
+	uint64_t bytes = 0;
+	for (int i = 0; i < count; i++)
+		bytes = neap__sat_add(bytes, spans[i].bytes);
+	return bytes;
+}
+
+static int check_spans(
+	const struct neap_tier *tier, int64_t place, const struct neap_span *spans, int count)
+{
+	if (!tier->ops.put_spans)
+		return neap__fail(
+			NEAP_EUSAGE, "%s takes states in one piece, no spans", tier->about);
+	return check(tier, place, bytes_of(spans, count));
+}
+
+int neap_tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	NEAP_NEED(tier, spans, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
+	NEAP_TRY(check_spans(tier, place, spans, count));
+	return tier->ops.put_spans(tier->self, place, tag, spans, count, ticket);
+}
+
+int neap_tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket)
+{
+	NEAP_NEED(tier, spans, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
+	NEAP_TRY(check_spans(tier, place, spans, count));
+	return tier->ops.get_spans(tier->self, place, tag, spans, count, ticket);
 }
 
 static int check_tapes(
 	const struct neap_tier *tier, int64_t place, const struct neap_span *spans, int count)
 {
-	uint64_t bytes = 0;
-	for (int i = 0; i < count; i++)
-		bytes = neap__sat_add(bytes, spans[i].bytes);
+	uint64_t bytes = bytes_of(spans, count);
 	if (place < 0 || place >= tier->tape_places || bytes == 0 || bytes > tier->tape_bytes)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: no place %lld for %llu bytes of tapes (%lld places of %llu bytes)",
@@ -202,6 +257,7 @@ int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.put_tapes(tier->self, place, tag, spans, count, ticket);
 }
@@ -210,6 +266,7 @@ int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
+	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.get_tapes(tier->self, place, tag, spans, count, ticket);
 }
@@ -217,12 +274,32 @@ int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 int neap_tier_wait(struct neap_tier *tier, int64_t ticket)
 {
 	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.wait(tier->self, ticket);
+}
+
+int neap_tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds)
+{
+	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
+	if (isnan(seconds))
+		return neap__fail(NEAP_EUSAGE, "neap_tier_wait_for: seconds is not a number");
+	if (tier->ops.wait_for)
+		return tier->ops.wait_for(tier->self, ticket, seconds);
+	int answer = tier->ops.wait(tier->self, ticket);
+	return answer < 0 ? answer : 1;
+}
+
+int neap_tier_done(struct neap_tier *tier, int64_t ticket)
+{
+	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
+	return tier->ops.done ? tier->ops.done(tier->self, ticket) : 1;
 }
 
 void neap_tier_set_patience(struct neap_tier *tier, double seconds)
 {
-	if (!tier)
+	if (!tier || neap__tier_ours(tier) < 0)
 		return;
 	if (tier->ops.set_patience)
 		tier->ops.set_patience(tier->self, seconds);
@@ -231,12 +308,14 @@ void neap_tier_set_patience(struct neap_tier *tier, double seconds)
 int neap_tier_holds_staging(struct neap_tier *tier)
 {
 	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.holds_staging ? tier->ops.holds_staging(tier->self) : 0;
 }
 
 int neap_tier_forget(struct neap_tier *tier, int64_t place)
 {
 	NEAP_NEED(tier);
+	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.forget ? tier->ops.forget(tier->self, place) : 0;
 }
 
@@ -274,11 +353,13 @@ int neap__tier_cached(struct neap_tier *tier, uint64_t *bytes)
 
 int neap__tier_sync(struct neap_tier *tier)
 {
+	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.sync ? tier->ops.sync(tier->self) : 0;
 }
 
 int neap__tier_adopt(struct neap_tier *tier, uint64_t epoch)
 {
+	NEAP_TRY(neap__tier_ours(tier));
 	if (!tier->ops.adopt)
 		return 0;
 	tier->journalled = epoch != 0;
@@ -312,7 +393,14 @@ void neap_tier_close(struct neap_tier *tier)
 {
 	if (!tier)
 		return;
-	if (tier->ops.close)
-		tier->ops.close(tier->self);
+	void (*end)(void *self) =
+		tier->forks == neap__forks() ? tier->ops.close : tier->ops.abandon;
+	if (end)
+		end(tier->self);
 	free(tier);
+}
+
+void neap_tier_abandon(struct neap_tier *tier)
+{
+	neap_tier_close(tier);
 }

@@ -24,6 +24,7 @@ struct neap_tier {
 	void *self;
 	struct neap_tier_spec spec; /* capacity in bytes of the medium */
 	char about[384];
+	int forks; /* neap__forks() of the process that it belongs to */
 	/* As formatted last; bytes == 0: not at all. */
 	uint64_t bytes;
 	int64_t places;
@@ -43,6 +44,9 @@ struct neap__records {
 	uint64_t bytes;
 	int64_t places;
 };
+
+/* 0, or NEAP_EFORKED in a child of the process that the tier belongs to. */
+int neap__tier_ours(const struct neap_tier *tier);
 
 /* 1 when the last format still serves for such records and this staging. */
 int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,

@@ -35,14 +35,14 @@ void neap__timeout_begin(const struct neap__mover *m, struct neap__timeout *time
 	timeout->moved_at = m->moved_at;
 }
 
-int neap__timeout_wait(struct neap__mover *m, struct neap__timeout *timeout)
+int neap__timeout_wait(struct neap__mover *m, struct neap__timeout *timeout, double most)
 {
 	if (m->patience <= 0) {
-		neap__cond_wait(&m->done, &m->lock, INFINITY);
+		neap__cond_wait(&m->done, &m->lock, most);
 		return 1;
 	}
 	double slice = limit(m) / SLICES, start = neap__seconds();
-	neap__cond_wait(&m->done, &m->lock, slice);
+	neap__cond_wait(&m->done, &m->lock, slice < most ? slice : most);
 	double waited = neap__seconds() - start;
 	timeout->waited += waited < 2 * slice ? waited : 2 * slice; /* more: it was stopped */
 	if (m->moved_at > timeout->moved_at)

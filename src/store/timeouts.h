@@ -5,17 +5,14 @@
 
 #include "store/mover_state.h"
 
-/* One wait; ends once no byte was moved for the mover's patience. */
-struct neap__timeout {
-	double waited;	 /* seconds without a byte */
-	double moved_at; /* the mover's, when it was read last */
-};
-
 /* With the lock. Begins a wait for something that was asked for at `since`. */
 void neap__timeout_begin(
 	const struct neap__mover *mover, struct neap__timeout *timeout, double since);
-/* With the lock. Waits for the condition `done` for a while. 0 when the time is over. */
-int neap__timeout_wait(struct neap__mover *mover, struct neap__timeout *timeout);
+/*
+ * With the lock. Waits for the condition `done` for a while, `most` seconds at most. 0 when the
+ * time without a byte is over.
+ */
+int neap__timeout_wait(struct neap__mover *mover, struct neap__timeout *timeout, double most);
 
 /* With the lock: gives up a request that is not DONE. Its memory is its owner's on return. */
 void neap__mover_abandon(struct neap__mover *mover, struct neap__request *request);

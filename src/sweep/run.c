@@ -269,6 +269,8 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	if (s->ops.live_bytes && !x0)
 		return neap__fail(
 			NEAP_EUSAGE, "neap_sweep_run: a state that is elsewhere needs x0");
+	for (int i = 0; i < s->problem.ntiers; i++)
+		NEAP_TRY(neap__tier_ours(s->tiers[i]));
 	s->x0 = x0;
 	s->loss = loss;
 	s->ahead = 0;

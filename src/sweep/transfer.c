@@ -229,7 +229,7 @@ static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *tic
 int neap__transfer_end_oldest(struct neap_sweep *s)
 {
 	struct neap__ticket *oldest = NULL;
-	for (int i = 0; s->sizes.scattered && i < NEAP_TICKETS; i++) {
+	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
 		if (ticket->state == NEAP__TICKET_IN_FLIGHT && in_the_way(s, ticket) &&
 			(!oldest || ticket->order < oldest->order))

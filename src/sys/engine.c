@@ -176,6 +176,15 @@ void neap__io_engine_close(struct neap__io_engine *engine)
 	*engine = (struct neap__io_engine){0};
 }
 
+void neap__io_engine_orphan(struct neap__io_engine *engine)
+{
+	if (engine->kind && engine->kind->orphan)
+		engine->kind->orphan(engine->self);
+	else if (engine->kind)
+		engine->kind->close(engine->self);
+	*engine = (struct neap__io_engine){0};
+}
+
 void neap__io_request_now(struct neap__io_request *request)
 {
 	request->answer = request->write ? neap__scratch_write(request->file, request->at,

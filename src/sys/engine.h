@@ -53,6 +53,11 @@ struct neap__io_engine_kind {
 	 */
 	void (*lend)(void *self, void *memory, size_t bytes);
 	void (*close)(void *self);
+	/*
+	 * Optional [close]: the same in a child process, where no thread of the engine is, and
+	 * whose parent goes on with it.
+	 */
+	void (*orphan)(void *self);
 };
 
 struct neap__io_engine {
@@ -79,6 +84,8 @@ void neap__io_engine_attach(
 	struct neap__io_engine *engine, const struct neap__scratch *files, int count);
 void neap__io_engine_lend(struct neap__io_engine *engine, void *memory, size_t bytes);
 void neap__io_engine_close(struct neap__io_engine *engine);
+/* In a child process: frees what it inherited. */
+void neap__io_engine_orphan(struct neap__io_engine *engine);
 
 /* For engines: makes the transfer on the calling thread and sets the answer. */
 void neap__io_request_now(struct neap__io_request *request);

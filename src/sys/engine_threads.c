@@ -120,4 +120,5 @@ const struct neap__io_engine_kind neap__io_engine_threads = {
 	.start = start,
 	.finish = finish,
 	.close = close_pool,
+	.orphan = free,
 };

@@ -164,6 +164,14 @@ static void close_uring(void *self)
 	free(uring);
 }
 
+/* The mapping and the descriptor go; what is registered is the parent's. */
+static void orphan(void *self)
+{
+	struct uring *uring = self;
+	io_uring_queue_exit(&uring->ring);
+	free(uring);
+}
+
 const struct neap__io_engine_kind neap__io_engine_uring = {
 	.name = "uring",
 	.open = open_uring,
@@ -172,4 +180,5 @@ const struct neap__io_engine_kind neap__io_engine_uring = {
 	.attach = attach,
 	.lend = lend,
 	.close = close_uring,
+	.orphan = orphan,
 };

@@ -4,9 +4,11 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"
+#include "sys/condition.h"
 #include "sys/priority.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -73,15 +75,20 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+void neap__worker_orphan(struct neap__worker *worker)
+{
+	free(worker->cells);
+	free(worker->free);
+	free(worker->ring);
+	free(worker);
+}
+
 static void release(struct neap__worker *worker)
 {
 	pthread_cond_destroy(&worker->done);
 	pthread_cond_destroy(&worker->posted);
 	pthread_mutex_destroy(&worker->lock);
-	free(worker->cells);
-	free(worker->free);
-	free(worker->ring);
-	free(worker);
+	neap__worker_orphan(worker);
 }
 
 int neap__worker_create(struct neap__worker **out, int depth,
@@ -95,7 +102,7 @@ int neap__worker_create(struct neap__worker **out, int depth,
 		return neap__fail_errno(ENOMEM, "background thread");
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_cond_init(&worker->posted, NULL);
-	pthread_cond_init(&worker->done, NULL);
+	neap__cond_init(&worker->done);
 	worker->run = run;
 	worker->self = self;
 	worker->depth = depth;
@@ -140,19 +147,20 @@ int neap__worker_post(struct neap__worker *worker, const struct neap__job *job, 
 	return 0;
 }
 
-int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
+/* With the lock: the cell of a ticket, or NULL with the detail line set. */
+static struct cell *find(struct neap__worker *worker, int64_t ticket)
 {
 	int index = (int)(ticket & 0xffff);
-	if (ticket < 0 || index >= worker->depth)
-		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
-	pthread_mutex_lock(&worker->lock);
-	struct cell *cell = &worker->cells[index];
-	if (cell->state == CELL_FREE || cell->reuse != (uint32_t)(ticket >> 16)) {
-		pthread_mutex_unlock(&worker->lock);
-		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
-	}
-	while (cell->state != CELL_DONE)
-		pthread_cond_wait(&worker->done, &worker->lock);
+	struct cell *cell = ticket >= 0 && index < worker->depth ? &worker->cells[index] : NULL;
+	if (cell && cell->state != CELL_FREE && cell->reuse == (uint32_t)(ticket >> 16))
+		return cell;
+	neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
+	return NULL;
+}
+
+/* With the lock: hands out the answer of a job that is done, and frees its cell. */
+static int deliver(struct neap__worker *worker, struct cell *cell)
+{
 	int answer = cell->answer;
 	worker->start = cell->start;
 	worker->end = cell->end;
@@ -160,9 +168,39 @@ int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
 		neap__fail(answer, "%s", cell->detail);
 	cell->state = CELL_FREE;
 	cell->reuse++;
-	worker->free[worker->nfree++] = index;
+	worker->free[worker->nfree++] = (int)(cell - worker->cells);
+	return answer;
+}
+
+int neap__worker_wait_for(struct neap__worker *worker, int64_t ticket, double seconds)
+{
+	double end = neap__seconds() + seconds;
+	int answer = NEAP_EUSAGE;
+	pthread_mutex_lock(&worker->lock);
+	struct cell *cell = find(worker, ticket);
+	while (cell && cell->state != CELL_DONE && neap__seconds() < end)
+		neap__cond_wait(&worker->done, &worker->lock, end - neap__seconds());
+	if (cell && cell->state != CELL_DONE)
+		answer = 0;
+	else if (cell)
+		answer = (answer = deliver(worker, cell)) < 0 ? answer : 1;
 	pthread_mutex_unlock(&worker->lock);
 	return answer;
+}
+
+int neap__worker_wait(struct neap__worker *worker, int64_t ticket)
+{
+	int answer = neap__worker_wait_for(worker, ticket, INFINITY);
+	return answer > 0 ? 0 : answer;
+}
+
+int neap__worker_over(struct neap__worker *worker, int64_t ticket)
+{
+	pthread_mutex_lock(&worker->lock);
+	const struct cell *cell = find(worker, ticket);
+	int over = cell ? cell->state == CELL_DONE : NEAP_EUSAGE;
+	pthread_mutex_unlock(&worker->lock);
+	return over;
 }
 
 void neap__worker_times(const struct neap__worker *worker, double *start, double *end)

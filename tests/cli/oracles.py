@@ -11,7 +11,9 @@ with `all` every row. Tables: tests/oracles.
 import ast
 import csv
 import json
+import math
 import os
+import random
 import sys
 
 from harness import ORACLES, Folder, Tap, neap_json
@@ -218,6 +220,68 @@ def late_blocks(row):
     return None
 
 
+def long_chain(folder, row):
+    """A random chain of the table as a file, and its budget. The numbers are those of the table."""
+    stages, spread = int(row["stages"]), float(row["spread"])
+    holds = row["tape_holds_output"] == "1"
+    draw = random.Random(int(row["seed"]))
+
+    def sizes(mean, count):
+        return [max(1, int(1e6 * mean * math.exp(draw.gauss(0, spread)))) for _ in range(count)]
+
+    def seconds(mean, count):
+        return [mean * math.exp(draw.gauss(0, spread)) for _ in range(count)]
+
+    data = {"state": sizes(1, stages + 1), "tape": sizes(3, stages),
+            "advance": seconds(1, stages), "backward": seconds(2, stages) + [0.5],
+            "tape_holds_output": holds, "backward_needs_input": holds}
+    if holds:
+        data["tape"] = [max(a, b) for a, b in zip(data["tape"], data["state"][1:])]
+    path = os.path.join(folder, "long.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(data, file)
+    bandwidth = sum(data["tape"]) / sum(data["advance"]) * float(row.get("bandwidth_share", 0))
+    return path, int(sum(data["tape"]) * float(row["memory_share"])), bandwidth
+
+
+class LongChains:
+    """Chains of more stages than tables hold; the best of the rows of a question counts."""
+
+    def __init__(self, folder, name):
+        self.folder = folder
+        rows = csv.DictReader(open(os.path.join(ORACLES, name), encoding="utf-8"))
+        self.best = {}
+        for row in rows:
+            groups, value = int(row["groups"]), float(row["value"])
+            best = self.best.setdefault(self.key(row), [value, math.inf])
+            best[0] = min(best[0], value)
+            if groups == 120:
+                best[1] = value
+
+    @staticmethod
+    def key(row):
+        return tuple(v for k, v in row.items() if k not in ("value", "groups"))
+
+    def within(self, row, strategy, most, *tier):
+        path, memory, _ = long_chain(self.folder, row)
+        answer = plan(strategy, "--chain", path, "--memory", memory, *tier)
+        if not answer["feasible"] or answer["peak_bytes"] > memory:
+            return f"infeasible: {answer['why']}, peak {answer['peak_bytes']}"
+        if answer["bound"] > answer["makespan"] * (1 + ABOUT):
+            return f"bound {answer['bound']} above {answer['makespan']}"
+        return None if answer["makespan"] <= most else f"makespan {answer['makespan']}"
+
+    def chain(self, row):
+        return self.within(row, "chain", 1.01 * self.best[self.key(row)][0])
+
+    def offload(self, row):
+        """auto: within 1% of what 120 groups reach, and 3% of what more of them do."""
+        best, with_120 = self.best[self.key(row)]
+        _, _, rate = long_chain(self.folder, row)
+        return self.within(row, "auto", min(1.01 * with_120, 1.03 * best), "--tier",
+                           f"disk:write={rate:.17g},read={rate:.17g},async,duplex")
+
+
 def table(rows, check):
     wrong = [f"{list(row.values())}: {problem}" for row in rows if (problem := check(row))]
     head = f"{len(wrong)} of {len(rows)} rows: "
@@ -234,12 +298,14 @@ def sample(rows, count, size):
 
 def steps(row):
     return float(row.get("n") or row.get("T") or row.get("L") or row.get("a")
-                 or row.get("steps"))
+                 or row.get("steps") or row.get("stages"))
 
 
 with Tap() as tap, Folder() as folder:
     every = sys.argv[1:] == ["all"]
     chain = Chains(folder, os.path.join(ORACLES, "chains.json")).chain
+    long_chains = LongChains(folder, "planner2/long_chains.csv").chain
+    offload = LongChains(folder, "planner2/long_offload.csv").offload
     sent = Chains(folder, os.path.join(ORACLES, "chains_async.json")).chain_async
     for name, check, count in (
             ("revolve.csv", revolve, 40), ("revolve_large.csv", revolve, 20),
@@ -248,7 +314,9 @@ with Tap() as tap, Folder() as folder:
             ("mixed.csv", mixed, 20), ("mixed.csv", mixed_binomial, 10), ("join.csv", join, 40),
             ("chain_exact.csv", chain, 120), ("chain_medium.csv", chain, 40),
             ("chain_async_exact.csv", sent, 30), ("auto_grid.csv", auto_grid, 5),
-            ("planner2/backlog_tail.csv", late_blocks, 20)):
+            ("planner2/backlog_tail.csv", late_blocks, 20),
+            ("planner2/long_chains.csv", long_chains, 4),
+            ("planner2/long_offload.csv", offload, 4)):
         rows = list(csv.DictReader(open(os.path.join(ORACLES, name))))
         rows = sample(rows, None if every else count, steps)
         tap.run(f"{name}: {check.__name__}, {len(rows)} rows", table, rows, check)

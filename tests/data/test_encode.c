@@ -126,6 +126,38 @@ static void silence_and_edges(void **state)
 	neap_events_free(&e);
 }
 
+/* Each number is taken up to its bounds, and no further. */
+static void numbers_have_bounds(void **state)
+{
+	static const struct {
+		size_t at;
+		double least, most;
+	} bounds[] = {
+		{offsetof(struct neap_encoder_options, rms), 1e-6, 1e6},
+		{offsetof(struct neap_encoder_options, preemphasis), 0, 1},
+		{offsetof(struct neap_encoder_options, gain), 1e-6, 1e6},
+		{offsetof(struct neap_encoder_options, tau), 1e-4, 1e3},
+		{offsetof(struct neap_encoder_options, refractory), 0, 1},
+		{offsetof(struct neap_encoder_options, inhibition), 0, 100},
+		{offsetof(struct neap_encoder_options, compression), 1e-3, 10},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+		struct neap_encoder_options o = {.size = sizeof o}, settled;
+		double *value = (double *)((char *)&o + bounds[i].at);
+		*value = bounds[i].most;
+		ok(neap__encoder_settle(&settled, &o));
+		*value = nextafter(bounds[i].most, INFINITY);
+		refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE, "is accepted");
+		*value = bounds[i].least;
+		ok(neap__encoder_settle(&settled, &o));
+		if (bounds[i].least > 0) {
+			*value = nextafter(bounds[i].least, 0);
+			refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE, "is accepted");
+		}
+	}
+}
+
 /* ---- folders ---- */
 
 static void sound(const char *path, const float *x, int64_t n, int rate, int channels)
@@ -455,6 +487,7 @@ static void spoken_digits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_have_bounds),
 		cmocka_unit_test(golden_chirp),
 		cmocka_unit_test(rates_agree),
 		cmocka_unit_test(silence_and_edges),

@@ -5,7 +5,7 @@ Mutants: changes one operator, constant or condition of a file at a time, and ru
 belong to its folder. A mutant that no test notices shows what is not tested, unless it is
 equivalent or merely slower. Works on a copy of the committed tree in FOLDER (build-mutants).
 
-    mutate.py COUNT [--seed N] [--only PATH] [--folder FOLDER] [--list]
+    mutate.py COUNT [--seed N] [--only PATH] [--folder FOLDER] [--patience N] [--list]
 
 Prints a line a mutant, and at the end how many died. Survivors stand in FOLDER/survivors.txt.
 """
@@ -16,6 +16,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 
 # A folder of src/, and the folders of tests/ whose programs belong to it; then tests of the tool.
 TESTS = {
@@ -33,7 +34,7 @@ TESTS = {
 COMMANDS = {"train": ["cli_train"], "measure": ["cli_compare", "cli_calibrate", "cli_memory_total"],
             "data": ["cli_train"], "store": ["cli_late"]}
 SLOW = {"test_plan_large", "test_alloc"}  # no mutant that others miss dies here alone
-SECONDS = 400  # of a test run; a mutant that takes longer died of slowness
+SECONDS = 400  # of a test run; a mutant that takes longer is late: it died of slowness
 
 CHANGES = [
     (r"<=", "<"), (r">=", ">"), (r"(?<![<\->])<(?![<=])", "<="), (r"(?<![->])>(?![>=])", ">="),
@@ -100,28 +101,53 @@ def run(args, **more):
 
 
 def tests_of(build, folder):
+    """Of the tests that belong to the folder: the name, and what ninja builds for it."""
     rows = json.loads(run(["meson", "introspect", "--tests", build]).stdout)
-    names = set()
+    tests = {}
     for row in rows:
         program = " ".join(row["cmd"])
         belongs = any(f"/tests/{test}/" in program for test in TESTS[folder])
         slow = {"big", "engines"} & {s.split(":")[-1] for s in row["suite"]}
         if (belongs and not slow and row["name"] not in SLOW) or \
                 row["name"] in COMMANDS.get(folder, []):
-            names.add(row["name"])
-    return sorted(names)
+            tests[row["name"]] = [os.path.relpath(part, build) for part in row["cmd"]
+                                  if part.startswith(build + "/") and "/../" not in part]
+            if any(part.startswith("neap@") for part in row["depends"]):
+                tests[row["name"]].append("neap")
+    return tests
 
 
-def judge(tree, build, folder):
-    """'died', 'survived' or 'no code' (it does not compile)."""
-    if run(["ninja", "-C", build]).returncode != 0:
-        return "no code"
-    try:
-        done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1",
-                    *tests_of(build, folder)], timeout=SECONDS, cwd=tree)
-    except subprocess.TimeoutExpired:
-        return "died"
-    return "survived" if done.returncode == 0 else "died"
+def results(build):
+    """Name, result and seconds of each test of the run before."""
+    with open(os.path.join(build, "meson-logs", "testlog.json"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return [(row["name"].split(" / ")[-1], row["result"], row["duration"]) for row in rows]
+
+
+def judge(tree, build, folder, seconds, patience):
+    """'died', 'late', 'survived' or 'no code' (it does not compile). Quick tests come first."""
+    tests, end = tests_of(build, folder), time.monotonic() + patience * SECONDS
+    parts = [{}, {}, {}]
+    for name, targets in tests.items():
+        took = seconds.get(name, 60)
+        parts[(took > 3) + (took > 20)][name] = targets
+    for part in parts:
+        targets = sorted({target for needed in part.values() for target in needed})
+        if not part:
+            continue
+        if run(["ninja", "-C", build, *targets]).returncode != 0:
+            return "no code"
+        try:
+            done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1",
+                        "--timeout-multiplier", str(patience), *part],
+                       timeout=max(end - time.monotonic(), 1), cwd=tree)
+        except subprocess.TimeoutExpired:
+            return "late"
+        rows = results(build)
+        seconds.update({name: took for name, result, took in rows if result == "OK"})
+        if done.returncode != 0:
+            return "died" if any(row[1] in ("FAIL", "ERROR") for row in rows) else "late"
+    return "survived"
 
 
 def main():
@@ -131,6 +157,8 @@ def main():
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--only", default="src/", help="files whose path begins so")
     parse.add_argument("--folder", default="build-mutants")
+    parse.add_argument("--patience", type=int, default=1, help="times as long, on a busy machine")
+    parse.add_argument("--read", default="", help="PATH:LINE,...: not run, judged by reading")
     parse.add_argument("--list", action="store_true", help="draw, and run nothing")
     o = parse.parse_args()
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -151,8 +179,12 @@ def main():
         with open(os.path.join(tree, name), encoding="utf-8") as file:
             everything += [(name, place) for place in places(file.read())]
     draw = random.Random(o.seed)
-    count = {"died": 0, "survived": 0, "no code": 0}
-    while count["died"] + count["survived"] < o.count and everything:
+    seconds, known = {}, os.path.join(top, "seconds.json")
+    if os.path.exists(known):
+        with open(known, encoding="utf-8") as file:
+            seconds = json.load(file)
+    count = {"died": 0, "late": 0, "survived": 0, "read": 0, "no code": 0}
+    while sum(count.values()) - count["no code"] < o.count and everything:
         name, place = everything.pop(draw.randrange(len(everything)))
         path = os.path.join(tree, name)
         with open(path, encoding="utf-8") as file:
@@ -164,14 +196,20 @@ def main():
             print(f"{name}:{place[0] + 1}\n{diff}")
             count["died"] += 1
             continue
+        if f"{name}:{place[0] + 1}" in o.read.split(","):
+            print(f"{'read':8} {name}:{place[0] + 1}  {diff!r}", flush=True)
+            count["read"] += 1
+            continue
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(mutant)
-            verdict = judge(tree, build, name.split("/")[1])
+            verdict = judge(tree, build, name.split("/")[1], seconds, o.patience)
         finally:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         count[verdict] += 1
+        with open(known, "w", encoding="utf-8") as file:
+            json.dump(seconds, file)
         if verdict == "no code":
             continue
         print(f"{verdict:8} {name}:{place[0] + 1}  {diff!r}", flush=True)
@@ -179,8 +217,8 @@ def main():
             with open(os.path.join(top, "survivors.txt"), "a", encoding="utf-8") as file:
                 file.write(f"{name}:{place[0] + 1}\n{diff}\n\n")
     if not o.list:
-        print(f"{count['died']} died, {count['survived']} survived; {count['no code']} did not "
-              f"compile")
+        print(f"{count['died']} died, {count['late']} too slow, {count['survived']} survived, "
+              f"{count['read']} not run; {count['no code']} did not compile")
     return 0
 
 

@@ -252,11 +252,43 @@ static void with_tier(void **state)
 	assert_true(totals.large <= totals.problems / 20);
 }
 
+/*
+ * Few states fit, and a transfer takes as long as several steps: what lies between plans and bound
+ * is the bound's. Plans are near the optimum.
+ */
+static void small_memory(void **state)
+{
+	(void)state;
+	totals = (struct totals){0};
+	int steps_most = rounds > 4 ? 7 : 5; /* a step more takes four times as long */
+	for (int i = 0; i < 3 * 3 * 4 * 2; i++) {
+		struct tiny k = {.steps = steps_most,
+			.tier = 1,
+			.room = 1 << 20,
+			.travel = 1,
+			.duplex = 1,
+			.f = 1,
+			.r = 1};
+		k.state = i % 3 == 0 ? 3 : 1;
+		k.tape = i % 3 == 2 ? 3 : 1; /* 1/3, 1 and 3 states */
+		k.pool = k.tape + k.state * (i / 3 % 3);
+		k.out_fixed = k.in_fixed = (double[]){0, 1, 2, 4}[i / 9 % 4];
+		k.out_byte = k.in_byte = 1;
+		k.b = 1 + i / 36;
+		struct neap_problem p = problem_of(&k);
+		check(&p, &k);
+	}
+	report("small memory");
+	assert_int_equal(totals.auto_missing, 0);
+	assert_true(totals.loss < 0.01 * totals.feasible);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone),
 		cmocka_unit_test(with_tier),
+		cmocka_unit_test(small_memory),
 	};
 	struct tiny_search *x = &tiny_memory;
 	rounds = argc > 1 ? atoi(argv[1]) : rounds;

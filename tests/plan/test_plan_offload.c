@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains whose steps differ, with tiers: the rules, and the strategies that offload. */
 #include "oracle_test.h"
+#include "plan/offload/offload_exact.h"
 #include "plan/offload/offload_search.h"
+#include "plan/verify/measure_list.h"
 
 /* Two stages; sizes small enough to add up by hand. */
 static const double advance[] = {1, 1}, backward[] = {2, 2, 1};
@@ -330,6 +332,56 @@ static void oracle(void **unused)
 	assert_true(rows > 100 && over / rows <= 0.03 && worst <= 0.15);
 }
 
+/* Two to five stages of small whole numbers, of which some do not hold their output. */
+static void few_stages(struct random *r, struct chain *c)
+{
+	int64_t steps = 2 + below(r, 4), all = 0;
+	memset(c, 0, sizeof *c);
+	for (int64_t i = 0; i <= steps; i++) {
+		c->state[i] = 1 + (uint64_t)below(r, 6);
+		c->backward[i] = (double)(1 + below(r, 4));
+	}
+	for (int64_t i = 0; i < steps; i++) {
+		c->advance[i] = (double)(1 + below(r, 4));
+		c->tape[i] = c->state[i + 1] + (uint64_t)below(r, 8);
+		all += (int64_t)(c->tape[i] + c->state[i]);
+	}
+	wire(c, steps);
+	c->stages.flags = (uint32_t)below(r, 4);
+	c->p.memory = neap_problem_least(&c->p) + (uint64_t)below(r, all);
+	add_tier(&c->p, NEAP_INFINITE, 0, uniform(r) < 0.5 ? NEAP_TIER_DUPLEX : 0);
+	c->p.tiers[0].write_rate = c->p.tiers[0].read_rate = (double)(1 + below(r, 4));
+}
+
+/* What the exact search finds is legal where copies cost nothing, and as fast as it was asked. */
+static void exact_lists(void **unused)
+{
+	struct random r = {test_seed(33), 0};
+	int found = 0;
+	(void)unused;
+	for (int k = 0; k < 400; k++) {
+		static struct chain c;
+		struct neap__action_list list = {0};
+		struct neap_plan plan = {.size = sizeof plan};
+		int proved;
+		few_stages(&r, &c);
+		int rc = neap__offload_exact(&list, &c.p, 20000, INFINITY, &proved);
+		assert_true(rc >= 0);
+		if (rc > 0 && neap__action_list_measure(&plan, &c.p, &list) < 0)
+			fail_msg("chain %d, flags %u: %s", k, c.stages.flags, neap_detail());
+		if (rc > 0 && proved) {
+			struct neap_plan other = planned(&c.p, "pofo");
+			assert_true(
+				!other.feasible || plan.makespan <= other.makespan * (1 + 1e-12));
+			assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+			found++;
+		}
+		neap__action_list_free(&list);
+	}
+	fprintf(stderr, "# %d proved\n", found);
+	assert_true(found > 200);
+}
+
 /* No strategy beats auto; what is refused is told how much would do. */
 static int compare(const struct neap_problem *p)
 {
@@ -512,6 +564,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(live_parts),
 		cmocka_unit_test(ample),
 		cmocka_unit_test(oracle),
+		cmocka_unit_test(exact_lists),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(layers),

@@ -23,7 +23,7 @@ static struct neap__text written(
 	return text;
 }
 
-static struct neap_saved *read_back(const char *name, const char *text, size_t length)
+static struct neap_saved *read_text(const char *name, const char *text, size_t length)
 {
 	struct neap_saved *saved = NULL;
 	if (neap_plan_read(&saved, text, length, 0) < 0)
@@ -76,7 +76,7 @@ static void same_actions(struct neap_schedule *a, struct neap_schedule *b)
 static void round_trip(const struct neap_problem *p, const struct neap_plan *plan, uint32_t flags)
 {
 	struct neap__text text = written(plan, p, flags);
-	struct neap_saved *saved = read_back(plan->strategy, text.data, text.length);
+	struct neap_saved *saved = read_text(plan->strategy, text.data, text.length);
 	same_plan(plan, saved->plan, p->ntiers);
 	int listed = flags || plan->actions || p->chain.stages;
 	struct neap_schedule *a, *b;
@@ -129,7 +129,7 @@ static void test_long(void **state)
 		if (!plan.feasible)
 			continue;
 		struct neap__text text = written(&plan, &p, 0);
-		struct neap_saved *saved = read_back(plan.strategy, text.data, text.length);
+		struct neap_saved *saved = read_text(plan.strategy, text.data, text.length);
 		same_plan(&plan, saved->plan, p.ntiers);
 		neap_saved_free(saved);
 		neap__text_free(&text);
@@ -155,7 +155,7 @@ static void test_stages(void **state)
 	assert_true(plan.feasible);
 	round_trip(&p, &plan, 0);
 	struct neap__text text = written(&plan, &p, 0);
-	struct neap_saved *saved = read_back("chain", text.data, text.length);
+	struct neap_saved *saved = read_text("chain", text.data, text.length);
 	const struct neap_stages *s = saved->problem->chain.stages;
 	assert_memory_equal(s->advance, advance, sizeof advance);
 	assert_memory_equal(s->backward, backward, sizeof backward);
@@ -205,7 +205,7 @@ static const char minimal[] = "neap plan 1\n"
 static void test_by_hand(void **state)
 {
 	(void)state;
-	struct neap_saved *saved = read_back("hand", minimal, strlen(minimal));
+	struct neap_saved *saved = read_text("hand", minimal, strlen(minimal));
 	assert_int_equal(saved->plan->advance_steps, 6);
 	assert_int_equal(saved->plan->record_steps, 10);
 	assert_int_equal(saved->plan->peak_bytes, 7);
@@ -224,7 +224,7 @@ static const char own[] = "neap plan 1\n[chain]\nsteps 2\nstate 8\ntape 4\nlive 
 static void test_own_actions(void **state)
 {
 	(void)state;
-	struct neap_saved *saved = read_back("own", own, strlen(own));
+	struct neap_saved *saved = read_text("own", own, strlen(own));
 	assert_string_equal(saved->plan->strategy, "own");
 	assert_int_equal(saved->plan->action_count, 11);
 	assert_int_equal(saved->plan->peak_bytes, 12);
@@ -232,6 +232,33 @@ static void test_own_actions(void **state)
 	assert_true(near(saved->plan->makespan, 2 + 1 + 2 + 4 + 0));
 	round_trip(saved->problem, saved->plan, 0);
 	neap_saved_free(saved);
+}
+
+/* A copy outlives what it was made from, with its list of actions. */
+static void test_copy(void **state)
+{
+	(void)state;
+	struct neap_saved *saved = read_text("own", own, strlen(own));
+	struct neap_problem p = *saved->problem;
+	struct neap_plan *copy, *again, made = {.size = sizeof made}, unset = {0};
+	assert_int_equal(neap_plan_copy(&copy, saved->plan), 0);
+	neap_saved_free(saved);
+	assert_int_equal(copy->action_count, 11);
+	round_trip(&p, copy, 0);
+	assert_int_equal(neap_plan_copy(&again, copy), 0);
+	neap_plan_free(copy);
+	assert_string_equal(again->strategy, "own");
+	round_trip(&p, again, 0);
+	neap_plan_free(again);
+	p = unit_problem(100, 20);
+	assert_int_equal(neap_plan_make(&made, &p, "auto", NULL), 0);
+	assert_int_equal(neap_plan_copy(&copy, &made), 0);
+	assert_null(copy->actions);
+	assert_memory_equal(copy, &made, sizeof made);
+	neap_plan_free(copy);
+	neap_plan_free(NULL);
+	assert_int_equal(neap_plan_copy(&copy, &unset), NEAP_EUSAGE);
+	assert_int_equal(neap_plan_copy(NULL, &made), NEAP_EUSAGE);
 }
 
 /* The first piece of `text` that is `from` becomes `to`; the text is refused. */
@@ -338,7 +365,7 @@ static const char blocks[] =
 static void test_hostile(void **state)
 {
 	(void)state;
-	struct neap_saved *saved = read_back("blocks", blocks, strlen(blocks));
+	struct neap_saved *saved = read_text("blocks", blocks, strlen(blocks));
 	neap_saved_free(saved);
 	refused(blocks, "record 1\nchunk 1", "record 1000000000000000\nchunk 1000000000000000",
 		"fit");
@@ -350,7 +377,7 @@ static void test_hostile(void **state)
 		"neap plan 1\n[chain]\nsteps 1\nmemory 90\n[stages]\n"
 		"columns advance backward state tape\n0 1 1 8 8\n1 - 1 8 -\n[tier]\nname disk\n"
 		"[plan]\nstrategy chain\n[blocks]\nadvance 1\ntail 1\nend\n";
-	saved = read_back("stages", stages, strlen(stages));
+	saved = read_text("stages", stages, strlen(stages));
 	neap_saved_free(saved);
 	for (int i = 0; neap_strategy_name(i); i++) {
 		char to[32];
@@ -409,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_own_actions),
+		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_hostile),

@@ -81,8 +81,9 @@ static void check_one(struct model *m, const struct neap_step_ops *ops, const st
 	neap__sweep_poison(sweep, 1);
 	rc = run_model(sweep, m, &got, &stats);
 	if (rc < 0 || m->broken[0] || memcmp(&got, want, sizeof got) != 0)
-		fail_msg("%s %s T=%lld memory=%llu: %d %s; %s", o->strategy, shape,
-			(long long)o->steps, (unsigned long long)o->memory, rc,
+		fail_msg("%s %s T=%lld memory=%llu replans=%lld tape=%zu: %d %s; %s", o->strategy,
+			shape, (long long)o->steps, (unsigned long long)o->memory,
+			(long long)stats.replans, ops->tape_bytes, rc,
 			rc < 0 ? neap_detail() : "gradient", m->broken);
 	assert_true(stats.peak_measured <= stats.arena_bytes);
 	assert_true(stats.arena_bytes <= o->memory);

@@ -5,7 +5,7 @@
  * written, read, and run again. Faults on the way change nothing of that.
  *
  *     test_replan_sweep          what `make check` runs
- *     test_replan_sweep N        N random sweeps instead of 24
+ *     test_replan_sweep N        N random sweeps instead of 32
  */
 #include "chainmodel.h"
 #include "store/fault_tier.h"
@@ -14,7 +14,7 @@
 
 #define STEP 5e-6 /* seconds */
 
-static int rounds = 24;
+static int rounds = 32;
 
 static void spin(double seconds)
 {
@@ -55,6 +55,11 @@ static int keep_text(void *user, const char *text, size_t length)
 	return 0;
 }
 
+static uint32_t even(const struct model *m, int64_t t)
+{
+	return (uint32_t)((uint64_t)t * 2654435761u >> 7) % (m->extra_most + 1);
+}
+
 struct sweep_case {
 	struct model m;
 	struct neap_step_ops ops;
@@ -73,8 +78,12 @@ static void make_case(struct sweep_case *x, uint64_t seed)
 	struct neap_tier *inner;
 	*x = (struct sweep_case){.faults = {.byte_seconds = tau * STEP / 128}};
 	model_init(&x->m, 500 + (int64_t)draw(&r, 1500), seed);
+	if (draw(&r, 3) == 0) { /* tapes of other sizes than planned */
+		x->m.extra_most = 64;
+		x->m.extra = even;
+	}
 	x->want = reference(&x->m);
-	x->ops = model_ops(&x->m, 0);
+	x->ops = model_ops(&x->m, x->m.extra_most ? 152 : 0);
 	plain_advance = x->ops.advance;
 	plain_record = x->ops.record;
 	x->ops.advance = slow_advance;

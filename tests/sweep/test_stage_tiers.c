@@ -298,6 +298,7 @@ static void saved_plans(void **state)
 static void storm(void **state)
 {
 	struct random r = {test_seed(54), 0};
+	int64_t fit = 0, sweeps = tally.sweeps, lost = tally.lost;
 	(void)state;
 	for (uint64_t i = 0; i < storms; i++) {
 		static struct scene x;
@@ -306,6 +307,7 @@ static void storm(void **state)
 			 memory = all / 8 + (uint64_t)below(&r, (int64_t)all);
 		struct neap_stage_sweep *sweep =
 			sweep_of(&x, memory + (chance(&r, 50) ? 8192 : 0), chance(&r, 30));
+		fit += sweep != NULL;
 		for (int k = 0; sweep && k < 3; k++) {
 			x.faults = fault((int)below(&r, 6), chance(&r, 70) ? 1 + below(&r, 20) : 0);
 			x.faults.row = below(&r, 6);
@@ -327,6 +329,9 @@ static void storm(void **state)
 		neap_stage_sweep_free(sweep);
 		end_scene(&x);
 	}
+	print_message("# %llu problems, %lld fit: %lld sweeps, %lld records lost\n",
+		(unsigned long long)storms, (long long)fit, (long long)(tally.sweeps - sweeps),
+		(long long)(tally.lost - lost));
 }
 
 int main(int argc, char **argv)

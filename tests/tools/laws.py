@@ -20,6 +20,10 @@ BREACHES = [
     ("floors.py", "src/kern/stub.c", HEAD + "/* a checkpoint */\n", "know nothing"),
     ("floors.py", "cli/stub.c", HEAD + '#include "plan/core/schedule.h"\n', "only public headers"),
     ("floors.py", "src/newroom/stub.c", HEAD, "no row for the folder"),
+    ("floors.py", "python/neap/stub.py", HEAD, "no row for it"),
+    ("floors.py", "python/neap/units.py", "import numpy\n", "may import"),
+    ("floors.py", "python/neap/errors.py", "from .plans import Plan\n", "may import"),
+    ("names.py", "python/neap/stub.py", "import os\n", "no comment at its head"),
     ("names.py", "src/train/verify.c", HEAD, "verify: a file of that name"),
     ("names.py", "src/train/stub.c", HEAD + "struct neap_schedule {\n\tint x;\n};\n", "neap_schedule: a tag"),
     ("names.py", "src/train/stub.c", "int x;\n", "no comment at its head"),
@@ -48,7 +52,7 @@ def breach(tree, tool, path, text, says):
 
 
 with Tap() as tap, Folder() as folder:
-    for name in ("src", "apps", "cli", "include", "tests", "examples", "bench"):
+    for name in ("src", "apps", "cli", "include", "tests", "examples", "bench", "python"):
         shutil.copytree(os.path.join(SOURCE, name), os.path.join(folder, name))
     for tool in ("floors.py", "names.py"):
         tap.run(f"{tool} on the tree as it is",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <neap/data.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -311,6 +312,50 @@ static void other_settings_are_refused(void **state)
 	assert_true(train_hash(&o) == whole());
 }
 
+/* 40 samples of 30 events; in sample `other` one event is on another unit. */
+static void write_samples(const char *path, int64_t other)
+{
+	struct neap_shd_writer *writer;
+	static const char *const names[] = {"a", "b"};
+	assert_int_equal(neap_shd_create(&writer, path, 20), 0);
+	for (int64_t i = 0; i < 40; i++) {
+		double time[30];
+		uint16_t unit[30];
+		for (int k = 0; k < 30; k++) {
+			time[k] = 1e-3 * k;
+			unit[k] = (uint16_t)((3 * i + 7 * k) % 20);
+		}
+		unit[13] = (uint16_t)((unit[13] + (i == other)) % 20);
+		const struct neap_events events = {.count = 30,
+			.time = time,
+			.unit = unit,
+			.duration = 0.03,
+			.label = (int)(i % 2),
+			.speaker = -1};
+		assert_int_equal(neap_shd_add(writer, &events), 0);
+	}
+	assert_int_equal(neap_shd_finish(writer, names, 2, NULL, 0, NULL, 0), 0);
+}
+
+/* Of a large data set some samples tell it from another, the first and the last among them. */
+static void other_samples_are_refused(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("samples");
+	o.data = in_folder("samples.h5");
+	o.net.spec = "lif:8r,li";
+	write_samples(o.data, -1);
+	uint64_t hash = train_hash(&o);
+	o.resume = 1;
+	const int64_t changed[] = {0, 5, 39};
+	for (int i = 0; i < 3; i++) {
+		write_samples(o.data, changed[i]);
+		refused(&o, NEAP_EUSAGE, "other data");
+	}
+	write_samples(o.data, -1);
+	assert_true(train_hash(&o) == hash);
+}
+
 /* A run's folder keeps its options; more epochs go on from where it ended. */
 static void options_are_kept(void **state)
 {
@@ -411,6 +456,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_costs_no_snapshot),
 		cmocka_unit_test(two_at_once_are_refused),
 		cmocka_unit_test(other_settings_are_refused),
+		cmocka_unit_test(other_samples_are_refused),
 		cmocka_unit_test(options_are_kept),
 		cmocka_unit_test(damaged_snapshots_are_refused),
 	};

@@ -352,7 +352,8 @@ int neap__offload_exact(struct neap__action_list *out, const struct neap_problem
 		int64_t k = top.k;
 		if (top.time > x.node[k].time)
 			continue; /* an old entry: the node was reached sooner since */
-		if (x.node[k].spot.adjoint == 0) {
+		/* What still travels is to be waited for: without it there is another node. */
+		if (x.node[k].spot.adjoint == 0 && x.node[k].spot.flights == 0) {
 			rc = neap__offload_exact_path(&x, k, out);
 			*proved = x.tier == NULL || x.tier->staging == 0;
 			break;

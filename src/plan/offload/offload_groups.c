@@ -20,7 +20,7 @@ int neap__offload_grouped(struct neap__action_list *out, const struct neap_probl
 	struct neap__stage_groups groups;
 	struct neap__action_list list = {0};
 	struct neap_problem coarse = *p;
-	int rc = neap__stage_groups_make(&groups, &p->chain, count, 0);
+	int rc = neap__stage_groups_make(&groups, &p->chain, neap__all_stages(&p->chain), count, 0);
 	coarse.chain.steps = groups.n;
 	coarse.chain.stages = &groups.stages;
 	if (rc == 0)

@@ -131,18 +131,20 @@ static void free_scratch(struct neap__chain_table *x)
 			}
 }
 
-int neap__chain_table_fill(
-	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory)
+int neap__chain_table_fill_part(struct neap__chain_table *x, const struct neap_chain *chain,
+	uint64_t memory, int64_t last, int taped)
 {
 	memset(x, 0, sizeof *x);
 	x->chain = chain;
 	x->n = chain->steps;
 	NEAP_TRY(neap__part_costs_fill(&x->parts, chain));
-	uint64_t least = chain->stages->state[0] + (uint64_t)x->parts.need_c[neap__pair(0, x->n)];
+	const int64_t *need = taped ? x->parts.need_d : x->parts.need_c;
+	uint64_t least = chain->stages->state[0] + (uint64_t)need[neap__pair(0, last)];
 	if (memory < least)
 		return neap__fail(NEAP_EINFEASIBLE, "the stages need %llu bytes at least",
 			(unsigned long long)least);
 	uint64_t free_bytes = memory - chain->stages->state[0];
+	free_bytes += taped ? chain->stages->tape[last] : 0;
 	choose_levels(x, free_bytes < INT64_MAX ? (int64_t)free_bytes : INT64_MAX);
 	NEAP_TRY(allocate(x));
 #ifdef __x86_64__
@@ -153,6 +155,12 @@ int neap__chain_table_fill(
 		neap__chain_table_rows(x);
 	free_scratch(x);
 	return 0;
+}
+
+int neap__chain_table_fill(
+	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory)
+{
+	return neap__chain_table_fill_part(x, chain, memory, chain->steps, 0);
 }
 
 void neap__chain_table_free(struct neap__chain_table *x)

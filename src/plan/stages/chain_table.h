@@ -120,6 +120,9 @@ struct neap__chain_table_choice {
  */
 int neap__chain_table_fill(
 	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory);
+/* The same for the bytes that the part 0..last takes, x_0's included; taped: D of it. */
+int neap__chain_table_fill_part(struct neap__chain_table *x, const struct neap_chain *chain,
+	uint64_t memory, int64_t last, int taped);
 void neap__chain_table_free(struct neap__chain_table *x);
 
 /* Least bytes of a whole plan, x_0 included; UINT64_MAX: too many stages. */

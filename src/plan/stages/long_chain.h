@@ -10,8 +10,9 @@
 enum neap__long_chain_variant {
 	NEAP__LONG_CHAIN_TRUE,	 /* places chosen by the tapes as they are */
 	NEAP__LONG_CHAIN_WORST,	 /* as if every tape were the largest one */
-	NEAP__LONG_CHAIN_BLOCKS, /* blocks of stages: grouped_chain.h */
+	NEAP__LONG_CHAIN_BLOCKS, /* groups of stages: chain_tree.h */
 	NEAP__LONG_CHAIN_BLOCKS_WORST,
+	NEAP__LONG_CHAIN_AGAIN, /* groups that are grouped anew */
 	NEAP__LONG_CHAIN_VARIANTS
 };
 

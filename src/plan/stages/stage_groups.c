@@ -51,22 +51,26 @@ static void move_to_small_state(struct neap__stage_groups *x, const struct neap_
 	x->at[b] = best;
 }
 
-/* Where groups begin; their number may be less than asked. */
-static void divide(struct neap__stage_groups *x, const struct neap_chain *c, int64_t most)
+/* Where groups of the range begin; their number may be less than asked. */
+static void divide(struct neap__stage_groups *x, const struct neap_chain *c,
+	struct neap__stage_range range, int64_t most)
 {
-	double all = 0, seen = 0;
-	for (int64_t i = 0; i < c->steps; i++)
+	double all = 0, seen = 0, stages = (double)(range.taped - range.first);
+	for (int64_t i = range.first; i < range.taped; i++)
 		all += (double)tape_of(x, c, i);
-	for (int64_t i = 0; i < c->steps; i++) {
-		double share = all > 0 ? seen / all : (double)i / (double)c->steps;
-		share = (share + (double)i / (double)c->steps) / 2;
-		if (x->n < most && share * (double)most >= (double)x->n)
+	for (int64_t i = range.first; i < range.taped; i++) {
+		double before = (double)(i - range.first) / stages;
+		double share = all > 0 ? seen / all : before;
+		share = (share + before) / 2;
+		if (stages <= (double)most || (x->n < most && share * (double)most >= (double)x->n))
 			x->at[x->n++] = i;
 		seen += (double)tape_of(x, c, i);
 	}
-	x->at[x->n] = c->steps;
+	x->at[x->n] = range.taped;
 	for (int64_t b = 1; b < x->n; b++)
 		move_to_small_state(x, c, b);
+	if (range.taped < range.end)
+		x->at[++x->n] = range.end;
 }
 
 /* Bytes that going through a group takes, beyond those of its ends. */
@@ -98,21 +102,24 @@ static void measure(struct neap__stage_groups *x, const struct neap_chain *c, in
 	x->backward_tmp[b] = (uint64_t)larger(reversing - tapes - ends, 0);
 }
 
-int neap__stage_groups_make(
-	struct neap__stage_groups *x, const struct neap_chain *c, int64_t count, int64_t largest)
+int neap__stage_groups_make(struct neap__stage_groups *x, const struct neap_chain *c,
+	struct neap__stage_range range, int64_t count, int64_t largest)
 {
 	const struct neap_stages *s = c->stages;
 	*x = (struct neap__stage_groups){.largest = largest};
-	if (neap__backward_needs_input(s) && !neap__tape_holds_output(s))
-		return neap__fail(NEAP_EINFEASIBLE, "blocks keep no inputs");
-	NEAP_TRY(allocate(x, count));
-	divide(x, c, count);
+	NEAP_TRY(allocate(x, count + 1));
+	divide(x, c, range, count);
+	if (neap__backward_needs_input(s) && !neap__tape_holds_output(s) &&
+		x->n < range.end - range.first)
+		return neap__fail(NEAP_EINFEASIBLE, "groups keep no inputs");
 	for (int64_t b = 0; b < x->n; b++)
 		measure(x, c, b);
 	for (int64_t b = 0; b <= x->n; b++)
 		x->state[b] = s->state[x->at[b]];
-	x->backward[x->n] = s->backward[c->steps];
-	x->backward_tmp[x->n] = (uint64_t)neap__stage_backward_tmp(s, c->steps);
+	if (range.end == c->steps) {
+		x->backward[x->n] = s->backward[c->steps];
+		x->backward_tmp[x->n] = (uint64_t)neap__stage_backward_tmp(s, c->steps);
+	}
 	x->stages = (struct neap_stages){x->advance, x->record, x->backward, x->state, x->tape,
 		x->advance_tmp, x->record_tmp, x->backward_tmp, s->flags, 0};
 	return 0;

@@ -113,19 +113,23 @@ static double planned_forward(const struct neap_sweep *s)
 	       (double)(t->advance_calls + t->record_calls) * c->call;
 }
 
-/* The problem where all steps take `steps` times as long, and transfers what writes tell. */
-static void scale(const struct neap_sweep *s, double steps, struct neap_problem *now)
+/*
+ * The problem where forward steps take `forward` times as long, backward steps `backward` times,
+ * and transfers what writes tell.
+ */
+static void scale(
+	const struct neap_sweep *s, double forward, double backward, struct neap_problem *now)
 {
 	const struct neap__cost_watch *w = &s->watch;
 	struct neap_chain *c = &now->chain;
 	int i = s->plan.tier - 1;
 	*now = s->problem;
-	c->advance *= steps;
-	c->record *= steps;
-	c->backward *= steps;
-	c->call *= steps;
-	c->slot_write *= steps;
-	c->slot_read *= steps;
+	c->advance *= forward;
+	c->record *= forward;
+	c->backward *= backward;
+	c->call *= forward;
+	c->slot_write *= forward;
+	c->slot_read *= forward;
 	if (i < 0 || !(w->planned[i] > 0) || !(w->busy[i] > 0))
 		return;
 	double slower = w->busy[i] / w->planned[i];
@@ -143,7 +147,7 @@ static int has_news(const struct neap_sweep *s, struct neap_problem *now)
 	double found = found_forward(s), planned = planned_forward(s);
 	if (s->watch.records[i] < RECORDS_LEAST || found < SECONDS_LEAST || !(planned > 0))
 		return 0;
-	scale(s, found / planned, now);
+	scale(s, found / planned, found / planned, now);
 	return is_off(now->chain.advance, s->watch.known_advance) ||
 	       is_off(write_seconds(s, now), s->watch.known_write);
 }
@@ -189,11 +193,18 @@ void neap__replan_foresee(struct neap_sweep *s)
 		found -= w->mark_found, planned -= w->mark_planned;
 	if (!(planned > 0) || !(found > 0))
 		return;
-	scale(s, found / planned, &now);
+	/*
+	 * Either the machine has another pace, and backward steps share it, or forward steps were
+	 * measured wrong, and they do not. Halfway between errs least.
+	 */
+	double forward = found / planned, backward = (1 + forward) / 2;
+	scale(s, forward, backward, &now);
 	if (s->plan.tier > 0 && s->options.no_replan <= 0 && s->plan.makespan > CHEAP * s->planning)
 		seconds = simulated(s, &now);
-	if (!(seconds > 0)) /* without a tier all costs have changed alike */
-		seconds = s->plan.makespan * found / planned;
+	if (!(seconds > 0)) {
+		double reversal = (double)s->problem.chain.steps * s->problem.chain.backward;
+		seconds = (s->plan.makespan - reversal) * forward + reversal * backward;
+	}
 	s->stats.foreseen = seconds;
 }
 

@@ -2,6 +2,7 @@
 /* stage_run.c: runs the calls of a stage program, one after the other, in the arena. */
 #include "sweep/stages/stage_journal.h"
 #include "sweep/trace/trace_ring.h"
+#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -317,6 +318,8 @@ int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_
 	if (stats)
 		NEAP_TRY(neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
+	for (int i = 0; i < s->problem.ntiers; i++)
+		NEAP_TRY(neap__tier_ours(s->tiers[i]));
 	NEAP_TRY(map_arena(s, &populate));
 	struct stage_run r = {.s = s,
 		.program = &s->program,

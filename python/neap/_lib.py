@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads libneap and declares its functions.
+
+The library is the one that ``NEAP_LIBRARY`` names, else the one that came with the package, else
+an installed ``libneap.so.0``. Whichever it is, it is refused where it was built from other headers
+than the package: ``neap_abi_hash`` must answer the number in ``_abi``.
+"""
+import ctypes
+import importlib.metadata
+import os
+from pathlib import Path
+from typing import Any, List
+
+from . import _abi
+from .errors import exception
+
+DISTRIBUTION = "neap-bptt"
+
+
+def _bundled() -> List[str]:
+    """Where an installed package has its library."""
+    site = Path(__file__).parent.parent
+    found = list(site.glob(".neap_bptt.mesonpy.libs/libneap*.so*"))
+    found += site.glob("neap_bptt.libs/libneap*.so*")  # where auditwheel puts it
+    if found:
+        return [str(found[0])]
+    try:
+        files = importlib.metadata.files(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [str(file.locate()) for file in files if file.name.startswith("libneap")]
+
+
+def _load() -> ctypes.CDLL:
+    named = os.environ.get("NEAP_LIBRARY")
+    for path in [named] if named else [*_bundled(), "libneap.so.0"]:
+        try:
+            library = ctypes.CDLL(path)
+            answer = library.neap_abi_hash
+        except (OSError, AttributeError) as error:
+            if named:
+                raise ImportError(f"NEAP_LIBRARY={named} is no libneap: {error}") from None
+            continue
+        answer.restype = ctypes.c_uint64
+        if answer() == _abi.HASH:
+            return library
+        if named:
+            raise ImportError(f"NEAP_LIBRARY={named} was built from other headers than this "
+                              "package; both have to be of one version")
+    raise ImportError("no libneap that this package was made for: install the package anew "
+                      "(pip install neap-bptt), or name the library in NEAP_LIBRARY")
+
+
+lib = _load()
+for _name, (_result, _arguments) in _abi.FUNCTIONS.items():
+    _function: Any = getattr(lib, _name)
+    _function.restype = _result
+    _function.argtypes = _arguments
+
+
+def detail() -> str:
+    """The line about the calling thread's last failure in libneap."""
+    return (lib.neap_detail() or b"").decode("utf-8", "replace")
+
+
+def check(answer: int) -> int:
+    """Passes an answer of libneap on, or raises the exception that its code stands for."""
+    if answer < 0:
+        raise exception(answer, detail())
+    return answer
+
+
+def text(value: bytes) -> str:
+    """Text of libneap's as a str."""
+    return (value or b"").decode("utf-8", "replace")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions, the steps of a schedule, and the stream that libneap makes of a plan."""
+import ctypes
+import enum
+from typing import Callable, Iterator, NamedTuple
+
+from . import _abi
+from ._lib import check, lib, text
+
+LIVE = _abi.NEAP_LIVE
+"""The number of the live state where an action names a slot."""
+
+
+class Kind(enum.IntEnum):
+    """What an action does; ``include/neap/plan.h`` has the rules of each."""
+
+    ADVANCE = _abi.NEAP_ADVANCE
+    RECORD = _abi.NEAP_RECORD
+    TURN = _abi.NEAP_TURN
+    BACKWARD = _abi.NEAP_BACKWARD
+    SAVE = _abi.NEAP_SAVE
+    LOAD = _abi.NEAP_LOAD
+    DROP = _abi.NEAP_DROP
+    PUT = _abi.NEAP_PUT
+    GET = _abi.NEAP_GET
+    WAIT = _abi.NEAP_WAIT
+    FORGET = _abi.NEAP_FORGET
+
+
+class Payload(enum.IntEnum):
+    """What an action moves."""
+
+    STATE = _abi.NEAP_STATE
+    TAPE = _abi.NEAP_TAPE
+    LOG = _abi.NEAP_LOG
+
+
+class Action(NamedTuple):
+    """One action. Ranges of steps are half open, [t0, t1); a state's time stands in ``t0``.
+
+    ``slot`` is a slot of fast memory or ``LIVE``, ``tier`` 1 for the first slow tier, ``place``
+    the record's number on it, ``ticket`` what WAIT names. What an action does not use is 0.
+    ``str(action)`` is the line of ``neap plan --actions``.
+    """
+
+    kind: Kind
+    payload: Payload
+    t0: int
+    t1: int
+    slot: int
+    tier: int
+    place: int
+    ticket: int
+
+    def __str__(self) -> str:
+        room = ctypes.create_string_buffer(_abi.NEAP_ACTION_TEXT)
+        raw = _abi.neap_action(kind=self.kind, payload=self.payload, tier=self.tier,
+                               ticket=self.ticket, slot=self.slot, t0=self.t0, t1=self.t1,
+                               place=self.place)
+        return text(lib.neap_action_show(room, ctypes.byref(raw)))
+
+
+KINDS = tuple(Kind)
+PAYLOADS = tuple(Payload)
+
+
+def of(raw: _abi.neap_action) -> Action:
+    """An action out of libneap's struct."""
+    return Action(KINDS[raw.kind], PAYLOADS[raw.payload], raw.t0, raw.t1, raw.slot, raw.tier,
+                  raw.place, raw.ticket)
+
+
+def stream(open_: Callable[[], ctypes.c_void_p]) -> Iterator[Action]:
+    """The actions of a schedule that ``open_`` opens, closed at the end or with the iterator."""
+    schedule = open_()
+    raw = _abi.neap_action()
+    pointer, step = ctypes.byref(raw), lib.neap_schedule_next
+    try:
+        while check(step(schedule, pointer)) > 0:
+            yield of(raw)
+    finally:
+        lib.neap_schedule_close(schedule)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model in NumPy as the step functions that libneap's executor calls (``include/neap/sweep.h``)."""
+import ctypes
+import inspect
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _abi
+from ._lib import lib
+from .errors import UsageError
+from .signals import Deferred
+
+Tape = Union[None, Tuple[int, ...], np.dtype, Any]
+
+
+def element(like: np.ndarray, tape: Tape) -> np.dtype:
+    """The type of one step's tape: a shape of the state's numbers, or a type with its shape."""
+    if tape is None:
+        return np.dtype((like.dtype, like.shape))
+    if isinstance(tape, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in tape):
+        return np.dtype((like.dtype, tuple(tape)))
+    return np.dtype(tape)  # type: ignore[arg-type]
+
+
+def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
+         writable: bool = True) -> np.ndarray:
+    """An array over memory of the arena: one element of a type, or `count` of them in a row."""
+    length = kind.itemsize * (1 if count is None else count)
+    if not at or not length:
+        return np.empty(kind.shape if count is None else (count, *kind.shape), kind.base)
+    memory: Any = (ctypes.c_char * length).from_address(at)
+    array = np.frombuffer(memory, kind.base)
+    array = array.reshape(kind.shape if count is None else (count, *kind.shape))
+    if not writable:
+        array.flags.writeable = False
+    return array
+
+
+class Callbacks:
+    """The step functions of a model, and the first exception that one of them raised."""
+
+    def __init__(self, model: Any, x0: np.ndarray, tape: Tape):
+        self.model = model
+        self.state = np.dtype((x0.dtype, x0.shape))
+        self.tape = element(x0, tape)
+        self.raised: Optional[BaseException] = None
+        self.signals = Deferred()
+        if x0.dtype.hasobject or self.tape.hasobject:
+            raise UsageError("states and tapes are numbers, no objects of Python")
+        for name in ("advance", "record", "turn", "backward"):
+            if not callable(getattr(model, name, None)):
+                raise UsageError(f"the model has no method {name}")
+        self._first = {name: "first" in inspect.signature(getattr(model, name)).parameters
+                       for name in ("advance", "record")}
+        self.ops = _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops))
+        self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize
+        self.ops.tape_bytes = self.tape.itemsize
+        for name in ("advance", "record", "turn", "backward"):
+            self._set(name, getattr(self, "_" + name))
+        if callable(getattr(model, "ended", None)):
+            self._set("ended", self._ended)
+        if getattr(model, "gathered", None) is not None:
+            self._set("grad_save", self._grad_save)
+            self._set("grad_load", self._grad_load)
+        self.interrupted = field(_abi.neap_sweep_options, "interrupted")(self._interrupted)
+
+    def _set(self, name: str, function: Callable[..., int]) -> None:
+        setattr(self.ops, name, field(_abi.neap_step_ops, name)(self._guarded(function)))
+
+    def _guarded(self, function: Callable[..., int]) -> Callable[..., int]:
+        """An exception ends the sweep, and is raised again when it has ended."""
+        def guarded(_user: object, *arguments: Any) -> int:
+            try:
+                self.signals.inside = True
+                return function(*arguments)
+            except BaseException as error:  # Ctrl-C, too
+                return self._keep(error)
+            finally:
+                self.signals.inside = False
+        return guarded
+
+    def _keep(self, error: BaseException) -> int:
+        if self.raised is None:
+            self.raised = error
+        lib.neap_detail_set(f"the model raised {type(error).__name__}".encode())
+        return _abi.NEAP_EMODEL
+
+    def _interrupted(self, _user: object) -> int:
+        """Runs between actions, where the model is whole: handles signals there."""
+        try:
+            self.signals.deliver()
+        except BaseException as error:  # Ctrl-C
+            self._keep(error)
+        return int(self.raised is not None)
+
+    def _advance(self, x: int, t0: int, t1: int, first: int) -> int:
+        more = {"first": bool(first)} if self._first["advance"] else {}
+        self.model.advance(view(x, self.state), t0, t1, **more)
+        return 0
+
+    def _record(self, x: int, t0: int, t1: int, first: int, tape: int, room: int, used: Any,
+                done: Any) -> int:
+        size = self.tape.itemsize
+        count = min(t1 - t0, room // size if size else t1 - t0)
+        used[0], done[0] = count * size, t0 + count
+        if count:
+            more = {"first": bool(first)} if self._first["record"] else {}
+            self.model.record(view(x, self.state), t0, t0 + count, view(tape, self.tape, count),
+                              **more)
+        return 0
+
+    def _turn(self, x: int, dx: int, loss: Any) -> int:
+        loss[0] = float(self.model.turn(view(x, self.state, writable=False), view(dx, self.state)))
+        return 0
+
+    def _backward(self, dx: int, t1: int, t0: int, tape: int) -> int:
+        self.model.backward(view(dx, self.state), t1, t0,
+                            view(tape, self.tape, t1 - t0, writable=False))
+        return 0
+
+    def _ended(self, x: int, t: int) -> int:
+        ended = self.model.ended(view(x, self.state, writable=False), t)
+        return _abi.NEAP_ENDED if ended else _abi.NEAP_GO_ON
+
+    def gathered(self) -> List[np.ndarray]:
+        """The arrays that a journal keeps beside states and tapes."""
+        found = self.model.gathered
+        found = found() if callable(found) else found
+        arrays: Sequence[Any] = [found] if isinstance(found, np.ndarray) else \
+            list(found.values()) if isinstance(found, dict) else list(found)
+        for array in arrays:
+            if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or \
+                    not array.flags.writeable or array.dtype.hasobject:
+                raise UsageError("gathered: contiguous, writable arrays of NumPy")
+        return list(arrays)
+
+    def _grad_save(self, write: Any, to: int) -> int:
+        for array in self.gathered():
+            answer = write(to, array.ctypes.data, array.nbytes) if array.nbytes else 0
+            if answer < 0:
+                return answer
+        return 0
+
+    def _grad_load(self, read: Any, from_: int) -> int:
+        for array in self.gathered():
+            answer = read(from_, array.ctypes.data, array.nbytes) if array.nbytes else 0
+            if answer < 0:
+                return answer
+        return 0
+
+
+def field(struct: Any, name: str) -> Any:
+    """The type of a struct's field."""
+    return dict(struct._fields_)[name]

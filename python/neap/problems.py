@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The question that a plan answers: a chain of steps, a budget, slow tiers."""
+import ctypes
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from . import _abi, units
+from ._lib import check, lib
+from .errors import UsageError
+from .units import Seconds, Size
+
+INFINITE = 2**64 - 1
+"""A capacity or budget without a limit."""
+
+
+class Tier:
+    """A slow tier as the planner sees it: how fast it moves bytes, and how many it holds.
+
+    ``write`` and ``read`` are bytes a second (``"500M"``; None: no time at all), ``latency`` is
+    seconds a transfer takes besides, ``capacity`` bytes (None: no limit). ``cpu`` is seconds of
+    computing lost a byte moved, ``cpu_fixed`` a transfer, ``staging`` the bytes of fast memory
+    that its engine takes. With ``sync`` the computation waits for every transfer; with ``duplex``
+    reads and writes do not share a channel.
+
+    In a problem that counts ``slots`` all is a state: ``write`` and ``read`` are seconds that a
+    state takes, ``capacity`` is a number of states, and ``sync`` is the rule where it is not said.
+
+    :raises UsageError: for a number that makes no sense, as soon as a problem takes the tier.
+    """
+
+    def __init__(self, write: Optional[Size] = None, read: Optional[Size] = None,
+                 latency: Seconds = 0, *, capacity: Optional[Size] = None, name: str = "slow",
+                 cpu: Seconds = 0, cpu_fixed: Seconds = 0, staging: Size = 0,
+                 sync: Optional[bool] = None, duplex: bool = False):
+        self.write, self.read, self.latency = write, read, latency
+        self.capacity, self.name, self.staging = capacity, name, staging
+        self.cpu, self.cpu_fixed, self.sync, self.duplex = cpu, cpu_fixed, sync, duplex
+
+    def __repr__(self) -> str:
+        return (f"neap.Tier({self.write!r}, {self.read!r}, {self.latency!r}, "
+                f"capacity={self.capacity!r}, name={self.name!r})")
+
+    def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
+        """libneap's struct of it."""
+        name = self.name.encode()
+        if not 0 < len(name) < 24 or b"\0" in name:
+            raise UsageError(f"a tier's name has 1 to 23 bytes, not {self.name!r}")
+        spec = _abi.neap_tier_spec(name=name, capacity=INFINITE)
+        if self.capacity is not None:
+            take = units.count if classic else units.size
+            spec.capacity = take(self.capacity, "capacity")  # type: ignore[operator]
+        latency = units.seconds(self.latency, "latency")
+        spec.write_fixed = spec.read_fixed = latency
+        if classic:
+            spec.write_fixed += units.seconds(self.write or 0, "write")
+            spec.read_fixed += units.seconds(self.read or 0, "read")
+        else:
+            spec.write_rate = units.rate(self.write, "write")
+            spec.read_rate = units.rate(self.read, "read")
+        spec.cpu = units.seconds(self.cpu, "cpu")
+        spec.cpu_fixed = units.seconds(self.cpu_fixed, "cpu_fixed")
+        spec.staging = units.size(self.staging, "staging")
+        sync = classic if self.sync is None else self.sync
+        spec.flags = (_abi.NEAP_TIER_SYNC if sync else 0) | \
+            (_abi.NEAP_TIER_DUPLEX if self.duplex else 0)
+        return spec
+
+
+class Stages:
+    """A chain of L stages that differ in sizes and costs, as the layers of a net do.
+
+    Stage i makes x_{i+1} of x_i. ``state`` has L + 1 sizes (the last is that of the loss's
+    input), ``tape`` L. Seconds: ``advance`` L, ``record`` L (None: as ``advance``), ``backward``
+    L + 1, the loss last. ``advance_tmp``, ``record_tmp`` (L) and ``backward_tmp`` (L + 1) are
+    bytes that a stage takes while it runs. Sizes and seconds may be texts: ``"64K"``, ``"2ms"``.
+
+    ``tape_holds_output``: the tape of stage i holds x_{i+1}. ``backward_needs_input``: backward
+    of stage i reads x_i.
+
+    :raises UsageError: where a list has another length, or a number makes no sense.
+    """
+
+    def __init__(self, *, state: Sequence[Size], tape: Sequence[Size],
+                 advance: Sequence[Seconds], backward: Sequence[Seconds],
+                 record: Optional[Sequence[Seconds]] = None,
+                 advance_tmp: Optional[Sequence[Size]] = None,
+                 record_tmp: Optional[Sequence[Size]] = None,
+                 backward_tmp: Optional[Sequence[Size]] = None,
+                 tape_holds_output: bool = False, backward_needs_input: bool = False):
+        self.steps = steps = len(tape)
+        self._arrays: List[Any] = []
+        self.raw = _abi.neap_stages()
+        for name, values, more in (("advance", advance, 0), ("record", record, 0),
+                                   ("backward", backward, 1)):
+            self._fill(name, values, steps + more, ctypes.c_double, units.seconds)
+        for name, sizes, more in (("state", state, 1), ("tape", tape, 0),
+                                  ("advance_tmp", advance_tmp, 0), ("record_tmp", record_tmp, 0),
+                                  ("backward_tmp", backward_tmp, 1)):
+            self._fill(name, sizes, steps + more, ctypes.c_uint64, units.size)
+        self.raw.flags = \
+            (_abi.NEAP_STAGES_TAPE_HOLDS_OUTPUT if tape_holds_output else 0) | \
+            (_abi.NEAP_STAGES_BACKWARD_NEEDS_INPUT if backward_needs_input else 0)
+
+    def _fill(self, name: str, values: Optional[Sequence], length: int, kind: Any, take: Any) -> None:
+        if values is None:
+            return
+        if len(values) != length:
+            raise UsageError(f"Stages: {name} has {len(values)} entries; of {self.steps} tapes it "
+                             f"has {length}")
+        array = (kind * max(length, 1))(*(take(value, f"{name}[{i}]")
+                                          for i, value in enumerate(values)))
+        self._arrays.append(array)
+        setattr(self.raw, name, ctypes.cast(array, ctypes.POINTER(kind)))
+
+    def __repr__(self) -> str:
+        return f"<neap.Stages: {self.steps} stages>"
+
+
+Slow = Union[None, Tier, Sequence[Tier]]
+
+
+class Problem:
+    """libneap's struct of a problem, and all that it points to."""
+
+    def __init__(self, raw: _abi.neap_problem, keep: object = None):
+        self.raw, self._keep = raw, keep
+
+    @property
+    def classic(self) -> bool:
+        """True where memory counts slots."""
+        return bool(self.raw.chain.flags & _abi.NEAP_CHAIN_CLASSIC)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the chain, of both chains where two meet in one loss."""
+        return self.raw.chain.steps + self.raw.chain.join
+
+    @property
+    def tiers(self) -> List[str]:
+        """Names of the slow tiers."""
+        return [self.raw.tiers[i].name.decode("utf-8", "replace") for i in range(self.raw.ntiers)]
+
+    @property
+    def least(self) -> int:
+        """The least budget that any strategy can work with (``neap_problem_least``)."""
+        return lib.neap_problem_least(ctypes.byref(self.raw))
+
+
+def _tiers(slow: Slow) -> Tuple[Tier, ...]:
+    if slow is None:
+        return ()
+    found = (slow,) if isinstance(slow, Tier) else tuple(slow)
+    if len(found) > _abi.NEAP_TIERS_MAX or not all(isinstance(tier, Tier) for tier in found):
+        raise UsageError(f"slow: a neap.Tier, or a list of {_abi.NEAP_TIERS_MAX} at most, fastest "
+                         f"first, not {slow!r}")
+    return found
+
+
+def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
+    """Sizes and costs of a chain whose steps are alike."""
+    if classic and any(given[name] is not None for name in ("state", "tape", "adjoint", "log")):
+        raise UsageError("slots counts checkpoints: state, tape, adjoint and log do not go with it")
+    if not classic and (given["state"] is None or given["tape"] is None):
+        raise UsageError("state and tape are needed (or slots, or stages)")
+    if classic:
+        chain.state = 1
+    else:
+        chain.state = chain.live = units.size(given["state"], "state")
+        chain.tape = units.size(given["tape"], "tape")
+        chain.adjoint = chain.state if given["adjoint"] is None else \
+            units.size(given["adjoint"], "adjoint")
+        for name in ("tape_max", "tape_mean", "log"):
+            setattr(chain, name, units.size(given[name] or 0, name))
+        if given["live"] is not None:
+            chain.live = units.size(given["live"], "live")
+    chain.advance = units.seconds(given["advance"], "advance")
+    chain.backward = units.seconds(given["backward"], "backward")
+    record, replay = given["record"], given["replay"]
+    chain.record = chain.advance if record is None else units.seconds(record, "record")
+    if replay is not None and not chain.log:
+        raise UsageError("replay: there is nothing to replay without log")
+    if chain.log:
+        chain.replay = chain.record if replay is None else units.seconds(replay, "replay")
+    for name in ("slot_write", "slot_read", "call"):
+        setattr(chain, name, units.seconds(given[name], name))
+
+
+def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:
+    """T, or (A, B): two chains that meet in one loss."""
+    if isinstance(steps, (tuple, list)):
+        if len(steps) != 2 or not classic:
+            raise UsageError("steps: two chains, (A, B), go with slots")
+        chain.steps, chain.join = (units.count(part, "steps") for part in steps)
+        if chain.steps < 1 or chain.join < 1:
+            raise UsageError("steps: two chains have 1 step at least each")
+    else:
+        chain.steps = units.count(steps, "steps")
+
+
+def problem(steps: Any, stages: Optional[Stages], memory: Optional[Size], slots: Optional[int],
+            slow: Slow, mixed: bool, tapes_stay: bool, given: dict) -> Problem:
+    """A problem of the arguments of :func:`neap.plan`, checked by libneap."""
+    raw = _abi.neap_problem(size=ctypes.sizeof(_abi.neap_problem))
+    chain, classic = raw.chain, slots is not None
+    if classic and (memory is not None or stages is not None):
+        raise UsageError("slots counts checkpoints: memory and stages do not go with it")
+    if stages is not None:
+        if steps is not None and steps != stages.steps:
+            raise UsageError(f"steps: there are {stages.steps} stages, not {steps}")
+        chain.steps = stages.steps
+        chain.stages = ctypes.pointer(stages.raw)
+        if given["adjoint"] is not None:
+            chain.adjoint = units.size(given["adjoint"], "adjoint")
+    else:
+        if steps is None:
+            raise UsageError("steps is missing")
+        _lengths(chain, steps, classic)
+        _uniform(chain, classic, given)
+    if classic:
+        raw.memory = units.count(slots, "slots")
+    else:
+        raw.memory = INFINITE if memory is None else units.size(memory, "memory")
+    chain.flags = (_abi.NEAP_CHAIN_CLASSIC if classic else 0) | \
+        (_abi.NEAP_CHAIN_MIXED if classic and mixed else 0) | \
+        (_abi.NEAP_CHAIN_TAPES_STAY if tapes_stay else 0)
+    found = _tiers(slow)
+    raw.ntiers = len(found)
+    for i, tier in enumerate(found):
+        raw.tiers[i] = tier.spec(classic)
+    check(lib.neap_problem_check(ctypes.byref(raw)))
+    return Problem(raw, stages)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans as people read them: the table and the lines of ``neap plan``, and both as HTML."""
+import html
+import math
+from typing import TYPE_CHECKING, List, Sequence, Tuple
+
+from .units import show_percent, show_size, show_time
+
+if TYPE_CHECKING:
+    from .plans import Plan
+
+SLOWER = 0.0005  # of the fastest: what is closer counts as fast as that
+
+
+def show_room(plan: "Plan", value: int) -> str:
+    """Bytes, or slots."""
+    return str(value) if plan.problem.classic else show_size(value)
+
+
+def show_least(plan: "Plan", value: int) -> str:
+    """A budget, rounded up to what is shown of it."""
+    if plan.problem.classic or value > 2**63:
+        return show_room(plan, value)
+    unit = 1
+    while value // unit >= 1024:
+        unit *= 1024
+    step = unit if value // unit >= 100 else unit // 10 if value // unit >= 10 else unit // 100
+    return show_size(value + -value % step if step > 1 else value)
+
+
+def show_params(plan: "Plan") -> str:
+    return " ".join(f"{name}={value}" for name, value in plan.params.items())
+
+
+def forward(plan: "Plan") -> float:
+    """Forward steps, with tape or without, for each step of the chain."""
+    steps = plan.problem.steps
+    return (plan.advance_steps + plan.record_steps) / steps if steps else 0.0
+
+
+def _comes_before(a: "Plan", b: "Plan", first: int) -> bool:
+    """Feasible before infeasible, fast before slow, small budgets before large."""
+    if a.feasible != b.feasible:
+        order = int(b.feasible) - int(a.feasible)
+    elif a.feasible:
+        order = int(a.seconds > b.seconds * (1 + 1e-12)) - int(b.seconds > a.seconds * (1 + 1e-12))
+    elif (a.least == 0) != (b.least == 0):
+        order = int(a.least == 0) - int(b.least == 0)
+    else:
+        order = int(a.least > b.least) - int(a.least < b.least)
+    return order < first
+
+
+def sort(plans: Sequence["Plan"]) -> List["Plan"]:
+    """The fastest first. Equal ones stay in the order of strategies, ``auto`` before them."""
+    rows: List["Plan"] = []
+    for plan in plans:
+        at = len(rows)
+        while at > 0 and _comes_before(plan, rows[at - 1], plan.strategy == "auto"):
+            at -= 1
+        rows.insert(at, plan)
+    return rows
+
+
+def _waited_for(plan: "Plan") -> str:
+    """The tier that the plan waits for: its own, or the one with the most bytes moved."""
+    moved = [use.written + use.read for use in plan.tiers]
+    at = plan.tier - 1 if plan.tier > 0 else moved.index(max(moved))
+    return plan.problem.tiers[at]
+
+
+def _why_slower(plan: "Plan", best: "Plan") -> str:
+    more = plan.seconds - best.seconds
+    if more <= SLOWER * best.seconds:
+        return "as fast"
+    slower = show_percent(more / best.seconds if best.seconds > 0 else math.inf) + " slower: "
+    if plan.tiers and plan.stall - best.stall > 0.5 * more:
+        return slower + "waits for %.16s %.0f%%" % (_waited_for(plan), 100 * plan.stall / plan.seconds)
+    if plan.lost - best.lost > 0.5 * more:
+        return slower + "loses %.0f%% to transfers" % (100 * plan.lost / plan.seconds)
+    if forward(plan) > forward(best):
+        return slower + "recomputes %.2gx" % (plan.advance_steps / plan.problem.steps)
+    return slower + "copies states"
+
+
+def why_not(plan: "Plan", best: "Plan") -> str:
+    """Why a plan is not the best: what makes it slower, or the budget that it needs."""
+    if plan.feasible:
+        return _why_slower(plan, best)
+    if plan.least:
+        return f"needs {show_least(plan, plan.least)}{' slots' if plan.problem.classic else ''}"
+    return plan.why[:90]
+
+
+Row = Tuple[bool, str, List[str], str]
+
+
+def rows_of(plans: Sequence["Plan"]) -> Tuple[List[Row], "Plan"]:
+    """(is it the best, strategy, cells, why not) a row, and the best."""
+    found, table = sort(plans), []
+    best = found[0]
+    for plan in found:
+        chosen = best.feasible and (plan is best or plan.strategy == best.chosen)
+        why = show_params(plan) if chosen else why_not(plan, best)
+        cells = [] if not plan.feasible else [
+            show_room(plan, plan.peak), show_room(plan, plan.slow) if plan.slow else "-",
+            "%.2f" % forward(plan), show_time(plan.seconds), show_percent(plan.overhead),
+            show_percent(plan.gap)]
+        table.append((chosen, plan.strategy, cells, why))
+    return table, best
+
+
+def _heads(best: "Plan") -> List[str]:
+    return ["slots" if best.problem.classic else "peak", "slow", "forward", "makespan", "overhead",
+            "gap"]
+
+
+def table(plans: Sequence["Plan"]) -> str:
+    """The table that ``neap plan`` prints of all strategies."""
+    rows, best = rows_of(plans)
+    lines = ["  %-13s %9s %9s %7s %9s %9s %8s  why not" % ("strategy", *_heads(best))]
+    for chosen, strategy, cells, why in rows:
+        if not cells:
+            lines.append("  %-13s %s" % (strategy, why))
+            continue
+        line = "%s %-13s %9s %9s %7s %9s %9s %8s" % ("*" if chosen else " ", strategy, *cells)
+        lines.append(f"{line}  {why}" if why else line)
+    lines.append("")
+    if best.feasible:
+        lines.append("* fastest; forward: steps run forward for each step of the chain")
+    lines.append(f"bound: no schedule is faster than {show_time(best.bound)}")
+    return "\n".join(lines)
+
+
+def html_table(plans: Sequence["Plan"]) -> str:
+    """The same for a notebook."""
+    rows, best = rows_of(plans)
+    text = "<table><tr>" + "".join(f"<th>{head}</th>" for head in
+                                   ["strategy", *_heads(best), "why not"]) + "</tr>"
+    for chosen, strategy, cells, why in rows:
+        name = f"<b>{strategy}</b>" if chosen else strategy
+        text += f"<tr><td>{name}</td>" + "".join(f"<td>{cell}</td>" for cell in cells or [""] * 6)
+        text += f"<td>{html.escape(why)}</td></tr>"
+    return text + f"</table><p>bound: no schedule is faster than {show_time(best.bound)}</p>"
+
+
+def _memory(plan: "Plan") -> List[str]:
+    budget = plan.problem.raw.memory
+    lines = ["peak          %s of %s%s" % (
+        show_room(plan, plan.peak), "no limit" if budget == 2**64 - 1 else show_room(plan, budget),
+        " slots" if plan.problem.classic else "")]
+    for name, use in zip(plan.problem.tiers, plan.tiers):
+        if not use.written and not use.read:
+            lines.append(f"tier          {name}: not used")
+        else:
+            lines.append(f"tier          {name}: peak {show_room(plan, use.peak)}, "
+                         f"written {show_room(plan, use.written)}, read {show_room(plan, use.read)}")
+    return lines
+
+
+def _time(plan: "Plan") -> List[str]:
+    line = f"forward       {plan.advance_steps} steps without tape, {plan.record_steps} with"
+    if plan.problem.steps:
+        line += ": %.3g for each step of the chain" % forward(plan)
+    lines = [line, f"makespan      {show_time(plan.seconds)}, {show_time(plan.stall)} of it waiting "
+             "for transfers"]
+    if plan.lost > 0:
+        lines[-1] += f", {show_time(plan.lost)} computing slowed by them"
+    lines.append(f"overhead      {show_percent(plan.overhead)} over keeping every tape")
+    lines.append(f"bound         {show_time(plan.bound)}: no schedule is faster; gap "
+                 f"{show_percent(plan.gap)}")
+    if plan.model_bound > 0:
+        lines.append(f"model bound   {show_time(plan.model_bound)}: no schedule of its own model is "
+                     f"faster; gap {show_percent(plan.seconds / plan.model_bound - 1)}")
+    return lines
+
+
+def details(plan: "Plan") -> str:
+    """One plan in full, as ``neap plan --strategy`` prints it."""
+    about = plan.about
+    lines = [f"strategy      {plan.strategy}{': ' if about else ''}{about}"]
+    if not plan.feasible:
+        lines.append(f"infeasible    {plan.why}")
+        if plan.least:
+            lines.append(f"least         {show_least(plan, plan.least)}"
+                         f"{' slots' if plan.problem.classic else ''} would do")
+        return "\n".join(lines)
+    if plan.chosen != plan.strategy:
+        lines.append(f"stands for    {plan.chosen}: {plan.about_chosen}")
+    if plan.listed:
+        lines.append(f"schedule      a list of {plan.listed} actions")
+    if plan.params:
+        lines.append(f"parameters    {show_params(plan)}")
+    return "\n".join(lines + _memory(plan) + _time(plan))

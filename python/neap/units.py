@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes, times and rates, as numbers or as people write them: ``"64M"``, ``"20ms"``, ``"500M/s"``.
+
+The same texts as in the options of the ``neap`` tool: K, M, G, T and P are powers of 1024, with
+or without ``B`` or ``iB``; times end in s, ms, us, ns, min or h, or in nothing for seconds.
+"""
+import math
+import re
+from typing import Optional, Union
+
+from .errors import UsageError
+
+Size = Union[int, float, str]
+Seconds = Union[int, float, str]
+
+_NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_SIZE = re.compile(_NUMBER + r"(?:([kKmMgGtTpP])(?:iB|B)?|B)?")
+_TIME = re.compile(_NUMBER + r"(s|ms|us|ns|min|h)?")
+# Parts of a second divide, so that 100us is the double nearest to 1e-4.
+_TIMES = {None: (1, 1), "s": (1, 1), "ms": (1, 1e3), "us": (1, 1e6), "ns": (1, 1e9),
+          "min": (60, 1), "h": (3600, 1)}
+
+
+def _whole(value: object, name: str, most: int, least: int = 0) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") and not isinstance(value, float):
+        raise UsageError(f"{name}: {value!r} is not a number")
+    if isinstance(value, float) and not (math.isfinite(value) and value == int(value)):
+        raise UsageError(f"{name}: {value!r} is not a whole number")
+    number = int(value)  # type: ignore[call-overload]
+    if not least <= number <= most:
+        raise UsageError(f"{name}: {number} is not between {least} and {most}")
+    return number
+
+
+def count(value: object, name: str) -> int:
+    """A whole number of 0 or more, such as steps or slots."""
+    return _whole(value, name, 2**63 - 1)
+
+
+def size(value: Size, name: str) -> int:
+    """Bytes: a whole number, or a text such as ``"64M"``. UsageError names what is wrong."""
+    if not isinstance(value, str):
+        return _whole(value, name, 2**64 - 1)
+    match = _SIZE.fullmatch(value)
+    number = float(match.group(1)) if match else math.nan
+    if match and value.isascii() and value.isdigit():
+        return _whole(int(value), name, 2**63 - 1)
+    if match and match.group(2):
+        number = math.ldexp(number, 10 * ("KMGTP".index(match.group(2).upper()) + 1))
+    if not 0 <= number < 2**63 or math.copysign(1, number) < 0:
+        raise UsageError(f"{name}: {value!r} is not a size, such as 4096, 64K or 1.5G")
+    return int(number)
+
+
+def seconds(value: Seconds, name: str) -> float:
+    """Seconds of 0 or more: a number, or a text such as ``"20ms"``."""
+    number = math.nan
+    if isinstance(value, str):
+        match = _TIME.fullmatch(value)
+        if match:
+            times, parts = _TIMES[match.group(2)]
+            number = float(match.group(1)) * times / parts
+    else:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            pass
+    if not 0 <= number < math.inf or math.copysign(1, number) < 0 and isinstance(value, str):
+        raise UsageError(f"{name}: {value!r} is not a time, such as 0.02 or 20ms")
+    return number
+
+
+def rate(value: Optional[Size], name: str) -> float:
+    """Bytes a second, above 0; None or ``"inf"``: 0, which stands for no time at all."""
+    if value is None or value == "inf" or value == math.inf:
+        return 0.0
+    if isinstance(value, str):
+        plain = value[:-2] if value.endswith("/s") and len(value) > 2 else value
+        match = _SIZE.fullmatch(plain)
+        number = float(match.group(1)) if match else math.nan
+        if match and match.group(2):
+            number = math.ldexp(number, 10 * ("KMGTP".index(match.group(2).upper()) + 1))
+    else:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+    if not 0 < number < math.inf:
+        raise UsageError(f"{name}: {value!r} is not a rate, such as 5e8 or 500M/s")
+    return number
+
+
+def show_size(value: int) -> str:
+    """Bytes with three digits: ``64 MiB``."""
+    number, unit = float(value), 0
+    while number >= 1024 and unit < 6:
+        number /= 1024
+        unit += 1
+    names = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    return ("%.0f %s" if unit == 0 or number >= 999.5 else "%.3g %s") % (number, names[unit])
+
+
+def show_time(value: float) -> str:
+    """Seconds with three digits: ``20 ms``, ``6:40 min``."""
+    if not math.isfinite(value):
+        return "?"
+    if value >= 60:
+        whole = math.floor(value + 0.5)
+        hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+        return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02} min"
+    if value >= 1 or value == 0:
+        return "%.3g s" % value
+    for unit, part in (("ms", 1e3), ("us", 1e6)):
+        if value * part >= 1:
+            return "%.3g %s" % (value * part, unit)
+    return "%.3g ns" % (value * 1e9)
+
+
+def show_percent(ratio: float) -> str:
+    """A ratio in percent, or ``-`` where it is not finite."""
+    if not math.isfinite(ratio):
+        return "-"
+    return ("%.1f%%" if abs(ratio) < 100 else "%.3g%%") % (100 * abs(ratio))

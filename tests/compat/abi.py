@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Sizes of the public structs, offsets and types of their fields, constants and functions, as a
+program prints them that was built from the headers, against a table that is changed on purpose
+only: a struct that grows at its end adds rows and changes its size, anything else breaks programs
+and has to be meant.
+    abi.py PROGRAM TABLE [--write]
+"""
+import difflib
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
+from harness import Tap  # noqa: E402
+
+program, table = sys.argv[1:3]
+text = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+lines = [line for line in text.splitlines() if not line.startswith("hash ")]
+if "--write" in sys.argv:
+    with open(table, "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def same():
+    with open(table) as file:
+        known = file.read().splitlines()
+    differs = [line for line in difflib.unified_diff(known, lines, table, "the headers", n=0,
+                                                     lineterm="")]
+    if differs:
+        return "\n".join(differs[:40]) + f"\nwhere that is meant: abi.py {program} {table} --write"
+    return None
+
+
+def struct_of_each():
+    """Fields lie within their struct, in their order."""
+    size, at = {}, {}
+    for line in lines:
+        kind, name, offset, bytes_, _ = line.split(" ", 4)
+        if kind == "struct":
+            size[name] = int(bytes_)
+        if kind != "field":
+            continue
+        struct = name.split(".")[0]
+        if int(offset) < at.get(struct, 0) or int(offset) + int(bytes_) > size[struct]:
+            return line
+        at[struct] = int(offset) + int(bytes_)
+    return None if len(size) > 20 else f"{len(size)} structs"
+
+
+with Tap() as tap:
+    tap.run(f"{os.path.basename(table)} is what the headers say", same)
+    tap.run("fields lie in their order within their struct", struct_of_each)

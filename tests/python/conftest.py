@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python package share: the tool, and random problems."""
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import neap
+
+TOOL = os.environ.get("NEAP_BIN", "")
+
+
+def run_tool(*arguments):
+    """What `neap ARGUMENTS` prints; the test is skipped where the tool was not built."""
+    if not TOOL:
+        pytest.skip("no tool")
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class RandomProblem:
+    """The same problem as arguments of neap.plan and as options of `neap plan`."""
+
+    def __init__(self, seed):
+        pick = random.Random(seed)
+        self.steps = pick.choice([1, 2, 7, 33, 100, 250, 700])
+        self.arguments, self.options = {}, ["--steps", self.steps]
+        if pick.random() < 0.3:
+            self.give("slots", pick.randint(1, 12))
+        else:
+            self.give("state", pick.choice([64, 100, "4K", "64K", 777777]))
+            self.give("tape", pick.choice([64, 300, "4K", "256K"]))
+            self.give("memory", pick.choice(["2K", "64K", "1M", "8M", "200M"]))
+            if pick.random() < 0.2:
+                self.give("adjoint", pick.choice([0, 64, "1M"]))
+        for name in ("advance", "record", "backward"):
+            if pick.random() < 0.5:
+                self.give(name, pick.choice([1, "1ms", "20us", 0.25, 3]))
+        if pick.random() < 0.2:
+            self.give("call", pick.choice([0.5, "1us"]))
+        if pick.random() < 0.5:
+            self.add_tier(pick)
+        names = list(neap.strategies())
+        self.strategy = pick.choice(names + ["auto"] * len(names))
+
+    def give(self, name, value):
+        self.arguments[name] = value
+        self.options += [f"--{name}", value]
+
+    def add_tier(self, pick):
+        if "slots" in self.arguments:
+            write, read = pick.choice([0.5, 2]), pick.choice([0.5, 3])
+            self.arguments["slow"] = neap.Tier(write, read, name="disk")
+        else:
+            write, read = pick.choice(["100M", 5e8]), pick.choice(["1G", 2e9])
+            self.arguments["slow"] = neap.Tier(write, read, name="disk")
+        self.options += ["--tier", f"disk:write={write},read={read}"]
+
+
+def random_problems(count, first=0):
+    """Problems that a strategy has a plan for, as (problem, plan)."""
+    found = 0
+    for seed in range(first, first + 20 * count):
+        problem = RandomProblem(seed)
+        try:
+            plan = neap.plan(problem.steps, strategy=problem.strategy, **problem.arguments)
+        except neap.BudgetError:
+            continue
+        yield problem, plan
+        found += 1
+        if found == count:
+            return
+
+
+@pytest.fixture
+def scratch():
+    """A folder on a disk, for tiers and journals."""
+    folder = tempfile.mkdtemp(prefix="neap-python-", dir="/var/tmp")
+    yield folder
+    shutil.rmtree(folder)
