@@ -104,16 +104,35 @@ void neap__recompute_free(struct neap__recompute *costs)
 	memset(costs, 0, sizeof *costs);
 }
 
+/* Whether level t is the last one, or the next grows by l or more. */
+static int is_steep(const struct neap__recompute *costs, int64_t t, int64_t l, int64_t j)
+{
+	return t >= costs->levels || cell(costs, t + 1, j)->value - cell(costs, t, j)->value >= l;
+}
+
 /*
  * The level t whose line t l - Phi_t is the highest at length l: the first t with
- * Phi_{t+1} - Phi_t >= l, since Phi is convex in t.
+ * Phi_{t+1} - Phi_t >= l, since Phi is convex in t. Looked for around `hint`, in steps that double.
  */
-static int64_t hull_level(const struct neap__recompute *costs, int64_t l, int64_t j)
+static int64_t hull_level(const struct neap__recompute *costs, int64_t l, int64_t j, int64_t hint)
 {
-	int64_t low = 0, high = costs->levels;
+	int64_t low = 0, high = costs->levels, step = 1;
+	if (hint > high)
+		hint = high;
+	if (is_steep(costs, hint, l, j)) {
+		high = hint;
+		for (; high - step >= low && is_steep(costs, high - step, l, j); step *= 2)
+			high -= step;
+		low = high - step > low ? high - step + 1 : low;
+	} else {
+		low = hint + 1;
+		for (; low + step <= high && !is_steep(costs, low + step - 1, l, j); step *= 2)
+			low += step;
+		high = low + step - 1 < high ? low + step - 1 : high;
+	}
 	while (low < high) {
 		int64_t t = (low + high) / 2;
-		if (cell(costs, t + 1, j)->value - cell(costs, t, j)->value >= l)
+		if (is_steep(costs, t, l, j))
 			high = t;
 		else
 			low = t + 1;
@@ -121,17 +140,17 @@ static int64_t hull_level(const struct neap__recompute *costs, int64_t l, int64_
 	return low;
 }
 
-/* max_t ( t l - Phi_t ) beside j kept states. */
-static wide hull_extra(const struct neap__recompute *costs, int64_t l, int64_t j)
+/* max_t ( t l - Phi_t ) beside j kept states; `hint` is about the t. */
+static wide hull_extra(const struct neap__recompute *costs, int64_t l, int64_t j, int64_t hint)
 {
-	int64_t t = hull_level(costs, l, j);
+	int64_t t = hull_level(costs, l, j, hint);
 	wide extra = (wide)t * l - cell(costs, t, j)->value;
 	return extra > 0 ? extra : 0;
 }
 
 double neap__recompute_extra(const struct neap__recompute *costs, int64_t l, int64_t j)
 {
-	return (double)hull_extra(costs, l, j);
+	return (double)hull_extra(costs, l, j, costs->levels / 2);
 }
 
 /* The last level t with L_t <= l beside j kept states. */
@@ -153,15 +172,18 @@ struct cut {
 	int64_t y;
 };
 
-/* Takes the split after y steps into account where both parts can be done. */
-static void consider(
-	const struct neap__recompute *costs, struct cut *best, int64_t l, int64_t j, int64_t y)
+/*
+ * Takes the split after y steps into account where both parts can be done; `left` and `right` are
+ * about the levels of their hulls.
+ */
+static void consider(const struct neap__recompute *costs, struct cut *best, int64_t l, int64_t j,
+	int64_t y, int64_t left, int64_t right)
 {
 	if (y < 1 || y >= l)
 		return;
 	if (l - y > neap__recompute_leaf(costs, j + 1) && j + 1 >= costs->slots)
 		return;
-	wide cost = y + hull_extra(costs, l - y, j + 1) + hull_extra(costs, y, j);
+	wide cost = y + hull_extra(costs, l - y, j + 1, right) + hull_extra(costs, y, j, left);
 	if (best->y == 0 || cost < best->cost || (cost == best->cost && y > best->y))
 		*best = (struct cut){cost, y};
 }
@@ -174,13 +196,15 @@ static void consider(
 int64_t neap__recompute_split(const struct neap__recompute *costs, int64_t l, int64_t j)
 {
 	struct cut best = {0, 0};
+	if (j + 1 >= costs->slots) /* the right part is a leaf, the longer the better */
+		return j + 1 > costs->slots ? 0 : l - neap__recompute_leaf(costs, j + 1);
 	int64_t left = level_within(costs, l - 1, j), right = level_within(costs, l - 1, j + 1);
 	for (int64_t t = left - 2; t <= left; t++)
 		if (t >= 1)
-			consider(costs, &best, l, j, cell(costs, t, j)->length);
+			consider(costs, &best, l, j, cell(costs, t, j)->length, t, t);
 	for (int64_t t = left - 2; t <= left + 2; t++)
 		if (t >= 1 && t <= costs->levels && t <= right)
-			consider(costs, &best, l, j, l - cell(costs, t, j + 1)->length);
-	consider(costs, &best, l, j, l - neap__recompute_leaf(costs, j + 1));
+			consider(costs, &best, l, j, l - cell(costs, t, j + 1)->length, t, t);
+	consider(costs, &best, l, j, l - neap__recompute_leaf(costs, j + 1), left, 1);
 	return best.y;
 }

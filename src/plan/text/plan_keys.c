@@ -145,6 +145,9 @@ const struct neap__key neap__plan_keys[] = {
 	{0},
 };
 
+_Static_assert(sizeof neap__plan_keys / sizeof *neap__plan_keys <= NEAP__PLAN_KEYS_MOST,
+	"a line is remembered for each key");
+
 #define COLUMN(name, seconds, needed, more)                                                        \
 	{                                                                                          \
 #name, seconds, needed, more, offsetof(struct neap_stages, name)                   \

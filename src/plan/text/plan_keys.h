@@ -44,6 +44,7 @@ struct neap__key {
 	uint32_t bit;
 };
 
+#define NEAP__PLAN_KEYS_MOST 128 /* rows of neap__plan_keys, at most */
 extern const char *const neap__section_names[NEAP__SECTIONS];
 /* Ends with a row of name NULL. */
 extern const struct neap__key neap__plan_keys[];

@@ -5,8 +5,6 @@
 
 #include "plan/text/plan_keys.h"
 
-#define NEAP__PLAN_KEYS_MOST 80
-
 struct neap__parsed {
 	struct neap_saved saved; /* first: what the caller sees, of these two: */
 	struct neap_problem problem;
