@@ -20,10 +20,15 @@ def interpreter():
 
 
 class Tap:
-    """Prints a line a test as it ends."""
+    """Prints a line a test as it ends. What pytest prints itself goes to standard error."""
 
     def __init__(self):
         self.count = 0
+        self.out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+
+    def line(self, text):
+        print(text, file=self.out, flush=True)
 
     def pytest_runtest_logreport(self, report):
         if report.when == "teardown" and not report.failed:
@@ -34,21 +39,19 @@ class Tap:
         name = report.nodeid.split("::", 1)[-1].replace("#", "")
         if report.skipped:
             why = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped"
-            print(f"ok {self.count} - {name} # SKIP {why}", flush=True)
+            self.line(f"ok {self.count} - {name} # SKIP {why}")
         elif report.passed:
-            print(f"ok {self.count} - {name}", flush=True)
+            self.line(f"ok {self.count} - {name}")
         else:
-            print(f"not ok {self.count} - {name}", flush=True)
-            sys.stderr.write(f"{report.longrepr}\n")
+            self.line(f"not ok {self.count} - {name}")
 
     def pytest_collectreport(self, report):
         if report.failed:
             self.count += 1
-            print(f"not ok {self.count} - {report.nodeid}: cannot be read", flush=True)
-            sys.stderr.write(f"{report.longrepr}\n")
+            self.line(f"not ok {self.count} - {report.nodeid}: cannot be read")
         elif report.skipped:
             self.count += 1
-            print(f"ok {self.count} - {report.nodeid} # SKIP {report.longrepr[2]}", flush=True)
+            self.line(f"ok {self.count} - {report.nodeid} # SKIP {report.longrepr[2]}")
 
 
 def main():
@@ -61,10 +64,10 @@ def main():
     import pytest
     tap = Tap()
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
-    answer = pytest.main(["-p", "no:terminal", "-p", "no:cacheprovider",
+    answer = pytest.main(["-q", "--no-header", "-p", "no:cacheprovider",
                           "-W", "error", "--rootdir", os.path.dirname(sys.argv[1]), sys.argv[1]],
                          plugins=[tap])
-    print(f"1..{tap.count}", flush=True)
+    tap.line(f"1..{tap.count}")
     return 0 if answer in (0, 1, 5) else int(answer)
 
 
