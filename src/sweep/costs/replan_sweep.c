@@ -60,8 +60,12 @@ void neap__replan_reset(struct neap_sweep *s)
 	*w = (struct neap__cost_watch){.step = -1};
 	set_known(s, &s->problem);
 	int64_t steps = s->problem.chain.steps;
-	w->foresee_at = s->ops.ended ? INT64_MAX : (steps + FORESEE - 1) / FORESEE;
-	w->mark_at = s->ops.ended ? INT64_MAX : w->foresee_at - w->foresee_at / LATEST;
+	w->foresee_at = w->mark_at = INT64_MAX;
+	/* The length, or what the first steps took, is not known. */
+	if (s->ops.ended || s->journal.resumes)
+		return;
+	w->foresee_at = (steps + FORESEE - 1) / FORESEE;
+	w->mark_at = w->foresee_at - w->foresee_at / LATEST;
 }
 
 int neap__replan_possible(const struct neap_sweep *s)
