@@ -326,7 +326,7 @@ struct neap_sweep_stats {
 	int64_t replans; /* parts of the plan that were replaced: neap_sweep_options.no_replan */
 	/*
 	 * What `seconds` were expected to be after a tenth of the first pass, from what steps and
-	 * tiers took by then; 0: not told, as where the length is not known, or a run resumes.
+	 * tiers took by then; 0: not told, as where the length is not known.
 	 */
 	double foreseen;
 };

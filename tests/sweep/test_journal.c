@@ -109,7 +109,8 @@ static void what_was_done_is_spared(void **state)
 			assert_true(n < 40);
 		check_answer(&answer, &job, &want);
 		assert_true(answer.stats.spared > 0);
-		assert_true(answer.stats.foreseen == 0); /* its first steps were not seen */
+		/* Planned with seconds a step, which its steps do not take. */
+		assert_true(answer.stats.foreseen <= answer.stats.predicted / 10);
 		/* What went on counts from its beginning: not one step more in all. */
 		assert_int_equal(answer.stats.advance_steps, whole.stats.advance_steps);
 		assert_int_equal(answer.stats.record_steps, whole.stats.record_steps);

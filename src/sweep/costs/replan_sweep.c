@@ -30,6 +30,7 @@
 #define LATEST 6	  /* the part of these steps that tells most, */
 #define LATEST_LEAST 1e-2 /* if it takes so long */
 #define FORESEE 10	  /* after this part of the first pass */
+#define MADE_UP 2.0	  /* times as much as planned: that was not measured */
 #define SIMULATED_MOST 100000 /* steps: a longer plan without blocks is not simulated again */
 
 void neap__replan_forget(struct neap_sweep *s)
@@ -60,12 +61,8 @@ void neap__replan_reset(struct neap_sweep *s)
 	*w = (struct neap__cost_watch){.step = -1};
 	set_known(s, &s->problem);
 	int64_t steps = s->problem.chain.steps;
-	w->foresee_at = w->mark_at = INT64_MAX;
-	/* The length, or what the first steps took, is not known. */
-	if (s->ops.ended || s->journal.resumes)
-		return;
-	w->foresee_at = (steps + FORESEE - 1) / FORESEE;
-	w->mark_at = w->foresee_at - w->foresee_at / LATEST;
+	w->foresee_at = s->ops.ended ? INT64_MAX : (steps + FORESEE - 1) / FORESEE;
+	w->mark_at = s->ops.ended ? INT64_MAX : w->foresee_at - w->foresee_at / LATEST;
 }
 
 int neap__replan_possible(const struct neap_sweep *s)
@@ -199,9 +196,11 @@ void neap__replan_foresee(struct neap_sweep *s)
 		return;
 	/*
 	 * Either the machine has another pace, and backward steps share it, or forward steps were
-	 * measured wrong, and they do not. Halfway between errs least.
+	 * measured wrong, and they do not. Halfway between errs least, unless costs were made up.
 	 */
 	double forward = found / planned, backward = (1 + forward) / 2;
+	if (forward > MADE_UP || forward < 1 / MADE_UP)
+		backward = forward;
 	scale(s, forward, backward, &now);
 	if (s->plan.tier > 0 && s->options.no_replan <= 0 && s->plan.makespan > CHEAP * s->planning)
 		seconds = simulated(s, &now);
