@@ -122,15 +122,21 @@ static void forget_tapes(struct neap_schedule *s, int64_t t, int64_t place)
 			      .place = place});
 }
 
+/* Gives up the place of a record, whose row goes. */
+static void give_up(
+	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r)
+{
+	if (r->t0 == r->t1) {
+		neap__forget(s, r->t0, r->place);
+		x->free_places[x->places_free++] = (int32_t)r->place;
+	} else {
+		forget_tapes(s, r->t0, r->place);
+	}
+}
+
 void neap__online_forget(struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
 {
-	struct neap__online_record r = x->records[i];
-	if (r.t0 == r.t1) {
-		neap__forget(s, r.t0, r.place);
-		x->free_places[x->places_free++] = (int32_t)r.place;
-	} else {
-		forget_tapes(s, r.t0, r.place);
-	}
+	give_up(x, s, &x->records[i]);
 	x->nrecords--;
 	memmove(&x->records[i], &x->records[i + 1], (size_t)(x->nrecords - i) * sizeof *x->records);
 }
@@ -294,23 +300,25 @@ static void settle_first(struct neap__online_tier *x, struct neap_schedule *s)
 /* Forgets every second state on the tier, with the tapes that end at it, but the last. */
 static void thin(struct neap__online_tier *x, struct neap_schedule *s)
 {
-	int64_t last = x->placement.kept[0].t;
+	struct neap__online_record *rows = x->records;
+	int64_t last = x->placement.kept[0].t, left = 0;
 	int odd = 0;
 	for (int64_t i = 0; i < x->nrecords; i++) {
-		const struct neap__online_record *r = &x->records[i];
-		if (r->t0 < r->t1 || r->ticket >= 0 || r->t0 == last)
+		const struct neap__online_record r = rows[i];
+		int fixed = r.t0 < r.t1 || r.ticket >= 0 || r.t0 == last;
+		odd ^= !fixed;
+		if (fixed || odd) {
+			rows[left++] = r;
 			continue;
-		odd = !odd;
-		if (odd)
-			continue;
-		int64_t t = r->t0;
-		neap__online_forget(x, s, i--);
-		while (i >= 0 && x->records[i].t1 == t && x->records[i].t0 < t &&
-			x->records[i].ticket < 0) {
-			t = x->records[i].t0;
-			neap__online_forget(x, s, i--);
+		}
+		give_up(x, s, &r);
+		for (int64_t t = r.t0; left > 0 && rows[left - 1].t1 == t &&
+				       rows[left - 1].t0 < t && rows[left - 1].ticket < 0;) {
+			t = rows[--left].t0;
+			give_up(x, s, &rows[left]);
 		}
 	}
+	x->nrecords = left;
 	x->stride *= 2;
 	/* Runs of tapes that are sent would need a state each. */
 	x->promised = x->sizes.chunks;

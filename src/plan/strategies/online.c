@@ -24,6 +24,7 @@
 #define STEPS_MOST 100000000
 #define SLOTS_LEAST 2	  /* beside a slow tier */
 #define SLOTS_FAR 64	  /* beyond STEPS_MOST steps */
+#define ROUNDING 1e-12	  /* relative, of sums of seconds */
 #define RUNS_MOST 2000000 /* of tapes kept in passing: a sweep with a slow tier is run through */
 
 /*
@@ -108,7 +109,19 @@ static int simulate(void *found, const struct neap_problem *problem, struct neap
 struct race {
 	double below;
 	int lost;
+	int64_t passed, position; /* steps that were passed, and that are still to be reversed */
 };
+
+/* Seconds that the steps which are still to be passed and reversed take at least. */
+static double rest(struct race *race, const struct neap_chain *c, const struct neap_action *a)
+{
+	if ((a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD) && a->t1 > race->passed)
+		race->passed = a->t1;
+	if (a->kind == NEAP_BACKWARD)
+		race->position = a->t0;
+	double forward = c->advance < c->record ? c->advance : c->record;
+	return (double)(c->steps - race->passed) * forward + (double)race->position * c->backward;
+}
 
 static int run_race(void *found, const struct neap_problem *problem, struct neap_schedule *s)
 {
@@ -121,7 +134,8 @@ static int run_race(void *found, const struct neap_problem *problem, struct neap
 		if (rc < 0)
 			return rc;
 		NEAP_TRY(neap__clock_step(&clock, &a));
-		race->lost = (double)clock.now >= race->below;
+		double least = (double)clock.now + rest(race, &problem->chain, &a);
+		race->lost = least * (1 - ROUNDING) >= race->below;
 	}
 	return 0;
 }
@@ -133,7 +147,7 @@ static int run_race(void *found, const struct neap_problem *problem, struct neap
 static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap__online_sizes *sizes, double below)
 {
-	struct race race = {.below = below};
+	struct race race = {.below = below, .position = problem->chain.steps};
 	struct neap_verdict v = {.size = sizeof v};
 	struct neap_simulation m = {.size = sizeof m};
 	if (problem->chain.steps / sizes->recent > RUNS_MOST) {
