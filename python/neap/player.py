@@ -9,10 +9,11 @@ A tape may take more than planned. It stays where the budget has room beyond the
 the first state of its group stays instead, and its BACKWARD records the group again, in halves if
 it must. Where one step of these does not fit, tapes that stayed beyond the plan make room.
 """
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from .actions import Action, Kind, Payload
-from .errors import BudgetError, Error, UsageError
+from .actions import LIVE, Action, Kind, Payload
+from .errors import BudgetError, Error, RecordError, UsageError
+from .stores import Store, Transfer
 
 __all__ = ["Backend", "Counts", "Outgrown", "Player", "Sizes"]
 
@@ -46,26 +47,42 @@ class Backend:
         """The adjoint at t0 of the one at t1; the tape is used up."""
         raise NotImplementedError
 
+    def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
+        """A state, and the pieces of memory, (address, bytes), that it lies in: the same one, or
+        a copy that lies in fewer."""
+        raise NotImplementedError
+
+    def empty(self) -> Any:
+        """A state to be filled from a tier."""
+        raise NotImplementedError
+
+    def filled(self, state: Any) -> Any:
+        """The state of ``empty`` after that."""
+        return state
+
 
 class Sizes(NamedTuple):
     """Bytes as the plan has them: of a state, an adjoint, a group's tape; the plan's peak and the
-    budget that it keeps to (None: no limit)."""
+    budget that it keeps to (None: no limit); ``staging`` that tiers take."""
 
     state: int
     adjoint: int
     tape: int
     peak: int
     memory: Optional[int]
+    staging: int = 0
 
 
 class Counts:
-    """What was done: steps by kind, the counted peak in bytes, tapes that outgrew the plan."""
+    """What was done: steps by kind, the counted peak in bytes, tapes that outgrew the plan, states
+    that went to tiers and came back, records that were lost and made again."""
 
     def __init__(self) -> None:
         self.peak = 0
         self.advance_steps = self.record_steps = self.backward_steps = 0
         self.outgrown = self.recorded_again = 0
-        self.actions = 0
+        self.actions = self.puts = self.gets = self.recoveries = 0
+        self.waited = 0.0  # seconds for tiers
 
 
 class _Tape:
@@ -84,16 +101,20 @@ class Player:
     :param actions: an iterable of :class:`neap.Action` over ``ceil(steps / group)`` groups.
     :param steps: T. :param group: steps of a group; the last may be shorter.
     :param sizes: what the plan counted. :param strict: False: a step whose tape does not fit the
-        budget is recorded all the same, and counted.
+        budget is recorded all the same, and counted. :param store: for plans with slow tiers.
     """
 
     def __init__(self, backend: Backend, actions: Iterable[Action], steps: int, group: int,
-                 sizes: Sizes, strict: bool = True, counts: Optional[Counts] = None):
+                 sizes: Sizes, strict: bool = True, counts: Optional[Counts] = None,
+                 store: Optional[Store] = None):
         self.backend, self.steps, self.group = backend, steps, group
         self.sizes, self.strict = sizes, strict
         self.counts = counts or Counts()
         self.slots: Dict[int, Any] = {}
         self.tapes: Dict[int, _Tape] = {}
+        self.store, self.first = store, None
+        self._times: Dict[int, int] = {}  # of the states in slots
+        self._flying: Dict[int, Tuple[Optional[Transfer], Action, Any]] = {}
         self.live: Any = None
         self.adjoint: Any = None
         self._actions: Iterator[Action] = iter(actions)
@@ -103,7 +124,7 @@ class Player:
 
     def forward(self, state: Any) -> Any:
         """Plays up to TURN from the first state; returns the last one."""
-        self.live = state
+        self.live = self.first = state
         for action in self._actions:
             if action.kind == Kind.TURN:
                 last, self.live = self.live, None
@@ -121,10 +142,16 @@ class Player:
         return found
 
     def close(self) -> None:
-        """Frees slots, tapes and the stream of actions."""
+        """Waits for what is in flight; frees slots, tapes, tiers and the stream of actions."""
+        flying, self._flying = self._flying, {}
+        for transfer, _, _ in flying.values():
+            if transfer is not None:
+                self._over(transfer)
+        if self.store is not None:
+            self.store.close()
         self.slots.clear()
         self.tapes.clear()
-        self.live = self.adjoint = None
+        self.live = self.adjoint = self.first = None
         self._taped = self._excess = 0
         self._actions = iter(())
 
@@ -136,13 +163,13 @@ class Player:
     def _do(self, action: Action) -> None:
         perform = _PERFORM.get(action.kind)
         if perform is None or action.payload == Payload.LOG:
-            raise UsageError(f"'{action}': this player keeps all in fast memory")
+            raise UsageError(f"'{action}': this player moves states alone")
         perform(self, action)
         self.counts.actions += 1
         self._note(0)
 
     def _note(self, more: int) -> None:
-        now = self.held + self.sizes.state + self.sizes.adjoint + more
+        now = self.held + self.sizes.state + self.sizes.adjoint + self.sizes.staging + more
         if now > self.counts.peak:
             self.counts.peak = now
 
@@ -249,6 +276,7 @@ class Player:
 
     def _save(self, a: Action) -> None:
         self.slots[a.slot] = self.live
+        self._times[a.slot] = a.t0
 
     def _load(self, a: Action) -> None:
         self.live = self.slots[a.slot]
@@ -260,6 +288,80 @@ class Player:
             for g in range(a.t0, a.t1):
                 self._take(g)
 
+    # States on slow tiers
+
+    def _over(self, transfer: Transfer) -> bool:
+        """Waits; False where the record is lost."""
+        assert self.store is not None
+        before = self.store.waited
+        try:
+            self.store.wait(transfer)
+        except (RecordError, OSError):
+            return False
+        finally:
+            self.counts.waited += self.store.waited - before
+        return True
+
+    def _move(self, a: Action, state: Any, put: bool) -> None:
+        """Starts a transfer. One that cannot start is lost."""
+        if self.store is None or a.payload != Payload.STATE:
+            raise UsageError(f"'{a}': this player has no tiers for it")
+        transfer = None
+        try:
+            state, pieces = self.backend.pieces(state)
+            start = self.store.put if put else self.store.get
+            transfer = start(a.tier, a.place, a.t0 + 1, pieces, state)
+        except (RecordError, OSError):
+            pass
+        self._flying[a.ticket] = transfer, a, state
+
+    def _put(self, a: Action) -> None:
+        self.counts.puts += 1
+        self._move(a, self.live if a.slot == LIVE else self.slots[a.slot], True)
+
+    def _get(self, a: Action) -> None:
+        self.counts.gets += 1
+        if a.slot != LIVE:
+            self.slots[a.slot] = None  # its bytes count from now on
+        self._move(a, self.backend.empty(), False)
+
+    def _wait(self, a: Action) -> None:
+        """The end of a transfer. A record that does not come back is computed again; of one that
+        did not arrive, its GET finds out."""
+        transfer, started, state = self._flying.pop(a.ticket)
+        arrived = transfer is not None and self._over(transfer)
+        if started.kind == Kind.PUT:
+            return
+        if arrived:
+            state = self.backend.filled(state)
+        else:
+            self.counts.recoveries += 1
+            state = self._computed(started.t0)
+        if started.slot == LIVE:
+            self.live = state
+        else:
+            self.slots[started.slot] = state
+            self._times[started.slot] = started.t0
+
+    def _computed(self, g: int) -> Any:
+        """The state at the beginning of group g, from the nearest one before it that is there."""
+        near, state = 0, self.first
+        for slot, held in self.slots.items():
+            if held is not None and near < self._times[slot] <= g:
+                near, state = self._times[slot], held
+        t0, t1 = near * self.group, min(g * self.group, self.steps)
+        if t0 < t1:
+            state = self.backend.advance(state, t0, t1, False)
+            self.counts.advance_steps += t1 - t0
+            self._note(self.sizes.state)
+        return state
+
+    def _forget(self, a: Action) -> None:
+        if self.store is not None:
+            self.store.forget(a.tier, a.place)
+
 
 _PERFORM = {Kind.ADVANCE: Player._advance, Kind.RECORD: Player._record, Kind.BACKWARD: Player._backward,
-            Kind.SAVE: Player._save, Kind.LOAD: Player._load, Kind.DROP: Player._drop}
+            Kind.SAVE: Player._save, Kind.LOAD: Player._load, Kind.DROP: Player._drop,
+            Kind.PUT: Player._put, Kind.GET: Player._get, Kind.WAIT: Player._wait,
+            Kind.FORGET: Player._forget}

@@ -16,8 +16,8 @@ class Report:
     states, tapes and adjoint, ``charged`` of the budget for gradients of parameters, ``state`` and
     ``tape`` of a group. Steps: ``steps``, ``group``, ``extra_steps`` (forward steps beyond one a
     step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
-    recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds that
-    waited for slow tiers.
+    recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
+    that waited for slow tiers, ``recoveries`` states that did not come back from them.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,6 @@ class Report:
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
         self.replays = 0
-        self.waits = 0.0
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
                 memory: Optional[int]) -> None:
@@ -43,6 +42,16 @@ class Report:
     def counted_peak(self) -> int:
         """The same as it was."""
         return self.counts.peak
+
+    @property
+    def waits(self) -> float:
+        """Seconds that the computation waited for slow tiers."""
+        return self.counts.waited
+
+    @property
+    def recoveries(self) -> int:
+        """States that did not come back from a tier and were computed again."""
+        return self.counts.recoveries
 
     @property
     def extra_steps(self) -> int:
@@ -74,6 +83,9 @@ class Report:
             ("extra steps", f"{self.extra_steps}"),
             ("waits", show_time(self.waits)),
         ]
+        if self.counts.puts:
+            rows.append(("tiers", f"{self.counts.puts} states sent, {self.counts.gets} brought back, "
+                                  f"{self.recoveries} lost"))
         if self.outgrown:
             rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recorded again"))
         if self.replays:

@@ -84,6 +84,7 @@ class Run(Backend):
         self.out_grads: List[Optional[torch.Tensor]] = []
         self.pairs: Optional[Tuple[Tuple[int, int], ...]] = None
         self.odd: Dict[int, Tuple[Tuple[int, int], ...]] = {}
+        self.like: List[torch.Tensor] = []  # tensors of the first state's shapes and types
         self.wants_input = [False] * len(inputs or ())
 
     # States
@@ -110,6 +111,23 @@ class Run(Backend):
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
             raise UsageError(f"step {t} returned a state of another structure than it was given")
         return leaves
+
+    def pieces(self, state: State) -> Tuple[State, List[Tuple[int, int]]]:
+        self.unchanged(state)
+        cut = [leaf.contiguous() for leaf in state.leaves]
+        for leaf, like in zip(cut, self.like):
+            if leaf.shape != like.shape or leaf.dtype != like.dtype:
+                raise UsageError(f"a state of shape {tuple(leaf.shape)}, the first one "
+                                 f"{tuple(like.shape)}: on files all are alike")
+        copy = State(cut, [leaf._version for leaf in cut], state.rng)
+        rows = cut if state.rng is None else [*cut, state.rng]
+        return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
+                      if row.numel()]
+
+    def empty(self) -> State:
+        leaves = [torch.empty(x.shape, dtype=x.dtype) for x in self.like]
+        return State(leaves, [leaf._version for leaf in leaves],
+                     torch.empty_like(torch.get_rng_state()) if self.rng else None)
 
     # Inputs and outputs
 

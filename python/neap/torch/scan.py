@@ -12,9 +12,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from .. import units
+from ..actions import Kind
 from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Counts, Player, Sizes
+from ..stores import OpenTier, Paths, Store
 from ..units import Size
 from .measure import addresses, charge
 from .reports import Report
@@ -25,6 +27,7 @@ from .trees import Tree, flatten, mapped, nbytes, unflatten
 __all__ = ["Scan", "report", "scan"]
 
 GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over plain autograd
+TIMED = 0.05  # seconds that a tier is measured for
 SHARE = 8  # a group's tape is at most this part of the budget
 
 _thread = threading.local()  # .report: of the last scan
@@ -71,10 +74,17 @@ class _Call:
         self.strict, self.cast, self.buffers, self.report = strict, cast, buffers, told
         self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
         self.first = run.state(start)
+        run.like = self.first.leaves
+        self.slow: Optional[Paths] = None
+        self.places: List[int] = []
 
     def _player(self) -> Player:
+        store = None
+        if any(self.places) and self.slow is not None:
+            store = Store(self.slow, self.sizes.state)
+            store.format(self.places)
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
-                      self.report.counts)
+                      self.report.counts, store)
 
     def forward(self) -> Tuple[Player, Any]:
         """A player at TURN, and the last state; the generator stands where a loop leaves it."""
@@ -134,10 +144,12 @@ class _Known(NamedTuple):
     rng: List[bool]
     measured: Dict[Any, Measured]
     plans: Dict[Any, Plan]
+    tiers: Dict[Any, List[OpenTier]]
+    places: Dict[Any, List[int]]
 
 
 def _nothing_known() -> _Known:
-    return _Known([], [False], {}, {})
+    return _Known([], [False], {}, {}, {}, {})
 
 
 class _Options(NamedTuple):
@@ -149,10 +161,12 @@ class _Options(NamedTuple):
     rng: Optional[bool]
     strict: bool
     costs: Optional[Costs]
+    slow: Optional[Paths]
 
 
 def _options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
-             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]]) -> _Options:
+             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]],
+             slow: Optional[Paths]) -> _Options:
     if group is not None and units.count(group, "group") < 1:
         raise UsageError("group: a graph has 1 step at least")
     if isinstance(params, torch.nn.Module):
@@ -161,7 +175,7 @@ def _options(params: Any, memory: Optional[Size], group: Optional[int], strategy
         params = [params]
     return _Options(None if params is None else list(params),
                     None if memory is None else units.size(memory, "memory"), group, strategy,
-                    reduce, rng, strict, None if costs is None else Costs(*costs))
+                    reduce, rng, strict, None if costs is None else Costs(*costs), slow)
 
 
 class _Job:
@@ -284,6 +298,7 @@ class _Job:
         adjoint = nbytes(x for x in self.start if differentiable(x))
         charged, memory = 2 * nbytes(run.params), options.memory
         free = memory is None and options.strategy in ("auto", "bptt")
+        tiers = [] if free else self._tiers(state)
         left = None if memory is None else memory - charged
         group = options.group
         if group is None:
@@ -294,14 +309,15 @@ class _Job:
         group = min(group, self.steps)
         found = Measured(0, Costs(1, 1, 2)) if free else self._measured(run, group)
         tape = max(1, found.tape)
-        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs)
+        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, len(tiers))
         if key not in self.known.plans:
             try:
                 self.known.plans[key] = plan(
                     -(-self.steps // group), state=state, adjoint=adjoint, tape=tape,
                     memory=None if left is None else max(0, left),
                     strategy="bptt" if free else options.strategy, advance=found.costs.advance,
-                    record=found.costs.record, backward=found.costs.backward, tapes_stay=True)
+                    record=found.costs.record, backward=found.costs.backward, tapes_stay=True,
+                    slow=tiers or None)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
                 raise BudgetError(
@@ -310,7 +326,26 @@ class _Job:
                     least=least) from None
         made = self.known.plans[key]
         told.planned(made, self.steps, group, state, tape, charged, memory)
-        return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left)
+        if key not in self.known.places:
+            self.known.places[key] = _places(made) if tiers else []
+        self.places = self.known.places[key]
+        staging = sum(tier.raw.staging for tier, count in zip(tiers, self.places) if count)
+        return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
+
+    def _tiers(self, state: int) -> List[OpenTier]:
+        """What the planner is told of the slow tiers, which are measured once."""
+        slow = self.options.slow
+        if slow is None:
+            return []
+        if any(x.device.type != "cpu" for x in self.start):
+            raise UsageError("slow: states of other devices than the CPU stay in their memory")
+        if state not in self.known.tiers:
+            store = Store(slow, state)
+            try:
+                self.known.tiers[state] = store.measured(TIMED)
+            finally:
+                store.close()
+        return self.known.tiers[state]
 
     def call(self, told: Report) -> Tuple[Tree, Tree]:
         """Runs the scan as one node of autograd."""
@@ -321,6 +356,7 @@ class _Job:
                 run = self.run()
                 call = _Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.buffers(), told)
+                call.slow, call.places = self.options.slow, self.places
                 results = _Function.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:
@@ -328,6 +364,15 @@ class _Job:
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),
                 unflatten(run.out_shape, list(results[count:])))
+
+
+def _places(made: Plan) -> List[int]:
+    """How many places a plan uses on each tier."""
+    found = [0] * len(made.tiers)
+    for a in made:
+        if a.kind == Kind.PUT:
+            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
+    return found
 
 
 def _reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -365,7 +410,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          params: Union[None, torch.nn.Module, Sequence[torch.Tensor]] = None,
          memory: Optional[Size] = None, group: Optional[int] = None, strategy: str = "auto",
          reduce: Optional[Callable[[Tree, int], Tree]] = None, rng: Optional[bool] = None,
-         strict: bool = True, costs: Optional[Sequence[float]] = None) -> Tuple[Tree, Tree]:
+         strict: bool = True, costs: Optional[Sequence[float]] = None,
+         slow: Optional[Paths] = None) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
 
     States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
@@ -391,12 +437,14 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strict: False: a step whose tape does not fit the budget is recorded all the same.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
         on the first call with a budget, and kept for this step and these shapes.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
+        come back beside the computation, on the CPU. A record that is lost is computed again.
     :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
         where the tape of one step outgrows the budget. :raises UsageError: for arguments that
         make no sense, and steps that return something else.
     """
-    options = _options(params, memory, group, strategy, reduce, rng, strict, costs)
+    options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
     return _scan(step, state, inputs, steps, options, _known_of(step, reduce), Report())
 
 
@@ -410,10 +458,10 @@ class Scan(torch.nn.Module):
     def __init__(self, cell: Callable[..., Any], *, params: Any = None, memory: Optional[Size] = None,
                  group: Optional[int] = None, strategy: str = "auto", reduce: Any = None,
                  rng: Optional[bool] = None, strict: bool = True,
-                 costs: Optional[Sequence[float]] = None):
+                 costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None):
         super().__init__()
         self.cell = cell
-        self._options = _options(params, memory, group, strategy, reduce, rng, strict, costs)
+        self._options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
         self._known, self._report = _nothing_known(), Report()
 
     def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:
