@@ -53,6 +53,11 @@ class Counter:
         if self.limit is not None and self.total > self.limit:
             raise Outgrown(self.total)
 
+    @property
+    def outgrown(self) -> bool:
+        """True where the limit was passed."""
+        return self.limit is not None and self.total > self.limit
+
     @contextlib.contextmanager
     def counting(self) -> Iterator["Counter"]:
         """Graphs that are made inside are counted; hooks from outside do not see them."""
@@ -61,6 +66,10 @@ class Counter:
         try:
             with torch.autograd.graph.saved_tensors_hooks(self.add, _same):
                 yield self
+        except Exception:
+            if self.outgrown:  # before PyTorch 2.0 it comes through a hook as a RuntimeError
+                raise Outgrown(self.total) from None
+            raise
         finally:
             counters.pop()
 

@@ -75,7 +75,7 @@ class Report:
             ("strategy", self.plan.chosen),
             ("steps", f"{self.steps}, {self.group} a graph"),
             ("state", show_size(self.state)),
-            ("tape", f"{show_size(self.tape)} a graph"),
+            ("tape", f"{show_size(self.tape)} a graph" if self.tape > 1 else "not measured"),
             ("budget", "no limit" if self.memory is None else
              f"{show_size(self.memory)}, {show_size(self.charged)} of it gradients of parameters"),
             ("peak", f"{show_size(self.counted_peak)}" +

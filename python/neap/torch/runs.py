@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 
 from ..errors import UsageError
-from ..player import Backend
+from ..player import Backend, Outgrown
 from .measure import Counter, addresses, captured, mark
 from .seeding import GroupTape, aliases, muted, pairs, reverse
 from .trees import LEAF, flatten, unflatten
@@ -225,6 +225,8 @@ class Run(Backend):
                     if leaf.data_ptr() not in after:
                         counter.add(leaf.detach())
             tape.params, tape.states = aliases(self.params), aliases(tape.first)
+            if counter.outgrown:  # the step caught it
+                raise Outgrown(counter.total)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
         return self.state(tape.last), tape, counter.total
