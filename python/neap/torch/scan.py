@@ -307,6 +307,18 @@ class _Job:
                 one = self._measured(run, 1).tape
                 group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
         group = min(group, self.steps)
+        while True:
+            try:
+                return self._planned(told, run, group, state, adjoint, charged, left, free, tiers)
+            except BudgetError:
+                if group == 1 or options.group is not None:
+                    raise
+                group //= 2
+
+    def _planned(self, told: Report, run: Run, group: int, state: int, adjoint: int, charged: int,
+                 left: Optional[int], free: bool, tiers: List[OpenTier]) -> Tuple[Plan, int, Sizes]:
+        """The plan for so many steps a graph."""
+        options, memory = self.options, self.options.memory
         found = Measured(0, Costs(1, 1, 2)) if free else self._measured(run, group)
         tape = max(1, found.tape)
         key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, len(tiers))
