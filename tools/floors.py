@@ -68,6 +68,17 @@ PYTHON = {
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
     "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
+    "stores": (["_abi", "_lib", "errors", "problems"], []),
+    "player": (["actions", "errors", "stores"], []),
+    "torch/trees": (["errors"], ["torch"]),
+    "torch/measure": (["player"], ["torch"]),
+    "torch/seeding": ([], ["torch"]),
+    "torch/runs": (["errors", "player", "measure", "seeding", "trees"], ["torch"]),
+    "torch/timing": (["runs", "seeding"], ["torch"]),
+    "torch/reports": (["plans", "player", "units"], []),
+    "torch/scan": (["units", "actions", "errors", "plans", "player", "stores", "measure", "reports", "runs", "timing",
+                    "trees"], ["torch"]),
+    "torch/__init__": (["reports", "scan"], ["torch"]),
     "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")

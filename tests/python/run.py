@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs one file of these tests with pytest, by this python3 or by the system's, whichever has it, and
-prints TAP. Where neither has pytest, says so and counts as skipped.
+Runs one file of these tests with pytest, by the python that NEAP_PYTHON names, by this python3 or
+by the system's, whichever has it, and prints TAP. Where none has pytest, says so and counts as
+skipped.
     run.py FILE
 """
 import os
@@ -13,7 +14,8 @@ NEEDS = "pytest"
 
 
 def interpreter():
-    for candidate in (sys.executable, "/usr/bin/python3"):
+    named = os.environ.get("NEAP_PYTHON")
+    for candidate in ([os.path.abspath(named)] if named else []) + [sys.executable, "/usr/bin/python3"]:
         if subprocess.run([candidate, "-c", f"import {NEEDS}"], stderr=subprocess.DEVNULL).returncode == 0:
             return candidate
     return None

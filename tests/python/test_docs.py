@@ -21,5 +21,7 @@ def test_examples(name, tmp_path, monkeypatch, capsys):
         if "checkpoint_schedules" in block or "pyadjoint" in block:
             pytest.importorskip("checkpoint_schedules")
             pytest.importorskip("pyadjoint")
+        if "torch" in block:
+            pytest.importorskip("torch")
         exec(compile(block, name, "exec"), names)
     assert "bound: no schedule is faster" in capsys.readouterr().out

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow tiers as a loop of one's own uses them: records that lie in pieces of memory go to places
+and come back, beside the computation. libneap's tiers move them, check lengths and checksums."""
+import ctypes
+import os
+import time
+import weakref
+from typing import Any, Dict, List, Sequence, Tuple, Union
+
+from . import _abi
+from ._lib import check, lib
+from .errors import UsageError
+from .problems import Tier
+
+__all__ = ["OpenTier", "Paths", "Store", "Transfer"]
+
+Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+_GLANCE = 0.1  # seconds of a wait between two looks at signals
+
+
+class OpenTier(Tier):
+    """A tier of a store as the planner sees it."""
+
+    def __init__(self, raw: _abi.neap_tier_spec):
+        super().__init__(name=raw.name.decode("utf-8", "replace"))
+        self.raw = raw
+
+    def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
+        return self.raw
+
+
+class Transfer:
+    """A transfer under way."""
+
+    __slots__ = ("tier", "ticket")
+
+    def __init__(self, tier: int, ticket: int):
+        self.tier, self.ticket = tier, ticket
+
+
+def _abandon(tiers: List[ctypes.c_void_p], borrowed: Dict[Any, Any]) -> None:
+    """Closes tiers, and only then lets go of the memory that transfers borrow."""
+    while tiers:
+        lib.neap_tier_close(tiers.pop())
+    borrowed.clear()
+
+
+class Store:
+    """Open tiers with places for records of at most ``nbytes`` each.
+
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first.
+    :raises OSError: for a directory that cannot be used. :raises UsageError: for a wrong list.
+
+    One thread at a time may use it. It is closed when it is collected; what is in flight is given
+    up then.
+    """
+
+    def __init__(self, slow: Paths, nbytes: int):
+        paths = [slow] if isinstance(slow, (str, os.PathLike)) else list(slow)
+        raw, count = (ctypes.c_void_p * _abi.NEAP_TIERS_MAX)(), ctypes.c_int()
+        check(lib.neap_tiers_open(raw, ctypes.byref(count),
+                                  b",".join(os.fsencode(path) for path in paths), None))
+        self.nbytes, self.waited = nbytes, 0.0
+        self._tiers = [ctypes.c_void_p(address) for address in raw[:count.value]]
+        self._dead = [False] * len(self._tiers)
+        self._borrowed: Dict[Tuple[int, int], Any] = {}
+        self.close = weakref.finalize(self, _abandon, self._tiers, self._borrowed)
+
+    def measured(self, seconds: float) -> List[OpenTier]:
+        """The tiers with the rates that they have here, measured for so long each."""
+        found = []
+        for tier in self._tiers:
+            lib.neap_tier_measure(tier, self.nbytes, seconds)  # where it cannot, rates stay
+            spec = _abi.neap_tier_spec()
+            lib.neap_tier_describe(tier, self.nbytes, ctypes.byref(spec))
+            found.append(OpenTier(spec))
+        return found
+
+    def format(self, places: Sequence[int]) -> None:
+        """Makes room for so many records a tier. A tier that has no room refuses every record."""
+        for i, (tier, count) in enumerate(zip(self._tiers, places)):
+            if count:
+                self._dead[i] = lib.neap_tier_format(tier, self.nbytes, count, None) < 0
+
+    def _move(self, function: Any, tier: int, place: int, tag: int,
+              pieces: Sequence[Tuple[int, int]], keep: Any) -> Transfer:
+        if not self._tiers:
+            raise UsageError("the store was closed")
+        if self._dead[tier - 1]:
+            raise OSError(f"tier {tier} has no room")
+        spans = (_abi.neap_span * len(pieces))(*pieces)
+        ticket = ctypes.c_int64()
+        check(function(self._tiers[tier - 1], place, tag, spans, len(pieces), ctypes.byref(ticket)))
+        self._borrowed[tier, ticket.value] = spans, keep
+        return Transfer(tier, ticket.value)
+
+    def put(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
+            keep: Any = None) -> Transfer:
+        """Sends pieces of memory, (address, bytes), to a place; they may not change before the
+        wait. ``keep`` lives as long. Raises what libneap answers."""
+        return self._move(lib.neap_tier_put_spans, tier, place, tag, pieces, keep)
+
+    def get(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
+            keep: Any = None) -> Transfer:
+        """Brings a record back; its memory may not be read before the wait."""
+        return self._move(lib.neap_tier_get_spans, tier, place, tag, pieces, keep)
+
+    def wait(self, transfer: Transfer) -> None:
+        """Returns when the transfer is over; raises its error. Signals are seen meanwhile."""
+        begin = time.perf_counter()
+        try:
+            answer = 0
+            while answer == 0:
+                answer = lib.neap_tier_wait_for(self._tiers[transfer.tier - 1], transfer.ticket, _GLANCE)
+        finally:
+            self.waited += time.perf_counter() - begin
+        self._borrowed.pop((transfer.tier, transfer.ticket), None)
+        check(answer)
+
+    def forget(self, tier: int, place: int) -> None:
+        """The record is not needed any more."""
+        if not self._dead[tier - 1]:
+            lib.neap_tier_forget(self._tiers[tier - 1], place)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap.torch: time loops in PyTorch within a budget of bytes::
+
+    import neap.torch as nt
+    scan = nt.Scan(cell, memory="1G")            # cell(state, input, t) -> (state, output)
+    last, outputs = scan(h0, x)                  # x: [T, ...]
+    criterion(readout(outputs), target).backward()
+    print(scan.report())
+"""
+try:
+    import torch  # noqa: F401
+except ImportError as error:  # pragma: no cover
+    raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
+
+from .reports import Report
+from .scan import Scan, report, scan
+
+__all__ = ["Report", "Scan", "report", "scan"]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What autograd keeps of a graph, in bytes, and which tensors a graph reaches.
+
+A tape's bytes are the distinct storages that its graph saves, each whole, since a view keeps its
+base, without those of parameters, buffers and inputs, which are there anyway.
+"""
+import contextlib
+import threading
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+
+import torch
+
+from ..player import Outgrown
+
+_open = threading.local()  # .counters: the Counters of records that are under way, in this thread
+
+
+def _address(tensor: torch.Tensor) -> Tuple[int, int]:
+    """Address and bytes of a tensor's storage."""
+    if hasattr(tensor, "untyped_storage"):
+        storage = tensor.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    typed = tensor.storage()  # before PyTorch 2.0
+    return typed.data_ptr(), typed.nbytes()
+
+
+def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
+    """Addresses of the storages of tensors."""
+    return {_address(tensor)[0] for tensor in tensors}
+
+
+class Counter:
+    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond."""
+
+    def __init__(self, excluded: Set[int], limit: Optional[int] = None):
+        self.excluded, self.limit = excluded, limit
+        self.seen: Dict[int, int] = {}
+        self.total = 0
+
+    def add(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Counts a tensor's storage, once."""
+        at, size = _address(tensor)
+        if at not in self.excluded and self.seen.get(at, -1) < size:
+            self.total += size - self.seen.get(at, 0)
+            self.seen[at] = size
+            if self.limit is not None and self.total > self.limit:
+                raise Outgrown(self.total)
+        return tensor
+
+    def more(self, size: int) -> None:
+        """Counts bytes of something else, such as a scan inside the step."""
+        self.total += size
+        if self.limit is not None and self.total > self.limit:
+            raise Outgrown(self.total)
+
+    @property
+    def outgrown(self) -> bool:
+        """True where the limit was passed."""
+        return self.limit is not None and self.total > self.limit
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator["Counter"]:
+        """Graphs that are made inside are counted; hooks from outside do not see them."""
+        counters = _open.__dict__.setdefault("counters", [])
+        counters.append(self)
+        try:
+            with torch.autograd.graph.saved_tensors_hooks(self.add, _same):
+                yield self
+        except Exception:
+            if self.outgrown:  # before PyTorch 2.0 it comes through a hook as a RuntimeError
+                raise Outgrown(self.total) from None
+            raise
+        finally:
+            counters.pop()
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def charge(size: int) -> None:
+    """Counts what a scan inside a step holds as tape of the scan around it."""
+    counters = getattr(_open, "counters", None)
+    if counters:
+        counters[-1].more(size)
+
+
+def mark() -> int:
+    """The place of the next node in autograd's order; 0 before PyTorch 2.1, which does not tell."""
+    with torch.enable_grad():
+        node = torch.zeros((), requires_grad=True).view(())
+    return getattr(node.grad_fn, "_sequence_nr", lambda: 0)()
+
+
+def captured(roots: Iterable[torch.Tensor], known: Iterable[torch.Tensor],
+             begin: int) -> Tuple[List[torch.Tensor], List[Any]]:
+    """What the graph of ``roots``, made since the mark ``begin``, reaches outside itself.
+
+    Returns leaves that need a gradient and are not among ``known``, in the order found, and nodes
+    that were there before.
+    """
+    given = list(known)
+    leaves = {id(tensor) for tensor in given}
+    ends = {tensor.grad_fn for tensor in given if tensor.grad_fn is not None}
+    found: List[torch.Tensor] = []
+    foreign: List[Any] = []
+    stack = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node in ends:
+            continue
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            if id(variable) not in leaves:
+                leaves.add(id(variable))
+                found.append(variable)
+            continue
+        if getattr(node, "_sequence_nr", lambda: begin)() < begin:
+            foreign.append(node)
+            continue
+        for follower, _ in node.next_functions:
+            if follower is not None and follower not in seen:
+                seen.add(follower)
+                stack.append(follower)
+    return found, foreign

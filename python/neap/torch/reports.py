@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scan planned and did, in numbers and as text."""
+from typing import Optional
+
+from ..plans import Plan
+from ..player import Counts
+from ..units import show_size, show_time
+
+__all__ = ["Report"]
+
+
+class Report:
+    """Planned and counted numbers of one scan; ``print(report)`` shows them.
+
+    ``plan`` is None where no gradient was needed. Bytes: ``planned_peak`` and ``counted_peak`` of
+    states, tapes and adjoint, ``charged`` of the budget for gradients of parameters, ``state`` and
+    ``tape`` of a group. Steps: ``steps``, ``group``, ``extra_steps`` (forward steps beyond one a
+    step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
+    recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
+    that waited for slow tiers, ``recoveries`` states that did not come back from them.
+    """
+
+    def __init__(self) -> None:
+        self.plan: Optional[Plan] = None
+        self.counts = Counts()
+        self.steps = self.group = self.state = self.tape = self.charged = 0
+        self.memory: Optional[int] = None
+        self.replays = 0
+
+    def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
+                memory: Optional[int]) -> None:
+        """Takes the plan of a scan and what it counts with."""
+        self.plan, self.steps, self.group, self.state = made, steps, group, state
+        self.tape, self.charged, self.memory = tape, charged, memory
+
+    @property
+    def planned_peak(self) -> int:
+        """Bytes of states, tapes and adjoint that the plan has at a time at most."""
+        return self.plan.peak if self.plan is not None else 0
+
+    @property
+    def counted_peak(self) -> int:
+        """The same as it was."""
+        return self.counts.peak
+
+    @property
+    def waits(self) -> float:
+        """Seconds that the computation waited for slow tiers."""
+        return self.counts.waited
+
+    @property
+    def recoveries(self) -> int:
+        """States that did not come back from a tier and were computed again."""
+        return self.counts.recoveries
+
+    @property
+    def extra_steps(self) -> int:
+        """Forward steps beyond one for each step."""
+        return max(0, self.counts.advance_steps + self.counts.record_steps - self.steps)
+
+    @property
+    def outgrown(self) -> int:
+        """Tapes that took more than planned and had no room."""
+        return self.counts.outgrown
+
+    @property
+    def recorded_again(self) -> int:
+        """Steps that were recorded at their backward for it."""
+        return self.counts.recorded_again
+
+    def __str__(self) -> str:
+        if self.plan is None:
+            return "a plain loop: no gradient was needed"
+        rows = [
+            ("strategy", self.plan.chosen),
+            ("steps", f"{self.steps}, {self.group} a graph"),
+            ("state", show_size(self.state)),
+            ("tape", f"{show_size(self.tape)} a graph" if self.tape > 1 else "not measured"),
+            ("budget", "no limit" if self.memory is None else
+             f"{show_size(self.memory)}, {show_size(self.charged)} of it gradients of parameters"),
+            ("peak", f"{show_size(self.counted_peak)}" +
+             ("" if self.memory is None else f", planned {show_size(self.planned_peak)}")),
+            ("extra steps", f"{self.extra_steps}"),
+            ("waits", show_time(self.waits)),
+        ]
+        if self.counts.puts:
+            rows.append(("tiers", f"{self.counts.puts} states sent, {self.counts.gets} brought back, "
+                                  f"{self.recoveries} lost"))
+        if self.outgrown:
+            rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recorded again"))
+        if self.replays:
+            rows.append(("replays", str(self.replays)))
+        return "\n".join(f"{name:<12} {text}" for name, text in rows)
+
+    __repr__ = __str__

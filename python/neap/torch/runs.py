@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step function of PyTorch as the backend of a Player: states, tapes, random numbers, outputs."""
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import torch
+
+from ..errors import UsageError
+from ..player import Backend, Outgrown
+from .measure import Counter, addresses, captured, mark
+from .seeding import GroupTape, aliases, muted, pairs, reverse
+from .trees import LEAF, flatten, unflatten
+
+__all__ = ["Again", "Cast", "Run", "State", "differentiable"]
+
+
+class Again(Exception):
+    """The scan has to begin anew: its step reaches ``leaves`` that need gradients, or draws random
+    numbers."""
+
+    def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False):
+        super().__init__("the scan begins anew")
+        self.leaves, self.rng = list(leaves), rng
+
+
+class State(NamedTuple):
+    """Tensors of a state, their versions, and the generator's state, or None."""
+
+    leaves: List[torch.Tensor]
+    versions: List[int]
+    rng: Optional[torch.Tensor]
+
+
+def differentiable(tensor: torch.Tensor) -> bool:
+    """True where a tensor of this type can have a gradient."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+class Cast:
+    """Autocast as it is now, to be entered again; without its cache of weights, which would tie
+    the graphs of different steps together."""
+
+    def __init__(self, device: str):
+        self.device = device if device in ("cpu", "cuda", "xpu") else "cpu"
+        try:
+            self.enabled = torch.is_autocast_enabled(self.device)
+            self.dtype = torch.get_autocast_dtype(self.device)
+        except (TypeError, AttributeError):  # before PyTorch 2.4
+            cpu = self.device == "cpu"
+            self.enabled = torch.is_autocast_cpu_enabled() if cpu else torch.is_autocast_enabled()
+            self.dtype = torch.get_autocast_cpu_dtype() if cpu else torch.get_autocast_gpu_dtype()
+
+    @property
+    def key(self) -> Tuple[Any, ...]:
+        """What a measured tape depends on."""
+        return self.enabled, self.dtype
+
+    def __call__(self) -> Any:
+        return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=False)
+
+
+class Run(Backend):
+    """The steps of one scan.
+
+    :param step: ``step(state, input, t)`` gives the next state and an output, as trees.
+    :param shape: the state's tree shape. :param inputs: tensors [T, ...] of the inputs, or None.
+    :param give: ``give(t)`` for inputs that are a function of t.
+    :param params: tensors that need gradients. :param excluded: addresses of storages that are
+        no tape. :param rng: the generator's state is part of the state.
+    """
+
+    def __init__(self, step: Callable[..., Any], steps: int, shape: Any,
+                 inputs: Optional[List[torch.Tensor]], input_shape: Any,
+                 give: Optional[Callable[[int], Any]], params: List[torch.Tensor],
+                 excluded: Set[int], rng: bool):
+        self.step, self.steps, self.shape = step, steps, shape
+        self.inputs, self.input_shape, self.give = inputs, input_shape, give
+        self.params, self.excluded, self.rng = params, excluded, rng
+        self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
+        self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
+        self.emitting, self.unchecked = True, True
+        self.out: Optional[List[torch.Tensor]] = None
+        self.out_shape: Any = None
+        self.out_grads: List[Optional[torch.Tensor]] = []
+        self.pairs: Optional[Tuple[Tuple[int, int], ...]] = None
+        self.odd: Dict[int, Tuple[Tuple[int, int], ...]] = {}
+        self.like: List[torch.Tensor] = []  # tensors of the first state's shapes and types
+        self.wants_input = [False] * len(inputs or ())
+
+    # States
+
+    def state(self, leaves: Sequence[torch.Tensor]) -> State:
+        """A state of tensors, and of the generator as it stands."""
+        cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
+        return State(cut, [leaf._version for leaf in cut],
+                     torch.get_rng_state() if self.rng else None)
+
+    def unchanged(self, state: State) -> None:
+        """RuntimeError where a tensor of the state was written to since."""
+        for leaf, version in zip(state.leaves, state.versions):
+            if leaf._version != version:
+                raise RuntimeError(
+                    f"one of the variables needed for gradient computation has been modified by an "
+                    f"inplace operation: a state of shape {tuple(leaf.shape)} is at version "
+                    f"{leaf._version}; expected version {version}. A step of a scan may not write "
+                    f"into its state")
+
+    def flat(self, tree: Any, t: int) -> List[torch.Tensor]:
+        """The tensors of a state that a step returned; UsageError for another shape of tree."""
+        leaves, shape = flatten(tree, "the state")
+        if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
+            raise UsageError(f"step {t} returned a state of another structure than it was given")
+        return leaves
+
+    def pieces(self, state: State) -> Tuple[State, List[Tuple[int, int]]]:
+        self.unchanged(state)
+        cut = [leaf.contiguous() for leaf in state.leaves]
+        for leaf, like in zip(cut, self.like):
+            if leaf.shape != like.shape or leaf.dtype != like.dtype:
+                raise UsageError(f"a state of shape {tuple(leaf.shape)}, the first one "
+                                 f"{tuple(like.shape)}: on files all are alike")
+        copy = State(cut, [leaf._version for leaf in cut], state.rng)
+        rows = cut if state.rng is None else [*cut, state.rng]
+        return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
+                      if row.numel()]
+
+    def empty(self) -> State:
+        leaves = [torch.empty(x.shape, dtype=x.dtype) for x in self.like]
+        return State(leaves, [leaf._version for leaf in leaves],
+                     torch.empty_like(torch.get_rng_state()) if self.rng else None)
+
+    # Inputs and outputs
+
+    def input(self, t: int) -> Any:
+        """The input of step t."""
+        if self.inputs is not None:
+            return unflatten(self.input_shape, [x[t] for x in self.inputs])
+        return None if self.give is None else self.give(t)
+
+    def leaf_input(self, t: int, tape: GroupTape) -> Any:
+        """The same as leaves of a graph, where gradients are wanted."""
+        if not any(self.wants_input):
+            return self.input(t)
+        row = [x[t].requires_grad_() if wanted else x[t]
+               for x, wanted in zip(self.inputs or (), self.wants_input)]
+        tape.inputs[t] = row
+        return unflatten(self.input_shape, row)
+
+    def emit(self, t: int, leaves: List[torch.Tensor], shape: Any) -> None:
+        """Copies an output to its place; UsageError where it is not like the first one."""
+        if self.out is None:
+            self.out_shape = shape
+            self.out = [leaf.new_empty((self.steps, *leaf.shape)) for leaf in leaves]
+        if shape != self.out_shape:
+            raise UsageError(f"step {t} returned an output of another structure than the first")
+        for place, leaf in zip(self.out, leaves):
+            if place.shape[1:] != leaf.shape or place.dtype != leaf.dtype:
+                raise UsageError(f"step {t} returned an output of shape {tuple(leaf.shape)} and "
+                                 f"{leaf.dtype}, the first one {tuple(place.shape[1:])} and {place.dtype}")
+            place[t].copy_(leaf.detach())
+
+    def _note_pairs(self, t: int, found: Tuple[Tuple[int, int], ...]) -> None:
+        if self.pairs is None:
+            self.pairs = found
+        elif found != self.pairs:
+            self.odd[t] = found
+
+    def pairs_of(self, t: int) -> Tuple[Tuple[int, int], ...]:
+        """(i, j) where output i of step t is its state j."""
+        return self.odd.get(t, self.pairs or ())
+
+    # What a Player asks
+
+    def advance(self, state: State, t0: int, t1: int, first: bool) -> State:
+        self.unchanged(state)
+        if self.rng:
+            torch.set_rng_state(state.rng)
+        emit = first and self.emitting
+        with torch.no_grad():
+            tree, out = unflatten(self.shape, state.leaves), None
+            for t in range(t0, t1):
+                tree, out = self._called(tree, self.input(t), t)
+                if emit:
+                    self.emit(t, *flatten(out, "the output"))
+        leaves = self.flat(tree, t1 - 1)
+        self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
+        self.unchanged(state)
+        return self.state(leaves)
+
+    def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
+        answer = self.step(tree, given, t)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise UsageError(f"step {t} returned a {type(answer).__name__}, not (state, output)")
+        return answer
+
+    def record(self, state: State, t0: int, t1: int, first: bool,
+               room: Optional[int]) -> Tuple[State, GroupTape, int]:
+        self.unchanged(state)
+        if self.rng:
+            torch.set_rng_state(state.rng)
+        begin = mark() if self.unchecked else 0
+        tape = GroupTape(t0, t1, [x.detach().requires_grad_() if differentiable(x) else x
+                                  for x in state.leaves])
+        emit, counter = first and self.emitting, Counter(self.excluded, room)
+        shape, leaves, flow = None, [], False
+        with counter.counting(), torch.enable_grad():
+            for x in tape.first:
+                counter.add(x.detach())
+            tree = unflatten(self.shape, tape.first)
+            for t in range(t0, t1):
+                tree, out = self._called(tree, self.leaf_input(t, tape), t)
+                leaves, shape = flatten(out, "the output")
+                flow = any([leaf.requires_grad for leaf in leaves])
+                if emit:
+                    self.emit(t, leaves, shape)
+                if flow:
+                    tape.outputs[t] = leaves
+            tape.last = self.flat(tree, t1 - 1)
+            tape.pairs = pairs(tape.last, leaves)
+            if self.unchecked:
+                self._check(tape, begin)
+            after = addresses(tape.last)
+            for row in tape.outputs.values():
+                for leaf in row:
+                    if leaf.data_ptr() not in after:
+                        counter.add(leaf.detach())
+            tape.params, tape.states = aliases(self.params), aliases(tape.first)
+            if counter.outgrown:  # the step caught it
+                raise Outgrown(counter.total)
+        self._note_pairs(t1 - 1, tape.pairs)
+        self.unchanged(state)
+        return self.state(tape.last), tape, counter.total
+
+    def _check(self, tape: GroupTape, begin: int) -> None:
+        """Again with leaves that the first graph reaches and nobody named; UsageError for tensors
+        that were computed outside."""
+        roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
+        known = self.params + tape.first + [leaf for row in tape.inputs.values() for leaf in row]
+        leaves, foreign = captured(roots, known, begin)
+        if foreign:
+            raise UsageError(f"the step uses a tensor that was computed outside it, by "
+                             f"{foreign[0].name()}, and needs a gradient: name it in params, or "
+                             f"make it part of the state or the inputs")
+        if leaves:
+            raise Again(leaves)
+        self.unchecked = False
+
+    def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
+                 t1: int) -> List[Optional[torch.Tensor]]:
+        before = self.pairs_of(t0 - 1) if t0 > 0 else ()
+        with muted(self.params):
+            arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before)
+        for t, row in at.items():
+            for place, gradient in zip(self.input_grads, row):
+                if gradient is not None and place is not None:
+                    place[t].copy_(gradient)
+        return arrived
+
+    def _out_grad(self, i: int, t: int) -> Optional[torch.Tensor]:
+        gradient = self.out_grads[i] if i < len(self.out_grads) else None
+        return None if gradient is None else gradient[t]
+
+    def begin_backward(self, last: Sequence[Optional[torch.Tensor]],
+                       outputs: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
+        """The adjoint of the last state, from the gradients of a scan's results."""
+        self.sums = [None] * len(self.params)
+        self.out_grads = list(outputs)
+        self.input_grads = [torch.zeros_like(x) if wanted else None
+                            for x, wanted in zip(self.inputs or (), self.wants_input)]
+        adjoint = list(last)
+        for i, j in self.pairs_of(self.steps - 1):
+            gradient = self._out_grad(i, self.steps - 1)
+            if gradient is not None:
+                kept = adjoint[j]
+                adjoint[j] = gradient if kept is None else kept + gradient
+        return adjoint
+
+
+@contextlib.contextmanager
+def generator_kept() -> Iterator[None]:
+    """The random number generator stands afterwards where it stood."""
+    kept = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(kept)

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scans: a time loop in PyTorch within a budget of bytes, with the gradient bits of autograd.
+
+``forward`` of an autograd.Function plays a plan up to its TURN and keeps slots and tapes;
+``backward`` plays the rest. State, inputs and parameters are inputs of the function, so that
+hooks, accumulation and optimizers see ordinary gradients, once a scan.
+"""
+import threading
+import weakref
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+
+from .. import units
+from ..actions import Kind
+from ..errors import BudgetError, UsageError
+from ..plans import Plan, plan
+from ..player import Counts, Player, Sizes
+from ..stores import OpenTier, Paths, Store
+from ..units import Size
+from .measure import addresses, charge
+from .reports import Report
+from .runs import Again, Cast, Run, differentiable, generator_kept
+from .timing import Costs, Measured, measure
+from .trees import Tree, flatten, mapped, nbytes, unflatten
+
+__all__ = ["Scan", "report", "scan"]
+
+GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over plain autograd
+TIMED = 0.05  # seconds that a tier is measured for
+SHARE = 8  # a group's tape is at most this part of the budget
+
+_thread = threading.local()  # .report: of the last scan
+
+
+class _Function(torch.autograd.Function):
+    """A scan as one node: (last state, outputs) of (first state, inputs, parameters)."""
+
+    @staticmethod
+    def forward(ctx: Any, call: "_Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+        run = call.run
+        ctx.call, ctx.player = call, None
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        wanted = ctx.needs_input_grad[1 + call.states:1 + call.states + call.inputs]
+        run.wants_input = [flag and differentiable(x) for flag, x in zip(wanted, run.inputs or ())]
+        versions = call.buffer_versions()
+        ctx.player, last = call.forward()
+        call.check_buffers(versions)
+        charge(ctx.player.held)
+        out, run.out, run.emitting = run.out or [], None, False
+        call.outputs = len(out)
+        results = (*[leaf.clone() for leaf in last.leaves], *out)
+        ctx.mark_non_differentiable(*[x for x in results if not differentiable(x)])
+        return results
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        call, player = ctx.call, ctx.player
+        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        ctx.player = None
+        states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
+        return (None, *[x if wanted else None for x, wanted in
+                        zip((*states, *inputs, *params), ctx.needs_input_grad[1:])])
+
+
+class _Call:
+    """One call of a scan: its run, its plan, and how both are played."""
+
+    def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
+                 strict: bool, cast: Cast, buffers: List[Tuple[str, torch.Tensor]], told: Report):
+        self.run, self.actions, self.group, self.sizes = run, actions, group, sizes
+        self.strict, self.cast, self.buffers, self.report = strict, cast, buffers, told
+        self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
+        self.first = run.state(start)
+        run.like = self.first.leaves
+        self.slow: Optional[Paths] = None
+        self.places: List[int] = []
+
+    def _player(self) -> Player:
+        store = None
+        if any(self.places) and self.slow is not None:
+            store = Store(self.slow, self.sizes.state)
+            store.format(self.places)
+        return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
+                      self.report.counts, store)
+
+    def forward(self) -> Tuple[Player, Any]:
+        """A player at TURN, and the last state; the generator stands where a loop leaves it."""
+        player = self._player()
+        before = None if self.run.rng else torch.get_rng_state()
+        try:
+            with self.cast():
+                last = player.forward(self.first)
+        except BaseException:
+            player.close()
+            raise
+        if before is None:
+            torch.set_rng_state(last.rng)
+        elif not torch.equal(before, torch.get_rng_state()):
+            torch.set_rng_state(before)
+            player.close()
+            raise Again(rng=True)
+        return player, last
+
+    def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
+                 outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:
+        """Gradients of states, inputs and parameters. Without a player the forward half is played
+        again, from the first state."""
+        run = self.run
+        with generator_kept():
+            if player is None:
+                self.report.replays += 1
+                player, _ = self.forward()
+            try:
+                with self.cast():
+                    found = player.backward(run.begin_backward(last, outputs))
+                return found, run.input_grads, run.sums
+            except BudgetError as error:
+                error.least += self.report.charged if error.least else 0
+                raise
+            finally:
+                player.close()
+                run.sums, run.out_grads, run.input_grads = [], [], []
+
+    def buffer_versions(self) -> List[int]:
+        """Versions of the step's buffers."""
+        return [buffer._version for _, buffer in self.buffers]
+
+    def check_buffers(self, versions: List[int]) -> None:
+        """UsageError where a step changed one."""
+        for (name, buffer), version in zip(self.buffers, versions):
+            if buffer._version != version:
+                raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
+                                 f"again would change again: make it part of the state")
+
+
+class _Known(NamedTuple):
+    """What calls of one step have taught: leaves found, whether it draws random numbers, and
+    measured groups by kind."""
+
+    leaves: List[Any]
+    rng: List[bool]
+    measured: Dict[Any, Measured]
+    plans: Dict[Any, Plan]
+    tiers: Dict[Any, List[OpenTier]]
+    places: Dict[Any, List[int]]
+
+
+def _nothing_known() -> _Known:
+    return _Known([], [False], {}, {}, {}, {})
+
+
+class _Options(NamedTuple):
+    params: Optional[List[torch.Tensor]]
+    memory: Optional[int]
+    group: Optional[int]
+    strategy: str
+    reduce: Optional[Callable[..., Any]]
+    rng: Optional[bool]
+    strict: bool
+    costs: Optional[Costs]
+    slow: Optional[Paths]
+
+
+def _options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
+             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]],
+             slow: Optional[Paths]) -> _Options:
+    if group is not None and units.count(group, "group") < 1:
+        raise UsageError("group: a graph has 1 step at least")
+    if isinstance(params, torch.nn.Module):
+        params = params.parameters()
+    if isinstance(params, torch.Tensor):
+        params = [params]
+    return _Options(None if params is None else list(params),
+                    None if memory is None else units.size(memory, "memory"), group, strategy,
+                    reduce, rng, strict, None if costs is None else Costs(*costs), slow)
+
+
+class _Job:
+    """Arguments of one call, flat, and what is to be done with them."""
+
+    def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: _Options,
+                 known: _Known):
+        self.module = step if isinstance(step, torch.nn.Module) else None
+        self.step, self.options, self.known = step, options, known
+        self.give = inputs if callable(inputs) and not isinstance(inputs, torch.Tensor) else None
+        self.inputs: Optional[List[torch.Tensor]] = None
+        self.input_shape: Any = None
+        if inputs is not None and self.give is None:
+            self.inputs, self.input_shape = flatten(inputs, "inputs")
+        self.steps = self._steps(steps)
+        if options.reduce is not None:
+            state = (state, self._zero_total(state))
+            self.step = _reducing(step, options.reduce)
+        self.start, self.shape = flatten(state, "the state")
+        self.tree = state
+        self.rng = known.rng[0] if options.rng is None else options.rng
+        self.cast = Cast((self.start or self.inputs or [torch.empty(0)])[0].device.type)
+
+    def _steps(self, steps: Optional[int]) -> int:
+        lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
+        if len(lengths) > 1 or -1 in lengths:
+            raise UsageError("inputs: every tensor has the steps as its first dimension")
+        if not lengths and steps is None:
+            raise UsageError("steps is missing: inputs do not tell how many there are")
+        found = units.count(steps if steps is not None else lengths.pop(), "steps")
+        if found < 1 or lengths and found > max(lengths):
+            raise UsageError(f"steps: {found}, where inputs have {max(lengths, default=0)}")
+        return found
+
+    def _zero_total(self, state: Tree) -> Tree:
+        """Zeros of the shape that reduce returns, from a step that is done for this alone."""
+        given = self._run([], [], False).input(0)
+        with torch.no_grad(), generator_kept():
+            _, output = self.step(state, given, 0)
+            return mapped(torch.zeros_like, self.options.reduce(output, 0))
+
+    def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
+        return Run(self.step, self.steps, getattr(self, "shape", None),
+                   None if self.inputs is None else [x.detach() for x in self.inputs],
+                   self.input_shape, self.give, params, addresses(excluded), rng)
+
+    def buffers(self) -> List[Tuple[str, torch.Tensor]]:
+        """Buffers of a step that is a module, by name."""
+        return [] if self.module is None else list(self.module.named_buffers())
+
+    def params(self) -> List[torch.Tensor]:
+        """Tensors that need gradients: those of the module, those named, those found."""
+        rows: List[torch.Tensor] = [] if self.module is None else list(self.module.parameters())
+        rows += self.options.params or []
+        rows += [leaf for leaf in (ref() for ref in self.known.leaves) if leaf is not None]
+        once = {id(row): row for row in rows if row.requires_grad}
+        return list(once.values())
+
+    def learn(self, again: Again) -> None:
+        """Takes what a beginning found."""
+        self.known.leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
+        if again.rng:
+            if self.options.rng is False:
+                raise UsageError("the step draws random numbers, and rng is False")
+            self.known.rng[0] = self.rng = True
+
+    def run(self) -> Run:
+        """A run over all steps."""
+        params = self.params()
+        return self._run(params, [*params, *[buffer for _, buffer in self.buffers()],
+                                  *(self.inputs or ())], self.rng)
+
+    def needed(self) -> bool:
+        """True where some gradient can be wanted."""
+        if not torch.is_grad_enabled():
+            return False
+        if any(x.requires_grad for x in (*self.start, *(self.inputs or ()), *self.params())):
+            return True
+        if self.module is not None or self.options.params is not None:
+            return False
+        with generator_kept(), self.cast():  # leaves that the step reaches by itself
+            run = self.run()
+            try:
+                run.emitting = False
+                run.record(run.state(self.start), 0, 1, True, None)
+            except Again as again:
+                self.learn(again)
+        return bool(self.params())
+
+    def loop(self) -> Tuple[Tree, Tree]:
+        """The plain loop."""
+        run = self._run([], [], False)
+        tree = self.tree
+        for t in range(self.steps):
+            tree, out = run._called(tree, run.input(t), t)
+            run.emit(t, *flatten(out, "the output"))
+        return tree, unflatten(run.out_shape, run.out or [])
+
+    # Sizes and the plan
+
+    def _measured(self, run: Run, group: int) -> Measured:
+        key = (group, self.rng, self.cast.key, torch.get_num_threads(),
+               self.module is not None and tuple(part.training for part in self.module.modules()),
+               len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
+               *[(x.shape, x.dtype, x.device) for x in self.start],
+               *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
+        if key not in self.known.measured:
+            run.wants_input = [x.requires_grad for x in self.inputs or ()]
+            with generator_kept(), self.cast():
+                self.known.measured[key] = measure(run, self.start, group, self.options.costs)
+        return self.known.measured[key]
+
+    def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
+        """A plan, the steps of a group, and what the plan counts.
+
+        :raises BudgetError: with ``least``, a budget that would do.
+        """
+        options, run = self.options, self.run()
+        state = max(1, nbytes(self.start) + (torch.get_rng_state().numel() if self.rng else 0))
+        adjoint = nbytes(x for x in self.start if differentiable(x))
+        charged, memory = 2 * nbytes(run.params), options.memory
+        free = memory is None and options.strategy in ("auto", "bptt")
+        tiers = [] if free else self._tiers(state)
+        left = None if memory is None else memory - charged
+        group = options.group
+        if group is None:
+            group = GROUP
+            if left is not None:
+                one = self._measured(run, 1).tape
+                group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
+        group = min(group, self.steps)
+        while True:
+            try:
+                return self._planned(told, run, group, state, adjoint, charged, left, free, tiers)
+            except BudgetError:
+                if group == 1 or options.group is not None:
+                    raise
+                group //= 2
+
+    def _planned(self, told: Report, run: Run, group: int, state: int, adjoint: int, charged: int,
+                 left: Optional[int], free: bool, tiers: List[OpenTier]) -> Tuple[Plan, int, Sizes]:
+        """The plan for so many steps a graph."""
+        options, memory = self.options, self.options.memory
+        found = Measured(0, Costs(1, 1, 2)) if free else self._measured(run, group)
+        tape = max(1, found.tape)
+        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, len(tiers))
+        if key not in self.known.plans:
+            try:
+                self.known.plans[key] = plan(
+                    -(-self.steps // group), state=state, adjoint=adjoint, tape=tape,
+                    memory=None if left is None else max(0, left),
+                    strategy="bptt" if free else options.strategy, advance=found.costs.advance,
+                    record=found.costs.record, backward=found.costs.backward, tapes_stay=True,
+                    slow=tiers or None)
+            except BudgetError as error:
+                least = error.least + charged if error.least else 0
+                raise BudgetError(
+                    f"{error}; {charged} bytes of the budget are gradients of parameters, and the "
+                    f"tape of {group} steps takes {tape}" + (f": {least} would do" if least else ""),
+                    least=least) from None
+        made = self.known.plans[key]
+        told.planned(made, self.steps, group, state, tape, charged, memory)
+        if key not in self.known.places:
+            self.known.places[key] = _places(made) if tiers else []
+        self.places = self.known.places[key]
+        staging = sum(tier.raw.staging for tier, count in zip(tiers, self.places) if count)
+        return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
+
+    def _tiers(self, state: int) -> List[OpenTier]:
+        """What the planner is told of the slow tiers, which are measured once."""
+        slow = self.options.slow
+        if slow is None:
+            return []
+        if any(x.device.type != "cpu" for x in self.start):
+            raise UsageError("slow: states of other devices than the CPU stay in their memory")
+        if state not in self.known.tiers:
+            store = Store(slow, state)
+            try:
+                self.known.tiers[state] = store.measured(TIMED)
+            finally:
+                store.close()
+        return self.known.tiers[state]
+
+    def call(self, told: Report) -> Tuple[Tree, Tree]:
+        """Runs the scan as one node of autograd."""
+        while True:
+            try:
+                made, group, sizes = self.planned(told)
+                told.counts = Counts()
+                run = self.run()
+                call = _Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
+                             self.buffers(), told)
+                call.slow, call.places = self.options.slow, self.places
+                results = _Function.apply(call, *self.start, *(self.inputs or ()), *run.params)
+                break
+            except Again as again:
+                self.learn(again)
+        count = len(self.start)
+        return (unflatten(self.shape, list(results[:count])),
+                unflatten(run.out_shape, list(results[count:])))
+
+
+def _places(made: Plan) -> List[int]:
+    """How many places a plan uses on each tier."""
+    found = [0] * len(made.tiers)
+    for a in made:
+        if a.kind == Kind.PUT:
+            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
+    return found
+
+
+def _reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """A step whose state has the sum of what reduce makes of outputs, and which keeps none."""
+    def reducing(state: Tree, given: Any, t: int) -> Tuple[Tree, None]:
+        after, output = step(state[0], given, t)
+        terms, shape = flatten(reduce(output, t), "what reduce returns")
+        sums, _ = flatten(state[1])
+        return (after, unflatten(shape, [a + b for a, b in zip(sums, terms)])), None
+    return reducing
+
+
+def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: _Options,
+          known: _Known, told: Report) -> Tuple[Tree, Tree]:
+    _thread.report = told
+    job = _Job(step, state, inputs, steps, options, known)
+    last, out = job.call(told) if job.needed() else job.loop()
+    return last if options.reduce is not None else (last, out)
+
+
+_steps: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
+
+
+def _known_of(step: Any, *more: Any) -> _Known:
+    """What is known of a step, for as long as it lives; methods are new objects each time."""
+    if hasattr(step, "__self__") or any(one is not None for one in more):
+        return _nothing_known()
+    try:
+        return _steps.setdefault(step, _nothing_known())
+    except TypeError:
+        return _nothing_known()
+
+
+def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Optional[int] = None,
+         params: Union[None, torch.nn.Module, Sequence[torch.Tensor]] = None,
+         memory: Optional[Size] = None, group: Optional[int] = None, strategy: str = "auto",
+         reduce: Optional[Callable[[Tree, int], Tree]] = None, rng: Optional[bool] = None,
+         strict: bool = True, costs: Optional[Sequence[float]] = None,
+         slow: Optional[Paths] = None) -> Tuple[Tree, Tree]:
+    """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
+
+    States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
+    The gradient has the bits of plain autograd over the same loop, whatever the budget. Where no
+    gradient is needed this is a plain loop.
+
+    :param step: a function, or a ``nn.Module``, that changes none of its arguments and gives the
+        same for the same; a state keeps its structure, outputs their shapes.
+    :param inputs: tensors [T, ...]; or a function of t, which no gradient flows into; or None.
+    :param steps: T, where inputs do not tell.
+    :param params: tensors besides those of a module that the step uses and that need gradients;
+        leaves are found, tensors that were computed have to be named.
+    :param memory: bytes for states, tapes and adjoint that are kept, and two gradients of all
+        parameters (``"64M"``; None: no limit). Inputs, outputs and what one group's backward
+        takes on its way are not among them.
+    :param group: steps of one graph of autograd; None: as many as an eighth of the budget has
+        room for, 20 at most.
+    :param strategy: see :func:`neap.strategies`.
+    :param reduce: ``reduce(output, t)``: its sum over the steps, in their order, comes instead
+        of the outputs, and no output is kept.
+    :param rng: the random number generator of the CPU is part of the state; None: where the step
+        is seen to use it.
+    :param strict: False: a step whose tape does not fit the budget is recorded all the same.
+    :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
+        on the first call with a budget, and kept for this step and these shapes.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
+        come back beside the computation, on the CPU. A record that is lost is computed again.
+    :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
+    :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
+        where the tape of one step outgrows the budget. :raises UsageError: for arguments that
+        make no sense, and steps that return something else.
+    """
+    options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
+    return _scan(step, state, inputs, steps, options, _known_of(step, reduce), Report())
+
+
+class Scan(torch.nn.Module):
+    """A cell with a budget: ``last, outputs = Scan(cell, memory="1G")(state, inputs)``.
+
+    ``cell(state, input, t)`` returns ``(state, output)``; a cell that is a module is part of this
+    one (``scan.cell``). Arguments are those of :func:`scan`. What the first call measures is kept.
+    """
+
+    def __init__(self, cell: Callable[..., Any], *, params: Any = None, memory: Optional[Size] = None,
+                 group: Optional[int] = None, strategy: str = "auto", reduce: Any = None,
+                 rng: Optional[bool] = None, strict: bool = True,
+                 costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None):
+        super().__init__()
+        self.cell = cell
+        self._options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
+        self._known, self._report = _nothing_known(), Report()
+
+    def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:
+        """The last state and outputs [T, ...], or the sum of ``reduce``."""
+        self._report = Report()
+        return _scan(self.cell, state, inputs, steps, self._options, self._known, self._report)
+
+    def report(self) -> Report:
+        """What the last call planned and did; its backward counts as well once it has run."""
+        return self._report
+
+
+def report() -> Report:
+    """What this thread's last scan planned and did."""
+    return getattr(_thread, "report", None) or Report()

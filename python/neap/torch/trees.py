@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested tuples, lists and dicts of tensors as flat lists and back; None is an empty tree."""
+from typing import Any, Callable, List, Tuple
+
+import torch
+
+from ..errors import UsageError
+
+Tree = Any
+"""A tensor, None, or a tuple (also a named one), list or dict of trees."""
+
+LEAF = "*"
+"""The shape of a tree that is one tensor."""
+
+
+def flatten(tree: Tree, what: str = "a tree") -> Tuple[List[torch.Tensor], Any]:
+    """The tensors of a tree in order, and its shape, which compares with ==.
+
+    :raises UsageError: where something else than a tensor is in it.
+    """
+    if isinstance(tree, torch.Tensor):
+        return [tree], LEAF
+    leaves: List[torch.Tensor] = []
+    return leaves, _flatten(tree, leaves, what)
+
+
+def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
+    if isinstance(tree, torch.Tensor):
+        leaves.append(tree)
+        return LEAF
+    if tree is None:
+        return None
+    if isinstance(tree, (tuple, list)):
+        return type(tree), None, tuple(_flatten(part, leaves, what) for part in tree)
+    if isinstance(tree, dict):
+        return type(tree), tuple(tree), tuple(_flatten(part, leaves, what) for part in tree.values())
+    raise UsageError(f"{what} has a {type(tree).__name__}; it may have tensors, None, and tuples, "
+                     f"lists and dicts of these")
+
+
+def unflatten(shape: Any, leaves: List[torch.Tensor]) -> Tree:
+    """The tree of a shape and its tensors."""
+    return leaves[0] if shape is LEAF else _build(shape, iter(leaves))
+
+
+def _build(shape: Any, leaves: Any) -> Tree:
+    if shape is LEAF:
+        return next(leaves)
+    if shape is None:
+        return None
+    kind, keys, parts = shape
+    built = [_build(part, leaves) for part in parts]
+    if keys is not None:
+        return dict(zip(keys, built)) if kind is dict else kind(zip(keys, built))
+    return kind(*built) if hasattr(kind, "_fields") else kind(built)
+
+
+def mapped(function: Callable[[torch.Tensor], Any], tree: Tree) -> Tree:
+    """The tree with the function applied to every tensor."""
+    leaves, shape = flatten(tree)
+    return unflatten(shape, [function(leaf) for leaf in leaves])
+
+
+def nbytes(leaves: Any) -> int:
+    """Bytes of the elements of tensors."""
+    return sum(leaf.numel() * leaf.element_size() for leaf in leaves)
