@@ -17,7 +17,7 @@
 #include "plan/stages/stage_groups.h"
 
 #define GAIN 1e-9	/* the share of its time that a finer tree must save */
-#define TABLES_MOST 100 /* of a tree, some 3 s */
+#define TABLES_MOST 100 /* of a tree, so that it takes seconds */
 
 /* A part of the chain that is to be solved: its range, the bytes beside x_first. */
 struct chain_part {
