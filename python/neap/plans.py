@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: which strategy, what it costs, and its schedule as a stream of actions."""
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -200,6 +201,14 @@ class Plan:
                                      ctypes.byref(self._raw)))
         return schedule
 
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[ctypes.c_void_p]:
+        schedule = self._open()
+        try:
+            yield schedule
+        finally:
+            lib.neap_schedule_close(schedule)
+
     def __iter__(self) -> Iterator[Action]:
         return stream(self._open)
 
@@ -209,11 +218,8 @@ class Plan:
         :raises IllegalSchedule: naming the action and the rule.
         """
         verdict = _abi.neap_verdict(size=ctypes.sizeof(_abi.neap_verdict))
-        schedule = self._open()
-        try:
+        with self._opened() as schedule:
             check(lib.neap_verify(ctypes.byref(verdict), ctypes.byref(self.problem.raw), schedule))
-        finally:
-            lib.neap_schedule_close(schedule)
         return Verdict(verdict.peak_bytes, verdict.arena_bytes, verdict.slots, verdict.actions,
                        verdict.advance_steps, verdict.record_steps, verdict.backward_steps,
                        verdict.transfers_in_flight,
@@ -222,11 +228,8 @@ class Plan:
     def simulate(self) -> Simulation:
         """Walks the schedule against the simulated clock; seconds, by kind."""
         found = _abi.neap_simulation(size=ctypes.sizeof(_abi.neap_simulation))
-        schedule = self._open()
-        try:
+        with self._opened() as schedule:
             check(lib.neap_simulate(ctypes.byref(found), ctypes.byref(self.problem.raw), schedule))
-        finally:
-            lib.neap_schedule_close(schedule)
         return Simulation(found.makespan, found.advance, found.record, found.backward, found.copies,
                           found.stall, found.lost)
 
@@ -241,12 +244,9 @@ class Plan:
         pieces: List[bytes] = []
         write = _collector("neap_draw", pieces)
         name = title if title is not None else f"{self.chosen}, {self.problem.raw.chain.steps} steps"
-        schedule = self._open()
-        try:
+        with self._opened() as schedule:
             check(lib.neap_draw(ctypes.byref(self.problem.raw), schedule, name.encode(), limit,
                                 write, None))
-        finally:
-            lib.neap_schedule_close(schedule)
         drawing = b"".join(pieces)
         if path is not None:
             _write_file(path, drawing)
