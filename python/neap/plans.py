@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Un
 from . import _abi, tables, units
 from ._lib import check, lib, text
 from .actions import Action, of, stream
-from .errors import BudgetError, UsageError
+from .errors import BudgetError, FormatError, UsageError
 from .problems import Problem, Slow, Stages, problem
 from .units import Seconds, Size
 
@@ -434,7 +434,8 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
     question = problem(steps, stages, memory, slots, slow, mixed, tapes_stay, given)
     made = _make(question, strategy, _params(chunk, checkpoints, remote_chunk, effort))
     if not made.feasible:
-        raise BudgetError(f"{made.strategy}: {made.why}", least=made.least)
+        would_do = f"; a budget of {made.least} would do" if made.least else ""
+        raise BudgetError(f"{made.strategy}: {made.why}{would_do}", least=made.least)
     return made
 
 
@@ -472,13 +473,17 @@ def load_plan(path: Union[str, "os.PathLike[str]"], walk: int = 0) -> Plan:
     compared.
 
     :param walk: actions that the schedule may have; 0: any number.
-    :raises FormatError: with the line's number, also where the file claims what is not so.
+    :raises FormatError: with the file's name and the line's number, also where the file claims
+        what is not so.
     :raises OSError: where the file cannot be read.
     """
     with open(path, "rb") as file:
         content = file.read()
     saved = ctypes.POINTER(_abi.neap_saved)()
-    check(lib.neap_plan_read(ctypes.byref(saved), content, len(content), walk))
+    try:
+        check(lib.neap_plan_read(ctypes.byref(saved), content, len(content), walk))
+    except FormatError as error:
+        raise FormatError(f"{os.fspath(path)}: {error}") from None
     question = Problem(saved.contents.problem.contents, saved)
     loaded = Plan(question, saved.contents.plan.contents, saved)
     # Whoever holds problem or plan holds `saved`, whose memory they lie in.

@@ -236,6 +236,7 @@ def test_refusals(error, says, arguments):
 def test_refusal_names_a_budget_that_works():
     with pytest.raises(neap.BudgetError) as caught:
         neap.plan(100, state="4K", tape="1K", memory="4K")
+    assert str(caught.value).endswith(f"a budget of {caught.value.least} would do")
     assert caught.value.least > 4096 and isinstance(caught.value, MemoryError)
     neap.plan(100, state="4K", tape="1K", memory=caught.value.least)
 
@@ -261,6 +262,9 @@ def test_files_refused(tmp_path):
         with pytest.raises(neap.Error) as caught:
             neap.load_plan(path)
         assert isinstance(caught.value, (neap.FormatError, neap.IllegalSchedule, neap.UsageError))
+    path.write_text(good[:40])
+    with pytest.raises(neap.FormatError, match="bad.plan: line"):
+        neap.load_plan(path)
     own = (tmp_path / "own.plan")
     own.write_text("neap plan 1\n[chain]\nsteps 2\nstate 8\ntape 4\nlive 8\nadvance 1\nrecord 1\n"
                    "backward 2\nmemory 40\n[actions]\nadvance 0 1\nrecord 1 2\nturn\n"
