@@ -36,7 +36,7 @@ static int complain(const struct chain_reading *r, const char *format, ...)
 	return cli_usage(r->command, "%s: %s", r->path, line);
 }
 
-enum chain_unit { BYTES, SECONDS };
+enum chain_unit { BYTES, SECONDS, SHARE };
 
 /* The lists of a chain file; `more`: one entry more than there are steps. */
 static const struct chain_key {
@@ -86,7 +86,10 @@ static int number(const struct chain_reading *r, const json_t *item, const char 
 			name, place, v);
 	if (unit == SECONDS && !(v >= 0 && v <= SECONDS_MOST))
 		return complain(r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, v);
-	if (unit == SECONDS)
+	if (unit == SHARE && !(v > 0 && v <= 1))
+		return complain(
+			r, "%s: %g is not a share of a step, above 0 and at most 1", name, v);
+	if (unit != BYTES)
 		value->seconds = v;
 	return CLI_DONE;
 }
@@ -244,6 +247,7 @@ static const struct scalar {
 	{"slot_write", SECONDS, offsetof(struct neap_chain, slot_write), NOWHERE},
 	{"slot_read", SECONDS, offsetof(struct neap_chain, slot_read), NOWHERE},
 	{"call", SECONDS, offsetof(struct neap_chain, call), NOWHERE},
+	{"last", SHARE, offsetof(struct neap_chain, last), NOWHERE},
 	{"spread", SECONDS, NOWHERE, NOWHERE}, /* said, not used */
 };
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
@@ -324,6 +328,8 @@ static int make_stages(struct chain_reading *r)
 			r->problem->chain.log ? "log" : "replay");
 	if (r->problem->chain.call > 0)
 		return complain(r, "call: where steps differ each is a call, which holds it");
+	if (r->problem->chain.last > 0)
+		return complain(r, "last: where steps differ each has seconds of its own");
 	if (r->problem->chain.tape_mean > 0)
 		return complain(r, "tape_mean: where steps differ each has a tape of its own");
 	if (r->steps > 1000000)

@@ -50,6 +50,8 @@ static int print_json(const struct cli_plans *plans)
 		}
 		if (c->call > 0)
 			neap__json_number(to, "call", c->call);
+		if (c->last > 0)
+			neap__json_number(to, "last", c->last);
 	}
 	neap__json_end(to, '}');
 	neap__json_bytes(to, "budget", plans->problem->memory);

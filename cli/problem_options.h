@@ -22,6 +22,7 @@ enum cli_given {
 	CLI_GIVEN_BACKWARD,
 	CLI_GIVEN_REPLAY,
 	CLI_GIVEN_CALL,
+	CLI_GIVEN_LAST,
 	CLI_GIVEN_SLOT_WRITE,
 	CLI_GIVEN_SLOT_READ,
 	CLI_GIVEN_IN_FILE,
@@ -97,6 +98,10 @@ struct cli_question {
 		.help = "seconds of each call of the model besides its steps (default 0)", \
 		.high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_CALL]}, \
+	{.name = "last", .kind = CLI_NUMBER, .into = &(q).problem.chain.last, .argument = "SHARE", \
+		.help = "seconds of the last step over those of the others, at most 1 (default 1)", .low = 1e-9, \
+		.high = 1, \
+		.given = &(q).given[CLI_GIVEN_LAST]}, \
 	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
 		.argument = "TIME", .help = "copy of a state into a slot", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_WRITE]}, \

@@ -152,7 +152,15 @@ struct neap_chain {
 	 * tier are counted with `tape`.
 	 */
 	uint64_t tape_mean;
-	uint64_t reserved_words[4]; /* 0 */
+	/*
+	 * How much of a step the last one is, where steps are groups that do not divide a
+	 * sequence evenly: its seconds over those of the others, above 0 and at most 1; 0: 1.
+	 * Plans are predicted with it, bounds hold with it; strategies choose their splits as
+	 * if the last step were whole, and its tape has the room of a whole one. One chain of
+	 * uniform steps only.
+	 */
+	double last;
+	uint64_t reserved_words[3]; /* 0 */
 };
 
 struct neap_problem {

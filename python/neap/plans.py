@@ -399,7 +399,7 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
          adjoint: Optional[Size] = None, live: Optional[Size] = None,
          tape_max: Optional[Size] = None, tape_mean: Optional[Size] = None,
          log: Optional[Size] = None, replay: Optional[Seconds] = None, slot_write: Seconds = 0,
-         slot_read: Seconds = 0, call: Seconds = 0, tapes_stay: bool = False,
+         slot_read: Seconds = 0, call: Seconds = 0, last: float = 1.0, tapes_stay: bool = False,
          chunk: int = 0, checkpoints: int = 0, remote_chunk: int = 0, effort: int = 0) -> Plan:
     """Plans a chain of steps under a budget.
 
@@ -420,6 +420,8 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
     :param log: bytes a step of a log from which ``replay`` seconds make its tape again.
     :param slot_write: seconds to copy a state into a slot; ``slot_read`` out of it; ``call`` that
         a call of the model takes besides its steps.
+    :param last: the last step's seconds over those of the others, where steps are groups that do
+        not divide a sequence evenly. Its tape has the room of a whole one.
     :param tapes_stay: only states travel to slow tiers.
     :param chunk: parameters of strategies, 0: the best; also ``checkpoints``, ``remote_chunk`` and
         ``effort``, the simulations that a search may take.
@@ -429,7 +431,7 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
     given = {"state": state, "tape": tape, "adjoint": adjoint, "live": live, "tape_max": tape_max,
              "tape_mean": tape_mean, "log": log, "replay": replay, "advance": advance,
              "record": record, "backward": backward, "slot_write": slot_write,
-             "slot_read": slot_read, "call": call}
+             "slot_read": slot_read, "call": call, "last": last}
     mixed = bool(lib.neap_strategy_traits(strategy.encode()) & _abi.NEAP_STRATEGY_TAPE_SLOTS)
     question = problem(steps, stages, memory, slots, slow, mixed, tapes_stay, given)
     made = _make(question, strategy, _params(chunk, checkpoints, remote_chunk, effort))
@@ -446,8 +448,8 @@ def compare(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[S
             live: Optional[Size] = None, tape_max: Optional[Size] = None,
             tape_mean: Optional[Size] = None, log: Optional[Size] = None,
             replay: Optional[Seconds] = None, slot_write: Seconds = 0, slot_read: Seconds = 0,
-            call: Seconds = 0, tapes_stay: bool = False, chunk: int = 0, checkpoints: int = 0,
-            remote_chunk: int = 0, effort: int = 0) -> Comparison:
+            call: Seconds = 0, last: float = 1.0, tapes_stay: bool = False, chunk: int = 0,
+            checkpoints: int = 0, remote_chunk: int = 0, effort: int = 0) -> Comparison:
     """The plans of all strategies for a problem, which is given as to :func:`plan`.
 
     Where a strategy does not fit, its row says what it needs (``plan.why``, ``plan.least``).
@@ -457,7 +459,7 @@ def compare(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[S
     given = {"state": state, "tape": tape, "adjoint": adjoint, "live": live, "tape_max": tape_max,
              "tape_mean": tape_mean, "log": log, "replay": replay, "advance": advance,
              "record": record, "backward": backward, "slot_write": slot_write,
-             "slot_read": slot_read, "call": call}
+             "slot_read": slot_read, "call": call, "last": last}
     question = problem(steps, stages, memory, slots, slow, False, tapes_stay, given)
     return _compare(question, _params(chunk, checkpoints, remote_chunk, effort))
 

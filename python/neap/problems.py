@@ -182,6 +182,10 @@ def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
         chain.replay = chain.record if replay is None else units.seconds(replay, "replay")
     for name in ("slot_write", "slot_read", "call"):
         setattr(chain, name, units.seconds(given[name], name))
+    last = given.get("last", 1.0)
+    if not 0 < last <= 1:
+        raise UsageError(f"last: a share of a step, above 0 and at most 1, not {last}")
+    chain.last = 0 if last == 1 else last
 
 
 def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:

@@ -13,6 +13,8 @@
 #include "plan/bound/stage_bound.h"
 #include "plan/core/strategy.h"
 #include "plan/core/plan_row.h"
+#include "plan/core/predict.h"
+#include "plan/core/sizing.h"
 #include "plan/strategy_table.h"
 
 static int check_params(const struct neap_params *params)
@@ -30,6 +32,26 @@ static int check_params(const struct neap_params *params)
 		if (rows[i].value < 0)
 			return neap__fail(NEAP_EUSAGE, "%s: %lld is negative", rows[i].name,
 				(long long)rows[i].value);
+	return 0;
+}
+
+/*
+ * Of a plan that was made as if the last step were whole: the seconds of one whose last step is
+ * chain.last of a step.
+ */
+static int shorten(struct neap_plan *plan, const struct neap_problem *problem)
+{
+	const struct neap_chain *chain = &problem->chain;
+	double saved = neap__last_missing(chain) * (chain->record + chain->backward);
+	if (!plan->feasible || !(neap__last_missing(chain) > 0))
+		return 0;
+	plan->model_bound = fmax(plan->model_bound - saved, 0);
+	/* One after the other, and the last step is recorded and reversed once. */
+	if (!plan->tier && !chain->log)
+		plan->makespan = fmax(plan->makespan - saved, 0);
+	else
+		NEAP_TRY(neap__predict(plan, neap__strategy_find(plan->chosen), problem));
+	neap__plan_complete(plan, problem);
 	return 0;
 }
 
@@ -51,10 +73,13 @@ static int make_whole(struct neap_plan *plan, const struct neap_problem *problem
 		return 0;
 	}
 	(void)neap__bound_memory_short();
-	int rc = neap__plan_row(plan, row, problem, params ? params : &none);
+	struct neap_problem whole = *problem;
+	whole.chain.last = 0;
+	int rc = neap__plan_row(plan, row, &whole, params ? params : &none);
 	plan->strategy = row->name;
 	if (rc < 0)
 		return rc;
+	NEAP_TRY(shorten(plan, problem));
 	neap__plan_bound(plan, bound < 0 ? neap_bound(problem) : bound);
 	return neap__bound_memory_short() ? neap__fail(-ENOMEM, "plan: out of memory") : 0;
 }

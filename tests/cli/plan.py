@@ -167,6 +167,22 @@ def calls_cost(folder):
     return None if done.returncode == 2 and "call" in done.stderr else done.stderr
 
 
+def last_step():
+    """A last step of another length: recorded and reversed once, whatever the strategy."""
+    short = neap_json("plan", *BYTES, *DISK, "--last", "0.25")
+    whole = neap_json("plan", *BYTES, *DISK)
+    saved = {w["strategy"]: w["makespan"] - s["makespan"]
+             for w, s in zip(whole["plans"], short["plans"]) if w["feasible"]}
+    if short["chain"]["last"] != 0.25 or "last" in whole["chain"]:
+        return f"{short['chain']}"
+    if abs(saved["revolve"] - 0.75 * 3e-3) > 1e-9 or min(saved.values()) <= 0:
+        return f"{saved}"
+    if any(p["feasible"] and p["bound"] > p["makespan"] for p in short["plans"]):
+        return f"{short['plans']}"
+    done = neap("plan", *BYTES, "--last", "1.5")
+    return None if done.returncode == 2 and "last" in done.stderr else done.stderr
+
+
 def keys():
     for plan in neap_json("plan", *BYTES, *DISK)["plans"]:
         missing = KEYS - plan.keys()
@@ -391,6 +407,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("what transfers cost", transfers_cost)
     tap.run("what calls cost", calls_cost, folder)
     tap.run("tapes that vary", mean_tapes)
+    tap.run("a last step of another length", last_step)
     tap.run("every key of the contract", keys)
     tap.run("every strategy", names)
     tap.run("auto is never worse", auto_is_never_worse)

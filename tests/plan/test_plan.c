@@ -35,6 +35,7 @@ static void checks(void **state)
 		REFUSED(chain.slot_write, bad[i]);
 		REFUSED(chain.slot_read, bad[i]);
 		REFUSED(chain.call, bad[i]);
+		REFUSED(chain.last, bad[i]);
 		REFUSED(tiers[0].write_rate, bad[i]);
 		REFUSED(tiers[0].read_rate, bad[i]);
 		REFUSED(tiers[0].write_fixed, bad[i]);
@@ -49,6 +50,7 @@ static void checks(void **state)
 	REFUSED(chain.state, (uint64_t)1 << 56); /* a hundred of them are too many */
 	REFUSED(chain.tape, UINT64_MAX);
 	REFUSED(chain.tape_mean, good.chain.tape + 1);
+	REFUSED(chain.last, 1.5);
 	REFUSED(chain.adjoint, UINT64_MAX);
 	REFUSED(chain.live, UINT64_MAX);
 	REFUSED(tiers[0].staging, UINT64_MAX);

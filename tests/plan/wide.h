@@ -139,6 +139,7 @@ static inline struct neap_problem wide_problem(struct random *r)
 	if (c->tape && chance(r, 0.3))
 		c->tape_mean = (uint64_t)below(r, (int64_t)c->tape + 1);
 	c->call = random_call(r, c->advance);
+	c->last = chance(r, 0.1) ? uniform(r) : 0;
 	return p;
 }
 

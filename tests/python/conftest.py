@@ -42,6 +42,8 @@ class RandomProblem:
                 self.give(name, pick.choice([1, "1ms", "20us", 0.25, 3]))
         if pick.random() < 0.2:
             self.give("call", pick.choice([0.5, "1us"]))
+        if pick.random() < 0.2:
+            self.give("last", pick.choice([0.1, 0.75, 1]))
         if pick.random() < 0.5:
             self.add_tier(pick)
         names = list(neap.strategies())

@@ -111,11 +111,26 @@ static double bound_logged(const struct neap_problem *problem)
 	return fmax(neap_bound(&p), (double)c->steps * each);
 }
 
+/*
+ * The fastest schedule for a chain with a short last step also fits the chain with a whole one,
+ * whose tape has the same room. There it takes longer by what the last step is short of, at most.
+ */
+static double bound_last(const struct neap_problem *problem)
+{
+	struct neap_problem whole = *problem;
+	const struct neap_chain *c = &problem->chain;
+	double tape = c->log ? fmax(c->record, c->advance + c->replay) : c->record;
+	whole.chain.last = 0;
+	return fmax(neap_bound(&whole) - neap__last_missing(c) * (tape + c->backward), 0);
+}
+
 double neap_bound(const struct neap_problem *problem)
 {
 	if (!problem)
 		return 0;
 	const struct neap_chain *c = &problem->chain;
+	if (c->last > 0)
+		return bound_last(problem);
 	struct neap_problem spread = {.size = sizeof spread};
 	if (neap__call_bound_spread(&spread, problem))
 		return neap_bound(&spread);

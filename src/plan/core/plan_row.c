@@ -23,10 +23,10 @@ void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *prob
 	for (int i = 0; i < problem->ntiers; i++)
 		plan->slow_bytes += plan->tiers[i].peak_bytes;
 	plan->overhead = excess(plan->makespan,
-		chain->stages
-			? neap__stages_least_time(chain)
-			: (double)(chain->steps + chain->join) * (chain->record + chain->backward) +
-				  (chain->join ? 4 : 2) * chain->call);
+		chain->stages ? neap__stages_least_time(chain)
+			      : ((double)(chain->steps + chain->join) - neap__last_missing(chain)) *
+						(chain->record + chain->backward) +
+					(chain->join ? 4 : 2) * chain->call);
 }
 
 void neap__plan_bound(struct neap_plan *plan, double bound)

@@ -106,6 +106,9 @@ int neap_problem_check(const struct neap_problem *problem)
 			       c->flags != NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE,
 			"join: two chains of 1 to 10^12 steps in slots, without tiers");
+	if (!(c->last >= 0 && c->last <= 1) || (c->last > 0 && (c->stages || c->join)))
+		return neap__fail(NEAP_EUSAGE,
+			"last: %g is not a share of a step, 0 to 1, of one uniform chain", c->last);
 	NEAP_TRY(check_seconds("replay", c->replay));
 	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "log: goes with a uniform chain in bytes");

@@ -88,9 +88,9 @@ static void transfer(struct neap__clock *k, const struct neap_action *a)
 	k->now += (long double)neap_tier_lost(spec, bytes);
 }
 
-static int compute(struct neap__clock *k, long double *kind, double seconds, int64_t steps)
+static int compute(struct neap__clock *k, long double *kind, double seconds, long double steps)
 {
-	long double time = (long double)seconds * (long double)steps;
+	long double time = (long double)seconds * steps;
 	*kind += time;
 	k->now += time;
 	return 0;
@@ -100,8 +100,11 @@ static int compute(struct neap__clock *k, long double *kind, double seconds, int
 static int call(
 	struct neap__clock *k, long double *kind, double seconds, const struct neap_action *a)
 {
-	compute(k, kind, k->problem->chain.call, 1);
-	return compute(k, kind, seconds, a->t1 - a->t0);
+	const struct neap_chain *c = &k->problem->chain;
+	long double steps = (long double)(a->t1 - a->t0);
+	compute(k, kind, c->call, 1);
+	return compute(k, kind, seconds,
+		a->t1 == c->steps ? steps - (long double)neap__last_missing(c) : steps);
 }
 
 /* Seconds of the steps of an action, each as long as it is. */
@@ -137,14 +140,14 @@ int neap__clock_step(struct neap__clock *k, const struct neap_action *a)
 	case NEAP_LOAD:
 		return compute(k, &k->copies, c->slot_read, 1);
 	case NEAP__COMPUTE:
-		compute(k, &k->advance, c->advance, a->t0);
-		compute(k, &k->record, c->record, a->t1);
-		compute(k, &k->backward, c->backward, a->t1);
-		compute(k, &k->advance, c->call, a->slot);
-		compute(k, &k->record, c->call, a->place);
-		compute(k, &k->backward, c->call, a->place);
-		compute(k, &k->copies, c->slot_write, a->slot);
-		return compute(k, &k->copies, c->slot_read, a->place);
+		compute(k, &k->advance, c->advance, (long double)a->t0);
+		compute(k, &k->record, c->record, (long double)a->t1);
+		compute(k, &k->backward, c->backward, (long double)a->t1);
+		compute(k, &k->advance, c->call, (long double)a->slot);
+		compute(k, &k->record, c->call, (long double)a->place);
+		compute(k, &k->backward, c->call, (long double)a->place);
+		compute(k, &k->copies, c->slot_write, (long double)a->slot);
+		return compute(k, &k->copies, c->slot_read, (long double)a->place);
 	case NEAP_PUT:
 	case NEAP_GET:
 		transfer(k, a);

@@ -37,6 +37,12 @@ static inline uint64_t neap__tape_sent(const struct neap_chain *c)
 	return c->tape_mean ? c->tape_mean : c->tape;
 }
 
+/* How much of a step the last one is short of. */
+static inline double neap__last_missing(const struct neap_chain *c)
+{
+	return c->last > 0 ? 1 - c->last : 0;
+}
+
 /*
  * Bytes no strategy can do without, whatever its parameters: adjoint, live
  * state, the worst-case reserve and the staging of `tier` (0: none).

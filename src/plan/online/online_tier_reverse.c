@@ -151,10 +151,12 @@ static void reverse_ring(struct neap__online_tier *x, struct neap_schedule *s)
 /* The record of the state that still lies in the slot that it was written from; -1: none. */
 static int64_t first_record(const struct neap__online_tier *x)
 {
+	const struct neap__placement *list = &x->placement;
+	int64_t t = list->count > 0 && list->kept[0].slot >= 0 ? list->kept[0].t : INT64_MAX;
 	int64_t i = x->nrecords - 1;
-	while (i >= 0 && !in_memory(x, &x->records[i]))
+	while (i >= 0 && x->records[i].t0 >= t && !in_memory(x, &x->records[i]))
 		i--;
-	return i;
+	return i >= 0 && x->records[i].t0 >= t ? i : -1;
 }
 
 /* The state that was written last, from the slot where it still lies. */

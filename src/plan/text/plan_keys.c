@@ -73,6 +73,7 @@ const struct neap__key neap__plan_keys[] = {
 	CHAIN(REAL, 0, replay),
 	CHAIN(REAL, 0, call),
 	CHAIN(BYTES, 0, tape_mean),
+	CHAIN(REAL, 0, last),
 	FLAG(CHAIN, "classic", neap_problem, chain.flags, NEAP_CHAIN_CLASSIC),
 	FLAG(CHAIN, "tapes_stay", neap_problem, chain.flags, NEAP_CHAIN_TAPES_STAY),
 	FLAG(CHAIN, "mixed", neap_problem, chain.flags, NEAP_CHAIN_MIXED),

@@ -60,6 +60,8 @@ static int64_t item(const struct neap__run *row, int64_t place)
 
 int neap__run_length_put(struct neap__run_length *r, int64_t place, int64_t t)
 {
+	if (place > r->highest)
+		r->highest = place;
 	if (r->count > 0) {
 		struct neap__run *last = &r->run[r->count - 1];
 		if (last->count == 1) {
@@ -79,7 +81,7 @@ int neap__run_length_put(struct neap__run_length *r, int64_t place, int64_t t)
 
 static int64_t row_of(const struct neap__run_length *r, int64_t place)
 {
-	for (int64_t i = r->count - 1; i >= 0; i--)
+	for (int64_t i = place > r->highest ? -1 : r->count - 1; i >= 0; i--)
 		if (item(&r->run[i], place) >= 0)
 			return i;
 	return -1;

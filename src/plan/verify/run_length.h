@@ -20,6 +20,7 @@ struct neap__run {
 struct neap__run_length {
 	struct neap__run *run;
 	int64_t count, room;
+	int64_t highest; /* of all places that were ever put: those beyond it need no search */
 };
 
 /* Records: distinct places. find: the step at a place, or -1. */
