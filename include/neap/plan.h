@@ -164,7 +164,12 @@ struct neap_blocks {
 	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
 	double price;		       /* MULTIREAD: seconds a read or write counts */
 	int32_t inner, reserved;
-	int64_t reserved_words[2]; /* 0 */
+	/*
+	 * LEAF: steps at the start of a block, the last to be reversed, beside which `reserve`
+	 * bytes are free for the state of the block before; the others take the whole pool. 0: all.
+	 */
+	int64_t reserve_steps;
+	int64_t reserved_words[1]; /* 0 */
 };
 
 #define NEAP_REPLANS_MAX 4

@@ -135,12 +135,29 @@ static void repeatable(void **state)
 	assert_true(b.bound >= a.bound);
 }
 
+/* In memory of few states, room for the state that comes back lies beside a part of a block. */
+static void reserve_beside_a_part(void **state)
+{
+	static const struct row row = {10000, 10, 3, 1000, 1, 68633, 88150, 82500};
+	struct neap_problem p = grid_problem(&row);
+	struct neap_plan plan = {.size = sizeof plan};
+	double worst = 0;
+	(void)state;
+	check_row(&row, &worst);
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(plan.blocks.reserve > 0 && plan.blocks.reserve_steps > 0);
+	assert_true(plan.blocks.reserve_steps < plan.blocks.advance);
+	plan.blocks.reserve_steps = 0; /* beside the whole block: a slower plan */
+	assert_true(simulated(&p, &plan).makespan > 1.01 * plan.makespan);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest quick[] = {
 		cmocka_unit_test(embedded),
 		cmocka_unit_test(never_below),
 		cmocka_unit_test(repeatable),
+		cmocka_unit_test(reserve_beside_a_part),
 	};
 	const struct CMUnitTest large[] = {cmocka_unit_test(grid)};
 	if (argc > 1 && strcmp(argv[1], "grid") == 0)

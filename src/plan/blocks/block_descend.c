@@ -168,14 +168,15 @@ static int descend_leaf(struct neap__block_sink *k)
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
 	int64_t most = neap__recompute_leaf(f->costs, f->j);
 	int first = !f->live && f->handle < 0;
-	NEAP_TRY(make_start_live(k, f, f->l > most));
+	int splits = f->l > most || f->first > 0;
+	NEAP_TRY(make_start_live(k, f, splits));
 	if (first)
 		neap__block_record(k, NEAP__OP_FORGET, f);
-	if (f->l <= most) {
+	if (!splits) {
 		finish_leaf(k, f);
 		return 0;
 	}
-	int64_t y = split_of(x, f), t = f->t0 + y;
+	int64_t y = f->first > 0 ? f->first : split_of(x, f), t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
 	struct neap__block_frame right = {.t0 = t,
@@ -186,8 +187,11 @@ static int descend_leaf(struct neap__block_sink *k)
 		.live = 1,
 		.costs = f->costs};
 	neap__block_range(k, NEAP__OP_ADVANCE, f->t0, t, 0, 0);
+	if (f->first > 0)
+		f->costs = f->rest;
 	f->l = y;
 	f->live = 0;
+	f->first = 0;
 	return neap__block_frame_push(x, right);
 }
 

@@ -45,6 +45,13 @@ static struct block block_of(struct neap__block_walk *w, int64_t i)
 	return (struct block){r->t0, r->first - advance, advance};
 }
 
+/* The reserve lies beside a part of each block alone. */
+static int beside_reserve(const struct neap_blocks *b)
+{
+	return b->inner == NEAP_BLOCKS_LEAF && b->reserve_steps > 0 &&
+	       b->reserve_steps < b->advance;
+}
+
 static int64_t chunks_of(const struct neap_blocks *b, int64_t record)
 {
 	return record ? (record + b->chunk - 1) / b->chunk : 0;
@@ -214,6 +221,11 @@ static int block_down(struct neap__block_sink *k, struct neap__block_walk *w)
 	}
 	f.l = b.advance;
 	f.costs = &r->inner;
+	if (beside_reserve(&r->plan)) {
+		f.first = f.l > r->plan.reserve_steps ? r->plan.reserve_steps : 0;
+		f.rest = &r->beside;
+		f.costs = f.first ? f.costs : f.rest;
+	}
 	if (r->plan.inner == NEAP_BLOCKS_MULTIREAD) {
 		f.splits = &r->multiread;
 		f.j = r->multiread.slots;
@@ -255,6 +267,11 @@ static int make_inner(struct neap__block_program *x, struct neap__block_series *
 {
 	const struct neap_blocks *b = &r->plan;
 	int64_t steps = r->blocks > 0 ? b->advance : 0;
+	if (beside_reserve(b)) {
+		NEAP_TRY(
+			make_costs(x, &r->beside, steps > 0 ? b->reserve_steps : 0, b->reserve, 0));
+		return make_costs(x, &r->inner, steps, 0, 0);
+	}
 	if (b->inner == NEAP_BLOCKS_MULTIREAD && steps > 0)
 		return x->pool < b->reserve ? NEAP_EINFEASIBLE
 					    : neap__multiread_make(&r->multiread, x->chain, steps,
@@ -458,6 +475,7 @@ void neap__block_program_free(struct neap__block_program *x)
 	neap__recompute_free(&x->tail);
 	for (int i = 0; i < NEAP__BLOCK_SERIES; i++) {
 		neap__recompute_free(&x->whole.series[i].inner);
+		neap__recompute_free(&x->whole.series[i].beside);
 		neap__multiread_free(&x->whole.series[i].multiread);
 	}
 	neap__recompute_free(&x->part.series->inner);

@@ -17,6 +17,11 @@
  * recomputed from it, by Revolve with leaves (recompute_cost.h) or with repeated reads
  * (multiread.h); then the chunks are needed in reverse. J = 0 is `stream`, k = 0 `async`. Ours.
  *
+ * The state of the block before comes back while a block is reversed, and needs room beside it:
+ * `reserve` bytes, beside the whole block, or beside its first `reserve_steps` steps alone. These
+ * are reversed last. The block is then split after them, whatever Revolve would do, and the steps
+ * to their right take the whole pool.
+ *
  * Where a plan was replaced while it ran, several series of blocks follow each other, each with
  * numbers of its own; only the last has a tail.
  *
@@ -68,6 +73,8 @@ struct neap__block_frame {
 	int64_t place;	/* of the first state on the tier, or -1 */
 	int64_t put;	/* number of the operation that wrote it there */
 	int32_t handle; /* slot of the first state, or -1 */
+	int64_t first; /* steps of the left part of the first split, which `rest` splits; 0: none */
+	const struct neap__recompute *rest;
 	uint8_t live, near, inside;
 	const struct neap__recompute *costs;  /* where to split, */
 	const struct neap__multiread *splits; /* or with repeated reads; else NULL */
@@ -81,11 +88,11 @@ struct neap__block_frame {
 
 /* Blocks with the same numbers, one after the other. */
 struct neap__block_series {
-	struct neap_blocks plan; /* the tail counts in the last series only */
-	int64_t t0, from;	 /* first step; number of the first block */
-	int64_t blocks, first;	 /* number of blocks; steps of the first one */
-	int64_t tape_place;	 /* of the first chunk */
-	struct neap__recompute inner;
+	struct neap_blocks plan;	      /* the tail counts in the last series only */
+	int64_t t0, from;		      /* first step; number of the first block */
+	int64_t blocks, first;		      /* number of blocks; steps of the first one */
+	int64_t tape_place;		      /* of the first chunk */
+	struct neap__recompute inner, beside; /* beside: of steps that the reserve lies beside */
 	struct neap__multiread multiread;
 };
 

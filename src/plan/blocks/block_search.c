@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * block_search.c: the best seeds (block_seeds.h) are simulated; from the best of those, one number
- * of the plan is changed at a time as long as that helps (coordinate descent). Late blocks are
- * searched after all others, with an effort of their own. Effort is counted in simulations, never
+ * of the plan is changed at a time as long as that helps (coordinate descent). Late blocks, and
+ * blocks whose reserve lies beside a part of each, are searched after all others, with efforts of
+ * their own. Effort is counted in simulations, never
  * in time, so the outcome is reproducible.
  *
  * The search runs with a small effort first, then with twice as much, up to what was asked for;
@@ -26,6 +27,9 @@
 #define STARTS 12      /* of them, those that are improved by descent */
 #define LATE_RANKED 32 /* the same of late blocks */
 #define LATE_STARTS 3
+#define PART_STARTS 2  /* the same of plans whose reserve lies beside a part of each block */
+#define PART_STATES 40 /* in the pool, at most, for these to be worth a search */
+#define BEST (RANKED + 32)
 #define LATE_EFFORT(e) ((e) / 3 + 32)
 #define FINALS 6	      /* best plans of a turn that are run in full at its end */
 #define FINALS_MOST 128	      /* of all turns */
@@ -44,10 +48,11 @@ struct block_search {
 	int64_t effort;
 	struct neap__block_seeds seeds;
 	struct neap__tried_plans tried;
-	struct neap__block_seed best[RANKED + LATE_STARTS];
+	struct neap__block_seed best[BEST];
 	int64_t nbest;
 	struct neap_blocks finals[FINALS_MOST];
-	int64_t nfinals, actions; /* actions: of all simulations */
+	int64_t nfinals;
+	int64_t actions, part_actions; /* of all simulations; of those of search_part, apart */
 };
 
 /* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
@@ -133,6 +138,9 @@ static int neighbour(const struct neap__block_costs *s, const struct neap_blocks
 	} else if (n == 23) {
 		b->inner = NEAP_BLOCKS_MULTIREAD;
 		b->price = b->price > 0 ? b->price : 0.1 * s->state_in;
+	} else if (n < 30 && b->reserve_steps > 0) {
+		b->reserve_steps =
+			neap__block_whole((double)b->reserve_steps * factors[n - 24] + 0.5);
 	} else {
 		return 0;
 	}
@@ -269,6 +277,61 @@ static int decide(struct block_search *s, struct neap_plan *plan)
 	return 0;
 }
 
+/* Adds a plan whose reserve lies beside a part of each block to s->best, if it fits. */
+static int try_part(struct block_search *s, struct neap_blocks b, double steps, double share)
+{
+	struct neap__block_seed x = {b, INFINITY};
+	int64_t tapes = b.record > 0 ? b.chunk * neap__block_whole(s->costs.tape) : 0;
+	x.b.inner = NEAP_BLOCKS_LEAF;
+	x.b.advance = neap__block_whole(steps);
+	x.b.reserve = neap__block_whole(s->costs.state) + tapes;
+	x.b.reserve_steps = neap__block_whole(steps * share);
+	if (x.b.reserve_steps < 1 || s->nbest == BEST)
+		return 0;
+	NEAP_TRY(simulate(s, &x.b, &x.score));
+	if (x.score < INFINITY)
+		s->best[s->nbest++] = x;
+	return 0;
+}
+
+/* The same for blocks of several lengths: those of `from`, and those that the channel can send. */
+static int try_parts(struct block_search *s, struct neap_blocks from, int64_t tail)
+{
+	static const double shares[] = {0.1, 0.25, 0.4};
+	double own = (double)from.advance,
+	       longest = s->costs.f > 0 ? s->costs.state_out / s->costs.f : 0;
+	const double steps[] = {own, 1.5 * own, longest, 0.75 * longest};
+	from.tail = tail;
+	for (int i = 0; i < 12; i++)
+		NEAP_TRY(try_part(s, from, steps[i % 4], shares[i / 4]));
+	return 0;
+}
+
+/*
+ * Where a state takes a good part of the pool, one that comes back while a block is reversed
+ * costs much: its room is kept beside the last part of the block alone, and blocks get longer.
+ */
+static int search_part(struct block_search *s, struct neap_plan *plan)
+{
+	int64_t from = s->nbest < BEST - 24 ? s->nbest : BEST - 24, actions = s->actions;
+	if (s->nbest == 0 || s->costs.state * PART_STATES < s->costs.pool ||
+		s->best[0].score <= s->bound * (1 + GAIN_LEAST))
+		return 0;
+	struct neap_blocks best = s->best[0].b;
+	s->nbest = from;
+	s->actions = s->part_actions;
+	NEAP_TRY(try_parts(s, best, best.tail));
+	NEAP_TRY(try_parts(s, best, 0));
+	sort_best(s, from);
+	for (int64_t i = from; i < from + PART_STARTS && i < s->nbest; i++)
+		NEAP_TRY(descend(s, &s->best[i]));
+	sort_best(s, 0);
+	NEAP_TRY(decide(s, plan));
+	s->part_actions = s->actions;
+	s->actions = actions;
+	return 0;
+}
+
 /* Efforts of 125, 250, ..., and what is left of the one asked for. */
 static int run_search(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
@@ -280,6 +343,8 @@ static int run_search(struct block_search *s, struct neap_plan *plan, int64_t ef
 		s->effort = LATE_EFFORT(now);
 		NEAP_TRY(search_late(s));
 		NEAP_TRY(decide(s, plan));
+		s->effort = LATE_EFFORT(now);
+		NEAP_TRY(search_part(s, plan));
 		if (last || (plan->feasible && plan->makespan <= s->bound * (1 + AT_BOUND)))
 			return 0;
 	}

@@ -98,6 +98,10 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 		b->price = 0;
 	if (b->inner == NEAP_BLOCKS_LEAF && b->advance > s->extra.reach)
 		return 0;
+	if (b->reserve_steps < 0)
+		return 0;
+	if (b->inner != NEAP_BLOCKS_LEAF || b->reserve == 0 || b->reserve_steps >= b->advance)
+		b->reserve_steps = 0;
 	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
 }
 

@@ -23,7 +23,7 @@ double neap__level_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
 	struct neap__levels_problem levels = {
-		.length = c->steps - 1, .advance = c->advance, .count = 1};
+		.length = c->steps - 1, .advance = fmin(c->advance, c->record), .count = 1};
 	struct neap__levels *solved;
 	if (c->flags != NEAP_CHAIN_CLASSIC || c->steps < 2)
 		return 0;
