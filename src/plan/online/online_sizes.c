@@ -81,6 +81,7 @@ static void size_sending(struct neap__online_sizes *x, const struct neap_problem
 	x->chunks = most < (uint64_t)chunks ? (int64_t)most : chunks;
 	x->send = x->chunks > 0 ? send : 0;
 	x->write_chunk = w * q;
+	x->read_chunk = rd * q;
 }
 
 int64_t neap__online_ring_room(const struct neap__online_sizes *x)
@@ -104,12 +105,13 @@ void neap__online_sizes(struct neap__online_sizes *x, const struct neap_problem 
 	if (x->pool > INT64_MAX / 8)
 		x->pool = INT64_MAX / 8;
 	x->write_state = neap_tier_seconds(spec, 1, c->state);
+	x->read_state = neap_tier_seconds(spec, 0, c->state);
 	size_sending(x, p);
 	int64_t buffers = 2 * x->chunk * x->tape;
 	if (x->send && (x->pool - buffers - x->tape) / x->state - 1 < 2)
 		x->send = 0;
 	if (x->send == 0)
-		x->chunk = x->chunks = buffers = 0, x->write_chunk = 0;
+		x->chunk = x->chunks = buffers = 0, x->write_chunk = x->read_chunk = 0;
 	int64_t states = (x->pool - buffers - x->tape) / x->state - 1;
 	x->slots = states < NEAP__ONLINE_SLOTS ? states : NEAP__ONLINE_SLOTS;
 	if (x->slots < 2) {

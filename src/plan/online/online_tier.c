@@ -122,8 +122,7 @@ static void forget_tapes(struct neap_schedule *s, int64_t t, int64_t place)
 			      .place = place});
 }
 
-/* Gives up the place of a record, whose row goes. */
-static void give_up(
+void neap__online_give_up(
 	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r)
 {
 	if (r->t0 == r->t1) {
@@ -136,7 +135,7 @@ static void give_up(
 
 void neap__online_forget(struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
 {
-	give_up(x, s, &x->records[i]);
+	neap__online_give_up(x, s, &x->records[i]);
 	x->nrecords--;
 	memmove(&x->records[i], &x->records[i + 1], (size_t)(x->nrecords - i) * sizeof *x->records);
 }
@@ -271,6 +270,15 @@ int neap__online_send_all(struct neap__online_tier *x, struct neap_schedule *s)
 	return 0;
 }
 
+void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s)
+{
+	for (int64_t i = 0; i < x->ring_count; i++)
+		if (neap__online_ring(x, i)->send >= 0)
+			drop_tapes(x, s, neap__online_ring(x, i));
+	pop_gone(x);
+	x->asked = x->nrecords;
+}
+
 /* Makes room for `bytes`, and for `steps` more in the ring. */
 static int make_room(
 	struct neap__online_tier *x, struct neap_schedule *s, int64_t bytes, int64_t steps)
@@ -311,11 +319,11 @@ static void thin(struct neap__online_tier *x, struct neap_schedule *s)
 			rows[left++] = r;
 			continue;
 		}
-		give_up(x, s, &r);
+		neap__online_give_up(x, s, &r);
 		for (int64_t t = r.t0; left > 0 && rows[left - 1].t1 == t &&
 				       rows[left - 1].t0 < t && rows[left - 1].ticket < 0;) {
 			t = rows[--left].t0;
-			give_up(x, s, &rows[left]);
+			neap__online_give_up(x, s, &rows[left]);
 		}
 	}
 	x->nrecords = left;
@@ -537,6 +545,7 @@ static int forward(struct neap__online_tier *x, struct neap_schedule *s)
 		x->turned = 1;
 		x->position = x->steps;
 		x->at = -1;
+		NEAP_TRY(neap__online_choose_records(x, s));
 		x->asked = x->nrecords;
 		for (int64_t i = 0; i < x->placement.count; i++)
 			x->placement.kept[i].level = INT64_MAX;

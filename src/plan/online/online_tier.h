@@ -48,13 +48,14 @@ struct neap__online_sizes {
 	int64_t ring_until;
 	int64_t states, chunks;		 /* places on the tier */
 	double write_state, write_chunk; /* seconds */
+	double read_state, read_chunk;
 };
 
 /* A record on the tier: the state at t0 == t1, or the tapes of [t0, t1). */
 struct neap__online_record {
 	int64_t t0, t1, place;
-	int64_t slot;	/* where it comes to */
-	double end;	/* of its write, by the plan's costs */
+	int64_t slot; /* where it comes to; at the turn, the record that is read after it */
+	double end;   /* of its write, by the plan's costs; at the turn, of the reversal below it */
 	int32_t ticket; /* of its transfer; -1: none */
 	uint8_t coming; /* it was asked for */
 };
@@ -127,6 +128,12 @@ void neap__online_wait(struct neap__online_tier *x, struct neap_schedule *s, int
 /* Waits for the tapes that left first. */
 void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *s);
 /* Sends all tapes that are still to be sent, drops the others, and waits. 0 or -ENOMEM. */
+void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s);
+/* Gives up the place of a record, whose row goes. */
+void neap__online_give_up(
+	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r);
+/* At the turn: forgets states on the tier that take longer to read than they save. 0 or -ENOMEM. */
+int neap__online_choose_records(struct neap__online_tier *x, struct neap_schedule *s);
 int neap__online_send_all(struct neap__online_tier *x, struct neap_schedule *s);
 void neap__online_drop_tapes(struct neap_schedule *s, int64_t t0, int64_t t1);
 /* Removes a record, and forgets its place. */

@@ -259,6 +259,13 @@ static void skip_empty(struct neap__online_tier *x, struct neap_schedule *s)
 	}
 }
 
+/* Tapes in memory are sent and come back in less time than it takes to record them again. */
+static int sending_pays(const struct neap__online_tier *x)
+{
+	double again = (double)x->sizes.chunk * (x->chain->advance + x->chain->record);
+	return x->sizes.send && x->sizes.write_chunk + x->sizes.read_chunk <= again;
+}
+
 /* The state at which the next part begins: in slot and live. */
 static int begin_part(struct neap__online_tier *x, struct neap_schedule *s)
 {
@@ -278,7 +285,10 @@ static int begin_part(struct neap__online_tier *x, struct neap_schedule *s)
 	struct neap__kept_state *top = &list->kept[list->count - 1];
 	int64_t tapes = x->ring_steps * x->sizes.tape;
 	if (list->count + tapes / x->sizes.state >= x->sizes.slots / 2) {
-		NEAP_TRY(neap__online_send_all(x, s));
+		if (sending_pays(x))
+			NEAP_TRY(neap__online_send_all(x, s));
+		else
+			neap__online_drop_all(x, s);
 		tapes = 0;
 	}
 	x->beside = (tapes + x->sizes.state - 1) / x->sizes.state;
