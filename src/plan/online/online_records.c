@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online_records.c: which states on the tier are read, once the length is known. Going forward
- * they are written as the tier has time, the first ones of a chain close to each other. A part
- * that is reversed faster than the state below it is read waits for it. Then it may be faster to
- * leave that state out, and to reverse both parts as one, with more recomputation.
+ * online_records.c: records on the tier that are given up, and which states are read, once the
+ * length is known. Going forward states are written as the tier has time, the first ones of a chain
+ * close to each other. A part that is reversed faster than the state below it is read waits for it.
+ * Then it may be faster to leave that state out, and to reverse both parts as one, with more
+ * recomputation.
  *
  *     s_0 < s_1 < ...   states on the tier, s_0 = 0; B: the first state that is in memory
  *     C(l)      seconds to reverse l steps from their first state (leaf_revolve.h)
@@ -15,12 +16,41 @@
  * s_i is looked for among the LOOK_BACK states below s_j. Ours.
  */
 #include <math.h>
+#include <string.h>
 #include "base/fail.h"
 #include "plan/online/online_tier.h"
 
 #define LOOK_BACK 24
 #define KNOWN 64 /* costs that are remembered, a power of two: most states are as far apart */
 
+static void forget_tapes(struct neap_schedule *s, int64_t t, int64_t place)
+{
+	neap__emit(s, &(struct neap_action){.kind = NEAP_FORGET,
+			      .payload = NEAP_TAPE,
+			      .tier = (uint16_t)s->plan.tier,
+			      .t0 = t,
+			      .place = place});
+}
+
+void neap__online_give_up(
+	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r)
+{
+	if (r->t0 == r->t1) {
+		neap__forget(s, r->t0, r->place);
+		x->free_places[x->places_free++] = (int32_t)r->place;
+	} else {
+		forget_tapes(s, r->t0, r->place);
+	}
+}
+
+void neap__online_forget(struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
+{
+	neap__online_give_up(x, s, &x->records[i]);
+	x->nrecords--;
+	memmove(&x->records[i], &x->records[i + 1], (size_t)(x->nrecords - i) * sizeof *x->records);
+}
+
+/* What is chosen for, and costs that were asked for before. */
 struct choice {
 	struct neap__online_tier *x;
 	int64_t length[KNOWN];
@@ -34,8 +64,9 @@ static double reversal(struct choice *c, int64_t l)
 	int64_t i = l & (KNOWN - 1);
 	if (c->length[i] != l) {
 		c->length[i] = l;
-		c->seconds[i] = (double)l * (chain->record + chain->backward) +
-				(double)neap__leaf_revolve_cost(&c->x->costs, l, 0) * chain->advance;
+		c->seconds[i] =
+			(double)l * (chain->record + chain->backward) +
+			(double)neap__leaf_revolve_cost(&c->x->costs, l, 0) * chain->advance;
 	}
 	return c->seconds[i];
 }

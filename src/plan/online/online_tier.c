@@ -113,33 +113,6 @@ void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *
 	x->nleaving--;
 }
 
-static void forget_tapes(struct neap_schedule *s, int64_t t, int64_t place)
-{
-	neap__emit(s, &(struct neap_action){.kind = NEAP_FORGET,
-			      .payload = NEAP_TAPE,
-			      .tier = (uint16_t)s->plan.tier,
-			      .t0 = t,
-			      .place = place});
-}
-
-void neap__online_give_up(
-	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r)
-{
-	if (r->t0 == r->t1) {
-		neap__forget(s, r->t0, r->place);
-		x->free_places[x->places_free++] = (int32_t)r->place;
-	} else {
-		forget_tapes(s, r->t0, r->place);
-	}
-}
-
-void neap__online_forget(struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
-{
-	neap__online_give_up(x, s, &x->records[i]);
-	x->nrecords--;
-	memmove(&x->records[i], &x->records[i + 1], (size_t)(x->nrecords - i) * sizeof *x->records);
-}
-
 /* The order of records: a state lies below the tapes that begin with it. */
 static int after(const struct neap__online_record *r, int64_t t0, int64_t t1)
 {
