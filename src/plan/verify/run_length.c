@@ -8,6 +8,9 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
+#define ROWS_MANY 256	     /* more rows than these become a table, */
+#define TABLE_MOST (1 << 22) /* of so many places at most */
+
 /* Makes room for a row at `i`; the row is not set. */
 static int insert(struct neap__run_length *r, int64_t i)
 {
@@ -58,10 +61,38 @@ static int64_t item(const struct neap__run *row, int64_t place)
 	return off / row->gap;
 }
 
+/* The record at `place` of the table, which grows. */
+static int put_in_table(struct neap__run_length *r, int64_t place, int64_t t)
+{
+	int64_t before = r->table_room;
+	if (neap__grow(&r->table, &r->table_room, place + 1, sizeof *r->table) < 0)
+		return neap__fail(-ENOMEM, "verify: out of memory");
+	for (int64_t i = before; i < r->table_room; i++)
+		r->table[i] = -1;
+	r->table[place] = t;
+	return 0;
+}
+
+/* From many rows to a table. */
+static int make_table(struct neap__run_length *r)
+{
+	for (int64_t i = 0; i < r->count; i++) {
+		const struct neap__run *row = &r->run[i];
+		for (int64_t k = 0; k < row->count; k++)
+			NEAP_TRY(put_in_table(r, row->at + k * row->gap, row->t + k * row->step));
+	}
+	r->count = 0;
+	return 0;
+}
+
 int neap__run_length_put(struct neap__run_length *r, int64_t place, int64_t t)
 {
 	if (place > r->highest)
 		r->highest = place;
+	if (r->count > ROWS_MANY && r->highest < TABLE_MOST)
+		NEAP_TRY(make_table(r));
+	if (r->table && place < TABLE_MOST)
+		return put_in_table(r, place, t);
 	if (r->count > 0) {
 		struct neap__run *last = &r->run[r->count - 1];
 		if (last->count == 1) {
@@ -87,14 +118,25 @@ static int64_t row_of(const struct neap__run_length *r, int64_t place)
 	return -1;
 }
 
+static int in_table(const struct neap__run_length *r, int64_t place)
+{
+	return place >= 0 && place < r->table_room && r->table[place] >= 0;
+}
+
 int64_t neap__run_length_find(const struct neap__run_length *r, int64_t place)
 {
+	if (in_table(r, place))
+		return r->table[place];
 	int64_t i = row_of(r, place);
 	return i < 0 ? -1 : r->run[i].t + item(&r->run[i], place) * r->run[i].step;
 }
 
 int neap__run_length_forget(struct neap__run_length *r, int64_t place)
 {
+	if (in_table(r, place)) {
+		r->table[place] = -1;
+		return 0;
+	}
 	int64_t i = row_of(r, place);
 	return i < 0 ? NEAP_EILLEGAL : cut(r, i, item(&r->run[i], place), 1);
 }
@@ -177,5 +219,6 @@ int neap__run_length_reverse(struct neap__run_length *r, int64_t t0, int64_t t1)
 void neap__run_length_free(struct neap__run_length *r)
 {
 	free(r->run);
+	free(r->table);
 	memset(r, 0, sizeof *r);
 }

@@ -3,7 +3,8 @@
  * run_length.h: long regular lists in a few rows, so that verify takes memory by the row and
  * not by the action. A run is `count` items, item i being (at + i gap, t + i step): records on
  * a tier (place, step), or recorded ranges on the stack of tapes (height, first step), each
- * `step` steps long.
+ * `step` steps long. Records that come and go without order take a row each: where there are many
+ * of these, a table by place takes their place.
  */
 #ifndef NEAP_PLAN_VERIFY_RUN_LENGTH_H
 #define NEAP_PLAN_VERIFY_RUN_LENGTH_H
@@ -21,6 +22,7 @@ struct neap__run_length {
 	struct neap__run *run;
 	int64_t count, room;
 	int64_t highest; /* of all places that were ever put: those beyond it need no search */
+	int64_t *table, table_room; /* the step at a place, -1: none; then there are no rows */
 };
 
 /* Records: distinct places. find: the step at a place, or -1. */
