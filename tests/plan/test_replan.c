@@ -10,6 +10,7 @@
 #include "plan/blocks/block_replan.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
+#include "plan/recompute/leaf_revolve.h"
 
 static int rounds = 200;
 
@@ -150,11 +151,91 @@ static void any_problem(void **state)
 	assert_true(replans > rounds / 20);
 }
 
+/* States that are held, and the costs of parts beside some of them. */
+struct held {
+	struct neap__leaf_revolve costs;
+	int64_t slots; /* beside which a tape fits */
+	int64_t at[8];
+	int count;
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Forward steps of l steps from a live state that is not kept, beside n kept ones. */
+static int64_t part(const struct held *x, int64_t l, int64_t n)
+{
+	if (l <= neap__leaf_revolve_fit(&x->costs, n))
+		return l;
+	return n < x->slots ? l + neap__leaf_revolve_cost(&x->costs, l, n) : NEAP__LEAF_NEVER;
+}
+
+static int64_t from_held(const struct held *x, int64_t end, int j, int n);
+
+/* What lies below step `end`, from n of the states below state j. */
+static int64_t from_lower(const struct held *x, int64_t end, int j, int n)
+{
+	int64_t least = end == 0 && n == 0 ? 0 : NEAP__LEAF_NEVER;
+	for (int i = 0; i < j && n > 0; i++)
+		if (n <= i + 1 && x->at[i] < end)
+			least = smaller(least, from_held(x, end, i, n));
+	return least;
+}
+
+/*
+ * Forward steps that reverse [0, end) from n of the states up to number j, the highest that is
+ * not dropped: a part begins there, or it is used once, and the rest begins at a lower state.
+ */
+static int64_t from_held(const struct held *x, int64_t end, int j, int n)
+{
+	int64_t l = end - x->at[j], least = part(x, l, n - 1) + from_lower(x, x->at[j], j, n - 1);
+	for (int64_t y = 1; y < l && n > 1; y++)
+		least = smaller(
+			least, y + part(x, l - y, n - 1) + from_lower(x, x->at[j] + y, j, n - 1));
+	return smaller(least, NEAP__LEAF_NEVER);
+}
+
+/* What is left to do at the turn: costs of parts beside held states, by exhaustive search. */
+static void at_the_turn(void **state)
+{
+	(void)state;
+	char path[4200], line[256], held[64];
+	int n = 0;
+	snprintf(path, sizeof path, "%s/planner2/turn_exact.csv", test_oracles());
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		long long steps, size, tape, pool, exact = -1;
+		if (sscanf(line, "%lld,%lld,%lld,%lld,%63[0-9 ],%lld", &steps, &size, &tape, &pool,
+			    held, &exact) < 5)
+			continue;
+		struct held x = {.slots = (pool - tape) / size};
+		for (char *end = held; *end && x.count < 8; end += *end == ' ')
+			x.at[x.count++] = strtol(end, &end, 10);
+		assert_int_equal(
+			neap__leaf_revolve_open(&x.costs, pool, size, tape, x.slots, 3), 0);
+		assert_int_equal(neap__leaf_revolve_reach(&x.costs, 3 * steps, 0), 0);
+		int64_t found = NEAP__LEAF_NEVER;
+		for (int i = 0; i < x.count; i++)
+			for (int k = 1; k <= i + 1; k++)
+				found = smaller(found, from_held(&x, steps, i, k));
+		neap__leaf_revolve_free(&x.costs);
+		if (found != (exact < 0 ? NEAP__LEAF_NEVER : exact))
+			fail_msg("%s: %lld forward steps", line, (long long)found);
+		n++;
+	}
+	fclose(f);
+	assert_int_equal(n, 102);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows),
 		cmocka_unit_test(any_problem),
+		cmocka_unit_test(at_the_turn),
 	};
 	if (argc > 1)
 		rounds = atoi(argv[1]);
