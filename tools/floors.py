@@ -78,7 +78,12 @@ PYTHON = {
     "torch/reports": (["plans", "player", "units"], []),
     "torch/scan": (["units", "actions", "errors", "plans", "player", "stores", "measure", "reports", "runs", "timing",
                     "trees"], ["torch"]),
-    "torch/__init__": (["reports", "scan"], ["torch"]),
+    "specs": (["errors", "units"], []),
+    "tensors": (["errors"], []),
+    "torch/surrogates": ([], ["torch"]),
+    "torch/cells": (["specs", "surrogates"], ["torch"]),
+    "torch/load": (["errors", "specs", "tensors", "cells"], ["torch"]),
+    "torch/__init__": (["load", "reports", "scan"], ["torch"]),
     "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
