@@ -64,7 +64,8 @@ PYTHON = {
     "problems": (["_abi", "_lib", "errors", "units"], []),
     "tables": (["units", "plans"], []),  # plans: its types alone
     "plans": (["_abi", "_lib", "errors", "units", "actions", "problems", "tables"], []),
-    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps"], []),
+    "tool": (["errors", "units"], []),
+    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps", "tool"], []),
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
     "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
