@@ -32,6 +32,7 @@ step names tools/names.py
 step format tools/format.sh
 if [ "${2:-}" = --big ] && [ "$(id -u)" = 0 ]; then
 	step alone tools/alone.sh
+	step bare_python tools/bare_python.sh
 fi
 
 skipped=0
