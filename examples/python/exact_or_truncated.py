@@ -22,6 +22,7 @@ parser.add_argument("--hidden", type=int, default=32)
 parser.add_argument("--batch", type=int, default=32)
 parser.add_argument("--plot", metavar="FILE", help="svg, png or pdf")
 given = parser.parse_args()
+torch.set_num_threads(1)  # tensors are small
 windows = given.windows or [max(1, given.steps // 8), given.steps // 2, 3 * given.steps // 4]
 
 

@@ -17,6 +17,7 @@ parser.add_argument("--times", type=int, default=50, help="as long within the sa
 parser.add_argument("--batch", type=int, default=16)
 parser.add_argument("--hidden", type=int, default=128)
 given = parser.parse_args()
+torch.set_num_threads(1)  # tensors are small
 
 
 class Net(torch.nn.Module):
