@@ -60,9 +60,9 @@ def plain(state, x):
 
 
 torch.manual_seed(0)
-step = Step(torch.nn.Sequential(
-    layer.Linear(32, given.hidden), neuron.LIFNode(tau=5.0, decay_input=False, surrogate_function=surrogate.ATan()),
-    layer.Linear(given.hidden, 4), neuron.LIFNode(tau=5.0, decay_input=False, surrogate_function=surrogate.ATan())))
+lif = dict(tau=5.0, decay_input=False, v_threshold=0.2, surrogate_function=surrogate.ATan())
+step = Step(torch.nn.Sequential(layer.Linear(32, given.hidden), neuron.LIFNode(**lif),
+                                layer.Linear(given.hidden, 4), neuron.LIFNode(**lif)))
 loss, wanted = gradients(plain, given.steps)
 scan = nt.Scan(step, memory="1G", group=1)
 _, found = gradients(lambda *a: scan(*a)[1], given.steps)
