@@ -3,6 +3,7 @@
 for step, gradients; and files that are none."""
 import json
 import os
+import random
 import struct
 
 import pytest
@@ -249,6 +250,13 @@ def model(tmp_path, settings=None, drop=None, **tensors):
     return str(path)
 
 
+def too_sparse():
+    """65536 x 65536 weights, none of which is there."""
+    nt.Net({**SETTINGS, "net": "lif:65536,li", "inputs": "65536", "classes": "2"}, {
+        "layer0.weight": torch.zeros(0), "layer0.weight.column": torch.zeros(0, dtype=torch.int64),
+        "layer0.weight.row_start": torch.zeros(65537, dtype=torch.int64)})
+
+
 def test_models_that_are_none(tmp_path):
     assert nt.load(model(tmp_path)).layers[0].n == 2
     for given, why in [
@@ -263,12 +271,34 @@ def test_models_that_are_none(tmp_path):
             nt.load(model(tmp_path, **given))
     with pytest.raises(neap.FormatError, match="layer0.leak"):
         nt.load(model(tmp_path, **{"layer0.leak": [1, 3]}))
+    with pytest.raises(neap.FormatError, match="too few to be made dense"):
+        too_sparse()
     path = tmp_path / "other.safetensors"
     path.write_bytes(file_of(one(), b"1" * 8))
     with pytest.raises(neap.FormatError, match="no net of neap"):
         nt.load(str(path))
     with pytest.raises(FileNotFoundError):
         nt.load(str(tmp_path / "nothing"))
+
+
+def test_damaged_files(tmp_path):
+    """A byte of the header that is another one: a net, or one line that names the file."""
+    path = model(tmp_path)
+    with open(path, "rb") as file:
+        whole = bytearray(file.read())
+    pick, refused = random.Random(3), 0
+    for _ in range(int(os.environ.get("NEAP_MANY", "300"))):
+        data = bytearray(whole)
+        for _ in range(pick.randint(1, 3)):
+            data[pick.randrange(len(data) - 112)] = pick.choice(b'0123456789-,:{}[]"xr.e')
+        with open(path, "wb") as file:
+            file.write(data[:pick.choice([None, len(data) - 1, pick.randrange(len(data))])])
+        try:
+            nt.load(path)
+        except neap.FormatError as error:
+            refused += 1
+            assert str(error).startswith(path) and "\n" not in str(error)
+    assert refused > 100
 
 
 def test_equals_the_package_of_the_format(tmp_path):

@@ -17,7 +17,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 import torch
 
 from ..errors import FormatError, UsageError
-from ..specs import Layer, parse
+from ..specs import Layer, parse, value_of
 from ..tensors import Tensor, read_tensors
 from .cells import CELLS, State, shapes
 
@@ -26,6 +26,9 @@ __all__ = ["Net", "load"]
 _DTYPES = {"F32": torch.float32, "F64": torch.float64}
 _READOUTS = ("mean", "sum", "last", "max", "step", "softmax")
 _LOSSES = ("cross-entropy", "mse")
+# Sparse weights are made dense where that takes little or so many times as much, so that memory is in proportion to
+# the file.
+_DENSE_LEAST, _DENSE_TIMES = 1 << 22, 1000
 
 
 class Step(torch.nn.Module):
@@ -76,7 +79,7 @@ class Net(torch.nn.Module):
         self.settings, self.loss_name = dict(settings), loss
         self.classes: List[Optional[str]] = []
         self.max_steps = 0
-        self.dt = float(settings.get("dt", "nan"))
+        self.dt = value_of("dt", settings.get("dt", ""))
         self.readout = settings.get("readout", "")
         if not self.dt > 0 or self.readout not in _READOUTS or loss not in _LOSSES:
             raise FormatError(f"the net's step {settings.get('dt')!r}, readout {self.readout!r} or loss "
@@ -226,6 +229,8 @@ def _dense(name: str, tensors: Dict[str, torch.Tensor], shape: Tuple[int, int]) 
     values, column, start = tensors[name], tensors[name + ".column"], tensors.get(name + ".row_start")
     if start is None or start.shape != (shape[0] + 1,) or column.shape != values.shape or values.dim() != 1:
         raise FormatError(f"tensor {name!r}: its compressed rows do not fit each other")
+    if shape[0] * shape[1] > max(_DENSE_LEAST, _DENSE_TIMES * values.numel()):
+        raise FormatError(f"tensor {name!r}: {values.numel()} of {shape[0]} x {shape[1]} are too few to be made dense")
     counts = start[1:] - start[:-1]
     if int(start[0]) or int(start[-1]) != values.numel() or bool((counts < 0).any()) or \
             values.numel() and int(column.max()) >= shape[1]:
@@ -266,6 +271,6 @@ def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
         net = Net(settings, own, metadata.get("neap.loss", "cross-entropy"))
         net.classes = json.loads(metadata.get("neap.classes", "[]"))
         net.max_steps = int(metadata.get("neap.max_steps", "0"))
-    except (FormatError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: {error}") from None
     return (net if dtype is None else net.to(dtype)).eval()
