@@ -45,8 +45,8 @@ class Evaluation(NamedTuple):
     rates: List[float] = []
 
     def __str__(self) -> str:
-        return (f"accuracy {100 * self.accuracy:.1f}%  (95% interval {100 * self.low:.1f} to {100 * self.high:.1f}%) "
-                f"of {self.samples} samples, loss {self.loss:.4f}")
+        return (f"accuracy {100 * self.accuracy:.1f}%  (95% interval {100 * self.low:.1f} to "
+                f"{100 * self.high:.1f}%) of {self.samples} samples, loss {self.loss:.4f}")
 
 
 class Training(NamedTuple):
@@ -73,7 +73,8 @@ class Training(NamedTuple):
     def __str__(self) -> str:
         rows = [f"epochs      {self.epochs}, the best is number {self.best_epoch}",
                 f"training    accuracy {100 * self.accuracy:.1f}%, loss {self.loss:.4f}"]
-        rows += [f"{name:<11} {one}" for name, one in (("validation", self.validation), ("test", self.test)) if one]
+        rows += [f"{name:<11} {one}" for name, one in
+                 (("validation", self.validation), ("test", self.test)) if one]
         rows.append(f"memory      peak planned {show_size(self.planned_peak)}, measured {show_size(self.peak)}")
         return "\n".join([*rows, f"model       {os.path.join(self.out, 'model.safetensors')}"])
 
@@ -92,9 +93,9 @@ def train(data: Optional[Path] = None, *, progress: Progress = True, **options: 
         saved, and goes on with ``neap.train(out=..., resume=True)``.
     """
     found = _run(["train", *_options(options), *([] if data is None else [os.fspath(data)])], progress)
-    return Training(found["out"], found["epochs"], found["best_epoch"], found["train_loss"], found["train_accuracy"],
-                    _evaluation(found["validation"]), _evaluation(found["test"]), found["peak_measured"],
-                    found["peak_planned"], found["seconds"], found)
+    return Training(found["out"], found["epochs"], found["best_epoch"], found["train_loss"],
+                    found["train_accuracy"], _evaluation(found["validation"]), _evaluation(found["test"]),
+                    found["peak_measured"], found["peak_planned"], found["seconds"], found)
 
 
 def evaluate(run: Path, data: Path, *, progress: Progress = True, **options: Any) -> Evaluation:
@@ -111,7 +112,9 @@ def evaluate(run: Path, data: Path, *, progress: Progress = True, **options: Any
 
 
 def _evaluation(found: Optional[Dict[str, Any]]) -> Optional[Evaluation]:
-    return None if found is None else Evaluation(**{name: found[name] for name in Evaluation._fields if name in found})
+    if found is None:
+        return None
+    return Evaluation(**{name: found[name] for name in Evaluation._fields if name in found})
 
 
 def _options(options: Dict[str, Any]) -> List[str]:
@@ -155,8 +158,8 @@ def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
     command = [_tool(), *arguments, "--json"]
     lines: List[str] = []
     out: List[str] = []
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          encoding="utf-8", errors="replace", start_new_session=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, encoding="utf-8", errors="replace", start_new_session=True) as process:
         reader = threading.Thread(target=lambda: out.append(process.stdout.read()), daemon=True)
         reader.start()
         try:

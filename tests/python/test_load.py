@@ -239,7 +239,8 @@ def test_files_that_are_none(data, why, tmp_path):
 def model(tmp_path, settings=None, drop=None, **tensors):
     """The file of a small net, but for what the arguments change."""
     net = {**SETTINGS, "net": "lif:2,li", "inputs": "3", "classes": "2", "precision": "double", **(settings or {})}
-    shapes = {"layer0.weight": [3, 2], "layer0.bias": [1, 2], "readout.weight": [2, 2], "readout.bias": [1, 2], **tensors}
+    shapes = {"layer0.weight": [3, 2], "layer0.bias": [1, 2], "readout.weight": [2, 2], "readout.bias": [1, 2],
+              **tensors}
     header, at = {"__metadata__": {"neap.net": json.dumps({k: v for k, v in net.items() if k != drop})}}, 0
     for name, shape in shapes.items():
         size = 8 * int(torch.tensor(shape).prod())

@@ -23,7 +23,8 @@ def tool(monkeypatch):
 
 
 def small(folder, **more):
-    return dict(net="lif:16r:scale=2,li", memory="4M", epochs=2, seed=5, threads=1, out=os.path.join(folder, "run"), **more)
+    return dict(net="lif:16r:scale=2,li", memory="4M", epochs=2, seed=5, threads=1,
+                out=os.path.join(folder, "run"), **more)
 
 
 def test_training_and_evaluation(tool, tmp_path, capfd):
@@ -57,7 +58,8 @@ def test_progress_and_options(tool, tmp_path, capfd):
 @pytest.mark.parametrize("change, kind, text", [
     (dict(memory="1K"), neap.BudgetError, "bytes would do"), (dict(bogus=1), neap.UsageError, "unknown option"),
     (dict(memory="1Q"), neap.UsageError, "is not a size"), (dict(net="foo:3,li"), neap.UsageError, "no cell 'foo'"),
-    (dict(json=True), neap.UsageError, "json is no option"), (dict(lr=1e6, clip=0), neap.Diverged, "lower the learning rate")])
+    (dict(json=True), neap.UsageError, "json is no option"),
+    (dict(lr=1e6, clip=0), neap.Diverged, "lower the learning rate")])
 def test_errors(tool, tmp_path, capfd, change, kind, text):
     given = {**small(tmp_path), **change}
     if kind is neap.Diverged:
@@ -103,8 +105,9 @@ def test_without_a_tool(monkeypatch, tmp_path):
 def test_tools_that_fail(monkeypatch, tmp_path):
     fake = tmp_path / "neap"
     monkeypatch.setenv("NEAP_TOOL", str(fake))
-    for script, kind, text in (("kill -9 $$", neap.Error, "signal 9"), ("echo neap eval: broken >&2; exit 1", neap.Error, "broken"),
-                               ("echo neap eval: interrupted after 3 samples >&2; exit 1", neap.Interrupted, "after 3")):
+    for script, kind, text in (
+            ("kill -9 $$", neap.Error, "signal 9"), ("echo neap eval: broken >&2; exit 1", neap.Error, "broken"),
+            ("echo neap eval: interrupted after 3 samples >&2; exit 1", neap.Interrupted, "after 3")):
         fake.write_text("#!/bin/sh\n" + script + "\n")
         fake.chmod(0o755)
         with pytest.raises(kind, match=text):
@@ -127,7 +130,8 @@ except KeyboardInterrupt:
 def test_ctrl_c_is_passed_on(tool, tmp_path):
     """The tool saves the run, and the run goes on to what an uninterrupted one gives."""
     given = {**small(tmp_path), "epochs": 40}
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(data=DATA, given=given)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(data=DATA, given=given)], capture_output=True,
+                          text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "KeyboardInterrupt"

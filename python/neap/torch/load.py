@@ -45,7 +45,8 @@ class Step(torch.nn.Module):
         for name, layer, own in zip(self.names, layers, tensors):
             setattr(self, name, CELLS[layer.cell](layer, own, dt, euler))
 
-    def forward(self, state: Tuple[State, ...], x: torch.Tensor, t: int = 0) -> Tuple[Tuple[State, ...], torch.Tensor]:
+    def forward(self, state: Tuple[State, ...], x: torch.Tensor,
+                t: int = 0) -> Tuple[Tuple[State, ...], torch.Tensor]:
         """The next state, and the readout's outputs [batch, classes].
 
         :param state: a tuple a layer, its outputs [batch, n] first; :meth:`Net.start` makes the first.
@@ -165,7 +166,8 @@ class Net(torch.nn.Module):
         if inputs.dtype != self.step.readout.bias.dtype:
             raise UsageError(f"inputs are {inputs.dtype}, the net {self.step.readout.bias.dtype}")
 
-    def _inside(self, outputs: torch.Tensor, lengths: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _inside(self, outputs: torch.Tensor,
+                lengths: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
         """Steps of each sample, and which steps are a sample's own, [T, batch, 1]."""
         most, batch = outputs.shape[:2]
         if lengths is None:
@@ -214,7 +216,8 @@ def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[st
         else:
             found[name] = tensor
         if tuple(found[name].shape) != shape:
-            raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}, the net's settings ask for {list(shape)}")
+            raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}, the net's settings ask for "
+                              f"{list(shape)}")
     for name in ("leak", "leak_syn", "leak_adapt"):
         tensor = tensors.get(f"{prefix}.{name}")
         if tensor is not None:
@@ -224,13 +227,15 @@ def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[st
     return found
 
 
-def _dense(name: str, tensors: Dict[str, torch.Tensor], shape: Tuple[int, int]) -> Tuple[torch.Tensor, torch.Tensor]:
+def _dense(name: str, tensors: Dict[str, torch.Tensor],
+           shape: Tuple[int, int]) -> Tuple[torch.Tensor, torch.Tensor]:
     """Compressed rows as a matrix, and where they have connections."""
     values, column, start = tensors[name], tensors[name + ".column"], tensors.get(name + ".row_start")
     if start is None or start.shape != (shape[0] + 1,) or column.shape != values.shape or values.dim() != 1:
         raise FormatError(f"tensor {name!r}: its compressed rows do not fit each other")
     if shape[0] * shape[1] > max(_DENSE_LEAST, _DENSE_TIMES * values.numel()):
-        raise FormatError(f"tensor {name!r}: {values.numel()} of {shape[0]} x {shape[1]} are too few to be made dense")
+        raise FormatError(f"tensor {name!r}: {values.numel()} of {shape[0]} x {shape[1]} are too few to "
+                          "be made dense")
     counts = start[1:] - start[:-1]
     if int(start[0]) or int(start[-1]) != values.numel() or bool((counts < 0).any()) or \
             values.numel() and int(column.max()) >= shape[1]:
@@ -267,7 +272,8 @@ def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
         settings = json.loads(metadata.get("neap.net", "null"))
         if not isinstance(settings, dict):
             raise FormatError("its metadata describes no net of neap's")
-        own = {name: _tensor(tensor) for name, tensor in tensors.items() if not name.startswith("optimizer.")}
+        own = {name: _tensor(tensor) for name, tensor in tensors.items()
+               if not name.startswith("optimizer.")}
         net = Net(settings, own, metadata.get("neap.loss", "cross-entropy"))
         net.classes = json.loads(metadata.get("neap.classes", "[]"))
         net.max_steps = int(metadata.get("neap.max_steps", "0"))
