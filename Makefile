@@ -29,10 +29,12 @@ deps:
 demo: full
 	@tools/demo.sh $(BUILD)
 
+check: export NEAP_FRAMEWORKS = 1
 check: full
 	@tools/check.sh $(BUILD)
 
 bigcheck: export NEAP_SANITIZED = 1
+bigcheck: export NEAP_FRAMEWORKS = 1
 bigcheck: full
 	@tools/check.sh $(BUILD) --big
 

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# All tests; the last line counts them. --big adds the long ones. With --big, or where
-# NEAP_SANITIZED is set, the fast suites run once more, built by clang with sanitizers.
+# All tests; the last line counts them. --big adds the long ones, and the Python tests once more
+# with the newest frameworks: in the interpreter that NEAP_PYTHON names, else in a virtual
+# environment that is made in BUILD (frameworks.sh). With --big, or where NEAP_SANITIZED is set,
+# the fast suites run once more, built by clang with sanitizers.
 #   check.sh BUILD [--big]
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -30,6 +32,7 @@ step names tools/names.py
 step format tools/format.sh
 if [ "${2:-}" = --big ] && [ "$(id -u)" = 0 ]; then
 	step alone tools/alone.sh
+	step bare_python tools/bare_python.sh
 fi
 
 skipped=0
@@ -46,7 +49,17 @@ suite() { # build folder, command...
 
 # Threads of a test wait for each other and for files: one test more than processors.
 export MESON_TESTTHREADS=$(($(nproc) + 1))
+named=${NEAP_PYTHON:-}
+[ "${2:-}" = --big ] && unset NEAP_PYTHON # the first time with the system's
 suite "$build" meson test -C "$build" --no-rebuild --print-errorlogs "${suites[@]}"
+if [ "${2:-}" = --big ]; then
+	if newest=${named:-$(tools/frameworks.sh "$build/frameworks")}; then
+		NEAP_PYTHON=$newest suite "$build" meson test -C "$build" --no-rebuild \
+			--print-errorlogs --suite python --suite frameworks
+	else
+		skipped=$((skipped + 1))
+	fi
+fi
 if [ -n "${NEAP_SANITIZED:-}" ]; then
 	rm -f build-clang/meson-logs/testlog.junit.xml
 	suite build-clang tools/sanitize.sh fast

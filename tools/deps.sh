@@ -3,7 +3,8 @@
 # What building needs, told by pkg-config and by the programs themselves, and the Debian
 # packages that bring it.
 #   deps.sh            installs what is missing, with apt, as root or through sudo;
-#                      clang and its sanitizers only where NEAP_SANITIZED is set
+#                      clang and its sanitizers only where NEAP_SANITIZED is set, PyTorch (600 MB on
+#                      the disk) only where NEAP_FRAMEWORKS is
 #   deps.sh --missing  names what is missing; exits 1 where libneap cannot be built
 set -eu
 
@@ -25,6 +26,8 @@ python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
 pytest.py       python3-pytest     tests
 numpy.py        python3-numpy      tests
+ensurepip.py    python3-venv       tests
+torch.py        python3-torch      frameworks
 localedef       libc-bin           tests
 charmaps        locales            tests
 clang-format    clang-format       tests
@@ -36,7 +39,7 @@ gnuplot         gnuplot-nox        study
 there() { # what
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
-	*.py) /usr/bin/python3 -c "import ${1%.py}" 2>/dev/null ;;
+	*.py) /usr/bin/python3 -c "import importlib.util as u; exit(not u.find_spec('${1%.py}'))" 2>/dev/null ;;
 	charmaps) [ -d /usr/share/i18n/charmaps ] ;;
 	clang-rt) [ -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null)" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
@@ -47,6 +50,7 @@ missing= needed= for=
 while read -r what package who; do
 	[ -z "$what" ] && continue
 	[ "$who" = sanitizers ] && [ -z "${NEAP_SANITIZED:-}" ] && continue
+	[ "$who" = frameworks ] && [ -z "${NEAP_FRAMEWORKS:-}" ] && continue
 	there "$what" && continue
 	missing="$missing $package"
 	case " $for " in *" $who "*) ;; *) for="$for $who" ;; esac

@@ -64,7 +64,8 @@ PYTHON = {
     "problems": (["_abi", "_lib", "errors", "units"], []),
     "tables": (["units", "plans"], []),  # plans: its types alone
     "plans": (["_abi", "_lib", "errors", "units", "actions", "problems", "tables"], []),
-    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps"], []),
+    "tool": (["errors", "units"], []),
+    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps", "tool"], []),
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
     "sweeps": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
@@ -78,7 +79,12 @@ PYTHON = {
     "torch/reports": (["plans", "player", "units"], []),
     "torch/scan": (["units", "actions", "errors", "plans", "player", "stores", "measure", "reports", "runs", "timing",
                     "trees"], ["torch"]),
-    "torch/__init__": (["reports", "scan"], ["torch"]),
+    "specs": (["errors", "units"], []),
+    "tensors": (["errors"], []),
+    "torch/surrogates": ([], ["torch"]),
+    "torch/cells": (["specs", "surrogates"], ["torch"]),
+    "torch/load": (["errors", "specs", "tensors", "cells"], ["torch"]),
+    "torch/__init__": (["load", "reports", "scan"], ["torch"]),
     "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 A GRU over a long sequence within a budget, with the gradient of plain autograd. With a folder, states
-go to files there.
-    gru_long.py [STEPS] [MEMORY] [FOLDER]
+go to files there. 100,000 steps keep 26 GB of tapes otherwise: gru_long.py 100000 1G /var/tmp
 """
-import sys
+import argparse
 import time
 
 import torch
 
 import neap.torch as nt
 
-steps = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-memory = sys.argv[2] if len(sys.argv) > 2 else "64M"
-folder = sys.argv[3] if len(sys.argv) > 3 else None
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("steps", type=int, nargs="?", default=10_000)
+parser.add_argument("memory", nargs="?", default="64M", help="bytes, such as 1G")
+parser.add_argument("folder", nargs="?", help="of files for states")
+steps, memory, folder = vars(parser.parse_args()).values()
 
 
 class Cell(torch.nn.Module):

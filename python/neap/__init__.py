@@ -14,7 +14,7 @@ actions one by one::
         ...
 
 The package needs nothing but the libneap that it comes with. ``neap.sweep`` wants NumPy,
-``neap.schedules`` checkpoint_schedules.
+``neap.schedules`` checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` the ``neap`` tool.
 """
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,11 @@ from ._lib import text as _text
 from .actions import LIVE, Action, Kind, Payload
 from .errors import (BudgetError, CorruptRecord, Diverged, Error, ForkedError, FormatError,
                      IllegalSchedule, Interrupted, LostRecord, ModelError, NumberTooLarge,
-                     RecordError, ShortRecord, UsageError)
+                     RecordError, ShortRecord, ToolMissing, UsageError)
 from .plans import (Comparison, Online, Plan, Simulation, TierUse, Verdict, compare, load_plan,
                     online, plan, strategies)
 from .problems import INFINITE, Stages, Tier
+from .tool import Evaluation, Training, evaluate, train
 
 ADVANCE, RECORD, TURN, BACKWARD, SAVE, LOAD, DROP, PUT, GET, WAIT, FORGET = Kind
 STATE, TAPE, LOG = Payload
@@ -51,5 +52,5 @@ __all__ = [
     "ADVANCE", "RECORD", "TURN", "BACKWARD", "SAVE", "LOAD", "DROP", "PUT", "GET", "WAIT", "FORGET",
     "STATE", "TAPE", "LOG", "Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule",
     "RecordError", "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
-    "Interrupted", "Diverged", "ForkedError",
+    "Interrupted", "Diverged", "ForkedError", "ToolMissing", "train", "evaluate", "Training", "Evaluation",
 ]

@@ -12,7 +12,7 @@ from . import _abi
 
 __all__ = ["Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule", "RecordError",
            "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
-           "Interrupted", "Diverged", "ForkedError"]
+           "Interrupted", "Diverged", "ForkedError", "ToolMissing"]
 
 
 class Error(Exception):
@@ -105,6 +105,10 @@ class ForkedError(Error):
     """A tier was used in a child of the process that opened it."""
 
     code = _abi.NEAP_EFORKED
+
+
+class ToolMissing(Error):
+    """The ``neap`` tool is not installed, which ``neap.train`` and ``neap.evaluate`` run."""
 
 
 BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (

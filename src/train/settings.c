@@ -207,6 +207,9 @@ void neap__settings_write_net(struct neap__json *json, const struct neap_net_opt
 	neap__json_begin(json, NULL, '{');
 	for (int i = 0; i < NET_SETTINGS; i++)
 		write_exact(json, &settings[i], &whole);
+	for (int i = NET_SETTINGS; i < SETTINGS; i++)
+		if (settings[i].offset == AT(net.learn) && net->learn != NEAP_LEARN_NONE)
+			write_exact(json, &settings[i], &whole);
 	neap__json_end(json, '}');
 }
 
@@ -287,9 +290,12 @@ int neap__settings_take_net(struct neap_net_options *net, const json_t *json)
 {
 	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
 
-	for (int i = 0; i < NET_SETTINGS; i++) {
+	for (int i = 0; i < SETTINGS; i++) {
 		const struct train_setting *s = &settings[i];
 		const char *text = json_string_value(json_object_get(json, s->name));
+		/* `learn` is there only where an option beside the specification says so. */
+		if (i >= NET_SETTINGS && (s->offset != AT(net.learn) || !text))
+			continue;
 		int bad = !text;
 		if (text && s->kind == TEXT)
 			*(const char **)((char *)&whole + s->offset) = text;

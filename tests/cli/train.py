@@ -156,6 +156,15 @@ def windows(folder):
     return None if runs["64M"] == runs["150K"] else "other weights"
 
 
+def learned_by_an_option(folder):
+    """--learn, beside the specification, is part of the model."""
+    run = os.path.join(folder, "learned")
+    train(run, "--learn", "tau")
+    if "layer0.leak" not in weights(run):
+        return "nothing learned"
+    return None if neap_json("eval", run, TEST)["samples"] == 200 else "not evaluated"
+
+
 def augmented(folder):
     """What is drawn for a sample depends on the seed, the epoch and the sample alone."""
     vary = ["--shift", "3", "--jitter", "2ms", "--stretch", "0.8:1.2"]
@@ -222,6 +231,7 @@ def main():
         tap.run("learns, and evaluates", learns, folder)
         tap.run("strategies, budgets and threads agree", strategies_agree, folder, whole)
         tap.run("inputs in windows", windows, folder)
+        tap.run("time constants that an option has learned", learned_by_an_option, folder)
         tap.run("augmented", augmented, folder)
         for delay in (0.02, 0.1, 0.25, 0.5):
             tap.run(f"SIGKILL after {delay} s", killed_and_resumed, folder, whole, delay,

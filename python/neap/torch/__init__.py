@@ -12,7 +12,8 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
+from .load import Net, load
 from .reports import Report
 from .scan import Scan, report, scan
 
-__all__ = ["Report", "Scan", "report", "scan"]
+__all__ = ["Net", "Report", "Scan", "load", "report", "scan"]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The specification of a net, ``NAME[:SIZE[r]][:KEY=VALUE]...`` a layer with commas between, as
+``neap train --net`` takes it and its models keep it; docs/cells.md has cells, keys and equations."""
+import math
+from typing import Any, Dict, List, NamedTuple
+
+from . import units
+from .errors import FormatError
+
+SPIKING = ("lif", "cubalif", "alif", "adlif")
+GATED = ("rnn", "lstm", "gru", "egru")
+_TIMES = ("tau", "tau_syn", "tau_adapt")
+_WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
+          "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
+          "learn": ("none", "tau")}
+_FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "a": 0.1, "b": 0.2,
+              "activation": "tanh", "learn": "none"}
+# Of a net: number or name; keys of a layer stand above them.
+_SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
+_KEYS = {*_SETTINGS, *_FALLBACKS, "density", "scale", "recurrent_scale", "dropout", "delay"}
+COMPACT = ("triangle", "boxcar")
+
+
+class Layer(NamedTuple):
+    """One layer: ``cell``, ``n`` units, ``below`` units or channels under it, ``recurrent``, and its
+    ``keys`` as numbers (times in seconds) and words."""
+
+    cell: str
+    n: int
+    below: int
+    recurrent: bool
+    keys: Dict[str, Any]
+
+    @property
+    def cut(self) -> float:
+        """Distance to the threshold beyond which the surrogate derivative is 0; may be infinite."""
+        end = self.keys["width"] if self.keys["surrogate"] in COMPACT else math.inf
+        return min(end, self.keys["support"]) if self.keys["support"] > 0 else end
+
+    def decay(self, name: str, dt: float, euler: bool) -> float:
+        """What a step of ``dt`` seconds leaves of a number whose time constant is the key ``name``."""
+        tau = self.keys[name]
+        return 1 - dt / tau if euler else math.exp(-dt / tau)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = units.seconds(text, name) if name in _TIMES else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or name in _TIMES and value <= 0:
+        raise FormatError(f"the net's {name} is not acceptable: {text[:40]!r}")
+    return value
+
+
+def value_of(name: str, text: str) -> Any:
+    """A key's value: a word, or a number (times in seconds). FormatError names what is wrong."""
+    if name not in _WORDS:
+        return _number(name, text)
+    if text not in _WORDS[name]:
+        raise FormatError(f"the net's {name} is {text[:40]!r}, none of {', '.join(_WORDS[name])}")
+    return text
+
+
+def parse(settings: Dict[str, str]) -> List[Layer]:
+    """The layers of a net from its settings as a model's file keeps them: all values are texts.
+
+    :raises FormatError: for settings that are missing or make no net.
+    """
+    defaults = {name: value_of(name, _setting(settings, name)) for name in _SETTINGS}
+    below = int(_number("inputs", _setting(settings, "inputs")))
+    classes = int(_number("classes", _setting(settings, "classes")))
+    parts = _setting(settings, "net").split(",")
+    layers: List[Layer] = []
+    for index, part in enumerate(parts):
+        layer = _layer(part, below, classes, settings, defaults, index)
+        if (layer.cell == "li") != (index == len(parts) - 1):
+            raise FormatError(f"the net {settings['net'][:60]!r}: li is the last layer, and only that")
+        layers.append(layer)
+        below = layer.n
+    return layers
+
+
+def _setting(settings: Dict[str, str], name: str) -> str:
+    found = settings.get(name)
+    if not isinstance(found, str):
+        raise FormatError(f"the net's setting {name} is missing")
+    return found
+
+
+def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaults: Dict[str, Any],
+           index: int) -> Layer:
+    cell, *words = part.split(":")
+    if cell not in (*SPIKING, *GATED, "li"):
+        raise FormatError(f"the net has a cell {cell[:40]!r}; known are {', '.join((*SPIKING, *GATED))} and li")
+    keys = {**_FALLBACKS, **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
+    if cell != "lif":
+        keys["reset"] = "subtract"
+    if cell == "li":
+        keys["tau"] = value_of("tau", _setting(settings, "tau_out"))
+    size, recurrent = classes if cell == "li" else 0, cell in GATED
+    for word in words:
+        name, equals, text = word.partition("=")
+        if equals and name not in _KEYS:
+            raise FormatError(f"the layer {part[:60]!r} has a key {name[:40]!r}, which no cell has")
+        if equals:
+            keys[name] = value_of(name, text)
+        else:
+            size, recurrent = _size(word, part), recurrent or word.endswith("r")
+    if not 0 < size <= 65536 or not 0 < below <= 65536:
+        raise FormatError(f"the layer {part[:60]!r}: {size} units over {below}")
+    return Layer(cell, size, below, recurrent, keys)
+
+
+def _size(word: str, part: str) -> int:
+    digits = word[:-1] if word.endswith("r") else word
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 6):
+        raise FormatError(f"the layer {part[:60]!r}: {word[:40]!r} is no number of units")
+    return int(digits)

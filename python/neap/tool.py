@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training and evaluation of neap's nets by the ``neap`` tool, where it is installed::
+
+    result = neap.train("train.h5", test="test.h5", net="lif:256r,li", memory="16M", out="run")
+    print(result.loss, result.test.accuracy, result.peak)
+    print(neap.evaluate("run", "other.h5").accuracy)
+
+The tool is the one that ``NEAP_TOOL`` names, else ``neap`` on the PATH. It runs as a process of its
+own: what it says of its progress is shown as it comes, and Ctrl-C is passed on to it.
+"""
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Union
+
+from .errors import BudgetError, Diverged, Error, Interrupted, ToolMissing, UsageError
+from .units import show_size
+
+__all__ = ["Evaluation", "Training", "evaluate", "train"]
+
+Path = Union[str, "os.PathLike[str]"]
+Progress = Union[bool, Callable[[str], None]]
+
+
+class Evaluation(NamedTuple):
+    """How a net does on a data set.
+
+    ``accuracy`` is a share of ``samples``, ``low`` and ``high`` its 95% interval, ``loss`` a mean over
+    samples. ``confusion[label][answer]`` counts samples and ``rates`` has the spikes a unit and step of
+    each hidden layer; both are empty where they were not asked for.
+    """
+
+    samples: int
+    accuracy: float
+    low: float
+    high: float
+    loss: float
+    confusion: List[List[int]] = []
+    rates: List[float] = []
+
+    def __str__(self) -> str:
+        return (f"accuracy {100 * self.accuracy:.1f}%  (95% interval {100 * self.low:.1f} to "
+                f"{100 * self.high:.1f}%) of {self.samples} samples, loss {self.loss:.4f}")
+
+
+class Training(NamedTuple):
+    """What a training did.
+
+    ``out`` is the run's folder (``neap.torch.load`` takes it); ``loss`` and ``accuracy`` are those of
+    the last epoch's training samples; ``validation`` and ``test`` are None where there were none.
+    ``peak`` and ``planned_peak`` are bytes of the arena, ``seconds`` those of all epochs.
+    ``details`` is all that ``neap train --json`` tells.
+    """
+
+    out: str
+    epochs: int
+    best_epoch: int
+    loss: float
+    accuracy: float
+    validation: Optional[Evaluation]
+    test: Optional[Evaluation]
+    peak: int
+    planned_peak: int
+    seconds: float
+    details: Dict[str, Any]
+
+    def __str__(self) -> str:
+        rows = [f"epochs      {self.epochs}, the best is number {self.best_epoch}",
+                f"training    accuracy {100 * self.accuracy:.1f}%, loss {self.loss:.4f}"]
+        rows += [f"{name:<11} {one}" for name, one in
+                 (("validation", self.validation), ("test", self.test)) if one]
+        rows.append(f"memory      peak planned {show_size(self.planned_peak)}, measured {show_size(self.peak)}")
+        return "\n".join([*rows, f"model       {os.path.join(self.out, 'model.safetensors')}"])
+
+
+def train(data: Optional[Path] = None, *, progress: Progress = True, **options: Any) -> Training:
+    """Trains a net on a data set within a budget of bytes, as ``neap train`` does.
+
+    :param data: a file of ``neap encode``, or ``"randman:..."``; None with ``resume=True``.
+    :param progress: False: nothing is shown; a function gets each line instead of ``sys.stderr``.
+    :param options: those of ``neap train --help`` with ``_`` for ``-``: ``net``, ``memory``, ``out``,
+        ``epochs``, ``slow``, ``seed``, ``memory_total``, ... True stands for an option without a
+        value, None and False for one that is not given, a list for its values with commas.
+    :raises ToolMissing: where the tool is not installed. :raises UsageError: for options and
+        files that the tool refuses. :raises BudgetError: with ``least``, where nothing fits.
+        :raises Diverged: where the loss is not finite. :raises KeyboardInterrupt: after Ctrl-C; the run is
+        saved, and goes on with ``neap.train(out=..., resume=True)``.
+    """
+    found = _run(["train", *_options(options), *([] if data is None else [os.fspath(data)])], progress)
+    return Training(found["out"], found["epochs"], found["best_epoch"], found["train_loss"],
+                    found["train_accuracy"], _evaluation(found["validation"]), _evaluation(found["test"]),
+                    found["peak_measured"], found["peak_planned"], found["seconds"], found)
+
+
+def evaluate(run: Path, data: Path, *, progress: Progress = True, **options: Any) -> Evaluation:
+    """Accuracy, loss, confusion and firing rates of a trained net, as ``neap eval`` finds them.
+
+    :param run: a run's folder, or a file such as ``run/last.safetensors``.
+    :param data: as in :func:`train`.
+    :param options: ``batch`` and ``threads``.
+    :raises: as :func:`train`.
+    """
+    found = _evaluation(_run(["eval", *_options(options), os.fspath(run), os.fspath(data)], progress))
+    assert found is not None
+    return found
+
+
+def _evaluation(found: Optional[Dict[str, Any]]) -> Optional[Evaluation]:
+    if found is None:
+        return None
+    return Evaluation(**{name: found[name] for name in Evaluation._fields if name in found})
+
+
+def _options(options: Dict[str, Any]) -> List[str]:
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if name in ("json", "help"):
+            raise UsageError(f"{name} is no option of this function")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            parts = value if isinstance(value, (list, tuple)) else [value]
+            words.append(f"{option}={','.join(str(part) for part in parts)}")
+    return words
+
+
+def _tool() -> str:
+    named = os.environ.get("NEAP_TOOL")
+    found = shutil.which(named or "neap")
+    if found is None:
+        raise ToolMissing(f"NEAP_TOOL={named} is no program" if named else
+                          "the neap tool is not installed: build it (make, make install) and put it on the "
+                          "PATH, or name it in NEAP_TOOL; the Python package does not bring it")
+    return found
+
+
+def _tell(stream: IO[str], progress: Progress, lines: List[str]) -> None:
+    """Shows each line of the tool, and keeps the last."""
+    for line in stream:
+        line = line.rstrip("\n")
+        lines[:] = [line]
+        if callable(progress):
+            progress(line)
+        elif progress and not line.startswith("neap "):  # errors are raised
+            print(line, file=sys.stderr, flush=True)
+
+
+def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
+    """What the tool prints as JSON. In a session of its own, so that a signal of the terminal reaches
+    it once, through here: a second one would end it without a snapshot."""
+    command = [_tool(), *arguments, "--json"]
+    lines: List[str] = []
+    out: List[str] = []
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, encoding="utf-8", errors="replace", start_new_session=True) as process:
+        reader = threading.Thread(target=lambda: out.append(process.stdout.read()), daemon=True)
+        reader.start()
+        try:
+            _tell(process.stderr, progress, lines)
+            code = process.wait()
+        except BaseException as error:
+            process.send_signal(signal.SIGINT)
+            try:
+                _tell(process.stderr, progress if isinstance(error, KeyboardInterrupt) else False, lines)
+                process.wait()
+            except BaseException:
+                process.kill()
+                raise
+            raise
+        finally:
+            reader.join()
+    if code == 0:
+        return json.loads(out[0])
+    raise _failure(arguments[0], code, lines[0] if lines else "")
+
+
+def _failure(command: str, code: int, line: str) -> Exception:
+    """The exception for an exit code of the tool and its line."""
+    text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
+    least = re.search(r"(\d+) bytes would do", text)
+    if least:
+        return BudgetError(text, least=int(least.group(1)))
+    if " keeps the last good snapshot" in text:
+        return Diverged(text)
+    if text.startswith("interrupted "):
+        return Interrupted(text)
+    for number in errno.errorcode:
+        if text.endswith(": " + os.strerror(number)):
+            return OSError(number, text)
+    if code == 2:
+        return UsageError(text)
+    return Error(text if code > 0 else f"neap {command} was ended by signal {-code}")

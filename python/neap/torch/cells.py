@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cells of neap's nets as modules of plain PyTorch: one step of a layer each.
+
+``cell(state, x)`` takes the state of the step before, a tuple of tensors [batch, n], and what
+arrives, [batch, below], and returns the next state, whose first tensor is the layer's outputs.
+Equations and keys stand in docs/cells.md; tensors have the shapes of a model's file.
+"""
+from typing import Callable, Dict, Optional, Tuple
+
+import torch
+
+from ..specs import Layer
+from .surrogates import spikes
+
+State = Tuple[torch.Tensor, ...]
+
+
+class _Decay(torch.nn.Module):
+    """What a step leaves of a number: a constant, or learned, one a unit."""
+
+    def __init__(self, layer: Layer, key: str, dt: float, euler: bool, logit: Optional[torch.Tensor]):
+        super().__init__()
+        self.constant = layer.decay(key, dt, euler)
+        self.logit = None if logit is None else torch.nn.Parameter(logit)
+
+    def both(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The decay, and 1 less the decay; numbers, or [1, n] where they are learned."""
+        if self.logit is None:
+            return self.constant, 1 - self.constant  # type: ignore[return-value]
+        most = 1 - torch.finfo(self.logit.dtype).eps / 2  # what rounds to 1 would never forget
+        return torch.sigmoid(self.logit).clamp(max=most), torch.sigmoid(-self.logit)
+
+
+class Cell(torch.nn.Module):
+    """What all cells share: weights, and their products.
+
+    :param layer: its place in the specification.
+    :param tensors: of this layer by name: ``weight`` [below, columns], ``bias`` [1, columns], where
+        recurrent ``recurrent`` [n, columns], of learned decays ``leak``, ``leak_syn``,
+        ``leak_adapt`` [1, n]. NAME ``_mask`` says which connections a sparse tensor has.
+    """
+
+    tensors_of_state = 1
+    leaks: Dict[str, str] = {}
+
+    def __init__(self, layer: Layer, tensors: Dict[str, torch.Tensor], dt: float, euler: bool):
+        super().__init__()
+        self.layer, self.n = layer, layer.n
+        for name in ("weight", "bias", "recurrent", "candidate"):
+            tensor = tensors.get(name)
+            self.register_parameter(name, None if tensor is None else torch.nn.Parameter(tensor))
+            self.register_buffer(name + "_mask", tensors.get(name + "_mask"))
+        for key, name in self.leaks.items():
+            setattr(self, key, _Decay(layer, key, dt, euler, tensors.get(name)))
+
+    def weights(self, name: str) -> torch.Tensor:
+        """A weight tensor; connections that a sparse one lacks are 0 and stay so."""
+        mask = getattr(self, name + "_mask")
+        return getattr(self, name) if mask is None else getattr(self, name) * mask
+
+    def arriving(self, x: torch.Tensor, y: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """in = b + W x, and + V y where the layer is recurrent; y are the last outputs."""
+        found = torch.addmm(self.bias, x, self.weights("weight"))
+        if self.recurrent is not None and y is not None:
+            found = torch.addmm(found, y, self.weights("recurrent"))
+        return found
+
+    def start(self, batch: int) -> State:
+        """The state at step 0: zeros."""
+        return tuple(self.bias.new_zeros(batch, self.n) for _ in range(self.tensors_of_state))
+
+    def extra_repr(self) -> str:
+        return f"{self.layer.cell}, {self.layer.below} -> {self.n}"
+
+
+class Spiking(Cell):
+    """What cells that spike share: the threshold, the surrogate and the reset."""
+
+    tensors_of_state = 3
+    leaks = {"tau": "leak"}
+
+    def spike(self, seen: torch.Tensor) -> torch.Tensor:
+        """Spikes of what the threshold sees."""
+        key = self.layer.keys
+        return spikes(seen, key["surrogate"], key["threshold"], key["width"], key["height"], self.layer.cut)
+
+    def for_reset(self, s: torch.Tensor) -> torch.Tensor:
+        """Spikes as the reset sees them."""
+        return s.detach() if self.layer.keys["detach"] else s
+
+
+class Lif(Spiking):
+    """State: spikes, membrane."""
+
+    tensors_of_state = 2
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        (before, u), key = state, self.layer.keys
+        u = self.tau.both()[0] * u + self.arriving(x, before)
+        if key["reset"] == "subtract":
+            u = u - key["threshold"] * self.for_reset(before)
+        elif key["reset"] == "zero":
+            u = (1 - self.for_reset(before)) * u
+        s = self.spike(u)
+        now = self.for_reset(s)
+        if key["reset"] == "hard":
+            u = (1 - now) * u + key["reset_value"] * now
+        elif key["reset"] == "soft":
+            u = u - key["threshold"] * now
+        return s, u
+
+
+class Cubalif(Spiking):
+    """State: spikes, membrane, synaptic current."""
+
+    leaks = {"tau": "leak", "tau_syn": "leak_syn"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        before, u, current = state
+        current = self.tau_syn.both()[0] * current + self.arriving(x, before)
+        u = self.tau.both()[0] * u + current - self.layer.keys["threshold"] * self.for_reset(before)
+        return self.spike(u), u, current
+
+
+class Alif(Spiking):
+    """State: spikes, membrane, adaptation of the threshold."""
+
+    leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        before, u, a = state
+        a = self.tau_adapt.both()[0] * a + before
+        u = self.tau.both()[0] * u + self.arriving(x, before)
+        u = u - self.layer.keys["threshold"] * self.for_reset(before)
+        return self.spike(u - self.layer.keys["adapt"] * a), u, a
+
+
+class Adlif(Spiking):
+    """State: spikes, membrane, adaptation current."""
+
+    leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        (before, u, w), key = state, self.layer.keys
+        beta, rest = self.tau.both()
+        w = self.tau_adapt.both()[0] * w + key["a"] * u + key["b"] * before
+        u = beta * (u - self.for_reset(before)) + rest * (self.arriving(x, before) - w)
+        return self.spike(u), u, w
+
+
+class Rnn(Cell):
+    """State: outputs."""
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        current = self.arriving(x, state[0])
+        return (torch.tanh(current) if self.layer.keys["activation"] == "tanh" else torch.relu(current),)
+
+
+class Lstm(Cell):
+    """State: outputs, memory."""
+
+    tensors_of_state = 2
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        i, f, g, o = self.arriving(x, state[0]).split(self.n, 1)
+        c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class Gru(Cell):
+    """State: outputs."""
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        h, (b, b_own) = state[0], self.bias.split(3 * self.n, 1)
+        r, z, n = torch.addmm(b, x, self.weights("weight")).split(self.n, 1)
+        r_own, z_own, n_own = torch.addmm(b_own, h, self.weights("recurrent")).split(self.n, 1)
+        r, z = torch.sigmoid(r + r_own), torch.sigmoid(z + z_own)
+        return ((1 - z) * torch.tanh(n + r * n_own) + z * h,)
+
+
+class Egru(Spiking):
+    """State: outputs, which are 0 or the membrane, and the membrane."""
+
+    tensors_of_state = 2
+    leaks: Dict[str, str] = {}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        y, c = state
+        gates, candidate = self.arriving(x).split((2 * self.n, self.n), 1)
+        u, r = torch.sigmoid(torch.addmm(gates, y, self.weights("recurrent"))).split(self.n, 1)
+        z = torch.tanh(torch.addmm(candidate, r * y, self.weights("candidate")))
+        c = u * z + (1 - u) * c - y
+        return c * self.spike(c), c
+
+
+class Li(Cell):
+    """The readout. State: outputs."""
+
+    leaks = {"tau": "leak"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """The next state."""
+        kappa, rest = self.tau.both()
+        return (kappa * state[0] + rest * self.arriving(x),)
+
+
+CELLS: Dict[str, Callable[..., Cell]] = {
+    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
+    "egru": Egru, "li": Li}
+
+COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2, 3)}
+"""Columns of ``weight``, ``recurrent`` and ``bias`` of gated cells, in units; others have 1 each."""
+
+
+def shapes(layer: Layer) -> Dict[str, Tuple[int, int]]:
+    """The tensors that a layer has in a model's file, without those of learned decays."""
+    width, own, bias = COLUMNS.get(layer.cell, (1, 1, 1))
+    found = {"weight": (layer.below, width * layer.n), "bias": (1, bias * layer.n)}
+    if layer.recurrent:
+        found["recurrent"] = (layer.n, own * layer.n)
+    if layer.cell == "egru":
+        found["candidate"] = (layer.n, layer.n)
+    return found

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nets that ``neap train`` has trained, as modules of plain PyTorch::
+
+    net = nt.load("neap-run")                    # a run's folder, or a file model.safetensors
+    inputs, lengths = net.binned(recordings)     # [T, batch, channels], [batch]
+    answer = net(inputs, lengths)                # [batch, classes]
+
+In double precision the module gives the loss of ``neap eval`` to rounding, and the same spikes in
+the same steps. Sums are made in another order than by the C code, so that a membrane within
+rounding of its threshold may spike a step earlier or later; in float that happens.
+"""
+import json
+import math
+import os
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+import torch
+
+from ..errors import FormatError, UsageError
+from ..specs import Layer, parse, value_of
+from ..tensors import Tensor, read_tensors
+from .cells import CELLS, State, shapes
+
+__all__ = ["Net", "load"]
+
+_DTYPES = {"F32": torch.float32, "F64": torch.float64}
+_READOUTS = ("mean", "sum", "last", "max", "step", "softmax")
+_LOSSES = ("cross-entropy", "mse")
+# Sparse weights are made dense where that takes little or so many times as much, so that memory is in proportion to
+# the file.
+_DENSE_LEAST, _DENSE_TIMES = 1 << 22, 1000
+
+
+class Step(torch.nn.Module):
+    """One step of a net, as :class:`neap.torch.Scan` takes it: ``step(state, input, t)``.
+
+    ``layer0``, ``layer1``, ... and ``readout`` are its layers from the inputs up.
+    """
+
+    def __init__(self, layers: Sequence[Layer], tensors: Sequence[Dict[str, torch.Tensor]], dt: float,
+                 euler: bool):
+        super().__init__()
+        self.names = [f"layer{i}" for i in range(len(layers) - 1)] + ["readout"]
+        self.late = [bool(layer.keys["delay"]) for layer in layers]
+        for name, layer, own in zip(self.names, layers, tensors):
+            setattr(self, name, CELLS[layer.cell](layer, own, dt, euler))
+
+    def forward(self, state: Tuple[State, ...], x: torch.Tensor,
+                t: int = 0) -> Tuple[Tuple[State, ...], torch.Tensor]:
+        """The next state, and the readout's outputs [batch, classes].
+
+        :param state: a tuple a layer, its outputs [batch, n] first; :meth:`Net.start` makes the first.
+        :param x: [batch, channels].
+        :param t: the number of the step; no cell depends on it.
+        """
+        after: List[State] = []
+        for index, name in enumerate(self.names):
+            if index:
+                x = state[index - 1][0] if self.late[index] else after[index - 1][0]
+            after.append(getattr(self, name)(state[index], x))
+        return tuple(after), after[-1][0]
+
+
+class Net(torch.nn.Module):
+    """A net of neap's in plain PyTorch. ``load`` makes one.
+
+    ``step`` is one step, a module of its own with all parameters in it: for longer sequences than
+    memory holds, ``outputs = nt.Scan(net.step, memory="64M")(net.start(batch), inputs)[1]``, then
+    ``net.loss(outputs, labels, lengths)``. Dropout is not part of the module: it gives what
+    evaluation gives.
+
+    :param settings: the net's, as a model's file has them: texts by name.
+    :param tensors: the file's, by name: ``layer0.weight``, ...
+    :param loss: ``"cross-entropy"`` or ``"mse"``, what :meth:`loss` computes.
+    """
+
+    def __init__(self, settings: Dict[str, str], tensors: Dict[str, torch.Tensor], loss: str = "cross-entropy"):
+        super().__init__()
+        self.layers = parse(settings)
+        self.settings, self.loss_name = dict(settings), loss
+        self.classes: List[Optional[str]] = []
+        self.max_steps = 0
+        self.dt = value_of("dt", settings.get("dt", ""))
+        self.readout = settings.get("readout", "")
+        if not self.dt > 0 or self.readout not in _READOUTS or loss not in _LOSSES:
+            raise FormatError(f"the net's step {settings.get('dt')!r}, readout {self.readout!r} or loss "
+                              f"{loss!r} is not known")
+        if settings.get("smooth") == "1":
+            raise UsageError("a smooth net, which is for checks of gradients, is not loaded")
+        names = [f"layer{i}" for i in range(len(self.layers) - 1)] + ["readout"]
+        parts = [_own(name, layer, tensors) for name, layer in zip(names, self.layers)]
+        self.step = Step(self.layers, parts, self.dt, settings.get("euler") == "1")
+
+    def start(self, batch: int) -> Tuple[State, ...]:
+        """The state at step 0 of so many samples: zeros."""
+        return tuple(getattr(self.step, name).start(batch) for name in self.step.names)
+
+    def outputs(self, inputs: torch.Tensor) -> Tuple[torch.Tensor, List[torch.Tensor]]:
+        """The readout's outputs [T, batch, classes], and those of each hidden layer, [T, batch, n]:
+        1 for a spike, or numbers. A plain loop over the steps of ``inputs`` [T, batch, channels]."""
+        self._check(inputs)
+        state, found, hidden = self.start(inputs.shape[1]), [], []
+        for t, x in enumerate(inputs):
+            state, output = self.step(state, x, t)
+            found.append(output)
+            hidden.append([part[0] for part in state[:-1]])
+        return torch.stack(found), [torch.stack(list(rows)) for rows in zip(*hidden)]
+
+    def forward(self, inputs: torch.Tensor, lengths: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The answer [batch, classes]: what the readout makes of its outputs over time.
+
+        :param inputs: [T, batch, channels], in the module's type: 1 for a spike, or any numbers.
+        :param lengths: [batch] whole numbers, the steps of each sample; None: T.
+        """
+        return self.answer(self.outputs(inputs)[0], lengths)
+
+    def answer(self, outputs: torch.Tensor, lengths: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The answer [batch, classes] of the readout's outputs [T, batch, classes]."""
+        steps, inside = self._inside(outputs, lengths)
+        if self.readout == "last":
+            rows = (steps - 1).view(1, -1, 1).expand(1, *outputs.shape[1:])
+            return outputs.gather(0, rows)[0]
+        if self.readout == "max":
+            return outputs.masked_fill(~inside, -math.inf).max(0).values
+        terms = torch.softmax(outputs, 2) if self.readout == "softmax" else outputs
+        total = terms.masked_fill(~inside, 0).sum(0)
+        return total / steps.view(-1, 1).to(total.dtype) if self.readout in ("mean", "step") else total
+
+    def loss(self, outputs: torch.Tensor, labels: torch.Tensor, lengths: Optional[torch.Tensor] = None,
+             targets: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The loss of the run, a mean over the batch, without penalties on rates.
+
+        :param outputs: [T, batch, classes], of :meth:`outputs` or of a scan over ``step``.
+        :param labels: [batch] whole numbers; -1: none, which counts 0.
+        :param targets: [batch, classes], for regression.
+        """
+        steps, inside = self._inside(outputs, lengths)
+        if self.readout != "step":
+            return self._each(self.answer(outputs, lengths), labels, targets).mean()
+        wanted = None if targets is None else targets.expand(outputs.shape)
+        each = self._each(outputs, labels.expand(outputs.shape[:2]), wanted).masked_fill(~inside[:, :, 0], 0)
+        return (each.sum(0) / steps.to(each.dtype)).mean()
+
+    def binned(self, recordings: Iterable[Sequence]) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Inputs [T, batch, channels] and lengths [batch] of recordings, binned as neap bins them.
+
+        :param recordings: ``(times, units)`` or ``(times, units, duration)`` each: seconds and the
+            channel of each spike, and the recording's seconds. A channel that spikes twice in a
+            step spikes once.
+        """
+        rows = [_bins(self.dt, self.max_steps, *recording) for recording in recordings]
+        lengths = [length for length, _ in rows]
+        like = self.step.readout.bias
+        inputs = like.new_zeros(max(lengths, default=0), len(rows), self.layers[0].below)
+        for b, (_, events) in enumerate(rows):
+            for t, unit in events:
+                if not 0 <= unit < inputs.shape[2]:
+                    raise UsageError(f"recording {b}: channel {unit}; the net has {inputs.shape[2]}")
+                inputs[t, b, unit] = 1
+        return inputs, torch.tensor(lengths, dtype=torch.int64, device=like.device)
+
+    def _check(self, inputs: torch.Tensor) -> None:
+        channels = self.layers[0].below
+        if inputs.dim() != 3 or inputs.shape[2] != channels or not inputs.shape[0]:
+            raise UsageError(f"inputs are [T, batch, {channels}] with T of 1 or more, not {list(inputs.shape)}")
+        if inputs.dtype != self.step.readout.bias.dtype:
+            raise UsageError(f"inputs are {inputs.dtype}, the net {self.step.readout.bias.dtype}")
+
+    def _inside(self, outputs: torch.Tensor,
+                lengths: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Steps of each sample, and which steps are a sample's own, [T, batch, 1]."""
+        most, batch = outputs.shape[:2]
+        if lengths is None:
+            lengths = torch.full((batch,), most, dtype=torch.int64, device=outputs.device)
+        if lengths.shape != (batch,) or batch and not 1 <= int(lengths.min()) <= int(lengths.max()) <= most:
+            raise UsageError(f"lengths are [{batch}] whole numbers, 1 to {most}")
+        return lengths, torch.arange(most, device=outputs.device).view(-1, 1, 1) < lengths.view(1, -1, 1)
+
+    def _each(self, z: torch.Tensor, labels: torch.Tensor, targets: Optional[torch.Tensor]) -> torch.Tensor:
+        """The loss of each answer z [..., classes]."""
+        known = labels >= 0
+        if self.loss_name == "cross-entropy":
+            picked = z.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+            return (z.logsumexp(-1) - picked).masked_fill(~known, 0)
+        if targets is None:
+            targets = torch.nn.functional.one_hot(labels.clamp(min=0), z.shape[-1]).to(z.dtype)
+            return (z - targets).pow(2).mean(-1).masked_fill(~known, 0)
+        return (z - targets.to(z.dtype)).pow(2).mean(-1)
+
+
+def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
+          duration: float = 0.0) -> Tuple[int, List[Tuple[int, int]]]:
+    """The steps of a recording, and its events as (step, unit). A time on the border of two steps
+    belongs to the later one, also after rounding to float32."""
+    if len(times) != len(units):
+        raise UsageError(f"a recording has {len(times)} times and {len(units)} units")
+    at = [math.floor(x + 1e-6 + x * 6e-8) for x in (float(time) / dt for time in times)]
+    if at and min(at) < 0:
+        raise UsageError("a recording has times before 0")
+    x = float(duration) / dt
+    length = max(1, math.ceil(x - 1e-6 - x * 1e-9), max(at, default=0) + 1)
+    length = min(length, most) if most else length
+    return length, [(t, int(unit)) for t, unit in zip(at, units) if t < length]
+
+
+def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    """The tensors of a layer by their own names, dense, with the masks of sparse ones."""
+    found: Dict[str, torch.Tensor] = {}
+    for name, shape in shapes(layer).items():
+        full = f"{prefix}.{name}"
+        tensor = tensors.get(full)
+        if tensor is None:
+            raise FormatError(f"tensor {full!r} is missing")
+        if full + ".column" in tensors:
+            found[name], found[name + "_mask"] = _dense(full, tensors, shape)
+        else:
+            found[name] = tensor
+        if tuple(found[name].shape) != shape:
+            raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}, the net's settings ask for "
+                              f"{list(shape)}")
+    for name in ("leak", "leak_syn", "leak_adapt"):
+        tensor = tensors.get(f"{prefix}.{name}")
+        if tensor is not None:
+            if tuple(tensor.shape) != (1, layer.n):
+                raise FormatError(f"tensor '{prefix}.{name}' has shape {list(tensor.shape)}, not {[1, layer.n]}")
+            found[name] = tensor
+    return found
+
+
+def _dense(name: str, tensors: Dict[str, torch.Tensor],
+           shape: Tuple[int, int]) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Compressed rows as a matrix, and where they have connections."""
+    values, column, start = tensors[name], tensors[name + ".column"], tensors.get(name + ".row_start")
+    if start is None or start.shape != (shape[0] + 1,) or column.shape != values.shape or values.dim() != 1:
+        raise FormatError(f"tensor {name!r}: its compressed rows do not fit each other")
+    if shape[0] * shape[1] > max(_DENSE_LEAST, _DENSE_TIMES * values.numel()):
+        raise FormatError(f"tensor {name!r}: {values.numel()} of {shape[0]} x {shape[1]} are too few to "
+                          "be made dense")
+    counts = start[1:] - start[:-1]
+    if int(start[0]) or int(start[-1]) != values.numel() or bool((counts < 0).any()) or \
+            values.numel() and int(column.max()) >= shape[1]:
+        raise FormatError(f"tensor {name!r}: its compressed rows leave their matrix")
+    rows = torch.repeat_interleave(torch.arange(shape[0]), counts)
+    full, mask = values.new_zeros(shape), values.new_zeros(shape)
+    full[rows, column], mask[rows, column] = values, 1
+    return full, mask
+
+
+def _tensor(tensor: Tensor) -> torch.Tensor:
+    """A tensor of a file as PyTorch's; whole numbers become int64."""
+    if tensor.dtype in _DTYPES:
+        flat = torch.frombuffer(bytearray(tensor.data), dtype=_DTYPES[tensor.dtype]) if len(tensor.data) \
+            else torch.zeros(0, dtype=_DTYPES[tensor.dtype])
+        return flat.view(tensor.shape)
+    if tensor.dtype in ("U16", "U32"):
+        return torch.tensor(tensor.data.cast("H" if tensor.dtype == "U16" else "I").tolist(),
+                            dtype=torch.int64).view(tensor.shape)
+    raise FormatError(f"a tensor of type {tensor.dtype}, which no model of neap's has")
+
+
+def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
+    """The net of a run as a module of plain PyTorch, in evaluation mode, with its parameters.
+
+    :param run: a folder that ``neap train`` wrote, or a file such as ``run/last.safetensors``.
+    :param dtype: ``torch.float64`` or another; None: the precision of the run.
+    :raises FormatError: where the file is no model of neap's, with what is wrong; OSError where
+        it cannot be read.
+    """
+    path = os.path.join(run, "model.safetensors") if os.path.isdir(run) else os.fspath(run)
+    metadata, tensors = read_tensors(path)
+    try:
+        settings = json.loads(metadata.get("neap.net", "null"))
+        if not isinstance(settings, dict):
+            raise FormatError("its metadata describes no net of neap's")
+        own = {name: _tensor(tensor) for name, tensor in tensors.items()
+               if not name.startswith("optimizer.")}
+        net = Net(settings, own, metadata.get("neap.loss", "cross-entropy"))
+        net.classes = json.loads(metadata.get("neap.classes", "[]"))
+        net.max_steps = int(metadata.get("neap.max_steps", "0"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: {error}") from None
+    return (net if dtype is None else net.to(dtype)).eval()

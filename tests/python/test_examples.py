@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of examples/python run, in small sizes, and print what they promise."""
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
+FOLDER = os.path.join(SOURCE, "examples", "python")
+NEEDS = {"gru_long": ["torch"], "snntorch_long": ["torch", "snntorch"], "spikingjelly_long": ["torch", "spikingjelly"],
+         "exact_or_truncated": ["torch"], "ode_numpy": ["numpy"],
+         "pyadjoint_diffusion": ["numpy", "checkpoint_schedules", "pyadjoint"]}
+
+
+def run(name, *arguments):
+    """What an example prints; the test is skipped where a package that it needs is absent."""
+    for package in NEEDS[name]:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"no {package}")
+    done = subprocess.run([sys.executable, os.path.join(FOLDER, name + ".py"), *map(str, arguments)],
+                          capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_here():
+    assert sorted(NEEDS) == sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py"))
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_help(name):
+    told = run(name, "--help")
+    assert "usage:" in told and len(told.splitlines()) > 5
+
+
+def test_gru_long(scratch):
+    for more in ([], [scratch]):
+        told = run("gru_long", 120, "6M", *more)
+        assert "120 steps in" in told and re.search(r"budget +6 MiB", told)
+
+
+@pytest.mark.parametrize("name", ["snntorch_long", "spikingjelly_long"])
+def test_spiking_networks_lengthened(name):
+    told = run(name, "--steps", 8, "--times", 50, "--hidden", 16, "--batch", 4)
+    assert "the same bits" in told and "400 steps: loss" in told and "steps        400" in told
+
+
+def test_exact_learns_where_truncated_does_not(tmp_path):
+    told = run("exact_or_truncated", "--steps", 16, "--updates", 150, "--windows", 4, "--memory", "128K",
+               "--plot", tmp_path / "windows.svg")
+    (_, cut), (_, exact) = re.findall(r"^ *(4|exact)  ([0-9.]+)%$", told, re.MULTILINE)
+    assert float(cut) < 50 and float(exact) > 90
+    if importlib.util.find_spec("matplotlib"):
+        assert (tmp_path / "windows.svg").read_text().count("<svg") == 1
+    else:
+        assert "no matplotlib" in told
+
+
+def test_ode(scratch):
+    for more in ([], ["--slow", scratch]):
+        told = run("ode_numpy", "--steps", 400, "--memory", "3K", *more)
+        assert "9600 bytes of tapes" in told and told.count("by differences") == 3
+
+
+def test_pyadjoint():
+    told = run("pyadjoint_diffusion", "--steps", 40, "--slots", 4, "--cells", 4)
+    assert "4 checkpoints instead of 40: the same bits" in told
