@@ -75,10 +75,14 @@ PYTHON = {
     "torch/seeding": ([], ["torch"]),
     "torch/runs": (["errors", "player", "measure", "seeding", "trees"], ["torch"]),
     "torch/timing": (["runs", "seeding"], ["torch"]),
-    "torch/reports": (["plans", "player", "units"], []),
+    "reports": (["plans", "player", "units"], []),
     "torch/scan": (["units", "actions", "errors", "plans", "player", "stores", "measure", "reports", "runs", "timing",
                     "trees"], ["torch"]),
     "torch/__init__": (["reports", "scan"], ["torch"]),
+    "jax/groups": (["errors"], ["jax"]),
+    "jax/runs": (["player", "groups"], ["jax", "numpy"]),
+    "jax/gradients": (["units", "actions", "errors", "plans", "player", "reports", "stores", "groups", "runs"], ["jax"]),
+    "jax/__init__": (["reports", "gradients"], ["jax"]),
     "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")

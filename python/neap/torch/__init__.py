@@ -12,7 +12,7 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
-from .reports import Report
+from ..reports import Report
 from .scan import Scan, report, scan
 
 __all__ = ["Report", "Scan", "report", "scan"]

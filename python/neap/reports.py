@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scan planned and did, in numbers and as text."""
+"""What a scan, or another run of a Player, planned and did, in numbers and as text."""
 from typing import Optional
 
-from ..plans import Plan
-from ..player import Counts
-from ..units import show_size, show_time
+from .plans import Plan
+from .player import Counts
+from .units import show_size, show_time
 
 __all__ = ["Report"]
 
 
 class Report:
-    """Planned and counted numbers of one scan; ``print(report)`` shows them.
+    """Planned and counted numbers of one run; ``print(report)`` shows them.
 
     ``plan`` is None where no gradient was needed. Bytes: ``planned_peak`` and ``counted_peak`` of
     states, tapes and adjoint, ``charged`` of the budget for gradients of parameters, ``state`` and
@@ -20,7 +20,8 @@ class Report:
     that waited for slow tiers, ``recoveries`` states that did not come back from them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, group: str = "graph") -> None:
+        self._group = group  # what a group of steps is called
         self.plan: Optional[Plan] = None
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
@@ -73,9 +74,9 @@ class Report:
             return "a plain loop: no gradient was needed"
         rows = [
             ("strategy", self.plan.chosen),
-            ("steps", f"{self.steps}, {self.group} a graph"),
+            ("steps", f"{self.steps}, {self.group} a {self._group}"),
             ("state", show_size(self.state)),
-            ("tape", f"{show_size(self.tape)} a graph" if self.tape > 1 else "not measured"),
+            ("tape", f"{show_size(self.tape)} a {self._group}" if self.tape > 1 else "not measured"),
             ("budget", "no limit" if self.memory is None else
              f"{show_size(self.memory)}, {show_size(self.charged)} of it gradients of parameters"),
             ("peak", f"{show_size(self.counted_peak)}" +
