@@ -14,5 +14,6 @@ except ImportError as error:  # pragma: no cover
 
 from ..reports import Report
 from .scan import Scan, report, scan
+from .sequential import Sequential
 
-__all__ = ["Report", "Scan", "report", "scan"]
+__all__ = ["Report", "Scan", "Sequential", "report", "scan"]
