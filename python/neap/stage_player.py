@@ -12,7 +12,7 @@ from .errors import BudgetError, RecordError, UsageError
 from .player import Backend, Counts, Outgrown, Player, Sizes
 from .stores import Store
 
-__all__ = ["StageBackend", "StagePlayer", "StageSizes"]
+__all__ = ["StageBackend", "StagePlayer", "StageSizes", "peak_of"]
 
 
 class StageBackend(Backend):
@@ -32,13 +32,17 @@ class StageBackend(Backend):
 
 
 class StageSizes(NamedTuple):
-    """Bytes as the plan has them: of the L + 1 states, also of their adjoints, of the L tapes; the
-    plan's peak and the budget that it keeps to (None: no limit); ``staging`` that tiers take."""
+    """Bytes as planned: of the L + 1 states, also of their adjoints, of the L tapes; of gradients of
+    parameters that the backward of each stage makes for good, and besides while it runs (second
+    terms of those that later stages made). ``peak`` is what all takes at a time at most, ``memory``
+    the budget (None: no limit), ``staging`` what tiers take."""
 
     state: Sequence[int]
     tape: Sequence[int]
-    peak: int
-    memory: Optional[int]
+    grads: Sequence[int]
+    terms: Sequence[int]
+    peak: int = 0
+    memory: Optional[int] = None
     staging: int = 0
 
 
@@ -92,7 +96,8 @@ class _Memory:
 
 
 class StagePlayer(Player):
-    """Performs a plan of stages: ``forward`` to TURN, ``backward`` to the end.
+    """Performs a plan of stages: ``forward`` to TURN, ``backward`` to the end. Gradients of
+    parameters count as they come.
 
     :raises BudgetError: where a tape takes more than was planned and the budget has no room for it;
         with ``strict`` False it stays all the same.
@@ -189,11 +194,12 @@ class StagePlayer(Player):
     def _turn_back(self, a: Action) -> None:
         for i in reversed(range(a.t0, a.t1)):
             state = self._found(i)
-            self._count(self.planned.state[i] - self.memory.released(i))
+            grads = self.planned.grads[i]
+            self._count(self.planned.state[i] - self.memory.released(i) + grads + self.planned.terms[i])
             self.live = None
             tape = self.taken.pop(i)
             self.adjoint = self.backend.reverse(tape, state, self.adjoint, i)
-            self.memory.bytes += self.planned.state[i] - self.planned.state[i + 1]
+            self.memory.bytes += self.planned.state[i] - self.planned.state[i + 1] + grads
             self.over -= max(0, self.memory.taped[i] - self.planned.tape[i])
             self.memory.tape(i, 0)
             self.memory.move(-1)
@@ -280,3 +286,44 @@ _STAGES = {Kind.ADVANCE: StagePlayer._go_on, Kind.RECORD: StagePlayer._tape_stag
            Kind.LOAD: StagePlayer._take_state, Kind.DROP: StagePlayer._drop_state,
            Kind.PUT: StagePlayer._send, Kind.GET: StagePlayer._bring, Kind.WAIT: StagePlayer._arrive,
            Kind.FORGET: StagePlayer._forget_record}
+
+
+class _Nothing(StageBackend):
+    """A backend of no states, whose tapes take what was planned; it is its own store."""
+
+    def __init__(self, tape: Sequence[int]):
+        self.tape, self.waited = tape, 0.0
+
+    def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
+        return state
+
+    def record(self, state: Any, t0: int, t1: int, first: bool,
+               room: Optional[int]) -> Tuple[Any, Any, int]:
+        return state, state, self.tape[t0]
+
+    def output(self, tape: Any) -> Any:
+        return tape
+
+    def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
+        return adjoint
+
+    def room_for(self, i: int) -> Any:
+        return ()
+
+    def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
+        return state, ()
+
+    def put(self, *unused: Any) -> Any:
+        """Moves nothing; so do ``get``, ``wait``, ``forget`` and ``close``."""
+        return self
+
+    get = wait = forget = close = put
+
+
+def peak_of(actions: Iterable[Action], sizes: StageSizes) -> int:
+    """The bytes that a StagePlayer will count at most."""
+    nothing = _Nothing(sizes.tape)
+    player = StagePlayer(nothing, actions, sizes._replace(memory=None), store=nothing)  # type: ignore
+    player.forward(())
+    player.backward(())
+    return player.counts.peak

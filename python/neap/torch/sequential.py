@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential: a chain of unequal layers within a budget of bytes, with the gradient bits of autograd."""
+import math
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -12,7 +13,7 @@ from ..plans import Plan, plan
 from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
-from ..stage_player import StagePlayer, StageSizes
+from ..stage_player import StagePlayer, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store
 from ..units import Size
 from .measure import addresses, charge
@@ -22,6 +23,8 @@ from .trees import Tree, flatten, nbytes, unflatten
 
 __all__ = ["Sequential"]
 
+ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which the fastest counts
+TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
 TIMED = 0.05  # seconds that a tier is measured for
 
 
@@ -122,8 +125,7 @@ class Sequential(torch.nn.Sequential):
     the plain pass: dropout repeats, buffers such as those of BatchNorm change once, and a parameter
     may be in several layers. Where no gradient is needed it is the plain pass.
 
-    :param memory: bytes for states, tapes and adjoint, for the gradients of all parameters and once
-        more those of the largest layer; None: no limit. The input, what one layer takes while it
+    :param memory: bytes for states, tapes, adjoint and gradients of parameters; None: no limit. The input, what one layer takes while it
         runs, and the output are not among them.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
         come back beside the computation, on the CPU. A record that is lost is computed again.
@@ -139,13 +141,13 @@ class Sequential(torch.nn.Sequential):
         self._memory = None if memory is None else units.size(memory, "memory")
         self._slow, self._strategy, self._strict = slow, strategy, strict
         self._known: Dict[Any, _Measured] = {}
-        self._plans: Dict[Any, Tuple[Plan, List[int]]] = {}
+        self._plans: Dict[Any, Tuple[Plan, List[int], StageSizes]] = {}
         self._tiers: Dict[int, List[OpenTier]] = {}
-        self._report = Report("layer")
+        self._report = Report("layer", "generators and buffers")
 
     def __getstate__(self) -> Dict[str, Any]:
         """For copies and files: without what was measured and planned here."""
-        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=Report("layer"))
+        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=Report("layer", "generators and buffers"))
 
     def report(self) -> Report:
         """What the last call planned and did; its backward counts as well once it has run."""
@@ -153,7 +155,7 @@ class Sequential(torch.nn.Sequential):
 
     def forward(self, x: Tree) -> Tree:
         """What the last layer returns."""
-        told = self._report = Report("layer")
+        told = self._report = Report("layer", "generators and buffers")
         leaves, shape = flatten(x, "the input")
         params = [[p for p in _parameters(layer) if p.requires_grad] for layer in self]
         once = list({id(p): p for row in params for p in row}.values())
@@ -165,8 +167,7 @@ class Sequential(torch.nn.Sequential):
         cast = Cast((leaves or [torch.empty(0)])[0].device.type)
         with cast():
             found = self._measured(leaves, shape, params, cast)
-        charged = nbytes(once) + max(map(nbytes, params)) + found.extra
-        made, places, sizes = self._planned(found, charged, told)
+        made, places, sizes = self._planned(found, params, told)
         run = self._run(leaves, shape, params)
         run.needs = list(found.needs)
         told.counts = Counts()
@@ -191,31 +192,27 @@ class Sequential(torch.nn.Sequential):
                 self._known[key] = _measure(self._run(leaves, shape, params), leaves)
         return self._known[key]
 
-    def _planned(self, found: _Measured, charged: int, told: Report) -> Tuple[Plan, List[int], StageSizes]:
+    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report
+                 ) -> Tuple[Plan, List[int], StageSizes]:
         """A plan, its places on tiers, and what it counts.
 
         :raises BudgetError: with ``least``, a budget that would do.
         """
-        left = None if self._memory is None else self._memory - charged
+        left = None if self._memory is None else self._memory - found.extra
         tiers = self._measured_tiers(max(found.state)) if left is not None else []
         key = tuple(found.state), tuple(found.tape), left
         if key not in self._plans:
-            stages = Stages(state=found.state, tape=found.tape, advance=found.advance,
-                            record=found.record, backward=[*found.backward, 0],
-                            tape_holds_output=True, backward_needs_input=True)
-            try:
-                made = plan(stages=stages, memory=None if left is None else max(0, left),
-                            strategy=self._strategy, slow=tiers or None, tapes_stay=True)
-            except BudgetError as error:
-                least = error.least + charged if error.least else 0
-                raise BudgetError(
-                    f"{error}; {charged} bytes of the budget are gradients of parameters"
-                    + (f": {least} would do" if least else ""), least=least) from None
-            self._plans[key] = made, _places(made)
-        made, places = self._plans[key]
-        told.planned(made, len(found.tape), 1, max(found.state), max(found.tape), charged, self._memory)
-        staging = sum(tier.raw.staging for tier, count in zip(tiers, places) if count)
-        return made, places, StageSizes(found.state, found.tape, made.peak, left, staging)
+            sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
+            self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra)
+        made, places, sizes = self._plans[key]
+        told.planned(made, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
+                     self._memory, sizes.peak)
+        return made, places, sizes
+
+    @staticmethod
+    def _stages(found: _Measured) -> Stages:
+        return Stages(state=found.state, tape=found.tape, advance=found.advance, record=found.record,
+                      backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
 
     def _measured_tiers(self, state: int) -> List[OpenTier]:
         """What the planner is told of the slow tiers, which are measured once."""
@@ -232,6 +229,58 @@ class Sequential(torch.nn.Sequential):
 
 def _parameters(layer: Any) -> List[torch.Tensor]:
     return list(layer.parameters()) if isinstance(layer, torch.nn.Module) else []
+
+
+def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
+    """Bytes of gradients of parameters that the backward of each layer makes first, and of second
+    terms of those that a later layer made."""
+    made: Dict[int, torch.Tensor] = {}
+    rows = []
+    for row in reversed(params):
+        new = [p for p in row if id(p) not in made]
+        rows.append((nbytes(new), nbytes(p for p in row if id(p) in made)))
+        made.update((id(p), p) for p in new)
+    return [first for first, _ in reversed(rows)], [second for _, second in reversed(rows)]
+
+
+def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier], extra: int
+             ) -> Tuple[Plan, List[int], StageSizes]:
+    """The fastest plan found that fits together with the gradients that come meanwhile: they are
+    not there yet where most is kept, so a plan may have more than what they leave."""
+    def ask(memory: Optional[int]) -> Tuple[Plan, List[int], StageSizes]:
+        made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
+                    tapes_stay=True)
+        places = _places(made)
+        staging = sum(tier.raw.staging for tier, count in zip(tiers, places) if count)
+        taken = sizes._replace(staging=staging)
+        return made, places, taken._replace(peak=peak_of(made, taken))
+
+    if sizes.memory is None:
+        return ask(None)
+    most = max(0, sizes.memory)
+    grads = sum(sizes.grads) + max(sizes.terms)
+    try:
+        least = ask(max(0, most - grads))[0].problem.least
+    except BudgetError as error:
+        least = error.least
+        if not least:
+            raise
+    low, best = max(0, most - grads, least), None
+    for memory in [most] + [low + (most - low) * i // TRIES for i in range(TRIES)]:
+        try:
+            found = ask(memory)
+        except BudgetError:
+            continue
+        if found[2].peak <= most and (best is None or found[0].seconds < best[0].seconds):
+            best = found
+            if memory == most:
+                break
+    if best is None:
+        would_do = ask(least)[2].peak + extra
+        raise BudgetError(
+            f"{strategy}: no plan fits {most} bytes, with gradients of parameters that take up to {grads}; "
+            f"generators and buffers take {extra}: a budget of {would_do} would do", least=would_do)
+    return best
 
 
 def _places(made: Plan) -> List[int]:
@@ -261,26 +310,28 @@ class _buffers_kept:
 
 
 def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
-    """Does every layer on the way up, twice with its tape, which is reversed on ones."""
+    """Does every layer on the way up, some times with its tape, which is reversed on ones."""
     found = _Measured([], [], [], [], [], 0, [])
     state = run.begin(leaves)
     found.state.append(max(1, kept_bytes(state.leaves)))
     for i in range(len(run.layers)):
-        clock = []
-        for timed in (False, True):
+        best = [math.inf] * 3
+        for timed in range(ROUNDS):
             clock = [time.perf_counter()]
             if timed:
                 run.advance(state, i, i + 1, False)
             clock.append(time.perf_counter())
             after, tape, taken = run.record(state, i, i + 1, False, None)
             clock.append(time.perf_counter())
-            run.reverse(tape, state, [torch.ones_like(x) if wanted else None for x, wanted in
-                                      zip(after.leaves, run.needs[i + 1] or [])], i)
+            ones = [torch.ones_like(x) if wanted else None
+                    for x, wanted in zip(after.leaves, run.needs[i + 1] or [])]
+            run.reverse(tape, state, ones, i)
             clock.append(time.perf_counter())
-        run.sums = {}
-        f, r, b = (max(1e-9, later - sooner) for sooner, later in zip(clock, clock[1:]))
-        for row, value in ((found.advance, f), (found.record, r), (found.backward, b)):
-            row.append(value)
+            run.sums = {}
+            if timed:
+                best = [min(old, later - sooner) for old, sooner, later in zip(best, clock, clock[1:])]
+        for row, value in zip((found.advance, found.record, found.backward), best):
+            row.append(max(1e-9, value))
         found.tape.append(taken)
         found.state.append(max(1, kept_bytes(after.leaves)))
         state = after
