@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 
 from .. import units
-from ..actions import Kind
+from ..actions import Action, Kind
 from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Counts
@@ -41,6 +41,15 @@ class _Measured(NamedTuple):
     needs: List[Any]
 
 
+class _Fit(NamedTuple):
+    """A plan, its actions, which take long to ask for each time, places on tiers, and bytes."""
+
+    plan: Plan
+    actions: List[Action]
+    places: List[int]
+    sizes: StageSizes
+
+
 class _Function(torch.autograd.Function):
     """The layers as one node: the last state of (the first one, parameters)."""
 
@@ -69,20 +78,19 @@ class _Function(torch.autograd.Function):
 class _Call:
     """One call: its run, its plan, and how both are played."""
 
-    def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], made: Plan,
-                 sizes: StageSizes, strict: bool, cast: Cast, told: Report, slow: Optional[Paths],
-                 places: List[int]):
-        self.run, self.first, self.params, self.plan, self.sizes = run, first, params, made, sizes
-        self.strict, self.cast, self.report = strict, cast, told
-        self.slow, self.places = slow, places
+    def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
+                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths]):
+        self.run, self.first, self.params, self.fit = run, first, params, fit
+        self.strict, self.cast, self.report, self.slow = strict, cast, told, slow
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """A player at TURN, and the last state."""
         store = None
-        if any(self.places) and self.slow is not None:
-            store = Store(self.slow, max(self.sizes.state))
-            store.format(self.places)
-        player = StagePlayer(self.run, self.plan, self.sizes, self.strict, self.report.counts, store)
+        fit = self.fit
+        if any(fit.places) and self.slow is not None:
+            store = Store(self.slow, max(fit.sizes.state))
+            store.format(fit.places)
+        player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
         try:
             with self.cast():
                 return player, player.forward(self.first)
@@ -141,7 +149,7 @@ class Sequential(torch.nn.Sequential):
         self._memory = None if memory is None else units.size(memory, "memory")
         self._slow, self._strategy, self._strict = slow, strategy, strict
         self._known: Dict[Any, _Measured] = {}
-        self._plans: Dict[Any, Tuple[Plan, List[int], StageSizes]] = {}
+        self._plans: Dict[Any, _Fit] = {}
         self._tiers: Dict[int, List[OpenTier]] = {}
         self._report = Report("layer", "generators and buffers")
 
@@ -167,12 +175,11 @@ class Sequential(torch.nn.Sequential):
         cast = Cast((leaves or [torch.empty(0)])[0].device.type)
         with cast():
             found = self._measured(leaves, shape, params, cast)
-        made, places, sizes = self._planned(found, params, told)
+        fit = self._planned(found, params, told)
         run = self._run(leaves, shape, params)
         run.needs = list(found.needs)
         told.counts = Counts()
-        call = _Call(run, run.begin(leaves), once, made, sizes, self._strict, cast, told, self._slow,
-                     places)
+        call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow)
         results = _Function.apply(call, *leaves, *once)
         return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
 
@@ -192,9 +199,8 @@ class Sequential(torch.nn.Sequential):
                 self._known[key] = _measure(self._run(leaves, shape, params), leaves)
         return self._known[key]
 
-    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report
-                 ) -> Tuple[Plan, List[int], StageSizes]:
-        """A plan, its places on tiers, and what it counts.
+    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report) -> _Fit:
+        """The plan of a call.
 
         :raises BudgetError: with ``least``, a budget that would do.
         """
@@ -204,10 +210,10 @@ class Sequential(torch.nn.Sequential):
         if key not in self._plans:
             sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
             self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra)
-        made, places, sizes = self._plans[key]
-        told.planned(made, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
-                     self._memory, sizes.peak)
-        return made, places, sizes
+        fit = self._plans[key]
+        told.planned(fit.plan, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
+                     self._memory, fit.sizes.peak)
+        return fit
 
     @staticmethod
     def _stages(found: _Measured) -> Stages:
@@ -243,24 +249,25 @@ def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
     return [first for first, _ in reversed(rows)], [second for _, second in reversed(rows)]
 
 
-def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier], extra: int
-             ) -> Tuple[Plan, List[int], StageSizes]:
+def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier],
+             extra: int) -> _Fit:
     """The fastest plan found that fits together with the gradients that come meanwhile: they are
     not there yet where most is kept, so a plan may have more than what they leave."""
-    def ask(memory: Optional[int]) -> Tuple[Plan, List[int], StageSizes]:
+    def ask(memory: Optional[int]) -> _Fit:
         made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
                     tapes_stay=True)
-        places = _places(made)
+        actions = list(made)
+        places = _places(actions, len(tiers))
         staging = sum(tier.raw.staging for tier, count in zip(tiers, places) if count)
         taken = sizes._replace(staging=staging)
-        return made, places, taken._replace(peak=peak_of(made, taken))
+        return _Fit(made, actions, places, taken._replace(peak=peak_of(actions, taken)))
 
     if sizes.memory is None:
         return ask(None)
     most = max(0, sizes.memory)
     grads = sum(sizes.grads) + max(sizes.terms)
     try:
-        least = ask(max(0, most - grads))[0].problem.least
+        least = ask(max(0, most - grads)).plan.problem.least
     except BudgetError as error:
         least = error.least
         if not least:
@@ -271,22 +278,22 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
             found = ask(memory)
         except BudgetError:
             continue
-        if found[2].peak <= most and (best is None or found[0].seconds < best[0].seconds):
+        if found.sizes.peak <= most and (best is None or found.plan.seconds < best.plan.seconds):
             best = found
             if memory == most:
                 break
     if best is None:
-        would_do = ask(least)[2].peak + extra
+        would_do = ask(least).sizes.peak + extra
         raise BudgetError(
             f"{strategy}: no plan fits {most} bytes, with gradients of parameters that take up to {grads}; "
             f"generators and buffers take {extra}: a budget of {would_do} would do", least=would_do)
     return best
 
 
-def _places(made: Plan) -> List[int]:
+def _places(actions: List[Action], tiers: int) -> List[int]:
     """How many places a plan uses on each tier."""
-    found = [0] * len(made.tiers)
-    for a in made:
+    found = [0] * tiers
+    for a in actions:
         if a.kind == Kind.PUT:
             found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
     return found
