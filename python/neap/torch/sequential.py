@@ -133,8 +133,8 @@ class Sequential(torch.nn.Sequential):
     the plain pass: dropout repeats, buffers such as those of BatchNorm change once, and a parameter
     may be in several layers. Where no gradient is needed it is the plain pass.
 
-    :param memory: bytes for states, tapes, adjoint and gradients of parameters; None: no limit. The input, what one layer takes while it
-        runs, and the output are not among them.
+    :param memory: bytes for states, tapes, adjoint and gradients of parameters; None: no limit. The
+        input, the output and what one layer takes while it runs are not among them.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
         come back beside the computation, on the CPU. A record that is lost is computed again.
     :param strategy: ``auto``, ``chain``, ``pofo``; see :func:`neap.strategies`.
@@ -151,11 +151,11 @@ class Sequential(torch.nn.Sequential):
         self._known: Dict[Any, _Measured] = {}
         self._plans: Dict[Any, _Fit] = {}
         self._tiers: Dict[int, List[OpenTier]] = {}
-        self._report = Report("layer", "generators and buffers")
+        self._report = _report()
 
     def __getstate__(self) -> Dict[str, Any]:
         """For copies and files: without what was measured and planned here."""
-        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=Report("layer", "generators and buffers"))
+        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=_report())
 
     def report(self) -> Report:
         """What the last call planned and did; its backward counts as well once it has run."""
@@ -163,7 +163,7 @@ class Sequential(torch.nn.Sequential):
 
     def forward(self, x: Tree) -> Tree:
         """What the last layer returns."""
-        told = self._report = Report("layer", "generators and buffers")
+        told = self._report = _report()
         leaves, shape = flatten(x, "the input")
         params = [[p for p in _parameters(layer) if p.requires_grad] for layer in self]
         once = list({id(p): p for row in params for p in row}.values())
@@ -206,9 +206,9 @@ class Sequential(torch.nn.Sequential):
         """
         left = None if self._memory is None else self._memory - found.extra
         tiers = self._measured_tiers(max(found.state)) if left is not None else []
-        key = tuple(found.state), tuple(found.tape), left
+        sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
+        key = tuple(map(tuple, sizes[:4])), left
         if key not in self._plans:
-            sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
             self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra)
         fit = self._plans[key]
         told.planned(fit.plan, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
@@ -231,6 +231,10 @@ class Sequential(torch.nn.Sequential):
             finally:
                 store.close()
         return self._tiers[state]
+
+
+def _report() -> Report:
+    return Report("layer", "generators and buffers")
 
 
 def _parameters(layer: Any) -> List[torch.Tensor]:
