@@ -13,8 +13,9 @@ actions one by one::
     for action in p:
         ...
 
-The package needs nothing but the libneap that it comes with. ``neap.sweep`` wants NumPy,
-``neap.schedules`` checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` the ``neap`` tool.
+The package needs nothing but the libneap that it comes with. ``neap.sweep`` and ``neap.join`` want
+NumPy, ``neap.schedules`` checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` the ``neap``
+tool.
 """
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,14 @@ ADVANCE, RECORD, TURN, BACKWARD, SAVE, LOAD, DROP, PUT, GET, WAIT, FORGET = Kind
 STATE, TAPE, LOG = Payload
 
 if TYPE_CHECKING:
-    from .sweeps import Sweep, sweep
+    from .sweeps import ArrayStages, JoinSweep, StageSweep, Sweep, join, sweep
+
+_OF_SWEEPS = ("sweep", "Sweep", "join", "StageSweep", "JoinSweep", "ArrayStages")
 
 
 def __getattr__(name: str) -> Any:
-    """neap.sweep and neap.Sweep, which want NumPy as soon as they are named."""
-    if name in ("sweep", "Sweep"):
+    """neap.sweep, neap.join and what belongs to them want NumPy as soon as they are named."""
+    if name in _OF_SWEEPS:
         from . import sweeps
         return getattr(sweeps, name)
     raise AttributeError(f"module 'neap' has no attribute {name!r}")

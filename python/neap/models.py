@@ -37,36 +37,31 @@ def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
     return array
 
 
-class Callbacks:
-    """The step functions of a model, and the first exception that one of them raised."""
+class Guard:
+    """Functions of a model that libneap calls, and the first exception that one of them raised.
 
-    def __init__(self, model: Any, x0: np.ndarray, tape: Tape):
-        self.model = model
-        self.state = np.dtype((x0.dtype, x0.shape))
-        self.tape = element(x0, tape)
+    ``ops`` is libneap's struct for them. :raises UsageError: where the model lacks a method.
+    """
+
+    def __init__(self, model: Any, ops: Any):
+        self.model, self.ops = model, ops
         self.raised: Optional[BaseException] = None
         self.signals = Deferred()
-        if x0.dtype.hasobject or self.tape.hasobject:
-            raise UsageError("states and tapes are numbers, no objects of Python")
         for name in ("advance", "record", "turn", "backward"):
             if not callable(getattr(model, name, None)):
                 raise UsageError(f"the model has no method {name}")
-        self._first = {name: "first" in inspect.signature(getattr(model, name)).parameters
-                       for name in ("advance", "record")}
-        self.ops = _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops))
-        self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize
-        self.ops.tape_bytes = self.tape.itemsize
-        for name in ("advance", "record", "turn", "backward"):
             self._set(name, getattr(self, "_" + name))
-        if callable(getattr(model, "ended", None)):
-            self._set("ended", self._ended)
         if getattr(model, "gathered", None) is not None:
             self._set("grad_save", self._grad_save)
             self._set("grad_load", self._grad_load)
         self.interrupted = field(_abi.neap_sweep_options, "interrupted")(self._interrupted)
 
+    def _takes(self, name: str, argument: str) -> bool:
+        """True where a method of the model has an argument of that name."""
+        return argument in inspect.signature(getattr(self.model, name)).parameters
+
     def _set(self, name: str, function: Callable[..., int]) -> None:
-        setattr(self.ops, name, field(_abi.neap_step_ops, name)(self._guarded(function)))
+        setattr(self.ops, name, field(type(self.ops), name)(self._guarded(function)))
 
     def _guarded(self, function: Callable[..., int]) -> Callable[..., int]:
         """An exception ends the sweep, and is raised again when it has ended."""
@@ -93,6 +88,48 @@ class Callbacks:
         except BaseException as error:  # Ctrl-C
             self._keep(error)
         return int(self.raised is not None)
+
+    def gathered(self) -> List[np.ndarray]:
+        """The arrays that a journal keeps beside states and tapes."""
+        found = self.model.gathered
+        found = found() if callable(found) else found
+        arrays: Sequence[Any] = [found] if isinstance(found, np.ndarray) else \
+            list(found.values()) if isinstance(found, dict) else list(found)
+        for array in arrays:
+            if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or \
+                    not array.flags.writeable or array.dtype.hasobject:
+                raise UsageError("gathered: contiguous, writable arrays of NumPy")
+        return list(arrays)
+
+    def _grad_save(self, write: Any, to: int) -> int:
+        for array in self.gathered():
+            answer = write(to, array.ctypes.data, array.nbytes) if array.nbytes else 0
+            if answer < 0:
+                return answer
+        return 0
+
+    def _grad_load(self, read: Any, from_: int) -> int:
+        for array in self.gathered():
+            answer = read(from_, array.ctypes.data, array.nbytes) if array.nbytes else 0
+            if answer < 0:
+                return answer
+        return 0
+
+
+class Callbacks(Guard):
+    """The step functions of a model whose steps are alike."""
+
+    def __init__(self, model: Any, x0: np.ndarray, tape: Tape):
+        self.state = np.dtype((x0.dtype, x0.shape))
+        self.tape = element(x0, tape)
+        if x0.dtype.hasobject or self.tape.hasobject:
+            raise UsageError("states and tapes are numbers, no objects of Python")
+        super().__init__(model, _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops)))
+        self._first = {name: self._takes(name, "first") for name in ("advance", "record")}
+        self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize
+        self.ops.tape_bytes = self.tape.itemsize
+        if callable(getattr(model, "ended", None)):
+            self._set("ended", self._ended)
 
     def _advance(self, x: int, t0: int, t1: int, first: int) -> int:
         more = {"first": bool(first)} if self._first["advance"] else {}
@@ -122,32 +159,6 @@ class Callbacks:
     def _ended(self, x: int, t: int) -> int:
         ended = self.model.ended(view(x, self.state, writable=False), t)
         return _abi.NEAP_ENDED if ended else _abi.NEAP_GO_ON
-
-    def gathered(self) -> List[np.ndarray]:
-        """The arrays that a journal keeps beside states and tapes."""
-        found = self.model.gathered
-        found = found() if callable(found) else found
-        arrays: Sequence[Any] = [found] if isinstance(found, np.ndarray) else \
-            list(found.values()) if isinstance(found, dict) else list(found)
-        for array in arrays:
-            if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or \
-                    not array.flags.writeable or array.dtype.hasobject:
-                raise UsageError("gathered: contiguous, writable arrays of NumPy")
-        return list(arrays)
-
-    def _grad_save(self, write: Any, to: int) -> int:
-        for array in self.gathered():
-            answer = write(to, array.ctypes.data, array.nbytes) if array.nbytes else 0
-            if answer < 0:
-                return answer
-        return 0
-
-    def _grad_load(self, read: Any, from_: int) -> int:
-        for array in self.gathered():
-            answer = read(from_, array.ctypes.data, array.nbytes) if array.nbytes else 0
-            if answer < 0:
-                return answer
-        return 0
 
 
 def field(struct: Any, name: str) -> Any:

@@ -115,6 +115,24 @@ class Stages:
         return f"<neap.Stages: {self.steps} stages>"
 
 
+def owned(raw: _abi.neap_problem) -> "Problem":
+    """A problem with its stages, copied from memory that is another's."""
+    copy = _abi.neap_problem.from_buffer_copy(raw)
+    if not copy.chain.stages:
+        return Problem(copy)
+    given, count = copy.chain.stages.contents, copy.chain.steps
+    stages, arrays = _abi.neap_stages(flags=given.flags), []
+    for name, kind in _abi.neap_stages._fields_[:8]:
+        pointer = getattr(given, name)
+        if pointer:
+            more = name in ("backward", "state", "backward_tmp")
+            array = (pointer._type_ * (count + more))(*pointer[:count + more])
+            arrays.append(array)
+            setattr(stages, name, ctypes.cast(array, kind))
+    copy.chain.stages = ctypes.pointer(stages)
+    return Problem(copy, (stages, arrays))
+
+
 Slow = Union[None, Tier, Sequence[Tier]]
 
 

@@ -12,8 +12,9 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
+from ..reports import Report
 from .load import Net, load
-from .reports import Report
 from .scan import Scan, report, scan
+from .sequential import Sequential
 
-__all__ = ["Net", "Report", "Scan", "load", "report", "scan"]
+__all__ = ["Net", "Report", "Scan", "Sequential", "load", "report", "scan"]

@@ -15,7 +15,7 @@ from ..player import Outgrown
 _open = threading.local()  # .counters: the Counters of records that are under way, in this thread
 
 
-def _address(tensor: torch.Tensor) -> Tuple[int, int]:
+def address(tensor: torch.Tensor) -> Tuple[int, int]:
     """Address and bytes of a tensor's storage."""
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
@@ -26,7 +26,7 @@ def _address(tensor: torch.Tensor) -> Tuple[int, int]:
 
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
     """Addresses of the storages of tensors."""
-    return {_address(tensor)[0] for tensor in tensors}
+    return {address(tensor)[0] for tensor in tensors}
 
 
 class Counter:
@@ -39,7 +39,7 @@ class Counter:
 
     def add(self, tensor: torch.Tensor) -> torch.Tensor:
         """Counts a tensor's storage, once."""
-        at, size = _address(tensor)
+        at, size = address(tensor)
         if at not in self.excluded and self.seen.get(at, -1) < size:
             self.total += size - self.seen.get(at, 0)
             self.seen[at] = size
@@ -61,21 +61,28 @@ class Counter:
     @contextlib.contextmanager
     def counting(self) -> Iterator["Counter"]:
         """Graphs that are made inside are counted; hooks from outside do not see them."""
-        counters = _open.__dict__.setdefault("counters", [])
-        counters.append(self)
         try:
-            with torch.autograd.graph.saved_tensors_hooks(self.add, _same):
+            with charged_to(self), torch.autograd.graph.saved_tensors_hooks(self.add, _same):
                 yield self
         except Exception:
             if self.outgrown:  # before PyTorch 2.0 it comes through a hook as a RuntimeError
                 raise Outgrown(self.total) from None
             raise
-        finally:
-            counters.pop()
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
+
+
+@contextlib.contextmanager
+def charged_to(counter: Any) -> Iterator[None]:
+    """Bytes of scans that run inside go to ``counter.more(size)``."""
+    counters = _open.__dict__.setdefault("counters", [])
+    counters.append(counter)
+    try:
+        yield
+    finally:
+        counters.pop()
 
 
 def charge(size: int) -> None:

@@ -16,10 +16,10 @@ from ..actions import Kind
 from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Counts, Player, Sizes
+from ..reports import Report
 from ..stores import OpenTier, Paths, Store
 from ..units import Size
 from .measure import addresses, charge
-from .reports import Report
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .trees import Tree, flatten, mapped, nbytes, unflatten

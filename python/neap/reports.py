@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scan planned and did, in numbers and as text."""
+"""What a scan, or another run of a Player, planned and did, in numbers and as text."""
 from typing import Optional
 
-from ..plans import Plan
-from ..player import Counts
-from ..units import show_size, show_time
+from .plans import Plan
+from .player import Counts
+from .units import show_size, show_time
 
 __all__ = ["Report"]
 
 
 class Report:
-    """Planned and counted numbers of one scan; ``print(report)`` shows them.
+    """Planned and counted numbers of one run; ``print(report)`` shows them.
 
     ``plan`` is None where no gradient was needed. Bytes: ``planned_peak`` and ``counted_peak`` of
     states, tapes and adjoint, ``charged`` of the budget for gradients of parameters, ``state`` and
@@ -20,23 +20,27 @@ class Report:
     that waited for slow tiers, ``recoveries`` states that did not come back from them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
+        self._group = group  # what a group of steps is called
+        self._charge = charge  # what a part of the budget is for beforehand
         self.plan: Optional[Plan] = None
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
         self.replays = 0
+        self._peak: Optional[int] = None
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
-                memory: Optional[int]) -> None:
-        """Takes the plan of a scan and what it counts with."""
+                memory: Optional[int], peak: Optional[int] = None) -> None:
+        """Takes the plan of a run and what it counts with; ``peak``: where that is not the plan's."""
         self.plan, self.steps, self.group, self.state = made, steps, group, state
-        self.tape, self.charged, self.memory = tape, charged, memory
+        self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
 
     @property
     def planned_peak(self) -> int:
-        """Bytes of states, tapes and adjoint that the plan has at a time at most."""
-        return self.plan.peak if self.plan is not None else 0
+        """Bytes of states, tapes and adjoint that the plan has at a time at most; of layers, of
+        gradients of parameters as well."""
+        return self._peak if self._peak is not None else self.plan.peak if self.plan is not None else 0
 
     @property
     def counted_peak(self) -> int:
@@ -73,11 +77,11 @@ class Report:
             return "a plain loop: no gradient was needed"
         rows = [
             ("strategy", self.plan.chosen),
-            ("steps", f"{self.steps}, {self.group} a graph"),
+            ("steps", f"{self.steps}, {self.group} a {self._group}"),
             ("state", show_size(self.state)),
-            ("tape", f"{show_size(self.tape)} a graph" if self.tape > 1 else "not measured"),
+            ("tape", f"{show_size(self.tape)} a {self._group}" if self.tape > 1 else "not measured"),
             ("budget", "no limit" if self.memory is None else
-             f"{show_size(self.memory)}, {show_size(self.charged)} of it gradients of parameters"),
+             f"{show_size(self.memory)}, {show_size(self.charged)} of it {self._charge}"),
             ("peak", f"{show_size(self.counted_peak)}" +
              ("" if self.memory is None else f", planned {show_size(self.planned_peak)}")),
             ("extra steps", f"{self.extra_steps}"),

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+neap.torch.Sequential beside torch.utils.checkpoint.checkpoint_sequential at equal memory, on three
+stacks of unequal layers. Memory is the top of live bytes of PyTorch's allocator in one forward and
+backward pass, beyond what was there before, by the profiler's memory events: gradients and what
+layers take while they run included. For each number of segments neap gets a budget at which
+its top is not above the checkpointed one's, but for 1%. Seconds are of the processor, the medians
+of rounds in turns. Gradients are compared to the bit.
+    layer_stacks.py [--rounds N] [--only NAME] [--threads N] [--scale X]
+Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+"""
+import argparse
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint_sequential
+
+import neap
+import neap.torch as nt
+
+
+class Block(nn.Module):
+    """A residual block of two convolutions."""
+
+    def __init__(self, m, n, stride=1):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(m, n, 3, stride, 1, bias=False), nn.BatchNorm2d(n), nn.ReLU(inplace=True),
+                                  nn.Conv2d(n, n, 3, 1, 1, bias=False), nn.BatchNorm2d(n))
+        self.skip = nn.Conv2d(m, n, 1, stride, bias=False) if (m, stride) != (n, 1) else nn.Identity()
+
+    def forward(self, x):
+        return torch.relu_(self.body(x) + self.skip(x))
+
+
+class Attention(nn.Module):
+    """A layer of a transformer; ``wide`` units between its two matrices."""
+
+    def __init__(self, n, wide, heads=4):
+        super().__init__()
+        self.qkv, self.out, self.heads = nn.Linear(n, 3 * n), nn.Linear(n, n), heads
+        self.mlp = nn.Sequential(nn.LayerNorm(n), nn.Linear(n, wide), nn.GELU(), nn.Linear(wide, n))
+        self.norm = nn.LayerNorm(n)
+
+    def forward(self, x):
+        b, t, n = x.shape
+        q, k, v = self.qkv(self.norm(x)).view(b, t, 3, self.heads, n // self.heads).permute(2, 0, 3, 1, 4)
+        p = torch.softmax(q @ k.transpose(-1, -2) * (n // self.heads) ** -0.5, -1)
+        x = x + self.out((p @ v).transpose(1, 2).reshape(b, t, n))
+        return x + self.mlp(x)
+
+
+def resnet(scale):
+    """As ResNet-34 has its blocks, a quarter as wide: 16 blocks, images that shrink."""
+    rows, m = [nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True))], 16
+    for n, count in ((16, 3), (32, 4), (64, 6), (128, 3)):
+        for i in range(count):
+            rows.append(Block(m, n, 2 if i == 0 and n > 16 else 1))
+            m = n
+    rows.append(nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(m, 10)))
+    return rows, torch.randn(max(2, int(16 * scale)), 3, 64, 64)
+
+
+def transformer(scale):
+    """12 layers whose widths between matrices go from 64 to 1024 and back."""
+    wide = [64, 128, 256, 512, 1024, 1024, 512, 256, 128, 64, 512, 1024]
+    return [Attention(128, n) for n in wide] + [nn.Linear(128, 32)], torch.randn(max(2, int(8 * scale)), 128, 128)
+
+
+def pyramid(scale):
+    """Dense layers of 64 to 2048 units, down and up twice."""
+    width = [64, 256, 1024, 2048, 512, 128, 64, 64, 512, 2048, 256, 64, 1024, 128, 64, 32]
+    return ([nn.Sequential(nn.Linear(m, n), nn.LayerNorm(n), nn.GELU()) for m, n in zip(width, width[1:])],
+            torch.randn(max(2, int(2048 * scale)), 64))
+
+
+STACKS = {"resnet": resnet, "transformer": transformer, "pyramid": pyramid}
+
+
+class Stack:
+    """Layers, an input, and the ways to go through them."""
+
+    def __init__(self, name, scale):
+        torch.manual_seed(1)
+        self.layers, self.x = STACKS[name](scale)
+        self.x.requires_grad_()
+        self.params = list(nn.Sequential(*self.layers).parameters())
+        self.measured, self.over = None, 0
+
+    def once(self, forward):
+        """One forward and backward pass."""
+        for leaf in (self.x, *self.params):
+            leaf.grad = None
+        forward(self.x).square().mean().backward()
+
+    def seconds(self, forward):
+        begin = time.process_time()
+        self.once(forward)
+        return time.process_time() - begin
+
+    def top(self, forward):
+        """Most bytes alive at a time."""
+        self.once(forward)
+        for leaf in (self.x, *self.params):
+            leaf.grad = None
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+            self.once(forward)
+        live = most = 0
+        events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]
+        for event in sorted(events, key=lambda e: e.start_ns()):
+            live += event.nbytes()
+            most = max(most, live)
+        return most
+
+    def gradients(self, forward):
+        self.once(forward)
+        return [leaf.grad.clone() for leaf in (self.x, *self.params)]
+
+    def neap(self, memory):
+        return nt.Sequential(*self.layers, memory=memory)
+
+    def within(self, top):
+        """A net whose top of live bytes is not above ``top``, but for 1%, or None. What the profiler sees beyond the budget is nearly the same at all budgets."""
+        if not self.measured:
+            whole = nt.Sequential(*self.layers)
+            self.over = self.top(whole) - whole.report().planned_peak - whole.report().charged
+            self.measured = whole._known  # seconds and bytes do not depend on the budget
+        budget, best = top - self.over, None
+        for _ in range(6):
+            net = self.neap(max(1, budget))
+            net._known = self.measured
+            try:
+                slack = top + top // 100 - self.top(net)
+            except neap.BudgetError as error:
+                if best or budget == error.least:
+                    break
+                budget = error.least
+                continue
+            if slack >= 0:
+                best = net
+            if 0 <= slack < top // 30:
+                break
+            budget += slack
+        return best
+
+
+def compare(name, options):
+    stack = Stack(name, options.scale)
+    plain, count = nn.Sequential(*stack.layers), len(stack.layers)
+    wanted, rows = stack.gradients(plain), []
+
+    def segments(n):
+        return lambda x: checkpoint_sequential(plain, n, x, use_reentrant=False)
+
+    ways = {("plain", 0): plain}
+    for n in sorted({2, 4, count}):
+        ways["checkpoint_sequential", n] = segments(n)
+        net = stack.within(stack.top(segments(n)))
+        if net is not None:
+            ways["neap", n] = net
+            same = all(torch.equal(a, b) for a, b in zip(stack.gradients(net), wanted))
+            rows.append(("bits", n, same))
+    taken = {key: [] for key in ways}
+    for _ in range(options.rounds):
+        for key, forward in ways.items():
+            taken[key].append(stack.seconds(forward))
+    base = statistics.median(taken["plain", 0])
+    print(f"\n{name}: {count} layers, plain {base:.3f} s, top {stack.top(plain) / 1e6:.1f} MB; "
+          f"bits of the plain pass: {all(same for _, _, same in rows)}\n")
+    print("| segments | top, MB | checkpoint_sequential | neap's top, MB | neap | neap's plan | layers again |")
+    print("|---|---|---|---|---|---|---|")
+    for way, n in ways:
+        if way != "checkpoint_sequential":
+            continue
+        line = f"| {n} | {stack.top(ways[way, n]) / 1e6:.1f} | {statistics.median(taken[way, n]) / base:.2f} "
+        net = ways.get(("neap", n))
+        if net is None:
+            print(line + "| | does not fit | | |")
+            continue
+        top, told = stack.top(net), net.report()
+        ideal = told.plan.seconds / sum(net._known[next(iter(net._known))].record +
+                                        net._known[next(iter(net._known))].backward)
+        print(line + f"| {top / 1e6:.1f} | {statistics.median(taken['neap', n]) / base:.2f} | {ideal:.2f} | "
+              f"{told.extra_steps} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds in turns [5]")
+    parser.add_argument("--only", choices=STACKS, help="one stack [all]")
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
+    parser.add_argument("--scale", type=float, default=1, help="of the batches [1]")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(f"PyTorch {torch.__version__}, {options.threads} thread(s); times over the plain pass")
+    for name in [options.only] if options.only else STACKS:
+        compare(name, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap.jax: gradients of long time loops in JAX within a budget of bytes::
+
+    import neap.jax as nj
+    vg = nj.value_and_grad(step, loss, memory="1G")  # step(params, state, input) -> (state, output)
+    value, gradient = vg(params, state, inputs)      # inputs: [T, ...]
+    print(vg.report())
+"""
+try:
+    import jax  # noqa: F401
+except ImportError as error:  # pragma: no cover
+    raise ImportError("neap.jax needs JAX: pip install 'neap-bptt[jax]'") from error
+
+from ..reports import Report
+from .gradients import ValueAndGrad, value_and_grad
+
+__all__ = ["Report", "ValueAndGrad", "value_and_grad"]

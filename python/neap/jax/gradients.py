@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""value_and_grad of a loss behind a long loop of steps, within a budget of bytes."""
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import jax
+import jax.numpy as jnp
+
+from .. import units
+from ..actions import Kind
+from ..errors import BudgetError, UsageError
+from ..plans import Plan, plan
+from ..player import Player, Sizes
+from ..reports import Report
+from ..stores import OpenTier, Paths, Store
+from ..units import Size
+from .groups import Group, Leaves, Loop, apart, inexact, merged, nbytes
+from .runs import Run
+
+__all__ = ["ValueAndGrad", "value_and_grad"]
+
+GROUP = 50  # steps of a group where the budget does not ask for less
+SHARE = 8  # a group's tape is at most this part of the budget
+TIMED = 0.05  # seconds that a tier is measured for
+NOMINAL = (1.0, 1.2, 2.0)  # costs of a plan that is asked only whether it fits
+
+
+class _Known(NamedTuple):
+    """What calls with arguments of one kind have taught."""
+
+    loop: Loop
+    groups: Dict[int, Group]
+    costs: Dict[int, Tuple[float, float, float]]
+    plans: Dict[Any, Plan]
+    turn: Callable[..., Any]
+
+
+def _kind(tree: Any) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple((x.shape, x.dtype) for x in leaves)
+
+
+def _arrays(tree: Any, name: str) -> Any:
+    """The tree with arrays for leaves. UsageError inside a transformation of JAX."""
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
+        raise UsageError(f"{name}: a value_and_grad of neap.jax runs a loop of its own over compiled "
+                         f"groups; call it outside jit, grad, vmap and scan")
+    try:
+        return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.asarray(x).dtype), tree)
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+def _places(made: Plan) -> List[int]:
+    """How many places a plan uses on each tier."""
+    found = [0] * len(made.tiers)
+    for a in made:
+        if a.kind == Kind.PUT:
+            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
+    return found
+
+
+class ValueAndGrad:
+    """``value, gradients = made(params, state, inputs, *more)``; see :func:`value_and_grad`."""
+
+    def __init__(self, step: Callable[..., Any], loss: Callable[..., Any], argnums: Tuple[int, ...],
+                 single: bool, has_aux: bool, memory: Optional[int], group: Optional[int],
+                 strategy: str, costs: Optional[Tuple[float, float, float]], slow: Optional[Paths]):
+        self._step, self._loss, self._argnums, self._single = step, loss, argnums, single
+        self._has_aux, self._memory, self._group, self._strategy = has_aux, memory, group, strategy
+        self._costs, self._slow = costs, slow
+        self._known: Dict[Any, _Known] = {}
+        self._tiers: Dict[int, List[OpenTier]] = {}
+        self._report = Report("group")
+
+    def report(self) -> Report:
+        """What the last call planned and did."""
+        return self._report
+
+    def __call__(self, params: Any, state: Any, inputs: Any = None, *more: Any,
+                 steps: Optional[int] = None) -> Tuple[Any, Any]:
+        """The loss (with ``has_aux`` the loss and what came beside it), and its gradients.
+
+        :param inputs: a pytree of arrays [T, ...], or None. :param more: further arguments of the
+            loss, without gradients. :param steps: T, where inputs do not tell.
+        """
+        params, state, inputs = (_arrays(*pair) for pair in (
+            (params, "params"), (state, "the state"), (inputs, "inputs")))
+        more = _arrays(more, "an argument of the loss")
+        count = self._steps(inputs, steps)
+        for i, tree in enumerate((params, state, inputs)):
+            if i in self._argnums and not all(map(inexact, jax.tree.leaves(tree))):
+                raise UsageError(f"argnums: argument {i} has an array of whole numbers, which has no "
+                                 f"gradient")
+        known = self._knowledge(params, state, inputs)
+        told = self._report = Report("group")
+        arrays = [jax.tree.leaves(tree) for tree in (params, state, inputs)]
+        made, sizes, group, tiers = self._planned(known, arrays, count, told)
+        run = Run(known.loop, known.groups, arrays[0], arrays[2], count, group, 2 in self._argnums)
+        before = sum(one.extra for one in known.groups.values())
+        player = self._player(run, made, sizes, group, tiers, told)
+        try:
+            last = player.forward(arrays[1])
+            value, run.sums, adjoint, run.out_grads = known.turn(arrays[0], last, run.out, more)
+            run.out = []
+            first = player.backward(adjoint)
+        finally:
+            player.close()
+            told.counts.advance_steps += sum(one.extra for one in known.groups.values()) - before
+        found = run.sums, first, run.input_grads
+        structures = known.loop.params, known.loop.state, known.loop.inputs
+        gradients = tuple(jax.tree.unflatten(structures[i], found[i]) for i in self._argnums)
+        return value, gradients[0] if self._single else gradients
+
+    def _steps(self, inputs: Any, steps: Optional[int]) -> int:
+        shapes = [x.shape for x in jax.tree.leaves(inputs)]
+        lengths = {shape[0] if shape else -1 for shape in shapes}
+        if len(lengths) > 1 or -1 in lengths:
+            raise UsageError("inputs: every array has the steps as its first dimension")
+        if not lengths and steps is None:
+            raise UsageError("steps is missing: inputs do not tell how many there are")
+        found = units.count(steps if steps is not None else lengths.pop(), "steps")
+        if found < 1 or lengths and found > max(lengths):
+            raise UsageError(f"steps: {found}, where inputs have {max(lengths, default=0)}")
+        return found
+
+    # What is known of arguments of one kind
+
+    def _knowledge(self, params: Any, state: Any, inputs: Any) -> _Known:
+        rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs)
+        key = _kind(params), _kind(state), _kind(rows)
+        if key not in self._known:
+            loop = Loop(self._step, params, state, inputs)
+            self._known[key] = _Known(loop, {}, {}, {}, jax.jit(self._turn_of(loop)))
+        return self._known[key]
+
+    def _turn_of(self, loop: Loop) -> Callable[..., Any]:
+        """The loss with its gradients: of parameters, the last state, the outputs."""
+        def turn(params: Leaves, last: Leaves, out: Leaves, more: Any) -> Any:
+            def f(some: Leaves, state: Leaves, emitted: Leaves) -> Any:
+                given = [jax.tree.unflatten(loop.params, merged(params, some, apart(params)[1])),
+                         jax.tree.unflatten(loop.state, merged(last, state, apart(last)[1]))]
+                if not loop.alone:
+                    given.append(jax.tree.unflatten(loop.output, merged(out, emitted, apart(out)[1])))
+                return self._loss(*given, *more)
+
+            value, found = jax.value_and_grad(f, argnums=(0, 1, 2), has_aux=self._has_aux)(
+                *[apart(leaves)[0] for leaves in (params, last, out)])
+            return (value, *found)
+
+        return turn
+
+    # The plan
+
+    def _planned(self, known: _Known, arrays: List[Leaves], steps: int, told: Report
+                 ) -> Tuple[Plan, Sizes, int, List[OpenTier]]:
+        """The plan, what it counts, and the steps of a group."""
+        charged = 2 * nbytes(apart(arrays[0])[0])
+        left = None if self._memory is None else self._memory - charged
+        group = self._group
+        if group is None:
+            group = GROUP
+            if left is not None:
+                one = self._of(known, arrays, 1).tape
+                group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
+        group = min(group, steps)
+        while True:
+            try:
+                return self._planned_for(known, arrays, steps, group, charged, left, told)
+            except BudgetError:
+                if group == 1 or self._group is not None:
+                    raise
+                group //= 2
+
+    def _of(self, known: _Known, arrays: List[Leaves], steps: int) -> Group:
+        if steps not in known.groups:
+            known.groups[steps] = Group(known.loop, arrays[0], arrays[2], steps, 2 in self._argnums)
+        return known.groups[steps]
+
+    def _planned_for(self, known: _Known, arrays: List[Leaves], steps: int, group: int, charged: int,
+                     left: Optional[int], told: Report) -> Tuple[Plan, Sizes, int, List[OpenTier]]:
+        tape = max(1, self._of(known, arrays, group).tape)
+        state = max(1, nbytes(known.loop.start))
+        adjoint = nbytes(apart(known.loop.start)[0])
+        free = left is None and self._strategy in ("auto", "bptt")
+        tiers = [] if free else self._measured_tiers(state)
+
+        def ask(costs: Tuple[float, float, float]) -> Plan:
+            key = steps, group, state, adjoint, tape, left, self._strategy, costs, len(tiers)
+            if key not in known.plans:
+                known.plans[key] = plan(
+                    -(-steps // group), state=state, adjoint=adjoint, tape=tape,
+                    memory=None if left is None else max(0, left),
+                    strategy="bptt" if free else self._strategy, advance=costs[0], record=costs[1],
+                    backward=costs[2], tapes_stay=True, slow=tiers or None)
+            return known.plans[key]
+
+        try:
+            made = ask(self._costs or NOMINAL)
+        except BudgetError as error:
+            least = error.least + charged if error.least else 0
+            raise BudgetError(
+                f"{error}; {charged} bytes of the budget are gradients of parameters, and the "
+                f"tape of {group} steps takes {tape}" + (f": {least} would do" if least else ""),
+                least=least) from None
+        if not free and self._costs is None:
+            made = ask(self._measure(known, arrays, steps, group))
+        told.planned(made, steps, group, state, tape, charged, self._memory)
+        return made, Sizes(state, adjoint, tape, made.peak, left), group, tiers
+
+    def _measured_tiers(self, state: int) -> List[OpenTier]:
+        """What the planner is told of the slow tiers, which are measured once."""
+        if self._slow is None:
+            return []
+        if state not in self._tiers:
+            store = Store(self._slow, state)
+            try:
+                self._tiers[state] = store.measured(TIMED)
+            finally:
+                store.close()
+        return self._tiers[state]
+
+    def _measure(self, known: _Known, arrays: List[Leaves], steps: int, group: int
+                 ) -> Tuple[float, float, float]:
+        """Seconds of a group: the first one is done twice, since the first time compiles it."""
+        if group not in known.costs:
+            run = Run(known.loop, known.groups, arrays[0], arrays[2], steps, group, 2 in self._argnums)
+            for _ in range(2):
+                run.out_grads = [jnp.ones_like(x) for x in run.out if inexact(x)]
+                adjoint, run.sums = run.ones()
+                jax.block_until_ready((adjoint, run.sums, run.out_grads, run.out))
+                clock = [time.perf_counter()]
+                run.advance(arrays[1], 0, group, False)
+                clock.append(time.perf_counter())
+                _, tape, _ = run.record(arrays[1], 0, group, False, None)
+                clock.append(time.perf_counter())
+                run.backward(tape, adjoint, 0, group)
+                jax.block_until_ready(run.sums)
+                clock.append(time.perf_counter())
+            f, r, b = (max(1e-9, later - sooner) for sooner, later in zip(clock, clock[1:]))
+            known.costs[group] = f, r, b
+        return known.costs[group]
+
+    def _player(self, run: Run, made: Plan, sizes: Sizes, group: int, tiers: List[OpenTier],
+                told: Report) -> Player:
+        store, places = None, _places(made) if tiers else []
+        if any(places) and self._slow is not None:
+            sizes = sizes._replace(staging=sum(
+                tier.raw.staging for tier, count in zip(tiers, places) if count))
+            store = Store(self._slow, sizes.state)
+            store.format(places)
+        return Player(run, made, run.steps, group, sizes, True, told.counts, store)
+
+
+def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
+                   argnums: Union[int, Sequence[int]] = 0, has_aux: bool = False,
+                   memory: Optional[Size] = None, group: Optional[int] = None,
+                   strategy: str = "auto", costs: Optional[Sequence[float]] = None,
+                   slow: Optional[Paths] = None) -> ValueAndGrad:
+    """A function that gives the loss behind a loop of steps, and its gradients::
+
+        vg = value_and_grad(step, loss, memory="1G")
+        value, gradient = vg(params, state, inputs, *more)
+
+    It stands for ``jax.value_and_grad`` of a loss behind ``jax.lax.scan``, within a budget. Groups
+    of steps are compiled once; between them a loop in Python follows the plan, so it is called
+    outside ``jit`` and other transformations. Of one size of groups the result has the same bits
+    whatever the budget, strategy and tiers; XLA rounds other sizes, and ``lax.scan``, otherwise.
+
+    :param step: ``step(params, state, input)`` gives the next state, or ``(state, output)``: pytrees
+        of arrays. A state keeps its structure, shapes and types.
+    :param loss: ``loss(params, last, *more)`` of the last state, or ``loss(params, last, outputs,
+        *more)`` of a step with outputs, which come as [T, ...]. A scalar; with ``has_aux`` a pair
+        of it and of anything else.
+    :param argnums: which gradients: 0 of params, 1 of the first state, 2 of inputs, or several.
+    :param memory: bytes for states, tapes and adjoint that are kept, and two gradients of all
+        parameters (``"64M"``; None: no limit). Inputs, outputs and what one group takes while it
+        runs are not among them.
+    :param group: steps of a group; None: as many as an eighth of the budget has room for, 50 at
+        most. :param strategy: see :func:`neap.strategies`.
+    :param costs: seconds of a group (advance, record, backward); None: they are measured on the
+        first call with a budget.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
+        come back beside the computation. A record that is lost is computed again.
+    :raises UsageError: for arguments that make no sense, for a step that returns another state,
+        and inside a transformation. :raises BudgetError: where nothing fits; ``least`` is a budget
+        that would do. What step and loss raise comes out as it is.
+    """
+    single = isinstance(argnums, int)
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not numbers or any(n not in (0, 1, 2) for n in numbers):
+        raise UsageError(f"argnums: 0 (params), 1 (state), 2 (inputs) or several, not {argnums!r}")
+    if group is not None and units.count(group, "group") < 1:
+        raise UsageError("group: a group has 1 step at least")
+    seconds = None
+    if costs is not None:
+        f, r, b = costs
+        seconds = float(f), float(r), float(b)
+    return ValueAndGrad(step, loss, numbers, single, has_aux,
+                        None if memory is None else units.size(memory, "memory"), group, strategy,
+                        seconds, slow)

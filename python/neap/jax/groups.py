@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of steps as compiled functions of JAX, and their tapes.
+
+A group is a ``lax.scan`` over its steps. Its tape is the pytree of a vjp closure, traced once:
+the bytes are those of its shapes. What the closure holds of the parameters and inputs is no tape;
+it is put in again when the group is reversed. Where XLA rounds a recorded step otherwise than an
+advanced one, the state after a recorded group comes from an advance, so that plans agree.
+"""
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import jaxpr_as_fun
+
+from ..errors import UsageError
+
+__all__ = ["Group", "Loop", "Tape", "apart", "inexact", "merged", "nbytes", "same_bits", "structs"]
+
+Leaves = List[Any]
+
+
+class Tape(NamedTuple):
+    """What the backward of a group needs besides parameters and inputs."""
+
+    leaves: Leaves
+
+
+def inexact(leaf: Any) -> bool:
+    """True where an array of this type can have a gradient."""
+    return jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def apart(leaves: Sequence[Any]) -> Tuple[Leaves, Leaves]:
+    """Leaves that can have gradients, and the others."""
+    return [x for x in leaves if inexact(x)], [x for x in leaves if not inexact(x)]
+
+
+def merged(like: Sequence[Any], some: Sequence[Any], others: Sequence[Any]) -> Leaves:
+    """The reverse of ``apart``, in the order of ``like``."""
+    first, second = iter(some), iter(others)
+    return [next(first) if inexact(x) else next(second) for x in like]
+
+
+def nbytes(leaves: Sequence[Any]) -> int:
+    """Bytes of arrays, or of what describes them."""
+    return sum(x.size * x.dtype.itemsize for x in leaves)
+
+
+def structs(leaves: Sequence[Any]) -> Leaves:
+    """Shapes and types of arrays."""
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+
+
+def keys(leaf: Any) -> bool:
+    """True for an array of random keys."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def raw(leaf: Any) -> Any:
+    """An array of numbers; of random keys what they consist of."""
+    return jax.random.key_data(leaf) if keys(leaf) else leaf
+
+
+def same_bits(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """True where arrays are equal to the bit."""
+    return all(jax.device_get(raw(a)).tobytes() == jax.device_get(raw(b)).tobytes()
+               for a, b in zip(some, others))
+
+
+class Loop:
+    """A step with the structure of its arguments: pytrees outside, flat lists inside.
+
+    :param step: ``step(params, state, input)``; gives a state, or a state and an output.
+    :raises UsageError: where it gives a state of other structure, shapes or types.
+    """
+
+    def __init__(self, step: Callable[..., Any], params: Any, state: Any, inputs: Any):
+        self.step = step
+        self.params, self.state, self.inputs = (
+            jax.tree.structure(tree) for tree in (params, state, inputs))
+        self.start = structs(jax.tree.leaves(state))
+        self.impls = [jax.random.key_impl(x) if keys(x) else None for x in jax.tree.leaves(state)]
+        row = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in jax.tree.leaves(inputs)]
+        answer = jax.eval_shape(step, params, state, jax.tree.unflatten(self.inputs, row))
+        self.alone = jax.tree.structure(answer) == self.state
+        if not self.alone and not (isinstance(answer, tuple) and len(answer) == 2 and
+                                   jax.tree.structure(answer[0]) == self.state):
+            raise UsageError("the step returned neither a state nor (state, output), with a state of "
+                             "the structure that it was given")
+        for given, found in zip(self.start, jax.tree.leaves(answer if self.alone else answer[0])):
+            if given.shape != found.shape or given.dtype != found.dtype:
+                raise UsageError(f"the step was given a state of shape {given.shape} and {given.dtype}, "
+                                 f"and returned one of {found.shape} and {found.dtype}")
+        self.output = jax.tree.structure(None if self.alone else answer[1])
+        self.emitted = structs(jax.tree.leaves(None if self.alone else answer[1]))
+
+    def run(self, params: Leaves, state: Leaves, inputs: Leaves, steps: int) -> Tuple[Leaves, Leaves]:
+        """The last state and the outputs [steps, ...]."""
+        tree = jax.tree.unflatten(self.params, params)
+
+        def body(carry: Leaves, row: Leaves) -> Tuple[Leaves, Leaves]:
+            answer = self.step(tree, jax.tree.unflatten(self.state, carry),
+                               jax.tree.unflatten(self.inputs, row))
+            after, output = (answer, None) if self.alone else answer
+            return jax.tree.leaves(after), jax.tree.leaves(output)
+
+        return lax.scan(body, state, inputs, length=steps)
+
+
+class Group:
+    """So many steps of a loop, traced, and compiled when they are first used.
+
+    ``tape`` is the bytes of a tape. ``wants_inputs``: gradients of inputs are wanted, too.
+    Nothing of it is for use inside a trace.
+    """
+
+    def __init__(self, loop: Loop, params: Leaves, inputs: Leaves, steps: int, wants_inputs: bool):
+        self.loop, self.steps, self.wants_inputs = loop, steps, wants_inputs
+        self.agree: Optional[bool] = None  # record gives the bits of advance; None: not known yet
+        self.extra = 0  # steps that were advanced beside their record where it does not
+        rows = [jax.ShapeDtypeStruct((steps, *x.shape[1:]), x.dtype) for x in inputs]
+        self._trace(structs(params), rows)
+        self.advance = jax.jit(lambda params, state, rows: loop.run(params, state, rows, steps))
+        self._record = jax.jit(self._recorded)
+        self._reverse = jax.jit(self._reversed, donate_argnums=3)
+
+    def _trace(self, params: Leaves, rows: Leaves) -> None:
+        """Finds what the closure holds: parameters, inputs and constants, and the tape."""
+        def traced(params: Leaves, state: Leaves, rows: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
+            outside, state_others, row_others = (apart(x)[1] for x in (params, state, rows))
+
+            def f(some: Leaves, moved: Leaves, given: Leaves) -> Any:
+                last, out = self.loop.run(
+                    merged(params, some, outside), merged(state, moved, state_others),
+                    merged(rows, given, row_others) if self.wants_inputs else rows, self.steps)
+                (last, last_others), (out, out_others) = apart(last), apart(out)
+                return (last, out), (last_others, out_others)
+
+            some, moved, given = (apart(x)[0] for x in (params, state, rows))
+            (last, out), vjp, (last_others, out_others) = jax.vjp(
+                f, some, moved, given if self.wants_inputs else [], has_aux=True)
+            leaves, self._tree = jax.tree.flatten(vjp)
+            return (merged(self.loop.start, last, last_others),
+                    merged(self.loop.emitted, out, out_others), leaves)
+
+        closed = jax.make_jaxpr(traced)(params, self.loop.start, rows)
+        self._closed, whole = closed, closed.jaxpr
+        count = len(self.loop.start)
+        given = whole.invars
+        known = {id(v): ("given", i) for i, v in enumerate(given)
+                 if not len(params) <= i < len(params) + count}
+        known.update((id(v), ("const", i)) for i, v in enumerate(whole.constvars))
+        ends = whole.outvars[count + len(self.loop.emitted):]
+        self._sources: List[Tuple[str, int]] = []  # of each leaf of the closure
+        self._kept: List[int] = []  # numbers of those that are a tape
+        places: Dict[int, Tuple[str, int]] = dict(known)
+        for i, end in enumerate(ends):
+            if id(end) not in places:
+                places[id(end)] = "tape", len(self._kept)
+                self._kept.append(i)
+            self._sources.append(places[id(end)])
+        self.tape = nbytes([ends[i].aval for i in self._kept])
+
+    def _recorded(self, params: Leaves, state: Leaves, rows: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
+        found = jaxpr_as_fun(self._closed)(*params, *state, *rows)
+        count, more = len(state), len(self.loop.emitted)
+        ends = found[count + more:]
+        return found[:count], found[count:count + more], [ends[i] for i in self._kept]
+
+    def _reversed(self, tape: Leaves, params: Leaves, rows: Leaves, sums: Leaves, adjoint: Leaves,
+                  outputs: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
+        count = len(self.loop.start)
+        given = [*params, *[None] * count, *rows]
+        where = {"tape": tape, "given": given, "const": self._closed.consts}
+        vjp = jax.tree.unflatten(self._tree, [where[name][i] for name, i in self._sources])
+        terms, before, at = vjp((adjoint, outputs))
+        return [a + b for a, b in zip(sums, terms)], before, at
+
+    def record(self, params: Leaves, state: Leaves, rows: Leaves) -> Tuple[Leaves, Leaves, Tape]:
+        """The last state, the outputs and the tape. The first time it is compared with advance."""
+        last, out, kept = self._record(params, state, rows)
+        if not self.agree:
+            other, emitted = self.advance(params, state, rows)
+            if self.agree is None:
+                self.agree = same_bits([*last, *out], [*other, *emitted])
+            if not self.agree:
+                self.extra += self.steps
+                last, out = other, emitted
+        return last, out, Tape(kept)
+
+    def reverse(self, tape: Tape, params: Leaves, rows: Leaves, sums: Leaves, adjoint: Leaves,
+                outputs: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
+        """The sums with the gradients of parameters added, the adjoint of the first state, and
+        gradients of inputs [steps, ...] where they are wanted."""
+        return self._reverse(tape.leaves, params, rows, sums, adjoint, outputs)

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Player of a chain whose stages differ: actions of ``chain`` and ``pofo``.
+
+A tape holds the state that its stage made, and the backward of a stage reads the stage's first
+state. Bytes are counted as the verifier of plans counts them: a state that is live, in slots or in
+a tape counts once.
+"""
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
+
+from .actions import LIVE, Action, Kind, Payload
+from .errors import BudgetError, RecordError, UsageError
+from .player import Backend, Counts, Outgrown, Player, Sizes
+from .stores import Store
+
+__all__ = ["StageBackend", "StagePlayer", "StageSizes", "peak_of"]
+
+
+class StageBackend(Backend):
+    """What a StagePlayer asks of a framework besides: stages are steps, one a call."""
+
+    def output(self, tape: Any) -> Any:
+        """The state that the stage of a tape made."""
+        raise NotImplementedError
+
+    def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
+        """The adjoint of x_i, of that of x_{i+1}; ``state`` is x_i. The tape is used up."""
+        raise NotImplementedError
+
+    def room_for(self, i: int) -> Any:
+        """A state x_i to be filled from a tier."""
+        raise NotImplementedError
+
+
+class StageSizes(NamedTuple):
+    """Bytes as planned: of the L + 1 states, also of their adjoints, of the L tapes; of gradients of
+    parameters that the backward of each stage makes for good, and besides while it runs (second
+    terms of those that later stages made). ``peak`` is what all takes at a time at most, ``memory``
+    the budget (None: no limit), ``staging`` what tiers take."""
+
+    state: Sequence[int]
+    tape: Sequence[int]
+    grads: Sequence[int]
+    terms: Sequence[int]
+    peak: int = 0
+    memory: Optional[int] = None
+    staging: int = 0
+
+
+class _Memory:
+    """Bytes of fast memory."""
+
+    def __init__(self, state: Sequence[int]):
+        self.state, self.bytes, self.live = state, 0, -1
+        self.held = [0] * len(state)  # holders of a state: the live one, slots
+        self.taped = [0] * len(state)  # bytes of tapes that are there
+
+    def in_tape(self, t: int) -> bool:
+        """True where a tape has x_t."""
+        return t > 0 and self.taped[t - 1] > 0
+
+    def _own(self, t: int) -> int:
+        return self.state[t] if self.held[t] and not self.in_tape(t) else 0
+
+    def hold(self, t: int) -> None:
+        """One more holder of x_t."""
+        self.held[t] += 1
+        if self.held[t] == 1:
+            self.bytes += self._own(t)
+
+    def let_go(self, t: int) -> None:
+        """One less."""
+        if self.held[t] == 1:
+            self.bytes -= self._own(t)
+        self.held[t] -= 1
+
+    def move(self, t: int) -> None:
+        """The live state is x_t; -1: there is none."""
+        before, self.live = self.live, t
+        if t >= 0:
+            self.hold(t)
+        if before >= 0:
+            self.let_go(before)
+
+    def tape(self, i: int, nbytes: int) -> None:
+        """The tape of stage i takes so many bytes; 0: it is gone."""
+        self.bytes -= self._own(i + 1) + self.taped[i]
+        self.taped[i] = nbytes
+        self.bytes += self._own(i + 1) + nbytes
+
+    def released(self, i: int) -> int:
+        """Bytes that the live state frees when the backward of stage i begins."""
+        t = self.live
+        if t < 0 or t == i or self.held[t] > 1 or self.in_tape(t):
+            return 0
+        return self.state[t]
+
+
+class StagePlayer(Player):
+    """Performs a plan of stages: ``forward`` to TURN, ``backward`` to the end. Gradients of
+    parameters count as they come.
+
+    :raises BudgetError: where a tape takes more than was planned and the budget has no room for it;
+        with ``strict`` False it stays all the same.
+    """
+
+    backend: StageBackend
+
+    def __init__(self, backend: StageBackend, actions: Iterable[Action], sizes: StageSizes,
+                 strict: bool = True, counts: Optional[Counts] = None, store: Optional[Store] = None):
+        super().__init__(backend, actions, len(sizes.tape), 1,
+                         Sizes(0, 0, 0, sizes.peak, sizes.memory, sizes.staging), strict, counts, store)
+        self.planned = sizes
+        self.memory = _Memory(sizes.state)
+        self.taken: Dict[int, Any] = {}  # tapes by stage
+        self.kept: Dict[int, Tuple[int, Any]] = {}  # times and states by slot
+        self.under_way: Dict[int, Tuple[Any, Action, Any]] = {}
+        self.over = 0  # bytes of tapes beyond what the plan has for them
+
+    def forward(self, state: Any) -> Any:
+        self.memory.move(0)
+        last = super().forward(state)
+        self._count(self.planned.state[-1])
+        self.memory.bytes += self.planned.state[-1]
+        self.memory.move(-1)
+        return last
+
+    def close(self) -> None:
+        flying, self.under_way = self.under_way, {}
+        for transfer, _, _ in flying.values():
+            if transfer is not None:
+                self._over(transfer)
+        self.taken.clear()
+        self.kept.clear()
+        super().close()
+
+    @property
+    def held(self) -> int:
+        """Bytes of states and tapes now."""
+        return self.memory.bytes
+
+    def _do(self, action: Action) -> None:
+        perform = _STAGES.get(action.kind)
+        moves = action.kind in (Kind.PUT, Kind.GET, Kind.DROP, Kind.FORGET)
+        if perform is None or action.payload == Payload.LOG or moves and action.payload != Payload.STATE:
+            raise UsageError(f"'{action}': this player moves states of stages alone")
+        perform(self, action)
+        self.counts.actions += 1
+        self._count(0)
+
+    def _count(self, more: int) -> None:
+        now = self.memory.bytes + more + self.planned.staging
+        if now > self.counts.peak:
+            self.counts.peak = now
+
+    def _go_on(self, a: Action) -> None:
+        for i in range(a.t0, a.t1):
+            self._count(self.planned.state[i + 1])
+            self.live = self.backend.advance(self.live, i, i + 1, i >= self._top)
+            self.memory.move(i + 1)
+            self._top = max(self._top, i + 1)
+        self.counts.advance_steps += a.t1 - a.t0
+
+    def _tape_stage(self, a: Action) -> None:
+        for i in range(a.t0, a.t1):
+            room = None
+            if self.planned.memory is not None and self.strict:
+                room = self.planned.tape[i] + self.planned.memory - self.planned.peak - self.over
+            try:
+                self.live, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
+            except Outgrown as error:
+                raise BudgetError(
+                    f"the tape of stage {i} takes {error.nbytes} bytes and more, where "
+                    f"{self.planned.tape[i]} were planned and the budget has {max(0, room or 0)} left",
+                    least=(self.planned.memory or 0) + error.nbytes - (room or 0)) from None
+            self.counts.record_steps += 1
+            self._count(nbytes)
+            self.over += max(0, nbytes - self.planned.tape[i])
+            self.taken[i] = tape
+            self.memory.tape(i, nbytes)
+            self.memory.move(i + 1)
+            self._top = max(self._top, i + 1)
+
+    def _found(self, t: int) -> Any:
+        """x_t where it is, or None."""
+        if self.memory.live == t:
+            return self.live
+        for time, state in self.kept.values():
+            if time == t and state is not None:
+                return state
+        if t > 0 and t - 1 in self.taken:
+            return self.backend.output(self.taken[t - 1])
+        return self.first if t == 0 else None
+
+    def _turn_back(self, a: Action) -> None:
+        for i in reversed(range(a.t0, a.t1)):
+            state = self._found(i)
+            grads = self.planned.grads[i]
+            self._count(self.planned.state[i] - self.memory.released(i) + grads + self.planned.terms[i])
+            self.live = None
+            tape = self.taken.pop(i)
+            self.adjoint = self.backend.reverse(tape, state, self.adjoint, i)
+            self.memory.bytes += self.planned.state[i] - self.planned.state[i + 1] + grads
+            self.over -= max(0, self.memory.taped[i] - self.planned.tape[i])
+            self.memory.tape(i, 0)
+            self.memory.move(-1)
+            self.counts.backward_steps += 1
+
+    def _keep_state(self, a: Action) -> None:
+        self.kept[a.slot] = a.t0, self.live
+        self.memory.hold(a.t0)
+
+    def _take_state(self, a: Action) -> None:
+        if a.payload == Payload.TAPE:
+            self.live = self.backend.output(self.taken[a.t0 - 1])
+        else:
+            self.live = self.kept[a.slot][1]
+        self.memory.move(a.t0)
+
+    def _drop_state(self, a: Action) -> None:
+        self.memory.let_go(self.kept.pop(a.slot)[0])
+
+    # States on slow tiers
+
+    def _start(self, a: Action, state: Any, put: bool) -> None:
+        """Starts a transfer. One that cannot start is lost."""
+        if self.store is None:
+            raise UsageError(f"'{a}': this player has no tiers for it")
+        transfer = None
+        try:
+            state, pieces = self.backend.pieces(state)
+            start = self.store.put if put else self.store.get
+            transfer = start(a.tier, a.place, a.t0 + 1, pieces, state)
+        except (RecordError, OSError):
+            pass
+        self.under_way[a.ticket] = transfer, a, state
+
+    def _send(self, a: Action) -> None:
+        self.counts.puts += 1
+        self._start(a, self.live if a.slot == LIVE else self.kept[a.slot][1], True)
+
+    def _bring(self, a: Action) -> None:
+        self.counts.gets += 1
+        if a.slot == LIVE:
+            self.live = None
+            self.memory.move(-1)
+        self.memory.bytes += self.planned.state[a.t0]
+        self._start(a, self.backend.room_for(a.t0), False)
+
+    def _arrive(self, a: Action) -> None:
+        """The end of a transfer. A state that does not come back is computed again."""
+        transfer, started, state = self.under_way.pop(a.ticket)
+        arrived = transfer is not None and self._over(transfer)
+        if started.kind == Kind.PUT:
+            return
+        t = started.t0
+        if arrived:
+            state = self.backend.filled(state)
+        else:
+            self.counts.recoveries += 1
+            state = self._made_again(t)
+        self.memory.bytes -= self.planned.state[t]
+        if started.slot == LIVE:
+            self.live = state
+            self.memory.move(t)
+        else:
+            self.kept[started.slot] = t, state
+            self.memory.hold(t)
+
+    def _made_again(self, t: int) -> Any:
+        """x_t from the nearest state before it that is there."""
+        near = next(i for i in reversed(range(t + 1)) if self._found(i) is not None)
+        state = self._found(near)
+        for i in range(near, t):
+            self._count(self.planned.state[i] + self.planned.state[i + 1])
+            state = self.backend.advance(state, i, i + 1, False)
+        self.counts.advance_steps += t - near
+        return state
+
+    def _forget_record(self, a: Action) -> None:
+        if self.store is not None:
+            self.store.forget(a.tier, a.place)
+
+
+_STAGES = {Kind.ADVANCE: StagePlayer._go_on, Kind.RECORD: StagePlayer._tape_stage,
+           Kind.BACKWARD: StagePlayer._turn_back, Kind.SAVE: StagePlayer._keep_state,
+           Kind.LOAD: StagePlayer._take_state, Kind.DROP: StagePlayer._drop_state,
+           Kind.PUT: StagePlayer._send, Kind.GET: StagePlayer._bring, Kind.WAIT: StagePlayer._arrive,
+           Kind.FORGET: StagePlayer._forget_record}
+
+
+class _Nothing(StageBackend):
+    """A backend of no states, whose tapes take what was planned; it is its own store."""
+
+    def __init__(self, tape: Sequence[int]):
+        self.tape, self.waited = tape, 0.0
+
+    def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
+        return state
+
+    def record(self, state: Any, t0: int, t1: int, first: bool,
+               room: Optional[int]) -> Tuple[Any, Any, int]:
+        return state, state, self.tape[t0]
+
+    def output(self, tape: Any) -> Any:
+        return tape
+
+    def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
+        return adjoint
+
+    def room_for(self, i: int) -> Any:
+        return ()
+
+    def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
+        return state, ()
+
+    def put(self, *unused: Any) -> Any:
+        """Moves nothing; so do ``get``, ``wait``, ``forget`` and ``close``."""
+        return self
+
+    get = wait = forget = close = put
+
+
+def peak_of(actions: Iterable[Action], sizes: StageSizes) -> int:
+    """The bytes that a StagePlayer will count at most."""
+    nothing = _Nothing(sizes.tape)
+    player = StagePlayer(nothing, actions, sizes._replace(memory=None), store=nothing)  # type: ignore
+    player.forward(())
+    player.backward(())
+    return player.counts.peak

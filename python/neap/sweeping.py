@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all kinds of sweeps share: tiers, options, a trace, the run itself, and what comes out of it."""
+import contextlib
+import ctypes
+import os
+import types
+import weakref
+from typing import Any, Iterator, List, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _abi, units
+from ._lib import check, lib, text
+from .errors import UsageError
+from .models import Guard, field
+from .plans import Plan
+from .problems import owned
+from .signals import Deferred
+from .units import Seconds, Size
+
+__all__ = ["Options", "Paths", "Result", "Runner", "Stats"]
+
+Paths = Union[None, str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+
+class Stats(types.SimpleNamespace):
+    """What a sweep did: the fields of ``struct neap_sweep_stats`` (``include/neap/sweep.h``).
+
+    Among them ``arena_bytes``, ``peak_planned`` and ``peak_measured``; ``advance_steps`` and
+    ``record_steps``; ``written`` and ``read``, bytes a tier; ``seconds``, ``predicted`` and
+    ``stall``; ``recoveries`` (records that were lost, damaged, late or refused), ``overflows`` and
+    ``recomputed`` steps; ``commits`` of a journal and ``spared``, steps that were done when it
+    resumed.
+    """
+
+
+class Result(tuple):
+    """``loss, dx0`` of a sweep, with ``stats``, what it did, and ``plan``, what it followed."""
+
+    stats: Stats
+    plan: Plan
+
+    def __new__(cls, loss: float, dx0: Any, stats: Stats, plan: Plan) -> "Result":
+        made = super().__new__(cls, (loss, dx0))
+        made.stats, made.plan = stats, plan
+        return made
+
+    @property
+    def loss(self) -> float:
+        """What ``model.turn`` returned."""
+        return self[0]
+
+    @property
+    def dx0(self) -> Any:
+        """The gradient of the loss with respect to x0, in x0's shape; of a join a list of them."""
+        return self[1]
+
+
+def _listed(slow: Paths) -> Optional[bytes]:
+    if slow is None:
+        return None
+    paths = [slow] if isinstance(slow, (str, os.PathLike)) else list(slow)
+    return b",".join(os.fsencode(path) for path in paths)
+
+
+class _Tiers:
+    """The tiers of a sweep, open until they are closed."""
+
+    def __init__(self, slow: Paths, keep: bool, page_cache: bool, in_memory: bool):
+        self.raw = (ctypes.c_void_p * _abi.NEAP_TIERS_MAX)()
+        self.count = 0
+        listed = _listed(slow)
+        if listed is None:
+            return
+        options = _abi.neap_file_options(size=ctypes.sizeof(_abi.neap_file_options), keep=keep,
+                                         page_cache=page_cache, in_memory=in_memory)
+        count = ctypes.c_int()
+        check(lib.neap_tiers_open(self.raw, ctypes.byref(count), listed, ctypes.byref(options)))
+        self.count = count.value
+
+    def about(self) -> List[str]:
+        return [text(lib.neap_tier_about(tier)) for tier in self.raw[:self.count]]
+
+
+def _close(free: Any, sweep: ctypes.c_void_p, trace: ctypes.c_void_p, tiers: _Tiers,
+           process: int) -> None:
+    """Frees the sweep before its tiers. In a child process: what is safe there, which leaves the
+    files of a journal to the parent."""
+    if os.getpid() == process:
+        free(sweep)
+        lib.neap_trace_free(trace)
+    for tier in tiers.raw[:tiers.count]:
+        lib.neap_tier_abandon(tier)
+    tiers.count = 0
+
+
+class Options:
+    """Arguments that all kinds of sweeps have; :func:`neap.sweep` says what they are."""
+
+    def __init__(self, memory: Optional[Size] = None, slow: Paths = None, strategy: str = "auto",
+                 plan: Optional[Plan] = None, journal: Union[None, str, "os.PathLike[str]"] = None,
+                 journal_seconds: float = 0, journal_key: int = 0,
+                 trace: Union[None, str, "os.PathLike[str]"] = None, patience: Seconds = 0,
+                 page_cache: bool = False, in_memory: bool = False):
+        self.memory, self.slow, self.strategy, self.plan = memory, slow, strategy, plan
+        self.journal, self.journal_seconds, self.journal_key = journal, journal_seconds, journal_key
+        self.trace, self.patience = trace, patience
+        self.page_cache, self.in_memory = page_cache, in_memory
+
+
+class Runner:
+    """A model with its plan in libneap, ready to run: what is the same for steps, stages and joins.
+
+    ``_KIND`` is the beginning of the names of libneap's functions. A subclass calls ``_begin`` and,
+    with what ``create`` needs, ``_create``.
+    """
+
+    _KIND = "neap_sweep"
+
+    def _begin(self, calls: Guard, given: Options) -> _abi.neap_sweep_options:
+        """Opens the tiers; the options so far."""
+        self._calls, self._plan, self._trace_path = calls, given.plan, given.trace
+        if given.journal is not None and not calls.ops.grad_save:
+            raise UsageError("a journal keeps what backward gathers: give the model `gathered`, its "
+                             "arrays of gradients ([] where there are none)")
+        tiers = self._tiers = _Tiers(given.slow, given.journal is not None, given.page_cache,
+                                     given.in_memory)
+        self._raw, self._trace = ctypes.c_void_p(), ctypes.c_void_p()
+        self._close = weakref.finalize(self, _close, self._function("free"), self._raw, self._trace,
+                                       tiers, os.getpid())
+        try:
+            return self._options(given)
+        except BaseException:
+            self.close()
+            raise
+
+    def _function(self, name: str) -> Any:
+        return getattr(lib, f"{self._KIND}_{name}")
+
+    def _options(self, given: Options) -> _abi.neap_sweep_options:
+        options = _abi.neap_sweep_options(size=ctypes.sizeof(_abi.neap_sweep_options))
+        options.memory = 0 if given.memory is None else units.size(given.memory, "memory")
+        if given.memory is not None and not options.memory:
+            raise UsageError("memory: 0 bytes are no budget; None is no limit")
+        options.strategy = given.strategy.encode()
+        options.ntiers = self._tiers.count
+        options.tiers = ctypes.cast(self._tiers.raw, field(_abi.neap_sweep_options, "tiers"))
+        options.interrupted = self._calls.interrupted
+        options.patience = units.seconds(given.patience, "patience")
+        if given.plan is not None:
+            self._saved = _abi.neap_saved(ctypes.pointer(given.plan.problem.raw),
+                                          ctypes.pointer(given.plan._raw))
+            options.saved = ctypes.pointer(self._saved)
+        if given.journal is not None:
+            options.journal = os.fsencode(given.journal)
+            options.journal_seconds = float(given.journal_seconds)
+            options.journal_key = given.journal_key & (2**64 - 1)
+            options.journal_in_memory = given.in_memory
+        if given.trace is not None:
+            check(lib.neap_trace_create(ctypes.byref(self._trace), b"neap.sweep", 0))
+            options.trace = self._trace
+        return options
+
+    def _create(self, *arguments: Any) -> None:
+        """Plans and checks; frees all where that is refused."""
+        try:
+            with self._raising():
+                check(self._function("create")(ctypes.byref(self._raw),
+                                               ctypes.byref(self._calls.ops), None, *arguments))
+        except BaseException:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def _raising(self) -> Iterator[None]:
+        """What the model raised comes out as it was raised, in place of libneap's answer."""
+        calls = self._calls
+        calls.raised, calls.signals = None, Deferred()
+        try:
+            with calls.signals:
+                yield
+        except Exception:
+            if calls.raised is None:
+                raise
+        raised, calls.raised = calls.raised, None
+        if raised is not None:
+            raise raised
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force; a copy, which outlives the sweep."""
+        raw = self._open()
+        problem = owned(self._function("problem")(raw).contents)
+        copy = ctypes.POINTER(_abi.neap_plan)()
+        check(lib.neap_plan_copy(ctypes.byref(copy), self._function("plan")(raw)))
+        weakref.finalize(copy, _free_plan, ctypes.cast(copy, ctypes.c_void_p).value or 0)
+        return Plan(problem, copy.contents, copy)
+
+    @property
+    def tiers(self) -> List[str]:
+        """A line about each slow tier: how its bytes move."""
+        return self._tiers.about()
+
+    def _open(self) -> ctypes.c_void_p:
+        if not self._close.alive:
+            raise UsageError("the sweep was closed")
+        return self._raw
+
+    def _run(self, x0: Any, dx0: Any, result: Any) -> Result:
+        """One pass over pointers to first states and gradients; ``result``: what they are of."""
+        raw, loss = self._open(), ctypes.c_double()
+        stats = _abi.neap_sweep_stats(size=ctypes.sizeof(_abi.neap_sweep_stats))
+        try:
+            with self._raising():
+                check(self._function("run")(raw, x0, dx0, ctypes.byref(loss), ctypes.byref(stats)))
+        finally:
+            self._write_trace()
+        return Result(loss.value, result, self._stats(stats), self.plan)
+
+    @staticmethod
+    def _given(own: Sequence["np.ndarray"], x0: Sequence[Any]) -> None:
+        """Takes other first states of the same shapes and types, else UsageError."""
+        found = [np.asarray(x) for x in x0]
+        if len(found) != len(own):
+            raise UsageError(f"x0: {len(found)} first states, not {len(own)}")
+        for kept, given in zip(own, found):
+            if given.shape != kept.shape or given.dtype != kept.dtype:
+                raise UsageError(f"x0: {given.dtype} of shape {given.shape}, not {kept.dtype} of "
+                                 f"{kept.shape}")
+        for kept, given in zip(own, found):
+            kept[...] = given
+
+    def _write_trace(self) -> None:
+        if self._trace_path is not None:
+            traces = (ctypes.c_void_p * 1)(self._trace)
+            check(lib.neap_trace_write(os.fsencode(self._trace_path), traces, 1))
+
+    def _stats(self, raw: _abi.neap_sweep_stats) -> Stats:
+        found = Stats()
+        for name in (row[0] for row in raw._fields_):
+            if name not in ("size", "reserved"):
+                value = getattr(raw, name)
+                setattr(found, name, value if isinstance(value, (int, float)) else list(value))
+        for name in ("written", "read"):
+            setattr(found, name, getattr(found, name)[:self._tiers.count])
+        found.stalls = {text(lib.neap_stall_name(i)): seconds for i, seconds in enumerate(found.stalls)}
+        return found
+
+    def close(self) -> None:
+        """Frees arena and tiers, and removes the journal of a run that ended. Arrays that the model
+        was given are no longer valid."""
+        self._close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+def _free_plan(address: int) -> None:
+    lib.neap_plan_free(ctypes.cast(address, ctypes.POINTER(_abi.neap_plan)))

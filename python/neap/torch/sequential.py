@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequential: a chain of unequal layers within a budget of bytes, with the gradient bits of autograd."""
+import math
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from .. import units
+from ..actions import Action, Kind
+from ..errors import BudgetError, UsageError
+from ..plans import Plan, plan
+from ..player import Counts
+from ..problems import Stages
+from ..reports import Report
+from ..stage_player import StagePlayer, StageSizes, peak_of
+from ..stores import OpenTier, Paths, Store
+from ..units import Size
+from .measure import addresses, charge
+from .runs import Cast, differentiable, generator_kept
+from .stages import LayerRun, LayerState, kept_bytes
+from .trees import Tree, flatten, nbytes, unflatten
+
+__all__ = ["Sequential"]
+
+ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which the fastest counts
+TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
+TIMED = 0.05  # seconds that a tier is measured for
+
+
+class _Measured(NamedTuple):
+    """What the layers took on a first batch: bytes of states and tapes, seconds, and what a run
+    has to know beforehand."""
+
+    state: List[int]
+    tape: List[int]
+    advance: List[float]
+    record: List[float]
+    backward: List[float]
+    extra: int
+    needs: List[Any]
+
+
+class _Fit(NamedTuple):
+    """A plan, its actions, which take long to ask for each time, places on tiers, and bytes."""
+
+    plan: Plan
+    actions: List[Action]
+    places: List[int]
+    sizes: StageSizes
+
+
+class _Function(torch.autograd.Function):
+    """The layers as one node: the last state of (the first one, parameters)."""
+
+    @staticmethod
+    def forward(ctx: Any, call: "_Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+        ctx.call, ctx.player = call, None
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        ctx.player, last = call.forward()
+        charge(ctx.player.held)
+        results = tuple(leaf.clone() for leaf in last.leaves)
+        ctx.mark_non_differentiable(*[x for x, wanted in zip(results, call.run.needs[-1] or [])
+                                      if not wanted or not differentiable(x)])
+        return results
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        call, player = ctx.call, ctx.player
+        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        ctx.player = None
+        found = call.backward(player, list(gradients))
+        return (None, *[x if wanted else None for x, wanted in zip(found, ctx.needs_input_grad[1:])])
+
+
+class _Call:
+    """One call: its run, its plan, and how both are played."""
+
+    def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
+                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths]):
+        self.run, self.first, self.params, self.fit = run, first, params, fit
+        self.strict, self.cast, self.report, self.slow = strict, cast, told, slow
+
+    def forward(self) -> Tuple[StagePlayer, LayerState]:
+        """A player at TURN, and the last state."""
+        store = None
+        fit = self.fit
+        if any(fit.places) and self.slow is not None:
+            store = Store(self.slow, max(fit.sizes.state))
+            store.format(fit.places)
+        player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
+        try:
+            with self.cast():
+                return player, player.forward(self.first)
+        except BudgetError as error:
+            player.close()
+            error.least += self.report.charged if error.least else 0
+            raise
+        except BaseException:
+            player.close()
+            raise
+
+    def backward(self, player: Optional[StagePlayer],
+                 adjoint: List[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
+        """Gradients of the first state and of parameters. Without a player the forward half is
+        played again."""
+        run = self.run
+        with generator_kept():
+            if player is None:
+                self.report.replays += 1
+                player, _ = self.forward()
+            try:
+                with self.cast():
+                    found = player.backward(adjoint)
+                return [*found, *[run.sums.get(id(param)) for param in self.params]]
+            except BudgetError as error:
+                error.least += self.report.charged if error.least else 0
+                raise
+            finally:
+                player.close()
+                run.sums = {}
+
+
+class Sequential(torch.nn.Sequential):
+    """Layers one after the other, as ``torch.nn.Sequential``, within a budget of bytes.
+
+    ``net = Sequential(*layers, memory="2G")``. Layers are modules that take what the one before
+    returns: a tensor, or nested tuples, lists and dicts of tensors. Bytes and seconds of each layer
+    are measured on the first batch of a kind, which does every layer some times more; then a plan
+    says which states and tapes to keep, and which layers to do again. The gradient has the bits of
+    the plain pass: dropout repeats, buffers such as those of BatchNorm change once, and a parameter
+    may be in several layers. Where no gradient is needed it is the plain pass.
+
+    :param memory: bytes for states, tapes, adjoint and gradients of parameters; None: no limit. The
+        input, the output and what one layer takes while it runs are not among them.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
+        come back beside the computation, on the CPU. A record that is lost is computed again.
+    :param strategy: ``auto``, ``chain``, ``pofo``; see :func:`neap.strategies`.
+    :param strict: False: a tape that takes more than it did on the first batch stays all the same.
+    :raises BudgetError: where nothing fits, ``least`` is a budget that would do. :raises UsageError:
+        for arguments that make no sense. RuntimeError: a layer that writes into its input.
+    """
+
+    def __init__(self, *layers: torch.nn.Module, memory: Optional[Size] = None,
+                 slow: Optional[Paths] = None, strategy: str = "auto", strict: bool = True):
+        super().__init__(*layers)
+        self._memory = None if memory is None else units.size(memory, "memory")
+        self._slow, self._strategy, self._strict = slow, strategy, strict
+        self._known: Dict[Any, _Measured] = {}
+        self._plans: Dict[Any, _Fit] = {}
+        self._tiers: Dict[int, List[OpenTier]] = {}
+        self._report = _report()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For copies and files: without what was measured and planned here."""
+        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=_report())
+
+    def report(self) -> Report:
+        """What the last call planned and did; its backward counts as well once it has run."""
+        return self._report
+
+    def forward(self, x: Tree) -> Tree:
+        """What the last layer returns."""
+        told = self._report = _report()
+        leaves, shape = flatten(x, "the input")
+        params = [[p for p in _parameters(layer) if p.requires_grad] for layer in self]
+        once = list({id(p): p for row in params for p in row}.values())
+        if not torch.is_grad_enabled() or not len(self) or \
+                not any(t.requires_grad for t in (*leaves, *once)):
+            return super().forward(x)
+        if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
+            raise UsageError("slow: states of other devices than the CPU stay in their memory")
+        cast = Cast((leaves or [torch.empty(0)])[0].device.type)
+        with cast():
+            found = self._measured(leaves, shape, params, cast)
+        fit = self._planned(found, params, told)
+        run = self._run(leaves, shape, params)
+        run.needs = list(found.needs)
+        told.counts = Counts()
+        call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow)
+        results = _Function.apply(call, *leaves, *once)
+        return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
+
+    def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]]) -> LayerRun:
+        excluded = addresses([*self.parameters(), *self.buffers()])
+        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves])
+
+    # Sizes and the plan
+
+    def _measured(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
+                  cast: Cast) -> _Measured:
+        key = (shape, cast.key, torch.get_num_threads(), tuple(m.training for m in self.modules()),
+               *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
+               *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
+        if key not in self._known:
+            with generator_kept(), _buffers_kept(self):  # the run excludes the copies
+                self._known[key] = _measure(self._run(leaves, shape, params), leaves)
+        return self._known[key]
+
+    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report) -> _Fit:
+        """The plan of a call.
+
+        :raises BudgetError: with ``least``, a budget that would do.
+        """
+        left = None if self._memory is None else self._memory - found.extra
+        tiers = self._measured_tiers(max(found.state)) if left is not None else []
+        sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
+        key = tuple(map(tuple, sizes[:4])), left
+        if key not in self._plans:
+            self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra)
+        fit = self._plans[key]
+        told.planned(fit.plan, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
+                     self._memory, fit.sizes.peak)
+        return fit
+
+    @staticmethod
+    def _stages(found: _Measured) -> Stages:
+        return Stages(state=found.state, tape=found.tape, advance=found.advance, record=found.record,
+                      backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
+
+    def _measured_tiers(self, state: int) -> List[OpenTier]:
+        """What the planner is told of the slow tiers, which are measured once."""
+        if self._slow is None:
+            return []
+        if state not in self._tiers:
+            store = Store(self._slow, state)
+            try:
+                self._tiers[state] = store.measured(TIMED)
+            finally:
+                store.close()
+        return self._tiers[state]
+
+
+def _report() -> Report:
+    return Report("layer", "generators and buffers")
+
+
+def _parameters(layer: Any) -> List[torch.Tensor]:
+    return list(layer.parameters()) if isinstance(layer, torch.nn.Module) else []
+
+
+def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
+    """Bytes of gradients of parameters that the backward of each layer makes first, and of second
+    terms of those that a later layer made."""
+    made: Dict[int, torch.Tensor] = {}
+    rows = []
+    for row in reversed(params):
+        new = [p for p in row if id(p) not in made]
+        rows.append((nbytes(new), nbytes(p for p in row if id(p) in made)))
+        made.update((id(p), p) for p in new)
+    return [first for first, _ in reversed(rows)], [second for _, second in reversed(rows)]
+
+
+def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier],
+             extra: int) -> _Fit:
+    """The fastest plan found that fits together with the gradients that come meanwhile: they are
+    not there yet where most is kept, so a plan may have more than what they leave."""
+    def ask(memory: Optional[int]) -> _Fit:
+        made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
+                    tapes_stay=True)
+        actions = list(made)
+        places = _places(actions, len(tiers))
+        staging = sum(tier.raw.staging for tier, count in zip(tiers, places) if count)
+        taken = sizes._replace(staging=staging)
+        return _Fit(made, actions, places, taken._replace(peak=peak_of(actions, taken)))
+
+    if sizes.memory is None:
+        return ask(None)
+    most = max(0, sizes.memory)
+    grads = sum(sizes.grads) + max(sizes.terms)
+    try:
+        least = ask(max(0, most - grads)).plan.problem.least
+    except BudgetError as error:
+        least = error.least
+        if not least:
+            raise
+    low, best = max(0, most - grads, least), None
+    for memory in [most] + [low + (most - low) * i // TRIES for i in range(TRIES)]:
+        try:
+            found = ask(memory)
+        except BudgetError:
+            continue
+        if found.sizes.peak <= most and (best is None or found.plan.seconds < best.plan.seconds):
+            best = found
+            if memory == most:
+                break
+    if best is None:
+        would_do = ask(least).sizes.peak + extra
+        raise BudgetError(
+            f"{strategy}: no plan fits {most} bytes, with gradients of parameters that take up to {grads}; "
+            f"generators and buffers take {extra}: a budget of {would_do} would do", least=would_do)
+    return best
+
+
+def _places(actions: List[Action], tiers: int) -> List[int]:
+    """How many places a plan uses on each tier."""
+    found = [0] * tiers
+    for a in actions:
+        if a.kind == Kind.PUT:
+            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
+    return found
+
+
+class _buffers_kept:
+    """The buffers of a module stand afterwards as before; inside, the module has copies."""
+
+    def __init__(self, module: torch.nn.Module):
+        self._own = [(part, name, buffer) for part in module.modules()
+                     for name, buffer in part._buffers.items() if buffer is not None]
+
+    def __enter__(self) -> None:
+        copies: Dict[int, torch.Tensor] = {}
+        for part, name, buffer in self._own:
+            part._buffers[name] = copies.setdefault(id(buffer), buffer.clone())
+
+    def __exit__(self, *unused: object) -> None:
+        for part, name, buffer in self._own:
+            part._buffers[name] = buffer
+
+
+def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
+    """Does every layer on the way up, some times with its tape, which is reversed on ones."""
+    found = _Measured([], [], [], [], [], 0, [])
+    state = run.begin(leaves)
+    found.state.append(max(1, kept_bytes(state.leaves)))
+    for i in range(len(run.layers)):
+        best = [math.inf] * 3
+        for timed in range(ROUNDS):
+            clock = [time.perf_counter()]
+            if timed:
+                run.advance(state, i, i + 1, False)
+            clock.append(time.perf_counter())
+            after, tape, taken = run.record(state, i, i + 1, False, None)
+            clock.append(time.perf_counter())
+            ones = [torch.ones_like(x) if wanted else None
+                    for x, wanted in zip(after.leaves, run.needs[i + 1] or [])]
+            run.reverse(tape, state, ones, i)
+            clock.append(time.perf_counter())
+            run.sums = {}
+            if timed:
+                best = [min(old, later - sooner) for old, sooner, later in zip(best, clock, clock[1:])]
+        for row, value in zip((found.advance, found.record, found.backward), best):
+            row.append(max(1e-9, value))
+        found.tape.append(taken)
+        found.state.append(max(1, kept_bytes(after.leaves)))
+        state = after
+        del tape
+    return found._replace(extra=run.extra, needs=list(run.needs))

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of PyTorch as the backend of a StagePlayer: states, tapes, random numbers, buffers.
+
+A state is the tensors between two layers, with the storages that they lie in, each whole. The tape
+of a layer is what its graph saves, less parameters, buffers and the layer's input: the input is
+bound to the graph again when it is reversed, so that a tape keeps no state but its own output.
+A layer that is done again draws the random numbers of the first time, and works on copies of its
+buffers as they were before: the module's own change once, as in a plain pass.
+"""
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from ..errors import UsageError
+from ..player import Outgrown
+from ..stage_player import StageBackend
+from .measure import address, addresses, charged_to
+from .runs import differentiable
+from .seeding import GroupTape, aliases, muted, reverse
+from .trees import flatten, unflatten
+
+__all__ = ["LayerRun", "LayerState", "LayerTape", "kept_bytes"]
+
+Buffers = List[Tuple[torch.nn.Module, str, torch.Tensor]]
+
+
+class LayerState(NamedTuple):
+    """Tensors of a state, and their versions."""
+
+    leaves: List[torch.Tensor]
+    versions: List[int]
+
+
+class _Input:
+    """The input of a graph, which it has only while it is reversed."""
+
+    __slots__ = ("state",)
+
+    def __init__(self) -> None:
+        self.state: Optional[LayerState] = None
+
+
+class LayerTape:
+    """A layer's graph: ``group`` has its ends, ``input`` is what the graph finds its input in,
+    ``output`` the state that it made."""
+
+    def __init__(self, group: GroupTape):
+        self.group, self.input = group, _Input()
+        self.output: Optional[LayerState] = None
+
+
+class _OfInput(NamedTuple):
+    """A saved tensor that lies in the storage of leaf ``k`` of the input."""
+
+    input: _Input
+    k: int
+    size: torch.Size
+    stride: Tuple[int, ...]
+    offset: int
+
+
+class _Kept(NamedTuple):
+    """A saved tensor, and its version then."""
+
+    tensor: torch.Tensor
+    version: int
+
+
+def kept_bytes(leaves: Sequence[torch.Tensor]) -> int:
+    """Bytes of the storages of tensors, each whole and once."""
+    return sum(dict(map(address, leaves)).values())
+
+
+def _layout(x: torch.Tensor) -> Any:
+    """Type, shape and place of a tensor in its storage, whose address and bytes come last."""
+    return x.dtype, x.shape, x.stride(), x.storage_offset(), address(x)
+
+
+def _unpack(saved: Any) -> torch.Tensor:
+    if isinstance(saved, _OfInput):
+        assert saved.input.state is not None
+        base = saved.input.state.leaves[saved.k]
+        if (base.shape, base.stride(), base.storage_offset()) == saved[2:]:
+            return base
+        return base.as_strided(saved.size, saved.stride, saved.offset)
+    if saved.tensor._version != saved.version:
+        raise RuntimeError(
+            f"one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: a tensor of shape {tuple(saved.tensor.shape)} is at version "
+            f"{saved.tensor._version}; expected version {saved.version}")
+    return saved.tensor
+
+
+class _Packer:
+    """Takes what the graph of one layer saves, and counts it; Outgrown beyond ``limit``."""
+
+    def __init__(self, given_in: _Input, excluded: Any, given: Sequence[torch.Tensor],
+                 limit: Optional[int]):
+        self.input, self.excluded, self.limit = given_in, excluded, limit
+        self.given = {address(x)[0]: k for k, x in reversed(list(enumerate(given)))}
+        self.types = [x.dtype for x in given]
+        self.seen: Dict[int, int] = {}
+        self.total = 0
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """Counts a tensor's storage, once."""
+        at, size = address(tensor)
+        if at not in self.excluded and size > self.seen.get(at, 0):
+            self.total += size - self.seen.get(at, 0)
+            self.seen[at] = size
+
+    def __call__(self, tensor: torch.Tensor) -> Any:
+        k = self.given.get(address(tensor)[0])
+        if k is not None and tensor.dtype == self.types[k]:
+            return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset())
+        if k is None:
+            self.add(tensor)
+            self.check()
+        return _Kept(tensor.detach(), tensor._version)
+
+    def more(self, size: int) -> None:
+        """Counts bytes of something else, such as a scan inside the layer."""
+        self.total += size
+        self.check()
+
+    def check(self) -> None:
+        """Outgrown where the limit is passed."""
+        if self.limit is not None and self.total > self.limit:
+            raise Outgrown(self.total)
+
+    @contextlib.contextmanager
+    def taking(self) -> Iterator[None]:
+        """Graphs that are made inside save through this."""
+        try:
+            with charged_to(self), torch.autograd.graph.saved_tensors_hooks(self, _unpack):
+                yield
+        except Exception:
+            self.check()  # before PyTorch 2.0 it comes through a hook as a RuntimeError
+            raise
+
+
+class LayerRun(StageBackend):
+    """The layers of one call.
+
+    :param params: of each layer, those that need a gradient. :param excluded: addresses of storages
+        that are no tape. :param first: the first state's tree shape. :param wanted: which of its
+        tensors need a gradient. ``needs`` says that of all states, once each layer was recorded.
+    """
+
+    def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
+                 excluded: Any, first: Any, wanted: Sequence[bool]):
+        self.layers, self.params, self.excluded = layers, params, excluded
+        count = len(layers)
+        self.shapes: List[Any] = [first] + [None] * count
+        self.needs: List[Optional[List[bool]]] = [list(wanted)] + [None] * count
+        self.rng: List[Optional[torch.Tensor]] = [None] * count
+        self.buffers: List[Buffers] = [[] for _ in layers]
+        self.done = [False] * count
+        self.layouts: List[Any] = [None] * (count + 1)  # how the tensors of states lie
+        self.sums: Dict[int, Optional[torch.Tensor]] = {}
+
+    @property
+    def extra(self) -> int:
+        """Bytes kept beside states and tapes: generators' states, copies of buffers."""
+        rows = [x for x in self.rng if x is not None] + [x for row in self.buffers for _, _, x in row]
+        return sum(x.numel() * x.element_size() for x in rows)
+
+    def begin(self, leaves: Sequence[torch.Tensor]) -> LayerState:
+        """The first state."""
+        self.layouts[0] = [_layout(x) for x in leaves]
+        return self.state(leaves)
+
+    @staticmethod
+    def state(leaves: Sequence[torch.Tensor]) -> LayerState:
+        """A state of tensors."""
+        cut = [leaf.detach() for leaf in leaves]
+        return LayerState(cut, [leaf._version for leaf in cut])
+
+    def _unchanged(self, state: LayerState, i: int) -> None:
+        for leaf, version in zip(state.leaves, state.versions):
+            if leaf._version != version:
+                raise RuntimeError(
+                    f"layer {i} has its input modified by an inplace operation: what is kept of it "
+                    f"would be lost. Make the layer not inplace, or one layer with the one before it")
+
+    # One layer
+
+    @contextlib.contextmanager
+    def _first_time(self, i: int) -> Iterator[None]:
+        """Notes whether the layer draws random numbers, and what it does to its buffers."""
+        before = torch.get_rng_state()
+        layer = self.layers[i]
+        parts = layer.modules() if isinstance(layer, torch.nn.Module) else ()
+        rows = [(part, name, buffer, buffer.clone()) for part in parts
+                for name, buffer in part._buffers.items() if buffer is not None]
+        yield
+        if not torch.equal(before, torch.get_rng_state()):
+            self.rng[i] = before
+        self.buffers[i] = [(part, name, kept) for part, name, buffer, kept in rows
+                           if part._buffers[name] is not buffer or not torch.equal(buffer, kept)]
+        self.done[i] = True
+
+    @contextlib.contextmanager
+    def _again(self, i: int) -> Iterator[None]:
+        """The same random numbers, and copies of the buffers; both stand afterwards as before."""
+        generator = torch.get_rng_state()
+        own = [(part, name, part._buffers[name]) for part, name, _ in self.buffers[i]]
+        known = self.excluded
+        try:
+            if self.rng[i] is not None:
+                torch.set_rng_state(self.rng[i])
+            for part, name, kept in self.buffers[i]:
+                part._buffers[name] = kept.clone()
+            self.excluded = known | addresses(part._buffers[name] for part, name, _ in own)
+            yield
+        finally:
+            self.excluded = known
+            torch.set_rng_state(generator)
+            for part, name, buffer in own:
+                part._buffers[name] = buffer
+
+    def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
+        found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"what layer {i} returns")
+        if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
+            raise UsageError(f"layer {i} returned another structure than the first time")
+        self.shapes[i + 1], self.layouts[i + 1] = shape, [_layout(x) for x in found]
+        return found
+
+    def _once(self, i: int) -> Any:
+        return self._again(i) if self.done[i] else self._first_time(i)
+
+    def advance(self, state: LayerState, t0: int, t1: int, first: bool) -> LayerState:
+        with self._once(t0), torch.no_grad():
+            leaves = self._called(t0, state.leaves)
+        self._unchanged(state, t0)
+        return self.state(leaves)
+
+    def record(self, state: LayerState, t0: int, t1: int, first: bool,
+               room: Optional[int]) -> Tuple[LayerState, LayerTape, int]:
+        needs = self.needs[t0] or [True] * len(state.leaves)
+        given = [x.detach().requires_grad_() if wanted and differentiable(x) else x.detach()
+                 for x, wanted in zip(state.leaves, needs)]
+        tape = LayerTape(GroupTape(t0, t1, given))
+        group = tape.group
+        with self._once(t0):
+            packer = _Packer(tape.input, self.excluded, given, room)
+            with packer.taking(), torch.enable_grad():
+                group.last = self._called(t0, given)
+                group.params, group.states = aliases(self.params[t0]), aliases(given)
+        self._unchanged(state, t0)
+        for leaf in group.last:
+            packer.add(leaf.detach())
+        packer.check()
+        if self.needs[t0 + 1] is None:
+            self.needs[t0 + 1] = [leaf.requires_grad for leaf in group.last]
+        tape.output = self.state(group.last)
+        group.states = []
+        for k, leaf in enumerate(given):  # a leaf would keep the input; its shape is enough
+            if not any(leaf is end for end in group.last):
+                if leaf.requires_grad:
+                    leaf.data = leaf.new_empty(()).expand(leaf.shape)
+                else:
+                    given[k] = leaf.new_empty(())
+        return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves))
+
+    def output(self, tape: LayerTape) -> LayerState:
+        assert tape.output is not None
+        return tape.output
+
+    def reverse(self, tape: LayerTape, state: LayerState, adjoint: List[Optional[torch.Tensor]],
+                i: int) -> List[Optional[torch.Tensor]]:
+        self._unchanged(state, i)
+        params, tape.input.state = self.params[i], state
+        sums = [self.sums.get(id(param)) for param in params]
+        try:
+            with muted(params):
+                before, _ = reverse(tape.group, params, sums, adjoint, _no_output, ())
+        finally:
+            tape.input.state = None
+        self.sums.update(zip(map(id, params), sums))
+        return before
+
+    # Transfers: storages whole, so that a state comes back laid out as it was
+
+    def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[int, int]]]:
+        return state, [(at, size) for at, size in dict(map(address, state.leaves)).items() if size]
+
+    def room_for(self, i: int) -> LayerState:
+        rooms: Dict[int, torch.Tensor] = {}
+        leaves = []
+        for dtype, shape, stride, offset, (at, size) in self.layouts[i]:
+            if at not in rooms:
+                rooms[at] = torch.empty(size, dtype=torch.uint8)
+            whole = torch.empty(0, dtype=dtype) if not size else rooms[at].view(dtype)
+            leaves.append(whole.as_strided(shape, stride, offset))
+        return self.state(leaves)
+
+
+def _no_output(i: int, t: int) -> None:
+    return None

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nt.Sequential: bits of the plain pass over unequal layers, budgets, and what it promises."""
+import copy
+import gc
+import itertools
+import os
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+import neap  # noqa: E402
+import neap.torch as nt  # noqa: E402
+from neap.stores import Store  # noqa: E402
+from stacks_of_tests import STACKS, given, same, stack, trained  # noqa: E402
+
+
+def budgets(name, x, count=3):
+    """From what keeps everything down to the least that a refusal names."""
+    net = nt.Sequential(*stack(name))
+    net(x).sum().backward()
+    most = net.report().planned_peak + net.report().charged
+    with pytest.raises(neap.BudgetError, match="would do") as caught:
+        nt.Sequential(*stack(name), memory=net.report().charged + 100)(x)
+    least = caught.value.least
+    assert net.report().charged < least < most
+    return [most - (most - least) * i // (count - 1) for i in range(count)]
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_bits_and_peak(name):
+    x = given(name)
+    wanted = trained(nn.Sequential(*stack(name)), x)
+    extra = []
+    for memory in [None, *budgets(name, x)]:
+        for strategy in ("auto", "chain"):
+            net = nt.Sequential(*stack(name), memory=memory, strategy=strategy)
+            same(trained(net, x), wanted)
+            told = net.report()
+            assert told.counted_peak == told.planned_peak >= told.plan.verify().peak and str(told)
+            assert memory is None or told.planned_peak + told.charged <= memory
+            extra.append(told.extra_steps)
+    assert extra[0] == 0 and extra[-1] > 0 and told.plan.chosen == "chain"
+
+
+def deep():
+    """Layers whose states are large and tapes larger."""
+    torch.manual_seed(1)
+    widths = [256, 512, 256, 1024, 512, 256, 768, 256, 512, 128]
+    return [nn.Sequential(nn.Linear(m, n), nn.Tanh(), nn.Dropout(0.1)) for m, n in zip(widths, widths[1:])]
+
+
+BUDGET = "18M"  # all at once take 28 MB, gradients of parameters 7 MB of them
+
+
+def on_files(scratch):
+    x = torch.randn(512, 256, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    wanted = trained(nn.Sequential(*deep()), x)
+    net = nt.Sequential(*deep(), memory=BUDGET, strategy="pofo", slow=scratch)
+    same(trained(net, x), wanted)
+    assert os.listdir(scratch) == []
+    return net.report()
+
+
+def slow_layers(monkeypatch):
+    """Seconds of layers are made up, so that it pays to send states away."""
+    from neap.torch import sequential
+    kept = sequential._measure
+
+    def measure(run, leaves):
+        found = kept(run, leaves)
+        return found._replace(advance=[1.0] * len(found.tape), record=[1.0] * len(found.tape),
+                              backward=[2.0] * len(found.tape))
+    monkeypatch.setattr(sequential, "_measure", measure)
+
+
+def test_states_on_files_and_lost_records(scratch, monkeypatch):
+    slow_layers(monkeypatch)
+    told = on_files(scratch)
+    assert told.counts.puts > 0 and told.counts.gets > 0 and told.recoveries == 0
+    assert told.counted_peak == told.planned_peak >= told.plan.verify().peak
+    wait, get, count = Store.wait, Store.get, itertools.count()
+
+    def failing(self, transfer):
+        wait(self, transfer)
+        if next(count) % 3 != 2:
+            raise neap.CorruptRecord("made up")
+
+    monkeypatch.setattr(Store, "wait", failing)
+    assert on_files(scratch).recoveries > 0
+    monkeypatch.setattr(Store, "wait", wait)
+    monkeypatch.setattr(Store, "get", lambda self, tier, place, tag, *rest: get(self, tier, place, tag + 1, *rest))
+    told = on_files(scratch)
+    assert told.recoveries == told.counts.gets > 0
+    monkeypatch.setattr(Store, "get", get)
+    monkeypatch.setattr(Store, "format", lambda self, places: self._dead.__setitem__(slice(None), [True]))
+    told = on_files(scratch)
+    assert told.recoveries == told.counts.gets > 0
+
+
+def test_frozen_layers_and_whole_numbers():
+    """Layers without gradients at the beginning stay out of the graph, as in a plain pass."""
+    for name in STACKS:
+        x = given(name, grad=False)
+        results = []
+        for make in (nn.Sequential, lambda *rows: nt.Sequential(*rows, memory=budgets(name, x)[2])):
+            net = make(*stack(name))
+            for layer in list(net)[1:3] if name == "transformer" else list(net)[:2]:
+                for p in layer.parameters():
+                    p.requires_grad_(False)
+            results.append(trained(net, x))
+        same(results[1], results[0])
+
+
+def test_trees_between_layers():
+    """States of several tensors, some of them views of one another, some not differentiable."""
+    class Fork(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(12, 40)
+
+        def forward(self, x):
+            y = torch.tanh(self.lin(x))
+            return {"a": y[:, :30], "b": (y.t(), torch.arange(40)), "none": None}
+
+    class Join(nn.Module):
+        def forward(self, tree):
+            y, index = tree["b"]
+            return tree["a"] * 2, y[index][:30].t() * tree["a"]
+
+    class Sum(nn.Module):
+        def forward(self, pair):
+            return pair[0] + pair[1].sin()
+
+    def rows():
+        torch.manual_seed(1)
+        return [nn.Linear(12, 12), Fork(), Join(), Sum(), nn.Linear(30, 7)]
+
+    x = given("pyramid")
+    wanted = trained(nn.Sequential(*rows()), x)
+    whole = nt.Sequential(*rows())
+    same(trained(whole, x), wanted)
+    most = whole.report().planned_peak + whole.report().charged
+    with pytest.raises(neap.BudgetError) as caught:
+        nt.Sequential(*rows(), memory=whole.report().charged)(x)
+    for memory in ((most + caught.value.least) // 2, caught.value.least):
+        net = nt.Sequential(*rows(), memory=memory)
+        same(trained(net, x), wanted)
+        assert net.report().counted_peak == net.report().planned_peak
+
+
+def test_no_gradient_is_a_plain_pass():
+    x = given("pyramid", grad=False)
+    net = nt.Sequential(*stack("pyramid"), memory=1)
+    with torch.no_grad():
+        torch.manual_seed(5)
+        found = net(x)
+        plain = nn.Sequential(*stack("pyramid"))
+        torch.manual_seed(5)
+        assert torch.equal(found, plain(x))
+    assert net.report().plan is None
+    assert torch.equal(nt.Sequential()(x), x)
+    with pytest.raises(neap.BudgetError):
+        net(x)
+
+
+def test_eval_and_another_batch():
+    """Each kind of batch, and of mode, is measured by itself."""
+    net, plain = nt.Sequential(*stack("resnet"), memory=budgets("resnet", given("resnet"))[1]), nn.Sequential(*stack("resnet"))
+    for count, mode in ((6, True), (3, True), (6, False), (6, True)):
+        x = given("resnet", seed=count).detach()[:count].requires_grad_()
+        same(trained(net.train(mode), x, 1), trained(plain.train(mode), x, 1))
+        assert net.report().counted_peak == net.report().planned_peak
+    assert len(net._known) == 3
+
+
+def test_retained_graph_and_second_backward():
+    x = given("transformer")
+    net = nt.Sequential(*stack("transformer"), memory=budgets("transformer", x)[2])
+    wanted = list(net.parameters())
+    loss = net(x).pow(2).sum()
+    before = torch.get_rng_state()
+    a = torch.autograd.grad(loss, wanted, retain_graph=True)
+    same(torch.autograd.grad(loss, wanted), a)
+    assert net.report().replays == 1 and torch.equal(before, torch.get_rng_state())
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(loss, wanted)
+
+
+def test_backward_never_called():
+    x = given("resnet")
+    net = nt.Sequential(*stack("resnet"), memory=budgets("resnet", x)[1])
+    gc.disable()
+    try:
+        out = net(x)
+        player = weakref.ref(out.grad_fn.player)
+        assert player().held > 0
+        del out
+        assert player() is None  # no cycle: gone with the graph
+    finally:
+        gc.enable()
+
+
+def test_nothing_leaks(scratch):
+    x = given("resnet")
+    net = nt.Sequential(*stack("resnet"), memory=budgets("resnet", x)[2] + (200 << 10), slow=scratch)
+
+    def left():
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+    for _ in range(2):
+        trained(net, x, 1)
+    before, files = left(), len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        trained(net, x, 1)
+    assert left() <= before + 2 and len(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.mark.parametrize("when", ["forward", "backward"])
+def test_exceptions_half_way(when):
+    class Failing(nn.Linear):
+        armed = False
+
+        def forward(self, x):
+            if self.armed:
+                raise KeyError("half way")
+            return super().forward(x)
+
+    def rows():
+        rows = stack("pyramid")
+        rows[1] = Failing(200, 96)
+        return rows
+
+    x = given("pyramid")
+    memory = budgets("pyramid", x)[2]
+    net, plain = nt.Sequential(*rows(), memory=memory), nn.Sequential(*rows())
+    plain.load_state_dict(net.state_dict())
+    torch.manual_seed(5)
+    if when == "forward":
+        net(x)
+        net[1].armed = True
+        with pytest.raises(KeyError, match="half way"):
+            net(x)
+        assert all(p.grad is None for p in net.parameters())
+        net[1].armed = False
+        same(trained(net, x), trained(plain, x))
+        return
+    out = net(x)
+    assert any(a.kind == neap.RECORD and a.t0 == 1 for a in itertools.dropwhile(
+        lambda a: a.kind != neap.TURN, net.report().plan)), "the layer is done again in backward"
+    net[1].armed = True
+    with pytest.raises(KeyError, match="half way"):
+        out.sum().backward()
+    assert all(p.grad is None for p in net.parameters())
+    net[1].armed = False
+    out.sum().backward()  # the graph was not freed: it begins anew
+    torch.manual_seed(5)
+    plain(x).sum().backward()
+    same([p.grad for p in net.parameters()], [p.grad for p in plain.parameters()])
+
+
+def test_a_layer_that_writes_into_its_input():
+    rows = [nn.Linear(12, 12), nn.ReLU(inplace=True), nn.Linear(12, 3)]
+    with pytest.raises(RuntimeError, match="inplace|in-place"):
+        nt.Sequential(*rows)(given("pyramid"))
+
+
+def test_changed_in_place_before_backward():
+    for victim in ("weight", "input"):
+        x = given("pyramid").detach()
+        net = nt.Sequential(*stack("pyramid"), memory=budgets("pyramid", x)[1])
+        out = net(x)
+        with torch.no_grad():
+            (x if victim == "input" else net[0][0].weight).add_(1)
+        with pytest.raises(RuntimeError, match="inplace operation"):
+            out.sum().backward()
+
+
+class Varying(nn.Module):
+    """Keeps more where its input is large."""
+
+    def forward(self, x):
+        for _ in range(12 if float(x.detach().abs().max()) > 50 else 1):
+            x = torch.tanh(x * 1.01)
+        return x
+
+
+def test_a_tape_that_outgrows_the_plan():
+    def rows():
+        torch.manual_seed(1)
+        return [nn.Linear(12, 64), Varying(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 3)]
+    x, large = given("pyramid"), (given("pyramid") * 1000).detach().requires_grad_()
+    plain = nn.Sequential(*rows())
+    memory = budgets("pyramid", x)[0]  # room enough
+    net = nt.Sequential(*rows(), memory=memory + (1 << 20))
+    net(x)
+    tight = net.report().planned_peak + net.report().charged
+    wanted = trained(plain, large, 1)
+    same(trained(net, large, 1), wanted)
+    for strict in (True, False):
+        net = nt.Sequential(*rows(), memory=tight, strict=strict)
+        net(x)
+        if strict:
+            with pytest.raises(neap.BudgetError, match="the tape of stage 1") as caught:
+                net(large)
+            assert caught.value.least > tight
+        else:
+            same(trained(net, large, 1), wanted)
+            assert net.report().counted_peak > net.report().planned_peak
+
+
+def test_autocast():
+    x = given("pyramid")
+    results = []
+    for net in (nn.Sequential(*stack("pyramid")), nt.Sequential(*stack("pyramid"), memory=budgets("pyramid", x)[1])):
+        torch.manual_seed(5)
+        x.grad = None
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+            out = net(x)
+        out.float().pow(2).mean().backward()
+        results.append([out.detach(), x.grad, *[p.grad for p in net.parameters()]])
+    same(results[1], results[0])
+
+
+def test_hooks_see_one_gradient():
+    x, seen = given("pyramid"), []
+    net = nt.Sequential(*stack("pyramid"), memory=budgets("pyramid", x)[1])
+    net[4].weight.register_hook(lambda g: seen.append(g.clone()))
+    net(x).sum().backward()
+    assert len(seen) == 1 and torch.equal(seen[0], net[4].weight.grad)
+
+
+def test_a_scan_inside_a_layer():
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            cell = nn.GRUCell(12, 12)
+            self.scan = nt.Scan(lambda h, i, t: (cell(i, h), None), params=cell)
+            self.cell = cell
+
+        def forward(self, x):
+            return self.scan(x, x.detach().expand(9, *x.shape))[0]
+
+    class Plain(Loop):
+        def forward(self, x):
+            h, i = x, x.detach()
+            for _ in range(9):
+                h = self.cell(i, h)
+            return h
+
+    def rows(kind):
+        torch.manual_seed(1)
+        return [nn.Linear(12, 12), kind(), nn.Linear(12, 3)]
+
+    x = given("pyramid")
+    net = nt.Sequential(*rows(Loop))
+    same(trained(net, x, 1), trained(nn.Sequential(*rows(Plain)), x, 1))
+    assert net.report().counted_peak == net.report().planned_peak > 9 * 400 * 12 * 4
+
+
+def test_module():
+    net = nt.Sequential(*stack("pyramid"), memory="2M")
+    assert set(net.state_dict()) == set(nn.Sequential(*stack("pyramid")).state_dict())
+    x = given("pyramid")
+    net(x).sum().backward()
+    twin = copy.deepcopy(net)
+    same(trained(twin, x), trained(net, x))
+    assert len(net[:3]) == 3
+    for says, call in (("not a size", lambda: nt.Sequential(nn.Tanh(), memory="much")),
+                       ("strategy", lambda: nt.Sequential(nn.Linear(12, 3), memory="1M", strategy="nonsense")(x)),
+                       ("the input has a int", lambda: net(3)),
+                       ("what layer 1 returns has a", lambda: nt.Sequential(nn.Linear(12, 3), Wrong())(x))):
+        with pytest.raises(neap.UsageError, match=says):
+            call()
+
+
+class Wrong(nn.Module):
+    def forward(self, x):
+        return x, "text"
