@@ -4,9 +4,8 @@
 A tape's bytes are the distinct storages that its graph saves, each whole, since a view keeps its
 base, without those of parameters, buffers and inputs, which are there anyway.
 """
-import contextlib
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
@@ -15,36 +14,40 @@ from ..player import Outgrown
 _open = threading.local()  # .counters: the Counters of records that are under way, in this thread
 
 
-def _address(tensor: torch.Tensor) -> Tuple[int, int]:
-    """Address and bytes of a tensor's storage."""
-    if hasattr(tensor, "untyped_storage"):
-        storage = tensor.untyped_storage()
-        return storage.data_ptr(), storage.nbytes()
-    typed = tensor.storage()  # before PyTorch 2.0
-    return typed.data_ptr(), typed.nbytes()
+if hasattr(torch.Tensor, "untyped_storage"):
+    def _storage(tensor: torch.Tensor) -> Any:
+        return tensor.untyped_storage()
+else:  # before PyTorch 2.0
+    def _storage(tensor: torch.Tensor) -> Any:
+        return tensor.storage()
 
 
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
     """Addresses of the storages of tensors."""
-    return {_address(tensor)[0] for tensor in tensors}
+    return {_storage(tensor).data_ptr() for tensor in tensors}
 
 
 class Counter:
-    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond."""
+    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond.
+
+    ``with counter:`` graphs that are made inside are counted; hooks from outside do not see them.
+    """
 
     def __init__(self, excluded: Set[int], limit: Optional[int] = None):
         self.excluded, self.limit = excluded, limit
         self.seen: Dict[int, int] = {}
         self.total = 0
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self.add, _same)
 
     def add(self, tensor: torch.Tensor) -> torch.Tensor:
         """Counts a tensor's storage, once."""
-        at, size = _address(tensor)
-        if at not in self.excluded and self.seen.get(at, -1) < size:
-            self.total += size - self.seen.get(at, 0)
-            self.seen[at] = size
-            if self.limit is not None and self.total > self.limit:
-                raise Outgrown(self.total)
+        storage = _storage(tensor)
+        at = storage.data_ptr()
+        if at not in self.excluded:
+            size, before = storage.nbytes(), self.seen.get(at, 0)
+            if size > before:
+                self.seen[at] = size
+                self.more(size - before)
         return tensor
 
     def more(self, size: int) -> None:
@@ -58,20 +61,16 @@ class Counter:
         """True where the limit was passed."""
         return self.limit is not None and self.total > self.limit
 
-    @contextlib.contextmanager
-    def counting(self) -> Iterator["Counter"]:
-        """Graphs that are made inside are counted; hooks from outside do not see them."""
-        counters = _open.__dict__.setdefault("counters", [])
-        counters.append(self)
-        try:
-            with torch.autograd.graph.saved_tensors_hooks(self.add, _same):
-                yield self
-        except Exception:
-            if self.outgrown:  # before PyTorch 2.0 it comes through a hook as a RuntimeError
-                raise Outgrown(self.total) from None
-            raise
-        finally:
-            counters.pop()
+    def __enter__(self) -> "Counter":
+        _open.__dict__.setdefault("counters", []).append(self)
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._hooks.__exit__(kind, error, trace)
+        _open.counters.pop()
+        if self.outgrown and isinstance(error, Exception):
+            raise Outgrown(self.total) from None  # before PyTorch 2.0 it comes as a RuntimeError
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ import torch
 from ..errors import UsageError
 from ..player import Backend, Outgrown
 from .measure import Counter, addresses, captured, mark
-from .seeding import GroupTape, aliases, muted, pairs, reverse
+from .seeding import GroupTape, muted, pairs, reverse
 from .trees import LEAF, flatten, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable"]
@@ -203,7 +203,7 @@ class Run(Backend):
                                   for x in state.leaves])
         emit, counter = first and self.emitting, Counter(self.excluded, room)
         shape, leaves, flow = None, [], False
-        with counter.counting(), torch.enable_grad():
+        with counter, torch.enable_grad():
             for x in tape.first:
                 counter.add(x.detach())
             tree = unflatten(self.shape, tape.first)
@@ -224,7 +224,6 @@ class Run(Backend):
                 for leaf in row:
                     if leaf.data_ptr() not in after:
                         counter.add(leaf.detach())
-            tape.params, tape.states = aliases(self.params), aliases(tape.first)
             if counter.outgrown:  # the step caught it
                 raise Outgrown(counter.total)
         self._note_pairs(t1 - 1, tape.pairs)
