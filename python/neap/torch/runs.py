@@ -7,7 +7,7 @@ import torch
 
 from ..errors import UsageError
 from ..player import Backend, Outgrown
-from .measure import Counter, addresses, captured, mark
+from .measure import Counter, Uncounted, addresses, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .trees import LEAF, flatten, unflatten
 
@@ -78,7 +78,8 @@ class Run(Backend):
         self.params, self.excluded, self.rng = params, excluded, rng
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
-        self.emitting, self.unchecked = True, True
+        self.emitting, self.unchecked, self.count = True, True, True
+        self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = None
         self.out_grads: List[Optional[torch.Tensor]] = []
@@ -201,7 +202,7 @@ class Run(Backend):
         begin = mark() if self.unchecked else 0
         tape = GroupTape(t0, t1, [x.detach().requires_grad_() if differentiable(x) else x
                                   for x in state.leaves])
-        emit, counter = first and self.emitting, Counter(self.excluded, room)
+        emit, counter = first and self.emitting, self._counter(t1 - t0, room)
         shape, leaves, flow = None, [], False
         with counter, torch.enable_grad():
             for x in tape.first:
@@ -219,16 +220,29 @@ class Run(Backend):
             tape.pairs = pairs(tape.last, leaves)
             if self.unchecked:
                 self._check(tape, begin)
-            after = addresses(tape.last)
-            for row in tape.outputs.values():
-                for leaf in row:
-                    if leaf.data_ptr() not in after:
-                        counter.add(leaf.detach())
+            if tape.outputs:
+                self._count_outputs(counter, tape)
             if counter.outgrown:  # the step caught it
                 raise Outgrown(counter.total)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
+        self.counted.setdefault(t1 - t0, counter.total)
         return self.state(tape.last), tape, counter.total
+
+    @staticmethod
+    def _count_outputs(counter: Counter, tape: GroupTape) -> None:
+        """Outputs are kept, too; one that is the last state is counted with the next group."""
+        after = addresses(tape.last)
+        for row in tape.outputs.values():
+            for leaf in row:
+                if leaf.data_ptr() not in after:
+                    counter.add(leaf.detach())
+
+    def _counter(self, steps: int, room: Optional[int]) -> Counter:
+        """What counts the tape of so many steps: where no budget asks for it, the first alone."""
+        if (room is None or not self.count) and steps in self.counted and not hooked():
+            return Uncounted(self.counted[steps])
+        return Counter(self.excluded, room)
 
     def _check(self, tape: GroupTape, begin: int) -> None:
         """Again with leaves that the first graph reaches and nobody named; UsageError for tensors

@@ -60,11 +60,8 @@ def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tu
 
 
 @contextlib.contextmanager
-def muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Hooks of parameters do not see the sums of single groups: a scan's gradient reaches them
-    once, whole."""
-    kept = [(hooks, list(hooks.items())) for hooks in
-            (getattr(param, "_backward_hooks", None) for param in params) if hooks]
+def _muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
+    kept = [(hooks, list(hooks.items())) for hooks in (param._backward_hooks for param in params) if hooks]
     for hooks, _ in kept:
         hooks.clear()
     try:
@@ -72,6 +69,15 @@ def muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
     finally:
         for hooks, items in kept:
             hooks.update(items)
+
+
+_OPEN = contextlib.nullcontext()
+
+
+def muted(params: Sequence[torch.Tensor]) -> Any:
+    """A context in which hooks of parameters do not see the sums of single groups: a scan's
+    gradient reaches them once, whole."""
+    return _muted(params) if any([param._backward_hooks for param in params]) else _OPEN
 
 
 def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional[torch.Tensor]],
