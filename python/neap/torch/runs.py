@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..player import Backend, Outgrown
 from .measure import Counter, Uncounted, addresses, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
+from .tapes import Keeper, hollow, inlet
 from .trees import LEAF, flatten, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable"]
@@ -79,6 +80,7 @@ class Run(Backend):
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
         self.emitting, self.unchecked, self.count = True, True, True
+        self.travels = False  # tapes go to slow tiers
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = None
@@ -129,6 +131,15 @@ class Run(Backend):
         leaves = [torch.empty(x.shape, dtype=x.dtype) for x in self.like]
         return State(leaves, [leaf._version for leaf in leaves],
                      torch.empty_like(torch.get_rng_state()) if self.rng else None)
+
+    def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
+        return tape.keeper.pieces()
+
+    def shed(self, tape: GroupTape) -> None:
+        tape.keeper.shed()
+
+    def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
+        return tape.keeper.regain()
 
     # Inputs and outputs
 
@@ -200,34 +211,55 @@ class Run(Backend):
         if self.rng:
             torch.set_rng_state(state.rng)
         begin = mark() if self.unchecked else 0
-        tape = GroupTape(t0, t1, [x.detach().requires_grad_() if differentiable(x) else x
-                                  for x in state.leaves])
         emit, counter = first and self.emitting, self._counter(t1 - t0, room)
-        shape, leaves, flow = None, [], False
+        tape, given = self._begun(state, t0, t1)
+        shape, leaves = None, []
         with counter, torch.enable_grad():
-            for x in tape.first:
+            for x in given:
                 counter.add(x.detach())
-            tree = unflatten(self.shape, tape.first)
+            tree = unflatten(self.shape, given)
             for t in range(t0, t1):
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
                 leaves, shape = flatten(out, "the output")
-                flow = any([leaf.requires_grad for leaf in leaves])
                 if emit:
                     self.emit(t, leaves, shape)
-                if flow:
+                if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
-            tape.last = self.flat(tree, t1 - 1)
-            tape.pairs = pairs(tape.last, leaves)
+            last = self.flat(tree, t1 - 1)
+            tape.last, tape.pairs = last, pairs(last, leaves)
             if self.unchecked:
-                self._check(tape, begin)
-            if tape.outputs:
+                self._check(tape, begin, given)
+            if isinstance(counter, Keeper):
+                self._hollow(tape, given, counter)
+            elif tape.outputs:
                 self._count_outputs(counter, tape)
             if counter.outgrown:  # the step caught it
                 raise Outgrown(counter.total)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
         self.counted.setdefault(t1 - t0, counter.total)
-        return self.state(tape.last), tape, counter.total
+        return self.state(last), tape, counter.total
+
+    def _begun(self, state: State, t0: int, t1: int) -> Tuple[GroupTape, List[torch.Tensor]]:
+        """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
+        rows = [differentiable(x) for x in state.leaves]
+        if not self.travels:
+            first = [x.detach().requires_grad_() if flag else x for x, flag in zip(state.leaves, rows)]
+            return GroupTape(t0, t1, first), first
+        with torch.enable_grad():
+            both = [inlet(x) if flag else (x, x) for x, flag in zip(state.leaves, rows)]
+        return GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both]
+
+    def _hollow(self, tape: GroupTape, given: List[torch.Tensor], keeper: Keeper) -> None:
+        """The tape holds no memory but that of the storages that its graph saved."""
+        tape.keeper = keeper
+        taking = {j for _, j in self.pairs_of(tape.t0 - 1)} if tape.t0 > 0 else set()
+        tape.taking = [x if j in taking else leaf for j, (x, leaf) in enumerate(zip(given, tape.first))]
+        rows = iter(hollow([*tape.last, *[leaf for row in tape.outputs.values() for leaf in row], *tape.taking]))
+        tape.last = [next(rows) for _ in tape.last]
+        for t, row in tape.outputs.items():
+            tape.outputs[t] = [next(rows) for _ in row]
+        tape.taking = list(rows)
 
     @staticmethod
     def _count_outputs(counter: Counter, tape: GroupTape) -> None:
@@ -240,15 +272,15 @@ class Run(Backend):
 
     def _counter(self, steps: int, room: Optional[int]) -> Counter:
         """What counts the tape of so many steps: where no budget asks for it, the first alone."""
-        if (room is None or not self.count) and steps in self.counted and not hooked():
+        if (room is None or not self.count) and steps in self.counted and not self.travels and not hooked():
             return Uncounted(self.counted[steps])
-        return Counter(self.excluded, room)
+        return (Keeper if self.travels else Counter)(self.excluded, room)
 
-    def _check(self, tape: GroupTape, begin: int) -> None:
+    def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the first graph reaches and nobody named; UsageError for tensors
         that were computed outside."""
         roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
-        known = self.params + tape.first + [leaf for row in tape.inputs.values() for leaf in row]
+        known = self.params + tape.first + given + [leaf for row in tape.inputs.values() for leaf in row]
         leaves, foreign = captured(roots, known, begin)
         if foreign:
             raise UsageError(f"the step uses a tensor that was computed outside it, by "

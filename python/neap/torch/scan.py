@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from .. import units
-from ..actions import Kind
+from ..actions import Kind, Payload
 from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Counts, Player, Sizes
@@ -76,13 +76,14 @@ class _Call:
         self.first = run.state(start)
         run.like = self.first.leaves
         self.slow: Optional[Paths] = None
-        self.places: List[int] = []
+        self.places = _Places([], [], [])
 
     def _player(self) -> Player:
         store = None
-        if any(self.places) and self.slow is not None:
+        if self.slow is not None and any(self.places.used):
             store = Store(self.slow, self.sizes.state)
-            store.format(self.places)
+            store.format(self.places.states, self.places.tapes,
+                         [count * self.sizes.tape for count in self.places.groups])
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
                       self.report.counts, store)
 
@@ -145,7 +146,7 @@ class _Known(NamedTuple):
     measured: Dict[Any, Measured]
     plans: Dict[Any, Plan]
     tiers: Dict[Any, List[OpenTier]]
-    places: Dict[Any, List[int]]
+    places: Dict[Any, "_Places"]
 
 
 def _nothing_known() -> _Known:
@@ -328,8 +329,7 @@ class _Job:
                     -(-self.steps // group), state=state, adjoint=adjoint, tape=tape,
                     memory=None if left is None else max(0, left),
                     strategy="bptt" if free else options.strategy, advance=found.costs.advance,
-                    record=found.costs.record, backward=found.costs.backward, tapes_stay=True,
-                    slow=tiers or None)
+                    record=found.costs.record, backward=found.costs.backward, slow=tiers or None)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
                 raise BudgetError(
@@ -339,9 +339,9 @@ class _Job:
         made = self.known.plans[key]
         told.planned(made, self.steps, group, state, tape, charged, memory)
         if key not in self.known.places:
-            self.known.places[key] = _places(made) if tiers else []
+            self.known.places[key] = _places(made)
         self.places = self.known.places[key]
-        staging = sum(tier.raw.staging for tier, count in zip(tiers, self.places) if count)
+        staging = sum(tier.raw.staging for tier, used in zip(tiers, self.places.used) if used)
         return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
 
     def _tiers(self, state: int) -> List[OpenTier]:
@@ -369,6 +369,7 @@ class _Job:
                 call = _Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.buffers(), told)
                 call.slow, call.places = self.options.slow, self.places
+                run.travels = any(self.places.tapes)
                 results = _Function.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:
@@ -378,12 +379,30 @@ class _Job:
                 unflatten(run.out_shape, list(results[count:])))
 
 
-def _places(made: Plan) -> List[int]:
-    """How many places a plan uses on each tier."""
-    found = [0] * len(made.tiers)
-    for a in made:
+class _Places(NamedTuple):
+    """What a plan uses of each tier: places for states, places for tapes, and the groups of the
+    longest record of tapes."""
+
+    states: List[int]
+    tapes: List[int]
+    groups: List[int]
+
+    @property
+    def used(self) -> List[bool]:
+        """Whether a tier is used at all."""
+        return [bool(a or b) for a, b in zip(self.states, self.tapes)]
+
+
+def _places(made: Plan) -> _Places:
+    """The places of a plan, from its actions."""
+    found = _Places(*([0] * len(made.tiers) for _ in range(3)))
+    for a in made if made.tiers else ():
         if a.kind == Kind.PUT:
-            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
+            tapes = a.payload == Payload.TAPE
+            rows, i = found.tapes if tapes else found.states, a.tier - 1
+            rows[i] = max(rows[i], a.place + 1)
+            if tapes:
+                found.groups[i] = max(found.groups[i], a.t1 - a.t0)
     return found
 
 
@@ -449,8 +468,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strict: False: a step whose tape does not fit the budget is recorded all the same.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
         on the first call with a budget, and kept for this step and these shapes.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
-        come back beside the computation, on the CPU. A record that is lost is computed again.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes go
+        there and come back beside the computation, on the CPU. One that is lost is made again.
     :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
         where the tape of one step outgrows the budget. :raises UsageError: for arguments that

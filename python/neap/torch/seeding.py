@@ -20,16 +20,19 @@ __all__ = ["GroupTape", "muted", "pairs", "reverse"]
 
 class GroupTape:
     """The graph of the steps [t0, t1): ``first`` and ``last`` states (leaves of the graph, and
-    its ends), outputs and inputs by step."""
+    its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
+    them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
+    travels."""
 
-    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs")
+    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper")
 
     def __init__(self, t0: int, t1: int, first: List[torch.Tensor]):
-        self.t0, self.t1, self.first = t0, t1, first
+        self.t0, self.t1, self.first, self.taking = t0, t1, first, first
         self.last: List[torch.Tensor] = []
         self.outputs: Dict[int, List[torch.Tensor]] = {}
         self.inputs: Dict[int, List[torch.Tensor]] = {}
         self.pairs: Tuple[Tuple[int, int], ...] = ()
+        self.keeper: Any = None
 
 
 _ones: Dict[Any, torch.Tensor] = {}  # a device: the gradient of every last node there
@@ -108,7 +111,7 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         end(param, sums[n])
         sums[n] = None
     for i, j in before:
-        end(tape.first[j], gradients(i, tape.t0 - 1))
+        end(tape.taking[j], gradients(i, tape.t0 - 1))
     wanted = [x for x in tape.first if x.requires_grad]
     leaves = [(t, k) for t, row in tape.inputs.items() for k, x in enumerate(row) if x.requires_grad]
     wanted += params
