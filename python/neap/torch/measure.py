@@ -40,7 +40,8 @@ class Counter:
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self.add, _same)
 
     def add(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Counts a tensor's storage, once."""
+        """Counts a tensor's storage, once. What it returns may go into the graph that the tensor
+        is the end of, without a cycle."""
         storage = _storage(tensor)
         at = storage.data_ptr()
         if at not in self.excluded:
@@ -48,7 +49,7 @@ class Counter:
             if size > before:
                 self.seen[at] = size
                 self.more(size - before)
-        return tensor
+        return tensor.detach()
 
     def more(self, size: int) -> None:
         """Counts bytes of something else, such as a scan inside the step."""

@@ -66,9 +66,8 @@ class Keeper(Counter):
     def pack(self, tensor: torch.Tensor) -> Any:
         """A handle; the tensor itself where it does not travel."""
         if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.numel() == 0:
-            return tensor
-        tensor = tensor.detach().resolve_conj().resolve_neg()
-        self.add(tensor)
+            return tensor.detach()
+        tensor = self.add(tensor.detach().resolve_conj().resolve_neg())
         at = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
         if at in self.excluded:
             return tensor
