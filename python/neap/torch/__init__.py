@@ -12,7 +12,8 @@ try:
 except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
+from .checks import NotDeterministic
 from .reports import Report
 from .scan import Scan, report, scan
 
-__all__ = ["Report", "Scan", "report", "scan"]
+__all__ = ["NotDeterministic", "Report", "Scan", "report", "scan"]

@@ -7,6 +7,8 @@ import torch
 
 from ..errors import UsageError
 from ..player import Backend, Outgrown
+from .checks import Hashes
+from .device import get_rng, set_rng
 from .measure import Counter, Uncounted, addresses, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, hollow, inlet
@@ -41,8 +43,9 @@ class Cast:
     """Autocast as it is now, to be entered again; without its cache of weights, which would tie
     the graphs of different steps together."""
 
-    def __init__(self, device: str):
-        self.device = device if device in ("cpu", "cuda", "xpu") else "cpu"
+    def __init__(self, where: torch.device):
+        self.where = where
+        self.device = where.type if where.type in ("cpu", "cuda", "xpu") else "cpu"
         try:
             self.enabled = torch.is_autocast_enabled(self.device)
             self.dtype = torch.get_autocast_dtype(self.device)
@@ -80,7 +83,9 @@ class Run(Backend):
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
         self.emitting, self.unchecked, self.count = True, True, True
-        self.travels = False  # tapes go to slow tiers
+        self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
+        self.device = torch.device("cpu")
+        self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = None
@@ -96,7 +101,7 @@ class Run(Backend):
         """A state of tensors, and of the generator as it stands."""
         cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
         return State(cut, [leaf._version for leaf in cut],
-                     torch.get_rng_state() if self.rng else None)
+                     get_rng(self.device) if self.rng else None)
 
     def unchanged(self, state: State) -> None:
         """RuntimeError where a tensor of the state was written to since."""
@@ -115,7 +120,7 @@ class Run(Backend):
             raise UsageError(f"step {t} returned a state of another structure than it was given")
         return leaves
 
-    def pieces(self, state: State) -> Tuple[State, List[Tuple[int, int]]]:
+    def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
         cut = [leaf.contiguous() for leaf in state.leaves]
         for leaf, like in zip(cut, self.like):
@@ -124,13 +129,18 @@ class Run(Backend):
                                  f"{tuple(like.shape)}: on files all are alike")
         copy = State(cut, [leaf._version for leaf in cut], state.rng)
         rows = cut if state.rng is None else [*cut, state.rng]
+        if self.on_device:
+            return copy, rows  # as a HostStore takes them
         return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
                       if row.numel()]
 
     def empty(self) -> State:
-        leaves = [torch.empty(x.shape, dtype=x.dtype) for x in self.like]
+        leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
         return State(leaves, [leaf._version for leaf in leaves],
-                     torch.empty_like(torch.get_rng_state()) if self.rng else None)
+                     torch.empty_like(get_rng(self.device)) if self.rng else None)
+
+    def filled(self, state: State) -> State:
+        return State(state.leaves, [leaf._version for leaf in state.leaves], state.rng)
 
     def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
         return tape.keeper.pieces()
@@ -186,7 +196,7 @@ class Run(Backend):
     def advance(self, state: State, t0: int, t1: int, first: bool) -> State:
         self.unchanged(state)
         if self.rng:
-            torch.set_rng_state(state.rng)
+            set_rng(self.device, state.rng)
         emit = first and self.emitting
         with torch.no_grad():
             tree, out = unflatten(self.shape, state.leaves), None
@@ -194,6 +204,8 @@ class Run(Backend):
                 tree, out = self._called(tree, self.input(t), t)
                 if emit:
                     self.emit(t, *flatten(out, "the output"))
+                if self.hashes is not None:
+                    self.hashes.see(t, flatten(tree)[0])
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
@@ -209,7 +221,7 @@ class Run(Backend):
                room: Optional[int]) -> Tuple[State, GroupTape, int]:
         self.unchanged(state)
         if self.rng:
-            torch.set_rng_state(state.rng)
+            set_rng(self.device, state.rng)
         begin = mark() if self.unchecked else 0
         emit, counter = first and self.emitting, self._counter(t1 - t0, room)
         tape, given = self._begun(state, t0, t1)
@@ -223,6 +235,8 @@ class Run(Backend):
                 leaves, shape = flatten(out, "the output")
                 if emit:
                     self.emit(t, leaves, shape)
+                if self.hashes is not None:
+                    self.hashes.see(t, flatten(tree)[0])
                 if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
             last = self.flat(tree, t1 - 1)
@@ -322,10 +336,10 @@ class Run(Backend):
 
 
 @contextlib.contextmanager
-def generator_kept() -> Iterator[None]:
-    """The random number generator stands afterwards where it stood."""
-    kept = torch.get_rng_state()
+def generator_kept(device: torch.device) -> Iterator[None]:
+    """The random number generators stand afterwards where they stood."""
+    kept = get_rng(device)
     try:
         yield
     finally:
-        torch.set_rng_state(kept)
+        set_rng(device, kept)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hidden state inside modules, made explicit."""
