@@ -13,7 +13,8 @@ except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
 from .checks import NotDeterministic
+from .lift import Lifted, lift
 from .reports import Report
 from .scan import Scan, report, scan
 
-__all__ = ["NotDeterministic", "Report", "Scan", "report", "scan"]
+__all__ = ["Lifted", "NotDeterministic", "Report", "Scan", "lift", "report", "scan"]
