@@ -133,7 +133,7 @@ def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
 
 def timed(device: Device, like: Sequence[torch.Tensor], capacity: int) -> Tier:
     """Host memory as a tier of the planner: rates of copies of tensors like these."""
-    rows = [torch.empty_like(x) for x in like]
+    rows = [torch.zeros_like(x) for x in like]
     nbytes = max(1, sum(x.numel() * x.element_size() for x in rows))
     host, rates = device.allocate(nbytes), []
     for copy in (lambda: device.copy_out(rows, host, ()), lambda: device.copy_in(host, rows, ())):
