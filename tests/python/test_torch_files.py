@@ -176,6 +176,22 @@ def test_a_tape_that_outgrows_its_place(scratch):
     assert told.recoveries > 0 and told.recorded_again > 0 and told.counted_peak <= told.memory - extra
 
 
+def test_a_scan_in_a_step_stays(scratch):
+    """What an inner scan holds cannot leave: such a tape is recorded again instead."""
+    made, state, x, _ = case("gru", 24, 1)
+    wanted = [*made.parameters(), state, x]
+
+    def outer(h, i, t):
+        return nt.scan(made, h, i, group=1, costs=COSTS)
+    rows = []
+    for options in (dict(), dict(memory="12K", strategy="stream", group=1, slow=scratch)):
+        run = nt.Scan(outer, params=made, costs=COSTS, **options)
+        last, out = run(state, x.view(12, 2, B, I))
+        rows.append(torch.autograd.grad(out.pow(2).sum(), wanted))
+    same(rows[1], rows[0])
+    assert run.report().counts.tape_puts > 0 and run.report().recoveries > 0
+
+
 def test_a_tape_that_travels_holds_no_memory(scratch):
     """States, outputs and saved tensors of a group go with its storages."""
     made, state, x, _ = case("wide", 30, 3)

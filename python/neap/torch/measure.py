@@ -51,8 +51,12 @@ class Counter:
                 self.more(size - before)
         return tensor.detach()
 
+    def charge(self, size: int) -> None:
+        """Counts what a scan inside the step holds."""
+        self.more(size)
+
     def more(self, size: int) -> None:
-        """Counts bytes of something else, such as a scan inside the step."""
+        """Counts so many bytes."""
         self.total += size
         if self.limit is not None and self.total > self.limit:
             raise Outgrown(self.total)
@@ -107,7 +111,7 @@ def charge(size: int) -> None:
     """Counts what a scan inside a step holds as tape of the scan around it."""
     counters = getattr(_open, "counters", None)
     if counters:
-        counters[-1].more(size)
+        counters[-1].charge(size)
 
 
 def mark() -> int:

@@ -261,7 +261,8 @@ class Run(Backend):
             first = [x.detach().requires_grad_() if flag else x for x, flag in zip(state.leaves, rows)]
             return GroupTape(t0, t1, first), first
         with torch.enable_grad():
-            both = [inlet(x) if flag else (x, x) for x, flag in zip(state.leaves, rows)]
+            both = [inlet(x) if flag else (x.new_empty(()).expand(x.shape), x)
+                    for x, flag in zip(state.leaves, rows)]
         return GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both]
 
     def _hollow(self, tape: GroupTape, given: List[torch.Tensor], keeper: Keeper) -> None:

@@ -61,6 +61,7 @@ class Keeper(Counter):
     def __init__(self, excluded: Set[int], limit: Optional[int] = None):
         super().__init__(excluded, limit)
         self.storages: Dict[int, _Storage] = {}
+        self.stays = False
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, _unpack)
 
     def pack(self, tensor: torch.Tensor) -> Any:
@@ -77,9 +78,14 @@ class Keeper(Counter):
             kept = self.storages[at] = _Storage(tensor.as_strided((size,), (1,), 0).view(torch.uint8))
         return _Handle(kept, tensor)
 
+    def charge(self, size: int) -> None:
+        """A scan inside the step keeps its own tapes: this one does not travel."""
+        self.stays = True
+        super().charge(size)
+
     def pieces(self) -> List[Tuple[int, int]]:
-        """The memory of the storages, (address, bytes)."""
-        return [(x.base.data_ptr(), x.nbytes) for x in self.storages.values() if x.base is not None]
+        """The memory of the storages, (address, bytes); none where the tape does not travel."""
+        return [] if self.stays else [(x.base.data_ptr(), x.nbytes) for x in self.storages.values() if x.base is not None]
 
     def shed(self) -> None:
         """Lets go of the memory."""
