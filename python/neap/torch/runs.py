@@ -287,7 +287,8 @@ class Run(Backend):
 
     def _counter(self, steps: int, room: Optional[int]) -> Counter:
         """What counts the tape of so many steps: where no budget asks for it, the first alone."""
-        if (room is None or not self.count) and steps in self.counted and not self.travels and not hooked():
+        known = steps in self.counted and (room is None or not self.count)
+        if known and not self.travels and not hooked():
             return Uncounted(self.counted[steps])
         return (Keeper if self.travels else Counter)(self.excluded, room)
 

@@ -85,7 +85,8 @@ class Keeper(Counter):
 
     def pieces(self) -> List[Tuple[int, int]]:
         """The memory of the storages, (address, bytes); none where the tape does not travel."""
-        return [] if self.stays else [(x.base.data_ptr(), x.nbytes) for x in self.storages.values() if x.base is not None]
+        rows = [] if self.stays else self.storages.values()
+        return [(x.base.data_ptr(), x.nbytes) for x in rows if x.base is not None]
 
     def shed(self) -> None:
         """Lets go of the memory."""
