@@ -8,86 +8,24 @@ steps, the backend steps: group g has the steps [g k, min((g + 1) k, T)).
 A tape may take more than planned. It stays where the budget has room beyond the plan. Otherwise
 the first state of its group stays instead, and its BACKWARD records the group again, in halves if
 it must. Where one step of these does not fit, tapes that stayed beyond the plan make room.
+
+States and tapes travel to slow tiers and back. A state that is lost is computed again from the
+nearest one before it, and so is the first state of a group whose tape is lost, which its BACKWARD
+records again. A tape that outgrew the plan is not sent: it counts as lost.
 """
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
+from .backends import Backend, Counts, Outgrown, Sizes
 from .errors import BudgetError, Error, RecordError, UsageError
 from .stores import Store, Transfer
 
 __all__ = ["Backend", "Counts", "Outgrown", "Player", "Sizes"]
 
 
-class Outgrown(Exception):
-    """A backend's record found that its tape takes more than the bytes it was allowed.
-    ``nbytes`` is how many it had counted by then."""
-
-    def __init__(self, nbytes: int):
-        super().__init__(f"a tape takes {nbytes} bytes and more")
-        self.nbytes = nbytes
-
-
-class Backend:
-    """What a Player asks of a framework. States, tapes and adjoints are opaque to the Player.
-
-    States are never changed in place: a slot keeps a reference.
-    """
-
-    def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
-        """The state at t1. ``first``: these steps are done for the first time."""
-        raise NotImplementedError
-
-    def record(self, state: Any, t0: int, t1: int, first: bool,
-               room: Optional[int]) -> Tuple[Any, Any, int]:
-        """The state at t1, the tape of [t0, t1) and its bytes. Outgrown where it takes more than
-        ``room`` bytes (None: no limit)."""
-        raise NotImplementedError
-
-    def backward(self, tape: Any, adjoint: Any, t0: int, t1: int) -> Any:
-        """The adjoint at t0 of the one at t1; the tape is used up."""
-        raise NotImplementedError
-
-    def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
-        """A state, and the pieces of memory, (address, bytes), that it lies in: the same one, or
-        a copy that lies in fewer."""
-        raise NotImplementedError
-
-    def empty(self) -> Any:
-        """A state to be filled from a tier."""
-        raise NotImplementedError
-
-    def filled(self, state: Any) -> Any:
-        """The state of ``empty`` after that."""
-        return state
-
-
-class Sizes(NamedTuple):
-    """Bytes as the plan has them: of a state, an adjoint, a group's tape; the plan's peak and the
-    budget that it keeps to (None: no limit); ``staging`` that tiers take."""
-
-    state: int
-    adjoint: int
-    tape: int
-    peak: int
-    memory: Optional[int]
-    staging: int = 0
-
-
-class Counts:
-    """What was done: steps by kind, the counted peak in bytes, tapes that outgrew the plan, states
-    that went to tiers and came back, records that were lost and made again."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-        self.advance_steps = self.record_steps = self.backward_steps = 0
-        self.outgrown = self.recorded_again = 0
-        self.actions = self.puts = self.gets = self.recoveries = 0
-        self.waited = 0.0  # seconds for tiers
-
-
 class _Tape:
     """The tape of a group; where it takes more than planned, or where ``tape`` is None, also the
-    state from which to record it."""
+    state from which to record it. Where both are None, it was lost."""
 
     __slots__ = ("tape", "state", "nbytes")
 
@@ -113,7 +51,9 @@ class Player:
         self.slots: Dict[int, Any] = {}
         self.tapes: Dict[int, _Tape] = {}
         self.store, self.first = store, None
+        self.away: Dict[int, _Tape] = {}  # tapes on tiers
         self._times: Dict[int, int] = {}  # of the states in slots
+        self._spare: Dict[int, Any] = {}  # states on the way to lost ones, by group
         self._flying: Dict[int, Tuple[Optional[Transfer], Action, Any]] = {}
         self.live: Any = None
         self.adjoint: Any = None
@@ -149,8 +89,8 @@ class Player:
                 self._over(transfer)
         if self.store is not None:
             self.store.close()
-        self.slots.clear()
-        self.tapes.clear()
+        for held in (self.slots, self.tapes, self.away, self._spare):
+            held.clear()
         self.live = self.adjoint = self.first = None
         self._taped = self._excess = 0
         self._actions = iter(())
@@ -158,12 +98,12 @@ class Player:
     @property
     def held(self) -> int:
         """Bytes of slots and tapes now."""
-        return len(self.slots) * self.sizes.state + self._taped
+        return (len(self.slots) + len(self._spare)) * self.sizes.state + self._taped
 
     def _do(self, action: Action) -> None:
         perform = _PERFORM.get(action.kind)
         if perform is None or action.payload == Payload.LOG:
-            raise UsageError(f"'{action}': this player moves states alone")
+            raise UsageError(f"'{action}': this player has no logs")
         perform(self, action)
         self.counts.actions += 1
         self._note(0)
@@ -239,7 +179,7 @@ class Player:
                 self._note(kept.nbytes)
                 self.adjoint = self.backend.backward(kept.tape, self.adjoint, t0, t1)
             else:
-                self._again(kept.state, t0, t1)
+                self._again(self._computed(g) if kept.state is None else kept.state, t0, t1)
             self.counts.backward_steps += t1 - t0
 
     def _again(self, state: Any, t0: int, t1: int) -> None:
@@ -288,7 +228,7 @@ class Player:
             for g in range(a.t0, a.t1):
                 self._take(g)
 
-    # States on slow tiers
+    # Slow tiers
 
     def _over(self, transfer: Transfer) -> bool:
         """Waits; False where the record is lost."""
@@ -302,34 +242,75 @@ class Player:
             self.counts.waited += self.store.waited - before
         return True
 
+    def _needs_tiers(self, a: Action) -> Store:
+        if self.store is None:
+            raise UsageError(f"'{a}': this player has no tiers for it")
+        return self.store
+
     def _move(self, a: Action, state: Any, put: bool) -> None:
         """Starts a transfer. One that cannot start is lost."""
-        if self.store is None or a.payload != Payload.STATE:
-            raise UsageError(f"'{a}': this player has no tiers for it")
-        transfer = None
+        store, transfer = self._needs_tiers(a), None
         try:
             state, pieces = self.backend.pieces(state)
-            start = self.store.put if put else self.store.get
-            transfer = start(a.tier, a.place, a.t0 + 1, pieces, state)
+            transfer = (store.put if put else store.get)(a.tier, a.place, a.t0 + 1, pieces, state)
         except (RecordError, OSError):
             pass
         self._flying[a.ticket] = transfer, a, state
 
     def _put(self, a: Action) -> None:
+        if a.payload == Payload.TAPE:
+            self._put_tapes(a)
+            return
         self.counts.puts += 1
         self._move(a, self.live if a.slot == LIVE else self.slots[a.slot], True)
 
     def _get(self, a: Action) -> None:
+        if a.payload == Payload.TAPE:
+            self._get_tapes(a)
+            return
         self.counts.gets += 1
         if a.slot != LIVE:
             self.slots[a.slot] = None  # its bytes count from now on
         self._move(a, self.backend.empty(), False)
+
+    def _put_tapes(self, a: Action) -> None:
+        """They stay where they are until the WAIT."""
+        store, transfer = self._needs_tiers(a), None
+        self.counts.tape_puts += 1
+        tapes = [self.tapes[g].tape for g in range(a.t0, a.t1)]
+        if None not in tapes:
+            pieces = [piece for tape in tapes for piece in self.backend.tape_pieces(tape)]
+            try:
+                if 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
+                    transfer = store.put_tapes(a.tier, a.place, a.t0 + 1, pieces, tapes)
+            except (RecordError, OSError):
+                pass
+        self._flying[a.ticket] = transfer, a, None
+
+    def _get_tapes(self, a: Action) -> None:
+        """Their bytes count from now on."""
+        store, transfer = self._needs_tiers(a), None
+        self.counts.tape_gets += 1
+        groups = range(a.t0, a.t1)
+        rows = [self.away.pop(g, _LOST) for g in groups]
+        if _LOST not in rows:
+            pieces = [piece for kept in rows for piece in self.backend.regain(kept.tape)]
+            try:
+                transfer = store.get_tapes(a.tier, a.place, a.t0 + 1, pieces, [kept.tape for kept in rows])
+            except (RecordError, OSError):
+                pass
+        for g, kept in zip(groups, rows):
+            self._keep(g, _LOST if transfer is None else kept)
+        self._flying[a.ticket] = transfer, a, None
 
     def _wait(self, a: Action) -> None:
         """The end of a transfer. A record that does not come back is computed again; of one that
         did not arrive, its GET finds out."""
         transfer, started, state = self._flying.pop(a.ticket)
         arrived = transfer is not None and self._over(transfer)
+        if started.payload == Payload.TAPE:
+            self._tapes_moved(started, arrived)
+            return
         if started.kind == Kind.PUT:
             return
         if arrived:
@@ -343,23 +324,66 @@ class Player:
             self.slots[started.slot] = state
             self._times[started.slot] = started.t0
 
+    def _tapes_moved(self, a: Action, arrived: bool) -> None:
+        """Tapes that were sent are gone; those that did not come back are lost."""
+        for g in range(a.t0, a.t1):
+            if a.kind == Kind.PUT:
+                kept = self._take(g)
+                if arrived:
+                    self.backend.shed(kept.tape)
+                    self.away[g] = kept
+            elif not arrived:
+                self.counts.recoveries += 1
+                self._take(g)
+                self._keep(g, _LOST)
+
     def _computed(self, g: int) -> Any:
-        """The state at the beginning of group g, from the nearest one before it that is there."""
+        """The state at the beginning of group g, from the nearest one before it that is there.
+        Where the budget has room, states on the way stay, each half as far from g as the one
+        before it, for lost ones before g."""
         near, state = 0, self.first
         for slot, held in self.slots.items():
             if held is not None and near < self._times[slot] <= g:
                 near, state = self._times[slot], held
-        t0, t1 = near * self.group, min(g * self.group, self.steps)
+        spare = self._spares(g)
+        for at, held in self._spare.items():
+            if near < at:
+                near, state = at, held
+        while g - near > 1 and len(self._spare) < spare:
+            middle = (near + g) // 2
+            state = self._stepped(state, near, middle)
+            near = middle
+            self._spare[near] = state
+        return self._stepped(state, near, g)
+
+    def _stepped(self, state: Any, g0: int, g1: int) -> Any:
+        """The state at the beginning of group g1, from that of group g0."""
+        t0, t1 = g0 * self.group, min(g1 * self.group, self.steps)
         if t0 < t1:
             state = self.backend.advance(state, t0, t1, False)
             self.counts.advance_steps += t1 - t0
             self._note(self.sizes.state)
         return state
 
+    def _spares(self, g: int) -> int:
+        """How many states there is room for beside the plan, tapes that are lost included; lets
+        those go that are behind g, or too many."""
+        most = 64
+        if self.sizes.memory is not None:
+            lost = sum(kept is _LOST for kept in self.tapes.values()) * self.sizes.tape
+            room = self.sizes.memory - self.sizes.peak - self._excess + lost - self.sizes.state
+            most = max(0, min(most, room // max(1, self.sizes.state)))
+        for at in sorted(self._spare, reverse=True):
+            if at > g or len(self._spare) > most:
+                del self._spare[at]
+        return most
+
     def _forget(self, a: Action) -> None:
-        if self.store is not None:
+        if self.store is not None and a.payload == Payload.STATE:
             self.store.forget(a.tier, a.place)
 
+
+_LOST = _Tape(None, None, 0)
 
 _PERFORM = {Kind.ADVANCE: Player._advance, Kind.RECORD: Player._record, Kind.BACKWARD: Player._backward,
             Kind.SAVE: Player._save, Kind.LOAD: Player._load, Kind.DROP: Player._drop,

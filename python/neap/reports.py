@@ -17,7 +17,7 @@ class Report:
     ``tape`` of a group. Steps: ``steps``, ``group``, ``extra_steps`` (forward steps beyond one a
     step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
     recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
-    that waited for slow tiers, ``recoveries`` states that did not come back from them.
+    that waited for slow tiers, ``recoveries`` states and tapes that did not come back from them.
     """
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def recoveries(self) -> int:
-        """States that did not come back from a tier and were computed again."""
+        """States and groups' tapes that did not come back from a tier and were made again."""
         return self.counts.recoveries
 
     @property
@@ -87,8 +87,9 @@ class Report:
             ("extra steps", f"{self.extra_steps}"),
             ("waits", show_time(self.waits)),
         ]
-        if self.counts.puts:
+        if self.counts.puts or self.counts.tape_puts:
             rows.append(("tiers", f"{self.counts.puts} states sent, {self.counts.gets} brought back, "
+                                  f"{self.counts.tape_puts} tapes sent, {self.counts.tape_gets} brought back, "
                                   f"{self.recoveries} lost"))
         if self.outgrown:
             rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recorded again"))

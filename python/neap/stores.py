@@ -62,6 +62,7 @@ class Store:
         check(lib.neap_tiers_open(raw, ctypes.byref(count),
                                   b",".join(os.fsencode(path) for path in paths), None))
         self.nbytes, self.waited = nbytes, 0.0
+        self.tape_bytes: List[int] = []
         self._tiers = [ctypes.c_void_p(address) for address in raw[:count.value]]
         self._dead = [False] * len(self._tiers)
         self._borrowed: Dict[Tuple[int, int], Any] = {}
@@ -77,11 +78,16 @@ class Store:
             found.append(OpenTier(spec))
         return found
 
-    def format(self, places: Sequence[int]) -> None:
-        """Makes room for so many records a tier. A tier that has no room refuses every record."""
-        for i, (tier, count) in enumerate(zip(self._tiers, places)):
-            if count:
-                self._dead[i] = lib.neap_tier_format(tier, self.nbytes, count, None) < 0
+    def format(self, places: Sequence[int], tape_places: Sequence[int] = (),
+               tape_bytes: Sequence[int] = ()) -> None:
+        """Makes room for so many records a tier, and for records of tapes of at most so many bytes
+        each, which have places of their own. A tier that has no room refuses every record."""
+        self.tape_bytes = list(tape_bytes) or [0] * len(self._tiers)
+        tapes = list(tape_places) or [0] * len(self._tiers)
+        for i, tier in enumerate(self._tiers):
+            if places[i] or tapes[i]:
+                self._dead[i] = lib.neap_tier_format(tier, self.nbytes, places[i], None) < 0 or bool(
+                    tapes[i] and lib.neap_tier_format_tapes(tier, self.tape_bytes[i], tapes[i], 0) < 0)
 
     def _move(self, function: Any, tier: int, place: int, tag: int,
               pieces: Sequence[Tuple[int, int]], keep: Any) -> Transfer:
@@ -106,6 +112,16 @@ class Store:
         """Brings a record back; its memory may not be read before the wait."""
         return self._move(lib.neap_tier_get_spans, tier, place, tag, pieces, keep)
 
+    def put_tapes(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
+                  keep: Any = None) -> Transfer:
+        """As ``put``, to a place for tapes."""
+        return self._move(lib.neap_tier_put_tapes, tier, place, tag, pieces, keep)
+
+    def get_tapes(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
+                  keep: Any = None) -> Transfer:
+        """As ``get``, from a place for tapes: as many bytes as were sent."""
+        return self._move(lib.neap_tier_get_tapes, tier, place, tag, pieces, keep)
+
     def wait(self, transfer: Transfer) -> None:
         """Returns when the transfer is over; raises its error. Signals are seen meanwhile."""
         begin = time.perf_counter()
@@ -119,6 +135,6 @@ class Store:
         check(answer)
 
     def forget(self, tier: int, place: int) -> None:
-        """The record is not needed any more."""
+        """The state at a place is not needed any more."""
         if not self._dead[tier - 1]:
             lib.neap_tier_forget(self._tiers[tier - 1], place)

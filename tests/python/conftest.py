@@ -10,6 +10,12 @@ import pytest
 
 import neap
 
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cuda: needs a CUDA or ROCm device")
+
+
 TOOL = os.environ.get("NEAP_BIN", "")
 
 

@@ -403,6 +403,19 @@ def test_module_and_measured_costs():
     assert told.steps == 20 and told.extra_steps >= 0 and told.plan.seconds > 0
 
 
+@pytest.mark.parametrize("options", [dict(), dict(memory="60K", group=2), dict(memory="8K", strategy="mixed", group=1)])
+def test_graphs_that_are_dropped_leave_nothing(options):
+    """A scan whose backward never comes, and groups that are measured or do not fit."""
+    def tensors():
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+    made, state, x, _ = case("twice", 20, 1)
+    before = tensors()
+    for _ in range(3):
+        nt.scan(made, state, x, costs=COSTS, **options)
+    assert tensors() <= before + 2
+
+
 def test_nothing_leaks():
     made, state, x, _ = case("lstm", 20, 1)
     run = nt.Scan(made, memory="30K", group=2, costs=COSTS)

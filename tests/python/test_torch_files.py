@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """neap.torch with states on slow tiers: the same bits, also where records are lost; files are closed."""
+import gc
 import itertools
 import os
 
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
-from cells_of_tests import COSTS, N, case, grads, plain, same, scanned  # noqa: E402
+from cells_of_tests import COSTS, B, I, N, Gru, case, grads, plain, same, scanned  # noqa: E402
 from neap.stores import Store  # noqa: E402
 
 
@@ -50,9 +51,160 @@ def test_lost_records_are_computed_again(scratch, monkeypatch):
     told = on_files(scratch, "double")
     assert told.recoveries == told.counts.gets > 0
     monkeypatch.setattr(Store, "get", get)
-    monkeypatch.setattr(Store, "format", lambda self, places: self._dead.__setitem__(slice(None), [True]))
+
+    form = Store.format
+
+    def full(self, *places):
+        form(self, *places)
+        self._dead[:] = [True] * len(self._dead)
+
+    monkeypatch.setattr(Store, "format", full)
     told = on_files(scratch, "double")
     assert told.recoveries == told.counts.gets > 0
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm", "twice", "both", "wide"])
+@pytest.mark.parametrize("slow", ["mem:64M", "files"])
+def test_tapes_that_travel(scratch, cell, slow):
+    """Every strategy that sends something, groups of 1, 4, 7 and T, of 23 steps."""
+    slow = scratch if slow == "files" else slow
+    given = case(cell, 23, 2)
+    wanted = grads(plain, *given)
+    extra = 2 * sum(p.numel() * 4 for p in given[0].parameters())
+    moved = sent = 0
+    for strategy in ("stream", "remote", "disk-revolve", "double", "auto"):
+        for group in (1, 4, 7, 23):
+            options = dict(strategy=strategy, group=group, slow=slow, memory=extra + 6000)
+            try:
+                found = grads(scanned(**options), *given)
+            except neap.BudgetError as error:
+                if not error.least:
+                    continue
+                options["memory"] = error.least
+                found = grads(scanned(**options), *given)
+            same(found, wanted)
+            told = nt.report()
+            assert told.recoveries == 0 and told.counted_peak <= told.planned_peak, (strategy, group)
+            moved += told.counts.tape_puts
+            sent += told.counts.puts
+            assert (strategy != "stream" or group > 7) or told.counts.tape_gets == told.counts.tape_puts > 0
+    assert moved > 0 and sent > 0
+    assert os.listdir(scratch) == []
+
+
+def streamed(slow, steps=40, room=6000, **more):
+    """The report of a scan whose tapes travel, with the bits of a plain loop."""
+    given = case("both", steps, 2)
+    extra = 2 * sum(p.numel() * 4 for p in given[0].parameters())
+    wanted = grads(plain, *given)
+    same(grads(scanned(**dict(dict(strategy="stream", group=2, slow=slow, memory=extra + room), **more)), *given),
+         wanted)
+    told = nt.report()
+    assert told.counts.tape_puts > 0 and told.counted_peak <= told.memory - extra
+    return told
+
+
+def test_lost_tapes_are_recorded_again(scratch, monkeypatch):
+    """A record that is damaged, one that is refused, a disk that is full from the start."""
+    assert streamed(scratch).extra_steps == 0
+    get, put, count = Store.get_tapes, Store.put_tapes, itertools.count()
+    monkeypatch.setattr(Store, "get_tapes", lambda self, tier, place, tag, *rest: get(
+        self, tier, place, tag + next(count) % 2, *rest))
+    told = streamed(scratch)
+    assert 0 < told.recoveries < 18 and told.recorded_again == 2 * told.recoveries  # of 20 groups
+    monkeypatch.setattr(Store, "get_tapes", get)
+
+    def refused(self, *arguments):
+        if next(count) % 3:
+            raise OSError(28, "no space")
+        return put(self, *arguments)
+
+    monkeypatch.setattr(Store, "put_tapes", refused)
+    told = streamed("mem:64M")
+    assert 0 < told.recoveries < 18
+    monkeypatch.setattr(Store, "put_tapes", put)
+
+    form = Store.format
+
+    def full(self, *places):
+        form(self, *places)
+        self._dead[:] = [True] * len(self._dead)
+
+    monkeypatch.setattr(Store, "format", full)
+    told = streamed(scratch, steps=80)
+    assert told.recoveries > 30
+    assert told.extra_steps < 80 * 12  # states on the way are kept where there is room
+
+
+def test_a_damaged_file(scratch, monkeypatch):
+    """Bytes of the tier's file are overwritten after the forward half."""
+    given = case("both", 40, 2)
+    extra = 2 * sum(p.numel() * 4 for p in given[0].parameters())
+    wanted = grads(plain, *given)
+
+    def damaged(made, state, x):
+        found = nt.scan(made, state, x, strategy="stream", group=2, slow=scratch, memory=extra + 6000, costs=COSTS)
+        for name in os.listdir("/proc/self/fd"):
+            path = f"/proc/self/fd/{name}"
+            if os.path.realpath(path).startswith(os.path.realpath(scratch)):
+                with open(path, "r+b") as file:
+                    size = os.fstat(file.fileno()).st_size
+                    file.seek(size // 2)
+                    file.write(b"x" * (size // 4))
+        return found
+
+    same(grads(damaged, *given), wanted)
+    assert nt.report().recoveries > 0
+
+
+def test_a_tape_that_outgrows_its_place(scratch):
+    """It is not sent, and recorded again."""
+    torch.manual_seed(0)
+
+    class Growing(Gru):
+        def forward(self, h, x, t):
+            h = self.cell(x, h)
+            for _ in range(5 if 9 <= t < 15 else 0):
+                h = torch.tanh(h * 1.01)
+            return h, h
+
+    given = Growing(), torch.randn(B, N), torch.randn(48, B, I), torch.nn.Linear(N, 2)
+    wanted = grads(plain, *given)
+    extra = 2 * sum(p.numel() * 4 for p in given[0].parameters())
+    same(grads(scanned(strategy="stream", group=3, slow=scratch, memory=extra + 9000), *given), wanted)
+    told = nt.report()
+    assert told.recoveries > 0 and told.recorded_again > 0 and told.counted_peak <= told.memory - extra
+
+
+def test_a_scan_in_a_step_stays(scratch):
+    """What an inner scan holds cannot leave: such a tape is recorded again instead."""
+    made, state, x, _ = case("gru", 24, 1)
+    wanted = [*made.parameters(), state, x]
+
+    def outer(h, i, t):
+        return nt.scan(made, h, i, group=1, costs=COSTS)
+    rows = []
+    for options in (dict(), dict(memory="12K", strategy="stream", group=1, slow=scratch)):
+        run = nt.Scan(outer, params=made, costs=COSTS, **options)
+        last, out = run(state, x.view(12, 2, B, I))
+        rows.append(torch.autograd.grad(out.pow(2).sum(), wanted))
+    same(rows[1], rows[0])
+    assert run.report().counts.tape_puts > 0 and run.report().recoveries > 0
+
+
+def test_a_tape_that_travels_holds_no_memory(scratch):
+    """States, outputs and saved tensors of a group go with its storages."""
+    made, state, x, _ = case("wide", 30, 3)
+    extra = 2 * sum(p.numel() * 4 for p in made.parameters())
+    last, out = nt.scan(made, state, x, strategy="stream", group=1, slow=scratch, memory=extra + 700000, costs=COSTS)
+    player = out.grad_fn.player
+    assert len(player.away) > 15
+    gc.collect()
+    found = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor) and thing.numel() >= 3 * 2048
+             and thing.stride() != (0, 0)]
+    held = {thing.data_ptr() for thing in found}
+    assert len(held) < 3 * (30 - len(player.away)) + 8
+    out.sum().backward()
 
 
 def test_files_are_closed(scratch):

@@ -13,8 +13,11 @@ except ImportError as error:  # pragma: no cover
     raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
 
 from ..reports import Report
+from .checks import NotDeterministic
+from .lift import Lifted, lift
 from .load import Net, load
 from .scan import Scan, report, scan
 from .sequential import Sequential
 
-__all__ = ["Net", "Report", "Scan", "Sequential", "load", "report", "scan"]
+__all__ = ["Lifted", "Net", "NotDeterministic", "Report", "Scan", "Sequential", "lift", "load", "report",
+           "scan"]

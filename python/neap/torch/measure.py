@@ -15,40 +15,55 @@ from ..player import Outgrown
 _open = threading.local()  # .counters: the Counters of records that are under way, in this thread
 
 
+if hasattr(torch.Tensor, "untyped_storage"):
+    def _storage(tensor: torch.Tensor) -> Any:
+        return tensor.untyped_storage()
+else:  # before PyTorch 2.0
+    def _storage(tensor: torch.Tensor) -> Any:
+        return tensor.storage()
+
+
 def address(tensor: torch.Tensor) -> Tuple[int, int]:
     """Address and bytes of a tensor's storage."""
-    if hasattr(tensor, "untyped_storage"):
-        storage = tensor.untyped_storage()
-        return storage.data_ptr(), storage.nbytes()
-    typed = tensor.storage()  # before PyTorch 2.0
-    return typed.data_ptr(), typed.nbytes()
+    storage = _storage(tensor)
+    return storage.data_ptr(), storage.nbytes()
 
 
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
     """Addresses of the storages of tensors."""
-    return {address(tensor)[0] for tensor in tensors}
+    return {_storage(tensor).data_ptr() for tensor in tensors}
 
 
 class Counter:
-    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond."""
+    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond.
+
+    ``with counter:`` graphs that are made inside are counted; hooks from outside do not see them.
+    """
 
     def __init__(self, excluded: Set[int], limit: Optional[int] = None):
         self.excluded, self.limit = excluded, limit
         self.seen: Dict[int, int] = {}
         self.total = 0
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self.add, _same)
 
     def add(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Counts a tensor's storage, once."""
-        at, size = address(tensor)
-        if at not in self.excluded and self.seen.get(at, -1) < size:
-            self.total += size - self.seen.get(at, 0)
-            self.seen[at] = size
-            if self.limit is not None and self.total > self.limit:
-                raise Outgrown(self.total)
-        return tensor
+        """Counts a tensor's storage, once. What it returns may go into the graph that the tensor
+        is the end of, without a cycle."""
+        storage = _storage(tensor)
+        at = storage.data_ptr()
+        if at not in self.excluded:
+            size, before = storage.nbytes(), self.seen.get(at, 0)
+            if size > before:
+                self.seen[at] = size
+                self.more(size - before)
+        return tensor.detach()
+
+    def charge(self, size: int) -> None:
+        """Counts what a scan inside the step holds."""
+        self.more(size)
 
     def more(self, size: int) -> None:
-        """Counts bytes of something else, such as a scan inside the step."""
+        """Counts so many bytes."""
         self.total += size
         if self.limit is not None and self.total > self.limit:
             raise Outgrown(self.total)
@@ -58,16 +73,41 @@ class Counter:
         """True where the limit was passed."""
         return self.limit is not None and self.total > self.limit
 
-    @contextlib.contextmanager
-    def counting(self) -> Iterator["Counter"]:
-        """Graphs that are made inside are counted; hooks from outside do not see them."""
-        try:
-            with charged_to(self), torch.autograd.graph.saved_tensors_hooks(self.add, _same):
-                yield self
-        except Exception:
-            if self.outgrown:  # before PyTorch 2.0 it comes through a hook as a RuntimeError
-                raise Outgrown(self.total) from None
-            raise
+    def __enter__(self) -> "Counter":
+        _open.__dict__.setdefault("counters", []).append(self)
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._hooks.__exit__(kind, error, trace)
+        _open.counters.pop()
+        if self.outgrown and isinstance(error, Exception):
+            raise Outgrown(self.total) from None  # before PyTorch 2.0 it comes as a RuntimeError
+
+
+def hooked() -> bool:
+    """True where hooks from outside may see what graphs save (before PyTorch 2.5: always)."""
+    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    return top is None or top(True) is not None
+
+
+class Uncounted(Counter):
+    """Knows the bytes already, and does not look."""
+
+    def __init__(self, total: int):
+        self.total, self.limit = total, None
+
+    def add(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor
+
+    def more(self, size: int) -> None:
+        pass
+
+    def __enter__(self) -> "Counter":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        pass
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
@@ -76,7 +116,7 @@ def _same(tensor: torch.Tensor) -> torch.Tensor:
 
 @contextlib.contextmanager
 def charged_to(counter: Any) -> Iterator[None]:
-    """Bytes of scans that run inside go to ``counter.more(size)``."""
+    """Bytes of scans that run inside go to ``counter.charge(size)``."""
     counters = _open.__dict__.setdefault("counters", [])
     counters.append(counter)
     try:
@@ -89,7 +129,7 @@ def charge(size: int) -> None:
     """Counts what a scan inside a step holds as tape of the scan around it."""
     counters = getattr(_open, "counters", None)
     if counters:
-        counters[-1].more(size)
+        counters[-1].charge(size)
 
 
 def mark() -> int:

@@ -7,8 +7,11 @@ import torch
 
 from ..errors import UsageError
 from ..player import Backend, Outgrown
-from .measure import Counter, addresses, captured, mark
-from .seeding import GroupTape, aliases, muted, pairs, reverse
+from .checks import Hashes
+from .device import get_rng, set_rng
+from .measure import Counter, Uncounted, addresses, captured, hooked, mark
+from .seeding import GroupTape, muted, pairs, reverse
+from .tapes import Keeper, hollow, inlet
 from .trees import LEAF, flatten, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable"]
@@ -40,8 +43,9 @@ class Cast:
     """Autocast as it is now, to be entered again; without its cache of weights, which would tie
     the graphs of different steps together."""
 
-    def __init__(self, device: str):
-        self.device = device if device in ("cpu", "cuda", "xpu") else "cpu"
+    def __init__(self, where: torch.device):
+        self.where = where
+        self.device = where.type if where.type in ("cpu", "cuda", "xpu") else "cpu"
         try:
             self.enabled = torch.is_autocast_enabled(self.device)
             self.dtype = torch.get_autocast_dtype(self.device)
@@ -78,7 +82,11 @@ class Run(Backend):
         self.params, self.excluded, self.rng = params, excluded, rng
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
-        self.emitting, self.unchecked = True, True
+        self.emitting, self.unchecked, self.count = True, True, True
+        self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
+        self.device = torch.device("cpu")
+        self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
+        self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = None
         self.out_grads: List[Optional[torch.Tensor]] = []
@@ -93,7 +101,7 @@ class Run(Backend):
         """A state of tensors, and of the generator as it stands."""
         cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
         return State(cut, [leaf._version for leaf in cut],
-                     torch.get_rng_state() if self.rng else None)
+                     get_rng(self.device) if self.rng else None)
 
     def unchanged(self, state: State) -> None:
         """RuntimeError where a tensor of the state was written to since."""
@@ -112,7 +120,7 @@ class Run(Backend):
             raise UsageError(f"step {t} returned a state of another structure than it was given")
         return leaves
 
-    def pieces(self, state: State) -> Tuple[State, List[Tuple[int, int]]]:
+    def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
         cut = [leaf.contiguous() for leaf in state.leaves]
         for leaf, like in zip(cut, self.like):
@@ -121,13 +129,27 @@ class Run(Backend):
                                  f"{tuple(like.shape)}: on files all are alike")
         copy = State(cut, [leaf._version for leaf in cut], state.rng)
         rows = cut if state.rng is None else [*cut, state.rng]
+        if self.on_device:
+            return copy, rows  # as a HostStore takes them
         return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
                       if row.numel()]
 
     def empty(self) -> State:
-        leaves = [torch.empty(x.shape, dtype=x.dtype) for x in self.like]
+        leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
         return State(leaves, [leaf._version for leaf in leaves],
-                     torch.empty_like(torch.get_rng_state()) if self.rng else None)
+                     torch.empty_like(get_rng(self.device)) if self.rng else None)
+
+    def filled(self, state: State) -> State:
+        return State(state.leaves, [leaf._version for leaf in state.leaves], state.rng)
+
+    def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
+        return tape.keeper.pieces()
+
+    def shed(self, tape: GroupTape) -> None:
+        tape.keeper.shed()
+
+    def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
+        return tape.keeper.regain()
 
     # Inputs and outputs
 
@@ -174,7 +196,7 @@ class Run(Backend):
     def advance(self, state: State, t0: int, t1: int, first: bool) -> State:
         self.unchanged(state)
         if self.rng:
-            torch.set_rng_state(state.rng)
+            set_rng(self.device, state.rng)
         emit = first and self.emitting
         with torch.no_grad():
             tree, out = unflatten(self.shape, state.leaves), None
@@ -182,6 +204,8 @@ class Run(Backend):
                 tree, out = self._called(tree, self.input(t), t)
                 if emit:
                     self.emit(t, *flatten(out, "the output"))
+                if self.hashes is not None:
+                    self.hashes.see(t, flatten(tree)[0])
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
@@ -197,45 +221,82 @@ class Run(Backend):
                room: Optional[int]) -> Tuple[State, GroupTape, int]:
         self.unchanged(state)
         if self.rng:
-            torch.set_rng_state(state.rng)
+            set_rng(self.device, state.rng)
         begin = mark() if self.unchecked else 0
-        tape = GroupTape(t0, t1, [x.detach().requires_grad_() if differentiable(x) else x
-                                  for x in state.leaves])
-        emit, counter = first and self.emitting, Counter(self.excluded, room)
-        shape, leaves, flow = None, [], False
-        with counter.counting(), torch.enable_grad():
-            for x in tape.first:
+        emit, counter = first and self.emitting, self._counter(t1 - t0, room)
+        tape, given = self._begun(state, t0, t1)
+        shape, leaves = None, []
+        with counter, torch.enable_grad():
+            for x in given:
                 counter.add(x.detach())
-            tree = unflatten(self.shape, tape.first)
+            tree = unflatten(self.shape, given)
             for t in range(t0, t1):
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
                 leaves, shape = flatten(out, "the output")
-                flow = any([leaf.requires_grad for leaf in leaves])
                 if emit:
                     self.emit(t, leaves, shape)
-                if flow:
+                if self.hashes is not None:
+                    self.hashes.see(t, flatten(tree)[0])
+                if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
-            tape.last = self.flat(tree, t1 - 1)
-            tape.pairs = pairs(tape.last, leaves)
+            last = self.flat(tree, t1 - 1)
+            tape.last, tape.pairs = last, pairs(last, leaves)
             if self.unchecked:
-                self._check(tape, begin)
-            after = addresses(tape.last)
-            for row in tape.outputs.values():
-                for leaf in row:
-                    if leaf.data_ptr() not in after:
-                        counter.add(leaf.detach())
-            tape.params, tape.states = aliases(self.params), aliases(tape.first)
+                self._check(tape, begin, given)
+            if isinstance(counter, Keeper):
+                self._hollow(tape, given, counter)
+            elif tape.outputs:
+                self._count_outputs(counter, tape)
             if counter.outgrown:  # the step caught it
                 raise Outgrown(counter.total)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
-        return self.state(tape.last), tape, counter.total
+        self.counted.setdefault(t1 - t0, counter.total)
+        return self.state(last), tape, counter.total
 
-    def _check(self, tape: GroupTape, begin: int) -> None:
+    def _begun(self, state: State, t0: int, t1: int) -> Tuple[GroupTape, List[torch.Tensor]]:
+        """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
+        rows = [differentiable(x) for x in state.leaves]
+        if not self.travels:
+            first = [x.detach().requires_grad_() if flag else x for x, flag in zip(state.leaves, rows)]
+            return GroupTape(t0, t1, first), first
+        with torch.enable_grad():
+            both = [inlet(x) if flag else (x.new_empty(()).expand(x.shape), x)
+                    for x, flag in zip(state.leaves, rows)]
+        return GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both]
+
+    def _hollow(self, tape: GroupTape, given: List[torch.Tensor], keeper: Keeper) -> None:
+        """The tape holds no memory but that of the storages that its graph saved."""
+        tape.keeper = keeper
+        taking = {j for _, j in self.pairs_of(tape.t0 - 1)} if tape.t0 > 0 else set()
+        tape.taking = [x if j in taking else leaf for j, (x, leaf) in enumerate(zip(given, tape.first))]
+        rows = iter(hollow([*tape.last, *[leaf for row in tape.outputs.values() for leaf in row], *tape.taking]))
+        tape.last = [next(rows) for _ in tape.last]
+        for t, row in tape.outputs.items():
+            tape.outputs[t] = [next(rows) for _ in row]
+        tape.taking = list(rows)
+
+    @staticmethod
+    def _count_outputs(counter: Counter, tape: GroupTape) -> None:
+        """Outputs are kept, too; one that is the last state is counted with the next group."""
+        after = addresses(tape.last)
+        for row in tape.outputs.values():
+            for leaf in row:
+                if leaf.data_ptr() not in after:
+                    counter.add(leaf.detach())
+
+    def _counter(self, steps: int, room: Optional[int]) -> Counter:
+        """What counts the tape of so many steps: where no budget asks for it, the first alone."""
+        known = steps in self.counted and (room is None or not self.count)
+        if known and not self.travels and not hooked():
+            return Uncounted(self.counted[steps])
+        return (Keeper if self.travels else Counter)(self.excluded, room)
+
+    def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the first graph reaches and nobody named; UsageError for tensors
         that were computed outside."""
         roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
-        known = self.params + tape.first + [leaf for row in tape.inputs.values() for leaf in row]
+        known = self.params + tape.first + given + [leaf for row in tape.inputs.values() for leaf in row]
         leaves, foreign = captured(roots, known, begin)
         if foreign:
             raise UsageError(f"the step uses a tensor that was computed outside it, by "
@@ -277,10 +338,10 @@ class Run(Backend):
 
 
 @contextlib.contextmanager
-def generator_kept() -> Iterator[None]:
-    """The random number generator stands afterwards where it stood."""
-    kept = torch.get_rng_state()
+def generator_kept(device: torch.device) -> Iterator[None]:
+    """The random number generators stand afterwards where they stood."""
+    kept = get_rng(device)
     try:
         yield
     finally:
-        torch.set_rng_state(kept)
+        set_rng(device, kept)

@@ -12,17 +12,23 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from .. import units
-from ..actions import Kind
 from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
-from ..player import Counts, Player, Sizes
+from ..player import Counts, Sizes
+from ..problems import Tier
 from ..reports import Report
-from ..stores import OpenTier, Paths, Store
+from ..stores import Paths, Store
 from ..units import Size
-from .measure import addresses, charge
+from .calls import Call, ScanFunction
+from .checks import Hashes
+from .device import Device, device_of, get_rng, timed
+from .measure import addresses
+from .options import Options, options
+from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .trees import Tree, flatten, mapped, nbytes, unflatten
+from .wrappers import Buffered, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -33,109 +39,6 @@ SHARE = 8  # a group's tape is at most this part of the budget
 _thread = threading.local()  # .report: of the last scan
 
 
-class _Function(torch.autograd.Function):
-    """A scan as one node: (last state, outputs) of (first state, inputs, parameters)."""
-
-    @staticmethod
-    def forward(ctx: Any, call: "_Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
-        run = call.run
-        ctx.call, ctx.player = call, None
-        ctx.save_for_backward(*tensors)
-        ctx.set_materialize_grads(False)
-        wanted = ctx.needs_input_grad[1 + call.states:1 + call.states + call.inputs]
-        run.wants_input = [flag and differentiable(x) for flag, x in zip(wanted, run.inputs or ())]
-        versions = call.buffer_versions()
-        ctx.player, last = call.forward()
-        call.check_buffers(versions)
-        charge(ctx.player.held)
-        out, run.out, run.emitting = run.out or [], None, False
-        call.outputs = len(out)
-        results = (*[leaf.clone() for leaf in last.leaves], *out)
-        ctx.mark_non_differentiable(*[x for x in results if not differentiable(x)])
-        return results
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
-        call, player = ctx.call, ctx.player
-        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
-        ctx.player = None
-        states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
-        return (None, *[x if wanted else None for x, wanted in
-                        zip((*states, *inputs, *params), ctx.needs_input_grad[1:])])
-
-
-class _Call:
-    """One call of a scan: its run, its plan, and how both are played."""
-
-    def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
-                 strict: bool, cast: Cast, buffers: List[Tuple[str, torch.Tensor]], told: Report):
-        self.run, self.actions, self.group, self.sizes = run, actions, group, sizes
-        self.strict, self.cast, self.buffers, self.report = strict, cast, buffers, told
-        self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
-        self.first = run.state(start)
-        run.like = self.first.leaves
-        self.slow: Optional[Paths] = None
-        self.places: List[int] = []
-
-    def _player(self) -> Player:
-        store = None
-        if any(self.places) and self.slow is not None:
-            store = Store(self.slow, self.sizes.state)
-            store.format(self.places)
-        return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
-                      self.report.counts, store)
-
-    def forward(self) -> Tuple[Player, Any]:
-        """A player at TURN, and the last state; the generator stands where a loop leaves it."""
-        player = self._player()
-        before = None if self.run.rng else torch.get_rng_state()
-        try:
-            with self.cast():
-                last = player.forward(self.first)
-        except BaseException:
-            player.close()
-            raise
-        if before is None:
-            torch.set_rng_state(last.rng)
-        elif not torch.equal(before, torch.get_rng_state()):
-            torch.set_rng_state(before)
-            player.close()
-            raise Again(rng=True)
-        return player, last
-
-    def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
-                 outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:
-        """Gradients of states, inputs and parameters. Without a player the forward half is played
-        again, from the first state."""
-        run = self.run
-        with generator_kept():
-            if player is None:
-                self.report.replays += 1
-                player, _ = self.forward()
-            try:
-                with self.cast():
-                    found = player.backward(run.begin_backward(last, outputs))
-                return found, run.input_grads, run.sums
-            except BudgetError as error:
-                error.least += self.report.charged if error.least else 0
-                raise
-            finally:
-                player.close()
-                run.sums, run.out_grads, run.input_grads = [], [], []
-
-    def buffer_versions(self) -> List[int]:
-        """Versions of the step's buffers."""
-        return [buffer._version for _, buffer in self.buffers]
-
-    def check_buffers(self, versions: List[int]) -> None:
-        """UsageError where a step changed one."""
-        for (name, buffer), version in zip(self.buffers, versions):
-            if buffer._version != version:
-                raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
-                                 f"again would change again: make it part of the state")
-
-
 class _Known(NamedTuple):
     """What calls of one step have taught: leaves found, whether it draws random numbers, and
     measured groups by kind."""
@@ -144,44 +47,18 @@ class _Known(NamedTuple):
     rng: List[bool]
     measured: Dict[Any, Measured]
     plans: Dict[Any, Plan]
-    tiers: Dict[Any, List[OpenTier]]
-    places: Dict[Any, List[int]]
+    tiers: Dict[Any, List[Tier]]
+    places: Dict[Any, Places]
 
 
 def _nothing_known() -> _Known:
     return _Known([], [False], {}, {}, {}, {})
 
 
-class _Options(NamedTuple):
-    params: Optional[List[torch.Tensor]]
-    memory: Optional[int]
-    group: Optional[int]
-    strategy: str
-    reduce: Optional[Callable[..., Any]]
-    rng: Optional[bool]
-    strict: bool
-    costs: Optional[Costs]
-    slow: Optional[Paths]
-
-
-def _options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
-             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]],
-             slow: Optional[Paths]) -> _Options:
-    if group is not None and units.count(group, "group") < 1:
-        raise UsageError("group: a graph has 1 step at least")
-    if isinstance(params, torch.nn.Module):
-        params = params.parameters()
-    if isinstance(params, torch.Tensor):
-        params = [params]
-    return _Options(None if params is None else list(params),
-                    None if memory is None else units.size(memory, "memory"), group, strategy,
-                    reduce, rng, strict, None if costs is None else Costs(*costs), slow)
-
-
 class _Job:
     """Arguments of one call, flat, and what is to be done with them."""
 
-    def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: _Options,
+    def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
                  known: _Known):
         self.module = step if isinstance(step, torch.nn.Module) else None
         self.step, self.options, self.known = step, options, known
@@ -191,13 +68,20 @@ class _Job:
         if inputs is not None and self.give is None:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps)
+        self.device: Optional[Device] = None
+        self.buffered: Optional[Buffered] = None
+        if options.buffers is not None:
+            if self.module is None:
+                raise UsageError("buffers: the step is no module")
+            self.buffered = self.step = Buffered(self.module)
+            state = (state, self.buffered.start())
+        self.cast = Cast((flatten(state)[0] or self.inputs or [torch.empty(0)])[0].device)
         if options.reduce is not None:
             state = (state, self._zero_total(state))
-            self.step = _reducing(step, options.reduce)
+            self.step = reducing(self.step, options.reduce)
         self.start, self.shape = flatten(state, "the state")
         self.tree = state
         self.rng = known.rng[0] if options.rng is None else options.rng
-        self.cast = Cast((self.start or self.inputs or [torch.empty(0)])[0].device.type)
 
     def _steps(self, steps: Optional[int]) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
@@ -213,14 +97,16 @@ class _Job:
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
         given = self._run([], [], False).input(0)
-        with torch.no_grad(), generator_kept():
+        with torch.no_grad(), generator_kept(self.cast.where):
             _, output = self.step(state, given, 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0))
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
-        return Run(self.step, self.steps, getattr(self, "shape", None),
-                   None if self.inputs is None else [x.detach() for x in self.inputs],
-                   self.input_shape, self.give, params, addresses(excluded), rng)
+        run = Run(self.step, self.steps, getattr(self, "shape", None),
+                  None if self.inputs is None else [x.detach() for x in self.inputs],
+                  self.input_shape, self.give, params, addresses(excluded), rng)
+        run.count, run.device = self.options.count, self.cast.where
+        return run
 
     def buffers(self) -> List[Tuple[str, torch.Tensor]]:
         """Buffers of a step that is a module, by name."""
@@ -256,7 +142,7 @@ class _Job:
             return True
         if self.module is not None or self.options.params is not None:
             return False
-        with generator_kept(), self.cast():  # leaves that the step reaches by itself
+        with generator_kept(self.cast.where), self.cast():  # leaves that the step reaches by itself
             run = self.run()
             try:
                 run.emitting = False
@@ -284,7 +170,7 @@ class _Job:
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
             run.wants_input = [x.requires_grad for x in self.inputs or ()]
-            with generator_kept(), self.cast():
+            with generator_kept(self.cast.where), self.cast():
                 self.known.measured[key] = measure(run, self.start, group, self.options.costs)
         return self.known.measured[key]
 
@@ -294,7 +180,7 @@ class _Job:
         :raises BudgetError: with ``least``, a budget that would do.
         """
         options, run = self.options, self.run()
-        state = max(1, nbytes(self.start) + (torch.get_rng_state().numel() if self.rng else 0))
+        state = max(1, nbytes(self.start) + (get_rng(run.device).numel() if self.rng else 0))
         adjoint = nbytes(x for x in self.start if differentiable(x))
         charged, memory = 2 * nbytes(run.params), options.memory
         free = memory is None and options.strategy in ("auto", "bptt")
@@ -316,20 +202,20 @@ class _Job:
                 group //= 2
 
     def _planned(self, told: Report, run: Run, group: int, state: int, adjoint: int, charged: int,
-                 left: Optional[int], free: bool, tiers: List[OpenTier]) -> Tuple[Plan, int, Sizes]:
+                 left: Optional[int], free: bool, tiers: List[Tier]) -> Tuple[Plan, int, Sizes]:
         """The plan for so many steps a graph."""
         options, memory = self.options, self.options.memory
         found = Measured(0, Costs(1, 1, 2)) if free else self._measured(run, group)
         tape = max(1, found.tape)
-        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, len(tiers))
+        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, options.tiers)
         if key not in self.known.plans:
             try:
                 self.known.plans[key] = plan(
                     -(-self.steps // group), state=state, adjoint=adjoint, tape=tape,
                     memory=None if left is None else max(0, left),
                     strategy="bptt" if free else options.strategy, advance=found.costs.advance,
-                    record=found.costs.record, backward=found.costs.backward, tapes_stay=True,
-                    slow=tiers or None)
+                    record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
+                    tapes_stay=self.device is not None)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
                 raise BudgetError(
@@ -339,25 +225,29 @@ class _Job:
         made = self.known.plans[key]
         told.planned(made, self.steps, group, state, tape, charged, memory)
         if key not in self.known.places:
-            self.known.places[key] = _places(made) if tiers else []
+            self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
-        staging = sum(tier.raw.staging for tier, count in zip(tiers, self.places) if count)
+        staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
         return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
 
-    def _tiers(self, state: int) -> List[OpenTier]:
+    def _tiers(self, state: int) -> List[Tier]:
         """What the planner is told of the slow tiers, which are measured once."""
-        slow = self.options.slow
-        if slow is None:
-            return []
-        if any(x.device.type != "cpu" for x in self.start):
-            raise UsageError("slow: states of other devices than the CPU stay in their memory")
-        if state not in self.known.tiers:
-            store = Store(slow, state)
+        options, key = self.options, (state, self.options.tiers)
+        if options.host is not None:
+            self.device = device_of(self.start)
+            if self.device is None:
+                raise UsageError("host: the states are in host memory")
+        if options.slow is not None and (self.device or any(x.device.type != "cpu" for x in self.start)):
+            raise UsageError("slow: states of other devices than the CPU go to host memory alone (host)")
+        if key not in self.known.tiers and self.device is not None:
+            self.known.tiers[key] = [timed(self.device, self.start, options.host or 0)]
+        elif key not in self.known.tiers and options.slow is not None:
+            store = Store(options.slow, state)
             try:
-                self.known.tiers[state] = store.measured(TIMED)
+                self.known.tiers[key] = list(store.measured(TIMED))
             finally:
                 store.close()
-        return self.known.tiers[state]
+        return self.known.tiers.get(key, [])
 
     def call(self, told: Report) -> Tuple[Tree, Tree]:
         """Runs the scan as one node of autograd."""
@@ -366,10 +256,13 @@ class _Job:
                 made, group, sizes = self.planned(told)
                 told.counts = Counts()
                 run = self.run()
-                call = _Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
+                call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.buffers(), told)
-                call.slow, call.places = self.options.slow, self.places
-                results = _Function.apply(call, *self.start, *(self.inputs or ()), *run.params)
+                call.slow, call.places, call.device = self.options.slow, self.places, self.device
+                if self.options.check:
+                    run.hashes = Hashes()
+                run.travels = any(self.places.tapes)
+                results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:
                 self.learn(again)
@@ -378,30 +271,15 @@ class _Job:
                 unflatten(run.out_shape, list(results[count:])))
 
 
-def _places(made: Plan) -> List[int]:
-    """How many places a plan uses on each tier."""
-    found = [0] * len(made.tiers)
-    for a in made:
-        if a.kind == Kind.PUT:
-            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
-    return found
-
-
-def _reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
-    """A step whose state has the sum of what reduce makes of outputs, and which keeps none."""
-    def reducing(state: Tree, given: Any, t: int) -> Tuple[Tree, None]:
-        after, output = step(state[0], given, t)
-        terms, shape = flatten(reduce(output, t), "what reduce returns")
-        sums, _ = flatten(state[1])
-        return (after, unflatten(shape, [a + b for a, b in zip(sums, terms)])), None
-    return reducing
-
-
-def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: _Options,
+def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
           known: _Known, told: Report) -> Tuple[Tree, Tree]:
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
     last, out = job.call(told) if job.needed() else job.loop()
+    if job.buffered is not None:
+        both = last[0] if options.reduce is not None else last
+        job.buffered.take(both[1])
+        last = (both[0], last[1]) if options.reduce is not None else both[0]
     return last if options.reduce is not None else (last, out)
 
 
@@ -423,7 +301,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          memory: Optional[Size] = None, group: Optional[int] = None, strategy: str = "auto",
          reduce: Optional[Callable[[Tree, int], Tree]] = None, rng: Optional[bool] = None,
          strict: bool = True, costs: Optional[Sequence[float]] = None,
-         slow: Optional[Paths] = None) -> Tuple[Tree, Tree]:
+         slow: Optional[Paths] = None, host: Optional[Size] = None, check: bool = False,
+         count: bool = True, buffers: Optional[str] = None) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
 
     States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
@@ -449,15 +328,22 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strict: False: a step whose tape does not fit the budget is recorded all the same.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
         on the first call with a budget, and kept for this step and these shapes.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
-        come back beside the computation, on the CPU. A record that is lost is computed again.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes go
+        there and come back beside the computation, on the CPU. One that is lost is made again.
+    :param host: bytes of pinned host memory that states of a CUDA or ROCm device may take.
+    :param check: hashes every state, and raises NotDeterministic where a step that is done again
+        gives another one.
+    :param count: False: only the first tape is counted, and one that takes more goes unseen.
+    :param buffers: ``"state"``: buffers of a module are part of the state, and end as in a plain
+        loop; None: a step may not change them.
     :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
         where the tape of one step outgrows the budget. :raises UsageError: for arguments that
         make no sense, and steps that return something else.
     """
-    options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
-    return _scan(step, state, inputs, steps, options, _known_of(step, reduce), Report())
+    given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
+                    count, buffers)
+    return _scan(step, state, inputs, steps, given, _known_of(step, reduce, buffers), Report())
 
 
 class Scan(torch.nn.Module):
@@ -470,10 +356,13 @@ class Scan(torch.nn.Module):
     def __init__(self, cell: Callable[..., Any], *, params: Any = None, memory: Optional[Size] = None,
                  group: Optional[int] = None, strategy: str = "auto", reduce: Any = None,
                  rng: Optional[bool] = None, strict: bool = True,
-                 costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None):
+                 costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None,
+                 host: Optional[Size] = None, check: bool = False, count: bool = True,
+                 buffers: Optional[str] = None):
         super().__init__()
         self.cell = cell
-        self._options = _options(params, memory, group, strategy, reduce, rng, strict, costs, slow)
+        self._options = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host,
+                                check, count, buffers)
         self._known, self._report = _nothing_known(), Report()
 
     def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:

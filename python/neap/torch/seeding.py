@@ -2,41 +2,58 @@
 """One group of steps as a graph of autograd, and its gradients in plain autograd's order.
 
 A graph for all steps adds up the gradient of a parameter, or of a state that is used twice, use
-by use, the last one first. Sums of groups that are added afterwards have other bits. So the sums
-of the groups behind enter a group's graph as gradients of aliases of the parameters. Autograd
-takes nodes that are ready in the reverse order of their making, and the aliases are made last: so
-the running sum arrives first, and the group's own terms are added to it, as in a graph of all
-steps. Where an output is a state itself, its gradient is a term of the state's that comes before
-those of the next step: where a group begins between the two, an alias of the group's first state
-takes it.
+by use, the last one first. Sums of groups that are added afterwards have other bits. So a last
+node is put on a group's graph, which gives all that comes from behind: the adjoint, gradients of
+outputs, and the sums of the groups behind as gradients of the parameters. They arrive before any
+term of the group, which autograd then adds to them, as in a graph of all steps, and in the same
+memory, since nobody else holds the sums. Where an output is a state itself, its gradient is a term
+of the state's that comes before those of the next step: where a group begins between the two, the
+last node gives it to the group's first state.
 """
 import contextlib
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-__all__ = ["GroupTape", "aliases", "muted", "pairs", "reverse"]
+__all__ = ["GroupTape", "muted", "pairs", "reverse"]
 
 
 class GroupTape:
     """The graph of the steps [t0, t1): ``first`` and ``last`` states (leaves of the graph, and
-    its ends), outputs and inputs by step, aliases of parameters and of the first state."""
+    its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
+    them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
+    travels."""
 
-    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "params", "states", "pairs")
+    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper")
 
     def __init__(self, t0: int, t1: int, first: List[torch.Tensor]):
-        self.t0, self.t1, self.first = t0, t1, first
+        self.t0, self.t1, self.first, self.taking = t0, t1, first, first
         self.last: List[torch.Tensor] = []
         self.outputs: Dict[int, List[torch.Tensor]] = {}
         self.inputs: Dict[int, List[torch.Tensor]] = {}
-        self.params: List[torch.Tensor] = []
-        self.states: List[torch.Tensor] = []
         self.pairs: Tuple[Tuple[int, int], ...] = ()
+        self.keeper: Any = None
 
 
-def aliases(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-    """Nodes of their own for tensors, made last."""
-    return [tensor.view_as(tensor) if tensor.requires_grad else tensor for tensor in tensors]
+_ones: Dict[Any, torch.Tensor] = {}  # a device: the gradient of every last node there
+# What torch.autograd.grad calls: its checks of shapes take as long as the backward of a small step.
+_ENGINE = torch.autograd.Variable._execution_engine.run_backward
+
+
+class _End(torch.autograd.Function):
+    """The last node of a graph: its backward hands on gradients, and keeps none of them."""
+
+    @staticmethod
+    def forward(ctx: Any, gradients: List[Optional[torch.Tensor]], one: torch.Tensor,
+                *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.gradients = gradients
+        return one.clone()
+
+    @staticmethod
+    def backward(ctx: Any, _: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        found = (None, None, *ctx.gradients)
+        ctx.gradients.clear()  # the engine adds in place what it alone holds
+        return found
 
 
 def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tuple[Tuple[int, int], ...]:
@@ -46,11 +63,8 @@ def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tu
 
 
 @contextlib.contextmanager
-def muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Hooks of parameters do not see the sums of single groups: a scan's gradient reaches them
-    once, whole."""
-    kept = [(hooks, list(hooks.items())) for hooks in
-            (getattr(param, "_backward_hooks", None) for param in params) if hooks]
+def _muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
+    kept = [(hooks, list(hooks.items())) for hooks in (param._backward_hooks for param in params) if hooks]
     for hooks, _ in kept:
         hooks.clear()
     try:
@@ -58,6 +72,15 @@ def muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
     finally:
         for hooks, items in kept:
             hooks.update(items)
+
+
+_OPEN = contextlib.nullcontext()
+
+
+def muted(params: Sequence[torch.Tensor]) -> Any:
+    """A context in which hooks of parameters do not see the sums of single groups: a scan's
+    gradient reaches them once, whole."""
+    return _muted(params) if any([param._backward_hooks for param in params]) else _OPEN
 
 
 def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional[torch.Tensor]],
@@ -69,32 +92,38 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
     ``adjoint`` is that of the last state. ``gradients(i, t)`` is the gradient of output i of step
     t, or None. ``before``: pairs of the step before the group, whose outputs are its first state.
     """
-    roots: List[torch.Tensor] = []
-    given: List[torch.Tensor] = []
+    ends: List[torch.Tensor] = []
+    given: List[Optional[torch.Tensor]] = []
 
-    def root(tensor: torch.Tensor, gradient: Optional[torch.Tensor]) -> None:
+    def end(tensor: torch.Tensor, gradient: Optional[torch.Tensor]) -> None:
         if gradient is not None and tensor.requires_grad:
-            roots.append(tensor)
+            ends.append(tensor)
             given.append(gradient)
 
     for tensor, gradient in zip(tape.last, adjoint):
-        root(tensor, gradient)
+        end(tensor, gradient)
     joined = {i for i, _ in tape.pairs}  # their gradients are in the adjoint
     for t, outputs in tape.outputs.items():
         for i, output in enumerate(outputs):
             if t != tape.t1 - 1 or i not in joined:
-                root(output, gradients(i, t))
-    for alias, total in zip(tape.params, sums):
-        root(alias, total)
+                end(output, gradients(i, t))
+    for n, param in enumerate(params):
+        end(param, sums[n])
+        sums[n] = None
     for i, j in before:
-        root(tape.states[j], gradients(i, tape.t0 - 1))
+        end(tape.taking[j], gradients(i, tape.t0 - 1))
     wanted = [x for x in tape.first if x.requires_grad]
     leaves = [(t, k) for t, row in tape.inputs.items() for k, x in enumerate(row) if x.requires_grad]
     wanted += params
     wanted += [tape.inputs[t][k] for t, k in leaves]
-    if not roots or not wanted:
+    if not ends or not wanted:
         return [None] * len(tape.first), {}
-    found = list(torch.autograd.grad(roots, wanted, given, allow_unused=True))
+    one = _ones.get(ends[0].device)
+    if one is None:
+        one = _ones[ends[0].device] = torch.ones((), device=ends[0].device)
+    with torch.enable_grad():
+        last = _End.apply(given, one, *ends)
+    found = list(_ENGINE((last,), (one,), False, False, tuple(wanted), True, False))
     found.reverse()
     arrived = [found.pop() if x.requires_grad else None for x in tape.first]
     for n in range(len(params)):

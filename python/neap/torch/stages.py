@@ -17,7 +17,7 @@ from ..player import Outgrown
 from ..stage_player import StageBackend
 from .measure import address, addresses, charged_to
 from .runs import differentiable
-from .seeding import GroupTape, aliases, muted, reverse
+from .seeding import GroupTape, muted, reverse
 from .trees import flatten, unflatten
 
 __all__ = ["LayerRun", "LayerState", "LayerTape", "kept_bytes"]
@@ -119,7 +119,7 @@ class _Packer:
             self.check()
         return _Kept(tensor.detach(), tensor._version)
 
-    def more(self, size: int) -> None:
+    def charge(self, size: int) -> None:
         """Counts bytes of something else, such as a scan inside the layer."""
         self.total += size
         self.check()
@@ -247,7 +247,6 @@ class LayerRun(StageBackend):
             packer = _Packer(tape.input, self.excluded, given, room)
             with packer.taking(), torch.enable_grad():
                 group.last = self._called(t0, given)
-                group.params, group.states = aliases(self.params[t0]), aliases(given)
         self._unchanged(state, t0)
         for leaf in group.last:
             packer.add(leaf.detach())
@@ -255,7 +254,6 @@ class LayerRun(StageBackend):
         if self.needs[t0 + 1] is None:
             self.needs[t0 + 1] = [leaf.requires_grad for leaf in group.last]
         tape.output = self.state(group.last)
-        group.states = []
         for k, leaf in enumerate(given):  # a leaf would keep the input; its shape is enough
             if not any(leaf is end for end in group.last):
                 if leaf.requires_grad:

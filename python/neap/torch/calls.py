@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call of a scan as a node of autograd: ``forward`` plays its plan up to TURN and keeps slots
+and tapes, ``backward`` plays the rest."""
+from typing import Any, List, Optional, Sequence, Tuple
+
+import torch
+
+from ..errors import BudgetError, UsageError
+from ..plans import Plan
+from ..player import Player, Sizes
+from ..reports import Report
+from ..stores import Paths, Store
+from .device import Device, HostStore, get_rng, set_rng
+from .measure import charge
+from .places import Places
+from .runs import Again, Cast, Run, differentiable, generator_kept
+
+__all__ = ["Call", "ScanFunction"]
+
+
+class ScanFunction(torch.autograd.Function):
+    """A scan as one node: (last state, outputs) of (first state, inputs, parameters)."""
+
+    @staticmethod
+    def forward(ctx: Any, call: "Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+        run = call.run
+        ctx.call, ctx.player = call, None
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        wanted = ctx.needs_input_grad[1 + call.states:1 + call.states + call.inputs]
+        run.wants_input = [flag and differentiable(x) for flag, x in zip(wanted, run.inputs or ())]
+        versions = call.buffer_versions()
+        ctx.player, last = call.forward()
+        call.check_buffers(versions)
+        charge(ctx.player.held)
+        out, run.out, run.emitting = run.out or [], None, False
+        call.outputs = len(out)
+        results = (*[leaf.clone() for leaf in last.leaves], *out)
+        ctx.mark_non_differentiable(*[x for x in results if not differentiable(x)])
+        return results
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        call, player = ctx.call, ctx.player
+        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        ctx.player = None
+        states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
+        return (None, *[x if wanted else None for x, wanted in
+                        zip((*states, *inputs, *params), ctx.needs_input_grad[1:])])
+
+
+class Call:
+    """One call of a scan: its run, its plan, and how both are played."""
+
+    def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
+                 strict: bool, cast: Cast, buffers: List[Tuple[str, torch.Tensor]], told: Report):
+        self.run, self.actions, self.group, self.sizes = run, actions, group, sizes
+        self.strict, self.cast, self.buffers, self.report = strict, cast, buffers, told
+        self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
+        self.first = run.state(start)
+        run.like = self.first.leaves
+        self.slow: Optional[Paths] = None
+        self.places = Places([], [], [])
+        self.device: Optional[Device] = None
+
+    def _player(self) -> Player:
+        store: Any = None
+        if self.device is not None and any(self.places.used):
+            self.run.on_device = True
+            store = HostStore(self.device, self.sizes.state)
+            store.format(self.places.states)
+        elif self.slow is not None and any(self.places.used):
+            store = Store(self.slow, self.sizes.state)
+            store.format(self.places.states, self.places.tapes,
+                         [count * self.sizes.tape for count in self.places.groups])
+        return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
+                      self.report.counts, store)
+
+    def forward(self) -> Tuple[Player, Any]:
+        """A player at TURN, and the last state; the generator stands where a loop leaves it."""
+        player = self._player()
+        where = self.run.device
+        before = None if self.run.rng else get_rng(where)
+        try:
+            with self.cast():
+                last = player.forward(self.first)
+        except BaseException:
+            player.close()
+            raise
+        if before is None:
+            set_rng(where, last.rng)
+        elif not torch.equal(before, get_rng(where)):
+            set_rng(where, before)
+            player.close()
+            raise Again(rng=True)
+        return player, last
+
+    def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
+                 outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:
+        """Gradients of states, inputs and parameters. Without a player the forward half is played
+        again, from the first state."""
+        run = self.run
+        with generator_kept(run.device):
+            if player is None:
+                self.report.replays += 1
+                player, _ = self.forward()
+            try:
+                with self.cast():
+                    found = player.backward(run.begin_backward(last, outputs))
+                return found, run.input_grads, run.sums
+            except BudgetError as error:
+                error.least += self.report.charged if error.least else 0
+                raise
+            finally:
+                player.close()
+                run.sums, run.out_grads, run.input_grads = [], [], []
+
+    def buffer_versions(self) -> List[int]:
+        """Versions of the step's buffers."""
+        return [buffer._version for _, buffer in self.buffers]
+
+    def check_buffers(self, versions: List[int]) -> None:
+        """UsageError where a step changed one."""
+        for (name, buffer), version in zip(self.buffers, versions):
+            if buffer._version != version:
+                raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
+                                 f"again would change again: make it part of the state")

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a step that is done again gives the same state, to the bit."""
+import ctypes
+import hashlib
+from typing import Dict, Sequence
+
+import torch
+
+from ..errors import Error
+
+__all__ = ["Hashes", "NotDeterministic"]
+
+
+class NotDeterministic(Error):
+    """A step that was done again gave another state: it is no function of its arguments.
+    ``step`` is its number."""
+
+    def __init__(self, step: int):
+        super().__init__(f"step {step} gave another state when it was done again: it depends on more "
+                         f"than its arguments, or its kernels are not deterministic")
+        self.step = step
+
+
+class Hashes:
+    """Hashes of the states after each step."""
+
+    def __init__(self) -> None:
+        self._seen: Dict[int, bytes] = {}
+
+    def see(self, t: int, leaves: Sequence[torch.Tensor]) -> None:
+        """Takes the state that step t returned. NotDeterministic where it was another one before."""
+        made = hashlib.blake2b(digest_size=16)
+        for leaf in leaves:
+            flat = leaf.detach().cpu().contiguous()
+            made.update(ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size())
+                        if flat.numel() else b"")
+        if self._seen.setdefault(t, made.digest()) != made.digest():
+            raise NotDeterministic(t)

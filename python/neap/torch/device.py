@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of an accelerator in host memory: a device copies out and in, a HostStore keeps places.
+
+A Player uses a HostStore as it uses the Store of slow tiers. Copies go beside the computation, on
+streams of their own; each has a ticket, and is made after the tickets that it names. CUDA and ROCm
+are one to PyTorch. Other devices may be given by a class of the same methods.
+"""
+import time
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+
+from ..errors import LostRecord, UsageError
+from ..problems import Tier
+
+__all__ = ["Cuda", "Device", "HostStore", "Ticket", "copied", "device_of", "get_rng", "set_rng"]
+
+
+class Ticket:
+    """A copy under way."""
+
+    def done(self) -> bool:
+        """True where the copy is over. Never blocks."""
+        raise NotImplementedError
+
+    def wait(self) -> None:
+        """What the computation does from now on comes after the copy."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Blocks until the copy is over: its memory may be freed."""
+        raise NotImplementedError
+
+
+class Device:
+    """What a HostStore asks of an accelerator."""
+
+    def allocate(self, nbytes: int) -> torch.Tensor:
+        """Host memory that copies run from and to beside the computation: bytes, [nbytes].
+
+        :raises RuntimeError: where there is none."""
+        raise NotImplementedError
+
+    def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
+        """Starts to copy tensors, one after the other, into host memory, after all that the
+        computation did so far and after some copies. The tensors may not change before the wait."""
+        raise NotImplementedError
+
+    def copy_in(self, host: torch.Tensor, tensors: Sequence[torch.Tensor], after: Sequence[Ticket]) -> Ticket:
+        """Starts to copy them back. The tensors may not be used before the wait."""
+        raise NotImplementedError
+
+
+def copied(host: torch.Tensor, tensors: Sequence[torch.Tensor], out: bool) -> None:
+    """Copies tensors to the bytes of ``host``, or back, on the stream that is current."""
+    at = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if size:
+            flat = tensor.reshape(-1).view(torch.uint8)  # of a contiguous tensor: no copy
+            if out:
+                host[at:at + size].copy_(flat, non_blocking=True)
+            else:
+                flat.copy_(host[at:at + size], non_blocking=True)
+        at += size
+
+
+class _Event(Ticket):
+    """The end of a copy on a side stream."""
+
+    def __init__(self, stream: Any):
+        self.event, self.device = torch.cuda.Event(), stream.device
+        self.event.record(stream)
+
+    def done(self) -> bool:
+        return bool(self.event.query())
+
+    def wait(self) -> None:
+        torch.cuda.current_stream(self.device).wait_event(self.event)
+
+    def finish(self) -> None:
+        self.event.synchronize()
+
+
+class Cuda(Device):
+    """CUDA or ROCm: pinned host memory, a side stream for each direction, events as tickets."""
+
+    def __init__(self, device: torch.device):
+        self.device = device
+        self._out, self._in = torch.cuda.Stream(device), torch.cuda.Stream(device)
+
+    def allocate(self, nbytes: int) -> torch.Tensor:
+        return torch.empty(nbytes, dtype=torch.uint8, pin_memory=True)
+
+    def _copy(self, stream: Any, host: torch.Tensor, tensors: Sequence[torch.Tensor],
+              after: Sequence[Ticket], out: bool) -> Ticket:
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        for ticket in after:
+            if isinstance(ticket, _Event):
+                stream.wait_event(ticket.event)
+        with torch.cuda.stream(stream), torch.no_grad():
+            copied(host, tensors, out)
+        for tensor in tensors:
+            if tensor.is_cuda:
+                tensor.record_stream(stream)  # its memory is not given away before
+        return _Event(stream)
+
+    def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
+        return self._copy(self._out, host, tensors, after, True)
+
+    def copy_in(self, host: torch.Tensor, tensors: Sequence[torch.Tensor], after: Sequence[Ticket]) -> Ticket:
+        return self._copy(self._in, host, tensors, after, False)
+
+
+_devices: Dict[torch.device, Device] = {}
+
+
+def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
+    """The device that tensors are on; None for the CPU.
+
+    :raises UsageError: for several devices, and for one whose states stay in its memory."""
+    found = {tensor.device for tensor in tensors}
+    if all(one.type == "cpu" for one in found):
+        return None
+    if len(found) > 1 or next(iter(found)).type != "cuda":
+        raise UsageError(f"host: states on {', '.join(sorted(map(str, found)))} stay there; on one "
+                         f"CUDA or ROCm device they can go to host memory")
+    one = found.pop()
+    if one not in _devices:
+        _devices[one] = Cuda(one)
+    return _devices[one]
+
+
+def timed(device: Device, like: Sequence[torch.Tensor], capacity: int) -> Tier:
+    """Host memory as a tier of the planner: rates of copies of tensors like these."""
+    rows = [torch.zeros_like(x) for x in like]
+    nbytes = max(1, sum(x.numel() * x.element_size() for x in rows))
+    host, rates = device.allocate(nbytes), []
+    for copy in (lambda: device.copy_out(rows, host, ()), lambda: device.copy_in(host, rows, ())):
+        copy().finish()
+        begin = time.perf_counter()
+        copy().finish()
+        rates.append(nbytes / max(1e-9, time.perf_counter() - begin))
+    return Tier(write=rates[0], read=rates[1], capacity=capacity, name="host", duplex=True)
+
+
+class _Place:
+    """Host memory for one state, the tag of what is in it, and tickets of its last uses."""
+
+    __slots__ = ("host", "tag", "put", "gets")
+
+    def __init__(self, host: torch.Tensor):
+        self.host, self.tag = host, -1
+        self.put: List[Ticket] = []
+        self.gets: List[Ticket] = []
+
+
+class HostStore:
+    """Places for states of ``nbytes`` each, with the methods of :class:`neap.stores.Store` that a
+    Player uses; pieces are tensors."""
+
+    def __init__(self, device: Device, nbytes: int):
+        self.device, self.nbytes, self.waited = device, nbytes, 0.0
+        self.tape_bytes: List[int] = []
+        self._places: List[_Place] = []
+
+    def format(self, places: Sequence[int], *_: Any) -> None:
+        """Makes room for the states of tier 1. Without memory for them every record is refused."""
+        self._places = []
+        try:
+            host = self.device.allocate(self.nbytes * places[0])
+        except RuntimeError:
+            return
+        self._places = [_Place(part) for part in host.split(self.nbytes)]
+
+    def put(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
+        """Starts to send tensors to a place, after all that used it. OSError where there is none."""
+        row = self._row(place)
+        ticket = self.device.copy_out(pieces, row.host, [*row.put, *row.gets])
+        row.tag, row.put, row.gets = tag, [ticket], []
+        return ticket
+
+    def get(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
+        """Starts to bring them back, after they were sent. LostRecord where they were not."""
+        row = self._row(place)
+        if row.tag != tag:
+            raise LostRecord(f"no state {tag} in place {place} of host memory")
+        ticket = self.device.copy_in(row.host, pieces, row.put)
+        row.gets.append(ticket)
+        return ticket
+
+    def _row(self, place: int) -> _Place:
+        if place >= len(self._places):
+            raise OSError("host memory has no room")
+        return self._places[place]
+
+    def wait(self, ticket: Ticket) -> None:
+        """The computation goes on after the copy."""
+        begin = time.perf_counter()
+        ticket.wait()
+        self.waited += time.perf_counter() - begin
+
+    def forget(self, tier: int, place: int) -> None:
+        """The state at a place is not needed any more."""
+        if place < len(self._places):
+            self._places[place].tag = -1
+
+    def close(self) -> None:
+        """Frees the memory once all copies are over."""
+        for row in self._places:
+            for ticket in (*row.put, *row.gets):
+                ticket.finish()
+        self._places = []
+
+
+def get_rng(device: torch.device) -> torch.Tensor:
+    """The state of the CPU's generator, followed by that of the device, as bytes."""
+    cpu = torch.get_rng_state()
+    return torch.cat([cpu, torch.cuda.get_rng_state(device)]) if device.type == "cuda" else cpu
+
+
+def set_rng(device: torch.device, state: torch.Tensor) -> None:
+    """Sets both."""
+    if device.type == "cuda":
+        size = torch.get_rng_state().numel()
+        torch.cuda.set_rng_state(state[size:].clone(), device)
+        state = state[:size].clone()
+    torch.set_rng_state(state)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hidden state inside modules, made explicit, for snntorch, spikingjelly and norse.
+
+Neurons of snntorch with ``init_hidden=True`` and all of spikingjelly keep their state as attributes
+of modules, where a scan cannot see it. A lifted net puts a given state there, does one step, takes
+the new one out, and leaves the modules as they were. Modules of norse take and return a state; what
+they begin with is made explicit.
+"""
+from typing import Any, Dict, List, Tuple
+
+import torch
+
+from ..errors import UsageError
+
+__all__ = ["Lifted", "lift"]
+
+SNNTORCH = ("syn", "mem", "spk", "syn_exc", "syn_inh")  # attributes that are hidden state there
+
+
+def _library(module: torch.nn.Module) -> str:
+    return type(module).__module__.split(".")[0]
+
+
+class _Slot:
+    """One hidden tensor: an attribute of a neuron of snntorch, a memory of one of spikingjelly."""
+
+    def __init__(self, module: torch.nn.Module, key: str):
+        self.module, self.key = module, key
+        self.memory = hasattr(module, "_memories")
+
+    def get(self) -> Any:
+        """What is there now."""
+        return self.module._memories[self.key] if self.memory else getattr(self.module, self.key)
+
+    def set(self, value: Any) -> None:
+        """Puts something there."""
+        if self.memory:
+            self.module._memories[self.key] = value
+        else:
+            setattr(self.module, self.key, value)
+
+    def first(self) -> Any:
+        """What is there before the first step."""
+        return self.module._memories_rv[self.key] if self.memory else torch.zeros(0)
+
+
+def _slots(net: torch.nn.Module) -> Dict[str, _Slot]:
+    """The hidden state of a net by name. UsageError for spikingjelly over several steps."""
+    found: Dict[str, _Slot] = {}
+    for name, part in net.named_modules():
+        keys: List[str] = []
+        if hasattr(part, "_memories") and hasattr(part, "_memories_rv"):
+            if getattr(part, "step_mode", "s") != "s":
+                raise UsageError(f"lift: {name or 'the net'} takes several steps at once; step_mode "
+                                 f"has to be 's'")
+            keys = list(part._memories)
+        elif getattr(part, "init_hidden", False):
+            keys = [key for key in SNNTORCH if isinstance(getattr(part, key, None), torch.Tensor)]
+        for key in keys:
+            found[f"{name}.{key}" if name else key] = _Slot(part, key)
+    return found
+
+
+class Lifted(torch.nn.Module):
+    """A step over a net that keeps its state inside: ``state, output = lifted(state, input, t)``.
+
+    ``start(input)`` gives the state before the first step, for inputs of that shape. The net is
+    ``lifted.net``.
+    """
+
+    def __init__(self, net: torch.nn.Module):
+        super().__init__()
+        self.net = net
+        self._hidden = _slots(net)
+        self._passed = any(_library(part) == "norse" and hasattr(part, "state_fallback")
+                           for part in net.modules())
+        if not self._hidden and not self._passed:
+            raise UsageError("lift: no module with hidden state of snntorch (init_hidden=True), "
+                             "spikingjelly or norse")
+        if self._hidden and self._passed:
+            raise UsageError("lift: modules of norse together with hidden state of others")
+
+    def start(self, x: Any) -> Any:
+        """The state before the first step. ``x`` is one input; the net is applied to it once, in
+        evaluation, and stays as it was."""
+        trained = [part for part in self.net.modules() if part.training]
+        kept = {name: slot.get() for name, slot in self._hidden.items()}
+        generator = torch.get_rng_state()
+        self.net.eval()
+        try:
+            with torch.no_grad():
+                return self._begun(x)
+        finally:
+            for name, slot in self._hidden.items():
+                slot.set(kept[name])
+            for part in trained:
+                part.training = True
+            torch.set_rng_state(generator)
+
+    def _begun(self, x: Any) -> Any:
+        if self._passed:
+            return _norse_start(self.net, x)
+        for slot in self._hidden.values():
+            slot.set(slot.first())
+        self.net(x)
+        state = {}
+        for name, slot in self._hidden.items():
+            found, first = slot.get(), slot.first()
+            if not isinstance(found, torch.Tensor):
+                continue  # it is not used
+            if slot.memory and first is None:
+                raise UsageError(f"lift: {name} begins with None, which has no shape")
+            if slot.memory and isinstance(first, torch.Tensor):
+                state[name] = first.expand_as(found).clone()
+            else:
+                state[name] = torch.full_like(found, float(first) if slot.memory else 0.0)
+        return state
+
+    def forward(self, state: Any, x: Any, t: int) -> Tuple[Any, Any]:
+        """One step: the state after it, and what the net returns."""
+        if self._passed:
+            output, after = self.net(x, _own(state))  # a net of norse writes into its list
+            return after, output
+        kept = {name: self._hidden[name].get() for name in state}
+        try:
+            for name, value in state.items():
+                self._hidden[name].set(value)
+            output = self.net(x)
+            return {name: self._hidden[name].get() for name in state}, output
+        finally:
+            for name, value in kept.items():
+                self._hidden[name].set(value)
+
+
+def _norse_start(net: torch.nn.Module, x: Any) -> Any:
+    """The states that the modules of a net of norse begin with, where they are not given any."""
+    begun: Dict[int, Any] = {}
+    hooks = []
+    for part in net.modules():
+        if _library(part) == "norse" and hasattr(part, "state_fallback"):
+            def keep(module: Any, arguments: Any, _: Any = None) -> None:
+                begun.setdefault(id(module), _cut(module.state_fallback(arguments[0])))
+            hooks.append(part.register_forward_pre_hook(keep))
+    try:
+        _, after = net(x, None)
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+    def placed(part: torch.nn.Module, found: Any) -> Any:
+        if id(part) in begun:
+            return begun[id(part)]
+        if isinstance(found, list):
+            return [placed(child, one) for child, one in zip(part.children(), found)]
+        return None
+    return placed(net, after)
+
+
+def _cut(state: Any) -> Any:
+    """A state of norse, a named tuple of tensors, without a graph."""
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    if isinstance(state, tuple):
+        return type(state)(*[_cut(part) for part in state]) if hasattr(state, "_fields") else \
+            tuple(_cut(part) for part in state)
+    return state
+
+
+def _own(state: Any) -> Any:
+    """The same tensors in lists of their own."""
+    return [_own(part) for part in state] if isinstance(state, list) else state
+
+
+def lift(net: torch.nn.Module) -> Lifted:
+    """A net of snntorch (``init_hidden=True``), spikingjelly (``step_mode`` "s") or norse as a step
+    for a scan: ``step = lift(net); last, out = scan(step, step.start(x[0]), x)``.
+
+    :raises UsageError: where no hidden state is found.
+    """
+    return Lifted(net)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of scans, checked."""
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+
+import torch
+
+from .. import units
+from ..errors import UsageError
+from ..stores import Paths
+from ..units import Size
+from .timing import Costs
+
+__all__ = ["Options", "options"]
+
+
+class Options(NamedTuple):
+    """Arguments of a scan; ``scan`` says what each does."""
+
+    params: Optional[List[torch.Tensor]]
+    memory: Optional[int]
+    group: Optional[int]
+    strategy: str
+    reduce: Optional[Callable[..., Any]]
+    rng: Optional[bool]
+    strict: bool
+    costs: Optional[Costs]
+    slow: Optional[Paths]
+    host: Optional[int]
+    check: bool
+    count: bool
+    buffers: Optional[str]
+
+    @property
+    def tiers(self) -> Any:
+        """What a plan's tiers depend on."""
+        return repr(self.slow), self.host
+
+
+def options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
+            rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
+            host: Optional[Size], check: bool, count: bool, buffers: Optional[str]) -> Options:
+    """Options out of the arguments of a scan. UsageError for what makes no sense."""
+    if group is not None and units.count(group, "group") < 1:
+        raise UsageError("group: a graph has 1 step at least")
+    if buffers not in (None, "state"):
+        raise UsageError(f"buffers: 'state', or None, not {buffers!r}")
+    if isinstance(params, torch.nn.Module):
+        params = params.parameters()
+    if isinstance(params, torch.Tensor):
+        params = [params]
+    return Options(None if params is None else list(params),
+                   None if memory is None else units.size(memory, "memory"), group, strategy,
+                   reduce, rng, strict, None if costs is None else Costs(*costs), slow,
+                   None if host is None else units.size(host, "host"), check, count, buffers)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which places on slow tiers a plan uses."""
+from typing import List, NamedTuple
+
+from ..actions import Kind, Payload
+from ..plans import Plan
+
+__all__ = ["Places", "places_of"]
+
+
+class Places(NamedTuple):
+    """What a plan uses of each tier: places for states, places for tapes, and the groups of the
+    longest record of tapes."""
+
+    states: List[int]
+    tapes: List[int]
+    groups: List[int]
+
+    @property
+    def used(self) -> List[bool]:
+        """Whether a tier is used at all."""
+        return [bool(a or b) for a, b in zip(self.states, self.tapes)]
+
+
+def places_of(made: Plan) -> Places:
+    """The places of a plan, from its actions."""
+    found = Places(*([0] * len(made.tiers) for _ in range(3)))
+    for a in made if made.tiers else ():
+        if a.kind == Kind.PUT:
+            tapes = a.payload == Payload.TAPE
+            rows, i = found.tapes if tapes else found.states, a.tier - 1
+            rows[i] = max(rows[i], a.place + 1)
+            if tapes:
+                found.groups[i] = max(found.groups[i], a.t1 - a.t0)
+    return found
