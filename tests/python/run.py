@@ -73,4 +73,5 @@ def main():
     return 0 if answer in (0, 1, 5) else int(answer)
 
 
-sys.exit(main())
+if __name__ == "__main__":  # and not where a test starts processes that import this file again
+    sys.exit(main())

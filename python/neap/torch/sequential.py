@@ -27,6 +27,8 @@ ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which th
 TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
 TIMED = 0.05  # seconds that a tier is measured for
 
+_CPU = torch.device("cpu")  # whose generator is part of a state
+
 
 class _Measured(NamedTuple):
     """What the layers took on a first batch: bytes of states and tapes, seconds, and what a run
@@ -107,7 +109,7 @@ class _Call:
         """Gradients of the first state and of parameters. Without a player the forward half is
         played again."""
         run = self.run
-        with generator_kept():
+        with generator_kept(_CPU):
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
@@ -172,7 +174,7 @@ class Sequential(torch.nn.Sequential):
             return super().forward(x)
         if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
             raise UsageError("slow: states of other devices than the CPU stay in their memory")
-        cast = Cast((leaves or [torch.empty(0)])[0].device.type)
+        cast = Cast((leaves or [torch.empty(0)])[0].device)
         with cast():
             found = self._measured(leaves, shape, params, cast)
         fit = self._planned(found, params, told)
@@ -195,7 +197,7 @@ class Sequential(torch.nn.Sequential):
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
-            with generator_kept(), _buffers_kept(self):  # the run excludes the copies
+            with generator_kept(_CPU), _buffers_kept(self):  # the run excludes the copies
                 self._known[key] = _measure(self._run(leaves, shape, params), leaves)
         return self._known[key]
 
