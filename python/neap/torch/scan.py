@@ -170,8 +170,13 @@ class _Job:
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
             run.wants_input = [x.requires_grad for x in self.inputs or ()]
-            with generator_kept(self.cast.where), self.cast():
-                self.known.measured[key] = measure(run, self.start, group, self.options.costs)
+            where = self.cast.where
+            with generator_kept(where), self.cast():
+                before = get_rng(where)
+                found = measure(run, self.start, group, self.options.costs)
+                if not run.rng and not torch.equal(before, get_rng(where)):
+                    raise Again(rng=True)
+                self.known.measured[key] = found
         return self.known.measured[key]
 
     def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
