@@ -160,15 +160,17 @@ def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
     out: List[str] = []
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, encoding="utf-8", errors="replace", start_new_session=True) as process:
-        reader = threading.Thread(target=lambda: out.append(process.stdout.read()), daemon=True)
+        stdout, stderr = process.stdout, process.stderr
+        assert stdout is not None and stderr is not None
+        reader = threading.Thread(target=lambda: out.append(stdout.read()), daemon=True)
         reader.start()
         try:
-            _tell(process.stderr, progress, lines)
+            _tell(stderr, progress, lines)
             code = process.wait()
         except BaseException as error:
             process.send_signal(signal.SIGINT)
             try:
-                _tell(process.stderr, progress if isinstance(error, KeyboardInterrupt) else False, lines)
+                _tell(stderr, progress if isinstance(error, KeyboardInterrupt) else False, lines)
                 process.wait()
             except BaseException:
                 process.kill()
