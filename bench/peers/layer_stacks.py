@@ -123,7 +123,8 @@ class Stack:
         return nt.Sequential(*self.layers, memory=memory)
 
     def within(self, top):
-        """A net whose top of live bytes is not above ``top``, but for 1%, or None. What the profiler sees beyond the budget is nearly the same at all budgets."""
+        """A net whose top of live bytes is not above ``top``, but for 1%, or None. What the profiler
+        sees beyond the budget is nearly the same at all budgets."""
         if not self.measured:
             whole = nt.Sequential(*self.layers)
             self.over = self.top(whole) - whole.report().planned_peak - whole.report().charged
@@ -143,7 +144,7 @@ class Stack:
                 best = net
             if 0 <= slack < top // 30:
                 break
-            budget += slack
+            budget += slack if slack > 0 else min(slack, -top // 40)
         return best
 
 
