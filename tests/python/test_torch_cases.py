@@ -412,4 +412,4 @@ def test_random_cells(scratch):
             found = grads(scanned(**options), *given)
         same(found, wanted)
         told = nt.report()
-        assert told.counted_peak <= told.planned_peak and told.recoveries == 0, seed
+        assert told.counted_peak <= told.memory - told.charged and told.recoveries == 0, seed
