@@ -192,7 +192,8 @@ class ValueAndGrad:
                     -(-steps // group), state=state, adjoint=adjoint, tape=tape,
                     memory=None if left is None else max(0, left),
                     strategy="bptt" if free else self._strategy, advance=costs[0], record=costs[1],
-                    backward=costs[2], tapes_stay=True, slow=tiers or None)
+                    backward=costs[2], last=((steps - 1) % group + 1) / group, tapes_stay=True,
+                    slow=tiers or None)
             return known.plans[key]
 
         try:

@@ -220,7 +220,7 @@ class _Job:
                     memory=None if left is None else max(0, left),
                     strategy="bptt" if free else options.strategy, advance=found.costs.advance,
                     record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
-                    tapes_stay=self.device is not None)
+                    last=((self.steps - 1) % group + 1) / group, tapes_stay=self.device is not None)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
                 raise BudgetError(
