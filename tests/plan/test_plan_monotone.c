@@ -4,7 +4,7 @@
  * more memory, more bandwidth. The first two hold exactly; a search that starts elsewhere may
  * end elsewhere, so the last two hold within 0.3%.
  *
- *     test_plan_monotone [PROBLEMS]
+ *     test_plan_monotone [PROBLEMS [TEST]]
  */
 #include "plan_test.h"
 
@@ -104,5 +104,7 @@ int main(int argc, char **argv)
 	};
 	if (argc > 1)
 		problems = atoll(argv[1]);
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
