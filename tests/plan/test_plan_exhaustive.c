@@ -165,7 +165,8 @@ static struct tiny random_tiny(struct random *r, int steps_most)
 	k.tape = uniform(r) < 0.1 ? 0 : 1 + upto(r, 5);
 	k.f = uniform(r) < 0.1 ? 0 : 1 + upto(r, 3);
 	k.r = uniform(r) < 0.1 ? upto(r, 3) : k.f + (uniform(r) < 0.5 ? 0 : upto(r, 3));
-	if (k.steps > 3 && k.r < k.f) /* tapes are dropped then: too many ways for long chains */
+	/* Tapes are dropped then: too many ways for long chains. A record of 0 is not charged. */
+	if (k.r < k.f && (k.steps > 3 || k.r == 0))
 		k.r = k.f;
 	k.b = uniform(r) < 0.1 ? 0 : 1 + upto(r, 5);
 	if (uniform(r) < 0.3) {

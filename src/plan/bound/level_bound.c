@@ -19,11 +19,20 @@ static void relax(struct neap__levels_problem *levels)
 	}
 }
 
+/*
+ * Seconds of a step forward that leaves nothing. It may be recorded and its tape dropped; but a
+ * record of no time is one that is not charged, as in the literature.
+ */
+static double forward(const struct neap_chain *c)
+{
+	return c->record > 0 ? fmin(c->advance, c->record) : c->advance;
+}
+
 double neap__level_bound(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
 	struct neap__levels_problem levels = {
-		.length = c->steps - 1, .advance = fmin(c->advance, c->record), .count = 1};
+		.length = c->steps - 1, .advance = forward(c), .count = 1};
 	struct neap__levels *solved;
 	if (c->flags != NEAP_CHAIN_CLASSIC || c->steps < 2)
 		return 0;
