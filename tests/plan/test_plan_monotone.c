@@ -33,7 +33,11 @@ static double makespan(const struct neap_problem *p, int64_t effort)
 	const struct neap_params params = {.effort = effort};
 	assert_int_equal(neap_plan_make(&plan, p, "auto", &params), 0);
 	assert_true(plan.feasible);
-	assert_true(plan.bound <= plan.makespan * (1 + 1e-9));
+	if (plan.bound > plan.makespan * (1 + 1e-9))
+		fail_msg("T=%lld A=%llu b=%.17g M=%llu rate=%.17g flags=%u: bound %.17g, %s %.17g",
+			(long long)p->chain.steps, (unsigned long long)p->chain.tape,
+			p->chain.backward, (unsigned long long)p->memory, p->tiers[0].write_rate,
+			p->tiers[0].flags, plan.bound, plan.chosen, plan.makespan);
 	return plan.makespan;
 }
 
