@@ -3,8 +3,7 @@
  * block_search.c: the best seeds (block_seeds.h) are simulated; from the best of those, one number
  * of the plan is changed at a time as long as that helps (coordinate descent). Late blocks, and
  * blocks whose reserve lies beside a part of each, are searched after all others, with efforts of
- * their own. Effort is counted in simulations, never
- * in time, so the outcome is reproducible.
+ * their own. Effort is counted in simulations, never in time, so the outcome is reproducible.
  *
  * The search runs with a small effort first, then with twice as much, up to what was asked for;
  * what was simulated before is remembered and free. So more effort never gives a slower plan
@@ -27,13 +26,14 @@
 #define STARTS 12      /* of them, those that are improved by descent */
 #define LATE_RANKED 32 /* the same of late blocks */
 #define LATE_STARTS 3
-#define PART_STARTS 2  /* the same of plans whose reserve lies beside a part of each block */
+#define PARTS 24 /* the same of plans whose reserve lies beside a part of each block */
+#define PART_STARTS 2
 #define PART_STATES 40 /* in the pool, at most, for these to be worth a search */
-#define BEST (RANKED + 32)
-#define LATE_EFFORT(e) ((e) / 3 + 32)
-#define FINALS 6	      /* best plans of a turn that are run in full at its end */
-#define FINALS_MOST 128	      /* of all turns */
-#define RUN_BLOCKS 16	      /* blocks of a simulation: enough to compare plans */
+#define BEST (RANKED + LATE_STARTS + PARTS)
+#define LATE_EFFORT(e) ((e) / 3 + 32) /* of late blocks, and again of PARTS */
+#define FINALS 6		      /* best plans of a turn that are run in full at its end */
+#define FINALS_MOST 128		      /* of all turns */
+#define RUN_BLOCKS 16		      /* blocks of a simulation: enough to compare plans */
 #define ACTIONS_A_RUN 1500    /* actions that a simulation may have before it counts as two */
 #define ACTIONS_MOST 12000000 /* of all simulations: after these, none is begun */
 #define MULTIREAD_WORK 8      /* sums of multiread.c that count as an action */
@@ -286,7 +286,7 @@ static int try_part(struct block_search *s, struct neap_blocks b, double steps, 
 	x.b.advance = neap__block_whole(steps);
 	x.b.reserve = neap__block_whole(s->costs.state) + tapes;
 	x.b.reserve_steps = neap__block_whole(steps * share);
-	if (x.b.reserve_steps < 1 || s->nbest == BEST)
+	if (x.b.reserve_steps < 1)
 		return 0;
 	NEAP_TRY(simulate(s, &x.b, &x.score));
 	if (x.score < INFINITY)
@@ -294,7 +294,7 @@ static int try_part(struct block_search *s, struct neap_blocks b, double steps, 
 	return 0;
 }
 
-/* The same for blocks of several lengths: those of `from`, and those that the channel can send. */
+/* Half of PARTS: blocks as long as those of `from`, and as long as a write of their state. */
 static int try_parts(struct block_search *s, struct neap_blocks from, int64_t tail)
 {
 	static const double shares[] = {0.1, 0.25, 0.4};
@@ -302,7 +302,7 @@ static int try_parts(struct block_search *s, struct neap_blocks from, int64_t ta
 	       longest = s->costs.f > 0 ? s->costs.state_out / s->costs.f : 0;
 	const double steps[] = {own, 1.5 * own, longest, 0.75 * longest};
 	from.tail = tail;
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < PARTS / 2; i++)
 		NEAP_TRY(try_part(s, from, steps[i % 4], shares[i / 4]));
 	return 0;
 }
@@ -313,12 +313,11 @@ static int try_parts(struct block_search *s, struct neap_blocks from, int64_t ta
  */
 static int search_part(struct block_search *s, struct neap_plan *plan)
 {
-	int64_t from = s->nbest < BEST - 24 ? s->nbest : BEST - 24, actions = s->actions;
+	int64_t from = s->nbest, actions = s->actions; /* RANKED + LATE_STARTS plans at most */
 	if (s->nbest == 0 || s->costs.state * PART_STATES < s->costs.pool ||
 		s->best[0].score <= s->bound * (1 + GAIN_LEAST))
 		return 0;
 	struct neap_blocks best = s->best[0].b;
-	s->nbest = from;
 	s->actions = s->part_actions;
 	NEAP_TRY(try_parts(s, best, best.tail));
 	NEAP_TRY(try_parts(s, best, 0));

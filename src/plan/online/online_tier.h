@@ -119,7 +119,7 @@ int neap__online_tier_refill(struct neap__online_tier *x, struct neap_schedule *
 /* The chain ends: `at` is within the last ADVANCE or RECORD. */
 void neap__online_tier_finish(struct neap__online_tier *x, int64_t at, int64_t steps);
 
-/* The rest is shared by the files online_tier*.c. */
+/* The rest is shared by online_records.c and the files online_tier*.c. */
 
 int64_t neap__online_slot(struct neap__online_tier *x);
 void neap__online_slot_free(struct neap__online_tier *x, int64_t slot);
@@ -127,13 +127,14 @@ int32_t neap__online_ticket(struct neap__online_tier *x);
 void neap__online_wait(struct neap__online_tier *x, struct neap_schedule *s, int32_t ticket);
 /* Waits for the tapes that left first. */
 void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *s);
-/* Sends all tapes that are still to be sent, drops the others, and waits. 0 or -ENOMEM. */
-void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s);
 /* Gives up the place of a record, whose row goes. */
 void neap__online_give_up(
 	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r);
 /* At the turn: forgets states on the tier that take longer to read than they save. 0 or -ENOMEM. */
 int neap__online_choose_records(struct neap__online_tier *x, struct neap_schedule *s);
+/* Drops all tapes in memory; those that are on their way out go on. */
+void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s);
+/* Sends all tapes that are still to be sent, drops the others, and waits. 0 or -ENOMEM. */
 int neap__online_send_all(struct neap__online_tier *x, struct neap_schedule *s);
 void neap__online_drop_tapes(struct neap_schedule *s, int64_t t0, int64_t t1);
 /* Removes a record, and forgets its place. */

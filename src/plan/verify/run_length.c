@@ -9,7 +9,7 @@
 #include "base/grow.h"
 
 #define ROWS_MANY 256	     /* more rows than these become a table, */
-#define TABLE_MOST (1 << 22) /* of so many places at most */
+#define TABLE_MOST (1 << 18) /* of so many places at most */
 
 /* Makes room for a row at `i`; the row is not set. */
 static int insert(struct neap__run_length *r, int64_t i)

@@ -22,7 +22,7 @@ struct neap__run_length {
 	struct neap__run *run;
 	int64_t count, room;
 	int64_t highest; /* of all places that were ever put: those beyond it need no search */
-	int64_t *table, table_room; /* the step at a place, -1: none; then there are no rows */
+	int64_t *table, table_room; /* the step at a place, -1: none; rows are of places beyond */
 };
 
 /* Records: distinct places. find: the step at a place, or -1. */
