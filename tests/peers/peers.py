@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/peers: its scripts parse and tell their options; with `torch`, neap agrees with the system's PyTorch."""
+"""bench/peers: its scripts parse and tell their options; neap agrees with the system's PyTorch."""
 import ast
 import glob
 import json
@@ -94,14 +94,11 @@ def main():
                    [sys.executable, "bench/peers/peer.py"]):
         done = run(*script, "--help", cwd=SOURCE)
         check(script[-1] + " --help", None if done.returncode == 0 and "--" in done.stdout + "--" else done.stderr)
-    asked = sys.argv[1:] == ["torch"]
-    python = torch() if asked else None
-    missing = "no interpreter with PyTorch and NumPy" if asked else "asked for by 'torch', as make bigcheck does"
+    python = torch()
+    missing = None if python else "no interpreter with PyTorch and NumPy"
     with tempfile.TemporaryDirectory() as folder:
-        check("PyTorch's loss and gradients are neap's", agrees(python, "torch", folder) if python else None,
-              None if python else missing)
-    check("two ten-thousandths are a difference", sees_a_difference(python) if python else None,
-          None if python else missing)
+        check("PyTorch's loss and gradients are neap's", agrees(python, "torch", folder) if python else None, missing)
+    check("two ten-thousandths are a difference", sees_a_difference(python) if python else None, missing)
     print(f"1..{count}")
     return failed != 0
 
