@@ -12,7 +12,7 @@ from ._lib import check, lib
 from .errors import UsageError
 from .problems import Tier
 
-__all__ = ["OpenTier", "Paths", "Store", "Transfer"]
+__all__ = ["OpenTier", "Paths", "Store", "Transfer", "measured_tiers"]
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
@@ -138,3 +138,13 @@ class Store:
         """The state at a place is not needed any more."""
         if not self._dead[tier - 1]:
             lib.neap_tier_forget(self._tiers[tier - 1], place)
+
+
+def measured_tiers(slow: Paths, nbytes: int, seconds: float) -> List[OpenTier]:
+    """What a planner is told of slow tiers for records of ``nbytes``: each is opened, measured for
+    so many seconds, and closed. Raises as :class:`Store`."""
+    store = Store(slow, nbytes)
+    try:
+        return store.measured(seconds)
+    finally:
+        store.close()

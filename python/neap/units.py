@@ -6,7 +6,7 @@ or without ``B`` or ``iB``; times end in s, ms, us, ns, min or h, or in nothing 
 """
 import math
 import re
-from typing import Optional, Union
+from typing import Optional, Set, Union
 
 from .errors import UsageError
 
@@ -35,6 +35,20 @@ def _whole(value: object, name: str, most: int, least: int = 0) -> int:
 def count(value: object, name: str) -> int:
     """A whole number of 0 or more, such as steps or slots."""
     return _whole(value, name, 2**63 - 1)
+
+
+def steps_of(lengths: Set[int], steps: Optional[int], what: str) -> int:
+    """The steps of a loop: as many as told, else as inputs are long. ``lengths`` are the first
+    dimensions of inputs (-1: there is none), ``what`` they are called. UsageError."""
+    if len(lengths) > 1 or -1 in lengths:
+        raise UsageError(f"inputs: every {what} has the steps as its first dimension")
+    if not lengths and steps is None:
+        raise UsageError("steps is missing: inputs do not tell how many there are")
+    longest = max(lengths, default=0)
+    found = count(longest if steps is None else steps, "steps")
+    if found < 1 or lengths and found > longest:
+        raise UsageError(f"steps: {found}, where inputs have {longest}")
+    return found
 
 
 def size(value: Size, name: str) -> int:

@@ -12,7 +12,7 @@ from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Player, Sizes
 from ..reports import Report
-from ..stores import OpenTier, Paths, Store
+from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .groups import Group, Leaves, Loop, apart, inexact, merged, nbytes
 from .runs import Run
@@ -115,14 +115,7 @@ class ValueAndGrad:
     def _steps(self, inputs: Any, steps: Optional[int]) -> int:
         shapes = [x.shape for x in jax.tree.leaves(inputs)]
         lengths = {shape[0] if shape else -1 for shape in shapes}
-        if len(lengths) > 1 or -1 in lengths:
-            raise UsageError("inputs: every array has the steps as its first dimension")
-        if not lengths and steps is None:
-            raise UsageError("steps is missing: inputs do not tell how many there are")
-        found = units.count(steps if steps is not None else lengths.pop(), "steps")
-        if found < 1 or lengths and found > max(lengths):
-            raise UsageError(f"steps: {found}, where inputs have {max(lengths, default=0)}")
-        return found
+        return units.steps_of(lengths, steps, "array")
 
     # What is known of arguments of one kind
 
@@ -214,11 +207,7 @@ class ValueAndGrad:
         if self._slow is None:
             return []
         if state not in self._tiers:
-            store = Store(self._slow, state)
-            try:
-                self._tiers[state] = store.measured(TIMED)
-            finally:
-                store.close()
+            self._tiers[state] = measured_tiers(self._slow, state, TIMED)
         return self._tiers[state]
 
     def _measure(self, known: _Known, arrays: List[Leaves], steps: int, group: int

@@ -17,7 +17,7 @@ from ..plans import Plan, plan
 from ..player import Counts, Sizes
 from ..problems import Tier
 from ..reports import Report
-from ..stores import Paths, Store
+from ..stores import Paths, measured_tiers
 from ..units import Size
 from .calls import Call, ScanFunction
 from .checks import Hashes
@@ -85,14 +85,7 @@ class _Job:
 
     def _steps(self, steps: Optional[int]) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
-        if len(lengths) > 1 or -1 in lengths:
-            raise UsageError("inputs: every tensor has the steps as its first dimension")
-        if not lengths and steps is None:
-            raise UsageError("steps is missing: inputs do not tell how many there are")
-        found = units.count(steps if steps is not None else lengths.pop(), "steps")
-        if found < 1 or lengths and found > max(lengths):
-            raise UsageError(f"steps: {found}, where inputs have {max(lengths, default=0)}")
-        return found
+        return units.steps_of(lengths, steps, "tensor")
 
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
@@ -247,11 +240,7 @@ class _Job:
         if key not in self.known.tiers and self.device is not None:
             self.known.tiers[key] = [timed(self.device, self.start, options.host or 0)]
         elif key not in self.known.tiers and options.slow is not None:
-            store = Store(options.slow, state)
-            try:
-                self.known.tiers[key] = list(store.measured(TIMED))
-            finally:
-                store.close()
+            self.known.tiers[key] = list(measured_tiers(options.slow, state, TIMED))
         return self.known.tiers.get(key, [])
 
     def call(self, told: Report) -> Tuple[Tree, Tree]:

@@ -14,7 +14,7 @@ from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
 from ..stage_player import StagePlayer, StageSizes, peak_of
-from ..stores import OpenTier, Paths, Store
+from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .measure import addresses, charge
 from .runs import Cast, differentiable, generator_kept
@@ -227,11 +227,7 @@ class Sequential(torch.nn.Sequential):
         if self._slow is None:
             return []
         if state not in self._tiers:
-            store = Store(self._slow, state)
-            try:
-                self._tiers[state] = store.measured(TIMED)
-            finally:
-                store.close()
+            self._tiers[state] = measured_tiers(self._slow, state, TIMED)
         return self._tiers[state]
 
 
