@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How far plans of `auto` are from the lower bound: 945 settings of a chain and a disk.
+
+A step forward takes 1 s with and without tape. Fast memory and tapes count in states; writes and
+reads of a state take `tau` s each, at the same time. Prints the mean, the median and the largest
+distance in percent, for all settings and by memory. Nothing is timed: the numbers are the same on
+every machine.
+
+    gaps.py [NEAP [MEMORY...]]    NEAP: build/neap; MEMORY: in states, all of them unless told
+"""
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+
+STATE = 1000000  # bytes
+STEPS = (1000, 10000, 100000)
+MEMORY = (10, 20, 50, 100, 200, 500, 1000)
+TAPE = (0.3, 1, 3)
+BYTES_A_SECOND = (100000, 33000, 10000, 3000, 1000)  # tau: 10, 30.3, 100, 333, 1000
+BACKWARD = (1, 2, 4)
+
+
+def gap(neap, steps, memory, tape, rate, backward):
+    """The distance to the bound in percent, None where no plan fits."""
+    command = [neap, "plan", "--strategy", "auto", "--json", "--steps", steps, "--state", STATE,
+               "--tape", int(tape * STATE), "--adjoint", 0, "--memory", memory * STATE, "--advance", 1,
+               "--record", 1, "--backward", backward, "--tier", f"disk:write={rate},read={rate},duplex"]
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"gaps: {error}")
+    if done.returncode != 0:
+        sys.exit(done.stderr.strip())
+    plan = json.loads(done.stdout)["plans"][0]
+    return 100 * plan["gap"] if plan["feasible"] else None
+
+
+def show(name, gaps):
+    print(f"| {name} | {len(gaps)} | {statistics.mean(gaps):.2f} | {statistics.median(gaps):.2f} | {max(gaps):.2f} |",
+          flush=True)
+
+
+def main():
+    if "--help" in sys.argv[1:]:
+        print(__doc__.strip())
+        return
+    neap = sys.argv[1] if len(sys.argv) > 1 else "build/neap"
+    every = []
+    print("| memory | settings | mean | median | largest |\n|---|---|---|---|---|")
+    for memory in [int(word) for word in sys.argv[2:]] or MEMORY:
+        found = [gap(neap, steps, memory, *rest)
+                 for steps, *rest in itertools.product(STEPS, TAPE, BYTES_A_SECOND, BACKWARD)]
+        here = [x for x in found if x is not None]
+        show(memory, here)
+        every += here
+    show("all", every)
+
+
+main()
