@@ -16,6 +16,7 @@ fi
 
 passed=0
 failed=0
+wrong=() # the names of what failed, repeated at the end
 step() { # name, command...
 	local name=$1
 	shift
@@ -23,7 +24,7 @@ step() { # name, command...
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))
-		echo "FAILED: $name"
+		wrong+=("FAILED: $name")
 	fi
 }
 
@@ -40,8 +41,14 @@ suite() { # build folder, command...
 	local folder=$1 ok bad skips run=0
 	shift
 	"$@" || run=1
-	read -r ok bad skips < <(python3 tools/count.py "$folder/meson-logs/testlog.junit.xml")
-	[ $run != 0 ] && [ "$bad" = 0 ] && bad=1
+	{
+		read -r ok bad skips
+		mapfile -t -O ${#wrong[@]} wrong
+	} < <(python3 tools/count.py "$folder/meson-logs/testlog.junit.xml")
+	if [ $run != 0 ] && [ "$bad" = 0 ]; then
+		bad=1
+		wrong+=("FAILED: $*")
+	fi
 	passed=$((passed + ok))
 	failed=$((failed + bad))
 	skipped=$((skipped + skips))
@@ -65,6 +72,7 @@ if [ -n "${NEAP_SANITIZED:-}" ]; then
 	suite build-clang tools/sanitize.sh fast
 fi
 echo
+[ $failed = 0 ] || printf '%s\n' "${wrong[@]}"
 if [ "$skipped" = 0 ]; then
 	echo "$passed passed, $failed failed"
 else
