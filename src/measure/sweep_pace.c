@@ -6,19 +6,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void mark(struct neap__pace_marks *direction, int64_t t)
+static void mark(const struct neap__sweep_pace *p, struct neap__pace_marks *direction, int64_t t)
 {
 	if (direction->marks > NEAP__PACE_RANGES)
 		return;
 	direction->at[direction->marks] = t;
-	direction->when[direction->marks++] = neap__seconds();
+	direction->when[direction->marks++] = p->seconds ? p->seconds() : neap__seconds();
 }
 
 /* The first pass has reached step t. */
 static void passed(struct neap__sweep_pace *p, int64_t t)
 {
 	if (p->range > 0 && (t >= p->forward.marks * p->range || t == p->steps))
-		mark(&p->forward, t);
+		mark(p, &p->forward, t);
 }
 
 static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
@@ -73,7 +73,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 	int rc = p->ops.turn(p->user, state, adjoint, loss);
 
 	if (p->range > 0)
-		mark(&p->backward, p->steps);
+		mark(p, &p->backward, p->steps);
 	return rc;
 }
 
@@ -83,7 +83,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	int rc = p->ops.backward(p->user, adjoint, t1, t0, tape);
 
 	if (p->range > 0 && (p->steps - t0 >= p->backward.marks * p->range || t0 == 0))
-		mark(&p->backward, t0);
+		mark(p, &p->backward, t0);
 	return rc;
 }
 
@@ -127,7 +127,7 @@ void neap__sweep_pace_start(struct neap__sweep_pace *p, int64_t steps)
 		steps / NEAP__PACE_RANGES >= NEAP__PACE_RANGE_LEAST ? steps / NEAP__PACE_RANGES : 0;
 	p->forward.marks = p->backward.marks = 0;
 	if (p->range > 0)
-		mark(&p->forward, 0);
+		mark(p, &p->forward, 0);
 }
 
 static int by_value(const void *a, const void *b)

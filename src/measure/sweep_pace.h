@@ -23,7 +23,8 @@ struct neap__pace_marks {
 struct neap__sweep_pace {
 	struct neap_step_ops ops; /* the model's own */
 	void *user;
-	int64_t steps, range; /* range 0: too few steps for ranges */
+	double (*seconds)(void); /* the clock; NULL: neap__seconds */
+	int64_t steps, range;	 /* range 0: too few steps for ranges */
 	struct neap__pace_marks forward, backward;
 };
 

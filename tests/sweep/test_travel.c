@@ -29,6 +29,7 @@ static struct neap_tier *rated(struct neap_tier *tier, double rate)
 	return tier;
 }
 
+/* `async` keeps its plan: what a loaded machine measures would give it another one. */
 static struct neap_sweep_options options_of(
 	uint64_t memory, const char *strategy, struct neap_tier **tier)
 {
@@ -38,7 +39,8 @@ static struct neap_sweep_options options_of(
 		.memory = memory,
 		.strategy = strategy,
 		.tiers = tier,
-		.ntiers = 1};
+		.ntiers = 1,
+		.no_replan = strcmp(strategy, "async") == 0};
 }
 
 static void init(struct model *m, uint32_t extra)
