@@ -416,6 +416,34 @@ def test_graphs_that_are_dropped_leave_nothing(options):
     assert tensors() <= before + 2
 
 
+class Probing(Gru):
+    """Makes graphs that it drops: losses that it only looks at, of other sizes from step to step."""
+
+    def forward(self, h, x, t):
+        h = self.cell(x, h)
+        for k in range(1 + t % 3):
+            wide = torch.tanh(h.repeat(1, 2 + k + t % 5)).sum()
+            assert torch.autograd.grad(wide, h, retain_graph=k > 0)[0].isfinite().all()
+            del wide
+        return h, h
+
+
+@pytest.mark.parametrize("options", [dict(), dict(strategy="stream", slow="memory")])
+def test_graphs_that_a_step_drops_are_no_tape(options, tmp_path):
+    torch.manual_seed(2)
+    given = torch.randn(B, N), torch.randn(24, B, I), torch.nn.Linear(N, 2)
+    made = Gru()
+    probing = Probing()
+    probing.load_state_dict(made.state_dict())
+    if options:
+        options = dict(options, slow=str(tmp_path), memory="40K")
+    wanted, told = grads(scanned(group=3, costs=COSTS, **options), made, *given), []
+    for _ in range(2):
+        told.append(nt.report().counted_peak)
+        same(grads(scanned(group=3, costs=COSTS, **options), probing, *given), wanted)
+    assert told[0] == told[1] == nt.report().counted_peak
+
+
 def test_nothing_leaks():
     made, state, x, _ = case("lstm", 20, 1)
     run = nt.Scan(made, memory="30K", group=2, costs=COSTS)

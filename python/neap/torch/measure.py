@@ -4,9 +4,8 @@
 A tape's bytes are the distinct storages that its graph saves, each whole, since a view keeps its
 base, without those of parameters, buffers and inputs, which are there anyway.
 """
-import contextlib
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
@@ -38,25 +37,48 @@ class Counter:
     """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond.
 
     ``with counter:`` graphs that are made inside are counted; hooks from outside do not see them.
+    What a graph saved that was dropped meanwhile counts no more: ``spare`` bytes are known to be
+    such, and may pass the limit on the way.
     """
 
-    def __init__(self, excluded: Set[int], limit: Optional[int] = None):
-        self.excluded, self.limit = excluded, limit
-        self.seen: Dict[int, int] = {}
-        self.total = 0
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self.add, _same)
+    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
+        self.excluded, self.limit, self.spare = excluded, limit, spare
+        self.seen: Dict[int, List[int]] = {}  # of a storage's address: its bytes, and its users
+        self.total = self.most = 0
+        self.outgrown = 0  # bytes that were too many
+        self._hooks: Any = None
 
-    def add(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Counts a tensor's storage, once. What it returns may go into the graph that the tensor
-        is the end of, without a cycle."""
+    def pack(self, tensor: torch.Tensor) -> Any:
+        """What goes into a graph in place of a tensor that it saves. It is cut from the graph that
+        the tensor is the end of, since a graph that holds its end would never go."""
+        at = self.add(tensor)
+        return tensor.detach() if at is None else Saved(tensor.detach(), self, at)
+
+    @staticmethod
+    def unpack(held: Any) -> torch.Tensor:
+        """The tensor of what ``pack`` gave."""
+        return held.tensor if isinstance(held, Saved) else held
+
+    def add(self, tensor: torch.Tensor) -> Optional[int]:
+        """Counts a tensor's storage, once, and one user more. Its address, or None: excluded."""
         storage = _storage(tensor)
         at = storage.data_ptr()
-        if at not in self.excluded:
-            size, before = storage.nbytes(), self.seen.get(at, 0)
-            if size > before:
-                self.seen[at] = size
-                self.more(size - before)
-        return tensor.detach()
+        if at in self.excluded:
+            return None
+        size, entry = storage.nbytes(), self.seen.setdefault(at, [0, 0])
+        entry[1] += 1
+        if size > entry[0]:
+            more, entry[0] = size - entry[0], size
+            self.more(more)
+        return at
+
+    def drop(self, at: int) -> None:
+        """One user of a storage less; without users it does not count."""
+        entry = self.seen[at]
+        entry[1] -= 1
+        if entry[1] == 0:
+            self.total -= entry[0]
+            del self.seen[at]
 
     def charge(self, size: int) -> None:
         """Counts what a scan inside the step holds."""
@@ -65,24 +87,45 @@ class Counter:
     def more(self, size: int) -> None:
         """Counts so many bytes."""
         self.total += size
-        if self.limit is not None and self.total > self.limit:
-            raise Outgrown(self.total)
+        self.most = max(self.most, self.total)
+        if self.limit is not None and self.total > self.limit + self.spare:
+            self.outgrown = max(self.outgrown, self.total - self.spare)
+            raise Outgrown(self.outgrown)
 
-    @property
-    def outgrown(self) -> bool:
-        """True where the limit was passed."""
-        return self.limit is not None and self.total > self.limit
+    def settle(self) -> None:
+        """Outgrown where the graph as it is passes the limit, or did so and the step caught it.
+        ``spare`` is then what was dropped of this graph, if it is more."""
+        if self.limit is not None and self.total > self.limit:
+            self.outgrown = max(self.outgrown, self.total)
+        if self.outgrown:
+            raise Outgrown(self.outgrown)
+        self.spare = max(self.spare, self.most - self.total)
 
     def __enter__(self) -> "Counter":
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
         _open.__dict__.setdefault("counters", []).append(self)
         self._hooks.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._hooks.__exit__(kind, error, trace)
+        self._hooks = None  # which knew this counter
         _open.counters.pop()
         if self.outgrown and isinstance(error, Exception):
-            raise Outgrown(self.total) from None  # before PyTorch 2.0 it comes as a RuntimeError
+            raise Outgrown(self.outgrown) from None  # before PyTorch 2.0 it comes as a RuntimeError
+
+
+class Saved:
+    """A tensor in a graph, and who counts it; ``at`` None: nobody."""
+
+    __slots__ = ("tensor", "counter", "at")
+
+    def __init__(self, tensor: torch.Tensor, counter: Counter, at: Optional[int]):
+        self.tensor, self.counter, self.at = tensor, counter, at
+
+    def __del__(self) -> None:
+        if self.at is not None:
+            self.counter.drop(self.at)
 
 
 def hooked() -> bool:
@@ -95,12 +138,15 @@ class Uncounted(Counter):
     """Knows the bytes already, and does not look."""
 
     def __init__(self, total: int):
-        self.total, self.limit = total, None
+        self.total, self.spare = total, 0
 
-    def add(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor
+    def add(self, tensor: torch.Tensor) -> None:
+        pass
 
     def more(self, size: int) -> None:
+        pass
+
+    def settle(self) -> None:
         pass
 
     def __enter__(self) -> "Counter":
@@ -108,21 +154,6 @@ class Uncounted(Counter):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         pass
-
-
-def _same(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor
-
-
-@contextlib.contextmanager
-def charged_to(counter: Any) -> Iterator[None]:
-    """Bytes of scans that run inside go to ``counter.charge(size)``."""
-    counters = _open.__dict__.setdefault("counters", [])
-    counters.append(counter)
-    try:
-        yield
-    finally:
-        counters.pop()
 
 
 def charge(size: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 
 from ..errors import UsageError
-from ..player import Backend, Outgrown
+from ..player import Backend
 from .checks import Hashes
 from .device import get_rng, set_rng
 from .measure import Counter, Uncounted, addresses, captured, hooked, mark
@@ -86,6 +86,7 @@ class Run(Backend):
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.device = torch.device("cpu")
         self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
+        self.spare = 0  # bytes that steps are known to save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = None
@@ -247,8 +248,8 @@ class Run(Backend):
                 self._hollow(tape, given, counter)
             elif tape.outputs:
                 self._count_outputs(counter, tape)
-            if counter.outgrown:  # the step caught it
-                raise Outgrown(counter.total)
+            counter.settle()
+        self.spare = max(self.spare, counter.spare)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
         self.counted.setdefault(t1 - t0, counter.total)
@@ -290,7 +291,7 @@ class Run(Backend):
         known = steps in self.counted and (room is None or not self.count)
         if known and not self.travels and not hooked():
             return Uncounted(self.counted[steps])
-        return (Keeper if self.travels else Counter)(self.excluded, room)
+        return (Keeper if self.travels else Counter)(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the first graph reaches and nobody named; UsageError for tensors

@@ -224,7 +224,7 @@ class _Job:
         told.planned(made, self.steps, group, state, tape, charged, memory)
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
-        self.places = self.known.places[key]
+        self.places, self.spare = self.known.places[key], found.spare
         staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
         return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
 
@@ -255,7 +255,7 @@ class _Job:
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
-                run.travels = any(self.places.tapes)
+                run.travels, run.spare = any(self.places.tapes), self.spare
                 results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:

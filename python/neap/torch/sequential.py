@@ -41,6 +41,7 @@ class _Measured(NamedTuple):
     backward: List[float]
     extra: int
     needs: List[Any]
+    spare: List[int]
 
 
 class _Fit(NamedTuple):
@@ -179,7 +180,7 @@ class Sequential(torch.nn.Sequential):
             found = self._measured(leaves, shape, params, cast)
         fit = self._planned(found, params, told)
         run = self._run(leaves, shape, params)
-        run.needs = list(found.needs)
+        run.needs, run.spare = list(found.needs), list(found.spare)
         told.counts = Counts()
         call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow)
         results = _Function.apply(call, *leaves, *once)
@@ -320,7 +321,7 @@ class _buffers_kept:
 
 def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
     """Does every layer on the way up, some times with its tape, which is reversed on ones."""
-    found = _Measured([], [], [], [], [], 0, [])
+    found = _Measured([], [], [], [], [], 0, [], [])
     state = run.begin(leaves)
     found.state.append(max(1, kept_bytes(state.leaves)))
     for i in range(len(run.layers)):
@@ -345,4 +346,4 @@ def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
         found.state.append(max(1, kept_bytes(after.leaves)))
         state = after
         del tape
-    return found._replace(extra=run.extra, needs=list(run.needs))
+    return found._replace(extra=run.extra, needs=list(run.needs), spare=list(run.spare))

@@ -13,9 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 
 from ..errors import UsageError
-from ..player import Outgrown
 from ..stage_player import StageBackend
-from .measure import address, addresses, charged_to
+from .measure import Counter, Saved, address, addresses
 from .runs import differentiable
 from .seeding import GroupTape, muted, reverse
 from .trees import flatten, unflatten
@@ -60,11 +59,14 @@ class _OfInput(NamedTuple):
     offset: int
 
 
-class _Kept(NamedTuple):
+class _Kept(Saved):
     """A saved tensor, and its version then."""
 
-    tensor: torch.Tensor
-    version: int
+    __slots__ = ("version",)
+
+    def __init__(self, tensor: torch.Tensor, counter: Counter, at: Optional[int]):
+        super().__init__(tensor.detach(), counter, at)
+        self.version = tensor._version
 
 
 def kept_bytes(leaves: Sequence[torch.Tensor]) -> int:
@@ -77,67 +79,36 @@ def _layout(x: torch.Tensor) -> Any:
     return x.dtype, x.shape, x.stride(), x.storage_offset(), address(x)
 
 
-def _unpack(saved: Any) -> torch.Tensor:
-    if isinstance(saved, _OfInput):
-        assert saved.input.state is not None
-        base = saved.input.state.leaves[saved.k]
-        if (base.shape, base.stride(), base.storage_offset()) == saved[2:]:
-            return base
-        return base.as_strided(saved.size, saved.stride, saved.offset)
-    if saved.tensor._version != saved.version:
-        raise RuntimeError(
-            f"one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: a tensor of shape {tuple(saved.tensor.shape)} is at version "
-            f"{saved.tensor._version}; expected version {saved.version}")
-    return saved.tensor
-
-
-class _Packer:
-    """Takes what the graph of one layer saves, and counts it; Outgrown beyond ``limit``."""
+class _Packer(Counter):
+    """Takes what the graph of one layer saves; what lies in its input is no part of the tape."""
 
     def __init__(self, given_in: _Input, excluded: Any, given: Sequence[torch.Tensor],
-                 limit: Optional[int]):
-        self.input, self.excluded, self.limit = given_in, excluded, limit
+                 limit: Optional[int], spare: int):
+        super().__init__(excluded, limit, spare)
+        self.input = given_in
         self.given = {address(x)[0]: k for k, x in reversed(list(enumerate(given)))}
         self.types = [x.dtype for x in given]
-        self.seen: Dict[int, int] = {}
-        self.total = 0
 
-    def add(self, tensor: torch.Tensor) -> None:
-        """Counts a tensor's storage, once."""
-        at, size = address(tensor)
-        if at not in self.excluded and size > self.seen.get(at, 0):
-            self.total += size - self.seen.get(at, 0)
-            self.seen[at] = size
-
-    def __call__(self, tensor: torch.Tensor) -> Any:
+    def pack(self, tensor: torch.Tensor) -> Any:
         k = self.given.get(address(tensor)[0])
         if k is not None and tensor.dtype == self.types[k]:
             return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset())
-        if k is None:
-            self.add(tensor)
-            self.check()
-        return _Kept(tensor.detach(), tensor._version)
+        return _Kept(tensor, self, self.add(tensor) if k is None else None)
 
-    def charge(self, size: int) -> None:
-        """Counts bytes of something else, such as a scan inside the layer."""
-        self.total += size
-        self.check()
-
-    def check(self) -> None:
-        """Outgrown where the limit is passed."""
-        if self.limit is not None and self.total > self.limit:
-            raise Outgrown(self.total)
-
-    @contextlib.contextmanager
-    def taking(self) -> Iterator[None]:
-        """Graphs that are made inside save through this."""
-        try:
-            with charged_to(self), torch.autograd.graph.saved_tensors_hooks(self, _unpack):
-                yield
-        except Exception:
-            self.check()  # before PyTorch 2.0 it comes through a hook as a RuntimeError
-            raise
+    @staticmethod
+    def unpack(saved: Any) -> torch.Tensor:
+        if isinstance(saved, _OfInput):
+            assert saved.input.state is not None
+            base = saved.input.state.leaves[saved.k]
+            if (base.shape, base.stride(), base.storage_offset()) == saved[2:]:
+                return base
+            return base.as_strided(saved.size, saved.stride, saved.offset)
+        if saved.tensor._version != saved.version:
+            raise RuntimeError(
+                f"one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: a tensor of shape {tuple(saved.tensor.shape)} is at version "
+                f"{saved.tensor._version}; expected version {saved.version}")
+        return saved.tensor
 
 
 class LayerRun(StageBackend):
@@ -157,6 +128,7 @@ class LayerRun(StageBackend):
         self.rng: List[Optional[torch.Tensor]] = [None] * count
         self.buffers: List[Buffers] = [[] for _ in layers]
         self.done = [False] * count
+        self.spare = [0] * count  # bytes that layers are known to save in graphs that they drop
         self.layouts: List[Any] = [None] * (count + 1)  # how the tensors of states lie
         self.sums: Dict[int, Optional[torch.Tensor]] = {}
 
@@ -244,13 +216,14 @@ class LayerRun(StageBackend):
         tape = LayerTape(GroupTape(t0, t1, given))
         group = tape.group
         with self._once(t0):
-            packer = _Packer(tape.input, self.excluded, given, room)
-            with packer.taking(), torch.enable_grad():
+            packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0])
+            with packer, torch.enable_grad():
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
         for leaf in group.last:
             packer.add(leaf.detach())
-        packer.check()
+        packer.settle()
+        self.spare[t0] = packer.spare
         if self.needs[t0 + 1] is None:
             self.needs[t0 + 1] = [leaf.requires_grad for leaf in group.last]
         tape.output = self.state(group.last)

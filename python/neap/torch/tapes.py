@@ -28,23 +28,15 @@ class _Storage:
 class _Handle:
     """What a graph holds in place of a saved tensor."""
 
-    __slots__ = ("storage", "dtype", "size", "stride", "offset")
+    __slots__ = ("keeper", "at", "storage", "dtype", "size", "stride", "offset")
 
-    def __init__(self, storage: _Storage, tensor: torch.Tensor):
-        self.storage, self.dtype = storage, tensor.dtype
+    def __init__(self, keeper: "Keeper", at: int, tensor: torch.Tensor):
+        self.keeper, self.at = keeper, at
+        self.storage, self.dtype = keeper.storages[at], tensor.dtype
         self.size, self.stride, self.offset = tensor.shape, tensor.stride(), tensor.storage_offset()
 
-
-def _unpack(held: Any) -> torch.Tensor:
-    """The tensor of a handle, on the memory that its storage has now."""
-    if isinstance(held, torch.Tensor):
-        return held
-    base = held.storage.base
-    if base is None:
-        raise RuntimeError("a tape is on a slow tier")
-    width = _WIDTH[held.dtype] if held.dtype in _WIDTH else _width(held.dtype)
-    whole = base if base.numel() % width == 0 else base[:base.numel() // width * width]
-    return whole.view(held.dtype).as_strided(held.size, held.stride, held.offset)
+    def __del__(self) -> None:
+        self.keeper.drop(self.at)
 
 
 _WIDTH: Dict[torch.dtype, int] = {}
@@ -58,25 +50,41 @@ def _width(dtype: torch.dtype) -> int:
 class Keeper(Counter):
     """A Counter that puts handles into the graph, and knows the storages behind them."""
 
-    def __init__(self, excluded: Set[int], limit: Optional[int] = None):
-        super().__init__(excluded, limit)
+    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
+        super().__init__(excluded, limit, spare)
         self.storages: Dict[int, _Storage] = {}
         self.stays = False
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, _unpack)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         """A handle; the tensor itself where it does not travel."""
         if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.numel() == 0:
             return tensor.detach()
-        tensor = self.add(tensor.detach().resolve_conj().resolve_neg())
-        at = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
-        if at in self.excluded:
+        tensor = tensor.detach().resolve_conj().resolve_neg()
+        at = self.add(tensor)
+        if at is None:
             return tensor
-        size = self.seen[at] // tensor.element_size()
+        size = self.seen[at][0] // tensor.element_size()
         kept = self.storages.get(at)
         if kept is None or kept.nbytes < size * tensor.element_size():
-            kept = self.storages[at] = _Storage(tensor.as_strided((size,), (1,), 0).view(torch.uint8))
-        return _Handle(kept, tensor)
+            self.storages[at] = _Storage(tensor.as_strided((size,), (1,), 0).view(torch.uint8))
+        return _Handle(self, at, tensor)
+
+    @staticmethod
+    def unpack(held: Any) -> torch.Tensor:
+        """The tensor of a handle, on the memory that its storage has now."""
+        if isinstance(held, torch.Tensor):
+            return held
+        base = held.storage.base
+        if base is None:
+            raise RuntimeError("a tape is on a slow tier")
+        width = _WIDTH[held.dtype] if held.dtype in _WIDTH else _width(held.dtype)
+        whole = base if base.numel() % width == 0 else base[:base.numel() // width * width]
+        return whole.view(held.dtype).as_strided(held.size, held.stride, held.offset)
+
+    def drop(self, at: int) -> None:
+        super().drop(at)
+        if at not in self.seen:
+            self.storages.pop(at, None)
 
     def charge(self, size: int) -> None:
         """A scan inside the step keeps its own tapes: this one does not travel."""

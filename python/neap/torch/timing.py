@@ -23,10 +23,11 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, and its costs."""
+    """Bytes of a group's tape, its costs, and bytes of graphs that it drops."""
 
     tape: int
     costs: Costs
+    spare: int = 0
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
@@ -46,14 +47,14 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     state = run.state(start)
     _, tape, nbytes = run.record(state, 0, group, False, None)
     if costs is not None:
-        return Measured(nbytes, costs)
+        return Measured(nbytes, costs, run.spare)
     _reverse(run, tape)
     del tape
     begin, rows = time.perf_counter(), []
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
         rows.append(_timed(run, state, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
-    return Measured(nbytes, Costs(*_own(*least)))
+    return Measured(nbytes, Costs(*_own(*least)), run.spare)
 
 
 def _own(elapsed: List[float], processor: List[float]) -> List[float]:
