@@ -2,6 +2,7 @@
 """A model in NumPy as the step functions that libneap's executor calls (``include/neap/sweep.h``)."""
 import ctypes
 import inspect
+import sys
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -35,6 +36,31 @@ def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
     if not writable:
         array.flags.writeable = False
     return array
+
+
+def _over_arena(value: Any) -> bool:
+    """True for an array over memory of an arena, or a part of one."""
+    while isinstance(value, np.ndarray):
+        value = value.base
+    return isinstance(getattr(value, "obj", value), ctypes.Array)
+
+
+def keep_locals(error: Optional[BaseException]) -> None:
+    """Gives the frames of an exception copies of what they have of an arena: who looks at them, a
+    debugger or a log, does so after the arena is gone."""
+    seen: List[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        trace = error.__traceback__
+        while trace is not None:
+            frame = trace.tb_frame
+            found = frame.f_locals
+            for name in [name for name, value in found.items() if _over_arena(value)]:
+                found[name] = found[name].copy()
+            if sys.version_info < (3, 13):  # later they are the frame's own
+                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
 
 
 class Guard:

@@ -12,7 +12,7 @@ import numpy as np
 from . import _abi, units
 from ._lib import check, lib, text
 from .errors import UsageError
-from .models import Guard, field
+from .models import Guard, field, keep_locals
 from .plans import Plan
 from .problems import owned
 from .signals import Deferred
@@ -184,6 +184,7 @@ class Runner:
                 raise
         raised, calls.raised = calls.raised, None
         if raised is not None:
+            keep_locals(raised)
             raise raised
 
     @property

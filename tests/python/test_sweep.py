@@ -184,6 +184,27 @@ def test_exceptions_come_out(where):
         assert sweep.run().dx0.tobytes() == models.plain(models.start(), T)[1].tobytes()
 
 
+def test_what_an_exception_shows_outlives_the_arena():
+    seen = []
+
+    class Fails(models.Lorenz96):
+        def backward(self, dx, t1, t0, tape):
+            part = tape[:1]
+            if t0 < 100:
+                seen.extend((dx.copy(), part.copy()))
+                raise Odd("half way")
+            super().backward(dx, t1, t0, tape)
+
+    with pytest.raises(Odd) as caught:
+        run("20K", model=Fails())
+    trace = caught.value.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    shown = [trace.tb_frame.f_locals[name] for name in ("dx", "part")]
+    assert all(array.flags.owndata for array in shown)
+    assert all(np.array_equal(a, b) for a, b in zip(shown, seen))
+
+
 class Slow(models.Lorenz96):
     """A model that takes a millisecond a call, and says when it was called."""
 
