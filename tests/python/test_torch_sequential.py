@@ -312,6 +312,30 @@ def test_a_tape_that_outgrows_the_plan():
             assert net.report().counted_peak > net.report().planned_peak
 
 
+class Probe(nn.Module):
+    """Looks at a loss whose graph it drops."""
+
+    def forward(self, x):
+        with torch.enable_grad():
+            torch.exp(x.detach().requires_grad_().repeat(1, 9)).sum().backward()
+        return x
+
+
+def test_graphs_that_a_layer_drops_are_no_tape():
+    def both(probes):
+        torch.manual_seed(1)
+        return [nn.Sequential(nn.Linear(64, 64), *([Probe()] * probes), nn.Tanh()) for _ in range(6)]
+    x = torch.randn(128, 64, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    wanted = trained(nn.Sequential(*both(0)), x)
+    for memory in (None, "400K"):
+        told = []
+        for probes in (0, 1, 1):
+            net = nt.Sequential(*both(probes), memory=memory, strategy="chain")
+            same(trained(net, x), wanted)
+            told.append(net.report().counted_peak)
+        assert told[0] == told[1] == told[2], memory
+
+
 def test_autocast():
     x = given("pyramid")
     results = []
