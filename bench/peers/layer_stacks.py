@@ -6,8 +6,9 @@ stacks of unequal layers. Memory is the top of live bytes of PyTorch's allocator
 backward pass, beyond what was there before, by the profiler's memory events: gradients and what
 layers take while they run included. For each number of segments neap gets a budget at which
 its top is not above the checkpointed one's, but for 1%. Seconds are of the processor, the medians
-of rounds in turns. Gradients are compared to the bit.
-    layer_stacks.py [--rounds N] [--only NAME] [--threads N] [--scale X]
+of rounds in turns. Gradients are compared to the bit. --compiled: beside torch.compile, too, with
+shares of its activation_memory_budget; compiling takes a minute a share, and a C++ compiler.
+    layer_stacks.py [--rounds N] [--only NAME] [--threads N] [--scale X] [--compiled]
 Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
 """
 import argparse
@@ -15,6 +16,7 @@ import statistics
 import time
 
 import torch
+import torch._functorch.config
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint_sequential
@@ -148,44 +150,64 @@ class Stack:
         return best
 
 
-def compare(name, options):
-    stack = Stack(name, options.scale)
-    plain, count = nn.Sequential(*stack.layers), len(stack.layers)
-    wanted, rows = stack.gradients(plain), []
+SHARES = (1.0, 0.5, 0.2, 0.0)
 
-    def segments(n):
-        return lambda x: checkpoint_sequential(plain, n, x, use_reentrant=False)
 
-    ways = {("plain", 0): plain}
-    for n in sorted({2, 4, count}):
-        ways["checkpoint_sequential", n] = segments(n)
-        net = stack.within(stack.top(segments(n)))
+def compiled(plain, share, stack):
+    """The stack compiled to keep that share of what its backward would like to find."""
+    torch._dynamo.reset()
+    torch._functorch.config.activation_memory_budget = share
+    found = torch.compile(plain)
+    stack.once(found)
+    return found
+
+
+def equal(found, wanted):
+    """True where all gradients have the same bits."""
+    return all(torch.equal(a, b) for a, b in zip(found, wanted))
+
+
+def beside(stack, plain, others, rounds):
+    """A line each of ``others``, name to forward, with a net of neap that takes as much memory."""
+    wanted, ways = stack.gradients(plain), {("plain", None): plain}
+    for name, forward in others.items():
+        ways["other", name] = forward
+        net = stack.within(stack.top(forward))
         if net is not None:
-            ways["neap", n] = net
-            same = all(torch.equal(a, b) for a, b in zip(stack.gradients(net), wanted))
-            rows.append(("bits", n, same))
+            ways["neap", name] = net
+            assert equal(stack.gradients(net), wanted), "neap has other bits than the plain pass"
     taken = {key: [] for key in ways}
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for key, forward in ways.items():
             taken[key].append(stack.seconds(forward))
-    base = statistics.median(taken["plain", 0])
-    print(f"\n{name}: {count} layers, plain {base:.3f} s, top {stack.top(plain) / 1e6:.1f} MB; "
-          f"bits of the plain pass: {all(same for _, _, same in rows)}\n")
-    print("| segments | top, MB | checkpoint_sequential | neap's top, MB | neap | neap's plan | layers again |")
-    print("|---|---|---|---|---|---|---|")
-    for way, n in ways:
-        if way != "checkpoint_sequential":
-            continue
-        line = f"| {n} | {stack.top(ways[way, n]) / 1e6:.1f} | {statistics.median(taken[way, n]) / base:.2f} "
-        net = ways.get(("neap", n))
+    base = statistics.median(taken["plain", None])
+    for name, forward in others.items():
+        bits = "the same" if equal(stack.gradients(forward), wanted) else "others"
+        line = f"| {name} | {bits} | {stack.top(forward) / 1e6:.1f} | {statistics.median(taken['other', name]) / base:.2f} "
+        net = ways.get(("neap", name))
         if net is None:
-            print(line + "| | does not fit | | |")
+            print(line + "| | none found | | |")
             continue
         top, told = stack.top(net), net.report()
         ideal = told.plan.seconds / sum(net._known[next(iter(net._known))].record +
                                         net._known[next(iter(net._known))].backward)
-        print(line + f"| {top / 1e6:.1f} | {statistics.median(taken['neap', n]) / base:.2f} | {ideal:.2f} | "
+        print(line + f"| {top / 1e6:.1f} | {statistics.median(taken['neap', name]) / base:.2f} | {ideal:.2f} | "
               f"{told.extra_steps} |", flush=True)
+
+
+def compare(name, options):
+    stack = Stack(name, options.scale)
+    plain, count = nn.Sequential(*stack.layers), len(stack.layers)
+    print(f"\n{name}: {count} layers, plain {stack.seconds(plain):.3f} s, top {stack.top(plain) / 1e6:.1f} MB\n")
+    print("| beside | its bits | top, MB | over plain | neap's top, MB | neap | neap's plan | layers again |")
+    print("|---|---|---|---|---|---|---|---|")
+
+    def segments(n):
+        return lambda x: checkpoint_sequential(plain, n, x, use_reentrant=False)
+
+    beside(stack, plain, {f"{n} segments": segments(n) for n in sorted({2, 4, count})}, options.rounds)
+    for share in SHARES if options.compiled else ():  # what was compiled before is forgotten
+        beside(stack, plain, {f"compiled, {share:g}": compiled(plain, share, stack)}, options.rounds)
 
 
 def main():
@@ -193,6 +215,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="rounds in turns [5]")
     parser.add_argument("--only", choices=STACKS, help="one stack [all]")
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
+    parser.add_argument("--compiled", action="store_true", help="beside torch.compile as well")
     parser.add_argument("--scale", type=float, default=1, help="of the batches [1]")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -126,9 +126,10 @@ def windows(data, slow):
     some = [word for name in names for word in ("--strategy", name)]
     for inputs in ("64M", "100K"):
         for more in ([], ["--dense", "--readout", "step"]):
-            for source in (data, "randman:steps=900,spikes=30,samples=40,units=30,noise=5"):
-                result = compare(source, "--dt", "0.1ms" if source == data else "1ms",
-                                 "--inputs", inputs, *more, *some, memory="1M", slow=slow)
+            for source in (data, "randman:steps=600,spikes=30,samples=40,units=30,noise=5"):
+                result = compare(source, "--dt", "0.25ms" if source == data else "1ms",
+                                 "--inputs", inputs, *more, *some, memory="1M",
+                                 slow=slow if source == data else "mem:64M")
                 found = {r["grad_hash"] for r in ran(result)}
                 if len(found) != 1 or len(ran(result)) < len(names):
                     return f"{inputs} {more}: {len(ran(result))} ran, {found}"
