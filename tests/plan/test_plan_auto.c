@@ -151,6 +151,22 @@ static void reserve_beside_a_part(void **state)
 	assert_true(simulated(&p, &plan).makespan > 1.01 * plan.makespan);
 }
 
+/* The bound of this problem is too high. A plan that takes less than it is not the best one. */
+static void below_the_bound(void **state)
+{
+	struct neap_problem p = unit_problem(7328, 112953507);
+	struct neap_plan plan = {.size = sizeof plan};
+	(void)state;
+	p.chain.state = 1000000;
+	p.chain.tape = 4589423;
+	p.chain.adjoint = p.chain.live = 0;
+	p.chain.backward = 0.82392906574826474;
+	add_tier(&p, NEAP_INFINITE, 0, 0);
+	p.tiers[0].write_rate = p.tiers[0].read_rate = 32911.164932827945;
+	assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+	assert_true(plan.makespan < 20821);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest quick[] = {
@@ -158,6 +174,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(never_below),
 		cmocka_unit_test(repeatable),
 		cmocka_unit_test(reserve_beside_a_part),
+		cmocka_unit_test(below_the_bound),
 	};
 	const struct CMUnitTest large[] = {cmocka_unit_test(grid)};
 	if (argc > 1 && strcmp(argv[1], "grid") == 0)

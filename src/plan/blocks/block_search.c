@@ -20,6 +20,7 @@
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/block_seeds.h"
 #include "plan/blocks/tried_plans.h"
+#include "plan/bound/at_bound.h"
 #include "plan/core/sizing.h"
 
 #define RANKED 96      /* seeds that are simulated */
@@ -39,7 +40,6 @@
 #define MULTIREAD_WORK 8      /* sums of multiread.c that count as an action */
 #define EFFORT_FIRST 125      /* of the first turn of a search */
 #define GAIN_LEAST 1e-4	      /* relative gain of a round of descent worth another round */
-#define AT_BOUND 1e-6	      /* a plan so close to the lower bound ends the search */
 
 struct block_search {
 	struct neap__block_costs costs;
@@ -219,7 +219,7 @@ static int search_usual(struct block_search *s, double below)
 		if (i > 1 && s->best[i].score > 2 * fmin(below, s->best[0].score))
 			continue;
 		NEAP_TRY(descend(s, &s->best[i]));
-		if (s->best[i].score <= s->bound * (1 + AT_BOUND))
+		if (neap__at_bound(s->best[i].score, s->bound))
 			break;
 	}
 	sort_best(s, 0);
@@ -344,7 +344,7 @@ static int run_search(struct block_search *s, struct neap_plan *plan, int64_t ef
 		NEAP_TRY(decide(s, plan));
 		s->effort = LATE_EFFORT(now);
 		NEAP_TRY(search_part(s, plan));
-		if (last || (plan->feasible && plan->makespan <= s->bound * (1 + AT_BOUND)))
+		if (last || (plan->feasible && neap__at_bound(plan->makespan, s->bound)))
 			return 0;
 	}
 }

@@ -15,6 +15,7 @@
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/near_seeds.h"
 #include "plan/blocks/tried_plans.h"
+#include "plan/bound/at_bound.h"
 #include "plan/core/sizing.h"
 
 #define RANKED 96 /* seeds that are simulated, more where all take few actions: */
@@ -33,7 +34,6 @@
 #define ACTIONS_A_RUN 4000   /* actions that a simulation may have before it counts as two */
 #define ACTIONS_MOST 6000000 /* of all simulations: after these, none is begun */
 #define GAIN_LEAST 2e-4	     /* relative gain of a round of descent worth another round */
-#define AT_BOUND 1e-6	     /* a plan so close to the lower bound ends the search */
 
 struct near_search {
 	struct neap__near_costs costs;
@@ -253,7 +253,7 @@ static int run_stage(struct near_search *s, const struct stage *stage, double be
 		NEAP_TRY(descend(s, at));
 		if (!s->best->feasible || at->score < s->best->makespan)
 			NEAP_TRY(keep(s, &at->x));
-		if (s->best->feasible && s->best->makespan <= s->bound * (1 + AT_BOUND))
+		if (s->best->feasible && neap__at_bound(s->best->makespan, s->bound))
 			break;
 	}
 	return 0;

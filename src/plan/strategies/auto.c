@@ -11,6 +11,7 @@
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_search.h"
 #include "plan/blocks/near_search.h"
+#include "plan/bound/at_bound.h"
 #include "plan/offload/offload_search.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
@@ -21,7 +22,6 @@
 #define STEPS_LONG 100000000 /* beyond it a simulation takes longer: a quarter of EFFORT */
 
 /* Relative: a plan so close to the bound ends a search; a plan must be faster by more to win. */
-#define AT_BOUND 1e-6
 #define AT_BOUND_STAGES 1e-9
 #define FASTER 1e-12
 
@@ -55,7 +55,7 @@ static int search_pairs(
 			struct neap_plan trial = trial_plan();
 			if (near == far || !is_near(problem, near, far))
 				continue;
-			if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
+			if (plan->feasible && neap__at_bound(plan->makespan, bound))
 				return 0;
 			NEAP_TRY(neap__near_search(&trial, problem, far, near, effort,
 				plan->feasible ? plan->makespan : INFINITY));
@@ -89,7 +89,7 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 	NEAP_TRY(search_pairs(plan, problem, effort, bound));
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
 		struct neap_plan trial = trial_plan();
-		if (plan->feasible && plan->makespan <= bound * (1 + AT_BOUND))
+		if (plan->feasible && neap__at_bound(plan->makespan, bound))
 			return 0;
 		if (plan->feasible && problem->ntiers > 1 &&
 			plan->makespan <= bound_alone(problem, tier))
