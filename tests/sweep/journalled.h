@@ -25,8 +25,9 @@ struct job {
 	int64_t steps;
 	uint32_t extra_most; /* tapes vary */
 	size_t mean;
-	double every; /* journal_seconds */
-	int unknown;  /* the model tells the length; costs and rates are drawn from the seed */
+	double every;  /* journal_seconds */
+	int unknown;   /* the model tells the length; costs and rates are drawn from the seed */
+	int same_plan; /* whatever is measured */
 };
 
 struct answer {
@@ -280,8 +281,9 @@ static inline void session(struct answer *answer, const struct job *job)
 		.journal = folder,
 		.journal_seconds = job->every,
 		.journal_key = job->seed,
-		.journal_in_memory = in_memory};
-	if (job->seed % 7 == 3) /* the first steps tell */
+		.journal_in_memory = in_memory,
+		.no_replan = job->same_plan};
+	if (job->seed % 7 == 3 && !job->same_plan) /* the first steps tell */
 		o.advance = o.record = o.backward = 0;
 	if (job->seed % 5 == 4 && ops.advance == mortal_advance)
 		use_token_mortally(&ops);

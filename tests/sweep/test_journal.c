@@ -100,7 +100,8 @@ static void what_was_done_is_spared(void **state)
 				  : i	  ? 6000
 					  : 500000,
 			.every = -1,
-			.unknown = unknown};
+			.unknown = unknown,
+			.same_plan = 1};
 		struct answer whole, answer;
 		struct gradient want = want_of(&job);
 		session(&whole, &job);
