@@ -49,7 +49,7 @@ def keep_locals(error: Optional[BaseException]) -> None:
     """Gives the frames of an exception copies of what they have of an arena: who looks at them, a
     debugger or a log, does so after the arena is gone."""
     seen: List[BaseException] = []
-    while error is not None and error not in seen:
+    while error is not None and not any(error is other for other in seen):
         seen.append(error)
         trace = error.__traceback__
         while trace is not None:
