@@ -5,7 +5,7 @@ Mutants: changes one operator, constant or condition of a file at a time, and ru
 belong to its folder. A mutant that no test notices shows what is not tested, unless it is
 equivalent or merely slower. Works on a copy of the committed tree in FOLDER (build-mutants).
 
-    mutate.py COUNT [--seed N] [--only PATH] [--folder FOLDER] [--patience N] [--list]
+    mutate.py COUNT [--seed N] [--only PATH] [--folder FOLDER] [--patience N] [--longest S] [--list]
 
 Prints a line a mutant, and at the end how many died. Survivors stand in FOLDER/survivors.txt.
 """
@@ -124,13 +124,14 @@ def results(build):
     return [(row["name"].split(" / ")[-1], row["result"], row["duration"]) for row in rows]
 
 
-def judge(tree, build, folder, seconds, patience):
+def judge(tree, build, folder, seconds, o):
     """'died', 'late', 'survived' or 'no code' (it does not compile). Quick tests come first."""
-    tests, end = tests_of(build, folder), time.monotonic() + patience * SECONDS
+    tests, end = tests_of(build, folder), time.monotonic() + o.patience * SECONDS
     parts = [{}, {}, {}]
     for name, targets in tests.items():
         took = seconds.get(name, 60)
-        parts[(took > 3) + (took > 20)][name] = targets
+        if not (o.longest and name in seconds and took > o.longest):
+            parts[(took > 3) + (took > 20)][name] = targets
     for part in parts:
         targets = sorted({target for needed in part.values() for target in needed})
         if not part:
@@ -139,7 +140,7 @@ def judge(tree, build, folder, seconds, patience):
             return "no code"
         try:
             done = run(["meson", "test", "-C", build, "--no-rebuild", "--maxfail", "1",
-                        "--timeout-multiplier", str(patience), *part],
+                        "--timeout-multiplier", str(o.patience), *part],
                        timeout=max(end - time.monotonic(), 1), cwd=tree)
         except subprocess.TimeoutExpired:
             return "late"
@@ -158,6 +159,8 @@ def main():
     parse.add_argument("--only", default="src/", help="files whose path begins so")
     parse.add_argument("--folder", default="build-mutants")
     parse.add_argument("--patience", type=int, default=1, help="times as long, on a busy machine")
+    parse.add_argument("--longest", type=float, default=0,
+                       help="leave out tests that took longer, in seconds; more mutants survive")
     parse.add_argument("--read", default="", help="PATH:LINE,...: not run, judged by reading")
     parse.add_argument("--list", action="store_true", help="draw, and run nothing")
     o = parse.parse_args()
@@ -203,7 +206,7 @@ def main():
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(mutant)
-            verdict = judge(tree, build, name.split("/")[1], seconds, o.patience)
+            verdict = judge(tree, build, name.split("/")[1], seconds, o)
         finally:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
