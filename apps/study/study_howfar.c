@@ -17,8 +17,11 @@
 #define SHORT 200 /* steps that store-all holds in the budget */
 #define NARROW 64 /* units that store-all holds in the budget, at LONG steps */
 #define LONG 1000
+#define SHORT_TINY 40 /* in a test */
+#define LONG_TINY 200
 #define MOST 16384 /* times SHORT */
-#define RUN 1000   /* the same, of those at 10% that are run, and times NARROW */
+#define MOST_TINY 256
+#define RUN 1000 /* the same, of those at 10% that are run, and times NARROW */
 #define RUN_WIDE 32
 #define RUN_QUICK 32 /* in a short study */
 #define RUN_WIDE_QUICK 8
@@ -44,6 +47,23 @@ static const struct howfar_run {
 	{"1000x longer", "auto", 0, 1000, NEAP_STUDY_FULL},
 	{"10000x longer", "auto", 0, 10000, NEAP_STUDY_FULL},
 };
+
+static int short_steps(const struct neap__study *study)
+{
+	return (int)neap__study_scaled(study, SHORT, SHORT, SHORT_TINY);
+}
+
+static int long_steps(const struct neap__study *study)
+{
+	return (int)neap__study_scaled(study, LONG, LONG, LONG_TINY);
+}
+
+/* The longest sequence that is looked for, in steps. */
+static double most_steps(const struct neap__study *study)
+{
+	return (double)short_steps(study) *
+	       (double)neap__study_scaled(study, MOST, MOST, MOST_TINY);
+}
 
 /* Sets the chain of a size; problem->memory stays. */
 typedef int make_chain(void *user, struct neap_problem *problem, double size);
@@ -122,7 +142,6 @@ static int make_wide(void *user, struct neap_problem *problem, double units)
 	*problem = w->chain[0];
 	problem->memory = w->memory;
 	struct neap_chain *c = &problem->chain;
-	c->steps = LONG;
 	c->state = bytes_between(units, x0, a->state, x1, b->state);
 	c->live = 0;
 	c->adjoint = bytes_between(units, x0, a->adjoint, x1, b->adjoint);
@@ -158,12 +177,13 @@ static int table(struct neap__study *study, const char *what, make_chain *make, 
 static int plan_lengths(struct neap__study *study)
 {
 	const struct neap__netcase net = {
-		.units = UNITS, .batch = BATCH, .steps = SHORT, .dense = 1};
+		.units = UNITS, .batch = BATCH, .steps = short_steps(study), .dense = 1};
 	struct neap_problem p = {.size = sizeof p};
 	struct neap_plan plan = {.size = sizeof plan};
 	NEAP_TRY(neap__net_chain(&p, study, &net));
 	NEAP_TRY(neap__plan_least(&plan, &p, "bptt", NULL));
-	return table(study, "steps", make_long, &p, SHORT, (double)SHORT * MOST, p.memory);
+	return table(
+		study, "steps", make_long, &p, short_steps(study), most_steps(study), p.memory);
 }
 
 static int plan_widths(struct neap__study *study)
@@ -172,11 +192,13 @@ static int plan_widths(struct neap__study *study)
 	struct neap_plan plan = {.size = sizeof plan};
 	int64_t count = neap__study_scaled(study, 3, 6, 2);
 	for (w.count = 0; w.count < count; w.count++) {
-		const struct neap__netcase net = {
-			.units = NARROW << w.count, .batch = BATCH, .steps = SHORT, .dense = 1};
+		const struct neap__netcase net = {.units = NARROW << w.count,
+			.batch = BATCH,
+			.steps = short_steps(study),
+			.dense = 1};
 		w.units[w.count] = net.units;
 		NEAP_TRY(neap__net_chain(&w.chain[w.count], study, &net));
-		w.chain[w.count].chain.steps = LONG;
+		w.chain[w.count].chain.steps = long_steps(study);
 	}
 	NEAP_TRY(neap__plan_least(&plan, &w.chain[0], "bptt", NULL));
 	w.memory = w.chain[0].memory;
@@ -218,7 +240,7 @@ static int run_size(
 	struct neap_compare_case cases[sizeof strategies / sizeof strategies[0]];
 	const struct neap__netcase net = {.units = wide ? (int)size : UNITS,
 		.batch = BATCH,
-		.steps = wide ? LONG : size,
+		.steps = wide ? long_steps(study) : size,
 		.dense = 1};
 	struct neap_compare_options o;
 	struct neap__netroom room;
@@ -247,7 +269,7 @@ static int is_run(const struct neap__study *study, const char *strategy)
 /* Runs a strategy at a size, and at smaller ones until the measured overhead is 10%. */
 static int run_down(struct neap__study *study, const char *strategy, int wide, double size)
 {
-	const double least = wide ? NARROW : SHORT;
+	const double least = wide ? NARROW : short_steps(study);
 	const char *what = wide ? "largest" : "longest";
 	char before[64];
 
@@ -284,7 +306,8 @@ static int run_reached(struct neap__study *study, int wide)
 		double size =
 			reached(study, wide ? "units" : "steps", strategy, allowed[0], &memory);
 		if (size > 0) {
-			size = fmin(size, (wide ? NARROW : SHORT) * most_run(study, wide));
+			size = fmin(
+				size, (wide ? NARROW : short_steps(study)) * most_run(study, wide));
 			NEAP_TRY(run_down(study, strategy, wide, size));
 			continue;
 		}
@@ -311,7 +334,7 @@ static int measure(struct neap__study *study)
 			char before[64];
 			snprintf(before, sizeof before, "%s,,%d,", r->label, r->times);
 			NEAP_TRY(run_size(study, before, r->strategy, r->wide,
-				(int64_t)(r->wide ? NARROW : SHORT) * r->times));
+				(int64_t)(r->wide ? NARROW : short_steps(study)) * r->times));
 			NEAP_TRY(neap__study_done(study));
 		}
 	}
@@ -391,7 +414,7 @@ static void add_claims(struct neap__study *s)
 		if (!is_run(s, strategies[i]))
 			continue;
 		neap__text_add(&s->report, "| `%s` |", strategies[i]);
-		add_claim(s, run_of(s, "longest", strategies[i]), "steps", SHORT);
+		add_claim(s, run_of(s, "longest", strategies[i]), "steps", short_steps(s));
 		add_claim(s, run_of(s, "largest", strategies[i]), "units", NARROW);
 		neap__text_add(&s->report, "\n");
 	}
@@ -435,7 +458,7 @@ static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
 	uint64_t memory = 0, narrow = 0;
-	const double longest = (double)SHORT * MOST, widest = 32 * NARROW;
+	const double longest = most_steps(study), widest = 32 * NARROW;
 
 	reached(study, "steps", "bptt", allowed[0], &memory);
 	reached(study, "units", "bptt", allowed[0], &narrow);
@@ -448,10 +471,11 @@ static int draw(struct neap__study *study)
 		"were measured lie on straight lines of their logarithms.\n\n"
 		"| strategy | longer, 10%% | 50%% | 100%% | larger, 10%% | 50%% | 100%% |\n"
 		"|---|---|---|---|---|---|---|\n",
-		UNITS, (double)memory / MIB, SHORT, LONG, (double)narrow / MIB, NARROW, BATCH);
+		UNITS, (double)memory / MIB, short_steps(study), long_steps(study),
+		(double)narrow / MIB, NARROW, BATCH);
 	for (int i = 0; strategies[i]; i++) {
 		neap__text_add(&study->report, "| `%s` |", strategies[i]);
-		add_times(study, "steps", strategies[i], SHORT, longest);
+		add_times(study, "steps", strategies[i], short_steps(study), longest);
 		add_times(study, "units", strategies[i], NARROW, widest);
 		neap__text_add(&study->report, "\n");
 	}
@@ -473,7 +497,7 @@ static int draw(struct neap__study *study)
 					strategies[i], allowed[k], &memory);
 				if (size > 0)
 					neap__figure_xy(&f, 100 * allowed[k],
-						size / (wide ? NARROW : SHORT));
+						size / (wide ? NARROW : short_steps(study)));
 			}
 		}
 	}

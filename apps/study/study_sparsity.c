@@ -41,7 +41,7 @@ static int run(struct neap__study *study, const struct activity *a, int dense)
 {
 	struct neap__netcase net = {.units = UNITS,
 		.batch = BATCH,
-		.steps = neap__study_scaled(study, 1000, 10000, 300),
+		.steps = neap__study_scaled(study, 1000, 10000, 120),
 		.dense = 1,
 		.scale = a->scale,
 		.recurrent = a->recurrent,

@@ -18,11 +18,12 @@ import time
 import torch
 import torch._functorch.config
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint_sequential
 
 import neap
 import neap.torch as nt
+
+import live_bytes
 
 
 class Block(nn.Module):
@@ -108,14 +109,7 @@ class Stack:
         self.once(forward)
         for leaf in (self.x, *self.params):
             leaf.grad = None
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-            self.once(forward)
-        live = most = 0
-        events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]
-        for event in sorted(events, key=lambda e: e.start_ns()):
-            live += event.nbytes()
-            most = max(most, live)
-        return most
+        return live_bytes.top(lambda: self.once(forward))
 
     def gradients(self, forward):
         self.once(forward)

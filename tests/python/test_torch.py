@@ -357,6 +357,27 @@ def test_inputs_as_a_function_and_none():
         nt.scan(step, state)
 
 
+def test_an_array_that_inputs_are_parts_of_is_no_tape():
+    made, state, x, _ = case("gru", 15, 1)
+    table, rows = x.detach(), [row.clone() for row in x.detach().unbind(0)]
+    base = torch.zeros(100_000)
+    peaks = []
+    for give in (table.__getitem__, lambda t: {"row": rows[t], "t": t},
+                 lambda t: {"row": torch.cat((base[:0], table[t].flatten())).view_as(rows[t])}):
+        def step(h, given, t):
+            return made(h, given if torch.is_tensor(given) else given["row"], t)
+        nt.scan(step, state, give, steps=15, group=3)[1].sum().backward()
+        peaks.append(nt.report().counted_peak)
+    assert peaks[1] == peaks[2] > peaks[0]  # rows that stand alone may belong to nobody else
+    assert peaks[1] - peaks[0] == sum(row.numel() * 4 for row in rows)
+    generator = torch.random.get_rng_state()
+    nt.scan(made, state, lambda t: table[t] + 0 * torch.rand(()), steps=15, memory="20K", costs=COSTS)
+    after = torch.random.get_rng_state()
+    torch.random.set_rng_state(generator)
+    torch.rand(15)
+    assert torch.equal(after, torch.random.get_rng_state())  # as a plain loop leaves it
+
+
 def test_inside_a_checkpoint_and_inside_a_step():
     from torch.utils.checkpoint import checkpoint
     made, state, x, _ = case("gru", 12, 1)

@@ -7,7 +7,7 @@ hooks, accumulation and optimizers see ordinary gradients, once a scan.
 """
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -27,7 +27,7 @@ from .options import Options, options
 from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
-from .trees import Tree, flatten, mapped, nbytes, unflatten
+from .trees import Tree, flatten, mapped, nbytes, tensors_in, unflatten
 from .wrappers import Buffered, reducing
 
 __all__ = ["Scan", "report", "scan"]
@@ -124,8 +124,19 @@ class _Job:
     def run(self) -> Run:
         """A run over all steps."""
         params = self.params()
-        return self._run(params, [*params, *[buffer for _, buffer in self.buffers()],
-                                  *(self.inputs or ())], self.rng)
+        run = self._run(params, [*params, *[buffer for _, buffer in self.buffers()],
+                                 *(self.inputs or ())], self.rng)
+        run.excluded |= self._shared()
+        return run
+
+    def _shared(self) -> Set[int]:
+        """Storages that inputs of the first and of the last step are parts of, where inputs are a
+        function of t: they are the caller's, and no tape."""
+        if self.give is None or self.steps < 2:
+            return set()
+        with generator_kept(self.cast.where):
+            first, last = self.give(0), self.give(self.steps - 1)  # both are held while they are compared
+        return addresses(tensors_in(first)) & addresses(tensors_in(last))
 
     def needed(self) -> bool:
         """True where some gradient can be wanted."""
@@ -306,6 +317,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param step: a function, or a ``nn.Module``, that changes none of its arguments and gives the
         same for the same; a state keeps its structure, outputs their shapes.
     :param inputs: tensors [T, ...]; or a function of t, which no gradient flows into; or None.
+        The function is asked several times for each t. An array that its first and its last
+        answer are parts of is the caller's, and counts as no tape.
     :param steps: T, where inputs do not tell.
     :param params: tensors besides those of a module that the step uses and that need gradients;
         leaves are found, tensors that were computed have to be named.

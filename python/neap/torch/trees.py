@@ -38,6 +38,14 @@ def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
                      f"lists and dicts of these")
 
 
+def tensors_in(tree: Any) -> List[torch.Tensor]:
+    """The tensors of a tree that may have other things, too."""
+    if isinstance(tree, torch.Tensor):
+        return [tree]
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else ()
+    return [leaf for part in parts for leaf in tensors_in(part)]
+
+
 def unflatten(shape: Any, leaves: List[torch.Tensor]) -> Tree:
     """The tree of a shape and its tensors."""
     return leaves[0] if shape is LEAF else _build(shape, iter(leaves))

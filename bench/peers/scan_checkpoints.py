@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+neap.torch.Scan beside torch.utils.checkpoint at its best, at equal memory, in ten settings. The
+time loop is cut into pieces of so many steps, and a part of it at its end is not checkpointed.
+Of all such ways whose memory is within the setting's share of the plain loop's, the fastest is
+taken. neap gets a budget at which it takes no more memory than that way, but for 1%. Memory is the
+top of live bytes by PyTorch's profiler. Seconds are of the processor, medians of rounds in turns,
+and a ratio is that of the same round. Gradients are compared to the bit.
+    scan_checkpoints.py [--rounds N] [--only NUMBER,NUMBER] [--threads N]
+Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+"""
+import argparse
+import math
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import neap
+import neap.torch as nt
+
+import live_bytes
+
+
+class Gru(nn.Module):
+    """A GRU cell."""
+
+    def __init__(self, inputs, units):
+        super().__init__()
+        self.cell = nn.GRUCell(inputs, units)
+
+    def forward(self, h, x, _):
+        h = self.cell(x, h)
+        return h, h
+
+
+class Lstm(nn.Module):
+    """An LSTM cell."""
+
+    def __init__(self, inputs, units):
+        super().__init__()
+        self.cell = nn.LSTMCell(inputs, units)
+
+    def forward(self, state, x, _):
+        h, c = self.cell(x, state)
+        return (h, c), h
+
+
+class Spike(torch.autograd.Function):
+    """A step whose derivative is that of a fast sigmoid."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        v, = ctx.saved_tensors
+        return grad / (1 + 10 * v.abs()) ** 2
+
+
+class Lif(nn.Module):
+    """Two layers of leaky integrate-and-fire units, the first one recurrent."""
+
+    def __init__(self, inputs, units):
+        super().__init__()
+        self.first, self.second = nn.Linear(inputs + units, units), nn.Linear(units, units)
+
+    def forward(self, state, x, _):
+        v, s, w = state
+        v = 0.95 * v * (1 - s) + self.first(torch.cat((x, s), 1))
+        s = Spike.apply(v - 1)
+        w = 0.95 * w + self.second(s)
+        return (v, s, w), w
+
+
+class ConvLstm(nn.Module):
+    """An LSTM whose matrices are convolutions."""
+
+    def __init__(self, inputs, channels):
+        super().__init__()
+        self.gates = nn.Conv2d(inputs + channels, 4 * channels, 3, 1, 1)
+
+    def forward(self, state, x, _):
+        h, c = state
+        i, f, g, o = self.gates(torch.cat((x, h), 1)).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        return (h, c), h.mean((2, 3))
+
+
+class Ode(nn.Module):
+    """A step of the classic Runge-Kutta scheme for a field of two dense layers."""
+
+    def __init__(self, inputs, units):
+        super().__init__()
+        self.field = nn.Sequential(nn.Linear(units + inputs, 2 * units), nn.Tanh(), nn.Linear(2 * units, units))
+
+    def forward(self, y, x, _):
+        def rate(at):
+            return self.field(torch.cat((at, x), 1))
+        h = 0.1
+        a = rate(y)
+        b = rate(y + h / 2 * a)
+        c = rate(y + h / 2 * b)
+        d = rate(y + h * c)
+        y = y + h / 6 * (a + 2 * b + 2 * c + d)
+        return y, y
+
+
+# Cell, inputs, units, batch, steps, share of the plain loop's memory (0: the least that pieces take).
+SETTINGS = (
+    (Gru, 64, 256, 32, 700, 0.25), (Gru, 64, 256, 32, 700, 0), (Gru, 64, 512, 64, 300, 0.5),
+    (Gru, 16, 64, 16, 2000, 0.25), (Lstm, 64, 256, 32, 1000, 0.25), (Lstm, 64, 256, 32, 1000, 0),
+    (Lif, 128, 256, 64, 1000, 0.1), (Lif, 128, 256, 64, 1000, 0.5), (ConvLstm, 4, 16, 4, 200, 0.25),
+    (Ode, 16, 128, 64, 500, 0.1),
+)
+PLAIN = (0, 0.5, 0.9)  # of the setting's memory, for steps at the end that are not checkpointed
+
+
+class Setting:
+    """A cell, inputs, and the ways through the loop."""
+
+    def __init__(self, kind, inputs, units, batch, steps, share):
+        torch.manual_seed(1)
+        self.cell, self.steps, self.share = kind(inputs, units), steps, share
+        if kind is ConvLstm:
+            zeros, self.x = torch.zeros(batch, units, 32, 32), torch.randn(steps, batch, inputs, 32, 32)
+        else:
+            zeros, self.x = torch.zeros(batch, units), torch.randn(steps, batch, inputs)
+        self.state = (zeros,) * {Lstm: 2, ConvLstm: 2, Lif: 3}.get(kind, 0) or zeros
+        self.params = list(self.cell.parameters())
+        self.known, self.over = None, 0
+        self.name = f"{kind.__name__} {units}, {batch} sequences, {steps} steps"
+
+    def part(self, state, x):
+        rows = []
+        for t, row in enumerate(x.unbind(0)):
+            state, out = self.cell(state, row, t)
+            rows.append(out)
+        return state, torch.stack(rows)
+
+    def plain(self):
+        return self.part(self.state, self.x)[1]
+
+    def checkpointed(self, piece, rest):
+        """The loop in pieces; its last ``rest`` steps are not checkpointed."""
+        def forward():
+            state, rows = self.state, []
+            for part in self.x[:self.steps - rest].split(piece):
+                state, out = checkpoint(self.part, state, part, use_reentrant=False)
+                rows.append(out)
+            if rest:
+                rows.append(self.part(state, self.x[self.steps - rest:])[1])
+            return torch.cat(rows)
+        return forward
+
+    def scan(self, memory=None):
+        made = nt.Scan(self.cell, memory=memory)
+        if self.known is not None:
+            made._known = self.known  # seconds and bytes do not depend on the budget
+
+        def forward():
+            return made(self.state, self.x)[1]
+        forward.made = made
+        return forward
+
+    def once(self, forward):
+        for leaf in self.params:
+            leaf.grad = None
+        forward().square().mean().backward()
+
+    def seconds(self, forward):
+        begin = time.process_time()
+        self.once(forward)
+        return time.process_time() - begin
+
+    def top(self, forward):
+        self.once(forward)
+        for leaf in self.params:
+            leaf.grad = None
+        return live_bytes.top(lambda: self.once(forward))
+
+    def gradients(self, forward):
+        self.once(forward)
+        return [leaf.grad.clone() for leaf in self.params]
+
+    def best_checkpoints(self, whole):
+        """The fastest way in pieces within the memory: pieces, rest, top, forward; how many were timed."""
+        pieces = sorted({max(2, round(self.steps / n)) for n in (2, 4, 8, 13, 20, 30, 45, 70)})
+        memory = self.share * whole
+        if not self.share:
+            near = sorted(pieces, key=lambda piece: abs(math.log(piece * piece / self.steps)))[:4]
+            memory = min(self.top(self.checkpointed(piece, 0)) for piece in near)
+        rests = [int(part * self.share * self.steps) for part in PLAIN] if self.share else [0]
+        ways = {(piece, rest): self.checkpointed(piece, rest) for piece in pieces for rest in rests}
+        times = {key: [] for key in ways}
+        for _ in range(3):
+            for key, forward in ways.items():
+                times[key].append(self.seconds(forward))
+        for key in sorted(ways, key=lambda key: statistics.median(times[key])):
+            if key[0] + key[1] > 1.1 * self.share * self.steps and self.share:
+                continue  # the steps of a piece and the last ones are held at once: too much to be tried
+            top = self.top(ways[key])
+            if top <= memory:
+                return key, top, ways[key], len(ways)
+        raise SystemExit(f"{self.name}: no pieces fit")
+
+    def within(self, top):
+        """neap with a budget whose top of live bytes is not above ``top``, but for 1%; None: none."""
+        if self.known is None:
+            forward = self.scan()
+            taken = self.top(forward)
+            told = forward.made.report()
+            self.over, self.known = taken - told.planned_peak - told.charged, forward.made._known
+        budget, best = top - self.over, None
+        for _ in range(8):
+            forward = self.scan(max(1, budget))
+            try:
+                slack = top + top // 100 - self.top(forward)
+            except neap.BudgetError as error:
+                if best or budget == error.least:
+                    break
+                budget = error.least
+                continue
+            if slack >= 0:
+                best = forward
+            if 0 <= slack < top // 30:
+                break
+            budget += slack if slack > 0 else min(slack, -top // 40)
+        return best
+
+
+def compare(setting, rounds):
+    """The setting's row of the table."""
+    whole, wanted = setting.top(setting.plain), setting.gradients(setting.plain)
+    (piece, rest), top, pieces, tried = setting.best_checkpoints(whole)
+    scan = setting.within(top)
+    head = (f"| {setting.name} | {whole / 1e6:.1f} MB | {top / 1e6:.1f} MB | "
+            f"{piece}{f', last {rest} plain' if rest else ''} (of {tried}) ")
+    if scan is None:
+        print(head + "| | none found | | |", flush=True)
+        return
+    assert all(map(torch.equal, setting.gradients(scan), wanted)), "neap has other bits than the plain loop"
+    taken = {way: [] for way in (setting.plain, pieces, scan)}
+    for _ in range(rounds):
+        for way, seconds in taken.items():
+            seconds.append(setting.seconds(way))
+
+    def ratio(way, other):
+        return statistics.median(a / b for a, b in zip(taken[way], taken[other]))
+    told = scan.made.report()
+    print(head + f"| {ratio(pieces, setting.plain):.2f} | {setting.top(scan) / 1e6:.1f} MB | "
+          f"{ratio(scan, setting.plain):.2f} | {1 + told.plan.overhead:.2f} | groups of {told.group} | "
+          f"{ratio(scan, pieces):.2f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds in turns [5]")
+    parser.add_argument("--only", default="", help="numbers of settings, from 1 [all]")
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(f"PyTorch {torch.__version__}, {options.threads} thread(s)\n")
+    print("| setting | plain loop's top | checkpoint's top | its pieces | over plain | neap's top | over plain | "
+          "its plan | | neap over checkpoint |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for number, row in enumerate(SETTINGS, 1):
+        if not options.only or str(number) in options.only.split(","):
+            compare(Setting(*row), options.rounds)
+
+
+if __name__ == "__main__":
+    main()
