@@ -6,7 +6,8 @@ time loop is cut into pieces of so many steps, and a part of it at its end is no
 Of all such ways whose memory is within the setting's share of the plain loop's, the fastest is
 taken. neap gets a budget at which it takes no more memory than that way, but for 1%. Memory is the
 top of live bytes by PyTorch's profiler. Seconds are of the processor, medians of rounds in turns,
-and a ratio is that of the same round. Gradients are compared to the bit.
+and a ratio is that of the same round. The loss adds up step by step, so that outputs take no
+memory. Gradients are compared to the bit.
     scan_checkpoints.py [--rounds N] [--only NUMBER,NUMBER] [--threads N]
 Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
 """
@@ -137,30 +138,27 @@ class Setting:
         self.known, self.over = None, 0
         self.name = f"{kind.__name__} {units}, {batch} sequences, {steps} steps"
 
-    def part(self, state, x):
-        rows = []
+    def part(self, state, total, x):
+        """Some steps; the state after them, and the loss so far: the sum of squares of all outputs."""
         for t, row in enumerate(x.unbind(0)):
             state, out = self.cell(state, row, t)
-            rows.append(out)
-        return state, torch.stack(rows)
+            total = total + out.square().sum()
+        return state, total
 
     def plain(self):
-        return self.part(self.state, self.x)[1]
+        return self.part(self.state, torch.zeros(()), self.x)[1]
 
     def checkpointed(self, piece, rest):
         """The loop in pieces; its last ``rest`` steps are not checkpointed."""
         def forward():
-            state, rows = self.state, []
+            state, total = self.state, torch.zeros(())
             for part in self.x[:self.steps - rest].split(piece):
-                state, out = checkpoint(self.part, state, part, use_reentrant=False)
-                rows.append(out)
-            if rest:
-                rows.append(self.part(state, self.x[self.steps - rest:])[1])
-            return torch.cat(rows)
+                state, total = checkpoint(self.part, state, total, part, use_reentrant=False)
+            return self.part(state, total, self.x[self.steps - rest:])[1]
         return forward
 
     def scan(self, memory=None):
-        made = nt.Scan(self.cell, memory=memory)
+        made = nt.Scan(self.cell, memory=memory, reduce=lambda out, t: out.square().sum())
         if self.known is not None:
             made._known = self.known  # seconds and bytes do not depend on the budget
 
@@ -172,7 +170,7 @@ class Setting:
     def once(self, forward):
         for leaf in self.params:
             leaf.grad = None
-        forward().square().mean().backward()
+        forward().backward()
 
     def seconds(self, forward):
         begin = time.process_time()

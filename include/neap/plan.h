@@ -228,11 +228,12 @@ struct neap_plan {
 	double stall;	       /* of it, waiting for transfers, */
 	double lost;	       /* and computing lost to those beside it */
 	double overhead;       /* makespan / (T (r + b) + 2 calls) - 1 */
-	double bound;	       /* no schedule is faster */
-	double gap;	       /* makespan / bound - 1 */
-	double model_bound;    /* no schedule of the strategy's own model is faster; 0: not known */
-	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
-	char why[160];	       /* infeasible: one line */
+	double bound; /* neap_bound: seconds that no schedule can beat, but for what is said there
+		       */
+	double gap;   /* makespan / bound - 1 */
+	double model_bound;   /* no schedule of the strategy's own model is faster; 0: not known */
+	uint64_t least_bytes; /* infeasible: a budget that works (slots, if classic); else 0 */
+	char why[160];	      /* infeasible: one line */
 	/*
 	 * The schedule as a list, borrowed; neap_schedule_open plays it. NULL, as in every
 	 * plan that neap_plan_make fills in: the strategy `chosen` makes the actions as they
@@ -458,6 +459,9 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
  * program of src/plan/bound/turn_program.h, where bounded tiers count as fast memory, too, and
  * several tiers otherwise as one with the sum of their rates. Where steps differ, what the budget
  * and the channels force at the turn (src/plan/bound/stage_bound.c).
+ * The linear program does not count well what is gained by states that are held at the turn and
+ * written after it. Of some thousand problems with a slow tier it was above a plan's time in one,
+ * by 0.3% (docs/performance.md, "How near auto comes").
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 

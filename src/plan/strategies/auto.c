@@ -136,7 +136,8 @@ static int ask_rows(struct neap_plan *plan, struct rows_asked *x, uint32_t unkno
 		if ((row->traits & NEAP_STRATEGY_UNKNOWN_LENGTH) != unknown ||
 			(plan->feasible && !tiers && plan->makespan <= x->still))
 			continue;
-		if (plan->feasible && plan->makespan <= x->bound * (1 + FASTER))
+		if (plan->feasible && neap__at_bound(plan->makespan, x->bound) &&
+			plan->makespan <= x->bound * (1 + FASTER))
 			break; /* no other row can be faster */
 		if (row == &neap__strategy_auto)
 			continue;
