@@ -157,6 +157,7 @@ int cli_finish(const char *command);
 	X(plan, "plan a chain of steps: what fits, how long it takes, why")                        \
 	X(train, "learn a data set within a budget of fast memory")                                \
 	X(eval, "accuracy, confusion and firing rates of a trained network")                       \
+	X(predict, "a line a sample: what a trained network takes it for")                         \
 	X(encode, "turn recordings into spikes")                                                   \
 	X(compare, "run one real batch under every strategy")                                      \
 	X(calibrate, "measure steps, copies and slow memory on this machine")                      \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: `neap eval`: accuracy, confusion and firing rates of a trained net. */
 #include "cli.h"
+#include "confusion.h"
 #include "json_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <neap/train.h>
 
 static const char examples[] = "  neap eval run test.h5\n"
@@ -11,6 +13,7 @@ static const char examples[] = "  neap eval run test.h5\n"
 
 struct evaluating {
 	struct cli_progress bar;
+	struct neap__json answers; /* a list, whose elements come as samples are answered */
 };
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -21,7 +24,29 @@ static int on_progress(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
-static int print_json(const struct neap_eval_result *r)
+static int on_answer(void *user, const struct neap_answer *answer)
+{
+	struct evaluating *e = user;
+	cli_json_answer(&e->answers, answer);
+	return e->answers.text.error;
+}
+
+static void add_classes(struct neap__json *to, const struct neap_eval_result *r)
+{
+	neap__json_begin(to, "classes", '[');
+	for (int i = 0; i < r->classes; i++) {
+		const int64_t *row = &r->confusion[i * (int64_t)r->classes];
+		int64_t samples = cli_confusion_samples(r, i);
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "name", r->class_name[i]);
+		neap__json_int(to, "samples", samples);
+		neap__json_number(to, "accuracy", samples ? (double)row[i] / (double)samples : NAN);
+		neap__json_end(to, '}');
+	}
+	neap__json_end(to, ']');
+}
+
+static int print_json(const struct neap_eval_result *r, const struct neap__json *answers)
 {
 	struct neap__json report = {0}, *to = &report;
 
@@ -31,6 +56,7 @@ static int print_json(const struct neap_eval_result *r)
 	neap__json_number(to, "low", r->low);
 	neap__json_number(to, "high", r->high);
 	neap__json_number(to, "loss", r->loss);
+	add_classes(to, r);
 	neap__json_begin(to, "confusion", '[');
 	for (int i = 0; i < r->classes; i++) {
 		neap__json_begin(to, NULL, '[');
@@ -43,6 +69,7 @@ static int print_json(const struct neap_eval_result *r)
 	for (int i = 0; i < r->layers; i++)
 		neap__json_number(to, NULL, r->rates[i]);
 	neap__json_end(to, ']');
+	neap__json_value(to, "answers", answers);
 	neap__json_end(to, '}');
 	return cli_json_print(to, "eval");
 }
@@ -54,18 +81,8 @@ static int print_text(const struct neap_eval_result *r)
 		100 * r->accuracy, 100 * r->low, 100 * r->high, r->samples, r->loss);
 	for (int i = 0; i < r->layers; i++)
 		printf("layer %d: %.3f%% of its units spike in a step\n", i, 100 * r->rates[i]);
-	if (r->classes > 40)
-		return cli_finish("eval");
-	printf("\nconfusion, a row a label:\n     ");
-	for (int j = 0; j < r->classes; j++)
-		printf(" %5d", j);
 	printf("\n");
-	for (int i = 0; i < r->classes; i++) {
-		printf("%5d", i);
-		for (int j = 0; j < r->classes; j++)
-			printf(" %5" PRId64, r->confusion[i * (int64_t)r->classes + j]);
-		printf("\n");
-	}
+	cli_show_confusion(r);
 	return cli_finish("eval");
 }
 
@@ -83,7 +100,8 @@ int cli_eval(int argc, char **argv)
 			.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST},
 		{.name = "threads", .kind = CLI_COUNT, .into = &o.threads, .argument = "N",
 			.help = "0: one a processor", .high = 1024},
-		CLI_JSON_OPTION(json),
+		{.name = "json", .kind = CLI_FLAG, .into = &json,
+			.help = "one JSON object on standard output, with the answer to every sample"},
 		{0},
 	};
 	/* clang-format on */
@@ -100,13 +118,18 @@ int cli_eval(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	o.model = named[0];
 	o.data = named[1];
+	if (json)
+		o.answered = on_answer;
 	cli_catch_signals();
 	cli_progress_start(&evaluating.bar, "eval", "samples");
+	neap__json_begin(&evaluating.answers, NULL, '[');
 	int rc = neap_eval(&result, &o);
+	neap__json_end(&evaluating.answers, ']');
 	cli_progress_clear(&evaluating.bar);
-	if (rc < 0)
-		return cli_fail("eval", rc);
-	int code = json ? print_json(&result) : print_text(&result);
+	int code = rc < 0 ? cli_fail("eval", rc)
+		   : json ? print_json(&result, &evaluating.answers)
+			  : print_text(&result);
+	neap__json_free(&evaluating.answers);
 	neap_eval_result_free(&result);
 	return code;
 }

@@ -2,6 +2,8 @@
 /* json_report.c: plans as JSON and as a line of parameters; the end of a JSON report. */
 #include "json_report.h"
 
+#include <neap/train.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -102,6 +104,21 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 		write_feasible(to, problem, plan, with_overhead);
 	else
 		write_infeasible(to, problem, plan);
+}
+
+void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
+{
+	neap__json_begin(to, NULL, '{');
+	neap__json_int(to, "sample", answer->index);
+	neap__json_int(to, "steps", answer->steps);
+	neap__json_int(to, "label", answer->label);
+	neap__json_int(to, "prediction", answer->prediction);
+	neap__json_text(to, "name", answer->class_name[answer->prediction]);
+	neap__json_begin(to, "scores", '[');
+	for (int i = 0; i < answer->classes; i++)
+		neap__json_number(to, NULL, answer->score[i]);
+	neap__json_end(to, ']');
+	neap__json_end(to, '}');
 }
 
 int cli_json_print(struct neap__json *report, const char *command)

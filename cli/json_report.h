@@ -13,6 +13,11 @@
 void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 	const struct neap_plan *plan, int with_overhead);
 
+struct neap_answer;
+/* Adds what a net answers to a sample as an object of a list: sample, steps, label, prediction and
+ * its class's name, scores. */
+void cli_json_answer(struct neap__json *to, const struct neap_answer *answer);
+
 /* Prints and frees a report: CLI_DONE, or CLI_FAILED where it cannot be made or written. */
 int cli_json_print(struct neap__json *report, const char *command);
 

@@ -157,6 +157,9 @@ struct neap_eval_result {
 	int64_t *confusion; /* [classes][classes], row = label; owned by the result */
 	int layers;
 	double *rates; /* [layers] spikes a unit and step; owned by the result */
+	/* [classes] names of classes, NULL where none is known; owned by the result. NULL: not
+	 * asked. */
+	char **class_name;
 };
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 
@@ -195,6 +198,17 @@ NEAP_API int neap_run_open(struct neap_run **run, const char *out);
 NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run *run);
 NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
 
+/* What a net answers to one sample. */
+struct neap_answer {
+	int64_t index; /* of the sample in its data set */
+	int64_t steps;
+	int label;	/* -1: none */
+	int prediction; /* the class with the largest score, of equal ones the first */
+	int classes;
+	const double *score;	       /* [classes] of the readout; valid within the call */
+	const char *const *class_name; /* as in the result; valid until neap_eval returns */
+};
+
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
 struct neap_eval_options {
 	uint32_t size; /* sizeof(struct neap_eval_options) */
@@ -203,6 +217,9 @@ struct neap_eval_options {
 	int threads;						  /* 0: one a processor */
 	int (*progress)(void *user, int64_t done, int64_t total); /* may be NULL */
 	void *user;
+	/* Called for every sample in the order of the data set; a negative code ends the evaluation
+	   with it. May be NULL. */
+	int (*answered)(void *user, const struct neap_answer *answer);
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

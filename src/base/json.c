@@ -144,6 +144,14 @@ void neap__json_null(struct neap__json *json, const char *key)
 	neap__json_text(json, key, NULL);
 }
 
+void neap__json_value(struct neap__json *json, const char *key, const struct neap__json *value)
+{
+	put_key(json, key);
+	if (value->text.error)
+		json->text.error = value->text.error;
+	neap__text_add(&json->text, "%s", value->text.error ? "null" : value->text.data);
+}
+
 void neap__json_free(struct neap__json *json)
 {
 	neap__text_free(&json->text);

@@ -48,6 +48,8 @@ void neap__json_number(struct neap__json *json, const char *key, double value);
 void neap__json_text(struct neap__json *json, const char *key, const char *value);
 void neap__json_bool(struct neap__json *json, const char *key, int value);
 void neap__json_null(struct neap__json *json, const char *key);
+/* A whole value that was made apart; its failure of memory is this text's, too. */
+void neap__json_value(struct neap__json *json, const char *key, const struct neap__json *value);
 void neap__json_free(struct neap__json *json);
 
 #endif

@@ -13,7 +13,7 @@
 #include "plan/bound/stage_bound.h"
 #include "plan/core/strategy.h"
 #include "plan/core/plan_row.h"
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 #include "plan/core/sizing.h"
 #include "plan/strategy_table.h"
 

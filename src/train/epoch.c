@@ -165,8 +165,11 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	if (!trainer->data.validation)
 		return 0;
 	neap__memory_total_release(trainer);
-	return neap__evaluate(result, trainer->net, trainer->data.validation, &trainer->options.net,
-		trainer->objective.loss, NULL, NULL, trainer->data.nsecond);
+	const struct neap__evaluation evaluation = {.net = trainer->net,
+		.options = &trainer->options.net,
+		.loss = trainer->objective.loss,
+		.loader = trainer->data.validation};
+	return neap__evaluate(result, &evaluation);
 }
 
 /*

@@ -41,6 +41,7 @@ void neap_eval_result_free(struct neap_eval_result *result)
 		return;
 	free(result->confusion);
 	free(result->rates);
+	neap__model_class_names_free(result->class_name, result->classes);
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 }
 
@@ -105,15 +106,39 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	return 0;
 }
 
-static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
-	struct neap_net *net, const struct neap_batch *batch,
-	const struct neap_objective *objective)
+/* Tells of each sample of a batch; 0, or what `answered` returned. */
+static int tell_answers(const struct neap__evaluation *e, const struct neap_batch *batch)
 {
-	NEAP_TRY(neap_net_begin(net, batch, objective));
-	int rc = forward(net, batch);
+	struct neap_net_result found = {.size = sizeof found};
+	int classes = e->options->classes;
+
+	neap_net_get_result(e->net, &found);
+	for (int i = 0; i < batch->size; i++) {
+		const struct neap_sequence *s = &batch->sequences[i];
+		const struct neap_answer answer = {.index = s->index,
+			.steps = s->length,
+			.label = s->label,
+			.prediction = found.prediction[i],
+			.classes = classes,
+			.score = found.answer + (int64_t)i * classes,
+			.class_name = (const char *const *)e->class_name};
+		NEAP_TRY(e->answered(e->user, &answer));
+	}
+	return 0;
+}
+
+static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
+	const struct neap__evaluation *e, const struct neap_batch *batch)
+{
+	const struct neap_objective objective = {.size = sizeof objective, .loss = e->loss};
+
+	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
+	int rc = forward(e->net, batch);
 	if (rc == 0)
-		rc = add_batch(result, sums, net, batch);
-	int ended = neap_net_end(net);
+		rc = add_batch(result, sums, e->net, batch);
+	if (rc == 0 && e->answered)
+		rc = tell_answers(e, batch);
+	int ended = neap_net_end(e->net);
 	return rc < 0 ? rc : ended;
 }
 
@@ -128,28 +153,23 @@ static void finish(struct neap_eval_result *result, const struct evaluation_sums
 	neap__wilson(&result->low, &result->high, result->correct, result->samples);
 }
 
-int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
-	struct neap_loader *loader, const struct neap_net_options *options,
-	const struct neap_loss *loss, int (*progress)(void *user, int64_t done, int64_t total),
-	void *user, int64_t total)
+int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *e)
 {
-	const struct neap_objective objective = {.size = sizeof objective, .loss = loss};
 	const struct neap_batch *batch;
 	struct neap_batch wide;
 	struct evaluation_sums sums = {0};
-	int rc;
+	int classes = e->options->classes, rc;
 
 	*result = (struct neap_eval_result){
-		.size = sizeof(struct neap_eval_result), .classes = options->classes};
-	size_t cells = (size_t)options->classes * (size_t)options->classes;
+		.size = sizeof(struct neap_eval_result), .classes = classes};
+	size_t cells = (size_t)classes * (size_t)classes;
 	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
 	if (!result->confusion)
 		return neap__fail_errno(ENOMEM, "a confusion table");
-	rc = neap_loader_start(loader, 0, 0);
-	while (rc >= 0 && (rc = neap_loader_next(loader, &batch)) > 0) {
-		rc = run_batch(
-			result, &sums, net, neap__widen(&wide, batch, options->inputs), &objective);
-		if (rc >= 0 && progress && progress(user, result->samples, total))
+	rc = neap_loader_start(e->loader, 0, 0);
+	while (rc >= 0 && (rc = neap_loader_next(e->loader, &batch)) > 0) {
+		rc = run_batch(result, &sums, e, neap__widen(&wide, batch, e->options->inputs));
+		if (rc >= 0 && e->progress && e->progress(e->user, result->samples, e->total))
 			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted after %lld samples",
 				(long long)result->samples);
 	}
@@ -194,10 +214,13 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 	struct neap_dataset *set = NULL;
 	struct neap_loader *loader = NULL;
 	struct neap_dataset_info info = {.size = sizeof info};
+	char **names = NULL;
 	int64_t max_steps = 0;
 
 	NEAP_TRY(neap__struct_size(
 		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
+	NEAP_TRY(neap__struct_size(
+		options->size, sizeof *options, sizeof *options, "neap_eval_options"));
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!options->model || !options->data)
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
@@ -220,8 +243,23 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		rc = neap_loader_open(&loader, set, &loading);
 	}
 	if (rc == 0)
-		rc = neap__evaluate(result, net, loader, &net_options, loss_of(&file),
-			options->progress, options->user, info.samples);
+		rc = neap__model_class_names(&names, &file, net_options.classes);
+	if (rc == 0) {
+		const struct neap__evaluation evaluation = {.net = net,
+			.options = &net_options,
+			.loss = loss_of(&file),
+			.loader = loader,
+			.total = info.samples,
+			.progress = options->progress,
+			.answered = options->answered,
+			.user = options->user,
+			.class_name = names};
+		rc = neap__evaluate(result, &evaluation);
+	}
+	if (rc == 0)
+		result->class_name = names;
+	else
+		neap__model_class_names_free(names, net_options.classes);
 	neap_loader_close(loader);
 	neap_dataset_close(set);
 	neap_net_free(net);

@@ -5,14 +5,24 @@
 
 #include <neap/train.h>
 
+/* What is evaluated on what, and who is told. */
+struct neap__evaluation {
+	struct neap_net *net;
+	const struct neap_net_options *options; /* of the net */
+	const struct neap_loss *loss;
+	struct neap_loader *loader;
+	int64_t total;						       /* samples, for progress */
+	int (*progress)(void *user, int64_t done, int64_t total);      /* may be NULL */
+	int (*answered)(void *user, const struct neap_answer *answer); /* may be NULL */
+	void *user;
+	char **class_name; /* [classes], for answers; NULL: none is known */
+};
+
 /*
  * Runs all batches of a loader's first epoch forward and adds up their results. The sums do not
  * depend on batch size or threads. 0 or a negative code.
  */
-int neap__evaluate(struct neap_eval_result *result, struct neap_net *net,
-	struct neap_loader *loader, const struct neap_net_options *options,
-	const struct neap_loss *loss, int (*progress)(void *user, int64_t done, int64_t total),
-	void *user, int64_t total);
+int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *evaluation);
 
 /* Sets the 95% score interval of the share k / n of successes (Wilson 1927). */
 void neap__wilson(double *low, double *high, int64_t k, int64_t n);

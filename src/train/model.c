@@ -290,6 +290,33 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 		neap__safetensors_meta(file, "neap.classes"), set, info.name, info.classes);
 }
 
+void neap__model_class_names_free(char **names, int classes)
+{
+	for (int i = 0; names && i < classes; i++)
+		free(names[i]);
+	free(names);
+}
+
+int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes)
+{
+	const char *text = neap__safetensors_meta(file, "neap.classes");
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	int rc = 0;
+
+	*names = calloc((size_t)classes + 1, sizeof **names);
+	for (int i = 0; *names && rc == 0 && i < classes; i++) {
+		const char *name = json_string_value(json_array_get(list, (size_t)i));
+		(*names)[i] = name ? strdup(name) : NULL;
+		rc = name && !(*names)[i] ? -ENOMEM : 0;
+	}
+	json_decref(list);
+	if (*names && rc == 0)
+		return 0;
+	neap__model_class_names_free(*names, classes);
+	*names = NULL;
+	return neap__fail_errno(ENOMEM, "names of classes");
+}
+
 uint64_t neap__weights_hash(const struct neap_net *net)
 {
 	struct neap_param param;

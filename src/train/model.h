@@ -51,6 +51,11 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set);
 
+/* Gives the names of classes that a file keeps, NULL where it has none; to be freed with the other.
+ */
+int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes);
+void neap__model_class_names_free(char **names, int classes); /* NULL: nothing */
+
 /* XXH3 of the bytes of all parameters. */
 uint64_t neap__weights_hash(const struct neap_net *net);
 

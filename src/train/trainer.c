@@ -35,7 +35,6 @@ static int finish(struct neap__trainer *trainer)
 	struct neap_train_result *r = trainer->result;
 	struct neap__safetensors file;
 	struct neap_loader *loader = NULL;
-	struct neap_dataset_info info = {.size = sizeof info};
 
 	neap_sweep_release(trainer->sweep);
 	r->weights_hash = neap__weights_hash(trainer->net);
@@ -47,10 +46,12 @@ static int finish(struct neap__trainer *trainer)
 	neap_eval_result_free(&r->validation);
 	NEAP_TRY(neap__validate(trainer, &r->validation));
 	if (trainer->data.test) {
-		neap_dataset_info(trainer->data.test, &info);
 		NEAP_TRY(neap_loader_open(&loader, trainer->data.test, &loading));
-		rc = neap__evaluate(&r->test, trainer->net, loader, &o->net,
-			trainer->objective.loss, NULL, NULL, info.samples);
+		const struct neap__evaluation evaluation = {.net = trainer->net,
+			.options = &o->net,
+			.loss = trainer->objective.loss,
+			.loader = loader};
+		rc = neap__evaluate(&r->test, &evaluation);
 		neap_loader_close(loader);
 		NEAP_TRY(rc);
 	}

@@ -44,6 +44,10 @@ def of_eval(_, out):
     return json.loads(out)["confusion"]
 
 
+def of_predict(folder, _):
+    return digest(os.path.join(folder, "answers.csv"))
+
+
 def of_encode(folder, _):
     return digest(os.path.join(folder, "out.h5"))
 
@@ -64,13 +68,14 @@ COMMANDS = {
     "encode": (["encode", "recordings", "--out", "out.h5", "--label", "([0-9]+)_.*",
                 "--channels", "16", "--json"], of_encode),
     "eval": (["eval", "trained", DATA, "--json"], of_eval),
+    "predict": (["predict", "trained", DATA, "--out", "answers.csv"], of_predict),
     "plan": (["plan", "--steps", "300", "--state", "10", "--tape", "40", "--memory", "900",
               "--tier", "disk:write=10,read=10", "--strategy", "auto", "--save", "a.plan",
               "--draw", "a.svg"], of_plan),
     "calibrate": (["calibrate", DATA, *NET, "--repeats", "1", "--timed", "4", "--slow", "slow",
                    "--out", "chain.json"], of_calibrate),
 }
-OUTPUTS = {"run", "out.h5", "a.plan", "a.svg", "chain.json", "slow", "calls"}
+OUTPUTS = {"run", "out.h5", "answers.csv", "a.plan", "a.svg", "chain.json", "slow", "calls"}
 
 
 def fresh(folder, template):

@@ -23,6 +23,7 @@ ZERO_IS_BAD = {
     "compare": ["batch", "dt", "memory", "chunk", "repeats"],
     "encode": ["channels"],
     "eval": [],
+    "predict": [],
     "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
     "bench": ["runs"],
     "study": [],
@@ -145,6 +146,7 @@ def small_cases():
         yield ["eval", run, "train.h5"], run
     yield ["eval"], "missing"
     yield ["eval", "run"], "missing"
+    yield ["predict", "run"], "missing"
     yield ["train"], "missing"
     yield ["compare"], "missing"
     yield ["encode"], "missing"
@@ -311,6 +313,7 @@ def main():
                       "8M", "--out", "r"],
             "compare": ["compare", "train.h5", "--net", "lif:16r,li", "--memory", "8M"],
             "eval": ["eval", "run", "train.h5"],
+            "predict": ["predict", "run", "train.h5"],
             "encode": ["encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*"],
             "calibrate": ["calibrate", "train.h5", "--net", "lif:16r,li", "--out", "c.json"],
             "bench": ["bench", "planner", "--only", "revolve"],

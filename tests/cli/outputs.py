@@ -13,6 +13,7 @@ PLAN = ["plan", "--steps", "1000", "--state", "1K", "--tape", "1K", "--memory", 
         "--strategy", "revolve"]
 TRAIN = ["train", "randman:samples=40,steps=20", "--net", "lif:8r,li", "--memory", "1M",
          "--epochs", "1"]
+TRAINED = []  # the folder of a run that is predicted with
 COMPARE = ["compare", "randman:samples=40,steps=20", "--net", "lif:8r,li", "--memory", "1M",
            "--strategy", "standard"]
 
@@ -24,6 +25,7 @@ def outputs(folder):
     yield COMPARE + ["--trace"], "traceEvents"
     yield TRAIN + ["--out", os.path.join(folder, "run"), "--trace"], "traceEvents"
     yield ["calibrate", "randman:samples=40,steps=20", "--net", "lif:8r,li", "--out"], "advance"
+    yield ["predict", TRAINED[0], "randman:samples=40,steps=20", "--out"], "sample,label"
 
 
 def remove(folder):
@@ -130,7 +132,9 @@ def a_full_disk(folder):
 
 
 def main():
-    with Tap() as tap:
+    with Tap() as tap, Folder() as top:
+        TRAINED.append(os.path.join(top, "trained"))
+        assert neap(*TRAIN, "--out", TRAINED[0]).returncode == 0
         for case in (device, fifo, link, standard_output, a_full_disk):
             with Folder() as folder:
                 why = case(folder) if case is device else None

@@ -53,6 +53,12 @@ def main():
         tap.run("train continues", case, folder, "train", "--resume", "--out", ESCAPE + ".run",
                 "--epochs", "2")
         tap.run("eval", case, folder, "eval", ESCAPE + ".run", ESCAPE + ".h5")
+        write_recordings(os.path.join(folder, "words", ESCAPE), 1, 8)
+        tap.run("encode of a class of that name", case, folder, "encode", "words", "--out", "words.h5")
+        tap.run("train on it", case, folder, "train", "words.h5", "--out", "words.run", "--epochs", "1",
+                "--net", "lif:8r,li", "--validation", "0")
+        tap.run("eval names it", case, folder, "eval", "words.run", "words.h5")
+        tap.run("predict names it", case, folder, "predict", "words.run", "words.h5")
         os.mkdir(os.path.join(folder, ESCAPE + ".slow"))
         tap.run("compare names its tiers", case, folder, "compare", ESCAPE + ".h5", "--net",
                 "lif:8r,li", "--max-steps", "64", "--memory", "1M", "--slow", ESCAPE + ".slow")

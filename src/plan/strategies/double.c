@@ -26,7 +26,7 @@
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 
 static int64_t remote_chunks(const struct neap_problem *p, int64_t r)
 {

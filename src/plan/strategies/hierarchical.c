@@ -24,7 +24,7 @@
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 
 /* Transfers in flight each way: PUTs have the tickets from 0 on, GETs those from here on. */
 #define WINDOW_MOST (NEAP_TICKETS / 2)

@@ -21,7 +21,7 @@
 #include "plan/core/schedule.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 
 /* The plan of chunks of c steps with `room` staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier, int64_t c,

@@ -26,7 +26,7 @@
 #include "base/fail.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 
 #define HALVINGS 6   /* times that the longest interval is halved */
 #define ALL_UP_TO 48 /* intervals of up to so many steps are all tried */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict.c: simulates a plan without going through every unit of a long one. A schedule says
+ * predict_plan.c: simulates a plan without going through every unit of a long one. A schedule says
  * how many of the next units are alike; units in a steady state (steady_state.h) are skipped.
  */
-#include "plan/core/predict.h"
+#include "plan/core/predict_plan.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.h: makespan and stall of a plan, simulated. */
-#ifndef NEAP_PLAN_CORE_PREDICT_H
-#define NEAP_PLAN_CORE_PREDICT_H
+/* predict_plan.h: makespan and stall of a plan, simulated. */
+#ifndef NEAP_PLAN_CORE_PREDICT_PLAN_H
+#define NEAP_PLAN_CORE_PREDICT_PLAN_H
 
 #include "plan/core/strategy.h"
 

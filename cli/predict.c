@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict.c: `neap predict`: a line a sample with what a trained net answers. */
+#include "cli.h"
+#include "json_report.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <neap/train.h>
+
+static const char examples[] = "  neap predict run test.h5\n"
+			       "  neap predict run test.h5 --out answers.csv\n"
+			       "  neap predict run test.h5 --json | head\n";
+
+struct predicting {
+	struct neap_eval_options options;
+	struct cli_progress bar;
+	int json;
+	int headed; /* the first line of CSV is written */
+	int (*write)(void *file, const char *text, size_t length);
+	void *file;
+};
+
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+	struct predicting *p = user;
+	if (p->bar.terminal)
+		cli_progress_show(&p->bar, (double)done, (double)total, NULL);
+	return cli_interrupted();
+}
+
+/* A field of CSV (RFC 4180) without control characters: quoted where it has to be. */
+static void add_field(struct neap__text *line, const char *name)
+{
+	char room[NEAP__PLAIN_TEXT];
+	const char *text = neap__plain_text(room, name);
+	if (!text[strcspn(text, ",\"")]) {
+		neap__text_add(line, "%s", text);
+		return;
+	}
+	neap__text_add(line, "\"");
+	for (; *text; text++)
+		neap__text_add(line, *text == '"' ? "\"\"" : "%c", *text);
+	neap__text_add(line, "\"");
+}
+
+static void add_class(struct neap__text *line, const struct neap_answer *a, int class_number)
+{
+	const char *name = a->class_name[class_number];
+	neap__text_add(line, ",");
+	if (name)
+		add_field(line, name);
+	else
+		neap__text_add(line, "%d", class_number);
+}
+
+static void add_header(struct neap__text *line, const struct neap_answer *a)
+{
+	neap__text_add(line, "sample,label,prediction,name");
+	for (int i = 0; i < a->classes; i++)
+		add_class(line, a, i);
+	neap__text_add(line, "\n");
+}
+
+static void add_row(struct neap__text *line, const struct neap_answer *a)
+{
+	char room[40];
+	neap__text_add(line, "%" PRId64 ",", a->index);
+	if (a->label >= 0)
+		neap__text_add(line, "%d", a->label);
+	neap__text_add(line, ",%d", a->prediction);
+	add_class(line, a, a->prediction);
+	for (int i = 0; i < a->classes; i++)
+		neap__text_add(line, ",%s", neap__json_exact(room, a->score[i]));
+	neap__text_add(line, "\n");
+}
+
+/* Writes a line as JSON or CSV. 0, or a negative code. */
+static int on_answer(void *user, const struct neap_answer *a)
+{
+	struct predicting *p = user;
+	struct neap__json object = {0};
+	struct neap__text *line = &object.text;
+
+	if (p->json) {
+		cli_json_answer(&object, a);
+		neap__text_add(line, "\n");
+	} else {
+		if (!p->headed)
+			add_header(line, a);
+		p->headed = 1;
+		add_row(line, a);
+	}
+	int rc = line->error ? line->error : p->write(p->file, line->data, line->length);
+	neap__json_free(&object);
+	return rc;
+}
+
+static int make(
+	const void *user, int (*write)(void *file, const char *text, size_t length), void *file)
+{
+	struct predicting p = *(const struct predicting *)user;
+	struct neap_eval_result result = {.size = sizeof result};
+
+	p.write = write;
+	p.file = file;
+	p.options.user = &p;
+	cli_progress_start(&p.bar, "predict", "samples");
+	int rc = neap_eval(&result, &p.options);
+	cli_progress_clear(&p.bar);
+	neap_eval_result_free(&result);
+	return rc;
+}
+
+int cli_predict(int argc, char **argv)
+{
+	struct predicting p = {
+		.options = {
+			.size = sizeof p.options, .progress = on_progress, .answered = on_answer}};
+	struct neap_eval_options *o = &p.options;
+	const char *named[2], *out = "-";
+	/* clang-format off */
+	const struct cli_option options[] = {
+		{.name = "out", .kind = CLI_TEXT, .into = &out, .argument = "FILE",
+			.help = "write there; -: standard output (default)"},
+		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
+			.help = "a JSON object a line in place of CSV"},
+		{.name = "batch", .kind = CLI_COUNT, .into = &o->batch, .argument = "N",
+			.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST},
+		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
+			.help = "0: one a processor", .high = 1024},
+		{0},
+	};
+	/* clang-format on */
+	const struct cli_command command = {.name = "predict",
+		.arguments = "RUN DATA",
+		.about = "a line a sample: its label, what the net takes it for, all scores",
+		.examples = examples,
+		.options = options,
+		.least = 2,
+		.most = 2};
+	int parsed = cli_parse(&command, argc, argv, named);
+
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	o->model = named[0];
+	o->data = named[1];
+	cli_catch_signals();
+	return cli_write_file("out", out, "predict", make, &p);
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`neap eval` and `neap predict`: the same answers, in tables of 80 columns, CSV and JSON."""
+import csv
+import io
+import json
+import math
+import os
+import sys
+
+from harness import Folder, Tap, encode, neap, neap_json, write_recordings
+
+WIDE = ["randman:classes=35,samples=210,units=30,steps=30,part=train", "--net", "lif:24,li"]
+
+
+def train(folder, *args):
+    run = os.path.join(folder, f"run{len(os.listdir(folder))}")
+    done = neap("train", *args, "--epochs", "2", "--batch", "8", "--memory", "4M", "--out", run)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def cross_entropy(scores, label):
+    top = max(scores)
+    return top + math.log(sum(math.exp(x - top) for x in scores)) - scores[label]
+
+
+def answers_add_up(run, data):
+    """Counts, accuracies and the loss are those of the answers."""
+    found = neap_json("eval", run, data, "--batch", 7)
+    answers, classes = found["answers"], found["classes"]
+    assert [a["sample"] for a in answers] == list(range(found["samples"])), "not in order"
+    confusion = [[0] * len(classes) for _ in classes]
+    for a in answers:
+        assert a["scores"].index(max(a["scores"])) == a["prediction"], a
+        assert a["name"] == classes[a["prediction"]]["name"], a
+        confusion[a["label"]][a["prediction"]] += 1
+    assert confusion == found["confusion"], confusion
+    for i, kind in enumerate(classes):
+        assert kind["samples"] == sum(confusion[i]), kind
+        right = confusion[i][i] / kind["samples"] if kind["samples"] else None
+        assert kind["accuracy"] == right, kind
+    loss = sum(cross_entropy(a["scores"], a["label"]) for a in answers) / len(answers)
+    assert abs(loss - found["loss"]) < 1e-12 * max(1, loss), (loss, found["loss"])
+
+
+def predictions_are_answers(run, data):
+    """CSV and lines of JSON say what eval says, to the digit."""
+    answers = neap_json("eval", run, data)["answers"]
+    lines = neap("predict", run, data, "--json", "--batch", 3, "--threads", 1).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == answers, lines[:2]
+    rows = list(csv.reader(io.StringIO(neap("predict", run, data).stdout)))
+    names = [kind["name"] or str(i) for i, kind in enumerate(neap_json("eval", run, data)["classes"])]
+    assert rows[0] == ["sample", "label", "prediction", "name", *names], rows[0]
+    for row, a in zip(rows[1:], answers):
+        name = names[a["prediction"]]
+        assert row[:4] == [str(a["sample"]), str(a["label"]), str(a["prediction"]), name], row
+        assert list(map(float, row[4:])) == a["scores"], row
+    assert len(rows) == len(answers) + 1, len(rows)
+
+
+def named_classes(folder):
+    """Names of classes stand in tables and in CSV, quoted where they have to be."""
+    words = ["alpha, or \"a\"", "b" * 60, "drei"]
+    for i, word in enumerate(words):
+        write_recordings(os.path.join(folder, "words", word), i + 1, 6)
+    done = neap("encode", os.path.join(folder, "words"), "--out", os.path.join(folder, "words.h5"),
+                "--channels", "32")
+    assert done.returncode == 0, done.stderr
+    data = os.path.join(folder, "words.h5")
+    run = train(folder, data, "--net", "lif:16,li", "--validation", "0")
+    predictions_are_answers(run, data)
+    answers_add_up(run, data)
+    text = neap("eval", run, data).stdout
+    assert 'alpha, or "a"' in text and "b" * 20 in text and "b" * 21 not in text, text
+
+
+def fits_a_terminal(folder, run, data):
+    """No line is wider than 80 columns; each label has one."""
+    wide = train(folder, *WIDE)
+    for made, source, count in ((run, data, 4), (wide, WIDE[0], 35)):
+        lines = neap("eval", made, source).stdout.splitlines()
+        assert max(map(len, lines)) <= 80, max(lines, key=len)
+        at = next(i for i, line in enumerate(lines) if line.startswith("label"))
+        assert [line.split()[0] for line in lines[at + 1:]] == [str(i) for i in range(count)], lines
+    found = neap_json("eval", wide, WIDE[0])
+    for label, line in enumerate(lines[at + 1:]):
+        row = found["confusion"][label]
+        assert line.split()[1] == str(sum(row)), line
+        wrong = [(-n, j) for j, n in enumerate(row) if n and j != label]
+        if wrong:
+            most, j = min(wrong)
+            assert f"%  {j} ({-most})" in line, (line, row)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        write_recordings(os.path.join(folder, "wavs"))
+        data = encode(os.path.join(folder, "wavs"), os.path.join(folder, "data.h5"))
+        run = train(folder, data, "--net", "lif:24r,li")
+        tap.run("answers add up", answers_add_up, run, data)
+        tap.run("predict says what eval says", predictions_are_answers, run, data)
+        tap.run("names of classes", named_classes, folder)
+        tap.run("80 columns", fits_a_terminal, folder, run, data)
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
