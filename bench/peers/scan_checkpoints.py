@@ -120,7 +120,7 @@ SETTINGS = (
     (Lif, 128, 256, 64, 1000, 0.1), (Lif, 128, 256, 64, 1000, 0.5), (ConvLstm, 4, 16, 4, 200, 0.25),
     (Ode, 16, 128, 64, 500, 0.1),
 )
-PLAIN = (0, 0.5, 0.9)  # of the setting's memory, for steps at the end that are not checkpointed
+PLAIN = (0, 0.8, 0.95)  # of the setting's memory, for steps at the end that are not checkpointed
 
 
 class Setting:
@@ -194,15 +194,19 @@ class Setting:
         if not self.share:
             near = sorted(pieces, key=lambda piece: abs(math.log(piece * piece / self.steps)))[:4]
             memory = min(self.top(self.checkpointed(piece, 0)) for piece in near)
-        rests = [int(part * self.share * self.steps) for part in PLAIN] if self.share else [0]
-        ways = {(piece, rest): self.checkpointed(piece, rest) for piece in pieces for rest in rests}
+        kept = sum(leaf.nbytes for leaf in (self.state if isinstance(self.state, tuple) else (self.state,)))
+        ways = {}
+        for piece in pieces:
+            for rest in {int(part * self.share * self.steps) for part in PLAIN}:
+                # A piece's graph is made when the last steps' graph is gone.
+                held = max(piece, rest) / self.steps * whole + self.steps / piece * kept
+                if held < 1.2 * memory or not self.share:
+                    ways[piece, rest] = self.checkpointed(piece, rest)
         times = {key: [] for key in ways}
-        for _ in range(3):
+        for _ in range(2):
             for key, forward in ways.items():
                 times[key].append(self.seconds(forward))
-        for key in sorted(ways, key=lambda key: statistics.median(times[key])):
-            if key[0] + key[1] > 1.1 * self.share * self.steps and self.share:
-                continue  # the steps of a piece and the last ones are held at once: too much to be tried
+        for key in sorted(ways, key=lambda key: min(times[key])):
             top = self.top(ways[key])
             if top <= memory:
                 return key, top, ways[key], len(ways)

@@ -207,6 +207,25 @@ static void table_periodic(void **state)
 	assert_true(rows > 600);
 }
 
+/* Plans say what copies within fast memory cost, too, for given periods as well. */
+static void copies(void **state)
+{
+	static const char *const names[] = {"multistage", "periodic", "disk-revolve", "h-revolve"};
+	struct random r = {test_seed(91), 0};
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct level level[2] = {
+			{(uint64_t)(1 + below(&r, 9)), uniform(&r), maybe(&r, 0.5, uniform(&r))},
+			{NEAP_INFINITE, decades(&r, 0.1, 30), decades(&r, 0.1, 30)}};
+		struct neap_problem p = levelled(
+			2 + below(&r, 300), decades(&r, 0.1, 10), decades(&r, 0.1, 10), level, 2);
+		const struct neap_params params = {.period = 1 + below(&r, p.chain.steps)};
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+			assert_true(checked(&p, names[k], NULL).feasible);
+		assert_true(checked(&p, "periodic", &params).feasible);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +234,7 @@ int main(void)
 		cmocka_unit_test(table_hrevolve),
 		cmocka_unit_test(table_disk),
 		cmocka_unit_test(table_two_level),
+		cmocka_unit_test(copies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,22 @@ static void synchronous_times(void **state)
 	assert_true(near(plan.makespan, 890 + 900 * 3.5 + 2 * 89 * 0.25));
 }
 
+/* What `standard` does without the tier, `double` can do as well, whose staging it need not pay. */
+static void double_without_its_tier(void **state)
+{
+	(void)state;
+	struct neap_problem p = unit_problem(300, 20);
+	add_tier(&p, NEAP_INFINITE, 1000, NEAP_TIER_SYNC);
+	p.tiers[0].staging = 7;
+	for (p.memory = 36; p.memory < 200; p.memory++) {
+		struct neap_plan alone = planned(&p, "standard", NULL);
+		struct neap_plan plan = planned(&p, "double", NULL);
+		assert_true(alone.feasible && plan.feasible);
+		assert_true(plan.makespan <= alone.makespan);
+		assert_int_equal(plan.params.chunk, alone.params.chunk);
+	}
+}
+
 /* Writes and reads that fit beside the computation cost nothing. */
 static void overlapped_times(void **state)
 {
@@ -386,6 +402,7 @@ int main(void)
 		cmocka_unit_test(bound_mixed),
 		cmocka_unit_test(paper_example),
 		cmocka_unit_test(synchronous_times),
+		cmocka_unit_test(double_without_its_tier),
 		cmocka_unit_test(overlapped_times),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
