@@ -365,6 +365,31 @@ static void padding(void **arg)
 	batch_free(&room);
 }
 
+/* A spiking layer's largest tape has one row of membranes, whatever the reset. */
+static void one_row_of_membranes(void **arg)
+{
+	static const char *const specs[][2] = {{"lif:64,li", "lif:128,li"},
+		{"lif:64:reset=subtract,li", "lif:128:reset=subtract,li"}};
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		size_t bytes[2];
+		for (int k = 0; k < 2; k++) {
+			struct neap_net_options o = net_options(specs[i][k]);
+			struct neap_net_sizes z = {.size = sizeof z};
+			struct batch_room room;
+			struct neap_net *net;
+			assert_int_equal(neap_net_create(&net, &o), 0);
+			batch_make(&room, 5, 3, 19, 10, 5, 0.1, NULL);
+			z = begin(net, &room.batch);
+			bytes[k] = z.tape_max;
+			neap_net_end(net);
+			neap_net_free(net);
+			batch_free(&room);
+		}
+		assert_int_equal(bytes[1] - bytes[0], 3 * 64 * sizeof(double));
+	}
+}
+
 static void tiny_room(void **arg)
 {
 	struct batch_room room;
@@ -511,6 +536,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(masks),
 		cmocka_unit_test(padding),
+		cmocka_unit_test(one_row_of_membranes),
 		cmocka_unit_test(tiny_room),
 		cmocka_unit_test(worst_case),
 		cmocka_unit_test(no_allocations),
