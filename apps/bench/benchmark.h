@@ -28,6 +28,7 @@ struct neap__benchmark {
 	X(neap__bench_planner)                                                                     \
 	X(neap__bench_auto)                                                                        \
 	X(neap__bench_store)                                                                       \
+	X(neap__bench_arena)                                                                       \
 	X(neap__bench_kernels)
 
 #define NEAP__X(row) extern const struct neap__benchmark row;
