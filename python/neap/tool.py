@@ -33,7 +33,9 @@ class Evaluation(NamedTuple):
 
     ``accuracy`` is a share of ``samples``, ``low`` and ``high`` its 95% interval, ``loss`` a mean over
     samples. ``confusion[label][answer]`` counts samples and ``rates`` has the spikes a unit and step of
-    each hidden layer; both are empty where they were not asked for.
+    each hidden layer. ``classes`` has each class's ``name``, ``samples`` and ``accuracy``; ``answers`` each
+    sample's ``sample``, ``steps``, ``label``, ``prediction``, ``name`` and ``scores``. All are empty where
+    they were not asked for.
     """
 
     samples: int
@@ -43,6 +45,8 @@ class Evaluation(NamedTuple):
     loss: float
     confusion: List[List[int]] = []
     rates: List[float] = []
+    classes: List[Dict[str, Any]] = []
+    answers: List[Dict[str, Any]] = []
 
     def __str__(self) -> str:
         return (f"accuracy {100 * self.accuracy:.1f}%  (95% interval {100 * self.low:.1f} to "

@@ -40,6 +40,9 @@ def test_training_and_evaluation(tool, tmp_path, capfd):
     found = neap.evaluate(result.out, TEST, batch=20, progress=False)
     assert (found.samples, found.accuracy, found.loss) == (80, result.test.accuracy, pytest.approx(result.test.loss))
     assert sum(map(sum, found.confusion)) == 80 and len(found.rates) == 1
+    right = [answer["prediction"] == answer["label"] for answer in found.answers]
+    assert len(right) == 80 and sum(right) / 80 == found.accuracy
+    assert sum(kind["samples"] for kind in found.classes) == 80
     assert "of 80 samples" in str(found) and capfd.readouterr() == ("", "")
 
 
