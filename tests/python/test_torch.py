@@ -378,6 +378,21 @@ def test_an_array_that_inputs_are_parts_of_is_no_tape():
     assert torch.equal(after, torch.random.get_rng_state())  # as a plain loop leaves it
 
 
+def test_a_first_state_whose_parts_are_one_tensor():
+    torch.manual_seed(2)
+    cell, x, zeros = torch.nn.LSTMCell(3, N), torch.randn(30, 4, 3), torch.zeros(4, N)
+
+    def step(state, x, t):
+        h, c = cell(x, state)
+        return (h, c), h
+    for group in (1, 3):
+        last, out = nt.scan(step, (zeros, zeros), x, group=group, memory="12K", costs=COSTS, params=cell)
+        out.sum().backward()
+        told = nt.report()
+        assert told.plan.chosen != "bptt" and told.outgrown == told.recorded_again == 0
+        assert told.extra_steps == group * told.plan.advance_steps and told.counted_peak <= told.planned_peak
+
+
 def test_inside_a_checkpoint_and_inside_a_step():
     from torch.utils.checkpoint import checkpoint
     made, state, x, _ = case("gru", 12, 1)

@@ -42,9 +42,15 @@ def _reverse(run: Run, tape: GroupTape) -> None:
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs]) -> Measured:
     """Does the first ``group`` steps: once where ``costs`` says what they take, else some times
     more, of which the fastest counts. The run keeps nothing of it. What its first graph finds
-    comes as an exception (``Run.record``)."""
+    comes as an exception (``Run.record``).
+
+    They begin with the state after them, since the first state is often a special one: of zeros,
+    which all its parts share, it keeps fewer bytes than all later ones."""
     run.emitting = False
     state = run.state(start)
+    if run.steps > group:
+        state, _, _ = run.record(state, 0, group, False, None)
+        run.counted.clear()
     _, tape, nbytes = run.record(state, 0, group, False, None)
     if costs is not None:
         return Measured(nbytes, costs, run.spare)
