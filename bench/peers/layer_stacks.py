@@ -20,7 +20,6 @@ import torch._functorch.config
 from torch import nn
 from torch.utils.checkpoint import checkpoint_sequential
 
-import neap
 import neap.torch as nt
 
 import live_bytes
@@ -125,23 +124,12 @@ class Stack:
             whole = nt.Sequential(*self.layers)
             self.over = self.top(whole) - whole.report().planned_peak - whole.report().charged
             self.measured = whole._known  # seconds and bytes do not depend on the budget
-        budget, best = top - self.over, None
-        for _ in range(6):
-            net = self.neap(max(1, budget))
+
+        def make(memory):
+            net = self.neap(memory)
             net._known = self.measured
-            try:
-                slack = top + top // 100 - self.top(net)
-            except neap.BudgetError as error:
-                if best or budget == error.least:
-                    break
-                budget = error.least
-                continue
-            if slack >= 0:
-                best = net
-            if 0 <= slack < top // 30:
-                break
-            budget += slack if slack > 0 else min(slack, -top // 40)
-        return best
+            return net
+        return live_bytes.within(top, top - self.over, make, self.top, tries=6)
 
 
 SHARES = (1.0, 0.5, 0.2, 0.0)

@@ -20,7 +20,6 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-import neap
 import neap.torch as nt
 
 import live_bytes
@@ -214,22 +213,7 @@ class Setting:
 
     def within(self, top):
         """neap with a budget whose top of live bytes is not above ``top``, but for 1%; None: none."""
-        budget, best = top, None
-        for _ in range(8):
-            forward = self.scan(max(1, budget))
-            try:
-                slack = top + top // 100 - self.top(forward)
-            except neap.BudgetError as error:
-                if best or budget == error.least:
-                    break
-                budget = error.least
-                continue
-            if slack >= 0:
-                best = forward
-            if 0 <= slack < top // 30:
-                break
-            budget += slack if slack > 0 else min(slack, -top // 40)
-        return best
+        return live_bytes.within(top, top, self.scan, self.top)
 
 
 def compare(setting, rounds):
