@@ -124,19 +124,19 @@ def windows(data, slow):
     hashes = set()
     names = ("standard", "double", "stream", "auto")
     some = [word for name in names for word in ("--strategy", name)]
-    for inputs in ("64M", "100K"):
+    for inputs in ("64M", "50K"):
         for more in ([], ["--dense", "--readout", "step"]):
             for source in (data, "randman:steps=600,spikes=30,samples=40,units=30,noise=5"):
-                result = compare(source, "--dt", "0.25ms" if source == data else "1ms",
+                result = compare(source, "--dt", "0.5ms" if source == data else "1ms",
                                  "--inputs", inputs, *more, *some, memory="1M",
                                  slow=slow if source == data else "mem:64M")
                 found = {r["grad_hash"] for r in ran(result)}
                 if len(found) != 1 or len(ran(result)) < len(names):
                     return f"{inputs} {more}: {len(ran(result))} ran, {found}"
                 hashes |= found
-                if (result["window_steps"] > 0) != (inputs == "100K"):
+                if (result["window_steps"] > 0) != (inputs == "50K"):
                     return f"{inputs}: windows of {result['window_steps']} steps"
-                if inputs == "100K" and result["input_bytes"] > 100 << 10:
+                if inputs == "50K" and result["input_bytes"] > 50 << 10:
                     return f"inputs take {result['input_bytes']} bytes"
     return None if len(hashes) == 4 else f"{hashes}"
 
