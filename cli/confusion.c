@@ -65,7 +65,7 @@ static int cell_columns(const struct neap_eval_result *r)
 	return 1 + digits(most);
 }
 
-/* "    7 seven   ", with `width` columns for the name. */
+/* "    7 seven  ", with `width` columns for the name. */
 static void show_label(const struct neap_eval_result *r, int label, int width)
 {
 	char room[NAME_ROOM];
@@ -73,7 +73,7 @@ static void show_label(const struct neap_eval_result *r, int label, int width)
 	printf("%*d %s%*s", NUMBER, label, room, width - columns, "");
 }
 
-/* "  96.7%", or "       " where there are no samples. */
+/* "  96.7%", or "      -" where there are no samples. */
 static void show_right(const struct neap_eval_result *r, int label)
 {
 	int64_t samples = cli_confusion_samples(r, label);

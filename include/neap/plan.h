@@ -228,9 +228,8 @@ struct neap_plan {
 	double stall;	       /* of it, waiting for transfers, */
 	double lost;	       /* and computing lost to those beside it */
 	double overhead;       /* makespan / (T (r + b) + 2 calls) - 1 */
-	double bound; /* neap_bound: seconds that no schedule can beat, but for what is said there
-		       */
-	double gap;   /* makespan / bound - 1 */
+	double bound;	      /* seconds that no schedule can beat; neap_bound says where it errs */
+	double gap;	      /* makespan / bound - 1 */
 	double model_bound;   /* no schedule of the strategy's own model is faster; 0: not known */
 	uint64_t least_bytes; /* infeasible: a budget that works (slots, if classic); else 0 */
 	char why[160];	      /* infeasible: one line */
@@ -461,7 +460,7 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
  * and the channels force at the turn (src/plan/bound/stage_bound.c).
  * The linear program does not count well what is gained by states that are held at the turn and
  * written after it. Of some thousand problems with a slow tier it was above a plan's time in one,
- * by 0.3% (docs/performance.md, "How near auto comes").
+ * by 0.3% (docs/performance.md, "Where auto beats every named strategy").
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 
