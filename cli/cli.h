@@ -96,6 +96,13 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 	{.name = "json", .kind = CLI_FLAG, .into = &(json), \
 		.help = "one JSON object on standard output"}
 
+/* Of commands that evaluate; `o` is a struct neap_eval_options. */
+#define CLI_EVAL_OPTIONS(o) \
+	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
+		.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
+	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
+		.help = "0: one a processor", .high = 1024}
+
 /* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
 #define CLI_PARAM_OPTION(member, option, meaning) \
 	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \

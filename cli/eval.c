@@ -96,10 +96,7 @@ int cli_eval(int argc, char **argv)
 	int json = 0;
 	/* clang-format off */
 	const struct cli_option options[] = {
-		{.name = "batch", .kind = CLI_COUNT, .into = &o.batch, .argument = "N",
-			.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST},
-		{.name = "threads", .kind = CLI_COUNT, .into = &o.threads, .argument = "N",
-			.help = "0: one a processor", .high = 1024},
+		CLI_EVAL_OPTIONS(o),
 		{.name = "json", .kind = CLI_FLAG, .into = &json,
 			.help = "one JSON object on standard output, with the answer to every sample"},
 		{0},

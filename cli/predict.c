@@ -124,10 +124,7 @@ int cli_predict(int argc, char **argv)
 			.help = "write there; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
-		{.name = "batch", .kind = CLI_COUNT, .into = &o->batch, .argument = "N",
-			.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST},
-		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
-			.help = "0: one a processor", .high = 1024},
+		CLI_EVAL_OPTIONS(p.options),
 		{0},
 	};
 	/* clang-format on */
