@@ -21,9 +21,7 @@
 #define EFFORT 2000	     /* simulations, unless params say otherwise */
 #define STEPS_LONG 100000000 /* beyond it a simulation takes longer: a quarter of EFFORT */
 
-/* Relative: a plan so close to the bound ends a search; a plan must be faster by more to win. */
-#define AT_BOUND_STAGES 1e-9
-#define FASTER 1e-12
+#define FASTER 1e-12 /* relative: a plan must be faster by more to win */
 
 static struct neap_plan trial_plan(void)
 {
