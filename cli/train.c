@@ -14,6 +14,7 @@ static const char examples[] =
 	"  neap train randman --net lif:128r,li --memory 4M --epochs 10\n"
 	"  neap train train.h5 --dt 0.1ms --memory 8M --slow /var/tmp --strategy double\n"
 	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
+	"  neap train more.h5 --from run --freeze layer0 --lr 0.001 --out tuned\n"
 	"  neap train --out run --resume\n";
 
 struct train_command {
@@ -202,6 +203,19 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 
+/* Takes the net of --from; what is given beside it changes it. CLI_DONE or one line. */
+static int open_model(struct neap_model **model, struct neap_train_options *o)
+{
+	const struct neap_model_options from = {.size = sizeof from, .path = o->from};
+	int rc = neap_model_open(model, &from);
+
+	if (rc < 0)
+		return cli_fail("train", rc);
+	o->net = *neap_model_net(*model);
+	o->net.inputs = o->net.classes = 0; /* checked against the data by neap_train */
+	return CLI_DONE;
+}
+
 /* What the table of options cannot say. CLI_DONE or one line. */
 static int finish_options(struct neap_train_options *o, struct neap_problem *costs,
 	const char *chain, const char *stretch)
@@ -226,6 +240,7 @@ int cli_train(int argc, char **argv)
 	struct train_command training = {.options = &o, .first = -1};
 	struct cli_net_choices choices;
 	struct neap_run *resumed = NULL;
+	struct neap_model *model = NULL;
 	const char *data[1] = {NULL};
 	const char *chain = NULL, *stretch = NULL;
 	struct neap_problem costs = {.size = sizeof costs};
@@ -249,6 +264,13 @@ int cli_train(int argc, char **argv)
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
 			.help = "go on with the run in the folder, with its settings; other "
 				"options given change them"},
+		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "RUN",
+			.help = "begin with the net and the weights of a run or a .safetensors "
+				"file; other options given change the net"},
+		{.name = "fresh-readout", .kind = CLI_FLAG, .into = &o.fresh_readout,
+			.help = "with --from: draw the readout anew; its classes may be others"},
+		{.name = "freeze", .kind = CLI_TEXT, .into = &o.net.freeze, .argument = "LIST",
+			.help = "layers or tensors that do not learn: layer0,readout.bias"},
 		{.name = "test", .kind = CLI_TEXT, .into = &o.test, .argument = "DATA",
 			.help = "evaluated once, after the last epoch"},
 		CLI_SWEEP_OPTIONS(o.sweep, chain),
@@ -316,8 +338,16 @@ int cli_train(int argc, char **argv)
 		if (code != CLI_DONE)
 			return code;
 	}
-	if (resumed) { /* what is given now holds over what the run keeps */
+	if (!resumed && o.from) {
+		int code = open_model(&model, &o);
+		if (code != CLI_DONE)
+			return code;
+	} else if (!resumed && o.fresh_readout) {
+		return cli_usage("train", "--fresh-readout: there is no --from");
+	}
+	if (resumed) /* what is given now holds over what the run keeps */
 		o = *neap_run_options(resumed);
+	if (resumed || model) {
 		cli_net_choices_from(&choices, &o.net);
 		o.out = "neap-run";
 		cli_parse(&command, argc, argv, data);
@@ -328,7 +358,9 @@ int cli_train(int argc, char **argv)
 	if (parsed > 0)
 		o.data = data[0];
 	if (seed_given || !resumed)
-		o.seed = o.net.seed = (uint64_t)seed;
+		o.seed = (uint64_t)seed;
+	if (seed_given || !(resumed || model))
+		o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);
 	int code = finish_options(&o, &costs, chain, stretch);
 	if (code == CLI_DONE) {
@@ -338,5 +370,6 @@ int cli_train(int argc, char **argv)
 		free(line);
 	}
 	neap_run_close(resumed);
+	neap_model_close(model);
 	return code;
 }

@@ -126,6 +126,13 @@ struct neap_net_options {
 	int threads; /* 0: one a processor */
 	int dense;   /* 1: dense tapes and kernels where sparse ones would do */
 	int smooth; /* 1: the spike is the integral of its surrogate (for gradient checks; dense) */
+	/*
+	 * Layers and tensors that do not learn, with commas between: "layer0,readout.bias". NULL:
+	 * none. Their gradients are 0, those of all others as without it. Below the first layer
+	 * that learns nothing goes backward, and nothing but that layer's inputs is kept on tape; a
+	 * net that leaves out tapes has no log.
+	 */
+	const char *freeze;
 };
 
 #define NEAP_NET_OPTIONS_INIT                                                                      \
@@ -165,6 +172,8 @@ struct neap_param {
 
 NEAP_API int neap_net_params(const struct neap_net *net);
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
+/* 1: the tensor does not learn (neap_net_options.freeze); 0: it does, or there is none. */
+NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
 
 /*
  * Lower and upper bounds on the firing rate r_j of each hidden unit of every layer that
@@ -235,7 +244,8 @@ NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int
 /*
  * The same with a log of the spikes: advance writes it, replay makes tapes from it. A net has a log
  * where its hidden cells are lif, density is 1, no dropout lies between hidden layers, no time
- * constant is learned, and the net is not smooth; else log_max is 0 and these return NEAP_EUSAGE.
+ * constant is learned, no tape is left out (freeze), and the net is not smooth; else log_max is 0
+ * and these return NEAP_EUSAGE.
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);

@@ -134,6 +134,13 @@ struct neap_train_options {
 	/* One line of text without newline (the plan, what resumed). May be NULL. */
 	void (*say)(void *user, const char *line);
 	void *user;
+	/*
+	 * A file for neap_model_open whose weights the run begins with; NULL: weights are drawn.
+	 * `net` has to describe a net of the same tensors, as neap_model_net gives it. A run that
+	 * goes on from a snapshot does not read it.
+	 */
+	const char *from;
+	int fresh_readout; /* 1: the readout is drawn all the same; classes may be others */
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -197,6 +204,19 @@ struct neap_run;
 NEAP_API int neap_run_open(struct neap_run **run, const char *out);
 NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run *run);
 NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
+
+/*
+ * What a file of weights says of its net: the folder of a run (its best model), or a .safetensors
+ * file of one. Options and texts belong to the model and hold until it is closed.
+ */
+struct neap_model_options {
+	uint32_t size; /* sizeof(struct neap_model_options) */
+	const char *path;
+};
+struct neap_model;
+NEAP_API int neap_model_open(struct neap_model **model, const struct neap_model_options *options);
+NEAP_API const struct neap_net_options *neap_model_net(const struct neap_model *model);
+NEAP_API void neap_model_close(struct neap_model *model); /* NULL: nothing */
 
 /* What a net answers to one sample. */
 struct neap_answer {

@@ -263,7 +263,7 @@ static int assign_samples(struct neap_net *net, const struct sample_split *split
 	net->log_max = net->has_log ? log : 0;
 	net->is_packed = net->has_strips = 0;
 	net->fixed_tape = net->sample_steps == (double)net->batch->size * (double)net->batch->steps;
-	for (int l = 0; l < net->nlayers - 1; l++)
+	for (int l = net->taped_from; l < net->nlayers - 1; l++)
 		net->fixed_tape &= net->layers[l].dense;
 	return 0;
 }
@@ -306,7 +306,7 @@ static void measure_tape(struct neap_net *net)
 		net->tape_rate = bytes / steps;
 	if (net->tape_rate > 0)
 		return;
-	for (int l = 0; l < net->nlayers; l++) {
+	for (int l = net->taped_from; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		double most = (double)neap__layer_tape(net, layer);
 		int sparse = !layer->cell->readout && !layer->dense;

@@ -164,6 +164,7 @@ int neap_gradcheck(double *worst, const struct neap_net_options *options,
 	*worst = INFINITY;
 	o.precision = NEAP_DOUBLE;
 	o.smooth = 1;
+	o.freeze = NULL;
 	rc = neap_net_create(&check.net, &o);
 	if (rc == 0)
 		rc = check_make(&check);

@@ -3,6 +3,7 @@
 #include "nn/batch.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/outer_tiles.h"
+#include "nn/freeze.h"
 #include "nn/layout.h"
 #include "nn/precision_ops.h"
 #include "nn/replay/packed_weights.h"
@@ -71,6 +72,7 @@ static int build(struct neap_net *net)
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
+	NEAP_TRY(neap__net_freeze(net));
 	NEAP_TRY(make_arrays(net));
 	NEAP_TRY(neap__net_packed(net));
 	NEAP_TRY(neap__outer_tiles_make(net));
@@ -89,6 +91,7 @@ int neap_net_create(struct neap_net **out, const struct neap_net_options *option
 	memcpy(&net->options, options, options->size);
 	int rc = build(net);
 	net->options.spec = net->spec;
+	net->options.freeze = NULL; /* borrowed for this call */
 	if (rc < 0) {
 		neap_net_free(net);
 		return rc;
@@ -153,6 +156,11 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 		.is_leak = t->is_leak,
 		.precision = net->options.precision};
 	return 0;
+}
+
+int neap_net_frozen(const struct neap_net *net, int index)
+{
+	return net && index >= 0 && index < net->ntensors && net->tensors[index].is_frozen;
 }
 
 const char *neap_net_spec(const struct neap_net *net)

@@ -2,6 +2,7 @@
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
 #include "train/model.h"
+#include "train/model_file.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -9,9 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 void neap__wilson(double *low, double *high, int64_t k, int64_t n)
 {
@@ -181,23 +180,6 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 	return rc < 0 ? rc : 0;
 }
 
-/* RUN, RUN/model.safetensors or any file of the kind. */
-static int read_model(struct neap__safetensors *file, const char *path)
-{
-	struct stat st;
-	char *inside = NULL;
-
-	if (stat(path, &st) < 0)
-		return neap__fail_errno(errno, "cannot read '%s'", path);
-	if (!S_ISDIR(st.st_mode))
-		return neap__safetensors_read(file, path);
-	if (asprintf(&inside, "%s/model.safetensors", path) < 0)
-		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
-	int rc = neap__safetensors_read(file, inside);
-	free(inside);
-	return rc;
-}
-
 static const struct neap_loss *loss_of(const struct neap__safetensors *file)
 {
 	const char *name = neap__safetensors_meta(file, "neap.loss");
@@ -226,7 +208,7 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
-	NEAP_TRY(read_model(&file, options->model));
+	NEAP_TRY(neap__model_file_read(&file, options->model));
 	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);
 	if (rc < 0)
 		rc = neap__fail_in(rc, "%s: ", options->model);

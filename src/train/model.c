@@ -157,7 +157,7 @@ void neap__moments_add(struct neap__tensor_bundle *bundle, const struct neap__op
 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
-			if (neap_net_param(net, i, &param) < 0)
+			if (neap_net_param(net, i, &param) < 0 || !optimizer->moment[i][m])
 				continue;
 			neap__print(before, sizeof before, MOMENTS "%s.%s.", rule->name,
 				rule->moments[m]);
@@ -179,6 +179,8 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			NEAP_TRY(neap_net_param(net, i, &param));
+			if (!optimizer->moment[i][m])
+				continue;
 			neap__print(before, sizeof before, MOMENTS "%s.%s.", rule->name,
 				rule->moments[m]);
 			int dims = shape_of(&param, shape);

@@ -44,6 +44,13 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
 
 /* Copies the parameters of a file into a net of the same shape. */
 int neap__model_take(struct neap_net *net, const struct neap__safetensors *file);
+/*
+ * The same for a net that may differ: numbers are converted to its precision, leaks that the file
+ * does not have stay as they are, and with fresh_readout the readout does. NEAP_EUSAGE where the
+ * file has other layers or shapes than the net.
+ */
+int neap__model_start(
+	struct neap_net *net, const struct neap__safetensors *file, int fresh_readout);
 /* Makes the net that a file describes and copies its parameters. threads: 0 for one a processor. */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
 	const struct neap__safetensors *file, int threads);

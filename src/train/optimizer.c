@@ -43,6 +43,8 @@ int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__r
 	for (int i = 0; i < optimizer->tensors; i++) {
 		struct neap_param param;
 		NEAP_TRY(neap_net_param(net, i, &param));
+		if (neap_net_frozen(net, i))
+			continue;
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
 			optimizer->moment[i][m] = calloc((size_t)param.count, sizeof(double));
 			if (!optimizer->moment[i][m] && param.count)
@@ -83,7 +85,7 @@ int neap__optimizer_step(
 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		struct neap_param param;
-		if (neap_net_param(net, i, &param) < 0)
+		if (neap_net_param(net, i, &param) < 0 || neap_net_frozen(net, i))
 			continue;
 		struct neap__rule_settings settings = optimizer->settings;
 		if (param.is_leak)

@@ -43,7 +43,7 @@ NEAP__RULE_TABLE(NEAP__X)
 /* Finds a rule by name; NULL with a detail line where there is none. */
 const struct neap__rule *neap__rule_find(const char *name);
 
-/* Moments of every tensor of a net, zero to begin with. */
+/* Moments of every tensor of a net that learns, zero to begin with. */
 struct neap__optimizer {
 	const struct neap__rule *rule;
 	struct neap__rule_settings settings;

@@ -86,6 +86,7 @@ static const struct train_setting settings[] = {
 	{"stretch_high", REAL, AT(augment.stretch_high), NULL, 0, 100},
 	{"jitter", REAL, AT(augment.jitter), NULL, 0, 1000},
 	{"shift", COUNT, AT(augment.shift), NULL, 0, 65535},
+	{"freeze", TEXT, AT(net.freeze), NULL, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -93,6 +94,8 @@ static const struct train_setting settings[] = {
 static const struct train_setting ways[] = {
 	{"data", TEXT, AT(data), NULL, 0, 0},
 	{"test", TEXT, AT(test), NULL, 0, 0},
+	{"from", TEXT, AT(from), NULL, 0, 0}, /* read before the first snapshot only */
+	{"fresh_readout", COUNT, AT(fresh_readout), NULL, 0, 1},
 	{"memory", SEED, AT(sweep.memory), NULL, 0, 0},
 	{"memory_total", SEED, AT(sweep.memory_total), NULL, 0, 0},
 	{"strategy", TEXT, AT(sweep.strategy), NULL, 0, 0},
@@ -193,7 +196,9 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 		const char *a = json_string_value(json_object_get(was, name));
 		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
-			a = settings[i].kind == CHOICE ? settings[i].choices[0] : "0";
+			a = settings[i].kind == CHOICE ? settings[i].choices[0]
+			    : settings[i].kind == TEXT ? ""
+						       : "0";
 		if (!b || !goes_on(&settings[i], a, b))
 			neap__text_add(wrong, "%s%s = %.200s, not %.200s",
 				wrong->length ? "; " : "", name, *a ? a : "none",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* setup.c: opens and checks all that a run needs, before anything is written. */
 #include "train/trainer.h"
+#include "train/model.h"
+#include "train/model_file.h"
 #include "train/settings.h"
 #include "measure/process_memory.h"
 #include "data/augment/augment.h"
@@ -13,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit)
@@ -159,6 +162,60 @@ static int check_test(const struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Reads the weights to begin with, unless a snapshot has better ones. */
+static int read_from(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+
+	if (!o->from || (o->resume && access(trainer->last, F_OK) == 0))
+		return 0;
+	return neap__model_file_read(&trainer->from, o->from);
+}
+
+/*
+ * Compares the data with the net that the weights are of, and takes channels and classes from
+ * there where none are said.
+ */
+static int from_fits(struct neap__trainer *trainer)
+{
+	struct neap_train_options *o = &trainer->options;
+	const struct neap__data *d = &trainer->data;
+	const char *text = neap__safetensors_meta(&trainer->from, "neap.net");
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	struct neap_net_options net;
+
+	int rc = json ? neap__settings_take_net(&net, json)
+		      : neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+	json_decref(json);
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", o->from);
+	if (o->net.inputs == 0)
+		o->net.inputs = net.inputs;
+	if (o->fresh_readout)
+		return 0;
+	if (o->net.classes == 0)
+		o->net.classes = net.classes;
+	if (d->info.classes > net.classes)
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d classes, the net of '%s' has %d; --fresh-readout draws a new "
+			"readout",
+			d->info.name, d->info.classes, o->from, net.classes);
+	rc = neap__model_fits(&trainer->from, &net, d->set);
+	return rc < 0 ? neap__fail_in(rc, "%s: ", o->from) : 0;
+}
+
+static int take_from(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+
+	if (trainer->from.tensors == 0)
+		return 0;
+	int rc = neap__model_start(trainer->net, &trainer->from, o->fresh_readout);
+	neap__safetensors_free(&trainer->from);
+	trainer->from = (struct neap__safetensors){0};
+	return rc < 0 ? neap__fail_in(rc, "%s: ", o->from) : 0;
+}
+
 static int open_data(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -170,6 +227,8 @@ static int open_data(struct neap__trainer *trainer)
 	if (d->info.samples <= 0 || d->info.classes <= 0)
 		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
 			(long long)d->info.samples, d->info.classes);
+	if (trainer->from.tensors > 0)
+		NEAP_TRY(from_fits(trainer));
 	if (o->net.inputs == 0)
 		o->net.inputs = d->info.inputs;
 	if (o->net.classes == 0)
@@ -261,8 +320,10 @@ int neap__setup(struct neap__trainer *trainer)
 	NEAP_TRY(neap__settings_check(o));
 	if (o->net.seed == 0)
 		o->net.seed = o->seed;
+	NEAP_TRY(read_from(trainer));
 	NEAP_TRY(open_data(trainer));
 	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
+	NEAP_TRY(take_from(trainer));
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
 	return open_loaders(trainer);
@@ -272,6 +333,7 @@ void neap__teardown(struct neap__trainer *trainer)
 {
 	struct neap__data *d = &trainer->data;
 
+	neap__safetensors_free(&trainer->from);
 	neap_sweep_free(trainer->sweep);
 	neap_trace_free(trainer->trace);
 	neap_loader_close(d->loader);

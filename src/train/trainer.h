@@ -10,6 +10,7 @@
 #include "measure/net_steps.h"
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
+#include "train/safetensors.h"
 #include "measure/slow_tiers.h"
 
 /*
@@ -64,6 +65,7 @@ struct neap__trainer {
 	struct neap_train_result *result;
 	struct neap__data data;
 	struct neap_net *net;
+	struct neap__safetensors from; /* of options.from, while it is opened */
 	struct neap_objective objective;
 	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;

@@ -17,6 +17,7 @@ static const struct variant {
 	int dense, smooth, delay;
 	int gated; /* outputs are numbers */
 	int group; /* 0: 3 */
+	const char *freeze;
 } variants[] = {
 	{.spec = "lif:70r,li"},
 	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
@@ -99,6 +100,10 @@ static const struct variant {
 		.delay = 1},
 	{.spec = "gru:20:dropout=0.3,adlif:33r:scale=40:dropout=0.3,egru:20:dropout=0.5,li",
 		.gated = 1},
+	{.spec = "lif:70r,lif:33r:reset=zero,lif:20,li", .freeze = "layer0,layer1"},
+	{.spec = "gru:33:dropout=0.4,lstm:20,rnn:20:delay=1,li",
+		.gated = 1,
+		.freeze = "layer0,layer1,layer2.bias"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -122,6 +127,7 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 	o.scale = 3;
 	o.group = v->group ? v->group : 3;
 	o.threads = threads;
+	o.freeze = v->freeze;
 	o.seed = 4;
 	return net_make(&o);
 }

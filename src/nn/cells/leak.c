@@ -71,6 +71,8 @@ void neap__leak_add(
 	const real *trace = view->trace[leak];
 	const uint16_t *id = view->active_id;
 
+	if (at->net->tensors[tensor].is_frozen)
+		return;
 	at->group->grads->dirty[at->net->tensors[tensor].row_offset] = 1;
 	for (int k = 0; k < view->active; k++)
 		sum[id[k]] += e[k] * trace[view->whole_trace ? id[k] : k];

@@ -126,7 +126,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 			make_sums(net, group, alive);
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
-			unsigned char *to = tape ? tape + bytes : NULL;
+			unsigned char *to = tape && l >= net->taped_from ? tape + bytes : NULL;
 			bytes += known ? walked(at, to)
 				       : neap__code(layer)->finish(at, at->sums, to);
 			if (first && !layer->cell->readout)

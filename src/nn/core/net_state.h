@@ -55,6 +55,7 @@ struct neap__param {
 	uint16_t *column;	      /* [count]; NULL when dense */
 	int takes_spikes;	      /* all its inputs are spikes: products need no factors */
 	int is_leak;		      /* logits of decays */
+	int is_frozen;		      /* it does not learn: its gradient is 0 */
 	double factor;		      /* multiplies its gradient, in the batch begun */
 };
 
@@ -251,6 +252,8 @@ struct neap_net {
 	char *spec;
 	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
+	int learns_from; /* the first layer that learns: nothing goes backward below */
+	int taped_from;	 /* the first layer on tape: the one before, whose outputs are inputs */
 	int ntensors;
 	struct neap__param *tensors;
 	size_t elements, rows; /* of all tensors; elements with padding between tensors */

@@ -104,20 +104,21 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 		samples[i].v = view->gated.value;
 		samples[i].count = view->gated.count;
 	}
-	neap__weights_add_now(net, group, alive, layer->candidate);
+	if (!net->tensors[layer->candidate].is_frozen)
+		neap__weights_add_now(net, group, alive, layer->candidate);
 }
 
 /* Moves the adjoints of all samples from step t + 1 to t. */
 static void reverse_step(
 	struct neap_net *net, struct neap__group *group, int alive, const unsigned char *tape)
 {
-	for (int l = 0; l < net->nlayers; l++)
+	for (int l = net->taped_from; l < net->nlayers; l++)
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
 			at->layer = &net->layers[l];
 			tape += neap__code(at->layer)->view(at, tape, neap__view_of(at, l));
 		}
-	for (int l = net->nlayers - 1; l >= 0; l--) {
+	for (int l = net->nlayers - 1; l >= net->learns_from; l--) {
 		const struct neap__layer *layer = &net->layers[l];
 		for (int i = 0; i < alive; i++)
 			group->at[i].layer = layer;
@@ -144,6 +145,11 @@ static void reverse_step(
 		if (layer->is_recurrent)
 			neap__weights_add(net, group, alive, layer, layer->recurrent, l, 1);
 	}
+	if (net->dense && net->learns_from > 0) /* the inputs of the first layer that learns */
+		for (int i = 0; i < alive; i++) {
+			group->at[i].layer = &net->layers[net->taped_from];
+			neap__outputs_store(&group->at[i]);
+		}
 }
 
 void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,

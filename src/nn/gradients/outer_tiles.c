@@ -24,6 +24,8 @@ static int part_size(int n, int most, int unit)
 
 static void put(struct neap_net *net, struct neap__outer_tile tile)
 {
+	if (net->tensors[tile.tensor].is_frozen)
+		return;
 	if (net->tiles)
 		net->tiles[net->ntiles] = tile;
 	net->ntiles++;
@@ -64,7 +66,7 @@ int neap__outer_tiles_make(struct neap_net *net)
 	if (!net->dense)
 		return 0;
 	cut_all(net);
-	net->tiles = calloc((size_t)net->ntiles, sizeof *net->tiles);
+	net->tiles = calloc((size_t)net->ntiles + 1, sizeof *net->tiles);
 	if (!net->tiles)
 		return neap__fail_errno(ENOMEM, "net");
 	cut_all(net);

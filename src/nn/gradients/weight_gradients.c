@@ -109,6 +109,8 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 	struct neap__deferred *deferred = group->deferred;
 	struct neap__sample_rows *samples = group->sample_rows;
 	int count = 0, step = group->step - next;
+	if (net->tensors[tensor].is_frozen)
+		return;
 	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
 
 	for (int i = 0; i < alive; i++) {
@@ -141,6 +143,8 @@ void neap__bias_add(
 {
 	const struct neap__param *shape = &net->tensors[layer->bias];
 
+	if (shape->is_frozen)
+		return;
 	group->grads->dirty[shape->row_offset] = 1;
 	for (int i = 0; i < alive; i++)
 		net->kernels->sum((real *)group->grads->part[layer->bias],

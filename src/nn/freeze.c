@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* freeze.c: the names of --freeze, and the layers that learn and have tapes (freeze.h). */
+#include "nn/freeze.h"
+#include "nn/core/cell.h"
+#include "base/fail.h"
+#include "base/text.h"
+
+#include <string.h>
+
+/* Does a word name this tensor: wholly, or the layer that it belongs to? */
+static int names(const char *word, size_t length, const char *tensor)
+{
+	return length > 0 && strncmp(word, tensor, length) == 0 &&
+	       (tensor[length] == '\0' || tensor[length] == '.');
+}
+
+static int refuse(const struct neap_net *net, const char *word, size_t length)
+{
+	struct neap__text known = {0};
+
+	for (int i = 0; i < net->ntensors; i++)
+		neap__text_add(&known, "%s%s", i ? ", " : "", net->tensors[i].name);
+	int rc = neap__fail(NEAP_EUSAGE,
+		"--freeze: the net has no '%.*s'; a layer such as layer0 or readout, or one of its "
+		"tensors: %.300s",
+		(int)(length < 60 ? length : 60), word, known.data ? known.data : "");
+	neap__text_free(&known);
+	return rc;
+}
+
+static int mark(struct neap_net *net, const char *list)
+{
+	for (const char *word = list;; word++) {
+		size_t length = strcspn(word, ",");
+		int found = 0;
+		for (int i = 0; i < net->ntensors; i++)
+			if (names(word, length, net->tensors[i].name))
+				found = net->tensors[i].is_frozen = 1;
+		if (!found)
+			return refuse(net, word, length);
+		word += length;
+		if (!*word)
+			return 0;
+	}
+}
+
+/* 1: a tensor of the layer learns. */
+static int learns(const struct neap_net *net, const struct neap__layer *layer)
+{
+	const int tensors[] = {layer->weight, layer->recurrent, layer->bias, layer->candidate};
+
+	for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
+		if (tensors[i] >= 0 && !net->tensors[tensors[i]].is_frozen)
+			return 1;
+	for (int l = 0; l < neap__learned(layer); l++)
+		if (!net->tensors[layer->leaks[l].tensor].is_frozen)
+			return 1;
+	return 0;
+}
+
+int neap__net_freeze(struct neap_net *net)
+{
+	const char *list = net->options.freeze;
+
+	if (!list || !*list)
+		return 0;
+	NEAP_TRY(mark(net, list));
+	while (net->learns_from < net->nlayers && !learns(net, &net->layers[net->learns_from]))
+		net->learns_from++;
+	if (net->learns_from == net->nlayers)
+		return neap__fail(NEAP_EUSAGE, "--freeze: nothing is left to learn");
+	net->taped_from = net->learns_from > 0 ? net->learns_from - 1 : 0;
+	net->sample_tape = 0;
+	for (int l = net->taped_from; l < net->nlayers; l++)
+		net->sample_tape += neap__layer_tape(net, &net->layers[l]);
+	if (net->taped_from > 0) /* a replay makes the tapes of all layers */
+		net->has_log = 0;
+	return 0;
+}

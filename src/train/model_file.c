@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_file.c: finds and reads the file of a net (model_file.h); neap_model_open. */
+#include "train/model_file.h"
+#include "train/settings.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/struct_size.h"
+
+#include <neap/train.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+struct neap_model {
+	json_t *json; /* owns the texts of `net` */
+	struct neap_net_options net;
+};
+
+int neap__model_file_read(struct neap__safetensors *file, const char *path)
+{
+	struct stat st;
+	char *inside = NULL;
+
+	if (stat(path, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		return neap__safetensors_read(file, path);
+	if (asprintf(&inside, "%s/model.safetensors", path) < 0)
+		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
+	int rc = neap__safetensors_read(file, inside);
+	free(inside);
+	return rc;
+}
+
+static int describe(struct neap_model *model, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, "neap.net");
+
+	model->json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (!model->json)
+		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+	return neap__settings_take_net(&model->net, model->json);
+}
+
+int neap_model_open(struct neap_model **out, const struct neap_model_options *options)
+{
+	NEAP_NEED(out, options);
+	struct neap__safetensors file = {0};
+	struct neap_model_options o;
+
+	*out = NULL;
+	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_model_options"));
+	if (!o.path || !*o.path)
+		return neap__fail(NEAP_EUSAGE, "a file of weights is missing");
+	struct neap_model *model = calloc(1, sizeof *model);
+	if (!model)
+		return neap__fail_errno(ENOMEM, "'%s'", o.path);
+	int rc = neap__model_file_read(&file, o.path);
+	if (rc == 0) {
+		rc = describe(model, &file);
+		if (rc < 0)
+			rc = neap__fail_in(rc, "%s: ", o.path);
+		neap__safetensors_free(&file);
+	}
+	if (rc < 0) {
+		neap_model_close(model);
+		return rc;
+	}
+	*out = model;
+	return 0;
+}
+
+const struct neap_net_options *neap_model_net(const struct neap_model *model)
+{
+	if (!model)
+		return NULL;
+	return &model->net;
+}
+
+void neap_model_close(struct neap_model *model)
+{
+	if (!model)
+		return;
+	json_decref(model->json);
+	free(model);
+}
