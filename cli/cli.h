@@ -24,6 +24,7 @@ enum cli_kind {
 	CLI_TIME,   /* double seconds within [low, high]: 1ms, 20us, 0.5s, 3 */
 	CLI_LIMIT,  /* the same, or inf */
 	CLI_NUMBER, /* double within [low, high] */
+	CLI_RATE,   /* double events a ms within [low, high]: 20Hz, 0.2kHz, 0.02 */
 	CLI_CHOICE, /* int: index into the NULL-terminated choices */
 	CLI_LIST,   /* struct cli_list: the option may be repeated */
 };

@@ -29,6 +29,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "layers from the input up"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
 		.help = "time of a step (default 1ms)", .low = 1e-6, .high = 10}, \
+	{.name = "time-unit", .kind = CLI_TIME, .into = &(net).time_unit, .argument = "TIME", \
+		.help = "step that weights, biases and surrogates are meant for, scaled for " \
+			"--dt (default 1ms; 0: not, and rates count a step)", .high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
 		.help = "how a spike resets the membrane", .choices = cli_resets}, \
 	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
@@ -79,12 +82,13 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 #define CLI_LOSS_OPTIONS(loss, rates) \
 	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
 		.help = "of the answer", .names = cli_loss_name}, \
-	{.name = "rate-upper", .kind = CLI_NUMBER, .into = &(rates).upper, .argument = "X", \
-		.help = "spikes a step above which units that spike are penalised", .high = 1}, \
+	{.name = "rate-upper", .kind = CLI_RATE, .into = &(rates).upper, .argument = "RATE", \
+		.help = "above which units that spike are penalised; a number alone: " \
+			"spikes a millisecond", .high = 1}, \
 	{.name = "rate-weight", .kind = CLI_NUMBER, .into = &(rates).upper_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
-	{.name = "rate-lower", .kind = CLI_NUMBER, .into = &(rates).lower, .argument = "X", \
-		.help = "spikes a step below which units that spike are penalised", .high = 1}, \
+	{.name = "rate-lower", .kind = CLI_RATE, .into = &(rates).lower, .argument = "RATE", \
+		.help = "below which units that spike are penalised", .high = 1}, \
 	{.name = "rate-lower-weight", .kind = CLI_NUMBER, .into = &(rates).lower_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
 	{.name = "rate-l1", .kind = CLI_NUMBER, .into = &(rates).l1, .argument = "X", \

@@ -25,6 +25,8 @@ static void print_default(const struct cli_option *o)
 		printf(" (default %s)", *(const char *const *)o->into);
 	else if (o->kind == CLI_NUMBER)
 		printf(" (default %g)", *(const double *)o->into);
+	else if (o->kind == CLI_RATE && *(const double *)o->into > 0)
+		printf(" (default %gHz)", 1000 * *(const double *)o->into);
 	else if (o->kind == CLI_TIME && *(const double *)o->into > 0)
 		printf(" (default %s)", cli_show_time(room, *(const double *)o->into));
 	else if (o->kind == CLI_SIZE && *(const uint64_t *)o->into)
@@ -56,6 +58,10 @@ static void print_help(const struct cli_command *command)
 
 static int out_of_range(const char *command, const struct cli_option *option, const char *text)
 {
+	if (option->kind == CLI_RATE)
+		return cli_usage(command,
+			"--%s: '%s' is out of range; %.15gHz to %.15gHz is accepted", option->name,
+			text, 1000 * option->low, 1000 * option->high);
 	if (option->high == 0 || option->high >= CLI_STEPS_MOST)
 		return cli_usage(command, "--%s: '%s' is out of range; at least %.15g is accepted",
 			option->name, text, option->low);
@@ -72,6 +78,7 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",
 		[CLI_LIMIT] = "a time, such as 30s or 5min, or inf",
 		[CLI_NUMBER] = "a number",
+		[CLI_RATE] = "a rate, such as 20Hz",
 	};
 	return cli_usage(command, "--%s: '%s' is not %s", option->name, text, wants[option->kind]);
 }
@@ -126,6 +133,10 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		break;
 	case CLI_TIME:
 		bad = neap__units_time(&value, text);
+		break;
+	case CLI_RATE:
+		bad = neap__units_frequency(&value, text);
+		value /= 1000;
 		break;
 	default:
 		bad = neap__units_number(&value, text);

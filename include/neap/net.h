@@ -133,6 +133,13 @@ struct neap_net_options {
 	 * net that leaves out tapes has no log.
 	 */
 	const char *freeze;
+	/*
+	 * Seconds of a step that initial weights, learned biases and surrogates are meant for: at
+	 * another dt they are scaled, so that drive a second, spikes a second and gradients stay
+	 * what they are (docs/cells.md). The default of adlif's `a` is, too; keys and numbers that
+	 * are said stand as they are. 0: nothing is scaled.
+	 */
+	double time_unit;
 };
 
 #define NEAP_NET_OPTIONS_INIT                                                                      \
@@ -140,7 +147,7 @@ struct neap_net_options {
 		.size = sizeof(struct neap_net_options), .spec = "lif:256r,li", .dt = 1e-3,        \
 		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .threshold = 1.0,         \
 		.tau = 20e-3, .tau_out = 20e-3, .scale = 0.5, .recurrent_scale = 0.3,              \
-		.density = 1.0                                                                     \
+		.density = 1.0, .time_unit = 1e-3                                                  \
 	}
 
 struct neap_net;
@@ -177,7 +184,8 @@ NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
 
 /*
  * Lower and upper bounds on the firing rate r_j of each hidden unit of every layer that
- * spikes: its spikes in the batch over the sum of the samples' lengths. Layers whose outputs
+ * spikes: its spikes in the batch over the sum of the samples' lengths, a step. In options of
+ * train.h r_j is spikes a millisecond, where a time_unit is said. Layers whose outputs
  * are numbers (rnn, lstm, gru, egru) are not penalised.
  */
 struct neap_rate_penalty {

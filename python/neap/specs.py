@@ -13,17 +13,18 @@ _TIMES = ("tau", "tau_syn", "tau_adapt")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
           "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
           "learn": ("none", "tau")}
-_FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "a": 0.1, "b": 0.2,
+_FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
               "activation": "tanh", "learn": "none"}
+_A = 0.1  # the default of adlif's `a`, at steps of time_unit seconds
 # Of a net: number or name; keys of a layer stand above them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
-_KEYS = {*_SETTINGS, *_FALLBACKS, "density", "scale", "recurrent_scale", "dropout", "delay"}
+_KEYS = {*_SETTINGS, *_FALLBACKS, "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
 COMPACT = ("triangle", "boxcar")
 
 
 class Layer(NamedTuple):
     """One layer: ``cell``, ``n`` units, ``below`` units or channels under it, ``recurrent``, and its
-    ``keys`` as numbers (times in seconds) and words."""
+    ``keys`` as numbers (times in seconds) and words; ``slope`` among them multiplies the surrogate."""
 
     cell: str
     n: int
@@ -107,9 +108,21 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
             keys[name] = value_of(name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
+    dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
+    keys.setdefault("a", _A * _gain(settings.get("euler") == "1", keys["tau_adapt"], dt, unit))
+    keys["slope"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
     if not 0 < size <= 65536 or not 0 < below <= 65536:
         raise FormatError(f"the layer {part[:60]!r}: {size} units over {below}")
     return Layer(cell, size, below, recurrent, keys)
+
+
+def _gain(euler: bool, tau: float, dt: float, unit: float) -> float:
+    """What a step of ``dt`` adds to a leak of ``tau``, over what a step of the net's time_unit does."""
+    if not unit > 0 or unit == dt:
+        return 1.0
+    if euler:
+        return min(dt / tau, 1.0) / min(unit / tau, 1.0)
+    return math.expm1(-dt / tau) / math.expm1(-unit / tau)
 
 
 def _size(word: str, part: str) -> int:

@@ -134,6 +134,25 @@ int neap__units_time(double *seconds, const char *text)
 	return -1;
 }
 
+int neap__units_frequency(double *hertz, const char *text)
+{
+	static const struct {
+		const char *name;
+		double factor;
+	} units[] = {{"Hz", 1}, {"kHz", 1e3}, {"/s", 1}, {"/ms", 1e3}, {"", 1e3}};
+	const char *rest;
+	double number;
+
+	if (leading_number(&number, text, &rest) < 0 || signbit(number))
+		return -1;
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(rest, units[i].name) == 0 && isfinite(number * units[i].factor)) {
+			*hertz = number * units[i].factor;
+			return 0;
+		}
+	return -1;
+}
+
 int neap__units_rate(double *rate, const char *text)
 {
 	char copy[64];

@@ -18,6 +18,8 @@ int neap__units_count(int64_t *number, const char *text);
 int neap__units_size(uint64_t *bytes, const char *text);
 /* Seconds, 0 or more: 2, 2s, 20ms, 5us, 7ns, 1min, 1h */
 int neap__units_time(double *seconds, const char *text);
+/* Events a second, 0 or more: 20Hz, 0.2kHz, 20/s; a number alone is one of 1/ms: 0.02 */
+int neap__units_frequency(double *hertz, const char *text);
 /* Bytes a second, above 0: a size, with /s or without, 500M, 0.5B/s; inf is 0, which stands for
  * a transfer that takes no time */
 int neap__units_rate(double *rate, const char *text);

@@ -41,5 +41,10 @@ uint64_t neap__comparison_key(const struct neap__comparison *c)
 	key = text(key, rest);
 	neap__print(rest, sizeof rest, "%a %a %a %a %lld", o->rates.upper_weight,
 		o->rates.lower_weight, o->rates.l1, o->rates.l2, (long long)o->max_steps);
-	return text(key, rest);
+	key = text(key, rest);
+	if (net->time_unit > 0 && net->time_unit != net->dt) { /* 1 ms: as earlier versions */
+		neap__print(rest, sizeof rest, "%a", net->time_unit);
+		key = text(key, rest);
+	}
+	return key;
 }

@@ -2,6 +2,7 @@
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
 #include "measure/one_batch.h"
 #include "measure/process_memory.h"
+#include "nn/time_unit.h"
 #include "base/fail.h"
 
 int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
@@ -35,7 +36,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	one->objective.loss = neap_loss_find(source->loss ? source->loss : "cross-entropy");
 	if (!one->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);
-	one->objective.rates = source->rates;
+	one->objective.rates = neap__unit_penalty(source->net, &source->rates);
 	one->objective.dropout = 1; /* as in the first epoch */
 	return neap_net_begin(one->net, one->batch, &one->objective);
 }

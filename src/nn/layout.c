@@ -2,6 +2,7 @@
 /* layout.c: what layers derive from their keys, offsets and sizes, memory of groups (layout.h). */
 #include "nn/layout.h"
 #include "nn/core/cell.h"
+#include "nn/time_unit.h"
 #include "nn/gradients/deferred_sums.h"
 #include "base/fail.h"
 #include "kern/kern.h"
@@ -34,6 +35,7 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	layer->cut = is_compact(layer->surrogate) ? layer->width : INFINITY;
 	if (layer->support > 0 && layer->support < layer->cut)
 		layer->cut = layer->support;
+	layer->slope = neap__unit_slope(net, layer);
 	layer->smooth = o->smooth;
 	layer->dense = o->dense || o->smooth || isinf(layer->cut) ||
 		       neap__layer_code(net, layer)->is_dense;

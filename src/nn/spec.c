@@ -2,6 +2,7 @@
 /* spec.c: the table of keys, and the parser and writer of specifications (spec.h). */
 #include "nn/spec.h"
 #include "nn/cells/cells.h"
+#include "nn/time_unit.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/units.h"
@@ -30,6 +31,7 @@ static const struct spec_key {
 	int open;
 	const char *const *words; /* WORD */
 	double fallback;	  /* default of keys that have no option; 0: they have */
+	int adapts; /* its default adds up over tau_adapt, and is that of a time_unit */
 } keys[] = {
 #define AT(member) .at = offsetof(struct neap__layer, member)
 #define ALL .where = NEAP__HIDDEN | NEAP__READOUT
@@ -42,7 +44,7 @@ static const struct spec_key {
 		.fallback = 100e-3},
 	{"adapt", NUMBER, AT(adapt), .where = NEAP__HAS_RAISED_THRESHOLD, NOT_NEGATIVE,
 		.fallback = 0.1},
-	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1},
+	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1, .adapts = 1},
 	{"b", NUMBER, AT(b), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.2},
 	{"activation", WORD, AT(activation), .where = NEAP__HAS_ACTIVATION, .words = activations},
 	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS, .words = resets},
@@ -214,7 +216,7 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].fallback > 0)
-			*(double *)field(layer, &keys[i]) = keys[i].fallback;
+			*(double *)field(layer, &keys[i]) = keys[i].adapts ? NAN : keys[i].fallback;
 	layer->is_recurrent = (layer->cell->traits & NEAP__IS_RECURRENT) != 0;
 	layer->learn = o->learn;
 	layer->reset = layer->cell->traits & NEAP__HAS_RESETS ? o->reset : NEAP_RESET_SUBTRACT;
@@ -273,6 +275,10 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 				word.length, word.text);
 		}
 	}
+	for (int i = 0; i < KEYS; i++)
+		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
+			*(double *)field(layer, &keys[i]) =
+				keys[i].fallback * neap__unit_leak(&net->options, layer->tau_adapt);
 	if (layer->cell->readout) {
 		if (layer->n && layer->n != net->options.classes)
 			return neap__fail(NEAP_EUSAGE,

@@ -2,6 +2,7 @@
 /* tensors.c: shapes, names, random connections and initial values of tensors. */
 #include "nn/tensors.h"
 #include "nn/core/cell.h"
+#include "nn/time_unit.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -71,7 +72,7 @@ static void fill(const struct neap_net *net, struct neap__param *t, int index, d
 enum { PADDED = 16 };
 
 static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
-	int64_t rows, int64_t columns, double density, double deviation)
+	int64_t rows, int64_t columns, double density, double deviation, double unit)
 {
 	struct neap__param *t = &net->tensors[index];
 
@@ -79,6 +80,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 		neap__print(t->name, sizeof t->name, "readout.%s", what);
 	else
 		neap__print(t->name, sizeof t->name, "layer%d.%s", layer->index, what);
+	t->unit = unit;
 	t->rows = rows;
 	t->columns = columns;
 	t->count = rows * columns;
@@ -88,7 +90,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
-	fill(net, t, index, deviation);
+	fill(net, t, index, deviation * unit);
 	t->offset = net->elements;
 	t->row_offset = net->rows;
 	net->elements += neap__round_up((uint64_t)t->count, PADDED);
@@ -125,7 +127,7 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 		struct neap__param *t = &net->tensors[leak->tensor];
 		double logit = log(leak->start / (1 - leak->start));
 		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE_LEAK ? "leak" : second,
-			1, layer->n, 1, 0));
+			1, layer->n, 1, 0, 1));
 		t->is_leak = 1;
 		for (int i = 0; i < layer->n; i++)
 			if (net->options.precision == NEAP_DOUBLE)
@@ -136,6 +138,12 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 	return make_decays(net, layer);
 }
 
+/* 1: layer l gives out events, -1 (the inputs) too, 0: numbers of all units. */
+static int has_events(const struct neap_net *net, int l)
+{
+	return l < 0 || neap__layer_code(net, &net->layers[l])->outputs != NEAP__OUTPUT_ALL;
+}
+
 int neap__net_tensors(struct neap_net *net)
 {
 	net->tensors = calloc((size_t)net->nlayers * TENSORS, sizeof *net->tensors);
@@ -144,10 +152,12 @@ int neap__net_tensors(struct neap_net *net)
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		double fan = sqrt(layer->density * layer->below);
+		struct neap__tensor_units unit = neap__tensor_units(net, layer);
 
 		layer->weight = net->ntensors++;
 		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
-			layer->density, layer->scale / fan));
+			layer->density, layer->scale / fan,
+			has_events(net, l - 1) ? unit.events : unit.numbers));
 		net->tensors[layer->weight].takes_spikes =
 			l == 0 || layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;
@@ -155,17 +165,19 @@ int neap__net_tensors(struct neap_net *net)
 			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
-				layer->widths.own, layer->density, layer->recurrent_scale / fan));
+				layer->widths.own, layer->density, layer->recurrent_scale / fan,
+				has_events(net, l) ? unit.events : unit.numbers));
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}
 		if (layer->cell->code[net->options.precision]->has_candidate) {
 			layer->candidate = net->ntensors++;
 			NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
-				layer->density, layer->recurrent_scale / fan));
+				layer->density, layer->recurrent_scale / fan, 1));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->widths.sums, 1, 0));
+		NEAP_TRY(make(
+			net, layer->bias, layer, "bias", 1, layer->widths.sums, 1, 0, unit.bias));
 	}
 	/* Last: initial weights depend on tensor numbers, and are the same with and without
 	 * `learn`. */

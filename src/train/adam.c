@@ -16,10 +16,10 @@ static void adam_step(const struct neap__rule_step *s)
 
 	for (int64_t i = 0; i < s->count; i++) {
 		double w = neap__element(s->data, s->precision, i);
-		double g = s->grad[i] + o->weight_decay * w;
+		double g = s->grad[i] * s->unit + o->weight_decay * (w / s->unit);
 		m[i] = o->beta1 * m[i] + (1 - o->beta1) * g;
 		v[i] = o->beta2 * v[i] + (1 - o->beta2) * g * g;
-		w -= s->rate * (m[i] * first) / (sqrt(v[i] * second) + o->epsilon);
+		w -= s->rate * s->unit * (m[i] * first) / (sqrt(v[i] * second) + o->epsilon);
 		neap__element_set(s->data, s->precision, i, w);
 	}
 }

@@ -15,12 +15,12 @@ static void adamw_step(const struct neap__rule_step *s)
 	double second = 1 / (1 - pow(o->beta2, (double)s->update));
 
 	for (int64_t i = 0; i < s->count; i++) {
-		double w = neap__element(s->data, s->precision, i), g = s->grad[i];
+		double w = neap__element(s->data, s->precision, i), g = s->grad[i] * s->unit;
 		m[i] = o->beta1 * m[i] + (1 - o->beta1) * g;
 		v[i] = o->beta2 * v[i] + (1 - o->beta2) * g * g;
 		double move = (m[i] * first) / (sqrt(v[i] * second) + o->epsilon);
-		neap__element_set(
-			s->data, s->precision, i, w - s->rate * (move + o->weight_decay * w));
+		neap__element_set(s->data, s->precision, i,
+			w - s->rate * (s->unit * move + o->weight_decay * w));
 	}
 }
 

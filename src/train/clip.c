@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clip.c: the norm of all gradients, and scaling them down to a limit. */
 #include "train/optimizer.h"
+#include "nn/core/net_state.h"
 
 #include <math.h>
 
@@ -12,8 +13,10 @@ double neap__clip(const struct neap_net *net, double limit)
 	for (int i = 0; i < neap_net_params(net); i++) {
 		if (neap_net_param(net, i, &param) < 0)
 			continue;
+		double unit = net->tensors[i].unit;
 		for (int64_t k = 0; k < param.count; k++) {
-			double term = param.grad[k] * param.grad[k] - lost, next = sum + term;
+			double g = param.grad[k] * unit;
+			double term = g * g - lost, next = sum + term;
 			lost = (next - sum) - term;
 			sum = next;
 		}

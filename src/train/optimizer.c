@@ -2,6 +2,7 @@
 /* optimizer.c: the table of rules, the moments of a net's tensors, one update of them all. */
 #include "train/optimizer.h"
 #include <neap/train.h>
+#include "nn/core/net_state.h"
 #include "base/fail.h"
 #include "base/text.h"
 
@@ -95,6 +96,7 @@ int neap__optimizer_step(
 			.precision = param.precision,
 			.grad = param.grad,
 			.rate = rate,
+			.unit = net->tensors[i].unit,
 			.update = update,
 			.settings = &settings};
 		memcpy(step.moment, optimizer->moment[i], sizeof step.moment);

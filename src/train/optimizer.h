@@ -22,7 +22,9 @@ struct neap__rule_step {
 	enum neap_precision precision;
 	const double *grad;
 	double *moment[NEAP__MOMENTS_MAX];
-	double rate;	/* learning rate of this update */
+	double rate; /* learning rate of this update */
+	/* What moves is data / unit, by gradients that are grad * unit. */
+	double unit;
 	int64_t update; /* 1 for the first */
 	const struct neap__rule_settings *settings;
 };
@@ -60,8 +62,9 @@ int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
 
 /*
- * Returns the Euclidean norm of all gradients and, where that is above `limit` > 0, scales them
- * down to the limit (Pascanu, Mikolov, Bengio 2013). A norm of NaN or infinity scales nothing.
+ * Returns the Euclidean norm of all gradients, each by its tensor's unit, and, where that is above
+ * `limit` > 0, scales them down to the limit (Pascanu, Mikolov, Bengio 2013). A norm of NaN or
+ * infinity scales nothing.
  */
 double neap__clip(const struct neap_net *net, double limit);
 

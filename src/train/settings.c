@@ -87,6 +87,7 @@ static const struct train_setting settings[] = {
 	{"jitter", REAL, AT(augment.jitter), NULL, 0, 1000},
 	{"shift", COUNT, AT(augment.shift), NULL, 0, 65535},
 	{"freeze", TEXT, AT(net.freeze), NULL, 0, 0},
+	{"time_unit", REAL, AT(net.time_unit), NULL, 0, 1e6},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -206,6 +207,15 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 	}
 }
 
+/*
+ * 1: a setting of the net that a model's file has where it is not 0 alone: files of earlier
+ * versions have none, and meant 0.
+ */
+static int may_miss(const struct train_setting *s)
+{
+	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit);
+}
+
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
 {
 	struct neap_train_options whole = {.net = *net};
@@ -213,7 +223,9 @@ void neap__settings_write_net(struct neap__json *json, const struct neap_net_opt
 	for (int i = 0; i < NET_SETTINGS; i++)
 		write_exact(json, &settings[i], &whole);
 	for (int i = NET_SETTINGS; i < SETTINGS; i++)
-		if (settings[i].offset == AT(net.learn) && net->learn != NEAP_LEARN_NONE)
+		if (may_miss(&settings[i]) &&
+			(settings[i].kind == CHOICE ? FIELD(int, &whole, &settings[i]) != 0
+						    : FIELD(double, &whole, &settings[i]) != 0))
 			write_exact(json, &settings[i], &whole);
 	neap__json_end(json, '}');
 }
@@ -295,11 +307,11 @@ int neap__settings_take_net(struct neap_net_options *net, const json_t *json)
 {
 	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
 
+	whole.net.time_unit = 0;
 	for (int i = 0; i < SETTINGS; i++) {
 		const struct train_setting *s = &settings[i];
 		const char *text = json_string_value(json_object_get(json, s->name));
-		/* `learn` is there only where an option beside the specification says so. */
-		if (i >= NET_SETTINGS && (s->offset != AT(net.learn) || !text))
+		if (i >= NET_SETTINGS && (!may_miss(s) || !text))
 			continue;
 		int bad = !text;
 		if (text && s->kind == TEXT)

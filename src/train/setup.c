@@ -8,6 +8,7 @@
 #include "data/augment/augment.h"
 #include "data/dataset.h"
 #include "nn/core/cell.h"
+#include "nn/time_unit.h"
 #include "base/fail.h"
 #include "base/print.h"
 
@@ -311,7 +312,7 @@ int neap__setup(struct neap__trainer *trainer)
 	trainer->schedule = neap__learning_rate_find(o->schedule);
 	trainer->objective = (struct neap_objective){.size = sizeof(struct neap_objective),
 		.loss = neap_loss_find(o->loss),
-		.rates = o->rates,
+		.rates = neap__unit_penalty(&o->net, &o->rates),
 		.dropout = 1};
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;

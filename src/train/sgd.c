@@ -12,8 +12,9 @@ static void sgd_step(const struct neap__rule_step *s)
 
 	for (int64_t i = 0; i < s->count; i++) {
 		double w = neap__element(s->data, s->precision, i);
-		m[i] = o->momentum * m[i] + (s->grad[i] + o->weight_decay * w);
-		neap__element_set(s->data, s->precision, i, w - s->rate * m[i]);
+		m[i] = o->momentum * m[i] +
+		       (s->grad[i] * s->unit + o->weight_decay * (w / s->unit));
+		neap__element_set(s->data, s->precision, i, w - s->rate * s->unit * m[i]);
 	}
 }
 

@@ -39,7 +39,11 @@ static void times_and_rates(void **state)
 	} times[] = {{"0", 0}, {"2", 2}, {"2s", 2}, {"20ms", 0.02}, {"100us", 1e-4}, {"7ns", 7e-9},
 		{"1min", 60}, {"1.5h", 5400}},
 	  rates[] = {{"1", 1}, {"0.5", 0.5}, {"0.001B/s", 0.001}, {"500K/s", 512000},
-		  {"1MiB/s", 1048576}, {"2GB", 2147483648.0}, {"inf", 0}};
+		  {"1MiB/s", 1048576}, {"2GB", 2147483648.0}, {"inf", 0}},
+	  frequencies[] = {{"20Hz", 20}, {"0.02", 20}, {"0", 0}, {"0.2kHz", 200}, {"5/s", 5},
+		  {"1/ms", 1000}};
+	static const char *const bad_frequencies[] = {
+		"", "-1Hz", "-0", "20 Hz", "20hz", "Hz", "20ms", "inf", "nan", "1e308", "1/min"};
 	static const char *const bad_times[] = {
 		"", "-1s", "-0", "1 s", "1sec", "1m", "0x1s", "inf", "nan", "1e308h", "s"};
 	static const char *const bad_rates[] = {
@@ -58,6 +62,13 @@ static void times_and_rates(void **state)
 	for (size_t i = 0; i < sizeof bad_rates / sizeof bad_rates[0]; i++)
 		if (neap__units_rate(&value, bad_rates[i]) == 0)
 			fail_msg("'%s' is no rate", bad_rates[i]);
+	for (size_t i = 0; i < sizeof frequencies / sizeof frequencies[0]; i++)
+		if (neap__units_frequency(&value, frequencies[i].text) < 0 ||
+			value != frequencies[i].value)
+			fail_msg("'%s'", frequencies[i].text);
+	for (size_t i = 0; i < sizeof bad_frequencies / sizeof bad_frequencies[0]; i++)
+		if (neap__units_frequency(&value, bad_frequencies[i]) == 0)
+			fail_msg("'%s' is no frequency", bad_frequencies[i]);
 }
 
 static void counts(void **state)

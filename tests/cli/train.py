@@ -130,7 +130,7 @@ def penalty_is_told(folder):
     if told != {"lif:": (True, False, True), "lstm": (False, True, False)}:
         return str(told)
     text = neap("train", "--help", "--rate-upper", "3").stdout
-    for line in ("are penalised (default 0.02)", "of that penalty (default 1)",
+    for line in ("a millisecond (default 20Hz)", "of that penalty (default 1)",
                  "cosine, constant (default cosine)"):
         if line not in text:
             return f"--help has no '{line}'"

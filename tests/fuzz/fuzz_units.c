@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size);
-	double number = -7, seconds = -7, rate = -7;
+	double number = -7, seconds = -7, rate = -7, hertz = -7;
 	int64_t count = -7;
 	uint64_t bytes = 7;
 
@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(rc == 0 ? seconds >= 0 && isfinite(seconds) : seconds == -7, "time %g", seconds);
 	rc = neap__units_rate(&rate, text);
 	FUZZ_CHECK(rc == 0 ? rate >= 0 && isfinite(rate) : rate == -7, "rate %g", rate);
+	rc = neap__units_frequency(&hertz, text);
+	FUZZ_CHECK(rc == 0 ? hertz >= 0 && isfinite(hertz) : hertz == -7, "frequency %g", hertz);
 	free(text);
 	return 0;
 }

@@ -2,6 +2,7 @@
 """neap.torch.load: nets of the tool as plain PyTorch, beside the C code: losses, answers, spikes step
 for step, gradients; and files that are none."""
 import json
+import math
 import os
 import random
 import struct
@@ -14,6 +15,7 @@ import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from conftest import run_tool  # noqa: E402
 from neap.tensors import read_tensors  # noqa: E402
+from neap.torch.surrogates import spikes  # noqa: E402
 from nets_of_tests import DATA, SETTINGS, SOURCE, evaluated, printed, recordings, trained  # noqa: E402
 
 F64 = torch.float64
@@ -103,6 +105,7 @@ NETS = {
     "cubalif": ("cubalif:24r:scale=0.5,li", "--readout", "softmax", "--euler"),
     "alif": ("alif:24r:scale=2:surrogate=sigmoid:support=1,li", "--detach", "--surrogate", "gaussian"),
     "adlif": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--learn", "tau"),
+    "adlif at 0.3 ms": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--dt", "0.3ms"),
     "leaks": ("lif:24r:scale=2:learn=tau,cubalif:12:learn=tau,li:learn=tau", "--readout", "step"),
     "rnn": ("rnn:16,rnn:12:activation=relu,li", "--delay", "1"),
     "lstm": ("lstm:12,lstm:8,li",),
@@ -309,3 +312,15 @@ def test_equals_the_package_of_the_format(tmp_path):
         assert file.metadata() == metadata and sorted(file.keys()) == sorted(tensors)
         for name in tensors:
             assert tuple(file.get_tensor(name).shape) == tensors[name].shape
+
+
+def test_time_unit(scratch):
+    """At fine steps a surrogate's derivative counts dt/time_unit, and so does adlif's `a` (nearly)."""
+    settings = {**SETTINGS, "net": "adlif:8,lif:8,li", "inputs": "5", "classes": "2", "dt": "0.0001"}
+    for unit, slope, a in (("0.001", 0.1, 0.1 * 0.10045), ("0", 1, 0.1)):
+        layers = neap.specs.parse({**settings, "time_unit": unit})
+        assert layers[0].keys["slope"] == pytest.approx(slope) and layers[2].keys["slope"] == 1
+        assert layers[0].keys["a"] == pytest.approx(a, rel=1e-4)
+    u = torch.full((1,), 0.9, dtype=F64, requires_grad=True)
+    spikes(u, "triangle", 1.0, 0.5, 1.0, math.inf, 0.1).sum().backward()
+    assert u.grad.item() == pytest.approx(0.08)

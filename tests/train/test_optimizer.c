@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizers, clipping and schedules against numbers worked out by hand. */
 #include "test.h"
+#include <neap/train.h>
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
 
@@ -8,8 +9,8 @@ static const struct neap__rule_settings usual = {
 	.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
 /* Two updates of one double parameter w with gradients g1, g2; returns the value after each. */
-static void two_steps(const char *name, const struct neap__rule_settings *settings, double w,
-	double rate, const double g[2], double after[2])
+static void two_steps_of(const char *name, const struct neap__rule_settings *settings, double w,
+	double rate, double unit, const double g[2], double after[2])
 {
 	const struct neap__rule *rule = neap__rule_find(name);
 	double first = 0, second = 0;
@@ -21,11 +22,18 @@ static void two_steps(const char *name, const struct neap__rule_settings *settin
 			.grad = &g[i],
 			.moment = {&first, &second},
 			.rate = rate,
+			.unit = unit,
 			.update = i + 1,
 			.settings = settings};
 		rule->step(&step);
 		after[i] = w;
 	}
+}
+
+static void two_steps(const char *name, const struct neap__rule_settings *settings, double w,
+	double rate, const double g[2], double after[2])
+{
+	two_steps_of(name, settings, w, rate, 1, g, after);
 }
 
 static void near(double a, double b)
@@ -86,6 +94,7 @@ static void floats_follow_doubles(void **state)
 				.grad = &g,
 				.moment = {&m[0][0], &m[0][1]},
 				.rate = 0.05,
+				.unit = 1,
 				.update = i,
 				.settings = &usual};
 			neap__rule_find(names[n])->step(&step);
@@ -96,6 +105,23 @@ static void floats_follow_doubles(void **state)
 			neap__rule_find(names[n])->step(&step);
 			assert_true(fabs(f - w) < 1e-6 && w < 0.75);
 		}
+	}
+}
+
+/* A parameter in another unit, with the gradient of that, moves by the same in its own unit. */
+static void units_change_no_move(void **state)
+{
+	const double g[2] = {0.5, -0.25}, scaled[2] = {0.5 / 16, -0.25 / 16};
+	const char *name;
+	double after[2], in_unit[2];
+	struct neap__rule_settings decay = usual;
+
+	(void)state;
+	decay.weight_decay = 0.3;
+	for (int i = 0; (name = neap_optimizer_name(i)); i++) {
+		two_steps(name, &decay, 1.5, 0.01, g, after);
+		two_steps_of(name, &decay, 1.5 * 16, 0.01, 16, scaled, in_unit);
+		assert_true(in_unit[0] == 16 * after[0] && in_unit[1] == 16 * after[1]);
 	}
 }
 
@@ -248,6 +274,7 @@ int main(void)
 		cmocka_unit_test(adam_corrects_its_bias),
 		cmocka_unit_test(weight_decay_is_inside_adam_and_outside_adamw),
 		cmocka_unit_test(floats_follow_doubles),
+		cmocka_unit_test(units_change_no_move),
 		cmocka_unit_test(unknown_names_are_refused),
 		cmocka_unit_test(clip_scales_to_the_norm),
 		cmocka_unit_test(optimizer_moves_every_tensor),

@@ -82,7 +82,8 @@ class Spiking(Cell):
     def spike(self, seen: torch.Tensor) -> torch.Tensor:
         """Spikes of what the threshold sees."""
         key = self.layer.keys
-        return spikes(seen, key["surrogate"], key["threshold"], key["width"], key["height"], self.layer.cut)
+        return spikes(seen, key["surrogate"], key["threshold"], key["width"], key["height"], self.layer.cut,
+                      key["slope"])
 
     def for_reset(self, s: torch.Tensor) -> torch.Tensor:
         """Spikes as the reset sees them."""

@@ -22,21 +22,23 @@ SLOPES: Dict[str, Slope] = {
 class _Spike(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: torch.Tensor, kind: str, theta: float, width: float, height: float,
-                cut: float) -> torch.Tensor:
+                cut: float, factor: float) -> torch.Tensor:
         ctx.save_for_backward(u)
-        ctx.numbers = kind, theta, width, height, cut
+        ctx.numbers = kind, theta, width, height, cut, factor
         return (u > theta).to(u.dtype)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Tuple[Any, ...]:
-        kind, theta, width, height, cut = ctx.numbers
+        kind, theta, width, height, cut, factor = ctx.numbers
         x = ctx.saved_tensors[0] - theta
-        slope = SLOPES[kind](x, width, height)
+        slope = factor * SLOPES[kind](x, width, height)
         if cut < math.inf:
             slope = torch.where(x.abs() <= cut, slope, torch.zeros_like(slope))
-        return gradient * slope, None, None, None, None, None
+        return gradient * slope, None, None, None, None, None, None
 
 
-def spikes(u: torch.Tensor, kind: str, theta: float, width: float, height: float, cut: float) -> torch.Tensor:
-    """1 where ``u`` is above ``theta``, else 0, in the type of ``u``; ``cut`` may be infinite."""
-    return _Spike.apply(u, kind, theta, width, height, cut)
+def spikes(u: torch.Tensor, kind: str, theta: float, width: float, height: float, cut: float,
+           factor: float = 1.0) -> torch.Tensor:
+    """1 where ``u`` is above ``theta``, else 0, in the type of ``u``; ``cut`` may be infinite, ``factor``
+    multiplies the derivative."""
+    return _Spike.apply(u, kind, theta, width, height, cut, factor)

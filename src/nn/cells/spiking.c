@@ -84,5 +84,8 @@ const real *neap__heights(const struct neap__at *at, const struct neap__view *vi
 
 	at->net->kernels->slope[layer->surrogate](
 		at->group->scratch[1], view->u, view->active, &slope);
-	return at->group->scratch[1];
+	real *height = at->group->scratch[1];
+	for (int i = 0; i < view->active && layer->slope != 1; i++)
+		height[i] *= (real)layer->slope;
+	return height;
 }

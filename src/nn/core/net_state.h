@@ -57,6 +57,7 @@ struct neap__param {
 	int is_leak;		      /* logits of decays */
 	int is_frozen;		      /* it does not learn: its gradient is 0 */
 	double factor;		      /* multiplies its gradient, in the batch begun */
+	double unit;		      /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */
@@ -115,9 +116,10 @@ struct neap__layer {
 	enum neap_learn learn;
 	int nleaks; /* time constants of the cell */
 	struct neap__leak leaks[NEAP__LEAKS_MOST];
-	double cut; /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
-	int smooth; /* a spike is a number (struct neap_net_options) */
-	int dense;  /* its tapes are dense: every unit counts as inside the support */
+	double cut;   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
+	double slope; /* multiplies its derivative (time_unit.h) */
+	int smooth;   /* a spike is a number (struct neap_net_options) */
+	int dense;    /* its tapes are dense: every unit counts as inside the support */
 	enum neap__outputs outputs;
 	int keeps_spikes;  /* outputs of the last step are part of the state */
 	int keeps_support; /* so are the units that were inside the support */
