@@ -85,11 +85,11 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * and delay apply; recurrent_scale is a key too.
  * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
  * adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction
- * one step later. Gated cells are rnn (activation=tanh or relu), lstm, gru and egru;
- * they are recurrent, r or not, and have no tau and no reset (docs/cells.md has their
- * equations). What is said of rates and spikes below is, for outputs that are numbers,
- * the mean of those.
- * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
+ * one step later, cubalif at once where its key `reset` is hard or soft. Gated cells are rnn
+ * (activation=tanh or relu), lstm, gru and egru; they are recurrent, r or not, and have no tau and
+ * no reset (docs/cells.md has their equations). What is said of rates and spikes below is, for
+ * outputs that are numbers, the mean of those. Example:
+ * "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
  */
 struct neap_net_options {
 	uint32_t size; /* sizeof(struct neap_net_options) */

@@ -47,14 +47,16 @@ static const struct spec_key {
 	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1, .adapts = 1},
 	{"b", NUMBER, AT(b), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.2},
 	{"activation", WORD, AT(activation), .where = NEAP__HAS_ACTIVATION, .words = activations},
-	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS, .words = resets},
+	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
+		.words = resets},
 	{"detach", FLAG, AT(detach), .where = NEAP__HAS_DETACH, .high = 1},
 	{"surrogate", WORD, AT(surrogate), .where = NEAP__HAS_THRESHOLD, .words = surrogates},
 	{"width", NUMBER, AT(width), .where = NEAP__HAS_THRESHOLD, POSITIVE},
 	{"height", NUMBER, AT(height), .where = NEAP__HAS_THRESHOLD, POSITIVE},
 	{"support", NUMBER, AT(support), .where = NEAP__HAS_THRESHOLD, NOT_NEGATIVE},
 	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, POSITIVE},
-	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS, ANY},
+	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
+		ANY},
 	{"density", NUMBER, AT(density), ALL, .low = 0, .high = 1, .open = 1},
 	{"scale", NUMBER, AT(scale), ALL, NOT_NEGATIVE},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), .where = NEAP__HIDDEN, NOT_NEGATIVE},
@@ -335,6 +337,10 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
 				accepted_range(key), v);
 	}
+	if ((where & NEAP__HAS_RESET_KEY) && layer->reset == NEAP_RESET_ZERO)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s has no reset 'zero'; it has subtract, hard, soft",
+			layer->cell->name);
 	if (where & NEAP__HAS_LEAK)
 		NEAP_TRY(decay_of(net, layer, "tau", layer->tau));
 	if (where & NEAP__HAS_SYNAPSE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_start.c: copies the parameters of a file into a net that need not be the one it was written from. */
+/* model_start.c: copies the parameters of a file into a net that need not be the one it was written
+ * from. */
 #include "train/model.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -60,18 +61,18 @@ static int take(const struct neap_param *param, const struct neap__safetensors *
 	if (!t && param->is_leak)
 		return 0;
 	if (!t)
-		return neap__fail(NEAP_EUSAGE, "the net has a tensor '%s', the file has none",
-			param->name);
+		return neap__fail(
+			NEAP_EUSAGE, "the net has a tensor '%s', the file has none", param->name);
 	if (t->dtype != NEAP__F32 && t->dtype != NEAP__F64)
-		return neap__fail(NEAP_EFORMAT, "'%s' holds %s; F32 or F64 is accepted", param->name,
-			neap__dtype_name(t->dtype));
+		return neap__fail(NEAP_EFORMAT, "'%s' holds %s; F32 or F64 is accepted",
+			param->name, neap__dtype_name(t->dtype));
 	NEAP_TRY(check_pattern(param, file));
 	if (param->column ? t->dims != 1 : t->dims != 2)
 		return neap__fail(NEAP_EUSAGE, "'%s' is %s in the file and %s in the net",
 			param->name, param->column ? "dense" : "sparse",
 			param->column ? "sparse" : "dense");
-	if (!param->column && (t->shape[0] != (uint64_t)param->rows ||
-				      t->shape[1] != (uint64_t)param->columns))
+	if (!param->column &&
+		(t->shape[0] != (uint64_t)param->rows || t->shape[1] != (uint64_t)param->columns))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is %llu x %llu in the file and %lld x %lld in the net%s", param->name,
 			(unsigned long long)t->shape[0], (unsigned long long)t->shape[1],

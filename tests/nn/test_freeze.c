@@ -61,8 +61,8 @@ static void gradients(void **state)
 			assert_int_equal(neap_net_frozen(plain, i), 0);
 			for (int64_t k = 0; k < p.count; k++) {
 				if (q.grad[k] != (neap_net_frozen(net, i) ? 0 : p.grad[k]))
-					fail_msg("%s, %s: %s[%d]", o.spec, o.freeze, p.name,
-						(int)k);
+					fail_msg(
+						"%s, %s: %s[%d]", o.spec, o.freeze, p.name, (int)k);
 				moved += q.grad[k] != 0;
 			}
 			frozen += neap_net_frozen(net, i);
@@ -85,8 +85,8 @@ static void gradients(void **state)
 
 static void names(void **state)
 {
-	static const char *const bad[] = {"layer3", "layer", "layer0.", "layer0,", ",", "layer0..weight",
-		"layer0.weigh", "readout,layer0 ", "layer0,layer1,readout"};
+	static const char *const bad[] = {"layer3", "layer", "layer0.", "layer0,", ",",
+		"layer0..weight", "layer0.weigh", "readout,layer0 ", "layer0,layer1,readout"};
 	struct neap_net_options o = net_options("lif:40r,lif:30r,li");
 	struct neap_net *net;
 

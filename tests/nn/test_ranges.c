@@ -50,6 +50,7 @@ static const struct variant {
 		.smooth = 1,
 		.delay = 1},
 	{.spec = "cubalif:70r,li"},
+	{.spec = "cubalif:70r:reset=hard:learn=tau,cubalif:33:reset=soft,cubalif:20:reset=hard,li"},
 	{.spec = "cubalif:40:tau_syn=2ms,alif:33r:adapt=0.2:delay=1,li", .precision = NEAP_DOUBLE},
 	{.spec = "alif:70r:detach=1,li", .surrogate = NEAP_SUPERSPIKE, .support = 0.4},
 	{.spec = "adlif:70r:scale=40,li"},

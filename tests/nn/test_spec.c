@@ -33,7 +33,8 @@ static const struct {
 	{"gru,li", "gru needs a size"},
 	{"gru:8:activation=tanh,li", "gru has no key 'activation'"},
 	{"cubalif:8:tau_syn=0,li", "tau_syn must be a positive time"},
-	{"cubalif:8:reset=hard,li", "cubalif has no key 'reset'; it has tau, tau_syn, detach"},
+	{"cubalif:8:reset=zero,li", "cubalif has no reset 'zero'; it has subtract, hard, soft"},
+	{"alif:8:reset=hard,li", "alif has no key 'reset'; it has tau, tau_adapt, adapt, detach"},
 	{"alif:8:tau_adapt=-1ms,li", "tau_adapt must be a positive time"},
 	{"alif:8:adapt=-1,li", "adapt must be a number, 0 or more"},
 	{"alif:8:a=1,li", "alif has no key 'a'"},
@@ -217,6 +218,7 @@ static void canonical_cells(void **arg)
 {
 	static const char *const specs[] = {
 		"cubalif:8r:tau_syn=3ms:detach=1,li",
+		"cubalif:8:reset=hard:reset_value=-0.5,cubalif:7r:reset=soft,li",
 		"alif:8r:tau_adapt=30ms:adapt=0.7:threshold=0.9,li",
 		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
 		"rnn:8:activation=relu:recurrent_scale=0.9,li",

@@ -103,6 +103,7 @@ NETS = {
     "hard": ("lif:24r:reset=hard:reset_value=-0.1:scale=2,li", "--readout", "last"),
     "soft": ("lif:24r:scale=2,li", "--reset", "soft", "--readout", "sum", "--surrogate", "atan"),
     "cubalif": ("cubalif:24r:scale=0.5,li", "--readout", "softmax", "--euler"),
+    "cubalif-resets": ("cubalif:24r:scale=0.5:reset=hard:reset_value=-0.1,cubalif:12:reset=soft:learn=tau,li",),
     "alif": ("alif:24r:scale=2:surrogate=sigmoid:support=1,li", "--detach", "--surrogate", "gaussian"),
     "adlif": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--learn", "tau"),
     "adlif at 0.3 ms": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--dt", "0.3ms"),

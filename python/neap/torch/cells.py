@@ -89,6 +89,13 @@ class Spiking(Cell):
         """Spikes as the reset sees them."""
         return s.detach() if self.layer.keys["detach"] else s
 
+    def after(self, u: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        """The membrane after a reset that comes at once."""
+        key, now = self.layer.keys, self.for_reset(s)
+        if key["reset"] == "hard":
+            return (1 - now) * u + key["reset_value"] * now
+        return u - key["threshold"] * now if key["reset"] == "soft" else u
+
 
 class Lif(Spiking):
     """State: spikes, membrane."""
@@ -104,12 +111,7 @@ class Lif(Spiking):
         elif key["reset"] == "zero":
             u = (1 - self.for_reset(before)) * u
         s = self.spike(u)
-        now = self.for_reset(s)
-        if key["reset"] == "hard":
-            u = (1 - now) * u + key["reset_value"] * now
-        elif key["reset"] == "soft":
-            u = u - key["threshold"] * now
-        return s, u
+        return s, self.after(u, s)
 
 
 class Cubalif(Spiking):
@@ -121,8 +123,11 @@ class Cubalif(Spiking):
         """The next state."""
         before, u, current = state
         current = self.tau_syn.both()[0] * current + self.arriving(x, before)
-        u = self.tau.both()[0] * u + current - self.layer.keys["threshold"] * self.for_reset(before)
-        return self.spike(u), u, current
+        u = self.tau.both()[0] * u + current
+        if self.layer.keys["reset"] == "subtract":
+            u = u - self.layer.keys["threshold"] * self.for_reset(before)
+        s = self.spike(u)
+        return s, self.after(u, s), current
 
 
 class Alif(Spiking):

@@ -11,7 +11,7 @@
 
 #define NEAP__CELLS(X)                                                                             \
 	X(lif, NEAP__LIF | NEAP__HAS_RESETS)                                                       \
-	X(cubalif, NEAP__LIF | NEAP__HAS_SYNAPSE)                                                  \
+	X(cubalif, NEAP__LIF | NEAP__HAS_SYNAPSE | NEAP__HAS_RESET_KEY)                            \
 	X(alif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_RAISED_THRESHOLD)                     \
 	X(adlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_COUPLING)                            \
 	X(rnn, NEAP__GATED | NEAP__HAS_ACTIVATION)                                                 \

@@ -42,37 +42,6 @@ static void delayed_zero(const struct neap__at *at, real *u)
 		u[at->prev->id[j]] = 0;
 }
 
-static void reset_at_once(const struct neap__at *at, real *u)
-{
-	const struct neap__layer *layer = at->layer;
-	const struct neap__list *now = at->now;
-	real theta = (real)layer->threshold, to = (real)layer->reset_value;
-	int hard = layer->reset == NEAP_RESET_HARD;
-
-	if (layer->smooth) {
-		const real *s = neap__reset_spikes(at, at->t, now->value);
-		for (int i = 0; i < layer->n; i++)
-			u[i] = hard ? (1 - s[i]) * u[i] + to * s[i] : u[i] - theta * s[i];
-		return;
-	}
-	for (int k = 0; k < now->count; k++) {
-		int i = now->id[k];
-		u[i] = hard ? to : u[i] - theta;
-	}
-}
-
-/* x = (1 - S) x */
-static void mask(real *x, const struct neap__list *spikes)
-{
-	const real *s = spikes->value;
-	if (s)
-		for (int i = 0; i < spikes->count; i++)
-			x[i] *= 1 - s[i];
-	else
-		for (int k = 0; k < spikes->count; k++)
-			x[spikes->id[k]] = 0;
-}
-
 /* Moves the trace from step t to t + 1: P = beta P + beta' U, through the reset (leak.h). */
 static void step_traces(const struct neap__at *at, const real *u)
 {
@@ -80,10 +49,10 @@ static void step_traces(const struct neap__at *at, const real *u)
 	real *trace = neap__trace(at, 0);
 
 	if (reset == NEAP_RESET_HARD)
-		mask(trace, at->now);
+		neap__mask_spikes(trace, at->now);
 	neap__leak_trace(at, NEAP__MEMBRANE_LEAK, trace, u);
 	if (reset == NEAP_RESET_ZERO)
-		mask(trace, at->now);
+		neap__mask_spikes(trace, at->now);
 }
 
 /* Ends a step from membranes before the reset: spikes, tape, reset. */
@@ -104,7 +73,7 @@ static size_t spike(struct neap__at *at, void *membranes, unsigned char *tape)
 		neap__delayed_reset(at, u, (real)layer->threshold);
 	size_t bytes = neap__spike(at, u, pre, tape);
 	if (!delayed)
-		reset_at_once(at, u);
+		neap__reset_at_once(at, u);
 	if (neap__learned(layer))
 		step_traces(at, u);
 	return bytes;
@@ -160,7 +129,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		for (int i = 0; i < active; i++)
 			ds[i] -= theta * du[id[i]];
 	if (layer->reset == NEAP_RESET_HARD)
-		mask(du, &view->spikes);
+		neap__mask_spikes(du, &view->spikes);
 	for (int i = 0; i < active; i++)
 		du[id[i]] += ds[i] *= height[i];
 	if (neap__learned(layer))
@@ -174,7 +143,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		for (int i = 0; i < view->npre; i++)
 			extra[view->pre_id[i]] = -pre[i] * du[view->pre_id[i]];
 	}
-	mask(du, &view->prev);
+	neap__mask_spikes(du, &view->prev);
 }
 
 static size_t extra_at(const struct neap__layer *layer)

@@ -36,6 +36,36 @@ void neap__delayed_spikes(const struct neap__at *at, real *x, real amount)
 		add_last(at, x, amount, at->prev->value);
 }
 
+void neap__reset_at_once(const struct neap__at *at, real *u)
+{
+	const struct neap__layer *layer = at->layer;
+	const struct neap__list *now = at->now;
+	real theta = (real)layer->threshold, to = (real)layer->reset_value;
+	int hard = layer->reset == NEAP_RESET_HARD;
+
+	if (layer->smooth) {
+		const real *s = neap__reset_spikes(at, at->t, now->value);
+		for (int i = 0; i < layer->n; i++)
+			u[i] = hard ? (1 - s[i]) * u[i] + to * s[i] : u[i] - theta * s[i];
+		return;
+	}
+	for (int k = 0; k < now->count; k++) {
+		int i = now->id[k];
+		u[i] = hard ? to : u[i] - theta;
+	}
+}
+
+void neap__mask_spikes(real *x, const struct neap__list *spikes)
+{
+	const real *s = spikes->value;
+	if (s)
+		for (int i = 0; i < spikes->count; i++)
+			x[i] *= 1 - s[i];
+	else
+		for (int k = 0; k < spikes->count; k++)
+			x[spikes->id[k]] = 0;
+}
+
 void neap__smooth_spikes(struct neap__at *at)
 {
 	const struct neap__layer *layer = at->layer;

@@ -12,6 +12,8 @@
 #define neap__reset_spikes NEAP_R(neap__reset_spikes)
 #define neap__delayed_reset NEAP_R(neap__delayed_reset)
 #define neap__delayed_spikes NEAP_R(neap__delayed_spikes)
+#define neap__reset_at_once NEAP_R(neap__reset_at_once)
+#define neap__mask_spikes NEAP_R(neap__mask_spikes)
 #define neap__smooth_spikes NEAP_R(neap__smooth_spikes)
 #define neap__spike NEAP_R(neap__spike)
 #define neap__heights NEAP_R(neap__heights)
@@ -24,6 +26,10 @@ const real *neap__reset_spikes(const struct neap__at *at, int64_t t, const void 
 
 /* u -= amount S_{-1}, as a reset (frozen in a gradient check, where detached). */
 void neap__delayed_reset(const struct neap__at *at, real *u, real amount);
+/* The resets hard and soft: u = (1 - S) u + reset_value S, or u -= threshold S. */
+void neap__reset_at_once(const struct neap__at *at, real *u);
+/* x = (1 - S) x */
+void neap__mask_spikes(real *x, const struct neap__list *spikes);
 /* x += amount S_{-1}, not as a reset. */
 void neap__delayed_spikes(const struct neap__at *at, real *x, real amount);
 

@@ -157,6 +157,7 @@ enum neap__trait {
 	NEAP__HAS_COUPLING = 1 << 9,	     /* a, b: membrane and spikes feed the adaptation */
 	NEAP__HAS_ACTIVATION = 1 << 10,	     /* activation */
 	NEAP__IS_RECURRENT = 1 << 11,	     /* r or not */
+	NEAP__HAS_RESET_KEY = 1 << 12,	     /* reset and reset_value, as keys alone; not zero */
 };
 
 /* A row of the table of cells (cells.h). */
