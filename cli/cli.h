@@ -97,13 +97,6 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 	{.name = "json", .kind = CLI_FLAG, .into = &(json), \
 		.help = "one JSON object on standard output"}
 
-/* Of commands that evaluate; `o` is a struct neap_eval_options. */
-#define CLI_EVAL_OPTIONS(o) \
-	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
-		.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
-	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
-		.help = "0: one a processor", .high = 1024}
-
 /* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
 #define CLI_PARAM_OPTION(member, option, meaning) \
 	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \
@@ -167,6 +160,7 @@ int cli_finish(const char *command);
 	X(eval, "accuracy, confusion and firing rates of a trained network")                       \
 	X(predict, "a line a sample: what a trained network takes it for")                         \
 	X(encode, "turn recordings into spikes")                                                   \
+	X(export, "a trained network for other tools, as a NIR graph")                             \
 	X(compare, "run one real batch under every strategy")                                      \
 	X(calibrate, "measure steps, copies and slow memory on this machine")                      \
 	X(bench, "measure plans, kernels and slow memory against their targets")                   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: `neap eval`: accuracy, confusion and firing rates of a trained net. */
-#include "cli.h"
+#include "given_model.h"
 #include "confusion.h"
 #include "json_report.h"
 
@@ -9,7 +9,8 @@
 #include <neap/train.h>
 
 static const char examples[] = "  neap eval run test.h5\n"
-			       "  neap eval run/last.safetensors test.h5 --json\n";
+			       "  neap eval run/last.safetensors test.h5 --json\n"
+			       "  neap eval --from net.nir --dt 0.1ms test.h5\n";
 
 struct evaluating {
 	struct cli_progress bar;
@@ -92,11 +93,12 @@ int cli_eval(int argc, char **argv)
 	struct neap_eval_options o = {
 		.size = sizeof o, .progress = on_progress, .user = &evaluating};
 	struct neap_eval_result result = {.size = sizeof result};
+	struct cli_given_model given = {0};
 	const char *named[2];
 	int json = 0;
 	/* clang-format off */
 	const struct cli_option options[] = {
-		CLI_EVAL_OPTIONS(o),
+		CLI_EVAL_OPTIONS(o, given),
 		{.name = "json", .kind = CLI_FLAG, .into = &json,
 			.help = "one JSON object on standard output, with the answer to every sample"},
 		{0},
@@ -107,14 +109,15 @@ int cli_eval(int argc, char **argv)
 		.about = "accuracy, confusion and firing rates of a trained network",
 		.examples = examples,
 		.options = options,
-		.least = 2,
+		.least = 1,
 		.most = 2};
 	int parsed = cli_parse(&command, argc, argv, named);
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	o.model = named[0];
-	o.data = named[1];
+	int code = cli_take_model(&o, &given, parsed, named, "eval");
+	if (code != CLI_DONE)
+		return code;
 	if (json)
 		o.answered = on_answer;
 	cli_catch_signals();
@@ -123,9 +126,9 @@ int cli_eval(int argc, char **argv)
 	int rc = neap_eval(&result, &o);
 	neap__json_end(&evaluating.answers, ']');
 	cli_progress_clear(&evaluating.bar);
-	int code = rc < 0 ? cli_fail("eval", rc)
-		   : json ? print_json(&result, &evaluating.answers)
-			  : print_text(&result);
+	code = rc < 0 ? cli_fail("eval", rc)
+	       : json ? print_json(&result, &evaluating.answers)
+		      : print_text(&result);
 	neap__json_free(&evaluating.answers);
 	neap_eval_result_free(&result);
 	return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c: `neap predict`: a line a sample with what a trained net answers. */
-#include "cli.h"
+#include "given_model.h"
 #include "json_report.h"
 
 #include <inttypes.h>
@@ -117,6 +117,7 @@ int cli_predict(int argc, char **argv)
 		.options = {
 			.size = sizeof p.options, .progress = on_progress, .answered = on_answer}};
 	struct neap_eval_options *o = &p.options;
+	struct cli_given_model given = {0};
 	const char *named[2], *out = "-";
 	/* clang-format off */
 	const struct cli_option options[] = {
@@ -124,7 +125,7 @@ int cli_predict(int argc, char **argv)
 			.help = "write there; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
-		CLI_EVAL_OPTIONS(p.options),
+		CLI_EVAL_OPTIONS(p.options, given),
 		{0},
 	};
 	/* clang-format on */
@@ -133,14 +134,15 @@ int cli_predict(int argc, char **argv)
 		.about = "a line a sample: its label, what the net takes it for, all scores",
 		.examples = examples,
 		.options = options,
-		.least = 2,
+		.least = 1,
 		.most = 2};
 	int parsed = cli_parse(&command, argc, argv, named);
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	o->model = named[0];
-	o->data = named[1];
+	int code = cli_take_model(o, &given, parsed, named, "predict");
+	if (code != CLI_DONE)
+		return code;
 	cli_catch_signals();
 	return cli_write_file("out", out, "predict", make, &p);
 }

@@ -15,6 +15,7 @@ static const char examples[] =
 	"  neap train train.h5 --dt 0.1ms --memory 8M --slow /var/tmp --strategy double\n"
 	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
 	"  neap train more.h5 --from run --freeze layer0 --lr 0.001 --out tuned\n"
+	"  neap train more.h5 --from net.nir --dt 0.1ms --out tuned\n"
 	"  neap train --out run --resume\n";
 
 struct train_command {
@@ -203,10 +204,25 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 
-/* Takes the net of --from; what is given beside it changes it. CLI_DONE or one line. */
-static int open_model(struct neap_model **model, struct neap_train_options *o)
+/*
+ * Takes the net of --from; what is given beside it changes it. Parsing again says whether --dt and
+ * --reset are given, which a graph in NIR may ask for. CLI_DONE or one line.
+ */
+static int open_model(struct neap_model **model, struct neap_train_options *o,
+	struct cli_net_choices *choices, const struct cli_command *command, int argc, char **argv,
+	const char **data)
 {
-	const struct neap_model_options from = {.size = sizeof from, .path = o->from};
+	struct neap_model_options from = {.size = sizeof from};
+	enum neap_reset reset;
+
+	o->net.dt = 0;
+	choices->reset = -1;
+	cli_parse(command, argc, argv, data);
+	from.path = o->from;
+	from.dt = o->net.dt;
+	reset = (enum neap_reset)choices->reset;
+	if (choices->reset >= 0)
+		from.reset = &reset;
 	int rc = neap_model_open(model, &from);
 
 	if (rc < 0)
@@ -264,9 +280,9 @@ int cli_train(int argc, char **argv)
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
 			.help = "go on with the run in the folder, with its settings; other "
 				"options given change them"},
-		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "RUN",
-			.help = "begin with the net and the weights of a run or a .safetensors "
-				"file; other options given change the net"},
+		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "FILE",
+			.help = "begin with the net and the weights of a run, a .safetensors file "
+				"or a NIR graph; other options given change the net"},
 		{.name = "fresh-readout", .kind = CLI_FLAG, .into = &o.fresh_readout,
 			.help = "with --from: draw the readout anew; its classes may be others"},
 		{.name = "freeze", .kind = CLI_TEXT, .into = &o.net.freeze, .argument = "LIST",
@@ -339,7 +355,7 @@ int cli_train(int argc, char **argv)
 			return code;
 	}
 	if (!resumed && o.from) {
-		int code = open_model(&model, &o);
+		int code = open_model(&model, &o, &choices, &command, argc, argv, data);
 		if (code != CLI_DONE)
 			return code;
 	} else if (!resumed && o.fresh_readout) {

@@ -206,17 +206,34 @@ NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run
 NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
 
 /*
- * What a file of weights says of its net: the folder of a run (its best model), or a .safetensors
- * file of one. Options and texts belong to the model and hold until it is closed.
+ * What a file of weights says of its net: the folder of a run (its best model), a .safetensors
+ * file of one, or a graph in NIR (docs/weights.md). Options and texts belong to the model and hold
+ * until it is closed.
  */
 struct neap_model_options {
 	uint32_t size; /* sizeof(struct neap_model_options) */
 	const char *path;
+	/* Of a graph in NIR, which may not say them: */
+	double dt; /* seconds a step; 0: what its metadata says */
+	const enum neap_reset
+		*reset; /* of all its nodes that spike; NULL: as metadata says, or hard */
 };
 struct neap_model;
 NEAP_API int neap_model_open(struct neap_model **model, const struct neap_model_options *options);
 NEAP_API const struct neap_net_options *neap_model_net(const struct neap_model *model);
 NEAP_API void neap_model_close(struct neap_model *model); /* NULL: nothing */
+
+/* Writes a model as a graph in NIR. 0; NEAP_EUSAGE with a line about what NIR cannot say. */
+struct neap_export_options {
+	uint32_t size;	   /* sizeof(struct neap_export_options) */
+	const char *model; /* as neap_model_options.path */
+	const char *nir;   /* the file to write */
+	int metadata; /* 1: resets that NIR cannot say become metadata, which neap reads back */
+	/* One line about what other readers of the file will not see. May be NULL. */
+	void (*say)(void *user, const char *line);
+	void *user;
+};
+NEAP_API int neap_export(const struct neap_export_options *options);
 
 /* What a net answers to one sample. */
 struct neap_answer {
@@ -240,6 +257,8 @@ struct neap_eval_options {
 	/* Called for every sample in the order of the data set; a negative code ends the evaluation
 	   with it. May be NULL. */
 	int (*answered)(void *user, const struct neap_answer *answer);
+	double dt;		      /* as in neap_model_options */
+	const enum neap_reset *reset; /* likewise */
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,20 @@ static const struct neap__dataset_format *const formats[] = {
 	&neap__format_randman,
 	&neap__format_shd,
 };
+
+/* The program's, if it has set one. */
+static neap_data_trial *_Atomic the_trial;
+
+void neap_data_set_trial(neap_data_trial *trial)
+{
+	atomic_store(&the_trial, trial);
+}
+
+int neap__data_try(void (*fn)(void *arg), void *arg)
+{
+	neap_data_trial *trial = atomic_load(&the_trial);
+	return trial ? trial(fn, arg) : 0;
+}
 
 int neap__event_buffer_reserve(struct neap__event_buffer *buffer, size_t count)
 {

@@ -66,6 +66,9 @@ struct neap__dataset_format {
 
 extern const struct neap__dataset_format neap__format_randman, neap__format_shd;
 
+/* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
+int neap__data_try(void (*fn)(void *arg), void *arg);
+
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 

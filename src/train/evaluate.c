@@ -3,6 +3,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "train/model_file.h"
+#include "train/nir_model.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -208,7 +209,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
-	NEAP_TRY(neap__model_file_read(&file, options->model));
+	const struct neap__nir_hints hints = {options->dt, options->reset};
+	NEAP_TRY(neap__model_file_read(&file, options->model, &hints));
 	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);
 	if (rc < 0)
 		rc = neap__fail_in(rc, "%s: ", options->model);

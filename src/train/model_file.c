@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_file.c: finds and reads the file of a net (model_file.h); neap_model_open. */
 #include "train/model_file.h"
+#include "train/nir_model.h"
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"
@@ -17,13 +18,17 @@ struct neap_model {
 	struct neap_net_options net;
 };
 
-int neap__model_file_read(struct neap__safetensors *file, const char *path)
+int neap__model_file_read(
+	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints)
 {
+	const struct neap__nir_hints none = {0};
 	struct stat st;
 	char *inside = NULL;
 
 	if (stat(path, &st) < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (neap__nir_takes(path))
+		return neap__nir_model_read(file, path, hints ? hints : &none);
 	if (!S_ISDIR(st.st_mode))
 		return neap__safetensors_read(file, path);
 	if (asprintf(&inside, "%s/model.safetensors", path) < 0)
@@ -56,7 +61,8 @@ int neap_model_open(struct neap_model **out, const struct neap_model_options *op
 	struct neap_model *model = calloc(1, sizeof *model);
 	if (!model)
 		return neap__fail_errno(ENOMEM, "'%s'", o.path);
-	int rc = neap__model_file_read(&file, o.path);
+	const struct neap__nir_hints hints = {o.dt, o.reset};
+	int rc = neap__model_file_read(&file, o.path, &hints);
 	if (rc == 0) {
 		rc = describe(model, &file);
 		if (rc < 0)

@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 #include "train/model.h"
 #include "train/model_file.h"
+#include "train/nir_model.h"
 #include "train/settings.h"
 #include "measure/process_memory.h"
 #include "data/augment/augment.h"
@@ -170,7 +171,8 @@ static int read_from(struct neap__trainer *trainer)
 
 	if (!o->from || (o->resume && access(trainer->last, F_OK) == 0))
 		return 0;
-	return neap__model_file_read(&trainer->from, o->from);
+	const struct neap__nir_hints hints = {.dt = o->net.dt};
+	return neap__model_file_read(&trainer->from, o->from, &hints);
 }
 
 /*

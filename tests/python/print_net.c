@@ -3,12 +3,15 @@
  * Prints what a trained net does with the first samples of a data set, for tests that compare it
  * with the same net elsewhere: a line of JSON a sample with label, events and hidden outputs of
  * every step and the answer, then a line with the loss, by the C code.
- *     print_net RUN/model.safetensors DATA COUNT
+ *     print_net MODEL DATA COUNT [DT [RESET]]
+ * MODEL is a run, a .safetensors file or a NIR graph, whose step and reset may follow.
  * Outputs of a layer and step are the units that spiked or, where they are numbers, pairs of unit
  * and number.
  */
 #include "nn/core/precision.h"
 #include "train/model.h"
+#include "train/model_file.h"
+#include "train/nir_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,12 +132,19 @@ int main(int argc, char **argv)
 	const struct neap_batch *batch;
 	struct neap_net *net;
 	int64_t most, index[1024];
+	static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
+	enum neap_reset reset = NEAP_RESET_HARD;
 
-	if (argc != 4 || atoi(argv[3]) < 1 || atoi(argv[3]) > 1024)
-		return fprintf(stderr, "print_net MODEL DATA COUNT\n"), 2;
+	if (argc < 4 || argc > 6 || atoi(argv[3]) < 1 || atoi(argv[3]) > 1024)
+		return fprintf(stderr, "print_net MODEL DATA COUNT [DT [RESET]]\n"), 2;
 	for (int i = 0; i < 1024; i++)
 		index[i] = i;
-	need(neap__safetensors_read(&file, argv[1]));
+	for (int i = 0; argc > 5 && resets[i]; i++)
+		if (strcmp(resets[i], argv[5]) == 0)
+			reset = (enum neap_reset)i;
+	const struct neap__nir_hints hints = {
+		argc > 4 ? atof(argv[4]) : 0, argc > 5 ? &reset : NULL};
+	need(neap__model_file_read(&file, argv[1], &hints));
 	need(neap__model_open(&net, &options, &most, &file, 1));
 	need(neap_dataset_open(&set, argv[2]));
 	struct neap_loader_options loading = {.size = sizeof loading,

@@ -36,18 +36,26 @@ void neap__h5_close(struct neap__h5_file *file);
  * where a link on the way leads elsewhere: links that are soft, external or user-defined are
  * refused unopened (h5_object.c).
  */
+enum { NEAP__H5_PATH = 1024 /* of a name, at most */ };
 int neap__h5_has(const struct neap__h5_file *file, const char *name);
 /*
- * A one-dimensional data set whose bytes are in the file itself: no external storage, no virtual
+ * A data set whose bytes are in the file itself: no external storage, no virtual
  * data set, no filters but deflate, shuffle and fletcher32; and which claims no more than it may
  * hold: chunks and rows unpack to NEAP__H5_MOST_UNPACKED times what is stored, at most.
  */
+enum { NEAP__H5_DIMS = 3 };
 struct neap__h5_set {
 	hid_t id, type, creation;
-	hsize_t count;
+	hsize_t count; /* elements in all */
+	int dims;
+	hsize_t size[NEAP__H5_DIMS];
 };
-/* 0 or NEAP_EFORMAT; close it only after 0. */
+/* One of one dimension, of one to three, or of none to three (a scalar). 0 or NEAP_EFORMAT; close
+ * it only after 0. */
 int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
+int neap__h5_block_open(
+	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
+int neap__h5_any_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
 void neap__h5_set_close(struct neap__h5_set *set);
 /* Deflate makes 258 bytes of 2 bits, at best; and what any file may claim. */
 #define NEAP__H5_MOST_UNPACKED 1032
@@ -81,7 +89,10 @@ struct neap__vlen {
 	struct neap__heap_index *index; /* vlen_index.c */
 };
 
-/* `kind`: class of the elements (H5T_FLOAT, H5T_INTEGER), or H5T_STRING. */
+/*
+ * `kind`: class of the elements (H5T_FLOAT, H5T_INTEGER), or H5T_STRING. A data set has one
+ * dimension; texts may have any, all of which are rows, but then lie in one piece.
+ */
 int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, const char *name,
 	H5T_class_t kind);
 uint32_t neap__vlen_length(const struct neap__vlen *vlen, int64_t row);

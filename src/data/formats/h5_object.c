@@ -39,7 +39,7 @@ static int refuse_link(const struct neap__h5_file *file, const char *name, const
 
 int neap__h5_has(const struct neap__h5_file *file, const char *name)
 {
-	char part[128];
+	char part[NEAP__H5_PATH];
 	size_t n = strlen(name);
 	if (n >= sizeof part)
 		return 0;
@@ -93,26 +93,47 @@ static const char *outside(const struct neap__h5_set *set)
 /* Does the data set claim more than what is stored of it could hold? */
 static int claims_too_much(const struct neap__h5_file *file, const struct neap__h5_set *set)
 {
-	hsize_t stored = H5Dget_storage_size(set->id), chunk = 0;
-	double bytes = (double)H5Tget_size(set->type);
+	hsize_t stored = H5Dget_storage_size(set->id), sides[NEAP__H5_DIMS];
+	double chunk = 1, bytes = (double)H5Tget_size(set->type);
 	if (stored > file->bytes)
 		stored = file->bytes;
 	double most = (double)stored * NEAP__H5_MOST_UNPACKED + NEAP__H5_FREE_BYTES;
-	if (H5Pget_layout(set->creation) == H5D_CHUNKED &&
-		(H5Pget_chunk(set->creation, 1, &chunk) != 1 || chunk == 0 ||
-			(double)chunk * bytes > most))
-		return 1;
+	if (H5Pget_layout(set->creation) == H5D_CHUNKED) {
+		if (H5Pget_chunk(set->creation, set->dims, sides) != set->dims)
+			return 1;
+		for (int i = 0; i < set->dims; i++)
+			chunk *= (double)sides[i];
+		if (!(chunk >= 1) || chunk * bytes > most)
+			return 1;
+	}
 	return (double)set->count * bytes > most;
 }
 
-static int check_set(
-	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name, hid_t space)
+/* The sizes of a data set of so many dimensions; 1, or 0 where it has others. */
+static int has_size(struct neap__h5_set *set, hid_t space, int least, int most)
 {
-	if (set->type < 0 || set->creation < 0 || space < 0 ||
-		H5Sget_simple_extent_ndims(space) != 1 ||
-		H5Sget_simple_extent_dims(space, &set->count, NULL) != 1)
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a one-dimensional data set",
-			file->path, name);
+	if (set->type < 0 || set->creation < 0 || space < 0)
+		return 0;
+	set->dims = H5Sget_simple_extent_ndims(space);
+	if (set->dims < least || set->dims > most || H5Sget_simple_extent_type(space) == H5S_NULL ||
+		H5Sget_simple_extent_dims(space, set->size, NULL) != set->dims)
+		return 0;
+	set->count = 1;
+	for (int i = 0; i < set->dims; i++)
+		if (__builtin_mul_overflow(set->count, set->size[i], &set->count))
+			set->count = UINT64_MAX;
+	return 1;
+}
+
+static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name,
+	hid_t space, int least, int most)
+{
+	if (!has_size(set, space, least, most))
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a data set of %s", file->path,
+			name,
+			most == 1    ? "one dimension"
+			: least == 0 ? "at most three dimensions"
+				     : "one to three dimensions");
 	const char *why = outside(set);
 	if (why)
 		return neap__fail(NEAP_EFORMAT,
@@ -126,10 +147,11 @@ static int check_set(
 	return 0;
 }
 
-int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name,
+	int least, int most)
 {
 	int there = neap__h5_has(file, name);
-	*set = (struct neap__h5_set){-1, -1, -1, 0};
+	*set = (struct neap__h5_set){.id = -1, .type = -1, .creation = -1};
 	if (there < 0)
 		return there;
 	if (there == 0)
@@ -138,12 +160,28 @@ int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file
 	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
 	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;
 	hid_t space = set->id >= 0 ? H5Dget_space(set->id) : -1;
-	int rc = check_set(set, file, name, space);
+	int rc = check_set(set, file, name, space, least, most);
 	if (space >= 0)
 		H5Sclose(space);
 	if (rc < 0)
 		neap__h5_set_close(set);
 	return rc;
+}
+
+int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+{
+	return open_set(set, file, name, 1, 1);
+}
+
+int neap__h5_block_open(
+	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+{
+	return open_set(set, file, name, 1, NEAP__H5_DIMS);
+}
+
+int neap__h5_any_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+{
+	return open_set(set, file, name, 0, NEAP__H5_DIMS);
 }
 
 void neap__h5_set_close(struct neap__h5_set *set)
@@ -154,5 +192,5 @@ void neap__h5_set_close(struct neap__h5_set *set)
 		H5Tclose(set->type);
 	if (set->id >= 0)
 		H5Dclose(set->id);
-	*set = (struct neap__h5_set){-1, -1, -1, 0};
+	*set = (struct neap__h5_set){.id = -1, .type = -1, .creation = -1};
 }

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,14 +235,6 @@ static int open_tables(struct neap__shd *shd)
 	return read_durations(shd);
 }
 
-/* The program's, if it has set one. */
-static neap_data_trial *_Atomic the_trial;
-
-void neap_data_set_trial(neap_data_trial *trial)
-{
-	atomic_store(&the_trial, trial);
-}
-
 static void try_open(void *shd)
 {
 	(void)open_tables(shd);
@@ -252,8 +243,7 @@ static void try_open(void *shd)
 static int open_all(struct neap__shd *shd)
 {
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
-	neap_data_trial *trial = atomic_load(&the_trial);
-	int died = trial ? trial(try_open, shd) : 0;
+	int died = neap__data_try(try_open, shd);
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",

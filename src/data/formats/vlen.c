@@ -155,7 +155,7 @@ static int read_references(struct neap__vlen *vlen, hid_t set, hid_t creation)
 			       : neap__vlen_read_at(vlen, vlen->reference, bytes, at);
 	}
 	case H5D_CHUNKED:
-		if (H5Pget_chunk(creation, 1, &chunk) != 1 || chunk == 0)
+		if (H5Pget_chunk(creation, 1, &chunk) != 1 || chunk == 0) /* or more dimensions */
 			return neap__vlen_damaged(vlen, "no chunk size");
 		for (hsize_t first = 0; first < (hsize_t)vlen->rows; first += chunk)
 			NEAP_TRY(read_chunk(vlen, set, creation, first, chunk));
@@ -208,7 +208,8 @@ int neap__vlen_open(struct neap__vlen *vlen, const struct neap__h5_file *file, c
 	vlen->name = name;
 	vlen->base = -1;
 	vlen->reference_bytes = 8 + file->address_bytes;
-	NEAP_TRY(neap__h5_set_open(&set, file, name));
+	NEAP_TRY(kind == H5T_STRING ? neap__h5_any_open(&set, file, name)
+				    : neap__h5_set_open(&set, file, name));
 	int rc = base_type(vlen, set.type, kind);
 	if (rc == 0) {
 		vlen->rows = set.count > INT64_MAX ? INT64_MAX : (int64_t)set.count;

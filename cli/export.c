@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export.c: `neap export`: a trained net in a format that other tools read. */
+#include "cli.h"
+
+#include <neap/train.h>
+
+static const char examples[] = "  neap export run --nir net.nir\n"
+			       "  neap export run --nir net.nir --metadata\n";
+
+static void on_line(void *user, const char *line)
+{
+	char room[NEAP__PLAIN_TEXT];
+	(void)user;
+	fprintf(stderr, "only neap will see this, others a reset to v_reset at once: %s\n",
+		neap__plain_text(room, line));
+}
+
+int cli_export(int argc, char **argv)
+{
+	struct neap_export_options o = {.size = sizeof o, .say = on_line};
+	const char *named[1];
+	/* clang-format off */
+	const struct cli_option options[] = {
+		{.name = "nir", .kind = CLI_TEXT, .into = &o.nir, .argument = "FILE",
+			.help = "write a NIR graph (HDF5) there"},
+		{.name = "metadata", .kind = CLI_FLAG, .into = &o.metadata,
+			.help = "resets that NIR has no words for become metadata, which neap "
+				"alone reads; without it they are refused"},
+		{0},
+	};
+	/* clang-format on */
+	const struct cli_command command = {.name = "export",
+		.arguments = "RUN",
+		.about = "a trained network for other tools, as a NIR graph",
+		.examples = examples,
+		.options = options,
+		.least = 1,
+		.most = 1};
+	int parsed = cli_parse(&command, argc, argv, named);
+
+	if (parsed < 0)
+		return CLI_ENDED(parsed);
+	if (!o.nir)
+		return cli_usage("export", "--nir FILE is missing: where to write the graph");
+	o.model = named[0];
+	int rc = neap_export(&o);
+	return rc < 0 ? cli_fail("export", rc) : CLI_DONE;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nir_sums.c: sizes of nodes, and products along the edges between sources (nir_sums.h). */
+#include "data/nir/nir_sums.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ONE_TO_ONE_MOST = 4096,	/* units; a layer of neap's needs all n x n weights */
+	UNITS_MOST = 65536	/* of any node */
+};
+/* Numbers that products may take in all: so many for each of the file's, and some more. */
+#define ROOM_EACH 16
+#define LEAST_ROOM 1e8
+#define PRODUCT_MOST 4e9 /* multiplications of weights with weights */
+
+enum { NEW, BUSY, DONE };
+
+static int refuse(const struct neap__nir_sums *s, int node, const char *what)
+{
+	return neap__fail(
+		NEAP_EFORMAT, "'%s': node '%.80s' %s", s->path, s->graph->node[node].name, what);
+}
+
+static int no_memory(const struct neap__nir_sums *s)
+{
+	return neap__fail_errno(ENOMEM, "'%s'", s->path);
+}
+
+/* A zeroed matrix or row; NULL without memory, or where products are larger than a file's due. */
+static double *numbers(struct neap__nir_sums *s, int64_t rows, int64_t columns)
+{
+	size_t count, bytes;
+
+	s->left -= (double)rows * (double)columns;
+	if (s->left < 0 || neap__mul_size(&count, (size_t)rows, (size_t)columns) < 0 ||
+		neap__mul_size(&bytes, count, sizeof(double)) < 0 || bytes > PTRDIFF_MAX)
+		return NULL;
+	return calloc(count ? count : 1, sizeof(double));
+}
+
+int neap__nir_is_source(const struct neap__nir_node *node)
+{
+	switch (node->type) {
+	case NEAP__NIR_INPUT:
+		return !node->inner;
+	case NEAP__NIR_LI:
+	case NEAP__NIR_IF:
+	case NEAP__NIR_LIF:
+	case NEAP__NIR_CUBALIF:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Numbers that leave a node by what it says itself; 0: as many as enter; -1: refused. */
+static int64_t own_size(const struct neap__nir_sums *s, int index)
+{
+	const struct neap__nir_node *node = &s->graph->node[index];
+	const struct neap__nir_array *a = neap__nir_param(node, "weight");
+	int64_t n = 1;
+
+	if (node->type == NEAP__NIR_AFFINE || node->type == NEAP__NIR_LINEAR) {
+		if (a->dims != 2)
+			return refuse(s, index, "has weights that are no matrix"), -1;
+		return a->size[0];
+	}
+	if (node->type == NEAP__NIR_INPUT || node->type == NEAP__NIR_OUTPUT) {
+		a = neap__nir_param(node, "shape");
+		for (int64_t i = 0; i < a->count; i++) {
+			if (!(a->data[i] >= 1 && a->data[i] <= UNITS_MOST) ||
+				(double)n * a->data[i] > UNITS_MOST)
+				return refuse(s, index, "has a shape of 0 or of more than 65536 units"), -1;
+			n *= (int64_t)a->data[i];
+		}
+		return a->count ? n : 0;
+	}
+	for (int p = 0; p < NEAP__NIR_PARAMS; p++) {
+		a = &node->param[p];
+		if (node->type == NEAP__NIR_FLATTEN || a->count <= 1)
+			continue;
+		if (n > 1 && a->count != n)
+			return refuse(s, index, "has parameters of different sizes"), -1;
+		n = a->count;
+	}
+	return n > 1 ? n : 0;
+}
+
+/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what enters. */
+static int find_sizes(struct neap__nir_sums *s)
+{
+	const struct neap__nir_graph *g = s->graph;
+	int changed = 1;
+
+	for (int i = 0; i < g->nodes; i++) {
+		s->size[i] = own_size(s, i);
+		if (s->size[i] < 0)
+			return NEAP_EFORMAT;
+		if (s->size[i] > UNITS_MOST)
+			return refuse(s, i, "has more than 65536 units");
+	}
+	while (changed) {
+		changed = 0;
+		for (int e = 0; e < g->edges; e++) {
+			int from = g->edge[e].from, to = g->edge[e].to;
+			if (s->size[to] == 0 && s->size[from] != 0) {
+				s->size[to] = s->size[from];
+				changed = 1;
+			}
+		}
+	}
+	for (int i = 0; i < g->nodes; i++) {
+		const struct neap__nir_array *bias = neap__nir_param(&g->node[i], "bias");
+		if (s->size[i] == 0)
+			return refuse(s, i, "has no size, and nothing with one enters it");
+		if (bias->data && bias->count != s->size[i])
+			return refuse(s, i, "has a bias of another size than its weights");
+	}
+	for (int e = 0; e < g->edges; e++) {
+		int from = g->edge[e].from, to = g->edge[e].to;
+		const struct neap__nir_array *w = neap__nir_param(&g->node[to], "weight");
+		int64_t wants = w->data ? w->size[1] : s->size[to];
+		if (s->size[from] != wants)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': %lld numbers leave node '%.80s', %lld may enter '%.80s'", s->path,
+				(long long)s->size[from], g->node[from].name, (long long)wants,
+				g->node[to].name);
+	}
+	return 0;
+}
+
+static void free_sum(struct neap__nir_sum *sum)
+{
+	for (int i = 0; i < sum->terms; i++)
+		free(sum->term[i].weight);
+	free(sum->term);
+	free(sum->bias);
+	*sum = (struct neap__nir_sum){0};
+}
+
+int neap__nir_term_fill(struct neap__nir_sums *s, struct neap__nir_term *term)
+{
+	if (term->weight)
+		return 0;
+	if (term->columns > ONE_TO_ONE_MOST)
+		return refuse(s, term->source,
+			"enters another one to one: neap keeps all n x n weights, and takes at most "
+			"4096 units");
+	term->weight = numbers(s, term->columns, term->columns);
+	if (!term->weight)
+		return no_memory(s);
+	for (int64_t i = 0; i < term->columns; i++)
+		term->weight[i * term->columns + i] = 1;
+	return 0;
+}
+
+/* sum += term, whose weights it takes. */
+static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct neap__nir_term term)
+{
+	for (int i = 0; i < sum->terms; i++) {
+		struct neap__nir_term *own = &sum->term[i];
+		if (own->source != term.source || own->delay != term.delay)
+			continue;
+		int rc = neap__nir_term_fill(s, own);
+		if (rc == 0)
+			rc = neap__nir_term_fill(s, &term);
+		for (int64_t k = 0; rc == 0 && k < sum->n * own->columns; k++)
+			own->weight[k] += term.weight[k];
+		free(term.weight);
+		return rc;
+	}
+	struct neap__nir_term *more =
+		realloc(sum->term, ((size_t)sum->terms + 1) * sizeof *more);
+	if (!more) {
+		free(term.weight);
+		return no_memory(s);
+	}
+	sum->term = more;
+	sum->term[sum->terms++] = term;
+	return 0;
+}
+
+static int add_bias(struct neap__nir_sums *s, struct neap__nir_sum *sum, const double *bias)
+{
+	if (!bias)
+		return 0;
+	if (!sum->bias && !(sum->bias = numbers(s, sum->n, 1)))
+		return no_memory(s);
+	for (int64_t i = 0; i < sum->n; i++)
+		sum->bias[i] += bias[i];
+	return 0;
+}
+
+/* A copy of a term behind n x m weights (NULL: none) or behind factors of each unit (NULL: 1). */
+static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
+	int64_t m, struct neap__nir_term *to)
+{
+	const struct neap__nir_node *n = &s->graph->node[node];
+	const struct neap__nir_array *w = neap__nir_param(n, "weight");
+	const struct neap__nir_array *scale = neap__nir_param(n, "scale");
+	int64_t rows = s->size[node], columns = from->columns;
+
+	*to = (struct neap__nir_term){from->source, from->delay, columns, NULL};
+	if (!w->data && !scale->data && !from->weight)
+		return 0;
+	if (w->data && from->weight &&
+		(double)rows * (double)m * (double)columns > PRODUCT_MOST)
+		return refuse(s, node, "are weights behind weights of such a size that their product "
+				       "takes too long");
+	if (scale->data && !from->weight && columns > ONE_TO_ONE_MOST)
+		return refuse(s, node, "scales more than 4096 units one to one");
+	to->weight = numbers(s, rows, columns);
+	if (!to->weight)
+		return no_memory(s);
+	for (int64_t i = 0; i < rows; i++) {
+		double *row = to->weight + i * columns;
+		if (w->data && !from->weight) {
+			memcpy(row, w->data + i * columns, (size_t)columns * sizeof *row);
+			continue;
+		}
+		for (int64_t k = 0; w->data && k < m; k++) {
+			double factor = w->data[i * m + k];
+			const double *in = from->weight + k * columns;
+			for (int64_t j = 0; factor != 0 && j < columns; j++)
+				row[j] += factor * in[j];
+		}
+		if (w->data)
+			continue;
+		double factor = scale->data ? scale->data[scale->count > 1 ? i : 0] : 1;
+		if (!from->weight)
+			row[i] = factor;
+		for (int64_t j = 0; from->weight && j < columns; j++)
+			row[j] = factor * from->weight[i * columns + j];
+	}
+	return 0;
+}
+
+/* The bias that leaves a node; *out from malloc, NULL: 0. */
+static int pass_bias(struct neap__nir_sums *s, int node, const struct neap__nir_sum *in, double **out)
+{
+	const struct neap__nir_node *n = &s->graph->node[node];
+	const struct neap__nir_array *w = neap__nir_param(n, "weight");
+	const struct neap__nir_array *scale = neap__nir_param(n, "scale");
+	const struct neap__nir_array *bias = neap__nir_param(n, "bias");
+
+	*out = NULL;
+	if (!in->bias && !bias->data)
+		return 0;
+	if (!(*out = numbers(s, s->size[node], 1)))
+		return no_memory(s);
+	for (int64_t i = 0; i < s->size[node]; i++) {
+		double sum = 0;
+		for (int64_t k = 0; w->data && in->bias && k < in->n; k++)
+			sum += w->data[i * in->n + k] * in->bias[k];
+		if (!w->data && in->bias)
+			sum = in->bias[i] * (scale->data ? scale->data[scale->count > 1 ? i : 0] : 1);
+		(*out)[i] = sum + (bias->data ? bias->data[i] : 0);
+	}
+	return 0;
+}
+
+static int delay_of(const struct neap__nir_sums *s, int node, double *delay)
+{
+	const struct neap__nir_array *a = neap__nir_param(&s->graph->node[node], "delay");
+
+	*delay = a->count > 0 ? a->data[0] : 0;
+	for (int64_t i = 0; i < a->count; i++)
+		if (a->data[i] != *delay)
+			return refuse(s, node, "delays its units by different times");
+	return *delay >= 0 ? 0 : refuse(s, node, "has a delay below 0");
+}
+
+static int make_sum(struct neap__nir_sums *s, int node);
+
+/* sum += what leaves a node. */
+static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *sum)
+{
+	double *bias, delay = 0;
+
+	if (neap__nir_is_source(&s->graph->node[node]))
+		return add_term(s, sum, (struct neap__nir_term){node, 0, s->size[node], NULL});
+	if (s->graph->node[node].type == NEAP__NIR_OUTPUT && !s->graph->node[node].inner)
+		return refuse(s, node, "is the graph's Output, and enters another node");
+	NEAP_TRY(make_sum(s, node));
+	const struct neap__nir_sum *in = &s->sum[node];
+	NEAP_TRY(delay_of(s, node, &delay));
+	NEAP_TRY(pass_bias(s, node, in, &bias));
+	int rc = add_bias(s, sum, bias);
+	free(bias);
+	for (int i = 0; rc == 0 && i < in->terms; i++) {
+		struct neap__nir_term term;
+		rc = pass_term(s, node, &in->term[i], in->n, &term);
+		term.delay += delay;
+		if (rc == 0)
+			rc = add_term(s, sum, term);
+	}
+	return rc;
+}
+
+/* Fills in s->sum[node], once. */
+static int make_sum(struct neap__nir_sums *s, int node)
+{
+	const struct neap__nir_graph *g = s->graph;
+	const struct neap__nir_array *w = neap__nir_param(&g->node[node], "weight");
+
+	if (s->state[node] == DONE)
+		return 0;
+	if (s->state[node] == BUSY)
+		return refuse(s, node, "lies on a circle of connections without a LIF or the like");
+	s->state[node] = BUSY;
+	s->sum[node].n = w->data ? w->size[1] : s->size[node];
+	for (int e = 0; e < g->edges; e++)
+		if (g->edge[e].to == node)
+			NEAP_TRY(add_output(s, g->edge[e].from, &s->sum[node]));
+	s->state[node] = DONE;
+	return 0;
+}
+
+int neap__nir_sums_make(
+	struct neap__nir_sums *s, const struct neap__nir_graph *graph, const char *path)
+{
+	size_t n = (size_t)graph->nodes + 1;
+
+	*s = (struct neap__nir_sums){.graph = graph,
+		.path = path,
+		.size = calloc(n, sizeof *s->size),
+		.sum = calloc(n, sizeof *s->sum),
+		.state = calloc(n, 1)};
+	if (!s->size || !s->sum || !s->state)
+		return no_memory(s);
+	NEAP_TRY(find_sizes(s));
+	s->left = LEAST_ROOM;
+	for (int i = 0; i < graph->nodes; i++)
+		for (int p = 0; p < NEAP__NIR_PARAMS; p++)
+			s->left += ROOM_EACH * (double)graph->node[i].param[p].count;
+	for (int i = 0; i < graph->nodes; i++) {
+		const struct neap__nir_node *node = &graph->node[i];
+		int last = node->type == NEAP__NIR_OUTPUT && !node->inner;
+		if (last || (neap__nir_is_source(node) && node->type != NEAP__NIR_INPUT))
+			NEAP_TRY(make_sum(s, i));
+	}
+	return 0;
+}
+
+void neap__nir_sums_free(struct neap__nir_sums *s)
+{
+	for (int i = 0; s->sum && i < s->graph->nodes; i++)
+		free_sum(&s->sum[i]);
+	free(s->size);
+	free(s->sum);
+	free(s->state);
+	*s = (struct neap__nir_sums){0};
+}

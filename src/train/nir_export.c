@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nir_export.c: a net as a graph of NIR (nir_model.h); neap_export. */
+#include "train/nir_model.h"
+#include "train/model.h"
+#include "train/model_file.h"
+#include "nn/core/cell.h"
+#include "base/fail.h"
+#include "base/print.h"
+#include "base/struct_size.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct exporting {
+	struct neap__nir_graph *graph;
+	const struct neap_net *net;
+	struct neap__text *lost;
+	int strict, before; /* before: the node that the next layer sees */
+};
+
+/* Why no node of NIR is such a cell; in the order of the table of cells. */
+static const struct {
+	const char *cell, *why;
+} not_said[] = {
+	{"alif", "no node's threshold is raised by its spikes"},
+	{"adlif", "no node has an adaptation current"},
+	{"rnn", "its nodes with a state are linear between spikes"},
+	{"lstm", "no node has gates"},
+	{"gru", "no node has gates"},
+	{"egru", "no node has gates"},
+};
+
+static double element(const struct neap_param *p, int64_t i)
+{
+	return p->precision == NEAP_DOUBLE ? ((const double *)p->data)[i]
+					   : (double)((const float *)p->data)[i];
+}
+
+/* Room for an array of so many dimensions; -ENOMEM. */
+static int make_array(struct neap__nir_array *a, int dims, int64_t rows, int64_t columns)
+{
+	*a = (struct neap__nir_array){.dims = dims, .size = {rows, columns}};
+	a->count = dims == 2 ? rows * columns : rows;
+	a->data = calloc((size_t)a->count + 1, sizeof *a->data);
+	return a->data ? 0 : neap__fail_errno(ENOMEM, "%lld numbers", (long long)a->count);
+}
+
+/* A tensor of the net turned, as NIR has it: [out][in]; a bias is a row. */
+static int tensor(const struct exporting *e, int node, const char *param, int index)
+{
+	struct neap_param p;
+	struct neap__nir_array a;
+	int is_row = strcmp(param, "bias") == 0;
+
+	NEAP_TRY(neap_net_param(e->net, index, &p));
+	NEAP_TRY(make_array(&a, is_row ? 1 : 2, p.columns, p.rows));
+	a.is_single = p.precision == NEAP_FLOAT;
+	for (int64_t row = 0; row < p.rows; row++) {
+		int64_t k = p.row_start ? p.row_start[row] : row * p.columns, first = k;
+		int64_t end = p.row_start ? p.row_start[row + 1] : k + p.columns;
+		for (; k < end; k++) {
+			int64_t column = p.column ? p.column[k] : k - first;
+			a.data[is_row ? column : column * p.rows + row] = element(&p, k);
+		}
+	}
+	int rc = neap__nir_set(e->graph, node, param, &a);
+	free(a.data);
+	return rc;
+}
+
+/* A parameter of a node: `value` for each of n units, or of dt over what a step of a leak takes. */
+static int row(const struct exporting *e, int node, const char *param, int64_t n, double value)
+{
+	struct neap__nir_array a;
+
+	NEAP_TRY(make_array(&a, 1, n, 0));
+	for (int64_t i = 0; i < n; i++)
+		a.data[i] = value;
+	int rc = neap__nir_set(e->graph, node, param, &a);
+	free(a.data);
+	return rc;
+}
+
+/* The time constant that leaves as much in an Euler step as unit i's leak does. */
+static double tau_of(const struct exporting *e, const struct neap__layer *layer, int leak, int i)
+{
+	const struct neap__leak *l = &layer->leaks[leak];
+	double dt = e->net->options.dt, tau = leak == NEAP__MEMBRANE_LEAK ? layer->tau : layer->tau_syn;
+	struct neap_param p;
+
+	if (l->tensor >= 0 && neap_net_param(e->net, l->tensor, &p) == 0)
+		return dt * (1 + exp(element(&p, i)));
+	return e->net->options.euler ? tau : -dt / expm1(-dt / tau);
+}
+
+/* A time constant of all units, and what the input is multiplied with: `gain` units of dt/tau. */
+static int leak_rows(const struct exporting *e, const struct neap__layer *layer, int node, int leak,
+	const char *tau, const char *gain)
+{
+	struct neap__nir_array a, b;
+
+	NEAP_TRY(make_array(&a, 1, layer->n, 0));
+	int rc = make_array(&b, 1, layer->n, 0);
+	for (int i = 0; rc == 0 && i < layer->n; i++) {
+		a.data[i] = tau_of(e, layer, leak, i);
+		b.data[i] = layer->cell->readout ? 1 : a.data[i] / e->net->options.dt;
+	}
+	if (rc == 0)
+		rc = neap__nir_set(e->graph, node, tau, &a);
+	if (rc == 0)
+		rc = neap__nir_set(e->graph, node, gain, &b);
+	free(a.data);
+	free(b.data);
+	return rc;
+}
+
+static int add(const struct exporting *e, const struct neap__layer *layer, const char *part,
+	enum neap__nir_type type)
+{
+	char name[64];
+
+	if (layer->cell->readout)
+		neap__print(name, sizeof name, "readout%s%s", *part ? "." : "", part);
+	else
+		neap__print(name, sizeof name, "layer%d%s%s", layer->index, *part ? "." : "", part);
+	return neap__nir_add_node(e->graph, name, type);
+}
+
+/* The reset of a layer that NIR has no word for: refused, or a line in *lost. */
+static int check_reset(const struct exporting *e, const struct neap__layer *layer)
+{
+	static const char *const names[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME)};
+	static const char *const meanings[] = {"by subtraction, a step later", "to zero, a step later",
+		"", "by subtraction, at once"};
+
+	if (layer->reset == NEAP_RESET_HARD)
+		return 0;
+	if (e->strict)
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d has reset=%s (%s): NIR can only say that a membrane becomes v_reset at "
+			"once (hard); --metadata writes it as metadata, for neap alone",
+			layer->index, names[layer->reset], meanings[layer->reset]);
+	return neap__text_add(e->lost, "%slayer%d resets %s", e->lost->length ? "; " : "",
+		layer->index, meanings[layer->reset]);
+}
+
+static int check_cell(const struct neap__layer *layer)
+{
+	for (size_t i = 0; i < sizeof not_said / sizeof not_said[0]; i++)
+		if (strcmp(layer->cell->name, not_said[i].cell) == 0)
+			return neap__fail(NEAP_EUSAGE, "layer%d is %s, which NIR cannot say: %s",
+				layer->index, layer->cell->name, not_said[i].why);
+	return 0;
+}
+
+/* The node with the state of a layer; its number. */
+static int cell_node(struct exporting *e, const struct neap__layer *layer)
+{
+	int cuba = (layer->cell->traits & NEAP__HAS_SYNAPSE) != 0, rc, node;
+	int pure = !layer->cell->readout && !cuba && layer->leaks[NEAP__MEMBRANE_LEAK].tensor < 0 &&
+		   layer->leaks[NEAP__MEMBRANE_LEAK].start >= 1;
+	enum neap__nir_type type = layer->cell->readout ? NEAP__NIR_LI
+				   : cuba		? NEAP__NIR_CUBALIF
+				   : pure		? NEAP__NIR_IF
+							: NEAP__NIR_LIF;
+
+	NEAP_TRY(node = add(e, layer, layer->cell->readout ? "" : "cell", type));
+	if (pure)
+		rc = row(e, node, "r", layer->n, 1 / e->net->options.dt);
+	else
+		rc = leak_rows(e, layer, node, NEAP__MEMBRANE_LEAK, cuba ? "tau_mem" : "tau", "r");
+	if (rc == 0 && cuba)
+		rc = leak_rows(e, layer, node, NEAP__SECOND_LEAK, "tau_syn", "w_in");
+	if (rc == 0 && !pure)
+		rc = row(e, node, "v_leak", layer->n, 0);
+	if (rc == 0 && !layer->cell->readout)
+		rc = row(e, node, "v_threshold", layer->n, layer->threshold);
+	if (rc == 0 && !layer->cell->readout)
+		rc = row(e, node, "v_reset", layer->n,
+			layer->reset == NEAP_RESET_HARD ? layer->reset_value : 0);
+	return rc < 0 ? rc : node;
+}
+
+static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
+{
+	int weight, cell, other;
+
+	NEAP_TRY(check_cell(layer));
+	if (!layer->cell->readout)
+		NEAP_TRY(check_reset(e, layer));
+	if (layer->delay) {
+		NEAP_TRY(other = add(e, layer, "delay", NEAP__NIR_DELAY));
+		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt));
+		NEAP_TRY(neap__nir_add_edge(e->graph, e->before, other));
+		e->before = other;
+	}
+	NEAP_TRY(weight = add(e, layer, "weight", NEAP__NIR_AFFINE));
+	NEAP_TRY(tensor(e, weight, "weight", layer->weight));
+	NEAP_TRY(tensor(e, weight, "bias", layer->bias));
+	NEAP_TRY(neap__nir_add_edge(e->graph, e->before, weight));
+	NEAP_TRY(cell = cell_node(e, layer));
+	NEAP_TRY(neap__nir_add_edge(e->graph, weight, cell));
+	if (layer->is_recurrent) {
+		NEAP_TRY(other = add(e, layer, "recurrent", NEAP__NIR_LINEAR));
+		NEAP_TRY(tensor(e, other, "weight", layer->recurrent));
+		NEAP_TRY(neap__nir_add_edge(e->graph, cell, other));
+		NEAP_TRY(neap__nir_add_edge(e->graph, other, cell));
+	}
+	e->before = cell;
+	return 0;
+}
+
+/* Logits of decays, which time constants give back but for their last bits. */
+static int leak_meta(const struct exporting *e)
+{
+	struct neap__nir_array a;
+	struct neap_param p;
+
+	for (int i = 0; i < neap_net_params(e->net); i++) {
+		NEAP_TRY(neap_net_param(e->net, i, &p));
+		if (!p.is_leak)
+			continue;
+		if (e->graph->metas >= NEAP__NIR_META)
+			return neap__fail(NEAP_EUSAGE, "more than %d learned time constants",
+				NEAP__NIR_META);
+		NEAP_TRY(make_array(&a, 1, p.columns, 0));
+		a.is_single = p.precision == NEAP_FLOAT;
+		for (int64_t k = 0; k < p.count; k++)
+			a.data[k] = element(&p, k);
+		int rc = neap__nir_add_numbers(e->graph, p.name, &a);
+		free(a.data);
+		NEAP_TRY(rc);
+	}
+	return 0;
+}
+
+static int metadata(const struct exporting *e, const struct neap__safetensors *file)
+{
+	double dt = e->net->options.dt;
+	const struct neap__nir_array a = {.count = 1, .data = &dt};
+
+	NEAP_TRY(neap__nir_add_numbers(e->graph, "dt", &a));
+	NEAP_TRY(leak_meta(e));
+	for (int i = 0; i < file->pairs; i++)
+		if (strncmp(file->pair[i].key, "neap.", 5) == 0 && e->graph->metas < NEAP__NIR_META &&
+			strcmp(file->pair[i].key, "neap.settings") != 0)
+			NEAP_TRY(neap__nir_add_text(
+				e->graph, file->pair[i].key, file->pair[i].value));
+	return 0;
+}
+
+int neap__nir_model_graph(struct neap__nir_graph *graph, const struct neap_net *net,
+	const struct neap__safetensors *file, int strict, struct neap__text *lost)
+{
+	struct exporting e = {.graph = graph, .net = net, .lost = lost, .strict = strict};
+	int end;
+
+	*graph = (struct neap__nir_graph){0};
+	NEAP_TRY(e.before = neap__nir_add_node(graph, "input", NEAP__NIR_INPUT));
+	NEAP_TRY(row(&e, e.before, "shape", 1, net->options.inputs));
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(layer_nodes(&e, &net->layers[l]));
+	NEAP_TRY(end = neap__nir_add_node(graph, "output", NEAP__NIR_OUTPUT));
+	NEAP_TRY(row(&e, end, "shape", 1, net->options.classes));
+	NEAP_TRY(neap__nir_add_edge(graph, e.before, end));
+	return metadata(&e, file);
+}
+
+/* Makes the graph of the file and writes it. */
+static int export_file(const struct neap__safetensors *file, const struct neap_export_options *o)
+{
+	struct neap__nir_graph graph = {0};
+	struct neap__text lost = {0};
+	struct neap_net_options options;
+	struct neap_net *net;
+	int64_t max_steps;
+
+	NEAP_TRY(neap__model_open(&net, &options, &max_steps, file, 1));
+	int rc = neap__nir_model_graph(&graph, net, file, !o->metadata, &lost);
+	if (rc == 0)
+		rc = neap__nir_write(&graph, o->nir);
+	if (rc == 0 && lost.length && o->say)
+		o->say(o->user, lost.data);
+	neap__text_free(&lost);
+	neap__nir_free(&graph);
+	neap_net_free(net);
+	return rc;
+}
+
+int neap_export(const struct neap_export_options *options)
+{
+	NEAP_NEED(options);
+	struct neap__safetensors file = {0};
+	struct neap_export_options o;
+
+	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_export_options"));
+	if (!o.model || !*o.model || !o.nir || !*o.nir)
+		return neap__fail(NEAP_EUSAGE, "a model and a file to write are needed");
+	NEAP_TRY(neap__model_file_read(&file, o.model, NULL));
+	int rc = export_file(&file, &o);
+	neap__safetensors_free(&file);
+	return rc < 0 && rc != -ENOSPC ? neap__fail_in(rc, "%s: ", o.model) : rc;
+}
