@@ -23,15 +23,16 @@ static int refuse(const struct neap__nir_sums *s, int node, const char *what)
 }
 
 /* A parameter of unit i: a scalar is of all units; one that is missing has a fallback. */
-static double value_of(const struct neap__nir_node *node, const char *name, int64_t i, double fallback)
+static double value_of(
+	const struct neap__nir_node *node, const char *name, int64_t i, double fallback)
 {
 	const struct neap__nir_array *a = neap__nir_param(node, name);
 	return !a->data || a->count == 0 ? fallback : a->data[a->count > 1 ? i : 0];
 }
 
 /* The share dt/tau of a step. */
-static int share_of(const struct neap__nir_sums *s, int index, const char *name, int64_t i, double dt,
-	double *share)
+static int share_of(const struct neap__nir_sums *s, int index, const char *name, int64_t i,
+	double dt, double *share)
 {
 	const struct neap__nir_node *node = &s->graph->node[index];
 	double tau = value_of(node, name, i, 0);
@@ -71,7 +72,8 @@ static int unit(const struct neap__nir_sums *s, struct neap__nir_layer *l, int64
 	if (fabs(l->gain[i] - 1) < NEAR_ONE)
 		l->gain[i] = 1;
 	if (l->type == NEAP__NIR_LI && leak != 0)
-		return refuse(s, l->node, "has a v_leak other than 0, which outputs would begin at");
+		return refuse(
+			s, l->node, "has a v_leak other than 0, which outputs would begin at");
 	*threshold = value_of(node, "v_threshold", i, 1) - leak;
 	*reset = value_of(node, "v_reset", i, 0) - leak;
 	if (!(*threshold > 0))
@@ -94,7 +96,8 @@ static int make_rows(const struct neap__nir_sums *s, struct neap__nir_layer *l)
 	l->gain = calloc((size_t)l->n, sizeof *l->gain);
 	l->decay[0] = calloc((size_t)l->n, sizeof *l->decay[0]);
 	l->decay[1] = calloc((size_t)l->n, sizeof *l->decay[1]);
-	return l->gain && l->decay[0] && l->decay[1] ? 0 : neap__fail_errno(ENOMEM, "'%s'", s->path);
+	return l->gain && l->decay[0] && l->decay[1] ? 0
+						     : neap__fail_errno(ENOMEM, "'%s'", s->path);
 }
 
 static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, double dt)
@@ -115,7 +118,8 @@ static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 	}
 	for (int64_t i = 1; rc == 0 && i < l->n; i++)
 		if (fabs(re[i] - re[0]) > NEAR_ONE * th[0])
-			rc = refuse(s, l->node, "has potentials of reset that differ between units");
+			rc = refuse(
+				s, l->node, "has potentials of reset that differ between units");
 	if (rc == 0) {
 		l->threshold = th[0];
 		l->reset_value = re[0];
@@ -143,14 +147,16 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 		double steps = round(t->delay / dt);
 		if (*to)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': outputs of '%.80s' and of '%.80s' enter node '%.80s'; a layer of neap "
+				"'%s': outputs of '%.80s' and of '%.80s' enter node '%.80s'; a "
+				"layer of neap "
 				"sees one layer below, and itself",
 				s->path, s->graph->node[(*to)->source].name,
 				s->graph->node[t->source].name, s->graph->node[l->node].name);
 		if (fabs(t->delay - steps * dt) > NEAR_STEP * dt || steps > (own ? 0 : 1))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': node '%.80s' sees '%.80s' %g s late; %s, and a step is %g s", s->path,
-				s->graph->node[l->node].name, s->graph->node[t->source].name, t->delay,
+				"'%s': node '%.80s' sees '%.80s' %g s late; %s, and a step is %g s",
+				s->path, s->graph->node[l->node].name,
+				s->graph->node[t->source].name, t->delay,
 				own ? "itself it sees at the next step"
 				    : "neap has delays of 0 or 1 steps",
 				dt);
@@ -178,7 +184,8 @@ static int find_next(const struct neap__nir_sums *s, int before, int *next)
 				continue;
 			if (*next >= 0)
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': both '%.80s' and '%.80s' see node '%.80s'; layers of neap are a "
+					"'%s': both '%.80s' and '%.80s' see node '%.80s'; layers "
+					"of neap are a "
 					"chain",
 					s->path, g->node[*next].name, g->node[i].name,
 					g->node[before].name);
@@ -206,7 +213,7 @@ static int is_identity(const struct neap__nir_layer *l)
 /* The Output: LI before it is the readout; else one that leaks all at once shows what enters. */
 static int finish(struct neap__nir_chain *chain, struct neap__nir_sums *s, int output, double dt)
 {
- 	struct neap__nir_layer *last = &chain->layer[chain->layers];
+	struct neap__nir_layer *last = &chain->layer[chain->layers];
 
 	*last = (struct neap__nir_layer){.node = output, .n = s->size[output]};
 	NEAP_TRY(split_terms(s, last, dt));
@@ -215,8 +222,9 @@ static int finish(struct neap__nir_chain *chain, struct neap__nir_sums *s, int o
 	last->below = last->feed->columns;
 	if (last[-1].type == NEAP__NIR_LI) {
 		if (!is_identity(last))
-			return refuse(s, last[-1].node, "is an LI with weights behind it; neap has one as the "
-						       "last layer only");
+			return refuse(s, last[-1].node,
+				"is an LI with weights behind it; neap has one as the "
+				"last layer only");
 		return 0;
 	}
 	last->node = -1;
@@ -251,11 +259,14 @@ static int find_layers(struct neap__nir_chain *chain, struct neap__nir_sums *s, 
 			break;
 		struct neap__nir_layer *l = &chain->layer[chain->layers];
 		if (chain->layers > 0 && l[-1].type == NEAP__NIR_LI)
-			return refuse(s, l[-1].node, "is an LI that is not the last node with a state");
+			return refuse(
+				s, l[-1].node, "is an LI that is not the last node with a state");
 		for (int k = 0; k < chain->layers; k++)
 			if (chain->layer[k].node == at)
-				return refuse(s, at, "sees a node that sees it; layers of neap are a chain");
-		*l = (struct neap__nir_layer){.node = at, .type = g->node[at].type, .n = s->size[at]};
+				return refuse(s, at,
+					"sees a node that sees it; layers of neap are a chain");
+		*l = (struct neap__nir_layer){
+			.node = at, .type = g->node[at].type, .n = s->size[at]};
 		chain->layers++;
 		NEAP_TRY(split_terms(s, l, dt));
 		l->below = l->feed->columns;
@@ -264,8 +275,10 @@ static int find_layers(struct neap__nir_chain *chain, struct neap__nir_sums *s, 
 		NEAP_TRY(units(s, l, dt));
 	}
 	if (chain->layers < stateful)
-		return neap__fail(NEAP_EFORMAT, "'%s': %d of %d nodes with a state are not on the way from "
-			"Input to Output", s->path, stateful - chain->layers, stateful);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': %d of %d nodes with a state are not on the way from "
+			"Input to Output",
+			s->path, stateful - chain->layers, stateful);
 	return finish(chain, s, at, dt);
 }
 

@@ -88,7 +88,8 @@ static int row(const struct exporting *e, int node, const char *param, int64_t n
 static double tau_of(const struct exporting *e, const struct neap__layer *layer, int leak, int i)
 {
 	const struct neap__leak *l = &layer->leaks[leak];
-	double dt = e->net->options.dt, tau = leak == NEAP__MEMBRANE_LEAK ? layer->tau : layer->tau_syn;
+	double dt = e->net->options.dt,
+	       tau = leak == NEAP__MEMBRANE_LEAK ? layer->tau : layer->tau_syn;
 	struct neap_param p;
 
 	if (l->tensor >= 0 && neap_net_param(e->net, l->tensor, &p) == 0)
@@ -133,14 +134,15 @@ static int add(const struct exporting *e, const struct neap__layer *layer, const
 static int check_reset(const struct exporting *e, const struct neap__layer *layer)
 {
 	static const char *const names[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME)};
-	static const char *const meanings[] = {"by subtraction, a step later", "to zero, a step later",
-		"", "by subtraction, at once"};
+	static const char *const meanings[] = {"by subtraction, a step later",
+		"to zero, a step later", "", "by subtraction, at once"};
 
 	if (layer->reset == NEAP_RESET_HARD)
 		return 0;
 	if (e->strict)
 		return neap__fail(NEAP_EUSAGE,
-			"layer%d has reset=%s (%s): NIR can only say that a membrane becomes v_reset at "
+			"layer%d has reset=%s (%s): NIR can only say that a membrane becomes "
+			"v_reset at "
 			"once (hard); --metadata writes it as metadata, for neap alone",
 			layer->index, names[layer->reset], meanings[layer->reset]);
 	return neap__text_add(e->lost, "%slayer%d resets %s", e->lost->length ? "; " : "",
@@ -224,8 +226,8 @@ static int leak_meta(const struct exporting *e)
 		if (!p.is_leak)
 			continue;
 		if (e->graph->metas >= NEAP__NIR_META)
-			return neap__fail(NEAP_EUSAGE, "more than %d learned time constants",
-				NEAP__NIR_META);
+			return neap__fail(
+				NEAP_EUSAGE, "more than %d learned time constants", NEAP__NIR_META);
 		NEAP_TRY(make_array(&a, 1, p.columns, 0));
 		a.is_single = p.precision == NEAP_FLOAT;
 		for (int64_t k = 0; k < p.count; k++)
@@ -245,7 +247,8 @@ static int metadata(const struct exporting *e, const struct neap__safetensors *f
 	NEAP_TRY(neap__nir_add_numbers(e->graph, "dt", &a));
 	NEAP_TRY(leak_meta(e));
 	for (int i = 0; i < file->pairs; i++)
-		if (strncmp(file->pair[i].key, "neap.", 5) == 0 && e->graph->metas < NEAP__NIR_META &&
+		if (strncmp(file->pair[i].key, "neap.", 5) == 0 &&
+			e->graph->metas < NEAP__NIR_META &&
 			strcmp(file->pair[i].key, "neap.settings") != 0)
 			NEAP_TRY(neap__nir_add_text(
 				e->graph, file->pair[i].key, file->pair[i].value));

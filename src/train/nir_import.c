@@ -28,7 +28,7 @@ struct importing {
 	struct neap__nir_sums sums;
 	struct neap__nir_chain chain;
 	double dt;
-	json_t *json;			 /* of the metadata's net, which owns texts of `described` */
+	json_t *json; /* of the metadata's net, which owns texts of `described` */
 	struct neap_net_options described;
 	struct neap_net *net;
 	char *settings; /* what the file of the model says of its net */
@@ -50,7 +50,8 @@ static int find_dt(struct importing *m)
 	if (m->dt > 0 && isfinite(m->dt))
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"'%s' does not say how long a step is; --dt does (snnTorch writes for 0.1ms)", m->path);
+		"'%s' does not say how long a step is; --dt does (snnTorch writes for 0.1ms)",
+		m->path);
 }
 
 /* ---- the net that metadata describes ---- */
@@ -79,7 +80,8 @@ static int spec_fits(const struct importing *m)
 		long n = at[name] == ':' ? strtol(at + name + 1, &end, 10) : 0;
 		int last = l == chain->layers - 1;
 		if (!is_cell(at, name, chain->layer[l].type) ||
-			(n != chain->layer[l].n && !(last && end == at + name + 1) && !(last && n == 0)))
+			(n != chain->layer[l].n && !(last && end == at + name + 1) &&
+				!(last && n == 0)))
 			return 0;
 		at += strcspn(at, ",");
 		if ((*at == ',') == last)
@@ -165,7 +167,8 @@ static int make_described(struct importing *m)
 
 /* ---- the net that the graph alone says ---- */
 
-static enum neap_reset reset_of(const struct importing *m, const struct neap_net *described, int index)
+static enum neap_reset reset_of(
+	const struct importing *m, const struct neap_net *described, int index)
 {
 	if (m->hints->reset)
 		return *m->hints->reset;
@@ -185,8 +188,8 @@ static int add_layer(const struct importing *m, struct neap__text *spec, int ind
 					: "lif");
 	if (l->type != NEAP__NIR_LI)
 		neap__text_add(spec, ":%lld%s:reset=%s:reset_value=%.17g:threshold=%.17g:dropout=0",
-			(long long)l->n, l->own ? "r" : "", reset_names[reset_of(m, described, index)],
-			l->reset_value, l->threshold);
+			(long long)l->n, l->own ? "r" : "",
+			reset_names[reset_of(m, described, index)], l->reset_value, l->threshold);
 	neap__text_add(spec, ":tau=%.17gs", l->tau[0]);
 	if (cuba)
 		neap__text_add(spec, ":tau_syn=%.17gs", l->tau[1]);
@@ -236,7 +239,8 @@ static int make_own(struct importing *m)
 	if (described) /* what no graph says */
 		o.readout = m->described.readout;
 	else
-		o.readout = chain->layer[chain->layers - 1].node < 0 ? NEAP_READ_SUM : NEAP_READ_MEAN;
+		o.readout =
+			chain->layer[chain->layers - 1].node < 0 ? NEAP_READ_SUM : NEAP_READ_MEAN;
 	neap_net_free(described);
 	o.spec = spec.data;
 	o.inputs = (int)chain->inputs;
@@ -325,7 +329,10 @@ static void add_tensor(struct neap__safetensors *file, const char *name, enum ne
 {
 	struct neap__file_tensor *t = &file->tensor[file->tensors++];
 
-	*t = (struct neap__file_tensor){.name = name, .dtype = dtype, .dims = dims, .data = *at,
+	*t = (struct neap__file_tensor){.name = name,
+		.dtype = dtype,
+		.dims = dims,
+		.data = *at,
 		.bytes = neap__dtype_bytes(dtype)};
 	for (int i = 0; i < dims; i++) {
 		t->shape[i] = shape[i];
@@ -422,7 +429,8 @@ static int make_file(const struct importing *m, struct neap__safetensors *file)
 	return neap__fail_errno(ENOMEM, "'%s'", m->path);
 }
 
-/* Makes m->net and its weights: that of the metadata, if the graph agrees; else one of the graph. */
+/* Makes m->net and its weights: that of the metadata, if the graph agrees; else one of the graph.
+ */
 static int make_net(struct importing *m)
 {
 	const struct neap__nir_meta *meta = neap__nir_meta(&m->graph, "dt");

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nir_model.h: nets of neap as graphs of NIR, and back. NIR gives differential equations; neap takes
- * them in Euler steps of dt, with k = dt/tau:
- *     LIF      v += k (v_leak - v + r I)          lif:reset=hard, decay 1 - k, weights times k r
- *     IF       v += dt r I                        the same with decay 1, weights times dt r
- *     CubaLIF  i += ks (w_in I - i), ks = dt/tau_syn; v += k (v_leak - v + r i)
- *                                                 cubalif:reset=hard, weights times k r ks w_in
- *     LI       as LIF, without spikes             li, weights times r
- * and v becomes v_reset where it passed v_threshold. neap's membrane is v - v_leak. A connection from
- * a node to itself through weights is recurrent: what left it a step before enters. A decay of
- * exp(-dt/tau) is written as the time constant dt/(1 - exp(-dt/tau)) that gives the same decay in
- * Euler steps, r as tau/dt, w_in as tau_syn/dt, so that all factors of weights are 1.
+ * nir_model.h: nets of neap as graphs of NIR, and back. NIR gives differential equations; neap
+ * takes them in Euler steps of dt, with k = dt/tau: LIF      v += k (v_leak - v + r I)
+ * lif:reset=hard, decay 1 - k, weights times k r IF       v += dt r I                        the
+ * same with decay 1, weights times dt r CubaLIF  i += ks (w_in I - i), ks = dt/tau_syn; v += k
+ * (v_leak - v + r i) cubalif:reset=hard, weights times k r ks w_in LI       as LIF, without spikes
+ * li, weights times r and v becomes v_reset where it passed v_threshold. neap's membrane is v -
+ * v_leak. A connection from a node to itself through weights is recurrent: what left it a step
+ * before enters. A decay of exp(-dt/tau) is written as the time constant dt/(1 - exp(-dt/tau)) that
+ * gives the same decay in Euler steps, r as tau/dt, w_in as tau_syn/dt, so that all factors of
+ * weights are 1.
  */
 #ifndef NEAP_TRAIN_NIR_MODEL_H
 #define NEAP_TRAIN_NIR_MODEL_H
@@ -36,9 +35,10 @@ int neap__nir_model_read(
 	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints);
 
 /*
- * Makes the graph of a net and, as metadata, of all texts of its file whose keys begin "neap.". Adds
- * to *lost a line about what readers other than neap will not see; with `strict` that is refused
- * instead. 0, NEAP_EUSAGE for what NIR cannot say, or -ENOMEM; the graph is to be freed in any case.
+ * Makes the graph of a net and, as metadata, of all texts of its file whose keys begin "neap.".
+ * Adds to *lost a line about what readers other than neap will not see; with `strict` that is
+ * refused instead. 0, NEAP_EUSAGE for what NIR cannot say, or -ENOMEM; the graph is to be freed in
+ * any case.
  */
 int neap__nir_model_graph(struct neap__nir_graph *graph, const struct neap_net *net,
 	const struct neap__safetensors *file, int strict, struct neap__text *lost);

@@ -81,6 +81,23 @@ static void print_step(struct lines *lines, struct neap_net *net, int64_t t)
 	}
 }
 
+/* The first numbers of the first layer's state in the first sample: membranes of lif. */
+static void print_membranes(
+	FILE *to, const struct neap_net *net, const unsigned char *state, int64_t t)
+{
+	const unsigned char *at = state + net->groups[0].state_at + net->layers[0].state_at;
+
+	for (int i = 0; i < net->layers[0].n; i++)
+		fprintf(to, "%s%.17g",
+			i   ? ","
+			: t ? ",["
+			    : "[",
+			net->options.precision == NEAP_DOUBLE
+				? ((const double *)(const void *)at)[i]
+				: (double)((const float *)(const void *)at)[i]);
+	fprintf(to, "]");
+}
+
 static void run(struct neap_net *net, const struct neap_batch *batch, const struct neap_loss *loss)
 {
 	struct neap_objective objective = {.size = sizeof objective, .loss = loss};
@@ -90,6 +107,9 @@ static void run(struct neap_net *net, const struct neap_batch *batch, const stru
 	struct lines lines = {
 		calloc(n, sizeof(char *)), calloc(n, sizeof(size_t)), calloc(n, sizeof(FILE *))};
 	double value;
+	char *rows = NULL;
+	size_t length = 0;
+	FILE *membranes = getenv("NEAP_PRINT_MEMBRANES") ? open_memstream(&rows, &length) : NULL;
 
 	for (int b = 0; b < batch->size; b++) {
 		lines.file[b] = open_memstream(&lines.text[b], &lines.length[b]);
@@ -102,10 +122,16 @@ static void run(struct neap_net *net, const struct neap_batch *batch, const stru
 	for (int64_t t = 0; t < batch->steps; t++) {
 		need(neap_net_advance(net, state, t, t + 1, 1));
 		print_step(&lines, net, t);
+		if (membranes)
+			print_membranes(membranes, net, state, t);
 	}
 	need(neap_net_turn(net, state, NULL, &value));
 	neap_net_get_result(net, &found);
 	for (int b = 0; b < batch->size; b++) {
+		if (membranes && b == 0) {
+			fclose(membranes);
+			fprintf(lines.file[b], "],\"membranes\":[%s", rows);
+		}
 		fprintf(lines.file[b], "],\"answer\":[");
 		for (int c = 0; c < net->options.classes; c++)
 			fprintf(lines.file[b], "%s%.17g", c ? "," : "",
@@ -121,6 +147,7 @@ static void run(struct neap_net *net, const struct neap_batch *batch, const stru
 	free(lines.text);
 	free(lines.length);
 	free(lines.file);
+	free(rows);
 }
 
 int main(int argc, char **argv)

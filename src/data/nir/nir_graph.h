@@ -39,7 +39,8 @@ enum neap__nir_type {
 		NEAP__NIR_TYPES
 };
 const char *neap__nir_type_name(enum neap__nir_type type);
-/* Copies the name of a parameter; returns 0, or -1 beyond the last. *optional: it may be missing. */
+/* Copies the name of a parameter; returns 0, or -1 beyond the last. *optional: it may be missing.
+ */
 int neap__nir_param_name(char room[16], enum neap__nir_type type, int index, int *optional);
 
 /* Numbers of a parameter; data NULL: it is missing. A scalar has no dimension. */

@@ -46,8 +46,8 @@ static int say_text(const struct reading *r, const char *path, const char *what)
 }
 
 /* Copies the rows of a data set of texts, `count` of them in all or any (-1); free the texts. */
-static int read_texts(
-	struct reading *r, const char *path, int64_t count, int64_t most, char ***out, int64_t *found)
+static int read_texts(struct reading *r, const char *path, int64_t count, int64_t most, char ***out,
+	int64_t *found)
 {
 	struct neap__h5_set set;
 	struct neap__vlen rows;
@@ -64,8 +64,8 @@ static int read_texts(
 		rc = say_text(r, path, "does not hold text");
 	else if (n < 0 || (count >= 0 && n != count))
 		rc = say_text(r, path, "has another number of texts than it may have");
-	else if (!variable && (width == 0 || width > TEXT_MOST ||
-				      neap__mul_size(&bytes, (size_t)n, width) < 0))
+	else if (!variable &&
+		 (width == 0 || width > TEXT_MOST || neap__mul_size(&bytes, (size_t)n, width) < 0))
 		rc = say_text(r, path, "has too long texts");
 	if (rc == 0 && !(*out = calloc((size_t)n + 1, sizeof **out)))
 		rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
@@ -130,10 +130,10 @@ static int read_array(struct reading *r, const char *path, struct neap__nir_arra
 		 neap__mul_size(&bytes, (size_t)set.count, sizeof(double)) < 0)
 		rc = say_text(r, path, "is too large");
 	else if (!(array->data = malloc(bytes ? bytes : 1)))
-		rc = neap__fail_errno(ENOMEM, "'%s': %llu numbers", r->file.path,
-			(unsigned long long)set.count);
-	else if (set.count > 0 && H5Dread(set.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-					  array->data) < 0)
+		rc = neap__fail_errno(
+			ENOMEM, "'%s': %llu numbers", r->file.path, (unsigned long long)set.count);
+	else if (set.count > 0 &&
+		 H5Dread(set.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) < 0)
 		rc = say_text(r, path, "cannot be read: damaged");
 	array->dims = set.dims;
 	array->count = (int64_t)set.count;
@@ -148,10 +148,12 @@ static int read_array(struct reading *r, const char *path, struct neap__nir_arra
 }
 
 /* Path of a part of a node; -1 with a line where it is too long. */
-static int join(char room[NEAP__H5_PATH], const struct reading *r, const char *path, const char *part)
+static int join(
+	char room[NEAP__H5_PATH], const struct reading *r, const char *path, const char *part)
 {
 	if (strlen(path) + strlen(part) + 2 > NEAP__H5_PATH)
-		return neap__fail(NEAP_EFORMAT, "'%s': the name of a node is too long", r->file.path);
+		return neap__fail(
+			NEAP_EFORMAT, "'%s': the name of a node is too long", r->file.path);
 	neap__print(room, NEAP__H5_PATH, "%s/%s", path, part);
 	return 0;
 }
@@ -185,7 +187,8 @@ static int refuse_type(const struct reading *r, const char *name, const char *ty
 	for (int i = 0; i < NEAP__NIR_TYPES; i++)
 		neap__text_add(&known, "%s%s", i ? ", " : "", neap__nir_type_name(i));
 	int rc = neap__fail(NEAP_EFORMAT,
-		"'%s': node '%.80s' is of type %.40s, which no layer of neap can be; %s are accepted",
+		"'%s': node '%.80s' is of type %.40s, which no layer of neap can be; %s are "
+		"accepted",
 		r->file.path, name, type, known.data ? known.data : "");
 	neap__text_free(&known);
 	return rc;
@@ -194,7 +197,8 @@ static int refuse_type(const struct reading *r, const char *name, const char *ty
 static int read_graph(
 	struct reading *r, const char *path, const char *outer, int depth, struct local *self);
 
-static int read_node(struct reading *r, const char *path, const char *full, int depth, struct local *local)
+static int read_node(
+	struct reading *r, const char *path, const char *full, int depth, struct local *local)
 {
 	char room[NEAP__H5_PATH], *type;
 
@@ -211,7 +215,8 @@ static int read_node(struct reading *r, const char *path, const char *full, int 
 	free(type);
 	NEAP_TRY(rc);
 	if (r->graph->nodes >= NODES_MOST)
-		return neap__fail(NEAP_EFORMAT, "'%s' has more than %d nodes", r->file.path, NODES_MOST);
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' has more than %d nodes", r->file.path, NODES_MOST);
 	NEAP_TRY(rc = neap__nir_add_node(r->graph, full, (enum neap__nir_type)kind));
 	local->in = local->out = rc;
 	r->graph->node[rc].inner = depth > 0;
@@ -240,10 +245,12 @@ static int read_edges(struct reading *r, const char *path, const struct local *l
 		const struct local *a = find(list, count, names[i]);
 		const struct local *b = find(list, count, names[i + 1]);
 		if (!a || !b)
-			rc = neap__fail(NEAP_EFORMAT, "'%s': an edge of '%s' names '%.80s', which is no node",
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s': an edge of '%s' names '%.80s', which is no node",
 				r->file.path, room, a ? names[i + 1] : names[i]);
 		else if (a->out < 0 || b->in < 0)
-			rc = neap__fail(NEAP_EFORMAT, "'%s': an edge of '%s': the graph '%.80s' has no %s node",
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s': an edge of '%s': the graph '%.80s' has no %s node",
 				r->file.path, room, a->out < 0 ? names[i] : names[i + 1],
 				a->out < 0 ? "Output" : "Input");
 		else if (r->graph->edges >= EDGES_MOST)
@@ -273,7 +280,8 @@ static int find_ends(const struct reading *r, const char *path, const struct loc
 			   : type == NEAP__NIR_OUTPUT ? &self->out
 						      : NULL;
 		if (end && *end >= 0)
-			return neap__fail(NEAP_EFORMAT, "'%s': '%s' has more than one %s node; one is accepted",
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s' has more than one %s node; one is accepted",
 				r->file.path, path, neap__nir_type_name(type));
 		if (end)
 			*end = node;
@@ -287,11 +295,12 @@ static int read_nodes(struct reading *r, const char *path, const char *outer, in
 	char name[NAME_MOST + 1], room[NEAP__H5_PATH], full[NEAP__H5_PATH];
 
 	for (int64_t i = 0; i < count; i++) {
-		ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i,
-			name, sizeof name, H5P_DEFAULT);
+		ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC,
+			(hsize_t)i, name, sizeof name, H5P_DEFAULT);
 		if (length <= 0 || length > NAME_MOST)
-			return neap__fail(NEAP_EFORMAT, "'%s': a node of '%s' has no name of 1 to %d bytes",
-				r->file.path, path, NAME_MOST);
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': a node of '%s' has no name of 1 to %d bytes", r->file.path,
+				path, NAME_MOST);
 		NEAP_TRY(join(room, r, path, name));
 		int there = neap__h5_has(&r->file, room);
 		if (there <= 0)
@@ -323,7 +332,8 @@ static int read_graph(
 	hid_t group = H5Gopen2(r->file.id, room, H5P_DEFAULT);
 	rc = group >= 0 && H5Gget_info(group, &info) >= 0 ? 0 : say_text(r, room, "is no group");
 	if (rc == 0 && info.nlinks > NODES_MOST)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' has more than %d nodes", r->file.path, NODES_MOST);
+		rc = neap__fail(
+			NEAP_EFORMAT, "'%s' has more than %d nodes", r->file.path, NODES_MOST);
 	if (rc == 0) {
 		count = (int64_t)info.nlinks;
 		list = calloc((size_t)count + 1, sizeof *list);
@@ -391,8 +401,8 @@ static int read_metadata(struct reading *r)
 		info.nlinks = 0;
 	int rc = 0;
 	for (hsize_t i = 0; rc == 0 && i < info.nlinks && r->graph->metas < NEAP__NIR_META; i++) {
-		ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
-			sizeof name, H5P_DEFAULT);
+		ssize_t length = H5Lget_name_by_idx(
+			group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
 		if (length > 0 && length <= NAME_MOST)
 			rc = read_meta(r, name);
 	}
@@ -455,7 +465,8 @@ int neap__nir_read(struct neap__nir_graph *graph, const char *path)
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
 	int died = neap__data_try(try_read, (void *)(uintptr_t)path);
 	int rc = died ? neap__fail(NEAP_EFORMAT,
-				"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",
+				"'%s': damaged: reading it ended HDF5 by signal %d; make or copy "
+				"it again",
 				path, died)
 		      : read_all(&r);
 	neap__h5_close(&r.file);

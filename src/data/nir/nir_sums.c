@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	ONE_TO_ONE_MOST = 4096,	/* units; a layer of neap's needs all n x n weights */
+	ONE_TO_ONE_MOST = 4096, /* units; a layer of neap's needs all n x n weights */
 	UNITS_MOST = 65536	/* of any node */
 };
 /* Numbers that products may take in all: so many for each of the file's, and some more. */
@@ -74,7 +74,9 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 		for (int64_t i = 0; i < a->count; i++) {
 			if (!(a->data[i] >= 1 && a->data[i] <= UNITS_MOST) ||
 				(double)n * a->data[i] > UNITS_MOST)
-				return refuse(s, index, "has a shape of 0 or of more than 65536 units"), -1;
+				return refuse(s, index,
+					       "has a shape of 0 or of more than 65536 units"),
+				       -1;
 			n *= (int64_t)a->data[i];
 		}
 		return a->count ? n : 0;
@@ -90,7 +92,8 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 	return n > 1 ? n : 0;
 }
 
-/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what enters. */
+/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what
+ * enters. */
 static int find_sizes(struct neap__nir_sums *s)
 {
 	const struct neap__nir_graph *g = s->graph;
@@ -126,9 +129,9 @@ static int find_sizes(struct neap__nir_sums *s)
 		int64_t wants = w->data ? w->size[1] : s->size[to];
 		if (s->size[from] != wants)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': %lld numbers leave node '%.80s', %lld may enter '%.80s'", s->path,
-				(long long)s->size[from], g->node[from].name, (long long)wants,
-				g->node[to].name);
+				"'%s': %lld numbers leave node '%.80s', %lld may enter '%.80s'",
+				s->path, (long long)s->size[from], g->node[from].name,
+				(long long)wants, g->node[to].name);
 	}
 	return 0;
 }
@@ -148,7 +151,8 @@ int neap__nir_term_fill(struct neap__nir_sums *s, struct neap__nir_term *term)
 		return 0;
 	if (term->columns > ONE_TO_ONE_MOST)
 		return refuse(s, term->source,
-			"enters another one to one: neap keeps all n x n weights, and takes at most "
+			"enters another one to one: neap keeps all n x n weights, and takes at "
+			"most "
 			"4096 units");
 	term->weight = numbers(s, term->columns, term->columns);
 	if (!term->weight)
@@ -173,8 +177,7 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 		free(term.weight);
 		return rc;
 	}
-	struct neap__nir_term *more =
-		realloc(sum->term, ((size_t)sum->terms + 1) * sizeof *more);
+	struct neap__nir_term *more = realloc(sum->term, ((size_t)sum->terms + 1) * sizeof *more);
 	if (!more) {
 		free(term.weight);
 		return no_memory(s);
@@ -207,10 +210,10 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	*to = (struct neap__nir_term){from->source, from->delay, columns, NULL};
 	if (!w->data && !scale->data && !from->weight)
 		return 0;
-	if (w->data && from->weight &&
-		(double)rows * (double)m * (double)columns > PRODUCT_MOST)
-		return refuse(s, node, "are weights behind weights of such a size that their product "
-				       "takes too long");
+	if (w->data && from->weight && (double)rows * (double)m * (double)columns > PRODUCT_MOST)
+		return refuse(s, node,
+			"are weights behind weights of such a size that their product "
+			"takes too long");
 	if (scale->data && !from->weight && columns > ONE_TO_ONE_MOST)
 		return refuse(s, node, "scales more than 4096 units one to one");
 	to->weight = numbers(s, rows, columns);
@@ -240,7 +243,8 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 }
 
 /* The bias that leaves a node; *out from malloc, NULL: 0. */
-static int pass_bias(struct neap__nir_sums *s, int node, const struct neap__nir_sum *in, double **out)
+static int pass_bias(
+	struct neap__nir_sums *s, int node, const struct neap__nir_sum *in, double **out)
 {
 	const struct neap__nir_node *n = &s->graph->node[node];
 	const struct neap__nir_array *w = neap__nir_param(n, "weight");
@@ -257,7 +261,8 @@ static int pass_bias(struct neap__nir_sums *s, int node, const struct neap__nir_
 		for (int64_t k = 0; w->data && in->bias && k < in->n; k++)
 			sum += w->data[i * in->n + k] * in->bias[k];
 		if (!w->data && in->bias)
-			sum = in->bias[i] * (scale->data ? scale->data[scale->count > 1 ? i : 0] : 1);
+			sum = in->bias[i] *
+			      (scale->data ? scale->data[scale->count > 1 ? i : 0] : 1);
 		(*out)[i] = sum + (bias->data ? bias->data[i] : 0);
 	}
 	return 0;

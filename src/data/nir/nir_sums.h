@@ -26,8 +26,8 @@ struct neap__nir_sum {
 
 struct neap__nir_sums {
 	const struct neap__nir_graph *graph;
-	const char *path; /* for messages; borrowed, as the graph */
-	int64_t *size;	  /* [nodes] numbers that leave the node */
+	const char *path;	   /* for messages; borrowed, as the graph */
+	int64_t *size;		   /* [nodes] numbers that leave the node */
 	struct neap__nir_sum *sum; /* [nodes] what enters it */
 	unsigned char *state;	   /* [nodes] */
 	double left;		   /* numbers that may still be allocated */

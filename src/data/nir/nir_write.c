@@ -45,7 +45,8 @@ static int put(hid_t in, const char *name, hid_t file_type, hid_t type, int dims
 }
 
 /* Texts of variable length in UTF-8. */
-static int put_texts(hid_t in, const char *name, int dims, const hsize_t *size, const char *const *texts)
+static int put_texts(
+	hid_t in, const char *name, int dims, const hsize_t *size, const char *const *texts)
 {
 	hid_t type = H5Tcopy(H5T_C_S1);
 	H5Tset_size(type, H5T_VARIABLE);
@@ -63,9 +64,7 @@ static int put_text(hid_t in, const char *name, const char *text)
 static int put_array(hid_t in, const char *name, const struct neap__nir_array *array, int is_shape)
 {
 	hsize_t size[NEAP__NIR_DIMS];
-	hid_t type = is_shape	       ? H5T_STD_I64LE
-		     : array->is_single ? H5T_IEEE_F32LE
-					: H5T_IEEE_F64LE;
+	hid_t type = is_shape ? H5T_STD_I64LE : array->is_single ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
 
 	for (int i = 0; i < array->dims; i++)
 		size[i] = (hsize_t)array->size[i];

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NIR both ways: samples of NIR, nets that snnTorch and Norse export, and nets that neap exports. Spikes of
+all layers at every step, beside the exporter's own and beside the equations of NIR in NumPy."""
+import json
+import os
+import random
+import subprocess
+
+import pytest
+
+np = pytest.importorskip("numpy")
+h5py = pytest.importorskip("h5py")
+
+from conftest import run_tool  # noqa: E402
+from nets_of_tests import PRINT_NET, SOURCE  # noqa: E402
+
+MANY = int(os.environ.get("NEAP_MANY", "0"))
+NETS, INPUTS, STEPS = (20, 50, 100) if MANY else (4, 8, 60)
+SAMPLES = os.path.join(os.environ.get("NEAP_DATA", os.path.join(SOURCE, "..", "shared")), "data", "nir")
+DT = 1e-4
+
+
+def events_file(path, spikes, dt=DT):
+    """Spikes [samples, steps, units], 0 or 1, as a data set of neap; every spike lies in the middle of its step."""
+    with h5py.File(path, "w") as f:
+        times, units = [], []
+        for sample in spikes:
+            t, u = np.nonzero(sample)
+            times.append(((t + 0.5) * dt).astype("f4"))
+            units.append(u.astype("u2"))
+        for name, rows, base in (("times", times, "f4"), ("units", units, "u2")):
+            data = f.create_dataset(f"spikes/{name}", (len(rows),), dtype=h5py.vlen_dtype(np.dtype(base)))
+            for i, row in enumerate(rows):
+                data[i] = row
+        f["labels"] = np.zeros(len(spikes), "u2")
+        f.attrs["inputs"] = spikes.shape[2]
+    return path
+
+
+def draw(seed, units, rate=0.3, count=None, steps=None):
+    """Random input spikes; the last step has one, so that no sample ends early."""
+    pick = np.random.default_rng(seed)
+    spikes = pick.random((count or INPUTS, steps or STEPS, units)) < rate
+    spikes[:, -1, 0] = True
+    return spikes
+
+
+def ran(net, spikes, folder, dt=DT, reset="", membranes=False):
+    """What neap makes of a net: outputs [sample][step][layer] as lists of units, answers, and membranes."""
+    if not PRINT_NET:
+        pytest.skip("no print_net")
+    data = events_file(os.path.join(folder, "inputs.h5"), spikes, dt)
+    more = [str(dt), reset] if reset else [str(dt)]
+    done = subprocess.run([PRINT_NET, net, data, str(len(spikes)), *more], capture_output=True, text=True,
+                          env={**os.environ, **({"NEAP_PRINT_MEMBRANES": "1"} if membranes else {})})
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()[:-1]]
+
+
+class Graph:
+    """A NIR file as its equations: Euler steps of dt, what leaves a node enters the next within the step, and
+    what closes a circle at the next one. Written from the description of NIR alone."""
+
+    def __init__(self, path, dt):
+        self.dt, self.nodes, self.edges = dt, {}, []
+        with h5py.File(path) as f:
+            self._read(f["node"], "")
+        self.order = [n for n in self.nodes if self.nodes[n]["type"] in ("LIF", "CubaLIF", "LI", "IF")]
+
+    def _read(self, group, outer):
+        for name, node in group["nodes"].items():
+            kind = node["type"][()].decode()
+            assert kind != "NIRGraph", "the samples are flat"
+            self.nodes[outer + name] = {"type": kind, **{k: np.asarray(v[()], "f8") for k, v in node.items()
+                                                         if k not in ("type", "metadata")}}
+        self.edges += [(a.decode(), b.decode()) for a, b in group["edges"][()]]
+
+    def run(self, x):
+        """Outputs of all nodes with a state, {name: [steps, units]}, for inputs [steps, units]."""
+        state, last = {n: (0.0, 0.0) for n in self.order}, {}
+        found = {n: [] for n in self.order}
+        for row in x.astype("f8"):
+            now = {}
+            for _ in self.nodes:  # until nothing is missing: nodes stand in any order
+                for name, node in self.nodes.items():
+                    if name in now:
+                        continue
+                    into = [a for a, b in self.edges if b == name]
+                    if node["type"] == "Input":
+                        now[name] = row
+                    elif all(a in now or self._closes(a, name) for a in into):
+                        total = sum(now[a] if a in now else self._late(a, last) for a in into)
+                        now[name], state[name] = self._step(node, total, state.get(name))
+                if len(now) == len(self.nodes):
+                    break
+            for name in self.order:
+                found[name].append(now[name])
+            last = now
+        return {name: np.array(rows) for name, rows in found.items()}
+
+    def _closes(self, a, name):
+        """Weights that see the node itself."""
+        return (name, a) in self.edges and self.nodes[a]["type"] in ("Affine", "Linear")
+
+    def _late(self, a, last):
+        node = self.nodes[a]
+        source = [x for x, y in self.edges if y == a][0]
+        before = last.get(source, np.zeros(node["weight"].shape[1]))
+        return node["weight"] @ before + node.get("bias", 0)
+
+    def _step(self, node, total, state):
+        kind, p, dt = node["type"], node, self.dt
+        if kind in ("Affine", "Linear"):
+            return p["weight"] @ total + p.get("bias", 0), None
+        if kind in ("Output", "Flatten"):
+            return total, None
+        v, i = state
+        if kind == "CubaLIF":
+            i = i + dt / p["tau_syn"] * (p.get("w_in", 1) * total - i)
+            v = v + dt / p["tau_mem"] * (p["v_leak"] - v + p["r"] * i)
+        else:
+            v = v + dt / p["tau"] * (p["v_leak"] - v + p["r"] * total)
+        if kind == "LI":
+            return v, (v, i)
+        z = v > p["v_threshold"]
+        return z.astype("f8"), (np.where(z, p.get("v_reset", 0), v), i)
+
+
+def same_spikes(mine, theirs, layers, margin=None):
+    """Compares lists of units with spikes {layer: [steps, units]} of one sample; number of steps compared. Where
+    a unit differs whose membrane, by `margin`, is at its threshold but for rounding, the rest is not compared."""
+    for t, step in enumerate(mine["outputs"]):
+        for index, name in enumerate(layers):
+            wanted = np.nonzero(theirs[name][t])[0].tolist()
+            if step[index] != wanted:
+                odd = sorted(set(step[index]) ^ set(wanted))
+                assert margin and all(abs(margin[name][t][u]) < 2e-5 for u in odd), (name, t, step[index], wanted)
+                return t
+    return len(mine["outputs"])
+
+
+def sample_file(name):
+    path = os.path.join(SAMPLES, name)
+    if not os.path.exists(path):
+        pytest.skip("no samples of NIR here (NEAP_DATA)")
+    return path
+
+
+def test_norse_sample(tmp_path):
+    """lif_norse.nir beside what Norse made of it: spikes, and the membrane to 2.4e-8."""
+    path = sample_file("lif_norse.nir")
+    rows = np.genfromtxt(sample_file("lif_norse.csv"), delimiter=",")
+    spikes = (rows[:, 0] > 0)[None, :, None]
+    spikes[0, -1, 0] = True  # so that the sample is as long
+    [mine] = ran(path, spikes, str(tmp_path), membranes=True)
+    fired = [bool(step[0]) for step in mine["outputs"]]
+    assert fired[:-1] == (rows[:-1, 2] > 0).tolist() and sum(fired) > 0
+    assert np.abs(np.array(mine["membranes"])[:-1, 0] - rows[:-1, 1]).max() < 5e-8
+
+
+@pytest.mark.parametrize("name", ["braille_noDelay_bias_zero.nir", "braille_noDelay_noBias_subtract.nir"])
+def test_braille_samples(name, tmp_path):
+    """Two nets of snnTorch beside the equations of NIR; the first layers spike, and the last."""
+    path = sample_file(name)
+    spikes = draw(1, 12, 0.4, 20, 60)
+    graph = Graph(path, DT)
+    fired = 0
+    for mine, x in zip(ran(path, spikes, str(tmp_path)), spikes):
+        theirs = graph.run(x)
+        assert same_spikes(mine, theirs, ["lif1.lif", "lif2"]) == 60
+        assert mine["answer"] == theirs["lif2"].sum(0).tolist()
+        fired += theirs["lif2"].sum()
+    assert fired > 0
+
+
+NEAP_NETS = {
+    "lif": "lif:24r:reset=hard:scale=2,lif:16:reset=hard:reset_value=-0.25:threshold=0.5:scale=2,li",
+    "cubalif": "cubalif:24r:reset=hard:scale=0.5,li:tau=7ms",
+    "leaks": "lif:24r:reset=hard:scale=2:learn=tau,cubalif:12:reset=hard:scale=2:learn=tau,li:learn=tau",
+    "sparse": "lif:24r:reset=hard:scale=3:density=0.4,lif:16:reset=hard:scale=2:density=0.5,li",
+}
+
+
+def trained(folder, net, *more):
+    run = os.path.join(folder, "run")
+    run_tool("train", "randman:steps=60,samples=80,classes=4,units=20", "--net", net, "--memory", "8M", "--epochs", 1,
+             "--seed", 3, "--threads", 1, "--out", run, *more)
+    return run
+
+
+def answers(model, *more):
+    return run_tool("predict", "--from", model, "randman:steps=60,samples=40,classes=4,units=20,part=test", *more)
+
+
+@pytest.mark.parametrize("precision", ["float", "double"])
+@pytest.mark.parametrize("name", NEAP_NETS)
+def test_there_and_back(name, precision, tmp_path):
+    """What comes back is the net to the bit; and the graph alone, without neap's metadata, says the same."""
+    run = trained(str(tmp_path), NEAP_NETS[name], "--precision", precision)
+    path = os.path.join(str(tmp_path), "net.nir")
+    run_tool("export", run, "--nir", path)
+    assert answers(path) == answers(run)
+    if precision == "float":
+        return
+    spikes = draw(2, 20, 0.3, 6, 60)
+    graph = Graph(path, 1e-3)
+    layers = [n for n in sorted(graph.order) if n.startswith("layer")]
+    with h5py.File(path, "a") as f:
+        del f["node/metadata"]
+    for mine, x in zip(ran(path, spikes, str(tmp_path), 1e-3), spikes):
+        theirs = graph.run(x)
+        assert same_spikes(mine, theirs, layers) == 60
+        assert sum(theirs[n].sum() for n in layers) > 0
+        assert np.abs(np.array(mine["answer"]) - theirs["readout"].mean(0)).max() < 1e-9
+
+
+def test_resets_in_metadata(tmp_path):
+    """Resets that NIR cannot say are refused by name, or kept beside the graph."""
+    run = trained(str(tmp_path), "lif:24r:scale=2,cubalif:12:reset=soft:scale=2:delay=1,li")
+    path = os.path.join(str(tmp_path), "net.nir")
+    done = subprocess.run([os.environ["NEAP_BIN"], "export", run, "--nir", path], capture_output=True, text=True)
+    assert done.returncode == 2 and "layer0 has reset=subtract" in done.stderr and not os.path.exists(path)
+    run_tool("export", run, "--nir", path, "--metadata")
+    assert answers(path) == answers(run)
+
+
+@pytest.mark.parametrize("cell", ["alif", "adlif", "rnn", "lstm", "gru", "egru"])
+def test_cells_that_nir_cannot_say(cell, tmp_path):
+    run = trained(str(tmp_path), f"lif:8:reset=hard,{cell}:8,li")
+    done = subprocess.run([os.environ["NEAP_BIN"], "export", run, "--nir", str(tmp_path / "net.nir")],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and f"layer1 is {cell}, which NIR cannot say" in done.stderr
+    assert done.stderr.count("\n") == 1 and not (tmp_path / "net.nir").exists()
+
+
+@pytest.mark.parametrize("name", NEAP_NETS)
+def test_nir_package(name, tmp_path):
+    """Python's nir reads and checks what neap writes, and what it writes again is the same net."""
+    nir = pytest.importorskip("nir")
+    run = trained(str(tmp_path), NEAP_NETS[name])
+    path, again = os.path.join(str(tmp_path), "net.nir"), os.path.join(str(tmp_path), "again.nir")
+    run_tool("export", run, "--nir", path)
+    graph = nir.read(path)  # checks types and edges
+    assert nir.serialization.read_version(path) == "1.0" and float(graph.metadata["dt"]) == 1e-3
+    nir.write(again, graph)
+    assert answers(again) == answers(run)
+
+
+def test_trains_on(tmp_path):
+    """`train --from net.nir` begins with the weights of the graph."""
+    run = trained(str(tmp_path), NEAP_NETS["lif"])
+    path, out = os.path.join(str(tmp_path), "net.nir"), os.path.join(str(tmp_path), "out")
+    run_tool("export", run, "--nir", path)
+    run_tool("train", "randman:steps=60,samples=80,classes=4,units=20", "--from", path, "--lr", 0, "--epochs", 1,
+             "--memory", "8M", "--out", out)
+    assert answers(out) == answers(run)
+
+
+# ---- what other programs export ----
+
+def frameworks(name):
+    """PyTorch, Python's nir, nirtorch and the framework, or the test is skipped."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("nir")
+    pytest.importorskip("nirtorch")
+    pytest.importorskip(name)
+    torch.set_num_threads(1)
+    return torch
+
+
+def snntorch_net(torch, seed):
+    """A net of snnTorch, the resets that its neurons have, and neap's word for them (no file has either)."""
+    import snntorch as snn
+
+    pick = random.Random(seed)
+    reset = pick.choice(["subtract", "zero"])
+    kinds, layers, below = [], [], 12
+    for _ in range(pick.choice([1, 2, 2, 3])):
+        n = pick.choice([5, 16, 24])
+        # One word is of all layers: where reset to zero of a kind is another than Leaky's, it stands alone.
+        kind = pick.choice(["leaky", "rleaky", "synaptic", "rsynaptic"] if reset == "subtract" else ["leaky"])
+        kinds.append(kind)
+        linear = torch.nn.Linear(below, n, bias=pick.random() < 0.5)
+        linear.weight.data *= pick.choice([1.5, 3.0])
+        per_unit = pick.random() < 0.5
+        share = (lambda: torch.rand(n) * 0.5 + 0.4) if per_unit else (lambda: torch.full((n,), pick.uniform(0.4, 0.95)))
+        common = {"reset_mechanism": reset, "init_hidden": True, "threshold": torch.full((n,), pick.choice([0.5, 1.0]))}
+        if kind == "leaky":
+            cell = snn.Leaky(beta=share(), **common)
+        elif kind == "rleaky":
+            cell = snn.RLeaky(beta=share(), linear_features=n, **common)
+        elif kind == "synaptic":
+            cell = snn.Synaptic(alpha=share(), beta=share(), **common)
+        else:
+            cell = snn.RSynaptic(alpha=share(), beta=share(), linear_features=n, **common)
+        layers += [linear, cell]
+        below = n
+    return torch.nn.Sequential(*layers), "subtract" if reset == "subtract" else "hard"
+
+
+@pytest.mark.parametrize("seed", range(NETS))
+def test_snntorch(seed, tmp_path):
+    """snnTorch computes in 32 bits, and so does neap: equal but where a membrane is at the threshold to rounding."""
+    torch = frameworks("snntorch")
+    import nir
+    from snntorch.export_nir import export_to_nir
+
+    torch.manual_seed(seed)
+    net, reset = snntorch_net(torch, seed)
+    path = str(tmp_path / "net.nir")
+    nir.write(path, export_to_nir(net, torch.zeros(1, 12), ignore_dims=[0]))
+    spikes = draw(seed, 12)
+    cells = [m for m in net if hasattr(m, "mem")]
+    for cell in cells:
+        getattr(cell, "reset_mem", lambda: None)()
+        for part in ("mem", "syn", "spk"):
+            if hasattr(cell, part):
+                setattr(cell, part, torch.zeros(0))
+    fired, margins = [], []
+    with torch.no_grad():
+        for t in range(STEPS):
+            y, row, margin = torch.tensor(spikes[:, t], dtype=torch.float32), [], []
+            for module in net:
+                y = module(y)
+                if module in cells:
+                    row.append(y.numpy())
+                    margin.append((module.mem - module.threshold).numpy())
+            fired.append(row)
+            margins.append(margin)
+    whole = compared = total = 0
+    for b, mine in enumerate(ran(path, spikes, str(tmp_path), DT, reset)):
+        theirs = {i: np.array([row[i][b] for row in fired]) for i in range(len(cells))}
+        margin = {i: np.array([row[i][b] for row in margins]) for i in range(len(cells))}
+        steps = same_spikes(mine, theirs, list(range(len(cells))), margin)
+        compared, whole, total = compared + steps, whole + (steps == STEPS), total + theirs[0].sum()
+    assert total > 0 and whole >= 0.9 * len(spikes), (whole, compared)
+
+
+def norse_net(torch, seed, dt):
+    import norse.torch as norse
+
+    pick = random.Random(seed)
+    layers, below = [], 12
+    for index in range(pick.choice([1, 2, 3])):
+        n = pick.choice([5, 16, 24])
+        linear = torch.nn.Linear(below, n)
+        linear.weight.data *= pick.choice([10.0, 20.0])
+        same = pick.random() < 0.5
+        inverse = torch.full((n,), pick.uniform(30, 300)) if same else torch.rand(n) * 200 + 30
+        zero = torch.zeros(n)
+        leak = zero if pick.random() < 0.5 else torch.full((n,), 0.05)
+        if pick.random() < 0.5:
+            p = norse.LIFBoxParameters(tau_mem_inv=inverse, v_th=torch.full((n,), 0.6), v_leak=leak, v_reset=zero)
+            cell = norse.LIFBoxCell(p, dt=dt)
+        else:
+            p = norse.LIFParameters(tau_syn_inv=inverse, tau_mem_inv=inverse * 0.7, v_th=torch.full((n,), 0.6),
+                                    v_leak=zero, v_reset=zero)
+            cell = norse.LIFCell(p, dt=dt)
+        layers += [linear, cell]
+        below = n
+    if pick.random() < 0.5:
+        p = norse.LIBoxParameters(tau_mem_inv=torch.full((4,), 100.0), v_leak=torch.zeros(4))
+        layers += [torch.nn.Linear(below, 4), norse.LIBoxCell(p, dt=dt)]
+    return norse.SequentialState(*layers)
+
+
+@pytest.mark.parametrize("seed", range(NETS))
+def test_norse(seed, tmp_path):
+    """Norse in 64 bits. Its to_nir multiplies time constants with its argument dt, so that 1 keeps seconds; and
+    its LIFCell adds inputs to the current as they are, which in NIR is w_in = tau_syn / dt."""
+    torch = frameworks("norse")
+    import nir
+    from norse.torch.utils.export_nir import to_nir
+
+    torch.manual_seed(seed)
+    torch.set_default_dtype(torch.float64)
+    try:
+        net = norse_net(torch, seed, DT)
+        graph = to_nir(net, torch.zeros(1, 12), dt=1.0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for node in graph.nodes.values():
+        if isinstance(node, nir.CubaLIF):
+            node.w_in = np.asarray(node.tau_syn) / DT
+    path = str(tmp_path / "net.nir")
+    nir.write(path, graph)
+    spikes = draw(seed, 12)
+    modules = list(net.children())
+    states, fired, outputs = [None] * len(modules), [], []
+    with torch.no_grad():
+        for t in range(STEPS):
+            y, row = torch.tensor(spikes[:, t], dtype=torch.float64), []
+            for i, module in enumerate(modules):
+                if isinstance(module, torch.nn.Linear):
+                    y = module(y)
+                    continue
+                y, states[i] = module(y, states[i])
+                row.append(y.detach().numpy())
+            fired.append(row)
+    is_li = type(modules[-1]).__name__ == "LIBoxCell"
+    cells = len(fired[0]) - is_li
+    total = 0
+    for b, mine in enumerate(ran(path, spikes, str(tmp_path))):
+        theirs = {i: np.array([row[i][b] for row in fired]) for i in range(cells)}
+        assert same_spikes(mine, theirs, list(range(cells))) == STEPS
+        total += sum(x.sum() for x in theirs.values())
+        if is_li:
+            mean = np.mean([row[-1][b] for row in fired], 0)
+            assert np.abs(np.array(mine["answer"]) - mean).max() < 1e-9
+    assert total > 0
