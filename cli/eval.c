@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: `neap eval`: accuracy, confusion and firing rates of a trained net. */
-#include "given_model.h"
+#include "net_options.h"
 #include "confusion.h"
 #include "json_report.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_options.c: the names of a net's choices, and the costs that --chain gives. */
+/* net_options.c: the names of a net's choices, the costs that --chain gives, the model to evaluate.
+ */
 #include "net_options.h"
 #include "chain_file.h"
 
@@ -31,6 +32,24 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
 	net->learn = (enum neap_learn)choices->learn;
+}
+
+int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
+	const char *const *named, const char *command)
+{
+	if (given->from && parsed > 1)
+		return cli_usage(
+			command, "both RUN '%s' and --from; one of them is accepted", named[0]);
+	if (!given->from && parsed < 2)
+		return cli_usage(command,
+			"RUN DATA is missing: a run and a data set; 'neap %s --help' has examples",
+			command);
+	o->model = given->from ? given->from : named[0];
+	o->data = named[parsed - 1];
+	given->kind = (enum neap_reset)given->reset;
+	if (given->reset_given)
+		o->reset = &given->kind;
+	return CLI_DONE;
 }
 
 int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,

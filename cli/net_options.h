@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_options.h: the options that train, compare and calibrate share: the net, the loss, the
- * sweep, the batch.
+ * sweep, the batch; and those of commands that evaluate, with the model that they name.
  */
 #ifndef NEAP_CLI_NET_OPTIONS_H
 #define NEAP_CLI_NET_OPTIONS_H
@@ -136,6 +136,33 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
 		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */
+
+/* clang-format off */
+/* Of commands that evaluate; `o` is a struct neap_eval_options, `given` a struct cli_given_model. */
+#define CLI_EVAL_OPTIONS(o, given_) \
+	{.name = "from", .kind = CLI_TEXT, .into = &(given_).from, .argument = "FILE", \
+		.help = "in place of RUN: a run, a .safetensors file or a NIR graph"}, \
+	{.name = "dt", .kind = CLI_TIME, .into = &(o).dt, .argument = "TIME", \
+		.help = "of a NIR graph that does not say it: the time of a step", .low = 1e-9, \
+		.high = 10}, \
+	{.name = "reset", .kind = CLI_CHOICE, .into = &(given_).reset, .argument = "KIND", \
+		.help = "of a NIR graph: how spikes reset membranes (default: as it says, or hard)", \
+		.choices = cli_resets, .given = &(given_).reset_given}, \
+	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
+		.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
+	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
+		.help = "0: one a processor", .high = 1024}
+/* clang-format on */
+
+/* What these name: the model by --from, and its reset. */
+struct cli_given_model {
+	const char *from;
+	int reset, reset_given;
+	enum neap_reset kind;
+};
+/* Puts RUN and DATA, or --from and DATA, and the reset into the options. CLI_DONE or one line. */
+int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
+	const char *const *named, const char *command);
 
 /*
  * Reads --chain FILE (NULL: none) into *costs and points sweep->costs there; lists are

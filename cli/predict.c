@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c: `neap predict`: a line a sample with what a trained net answers. */
-#include "given_model.h"
+#include "net_options.h"
 #include "json_report.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "train/model_file.h"
-#include "train/nir_model.h"
+#include "train/nir/nir_model.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_file.c: finds and reads the file of a net (model_file.h); neap_model_open. */
 #include "train/model_file.h"
-#include "train/nir_model.h"
+#include "train/nir/nir_model.h"
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/json.h"

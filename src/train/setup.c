@@ -3,7 +3,7 @@
 #include "train/trainer.h"
 #include "train/model.h"
 #include "train/model_file.h"
-#include "train/nir_model.h"
+#include "train/nir/nir_model.h"
 #include "train/settings.h"
 #include "measure/process_memory.h"
 #include "data/augment/augment.h"

@@ -11,7 +11,7 @@
 #include "nn/core/precision.h"
 #include "train/model.h"
 #include "train/model_file.h"
-#include "train/nir_model.h"
+#include "train/nir/nir_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

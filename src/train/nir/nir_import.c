@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nir_import.c: a graph of NIR as the file of a model (nir_model.h). */
-#include "train/nir_model.h"
-#include "train/nir_chain.h"
+#include "train/nir/nir_model.h"
+#include "train/nir/nir_chain.h"
 #include "train/settings.h"
 #include "nn/core/cell.h"
 #include "base/fail.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nir_chain.c: the order of layers, and the arithmetic of their units (nir_chain.h). */
-#include "train/nir_chain.h"
+#include "train/nir/nir_chain.h"
 #include "base/checked.h"
 #include "base/fail.h"
 

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nir_model.h: nets of neap as graphs of NIR, and back. NIR gives differential equations; neap
- * takes them in Euler steps of dt, with k = dt/tau: LIF      v += k (v_leak - v + r I)
- * lif:reset=hard, decay 1 - k, weights times k r IF       v += dt r I                        the
- * same with decay 1, weights times dt r CubaLIF  i += ks (w_in I - i), ks = dt/tau_syn; v += k
- * (v_leak - v + r i) cubalif:reset=hard, weights times k r ks w_in LI       as LIF, without spikes
- * li, weights times r and v becomes v_reset where it passed v_threshold. neap's membrane is v -
- * v_leak. A connection from a node to itself through weights is recurrent: what left it a step
- * before enters. A decay of exp(-dt/tau) is written as the time constant dt/(1 - exp(-dt/tau)) that
- * gives the same decay in Euler steps, r as tau/dt, w_in as tau_syn/dt, so that all factors of
- * weights are 1.
+ * takes them in Euler steps of dt, with k = dt/tau and ks = dt/tau_syn:
+ *
+ *     LIF:     v += k (v_leak - v + r I)
+ *              lif:reset=hard, decay 1 - k, weights times k r
+ *     IF:      v += dt r I
+ *              lif:reset=hard, decay 1, weights times dt r
+ *     CubaLIF: i += ks (w_in I - i); v += k (v_leak - v + r i)
+ *              cubalif:reset=hard, decays 1 - k, 1 - ks, weights times k r ks w_in
+ *     LI:      as LIF, without spikes
+ *              li, decay 1 - k, weights times r
+ *
+ * and v becomes v_reset where it is above v_threshold. neap's membrane is v - v_leak. A connection
+ * from a node to itself through weights is recurrent: what left it a step before enters.
+ *
+ * Written is, for a decay of exp(-dt/tau), the time constant dt/(1 - exp(-dt/tau)), which gives the
+ * same decay in Euler steps; r is tau/dt and w_in tau_syn/dt, so that all factors of weights are 1.
  */
-#ifndef NEAP_TRAIN_NIR_MODEL_H
-#define NEAP_TRAIN_NIR_MODEL_H
+#ifndef NEAP_TRAIN_NIR_NIR_MODEL_H
+#define NEAP_TRAIN_NIR_NIR_MODEL_H
 
 #include <neap/net.h>
 #include "data/nir/nir_graph.h"

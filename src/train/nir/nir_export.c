@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nir_export.c: a net as a graph of NIR (nir_model.h); neap_export. */
-#include "train/nir_model.h"
+#include "train/nir/nir_model.h"
 #include "train/model.h"
 #include "train/model_file.h"
 #include "nn/core/cell.h"
