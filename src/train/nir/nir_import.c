@@ -24,7 +24,7 @@ static const char *const reset_names[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME)};
 struct importing {
 	const char *path;
 	const struct neap__nir_hints *hints;
-	struct neap__nir_graph graph;
+	const struct neap__nir_graph *graph;
 	struct neap__nir_sums sums;
 	struct neap__nir_chain chain;
 	double dt;
@@ -36,13 +36,13 @@ struct importing {
 
 static const char *meta_text(const struct importing *m, const char *name)
 {
-	const struct neap__nir_meta *meta = neap__nir_meta(&m->graph, name);
+	const struct neap__nir_meta *meta = neap__nir_meta(m->graph, name);
 	return meta ? meta->text : NULL;
 }
 
 static int find_dt(struct importing *m)
 {
-	const struct neap__nir_meta *meta = neap__nir_meta(&m->graph, "dt");
+	const struct neap__nir_meta *meta = neap__nir_meta(m->graph, "dt");
 
 	m->dt = m->hints->dt;
 	if (!(m->dt > 0) && meta && meta->array.count == 1)
@@ -137,7 +137,7 @@ static void take_logits(const struct importing *m)
 	for (int i = 0; i < neap_net_params(m->net); i++) {
 		if (neap_net_param(m->net, i, &p) < 0 || !p.is_leak)
 			continue;
-		const struct neap__nir_meta *meta = neap__nir_meta(&m->graph, p.name);
+		const struct neap__nir_meta *meta = neap__nir_meta(m->graph, p.name);
 		if (!meta || meta->text || meta->array.count != p.count)
 			continue;
 		for (int64_t k = 0; k < p.count; k++) {
@@ -198,7 +198,7 @@ static int add_layer(const struct importing *m, struct neap__text *spec, int ind
 	else if (l->delay)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': node '%.80s' sees the Input late, which no first layer of neap does",
-			m->path, m->graph.node[l->node].name);
+			m->path, m->graph->node[l->node].name);
 	return neap__text_add(spec, ":density=1:learn=%s", same ? "none" : "tau");
 }
 
@@ -433,7 +433,7 @@ static int make_file(const struct importing *m, struct neap__safetensors *file)
  */
 static int make_net(struct importing *m)
 {
-	const struct neap__nir_meta *meta = neap__nir_meta(&m->graph, "dt");
+	const struct neap__nir_meta *meta = neap__nir_meta(m->graph, "dt");
 	int agrees;
 
 	NEAP_TRY(agrees = make_described(m));
@@ -449,16 +449,14 @@ static int make_net(struct importing *m)
 	return set_tensors(m) ? 0 : neap__fail(NEAP_EFORMAT, "'%s': weights do not fit", m->path);
 }
 
-int neap__nir_model_read(
-	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints)
+int neap__nir_model_of(struct neap__safetensors *file, const struct neap__nir_graph *graph,
+	const char *path, const struct neap__nir_hints *hints)
 {
-	struct importing m = {.path = path, .hints = hints};
+	struct importing m = {.path = path, .hints = hints, .graph = graph};
 
 	*file = (struct neap__safetensors){0};
-	NEAP_TRY(neap__nir_read(&m.graph, path));
-	int rc = find_dt(&m);
-	if (rc == 0)
-		rc = neap__nir_sums_make(&m.sums, &m.graph, path);
+	NEAP_TRY(find_dt(&m));
+	int rc = neap__nir_sums_make(&m.sums, graph, path);
 	if (rc == 0)
 		rc = neap__nir_chain_make(&m.chain, &m.sums, m.dt);
 	if (rc == 0)
@@ -469,8 +467,18 @@ int neap__nir_model_read(
 	free(m.settings);
 	json_decref(m.json);
 	neap__nir_chain_free(&m.chain);
-	if (m.sums.graph)
-		neap__nir_sums_free(&m.sums);
-	neap__nir_free(&m.graph);
+	neap__nir_sums_free(&m.sums);
+	return rc;
+}
+
+int neap__nir_model_read(
+	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints)
+{
+	struct neap__nir_graph graph;
+
+	*file = (struct neap__safetensors){0};
+	NEAP_TRY(neap__nir_read(&graph, path));
+	int rc = neap__nir_model_of(file, &graph, path, hints);
+	neap__nir_free(&graph);
 	return rc;
 }

@@ -41,6 +41,10 @@ struct neap__nir_hints {
 int neap__nir_model_read(
 	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints);
 
+/* The same of a graph; `path` is for messages alone. */
+int neap__nir_model_of(struct neap__safetensors *file, const struct neap__nir_graph *graph,
+	const char *path, const struct neap__nir_hints *hints);
+
 /*
  * Makes the graph of a net and, as metadata, of all texts of its file whose keys begin "neap.".
  * Adds to *lost a line about what readers other than neap will not see; with `strict` that is
