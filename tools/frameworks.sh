@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A virtual environment with the newest packages that the Python tests and examples run on: PyTorch, snnTorch,
-# SpikingJelly, JAX, checkpoint_schedules, pyadjoint, NumPy, matplotlib, pytest. What is there is left as it is.
+# SpikingJelly, Norse, NIR, JAX, checkpoint_schedules, pyadjoint, NumPy, h5py, matplotlib, pytest. What is there is left as it is.
 # Wants the network, or an index of packages, and 7 GB of disk.
 #   frameworks.sh FOLDER    makes it; prints its interpreter. Exits 1, with the reason, where pip cannot.
 set -eu
 folder=$1
-packages="torch numpy pytest checkpoint_schedules pyadjoint-ad jax snntorch spikingjelly matplotlib safetensors"
+packages="torch numpy pytest checkpoint_schedules pyadjoint-ad jax snntorch spikingjelly matplotlib safetensors h5py nir nirtorch norse"
 
 if [ ! -e "$folder/complete" ]; then
 	log=$(mktemp)

@@ -209,6 +209,10 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
+	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",
+			options->model);
 	const struct neap__nir_hints hints = {options->dt, options->reset};
 	NEAP_TRY(neap__model_file_read(&file, options->model, &hints));
 	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);

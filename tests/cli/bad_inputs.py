@@ -22,8 +22,9 @@ ZERO_IS_BAD = {
     "train": ["epochs", "batch", "dt", "memory", "chunk", "width", "tau", "density"],
     "compare": ["batch", "dt", "memory", "chunk", "repeats"],
     "encode": ["channels"],
-    "eval": [],
-    "predict": [],
+    "eval": ["dt"],
+    "predict": ["dt"],
+    "export": [],
     "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
     "bench": ["runs"],
     "study": [],
@@ -238,6 +239,34 @@ def file_cases(folder):
         yield ["encode", name, "--out", "x.h5", "--label", "([0-9]+)_.*"], "0_a_0.wav"
 
 
+def nir_cases(folder):
+    """Graphs in NIR cut at many places, with other names and types inside, and what cannot be exported."""
+    whole = os.path.join(folder, "sound.nir")
+    neap("export", "hard", "--nir", "sound.nir", cwd=folder)
+    size = os.path.getsize(whole)
+    for n in sorted({0, 1, 7, 8, 9, 48, 95, 96, size - 1, size - 2} | {size * k // 24 for k in range(1, 24)}):
+        cut(whole, os.path.join(folder, f"cut{n}.nir"), n)
+        yield ["eval", f"cut{n}.nir", "train.h5"], f"cut{n}.nir"
+    for i, (old, new, said) in enumerate(((b"NIRGraph", b"NIRgraph", "NIRGraph"), (b"Affine\0", b"Affino\0", "Affino"),
+                                          (b"LIF\0", b"LIX\0", "LIX"), (b"LI\0", b"XI\0", "XI"),
+                                          (b"layer0.cell\0", b"layer9.cell\0", "no node"))):
+        patched(whole, os.path.join(folder, f"other{i}.nir"), old, new)
+        yield ["eval", "--from", f"other{i}.nir", "train.h5"], said
+        yield ["train", "train.h5", "--from", f"other{i}.nir", "--out", "r"], said
+    yield ["eval", "--from", "sound.nir", "randman:units=50"], "channels"
+    yield ["eval", "run", "--from", "sound.nir", "train.h5"], "--from"
+    yield ["eval", "--from", "train.h5", "train.h5"], "train.h5"
+    yield ["eval", "--dt", "1ms", "run", "train.h5"], "NIR"
+    yield ["eval", "--from", "sound.nir", "--dt", "1s", "train.h5"], "shorter than a step"
+    yield ["train", "train.h5", "--from", "missing.nir"], "missing.nir"
+    yield ["export", "run", "--nir", "x.nir"], "layer0 has reset=subtract"
+    yield ["export", "hard"], "--nir"
+    yield ["export", "missing", "--nir", "x.nir"], "missing"
+    yield ["export", "hard", "--nir", "/nonexistent/x.nir"], "/nonexistent"
+    yield ["export", "hard", "--nir", "folder"], "folder"
+    yield ["export", "hard", "--nir", "pipe"], "pipe"
+
+
 def resume_cases(folder):
     """A run folder whose snapshot is damaged or belongs to other settings."""
     base = ["train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory", "8M",
@@ -304,8 +333,10 @@ def main():
         encode(os.path.join(folder, "wavs"), os.path.join(folder, "train.h5"))
         done = neap("train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory",
                     "8M", "--batch", "8", "--out", "run", cwd=folder)
-        if done.returncode != 0:
-            tap.check("a small run to damage", done.stderr)
+        hard = neap("train", "train.h5", "--net", "lif:9:reset=hard,li", "--epochs", "1", "--memory", "8M", "--out",
+                    "hard", cwd=folder)
+        if done.returncode != 0 or hard.returncode != 0:
+            tap.check("small runs to damage", done.stderr + hard.stderr)
             return
         bases = {
             "plan": ["plan", "--steps", "10", "--state", "1K", "--tape", "1K", "--memory", "1M"],
@@ -314,6 +345,7 @@ def main():
             "compare": ["compare", "train.h5", "--net", "lif:16r,li", "--memory", "8M"],
             "eval": ["eval", "run", "train.h5"],
             "predict": ["predict", "run", "train.h5"],
+            "export": ["export", "hard", "--nir", "x.nir"],
             "encode": ["encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*"],
             "calibrate": ["calibrate", "train.h5", "--net", "lif:16r,li", "--out", "c.json"],
             "bench": ["bench", "planner", "--only", "revolve"],
@@ -324,6 +356,7 @@ def main():
             cases += option_cases(command, base)
         cases += chain_cases(folder)
         cases += file_cases(folder)
+        cases += nir_cases(folder)
         cases += resume_cases(folder)
         for args, needle in cases:
             tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_nir.c: graphs in NIR. The first byte says whether the rest makes a graph, of any types, sizes
- * and edges, or edits the texts and rows of a sound file. A graph that is accepted is a net.
+ * fuzz_nir.c: graphs in NIR. The first byte says whether the rest makes a graph, of any types,
+ * sizes and edges, or edits the texts and rows of a sound file. A graph that is accepted is a net.
  */
 #include "fuzz_files.h"
 #include "data/nir/nir_graph.h"
@@ -33,13 +33,15 @@ static unsigned next(struct bytes *b)
 
 static double number(struct bytes *b)
 {
-	static const double odd[] = {0, 1, -1, 1e-3, 1e-4, 2e-4, 1e30, -1e-30, 1e300, 0.5, 10, 65536};
+	static const double odd[] = {
+		0, 1, -1, 1e-3, 1e-4, 2e-4, 1e30, -1e-30, 1e300, 0.5, 10, 65536};
 	unsigned v = next(b);
 	return v < 128 ? v / 64.0 - 0.5 : odd[v % (sizeof odd / sizeof odd[0])];
 }
 
 /* Numbers of some shape, or the shape that fits `n` and `m` more often than not. */
-static void fill(struct neap__nir_graph *graph, int node, const char *param, int n, int m, struct bytes *b)
+static void fill(
+	struct neap__nir_graph *graph, int node, const char *param, int n, int m, struct bytes *b)
 {
 	unsigned shape = next(b);
 	int matrix = strcmp(param, "weight") == 0;
@@ -69,14 +71,16 @@ static void make_graph(struct neap__nir_graph *graph, struct bytes *b)
 	int optional;
 
 	for (int i = 0; i < nodes; i++) {
-		int type = i == 0	   ? NEAP__NIR_INPUT
+		int type = i == 0	    ? NEAP__NIR_INPUT
 			   : i == nodes - 1 ? NEAP__NIR_OUTPUT
 					    : (int)(next(b) % NEAP__NIR_TYPES);
 		int m = next(b) % 4 ? n : sizes[next(b) % 8];
 		snprintf(name, sizeof name, "n%d", i);
 		FUZZ_CHECK(neap__nir_add_node(graph, name, (enum neap__nir_type)type) == i, "node");
 		graph->node[i].inner = i > 0 && i < nodes - 1;
-		for (int p = 0; neap__nir_param_name(part, (enum neap__nir_type)type, p, &optional) == 0; p++)
+		for (int p = 0;
+			neap__nir_param_name(part, (enum neap__nir_type)type, p, &optional) == 0;
+			p++)
 			if (!optional || next(b) % 2)
 				fill(graph, i, part, n, m, b);
 		if (i > 0)

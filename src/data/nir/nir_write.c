@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define VERSION "1.0"
@@ -163,6 +164,7 @@ static int write_file(const struct neap__nir_graph *graph, const char *name)
 	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
 
 	H5Pset_obj_track_times(creation, 0);
+	H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* with checksums */
 	H5Pset_file_locking(access, 0, 1);
 	hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
 	H5Pclose(access);
@@ -189,13 +191,14 @@ int neap__nir_write(const struct neap__nir_graph *graph, const char *path)
 	struct neap__atomic_file *beside;
 	struct neap__h5_guard guard;
 
-	NEAP_TRY(neap__atomic_file_open(&beside, path));
-	const char *name = neap__atomic_file_name(beside);
-	if (!name) {
-		neap__atomic_file_abort(beside);
+	struct stat st;
+
+	/* Before it is opened: a FIFO would wait for a reader. */
+	if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
 		return neap__fail(
 			NEAP_EUSAGE, "'%s' is not a regular file, as HDF5 needs it", path);
-	}
+	NEAP_TRY(neap__atomic_file_open(&beside, path));
+	const char *name = neap__atomic_file_name(beside);
 	neap__h5_enter(&guard);
 	errno = 0;
 	int rc = write_file(graph, name);
