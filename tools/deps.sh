@@ -26,6 +26,7 @@ python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
 pytest.py       python3-pytest     tests
 numpy.py        python3-numpy      tests
+h5py.py         python3-h5py       tests
 ensurepip.py    python3-venv       tests
 torch.py        python3-torch      frameworks
 localedef       libc-bin           tests
