@@ -73,6 +73,10 @@ int neap__net_freeze(struct neap_net *net)
 	net->sample_tape = 0;
 	for (int l = net->taped_from; l < net->nlayers; l++)
 		net->sample_tape += neap__layer_tape(net, &net->layers[l]);
+	/* Of the layer below the first that learns, spikes are read; no membrane is near enough. */
+	struct neap__layer *below = &net->layers[net->taped_from];
+	if (net->learns_from > 0 && !below->dense && below->outputs == NEAP__OUTPUT_SPIKES)
+		below->cut = -1;
 	if (net->taped_from > 0) /* a replay makes the tapes of all layers */
 		net->has_log = 0;
 	return 0;

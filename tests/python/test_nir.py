@@ -256,6 +256,108 @@ def test_trains_on(tmp_path):
     assert answers(out) == answers(run)
 
 
+def write_graph(path, nodes, edges, where="node"):
+    """Nodes {name: (type, {parameter: numbers}) or (nodes, edges)} as a NIR file."""
+    with h5py.File(path, "a") as f:
+        if where == "node":
+            f["version"] = "0.2.0"
+        f[f"{where}/type"] = "NIRGraph"
+        f.create_dataset(f"{where}/edges", data=[[a.encode(), b.encode()] for a, b in edges], dtype=h5py.string_dtype())
+    for name, (kind, params) in nodes.items():
+        inner = f"{where}/nodes/{name}"
+        if isinstance(kind, dict):
+            write_graph(path, kind, params, inner)
+            continue
+        with h5py.File(path, "a") as f:
+            f[f"{inner}/type"] = kind
+            for key, value in params.items():
+                f.create_dataset(f"{inner}/{key}", data=value)
+    return path
+
+
+def lif(n, **more):
+    one = np.ones(n)
+    return "LIF", {"tau": one * 1e-3, "r": one * 5.0, "v_leak": one * 0, "v_threshold": one, **more}
+
+
+def euler(x, w, bias, tau, r, leak, threshold, reset, recurrent=None):
+    """Spikes [steps, units] of one layer of LIF in steps of DT."""
+    v, z, found = leak.copy(), np.zeros(len(tau)), []
+    for row in x.astype("f8"):
+        total = w @ row + bias + (recurrent @ z if recurrent is not None else 0)
+        v = v + DT / tau * (leak - v + r * total)
+        z = (v > threshold).astype("f8")
+        v = np.where(z, reset, v)
+        found.append(z)
+    return np.array(found)
+
+
+def test_graphs_of_all_nodes(tmp_path):
+    """Inner graphs, scales, weights behind weights, flatten, a delay, two edges into one node, scalars, units that
+    differ in everything; edges in any order."""
+    pick = np.random.default_rng(4)
+    a, b, c, v = (pick.normal(size=s) for s in ((7, 12), (6, 7), (6, 12), (6, 6)))
+    scale, bias, share = pick.random(12) + 0.5, pick.normal(size=7) * 0.1, 0.25
+    tau, r, leak = pick.random(6) * 1e-3 + 2e-4, pick.random(6) * 2 + 1, pick.random(6) * 0.2
+    threshold = leak + pick.random(6) * 0.5 + 0.5
+    reset = leak + share * (threshold - leak)
+    inner = ({"in": ("Input", {"shape": [6]}), "out": ("Output", {"shape": [6]}), "w": ("Linear", {"weight": v}),
+              "n": ("LIF", {"tau": tau, "r": r, "v_leak": leak, "v_threshold": threshold, "v_reset": reset})},
+             [("n", "out"), ("w", "n"), ("in", "n"), ("n", "w")])
+    out = pick.normal(size=(5, 6))
+    nodes = {"input": ("Input", {"shape": [3, 4]}), "flat": ("Flatten", {"start_dim": 0, "end_dim": -1}),
+             "s": ("Scale", {"scale": scale}), "a": ("Affine", {"weight": a, "bias": bias}), "b": ("Linear", {"weight": b}),
+             "c": ("Linear", {"weight": c}), "rec": inner, "late": ("Delay", {"delay": np.ones(6) * DT}),
+             "out": ("Linear", {"weight": out}),
+             "last": ("IF", {"r": 3e3, "v_threshold": 1.5, "v_reset": 0.0}), "output": ("Output", {"shape": [1, 5]})}
+    edges = [("last", "output"), ("late", "out"), ("rec", "late"), ("b", "rec"), ("c", "rec"), ("flat", "c"), ("flat", "s"),
+             ("s", "a"), ("out", "last"), ("a", "b"), ("input", "flat")]
+    path = write_graph(str(tmp_path / "net.nir"), nodes, edges)
+    spikes = draw(3, 12)
+    total = 0
+    for mine, x in zip(ran(path, spikes, str(tmp_path)), spikes):
+        first = euler(x, b @ a @ np.diag(scale) + c, b @ bias, tau, r, leak, threshold, reset, v)
+        late = np.vstack([np.zeros((1, 6)), first[:-1]])
+        second, u = [], np.zeros(5)
+        for row in late:
+            u = u + DT * 3e3 * (out @ row)
+            second.append((u > 1.5).astype("f8"))
+            u = np.where(second[-1], 0, u)
+        assert same_spikes(mine, {0: first, 1: np.array(second)}, [0, 1]) == STEPS
+        assert mine["answer"] == np.sum(second, 0).tolist()
+        total += first.sum() * np.sum(second)
+    assert total > 0
+
+
+CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
+
+
+@pytest.mark.parametrize("nodes, edges, said", [
+    ({"k": ("Conv2d", {"weight": np.ones((1, 1, 2, 2))})}, CHAIN, "node 'k' is of type Conv2d"),
+    ({}, CHAIN + [("n", "nowhere")], "'nowhere', which is no node"),
+    ({"n": lif(3)}, CHAIN, "4 numbers leave node 'w', 3 may enter 'n'"),
+    ({"n": lif(4, tau=np.zeros(4))}, CHAIN, "time constant that is not above 0"),
+    ({"n": lif(4, r=np.full(4, np.nan))}, CHAIN, "not finite"),
+    ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1)))}, CHAIN, "dimension"),
+    ({"n": ("LIF", {"tau": np.ones(4)})}, CHAIN, "has no 'r'"),
+    ({"w": ("Linear", {"weight": np.ones(4)})}, CHAIN, "weights that are no matrix"),
+    ({"m": lif(4), "w2": ("Linear", {"weight": np.ones((4, 12))})}, CHAIN + [("input", "w2"), ("w2", "m")], "see node 'input'"),
+    ({}, [("input", "w"), ("w", "n")], "leads nowhere"),
+    ({}, [("input", "w"), ("w", "output"), ("n", "n")], "not on the way"),
+    ({"in2": ("Input", {"shape": [4]})}, CHAIN, "more than one Input"),
+    ({"output": ("Linear", {"weight": np.ones((4, 4))})}, CHAIN, "no Output"),
+    ({"w": ("Affine", {"weight": np.ones((4, 12)), "bias": np.ones(3)})}, CHAIN, "bias of another size"),
+    ({"g": ({"x": lif(4)}, [])}, CHAIN + [("n", "g")], "the graph 'g' has no Input"),
+])
+def test_refused_graphs(nodes, edges, said, tmp_path):
+    base = {"input": ("Input", {"shape": [12]}), "w": ("Linear", {"weight": np.ones((4, 12))}), "n": lif(4),
+            "output": ("Output", {"shape": [4]})}
+    path = write_graph(str(tmp_path / "net.nir"), {**base, **nodes}, edges)
+    done = subprocess.run([os.environ["NEAP_BIN"], "eval", "--from", path, "--dt", "0.1ms", "randman:units=12"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 # ---- what other programs export ----
 
 def frameworks(name):

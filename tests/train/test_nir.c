@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of graphs in NIR: what is written is read back; cut short anywhere, with bytes changed, with
- * hostile sizes or with nodes that no layer can be, they are refused with one line.
+ * Files of graphs in NIR: what is written is read back; cut short anywhere, with bytes changed,
+ * with hostile sizes or with nodes that no layer can be, they are refused with one line.
  */
 #include "train/runs.h"
 #include "data/nir/nir_graph.h"
@@ -129,7 +129,7 @@ static void damaged(void **state)
 /* Graphs that are no net of neap's: a change of a sound one, and what the line names. */
 struct wrong {
 	const char *node, *param;
-	int64_t at;	      /* the number that changes; -1: all */
+	int64_t at; /* the number that changes; -1: all */
 	double value;
 	const char *says;
 };
@@ -139,7 +139,8 @@ static void refused_graphs(void **state)
 	static const struct wrong cases[] = {
 		{"layer0.cell", "tau", 2, 0, "'layer0.cell' has a time constant"},
 		{"layer0.cell", "tau", 2, -1, "'layer0.cell' has a time constant"},
-		{"layer0.cell", "tau", 0, 5e-4, "'layer0.cell': tau is 0.0005 s, shorter than a step"},
+		{"layer0.cell", "tau", 0, 5e-4,
+			"'layer0.cell': tau is 0.0005 s, shorter than a step"},
 		{"layer1.cell", "tau_syn", 1, 1e-4, "'layer1.cell': tau_syn is 0.0001 s"},
 		{"layer0.cell", "v_threshold", 1, -1, "'layer0.cell' has a v_threshold"},
 		{"layer0.cell", "v_leak", 1, 2, "'layer0.cell' has a v_threshold"},
@@ -186,7 +187,8 @@ static void refused_edges(void **state)
 	static const struct {
 		const char *from, *to, *says;
 	} cases[] = {
-		{"layer0.cell", "readout.weight", "6 numbers leave node 'layer0.cell', 4 may enter"},
+		{"layer0.cell", "readout.weight",
+			"6 numbers leave node 'layer0.cell', 4 may enter"},
 		{"layer1.cell", "layer0.recurrent", "4 numbers leave"},
 		{"input", "layer1.delay", "5 numbers leave"},
 		{"layer0.recurrent", "layer1.delay", NULL}, /* V S + S: another matrix */
@@ -241,8 +243,8 @@ static void hostile_metadata(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(damaged),
-		cmocka_unit_test(refused_graphs), cmocka_unit_test(refused_edges),
-		cmocka_unit_test(hostile_metadata)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back),
+		cmocka_unit_test(damaged), cmocka_unit_test(refused_graphs),
+		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -64,6 +64,9 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 	const struct neap__nir_array *a = neap__nir_param(node, "weight");
 	int64_t n = 1;
 
+	for (int p = 0; p < NEAP__NIR_PARAMS; p++)
+		if (node->param[p].data && node->param[p].count == 0)
+			return refuse(s, index, "has a parameter without a number"), -1;
 	if (node->type == NEAP__NIR_AFFINE || node->type == NEAP__NIR_LINEAR) {
 		if (a->dims != 2)
 			return refuse(s, index, "has weights that are no matrix"), -1;
