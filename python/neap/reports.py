@@ -18,6 +18,7 @@ class Report:
     step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
     recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
     that waited for slow tiers, ``recoveries`` states and tapes that did not come back from them.
+    ``graphs``: bytes that the graphs of tapes on tiers take at most, about, within the budget.
     """
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
@@ -27,7 +28,7 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
-        self.replays = 0
+        self.replays = self.graphs = 0
         self._peak: Optional[int] = None
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
@@ -91,6 +92,8 @@ class Report:
             rows.append(("tiers", f"{self.counts.puts} states sent, {self.counts.gets} brought back, "
                                   f"{self.counts.tape_puts} tapes sent, {self.counts.tape_gets} brought back, "
                                   f"{self.recoveries} lost"))
+        if self.graphs:
+            rows.append(("graphs", f"{show_size(self.graphs)} about, of tapes on tiers"))
         if self.outgrown:
             rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recorded again"))
         if self.replays:

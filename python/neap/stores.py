@@ -29,6 +29,12 @@ class OpenTier(Tier):
     def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
         return self.raw
 
+    def bounded(self, capacity: int) -> "OpenTier":
+        """The same with room for at most so many bytes."""
+        raw = _abi.neap_tier_spec.from_buffer_copy(self.raw)
+        raw.capacity = min(raw.capacity, capacity)
+        return OpenTier(raw)
+
 
 class Transfer:
     """A transfer under way."""

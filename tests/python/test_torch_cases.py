@@ -203,7 +203,7 @@ def test_accumulation():
 
 # Threads and processes
 
-def test_two_threads(scratch):
+def test_two_threads(light, scratch):
     given = [case("lstm", 30, 1), case("both", 30, 2)]
     options = [dict(group=2, memory="12K", strategy="revolve"),
                dict(group=1, memory="12K", strategy="stream", slow=scratch)]
@@ -235,7 +235,7 @@ def test_two_threads(scratch):
             same(one, wanted[n])
 
 
-def test_backward_in_another_thread(scratch):
+def test_backward_in_another_thread(light, scratch):
     made, state, x, _ = case("both", 30, 2)
     wanted = [*made.parameters(), state, x]
     a = torch.autograd.grad(plain(made, state, x)[1].pow(2).sum(), wanted, allow_unused=True)
@@ -251,7 +251,7 @@ def test_backward_in_another_thread(scratch):
     same(found[0], a)
 
 
-def test_fork(scratch):
+def test_fork(light, scratch):
     """A child plays the forward half of scans of its own, and does not hang on one of its parent's:
     PyTorch refuses a backward there. What it inherited goes without a word, and the parent goes on."""
     made, state, x, _ = case("both", 30, 2)

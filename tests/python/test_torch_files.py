@@ -65,7 +65,7 @@ def test_lost_records_are_computed_again(scratch, monkeypatch):
 
 @pytest.mark.parametrize("cell", ["gru", "lstm", "twice", "both", "wide"])
 @pytest.mark.parametrize("slow", ["mem:64M", "files"])
-def test_tapes_that_travel(scratch, cell, slow):
+def test_tapes_that_travel(light, scratch, cell, slow):
     """Every strategy that sends something, groups of 1, 4, 7 and T, of 23 steps."""
     slow = scratch if slow == "files" else slow
     given = case(cell, 23, 2)
@@ -104,7 +104,7 @@ def streamed(slow, steps=40, room=6000, **more):
     return told
 
 
-def test_lost_tapes_are_recorded_again(scratch, monkeypatch):
+def test_lost_tapes_are_recorded_again(light, scratch, monkeypatch):
     """A record that is damaged, one that is refused, a disk that is full from the start."""
     assert streamed(scratch).extra_steps == 0
     get, put, count = Store.get_tapes, Store.put_tapes, itertools.count()
@@ -136,7 +136,7 @@ def test_lost_tapes_are_recorded_again(scratch, monkeypatch):
     assert told.extra_steps < 80 * 12  # states on the way are kept where there is room
 
 
-def test_a_damaged_file(scratch, monkeypatch):
+def test_a_damaged_file(light, scratch, monkeypatch):
     """Bytes of the tier's file are overwritten after the forward half."""
     given = case("both", 40, 2)
     extra = 2 * sum(p.numel() * 4 for p in given[0].parameters())
@@ -157,7 +157,7 @@ def test_a_damaged_file(scratch, monkeypatch):
     assert nt.report().recoveries > 0
 
 
-def test_a_tape_that_outgrows_its_place(scratch):
+def test_a_tape_that_outgrows_its_place(light, scratch):
     """It is not sent, and recorded again."""
     torch.manual_seed(0)
 
@@ -205,6 +205,24 @@ def test_a_tape_that_travels_holds_no_memory(scratch):
     held = {thing.data_ptr() for thing in found}
     assert len(held) < 3 * (30 - len(player.away)) + 8
     out.sum().backward()
+
+
+def test_graphs_of_tapes_on_tiers_count(scratch):
+    """A tape that is smaller than its graph stays; of others, so many are sent as their graphs have room."""
+    cell, (state, x) = Gru(), (torch.zeros(B, N), torch.randn(200, B, I))
+    told = scanned_report(cell, state, x, scratch, "60K", group=1)
+    assert told.counts.tape_puts == 0 and told.graphs == 0
+    big = torch.nn.GRUCell(64, 256)
+    state, x = torch.zeros(32, 256), torch.randn(200, 32, 64)
+    told = scanned_report(lambda h, x, t: (big(x, h),) * 2, state, x, scratch, "24M", group=4, costs=(1000, 1000, 2000))
+    assert told.counts.tape_puts > 0
+    assert told.planned_peak + told.graphs + told.charged <= 24 << 20
+
+
+def scanned_report(cell, state, x, scratch, memory, **options):
+    last, out = nt.scan(cell, state, x, memory=memory, slow=scratch, **options)
+    out.sum().backward()
+    return nt.report()
 
 
 def test_files_are_closed(scratch):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which places on slow tiers a plan uses."""
+"""Which places on slow tiers a plan uses, and how many tapes are away at a time."""
 from typing import List, NamedTuple
 
 from ..actions import Kind, Payload
@@ -10,11 +10,12 @@ __all__ = ["Places", "places_of"]
 
 class Places(NamedTuple):
     """What a plan uses of each tier: places for states, places for tapes, and the groups of the
-    longest record of tapes."""
+    longest record of tapes. ``away``: groups whose tapes are on tiers at a time, at most."""
 
     states: List[int]
     tapes: List[int]
     groups: List[int]
+    away: int = 0
 
     @property
     def used(self) -> List[bool]:
@@ -25,11 +26,16 @@ class Places(NamedTuple):
 def places_of(made: Plan) -> Places:
     """The places of a plan, from its actions."""
     found = Places(*([0] * len(made.tiers) for _ in range(3)))
+    now = most = 0
     for a in made if made.tiers else ():
+        if a.kind == Kind.GET and a.payload == Payload.TAPE:
+            now -= a.t1 - a.t0
         if a.kind == Kind.PUT:
             tapes = a.payload == Payload.TAPE
             rows, i = found.tapes if tapes else found.states, a.tier - 1
             rows[i] = max(rows[i], a.place + 1)
             if tapes:
                 found.groups[i] = max(found.groups[i], a.t1 - a.t0)
-    return found
+                now += a.t1 - a.t0
+                most = max(most, now)
+    return found._replace(away=most)

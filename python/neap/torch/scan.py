@@ -5,6 +5,8 @@
 ``backward`` plays the rest. State, inputs and parameters are inputs of the function, so that
 hooks, accumulation and optimizers see ordinary gradients, once a scan.
 """
+import contextlib
+import sys
 import threading
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -34,9 +36,18 @@ __all__ = ["Scan", "report", "scan"]
 
 GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over plain autograd
 TIMED = 0.05  # seconds that a tier is measured for
+SHARES = (0.1, 0.3, 0.5)  # of the budget, for graphs whose tapes are on tiers
 SHARE = 8  # a group's tape is at most this part of the budget
 
 _thread = threading.local()  # .report: of the last scan
+
+
+class _Chosen(NamedTuple):
+    """A plan, what it counts with, and whether tapes may travel."""
+
+    plan: Plan
+    found: Measured
+    travels: bool
 
 
 class _Known(NamedTuple):
@@ -46,7 +57,7 @@ class _Known(NamedTuple):
     leaves: List[Any]
     rng: List[bool]
     measured: Dict[Any, Measured]
-    plans: Dict[Any, Plan]
+    plans: Dict[Any, _Chosen]
     tiers: Dict[Any, List[Tier]]
     places: Dict[Any, Places]
 
@@ -69,6 +80,7 @@ class _Job:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps)
         self.device: Optional[Device] = None
+        self.travels = False  # tapes may go to tiers
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -166,15 +178,15 @@ class _Job:
 
     # Sizes and the plan
 
-    def _measured(self, run: Run, group: int) -> Measured:
-        key = (group, self.rng, self.cast.key, torch.get_num_threads(),
+    def _measured(self, run: Run, group: int, travels: bool = False) -> Measured:
+        key = (group, travels, self.rng, self.cast.key, torch.get_num_threads(),
                self.module is not None and tuple(part.training for part in self.module.modules()),
                len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
             run.wants_input = [x.requires_grad for x in self.inputs or ()]
-            where = self.cast.where
+            run.travels, where = travels, self.cast.where
             with generator_kept(where), self.cast():
                 before = get_rng(where)
                 found = measure(run, self.start, group, self.options.costs)
@@ -214,30 +226,75 @@ class _Job:
                  left: Optional[int], free: bool, tiers: List[Tier]) -> Tuple[Plan, int, Sizes]:
         """The plan for so many steps a graph."""
         options, memory = self.options, self.options.memory
-        found = Measured(0, Costs(1, 1, 2)) if free else self._measured(run, group)
-        tape = max(1, found.tape)
-        key = (self.steps, group, state, adjoint, tape, left, options.strategy, found.costs, options.tiers)
+        key = (self.steps, group, state, adjoint, left, options.strategy, options.tiers,
+               None if free else self._measured(run, group))
         if key not in self.known.plans:
             try:
-                self.known.plans[key] = plan(
-                    -(-self.steps // group), state=state, adjoint=adjoint, tape=tape,
-                    memory=None if left is None else max(0, left),
-                    strategy="bptt" if free else options.strategy, advance=found.costs.advance,
-                    record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
-                    last=((self.steps - 1) % group + 1) / group, tapes_stay=self.device is not None)
+                self.known.plans[key] = self._fastest(run, group, state, adjoint, left, free, tiers)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
                 raise BudgetError(
                     f"{error}; {charged} bytes of the budget are gradients of parameters, and the "
-                    f"tape of {group} steps takes {tape}" + (f": {least} would do" if least else ""),
+                    f"tape of {group} steps takes {self._measured(run, group).tape}" + (f": {least} would do" if least else ""),
                     least=least) from None
-        made = self.known.plans[key]
+        made, found, self.travels = self.known.plans[key]
+        tape = max(1, found.tape)
         told.planned(made, self.steps, group, state, tape, charged, memory)
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places, self.spare = self.known.places[key], found.spare
+        told.graphs = self.places.away * found.graph
         staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
         return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
+
+    def _fastest(self, run: Run, group: int, state: int, adjoint: int, left: Optional[int], free: bool,
+                 tiers: List[Tier]) -> _Chosen:
+        """The fastest of the plans that send states alone, and tapes as well. A tape on a tier
+        leaves its graph in memory: so many are sent as the graphs have room beside the plan."""
+        def made(found: Measured, left: Optional[int], tiers: List[Tier], stay: bool) -> Plan:
+            return plan(-(-self.steps // group), state=state, adjoint=adjoint, tape=max(1, found.tape),
+                        memory=None if left is None else max(0, left),
+                        strategy="bptt" if free else self.options.strategy, advance=found.costs.advance,
+                        record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
+                        last=((self.steps - 1) % group + 1) / group, tapes_stay=stay)
+
+        if free:
+            found = Measured(0, Costs(1, 1, 2))
+            return _Chosen(made(found, None, [], True), found, False)
+        plans: List[_Chosen] = []
+        failed: Optional[BudgetError] = None
+        try:
+            found = self._measured(run, group)
+            plans.append(_Chosen(made(found, left, tiers, True), found, False))
+        except BudgetError as error:
+            failed = error
+        if tiers and self.device is None:
+            found = self._measured(run, group, True)
+            groups, graph = -(-self.steps // group), max(1, found.graph)
+            for share in SHARES if left is not None else ():
+                sent = min(groups, int(share * left) // graph)
+                bounded = [tier.bounded(sent * found.tape // len(tiers)) for tier in tiers]
+                with contextlib.suppress(BudgetError):
+                    plans.append(self._sending(made(found, left - sent * graph, bounded, False), found, left))
+            if not plans:
+                try:
+                    plans.append(self._sending(made(found, left, tiers, False), found, left))
+                except BudgetError as error:
+                    failed = min((one for one in (failed, error) if one is not None),
+                                 key=lambda one: one.least or sys.maxsize)
+        if not plans:
+            assert failed is not None
+            raise failed
+        return min(plans, key=lambda one: one.plan.seconds)
+
+    @staticmethod
+    def _sending(made: Plan, found: Measured, left: Optional[int]) -> _Chosen:
+        """A plan that sends tapes; BudgetError where their graphs have no room beside it."""
+        graphs = places_of(made).away * found.graph
+        if left is not None and made.peak + graphs > left:
+            raise BudgetError(f"{made.strategy}: graphs of tapes that are on tiers take {graphs} bytes beside the "
+                              f"{made.peak} of the plan", least=made.peak + graphs)
+        return _Chosen(made, found, True)
 
     def _tiers(self, state: int) -> List[Tier]:
         """What the planner is told of the slow tiers, which are measured once."""
@@ -266,7 +323,7 @@ class _Job:
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
-                run.travels, run.spare = any(self.places.tapes), self.spare
+                run.travels, run.spare = self.travels, self.spare
                 results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:

@@ -23,11 +23,13 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, its costs, and bytes of graphs that it drops."""
+    """Bytes of a group's tape, its costs, bytes of graphs that it drops, and bytes of its graph
+    that stay where its tape travels."""
 
     tape: int
     costs: Costs
     spare: int = 0
+    graph: int = 0
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
@@ -52,15 +54,16 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
         state, _, _ = run.record(state, 0, group, False, None)
         run.counted.clear()
     _, tape, nbytes = run.record(state, 0, group, False, None)
+    graph = 0 if tape.keeper is None else tape.keeper.graph()
     if costs is not None:
-        return Measured(nbytes, costs, run.spare)
+        return Measured(nbytes, costs, run.spare, graph)
     _reverse(run, tape)
     del tape
     begin, rows = time.perf_counter(), []
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
         rows.append(_timed(run, state, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
-    return Measured(nbytes, Costs(*_own(*least)), run.spare)
+    return Measured(nbytes, Costs(*_own(*least)), run.spare, graph)
 
 
 def _own(elapsed: List[float], processor: List[float]) -> List[float]:
