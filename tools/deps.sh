@@ -22,6 +22,7 @@ sndfile.pc      libsndfile1-dev    nets
 samplerate.pc   libsamplerate0-dev nets
 libpcre2-8.pc   libpcre2-dev       nets
 zlib.pc         zlib1g-dev         nets
+libzip.pc       libzip-dev         nets
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
 pytest.py       python3-pytest     tests

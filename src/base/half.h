@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* half.h: float16 (IEEE 754 binary16) as double, exactly. */
+#ifndef NEAP_BASE_HALF_H
+#define NEAP_BASE_HALF_H
+
+#include <math.h>
+#include <stdint.h>
+
+static inline double neap__half_to_double(uint16_t bits)
+{
+	int exponent = bits >> 10 & 31, fraction = bits & 1023;
+	double value = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+		       : exponent     ? ldexp(1024 + fraction, exponent - 25)
+				      : ldexp(fraction, -24);
+	return bits >> 15 ? -value : value;
+}
+
+#endif
