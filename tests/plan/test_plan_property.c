@@ -264,7 +264,7 @@ static void short_chains(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(1), 0};
-	for (int i = 0; i < 6000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		problem_number = i;
 		struct neap_problem p = random_problem(&r, 300);
 		struct neap_params fixed = random_params(&r, p.chain.steps);
@@ -277,7 +277,7 @@ static void medium_chains(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(2), 0};
-	for (int i = 0; i < 400; i++) {
+	for (int i = 0; i < 200; i++) {
 		problem_number = i;
 		struct neap_problem p = random_problem(&r, 20000);
 		struct neap_params fixed = random_params(&r, p.chain.steps);
