@@ -179,7 +179,7 @@ struct neap_param {
 
 NEAP_API int neap_net_params(const struct neap_net *net);
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
-/* 1: the tensor does not learn (neap_net_options.freeze); 0: it does, or there is none. */
+/* 1: the tensor does not learn (neap_net_options.freeze); 0: it does, or has no such number. */
 NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
 
 /*

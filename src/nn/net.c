@@ -160,7 +160,8 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 
 int neap_net_frozen(const struct neap_net *net, int index)
 {
-	return net && index >= 0 && index < net->ntensors && net->tensors[index].is_frozen;
+	NEAP_NEED(net);
+	return index >= 0 && index < net->ntensors && net->tensors[index].is_frozen;
 }
 
 const char *neap_net_spec(const struct neap_net *net)
