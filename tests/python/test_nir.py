@@ -401,6 +401,7 @@ def snntorch_net(torch, seed):
     return torch.nn.Sequential(*layers), reset if reset == "subtract" or zero == "rleaky" else "hard"
 
 
+@pytest.mark.filterwarnings("ignore")  # of the frameworks
 @pytest.mark.parametrize("seed", range(NETS))
 def test_snntorch(seed, tmp_path):
     """snnTorch computes in 32 bits, and so does neap: equal but where a membrane is at the threshold to rounding."""
@@ -468,6 +469,7 @@ def norse_net(torch, seed, dt):
     return norse.SequentialState(*layers)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the frameworks
 @pytest.mark.parametrize("seed", range(NETS))
 def test_norse(seed, tmp_path):
     """Norse in 64 bits. Its to_nir multiplies time constants with its argument dt, so that 1 keeps seconds, and
@@ -515,6 +517,7 @@ def test_norse(seed, tmp_path):
     assert total > 0
 
 
+@pytest.mark.filterwarnings("ignore")  # of the framework
 def test_snntorch_reads(tmp_path):
     """A net of neap's at 0.1 ms in snnTorch: the same spikes."""
     torch = frameworks("snntorch")
