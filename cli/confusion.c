@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define COLUMNS 80
@@ -158,4 +159,19 @@ void cli_show_confusion(const struct neap_eval_result *r)
 		show_table(r, width, cell);
 	else
 		show_lists(r, width);
+}
+
+void cli_show_accuracy(const struct neap_eval_result *r)
+{
+	if (r->target == NEAP_TARGET_NUMBERS || r->target == NEAP_TARGET_SERIES) {
+		printf("loss %.6g, its root %.6g, of %" PRId64 " samples\n", r->loss, sqrt(r->loss),
+			r->samples);
+		return;
+	}
+	printf("%.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64 " %s", 100 * r->accuracy,
+		100 * r->low, 100 * r->high, r->judged,
+		r->target == NEAP_TARGET_LABELS ? "steps" : "samples");
+	if (r->target == NEAP_TARGET_LABELS)
+		printf(" in %" PRId64 " samples", r->samples);
+	printf(", loss %.4f\n", r->loss);
 }

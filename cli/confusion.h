@@ -11,6 +11,12 @@
  */
 void cli_show_confusion(const struct neap_eval_result *result);
 
+/*
+ * Prints how often the net is right, with its interval, and the loss; where the targets are
+ * numbers, how far the answers are off.
+ */
+void cli_show_accuracy(const struct neap_eval_result *result);
+
 /* Samples of a label. */
 int64_t cli_confusion_samples(const struct neap_eval_result *result, int label);
 

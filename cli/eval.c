@@ -53,6 +53,7 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 
 	neap__json_begin(to, NULL, '{');
 	neap__json_int(to, "samples", r->samples);
+	neap__json_int(to, "judged", r->judged);
 	neap__json_number(to, "accuracy", r->accuracy);
 	neap__json_number(to, "low", r->low);
 	neap__json_number(to, "high", r->high);
@@ -77,13 +78,14 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 
 static int print_text(const struct neap_eval_result *r)
 {
-	printf("accuracy %.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64
-	       " samples, loss %.4f\n",
-		100 * r->accuracy, 100 * r->low, 100 * r->high, r->samples, r->loss);
+	printf("%s", r->judged > 0 ? "accuracy " : "");
+	cli_show_accuracy(r);
 	for (int i = 0; i < r->layers; i++)
 		printf("layer %d: %.3f%% of its units spike in a step\n", i, 100 * r->rates[i]);
-	printf("\n");
-	cli_show_confusion(r);
+	if (r->target == NEAP_TARGET_LABEL) {
+		printf("\n");
+		cli_show_confusion(r);
+	}
 	return cli_finish("eval");
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
 #include "net_options.h"
+#include "confusion.h"
 #include "json_report.h"
 #include "process_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +40,15 @@ static void show_epoch(struct train_command *t, const struct neap_train_progress
 	fprintf(stderr, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
 	if (p->penalty > 0)
 		fprintf(stderr, " + penalty %.4f", p->penalty);
-	fprintf(stderr, ", training %.1f%%", 100 * p->accuracy);
-	if (t->options->validation > 0 || t->options->holdout)
-		fprintf(stderr, ", validation %.1f%%%s", 100 * p->validation_accuracy,
-			p->best ? " (best)" : "");
+	if (!isnan(p->accuracy))
+		fprintf(stderr, ", training %.1f%%", 100 * p->accuracy);
+	if (t->options->validation > 0 || t->options->holdout) {
+		if (isnan(p->validation_accuracy)) /* the targets are numbers */
+			fprintf(stderr, ", validation loss %.4f", p->validation_loss);
+		else
+			fprintf(stderr, ", validation %.1f%%", 100 * p->validation_accuracy);
+		fprintf(stderr, "%s", p->best ? " (best)" : "");
+	}
 	fprintf(stderr, ", spikes %.2f%%, support %.2f%%\n", 100 * p->spikes, 100 * p->support);
 }
 
@@ -63,8 +70,10 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 	}
 	if (p->penalty > 0)
 		snprintf(penalty, sizeof penalty, " + %.4f", p->penalty);
-	snprintf(note, sizeof note, "epoch %d/%d  loss %.4f%s  %.1f%%", p->epoch + 1, p->epochs,
-		p->loss, penalty, 100 * p->accuracy);
+	int n = snprintf(note, sizeof note, "epoch %d/%d  loss %.4f%s", p->epoch + 1, p->epochs,
+		p->loss, penalty);
+	if (!isnan(p->accuracy))
+		snprintf(note + n, sizeof note - (size_t)n, "  %.1f%%", 100 * p->accuracy);
 	cli_progress_show(&t->bar, done - t->first, all - t->first, note);
 	return cli_interrupted();
 }
@@ -130,10 +139,10 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 
 static void print_evaluation(const char *name, const struct neap_eval_result *e)
 {
-	if (e->samples > 0)
-		printf("%-11s %.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64
-		       " samples, loss %.4f\n",
-			name, 100 * e->accuracy, 100 * e->low, 100 * e->high, e->samples, e->loss);
+	if (e->samples > 0) {
+		printf("%-11s ", name);
+		cli_show_accuracy(e);
+	}
 }
 
 static int print_summary(const struct neap_train_options *o, const struct neap_train_result *r)
@@ -334,6 +343,11 @@ int cli_train(int argc, char **argv)
 			.argument = "TIME",
 			.help = "between snapshots inside an epoch (default 60s; 0: none)",
 			.high = 1e9},
+		{.name = "next-step", .kind = CLI_FLAG, .into = &o.next,
+			.help = "learn to predict each step's inputs from those before (numbers)"},
+		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
+			.help = "take inputs that are numbers as they are (default: mean 0, "
+				"deviation 1 of each feature)"},
 		CLI_JSON_OPTION(json),
 		{0},
 	};

@@ -24,14 +24,38 @@
 extern "C" {
 #endif
 
-/* One sample of a batch: units[start[t] .. start[t+1]) spike in step t, ascending, each once. */
+/*
+ * What a net is to answer: X(CHOICE, name, meaning). Where targets are numbers there are as many
+ * as the net has outputs.
+ */
+/* clang-format off */
+#define NEAP_TARGET_TABLE(X) \
+	X(NEAP_TARGET_LABEL, label, "a class a sample") \
+	X(NEAP_TARGET_LABELS, labels, "a class a step") \
+	X(NEAP_TARGET_NUMBERS, numbers, "numbers a sample") \
+	X(NEAP_TARGET_SERIES, series, "numbers a step")
+/* clang-format on */
+#define NEAP_X(choice, name, meaning) choice,
+enum neap_target { NEAP_TARGET_TABLE(NEAP_X) NEAP_TARGETS };
+#undef NEAP_X
+
+/*
+ * One sample of a batch. Its inputs are spikes, units[start[t] .. start[t+1]) in step t, ascending,
+ * each once; or numbers, values[t * inputs ..] in step t.
+ */
 struct neap_sequence {
 	int64_t length;	       /* steps; beyond it the sample is masked */
 	const uint32_t *start; /* [length + 1] */
 	const uint16_t *unit;
 	int label;	     /* -1 when there is none */
-	const float *target; /* regression; NULL otherwise */
+	const float *target; /* [outputs] NEAP_TARGET_NUMBERS; NULL otherwise */
 	int64_t index;	     /* number of the sample in its data set */
+	const float *values; /* [length][inputs] where the batch has values; NULL otherwise */
+	/* [length] NEAP_TARGET_LABELS: a step of label -1 is masked: it has no loss. */
+	const int32_t *labels;
+	/* [length][outputs] NEAP_TARGET_SERIES: a step whose first number is NaN is masked. */
+	const float *series;
+	int64_t counted; /* steps that are not masked, where targets are of steps */
 };
 
 struct neap_windows;
@@ -42,14 +66,17 @@ struct neap_batch {
 	int64_t steps; /* of the longest sample */
 	const struct neap_sequence *sequences;
 	size_t bytes; /* memory the batch takes */
-	/* Not NULL: a long batch, whose events come in windows; start, unit of the sequences
-	   are NULL. Owned by the loader. */
+	/* Not NULL: a long batch, whose inputs and targets of steps come in windows; start, unit,
+	   values, labels and series of the sequences are NULL. Owned by the loader. */
 	struct neap_windows *windows;
+	int values; /* 1: the inputs are numbers; 0: spikes */
+	enum neap_target target;
 };
 
 /*
  * Steps [from, to) of a long batch: sequences[i].start[t - from] is where step t
- * begins in sequences[i].unit. length, label and the like are the batch's to tell.
+ * begins in sequences[i].unit; values, labels and series begin with step `from`. length, label and
+ * the like are the batch's to tell.
  */
 struct neap_window {
 	int64_t from, to;
@@ -89,17 +116,22 @@ struct neap_dataset_info {
 	double duration;  /* longest sample, seconds */
 	int64_t events;	  /* in all; 0: not counted */
 	const char *name; /* path, or "randman(...)"; owned by the data set */
+	int values;	  /* 1: the inputs are numbers; 0: spikes */
+	enum neap_target target;
+	/*
+	 * Where samples are rows of steps, whatever dt: steps of the longest; 0: samples last
+	 * seconds. `classes` is the number of outputs where targets are numbers.
+	 */
+	int64_t steps;
 };
 
 /*
- * Opens a file in the SHD layout, or "randman" or "randman:KEY=VALUE,..." for
- * smooth random manifolds of spike times (Zenke and Vogels, Neural Computation
- * 33, 2021). Keys and their defaults:
- *     classes=10 units=70 dim=1 (of the manifold) alpha=2 (smoothness)
- *     steps=100 (of 1 ms) samples=4000 seed=0 (of manifolds and points)
- *     spikes=1 (a unit; each in its share of the steps, at a point of its own)
- *     noise=0 (standard deviation of spike times in steps)
- *     part=train (or test: other points of the same manifolds) first=0 (point)
+ * Opens a file in the SHD layout; an HDF5 file of arrays of numbers (docs/data.md); or "randman" or
+ * "randman:KEY=VALUE,..." for smooth random manifolds of spike times (Zenke and Vogels, Neural
+ * Computation 33, 2021). Keys and their defaults: classes=10 units=70 dim=1 (of the manifold)
+ * alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (of manifolds and points) spikes=1
+ * (a unit; each in its share of the steps, at a point of its own) noise=0 (standard deviation of
+ * spike times in steps) part=train (or test: other points of the same manifolds) first=0 (point)
  *
  * Files: times of any floating-point, units and labels of any integer type. A file
  * without the attributes `inputs` and `longest` (neap writes them) is read through

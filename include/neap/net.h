@@ -140,6 +140,7 @@ struct neap_net_options {
 	 * are said stand as they are. 0: nothing is scaled.
 	 */
 	double time_unit;
+	int values; /* 1: the inputs are numbers of all channels in every step; 0: spikes */
 };
 
 #define NEAP_NET_OPTIONS_INIT                                                                      \
@@ -195,17 +196,22 @@ struct neap_rate_penalty {
 };
 
 /*
- * A loss on one sample's answer z[classes]: returns its value and writes
+ * A loss on one answer z[classes], of a sample or a step: returns its value and writes
  * dz = d value / d z. target is NULL for classification, label -1 for regression.
  */
 struct neap_loss {
 	const char *name;
 	double (*value)(int classes, const double *z, int label, const float *target, double *dz);
+	int takes_numbers; /* 1: targets may be numbers; 0: labels alone */
 };
 NEAP_API const struct neap_loss *neap_loss_find(const char *name);
 NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end */
 
-/* Losses are averaged over the batch; a rate penalty is added once. loss NULL: forward only. */
+/*
+ * Losses are averaged over the batch; a rate penalty is added once. Where targets are of steps, the
+ * readout is `step`, and the loss of a sample is the mean over its steps that are not masked. loss
+ * NULL: forward only.
+ */
 struct neap_objective {
 	uint32_t size; /* sizeof(struct neap_objective) */
 	const struct neap_loss *loss;
@@ -251,9 +257,9 @@ NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int
 	size_t room, size_t *used, int64_t *t_done);
 /*
  * The same with a log of the spikes: advance writes it, replay makes tapes from it. A net has a log
- * where its hidden cells are lif, density is 1, no dropout lies between hidden layers, no time
- * constant is learned, no tape is left out (freeze), and the net is not smooth; else log_max is 0
- * and these return NEAP_EUSAGE.
+ * where its inputs are spikes, its hidden cells are lif, density is 1, no dropout lies between
+ * hidden layers, no time constant is learned, no tape is left out (freeze), and the net is not
+ * smooth; else log_max is 0 and these return NEAP_EUSAGE.
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);
@@ -285,6 +291,11 @@ struct neap_net_result {
 	double support;	       /* share of units inside the surrogate's support; when recorded */
 	int layers;	       /* hidden layers */
 	const double *rate;    /* [layers] mean spikes a unit and step */
+	/*
+	 * What has a label, samples or steps, and how many of these the largest answer is right
+	 * about; where targets are numbers both are 0.
+	 */
+	int64_t judged, right;
 };
 NEAP_API int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
 

@@ -90,7 +90,7 @@ struct neap_train_progress {
 	int64_t batch, batches;	 /* done in this epoch, of so many */
 	int64_t sample, samples; /* likewise */
 	int64_t update;		 /* optimizer steps so far */
-	double loss, accuracy;	 /* running means of this epoch, training data */
+	double loss, accuracy;	 /* running means of this epoch, training data; NaN: no labels */
 	double seconds;		 /* since the run began or was resumed */
 	double samples_per_second;
 	uint64_t peak_planned, peak_measured; /* bytes, largest so far */
@@ -141,6 +141,12 @@ struct neap_train_options {
 	 */
 	const char *from;
 	int fresh_readout; /* 1: the readout is drawn all the same; classes may be others */
+	/*
+	 * Of data whose inputs are numbers. Each feature is normalised to a mean of 0 and a
+	 * deviation of 1 over the training samples, as the model keeps it; 1: numbers as they are.
+	 */
+	int no_normalise;
+	int next; /* 1: the targets are the inputs of the step after */
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -167,6 +173,12 @@ struct neap_eval_result {
 	/* [classes] names of classes, NULL where none is known; owned by the result. NULL: not
 	 * asked. */
 	char **class_name;
+	enum neap_target target;
+	/*
+	 * What has a label, samples or steps; `correct` of them are right. 0 where targets are
+	 * numbers: then accuracy is NaN, and `loss` says how far answers are off.
+	 */
+	int64_t judged;
 };
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 

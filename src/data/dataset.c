@@ -15,6 +15,8 @@
 /* The first row whose `takes` says yes opens the data set. */
 static const struct neap__dataset_format *const formats[] = {
 	&neap__format_randman,
+	&neap__format_h5_arrays,
+	&neap__format_npz_arrays,
 	&neap__format_shd,
 };
 
@@ -155,6 +157,10 @@ void neap_dataset_close(struct neap_dataset *set)
 	neap__names_free(set->speaker_names, set->nspeaker_names);
 	free(set->label);
 	free(set->speaker);
+	free(set->numbers);
+	free(set->shift);
+	free(set->scale);
+	free(set->piece);
 	free(set->name);
 	free(set);
 }

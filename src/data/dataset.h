@@ -43,7 +43,19 @@ struct neap__dataset_ops {
 	 */
 	int (*part)(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
 		struct neap__event_buffer *buffer);
+	/*
+	 * Of sets whose samples are rows of steps (info.steps > 0), NULL in others: rows of a
+	 * sample; numbers[to - from][inputs] of its rows [from, to), where the inputs are values;
+	 * their targets, as step_rows.h says. The lock is held by all but `length`.
+	 */
+	int64_t (*length)(const struct neap_dataset *set, int64_t index);
+	int (*values)(
+		struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *numbers);
+	int (*targets)(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
+		int32_t *labels, float *series);
 };
+
+enum { NEAP__PIECE_NUMBERS = 32768 /* that step_rows.c reads at a time, 256 KiB */ };
 
 /* A kind embeds this as its first member; it comes from calloc. */
 struct neap_dataset {
@@ -54,6 +66,12 @@ struct neap_dataset {
 	int32_t *label, *speaker; /* [samples]; NULL: none */
 	char **class_names, **speaker_names;
 	int nclass_names, nspeaker_names;
+	/* Of samples that are rows of steps. */
+	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
+	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
+	int next;	       /* 1: the targets are the values of the step after */
+	double *piece;	       /* step_rows.c: numbers as they are in the file */
+	size_t read_bytes;     /* that reading a part takes, beside `piece` and the result */
 };
 
 struct neap__dataset_format {
@@ -64,7 +82,11 @@ struct neap__dataset_format {
 	int (*open)(struct neap_dataset **set, const char *name);
 };
 
-extern const struct neap__dataset_format neap__format_randman, neap__format_shd;
+extern const struct neap__dataset_format neap__format_randman, neap__format_h5_arrays,
+	neap__format_npz_arrays, neap__format_shd;
+
+/* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
+int neap__data_try(void (*fn)(void *arg), void *arg);
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);

@@ -10,7 +10,10 @@
 #include "data/bins.h"
 #include "data/dataset.h"
 
-/* Where the samples of a frame come from, and how. */
+/*
+ * Where the samples of a frame come from, and how. Spikes of samples that are rows of steps have
+ * times in steps, so that dt is 1 there.
+ */
 struct neap__source {
 	struct neap_dataset *set; /* borrowed */
 	int batch, inputs;
@@ -22,11 +25,20 @@ struct neap__source {
 	struct neap__event_buffer *events;   /* borrowed: of the sample being read */
 };
 
+/* Values and targets of the steps of a batch, one sample behind the other. */
+struct neap__step_store {
+	int64_t room; /* steps that each array that is used holds */
+	float *values;
+	int32_t *labels;
+	float *series;
+};
+
 /* Its memory never shrinks. */
 struct neap__batch_frame {
 	struct neap_batch batch;
 	struct neap_sequence *sequence; /* [source.batch] */
 	struct neap__bins bins;
+	struct neap__step_store rows;
 	int is_long;
 	int ready, rc;	  /* of the loader: 1 when filled; the code of filling */
 	char detail[512]; /* of rc, from the thread */

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/frame.h"
 #include "data/loader_memory.h"
+#include "data/step_rows.h"
 #include "data/windows.h"
 #include "base/fail.h"
 #include "base/philox.h"
@@ -96,6 +97,11 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 	if (o->steps < 0)
 		return neap__fail(NEAP_EUSAGE, "a limit of %lld steps", (long long)o->steps);
 	NEAP_TRY(neap__augment_check(&o->augment));
+	if (set->info.steps && neap__augment_used(&o->augment))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has samples that are rows of steps: shift, jitter and stretch vary "
+			"spikes in time",
+			set->name);
 	if (o->window_bytes > SIZE_MAX / 4)
 		return neap__fail(
 			NEAP_EUSAGE, "windows of %llu bytes", (unsigned long long)o->window_bytes);
@@ -151,7 +157,7 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	loader->source = (struct neap__source){.set = set,
 		.batch = o.batch,
 		.inputs = set->info.inputs,
-		.dt = o.dt,
+		.dt = set->info.steps ? 1 : o.dt,
 		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
 		.steps = o.steps,
 		.window_bytes = o.window_bytes,
@@ -188,6 +194,21 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 /* Of an event of the sample being read: double, u16 and the row as the file has it; its sorting. */
 enum { EVENT_READ = 32, EVENT_SORTED = 10, BIN_COUNT = 4 };
 
+/* The same of values: two frames that are made as large as they have to be, or windows. */
+static int values_most(
+	const struct neap__source *source, int64_t count, double longest, uint64_t *bytes)
+{
+	double size = (double)(source->batch < count ? source->batch : count);
+	double batch = size * longest * (double)neap__step_bytes(source->set);
+	double reading = (double)source->set->read_bytes +
+			 sizeof(double) * (double)(NEAP__PIECE_NUMBERS + source->inputs);
+
+	if (batch > (double)source->window_bytes / 2)
+		batch = (double)source->window_bytes;
+	*bytes = (uint64_t)(2 * batch + reading);
+	return 0;
+}
+
 int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
 {
 	const struct neap__source *source = &loader->source;
@@ -201,7 +222,10 @@ int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
 		longest = fmax(longest, (double)length);
 		events = fmax(events, (double)e.count);
 	}
-	double sample = (longest + 1) * sizeof(uint32_t) + events * sizeof(uint16_t);
+	if (source->set->info.values)
+		return values_most(source, loader->count, longest, bytes);
+	double sample = (longest + 1) * sizeof(uint32_t) + events * sizeof(uint16_t) +
+			longest * (double)neap__step_bytes(source->set);
 	double batch =
 		sample * (double)(source->batch < loader->count ? source->batch : loader->count);
 	double reading = events * (EVENT_READ + EVENT_SORTED) + longest * BIN_COUNT, windows = 0;
@@ -242,7 +266,7 @@ static int bind_windows(struct neap_loader *loader, struct neap__batch_frame *fr
 	const struct neap__windows_options o = {.set = loader->set,
 		.batch = loader->options.batch,
 		.inputs = loader->source.inputs,
-		.dt = loader->options.dt,
+		.dt = loader->source.dt,
 		.augment = loader->source.augment,
 		.bytes = loader->options.window_bytes};
 	if (!loader->windows)

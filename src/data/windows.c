@@ -9,6 +9,7 @@
  */
 #include "data/windows.h"
 #include "data/bins.h"
+#include "data/step_rows.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/worker.h"
@@ -26,8 +27,10 @@ struct frame {
 	int64_t from, to;
 	uint64_t used;			/* when */
 	struct neap_sequence *sequence; /* [batch] */
-	uint32_t *start;		/* [batch * (wide + 1)] */
-	uint16_t *unit;			/* [units] */
+	uint32_t *start;		/* [batch * (wide + 1)] of spikes */
+	uint16_t *unit;			/* [units] of spikes */
+	float *values, *series;		/* [batch * wide * inputs], [batch * wide * classes] */
+	int32_t *labels;		/* [batch * wide] */
 };
 
 struct neap_windows {
@@ -58,6 +61,26 @@ struct neap_windows {
 #define EVENT_BYTES                                                                                \
 	(sizeof(double) + 2 * sizeof(uint16_t) + 2 * sizeof(uint32_t) + 2 * sizeof(uint16_t))
 
+/* Chooses the widest windows of values and targets that the bound on memory allows. */
+static int share_values(struct neap_windows *w, uint64_t row)
+{
+	const struct neap__windows_options *o = &w->options;
+	uint64_t reading =
+		o->set->read_bytes + sizeof(double) * (uint64_t)(NEAP__PIECE_NUMBERS + o->inputs);
+
+	for (w->wide = WIDE;; w->wide /= 2) {
+		uint64_t sample = (uint64_t)w->wide * row + sizeof(struct neap_sequence);
+		w->bytes = FRAMES * (uint64_t)o->batch * sample + reading;
+		if (w->bytes <= o->bytes || w->wide == NARROW)
+			break;
+	}
+	if (w->bytes <= o->bytes)
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"%llu bytes for windows of %d samples; %llu or more are accepted",
+		(unsigned long long)o->bytes, o->batch, (unsigned long long)w->bytes);
+}
+
 /*
  * Chooses the widest windows whose arrays of starts take at most a quarter of the bound on
  * memory. The rest is for events: of the frames, and of the sample that is being read.
@@ -65,12 +88,15 @@ struct neap_windows {
 static int share_out(struct neap_windows *w)
 {
 	const struct neap__windows_options *o = &w->options;
-	uint64_t batch = (uint64_t)o->batch, fixed = 0;
+	uint64_t batch = (uint64_t)o->batch, fixed = 0, row = neap__step_bytes(o->set);
 
+	if (o->set->info.values)
+		return share_values(w, row);
 	for (w->wide = WIDE;; w->wide /= 2) {
 		uint64_t steps = (uint64_t)w->wide + 1;
 		/* Room grows by a quarter and 64 more than asked for (bins.c). */
-		fixed = FRAMES * batch * (steps * sizeof(uint32_t) + sizeof(struct neap_sequence)) +
+		fixed = FRAMES * batch *
+				(steps * (sizeof(uint32_t) + row) + sizeof(struct neap_sequence)) +
 			(steps * 5 / 4 + 64) * sizeof(uint32_t) +
 			(uint64_t)o->inputs * 5 / 4 * sizeof(uint32_t) + 4096;
 		if (fixed <= o->bytes / 4 || w->wide == NARROW)
@@ -105,6 +131,26 @@ static int read_part(struct neap_windows *w, int64_t index, double from, double 
 	return rc;
 }
 
+/* Reads values and targets of steps [from, last) of sample i; labels are checked by their set. */
+static int read_rows(struct neap_windows *w, struct frame *frame, int i, int64_t from, int64_t last)
+{
+	struct neap_dataset *set = w->options.set;
+	struct neap_sequence *s = &frame->sequence[i];
+	size_t at = (size_t)i * (size_t)w->wide;
+	float *values = frame->values ? frame->values + at * (size_t)set->info.inputs : NULL;
+	float *series = frame->series ? frame->series + at * (size_t)set->info.classes : NULL;
+	int32_t *labels = frame->labels ? frame->labels + at : NULL;
+
+	s->values = values;
+	s->series = series;
+	s->labels = labels;
+	if (last <= from)
+		return 0;
+	if (values)
+		NEAP_TRY(neap__step_values(set, s->index, from, last, values));
+	return neap__step_targets(set, s->index, from, last, labels, series);
+}
+
 /* Reads [from, to) into a frame; TOO_MANY where it is not large enough. */
 static int read_window(struct neap_windows *w, struct frame *frame, int64_t from, int64_t to)
 {
@@ -116,9 +162,12 @@ static int read_window(struct neap_windows *w, struct frame *frame, int64_t from
 
 	for (int i = 0; i < w->size; i++) {
 		struct neap_sequence *s = &frame->sequence[i];
-		uint32_t *start = frame->start + (size_t)i * stride;
+		uint32_t *start = frame->start ? frame->start + (size_t)i * stride : NULL;
 		*s = w->sequences[i];
 		int64_t last = s->length < to ? s->length : to;
+		NEAP_TRY(read_rows(w, frame, i, from, last));
+		if (o->set->info.values)
+			continue;
 		s->start = start;
 		s->unit = frame->unit + units;
 		memset(start, 0, (size_t)(to - from + 1) * sizeof *start);
@@ -166,18 +215,35 @@ static int run(void *self, const struct neap__job *job)
 
 static int make_frames(struct neap_windows *w)
 {
-	size_t batch = (size_t)w->options.batch;
+	const struct neap_dataset_info *info = &w->options.set->info;
+	size_t batch = (size_t)w->options.batch, steps = batch * (size_t)w->wide;
+	int short_of = 0;
 
 	for (int i = 0; i < FRAMES; i++) {
 		struct frame *frame = &w->frame[i];
 		frame->ticket = -1;
 		frame->sequence = calloc(batch, sizeof *frame->sequence);
-		frame->start = malloc(batch * ((size_t)w->wide + 1) * sizeof *frame->start);
-		frame->unit = malloc(w->units * sizeof *frame->unit);
-		if (!frame->sequence || !frame->start || !frame->unit)
-			return neap__fail_errno(ENOMEM, "windows of '%s'", w->options.set->name);
+		short_of |= !frame->sequence;
+		if (info->values) {
+			frame->values = malloc(steps * (size_t)info->inputs * sizeof(float));
+			short_of |= !frame->values;
+		} else {
+			frame->start = malloc(batch * ((size_t)w->wide + 1) * sizeof *frame->start);
+			frame->unit = malloc(w->units * sizeof *frame->unit);
+			short_of |= !frame->start || !frame->unit;
+		}
+		if (info->target == NEAP_TARGET_LABELS) {
+			frame->labels = malloc(steps * sizeof *frame->labels);
+			short_of |= !frame->labels;
+		}
+		if (info->target == NEAP_TARGET_SERIES) {
+			frame->series = malloc(steps * (size_t)info->classes * sizeof(float));
+			short_of |= !frame->series;
+		}
 	}
-	return neap__event_buffer_reserve(&w->events, w->most);
+	if (short_of)
+		return neap__fail_errno(ENOMEM, "windows of '%s'", w->options.set->name);
+	return info->values ? 0 : neap__event_buffer_reserve(&w->events, w->most);
 }
 
 int neap__windows_create(struct neap_windows **out, const struct neap__windows_options *options)
@@ -233,6 +299,9 @@ void neap__windows_free(struct neap_windows *w)
 		free(w->frame[i].sequence);
 		free(w->frame[i].start);
 		free(w->frame[i].unit);
+		free(w->frame[i].values);
+		free(w->frame[i].labels);
+		free(w->frame[i].series);
 	}
 	neap__event_buffer_free(&w->events);
 	neap__bins_free(&w->bins);

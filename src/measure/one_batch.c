@@ -2,6 +2,8 @@
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
 #include "measure/one_batch.h"
 #include "measure/process_memory.h"
+#include "measure/target_fit.h"
+#include "data/row_reading.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
 
@@ -17,6 +19,13 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
+	neap_dataset_info(one->set, &info);
+	struct neap_net_options net = *source->net;
+	const char *loss = source->loss ? source->loss : "cross-entropy";
+	char changed[NEAP__FIT_LINE];
+	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
+	if (info.values)
+		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
 	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
 	int rc = neap_loader_next(one->loader, &one->batch);
@@ -25,15 +34,13 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (rc == 0)
 		return neap__fail(NEAP_EUSAGE, "%s has no batch number %lld", source->data,
 			(long long)source->first);
-	neap_dataset_info(one->set, &info);
-	struct neap_net_options net = *source->net;
 	if (!net.inputs)
 		net.inputs = info.inputs;
 	if (!net.classes)
 		net.classes = info.classes;
 	NEAP_TRY(neap_net_create(&one->net, &net));
 	one->objective.size = sizeof one->objective;
-	one->objective.loss = neap_loss_find(source->loss ? source->loss : "cross-entropy");
+	one->objective.loss = neap_loss_find(loss);
 	if (!one->objective.loss)
 		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);
 	one->objective.rates = neap__unit_penalty(source->net, &source->rates);

@@ -14,6 +14,7 @@
 #include "sys/pool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,21 +39,28 @@ void neap__groups_free(struct neap_net *net)
 	net->group_room = net->ngroups = net->grads_room = net->ngrads = net->ndeferred = 0;
 }
 
-static int check_sample(
-	const struct neap_net *net, const struct neap_batch *batch, const struct neap_sequence *s)
+static int is_of_steps(const struct neap_batch *batch)
+{
+	return batch->target == NEAP_TARGET_LABELS || batch->target == NEAP_TARGET_SERIES;
+}
+
+static int check_values(
+	const struct neap_net *net, const struct neap_sequence *s, const float *values)
+{
+	size_t inputs = (size_t)net->options.inputs, count = inputs * (size_t)s->length;
+
+	for (size_t i = 0; i < count; i++)
+		if (!isfinite(values[i]))
+			return neap__fail(NEAP_EUSAGE,
+				"sample %lld, step %zu: input %zu is no finite number",
+				(long long)s->index, i / inputs, i % inputs);
+	return 0;
+}
+
+static int check_events(const struct neap_net *net, const struct neap_sequence *s)
 {
 	long long index = (long long)s->index;
 
-	if (s->length < 0 || s->length > batch->steps)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has %lld steps, its batch %lld", index,
-			(long long)s->length, (long long)batch->steps);
-	if (s->label >= net->options.classes)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has label %d; the net has %d classes",
-			index, s->label, net->options.classes);
-	if (s->label < 0 && !s->target && net->objective.loss)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
-	if (batch->windows)
-		return 0; /* windows check their events when they read them */
 	for (int64_t t = 0; t < s->length; t++) {
 		if (s->start[t] > s->start[t + 1])
 			return neap__fail(NEAP_EUSAGE,
@@ -66,6 +74,75 @@ static int check_sample(
 					"%d",
 					index, (long long)t, net->options.inputs, s->unit[e]);
 	}
+	return 0;
+}
+
+/*
+ * Targets of steps: labels within the classes, and no more steps that count than the sample says; a
+ * batch that is cut has less.
+ */
+static int check_steps(
+	const struct neap_net *net, const struct neap_batch *batch, const struct neap_sequence *s)
+{
+	int classes = net->options.classes;
+	int64_t counted = 0;
+
+	for (int64_t t = 0; t < s->length && batch->target == NEAP_TARGET_LABELS; t++) {
+		if (s->labels[t] >= classes)
+			return neap__fail(NEAP_EUSAGE,
+				"sample %lld, step %lld has label %d; the net has %d classes",
+				(long long)s->index, (long long)t, s->labels[t], classes);
+		counted += s->labels[t] >= 0;
+	}
+	for (int64_t t = 0; t < s->length && batch->target == NEAP_TARGET_SERIES; t++)
+		counted += !isnan(s->series[t * classes]);
+	return counted <= s->counted
+		       ? 0
+		       : neap__fail(NEAP_EUSAGE,
+				 "sample %lld has %lld steps with a target, more than %lld",
+				 (long long)s->index, (long long)counted, (long long)s->counted);
+}
+
+static int check_sample(
+	const struct neap_net *net, const struct neap_batch *batch, const struct neap_sequence *s)
+{
+	long long index = (long long)s->index;
+
+	if (s->length < 0 || s->length > batch->steps)
+		return neap__fail(NEAP_EUSAGE, "sample %lld has %lld steps, its batch %lld", index,
+			(long long)s->length, (long long)batch->steps);
+	if (s->label >= net->options.classes)
+		return neap__fail(NEAP_EUSAGE, "sample %lld has label %d; the net has %d classes",
+			index, s->label, net->options.classes);
+	if (s->label < 0 && !s->target && net->objective.loss && !is_of_steps(batch))
+		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
+	if (batch->windows)
+		return 0; /* windows check their inputs when they read them */
+	if (is_of_steps(batch))
+		NEAP_TRY(check_steps(net, batch, s));
+	return batch->values ? check_values(net, s, s->values) : check_events(net, s);
+}
+
+/* Whether the batch's inputs and targets are of the kinds that net and loss take. */
+static int check_kinds(const struct neap_net *net, const struct neap_batch *batch)
+{
+	const struct neap_loss *loss = net->objective.loss;
+	int numbers = batch->target == NEAP_TARGET_NUMBERS || batch->target == NEAP_TARGET_SERIES;
+
+	if ((batch->values != 0) != (net->options.values != 0))
+		return neap__fail(NEAP_EUSAGE, "the batch has %s as inputs, the net takes %s",
+			batch->values ? "numbers" : "spikes",
+			net->options.values ? "numbers" : "spikes");
+	if ((unsigned)batch->target >= NEAP_TARGETS)
+		return neap__fail(NEAP_EUSAGE, "a batch with targets of kind %d", batch->target);
+	if (loss && is_of_steps(batch) && net->options.readout != NEAP_READ_STEP)
+		return neap__fail(NEAP_EUSAGE,
+			"the targets are of steps, which the readout 'step' alone compares");
+	if (loss && numbers && !loss->takes_numbers)
+		return neap__fail(NEAP_EUSAGE,
+			"the targets are numbers, and the loss '%s' takes classes: mse takes "
+			"numbers",
+			loss->name);
 	return 0;
 }
 
@@ -199,13 +276,15 @@ static int make_samples(struct neap_net *net, int samples)
 	if (samples <= net->sample_room)
 		return 0;
 	free(net->step_loss);
+	free(net->step_right);
 	free(net->prediction);
 	free(net->answer);
 	net->sample_room = 0;
 	net->step_loss = malloc((size_t)samples * sizeof *net->step_loss);
+	net->step_right = malloc((size_t)samples * sizeof *net->step_right);
 	net->prediction = malloc((size_t)samples * sizeof *net->prediction);
 	net->answer = malloc((size_t)samples * net->options.classes * sizeof *net->answer);
-	if (!net->step_loss || !net->prediction || !net->answer)
+	if (!net->step_loss || !net->step_right || !net->prediction || !net->answer)
 		return neap__fail_errno(ENOMEM, "batch of %d samples", samples);
 	net->sample_room = samples;
 	return 0;
@@ -344,6 +423,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->batch = NULL;
 	net->objective = objective ? *objective
 				   : (struct neap_objective){.size = sizeof(struct neap_objective)};
+	NEAP_TRY(check_kinds(net, batch));
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
 	struct sample_split split = split_of(net, batch->size);
@@ -367,6 +447,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
 							  p->l1 != 0 || p->l2 != 0);
 	memset(net->step_loss, 0, (size_t)batch->size * sizeof *net->step_loss);
+	memset(net->step_right, 0, (size_t)batch->size * sizeof *net->step_right);
 	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
 	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
 	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result),

@@ -59,7 +59,8 @@ static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 /* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
-	net->has_log = !net->options.smooth && net->nlayers <= NEAP__LAYERS_MOST;
+	net->has_log =
+		!net->options.smooth && !net->options.values && net->nlayers <= NEAP__LAYERS_MOST;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;
@@ -128,10 +129,12 @@ int neap__net_layout(struct neap_net *net)
 	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
 	derive_log(net);
 	derive_dense(net);
-	net->identity = malloc((size_t)net->widest * sizeof *net->identity);
+	int all = net->options.values && net->options.inputs > net->widest ? net->options.inputs
+									   : net->widest;
+	net->identity = malloc((size_t)all * sizeof *net->identity);
 	if (!net->identity)
 		return neap__fail_errno(ENOMEM, "net");
-	for (int i = 0; i < net->widest; i++)
+	for (int i = 0; i < all; i++)
 		net->identity[i] = (uint16_t)i;
 	return 0;
 }
@@ -201,6 +204,9 @@ static void take_group(
 	group->at = neap__bump_take(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
 	group->sample_rows = neap__bump_take(from, samples, sizeof(struct neap__sample_rows));
+	int converts = net->options.values && bytes != sizeof(float);
+	group->inputs = neap__bump_take(
+		from, converts ? samples : 0, (uint64_t)net->options.inputs * bytes);
 	group->views =
 		neap__bump_take(from, (uint64_t)net->nlayers * samples, sizeof *group->views);
 	for (int l = 0; l < net->nlayers; l++)

@@ -25,7 +25,7 @@ static double cross_entropy(
 	return log(sum) + top - z[label];
 }
 
-/* Mean over classes of (z - y)^2; y is the target, or one-hot where there is a label only. */
+/* Mean over outputs of (z - y)^2; y is the target, or one-hot where there is a label only. */
 static double mse(int classes, const double *z, int label, const float *target, double *dz)
 {
 	double sum = 0;
@@ -41,8 +41,8 @@ static double mse(int classes, const double *z, int label, const float *target, 
 }
 
 static const struct neap_loss losses[] = {
-	{"cross-entropy", cross_entropy},
-	{"mse", mse},
+	{"cross-entropy", cross_entropy, 0},
+	{"mse", mse, 1},
 };
 
 const struct neap_loss *neap_loss_at(int index)

@@ -126,6 +126,7 @@ void neap_net_free(struct neap_net *net)
 	free(net->penalty);
 	free(net->rate);
 	free(net->step_loss);
+	free(net->step_right);
 	free(net->prediction);
 	free(net->answer);
 	free(net->spec);

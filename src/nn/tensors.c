@@ -159,7 +159,7 @@ int neap__net_tensors(struct neap_net *net)
 			layer->density, layer->scale / fan,
 			has_events(net, l - 1) ? unit.events : unit.numbers));
 		net->tensors[layer->weight].takes_spikes =
-			l == 0 || layer[-1].outputs == NEAP__OUTPUT_SPIKES;
+			l == 0 ? !net->options.values : layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
 			fan = sqrt(layer->density * layer->n);

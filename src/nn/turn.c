@@ -51,6 +51,25 @@ static int largest(const double *z, int n)
 	return best;
 }
 
+/* What has a label, and what the net is right about: steps, or samples. */
+static void judge(struct neap_net *net)
+{
+	struct neap_net_result *result = &net->result;
+	const struct neap_batch *batch = net->batch;
+
+	result->judged = result->right = 0;
+	for (int b = 0; b < batch->size; b++) {
+		const struct neap_sequence *s = &batch->sequences[b];
+		if (batch->target == NEAP_TARGET_LABELS) {
+			result->judged += s->counted;
+			result->right += net->step_right[b];
+		} else if (batch->target == NEAP_TARGET_LABEL && s->label >= 0) {
+			result->judged++;
+			result->right += net->prediction[b] == s->label;
+		}
+	}
+}
+
 int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	NEAP_NEED(user);
@@ -82,6 +101,7 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 	net->result.penalty = gather_rates(net);
 	net->result.loss = sum / net->batch->size + net->result.penalty;
 	net->result.correct = correct;
+	judge(net);
 	*loss = net->result.loss;
 	return 0;
 }

@@ -34,7 +34,8 @@ static int diverged(const struct neap__trainer *trainer, const char *what, doubl
 static void add_sums(struct neap__counters *c, const struct neap_net_result *found, int size)
 {
 	c->seen += size;
-	c->correct += found->correct;
+	c->correct += found->right;
+	c->judged += found->judged;
 	c->loss += (found->loss - found->penalty) * size;
 	c->penalty += found->penalty * size;
 	c->spikes += found->spikes * size;
@@ -106,7 +107,7 @@ static void fill_progress(
 		.update = c->update,
 		.loss = c->loss / n,
 		.penalty = c->penalty / n,
-		.accuracy = (double)c->correct / n,
+		.accuracy = neap__accuracy(c->correct, c->judged),
 		.seconds = neap__seconds() - trainer->started,
 		.peak_planned = (uint64_t)c->peak_planned,
 		.peak_measured = (uint64_t)c->peak_measured,
@@ -150,6 +151,7 @@ static int save_model(struct neap__trainer *trainer)
 
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
+	neap__model_rows_write(&bundle, trainer->data.set);
 	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
 	neap__print(epoch, sizeof epoch, "%" PRId64, trainer->counters.epoch);
 	neap__tensor_bundle_meta(&bundle, "neap.epoch", epoch);
@@ -182,7 +184,7 @@ static int is_best(const struct neap__trainer *trainer, const struct neap_eval_r
 
 	if (!trainer->data.validation || c->best_epoch == 0)
 		return 1;
-	if (found->accuracy != c->best_validation)
+	if (found->judged > 0 && found->accuracy != c->best_validation)
 		return found->accuracy > c->best_validation;
 	return found->loss < c->best_loss;
 }
@@ -210,12 +212,12 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	c->epoch++;
 	if (progress.best) {
 		c->best_epoch = c->epoch;
-		c->best_validation = r->validation.accuracy;
+		c->best_validation = r->validation.judged > 0 ? r->validation.accuracy : 0;
 		c->best_loss = r->validation.loss;
 		NEAP_TRY(save_model(trainer));
 	}
 	NEAP_TRY(neap__metrics_add(trainer, progress.learning_rate, &r->validation));
-	c->batch = c->seen = c->correct = 0;
+	c->batch = c->seen = c->correct = c->judged = 0;
 	c->loss = c->penalty = c->spikes = c->support = 0;
 	NEAP_TRY(neap__snapshot_save(trainer));
 	NEAP_TRY(neap__run_json_write(trainer));

@@ -27,6 +27,11 @@ void neap__wilson(double *low, double *high, int64_t k, int64_t n)
 	*high = k == n ? 1 : middle + reach;
 }
 
+double neap__accuracy(int64_t right, int64_t judged)
+{
+	return judged > 0 ? (double)right / (double)judged : NAN;
+}
+
 const struct neap_batch *neap__widen(
 	struct neap_batch *into, const struct neap_batch *batch, int inputs)
 {
@@ -92,13 +97,15 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 		const struct neap_sequence *s = &batch->sequences[i];
 		int guess = found.prediction[i];
 		steps += (double)s->length;
-		if (s->label < 0 || s->label >= result->classes || guess < 0 ||
-			guess >= result->classes)
+		if (batch->target != NEAP_TARGET_LABEL || s->label < 0 ||
+			s->label >= result->classes || guess < 0 || guess >= result->classes)
 			continue;
 		result->confusion[(int64_t)s->label * result->classes + guess]++;
-		result->correct += guess == s->label;
 	}
 	result->samples += batch->size;
+	result->correct += found.right;
+	result->judged += found.judged;
+	result->target = batch->target;
 	sums->loss += found.loss * batch->size;
 	sums->steps += steps;
 	for (int i = 0; i < result->layers; i++)
@@ -145,12 +152,12 @@ static int run_batch(struct neap_eval_result *result, struct evaluation_sums *su
 static void finish(struct neap_eval_result *result, const struct evaluation_sums *sums)
 {
 	if (result->samples > 0) {
-		result->accuracy = (double)result->correct / (double)result->samples;
+		result->accuracy = neap__accuracy(result->correct, result->judged);
 		result->loss = sums->loss / (double)result->samples;
 	}
 	for (int i = 0; i < result->layers; i++)
 		result->rates[i] = sums->steps > 0 ? sums->rate[i] / sums->steps : 0;
-	neap__wilson(&result->low, &result->high, result->correct, result->samples);
+	neap__wilson(&result->low, &result->high, result->correct, result->judged);
 }
 
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *e)
@@ -220,6 +227,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		rc = neap__fail_in(rc, "%s: ", options->model);
 	else
 		rc = neap_dataset_open(&set, options->data);
+	if (rc == 0)
+		rc = neap__model_rows_take(set, &file);
 	if (rc == 0)
 		rc = neap__model_fits(&file, &net_options, set);
 	if (rc == 0) {

@@ -24,6 +24,9 @@ struct neap__evaluation {
  */
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *evaluation);
 
+/* The share that is right; NaN where nothing was judged. */
+double neap__accuracy(int64_t right, int64_t judged);
+
 /* Sets the 95% score interval of the share k / n of successes (Wilson 1927). */
 void neap__wilson(double *low, double *high, int64_t k, int64_t n);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.c: writes metrics.csv, one row an epoch, which is on the disk before the snapshot. */
 #include "train/trainer.h"
+#include "train/evaluate.h"
 #include "base/fail.h"
 #include "base/text.h"
 #include "sys/clock.h"
@@ -64,12 +65,17 @@ int neap__metrics_add(
 	double n = c->seen > 0 ? (double)c->seen : 1;
 	struct neap__text row = {0};
 
-	neap__text_add(&row, "%" PRId64 ",%" PRId64 ",%.9g,%.9g,%.9g,%.9g,", c->epoch, c->update,
-		rate, c->loss / n, c->penalty / n, (double)c->correct / n);
+	neap__text_add(&row, "%" PRId64 ",%" PRId64 ",%.9g,%.9g,%.9g,", c->epoch, c->update, rate,
+		c->loss / n, c->penalty / n);
+	if (c->judged > 0) /* no labels, no accuracy */
+		neap__text_add(&row, "%.9g", neap__accuracy(c->correct, c->judged));
+	neap__text_add(&row, ",");
 	if (validation->samples > 0)
-		neap__text_add(&row, "%.9g,%.9g,", validation->loss, validation->accuracy);
-	else
-		neap__text_add(&row, ",,");
+		neap__text_add(&row, "%.9g", validation->loss);
+	neap__text_add(&row, ",");
+	if (validation->judged > 0)
+		neap__text_add(&row, "%.9g", validation->accuracy);
+	neap__text_add(&row, ",");
 	neap__text_add(&row, "%.6g,%.6g,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
 		c->spikes / n, c->support / n, c->peak_planned, c->peak_measured, c->overflows,
 		c->recoveries, trainer->session + neap__seconds() - trainer->started);

@@ -2,15 +2,18 @@
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
 #include "train/model.h"
 #include "train/settings.h"
+#include "data/row_reading.h"
 #include "base/fail.h"
 #include "base/print.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+#define INPUTS "neap.inputs"
 #define MOMENTS "optimizer." /* prefix of the names of moments */
 
 /* Names a tensor that goes with a parameter. */
@@ -282,6 +285,12 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 	struct neap_dataset_info info = {.size = sizeof info};
 
 	neap_dataset_info(set, &info);
+	if ((info.values != 0) != (options->values != 0))
+		return neap__fail(NEAP_EUSAGE, "%s has %s as inputs, the model takes %s", info.name,
+			info.values ? "numbers" : "spikes", options->values ? "numbers" : "spikes");
+	if (info.values && info.inputs != options->inputs)
+		return neap__fail(NEAP_EUSAGE, "%s has %d features, the model takes %d", info.name,
+			info.inputs, options->inputs);
 	if (info.inputs > options->inputs)
 		return neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
 			info.inputs, options->inputs);
@@ -317,6 +326,72 @@ int neap__model_class_names(char ***names, const struct neap__safetensors *file,
 	neap__model_class_names_free(*names, classes);
 	*names = NULL;
 	return neap__fail_errno(ENOMEM, "names of classes");
+}
+
+static void add_numbers(struct neap__json *json, const char *key, const double *x, int count)
+{
+	neap__json_begin(json, key, '[');
+	for (int i = 0; i < count; i++) {
+		char text[40];
+		neap__json_exact(text, x[i]);
+		neap__json_text(json, NULL, text);
+	}
+	neap__json_end(json, ']');
+}
+
+void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set)
+{
+	struct neap__json json = {0};
+
+	if (!set->info.values)
+		return;
+	neap__json_begin(&json, NULL, '{');
+	neap__json_int(&json, "next", set->next);
+	if (set->shift) {
+		add_numbers(&json, "shift", set->shift, set->info.inputs);
+		add_numbers(&json, "scale", set->scale, set->info.inputs);
+	}
+	neap__json_end(&json, '}');
+	neap__tensor_bundle_json(bundle, INPUTS, &json);
+}
+
+/* Numbers of a list of texts, as many as there have to be; NULL where it is none. */
+static double *numbers_of(const json_t *list, size_t count)
+{
+	double *x = json_array_size(list) == count ? malloc(count * sizeof *x) : NULL;
+
+	for (size_t i = 0; x && i < count; i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		if (!text || neap__json_read_number(&x[i], text) < 0 || !isfinite(x[i])) {
+			free(x);
+			return NULL;
+		}
+	}
+	return x;
+}
+
+int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, INPUTS);
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const json_t *shift = json_object_get(json, "shift");
+	size_t inputs = (size_t)set->info.inputs;
+	int rc = 0;
+
+	if (text && !json_is_object(json))
+		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " is damaged");
+	if (rc == 0 && json && set->info.values) {
+		if (json_integer_value(json_object_get(json, "next")) == 1)
+			rc = neap__rows_next(set);
+		if (rc == 0 && shift && json_array_size(shift) != inputs)
+			rc = neap__fail(NEAP_EUSAGE, "'%s' has %zu features, the model takes %zu",
+				set->name, inputs, json_array_size(shift));
+		else if (rc == 0 && shift)
+			rc = neap__rows_scale(set, numbers_of(shift, inputs),
+				numbers_of(json_object_get(json, "scale"), inputs));
+	}
+	json_decref(json);
+	return rc;
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

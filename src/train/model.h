@@ -63,6 +63,14 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes);
 void neap__model_class_names_free(char **names, int classes); /* NULL: nothing */
 
+/*
+ * Writes to a model, and reads from one, how the rows of its data set are read (row_reading.h), so
+ * that other data is read alike; a set of spikes writes nothing. take: 0, NEAP_EUSAGE where the
+ * set does not fit, NEAP_EFORMAT, -ENOMEM.
+ */
+void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set);
+int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file);
+
 /* XXH3 of the bytes of all parameters. */
 uint64_t neap__weights_hash(const struct neap_net *net);
 

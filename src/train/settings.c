@@ -88,6 +88,9 @@ static const struct train_setting settings[] = {
 	{"shift", COUNT, AT(augment.shift), NULL, 0, 65535},
 	{"freeze", TEXT, AT(net.freeze), NULL, 0, 0},
 	{"time_unit", REAL, AT(net.time_unit), NULL, 0, 1e6},
+	{"values", COUNT, AT(net.values), NULL, 0, 1},
+	{"no_normalise", COUNT, AT(no_normalise), NULL, 0, 1},
+	{"next", COUNT, AT(next), NULL, 0, 1},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -213,7 +216,8 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
  */
 static int may_miss(const struct train_setting *s)
 {
-	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit);
+	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
+	       s->offset == AT(net.values);
 }
 
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
@@ -224,8 +228,8 @@ void neap__settings_write_net(struct neap__json *json, const struct neap_net_opt
 		write_exact(json, &settings[i], &whole);
 	for (int i = NET_SETTINGS; i < SETTINGS; i++)
 		if (may_miss(&settings[i]) &&
-			(settings[i].kind == CHOICE ? FIELD(int, &whole, &settings[i]) != 0
-						    : FIELD(double, &whole, &settings[i]) != 0))
+			(settings[i].kind != REAL ? FIELD(int, &whole, &settings[i]) != 0
+						  : FIELD(double, &whole, &settings[i]) != 0))
 			write_exact(json, &settings[i], &whole);
 	neap__json_end(json, '}');
 }

@@ -6,8 +6,11 @@
 #include "train/nir/nir_model.h"
 #include "train/settings.h"
 #include "measure/process_memory.h"
+#include "measure/target_fit.h"
 #include "data/augment/augment.h"
 #include "data/dataset.h"
+#include "data/row_reading.h"
+#include "data/step_rows.h"
 #include "nn/core/cell.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
@@ -23,6 +26,8 @@
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit)
 {
 	double steps = info->duration > 0 ? ceil(info->duration / dt) : 0;
+	if (info->steps)
+		steps = (double)info->steps;
 	if (limit > 0 && steps > (double)limit)
 		return limit;
 	return steps < 9e15 ? (int64_t)steps : INT64_MAX / 2;
@@ -54,11 +59,33 @@ static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t inde
 	return rc < 0 ? rc : 0;
 }
 
+/* Hashes the length of a sample of values, and its first and last rows. */
+static int hash_values(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
+{
+	int64_t length = neap__steps_of(set, index, 0), most = HASHED / set->info.inputs + 1;
+	int64_t rows = length < most ? length : most;
+	float *values = malloc((size_t)(rows * set->info.inputs) * sizeof *values);
+	int rc = values ? 0 : neap__fail_errno(ENOMEM, "%s", set->name);
+
+	XXH3_64bits_update(hash, &length, sizeof length);
+	for (int last = 0; last < 2 && rc == 0; last++) {
+		int64_t from = last ? length - rows : 0;
+		rc = neap__step_values(set, index, from, from + rows, values);
+		if (rc == 0)
+			XXH3_64bits_update(
+				hash, values, (size_t)(rows * set->info.inputs) * sizeof *values);
+	}
+	free(values);
+	return rc;
+}
+
 static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
 {
 	struct neap_events events;
 	struct neap__sample_extent extent;
 
+	if (set->info.values)
+		return hash_values(hash, set, index);
 	if (set->ops->part) {
 		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
 		if (extent.count > HASHED_WHOLE)
@@ -140,6 +167,9 @@ static int split(struct neap__trainer *trainer)
 	return 0;
 }
 
+#define TARGET_NAME(choice, name, meaning) #name,
+static const char *const target_names[] = {NEAP_TARGET_TABLE(TARGET_NAME)};
+
 /* Checks that both sets have the same channels and classes. */
 static int check_test(const struct neap__trainer *trainer)
 {
@@ -147,6 +177,14 @@ static int check_test(const struct neap__trainer *trainer)
 	struct neap_dataset_info info = {.size = sizeof info};
 
 	neap_dataset_info(d->test, &info);
+	if (info.values != d->info.values || info.target != d->info.target ||
+		(info.values && info.inputs != d->info.inputs))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d inputs that are %s and targets of the kind '%s', %s %d, %s and "
+			"'%s'",
+			info.name, info.inputs, info.values ? "numbers" : "spikes",
+			target_names[info.target], d->info.name, d->info.inputs,
+			d->info.values ? "numbers" : "spikes", target_names[d->info.target]);
 	if (info.inputs > trainer->options.net.inputs)
 		return neap__fail(NEAP_EUSAGE, "%s has %d channels, %s has %d", info.name,
 			info.inputs, d->info.name, trainer->options.net.inputs);
@@ -226,6 +264,8 @@ static int open_data(struct neap__trainer *trainer)
 
 	NEAP_TRY(neap_dataset_open(&d->set, o->data));
 	d->info.size = sizeof d->info;
+	if (o->next)
+		NEAP_TRY(neap__rows_next(d->set));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
 	if (d->info.samples <= 0 || d->info.classes <= 0)
 		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
@@ -241,14 +281,23 @@ static int open_data(struct neap__trainer *trainer)
 			"%s has %d channels and %d classes, the net was given %d and %d",
 			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
 			o->net.classes);
+	char changed[NEAP__FIT_LINE];
+	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, changed));
+	if (changed[0])
+		neap__trainer_say(trainer, "%s", changed);
+	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(fingerprint(d));
+	if (d->info.values && !o->no_normalise)
+		NEAP_TRY(neap__rows_normalise(d->set, d->first, d->nfirst));
 	struct neap_dataset_info info = d->info;
 	info.duration = neap__augment_longest(&o->augment, info.duration);
 	d->longest = neap__longest(&info, o->net.dt, o->max_steps);
 	if (!o->test)
 		return 0;
 	NEAP_TRY(neap_dataset_open(&d->test, o->test));
+	if (d->info.values)
+		NEAP_TRY(neap__rows_copy(d->test, d->set));
 	info.size = sizeof info;
 	NEAP_TRY(neap_dataset_info(d->test, &info));
 	d->ntest = info.samples;
@@ -295,11 +344,12 @@ void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
 	neap__trainer_say(trainer,
-		"%s: %lld samples, %d channels, %d classes, at most %lld steps of %g s; %lld to "
-		"train on, %lld to validate",
-		d->info.name, (long long)d->info.samples, d->info.inputs, d->info.classes,
-		(long long)d->longest, trainer->options.net.dt, (long long)d->nfirst,
-		(long long)d->nsecond);
+		"%s: %lld samples, %d %s, %d %s, at most %lld steps of %g s; %lld to train on, "
+		"%lld to validate",
+		d->info.name, (long long)d->info.samples, d->info.inputs,
+		d->info.values ? "features" : "channels", d->info.classes,
+		d->info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs", (long long)d->longest,
+		trainer->options.net.dt, (long long)d->nfirst, (long long)d->nsecond);
 	if (penalty_is_idle(trainer))
 		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
 }

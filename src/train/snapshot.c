@@ -39,6 +39,7 @@ static const struct counter {
 	REAL(seconds),
 	WHOLE(seen),
 	WHOLE(correct),
+	WHOLE(judged),
 	REAL(loss),
 	REAL(penalty),
 	REAL(spikes),
@@ -72,6 +73,8 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 	for (size_t i = 0; i < COUNTERS; i++) {
 		const char *text = neap__safetensors_meta(file, table[i].name);
 		char *at = (char *)counters + table[i].offset, *end = NULL;
+		if (!text && table[i].offset == offsetof(struct neap__counters, judged))
+			text = neap__safetensors_meta(file, "count.seen"); /* of older versions */
 		if (!text || !*text)
 			return neap__fail(NEAP_EFORMAT, "'%s' is missing", table[i].name);
 		errno = 0;
@@ -100,6 +103,7 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
+	neap__model_rows_write(&bundle, trainer->data.set);
 	neap__tensor_bundle_meta(&bundle, "neap.loss", trainer->options.loss);
 	neap__tensor_bundle_json(&bundle, "neap.settings", &settings);
 	neap__tensor_bundle_meta(&bundle, "neap.isa", machine.isa);

@@ -23,7 +23,7 @@ struct neap__counters {
 	double best_validation, best_loss; /* accuracy and loss of it */
 	double seconds;			   /* of all sessions */
 	/* Sums over the running epoch, training data. */
-	int64_t seen, correct;
+	int64_t seen, correct, judged;	       /* correct: of what was judged, samples or steps */
 	double loss, penalty, spikes, support; /* times samples */
 	/* Sums over the run. */
 	int64_t overflows, recoveries;

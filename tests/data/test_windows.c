@@ -110,7 +110,7 @@ static void of_random_manifolds(void **state)
 	};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		struct pair p;
-		uint64_t bytes = 40000;
+		uint64_t bytes = 42000;
 		open_pair(&p, names[i], 1e-3, 3, bytes);
 		while (next(&p))
 			check_batch(&p, bytes);
@@ -220,7 +220,7 @@ static void left_early(void **state)
 	(void)state;
 	struct pair p;
 	open_pair(&p, "randman:classes=2,alpha=4,steps=20000,spikes=400,samples=12,units=20", 1e-3,
-		2, 40000);
+		2, 42000);
 	for (int epoch = 0; epoch < 3; epoch++) {
 		struct neap_window w;
 		ok(neap_loader_start(p.parts, epoch, epoch));

@@ -33,7 +33,8 @@ static inline void batch_make(struct batch_room *room, uint64_t seed, int size, 
 {
 	room->sequences = calloc((size_t)size, sizeof *room->sequences);
 	room->targets = calloc((size_t)size * (size_t)classes, sizeof *room->targets);
-	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0, NULL};
+	room->batch =
+		(struct neap_batch){.size = size, .inputs = inputs, .sequences = room->sequences};
 	for (int b = 0; b < size; b++) {
 		int64_t length = lengths ? lengths[b] : steps;
 		uint32_t *start = calloc((size_t)length + 1, sizeof *start);
@@ -62,9 +63,49 @@ static inline void batch_free(struct batch_room *room)
 	for (int b = 0; b < room->batch.size; b++) {
 		free((void *)room->sequences[b].start);
 		free((void *)room->sequences[b].unit);
+		free((void *)room->sequences[b].values);
+		free((void *)room->sequences[b].labels);
+		free((void *)room->sequences[b].series);
 	}
 	free(room->sequences);
 	free(room->targets);
+}
+
+/* Gives the batch numbers as inputs, or targets of another kind; a fifth of the steps are masked.
+ */
+static inline void batch_numbers(
+	struct batch_room *room, uint64_t seed, int values, enum neap_target target, int classes)
+{
+	room->batch.values = values;
+	room->batch.target = target;
+	for (int b = 0; b < room->batch.size; b++) {
+		struct neap_sequence *s = &room->sequences[b];
+		size_t steps = (size_t)s->length, inputs = (size_t)room->batch.inputs;
+		float *in = calloc(steps * inputs + 1, sizeof *in);
+		float *series = calloc(steps * (size_t)classes + 1, sizeof *series);
+		int32_t *labels = calloc(steps + 1, sizeof *labels);
+		for (size_t i = 0; i < steps * inputs; i++)
+			in[i] = (float)neap__random_normal(
+				seed, NEAP__STREAM_TEST, 2000000 + (uint32_t)b, i);
+		for (size_t i = 0; i < steps * (size_t)classes; i++)
+			series[i] = (float)neap__random_normal(
+				seed, NEAP__STREAM_TEST, 3000000 + (uint32_t)b, i);
+		for (size_t t = 0; t < steps; t++) {
+			int masked = neap__random_below(seed, NEAP__STREAM_TEST,
+					     4000000 + (uint32_t)b, t, 5) == 0;
+			labels[t] = masked ? -1
+					   : (int32_t)neap__random_below(seed, NEAP__STREAM_TEST,
+						     5000000 + (uint32_t)b, t, (uint64_t)classes);
+			series[t * (size_t)classes] = masked ? NAN : series[t * (size_t)classes];
+			s->counted += !masked;
+		}
+		for (int c = 0; c < classes; c++)
+			room->targets[b * classes + c] = (float)(0.3 * b - 0.2 * c);
+		s->values = in;
+		s->labels = labels;
+		s->series = series;
+		s->target = target == NEAP_TARGET_NUMBERS ? room->targets + b * classes : NULL;
+	}
 }
 
 static inline void *room_for(size_t bytes)

@@ -162,6 +162,31 @@ static void readouts(void **arg)
 	batch_free(&room);
 }
 
+/* Inputs that are numbers, and targets of every kind. */
+static void numbers(void **arg)
+{
+	static const char *const specs[] = {"lif:6r,li", "gru:5,lstm:4:delay=1,li",
+		"alif:5r,egru:4:threshold=0.1,li:delay=1", "rnn:6,li",
+		"lif:6r:learn=tau,li:learn=tau"};
+	(void)arg;
+	for (int i = 0; i < 5 * 2 * NEAP_TARGETS; i++) {
+		int values = i / 5 % 2, target = i / 10, sparse = i % 3 == 2;
+		struct neap_net_options o = options(specs[i % 5]);
+		struct neap_objective objective = {.size = sizeof objective};
+		struct batch_room room;
+		make(&room);
+		batch_numbers(&room, 21, values, (enum neap_target)target, 3);
+		o.values = values;
+		o.readout = target % 2 ? NEAP_READ_STEP : NEAP_READ_MEAN;
+		o.surrogate = NEAP_SIGMOID;
+		o.density = sparse ? 0.6 : 1;
+		objective.loss =
+			neap_loss_find(target < NEAP_TARGET_NUMBERS ? "cross-entropy" : "mse");
+		check(&o, &objective, &room, 0);
+		batch_free(&room);
+	}
+}
+
 static void penalties(void **arg)
 {
 	static const struct neap_rate_penalty penalties[] = {{.upper = 0.05, .upper_weight = 3},
@@ -307,6 +332,7 @@ int main(void)
 		cmocka_unit_test(gated_cells),
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(readouts),
+		cmocka_unit_test(numbers),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),

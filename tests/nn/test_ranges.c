@@ -18,6 +18,8 @@ static const struct variant {
 	int gated; /* outputs are numbers */
 	int group; /* 0: 3 */
 	const char *freeze;
+	int values;
+	enum neap_target target;
 } variants[] = {
 	{.spec = "lif:70r,li"},
 	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
@@ -105,6 +107,28 @@ static const struct variant {
 	{.spec = "gru:33:dropout=0.4,lstm:20,rnn:20:delay=1,li",
 		.gated = 1,
 		.freeze = "layer0,layer1,layer2.bias"},
+	{.spec = "lif:70r,li", .values = 1},
+	{.spec = "lif:70r:dropout=0.3,lif:33:delay=1,li",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.values = 1,
+		.target = NEAP_TARGET_LABELS},
+	{.spec = "alif:40r,li", .density = 0.4, .values = 1, .target = NEAP_TARGET_NUMBERS},
+	{.spec = "gru:33,lstm:20:delay=1,li",
+		.readout = NEAP_READ_STEP,
+		.gated = 1,
+		.group = 9,
+		.values = 1,
+		.target = NEAP_TARGET_SERIES},
+	{.spec = "rnn:20:dropout=0.3,gru:33,li",
+		.precision = NEAP_DOUBLE,
+		.gated = 1,
+		.group = 9,
+		.values = 1},
+	{.spec = "lif:40r,gru:20,li",
+		.readout = NEAP_READ_STEP,
+		.gated = 1,
+		.target = NEAP_TARGET_LABELS},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -121,6 +145,7 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 	o.dense = v->dense;
 	o.smooth = v->smooth;
 	o.delay = v->delay;
+	o.values = v->values;
 	if (v->width > 0)
 		o.width = v->width;
 	o.inputs = 19;
@@ -135,9 +160,21 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 
 static const int64_t lengths[] = {200, 131, 64, 65, 1, 0, 199, 180, 128, 190, 77};
 
+/* The variants' batch; its inputs and targets become those of a variant by `suit`. */
 static void make(struct batch_room *room)
 {
 	batch_make(room, 8, 11, 19, 0, 5, 0.1, lengths);
+	batch_numbers(room, 9, 0, NEAP_TARGET_LABEL, 5);
+}
+
+static enum neap_target target_now;
+static void suit(struct batch_room *room, const struct variant *v)
+{
+	room->batch.values = v->values;
+	room->batch.target = target_now = v->target;
+	for (int b = 0; b < room->batch.size; b++)
+		room->sequences[b].target =
+			v->target == NEAP_TARGET_NUMBERS ? room->targets + 5 * b : NULL;
 }
 
 static const struct neap_objective *objective(void)
@@ -145,7 +182,7 @@ static const struct neap_objective *objective(void)
 	static struct neap_objective o = {.size = sizeof o,
 		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1},
 		.dropout = 3};
-	o.loss = neap_loss_find("cross-entropy");
+	o.loss = neap_loss_find(target_now < NEAP_TARGET_NUMBERS ? "cross-entropy" : "mse");
 	return &o;
 }
 
@@ -260,6 +297,7 @@ static void same_bits(void **arg)
 	(void)arg;
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 1);
 		double loss = sweep_plain(net, &room.batch, objective());
 		uint64_t hash = neap_net_grad_hash(net);
@@ -282,6 +320,8 @@ static void same_bits(void **arg)
 				assert_true(out.hash == hash);
 				assert_true(again.spikes == result.spikes);
 				assert_true(again.penalty == result.penalty);
+				assert_true(again.judged == result.judged);
+				assert_true(again.right == result.right);
 				free(out.bytes);
 			}
 			neap_net_free(net);
@@ -331,6 +371,7 @@ static void masks(void **arg)
 	(void)arg;
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 2);
 		struct neap_net_result result = {.size = sizeof result};
 		double *answer = room_for(sizeof(double) * 5 * 11);
@@ -360,6 +401,7 @@ static void padding(void **arg)
 	(void)arg;
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 2);
 		struct neap_batch longer = room.batch;
 		double loss = sweep_plain(net, &room.batch, objective());
@@ -404,6 +446,7 @@ static void tiny_room(void **arg)
 	(void)arg;
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 2);
 		struct neap_net_sizes z = begin(net, &room.batch);
 		unsigned char *state = room_for(z.state), *tape = room_for(z.tape_max + 64);
@@ -438,7 +481,9 @@ static void worst_case_at(double rate)
 	struct batch_room room;
 
 	batch_make(&room, 8, 7, 19, 30, 5, rate, NULL);
+	batch_numbers(&room, 9, 0, NEAP_TARGET_LABEL, 5);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 2);
 		struct neap_net_sizes z = begin(net, &room.batch);
 		unsigned char *state = room_for(z.state), *tape = room_for(z.tape_max);
@@ -477,6 +522,7 @@ static void no_allocations(void **arg)
 	}
 	make(&room);
 	for (int v = 0; v < VARIANTS; v++) {
+		suit(&room, &variants[v]);
 		struct neap_net *net = variant_net(&variants[v], 3);
 		for (int again = 0; again < 2; again++) {
 			struct neap_net_sizes z = {.size = sizeof z};
@@ -519,6 +565,7 @@ static void wrong_tape(void **arg)
 
 	(void)arg;
 	make(&room);
+	suit(&room, &variants[0]);
 	struct neap_net *net = variant_net(&variants[0], 1);
 	struct neap_net_sizes z = begin(net, &room.batch);
 	unsigned char *state = room_for(z.state), *adjoint = room_for(z.adjoint);

@@ -64,7 +64,8 @@ static void batch_of(struct batch_room *room, const json_t *net)
 
 	room->sequences = calloc((size_t)size, sizeof *room->sequences);
 	room->targets = NULL;
-	room->batch = (struct neap_batch){size, inputs, 0, room->sequences, 0, NULL};
+	room->batch =
+		(struct neap_batch){.size = size, .inputs = inputs, .sequences = room->sequences};
 	for (int b = 0; b < size; b++) {
 		const json_t *sample = json_array_get(samples, (size_t)b);
 		const json_t *events = json_object_get(sample, "events");

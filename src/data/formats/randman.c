@@ -203,8 +203,11 @@ static void randman_close(struct neap_dataset *set)
 	free(r->scale);
 }
 
-static const struct neap__dataset_ops randman_ops = {
-	randman_read, randman_close, randman_extent, randman_prepare, randman_part};
+static const struct neap__dataset_ops randman_ops = {.read = randman_read,
+	.close = randman_close,
+	.extent = randman_extent,
+	.prepare = randman_prepare,
+	.part = randman_part};
 
 static int set_key(struct values *values, unsigned *given, const char *name, const char *text)
 {

@@ -114,8 +114,11 @@ static void shd_close(struct neap_dataset *set)
 	neap__h5_leave(&guard);
 }
 
-static const struct neap__dataset_ops shd_ops = {
-	shd_read, shd_close, neap__shd_extent, neap__shd_prepare, neap__shd_part};
+static const struct neap__dataset_ops shd_ops = {.read = shd_read,
+	.close = shd_close,
+	.extent = neap__shd_extent,
+	.prepare = neap__shd_prepare,
+	.part = neap__shd_part};
 
 static int largest(const int32_t *value, int64_t count)
 {

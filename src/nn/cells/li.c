@@ -7,7 +7,8 @@
  * label as a one-hot vector, T the steps of the sample, and cross-entropy as the loss, e_t is
  *     mean (p - y)/T; sum p - y; last p - y at T - 1; max p - y at the step of the largest output;
  *     step (p_t - y)/T; softmax p_t (g - <g, p_t>), g = softmax(sum of p_t) - y
- * Sums over time are kept in double.
+ * Where steps have targets of their own, y is that of step t, T counts the steps that have one, and
+ * e_t of others is 0. Sums over time are kept in double.
  *
  * State: O, then an aggregate over time, by the kind of readout. Adjoint: d(in), dO, then
  * g = d loss / d answer over the batch, then for `max` the step of each class.
@@ -71,19 +72,47 @@ static void keep_max(struct neap__at *at, const real *o, void *to)
 			max[c] = (struct max){(double)o[c], at->t};
 }
 
+/*
+ * The loss of a step by its outputs o, and its gradient in at->group->dz; 0 where the step is
+ * masked. The numbers of the outputs go to at->group->z.
+ */
+static int step_loss(struct neap__at *at, const real *o, int *label, double *value)
+{
+	const struct neap_net *net = at->net;
+	const struct neap_sequence *here = &net->events[at->sample];
+	size_t step = (size_t)(at->t - net->events_from), n = (size_t)at->layer->n;
+	const float *target = at->sequence->target;
+
+	*label = at->sequence->label;
+	if (net->batch->target == NEAP_TARGET_LABELS)
+		*label = here->labels[step];
+	if (net->batch->target == NEAP_TARGET_SERIES) {
+		*label = -1;
+		target = here->series + step * n;
+	}
+	if (net->batch->target == NEAP_TARGET_LABELS ? *label < 0 : target && isnan(target[0]))
+		return 0;
+	for (size_t c = 0; c < n; c++)
+		at->group->z[c] = (double)o[c];
+	*value = net->objective.loss->value(
+		at->layer->n, at->group->z, *label, target, at->group->dz);
+	return 1;
+}
+
 static void keep_step(struct neap__at *at, const real *o, void *to)
 {
 	struct neap_net *net = at->net;
-	const struct neap_loss *loss = net->objective.loss;
-	double *z = at->group->z;
+	const double *z = at->group->z;
+	int label, best = 0;
+	double value;
 
 	keep_sum(at, o, to);
-	if (!at->first || !loss)
+	if (!at->first || !net->objective.loss || !step_loss(at, o, &label, &value))
 		return;
-	for (int c = 0; c < at->layer->n; c++)
-		z[c] = (double)o[c];
-	net->step_loss[at->sample] += loss->value(
-		at->layer->n, z, at->sequence->label, at->sequence->target, at->group->dz);
+	net->step_loss[at->sample] += value;
+	for (int c = 1; c < at->layer->n; c++)
+		best = z[c] > z[best] ? c : best;
+	net->step_right[at->sample] += best == label;
 }
 
 static void keep_softmax(struct neap__at *at, const real *o, void *to)
@@ -120,19 +149,25 @@ static void error_max(
 			dout[c] += g[c];
 }
 
+/* Steps of a sample that have a loss, in the readout `step`. */
+static double counted(const struct neap_net *net, const struct neap_sequence *sequence)
+{
+	int of_steps = net->batch->target == NEAP_TARGET_LABELS ||
+		       net->batch->target == NEAP_TARGET_SERIES;
+	int64_t steps = of_steps ? sequence->counted : sequence->length;
+	return steps > 0 ? (double)steps : 1;
+}
+
 static void error_step(
 	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
-	const struct neap_loss *loss = at->net->objective.loss;
-	double *z = at->group->z, *dz = at->group->dz;
-	double weight = 1.0 / ((double)at->sequence->length * at->net->batch->size);
+	const double *dz = at->group->dz;
+	double weight = 1.0 / (counted(at->net, at->sequence) * at->net->batch->size), value;
+	int label;
 
 	(void)g, (void)steps;
-	if (!loss)
+	if (!at->net->objective.loss || !step_loss(at, o, &label, &value))
 		return;
-	for (int c = 0; c < at->layer->n; c++)
-		z[c] = (double)o[c];
-	loss->value(at->layer->n, z, at->sequence->label, at->sequence->target, dz);
 	for (int c = 0; c < at->layer->n; c++)
 		dout[c] += (real)(dz[c] * weight);
 }
@@ -278,15 +313,16 @@ static double turn(struct neap_net *net, struct neap__group *group, int sample,
 		memset(adjoint, 0, net->sample_adjoint);
 	if (!loss)
 		return 0;
-	value = loss->value(layer->n, answer, sequence->label, sequence->target, group->dz);
 	if (kind == NEAP_READ_STEP)
-		value = net->step_loss[sample] / steps;
+		value = net->step_loss[sample] / counted(net, sequence);
+	else
+		value = loss->value(layer->n, answer, sequence->label, sequence->target, group->dz);
 	if (kind == NEAP_READ_MEAN)
 		weight /= steps;
 	if (!adjoint)
 		return value;
 	real *g = (real *)(void *)(adjoint + layer->adjoint_at) + 2 * (size_t)layer->n;
-	for (int c = 0; c < layer->n; c++)
+	for (int c = 0; c < layer->n && kind != NEAP_READ_STEP; c++)
 		g[c] = (real)(group->dz[c] * weight);
 	if (kind == NEAP_READ_MAX)
 		for (int c = 0; c < layer->n; c++)

@@ -63,6 +63,15 @@ static struct neap__sample_rows sample_of(const struct neap__list *list, real *o
 		.id = list->id, .v = list->value, .count = list->count, .out = out};
 }
 
+/* What arrives at the first layer. */
+static struct neap__list inputs_of(const struct neap_net *net, const struct neap__at *at)
+{
+	if (!net->options.values)
+		return neap__input_events(net, at->sample, at->t);
+	real *room = (real *)at->group->inputs + (size_t)at->slot * net->options.inputs;
+	return neap__input_list(net, at->sample, at->t, room);
+}
+
 /* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
@@ -72,8 +81,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 
 	for (int i = 0; i < alive; i++) {
 		struct neap__at *at = &group->at[i];
-		struct neap__list arriving =
-			at->below ? *at->below : neap__input_events(net, at->sample, at->t);
+		struct neap__list arriving = at->below ? *at->below : inputs_of(net, at);
 		if (drops && below->outputs == NEAP__OUTPUT_ALL) {
 			real *to = neap__scratch_row(net, group->mask.values, at->slot);
 			neap__dropout_all(to, net, group, below, at->slot, arriving.value,

@@ -194,6 +194,7 @@ struct neap__group {
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended, in order */
 	void *sample_rows;	  /* [sample] struct neap__sample_rows of a product */
+	void *inputs;		  /* [sample][inputs] a step's values, where a number is no float */
 	struct neap__deferred *deferred; /* of the thread that works on it; dense nets: of grads */
 	int step;			 /* row of steps in use in `deferred` */
 	double *z, *dz;			 /* [classes] an answer and its gradient */
@@ -262,7 +263,7 @@ struct neap_net {
 	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
 	struct neap__thread_pool *pool;
-	uint16_t *identity; /* [widest] 0, 1, 2, ... */
+	uint16_t *identity; /* [widest, or inputs if values] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
 
@@ -304,10 +305,11 @@ struct neap_net {
 
 	void **penalty; /* [layers] -> [n]: gradient a spike, when there is a penalty */
 	int has_penalty;
-	double *step_loss; /* [sample] sum of losses over steps (readout `step`) */
-	int *prediction;   /* [sample] */
-	double *answer;	   /* [sample][classes] */
-	double *rate;	   /* [layers] */
+	double *step_loss;   /* [sample] sum of losses over steps (readout `step`) */
+	int64_t *step_right; /* [sample] steps whose label is the largest output */
+	int *prediction;     /* [sample] */
+	double *answer;	     /* [sample][classes] */
+	double *rate;	     /* [layers] */
 	struct neap_net_result result;
 
 	enum neap__frozen frozen;

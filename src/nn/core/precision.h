@@ -56,6 +56,29 @@ static inline struct neap__list neap__input_events(
 		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
 }
 
+/* Input values of step t, in the net's precision: the batch's own, or converted into `room`. */
+static inline const real *neap__input_values(
+	const struct neap_net *net, int sample, int64_t t, real *room)
+{
+	size_t n = (size_t)net->options.inputs;
+	const float *from = net->events[sample].values + (size_t)(t - net->events_from) * n;
+
+	if (sizeof(real) == sizeof(float))
+		return (const real *)(const void *)from;
+	for (size_t i = 0; i < n; i++)
+		room[i] = (real)from[i];
+	return room;
+}
+
+/* The same as a list of all channels. */
+static inline struct neap__list neap__input_list(
+	const struct neap_net *net, int sample, int64_t t, real *room)
+{
+	return (struct neap__list){.count = net->options.inputs,
+		.id = net->identity,
+		.value = neap__input_values(net, sample, t, room)};
+}
+
 /* The scratch row of a slot: as wide as the widest layer. */
 static inline real *neap__scratch_row(const struct neap_net *net, void *rows, int slot)
 {

@@ -4,6 +4,7 @@
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
 #include "nn/core/products.h"
+#include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/weight_gradients.h"
 
 #include <string.h>
@@ -138,6 +139,8 @@ static void reverse_step(
 		if (net->dense) { /* neap__outer_tile_add sums later, with those of other groups */
 			for (int i = 0; i < alive && !layer->cell->readout; i++)
 				neap__outputs_store(&group->at[i]);
+			for (int i = 0; i < alive && l == 0 && group->deferred->inputs; i++)
+				neap__inputs_store(&group->at[i]);
 			continue;
 		}
 		neap__bias_add(net, group, alive, layer);

@@ -38,9 +38,35 @@ static int steps_of(int samples)
 int neap__is_deferred(const struct neap_net *net, int tensor)
 {
 	if (net->dense)
-		return tensor == net->layers[0].weight;
+		return tensor == net->layers[0].weight && !net->options.values;
 	return !net->options.smooth && !net->tensors[tensor].row_start &&
 	       net->tensors[tensor].takes_spikes;
+}
+
+int neap__stores_inputs(const struct neap_net *net)
+{
+	return net->options.values && !net->tensors[net->layers[0].weight].row_start;
+}
+
+/* Takes what the gradient of weights needs that numbers come in by. */
+static void take_inputs(const struct neap_net *net, struct neap__deferred *deferred, uint64_t rows,
+	struct neap__bump *from)
+{
+	int stores = neap__stores_inputs(net), outer = stores && !net->dense;
+	uint64_t inputs = (uint64_t)net->options.inputs;
+	uint64_t tile = inputs < NEAP__INPUT_TILE ? inputs : NEAP__INPUT_TILE;
+
+	deferred->inputs = deferred->outer_room = NULL;
+	deferred->x = deferred->y = NULL;
+	deferred->terms = 0;
+	if (stores && net->ops->real != sizeof(float))
+		deferred->inputs = neap__bump_take(from, rows, inputs * net->ops->real);
+	if (!outer)
+		return;
+	deferred->x = neap__bump_take(from, rows, sizeof *deferred->x);
+	deferred->y = neap__bump_take(from, rows, sizeof *deferred->y);
+	deferred->outer_room = neap__bump_take(
+		from, neap__outer_room(neap__round_up(tile, NEAP__OUTER_HIGH)), net->ops->real);
 }
 
 /* Takes all arrays of `deferred` from a block. */
@@ -67,6 +93,7 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 		if (from->base)
 			deferred->outputs[l] = row;
 	}
+	take_inputs(net, deferred, rows, from);
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t all = (uint64_t)net->tensors[i].rows, step = all * samples;
 		uint64_t room =

@@ -7,7 +7,8 @@
  * keeps their order) and added row by row.
  *
  * A dense net stores its layers' outputs too, and takes the sum of outer products
- * (outer_products.h); the events of its inputs alone are deferred.
+ * (outer_products.h); the events of its inputs alone are deferred. Inputs that are numbers make
+ * outer products with d(in) in any net.
  *
  * Every gradient is summed in the order in which events were appended, downwards in t and upwards
  * in samples, so that no bit depends on where sums are made.
@@ -34,8 +35,19 @@ struct neap__deferred {
 	uint32_t *start, *from;		      /* of the sort: [rows + 1], [events] */
 	uint16_t *row;			      /* [rows] of the gradient that have events */
 	void *strip;			      /* scratch of kernels: [(steps + 1) * samples] */
+	/* Of inputs that are numbers. In double: the steps' values, [(steps + 1) *
+	 * samples][inputs]. */
+	void *inputs;
+	const void **x, **y; /* nets that are not dense: values and the d(in) of `terms` products */
+	int terms;
+	void *outer_room; /* scratch of kernels */
 	void *memory;
 };
+
+enum { NEAP__INPUT_TILE = 256 /* rows of the input weights that are summed at a time */ };
+
+/* 1: inputs are numbers that make outer products: their weights are dense rows. */
+int neap__stores_inputs(const struct neap_net *net);
 
 /* 1: spikes into dense rows; numbers and compressed rows are added at once. */
 int neap__is_deferred(const struct neap_net *net, int tensor);

@@ -22,6 +22,12 @@ real *neap__deferred_outputs(const struct neap_net *net, const struct neap__defe
 	return (real *)(void *)((char *)deferred->outputs[layer] + at * stride + behind);
 }
 
+real *neap__deferred_inputs(
+	const struct neap_net *net, const struct neap__deferred *deferred, int row)
+{
+	return (real *)deferred->inputs + (size_t)row * net->options.inputs;
+}
+
 void neap__event_list_append(struct neap__deferred *deferred, int tensor,
 	const struct neap__list *list, const uint16_t *slot, uint32_t from)
 {

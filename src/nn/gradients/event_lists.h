@@ -12,6 +12,7 @@
 
 #define neap__deferred_row NEAP_R(neap__deferred_row)
 #define neap__deferred_outputs NEAP_R(neap__deferred_outputs)
+#define neap__deferred_inputs NEAP_R(neap__deferred_inputs)
 #define neap__event_list_append NEAP_R(neap__event_list_append)
 #define neap__event_list_sum NEAP_R(neap__event_list_sum)
 
@@ -21,6 +22,9 @@ real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred
 /* Outputs [n] of a layer; `up`: those that dropout lets pass to the layer above, 0 elsewhere. */
 real *neap__deferred_outputs(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row, int up);
+/* Room for the input values of a row, where they are no floats. */
+real *neap__deferred_inputs(
+	const struct neap_net *net, const struct neap__deferred *deferred, int row);
 /*
  * Defers the events of a list, each of which adds row `from` of d(in) to the row slot[id] of the
  * sums, or to row id where slot is NULL.

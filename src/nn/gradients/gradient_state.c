@@ -55,6 +55,7 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 	for (int l = 0; l < net->nlayers; l++)
 		move(m, net->penalty[l], (size_t)net->layers[l].n * net->ops->real);
 	move(m, net->step_loss, samples * sizeof *net->step_loss);
+	move(m, net->step_right, samples * sizeof *net->step_right);
 	move(m, net->prediction, samples * sizeof *net->prediction);
 	move(m, net->answer, samples * (size_t)net->options.classes * sizeof *net->answer);
 	move(m, net->rate, (size_t)net->nlayers * sizeof *net->rate);
@@ -62,6 +63,8 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 	move(m, &result->penalty, sizeof result->penalty);
 	move(m, &result->correct, sizeof result->correct);
 	move(m, &result->spikes, sizeof result->spikes);
+	move(m, &result->judged, sizeof result->judged);
+	move(m, &result->right, sizeof result->right);
 	return m->rc;
 }
 

@@ -18,6 +18,17 @@ static int64_t length_of(const struct outer_work *w, int s)
 	return w->net->batch->sequences[w->grads->first + s].length;
 }
 
+/* The input values of a step, which neap__inputs_store converted where they are no floats. */
+static const real *inputs_of(const struct outer_work *w, int64_t t, int s)
+{
+	int row = (int)(w->t1 - t) * w->deferred->samples + s;
+	const real *room = neap__deferred_inputs(w->net, w->deferred, row);
+
+	if (sizeof(real) != sizeof(float))
+		return room;
+	return neap__input_values(w->net, w->grads->first + s, t, NULL);
+}
+
 /* Fills in the terms of a tensor, outputs and the d(in) that they enter; returns how many. */
 static int collect(const struct outer_work *w, struct neap__outer_team *team)
 {
@@ -30,8 +41,9 @@ static int collect(const struct outer_work *w, struct neap__outer_team *team)
 		for (int s = 0; s < w->grads->size; s++) {
 			if (t + next >= length_of(w, s))
 				continue;
-			team->x[count] =
-				neap__deferred_outputs(w->net, w->deferred, from, step, s, !own);
+			team->x[count] = from < 0 ? inputs_of(w, t, s)
+						  : neap__deferred_outputs(w->net, w->deferred,
+							    from, step, s, !own);
 			team->y[count++] = neap__deferred_row(w->net, w->deferred, w->layer->index,
 						   step - next, s) +
 					   column;

@@ -48,9 +48,10 @@ static void cut(struct neap_net *net, int layer, int tensor)
 static void cut_all(struct neap_net *net)
 {
 	net->ntiles = 0;
-	put(net, (struct neap__outer_tile){.tensor = net->layers[0].weight});
+	if (!net->options.values)
+		put(net, (struct neap__outer_tile){.tensor = net->layers[0].weight});
 	for (int l = 0; l < net->nlayers; l++) {
-		if (l > 0)
+		if (l > 0 || net->options.values)
 			cut(net, l, net->layers[l].weight);
 		if (net->layers[l].is_recurrent)
 			cut(net, l, net->layers[l].recurrent);

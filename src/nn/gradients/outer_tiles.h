@@ -12,7 +12,7 @@
 struct neap_net;
 
 enum neap__outer_tile_kind {
-	NEAP__TILE_EVENTS, /* the whole tensor that the inputs arrive by */
+	NEAP__TILE_EVENTS, /* the whole tensor that spikes arrive by from the inputs */
 	NEAP__TILE_OUTER,  /* rows and columns of another tensor */
 	NEAP__TILE_BIAS	   /* a whole bias */
 };

@@ -32,10 +32,48 @@ void neap__weights_begin(
 				adjoint + group->adjoint_at + s * net->sample_adjoint);
 }
 
+/* Adds the outer products of inputs and d(in) that were put off. */
+static void sum_inputs(struct neap_net *net, struct neap__group *group)
+{
+	struct neap__deferred *deferred = group->deferred;
+	int tensor = net->layers[0].weight, rows = net->options.inputs;
+	struct neap__outer o = {.columns = (int)net->tensors[tensor].columns,
+		.count = deferred->terms,
+		.right = (int)net->tensors[tensor].columns,
+		.x = (const real *const *)deferred->x,
+		.y = (const real *const *)deferred->y,
+		.room = deferred->outer_room};
+
+	if (!deferred->terms)
+		return;
+	for (; o.from < rows; o.from = o.to) {
+		o.to = o.from + NEAP__INPUT_TILE < rows ? o.from + NEAP__INPUT_TILE : rows;
+		net->kernels->outer((real *)group->grads->part[tensor], &o);
+	}
+	memset(group->grads->dirty + net->tensors[tensor].row_offset, 1, (size_t)rows);
+	deferred->terms = 0;
+}
+
+/* Puts off the outer products of a step's inputs. */
+static void defer_inputs(struct neap_net *net, struct neap__group *group, int alive)
+{
+	struct neap__deferred *deferred = group->deferred;
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		int term = deferred->terms++;
+		deferred->x[term] = neap__input_values(
+			net, at->sample, at->t, neap__deferred_inputs(net, deferred, term));
+		deferred->y[term] = neap__deferred_row(net, deferred, 0, group->step, at->slot);
+	}
+}
+
 void neap__weights_end(struct neap_net *net, struct neap__group *group)
 {
 	struct neap__deferred *deferred = group->deferred;
 	int source_rows = (group->step + 1) * deferred->samples;
+
+	sum_inputs(net, group);
 
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
@@ -83,6 +121,15 @@ void neap__outputs_store(const struct neap__at *at)
 			at->net, group, at->layer, at->slot, outputs, 1);
 }
 
+void neap__inputs_store(const struct neap__at *at)
+{
+	const struct neap__group *group = at->group;
+	int row = group->step * group->deferred->samples + row_of(group, at->slot);
+
+	neap__input_values(
+		at->net, at->sample, at->t, neap__deferred_inputs(at->net, group->deferred, row));
+}
+
 const real *neap__deferred_din(const struct neap__at *at, int layer)
 {
 	const struct neap__group *group = at->group;
@@ -113,13 +160,22 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 		return;
 	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
 
+	if (from < 0 && neap__stores_inputs(net)) {
+		defer_inputs(net, group, alive);
+		return;
+	}
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		struct neap__list list;
 		if (next && at->t + 1 >= at->sequence->length)
 			continue; /* outputs of the last step enter no step */
-		list = from < 0 ? neap__input_events(net, at->sample, at->t)
-				: neap__view_of(at, from)->spikes;
+		if (from >= 0)
+			list = neap__view_of(at, from)->spikes;
+		else if (net->options.values)
+			list = neap__input_list(net, at->sample, at->t,
+				(real *)group->inputs + (size_t)at->slot * net->options.inputs);
+		else
+			list = neap__input_events(net, at->sample, at->t);
 		if (drops)
 			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
 		if (deferred->room[tensor])

@@ -19,6 +19,7 @@
 #define neap__bias_add NEAP_R(neap__bias_add)
 #define neap__deferred_din NEAP_R(neap__deferred_din)
 #define neap__outputs_store NEAP_R(neap__outputs_store)
+#define neap__inputs_store NEAP_R(neap__inputs_store)
 
 void neap__weights_begin(
 	struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
@@ -40,5 +41,7 @@ void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 const real *neap__deferred_din(const struct neap__at *at, int layer);
 /* Of a dense net: stores the outputs of the step, for outer products. */
 void neap__outputs_store(const struct neap__at *at);
+/* The same of the inputs, where they are numbers and those of the net no floats. */
+void neap__inputs_store(const struct neap__at *at);
 
 #endif

@@ -49,6 +49,10 @@ int neap__net_packed(struct neap_net *net)
 	net->turned = calloc(count, sizeof *net->turned);
 	if (!net->packed || !net->strips || !net->turned)
 		return neap__fail_errno(ENOMEM, "net");
+	const struct neap__param *first = &net->tensors[net->layers[0].weight];
+	if (net->options.values && !first->row_start)
+		NEAP_TRY(make(net, &net->strips[net->layers[0].weight], first->rows, first->columns,
+			net->ops->strip_columns(net)));
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		if (net->has_log)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_reading.c: sets what step_rows.c does with the rows of a data set (row_reading.h). */
+#include "data/row_reading.h"
+#include "data/step_rows.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int neap__rows_next(struct neap_dataset *set)
+{
+	struct neap_dataset_info *info = &set->info;
+
+	if (!info->values)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': its inputs are spikes; the next step's values can be predicted of "
+			"numbers",
+			set->name);
+	for (int64_t i = 0; i < info->samples; i++)
+		if (set->ops->length(set, i) < 2)
+			return neap__fail(NEAP_EUSAGE,
+				"'%s': sample %lld has one step, and so no step after it",
+				set->name, (long long)i);
+	free(set->label);
+	set->label = NULL;
+	neap__names_free(set->class_names, set->nclass_names);
+	set->class_names = NULL;
+	set->nclass_names = 0;
+	set->next = 1;
+	info->target = NEAP_TARGET_SERIES;
+	info->classes = info->inputs;
+	info->steps--;
+	return 0;
+}
+
+int neap__rows_scale(struct neap_dataset *set, double *shift, double *scale)
+{
+	free(set->shift);
+	free(set->scale);
+	set->shift = shift;
+	set->scale = scale;
+	if (shift && scale)
+		return 0;
+	free(shift);
+	free(scale);
+	set->shift = set->scale = NULL;
+	return neap__fail_errno(ENOMEM, "'%s'", set->name);
+}
+
+int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t count)
+{
+	size_t inputs = (size_t)set->info.inputs;
+	double *shift = calloc(inputs, sizeof *shift), *scale = calloc(inputs, sizeof *scale);
+	int rc = shift && scale ? neap__step_moments(set, index, count, shift, scale) : 0;
+
+	if (rc == 0)
+		return neap__rows_scale(set, shift, scale);
+	free(shift);
+	free(scale);
+	return rc;
+}
+
+int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
+{
+	size_t bytes = (size_t)from->info.inputs * sizeof(double);
+
+	if (from->next)
+		NEAP_TRY(neap__rows_next(set));
+	if (!from->shift)
+		return 0;
+	if (set->info.inputs != from->info.inputs)
+		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, '%s' has %d", set->name,
+			set->info.inputs, from->name, from->info.inputs);
+	double *shift = malloc(bytes), *scale = malloc(bytes);
+	if (shift && scale) {
+		memcpy(shift, from->shift, bytes);
+		memcpy(scale, from->scale, bytes);
+	}
+	return neap__rows_scale(set, shift, scale);
+}

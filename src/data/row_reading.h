@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * row_reading.h: how a data set is read whose samples are rows of steps: which targets it gets, and
+ * how its values are normalised.
+ */
+#ifndef NEAP_DATA_ROW_READING_H
+#define NEAP_DATA_ROW_READING_H
+
+#include "data/dataset.h"
+
+/* Makes the values of the step after the targets of a set. 0, or NEAP_EUSAGE where it has none. */
+int neap__rows_next(struct neap_dataset *set);
+/* Normalises a set by mean and deviation of samples index[count] of its own; NULL: of all. */
+int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t count);
+/* Normalises a set by numbers from malloc, which it owns then. 0, or -ENOMEM where one is NULL. */
+int neap__rows_scale(struct neap_dataset *set, double *shift, double *scale);
+/* Reads `set` as `from` is read. 0, NEAP_EUSAGE or -ENOMEM. */
+int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from);
+
+#endif

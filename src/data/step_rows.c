@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_rows.c: reading rows in pieces, as numbers of a batch, and their moments (step_rows.h). */
+#include "data/step_rows.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+int64_t neap__steps_of(const struct neap_dataset *set, int64_t index, int64_t most)
+{
+	int64_t steps = set->ops->length(set, index) - set->next;
+	return most > 0 && steps > most ? most : steps;
+}
+
+size_t neap__step_bytes(const struct neap_dataset *set)
+{
+	const struct neap_dataset_info *info = &set->info;
+	size_t bytes = info->values ? (size_t)info->inputs * sizeof(float) : 0;
+
+	if (info->target == NEAP_TARGET_LABELS)
+		bytes += sizeof(int32_t);
+	if (info->target == NEAP_TARGET_SERIES)
+		bytes += (size_t)info->classes * sizeof(float);
+	return bytes;
+}
+
+/* Rows that are read at a time: room for them is made once. 0 or -ENOMEM. */
+static int piece_rows(struct neap_dataset *set, int64_t *rows)
+{
+	size_t inputs = (size_t)set->info.inputs;
+	size_t most = NEAP__PIECE_NUMBERS > inputs ? NEAP__PIECE_NUMBERS : inputs;
+
+	if (!set->piece)
+		set->piece = malloc(most * sizeof *set->piece);
+	*rows = (int64_t)(most / inputs);
+	return set->piece ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+}
+
+/* Row t of the piece, which begins at row `from` of the sample, as the set's numbers. */
+static int convert(
+	const struct neap_dataset *set, int64_t index, int64_t from, int64_t rows, float *values)
+{
+	int64_t inputs = set->info.inputs;
+
+	for (int64_t i = 0; i < rows * inputs; i++) {
+		int64_t k = i % inputs;
+		double x = set->piece[i];
+		if (set->shift)
+			x = (x - set->shift[k]) * set->scale[k];
+		if (!(fabs(x) <= FLT_MAX))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': sample %lld, step %lld, feature %lld is %g; finite numbers "
+				"are accepted: 'lengths' or 'mask' says where a sample ends",
+				set->name, (long long)index, (long long)(from + i / inputs),
+				(long long)k, set->piece[i]);
+		values[i] = (float)x;
+	}
+	return 0;
+}
+
+static int read_rows(
+	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, float *values)
+{
+	int64_t most, n;
+
+	NEAP_TRY(piece_rows(set, &most));
+	for (; from < to; from += n, values += n * set->info.inputs) {
+		n = to - from < most ? to - from : most;
+		NEAP_TRY(set->ops->values(set, index, from, from + n, set->piece));
+		NEAP_TRY(convert(set, index, from, n, values));
+	}
+	return 0;
+}
+
+int neap__step_values(
+	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, float *values)
+{
+	pthread_mutex_lock(&set->lock);
+	int rc = read_rows(set, index, from, to, values);
+	pthread_mutex_unlock(&set->lock);
+	return rc;
+}
+
+int neap__step_targets(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
+	int32_t *labels, float *series)
+{
+	if (!neap__has_step_targets(set) || from >= to)
+		return 0;
+	pthread_mutex_lock(&set->lock);
+	int rc = set->next && set->info.values
+			 ? read_rows(set, index, from + 1, to + 1, series)
+			 : set->ops->targets(set, index, from, to, labels, series);
+	pthread_mutex_unlock(&set->lock);
+	return rc;
+}
+
+int64_t neap__count_targets(
+	const struct neap_dataset *set, const int32_t *labels, const float *series, int64_t length)
+{
+	int64_t counted = 0;
+
+	for (int64_t t = 0; t < length; t++)
+		counted += set->info.target == NEAP_TARGET_LABELS
+				   ? labels[t] >= 0
+				   : !isnan(series[t * set->info.classes]);
+	return counted;
+}
+
+int neap__step_count(struct neap_dataset *set, int64_t index, int64_t length, int64_t *counted)
+{
+	int64_t classes = set->info.classes;
+	int64_t most = classes < NEAP__PIECE_NUMBERS ? NEAP__PIECE_NUMBERS / classes : 1;
+	int32_t *labels;
+	float *series;
+	int rc = 0;
+
+	*counted = length;
+	if (set->next || !neap__has_step_targets(set))
+		return 0;
+	*counted = 0;
+	most = most < length ? most : length;
+	labels = malloc((size_t)(most + 1) * sizeof *labels);
+	series = malloc((size_t)(most * classes + 1) * sizeof *series);
+	if (!labels || !series)
+		rc = neap__fail_errno(ENOMEM, "'%s'", set->name);
+	for (int64_t t = 0, n; rc == 0 && t < length; t += n) {
+		n = length - t < most ? length - t : most;
+		rc = neap__step_targets(set, index, t, t + n, labels, series);
+		if (rc == 0)
+			*counted += neap__count_targets(set, labels, series, n);
+	}
+	free(labels);
+	free(series);
+	return rc;
+}
+
+/* Adds rows to sums of the numbers (about `about`, a first guess at the mean) and their squares. */
+static int add_sample(
+	struct neap_dataset *set, int64_t index, const double *about, double *sum, double *squares)
+{
+	int64_t most, n, length = set->ops->length(set, index), inputs = set->info.inputs;
+
+	NEAP_TRY(piece_rows(set, &most));
+	for (int64_t from = 0; from < length; from += n) {
+		n = length - from < most ? length - from : most;
+		NEAP_TRY(set->ops->values(set, index, from, from + n, set->piece));
+		for (int64_t i = 0; i < n * inputs; i++) {
+			double x = set->piece[i] - about[i % inputs];
+			if (!isfinite(set->piece[i]))
+				return neap__fail(NEAP_EFORMAT,
+					"'%s': sample %lld, step %lld, feature %lld is %g; finite "
+					"numbers are accepted: 'lengths' or 'mask' says where a "
+					"sample ends",
+					set->name, (long long)index, (long long)(from + i / inputs),
+					(long long)(i % inputs), set->piece[i]);
+			sum[i % inputs] += x;
+			squares[i % inputs] += x * x;
+		}
+	}
+	return 0;
+}
+
+int neap__step_moments(
+	struct neap_dataset *set, const int64_t *index, int64_t count, double *shift, double *scale)
+{
+	int64_t inputs = set->info.inputs, samples = index ? count : set->info.samples;
+	double *about = calloc((size_t)inputs * 3, sizeof *about), rows = 0;
+	double *sum = about + inputs, *squares = sum + inputs;
+	int rc = about ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+
+	pthread_mutex_lock(&set->lock);
+	/* The first row is near enough to the mean for sums that cancel little. */
+	int64_t first = index && samples > 0 ? index[0] : 0;
+	if (rc == 0 && samples > 0 && set->ops->length(set, first) > 0)
+		rc = set->ops->values(set, first, 0, 1, about);
+	for (int64_t k = 0; rc == 0 && k < inputs; k++)
+		about[k] = isfinite(about[k]) ? about[k] : 0;
+	for (int64_t i = 0; rc == 0 && i < samples; i++) {
+		int64_t at = index ? index[i] : i;
+		rc = add_sample(set, at, about, sum, squares);
+		rows += (double)set->ops->length(set, at);
+	}
+	pthread_mutex_unlock(&set->lock);
+	for (int64_t k = 0; rc == 0 && k < inputs; k++) {
+		double n = rows > 0 ? rows : 1, mean = sum[k] / n;
+		double variance = squares[k] / n - mean * mean;
+		shift[k] = about[k] + mean;
+		/* Below this the spread is rounding: the input is constant. */
+		int varies = variance > 1e-24 * (shift[k] * shift[k] + squares[k] / n);
+		scale[k] = varies ? 1 / sqrt(variance) : 1;
+	}
+	free(about);
+	return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_fit.c: readout and loss by the targets of a data set (target_fit.h). */
+#include "measure/target_fit.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <string.h>
+
+int neap__target_fit(struct neap_net_options *net, const char **loss,
+	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE])
+{
+	int of_steps = info->target == NEAP_TARGET_LABELS || info->target == NEAP_TARGET_SERIES;
+	int numbers = info->target == NEAP_TARGET_NUMBERS || info->target == NEAP_TARGET_SERIES;
+	const char *was = *loss ? *loss : "cross-entropy";
+	int reads = of_steps && net->readout == NEAP_READ_MEAN;
+	int loses = numbers && strcmp(was, "cross-entropy") == 0;
+
+	changed[0] = '\0';
+	net->values = info->values;
+	if (of_steps && !reads && net->readout != NEAP_READ_STEP)
+		return neap__fail(NEAP_EUSAGE,
+			"--readout: '%s' has targets of steps, which 'step' alone compares",
+			info->name);
+	if (reads)
+		net->readout = NEAP_READ_STEP;
+	if (loses)
+		*loss = "mse";
+	if (reads || loses)
+		neap__print(changed, NEAP__FIT_LINE, "the targets are %s%s: %s%s%s",
+			numbers ? "numbers" : "classes", of_steps ? " of steps" : "",
+			reads ? "readout step" : "", reads && loses ? ", " : "",
+			loses ? "loss mse" : "");
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_fit.h: what a net and its loss have to be for the inputs and targets of a data set. */
+#ifndef NEAP_MEASURE_TARGET_FIT_H
+#define NEAP_MEASURE_TARGET_FIT_H
+
+#include <neap/data.h>
+#include <neap/net.h>
+
+enum { NEAP__FIT_LINE = 160 };
+
+/*
+ * Fits net and loss to a set: inputs that are values; the readout `step` in place of the mean
+ * where targets are of steps; mse in place of cross-entropy where they are numbers. `changed` gets
+ * a line about the latter two, or nothing. 0, or NEAP_EUSAGE where another choice does not fit.
+ */
+int neap__target_fit(struct neap_net_options *net, const char **loss,
+	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE]);
+
+#endif

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of numbers: HDF5 files of h5py, every kind of target, against PyTorch in double; windows."""
+import os
+import struct
+import sys
+
+from harness import Folder, Tap, neap, neap_json
+
+try:
+    import h5py
+    import numpy as np
+    import torch
+except ImportError as error:
+    print(f"1..0 # skip {error}")
+    sys.exit(0)
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+S, T, F, C = 14, 90, 5, 3
+DT, TAU_OUT, TAU = 1e-3, 20e-3, 20e-3
+
+
+def tensors(path):
+    """Tensors of a safetensors file in double, and its metadata."""
+    import json
+    with open(path, "rb") as file:
+        head = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    found = {}
+    for name, t in head.items():
+        if name != "__metadata__":
+            a, b = t["data_offsets"]
+            found[name] = torch.tensor(np.frombuffer(data[a:b], "f8" if t["dtype"] == "F64" else "f4").reshape(t["shape"]))
+    return found, head["__metadata__"]
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.clamp(1 - ctx.saved_tensors[0].abs() / 0.5, min=0)
+
+
+def outputs(w, x, cell):
+    """The readout's outputs [steps, classes] of one sample x [steps, features]."""
+    n = w["readout.weight"].shape[0]
+    h, u, o, all_o = torch.zeros(n), torch.zeros(n), torch.zeros(w["readout.weight"].shape[1]), []
+    beta, kappa = np.exp(-DT / TAU), np.exp(-DT / TAU_OUT)
+    for row in x:
+        if cell == "lif":
+            u = beta * u + row @ w["layer0.weight"] + h @ w["layer0.recurrent"] + w["layer0.bias"][0] - h
+            h = Spike.apply(u - 1)
+        else:
+            b = w["layer0.bias"][0]
+            i, g = row @ w["layer0.weight"] + b[:3 * n], h @ w["layer0.recurrent"] + b[3 * n:]
+            r, z = torch.sigmoid(i[:2 * n] + g[:2 * n]).chunk(2)
+            c = torch.tanh(i[2 * n:] + r * g[2 * n:])
+            h = (1 - z) * c + z * h
+        o = kappa * o + (1 - kappa) * (h @ w["readout.weight"] + w["readout.bias"][0])
+        all_o.append(o)
+    return torch.stack(all_o)
+
+
+def loss_of(w, x, lengths, targets, kind, cell):
+    losses = []
+    for i, n in enumerate(lengths):
+        o = outputs(w, x[i, :n], cell)
+        if kind == "label":
+            losses.append(torch.nn.functional.cross_entropy(o.mean(0)[None], targets[i:i + 1]))
+        elif kind == "labels":
+            losses.append(torch.nn.functional.cross_entropy(o, targets[i, :n], ignore_index=-1))
+        elif kind == "numbers":
+            losses.append(((o.mean(0) - targets[i]) ** 2).mean())
+        else:
+            there = ~torch.isnan(targets[i, :n, 0])
+            losses.append(((o - targets[i, :n]) ** 2)[there].mean())
+    return torch.stack(losses).mean()
+
+
+def data(kind):
+    r = np.random.default_rng(3)
+    x = r.normal(size=(S, T, F)) * [1, 5, 0.1, 100, 2] + [0, 3, 1, 1e4, -2]
+    lengths = r.integers(20, T + 1, S)
+    y = {"label": r.integers(0, C, S), "labels": r.integers(-1, C, (S, T)),
+         "numbers": r.normal(size=(S, C)).astype("f4"), "series": r.normal(size=(S, T, C)).astype("f4")}[kind]
+    if kind == "series":
+        y[r.random((S, T)) < 0.3] = np.nan
+    return x, lengths, y
+
+
+def write(path, **arrays):
+    if path.endswith(".npz"):
+        (np.savez_compressed if "packed" in path else np.savez)(path, **arrays)
+        return path
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+    return path
+
+
+def agrees(folder, kind, cell):
+    """Loss and gradient of one step of SGD are PyTorch's to 1e-12."""
+    x, lengths, y = data(kind)
+    path = write(os.path.join(folder, f"{kind}.h5"), x=x, y=y, lengths=lengths)
+    found = []
+    for rate in 0, 1:
+        run = os.path.join(folder, f"{kind}-{cell}-{rate}")
+        done = neap_json("train", path, "--net", {"lif": "lif:9r,li", "gru": "gru:7,li"}[cell], "--precision",
+                         "double", "--optimizer", "sgd", "--momentum", 0, "--lr", rate, "--schedule", "constant",
+                         "--warmup", 0, "--clip", 0, "--rate-weight", 0, "--validation", 0, "--batch", S, "--epochs", 1,
+                         "--scale", 2, "--memory", "4M", "--out", run)
+        found.append((done, *tensors(os.path.join(run, "model.safetensors"))))
+    (done, w, meta), (_, after, _) = found
+    import json
+    kept = json.loads(meta["neap.inputs"])
+    shift, scale = (np.array(list(map(float, kept[k]))) for k in ("shift", "scale"))
+    rows = np.concatenate([x[i, :n] for i, n in enumerate(lengths)])
+    if not np.allclose(shift, rows.mean(0), rtol=1e-12) or not np.allclose(scale, 1 / rows.std(0), rtol=1e-11):
+        return f"normalised by {shift}, {scale}"
+    given = torch.tensor(((x - shift) * scale).astype("f4").astype("f8"))
+    leaves = {k: v.clone().requires_grad_() for k, v in w.items()}
+    loss = loss_of(leaves, given, lengths, torch.tensor(y), kind, cell)
+    loss.backward()
+    if abs(loss.item() - done["train_loss"]) > 1e-12 * abs(loss.item()):
+        return f"loss {done['train_loss']}, PyTorch {loss.item()}"
+    for name, leaf in leaves.items():
+        off = (w[name] - after[name] - leaf.grad).abs().max().item() / max(leaf.grad.abs().max().item(), 1e-4)
+        if off > 1e-11:
+            return f"{name}: gradient off by {off}"
+    evaluated = neap_json("eval", os.path.join(folder, f"{kind}-{cell}-0"), path)
+    if abs(evaluated["loss"] - loss.item()) > 1e-12 * abs(loss.item()):
+        return f"eval: loss {evaluated['loss']}, PyTorch {loss.item()}"
+    judged = {"label": S, "labels": sum(int((y[i, :n] >= 0).sum()) for i, n in enumerate(lengths))
+              if kind == "labels" else 0}.get(kind, 0)
+    return None if evaluated["judged"] == judged else f"judged {evaluated['judged']}, not {judged}"
+
+
+def same_bits(folder):
+    """Strategies, windows and threads: one hash of gradients."""
+    r = np.random.default_rng(5)
+    x = r.normal(size=(3, 1500, 64)).astype("f4")
+    path = write(os.path.join(folder, "long.h5"), x=x, lengths=[1500, 1000, 7],
+                 y=(np.cumsum(x[:, :, 0], 1) > 0).astype(int))
+    seen, windows = set(), set()
+    for net in "lif:20r,li", "gru:9,li":
+        hashes = set()
+        for inputs, threads in ("600K", 2), ("64M", 1):
+            done = neap_json("compare", path, "--net", net, "--batch", 3, "--memory", "1M", "--inputs", inputs,
+                             "--threads", threads, "--repeats", 1)
+            hashes |= {run["grad_hash"] for run in done["runs"] if run.get("grad_hash")}
+            windows.add(done["window_steps"] > 0)
+        if len(hashes) != 1:
+            return f"{net}: gradients {hashes}"
+        seen |= hashes
+    return None if windows == {True, False} else f"windows {windows}"
+
+
+def texts_and_masks(folder):
+    """A mask and classes that are texts are the same as lengths and numbers."""
+    x, lengths, y = data("label")
+    mask = np.arange(T) < lengths[:, None]
+    losses = set()
+    for name, arrays in {"a": {"y": y, "lengths": lengths}, "b": {"y": np.array(["abc"[i] for i in y], "S3"), "mask": mask},
+                         "c": {"y": y, "mask": mask.astype("f4"), "classes": np.array([b"a", b"b", b"c"])},
+                         "d": {"y": y.astype("u1"), "lengths": lengths.astype("f8")}}.items():
+        file = {"b": "b.npz", "c": "packed.npz"}.get(name, name + ".h5")
+        path = write(os.path.join(folder, file), x=x, **arrays)
+        done = neap_json("train", path, "--net", "gru:5,li", "--epochs", 2, "--batch", 5, "--memory", "4M",
+                         "--out", os.path.join(folder, "run-" + name))
+        losses.add(done["train_loss"])
+    return None if len(losses) == 1 else f"losses {losses}"
+
+
+def next_step(folder):
+    """The targets are the normalised values of the step after."""
+    x, lengths, _ = data("label")
+    path = write(os.path.join(folder, "next.h5"), x=x, lengths=lengths)
+    run = os.path.join(folder, "run-next")
+    done = neap_json("train", path, "--next-step", "--net", "gru:6,li", "--precision", "double", "--lr", 0, "--batch", S,
+                     "--epochs", 1, "--validation", 0, "--memory", "4M", "--out", run)
+    w, _ = tensors(os.path.join(run, "model.safetensors"))
+    rows = np.concatenate([x[i, :n] for i, n in enumerate(lengths)])
+    given = torch.tensor(((x - rows.mean(0)) / rows.std(0)).astype("f4").astype("f8"))
+    loss = loss_of(w, given, lengths - 1, given[:, 1:], "series", "gru").item()
+    again = neap_json("eval", run, path)["loss"]
+    off = max(abs(loss - done["train_loss"]), abs(loss - again))
+    return None if off < 1e-6 * loss else f"loss {done['train_loss']}, {again}, PyTorch {loss}"
+
+
+def predictions(folder):
+    """What predict writes of numbers."""
+    lines = neap("predict", os.path.join(folder, "numbers-gru-0"), os.path.join(folder, "numbers.h5")).stdout.splitlines()
+    return None if len(lines) == S + 1 else f"{len(lines)} lines: {lines[:2]}"
+
+
+def refused(folder):
+    """What does not fit is refused in one line that says what is accepted; exit code 2."""
+    x, lengths, y = data("label")
+    nan = x.copy()
+    nan[2, 3, 1] = np.nan
+    gap = (np.arange(T) < lengths[:, None]).astype(int)
+    gap[1, 2] = 0
+    for kind in "h5", "npz":
+        problem = refused_of(folder, kind, x, lengths, y, nan, gap)
+        if problem:
+            return problem
+    return refused_elsewhere(folder, x, y)
+
+
+def refused_of(folder, kind, x, lengths, y, nan, gap):
+    cases = {"feature 1 is nan": {"x": nan, "y": y}, "1 to 90 steps": {"x": x, "y": y, "lengths": lengths + 90},
+             "has both": {"x": x, "y": y, "lengths": lengths, "mask": gap}, "gap at step 2": {"x": x, "y": y, "mask": gap},
+             "'y' has integers of shape (13)": {"x": x, "y": y[:13]}, "'y'[0] is": {"x": x, "y": y - 9},
+             "'mask' has integers of shape (14, 89)": {"x": x, "y": y, "mask": gap[:, :89]},
+             "'classes' has integers": {"x": x, "y": y, "classes": y}, "has 14 samples of 0 classes": {"x": x},
+             "classes from 0 to 1": {"x": x, "y": y, "classes": np.array([b"a", b"b"])}}
+    for says, arrays in cases.items():
+        done = neap("train", write(os.path.join(folder, "bad." + kind), **arrays), "--out", os.path.join(folder, "never"))
+        if done.returncode != 2 or says not in done.stderr or len(done.stderr.strip().splitlines()) != 1:
+            return f"{says}: code {done.returncode}, {done.stderr}"
+        if os.path.exists(os.path.join(folder, "never")):
+            return f"{says}: something was written"
+    return None
+
+
+def refused_elsewhere(folder, x, y):
+    run = os.path.join(folder, "label-gru-0")
+    for says, arrays in {"4 features, the model takes 5": {"x": x[:, :, :4], "y": y}}.items():
+        done = neap("eval", run, write(os.path.join(folder, "bad.h5"), **arrays))
+        if done.returncode != 2 or says not in done.stderr:
+            return f"{says}: code {done.returncode}, {done.stderr}"
+    for says, options in {"'step' alone": ["--readout", "last"], "vary": ["--jitter", "2ms"]}.items():
+        done = neap("train", os.path.join(folder, "labels.h5"), *options, "--out", os.path.join(folder, "never"))
+        if done.returncode != 2 or says not in done.stderr:
+            return f"{says}: code {done.returncode}, {done.stderr}"
+    return None
+
+
+def damaged(folder):
+    """Files that are cut or have bytes changed train, or are refused in one line."""
+    x, lengths, y = data("labels")
+    path = os.path.join(folder, "whole.h5")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x[:3].astype("f4"), chunks=(1, 45, 5), compression="gzip")
+        file["y"], file["lengths"] = y[:3], lengths[:3]
+    whole = open(path, "rb").read()
+    r = np.random.default_rng(7)
+    for k in range(24):
+        bad = bytearray(whole[:len(whole) * k // 12] if k < 12 else whole)
+        for at in r.integers(0, min(len(bad), 4096) or 1, 3) if k >= 12 else ():
+            bad[at] ^= 1 << int(r.integers(0, 8))
+        with open(path, "wb") as file:
+            file.write(bad)
+        done = neap("compare", path, "--net", "gru:4,li", "--batch", 3, "--memory", "4M", "--strategy", "bptt", "--repeats", 1)
+        if done.returncode not in (0, 1, 2) or done.returncode and done.stderr.count("\n") > 2:
+            return f"damage {k}: code {done.returncode}, {done.stderr}"
+    return None
+
+
+def main():
+    with Folder() as folder, Tap() as tap:
+        for cell in "gru", "lif":
+            for kind in "label", "labels", "numbers", "series":
+                tap.check(f"{cell}, {kind}: PyTorch's loss and gradient", agrees(folder, kind, cell))
+        tap.check("strategies, windows, threads: the same bits", same_bits(folder))
+        tap.check("masks and texts are lengths and classes", texts_and_masks(folder))
+        tap.check("the next step's values", next_step(folder))
+        tap.check("what does not fit is refused", refused(folder))
+        tap.check("damaged files", damaged(folder))
+        tap.check("predict", predictions(folder))
+
+
+if __name__ == "__main__":
+    main()
