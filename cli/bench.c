@@ -128,6 +128,7 @@ int cli_bench(int argc, char **argv)
 	const char *name = NULL;
 	/* clang-format off */
 	const struct cli_option options[] = {
+		CLI_GROUP("Rows and output"),
 		{.name = "only", .kind = CLI_TEXT, .into = &o.only, .argument = "TEXT",
 			.help = "rows whose name begins so"},
 		{.name = "runs", .kind = CLI_COUNT, .into = &o.runs, .argument = "N",

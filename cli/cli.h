@@ -16,17 +16,18 @@
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 enum cli_kind {
-	CLI_FLAG,   /* int: set to 1 */
-	CLI_TEXT,   /* const char *: any text but an empty one */
-	CLI_INT,    /* int64_t within [low, high] */
-	CLI_COUNT,  /* int within [low, high] */
-	CLI_SIZE,   /* uint64_t bytes within [low, high]: 16M, 1.5G */
-	CLI_TIME,   /* double seconds within [low, high]: 1ms, 20us, 0.5s, 3 */
-	CLI_LIMIT,  /* the same, or inf */
-	CLI_NUMBER, /* double within [low, high] */
-	CLI_RATE,   /* double events a ms within [low, high]: 20Hz, 0.2kHz, 0.02 */
-	CLI_CHOICE, /* int: index into the NULL-terminated choices */
-	CLI_LIST,   /* struct cli_list: the option may be repeated */
+	CLI_FLAG,    /* int: set to 1 */
+	CLI_TEXT,    /* const char *: any text but an empty one */
+	CLI_INT,     /* int64_t within [low, high] */
+	CLI_COUNT,   /* int within [low, high] */
+	CLI_SIZE,    /* uint64_t bytes within [low, high]: 16M, 1.5G */
+	CLI_TIME,    /* double seconds within [low, high]: 1ms, 20us, 0.5s, 3 */
+	CLI_LIMIT,   /* the same, or inf */
+	CLI_NUMBER,  /* double within [low, high] */
+	CLI_RATE,    /* double events a ms within [low, high]: 20Hz, 0.2kHz, 0.02 */
+	CLI_CHOICE,  /* int: index into the NULL-terminated choices */
+	CLI_LIST,    /* struct cli_list: the option may be repeated */
+	CLI_HEADING, /* no option: the name stands above those that follow, in help and manual */
 };
 
 /* Bounds of options: a double counts 10^15 exactly, and 10^12 s are 30,000 years. */
@@ -51,7 +52,20 @@ struct cli_option {
 	const char *const *choices;	 /* CLI_CHOICE: the names, NULL-terminated */
 	const char *(*names)(int index); /* the same for --help, of a library's table; NULL ends */
 	int *given;			 /* may be NULL: set to 1 when the option was there */
+	char letter;			 /* -o for --out; 0: none */
+	const char *alias;		 /* another name; NULL: none */
+	const char *unit; /* CLI_TIME: a number alone is refused, this unit proposed */
 };
+
+/* A row of a table that begins a group. */
+#define CLI_GROUP(title)                                                                           \
+	{                                                                                          \
+		.name = (title), .kind = CLI_HEADING                                               \
+	}
+
+/* Options of every command: --quiet. Ends with a row without a name. */
+extern const struct cli_option cli_common_options[];
+extern int cli_quiet; /* 1: no progress, no lines about what goes well */
 
 struct cli_command {
 	const char *name, *arguments, *about;
@@ -66,6 +80,22 @@ struct cli_command {
  * help or one line about a mistake was printed, returns -1 - exit code (see CLI_ENDED).
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional);
+
+/* usage/help.c: help, and a line an option for completions. */
+void cli_help(const struct cli_command *command);
+void cli_list_options(const struct cli_command *command);
+
+/* usage/suggest.c: the nearest of the names that are shown to it, if one is near. */
+struct cli_suggestion {
+	const char *text; /* what was typed: not terminated */
+	size_t length;
+	const char *name; /* the nearest so far, or NULL */
+	int changes;
+};
+void cli_suggest_name(struct cli_suggestion *suggestion, const char *name);
+/* "; did you mean 'NAME'?", or "". Returns `room`. */
+const char *cli_did_you_mean(
+	char room[80], const struct cli_suggestion *suggestion, const char *before);
 
 /* The exit code in a negative answer of cli_parse. */
 #define CLI_ENDED(parsed) (-1 - (parsed))

@@ -99,12 +99,14 @@ int cli_encode(int argc, char **argv)
 	struct neap_encode_options *o = &r.options;
 	/* clang-format off */
 	const struct cli_option options[] = {
-		{.name = "out", .kind = CLI_TEXT, .into = &r.out, .argument = "FILE.h5",
+		CLI_GROUP("Files and names"),
+		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &r.out, .argument = "FILE.h5",
 			.help = "where the spikes go"},
 		{.name = "label", .kind = CLI_TEXT, .into = &o->label, .argument = "REGEX",
 			.help = "on the file name: group 1 is the class [the folder]"},
 		{.name = "speaker", .kind = CLI_TEXT, .into = &o->speaker, .argument = "REGEX",
 			.help = "on the file name: group 1 is the speaker [none]"},
+		CLI_GROUP("The ear"),
 		{.name = "channels", .kind = CLI_COUNT, .into = &o->encoder.channels,
 			.argument = "N", .help = "of the ear [128]", .low = 1, .high = 700},
 		{.name = "low", .kind = CLI_NUMBER, .into = &o->encoder.low, .argument = "HZ",
@@ -113,8 +115,10 @@ int cli_encode(int argc, char **argv)
 			.help = "centre of the highest, at most 0.45 of the sampling rate [3600]",
 			.low = 2, .high = 1e6},
 		{.name = "concat", .kind = CLI_TIME, .into = &o->concat, .argument = "TIME",
+			.unit = "s",
 			.help = "samples so long, of a class's and speaker's recordings end to end [no]",
 			.low = 1e-3, .high = 1e5},
+		CLI_GROUP("Reading and reporting"),
 		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
 			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
 		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",

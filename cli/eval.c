@@ -101,6 +101,7 @@ int cli_eval(int argc, char **argv)
 	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_EVAL_OPTIONS(o, given),
+		CLI_GROUP("Output"),
 		{.name = "json", .kind = CLI_FLAG, .into = &json,
 			.help = "one JSON object on standard output, with the answer to every sample"},
 		{0},

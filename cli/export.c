@@ -21,6 +21,7 @@ int cli_export(int argc, char **argv)
 	const char *named[1];
 	/* clang-format off */
 	const struct cli_option options[] = {
+		CLI_GROUP("Output"),
 		{.name = "nir", .kind = CLI_TEXT, .into = &o.nir, .argument = "FILE",
 			.help = "write a NIR graph (HDF5) there"},
 		{.name = "metadata", .kind = CLI_FLAG, .into = &o.metadata,

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 		help(stdout);
 		return cli_finish("--help");
 	}
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("neap " NEAP_VERSION "\n");
 		return cli_finish("--version");
 	}
@@ -48,5 +48,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	return cli_usage(argv[1], "unknown command; 'neap --help' lists them");
+	struct cli_suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
+	char room[80];
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		cli_suggest_name(&meant, commands[i].name);
+	return cli_usage(argv[1], "unknown command%s; 'neap --help' lists them",
+		cli_did_you_mean(room, &meant, ""));
 }

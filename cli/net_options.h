@@ -25,12 +25,14 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 
 /* clang-format off */
 #define CLI_NET_OPTIONS(net, choices) \
+	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
 		.help = "layers from the input up"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
+		.unit = "ms", \
 		.help = "time of a step (default 1ms)", .low = 1e-6, .high = 10}, \
 	{.name = "time-unit", .kind = CLI_TIME, .into = &(net).time_unit, .argument = "TIME", \
-		.help = "step that weights, biases and surrogates are meant for, scaled for " \
+		.unit = "ms", .help = "step that weights, biases and surrogates are meant for, scaled for " \
 			"--dt (default 1ms; 0: not, and rates count a step)", .high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
 		.help = "how a spike resets the membrane", .choices = cli_resets}, \
@@ -49,9 +51,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
 		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
-		.help = "time constant of membranes (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.unit = "ms", .help = "time constant of membranes (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
-		.help = "time constant of the readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.unit = "ms", .help = "time constant of the readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
 		.help = "beside weights: the time constants of each unit", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
@@ -64,8 +66,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6}, \
 	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
 		.help = "share of connections kept", .low = 1e-9, .high = 1}, \
-	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "X", \
-		.help = "share of hidden units whose outputs training hides from the layer above", \
+	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "P", \
+		.help = "share of each hidden layer's units that training drops, for a whole " \
+			"sequence: the layer above does not see them (default 0: none)", \
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
 		.help = "how outputs over time become one answer", .choices = cli_readouts}, \
@@ -77,9 +80,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "samples summed together (0: 8, of 64 and more 16; rnn, lstm, gru: 32)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
-		.help = "0: one a processor", .high = 1024}
+		.help = "that compute (default 0: one a processor)", .high = 1024}
 
 #define CLI_LOSS_OPTIONS(loss, rates) \
+	CLI_GROUP("Loss and penalties on rates"), \
 	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
 		.help = "of the answer", .names = cli_loss_name}, \
 	{.name = "rate-upper", .kind = CLI_RATE, .into = &(rates).upper, .argument = "RATE", \
@@ -97,6 +101,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "penalty on squared rates", .high = 1e9}
 
 #define CLI_SLOW_OPTIONS(sweep) \
+	CLI_GROUP("Memory and plan"), \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(sweep).memory, .argument = "BYTES", \
 		.help = "budget of a sweep (default: half of what is free)", .low = 1}, \
 	{.name = "slow", .kind = CLI_TEXT, .into = &(sweep).slow, .argument = "LIST", \
@@ -127,6 +132,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 
 /* Which batch of real data `o` (compare, calibrate) looks at. */
 #define CLI_BATCH_OPTIONS(o, seed) \
+	CLI_GROUP("Batch"), \
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
 		.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "max-steps", .kind = CLI_INT, .into = &(o).max_steps, .argument = "N", \
@@ -140,10 +146,11 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 /* clang-format off */
 /* Of commands that evaluate; `o` is a struct neap_eval_options, `given` a struct cli_given_model. */
 #define CLI_EVAL_OPTIONS(o, given_) \
+	CLI_GROUP("Model and evaluation"), \
 	{.name = "from", .kind = CLI_TEXT, .into = &(given_).from, .argument = "FILE", \
 		.help = "in place of RUN: a run, a .safetensors file or a NIR graph"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(o).dt, .argument = "TIME", \
-		.help = "of a NIR graph that does not say it: the time of a step", .low = 1e-9, \
+		.unit = "ms", .help = "of a NIR graph that does not say it: the time of a step", .low = 1e-9, \
 		.high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(given_).reset, .argument = "KIND", \
 		.help = "of a NIR graph: how spikes reset membranes (default: as it says, or hard)", \
@@ -151,7 +158,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
 		.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
-		.help = "0: one a processor", .high = 1024}
+		.help = "that compute (default 0: one a processor)", .high = 1024}
 /* clang-format on */
 
 /* What these name: the model by --from, and its reset. */

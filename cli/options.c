@@ -1,60 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c: parses arguments by a table of options, and prints help from the same table. */
+/* options.c: parses arguments by a table of options. */
 #include "cli.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
 
-/*
- * The default, which stands where the option goes; nothing where the help says it itself. Zeros of
- * counts and times mean that there is none.
- */
-static void print_default(const struct cli_option *o)
-{
-	char room[24];
+int cli_quiet;
 
-	if (strstr(o->help, "default") || strstr(o->help, "0: ") || strchr(o->help, '['))
-		return;
-	if (o->kind == CLI_CHOICE)
-		printf(" (default %s)", o->choices[*(const int *)o->into]);
-	else if (o->kind == CLI_TEXT && *(const char *const *)o->into)
-		printf(" (default %s)", *(const char *const *)o->into);
-	else if (o->kind == CLI_NUMBER)
-		printf(" (default %g)", *(const double *)o->into);
-	else if (o->kind == CLI_RATE && *(const double *)o->into > 0)
-		printf(" (default %gHz)", 1000 * *(const double *)o->into);
-	else if (o->kind == CLI_TIME && *(const double *)o->into > 0)
-		printf(" (default %s)", cli_show_time(room, *(const double *)o->into));
-	else if (o->kind == CLI_SIZE && *(const uint64_t *)o->into)
-		printf(" (default %s)", cli_show_size(room, *(const uint64_t *)o->into));
-	else if (o->kind == CLI_COUNT && *(const int *)o->into > 0)
-		printf(" (default %d)", *(const int *)o->into);
-	else if (o->kind == CLI_INT && *(const int64_t *)o->into > 0)
-		printf(" (default %" PRId64 ")", *(const int64_t *)o->into);
-}
-
-static void print_help(const struct cli_command *command)
-{
-	printf("neap %s: %s\n\nusage: neap %s%s%s [options]\n\n", command->name, command->about,
-		command->name, command->arguments[0] ? " " : "", command->arguments);
-	for (const struct cli_option *o = command->options; o->name; o++) {
-		char left[64];
-		snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
-			o->argument ? o->argument : "");
-		printf("  %-26s %s", left, o->help);
-		for (int i = 0; o->choices && o->choices[i]; i++)
-			printf("%s%s", i ? ", " : ": ", o->choices[i]);
-		for (int i = 0; o->names && o->names(i); i++)
-			printf("%s%s", i ? ", " : ": ", o->names(i));
-		print_default(o);
-		printf("\n");
-	}
-	printf("  %-26s %s\n\nexamples:\n%s", "--help", "this text", command->examples);
-}
+const struct cli_option cli_common_options[] = {
+	{.name = "quiet",
+		.letter = 'q',
+		.kind = CLI_FLAG,
+		.into = &cli_quiet,
+		.help = "no progress on standard error"},
+	{0},
+};
 
 static int out_of_range(const char *command, const struct cli_option *option, const char *text)
 {
@@ -85,8 +48,10 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 
 static int set_choice(const char *command, const struct cli_option *option, const char *text)
 {
-	char all[512] = "";
+	char all[512] = "", room[80];
+	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
 	for (int i = 0; option->choices[i]; i++) {
+		cli_suggest_name(&meant, option->choices[i]);
 		if (strcmp(option->choices[i], text) == 0) {
 			*(int *)option->into = i;
 			return CLI_DONE;
@@ -94,7 +59,8 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 		size_t n = strlen(all);
 		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", option->choices[i]);
 	}
-	return cli_usage(command, "--%s: '%s' is none of %s", option->name, text, all);
+	return cli_usage(command, "--%s: '%s' is none of %s%s", option->name, text, all,
+		cli_did_you_mean(room, &meant, ""));
 }
 
 static int set_list(const char *command, const struct cli_option *option, const char *text)
@@ -144,6 +110,9 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	}
 	if (bad)
 		return bad_kind(command, option, text);
+	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
+		return cli_usage(command, "--%s: '%s' has no unit; %s%s, or %ss?", option->name,
+			text, text, option->unit, text);
 	double low = option->low, high = option->high;
 	if (high == 0)
 		high = option->kind == CLI_COUNT ? INT_MAX : WHOLE_MOST;
@@ -188,26 +157,58 @@ const char *cli_show_names(char *room, size_t size, const char *(*name)(int inde
 	return room;
 }
 
-static const struct cli_option *find(const struct cli_option *options, const char *name, size_t n)
+static int is(const char *name, const char *text, size_t n)
+{
+	return name && strlen(name) == n && memcmp(name, text, n) == 0;
+}
+
+/* By name or alias. */
+static const struct cli_option *find_in(
+	const struct cli_option *options, const char *name, size_t n)
 {
 	for (; options->name; options++)
-		if (strlen(options->name) == n && memcmp(options->name, name, n) == 0)
+		if (options->kind != CLI_HEADING &&
+			(is(options->name, name, n) || is(options->alias, name, n)))
 			return options;
 	return NULL;
 }
 
-/* Sets one option from the argument *i; *i moves to the value where that is the next argument. */
-static int take_option(const struct cli_command *command, int argc, char **argv, int *i)
+static const struct cli_option *find(const struct cli_command *command, const char *name, size_t n)
 {
-	const char *text = argv[*i] + 2;
-	size_t n = strcspn(text, "=");
-	const char *value = text[n] == '=' ? text + n + 1 : NULL;
-	const struct cli_option *option = find(command->options, text, n);
+	const struct cli_option *option = find_in(command->options, name, n);
+	return option ? option : find_in(cli_common_options, name, n);
+}
 
-	if (!option)
-		return cli_usage(command->name,
-			"unknown option '--%.*s'; 'neap %s --help' lists them", (int)n, text,
-			command->name);
+static const struct cli_option *find_letter(const struct cli_command *command, char letter)
+{
+	const struct cli_option *o = command->options;
+	for (; o->name; o++)
+		if (o->letter == letter)
+			return o;
+	for (o = cli_common_options; o->name; o++)
+		if (o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static int unknown_option(const struct cli_command *command, const char *text, size_t n)
+{
+	struct cli_suggestion meant = {.text = text, .length = n};
+	char room[80];
+
+	for (const struct cli_option *o = command->options; o->name; o++)
+		if (o->kind != CLI_HEADING)
+			cli_suggest_name(&meant, o->name);
+	for (const struct cli_option *o = cli_common_options; o->name; o++)
+		cli_suggest_name(&meant, o->name);
+	return cli_usage(command->name, "unknown option '--%.*s'%s; 'neap %s --help' lists them",
+		(int)n, text, cli_did_you_mean(room, &meant, "--"), command->name);
+}
+
+/* Sets `option` to `value`, or without one to the next argument, to which *i moves. */
+static int take_value(const struct cli_command *command, const struct cli_option *option,
+	const char *value, int argc, char **argv, int *i)
+{
 	if (option->kind == CLI_FLAG) {
 		if (value)
 			return cli_usage(command->name, "--%s takes no value", option->name);
@@ -225,6 +226,36 @@ static int take_option(const struct cli_command *command, int argc, char **argv,
 	return set_value(command->name, option, value);
 }
 
+/* --name value, --name=value */
+static int take_option(const struct cli_command *command, int argc, char **argv, int *i)
+{
+	const char *text = argv[*i] + 2;
+	size_t n = strcspn(text, "=");
+	const struct cli_option *option = find(command, text, n);
+
+	if (!option)
+		return unknown_option(command, text, n);
+	return take_value(command, option, text[n] == '=' ? text + n + 1 : NULL, argc, argv, i);
+}
+
+/* -o value, -ovalue, -qv */
+static int take_letters(const struct cli_command *command, int argc, char **argv, int *i)
+{
+	for (const char *at = argv[*i] + 1; *at; at++) {
+		const struct cli_option *option = find_letter(command, *at);
+		if (!option)
+			return cli_usage(command->name,
+				"unknown option '-%c'; 'neap %s --help' lists them", *at,
+				command->name);
+		if (option->kind != CLI_FLAG)
+			return take_value(command, option, at[1] ? at + 1 : NULL, argc, argv, i);
+		int rc = take_value(command, option, NULL, argc, argv, i);
+		if (rc != CLI_DONE)
+			return rc;
+	}
+	return CLI_DONE;
+}
+
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
 {
 	int found = 0, only_positionals = 0;
@@ -232,7 +263,11 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 	/* First, while the defaults stand where the options go. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			print_help(command);
+			cli_help(command);
+			return -1 - cli_finish(command->name);
+		}
+		if (strcmp(argv[i], "--list-options") == 0) { /* for completions; in no help */
+			cli_list_options(command);
 			return -1 - cli_finish(command->name);
 		}
 	}
@@ -245,9 +280,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (!only_positionals && arg[0] == '-' && arg[1] != '\0') {
-			return -1 - cli_usage(command->name,
-					    "unknown option '%s'; options begin with two dashes",
-					    arg);
+			int rc = take_letters(command, argc, argv, &i);
+			if (rc != CLI_DONE)
+				return -1 - rc;
 		} else if (found == command->most) {
 			return -1 - cli_usage(command->name, "unexpected argument '%s'", arg);
 		} else if (arg[0] == '\0') {

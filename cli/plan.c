@@ -165,6 +165,7 @@ int cli_plan(int argc, char **argv)
 	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_QUESTION_OPTIONS(r.q),
+		CLI_GROUP("Output"),
 		{.name = "actions", .kind = CLI_FLAG, .into = &r.actions,
 			.help = "print the schedule, an action a line"},
 		{.name = "draw", .kind = CLI_TEXT, .into = &r.draw, .argument = "FILE.svg",

@@ -121,7 +121,8 @@ int cli_predict(int argc, char **argv)
 	const char *named[2], *out = "-";
 	/* clang-format off */
 	const struct cli_option options[] = {
-		{.name = "out", .kind = CLI_TEXT, .into = &out, .argument = "FILE",
+		CLI_GROUP("Output"),
+		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
 			.help = "write there; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},

@@ -49,6 +49,7 @@ struct cli_question {
 /* Rows of an option table that fill `q`; `params` points to (q).params. */
 /* clang-format off */
 #define CLI_QUESTION_OPTIONS(q) \
+	CLI_GROUP("The chain: sizes"), \
 	{.name = "steps", .kind = CLI_TEXT, .into = &(q).steps, .argument = "T", \
 		.help = "length of the chain; A,B: two chains that meet in one loss", \
 		.given = &(q).given[CLI_GIVEN_STEPS]}, \
@@ -80,6 +81,7 @@ struct cli_question {
 		.help = "classic problem: C checkpoints, the initial state's included", \
 		.high = CLI_STEPS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOTS]}, \
+	CLI_GROUP("The chain: times"), \
 	{.name = "advance", .kind = CLI_TIME, .into = &(q).problem.chain.advance, \
 		.argument = "TIME", .help = "a step forward (default 1s)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_ADVANCE]}, \
@@ -108,6 +110,7 @@ struct cli_question {
 	{.name = "slot-read", .kind = CLI_TIME, .into = &(q).problem.chain.slot_read, \
 		.argument = "TIME", .help = "copy of a state out of a slot", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_READ]}, \
+	CLI_GROUP("Slow memory and strategy"), \
 	{.name = "tier", .kind = CLI_LIST, .into = &(q).tiers, .argument = "NAME:...", \
 		.help = "slow tier: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or " \
 			"slots=), sync, duplex; cpu: computing lost a byte moved, or 300ms/1G"}, \

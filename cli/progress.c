@@ -68,6 +68,8 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	char left[24], rate[32] = "", after[300];
 
 	/* On a terminal 10 times a second, in a log every 10 seconds. */
+	if (cli_quiet)
+		return;
 	if (!whole && now - progress->shown < (progress->terminal ? 0.1 : 10))
 		return;
 	if (whole && progress->terminal && progress->drawn == 0 && spent < 0.1)

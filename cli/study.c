@@ -46,7 +46,8 @@ int cli_study(int argc, char **argv)
 	const char *names[NAMES_MOST];
 	/* clang-format off */
 	const struct cli_option options[] = {
-		{.name = "out", .kind = CLI_TEXT, .into = &o.out, .argument = "DIR",
+		CLI_GROUP("Output and size"),
+		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "DIR",
 			.help = "folder of points, figures and report; a study goes on where it was "
 				"interrupted"},
 		{.name = "quick", .kind = CLI_FLAG, .into = &quick,

@@ -29,6 +29,8 @@ struct train_command {
 static void on_line(void *user, const char *line)
 {
 	struct train_command *t = user;
+	if (cli_quiet)
+		return;
 	cli_progress_clear(&t->bar);
 	char room[NEAP__PLAIN_TEXT];
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
@@ -36,6 +38,8 @@ static void on_line(void *user, const char *line)
 
 static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
 {
+	if (cli_quiet)
+		return;
 	cli_progress_clear(&t->bar);
 	fprintf(stderr, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
 	if (p->penalty > 0)
@@ -278,14 +282,9 @@ int cli_train(int argc, char **argv)
 	struct neap_params *params = &o.sweep.params;
 	/* clang-format off */
 	const struct cli_option options[] = {
-		{.name = "out", .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
+		CLI_GROUP("The run"),
+		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
 			.help = "of the run (default neap-run)"},
-		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "write what a sweep does and when, as trace events for Perfetto"},
-		{.name = "trace-batch", .kind = CLI_INT, .into = &o.sweep.trace_batch,
-			.argument = "N",
-			.help = "the batch of this session to trace (default: the last)", .low = 1,
-			.high = 1e12},
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
 			.help = "go on with the run in the folder, with its settings; other "
 				"options given change them"},
@@ -304,18 +303,19 @@ int cli_train(int argc, char **argv)
 			.names = neap_strategy_name},
 		CLI_NET_OPTIONS(o.net, choices),
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
+		CLI_GROUP("Learning"),
 		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",
-			.help = "(default 30)", .low = 1, .high = 1e9},
+			.help = "times that every sample is learned from (default 30)", .low = 1, .high = 1e9},
 		{.name = "batch", .kind = CLI_COUNT, .into = &o.batch, .argument = "N",
 			.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST},
-		{.name = "lr", .kind = CLI_NUMBER, .into = &o.learning_rate, .argument = "X",
+		{.name = "lr", .alias = "learning-rate", .kind = CLI_NUMBER, .into = &o.learning_rate, .argument = "X",
 			.help = "learning rate (default 0.004)", .high = 1e6},
 		{.name = "optimizer", .kind = CLI_TEXT, .into = &o.optimizer, .argument = "NAME",
 			.help = "that moves the weights", .names = neap_optimizer_name},
 		{.name = "momentum", .kind = CLI_NUMBER, .into = &o.momentum, .argument = "X",
 			.help = "of sgd (default 0.9)", .high = 1},
 		{.name = "weight-decay", .kind = CLI_NUMBER, .into = &o.weight_decay,
-			.argument = "X", .help = "(default 0)", .high = 1e6},
+			.argument = "X", .help = "of the weights (default 0)", .high = 1e6},
 		{.name = "schedule", .kind = CLI_TEXT, .into = &o.schedule, .argument = "NAME",
 			.help = "of the learning rate", .names = neap_learning_rate_name},
 		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
@@ -325,29 +325,38 @@ int cli_train(int argc, char **argv)
 		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",
 			.help = "of weights, split and order", .high = CLI_STEPS_MOST,
 			.given = &seed_given},
+		CLI_GROUP("Data, and how training samples vary"),
 		{.name = "validation", .kind = CLI_NUMBER, .into = &o.validation, .argument = "X",
 			.help = "share of DATA held out (default 0.1)", .high = 0.99},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
 			.help = "held out instead"},
+		{.name = "next-step", .kind = CLI_FLAG, .into = &o.next,
+			.help = "learn to predict each step's inputs from those before (numbers)"},
+		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
+			.help = "take inputs that are numbers as they are (default: mean 0, "
+				"deviation 1 of each feature)"},
 		{.name = "max-steps", .kind = CLI_INT, .into = &o.max_steps, .argument = "N",
 			.help = "cut samples beyond (0: no)", .high = 1e12},
 		{.name = "shift", .kind = CLI_COUNT, .into = &o.augment.shift, .argument = "N",
 			.help = "move each training sample's channels by a draw in [-N, N]",
 			.high = 65535},
 		{.name = "jitter", .kind = CLI_TIME, .into = &o.augment.jitter, .argument = "TIME",
+			.unit = "ms",
 			.help = "move each training spike by a normal draw of this deviation",
 			.high = 1000},
 		{.name = "stretch", .kind = CLI_TEXT, .into = &stretch, .argument = "A:B",
 			.help = "times of a training sample times a draw in [A, B]; X: 1-X to 1+X"},
+		CLI_GROUP("Snapshots and reports"),
 		{.name = "snapshot", .kind = CLI_TIME, .into = &o.snapshot_seconds,
 			.argument = "TIME",
 			.help = "between snapshots inside an epoch (default 60s; 0: none)",
 			.high = 1e9},
-		{.name = "next-step", .kind = CLI_FLAG, .into = &o.next,
-			.help = "learn to predict each step's inputs from those before (numbers)"},
-		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
-			.help = "take inputs that are numbers as they are (default: mean 0, "
-				"deviation 1 of each feature)"},
+		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
+			.help = "write what a sweep does and when, as trace events for Perfetto"},
+		{.name = "trace-batch", .kind = CLI_INT, .into = &o.sweep.trace_batch,
+			.argument = "N",
+			.help = "the batch of this session to trace (default: the last)", .low = 1,
+			.high = 1e12},
 		CLI_JSON_OPTION(json),
 		{0},
 	};

@@ -21,16 +21,22 @@ def help_of(neap, *command):
 
 def command_page(neap, version, command):
     text = help_of(neap, command)
-    title, rest = text.split("\n\n", 1)
+    title, rest = text.split("\n\nusage: ", 1)
     usage, rest = rest.split("\n\n", 1)
     options, examples = rest.split("\n\nexamples:\n", 1)
+    title, usage = (" ".join(part.split()) for part in (title, usage))
     out = [f'.TH NEAP\\-{command.upper()} 1 "" "neap {version}" "neap manual"', ".SH NAME",
            f"neap\\-{command} \\- {escape(title.split(': ', 1)[1])}", ".SH SYNOPSIS",
-           f".B {escape(usage.split(': ', 1)[1])}", ".SH OPTIONS"]
+           f".B {escape(usage)}", ".SH OPTIONS"]
     for line in options.splitlines():
-        match = re.match(r"  (--\S+(?: \S+)?)\s+(.*)", line)
-        if match:
-            out += [".TP", f".B {escape(match.group(1))}", escape(match.group(2))]
+        option = re.match(r"  ((?:-\w, )?\S+(?: \S+)?)(?: {2,}(.*))?$", line)
+        if line.endswith(":") and not line.startswith(" "):
+            out += [f".SS {escape(line[:-1])}"]
+        elif option:
+            out += [".TP", f".B {escape(option.group(1))}"]
+            out += [escape(option.group(2))] if option.group(2) else []
+        elif line.strip():
+            out.append(escape(line.strip()))
     out += [".SH EXAMPLES", ".nf", *map(escape, examples.splitlines()), ".fi", ".SH EXIT STATUS",
             "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
             ".BR neap (1)"]

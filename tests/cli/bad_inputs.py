@@ -15,7 +15,7 @@ import sys
 from harness import Folder, Tap, encode, neap, write_recordings, write_tone
 
 BIG = "9223372036854775808"
-NUMBER_ARGUMENTS = {"N", "T", "C", "BYTES", "TIME", "NUMBER", "RATE", "HZ", "X", "SHARE"}
+NUMBER_ARGUMENTS = {"N", "T", "C", "BYTES", "TIME", "NUMBER", "RATE", "HZ", "X", "SHARE", "P"}
 NEGATIVE_IS_FINE = {"reset-value", "lower"}
 ZERO_IS_BAD = {
     "plan": ["state", "chunk", "checkpoints", "remote-chunk"],
@@ -78,8 +78,8 @@ def options_of(command):
     """[(name, argument or None)] from --help."""
     found = []
     for line in neap(command, "--help").stdout.splitlines():
-        match = re.match(r"  --([a-z0-9-]+)(?: (\S+))?  ", line + "  ")
-        if match and match.group(1) != "help":
+        match = re.match(r"  (?:-\w, )?--([a-z0-9-]+)(?: (\S+))?  ", line + "  ")
+        if match and match.group(1) not in ("help", "quiet"):
             found.append((match.group(1), match.group(2)))
     return found
 

@@ -129,7 +129,7 @@ def penalty_is_told(folder):
                          float(row["train_penalty"]) > 0)
     if told != {"lif:": (True, False, True), "lstm": (False, True, False)}:
         return str(told)
-    text = neap("train", "--help", "--rate-upper", "3").stdout
+    text = " ".join(neap("train", "--help", "--rate-upper", "3").stdout.split())
     for line in ("a millisecond (default 20Hz)", "of that penalty (default 1)",
                  "cosine, constant (default cosine)"):
         if line not in text:

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suggest.c: the name that was probably meant: the one with the fewest letters to change (Damerau,
+ * 1964: one letter more, less, another one, or two swapped). */
+#include "cli.h"
+
+#include <string.h>
+
+#define LETTERS 40 /* longer names are not compared */
+
+static int least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Letters to change; '-' and '_' are the same. */
+static int distance(const char *a, size_t n, const char *b)
+{
+	int rows[3][LETTERS + 1];
+	size_t m = strlen(b);
+
+	if (n > LETTERS || m > LETTERS)
+		return LETTERS;
+	int *before = rows[0], *last = rows[1], *row = rows[2];
+	for (size_t j = 0; j <= m; j++)
+		last[j] = (int)j;
+	for (size_t i = 1; i <= n; i++) {
+		row[0] = (int)i;
+		for (size_t j = 1; j <= m; j++) {
+			int same = a[i - 1] == b[j - 1] || (a[i - 1] == '_' && b[j - 1] == '-') ||
+				   (a[i - 1] == '-' && b[j - 1] == '_');
+			row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + !same);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least(row[j], before[j - 2] + 1);
+		}
+		int *spare = before;
+		before = last;
+		last = row;
+		row = spare;
+	}
+	return last[m];
+}
+
+void cli_suggest_name(struct cli_suggestion *s, const char *name)
+{
+	size_t most = s->length / 3 + 1;
+	int changes = distance(s->text, s->length, name);
+
+	/* A name that begins so is meant as well: --mem for --memory. */
+	if (s->length >= 3 && strncmp(name, s->text, s->length) == 0)
+		changes = 1;
+	if (changes <= (int)most && (size_t)changes < s->length &&
+		(!s->name || changes < s->changes)) {
+		s->name = name;
+		s->changes = changes;
+	}
+}
+
+const char *cli_did_you_mean(char room[80], const struct cli_suggestion *s, const char *before)
+{
+	room[0] = '\0';
+	if (s->name)
+		snprintf(room, 80, "; did you mean '%s%s'?", before, s->name);
+	return room;
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Help, manual, completions: every page within 80 columns and under headings, every option of the tables in
+all of them, completion in a real bash; short options, what was probably meant, numbers without a unit.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from harness import NEAP, Folder, Tap, neap
+
+SOURCE = os.environ["NEAP_SOURCE"]
+COMMANDS = re.findall(r"^  (\w+) ", neap("--help").stdout, re.MULTILINE)
+
+
+def made(tool, *arguments):
+    return subprocess.run([sys.executable, os.path.join(SOURCE, "tools", tool), *arguments],
+                          capture_output=True, text=True, check=True).stdout
+
+
+def listed(command):
+    return [line.split("\t") for line in neap(command, "--list-options").stdout.splitlines()]
+
+
+def pages():
+    """80 columns, headings, every option in help and man; what is a number has a default or a word for none."""
+    for command in COMMANDS:
+        text = neap(command, "--help").stdout
+        wide = [line for line in text.splitlines() if len(line) > 80]
+        if wide:
+            return f"{command}: beyond 80 columns: {wide[0]}"
+        if not re.search(r"^[A-Z][^\n]*:$", text, re.MULTILINE) or "\nexamples:\n  neap" not in text:
+            return f"{command}: no headings or no examples"
+        page = made("man.py", NEAP, "0", command)
+        for name, letter, argument, _, _ in listed(command):
+            left = (f"-{letter}, " if letter else "") + f"--{name}" + (f" {argument}" if argument else "")
+            if f"\n  {left}" not in text:
+                return f"{command} --help has no '{left}'"
+            if f".B {left}".replace("-", "\\-") not in page:
+                return f"the manual of {command} has no '{left}'"
+        if neap("help", command).stdout != text or neap(command, "-h").stdout != text:
+            return f"neap help {command}, neap {command} -h: other texts"
+    return None
+
+
+def completions():
+    """Every option in both; bash completes commands, options and names."""
+    bash, zsh = made("completion.py", NEAP, "bash"), made("completion.py", NEAP, "zsh")
+    for command in COMMANDS:
+        words = re.search(rf"^    {command}\) words=\"(.*)\" ;;$", bash, re.MULTILINE).group(1).split()
+        of_zsh = zsh.split(f"\n    {command}) ", 1)[1].split(";;", 1)[0]
+        for name, *_ in listed(command):
+            if f"--{name}" not in words or not re.search(rf"'\*--{name}[=\[]", of_zsh):
+                return f"{command} --{name} is completed nowhere"
+    wanted = {("neap", "tra"): ["train"], ("neap", "help", "ev"): ["eval"],
+              ("neap", "train", "--rate-u"): ["--rate-upper"],
+              ("neap", "train", "--surrogate", "su"): ["superspike"],
+              ("neap", "train", "--optimizer", "="): ["adam", "adamw", "sgd"],
+              ("neap", "train", "--optimizer", "=", "s"): ["sgd"],
+              ("neap", "plan", "--strategy", "h"): ["hierarchical", "h-revolve"]}
+    for line, answer in wanted.items():
+        words = " ".join(f"'{word}'" for word in line)
+        script = f"{bash}\nCOMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _neap; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True)
+        if done.stdout.split() != answer:
+            return f"{line}: {done.stdout.split()} {done.stderr}"
+    if shutil.which("zsh"):
+        done = subprocess.run(["zsh", "-f", "-n"], input=zsh, capture_output=True, text=True)
+        if done.returncode:
+            return done.stderr
+    else:
+        print("# SKIP of zsh -n: there is no zsh")
+    return None
+
+
+def mistakes():
+    """What was probably meant; a number without a unit; letters."""
+    for arguments, told in (
+            (["trian"], "did you mean 'train'?"),
+            (["train", "x", "--epoch", "3"], "did you mean '--epochs'?"),
+            (["train", "x", "--rate_upper", "3"], "did you mean '--rate-upper'?"),
+            (["train", "x", "--mem", "3"], "did you mean '--memory'?"),
+            (["train", "x", "--surrogate", "super-spike"], "did you mean 'superspike'?"),
+            (["train", "x", "--tau", "20"], "'20' has no unit; 20ms, or 20s?"),
+            (["train", "x", "--dt", "1"], "'1' has no unit; 1ms, or 1s?"),
+            (["train", "x", "-z"], "unknown option '-z'"),
+            (["train", "x", "-o"], "--out: a value (FOLDER) is missing"),
+            (["train", "-qo", "absent", "--resume"], "there is no run in 'absent'")):
+        done = neap(*arguments)
+        if done.returncode != 2 or told not in done.stderr or done.stderr.count("\n") != 1:
+            return f"{arguments}: {done.returncode} {done.stderr}"
+    if "did you mean" in neap("train", "x", "--wobble").stderr:
+        return "a name that is near none is taken for one"
+    return None
+
+
+def quiet(folder):
+    """-q: nothing on standard error, the report all the same; -o is --out."""
+    run = os.path.join(folder, "run")
+    done = neap("train", "randman:steps=20,samples=40,classes=2", "--net", "lif:8,li", "--epochs", "1",
+                "--memory", "4M", "-q", "-o", run)
+    if done.returncode or done.stderr or "model " not in done.stdout or not os.path.isdir(run):
+        return f"{done.returncode} {done.stderr} {done.stdout}"
+    return None
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        tap.check("pages: 80 columns, headings, every option", pages())
+        tap.check("completions of bash and zsh", completions())
+        tap.check("what was meant, units, letters", mistakes())
+        tap.check("--quiet and -o", quiet(folder))
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
