@@ -2,6 +2,7 @@
 /* dataset.c: the table of kinds of data sets, event buffers, and reading under the lock of a set.
  */
 #include "data/dataset.h"
+#include "data/formats/recording.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -17,6 +18,7 @@ static const struct neap__dataset_format *const formats[] = {
 	&neap__format_randman,
 	&neap__format_h5_arrays,
 	&neap__format_npz_arrays,
+	&neap__format_recording,
 	&neap__format_shd,
 };
 
@@ -122,20 +124,16 @@ void neap__names_free(char **names, int count)
 	free(names);
 }
 
-int neap_dataset_open(struct neap_dataset **out, const char *name)
+/* Opens a set by a format's function, or a recording with the settings of its encoder. */
+static int open_named(struct neap_dataset **out, const char *name,
+	int (*open)(struct neap_dataset **set, const char *name),
+	const struct neap_encoder_options *encoder)
 {
-	NEAP_NEED(out, name);
-	size_t i = 0;
-	*out = NULL;
-	if (!name || !*name)
-		return neap__fail(NEAP_EUSAGE, "the name of the data set is empty");
-	while (!formats[i]->takes(name))
-		i++;
 	char *copy = strdup(name);
 	if (!copy)
 		return neap__fail_errno(ENOMEM, "%s", name);
 	struct neap_dataset *set;
-	int rc = formats[i]->open(&set, name);
+	int rc = open ? open(&set, name) : neap__recording_open(&set, name, encoder);
 	if (rc < 0) {
 		free(copy);
 		return rc;
@@ -145,6 +143,27 @@ int neap_dataset_open(struct neap_dataset **out, const char *name)
 	pthread_mutex_init(&set->lock, NULL);
 	*out = set;
 	return 0;
+}
+
+int neap_dataset_open(struct neap_dataset **out, const char *name)
+{
+	NEAP_NEED(out, name);
+	size_t i = 0;
+	*out = NULL;
+	if (!name || !*name)
+		return neap__fail(NEAP_EUSAGE, "the name of the data set is empty");
+	while (!formats[i]->takes(name))
+		i++;
+	return open_named(out, name, formats[i]->open, NULL);
+}
+
+int neap__dataset_open_as(struct neap_dataset **out, const char *name,
+	const struct neap_encoder_options *encoder)
+{
+	*out = NULL;
+	if (encoder && name && neap__recording_named(name))
+		return open_named(out, name, NULL, encoder);
+	return neap_dataset_open(out, name);
 }
 
 void neap_dataset_close(struct neap_dataset *set)

@@ -72,6 +72,7 @@ struct neap_dataset {
 	int next;	       /* 1: the targets are the values of the step after */
 	double *piece;	       /* step_rows.c: numbers as they are in the file */
 	size_t read_bytes;     /* that reading a part takes, beside `piece` and the result */
+	struct neap_encoder_options encoder; /* of recordings, all set; size 0: unknown */
 };
 
 struct neap__dataset_format {
@@ -83,13 +84,19 @@ struct neap__dataset_format {
 };
 
 extern const struct neap__dataset_format neap__format_randman, neap__format_h5_arrays,
-	neap__format_npz_arrays, neap__format_shd;
+	neap__format_npz_arrays, neap__format_recording, neap__format_shd;
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
+
+/*
+ * neap_dataset_open; a recording is encoded with these settings. NULL: with the default ones.
+ */
+int neap__dataset_open_as(struct neap_dataset **out, const char *name,
+	const struct neap_encoder_options *encoder);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

@@ -119,24 +119,23 @@ static int encode_all(struct neap__concat *concat, struct neap__thread_pool *poo
 }
 
 static int finish(struct neap_shd_writer *writer, const struct neap__recordings *recordings,
-	const struct neap_encoder_options *o)
+	struct neap_encoder_options *o)
 {
-	const struct neap_attribute attributes[] = {
-		{"encoder_low", o->low},
-		{"encoder_high", o->high},
-		{"encoder_rms", o->rms},
-		{"encoder_preemphasis", o->preemphasis},
-		{"encoder_gain", o->gain},
-		{"encoder_tau", o->tau},
-		{"encoder_refractory", o->refractory},
-		{"encoder_inhibition", o->inhibition},
-		{"encoder_span", o->span},
-		{"encoder_compression", o->compression},
-		{"encoder_rate", neap__encoder_rate(o)},
-	};
+	struct neap_attribute attributes[32];
+	char names[32][40];
+	int count = neap__encoder_numbers();
+
+	for (int i = 0; i < count; i++) {
+		const char *name;
+		attributes[i].value = *neap__encoder_number(o, i, &name);
+		neap__print(names[i], sizeof names[i], "encoder_%s", name);
+		attributes[i].name = names[i];
+	}
+	attributes[count++] = (struct neap_attribute){"encoder_span", o->span};
+	attributes[count++] = (struct neap_attribute){"encoder_rate", neap__encoder_rate(o)};
 	return neap_shd_finish(writer, (const char *const *)recordings->classes,
 		recordings->nclasses, (const char *const *)recordings->speakers,
-		recordings->nspeakers, attributes, sizeof attributes / sizeof attributes[0]);
+		recordings->nspeakers, attributes, count);
 }
 
 int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,

@@ -72,6 +72,17 @@ int neap__encoder_settle(
 	return 0;
 }
 
+int neap__encoder_numbers(void)
+{
+	return sizeof bounds / sizeof bounds[0];
+}
+
+double *neap__encoder_number(struct neap_encoder_options *options, int index, const char **name)
+{
+	*name = bounds[index].name;
+	return (double *)((char *)options + bounds[index].offset);
+}
+
 double neap__encoder_rate(const struct neap_encoder_options *settled)
 {
 	return fmax(BASE_RATE, settled->high / BAND);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { BLOCK_FRAMES = 65536 };
@@ -34,6 +35,13 @@ static const struct sound_kind {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
+/* By its first bytes alone. */
+static int is_kind(const struct sound_kind *kind, const unsigned char head[12])
+{
+	return memcmp(head, kind->first, 4) == 0 &&
+		memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0;
+}
+
 static int known_kind(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
@@ -51,8 +59,7 @@ static int known_kind(const char *path)
 		if (strcasecmp(dot + 1, kind->ending) != 0)
 			continue;
 		named = 1;
-		if (memcmp(head, kind->first, 4) == 0 &&
-			memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0)
+		if (is_kind(kind, head))
 			return 0;
 	}
 	return neap__fail(NEAP_EFORMAT,
@@ -111,6 +118,21 @@ static int read_frames(
 	return 0;
 }
 
+/* Reads an open sound file, and closes it. */
+static int read_open(float **samples, int64_t *count, double *rate, SNDFILE *sound,
+	const SF_INFO *info, const char *path)
+{
+	int rc;
+	if (info->channels < 1 || info->channels > 1024 || info->samplerate < 100)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", path, info->channels,
+			info->samplerate);
+	else
+		rc = read_frames(sound, info, samples, count, path);
+	*rate = info->samplerate;
+	sf_close(sound);
+	return rc;
+}
+
 int neap__sound_read(float **samples, int64_t *count, double *rate, const char *path, int any)
 {
 	if (!any)
@@ -122,13 +144,61 @@ int neap__sound_read(float **samples, int64_t *count, double *rate, const char *
 			"'%s' is not a recording that can be read (%s); hide it (.name) or move it "
 			"away",
 			path, sf_strerror(NULL));
-	int rc;
-	if (info.channels < 1 || info.channels > 1024 || info.samplerate < 100)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", path, info.channels,
-			info.samplerate);
-	else
-		rc = read_frames(sound, &info, samples, count, path);
-	*rate = info.samplerate;
-	sf_close(sound);
+	return read_open(samples, count, rate, sound, &info, path);
+}
+
+/* Copies all of a stream into a file in memory, since libsndfile has to seek. */
+static int copy_stream(int into, int from)
+{
+	char block[65536];
+	ssize_t n;
+	while ((n = read(from, block, sizeof block)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return neap__fail_errno(errno, "cannot read the standard input");
+		for (ssize_t done = 0, put; done < n; done += put) {
+			put = write(into, block + done, (size_t)(n - done));
+			if (put < 0)
+				return neap__fail_errno(errno, "the standard input in memory");
+		}
+	}
+	return 0;
+}
+
+static int read_copy(float **samples, int64_t *count, double *rate, int fd, int from)
+{
+	unsigned char head[12] = {0};
+	int known = 0;
+	SF_INFO info = {0};
+
+	NEAP_TRY(copy_stream(fd, from));
+	if (pread(fd, head, sizeof head, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return neap__fail_errno(errno, "the standard input in memory");
+	for (int i = 0; i < KINDS; i++)
+		known |= is_kind(&kinds[i], head);
+	SNDFILE *sound = known ? sf_open_fd(fd, SFM_READ, &info, 0) : NULL;
+	if (!sound)
+		return neap__fail(NEAP_EFORMAT,
+			"the standard input is no recording; wav, flac and aiff are accepted");
+	return read_open(samples, count, rate, sound, &info, "-");
+}
+
+int neap__sound_read_stream(float **samples, int64_t *count, double *rate, int from)
+{
+	int fd = memfd_create("sound", MFD_CLOEXEC);
+	if (fd < 0)
+		return neap__fail_errno(errno, "the standard input in memory");
+	int rc = read_copy(samples, count, rate, fd, from);
+	close(fd);
 	return rc;
+}
+
+int neap__sound_named(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	for (int i = 0; dot && i < KINDS; i++)
+		if (strcasecmp(dot + 1, kinds[i].ending) == 0)
+			return 1;
+	return 0;
 }

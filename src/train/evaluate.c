@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
+#include "data/dataset.h"
 #include "train/model.h"
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
@@ -137,8 +138,12 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap_batc
 static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
 	const struct neap__evaluation *e, const struct neap_batch *batch)
 {
-	const struct neap_objective objective = {.size = sizeof objective, .loss = e->loss};
+	struct neap_objective objective = {.size = sizeof objective, .loss = e->loss};
 
+	/* A batch with a sample of which nobody knows the answer has no loss. */
+	for (int i = 0; i < batch->size && batch->target == NEAP_TARGET_LABEL; i++)
+		if (batch->sequences[i].label < 0)
+			objective.loss = NULL;
 	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
 	int rc = forward(e->net, batch);
 	if (rc == 0)
@@ -204,6 +209,7 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 	struct neap_dataset *set = NULL;
 	struct neap_loader *loader = NULL;
 	struct neap_dataset_info info = {.size = sizeof info};
+	struct neap_encoder_options encoder;
 	char **names = NULL;
 	int64_t max_steps = 0;
 
@@ -226,7 +232,9 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 	if (rc < 0)
 		rc = neap__fail_in(rc, "%s: ", options->model);
 	else
-		rc = neap_dataset_open(&set, options->data);
+		rc = neap__model_encoder(&encoder, &file);
+	if (rc >= 0)
+		rc = neap__dataset_open_as(&set, options->data, rc > 0 ? &encoder : NULL);
 	if (rc == 0)
 		rc = neap__model_rows_take(set, &file);
 	if (rc == 0)

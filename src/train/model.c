@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
 #include "train/model.h"
+#include "data/dataset.h"
+#include "data/encoder.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
 #include "base/fail.h"
@@ -70,17 +72,56 @@ static void write_classes(struct neap__json *json, const struct neap_dataset *se
 	neap__json_end(json, ']');
 }
 
+/* How recordings became the spikes of a data set; an empty text where nobody knows. */
+static void write_encoder(struct neap__json *json, const struct neap_dataset *set)
+{
+	struct neap_encoder_options o = set->encoder;
+	neap__json_begin(json, NULL, '{');
+	neap__json_int(json, "channels", o.channels);
+	for (int i = 0; i < neap__encoder_numbers(); i++) {
+		const char *name;
+		double value = *neap__encoder_number(&o, i, &name);
+		neap__json_number(json, name, value);
+	}
+	neap__json_int(json, "span", o.span);
+	neap__json_end(json, '}');
+}
+
+int neap__model_encoder(
+	struct neap_encoder_options *encoder, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, "neap.encoder");
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+	struct neap_encoder_options o = {.size = sizeof o};
+
+	if (!text)
+		return 0;
+	o.channels = (int)json_integer_value(json_object_get(json, "channels"));
+	o.span = (int)json_integer_value(json_object_get(json, "span"));
+	for (int i = 0; i < neap__encoder_numbers(); i++) {
+		const char *name;
+		double *value = neap__encoder_number(&o, i, &name);
+		*value = json_number_value(json_object_get(json, name));
+	}
+	json_decref(json);
+	return neap__encoder_settle(encoder, &o) < 0 ? NEAP_EFORMAT : 1;
+}
+
 void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
-	struct neap__json net = {0}, classes = {0};
+	struct neap__json net = {0}, classes = {0}, encoder = {0};
 
 	neap__settings_write_net(&net, options);
 	write_classes(&classes, set, options->classes);
 	neap__tensor_bundle_meta(bundle, "neap.format", "1");
 	neap__tensor_bundle_json(bundle, "neap.net", &net);
 	neap__tensor_bundle_json(bundle, "neap.classes", &classes);
+	if (set->encoder.size) {
+		write_encoder(&encoder, set);
+		neap__tensor_bundle_json(bundle, "neap.encoder", &encoder);
+	}
 	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 }

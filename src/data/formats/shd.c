@@ -7,6 +7,8 @@
  * `inputs` and `longest` of the root.
  */
 #include "data/formats/shd.h"
+#include "data/encoder.h"
+#include "base/print.h"
 #include "base/fail.h"
 #include "base/grow.h"
 
@@ -195,6 +197,29 @@ static int find_sizes(struct neap__shd *shd, int channels_known)
 	return rc;
 }
 
+/* The settings with which neap made spikes of recordings, if this is such a file. */
+static int read_encoder(struct neap__shd *shd, double channels)
+{
+	struct neap_encoder_options o = {.size = sizeof o, .channels = (int)channels};
+	double span = 0;
+	char room[64];
+	int known;
+
+	NEAP_TRY(known = neap__h5_attribute(&shd->file, "encoder_span", &span));
+	if (!known || !(span >= 1 && span <= 700) || channels > 700)
+		return 0;
+	o.span = (int)span;
+	for (int i = 0; i < neap__encoder_numbers(); i++) {
+		const char *name;
+		double *value = neap__encoder_number(&o, i, &name);
+		neap__print(room, sizeof room, "encoder_%s", name);
+		NEAP_TRY(neap__h5_attribute(&shd->file, room, value));
+	}
+	if (neap__encoder_settle(&shd->set.encoder, &o) < 0)
+		shd->set.encoder = (struct neap_encoder_options){0};
+	return 0;
+}
+
 static int describe(struct neap__shd *shd)
 {
 	double inputs = 0, longest = 0;
@@ -210,6 +235,7 @@ static int describe(struct neap__shd *shd)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': attribute 'longest' is %g; 0 to %g seconds are accepted", shd->path,
 			longest, NEAP__LONGEST_SECONDS);
+	NEAP_TRY(read_encoder(shd, known ? inputs : 0));
 	info->inputs = known ? (int)inputs : 65536;
 	for (int64_t i = 0; i < info->samples; i++)
 		info->events += neap__vlen_length(&shd->times, i);
