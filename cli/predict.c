@@ -9,7 +9,9 @@
 
 static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --out answers.csv\n"
-			       "  neap predict run test.h5 --json | head\n";
+			       "  neap predict run test.h5 --json | head\n"
+			       "  neap predict run five.wav\n"
+			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n";
 
 struct predicting {
 	struct neap_eval_options options;
@@ -131,8 +133,10 @@ int cli_predict(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
-		.arguments = "RUN DATA",
-		.about = "a line a sample: its label, what the net takes it for, all scores",
+		.arguments = "RUN DATA|SOUND|-",
+		.about = "a line a sample or recording (wav, flac, aiff; -: standard input): its "
+			 "label, "
+			 "what the net takes it for, all scores",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -157,8 +157,8 @@ int neap_dataset_open(struct neap_dataset **out, const char *name)
 	return open_named(out, name, formats[i]->open, NULL);
 }
 
-int neap__dataset_open_as(struct neap_dataset **out, const char *name,
-	const struct neap_encoder_options *encoder)
+int neap__dataset_open_as(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder)
 {
 	*out = NULL;
 	if (encoder && name && neap__recording_named(name))

@@ -95,8 +95,8 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
 /*
  * neap_dataset_open; a recording is encoded with these settings. NULL: with the default ones.
  */
-int neap__dataset_open_as(struct neap_dataset **out, const char *name,
-	const struct neap_encoder_options *encoder);
+int neap__dataset_open_as(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

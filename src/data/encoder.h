@@ -13,8 +13,7 @@ int neap__encoder_settle(
 	struct neap_encoder_options *settled, const struct neap_encoder_options *options);
 /* The number of settings that are real numbers, and each of them with its name. */
 int neap__encoder_numbers(void);
-double *neap__encoder_number(
-	struct neap_encoder_options *options, int index, const char **name);
+double *neap__encoder_number(struct neap_encoder_options *options, int index, const char **name);
 /* Hz at which the model runs. Needs settled options. */
 double neap__encoder_rate(const struct neap_encoder_options *settled);
 /* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */

@@ -39,7 +39,7 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static int is_kind(const struct sound_kind *kind, const unsigned char head[12])
 {
 	return memcmp(head, kind->first, 4) == 0 &&
-		memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0;
+	       memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0;
 }
 
 static int known_kind(const char *path)

@@ -200,6 +200,17 @@ static const struct neap_loss *loss_of(const struct neap__safetensors *file)
 	return loss ? loss : neap_loss_at(0);
 }
 
+/* Whether some sample's answer is known. */
+static int is_labelled(const struct neap_dataset *set)
+{
+	if (set->info.target != NEAP_TARGET_LABEL)
+		return 1;
+	for (int64_t i = 0; i < set->info.samples; i++)
+		if (neap_dataset_label(set, i) >= 0)
+			return 1;
+	return 0;
+}
+
 int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
 {
 	NEAP_NEED(result, options);
@@ -247,6 +258,9 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		neap_dataset_info(set, &info);
 		rc = neap_loader_open(&loader, set, &loading);
 	}
+	if (rc == 0 && !options->answered && !is_labelled(set))
+		rc = neap__fail(NEAP_EUSAGE, "%s has no labels that answers could be compared with",
+			info.name);
 	if (rc == 0)
 		rc = neap__model_class_names(&names, &file, net_options.classes);
 	if (rc == 0) {

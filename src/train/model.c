@@ -87,8 +87,7 @@ static void write_encoder(struct neap__json *json, const struct neap_dataset *se
 	neap__json_end(json, '}');
 }
 
-int neap__model_encoder(
-	struct neap_encoder_options *encoder, const struct neap__safetensors *file)
+int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file)
 {
 	const char *text = neap__safetensors_meta(file, "neap.encoder");
 	json_t *json = text ? json_loads(text, 0, NULL) : NULL;

@@ -72,11 +72,10 @@ void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct nea
 int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file);
 
 /*
- * Gives the settings with which recordings became the spikes that a model was trained on. 1, 0 where
- * the file has none, or NEAP_EFORMAT.
+ * Gives the settings with which recordings became the spikes that a model was trained on. 1, 0
+ * where the file has none, or NEAP_EFORMAT.
  */
-int neap__model_encoder(
-	struct neap_encoder_options *encoder, const struct neap__safetensors *file);
+int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
 
 /* XXH3 of the bytes of all parameters. */
 uint64_t neap__weights_hash(const struct neap_net *net);

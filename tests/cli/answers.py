@@ -93,6 +93,32 @@ def fits_a_terminal(folder, run, data):
             assert f"%  {j} ({-most})" in line, (line, row)
 
 
+def recordings(folder, wavs):
+    """A recording is encoded as those of the training set were, and its scores are the same."""
+    for more in ([], ["--low", "150", "--high", "3000"]):
+        data = encode(wavs, os.path.join(folder, f"sounds{len(more)}.h5"), *more)
+        run = train(folder, data, "--net", "lif:24,li")
+        rows = list(csv.reader(io.StringIO(neap("predict", run, data).stdout)))[1:]
+        for number in (0, len(rows) - 1):
+            name = os.path.join(wavs, sorted(os.listdir(wavs))[number])
+            alone = list(csv.reader(io.StringIO(neap("predict", run, name).stdout)))
+            assert len(alone) == 2 and alone[1][:2] == ["0", ""], alone
+            assert alone[1][2:] in [row[2:] for row in rows], (more, alone, rows[number])
+            with open(name, "rb") as sound:
+                piped = neap("predict", run, "-", stdin=sound)
+            assert piped.stdout.splitlines()[1] == ",".join(alone[1]), piped
+        answer = neap("eval", run, name)
+        assert answer.returncode == 2 and "no labels" in answer.stderr, answer
+        for text in ("hello", "RIFF1234WAVEfmt "):
+            file = os.path.join(folder, "text")
+            with open(file, "w", encoding="ascii") as out:
+                out.write(text)
+            with open(file, "rb") as sound:
+                answer = neap("predict", run, "-", stdin=sound)
+            assert answer.returncode == 2 and len(answer.stderr.splitlines()) == 1, answer
+            assert answer.stdout == "", answer
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -101,6 +127,7 @@ def main():
         tap.run("answers add up", answers_add_up, run, data)
         tap.run("predict says what eval says", predictions_are_answers, run, data)
         tap.run("names of classes", named_classes, folder)
+        tap.run("recordings", recordings, folder, os.path.join(folder, "wavs"))
         tap.run("80 columns", fits_a_terminal, folder, run, data)
     return tap.failed > 0
 

@@ -30,12 +30,11 @@ def data_dir():
     return path if os.path.isdir(path) else None
 
 
-def neap(*args, cwd=None, timeout=300, env=None):
+def neap(*args, cwd=None, timeout=300, env=None, stdin=subprocess.DEVNULL):
     """Runs the tool; returns the completed process with text output."""
     full = dict(os.environ, **(env or {}))
     return subprocess.run([NEAP, *map(str, args)], cwd=cwd, env=full, timeout=timeout,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace")
+                          stdin=stdin, capture_output=True, text=True, errors="replace")
 
 
 def neap_json(*args, **more):

@@ -11,7 +11,7 @@ from .checks import Hashes
 from .device import get_rng, set_rng
 from .measure import Counter, Uncounted, addresses, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
-from .tapes import Keeper, hollow, inlet
+from .tapes import Keeper, give_back, hollow, inlet
 from .trees import LEAF, flatten, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable"]
@@ -86,6 +86,7 @@ class Run(Backend):
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.device = torch.device("cpu")
         self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
+        self.holes, self.most_holes = 0, 1 << 26  # bytes that tapes left since memory was given back
         self.spare = 0  # bytes that steps are known to save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
@@ -147,7 +148,10 @@ class Run(Backend):
         return tape.keeper.pieces()
 
     def shed(self, tape: GroupTape) -> None:
-        tape.keeper.shed()
+        self.holes += tape.keeper.shed()
+        if self.holes > self.most_holes:
+            self.holes = 0
+            give_back()
 
     def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
         return tape.keeper.regain()

@@ -7,6 +7,7 @@ it comes back, all its storages lie in one block of memory. Parameters, buffers 
 travel. The graph's first and last tensors hold memory as well; they are replaced by ones of the same
 shapes that hold none. The nodes of the graph stay, about GRAPH bytes a saved tensor.
 """
+import ctypes
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -14,10 +15,20 @@ import torch
 
 from .measure import Counter, Saved
 
-__all__ = ["GRAPH", "Keeper", "hollow", "inlet"]
+__all__ = ["GRAPH", "Keeper", "give_back", "hollow", "inlet"]
 
 GRAPH = 2048  # bytes of a graph's nodes and handles, a saved tensor (measured: 1.9 kB with a GRU)
 _ALIGNED = 64  # bytes; as PyTorch aligns what it allocates: sums of some libraries depend on it
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def give_back() -> None:
+    """Gives free memory back to the system. Between the memory of tapes that were sent lie the nodes
+    of their graphs, which stay: what is free there is often too small for other tapes."""
+    if _trim is not None:
+        _trim(0)
 
 
 class _Handle(Saved):
@@ -89,8 +100,8 @@ class Keeper(Counter):
             return []
         return [(at, self.seen[at][0]) for at in dict.fromkeys(handle.at for handle in self._alive())]
 
-    def shed(self) -> None:
-        """Lets go of the memory."""
+    def shed(self) -> int:
+        """Lets go of the memory; how many bytes that were."""
         handles, places, end = self._alive(), {}, 0
         for at, nbytes in self.pieces():
             places[at] = end
@@ -101,6 +112,7 @@ class Keeper(Counter):
             self.away.append(_View(weakref.ref(handle), places[handle.at], tensor.dtype, tensor.shape, tensor.stride(),
                                    tensor.storage_offset()))
         self.handles = []
+        return end
 
     def regain(self) -> List[Tuple[int, int]]:
         """New memory for the storages, (address, bytes), in the order in which they were sent."""

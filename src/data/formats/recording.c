@@ -20,8 +20,7 @@ struct recording_set {
 	struct neap_events events;
 };
 
-static int read_sample(
-	struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
+static int read_sample(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	const struct neap_events *from = &((struct recording_set *)set)->events;
 	(void)index;
@@ -44,15 +43,15 @@ static void close_set(struct neap_dataset *set)
 static const struct neap__dataset_ops ops = {.read = read_sample, .close = close_set};
 
 /* The recording as spikes. */
-static int encode(struct neap_events *events, const char *name,
-	const struct neap_encoder_options *encoder)
+static int encode(
+	struct neap_events *events, const char *name, const struct neap_encoder_options *encoder)
 {
 	float *samples = NULL;
 	int64_t count = 0;
 	double rate = 0;
 	int rc = strcmp(name, "-") == 0
-		? neap__sound_read_stream(&samples, &count, &rate, STDIN_FILENO)
-		: neap__sound_read(&samples, &count, &rate, name, 0);
+			 ? neap__sound_read_stream(&samples, &count, &rate, STDIN_FILENO)
+			 : neap__sound_read(&samples, &count, &rate, name, 0);
 	if (rc == 0) {
 		rc = neap_encode(events, samples, count, rate, encoder);
 		if (rc < 0)
@@ -62,8 +61,8 @@ static int encode(struct neap_events *events, const char *name,
 	return rc;
 }
 
-int neap__recording_open(struct neap_dataset **out, const char *name,
-	const struct neap_encoder_options *encoder)
+int neap__recording_open(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder)
 {
 	struct recording_set *r = calloc(1, sizeof *r);
 	struct neap_encoder_options options = {.size = sizeof options};

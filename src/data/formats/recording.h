@@ -11,7 +11,7 @@ int neap__recording_named(const char *name);
  * Opens one, for neap__dataset_finish. NULL: the default settings. 0, NEAP_EFORMAT, NEAP_EUSAGE or
  * -errno.
  */
-int neap__recording_open(struct neap_dataset **out, const char *name,
-	const struct neap_encoder_options *encoder);
+int neap__recording_open(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
 #endif
