@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * help.c: the help of a command from its table of options: under headings, 80 columns wide. The same
- * table as lines with tabs, from which tools/completion.py makes the completions of shells.
+ * help.c: the help of a command from its table of options: under headings, 80 columns wide. The
+ * same table as lines with tabs, from which tools/completion.py makes the completions of shells.
  */
 #include "cli.h"
 
@@ -30,11 +30,11 @@ static void add_default(struct neap__text *text, const struct cli_option *o)
 	else if (o->kind == CLI_RATE && *(const double *)o->into > 0)
 		neap__text_add(text, " (default %gHz)", 1000 * *(const double *)o->into);
 	else if (o->kind == CLI_TIME && *(const double *)o->into > 0)
-		neap__text_add(text, " (default %s)",
-			cli_show_time(room, *(const double *)o->into));
+		neap__text_add(
+			text, " (default %s)", cli_show_time(room, *(const double *)o->into));
 	else if (o->kind == CLI_SIZE && *(const uint64_t *)o->into)
-		neap__text_add(text, " (default %s)",
-			cli_show_size(room, *(const uint64_t *)o->into));
+		neap__text_add(
+			text, " (default %s)", cli_show_size(room, *(const uint64_t *)o->into));
 	else if (o->kind == CLI_COUNT && *(const int *)o->into > 0)
 		neap__text_add(text, " (default %d)", *(const int *)o->into);
 	else if (o->kind == CLI_INT && *(const int64_t *)o->into > 0)

@@ -2,7 +2,6 @@
 /* dataset.c: the table of kinds of data sets, event buffers, and reading under the lock of a set.
  */
 #include "data/dataset.h"
-#include "data/formats/recording.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

@@ -86,6 +86,15 @@ struct neap__dataset_format {
 extern const struct neap__dataset_format neap__format_randman, neap__format_h5_arrays,
 	neap__format_npz_arrays, neap__format_recording, neap__format_shd;
 
+/* Whether a name is that of a recording: of a sound file, or "-". */
+int neap__recording_named(const char *name);
+/*
+ * Opens one with settings of the caller's, else the default ones. 0, NEAP_EFORMAT, NEAP_EUSAGE or
+ * -errno.
+ */
+int neap__recording_open(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
+
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
 

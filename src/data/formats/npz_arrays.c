@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npz_arrays.c: the arrays of a NumPy archive (.npz), as data sets of numbers have them (arrays.h). */
+/* npz_arrays.c: the arrays of a NumPy archive (.npz), as data sets of numbers have them (arrays.h).
+ */
 #include "data/formats/arrays.h"
 #include "data/dataset.h"
 #include "data/npy/npz.h"
@@ -35,10 +36,9 @@ static int describe(const struct npz_arrays *a, struct neap__npy *npy, struct ne
 	array->count = h->count;
 	memcpy(array->size, h->shape, (size_t)h->dims * sizeof h->shape[0]);
 	array->number = a->arrays;
-	array->kind = kind == NEAP__NPY_FLOAT ? NEAP__ARRAY_REALS
-		      : kind == NEAP__NPY_BYTES || kind == NEAP__NPY_UCS4
-			      ? NEAP__ARRAY_TEXTS
-			      : NEAP__ARRAY_INTEGERS;
+	array->kind = kind == NEAP__NPY_FLOAT				  ? NEAP__ARRAY_REALS
+		      : kind == NEAP__NPY_BYTES || kind == NEAP__NPY_UCS4 ? NEAP__ARRAY_TEXTS
+									  : NEAP__ARRAY_INTEGERS;
 	return 0;
 }
 

@@ -4,7 +4,6 @@
  * sample. It is turned into spikes when it is opened, as `neap encode` does it for many, and it has
  * no label.
  */
-#include "data/formats/recording.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/sound_file.h"
