@@ -12,6 +12,8 @@ int neap__rows_next(struct neap_dataset *set)
 {
 	struct neap_dataset_info *info = &set->info;
 
+	if (set->next)
+		return 0;
 	if (!info->values)
 		return neap__fail(NEAP_EUSAGE,
 			"'%s': its inputs are spikes; the next step's values can be predicted of "

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void neap__wilson(double *low, double *high, int64_t k, int64_t n)
 {
@@ -211,6 +212,21 @@ static int is_labelled(const struct neap_dataset *set)
 	return 0;
 }
 
+/* 1: the model is a graph in NIR, which does not say what its inputs are, and the data has numbers.
+ */
+static int has_values(const struct neap_eval_options *options)
+{
+	struct neap_dataset_info info = {.size = sizeof info};
+	struct neap_dataset *set;
+
+	if (!neap__nir_takes(options->model) || strcmp(options->data, "-") == 0 ||
+		neap_dataset_open(&set, options->data) < 0)
+		return 0;
+	neap_dataset_info(set, &info);
+	neap_dataset_close(set);
+	return info.values != 0;
+}
+
 int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
 {
 	NEAP_NEED(result, options);
@@ -237,7 +253,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",
 			options->model);
-	const struct neap__nir_hints hints = {options->dt, options->reset};
+	const struct neap__nir_hints hints = {
+		.dt = options->dt, .reset = options->reset, .values = has_values(options)};
 	NEAP_TRY(neap__model_file_read(&file, options->model, &hints));
 	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);
 	if (rc < 0)

@@ -410,12 +410,36 @@ static double *numbers_of(const json_t *list, size_t count)
 	return x;
 }
 
+/* 1, 0 where the object has none, or a negative code. */
+static int take_scale(struct neap_dataset *set, const json_t *json)
+{
+	const json_t *shift = json_object_get(json, "shift");
+	size_t inputs = (size_t)set->info.inputs;
+
+	if (!shift)
+		return 0;
+	if (json_array_size(shift) != inputs)
+		return neap__fail(NEAP_EUSAGE, "'%s' has %zu features, the model takes %zu",
+			set->name, inputs, json_array_size(shift));
+	int rc = neap__rows_scale(
+		set, numbers_of(shift, inputs), numbers_of(json_object_get(json, "scale"), inputs));
+	return rc < 0 ? rc : 1;
+}
+
+int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, INPUTS);
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	int rc = json && set->info.values ? take_scale(set, json) : 0;
+
+	json_decref(json);
+	return rc;
+}
+
 int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file)
 {
 	const char *text = neap__safetensors_meta(file, INPUTS);
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	const json_t *shift = json_object_get(json, "shift");
-	size_t inputs = (size_t)set->info.inputs;
 	int rc = 0;
 
 	if (text && !json_is_object(json))
@@ -423,15 +447,11 @@ int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetenso
 	if (rc == 0 && json && set->info.values) {
 		if (json_integer_value(json_object_get(json, "next")) == 1)
 			rc = neap__rows_next(set);
-		if (rc == 0 && shift && json_array_size(shift) != inputs)
-			rc = neap__fail(NEAP_EUSAGE, "'%s' has %zu features, the model takes %zu",
-				set->name, inputs, json_array_size(shift));
-		else if (rc == 0 && shift)
-			rc = neap__rows_scale(set, numbers_of(shift, inputs),
-				numbers_of(json_object_get(json, "scale"), inputs));
+		if (rc == 0)
+			rc = take_scale(set, json);
 	}
 	json_decref(json);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

@@ -70,6 +70,8 @@ void neap__model_class_names_free(char **names, int classes); /* NULL: nothing *
  */
 void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set);
 int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file);
+/* Takes the means and deviations alone: 1, or 0 where the file has none; else as take. */
+int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file);
 
 /*
  * Gives the settings with which recordings became the spikes that a model was trained on. 1, 0

@@ -61,7 +61,7 @@ int neap_model_open(struct neap_model **out, const struct neap_model_options *op
 	struct neap_model *model = calloc(1, sizeof *model);
 	if (!model)
 		return neap__fail_errno(ENOMEM, "'%s'", o.path);
-	const struct neap__nir_hints hints = {o.dt, o.reset};
+	const struct neap__nir_hints hints = {.dt = o.dt, .reset = o.reset};
 	int rc = neap__model_file_read(&file, o.path, &hints);
 	if (rc == 0) {
 		rc = describe(model, &file);

@@ -209,7 +209,8 @@ static int read_from(struct neap__trainer *trainer)
 
 	if (!o->from || (o->resume && access(trainer->last, F_OK) == 0))
 		return 0;
-	const struct neap__nir_hints hints = {.dt = o->net.dt};
+	const struct neap__nir_hints hints = {
+		.dt = o->net.dt, .values = trainer->data.info.values != 0};
 	return neap__model_file_read(&trainer->from, o->from, &hints);
 }
 
@@ -270,6 +271,7 @@ static int open_data(struct neap__trainer *trainer)
 	if (d->info.samples <= 0 || d->info.classes <= 0)
 		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
 			(long long)d->info.samples, d->info.classes);
+	NEAP_TRY(read_from(trainer));
 	if (trainer->from.tensors > 0)
 		NEAP_TRY(from_fits(trainer));
 	if (o->net.inputs == 0)
@@ -288,8 +290,12 @@ static int open_data(struct neap__trainer *trainer)
 	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(fingerprint(d));
-	if (d->info.values && !o->no_normalise)
-		NEAP_TRY(neap__rows_normalise(d->set, d->first, d->nfirst));
+	if (d->info.values && !o->no_normalise) { /* as the given weights have it, if any */
+		int taken = neap__model_rows_scale(d->set, &trainer->from);
+		NEAP_TRY(taken);
+		if (!taken)
+			NEAP_TRY(neap__rows_normalise(d->set, d->first, d->nfirst));
+	}
 	struct neap_dataset_info info = d->info;
 	info.duration = neap__augment_longest(&o->augment, info.duration);
 	d->longest = neap__longest(&info, o->net.dt, o->max_steps);
@@ -373,7 +379,6 @@ int neap__setup(struct neap__trainer *trainer)
 	NEAP_TRY(neap__settings_check(o));
 	if (o->net.seed == 0)
 		o->net.seed = o->seed;
-	NEAP_TRY(read_from(trainer));
 	NEAP_TRY(open_data(trainer));
 	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
 	NEAP_TRY(take_from(trainer));

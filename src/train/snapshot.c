@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 #include "train/model.h"
 #include "train/settings.h"
+#include "data/row_reading.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/print.h"
@@ -196,6 +197,13 @@ int neap__snapshot_load(struct neap__trainer *trainer)
 	int rc = check_same(trainer, &file);
 	if (rc == 0) {
 		rc = neap__model_take(trainer->net, &file);
+		/* Weights that a run began with may have brought means and deviations along. */
+		if (rc == 0)
+			rc = neap__model_rows_scale(trainer->data.set, &file);
+		if (rc > 0)
+			rc = trainer->data.test
+				     ? neap__rows_copy(trainer->data.test, trainer->data.set)
+				     : 0;
 		if (rc == 0)
 			rc = neap__moments_take(&trainer->optimizer, trainer->net, &file);
 		if (rc == 0)

@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 		if (strcmp(resets[i], argv[5]) == 0)
 			reset = (enum neap_reset)i;
 	const struct neap__nir_hints hints = {
-		argc > 4 ? atof(argv[4]) : 0, argc > 5 ? &reset : NULL};
+		.dt = argc > 4 ? atof(argv[4]) : 0, .reset = argc > 5 ? &reset : NULL};
 	need(neap__model_file_read(&file, argv[1], &hints));
 	need(neap__model_open(&net, &options, &most, &file, 1));
 	need(neap_dataset_open(&set, argv[2]));

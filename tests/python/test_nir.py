@@ -329,6 +329,51 @@ def test_graphs_of_all_nodes(tmp_path):
     assert total > 0
 
 
+def values_file(path, seed, samples=8, steps=30, features=5):
+    x = np.random.default_rng(seed).normal(size=(samples, steps, features)) * 2 + 3
+    with h5py.File(path, "w") as f:
+        f["x"], f["y"] = x, np.arange(samples) % 3
+    return x
+
+
+def scores(model, data, *more):
+    rows = run_tool("predict", "--from", model, data, *more).splitlines()[1:]
+    return np.array([[float(v) for v in row.split(",")[4:]] for row in rows])
+
+
+def test_inputs_that_are_numbers(tmp_path):
+    """A graph of another tool sees the numbers of a data set as they are; one of neap's as the model does."""
+    pick, data = np.random.default_rng(1), str(tmp_path / "x.h5")
+    x = values_file(data, 6)
+    nodes = {"input": ("Input", {"shape": [5]}), "w": ("Linear", {"weight": pick.normal(size=(9, 5))}), "n": lif(9),
+             "v": ("Linear", {"weight": pick.normal(size=(3, 9))}),
+             "o": ("LI", {"tau": np.full(3, 2e-3), "r": np.ones(3), "v_leak": np.zeros(3)}), "output": ("Output", {"shape": [3]})}
+    path = write_graph(str(tmp_path / "net.nir"), nodes, [("input", "w"), ("w", "n"), ("n", "v"), ("v", "o"), ("o", "output")])
+    graph = Graph(path, DT)
+    wanted = np.array([graph.run(np.float32(sample))["o"].mean(0) for sample in x])
+    assert np.abs(scores(path, data, "--dt", "0.1ms") - wanted).max() < 1e-9 and np.abs(wanted).max() > 0
+    run = str(tmp_path / "run")
+    run_tool("train", data, "--net", "lif:9:reset=hard,li", "--epochs", 1, "--memory", "8M", "--validation", 0, "--out", run)
+    back = str(tmp_path / "back.nir")
+    run_tool("export", run, "--nir", back)
+    assert (scores(back, data) == scores(run, data)).all()
+
+
+def test_goes_on_with_the_same_means(tmp_path):
+    """`--from` keeps means and deviations of the model; a resumed run does, too."""
+    first, other, run = (str(tmp_path / name) for name in ("a.h5", "b.h5", "run"))
+    values_file(first, 1), values_file(other, 2)
+    common = ["--memory", "8M", "--validation", 0, "--batch", 4, "--schedule", "constant"]
+    run_tool("train", first, "--net", "lif:9,li", "--epochs", 1, "--out", run, *common)
+    still, whole, parts = (str(tmp_path / name) for name in ("still", "whole", "parts"))
+    run_tool("train", other, "--from", run, "--lr", 0, "--epochs", 1, "--out", still, *common)
+    assert (scores(still, first) == scores(run, first)).all()
+    run_tool("train", other, "--from", run, "--epochs", 3, "--out", whole, *common)
+    run_tool("train", other, "--from", run, "--epochs", 1, "--out", parts, *common)
+    run_tool("train", "--resume", "--out", parts, "--epochs", 3)
+    assert (scores(parts, other) == scores(whole, other)).all()
+
+
 CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
 
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <neap/status.h>
 
-enum { NEAP__NIR_DIMS = 2, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 16 };
+enum { NEAP__NIR_DIMS = 2, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 256 };
 
 /*
  * Types of nodes, X(NAME, name in files, parameters): numbers of which those that may be missing

@@ -236,6 +236,7 @@ static int make_own(struct importing *m)
 	m->net = NULL;
 	for (int l = 0; rc == 0 && l < chain->layers; l++)
 		rc = add_layer(m, &spec, l, described);
+	o.values = described ? m->described.values : m->hints->values;
 	if (described) /* what no graph says */
 		o.readout = m->described.readout;
 	else
@@ -364,7 +365,8 @@ static int add_pair(struct neap__safetensors *file, const char *key, const char 
 
 static int add_pairs(const struct importing *m, struct neap__safetensors *file)
 {
-	static const char *const kept[] = {"neap.classes", "neap.loss", "neap.epoch"};
+	static const char *const kept[] = {
+		"neap.classes", "neap.loss", "neap.epoch", "neap.inputs", "neap.encoder"};
 	const char *cut = meta_text(m, "neap.max_steps");
 
 	NEAP_TRY(add_pair(file, "neap.format", "1"));
@@ -415,7 +417,7 @@ static int make_file(const struct importing *m, struct neap__safetensors *file)
 			 ((size_t)p.rows + 1) * sizeof(uint32_t) + 64;
 	}
 	*file = (struct neap__safetensors){.tensor = calloc(tensors + 1, sizeof *file->tensor),
-		.pair = calloc(8, sizeof *file->pair),
+		.pair = calloc(16, sizeof *file->pair),
 		.header = json_array(),
 		.buffer = malloc(bytes + 1)};
 	int rc = file->tensor && file->pair && file->header && file->buffer ? 0 : -ENOMEM;
