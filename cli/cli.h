@@ -109,7 +109,7 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
  */
 int cli_fail(const char *command, int code);
 
-/* show_units.c: 0, or -1 where the whole text is no such value. */
+/* usage/show_units.c: 0, or -1 where the whole text is no such value. */
 int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1-X to 1+X */
 /* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
 const char *cli_show_size(char room[24], uint64_t bytes);
@@ -137,7 +137,8 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 /* "one, two, three": the names of a table, for lines that refuse another one. */
 const char *cli_show_names(char *room, size_t size, const char *(*name)(int index));
 
-/* progress.c: progress on standard error, a bar on a terminal, elsewhere a line every 10 s. */
+/* usage/progress.c: progress on standard error, a bar on a terminal, elsewhere a line every 10 s.
+ */
 struct cli_progress {
 	const char *label;
 	const char *unit;      /* "files", "samples" */
@@ -191,6 +192,7 @@ int cli_finish(const char *command);
 	X(predict, "a line a sample: what a trained network takes it for")                         \
 	X(encode, "turn recordings into spikes")                                                   \
 	X(export, "a trained network for other tools, as a NIR graph")                             \
+	X(plot, "loss, accuracy and rates of runs against epochs, as SVG or PNG")                  \
 	X(compare, "run one real batch under every strategy")                                      \
 	X(calibrate, "measure steps, copies and slow memory on this machine")                      \
 	X(bench, "measure plans, kernels and slow memory against their targets")                   \

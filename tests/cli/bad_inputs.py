@@ -107,7 +107,7 @@ def option_cases(command, base):
     yield list(base) + ["--no-such-option"], "--no-such-option"
     yield list(base) + ["-x"], "-x"
     yield list(base) + ["one", "two", "three", "four"], \
-        "one" if command == "study" else "unexpected"  # any number of names is fine there
+        "one" if command in ("study", "plot") else "unexpected"  # any number of names is fine there
 
 
 def small_cases():
@@ -345,6 +345,7 @@ def main():
             "compare": ["compare", "train.h5", "--net", "lif:16r,li", "--memory", "8M"],
             "eval": ["eval", "run", "train.h5"],
             "predict": ["predict", "run", "train.h5"],
+            "plot": ["plot", "run", "--out", "x.svg"],
             "export": ["export", "hard", "--nir", "x.nir"],
             "encode": ["encode", "wavs", "--out", "x.h5", "--label", "([0-9]+)_.*"],
             "calibrate": ["calibrate", "train.h5", "--net", "lif:16r,li", "--out", "c.json"],
