@@ -263,6 +263,15 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
 }
 
+/* The name of a text as a data set. */
+static char *text_name(const char *file)
+{
+	char *name = malloc(sizeof "text:" + strlen(file));
+	if (name)
+		stpcpy(stpcpy(name, "text:"), file);
+	return name;
+}
+
 int cli_train(int argc, char **argv)
 {
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
@@ -271,7 +280,7 @@ int cli_train(int argc, char **argv)
 	struct neap_run *resumed = NULL;
 	struct neap_model *model = NULL;
 	const char *data[1] = {NULL};
-	const char *chain = NULL, *stretch = NULL;
+	const char *chain = NULL, *stretch = NULL, *text = NULL;
 	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
 	int json = 0, seed_given = 0;
@@ -330,6 +339,9 @@ int cli_train(int argc, char **argv)
 			.help = "share of DATA held out (default 0.1)", .high = 0.99},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
 			.help = "held out instead"},
+		{.name = "text", .kind = CLI_TEXT, .into = &text, .argument = "FILE",
+			.help = "learn to predict a text in UTF-8 character by character, in place "
+				"of DATA (the same: text:FILE, text:steps=256:FILE)"},
 		{.name = "next-step", .kind = CLI_FLAG, .into = &o.next,
 			.help = "learn to predict each step's inputs from those before (numbers)"},
 		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
@@ -394,8 +406,13 @@ int cli_train(int argc, char **argv)
 	o.progress = on_progress;
 	o.say = on_line;
 	o.user = &training;
+	if (parsed > 0 && text)
+		return cli_usage("train", "--text: DATA is given as well");
+	char *text_data = text ? text_name(text) : NULL;
 	if (parsed > 0)
 		o.data = data[0];
+	if (text_data)
+		o.data = text_data;
 	if (seed_given || !resumed)
 		o.seed = (uint64_t)seed;
 	if (seed_given || !(resumed || model))
@@ -408,6 +425,7 @@ int cli_train(int argc, char **argv)
 		code = run(&o, json);
 		free(line);
 	}
+	free(text_data);
 	neap_run_close(resumed);
 	neap_model_close(model);
 	return code;

@@ -53,6 +53,8 @@ struct neap__dataset_ops {
 		struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *numbers);
 	int (*targets)(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
 		int32_t *labels, float *series);
+	/* NULL where a set numbers its channels itself: numbers channels and classes as `names`. */
+	int (*adopt)(struct neap_dataset *set, const char *const *names, int count);
 };
 
 enum { NEAP__PIECE_NUMBERS = 32768 /* that step_rows.c reads at a time, 256 KiB */ };
@@ -84,7 +86,7 @@ struct neap__dataset_format {
 };
 
 extern const struct neap__dataset_format neap__format_randman, neap__format_h5_arrays,
-	neap__format_npz_arrays, neap__format_recording, neap__format_shd;
+	neap__format_npz_arrays, neap__format_text, neap__format_recording, neap__format_shd;
 
 /* Whether a name is that of a recording: of a sound file, or "-". */
 int neap__recording_named(const char *name);

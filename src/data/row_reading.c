@@ -69,6 +69,9 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 
 	if (from->next)
 		NEAP_TRY(neap__rows_next(set));
+	if (set->ops->adopt && from->class_names)
+		return set->ops->adopt(
+			set, (const char *const *)from->class_names, from->nclass_names);
 	if (!from->shift)
 		return 0;
 	if (set->info.inputs != from->info.inputs)

@@ -436,8 +436,28 @@ int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetens
 	return rc;
 }
 
+/* Numbers characters as the classes of the model. */
+static int adopt_classes(struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, "neap.classes");
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	size_t count = json_array_size(list);
+	const char **names = calloc(count + 1, sizeof *names);
+	int rc = names ? 0 : neap__fail_errno(ENOMEM, "names of classes");
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = json_string_value(json_array_get(list, i));
+	if (rc == 0 && count > 0 && count <= UINT16_MAX)
+		rc = set->ops->adopt(set, names, (int)count);
+	free(names);
+	json_decref(list);
+	return rc;
+}
+
 int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file)
 {
+	if (set->ops->adopt)
+		return adopt_classes(set, file);
 	const char *text = neap__safetensors_meta(file, INPUTS);
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	int rc = 0;

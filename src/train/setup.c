@@ -302,7 +302,7 @@ static int open_data(struct neap__trainer *trainer)
 	if (!o->test)
 		return 0;
 	NEAP_TRY(neap_dataset_open(&d->test, o->test));
-	if (d->info.values)
+	if (d->info.steps)
 		NEAP_TRY(neap__rows_copy(d->test, d->set));
 	info.size = sizeof info;
 	NEAP_TRY(neap_dataset_info(d->test, &info));

@@ -192,6 +192,39 @@ def next_step(folder):
     return None if off < 1e-6 * loss else f"loss {done['train_loss']}, {again}, PyTorch {loss}"
 
 
+def text(folder):
+    """Characters are spikes of a channel each, their successors labels of steps; other texts are read alike."""
+    path = os.path.join(folder, "text")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("the néxt character ☃ is not the last one\n" * 3)
+    said = open(path, encoding="utf-8").read()
+    symbols = sorted(set(said))
+    run = os.path.join(folder, "run-text")
+    done = neap_json("train", "--text", path, "--net", "gru:6,li", "--precision", "double", "--lr", 0, "--epochs", 1,
+                     "--validation", 0, "--memory", "4M", "--out", run)
+    w, _ = tensors(os.path.join(run, "model.safetensors"))
+    ids = torch.tensor([symbols.index(c) for c in said])
+    given = torch.nn.functional.one_hot(ids, len(symbols)).to(torch.float64)
+    loss = loss_of(w, given[None, :-1], [len(said) - 1], ids[None, 1:], "labels", "gru").item()
+    if abs(loss - done["train_loss"]) > 1e-12 * loss:
+        return f"loss {done['train_loss']}, PyTorch {loss}"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("not the first")
+    ids = torch.tensor([symbols.index(c) for c in "not the first"[:12]] + [symbols.index("t")])
+    given = torch.nn.functional.one_hot(ids, len(symbols)).to(torch.float64)
+    loss = loss_of(w, given[None, :-1], [12], ids[None, 1:], "labels", "gru").item()
+    found = neap_json("eval", run, "text:" + path)
+    if abs(loss - found["loss"]) > 1e-12 * loss or found["judged"] != 12:
+        return f"eval: loss {found['loss']} of {found['judged']}, PyTorch {loss}"
+    for bytes_, says in ((b"xyz", "has the character 'z'"), (b"no \xff", "byte 3"), (b"n", "2 or more"), (b"", "2 or more")):
+        with open(path, "wb") as file:
+            file.write(bytes_)
+        refused = neap("eval", run, "text:" + path)
+        if refused.returncode != 2 or says not in refused.stderr:
+            return f"{bytes_}: code {refused.returncode}, {refused.stderr}"
+    return None
+
+
 def predictions(folder):
     """What predict writes of numbers."""
     lines = neap("predict", os.path.join(folder, "numbers-gru-0"), os.path.join(folder, "numbers.h5")).stdout.splitlines()
@@ -270,6 +303,7 @@ def main():
         tap.check("strategies, windows, threads: the same bits", same_bits(folder))
         tap.check("masks and texts are lengths and classes", texts_and_masks(folder))
         tap.check("the next step's values", next_step(folder))
+        tap.check("text", text(folder))
         tap.check("what does not fit is refused", refused(folder))
         tap.check("damaged files", damaged(folder))
         tap.check("predict", predictions(folder))

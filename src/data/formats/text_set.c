@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text_set.c: a text to be predicted character by character: "text:FILE", or "text:steps=N:FILE".
+ * Characters are the code points of UTF-8; they are numbered in ascending order, and each is a
+ * channel and a class. A sample is N characters of the text (256), the next sample the N after; a
+ * step has a spike of its character, and the character after it as its label.
+ */
+#include "data/dataset.h"
+#include "base/fail.h"
+#include "sys/atomic_file.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES ((size_t)1 << 30)
+enum { STEPS = 256, POINTS = 0x110000, MOST_SYMBOLS = 65535 };
+
+struct text_set {
+	struct neap_dataset set;
+	uint16_t *symbol; /* [count] */
+	int64_t count, steps;
+};
+
+/* Reads a code point at p, before end; moves p behind it. -1: no UTF-8. */
+static int32_t code_point(const unsigned char **p, const unsigned char *end)
+{
+	const unsigned char *at = *p;
+	int more = *at < 0x80 ? 0 : *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : *at >= 0xC2 ? 1 : -1;
+	static const int32_t least[] = {0, 0x80, 0x800, 0x10000};
+
+	if (more < 0 || *at > 0xF4 || end - at <= more)
+		return -1;
+	int32_t c = more ? *at & (0x3F >> more) : *at;
+	for (int i = 1; i <= more; i++) {
+		if ((at[i] & 0xC0) != 0x80)
+			return -1;
+		c = c << 6 | (at[i] & 0x3F);
+	}
+	*p = at + more + 1;
+	return c < least[more] || c >= POINTS || (c >= 0xD800 && c < 0xE000) ? -1 : c;
+}
+
+static char *name_of(int32_t c)
+{
+	char s[5] = {0};
+
+	if (c < 0x80)
+		s[0] = (char)c;
+	else if (c < 0x800)
+		s[0] = (char)(0xC0 | c >> 6), s[1] = (char)(0x80 | (c & 0x3F));
+	else if (c < 0x10000)
+		s[0] = (char)(0xE0 | c >> 12), s[1] = (char)(0x80 | (c >> 6 & 0x3F)),
+		s[2] = (char)(0x80 | (c & 0x3F));
+	else
+		s[0] = (char)(0xF0 | c >> 18), s[1] = (char)(0x80 | (c >> 12 & 0x3F)),
+		s[2] = (char)(0x80 | (c >> 6 & 0x3F)), s[3] = (char)(0x80 | (c & 0x3F));
+	return strdup(s);
+}
+
+static int64_t text_length(const struct neap_dataset *set, int64_t index)
+{
+	const struct text_set *s = (const struct text_set *)set;
+	int64_t left = s->count - 1 - index * s->steps;
+	return left < s->steps ? left : s->steps;
+}
+
+/* Events have their times in steps. */
+static int add_steps(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
+	struct neap__event_buffer *buffer)
+{
+	const struct text_set *s = (const struct text_set *)set;
+	const uint16_t *symbol = s->symbol + index * s->steps;
+
+	buffer->events.count = to > from ? to - from : 0;
+	buffer->events.duration = (double)text_length(set, index);
+	for (int64_t t = from; t < to; t++) {
+		buffer->events.time[t - from] = (double)t + 0.5;
+		buffer->events.unit[t - from] = symbol[t];
+	}
+	return 0;
+}
+
+static int text_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
+{
+	int64_t length = text_length(set, index);
+	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)length));
+	return add_steps(set, index, 0, length, buffer);
+}
+
+static int text_extent(struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent)
+{
+	int64_t length = text_length(set, index);
+	*extent = (struct neap__sample_extent){length, (double)length, 0};
+	return 0;
+}
+
+static int text_prepare(struct neap_dataset *set, int64_t index)
+{
+	(void)set, (void)index;
+	return 0;
+}
+
+static int text_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
+	struct neap__event_buffer *buffer)
+{
+	double length = (double)text_length(set, index);
+	int64_t first = (int64_t)fmin(fmax(ceil(from - 0.5), 0), length);
+	int64_t last = (int64_t)fmin(fmax(ceil(to - 0.5), 0), length);
+
+	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
+	buffer->events.count = 0;
+	if (last - first > (int64_t)most)
+		return 1;
+	return add_steps(set, index, first, last, buffer);
+}
+
+static int text_targets(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
+	int32_t *labels, float *series)
+{
+	const struct text_set *s = (const struct text_set *)set;
+
+	(void)series;
+	for (int64_t t = from; t < to; t++)
+		labels[t - from] = s->symbol[index * s->steps + t + 1];
+	return 0;
+}
+
+/* Numbers characters as `names` does; one that is not there is refused. */
+static int text_adopt(struct neap_dataset *set, const char *const *names, int count)
+{
+	struct text_set *s = (struct text_set *)set;
+	int known = set->nclass_names;
+	uint16_t *now = calloc((size_t)known + 1, sizeof *now);
+	char **mine = calloc((size_t)count + 1, sizeof *mine);
+	int rc = now && mine ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+
+	for (int i = 0; rc == 0 && i < count; i++)
+		if (names[i] && !(mine[i] = strdup(names[i])))
+			rc = neap__fail_errno(ENOMEM, "'%s'", set->name);
+	for (int i = 0; rc == 0 && i < known; i++) {
+		int k = 0;
+		while (k < count && (!names[k] || strcmp(names[k], set->class_names[i]) != 0))
+			k++;
+		if (k == count)
+			rc = neap__fail(NEAP_EUSAGE,
+				"'%s' has the character '%s', which the training text does not have",
+				set->name, set->class_names[i]);
+		else
+			now[i] = (uint16_t)k;
+	}
+	for (int64_t i = 0; rc == 0 && i < s->count; i++)
+		s->symbol[i] = now[s->symbol[i]];
+	free(now);
+	if (rc < 0) {
+		neap__names_free(mine, count);
+		return rc;
+	}
+	neap__names_free(set->class_names, known);
+	set->class_names = mine;
+	set->nclass_names = count;
+	set->info.inputs = set->info.classes = count;
+	return 0;
+}
+
+static void text_close(struct neap_dataset *set)
+{
+	free(((struct text_set *)set)->symbol);
+}
+
+static const struct neap__dataset_ops ops = {.read = text_read,
+	.close = text_close,
+	.extent = text_extent,
+	.prepare = text_prepare,
+	.part = text_part,
+	.length = text_length,
+	.targets = text_targets,
+	.adopt = text_adopt};
+
+/* Numbers the characters of the text; `number` [POINTS] is scratch, all zero. */
+static int number_all(struct text_set *s, const char *path, const unsigned char *data,
+	size_t bytes, int32_t *number)
+{
+	const unsigned char *end = data + bytes;
+	int symbols = 0;
+
+	for (const unsigned char *p = data; p < end; s->count++) {
+		const unsigned char *at = p;
+		int32_t c = code_point(&p, end);
+		if (c <= 0)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': byte %zu is no character of a text in UTF-8", path,
+				(size_t)(at - data));
+		number[c] = 1;
+	}
+	for (int32_t c = 0; c < POINTS; c++)
+		symbols += number[c];
+	if (s->count < 2 || symbols > MOST_SYMBOLS)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': %lld characters, %d different ones; 2 or more are accepted, 65535 "
+			"different ones at most",
+			path, (long long)s->count, symbols);
+	s->set.class_names = calloc((size_t)symbols + 1, sizeof *s->set.class_names);
+	s->symbol = malloc((size_t)s->count * sizeof *s->symbol);
+	if (!s->set.class_names || !s->symbol)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	for (int32_t c = 0; c < POINTS; c++) {
+		if (!number[c])
+			continue;
+		if (!(s->set.class_names[s->set.nclass_names] = name_of(c)))
+			return neap__fail_errno(ENOMEM, "'%s'", path);
+		number[c] = s->set.nclass_names++;
+	}
+	int64_t k = 0;
+	for (const unsigned char *p = data; p < end;)
+		s->symbol[k++] = (uint16_t)number[code_point(&p, end)];
+	return 0;
+}
+
+static int read_text(struct text_set *s, const char *path)
+{
+	struct neap_dataset_info *info = &s->set.info;
+	char *data = NULL;
+	size_t bytes = 0;
+
+	NEAP_TRY(neap__read_file(&data, &bytes, path, MOST_BYTES));
+	int32_t *number = calloc(POINTS, sizeof *number);
+	int rc = number ? number_all(s, path, (const unsigned char *)data, bytes, number)
+			: neap__fail_errno(ENOMEM, "'%s'", path);
+	free(number);
+	free(data);
+	NEAP_TRY(rc);
+	info->inputs = info->classes = s->set.nclass_names;
+	info->samples = (s->count - 2) / s->steps + 1;
+	info->steps = s->count - 1 < s->steps ? s->count - 1 : s->steps;
+	info->target = NEAP_TARGET_LABELS;
+	info->events = s->count - 1;
+	return 0;
+}
+
+static int text_open(struct neap_dataset **set, const char *name)
+{
+	const char *path = name + strlen("text:");
+	int64_t steps = STEPS;
+
+	if (strncmp(path, "steps=", 6) == 0) {
+		const char *colon = strchr(path, ':');
+		char number[24] = "";
+		if (colon && colon - path - 6 < (int)sizeof number)
+			memcpy(number, path + 6, (size_t)(colon - path - 6));
+		if (neap__units_count(&steps, number) < 0 || steps < 1 || steps > 100000000)
+			return neap__fail(NEAP_EUSAGE,
+				"'%s': text:FILE or text:steps=N:FILE is accepted, N from 1 to "
+				"100000000",
+				name);
+		path = colon + 1;
+	}
+	struct text_set *s = calloc(1, sizeof *s);
+	if (!s)
+		return neap__fail_errno(ENOMEM, "%s", name);
+	s->set.ops = &ops;
+	s->steps = steps;
+	int rc = read_text(s, path);
+	if (rc < 0) {
+		neap__names_free(s->set.class_names, s->set.nclass_names);
+		free(s->symbol);
+		free(s);
+		return rc;
+	}
+	*set = &s->set;
+	return 0;
+}
+
+static int takes_text(const char *name)
+{
+	return strncmp(name, "text:", 5) == 0;
+}
+
+const struct neap__dataset_format neap__format_text = {"text", takes_text, text_open};
