@@ -16,6 +16,8 @@ from harness import Tap, Folder  # noqa: E402
 try:
     import numpy as np
 except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has it
     print("1..0 # SKIP no numpy")
     sys.exit(0)
 
