@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c: `neap encode`: turns a folder of recordings into a file of spikes. */
+/* encode.c: `neap encode`: turns recordings, of sounds or of events, into a file of spikes. */
 #include "cli.h"
 #include "json_report.h"
 
 #include <neap/data.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,12 +16,20 @@ static const char examples[] =
 	"      --speaker '[0-9]+_([a-z]+)_.*'\n"
 	"  neap encode commands --out commands.h5 --channels 256 --high 7000\n"
 	"  neap encode digits/train --out long.h5 --label '([0-9]+)_.*' --concat 10s\n"
+	"  neap encode commands --out valid.h5 --split commands/validation_list.txt\n"
+	"  neap encode hello.wav --out hello.h5\n"
+	"  neap encode N-MNIST/Train --out train.h5 --pool 2\n"
+	"  neap encode events.npz --out train.h5 --sensor 34x34 --classes 10\n"
 	"  (without --label, a recording's class is the folder it is in)\n";
 
 struct encode_request {
 	struct neap_encode_options options;
-	const char *out;
-	int json, force;
+	struct neap_event_options events;
+	const char *out, *sensor, *crop, *classes;
+	int json, force, polarity;
+	char *text;  /* of --classes */
+	char **name; /* the names in it */
+	struct cli_progress progress;
 };
 
 static double now(void)
@@ -31,8 +41,35 @@ static double now(void)
 
 static int show(void *user, int64_t done, int64_t total)
 {
-	cli_progress_show(user, (double)done, (double)total, NULL);
+	struct encode_request *r = user;
+	cli_progress_show(&r->progress, (double)done, (double)total, NULL);
 	return cli_interrupted();
+}
+
+static void warn(void *user, const char *line)
+{
+	struct encode_request *r = user;
+	char room[NEAP__PLAIN_TEXT];
+	cli_progress_clear(&r->progress);
+	fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
+}
+
+/* What was skipped, where anything was. */
+static void show_skipped(int64_t others, int64_t damaged, int64_t strangers, int64_t unlisted)
+{
+	const struct {
+		int64_t count;
+		const char *what;
+	} row[] = {{others, "of other kinds"}, {damaged, "damaged"},
+		{strangers, "of other classes"}, {unlisted, "outside the split"}};
+	const char *between = "skipped files: ";
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+		if (row[i].count) {
+			printf("%s%" PRId64 " %s", between, row[i].count, row[i].what);
+			between = ", ";
+		}
+	if (between[0] == ',')
+		printf("\n");
 }
 
 static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
@@ -50,6 +87,10 @@ static int report_json(const struct neap_encode_report *r, const char *out, doub
 	neap__json_number(to, "seconds_of_audio", r->seconds_of_audio);
 	neap__json_number(to, "seconds_left", r->seconds_left);
 	neap__json_number(to, "seconds", seconds);
+	neap__json_int(to, "skipped_others", r->others);
+	neap__json_int(to, "skipped_damaged", r->damaged);
+	neap__json_int(to, "skipped_classes", r->strangers);
+	neap__json_int(to, "skipped_unlisted", r->unlisted);
 	neap__json_end(to, '}');
 	return cli_json_print(to, "encode");
 }
@@ -70,23 +111,170 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	if (r->samples != r->files)
 		printf("%" PRId64 " samples of one length; %s of the recordings made none\n",
 			r->samples, cli_show_time(left, r->seconds_left));
+	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
+}
+
+static int events_json(const struct neap_event_report *r, const char *out, double seconds)
+{
+	struct neap__json report = {0}, *to = &report;
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "out", out);
+	neap__json_int(to, "samples", r->samples);
+	neap__json_int(to, "classes", r->classes);
+	neap__json_int(to, "channels", r->inputs);
+	neap__json_int(to, "width", r->width);
+	neap__json_int(to, "height", r->height);
+	neap__json_int(to, "events", r->events);
+	neap__json_int(to, "events_outside", r->outside);
+	neap__json_number(to, "longest", r->longest);
+	neap__json_number(to, "seconds", seconds);
+	neap__json_int(to, "skipped_others", r->others);
+	neap__json_int(to, "skipped_damaged", r->damaged);
+	neap__json_int(to, "skipped_classes", r->strangers);
+	neap__json_int(to, "skipped_unlisted", r->unlisted);
+	neap__json_end(to, '}');
+	return cli_json_print(to, "encode");
+}
+
+static int events_text(const struct neap_event_report *r, const char *out, double seconds)
+{
+	char room[NEAP__PLAIN_TEXT], took[24], longest[24], pixels[64] = "";
+	if (r->width)
+		snprintf(pixels, sizeof pixels, " (%dx%d pixels)", r->width, r->height);
+	printf("%s: %" PRId64 " samples, %d classes, %d channels%s\n", neap__plain_text(room, out),
+		r->samples, r->classes, r->inputs, pixels);
+	printf("%.0f events a sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
+		cli_show_time(longest, r->longest), cli_show_time(took, seconds));
+	if (r->outside)
+		printf("%" PRId64 " events were outside the crop or of the other polarity\n",
+			r->outside);
+	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
+	return cli_finish("encode");
+}
+
+/* "34x34" and "32x32+1+1": 1 where the whole text is one, with as many numbers as are accepted. */
+static int parse_pixels(const char *text, int most, int number[4])
+{
+	static const char between[] = "x++";
+	for (int i = 0; i < most; i++) {
+		char *end;
+		if (*text < '0' || *text > '9')
+			return 0;
+		long value = strtol(text, &end, 10);
+		if (value < (i < 2) || value > 65536)
+			return 0;
+		number[i] = (int)value;
+		if (*end == '\0' && (i == 1 || i == 3))
+			return 1;
+		if (i == most - 1 || *end != between[i])
+			return 0;
+		text = end + 1;
+	}
+	return 0;
+}
+
+/* --classes N: "0", "1", ...; or the lines of a file. */
+static int read_classes(struct encode_request *r)
+{
+	char *at, *line;
+	int n = 0, count = 0;
+	if (!r->classes)
+		return CLI_DONE;
+	if (r->classes[strspn(r->classes, "0123456789")] == '\0') {
+		long most = strlen(r->classes) < 6 ? strtol(r->classes, NULL, 10) : 0;
+		if (most < 1 || most > 65535)
+			return cli_usage(
+				"encode", "--classes %s: 1 to 65535 are accepted", r->classes);
+		count = (int)most;
+		r->text = malloc((size_t)count * 6);
+		for (int i = 0, used = 0; r->text && i < count; i++)
+			used += snprintf(r->text + used, 6, "%d", i) + 1;
+	} else {
+		int rc = cli_read_text(&r->text, NULL, r->classes, "encode");
+		if (rc != CLI_DONE)
+			return rc;
+		for (at = r->text; (line = strsep(&at, "\n")) != NULL;)
+			count++;
+	}
+	r->name = calloc((size_t)count + 1, sizeof *r->name);
+	if (!r->text || !r->name)
+		return cli_fail("encode", -12);
+	for (at = r->text; count > 0; count--) {
+		char *next = at + strlen(at) + 1;
+		at[strcspn(at, "\r")] = '\0';
+		if (*at)
+			r->name[n++] = at;
+		at = next;
+	}
+	if (n == 0)
+		return cli_usage("encode", "--classes: '%s' names no class", r->classes);
+	r->options.classes = r->events.classes = (const char *const *)r->name;
+	r->options.nclasses = r->events.nclasses = n;
+	return CLI_DONE;
+}
+
+static int settle_events(struct encode_request *r)
+{
+	int number[4] = {0};
+	struct neap_event_options *e = &r->events;
+	if (r->sensor && !parse_pixels(r->sensor, 2, number))
+		return cli_usage(
+			"encode", "--sensor %s: 34x34 and the like are accepted", r->sensor);
+	e->width = number[0];
+	e->height = number[1];
+	memset(number, 0, sizeof number);
+	if (r->crop && !parse_pixels(r->crop, 4, number))
+		return cli_usage("encode",
+			"--crop %s: 32x32 or 32x32+1+1 and the like are accepted", r->crop);
+	e->crop_width = number[0];
+	e->crop_height = number[1];
+	e->crop_x = number[2];
+	e->crop_y = number[3];
+	e->polarity = (enum neap_polarity)r->polarity;
+	e->split = r->options.split;
+	e->without = r->options.without;
+	e->strict = r->options.strict;
+	e->progress = show;
+	e->warn = warn;
+	e->user = r;
+	return CLI_DONE;
+}
+
+static int encode_events(struct encode_request *r, const char *path)
+{
+	struct neap_event_report report = {.size = sizeof report};
+	cli_progress_start(&r->progress, "encode", "samples");
+	double started = now();
+	int rc = neap_encode_events(&report, path, r->out, &r->events);
+	double seconds = now() - started;
+	cli_progress_clear(&r->progress);
+	if (rc < 0)
+		return cli_fail("encode", rc);
+	return r->json ? events_json(&report, r->out, seconds)
+		       : events_text(&report, r->out, seconds);
 }
 
 static int encode(struct encode_request *r, const char *dir)
 {
-	struct cli_progress progress;
 	struct neap_encode_report report = {.size = sizeof report};
 	if (!r->force && access(r->out, F_OK) == 0)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();
-	cli_progress_start(&progress, "encode", "files");
+	if (neap_encode_is_events(dir))
+		return encode_events(r, dir);
+	if (r->sensor || r->crop || r->events.pool || r->events.inputs)
+		return cli_usage("encode",
+			"'%s' holds no events: --sensor, --crop, --pool and --inputs do not apply",
+			dir);
+	cli_progress_start(&r->progress, "encode", "files");
 	r->options.progress = show;
-	r->options.user = &progress;
+	r->options.warn = warn;
+	r->options.user = r;
 	double started = now();
 	int rc = neap_encode_directory(&report, dir, r->out, &r->options);
 	double seconds = now() - started;
-	cli_progress_clear(&progress);
+	cli_progress_clear(&r->progress);
 	if (rc < 0)
 		return cli_fail("encode", rc);
 	return r->json ? report_json(&report, r->out, seconds)
@@ -95,7 +283,10 @@ static int encode(struct encode_request *r, const char *dir)
 
 int cli_encode(int argc, char **argv)
 {
-	struct encode_request r = {.options = {.size = sizeof r.options}};
+	struct encode_request r = {
+		.options = {.size = sizeof r.options}, .events = {.size = sizeof r.events}};
+	struct neap_event_options *e = &r.events;
+	static const char *const polarities[] = {"split", "merge", "on", "off", NULL};
 	struct neap_encode_options *o = &r.options;
 	/* clang-format off */
 	const struct cli_option options[] = {
@@ -121,6 +312,27 @@ int cli_encode(int argc, char **argv)
 		CLI_GROUP("Reading and reporting"),
 		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
 			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
+		{.name = "classes", .kind = CLI_TEXT, .into = &r.classes, .argument = "FILE|N",
+			.help = "names of the classes in their order, a line each; or 0 to N-1 [those found]"},
+		{.name = "split", .kind = CLI_TEXT, .into = &o->split, .argument = "FILE",
+			.help = "only the files whose paths stand in it, a line each"},
+		{.name = "without", .kind = CLI_TEXT, .into = &o->without, .argument = "FILE",
+			.help = "not the files whose paths stand in it"},
+		{.name = "strict", .kind = CLI_FLAG, .into = &o->strict,
+			.help = "refuse files that are no recordings, damaged or of other classes [skip]"},
+		{.name = "sensor", .kind = CLI_TEXT, .into = &r.sensor, .argument = "WxH",
+			.help = "pixels of an event camera [what the file says]"},
+		{.name = "crop", .kind = CLI_TEXT, .into = &r.crop, .argument = "WxH+X+Y",
+			.help = "the part of the sensor that counts [all]"},
+		{.name = "pool", .kind = CLI_COUNT, .into = &e->pool, .argument = "N",
+			.help = "squares of NxN pixels share a channel [1]", .low = 1, .high = 65536},
+		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
+			.help = "split (two channels a pixel), merge, on or off alone [split]",
+			.choices = polarities},
+		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME",
+			.help = "of times in arrays [1us of integers, 1s of others]", .low = 1e-12, .high = 1e5},
+		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
+			.help = "channels of events without pixels [what the file says]", .low = 1, .high = 65536},
 		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
 			.help = "[one a processor]", .low = 1, .high = 1024},
 		{.name = "force", .kind = CLI_FLAG, .into = &r.force,
@@ -129,11 +341,13 @@ int cli_encode(int argc, char **argv)
 		{0},
 	};
 	/* clang-format on */
-	const struct cli_command command = {"encode", "DIR",
-		"turns a folder of recordings (wav, flac, aiff) into spikes, in the HDF5 layout "
-		"of\n"
-		"the Heidelberg Digits: filters spaced as in the ear, compression, lateral\n"
-		"inhibition, one integrate-and-fire neuron a channel.",
+	const struct cli_command command = {"encode", "DIR|FILE",
+		"turns recordings (wav, flac, aiff), a folder of them or one, into spikes, in the\n"
+		"HDF5 layout of the Heidelberg Digits: filters spaced as in the ear, compression,\n"
+		"lateral inhibition, one integrate-and-fire neuron a channel.\n"
+		"Events of cameras and the like become such files as well: arrays in .npz or "
+		"HDF5,\n"
+		"folders of N-MNIST, N-Caltech101 and DVS Gesture (docs/events.md).",
 		examples, options, 1, 1};
 	const char *dir;
 	int parsed = cli_parse(&command, argc, argv, &dir);
@@ -141,5 +355,12 @@ int cli_encode(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	if (!r.out)
 		return cli_usage("encode", "--out is missing: the file to write");
-	return encode(&r, dir);
+	int rc = settle_events(&r);
+	if (rc == CLI_DONE)
+		rc = read_classes(&r);
+	if (rc == CLI_DONE)
+		rc = encode(&r, dir);
+	free(r.text);
+	free(r.name);
+	return rc;
 }

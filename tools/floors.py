@@ -18,7 +18,7 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
 SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
-LIBRARY = ["base", "sys", "kern", "data", "data/formats", "data/augment", "data/npy", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir"]
+LIBRARY = ["base", "sys", "kern", "data", "data/formats", "data/augment", "data/npy", "data/events", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -47,6 +47,7 @@ LAW = {
     "nn/replay": ["base", "kern", "nn/core"],
     "nn": ["base", "sys", "kern", *NN],
     "data": ["base", "sys", "data/augment"],
+    "data/events": ["base", "data", "data/formats", "data/npy"],
     "data/npy": ["base"],
     "data/formats": ["base", "sys", "data", "data/npy"],
     "data/augment": ["base", "sys"],

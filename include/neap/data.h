@@ -272,6 +272,16 @@ struct neap_encode_options {
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
 	int any_sound; /* 1: every kind of sound file libsndfile reads; 0: wav, flac, aiff */
+	/* 1: a file that is no recording, is damaged, or is of no class in `classes` is an error;
+	   0: it is skipped and counted. */
+	int strict;
+	const char *const *classes; /* names of the classes in their order; NULL: those found */
+	int nclasses;
+	/* Text files of paths below the folder, a line each: only these count, these do not; or
+	 * NULL. */
+	const char *split, *without;
+	/* Called with one line about each damaged file that is skipped. May be NULL. */
+	void (*warn)(void *user, const char *line);
 };
 
 struct neap_encode_report {
@@ -281,16 +291,66 @@ struct neap_encode_report {
 	double seconds_of_audio;
 	double seconds_left; /* of it, in no sample (concat) */
 	double active;	     /* share of (channel, 1 ms) bins with a spike */
+	/* Files that were skipped: no sound by their names, damaged, of other classes, not listed.
+	 */
+	int64_t others, damaged, strangers, unlisted;
 };
 
 /*
- * All recordings below `dir` (wav, flac, aiff) to one file at
+ * All recordings below `dir` (wav, flac, aiff), or the one file that it names, to one file at
  * `out`. Classes are numbered in the order of their names (numbers by value). Hidden
- * files are passed over; any other that is not a recording is refused by name. NULL
+ * files are passed over; any other that is not a recording is skipped, unless `strict`. NULL
  * options stand for the defaults.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
+
+enum neap_polarity {
+	NEAP_POLARITY_SPLIT, /* a channel for darker pixels, then one for brighter ones */
+	NEAP_POLARITY_MERGE, /* one channel a pixel */
+	NEAP_POLARITY_ON,    /* brighter alone */
+	NEAP_POLARITY_OFF,   /* darker alone */
+};
+
+struct neap_event_options {
+	uint32_t size;	   /* sizeof(struct neap_event_options) */
+	int width, height; /* of the sensor in pixels; 0: what the file says */
+	int inputs;	   /* channels where events have no pixels; 0: what the file says */
+	/* The part of the sensor that counts; width 0: all of it. Events outside are dropped. */
+	int crop_x, crop_y, crop_width, crop_height;
+	int pool; /* pixels of a square that share a channel, on a side; 0 and 1: none do */
+	enum neap_polarity polarity;
+	double time_unit;	    /* seconds of a number in t; 0: 1e-6 of integers, 1 of others */
+	const char *const *classes; /* as in neap_encode_options */
+	int nclasses;
+	const char *split, *without; /* the same; of DVS Gesture, lists of recordings */
+	int strict;
+	int (*progress)(void *user, int64_t done, int64_t total);
+	void (*warn)(void *user, const char *line);
+	void *user;
+};
+
+struct neap_event_report {
+	uint32_t size; /* sizeof(struct neap_event_report) */
+	int64_t samples, events;
+	int64_t outside; /* events that the crop or the polarity dropped */
+	int64_t damaged, others, strangers, unlisted; /* files skipped, as in neap_encode_report */
+	int inputs, classes;
+	int width, height; /* of the channels, pooled; 0: without pixels */
+	double longest;	   /* seconds */
+};
+
+/* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. */
+NEAP_API int neap_encode_is_events(const char *path);
+
+/*
+ * Samples of events to one file at `out` in the SHD layout: a .npz or HDF5 file of arrays
+ * (docs/events.md), a folder of N-MNIST or N-Caltech101 (.bin), or the folder of DVS Gesture (AEDAT
+ * 3.1 with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels
+ * of brighter pixels follow those of all darker ones. NULL options stand for the defaults.
+ */
+NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
+	const struct neap_event_options *options);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
  */
 #include "data/concat.h"
 #include "data/encoder.h"
+#include "data/name_list.h"
 #include "data/recordings.h"
 #include "data/sound_file.h"
 #include "base/fail.h"
@@ -32,6 +33,7 @@ struct encode_work {
 	int any_sound;
 	int64_t first; /* of the block */
 	struct recording_item *item;
+	int last; /* code of the last file that was skipped */
 };
 
 /* Bins of 1 ms in which a channel spikes. Events are in order of time. */
@@ -81,18 +83,26 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 	int rc = 0;
 	for (int i = 0; i < size; i++) {
 		struct recording_item *item = &work->item[i];
-		if (rc == 0 && item->rc < 0)
+		int skipped = item->rc == NEAP_EFORMAT && !options->strict;
+		if (rc == 0 && item->rc < 0 && !skipped)
 			rc = neap__fail(item->rc, "%s", item->detail);
-		if (rc == 0)
+		if (rc == 0 && skipped) {
+			report->damaged++;
+			if (options->warn)
+				options->warn(options->user, item->detail);
+			work->last = neap__fail(item->rc, "%s", item->detail);
+		} else if (rc == 0) {
 			rc = neap__concat_add(concat, &item->events);
-		if (rc == 0) {
+		}
+		if (rc == 0 && !skipped) {
 			report->files++;
 			report->events += item->events.count;
 			report->seconds_of_audio += item->events.duration;
 			report->active += item->active;
 		}
 		if (rc == 0 && options->progress &&
-			options->progress(options->user, report->files, work->recordings->count))
+			options->progress(options->user, report->files + report->damaged,
+				work->recordings->count))
 			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted");
 		neap_events_free(&item->events);
 	}
@@ -138,6 +148,33 @@ static int finish(struct neap_shd_writer *writer, const struct neap__recordings 
 		recordings->nspeakers, attributes, count);
 }
 
+static const char *const endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
+
+static int find(struct neap__recordings *recordings, const char *dir,
+	const struct neap_encode_options *o, struct neap_encode_report *report)
+{
+	struct neap__name_list split = {0}, without = {0};
+	struct neap__recordings_choice choice = {.label = o->label,
+		.speaker = o->speaker,
+		.endings = o->any_sound ? NULL : endings,
+		.only = o->split ? &split : NULL,
+		.without = o->without ? &without : NULL,
+		.classes = o->classes,
+		.nclasses = o->nclasses,
+		.strict = o->strict};
+	int rc = o->split ? neap__name_list_read(&split, o->split) : 0;
+	if (rc == 0 && o->without)
+		rc = neap__name_list_read(&without, o->without);
+	if (rc == 0)
+		rc = neap__recordings_find(recordings, dir, &choice);
+	neap__name_list_free(&split);
+	neap__name_list_free(&without);
+	report->others = choice.others;
+	report->strangers = choice.strangers;
+	report->unlisted = choice.unlisted;
+	return rc;
+}
+
 int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,
 	const struct neap_encode_options *options)
 {
@@ -163,7 +200,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	work.any_sound = o.any_sound;
 	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
-	NEAP_TRY(neap__recordings_find(&recordings, dir, o.label, o.speaker));
+	NEAP_TRY(find(&recordings, dir, &o, report));
 	if (o.concat > 0)
 		neap__recordings_sort(&recordings);
 	int rc = neap_shd_create(&writer, out, work.encoder.channels);
@@ -175,7 +212,9 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	neap__concat_end(&concat);
 	report->samples = concat.written;
 	report->seconds_left = concat.left;
-	if (rc == 0 && concat.written == 0)
+	if (rc == 0 && report->files == 0)
+		rc = work.last; /* its line stands */
+	else if (rc == 0 && concat.written == 0)
 		rc = neap__fail(NEAP_EUSAGE,
 			"no class and speaker of '%s' has recordings of %g s; less is accepted",
 			dir, o.concat);

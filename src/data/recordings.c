@@ -3,6 +3,7 @@
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "data/name_list.h"
 #include "data/name_pattern.h"
 
 #include <dirent.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum { DEEPEST = 32, MOST_NAMES = 65536 };
@@ -101,23 +103,116 @@ static int folder_name(char **out, const char *path, const char *dir)
 	return *out ? 0 : no_memory();
 }
 
-static int name_files(
-	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
+/* A file by itself: its class is the folder it is in, as far as its path says one. */
+static int folder_alone(char **out, const char *path)
+{
+	const char *end = strrchr(path, '/'), *begin = end;
+	while (begin && begin > path && begin[-1] != '/')
+		begin--;
+	*out = begin && begin < end ? strndup(begin, (size_t)(end - begin)) : strdup("recording");
+	return *out ? 0 : no_memory();
+}
+
+static int name_files(struct neap__recordings *all, const char *dir, int alone,
+	const struct neap__recordings_choice *choice)
 {
 	struct neap__name_pattern *by_label = NULL, *by_speaker = NULL;
+	const char *label = choice->label, *speaker = choice->speaker;
 	int rc = label ? neap__name_pattern_new(&by_label, label, "--label") : 0;
 	if (rc == 0 && speaker)
 		rc = neap__name_pattern_new(&by_speaker, speaker, "--speaker");
 	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
-		rc = label ? neap__name_pattern_find(by_label, &file->label, file->path)
-			   : folder_name(&file->label, file->path, dir);
+		rc = label   ? neap__name_pattern_find(by_label, &file->label, file->path)
+		     : alone ? folder_alone(&file->label, file->path)
+			     : folder_name(&file->label, file->path, dir);
 		if (rc == 0 && speaker)
 			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);
 	}
 	neap__name_pattern_free(by_label);
 	neap__name_pattern_free(by_speaker);
 	return rc;
+}
+
+static void free_file(struct neap__recording *file)
+{
+	free(file->path);
+	free(file->label);
+	free(file->speaker);
+}
+
+static int has_ending(const char *path, const char *const *endings)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	for (int i = 0; dot && endings[i]; i++)
+		if (strcasecmp(dot, endings[i]) == 0)
+			return 1;
+	return 0;
+}
+
+/* Path below `dir`, as lists of files have it. */
+static const char *below(const char *path, const char *dir)
+{
+	path += strlen(dir);
+	while (*path == '/')
+		path++;
+	return path;
+}
+
+/* Keeps the files that count. */
+static int keep_files(
+	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
+{
+	int64_t kept = 0;
+	int rc = 0;
+	for (int64_t i = 0; i < all->count; i++) {
+		struct neap__recording *file = &all->file[i];
+		const char *name = below(file->path, dir);
+		int known = !choice->endings || has_ending(file->path, choice->endings);
+		int listed = (!choice->only || neap__name_list_has(choice->only, name)) &&
+			     (!choice->without || !neap__name_list_has(choice->without, name));
+		if (!known && choice->strict && rc == 0)
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s' is no recording; without --strict such files are skipped",
+				file->path);
+		choice->others += !known;
+		choice->unlisted += known && !listed;
+		if (known && listed)
+			all->file[kept++] = *file;
+		else
+			free_file(file);
+	}
+	all->count = kept;
+	if (rc == 0 && kept == 0)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' holds no recordings (%lld files of other kinds, %lld that are not in "
+			"the list)",
+			dir, (long long)choice->others, (long long)choice->unlisted);
+	return rc;
+}
+
+/* Every name in the list is a file's: a list of other files would go unnoticed. */
+static int check_list(const struct neap__recordings *all, const char *dir,
+	const struct neap__recordings_choice *choice)
+{
+	int64_t found = 0;
+	if (!choice->only)
+		return 0;
+	for (int64_t i = 0; i < all->count; i++)
+		found += neap__name_list_has(choice->only, below(all->file[i].path, dir));
+	if (found == choice->only->count)
+		return 0;
+	for (int k = 0; k < choice->only->count; k++) {
+		const char *name = choice->only->name[k];
+		int there = 0;
+		for (int64_t i = 0; i < all->count && !there; i++)
+			there = strcmp(below(all->file[i].path, dir), name) == 0;
+		if (!there)
+			return neap__fail(NEAP_EUSAGE,
+				"--split: '%.200s' is not among the %lld files of '%s'", name,
+				(long long)all->count, dir);
+	}
+	return 0;
 }
 
 static int is_number(const char *text)
@@ -169,25 +264,79 @@ static int number_of(char *const *names, int count, const char *name)
 	return found ? (int)(found - names) : -1;
 }
 
-static int number_files(struct neap__recordings *all, int speakers)
+static int given_number(const struct neap__recordings_choice *choice, const char *name)
 {
+	for (int k = 0; k < choice->nclasses; k++)
+		if (strcmp(choice->classes[k], name) == 0)
+			return k;
+	return -1;
+}
+
+/* Classes are those that were given; files of others do not count. */
+static int number_given(
+	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
+{
+	int64_t kept = 0;
+	all->classes = calloc((size_t)choice->nclasses, sizeof *all->classes);
+	if (!all->classes)
+		return no_memory();
+	for (; all->nclasses < choice->nclasses; all->nclasses++)
+		if (!(all->classes[all->nclasses] = strdup(choice->classes[all->nclasses])))
+			return no_memory();
+	for (int64_t i = 0; i < all->count; i++) {
+		struct neap__recording *file = &all->file[i];
+		file->class_number = given_number(choice, file->label);
+		if (file->class_number < 0 && choice->strict) {
+			int rc = neap__fail(NEAP_EUSAGE,
+				"'%s': class '%.100s' is not among the %d of --classes", file->path,
+				file->label, choice->nclasses);
+			memmove(all->file + kept, all->file + i,
+				(size_t)(all->count - i) * sizeof *all->file);
+			all->count -= i - kept;
+			return rc;
+		}
+		choice->strangers += file->class_number < 0;
+		if (file->class_number >= 0)
+			all->file[kept++] = *file;
+		else
+			free_file(file);
+	}
+	all->count = kept;
+	return kept ? 0
+		    : neap__fail(NEAP_EUSAGE,
+			      "no file of '%s' has a class of --classes, the first of which is "
+			      "'%.100s'",
+			      dir, choice->classes[0]);
+}
+
+static int number_found(struct neap__recordings *all, char **name)
+{
+	for (int64_t i = 0; i < all->count; i++)
+		name[i] = all->file[i].label;
+	NEAP_TRY(distinct(name, all->count, &all->classes, &all->nclasses, "classes"));
+	for (int64_t i = 0; i < all->count; i++)
+		all->file[i].class_number =
+			number_of(all->classes, all->nclasses, all->file[i].label);
+	return 0;
+}
+
+static int number_files(
+	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
+{
+	int speakers = choice->speaker != NULL;
 	char **name = malloc((size_t)all->count * sizeof *name);
 	if (!name)
 		return no_memory();
-	for (int64_t i = 0; i < all->count; i++)
-		name[i] = all->file[i].label;
-	int rc = distinct(name, all->count, &all->classes, &all->nclasses, "classes");
-	for (int64_t i = 0; speakers && i < all->count; i++)
+	int rc = choice->classes ? number_given(all, dir, choice) : number_found(all, name);
+	for (int64_t i = 0; rc == 0 && speakers && i < all->count; i++)
 		name[i] = all->file[i].speaker;
 	if (rc == 0 && speakers)
 		rc = distinct(name, all->count, &all->speakers, &all->nspeakers, "speakers");
 	free(name);
-	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
-		struct neap__recording *file = &all->file[i];
-		file->class_number = number_of(all->classes, all->nclasses, file->label);
-		file->speaker_number =
-			speakers ? number_of(all->speakers, all->nspeakers, file->speaker) : -1;
-	}
+	for (int64_t i = 0; rc == 0 && i < all->count; i++)
+		all->file[i].speaker_number =
+			speakers ? number_of(all->speakers, all->nspeakers, all->file[i].speaker)
+				 : -1;
 	return rc;
 }
 
@@ -207,30 +356,45 @@ void neap__recordings_sort(struct neap__recordings *all)
 }
 
 int neap__recordings_find(
-	struct neap__recordings *all, const char *dir, const char *label, const char *speaker)
+	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
 {
+	struct stat st;
 	memset(all, 0, sizeof *all);
-	int rc = walk(all, dir, 0);
+	int alone = stat(dir, &st) == 0 && S_ISREG(st.st_mode);
+	int rc = alone ? add_file(all, dir) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)
 		rc = neap__fail(NEAP_EFORMAT, "'%s' holds no recordings", dir);
-	if (rc == 0) {
-		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
-		rc = name_files(all, dir, label, speaker);
-	}
 	if (rc == 0)
-		rc = number_files(all, speaker != NULL);
+		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
+	if (rc == 0)
+		rc = check_list(all, dir, choice);
+	if (rc == 0)
+		rc = keep_files(all, dir, choice);
+	if (rc == 0)
+		rc = name_files(all, dir, alone, choice);
+	if (rc == 0)
+		rc = number_files(all, dir, choice);
 	if (rc < 0)
 		neap__recordings_free(all);
 	return rc;
 }
 
+int neap__recordings_ending(const char *dir, const char *ending)
+{
+	struct neap__recordings all = {0};
+	const char *const endings[] = {ending, NULL};
+	int found = 0;
+	if (walk(&all, dir, 0) == 0)
+		for (int64_t i = 0; i < all.count && !found; i++)
+			found = has_ending(all.file[i].path, endings);
+	neap__recordings_free(&all);
+	return found;
+}
+
 void neap__recordings_free(struct neap__recordings *all)
 {
-	for (int64_t i = 0; i < all->count; i++) {
-		free(all->file[i].path);
-		free(all->file[i].label);
-		free(all->file[i].speaker);
-	}
+	for (int64_t i = 0; i < all->count; i++)
+		free_file(&all->file[i]);
 	for (int i = 0; i < all->nclasses; i++)
 		free(all->classes[i]);
 	for (int i = 0; i < all->nspeakers; i++)

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <neap/status.h>
 
+struct neap__name_list;
+
 struct neap__recording {
 	char *path;    /* begins with `dir` */
 	char *label;   /* name of its class */
@@ -21,13 +23,30 @@ struct neap__recordings {
 	int nclasses, nspeakers;
 };
 
+/* Which files count, and what their classes are; all pointers are borrowed and may be NULL. */
+struct neap__recordings_choice {
+	/* Regular expressions (name_pattern.h) on the file name whose group 1 is the name; NULL:
+	   the folder a file is in, and no speakers. */
+	const char *label, *speaker;
+	const char *const *endings; /* ".wav", ...; NULL ends; files of others do not count */
+	const struct neap__name_list *only;    /* paths below `dir` that count */
+	const struct neap__name_list *without; /* that do not */
+	const char *const *classes;	       /* all there are, in their order */
+	int nclasses;
+	int strict; /* 1: a file that does not count by its ending or class is refused */
+	/* Set by find: files of other endings, of other classes, outside the lists. */
+	int64_t others, strangers, unlisted;
+};
+
 /*
- * Walks `dir`; hidden files and folders are passed over. `label` and `speaker` are
- * regular expressions (name_pattern.h) on the file name whose group 1 is the name; NULL:
- * the folder a file is in, and no speakers. NEAP_EUSAGE, NEAP_EFORMAT or -errno.
+ * Walks `dir`, or takes it alone where it is a file; hidden files and folders are passed over.
+ * NEAP_EUSAGE, NEAP_EFORMAT or -errno.
  */
-int neap__recordings_find(struct neap__recordings *recordings, const char *dir, const char *label,
-	const char *speaker);
+int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
+	struct neap__recordings_choice *choice);
+/* Whether some file below `dir` has the ending, such as ".bin"; 0 as well where it cannot be read.
+ */
+int neap__recordings_ending(const char *dir, const char *ending);
 /* Sorts by class, speaker and path. */
 void neap__recordings_sort(struct neap__recordings *recordings);
 void neap__recordings_free(struct neap__recordings *recordings);

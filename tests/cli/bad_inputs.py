@@ -187,7 +187,12 @@ def small_cases():
     yield ["encode", "wavs", "--out", "x.h5", "--label", "[0-9]_.*"], "--label"
     yield ["encode", "wavs", "--out", "x.h5", "--channels", "701"], "--channels"
     yield ["encode", "wavs", "--out", "x.h5", "--low", "4000"], "low"
-    yield ["encode", "broken", "--out", "x.h5", "--label", "([0-9]+)_.*"], "0_a_0.wav"
+    yield ["encode", "broken", "--out", "x.h5", "--label", "([0-9]+)_.*", "--strict"], "0_a_0.wav"
+    yield ["encode", "wavs", "--out", "x.h5", *label, "--split", "missing"], "missing"
+    yield ["encode", "wavs", "--out", "x.h5", *label, "--classes", "0"], "--classes"
+    yield ["encode", "wavs", "--out", "x.h5", *label, "--classes", "missing"], "missing"
+    yield ["encode", "wavs", "--out", "x.h5", *label, "--sensor", "34x34"], "--sensor"
+    yield ["encode", "wavs", "--out", "x.h5", "--crop", "x"], "--crop"
 
 
 def cut(path, out, bytes_kept):
@@ -236,7 +241,7 @@ def file_cases(folder):
         name = f"cutwav{n}"
         os.mkdir(os.path.join(folder, name))
         cut(wav, os.path.join(folder, name, "0_a_0.wav"), n)
-        yield ["encode", name, "--out", "x.h5", "--label", "([0-9]+)_.*"], "0_a_0.wav"
+        yield ["encode", name, "--out", "x.h5", "--label", "([0-9]+)_.*", "--strict"], "0_a_0.wav"
 
 
 def nir_cases(folder):

@@ -375,8 +375,6 @@ static void folder_mistakes(void **state)
 	o = by_name(2);
 	refused(neap_encode_directory(&report, "/no/such/place", out, &o), -ENOENT,
 		"/no/such/place");
-	refused(neap_encode_directory(&report, in("0_ann_0.wav"), out, &o), -ENOTDIR,
-		"0_ann_0.wav");
 	refused(neap_encode_directory(&report, folder, "/no/such/place.h5", &o), -ENOENT,
 		"/no/such/place.h5");
 	refused(neap_encode_directory(&report, folder, folder, &o), -EISDIR, folder);
@@ -390,7 +388,7 @@ static void folder_mistakes(void **state)
 	struct {
 		const char *name;
 		const char *word;
-	} odd[] = {{"1_readme_.txt", "no wav, flac or aiff"}, {"1_empty_.wav", "1_empty_.wav"},
+	} odd[] = {{"1_readme_.txt", "is no recording"}, {"1_empty_.wav", "1_empty_.wav"},
 		{"1_cut_.wav", "1_cut_.wav"}};
 	for (int i = 0; i < 3; i++) {
 		const char *path = in(odd[i].name);
@@ -406,6 +404,10 @@ static void folder_mistakes(void **state)
 		}
 		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "high of");
 		struct neap_encode_options plain = by_name(2);
+		ok(neap_encode_directory(&report, folder, out, &plain));
+		assert_int_equal(report.others, i == 0);
+		assert_int_equal(report.damaged, i > 0);
+		plain.strict = 1;
 		refused(neap_encode_directory(&report, folder, out, &plain), NEAP_EFORMAT,
 			odd[i].word);
 		unlink(path);
@@ -415,6 +417,7 @@ static void folder_mistakes(void **state)
 	fwrite("OggS\0\2\0\0\0\0\0\0", 1, 12, f);
 	fclose(f);
 	o = by_name(2);
+	o.strict = 1;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
 		"not the kind of file that its name says");
 	o.any_sound = 1;
@@ -425,6 +428,39 @@ static void folder_mistakes(void **state)
 	fclose(f);
 	o = by_name(0);
 	ok(neap_encode_directory(&report, folder, out, &o));
+	assert_int_equal(report.damaged, 0);
+	assert_true(report.files > 1);
+	/* One recording; classes that are given; a list of files. */
+	ok(neap_encode_directory(&report, in("0_ann_0.wav"), out, &o));
+	assert_int_equal(report.files, 1);
+	static const char *const given[] = {"two", "0"};
+	o.classes = given;
+	o.nclasses = 2;
+	ok(neap_encode_directory(&report, folder, out, &o));
+	assert_int_equal(report.classes, 2);
+	assert_true(report.strangers > 0);
+	o.strict = 1;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--classes");
+	o = by_name(0);
+	o.split = in(".list");
+	f = fopen(o.split, "w");
+	fputs("0_ann_0.wav\r\n\n", f);
+	fclose(f);
+	ok(neap_encode_directory(&report, folder, out, &o));
+	assert_int_equal(report.files, 1);
+	int64_t unlisted = report.unlisted;
+	o.without = o.split;
+	o.split = NULL;
+	ok(neap_encode_directory(&report, folder, out, &o));
+	assert_int_equal(report.files, unlisted);
+	f = fopen(o.without, "w");
+	fputs("0_ann_0.wav\n9_none_9.wav\n", f);
+	fclose(f);
+	o.split = o.without;
+	o.without = NULL;
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "9_none_9.wav");
+	unlink(o.split);
+	o = by_name(0);
 	unlink(out);
 	char empty[100];
 	snprintf(empty, sizeof empty, "%s/sub", folder);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * aedat.c: reads events of a DVS camera in AEDAT 3.1 (iniLabs), as DVS Gesture has them: lines that
+ * begin with #, then packets. A packet is a head of 28 bytes {type 2, source 2, bytes of an event
+ * 4, offset of the time 4, overflows 4, capacity 4, events 4, valid ones 4} and its events, each
+ * {data 4, microseconds 4}, least significant byte first. Data are x (bits 17 to 31, 13 of them
+ * used), y (bits 2 to 14), polarity (bit 1), valid (bit 0). Packets of other types are passed over.
+ */
+#include "data/events/event_source.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEAD = 28, EVENT = 8, POLARITY = 1, LONGEST_LINE = 4096, MOST_EVENT = 1 << 16 };
+
+static uint32_t little(const unsigned char *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Passes the lines at the beginning, of which the first names the version. */
+static int pass_lines(FILE *file, const char *path)
+{
+	char line[LONGEST_LINE];
+	int c;
+	for (int number = 1; (c = getc(file)) == '#'; number++) {
+		if (!fgets(line, sizeof line, file) || !strchr(line, '\n'))
+			return neap__fail(NEAP_EFORMAT, "'%s': line %d does not end", path, number);
+		if (number == 1 && strncmp(line, "!AER-DAT3.1", 11) != 0)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': is not AEDAT of version 3.1 ('#!AER-DAT3.1' in its first "
+				"line), which alone is read",
+				path);
+		if (number == 1)
+			continue;
+	}
+	if (ftell(file) <= 1)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': is not AEDAT of version 3.1 ('#!AER-DAT3.1' in its first line)",
+			path);
+	if (c != EOF)
+		ungetc(c, file);
+	return 0;
+}
+
+static int add(struct neap__raw_events *events, const unsigned char *p, int64_t overflows,
+	int64_t from, int64_t to)
+{
+	uint32_t data = little(p);
+	int64_t time = (overflows << 31) + (little(p + 4) & 0x7fffffff);
+	if (!(data & 1) || time < from || time > to)
+		return 0;
+	NEAP_TRY(neap__raw_events_grow(events, events->count + 1));
+	int64_t n = events->count++;
+	events->x[n] = (int32_t)(data >> 17 & 0x1fff);
+	events->y[n] = (int32_t)(data >> 2 & 0x1fff);
+	events->p[n] = data >> 1 & 1;
+	events->time[n] = (double)(time - from) / 1e6;
+	return 0;
+}
+
+static int read_packet(struct neap__raw_events *events, FILE *file, const unsigned char *head,
+	int64_t from, int64_t to, const char *path)
+{
+	unsigned char piece[EVENT * 4096];
+	uint32_t bytes = little(head + 4), capacity = little(head + 16);
+	uint32_t count = little(head + 20), overflows = little(head + 12);
+	int polarity = (head[0] | head[1] << 8) == POLARITY;
+	if (bytes == 0 || bytes > MOST_EVENT || count > capacity || overflows > INT32_MAX ||
+		(polarity && bytes != EVENT))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': damaged: a packet of %u events, of which %u, of %u bytes each", path,
+			capacity, count, bytes);
+	uint64_t left = (uint64_t)bytes * capacity, at = 0;
+	while (left > 0) {
+		size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
+		if (fread(piece, 1, want, file) != want)
+			return neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
+		for (size_t i = 0; polarity && i < want && at < count; i += EVENT, at++)
+			NEAP_TRY(add(events, piece + i, overflows, from, to));
+		left -= want;
+	}
+	return 0;
+}
+
+int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t from, int64_t to)
+{
+	unsigned char head[HEAD];
+	size_t n;
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	events->count = 0;
+	int packets = 0, rc = pass_lines(file, path);
+	for (; rc == 0 && (n = fread(head, 1, HEAD, file)) > 0; packets = 1)
+		rc = n == HEAD ? read_packet(events, file, head, from, to, path)
+			       : neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
+	if (rc == 0 && ferror(file))
+		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
+	else if (rc == 0 && !packets)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no packet", path);
+	fclose(file);
+	return rc;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * array_events.c: samples of events as arrays, in a .npz archive or an HDF5 file (columns.h):
+ *     x, y, t, p      all events, sample after sample; or `events` with these fields
+ *     units, times    the same of channels without a sensor
+ *     offsets         (samples + 1) where each sample begins, and the end
+ *     0/x, 0/t, ...   or one group, or one array of records, for each sample, from 0 on
+ *     labels          (samples) integers or text
+ *     classes         text: names of the classes, which labels count from 0
+ *     sensor_size     width, height, and maybe polarities, as in tonic
+ *     inputs          one number: channels, where there is no sensor
+ * Times are microseconds where they are integers, seconds where they are not.
+ */
+#include "data/events/columns.h"
+#include "data/events/event_source.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { T, X, Y, P, COLUMNS, PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
+
+struct array_events {
+	struct neap__event_source source;
+	struct neap__columns *columns;
+	char *path;
+	double unit;			     /* seconds of a number in t; 0: by its type */
+	int flat;			     /* 1: columns of all samples, and offsets */
+	struct neap__column column[COLUMNS]; /* array NULL: not there */
+	double *offset, *label;
+	int64_t at;	/* sample to come */
+	char where[32]; /* its name */
+};
+
+/* The names that a column goes by. */
+static const char *const names[COLUMNS][2] = {{"t", "times"}, {"x", "units"}, {"y"}, {"p"}};
+
+static void shut_columns(struct array_events *s)
+{
+	for (int c = 0; c < COLUMNS; c++)
+		if (s->column[c].array)
+			s->columns->shut(s->columns, &s->column[c]);
+}
+
+/* Finds a sample's columns behind `prefix`: 1, 0 where there are none, or a negative code. */
+static int find_columns(struct array_events *s, const char *prefix)
+{
+	char name[64];
+	for (int c = 0; c < COLUMNS; c++)
+		for (int k = 0; k < 2 && names[c][k] && !s->column[c].array; k++) {
+			neap__print(name, sizeof name, "%s%s", prefix, names[c][k]);
+			int there = s->columns->find(s->columns, name, &s->column[c]);
+			if (there < 0)
+				return there;
+			if (there && s->column[c].text)
+				return neap__fail(NEAP_EFORMAT,
+					"'%s': '%s' holds text; numbers are "
+					"accepted",
+					s->path, name);
+			/* Channels have no pixels: `units` goes with `times`, x with y and p. */
+			if (there && c == X)
+				s->source.pixels = k == 0;
+		}
+	if (!s->column[T].array && !s->column[X].array)
+		return 0;
+	for (int c = 0; c < COLUMNS; c++) {
+		if (!s->column[c].array && c <= X)
+			return neap__fail(NEAP_EFORMAT, "'%s': '%s%s' is there, but no '%s%s'",
+				s->path, prefix, names[!c][0], prefix, names[c][0]);
+		if (s->column[c].array && s->column[c].count != s->column[T].count)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s%s' has %lld events, but '%s%s' %lld", s->path, prefix,
+				names[c][0], (long long)s->column[c].count, prefix, names[T][0],
+				(long long)s->column[T].count);
+	}
+	return 1;
+}
+
+/* All numbers of a short array: 1, 0 where there is none, or a negative code. */
+static int read_all(
+	struct array_events *s, const char *name, int64_t most, double **out, int64_t *count)
+{
+	struct neap__column column;
+	int there = s->columns->find(s->columns, name, &column), rc = there;
+	if (there <= 0)
+		return there;
+	*count = column.count;
+	if (column.count > most || column.text)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' holds %lld %s; %lld numbers at most are accepted", s->path,
+			name, (long long)column.count, column.text ? "texts" : "numbers",
+			(long long)most);
+	if (rc > 0 && !(*out = malloc((size_t)(column.count + 1) * sizeof **out)))
+		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
+	if (rc > 0) {
+		int got = s->columns->read(s->columns, &column, 0, column.count, *out);
+		rc = got < 0 ? got : 1;
+	}
+	s->columns->shut(s->columns, &column);
+	return rc;
+}
+
+static int read_size(struct array_events *s)
+{
+	double *size = NULL;
+	int64_t n = 0;
+	int rc = read_all(s, "sensor_size", 3, &size, &n);
+	if (rc > 0 && (n < 2 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0]) ||
+			      !(size[1] >= 1 && size[1] <= 65536) || size[1] != floor(size[1])))
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': 'sensor_size' is no width and height of 1 to 65536 pixels", s->path);
+	if (rc > 0) {
+		s->source.width = (int)size[0];
+		s->source.height = (int)size[1];
+	}
+	free(size);
+	size = NULL;
+	if (rc >= 0)
+		rc = read_all(s, "inputs", 1, &size, &n);
+	if (rc > 0 && (n != 1 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0])))
+		rc = neap__fail(NEAP_EFORMAT, "'%s': 'inputs' is no number of 1 to 65536", s->path);
+	if (rc > 0)
+		s->source.inputs = (int)size[0];
+	free(size);
+	return rc < 0 ? rc : 0;
+}
+
+static int read_offsets(struct array_events *s)
+{
+	int64_t n = 0, count = s->column[T].count;
+	int rc = read_all(s, "offsets", MOST_SAMPLES, &s->offset, &n);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': has no 'offsets': samples + 1 numbers, where each sample begins in "
+			"'%s', and the end",
+			s->path, names[T][0]);
+	for (int64_t i = 0; i < n; i++)
+		if (!(s->offset[i] >= (i ? s->offset[i - 1] : 0) && s->offset[i] <= (double)count &&
+			    s->offset[i] == floor(s->offset[i])))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': 'offsets'[%lld] is %.17g; whole numbers that ascend from 0 "
+				"to "
+				"%lld are accepted",
+				s->path, (long long)i, s->offset[i], (long long)count);
+	if (n < 2 || s->offset[0] != 0 || s->offset[n - 1] != (double)count)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': 'offsets' must begin with 0 and end with the number of events, %lld",
+			s->path, (long long)count);
+	s->source.samples = n - 1;
+	return 0;
+}
+
+/* Counts samples that have a group or an array of their own. */
+static int count_samples(struct array_events *s)
+{
+	char name[48];
+	struct neap__column column;
+	for (int64_t n = 0; n < MOST_SAMPLES; n++) {
+		int there = 0;
+		for (int k = 0; k < 2 && there == 0; k++) {
+			neap__print(name, sizeof name, "%lld/%s", (long long)n, names[T][k]);
+			there = s->columns->find(s->columns, name, &column);
+		}
+		if (there < 0)
+			return there;
+		if (there == 0)
+			return 0;
+		s->columns->shut(s->columns, &column);
+		s->source.samples = n + 1;
+	}
+	return 0;
+}
+
+/* Names given as text become numbers in the order of `class_name`, or of the text itself. */
+static int number_texts(struct array_events *s)
+{
+	char **text = NULL, **class_name = s->source.class_name;
+	int count = 0, rc = s->columns->texts(s->columns, "labels", MOST_SAMPLES, &text, &count);
+	if (rc == 0 && !(s->label = malloc(((size_t)count + 1) * sizeof *s->label)))
+		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
+	if (rc == 0 && count != s->source.samples)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': %d 'labels' for %lld samples", s->path, count,
+			(long long)s->source.samples);
+	for (int i = 0; rc == 0 && i < count; i++) {
+		int k = 0;
+		while (k < s->source.classes && strcmp(class_name[k], text[i]) != 0)
+			k++;
+		if (k == s->source.classes)
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s': 'labels'[%d] is '%.100s', which is not among the %d classes",
+				s->path, i, text[i], s->source.classes);
+		s->label[i] = k;
+	}
+	for (int i = 0; i < count; i++)
+		free(text[i]);
+	free(text);
+	return rc;
+}
+
+static int read_labels(struct array_events *s, const struct neap_event_options *options)
+{
+	struct neap__event_source *o = &s->source;
+	struct neap__column column;
+	int64_t n = 0;
+	int there = s->columns->find(s->columns, "classes", &column);
+	if (there < 0)
+		return there;
+	if (there) {
+		s->columns->shut(s->columns, &column);
+		NEAP_TRY(s->columns->texts(
+			s->columns, "classes", MOST_CLASSES, &o->class_name, &o->classes));
+	}
+	if (options->classes && !o->class_name) {
+		o->class_name = calloc((size_t)options->nclasses + 1, sizeof *o->class_name);
+		for (; o->class_name && o->classes < options->nclasses; o->classes++)
+			if (!(o->class_name[o->classes] = strdup(options->classes[o->classes])))
+				break;
+		if (!o->class_name || o->classes < options->nclasses)
+			return neap__fail_errno(ENOMEM, "'%s'", s->path);
+	}
+	there = s->columns->find(s->columns, "labels", &column);
+	if (there < 0)
+		return there;
+	if (there == 0)
+		return neap__fail(
+			NEAP_EFORMAT, "'%s': has no 'labels', a number or name a sample", s->path);
+	int text = column.text;
+	s->columns->shut(s->columns, &column);
+	if (o->classes == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': says no 'classes'; --classes FILE names them, --classes N says how "
+			"many there are",
+			s->path);
+	if (text)
+		return number_texts(s);
+	NEAP_TRY(read_all(s, "labels", MOST_SAMPLES, &s->label, &n));
+	if (n != o->samples)
+		return neap__fail(NEAP_EFORMAT, "'%s': %lld 'labels' for %lld samples", s->path,
+			(long long)n, (long long)o->samples);
+	for (int64_t i = 0; i < n; i++)
+		if (!(s->label[i] >= 0 && s->label[i] < o->classes) ||
+			s->label[i] != floor(s->label[i]))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': 'labels'[%lld] is %.17g; 0 to %d are accepted", s->path,
+				(long long)i, s->label[i], o->classes - 1);
+	return 0;
+}
+
+/* A part of a column behind `done` events of a sample, as whole numbers from 0 to `most`. */
+static int take_whole(struct array_events *s, int c, const double *piece, int64_t n, double most,
+	struct neap__raw_events *events, int64_t done)
+{
+	for (int64_t i = 0; i < n; i++) {
+		/* p may be -1 and 1, as some cameras have it. */
+		double value = c == P && piece[i] == -1 ? 0 : piece[i];
+		if (!(value >= 0 && value <= most) || value != floor(value))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s' of sample %lld, event %lld is %g; whole numbers from 0 "
+				"to %g are accepted",
+				s->path, names[c][0], (long long)s->at, (long long)(done + i),
+				piece[i], most);
+		if (c == X)
+			events->x[done + i] = (int32_t)value;
+		else if (c == Y)
+			events->y[done + i] = (int32_t)value;
+		else
+			events->p[done + i] = (uint8_t)value;
+	}
+	return 0;
+}
+
+static int take_times(struct array_events *s, const double *piece, int64_t n,
+	struct neap__raw_events *events, int64_t done)
+{
+	double unit = s->unit > 0 ? s->unit : s->column[T].real ? 1 : 1e-6;
+	for (int64_t i = 0; i < n; i++) {
+		double t = unit == 1e-6 ? piece[i] / 1e6 : piece[i] * unit;
+		if (!(t >= 0 && t <= 1e6))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g "
+				"seconds; 0 to 1000000 are accepted, and --time-unit says of what",
+				s->path, names[T][0], (long long)s->at, (long long)(done + i),
+				piece[i], t);
+		events->time[done + i] = t;
+	}
+	return 0;
+}
+
+static int read_events(
+	struct array_events *s, int64_t first, int64_t count, struct neap__raw_events *events)
+{
+	double piece[PIECE];
+	NEAP_TRY(neap__raw_events_grow(events, count));
+	memset(events->y, 0, (size_t)count * sizeof *events->y);
+	memset(events->p, 0, (size_t)count);
+	for (int c = 0; c < COLUMNS; c++)
+		for (int64_t done = 0, n; s->column[c].array && done < count; done += n) {
+			n = count - done < PIECE ? count - done : PIECE;
+			NEAP_TRY(s->columns->read(
+				s->columns, &s->column[c], first + done, n, piece));
+			NEAP_TRY(c == T ? take_times(s, piece, n, events, done)
+					: take_whole(s, c, piece, n, c == P ? 1 : 65535, events,
+						  done));
+		}
+	events->count = count;
+	return 0;
+}
+
+static int next(
+	struct neap__event_source *source, struct neap__raw_events *events, const char **where)
+{
+	struct array_events *s = (struct array_events *)source;
+	int64_t first = 0, count;
+	if (s->at >= source->samples)
+		return 0;
+	neap__print(s->where, sizeof s->where, "sample %lld", (long long)s->at);
+	*where = s->where;
+	if (!s->flat) {
+		char prefix[32];
+		neap__print(prefix, sizeof prefix, "%lld/", (long long)s->at);
+		shut_columns(s);
+		NEAP_TRY(find_columns(s, prefix));
+		count = s->column[T].count;
+	} else {
+		first = (int64_t)s->offset[s->at];
+		count = (int64_t)s->offset[s->at + 1] - first;
+	}
+	NEAP_TRY(read_events(s, first, count, events));
+	events->label = (int)s->label[s->at++];
+	return 1;
+}
+
+static void close_all(struct neap__event_source *source)
+{
+	struct array_events *s = (struct array_events *)source;
+	if (s->columns) {
+		shut_columns(s);
+		s->columns->close(s->columns);
+	}
+	for (int i = 0; i < source->classes; i++)
+		free(source->class_name[i]);
+	free(source->class_name);
+	free(s->offset);
+	free(s->label);
+	free(s->path);
+	free(s);
+}
+
+/* Finds the layout; 0 where the file holds no events. */
+static int describe(struct array_events *s, const struct neap_event_options *options)
+{
+	NEAP_TRY(s->flat = find_columns(s, ""));
+	if (!s->flat)
+		NEAP_TRY(s->flat = find_columns(s, "events/"));
+	if (s->flat)
+		NEAP_TRY(read_offsets(s));
+	else {
+		NEAP_TRY(find_columns(s, "0/"));
+		NEAP_TRY(count_samples(s));
+	}
+	if (s->source.samples == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': holds no events: arrays x, y, t, p (or units, times) and offsets, "
+			"or "
+			"0/x, 0/t and so on, are accepted",
+			s->path);
+	s->source.polarities = s->column[P].array != NULL;
+	NEAP_TRY(read_size(s));
+	return read_labels(s, options);
+}
+
+/* The name of the file says which kind it is. */
+static int open_columns(struct array_events *s)
+{
+	size_t n = strlen(s->path);
+	int npz = n > 4 && strcmp(s->path + n - 4, ".npz") == 0;
+	return npz ? neap__npz_columns_open(&s->columns, s->path)
+		   : neap__h5_columns_open(&s->columns, s->path);
+}
+
+int neap__array_events_open(struct neap__event_source **source, const char *path,
+	const struct neap_event_options *options)
+{
+	struct array_events *s = calloc(1, sizeof *s);
+	if (!s || !(s->path = strdup(path))) {
+		free(s);
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	}
+	s->source.next = next;
+	s->source.close = close_all;
+	s->unit = options->time_unit;
+	int rc = open_columns(s);
+	if (rc == 0)
+		rc = describe(s, options);
+	if (rc < 0)
+		close_all(&s->source);
+	else
+		*source = &s->source;
+	return rc;
+}

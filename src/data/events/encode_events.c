@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encode_events.c: samples of events from any source to one file in the SHD layout. One sample is
+ * in memory at a time.
+ */
+#include "data/dataset.h"
+#include "data/events/event_source.h"
+#include "data/events/pixel_map.h"
+#include "data/recordings.h"
+#include "base/fail.h"
+#include "base/grow.h"
+#include "base/print.h"
+#include "base/struct_size.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+int neap__raw_events_grow(struct neap__raw_events *events, int64_t count)
+{
+	int64_t time = events->room, x = time, y = time, p = time;
+	if (neap__grow(&events->time, &time, count, sizeof *events->time) < 0 ||
+		neap__grow(&events->x, &x, count, sizeof *events->x) < 0 ||
+		neap__grow(&events->y, &y, count, sizeof *events->y) < 0 ||
+		neap__grow(&events->p, &p, count, sizeof *events->p) < 0)
+		return neap__fail_errno(ENOMEM, "room for %lld events", (long long)count);
+	events->room = time;
+	return 0;
+}
+
+void neap__raw_events_free(struct neap__raw_events *events)
+{
+	free(events->time);
+	free(events->x);
+	free(events->y);
+	free(events->p);
+	memset(events, 0, sizeof *events);
+}
+
+/* The channels of a sample, sorted by time. */
+static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_events *raw,
+	const struct neap__pixel_map *map, int64_t *outside)
+{
+	struct neap_events *e = &buffer->events;
+	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)raw->count));
+	e->count = 0;
+	e->duration = 0;
+	e->label = raw->label;
+	e->speaker = -1;
+	for (int64_t i = 0; i < raw->count; i++) {
+		int channel = neap__pixel_map_channel(map, raw->x[i], raw->y[i], raw->p[i]);
+		if (channel == -2 && map->pool == 0)
+			return neap__fail(NEAP_EFORMAT,
+				"event %lld is of channel %d; 0 to %d are accepted: --inputs says "
+				"how many there are",
+				(long long)i, raw->x[i], map->channels - 1);
+		if (channel == -2)
+			return neap__fail(NEAP_EFORMAT,
+				"event %lld is at pixel (%d, %d) of a sensor of %dx%d; --sensor "
+				"says "
+				"its size",
+				(long long)i, raw->x[i], raw->y[i], map->width, map->height);
+		e->duration = fmax(e->duration, raw->time[i]);
+		*outside += channel < 0;
+		if (channel < 0)
+			continue;
+		e->time[e->count] = raw->time[i];
+		e->unit[e->count++] = (uint16_t)channel;
+	}
+	return neap__events_sort(e);
+}
+
+struct conversion {
+	struct neap__event_source *source;
+	struct neap_shd_writer *writer;
+	const struct neap_event_options *options;
+	struct neap_event_report *report;
+	struct neap__pixel_map map;
+	struct neap__raw_events raw;
+	struct neap__event_buffer buffer;
+};
+
+/* Writes the sample that was read, or skips it where it is damaged. */
+static int write_sample(struct conversion *c, int rc, const char *where, const char *path)
+{
+	if (rc >= 0)
+		rc = map_sample(&c->buffer, &c->raw, &c->map, &c->report->outside);
+	if (rc < 0 && !strstr(neap_detail(), where))
+		rc = neap__fail_in(rc, "'%s': %s: ", path, where);
+	/* What an array file says of one sample holds for all; a folder's file stands alone. */
+	if (rc == NEAP_EFORMAT && !c->options->strict && where[0] != 's') {
+		c->report->damaged++;
+		if (c->options->warn)
+			c->options->warn(c->options->user, neap_detail());
+		return 0;
+	}
+	NEAP_TRY(rc);
+	NEAP_TRY(neap_shd_add(c->writer, &c->buffer.events));
+	c->report->samples++;
+	c->report->events += c->buffer.events.count;
+	c->report->longest = fmax(c->report->longest, c->buffer.events.duration);
+	return 0;
+}
+
+static int convert(struct conversion *c, const char *path)
+{
+	int64_t done = 0;
+	for (;;) {
+		const char *where = "";
+		int rc = c->source->next(c->source, &c->raw, &where);
+		if (rc == 0)
+			break;
+		NEAP_TRY(write_sample(c, rc, where, path));
+		if (c->options->progress &&
+			c->options->progress(c->options->user, ++done, c->source->samples))
+			return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+	}
+	if (c->report->samples == 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': all of its %lld files are damaged", path,
+			(long long)c->report->damaged);
+	return 0;
+}
+
+static int finish(struct conversion *c)
+{
+	const struct neap__pixel_map *m = &c->map;
+	const struct neap_attribute attributes[] = {{"sensor_width", m->width},
+		{"sensor_height", m->height}, {"crop_x", m->x}, {"crop_y", m->y},
+		{"columns", m->columns}, {"rows", m->rows}, {"pool", m->pool},
+		{"polarity", m->choice}};
+	struct neap_shd_writer *writer = c->writer;
+	c->writer = NULL; /* freed in any case */
+	return neap_shd_finish(writer, (const char *const *)c->source->class_name,
+		c->source->classes, NULL, 0, attributes,
+		m->pool ? sizeof attributes / sizeof *attributes : 0);
+}
+
+static int is_array_file(const char *path)
+{
+	static const char *const endings[] = {".npz", ".h5", ".hdf5", ".hdf", ".he5"};
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+		if (strcasecmp(dot, endings[i]) == 0)
+			return 1;
+	return 0;
+}
+
+int neap_encode_is_events(const char *path)
+{
+	struct stat st;
+	if (!path || stat(path, &st) < 0)
+		return 0;
+	if (S_ISREG(st.st_mode))
+		return is_array_file(path);
+	return S_ISDIR(st.st_mode) &&
+	       (neap__recordings_ending(path, ".bin") || neap__recordings_ending(path, ".aedat"));
+}
+
+static int check_options(const struct neap_event_options *o)
+{
+	if (o->polarity < NEAP_POLARITY_SPLIT || o->polarity > NEAP_POLARITY_OFF || o->pool < 0 ||
+		o->width < 0 || o->height < 0 || o->inputs < 0 || !(o->time_unit >= 0))
+		return neap__fail(NEAP_EUSAGE, "a size, polarity or unit of time is negative");
+	return 0;
+}
+
+int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
+	const struct neap_event_options *options)
+{
+	NEAP_NEED(report, path, out);
+	struct neap_event_options o = {0};
+	struct stat st;
+	struct conversion c = {.options = &o, .report = report};
+	NEAP_TRY(neap__struct_size(
+		report->size, sizeof *report, sizeof *report, "neap_event_report"));
+	*report = (struct neap_event_report){.size = sizeof *report};
+	if (options)
+		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_event_options"));
+	NEAP_TRY(check_options(&o));
+	if (stat(path, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	int rc = S_ISDIR(st.st_mode) ? neap__folder_events_open(&c.source, path, &o, report)
+				     : neap__array_events_open(&c.source, path, &o);
+	if (rc == 0)
+		rc = neap__pixel_map_new(&c.map, c.source, &o, path);
+	if (rc == 0)
+		rc = neap_shd_create(&c.writer, out, c.map.channels);
+	if (rc == 0)
+		rc = convert(&c, path);
+	if (rc == 0)
+		rc = finish(&c);
+	neap_shd_abort(c.writer);
+	neap__raw_events_free(&c.raw);
+	neap__event_buffer_free(&c.buffer);
+	if (c.source) {
+		report->classes = c.source->classes;
+		c.source->close(c.source);
+	}
+	report->inputs = c.map.channels;
+	report->width = c.map.columns;
+	report->height = c.map.rows;
+	return rc;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_source.h: samples of events as other programs keep them, read one after the other. A kind
+ * of file is one file here, and opens a source; encode_events.c writes what comes of it.
+ */
+#ifndef NEAP_DATA_EVENTS_EVENT_SOURCE_H
+#define NEAP_DATA_EVENTS_EVENT_SOURCE_H
+
+#include <stdint.h>
+#include <neap/data.h>
+
+/* A sample. Pixels where the source has a sensor, else `x` is the channel. */
+struct neap__raw_events {
+	int64_t count, room;
+	double *time; /* seconds */
+	int32_t *x, *y;
+	uint8_t *p; /* 1: brighter */
+	int label;
+};
+/* Makes room for `count` events and keeps what is there. 0 or -ENOMEM. */
+int neap__raw_events_grow(struct neap__raw_events *events, int64_t count);
+void neap__raw_events_free(struct neap__raw_events *events);
+
+/* A kind embeds this as its first member; it comes from calloc. */
+struct neap__event_source {
+	/* 1 and a sample, 0 at the end, or a negative code; *where is the sample's name. */
+	int (*next)(struct neap__event_source *source, struct neap__raw_events *events,
+		const char **where);
+	/* Frees all, the source as well. */
+	void (*close)(struct neap__event_source *source);
+	int width, height; /* of the sensor as far as the file or the kind says; 0: unknown */
+	int inputs;	   /* channels of a source without pixels; 0: unknown */
+	int pixels;	   /* 1: x and y; 0: x is the channel */
+	int polarities;	   /* 1: p is there */
+	int64_t samples;
+	char **class_name; /* owned */
+	int classes;
+};
+
+/* A .npz or HDF5 file; a folder of recordings, whose report counts the files that were skipped. 0
+   or a negative code. */
+int neap__array_events_open(struct neap__event_source **source, const char *path,
+	const struct neap_event_options *options);
+int neap__folder_events_open(struct neap__event_source **source, const char *path,
+	const struct neap_event_options *options, struct neap_event_report *report);
+
+/* aedat.c: events of [from, to] microseconds of a recording in AEDAT 3.1, relative to `from`. */
+int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t from, int64_t to);
+/* nmnist.c: a sample of N-MNIST or N-Caltech101. */
+int neap__nmnist_read(struct neap__raw_events *events, const char *path);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * folder_events.c: folders of event recordings as published. N-MNIST and N-Caltech101: .bin files
+ * in a folder a class. DVS Gesture (Amir and others 2017): NAME.aedat with NAME_labels.csv beside
+ * it, whose lines are class (from 1 on), start and end in microseconds; a line is a sample. The
+ * names of its classes are those of gesture_mapping.csv, where that is there.
+ */
+#include "data/events/event_source.h"
+#include "data/name_list.h"
+#include "data/recordings.h"
+#include "base/fail.h"
+#include "base/grow.h"
+#include "base/print.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GESTURES = 11, LONGEST_LINE = 1000 };
+
+/* A sample: a file, or a part of one. */
+struct part {
+	int64_t file, from, to;
+	int label;
+};
+
+struct folder_events {
+	struct neap__event_source source;
+	struct neap__recordings recordings;
+	struct part *part; /* NULL: each file is a sample */
+	int64_t parts, room, at;
+	char where[64];
+};
+
+static int next_bin(
+	struct neap__event_source *source, struct neap__raw_events *events, const char **where)
+{
+	struct folder_events *f = (struct folder_events *)source;
+	if (f->at >= f->recordings.count)
+		return 0;
+	const struct neap__recording *file = &f->recordings.file[f->at++];
+	*where = file->path;
+	events->label = file->class_number;
+	NEAP_TRY(neap__nmnist_read(events, file->path));
+	return 1;
+}
+
+static int next_gesture(
+	struct neap__event_source *source, struct neap__raw_events *events, const char **where)
+{
+	struct folder_events *f = (struct folder_events *)source;
+	if (f->at >= f->parts)
+		return 0;
+	const struct part *part = &f->part[f->at++];
+	*where = f->recordings.file[part->file].path;
+	events->label = part->label;
+	NEAP_TRY(neap__aedat_read(events, *where, part->from, part->to));
+	return 1;
+}
+
+static void close_all(struct neap__event_source *source)
+{
+	struct folder_events *f = (struct folder_events *)source;
+	if (f->part) /* names of gestures are the source's own */
+		for (int i = 0; i < source->classes; i++)
+			free(source->class_name[i]);
+	if (f->part)
+		free(source->class_name);
+	free(f->part);
+	neap__recordings_free(&f->recordings);
+	free(f);
+}
+
+/* A whole number of digits at *p, and what follows it. */
+static int take_number(char **p, int64_t *out, char after)
+{
+	char *end;
+	errno = 0;
+	while (**p == ' ')
+		++*p;
+	if (**p < '0' || **p > '9')
+		return 0;
+	*out = strtoll(*p, &end, 10);
+	while (*end == ' ' || *end == '\r' || (after == '\n' && *end == '\n'))
+		end++;
+	if (errno || (after == ',' ? *end++ != ',' : *end != '\0'))
+		return 0;
+	*p = end;
+	return 1;
+}
+
+static int add_part(struct folder_events *f, int64_t file, char *line, const char *path, int number)
+{
+	struct part part = {.file = file};
+	int64_t label;
+	char *p = line;
+	if (!take_number(&p, &label, ',') || !take_number(&p, &part.from, ',') ||
+		!take_number(&p, &part.to, '\n') || label < 1 || label > f->source.classes ||
+		part.to < part.from)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': line %d: class from 1 to %d, start and end in microseconds are "
+			"accepted",
+			path, number, f->source.classes);
+	part.label = (int)label - 1;
+	if (neap__grow(&f->part, &f->room, f->parts + 1, sizeof *f->part) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	f->part[f->parts++] = part;
+	return 0;
+}
+
+static int read_lines(struct folder_events *f, int64_t number, const char *path)
+{
+	char line[LONGEST_LINE];
+	FILE *file = fopen(path, "re");
+	int rc = 0;
+	if (!file)
+		return neap__fail_errno(
+			errno, "cannot read '%s', the labels of its recording", path);
+	for (int n = 1; rc == 0 && fgets(line, sizeof line, file); n++) {
+		int head = n == 1 && (line[0] < '0' || line[0] > '9');
+		if (!head && line[strspn(line, " \t\r\n")] != '\0')
+			rc = add_part(f, number, line, path, n);
+	}
+	fclose(file);
+	return rc;
+}
+
+static int read_parts(struct folder_events *f)
+{
+	int rc = 0;
+	for (int64_t i = 0; rc == 0 && i < f->recordings.count; i++) {
+		const char *aedat = f->recordings.file[i].path;
+		char *path;
+		int stem = (int)strlen(aedat) - (int)strlen(".aedat");
+		if (asprintf(&path, "%.*s_labels.csv", stem, aedat) < 0)
+			return neap__fail_errno(ENOMEM, "'%s'", aedat);
+		rc = read_lines(f, i, path);
+		free(path);
+	}
+	if (rc == 0 && f->parts == 0)
+		rc = neap__fail(NEAP_EFORMAT, "the labels beside '%s' name no sample",
+			f->recordings.file[0].path);
+	f->source.samples = f->parts;
+	return rc;
+}
+
+/* "hand_clapping,1", behind a line that names the columns. */
+static void read_mapping(struct folder_events *f, const char *dir)
+{
+	char line[LONGEST_LINE], *path;
+	if (asprintf(&path, "%s/gesture_mapping.csv", dir) < 0)
+		return;
+	FILE *file = fopen(path, "re");
+	free(path);
+	while (file && fgets(line, sizeof line, file)) {
+		char *comma = strchr(line, ','), *p = comma ? comma + 1 : line;
+		int64_t number;
+		if (!comma || !take_number(&p, &number, '\n') || number < 1 || number > GESTURES)
+			continue;
+		char *name = strndup(line, (size_t)(comma - line));
+		if (!name)
+			continue;
+		free(f->source.class_name[number - 1]);
+		f->source.class_name[number - 1] = name;
+	}
+	if (file)
+		fclose(file);
+}
+
+static int name_gestures(struct folder_events *f, const char *dir)
+{
+	f->source.class_name = calloc(GESTURES, sizeof *f->source.class_name);
+	if (!f->source.class_name)
+		return neap__fail_errno(ENOMEM, "'%s'", dir);
+	for (int i = 0; i < GESTURES; i++) {
+		char number[16];
+		neap__print(number, sizeof number, "%d", i + 1);
+		if (!(f->source.class_name[i] = strdup(number)))
+			return neap__fail_errno(ENOMEM, "'%s'", dir);
+	}
+	f->source.classes = GESTURES;
+	read_mapping(f, dir);
+	return 0;
+}
+
+static int find_files(struct folder_events *f, const char *path, const struct neap_event_options *o,
+	int gestures, struct neap_event_report *report)
+{
+	static const char *const bin[] = {".bin", NULL}, *const aedat[] = {".aedat", NULL};
+	struct neap__name_list split = {0}, without = {0};
+	struct neap__recordings_choice choice = {.label = gestures ? "(.)" : NULL,
+		.endings = gestures ? aedat : bin,
+		.only = o->split ? &split : NULL,
+		.without = o->without ? &without : NULL,
+		.classes = gestures ? NULL : o->classes,
+		.nclasses = o->nclasses,
+		.strict = o->strict && !gestures};
+	int rc = o->split ? neap__name_list_read(&split, o->split) : 0;
+	if (rc == 0 && o->without)
+		rc = neap__name_list_read(&without, o->without);
+	if (rc == 0)
+		rc = neap__recordings_find(&f->recordings, path, &choice);
+	neap__name_list_free(&split);
+	neap__name_list_free(&without);
+	report->others = gestures ? 0 : choice.others; /* lists and labels lie beside recordings */
+	report->strangers = choice.strangers;
+	report->unlisted = choice.unlisted;
+	return rc;
+}
+
+int neap__folder_events_open(struct neap__event_source **source, const char *path,
+	const struct neap_event_options *options, struct neap_event_report *report)
+{
+	struct folder_events *f = calloc(1, sizeof *f);
+	if (!f)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	int gestures = neap__recordings_ending(path, ".aedat");
+	f->source = (struct neap__event_source){.next = gestures ? next_gesture : next_bin,
+		.close = close_all,
+		.width = gestures ? 128 : 34,
+		.height = gestures ? 128 : 34,
+		.pixels = 1,
+		.polarities = 1};
+	int rc = find_files(f, path, options, gestures, report);
+	if (rc == 0 && gestures) {
+		rc = neap__grow(&f->part, &f->room, 1, sizeof *f->part);
+		if (rc == 0)
+			rc = name_gestures(f, path);
+		if (rc == 0)
+			rc = read_parts(f);
+	} else if (rc == 0) {
+		f->source.samples = f->recordings.count;
+		f->source.class_name = f->recordings.classes;
+		f->source.classes = f->recordings.nclasses;
+	}
+	if (rc < 0)
+		close_all(&f->source);
+	else
+		*source = &f->source;
+	return rc;
+}

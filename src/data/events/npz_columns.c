@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* npz_columns.c: one-dimensional arrays of a .npz archive, fields of records among them. */
+#include "data/events/columns.h"
+#include "data/npy/npz.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct npz_columns {
+	struct neap__columns columns;
+	struct neap__npz *archive;
+};
+
+static int fits(struct neap__npy *array, int field, struct neap__column *column)
+{
+	const struct neap__npy_header *h = neap__npy_shape(array);
+	if (h->dims != 1 || field < 0) {
+		int rc = neap__fail(NEAP_EFORMAT,
+			h->records ? "%s: holds records; fields x, y, t and p are accepted"
+				   : "%s: has %d dimensions; one is accepted",
+			neap__npy_where(array), h->dims);
+		neap__npy_close(array);
+		return rc;
+	}
+	enum neap__npy_kind kind = h->field[field].kind;
+	*column = (struct neap__column){.count = h->count,
+		.real = kind == NEAP__NPY_FLOAT,
+		.text = kind == NEAP__NPY_BYTES || kind == NEAP__NPY_UCS4,
+		.array = array,
+		.field = field};
+	return 1;
+}
+
+static int find(struct neap__columns *columns, const char *name, struct neap__column *column)
+{
+	struct npz_columns *c = (struct npz_columns *)columns;
+	const char *slash = strrchr(name, '/');
+	struct neap__npy *array;
+	char record[64];
+	memset(column, 0, sizeof *column);
+	if (neap__npz_has(c->archive, name)) {
+		NEAP_TRY(neap__npz_array(&array, c->archive, name));
+		return fits(array, neap__npy_shape(array)->records ? -1 : 0, column);
+	}
+	if (!slash || (size_t)(slash - name) >= sizeof record)
+		return 0;
+	neap__print(record, sizeof record, "%.*s", (int)(slash - name), name);
+	if (!neap__npz_has(c->archive, record))
+		return 0;
+	NEAP_TRY(neap__npz_array(&array, c->archive, record));
+	int field = neap__npy_shape(array)->records ? neap__npy_field(array, slash + 1) : -1;
+	if (field < 0) {
+		neap__npy_close(array);
+		return 0;
+	}
+	return fits(array, field, column);
+}
+
+static int read_part(struct neap__columns *columns, const struct neap__column *column,
+	int64_t first, int64_t count, double *out)
+{
+	(void)columns;
+	return neap__npy_doubles(column->array, column->field, first, count, out);
+}
+
+static void shut(struct neap__columns *columns, struct neap__column *column)
+{
+	(void)columns;
+	neap__npy_close(column->array);
+	column->array = NULL;
+}
+
+static int texts(struct neap__columns *columns, const char *name, int most, char ***out, int *count)
+{
+	struct npz_columns *c = (struct npz_columns *)columns;
+	struct neap__npy *array;
+	NEAP_TRY(neap__npz_array(&array, c->archive, name));
+	int rc = neap__npy_strings(array, most, out, count);
+	neap__npy_close(array);
+	return rc;
+}
+
+static void close_all(struct neap__columns *columns)
+{
+	neap__npz_close(((struct npz_columns *)columns)->archive);
+	free(columns);
+}
+
+int neap__npz_columns_open(struct neap__columns **columns, const char *path)
+{
+	struct npz_columns *c = calloc(1, sizeof *c);
+	if (!c)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	c->columns = (struct neap__columns){path, find, read_part, texts, shut, close_all};
+	int rc = neap__npz_open(&c->archive, path);
+	if (rc < 0)
+		free(c);
+	else
+		*columns = &c->columns;
+	return rc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pixel_map.c: settles the sizes of a sensor and counts channels row by row. */
+#include "data/events/pixel_map.h"
+#include "base/fail.h"
+
+#include <string.h>
+
+enum { MOST = 65536 };
+
+static int without_pixels(struct neap__pixel_map *map, const struct neap__event_source *source,
+	const struct neap_event_options *o, const char *path)
+{
+	if (o->width || o->crop_width || o->pool > 1)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has channels without pixels: --sensor, --crop and --pool do not "
+			"apply",
+			path);
+	map->channels = o->inputs ? o->inputs : source->inputs;
+	map->width = map->channels;
+	if (map->channels < 1 || map->channels > MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' says no number of channels ('inputs'); --inputs N does, 1 to %d",
+			path, MOST);
+	return 0;
+}
+
+int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_source *source,
+	const struct neap_event_options *o, const char *path)
+{
+	memset(map, 0, sizeof *map);
+	if (!source->pixels)
+		return without_pixels(map, source, o, path);
+	map->width = o->width ? o->width : source->width;
+	map->height = o->width ? o->height : source->height;
+	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' says no size of its sensor ('sensor_size'); --sensor 34x34 does",
+			path);
+	map->x = o->crop_x;
+	map->y = o->crop_y;
+	map->across = o->crop_width ? o->crop_width : map->width;
+	map->down = o->crop_width ? o->crop_height : map->height;
+	if (map->x < 0 || map->y < 0 || map->across < 1 || map->down < 1 ||
+		map->across > map->width - map->x || map->down > map->height - map->y)
+		return neap__fail(NEAP_EUSAGE, "--crop %dx%d+%d+%d goes beyond the %dx%d pixels",
+			map->across, map->down, map->x, map->y, map->width, map->height);
+	map->pool = o->pool > 1 ? o->pool : 1;
+	map->columns = (map->across - 1) / map->pool + 1;
+	map->rows = (map->down - 1) / map->pool + 1;
+	map->choice = o->polarity;
+	if (!source->polarities && map->choice == NEAP_POLARITY_SPLIT)
+		map->choice = NEAP_POLARITY_MERGE;
+	int64_t channels =
+		(int64_t)map->columns * map->rows * (map->choice == NEAP_POLARITY_SPLIT ? 2 : 1);
+	if (channels > MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"%lld channels of %dx%d pixels; at most %d are accepted: --pool N makes "
+			"fewer",
+			(long long)channels, map->across, map->down, MOST);
+	map->channels = (int)channels;
+	return 0;
+}
+
+int neap__pixel_map_channel(const struct neap__pixel_map *map, int x, int y, int p)
+{
+	if (map->pool == 0)
+		return x < map->channels ? x : -2;
+	if (x >= map->width || y >= map->height)
+		return -2;
+	if (x < map->x || y < map->y || x >= map->x + map->across || y >= map->y + map->down ||
+		(map->choice == NEAP_POLARITY_ON && !p) || (map->choice == NEAP_POLARITY_OFF && p))
+		return -1;
+	int channel = (y - map->y) / map->pool * map->columns + (x - map->x) / map->pool;
+	return map->choice == NEAP_POLARITY_SPLIT && p ? map->columns * map->rows + channel
+						       : channel;
+}

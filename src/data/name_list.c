@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name_list.c: reads a list of names and finds names in it by bisection. */
+#include "data/name_list.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_BYTES = 64 << 20, MOST_NAMES = 16 << 20, LONGEST = 4096 };
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add(struct neap__name_list *list, char *line, size_t n, const char *path, int number)
+{
+	while (n > 0 && strchr(" \t\r\n", line[n - 1]))
+		n--;
+	line[n] = '\0';
+	if (n == 0)
+		return 0;
+	if (n > LONGEST || list->count == MOST_NAMES)
+		return neap__fail(NEAP_EFORMAT, "'%s': line %d: more than %d bytes or %d names",
+			path, number, LONGEST, MOST_NAMES);
+	if ((list->count & (list->count - 1)) == 0) { /* doubles */
+		size_t room = list->count ? (size_t)list->count * 2 : 1;
+		char **more = realloc(list->name, room * sizeof *more);
+		if (!more)
+			return neap__fail_errno(ENOMEM, "'%s'", path);
+		list->name = more;
+	}
+	list->name[list->count] = strdup(line);
+	if (!list->name[list->count])
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	list->count++;
+	return 0;
+}
+
+static int sort(struct neap__name_list *list, const char *path)
+{
+	if (list->count == 0)
+		return neap__fail(
+			NEAP_EFORMAT, "'%s': holds no names; a line each is accepted", path);
+	list->sorted = malloc((size_t)list->count * sizeof *list->sorted);
+	if (!list->sorted)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
+	memcpy(list->sorted, list->name, (size_t)list->count * sizeof *list->sorted);
+	qsort(list->sorted, (size_t)list->count, sizeof *list->sorted, by_bytes);
+	for (int i = 1; i < list->count; i++)
+		if (strcmp(list->sorted[i - 1], list->sorted[i]) == 0)
+			return neap__fail(NEAP_EFORMAT, "'%s': '%.200s' stands there twice", path,
+				list->sorted[i]);
+	return 0;
+}
+
+int neap__name_list_read(struct neap__name_list *list, const char *path)
+{
+	struct stat st;
+	memset(list, 0, sizeof *list);
+	if (stat(path, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': a text file of %d MiB at most is accepted, a name a line", path,
+			MOST_BYTES >> 20);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int rc = 0;
+	for (int number = 1; rc == 0 && (n = getline(&line, &room, file)) >= 0; number++)
+		rc = strlen(line) == (size_t)n
+			     ? add(list, line, (size_t)n, path, number)
+			     : neap__fail(NEAP_EFORMAT, "'%s': line %d holds a zero byte", path,
+				       number);
+	if (rc == 0 && ferror(file))
+		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
+	free(line);
+	fclose(file);
+	if (rc == 0)
+		rc = sort(list, path);
+	if (rc < 0)
+		neap__name_list_free(list);
+	return rc;
+}
+
+void neap__name_list_free(struct neap__name_list *list)
+{
+	for (int i = 0; i < list->count; i++)
+		free(list->name[i]);
+	free(list->name);
+	free(list->sorted);
+	memset(list, 0, sizeof *list);
+}
+
+int neap__name_list_has(const struct neap__name_list *list, const char *name)
+{
+	return bsearch(&name, list->sorted, (size_t)list->count, sizeof *list->sorted, by_bytes) !=
+	       NULL;
+}

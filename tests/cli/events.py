@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Event data: files written by NumPy and h5py, folders as N-MNIST and DVS Gesture are published, SHD and
+SSC as distributed. `neap encode` makes one file of each, which h5py reads: the events are those
+that went in, and those that tonic reads from the same files (python of NEAP_PYTHON, where it has tonic).
+"""
+import os
+import struct
+import subprocess
+import sys
+
+from harness import Folder, Tap, neap, neap_json
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has both
+    print("1..0 # SKIP no numpy, or no h5py")
+    sys.exit(0)
+
+EVENT = np.dtype([("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")])
+TONIC = """
+import sys, numpy as np
+from tonic import io
+kind, path, out = sys.argv[1:]
+if kind == "nmnist":
+    events = io.read_mnist_file(path, np.dtype([("x", int), ("y", int), ("t", int), ("p", int)]))
+else:
+    version, start = io.read_aedat_header_from_file(path)[:2]  # read_dvs_ibm of 1.7 wants two of these three
+    raw = io.get_aer_events_from_file(path, version, start)
+    a = raw["address"]
+    events = {"x": a >> 17 & 0x1fff, "y": a >> 2 & 0x1fff, "p": a >> 1 & 1, "t": raw["timeStamp"]}
+np.savez(out, **{name: events[name].astype("i8") for name in "xytp"})
+"""
+
+
+def with_tonic():
+    """An interpreter that has tonic, or None."""
+    for python in filter(None, (os.environ.get("NEAP_PYTHON"), sys.executable)):
+        if subprocess.run([python, "-c", "import tonic"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def some(rng, n, width=34, height=34, last=300_000):
+    events = np.zeros(n, dtype=EVENT)
+    events["x"], events["y"] = rng.integers(0, width, n), rng.integers(0, height, n)
+    events["t"], events["p"] = np.sort(rng.integers(0, last, n)), rng.integers(0, 2, n)
+    return events
+
+
+def channels(events, width=34, height=34, pool=1, crop=None, polarity="split"):
+    """(seconds, channel) of each event, sorted, as docs/events.md says."""
+    x0, y0, across, down = crop or (0, 0, width, height)
+    x, y, p = (events[k].astype("i8") for k in "xyp")
+    keep = (x >= x0) & (y >= y0) & (x < x0 + across) & (y < y0 + down)
+    keep &= {"on": p == 1, "off": p == 0}.get(polarity, p >= 0)
+    columns, rows = -(-across // pool), -(-down // pool)
+    unit = (y - y0) // pool * columns + (x - x0) // pool
+    unit = unit + (p * columns * rows if polarity == "split" else 0)
+    times = (events["t"] / 1e6).astype("f4")
+    return sorted(zip(times[keep].tolist(), unit[keep].tolist()))
+
+
+def check_file(path, wanted, labels, keys, inputs):
+    """None, or how the encoded file differs."""
+    with h5py.File(path) as file:
+        if file.attrs["inputs"] != inputs:
+            return f"{file.attrs['inputs']} channels, not {inputs}"
+        if [x.decode() for x in file["extra/keys"][()]] != keys:
+            return f"classes {file['extra/keys'][()]}"
+        if file["labels"][()].tolist() != labels:
+            return f"labels {file['labels'][()]}, not {labels}"
+        for i, want in enumerate(wanted):
+            got = sorted(zip(file["spikes/times"][i].tolist(), file["spikes/units"][i].tolist()))
+            if got != want:
+                return f"sample {i}: {len(got)} events {got[:2]}, not {len(want)} {want[:2]}"
+    return None
+
+
+def encode(folder, source, wanted, labels, keys, inputs, *options):
+    out = os.path.join(folder, "out.h5")
+    done = neap("encode", source, "--out", out, "--force", *options)
+    if done.returncode:
+        return done.stderr.strip()
+    return check_file(out, wanted, labels, keys, inputs)
+
+
+def arrays(tap, folder, rng):
+    samples = [some(rng, n) for n in (50, 0, 7000, 3)]
+    labels, keys = [2, 0, 1, 2], ["cat", "dog", "eel"]
+    flat = np.concatenate(samples)
+    offsets = np.cumsum([0] + [len(s) for s in samples])
+    want = [channels(s) for s in samples]
+    columns = {name: flat[name] for name in "xytp"}
+    more = {"offsets": offsets, "labels": np.array(labels), "classes": np.array(keys), "sensor_size": (34, 34, 2)}
+    one = {str(i): s for i, s in enumerate(samples)}
+    path = os.path.join(folder, "data.npz")
+    texts = {**more, "labels": np.array([keys[k] for k in labels])}
+    for name, kind, content in (
+            ("columns", np.savez, {**columns, **more}), ("columns, deflated", np.savez_compressed, {**columns, **more}),
+            ("records", np.savez, {"events": flat, **more}), ("a record a sample", np.savez, {**one, **more}),
+            ("labels of text", np.savez, {**columns, **texts}),
+            ("big-endian", np.savez, {**columns, **more, "x": flat["x"].astype(">u4"), "t": flat["t"].astype(">i8")}),
+            ("p of -1 and 1", np.savez, {**columns, **more, "p": flat["p"].astype("i1") * 2 - 1})):
+        kind(path, **content)
+        tap.check(f"npz: {name}", encode(folder, path, want, labels, keys, 2312))
+    np.savez(path, **columns, **more)
+    for options, settings, inputs in (
+            (("--pool", 4), {"pool": 4}, 162), (("--polarity", "merge"), {"polarity": "merge"}, 1156),
+            (("--polarity", "on", "--pool", 3), {"polarity": "on", "pool": 3}, 144),
+            (("--polarity", "off"), {"polarity": "off"}, 1156),
+            (("--crop", "30x28+2+3", "--pool", 2), {"crop": (2, 3, 30, 28), "pool": 2}, 420),
+            (("--sensor", "40x50"), {"width": 40, "height": 50}, 4000)):
+        tap.check(f"npz: {' '.join(map(str, options))}",
+                  encode(folder, path, [channels(s, **settings) for s in samples], labels, keys, inputs, *options))
+    del more["classes"], more["sensor_size"]
+    np.savez(path, **columns, **more)
+    tap.check("npz: --sensor, --classes N", encode(folder, path, want, labels, list("0123"), 2312, "--sensor", "34x34",
+                                                   "--classes", 4))
+    seconds = {"t": flat["t"] / 1e3, **{k: columns[k] for k in "xyp"}}
+    np.savez(path, **seconds, **more)
+    tap.check("npz: --time-unit", encode(folder, path, want, labels, list("012"), 2312, "--sensor", "34x34",
+                                         "--classes", 3, "--time-unit", "1ms"))
+    units = [[(float(np.float32(t)), x) for t, x in zip(s["t"] / 1e6, s["x"].tolist())] for s in samples]
+    np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), inputs=40, **more)
+    tap.check("npz: units and times", "inputs" if encode(folder, path, [], [], [], 0, "--classes", 3) is None else None)
+    np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), **more)
+    tap.check("npz: units, --inputs", encode(folder, path, [sorted(u) for u in units], labels, list("012"), 40,
+                                             "--classes", 3, "--inputs", 40))
+    more |= {"classes": np.array(keys, dtype="S3"), "sensor_size": (34, 34, 2)}
+    path = os.path.join(folder, "data.h5")
+    with h5py.File(path, "w") as file:
+        for name, array in {**columns, **more}.items():
+            file.create_dataset(name, data=array, **({"compression": "gzip"} if name in columns else {}))
+    tap.check("HDF5: columns", encode(folder, path, want, labels, keys, 2312))
+    with h5py.File(path, "w") as file:
+        for i, s in enumerate(samples):
+            for name in "xytp":
+                file[f"{i}/{name}"] = s[name]
+        for name in ("labels", "classes", "sensor_size"):
+            file[name] = more[name]
+    tap.check("HDF5: a group a sample", encode(folder, path, want, labels, keys, 2312))
+
+
+def nmnist_bytes(events):
+    """As published: 23 bits of time, and an event at y = 240 for each 2^13 us beyond."""
+    out, late = bytearray(), 0
+    for x, y, t, p in events.tolist():
+        while t - late >= 1 << 23:
+            out += bytes((0, 240, 0, 0, 0))
+            late += 1 << 13
+        t -= late
+        out += bytes((x, y, int(p) << 7 | t >> 16, t >> 8 & 255, t & 255))
+    return bytes(out)
+
+
+def aedat_bytes(events, at_once=1000):
+    """AEDAT 3.1 in packets of some events."""
+    out = bytearray(b"#!AER-DAT3.1\r\n#Format: RAW\r\n#Source 1: DVS128\r\n#!END-HEADER\r\n")
+    for first in range(0, len(events), at_once):
+        part = events[first:first + at_once]
+        out += struct.pack("<HHIIIIII", 1, 1, 8, 4, 0, len(part), len(part), len(part))
+        for x, y, t, p in part.tolist():
+            out += struct.pack("<II", x << 17 | y << 2 | int(p) << 1 | 1, t)
+    return bytes(out)
+
+
+def tonic_reads(python, kind, path, events, folder):
+    """None, or how tonic's events differ from those that were written."""
+    out = os.path.join(folder, "tonic.npz")
+    done = subprocess.run([python, "-c", TONIC, kind, path, out], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip()[-200:]
+    got = np.load(out)
+    same = all(np.array_equal(got[name], events[name].astype("i8")) for name in "xytp")
+    return None if same else "tonic reads other events"
+
+
+def nmnist(tap, folder, rng, python):
+    root = os.path.join(folder, "Train")
+    samples = []
+    for label in range(10):
+        os.makedirs(os.path.join(root, str(label)))
+        for i in range(2):
+            samples.append(some(rng, 4000, last=9_500_000 if label == 3 else 300_000))
+            with open(os.path.join(root, str(label), f"{i:05d}.bin"), "wb") as file:
+                file.write(nmnist_bytes(samples[-1]))
+    labels, keys = [k // 2 for k in range(20)], [str(k) for k in range(10)]
+    tap.check("N-MNIST: the folder as published",
+              encode(folder, root, [channels(s) for s in samples], labels, keys, 2312))
+    tap.check("N-MNIST: --pool 4 --polarity merge",
+              encode(folder, root, [channels(s, pool=4, polarity="merge") for s in samples], labels, keys, 81,
+                     "--pool", 4, "--polarity", "merge"))
+    path = os.path.join(root, "3", "00001.bin")
+    if python:
+        tap.check("N-MNIST: tonic reads the same", tonic_reads(python, "nmnist", path, samples[7], folder))
+    else:
+        tap.skip("N-MNIST: tonic reads the same", "no tonic (PyPI) in NEAP_PYTHON")
+    with open(path, "ab") as file:
+        file.write(b"123")
+    out = os.path.join(folder, "out.h5")
+    report = neap_json("encode", root, "--out", out, "--force")
+    tap.check("a damaged file is skipped and counted",
+              None if (report["samples"], report["skipped_damaged"]) == (19, 1) else str(report))
+    done = neap("encode", root, "--out", out, "--force", "--strict")
+    tap.check("--strict refuses it by name", None if done.returncode == 2 and "00001.bin" in done.stderr else done.stderr)
+
+
+def gestures(tap, folder, rng, python):
+    root = os.path.join(folder, "DvsGesture")
+    os.makedirs(root)
+    recordings = {}
+    for user in 1, 2:
+        name = f"user0{user}_fluorescent"
+        events = recordings[name] = some(rng, 5000, 128, 128, 9_000_000)
+        events["t"] += 1_000_000
+        with open(os.path.join(root, name + ".aedat"), "wb") as file:
+            file.write(aedat_bytes(events))
+        with open(os.path.join(root, name + "_labels.csv"), "w") as file:
+            file.write("class,startTime_usec,endTime_usec\n2,1500000,3000000\n11,3500000,9000000\n")
+    for part, user in ("train", 1), ("test", 2):
+        with open(os.path.join(root, f"trials_to_{part}.txt"), "w") as file:
+            file.write(f"user0{user}_fluorescent.aedat\n\n")
+    want = []
+    for first, last in (1_500_000, 3_000_000), (3_500_000, 9_000_000):
+        e = recordings["user02_fluorescent"]
+        e = e[(e["t"] >= first) & (e["t"] <= last)].copy()
+        e["t"] -= first
+        want.append(channels(e, 128, 128, pool=4))
+    keys = [str(k + 1) for k in range(11)]
+    options = ("--pool", 4, "--split", os.path.join(root, "trials_to_test.txt"))
+    tap.check("DVS Gesture: a list of trials", encode(folder, root, want, [1, 10], keys, 2048, *options))
+    with open(os.path.join(root, "gesture_mapping.csv"), "w") as file:
+        file.write("action,label\n" + "".join(f"gesture_{k},{k}\n" for k in range(1, 12)))
+    keys = [f"gesture_{k}" for k in range(1, 12)]
+    tap.check("DVS Gesture: named classes", encode(folder, root, want, [1, 10], keys, 2048, *options))
+    if python:
+        name = "user01_fluorescent"
+        tap.check("DVS Gesture: tonic reads the same",
+                  tonic_reads(python, "dvs", os.path.join(root, name + ".aedat"), recordings[name], folder))
+    else:
+        tap.skip("DVS Gesture: tonic reads the same", "no tonic (PyPI) in NEAP_PYTHON")
+    refusals(tap, folder, root, aedat_bytes(recordings["user02_fluorescent"][:20]))
+
+
+def refused(tap, name, word, *arguments):
+    done = neap("encode", *arguments, "--out", os.path.join(arguments[0] + ".out.h5"), "--force")
+    lines = done.stderr.strip().splitlines()
+    good = done.returncode == 2 and len(lines) == 1 and word in lines[0]
+    tap.check(f"refused: {name}", None if good else f"{done.returncode} {done.stderr[:300]}")
+
+
+def refusals(tap, folder, root, whole):
+    path = os.path.join(root, "user02_fluorescent.aedat")
+    bad = []
+    head = whole.index(b"END-HEADER\r\n") + 12
+    for n in range(len(whole)):  # between two packets a file may end
+        if n == head:
+            continue
+        with open(path, "wb") as file:
+            file.write(whole[:n])
+        if n % 7 == 0 or n < head + 40:
+            done = neap("encode", root, "--out", os.path.join(folder, "t.h5"), "--force", "--strict", "--split",
+                        os.path.join(root, "trials_to_test.txt"))
+            if done.returncode != 2 or len(done.stderr.strip().splitlines()) != 1:
+                bad.append(f"{n} bytes: {done.returncode} {done.stderr[:100]}")
+    tap.check("AEDAT cut short is refused", bad[0] if bad else None)
+    good = {"x": np.arange(4), "y": np.arange(4), "t": np.arange(4), "p": np.zeros(4, "?"), "offsets": [0, 1, 4],
+            "labels": [0, 1], "classes": ["a", "b"], "sensor_size": [5, 5]}
+    npz = os.path.join(folder, "bad.npz")
+    for name, word, change in (
+            ("no offsets", "no 'offsets'", {"offsets": None}), ("offsets that descend", "'offsets'[2]", {"offsets": [0, 3, 1]}),
+            ("offsets that end early", "must begin with 0", {"offsets": [0, 1, 3]}),
+            ("no sensor", "--sensor", {"sensor_size": None}), ("a sensor too small", "pixel (3, 3)", {"sensor_size": [3, 3]}),
+            ("a sensor too large", "65536", {"sensor_size": [40000, 40000]}),
+            ("a label beyond", "'labels'[1] is 2", {"labels": [0, 2]}), ("no classes", "--classes", {"classes": None}),
+            ("an unknown name", "'cow'", {"labels": ["a", "cow"]}), ("too few labels", "1 'labels' for 2", {"labels": [0]}),
+            ("x of another length", "'x' has 3 events", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
+            ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit",
+                                                                           {"t": np.arange(4) * 10**15}),
+            ("objects", "Python objects", {"t": np.array([None] * 4)}), ("no labels", "no 'labels'", {"labels": None}),
+            ("no events", "holds no events", {"x": None, "t": None, "y": None, "p": None})):
+        np.savez(npz, **{k: v for k, v in {**good, **change}.items() if v is not None})
+        refused(tap, name, word, npz)
+    np.savez(npz, **good)
+    refused(tap, "a crop beyond", "--crop", npz, "--crop", "6x5")
+    refused(tap, "a sensor of one number", "--sensor", npz, "--sensor", "34")
+
+
+def main():
+    rng = np.random.default_rng(11)
+    python = with_tonic()
+    with Tap() as tap, Folder() as folder:
+        arrays(tap, folder, rng)
+        nmnist(tap, folder, rng, python)
+        gestures(tap, folder, rng, python)
+
+
+main()

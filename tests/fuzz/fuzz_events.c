@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_events.c: events as AEDAT (from '#' on), as arrays of an archive ("PK"), else as N-MNIST. */
+#include "data/events/event_source.h"
+#include "fuzz_files.h"
+
+#include <string.h>
+
+static void check(const struct neap__raw_events *events, size_t size)
+{
+	FUZZ_CHECK(events->count <= (int64_t)size * 1032, "%lld events", (long long)events->count);
+	for (int64_t i = 0; i < events->count; i++)
+		FUZZ_CHECK(events->x[i] >= 0 && events->y[i] >= 0 && events->p[i] <= 1 &&
+				   events->time[i] >= 0,
+			"event %lld", (long long)i);
+}
+
+static void read_arrays(struct neap__raw_events *events, const char *path, size_t size)
+{
+	static const char *const classes[] = {"a", "b", "c"};
+	struct neap_event_options options = {
+		.size = sizeof options, .classes = classes, .nclasses = 3};
+	struct neap__event_source *source = NULL;
+	const char *where = NULL;
+	int rc = neap__array_events_open(&source, path, &options);
+	fuzz_line(rc);
+	/* Samples without events cost nothing in a file of offsets: the first hundred do. */
+	for (int i = 0; rc == 0 && i < 100; i++) {
+		int got = source->next(source, events, &where);
+		fuzz_line(got);
+		if (got <= 0)
+			break;
+		check(events, size);
+		FUZZ_CHECK(events->label >= 0 && events->label < source->classes, "label");
+	}
+	if (rc == 0)
+		source->close(source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *path = fuzz_path("events.npz");
+	struct neap__raw_events events = {0};
+
+	fuzz_write(path, data, size);
+	if (size >= 2 && memcmp(data, "PK", 2) == 0) {
+		read_arrays(&events, path, size);
+	} else {
+		int rc = size && data[0] == '#' ? neap__aedat_read(&events, path, 10, 1000000)
+						: neap__nmnist_read(&events, path);
+		fuzz_line(rc);
+		if (rc == 0)
+			check(&events, size);
+	}
+	neap__raw_events_free(&events);
+	return 0;
+}
