@@ -19,6 +19,7 @@ const char *cli_loss_name(int index);
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
 	int reset, surrogate, readout, precision, learn;
+	int scale_given;
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
@@ -61,7 +62,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
 		.help = "steps by which a layer sees the layer below late: 0 or 1", .high = 1}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
-		.help = "of input weights (default 0.5)", .high = 1e6}, \
+		.help = "of input weights (default 0.5)", .high = 1e6, \
+		.given = &(choices).scale_given}, \
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
 		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6}, \
 	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \

@@ -276,14 +276,14 @@ int cli_train(int argc, char **argv)
 {
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
 	struct train_command training = {.options = &o, .first = -1};
-	struct cli_net_choices choices;
+	struct cli_net_choices choices = {0};
 	struct neap_run *resumed = NULL;
 	struct neap_model *model = NULL;
 	const char *data[1] = {NULL};
 	const char *chain = NULL, *stretch = NULL, *text = NULL;
 	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
-	int json = 0, seed_given = 0;
+	int json = 0, seed_given = 0, gain_given = 0;
 
 	o.out = "neap-run";
 	o.snapshot_seconds = 60;
@@ -311,6 +311,11 @@ int cli_train(int argc, char **argv)
 			.argument = "NAME", .help = "of the plan (default auto)",
 			.names = neap_strategy_name},
 		CLI_NET_OPTIONS(o.net, choices),
+		{.name = "gain", .kind = CLI_NUMBER, .into = &o.gain, .argument = "X",
+			.help = "deviation of membranes, in thresholds, that initial weights are scaled "
+				"to by what arrives; layers whose scale is said are left alone "
+				"(default 0.55; 0, and with --scale: none is scaled)",
+			.high = 1e6, .given = &gain_given},
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_GROUP("Learning"),
 		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",
@@ -417,6 +422,8 @@ int cli_train(int argc, char **argv)
 		o.seed = (uint64_t)seed;
 	if (seed_given || !(resumed || model))
 		o.net.seed = (uint64_t)seed;
+	if (choices.scale_given && !gain_given)
+		o.gain = 0;
 	cli_net_choices_into(&o.net, &choices);
 	int code = finish_options(&o, &costs, chain, stretch);
 	if (code == CLI_DONE) {

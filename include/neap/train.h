@@ -147,6 +147,14 @@ struct neap_train_options {
 	 */
 	int no_normalise;
 	int next; /* 1: the targets are the inputs of the step after */
+	/*
+	 * The standard deviation of membranes, in thresholds, before anything is learned: the
+	 * initial weights of the first layer are scaled for that by what the training data brings,
+	 * those of layers above by the spikes of the layers below, whatever net.scale is. 0: none
+	 * are; nor those of layers whose scale the specification says, whose cells have no
+	 * membrane or that get numbers; nor any where weights are given by `from`.
+	 */
+	double gain;
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -156,9 +164,8 @@ struct neap_train_options {
 		.loss = "cross-entropy", .rates = {.upper = 0.02, .upper_weight = 1.0},            \
 		.optimizer = "adam", .learning_rate = 4e-3, .momentum = 0.9, .beta1 = 0.9,         \
 		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = 50, .clip = 1.0,  \
-		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1, .sweep = {                \
-			.patience = -1                                                             \
-		}                                                                                  \
+		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1,                           \
+		.sweep = {.patience = -1}, .gain = 0.55                                            \
 	}
 
 struct neap_eval_result {

@@ -178,6 +178,7 @@ static int set_key(struct neap__layer *layer, struct word name, struct word valu
 			*(int *)field(layer, key) = (int)v;
 		else
 			*(double *)field(layer, key) = v;
+		layer->said_scale |= key->at == offsetof(struct neap__layer, scale);
 		return 0;
 	}
 	for (int i = 0; i < KEYS; i++)

@@ -157,7 +157,9 @@ int neap__net_tensors(struct neap_net *net)
 		layer->weight = net->ntensors++;
 		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
 			layer->density, layer->scale / fan,
-			has_events(net, l - 1) ? unit.events : unit.numbers));
+			l == 0 && net->options.values ? 1
+			: has_events(net, l - 1)      ? unit.events
+						      : unit.numbers));
 		net->tensors[layer->weight].takes_spikes =
 			l == 0 ? !net->options.values : layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;

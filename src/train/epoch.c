@@ -221,9 +221,10 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	c->loss = c->penalty = c->spikes = c->support = 0;
 	NEAP_TRY(neap__snapshot_save(trainer));
 	NEAP_TRY(neap__run_json_write(trainer));
-	if (o->progress && o->progress(o->user, &progress) && c->epoch < o->epochs)
-		return interrupted(trainer);
-	return 0;
+	int stops = o->progress && o->progress(o->user, &progress);
+	if (c->epoch == 1)
+		neap__activity_say(trainer, r->validation.rates);
+	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 
 int neap__epoch(struct neap__trainer *trainer, double *samples)

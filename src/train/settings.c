@@ -91,6 +91,7 @@ static const struct train_setting settings[] = {
 	{"values", COUNT, AT(net.values), NULL, 0, 1},
 	{"no_normalise", COUNT, AT(no_normalise), NULL, 0, 1},
 	{"next", COUNT, AT(next), NULL, 0, 1},
+	{"gain", REAL, AT(gain), NULL, 0, 1e12},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 

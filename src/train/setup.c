@@ -356,6 +356,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		d->info.values ? "features" : "channels", d->info.classes,
 		d->info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs", (long long)d->longest,
 		trainer->options.net.dt, (long long)d->nfirst, (long long)d->nsecond);
+	neap__initial_gain_say(trainer);
 	if (penalty_is_idle(trainer))
 		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
 }
@@ -381,6 +382,8 @@ int neap__setup(struct neap__trainer *trainer)
 		o->net.seed = o->seed;
 	NEAP_TRY(open_data(trainer));
 	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
+	if (!o->from && !(o->resume && access(trainer->last, F_OK) == 0))
+		NEAP_TRY(neap__initial_gain(trainer));
 	NEAP_TRY(take_from(trainer));
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
@@ -401,6 +404,7 @@ void neap__teardown(struct neap__trainer *trainer)
 	neap_net_free(trainer->net);
 	neap_dataset_close(d->test);
 	neap_dataset_close(d->set);
+	free(trainer->gain);
 	free(d->first);
 	free(d->second);
 }

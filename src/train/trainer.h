@@ -42,6 +42,13 @@ struct neap__data {
 	int64_t longest; /* steps of the longest sample; 0: unknown */
 };
 
+/* Initial weights of a layer by what arrives (initial_gain.c). */
+struct neap__initial_gain {
+	double factor;	  /* its weights were multiplied by; 0: they were left alone */
+	double hertz;	  /* spikes that arrive, a unit below and second */
+	double deviation; /* of membranes with the weights as they had been, in thresholds */
+};
+
 /* Costs that sweeps are planned with: running averages of measurements. */
 struct neap__planning {
 	struct neap__costs costs;   /* a step and sample */
@@ -67,6 +74,7 @@ struct neap__trainer {
 	struct neap_net *net;
 	struct neap__safetensors from; /* of options.from, while it is opened */
 	struct neap_objective objective;
+	struct neap__initial_gain *gain; /* [layers]; NULL: weights are not drawn */
 	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;
 	struct neap__tiers tiers;
@@ -102,6 +110,20 @@ void neap__run_folder_leave(struct neap__trainer *trainer);
 int neap__epoch(struct neap__trainer *trainer, double *samples);
 /* Evaluates the net on the validation split; samples 0 without one. */
 int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result);
+
+/*
+ * initial_gain.c: multiplies the weights of all layers; net and data are open. The result is a
+ * function of the options and the samples alone. 0, -ENOMEM or what reading the set fails with. say
+ * tells what was done, in a line.
+ */
+int neap__initial_gain(struct neap__trainer *trainer);
+void neap__initial_gain_say(const struct neap__trainer *trainer);
+
+/*
+ * initial_gain.c: names layers that are silent or saturated, and the mend. `rates` are spikes a
+ * unit and step of each hidden layer; NULL: those of the last batch.
+ */
+void neap__activity_say(const struct neap__trainer *trainer, const double *rates);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in physical units: nets learn alike at any `--dt`, rates are in Hz."""
+"""
+Numbers in physical units: nets learn alike at any `--dt`, rates are in Hz. Weights that suit what arrives, and layers
+that are silent or saturated.
+    rates.py [all]      all: with sets that take longer
+"""
 import json
 import os
+import sys
 
 from harness import Folder, Tap, neap, neap_json
 
@@ -57,12 +62,75 @@ def is_kept(folder):
     return None if done.returncode == 2 and "time_unit" in done.stderr else done.stderr
 
 
+LAYERS = (  # options, lines about layers
+    (("--net", "lif:40r,lif:40r,li"), ()),
+    (("--net", "lif:40r,lif:40r:scale=0.01,li"),
+     ("layer1 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise its scale (now 0.01) or lower its "
+      "threshold (now 1)",)),
+    (("--gain", "0.01", "--validation", "0"),
+     ("layer0 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise --gain (now 0.01) or lower its "
+      "threshold (now 1)",)),
+    (("--scale", "0.01", "--threshold", "2"),
+     ("layer0 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise its scale (now 0.01) or lower its "
+      "threshold (now 2)",)),
+    (("--gain", "200", "--rate-weight", "0"), ("layer0 (lif) fires at ",)),
+    (("--gain", "200", "--rate-weight", "0", "--dt", "10ms"), ("layer0 (lif) fires at ",)),
+    (("--net", "lstm:12,li"), ()),
+)
+
+
+def names_layers(folder):
+    for i, (given, wanted) in enumerate(LAYERS):
+        net = () if "--net" in given else ("--net", "lif:40r,li")
+        done = neap("train", "randman:samples=200,part=train", *net, *given, "--memory", "20M", "--epochs", "2", "--out",
+                    os.path.join(folder, f"layers{i}"))
+        found = [line for line in done.stderr.splitlines() if line.startswith("layer")]
+        if done.returncode or len(found) != len(wanted) or not all(map(str.startswith, found, wanted)):
+            return f"{given}: {done.stderr}"
+        if any(" saturated; lower --gain (now 200) or raise --rate-weight (now 0)" not in line for line in found
+               if "200" in given):
+            return str(found)
+    return None
+
+
+def gains(folder):
+    """Weights are scaled for the data once, the same in every way; a scale that is said stands."""
+    plain = train(folder, "gain0", epochs=1)
+    cases = {"--scale": train(folder, "gain1", "--scale", "2", "--gain", "0.55", epochs=1)["weights_hash"]}
+    for i, given in enumerate((("--gain", "0"), ("--gain", "1.1"), ("--net", "lif:64r:scale=2,li"))):
+        cases[" ".join(given)] = train(folder, f"gain{i + 2}", *given, epochs=1)["weights_hash"]
+    said = plain["weights_hash"]  # TRAIN says --scale 2
+    wanted = {"--scale": False, "--gain 0": True, "--gain 1.1": False, "--net lif:64r:scale=2,li": True}
+    found = {name: hash == said for name, hash in cases.items()}
+    return None if found == wanted else str(found)
+
+
+SETS = {  # spikes a sample and channels
+    "420 of 70": ("randman:units=70,spikes=6,samples=400,classes=4", 14),
+    "400 of 400": ("randman:units=400,spikes=1,samples=400,classes=4", 6),
+    "2000 of 2000": ("randman:units=2000,spikes=1,samples=240,classes=4", 4),
+}
+MORE = {"7000 of 70": ("randman:units=70,spikes=100,steps=1000,samples=600,classes=2", 20),
+        "8000 of 2000": ("randman:units=2000,spikes=4,samples=240,classes=4", 8)}
+
+
+def learns(folder, name, data, epochs):
+    done = neap_json("train", data, "--net", "lif:64r,li", "--memory", "20M", "--validation", "0.4", "--epochs",
+                     str(epochs), "--out", os.path.join(folder, name.replace(" ", "-")))
+    found = done["validation"]["accuracy"]
+    return None if found > 0.85 else f"{found:.1%}"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         tap.run("rates are in Hz at any step", hertz, folder)
         tap.run("what is no rate is refused", refuses)
         tap.run("fine steps learn as coarse ones do", fine_steps, folder)
         tap.run("what numbers are meant for is kept", is_kept, folder)
+        tap.run("weights are scaled for what arrives", gains, folder)
+        tap.run("silent and saturated layers are named, with the mend", names_layers, folder)
+        for name, (data, epochs) in {**SETS, **(MORE if "all" in sys.argv else {})}.items():
+            tap.run(f"{name} channels: learnt with the defaults", learns, folder, name, data, epochs)
 
 
 if __name__ == "__main__":
