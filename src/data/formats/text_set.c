@@ -146,7 +146,8 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 			k++;
 		if (k == count)
 			rc = neap__fail(NEAP_EUSAGE,
-				"'%s' has the character '%s', which the training text does not have",
+				"'%s' has the character '%s', which the training text does not "
+				"have",
 				set->name, set->class_names[i]);
 		else
 			now[i] = (uint16_t)k;
@@ -180,8 +181,8 @@ static const struct neap__dataset_ops ops = {.read = text_read,
 	.adopt = text_adopt};
 
 /* Numbers the characters of the text; `number` [POINTS] is scratch, all zero. */
-static int number_all(struct text_set *s, const char *path, const unsigned char *data,
-	size_t bytes, int32_t *number)
+static int number_all(struct text_set *s, const char *path, const unsigned char *data, size_t bytes,
+	int32_t *number)
 {
 	const unsigned char *end = data + bytes;
 	int symbols = 0;
