@@ -166,6 +166,16 @@ int neap__dataset_open_as(
 	return neap_dataset_open(out, name);
 }
 
+int neap__dataset_has_labels(const struct neap_dataset *set)
+{
+	if (set->info.samples > 0 && set->info.classes > 0)
+		return 0;
+	return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes%s", set->name,
+		(long long)set->info.samples, set->info.classes,
+		neap__recording_named(set->name) ? "; 'neap encode' makes data sets of recordings"
+						 : "");
+}
+
 void neap_dataset_close(struct neap_dataset *set)
 {
 	if (!set)

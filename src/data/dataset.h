@@ -103,6 +103,9 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
 
+/* 0, or NEAP_EFORMAT for a set without samples or classes, such as a recording. */
+int neap__dataset_has_labels(const struct neap_dataset *set);
+
 /*
  * neap_dataset_open; a recording is encoded with these settings. NULL: with the default ones.
  */

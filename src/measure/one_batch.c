@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
+#include "data/dataset.h"
 #include "measure/one_batch.h"
 #include "measure/process_memory.h"
 #include "measure/target_fit.h"
@@ -19,6 +20,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
+	NEAP_TRY(neap__dataset_has_labels(one->set));
 	neap_dataset_info(one->set, &info);
 	struct neap_net_options net = *source->net;
 	const char *loss = source->loss ? source->loss : "cross-entropy";

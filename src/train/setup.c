@@ -268,9 +268,7 @@ static int open_data(struct neap__trainer *trainer)
 	if (o->next)
 		NEAP_TRY(neap__rows_next(d->set));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
-	if (d->info.samples <= 0 || d->info.classes <= 0)
-		return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes", d->info.name,
-			(long long)d->info.samples, d->info.classes);
+	NEAP_TRY(neap__dataset_has_labels(d->set));
 	NEAP_TRY(read_from(trainer));
 	if (trainer->from.tensors > 0)
 		NEAP_TRY(from_fits(trainer));
