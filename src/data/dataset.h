@@ -126,4 +126,13 @@ int neap__events_sort(struct neap_events *events);
 
 void neap__names_free(char **names, int count);
 
+/*
+ * Numbers the classes of a set as `names` does, by their names, and gives it those names. 1; 0
+ * where the set or `names` has classes without a name, or labels are of steps: nothing changed;
+ * NEAP_EUSAGE where samples have a class that is not in `names`, which are those of `whose`;
+ * -ENOMEM.
+ */
+int neap__dataset_map_classes(
+	struct neap_dataset *set, const char *const *names, int count, const char *whose);
+
 #endif

@@ -319,11 +319,29 @@ static int check_classes(const char *text, const struct neap_dataset *set, const
 	return rc;
 }
 
+/* Numbers the classes as the model does where their names or number differ and all are known. */
+static int map_classes(const struct neap__safetensors *file, const struct neap_net_options *options,
+	struct neap_dataset *set)
+{
+	const char *text = neap__safetensors_meta(file, "neap.classes");
+	char **names;
+	if (set->info.target != NEAP_TARGET_LABEL ||
+		(set->info.classes <= options->classes &&
+			check_classes(text, set, set->name, set->info.classes) == 0))
+		return 0;
+	NEAP_TRY(neap__model_class_names(&names, file, options->classes));
+	int rc = neap__dataset_map_classes(
+		set, (const char *const *)names, options->classes, "the model");
+	neap__model_class_names_free(names, options->classes);
+	return rc;
+}
+
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
-	const struct neap_dataset *set)
+	struct neap_dataset *set)
 {
 	struct neap_dataset_info info = {.size = sizeof info};
 
+	NEAP_TRY(map_classes(file, options, set));
 	neap_dataset_info(set, &info);
 	if ((info.values != 0) != (options->values != 0))
 		return neap__fail(NEAP_EUSAGE, "%s has %s as inputs, the model takes %s", info.name,

@@ -56,7 +56,7 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	const struct neap__safetensors *file, int threads);
 /* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
-	const struct neap_dataset *set);
+	struct neap_dataset *set);
 
 /* Gives the names of classes that a file keeps, NULL where it has none; to be freed with the other.
  */

@@ -170,12 +170,33 @@ static int split(struct neap__trainer *trainer)
 #define TARGET_NAME(choice, name, meaning) #name,
 static const char *const target_names[] = {NEAP_TARGET_TABLE(TARGET_NAME)};
 
+/* Numbers the test set's classes as the training set does where their names differ. */
+static int map_test(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	int n = trainer->options.net.classes, differ = d->test->info.classes > n;
+	if (d->test->info.target != NEAP_TARGET_LABEL)
+		return 0;
+	const char **names = calloc((size_t)n + 1, sizeof *names);
+	if (!names)
+		return neap__fail_errno(ENOMEM, "names of classes");
+	for (int i = 0; i < n; i++) {
+		const char *theirs = neap_dataset_class_name(d->test, i);
+		names[i] = neap_dataset_class_name(d->set, i);
+		differ |= names[i] && theirs && strcmp(names[i], theirs) != 0;
+	}
+	int rc = differ ? neap__dataset_map_classes(d->test, names, n, d->info.name) : 0;
+	free(names);
+	return rc;
+}
+
 /* Checks that both sets have the same channels and classes. */
 static int check_test(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
 	struct neap_dataset_info info = {.size = sizeof info};
 
+	NEAP_TRY(map_test(trainer));
 	neap_dataset_info(d->test, &info);
 	if (info.values != d->info.values || info.target != d->info.target ||
 		(info.values && info.inputs != d->info.inputs))

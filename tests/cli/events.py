@@ -291,6 +291,39 @@ def refusals(tap, folder, root, whole):
     refused(tap, "a sensor of one number", "--sensor", npz, "--sensor", "34")
 
 
+def write_two(path, names, labels, rng):
+    """Samples whose class shows in x, as events of a small sensor."""
+    events = [some(rng, 60, 8, 1, 50_000) for _ in labels]
+    for e, label in zip(events, labels):
+        e["x"] = "abc".index(names[label]) * 2 + e["x"] % 2
+    np.savez(path + ".npz", events=np.concatenate(events), offsets=np.cumsum([0] + [60] * len(events)),
+             labels=labels, classes=np.array(names), sensor_size=(8, 1))
+    done = neap("encode", path + ".npz", "--out", path, "--force")
+    return done.stderr.strip() if done.returncode else None
+
+
+def names(tap, folder, rng):
+    """A test set that lacks a class, or has them in another order, is read by its names."""
+    train, test = os.path.join(folder, "train.h5"), os.path.join(folder, "test.h5")
+    run = os.path.join(folder, "run")
+    tap.check("encode for training", write_two(train, list("abc"), [0, 1, 2] * 20, rng))
+    write_two(test, ["c", "a"], [0, 1] * 10, rng)
+    done = neap("train", train, "--test", test, "--net", "lif:32,li", "--epochs", 40, "--lr", "1e-2", "--out", run)
+    report = neap_json("eval", run, train)
+    tap.check("it learns", None if report["accuracy"] > 0.9 else f"accuracy {report['accuracy']}")
+    tap.check("train with --test of fewer classes", done.stderr.strip() if done.returncode else None)
+    report = neap_json("eval", run, test)
+    tap.check("eval maps classes by name", None if report["accuracy"] > 0.9 else f"accuracy {report['accuracy']}")
+    write_two(test, ["c", "b", "a"], [0, 1, 2] * 10, rng)
+    report = neap_json("eval", run, test)
+    tap.check("eval of another order", None if report["accuracy"] > 0.9 else f"accuracy {report['accuracy']}")
+    with h5py.File(test, "a") as file:
+        file["extra/keys"][0] = b"d"
+    done = neap("eval", run, test)
+    tap.check("an unknown class is named", None if done.returncode == 2 and "class 'd'" in done.stderr and
+              len(done.stderr.strip().splitlines()) == 1 else done.stderr)
+
+
 def main():
     rng = np.random.default_rng(11)
     python = with_tonic()
@@ -298,6 +331,7 @@ def main():
         arrays(tap, folder, rng)
         nmnist(tap, folder, rng, python)
         gestures(tap, folder, rng, python)
+        names(tap, folder, rng)
 
 
 main()

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* class_map.c: a set that lacks a class, or has them in another order, is read as the other one. */
+#include "data/dataset.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int find(const char *const *names, int count, const char *name)
+{
+	for (int k = 0; k < count; k++)
+		if (strcmp(names[k], name) == 0)
+			return k;
+	return -1;
+}
+
+static int64_t samples_of(const struct neap_dataset *set, int label)
+{
+	int64_t n = 0;
+	for (int64_t i = 0; i < set->info.samples; i++)
+		n += set->label[i] == label;
+	return n;
+}
+
+/* A copy of the names, or NULL. */
+static char **copy_names(const char *const *names, int count)
+{
+	char **copy = calloc((size_t)count + 1, sizeof *copy);
+	for (int k = 0; copy && k < count; k++)
+		if (!(copy[k] = strdup(names[k]))) {
+			neap__names_free(copy, count);
+			return NULL;
+		}
+	return copy;
+}
+
+static int number(int *to, const struct neap_dataset *set, const char *const *names, int count,
+	const char *whose)
+{
+	for (int k = 0; k < set->nclass_names; k++) {
+		int64_t samples;
+		to[k] = find(names, count, set->class_names[k]);
+		if (to[k] < 0 && (samples = samples_of(set, k)) > 0)
+			return neap__fail(NEAP_EUSAGE,
+				"class '%.60s' of %s, which %lld samples have, is not among the %d "
+				"classes of %s",
+				set->class_names[k], set->name, (long long)samples, count, whose);
+	}
+	return 1;
+}
+
+int neap__dataset_map_classes(
+	struct neap_dataset *set, const char *const *names, int count, const char *whose)
+{
+	if (!set->label || set->nclass_names < 1 || set->nclass_names < set->info.classes)
+		return 0;
+	for (int k = 0; k < count; k++)
+		if (!names[k])
+			return 0;
+	int *to = malloc((size_t)set->nclass_names * sizeof *to);
+	char **copy = copy_names(names, count);
+	int rc = to && copy ? number(to, set, names, count, whose)
+			    : neap__fail_errno(ENOMEM, "names of classes");
+	for (int64_t i = 0; rc > 0 && i < set->info.samples; i++)
+		if (set->label[i] >= 0)
+			set->label[i] = to[set->label[i]];
+	free(to);
+	if (rc < 0) {
+		neap__names_free(copy, copy ? count : 0);
+		return rc;
+	}
+	neap__names_free(set->class_names, set->nclass_names);
+	set->class_names = copy;
+	set->nclass_names = set->info.classes = count;
+	return 1;
+}
