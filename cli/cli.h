@@ -114,6 +114,8 @@ int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1
 /* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
 const char *cli_show_size(char room[24], uint64_t bytes);
 const char *cli_show_time(char room[24], double seconds);
+/* Three digits without an exponent: 0.25, 12.5, 31400. */
+const char *cli_show_number(char room[24], double value);
 
 /*
  * tier_option.c: NAME:key=value,... of --tier into *tier. In a classic problem a tier has slots=,

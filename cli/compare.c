@@ -230,8 +230,10 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 		printf("%-13s %s\n", name, run->what);
 		return;
 	}
-	if (isfinite(run->overhead))
-		snprintf(over, sizeof over, "%.1f%%", 100 * run->overhead);
+	if (run->overhead < -0.0005)
+		snprintf(over, sizeof over, "faster");
+	else if (isfinite(run->overhead))
+		snprintf(over, sizeof over, "%.1f%%", fabs(100 * run->overhead));
 	cli_show_size(slow, run->plan.slow_bytes);
 	cli_show_params(params, &run->plan.params);
 	if (run->steps < steps)
@@ -244,6 +246,28 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 		run->grad_hash,
 		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
 		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params, cut);
+}
+
+/* What "faster" in the table means, where a row has it. */
+static void explain_faster(const struct neap_compare_result *result)
+{
+	const struct neap_compare_run *reference = NULL, *fastest = NULL;
+
+	for (int i = 0; i < result->runs_count; i++) {
+		const struct neap_compare_run *run = &result->runs[i];
+		if (run->reference && run->ran)
+			reference = run;
+		if (run->overhead < -0.0005 && (!fastest || run->overhead < fastest->overhead))
+			fastest = run;
+	}
+	if (!reference || !fastest)
+		return;
+	printf("faster: less time than the reference, at most %.0f%% less; ",
+		-100 * fastest->overhead);
+	if (reference->spread > 0)
+		printf("the reference's own sweeps differ by %.0f%%\n", 100 * reference->spread);
+	else
+		printf("one sweep of it is no sharp measure, --repeats 5 takes the median of 5\n");
 }
 
 static int print_table(const struct neap_compare_result *result, int verbose)
@@ -280,6 +304,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 		if (verbose && result->runs[i].ran)
 			print_times(&result->runs[i]);
 	}
+	explain_faster(result);
 	cli_print_process(&result->process);
 	return cli_finish("compare");
 }

@@ -14,7 +14,7 @@ const char *cli_show_percent(char room[24], double ratio)
 	if (!isfinite(ratio))
 		snprintf(room, 24, "-");
 	else
-		snprintf(room, 24, fabs(ratio) < 100 ? "%.1f%%" : "%.3g%%", 100 * fabs(ratio));
+		snprintf(room, 24, fabs(ratio) < 100 ? "%.1f%%" : "%.0f%%", 100 * fabs(ratio));
 	return room;
 }
 

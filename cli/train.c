@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char examples[] =
 	"  neap train train.h5 --test test.h5 --memory 16M --epochs 30 --out run\n"
@@ -24,6 +25,7 @@ struct train_command {
 	struct cli_progress bar;
 	const struct neap_train_options *options;
 	double first; /* samples done before this session */
+	int json;     /* 1: standard output is for the report alone */
 };
 
 static void on_line(void *user, const char *line)
@@ -36,24 +38,28 @@ static void on_line(void *user, const char *line)
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
+/* A line an epoch: beside the bar on a terminal, in the log where standard output goes to a file.
+ */
 static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
 {
 	if (cli_quiet)
 		return;
+	FILE *to = t->json || isatty(STDOUT_FILENO) ? stderr : stdout;
 	cli_progress_clear(&t->bar);
-	fprintf(stderr, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
+	fprintf(to, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
 	if (p->penalty > 0)
-		fprintf(stderr, " + penalty %.4f", p->penalty);
+		fprintf(to, " + penalty %.4f", p->penalty);
 	if (!isnan(p->accuracy))
-		fprintf(stderr, ", training %.1f%%", 100 * p->accuracy);
+		fprintf(to, ", training %.1f%%", 100 * p->accuracy);
 	if (t->options->validation > 0 || t->options->holdout) {
 		if (isnan(p->validation_accuracy)) /* the targets are numbers */
-			fprintf(stderr, ", validation loss %.4f", p->validation_loss);
+			fprintf(to, ", validation loss %.4f", p->validation_loss);
 		else
-			fprintf(stderr, ", validation %.1f%%", 100 * p->validation_accuracy);
-		fprintf(stderr, "%s", p->best ? " (best)" : "");
+			fprintf(to, ", validation %.1f%%", 100 * p->validation_accuracy);
+		fprintf(to, "%s", p->best ? " (best)" : "");
 	}
-	fprintf(stderr, ", spikes %.2f%%, support %.2f%%\n", 100 * p->spikes, 100 * p->support);
+	fprintf(to, ", spikes %.2f%%, support %.2f%%\n", 100 * p->spikes, 100 * p->support);
+	fflush(to);
 }
 
 static int on_progress(void *user, const struct neap_train_progress *p)
@@ -414,6 +420,7 @@ int cli_train(int argc, char **argv)
 	if (parsed > 0 && text)
 		return cli_usage("train", "--text: DATA is given as well");
 	char *text_data = text ? text_name(text) : NULL;
+	training.json = json;
 	if (parsed > 0)
 		o.data = data[0];
 	if (text_data)

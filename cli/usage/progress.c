@@ -65,7 +65,7 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 {
 	double now = neap_clock(), spent = now - progress->started;
 	int whole = done >= total;
-	char left[24], rate[32] = "", after[300];
+	char left[24], number[24], rate[64] = "", after[300];
 
 	/* On a terminal 10 times a second, in a log every 10 seconds. */
 	if (cli_quiet)
@@ -77,7 +77,8 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	progress->shown = now;
 	double share = total > 0 ? done / total : 1;
 	if (spent > 0)
-		snprintf(rate, sizeof rate, "%.3g %s/s", done / spent, progress->unit);
+		snprintf(rate, sizeof rate, "%s %s/s", cli_show_number(number, done / spent),
+			progress->unit);
 	cli_show_time(left, share > 0 ? spent / share - spent : 1.0 / 0.0);
 	snprintf(after, sizeof after, "%s  %s left%s%s", rate, left, note ? "  " : "",
 		note ? note : "");

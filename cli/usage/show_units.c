@@ -38,6 +38,26 @@ const char *cli_show_size(char room[24], uint64_t bytes)
 	return room;
 }
 
+const char *cli_show_number(char room[24], double value)
+{
+	double size = fabs(value);
+	/* Three digits; below a thousandth so many places as show one. */
+	int places = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3;
+	if (size > 0 && size < 1e-3)
+		places = (int)fmin(15, 1 - floor(log10(size)));
+	snprintf(room, 24, "%.*f", places, size >= 1e15 ? copysign(1e15, value) : value);
+	if (strchr(room, '.')) { /* 2.50 is 2.5, 3.00 is 3 */
+		size_t n = strlen(room);
+		while (room[n - 1] == '0')
+			room[--n] = '\0';
+		if (room[n - 1] == '.')
+			room[--n] = '\0';
+	}
+	if (strcmp(room, "-0") == 0)
+		snprintf(room, 24, "0");
+	return room;
+}
+
 const char *cli_show_time(char room[24], double seconds)
 {
 	if (!isfinite(seconds)) {
@@ -49,14 +69,17 @@ const char *cli_show_time(char room[24], double seconds)
 			snprintf(room, 24, "%.0f:%02.0f:%02.0f", hours, minutes, fmod(whole, 60));
 		else
 			snprintf(room, 24, "%.0f:%02.0f min", minutes, fmod(whole, 60));
-	} else if (seconds >= 1 || seconds == 0) {
-		snprintf(room, 24, "%.3g s", seconds);
-	} else if (seconds >= 1e-3) {
-		snprintf(room, 24, "%.3g ms", seconds * 1e3);
-	} else if (seconds >= 1e-6) {
-		snprintf(room, 24, "%.3g us", seconds * 1e6);
 	} else {
-		snprintf(room, 24, "%.3g ns", seconds * 1e9);
+		static const struct {
+			const char *name;
+			double times;
+		} units[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}};
+		int unit = 0; /* the largest in which three digits are at least 1 */
+		while (unit < 3 && seconds != 0 && seconds * units[unit].times < 0.9995)
+			unit++;
+		cli_show_number(room, seconds * units[unit].times);
+		size_t n = strlen(room);
+		snprintf(room + n, 24 - n, " %s", units[unit].name);
 	}
 	return room;
 }

@@ -414,8 +414,8 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 /*
  * draw: an SVG of the simulated schedule, step number against time, one mark a
  * kind of action, slow-tier traffic below. Text leaves through `write(user,
- * text, length)`, which returns 0 or a negative code. At most `limit` marks
- * (0: 200000), else NEAP_EUSAGE.
+ * text, length)`, which returns 0 or a negative code. Of schedules with more than `limit` marks
+ * (0: 200000) every second, fourth, ... of a kind is drawn, and the title says so.
  */
 NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule,
 	const char *title, int64_t limit, int (*write)(void *user, const char *text, size_t length),

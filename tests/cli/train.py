@@ -125,7 +125,7 @@ def penalty_is_told(folder):
         run = os.path.join(folder, "penalty" + net[:4])
         done = neap("train", DATA, "--net", net, "--epochs", "1", "--memory", "4M", "--out", run)
         row = next(csv.DictReader(open(os.path.join(run, "metrics.csv"))))
-        told[net[:4]] = (" + penalty " in done.stderr, "no layer spikes" in done.stderr,
+        told[net[:4]] = (" + penalty " in done.stdout and "\r" not in done.stdout + done.stderr, "no layer spikes" in done.stderr,
                          float(row["train_penalty"]) > 0)
     if told != {"lif:": (True, False, True), "lstm": (False, True, False)}:
         return str(told)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * draw_svg.c: the simulated schedule as an SVG, time to the right, steps upwards. The schedule
- * is simulated once while the marks are collected, at most so many as the caller allows; then
+ * is simulated once while the marks are collected, at most so many as the caller allows, of longer
+ * schedules every second, fourth, ... of its kind; then
  * the axes are known and the text is written. The colours are those of Okabe and Ito, which
  * colour-blind readers tell apart; kinds of action also differ in width.
  */
@@ -15,6 +16,7 @@
 #include "plan/core/sizing.h"
 
 #define LIMIT_DEFAULT 200000
+#define SLOTS_MOST (1 << 28)
 
 enum look { ADVANCE, RECORD, BACKWARD, TURN, STORED, WRITE, READ, STALL, LOOKS };
 
@@ -42,15 +44,32 @@ struct drawing {
 	const struct neap_problem *p;
 	struct svg_mark *marks;
 	int64_t count, room, limit;
-	double *since; /* by slot: when its state came, or -1 */
+	int64_t every, met[LOOKS]; /* one mark of so many of its look is drawn; marks met */
+	double *since;		   /* by slot: when its state came, or -1 */
 	int64_t slots;
 };
 
+/* Keeps every second mark of each look; the turns stay. */
+static void thin(struct drawing *d)
+{
+	int64_t kept = 0, seen[LOOKS] = {0};
+	for (int64_t i = 0; i < d->count; i++) {
+		int look = d->marks[i].look;
+		if (look == TURN || seen[look]++ % 2 == 0)
+			d->marks[kept++] = d->marks[i];
+	}
+	d->count = kept;
+	d->every *= 2;
+}
+
 static int add(struct drawing *d, int look, double x0, double x1, double y0, double y1)
 {
+	if (look != TURN && d->met[look]++ % d->every != 0)
+		return 0;
 	if (d->count == d->limit)
-		return neap__fail(NEAP_EUSAGE, "draw: more than %lld marks; draw a shorter chain",
-			(long long)d->limit);
+		thin(d);
+	if (d->count == d->limit)
+		return 0; /* turns alone */
 	if (d->count == d->room) {
 		int64_t room = d->room ? 2 * d->room : 256;
 		struct svg_mark *marks = realloc(d->marks, (size_t)room * sizeof *marks);
@@ -65,7 +84,7 @@ static int add(struct drawing *d, int look, double x0, double x1, double y0, dou
 
 static int slot_began(struct drawing *d, int64_t slot, double when)
 {
-	if (slot < 0 || slot >= d->limit)
+	if (slot < 0 || slot >= SLOTS_MOST)
 		return slot < 0 ? 0 : neap__fail(NEAP_EUSAGE, "draw: too many slots");
 	if (slot >= d->slots) {
 		int64_t room = 2 * slot + 16;
@@ -204,7 +223,8 @@ static void escaped(struct neap__text *out, const char *text)
 	}
 }
 
-static void write_head(struct neap__text *out, const struct axes *x, const char *title)
+static void write_head(
+	struct neap__text *out, const struct axes *x, const char *title, int64_t every)
 {
 	double height = x->bottom + 30;
 	neap__text_add(out,
@@ -214,6 +234,8 @@ static void write_head(struct neap__text *out, const struct axes *x, const char 
 		"<text x=\"%g\" y=\"24\" font-size=\"16\">",
 		height, height, LEFT);
 	escaped(out, title ? title : "schedule");
+	if (every > 1)
+		neap__text_add(out, " (thinned: one mark of %lld)", (long long)every);
 	neap__text_add(out, "</text>\n");
 }
 
@@ -314,7 +336,7 @@ int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule
 	int64_t limit, int (*write)(void *user, const char *text, size_t length), void *user)
 {
 	NEAP_NEED(problem, schedule, write);
-	struct drawing d = {.p = problem, .limit = limit > 0 ? limit : LIMIT_DEFAULT};
+	struct drawing d = {.p = problem, .limit = limit > 0 ? limit : LIMIT_DEFAULT, .every = 1};
 	struct neap__clock k;
 	struct neap__text out = {0};
 	int64_t seen[LOOKS] = {0};
@@ -324,7 +346,7 @@ int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule
 	for (int64_t i = 0; i < d.count; i++)
 		seen[d.marks[i].look]++;
 	struct axes x = scale(&d, &k);
-	write_head(&out, &x, title);
+	write_head(&out, &x, title, d.every);
 	write_legend(&out, seen);
 	write_lanes(&out, problem);
 	write_marks(&out, &d, &x);
