@@ -17,6 +17,9 @@ static const char examples[] =
 	"  neap encode commands --out commands.h5 --channels 256 --high 7000\n"
 	"  neap encode digits/train --out long.h5 --label '([0-9]+)_.*' --concat 10s\n"
 	"  neap encode commands --out valid.h5 --split commands/validation_list.txt\n"
+	"  neap encode commands --out train.h5 --classes words.txt \\\n"
+	"      --without commands/validation_list.txt \\\n"
+	"      --without commands/testing_list.txt\n"
 	"  neap encode hello.wav --out hello.h5\n"
 	"  neap encode N-MNIST/Train --out train.h5 --pool 2\n"
 	"  neap encode events.npz --out train.h5 --sensor 34x34 --classes 10\n"
@@ -26,7 +29,9 @@ struct encode_request {
 	struct neap_encode_options options;
 	struct neap_event_options events;
 	const char *out, *sensor, *crop, *classes;
+	struct cli_list split, without;
 	int json, force, polarity;
+	int warned;  /* lines about skipped files */
 	char *text;  /* of --classes */
 	char **name; /* the names in it */
 	struct cli_progress progress;
@@ -46,12 +51,18 @@ static int show(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
+enum { MOST_WARNINGS = 20 };
+
 static void warn(void *user, const char *line)
 {
 	struct encode_request *r = user;
 	char room[NEAP__PLAIN_TEXT];
 	cli_progress_clear(&r->progress);
-	fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
+	if (r->warned++ < MOST_WARNINGS)
+		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
+	if (r->warned == MOST_WARNINGS)
+		fprintf(stderr,
+			"neap encode: more are counted at the end; --strict stops at the first\n");
 }
 
 /* What was skipped, where anything was. */
@@ -233,7 +244,9 @@ static int settle_events(struct encode_request *r)
 	e->crop_y = number[3];
 	e->polarity = (enum neap_polarity)r->polarity;
 	e->split = r->options.split;
+	e->nsplit = r->options.nsplit;
 	e->without = r->options.without;
+	e->nwithout = r->options.nwithout;
 	e->strict = r->options.strict;
 	e->progress = show;
 	e->warn = warn;
@@ -299,10 +312,10 @@ int cli_encode(int argc, char **argv)
 			.help = "on the file name: group 1 is the speaker [none]"},
 		{.name = "classes", .kind = CLI_TEXT, .into = &r.classes, .argument = "FILE|N",
 			.help = "names of the classes in their order, a line each; or 0 to N-1 [those found]"},
-		{.name = "split", .kind = CLI_TEXT, .into = &o->split, .argument = "FILE",
-			.help = "only the files whose paths stand in it, a line each"},
-		{.name = "without", .kind = CLI_TEXT, .into = &o->without, .argument = "FILE",
-			.help = "not the files whose paths stand in it"},
+		{.name = "split", .kind = CLI_LIST, .into = &r.split, .argument = "FILE",
+			.help = "only the files whose paths stand in it, a line each; may be repeated"},
+		{.name = "without", .kind = CLI_LIST, .into = &r.without, .argument = "FILE",
+			.help = "not the files whose paths stand in it; may be repeated"},
 		{.name = "strict", .kind = CLI_FLAG, .into = &o->strict,
 			.help = "refuse files that are no recordings, damaged or of other classes [skip]"},
 		CLI_GROUP("The ear"),
@@ -354,6 +367,10 @@ int cli_encode(int argc, char **argv)
 	int parsed = cli_parse(&command, argc, argv, &dir);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	o->split = r.split.text;
+	o->nsplit = r.split.count;
+	o->without = r.without.text;
+	o->nwithout = r.without.count;
 	if (!r.out)
 		return cli_usage("encode", "--out is missing: the file to write");
 	int rc = settle_events(&r);

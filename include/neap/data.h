@@ -277,9 +277,10 @@ struct neap_encode_options {
 	int strict;
 	const char *const *classes; /* names of the classes in their order; NULL: those found */
 	int nclasses;
-	/* Text files of paths below the folder, a line each: only these count, these do not; or
-	 * NULL. */
-	const char *split, *without;
+	/* Text files of paths below the folder, a line each: of these recordings alone, and
+	 * without those. */
+	const char *const *split, *const *without;
+	int nsplit, nwithout;
 	/* Called with one line about each damaged file that is skipped. May be NULL. */
 	void (*warn)(void *user, const char *line);
 };
@@ -323,7 +324,8 @@ struct neap_event_options {
 	double time_unit;	    /* seconds of a number in t; 0: 1e-6 of integers, 1 of others */
 	const char *const *classes; /* as in neap_encode_options */
 	int nclasses;
-	const char *split, *without; /* the same; of DVS Gesture, lists of recordings */
+	const char *const *split, *const *without; /* the same; of DVS Gesture, its trials */
+	int nsplit, nwithout;
 	int strict;
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void (*warn)(void *user, const char *line);

@@ -157,14 +157,14 @@ static int find(struct neap__recordings *recordings, const char *dir,
 	struct neap__recordings_choice choice = {.label = o->label,
 		.speaker = o->speaker,
 		.endings = o->any_sound ? NULL : endings,
-		.only = o->split ? &split : NULL,
-		.without = o->without ? &without : NULL,
+		.only = o->nsplit ? &split : NULL,
+		.without = o->nwithout ? &without : NULL,
 		.classes = o->classes,
 		.nclasses = o->nclasses,
 		.strict = o->strict};
-	int rc = o->split ? neap__name_list_read(&split, o->split) : 0;
-	if (rc == 0 && o->without)
-		rc = neap__name_list_read(&without, o->without);
+	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
+	if (rc == 0 && o->nwithout)
+		rc = neap__name_list_read(&without, o->without, o->nwithout);
 	if (rc == 0)
 		rc = neap__recordings_find(recordings, dir, &choice);
 	neap__name_list_free(&split);

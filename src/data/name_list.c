@@ -58,10 +58,9 @@ static int sort(struct neap__name_list *list, const char *path)
 	return 0;
 }
 
-int neap__name_list_read(struct neap__name_list *list, const char *path)
+static int read_file(struct neap__name_list *list, const char *path)
 {
 	struct stat st;
-	memset(list, 0, sizeof *list);
 	if (stat(path, &st) < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES)
@@ -84,8 +83,17 @@ int neap__name_list_read(struct neap__name_list *list, const char *path)
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	free(line);
 	fclose(file);
+	return rc;
+}
+
+int neap__name_list_read(struct neap__name_list *list, const char *const *paths, int count)
+{
+	int rc = 0;
+	memset(list, 0, sizeof *list);
+	for (int i = 0; rc == 0 && i < count; i++)
+		rc = read_file(list, paths[i]);
 	if (rc == 0)
-		rc = sort(list, path);
+		rc = sort(list, paths[count - 1]);
 	if (rc < 0)
 		neap__name_list_free(list);
 	return rc;

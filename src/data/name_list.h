@@ -12,10 +12,11 @@ struct neap__name_list {
 };
 
 /*
- * Reads a file of 64 MiB at most; empty lines are passed over, spaces at the end of a line cut off.
- * A name that stands twice is refused, and so is a list without names. NEAP_EFORMAT or -errno.
+ * Reads files of 64 MiB at most into one list; empty lines are passed over, spaces at the end of a
+ * line cut off. A name that stands twice is refused, and so is a list without names. NEAP_EFORMAT
+ * or -errno.
  */
-int neap__name_list_read(struct neap__name_list *list, const char *path);
+int neap__name_list_read(struct neap__name_list *list, const char *const *paths, int count);
 void neap__name_list_free(struct neap__name_list *list);
 int neap__name_list_has(const struct neap__name_list *list, const char *name);
 

@@ -58,7 +58,7 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 				"how many there are",
 				(long long)i, raw->x[i], map->channels - 1);
 		if (channel == -2)
-			return neap__fail(NEAP_EFORMAT,
+			return neap__fail(NEAP_EUSAGE,
 				"event %lld is at pixel (%d, %d) of a sensor of %dx%d; --sensor "
 				"says "
 				"its size",
@@ -90,8 +90,11 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 		rc = map_sample(&c->buffer, &c->raw, &c->map, &c->report->outside);
 	if (rc < 0 && !strstr(neap_detail(), where))
 		rc = neap__fail_in(rc, "'%s': %s: ", path, where);
+	/* Pixels beyond the sensor: of the first file the sensor is wrong, of a later one that. */
+	if (rc == NEAP_EUSAGE && c->report->samples > 0 && c->source->files)
+		rc = NEAP_EFORMAT;
 	/* What an array file says of one sample holds for all; a folder's file stands alone. */
-	if (rc == NEAP_EFORMAT && !c->options->strict && where[0] != 's') {
+	if (rc == NEAP_EFORMAT && !c->options->strict && c->source->files) {
 		c->report->damaged++;
 		if (c->options->warn)
 			c->options->warn(c->options->user, neap_detail());

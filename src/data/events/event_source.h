@@ -29,6 +29,7 @@ struct neap__event_source {
 	/* Frees all, the source as well. */
 	void (*close)(struct neap__event_source *source);
 	int width, height; /* of the sensor as far as the file or the kind says; 0: unknown */
+	int files;	   /* 1: samples are files by themselves, or parts of these */
 	int inputs;	   /* channels of a source without pixels; 0: unknown */
 	int pixels;	   /* 1: x and y; 0: x is the channel */
 	int polarities;	   /* 1: p is there */

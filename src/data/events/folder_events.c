@@ -192,14 +192,14 @@ static int find_files(struct folder_events *f, const char *path, const struct ne
 	struct neap__name_list split = {0}, without = {0};
 	struct neap__recordings_choice choice = {.label = gestures ? "(.)" : NULL,
 		.endings = gestures ? aedat : bin,
-		.only = o->split ? &split : NULL,
-		.without = o->without ? &without : NULL,
+		.only = o->nsplit ? &split : NULL,
+		.without = o->nwithout ? &without : NULL,
 		.classes = gestures ? NULL : o->classes,
 		.nclasses = o->nclasses,
 		.strict = o->strict && !gestures};
-	int rc = o->split ? neap__name_list_read(&split, o->split) : 0;
-	if (rc == 0 && o->without)
-		rc = neap__name_list_read(&without, o->without);
+	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
+	if (rc == 0 && o->nwithout)
+		rc = neap__name_list_read(&without, o->without, o->nwithout);
 	if (rc == 0)
 		rc = neap__recordings_find(&f->recordings, path, &choice);
 	neap__name_list_free(&split);
@@ -222,6 +222,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 		.width = gestures ? 128 : 34,
 		.height = gestures ? 128 : 34,
 		.pixels = 1,
+		.files = 1,
 		.polarities = 1};
 	int rc = find_files(f, path, options, gestures, report);
 	if (rc == 0 && gestures) {

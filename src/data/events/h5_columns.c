@@ -132,7 +132,9 @@ static void close_all(struct neap__columns *columns)
 
 static void try_open(void *arg)
 {
-	static const char *const names[] = {"/x", "/t", "/offsets", "/labels", "/0/x", "/0/t"};
+	static const char *const names[] = {"/x", "/y", "/t", "/p", "/units", "/times", "/events/x",
+		"/events/y", "/events/t", "/events/p", "/offsets", "/labels", "/classes",
+		"/sensor_size", "/inputs", "/0/x", "/0/y", "/0/t", "/0/p", "/0/units", "/0/times"};
 	struct h5_columns *c = arg;
 	struct neap__column column;
 	if (neap__h5_open(&c->file, c->columns.path) < 0)

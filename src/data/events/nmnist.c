@@ -46,6 +46,8 @@ int neap__nmnist_read(struct neap__raw_events *events, const char *path)
 				"'%s': cut short: its length is no multiple of %d bytes", path,
 				EVENT);
 	}
+	if (rc == 0 && ftell(file) == 0 && !ferror(file))
+		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no events", path);
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	fclose(file);

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""neap encode of folders: the official parts of a data set from lists, sensors that do not fit, files that are empty."""
+import os
+import sys
+
+from harness import Folder, Tap, neap, neap_json, write_tone
+
+try:
+    import h5py
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has it
+    print("1..0 # SKIP no h5py")
+    sys.exit(0)
+
+WORDS = ("yes", "no", "up")
+
+
+def words(folder):
+    """Four recordings of each of three words, and two lists as the Speech Commands have them."""
+    for k, word in enumerate(WORDS):
+        os.makedirs(os.path.join(folder, word))
+        for n in range(4):
+            write_tone(os.path.join(folder, word, f"{n}.wav"), 300 * (1 + k) + 10 * n)
+    for name, lines in (("testing_list.txt", "yes/3.wav\nno/3.wav\nup/3.wav\r\n\n"), ("validation_list.txt", "yes/2.wav\nno/2.wav\n"),
+                        ("words", "\n".join(WORDS))):
+        with open(os.path.join(folder, name), "w") as out:
+            out.write(lines)
+
+
+def labels(path):
+    """Names of the classes, and the class of every sample, as h5py reads them."""
+    with h5py.File(path) as file:
+        names = [x.decode() if isinstance(x, bytes) else x for x in file["extra/keys"][:]]
+        return names, [names[i] for i in file["labels"][:]]
+
+
+def parts(folder):
+    """The three parts have the same classes, share nothing, and make the whole."""
+    lists = {"test": ["--split", "words/testing_list.txt"], "validation": ["--split", "words/validation_list.txt"],
+             "train": ["--without", "words/testing_list.txt", "--without", "words/validation_list.txt"],
+             "both": ["--split", "words/testing_list.txt", "--split", "words/validation_list.txt"]}
+    counts = {}
+    for name, options in lists.items():
+        done = neap("encode", "words", "--out", f"{name}.h5", "--classes", "words/words", *options, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        names, found = labels(os.path.join(folder, f"{name}.h5"))
+        assert names == list(WORDS), names
+        counts[name] = len(found)
+    return None if counts == {"test": 3, "validation": 2, "train": 7, "both": 5} else counts
+
+
+def list_twice(folder):
+    done = neap("encode", "words", "--out", "twice.h5", "--split", "words/testing_list.txt", "--split",
+                "words/testing_list.txt", cwd=folder)
+    return None if done.returncode == 2 and "twice" in done.stderr else done.stderr
+
+
+def write_bin(path, pixels):
+    with open(path, "wb") as out:
+        for i, (x, y) in enumerate(pixels):
+            out.write(bytes([x, y, 128 * (i % 2), 0, i]))
+
+
+def sensor(folder):
+    """A sensor that is too small is refused at once; a single file with pixels beyond it is passed over."""
+    for k in range(3):
+        os.makedirs(os.path.join(folder, "shapes", str(k)))
+        write_bin(os.path.join(folder, "shapes", str(k), "a.bin"), [(n, 50) for n in range(60)])
+    done = neap("encode", "shapes", "--out", "shapes.h5", cwd=folder)
+    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or "--sensor" not in done.stderr:
+        return done.stderr
+    write_bin(os.path.join(folder, "shapes", "1", "a.bin"), [(200, 200)])
+    report = neap_json("encode", "shapes", "--sensor", "60x60", "--out", "shapes.h5", cwd=folder)
+    return None if (report["samples"], report["skipped_damaged"]) == (2, 1) else report
+
+
+def empty(folder):
+    """Files cut short are passed over, whatever their folder is called."""
+    open(os.path.join(folder, "shapes", "1", "a.bin"), "wb").close()
+    with open(os.path.join(folder, "shapes", "2", "a.bin"), "wb") as out:
+        out.write(b"1234567")
+    report = neap_json("encode", "shapes", "--sensor", "60x60", "--out", "shapes.h5", "--force", cwd=folder)
+    return None if (report["samples"], report["skipped_damaged"]) == (1, 2) else report
+
+
+def many(folder):
+    """Of many damaged files the first are named, all are counted."""
+    for n in range(40):
+        open(os.path.join(folder, "shapes", "1", f"{n}.bin"), "wb").close()
+    done = neap("encode", "shapes", "--sensor", "60x60", "--out", "shapes.h5", "--force", cwd=folder)
+    named = done.stderr.count("skipped: ")
+    return None if named == 20 and "42 damaged" in done.stdout else f"{named} named, {done.stdout}"
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        words(os.path.join(folder, "words"))
+        tap.run("official parts from lists", parts, folder)
+        tap.run("a list that is given twice", list_twice, folder)
+        tap.run("a sensor that does not fit", sensor, folder)
+        tap.run("empty files", empty, folder)
+        tap.run("many damaged files", many, folder)
+
+
+main()
