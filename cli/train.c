@@ -350,6 +350,11 @@ int cli_train(int argc, char **argv)
 			.help = "share of DATA held out (default 0.1)", .high = 0.99},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
 			.help = "held out instead"},
+		{.name = "channels", .kind = CLI_COUNT, .into = &o.net.inputs, .argument = "N",
+			.help = "of the net, for data that has fewer than will come (default: DATA's)",
+			.low = 1, .high = 65536},
+		{.name = "classes", .kind = CLI_COUNT, .into = &o.net.classes, .argument = "N",
+			.help = "of the net, likewise (default: DATA's)", .low = 1, .high = 65536},
 		{.name = "text", .kind = CLI_TEXT, .into = &text, .argument = "FILE",
 			.help = "learn to predict a text in UTF-8 character by character, in place "
 				"of DATA (the same: text:FILE, text:steps=256:FILE)"},

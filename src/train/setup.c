@@ -302,6 +302,13 @@ static int open_data(struct neap__trainer *trainer)
 			"%s has %d channels and %d classes, the net was given %d and %d",
 			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
 			o->net.classes);
+	if ((d->info.values && o->net.inputs != d->info.inputs) ||
+		(d->info.target != NEAP_TARGET_LABEL && d->info.target != NEAP_TARGET_LABELS &&
+			o->net.classes != d->info.classes))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has numbers, %d inputs and %d outputs, which --channels and --classes "
+			"do not change",
+			d->info.name, d->info.inputs, d->info.classes);
 	char changed[NEAP__FIT_LINE];
 	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, changed));
 	if (changed[0])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""neap encode of folders: the official parts of a data set from lists, sensors that do not fit, files that are empty."""
+"""neap encode of folders: the official parts of a data set from lists, sensors that do not fit, files
+that are empty; neap train with more channels and classes than its data."""
 import os
 import sys
 
@@ -8,10 +9,11 @@ from harness import Folder, Tap, neap, neap_json, write_tone
 
 try:
     import h5py
+    import numpy as np
 except ImportError:
     if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has it
-    print("1..0 # SKIP no h5py")
+    print("1..0 # SKIP no h5py, or no numpy")
     sys.exit(0)
 
 WORDS = ("yes", "no", "up")
@@ -94,6 +96,24 @@ def many(folder):
     return None if named == 20 and "42 damaged" in done.stdout else f"{named} named, {done.stdout}"
 
 
+def stated(folder):
+    """A net with more channels and classes than its data takes data that has them; numbers refuse it."""
+    small, large = "randman:units=20,classes=3,samples=30", "randman:units=25,classes=5,samples=30,part=test"
+    base = ["train", small, "--net", "lif:8r,li", "--epochs", "1", "--batch", "10", "--memory", "4M"]
+    done = neap(*base, "--channels", "25", "--classes", "5", "--out", "wide", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    report = neap_json("eval", "wide", large, cwd=folder)
+    assert report["samples"] == 30 and len(report["classes"]) == 5, report
+    done = neap(*base, "--channels", "25", "--classes", "5", "--out", "wide", "--resume", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    for option, value in (("--channels", "19"), ("--classes", "2")):
+        done = neap(*base, option, value, "--out", "none", cwd=folder)
+        assert done.returncode == 2 and "20 channels and 3 classes" in done.stderr, done.stderr
+    np.savez(os.path.join(folder, "rows.npz"), x=np.zeros((4, 5, 3)), y=np.array([0, 1, 0, 1]))
+    done = neap("train", "rows.npz", "--net", "gru:4,li", "--epochs", "1", "--channels", "4", "--out", "none", cwd=folder)
+    return None if done.returncode == 2 and "--channels" in done.stderr else done.stderr
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         words(os.path.join(folder, "words"))
@@ -102,6 +122,7 @@ def main():
         tap.run("a sensor that does not fit", sensor, folder)
         tap.run("empty files", empty, folder)
         tap.run("many damaged files", many, folder)
+        tap.run("channels and classes that are stated", stated, folder)
 
 
 main()
