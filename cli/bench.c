@@ -132,7 +132,7 @@ int cli_bench(int argc, char **argv)
 		{.name = "only", .kind = CLI_TEXT, .into = &o.only, .argument = "TEXT",
 			.help = "rows whose name begins so"},
 		{.name = "runs", .kind = CLI_COUNT, .into = &o.runs, .argument = "N",
-			.help = "runs of each row, the median counts", .low = 1, .high = 101},
+			.help = "runs of each row, the median counts (default: the benchmark's own)", .low = 1, .high = 101},
 		{.name = "dir", .kind = CLI_TEXT, .into = &o.directory, .argument = "DIR",
 			.help = "'store': a directory on the disk to measure (default /var/tmp)"},
 		CLI_JSON_OPTION(json),
@@ -153,9 +153,7 @@ int cli_bench(int argc, char **argv)
 	int parsed = cli_parse(&command, argc, argv, &name);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	char all[512];
 	if (!neap_bench_about(name))
-		return cli_usage("bench", "'%s' is none of %s", name,
-			cli_show_names(all, sizeof all, neap_bench_name));
+		return cli_unknown_name("bench", "", name, neap_bench_name);
 	return run(name, &o, json);
 }

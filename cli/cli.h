@@ -132,12 +132,15 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 /* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
 #define CLI_PARAM_OPTION(member, option, meaning) \
 	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \
-		.help = meaning, .low = 1, .high = CLI_STEPS_MOST},
+		.help = meaning " (default: the plan chooses)", .low = 1, .high = CLI_STEPS_MOST},
 #define CLI_PARAM_OPTIONS NEAP_PARAM_OPTION_TABLE(CLI_PARAM_OPTION)
 /* clang-format on */
 
 /* "one, two, three": the names of a table, for lines that refuse another one. */
 const char *cli_show_names(char *room, size_t size, const char *(*name)(int index));
+/* The line about a name that a table lacks, after `before`, with what may be meant. CLI_USAGE. */
+int cli_unknown_name(
+	const char *command, const char *before, const char *text, const char *(*name)(int index));
 
 /* usage/progress.c: progress on standard error, a bar on a terminal, elsewhere a line every 10 s.
  */

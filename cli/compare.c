@@ -397,7 +397,8 @@ int cli_compare(int argc, char **argv)
 			.help = "leave out store-all outside the budget"},
 		{.name = "reference-memory", .kind = CLI_SIZE, .into = &o.reference_memory,
 			.argument = "BYTES",
-			.help = "store-all over the first steps that so much memory holds",
+			.help = "store-all over the first steps that so much memory holds (default: "
+				"none)",
 			.low = 1},
 		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
 			.help = "write what the last sweep of each does and when, as trace events for Perfetto"},

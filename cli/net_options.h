@@ -46,7 +46,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
 		.help = "of the triangle (default 1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
-		.help = "cut the surrogate beyond (0: no)", .high = 1e6}, \
+		.help = "cut the surrogate beyond (default 0: no)", .high = 1e6}, \
 	{.name = "threshold", .kind = CLI_NUMBER, .into = &(net).threshold, .argument = "X", \
 		.help = "of a spike (default 1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
@@ -60,7 +60,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "decay 1 - dt/tau, not exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
-		.help = "steps by which a layer sees the layer below late: 0 or 1", .high = 1}, \
+		.help = "steps by which a layer sees the layer below late, 0 or 1 (default 0)", .high = 1}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
 		.help = "of input weights (default 0.5)", .high = 1e6, \
 		.given = &(choices).scale_given}, \
@@ -79,7 +79,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
 		.help = "dense tapes and kernels"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \
-		.help = "samples summed together (0: 8, of 64 and more 16; rnn, lstm, gru: 32)", \
+		.help = "samples summed together (default 0: 8, of 64 and more 16; rnn, lstm, gru: 32)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
 		.help = "that compute (default 0: one a processor)", .high = 1024}
@@ -94,7 +94,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "rate-weight", .kind = CLI_NUMBER, .into = &(rates).upper_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
 	{.name = "rate-lower", .kind = CLI_RATE, .into = &(rates).lower, .argument = "RATE", \
-		.help = "below which units that spike are penalised", .high = 1}, \
+		.help = "below which units that spike are penalised (default: none)", .high = 1}, \
 	{.name = "rate-lower-weight", .kind = CLI_NUMBER, .into = &(rates).lower_weight, \
 		.argument = "X", .help = "of that penalty", .high = 1e9}, \
 	{.name = "rate-l1", .kind = CLI_NUMBER, .into = &(rates).l1, .argument = "X", \
@@ -121,7 +121,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
 	{.name = "memory-total", .kind = CLI_SIZE, .into = &(sweep).memory_total, \
 		.argument = "BYTES", \
-		.help = "budget of the whole process: a sweep gets what the rest leaves", \
+		.help = "budget of the whole process: a sweep gets what the rest leaves " \
+			"(default: none)", \
 		.low = 1}, \
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
 		.help = "after which a tier that moves no byte is given up (default: 30s or " \
@@ -138,9 +139,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
 		.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "max-steps", .kind = CLI_INT, .into = &(o).max_steps, .argument = "N", \
-		.help = "cut samples beyond (0: no)", .high = 1e12}, \
+		.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12}, \
 	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
-		.help = "number of the batch in the shuffled data", .high = 1e12}, \
+		.help = "number of the batch in the shuffled data (default 0)", .high = 1e12}, \
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
 		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */
@@ -152,7 +153,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "from", .kind = CLI_TEXT, .into = &(given_).from, .argument = "FILE", \
 		.help = "in place of RUN: a run, a .safetensors file or a NIR graph"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(o).dt, .argument = "TIME", \
-		.unit = "ms", .help = "of a NIR graph that does not say it: the time of a step", .low = 1e-9, \
+		.unit = "ms", .help = "of a NIR graph that does not say it: the time of a step (default: " \
+			"none)", .low = 1e-9, \
 		.high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(given_).reset, .argument = "KIND", \
 		.help = "of a NIR graph: how spikes reset membranes (default: as it says, or hard)", \

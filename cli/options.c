@@ -63,6 +63,30 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 		cli_did_you_mean(room, &meant, ""));
 }
 
+int cli_unknown_name(
+	const char *command, const char *before, const char *text, const char *(*name)(int index))
+{
+	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
+	char all[512], room[80];
+
+	for (int i = 0; name(i); i++)
+		cli_suggest_name(&meant, name(i));
+	return cli_usage(command, "%s'%s' is none of %s%s", before, text,
+		cli_show_names(all, sizeof all, name), cli_did_you_mean(room, &meant, ""));
+}
+
+/* CLI_DONE where the library's table, if the option has one, knows the name. */
+static int check_name(const char *command, const struct cli_option *option, const char *text)
+{
+	char before[64];
+
+	for (int i = 0; option->names && option->names(i); i++)
+		if (strcmp(option->names(i), text) == 0)
+			return CLI_DONE;
+	snprintf(before, sizeof before, "--%s: ", option->name);
+	return option->names ? cli_unknown_name(command, before, text, option->names) : CLI_DONE;
+}
+
 static int set_list(const char *command, const struct cli_option *option, const char *text)
 {
 	struct cli_list *list = option->into;
@@ -70,7 +94,7 @@ static int set_list(const char *command, const struct cli_option *option, const 
 		return cli_usage(
 			command, "--%s: given more than %d times", option->name, CLI_LIST_MAX);
 	list->text[list->count++] = text;
-	return CLI_DONE;
+	return check_name(command, option, text);
 }
 
 static int set_number(const char *command, const struct cli_option *option, const char *text)
@@ -138,7 +162,7 @@ static int set_value(const char *command, const struct cli_option *option, const
 	switch (option->kind) {
 	case CLI_TEXT:
 		*(const char **)option->into = text;
-		return CLI_DONE;
+		return check_name(command, option, text);
 	case CLI_CHOICE:
 		return set_choice(command, option, text);
 	case CLI_LIST:

@@ -15,9 +15,9 @@ struct plan_request {
 };
 
 static const char examples[] =
-	"  neap plan --steps 100000 --state 64K --tape 256K --memory 64M\n"
-	"  neap plan --steps 100000 --state 64K --tape 256K --memory 64M --advance 1ms \\\n"
-	"      --backward 2ms --tier disk:write=2G,read=1G,latency=100us --json\n"
+	"  neap plan --steps 100000 --state 64K --tape 256K --memory 64M \\\n"
+	"      --advance 1ms --backward 2ms \\\n"
+	"      --tier disk:write=2G,read=1G,latency=100us --json\n"
 	"  neap plan --steps 1000 --slots 10 --strategy revolve --json\n"
 	"  neap plan --chain layers.json --memory 2G --strategy chain --save layers.plan\n"
 	"  neap plan --load layers.plan --actions\n"

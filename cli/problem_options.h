@@ -51,18 +51,18 @@ struct cli_question {
 #define CLI_QUESTION_OPTIONS(q) \
 	CLI_GROUP("The chain: sizes"), \
 	{.name = "steps", .kind = CLI_TEXT, .into = &(q).steps, .argument = "T", \
-		.help = "length of the chain; A,B: two chains that meet in one loss", \
+		.help = "length of the chain, needed; A,B: two chains that meet in one loss", \
 		.given = &(q).given[CLI_GIVEN_STEPS]}, \
 	{.name = "chain", .kind = CLI_TEXT, .into = &(q).file, .argument = "FILE", \
 		.help = "chain file (JSON) instead of these numbers"}, \
 	{.name = "state", .kind = CLI_SIZE, .into = &(q).problem.chain.state, .argument = "BYTES", \
-		.help = "state", .low = 1, \
+		.help = "a state; needed, where --slots is not", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_STATE]}, \
 	{.name = "tape", .kind = CLI_SIZE, .into = &(q).problem.chain.tape, .argument = "BYTES", \
-		.help = "tape of a step", \
+		.help = "tape of a step; needed, where --slots is not", \
 		.given = &(q).given[CLI_GIVEN_TAPE]}, \
 	{.name = "tape-max", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_max, \
-		.argument = "BYTES", .help = "largest tape of a step, where tapes vary", \
+		.argument = "BYTES", .help = "largest tape of a step, where tapes vary (default: tape)", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MAX]}, \
 	{.name = "tape-mean", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_mean, \
 		.argument = "BYTES", \
@@ -72,13 +72,14 @@ struct cli_question {
 		.argument = "BYTES", .help = "adjoint (default: the state's)", \
 		.given = &(q).given[CLI_GIVEN_ADJOINT]}, \
 	{.name = "log", .kind = CLI_SIZE, .into = &(q).problem.chain.log, .argument = "BYTES", \
-		.help = "log of a step, from which replay makes its tape", .low = 1, \
+		.help = "log of a step, from which replay makes its tape (default: none)", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_LOG]}, \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(q).problem.memory, .argument = "BYTES", \
-		.help = "budget of fast memory", \
+		.help = "budget of fast memory; needed, where --slots is not", \
 		.given = &(q).given[CLI_GIVEN_MEMORY]}, \
 	{.name = "slots", .kind = CLI_INT, .into = &(q).slots, .argument = "C", \
-		.help = "classic problem: C checkpoints, the initial state's included", \
+		.help = "classic problem: C checkpoints, the initial state's included (default: " \
+			"bytes count)", \
 		.high = CLI_STEPS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOTS]}, \
 	CLI_GROUP("The chain: times"), \
@@ -105,10 +106,10 @@ struct cli_question {
 		.high = 1, \
 		.given = &(q).given[CLI_GIVEN_LAST]}, \
 	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
-		.argument = "TIME", .help = "copy of a state into a slot", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "copy of a state into a slot (default 0)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_WRITE]}, \
 	{.name = "slot-read", .kind = CLI_TIME, .into = &(q).problem.chain.slot_read, \
-		.argument = "TIME", .help = "copy of a state out of a slot", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "copy of a state out of a slot (default 0)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_READ]}, \
 	CLI_GROUP("Slow memory and strategy"), \
 	{.name = "tier", .kind = CLI_LIST, .into = &(q).tiers, .argument = "NAME:...", \

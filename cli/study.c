@@ -82,7 +82,7 @@ int cli_study(int argc, char **argv)
 		return cli_usage("study", "--quick, --full and --tiny: one of them");
 	for (int i = 0; i < count; i++)
 		if (!neap_study_about(names[i]))
-			return cli_usage("study", "'%s' is none of %s", names[i], all);
+			return cli_unknown_name("study", "", names[i], neap_study_name);
 	o.scale = full ? NEAP_STUDY_FULL : tiny ? NEAP_STUDY_TINY : NEAP_STUDY_QUICK;
 	o.progress = on_progress;
 	o.say = on_line;

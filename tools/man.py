@@ -37,7 +37,7 @@ def command_page(neap, version, command):
             out += [escape(option.group(2))] if option.group(2) else []
         elif line.strip():
             out.append(escape(line.strip()))
-    out += [".SH EXAMPLES", ".nf", *map(escape, examples.splitlines()), ".fi", ".SH EXIT STATUS",
+    out += [".SH EXAMPLES", ".nf", ".in 2n", *(escape(line[2:]) for line in examples.splitlines()), ".in", ".fi", ".SH EXIT STATUS",
             "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
             ".BR neap (1)"]
     return "\n".join(out) + "\n"

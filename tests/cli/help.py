@@ -13,6 +13,7 @@ import sys
 from harness import NEAP, Folder, Tap, neap
 
 SOURCE = os.environ["NEAP_SOURCE"]
+NUMBERS = {"N", "X", "P", "C", "BYTES", "TIME", "RATE", "SHARE", "HZ", "KIND"}
 COMMANDS = re.findall(r"^  (\w+) ", neap("--help").stdout, re.MULTILINE)
 
 
@@ -43,6 +44,32 @@ def pages():
                 return f"the manual of {command} has no '{left}'"
         if neap("help", command).stdout != text or neap(command, "-h").stdout != text:
             return f"neap help {command}, neap {command} -h: other texts"
+    return None
+
+
+def defaults():
+    """What is a number, a size, a time or a choice says its default, or that it is needed."""
+    for command in COMMANDS:
+        text = neap(command, "--help").stdout.split("\nUnits:\n")[0]
+        rows = (row.split(None, 2) for row in re.split(r"\n  (?:-\w, )?--", text)[1:])
+        for name, argument, text in (row for row in rows if len(row) == 3):
+            if argument in NUMBERS and not re.search(r"default|needed", text):
+                return f"{command} --{name} {argument} says no default: {text}"
+    return None
+
+
+def shown():
+    """`man` shows the pages within 80 columns, without a warning."""
+    if not shutil.which("man"):
+        print("# SKIP of pages as man shows them: there is no man")
+        return None
+    for command in COMMANDS:
+        done = subprocess.run(["man", "--warnings=w", "-P", "cat", "-l", "-"], text=True,
+                              input=made("man.py", NEAP, "0", command), capture_output=True,
+                              env=dict(os.environ, MANWIDTH="80", LC_ALL="C"))
+        wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+        if done.returncode or done.stderr or wide:
+            return f"{command}: {done.stderr or wide[0]}"
     return None
 
 
@@ -84,6 +111,12 @@ def mistakes():
             (["train", "x", "--rate_upper", "3"], "did you mean '--rate-upper'?"),
             (["train", "x", "--mem", "3"], "did you mean '--memory'?"),
             (["train", "x", "--surrogate", "super-spike"], "did you mean 'superspike'?"),
+            (["train", "x", "--optimizer", "adam-w"], "did you mean 'adamw'?"),
+            (["train", "x", "--strategy", "revolv"], "did you mean 'revolve'?"),
+            (["train", "x", "--loss", "crossentropy"], "did you mean 'cross-entropy'?"),
+            (["compare", "x", "--strategy", "bptt", "--strategy", "h_revolve"], "did you mean 'h-revolve'?"),
+            (["bench", "kernel"], "did you mean 'kernels'?"),
+            (["study", "schedule", "--out", "x"], "did you mean 'schedules'?"),
             (["train", "x", "--tau", "20"], "'20' has no unit; 20ms, or 20s?"),
             (["train", "x", "--dt", "1"], "'1' has no unit; 1ms, or 1s?"),
             (["train", "x", "-z"], "unknown option '-z'"),
@@ -110,6 +143,8 @@ def quiet(folder):
 def main():
     with Tap() as tap, Folder() as folder:
         tap.check("pages: 80 columns, headings, every option", pages())
+        tap.check("a default for each number and choice", defaults())
+        tap.check("pages as man shows them", shown())
         tap.check("completions of bash and zsh", completions())
         tap.check("what was meant, units, letters", mistakes())
         tap.check("--quiet and -o", quiet(folder))
