@@ -342,7 +342,8 @@ struct neap_event_report {
 	double longest;	   /* seconds */
 };
 
-/* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. */
+/* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. NULL:
+ * no. */
 NEAP_API int neap_encode_is_events(const char *path);
 
 /*

@@ -101,9 +101,9 @@ def test_drawn(tmp_path):
     assert "<svg" in plan._repr_html_() and "strategy" in plan._repr_html_()
     assert "a <b> title" not in plan.draw(title="a <b> title")
     long = neap.plan(100_000, slots=10)
-    with pytest.raises(neap.UsageError):
-        long.draw(limit=100)
-    assert "<svg" not in long._repr_html_()  # too long to be drawn
+    thinned = long.draw(limit=100)
+    assert xml.dom.minidom.parseString(thinned).documentElement.tagName == "svg" and len(thinned) < 100_000
+    assert "<svg" in long._repr_html_()
     with pytest.raises(OSError):
         plan.draw(tmp_path / "no" / "folder.svg")
     assert sorted(os.listdir(tmp_path)) == ["a.svg", "b.svg"]

@@ -119,7 +119,7 @@ static void damaged(void **state)
 		refused += opens(copy, bytes) < 0;
 		tried++;
 	}
-	print_message("%d of %d changed bytes are refused\n", refused, tried);
+	print_message("# %d of %d changed bytes are refused\n", refused, tried);
 	assert_true(refused > 0 && refused < tried);
 	free(copy);
 	free(data);
