@@ -71,8 +71,8 @@ static void spiking_cells(void **arg)
 {
 	static const char *const specs[] = {"cubalif:6r:tau_syn=3ms,li",
 		"cubalif:5:scale=1,lif:4r:delay=1,cubalif:4r:tau_syn=8ms,li:delay=1",
-		"cubalif:5r:scale=1:reset=hard:reset_value=-0.2,cubalif:4r:reset=soft:tau_syn=8ms,"
-		"li",
+		("cubalif:5r:scale=1:reset=hard:reset_value=-0.2,"
+		 "cubalif:4r:reset=soft:tau_syn=8ms,li"),
 		"alif:6r:tau_adapt=12ms:adapt=0.4,li",
 		"alif:5:adapt=0.3,alif:4r:delay=1:tau_adapt=7ms,li",
 		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6,li",
