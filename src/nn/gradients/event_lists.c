@@ -25,7 +25,8 @@ real *neap__deferred_outputs(const struct neap_net *net, const struct neap__defe
 real *neap__deferred_inputs(
 	const struct neap_net *net, const struct neap__deferred *deferred, int row)
 {
-	return (real *)deferred->inputs + (size_t)row * net->options.inputs;
+	real *inputs = deferred->inputs; /* NULL where the net takes spikes */
+	return inputs ? inputs + (size_t)row * net->options.inputs : NULL;
 }
 
 void neap__event_list_append(struct neap__deferred *deferred, int tensor,
