@@ -196,7 +196,7 @@ def text(folder):
     """Characters are spikes of a channel each, their successors labels of steps; other texts are read alike."""
     path = os.path.join(folder, "text")
     with open(path, "w", encoding="utf-8") as file:
-        file.write("the néxt character ☃ is not the last one\n" * 3)
+        file.write("the néxt character ☃ is not the first of any\n" * 3)
     said = open(path, encoding="utf-8").read()
     symbols = sorted(set(said))
     run = os.path.join(folder, "run-text")
