@@ -6,6 +6,7 @@
  * works, one less does not, and where it names none no budget does.
  *
  *     test_plan_property                     what `make check` runs
+ *     test_plan_property all                 twice as many
  *     test_plan_property wide [N [FIRST]]    problems FIRST.. of N of all kinds (wide.h)
  *
  * NEAP_SEED repeats a run; problem i of a seed is the same whatever N and FIRST are.
@@ -260,11 +261,13 @@ static void check_problem(const struct neap_problem *p, const struct neap_params
 		CHECK(plan->feasible == (p->memory >= neap_problem_least(p)));
 }
 
+static int whole = 1; /* 2: twice as many problems */
+
 static void short_chains(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(1), 0};
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 3000 * whole; i++) {
 		problem_number = i;
 		struct neap_problem p = random_problem(&r, 300);
 		struct neap_params fixed = random_params(&r, p.chain.steps);
@@ -277,7 +280,7 @@ static void medium_chains(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(2), 0};
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 200 * whole; i++) {
 		problem_number = i;
 		struct neap_problem p = random_problem(&r, 20000);
 		struct neap_params fixed = random_params(&r, p.chain.steps);
@@ -378,6 +381,8 @@ int main(int argc, char **argv)
 		wide_first = argc > 3 ? atoi(argv[3]) : 0;
 		return cmocka_run_group_tests(wide, NULL, NULL);
 	}
+	if (argc > 1 && strcmp(argv[1], "all") == 0)
+		whole = 2;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_chains),
 		cmocka_unit_test(medium_chains),
