@@ -292,6 +292,14 @@ def damaged(folder):
         done = neap("compare", path, "--net", "gru:4,li", "--batch", 3, "--memory", "4M", "--strategy", "bptt", "--repeats", 1)
         if done.returncode not in (0, 1, 2) or done.returncode and done.stderr.count("\n") > 2:
             return f"damage {k}: code {done.returncode}, {done.stderr}"
+    np.savez(os.path.join(folder, "whole.npz"), x=x[:3], y=y[:3], lengths=lengths[:3])
+    whole, cut = open(os.path.join(folder, "whole.npz"), "rb").read(), os.path.join(folder, "cut.npz")
+    for length in range(0, len(whole), len(whole) // 12):
+        with open(cut, "wb") as file:
+            file.write(whole[:length])
+        done = neap("train", cut)
+        if done.returncode != 2 or done.stderr.count("\n") != 1 or "HDF5" in done.stderr or cut not in done.stderr:
+            return f"{length} bytes: code {done.returncode}, {done.stderr}"
     return None
 
 

@@ -104,13 +104,7 @@ static int has_rows(struct neap__npz *archive)
 static int takes_npz_arrays(const char *name)
 {
 	size_t n = strlen(name);
-	struct neap__npz *archive;
-
-	if (n < 4 || strcmp(name + n - 4, ".npz") != 0 || neap__npz_open(&archive, name) < 0)
-		return 0;
-	int takes = has_rows(archive);
-	neap__npz_close(archive);
-	return takes;
+	return n >= 4 && strcmp(name + n - 4, ".npz") == 0;
 }
 
 static int npz_arrays_open(struct neap_dataset **set, const char *path)
@@ -129,6 +123,14 @@ static int npz_arrays_open(struct neap_dataset **set, const char *path)
 		a->archive = NULL;
 		npz_close(&a->file);
 		return rc;
+	}
+	if (!has_rows(a->archive)) {
+		npz_close(&a->file);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has no array 'x' of rows of numbers; 'neap encode' makes data sets "
+			"of "
+			"events",
+			path);
 	}
 	return neap__array_set_open(set, &a->file);
 }
