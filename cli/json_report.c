@@ -111,9 +111,11 @@ void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 	neap__json_begin(to, NULL, '{');
 	neap__json_int(to, "sample", answer->index);
 	neap__json_int(to, "steps", answer->steps);
-	neap__json_int(to, "label", answer->label);
-	neap__json_int(to, "prediction", answer->prediction);
-	neap__json_text(to, "name", answer->class_name[answer->prediction]);
+	if (answer->target != NEAP_TARGET_NUMBERS) {
+		neap__json_int(to, "label", answer->label);
+		neap__json_int(to, "prediction", answer->prediction);
+		neap__json_text(to, "name", answer->class_name[answer->prediction]);
+	}
 	neap__json_begin(to, "scores", '[');
 	for (int i = 0; i < answer->classes; i++)
 		neap__json_number(to, NULL, answer->score[i]);

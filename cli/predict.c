@@ -2,6 +2,7 @@
 /* predict.c: `neap predict`: a line a sample with what a trained net answers. */
 #include "net_options.h"
 #include "json_report.h"
+#include "base/fail.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -57,20 +58,27 @@ static void add_class(struct neap__text *line, const struct neap_answer *a, int 
 
 static void add_header(struct neap__text *line, const struct neap_answer *a)
 {
-	neap__text_add(line, "sample,label,prediction,name");
+	int numbers = a->target == NEAP_TARGET_NUMBERS;
+	neap__text_add(line, numbers ? "sample" : "sample,label,prediction,name");
 	for (int i = 0; i < a->classes; i++)
-		add_class(line, a, i);
+		if (numbers)
+			neap__text_add(line, ",%d", i);
+		else
+			add_class(line, a, i);
 	neap__text_add(line, "\n");
 }
 
 static void add_row(struct neap__text *line, const struct neap_answer *a)
 {
 	char room[40];
-	neap__text_add(line, "%" PRId64 ",", a->index);
-	if (a->label >= 0)
-		neap__text_add(line, "%d", a->label);
-	neap__text_add(line, ",%d", a->prediction);
-	add_class(line, a, a->prediction);
+	neap__text_add(line, "%" PRId64, a->index);
+	if (a->target != NEAP_TARGET_NUMBERS) {
+		neap__text_add(line, ",");
+		if (a->label >= 0)
+			neap__text_add(line, "%d", a->label);
+		neap__text_add(line, ",%d", a->prediction);
+		add_class(line, a, a->prediction);
+	}
 	for (int i = 0; i < a->classes; i++)
 		neap__text_add(line, ",%s", neap__json_exact(room, a->score[i]));
 	neap__text_add(line, "\n");
@@ -83,6 +91,10 @@ static int on_answer(void *user, const struct neap_answer *a)
 	struct neap__json object = {0};
 	struct neap__text *line = &object.text;
 
+	if (a->target == NEAP_TARGET_LABELS || a->target == NEAP_TARGET_SERIES)
+		return neap__fail(NEAP_EUSAGE,
+			"the data has a target for each step, and there is one line a sample; "
+			"'neap eval' compares them");
 	if (p->json) {
 		cli_json_answer(&object, a);
 		neap__text_add(line, "\n");

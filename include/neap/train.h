@@ -263,6 +263,8 @@ struct neap_answer {
 	int classes;
 	const double *score;	       /* [classes] of the readout; valid within the call */
 	const char *const *class_name; /* as in the result; valid until neap_eval returns */
+	/* Of the data; where it is numbers, they are the scores, and there is no prediction. */
+	enum neap_target target;
 };
 
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */

@@ -130,7 +130,8 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap_batc
 			.prediction = found.prediction[i],
 			.classes = classes,
 			.score = found.answer + (int64_t)i * classes,
-			.class_name = (const char *const *)e->class_name};
+			.class_name = (const char *const *)e->class_name,
+			.target = batch->target};
 		NEAP_TRY(e->answered(e->user, &answer));
 	}
 	return 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Data sets of numbers: HDF5 files of h5py, every kind of target, against PyTorch in double; windows."""
+import json
 import os
 import struct
 import sys
@@ -23,7 +24,6 @@ DT, TAU_OUT, TAU = 1e-3, 20e-3, 20e-3
 
 def tensors(path):
     """Tensors of a safetensors file in double, and its metadata."""
-    import json
     with open(path, "rb") as file:
         head = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
@@ -116,7 +116,6 @@ def agrees(folder, kind, cell):
                          "--scale", 2, "--memory", "4M", "--out", run)
         found.append((done, *tensors(os.path.join(run, "model.safetensors"))))
     (done, w, meta), (_, after, _) = found
-    import json
     kept = json.loads(meta["neap.inputs"])
     shift, scale = (np.array(list(map(float, kept[k]))) for k in ("shift", "scale"))
     rows = np.concatenate([x[i, :n] for i, n in enumerate(lengths)])
@@ -226,9 +225,22 @@ def text(folder):
 
 
 def predictions(folder):
-    """What predict writes of numbers."""
-    lines = neap("predict", os.path.join(folder, "numbers-gru-0"), os.path.join(folder, "numbers.h5")).stdout.splitlines()
-    return None if len(lines) == S + 1 else f"{len(lines)} lines: {lines[:2]}"
+    """Numbers are written as such, and are as far from the targets as eval says; steps are refused."""
+    run, path = os.path.join(folder, "numbers-gru-0"), os.path.join(folder, "numbers.h5")
+    lines = [line.split(",") for line in neap("predict", run, path).stdout.splitlines()]
+    with h5py.File(path) as file:
+        wanted = np.array(file["y"], "f4").astype("f8").reshape(S, -1)
+    if lines[0] != ["sample", *map(str, range(wanted.shape[1]))] or [line[0] for line in lines[1:]] != list(map(str, range(S))):
+        return f"{lines[:2]}"
+    found = np.array([line[1:] for line in lines[1:]], "f8")
+    loss = neap_json("eval", run, path)["loss"]
+    if abs(((found - wanted) ** 2).mean() - loss) > 1e-12 * loss:
+        return f"{((found - wanted) ** 2).mean()}, eval {loss}"
+    one = json.loads(neap("predict", run, path, "--json").stdout.splitlines()[0])
+    if set(one) != {"sample", "steps", "scores"} or one["scores"] != list(found[0]):
+        return f"{one}"
+    steps = neap("predict", os.path.join(folder, "labels-gru-0"), os.path.join(folder, "labels.h5"))
+    return None if steps.returncode == 2 and steps.stdout == "" and "each step" in steps.stderr else f"{steps}"
 
 
 def refused(folder):
