@@ -44,6 +44,7 @@ int cli_export(int argc, char **argv)
 	if (!o.nir)
 		return cli_usage("export", "--nir FILE is missing: where to write the graph");
 	o.model = named[0];
+	cli_catch_signals(); /* the graph is whole, or not there */
 	int rc = neap_export(&o);
 	return rc < 0 ? cli_fail("export", rc) : CLI_DONE;
 }

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "metrics_file.h"
 #include "svg_panels.h"
+#include "base/fail.h"
 #include "sys/command.h"
 
 #include <errno.h>
@@ -114,7 +115,9 @@ static int draw_png(const char *out, const struct plotting *p)
 	if (rc == CLI_DONE) {
 		const char *const argv[] = {"rsvg-convert", "-z", "2", "-o", part, svg, NULL};
 		int ended = neap__command(argv, unused, sizeof unused);
-		if (ended == -ENOENT || ended == 127)
+		if (cli_interrupted())
+			rc = cli_fail("plot", neap__fail(NEAP_EINTERRUPTED, "interrupted"));
+		else if (ended == -ENOENT || ended == 127)
 			rc = cli_usage("plot", "--out: a PNG needs rsvg-convert (Debian: "
 					       "librsvg2-bin); F.svg needs nothing");
 		else if (ended != 0 || rename(part, out) < 0)
@@ -192,6 +195,7 @@ int cli_plot(int argc, char **argv)
 		return CLI_ENDED(p.runs);
 	if (out && !cli_is_output(out) && !ends_in(out, ".svg") && !ends_in(out, ".png"))
 		return cli_usage("plot", "--out: '%s' ends neither in .svg nor in .png", out);
+	cli_catch_signals();
 	int rc = plot(&p, out);
 	for (int r = 0; r < p.runs; r++)
 		cli_metrics_free(&p.metrics[r]);

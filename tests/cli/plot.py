@@ -8,8 +8,11 @@ import csv
 import math
 import os
 import shutil
+import signal
 import struct
+import subprocess
 import sys
+import time
 import xml.etree.ElementTree as xml
 
 from harness import Folder, Tap, neap
@@ -166,6 +169,27 @@ def refused(folder, run):
     return None
 
 
+def ended_by_a_signal(folder, run):
+    """Ctrl-C at any moment, to the tool or to its whole group: a whole drawing, or nothing beside it."""
+    place = os.path.join(folder, "drawn")
+    os.mkdir(place)
+    stopped = 0
+    for kill in os.kill, os.killpg:
+        for moment in 0.01, 0.02, 0.04, 0.08, 0.16:
+            with subprocess.Popen([os.environ["NEAP_BIN"], "plot", run, "-o", os.path.join(place, "a.png")], text=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as child:
+                time.sleep(moment)
+                kill(child.pid, signal.SIGINT)
+                said = child.communicate()[1]
+            left = os.listdir(place)
+            assert left in ([], ["a.png"]) and (child.returncode == 0) == (left == ["a.png"]), (moment, left)
+            assert child.returncode != 1 or said == "neap plot: interrupted\n", said
+            stopped += child.returncode != 0
+            for name in left:
+                os.unlink(os.path.join(place, name))
+    assert stopped > 0
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         runs = [train(folder, "first", 1), train(folder, "second", 2)]
@@ -174,6 +198,8 @@ def main():
         tap.run("logarithmic losses", logarithmic, folder, runs)
         tap.run("an interrupted run", interrupted, folder, runs[0])
         tap.run("PNG", png, folder, runs)
+        if shutil.which("rsvg-convert"):
+            tap.run("ended by a signal", ended_by_a_signal, folder, runs[0])
         tap.run("what is refused", refused, folder, runs[0])
     return tap.failed > 0
 
