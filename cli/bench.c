@@ -25,9 +25,9 @@ static const char *show(char room[24], const struct neap_bench_row *row, double 
 	if (!isfinite(value))
 		snprintf(room, 24, "-");
 	else if (strcmp(row->unit, "s") == 0)
-		cli_show_time(room, value);
+		neap__show_time(room, value);
 	else if (strcmp(row->unit, "bytes") == 0)
-		cli_show_size(room, (uint64_t)value);
+		neap__show_size(room, (uint64_t)value);
 	else
 		snprintf(room, 24, "%.4g", value);
 	return room;
@@ -54,7 +54,7 @@ static void head(const struct neap_machine *m)
 {
 	char total[24];
 	printf("# %s, %d processors, %s, %s, kernels: %s\n", m->cpu, m->processors,
-		cli_show_size(total, m->memory_total), m->os, m->isa);
+		neap__show_size(total, m->memory_total), m->os, m->isa);
 	printf("%-44s %10s %10s %10s %10s\n", "", "median", "least", "most", "target");
 }
 

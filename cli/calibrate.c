@@ -133,15 +133,15 @@ static int print_json(const char *data, const struct neap_calibration *c)
 static void print_time(const char *what, const struct neap_timing *t)
 {
 	char room[24];
-	printf("%-22s %12s   +-%.0f%%\n", what, cli_show_time(room, t->median), 50 * t->spread);
+	printf("%-22s %12s   +-%.0f%%\n", what, neap__show_time(room, t->median), 50 * t->spread);
 }
 
 static void print_rate(const char *what, const struct neap_timing *t, double fixed)
 {
 	char room[24], time[24];
 	printf("  %-20s %10s/s   +-%.0f%%, and %s a record\n", what,
-		cli_show_size(room, (uint64_t)t->median), 50 * t->spread,
-		cli_show_time(time, fixed));
+		neap__show_size(room, (uint64_t)t->median), 50 * t->spread,
+		neap__show_time(time, fixed));
 }
 
 static int print_table(const struct neap_calibration *c)
@@ -150,7 +150,8 @@ static int print_table(const struct neap_calibration *c)
 	char state[24], tape[24], time[24], record[24];
 
 	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step\n\n", c->batch,
-		chain->steps, cli_show_size(state, chain->state), cli_show_size(tape, chain->tape));
+		chain->steps, neap__show_size(state, chain->state),
+		neap__show_size(tape, chain->tape));
 	print_time("advance a step", &c->advance);
 	print_time("record a step", &c->record);
 	if (c->problem.chain.log)
@@ -163,13 +164,13 @@ static int print_table(const struct neap_calibration *c)
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
 		char about[NEAP__PLAIN_TEXT];
 		printf("\n%s, records up to %s\n", neap__plain_text(about, tier->about),
-			cli_show_size(record, tier->record_bytes));
+			neap__show_size(record, tier->record_bytes));
 		print_rate("write", &tier->write, tier->write_fixed);
 		print_rate("read", &tier->read, tier->read_fixed);
 		printf("  beside a computation   %.0f%% of the rate; a record costs it %s, "
 		       "a GiB %s\n",
-			100 * tier->slowed, cli_show_time(record, tier->cpu_fixed),
-			cli_show_time(time, tier->cpu * 1073741824));
+			100 * tier->slowed, neap__show_time(record, tier->cpu_fixed),
+			neap__show_time(time, tier->cpu * 1073741824));
 	}
 	return cli_finish("calibrate");
 }

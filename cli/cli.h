@@ -7,6 +7,7 @@
 #define NEAP_CLI_CLI_H
 
 #include <neap/neap.h>
+#include "base/show.h"
 #include "base/text.h"
 #include "base/units.h"
 #include <stdint.h>
@@ -41,6 +42,12 @@ struct cli_list {
 	const char *text[CLI_LIST_MAX];
 };
 
+/* Another name of a choice; a row without a name ends the table. */
+struct cli_also {
+	int choice;
+	const char *name;
+};
+
 /* One option: "--name ARGUMENT  help". Rows name the fields they set; the others are 0. */
 struct cli_option {
 	const char *name; /* without the dashes; NULL ends a table */
@@ -54,7 +61,8 @@ struct cli_option {
 	int *given;			 /* may be NULL: set to 1 when the option was there */
 	char letter;			 /* -o for --out; 0: none */
 	const char *alias;		 /* another name; NULL: none */
-	const char *unit; /* CLI_TIME: a number alone is refused, this unit proposed */
+	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
+	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
 };
 
 /* A row of a table that begins a group. */
@@ -109,13 +117,8 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
  */
 int cli_fail(const char *command, int code);
 
-/* usage/show_units.c: 0, or -1 where the whole text is no such value. */
+/* usage/spans.c: 0, or -1 where the whole text is no such value. */
 int cli_parse_span(double *low, double *high, const char *text); /* A:B, or X: 1-X to 1+X */
-/* Written for people: "16.0 MiB", "3.2 ms", "1:02:03". Returns `room`'s pointer. */
-const char *cli_show_size(char room[24], uint64_t bytes);
-const char *cli_show_time(char room[24], double seconds);
-/* Three digits without an exponent: 0.25, 12.5, 31400. */
-const char *cli_show_number(char room[24], double value);
 
 /*
  * tier_option.c: NAME:key=value,... of --tier into *tier. In a classic problem a tier has slots=,

@@ -205,14 +205,14 @@ static void print_times(const struct neap_compare_run *run)
 {
 	const struct neap_sweep_stats *s = &run->stats;
 	char a[24], b[24];
-	printf("              computing %s, %s%s more than planned", cli_show_time(a, s->compute),
-		s->slowdown < 0 ? "-" : "", cli_show_time(b, fabs(s->slowdown)));
-	printf(" (%s to transfers); copies %s; waits", cli_show_time(a, s->predicted_lost),
-		cli_show_time(b, s->copies));
+	printf("              computing %s, %s%s more than planned", neap__show_time(a, s->compute),
+		s->slowdown < 0 ? "-" : "", neap__show_time(b, fabs(s->slowdown)));
+	printf(" (%s to transfers); copies %s; waits", neap__show_time(a, s->predicted_lost),
+		neap__show_time(b, s->copies));
 	for (int i = 0; i < NEAP_STALLS; i++)
 		printf("%s %s %s", i ? "," : "", neap_stall_name(i),
-			cli_show_time(a, s->stalls[i]));
-	printf(" (planned %s)", cli_show_time(a, s->predicted_stall));
+			neap__show_time(a, s->stalls[i]));
+	printf(" (planned %s)", neap__show_time(a, s->predicted_stall));
 	if (s->recoveries || s->late)
 		printf("; %" PRId64 " recoveries, %" PRId64 " transfers late", s->recoveries,
 			s->late);
@@ -234,15 +234,15 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 		snprintf(over, sizeof over, "faster");
 	else if (isfinite(run->overhead))
 		snprintf(over, sizeof over, "%.1f%%", fabs(100 * run->overhead));
-	cli_show_size(slow, run->plan.slow_bytes);
+	neap__show_size(slow, run->plan.slow_bytes);
 	cli_show_params(params, &run->plan.params);
 	if (run->steps < steps)
 		snprintf(cut, sizeof cut, " (%" PRId64 " steps)", run->steps);
 	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %016" PRIx64 "  %s%s%s%s\n", name,
-		cli_show_size(planned, run->plan.arena_bytes),
-		cli_show_size(measured, run->stats.peak_measured),
-		run->plan.slow_bytes ? slow : "-", cli_show_time(predicted, run->expected),
-		cli_show_time(time, run->seconds), over, cli_show_time(stall, run->stats.stall),
+		neap__show_size(planned, run->plan.arena_bytes),
+		neap__show_size(measured, run->stats.peak_measured),
+		run->plan.slow_bytes ? slow : "-", neap__show_time(predicted, run->expected),
+		neap__show_time(time, run->seconds), over, neap__show_time(stall, run->stats.stall),
 		run->grad_hash,
 		strcmp(run->plan.strategy, run->plan.chosen) ? run->plan.chosen : "",
 		strcmp(run->plan.strategy, run->plan.chosen) ? " " : "", params, cut);
@@ -278,24 +278,24 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	char about[NEAP__PLAIN_TEXT];
 
 	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
-		result->batch, result->steps, cli_show_size(state, c->state),
-		cli_show_size(tape, c->tape), cli_show_size(full, c->tape_max),
-		cli_show_size(memory, result->memory));
+		result->batch, result->steps, neap__show_size(state, c->state),
+		neap__show_size(tape, c->tape), neap__show_size(full, c->tape_max),
+		neap__show_size(memory, result->memory));
 	if (result->window_steps)
 		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
-			result->window_steps, cli_show_size(inputs, result->data_bytes));
+			result->window_steps, neap__show_size(inputs, result->data_bytes));
 	printf("a step: advance %s, record %s, backward %s; a call %s; spikes %.2f%%, support "
 	       "%.2f%%\n",
-		cli_show_time(f, c->advance), cli_show_time(r, c->record),
-		cli_show_time(b, c->backward), cli_show_time(inputs, c->call), 100 * result->spikes,
-		100 * result->support);
+		neap__show_time(f, c->advance), neap__show_time(r, c->record),
+		neap__show_time(b, c->backward), neap__show_time(inputs, c->call),
+		100 * result->spikes, 100 * result->support);
 	for (int i = 0; i < result->problem.ntiers; i++)
 		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
 			neap__plain_text(about, result->tier_about[i]), tiers[i].write_rate / 1e6,
-			tiers[i].read_rate / 1e6, cli_show_time(f, tiers[i].cpu * 1073741824));
+			tiers[i].read_rate / 1e6, neap__show_time(f, tiers[i].cpu * 1073741824));
 	if (c->log)
 		printf("a log of the spikes takes %s a step, a tape made from it %s\n",
-			cli_show_size(full, c->log), cli_show_time(r, c->replay));
+			neap__show_size(full, c->log), neap__show_time(r, c->replay));
 	printf("\n");
 	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
 		"slow", "predicted", "time", "overhead", "stall", "gradients", "parameters");

@@ -113,15 +113,15 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	if (r->speakers)
 		snprintf(speakers, sizeof speakers, ", %d speakers", r->speakers);
 	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", neap__plain_text(room, out),
-		r->files, cli_show_time(audio, r->seconds_of_audio), r->classes, speakers);
+		r->files, neap__show_time(audio, r->seconds_of_audio), r->classes, speakers);
 	printf("%.0f spikes a recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
 	       "real "
 	       "time\n",
-		(double)r->events / (double)r->files, 100 * r->active, cli_show_time(took, seconds),
-		r->seconds_of_audio / seconds);
+		(double)r->events / (double)r->files, 100 * r->active,
+		neap__show_time(took, seconds), r->seconds_of_audio / seconds);
 	if (r->samples != r->files)
 		printf("%" PRId64 " samples of one length; %s of the recordings made none\n",
-			r->samples, cli_show_time(left, r->seconds_left));
+			r->samples, neap__show_time(left, r->seconds_left));
 	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -156,7 +156,7 @@ static int events_text(const struct neap_event_report *r, const char *out, doubl
 	printf("%s: %" PRId64 " samples, %d classes, %d channels%s\n", neap__plain_text(room, out),
 		r->samples, r->classes, r->inputs, pixels);
 	printf("%.0f events a sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
-		cli_show_time(longest, r->longest), cli_show_time(took, seconds));
+		neap__show_time(longest, r->longest), neap__show_time(took, seconds));
 	if (r->outside)
 		printf("%" PRId64 " events were outside the crop or of the other polarity\n",
 			r->outside);

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 		help(stdout);
 		return cli_finish("--help");
 	}
-	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+		strcmp(argv[1], "-v") == 0) {
 		printf("neap " NEAP_VERSION "\n");
 		return cli_finish("--version");
 	}
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
 	char room[80];
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		cli_suggest_name(&meant, commands[i].name);
-	return cli_usage(argv[1], "unknown command%s; 'neap --help' lists them",
-		cli_did_you_mean(room, &meant, ""));
+	cli_did_you_mean(room, &meant, "");
+	return cli_usage(
+		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");
 }

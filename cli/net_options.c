@@ -6,6 +6,11 @@
 
 const char *const cli_resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
+const struct cli_also cli_surrogate_aliases[] = {
+#define ALSO(value, name) {value, #name},
+	NEAP_SURROGATE_ALIAS_TABLE(ALSO)
+#undef ALSO
+		{0}};
 const char *const cli_readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -32,6 +37,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
 	net->learn = (enum neap_learn)choices->learn;
+	if (choices->beta > 0)
+		net->tau = neap__units_tau(choices->beta, net->dt, net->euler);
+	if (choices->slope > 0)
+		net->width = 1 / choices->slope;
 }
 
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,

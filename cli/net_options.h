@@ -13,6 +13,7 @@
 extern const char *const cli_resets[], *const cli_surrogates[], *const cli_readouts[],
 									*const cli_precisions[],
 										*const cli_learns[];
+extern const struct cli_also cli_surrogate_aliases[];
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);
 
@@ -20,6 +21,7 @@ const char *cli_loss_name(int index);
 struct cli_net_choices {
 	int reset, surrogate, readout, precision, learn;
 	int scale_given;
+	double beta, slope; /* in place of tau and width; 0: not given */
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
@@ -40,9 +42,13 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
 		.help = "no gradient through the reset"}, \
 	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices).surrogate, \
-		.argument = "KIND", .help = "derivative of a spike", .choices = cli_surrogates}, \
+		.argument = "KIND", .help = "derivative of a spike", .choices = cli_surrogates, \
+		.also = cli_surrogate_aliases}, \
 	{.name = "width", .kind = CLI_NUMBER, .into = &(net).width, .argument = "X", \
 		.help = "of the surrogate (default 0.5)", .low = 1e-6, .high = 1e6}, \
+	{.name = "slope", .kind = CLI_NUMBER, .into = &(choices).slope, .argument = "X", \
+		.help = "of the surrogate: 1/width, in place of --width (default: none)", \
+		.low = 1e-6, .high = 1e6}, \
 	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
 		.help = "of the triangle (default 1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
@@ -53,6 +59,9 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
 		.unit = "ms", .help = "time constant of membranes (default 20ms)", .low = 1e-6, .high = 1e6}, \
+	{.name = "beta", .kind = CLI_NUMBER, .into = &(choices).beta, .argument = "X", \
+		.help = "what a step leaves of a membrane, in place of --tau: exp(-dt/tau), above 0 and " \
+			"below 1 (default: none)", .low = 1e-9, .high = 1 - 1e-9}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
 		.unit = "ms", .help = "time constant of the readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \

@@ -50,6 +50,12 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 {
 	char all[512] = "", room[80];
 	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
+	for (const struct cli_also *also = option->also; also && also->name; also++) {
+		if (strcmp(also->name, text) == 0) {
+			*(int *)option->into = also->choice;
+			return CLI_DONE;
+		}
+	}
 	for (int i = 0; option->choices[i]; i++) {
 		cli_suggest_name(&meant, option->choices[i]);
 		if (strcmp(option->choices[i], text) == 0) {
@@ -225,8 +231,9 @@ static int unknown_option(const struct cli_command *command, const char *text, s
 			cli_suggest_name(&meant, o->name);
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		cli_suggest_name(&meant, o->name);
-	return cli_usage(command->name, "unknown option '--%.*s'%s; 'neap %s --help' lists them",
-		(int)n, text, cli_did_you_mean(room, &meant, "--"), command->name);
+	cli_did_you_mean(room, &meant, "--");
+	return cli_usage(command->name, "unknown option '--%.*s'%s%s 'neap %s --help' lists them",
+		(int)n, text, room, room[0] ? "" : ";", command->name);
 }
 
 /* Sets `option` to `value`, or without one to the next argument, to which *i moves. */

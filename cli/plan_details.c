@@ -40,17 +40,17 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 		printf(": %.3g for each step of the chain",
 			(double)(plan->advance_steps + plan->record_steps) / steps);
 	printf("\nmakespan      %s, %s of it waiting for transfers",
-		cli_show_time(time, plan->makespan), cli_show_time(stall, plan->stall));
+		neap__show_time(time, plan->makespan), neap__show_time(stall, plan->stall));
 	if (plan->lost > 0)
-		printf(", %s computing slowed by them", cli_show_time(stall, plan->lost));
+		printf(", %s computing slowed by them", neap__show_time(stall, plan->lost));
 	printf("\n");
 	printf("overhead      %s over keeping every tape\n",
 		cli_show_percent(percent, plan->overhead));
 	printf("bound         %s: no schedule is faster; gap %s\n",
-		cli_show_time(time, plan->bound), cli_show_percent(percent, plan->gap));
+		neap__show_time(time, plan->bound), cli_show_percent(percent, plan->gap));
 	if (plan->model_bound > 0)
 		printf("model bound   %s: no schedule of its own model is faster; gap %s\n",
-			cli_show_time(time, plan->model_bound),
+			neap__show_time(time, plan->model_bound),
 			cli_show_percent(percent, plan->makespan / plan->model_bound - 1));
 }
 

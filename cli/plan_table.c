@@ -23,7 +23,7 @@ const char *cli_show_room(char room[24], const struct neap_problem *problem, uin
 	if (problem->chain.flags & NEAP_CHAIN_CLASSIC)
 		snprintf(room, 24, "%" PRIu64, bytes);
 	else
-		cli_show_size(room, bytes);
+		neap__show_size(room, bytes);
 	return room;
 }
 
@@ -34,11 +34,11 @@ const char *cli_show_least(char room[24], const struct neap_problem *problem, ui
 		return cli_show_room(room, problem, bytes);
 	while (bytes / unit >= 1024)
 		unit *= 1024;
-	/* Three digits, as cli_show_size has them. */
+	/* Three digits, as neap__show_size has them. */
 	uint64_t step = bytes / unit >= 100 ? unit : bytes / unit >= 10 ? unit / 10 : unit / 100;
 	if (step > 1)
 		bytes += (step - bytes % step) % step;
-	return cli_show_size(room, bytes);
+	return neap__show_size(room, bytes);
 }
 
 /* Forward steps, with tape or without, for each step of the chain. */
@@ -143,7 +143,7 @@ static void print_row(const struct neap_problem *p, const struct neap_plan *plan
 	printf("%s %-13s %9s %9s %7.2f %9s %9s %8s%s%s\n", chosen ? "*" : " ", plan->strategy,
 		cli_show_room(peak, p, plan->peak_bytes),
 		plan->slow_bytes ? cli_show_room(slow, p, plan->slow_bytes) : "-", forward(p, plan),
-		cli_show_time(time, plan->makespan), cli_show_percent(over, plan->overhead),
+		neap__show_time(time, plan->makespan), cli_show_percent(over, plan->overhead),
 		cli_show_percent(gap, plan->gap), why[0] ? "  " : "", why);
 }
 
@@ -164,6 +164,6 @@ int cli_plans_table(const struct cli_plans *plans)
 	printf("\n");
 	if (best->feasible)
 		printf("* fastest; forward: steps run forward for each step of the chain\n");
-	printf("bound: no schedule is faster than %s\n", cli_show_time(bound, rows[0]->bound));
+	printf("bound: no schedule is faster than %s\n", neap__show_time(bound, rows[0]->bound));
 	return cli_finish("plan");
 }

@@ -27,6 +27,6 @@ void cli_print_process(const struct neap_process_memory *m)
 {
 	char most[24], measured[24];
 
-	printf("process     at most %s as reckoned, %s as measured\n", cli_show_size(most, m->most),
-		cli_show_size(measured, m->measured));
+	printf("process     at most %s as reckoned, %s as measured\n",
+		neap__show_size(most, m->most), neap__show_size(measured, m->measured));
 }

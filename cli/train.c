@@ -19,6 +19,7 @@ static const char examples[] =
 	"  neap train train.h5 --shift 2 --jitter 2ms --stretch 0.9:1.1 --epochs 60\n"
 	"  neap train more.h5 --from run --freeze layer0 --lr 0.001 --out tuned\n"
 	"  neap train more.h5 --from net.nir --dt 0.1ms --out tuned\n"
+	"  neap train --config run/run.json --epochs 60 --out longer\n"
 	"  neap train --out run --resume\n";
 
 struct train_command {
@@ -160,20 +161,20 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 	char a[24], b[24], c[24], d[24], out[NEAP__PLAIN_TEXT];
 
 	printf("epochs      %d, the best is number %d; %s, %s an epoch\n", r->epochs_done,
-		r->best_epoch, cli_show_time(a, r->seconds),
-		cli_show_time(b, r->seconds_per_epoch));
+		r->best_epoch, neap__show_time(a, r->seconds),
+		neap__show_time(b, r->seconds_per_epoch));
 	print_evaluation("validation", &r->validation);
 	print_evaluation("test", &r->test);
 	printf("memory      peak planned %s, measured %s, arena %s\n",
-		cli_show_size(a, r->peak_planned), cli_show_size(b, r->peak_measured),
-		cli_show_size(c, r->arena_bytes));
+		neap__show_size(a, r->peak_planned), neap__show_size(b, r->peak_measured),
+		neap__show_size(c, r->arena_bytes));
 	printf("beside it   weights %s, gradients %s, optimizer %s, largest batch %s\n",
-		cli_show_size(a, r->weights_bytes), cli_show_size(b, r->grads_bytes),
-		cli_show_size(c, r->optimizer_bytes), cli_show_size(d, r->data_bytes));
+		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
+		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
 	cli_print_process(&r->process);
 	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
 	       " recoveries (%" PRId64 " late)\n",
-		cli_show_time(a, r->predicted), cli_show_time(b, r->measured), r->overflows,
+		neap__show_time(a, r->predicted), neap__show_time(b, r->measured), r->overflows,
 		r->recoveries, r->late);
 	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n",
 		neap__plain_text(out, o->out), r->weights_hash);
@@ -220,6 +221,13 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 		return CLI_DONE; /* stopped before it wrote anything: it starts afresh */
 	if (rc == -ENOENT)
 		return cli_usage("train", "there is no run in '%s'; DATA begins one", out);
+	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
+}
+
+/* The options of --config into *config. CLI_DONE or one line. */
+static int open_config(struct neap_run **config, const char *file)
+{
+	int rc = neap_config_open(config, file);
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 
@@ -283,10 +291,10 @@ int cli_train(int argc, char **argv)
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
 	struct train_command training = {.options = &o, .first = -1};
 	struct cli_net_choices choices = {0};
-	struct neap_run *resumed = NULL;
+	struct neap_run *kept = NULL; /* to be resumed, or of --config */
 	struct neap_model *model = NULL;
 	const char *data[1] = {NULL};
-	const char *chain = NULL, *stretch = NULL, *text = NULL;
+	const char *chain = NULL, *stretch = NULL, *text = NULL, *config = NULL, *from;
 	struct neap_problem costs = {.size = sizeof costs};
 	int64_t seed = 1;
 	int json = 0, seed_given = 0, gain_given = 0;
@@ -303,6 +311,9 @@ int cli_train(int argc, char **argv)
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
 			.help = "go on with the run in the folder, with its settings; other "
 				"options given change them"},
+		{.name = "config", .kind = CLI_TEXT, .into = &config, .argument = "FILE",
+			.help = "begin with the options in a JSON file: a run's run.json, or an "
+				"object of options such as {\"tau\": \"10ms\"}; others given change them"},
 		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "FILE",
 			.help = "begin with the net and the weights of a run, a .safetensors file "
 				"or a NIR graph; other options given change the net"},
@@ -402,25 +413,29 @@ int cli_train(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	if (o.resume) {
-		int code = open_run(&resumed, o.out, parsed > 0);
+	if (o.resume && config)
+		return cli_usage("train", "--config: --resume goes on with the run's own options");
+	from = o.from; /* one in a configuration stands there with its net */
+	int code = o.resume ? open_run(&kept, o.out, parsed > 0)
+		   : config ? open_config(&kept, config)
+			    : CLI_DONE;
+	if (code != CLI_DONE)
+		return code;
+	if (kept) /* what is given now holds over what is kept */
+		o = *neap_run_options(kept);
+	int goes_on = kept && !config;
+	if (!goes_on && from) {
+		code = open_model(&model, &o, &choices, &command, argc, argv, data);
 		if (code != CLI_DONE)
 			return code;
 	}
-	if (!resumed && o.from) {
-		int code = open_model(&model, &o, &choices, &command, argc, argv, data);
-		if (code != CLI_DONE)
-			return code;
-	} else if (!resumed && o.fresh_readout) {
-		return cli_usage("train", "--fresh-readout: there is no --from");
-	}
-	if (resumed) /* what is given now holds over what the run keeps */
-		o = *neap_run_options(resumed);
-	if (resumed || model) {
+	if (kept || model) {
 		cli_net_choices_from(&choices, &o.net);
 		o.out = "neap-run";
 		cli_parse(&command, argc, argv, data);
 	}
+	if (!goes_on && o.fresh_readout && !o.from)
+		return cli_usage("train", "--fresh-readout: there is no --from");
 	o.progress = on_progress;
 	o.say = on_line;
 	o.user = &training;
@@ -432,14 +447,14 @@ int cli_train(int argc, char **argv)
 		o.data = data[0];
 	if (text_data)
 		o.data = text_data;
-	if (seed_given || !resumed)
+	if (seed_given || !kept)
 		o.seed = (uint64_t)seed;
-	if (seed_given || !(resumed || model))
+	if (seed_given || !(kept || model))
 		o.net.seed = (uint64_t)seed;
 	if (choices.scale_given && !gain_given)
 		o.gain = 0;
 	cli_net_choices_into(&o.net, &choices);
-	int code = finish_options(&o, &costs, chain, stretch);
+	code = finish_options(&o, &costs, chain, stretch);
 	if (code == CLI_DONE) {
 		char *line = join(argc, argv);
 		o.command = line;
@@ -447,7 +462,7 @@ int cli_train(int argc, char **argv)
 		free(line);
 	}
 	free(text_data);
-	neap_run_close(resumed);
+	neap_run_close(kept);
 	neap_model_close(model);
 	return code;
 }

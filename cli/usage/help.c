@@ -31,10 +31,10 @@ static void add_default(struct neap__text *text, const struct cli_option *o)
 		neap__text_add(text, " (default %gHz)", 1000 * *(const double *)o->into);
 	else if (o->kind == CLI_TIME && *(const double *)o->into > 0)
 		neap__text_add(
-			text, " (default %s)", cli_show_time(room, *(const double *)o->into));
+			text, " (default %s)", neap__show_time(room, *(const double *)o->into));
 	else if (o->kind == CLI_SIZE && *(const uint64_t *)o->into)
 		neap__text_add(
-			text, " (default %s)", cli_show_size(room, *(const uint64_t *)o->into));
+			text, " (default %s)", neap__show_size(room, *(const uint64_t *)o->into));
 	else if (o->kind == CLI_COUNT && *(const int *)o->into > 0)
 		neap__text_add(text, " (default %d)", *(const int *)o->into);
 	else if (o->kind == CLI_INT && *(const int64_t *)o->into > 0)
@@ -91,6 +91,8 @@ static void print_option(const struct cli_option *o)
 		o->argument ? o->argument : "");
 	neap__text_add(&meaning, "%s", o->help);
 	add_values(&meaning, o, ": ");
+	for (const struct cli_also *also = o->also; also && also->name; also++)
+		neap__text_add(&meaning, "; %s is %s", also->name, o->choices[also->choice]);
 	add_default(&meaning, o);
 	if (o->alias)
 		neap__text_add(&meaning, "; also --%s", o->alias);

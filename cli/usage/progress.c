@@ -77,9 +77,9 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	progress->shown = now;
 	double share = total > 0 ? done / total : 1;
 	if (spent > 0)
-		snprintf(rate, sizeof rate, "%s %s/s", cli_show_number(number, done / spent),
+		snprintf(rate, sizeof rate, "%s %s/s", neap__show_number(number, done / spent),
 			progress->unit);
-	cli_show_time(left, share > 0 ? spent / share - spent : 1.0 / 0.0);
+	neap__show_time(left, share > 0 ? spent / share - spent : 1.0 / 0.0);
 	snprintf(after, sizeof after, "%s  %s left%s%s", rate, left, note ? "  " : "",
 		note ? note : "");
 	neap__plain(after);

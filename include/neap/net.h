@@ -51,6 +51,11 @@ extern "C" {
 	X(NEAP_ATAN, atan, "(k/2)/(1 + (pi k x/2)^2)") \
 	X(NEAP_GAUSSIAN, gaussian, "exp(-x^2/(2 width^2))/(width sqrt(2 pi))")
 
+/* Names of surrogates in other packages: snnTorch's. */
+#define NEAP_SURROGATE_ALIAS_TABLE(X) \
+	X(NEAP_SUPERSPIKE, fast_sigmoid) \
+	X(NEAP_TRIANGLE, triangular)
+
 /* What a layer learns beside its weights. */
 #define NEAP_LEARN_TABLE(X) \
 	X(NEAP_LEARN_NONE, none, "nothing") \
@@ -82,7 +87,8 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * detach, tau, learn, surrogate, width, height, support, threshold, reset_value,
  * density, scale, delay, dropout.
  * Times take s, ms, us or ns. For li only tau, learn, scale (default 1), density (1)
- * and delay apply; recurrent_scale is a key too.
+ * and delay apply; recurrent_scale is a key too. Names of other packages say a key otherwise: beta
+ * and alpha, what a step leaves of a membrane or of a current (tau, tau_syn), slope (1/width).
  * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
  * adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction
  * one step later, cubalif at once where its key `reset` is hard or soft. Gated cells are rnn

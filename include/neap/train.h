@@ -221,6 +221,14 @@ NEAP_API void neap_train_result_free(struct neap_train_result *result);
  */
 struct neap_run;
 NEAP_API int neap_run_open(struct neap_run **run, const char *out);
+
+/*
+ * Options for a new run from a JSON file: the run.json of another run, or one object whose keys are
+ * the long names of options of `neap train`, with - or _, and whose values are numbers in SI units,
+ * texts with units ("20ms", "16M", "15Hz"), or true and false. Costs are not taken. The same rules
+ * of ownership; `resume` is 0. 0, or a negative code: NEAP_EFORMAT names a key that is unknown.
+ */
+NEAP_API int neap_config_open(struct neap_run **run, const char *file);
 NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run *run);
 NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
 

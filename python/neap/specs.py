@@ -19,12 +19,15 @@ _A = 0.1  # the default of adlif's `a`, at steps of time_unit seconds
 # Of a net: number or name; keys of a layer stand above them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
 _KEYS = {*_SETTINGS, *_FALLBACKS, "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
+# Names of other packages: of the keys, what a step leaves or 1/key; of surrogates.
+_ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
+_SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
 COMPACT = ("triangle", "boxcar")
 
 
 class Layer(NamedTuple):
     """One layer: ``cell``, ``n`` units, ``below`` units or channels under it, ``recurrent``, and its
-    ``keys`` as numbers (times in seconds) and words; ``slope`` among them multiplies the surrogate."""
+    ``keys`` as numbers (times in seconds) and words; ``surrogate_factor`` among them multiplies the surrogate."""
 
     cell: str
     n: int
@@ -58,6 +61,7 @@ def value_of(name: str, text: str) -> Any:
     """A key's value: a word, or a number (times in seconds). FormatError names what is wrong."""
     if name not in _WORDS:
         return _number(name, text)
+    text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
     if text not in _WORDS[name]:
         raise FormatError(f"the net's {name} is {text[:40]!r}, none of {', '.join(_WORDS[name])}")
     return text
@@ -100,20 +104,32 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
     if cell == "li":
         keys["tau"] = value_of("tau", _setting(settings, "tau_out"))
     size, recurrent = classes if cell == "li" else 0, cell in GATED
+    dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
+    euler = settings.get("euler") == "1"
     for word in words:
         name, equals, text = word.partition("=")
-        if equals and name not in _KEYS:
+        if equals and name in _ALIASES:
+            keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
+        elif equals and name not in _KEYS:
             raise FormatError(f"the layer {part[:60]!r} has a key {name[:40]!r}, which no cell has")
-        if equals:
+        elif equals:
             keys[name] = value_of(name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
-    dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
-    keys.setdefault("a", _A * _gain(settings.get("euler") == "1", keys["tau_adapt"], dt, unit))
-    keys["slope"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
+    keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
+    keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
     if not 0 < size <= 65536 or not 0 < below <= 65536:
         raise FormatError(f"the layer {part[:60]!r}: {size} units over {below}")
     return Layer(cell, size, below, recurrent, keys)
+
+
+def _of_alias(name: str, text: str, dt: float, euler: bool) -> float:
+    value = _number(name, text)
+    if not 0 < value < (math.inf if name == "slope" else 1):
+        raise FormatError(f"the net's {name} is not acceptable: {text[:40]!r}")
+    if name == "slope":
+        return 1 / value
+    return dt / (1 - value) if euler else -dt / math.log(value)
 
 
 def _gain(euler: bool, tau: float, dt: float, unit: float) -> float:

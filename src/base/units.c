@@ -173,3 +173,8 @@ int neap__units_rate(double *rate, const char *text)
 	*rate = number;
 	return 0;
 }
+
+double neap__units_tau(double decay, double dt, int euler)
+{
+	return euler ? dt / (1 - decay) : -dt / log(decay);
+}

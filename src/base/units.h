@@ -24,4 +24,7 @@ int neap__units_frequency(double *hertz, const char *text);
  * a transfer that takes no time */
 int neap__units_rate(double *rate, const char *text);
 
+/* The time constant, in seconds, that leaves `decay` (above 0, below 1) of a number after dt. */
+double neap__units_tau(double decay, double dt, int euler);
+
 #endif

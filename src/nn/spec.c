@@ -71,6 +71,28 @@ static const struct spec_key {
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
+/* Keys as other packages name them. */
+static const struct spec_alias {
+	const char *name, *key;
+	int is_decay; /* it is what a step leaves, of a time constant; else 1/key */
+} aliases[] = {
+	{"beta", "tau", 1},
+	{"alpha", "tau_syn", 1},
+	{"slope", "width", 0},
+	{0},
+};
+
+/* Surrogates as other packages name them. */
+static const struct {
+	int value;
+	const char *name;
+} surrogate_aliases[] = {
+#define ALIAS(value, name) {value, #name},
+	NEAP_SURROGATE_ALIAS_TABLE(ALIAS)
+#undef ALIAS
+		{0},
+};
+
 /* Layers of a net, so that a string of commas does not ask for much memory. */
 enum { LAYERS_MOST = 1000 };
 /* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
@@ -148,6 +170,11 @@ static int set_word(struct neap__layer *layer, const struct spec_key *key, struc
 			memcpy(field(layer, key), &i, sizeof i); /* enums are ints */
 			return 0;
 		}
+	for (int i = 0; key->words == surrogates && surrogate_aliases[i].name; i++)
+		if (same(value, surrogate_aliases[i].name)) {
+			layer->surrogate = (enum neap_surrogate)surrogate_aliases[i].value;
+			return 0;
+		}
 	for (int i = 0; key->words[i]; i++)
 		neap__text_add(&names, "%s%s", i ? ", " : "", key->words[i]);
 	int rc = neap__fail(NEAP_EUSAGE, "--net: %s '%.*s' is not one of %s", key->name,
@@ -156,10 +183,37 @@ static int set_word(struct neap__layer *layer, const struct spec_key *key, struc
 	return rc;
 }
 
-static int set_key(struct neap__layer *layer, struct word name, struct word value)
+/* 1 where the layer has the key that the alias stands for; its value goes there. */
+static int set_alias(const struct neap_net *net, struct neap__layer *layer, struct word name,
+	struct word value, int *rc)
+{
+	const struct spec_alias *alias = aliases;
+
+	while (alias->name && !same(name, alias->name))
+		alias++;
+	for (int i = 0; alias->name && i < KEYS; i++) {
+		if (strcmp(keys[i].name, alias->key) || !(keys[i].where & layer->cell->traits))
+			continue;
+		double v = number(value, NUMBER), *into = field(layer, &keys[i]);
+		*rc = 0;
+		if (!(v > 0) || !isfinite(v) || (alias->is_decay && v >= 1))
+			*rc = neap__fail(NEAP_EUSAGE,
+				"--net: %s must be a number above 0%s, not '%.*s'", alias->name,
+				alias->is_decay ? " and below 1" : "", value.length, value.text);
+		else if (alias->is_decay)
+			*into = neap__units_tau(v, net->options.dt, net->options.euler);
+		else
+			*into = 1 / v;
+		return 1;
+	}
+	return 0;
+}
+
+static int set_key(
+	const struct neap_net *net, struct neap__layer *layer, struct word name, struct word value)
 {
 	struct neap__text names = {0};
-	int where = layer->cell->traits;
+	int where = layer->cell->traits, rc;
 
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
@@ -181,11 +235,13 @@ static int set_key(struct neap__layer *layer, struct word name, struct word valu
 		layer->said_scale |= key->at == offsetof(struct neap__layer, scale);
 		return 0;
 	}
+	if (set_alias(net, layer, name, value, &rc))
+		return rc;
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].where & where)
 			neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
-	int rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s",
-		layer->cell->name, name.length, name.text, names.data ? names.data : "");
+	rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s", layer->cell->name,
+		name.length, name.text, names.data ? names.data : "");
 	neap__text_free(&names);
 	return rc;
 }
@@ -269,8 +325,8 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 		const char *q = word.text;
 		if (memchr(word.text, '=', (size_t)word.length)) {
 			struct word name = cut(&q, word.text + word.length, '=');
-			NEAP_TRY(set_key(
-				layer, name, (struct word){q, (int)(word.text + word.length - q)}));
+			NEAP_TRY(set_key(net, layer, name,
+				(struct word){q, (int)(word.text + word.length - q)}));
 		} else if (words == 0) {
 			NEAP_TRY(set_size(layer, word));
 		} else {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/show.h"
 #include "sys/clock.h"
 #include "sys/atomic_file.h"
 
@@ -89,13 +90,6 @@ static size_t plan_tape(
 	return all <= p->memory ? mean : whole_tape(sample * load->size, ops->tape_max_bytes);
 }
 
-static const char *megabytes(char room[24], uint64_t bytes)
-{
-	neap__print(
-		room, 24, bytes < (1u << 20) ? "%.2f MiB" : "%.1f MiB", (double)bytes / 1048576);
-	return room;
-}
-
 static void say_tiers(const struct neap__trainer *trainer, const struct neap_problem *problem)
 {
 	for (int i = 0; i < trainer->tiers.count; i++)
@@ -110,7 +104,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
 	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
 	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
-	char peak[24], budget[24], params[96] = "";
+	char peak[24], budget[24], makespan[24], bound[24], params[96] = "";
 	size_t n = 0;
 	const struct {
 		const char *name;
@@ -127,14 +121,15 @@ void neap__planning_say(const struct neap__trainer *trainer)
 				rows[i].name, (long long)rows[i].value);
 	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
 		neap__trainer_say(trainer, "memory: %s, half of what is free",
-			megabytes(budget, problem->memory));
+			neap__show_size(budget, problem->memory));
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
 		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, overhead %.1f%%, "
-		"%.3g s a sweep (no plan is faster than %.3g s)",
+		"%s a sweep (no plan is faster than %s)",
 		(long long)problem->chain.steps, named ? "" : "auto chose ", plan->chosen, params,
-		megabytes(peak, plan->peak_bytes), megabytes(budget, problem->memory),
-		100 * plan->overhead, plan->makespan, plan->bound);
+		neap__show_size(peak, plan->peak_bytes), neap__show_size(budget, problem->memory),
+		100 * plan->overhead, neap__show_time(makespan, plan->makespan),
+		neap__show_time(bound, plan->bound));
 	if (named)
 		return;
 	const char *name;

@@ -88,7 +88,32 @@ static int take(struct neap_run *run)
 	return take_costs(run, json_object_get(run->root, "costs"));
 }
 
-int neap__run_parse(struct neap_run **out, const char *text, size_t length)
+/*
+ * What a run begins with, in place of what a run goes on with: run.json without its costs, which
+ * are of another machine, or options alone.
+ */
+static int take_config(struct neap_run *run)
+{
+	struct neap_train_options *o = &run->options;
+	const json_t *root = run->root;
+
+	o->resume = 0;
+	if (json_object_get(root, "settings")) {
+		NEAP_TRY(take(run));
+		o->sweep.costs = NULL;
+		return 0;
+	}
+	if (!json_is_object(root))
+		return neap__fail(NEAP_EFORMAT, "it is no object");
+	NEAP_TRY(neap__settings_take_options(o, root));
+	o->net.seed = o->seed;
+	if (json_object_get(root, "scale") && !json_object_get(root, "gain"))
+		o->gain = 0;
+	return 0;
+}
+
+static int parse(
+	struct neap_run **out, const char *text, size_t length, int (*into)(struct neap_run *))
 {
 	struct neap_run *run = malloc(sizeof *run);
 	char why[NEAP__JSON_WHY];
@@ -100,7 +125,7 @@ int neap__run_parse(struct neap_run **out, const char *text, size_t length)
 	run->options.resume = 1;
 	run->options.snapshot_seconds = SNAPSHOT_SECONDS;
 	run->root = neap__json_read(text, length, why);
-	int rc = run->root ? take(run) : neap__fail(NEAP_EFORMAT, "%s", why);
+	int rc = run->root ? into(run) : neap__fail(NEAP_EFORMAT, "%s", why);
 	if (rc < 0) {
 		neap_run_close(run);
 		return rc;
@@ -109,26 +134,51 @@ int neap__run_parse(struct neap_run **out, const char *text, size_t length)
 	return 0;
 }
 
+int neap__run_parse(struct neap_run **out, const char *text, size_t length)
+{
+	return parse(out, text, length, take);
+}
+
+int neap__config_parse(struct neap_run **out, const char *text, size_t length)
+{
+	return parse(out, text, length, take_config);
+}
+
+static int open_file(struct neap_run **run, const char *path, int (*into)(struct neap_run *))
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	int rc = neap__read_file(&text, &bytes, path, MOST_BYTES);
+
+	if (rc == 0) {
+		rc = parse(run, text, bytes, into);
+		if (rc < 0)
+			rc = neap__fail_in(rc, "%s: ", path);
+	}
+	free(text);
+	return rc;
+}
+
 int neap_run_open(struct neap_run **run, const char *out)
 {
 	NEAP_NEED(run, out);
-	char *path, *text = NULL;
-	size_t bytes = 0;
+	char *path;
 
 	*run = NULL;
 	if (!out || !*out)
 		return neap__fail(NEAP_EUSAGE, "a folder for the run is missing");
 	if (asprintf(&path, "%s/run.json", out) < 0)
 		return neap__fail_errno(ENOMEM, "%s", out);
-	int rc = neap__read_file(&text, &bytes, path, MOST_BYTES);
-	if (rc == 0) {
-		rc = neap__run_parse(run, text, bytes);
-		if (rc < 0)
-			rc = neap__fail_in(rc, "%s: ", path);
-	}
-	free(text);
+	int rc = open_file(run, path, take);
 	free(path);
 	return rc;
+}
+
+int neap_config_open(struct neap_run **run, const char *file)
+{
+	NEAP_NEED(run, file);
+	*run = NULL;
+	return open_file(run, file, take_config);
 }
 
 const struct neap_train_options *neap_run_options(const struct neap_run *run)

@@ -4,13 +4,15 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum setting_kind { TEXT, COUNT, WHOLE, SEED, REAL, CHOICE };
+/* The same numbers; as texts of a configuration, TIME, BYTES and RATE may have a unit. */
+enum setting_kind { TEXT, COUNT, WHOLE, SEED, BYTES, REAL, TIME, RATE, CHOICE };
 
 static const char *const precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -23,7 +25,7 @@ struct train_setting {
 	enum setting_kind kind;
 	size_t offset;		    /* in struct neap_train_options */
 	const char *const *choices; /* CHOICE */
-	double low, high;	    /* REAL, COUNT, WHOLE: what is accepted */
+	double low, high;	    /* REAL, TIME, RATE, COUNT, WHOLE: what is accepted */
 };
 
 #define AT(field) offsetof(struct neap_train_options, field)
@@ -35,7 +37,7 @@ static const struct train_setting settings[] = {
 	{"precision", CHOICE, AT(net.precision), precisions, 0, 0},
 	{"inputs", COUNT, AT(net.inputs), NULL, 0, 65536},
 	{"classes", COUNT, AT(net.classes), NULL, 0, 65536},
-	{"dt", REAL, AT(net.dt), NULL, 1e-12, 1e6},
+	{"dt", TIME, AT(net.dt), NULL, 1e-12, 1e6},
 	{"net_seed", SEED, AT(net.seed), NULL, 0, 0},
 	{"reset", CHOICE, AT(net.reset), resets, 0, 0},
 	{"detach", COUNT, AT(net.detach), NULL, 0, 1},
@@ -45,8 +47,8 @@ static const struct train_setting settings[] = {
 	{"support", REAL, AT(net.support), NULL, 0, 1e12},
 	{"threshold", REAL, AT(net.threshold), NULL, -1e12, 1e12},
 	{"reset_value", REAL, AT(net.reset_value), NULL, -1e12, 1e12},
-	{"tau", REAL, AT(net.tau), NULL, 0, 1e12},
-	{"tau_out", REAL, AT(net.tau_out), NULL, 0, 1e12},
+	{"tau", TIME, AT(net.tau), NULL, 0, 1e12},
+	{"tau_out", TIME, AT(net.tau_out), NULL, 0, 1e12},
 	{"euler", COUNT, AT(net.euler), NULL, 0, 1},
 	{"delay", COUNT, AT(net.delay), NULL, 0, 1},
 	{"scale", REAL, AT(net.scale), NULL, 0, 1e12},
@@ -58,9 +60,9 @@ static const struct train_setting settings[] = {
 	{"smooth", COUNT, AT(net.smooth), NULL, 0, 1},
 #define NET_SETTINGS 25
 	{"loss", TEXT, AT(loss), NULL, 0, 0},
-	{"rate_upper", REAL, AT(rates.upper), NULL, 0, 1e12},
+	{"rate_upper", RATE, AT(rates.upper), NULL, 0, 1e12},
 	{"rate_upper_weight", REAL, AT(rates.upper_weight), NULL, 0, 1e12},
-	{"rate_lower", REAL, AT(rates.lower), NULL, 0, 1e12},
+	{"rate_lower", RATE, AT(rates.lower), NULL, 0, 1e12},
 	{"rate_lower_weight", REAL, AT(rates.lower_weight), NULL, 0, 1e12},
 	{"rate_l1", REAL, AT(rates.l1), NULL, 0, 1e12},
 	{"rate_l2", REAL, AT(rates.l2), NULL, 0, 1e12},
@@ -84,10 +86,10 @@ static const struct train_setting settings[] = {
 	{"dropout", REAL, AT(net.dropout), NULL, 0, 0.99},
 	{"stretch_low", REAL, AT(augment.stretch_low), NULL, 0, 100},
 	{"stretch_high", REAL, AT(augment.stretch_high), NULL, 0, 100},
-	{"jitter", REAL, AT(augment.jitter), NULL, 0, 1000},
+	{"jitter", TIME, AT(augment.jitter), NULL, 0, 1000},
 	{"shift", COUNT, AT(augment.shift), NULL, 0, 65535},
 	{"freeze", TEXT, AT(net.freeze), NULL, 0, 0},
-	{"time_unit", REAL, AT(net.time_unit), NULL, 0, 1e6},
+	{"time_unit", TIME, AT(net.time_unit), NULL, 0, 1e6},
 	{"values", COUNT, AT(net.values), NULL, 0, 1},
 	{"no_normalise", COUNT, AT(no_normalise), NULL, 0, 1},
 	{"next", COUNT, AT(next), NULL, 0, 1},
@@ -101,8 +103,8 @@ static const struct train_setting ways[] = {
 	{"test", TEXT, AT(test), NULL, 0, 0},
 	{"from", TEXT, AT(from), NULL, 0, 0}, /* read before the first snapshot only */
 	{"fresh_readout", COUNT, AT(fresh_readout), NULL, 0, 1},
-	{"memory", SEED, AT(sweep.memory), NULL, 0, 0},
-	{"memory_total", SEED, AT(sweep.memory_total), NULL, 0, 0},
+	{"memory", BYTES, AT(sweep.memory), NULL, 0, 0},
+	{"memory_total", BYTES, AT(sweep.memory_total), NULL, 0, 0},
 	{"strategy", TEXT, AT(sweep.strategy), NULL, 0, 0},
 #define PARAM(member, option, meaning) {#member, WHOLE, AT(sweep.params.member), NULL, 0, 1e15},
 	NEAP_PARAM_OPTION_TABLE(PARAM)
@@ -110,13 +112,43 @@ static const struct train_setting ways[] = {
 		{"slow", TEXT, AT(sweep.slow), NULL, 0, 0},
 	{"slow_in_memory", COUNT, AT(sweep.slow_in_memory), NULL, 0, 1},
 	{"page_cache", COUNT, AT(sweep.page_cache), NULL, 0, 1},
-	{"inputs", SEED, AT(sweep.inputs), NULL, 0, 0},
-	{"patience", REAL, AT(sweep.patience), NULL, -1, INFINITY},
+	{"inputs", BYTES, AT(sweep.inputs), NULL, 0, 0},
+	{"patience", TIME, AT(sweep.patience), NULL, -1, INFINITY},
 	{"no_replan", COUNT, AT(sweep.no_replan), NULL, 0, 1},
 	{"threads", COUNT, AT(net.threads), NULL, 0, 1024},
-	{"snapshot_seconds", REAL, AT(snapshot_seconds), NULL, 0, 1e9},
+	{"snapshot_seconds", TIME, AT(snapshot_seconds), NULL, 0, 1e9},
 };
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))
+
+/*
+ * The row's name in run.json and in configurations, which is an option's; models and snapshots
+ * have `name`.
+ */
+static const char *option_of(const struct train_setting *s)
+{
+	switch (s->offset) {
+	case AT(net.inputs):
+		return "channels";
+	case AT(rates.upper_weight):
+		return "rate_weight";
+	case AT(next):
+		return "next_step";
+	case AT(snapshot_seconds):
+		return "snapshot";
+	default:
+		return s->name;
+	}
+}
+
+static int is_real(const struct train_setting *s)
+{
+	return s->kind == REAL || s->kind == TIME || s->kind == RATE;
+}
+
+static int is_unsigned(const struct train_setting *s)
+{
+	return s->kind == SEED || s->kind == BYTES;
+}
 
 #define FIELD(type, base, s) (*(const type *)((const char *)(base) + (s)->offset))
 
@@ -137,9 +169,12 @@ static void write_exact(struct neap__json *json, const struct train_setting *s, 
 		neap__print(text, sizeof text, "%" PRId64, FIELD(int64_t, base, s));
 		break;
 	case SEED:
+	case BYTES:
 		neap__print(text, sizeof text, "%" PRIu64, FIELD(uint64_t, base, s));
 		break;
 	case REAL:
+	case TIME:
+	case RATE:
 		neap__json_exact(text, FIELD(double, base, s));
 		break;
 	case CHOICE:
@@ -152,20 +187,22 @@ static void write_exact(struct neap__json *json, const struct train_setting *s, 
 /* As a number or a name, for people. */
 static void write_shown(struct neap__json *json, const struct train_setting *s, const void *base)
 {
+	const char *name = option_of(s);
+
 	if (s->kind == COUNT)
-		neap__json_int(json, s->name, FIELD(int, base, s));
+		neap__json_int(json, name, FIELD(int, base, s));
 	else if (s->kind == WHOLE)
-		neap__json_int(json, s->name, FIELD(int64_t, base, s));
-	else if (s->kind == SEED && FIELD(uint64_t, base, s) > INT64_MAX)
+		neap__json_int(json, name, FIELD(int64_t, base, s));
+	else if (is_unsigned(s) && FIELD(uint64_t, base, s) > INT64_MAX)
 		write_exact(json, s, base); /* beyond what readers of JSON take as a number */
-	else if (s->kind == SEED)
-		neap__json_bytes(json, s->name, FIELD(uint64_t, base, s));
-	else if (s->kind == REAL)
-		neap__json_number(json, s->name, FIELD(double, base, s));
+	else if (is_unsigned(s))
+		neap__json_bytes(json, name, FIELD(uint64_t, base, s));
+	else if (is_real(s))
+		neap__json_number(json, name, FIELD(double, base, s));
 	else if (s->kind == TEXT)
-		neap__json_text(json, s->name, FIELD(char *, base, s));
+		neap__json_text(json, name, FIELD(char *, base, s));
 	else
-		neap__json_text(json, s->name, s->choices[FIELD(int, base, s)]);
+		neap__json_text(json, name, s->choices[FIELD(int, base, s)]);
 }
 
 void neap__settings_write(struct neap__json *json, const char *key,
@@ -229,14 +266,21 @@ void neap__settings_write_net(struct neap__json *json, const struct neap_net_opt
 		write_exact(json, &settings[i], &whole);
 	for (int i = NET_SETTINGS; i < SETTINGS; i++)
 		if (may_miss(&settings[i]) &&
-			(settings[i].kind != REAL ? FIELD(int, &whole, &settings[i]) != 0
-						  : FIELD(double, &whole, &settings[i]) != 0))
+			(!is_real(&settings[i]) ? FIELD(int, &whole, &settings[i]) != 0
+						: FIELD(double, &whole, &settings[i]) != 0))
 			write_exact(json, &settings[i], &whole);
 	neap__json_end(json, '}');
 }
 
 static int set_choice(const struct train_setting *s, const char *text, int *out)
 {
+#define ALIAS(value, name)                                                                         \
+	if (s->choices == surrogates && strcmp(#name, text) == 0) {                                \
+		*out = value;                                                                      \
+		return 0;                                                                          \
+	}
+	NEAP_SURROGATE_ALIAS_TABLE(ALIAS)
+#undef ALIAS
 	for (int i = 0; s->choices[i]; i++) {
 		if (strcmp(s->choices[i], text) == 0) {
 			*out = i;
@@ -252,7 +296,9 @@ static int set_number(const struct train_setting *s, const char *text, void *bas
 
 	if (*text == '\0')
 		return -1;
-	if (s->kind == SEED) {
+	if (is_unsigned(s)) {
+		if (*text < '0' || *text > '9')
+			return -1;
 		*(uint64_t *)at = strtoull(text, &end, 10);
 		return *end ? -1 : 0;
 	}
@@ -268,6 +314,25 @@ static int set_number(const struct train_setting *s, const char *text, void *bas
 	return 0;
 }
 
+/* A number as people write it, with a unit, as one without; others as they are. */
+static int write_plain(char *text, size_t size, const struct train_setting *s, const char *given)
+{
+	double value;
+	uint64_t bytes;
+
+	if (s->kind == TIME && strcmp(given, "inf") && neap__units_time(&value, given) == 0)
+		neap__json_exact(text, value);
+	else if (s->kind == RATE && neap__units_frequency(&value, given) == 0)
+		neap__json_exact(text, value / 1000);
+	else if (s->kind == BYTES && neap__units_size(&bytes, given) == 0)
+		neap__print(text, size, "%" PRIu64, bytes);
+	else if (s->kind != CHOICE && strlen(given) >= size)
+		return -1;
+	else if (s->kind != CHOICE)
+		neap__print(text, size, "%s", given);
+	return 0;
+}
+
 /* A value of run.json into its field; texts are borrowed. */
 static int take_shown(const struct train_setting *s, const json_t *value, void *base)
 {
@@ -280,7 +345,7 @@ static int take_shown(const struct train_setting *s, const json_t *value, void *
 		*(const char **)(void *)at = given;
 		return 0;
 	}
-	if (s->kind == REAL && isinf(s->high) && json_is_null(value)) {
+	if (is_real(s) && isinf(s->high) && json_is_null(value)) {
 		*(double *)at = INFINITY;
 		return 0;
 	}
@@ -288,22 +353,75 @@ static int take_shown(const struct train_setting *s, const json_t *value, void *
 		neap__print(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_real(value))
 		neap__json_exact(text, json_real_value(value));
-	else if (!given)
+	else if (json_is_boolean(value) && s->kind == COUNT)
+		neap__print(text, sizeof text, "%d", json_is_true(value));
+	else if (!given || write_plain(text, sizeof text, s, given) < 0)
 		return -1;
+	else if (s->kind != CHOICE)
+		given = NULL;
 	given = given ? given : text;
 	return s->kind == CHOICE ? set_choice(s, given, (int *)(void *)at)
 				 : set_number(s, given, base);
 }
 
+/* '-' and '_' are the same. */
+static int same_key(const char *a, const char *b)
+{
+	while (*a && (*a == *b || (*a == '-' && *b == '_'))) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* The row of a key of run.json or of a configuration; NULL: there is none. */
+static const struct train_setting *find(
+	const struct train_setting *table, int rows, const char *key, int options_alone)
+{
+	for (int i = 0; i < rows; i++)
+		if (same_key(key, option_of(&table[i])) ||
+			(!options_alone && strcmp(key, table[i].name) == 0))
+			return &table[i];
+	return NULL;
+}
+
+static int take_row(
+	struct neap_train_options *options, const struct train_setting *s, const json_t *value)
+{
+	if (take_shown(s, value, options) < 0)
+		return neap__fail(NEAP_EFORMAT, "the setting %s is not acceptable", option_of(s));
+	return 0;
+}
+
 int neap__settings_take(struct neap_train_options *options, const json_t *object, int are_ways)
 {
 	const struct train_setting *table = are_ways ? ways : settings;
+	const char *key;
+	const json_t *value;
 
-	for (int i = 0; i < (are_ways ? WAYS : SETTINGS); i++) {
-		const json_t *value = json_object_get(object, table[i].name);
-		if (value && take_shown(&table[i], value, options) < 0)
-			return neap__fail(
-				NEAP_EFORMAT, "the setting %s is not acceptable", table[i].name);
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
+		const struct train_setting *s = find(table, are_ways ? WAYS : SETTINGS, key, 0);
+		if (!s)
+			return neap__fail(NEAP_EFORMAT, "there is no setting '%.60s'", key);
+		NEAP_TRY(take_row(options, s, value));
+	}
+	return 0;
+}
+
+int neap__settings_take_options(struct neap_train_options *options, const json_t *object)
+{
+	const char *key;
+	const json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
+		const struct train_setting *s = find(settings, SETTINGS, key, 1);
+		if (!s)
+			s = find(ways, WAYS, key, 1);
+		if (!s)
+			return neap__fail(NEAP_EFORMAT, "there is no option '%.60s'", key);
+		NEAP_TRY(take_row(options, s, value));
 	}
 	return 0;
 }
@@ -339,7 +457,7 @@ int neap__settings_check(const struct neap_train_options *options)
 		const struct train_setting *s = &settings[i];
 		double value = s->kind == COUNT	  ? FIELD(int, options, s)
 			       : s->kind == WHOLE ? (double)FIELD(int64_t, options, s)
-			       : s->kind == REAL  ? FIELD(double, options, s)
+			       : is_real(s)	  ? FIELD(double, options, s)
 						  : 0;
 		int choice = s->kind == CHOICE ? FIELD(int, options, s) : 0, choices = 0;
 		while (s->kind == CHOICE && s->choices[choices])
@@ -347,7 +465,7 @@ int neap__settings_check(const struct neap_train_options *options)
 		if (s->kind == CHOICE && (choice < 0 || choice >= choices))
 			return neap__fail(NEAP_EUSAGE, "%s: %d is none of its %d values", s->name,
 				choice, choices);
-		if (s->kind != TEXT && s->kind != CHOICE && s->kind != SEED &&
+		if (s->kind != TEXT && s->kind != CHOICE && !is_unsigned(s) &&
 			!(value >= s->low && value <= s->high))
 			return neap__fail(NEAP_EUSAGE, "%s: %.15g is out of range; %.15g to %.15g",
 				s->name, value, s->low, s->high);

@@ -27,9 +27,16 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 
 /*
  * Takes the settings, or the ways of running, from an object of run.json; keys that are missing
- * leave the option as it is. Texts are borrowed from `object`. 0 or NEAP_EFORMAT.
+ * leave the option as it is, unknown ones are refused. Texts are borrowed from `object`. 0 or
+ * NEAP_EFORMAT.
  */
 int neap__settings_take(struct neap_train_options *options, const json_t *object, int are_ways);
+
+/*
+ * Takes a configuration: an object whose keys are names of options of `neap train`, of either
+ * table. Texts are borrowed. 0, or NEAP_EFORMAT for a key that is no option's.
+ */
+int neap__settings_take_options(struct neap_train_options *options, const json_t *object);
 
 /* Writes the settings of the net alone, exact. */
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net);

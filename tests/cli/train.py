@@ -97,6 +97,34 @@ def resumed_by_its_folder(folder):
     return None
 
 
+def configured(folder):
+    """--config: the options of a run.json, or an object of options, are those of the command line."""
+    first, config = os.path.join(folder, "first"), os.path.join(folder, "config.json")
+    plain = train(first, "--rate-upper", "15Hz", "--beta", "0.95", "--slope", "4", "--surrogate", "fast_sigmoid")
+    with open(config, "w") as f:
+        json.dump({"net": "lif:48r:beta=0.95:slope=4,li", "batch": 16, "epochs": 9, "seed": 5, "warmup": 5.0,
+                   "memory": "2M", "rate-upper": "15Hz", "surrogate": "fast_sigmoid", "tau_out": "20ms",
+                   "detach": False}, f)
+    for name, given in (("again", [os.path.join(first, "run.json")]), ("of_options", [config, "--epochs", "3"])):
+        run = os.path.join(folder, name)
+        done = neap_json("train", DATA, "--config", *given, "--out", run)
+        kept = json.load(open(os.path.join(run, "run.json")))
+        if done["weights_hash"] != plain["weights_hash"] or kept["settings"]["epochs"] != 3:
+            return f"{name}: {done['weights_hash']}, not {plain['weights_hash']}"
+    if not {"channels", "rate_weight", "next_step"} <= kept["settings"].keys() or "snapshot" not in kept["sweep"]:
+        return f"run.json names options otherwise: {kept['settings'].keys()}"
+    for text, told in (("{", "not JSON"), ("[]", "no object"), ('{"tua": 1}', "there is no option 'tua'"),
+                       ('{"tau": "20Hz"}', "the setting tau"), ('{"memory": "lots"}', "the setting memory"),
+                       ('{"inputs": -1}', "the setting inputs"), ('{"epochs": true, "seed": {}}', "the setting seed"),
+                       ('{"settings": {"nett": 1}}', "there is no setting 'nett'")):
+        with open(config, "w") as f:
+            f.write(text)
+        done = neap("train", DATA, "--config", config, "--out", os.path.join(folder, "none"))
+        if done.returncode != 2 or told not in done.stderr or done.stderr.count("\n") != 1:
+            return f"{text}: {done.returncode} {done.stderr}"
+    return None
+
+
 def refuses_to_resume(folder):
     """No run, or a damaged run.json: one line, and nothing is changed."""
     run = os.path.join(folder, "damaged")
@@ -241,6 +269,7 @@ def main():
                     signal.SIGINT)
         tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
         tap.run("a run is resumed by its folder alone", resumed_by_its_folder, folder)
+        tap.run("a configuration", configured, folder)
         tap.run("no run, a damaged run", refuses_to_resume, folder)
         tap.run("the penalty is told", penalty_is_told, folder)
         tap.run("progress counts samples", counts_samples, folder)

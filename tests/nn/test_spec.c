@@ -76,7 +76,12 @@ static const struct {
 	{"lif:8:detach=0.5,li", "0 or 1"},
 	{"lif:8:reset=none,li", "subtract, zero, hard, soft"},
 	{"lif:8:surrogate=relu,li", "triangle, boxcar"},
-	{"lif:8:beta=0.9,li", "no key 'beta'; it has tau, reset"},
+	{"lif:8:gamma=0.9,li", "no key 'gamma'; it has tau, reset"},
+	{"lif:8:beta=1,li", "beta must be a number above 0 and below 1, not '1'"},
+	{"lif:8:beta=nan,li", "beta must be"},
+	{"lif:8:slope=0,li", "slope must be a number above 0, not '0'"},
+	{"lif:8:alpha=0.9,li", "no key 'alpha'; it has tau, reset"},
+	{"gru:8:beta=0.9,li", "no key 'beta'"},
 	{"lif:8:delay=1,li", "no layer below"},
 	{"lif:8,li:reset=zero", "no key 'reset'"},
 	{"lif:8,li:4", "there are 3 classes"},
@@ -246,6 +251,35 @@ static void canonical_cells(void **arg)
 	}
 }
 
+/* The number behind a key in the specification of the first layer. */
+static double value(const struct neap_net *net, const char *key)
+{
+	const char *at = strstr(neap_net_spec(net), key);
+	assert_non_null(at);
+	return strtod(at + strlen(key), NULL);
+}
+
+/* Names of other packages are the same net: a decay of 0.5 is exp(-dt/tau), a slope 1/width. */
+static void aliases(void **arg)
+{
+	struct neap_net_options o =
+		options("cubalif:8:beta=0.5:alpha=0.25:slope=4:surrogate=fast_sigmoid,"
+			"lif:8:surrogate=triangular,li");
+
+	(void)arg;
+	for (o.euler = 0; o.euler < 2; o.euler++) {
+		struct neap_net *net = net_make(&o);
+		double tau = o.euler ? 2 * o.dt : o.dt / log(2);
+		double tau_syn = o.euler ? o.dt / 0.75 : tau / 2;
+		assert_true(fabs(value(net, ":tau=") - tau) < 1e-15);
+		assert_true(fabs(value(net, ":tau_syn=") - tau_syn) < 1e-15);
+		assert_true(value(net, ":width=") == 0.25);
+		assert_non_null(strstr(neap_net_spec(net), "superspike"));
+		assert_non_null(strstr(neap_net_spec(net), "triangle"));
+		neap_net_free(net);
+	}
+}
+
 static void losses(void **arg)
 {
 	double z[] = {1000, 0, -1000}, dz[3];
@@ -271,6 +305,7 @@ int main(void)
 		cmocka_unit_test(bad_batches),
 		cmocka_unit_test(canonical),
 		cmocka_unit_test(canonical_cells),
+		cmocka_unit_test(aliases),
 		cmocka_unit_test(losses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -457,7 +457,7 @@ static void pictures(void **state)
 		t.length = 0;
 		assert_int_equal(neap_draw(&p, s, NULL, 6, keep, &t), 0);
 		assert_true(occurrences(t.data, "<path ") <= 6);
-		assert_non_null(strstr(t.data, "thinned: one mark of "));
+		assert_non_null(strstr(t.data, "thinned: one short mark of "));
 		neap_schedule_close(s);
 	}
 	free(t.data);

@@ -315,12 +315,27 @@ def test_equals_the_package_of_the_format(tmp_path):
             assert tuple(file.get_tensor(name).shape) == tensors[name].shape
 
 
+def test_aliases():
+    """Names of other packages: beta and alpha, what a step leaves, slope, 1/width, fast_sigmoid."""
+    settings = {**SETTINGS, "inputs": "5", "classes": "2", "dt": "0.001"}
+    net = "cubalif:8:beta=0.5:alpha=0.25:slope=4:surrogate=fast_sigmoid,li"
+    for euler in ("0", "1"):
+        layer = neap.specs.parse({**settings, "net": net, "euler": euler})[0]
+        assert layer.decay("tau", 1e-3, euler == "1") == pytest.approx(0.5, abs=1e-15)
+        assert layer.decay("tau_syn", 1e-3, euler == "1") == pytest.approx(0.25, abs=1e-15)
+        assert layer.keys["width"] == 0.25 and layer.keys["surrogate"] == "superspike"
+    for bad in ("beta=1", "beta=x", "slope=0", "alpha=-1"):
+        with pytest.raises(neap.FormatError):
+            neap.specs.parse({**settings, "net": f"cubalif:8:{bad},li"})
+
+
 def test_time_unit(scratch):
     """At fine steps a surrogate's derivative counts dt/time_unit, and so does adlif's `a` (nearly)."""
     settings = {**SETTINGS, "net": "adlif:8,lif:8,li", "inputs": "5", "classes": "2", "dt": "0.0001"}
-    for unit, slope, a in (("0.001", 0.1, 0.1 * 0.10045), ("0", 1, 0.1)):
+    for unit, factor, a in (("0.001", 0.1, 0.1 * 0.10045), ("0", 1, 0.1)):
         layers = neap.specs.parse({**settings, "time_unit": unit})
-        assert layers[0].keys["slope"] == pytest.approx(slope) and layers[2].keys["slope"] == 1
+        assert layers[0].keys["surrogate_factor"] == pytest.approx(factor)
+        assert layers[2].keys["surrogate_factor"] == 1
         assert layers[0].keys["a"] == pytest.approx(a, rel=1e-4)
     u = torch.full((1,), 0.9, dtype=F64, requires_grad=True)
     spikes(u, "triangle", 1.0, 0.5, 1.0, math.inf, 0.1).sum().backward()

@@ -83,7 +83,7 @@ class Spiking(Cell):
         """Spikes of what the threshold sees."""
         key = self.layer.keys
         return spikes(seen, key["surrogate"], key["threshold"], key["width"], key["height"], self.layer.cut,
-                      key["slope"])
+                      key["surrogate_factor"])
 
     def for_reset(self, s: torch.Tensor) -> torch.Tensor:
         """Spikes as the reset sees them."""

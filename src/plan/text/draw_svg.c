@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * draw_svg.c: the simulated schedule as an SVG, time to the right, steps upwards. The schedule
- * is simulated once while the marks are collected, at most so many as the caller allows, of longer
- * schedules every second, fourth, ... of its kind; then
+ * is simulated once while the marks are collected, at most so many as the caller allows. Of longer
+ * schedules all long marks stay, and of the short ones every second, fourth, ... of a kind. Then
  * the axes are known and the text is written. The colours are those of Okabe and Ito, which
  * colour-blind readers tell apart; kinds of action also differ in width.
  */
@@ -44,27 +44,53 @@ struct drawing {
 	const struct neap_problem *p;
 	struct svg_mark *marks;
 	int64_t count, room, limit;
-	int64_t every, met[LOOKS]; /* one mark of so many of its look is drawn; marks met */
-	double *since;		   /* by slot: when its state came, or -1 */
+	/* One short mark of so many of its look is drawn; short marks met; what is not short. */
+	int64_t every, met[LOOKS];
+	double longer_than[LOOKS];
+	double *since; /* by slot: when its state came, or -1 */
 	int64_t slots;
 };
 
-/* Keeps every second mark of each look; the turns stay. */
+/* How much of the drawing a mark spans: steps, or time where it has but one step. */
+static double extent(const struct svg_mark *m)
+{
+	return m->look < TURN ? fabs(m->y1 - m->y0) : m->x1 - m->x0;
+}
+
+/* 1: it stays whatever the number of marks. */
+static int is_long(const struct drawing *d, const struct svg_mark *m)
+{
+	return m->look == TURN || extent(m) > d->longer_than[m->look];
+}
+
+/*
+ * Keeps every second short mark of each look. Short is at most twice the mean of its look, so that
+ * at least half of the marks are, and a quarter goes.
+ */
 static void thin(struct drawing *d)
 {
-	int64_t kept = 0, seen[LOOKS] = {0};
+	int64_t kept = 0, seen[LOOKS] = {0}, marks[LOOKS] = {0};
+	double sum[LOOKS] = {0};
+
 	for (int64_t i = 0; i < d->count; i++) {
-		int look = d->marks[i].look;
-		if (look == TURN || seen[look]++ % 2 == 0)
-			d->marks[kept++] = d->marks[i];
+		sum[d->marks[i].look] += extent(&d->marks[i]);
+		marks[d->marks[i].look]++;
 	}
+	for (int look = 0; look < LOOKS; look++)
+		d->longer_than[look] = marks[look] ? 2 * sum[look] / (double)marks[look] : 0;
+	for (int64_t i = 0; i < d->count; i++)
+		if (is_long(d, &d->marks[i]) || seen[d->marks[i].look]++ % 2 == 0)
+			d->marks[kept++] = d->marks[i];
+	if (kept < d->count || d->every == 1)
+		d->every *= 2;
 	d->count = kept;
-	d->every *= 2;
 }
 
 static int add(struct drawing *d, int look, double x0, double x1, double y0, double y1)
 {
-	if (look != TURN && d->met[look]++ % d->every != 0)
+	struct svg_mark mark = {x0, x1, y0, y1, look};
+
+	if (d->every > 1 && !is_long(d, &mark) && d->met[look]++ % d->every != 0)
 		return 0;
 	if (d->count == d->limit)
 		thin(d);
@@ -78,7 +104,7 @@ static int add(struct drawing *d, int look, double x0, double x1, double y0, dou
 		d->marks = marks;
 		d->room = room;
 	}
-	d->marks[d->count++] = (struct svg_mark){x0, x1, y0, y1, look};
+	d->marks[d->count++] = mark;
 	return 0;
 }
 
@@ -235,7 +261,7 @@ static void write_head(
 		height, height, LEFT);
 	escaped(out, title ? title : "schedule");
 	if (every > 1)
-		neap__text_add(out, " (thinned: one mark of %lld)", (long long)every);
+		neap__text_add(out, " (thinned: one short mark of %lld)", (long long)every);
 	neap__text_add(out, "</text>\n");
 }
 
@@ -265,14 +291,14 @@ static void write_axes(struct neap__text *out, const struct axes *x)
 	for (double v = 0; v <= range * (1 + 1e-9); v += by)
 		neap__text_add(out,
 			"<line x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\" stroke=\"#000000\"/>"
-			"<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%g</text>\n",
+			"<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%.10g</text>\n",
 			px(x, v * x->unit), base, px(x, v * x->unit), base + 5, px(x, v * x->unit),
 			base + 19, fabs(v) < by / 2 ? 0 : v);
 	by = fmax(1, tick(x->steps, 8));
 	for (double v = 0; v <= x->steps; v += by)
 		neap__text_add(out,
 			"<line x1=\"%g\" y1=\"%.2f\" x2=\"%g\" y2=\"%.2f\" stroke=\"#000000\"/>"
-			"<text x=\"%g\" y=\"%.2f\" text-anchor=\"end\">%g</text>\n",
+			"<text x=\"%g\" y=\"%.2f\" text-anchor=\"end\">%.15g</text>\n",
 			LEFT - 5, py(x, v), LEFT, py(x, v), LEFT - 8, py(x, v) + 4, v);
 	neap__text_add(out,
 		"<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">time (%s)</text>\n"
