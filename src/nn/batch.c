@@ -7,6 +7,7 @@
 #include "nn/core/cell.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/outer_tiles.h"
+#include "nn/group_sums.h"
 #include "nn/layout.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -532,69 +533,12 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 	return 0;
 }
 
-enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */
-
-/* Adds numbers [from, to) of the sums of a tensor. */
-static void add_sums(struct neap_net *net, int tensor, size_t from, size_t to)
-{
-	double *grad = net->tensors[tensor].grad;
-
-	for (int g = 0; g < net->ngrads; g++) {
-		const double *total = net->grads[g].total[tensor];
-		for (size_t i = from; i < to; i++)
-			grad[i] += total[i];
-	}
-}
-
-/* The same of input weights, of which a group has some rows: a sum that is 0 changes no bit. */
-static void add_rows(struct neap_net *net, int tensor, size_t from, size_t to)
-{
-	const struct neap__param *t = &net->tensors[tensor];
-	size_t columns = (size_t)t->columns;
-
-	for (size_t row = from / columns, at = from; at < to; row++) {
-		size_t end = (row + 1) * columns < to ? (row + 1) * columns : to;
-		for (int g = 0; g < net->ngrads; g++) {
-			const struct neap__grads *grads = &net->grads[g];
-			int slot = grads->slot[row];
-			if (slot >= grads->input_rows || grads->input[slot] != row)
-				continue;
-			const double *total = grads->total[tensor] + (size_t)slot * columns;
-			for (size_t i = at; i < end; i++)
-				t->grad[i] += total[i - row * columns];
-		}
-		at = end;
-	}
-}
-
-/* Adds the sums of a chunk of gradients, samples upwards. */
-static void add_chunk(void *arg, int item, int thread)
-{
-	struct neap_net *net = arg;
-	size_t from = (size_t)item * CHUNK, to = from + CHUNK;
-
-	(void)thread;
-	for (int i = 0; i < net->ntensors; i++) {
-		const struct neap__param *t = &net->tensors[i];
-		size_t begin = t->offset, end = begin + (size_t)t->count;
-		begin = begin > from ? begin : from;
-		end = end < to ? end : to;
-		if (begin >= end)
-			continue;
-		if (net->grads->slot && i == net->layers[0].weight)
-			add_rows(net, i, begin - t->offset, end - t->offset);
-		else
-			add_sums(net, i, begin - t->offset, end - t->offset);
-	}
-}
-
 int neap_net_end(struct neap_net *net)
 {
 	NEAP_NEED(net);
 	if (!net->batch)
 		return 0;
-	neap__thread_pool_run(
-		net->pool, (int)((net->elements + CHUNK - 1) / CHUNK), add_chunk, net);
+	neap__gradient_sums(net);
 	net->batch = NULL;
 	return 0;
 }

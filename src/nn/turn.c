@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn.c: the turn: answers, losses, the penalty on rates, and the first adjoint. */
 #include "nn/core/cell.h"
+#include "nn/group_sums.h"
 #include "base/fail.h"
 
 /* The penalty at rate r; *slope is its derivative. */
@@ -26,9 +27,7 @@ static double gather_rates(struct neap_net *net)
 		int penalised = net->has_penalty && neap__layer_spikes(net, &net->layers[l]);
 		double layer = 0;
 		for (int j = 0; j < net->layers[l].n; j++, unit++) {
-			double spikes = 0, slope;
-			for (int g = 0; g < net->ngroups; g++)
-				spikes += net->groups[g].spikes[unit];
+			double spikes = neap__unit_sum(net, unit), slope;
 			layer += spikes;
 			if (!penalised)
 				continue;
