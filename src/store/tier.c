@@ -138,6 +138,13 @@ int64_t neap__tier_units(const struct neap_tier *tier, uint64_t bytes)
 	return (int64_t)(whole / unit + (whole % unit > 0));
 }
 
+uint64_t neap__tier_units_need(const struct neap_tier *tier, uint64_t bytes, int64_t units)
+{
+	uint64_t unit =
+		tier->ops.unit ? tier->ops.unit(tier->self) : neap__tier_footprint(tier, bytes);
+	return neap__sat_mul(unit, (uint64_t)units);
+}
+
 int neap__tier_format_units(struct neap_tier *tier, uint64_t bytes, int64_t units, uint64_t staging)
 {
 	if (!tier->ops.unit)

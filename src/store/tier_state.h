@@ -72,6 +72,8 @@ uint64_t neap__tier_needs(
  * place, and all places are as large as the largest.
  */
 int64_t neap__tier_units(const struct neap_tier *tier, uint64_t bytes);
+/* Bytes of the capacity that so many units take, for records of at most `bytes`. Saturates. */
+uint64_t neap__tier_units_need(const struct neap_tier *tier, uint64_t bytes, int64_t units);
 int neap__tier_format_units(
 	struct neap_tier *tier, uint64_t bytes, int64_t units, uint64_t staging);
 

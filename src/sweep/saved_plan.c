@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * saved_plan.c: a sweep over a plan that was made before. Its schedule is the one that was saved:
- * costs, tier rates and budget are those it was made for. Sizes and tiers must be the sweep's
- * own.
+ * costs, tier rates and budget are those it was made for. Sizes must be the sweep's own; a tier
+ * must hold what the plan puts there.
  */
 #include "sweep/saved_plan.h"
 #include "base/fail.h"
+#include "store/tier_state.h"
 
 typedef unsigned long long ull;
 
@@ -44,26 +45,36 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 	return 0;
 }
 
-/*
- * A tier that holds what the plan puts there, and needs less staging, will do: `used` is the plan's
- * use, NULL where a sweep resumes. Then its own records take room, and a tier that is full refuses
- * them later.
- */
-static int fit_tiers(
-	const struct neap_sweep *s, const struct neap_problem *a, const struct neap_tier_use *used)
+/* A tier that needs less staging than the plan has for it will do. */
+static int fit_staging(const struct neap_sweep *s, const struct neap_problem *a)
 {
-	const struct neap_problem *b = &s->problem;
 	for (int i = 0; i < a->ntiers; i++) {
-		if (used && used[i].peak_bytes > b->tiers[i].capacity)
-			return neap__fail(NEAP_EINFEASIBLE,
-				"the saved plan puts %llu bytes into a tier that holds %llu",
-				(ull)used[i].peak_bytes, (ull)b->tiers[i].capacity);
 		struct neap_tier_spec least;
-		neap_tier_describe(s->tiers[i], b->chain.state, &least);
+		neap_tier_describe(s->tiers[i], s->problem.chain.state, &least);
 		if (a->tiers[i].staging < least.staging)
 			return differs("a tier's staging", a->tiers[i].staging, least.staging);
 	}
 	return 0;
+}
+
+int neap__saved_plan_fits(const struct neap_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		const struct neap_tier *tier = s->tiers[i];
+		struct neap__records states = {s->problem.chain.state, s->sizes.places[i]};
+		struct neap__records tapes = {s->tape_place_bytes[i], s->sizes.tape_places[i]};
+		uint64_t needs = neap__tier_needs(tier, states, tapes);
+		if (needs > tier->spec.capacity)
+			return neap__saved_plan_no_room(needs, i + 1, tier->spec.capacity);
+	}
+	return 0;
+}
+
+int neap__saved_plan_no_room(uint64_t needs, int tier, uint64_t capacity)
+{
+	return neap__fail(NEAP_EINFEASIBLE,
+		"the saved plan needs %llu bytes on slow tier %d, which has %llu", (ull)needs, tier,
+		(ull)capacity);
 }
 
 int neap__saved_plan_take(struct neap_sweep *s)
@@ -91,7 +102,7 @@ int neap__saved_plan_take(struct neap_sweep *s)
 	if (verdict.arena_bytes > saved->plan->arena_bytes)
 		return neap__fail(NEAP_EILLEGAL, "the saved plan takes %llu bytes, not %llu",
 			(ull)verdict.arena_bytes, (ull)saved->plan->arena_bytes);
-	NEAP_TRY(fit_tiers(s, &problem, own ? verdict.tiers : NULL));
+	NEAP_TRY(fit_staging(s, &problem));
 	s->problem = problem;
 	s->plan = *saved->plan;
 	return 0;

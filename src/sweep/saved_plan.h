@@ -11,4 +11,9 @@
  */
 int neap__saved_plan_take(struct neap_sweep *s);
 
+/* Once tables are sized: NEAP_EINFEASIBLE where a tier does not hold what the plan puts there. */
+int neap__saved_plan_fits(const struct neap_sweep *s);
+/* The line for that, of both executors; tiers are numbered from 1. NEAP_EINFEASIBLE. */
+int neap__saved_plan_no_room(uint64_t needs, int tier, uint64_t capacity);
+
 #endif

@@ -299,6 +299,9 @@ static int make_plan(struct neap_sweep *s)
 	int rc = plan_once(s);
 	if (rc == NEAP_EINFEASIBLE && !s->options.saved && lessen_staging(s))
 		rc = plan_once(s);
+	/* Where a sweep resumes, its own records take the room; a full tier refuses later ones. */
+	if (rc == 0 && s->options.saved && s->options.saved != s->journal.plan)
+		rc = neap__saved_plan_fits(s);
 	if (s->open || s->options.saved)
 		return rc;
 	for (int i = 0; rc == 0 && i < 4 && shrink(s); i++)

@@ -5,9 +5,11 @@
  * rounded up. The schedule is verified before it is walked (stage_program.c).
  */
 #include "sweep/stages/stage_sweep.h"
+#include "sweep/saved_plan.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
+#include "store/tier_state.h"
 
 typedef long long ll;
 typedef unsigned long long ull;
@@ -53,15 +55,10 @@ static int same_chain(const struct neap_problem *saved, const struct neap_proble
 		(uint64_t)neap__stage_backward_tmp(b, n));
 }
 
-/* A tier that holds what the plan puts there, and needs no more staging, will do. */
+/* A tier that needs no more staging will do; neap__stage_saved_plan_fits looks at its room. */
 static int same_tiers(const struct neap_saved *saved, const struct neap_problem *here)
 {
 	for (int i = 0; i < here->ntiers; i++) {
-		if (saved->plan->tiers[i].peak_bytes > here->tiers[i].capacity)
-			return neap__fail(NEAP_EINFEASIBLE,
-				"the saved plan puts %llu bytes into a tier that holds %llu",
-				(ull)saved->plan->tiers[i].peak_bytes,
-				(ull)here->tiers[i].capacity);
 		if (saved->problem->tiers[i].staging < here->tiers[i].staging)
 			return neap__fail(NEAP_EUSAGE,
 				"the saved plan is of another problem: a tier's staging is %llu "
@@ -80,6 +77,17 @@ static int verify(const struct neap_saved *saved)
 	int rc = neap_verify(&verdict, saved->problem, schedule);
 	neap_schedule_close(schedule);
 	return rc < 0 ? neap__fail_in(rc, "the saved plan: ") : 0;
+}
+
+int neap__stage_saved_plan_fits(const struct neap_stage_sweep *s)
+{
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		const struct neap_tier *tier = s->tiers[i];
+		uint64_t needs = neap__tier_units_need(tier, s->largest[i], s->units[i]);
+		if (s->units[i] > 0 && needs > tier->spec.capacity)
+			return neap__saved_plan_no_room(needs, i + 1, tier->spec.capacity);
+	}
+	return 0;
 }
 
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)

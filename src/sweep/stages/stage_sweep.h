@@ -131,6 +131,8 @@ void neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call 
 
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
+/* Once records are placed: NEAP_EINFEASIBLE where a tier does not hold them. */
+int neap__stage_saved_plan_fits(const struct neap_stage_sweep *s);
 
 /* stage_run.c: one call of the model; `at`: pointers by enum neap__role. */
 int neap__stage_call_model(
