@@ -84,6 +84,7 @@ class Run(Backend):
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
         self.emitting, self.unchecked, self.count = True, True, True
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
+        self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
         self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
         self.holes, self.most_holes = 0, 1 << 26  # bytes that tapes left since memory was given back
@@ -228,7 +229,7 @@ class Run(Backend):
         if self.rng:
             set_rng(self.device, state.rng)
         begin = mark() if self.unchecked else 0
-        emit, counter = first and self.emitting, self._counter(t1 - t0, room)
+        emit, counter = first and self.emitting, self._counter(t0, t1, room)
         tape, given = self._begun(state, t0, t1)
         shape, leaves = None, []
         with counter, torch.enable_grad():
@@ -259,10 +260,14 @@ class Run(Backend):
         self.counted.setdefault(t1 - t0, counter.total)
         return self.state(last), tape, counter.total
 
+    def _goes(self, t0: int) -> bool:
+        """True where the tape of the group that begins with step t0 goes to a tier."""
+        return self.travels and (self.sent is None or t0 in self.sent)
+
     def _begun(self, state: State, t0: int, t1: int) -> Tuple[GroupTape, List[torch.Tensor]]:
         """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
         rows = [differentiable(x) for x in state.leaves]
-        if not self.travels:
+        if not self._goes(t0):
             first = [x.detach().requires_grad_() if flag else x for x, flag in zip(state.leaves, rows)]
             return GroupTape(t0, t1, first), first
         with torch.enable_grad():
@@ -290,12 +295,13 @@ class Run(Backend):
                 if leaf.data_ptr() not in after:
                     counter.add(leaf.detach())
 
-    def _counter(self, steps: int, room: Optional[int]) -> Counter:
-        """What counts the tape of so many steps: where no budget asks for it, the first alone."""
-        known = steps in self.counted and (room is None or not self.count)
-        if known and not self.travels and not hooked():
-            return Uncounted(self.counted[steps])
-        return (Keeper if self.travels else Counter)(self.excluded, room, self.spare)
+    def _counter(self, t0: int, t1: int, room: Optional[int]) -> Counter:
+        """What counts the tape of these steps: where no budget asks for it, the first alone."""
+        if self._goes(t0):
+            return Keeper(self.excluded, room, self.spare)
+        if t1 - t0 in self.counted and (room is None or not self.count) and not hooked():
+            return Uncounted(self.counted[t1 - t0])
+        return Counter(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the first graph reaches and nobody named; UsageError for tensors

@@ -50,6 +50,11 @@ class _Chosen(NamedTuple):
     travels: bool
 
 
+def _between(stays: Costs, goes: Costs, share: float) -> Costs:
+    """Costs of a group, on average, where the tapes of a share of them go to tiers."""
+    return Costs(*[a + (b - a) * share for a, b in zip(stays, goes)])
+
+
 class _Known(NamedTuple):
     """What calls of one step have taught: leaves found, whether it draws random numbers, and
     measured groups by kind."""
@@ -263,22 +268,24 @@ class _Job:
             return _Chosen(made(found, None, [], True), found, False)
         plans: List[_Chosen] = []
         failed: Optional[BudgetError] = None
+        stays = found = self._measured(run, group)
         try:
-            found = self._measured(run, group)
             plans.append(_Chosen(made(found, left, tiers, True), found, False))
         except BudgetError as error:
             failed = error
         if tiers and self.device is None:
-            found = self._measured(run, group, True)
+            goes = self._measured(run, group, True)
+            goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
             groups, graph = -(-self.steps // group), max(1, found.graph)
             for share in SHARES if left is not None else ():
                 sent = min(groups, int(share * left) // graph)
+                found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
                 bounded = [tier.bounded(sent * found.tape // len(tiers)) for tier in tiers]
                 with contextlib.suppress(BudgetError):
                     plans.append(self._sending(made(found, left - sent * graph, bounded, False), found, left))
             if not plans:
                 try:
-                    plans.append(self._sending(made(found, left, tiers, False), found, left))
+                    plans.append(self._sending(made(goes, left, tiers, False), goes, left))
                 except BudgetError as error:
                     failed = min((one for one in (failed, error) if one is not None),
                                  key=lambda one: one.least or sys.maxsize)
@@ -324,6 +331,7 @@ class _Job:
                 if self.options.check:
                     run.hashes = Hashes()
                 run.travels, run.spare = self.travels, self.spare
+                run.sent = {g * group for g in self.places.sent}
                 results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:
