@@ -86,6 +86,9 @@ def main():
     for kind, a, b, own in zip(("processor", "wall"), before, after, seconds):
         print(f"{kind:10s} plain loop {1e3 * a:.3f} ms a step before, {1e3 * b:.3f} after; neap {1e3 * own:.3f}, "
               f"{2 * own / (a + b):.2f} times as long; the plan says {1 + report.plan.overhead:.2f}")
+    said = report.plan.seconds / given.steps
+    print(f"the plan counts on {1e3 * said:.3f} ms a step, as steps cost in a scan: {seconds[0] / said:.2f} times as long by "
+          f"the processor, {seconds[1] / said:.2f} on the wall")
     print(f"{seconds[1] * given.steps:.0f} s in all; the process grew by {(resident('VmHWM') - held) / 1e6:.0f} MB, "
           f"of which the budget is {report.memory / 1e6:.0f} MB")
 

@@ -5,7 +5,7 @@ import ctypes
 import os
 import time
 import weakref
-from typing import Any, Dict, List, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._lib import check, lib
@@ -29,10 +29,13 @@ class OpenTier(Tier):
     def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
         return self.raw
 
-    def bounded(self, capacity: int) -> "OpenTier":
-        """The same with room for at most so many bytes."""
+    def bounded(self, capacity: Optional[int], cpu: float) -> "OpenTier":
+        """The same with room for at most so many bytes, where each byte moved costs so many seconds of
+        computing more."""
         raw = _abi.neap_tier_spec.from_buffer_copy(self.raw)
-        raw.capacity = min(raw.capacity, capacity)
+        if capacity is not None:
+            raw.capacity = min(raw.capacity, capacity)
+        raw.cpu += cpu
         return OpenTier(raw)
 
 

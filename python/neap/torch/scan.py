@@ -280,12 +280,13 @@ class _Job:
             for share in SHARES if left is not None else ():
                 sent = min(groups, int(share * left) // graph)
                 found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
-                bounded = [tier.bounded(sent * found.tape // len(tiers)) for tier in tiers]
+                bounded = [tier.bounded(sent * found.tape // len(tiers), goes.moving) for tier in tiers]
                 with contextlib.suppress(BudgetError):
                     plans.append(self._sending(made(found, left - sent * graph, bounded, False), found, left))
             if not plans:
                 try:
-                    plans.append(self._sending(made(goes, left, tiers, False), goes, left))
+                    plans.append(self._sending(made(goes, left, [tier.bounded(None, goes.moving) for tier in tiers], False),
+                                               goes, left))
                 except BudgetError as error:
                     failed = min((one for one in (failed, error) if one is not None),
                                  key=lambda one: one.least or sys.maxsize)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many bytes a group of steps keeps for its backward, and how many seconds it takes."""
+import ctypes
 import time
 from typing import Any, List, NamedTuple, Optional, Tuple
 
@@ -7,6 +8,7 @@ import torch
 
 from .runs import Run, State, differentiable
 from .seeding import GroupTape, muted, reverse
+from .tapes import give_back
 
 __all__ = ["Costs", "Measured", "measure"]
 
@@ -23,13 +25,14 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, its costs, bytes of graphs that it drops, and bytes of its graph
-    that stay where its tape travels."""
+    """Bytes of a group's tape, its costs, bytes of graphs that it drops, and of a tape that travels:
+    bytes of its graph that stay, and seconds of computing that a byte of it costs, each way."""
 
     tape: int
     costs: Costs
     spare: int = 0
     graph: int = 0
+    moving: float = 0.0
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
@@ -63,7 +66,24 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
         rows.append(_timed(run, state, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
-    return Measured(nbytes, Costs(*_own(*least)), run.spare, graph)
+    own = Costs(*_own(*least))
+    return Measured(nbytes, own, run.spare, graph, _moving(run, state, group, own.record) if graph else 0.0)
+
+
+def _moving(run: Run, state: State, group: int, record: float) -> float:
+    """Seconds a byte that a tape costs beside its record where it leaves its memory, or comes back: the
+    system gives pages anew, for the records that come next and for the tape."""
+    rows = []
+    for _ in range(3):
+        begin = time.thread_time()
+        _, tape, nbytes = run.record(state, 0, group, False, None)
+        run.tape_pieces(tape)
+        tape.keeper.shed()
+        give_back()
+        for at, size in run.regain(tape):
+            ctypes.memset(at, 0, size)
+        rows.append(time.thread_time() - begin)
+    return max(0.0, min(rows) - record) / (2 * max(1, nbytes))
 
 
 def _own(elapsed: List[float], processor: List[float]) -> List[float]:
