@@ -200,7 +200,47 @@ struct neap_sweep_options {
 	 * short the rest is, for tests.
 	 */
 	int no_replan;
+	/*
+	 * A collective sweep: the state of the model is spread over ranks, whose callbacks meet
+	 * (see below). agree replaces each value by the least over all ranks, on all of them, and
+	 * waits for all: 0, or a negative code. NULL: the sweep is alone.
+	 */
+	int (*agree)(void *user, int64_t *values, int count);
+	/*
+	 * This rank ends a run with an error that the others do not know of: ends them. May not
+	 * come back. NULL: they find out at the next agreement.
+	 */
+	void (*leave)(void *user, int code);
+	void *agree_user;
+	const char *journal_suffix; /* of the journal's name, as neap_file_options.suffix */
 };
+
+/*
+ * Collective sweeps. Where the state of a model is spread over processes, its callbacks exchange
+ * what lies at the borders: all ranks have to make the same calls in the same order, whatever the
+ * clock, the disks or the errors of one of them say. Calls marked collective are made by all
+ * ranks, with a hook; it is called from within them, never from within a callback. With MPI, on a
+ * communicator of its own, and with patience, so that no rank waits for ever for its own disk:
+ *
+ *     static int agree(void *comm, int64_t *v, int n)
+ *     {
+ *             return MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_INT64_T, MPI_MIN, *(MPI_Comm *)comm)
+ *                            ? -EIO : 0;
+ *     }
+ *     static void leave(void *comm, int code) { MPI_Abort(*(MPI_Comm *)comm, 1); }
+ *
+ * One rank plans, with the largest of all costs and the least of all capacities and budgets. A
+ * record that one rank loses is made again by all. Every wait for a transfer is an agreement, and
+ * about ten a second ask whether any rank was interrupted, or has a commit that is due. An
+ * interrupt, a record that is lost and a disk that is full are no errors of one rank.
+ *
+ * What the model sees to: its callbacks answer the same code, the same *t_done and the same
+ * `ended` on every rank (a model whose tapes vary asks the others whether the next tape fits);
+ * turn's loss is its own to add up. Sizes, steps, strategy and the order of tiers are the same:
+ * sizes that differ are padded to the largest. NEAP_EUSAGE names what differs. NEAP_EILLEGAL:
+ * "the ranks went apart": one of them made other calls, or failed alone. A plan is not replaced on
+ * its way (no_replan).
+ */
 
 /*
  * Journals. The file neap.journal in that directory takes commits: a commit is all that the
@@ -239,7 +279,7 @@ struct neap_sweep;
  * slot, 8 a place of a tier, and 20 KiB; where tapes leave for tiers, twice that, 48 a place for
  * tapes and 64 for each 64 steps of theirs; where the length is not known and tapes leave, up to
  * 11 MiB for the pieces of single steps, touched as they are used. NEAP_EINFEASIBLE: the line
- * names a budget that would do.
+ * names a budget that would do. Collective.
  */
 NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops,
 	void *user, const struct neap_sweep_options *options);
@@ -262,7 +302,7 @@ NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
 /*
  * Plans anew for other steps, sizes or costs (from ops and options as at create).
  * Keeps the arena where it is large enough and within the budget. A refusal
- * leaves the sweep as it was.
+ * leaves the sweep as it was. Collective.
  */
 NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options);
@@ -341,7 +381,7 @@ struct neap_sweep_stats {
  * Where tiers refuse or lose everything, the plan may be given up: the rest is then
  * reversed in fast memory, the arena and what `memory` has beyond it. What `patience`
  * gave up and the system still holds may touch the tier's staging at any time: that
- * part of the arena stays mapped when the sweep is freed or released.
+ * part of the arena stays mapped when the sweep is freed or released. Collective.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);

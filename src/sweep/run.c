@@ -209,6 +209,16 @@ static double planned_seconds(const struct neap_sweep *s)
 		       c->call;
 }
 
+/* Of ranks: whether all can begin; and what all have mapped beyond the arena. */
+static int agree_to_begin(struct neap_sweep *s, int rc)
+{
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_START, rc));
+	int64_t spare = (int64_t)(s->arena.mapped - s->arena.bytes);
+	NEAP_TRY(neap__agree(&s->agreement, NEAP__AGREE_START, &spare, 1));
+	s->spare_bytes = (uint64_t)spare;
+	return 0;
+}
+
 static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 {
 	uint64_t resident = 0;
@@ -224,6 +234,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 		rc = s->online ? neap__online_perform(s) : perform_all(s, schedule);
 	if (rc == 0)
 		rc = check_end(s);
+	rc = neap__agree_end(&s->agreement, rc);
 	neap__transfer_drain(s);
 	if (rc == 0)
 		rc = check_poison(s);
@@ -249,20 +260,15 @@ static int find_costs(struct neap_sweep *s, struct neap__populate **populate)
 {
 	if (!neap__first_steps_due(s))
 		return 0;
-	NEAP_TRY(map_arena(s, populate));
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_START, map_arena(s, populate)));
 	int rc = neap__first_steps_measure(s);
 	neap__populate_end(*populate);
 	*populate = NULL;
 	return rc;
 }
 
-int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
-	struct neap_sweep_stats *stats)
+static int check_run(struct neap_sweep *s, const void *x0, const struct neap_sweep_stats *stats)
 {
-	NEAP_NEED(s);
-	struct neap_schedule *schedule = NULL;
-	struct neap__populate *populate = NULL;
-	int rc;
 	if (stats)
 		NEAP_TRY(neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
@@ -271,22 +277,41 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 			NEAP_EUSAGE, "neap_sweep_run: a state that is elsewhere needs x0");
 	for (int i = 0; i < s->problem.ntiers; i++)
 		NEAP_TRY(neap__tier_ours(s->tiers[i]));
+	return 0;
+}
+
+/* Opens the schedule, maps the arena, formats the tiers. */
+static int get_ready(struct neap_sweep *s, struct neap_schedule **schedule,
+	struct neap__populate **populate)
+{
+	if (s->ops.ended) {
+		NEAP_TRY(neap__online_begin(s));
+	} else {
+		NEAP_TRY(neap__sweep_open_schedule(s, schedule));
+		NEAP_TRY(neap__table_sizes_reserve(&s->sizes, *schedule));
+	}
+	NEAP_TRY(map_arena(s, populate));
+	for (int i = 0; i < s->problem.ntiers; i++)
+		neap_tier_set_patience(s->tiers[i], s->options.patience);
+	return format_tiers(s);
+}
+
+int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats)
+{
+	NEAP_NEED(s);
+	struct neap_schedule *schedule = NULL;
+	struct neap__populate *populate = NULL;
+	neap__agree_begin_run(&s->agreement);
+	int rc = check_run(s, x0, stats);
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_START, rc));
 	s->x0 = x0;
 	s->loss = loss;
 	s->ahead = 0;
-	NEAP_TRY(find_costs(s, &populate));
-	if (s->ops.ended) {
-		rc = neap__online_begin(s);
-	} else {
-		NEAP_TRY(neap__sweep_open_schedule(s, &schedule));
-		rc = neap__table_sizes_reserve(&s->sizes, schedule);
-	}
-	if (rc == 0)
-		rc = map_arena(s, &populate);
-	for (int i = 0; i < s->problem.ntiers; i++)
-		neap_tier_set_patience(s->tiers[i], s->options.patience);
-	if (rc == 0)
-		rc = format_tiers(s);
+	rc = find_costs(s, &populate);
+	if (rc < 0)
+		return neap__agree_end(&s->agreement, rc);
+	rc = agree_to_begin(s, get_ready(s, &schedule, &populate));
 	if (rc == 0) {
 		rc = run(s, schedule, dx0);
 		if (stats)

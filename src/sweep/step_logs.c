@@ -96,6 +96,9 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 		s->arena.base + place.offset, room, &used, &done);
 	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);
 	NEAP_TRY(neap__step_answer("advance_log", rc));
+	const size_t own = used;
+	if (!s->fixed_log)
+		NEAP_TRY(neap__agree_used(&s->agreement, "advance_log", &used, done));
 	NEAP_TRY(check(s, end, room, used, done));
 	*stuck = done == t;
 	if (*stuck)
@@ -105,7 +108,7 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	struct neap__arena_extent *extent = neap__arena_insert(&s->arena, &place, t, done, bytes);
 	if (extent)
 		extent->slot = NEAP__LOG_EXTENT;
-	s->stats.log_bytes += used;
+	s->stats.log_bytes += own;
 	s->stats.logged_steps += done - t;
 	neap__step_passed(s, done, &s->stats.advance_steps);
 	return 0;

@@ -22,16 +22,51 @@ int neap__step_answer(const char *name, int rc)
 	return rc;
 }
 
-int neap__step_interrupted(struct neap_sweep *s)
+static int is_interrupted(const struct neap_sweep *s)
 {
-	if (!s->options.interrupted || !s->options.interrupted(s->options.interrupted_user))
-		return 0;
+	return s->options.interrupted && s->options.interrupted(s->options.interrupted_user);
+}
+
+static int interrupt(struct neap_sweep *s)
+{
 	neap__commit_now(s);
 	return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
 }
 
+int neap__step_interrupted(struct neap_sweep *s)
+{
+	struct neap__agreement *a = &s->agreement;
+	if (!neap__agrees(a))
+		return is_interrupted(s) ? interrupt(s) : 0;
+	a->asked |= is_interrupted(s);
+	return a->broken ? neap__fail(a->broken, "%s", a->line) : 0;
+}
+
+/* Of ranks: all come here after the same work. */
+static int poll(struct neap_sweep *s)
+{
+	const struct neap_sweep_stats *t = &s->stats;
+	int64_t work = t->advance_steps + t->record_steps + t->backward_steps + t->advance_calls +
+		       t->record_calls + t->backward_calls;
+	s->agreement.asked |= is_interrupted(s);
+	return neap__agree_poll(
+		&s->agreement, work, neap__commit_is_due(s), s->options.journal_seconds < 0);
+}
+
+static int begin_together(struct neap_sweep *s)
+{
+	NEAP_TRY(poll(s));
+	neap__commit_if_due(s);
+	if (!s->agreement.interrupted)
+		return 0;
+	s->agreement.known = NEAP_EINTERRUPTED;
+	return interrupt(s);
+}
+
 int neap__step_begin_call(struct neap_sweep *s)
 {
+	if (neap__agrees(&s->agreement))
+		return begin_together(s);
 	neap__commit_if_due(s);
 	return neap__step_interrupted(s);
 }
@@ -169,6 +204,9 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 		end = t + (int64_t)(place.bytes / tape);
 	uint64_t room = s->fixed ? (uint64_t)(end - t) * tape : place.bytes;
 	NEAP_TRY(make_tapes(s, end, arena->base + place.offset, room, &used, &done, log));
+	const size_t own = used;
+	if (!s->fixed)
+		NEAP_TRY(neap__agree_used(&s->agreement, log ? "replay" : "record", &used, done));
 	if (used > room || done < t || done > end)
 		return neap__fail(NEAP_EMODEL,
 			"the model's record of steps %lld to %lld used %zu of %llu bytes and "
@@ -186,9 +224,9 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	bytes = bytes < place.bytes ? bytes : place.bytes;
 	if (!neap__arena_insert(arena, &place, t, done, bytes))
 		return neap__fail(NEAP_EILLEGAL, "more tapes than the schedule announced");
-	uint64_t mean = (used + (uint64_t)(done - t) - 1) / (uint64_t)(done - t);
+	uint64_t mean = (own + (uint64_t)(done - t) - 1) / (uint64_t)(done - t);
 	s->recent_tape = bytes / (uint64_t)(done - t) + 1;
-	s->stats.tape_bytes += used;
+	s->stats.tape_bytes += own;
 	if (mean > s->stats.tape_largest)
 		s->stats.tape_largest = mean;
 	neap__step_passed(s, done, &s->stats.record_steps);
@@ -226,6 +264,8 @@ int neap__step_turn(struct neap_sweep *s)
 
 int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
+	if (neap__agrees(&s->agreement))
+		NEAP_TRY(begin_together(s));
 	NEAP_TRY(neap__step_interrupted(s));
 	double start = neap__seconds();
 	neap_detail_set(NULL);

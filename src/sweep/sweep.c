@@ -157,6 +157,44 @@ int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **sched
 		       : neap_schedule_open(schedule, &s->problem, &s->plan);
 }
 
+static int make_plan_of(struct neap_sweep *s, struct neap_plan *plan)
+{
+	struct neap_params params = s->options.params;
+	if (params.effort == 0)
+		params.effort = EFFORT;
+	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
+	plan->size = sizeof *plan;
+	return neap_plan_make(plan, &s->problem, strategy, &params);
+}
+
+/* Of ranks, on one of them. */
+static int make_feasible(void *user, struct neap_plan *plan)
+{
+	struct neap_sweep *s = user;
+	NEAP_TRY(make_plan_of(s, plan));
+	return neap__refuse_plan(plan, s->problem.memory);
+}
+
+static int solve_together(struct neap_sweep *s)
+{
+	neap_saved_free(s->agreed_plan);
+	NEAP_TRY(neap__agree_plan(
+		&s->agreement, &s->problem, make_feasible, s, &s->agreed_plan));
+	s->plan = *s->agreed_plan->plan;
+	return 0;
+}
+
+/* Of ranks: each has a saved plan, or a schedule, and all are the same. */
+static int take_saved(struct neap_sweep *s)
+{
+	int rc = neap__saved_plan_take(s);
+	if (!neap__agrees(&s->agreement))
+		return rc;
+	const struct neap__agree_row row = {"the saved plan",
+		rc < 0 ? 0 : neap__agree_plan_hash(&s->plan, &s->problem)};
+	return neap__agree_same(&s->agreement, NEAP__AGREE_PLAN, rc, &row, 1);
+}
+
 static int solve(struct neap_sweep *s)
 {
 	struct neap_schedule *schedule;
@@ -167,12 +205,8 @@ static int solve(struct neap_sweep *s)
 		return rc;
 	}
 	if (s->options.saved)
-		return neap__saved_plan_take(s);
-	if (s->options.params.effort == 0)
-		s->options.params.effort = EFFORT;
-	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
-	s->plan.size = sizeof s->plan;
-	return neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params);
+		return take_saved(s);
+	return neap__agrees(&s->agreement) ? solve_together(s) : make_plan_of(s, &s->plan);
 }
 
 /*
@@ -236,9 +270,21 @@ static void size_records(struct neap_sweep *s, int i)
 		s->places[i] = states.places;
 }
 
+/* Of ranks: whether any of them changed its problem; all have the same afterwards. */
+static int agree_on_change(struct neap_sweep *s, int changed)
+{
+	int64_t value = -changed;
+	if (!neap__agrees(&s->agreement))
+		return changed;
+	NEAP_TRY(neap__agree_problem(&s->agreement, 0, &s->problem));
+	NEAP_TRY(neap__agree(&s->agreement, NEAP__AGREE_PROBLEM, &value, 1));
+	return (int)-value;
+}
+
 /*
  * Trailers and padding of records are not in the plan. Where a tier cannot hold them, too, its
- * capacity in the problem becomes smaller in proportion, and 2% more. 1 if any changed.
+ * capacity in the problem becomes smaller in proportion, and 2% more. 1 if any changed, on any
+ * rank; or a negative code.
  */
 static int shrink(struct neap_sweep *s)
 {
@@ -255,7 +301,7 @@ static int shrink(struct neap_sweep *s)
 				   (double)tier->spec.capacity / (double)needs);
 		changed = 1;
 	}
-	return changed;
+	return agree_on_change(s, changed);
 }
 
 /* A plan whose schedule is read to its end. */
@@ -272,12 +318,30 @@ static int plan_known(struct neap_sweep *s)
 	return rc;
 }
 
+/* Of ranks: places and their bytes are those for which all tiers have room. */
+static int agree_on_places(struct neap_sweep *s, int rc)
+{
+	int64_t values[2 * NEAP_TIERS_MAX];
+	int n = s->problem.ntiers;
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLACES, rc));
+	for (int i = 0; i < n; i++) {
+		values[2 * i] = s->places[i];
+		values[2 * i + 1] = (int64_t)s->tape_place_bytes[i];
+	}
+	NEAP_TRY(neap__agree(&s->agreement, NEAP__AGREE_PLACES, values, 2 * n));
+	for (int i = 0; i < n; i++) {
+		s->places[i] = values[2 * i];
+		s->tape_place_bytes[i] = (uint64_t)values[2 * i + 1];
+	}
+	return rc;
+}
+
 static int plan_once(struct neap_sweep *s)
 {
 	int rc = s->ops.ended ? neap__online_plan(s) : plan_known(s);
 	for (int i = 0; rc >= 0 && i < s->problem.ntiers; i++)
 		size_records(s, i);
-	return rc;
+	return neap__agrees(&s->agreement) ? agree_on_places(s, rc) : rc;
 }
 
 /* Gives every tier the least staging; 1 if any had more. */
@@ -291,27 +355,38 @@ static int lessen_staging(struct neap_sweep *s)
 		had |= s->problem.tiers[i].staging > least.staging;
 		s->problem.tiers[i].staging = least.staging;
 	}
-	return had;
+	return agree_on_change(s, had);
 }
 
 static int make_plan(struct neap_sweep *s)
 {
 	int rc = plan_once(s);
-	if (rc == NEAP_EINFEASIBLE && !s->options.saved && lessen_staging(s))
-		rc = plan_once(s);
+	if (rc == NEAP_EINFEASIBLE && !s->options.saved) {
+		int had = lessen_staging(s);
+		rc = had > 0 ? plan_once(s) : had < 0 ? had : rc;
+	}
 	/* Where a sweep resumes, its own records take the room; a full tier refuses later ones. */
 	if (rc == 0 && s->options.saved && s->options.saved != s->journal.plan)
-		rc = neap__saved_plan_fits(s);
+		rc = neap__agree_code(
+			&s->agreement, NEAP__AGREE_PLACES, neap__saved_plan_fits(s));
 	if (s->open || s->options.saved)
 		return rc;
-	for (int i = 0; rc == 0 && i < 4 && shrink(s); i++)
+	for (int i = 0; rc == 0 && i < 4; i++) {
+		int changed = shrink(s);
+		if (changed <= 0)
+			return changed;
 		rc = plan_once(s);
-	if (rc < 0 || !shrink(s))
+	}
+	if (rc < 0)
 		return rc;
+	int changed = shrink(s);
+	if (changed <= 0)
+		return changed;
 	/* After four times: only states are sure to fit. */
 	s->problem.chain.flags = NEAP_CHAIN_TAPES_STAY;
 	for (int i = 0; i < s->problem.ntiers; i++)
 		describe_tier(&s->problem, i, s->tiers[i], 0);
+	NEAP_TRY(neap__agree_problem(&s->agreement, 0, &s->problem));
 	return plan_once(s);
 }
 
@@ -435,18 +510,16 @@ static void free_tables(struct neap_sweep *s)
 	free(s->span_rows);
 	free(s->spans);
 	neap__replan_forget(s);
+	neap_saved_free(s->agreed_plan);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
 		free(s->state_records[i]);
 		free(s->tape_records[i]);
 	}
 }
 
-/* Plans the sweep and makes its tables. */
-static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
-	const struct neap_sweep_options *options)
+/* Checks and describes; nothing here is the same on all ranks yet. */
+static int describe_all(struct neap_sweep *s)
 {
-	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_step_ops"));
-	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
 	NEAP_TRY(check(&s->ops, &s->options));
 	neap__sweep_options_own(&s->options);
 	for (int i = 0; i < s->options.ntiers; i++)
@@ -457,12 +530,57 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	describe(&s->problem, &s->ops, &o, o.journal || s->inherits);
 	s->fixed = s->problem.chain.tape_max == 0;
 	s->fixed_log = neap__worst_log(s) == s->problem.chain.log;
-	NEAP_TRY(neap_problem_check(&s->problem));
-	NEAP_TRY(neap__journal_attach(s));
-	NEAP_TRY(make_plan(s));
+	return neap_problem_check(&s->problem);
+}
+
+/* Of ranks: refuses sweeps that are not the same; then all have the same problem. */
+static int agree_on_sweep(struct neap_sweep *s, int rc)
+{
+	const struct neap_sweep_options *o = &s->options;
+	const struct neap_step_ops *ops = &s->ops;
+	const struct neap__agree_row rows[] = {
+		{"steps", (uint64_t)o->steps},
+		{"state_bytes", ops->state_bytes},
+		{"adjoint_bytes", ops->adjoint_bytes},
+		{"tape_bytes", ops->tape_bytes},
+		{"tape_max_bytes", ops->tape_max_bytes},
+		{"tape_mean_bytes", ops->tape_mean_bytes},
+		{"log_bytes", ops->log_bytes},
+		{"log_max_bytes", ops->log_max_bytes},
+		{"live_bytes", ops->live_bytes},
+		{"the number of slow tiers", (uint64_t)o->ntiers},
+		{"having logs", ops->replay != NULL},
+		{"telling the length", ops->ended != NULL},
+		{"having a journal", o->journal != NULL},
+		{"having a saved plan", o->saved != NULL},
+		{"giving costs", o->advance > 0 || o->record > 0 || o->backward > 0},
+		{"the strategy", neap__agree_hash_name(o->strategy)},
+		{"the parameters of the plan", neap__agree_hash(&o->params, sizeof o->params)},
+	};
+	NEAP_TRY(neap__agree_same(&s->agreement, NEAP__AGREE_OPTIONS, rc, rows,
+		(int)(sizeof rows / sizeof rows[0])));
+	return neap__agree_problem(&s->agreement, rc, &s->problem);
+}
+
+static int finish_tables(struct neap_sweep *s)
+{
 	neap__journal_identity_size(s);
 	NEAP_TRY(lay_out(s));
 	return make_tables(s);
+}
+
+/* Plans the sweep and makes its tables. */
+static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *options)
+{
+	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_step_ops"));
+	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
+	neap__agree_take(&s->agreement, &s->options);
+	int rc = describe_all(s);
+	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
+	NEAP_TRY(neap__journal_attach(s));
+	NEAP_TRY(make_plan(s));
+	return neap__agree_code(&s->agreement, NEAP__AGREE_CREATED, finish_tables(s));
 }
 
 /* `old`: a sweep whose journal the new one takes over, or NULL. */

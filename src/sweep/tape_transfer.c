@@ -113,7 +113,7 @@ static void issue(
 		rc = neap_tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	neap__ticket_issued(s, ticket, start, record->bytes, rc);
 	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += record->bytes;
-	if (rc < 0)
+	if (ticket->state == NEAP__TICKET_ANSWERED)
 		neap__tape_transfer_answered(s, ticket);
 }
 

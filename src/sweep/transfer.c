@@ -62,8 +62,9 @@ void neap__ticket_issued(
 {
 	ticket->issued = start;
 	ticket->bytes = bytes;
-	ticket->state = rc < 0 ? NEAP__TICKET_ANSWERED : NEAP__TICKET_IN_FLIGHT;
-	ticket->answer = rc;
+	ticket->state = rc < 0 && !neap__agrees(&s->agreement) ? NEAP__TICKET_ANSWERED
+								: NEAP__TICKET_IN_FLIGHT;
+	ticket->answer = ticket->refused = rc;
 	s->stats.lost += neap_tier_lost(&s->problem.tiers[ticket->tier - 1], bytes);
 	neap__count_stall(s, NEAP_STALL_ISSUE, start, ticket);
 }
@@ -196,9 +197,14 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason)
 {
 	double start = neap__seconds();
-	ticket->answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
+	int answer = ticket->refused;
+	if (answer == 0)
+		answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
 	ticket->state = NEAP__TICKET_ANSWERED;
+	ticket->answer = answer;
 	s->stats.late += is_late(ticket);
+	/* Lost on one rank is lost on all; an agreement that fails ends the run before a call. */
+	ticket->answer = neap__agree_answer(&s->agreement, answer);
 	neap__count_stall(s, reason, start, ticket);
 	trace_transfer(s, ticket);
 	neap__replan_learn(s, ticket);
@@ -209,6 +215,9 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	int tier = ticket->tier - 1;
+	/* Of ranks, each would find another answer. */
+	if (neap__agrees(&s->agreement))
+		return 0;
 	if (ticket->put || !neap__tier_cancel(s->tiers[tier], ticket->engine))
 		return 0;
 	ticket->state = NEAP__TICKET_ANSWERED;

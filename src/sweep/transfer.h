@@ -34,7 +34,7 @@ int neap__transfer_end_oldest(struct neap_sweep *s);
 int neap__transfer_in_flight(const struct neap_sweep *s, int64_t slot);
 /*
  * Takes back a GET in flight that will be issued again later. 1 if the tier had not begun it: the
- * ticket is ANSWERED then, with nothing read.
+ * ticket is ANSWERED then, with nothing read. Ranks take nothing back.
  */
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket);
 

@@ -3,7 +3,7 @@
  * first_steps.c: times steps before the first run of a sweep whose options give no costs, for some
  * tens of milliseconds, and plans anew. Beside slow tiers seconds matter: what a transfer hides
  * behind. The backward steps cannot be timed before the turn, and count as in the options'
- * defaults: as twice a forward step.
+ * defaults: as twice a forward step. Of ranks, the slowest one's times count.
  */
 #include "sweep/costs/first_steps.h"
 #include "sweep/online_sweep.h"
@@ -80,7 +80,9 @@ static int time_advance(struct neap_sweep *s, double *seconds)
 		neap_detail_set(NULL);
 		int rc = s->ops.advance(s->user, neap__live(s), x.steps, end, 1);
 		NEAP_TRY(neap__step_answer("advance", rc));
-		add_call(&x, neap__seconds() - start, end - x.steps);
+		double took = neap__seconds() - start;
+		NEAP_TRY(neap__agree_seconds(&s->agreement, &took));
+		add_call(&x, took, end - x.steps);
 	}
 	s->measured_steps = x.steps;
 	*seconds = step_seconds(&x);
@@ -109,7 +111,9 @@ static int time_record(struct neap_sweep *s, double *seconds)
 		NEAP_TRY(neap__step_answer("record", rc));
 		if (used > room || done <= t || done > end)
 			break; /* the run will say what is wrong */
-		add_call(&x, neap__seconds() - start, done - t);
+		double took = neap__seconds() - start;
+		NEAP_TRY(neap__agree_seconds(&s->agreement, &took));
+		add_call(&x, took, done - t);
 	}
 	*seconds = step_seconds(&x);
 	return 0;

@@ -192,9 +192,16 @@ static int may_commit(const struct neap_sweep *s)
 	return s->recovering == 1 && s->journal.in_hole;
 }
 
+int neap__commit_is_due(const struct neap_sweep *s)
+{
+	return s->journal.file && neap__seconds() >= s->journal.due_at;
+}
+
 void neap__commit_if_due(struct neap_sweep *s)
 {
-	if (s->journal.file && neap__seconds() >= s->journal.due_at && may_commit(s))
+	/* Of ranks, one that is due makes all commit. */
+	int due = neap__agrees(&s->agreement) ? s->agreement.due : neap__commit_is_due(s);
+	if (due && may_commit(s))
 		commit(s);
 }
 
@@ -203,7 +210,7 @@ int64_t neap__commit_stop_before(const struct neap_sweep *s, int64_t t, int64_t 
 	double every = neap__journal_every(s->options.journal_seconds, 0), steps = CALL_STEPS;
 	if (!s->journal.file)
 		return t1;
-	if (s->stats.advance > 0 && every > 0)
+	if (s->stats.advance > 0 && every > 0 && !neap__agrees(&s->agreement))
 		steps = every / 4 * (double)s->stats.advance_steps / s->stats.advance;
 	if (steps < CALL_STEPS)
 		steps = CALL_STEPS;

@@ -7,6 +7,8 @@
 
 /* Takes a commit if one is due and may be taken. Transfers end; extents of tapes may leave. */
 void neap__commit_if_due(struct neap_sweep *s);
+/* 1 where the time for a commit has come on this rank. */
+int neap__commit_is_due(const struct neap_sweep *s);
 /* Takes a commit if one may be taken: the run is about to end early. */
 void neap__commit_now(struct neap_sweep *s);
 /* Where a call of the model from t towards t1 must stop, so that commits are taken in time. */

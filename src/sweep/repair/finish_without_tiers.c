@@ -46,8 +46,7 @@ uint64_t neap__fallback_spare(const struct neap_sweep *s)
 /* The same, as far as it is mapped. */
 static uint64_t spare(const struct neap_sweep *s)
 {
-	uint64_t mapped = (s->arena.mapped - s->arena.bytes) & ~(uint64_t)63;
-	uint64_t bytes = neap__fallback_spare(s);
+	uint64_t mapped = s->spare_bytes & ~(uint64_t)63, bytes = neap__fallback_spare(s);
 	return bytes < mapped ? bytes : mapped;
 }
 
@@ -118,6 +117,7 @@ static void begin(struct neap_sweep *s)
 	neap__arena_space_pack(s);
 	s->extra_bytes = spare(s);
 	neap__arena_grow(&s->arena, s->extra_bytes);
+	s->spare_bytes -= s->extra_bytes;
 	s->stats.arena_bytes = s->arena.bytes;
 	s->nranges = 1;
 	s->ranges[0] = (struct neap__range){0, s->position};

@@ -235,6 +235,7 @@ struct maker {
 	struct neap_stage_ops ops;
 	int64_t refused; /* layouts that do not fit the budget */
 	char least[200]; /* the first one's line */
+	struct neap__agreement agreement;
 };
 
 /*
@@ -250,6 +251,7 @@ static int make(struct maker *m, struct neap__stage_layout *layout, struct neap_
 	int rc = make_row(&row, m->branches, layout);
 	if (rc == 0)
 		fill_row(&row, m->branches, layout, m->j->ops.adjoint_bytes);
+	rc = neap__agree_code(&m->agreement, NEAP__AGREE_OPTIONS, rc);
 	o.steps = row.n;
 	if (layout->interleaved)
 		o.ntiers = 0;
@@ -362,7 +364,9 @@ static int create(struct neap_join_sweep *j, const struct neap_join_ops *ops,
 	struct maker m = {.j = j, .branches = branches};
 	NEAP_TRY(neap__struct_take(&j->ops, sizeof j->ops, ops, "neap_join_ops"));
 	NEAP_TRY(neap__struct_take(&m.options, sizeof m.options, options, "neap_sweep_options"));
-	NEAP_TRY(check(j, branches, count, &m.options));
+	neap__agree_take(&m.agreement, &m.options);
+	NEAP_TRY(neap__agree_code(&m.agreement, NEAP__AGREE_OPTIONS,
+		check(j, branches, count, &m.options)));
 	neap__sweep_options_own(&m.options);
 	m.ops = (struct neap_stage_ops){.size = sizeof m.ops,
 		.advance = advance,

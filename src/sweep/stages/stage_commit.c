@@ -145,9 +145,16 @@ void neap__stage_commit_now(struct stage_run *r)
 	journal->due_at = end + neap__journal_every(s->options.journal_seconds, took);
 }
 
+int neap__stage_commit_is_due(const struct stage_run *r)
+{
+	return r->s->journal.file && neap__seconds() >= r->s->journal.due_at;
+}
+
 void neap__stage_commit_if_due(struct stage_run *r)
 {
-	if (r->s->journal.file && neap__seconds() >= r->s->journal.due_at)
+	/* Of ranks, one that is due makes all commit. */
+	const struct neap__agreement *a = &r->s->agreement;
+	if (neap__agrees(a) ? a->due : neap__stage_commit_is_due(r))
 		neap__stage_commit_now(r);
 }
 

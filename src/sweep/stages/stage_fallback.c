@@ -90,24 +90,44 @@ static int describe(struct stage_rest *rest, const struct stage_run *r)
 	return 0;
 }
 
-static int make_program(struct stage_rest *rest)
+static int make_plan(void *user, struct neap_plan *plan)
 {
-	struct neap_problem *p = &rest->problem;
-	struct neap_plan plan = {.size = sizeof plan};
-	struct neap_schedule *schedule;
-	NEAP_TRY(neap_plan_make(&plan, p, "chain", NULL));
-	if (!plan.feasible)
+	const struct neap_problem *p = user;
+	plan->size = sizeof *plan;
+	NEAP_TRY(neap_plan_make(plan, p, "chain", NULL));
+	if (!plan->feasible)
 		return neap__fail(NEAP_EINFEASIBLE,
 			"a tier lost what the sweep needs, and %llu bytes are too few to go on "
 			"without tiers: %llu bytes would do",
-			(unsigned long long)p->memory, (unsigned long long)plan.least_bytes);
-	NEAP_TRY(neap_schedule_open(&schedule, p, &plan));
-	int rc = neap__stage_walk(&rest->program, p, &rest->layout, schedule);
+			(unsigned long long)p->memory, (unsigned long long)plan->least_bytes);
+	return 0;
+}
+
+/* The calls of the plan, and places for their buffers. */
+static int walk(struct stage_rest *rest, const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_schedule *schedule;
+	NEAP_TRY(neap_schedule_open(&schedule, p, plan));
+	int rc = neap__stage_walk(&rest->program, &rest->problem, &rest->layout, schedule);
 	neap_schedule_close(schedule);
 	NEAP_TRY(rc);
-	rc = neap__stage_place(&rest->program, p->memory);
+	rc = neap__stage_place(&rest->program, rest->problem.memory);
+	return rc ? rc : neap__stage_move(&rest->program, rest->problem.memory);
+}
+
+static int make_program(struct stage_rest *rest, struct neap__agreement *a)
+{
+	struct neap_problem *p = &rest->problem;
+	struct neap_plan plan = {.size = sizeof plan};
+	struct neap_saved *saved = NULL;
+	int rc = 0;
+	if (neap__agrees(a))
+		rc = neap__agree_plan(a, p, make_plan, p, &saved);
+	else
+		rc = make_plan(p, &plan);
 	if (rc == 0)
-		rc = neap__stage_move(&rest->program, p->memory);
+		rc = walk(rest, saved ? saved->problem : p, saved ? saved->plan : &plan);
+	neap_saved_free(saved);
 	NEAP_TRY(rc);
 	rest->now = calloc((size_t)rest->program.nbuffers, sizeof *rest->now);
 	rest->taken = calloc((size_t)rest->program.nbuffers + 8, sizeof *rest->taken);
@@ -145,15 +165,16 @@ static int restart(struct stage_run *run)
 static int finish(struct stage_rest *rest, struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
+	struct neap__agreement *a = &s->agreement;
 	double now = neap__seconds();
-	NEAP_TRY(describe(rest, r));
+	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, describe(rest, r)));
 	uint64_t *memory = &rest->problem.memory;
 	*memory -= rest->given_bytes < *memory ? rest->given_bytes : *memory;
 	*memory &= ~(uint64_t)63;
-	NEAP_TRY(make_program(rest));
+	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, make_program(rest, a)));
 	neap__trace_add(s->options.trace,
 		&(struct neap__event){.start = now, .end = now, .kind = NEAP__EVENT_REPLAN});
-	NEAP_TRY(map(rest, s));
+	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, map(rest, s)));
 	struct stage_run run = *r;
 	run.program = &rest->program;
 	run.base = rest->pages;

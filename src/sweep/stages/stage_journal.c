@@ -35,7 +35,7 @@ static int differs(
 	return neap__journal_differs(s->journal.directory, what, there, here);
 }
 
-static uint64_t hash_of_sizes(const struct neap_stage_sweep *s)
+uint64_t neap__stage_sizes_hash(const struct neap_stage_sweep *s)
 {
 	const struct neap_stages *stages = &s->stages;
 	size_t n = (size_t)s->problem.chain.steps;
@@ -56,13 +56,13 @@ static void describe(struct neap__stage_identity *identity, const struct neap_st
 		.version = format(),
 		.ntiers = (uint32_t)s->options.ntiers,
 		.stages = s->options.steps,
-		.sizes = hash_of_sizes(s),
+		.sizes = neap__stage_sizes_hash(s),
 		.key = s->options.journal_key,
 	};
 	neap__print(identity->strategy, sizeof identity->strategy, "%s", strategy);
 }
 
-static uint64_t hash_of_program(const struct neap_stage_sweep *s)
+uint64_t neap__stage_calls_hash(const struct neap_stage_sweep *s)
 {
 	const struct neap__stage_program *p = &s->program;
 	uint64_t hash = s->staging_bytes;
@@ -72,6 +72,13 @@ static uint64_t hash_of_program(const struct neap_stage_sweep *s)
 		hash = neap__journal_hash(hash, head, sizeof head);
 		hash = neap__journal_hash(hash, c->at, sizeof c->at);
 	}
+	return hash;
+}
+
+static uint64_t hash_of_program(const struct neap_stage_sweep *s)
+{
+	const struct neap__stage_program *p = &s->program;
+	uint64_t hash = neap__stage_calls_hash(s);
 	for (int64_t i = 0; i < p->nrecords; i++) {
 		const int64_t row[] = {p->records[i].tier, p->records[i].place};
 		hash = neap__journal_hash(hash, row, sizeof row);

@@ -11,6 +11,9 @@
 
 /* At create, before the plan: opens the journal that the options ask for, and takes its plan. */
 int neap__stage_journal_attach(struct neap_stage_sweep *s);
+/* Hashes of the stages' bytes, and of the calls with their places in the arena. */
+uint64_t neap__stage_sizes_hash(const struct neap_stage_sweep *s);
+uint64_t neap__stage_calls_hash(const struct neap_stage_sweep *s);
 /* After the plan: a journal that is there was made for this budget. */
 void neap__stage_journal_budget(struct neap_stage_sweep *s);
 /* At free: removes the journal if the last run ended, else leaves it. */
@@ -26,6 +29,8 @@ void neap__stage_journal_end(struct neap_stage_sweep *s, int rc);
 /* stage_commit.c: takes a commit if one is due. */
 void neap__stage_commit_if_due(struct stage_run *r);
 void neap__stage_commit_now(struct stage_run *r);
+/* 1 where the time for a commit has come on this rank. */
+int neap__stage_commit_is_due(const struct stage_run *r);
 /* Reads the numbers of the commit; then, with r->program and r->base in place, the rest. */
 int neap__stage_commit_numbers(struct stage_run *r);
 int neap__stage_commit_load(struct stage_run *r);

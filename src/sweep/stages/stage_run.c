@@ -224,9 +224,31 @@ int64_t neap__stage_list_taken(struct stage_run *r)
 	return n;
 }
 
-int neap__stage_perform(struct stage_run *r)
+/* Of ranks: all come here after the same work. */
+static int poll(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
+	const struct neap_sweep_options *o = &s->options;
+	struct neap__agreement *a = &s->agreement;
+	int64_t work = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
+	a->asked |= o->interrupted && o->interrupted(o->interrupted_user);
+	NEAP_TRY(neap__agree_poll(
+		a, work, neap__stage_commit_is_due(r), o->journal_seconds < 0));
+	if (a->interrupted)
+		a->known = NEAP_EINTERRUPTED;
+	return a->interrupted;
+}
+
+static int interrupted(struct stage_run *r)
+{
+	const struct neap_sweep_options *o = &r->s->options;
+	if (neap__agrees(&r->s->agreement))
+		return poll(r);
+	return o->interrupted && o->interrupted(o->interrupted_user);
+}
+
+int neap__stage_perform(struct stage_run *r)
+{
 	int rc = 0;
 	for (; r->next < r->program->ncalls && rc == 0; r->next++) {
 		const struct neap__stage_call *call = &r->program->calls[r->next];
@@ -238,7 +260,9 @@ int neap__stage_perform(struct stage_run *r)
 			neap__stage_end_flight(r, call->i, NEAP_STALL_ROOM);
 			continue;
 		}
-		if (s->options.interrupted && s->options.interrupted(s->options.interrupted_user)) {
+		int ends = interrupted(r);
+		NEAP_TRY(ends);
+		if (ends) {
 			neap__stage_commit_now(r);
 			return neap__fail(NEAP_EINTERRUPTED, "the sweep was interrupted");
 		}
@@ -306,21 +330,38 @@ static int run(struct stage_run *r)
 	if (resumes)
 		NEAP_TRY(neap__stage_commit_load(r));
 	int rc = neap__stage_perform(r);
+	if (rc < 0)
+		rc = neap__agree_end(&s->agreement, rc);
 	neap__stage_drain(r);
 	if (rc == 0)
 		rc = untouched(r, p->arena, s->mapped - s->staging_bytes - p->arena);
 	return rc > 0 ? neap__stage_finish_without_tiers(r) : rc;
 }
 
+/* Maps the arena and formats the tiers. */
+static int get_ready(struct neap_stage_sweep *s, struct neap__populate **populate)
+{
+	for (int i = 0; i < s->problem.ntiers; i++)
+		NEAP_TRY(neap__tier_ours(s->tiers[i]));
+	NEAP_TRY(map_arena(s, populate));
+	return neap__stage_tiers_format(s);
+}
+
 int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats)
 {
 	struct neap__populate *populate = NULL;
+	neap__agree_begin_run(&s->agreement);
+	int rc = 0;
 	if (stats)
-		NEAP_TRY(neap__struct_size(
-			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats"));
-	for (int i = 0; i < s->problem.ntiers; i++)
-		NEAP_TRY(neap__tier_ours(s->tiers[i]));
-	NEAP_TRY(map_arena(s, &populate));
+		rc = neap__struct_size(
+			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats");
+	if (rc == 0)
+		rc = get_ready(s, &populate);
+	rc = neap__agree_code(&s->agreement, NEAP__AGREE_START, rc);
+	if (rc < 0) {
+		neap__populate_end(populate);
+		return rc;
+	}
 	struct stage_run r = {.s = s,
 		.program = &s->program,
 		.layout = &s->layout,
@@ -330,15 +371,12 @@ int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_
 		.taken = s->taken,
 		.loss = loss,
 		.adjoint = s->problem.chain.steps + 1};
-	int rc = neap__stage_tiers_format(s);
 	double began = neap__seconds();
-	if (rc == 0) {
-		begin(s);
-		neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
-		rc = run(&r);
-		s->stats.seconds = neap__seconds() - began;
-		neap__stage_journal_end(s, rc);
-	}
+	begin(s);
+	neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
+	rc = neap__agree_end(&s->agreement, run(&r));
+	s->stats.seconds = neap__seconds() - began;
+	neap__stage_journal_end(s, rc);
 	neap__populate_end(populate);
 	s->stats.slowdown = s->stats.compute - planned_compute(s);
 	neap__trace_end(s->options.trace, &s->stats);

@@ -89,15 +89,42 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 	return neap__stage_tiers_describe(s);
 }
 
-static int make_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
+static int make_plan(void *user, struct neap_plan *plan)
 {
+	const struct neap_stage_sweep *s = user;
 	const char *strategy = s->options.strategy ? s->options.strategy : "auto";
-	s->plan.size = sizeof s->plan;
-	NEAP_TRY(neap_plan_make(&s->plan, &s->problem, strategy, &s->options.params));
-	if (s->plan.least_bytes)
-		s->plan.least_bytes += s->layout.spare;
-	NEAP_TRY(neap__refuse_plan(&s->plan, s->options.memory));
-	return neap_schedule_open(schedule, &s->problem, &s->plan);
+	plan->size = sizeof *plan;
+	NEAP_TRY(neap_plan_make(plan, &s->problem, strategy, &s->options.params));
+	if (plan->least_bytes)
+		plan->least_bytes += s->layout.spare;
+	return neap__refuse_plan(plan, s->options.memory);
+}
+
+static int open_saved(struct neap_stage_sweep *s, struct neap_schedule **schedule)
+{
+	int rc = neap__stage_saved_plan(s, schedule);
+	if (!neap__agrees(&s->agreement))
+		return rc;
+	const struct neap_saved *saved = s->options.saved;
+	const struct neap__agree_row row = {
+		"the saved plan", rc < 0 ? 0 : neap__agree_plan_hash(saved->plan, saved->problem)};
+	int all = neap__agree_same(&s->agreement, NEAP__AGREE_PLAN, rc, &row, 1);
+	if (all < 0 && rc == 0)
+		neap_schedule_close(*schedule);
+	return all;
+}
+
+static int open_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule)
+{
+	if (s->options.saved)
+		return open_saved(s, schedule);
+	if (!neap__agrees(&s->agreement)) {
+		NEAP_TRY(make_plan(s, &s->plan));
+		return neap_schedule_open(schedule, &s->problem, &s->plan);
+	}
+	NEAP_TRY(neap__agree_plan(&s->agreement, &s->problem, make_plan, s, &s->agreed_plan));
+	s->plan = *s->agreed_plan->plan;
+	return neap_schedule_open(schedule, s->agreed_plan->problem, &s->plan);
 }
 
 static int plan(struct neap_stage_sweep *s)
@@ -105,7 +132,7 @@ static int plan(struct neap_stage_sweep *s)
 	struct neap_schedule *schedule;
 	if (s->layout.interleaved)
 		return neap__join_plan(s);
-	NEAP_TRY(s->options.saved ? neap__stage_saved_plan(s, &schedule) : make_plan(s, &schedule));
+	NEAP_TRY(open_plan(s, &schedule));
 	int rc = neap__stage_walk(&s->program, &s->problem, &s->layout, schedule);
 	neap_schedule_close(schedule);
 	return rc;
@@ -168,19 +195,67 @@ static int make_tables(struct neap_stage_sweep *s)
 	return neap__stage_sort_ends(p, &s->ends);
 }
 
+/* Checks and describes; nothing here is the same on all ranks yet. */
+static int describe_all(struct neap_stage_sweep *s, const struct neap_stages *stages)
+{
+	NEAP_TRY(check(&s->ops, &s->options));
+	neap__sweep_options_own(&s->options);
+	return describe(s, stages);
+}
+
+/* Of ranks: refuses sweeps that are not the same; then all have the same problem. */
+static int agree_on_sweep(struct neap_stage_sweep *s, int rc)
+{
+	struct neap__agreement *a = &s->agreement;
+	const struct neap_sweep_options *o = &s->options;
+	const struct neap__agree_row rows[] = {
+		{"steps", (uint64_t)o->steps},
+		{"adjoint_bytes", s->ops.adjoint_bytes},
+		{"the number of slow tiers", (uint64_t)o->ntiers},
+		{"having a journal", o->journal != NULL},
+		{"having a saved plan", o->saved != NULL},
+		{"the strategy", neap__agree_hash_name(o->strategy)},
+		{"the parameters of the plan", neap__agree_hash(&o->params, sizeof o->params)},
+		{"the bytes of the stages", rc < 0 ? 0 : neap__stage_sizes_hash(s) >> 2},
+	};
+	int64_t n = s->problem.chain.steps;
+	NEAP_TRY(neap__agree_same(
+		a, NEAP__AGREE_OPTIONS, rc, rows, (int)(sizeof rows / sizeof rows[0])));
+	NEAP_TRY(neap__agree_list(a, (double *)(uintptr_t)s->stages.advance, n));
+	NEAP_TRY(neap__agree_list(a, (double *)(uintptr_t)s->stages.record, n));
+	NEAP_TRY(neap__agree_list(a, (double *)(uintptr_t)s->stages.backward, n + 1));
+	return neap__agree_problem(a, 0, &s->problem);
+}
+
+/* The arena and the calls are the same on all ranks; the places on their tiers need not be. */
+static int agree_on_program(struct neap_stage_sweep *s, int rc)
+{
+	const struct neap__agree_row rows[] = {
+		{"the arena", s->staging_bytes + s->program.arena},
+		{"the calls", rc < 0 ? 0 : neap__stage_calls_hash(s) >> 2},
+	};
+	return neap__agree_same(&s->agreement, NEAP__AGREE_CREATED, rc, rows, 2);
+}
+
+static int finish_tables(struct neap_stage_sweep *s)
+{
+	NEAP_TRY(place(s));
+	return make_tables(s);
+}
+
 static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	const struct neap_stages *stages, const struct neap_sweep_options *options)
 {
 	NEAP_TRY(neap__struct_take(&s->ops, sizeof s->ops, ops, "neap_stage_ops"));
 	NEAP_TRY(neap__struct_take(&s->options, sizeof s->options, options, "neap_sweep_options"));
-	NEAP_TRY(check(&s->ops, &s->options));
-	neap__sweep_options_own(&s->options);
-	NEAP_TRY(describe(s, stages));
+	neap__agree_take(&s->agreement, &s->options);
+	int rc = describe_all(s, stages);
+	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__stage_journal_attach(s));
-	NEAP_TRY(plan(s));
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan(s)));
 	neap__stage_journal_budget(s);
-	NEAP_TRY(place(s));
-	return make_tables(s);
+	rc = finish_tables(s);
+	return neap__agrees(&s->agreement) ? agree_on_program(s, rc) : rc;
 }
 
 int neap__stage_sweep_make(struct neap_stage_sweep **sweep, const struct neap_stage_ops *ops,
@@ -240,6 +315,7 @@ void neap_stage_sweep_free(struct neap_stage_sweep *s)
 	neap__stage_journal_detach(s);
 	neap__stage_unmap(s);
 	neap__stage_program_free(&s->program);
+	neap_saved_free(s->agreed_plan);
 	free(s->numbers);
 	free(s->ends);
 	free(s->now);

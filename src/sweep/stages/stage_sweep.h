@@ -7,6 +7,7 @@
 #define NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 
 #include <neap/sweep.h>
+#include "sweep/agree.h"
 #include "sweep/stages/stage_program.h"
 
 /* A flight while a sweep runs. */
@@ -19,7 +20,8 @@ enum neap__transfer_state {
 struct neap__stage_transfer {
 	int64_t engine; /* the tier's ticket */
 	int32_t answer;
-	uint8_t state; /* enum neap__transfer_state */
+	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
+	uint8_t state;	 /* enum neap__transfer_state */
 	double issued; /* seconds of sys/clock.h when the tier got the request */
 };
 
@@ -85,6 +87,8 @@ struct neap_stage_sweep {
 	uint64_t generation;		    /* of the run, in the tags of its records */
 	double loss;			    /* of the run, once it has turned */
 	struct neap__stage_journal journal;
+	struct neap__agreement agreement; /* of ranks; where the sweep is alone, none */
+	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
 
 	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
 	unsigned char *base;	/* of the arena */

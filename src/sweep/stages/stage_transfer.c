@@ -189,7 +189,7 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 	}
 	double start = flight->issued = neap__seconds();
 	flight->state = NEAP__TRANSFER_ANSWERED;
-	flight->answer = 0;
+	flight->answer = flight->refused = 0;
 	if (count == 0)
 		return 0; /* nothing to move */
 	if (!f->put && r->s->lost[f->record]) {
@@ -197,8 +197,9 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 		return 0;
 	}
 	int rc = request(r, record, f->put, spans, count, &flight->engine);
-	flight->state = rc < 0 ? NEAP__TRANSFER_ANSWERED : NEAP__TRANSFER_UNDER_WAY;
-	flight->answer = rc;
+	flight->state = rc < 0 && !neap__agrees(&r->s->agreement) ? NEAP__TRANSFER_ANSWERED
+								   : NEAP__TRANSFER_UNDER_WAY;
+	flight->answer = flight->refused = rc;
 	count_stall(r, NEAP_STALL_ISSUE, start, record->tier);
 	return 0;
 }
@@ -241,9 +242,13 @@ void neap__stage_end_flight(struct stage_run *r, int64_t number, enum neap_stall
 	if (flight->state != NEAP__TRANSFER_UNDER_WAY)
 		return;
 	double start = neap__seconds();
-	flight->answer = neap_tier_wait(r->s->tiers[tier - 1], flight->engine);
+	int answer = flight->refused;
+	if (answer == 0)
+		answer = neap_tier_wait(r->s->tiers[tier - 1], flight->engine);
 	flight->state = NEAP__TRANSFER_ANSWERED;
-	r->s->stats.late += flight->answer == -ETIMEDOUT;
+	r->s->stats.late += answer == -ETIMEDOUT;
+	/* Lost on one rank is lost on all; an agreement that fails ends the run before a call. */
+	flight->answer = neap__agree_answer(&r->s->agreement, answer);
 	count_stall(r, reason, start, tier);
 	trace_flight(r, number);
 }
@@ -270,6 +275,7 @@ int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 	if (rc == 0)
 		rc = neap_tier_wait(r->s->tiers[record->tier - 1], ticket);
 	r->s->stats.late += rc == -ETIMEDOUT;
+	rc = neap__agree_answer(&r->s->agreement, rc);
 	count_stall(r, NEAP_STALL_REPAIR, start, record->tier);
 	if (rc < 0)
 		mark_lost(r, number);
