@@ -293,7 +293,8 @@ NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step
  * grad_save says is given back after each; a model without grad_save and grad_load clears what
  * it gathered itself. A step that takes long makes it take longer than `seconds`: five
  * forward and backward steps at least are taken. A tier of an interrupted sweep (`keep`, tier.h)
- * keeps its records and the rates that it has. Where the model or a tier fails, or a tier is too
+ * keeps its records and the rates that it has. NEAP_EUSAGE for a collective sweep, which times its
+ * first steps where it has no costs. Where the model or a tier fails, or a tier is too
  * small, options stay as they were. Not in two threads at a time with one model.
  */
 NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
@@ -466,6 +467,7 @@ struct neap_stage_sweep;
  * problem that neap_stage_sweep_problem gives; a journal is as above. Tables beside the arena:
  * 64 bytes a stage, some 300 for each call of a stage in the plan, 200 for each transfer.
  * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
+ * Collective.
  */
 NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
 	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,
@@ -480,6 +482,7 @@ NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_s
  * loses or holds back beyond `patience` is made again from the nearest earlier state, in what the
  * arena has free. Where that is too little, the plan is given up: the stages that are left are
  * done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE: `memory` is too small for that.
+ * Collective.
  */
 NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
 	double *loss, struct neap_sweep_stats *stats);
@@ -528,6 +531,7 @@ struct neap_join_sweep;
  * branches. Or two branches in turns, by the strategy `join`, in fast memory: it counts slots for
  * states, options.params.checkpoints of them, 0: as many as fit. "auto" (NULL) takes the way and
  * the order that its plan says is fastest. options.saved is not for "join".
+ * Collective.
  */
 NEAP_API int neap_join_sweep_create(struct neap_join_sweep **sweep, const struct neap_join_ops *ops,
 	void *user, const struct neap_branch *branches, int count,
@@ -540,6 +544,7 @@ NEAP_API const struct neap_problem *neap_join_sweep_problem(const struct neap_jo
 /*
  * As neap_stage_sweep_run. x0[branch] is borrowed and must not change (NULL: all zero bytes);
  * dx0[branch] takes the gradient with respect to it, as soon as it is known (NULL: none does).
+ * Collective.
  */
 NEAP_API int neap_join_sweep_run(struct neap_join_sweep *sweep, const void *const *x0,
 	void *const *dx0, double *loss, struct neap_sweep_stats *stats);

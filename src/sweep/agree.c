@@ -28,13 +28,13 @@ static const char *const site_names[] = {
 #undef NEAP__AGREE_SITE
 };
 
-void neap__agree_take(struct neap__agreement *a, const struct neap_sweep_options *o)
+void neap__agree_take(struct neap__agree_state *a, const struct neap_sweep_options *o)
 {
-	*a = (struct neap__agreement){
+	*a = (struct neap__agree_state){
 		.agree = o->agree, .leave = o->leave, .user = o->agree_user, .stretch = 1};
 }
 
-void neap__agree_begin_run(struct neap__agreement *a)
+void neap__agree_begin_run(struct neap__agree_state *a)
 {
 	if (!a->agree)
 		return;
@@ -45,14 +45,14 @@ void neap__agree_begin_run(struct neap__agreement *a)
 }
 
 /* No agreement comes after one that failed. */
-static int fail_for_good(struct neap__agreement *a, int rc)
+static int fail_for_good(struct neap__agree_state *a, int rc)
 {
 	a->broken = rc;
 	neap__print(a->line, sizeof a->line, "%s", neap_detail());
 	return rc;
 }
 
-static int hook_failed(struct neap__agreement *a, int rc)
+static int hook_failed(struct neap__agree_state *a, int rc)
 {
 	if (rc > 0)
 		rc = neap__fail(NEAP_EMODEL, "neap_sweep_options.agree answered %d", rc);
@@ -64,7 +64,7 @@ static int hook_failed(struct neap__agreement *a, int rc)
 	return neap__fail(rc, "%s", a->line);
 }
 
-int neap__agree(struct neap__agreement *a, enum neap__agree_site site, int64_t *values, int count)
+int neap__agree(struct neap__agree_state *a, enum neap__agree_site site, int64_t *values, int count)
 {
 	if (!a->agree || a->over)
 		return 0;
@@ -78,14 +78,14 @@ int neap__agree(struct neap__agreement *a, enum neap__agree_site site, int64_t *
 	if (rc != 0)
 		return hook_failed(a, rc);
 	if (frame[0] != stamp || frame[1] != -stamp)
-		return fail_for_good(a,
-			neap__fail(NEAP_EILLEGAL, "the ranks went apart at agreement %lld (%s)",
-				(long long)number, site_names[site]));
+		return fail_for_good(
+			a, neap__fail(NEAP_EILLEGAL, "the ranks went apart at agreement %lld (%s)",
+				   (long long)number, site_names[site]));
 	memcpy(values, frame + 2, (size_t)count * sizeof *values);
 	return 0;
 }
 
-int neap__agree_code(struct neap__agreement *a, enum neap__agree_site site, int rc)
+int neap__agree_code(struct neap__agree_state *a, enum neap__agree_site site, int rc)
 {
 	char own[NEAP__DETAIL_BYTES] = "";
 	int64_t least = rc < 0 ? rc : 0;
@@ -102,7 +102,7 @@ int neap__agree_code(struct neap__agreement *a, enum neap__agree_site site, int 
 	return neap__fail((int)least, "another rank: %s", neap_strerror((int)least));
 }
 
-int neap__agree_answer(struct neap__agreement *a, int answer)
+int neap__agree_answer(struct neap__agree_state *a, int answer)
 {
 	int64_t least = answer < 0 ? answer : 0;
 	if (neap__agree(a, NEAP__AGREE_WAIT, &least, 1) < 0)
@@ -110,7 +110,7 @@ int neap__agree_answer(struct neap__agreement *a, int answer)
 	return (int)least;
 }
 
-int neap__agree_used(struct neap__agreement *a, const char *name, size_t *used, int64_t done)
+int neap__agree_used(struct neap__agree_state *a, const char *name, size_t *used, int64_t done)
 {
 	int64_t most = *used > INT64_MAX ? INT64_MAX : (int64_t)*used;
 	int64_t values[] = {-most, done, -done};
@@ -119,8 +119,9 @@ int neap__agree_used(struct neap__agreement *a, const char *name, size_t *used, 
 	if (values[1] == -values[2])
 		return 0;
 	a->known = NEAP_EMODEL;
-	return neap__fail(NEAP_EMODEL, "the model's %s came to step %lld on one rank, %lld on another",
-		name, (long long)values[1], -(long long)values[2]);
+	return neap__fail(NEAP_EMODEL,
+		"the model's %s came to step %lld on one rank, %lld on another", name,
+		(long long)values[1], -(long long)values[2]);
 }
 
 /* Seconds as a value in their order. */
@@ -139,7 +140,7 @@ static double seconds_of(int64_t bits)
 	return seconds;
 }
 
-int neap__agree_list(struct neap__agreement *a, double *seconds, int64_t n)
+int neap__agree_list(struct neap__agree_state *a, double *seconds, int64_t n)
 {
 	int64_t values[NEAP__AGREE_VALUES];
 	for (int64_t from = 0; a->agree && from < n; from += NEAP__AGREE_VALUES) {
@@ -153,7 +154,7 @@ int neap__agree_list(struct neap__agreement *a, double *seconds, int64_t n)
 	return 0;
 }
 
-int neap__agree_seconds(struct neap__agreement *a, double *seconds)
+int neap__agree_seconds(struct neap__agree_state *a, double *seconds)
 {
 	return neap__agree_list(a, seconds, 1);
 }
@@ -164,7 +165,7 @@ static int64_t value_of(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-int neap__agree_same(struct neap__agreement *a, enum neap__agree_site site, int rc,
+int neap__agree_same(struct neap__agree_state *a, enum neap__agree_site site, int rc,
 	const struct neap__agree_row *rows, int count)
 {
 	enum { AT_ONCE = NEAP__AGREE_VALUES / 2 };
@@ -287,7 +288,7 @@ static void unpack(const struct problem_number *row, int64_t value)
 	}
 }
 
-int neap__agree_problem(struct neap__agreement *a, int rc, struct neap_problem *problem)
+int neap__agree_problem(struct neap__agree_state *a, int rc, struct neap_problem *problem)
 {
 	struct problem_number rows[NUMBERS_MOST];
 	int64_t values[NEAP__AGREE_VALUES];
@@ -335,7 +336,7 @@ uint64_t neap__agree_plan_hash(const struct neap_plan *plan, const struct neap_p
 }
 
 /* Sends the leader's text; the others have room for it. */
-static int send_text(struct neap__agreement *a, int leads, struct agreed_text *text)
+static int send_text(struct neap__agree_state *a, int leads, struct agreed_text *text)
 {
 	int64_t values[NEAP__AGREE_VALUES];
 	for (int64_t at = 0; at < text->bytes; at += NEAP__AGREE_VALUES * TEXT_BYTES) {
@@ -374,7 +375,7 @@ static int make_text(const struct neap_problem *problem,
 	return rc;
 }
 
-static int share_text(struct neap__agreement *a, const struct neap_problem *problem,
+static int share_text(struct neap__agree_state *a, const struct neap_problem *problem,
 	int (*make)(void *user, struct neap_plan *plan), void *user, struct agreed_text *text)
 {
 	int64_t mine = (int64_t)(neap__unique() >> 2), least = mine;
@@ -400,7 +401,7 @@ static int share_text(struct neap__agreement *a, const struct neap_problem *prob
 	return neap__fail((int)head[0], "%s", text->at);
 }
 
-int neap__agree_plan(struct neap__agreement *a, const struct neap_problem *problem,
+int neap__agree_plan(struct neap__agree_state *a, const struct neap_problem *problem,
 	int (*make)(void *user, struct neap_plan *plan), void *user, struct neap_saved **saved)
 {
 	struct agreed_text text = {0};
@@ -419,7 +420,7 @@ int neap__agree_plan(struct neap__agreement *a, const struct neap_problem *probl
 }
 
 /* Work until the next poll: that of POLL_SECONDS, at most twice what it was. */
-static int64_t next_stretch(const struct neap__agreement *a, int64_t done, double now)
+static int64_t next_stretch(const struct neap__agree_state *a, int64_t done, double now)
 {
 	double seconds = now - a->polled_at, most = 2.0 * (double)a->stretch;
 	double want = seconds > 0 ? POLL_SECONDS * (double)done / seconds : most;
@@ -427,7 +428,7 @@ static int64_t next_stretch(const struct neap__agreement *a, int64_t done, doubl
 	return want < 1 ? 1 : want > STRETCH_MOST ? STRETCH_MOST : (int64_t)want;
 }
 
-int neap__agree_poll(struct neap__agreement *a, int64_t work, int due, int often)
+int neap__agree_poll(struct neap__agree_state *a, int64_t work, int due, int often)
 {
 	if (!a->agree || a->over)
 		return 0;
@@ -446,7 +447,7 @@ int neap__agree_poll(struct neap__agreement *a, int64_t work, int due, int often
 	return 0;
 }
 
-int neap__agree_end(struct neap__agreement *a, int rc)
+int neap__agree_end(struct neap__agree_state *a, int rc)
 {
 	if (!a->agree || a->over)
 		return rc;

@@ -38,7 +38,7 @@ enum neap__agree_site {
 };
 
 /* Of a sweep: the hook, and where its agreements are. All zero: the sweep is alone. */
-struct neap__agreement {
+struct neap__agree_state {
 	int (*agree)(void *user, int64_t *values, int count);
 	void (*leave)(void *user, int code);
 	void *user;
@@ -55,11 +55,11 @@ struct neap__agreement {
 };
 
 /* Takes the hook of the options. */
-void neap__agree_take(struct neap__agreement *a, const struct neap_sweep_options *options);
+void neap__agree_take(struct neap__agree_state *a, const struct neap_sweep_options *options);
 /* Before a run: how the last one ended is forgotten; all ranks begin to count anew. */
-void neap__agree_begin_run(struct neap__agreement *a);
+void neap__agree_begin_run(struct neap__agree_state *a);
 
-static inline int neap__agrees(const struct neap__agreement *a)
+static inline int neap__agrees(const struct neap__agree_state *a)
 {
 	return a->agree != NULL;
 }
@@ -69,25 +69,25 @@ static inline int neap__agrees(const struct neap__agreement *a)
  * negative code: the hook's, or NEAP_EILLEGAL on all ranks where another one is elsewhere.
  */
 int neap__agree(
-	struct neap__agreement *a, enum neap__agree_site site, int64_t *values, int count);
+	struct neap__agree_state *a, enum neap__agree_site site, int64_t *values, int count);
 /* The least of the answers of all ranks, of which 0 and above are as good; rc where that is. */
-int neap__agree_code(struct neap__agreement *a, enum neap__agree_site site, int rc);
+int neap__agree_code(struct neap__agree_state *a, enum neap__agree_site site, int rc);
 /* The same of a transfer: what an agreement that fails answers is not a transfer's answer. */
-int neap__agree_answer(struct neap__agreement *a, int answer);
+int neap__agree_answer(struct neap__agree_state *a, int answer);
 /*
  * After a callback that wrote tapes or logs that vary: *used becomes the most over all ranks.
  * NEAP_EMODEL where they came to different steps.
  */
-int neap__agree_used(struct neap__agreement *a, const char *name, size_t *used, int64_t done);
+int neap__agree_used(struct neap__agree_state *a, const char *name, size_t *used, int64_t done);
 /* Replaces seconds, 0 or more, by the most over all ranks. */
-int neap__agree_seconds(struct neap__agreement *a, double *seconds);
+int neap__agree_seconds(struct neap__agree_state *a, double *seconds);
 
 /* A number that must be the same on all ranks; NEAP_EUSAGE names the first that is not. */
 struct neap__agree_row {
 	const char *name;
 	uint64_t value;
 };
-int neap__agree_same(struct neap__agreement *a, enum neap__agree_site site, int rc,
+int neap__agree_same(struct neap__agree_state *a, enum neap__agree_site site, int rc,
 	const struct neap__agree_row *rows, int count);
 
 /* Hashes for rows; of a name: NULL is one, too. */
@@ -98,15 +98,15 @@ uint64_t neap__agree_hash_name(const char *name);
  * Makes a problem the same on all ranks: seconds, latencies and staging are the largest, rates,
  * capacities and memory the least. rc: whether it could be described.
  */
-int neap__agree_problem(struct neap__agreement *a, int rc, struct neap_problem *problem);
+int neap__agree_problem(struct neap__agree_state *a, int rc, struct neap_problem *problem);
 /* Replaces n seconds by the largest of each, as those of stages. */
-int neap__agree_list(struct neap__agreement *a, double *seconds, int64_t n);
+int neap__agree_list(struct neap__agree_state *a, double *seconds, int64_t n);
 
 /*
  * One rank plans: make(user, plan) answers 0 where the plan is feasible. All read its text and own
  * *saved; or fail with its code and its line. The problem is the same on all ranks.
  */
-int neap__agree_plan(struct neap__agreement *a, const struct neap_problem *problem,
+int neap__agree_plan(struct neap__agree_state *a, const struct neap_problem *problem,
 	int (*make)(void *user, struct neap_plan *plan), void *user, struct neap_saved **saved);
 /* A hash of a plan's text; 0: it has none. */
 uint64_t neap__agree_plan_hash(const struct neap_plan *plan, const struct neap_problem *problem);
@@ -116,12 +116,12 @@ uint64_t neap__agree_plan_hash(const struct neap_plan *plan, const struct neap_p
  * `interrupted` and `due` where any rank was interrupted (a->asked), or has a commit that is due.
  * often: before every call.
  */
-int neap__agree_poll(struct neap__agreement *a, int64_t work, int due, int often);
+int neap__agree_poll(struct neap__agree_state *a, int64_t work, int due, int often);
 
 /*
  * A run ends with rc, which is answered; afterwards nothing is agreed on. An error that other ranks
  * may not know of goes to `leave`; without that, to a last agreement, which tells them.
  */
-int neap__agree_end(struct neap__agreement *a, int rc);
+int neap__agree_end(struct neap__agree_state *a, int rc);
 
 #endif

@@ -281,8 +281,8 @@ static int check_run(struct neap_sweep *s, const void *x0, const struct neap_swe
 }
 
 /* Opens the schedule, maps the arena, formats the tiers. */
-static int get_ready(struct neap_sweep *s, struct neap_schedule **schedule,
-	struct neap__populate **populate)
+static int get_ready(
+	struct neap_sweep *s, struct neap_schedule **schedule, struct neap__populate **populate)
 {
 	if (s->ops.ended) {
 		NEAP_TRY(neap__online_begin(s));

@@ -35,7 +35,7 @@ static int interrupt(struct neap_sweep *s)
 
 int neap__step_interrupted(struct neap_sweep *s)
 {
-	struct neap__agreement *a = &s->agreement;
+	struct neap__agree_state *a = &s->agreement;
 	if (!neap__agrees(a))
 		return is_interrupted(s) ? interrupt(s) : 0;
 	a->asked |= is_interrupted(s);

@@ -55,7 +55,7 @@ struct neap__ticket {
 	uint16_t tier;
 	uint8_t state, put, tapes; /* tapes: NEAP_TAPE, NEAP_LOG; 0: a state */
 	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
-	double issued;		   /* seconds of sys/clock.h when the tier got the request */
+	double issued;	 /* seconds of sys/clock.h when the tier got the request */
 	uint64_t bytes;
 };
 
@@ -163,8 +163,8 @@ struct neap_sweep {
 	int (*open)(void *user, struct neap_schedule **schedule);
 	void *open_user;
 	struct neap__journal_run journal;
-	struct neap__agreement agreement; /* of ranks; where the sweep is alone, none */
-	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
+	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
+	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
 
 	/* Of a run; run.c resets all of it. */
 	struct neap_online *online; /* where the chain's length is not known; else NULL */
@@ -180,7 +180,7 @@ struct neap_sweep {
 	int64_t rewritten[NEAP_TIERS_MAX];	  /* records written again after a loss */
 	int64_t rewrite_failures[NEAP_TIERS_MAX]; /* rewrites refused, or lost again, in a row */
 	int fallback;				  /* NEAP__FALLBACK_... */
-	uint64_t spare_bytes; /* mapped beyond the arena, on all ranks */
+	uint64_t spare_bytes;			  /* mapped beyond the arena, on all ranks */
 	uint64_t extra_bytes;			  /* of the arena beyond the plan's */
 	int64_t live_t;				  /* step of the live state; -1: undefined */
 	int64_t live_puts;			  /* PUTs from it that were not waited for */

@@ -63,7 +63,7 @@ void neap__ticket_issued(
 	ticket->issued = start;
 	ticket->bytes = bytes;
 	ticket->state = rc < 0 && !neap__agrees(&s->agreement) ? NEAP__TICKET_ANSWERED
-								: NEAP__TICKET_IN_FLIGHT;
+							       : NEAP__TICKET_IN_FLIGHT;
 	ticket->answer = ticket->refused = rc;
 	s->stats.lost += neap_tier_lost(&s->problem.tiers[ticket->tier - 1], bytes);
 	neap__count_stall(s, NEAP_STALL_ISSUE, start, ticket);

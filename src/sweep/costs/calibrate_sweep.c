@@ -293,6 +293,10 @@ int neap_sweep_calibrate(struct neap_sweep_options *options, const struct neap_s
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
 	if (!(seconds >= 0) || isinf(seconds))
 		return neap__fail(NEAP_EUSAGE, "seconds to calibrate are %g", seconds);
+	if (o.agree)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_sweep_calibrate measures one process: a collective sweep without "
+			"costs times its first steps on all ranks");
 	if (!c.ops.ended && o.steps < 1)
 		return neap__fail(
 			NEAP_EUSAGE, "no step to time: the chain has %lld", (long long)o.steps);

@@ -69,9 +69,10 @@ int neap__replan_possible(const struct neap_sweep *s)
 {
 	const struct neap_blocks *b = &s->plan.blocks;
 	int how = s->options.no_replan;
-	return !neap__agrees(&s->agreement) && how <= 0 && (how < 0 || s->plan.makespan > WORTH * s->planning) &&
-	       !s->options.saved && !s->open && !s->ops.ended && !s->journal.directory &&
-	       s->plan.tier > 0 && s->plan.near.tier == 0 && b->advance + b->record > 0 &&
+	return !neap__agrees(&s->agreement) && how <= 0 &&
+	       (how < 0 || s->plan.makespan > WORTH * s->planning) && !s->options.saved &&
+	       !s->open && !s->ops.ended && !s->journal.directory && s->plan.tier > 0 &&
+	       s->plan.near.tier == 0 && b->advance + b->record > 0 &&
 	       s->plan.replan_count < NEAP_REPLANS_MAX;
 }
 

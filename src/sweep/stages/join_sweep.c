@@ -235,7 +235,7 @@ struct maker {
 	struct neap_stage_ops ops;
 	int64_t refused; /* layouts that do not fit the budget */
 	char least[200]; /* the first one's line */
-	struct neap__agreement agreement;
+	struct neap__agree_state agreement;
 };
 
 /*
@@ -365,8 +365,8 @@ static int create(struct neap_join_sweep *j, const struct neap_join_ops *ops,
 	NEAP_TRY(neap__struct_take(&j->ops, sizeof j->ops, ops, "neap_join_ops"));
 	NEAP_TRY(neap__struct_take(&m.options, sizeof m.options, options, "neap_sweep_options"));
 	neap__agree_take(&m.agreement, &m.options);
-	NEAP_TRY(neap__agree_code(&m.agreement, NEAP__AGREE_OPTIONS,
-		check(j, branches, count, &m.options)));
+	NEAP_TRY(neap__agree_code(
+		&m.agreement, NEAP__AGREE_OPTIONS, check(j, branches, count, &m.options)));
 	neap__sweep_options_own(&m.options);
 	m.ops = (struct neap_stage_ops){.size = sizeof m.ops,
 		.advance = advance,

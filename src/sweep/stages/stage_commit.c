@@ -153,7 +153,7 @@ int neap__stage_commit_is_due(const struct stage_run *r)
 void neap__stage_commit_if_due(struct stage_run *r)
 {
 	/* Of ranks, one that is due makes all commit. */
-	const struct neap__agreement *a = &r->s->agreement;
+	const struct neap__agree_state *a = &r->s->agreement;
 	if (neap__agrees(a) ? a->due : neap__stage_commit_is_due(r))
 		neap__stage_commit_now(r);
 }

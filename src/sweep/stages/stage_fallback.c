@@ -115,7 +115,7 @@ static int walk(struct stage_rest *rest, const struct neap_problem *p, const str
 	return rc ? rc : neap__stage_move(&rest->program, rest->problem.memory);
 }
 
-static int make_program(struct stage_rest *rest, struct neap__agreement *a)
+static int make_program(struct stage_rest *rest, struct neap__agree_state *a)
 {
 	struct neap_problem *p = &rest->problem;
 	struct neap_plan plan = {.size = sizeof plan};
@@ -165,7 +165,7 @@ static int restart(struct stage_run *run)
 static int finish(struct stage_rest *rest, struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
-	struct neap__agreement *a = &s->agreement;
+	struct neap__agree_state *a = &s->agreement;
 	double now = neap__seconds();
 	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, describe(rest, r)));
 	uint64_t *memory = &rest->problem.memory;

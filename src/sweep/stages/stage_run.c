@@ -229,11 +229,10 @@ static int poll(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
 	const struct neap_sweep_options *o = &s->options;
-	struct neap__agreement *a = &s->agreement;
+	struct neap__agree_state *a = &s->agreement;
 	int64_t work = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
 	a->asked |= o->interrupted && o->interrupted(o->interrupted_user);
-	NEAP_TRY(neap__agree_poll(
-		a, work, neap__stage_commit_is_due(r), o->journal_seconds < 0));
+	NEAP_TRY(neap__agree_poll(a, work, neap__stage_commit_is_due(r), o->journal_seconds < 0));
 	if (a->interrupted)
 		a->known = NEAP_EINTERRUPTED;
 	return a->interrupted;

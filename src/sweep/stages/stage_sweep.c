@@ -23,6 +23,9 @@ static int check(const struct neap_stage_ops *ops, const struct neap_sweep_optio
 		return neap__fail(NEAP_EUSAGE,
 			"neap_stage_ops: advance, record, turn and backward are required");
 	NEAP_TRY(neap__sweep_options_check(o));
+	if (o->agree && o->journal)
+		return neap__fail(
+			NEAP_EUSAGE, "neap_sweep_options: a collective sweep takes no journal");
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;
@@ -206,7 +209,7 @@ static int describe_all(struct neap_stage_sweep *s, const struct neap_stages *st
 /* Of ranks: refuses sweeps that are not the same; then all have the same problem. */
 static int agree_on_sweep(struct neap_stage_sweep *s, int rc)
 {
-	struct neap__agreement *a = &s->agreement;
+	struct neap__agree_state *a = &s->agreement;
 	const struct neap_sweep_options *o = &s->options;
 	const struct neap__agree_row rows[] = {
 		{"steps", (uint64_t)o->steps},

@@ -22,7 +22,7 @@ struct neap__stage_transfer {
 	int32_t answer;
 	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
 	uint8_t state;	 /* enum neap__transfer_state */
-	double issued; /* seconds of sys/clock.h when the tier got the request */
+	double issued;	 /* seconds of sys/clock.h when the tier got the request */
 };
 
 /* Bytes of the arena that are taken: [from, to). */
@@ -87,8 +87,8 @@ struct neap_stage_sweep {
 	uint64_t generation;		    /* of the run, in the tags of its records */
 	double loss;			    /* of the run, once it has turned */
 	struct neap__stage_journal journal;
-	struct neap__agreement agreement; /* of ranks; where the sweep is alone, none */
-	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
+	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
+	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
 
 	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
 	unsigned char *base;	/* of the arena */

@@ -198,7 +198,7 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 	}
 	int rc = request(r, record, f->put, spans, count, &flight->engine);
 	flight->state = rc < 0 && !neap__agrees(&r->s->agreement) ? NEAP__TRANSFER_ANSWERED
-								   : NEAP__TRANSFER_UNDER_WAY;
+								  : NEAP__TRANSFER_UNDER_WAY;
 	flight->answer = flight->refused = rc;
 	count_stall(r, NEAP_STALL_ISSUE, start, record->tier);
 	return 0;
