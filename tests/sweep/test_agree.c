@@ -12,7 +12,7 @@
 #include "store/fault_tier.h"
 #include "sweep/sweep.h"
 
-static uint64_t rounds = 150;
+static uint64_t rounds = 200;
 
 /* What a start is about, the same on all ranks. */
 struct start {
@@ -77,7 +77,7 @@ static void draw_faults(const struct start *x, struct draws *d, struct neap__fau
 	if (x->gone)
 		f->gone_after = (int64_t)draw_size(d, 7);
 	if (x->hangs)
-		*(draw(d, 2) ? &f->hang_put : &f->hang_get) = (int64_t)draw_size(d, 5);
+		*(draw(d, 2) ? &f->hang_put : &f->hang_get) = (int64_t)draw_size(d, 3);
 }
 
 /* Tiers of this rank: of its own capacity and rates, memory or file. */
@@ -142,6 +142,15 @@ static void note(struct outcome *out, const struct spread *m, int rc)
 	out->agreements = m->rank->agreements;
 }
 
+/* The budget that a refusal names, on all ranks. */
+static uint64_t named_budget(void)
+{
+	const char *at = strstr(neap_detail(), " bytes would do");
+	while (at && at > neap_detail() && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
 static void run_rank(struct rank *r, void *user)
 {
 	const struct start *x = user;
@@ -169,6 +178,10 @@ static void run_rank(struct rank *r, void *user)
 	if (r->rank == x->interrupt_rank)
 		m.interrupt_at = x->interrupt_at;
 	out->created = neap_sweep_create(&sweep, &ops, &m, &o);
+	for (int i = 0; out->created == NEAP_EINFEASIBLE && named_budget() && i < 4; i++) {
+		o.memory = named_budget();
+		out->created = neap_sweep_create(&sweep, &ops, &m, &o);
+	}
 	if (out->created == 0) {
 		neap__sweep_poison(sweep, 1);
 		out->rc = spread_run(sweep, &m, &out->gradient, &out->stats);
