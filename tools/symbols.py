@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-NN = ("net.h", "data.h", "train.h")
+NN = ("net.h", "data.h", "peers.h", "train.h")
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 
 

@@ -71,6 +71,7 @@ struct neap_batch {
 	struct neap_windows *windows;
 	int values; /* 1: the inputs are numbers; 0: spikes */
 	enum neap_target target;
+	int of; /* samples of the batch that this is a part of; 0: it is whole */
 };
 
 /*
@@ -204,10 +205,17 @@ struct neap_loader_options {
 	 */
 	uint64_t window_bytes;
 	struct neap_augment augment; /* by `seed` and the epoch started */
+	/*
+	 * The share that one of `ranks` processes, number `rank`, has of every batch: whole groups
+	 * of `group` samples, and of `last_group` in a last batch that is smaller (0: the same).
+	 * A share may be empty; neap_batch.of is the size of the whole. ranks 0: all of it.
+	 */
+	int rank, ranks, group, last_group;
 };
 
 NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,
 	const struct neap_loader_options *options);
+/* Batches of an epoch, of all ranks. */
 NEAP_API int64_t neap_loader_batches(const struct neap_loader *loader);
 /* Begins an epoch at batch `first_batch`; a running one is dropped. */
 NEAP_API int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <neap/status.h>
 #include <neap/data.h>
+#include <neap/peers.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -227,6 +228,14 @@ struct neap_objective {
 	 * (net's seed, this number, index of the sample, layer, unit): a number an epoch.
 	 */
 	uint32_t dropout;
+	/*
+	 * The ranks that hold the rest of the batch (neap_batch.of), each its share in whole groups
+	 * as neap_loader_options deals them, maybe none: then turn, which may get state NULL, and
+	 * end, after a turn with an adjoint, are collective, losses and gradients are of the whole
+	 * batch, and predictions and answers of this rank's samples. Borrowed until neap_net_end.
+	 * NULL: alone.
+	 */
+	const struct neap_peers *peers;
 };
 
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */
@@ -305,8 +314,13 @@ struct neap_net_result {
 };
 NEAP_API int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
 
-/* Ends the batch: adds up the sums of all groups into the parameters' grad. 0. */
+/*
+ * Ends the batch: adds up the sums of all groups, of all ranks, into the parameters' grad. 0, or
+ * the code of a peer.
+ */
 NEAP_API int neap_net_end(struct neap_net *net);
+/* Samples whose gradients are summed together in a batch of so many, at least 1: a group. */
+NEAP_API int neap_net_group(const struct neap_net *net, int samples);
 
 /* The XXH3 hash of the bytes of all gradients, in the order of the parameters. */
 NEAP_API uint64_t neap_net_grad_hash(const struct neap_net *net);

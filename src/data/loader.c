@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/philox.h"
 #include "base/print.h"
+#include "base/rank_share.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,11 +43,42 @@ struct neap_loader {
 
 #define WINDOW_BYTES (16u << 20)
 
+/* What a loader has of a batch of so many samples. */
+struct share {
+	int first, size;
+};
+
+static struct share share_of(const struct neap_loader_options *o, int size)
+{
+	int group = size < o->batch && o->last_group > 0 ? o->last_group : o->group;
+
+	if (o->ranks == 0)
+		return (struct share){0, size};
+	int first = neap__rank_sample(o->rank, o->ranks, size, group);
+	return (struct share){first, neap__rank_sample(o->rank + 1, o->ranks, size, group) - first};
+}
+
+/* Samples of the loader's largest batch, at least 1. */
+static int most_of(const struct neap_loader *loader)
+{
+	const struct neap_loader_options *o = &loader->options;
+	int64_t last = loader->count - (loader->batches - 1) * o->batch;
+	int most = share_of(o, (int)last).size;
+
+	if (loader->batches > 1 && share_of(o, o->batch).size > most)
+		most = share_of(o, o->batch).size;
+	return most > 0 ? most : 1;
+}
+
 static int fill(struct neap_loader *loader, struct neap__batch_frame *frame, int64_t number)
 {
 	int64_t first = number * loader->options.batch, left = loader->count - first;
 	int size = (int)(left < loader->options.batch ? left : loader->options.batch);
-	return neap__batch_frame_fill(frame, &loader->source, loader->order + first, size);
+	struct share share = share_of(&loader->options, size);
+	int rc = neap__batch_frame_fill(
+		frame, &loader->source, loader->order + first + share.first, share.size);
+	frame->batch.of = loader->options.ranks > 0 ? size : 0;
+	return rc;
 }
 
 static int has_work(const struct neap_loader *loader)
@@ -105,6 +137,10 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 	if (o->window_bytes > SIZE_MAX / 4)
 		return neap__fail(
 			NEAP_EUSAGE, "windows of %llu bytes", (unsigned long long)o->window_bytes);
+	if (o->ranks < 0 || o->last_group < 0 ||
+		(o->ranks > 0 && (o->rank < 0 || o->rank >= o->ranks || o->group < 1)))
+		return neap__fail(NEAP_EUSAGE, "rank %d of %d, groups of %d and %d samples",
+			o->rank, o->ranks, o->group, o->last_group);
 	int64_t n = o->index ? o->count : set->info.samples;
 	if (n < 1)
 		return neap__fail(NEAP_EUSAGE, "'%s': no samples to load", set->name);
@@ -154,8 +190,10 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	loader->options = o;
 	loader->augment = (struct neap__augment){
 		.options = o.augment, .inputs = set->info.inputs, .dt = o.dt, .seed = o.seed};
+	loader->count = o.index ? o.count : set->info.samples;
+	loader->batches = (loader->count - 1) / o.batch + 1;
 	loader->source = (struct neap__source){.set = set,
-		.batch = o.batch,
+		.batch = most_of(loader),
 		.inputs = set->info.inputs,
 		.dt = set->info.steps ? 1 : o.dt,
 		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
@@ -163,8 +201,6 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		.window_bytes = o.window_bytes,
 		.cancel = &loader->cancel,
 		.events = &loader->events};
-	loader->count = o.index ? o.count : set->info.samples;
-	loader->batches = (loader->count - 1) / o.batch + 1;
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
 	int rc = loader->order ? 0 : -ENOMEM;
 	for (int i = 0; rc == 0 && i < 2; i++)
@@ -264,7 +300,7 @@ static void make_order(struct neap_loader *loader, int64_t epoch)
 static int bind_windows(struct neap_loader *loader, struct neap__batch_frame *frame)
 {
 	const struct neap__windows_options o = {.set = loader->set,
-		.batch = loader->options.batch,
+		.batch = loader->source.batch,
 		.inputs = loader->source.inputs,
 		.dt = loader->source.dt,
 		.augment = loader->source.augment,

@@ -9,8 +9,10 @@
 #include "nn/gradients/outer_tiles.h"
 #include "nn/group_sums.h"
 #include "nn/layout.h"
+#include "nn/peer_sum.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/rank_share.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"
 
@@ -162,7 +164,7 @@ enum { LARGE_BATCH = 64, SUM_SMALL = 8, SUM_LARGE = 16, SUM_DENSE = 32 };
 /* Samples of a group of a dense net: a fourth of those summed together, within these. */
 enum { DENSE_PARTS = 4, DENSE_LEAST = 4, DENSE_MOST = 8 };
 
-static struct sample_split split_of(const struct neap_net *net, int batch)
+static struct sample_split cut_of(const struct neap_net *net, int batch)
 {
 	int most = net->dense ? SUM_DENSE : batch < LARGE_BATCH ? SUM_SMALL : SUM_LARGE;
 	struct sample_split d = {.per_sum = net->options.group ? net->options.group : most};
@@ -175,10 +177,38 @@ static struct sample_split split_of(const struct neap_net *net, int batch)
 		part = part > DENSE_MOST ? DENSE_MOST : part;
 		d.per_group = part < d.per_sum ? part : d.per_sum;
 	}
-	d.ngrads = (batch + d.per_sum - 1) / d.per_sum;
-	int last = batch - (d.ngrads - 1) * d.per_sum;
-	d.ngroups = (d.ngrads - 1) * ((d.per_sum + d.per_group - 1) / d.per_group) +
-		    (last + d.per_group - 1) / d.per_group;
+	return d;
+}
+
+/* Counts the groups of so many samples of a batch that is cut so. */
+static void count_groups(struct sample_split *d, int samples)
+{
+	d->ngrads = (samples + d->per_sum - 1) / d->per_sum;
+	int last = samples - (d->ngrads - 1) * d->per_sum;
+	d->ngroups = samples == 0
+			     ? 0
+			     : (d->ngrads - 1) * ((d->per_sum + d->per_group - 1) / d->per_group) +
+				       (last + d->per_group - 1) / d->per_group;
+}
+
+int neap_net_group(const struct neap_net *net, int samples)
+{
+	NEAP_NEED(net);
+	return cut_of(net, samples > 0 ? samples : 1).per_sum;
+}
+
+/* How this process's part of a batch of so many samples is cut. */
+static struct sample_split split_of(const struct neap_net *net, int whole)
+{
+	struct sample_split d = cut_of(net, whole);
+	const struct neap__peer_room *room = net->peer_room;
+	int first = 0, end = whole;
+
+	if (room) {
+		first = neap__rank_sample(room->rank, room->ranks, whole, d.per_sum);
+		end = neap__rank_sample(room->rank + 1, room->ranks, whole, d.per_sum);
+	}
+	count_groups(&d, end - first);
 	return d;
 }
 
@@ -204,11 +234,12 @@ static int make_deferred(struct neap_net *net, int samples)
 /* A batch that is cut otherwise has memory of its own: room for both would be more than either. */
 static int make_groups(struct neap_net *net, const struct sample_split *split)
 {
-	if (split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
+	if (net->grads && split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
 		split->per_group <= net->group_size && split->ngroups <= net->group_room)
 		return 0;
 	const int size = split->per_group, per_sum = split->per_sum;
-	const int room = split->ngroups, sums = split->ngrads;
+	const int room = split->ngroups > 0 ? split->ngroups : 1; /* of a rank without samples */
+	const int sums = split->ngrads > 0 ? split->ngrads : 1;
 	neap__groups_free(net);
 	net->group_size = net->grads_size = 0;
 	net->groups = calloc((size_t)room, sizeof *net->groups);
@@ -407,6 +438,27 @@ static void begin_dropout(struct neap_net *net)
 		net->ops->draw(net, &net->groups[g]);
 }
 
+/* Makes room for exchanges, and checks that the batch is this rank's share of the whole. */
+static int begin_peers(struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_peers *peers, int per_sum)
+{
+	NEAP_TRY(neap__struct_size(peers->size, sizeof *peers, sizeof *peers, "neap_peers"));
+	if (peers->count < 1 || peers->rank < 0 || peers->rank >= peers->count)
+		return neap__fail(NEAP_EUSAGE, "rank %d of %d", peers->rank, peers->count);
+	if (batch->of < 1)
+		return neap__fail(NEAP_EUSAGE, "a batch that ranks share says no whole size");
+	int first = neap__rank_sample(peers->rank, peers->count, batch->of, per_sum);
+	int end = neap__rank_sample(peers->rank + 1, peers->count, batch->of, per_sum);
+	if (batch->size != end - first)
+		return neap__fail(NEAP_EUSAGE,
+			"rank %d of %d has %d samples of a batch of %d, not %d", peers->rank,
+			peers->count, end - first, batch->of, batch->size);
+	int groups = (batch->of + per_sum - 1) / per_sum;
+	NEAP_TRY(neap__peer_room_make(net, peers, batch->of, groups));
+	neap__peer_begin(net, batch->of, groups, per_sum);
+	return 0;
+}
+
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
@@ -414,7 +466,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	if (objective)
 		NEAP_TRY(neap__struct_size(
 			objective->size, sizeof *objective, sizeof *objective, "neap_objective"));
-	if (!batch || batch->size < 1 || batch->steps < 0)
+	const struct neap_peers *peers = objective ? objective->peers : NULL;
+	if (!batch || batch->size < (peers ? 0 : 1) || batch->steps < 0 || batch->of < 0)
 		return neap__fail(NEAP_EUSAGE, "empty batch");
 	if (batch->inputs != net->options.inputs)
 		return neap__fail(NEAP_EUSAGE, "the batch has %d inputs, the net %d", batch->inputs,
@@ -427,9 +480,15 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	NEAP_TRY(check_kinds(net, batch));
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	struct sample_split split = split_of(net, batch->size);
+	int whole = batch->of > 0 ? batch->of : batch->size;
+	struct sample_split split = cut_of(net, whole);
+	count_groups(&split, batch->size);
+	if (net->peer_room)
+		net->peer_room->ended = 0;
+	if (peers)
+		NEAP_TRY(begin_peers(net, batch, peers, split.per_sum));
 	NEAP_TRY(make_groups(net, &split));
-	NEAP_TRY(make_samples(net, batch->size));
+	NEAP_TRY(make_samples(net, batch->size > 0 ? batch->size : 1));
 	net->ngroups = split.ngroups;
 	net->ngrads = split.ngrads;
 	net->batch = batch;
@@ -447,8 +506,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_rate_penalty *p = &net->objective.rates;
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
 							  p->l1 != 0 || p->l2 != 0);
-	memset(net->step_loss, 0, (size_t)batch->size * sizeof *net->step_loss);
-	memset(net->step_right, 0, (size_t)batch->size * sizeof *net->step_right);
+	memset(net->step_loss, 0, (size_t)net->sample_room * sizeof *net->step_loss);
+	memset(net->step_right, 0, (size_t)net->sample_room * sizeof *net->step_right);
 	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
 	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
 	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result),
@@ -524,7 +583,8 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 		net->elements * sizeof(double) + (size_t)net->grads_room * neap__grads_bytes(net);
 	for (int g = 0; g < net->grads_room; g++)
 		sizes->grads += (size_t)net->grads[g].input_room * neap__grads_row_bytes(net);
-	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes;
+	sizes->workspace = (size_t)net->group_room * net->group_memory + net->packed_bytes +
+			   (size_t)neap__peer_room_bytes(net);
 	sizes->workspace += (size_t)net->ndeferred * neap__deferred_bytes(net, net->grads_size);
 	if (net->team)
 		sizes->workspace += (size_t)neap__thread_pool_threads(net->pool) *
@@ -538,7 +598,16 @@ int neap_net_end(struct neap_net *net)
 	NEAP_NEED(net);
 	if (!net->batch)
 		return 0;
-	neap__gradient_sums(net);
+	int rc = 0;
+	if (!net->objective.peers)
+		neap__gradient_sums(net);
+	else if (net->peer_room->has_gradients)
+		rc = neap__peer_gradients(net);
 	net->batch = NULL;
-	return 0;
+	return rc;
+}
+
+void neap__net_drop(struct neap_net *net)
+{
+	net->batch = NULL;
 }

@@ -18,4 +18,7 @@ uint64_t neap__net_growth(const struct neap_net *net, const int *sizes, int coun
 /* Makes sure that the events of step t are there: of a long batch, takes the window of t. */
 int neap__net_window(struct neap_net *net, int64_t t);
 
+/* Ends a batch whose sweep failed: adds up nothing, with nobody. */
+void neap__net_drop(struct neap_net *net);
+
 #endif

@@ -6,23 +6,6 @@
 
 enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */
 
-/* Adds a row to gradients that begin at zero; a zero of either sign becomes the positive one. */
-static void add_row(double *grad, const double *row, size_t count)
-{
-	for (size_t i = 0; row && i < count; i++)
-		grad[i] += row[i];
-}
-
-/* Adds numbers [from, to) of the sums of a tensor. */
-static void add_sums(struct neap_net *net, int tensor, size_t from, size_t to)
-{
-	struct neap__sum_tree tree = {0};
-
-	for (int g = 0; g < net->ngrads; g++)
-		neap__sum_tree_add(&tree, net->grads[g].total[tensor] + from, g, 1, to - from);
-	add_row(net->tensors[tensor].grad + from, neap__sum_tree_end(&tree, to - from), to - from);
-}
-
 /* The sums of a row of input weights, of which a group has some: NULL where it has not. */
 static double *row_of(const struct neap__grads *grads, int tensor, size_t row, size_t columns)
 {
@@ -33,42 +16,58 @@ static double *row_of(const struct neap__grads *grads, int tensor, size_t row, s
 	return grads->total[tensor] + (size_t)slot * columns;
 }
 
-/* The same as add_sums for input weights of which groups have some rows. */
-static void add_rows(struct neap_net *net, int tensor, size_t from, size_t to)
+/* The tensor that has a gradient, or the padding before it; ntensors: that behind all. */
+static int tensor_of(const struct neap_net *net, size_t at)
 {
-	const struct neap__param *t = &net->tensors[tensor];
-	size_t columns = (size_t)t->columns;
-
-	for (size_t row = from / columns, at = from; at < to; row++) {
-		size_t end = (row + 1) * columns < to ? (row + 1) * columns : to;
-		size_t first = at - row * columns;
-		struct neap__sum_tree tree = {0};
-		for (int g = 0; g < net->ngrads; g++) {
-			double *sums = row_of(&net->grads[g], tensor, row, columns);
-			neap__sum_tree_add(&tree, sums ? sums + first : NULL, g, 1, end - at);
-		}
-		add_row(t->grad + at, neap__sum_tree_end(&tree, end - at), end - at);
-		at = end;
-	}
+	int i = 0;
+	while (i < net->ntensors && at >= net->tensors[i].offset + (size_t)net->tensors[i].count)
+		i++;
+	return i;
 }
 
+const double *neap__span_sum(struct neap_net *net, struct neap__sum_span *span, size_t to)
+{
+	int tensor = tensor_of(net, span->at);
+	size_t end = tensor < net->ntensors ? net->tensors[tensor].offset : to;
+	struct neap__sum_tree tree = {0};
+
+	if (tensor == net->ntensors || span->at < end) { /* padding */
+		span->count = (end < to ? end : to) - span->at;
+		return NULL;
+	}
+	const struct neap__param *t = &net->tensors[tensor];
+	size_t first = span->at - t->offset, columns = (size_t)t->columns, row = 0;
+	int in_rows = net->grads->slot && tensor == net->layers[0].weight;
+	end = t->offset + (size_t)t->count;
+	if (in_rows) { /* one row of input weights */
+		row = first / columns;
+		first -= row * columns;
+		end = t->offset + (row + 1) * columns;
+	}
+	span->count = (end < to ? end : to) - span->at;
+	for (int g = span->first; g < span->first + span->leaves; g++) {
+		const struct neap__grads *grads = &net->grads[g];
+		double *sums = in_rows ? row_of(grads, tensor, row, columns) : grads->total[tensor];
+		neap__sum_tree_add(
+			&tree, sums ? sums + first : NULL, g - span->first, 1, span->count);
+	}
+	return neap__sum_tree_end(&tree, span->count);
+}
+
+/* Gradients begin at zero: a sum that is zero of either sign becomes the positive one. */
 static void add_chunk(void *arg, int item, int thread)
 {
 	struct neap_net *net = arg;
-	size_t from = (size_t)item * CHUNK, to = from + CHUNK;
+	size_t from = (size_t)item * CHUNK;
+	size_t to = from + CHUNK < net->elements ? from + CHUNK : net->elements;
+	struct neap__sum_span span = {.leaves = net->ngrads, .at = from};
+	double *grad = net->tensors[0].grad;
 
 	(void)thread;
-	for (int i = 0; i < net->ntensors; i++) {
-		const struct neap__param *t = &net->tensors[i];
-		size_t begin = t->offset, end = begin + (size_t)t->count;
-		begin = begin > from ? begin : from;
-		end = end < to ? end : to;
-		if (begin >= end)
-			continue;
-		if (net->grads->slot && i == net->layers[0].weight)
-			add_rows(net, i, begin - t->offset, end - t->offset);
-		else
-			add_sums(net, i, begin - t->offset, end - t->offset);
+	for (; span.at < to; span.at += span.count) {
+		const double *sum = neap__span_sum(net, &span, to);
+		for (size_t i = 0; sum && i < span.count; i++)
+			grad[span.at + i] += sum[i];
 	}
 }
 
@@ -78,16 +77,18 @@ void neap__gradient_sums(struct neap_net *net)
 		net->pool, (int)((net->elements + CHUNK - 1) / CHUNK), add_chunk, net);
 }
 
-double neap__unit_sum(const struct neap_net *net, int unit)
+double neap__unit_sum(const struct neap_net *net, int unit, int first, int leaves)
 {
 	struct neap__number_tree tree = {0};
-	const struct neap__group *group = net->groups;
 
-	for (int g = 0; g < net->ngrads; g++) {
+	for (int g = 0, i = 0; g < first + leaves; g++) {
+		const struct neap__grads *grads = &net->grads[g];
 		double sum = 0;
-		for (; group < net->groups + net->ngroups && group->grads == &net->grads[g]; group++)
-			sum += group->spikes[unit];
-		neap__number_tree_add(&tree, sum, g, 1);
+		for (; i < net->ngroups && net->groups[i].grads == grads; i++)
+			if (g >= first)
+				sum += net->groups[i].spikes[unit];
+		if (g >= first)
+			neap__number_tree_add(&tree, sum, g - first, 1);
 	}
 	return neap__number_tree_end(&tree);
 }

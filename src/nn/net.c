@@ -5,6 +5,7 @@
 #include "nn/gradients/outer_tiles.h"
 #include "nn/freeze.h"
 #include "nn/layout.h"
+#include "nn/peer_sum.h"
 #include "nn/precision_ops.h"
 #include "nn/replay/packed_weights.h"
 #include "nn/spec.h"
@@ -105,6 +106,7 @@ void neap_net_free(struct neap_net *net)
 	if (!net)
 		return;
 	neap__groups_free(net);
+	neap__peer_room_free(net);
 	for (int l = 0; l < net->nlayers && net->penalty; l++)
 		free(net->penalty[l]);
 	for (int l = 0; l < net->nlayers && net->layers; l++)
@@ -194,6 +196,10 @@ int neap_net_get_result(const struct neap_net *net, struct neap_net_result *resu
 	for (int g = 0; g < net->ngroups; g++) {
 		support += net->groups[g].support;
 		recorded += net->groups[g].recorded;
+	}
+	if (net->peer_room && net->peer_room->ended) {
+		support = net->peer_room->support;
+		recorded = net->peer_room->recorded;
 	}
 	NEAP_TRY(
 		neap__struct_size(result->size, sizeof *result, sizeof *result, "neap_net_result"));

@@ -49,7 +49,8 @@ double *neap__sum_tree_end(struct neap__sum_tree *tree, size_t count)
 
 void neap__number_tree_add(struct neap__number_tree *tree, double number, int first, int leaves)
 {
-	/* A part's number lies at the part's place: a merge leaves the sum at the place of the left. */
+	/* A part's number lies at the part's place: a merge leaves the sum at the place of the
+	 * left. */
 	double *at = &tree->number[tree->tree.parts];
 	*at = number;
 	neap__sum_tree_add(&tree->tree, at, first, leaves, 1);

@@ -2,6 +2,7 @@
 /* turn.c: the turn: answers, losses, the penalty on rates, and the first adjoint. */
 #include "nn/core/cell.h"
 #include "nn/group_sums.h"
+#include "nn/peer_sum.h"
 #include "base/fail.h"
 
 /* The penalty at rate r; *slope is its derivative. */
@@ -14,20 +15,27 @@ static double penalty_at(const struct neap_rate_penalty *p, double r, double *sl
 	       p->l2 * r * r;
 }
 
+/* The outputs of a unit over the batch, or over the batches of all ranks. */
+static double sum_of(const struct neap_net *net, int unit)
+{
+	return net->objective.peers ? neap__peer_unit(net, unit)
+				    : neap__unit_sum(net, unit, 0, net->ngrads);
+}
+
 /*
  * Fills in rates of layers and the gradient a spike; returns the penalty on the rates of all units
  * that spike. Numbers that other units give out are no spikes, and keep a gradient of 0.
  */
-static double gather_rates(struct neap_net *net)
+static double gather_rates(struct neap_net *net, double steps)
 {
-	double penalty = 0, all = 0, steps = net->sample_steps > 0 ? net->sample_steps : 1;
+	double penalty = 0, all = 0;
 	int unit = 0;
 
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		int penalised = net->has_penalty && neap__layer_spikes(net, &net->layers[l]);
 		double layer = 0;
 		for (int j = 0; j < net->layers[l].n; j++, unit++) {
-			double spikes = neap__unit_sum(net, unit), slope;
+			double spikes = sum_of(net, unit), slope;
 			layer += spikes;
 			if (!penalised)
 				continue;
@@ -51,20 +59,18 @@ static int largest(const double *z, int n)
 }
 
 /* What has a label, and what the net is right about: steps, or samples. */
-static void judge(struct neap_net *net)
+static void judge(const struct neap_net *net, struct neap__peer_counts *counts)
 {
-	struct neap_net_result *result = &net->result;
 	const struct neap_batch *batch = net->batch;
 
-	result->judged = result->right = 0;
 	for (int b = 0; b < batch->size; b++) {
 		const struct neap_sequence *s = &batch->sequences[b];
 		if (batch->target == NEAP_TARGET_LABELS) {
-			result->judged += s->counted;
-			result->right += net->step_right[b];
+			counts->judged += s->counted;
+			counts->right += net->step_right[b];
 		} else if (batch->target == NEAP_TARGET_LABEL && s->label >= 0) {
-			result->judged++;
-			result->right += net->prediction[b] == s->label;
+			counts->judged++;
+			counts->right += net->prediction[b] == s->label;
 		}
 	}
 }
@@ -74,7 +80,8 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 	NEAP_NEED(user);
 	struct neap_net *net = user;
 	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
-	int classes = net->options.classes, correct = 0;
+	int classes = net->options.classes, peers = net->objective.peers != NULL;
+	struct neap__peer_counts counts = {0};
 	double sum = 0;
 
 	if (!net->batch)
@@ -84,23 +91,35 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 		for (int s = 0; s < group->size; s++) {
 			int b = group->first + s;
 			double *z = net->answer + (size_t)b * classes;
-			sum += neap__layer_code(net, readout)
-				       ->turn(net, group, b,
-					       (const unsigned char *)state + group->state_at +
-						       s * net->sample_state,
-					       adjoint ? (unsigned char *)adjoint +
-								 group->adjoint_at +
-								 s * net->sample_adjoint
-						       : NULL,
-					       z);
+			double value =
+				neap__layer_code(net, readout)
+					->turn(net, group, b,
+						(const unsigned char *)state + group->state_at +
+							s * net->sample_state,
+						adjoint ? (unsigned char *)adjoint +
+								  group->adjoint_at +
+								  s * net->sample_adjoint
+							: NULL,
+						z);
+			sum += value;
+			if (peers)
+				neap__peer_loss(net, b, value);
 			net->prediction[b] = largest(z, classes);
-			correct += net->prediction[b] == net->batch->sequences[b].label;
+			counts.correct += net->prediction[b] == net->batch->sequences[b].label;
 		}
 	}
-	net->result.penalty = gather_rates(net);
-	net->result.loss = sum / net->batch->size + net->result.penalty;
-	net->result.correct = correct;
-	judge(net);
+	judge(net, &counts);
+	counts.steps = (int64_t)net->sample_steps;
+	if (peers) {
+		net->peer_room->has_gradients = adjoint != NULL;
+		NEAP_TRY(neap__peer_turn(net, &sum, &counts));
+		NEAP_TRY(neap__peer_units(net));
+	}
+	net->result.penalty = gather_rates(net, counts.steps > 0 ? (double)counts.steps : 1);
+	net->result.loss = sum / neap__whole_batch(net) + net->result.penalty;
+	net->result.correct = (int)counts.correct;
+	net->result.judged = counts.judged;
+	net->result.right = counts.right;
 	*loss = net->result.loss;
 	return 0;
 }

@@ -66,12 +66,11 @@ static int forward(struct neap_net *net, const struct neap_batch *batch)
 	double loss;
 
 	neap_net_get_sizes(net, &sizes);
-	size_t state = (size_t)neap__round_up(sizes.state, 64);
-	size_t bytes = (size_t)neap__sat_add(state, sizes.adjoint);
+	size_t bytes = sizes.state;
 	NEAP_TRY(neap__map_pages(&pages, bytes));
 	int rc = neap_net_advance(net, pages, 0, batch->steps, 1);
 	if (rc == 0)
-		rc = neap_net_turn(net, pages, (char *)pages + state, &loss);
+		rc = neap_net_turn(net, pages, NULL, &loss);
 	neap__unmap_pages(pages, bytes);
 	return rc;
 }

@@ -78,7 +78,8 @@ static void test_zero_rows(void **state)
 		int rows = 0;
 		draw(leaf, 1000 + (uint64_t)leaves);
 		for (int i = 0; i < leaves; i++) {
-			int absent = (int)neap__random_below(3, 0, (uint32_t)leaves, (uint64_t)i, 2);
+			int absent =
+				(int)neap__random_below(3, 0, (uint32_t)leaves, (uint64_t)i, 2);
 			if (absent)
 				memset(leaf[i], 0, sizeof leaf[i]);
 			memcpy(copy[i], leaf[i], sizeof copy[i]);

@@ -162,7 +162,7 @@ static void error_step(
 	struct neap__at *at, const real *g, const real *o, const int64_t *steps, real *dout)
 {
 	const double *dz = at->group->dz;
-	double weight = 1.0 / (counted(at->net, at->sequence) * at->net->batch->size), value;
+	double weight = 1.0 / (counted(at->net, at->sequence) * neap__whole_batch(at->net)), value;
 	int label;
 
 	(void)g, (void)steps;
@@ -306,7 +306,7 @@ static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	enum neap_readout kind = net->options.readout;
 	unsigned char *state = (unsigned char *)(uintptr_t)state_;
 	double steps = sequence->length > 0 ? (double)sequence->length : 1, value = 0;
-	double weight = 1.0 / net->batch->size;
+	double weight = 1.0 / neap__whole_batch(net);
 
 	answer_of(layer, kind, sequence->length, state, answer);
 	if (adjoint)

@@ -23,6 +23,7 @@ struct neap__deferred;
 struct neap__outer_team;
 struct neap__outer_tile;
 struct neap__replay;
+struct neap__peer_room;
 
 enum {
 	/*
@@ -312,6 +313,7 @@ struct neap_net {
 	double *answer;	     /* [sample][classes] */
 	double *rate;	     /* [layers] */
 	struct neap_net_result result;
+	struct neap__peer_room *peer_room; /* of batches that ranks share; NULL: none was */
 
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
@@ -332,6 +334,12 @@ static inline size_t neap__sum_count(
 	const struct neap__param *t = &net->tensors[tensor];
 	return t->row_start ? (size_t)t->count
 			    : (size_t)(neap__sum_rows(net, grads, tensor) * t->columns);
+}
+
+/* Samples of the batch begun, those of other ranks included. */
+static inline int neap__whole_batch(const struct neap_net *net)
+{
+	return net->batch->of > 0 ? net->batch->of : net->batch->size;
 }
 
 /* How many decays of a layer are learned. */

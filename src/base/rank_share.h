@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_share.h: which groups of samples of a batch each of several processes has: whole groups, in
+ * ascending order. Where there are fewer groups than ranks, the first ranks have one each.
+ */
+#ifndef NEAP_BASE_RANK_SHARE_H
+#define NEAP_BASE_RANK_SHARE_H
+
+#include <stdint.h>
+
+/* The first group of a rank; that of the rank after is where its groups end. */
+static inline int neap__rank_first(int rank, int ranks, int groups)
+{
+	if (groups <= ranks)
+		return rank < groups ? rank : groups;
+	return (int)((int64_t)rank * groups / ranks);
+}
+
+/* The first sample of a rank in a batch of so many, of which `group` are summed together. */
+static inline int neap__rank_sample(int rank, int ranks, int samples, int group)
+{
+	int64_t first = (int64_t)neap__rank_first(rank, ranks, (samples - 1) / group + 1) * group;
+	return first < samples ? (int)first : samples;
+}
+
+#endif
