@@ -155,6 +155,14 @@ struct neap_train_options {
 	 * membrane or that get numbers; nor any where weights are given by `from`.
 	 */
 	double gain;
+	/*
+	 * The ranks that train this net together, each with these options; NULL: alone. Results are
+	 * the same bits. Collective. Rank 0 alone writes files, says lines and has `result` whole;
+	 * `progress` is called on all, and ends the run on all. A code that is not the same on all
+	 * ranks has a line that names the rank; a failure in the middle of a batch is known to the
+	 * rank that has it alone (neap_peers.leave).
+	 */
+	const struct neap_peers *peers;
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -288,6 +296,11 @@ struct neap_eval_options {
 	int (*answered)(void *user, const struct neap_answer *answer);
 	double dt;		      /* as in neap_model_options */
 	const enum neap_reset *reset; /* likewise */
+	/*
+	 * The ranks that share every batch, each with these options; NULL: alone. Results are the
+	 * same bits, on all of them; `answered` is called on rank 0. Collective.
+	 */
+	const struct neap_peers *peers;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

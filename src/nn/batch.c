@@ -438,27 +438,6 @@ static void begin_dropout(struct neap_net *net)
 		net->ops->draw(net, &net->groups[g]);
 }
 
-/* Makes room for exchanges, and checks that the batch is this rank's share of the whole. */
-static int begin_peers(struct neap_net *net, const struct neap_batch *batch,
-	const struct neap_peers *peers, int per_sum)
-{
-	NEAP_TRY(neap__struct_size(peers->size, sizeof *peers, sizeof *peers, "neap_peers"));
-	if (peers->count < 1 || peers->rank < 0 || peers->rank >= peers->count)
-		return neap__fail(NEAP_EUSAGE, "rank %d of %d", peers->rank, peers->count);
-	if (batch->of < 1)
-		return neap__fail(NEAP_EUSAGE, "a batch that ranks share says no whole size");
-	int first = neap__rank_sample(peers->rank, peers->count, batch->of, per_sum);
-	int end = neap__rank_sample(peers->rank + 1, peers->count, batch->of, per_sum);
-	if (batch->size != end - first)
-		return neap__fail(NEAP_EUSAGE,
-			"rank %d of %d has %d samples of a batch of %d, not %d", peers->rank,
-			peers->count, end - first, batch->of, batch->size);
-	int groups = (batch->of + per_sum - 1) / per_sum;
-	NEAP_TRY(neap__peer_room_make(net, peers, batch->of, groups));
-	neap__peer_begin(net, batch->of, groups, per_sum);
-	return 0;
-}
-
 int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective)
 {
@@ -486,7 +465,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	if (net->peer_room)
 		net->peer_room->ended = 0;
 	if (peers)
-		NEAP_TRY(begin_peers(net, batch, peers, split.per_sum));
+		NEAP_TRY(neap__peer_begin(net, batch, peers, split.per_sum));
 	NEAP_TRY(make_groups(net, &split));
 	NEAP_TRY(make_samples(net, batch->size > 0 ? batch->size : 1));
 	net->ngroups = split.ngroups;

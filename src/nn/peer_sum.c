@@ -6,6 +6,7 @@
 #include "base/bump_alloc.h"
 #include "base/fail.h"
 #include "base/rank_share.h"
+#include "base/struct_size.h"
 #include "sys/pool.h"
 
 #include <neap/peers.h>
@@ -105,7 +106,8 @@ uint64_t neap__peer_room_bytes(const struct neap_net *net)
 	return net->peer_room ? net->peer_room->bytes : 0;
 }
 
-void neap__peer_begin(struct neap_net *net, int samples, int groups, int per_sum)
+/* Says who has what of a batch of so many samples of all ranks, in so many groups. */
+static void deal(struct neap_net *net, int samples, int groups, int per_sum)
 {
 	struct neap__peer_room *room = net->peer_room;
 	int most = 1;
@@ -130,6 +132,26 @@ void neap__peer_begin(struct neap_net *net, int samples, int groups, int per_sum
 	room->round = room->round < in ? room->round : in;
 	room->round = room->round < net->elements ? room->round : net->elements;
 	room->round = room->round > 0 ? room->round : 1;
+}
+
+int neap__peer_begin(struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_peers *peers, int per_sum)
+{
+	NEAP_TRY(neap__struct_size(peers->size, sizeof *peers, sizeof *peers, "neap_peers"));
+	if (peers->count < 1 || peers->rank < 0 || peers->rank >= peers->count)
+		return neap__fail(NEAP_EUSAGE, "rank %d of %d", peers->rank, peers->count);
+	if (batch->of < 1)
+		return neap__fail(NEAP_EUSAGE, "a batch that ranks share says no whole size");
+	int first = neap__rank_sample(peers->rank, peers->count, batch->of, per_sum);
+	int end = neap__rank_sample(peers->rank + 1, peers->count, batch->of, per_sum);
+	if (batch->size != end - first)
+		return neap__fail(NEAP_EUSAGE,
+			"rank %d of %d has %d samples of a batch of %d, not %d", peers->rank,
+			peers->count, end - first, batch->of, batch->size);
+	int groups = (batch->of + per_sum - 1) / per_sum;
+	NEAP_TRY(neap__peer_room_make(net, peers, batch->of, groups));
+	deal(net, batch->of, groups, per_sum);
+	return 0;
 }
 
 /* A call of a peer that failed. */

@@ -48,8 +48,12 @@ int neap__peer_room_make(
 void neap__peer_room_free(struct neap_net *net);
 uint64_t neap__peer_room_bytes(const struct neap_net *net);
 
-/* Says who has what of a batch of so many samples of all ranks, in so many groups. */
-void neap__peer_begin(struct neap_net *net, int samples, int groups, int per_sum);
+/*
+ * Begins a batch of which this rank has a share: makes room for exchanges, and says who has what.
+ * 0, or NEAP_EUSAGE where it is not this rank's share in whole groups; -ENOMEM.
+ */
+int neap__peer_begin(struct neap_net *net, const struct neap_batch *batch,
+	const struct neap_peers *peers, int per_sum);
 
 /* What ranks add up at the turn. */
 struct neap__peer_counts {

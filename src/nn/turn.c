@@ -115,6 +115,7 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 		NEAP_TRY(neap__peer_turn(net, &sum, &counts));
 		NEAP_TRY(neap__peer_units(net));
 	}
+	net->whole_steps = counts.steps;
 	net->result.penalty = gather_rates(net, counts.steps > 0 ? (double)counts.steps : 1);
 	net->result.loss = sum / neap__whole_batch(net) + net->result.penalty;
 	net->result.correct = (int)counts.correct;

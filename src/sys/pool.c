@@ -248,3 +248,15 @@ int neap__processors(void)
 		n = CPU_COUNT(&set);
 	return n < 1 ? 1 : n;
 }
+
+uint64_t neap__processors_hash(void)
+{
+	cpu_set_t set;
+	uint64_t hash = 0;
+	if (sched_getaffinity(0, sizeof set, &set) < 0)
+		return 0;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			hash = (hash ^ (uint64_t)i) * 0x9E3779B97F4A7C15u + 1;
+	return hash;
+}

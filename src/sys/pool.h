@@ -8,6 +8,7 @@
 #define NEAP_SYS_POOL_H
 
 #include <neap/status.h>
+#include <stdint.h>
 
 struct neap__thread_pool;
 
@@ -20,5 +21,7 @@ void neap__thread_pool_free(struct neap__thread_pool *pool);
 
 /* Processors this process may run on. */
 int neap__processors(void);
+/* A number for the set of them. */
+uint64_t neap__processors_hash(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "train/model.h"
+#include "nn/batch.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"
@@ -22,9 +23,11 @@ static double rate_of(const struct neap__trainer *trainer, int64_t update)
 		trainer->options.warmup, update, total_updates(trainer));
 }
 
-static int diverged(const struct neap__trainer *trainer, const char *what, double value)
+/* All ranks have the same numbers, and fail alike. */
+static int diverged(struct neap__trainer *trainer, const char *what, double value)
 {
 	const struct neap__counters *c = &trainer->counters;
+	trainer->ranks.together = 1;
 	return neap__fail(NEAP_EDIVERGED,
 		"the %s is %g in epoch %" PRId64 ", batch %" PRId64
 		": lower the learning rate or the clip; %s keeps the last good snapshot",
@@ -53,9 +56,16 @@ static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *b
 	neap__planning_learn(trainer, batch, &stats);
 	if (trainer->trace && trainer->planning.sweeps == trainer->options.sweep.trace_batch)
 		NEAP_TRY(neap__trainer_trace(trainer));
-	if (!isfinite(loss))
-		return diverged(trainer, "loss", loss);
 	return 0;
+}
+
+/* A rank without samples takes part in what the others add up. */
+static int join_batch(struct neap__trainer *trainer)
+{
+	unsigned char adjoint[1];
+	double loss;
+
+	return neap_net_turn(trainer->net, NULL, adjoint, &loss);
 }
 
 static int train_batch(struct neap__trainer *trainer, const struct neap_batch *given)
@@ -68,25 +78,31 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	if (batch->bytes > trainer->result->data_bytes)
 		trainer->result->data_bytes = batch->bytes;
 	trainer->objective.dropout = (uint32_t)c->epoch + 1;
-	neap__memory_total_before(trainer);
-	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	struct neap_objective objective = trainer->objective;
+	objective.peers = trainer->ranks.peers;
+	if (!trainer->idle)
+		neap__memory_total_before(trainer);
+	NEAP_TRY(neap_net_begin(trainer->net, batch, &objective));
 	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
-	int rc = sweep_batch(trainer, batch);
+	int rc = batch->size > 0 ? sweep_batch(trainer, batch) : join_batch(trainer);
 	if (batch->windows) {
 		trainer->result->window_steps = neap_windows_steps(batch->windows);
 		trainer->result->input_wait += neap_windows_waited(batch->windows) - waited;
 	}
-	int ended = neap_net_end(trainer->net);
+	if (rc < 0)
+		neap__net_drop(trainer->net);
 	NEAP_TRY(rc);
-	NEAP_TRY(ended);
+	NEAP_TRY(neap_net_end(trainer->net));
+	neap_net_get_result(trainer->net, &found);
+	if (!isfinite(found.loss))
+		return diverged(trainer, "loss", found.loss);
 	double norm = neap__clip(trainer->net, trainer->options.clip);
 	if (!isfinite(norm))
 		return diverged(trainer, "norm of the gradient", norm);
 	double rate = rate_of(trainer, c->update);
 	if (!neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1))
 		return diverged(trainer, "largest weight", INFINITY);
-	neap_net_get_result(trainer->net, &found);
-	add_sums(c, &found, batch->size);
+	add_sums(c, &found, batch->of > 0 ? batch->of : batch->size);
 	c->batch++;
 	c->update++;
 	return 0;
@@ -121,27 +137,50 @@ static int interrupted(struct neap__trainer *trainer)
 {
 	const struct neap__counters *c = &trainer->counters;
 	trainer->state = "interrupted";
-	NEAP_TRY(neap__run_json_write(trainer));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks,
+		neap__ranks_root(&trainer->ranks) ? neap__run_json_write(trainer) : 0));
+	trainer->ranks.together = 1;
 	return neap__fail(NEAP_EINTERRUPTED,
 		"interrupted after %" PRId64 " epochs and %" PRId64 " batches; --resume goes on "
 		"from %s",
 		c->epoch, c->batch, trainer->last);
 }
 
-/* After every batch: reports, and saves a snapshot where one is due. */
+/* Rank 0 saves a snapshot of weights that are the same on all ranks. */
+static int save_snapshot(struct neap__trainer *trainer)
+{
+	NEAP_TRY(neap__ranks_same_weights(&trainer->ranks, trainer->net));
+	int rc = neap__ranks_root(&trainer->ranks) ? neap__snapshot_save(trainer) : 0;
+	return neap__ranks_agree(&trainer->ranks, rc);
+}
+
+/* Asks on all ranks whether the run is to stop: where one says so, all stop. */
+static int is_stopped(struct neap__trainer *trainer, const struct neap_train_progress *progress)
+{
+	const struct neap_train_options *o = &trainer->options;
+	int64_t goes_on = !(o->progress && o->progress(o->user, progress));
+
+	NEAP_TRY(neap__ranks_least(&trainer->ranks, &goes_on, 1));
+	return !goes_on;
+}
+
+/*
+ * After every batch: reports, and saves a snapshot where one is due, by the clock of rank 0. The
+ * ranks hear of an interrupt and of the snapshot at once.
+ */
 static int after_batch(struct neap__trainer *trainer, double samples)
 {
 	const struct neap_train_options *o = &trainer->options;
 	struct neap_train_progress progress;
 
 	fill_progress(trainer, &progress, samples);
-	if (o->progress && o->progress(o->user, &progress)) {
-		NEAP_TRY(neap__snapshot_save(trainer));
-		return interrupted(trainer);
-	}
-	if (o->snapshot_seconds > 0 && neap__seconds() - trainer->snapshot >= o->snapshot_seconds)
-		return neap__snapshot_save(trainer);
-	return 0;
+	int is_due = o->snapshot_seconds > 0 && neap__ranks_root(&trainer->ranks) &&
+		     neap__seconds() - trainer->snapshot >= o->snapshot_seconds;
+	int64_t wishes[2] = {!(o->progress && o->progress(o->user, &progress)), !is_due};
+	NEAP_TRY(neap__ranks_least(&trainer->ranks, wishes, 2));
+	if (!wishes[0] || !wishes[1])
+		NEAP_TRY(save_snapshot(trainer));
+	return wishes[0] ? 0 : interrupted(trainer);
 }
 
 static int save_model(struct neap__trainer *trainer)
@@ -170,7 +209,8 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	const struct neap__evaluation evaluation = {.net = trainer->net,
 		.options = &trainer->options.net,
 		.loss = trainer->objective.loss,
-		.loader = trainer->data.validation};
+		.loader = trainer->data.validation,
+		.ranks = &trainer->ranks};
 	return neap__evaluate(result, &evaluation);
 }
 
@@ -196,6 +236,7 @@ static int is_best(const struct neap__trainer *trainer, const struct neap_eval_r
 static int end_epoch(struct neap__trainer *trainer, double samples)
 {
 	const struct neap_train_options *o = &trainer->options;
+	int is_root = neap__ranks_root(&trainer->ranks), rc = 0;
 	struct neap__counters *c = &trainer->counters;
 	struct neap_train_result *r = trainer->result;
 	struct neap_train_progress progress;
@@ -214,14 +255,17 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 		c->best_epoch = c->epoch;
 		c->best_validation = r->validation.judged > 0 ? r->validation.accuracy : 0;
 		c->best_loss = r->validation.loss;
-		NEAP_TRY(save_model(trainer));
+		rc = is_root ? save_model(trainer) : 0;
 	}
-	NEAP_TRY(neap__metrics_add(trainer, progress.learning_rate, &r->validation));
+	if (rc == 0 && is_root)
+		rc = neap__metrics_add(trainer, progress.learning_rate, &r->validation);
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
 	c->batch = c->seen = c->correct = c->judged = 0;
 	c->loss = c->penalty = c->spikes = c->support = 0;
-	NEAP_TRY(neap__snapshot_save(trainer));
-	NEAP_TRY(neap__run_json_write(trainer));
-	int stops = o->progress && o->progress(o->user, &progress);
+	NEAP_TRY(save_snapshot(trainer));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, is_root ? neap__run_json_write(trainer) : 0));
+	int stops = is_stopped(trainer, &progress);
+	NEAP_TRY(stops);
 	if (c->epoch == 1)
 		neap__activity_say(trainer, r->validation.rates);
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
@@ -237,7 +281,7 @@ int neap__epoch(struct neap__trainer *trainer, double *samples)
 	if (c->batch < neap_loader_batches(d->loader)) {
 		NEAP_TRY(neap_loader_start(d->loader, c->epoch, c->batch));
 		while ((rc = neap_loader_next(d->loader, &batch)) > 0) {
-			*samples += batch->size;
+			*samples += batch->of > 0 ? batch->of : batch->size;
 			NEAP_TRY(train_batch(trainer, batch));
 			NEAP_TRY(after_batch(trainer, *samples));
 		}

@@ -5,6 +5,10 @@
 #include "train/model.h"
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
+#include "train/trainer.h"
+#include "train/ranks/rank_answers.h"
+#include "nn/batch.h"
+#include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -65,6 +69,8 @@ static int forward(struct neap_net *net, const struct neap_batch *batch)
 	void *pages;
 	double loss;
 
+	if (batch->size == 0) /* a rank without samples takes part in what the others add up */
+		return neap_net_turn(net, NULL, NULL, &loss);
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
 	NEAP_TRY(neap__map_pages(&pages, bytes));
@@ -90,69 +96,89 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	const struct neap_net *net, const struct neap_batch *batch)
 {
 	struct neap_net_result found = {.size = sizeof found};
-	double steps = 0;
+	int size = batch->of > 0 ? batch->of : batch->size;
+	double steps = (double)net->whole_steps;
 
 	neap_net_get_result(net, &found);
 	NEAP_TRY(grow(result, sums, found.layers));
 	for (int i = 0; i < batch->size; i++) {
 		const struct neap_sequence *s = &batch->sequences[i];
 		int guess = found.prediction[i];
-		steps += (double)s->length;
 		if (batch->target != NEAP_TARGET_LABEL || s->label < 0 ||
 			s->label >= result->classes || guess < 0 || guess >= result->classes)
 			continue;
 		result->confusion[(int64_t)s->label * result->classes + guess]++;
 	}
-	result->samples += batch->size;
+	result->samples += size;
 	result->correct += found.right;
 	result->judged += found.judged;
 	result->target = batch->target;
-	sums->loss += found.loss * batch->size;
+	sums->loss += found.loss * size;
 	sums->steps += steps;
 	for (int i = 0; i < result->layers; i++)
 		sums->rate[i] += found.rate[i] * steps;
 	return 0;
 }
 
-/* Tells of each sample of a batch; 0, or what `answered` returned. */
-static int tell_answers(const struct neap__evaluation *e, const struct neap_batch *batch)
+/* Tells of each sample of a batch, on rank 0; 0, or what `answered` returned. */
+static int tell_answers(const struct neap__evaluation *e, const struct neap__rank_answers *answers)
 {
-	struct neap_net_result found = {.size = sizeof found};
 	int classes = e->options->classes;
 
-	neap_net_get_result(e->net, &found);
-	for (int i = 0; i < batch->size; i++) {
-		const struct neap_sequence *s = &batch->sequences[i];
+	for (int i = 0; i < answers->samples && neap__ranks_root(e->ranks); i++) {
+		const struct neap__sample_answer *s = &answers->sample[i];
 		const struct neap_answer answer = {.index = s->index,
-			.steps = s->length,
+			.steps = s->steps,
 			.label = s->label,
-			.prediction = found.prediction[i],
+			.prediction = s->prediction,
 			.classes = classes,
-			.score = found.answer + (int64_t)i * classes,
+			.score = answers->score + (int64_t)i * classes,
 			.class_name = (const char *const *)e->class_name,
-			.target = batch->target};
+			.target = answers->target};
 		NEAP_TRY(e->answered(e->user, &answer));
 	}
 	return 0;
 }
 
-static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
-	const struct neap__evaluation *e, const struct neap_batch *batch)
-{
-	struct neap_objective objective = {.size = sizeof objective, .loss = e->loss};
+/* What the ranks have to know of a batch before it begins. */
+struct batch_wishes {
+	int has_loss; /* every sample has a target */
+	int goes_on;  /* nobody failed or interrupts */
+	int tells;    /* rank 0 wants the answers */
+};
 
-	/* A batch with a sample of which nobody knows the answer has no loss. */
+/* A batch with a sample of which nobody knows the answer has no loss, on any rank. */
+static int agree_on_batch(struct batch_wishes *wishes, const struct neap__evaluation *e,
+	const struct neap_batch *batch)
+{
+	int64_t values[3] = {1, wishes->goes_on, !(neap__ranks_root(e->ranks) && e->answered)};
+
 	for (int i = 0; i < batch->size && batch->target == NEAP_TARGET_LABEL; i++)
-		if (batch->sequences[i].label < 0)
-			objective.loss = NULL;
+		values[0] &= batch->sequences[i].label >= 0;
+	NEAP_TRY(neap__ranks_least(e->ranks, values, 3));
+	*wishes = (struct batch_wishes){
+		.has_loss = (int)values[0], .goes_on = (int)values[1], .tells = !values[2]};
+	return 0;
+}
+
+static int run_batch(struct neap_eval_result *result, struct evaluation_sums *sums,
+	const struct neap__evaluation *e, const struct neap_batch *batch,
+	const struct batch_wishes *wishes, struct neap__rank_answers *answers)
+{
+	struct neap_objective objective = {.size = sizeof objective,
+		.loss = wishes->has_loss ? e->loss : NULL,
+		.peers = e->ranks->peers};
+
 	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
 	int rc = forward(e->net, batch);
 	if (rc == 0)
 		rc = add_batch(result, sums, e->net, batch);
-	if (rc == 0 && e->answered)
-		rc = tell_answers(e, batch);
-	int ended = neap_net_end(e->net);
-	return rc < 0 ? rc : ended;
+	if (rc == 0 && wishes->tells)
+		rc = neap__rank_answers_take(answers, e->ranks, e->net, batch);
+	if (rc == 0 && wishes->tells)
+		rc = tell_answers(e, answers);
+	neap__net_drop(e->net);
+	return rc;
 }
 
 static void finish(struct neap_eval_result *result, const struct evaluation_sums *sums)
@@ -166,28 +192,78 @@ static void finish(struct neap_eval_result *result, const struct evaluation_sums
 	neap__wilson(&result->low, &result->high, result->correct, result->judged);
 }
 
-int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *e)
+/* Adds up the confusion tables of all ranks, a row at a time. */
+static int add_confusion(struct neap_eval_result *result, struct neap__ranks *ranks)
+{
+	const struct neap_peers *p = ranks->peers;
+	size_t classes = (size_t)result->classes;
+	int rc = 0;
+
+	if (!p || classes == 0)
+		return 0;
+	int64_t *all = calloc((size_t)p->count * classes, sizeof *all);
+	rc = neap__ranks_agree(ranks, all ? 0 : neap__fail_errno(ENOMEM, "a confusion table"));
+	for (size_t row = 0; row < classes && rc == 0; row++) {
+		int64_t *sum = result->confusion + row * classes;
+		rc = p->all(p->user, sum, classes * sizeof *sum, all);
+		memset(sum, 0, classes * sizeof *sum);
+		for (size_t i = 0; i < (size_t)p->count * classes; i++)
+			sum[i % classes] += all[i];
+	}
+	free(all);
+	return rc;
+}
+
+/* Runs all batches; an interrupt of one rank ends all. */
+static int run_batches(struct neap_eval_result *result, struct evaluation_sums *sums,
+	const struct neap__evaluation *e, struct neap__rank_answers *answers)
 {
 	const struct neap_batch *batch;
 	struct neap_batch wide;
-	struct evaluation_sums sums = {0};
-	int classes = e->options->classes, rc;
+	struct batch_wishes wishes = {.goes_on = 1};
+	int rc = neap_loader_start(e->loader, 0, 0);
 
+	while (rc >= 0 && (rc = neap_loader_next(e->loader, &batch)) > 0) {
+		NEAP_TRY(agree_on_batch(&wishes, e, batch));
+		if (!wishes.goes_on)
+			break;
+		rc = run_batch(result, sums, e, neap__widen(&wide, batch, e->options->inputs),
+			&wishes, answers);
+		wishes.goes_on = !(
+			rc >= 0 && e->progress && e->progress(e->user, result->samples, e->total));
+	}
+	NEAP_TRY(rc);
+	int64_t goes_on = wishes.goes_on;
+	NEAP_TRY(neap__ranks_least(e->ranks, &goes_on, 1));
+	if (goes_on)
+		return 0;
+	e->ranks->together = 1;
+	return neap__fail(
+		NEAP_EINTERRUPTED, "interrupted after %lld samples", (long long)result->samples);
+}
+
+int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *given)
+{
+	struct neap__ranks alone = {.crowd = 1};
+	struct neap__evaluation e = *given;
+	struct neap__rank_answers answers = {0};
+	struct evaluation_sums sums = {0};
+	int classes = e.options->classes;
+
+	if (!e.ranks)
+		e.ranks = &alone;
 	*result = (struct neap_eval_result){
 		.size = sizeof(struct neap_eval_result), .classes = classes};
 	size_t cells = (size_t)classes * (size_t)classes;
 	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
 	if (!result->confusion)
 		return neap__fail_errno(ENOMEM, "a confusion table");
-	rc = neap_loader_start(e->loader, 0, 0);
-	while (rc >= 0 && (rc = neap_loader_next(e->loader, &batch)) > 0) {
-		rc = run_batch(result, &sums, e, neap__widen(&wide, batch, e->options->inputs));
-		if (rc >= 0 && e->progress && e->progress(e->user, result->samples, e->total))
-			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted after %lld samples",
-				(long long)result->samples);
-	}
+	int rc = run_batches(result, &sums, &e, &answers);
+	if (rc >= 0)
+		rc = add_confusion(result, e.ranks);
 	if (rc >= 0)
 		finish(result, &sums);
+	neap__rank_answers_free(&answers);
 	free(sums.rate);
 	if (rc < 0)
 		neap_eval_result_free(result);
@@ -227,18 +303,102 @@ static int has_values(const struct neap_eval_options *options)
 	return info.values != 0;
 }
 
+/* What an evaluation opens. */
+struct open_evaluation {
+	struct neap__ranks ranks;
+	struct neap__safetensors file;
+	struct neap_net_options net_options;
+	struct neap_net *net;
+	struct neap_dataset *set;
+	struct neap_dataset_info info;
+	struct neap_loader *loader;
+	char **names;
+};
+
+static int open_loader(
+	struct open_evaluation *e, const struct neap_eval_options *options, int64_t max_steps)
+{
+	struct neap_loader_options loading = {.size = sizeof loading,
+		.batch = options->batch ? options->batch : 64,
+		.dt = e->net_options.dt,
+		.steps = max_steps};
+
+	e->info.size = sizeof e->info;
+	neap_dataset_info(e->set, &e->info);
+	neap__ranks_loader(&e->ranks, e->net, &loading, e->info.samples);
+	return neap_loader_open(&e->loader, e->set, &loading);
+}
+
+/* Opens model and data and checks that they fit. */
+static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap_encoder_options encoder;
+	int64_t max_steps = 0;
+	const struct neap__nir_hints hints = {
+		.dt = options->dt, .reset = options->reset, .values = has_values(options)};
+
+	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
+	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,
+		neap__ranks_threads(&e->ranks, options->threads));
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", options->model);
+	NEAP_TRY(rc = neap__model_encoder(&encoder, &e->file));
+	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
+	NEAP_TRY(neap__model_rows_take(e->set, &e->file));
+	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
+	NEAP_TRY(open_loader(e, options, max_steps));
+	if (!options->answered && !is_labelled(e->set))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has no labels that answers could be compared with", e->info.name);
+	return neap__model_class_names(&e->names, &e->file, e->net_options.classes);
+}
+
+/* Refuses ranks that would compute other bits. */
+static int check_ranks(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap__rank_facts facts = {
+		.data = options->data, .weights = neap__weights_hash(e->net)};
+
+	if (!e->ranks.peers)
+		return 0;
+	int rc = neap__data_fingerprint(&facts.fingerprint, e->set);
+	NEAP_TRY(neap__ranks_agree(&e->ranks, rc));
+	return neap__ranks_same(&e->ranks, &facts);
+}
+
+static int evaluate_opened(struct neap_eval_result *result, struct open_evaluation *e,
+	const struct neap_eval_options *options)
+{
+	const struct neap__evaluation evaluation = {.net = e->net,
+		.options = &e->net_options,
+		.loss = loss_of(&e->file),
+		.loader = e->loader,
+		.total = e->info.samples,
+		.progress = options->progress,
+		.answered = options->answered,
+		.user = options->user,
+		.class_name = e->names,
+		.ranks = &e->ranks};
+
+	NEAP_TRY(neap__evaluate(result, &evaluation));
+	result->class_name = e->names;
+	e->names = NULL;
+	return 0;
+}
+
+static void close_all(struct open_evaluation *e)
+{
+	neap__model_class_names_free(e->names, e->net_options.classes);
+	neap_loader_close(e->loader);
+	neap_dataset_close(e->set);
+	neap_net_free(e->net);
+	neap__safetensors_free(&e->file);
+}
+
 int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
 {
 	NEAP_NEED(result, options);
-	struct neap__safetensors file = {0};
-	struct neap_net_options net_options;
-	struct neap_net *net = NULL;
-	struct neap_dataset *set = NULL;
-	struct neap_loader *loader = NULL;
-	struct neap_dataset_info info = {.size = sizeof info};
-	struct neap_encoder_options encoder;
-	char **names = NULL;
-	int64_t max_steps = 0;
+	struct open_evaluation evaluating = {0}, *e = &evaluating;
 
 	NEAP_TRY(neap__struct_size(
 		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
@@ -253,52 +413,13 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",
 			options->model);
-	const struct neap__nir_hints hints = {
-		.dt = options->dt, .reset = options->reset, .values = has_values(options)};
-	NEAP_TRY(neap__model_file_read(&file, options->model, &hints));
-	int rc = neap__model_open(&net, &net_options, &max_steps, &file, options->threads);
-	if (rc < 0)
-		rc = neap__fail_in(rc, "%s: ", options->model);
-	else
-		rc = neap__model_encoder(&encoder, &file);
-	if (rc >= 0)
-		rc = neap__dataset_open_as(&set, options->data, rc > 0 ? &encoder : NULL);
+	NEAP_TRY(neap__ranks_begin(&e->ranks, options->peers));
+	int rc = neap__ranks_agree(&e->ranks, open_all(e, options));
 	if (rc == 0)
-		rc = neap__model_rows_take(set, &file);
+		rc = check_ranks(e, options);
 	if (rc == 0)
-		rc = neap__model_fits(&file, &net_options, set);
-	if (rc == 0) {
-		struct neap_loader_options loading = {.size = sizeof loading,
-			.batch = options->batch ? options->batch : 64,
-			.dt = net_options.dt,
-			.steps = max_steps};
-		neap_dataset_info(set, &info);
-		rc = neap_loader_open(&loader, set, &loading);
-	}
-	if (rc == 0 && !options->answered && !is_labelled(set))
-		rc = neap__fail(NEAP_EUSAGE, "%s has no labels that answers could be compared with",
-			info.name);
-	if (rc == 0)
-		rc = neap__model_class_names(&names, &file, net_options.classes);
-	if (rc == 0) {
-		const struct neap__evaluation evaluation = {.net = net,
-			.options = &net_options,
-			.loss = loss_of(&file),
-			.loader = loader,
-			.total = info.samples,
-			.progress = options->progress,
-			.answered = options->answered,
-			.user = options->user,
-			.class_name = names};
-		rc = neap__evaluate(result, &evaluation);
-	}
-	if (rc == 0)
-		result->class_name = names;
-	else
-		neap__model_class_names_free(names, net_options.classes);
-	neap_loader_close(loader);
-	neap_dataset_close(set);
-	neap_net_free(net);
-	neap__safetensors_free(&file);
+		rc = evaluate_opened(result, e, options);
+	neap__ranks_end(&e->ranks, rc);
+	close_all(e);
 	return rc;
 }

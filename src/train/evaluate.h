@@ -4,6 +4,7 @@
 #define NEAP_TRAIN_EVALUATE_H
 
 #include <neap/train.h>
+#include "train/ranks/rank_agreement.h"
 
 /* What is evaluated on what, and who is told. */
 struct neap__evaluation {
@@ -15,12 +16,13 @@ struct neap__evaluation {
 	int (*progress)(void *user, int64_t done, int64_t total);      /* may be NULL */
 	int (*answered)(void *user, const struct neap_answer *answer); /* may be NULL */
 	void *user;
-	char **class_name; /* [classes], for answers; NULL: none is known */
+	char **class_name;	   /* [classes], for answers; NULL: none is known */
+	struct neap__ranks *ranks; /* share every batch, as the loader does; NULL: alone */
 };
 
 /*
  * Runs all batches of a loader's first epoch forward and adds up their results. The sums do not
- * depend on batch size or threads. 0 or a negative code.
+ * depend on threads or ranks. Collective; `answered` is called on rank 0. 0 or a negative code.
  */
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *evaluation);
 

@@ -7,6 +7,7 @@
 #include "data/loader_memory.h"
 #include "measure/process_memory.h"
 #include "nn/batch.h"
+#include "nn/peer_sum.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/memory.h"
@@ -74,14 +75,34 @@ static int share(struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Makes room for exchanges with other ranks, so that it counts as what the process holds. */
+static int make_peer_room(struct neap__trainer *trainer)
+{
+	struct neap__process_parts parts = parts_of(trainer);
+	int samples = 1, groups = 1;
+
+	if (!trainer->ranks.peers)
+		return 0;
+	for (int i = 0; i < NEAP__PROCESS_BATCHES; i++) {
+		int n = parts.batch[i] > 0 ? parts.batch[i] : 1;
+		int cut = (n - 1) / neap_net_group(trainer->net, n) + 1;
+		samples = n > samples ? n : samples;
+		groups = cut > groups ? cut : groups;
+	}
+	return neap__peer_room_make(trainer->net, trainer->ranks.peers, samples, groups);
+}
+
 int neap__memory_total_begin(struct neap__trainer *trainer, const struct neap_batch *batch)
 {
 	const struct neap_sweep_settings *s = &trainer->options.sweep;
 
 	trainer->planning.memory = neap__memory_budget(s);
+	if (!s->memory) /* half of what is free, which ranks on one machine share */
+		trainer->planning.memory /= (uint64_t)trainer->ranks.crowd;
 	if (s->memory_total && !s->memory)
 		trainer->planning.memory = s->memory_total;
 	NEAP_TRY(inputs_most(trainer));
+	NEAP_TRY(make_peer_room(trainer));
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
 	trainer->memory.planning = reading(trainer);
 	if (trainer->memory.planning < PLANNING_GUESS)

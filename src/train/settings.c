@@ -248,6 +248,18 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 	}
 }
 
+void neap__settings_differ(struct neap__text *wrong, const json_t *there, const json_t *here)
+{
+	for (int i = 0; i < SETTINGS; i++) {
+		const char *a = json_string_value(json_object_get(there, settings[i].name));
+		const char *b = json_string_value(json_object_get(here, settings[i].name));
+		if (strcmp(a ? a : "", b ? b : "") != 0)
+			neap__text_add(wrong, "%s%s = %.200s, not %.200s",
+				wrong->length ? "; " : "", settings[i].name, a && *a ? a : "none",
+				b && *b ? b : "none");
+	}
+}
+
 /*
  * 1: a setting of the net that a model's file has where it is not 0 alone: files of earlier
  * versions have none, and meant 0.

@@ -25,6 +25,9 @@ void neap__settings_write_ways(
 /* Compares two exact objects; adds to *wrong what keeps the run from going on. Epochs may grow. */
 void neap__settings_compare(struct neap__text *wrong, const json_t *was, const json_t *now);
 
+/* The same of two runs that are to be one: no setting may differ. */
+void neap__settings_differ(struct neap__text *wrong, const json_t *there, const json_t *here);
+
 /*
  * Takes the settings, or the ways of running, from an object of run.json; keys that are missing
  * leave the option as it is, unknown ones are refused. Texts are borrowed from `object`. 0 or

@@ -103,27 +103,25 @@ static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t ind
 }
 
 /* Hashes all labels and speakers and the events of some samples, to tell data sets apart. */
-static int fingerprint(struct neap__data *data)
+int neap__data_fingerprint(uint64_t *fingerprint, struct neap_dataset *set)
 {
-	const int64_t samples = data->info.samples, probes = samples < 32 ? samples : 32;
-	int64_t numbers[5] = {samples, data->info.inputs, data->info.classes, data->info.speakers,
-		data->info.events};
+	const struct neap_dataset_info *info = &set->info;
+	const int64_t samples = info->samples, probes = samples < 32 ? samples : 32;
+	int64_t numbers[5] = {samples, info->inputs, info->classes, info->speakers, info->events};
 	XXH3_state_t *hash = XXH3_createState();
 	int rc = 0;
 
 	if (!hash)
-		return neap__fail_errno(ENOMEM, "%s", data->info.name);
+		return neap__fail_errno(ENOMEM, "%s", info->name);
 	XXH3_64bits_reset(hash);
 	XXH3_64bits_update(hash, numbers, sizeof numbers);
 	for (int64_t i = 0; i < samples; i++) {
-		int pair[2] = {
-			neap_dataset_label(data->set, i), neap_dataset_speaker(data->set, i)};
+		int pair[2] = {neap_dataset_label(set, i), neap_dataset_speaker(set, i)};
 		XXH3_64bits_update(hash, pair, sizeof pair);
 	}
 	for (int64_t i = 0; i < probes && rc == 0; i++)
-		rc = hash_sample(
-			hash, data->set, i * (samples - 1) / (probes > 1 ? probes - 1 : 1));
-	data->fingerprint = XXH3_64bits_digest(hash);
+		rc = hash_sample(hash, set, i * (samples - 1) / (probes > 1 ? probes - 1 : 1));
+	*fingerprint = XXH3_64bits_digest(hash);
 	XXH3_freeState(hash);
 	return rc;
 }
@@ -228,7 +226,7 @@ static int read_from(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 
-	if (!o->from || (o->resume && access(trainer->last, F_OK) == 0))
+	if (!o->from || (o->resume && trainer->has_snapshot))
 		return 0;
 	const struct neap__nir_hints hints = {
 		.dt = o->net.dt, .values = trainer->data.info.values != 0};
@@ -315,7 +313,7 @@ static int open_data(struct neap__trainer *trainer)
 		neap__trainer_say(trainer, "%s", changed);
 	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
-	NEAP_TRY(fingerprint(d));
+	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
 	if (d->info.values && !o->no_normalise) { /* as the given weights have it, if any */
 		int taken = neap__model_rows_scale(d->set, &trainer->from);
 		NEAP_TRY(taken);
@@ -350,6 +348,7 @@ static int open_loaders(struct neap__trainer *trainer)
 		.index = d->first,
 		.count = d->nfirst};
 
+	neap__ranks_loader(&trainer->ranks, trainer->net, &loading, loading.count);
 	NEAP_TRY(neap__process_memory_loader(&d->loader, d->set, loading, &o->sweep));
 	if (d->nsecond == 0)
 		return 0;
@@ -357,6 +356,7 @@ static int open_loaders(struct neap__trainer *trainer)
 	loading.augment = (struct neap_augment){0};
 	loading.index = d->second;
 	loading.count = d->nsecond;
+	neap__ranks_loader(&trainer->ranks, trainer->net, &loading, loading.count);
 	return neap__process_memory_loader(&d->validation, d->set, loading, &o->sweep);
 }
 
@@ -407,8 +407,10 @@ int neap__setup(struct neap__trainer *trainer)
 	if (o->net.seed == 0)
 		o->net.seed = o->seed;
 	NEAP_TRY(open_data(trainer));
-	NEAP_TRY(neap_net_create(&trainer->net, &o->net));
-	if (!o->from && !(o->resume && access(trainer->last, F_OK) == 0))
+	struct neap_net_options net = o->net;
+	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
+	NEAP_TRY(neap_net_create(&trainer->net, &net));
+	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
 	NEAP_TRY(take_from(trainer));
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));

@@ -12,18 +12,39 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 {
 	char line[512];
 	va_list args;
 
-	if (!trainer->options.say)
+	if (!trainer->options.say || !neap__ranks_root(&trainer->ranks))
 		return;
 	va_start(args, format);
 	neap__vprint(line, sizeof line, format, args);
 	va_end(args);
 	trainer->options.say(trainer->options.user, line);
+}
+
+/* Rank 0 writes run.json. */
+static int write_run(struct neap__trainer *trainer)
+{
+	int rc = neap__ranks_root(&trainer->ranks) ? neap__run_json_write(trainer) : 0;
+	return neap__ranks_agree(&trainer->ranks, rc);
+}
+
+/* Puts the best model, which rank 0 reads, into the net. */
+static int take_best(struct neap__trainer *trainer)
+{
+	struct neap__safetensors file;
+
+	if (!neap__ranks_root(&trainer->ranks))
+		return 0;
+	NEAP_TRY(neap__safetensors_read(&file, trainer->model));
+	int rc = neap__model_take(trainer->net, &file);
+	neap__safetensors_free(&file);
+	return rc < 0 ? neap__fail_in(rc, "%s: ", trainer->model) : 0;
 }
 
 /* Evaluates the best model on the validation split, and once, here only, on the test set. */
@@ -33,31 +54,31 @@ static int finish(struct neap__trainer *trainer)
 	struct neap_loader_options loading = {
 		.size = sizeof loading, .batch = o->batch, .dt = o->net.dt, .steps = o->max_steps};
 	struct neap_train_result *r = trainer->result;
-	struct neap__safetensors file;
 	struct neap_loader *loader = NULL;
+	int rc;
 
 	neap_sweep_release(trainer->sweep);
 	r->weights_hash = neap__weights_hash(trainer->net);
-	NEAP_TRY(neap__safetensors_read(&file, trainer->model));
-	int rc = neap__model_take(trainer->net, &file);
-	neap__safetensors_free(&file);
-	if (rc < 0)
-		return neap__fail_in(rc, "%s: ", trainer->model);
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_best(trainer)));
+	NEAP_TRY(neap__ranks_send_weights(&trainer->ranks, trainer->net));
 	neap_eval_result_free(&r->validation);
 	NEAP_TRY(neap__validate(trainer, &r->validation));
 	if (trainer->data.test) {
-		NEAP_TRY(neap_loader_open(&loader, trainer->data.test, &loading));
+		neap__ranks_loader(&trainer->ranks, trainer->net, &loading, trainer->data.ntest);
+		rc = neap_loader_open(&loader, trainer->data.test, &loading);
+		NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
 		const struct neap__evaluation evaluation = {.net = trainer->net,
 			.options = &o->net,
 			.loss = trainer->objective.loss,
-			.loader = loader};
+			.loader = loader,
+			.ranks = &trainer->ranks};
 		rc = neap__evaluate(&r->test, &evaluation);
 		neap_loader_close(loader);
 		NEAP_TRY(rc);
 	}
 	trainer->state = "done";
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;
-	return neap__run_json_write(trainer);
+	return write_run(trainer);
 }
 
 static void fill_result(const struct neap__trainer *trainer, int64_t epochs_before)
@@ -84,17 +105,28 @@ static void fill_result(const struct neap__trainer *trainer, int64_t epochs_befo
 	r->process.measured = neap__resident_most();
 }
 
-static int begin_or_resume(struct neap__trainer *trainer, int there)
+/* Rank 0 takes the folder, reads its snapshot and begins its files; *found: there was one. */
+static int take_folder(struct neap__trainer *trainer, int *found)
+{
+	if (!neap__ranks_root(&trainer->ranks))
+		return 0;
+	NEAP_TRY(neap__run_folder_take(trainer, trainer->there));
+	if (trainer->there)
+		NEAP_TRY(*found = neap__snapshot_load(trainer));
+	NEAP_TRY(neap__metrics_start(trainer->metrics, trainer->counters.epoch));
+	return neap__run_json_write(trainer);
+}
+
+static int begin_or_resume(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 	const struct neap__counters *c = &trainer->counters;
 	int found = 0;
 
-	NEAP_TRY(neap__run_folder_take(trainer, there));
-	if (there)
-		NEAP_TRY(found = neap__snapshot_load(trainer));
-	NEAP_TRY(neap__metrics_start(trainer->metrics, c->epoch));
-	NEAP_TRY(neap__run_json_write(trainer));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_folder(trainer, &found)));
+	NEAP_TRY(neap__ranks_send(&trainer->ranks, &found, sizeof found));
+	if (found)
+		NEAP_TRY(neap__rank_state_send(trainer));
 	/* Checks all input first, so that bad input prints one line and no more. */
 	neap__setup_say(trainer);
 	if (found)
@@ -103,8 +135,53 @@ static int begin_or_resume(struct neap__trainer *trainer, int there)
 			trainer->last, c->epoch, c->batch);
 	else if (o->resume)
 		neap__trainer_say(trainer, "no snapshot in '%s': starting afresh", o->out);
-	neap__planning_say(trainer);
-	NEAP_TRY(neap__memory_total_say(trainer));
+	if (!trainer->idle)
+		neap__planning_say(trainer);
+	return neap__ranks_agree(
+		&trainer->ranks, trainer->idle ? 0 : neap__memory_total_say(trainer));
+}
+
+/* Looks at the folder of the run, which rank 0 alone has to see. */
+static int check_folder(struct neap__trainer *trainer)
+{
+	int rc = 0, found[2] = {0};
+
+	NEAP_TRY(neap__run_folder_paths(trainer));
+	if (neap__ranks_root(&trainer->ranks)) {
+		rc = neap__run_folder_check(&trainer->options);
+		found[0] = rc > 0;
+		found[1] = rc > 0 && access(trainer->last, F_OK) == 0;
+	}
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
+	NEAP_TRY(neap__ranks_send(&trainer->ranks, found, sizeof found));
+	trainer->there = found[0];
+	trainer->has_snapshot = found[1];
+	return 0;
+}
+
+/* Refuses ranks that would compute other bits, and says how many have nothing to do. */
+static int check_ranks(struct neap__trainer *trainer)
+{
+	const struct neap_peers *peers = trainer->ranks.peers;
+	const struct neap__rank_facts facts = {.options = &trainer->options,
+		.data = trainer->options.data,
+		.fingerprint = trainer->data.fingerprint,
+		.weights = neap__weights_hash(trainer->net),
+		.test = trainer->data.ntest};
+
+	if (!peers)
+		return 0;
+	NEAP_TRY(neap__ranks_same(&trainer->ranks, &facts));
+	int batch = trainer->options.batch;
+	if (batch > trainer->data.nfirst)
+		batch = (int)trainer->data.nfirst;
+	int group = neap_net_group(trainer->net, batch), groups = (batch - 1) / group + 1;
+	trainer->idle = peers->rank >= groups;
+	if (groups < peers->count)
+		neap__trainer_say(trainer,
+			"%d of %d ranks have no samples: a batch of %d has %d groups of %d "
+			"(--group, --batch)",
+			peers->count - groups, peers->count, batch, groups, group);
 	return 0;
 }
 
@@ -125,13 +202,16 @@ int neap__trainer_trace(struct neap__trainer *trainer)
 static int run(struct neap__trainer *trainer)
 {
 	double samples = 0;
-	int there = neap__run_folder_check(&trainer->options);
 
-	NEAP_TRY(there);
-	NEAP_TRY(neap__run_folder_paths(trainer));
-	NEAP_TRY(neap__setup(trainer));
-	NEAP_TRY(neap__planning_start(trainer));
-	NEAP_TRY(begin_or_resume(trainer, there));
+	NEAP_TRY(neap__ranks_begin(&trainer->ranks, trainer->options.peers));
+	if (!neap__ranks_root(&trainer->ranks))
+		trainer->options.sweep.trace = NULL;
+	NEAP_TRY(check_folder(trainer));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, neap__setup(trainer)));
+	NEAP_TRY(check_ranks(trainer));
+	NEAP_TRY(neap__ranks_agree(
+		&trainer->ranks, trainer->idle ? 0 : neap__planning_start(trainer)));
+	NEAP_TRY(begin_or_resume(trainer));
 	int64_t before = trainer->counters.epoch;
 	trainer->started = trainer->snapshot = neap__seconds();
 	int rc = 0;
@@ -165,6 +245,7 @@ int neap_train(struct neap_train_result *result, const struct neap_train_options
 		return neap__fail(NEAP_EUSAGE, "a folder for the run is missing");
 	trainer.started = neap__seconds();
 	int rc = run(&trainer);
+	neap__ranks_end(&trainer.ranks, rc);
 	neap__teardown(&trainer);
 	neap__run_folder_leave(&trainer);
 	if (rc < 0)

@@ -10,6 +10,7 @@
 #include "measure/net_steps.h"
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
+#include "train/ranks/rank_agreement.h"
 #include "train/safetensors.h"
 #include "measure/slow_tiers.h"
 
@@ -70,6 +71,8 @@ struct neap__trainer {
 	struct neap_sweep_stats sweeps;	   /* sums of seconds and stalls, of this session */
 	struct neap_train_options options; /* resolved */
 	struct neap_train_result *result;
+	struct neap__ranks ranks;
+	int idle; /* 1: this rank has no samples in any batch */
 	struct neap__data data;
 	struct neap_net *net;
 	struct neap__safetensors from; /* of options.from, while it is opened */
@@ -87,6 +90,7 @@ struct neap__trainer {
 	double started, session;	    /* clock; seconds of the sessions before */
 	double snapshot;		    /* clock of the last snapshot */
 	int made;			    /* the folder, by this session */
+	int there, has_snapshot;	    /* the folder was there; so was last.safetensors */
 	int resumed;
 	const char *state; /* for run.json: "running", "interrupted", "done" */
 };
@@ -125,10 +129,15 @@ void neap__initial_gain_say(const struct neap__trainer *trainer);
  */
 void neap__activity_say(const struct neap__trainer *trainer, const double *rates);
 
+/* rank_state.c: gives what rank 0 read from a snapshot to all ranks. Collective. */
+int neap__rank_state_send(struct neap__trainer *trainer);
+
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);
 void neap__teardown(struct neap__trainer *trainer);
+/* Hashes labels and some samples, to tell data sets apart. 0 or a negative code. */
+int neap__data_fingerprint(uint64_t *hash, struct neap_dataset *set);
 /* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 

@@ -289,12 +289,13 @@ struct neap_net {
 	size_t state_bytes, adjoint_bytes, tape_max;	  /* bytes of the batch */
 	size_t group_memory;				  /* bytes of a group's memory */
 	double sample_steps;				  /* sum of lengths of the samples */
-	double tape_rate;  /* bytes a sample and step, measured; 0: not yet */
-	double log_rate;   /* the same of logs */
-	int can_drop;	   /* a layer has dropout */
-	int drops;	   /* dropout is on in the batch begun */
-	int has_log;	   /* its spikes can be logged, and tapes replayed from them */
-	size_t sample_log; /* bytes a sample's log of a step takes at most */
+	int64_t whole_steps; /* the same of all ranks' samples; set by the turn */
+	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
+	double log_rate;     /* the same of logs */
+	int can_drop;	     /* a layer has dropout */
+	int drops;	     /* dropout is on in the batch begun */
+	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
+	size_t sample_log;   /* bytes a sample's log of a step takes at most */
 	size_t log_max;
 	size_t strip_units; /* units of a strip of `packed` */
 	void **packed;	    /* [layers] weights as replay reads them, where has_log */
