@@ -3,6 +3,7 @@
 #include "net_options.h"
 #include "confusion.h"
 #include "json_report.h"
+#include "rank_process.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -123,6 +124,7 @@ int cli_eval(int argc, char **argv)
 		return code;
 	if (json)
 		o.answered = on_answer;
+	o.peers = cli_peers();
 	cli_catch_signals();
 	cli_progress_start(&evaluating.bar, "eval", "samples");
 	neap__json_begin(&evaluating.answers, NULL, '[');

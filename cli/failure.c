@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.c: the line and the exit code of a command that fails. */
 #include "cli.h"
+#include "rank_process.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+static char held[1024]; /* the first line that was held back */
+static int holds;
+
+void cli_hold_failures(void)
+{
+	holds = 1;
+}
+
+const char *cli_held_failure(void)
+{
+	return held;
+}
 
 int cli_usage(const char *command, const char *format, ...)
 {
@@ -14,7 +28,10 @@ int cli_usage(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	fprintf(stderr, "neap %s: %s\n", command, neap__plain(line));
+	if (holds && !*held)
+		memcpy(held, line, sizeof held);
+	if (!holds)
+		fprintf(stderr, "neap %s: %s\n", command, neap__plain(line));
 	return CLI_USAGE;
 }
 

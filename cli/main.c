@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: finds the subcommand that is asked for (CLI_COMMAND_TABLE) and runs it. */
 #include "cli.h"
+#include "rank_process.h"
 
 #include <string.h>
 
@@ -24,9 +25,8 @@ static void help(FILE *to)
 	fprintf(to, "\n'neap COMMAND --help' has the options and examples.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	cli_begin();
 	if (argc < 2) {
 		fprintf(stderr, "neap: a command is missing; 'neap --help' lists them\n");
 		return CLI_USAGE;
@@ -56,4 +56,15 @@ int main(int argc, char **argv)
 	cli_did_you_mean(room, &meant, "");
 	return cli_usage(
 		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");
+}
+
+int main(int argc, char **argv)
+{
+	const struct neap_peers *peers;
+
+	cli_begin();
+	int code = cli_peers_begin(&peers, argc > 1 ? argv[1] : NULL, argv);
+	if (code < 0)
+		code = cli_peers_end(run(argc, argv));
+	return code;
 }

@@ -4,6 +4,7 @@
 #include "confusion.h"
 #include "json_report.h"
 #include "process_report.h"
+#include "rank_process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -436,6 +437,8 @@ int cli_train(int argc, char **argv)
 	}
 	if (!goes_on && o.fresh_readout && !o.from)
 		return cli_usage("train", "--fresh-readout: there is no --from");
+	o.peers = cli_peers();
+	cli_peers_patience(o.sweep.patience);
 	o.progress = on_progress;
 	o.say = on_line;
 	o.user = &training;

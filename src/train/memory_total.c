@@ -29,6 +29,18 @@ static int inputs_most(struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Samples of batches to come, of all ranks: whole ones, and the last ones. */
+static void batch_sizes(const struct neap__trainer *trainer, int size[NEAP__PROCESS_BATCHES])
+{
+	const int64_t count[] = {trainer->data.nfirst, trainer->data.nsecond, trainer->data.ntest};
+	const int batch = trainer->options.batch;
+
+	for (int i = 0; i < 3; i++) {
+		size[2 * i] = count[i] < batch ? (int)count[i] : batch;
+		size[2 * i + 1] = (int)(count[i] % batch);
+	}
+}
+
 static struct neap__process_parts parts_of(const struct neap__trainer *trainer)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
@@ -44,12 +56,7 @@ static struct neap__process_parts parts_of(const struct neap__trainer *trainer)
 				  : neap__sat_add(sizes.state, sizes.adjoint),
 		.arena = neap_sweep_mapped(trainer->sweep),
 		.tiers = &trainer->tiers};
-	const int64_t count[] = {trainer->data.nfirst, trainer->data.nsecond, trainer->data.ntest};
-	for (int i = 0; i < 3; i++) { /* whole batches, and the last one */
-		const int batch = trainer->options.batch;
-		parts.batch[2 * i] = count[i] < batch ? (int)count[i] : batch;
-		parts.batch[2 * i + 1] = (int)(count[i] % batch);
-	}
+	batch_sizes(trainer, parts.batch);
 	return parts;
 }
 
@@ -78,13 +85,13 @@ static int share(struct neap__trainer *trainer)
 /* Makes room for exchanges with other ranks, so that it counts as what the process holds. */
 static int make_peer_room(struct neap__trainer *trainer)
 {
-	struct neap__process_parts parts = parts_of(trainer);
-	int samples = 1, groups = 1;
+	int size[NEAP__PROCESS_BATCHES], samples = 1, groups = 1;
 
 	if (!trainer->ranks.peers)
 		return 0;
+	batch_sizes(trainer, size);
 	for (int i = 0; i < NEAP__PROCESS_BATCHES; i++) {
-		int n = parts.batch[i] > 0 ? parts.batch[i] : 1;
+		int n = size[i] > 0 ? size[i] : 1;
 		int cut = (n - 1) / neap_net_group(trainer->net, n) + 1;
 		samples = n > samples ? n : samples;
 		groups = cut > groups ? cut : groups;
