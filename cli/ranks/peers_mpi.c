@@ -70,19 +70,24 @@ static void check_patience(double waited)
 	leave(line, CLI_FAILED);
 }
 
-/* Waits for an exchange that was begun. */
+/*
+ * Waits for an exchange that was begun. A process that is stopped does not wait: a pause counts at
+ * most 0.1 s.
+ */
 static int wait_for(int rc, MPI_Request *request)
 {
-	double began = neap_clock();
+	double last = neap_clock(), waited = 0;
 	int done = 0;
 
 	if (mpi.busy > 0)
-		mpi.longest = fmax(mpi.longest, began - mpi.busy);
+		mpi.longest = fmax(mpi.longest, last - mpi.busy);
 	while (rc == MPI_SUCCESS && !done) {
 		rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (done || rc != MPI_SUCCESS)
 			break;
-		double waited = neap_clock() - began;
+		double now = neap_clock();
+		waited += fmin(now - last, 0.1);
+		last = now;
 		check_patience(waited);
 		pause_between(waited);
 	}

@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Training and evaluating as several processes, started by a real mpirun: the same weights and metrics
+as one process for any number of ranks and threads; a run that goes on with other ranks; ranks that
+are killed, differ, or were started wrongly.
+    ranks.py [all]      20 cases drawn by chance; all: the whole product, and more kills
+"""
+import csv
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import NEAP, Folder, Tap, neap, neap_json
+
+DATA = "randman:part=train,classes=4,units=20,samples=54,steps=70"
+SETTINGS = ["--epochs", "2", "--batch", "20", "--seed", "5", "--memory", "1M"]
+CASES = {
+    "lif": ["--net", "lif:24r,li"],
+    "dropout": ["--net", "lif:20,lif:12r:dropout=0.3,li"],
+    "egru": ["--net", "egru:10,li"],
+    "lstm": ["--net", "lstm:11,li", "--group", "4"],
+    "odd": ["--net", "lif:16r,li", "--batch", "17", "--validation", "0.3"],
+    "group": ["--net", "lif:16r,li", "--group", "3"],
+    "few": ["--net", "lif:16r,li", "--batch", "6"],
+}
+TOKENS = itertools.count()
+RANKS = (1, 2, 3, 4, 7)
+# Columns of metrics.csv that do not depend on the plan of a rank.
+SAME = ("epoch", "updates", "learning_rate", "train_loss", "train_penalty", "train_accuracy",
+        "validation_loss", "validation_accuracy", "spikes")
+MPI = os.environ.get("NEAP_MPIRUN") or shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+       "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+       "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def started(ranks, *args, cwd=None, env=None, wrap=()):
+    """A job of so many ranks; wrap: a script that each rank is started through."""
+    token = f"{os.getpid()}.{next(TOKENS)}"
+    process = subprocess.Popen([MPI, "-n", str(ranks), *wrap, NEAP, *map(str, args)], cwd=cwd,
+                               env=dict(os.environ, NEAP_TEST=token, **ENV, **(env or {})),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace",
+                               start_new_session=True)
+    process.token = token
+    return process
+
+
+def ended(process, timeout=120):
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run(ranks, *args, **more):
+    return ended(started(ranks, *args, **more))
+
+
+def ours(done):
+    """Lines of neap, not of mpirun, about a failure."""
+    return [line for line in done.stderr.splitlines() if line.startswith("neap")]
+
+
+def metrics(folder):
+    with open(os.path.join(folder, "metrics.csv"), newline="", encoding="utf-8") as file:
+        return [[row[name] for name in SAME] for row in csv.DictReader(file)]
+
+
+def result(done, folder):
+    if done.returncode:
+        raise AssertionError(f"exit {done.returncode}: {done.stderr.strip()[-600:]}")
+    return json.loads(done.stdout)["weights_hash"], metrics(folder)
+
+
+class Trainings:
+    """Runs of the product; the runs of one process are kept."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.alone = {}
+        self.count = 0
+
+    def train(self, case, precision, ranks, threads):
+        self.count += 1
+        out = os.path.join(self.folder, f"run{self.count}")
+        args = ["train", DATA, *SETTINGS, *CASES[case], "--precision", precision, "--threads",
+                threads, "--out", out, "--json", "-q"]
+        done = run(ranks, *args) if ranks > 1 else neap(*args)
+        found = result(done, out)
+        shutil.rmtree(out)
+        return found
+
+    def check(self, case, precision, ranks, threads):
+        key = case, precision
+        if key not in self.alone:
+            self.alone[key] = self.train(case, precision, 1, 1)
+        found = self.train(case, precision, ranks, threads)
+        if found == self.alone[key]:
+            return None
+        return f"{found} is not {self.alone[key]}"
+
+
+def evaluates(folder, model):
+    """eval says the same bytes, answers included."""
+    for more in (["--batch", "20"], ["--batch", "9", "--json"]):
+        alone = neap("eval", model, DATA, *more)
+        for ranks in (2, 3):
+            done = run(ranks, "eval", model, DATA, *more, cwd=folder)
+            if done.returncode or done.stdout != alone.stdout:
+                return f"{ranks} ranks: exit {done.returncode}, {done.stderr[-300:]}: " \
+                       f"{done.stdout[:300]} is not {alone.stdout[:300]}"
+    return None
+
+
+LONG = ["train", DATA, *SETTINGS, "--net", "lif:24r,li", "--epochs", "6", "--snapshot", "1ms"]
+
+
+def resumes(folder, hashes):
+    """Interrupted as three ranks, the run goes on as two and as one to the same weights."""
+    first = os.path.join(folder, "first")
+    whole = result(neap(*LONG, "--out", os.path.join(folder, "whole"), "--json", "-q"),
+                   os.path.join(folder, "whole"))
+    hashes["long"] = whole
+    done = run(3, *LONG, "--epochs", "3", "--out", first, "-q")
+    if done.returncode:
+        return done.stderr
+    for ranks in (2, 1, 4):
+        copy = os.path.join(folder, f"resumed{ranks}")
+        shutil.copytree(first, copy)
+        args = ["train", "--resume", "--epochs", "6", "--out", copy, "--json", "-q"]
+        found = result(run(ranks, *args) if ranks > 1 else neap(*args), copy)
+        if found != whole:
+            return f"{ranks} ranks: {found} is not {whole}"
+    return None
+
+
+def ranks_of(process):
+    """Processes of neap-mpi that this mpirun started, by rank."""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                env = dict(part.split(b"=", 1) for part in file.read().split(b"\0") if b"=" in part)
+            program = os.readlink(f"/proc/{name}/exe")
+        except OSError:
+            continue
+        rank = env.get(b"OMPI_COMM_WORLD_RANK", env.get(b"PMI_RANK"))
+        if env.get(b"NEAP_TEST") == process.token.encode() and rank is not None and \
+                os.path.basename(program) == "neap-mpi":
+            found[int(rank)] = int(name)
+    return found
+
+
+def killed(folder, draw, ranks, victim, number, hashes):
+    """A rank that is killed ends all; the run goes on to the same weights."""
+    out = os.path.join(folder, f"killed{number}")
+    process = started(ranks, *LONG, "--epochs", "60", "--out", out, "-q")
+    end = time.monotonic() + 60
+    snapshot = os.path.join(out, "last.safetensors")
+    while not os.path.exists(snapshot) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(draw.random() * 0.2)
+    pids = ranks_of(process)
+    if victim not in pids:
+        os.killpg(process.pid, signal.SIGKILL)
+        return f"no rank {victim} among {pids}: {ended(process).stderr[-300:]}"
+    os.kill(pids[victim], signal.SIGKILL)
+    done = ended(process, 60)
+    if done.returncode == 0:
+        return "exit 0"
+    if ranks_of(process):
+        return f"still there: {ranks_of(process)}"
+    args = ["train", "--resume", "--out", out, "--json", "-q"]
+    found = result(neap(*args), out)
+    if "killed" not in hashes:
+        hashes["killed"] = result(neap(*LONG, "--epochs", "60", "--out",
+                                       os.path.join(folder, "unharmed"), "--json", "-q"),
+                                  os.path.join(folder, "unharmed"))
+    return None if found == hashes["killed"] else f"{found} is not {hashes['killed']}"
+
+
+def refuses(folder, code, words, lines, ranks, *args, **more):
+    """One line of ours, with these words; nothing is left."""
+    done = run(ranks, *args, cwd=folder, **more)
+    said = ours(done)
+    if done.returncode != code:
+        return f"exit {done.returncode}, not {code}: {done.stderr[-500:]}"
+    if len(said) != lines or any(word not in said[0] for word in words):
+        return f"{words}: {said} in {done.stderr[-500:]}"
+    left = [name for name in os.listdir(folder) if name == "bad" or ".part" in name]
+    return f"left behind: {left}" if left else None
+
+
+def wrapper(folder, text):
+    """A script that starts the tool otherwise on rank 1; returns how it is called."""
+    path = os.path.join(folder, "start.sh")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\nrank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\n" + text + "\nexec \"$@\"\n")
+    os.chmod(path, 0o755)
+    return [path]
+
+
+def bad_starts(tap, folder):
+    base = ["train", DATA, *SETTINGS, "--net", "lif:8,li", "--out", "bad"]
+    isa = wrapper(folder, "[ $rank = 1 ] && export NEAP_ISA=plain")
+    tap.run("another instruction set on a rank is refused",
+            lambda: refuses(folder, 2, ["rank 1 (", "computes with plain", "NEAP_ISA=plain"], 1, 3,
+                            *base, wrap=isa))
+    options = wrapper(folder, "[ $rank = 2 ] && set -- \"$@\" --lr 0.5")
+    tap.run("another option on a rank is refused",
+            lambda: refuses(folder, 2, ["rank 2 (", "learning_rate"], 1, 3, *base, wrap=options))
+    data = wrapper(folder, f"[ $rank = 1 ] && shift 3 && set -- {NEAP} train "
+                           f"{DATA.replace('units=20', 'units=20,seed=9')} \"$@\"")
+    tap.run("another data set on a rank is refused",
+            lambda: refuses(folder, 2, ["rank 1 (", "other samples than on rank 0"], 1, 3, *base,
+                            wrap=data))
+    tap.run("a data set that is nowhere is one line",
+            lambda: refuses(folder, 2, ["neap train: ", "nowhere.h5"], 1, 3, "train", "nowhere.h5",
+                            "--out", "bad"))
+    tap.run("a mistyped option is one line",
+            lambda: refuses(folder, 2, ["neap train: "], 1, 3, *base, "--epochz", "3"))
+    os.mkdir(os.path.join(folder, "there"))
+    tap.run("a folder that is there is one line",
+            lambda: refuses(folder, 2, ["neap train: 'there' exists"], 1, 3, *base[:-1], "there"))
+
+
+def missing_on_a_rank(folder):
+    """A data set that one rank does not see: the line names it."""
+    import h5py
+    import numpy
+    path = os.path.join(folder, "numbers.h5")
+    draw = numpy.random.default_rng(3)
+    with h5py.File(path, "w") as file:
+        file["x"] = draw.normal(size=(40, 12, 3)).astype("f4")
+        file["y"] = numpy.arange(40) % 4
+    base = ["train", "numbers.h5", "--net", "lstm:8,li", "--epochs", "1", "--batch", "20", "--group",
+            "4"]
+    alone = neap(*base, "--out", "one", "--json", "-q", cwd=folder)
+    three = run(3, *base, "--out", "three", "--json", "-q", cwd=folder)
+    if result(alone, os.path.join(folder, "one")) != result(three, os.path.join(folder, "three")):
+        return "numbers: other weights"
+    away = os.path.join(folder, "away")
+    os.mkdir(away)
+    wrap = wrapper(folder, f"[ $rank = 1 ] && cd {away}")
+    return refuses(folder, 2, ["neap train: rank 1 (", "numbers.h5"], 1, 3, *base, "--out", "bad",
+                   wrap=wrap)
+
+
+def not_installed(folder):
+    """neap without neap-mpi beside it says what is missing."""
+    lone = os.path.join(folder, "neap")
+    shutil.copy(NEAP, lone)
+    process = subprocess.Popen([MPI, "-n", "2", lone, "train", DATA, "--out", "bad"], cwd=folder,
+                               env=dict(os.environ, **ENV), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    done = ended(process)
+    said = ours(done)
+    if done.returncode != 2 or len(said) != 1 or \
+            "started as one of 2 processes, but neap-mpi is not installed" not in said[0]:
+        return f"exit {done.returncode}: {done.stderr}"
+    return None
+
+
+def commands_alone(folder):
+    """Commands that ranks do not share run on rank 0; the others end."""
+    args = ["plan", "--steps", "100", "--state", "1K", "--tape", "4K", "--memory", "64K", "--strategy",
+            "revolve"]
+    alone, done = neap(*args), run(3, *args, cwd=folder)
+    return None if done.returncode == 0 and done.stdout == alone.stdout else \
+        f"exit {done.returncode}: {done.stdout} {done.stderr}"
+
+
+def impatient(folder):
+    """A rank that hangs: the others end after their patience, and say so."""
+    process = started(2, *LONG, "--epochs", "100000", "--patience", "1s", "--out", "hangs", "-q",
+                      cwd=folder)
+    end = time.monotonic() + 60
+    snapshot = os.path.join(folder, "hangs", "last.safetensors")
+    while not os.path.exists(snapshot) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    pids = ranks_of(process)
+    if 1 not in pids:
+        os.killpg(process.pid, signal.SIGKILL)
+        return f"no rank 1 among {pids}: {ended(process).stderr[-300:]}"
+    os.kill(pids[1], signal.SIGSTOP)
+    try:
+        done = ended(process, 60)
+    finally:
+        try:
+            os.kill(pids[1], signal.SIGKILL)
+        except OSError:
+            pass
+    said = ours(done)
+    if done.returncode == 0 or len(said) != 1 or "waited" not in said[0] or \
+            "rank 0 (" not in said[0]:
+        return f"exit {done.returncode}: {done.stderr[-500:]}"
+    return None
+
+
+def interrupted(folder, hashes):
+    """SIGINT to one rank ends all with a snapshot; the run goes on to the same weights."""
+    out = os.path.join(folder, "interrupted")
+    process = started(3, *LONG, "--epochs", "60", "--out", out, "-q")
+    end = time.monotonic() + 60
+    while not os.path.exists(os.path.join(out, "last.safetensors")) and process.poll() is None and \
+            time.monotonic() < end:
+        time.sleep(0.01)
+    pids = ranks_of(process)
+    if 2 not in pids:
+        os.killpg(process.pid, signal.SIGKILL)
+        return f"no rank 2 among {pids}: {ended(process).stderr[-300:]}"
+    os.kill(pids[2], signal.SIGINT)
+    done = ended(process, 60)
+    said = ours(done)
+    if done.returncode != 1 or len(said) != 1 or "interrupted after" not in said[0]:
+        return f"exit {done.returncode}: {done.stderr[-500:]}"
+    found = result(neap("train", "--resume", "--out", out, "--json", "-q"), out)
+    return None if found == hashes["killed"] else f"{found} is not {hashes['killed']}"
+
+
+def works(folder):
+    """Whether this mpirun starts two processes here at all: None, or why not."""
+    if not MPI:
+        return "there is no mpirun"
+    if not os.path.exists(os.path.join(os.path.dirname(NEAP), "neap-mpi")):
+        return "neap-mpi was not built"
+    done = subprocess.run([MPI, "-n", "2", "true"], cwd=folder, env=dict(os.environ, **ENV),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                          check=False)
+    return None if done.returncode == 0 else f"{MPI} fails: {done.stderr.strip()[:100]}"
+
+
+def main():
+    whole = sys.argv[1:] == ["all"]
+    draw = random.Random(11)
+    product = [(case, precision, ranks, threads)
+               for case, precision, ranks, threads in itertools.product(
+                   CASES, ("float", "double"), RANKS, (1, 2)) if (ranks, threads) != (1, 1)]
+    hashes = {}
+    with Tap() as tap, Folder() as folder:
+        missing = works(folder)
+        if missing:
+            tap.skip("several processes train as one", missing)
+            return tap.failed
+        trainings = Trainings(folder)
+        for case in product if whole else draw.sample(product, 20):
+            tap.run("%s in %s as %d ranks of %d threads" % case, trainings.check, *case)
+        tap.run("a run goes on with more or fewer ranks", resumes, folder, hashes)
+        tap.run("eval as ranks", evaluates, folder, os.path.join(folder, "first"))
+        for i in range(30 if whole else 2):
+            ranks = draw.choice((2, 3))
+            victim = draw.randrange(ranks)
+            tap.run(f"rank {victim} of {ranks} is killed", killed, folder, draw, ranks, victim, i,
+                    hashes)
+        tap.run("one rank is interrupted", interrupted, folder, hashes)
+        tap.run("a rank that hangs", impatient, folder)
+        bad_starts(tap, folder)
+        tap.run("data that one rank does not see", missing_on_a_rank, folder)
+        tap.run("without neap-mpi", not_installed, folder)
+        tap.run("commands that ranks do not share", commands_alone, folder)
+        return tap.failed
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
