@@ -217,6 +217,9 @@ static int write_tapes(struct range_job *job, int64_t t0, int64_t t1, void *tape
 {
 	struct neap_net *net = job->net;
 
+	/* Steps of a fixed size take that much, though steps of a round share a header. */
+	if (net->fixed_tape && (uint64_t)(t1 - t0) > room / net->tape_max)
+		t1 = t0 + (int64_t)(room / net->tape_max);
 	NEAP_TRY(write_rounds(job, t0, t1, net->tape_max, tape, room, used, t_done));
 	if (net->fixed_tape)
 		*used = (size_t)(*t_done - t0) * net->tape_max;

@@ -76,11 +76,14 @@ static size_t whole_tape(double bytes, size_t largest)
 /*
  * Bytes a step to plan with. Where all tapes of the sweep fit, their mean over
  * its steps counts; else the mean while every sample is still there, since plans
- * then hold the tapes of few steps at a time.
+ * then hold the tapes of few steps at a time. Tapes of one size are known without a mean, which
+ * batches of other sizes made.
  */
 static size_t plan_tape(
 	const struct neap__planning *p, const struct load *load, const struct neap_step_ops *ops)
 {
+	if (ops->tape_bytes == ops->tape_max_bytes)
+		return ops->tape_max_bytes;
 	double sample = fmax(p->tape[0], p->tape[1]) * p->margin;
 	size_t mean = whole_tape(sample * load->active, ops->tape_max_bytes);
 	uint64_t all = neap__sat_mul(mean, (uint64_t)load->steps);

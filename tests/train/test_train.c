@@ -110,6 +110,25 @@ static void run_json_tells_all(void **state)
 	assert_int_equal(rows, 26);
 }
 
+/* A last batch of one sample, whose tapes all have one size that no mean of larger batches says. */
+static void tapes_of_one_size_are_planned(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("one_size");
+	o.data = "randman:part=train,classes=4,units=20,samples=54,steps=70";
+	o.net.spec = "egru:10,li";
+	o.batch = 12;
+	o.epochs = 2;
+	uint64_t hash = train_hash(&o);
+	o = small_run("one_size_kept");
+	o.data = "randman:part=train,classes=4,units=20,samples=54,steps=70";
+	o.net.spec = "egru:10,li";
+	o.batch = 12;
+	o.epochs = 2;
+	o.sweep.strategy = "bptt";
+	assert_true(train_hash(&o) == hash);
+}
+
 static void strategies_budgets_and_threads_agree(void **state)
 {
 	(void)state;
@@ -434,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_learns),
 		cmocka_unit_test(run_json_tells_all),
+		cmocka_unit_test(tapes_of_one_size_are_planned),
 		cmocka_unit_test(strategies_budgets_and_threads_agree),
 		cmocka_unit_test(bad_questions_are_refused),
 		cmocka_unit_test(eval_refuses_what_does_not_fit),
