@@ -25,6 +25,8 @@ zlib.pc         zlib1g-dev         nets
 libzip.pc       libzip-dev         nets
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
+ompi-c.pc       libopenmpi-dev     ranks
+mpirun          openmpi-bin        ranks
 pytest.py       python3-pytest     tests
 numpy.py        python3-numpy      tests
 h5py.py         python3-h5py       tests
