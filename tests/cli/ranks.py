@@ -32,7 +32,7 @@ CASES = {
 }
 TOKENS = itertools.count()
 RANKS = (1, 2, 3, 4, 7)
-# Columns of metrics.csv that do not depend on the plan of a rank.
+# Columns of metrics.csv that do not depend on plans and clocks.
 SAME = ("epoch", "updates", "learning_rate", "train_loss", "train_penalty", "train_accuracy",
         "validation_loss", "validation_accuracy", "spikes")
 MPI = os.environ.get("NEAP_MPIRUN") or shutil.which("mpirun.openmpi") or shutil.which("mpirun")
@@ -236,24 +236,19 @@ def bad_starts(tap, folder):
 
 
 def missing_on_a_rank(folder):
-    """A data set that one rank does not see: the line names it."""
-    import h5py
-    import numpy
-    path = os.path.join(folder, "numbers.h5")
-    draw = numpy.random.default_rng(3)
-    with h5py.File(path, "w") as file:
-        file["x"] = draw.normal(size=(40, 12, 3)).astype("f4")
-        file["y"] = numpy.arange(40) % 4
-    base = ["train", "numbers.h5", "--net", "lstm:8,li", "--epochs", "1", "--batch", "20", "--group",
-            "4"]
+    """Targets of steps, from a file; and one that a rank does not see: the line names it."""
+    with open(os.path.join(folder, "text.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"{i * i} is the square of {i}.\n" for i in range(90))
+    base = ["train", "text:steps=40:text.txt", "--net", "lstm:8,li", "--epochs", "1", "--batch", "20",
+            "--group", "4"]
     alone = neap(*base, "--out", "one", "--json", "-q", cwd=folder)
     three = run(3, *base, "--out", "three", "--json", "-q", cwd=folder)
     if result(alone, os.path.join(folder, "one")) != result(three, os.path.join(folder, "three")):
-        return "numbers: other weights"
+        return "a text: other weights"
     away = os.path.join(folder, "away")
     os.mkdir(away)
     wrap = wrapper(folder, f"[ $rank = 1 ] && cd {away}")
-    return refuses(folder, 2, ["neap train: rank 1 (", "numbers.h5"], 1, 3, *base, "--out", "bad",
+    return refuses(folder, 2, ["neap train: rank 1 (", "text.txt"], 1, 3, *base, "--out", "bad",
                    wrap=wrap)
 
 
@@ -284,7 +279,7 @@ def commands_alone(folder):
 
 def impatient(folder):
     """A rank that hangs: the others end after their patience, and say so."""
-    process = started(2, *LONG, "--epochs", "100000", "--patience", "1s", "--out", "hangs", "-q",
+    process = started(2, *LONG, "--epochs", "100000", "--patience", "4s", "--out", "hangs", "-q",
                       cwd=folder)
     end = time.monotonic() + 60
     snapshot = os.path.join(folder, "hangs", "last.safetensors")
@@ -367,7 +362,7 @@ def main():
         tap.run("one rank is interrupted", interrupted, folder, hashes)
         tap.run("a rank that hangs", impatient, folder)
         bad_starts(tap, folder)
-        tap.run("data that one rank does not see", missing_on_a_rank, folder)
+        tap.run("a text, and one that a rank does not see", missing_on_a_rank, folder)
         tap.run("without neap-mpi", not_installed, folder)
         tap.run("commands that ranks do not share", commands_alone, folder)
         return tap.failed
