@@ -269,6 +269,11 @@ struct neap_sweep_options {
  * itself and past the page cache where that can be, the sweep waits: 3% of the time at
  * most. The tiers must live until neap_sweep_free. Another plan (neap_sweep_replan) drops
  * the journal. neap_stage_sweep_run resumes in the same way.
+ *
+ * Of a collective sweep, each rank has a journal: in one directory with journal_suffix, ".3" of
+ * rank 3, and tiers with neap_file_options.suffix. All commit at once, and all resume from the last
+ * commit that is whole on all. Where one has no journal of this run, all start over. journal_key
+ * stands for the number of ranks and the rank, too.
  */
 
 struct neap_sweep;

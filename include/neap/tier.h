@@ -165,6 +165,8 @@ struct neap_file_options {
 	uint32_t in_memory;  /* 1: allow a directory in memory (tmpfs) */
 	uint32_t keep;	     /* 1: a file that outlives the process, for journals */
 	uint64_t capacity;   /* bytes; 0: what the file system has free */
+	/* With keep: what follows neap.slow in the name, such as ".3" of rank 3. NULL: nothing. */
+	const char *suffix;
 };
 
 /*

@@ -330,13 +330,14 @@ int neap_tier_open_file(
 	struct neap_file_options o = {0};
 	if (options)
 		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_file_options"));
+	char name[NEAP__SCRATCH_NAME];
+	NEAP_TRY(neap__scratch_name(name, "neap.slow", o.suffix));
 	struct file *file = calloc(1, sizeof *file);
 	if (!file)
 		return neap__fail_errno(ENOMEM, "file tier");
 	unsigned flags = (o.page_cache ? NEAP__SCRATCH_CACHED : 0u) |
 			 (o.in_memory ? NEAP__SCRATCH_MEMORY : 0u);
-	const char *name = o.keep ? "neap.slow" : NULL;
-	int rc = neap__stripes_open(&file->stripes, dir ? dir : "", name, flags);
+	int rc = neap__stripes_open(&file->stripes, dir ? dir : "", o.keep ? name : NULL, flags);
 	for (int i = 0; i < file->stripes.count; i++)
 		file->outlives |= file->stripes.files[i].existed;
 	file->capacity = o.capacity ? o.capacity : file->stripes.room;

@@ -45,6 +45,7 @@ struct neap__journal {
 	struct journal_head head;
 	void *subject;	   /* owned */
 	uint64_t sequence; /* of the last commit; 0: none */
+	uint64_t next;	   /* number of the next commit */
 	unsigned char *buffer;
 	XXH3_state_t *hash;
 	/* Of the commit being written or read: position of its stream in the file, and its end. */
@@ -133,8 +134,11 @@ static int read_head(struct neap__journal *j)
 	return neap__journal_hash(0, j->subject, head->subject) == head->subject_hash;
 }
 
-int neap__journal_open(struct neap__journal **out, const char *dir, int in_memory)
+int neap__journal_open(
+	struct neap__journal **out, const char *dir, const char *suffix, int in_memory)
 {
+	char name[NEAP__SCRATCH_NAME];
+	NEAP_TRY(neap__scratch_name(name, NEAP__JOURNAL_NAME, suffix));
 	struct neap__journal *j = calloc(1, sizeof *j);
 	if (!j)
 		return neap__fail_errno(ENOMEM, "a journal");
@@ -147,14 +151,10 @@ int neap__journal_open(struct neap__journal **out, const char *dir, int in_memor
 	if (rc == 0 && !j->hash)
 		rc = neap__fail_errno(ENOMEM, "a journal");
 	if (rc == 0)
-		rc = neap__scratch_open_kept(
-			&j->file, dir, NEAP__JOURNAL_NAME, flags | NEAP__SCRATCH_EITHER);
+		rc = neap__scratch_open_kept(&j->file, dir, name, flags | NEAP__SCRATCH_EITHER);
 	int there = rc == 0 && j->file.existed ? read_head(j) : 0;
-	if (there <= 0) {
-		free(j->subject);
-		j->subject = NULL;
-		j->sequence = 0;
-	}
+	if (there <= 0)
+		neap__journal_forget(j);
 	if (there < 0)
 		rc = there;
 	if (rc < 0) {
@@ -192,7 +192,20 @@ const void *neap__journal_subject(const struct neap__journal *j, size_t *bytes)
 	return j->subject;
 }
 
-int neap__journal_begin(struct neap__journal *j, const void *subject, size_t bytes, uint64_t most)
+uint64_t neap__journal_number(const struct neap__journal *j)
+{
+	return j->subject ? j->head.number : 0;
+}
+
+void neap__journal_forget(struct neap__journal *j)
+{
+	free(j->subject);
+	j->subject = NULL;
+	j->sequence = 0;
+}
+
+int neap__journal_begin(
+	struct neap__journal *j, uint64_t number, const void *subject, size_t bytes, uint64_t most)
 {
 	uint64_t ends;
 	if (bytes > SUBJECT_MOST)
@@ -204,8 +217,9 @@ int neap__journal_begin(struct neap__journal *j, const void *subject, size_t byt
 	free(j->subject);
 	j->subject = copy;
 	j->sequence = 0;
+	j->next = 1;
 	j->head = (struct journal_head){.magic = MAGIC_HEAD,
-		.number = neap__unique(),
+		.number = number ? number : neap__unique(),
 		.subject = bytes,
 		.area = neap__round_up(neap__sat_add(most, 16 * NEAP__PAGE), NEAP__PAGE),
 		.subject_hash = neap__journal_hash(0, subject, bytes)};
@@ -223,7 +237,7 @@ int neap__journal_begin(struct neap__journal *j, const void *subject, size_t byt
 
 int neap__journal_commit_begin(struct neap__journal *j)
 {
-	j->start = j->at = area_at(j, j->sequence + 1) + NEAP__PAGE;
+	j->start = j->at = area_at(j, j->next) + NEAP__PAGE;
 	j->end = j->at + j->head.area - NEAP__PAGE;
 	j->fill = 0;
 	j->error = 0;
@@ -277,35 +291,55 @@ int neap__journal_commit_end(struct neap__journal *j)
 {
 	struct journal_mark mark = {.magic = MAGIC_MARK, .number = j->head.number};
 	NEAP_TRY(flush(j));
-	mark.sequence = j->sequence + 1;
+	mark.sequence = j->next;
 	mark.bytes = j->at - j->start;
 	mark.stream_hash = XXH3_64bits_digest(j->hash);
 	mark.hash = neap__journal_hash(0, &mark, offsetof(struct journal_mark, hash));
 	NEAP_TRY(write_page(j, &mark, sizeof mark, area_at(j, mark.sequence)));
-	NEAP_TRY(neap__scratch_sync(&j->file));
-	j->sequence = mark.sequence;
-	return 0;
+	return neap__scratch_sync(&j->file);
 }
 
-int neap__journal_load(struct neap__journal *j)
+void neap__journal_settle(struct neap__journal *j, int counts)
+{
+	if (counts)
+		j->sequence = j->next;
+	j->next += counts ? 1 : 2;
+}
+
+uint64_t neap__journal_newest(struct neap__journal *j, uint64_t most)
 {
 	struct journal_mark marks[2];
 	int there[2];
 	if (!j->subject)
 		return 0;
 	for (uint64_t i = 0; i < 2; i++)
-		there[i] = read_mark(j, i, &marks[i]);
+		there[i] = read_mark(j, i, &marks[i]) && marks[i].sequence <= most;
 	int newest = there[1] && (!there[0] || marks[1].sequence > marks[0].sequence);
-	for (int i = 0; i < 2; i++, newest = !newest) {
-		if (!there[newest] || !whole(j, &marks[newest]))
-			continue;
-		j->sequence = marks[newest].sequence;
-		j->at = area_at(j, j->sequence) + NEAP__PAGE;
-		j->end = j->at + marks[newest].bytes;
-		j->fill = j->used = 0;
-		return 1;
-	}
+	for (int i = 0; i < 2; i++, newest = !newest)
+		if (there[newest] && whole(j, &marks[newest]))
+			return marks[newest].sequence;
 	return 0;
+}
+
+uint64_t neap__journal_last(struct neap__journal *j)
+{
+	struct journal_mark mark;
+	uint64_t last = 0;
+	for (uint64_t i = 0; i < 2 && j->subject; i++)
+		if (read_mark(j, i, &mark) && mark.sequence > last)
+			last = mark.sequence;
+	return last;
+}
+
+void neap__journal_take(struct neap__journal *j, uint64_t number, uint64_t last)
+{
+	struct journal_mark mark = {.bytes = 0};
+	(void)read_mark(j, number % 2, &mark);
+	j->sequence = number;
+	j->next = last + 1 + ((last + 1) % 2 == number % 2);
+	j->at = area_at(j, number) + NEAP__PAGE;
+	j->end = j->at + mark.bytes;
+	j->fill = j->used = 0;
 }
 
 static int ends_early(void)

@@ -7,7 +7,12 @@
  *
  *     begin(subject)                                     starts anew
  *     commit_begin, write..., write_pages..., commit_end what is to be kept
- *     load, read..., read_pages...                       the newest whole commit, as written
+ *     settle                                             it counts, or not
+ *     newest, take, read..., read_pages...               a whole commit, as written
+ *
+ * Commits have numbers from 1 on, and number n lies in area n % 2. Ranks of a collective sweep
+ * settle a commit once all have written it, and resume from one that all have: no number is used
+ * twice, and the last commit that counts is never overwritten by the next.
  *
  * Pages move between the disk and where they lie, past the page cache where that is possible.
  * After open, begin and load nothing is allocated.
@@ -24,8 +29,12 @@
 
 struct neap__journal;
 
-/* Opens the journal of an existing directory; in_memory: which may lie in memory. */
-int neap__journal_open(struct neap__journal **journal, const char *dir, int in_memory);
+/*
+ * Opens the journal of an existing directory; in_memory: which may lie in memory. suffix: of the
+ * file's name, NULL: none; NEAP_EUSAGE where that is no part of a name.
+ */
+int neap__journal_open(
+	struct neap__journal **journal, const char *dir, const char *suffix, int in_memory);
 /* The file stays, unless it holds no commit. journal may be NULL. */
 void neap__journal_close(struct neap__journal *journal);
 /* Removes the file and closes the journal. */
@@ -33,9 +42,16 @@ void neap__journal_remove(struct neap__journal *journal);
 
 /* The subject of the commits, owned by the journal; NULL: there are none. */
 const void *neap__journal_subject(const struct neap__journal *journal, size_t *bytes);
-/* Drops all commits; later ones have at most `most` bytes, padding excluded. */
-int neap__journal_begin(
-	struct neap__journal *journal, const void *subject, size_t bytes, uint64_t most);
+/* The run's number, which its commits are of; 0: there is no commit. */
+uint64_t neap__journal_number(const struct neap__journal *journal);
+/* Takes it that there is no commit. */
+void neap__journal_forget(struct neap__journal *journal);
+/*
+ * Drops all commits; later ones have at most `most` bytes, padding excluded. number: of the run, 0:
+ * one is drawn.
+ */
+int neap__journal_begin(struct neap__journal *journal, uint64_t number, const void *subject,
+	size_t bytes, uint64_t most);
 
 /* Where one of these fails, the commit is lost and the one before stays the last. */
 int neap__journal_commit_begin(struct neap__journal *journal);
@@ -44,8 +60,18 @@ int neap__journal_write(struct neap__journal *journal, const void *from, size_t 
 int neap__journal_write_pages(struct neap__journal *journal, const void *from, size_t bytes);
 int neap__journal_commit_end(struct neap__journal *journal);
 
-/* Finds the newest commit that is whole, to read it from its start. 1, or 0: there is none. */
-int neap__journal_load(struct neap__journal *journal);
+/* The commit that was written last counts, or not: then its number is passed over. */
+void neap__journal_settle(struct neap__journal *journal, int counts);
+
+/* The number of the newest commit that is whole, `most` at most; 0: there is none. */
+uint64_t neap__journal_newest(struct neap__journal *journal, uint64_t most);
+/* The largest number of a commit, whole or not; 0: there is none. */
+uint64_t neap__journal_last(struct neap__journal *journal);
+/*
+ * Goes to the start of commit `number`, which newest answered, to read it. The next one gets the
+ * least number above `last` that lies in the other area.
+ */
+void neap__journal_take(struct neap__journal *journal, uint64_t number, uint64_t last);
 int neap__journal_read(struct neap__journal *journal, void *into, size_t bytes);
 int neap__journal_read_pages(struct neap__journal *journal, void *into, size_t bytes);
 

@@ -67,9 +67,6 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: live_bytes needs save and load: the state is elsewhere");
 	NEAP_TRY(neap__sweep_options_check(o));
-	if (o->agree && o->journal)
-		return neap__fail(
-			NEAP_EUSAGE, "neap_sweep_options: a collective sweep takes no journal");
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;

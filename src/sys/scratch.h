@@ -45,6 +45,12 @@ int neap__scratch_exists(const char *path);
  */
 int neap__scratch_open_kept(
 	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags);
+/*
+ * The name of a kept file: `base` and a suffix, which may be NULL. NEAP_EUSAGE where that is too
+ * long, or has a '/' or a control character.
+ */
+#define NEAP__SCRATCH_NAME 40 /* bytes, the end included */
+int neap__scratch_name(char name[NEAP__SCRATCH_NAME], const char *base, const char *suffix);
 /* Flushes the file to the disk. */
 int neap__scratch_sync(struct neap__scratch *scratch);
 /*

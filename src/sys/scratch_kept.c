@@ -153,6 +153,20 @@ static int open_locked(struct neap__scratch *scratch, struct stat *st)
 	return refuse(scratch, "comes and goes");
 }
 
+int neap__scratch_name(char name[NEAP__SCRATCH_NAME], const char *base, const char *suffix)
+{
+	const char *given = suffix ? suffix : "";
+	int plain = strlen(base) + strlen(given) < NEAP__SCRATCH_NAME;
+	for (const char *at = given; plain && *at; at++)
+		plain = *at != '/' && (unsigned char)*at > ' ' && *at != 0x7f;
+	if (!plain)
+		return neap__fail(NEAP_EUSAGE,
+			"a suffix of %s is at most %d characters, without blanks and '/'", base,
+			(int)(NEAP__SCRATCH_NAME - 1 - strlen(base)));
+	neap__print(name, NEAP__SCRATCH_NAME, "%s%s", base, given);
+	return 0;
+}
+
 int neap__scratch_open_kept(
 	struct neap__scratch *scratch, const char *path, const char *name, unsigned flags)
 {

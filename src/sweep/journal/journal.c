@@ -6,6 +6,7 @@
  */
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
+#include "sweep/journal/journal_ranks.h"
 #include "sweep/journal/journal_subject.h"
 #include "sweep/online_sweep.h"
 #include "sweep/steps.h"
@@ -13,6 +14,7 @@
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
+#include "sys/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,19 +29,29 @@ void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a
 		s->journal.actions_hash = neap__journal_hash(s->journal.actions_hash, a, sizeof *a);
 }
 
-int neap__journal_attach(struct neap_sweep *s)
+/* Opens the file, whose name is kept beside the directory. */
+static int open_first(struct neap_sweep *s)
 {
 	const struct neap_sweep_options *o = &s->options;
-	if (!o->journal)
-		return 0;
 	if (!s->ops.grad_save || !s->ops.grad_load)
 		return neap__fail(NEAP_EUSAGE,
 			"a journal needs the model's grad_save and grad_load, which it lacks");
 	s->journal.directory = strdup(o->journal);
 	if (!s->journal.directory)
 		return neap__fail_errno(ENOMEM, "a journal");
-	NEAP_TRY(neap__journal_open(&s->journal.file, o->journal, o->journal_in_memory));
-	return neap__journal_identity_take(s);
+	NEAP_TRY(neap__scratch_name(s->journal.name, NEAP__JOURNAL_NAME, o->journal_suffix));
+	return neap__journal_open(
+		&s->journal.file, o->journal, o->journal_suffix, o->journal_in_memory);
+}
+
+int neap__journal_attach(struct neap_sweep *s)
+{
+	struct neap__agree_state *a = &s->agreement;
+	if (!s->options.journal)
+		return 0;
+	int rc = open_first(s);
+	NEAP_TRY(neap__journal_meet(a, s->journal.file, rc));
+	return neap__agree_code(a, NEAP__AGREE_JOURNAL, neap__journal_identity_take(s));
 }
 
 int neap_journal_there(const char *directory, int in_memory)
@@ -47,7 +59,7 @@ int neap_journal_there(const char *directory, int in_memory)
 	NEAP_NEED(directory);
 	struct neap__journal *file;
 	size_t bytes;
-	NEAP_TRY(neap__journal_open(&file, directory, in_memory));
+	NEAP_TRY(neap__journal_open(&file, directory, NULL, in_memory));
 	int there = neap__journal_subject(file, &bytes) != NULL;
 	neap__journal_close(file);
 	return there;
@@ -84,6 +96,7 @@ void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old)
 {
 	drop(old);
 	s->journal.directory = old->journal.directory;
+	memcpy(s->journal.name, old->journal.name, sizeof s->journal.name);
 	neap_saved_free(old->journal.plan);
 }
 
@@ -97,10 +110,12 @@ static int count_bytes(void *to, const void *bytes, size_t count)
 
 static int start_anew(struct neap_sweep *s)
 {
-	uint64_t gathered = 0;
+	uint64_t gathered = 0, number;
+	NEAP_TRY(neap__journal_draw_number(&s->agreement, &number));
 	neap_detail_set(NULL);
 	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
-	NEAP_TRY(neap__journal_identity_begin(s, gathered, neap__commit_largest(s, gathered)));
+	NEAP_TRY(neap__journal_identity_begin(
+		s, number, gathered, neap__commit_largest(s, gathered)));
 	adopt(s, s->journal.identity.epoch);
 	return 0;
 }
@@ -129,8 +144,8 @@ static int resume(struct neap_sweep *s, struct neap_schedule *schedule)
 	if (told != journal->actions_hash)
 		return neap__fail(NEAP_EUSAGE,
 			"the journal in '%s' is of another schedule; give another directory, or "
-			"remove " NEAP__JOURNAL_NAME " to start over",
-			journal->directory);
+			"remove %s to start over",
+			journal->directory, journal->name);
 	adopt(s, journal->identity.epoch);
 	journal->period += 1 + (neap__unique() & 0xfff);
 	journal->seconds_before = s->stats.seconds;
@@ -147,12 +162,16 @@ int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 		drop(s);
 	journal->finished = 0;
 	journal->seconds_before = 0;
+	int rc = 0;
 	if (!journal->file)
-		NEAP_TRY(neap__journal_open(
-			&journal->file, journal->directory, s->options.journal_in_memory));
-	int there = neap__journal_load(journal->file);
+		rc = neap__journal_open(&journal->file, journal->directory,
+			journal->name + sizeof NEAP__JOURNAL_NAME - 1,
+			s->options.journal_in_memory);
+	NEAP_TRY(neap__journal_meet(&s->agreement, journal->file, rc));
+	int there = neap__journal_resume_from(&s->agreement, journal->file);
 	NEAP_TRY(there);
-	NEAP_TRY(there ? resume(s, schedule) : start_anew(s));
+	rc = there ? resume(s, schedule) : start_anew(s);
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, rc));
 	journal->began_at = neap__seconds();
 	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
 	return 0;

@@ -10,6 +10,7 @@
 
 #include <neap/sweep.h>
 #include "store/journal_file.h"
+#include "sys/scratch.h"
 
 /* Which sweep a journal belongs to: a sweep resumes only if all of it is the same. */
 struct neap__journal_identity {
@@ -39,9 +40,10 @@ enum neap__journal_phase {
 };
 
 struct neap__journal_run {
-	char *directory;	    /* NULL: the sweep has no journal */
-	struct neap__journal *file; /* open from create to the end of a run; may be NULL then */
-	struct neap_saved *plan;    /* that of the journal, where one was there */
+	char *directory;	       /* NULL: the sweep has no journal */
+	char name[NEAP__SCRATCH_NAME]; /* of the file in it */
+	struct neap__journal *file;    /* open from create to the end of a run; may be NULL then */
+	struct neap_saved *plan;       /* that of the journal, where one was there */
 	struct neap__journal_identity identity;
 	int resumes;  /* a journal was there: `identity` is its */
 	int finished; /* the last run came to its end: nobody needs the journal */

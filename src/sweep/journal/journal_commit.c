@@ -5,6 +5,7 @@
  * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
+#include "sweep/journal/journal_ranks.h"
 #include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "sweep/table_sizes.h"
@@ -171,6 +172,7 @@ static void commit(struct neap_sweep *s)
 	s->stats.commits++;
 	if (rc == 0)
 		rc = write_commit(s);
+	rc = neap__journal_settle_commit(&s->agreement, journal->file, rc);
 	s->stats.commits -= rc < 0;
 	s->stats.commits_failed += rc < 0;
 	journal->period++;

@@ -26,7 +26,7 @@ static uint32_t format(void)
 
 static int differs(const struct neap_sweep *s, const char *what, uint64_t there, uint64_t here)
 {
-	return neap__journal_differs(s->journal.directory, what, there, here);
+	return neap__journal_differs(s->journal.directory, s->journal.name, what, there, here);
 }
 
 /* Fills in what is known before there is a plan. */
@@ -104,7 +104,7 @@ static int same_model(const struct neap_sweep *s, const struct neap__journal_ide
 			return differs(s, rows[i].name, rows[i].there, rows[i].here);
 	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
 		return neap__journal_other_strategy(
-			s->journal.directory, there->strategy, here.strategy);
+			s->journal.directory, s->journal.name, there->strategy, here.strategy);
 	return 0;
 }
 
@@ -158,7 +158,8 @@ int neap__journal_identity_same(const struct neap_sweep *s)
 	return 0;
 }
 
-int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most)
+int neap__journal_identity_begin(
+	struct neap_sweep *s, uint64_t number, uint64_t gathered, uint64_t most)
 {
 	struct neap__journal_identity *identity = &s->journal.identity;
 	describe(identity, s);
@@ -169,6 +170,6 @@ int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64
 	if (s->ops.ended)
 		describe_online(identity, s);
 	int writes_plan = !s->open && !s->ops.ended;
-	return neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
+	return neap__journal_write_subject(s->journal.file, number, identity, sizeof *identity,
 		&identity->plan, writes_plan ? &s->plan : NULL, &s->problem, most);
 }

@@ -12,6 +12,7 @@ void neap__journal_identity_size(struct neap_sweep *s);
 /* At a run: compares what is known only now. */
 int neap__journal_identity_same(const struct neap_sweep *s);
 /* Starts the journal anew, for commits of at most `most` bytes. */
-int neap__journal_identity_begin(struct neap_sweep *s, uint64_t gathered, uint64_t most);
+int neap__journal_identity_begin(
+	struct neap_sweep *s, uint64_t number, uint64_t gathered, uint64_t most);
 
 #endif

@@ -14,20 +14,22 @@
 
 typedef unsigned long long ull;
 
-int neap__journal_differs(const char *directory, const char *what, uint64_t there, uint64_t here)
+int neap__journal_differs(
+	const char *directory, const char *name, const char *what, uint64_t there, uint64_t here)
 {
 	return neap__fail(NEAP_EUSAGE,
 		"the journal in '%s' is of another sweep: %s is %llu there, %llu here; give "
-		"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
-		directory, what, (ull)there, (ull)here);
+		"another directory, or remove %s to start over",
+		directory, what, (ull)there, (ull)here, name);
 }
 
-int neap__journal_other_strategy(const char *directory, const char *there, const char *here)
+int neap__journal_other_strategy(
+	const char *directory, const char *name, const char *there, const char *here)
 {
 	return neap__fail(NEAP_EUSAGE,
 		"the journal in '%s' is of a sweep under strategy %.31s, not %s; give "
-		"another directory, or remove " NEAP__JOURNAL_NAME " to start over",
-		directory, there, here);
+		"another directory, or remove %s to start over",
+		directory, there, here, name);
 }
 
 struct subject {
@@ -46,9 +48,9 @@ static int add(void *user, const char *from, size_t bytes)
 	return 0;
 }
 
-int neap__journal_write_subject(struct neap__journal *file, void *identity, size_t bytes,
-	uint64_t *plan_bytes, const struct neap_plan *plan, const struct neap_problem *problem,
-	uint64_t most)
+int neap__journal_write_subject(struct neap__journal *file, uint64_t number, void *identity,
+	size_t bytes, uint64_t *plan_bytes, const struct neap_plan *plan,
+	const struct neap_problem *problem, uint64_t most)
 {
 	struct subject text = {0};
 	int rc = add(&text, identity, bytes);
@@ -59,7 +61,7 @@ int neap__journal_write_subject(struct neap__journal *file, void *identity, size
 	if (rc == 0)
 		memcpy(text.at, identity, bytes);
 	if (rc == 0)
-		rc = neap__journal_begin(file, text.at, text.bytes, most);
+		rc = neap__journal_begin(file, number, text.at, text.bytes, most);
 	free(text.at);
 	return rc;
 }

@@ -333,16 +333,33 @@ static int makes_sense(const struct neap__stage_layout *layout, int count)
 	return seen == (1u << count) - 1;
 }
 
+/* The layout that a journal was made for, on all ranks. 1; 0: there is none; or a negative code. */
+static int find_layout(struct maker *m, int count, const struct neap_sweep_options *o,
+	struct neap__stage_layout *layout)
+{
+	int there = 0;
+	memset(layout, 0, sizeof *layout);
+	if (o->journal)
+		there = neap__stage_journal_layout(
+			o->journal, o->journal_suffix, o->journal_in_memory, layout);
+	there = there > 0 ? makes_sense(layout, count) : there;
+	if (!neap__agrees(&m->agreement))
+		return there;
+	NEAP_TRY(neap__agree_code(&m->agreement, NEAP__AGREE_JOURNAL, there));
+	int64_t hash = there ? (int64_t)neap__agree_hash(layout, sizeof *layout) : 0;
+	int64_t values[] = {hash, -hash};
+	NEAP_TRY(neap__agree(&m->agreement, NEAP__AGREE_JOURNAL, values, 2));
+	return there && values[0] == -values[1];
+}
+
 /* With a journal: the layout that it was made for, or the best, which the journal begins with. */
 static int choose(struct maker *m, int count, const struct neap_sweep_options *o)
 {
 	struct neap_join_sweep *j = m->j;
 	struct neap__stage_layout layout;
-	int there = 0;
-	if (o->journal)
-		there = neap__stage_journal_layout(o->journal, o->journal_in_memory, &layout);
+	int there = find_layout(m, count, o, &layout);
 	NEAP_TRY(there);
-	if (!there || !makes_sense(&layout, count)) {
+	if (!there) {
 		m->options.journal = NULL;
 		NEAP_TRY(try_all(m, count, &j->stages));
 		layout = j->stages->layout;

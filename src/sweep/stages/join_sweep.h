@@ -16,8 +16,8 @@ int neap__join_turn(const struct neap_stage_sweep *s, const void *const *x, void
 int neap__join_plan(struct neap_stage_sweep *s);
 
 /* Where a journal is there: the layout it was made for, 1; else 0, or a negative code. */
-int neap__stage_journal_layout(
-	const char *directory, int in_memory, struct neap__stage_layout *layout);
+int neap__stage_journal_layout(const char *directory, const char *suffix, int in_memory,
+	struct neap__stage_layout *layout);
 
 /* For tests: as neap__stage_sweep_poison. */
 void neap__join_poison(struct neap_join_sweep *j, int on);

@@ -5,6 +5,7 @@
  * the tiers flush their records.
  */
 #include "sweep/stages/stage_journal.h"
+#include "sweep/journal/journal_ranks.h"
 #include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "base/checked.h"
@@ -138,6 +139,7 @@ void neap__stage_commit_now(struct stage_run *r)
 	s->stats.commits++;
 	if (rc == 0)
 		rc = write_commit(r);
+	rc = neap__journal_settle_commit(&s->agreement, journal->file, rc);
 	s->stats.commits -= rc < 0;
 	s->stats.commits_failed += rc < 0;
 	double end = neap__seconds(), took = end - start;

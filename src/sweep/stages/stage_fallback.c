@@ -184,7 +184,8 @@ static int finish(struct stage_rest *rest, struct stage_run *r)
 	run.layout = &rest->layout;
 	run.given = rest->given;
 	run.given_bytes = rest->given_bytes;
-	NEAP_TRY(r->fallen ? neap__stage_commit_load(&run) : restart(&run));
+	int rc = r->fallen ? neap__stage_commit_load(&run) : restart(&run);
+	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, rc));
 	return neap__stage_perform(&run);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "sweep/stages/stage_journal.h"
 #include "sweep/stages/join_sweep.h"
+#include "sweep/journal/journal_ranks.h"
 #include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "base/checked.h"
@@ -32,7 +33,7 @@ static uint32_t format(void)
 static int differs(
 	const struct neap_stage_sweep *s, const char *what, uint64_t there, uint64_t here)
 {
-	return neap__journal_differs(s->journal.directory, what, there, here);
+	return neap__journal_differs(s->journal.directory, s->journal.name, what, there, here);
 }
 
 uint64_t neap__stage_sizes_hash(const struct neap_stage_sweep *s)
@@ -105,7 +106,7 @@ static int same_model(const struct neap_stage_sweep *s, const struct neap__stage
 			return differs(s, rows[i].name, rows[i].there, rows[i].here);
 	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
 		return neap__journal_other_strategy(
-			s->journal.directory, there->strategy, here.strategy);
+			s->journal.directory, s->journal.name, there->strategy, here.strategy);
 	return 0;
 }
 
@@ -134,12 +135,12 @@ static int take_identity(struct neap_stage_sweep *s)
 }
 
 int neap__stage_journal_layout(
-	const char *directory, int in_memory, struct neap__stage_layout *layout)
+	const char *directory, const char *suffix, int in_memory, struct neap__stage_layout *layout)
 {
 	struct neap__journal *file;
 	struct neap__stage_identity identity;
 	size_t bytes;
-	NEAP_TRY(neap__journal_open(&file, directory, in_memory));
+	NEAP_TRY(neap__journal_open(&file, directory, suffix, in_memory));
 	const char *text = neap__journal_subject(file, &bytes);
 	int there = text && bytes >= sizeof identity;
 	if (there)
@@ -152,19 +153,28 @@ int neap__stage_journal_layout(
 	return there;
 }
 
-int neap__stage_journal_attach(struct neap_stage_sweep *s)
+static int open_first(struct neap_stage_sweep *s)
 {
 	const struct neap_sweep_options *o = &s->options;
-	if (!o->journal)
-		return 0;
 	if (!s->ops.grad_save || !s->ops.grad_load)
 		return neap__fail(NEAP_EUSAGE,
 			"a journal needs the model's grad_save and grad_load, which it lacks");
 	s->journal.directory = strdup(o->journal);
 	if (!s->journal.directory)
 		return neap__fail_errno(ENOMEM, "a journal");
-	NEAP_TRY(neap__journal_open(&s->journal.file, o->journal, o->journal_in_memory));
-	return take_identity(s);
+	NEAP_TRY(neap__scratch_name(s->journal.name, NEAP__JOURNAL_NAME, o->journal_suffix));
+	return neap__journal_open(
+		&s->journal.file, o->journal, o->journal_suffix, o->journal_in_memory);
+}
+
+int neap__stage_journal_attach(struct neap_stage_sweep *s)
+{
+	struct neap__agree_state *a = &s->agreement;
+	if (!s->options.journal)
+		return 0;
+	int rc = open_first(s);
+	NEAP_TRY(neap__journal_meet(a, s->journal.file, rc));
+	return neap__agree_code(a, NEAP__AGREE_JOURNAL, take_identity(s));
 }
 
 void neap__stage_journal_budget(struct neap_stage_sweep *s)
@@ -231,8 +241,9 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 	struct neap_stage_sweep *s = r->s;
 	struct neap__stage_identity *identity = &s->journal.identity;
 	struct neap_plan plan = s->plan;
-	uint64_t gathered = 0;
+	uint64_t gathered = 0, number;
 	plan.peak_bytes = s->schedule_peak; /* what a reader finds in its actions */
+	NEAP_TRY(neap__journal_draw_number(&s->agreement, &number));
 	neap_detail_set(NULL);
 	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
 	describe(identity, s);
@@ -242,7 +253,7 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 	identity->given = given_of(s);
 	identity->layout = s->layout;
 	identity->epoch = neap__unique();
-	NEAP_TRY(neap__journal_write_subject(s->journal.file, identity, sizeof *identity,
+	NEAP_TRY(neap__journal_write_subject(s->journal.file, number, identity, sizeof *identity,
 		&identity->plan, s->layout.interleaved ? NULL : &plan, &s->problem,
 		neap__stage_commit_largest(s, gathered)));
 	adopt(s, identity->epoch);
@@ -276,15 +287,19 @@ int neap__stage_journal_start(struct stage_run *r)
 		drop(s);
 	journal->finished = 0;
 	journal->seconds_before = 0;
+	int rc = 0;
 	if (!journal->file)
-		NEAP_TRY(neap__journal_open(
-			&journal->file, journal->directory, s->options.journal_in_memory));
+		rc = neap__journal_open(&journal->file, journal->directory,
+			journal->name + sizeof NEAP__JOURNAL_NAME - 1,
+			s->options.journal_in_memory);
+	NEAP_TRY(neap__journal_meet(&s->agreement, journal->file, rc));
 	uint64_t x0 = hash_of_x0(s);
 	journal->began_at = neap__seconds();
 	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
-	int there = neap__journal_load(journal->file);
+	int there = neap__journal_resume_from(&s->agreement, journal->file);
 	NEAP_TRY(there);
-	return there ? resume(r, x0) : start_anew(r, x0);
+	rc = there ? resume(r, x0) : start_anew(r, x0);
+	return neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, rc);
 }
 
 void neap__stage_journal_end(struct neap_stage_sweep *s, int rc)

@@ -327,7 +327,8 @@ static int run(struct stage_run *r)
 	if (r->fallen)
 		return neap__stage_finish_without_tiers(r);
 	if (resumes)
-		NEAP_TRY(neap__stage_commit_load(r));
+		NEAP_TRY(neap__agree_code(
+			&s->agreement, NEAP__AGREE_JOURNAL, neap__stage_commit_load(r)));
 	int rc = neap__stage_perform(r);
 	if (rc < 0)
 		rc = neap__agree_end(&s->agreement, rc);

@@ -23,9 +23,6 @@ static int check(const struct neap_stage_ops *ops, const struct neap_sweep_optio
 		return neap__fail(NEAP_EUSAGE,
 			"neap_stage_ops: advance, record, turn and backward are required");
 	NEAP_TRY(neap__sweep_options_check(o));
-	if (o->agree && o->journal)
-		return neap__fail(
-			NEAP_EUSAGE, "neap_sweep_options: a collective sweep takes no journal");
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;

@@ -9,6 +9,7 @@
 #include <neap/sweep.h>
 #include "sweep/agree.h"
 #include "sweep/stages/stage_program.h"
+#include "sys/scratch.h"
 
 /* A flight while a sweep runs. */
 enum neap__transfer_state {
@@ -45,9 +46,10 @@ struct neap__stage_identity {
 };
 
 struct neap__stage_journal {
-	char *directory;	    /* NULL: the sweep has no journal */
-	struct neap__journal *file; /* open from create to the end of a run; may be NULL then */
-	struct neap_saved *plan;    /* that of the journal, where one was there */
+	char *directory;	       /* NULL: the sweep has no journal */
+	char name[NEAP__SCRATCH_NAME]; /* of the file in it */
+	struct neap__journal *file;    /* open from create to the end of a run; may be NULL then */
+	struct neap_saved *plan;       /* that of the journal, where one was there */
 	struct neap__stage_identity identity;
 	int resumes;		 /* a journal was there: `identity` is its */
 	int finished;		 /* the last run came to its end: nobody needs the journal */
