@@ -120,7 +120,7 @@ static int backward(struct neap_sweep *s, const struct neap_action *a)
 	int64_t low = range->t0;
 	while (s->position > a->t0) {
 		int64_t below;
-		neap__commit_if_due(s);
+		NEAP_TRY(neap__step_begin_piece(s));
 		struct neap__arena_extent *tape = neap__arena_find(&s->arena, s->position, &below);
 		if (tape && tape->t0 >= a->t0) {
 			NEAP_TRY(neap__step_backward(s, tape));

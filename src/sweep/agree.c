@@ -72,6 +72,8 @@ int neap__agree(struct neap__agree_state *a, enum neap__agree_site site, int64_t
 		return neap__fail(a->broken, "%s", a->line);
 	int64_t number = a->number++, stamp = number << 8 | site;
 	int64_t frame[NEAP__AGREE_VALUES + 2] = {stamp, -stamp};
+	char line[NEAP__DETAIL_BYTES]; /* of an error that is on its way */
+	neap__print(line, sizeof line, "%s", neap_detail());
 	memcpy(frame + 2, values, (size_t)count * sizeof *values);
 	neap_detail_set(NULL);
 	int rc = a->agree(a->user, frame, NEAP__AGREE_VALUES + 2);
@@ -82,23 +84,21 @@ int neap__agree(struct neap__agree_state *a, enum neap__agree_site site, int64_t
 			a, neap__fail(NEAP_EILLEGAL, "the ranks went apart at agreement %lld (%s)",
 				   (long long)number, site_names[site]));
 	memcpy(values, frame + 2, (size_t)count * sizeof *values);
+	neap_detail_set(line[0] ? line : NULL);
 	return 0;
 }
 
 int neap__agree_code(struct neap__agree_state *a, enum neap__agree_site site, int rc)
 {
-	char own[NEAP__DETAIL_BYTES] = "";
 	int64_t least = rc < 0 ? rc : 0;
 	if (!a->agree || a->over)
 		return rc;
-	if (rc < 0)
-		neap__print(own, sizeof own, "%s", neap_detail());
 	NEAP_TRY(neap__agree(a, site, &least, 1));
 	if (least == 0)
 		return rc;
 	a->known = (int)least;
 	if (rc < 0)
-		return neap__fail((int)least, "%s", own);
+		return (int)least;
 	return neap__fail((int)least, "another rank: %s", neap_strerror((int)least));
 }
 

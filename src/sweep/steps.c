@@ -71,6 +71,14 @@ int neap__step_begin_call(struct neap_sweep *s)
 	return neap__step_interrupted(s);
 }
 
+int neap__step_begin_piece(struct neap_sweep *s)
+{
+	if (neap__agrees(&s->agreement))
+		return begin_together(s);
+	neap__commit_if_due(s);
+	return 0;
+}
+
 void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1)
 {
@@ -264,8 +272,6 @@ int neap__step_turn(struct neap_sweep *s)
 
 int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
-	if (neap__agrees(&s->agreement))
-		NEAP_TRY(begin_together(s));
 	NEAP_TRY(neap__step_interrupted(s));
 	double start = neap__seconds();
 	neap_detail_set(NULL);

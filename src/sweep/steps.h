@@ -10,6 +10,8 @@
 
 /* Before each call: takes a commit that is due. NEAP_EINTERRUPTED where the caller wants an end. */
 int neap__step_begin_call(struct neap_sweep *s);
+/* Before each piece of BACKWARD, while no extent is in use: the commit; of ranks, the poll. */
+int neap__step_begin_piece(struct neap_sweep *s);
 /* NEAP_EINTERRUPTED if the caller wants an end (neap_sweep_options.interrupted), else 0. */
 int neap__step_interrupted(struct neap_sweep *s);
 /* After a call of callback `name`: its answer, as the sweep's. */

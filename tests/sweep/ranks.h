@@ -44,6 +44,7 @@ struct rank {
 	struct world *world;
 	int rank;
 	int64_t agreements;	    /* that this rank came to */
+	int64_t die_at, die_after;  /* agreements before or after which the rank is killed */
 	int64_t fail_at, tamper_at; /* agreements at which the hook fails, or changes the stamp */
 };
 
@@ -114,6 +115,8 @@ static inline int rank_agree(void *user, int64_t *values, int count)
 	struct rank *r = user;
 	int64_t all[RANKS_MOST * MESSAGE / sizeof(int64_t)];
 	r->agreements++;
+	if (r->agreements == r->die_at)
+		kill(getpid(), SIGKILL);
 	if (r->agreements == r->fail_at)
 		return -EIO;
 	if (r->agreements == r->tamper_at) {
@@ -125,6 +128,8 @@ static inline int rank_agree(void *user, int64_t *values, int count)
 	for (int i = 0; i < r->world->ranks; i++)
 		for (int k = 0; k < count; k++)
 			values[k] = all[i * count + k] < values[k] ? all[i * count + k] : values[k];
+	if (r->agreements == r->die_after)
+		kill(getpid(), SIGKILL);
 	return 0;
 }
 

@@ -295,6 +295,7 @@ static void one_start(uint64_t seed)
 	const struct outcome *o = outcome_of(w, 0);
 	if (o->created == NEAP_EINFEASIBLE) {
 		totals.refused++;
+		assert_true(o->line[0]);
 		for (int i = 1; i < w->ranks; i++)
 			assert_string_equal(outcome_of(w, i)->line, o->line);
 	} else if (o->created < 0) {
