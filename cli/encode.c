@@ -2,6 +2,7 @@
 /* encode.c: `neap encode`: turns recordings, of sounds or of events, into a file of spikes. */
 #include "cli.h"
 #include "json_report.h"
+#include "rank_process.h"
 
 #include <neap/data.h>
 
@@ -268,19 +269,33 @@ static int encode_events(struct encode_request *r, const char *path)
 		       : events_text(&report, r->out, seconds);
 }
 
+/* Whether the input holds events, as rank 0 sees it. */
+static int is_events(const char *dir)
+{
+	const struct neap_peers *peers = cli_peers();
+	int64_t is = peers && peers->rank > 0 ? INT64_MAX : neap_encode_is_events(dir);
+
+	if (peers)
+		peers->least(peers->user, &is, 1);
+	return is != 0;
+}
+
 static int encode(struct encode_request *r, const char *dir)
 {
+	const struct neap_peers *peers = cli_peers();
+	int writes = !peers || peers->rank == 0;
 	struct neap_encode_report report = {.size = sizeof report};
-	if (!r->force && access(r->out, F_OK) == 0)
+	if (writes && !r->force && access(r->out, F_OK) == 0)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();
-	if (neap_encode_is_events(dir))
-		return encode_events(r, dir);
+	if (is_events(dir)) /* which rank 0 encodes alone */
+		return writes ? encode_events(r, dir) : CLI_DONE;
 	if (r->sensor || r->crop || r->events.pool || r->events.inputs)
 		return cli_usage("encode",
 			"'%s' holds no events: --sensor, --crop, --pool and --inputs do not apply",
 			dir);
 	cli_progress_start(&r->progress, "encode", "files");
+	r->options.peers = peers;
 	r->options.progress = show;
 	r->options.warn = warn;
 	r->options.user = r;

@@ -208,7 +208,9 @@ static const char *library(char room[MPI_MAX_LIBRARY_VERSION_STRING])
 	int length;
 
 	MPI_Get_library_version(room, &length);
-	room[strcspn(room, ",\n\t")] = '\0';
+	room[strcspn(room, ",\n")] = '\0';
+	for (char *at = room; (at = strchr(at, '\t'));)
+		*at = ' ';
 	return room;
 }
 

@@ -32,7 +32,7 @@ struct cli_launch cli_launch_read(void)
 
 int cli_peers_shared(const char *command)
 {
-	static const char *const shared[] = {"train", "eval"};
+	static const char *const shared[] = {"train", "eval", "encode"};
 
 	for (size_t i = 0; command && i < sizeof shared / sizeof shared[0]; i++)
 		if (strcmp(command, shared[i]) == 0)

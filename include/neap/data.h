@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <neap/peers.h>
 #include <neap/status.h>
 
 #ifdef __cplusplus
@@ -291,6 +292,11 @@ struct neap_encode_options {
 	int nsplit, nwithout;
 	/* Called with one line about each damaged file that is skipped. May be NULL. */
 	void (*warn)(void *user, const char *line);
+	/*
+	 * The ranks that encode the recordings together, each with these options and the same
+	 * files; NULL: alone. The file has the same bytes; rank 0 writes it. Collective.
+	 */
+	const struct neap_peers *peers;
 };
 
 struct neap_encode_report {

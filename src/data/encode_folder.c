@@ -5,6 +5,7 @@
  * does not depend on the number of threads, and memory holds a few recordings only.
  */
 #include "data/concat.h"
+#include "data/encode_ranks.h"
 #include "data/encoder.h"
 #include "data/name_list.h"
 #include "data/recordings.h"
@@ -20,19 +21,12 @@
 
 enum { FILES_A_THREAD = 8 };
 
-struct recording_item {
-	struct neap_events events;
-	double active; /* (channel, 1 ms) bins with a spike */
-	int rc;
-	char detail[512];
-};
-
 struct encode_work {
 	const struct neap__recordings *recordings;
 	struct neap_encoder_options encoder;
 	int any_sound;
 	int64_t first; /* of the block */
-	struct recording_item *item;
+	struct neap__encoded_recording *item;
 	int last; /* code of the last file that was skipped */
 };
 
@@ -53,7 +47,7 @@ static double active_bins(const struct neap_events *events)
 static void encode_one(void *arg, int number, int thread)
 {
 	struct encode_work *work = arg;
-	struct recording_item *item = &work->item[number];
+	struct neap__encoded_recording *item = &work->item[number];
 	const struct neap__recording *file = &work->recordings->file[work->first + number];
 	float *samples = NULL;
 	int64_t count = 0;
@@ -77,12 +71,12 @@ static void encode_one(void *arg, int number, int thread)
 }
 
 /* Adds the block's recordings to the file, up to the first that failed. */
-static int write_block(struct neap__concat *concat, struct encode_work *work, int size,
+static int write_block(struct neap__concat *concat, struct encode_work *work, int64_t size,
 	struct neap_encode_report *report, const struct neap_encode_options *options)
 {
 	int rc = 0;
-	for (int i = 0; i < size; i++) {
-		struct recording_item *item = &work->item[i];
+	for (int64_t i = 0; i < size; i++) {
+		struct neap__encoded_recording *item = &work->item[i];
 		int skipped = item->rc == NEAP_EFORMAT && !options->strict;
 		if (rc == 0 && item->rc < 0 && !skipped)
 			rc = neap__fail(item->rc, "%s", item->detail);
@@ -109,20 +103,45 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 	return rc;
 }
 
-static int encode_all(struct neap__concat *concat, struct neap__thread_pool *pool,
-	struct encode_work *work, struct neap_encode_report *report,
+/* Rank 0 writes a round; any rank may be interrupted. The answer is the same on all of them. */
+static int end_round(struct neap__ranks *ranks, struct neap__concat *concat,
+	struct encode_work *work, int64_t size, struct neap_encode_report *report,
 	const struct neap_encode_options *options)
 {
-	int64_t total = work->recordings->count;
-	int block = neap__thread_pool_threads(pool) * FILES_A_THREAD, rc = 0;
-	work->item = calloc((size_t)block, sizeof *work->item);
-	if (!work->item)
-		return neap__fail_errno(ENOMEM, "encoding");
-	for (work->first = 0; rc == 0 && work->first < total; work->first += block) {
-		int64_t left = total - work->first;
-		int size = left < block ? (int)left : block;
-		neap__thread_pool_run(pool, size, encode_one, work);
+	int rc = 0;
+
+	if (neap__ranks_root(ranks))
 		rc = write_block(concat, work, size, report, options);
+	else if (options->progress && options->progress(options->user, 0, work->recordings->count))
+		rc = neap__fail(NEAP_EINTERRUPTED, "interrupted");
+	return neap__ranks_agree(ranks, rc);
+}
+
+/* Each rank encodes a block of every round. */
+static int encode_all(struct neap__ranks *ranks, struct neap__concat *concat,
+	struct neap__thread_pool *pool, struct encode_work *work, struct neap_encode_report *report,
+	const struct neap_encode_options *options)
+{
+	const int64_t total = work->recordings->count;
+	int count = ranks->peers ? ranks->peers->count : 1;
+	int rank = ranks->peers ? ranks->peers->rank : 0, rc = 0;
+	int64_t block = neap__thread_pool_threads(pool) * FILES_A_THREAD;
+
+	NEAP_TRY(neap__ranks_least(ranks, &block, 1));
+	work->item = calloc((size_t)block * (size_t)(rank ? 1 : count), sizeof *work->item);
+	if (!work->item)
+		rc = neap__fail_errno(ENOMEM, "encoding");
+	rc = neap__ranks_agree(ranks, rc);
+	for (int64_t first = 0; rc == 0 && first < total; first += block * count) {
+		int64_t left = total - first, round = left < block * count ? left : block * count;
+		int64_t own = round - block * rank;
+		own = own < 0 ? 0 : own < block ? own : block;
+		work->first = first + block * rank;
+		if (own > 0)
+			neap__thread_pool_run(pool, (int)own, encode_one, work);
+		rc = neap__encode_gather(ranks, work->item, (int)block, round);
+		if (rc == 0)
+			rc = end_round(ranks, concat, work, round, report, options);
 	}
 	free(work->item);
 	return rc;
@@ -175,14 +194,71 @@ static int find(struct neap__recordings *recordings, const char *dir,
 	return rc;
 }
 
+/* Opens the file on rank 0 alone, and the threads. */
+static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
+	struct neap__thread_pool **pool, const char *out, const struct encode_work *work,
+	int threads)
+{
+	int rc = neap__ranks_root(ranks) ? neap_shd_create(writer, out, work->encoder.channels) : 0;
+	threads = neap__ranks_threads(ranks, threads);
+	if (rc == 0)
+		rc = neap__thread_pool_create(pool, threads ? threads : neap__processors());
+	return neap__ranks_agree(ranks, rc);
+}
+
+/* What is wrong with what was written, and else the end of the file: on rank 0. */
+static int end_file(struct neap_encode_report *report, struct neap_shd_writer **writer,
+	const struct neap__concat *concat, struct encode_work *work, const char *dir)
+{
+	report->samples = concat->written;
+	report->seconds_left = concat->left;
+	if (report->files == 0)
+		return work->last; /* its line stands */
+	if (concat->written == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"no class and speaker of '%s' has recordings of %g s; less is accepted",
+			dir, concat->seconds);
+	int rc = finish(*writer, work->recordings, &work->encoder);
+	*writer = NULL;
+	return rc;
+}
+
+static int encode_found(struct neap__ranks *ranks, struct neap__recordings *recordings,
+	struct encode_work *work, struct neap_encode_report *report, const char *dir,
+	const char *out, const struct neap_encode_options *o)
+{
+	struct neap__thread_pool *pool = NULL;
+	struct neap_shd_writer *writer = NULL;
+
+	if (o->concat > 0)
+		neap__recordings_sort(recordings);
+	NEAP_TRY(neap__ranks_same_build(ranks));
+	NEAP_TRY(neap__encode_same(ranks, recordings, dir));
+	int rc = open_both(ranks, &writer, &pool, out, work, o->threads);
+	struct neap__concat concat = {.writer = writer, .seconds = o->concat};
+	if (rc == 0)
+		rc = encode_all(ranks, &concat, pool, work, report, o);
+	neap__concat_end(&concat);
+	if (rc == 0 && neap__ranks_root(ranks))
+		rc = end_file(report, &writer, &concat, work, dir);
+	rc = neap__ranks_agree(ranks, rc);
+	neap_shd_abort(writer);
+	neap__thread_pool_free(pool);
+	report->classes = recordings->nclasses;
+	report->speakers = recordings->nspeakers;
+	double bins = report->seconds_of_audio * 1000 * work->encoder.channels;
+	report->active = bins > 0 ? report->active / bins : 0;
+	if (rc == 0)
+		rc = neap__ranks_send(ranks, report, sizeof *report);
+	return rc;
+}
+
 int neap_encode_directory(struct neap_encode_report *report, const char *dir, const char *out,
 	const struct neap_encode_options *options)
 {
 	NEAP_NEED(report, dir, out);
 	struct neap_encode_options o = {0};
 	struct neap__recordings recordings = {0};
-	struct neap__thread_pool *pool = NULL;
-	struct neap_shd_writer *writer = NULL;
 	struct encode_work work = {.recordings = &recordings};
 
 	NEAP_TRY(neap__struct_size(
@@ -200,34 +276,12 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	work.any_sound = o.any_sound;
 	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
-	NEAP_TRY(find(&recordings, dir, &o, report));
-	if (o.concat > 0)
-		neap__recordings_sort(&recordings);
-	int rc = neap_shd_create(&writer, out, work.encoder.channels);
+	struct neap__ranks ranks;
+	NEAP_TRY(neap__ranks_begin(&ranks, o.peers));
+	int rc = neap__ranks_agree(&ranks, find(&recordings, dir, &o, report));
 	if (rc == 0)
-		rc = neap__thread_pool_create(&pool, o.threads ? o.threads : neap__processors());
-	struct neap__concat concat = {.writer = writer, .seconds = o.concat};
-	if (rc == 0)
-		rc = encode_all(&concat, pool, &work, report, &o);
-	neap__concat_end(&concat);
-	report->samples = concat.written;
-	report->seconds_left = concat.left;
-	if (rc == 0 && report->files == 0)
-		rc = work.last; /* its line stands */
-	else if (rc == 0 && concat.written == 0)
-		rc = neap__fail(NEAP_EUSAGE,
-			"no class and speaker of '%s' has recordings of %g s; less is accepted",
-			dir, o.concat);
-	if (rc == 0) {
-		rc = finish(writer, &recordings, &work.encoder);
-		writer = NULL;
-	}
-	neap_shd_abort(writer);
-	neap__thread_pool_free(pool);
-	report->classes = recordings.nclasses;
-	report->speakers = recordings.nspeakers;
-	double bins = report->seconds_of_audio * 1000 * work.encoder.channels;
-	report->active = bins > 0 ? report->active / bins : 0;
+		rc = encode_found(&ranks, &recordings, &work, report, dir, out, &o);
+	neap__ranks_end(&ranks, rc);
 	neap__recordings_free(&recordings);
 	return rc;
 }

@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/philox.h"
 #include "base/print.h"
-#include "base/rank_share.h"
+#include "ranks/rank_share.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "nn/peer_sum.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "base/rank_share.h"
+#include "ranks/rank_share.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"
 

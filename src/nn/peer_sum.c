@@ -5,7 +5,7 @@
 #include "nn/sum_tree.h"
 #include "base/bump_alloc.h"
 #include "base/fail.h"
-#include "base/rank_share.h"
+#include "ranks/rank_share.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"
 

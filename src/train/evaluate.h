@@ -4,7 +4,7 @@
 #define NEAP_TRAIN_EVALUATE_H
 
 #include <neap/train.h>
-#include "train/ranks/rank_agreement.h"
+#include "train/ranks/rank_start.h"
 
 /* What is evaluated on what, and who is told. */
 struct neap__evaluation {

@@ -10,7 +10,7 @@
 #include "measure/net_steps.h"
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
-#include "train/ranks/rank_agreement.h"
+#include "train/ranks/rank_start.h"
 #include "train/safetensors.h"
 #include "measure/slow_tiers.h"
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from harness import NEAP, Folder, Tap, neap, neap_json
+from harness import NEAP, Folder, Tap, neap, write_recordings
 
 DATA = "randman:part=train,classes=4,units=20,samples=54,steps=70"
 SETTINGS = ["--epochs", "2", "--batch", "20", "--seed", "5", "--memory", "1M"]
@@ -120,6 +120,29 @@ def evaluates(folder, model):
             if done.returncode or done.stdout != alone.stdout:
                 return f"{ranks} ranks: exit {done.returncode}, {done.stderr[-300:]}: " \
                        f"{done.stdout[:300]} is not {alone.stdout[:300]}"
+    return None
+
+
+def encodes(folder):
+    """encode writes the same bytes, with recordings that are skipped, end to end or one a sample."""
+    sounds = os.path.join(folder, "sounds")
+    write_recordings(sounds, 4, 9)
+    for number, name in enumerate(sorted(os.listdir(sounds))):
+        if number == 5 and name.endswith(".wav"):
+            with open(os.path.join(sounds, name), "wb") as file:
+                file.write(b"no sound")
+    base = ["--force", "--threads", "1", "--label", "([0-9]+)_.*", "--channels", "32"]
+    for more in ([], ["--concat", "300ms"]):
+        alone = neap("encode", sounds, "--out", "one.h5", *base, *more, cwd=folder)
+        for ranks in (2, 3):
+            done = run(ranks, "encode", sounds, "--out", "many.h5", *base, *more, cwd=folder)
+            if done.returncode or alone.returncode:
+                return f"{ranks} ranks: exit {done.returncode}: {done.stderr[-300:]}, " \
+                       f"alone {alone.returncode}: {alone.stderr[-300:]}"
+            with open(os.path.join(folder, "one.h5"), "rb") as one, \
+                    open(os.path.join(folder, "many.h5"), "rb") as many:
+                if one.read() != many.read():
+                    return f"{ranks} ranks, {more}: other bytes"
     return None
 
 
@@ -353,6 +376,7 @@ def main():
         for case in product if whole else draw.sample(product, 20):
             tap.run("%s in %s as %d ranks of %d threads" % case, trainings.check, *case)
         tap.run("a run goes on with more or fewer ranks", resumes, folder, hashes)
+        tap.run("encode as ranks", encodes, folder)
         tap.run("eval as ranks", evaluates, folder, os.path.join(folder, "first"))
         for i in range(30 if whole else 2):
             ranks = draw.choice((2, 3))

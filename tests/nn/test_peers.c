@@ -6,7 +6,7 @@
  */
 #include "nn/nets.h"
 #include "thread_peers.h"
-#include "base/rank_share.h"
+#include "ranks/rank_share.h"
 #include "nn/core/net_state.h"
 #include "nn/peer_sum.h"
 

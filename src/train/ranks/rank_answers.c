@@ -3,7 +3,7 @@
 #include "train/ranks/rank_answers.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
-#include "base/rank_share.h"
+#include "ranks/rank_share.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef NEAP_TRAIN_RANK_ANSWERS_H
 #define NEAP_TRAIN_RANK_ANSWERS_H
 
-#include "train/ranks/rank_agreement.h"
+#include "train/ranks/rank_start.h"
 
 struct neap__sample_answer {
 	int64_t index, steps;

@@ -3,8 +3,8 @@
  * rank_share.h: which groups of samples of a batch each of several processes has: whole groups, in
  * ascending order. Where there are fewer groups than ranks, the first ranks have one each.
  */
-#ifndef NEAP_BASE_RANK_SHARE_H
-#define NEAP_BASE_RANK_SHARE_H
+#ifndef NEAP_RANKS_RANK_SHARE_H
+#define NEAP_RANKS_RANK_SHARE_H
 
 #include <stdint.h>
 
