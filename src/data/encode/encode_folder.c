@@ -5,7 +5,7 @@
  * does not depend on the number of threads, and memory holds a few recordings only.
  */
 #include "data/concat.h"
-#include "data/encode_ranks.h"
+#include "data/encode/encode_ranks.h"
 #include "data/encoder.h"
 #include "data/name_list.h"
 #include "data/recordings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_ranks.c: sends encoded recordings to rank 0 (encode_ranks.h). */
-#include "data/encode_ranks.h"
+#include "data/encode/encode_ranks.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
