@@ -135,7 +135,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.low = 1}, \
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
 		.help = "after which a tier that moves no byte is given up (default: 30s or " \
-			"4 forward passes; 0: never)", .high = 1e9}, \
+			"4 forward passes; 0: never), or ranks that do not answer (default: never)", \
+		.high = 1e9}, \
 	{.name = "no-replan", .kind = CLI_FLAG, .into = &(sweep).no_replan, \
 		.help = "keep to the plan where costs turn out other than planned " \
 			"(with --chain: always)"}, \
