@@ -15,7 +15,9 @@ enum { THREAD_PEERS_MOST = 16 };
 /* What the ranks see of each other between two waits. */
 struct thread_peers_shared {
 	int count;
-	pthread_barrier_t barrier;
+	pthread_mutex_t lock; /* guards the three below */
+	pthread_cond_t changed;
+	int waiting, round, gone; /* gone: a rank left, and nobody waits any more */
 	const void *out[THREAD_PEERS_MOST];
 	const size_t *size[THREAD_PEERS_MOST];
 };
@@ -24,14 +26,43 @@ struct thread_peers {
 	struct neap_peers peers;
 	struct thread_peers_shared *shared;
 	long calls; /* of all functions */
+	int left;   /* the code that it left with */
 };
 
-static inline void thread_peers_show(struct thread_peers *own, const void *out, const size_t *size)
+/* Waits for all ranks: 0, or -1 where one left. */
+static inline int thread_peers_meet(struct thread_peers_shared *shared)
+{
+	pthread_mutex_lock(&shared->lock);
+	int round = shared->round;
+	if (++shared->waiting == shared->count) {
+		shared->waiting = 0;
+		shared->round++;
+		pthread_cond_broadcast(&shared->changed);
+	}
+	while (round == shared->round && !shared->gone)
+		pthread_cond_wait(&shared->changed, &shared->lock);
+	int rc = round == shared->round ? -1 : 0;
+	pthread_mutex_unlock(&shared->lock);
+	return rc;
+}
+
+static inline void thread_peers_leave(void *user, int code)
+{
+	struct thread_peers *own = user;
+
+	own->left = code;
+	pthread_mutex_lock(&own->shared->lock);
+	own->shared->gone = 1;
+	pthread_cond_broadcast(&own->shared->changed);
+	pthread_mutex_unlock(&own->shared->lock);
+}
+
+static inline int thread_peers_show(struct thread_peers *own, const void *out, const size_t *size)
 {
 	own->calls++;
 	own->shared->out[own->peers.rank] = out;
 	own->shared->size[own->peers.rank] = size;
-	pthread_barrier_wait(&own->shared->barrier);
+	return thread_peers_meet(own->shared);
 }
 
 static inline int thread_peers_least(void *user, int64_t *values, int count)
@@ -41,14 +72,16 @@ static inline int thread_peers_least(void *user, int64_t *values, int count)
 
 	if (count > 64)
 		return -1;
-	thread_peers_show(own, values, NULL);
+	if (thread_peers_show(own, values, NULL) < 0)
+		return -1;
 	memcpy(least, values, (size_t)count * sizeof *values);
 	for (int r = 0; r < own->shared->count; r++)
 		for (int i = 0; i < count; i++) {
 			int64_t theirs = ((const int64_t *)own->shared->out[r])[i];
 			least[i] = theirs < least[i] ? theirs : least[i];
 		}
-	pthread_barrier_wait(&own->shared->barrier);
+	if (thread_peers_meet(own->shared) < 0)
+		return -1;
 	memcpy(values, least, (size_t)count * sizeof *values);
 	return 0;
 }
@@ -57,11 +90,11 @@ static inline int thread_peers_all(void *user, const void *out, size_t bytes, vo
 {
 	struct thread_peers *own = user;
 
-	thread_peers_show(own, out, NULL);
+	if (thread_peers_show(own, out, NULL) < 0)
+		return -1;
 	for (int r = 0; r < own->shared->count; r++)
 		memcpy((char *)all + (size_t)r * bytes, own->shared->out[r], bytes);
-	pthread_barrier_wait(&own->shared->barrier);
-	return 0;
+	return thread_peers_meet(own->shared);
 }
 
 static inline int thread_peers_exchange(
@@ -71,7 +104,8 @@ static inline int thread_peers_exchange(
 	size_t at = 0;
 	int rc = 0;
 
-	thread_peers_show(own, out, to);
+	if (thread_peers_show(own, out, to) < 0)
+		return -1;
 	for (int r = 0; r < own->shared->count; r++) {
 		size_t before = 0;
 		for (int i = 0; i < own->peers.rank; i++)
@@ -80,8 +114,7 @@ static inline int thread_peers_exchange(
 		memcpy((char *)in + at, (const char *)own->shared->out[r] + before, from[r]);
 		at += from[r];
 	}
-	pthread_barrier_wait(&own->shared->barrier);
-	return rc ? -1 : 0;
+	return thread_peers_meet(own->shared) < 0 || rc ? -1 : 0;
 }
 
 static inline int thread_peers_gather(void *user, void *at, const size_t *bytes)
@@ -90,7 +123,8 @@ static inline int thread_peers_gather(void *user, void *at, const size_t *bytes)
 	size_t before = 0;
 	int rc = 0;
 
-	thread_peers_show(own, at, bytes);
+	if (thread_peers_show(own, at, bytes) < 0)
+		return -1;
 	for (int r = 0; r < own->shared->count; r++) {
 		rc |= bytes[r] != own->shared->size[r][r];
 		if (r != own->peers.rank)
@@ -98,8 +132,7 @@ static inline int thread_peers_gather(void *user, void *at, const size_t *bytes)
 				bytes[r]);
 		before += bytes[r];
 	}
-	pthread_barrier_wait(&own->shared->barrier);
-	return rc ? -1 : 0;
+	return thread_peers_meet(own->shared) < 0 || rc ? -1 : 0;
 }
 
 /* Makes `count` ranks of own[count]. */
@@ -107,7 +140,8 @@ static inline void thread_peers_make(
 	struct thread_peers *own, struct thread_peers_shared *shared, int count)
 {
 	*shared = (struct thread_peers_shared){.count = count};
-	pthread_barrier_init(&shared->barrier, NULL, (unsigned)count);
+	pthread_mutex_init(&shared->lock, NULL);
+	pthread_cond_init(&shared->changed, NULL);
 	for (int r = 0; r < count; r++)
 		own[r] = (struct thread_peers){.shared = shared,
 			.peers = {.size = sizeof own->peers,
@@ -117,7 +151,15 @@ static inline void thread_peers_make(
 				.least = thread_peers_least,
 				.all = thread_peers_all,
 				.exchange = thread_peers_exchange,
+
+				.leave = thread_peers_leave,
 				.gather = thread_peers_gather}};
+}
+
+static inline void thread_peers_free(struct thread_peers_shared *shared)
+{
+	pthread_cond_destroy(&shared->changed);
+	pthread_mutex_destroy(&shared->lock);
 }
 
 #endif

@@ -92,7 +92,7 @@ PYTHON = {
     "torch/checks": (["errors"], ["torch"]),
     "torch/device": (["errors", "problems"], ["torch"]),
     "torch/runs": (["errors", "player", "checks", "device", "measure", "seeding", "tapes", "trees"], ["torch"]),
-    "torch/timing": (["runs", "seeding"], ["torch"]),
+    "torch/timing": (["runs", "seeding", "tapes"], ["torch"]),
     "reports": (["plans", "player", "units"], []),
     "torch/options": (["units", "errors", "stores", "timing"], ["torch"]),
     "torch/places": (["actions", "plans"], []),

@@ -129,7 +129,7 @@ static void compare(const struct neap_net_options *options, int samples, int cou
 		same(&rank[r].found, &alone.found);
 		assert_int_equal(peers[r].calls, peers[0].calls);
 	}
-	pthread_barrier_destroy(&shared.barrier);
+	thread_peers_free(&shared);
 	batch_free(&room);
 }
 
@@ -190,7 +190,7 @@ static void test_refused(void **state)
 	room.batch.size = 8;
 	peers[0].peers.rank = 2;
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);
-	pthread_barrier_destroy(&shared.barrier);
+	thread_peers_free(&shared);
 	neap_net_free(net);
 	batch_free(&room);
 }
