@@ -22,7 +22,9 @@ static void help(FILE *to)
 		"length\nin a fixed amount of fast memory.\n\nusage: neap COMMAND [options]\n\n");
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].about);
-	fprintf(to, "\n'neap COMMAND --help' has the options and examples.\n");
+	fprintf(to, "\n'neap COMMAND --help' has the options and examples. 'mpirun -n P neap "
+		    "COMMAND' runs "
+		    "train,\neval and encode as P processes, on one machine or many.\n");
 }
 
 static int run(int argc, char **argv)

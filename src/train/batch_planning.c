@@ -123,7 +123,10 @@ void neap__planning_say(const struct neap__trainer *trainer)
 			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
 	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
-		neap__trainer_say(trainer, "memory: %s, half of what is free",
+		neap__trainer_say(trainer,
+			trainer->ranks.crowd > 1 ? "memory: %s, a part of half of what is free, "
+						   "which ranks here share"
+						 : "memory: %s, half of what is free",
 			neap__show_size(budget, problem->memory));
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
