@@ -28,10 +28,14 @@ static const char *const site_names[] = {
 #undef NEAP__AGREE_SITE
 };
 
+int (*neap__agree_always)(void *user, int64_t *values, int count);
+
 void neap__agree_take(struct neap__agree_state *a, const struct neap_sweep_options *o)
 {
-	*a = (struct neap__agree_state){
-		.agree = o->agree, .leave = o->leave, .user = o->agree_user, .stretch = 1};
+	*a = (struct neap__agree_state){.agree = o->agree ? o->agree : neap__agree_always,
+		.leave = o->leave,
+		.user = o->agree_user,
+		.stretch = 1};
 }
 
 void neap__agree_begin_run(struct neap__agree_state *a)

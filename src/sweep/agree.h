@@ -54,6 +54,9 @@ struct neap__agree_state {
 	int interrupted, due;  /* agreed */
 };
 
+/* For tests: the hook of sweeps whose options have none; NULL, as at first: they are alone. */
+extern int (*neap__agree_always)(void *user, int64_t *values, int count);
+
 /* Takes the hook of the options. */
 void neap__agree_take(struct neap__agree_state *a, const struct neap_sweep_options *options);
 /* Before a run: how the last one ended is forgotten; all ranks begin to count anew. */

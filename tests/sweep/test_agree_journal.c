@@ -91,9 +91,9 @@ static void open_tiers(const struct job *x, int rank, struct neap_tier **tiers, 
 		.suffix = suffix};
 	*count = 0;
 	if (x->memory_tier)
-		assert_int_equal(neap_tier_open_memory(&tiers[(*count)++], 6000), 0);
-	if (x->file_tier && neap_tier_open_file(&tiers[(*count)++], folder, &o) < 0)
-		fail_msg("%s", neap_detail());
+		RANK_NEEDS(neap_tier_open_memory(&tiers[(*count)++], 6000) == 0);
+	if (x->file_tier)
+		RANK_NEEDS(neap_tier_open_file(&tiers[(*count)++], folder, &o) == 0);
 }
 
 /* Files of this rank cannot grow beyond that from now on. */
@@ -101,7 +101,7 @@ static void limit_files(uint64_t bytes)
 {
 	const struct rlimit most = {bytes, bytes};
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+	RANK_NEEDS(setrlimit(RLIMIT_FSIZE, &most) == 0);
 }
 
 static void run_rank(struct rank *r, void *user)
