@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-#define NEAP_VERSION "0.1.0"
-#define NEAP_VERSION_NUMBER 100 /* 10000 major + 100 minor + patch */
+#define NEAP_VERSION "0.2.0"
+#define NEAP_VERSION_NUMBER 200 /* 10000 major + 100 minor + patch */
 
 /* The library's, as NEAP_VERSION and NEAP_VERSION_NUMBER. From any thread. */
 NEAP_API const char *neap_version(void);

@@ -67,6 +67,22 @@ def versions(there, folder):
     return None
 
 
+def documents(there):
+    """The licence, how to cite, and every example, as they stand in the tree."""
+    prefix = run("pkg-config", "--variable=prefix", "neap", env=there.env).strip()
+    doc = os.path.join(there.stage + prefix.removeprefix(there.stage), "share/doc/neap")
+    wanted = ["LICENSE", "CITATION.cff", "README.md", "CHANGELOG.md"] + [
+        os.path.relpath(name, SOURCE) for kind in ("*.c", "*.sh", "*.py", "python/*.py")
+        for name in glob.glob(os.path.join(SOURCE, "examples", kind))]
+    for name in wanted:
+        path = os.path.join(doc, name)
+        if not os.path.exists(path) or open(path).read() != open(os.path.join(SOURCE, name)).read():
+            return f"{path} is not {name}"
+        if os.access(path, os.X_OK) != os.access(os.path.join(SOURCE, name), os.X_OK):
+            return f"{path} has other permissions than {name}"
+    return None
+
+
 def example(there, folder):
     out = there.compile(os.path.join(SOURCE, "examples/01_foreign_model.c"),
                         os.path.join(folder, "model"))
@@ -112,6 +128,9 @@ with Tap() as tap, Folder() as folder:
     there = Installed(os.path.join(folder, "stage"))
     tap.run("pkg-config with no other module", modules, there)
     tap.run("one version: header, library, pkg-config", versions, there, folder)
+    tap.run("one version: citation, change log, Debian's", lambda: run(
+        sys.executable, os.path.join(SOURCE, "tools/version.py")) and None)
+    tap.run("licence, citation, examples", documents, there)
     tap.run("an example, as a stranger compiles it", example, there, folder)
     tap.run("headers alone, in C", headers, there, folder, [*CC, "-std=c11"], ".c")
     tap.run("headers alone, in C++", headers, there, folder, ["g++"], ".cpp")
