@@ -590,3 +590,10 @@ void neap__net_drop(struct neap_net *net)
 {
 	net->batch = NULL;
 }
+
+void neap__net_keep_slice(struct neap_net *net, int rank, int ranks)
+{
+	net->keeps_slice = 1;
+	net->slice_from = neap__rank_number(rank, ranks, net->elements);
+	net->slice_to = neap__rank_number(rank + 1, ranks, net->elements);
+}

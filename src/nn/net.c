@@ -73,6 +73,7 @@ static int build(struct neap_net *net)
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
+	net->slice_to = net->elements;
 	NEAP_TRY(neap__net_freeze(net));
 	NEAP_TRY(make_arrays(net));
 	NEAP_TRY(neap__net_packed(net));

@@ -52,7 +52,10 @@ static void take_all(
 	uint64_t most = neap__sat_mul(groups, net->elements + ranks);
 
 	room->numbers = most < ROUND_NUMBERS ? most : ROUND_NUMBERS;
-	room->numbers = room->numbers > groups ? room->numbers : groups;
+	/* A round has a number of every slice at least. */
+	most = neap__sat_mul(groups, ranks);
+	if (room->numbers < most)
+		room->numbers = most;
 	room->node = neap__bump_take(from, groups, sizeof *room->node);
 	room->node_at = neap__bump_take(from, ranks + 1, sizeof *room->node_at);
 	room->to = neap__bump_take(from, ranks, sizeof *room->to);
@@ -61,6 +64,8 @@ static void take_all(
 	room->units = neap__bump_take(from, groups * (uint64_t)net->hidden, sizeof *room->units);
 	room->out = neap__bump_take(from, room->numbers, sizeof *room->out);
 	room->in = neap__bump_take(from, room->numbers, sizeof *room->in);
+	room->square =
+		neap__bump_take(from, net->elements / NEAP__SLICE_BLOCK + 1, sizeof *room->square);
 }
 
 int neap__peer_room_make(
@@ -126,10 +131,9 @@ static void deal(struct neap_net *net, int samples, int groups, int per_sum)
 	}
 	room->node_at[room->ranks] = room->nodes;
 	room->first_group = neap__rank_first(room->rank, room->ranks, groups);
-	/* A slice has a part of count / ranks, rounded up. */
-	size_t in = (room->numbers / (size_t)room->nodes - 1) * (size_t)room->ranks;
-	room->round = room->numbers / (size_t)most;
-	room->round = room->round < in ? room->round : in;
+	size_t out = room->numbers / (size_t)most / (size_t)room->ranks;
+	size_t in = room->numbers / (size_t)(room->nodes > 0 ? room->nodes : 1);
+	room->round = out < in ? out : in;
 	room->round = room->round < net->elements ? room->round : net->elements;
 	room->round = room->round > 0 ? room->round : 1;
 }
@@ -227,62 +231,63 @@ double neap__peer_unit(const struct neap_net *net, int unit)
 	return neap__number_tree_end(&tree);
 }
 
-/* A round: gradients [at, at + count) of all, counted over all tensors. */
+/* A round: of every rank's slice the gradients from number `at` of the slice on. */
 struct round {
 	struct neap_net *net;
-	size_t at, count;
+	size_t at;
 };
 
-/* The first of the gradients of a round that belongs to a rank, counted from the round's. */
-static size_t slice_at(const struct round *round, int rank)
-{
-	int ranks = round->net->peer_room->ranks;
-	return (size_t)((unsigned __int128)round->count * (unsigned)rank / (unsigned)ranks);
-}
+/* What a round has of a rank's slice, counted over all tensors. */
+struct part {
+	size_t first, count;
+};
 
-/* Writes sums of a node, of gradients [from, from + count) of the round, to the slices sent. */
-static void put(const struct round *round, int own, const double *row, size_t from, size_t count)
+static struct part part_of(const struct round *round, int rank)
 {
 	const struct neap__peer_room *room = round->net->peer_room;
-	size_t nodes = (size_t)(room->node_at[room->rank + 1] - room->node_at[room->rank]);
-	int rank = (int)((unsigned __int128)from * (unsigned)room->ranks / round->count);
+	size_t first = neap__rank_number(rank, room->ranks, round->net->elements) + round->at;
+	size_t end = neap__rank_number(rank + 1, room->ranks, round->net->elements);
+	size_t left = first < end ? end - first : 0;
 
-	while (count > 0) {
-		while (slice_at(round, rank + 1) <= from)
-			rank++;
-		size_t first = slice_at(round, rank), end = slice_at(round, rank + 1);
-		size_t part = end - from < count ? end - from : count;
-		double *to =
-			room->out + nodes * first + (size_t)own * (end - first) + (from - first);
-		if (row)
-			memcpy(to, row, part * sizeof *to);
-		else
-			memset(to, 0, part * sizeof *to);
-		row = row ? row + part : NULL;
-		from += part;
-		count -= part;
-	}
+	return (struct part){first, left < room->round ? left : room->round};
 }
 
-/* Makes this rank's nodes of a chunk of the round. */
+static int nodes_of(const struct neap__peer_room *room, int rank)
+{
+	return room->node_at[rank + 1] - room->node_at[rank];
+}
+
+static int chunks(size_t count)
+{
+	return (int)((count + CHUNK - 1) / CHUNK);
+}
+
+/* Makes this rank's nodes of a chunk of what a rank gets: its nodes stand one behind the other. */
 static void make_chunk(void *arg, int item, int thread)
 {
 	const struct round *round = arg;
 	struct neap_net *net = round->net;
 	const struct neap__peer_room *room = net->peer_room;
-	size_t from = round->at + (size_t)item * CHUNK, end = round->at + round->count;
-	size_t to = from + CHUNK < end ? from + CHUNK : end;
-	int own = room->node_at[room->rank];
+	int own = room->node_at[room->rank], a_rank = chunks(room->round), rank = item / a_rank;
+	struct part part = part_of(round, rank);
+	size_t from = (size_t)(item % a_rank) * CHUNK, to = from + CHUNK;
+	double *out = room->out;
 
 	(void)thread;
-	for (int n = own; n < room->node_at[room->rank + 1]; n++) {
+	for (int r = 0; r < rank; r++)
+		out += (size_t)nodes_of(room, room->rank) * part_of(round, r).count;
+	to = part.first + (to < part.count ? to : part.count);
+	for (int n = own; n < room->node_at[room->rank + 1]; n++, out += part.count) {
 		struct neap__sum_span span = {.first = room->node[n].first - room->first_group,
 			.leaves = room->node[n].leaves,
-			.at = from};
-		while (span.at < to) {
+			.at = part.first + from};
+		for (; span.at < to; span.at += span.count) {
 			const double *row = neap__span_sum(net, &span, to);
-			put(round, n - own, row, span.at - round->at, span.count);
-			span.at += span.count;
+			double *at = out + (span.at - part.first);
+			if (row)
+				memcpy(at, row, span.count * sizeof *at);
+			else
+				memset(at, 0, span.count * sizeof *at);
 		}
 	}
 }
@@ -292,25 +297,19 @@ static void finish_chunk(void *arg, int item, int thread)
 {
 	const struct round *round = arg;
 	const struct neap__peer_room *room = round->net->peer_room;
-	size_t first = slice_at(round, room->rank),
-	       length = slice_at(round, room->rank + 1) - first;
+	struct part part = part_of(round, room->rank);
 	size_t from = (size_t)item * CHUNK;
-	size_t count = length - from < CHUNK ? length - from : CHUNK;
-	double *grad = round->net->tensors[0].grad + round->at + first + from;
+	size_t count = part.count - from < CHUNK ? part.count - from : CHUNK;
+	double *grad = round->net->tensors[0].grad + part.first + from;
 	struct neap__sum_tree tree = {0};
 
 	(void)thread;
 	for (int n = 0; n < room->nodes; n++)
-		neap__sum_tree_add(&tree, room->in + (size_t)n * length + from, room->node[n].first,
-			room->node[n].leaves, count);
+		neap__sum_tree_add(&tree, room->in + (size_t)n * part.count + from,
+			room->node[n].first, room->node[n].leaves, count);
 	const double *sum = neap__sum_tree_end(&tree, count);
 	for (size_t i = 0; sum && i < count; i++)
 		grad[i] += sum[i];
-}
-
-static int chunks(size_t count)
-{
-	return (int)((count + CHUNK - 1) / CHUNK);
 }
 
 static int run_round(struct round *round)
@@ -318,23 +317,29 @@ static int run_round(struct round *round)
 	struct neap_net *net = round->net;
 	struct neap__peer_room *room = net->peer_room;
 	const struct neap_peers *peers = net->objective.peers;
-	size_t own = slice_at(round, room->rank + 1) - slice_at(round, room->rank);
+	size_t own = part_of(round, room->rank).count;
 
-	neap__thread_pool_run(net->pool, chunks(round->count), make_chunk, round);
+	neap__thread_pool_run(net->pool, room->ranks * chunks(room->round), make_chunk, round);
 	for (int r = 0; r < room->ranks; r++) {
-		size_t nodes = (size_t)(room->node_at[room->rank + 1] - room->node_at[room->rank]);
-		size_t theirs = (size_t)(room->node_at[r + 1] - room->node_at[r]);
-		room->to[r] =
-			nodes * (slice_at(round, r + 1) - slice_at(round, r)) * sizeof(double);
-		room->from[r] = theirs * own * sizeof(double);
+		room->to[r] = (size_t)nodes_of(room, room->rank) * part_of(round, r).count *
+			      sizeof(double);
+		room->from[r] = (size_t)nodes_of(room, r) * own * sizeof(double);
 	}
 	int rc = peers->exchange(peers->user, room->out, room->to, room->in, room->from);
-	if (rc < 0)
-		return rc;
-	neap__thread_pool_run(net->pool, chunks(own), finish_chunk, round);
+	if (rc == 0)
+		neap__thread_pool_run(net->pool, chunks(own), finish_chunk, round);
+	return rc;
+}
+
+/* Bytes of every rank's slice of so many numbers, into room->to. */
+const size_t *neap__peer_slices(struct neap_net *net, size_t numbers, size_t size)
+{
+	struct neap__peer_room *room = net->peer_room;
+
 	for (int r = 0; r < room->ranks; r++)
-		room->to[r] = (slice_at(round, r + 1) - slice_at(round, r)) * sizeof(double);
-	return peers->gather(peers->user, net->tensors[0].grad + round->at, room->to);
+		room->to[r] = size * (neap__rank_number(r + 1, room->ranks, numbers) -
+					     neap__rank_number(r, room->ranks, numbers));
+	return room->to;
 }
 
 /* Adds up the units inside the support, and those there were: whole numbers. */
@@ -364,13 +369,22 @@ static int add_support(struct neap_net *net)
 int neap__peer_gradients(struct neap_net *net)
 {
 	const struct neap__peer_room *room = net->peer_room;
+	const struct neap_peers *peers = net->objective.peers;
+	size_t most = 0;
 	int rc = 0;
 
-	for (size_t at = 0; at < net->elements && rc == 0; at += room->round) {
-		size_t left = net->elements - at;
-		struct round round = {net, at, left < room->round ? left : room->round};
+	for (int r = 0; r < room->ranks; r++) {
+		size_t slice = neap__rank_number(r + 1, room->ranks, net->elements) -
+			       neap__rank_number(r, room->ranks, net->elements);
+		most = slice > most ? slice : most;
+	}
+	for (size_t at = 0; at < most && rc == 0; at += room->round) {
+		struct round round = {net, at};
 		rc = run_round(&round);
 	}
+	if (rc == 0 && !net->keeps_slice)
+		rc = peers->gather(peers->user, net->tensors[0].grad,
+			neap__peer_slices(net, net->elements, sizeof(double)));
 	if (rc == 0)
 		rc = add_support(net);
 	return rc < 0 ? lost(rc, "gradients") : 0;

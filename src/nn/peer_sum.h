@@ -25,7 +25,7 @@ struct neap__peer_room {
 	int nodes;		      /* of all ranks */
 	struct neap__peer_node *node; /* [nodes] in the order of ranks */
 	int *node_at;		      /* [ranks + 1] the first of each rank */
-	size_t round;		      /* gradients of a round, at most */
+	size_t round;		      /* gradients of a slice in a round, at most */
 	int has_gradients;	      /* 1: a backward pass follows the turn */
 	int ended;		      /* 1: the numbers below are there */
 	double support, recorded;     /* sums over the groups of all ranks */
@@ -35,6 +35,7 @@ struct neap__peer_room {
 	double *units;	   /* [nodes][hidden units] */
 	double *out, *in;  /* [numbers] what is sent and received in a round */
 	size_t numbers;
+	double *square; /* [blocks] sums of squares of gradients (clip.c) */
 	uint64_t bytes;
 	void *memory;
 };
@@ -69,7 +70,13 @@ void neap__peer_loss(struct neap_net *net, int sample, double value);
 /* Makes the sums of all hidden units, which neap__peer_unit returns. Collective. */
 int neap__peer_units(struct neap_net *net);
 double neap__peer_unit(const struct neap_net *net, int unit);
-/* Adds the gradients of all ranks to the parameters' `grad`, on all of them. Collective. */
+/*
+ * Adds the gradients of all ranks to the parameters' `grad`: on all of them, or each its slice
+ * (net->keeps_slice). Collective.
+ */
 int neap__peer_gradients(struct neap_net *net);
+
+/* [ranks] bytes of every rank's slice of so many numbers, in the room's memory. */
+const size_t *neap__peer_slices(struct neap_net *net, size_t numbers, size_t size);
 
 #endif

@@ -1,34 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clip.c: the norm of all gradients, and scaling them down to a limit. */
+/*
+ * clip.c: the norm of all gradients, and scaling them down to a limit. Squares are added up in
+ * blocks of 512 gradients, counted over all tensors, and then the blocks; a block lies with one
+ * rank, so that the order of sums does not depend on their number.
+ */
 #include "train/optimizer.h"
 #include "nn/core/net_state.h"
+#include "nn/peer_sum.h"
+#include "ranks/rank_share.h"
 
 #include <math.h>
 
-double neap__clip(const struct neap_net *net, double limit)
+/* The sum of squares of gradients [from, to); *tensor is one at or before the first of them. */
+static double squares(const struct neap_net *net, size_t from, size_t to, int *tensor)
 {
-	struct neap_param param;
-	double sum = 0, lost = 0; /* Kahan summation: there may be millions of squares */
+	double sum = 0;
 
-	for (int i = 0; i < neap_net_params(net); i++) {
-		if (neap_net_param(net, i, &param) < 0)
-			continue;
-		double unit = net->tensors[i].unit;
-		for (int64_t k = 0; k < param.count; k++) {
-			double g = param.grad[k] * unit;
-			double term = g * g - lost, next = sum + term;
-			lost = (next - sum) - term;
-			sum = next;
+	for (int i = *tensor; i < net->ntensors && net->tensors[i].offset < to; i++) {
+		const struct neap__param *t = &net->tensors[i];
+		size_t end = t->offset + (size_t)t->count, k = from > t->offset ? from : t->offset;
+		for (; k < end && k < to; k++) {
+			double g = t->grad[k - t->offset] * t->unit;
+			sum += g * g;
 		}
+		*tensor = i;
 	}
-	double norm = sqrt(sum);
-	if (!(limit > 0) || !isfinite(norm) || norm <= limit)
-		return norm;
-	for (int i = 0; i < neap_net_params(net); i++) {
-		if (neap_net_param(net, i, &param) < 0)
-			continue;
-		for (int64_t k = 0; k < param.count; k++)
-			param.grad[k] *= limit / norm;
+	return sum;
+}
+
+/* Kahan summation: there may be millions of blocks. */
+struct kahan {
+	double sum, lost;
+};
+
+static void add(struct kahan *k, double value)
+{
+	double term = value - k->lost, next = k->sum + term;
+	k->lost = (next - k->sum) - term;
+	k->sum = next;
+}
+
+static size_t end_of(const struct neap_net *net, size_t at)
+{
+	return at + NEAP__SLICE_BLOCK < net->slice_to ? at + NEAP__SLICE_BLOCK : net->slice_to;
+}
+
+/* The sum over all ranks: each makes its blocks, and adds up all. */
+static int sum_of_ranks(struct kahan *k, struct neap_net *net, const struct neap_peers *peers)
+{
+	struct neap__peer_room *room = net->peer_room;
+	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
+	int tensor = 0;
+
+	for (size_t at = net->slice_from; at < net->slice_to; at += NEAP__SLICE_BLOCK)
+		room->square[at / NEAP__SLICE_BLOCK] = squares(net, at, end_of(net, at), &tensor);
+	for (int r = 0; r < peers->count; r++) {
+		size_t first = neap__rank_number(r, peers->count, net->elements);
+		size_t end = neap__rank_number(r + 1, peers->count, net->elements);
+		/* Slices begin with a block. */
+		room->to[r] = ((end - first + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK) *
+			      sizeof *room->square;
 	}
-	return norm;
+	int rc = peers->gather(peers->user, room->square, room->to);
+	for (size_t b = 0; b < blocks && rc == 0; b++)
+		add(k, room->square[b]);
+	return rc;
+}
+
+int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
+{
+	struct kahan k = {0};
+	int tensor = 0, rc = 0;
+
+	if (peers)
+		rc = sum_of_ranks(&k, net, peers);
+	for (size_t at = 0; at < net->elements && !peers; at += NEAP__SLICE_BLOCK)
+		add(&k, squares(net, at, end_of(net, at), &tensor));
+	*norm = sqrt(k.sum);
+	if (rc < 0 || !(limit > 0) || !isfinite(*norm) || *norm <= limit)
+		return rc;
+	double *grad = net->tensors[0].grad, factor = limit / *norm;
+	for (size_t i = net->slice_from; i < net->slice_to; i++)
+		grad[i] *= factor;
+	return 0;
 }

@@ -96,12 +96,17 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	neap_net_get_result(trainer->net, &found);
 	if (!isfinite(found.loss))
 		return diverged(trainer, "loss", found.loss);
-	double norm = neap__clip(trainer->net, trainer->options.clip);
+	double norm;
+	NEAP_TRY(neap__clip(&norm, trainer->net, trainer->options.clip, trainer->ranks.peers));
 	if (!isfinite(norm))
 		return diverged(trainer, "norm of the gradient", norm);
 	double rate = rate_of(trainer, c->update);
-	if (!neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1))
+	int64_t finite =
+		neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1);
+	NEAP_TRY(neap__ranks_least(&trainer->ranks, &finite, 1));
+	if (!finite)
 		return diverged(trainer, "largest weight", INFINITY);
+	NEAP_TRY(neap__rank_weights(trainer));
 	add_sums(c, &found, batch->of > 0 ? batch->of : batch->size);
 	c->batch++;
 	c->update++;
@@ -150,7 +155,9 @@ static int interrupted(struct neap__trainer *trainer)
 static int save_snapshot(struct neap__trainer *trainer)
 {
 	NEAP_TRY(neap__ranks_same_weights(&trainer->ranks, trainer->net));
+	NEAP_TRY(neap__rank_moments_gather(trainer));
 	int rc = neap__ranks_root(&trainer->ranks) ? neap__snapshot_save(trainer) : 0;
+	neap__optimizer_fini(&trainer->whole);
 	return neap__ranks_agree(&trainer->ranks, rc);
 }
 

@@ -66,7 +66,11 @@ static uint64_t reading(const struct neap__trainer *trainer)
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	neap_net_get_sizes(trainer->net, &sizes);
-	return neap__sat_add(sizes.weights, trainer->options.resume ? trainer->optimizer.bytes : 0);
+	uint64_t moments = trainer->options.resume ? trainer->optimizer.bytes : 0;
+	if (trainer->ranks.peers && neap__ranks_root(&trainer->ranks)) /* for every snapshot */
+		moments = neap__sat_add(
+			moments, neap__optimizer_all_bytes(&trainer->optimizer, trainer->net));
+	return neap__sat_add(sizes.weights, moments);
 }
 
 /* Shares the total out anew; the arena never gets more than it had. */

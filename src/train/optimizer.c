@@ -33,30 +33,70 @@ const struct neap__rule *neap__rule_find(const char *name)
 	return NULL;
 }
 
-int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
-	const struct neap__rule_settings *settings, const struct neap_net *net)
+struct neap__tensor_part neap__optimizer_part(
+	const struct neap__optimizer *optimizer, const struct neap_net *net, int tensor)
 {
-	*optimizer = (struct neap__optimizer){.rule = rule, .settings = *settings};
+	size_t begin = net->tensors[tensor].offset;
+	size_t end = begin + (size_t)net->tensors[tensor].count;
+	size_t first = optimizer->from > begin ? optimizer->from : begin;
+	size_t last = optimizer->to < end ? optimizer->to : end;
+
+	if (first >= last)
+		return (struct neap__tensor_part){0, 0};
+	return (struct neap__tensor_part){(int64_t)(first - begin), (int64_t)(last - first)};
+}
+
+static int make_moments(struct neap__optimizer *optimizer, const struct neap_net *net)
+{
+	const struct neap__rule *rule = optimizer->rule;
+
 	optimizer->tensors = neap_net_params(net);
 	optimizer->moment = calloc((size_t)optimizer->tensors, sizeof *optimizer->moment);
 	if (!optimizer->moment)
 		goto out_of_memory;
 	for (int i = 0; i < optimizer->tensors; i++) {
-		struct neap_param param;
-		NEAP_TRY(neap_net_param(net, i, &param));
+		struct neap__tensor_part part = neap__optimizer_part(optimizer, net, i);
 		if (neap_net_frozen(net, i))
 			continue;
 		for (int m = 0; m < NEAP__MOMENTS_MAX && rule->moments[m]; m++) {
-			optimizer->moment[i][m] = calloc((size_t)param.count, sizeof(double));
-			if (!optimizer->moment[i][m] && param.count)
+			optimizer->moment[i][m] = calloc((size_t)part.count + 1, sizeof(double));
+			if (!optimizer->moment[i][m])
 				goto out_of_memory;
-			optimizer->bytes += (uint64_t)param.count * sizeof(double);
+			optimizer->bytes += (uint64_t)part.count * sizeof(double);
 		}
 	}
 	return 0;
 out_of_memory:
 	neap__optimizer_fini(optimizer);
 	return neap__fail_errno(ENOMEM, "moments of the optimizer");
+}
+
+int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+	const struct neap__rule_settings *settings, const struct neap_net *net)
+{
+	*optimizer = (struct neap__optimizer){
+		.rule = rule, .settings = *settings, .from = net->slice_from, .to = net->slice_to};
+	return make_moments(optimizer, net);
+}
+
+int neap__optimizer_init_all(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+	const struct neap__rule_settings *settings, const struct neap_net *net)
+{
+	*optimizer =
+		(struct neap__optimizer){.rule = rule, .settings = *settings, .to = net->elements};
+	return make_moments(optimizer, net);
+}
+
+uint64_t neap__optimizer_all_bytes(
+	const struct neap__optimizer *optimizer, const struct neap_net *net)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < net->ntensors; i++)
+		for (int m = 0; m < NEAP__MOMENTS_MAX && optimizer->rule->moments[m]; m++)
+			if (!net->tensors[i].is_frozen)
+				bytes += (uint64_t)net->tensors[i].count * sizeof(double);
+	return bytes;
 }
 
 void neap__optimizer_fini(struct neap__optimizer *optimizer)
@@ -86,15 +126,16 @@ int neap__optimizer_step(
 
 	for (int i = 0; i < optimizer->tensors; i++) {
 		struct neap_param param;
-		if (neap_net_param(net, i, &param) < 0 || neap_net_frozen(net, i))
+		struct neap__tensor_part part = neap__optimizer_part(optimizer, net, i);
+		if (neap_net_param(net, i, &param) < 0 || neap_net_frozen(net, i) || !part.count)
 			continue;
 		struct neap__rule_settings settings = optimizer->settings;
 		if (param.is_leak)
 			settings.weight_decay = 0;
-		struct neap__rule_step step = {.count = param.count,
-			.data = param.data,
+		struct neap__rule_step step = {.count = part.count,
+			.data = (char *)param.data + (size_t)part.first * net->ops->real,
 			.precision = param.precision,
-			.grad = param.grad,
+			.grad = param.grad + part.first,
 			.rate = rate,
 			.unit = net->tensors[i].unit,
 			.update = update,

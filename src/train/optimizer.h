@@ -45,28 +45,51 @@ NEAP__RULE_TABLE(NEAP__X)
 /* Finds a rule by name; NULL with a detail line where there is none. */
 const struct neap__rule *neap__rule_find(const char *name);
 
-/* Moments of every tensor of a net that learns, zero to begin with. */
+/*
+ * Moments of the tensors of a net that learn, zero to begin with: of numbers [from, to), counted
+ * over all tensors.
+ */
 struct neap__optimizer {
 	const struct neap__rule *rule;
 	struct neap__rule_settings settings;
 	int tensors;
-	double *(*moment)[NEAP__MOMENTS_MAX]; /* [tensors][moments], each [count] */
+	size_t from, to;
+	double *(*moment)[NEAP__MOMENTS_MAX]; /* [tensors][moments], each of the tensor's numbers */
 	uint64_t bytes;
 };
+/* Of the slice of the net that this process updates; init_all: of all numbers. */
 int neap__optimizer_init(struct neap__optimizer *optimizer, const struct neap__rule *rule,
 	const struct neap__rule_settings *settings, const struct neap_net *net);
+int neap__optimizer_init_all(struct neap__optimizer *optimizer, const struct neap__rule *rule,
+	const struct neap__rule_settings *settings, const struct neap_net *net);
+
 void neap__optimizer_fini(struct neap__optimizer *optimizer);
 
-/* Updates all parameters; `update` counts from 1. Returns 1, or 0 where one is no longer finite. */
+/* Bytes of the moments of all numbers. */
+uint64_t neap__optimizer_all_bytes(
+	const struct neap__optimizer *optimizer, const struct neap_net *net);
+
+/* The numbers of a tensor that an optimizer has moments of. */
+struct neap__tensor_part {
+	int64_t first, count;
+};
+struct neap__tensor_part neap__optimizer_part(
+	const struct neap__optimizer *optimizer, const struct neap_net *net, int tensor);
+
+/*
+ * Updates the parameters that it has moments of; `update` counts from 1. Returns 1, or 0 where one
+ * is no longer finite.
+ */
 int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
 
 /*
- * Returns the Euclidean norm of all gradients, each by its tensor's unit, and, where that is above
+ * Gives the Euclidean norm of all gradients, each by its tensor's unit, and, where that is above
  * `limit` > 0, scales them down to the limit (Pascanu, Mikolov, Bengio 2013). A norm of NaN or
- * infinity scales nothing.
+ * infinity scales nothing. With peers, which each have a slice, collective; NULL: alone. 0, or the
+ * code of a peer.
  */
-double neap__clip(const struct neap_net *net, double limit);
+int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers);
 
 /* An element of a tensor, whatever its precision. */
 static inline double neap__element(const void *data, enum neap_precision precision, int64_t i)

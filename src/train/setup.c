@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/row_reading.h"
 #include "data/step_rows.h"
+#include "nn/batch.h"
 #include "nn/core/cell.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
@@ -413,6 +414,9 @@ int neap__setup(struct neap__trainer *trainer)
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
 	NEAP_TRY(take_from(trainer));
+	if (trainer->ranks.peers)
+		neap__net_keep_slice(
+			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
 	return open_loaders(trainer);
@@ -429,6 +433,7 @@ void neap__teardown(struct neap__trainer *trainer)
 	neap_loader_close(d->validation);
 	neap__tiers_close(&trainer->tiers);
 	neap__optimizer_fini(&trainer->optimizer);
+	neap__optimizer_fini(&trainer->whole);
 	neap_net_free(trainer->net);
 	neap_dataset_close(d->test);
 	neap_dataset_close(d->set);

@@ -112,7 +112,7 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	neap__tensor_bundle_meta(&bundle, "neap.data", hex);
 	add_counters(&bundle, &trainer->counters);
 	neap__model_add(&bundle, trainer->net);
-	neap__moments_add(&bundle, &trainer->optimizer, trainer->net);
+	neap__moments_add(&bundle, neap__rank_moments(trainer), trainer->net);
 	int rc = neap__tensor_bundle_write(&bundle, trainer->last);
 	neap__tensor_bundle_free(&bundle);
 	trainer->snapshot = neap__seconds();
@@ -205,7 +205,7 @@ int neap__snapshot_load(struct neap__trainer *trainer)
 				     ? neap__rows_copy(trainer->data.test, trainer->data.set)
 				     : 0;
 		if (rc == 0)
-			rc = neap__moments_take(&trainer->optimizer, trainer->net, &file);
+			rc = neap__moments_take(neap__rank_moments(trainer), trainer->net, &file);
 		if (rc == 0)
 			rc = take_counters(&trainer->counters, &file);
 		if (rc == 0)

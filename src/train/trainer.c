@@ -123,10 +123,12 @@ static int begin_or_resume(struct neap__trainer *trainer)
 	const struct neap__counters *c = &trainer->counters;
 	int found = 0;
 
+	NEAP_TRY(neap__rank_moments_room(trainer));
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_folder(trainer, &found)));
 	NEAP_TRY(neap__ranks_send(&trainer->ranks, &found, sizeof found));
 	if (found)
 		NEAP_TRY(neap__rank_state_send(trainer));
+	neap__optimizer_fini(&trainer->whole);
 	/* Checks all input first, so that bad input prints one line and no more. */
 	neap__setup_say(trainer);
 	if (found)

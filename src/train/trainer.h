@@ -80,6 +80,7 @@ struct neap__trainer {
 	struct neap__initial_gain *gain; /* [layers]; NULL: weights are not drawn */
 	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;
+	struct neap__optimizer whole; /* moments of all ranks, on rank 0 while files have them */
 	struct neap__tiers tiers;
 	struct neap_sweep *sweep;
 	struct neap__planning planning;
@@ -129,8 +130,16 @@ void neap__initial_gain_say(const struct neap__trainer *trainer);
  */
 void neap__activity_say(const struct neap__trainer *trainer, const double *rates);
 
-/* rank_state.c: gives what rank 0 read from a snapshot to all ranks. Collective. */
+/*
+ * rank_state.c, all collective: state_send gives what rank 0 read from a snapshot to all ranks;
+ * weights gives what each rank updated to all; moments_room makes trainer->whole on rank 0, and
+ * moments_gather fills it. moments are those that files have: of the whole net.
+ */
 int neap__rank_state_send(struct neap__trainer *trainer);
+int neap__rank_weights(struct neap__trainer *trainer);
+int neap__rank_moments_room(struct neap__trainer *trainer);
+int neap__rank_moments_gather(struct neap__trainer *trainer);
+struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);

@@ -72,9 +72,9 @@ static void *run_rank(void *arg)
 			if (own.sequences[i].length > own.steps)
 				own.steps = own.sequences[i].length;
 		assert_int_equal(neap__peer_room_make(net, peers, own.of, groups), 0);
+		size_t least = (size_t)groups * (size_t)peers->count;
 		if (rank->numbers)
-			net->peer_room->numbers =
-				rank->numbers > (size_t)groups ? rank->numbers : (size_t)groups;
+			net->peer_room->numbers = rank->numbers > least ? rank->numbers : least;
 	}
 	if (own.size)
 		sweep_plain(net, &own, &goal);

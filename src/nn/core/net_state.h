@@ -315,6 +315,12 @@ struct neap_net {
 	double *rate;	     /* [layers] */
 	struct neap_net_result result;
 	struct neap__peer_room *peer_room; /* of batches that ranks share; NULL: none was */
+	/*
+	 * Numbers [slice_from, slice_to) of all tensors, whose gradients are complete after a
+	 * batch that ranks share: all, or this rank's slice where keeps_slice is set.
+	 */
+	size_t slice_from, slice_to;
+	int keeps_slice;
 
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
