@@ -238,18 +238,18 @@ struct round {
 };
 
 /* What a round has of a rank's slice, counted over all tensors. */
-struct part {
+struct slice_part {
 	size_t first, count;
 };
 
-static struct part part_of(const struct round *round, int rank)
+static struct slice_part part_of(const struct round *round, int rank)
 {
 	const struct neap__peer_room *room = round->net->peer_room;
 	size_t first = neap__rank_number(rank, room->ranks, round->net->elements) + round->at;
 	size_t end = neap__rank_number(rank + 1, room->ranks, round->net->elements);
 	size_t left = first < end ? end - first : 0;
 
-	return (struct part){first, left < room->round ? left : room->round};
+	return (struct slice_part){first, left < room->round ? left : room->round};
 }
 
 static int nodes_of(const struct neap__peer_room *room, int rank)
@@ -269,7 +269,7 @@ static void make_chunk(void *arg, int item, int thread)
 	struct neap_net *net = round->net;
 	const struct neap__peer_room *room = net->peer_room;
 	int own = room->node_at[room->rank], a_rank = chunks(room->round), rank = item / a_rank;
-	struct part part = part_of(round, rank);
+	struct slice_part part = part_of(round, rank);
 	size_t from = (size_t)(item % a_rank) * CHUNK, to = from + CHUNK;
 	double *out = room->out;
 
@@ -297,7 +297,7 @@ static void finish_chunk(void *arg, int item, int thread)
 {
 	const struct round *round = arg;
 	const struct neap__peer_room *room = round->net->peer_room;
-	struct part part = part_of(round, room->rank);
+	struct slice_part part = part_of(round, room->rank);
 	size_t from = (size_t)item * CHUNK;
 	size_t count = part.count - from < CHUNK ? part.count - from : CHUNK;
 	double *grad = round->net->tensors[0].grad + part.first + from;

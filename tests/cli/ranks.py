@@ -168,6 +168,23 @@ def resumes(folder, hashes):
     return None
 
 
+def wide(folder):
+    """A net of more than a million weights: several rounds of sums, moments in several windows."""
+    args = ["train", DATA, *SETTINGS, "--net", "lif:1100r,li", "--memory", "64M", "--group", "3"]
+    whole, parts = os.path.join(folder, "wide"), os.path.join(folder, "wide3")
+    alone = result(neap(*args, "--out", whole, "--json", "-q"), whole)
+    done = run(3, *args, "--epochs", "1", "--out", parts, "-q")
+    if done.returncode:
+        return done.stderr[-500:]
+    shutil.copytree(parts, parts + "copy")
+    for ranks, copy in ((1, parts), (2, parts + "copy")):
+        more = ["train", "--resume", "--epochs", "2", "--out", copy, "--json", "-q"]
+        found = result(run(ranks, *more) if ranks > 1 else neap(*more), copy)
+        if found != alone:
+            return f"{ranks} ranks: {found[0]} is not {alone[0]}"
+    return None
+
+
 def ranks_of(process):
     """Processes of neap-mpi that this mpirun started, by rank."""
     found = {}
@@ -376,6 +393,8 @@ def main():
         for case in product if whole else draw.sample(product, 20):
             tap.run("%s in %s as %d ranks of %d threads" % case, trainings.check, *case)
         tap.run("a run goes on with more or fewer ranks", resumes, folder, hashes)
+        if whole:
+            tap.run("a wide net", wide, folder)
         tap.run("encode as ranks", encodes, folder)
         tap.run("eval as ranks", evaluates, folder, os.path.join(folder, "first"))
         for i in range(30 if whole else 2):

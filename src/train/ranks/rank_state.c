@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a tensor that move at a time: 32 MiB of moments. */
-enum { WINDOW = 4 << 20 };
+/* Numbers of a tensor that move at a time: 8 MiB of moments. */
+enum { WINDOW = 1 << 20 };
 
 /* One moment of a tensor: rank 0 has all of it in `whole`, every rank its part. */
 struct moved {
