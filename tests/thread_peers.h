@@ -111,7 +111,9 @@ static inline int thread_peers_exchange(
 		for (int i = 0; i < own->peers.rank; i++)
 			before += own->shared->size[r][i];
 		rc |= from[r] != own->shared->size[r][own->peers.rank];
-		memcpy((char *)in + at, (const char *)own->shared->out[r] + before, from[r]);
+		if (from[r] > 0)
+			memcpy((char *)in + at, (const char *)own->shared->out[r] + before,
+				from[r]);
 		at += from[r];
 	}
 	return thread_peers_meet(own->shared) < 0 || rc ? -1 : 0;
@@ -127,7 +129,7 @@ static inline int thread_peers_gather(void *user, void *at, const size_t *bytes)
 		return -1;
 	for (int r = 0; r < own->shared->count; r++) {
 		rc |= bytes[r] != own->shared->size[r][r];
-		if (r != own->peers.rank)
+		if (r != own->peers.rank && bytes[r] > 0)
 			memcpy((char *)at + before, (const char *)own->shared->out[r] + before,
 				bytes[r]);
 		before += bytes[r];

@@ -3,11 +3,13 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "train/model.h"
+#include "nn/core/net_state.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
+#include "sys/pool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -161,6 +163,19 @@ static int check_folder(struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Says where a batch has too few groups for the threads of all ranks. A dense group is cut in four.
+ */
+static void say_idle_threads(const struct neap__trainer *trainer, int batch, int groups)
+{
+	int threads = neap__thread_pool_threads(trainer->net->pool) * trainer->ranks.peers->count;
+
+	if (groups * (trainer->net->dense ? 4 : 1) < threads)
+		neap__trainer_say(trainer,
+			"a batch of %d has %d groups, fewer than %d ranks have threads (%d): some "
+			"stay idle (--group, --batch, --threads)",
+			batch, groups, trainer->ranks.peers->count, threads);
+}
+
 /* Refuses ranks that would compute other bits, and says how many have nothing to do. */
 static int check_ranks(struct neap__trainer *trainer)
 {
@@ -184,6 +199,8 @@ static int check_ranks(struct neap__trainer *trainer)
 			"%d of %d ranks have no samples: a batch of %d has %d groups of %d "
 			"(--group, --batch)",
 			peers->count - groups, peers->count, batch, groups, group);
+	else
+		say_idle_threads(trainer, batch, groups);
 	return 0;
 }
 

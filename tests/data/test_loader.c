@@ -372,6 +372,67 @@ static void loaders_share_a_set(void **state)
 	unlink(path);
 }
 
+/* The shares of all ranks, one behind the other, are the batch of one process alone. */
+static void ranks_share_batches(void **state)
+{
+	(void)state;
+	struct neap_dataset *set;
+	const struct neap_batch *whole, *part;
+	ok(neap_dataset_open(&set, "randman:samples=77,classes=7,units=3,steps=20"));
+	for (int ranks = 1; ranks <= 6; ranks++)
+		for (int group = 1; group <= 9; group += 4) {
+			struct neap_loader_options o = {.size = sizeof o,
+				.batch = 18,
+				.dt = 1e-3,
+				.shuffle = 1,
+				.seed = 4,
+				.augment = {.shift = 1}};
+			struct neap_loader *alone, *loader[6];
+			ok(neap_loader_open(&alone, set, &o));
+			o.ranks = ranks;
+			o.group = group;
+			o.last_group = 2;
+			for (o.rank = 0; o.rank < ranks; o.rank++) {
+				ok(neap_loader_open(&loader[o.rank], set, &o));
+				ok(neap_loader_start(loader[o.rank], 1, 0));
+				assert_int_equal(neap_loader_batches(loader[o.rank]), 5);
+			}
+			ok(neap_loader_start(alone, 1, 0));
+			while (neap_loader_next(alone, &whole) > 0) {
+				int at = 0, per_sum = whole->size < o.batch ? o.last_group : group;
+				assert_int_equal(whole->of, 0);
+				for (int r = 0; r < ranks; r++) {
+					assert_int_equal(neap_loader_next(loader[r], &part), 1);
+					assert_int_equal(part->of, whole->size);
+					assert_int_equal(at < whole->size ? at % per_sum : 0, 0);
+					for (int i = 0; i < part->size; i++, at++) {
+						const struct neap_sequence
+							*a = &part->sequences[i],
+							*b = &whole->sequences[at];
+						assert_int_equal(a->index, b->index);
+						assert_int_equal(a->length, b->length);
+						assert_memory_equal(a->unit + a->start[0],
+							b->unit + b->start[0],
+							(b->start[b->length] - b->start[0]) * 2);
+					}
+				}
+				assert_int_equal(at, whole->size);
+			}
+			neap_loader_close(alone);
+			for (int r = 0; r < ranks; r++) {
+				assert_int_equal(neap_loader_next(loader[r], &part), 0);
+				neap_loader_close(loader[r]);
+			}
+		}
+	struct neap_loader_options bad = {
+		.size = sizeof bad, .batch = 8, .dt = 1e-3, .ranks = 2, .rank = 2, .group = 4};
+	struct neap_loader *loader;
+	refused(neap_loader_open(&loader, set, &bad), NEAP_EUSAGE, "rank 2 of 2");
+	bad.rank = bad.group = 0;
+	refused(neap_loader_open(&loader, set, &bad), NEAP_EUSAGE, "groups of 0");
+	neap_dataset_close(set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +445,7 @@ int main(void)
 		cmocka_unit_test(subsets_and_limits),
 		cmocka_unit_test(errors_arrive),
 		cmocka_unit_test(loaders_share_a_set),
+		cmocka_unit_test(ranks_share_batches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
