@@ -3,12 +3,13 @@
 #   make            builds what the packages that are here allow, and names what is missing
 #   make demo       installs what is missing (apt), builds all, runs the main job
 #   make check      the same, then every test; bigcheck: the long ones too
+#   make docs       installs what they need, builds BUILD/site, checks its links
 #   make install    PREFIX=/usr/local by default; DESTDIR=/stage for packages
 BUILD ?= build
 SHELL := /bin/bash
 FULL := -Dnn=enabled -Dtool=enabled -Dtests=enabled
 .DELETE_ON_ERROR:
-.PHONY: all full deps demo check bigcheck bench install asan tsan clean format
+.PHONY: all full deps demo check bigcheck bench docs install asan tsan clean format
 
 all:
 	@tools/deps.sh --missing
@@ -40,6 +41,11 @@ bigcheck: full
 
 bench: full
 	@tools/bench.sh $(BUILD)
+
+docs: export NEAP_DOCS = 1
+docs: full
+	@/usr/bin/python3 tools/docs/site.py $(BUILD)
+	@echo "docs: $(BUILD)/site/index.html; for its search: python3 -m http.server -d $(BUILD)/site"
 
 # meson reads DESTDIR itself. Where programs look for libraries, they find ours from now on.
 install: all

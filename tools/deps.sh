@@ -4,7 +4,8 @@
 # packages that bring it.
 #   deps.sh            installs what is missing, with apt, as root or through sudo;
 #                      clang and its sanitizers only where NEAP_SANITIZED is set, PyTorch (600 MB on
-#                      the disk) only where NEAP_FRAMEWORKS is
+#                      the disk) only where NEAP_FRAMEWORKS is, what builds the documentation only
+#                      where NEAP_DOCS is
 #   deps.sh --missing  names what is missing; exits 1 where libneap cannot be built
 set -eu
 
@@ -39,11 +40,17 @@ rsvg-convert    librsvg2-bin       tests
 clang           clang              sanitizers
 clang-rt        libclang-rt-14-dev sanitizers
 gnuplot         gnuplot-nox        study
+mkdocs          mkdocs             docs
+mkdocs-theme    mkdocs-material    docs
+mkdocstrings.py mkdocstrings       docs
+griffe.py       mkdocstrings-python-handlers docs
+doxygen         doxygen            docs
 '
 there() { # what
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
 	*.py) /usr/bin/python3 -c "import importlib.util as u; exit(not u.find_spec('${1%.py}'))" 2>/dev/null ;;
+	mkdocs-theme) [ -d /usr/share/mkdocs/themes/material ] ;;
 	charmaps) [ -d /usr/share/i18n/charmaps ] ;;
 	clang-rt) [ -e "$(clang -print-file-name=libclang_rt.asan-"$(uname -m)".a 2>/dev/null)" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
@@ -55,6 +62,7 @@ while read -r what package who; do
 	[ -z "$what" ] && continue
 	[ "$who" = sanitizers ] && [ -z "${NEAP_SANITIZED:-}" ] && continue
 	[ "$who" = frameworks ] && [ -z "${NEAP_FRAMEWORKS:-}" ] && continue
+	[ "$who" = docs ] && [ -z "${NEAP_DOCS:-}" ] && continue
 	there "$what" && continue
 	missing="$missing $package"
 	case " $for " in *" $who "*) ;; *) for="$for $who" ;; esac

@@ -83,6 +83,20 @@ def documents(there):
     return None
 
 
+def manual(there):
+    """A page of section 3 for each function that the headers declare, with its declaration."""
+    pages = {os.path.basename(path): open(path).read()
+             for path in glob.glob(there.stage + "/**/man/man3/*.3", recursive=True)}
+    libraries = ["libneap"] + ["libneap-nn"] * os.path.exists(os.path.join(there.library, "libneap-nn.so"))
+    for library in libraries:
+        for name in re.findall(r"\t\t(neap_\w+);", open(f"{SOURCE}/src/{library}.map").read()):
+            text = pages.get(name + ".3", "")
+            if f"{name}(" not in text or not re.search(r"^\.SH DESCRIPTION\n.*\w", text, re.MULTILINE):
+                return f"{name}.3: {text[:200] or 'not there'}"
+    run_page = pages["neap_sweep_run.3"]
+    return None if "x0 is borrowed" in run_page and ".BR neap_sweep.h (3)" in run_page else run_page
+
+
 def example(there, folder):
     out = there.compile(os.path.join(SOURCE, "examples/01_foreign_model.c"),
                         os.path.join(folder, "model"))
@@ -131,6 +145,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("one version: citation, change log, Debian's", lambda: run(
         sys.executable, os.path.join(SOURCE, "tools/version.py")) and None)
     tap.run("licence, citation, examples", documents, there)
+    tap.run("a manual page for each function", manual, there)
     tap.run("an example, as a stranger compiles it", example, there, folder)
     tap.run("headers alone, in C", headers, there, folder, [*CC, "-std=c11"], ".c")
     tap.run("headers alone, in C++", headers, there, folder, ["g++"], ".cpp")

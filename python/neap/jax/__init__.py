@@ -5,6 +5,8 @@
     vg = nj.value_and_grad(step, loss, memory="1G")  # step(params, state, input) -> (state, output)
     value, gradient = vg(params, state, inputs)      # inputs: [T, ...]
     print(vg.report())
+
+Each call says what it takes; docs/python.md says when to use which.
 """
 try:
     import jax  # noqa: F401

@@ -6,6 +6,8 @@
     last, outputs = scan(h0, x)                  # x: [T, ...]
     criterion(readout(outputs), target).backward()
     print(scan.report())
+
+Each call says what it takes; docs/python.md says when to use which.
 """
 try:
     import torch  # noqa: F401
