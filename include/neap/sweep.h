@@ -207,8 +207,9 @@ struct neap_sweep_options {
 	 */
 	int (*agree)(void *user, int64_t *values, int count);
 	/*
-	 * This rank ends a run with an error that the others do not know of: ends them. May not
-	 * come back. NULL: they find out at the next agreement.
+	 * This rank ends a run with an error that the others may not know of, such as a callback's
+	 * answer: ends them. May not come back. NULL: they find out at the next agreement, unless
+	 * their callbacks wait for this rank.
 	 */
 	void (*leave)(void *user, int code);
 	void *agree_user;
@@ -232,7 +233,8 @@ struct neap_sweep_options {
  * One rank plans, with the largest of all costs and the least of all capacities and budgets. A
  * record that one rank loses is made again by all. Every wait for a transfer is an agreement, and
  * about ten a second ask whether any rank was interrupted, or has a commit that is due. An
- * interrupt, a record that is lost and a disk that is full are no errors of one rank.
+ * interrupt, a record that is lost and a disk that is full are no errors of one rank. An interrupt
+ * that comes less than a tenth of a second before the end may be too late.
  *
  * What the model sees to: its callbacks answer the same code, the same *t_done and the same
  * `ended` on every rank (a model whose tapes vary asks the others whether the next tape fits);

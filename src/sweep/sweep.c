@@ -257,6 +257,19 @@ static int finish_tables(struct neap_sweep *s)
 	return make_tables(s);
 }
 
+/* Of ranks: what each made of the plan, or of the problem where there is none, must be the same. */
+static int agree_on_tables(struct neap_sweep *s, int rc)
+{
+	const struct neap__table_sizes *v = &s->sizes;
+	const int64_t tables[] = {
+		v->slots, v->extents, v->ranges, v->pieces, v->spans, v->span_rows, v->scattered};
+	const struct neap__agree_row rows[] = {
+		{"the arena", s->arena.bytes},
+		{"the tables of the plan", neap__agree_hash(tables, sizeof tables)},
+	};
+	return neap__agree_same(&s->agreement, NEAP__AGREE_CREATED, rc, rows, 2);
+}
+
 /* Plans the sweep and makes its tables. */
 static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
@@ -268,7 +281,8 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__journal_attach(s));
 	NEAP_TRY(neap__sweep_make_plan(s));
-	return neap__agree_code(&s->agreement, NEAP__AGREE_CREATED, finish_tables(s));
+	rc = finish_tables(s);
+	return neap__agrees(&s->agreement) ? agree_on_tables(s, rc) : rc;
 }
 
 /* `old`: a sweep whose journal the new one takes over, or NULL. */

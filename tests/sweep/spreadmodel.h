@@ -28,7 +28,7 @@ struct spread {
 	char broken[160];
 };
 
-enum spread_call { SPREAD_ADVANCE = 1, SPREAD_RECORD, SPREAD_TURN, SPREAD_BACKWARD, SPREAD_ENDED };
+enum spread_call { SPREAD_ADVANCE = 1, SPREAD_RECORD, SPREAD_TURN, SPREAD_BACKWARD, SPREAD_LOG };
 
 /* What a rank says in a callback, or in a step of one. */
 struct spread_message {
@@ -251,6 +251,49 @@ static inline int spread_backward(
 	return rc;
 }
 
+/* A log is a header, and as much more as the rank's tapes have: it varies, too. */
+struct spread_log {
+	int64_t t, extra;
+};
+
+static inline int spread_advance_log(void *user, void *state, int64_t t0, int64_t t1, int first,
+	void *log, size_t room, size_t *used, int64_t *t_done)
+{
+	struct spread *m = user;
+	size_t most = sizeof(struct spread_log) + 8 * 8, at = 0;
+	int64_t t = t0;
+	int rc = spread_begin(m, SPREAD_LOG, t0, t1);
+	for (; rc == 0 && t < t1; t++) {
+		const struct spread_log row = {t, spread_extra(m, t)};
+		int64_t fits = room - at >= most;
+		double before[PART], next;
+		memcpy(before, state, sizeof before);
+		rc = spread_step(m, state, t, &fits, &next);
+		if (rc < 0 || !fits)
+			break;
+		spread_pass(m, before, t, first);
+		memcpy((char *)log + at, &row, sizeof row);
+		at += sizeof row + 8 * (size_t)row.extra;
+	}
+	*used = at;
+	*t_done = t;
+	return rc;
+}
+
+static inline int spread_replay(void *user, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct spread *m = user;
+	size_t at = 0;
+	for (int64_t t = log_t0; t < t1; t++) {
+		struct spread_log row;
+		memcpy(&row, (const char *)log + at, sizeof row);
+		SPREAD_EXPECT(m, row.t == t && row.extra == spread_extra(m, t));
+		at += sizeof row + 8 * (size_t)spread_extra(m, t);
+	}
+	return spread_record(user, state, t0, t1, 0, tape, room, used, t_done);
+}
+
 static inline int spread_ended(void *user, const void *state, int64_t t)
 {
 	const struct spread *m = user;
@@ -320,6 +363,14 @@ static inline struct neap_step_ops spread_ops(const struct spread *m, size_t mea
 		.tape_max_bytes = m->varies ? most : 0,
 		.grad_save = spread_save,
 		.grad_load = spread_load};
+}
+
+static inline void spread_use_logs(struct neap_step_ops *ops)
+{
+	ops->advance_log = spread_advance_log;
+	ops->replay = spread_replay;
+	ops->log_bytes = sizeof(struct spread_log) + 16;
+	ops->log_max_bytes = sizeof(struct spread_log) + 64;
 }
 
 static inline void spread_start(const struct spread *m, double *x)

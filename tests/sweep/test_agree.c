@@ -19,7 +19,8 @@ struct start {
 	uint64_t seed;
 	int64_t steps;
 	const char *strategy;
-	int ntiers, varies, unknown, costs, interrupt_rank, faulty_rank, gone, hangs, again, alone;
+	int ntiers, varies, replans, logs, unknown, costs, interrupt_rank, faulty_rank, gone, hangs,
+		again, alone;
 	size_t mean;
 	int64_t interrupt_at;
 	/* What goes wrong otherwise. */
@@ -41,7 +42,7 @@ struct outcome {
 };
 
 static struct {
-	int64_t starts, refused, recoveries, overflows, late, interrupted, unknown, fallbacks;
+	int64_t starts, refused, recoveries, overflows, late, interrupted, unknown, replayed;
 } totals;
 
 /* Draws of one stream: of all ranks, or of one. */
@@ -116,6 +117,7 @@ static struct neap_sweep_options options_of(const struct start *x, struct rank *
 		.tiers = tiers,
 		.ntiers = x->ntiers,
 		.patience = x->hangs ? 0.004 : 0,
+		.no_replan = -x->replans,
 		.interrupted = spread_interrupted,
 		.interrupted_user = m};
 	if (x->costs) {
@@ -168,6 +170,8 @@ static void run_rank(struct rank *r, void *user)
 	struct neap_sweep_options o = options_of(x, r, &m, &own, tiers);
 	struct neap_step_ops ops = spread_ops(&m, x->mean);
 	ops.state_bytes += x->more_state[r->rank];
+	if (x->logs)
+		spread_use_logs(&ops);
 	if (x->unknown)
 		ops.ended = spread_ended;
 	if (r->rank == x->faulty_rank) {
@@ -276,7 +280,11 @@ static struct start draw_start(uint64_t seed, int ranks)
 		.faulty_rank = draw(&d, 5) ? (int)draw(&d, (uint64_t)ranks) : -1,
 		.gone = draw(&d, 5) == 0,
 		.hangs = draw(&d, 3) == 0,
-		.again = (int)draw(&d, 4)};
+		.again = (int)draw(&d, 4),
+		.replans = (int)draw(&d, 2)};
+	x.logs = draw(&d, 4) == 0 && !x.unknown;
+	if (x.logs && draw(&d, 2))
+		x.strategy = "replay";
 	if (draw(&d, 5) == 0) {
 		x.interrupt_rank = (int)draw(&d, (uint64_t)ranks);
 		x.interrupt_at = (int64_t)draw_size(&d, 7);
@@ -307,6 +315,7 @@ static void one_start(uint64_t seed)
 		totals.overflows += o->stats.overflows;
 		totals.interrupted += o->interrupted;
 		totals.unknown += x.unknown;
+		totals.replayed += o->stats.replay_steps > 0;
 		for (int i = 0; i < w->ranks; i++)
 			totals.late += outcome_of(w, i)->stats.late;
 	}
@@ -321,12 +330,13 @@ static void all_ranks_do_the_same(void **state)
 		one_start(seed + i);
 	print_message(
 		"# %lld starts, %lld plans refused, %lld recoveries, %lld overflows, %lld late, "
-		"%lld interrupted, %lld of unknown length\n",
+		"%lld interrupted, %lld of unknown length, %lld with steps replayed\n",
 		(long long)totals.starts, (long long)totals.refused, (long long)totals.recoveries,
 		(long long)totals.overflows, (long long)totals.late, (long long)totals.interrupted,
-		(long long)totals.unknown);
-	assert_true(rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0 &&
-					    totals.late > 0 && totals.interrupted > 0));
+		(long long)totals.unknown, (long long)totals.replayed);
+	assert_true(
+		rounds < 100 || (totals.recoveries > 0 && totals.overflows > 0 && totals.late > 0 &&
+					totals.interrupted > 0 && totals.replayed > 0));
 }
 
 /* A plain start over tiers, for what goes wrong. */

@@ -8,6 +8,7 @@
  */
 #include "spreadmodel.h"
 
+#include "store/journal_file.h"
 #include "sweep/sweep.h"
 
 #include <fcntl.h>
@@ -350,6 +351,40 @@ static void names(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* Numbers of commits in a file: what failed is passed over in its area, and never used again. */
+static void numbers(void **state)
+{
+	struct neap__journal *file;
+	char bytes[3000] = "a commit";
+	(void)state;
+	make_folder();
+	for (int last = 4; last < 8; last++) {
+		assert_int_equal(neap__journal_open(&file, folder, ".0", in_memory), 0);
+		assert_int_equal(neap__journal_begin(file, 77, "subject", 7, sizeof bytes), 0);
+		assert_int_equal(neap__journal_number(file), 77);
+		for (int i = 0; i < 3; i++) { /* 1 counts, 2 does not, 4 is written over it */
+			assert_int_equal(neap__journal_commit_begin(file), 0);
+			assert_int_equal(neap__journal_write(file, bytes, sizeof bytes), 0);
+			assert_int_equal(neap__journal_commit_end(file), 0);
+			neap__journal_settle(file, i != 1);
+			assert_int_equal(neap__journal_newest(file, UINT64_MAX), i == 0	  ? 1
+										 : i == 1 ? 2
+											  : 4);
+			assert_int_equal(neap__journal_newest(file, 1), 1);
+		}
+		assert_int_equal(neap__journal_last(file), 4);
+		/* The others have numbers up to `last`; 1 is what all have. */
+		neap__journal_take(file, 1, (uint64_t)last);
+		assert_int_equal(neap__journal_read(file, bytes, sizeof bytes), 0);
+		assert_int_equal(neap__journal_commit_begin(file), 0);
+		assert_int_equal(neap__journal_commit_end(file), 0);
+		assert_int_equal(neap__journal_last(file), last < 6 ? 6 : 8);
+		assert_int_equal(neap__journal_newest(file, 1), 1);
+		neap__journal_remove(file);
+	}
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /*
  * The protocol. A rank has two areas; a commit m is written to area m % 2 and is whole, torn (what
  * was there is lost, too), or was refused before a byte was written. Then all agree, or all are
@@ -453,6 +488,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(protocol),
 		cmocka_unit_test(names),
+		cmocka_unit_test(numbers),
 		cmocka_unit_test(killed_ranks_resume),
 	};
 	if (argc > 1)
