@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * shd_write.c: writes the layout of the Heidelberg Digits. The structures of the file carry
- * checksums (file format of HDF5 1.10), so that a damaged file is recognised. HDF5 may crash when
- * the disk is full, so space is reserved from the file system before HDF5 writes.
- */
+/* shd_write.c: writes the layout of the Heidelberg Digits into a file of HDF5 (h5_out.h). */
 #include "data/dataset.h"
-#include "data/formats/h5.h"
+#include "data/formats/h5_out.h"
 #include "base/fail.h"
 #include "base/grow.h"
-#include "sys/atomic_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { CHUNK_ROWS = 1024, ROOM_STEP = 256 * 1024 };
+enum { CHUNK_ROWS = 1024 };
 
 struct neap_shd_writer {
 	char *path;
-	struct neap__atomic_file *beside;
-	int fd; /* the file beside, to reserve room in it */
-	uint64_t need, reserved;
-	hid_t file, times, units;
+	struct neap__h5_out out;
+	hid_t times, units;
 	int inputs;
 	int64_t count, room;
 	uint16_t *label, *speaker;
@@ -37,31 +27,7 @@ struct neap_shd_writer {
 
 static int failed(const struct neap_shd_writer *writer, int err)
 {
-	return neap__fail_errno(err ? err : EIO, "cannot write '%s'", writer->path);
-}
-
-/* Makes sure that `bytes` more can be written. */
-static int reserve(struct neap_shd_writer *writer, uint64_t bytes)
-{
-	writer->need += bytes;
-	if (writer->need <= writer->reserved)
-		return 0;
-	uint64_t want = writer->need + ROOM_STEP + writer->need / 16;
-	if (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)want) < 0 && errno != EOPNOTSUPP &&
-		errno != ENOSYS)
-		return failed(writer, errno);
-	writer->reserved = want;
-	return 0;
-}
-
-/* Without the time of day: the same spikes make the same file. */
-static int create_group(hid_t file, const char *name)
-{
-	hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-	H5Pset_obj_track_times(creation, 0);
-	hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
-	H5Pclose(creation);
-	return group >= 0 ? H5Gclose(group) : -1;
+	return neap__h5_out_failed(&writer->out, err);
 }
 
 static hid_t create_rows(hid_t file, const char *name, hid_t base)
@@ -80,36 +46,16 @@ static hid_t create_rows(hid_t file, const char *name, hid_t base)
 
 static int create_file(struct neap_shd_writer *writer)
 {
-	NEAP_TRY(neap__atomic_file_open(&writer->beside, writer->path));
-	const char *name = neap__atomic_file_name(writer->beside);
-	if (!name)
-		return neap__fail(
-			NEAP_EUSAGE, "'%s' is not a regular file, as HDF5 needs it", writer->path);
-	writer->fd = open(name, O_WRONLY | O_CLOEXEC);
-	if (writer->fd < 0)
+	NEAP_TRY(neap__h5_out_open(&writer->out, writer->path));
+	hid_t file = writer->out.file;
+	if (neap__h5_out_group(file, "/spikes") < 0 || neap__h5_out_group(file, "/extra") < 0)
 		return failed(writer, errno);
-	NEAP_TRY(reserve(writer, ROOM_STEP));
-	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
-	H5Pset_obj_track_times(creation, 0);
-	H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
-	H5Pset_file_locking(access, 0, 1);
-	errno = 0;
-	/* Creation truncates; what was reserved is asked for again. */
-	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
-	H5Pclose(access);
-	H5Pclose(creation);
-	if (writer->file < 0)
-		return failed(writer, errno);
-	writer->reserved = 0;
-	NEAP_TRY(reserve(writer, 0));
-	if (create_group(writer->file, "/spikes") < 0 || create_group(writer->file, "/extra") < 0)
-		return failed(writer, errno);
-	writer->times = create_rows(writer->file, "/spikes/times", H5T_IEEE_F32LE);
-	writer->units = create_rows(writer->file, "/spikes/units", H5T_STD_U16LE);
+	writer->times = create_rows(file, "/spikes/times", H5T_IEEE_F32LE);
+	writer->units = create_rows(file, "/spikes/units", H5T_STD_U16LE);
 	return writer->times < 0 || writer->units < 0 ? failed(writer, errno) : 0;
 }
 
-/* Closes the HDF5 side; negative when its last writes failed. */
+/* Closes the data sets and the file; negative when the last writes failed. */
 static int close_hdf5(struct neap_shd_writer *writer)
 {
 	int rc = 0;
@@ -118,9 +64,9 @@ static int close_hdf5(struct neap_shd_writer *writer)
 		rc = -1;
 	if (writer->units >= 0 && H5Dclose(writer->units) < 0)
 		rc = -1;
-	if (writer->file >= 0 && H5Fclose(writer->file) < 0)
+	if (neap__h5_out_close(&writer->out) < 0)
 		rc = -1;
-	writer->times = writer->units = writer->file = -1;
+	writer->times = writer->units = -1;
 	return rc;
 }
 
@@ -130,9 +76,7 @@ static void release(struct neap_shd_writer *writer)
 	neap__h5_enter(&guard);
 	(void)close_hdf5(writer);
 	neap__h5_leave(&guard);
-	if (writer->fd >= 0)
-		close(writer->fd);
-	neap__atomic_file_abort(writer->beside);
+	neap__h5_out_abort(&writer->out);
 	free(writer->label);
 	free(writer->speaker);
 	free(writer->duration);
@@ -154,8 +98,8 @@ int neap_shd_create(struct neap_shd_writer **out, const char *path, int inputs)
 	struct neap_shd_writer *writer = calloc(1, sizeof *writer);
 	if (!writer)
 		return neap__fail_errno(ENOMEM, "cannot write '%s'", path);
-	writer->fd = -1;
-	writer->file = writer->times = writer->units = -1;
+	writer->out = (struct neap__h5_out){.fd = -1, .file = -1};
+	writer->times = writer->units = -1;
 	writer->inputs = inputs;
 	writer->path = strdup(path);
 	if (!writer->path) {
@@ -233,7 +177,7 @@ int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *event
 	for (size_t i = 0; i < n; i++)
 		writer->convert[i] = (float)events->time[i];
 	/* Both rows, their heaps' waste, the references. */
-	NEAP_TRY(reserve(writer, n * 6 + 2 * 4096 + 256));
+	NEAP_TRY(neap__h5_out_reserve(&writer->out, n * 6 + 2 * 4096 + 256));
 	neap__h5_enter(&guard);
 	errno = 0;
 	int rc = append(writer->times, writer->count, H5T_NATIVE_FLOAT, n, writer->convert);
@@ -253,39 +197,6 @@ int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *event
 	return 0;
 }
 
-/* A data set of `count` elements, compressed where that can gain something. */
-static int write_vector(
-	hid_t file, const char *name, hid_t stored, hid_t memory, int64_t count, const void *data)
-{
-	hsize_t n = (hsize_t)count, chunk = 4096;
-	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, NULL);
-	H5Pset_obj_track_times(creation, 0);
-	if (H5Tget_class(stored) != H5T_STRING && count > 256) {
-		chunk = n < chunk ? n : chunk;
-		H5Pset_chunk(creation, 1, &chunk);
-		H5Pset_deflate(creation, 6);
-		H5Pset_fletcher32(creation);
-	}
-	hid_t set = H5Dcreate2(file, name, stored, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-	int rc = set >= 0 && n > 0 ? H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)
-				   : (set >= 0 ? 0 : -1);
-	if (set >= 0)
-		H5Dclose(set);
-	H5Sclose(space);
-	H5Pclose(creation);
-	return rc;
-}
-
-static int write_names(hid_t file, const char *path, const char *const *names, int count)
-{
-	hid_t type = H5Tcopy(H5T_C_S1);
-	H5Tset_size(type, H5T_VARIABLE);
-	H5Tset_cset(type, H5T_CSET_UTF8);
-	int rc = write_vector(file, path, type, type, count, names);
-	H5Tclose(type);
-	return rc;
-}
-
 static int write_attribute(hid_t file, const char *name, double value)
 {
 	hid_t space = H5Screate(H5S_SCALAR);
@@ -302,19 +213,19 @@ static int write_rest(struct neap_shd_writer *writer, const char *const *class_n
 	const char *const *speaker_names, int speakers, const struct neap_attribute *attributes,
 	int nattributes)
 {
-	hid_t file = writer->file;
+	hid_t file = writer->out.file;
 	int64_t n = writer->count;
-	int rc = write_vector(file, "/labels", H5T_STD_U16LE, H5T_NATIVE_UINT16, n, writer->label);
+	int rc = neap__h5_out_vector(file, "/labels", H5T_STD_U16LE, H5T_NATIVE_UINT16, n, writer->label);
 	if (rc >= 0)
-		rc = write_vector(file, "/extra/duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, n,
+		rc = neap__h5_out_vector(file, "/extra/duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, n,
 			writer->duration);
 	if (rc >= 0 && writer->speakers)
-		rc = write_vector(file, "/extra/speaker", H5T_STD_U16LE, H5T_NATIVE_UINT16, n,
+		rc = neap__h5_out_vector(file, "/extra/speaker", H5T_STD_U16LE, H5T_NATIVE_UINT16, n,
 			writer->speaker);
 	if (rc >= 0 && classes > 0)
-		rc = write_names(file, "/extra/keys", class_names, classes);
+		rc = neap__h5_out_names(file, "/extra/keys", class_names, classes);
 	if (rc >= 0 && speakers > 0)
-		rc = write_names(file, "/extra/speaker_names", speaker_names, speakers);
+		rc = neap__h5_out_names(file, "/extra/speaker_names", speaker_names, speakers);
 	if (rc >= 0)
 		rc = write_attribute(file, "inputs", writer->inputs);
 	if (rc >= 0)
@@ -322,23 +233,6 @@ static int write_rest(struct neap_shd_writer *writer, const char *const *class_n
 	for (int i = 0; rc >= 0 && i < nattributes; i++)
 		rc = write_attribute(file, attributes[i].name, attributes[i].value);
 	return rc;
-}
-
-static uint64_t text_bytes(const char *const *names, int count)
-{
-	uint64_t bytes = 0;
-	for (int i = 0; i < count; i++)
-		bytes += strlen(names[i]) + 64;
-	return bytes;
-}
-
-/* Gives back what was reserved beyond the end. */
-static int trim(struct neap_shd_writer *writer)
-{
-	struct stat st;
-	return fstat(writer->fd, &st) < 0 || ftruncate(writer->fd, st.st_size) < 0
-		       ? failed(writer, errno)
-		       : 0;
 }
 
 int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_names, int classes,
@@ -353,9 +247,9 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 			rc = neap__fail(NEAP_EUSAGE, "'%s': sample %lld has label %d of %d classes",
 				writer->path, (long long)i, writer->label[i], classes);
 	if (rc == 0)
-		rc = reserve(writer, (uint64_t)writer->count * 16 + (uint64_t)nattributes * 256 +
-					     text_bytes(class_names, classes) +
-					     text_bytes(speaker_names, speakers) + 65536);
+		rc = neap__h5_out_reserve(&writer->out, (uint64_t)writer->count * 16 + (uint64_t)nattributes * 256 +
+					     neap__h5_out_text_bytes(class_names, classes) +
+					     neap__h5_out_text_bytes(speaker_names, speakers) + 65536);
 	if (rc < 0) {
 		release(writer);
 		return rc;
@@ -371,11 +265,7 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 		rc = failed(writer, err ? err : errno);
 	neap__h5_leave(&guard);
 	if (rc == 0)
-		rc = trim(writer);
-	if (rc == 0) {
-		rc = neap__atomic_file_commit(writer->beside);
-		writer->beside = NULL;
-	}
+		rc = neap__h5_out_commit(&writer->out);
 	release(writer);
 	return rc;
 }
