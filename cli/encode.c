@@ -24,14 +24,17 @@ static const char examples[] =
 	"  neap encode hello.wav --out hello.h5\n"
 	"  neap encode N-MNIST/Train --out train.h5 --pool 2\n"
 	"  neap encode events.npz --out train.h5 --sensor 34x34 --classes 10\n"
-	"  (without --label, a recording's class is the folder it is in)\n";
+	"  neap encode series.csv --out series.h5 --sample-column id --target state\n"
+	"  neap encode gestures/train --out train.h5 --drop time\n"
+	"  (without --label, the class of a file is the folder it is in)\n";
 
 struct encode_request {
 	struct neap_encode_options options;
 	struct neap_event_options events;
+	struct neap_table_options table;
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
-	int json, force, polarity;
+	int json, force, polarity, header;
 	int warned;  /* lines about skipped files */
 	char *text;  /* of --classes */
 	char **name; /* the names in it */
@@ -48,7 +51,8 @@ static double now(void)
 static int show(void *user, int64_t done, int64_t total)
 {
 	struct encode_request *r = user;
-	cli_progress_show(&r->progress, (double)done, (double)total, NULL);
+	if (total > 0) /* a table is counted first */
+		cli_progress_show(&r->progress, (double)done, (double)total, NULL);
 	return cli_interrupted();
 }
 
@@ -269,15 +273,85 @@ static int encode_events(struct encode_request *r, const char *path)
 		       : events_text(&report, r->out, seconds);
 }
 
-/* Whether the input holds events, as rank 0 sees it. */
-static int is_events(const char *dir)
+static int table_json(const struct neap_table_report *r, const char *out, double seconds)
+{
+	struct neap__json report = {0}, *to = &report;
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "out", out);
+	neap__json_int(to, "files", r->files);
+	neap__json_int(to, "samples", r->samples);
+	neap__json_int(to, "steps", r->steps);
+	neap__json_int(to, "longest", r->longest);
+	neap__json_int(to, "features", r->features);
+	neap__json_int(to, "classes", r->classes);
+	neap__json_int(to, "numbers", r->numbers);
+	neap__json_int(to, "step_targets", r->step_targets);
+	neap__json_number(to, "seconds", seconds);
+	neap__json_int(to, "skipped_others", r->others);
+	neap__json_int(to, "skipped_classes", r->strangers);
+	neap__json_int(to, "skipped_unlisted", r->unlisted);
+	neap__json_end(to, '}');
+	return cli_json_print(to, "encode");
+}
+
+static int table_text(const struct neap_table_report *r, const char *out, double seconds)
+{
+	char room[NEAP__PLAIN_TEXT], took[24], target[64] = "no targets";
+	const char *each = r->step_targets ? "step" : "sample";
+	if (r->classes)
+		snprintf(target, sizeof target, "%d classes, one a %s", r->classes, each);
+	else if (r->numbers)
+		snprintf(target, sizeof target, "%d number%s a %s as target", r->numbers,
+			r->numbers > 1 ? "s" : "", each);
+	printf("%s: %" PRId64 " samples, %d feature%s a step, %s\n", neap__plain_text(room, out),
+		r->samples, r->features, r->features > 1 ? "s" : "", target);
+	printf("%" PRId64 " steps, %" PRId64 " in the longest sample; %s\n", r->steps, r->longest,
+		neap__show_time(took, seconds));
+	show_skipped(r->others, 0, r->strangers, r->unlisted);
+	return cli_finish("encode");
+}
+
+static int encode_table(struct encode_request *r, const char *path)
+{
+	struct neap_table_report report = {.size = sizeof report};
+	struct neap_table_options *t = &r->table;
+	t->label = r->options.label;
+	t->header = r->header == 2 ? -1 : r->header;
+	t->classes = r->options.classes;
+	t->nclasses = r->options.nclasses;
+	t->split = r->options.split;
+	t->nsplit = r->options.nsplit;
+	t->without = r->options.without;
+	t->nwithout = r->options.nwithout;
+	t->strict = r->options.strict;
+	t->progress = show;
+	t->user = r;
+	cli_progress_start(&r->progress, "encode", "rows");
+	double started = now();
+	int rc = neap_encode_table(&report, path, r->out, t);
+	double seconds = now() - started;
+	cli_progress_clear(&r->progress);
+	if (rc < 0)
+		return cli_fail("encode", rc);
+	return r->json ? table_json(&report, r->out, seconds)
+		       : table_text(&report, r->out, seconds);
+}
+
+enum encoded_kind { RECORDINGS, EVENTS, TABLE };
+
+/* What the input holds, as rank 0 sees it. */
+static enum encoded_kind kind_of(const char *dir)
 {
 	const struct neap_peers *peers = cli_peers();
-	int64_t is = peers && peers->rank > 0 ? INT64_MAX : neap_encode_is_events(dir);
+	int64_t kind = INT64_MAX;
 
+	if (!peers || peers->rank == 0)
+		kind = neap_encode_is_events(dir)  ? EVENTS
+		       : neap_encode_is_table(dir) ? TABLE
+						   : RECORDINGS;
 	if (peers)
-		peers->least(peers->user, &is, 1);
-	return is != 0;
+		peers->least(peers->user, &kind, 1);
+	return (enum encoded_kind)kind;
 }
 
 static int encode(struct encode_request *r, const char *dir)
@@ -288,12 +362,22 @@ static int encode(struct encode_request *r, const char *dir)
 	if (writes && !r->force && access(r->out, F_OK) == 0)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();
-	if (is_events(dir)) /* which rank 0 encodes alone */
+	enum encoded_kind kind = kind_of(dir);
+	const struct neap_table_options *t = &r->table;
+	if (kind != TABLE && (t->labels || t->targets || t->sample_column || t->dropped || t->numbers ||
+			      r->header))
+		return cli_usage("encode",
+			"'%s' holds no table (.csv, .tsv): --labels, --target, --sample-column, "
+			"--drop, --numbers and --header do not apply",
+			dir);
+	if (kind == EVENTS) /* which rank 0 encodes alone, and tables as well */
 		return writes ? encode_events(r, dir) : CLI_DONE;
 	if (r->sensor || r->crop || r->events.pool || r->events.inputs)
 		return cli_usage("encode",
 			"'%s' holds no events: --sensor, --crop, --pool and --inputs do not apply",
 			dir);
+	if (kind == TABLE)
+		return writes ? encode_table(r, dir) : CLI_DONE;
 	cli_progress_start(&r->progress, "encode", "files");
 	r->options.peers = peers;
 	r->options.progress = show;
@@ -312,7 +396,10 @@ static int encode(struct encode_request *r, const char *dir)
 int cli_encode(int argc, char **argv)
 {
 	struct encode_request r = {
-		.options = {.size = sizeof r.options}, .events = {.size = sizeof r.events}};
+		.options = {.size = sizeof r.options}, .events = {.size = sizeof r.events},
+		.table = {.size = sizeof r.table}};
+	struct neap_table_options *t = &r.table;
+	static const char *const headers[] = {"auto", "yes", "no", NULL};
 	struct neap_event_options *e = &r.events;
 	static const char *const polarities[] = {"split", "merge", "on", "off", NULL};
 	struct neap_encode_options *o = &r.options;
@@ -359,6 +446,20 @@ int cli_encode(int argc, char **argv)
 			.help = "of times in arrays (default: 1us of integers, 1s of others)", .low = 1e-12, .high = 1e5},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
 			.help = "channels of events without pixels (default: what the file says)", .low = 1, .high = 65536},
+		CLI_GROUP("Tables of text"),
+		{.name = "sample-column", .kind = CLI_TEXT, .into = &t->sample_column, .argument = "NAME",
+			.help = "says which sample a row belongs to (default: a file is a sample)"},
+		{.name = "target", .kind = CLI_TEXT, .into = &t->targets, .argument = "NAME[,NAME]",
+			.help = "columns that are targets: whole numbers and texts are classes, others numbers"},
+		{.name = "labels", .kind = CLI_TEXT, .into = &t->labels, .argument = "FILE.csv",
+			.help = "targets of samples: a sample's name and its targets a line"},
+		{.name = "drop", .kind = CLI_TEXT, .into = &t->dropped, .argument = "NAME[,NAME]",
+			.help = "columns that do not count, such as dates"},
+		{.name = "numbers", .kind = CLI_FLAG, .into = &t->numbers,
+			.help = "whole numbers are targets as numbers, not classes"},
+		{.name = "header", .kind = CLI_CHOICE, .into = &r.header, .argument = "WHAT",
+			.help = "the first row names the columns: yes, no, or auto: where a field of it is no number (default: auto)",
+			.choices = headers},
 		CLI_GROUP("Reading and reporting"),
 		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
 			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
@@ -376,7 +477,9 @@ int cli_encode(int argc, char **argv)
 		"lateral inhibition, one integrate-and-fire neuron a channel.\n"
 		"Events of cameras and the like become such files as well: arrays in .npz or "
 		"HDF5,\n"
-		"folders of N-MNIST, N-Caltech101 and DVS Gesture (docs/events.md).",
+		"folders of N-MNIST, N-Caltech101 and DVS Gesture (docs/events.md).\n"
+		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of arrays\n"
+		"(docs/data.md).",
 		examples, options, 1, 1};
 	const char *dir;
 	int parsed = cli_parse(&command, argc, argv, &dir);

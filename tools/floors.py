@@ -18,7 +18,7 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
 SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
-LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks"]
+LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -50,6 +50,7 @@ LAW = {
     "data": ["base", "sys", "ranks", "data/augment"],
     "data/encode": ["base", "sys", "ranks", "data"],
     "data/events": ["base", "data", "data/formats", "data/npy"],
+    "data/tables": ["base", "data", "data/formats"],
     "data/npy": ["base"],
     "data/formats": ["base", "sys", "data", "data/npy"],
     "data/augment": ["base", "sys"],

@@ -369,6 +369,52 @@ NEAP_API int neap_encode_is_events(const char *path);
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
 	const struct neap_event_options *options);
 
+struct neap_table_options {
+	uint32_t size; /* sizeof(struct neap_table_options) */
+	/*
+	 * What a sample's target is, one of these: a regular expression on the file's name, as in
+	 * neap_encode_options; a table of text whose first column names samples, whose others are
+	 * their targets; columns, by names with commas between. None: the folder a file is in.
+	 */
+	const char *label, *labels, *targets;
+	const char *sample_column;	/* whose fields name samples; NULL: a file is a sample */
+	const char *dropped;		/* columns that do not count, with commas between */
+	int numbers;			/* 1: whole numbers are targets as numbers, not classes */
+	int header;			/* 1: files begin with names of columns; -1: they do not; 0: where
+					   a field of their first row is no number */
+	const char *const *classes;	/* as in neap_encode_options */
+	int nclasses;
+	const char *const *split, *const *without; /* the same */
+	int nsplit, nwithout;
+	int strict; /* 1: a file of another kind or class is an error; 0: it is skipped */
+	/* Called with rows read, and in the second reading all there are (else 0); non-zero stops
+	   with NEAP_EINTERRUPTED. May be NULL. */
+	int (*progress)(void *user, int64_t done, int64_t total);
+	void *user;
+};
+
+struct neap_table_report {
+	uint32_t size; /* sizeof(struct neap_table_report) */
+	int64_t files, samples;
+	int64_t steps, longest;		     /* rows in all; of the longest sample */
+	int features;			     /* of a row */
+	int classes, numbers;		     /* of a target; both 0: there is none */
+	int step_targets;		     /* 1: targets are of steps, 0: of samples */
+	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
+};
+
+/* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no. */
+NEAP_API int neap_encode_is_table(const char *path);
+
+/*
+ * Tables of text (.csv, .tsv; docs/data.md) to one HDF5 file of arrays at `out`, which
+ * neap_dataset_open reads. Rows are steps. Memory does not grow with their number, but for names of
+ * samples. 0, NEAP_EFORMAT with file and line, NEAP_EUSAGE, NEAP_EINTERRUPTED or -errno; nothing is
+ * half-written. Thread-safe. NULL options stand for the defaults.
+ */
+NEAP_API int neap_encode_table(struct neap_table_report *report, const char *path, const char *out,
+	const struct neap_table_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -185,7 +185,7 @@ static int keep_files(
 	all->count = kept;
 	if (rc == 0 && kept == 0)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' holds no recordings (%lld files of other kinds, %lld that are not in "
+			"'%s' holds no file to be encoded (%lld of other kinds, %lld that are not in "
 			"the list)",
 			dir, (long long)choice->others, (long long)choice->unlisted);
 	return rc;
@@ -370,13 +370,27 @@ int neap__recordings_find(
 		rc = check_list(all, dir, choice);
 	if (rc == 0)
 		rc = keep_files(all, dir, choice);
-	if (rc == 0)
+	for (int64_t i = 0; rc == 0 && i < all->count; i++)
+		all->file[i].class_number = all->file[i].speaker_number = -1;
+	if (rc == 0 && !choice->nameless)
 		rc = name_files(all, dir, alone, choice);
-	if (rc == 0)
+	if (rc == 0 && !choice->nameless)
 		rc = number_files(all, dir, choice);
 	if (rc < 0)
 		neap__recordings_free(all);
 	return rc;
+}
+
+int neap__recordings_folder(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+const char *neap__recordings_below(const char *path, const char *dir)
+{
+	const char *name = below(path, dir), *slash = strrchr(path, '/');
+	return *name ? name : slash ? slash + 1 : path;
 }
 
 int neap__recordings_ending(const char *dir, const char *ending)

@@ -33,6 +33,7 @@ struct neap__recordings_choice {
 	const struct neap__name_list *without; /* that do not */
 	const char *const *classes;	       /* all there are, in their order */
 	int nclasses;
+	int nameless; /* 1: files have no classes, and all are number -1 */
 	int strict; /* 1: a file that does not count by its ending or class is refused */
 	/* Set by find: files of other endings, of other classes, outside the lists. */
 	int64_t others, strangers, unlisted;
@@ -47,6 +48,10 @@ int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 /* Whether some file below `dir` has the ending, such as ".bin"; 0 as well where it cannot be read.
  */
 int neap__recordings_ending(const char *dir, const char *ending);
+/* Whether `path` is a folder. */
+int neap__recordings_folder(const char *path);
+/* The path of a file below `dir`, as lists of files have it; its last part where they are one. */
+const char *neap__recordings_below(const char *path, const char *dir);
 /* Sorts by class, speaker and path. */
 void neap__recordings_sort(struct neap__recordings *recordings);
 void neap__recordings_free(struct neap__recordings *recordings);

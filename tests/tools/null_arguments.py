@@ -17,6 +17,7 @@ OPTIONAL = {  # where NULL has a meaning
     "neap_tiers_open": "list options", "neap_tier_open_file": "dir options",
     "neap_net_begin": "objective batch", "neap_gradcheck": "objective", "neap_encode": "samples options", "neap_encode_directory": "options",
     "neap_encode_is_events": "path", "neap_encode_events": "options",
+    "neap_encode_is_table": "path", "neap_encode_table": "options",
     "neap_net_grad_save": "to", "neap_net_grad_load": "from",
     "neap_tier_put": "from", "neap_tier_get": "into", "neap_tier_put_tapes": "spans",
     "neap_tier_get_tapes": "spans", "neap_detail_set": "line"}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encode_table.c: tables of text to one file of arrays. The rows are read twice: once to count
+ * steps and to see what the targets are, once to write them; so memory holds no more than a row, a
+ * chunk of the file, and the names and lengths of samples.
+ */
+#include "data/dataset.h"
+#include "data/bins.h"
+#include "data/formats/array_out.h"
+#include "data/tables/label_table.h"
+#include "data/tables/table.h"
+#include "data/tables/table_targets.h"
+#include "base/fail.h"
+#include "base/struct_size.h"
+
+#include <errno.h>
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ROWS_A_REPORT = 4096 };
+
+struct table_work {
+	const struct neap_table_options *options;
+	struct neap_table_report *report;
+	struct neap__table table;
+	struct neap__label_table labels;
+	const struct neap__label_row *label; /* of the sample that is read */
+	struct neap__table_targets targets;
+	double *number; /* [width] targets of a row */
+	int64_t rows;	/* of this reading */
+	int64_t steps;	/* of the sample that is read */
+	void *seen;	/* names of samples of the file that is read */
+	int64_t file;	/* number of that file */
+	struct neap__array_out *out;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void forget(struct table_work *w)
+{
+	tdestroy(w->seen, free);
+	w->seen = NULL;
+	w->file = -1;
+}
+
+/* Refuses a sample whose rows stand in two places. */
+static int see_sample(struct table_work *w)
+{
+	const struct neap__table *t = &w->table;
+	if (!w->options->sample_column)
+		return 0;
+	if (w->file != t->file)
+		forget(w);
+	w->file = t->file;
+	if (tfind(t->sample, &w->seen, by_text))
+		return neap__table_wrong(t,
+			"sample '%.100s' stood further up already; the rows of a sample follow "
+			"each other: sort the table",
+			t->sample);
+	char *copy = strdup(t->sample);
+	if (copy && tsearch(copy, &w->seen, by_text))
+		return 0;
+	free(copy);
+	return neap__fail_errno(ENOMEM, "'%s'", t->dir);
+}
+
+/* Counts the row, and tells how far the reading is. */
+static int count_row(struct table_work *w)
+{
+	const struct neap_table_options *o = w->options;
+	w->steps = w->table.begins ? 1 : w->steps + 1;
+	if (w->steps > NEAP__MOST_STEPS)
+		return neap__table_wrong(&w->table, "a sample of more than 400000000 steps");
+	if (w->rows++ % ROWS_A_REPORT == 0 && o->progress &&
+		o->progress(o->user, w->rows - 1, w->report->steps))
+		return neap__fail(NEAP_EINTERRUPTED, "interrupted");
+	if (!w->table.begins || !o->labels)
+		return 0;
+	w->label = neap__label_table_find(&w->labels, w->table.sample);
+	return w->label ? 0
+			: neap__table_wrong(&w->table, "sample '%.100s' has no row in '%.100s'",
+				  w->table.sample, o->labels);
+}
+
+/* The fields of the row's targets and where they stand; NULL: it brings none. */
+static const char *const *fields_of(
+	const struct table_work *w, const char **path, int64_t *line)
+{
+	if (w->options->labels) {
+		*path = w->options->labels;
+		*line = w->label->line;
+		return w->table.begins ? w->label->target : NULL;
+	}
+	*path = w->table.csv.path;
+	*line = w->table.csv.line;
+	return w->table.targets ? w->table.target : NULL;
+}
+
+static int scan_row(struct table_work *w)
+{
+	const char *path;
+	int64_t line;
+	struct neap_table_report *r = w->report;
+	NEAP_TRY(count_row(w));
+	if (w->table.begins) {
+		r->samples++;
+		NEAP_TRY(see_sample(w));
+	}
+	r->longest = w->steps > r->longest ? w->steps : r->longest;
+	const char *const *field = fields_of(w, &path, &line);
+	if (field)
+		NEAP_TRY(neap__targets_see(&w->targets, field, w->table.begins, path, line));
+	if (w->options->labels && w->targets.steps)
+		return neap__fail(NEAP_EFORMAT, "'%s', line %lld: a target is missing", path,
+			(long long)line);
+	return 0;
+}
+
+static int scan(struct table_work *w)
+{
+	const struct neap_table_options *o = w->options;
+	int rc;
+	if (o->labels)
+		NEAP_TRY(neap__label_table_read(&w->labels, o->labels));
+	w->targets.width = o->labels ? w->labels.targets : w->table.targets;
+	w->targets.numbers = o->numbers;
+	while ((rc = neap__table_next(&w->table)) > 0)
+		NEAP_TRY(scan_row(w));
+	NEAP_TRY(rc);
+	w->report->steps = w->rows;
+	w->report->features = w->table.features;
+	NEAP_TRY(neap__targets_settle(&w->targets, o->classes, o->nclasses));
+	if (w->targets.width && !w->targets.wholes && !w->targets.reals && !w->targets.texts)
+		return neap__fail(NEAP_EFORMAT, "'%s': all targets are missing", w->table.dir);
+	return 0;
+}
+
+static int write_row(struct table_work *w)
+{
+	const char *path;
+	int64_t line;
+	const struct neap__table *t = &w->table;
+	NEAP_TRY(count_row(w));
+	const char *const *field = fields_of(w, &path, &line);
+	if (t->named)
+		w->number[0] = t->files.file[t->file].class_number;
+	else if (field)
+		NEAP_TRY(neap__targets_take(&w->targets, field, w->number, path, line));
+	return neap__array_out_step(w->out, t->begins, t->value, w->number);
+}
+
+static int write_all(struct table_work *w, const char *out)
+{
+	const struct neap__table_targets *y = &w->targets;
+	const struct neap__recordings *files = &w->table.files;
+	const struct neap_table_options *o = w->options;
+	struct neap_table_report *r = w->report;
+	int named = w->table.named, classes = named || y->classes, rc;
+	const char *const *names = named ? (const char *const *)files->classes
+				   : o->classes ? o->classes
+						: (const char *const *)y->name;
+	int count = !classes ? 0 : named ? files->nclasses : y->keys;
+	struct neap__array_shape shape = {.samples = r->samples,
+		.steps = r->longest,
+		.rows = r->steps,
+		.features = w->table.features,
+		.width = named ? 1 : y->width,
+		.classes = classes,
+		.target = classes    ? y->steps ? NEAP_TARGET_LABELS : NEAP_TARGET_LABEL
+			  : y->steps ? NEAP_TARGET_SERIES
+				     : NEAP_TARGET_NUMBERS};
+	w->number = calloc((size_t)shape.width + 1, sizeof *w->number);
+	if (!w->number)
+		return neap__fail_errno(ENOMEM, "'%s'", out);
+	r->classes = count;
+	r->numbers = classes ? 0 : shape.width;
+	r->step_targets = y->steps;
+	NEAP_TRY(neap__array_out_open(&w->out, out, &shape));
+	neap__table_rewind(&w->table);
+	w->rows = 0;
+	while ((rc = neap__table_next(&w->table)) > 0)
+		NEAP_TRY(write_row(w));
+	NEAP_TRY(rc);
+	rc = neap__array_out_finish(w->out, names, count);
+	w->out = NULL;
+	return rc;
+}
+
+static int check(const struct neap_table_options *o)
+{
+	if (!o->targets + !o->labels + !o->label < 2)
+		return neap__fail(NEAP_EUSAGE,
+			"of --label, --labels and --target, which say what a sample's target is, "
+			"one is accepted");
+	return 0;
+}
+
+int neap_encode_table(struct neap_table_report *report, const char *path, const char *out,
+	const struct neap_table_options *options)
+{
+	NEAP_NEED(report, path, out);
+	struct neap_table_options o = {0};
+	struct table_work w = {.options = &o, .report = report, .file = -1};
+	NEAP_TRY(neap__struct_size(
+		report->size, sizeof *report, sizeof *report, "neap_table_report"));
+	*report = (struct neap_table_report){.size = sizeof *report};
+	if (options)
+		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_table_options"));
+	NEAP_TRY(check(&o));
+	int rc = neap__table_open(&w.table, path, &o, report);
+	if (rc == 0)
+		rc = scan(&w);
+	if (rc == 0)
+		rc = write_all(&w, out);
+	neap__array_out_abort(w.out);
+	forget(&w);
+	neap__label_table_free(&w.labels);
+	neap__targets_free(&w.targets);
+	neap__table_close(&w.table);
+	free(w.number);
+	return rc;
+}
+
+int neap_encode_is_table(const char *path)
+{
+	static const char *const sounds[] = {".wav", ".flac", ".aiff", ".aif", ".aifc"};
+	const char *dot = path ? strrchr(path, '.') : NULL;
+	if (!path)
+		return 0;
+	if (!neap__recordings_folder(path))
+		return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
+	for (size_t i = 0; i < sizeof sounds / sizeof *sounds; i++)
+		if (neap__recordings_ending(path, sounds[i]))
+			return 0;
+	return neap__recordings_ending(path, ".csv") || neap__recordings_ending(path, ".tsv");
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* label_table.c: reads and finds targets of samples (label_table.h). */
+#include "data/tables/label_table.h"
+#include "data/tables/csv.h"
+#include "base/fail.h"
+#include "base/grow.h"
+
+enum { MOST_TARGETS = 65535 };
+
+static int by_sample(const void *a, const void *b)
+{
+	const struct neap__label_row *x = a, *y = b;
+	return strcmp(x->sample, y->sample);
+}
+
+static int add_row(struct neap__label_table *table, const struct neap__csv *csv)
+{
+	if (neap__grow(&table->row, &table->room, table->count + 1, sizeof *table->row) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", csv->path);
+	struct neap__label_row *row = &table->row[table->count];
+	row->line = csv->line;
+	row->sample = malloc((size_t)csv->length);
+	row->target = calloc((size_t)csv->fields, sizeof *row->target);
+	if (!row->sample || !row->target) {
+		free(row->sample);
+		free(row->target);
+		return neap__fail_errno(ENOMEM, "'%s'", csv->path);
+	}
+	table->count++;
+	memcpy(row->sample, csv->text, (size_t)csv->length);
+	for (int64_t i = 1; i < csv->fields; i++)
+		row->target[i - 1] = row->sample + csv->start[i];
+	return 0;
+}
+
+static int read_rows(struct neap__label_table *table, struct neap__csv *csv)
+{
+	int rc;
+	while ((rc = neap__csv_next(csv)) > 0) {
+		if (csv->fields < 2 || csv->fields - 1 > MOST_TARGETS ||
+			(table->count && csv->fields - 1 != table->targets))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s', line %lld: has %lld fields; the name of a sample and its "
+				"targets are accepted, as many in all lines",
+				csv->path, (long long)csv->line, (long long)csv->fields);
+		table->targets = (int)csv->fields - 1;
+		NEAP_TRY(add_row(table, csv));
+	}
+	return rc;
+}
+
+int neap__label_table_read(struct neap__label_table *table, const char *path)
+{
+	struct neap__csv csv;
+	int rc = neap__csv_open(&csv, path);
+	if (rc == 0)
+		rc = read_rows(table, &csv);
+	neap__csv_close(&csv);
+	NEAP_TRY(rc);
+	if (table->count == 0)
+		return neap__fail(NEAP_EFORMAT, "'%s': has no rows", path);
+	qsort(table->row, (size_t)table->count, sizeof *table->row, by_sample);
+	for (int64_t i = 1; i < table->count; i++)
+		if (strcmp(table->row[i].sample, table->row[i - 1].sample) == 0)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': sample '%.100s' stands in lines %lld and %lld; one is "
+				"accepted",
+				path, table->row[i].sample, (long long)table->row[i - 1].line,
+				(long long)table->row[i].line);
+	return 0;
+}
+
+void neap__label_table_free(struct neap__label_table *table)
+{
+	for (int64_t i = 0; i < table->count; i++) {
+		free(table->row[i].sample);
+		free(table->row[i].target);
+	}
+	free(table->row);
+	*table = (struct neap__label_table){0};
+}
+
+static const struct neap__label_row *find(const struct neap__label_table *table, char *name)
+{
+	const struct neap__label_row key = {.sample = name};
+	return bsearch(&key, table->row, (size_t)table->count, sizeof key, by_sample);
+}
+
+const struct neap__label_row *neap__label_table_find(
+	const struct neap__label_table *table, const char *sample)
+{
+	char *name = strdup(sample), *slash = name ? strrchr(name, '/') : NULL;
+	char *last = slash ? slash + 1 : name, *dot = name ? strrchr(last, '.') : NULL;
+	const struct neap__label_row *row = NULL;
+	if (!name)
+		return NULL;
+	if (!(row = find(table, name)))
+		row = find(table, last);
+	if (!row && dot) {
+		*dot = '\0';
+		if (!(row = find(table, name)))
+			row = find(table, last);
+	}
+	free(name);
+	return row;
+}

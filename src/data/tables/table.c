@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c: columns by their names, rows of several files in one sequence (table.h). */
+#include "data/tables/table.h"
+#include "base/fail.h"
+#include "base/print.h"
+#include "base/units.h"
+#include "data/name_list.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FEATURES = 65536 };
+
+int neap__table_number(double *number, const char *text)
+{
+	return neap__units_number(number, text);
+}
+
+static int no_memory(const struct neap__table *t)
+{
+	return neap__fail_errno(ENOMEM, "'%s'", t->dir);
+}
+
+int neap__table_wrong(const struct neap__table *t, const char *format, ...)
+{
+	char room[300];
+	va_list args;
+	va_start(args, format);
+	neap__vprint(room, sizeof room, format, args);
+	va_end(args);
+	return neap__fail(
+		NEAP_EFORMAT, "'%s', line %lld: %s", t->csv.path, (long long)t->csv.line, room);
+}
+
+static int find_files(struct neap__table *t, struct neap_table_report *report)
+{
+	static const char *const endings[] = {".csv", ".tsv", NULL};
+	const struct neap_table_options *o = t->options;
+	struct neap__name_list split = {0}, without = {0};
+	struct neap__recordings_choice choice = {.label = o->label,
+		.endings = endings,
+		.only = o->nsplit ? &split : NULL,
+		.without = o->nwithout ? &without : NULL,
+		.classes = o->classes,
+		.nclasses = o->nclasses,
+		.nameless = !t->named,
+		.strict = o->strict};
+	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
+	if (rc == 0 && o->nwithout)
+		rc = neap__name_list_read(&without, o->without, o->nwithout);
+	if (rc == 0)
+		rc = neap__recordings_find(&t->files, t->dir, &choice);
+	neap__name_list_free(&split);
+	neap__name_list_free(&without);
+	report->files = t->files.count;
+	report->others = choice.others;
+	report->strangers = choice.strangers;
+	report->unlisted = choice.unlisted;
+	return rc;
+}
+
+/* The number of a column that `text` of `bytes` names: -1 where none does. */
+static int64_t column_of(const struct neap__table *t, const char *text, size_t bytes)
+{
+	char room[24] = "";
+	int64_t number;
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (strlen(t->names[i]) == bytes && memcmp(t->names[i], text, bytes) == 0)
+			return i;
+	if (bytes >= sizeof room)
+		return -1;
+	memcpy(room, text, bytes);
+	if (t->names || room[strspn(room, "0123456789")] != '\0' ||
+		neap__units_count(&number, room) < 0 || number < 1 || number > t->columns)
+		return -1;
+	return number - 1;
+}
+
+/* Gives columns a role: a list of names with commas between, or one name. */
+static int assign(
+	struct neap__table *t, const char *list, enum neap__table_column role, const char *option)
+{
+	for (const char *at = list; at;) {
+		const char *end = strchr(at, ',');
+		size_t bytes = end ? (size_t)(end - at) : strlen(at);
+		if (at == list && column_of(t, list, strlen(list)) >= 0) {
+			bytes = strlen(list);
+			end = NULL;
+		}
+		int64_t column = column_of(t, at, bytes);
+		if (column < 0)
+			return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'; %s", option,
+				t->csv.path, (int)(bytes < 100 ? bytes : 100), at,
+				t->names ? "the first line names them"
+					 : "it has no names, and numbers from 1 on are accepted");
+		if (t->role[column] != NEAP__COLUMN_FEATURE)
+			return neap__fail(NEAP_EUSAGE, "%s: column '%.*s' is named twice", option,
+				(int)(bytes < 100 ? bytes : 100), at);
+		t->role[column] = role;
+		t->place[column] = role == NEAP__COLUMN_TARGET ? t->targets++ : 0;
+		at = end ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+/* Whether the row read last names the columns. */
+static int is_header(const struct neap__table *t)
+{
+	double number;
+	if (t->options->header)
+		return t->options->header > 0;
+	for (int64_t i = 0; i < t->csv.fields; i++)
+		if (neap__table_number(&number, t->csv.field[i]) < 0)
+			return 1;
+	return 0;
+}
+
+static int keep_names(struct neap__table *t)
+{
+	t->names = calloc((size_t)t->columns + 1, sizeof *t->names);
+	if (!t->names)
+		return no_memory(t);
+	for (int64_t i = 0; i < t->columns; i++)
+		if (!(t->names[i] = strdup(t->csv.field[i])))
+			return no_memory(t);
+	return 0;
+}
+
+/* Finds what the columns are from the first row of the first file. */
+static int find_columns(struct neap__table *t)
+{
+	const struct neap_table_options *o = t->options;
+	int rc = neap__csv_open(&t->csv, t->files.file[0].path);
+	if (rc == 0)
+		rc = neap__csv_next(&t->csv);
+	if (rc <= 0)
+		return rc < 0 ? rc
+			      : neap__fail(NEAP_EFORMAT, "'%s': has no rows",
+					t->files.file[0].path);
+	t->columns = t->csv.fields;
+	t->header = is_header(t);
+	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
+	t->place = calloc((size_t)t->columns + 1, sizeof *t->place);
+	if (!t->role || !t->place)
+		return no_memory(t);
+	if (t->header)
+		NEAP_TRY(keep_names(t));
+	NEAP_TRY(assign(t, o->sample_column, NEAP__COLUMN_SAMPLE, "--sample-column"));
+	NEAP_TRY(assign(t, o->targets, NEAP__COLUMN_TARGET, "--target"));
+	NEAP_TRY(assign(t, o->dropped, NEAP__COLUMN_DROPPED, "--drop"));
+	for (int64_t i = 0; i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_FEATURE)
+			t->place[i] = t->features++;
+	if (t->features < 1 || t->features > MOST_FEATURES)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': %d columns are features; 1 to 65536 are accepted", t->csv.path,
+			t->features);
+	t->value = calloc((size_t)t->features, sizeof *t->value);
+	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
+	return t->value && t->target ? 0 : no_memory(t);
+}
+
+int neap__table_open(struct neap__table *t, const char *path,
+	const struct neap_table_options *options, struct neap_table_report *report)
+{
+	*t = (struct neap__table){.options = options, .dir = path, .file = -1};
+	t->named = options->label || (neap__recordings_folder(path) && !options->targets &&
+					     !options->labels);
+	NEAP_TRY(find_files(t, report));
+	NEAP_TRY(find_columns(t));
+	neap__table_rewind(t);
+	return 0;
+}
+
+void neap__table_rewind(struct neap__table *t)
+{
+	neap__csv_close(&t->csv);
+	t->file = -1;
+	free(t->last);
+	t->last = NULL;
+}
+
+/* Opens the next file and passes its header: 1, or 0 behind the last. */
+static int next_file(struct neap__table *t)
+{
+	if (t->file + 1 == t->files.count)
+		return 0;
+	neap__csv_close(&t->csv);
+	free(t->last);
+	t->last = NULL;
+	t->file++;
+	NEAP_TRY(neap__csv_open(&t->csv, t->files.file[t->file].path));
+	if (!t->header)
+		return 1;
+	int rc = neap__csv_next(&t->csv);
+	if (rc <= 0)
+		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s': has no rows", t->csv.path);
+	int same = t->csv.fields == t->columns;
+	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
+		same = strcmp(t->csv.field[i], t->names[i]) == 0;
+	return same ? 1
+		    : neap__table_wrong(t,
+			      "its names of columns are not those of '%.100s', which is the first",
+			      t->files.file[0].path);
+}
+
+static const char *column_name(const struct neap__table *t, int64_t column, char room[24])
+{
+	if (t->names && t->names[column][0])
+		return t->names[column];
+	neap__print(room, 24, "%lld", (long long)column + 1);
+	return room;
+}
+
+static int take_value(struct neap__table *t, int64_t column)
+{
+	const char *text = t->csv.field[column];
+	char room[24];
+	if (neap__table_number(&t->value[t->place[column]], text) == 0)
+		return 0;
+	return neap__table_wrong(t, "column '%.60s' is '%.60s'; a finite number is accepted%s",
+		column_name(t, column, room), text,
+		text[0] ? ", and --drop leaves a column out" : "");
+}
+
+static int take_row(struct neap__table *t)
+{
+	const char *sample = NULL;
+	if (t->csv.fields != t->columns)
+		return neap__table_wrong(t, "has %lld fields; %lld are accepted",
+			(long long)t->csv.fields, (long long)t->columns);
+	for (int64_t i = 0; i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_FEATURE)
+			NEAP_TRY(take_value(t, i));
+		else if (t->role[i] == NEAP__COLUMN_TARGET)
+			t->target[t->place[i]] = t->csv.field[i];
+		else if (t->role[i] == NEAP__COLUMN_SAMPLE)
+			sample = t->csv.field[i];
+	if (sample && !*sample)
+		return neap__table_wrong(t, "has no name of its sample");
+	if (!sample)
+		sample = neap__recordings_below(t->csv.path, t->dir);
+	t->begins = !t->last || strcmp(t->last, sample) != 0;
+	if (t->begins) {
+		free(t->last);
+		t->last = strdup(sample);
+	}
+	t->sample = t->last;
+	return t->last ? 1 : no_memory(t);
+}
+
+int neap__table_next(struct neap__table *t)
+{
+	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
+	while (rc == 0) {
+		if (t->file >= 0 && !t->last)
+			return neap__fail(NEAP_EFORMAT, "'%s': has no rows", t->csv.path);
+		rc = next_file(t);
+		if (rc <= 0)
+			return rc;
+		rc = neap__csv_next(&t->csv);
+	}
+	return rc < 0 ? rc : take_row(t);
+}
+
+void neap__table_close(struct neap__table *t)
+{
+	neap__table_rewind(t);
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		free(t->names[i]);
+	free(t->names);
+	free(t->role);
+	free(t->place);
+	free(t->value);
+	free(t->target);
+	neap__recordings_free(&t->files);
+}

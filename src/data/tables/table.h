@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h: rows of steps in files of text (csv.h): a file or a folder of files, whose columns are
+ * features, targets and the names of samples. A file is a sample, or several where a column says
+ * which sample a row belongs to. Rows come in the order of the files' names.
+ */
+#ifndef NEAP_DATA_TABLES_TABLE_H
+#define NEAP_DATA_TABLES_TABLE_H
+
+#include "data/recordings.h"
+#include "data/tables/csv.h"
+#include <neap/data.h>
+
+enum neap__table_column { NEAP__COLUMN_FEATURE, NEAP__COLUMN_TARGET, NEAP__COLUMN_SAMPLE, NEAP__COLUMN_DROPPED };
+
+struct neap__table {
+	const struct neap_table_options *options; /* borrowed */
+	const char *dir;			  /* borrowed */
+	struct neap__recordings files;
+	int named;    /* 1: files have classes by their names */
+	int header;   /* 1: files begin with names of columns */
+	char **names; /* [columns] of the header, NULL without */
+	enum neap__table_column *role;  /* [columns] */
+	int *place;   /* [columns] number of a feature or target */
+	int64_t columns;
+	int features, targets;
+	struct neap__csv csv; /* the file that is read */
+	int64_t file;	      /* its number; -1: none yet */
+	char *last;	      /* name of the sample in the row before, NULL where rows begin */
+	/* The row read last. */
+	double *value;	     /* [features] */
+	const char **target; /* [targets] */
+	const char *sample;  /* its name: a field, or the file's path below the folder */
+	int begins;	     /* 1: it is the first of its sample */
+};
+
+/* Finds the files and the columns. 0 or a negative code; close it in any case. */
+int neap__table_open(struct neap__table *table, const char *path,
+	const struct neap_table_options *options, struct neap_table_report *report);
+/* 1 and a row, 0 at the end, or a negative code, whose line names file and line. */
+int neap__table_next(struct neap__table *table);
+/* Back to the first row of all. */
+void neap__table_rewind(struct neap__table *table);
+/* NEAP_EFORMAT for the row read last. */
+int neap__table_wrong(const struct neap__table *table, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void neap__table_close(struct neap__table *table);
+
+/* The number that a whole text is, blanks around it cut: 0, or -1 where it is none. */
+int neap__table_number(double *number, const char *text);
+
+#endif

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Tables of text: files that Python's csv and NumPy write become arrays, which h5py reads; the arrays are those that
+Python makes of the same files. Nets learn from them, and tables that are wrong are refused by file and line.
+"""
+import csv
+import os
+import random
+import sys
+
+from harness import Folder, Tap, neap, neap_json
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has both
+    print("1..0 # SKIP no numpy, or no h5py")
+    sys.exit(0)
+
+
+def write(path, rows, header=None, **style):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, **style)
+        out.writerows(([header] if header else []) + rows)
+    return path
+
+
+def same(path, samples, y=None, classes=None):
+    """None, or how the arrays of a file differ from lists of rows."""
+    with h5py.File(path) as file:
+        lengths = [len(s) for s in samples]
+        if file["lengths"][()].tolist() != lengths:
+            return f"lengths {file['lengths'][()]}, not {lengths}"
+        if file["x"].shape[1] != max(lengths):
+            return f"x of shape {file['x'].shape}"
+        for i, sample in enumerate(samples):
+            if not np.array_equal(file["x"][i, :lengths[i]], np.array(sample, dtype=float)):
+                return f"sample {i} differs"
+        if (y is None) != ("y" not in file):
+            return "y is there, or is not"
+        if y is not None and not (file["y"].dtype.kind == np.asarray(y).dtype.kind
+                                  and np.array_equal(file["y"][()], y, equal_nan=file["y"].dtype.kind == "f")):
+            return f"y is {file['y'][()].tolist()} ({file['y'].dtype}), not {np.asarray(y).tolist()}"
+        found = [c.decode() for c in file["classes"][()]] if "classes" in file else None
+        return None if found == classes else f"classes {found}, not {classes}"
+
+
+def encode(folder, source, *options):
+    out = os.path.join(folder, "out.h5")
+    done = neap("encode", source, "--out", out, "--force", *options)
+    assert done.returncode == 0, done.stderr.strip()
+    return out
+
+
+def some(rng, n, features):
+    return [[repr(v) for v in row] for row in rng.normal(0, 1e3, (n, features)) * 10.0 ** rng.integers(-300, 300)]
+
+
+def folders(tap, folder, rng):
+    """A file a sample."""
+    top = os.path.join(folder, "classes")
+    want = []
+    for k, name in enumerate(("cat", "dog", "été")):
+        for i in range(4):
+            rows = some(rng, int(rng.integers(1, 40)), 3)
+            write(os.path.join(top, name, f"{i}_{name}_.csv"), rows, ["u", "v, w", 'x "y"'], delimiter=",;\t"[k],
+                  quoting=csv.QUOTE_ALL if i % 2 else csv.QUOTE_MINIMAL, lineterminator="\n" if i % 3 else "\r\n")
+            want.append((rows, k))
+    y = np.array([k for _, k in want])
+    samples = [[[float(v) for v in row] for row in rows] for rows, _ in want]
+    tap.run("a folder a class", lambda: same(encode(folder, top), samples, y, ["cat", "dog", "été"]))
+    tap.run("--label", lambda: same(encode(folder, top, "--label", "([0-9])_.*"), samples, np.arange(12) % 4, list("0123")))
+    tap.run("--drop", lambda: same(encode(folder, top, "--drop", "v, w"), [[[r[0], r[2]] for r in s] for s in samples], y,
+                                   ["cat", "dog", "été"]))
+    names = [f"{name}/{i}_{name}_.csv" for name in ("cat", "dog", "été") for i in range(4)]
+    numbers = rng.normal(0, 1, (12, 2))
+    write(os.path.join(folder, "labels.csv"), [[n if i % 2 else n[:-4].split("/")[-1], *map(repr, v)]
+                                               for i, (n, v) in enumerate(zip(names, numbers.tolist()))], ["file", "p", "q"])
+    tap.run("--labels, numbers", lambda: same(encode(folder, top, "--labels", os.path.join(folder, "labels.csv")),
+                                              samples, numbers))
+    open(os.path.join(folder, "list"), "w", encoding="utf-8").write("\n".join(names[::2]) + "\n")
+    tap.run("--split", lambda: same(encode(folder, top, "--split", os.path.join(folder, "list")), samples[::2], y[::2],
+                                    ["cat", "dog", "été"]))
+
+
+def one_file(tap, folder, rng):
+    """All samples in one table."""
+    def target(name, values, *options, wanted, classes=None, header=("sample", "a", "b", "y")):
+        samples = [some(rng, n, 2) for n in (5, 1, 30, 2)]
+        rows, at = [], 0
+        for i, sample in enumerate(samples):
+            for row in sample:
+                rows.append([f"s{i}", *row, values(i, at)])
+                at += 1
+        path = write(os.path.join(folder, "one.csv"), rows, header)
+        want = [[[float(v) for v in row] for row in s] for s in samples]
+        column, y = ("sample", "y") if header else ("1", "4")
+        tap.run(name, lambda: same(encode(folder, path, "--sample-column", column, "--target", y, *options), want,
+                                   wanted, classes))
+
+    def steps(values, padding):
+        """(samples, steps) of values of consecutive rows."""
+        out, at = np.full((4, 30), padding), 0
+        for i, n in enumerate((5, 1, 30, 2)):
+            out[i, :n] = values[at:at + n]
+            at += n
+        return out
+    random.seed(3)
+    texts = [random.choice(["on", "off", "a \"b\",\nc"]) for _ in range(38)]
+    names = sorted(set(texts))
+    target("classes of steps", lambda i, t: texts[t], wanted=steps([names.index(x) for x in texts], -1), classes=names)
+    target("classes of samples, whole numbers", lambda i, t: (-1, 10, 2, 10)[i], wanted=np.array([0, 2, 1, 2]),
+           classes=["-1", "2", "10"])
+    target("no header", lambda i, t: (1, 0, 0, 1)[i], "--header", "no", wanted=np.array([1, 0, 0, 1]),
+           classes=["0", "1"], header=None)
+    target("masked classes", lambda i, t: "" if t % 3 else "x", wanted=steps([-1 if t % 3 else 0 for t in range(38)], -1),
+           classes=["x"])
+    target("masked classes, --classes", lambda i, t: "" if t % 3 else "x", "--classes", os.path.join(folder, "classes.txt"),
+           wanted=steps([-1 if t % 3 else 1 for t in range(38)], -1), classes=["w", "x"])
+    target("numbers of steps", lambda i, t: "nan" if t % 5 == 1 else t / 4,
+           wanted=steps([np.nan if t % 5 == 1 else t / 4 for t in range(38)], np.nan)[:, :, None])
+    target("numbers of samples", lambda i, t: i / 3, wanted=np.arange(4) / 3)
+    target("--numbers", lambda i, t: i, "--numbers", wanted=np.arange(4.0))
+    long = rng.normal(0, 1, (200_000, 1))
+    np.savetxt(os.path.join(folder, "long.csv"), long, header="v", comments="", fmt="%.17g")
+    tap.run("numpy.savetxt, one sample", lambda: same(encode(folder, os.path.join(folder, "long.csv")), [long.tolist()]))
+    np.savetxt(os.path.join(folder, "many.tsv"), rng.normal(0, 1, (30, 700)), delimiter="\t", fmt="%.17g")
+    wide = np.loadtxt(os.path.join(folder, "many.tsv"))
+    tap.run("tabs, 700 columns", lambda: same(encode(folder, os.path.join(folder, "many.tsv")), [wide.tolist()]))
+    text = "\ufeffa;b\r1;2\r3;4\r\r\r"
+    open(os.path.join(folder, "odd.csv"), "w", newline="", encoding="utf-8").write(text)
+    tap.run("a byte order mark, CR, empty lines behind", lambda: same(encode(folder, os.path.join(folder, "odd.csv")),
+                                                                      [[[1, 2], [3, 4]]]))
+
+
+def learn(folder):
+    """train, eval and predict on what encode wrote: classes come by their names."""
+    rng = np.random.default_rng(5)
+    for part, names in (("train", ("down", "up")), ("test", ("up", "down"))):
+        for name in names:
+            for i in range(20):
+                slope = 1 if name == "up" else -1
+                rows = [[repr(float(slope * t / 10 + rng.normal(0, 0.1)))] for t in range(int(rng.integers(5, 15)))]
+                write(os.path.join(folder, part, name, f"{i}.csv"), rows, ["v"])
+        assert neap("encode", os.path.join(folder, part), "--out", os.path.join(folder, part + ".h5")).returncode == 0
+    run = os.path.join(folder, "run")
+    done = neap("train", os.path.join(folder, "train.h5"), "--net", "gru:8,li", "--memory", "8M", "--epochs", "20",
+                "--batch", "8", "--lr", "0.02", "--out", run)
+    assert done.returncode == 0, done.stderr
+    accuracy = neap_json("eval", run, os.path.join(folder, "test.h5"))["accuracy"]
+    return None if accuracy > 0.9 else f"accuracy {accuracy}"
+
+
+def refusals(tap, folder):
+    """One line that names file and line, exit code 2, and no file."""
+    odd = os.path.join(folder, "bad.csv")
+    sample = ["--sample-column", "s", "--target", "y"]
+    cases = [("an empty field", b"a,b\n1,2\n3,\n", [], "line 3"), ("nan", b"a\n1\nnan\n", [], "line 3"),
+             ("inf", b"a\n1\ninf\n", [], "line 3"), ("too large", b"a\n1e999\n", [], "line 2"),
+             ("hexadecimal", b"a\n0x10\n", [], "line 2"), ("a decimal comma", b'a;b\n1,5;2\n', [], "line 2"),
+             ("a short row", b"a,b\n1,2\n3\n", [], "line 3"), ("a long row", b"a,b\n1,2,3\n", [], "line 2"),
+             ("an open quote", b'a,b\n1,"2\n3,4\n', [], "line 2"), ("text behind a quote", b'a\n"1"2\n', [], "line 2"),
+             ("a zero byte", b"a\n1\0\n", [], "line 2"), ("UTF-16", "a\n1\n".encode("utf-16"), [], "UTF-16"),
+             ("an empty line", b"a\n1\n\n2\n", [], "line 3"), ("no row", b"a,b\n", [], "no rows"),
+             ("empty", b"", [], "no rows"), ("a sample apart", b"s,v,y\na,1,0\nb,1,0\na,2,0\n", sample, "line 4"),
+             ("a nameless sample", b"s,v,y\n,1,0\n", sample, "line 2"), ("no such column", b"s,v\na,1\n", sample, "'y'"),
+             ("texts and reals", b"s,v,y\na,1,0.5\na,1,x\n", sample, "line 3"),
+             ("reals and texts", b"s,v,y\na,1,x\na,1,0.5\n", sample, "line 3"),
+             ("no target at all", b"s,v,y\na,1,\n", sample, "missing"), ("no feature", b"s,y\na,1\n", sample, "features"),
+             ("not of --classes", b"s,v,y\na,1,7\n", [*sample, "--classes", "3"], "line 2"),
+             ("twice", b"a,b\n1,2\n", ["--target", "a", "--drop", "a"], "twice"),
+             ("two kinds of targets", b"a,b\n1,2\n", ["--target", "a", "--label", "(.)"], "--label"),
+             ("--sensor", b"a,b\n1,2\n", ["--sensor", "3x3"], "--sensor"),
+             ("half of two targets", b"a,b,c\n1,2.5,\n", ["--target", "b,c"], "line 2"),
+             ("a label too few", b"s,v\na,1\nc,2\n", ["--sample-column", "s", "--labels", os.path.join(folder, "two.csv")],
+              "'c'")]
+    open(os.path.join(folder, "two.csv"), "w").write("a,1\nb,2\n")
+    for name, content, options, needle in cases:
+        open(odd, "wb").write(content)
+        out = os.path.join(folder, "none.h5")
+
+        def refused():
+            done = neap("encode", odd, "--out", out, *options)
+            if done.returncode != 2 or done.stderr.count("\n") != 1 or needle not in done.stderr:
+                return f"{done.returncode}: {done.stderr}"
+            left = [x for x in os.listdir(folder) if x.startswith("none")]
+            return f"left {left}" if left else None
+        tap.run(f"refused: {name}", refused)
+    done = neap("train", odd, "--net", "li", "--memory", "1M")
+    tap.check("train says what encode is for", None if done.returncode == 2 and "neap encode" in done.stderr else done.stderr)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        rng = np.random.default_rng(1)
+        open(os.path.join(folder, "classes.txt"), "w").write("w\nx\n")
+        folders(tap, folder, rng)
+        one_file(tap, folder, rng)
+        tap.run("train, eval", learn, os.path.join(folder, "learn"))
+        refusals(tap, folder)
+
+
+main()

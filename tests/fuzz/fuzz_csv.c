@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_csv.c: tables of text. The first byte of an input chooses the options, the rest is the
+ * table; where it is encoded, the arrays are read.
+ */
+#include "fuzz_files.h"
+#include <neap/data.h>
+
+#include <string.h>
+
+static void read_arrays(const char *path, const struct neap_table_report *report)
+{
+	struct neap_dataset *set;
+	struct neap_dataset_info info = {.size = sizeof info};
+	int rc = neap_dataset_open(&set, path);
+	FUZZ_CHECK(rc == 0, "what is encoded cannot be read: %s", neap_detail());
+	FUZZ_CHECK(neap_dataset_info(set, &info) == 0 && info.samples == report->samples &&
+			   info.inputs == report->features && info.steps == report->longest,
+		"other sizes");
+	neap_dataset_close(set);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *path = fuzz_path("table.csv"), *out = fuzz_path("table.h5");
+	const char *labels = fuzz_path("labels.csv");
+	struct neap_table_report report = {.size = sizeof report};
+	struct neap_table_options options = {.size = sizeof options};
+	int choice = size ? data[0] : 0;
+
+	fuzz_write(path, data + (size > 0), size - (size > 0));
+	fuzz_write(labels, "table.csv,on\na,1\nb,2\n", 22);
+	options.header = (choice & 3) - 1 < 2 ? (choice & 3) - 1 : 0;
+	options.sample_column = choice & 4 ? options.header < 0 ? "1" : "a" : NULL;
+	options.targets = choice & 8 ? options.header < 0 ? "2" : "b" : NULL;
+	options.labels = choice & 16 && !options.targets ? labels : NULL;
+	options.dropped = choice & 32 ? options.header < 0 ? "3" : "c" : NULL;
+	options.numbers = choice >> 6 & 1;
+	int rc = neap_encode_table(&report, path, out, &options);
+	fuzz_line(rc);
+	if (rc == 0)
+		read_arrays(out, &report);
+	return 0;
+}
