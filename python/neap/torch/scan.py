@@ -55,6 +55,12 @@ def _between(stays: Costs, goes: Costs, share: float) -> Costs:
     return Costs(*[a + (b - a) * share for a, b in zip(stays, goes)])
 
 
+def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
+    """The same, for a budget in which the graphs of all tapes have room beside the plan."""
+    least = max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0
+    return BudgetError(str(error), least=least)
+
+
 class _Known(NamedTuple):
     """What calls of one step have taught: leaves found, whether it draws random numbers, and
     measured groups by kind."""
@@ -288,7 +294,7 @@ class _Job:
                     plans.append(self._sending(made(goes, left, [tier.bounded(None, goes.moving) for tier in tiers], False),
                                                goes, left))
                 except BudgetError as error:
-                    failed = min((one for one in (failed, error) if one is not None),
+                    failed = min((one for one in (failed, _with_graphs(error, groups * graph)) if one is not None),
                                  key=lambda one: one.least or sys.maxsize)
         if not plans:
             assert failed is not None
@@ -301,7 +307,7 @@ class _Job:
         graphs = places_of(made).away * found.graph
         if left is not None and made.peak + graphs > left:
             raise BudgetError(f"{made.strategy}: graphs of tapes that are on tiers take {graphs} bytes beside the "
-                              f"{made.peak} of the plan", least=made.peak + graphs)
+                              f"{made.peak} of the plan", least=made.peak)
         return _Chosen(made, found, True)
 
     def _tiers(self, state: int) -> List[Tier]:

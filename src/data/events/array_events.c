@@ -297,6 +297,9 @@ static int read_events(
 {
 	double piece[PIECE];
 	NEAP_TRY(neap__raw_events_grow(events, count));
+	events->count = count;
+	if (count == 0) /* there may be no memory for events yet */
+		return 0;
 	memset(events->y, 0, (size_t)count * sizeof *events->y);
 	memset(events->p, 0, (size_t)count);
 	for (int c = 0; c < COLUMNS; c++)
@@ -308,7 +311,6 @@ static int read_events(
 					: take_whole(s, c, piece, n, c == P ? 1 : 65535, events,
 						  done));
 		}
-	events->count = count;
 	return 0;
 }
 
