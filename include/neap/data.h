@@ -125,6 +125,9 @@ struct neap_dataset_info {
 	 * seconds. `classes` is the number of outputs where targets are numbers.
 	 */
 	int64_t steps;
+	/* 1: the file does not say how many channels there are: `inputs` is the least that holds
+	   its spikes, another part of the data may have more. */
+	int inputs_least;
 };
 
 /*
@@ -137,7 +140,8 @@ struct neap_dataset_info {
  *
  * Files: times of any floating-point, units and labels of any integer type. A file
  * without the attributes `inputs` and `longest` (neap writes them) is read through
- * once to find its channels (at least SHD's 700) and its longest sample.
+ * once to find its longest sample and its largest channel. Without `inputs` it has the 700 channels
+ * of SHD and SSC where it has their /extra/keys and no channel beyond; else info.inputs_least is 1.
  * NEAP_EFORMAT or -errno; the detail line names file, data set and mend.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);

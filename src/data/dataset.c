@@ -176,6 +176,22 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 						 : "");
 }
 
+int neap__dataset_channels(struct neap_dataset *set, int given)
+{
+	struct neap_dataset_info *info = &set->info;
+	if (!info->inputs_least)
+		return 0;
+	if (given < info->inputs)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' does not say how many channels there are, its largest is %d: a number "
+			"beyond it belongs in the attribute 'inputs' of the file, or in --channels of "
+			"'neap train'",
+			set->name, info->inputs - 1);
+	info->inputs = given;
+	info->inputs_least = 0;
+	return 0;
+}
+
 void neap_dataset_close(struct neap_dataset *set)
 {
 	if (!set)

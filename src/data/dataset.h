@@ -103,6 +103,12 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
 
+/*
+ * Where the file of a set does not say how many channels there are, takes `given`; NEAP_EUSAGE where
+ * that is 0 or less than the set has. 0 in any other set.
+ */
+int neap__dataset_channels(struct neap_dataset *set, int given);
+
 /* 0, or NEAP_EFORMAT for a set without samples or classes, such as a recording. */
 int neap__dataset_has_labels(const struct neap_dataset *set);
 

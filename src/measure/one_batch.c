@@ -21,6 +21,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
 	NEAP_TRY(neap__dataset_has_labels(one->set));
+	NEAP_TRY(neap__dataset_channels(one->set, source->net->inputs));
 	neap_dataset_info(one->set, &info);
 	struct neap_net_options net = *source->net;
 	const char *loss = source->loss ? source->loss : "cross-entropy";

@@ -292,6 +292,8 @@ static int open_data(struct neap__trainer *trainer)
 	NEAP_TRY(read_from(trainer));
 	if (trainer->from.tensors > 0)
 		NEAP_TRY(from_fits(trainer));
+	NEAP_TRY(neap__dataset_channels(d->set, o->net.inputs));
+	NEAP_TRY(neap_dataset_info(d->set, &d->info));
 	if (o->net.inputs == 0)
 		o->net.inputs = d->info.inputs;
 	if (o->net.classes == 0)

@@ -324,6 +324,52 @@ def names(tap, folder, rng):
               len(done.stderr.strip().splitlines()) == 1 else done.stderr)
 
 
+def said(tap, folder, rng):
+    """Channels come from the file, its layout or --channels, never from the largest alone."""
+    path, run = os.path.join(folder, "said.h5"), os.path.join(folder, "said")
+    model = os.path.join(folder, "wide")
+    tap.check("a file that says 16 channels", write_two(path, list("abc"), [0, 1, 2] * 10, rng))
+    train = ["train", path, "--net", "lif:8,li", "--epochs", 1, "--memory", "8M", "--batch", 8, "--out"]
+    neap(*train, model, "--channels", 900)
+    with h5py.File(path, "a") as file:
+        del file.attrs["inputs"]
+    report = neap(*train, run + "700")
+    tap.check("the layout of SHD has 700", None if " 700 channels" in report.stdout + report.stderr else report.stderr)
+
+    def refuse(name, word, *arguments):
+        done = neap(*arguments)
+        good = done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1 and path in done.stderr
+        tap.check(f"refused: {name}", None if good else f"{done.returncode} {done.stderr}")
+
+    with h5py.File(path, "a") as file:
+        del file["extra/keys"]
+    for command in (train + [run], ["compare", path, "--net", "lif:8,li", "--memory", "8M"]):
+        refuse(f"{command[0]}: neither said nor SHD", "largest is 13", *command)
+    refuse("--channels 13 of 14", "largest is 13", *train, run, "--channels", 13)
+    done = neap(*train, run + "14", "--channels", 14)
+    tap.check("--channels 14", done.stderr if done.returncode else None)
+    done = neap("eval", model, path)
+    tap.check("eval of a model of more", done.stderr if done.returncode else None)
+    with h5py.File(path, "a") as file:
+        file.attrs["inputs"] = 5
+        file["extra"].create_dataset("keys", data=[b"a", b"b", b"c"])
+    refuse("more than the file says", "'inputs'", *train, run)
+    with h5py.File(path, "a") as file:
+        del file.attrs["inputs"]
+        units = file["spikes/units"][0]
+        units[-1] = 700
+        file["spikes/units"][0] = units
+    refuse("more than SHD has", "largest is 700", *train, run)
+    done = neap("eval", model, path)
+    tap.check("eval of a model of 900", done.stderr if done.returncode else None)
+    with h5py.File(path, "w") as file:
+        file["z"] = [1.0]
+    refuse("HDF5 of another layout", "array 'x'", *train, run)
+    with h5py.File(path, "w") as file:
+        file["x"], file["t"] = [1], [2]
+    refuse("HDF5 of events", "neap encode", *train, run)
+
+
 def main():
     rng = np.random.default_rng(11)
     python = with_tonic()
@@ -332,6 +378,7 @@ def main():
         nmnist(tap, folder, rng, python)
         gestures(tap, folder, rng, python)
         names(tap, folder, rng)
+        said(tap, folder, rng)
 
 
 main()

@@ -45,11 +45,18 @@ static int pass_lines(FILE *file, const char *path)
 	return 0;
 }
 
+/* Which events count, and when the last of all is. */
+struct aedat_span {
+	int64_t from, to, last; /* microseconds */
+};
+
 static int add(struct neap__raw_events *events, const unsigned char *p, int64_t overflows,
-	int64_t from, int64_t to)
+	struct aedat_span *span)
 {
 	uint32_t data = little(p);
 	int64_t time = (overflows << 31) + (little(p + 4) & 0x7fffffff);
+	int64_t from = span->from, to = span->to;
+	span->last = time > span->last ? time : span->last;
 	if (!(data & 1) || time < from || time > to)
 		return 0;
 	NEAP_TRY(neap__raw_events_grow(events, events->count + 1));
@@ -62,7 +69,7 @@ static int add(struct neap__raw_events *events, const unsigned char *p, int64_t 
 }
 
 static int read_packet(struct neap__raw_events *events, FILE *file, const unsigned char *head,
-	int64_t from, int64_t to, const char *path)
+	struct aedat_span *span, const char *path)
 {
 	unsigned char piece[EVENT * 4096];
 	uint32_t bytes = little(head + 4), capacity = little(head + 16);
@@ -79,7 +86,7 @@ static int read_packet(struct neap__raw_events *events, FILE *file, const unsign
 		if (fread(piece, 1, want, file) != want)
 			return neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
 		for (size_t i = 0; polarity && i < want && at < count; i += EVENT, at++)
-			NEAP_TRY(add(events, piece + i, overflows, from, to));
+			NEAP_TRY(add(events, piece + i, overflows, span));
 		left -= want;
 	}
 	return 0;
@@ -89,18 +96,24 @@ int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t 
 {
 	unsigned char head[HEAD];
 	size_t n;
+	struct aedat_span span = {from, to, -1};
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	events->count = 0;
 	int packets = 0, rc = pass_lines(file, path);
 	for (; rc == 0 && (n = fread(head, 1, HEAD, file)) > 0; packets = 1)
-		rc = n == HEAD ? read_packet(events, file, head, from, to, path)
+		rc = n == HEAD ? read_packet(events, file, head, &span, path)
 			       : neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	else if (rc == 0 && !packets)
 		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no packet", path);
+	/* Nothing says how long a file is; a cut between packets shows in samples behind the end. */
+	else if (rc == 0 && span.last < from)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': cut short: its last event is at %.6g s, a sample begins at %.6g s", path,
+			(double)span.last / 1e6, (double)from / 1e6);
 	fclose(file);
 	return rc;
 }

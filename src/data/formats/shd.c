@@ -70,7 +70,7 @@ static int read_units(struct neap__shd *shd, int64_t index, struct neap__event_b
 		if (unit[i] < 0 || unit[i] >= shd->set.info.inputs)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': /spikes/units of sample %lld holds %lld; 0 to %d are "
-				"accepted",
+				"accepted: the attribute 'inputs' of the file is to be larger",
 				shd->path, (long long)index, (long long)unit[i],
 				shd->set.info.inputs - 1);
 		buffer->events.unit[i] = (uint16_t)unit[i];
@@ -192,8 +192,11 @@ static int find_sizes(struct neap__shd *shd, int channels_known)
 	}
 	neap__event_buffer_free(&buffer);
 	shd->set.info.duration = longest;
-	if (!channels_known)
-		shd->set.info.inputs = most < SHD_CHANNELS ? SHD_CHANNELS : most + 1;
+	if (channels_known)
+		return rc;
+	/* The layout of SHD and SSC has 700; of any other file the largest channel says little. */
+	shd->set.info.inputs_least = !shd->set.nclass_names || most >= SHD_CHANNELS;
+	shd->set.info.inputs = !shd->set.info.inputs_least ? SHD_CHANNELS : most < 0 ? 1 : most + 1;
 	return rc;
 }
 
@@ -247,10 +250,27 @@ static int describe(struct neap__shd *shd)
 	return 0;
 }
 
+/* Names both layouts where the file has none of them. */
+static int check_layout(const struct neap__h5_file *file)
+{
+	int there, events;
+	NEAP_TRY(there = neap__h5_has(file, "/spikes"));
+	if (there)
+		return 0;
+	NEAP_TRY(events = neap__h5_has(file, "/x"));
+	if (!events)
+		NEAP_TRY(events = neap__h5_has(file, "/units"));
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has neither an array 'x' of rows of numbers (docs/data.md) nor '/spikes/times' "
+		"and '/spikes/units', as the Heidelberg Digits have them%s",
+		file->path, events ? "; 'neap encode' makes data sets of events" : "");
+}
+
 /* Opens all tables whose structures HDF5 itself parses. */
 static int open_tables(struct neap__shd *shd)
 {
 	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
+	NEAP_TRY(check_layout(&shd->file));
 	NEAP_TRY(neap__vlen_open(&shd->times, &shd->file, "/spikes/times", H5T_FLOAT));
 	NEAP_TRY(neap__vlen_open(&shd->units, &shd->file, "/spikes/units", H5T_INTEGER));
 	if (shd->times.rows != shd->units.rows)
