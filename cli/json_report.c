@@ -106,12 +106,18 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 		write_infeasible(to, problem, plan);
 }
 
+int cli_answer_numbers(const struct neap_answer *answer)
+{
+	return answer->target == NEAP_TARGET_NUMBERS || answer->target == NEAP_TARGET_SERIES;
+}
+
 void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 {
 	neap__json_begin(to, NULL, '{');
 	neap__json_int(to, "sample", answer->index);
-	neap__json_int(to, "steps", answer->steps);
-	if (answer->target != NEAP_TARGET_NUMBERS) {
+	neap__json_int(to, answer->step < 0 ? "steps" : "step",
+		answer->step < 0 ? answer->steps : answer->step);
+	if (!cli_answer_numbers(answer)) {
 		neap__json_int(to, "label", answer->label);
 		neap__json_int(to, "prediction", answer->prediction);
 		neap__json_text(to, "name", answer->class_name[answer->prediction]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.c: `neap predict`: a line a sample with what a trained net answers. */
+/* predict.c: `neap predict`: a line a sample or step with what a trained net answers. */
 #include "net_options.h"
 #include "json_report.h"
 #include "base/fail.h"
@@ -58,8 +58,9 @@ static void add_class(struct neap__text *line, const struct neap_answer *a, int 
 
 static void add_header(struct neap__text *line, const struct neap_answer *a)
 {
-	int numbers = a->target == NEAP_TARGET_NUMBERS;
-	neap__text_add(line, numbers ? "sample" : "sample,label,prediction,name");
+	int numbers = cli_answer_numbers(a);
+	neap__text_add(line, a->step < 0 ? "sample" : "sample,step");
+	neap__text_add(line, numbers ? "" : ",label,prediction,name");
 	for (int i = 0; i < a->classes; i++)
 		if (numbers)
 			neap__text_add(line, ",%d", i);
@@ -72,7 +73,9 @@ static void add_row(struct neap__text *line, const struct neap_answer *a)
 {
 	char room[40];
 	neap__text_add(line, "%" PRId64, a->index);
-	if (a->target != NEAP_TARGET_NUMBERS) {
+	if (a->step >= 0)
+		neap__text_add(line, ",%" PRId64, a->step);
+	if (!cli_answer_numbers(a)) {
 		neap__text_add(line, ",");
 		if (a->label >= 0)
 			neap__text_add(line, "%d", a->label);
@@ -91,10 +94,6 @@ static int on_answer(void *user, const struct neap_answer *a)
 	struct neap__json object = {0};
 	struct neap__text *line = &object.text;
 
-	if (a->target == NEAP_TARGET_LABELS || a->target == NEAP_TARGET_SERIES)
-		return neap__fail(NEAP_EUSAGE,
-			"the data has a target for each step, and there is one line a sample; "
-			"'neap eval' compares them");
 	if (p->json) {
 		cli_json_answer(&object, a);
 		neap__text_add(line, "\n");
@@ -127,9 +126,10 @@ static int make(
 
 int cli_predict(int argc, char **argv)
 {
-	struct predicting p = {
-		.options = {
-			.size = sizeof p.options, .progress = on_progress, .answered = on_answer}};
+	struct predicting p = {.options = {.size = sizeof p.options,
+				       .progress = on_progress,
+				       .answered = on_answer,
+				       .of_steps = 1}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};
 	const char *named[2], *out = "-";
@@ -146,9 +146,9 @@ int cli_predict(int argc, char **argv)
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
 		.arguments = "RUN DATA|SOUND|-",
-		.about = "a line a sample or recording (wav, flac, aiff; -: standard input): its "
-			 "label, "
-			 "what the net takes it for, all scores",
+		.about = "a line a sample or recording (wav, flac, aiff; -: standard input), or a "
+			 "step where targets are of steps: its label, what the net takes it for, "
+			 "all scores",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -270,7 +270,7 @@ struct neap_export_options {
 };
 NEAP_API int neap_export(const struct neap_export_options *options);
 
-/* What a net answers to one sample. */
+/* What a net answers to one sample, or to one step of it. */
 struct neap_answer {
 	int64_t index; /* of the sample in its data set */
 	int64_t steps;
@@ -279,8 +279,12 @@ struct neap_answer {
 	int classes;
 	const double *score;	       /* [classes] of the readout; valid within the call */
 	const char *const *class_name; /* as in the result; valid until neap_eval returns */
-	/* Of the data; where it is numbers, they are the scores, and there is no prediction. */
+	/*
+	 * Of the data, or where that has no targets, of the data that the model was trained on.
+	 * Where it is numbers, they are the scores, and there is no prediction.
+	 */
 	enum neap_target target;
+	int64_t step; /* that this is the answer to; -1: the whole sample */
 };
 
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
@@ -301,6 +305,12 @@ struct neap_eval_options {
 	 * same bits, on all of them; `answered` is called on rank 0. Collective.
 	 */
 	const struct neap_peers *peers;
+	/*
+	 * 1: where targets are of steps, `answered` is called for every step of every sample in
+	 * their order, in place of once a sample; a masked step has label -1. Samples then run one
+	 * at a time, and `peers` is NULL.
+	 */
+	int of_steps;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

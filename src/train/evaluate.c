@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
+#include "train/answers/step_answers.h"
 #include "data/dataset.h"
 #include "train/model.h"
 #include "train/model_file.h"
@@ -63,8 +64,9 @@ struct evaluation_sums {
 	double steps;
 };
 
-static int forward(struct neap_net *net, const struct neap_batch *batch)
+static int forward(const struct neap__evaluation *e, const struct neap_batch *batch)
 {
+	struct neap_net *net = e->net;
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	void *pages;
 	double loss;
@@ -74,7 +76,8 @@ static int forward(struct neap_net *net, const struct neap_batch *batch)
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
 	NEAP_TRY(neap__map_pages(&pages, bytes));
-	int rc = neap_net_advance(net, pages, 0, batch->steps, 1);
+	int rc = e->of_steps ? neap__step_answers(e, batch, pages)
+			     : neap_net_advance(net, pages, 0, batch->steps, 1);
 	if (rc == 0)
 		rc = neap_net_turn(net, pages, NULL, &loss);
 	neap__unmap_pages(pages, bytes);
@@ -134,7 +137,8 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap__ran
 			.classes = classes,
 			.score = answers->score + (int64_t)i * classes,
 			.class_name = (const char *const *)e->class_name,
-			.target = answers->target};
+			.target = e->target,
+			.step = -1};
 		NEAP_TRY(e->answered(e->user, &answer));
 	}
 	return 0;
@@ -151,7 +155,8 @@ struct batch_wishes {
 static int agree_on_batch(struct batch_wishes *wishes, const struct neap__evaluation *e,
 	const struct neap_batch *batch)
 {
-	int64_t values[3] = {1, wishes->goes_on, !(neap__ranks_root(e->ranks) && e->answered)};
+	int64_t values[3] = {
+		1, wishes->goes_on, !(neap__ranks_root(e->ranks) && e->answered && !e->of_steps)};
 
 	for (int i = 0; i < batch->size && batch->target == NEAP_TARGET_LABEL; i++)
 		values[0] &= batch->sequences[i].label >= 0;
@@ -170,7 +175,7 @@ static int run_batch(struct neap_eval_result *result, struct evaluation_sums *su
 		.peers = e->ranks->peers};
 
 	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
-	int rc = forward(e->net, batch);
+	int rc = forward(e, batch);
 	if (rc == 0)
 		rc = add_batch(result, sums, e->net, batch);
 	if (rc == 0 && wishes->tells)
@@ -303,6 +308,18 @@ static int has_values(const struct neap_eval_options *options)
 	return info.values != 0;
 }
 
+/* What answers are: as the data's targets, or the model's where the data has none. */
+static enum neap_target target_of(
+	const struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	return is_labelled(set) ? set->info.target : neap__model_target(file);
+}
+
+static int is_of_steps(enum neap_target target)
+{
+	return target == NEAP_TARGET_LABELS || target == NEAP_TARGET_SERIES;
+}
+
 /* What an evaluation opens. */
 struct open_evaluation {
 	struct neap__ranks ranks;
@@ -313,13 +330,17 @@ struct open_evaluation {
 	struct neap_dataset_info info;
 	struct neap_loader *loader;
 	char **names;
+	enum neap_target target; /* of answers */
+	int of_steps;		 /* an answer a step */
 };
 
 static int open_loader(
 	struct open_evaluation *e, const struct neap_eval_options *options, int64_t max_steps)
 {
 	struct neap_loader_options loading = {.size = sizeof loading,
-		.batch = options->batch ? options->batch : 64,
+		.batch = e->of_steps	  ? 1
+			 : options->batch ? options->batch
+					  : 64,
 		.dt = e->net_options.dt,
 		.steps = max_steps};
 
@@ -346,6 +367,8 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
 	NEAP_TRY(neap__model_rows_take(e->set, &e->file));
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
+	e->target = target_of(e->set, &e->file);
+	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !is_labelled(e->set))
 		return neap__fail(NEAP_EUSAGE,
@@ -378,7 +401,9 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.answered = options->answered,
 		.user = options->user,
 		.class_name = e->names,
-		.ranks = &e->ranks};
+		.ranks = &e->ranks,
+		.target = e->target,
+		.of_steps = e->of_steps};
 
 	NEAP_TRY(neap__evaluate(result, &evaluation));
 	result->class_name = e->names;
@@ -409,6 +434,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
+	if (options->of_steps && options->peers)
+		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
 	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",

@@ -18,6 +18,8 @@ struct neap__evaluation {
 	void *user;
 	char **class_name;	   /* [classes], for answers; NULL: none is known */
 	struct neap__ranks *ranks; /* share every batch, as the loader does; NULL: alone */
+	enum neap_target target;   /* of answers */
+	int of_steps;		   /* 1: an answer a step; batches have one sample */
 };
 
 /*

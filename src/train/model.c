@@ -106,6 +106,8 @@ int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap_
 	return neap__encoder_settle(encoder, &o) < 0 ? NEAP_EFORMAT : 1;
 }
 
+static const char *const target_names[] = {NEAP_TARGET_TABLE(NEAP_CHOICE_NAME)};
+
 void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
@@ -123,6 +125,17 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	}
 	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
+	neap__tensor_bundle_meta(bundle, "neap.target", target_names[set->info.target]);
+}
+
+enum neap_target neap__model_target(const struct neap__safetensors *file)
+{
+	const char *name = neap__safetensors_meta(file, "neap.target");
+
+	for (int i = 0; name && i < NEAP_TARGETS; i++)
+		if (strcmp(name, target_names[i]) == 0)
+			return (enum neap_target)i;
+	return NEAP_TARGET_LABEL;
 }
 
 /* A tensor of the file that must have this type and shape. */

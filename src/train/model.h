@@ -79,6 +79,11 @@ int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetens
  */
 int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
 
+/* What the data that a model was trained on asked for; a class a sample where the file says
+ * nothing.
+ */
+enum neap_target neap__model_target(const struct neap__safetensors *file);
+
 /* XXH3 of the bytes of all parameters. */
 uint64_t neap__weights_hash(const struct neap_net *net);
 

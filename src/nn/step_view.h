@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_view.h: what a net has after a step of the batch begun, for those who look and change
+ * nothing. */
+#ifndef NEAP_NN_STEP_VIEW_H
+#define NEAP_NN_STEP_VIEW_H
+
+struct neap_net;
+
+/* The outputs [classes] of the readout of a sample of the batch, from the batch's state. */
+void neap__step_outputs(double *outputs, const struct neap_net *net, const void *state, int sample);
+
+#endif

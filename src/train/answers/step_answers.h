@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_answers.h: an answer to each step of a sample, told as soon as the step is made. */
+#ifndef NEAP_TRAIN_ANSWERS_STEP_ANSWERS_H
+#define NEAP_TRAIN_ANSWERS_STEP_ANSWERS_H
+
+#include "train/evaluate.h"
+
+/*
+ * Advances the one sample of the batch begun through all its steps, and calls `answered` after each
+ * with the outputs of the readout. `state` is that of step 0. 0, NEAP_EINTERRUPTED, or what the net
+ * or `answered` returned.
+ */
+int neap__step_answers(
+	const struct neap__evaluation *e, const struct neap_batch *batch, void *state);
+
+#endif
