@@ -1,40 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python lines of README.md and of pages in docs/ run as they stand, one after the other."""
+"""The Python lines of README.md and of every page of docs/ run as they stand, one after the other.
+Those of docs/weights.md are run by test_weights.py, which knows what they come to."""
+import glob
 import importlib.util
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
+from conftest import TOOL
+
 SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
+# What the lines of a page take for granted, by the page.
+GIVEN = {
+    "docs/data.md": "import numpy\nx, lengths, y = numpy.zeros((4, 9, 3)), [9, 9, 5, 2], [0, 1, 0, 1]\n",
+    "docs/events.md": """import numpy as np
+event = [("x", "u2"), ("y", "u2"), ("t", "u4"), ("p", "u1")]
+samples, labels, names = [np.zeros(5, event), np.zeros(7, event)], [0, 1], ["left", "right"]
+""",
+}
+# What pages print.
+PRINTED = {"README.md": "peak", "docs/python.md": "bound: no schedule is faster", "docs/pytorch.md": "peak"}
+# What a block needs that may not be here, by a text in it.
+NEEDS = {"numpy": ["numpy"], "np.": ["numpy"], "checkpoint_schedules": ["checkpoint_schedules", "pyadjoint"],
+         "neap.schedules": ["checkpoint_schedules", "pyadjoint"], "pyadjoint": ["pyadjoint"], "torch": ["torch"],
+         "nt.": ["torch"], "nj.": ["jax"], "jax": ["jax"]}
 
 
-PAGES = {"README.md": "peak", "docs/python.md": "bound: no schedule is faster", "docs/pytorch.md": "peak",
-         "docs/own-data.md": ""}  # and what they print
+def pages():
+    found = ["README.md"] + sorted(os.path.relpath(path, SOURCE)
+                                   for path in glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True))
+    return [name for name in found if name != "docs/weights.md" and blocks_of(name)]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_examples(name, tmp_path, monkeypatch, capsys):
-    if name in ("README.md", "docs/pytorch.md"):
-        pytest.importorskip("torch")
+def blocks_of(name):
     with open(os.path.join(SOURCE, name)) as file:
-        blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
-    assert blocks
+        return re.findall(r"^```python\n(.*?)^```", file.read(), re.DOTALL | re.MULTILINE)
+
+
+def recordings(folder):
+    """train.h5, test.h5 and other.h5 of a few tones, and a run neap-run of them."""
+    sys.path.insert(0, os.path.join(SOURCE, "tests", "cli"))
+    from harness import write_recordings
+    write_recordings(str(folder / "tones"), classes=2, each=4)
+    for name in ("train.h5", "test.h5", "other.h5"):
+        subprocess.run([TOOL, "encode", "tones", "--out", name, "--label", "([0-9]+)_.*"], cwd=folder, check=True,
+                       capture_output=True)
+    subprocess.run([TOOL, "train", "train.h5", "--net", "lif:16r,li", "--epochs", "1"], cwd=folder, check=True,
+                   capture_output=True)
+
+
+def given(block, names):
+    """The names that a part of a page begins with."""
+    if "nt.load(" in block:
+        import numpy as np
+        import torch
+        names["recordings"] = [(np.array([0.01, 0.02]), np.array([3, 5])), (np.array([0.03]), np.array([1]))]
+        names["labels"] = torch.tensor([0, 1])
+    if "tape.enable_checkpointing" in block and "tape" not in names:
+        import pyadjoint
+        names["tape"] = pyadjoint.Tape()
+
+
+@pytest.mark.parametrize("name", pages())
+def test_examples(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names, missing = {"__name__": "example"}, []
+    blocks = blocks_of(name)
+    if any("neap-run" in block or ".h5" in block for block in blocks) and TOOL:
+        monkeypatch.setenv("NEAP_TOOL", TOOL)
+        recordings(tmp_path)
+    names, missing = {"__name__": "example"}, set()
+    if name in GIVEN:
+        pytest.importorskip("numpy")
+        exec(GIVEN[name], names)
     for block in blocks:
-        for package in ("numpy", "h5py"):
-            if package in block:
-                pytest.importorskip(package)
-        if "checkpoint_schedules" in block or "pyadjoint" in block:
-            pytest.importorskip("checkpoint_schedules")
-            pytest.importorskip("pyadjoint")
-        absent = [framework for framework in ("torch", "jax") if f"import {framework}\n" in block and
-                  importlib.util.find_spec(framework) is None]
-        missing += absent
+        absent = {package for text, packages in NEEDS.items() if text in block for package in packages
+                  if importlib.util.find_spec(package) is None}
+        if not TOOL and ("neap-run" in block or ".h5" in block):
+            absent.add("the tool")
+        missing |= absent
         if not absent:
+            given(block, names)
             exec(compile(block, name, "exec"), names)
-    told = capsys.readouterr().out
+    if not missing or name == "docs/python.md":
+        assert PRINTED.get(name, "") in capsys.readouterr().out
     if missing:
-        pytest.skip(f"without the lines for {' and '.join(missing)}, which are not here")
-    assert PAGES[name] in told
+        pytest.skip(f"without the lines for {' and '.join(sorted(missing))}, which are not here")

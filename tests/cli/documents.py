@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Every block of README.md and docs/: shell commands run one after the other as they stand, C compiles,
+JSON is JSON; Python's are those of tests/python/test_docs.py. What only shows output is fenced as
+text. Commands that need minutes, published recordings or another tool are not run here: their
+options are those that `neap COMMAND --help` knows, and the files of this tree that they name are there.
+    documents.py [PAGE ...]
+"""
+import glob
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+from harness import NEAP, SOURCE, Folder, Tap, encode, neap, write_recordings
+from ranks import ENV, MPI
+
+try:
+    import h5py
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP no h5py, or no numpy")
+    sys.exit(0)
+
+# Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
+MEASURED = ("docs/performance.md", "docs/study.md", "docs/speech.md")
+# First words of commands that build, install or fetch: tests of their own, or another machine's.
+ELSEWHERE = ("make", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "meson", "ninja", "man", "bench/")
+# What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
+BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd|microphone)\b|\.\.\.")
+SHELLS, SHOWN = ("sh", "bash", "console"), ("text", "json", "toml", "diff")
+# What stands around the lines of C that are no whole program.
+AROUND = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <neap/neap.h>
+#include <neap/train.h>
+void lines(struct neap_sweep_options options, double *parameters, uint64_t (*hash_of)(const double *));
+void lines(struct neap_sweep_options options, double *parameters, uint64_t (*hash_of)(const double *))
+{
+%s
+}
+"""
+
+
+def blocks(text):
+    """(line, language, code) of fenced blocks, and of indented ones, whose language is None."""
+    lines, i = text.split("\n"), 0
+    while i < len(lines):
+        start = i
+        if lines[i].lstrip().startswith("```"):
+            pad, language = len(lines[i]) - len(lines[i].lstrip()), lines[i].strip()[3:].strip()
+            i += 1
+            while not lines[i].lstrip().startswith("```"):
+                i += 1
+            yield start + 1, language, "\n".join(line[pad:] for line in lines[start + 1:i])
+        elif lines[i].startswith("    ") and (i == 0 or not lines[i - 1].strip()) and not in_list(lines, i):
+            while i + 1 < len(lines) and (lines[i + 1].startswith("    ") or not lines[i + 1].strip()):
+                i += 1
+            yield start + 1, None, "\n".join(line[4:] for line in lines[start:i + 1]).rstrip()
+        i += 1
+
+
+def in_list(lines, i):
+    """Whether an indented line goes on with an item of a list."""
+    while i and (not lines[i].strip() or lines[i].startswith(" ")):
+        i -= 1
+    return re.match(r"([-*+]|\d+\.) ", lines[i]) is not None
+
+
+def commands(code):
+    """The commands of a block: continued lines joined, without comments."""
+    for line in re.sub(r"\\\n\s*", "", code).splitlines():
+        line = re.sub(r"(^|\s)#.*", "", line).strip().removeprefix("$ ")
+        if line:
+            yield line
+
+
+def options_hold(line):
+    """None, or what `--help` does not know of a command of the tool."""
+    words = shlex.split(line.split(" | ")[0])
+    tool = next((i for i, word in enumerate(words) if word in ("neap", "build/neap", "neap-mpi")), None)
+    for word in words[:1]:
+        if re.match(r"(tools|examples|bench)/", word) and not os.path.exists(os.path.join(SOURCE, word)):
+            return f"{word} is not there"
+    if tool is None or tool + 1 == len(words) or words[tool + 1] in ("help", "--version", "-v"):
+        return None
+    done = neap(words[tool + 1], "--help")
+    if done.returncode != 0:
+        return f"neap {words[tool + 1]}: {done.stderr}"
+    for word in words[tool + 2:]:
+        option = word.split("=")[0]
+        if option.startswith("--") and not re.search(re.escape(option) + r"\b", done.stdout):
+            return f"neap {words[tool + 1]} has no {option}"
+    return None
+
+
+class Bench:
+    """A folder with what the commands of a page name."""
+
+    def __init__(self, folder, fixtures, page):
+        self.folder = folder
+        shutil.copytree(fixtures, folder, symlinks=True)
+        if page == "docs/data.md":
+            for name in ("train.h5", "test.h5"):
+                shutil.copy(os.path.join(folder, "series.h5"), os.path.join(folder, name))
+        self.env = dict(os.environ, PATH=folder + "/build:" + os.environ["PATH"], **ENV)
+
+    def run(self, line):
+        made = re.search(r"neap encode .*--out (\S+)", line)
+        if made and os.path.exists(os.path.join(self.folder, made.group(1))):
+            os.remove(os.path.join(self.folder, made.group(1)))  # it stood in for this one
+        line = line.replace("/scratch", os.path.join(self.folder, "scratch"))
+        cwd = SOURCE if re.match(r"(tools)/", line) else self.folder
+        done = subprocess.run(["bash", "-ec", line], cwd=cwd, env=self.env, stdin=subprocess.DEVNULL, timeout=240,
+                              capture_output=True, text=True, errors="replace")
+        return None if done.returncode == 0 else f"{line}: exit {done.returncode}: {done.stderr[-600:]}"
+
+
+def make_fixtures(folder):
+    os.makedirs(folder + "/build")
+    os.makedirs(folder + "/scratch")
+    os.symlink(NEAP, folder + "/build/neap")
+    write_recordings(folder + "/recordings", classes=3, each=6)
+    shutil.copy(folder + "/recordings/0_a_0.wav", folder + "/five.wav")
+    for name in ("train.h5", "test.h5", "more.h5", "other.h5", "valid.h5"):
+        encode(folder + "/recordings", f"{folder}/{name}")
+    chance = np.random.default_rng(3)
+    with h5py.File(folder + "/series.h5", "w") as file:
+        file["x"], file["y"] = chance.normal(size=(30, 12, 3)), np.arange(30) % 3
+    spikes = [np.sort(chance.integers(0, 100000, 50)) for _ in range(20)]
+    np.savez(folder + "/events.npz", x=chance.integers(0, 34, 1000), y=chance.integers(0, 34, 1000),
+             t=np.concatenate(spikes), p=chance.integers(0, 2, 1000), offsets=np.arange(0, 1001, 50),
+             labels=np.arange(20) % 10)
+
+
+def shell(bench, page, code):
+    for line in commands(code):
+        first = next((word for word in line.split() if "=" not in word), "")
+        if page in MEASURED or first.startswith(ELSEWHERE) or BRINGS.search(line) or first == "mpirun" and MPI is None:
+            problem = options_hold(line)
+        else:
+            problem = options_hold(line) or bench.run(line)
+        if problem:
+            return problem
+    return None
+
+
+def c_code(folder, code):
+    path = os.path.join(folder, "block.c")
+    with open(path, "w") as file:
+        file.write(code if "#include" in code else AROUND % code)
+    done = subprocess.run([*os.environ.get("CC", "cc").split(), "-fsyntax-only", "-Wall", "-Werror", "-I",
+                           os.path.join(SOURCE, "include"), path], capture_output=True, text=True)
+    return None if done.returncode == 0 else done.stderr
+
+
+def one(bench, page, language, code):
+    if language in SHELLS:
+        return shell(bench, page, code)
+    if language == "c":
+        return c_code(bench.folder, code)
+    if language == "json":
+        return json.loads(code) is None and "null" or None
+    if language == "python" or language in SHOWN:
+        return None
+    if language is not None:
+        return f"a block in '{language}': it is none of {', '.join((*SHELLS, *SHOWN, 'c', 'python'))}"
+    first = next(commands(code), "")
+    word = next((word for word in first.split() if "=" not in word), "")
+    known = word in ("neap", "neap-mpi", "mpirun", "python3", *ELSEWHERE) or re.match(r"(build|tools|examples|bench)/", word)
+    return shell(bench, page, code) if known else "no command: fence it as text, or as its language"
+
+
+def main():
+    pages = sys.argv[1:] or ["README.md"] + sorted(
+        os.path.relpath(path, SOURCE) for path in glob.glob(os.path.join(SOURCE, "docs/**/*.md"), recursive=True))
+    with Tap() as tap, Folder() as folder:
+        make_fixtures(os.path.join(folder, "fixtures"))
+        for page in pages:
+            bench = Bench(os.path.join(folder, page.replace("/", "_")), os.path.join(folder, "fixtures"), page)
+            with open(os.path.join(SOURCE, page)) as file:
+                for line, language, code in blocks(file.read()):
+                    tap.run(f"{page}:{line}: {language or 'indented'}", one, bench, page, language, code)
+
+
+main()
