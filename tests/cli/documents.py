@@ -29,18 +29,22 @@ except ImportError:
 # Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
 MEASURED = ("docs/performance.md", "docs/study.md", "docs/speech.md")
 # First words of commands that build, install or fetch: tests of their own, or another machine's.
-ELSEWHERE = ("make", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "meson", "ninja", "man", "bench/")
+ELSEWHERE = ("make", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "meson", "ninja", "man", "bench/")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
 BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd|microphone)\b|\.\.\.")
 SHELLS, SHOWN = ("sh", "bash", "console"), ("text", "json", "toml", "diff")
 # What stands around the lines of C that are no whole program.
-AROUND = """#include <stdio.h>
+AROUND = """#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <neap/neap.h>
 #include <neap/train.h>
-void lines(struct neap_sweep_options options, double *parameters, uint64_t (*hash_of)(const double *));
-void lines(struct neap_sweep_options options, double *parameters, uint64_t (*hash_of)(const double *))
+#define hash_of(...) ((uint64_t)(__VA_ARGS__, 1))
+extern __typeof__(((struct neap_sweep_options *)0)->leave) leave;
+%s
+void lines(struct neap_sweep_options options, struct neap_file_options files, double *parameters, int ranks, int rank);
+void lines(struct neap_sweep_options options, struct neap_file_options files, double *parameters, int ranks, int rank)
 {
 %s
 }
@@ -132,6 +136,13 @@ def make_fixtures(folder):
     chance = np.random.default_rng(3)
     with h5py.File(folder + "/series.h5", "w") as file:
         file["x"], file["y"] = chance.normal(size=(30, 12, 3)), np.arange(30) % 3
+    for name in ("rest", "wave"):
+        os.makedirs(f"{folder}/gestures/{name}")
+        for sample in range(6):
+            np.savetxt(f"{folder}/gestures/{name}/{sample}.csv", chance.normal(size=(9, 2)), delimiter=",",
+                       header="x,y", comments="")
+    with open(folder + "/readings.csv", "w") as file:
+        file.write("id,x,y,state\n" + "".join(f"{row // 8},{row % 5},{row % 3},{row // 8 % 2}\n" for row in range(96)))
     spikes = [np.sort(chance.integers(0, 100000, 50)) for _ in range(20)]
     np.savez(folder + "/events.npz", x=chance.integers(0, 34, 1000), y=chance.integers(0, 34, 1000),
              t=np.concatenate(spikes), p=chance.integers(0, 2, 1000), offsets=np.arange(0, 1001, 50),
@@ -151,10 +162,20 @@ def shell(bench, page, code):
 
 
 def c_code(folder, code):
+    """Compiles a program, or lines of one: functions first, then what stands in a function."""
+    cc = os.environ.get("CC", "cc").split()
+    if "MPI_" in code:
+        cc = [shutil.which("mpicc")]
+        if cc == [None]:
+            return None
+        code = "#include <mpi.h>\n" + code
     path = os.path.join(folder, "block.c")
+    if "#include <neap" not in code:
+        functions, _, rest = code.rpartition("\n}\n")
+        code = AROUND % (functions + "\n}" if functions else "", rest)
     with open(path, "w") as file:
-        file.write(code if "#include" in code else AROUND % code)
-    done = subprocess.run([*os.environ.get("CC", "cc").split(), "-fsyntax-only", "-Wall", "-Werror", "-I",
+        file.write(code)
+    done = subprocess.run([*cc, "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-value", "-I",
                            os.path.join(SOURCE, "include"), path], capture_output=True, text=True)
     return None if done.returncode == 0 else done.stderr
 
