@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # libneap alone, on a Debian 12 that has a compiler, Meson and libxxhash and nothing else:
-# configures, builds and installs into a home prefix, and compiles README's C example
+# configures, builds and installs into a home prefix, and compiles README's C example, examples/01_foreign_model.c,
 # against that. Without liburing, then with it. Needs root, debootstrap and the network;
 # about 650 MB of disk.
 #   alone.sh [FOLDER_FOR_THE_SYSTEM]
@@ -19,7 +19,7 @@ root=${1:-$(mktemp -d /var/tmp/neap-alone-XXXXXX)}
 rm -rf "$root/home/neap"
 mkdir -p "$root/home/neap/tree"
 git ls-files -z | tar --null -T - -cf - | tar -C "$root/home/neap/tree" -xf -
-sed -n '/^```c$/,/^```$/p' README.md | grep -v '^```' >"$root/home/neap/model.c"
+cp examples/01_foreign_model.c "$root/home/neap/model.c"
 
 inside() {
 	chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/home/neap LC_ALL=C.UTF-8 /bin/bash -ec "$1"

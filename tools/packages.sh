@@ -40,8 +40,7 @@ debootstrap --variant=minbase bookworm "$root" "${MIRROR:-http://deb.debian.org/
 cp /etc/resolv.conf "$root/etc/"
 mkdir "$root/packages"
 find "$work" -maxdepth 1 -name '*.deb' -not -name '*-dbgsym_*' -exec cp {} "$root/packages/" \;
-sed -n '/^```c$/,/^```$/p' README.md | grep -v '^```' >"$root/root/model.c"
-sed -n '/^```python$/,/^```$/p' README.md | grep -v '^```' >"$root/root/readme.py"
+sed -n '/^```python$/,/^```$/{/^```$/q;/^```/d;p}' docs/python.md >"$root/root/lines.py"
 inside() { # what, commands
 	chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
 		DEBIAN_FRONTEND=noninteractive /bin/bash -ec "cd; $2" >"$work/log" 2>&1 || failed "$1" "$work/log"
@@ -57,15 +56,14 @@ has "neap $version trains" "$version"
 inside "neap eval" "neap eval run randman:part=test; test -s /usr/share/man/man1/neap-train.1.gz"
 has "neap evaluates" "accuracy"
 inside "installing the rest" "apt-get install -y --no-install-recommends gcc libc6-dev pkg-config man-db /packages/*.deb"
-inside "README's C example" "gcc -o model model.c \$(pkg-config --cflags --libs neap) -lm; ./model"
-has "README's C example by pkg-config" "$(sed -n 's/.*\/\* \(loss .*, gradient .*\) \*\/.*/\1/p' "$root/root/model.c")"
-inside "a program over libneap-nn" "printf '#include <neap/train.h>\n#include <neap/version.h>\n#include <stdio.h>\nint main(void) { puts(neap_version()); return !neap_net_create; }\n' >nn.c
+inside "README's C example" "cp /usr/share/doc/libneap-dev/examples/01_foreign_model.c .
+	gcc 01_foreign_model.c \$(pkg-config --cflags --libs neap) -lm -o model; ./model"
+has "README's C example, as installed, by pkg-config" "loss "
+inside "a program over libneap-nn" "printf '#include <neap/train.h>\n#include <neap/version.h>\n#include <stdio.h>\nint main(void) { void *volatile made = (void *)neap_net_create; puts(neap_version()); return !made; }\n' >nn.c
 	gcc -o nn nn.c \$(pkg-config --cflags --libs neap-nn); ./nn; ldd nn"
 has "a program over libneap-nn" "libneap-nn.so.0"
-inside "an example" "cp -r /usr/share/doc/libneap-dev/examples .; gcc -O2 -o pendulum examples/02_pendulum.c \$(pkg-config --cflags --libs neap) -lm; ./pendulum"
-echo "packages: an installed example"
-inside "python3" "cd /; python3 -c 'import neap; print(neap.__version__, neap.__file__)'; python3 /root/readme.py"
-has "python3 -c 'import neap', README's Python lines" "bound: no schedule is faster"
+inside "python3" "cd /; python3 -c 'import neap; print(neap.__version__, neap.__file__)'; python3 /root/lines.py"
+has "python3 -c 'import neap', the first lines of docs/python.md" "bound: no schedule is faster"
 inside "man 3 neap_sweep_run" "man 3 neap_sweep_run | cat"
 has "man 3 neap_sweep_run" "neap/sweep.h"
 inside "neap-mpi" "neap-mpi --version"

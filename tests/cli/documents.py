@@ -5,7 +5,7 @@ Every block of README.md and docs/: shell commands run one after the other as th
 JSON is JSON; Python's are those of tests/python/test_docs.py. What only shows output is fenced as
 text. Commands that need minutes, published recordings or another tool are not run here: their
 options are those that `neap COMMAND --help` knows, and the files of this tree that they name are there.
-    documents.py [PAGE ...]
+    documents.py [all]    all: the tool's commands over the spoken digits, too, where they are (NEAP_DATA)
 """
 import glob
 import json
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import NEAP, SOURCE, Folder, Tap, encode, neap, write_recordings
+from harness import NEAP, SOURCE, Folder, Tap, data_dir, encode, neap, write_recordings
 from ranks import ENV, MPI
 
 try:
@@ -31,7 +31,10 @@ MEASURED = ("docs/performance.md", "docs/study.md", "docs/speech.md")
 # First words of commands that build, install or fetch: tests of their own, or another machine's.
 ELSEWHERE = ("make", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "meson", "ninja", "man", "bench/")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
-BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd|microphone)\b|\.\.\.")
+BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd)\b|\.\.\.")
+DIGITS = os.path.join(data_dir() or "", "data/fsdd") if "all" in sys.argv else ""
+# Pages whose data sets the lines of Python take for granted (tests/python/test_docs.py).
+GIVEN = ("docs/data.md", "docs/events.md", "docs/weights.md", "docs/python.md")
 SHELLS, SHOWN = ("sh", "bash", "console"), ("text", "json", "toml", "diff")
 # What stands around the lines of C that are no whole program.
 AROUND = """#include <errno.h>
@@ -129,6 +132,8 @@ def make_fixtures(folder):
     os.makedirs(folder + "/build")
     os.makedirs(folder + "/scratch")
     os.symlink(NEAP, folder + "/build/neap")
+    if os.path.isdir(DIGITS):
+        os.symlink(DIGITS, folder + "/fsdd")
     write_recordings(folder + "/recordings", classes=3, each=6)
     shutil.copy(folder + "/recordings/0_a_0.wav", folder + "/five.wav")
     for name in ("train.h5", "test.h5", "more.h5", "other.h5", "valid.h5"):
@@ -152,7 +157,8 @@ def make_fixtures(folder):
 def shell(bench, page, code):
     for line in commands(code):
         first = next((word for word in line.split() if "=" not in word), "")
-        if page in MEASURED or first.startswith(ELSEWHERE) or BRINGS.search(line) or first == "mpirun" and MPI is None:
+        digits = os.path.isdir(DIGITS) and first.endswith("neap") and "fsdd/t" in line
+        if page in MEASURED or first.startswith(ELSEWHERE) or BRINGS.search(line) and not digits or first == "mpirun" and MPI is None:
             problem = options_hold(line)
         else:
             problem = options_hold(line) or bench.run(line)
@@ -170,6 +176,10 @@ def c_code(folder, code):
             return None
         code = "#include <mpi.h>\n" + code
     path = os.path.join(folder, "block.c")
+    for example in glob.glob(os.path.join(SOURCE, "examples", "*.c")):
+        with open(example) as file:
+            if code in file.read():
+                return None  # it is a part of a program that is tested as a whole
     if "#include <neap" not in code:
         functions, _, rest = code.rpartition("\n}\n")
         code = AROUND % (functions + "\n}" if functions else "", rest)
@@ -187,6 +197,9 @@ def one(bench, page, language, code):
         return c_code(bench.folder, code)
     if language == "json":
         return json.loads(code) is None and "null" or None
+    if language == "python" and page not in GIVEN and re.search(r"savez|h5py.File\(.*\"w\"", code):
+        done = subprocess.run([sys.executable, "-c", code], cwd=bench.folder, capture_output=True, text=True)
+        return None if done.returncode == 0 else done.stderr  # what it writes is for the commands below it
     if language == "python" or language in SHOWN:
         return None
     if language is not None:
@@ -198,7 +211,7 @@ def one(bench, page, language, code):
 
 
 def main():
-    pages = sys.argv[1:] or ["README.md"] + sorted(
+    pages = ["README.md"] + sorted(
         os.path.relpath(path, SOURCE) for path in glob.glob(os.path.join(SOURCE, "docs/**/*.md"), recursive=True))
     with Tap() as tap, Folder() as folder:
         make_fixtures(os.path.join(folder, "fixtures"))
