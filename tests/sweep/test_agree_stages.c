@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collective sweeps of stages: ranks as processes, each with a chain of stages of the same sizes.
- * Records of one rank are lost, damaged, late or refused, its tiers go for good, it is interrupted
- * or killed and all resume. In every callback the ranks compare which call it is.
+ * Collective sweeps of stages and of branches: ranks as processes, each with stages of the same
+ * sizes. Records of one rank are lost, damaged, late or refused, its tiers go for good, it is
+ * interrupted or killed and all resume. In every callback the ranks compare which call it is.
  *   test_agree_stages [STARTS]     NEAP_SEED
  */
 #include "random_stages.h"
@@ -267,6 +267,17 @@ static void check(const struct world *w, const struct start *x)
 	totals.resumed += first->stats.spared > 0;
 }
 
+static void make_folder(void)
+{
+	snprintf(folder, sizeof folder, "/dev/shm/neap-stages-XXXXXX");
+	if (mkdtemp(folder))
+		return;
+	snprintf(folder, sizeof folder, "/var/tmp/neap-stages-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+}
+
+static void (*runs)(struct rank *rank, void *user) = run_rank;
+
 static void one_start(uint64_t seed)
 {
 	struct random d = {seed, 1000};
@@ -289,7 +300,7 @@ static void one_start(uint64_t seed)
 		int64_t at = kills > 0 ? 1 + below(&d, 3 * x.stages) : 0;
 		x.die_call = chance(&d, 50) ? at : 0;
 		x.die_after = x.die_call ? 0 : at;
-		how = start_ranks(w, run_rank, &x);
+		how = start_ranks(w, runs, &x);
 		if (how && how != SIGKILL)
 			fail_msg("%s: a rank ended with %d", about(&x, w->ranks), how);
 		totals.killed += how == SIGKILL;
@@ -310,11 +321,7 @@ static void all_ranks_do_the_same(void **state)
 {
 	uint64_t seed = test_seed(1);
 	(void)state;
-	snprintf(folder, sizeof folder, "/dev/shm/neap-stages-XXXXXX");
-	if (!mkdtemp(folder)) {
-		snprintf(folder, sizeof folder, "/var/tmp/neap-stages-XXXXXX");
-		assert_non_null(mkdtemp(folder));
-	}
+	make_folder();
 	for (uint64_t i = 0; i < rounds; i++)
 		one_start(seed + i);
 	print_message(
@@ -327,9 +334,153 @@ static void all_ranks_do_the_same(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* Two branches that meet in the sum of their losses. */
+static struct stagemodel pair[2];
+
+static int join_advance(
+	void *user, int branch, int64_t i, const void *x, void *y, void *tmp, int first)
+{
+	int rc = meet_all(10 + branch, i, first);
+	(void)user;
+	return rc < 0 ? rc : stagemodel_advance(&pair[branch], i, x, y, tmp, first);
+}
+
+static int join_record(
+	void *user, int branch, int64_t i, const void *x, void *y, void *tape, void *tmp, int first)
+{
+	int rc = meet_all(20 + branch, i, first);
+	(void)user;
+	return rc < 0 ? rc : stagemodel_record(&pair[branch], i, x, y, tape, tmp, first);
+}
+
+static int join_turn(void *user, const void *const *x, void *const *dx, void *tmp, double *loss)
+{
+	int rc = meet_all(30, 0, 0);
+	(void)user, (void)tmp;
+	*loss = stage_loss(&pair[0], x[0], dx[0]) + stage_loss(&pair[1], x[1], dx[1]);
+	return rc;
+}
+
+static int join_backward(void *user, int branch, int64_t i, const void *x, const void *tape,
+	void *dy, void *dx, void *tmp)
+{
+	int rc = meet_all(40 + branch, i, 0);
+	(void)user;
+	return rc < 0 ? rc : stagemodel_backward(&pair[branch], i, x, tape, dy, dx, tmp);
+}
+
+static int join_gather(void *user, int (*write)(void *, const void *, size_t), void *to)
+{
+	int rc = gather(&pair[0], write, to);
+	(void)user;
+	return rc < 0 ? rc : gather(&pair[1], write, to);
+}
+
+static int join_scatter(void *user, int (*read)(void *, void *, size_t), void *from)
+{
+	int rc = scatter(&pair[0], read, from);
+	(void)user;
+	return rc < 0 ? rc : scatter(&pair[1], read, from);
+}
+
+static void draw_pair(const struct start *x, const struct rank *r, struct random *own_draws)
+{
+	struct random all = {x->seed, 0};
+	for (int k = 0; k < 2; k++) {
+		random_model(&pair[k], &all, 1 + x->stages / (1 + k), 30);
+		pair[k].stages.flags = pair[0].stages.flags;
+		pair[k].adjoint_bytes = 0;
+		stagemodel_wire(&pair[k]);
+		for (int64_t i = 0; i < pair[k].n; i++) {
+			pair[k].w[i] += 0.01 * r->rank;
+			pair[k].advance[i] *= 1 + 0.1 * (double)below(own_draws, 5);
+			pair[k].record[i] = pair[k].advance[i] + 0.1;
+		}
+	}
+}
+
+static void run_join(struct rank *r, void *user)
+{
+	const struct start *x = user;
+	struct outcome *out = (struct outcome *)(void *)r->world->results[r->rank];
+	struct random d = {x->seed * 16 + (uint64_t)r->rank + 1, 0};
+	struct stagegradient want[2];
+	struct neap_join_sweep *sweep = NULL;
+	struct neap_tier *tiers[2];
+	struct neap__faults faults[2];
+	double x0[2][512], dx0[2][512];
+	char suffix[8];
+	memset(out, 0, sizeof *out);
+	out->stats.size = sizeof out->stats;
+	memset(&own, 0, sizeof own);
+	snprintf(suffix, sizeof suffix, ".%d", r->rank);
+	own.rank = r;
+	draw_pair(x, r, &d);
+	if (r->rank == x->mortal_rank) {
+		own.die_call = x->die_call;
+		r->die_after = x->die_after;
+	}
+	open_tiers(x, r, &d, tiers, faults);
+	for (int k = 0; k < 2; k++) {
+		stagemodel_reference(&pair[k], &want[k]);
+		stagemodel_restart(&pair[k]);
+		stagemodel_start(&pair[k], x0[k]);
+	}
+	own.model = pair[0];
+	const struct neap_branch branches[] = {
+		{pair[0].n, &pair[0].stages}, {pair[1].n, &pair[1].stages}};
+	const struct neap_join_ops ops = {.size = sizeof ops,
+		.advance = join_advance,
+		.record = join_record,
+		.turn = join_turn,
+		.backward = join_backward,
+		.grad_save = join_gather,
+		.grad_load = join_scatter};
+	struct neap_sweep_options o = {.size = sizeof o,
+		.memory = 2 * memory_of(x, &d),
+		.params = {.effort = 40},
+		.tiers = tiers,
+		.ntiers = x->ntiers,
+		.patience = x->hangs ? 0.004 : 0,
+		.journal = x->journal ? folder : NULL,
+		.journal_in_memory = 1,
+		.journal_suffix = suffix,
+		.journal_seconds = -1};
+	RANK_HOOK(r, &o);
+	own.model.broken[0] = '\0';
+	out->created = neap_join_sweep_create(&sweep, &ops, NULL, branches, 2, &o);
+	if (out->created == 0)
+		out->rc = neap_join_sweep_run(sweep, (const void *[]){x0[0], x0[1]},
+			(void *[]){dx0[0], dx0[1]}, &out->gradient.loss, &out->stats);
+	snprintf(out->line, sizeof out->line, "%s", neap_detail());
+	snprintf(out->broken, sizeof out->broken, "%.60s%.60s%.60s", own.model.broken,
+		pair[0].broken, pair[1].broken);
+	for (int k = 0; k < 2 && out->created == 0 && out->rc == 0; k++)
+		if (memcmp(pair[k].dw, want[k].dw, sizeof want[k].dw) != 0 ||
+			memcmp(dx0[k], want[k].dx, pair[k].state[0]) != 0)
+			snprintf(out->broken, sizeof out->broken, "gradient of branch %d", k);
+	memset(&out->gradient, 0, sizeof out->gradient);
+	out->calls = own.calls;
+	neap_join_sweep_free(sweep);
+	for (int i = 0; i < x->ntiers; i++)
+		neap_tier_close(tiers[i]);
+}
+
+static void branches_do_the_same(void **state)
+{
+	uint64_t seed = test_seed(1);
+	(void)state;
+	make_folder();
+	runs = run_join;
+	for (uint64_t i = 0; i < (rounds + 2) / 3; i++)
+		one_start(seed + i);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(all_ranks_do_the_same)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_ranks_do_the_same), cmocka_unit_test(branches_do_the_same)};
 	if (argc > 1)
 		rounds = strtoull(argv[1], NULL, 10);
 	return cmocka_run_group_tests_name("agree_stages", tests, NULL, NULL);
