@@ -110,6 +110,10 @@ def of_slots(s):
         room, write, read = (ast.literal_eval(row[key]) for key in ("cvec", "wvec", "rvec"))
         s.slots("levels", row["n"], room[0], row["uf"], row["ub"], row["hopt"], PROGRAM, write[0], read[0],
                 list(zip(room, write, read))[1:])
+    for n, slots, places in ((100, 5, 10), (200, 10, 20), (400, 10, 20), (800, 10, 20), (1600, 10, 30), (3200, 10, 30),
+                             (100000, 20, 100)):
+        s.add("levels-long", "slots", steps=n, memory=slots, advance=1, record=0, backward=2, slot_write=0,
+              slot_read=0, tiers=tier(5, 5, places, "sync"))
 
 
 def of_tiers(s):

@@ -24,9 +24,9 @@ STEPS_MOST = 1000000 if EVERY else 2000
 ACTIONS_MOST = 4000000 if EVERY else 30000
 
 
-def read_answers():
+def read_answers(folder=BENCHMARK):
     found = {}
-    with open(os.path.join(BENCHMARK, "answers.csv"), encoding="utf-8", newline="") as file:
+    with open(os.path.join(folder, "answers.csv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             found.setdefault(row["question"], {})[row["what"]] = float(row["value"])
     return found
@@ -127,6 +127,11 @@ def damaged(folder, question, strategy, count):
     with open(path, encoding="utf-8") as file:
         saved = file.read()
     lines = [line for line in neap_tool.actions(NEAP, question, strategy).split("\n") if line]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(claims_gone(saved, lines))
+    done = neap("plan", "--load", path)
+    if done.returncode != 0 or verdict(question, lines)[0] is None:
+        return f"the plan without a damage: {done.stderr.strip()}, {verdict(question, lines)[1]}"
     for _ in range(count):
         bad = damage(draw, lines)
         found, why = verdict(question, bad)
@@ -134,7 +139,7 @@ def damaged(folder, question, strategy, count):
             file.write(claims_gone(saved, bad))
         done = neap("plan", "--load", path)
         refused += found is None
-        if (found is None) != (done.returncode != 0):
+        if done.returncode not in (0, 2) or (found is None) != (done.returncode != 0):
             changed = [line for line in bad if line not in lines] or "a line gone, twice or moved"
             return f"{changed}: checker: {why or found}; neap: {done.stderr.strip() or 'accepts'}"
     return None if refused >= count // 2 else f"{refused} of {count} refused"
@@ -176,6 +181,35 @@ def consistent(questions, answers):
     return None if len(questions) == len(answers) else f"answers to {len(answers)} of {len(questions)} questions"
 
 
+def drawn_again(folder, answers):
+    """The set is what its script draws, and neap's answers are no worse than those that stand."""
+    script = os.path.join(BENCHMARK, "draw_questions.py")
+    done = subprocess.run([sys.executable, script, NEAP, folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        return done.stderr
+    names = ["questions.csv", *(f"chains/{name}" for name in sorted(os.listdir(os.path.join(BENCHMARK, "chains"))))]
+    for name in names:
+        with open(os.path.join(BENCHMARK, name), encoding="utf-8") as old, \
+                open(os.path.join(folder, name), encoding="utf-8") as new:
+            if old.read() != new.read():
+                return f"{name} is not what {script} draws"
+    for name, now in read_answers(folder).items():
+        known = answers[name]
+        if now.get("best", 0) > known.get("best", 0) * (1 + ABOUT) or now.get("bound", 0) < known.get("bound", 0) * (1 - ABOUT):
+            return f"{name}: {now}, before {known}"
+    return None
+
+
+def table_of_peers():
+    """run.py asks neap in every group that peers know; where these are absent it says so."""
+    done = subprocess.run([sys.executable, os.path.join(BENCHMARK, "run.py"), "--neap", NEAP, "--each", "1", "--most", "100",
+                           "--groups", "revolve,mixed,disk,levels,unequal-tier"], capture_output=True, text=True)
+    rows = [line.split(" | ") for line in done.stdout.split("\n") if "| neap " in line]
+    if done.returncode != 0 or len(rows) != 5 or any(row[2] != row[3] for row in rows):
+        return f"exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None if done.stdout.count("skipped: ") or "checkpoint_schedules Revolve" in done.stdout else done.stdout
+
+
 with Tap() as tap, Folder() as folder:
     rows = check_plan.read_questions(os.path.join(BENCHMARK, "questions.csv"))
     questions = [check_plan.Question(row, BENCHMARK) for row in rows.values()]
@@ -200,3 +234,6 @@ with Tap() as tap, Folder() as folder:
                 300 if EVERY else 20)
         tap.run(f"{name}, {strategy}: no turn, backward, record or wait can be spared", must_refuse, by_name[name], strategy)
     tap.run("check_plan.py as a command", command_line, folder, by_name["limits-002"])
+    tap.run("run.py prints its table", table_of_peers)
+    if EVERY:
+        tap.run("the set is drawn again", drawn_again, folder, answers)
