@@ -13,7 +13,7 @@ process counts least. A package that is not installed is skipped, and the table 
     --neap     the tool (build/neap)
     --groups   of questions, or single questions (all)
     --most     longest chain to ask (20000): checking takes some 10 us an action
-    --each     questions of a group, evenly spaced (all)
+    --each     questions of a group, drawn with a fixed seed (all)
     --timeout  for one plan of a planner (60)
     --csv      a row for each plan, too
 """
@@ -21,6 +21,7 @@ import argparse
 import csv
 import io
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -117,8 +118,10 @@ def print_table(group, against, tried, neaps):
               f"| {ratio(mine, neaps)} |", flush=True)
 
 
-def spaced(rows, count):
-    return [rows[i * len(rows) // count] for i in range(count)] if count and len(rows) > count else rows
+def drawn(rows, count):
+    if not count or len(rows) <= count:
+        return rows
+    return [rows[i] for i in sorted(random.Random(1).sample(range(len(rows)), count))]
 
 
 def read_options(arguments):
@@ -148,7 +151,7 @@ def main(arguments):
           "| time / neap's | of the longest |\n|---|---|---|---|---|---|---|---|---|---|")
     for (group, what), questions in groups.items():
         tried, neaps = [], {}
-        for question in spaced(questions, options.each):
+        for question in drawn(questions, options.each):
             target = known[question.name][0]
             neaps[question.name] = ask_neap(options, question, target)
             tried.append(neaps[question.name])
