@@ -12,6 +12,7 @@ struct plan_request {
 	struct cli_question q;
 	const char *draw, *save, *load;
 	int json, actions;
+	struct cli_ranks ranks;
 };
 
 static const char examples[] =
@@ -21,12 +22,15 @@ static const char examples[] =
 	"  neap plan --steps 1000 --slots 10 --strategy revolve --json\n"
 	"  neap plan --chain layers.json --memory 2G --strategy chain --save layers.plan\n"
 	"  neap plan --load layers.plan --actions\n"
-	"  neap plan --steps 32 --slots 4 --strategy revolve --draw revolve.svg\n";
+	"  neap plan --steps 32 --slots 4 --strategy revolve --draw revolve.svg\n"
+	"  neap plan --steps 1000 --state 64K --tape 16K --memory 64M --advance 40us \\\n"
+	"      --backward 120us --ranks 16 --parameters 630000 --batch 4096 --group 16\n";
 
-static int print_json(const struct cli_plans *plans)
+static int print_json(const struct cli_plans *plans, const struct cli_ranks *ranks)
 {
 	const struct neap_chain *c = &plans->problem->chain;
 	struct neap__json report = {0}, *to = &report;
+	int rc = CLI_DONE;
 
 	neap__json_begin(to, NULL, '{');
 	neap__json_begin(to, "chain", '{');
@@ -56,15 +60,20 @@ static int print_json(const struct cli_plans *plans)
 	neap__json_end(to, '}');
 	neap__json_bytes(to, "budget", plans->problem->memory);
 	neap__json_begin(to, "plans", '[');
-	for (int i = 0; i < plans->count; i++) {
+	for (int i = 0; i < plans->count && rc == CLI_DONE; i++) {
 		neap__json_begin(to, NULL, '{');
 		cli_json_plan(to, plans->problem, &plans->plan[i], 1);
 		if (plans->seconds[i] >= 0)
 			neap__json_number(to, "plan_seconds", plans->seconds[i]);
+		rc = cli_plan_ranks_json(to, plans->problem, &plans->plan[i], ranks);
 		neap__json_end(to, '}');
 	}
 	neap__json_end(to, ']');
 	neap__json_end(to, '}');
+	if (rc != CLI_DONE) {
+		neap__json_free(to);
+		return rc;
+	}
 	return cli_json_print(to, "plan");
 }
 
@@ -120,9 +129,13 @@ static int answer(const struct plan_request *r, const struct cli_plans *plans)
 	if (r->actions)
 		return cli_plan_actions(plans->problem, &plans->plan[0]);
 	if (r->json)
-		return print_json(plans);
-	return plans->count > 1 ? cli_plans_table(plans)
-				: cli_plan_details(plans->problem, &plans->plan[0]);
+		return print_json(plans, &r->ranks);
+	if (plans->count > 1)
+		return cli_plans_table(plans);
+	rc = cli_plan_details(plans->problem, &plans->plan[0]);
+	if (rc == CLI_DONE && r->ranks.ranks.ranks)
+		rc = cli_plan_ranks_print(plans->problem, &plans->plan[0], &r->ranks);
+	return rc;
 }
 
 static int answer_question(struct plan_request *r, struct cli_plans *plans)
@@ -130,7 +143,9 @@ static int answer_question(struct plan_request *r, struct cli_plans *plans)
 	int rc = cli_question_complete(&r->q), code;
 	if (rc == CLI_DONE && (code = neap_problem_check(&r->q.problem)) < 0)
 		rc = cli_fail("plan", code);
-	if ((r->draw || r->actions || r->save) && !r->q.strategy)
+	if (rc == CLI_DONE)
+		rc = cli_plan_ranks_ask(&r->ranks);
+	if ((r->draw || r->actions || r->save || r->ranks.ranks.ranks) && !r->q.strategy)
 		r->q.strategy = "auto";
 	plans->problem = &r->q.problem;
 	plans->file = r->q.file;
@@ -160,11 +175,12 @@ static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 
 int cli_plan(int argc, char **argv)
 {
-	struct plan_request r = {.q = CLI_QUESTION_INIT};
+	struct plan_request r = {.q = CLI_QUESTION_INIT, .ranks = CLI_RANKS_INIT};
 	struct neap_params *params = &r.q.params;
 	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_QUESTION_OPTIONS(r.q),
+		CLI_RANKS_OPTIONS(r.ranks),
 		CLI_GROUP("Output"),
 		{.name = "actions", .kind = CLI_FLAG, .into = &r.actions,
 			.help = "print the schedule, an action a line"},

@@ -16,6 +16,54 @@ struct cli_plans {
 	int count;
 };
 
+/* What --ranks and the options beside it say; ranks.ranks 0: --ranks is not given. */
+struct cli_ranks {
+	struct neap_ranks ranks;
+	const char *beta;
+	int given; /* 1: one of those beside it is */
+};
+#define CLI_RANKS_INIT                                                                             \
+	{                                                                                          \
+		.ranks = {.size = sizeof(struct neap_ranks),                                       \
+			.alpha = 2e-6,                                                             \
+			.batch = 32,                                                               \
+			.group = 8,                                                                \
+			.threads = 1},                                                             \
+		.beta = "12.5G/s"                                                                  \
+	}
+/* clang-format off */
+#define CLI_RANKS_OPTIONS(r) \
+	CLI_GROUP("Several ranks"), \
+	{.name = "ranks", .kind = CLI_COUNT, .into = &(r).ranks.ranks, .argument = "P", \
+		.help = "predict what processes cost that share the work (default: none do)", \
+		.low = 1, .high = 1 << 20}, \
+	{.name = "alpha", .kind = CLI_TIME, .into = &(r).ranks.alpha, .argument = "TIME", \
+		.help = "that a message between them takes besides its bytes", .high = 1e6, \
+		.given = &(r).given}, \
+	{.name = "beta", .kind = CLI_TEXT, .into = &(r).beta, .argument = "RATE", \
+		.help = "bytes a second that a rank sends", .given = &(r).given}, \
+	{.name = "parameters", .kind = CLI_INT, .into = &(r).ranks.parameters, .argument = "N", \
+		.help = "of a net that is trained; the plan is that of one group on one thread " \
+			"(default 0: a sweep whose state is spread over ranks)", \
+		.high = CLI_STEPS_MOST, .given = &(r).given}, \
+	{.name = "units", .kind = CLI_INT, .into = &(r).ranks.units, .argument = "N", \
+		.help = "hidden units of the net (default 0)", .high = 1e12, .given = &(r).given}, \
+	{.name = "batch", .kind = CLI_COUNT, .into = &(r).ranks.batch, .argument = "N", \
+		.help = "samples of all ranks", .low = 1, .high = 1e9, .given = &(r).given}, \
+	{.name = "group", .kind = CLI_COUNT, .into = &(r).ranks.group, .argument = "N", \
+		.help = "samples that a thread computes together", .low = 1, .high = 1e9, \
+		.given = &(r).given}, \
+	{.name = "threads", .kind = CLI_COUNT, .into = &(r).ranks.threads, .argument = "N", \
+		.help = "of each rank", .low = 1, .high = 65536, .given = &(r).given}
+/* clang-format on */
+/* plan_ranks.c: CLI_DONE or one line. */
+int cli_plan_ranks_ask(struct cli_ranks *ranks);
+int cli_plan_ranks_print(const struct neap_problem *problem, const struct neap_plan *plan,
+	const struct cli_ranks *ranks);
+struct neap__json;
+int cli_plan_ranks_json(struct neap__json *to, const struct neap_problem *problem,
+	const struct neap_plan *plan, const struct cli_ranks *ranks);
+
 /* A row a strategy, the fastest first, and why the others are not (plan_table.c). */
 int cli_plans_table(const struct cli_plans *plans);
 /* One plan at length (plan_details.c). */

@@ -412,6 +412,40 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 	struct neap_schedule *schedule);
 
 /*
+ * ranks: what a plan takes where several processes, ranks, share the work. A model, by counting
+ * messages and bytes; docs/many-machines.md compares it with measurements.
+ *
+ * Training (parameters above 0): every rank makes sweeps over whole groups of a batch, one group a
+ * thread at a time; the plan is that of one group on one thread. At the turn ranks exchange spikes
+ * and losses, then sums of gradients, 8 bytes a parameter for each node of the tree of groups that
+ * a rank has, and new weights, 4 bytes each. A sweep whose state is spread over ranks (parameters
+ * 0; `agree`, sweep.h): the plan is that of a rank. Ranks agree at every wait for a transfer, and
+ * ten times a second.
+ */
+struct neap_ranks {
+	uint32_t size; /* sizeof(struct neap_ranks) */
+	int ranks;     /* 1 to 2^20 */
+	double alpha;  /* seconds that a message takes besides its bytes */
+	double rate;   /* bytes a second that a rank sends; 0: they take no time */
+	int64_t parameters;
+	int64_t units;		   /* hidden units */
+	int batch, group, threads; /* samples of a batch, of a group; threads of a rank */
+	uint32_t reserved;
+};
+struct neap_ranks_cost {
+	uint32_t size;	   /* sizeof(struct neap_ranks_cost) */
+	int idle;	   /* ranks without a group */
+	double computed;   /* seconds of a batch, or of a sweep, on the slowest rank */
+	double exchanged;  /* seconds beside them */
+	double efficiency; /* time of one rank over the ranks' time together, at most 1 */
+	int64_t messages;  /* that a rank waits for, one after the other */
+	uint64_t sent;	   /* bytes that a rank sends, at most */
+};
+/* 0, or NEAP_EUSAGE. Thread-safe. */
+NEAP_API int neap_ranks_predict(struct neap_ranks_cost *cost, const struct neap_problem *problem,
+	const struct neap_plan *plan, const struct neap_ranks *ranks);
+
+/*
  * draw: an SVG of the simulated schedule, step number against time, one mark a
  * kind of action, slow-tier traffic below. Text leaves through `write(user,
  * text, length)`, which returns 0 or a negative code. Of schedules with more than `limit` marks

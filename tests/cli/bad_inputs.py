@@ -115,6 +115,10 @@ def small_cases():
     plan = ["plan", "--steps", "10", "--state", "1K", "--tape", "1K", "--memory", "1M"]
     yield ["frobnicate"], "frobnicate"
     yield ["plan"], "--steps"
+    yield [*plan, "--alpha", "1us"], "--ranks, which is missing"
+    yield [*plan, "--ranks", "2", "--beta", "fast"], "--beta: 'fast' is not a rate"
+    yield [*plan, "--ranks", "0"], "--ranks: '0' is out of range"
+    yield [*plan, "--ranks", "2", "--parameters", "-1"], "--parameters"
     yield plan + ["--strategy", "banana"], "banana"
     yield plan + ["--slots", "3"], "--slots"
     yield plan + ["--json", "--actions"], "--actions"
