@@ -6,11 +6,14 @@ standard error that names the command, print nothing on standard output and
 leave nothing behind. Options are read from --help, so a new one is covered by
 being there.
 """
+import io
 import json
 import os
 import re
 import shutil
+import struct
 import sys
+import zipfile
 
 from harness import Folder, Tap, encode, neap, write_recordings, write_tone
 
@@ -248,6 +251,48 @@ def file_cases(folder):
         yield ["encode", name, "--out", "x.h5", "--label", "([0-9]+)_.*", "--strict"], "0_a_0.wav"
 
 
+def dense_cases(folder):
+    """Arrays, texts and tables that are cut or not what they should be."""
+    base = ["--net", "gru:4,li", "--out", "r", "--epochs", "1", "--memory", "8M"]
+
+    def write(name, data):
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(data)
+        return name
+    table = b'id,v,"w ""x""",y\na,1,2,0\na,3,"4",0\nb,5,6e0,1\n'
+    write("good.csv", table)
+    neap("encode", "good.csv", "--out", "dense.h5", "--sample-column", "id", "--target", "y", cwd=folder)
+    whole = open(os.path.join(folder, "dense.h5"), "rb").read()
+    for n in sorted({len(whole) - 1, *(len(whole) * k // 24 for k in range(24))}):
+        yield ["train", write(f"dense{n}.h5", whole[:n]), *base], f"dense{n}.h5"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, shape, code, values in (("x", "(2, 2, 1)", "<f8", struct.pack("<4d", 1, 2, 3, 4)),
+                                          ("y", "(2,)", "<i4", struct.pack("<2i", 0, 1))):
+            head = f"{{'descr': '{code}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+            archive.writestr(name + ".npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values)
+    whole = packed.getvalue()
+    for n in sorted({len(whole) - 1, *(len(whole) * k // 24 for k in range(24))}):
+        yield ["train", write(f"dense{n}.npz", whole[:n]), *base], f"dense{n}.npz"
+    for shape in (b"(2, 2, 9)", b"(9, 2, 1)", b"(2, 2,-1)"):
+        name = f"shape{shape[1:8:3].decode()}.npz"
+        yield ["train", write(name, whole.replace(b"(2, 2, 1)", shape)), *base], name
+    for name, data in (("empty.txt", b""), ("one.txt", b"a"), ("latin1.txt", b"caf\xe9 caf\xe9"), ("zero.txt", b"a\0b"),
+                       ("cut.txt", "a→".encode()[:-1]), ("surrogate.txt", b"ab\xed\xa0\x80")):
+        yield ["train", "text:" + write(name, data), *base], name
+    yield ["train", "text:missing.txt", *base], "missing.txt"
+    yield ["train", "text:steps=0:empty.txt", *base], "steps=N"
+    yield ["train", "text:steps=9", *base], "steps=N"
+    for n in range(len(table)):  # a cut at a line's end is a shorter table
+        if table[n - 1:n + 1].find(b"\n") < 0 and n < table.index(b"0"):
+            yield ["encode", write(f"cut{n}.csv", table[:n]), "--out", "x.h5", "--sample-column", "id", "--target",
+                   "y"], f"cut{n}.csv"
+    yield ["train", "good.csv", *base], "neap encode"
+    yield ["encode", "good.csv", "--out", "x.h5", "--sensor", "3x3"], "--sensor"
+    yield ["encode", "wavs", "--out", "x.h5", "--target", "y"], "--target"
+    yield ["encode", "good.csv", "--out", "x.h5", "--labels", "missing.csv"], "missing.csv"
+
+
 def nir_cases(folder):
     """Graphs in NIR cut at many places, with other names and types inside, and what cannot be exported."""
     whole = os.path.join(folder, "sound.nir")
@@ -367,6 +412,7 @@ def main():
         cases += chain_cases(folder)
         cases += file_cases(folder)
         cases += nir_cases(folder)
+        cases += dense_cases(folder)
         cases += resume_cases(folder)
         for args, needle in cases:
             tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))
